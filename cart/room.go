@@ -20,7 +20,7 @@ var (
 	ErrCrowded = errors.New("cart: too many merges under way")
 )
 
-// Brings is what a guest's cart needs room for.
-func (c Cart) Brings() Reservation {
+// RoomNeeded is what a guest's cart needs room for.
+func (c Cart) RoomNeeded() Reservation {
 	return Reservation{CartID: c.ID, Lines: int64(len(c.Lines)), Text: c.TextSize()}
 }

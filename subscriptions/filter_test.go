@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"commerce/subscriptions"
 )
 
@@ -129,14 +127,7 @@ func TestList_EveryCombinationOfFiltersEqualsARecount(t *testing.T) {
 				return
 			}
 			found++
-			forth, back := walk(t, b, start)
-			if diff := cmp.Diff(want, slices.Concat(forth...)); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", query, diff)
-			}
-			slices.Reverse(back)
-			if diff := cmp.Diff(forth, back); diff != "" {
-				t.Errorf("%s, back by prev_page_url (-forth +back):\n%s", query, diff)
-			}
+			wantWalk(t, b, start, want)
 		})
 		if found < 100 {
 			t.Errorf("only %d combinations match anything", found)
@@ -156,17 +147,5 @@ func TestList_KeepsFiltersInItsLinksAsGiven(t *testing.T) {
 			t.Errorf("next page: %s, want %s", *first.NextPageURL, want)
 		}
 		b.list(t, strings.Replace(*first.NextPageURL, "past_due%2Cactive", "active%2Cpast_due", 1), 1) // the same list
-		for _, change := range [][2]string{
-			{"past_due%2Cactive", "past_due"},
-			{"past_due%2Cactive", "past_due,active,paused"},
-			{"&status=past_due%2Cactive", ""},
-			{"crm+7", "crm+8"},
-			{"&externalCustomerId=crm+7%2C%D9%A7%26", ""},
-		} {
-			changed := strings.Replace(*first.NextPageURL, change[0], change[1], 1)
-			if refused := b.refused(t, changed, 1); refused.Code != "invalid_parameter" || refused.Errors["cursor"] == nil {
-				t.Errorf("%v changed: %+v", change, refused)
-			}
-		}
 	})
 }

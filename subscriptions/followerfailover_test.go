@@ -5,7 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os/exec"
+	osexec "os/exec"
 	"sync"
 	"testing"
 	"time"
@@ -150,9 +150,7 @@ func (f *promotions) promoteOne(standby *ephemeral.Standby) {
 	f.t.Helper()
 	standby.Promote()
 	if f.restart {
-		if _, err := writesTo(f.t, standby.URL).Exec(f.t.Context(), insertOne, 2, f.random.Int64N(1e9)); err != nil {
-			f.t.Fatal(err)
-		}
+		exec(f.t, writesTo(f.t, standby.URL), insertOne, 2, f.random.Int64N(1e9))
 		standby.Restart()
 	}
 	f.now = &setting{t: f.t, primary: standby.Server, writes: writesTo(f.t, standby.URL), source: sourceOf(f.t, standby.URL)}
@@ -354,7 +352,7 @@ func restoreInPlace(t *testing.T, h *setting, dump []byte) *setting {
 // postgresTool runs a client program of Postgres. It returns what the program writes.
 func postgresTool(t *testing.T, in []byte, name string, arguments ...string) []byte {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), name, arguments...)
+	cmd := osexec.CommandContext(t.Context(), name, arguments...)
 	var complaints bytes.Buffer
 	cmd.Stdin, cmd.Stderr = bytes.NewReader(in), &complaints
 	out, err := cmd.Output()

@@ -139,12 +139,9 @@ func BenchmarkPartitions(b *testing.B) {
 	sources := make([]*postgres.Source, 2)
 	for i, url := range []string{ephemeral.Migrated(b), partitioned(b)} {
 		pool := planningOnce(b, url)
-		err := pgx.BeginFunc(b.Context(), pool, func(tx pgx.Tx) error {
+		noError(b, pgx.BeginFunc(b.Context(), pool, func(tx pgx.Tx) error {
 			return sample.WriteStores(b.Context(), tx, sample.Stores(), sample.Products(), nil)
-		})
-		if err != nil {
-			b.Fatal(err)
-		}
+		}))
 		noError(b, sample.NewGenerator(rows, now).Write(b.Context(), pool, func(int) {}))
 		sources[i] = postgres.New(postgres.Config{Pool: pool, Budget: time.Minute, Wait: time.Minute})
 	}
@@ -213,9 +210,7 @@ func TestSharded_HasNoChanges(t *testing.T) {
 	source := postgres.New(postgres.Config{Pool: pool, Budget: time.Minute, Wait: time.Minute})
 	b := newBundle(source, stores()...)
 	for range 2 {
-		if got := b.refused(t, "http://shop.test/subscriptions/changes", 1); got.Code != "not_found" {
-			t.Errorf("changes: %+v", got)
-		}
+		b.wantRefused(t, "http://shop.test/subscriptions/changes", 1, "not_found")
 	}
 	if _, err := postgres.Prune(t.Context(), pool); !errors.Is(err, subscriptions.ErrNoChanges) {
 		t.Errorf("Prune: %v", err)

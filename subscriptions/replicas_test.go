@@ -343,9 +343,7 @@ func TestReplicas_OfAPromotedOneStayLeftOut(t *testing.T) {
 		r.insert(910_000 + id)
 	}
 	for _, server := range []string{promoted.URL, follower.URL} { // servers note the timeline with a checkpoint
-		if _, err := ephemeral.OpenPool(t, server, connect.PostgresConfig{}).Exec(t.Context(), "CHECKPOINT"); err != nil {
-			t.Fatal(err)
-		}
+		exec(t, ephemeral.OpenPool(t, server, connect.PostgresConfig{}), "CHECKPOINT")
 	}
 	r.wantStates("diverged", "promoted")
 	r.wantReads(4)
@@ -392,9 +390,7 @@ func TestReplicas_ThatAreListedWithThePrimaryFollowAFailover(t *testing.T) {
 	first.Promote()
 	second.Follow(first.Server)
 	r.wantStates("failing", "primary", "ok")
-	if err := r.source.MarkTimeline(r.t.Context()); err != nil { // as an instance does when it connects
-		t.Fatal(err)
-	}
+	noError(t, r.source.MarkTimeline(r.t.Context())) // as an instance does when it connects
 	second.CatchUp(first.Server)
 	r.wantReads(0)
 	second.Stop()

@@ -1,7 +1,6 @@
 package subscriptions_test
 
 import (
-	"bytes"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
@@ -121,22 +120,15 @@ func tableOf(t *testing.T, text string) [][]string {
 // cellsOf returns the cells for a line of NDJSON.
 func cellsOf(t *testing.T, columns []string, line []byte) []string {
 	t.Helper()
-	d := json.NewDecoder(bytes.NewReader(line))
-	d.UseNumber()
-	var object map[string]any
-	noError(t, d.Decode(&object))
-	values := map[string]string{"kind": "row"}
-	var raw struct {
-		Subscription struct{ Metadata json.RawMessage }
+	var of struct {
+		Subscription json.RawMessage
+		Next         string
 	}
-	_ = json.Unmarshal(line, &raw)
-	if next, ok := object["next"].(string); ok {
-		values["kind"], values["cursor"] = "next", next
-	} else {
-		flatten(values, "", object["subscription"].(map[string]any))
-		if m := raw.Subscription.Metadata; string(m) != "null" {
-			values["metadata"] = string(m)
-		}
+	noError(t, json.Unmarshal(line, &of))
+	values := map[string]string{"kind": "next", "cursor": of.Next}
+	if of.Subscription != nil {
+		values = map[string]string{"kind": "row"}
+		flatten(t, values, "", of.Subscription)
 	}
 	cells := make([]string, len(columns))
 	for i, name := range columns {
@@ -149,18 +141,19 @@ func cellsOf(t *testing.T, columns []string, line []byte) []string {
 	return cells
 }
 
-func flatten(values map[string]string, prefix string, object map[string]any) {
-	for name, value := range object {
-		switch v := value.(type) {
-		case nil:
-		case map[string]any:
-			if name != "metadata" {
-				flatten(values, prefix+name+".", v)
-			}
-		case string:
-			values[prefix+name] = v
+func flatten(t *testing.T, values map[string]string, prefix string, object json.RawMessage) {
+	t.Helper()
+	var members map[string]json.RawMessage
+	noError(t, json.Unmarshal(object, &members))
+	for name, value := range members {
+		switch text := ""; {
+		case string(value) == "null":
+		case value[0] == '{' && name != "metadata":
+			flatten(t, values, prefix+name+".", value)
+		case json.Unmarshal(value, &text) == nil:
+			values[prefix+name] = text
 		default:
-			values[prefix+name] = fmt.Sprint(v)
+			values[prefix+name] = string(value)
 		}
 	}
 }

@@ -88,15 +88,9 @@ func filled(t testing.TB, d data) *pgxpool.Pool {
 // fill writes the data, and its stores and products, into an empty database.
 func fill(t testing.TB, pool *pgxpool.Pool, d data) {
 	t.Helper()
-	err := pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
-		if err := writeCatalog(t.Context(), tx, d); err != nil {
-			return err
-		}
-		return sample.WriteSubscriptions(t.Context(), tx, d.customers, d.all)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+		return errors.Join(writeCatalog(t.Context(), tx, d), sample.WriteSubscriptions(t.Context(), tx, d.customers, d.all))
+	}))
 	ephemeral.Settle(t, pool)
 }
 
@@ -252,6 +246,21 @@ func (b bundle) list(t *testing.T, url string, store int64) answer {
 		t.Fatalf("GET %s: %d %s (%v)", url, w.Code, w.Body, err)
 	}
 	return body.Data
+}
+
+// wantRefused expects a refusal with a code. Its error for the log, or a parameter at fault, must
+// have each of the parts.
+func (b bundle) wantRefused(t *testing.T, url string, store int64, code string, parts ...string) {
+	t.Helper()
+	got := b.refused(t, url, store)
+	if got.Code != code {
+		t.Errorf("GET %.90s: %+v, want %s", url, got, code)
+	}
+	for _, part := range parts {
+		if !strings.Contains(got.Text, part) && got.Errors[part] == nil {
+			t.Errorf("GET %.90s: %+v, want %q in the log or at fault", url, got, part)
+		}
+	}
 }
 
 // refused makes a request that must be refused, and returns the refusal.

@@ -82,24 +82,24 @@ func notText(r rune) bool {
 	return unicode.IsControl(r) && r != '\n' && r != '\r' && r != '\t'
 }
 
-// quantity reads the quantity from either member and returns the name of the one it used.
-// Both are allowed when they are equal.
-func (o object) quantity(first, second string) (n int64, name string, given bool, err *problem.Error) {
+// either reads a member that has two names, and returns the name that it used. Both are allowed
+// when they are equal.
+func either[T comparable](o object, first, second string, read func(o object, name string) (T, *problem.Error)) (v T, name string, given bool, err *problem.Error) {
 	if o.has(second) && !o.has(first) {
 		first, second = second, first
 	}
 	if !o.has(first) {
-		return 0, first, false, nil
+		return v, first, false, nil
 	}
-	n, err = o.whole(first)
+	v, err = read(o, first)
 	if !o.has(second) {
-		return n, first, true, err
+		return v, first, true, err
 	}
-	other, otherErr := o.whole(second)
-	if err == nil && otherErr == nil && other != n {
-		return 0, second, true, problem.New(problem.ValidationFailed, second, textDisagree, first, second)
+	other, otherErr := read(o, second)
+	if err == nil && otherErr == nil && other != v {
+		return v, second, true, problem.New(problem.ValidationFailed, second, textDisagree, first, second)
 	}
-	return n, first, true, problem.Join(err, otherErr)
+	return v, first, true, problem.Join(err, otherErr)
 }
 
 // addition reads the body of POST /cart/add. What is wrong with it is in the result, since the
@@ -128,7 +128,7 @@ func (o object) productID() (int64, *problem.Error) {
 
 // addedQuantity returns the quantity to add; 1 when none is given.
 func (o object) addedQuantity() (n int64, name string, err *problem.Error) {
-	n, name, given, err := o.quantity("qty", "quantity")
+	n, name, given, err := either(o, "qty", "quantity", object.whole)
 	switch {
 	case err != nil:
 		return 0, name, err
@@ -210,17 +210,9 @@ func (o object) notice() (string, *problem.Error) {
 
 // couponCode reads the body of POST /cart/coupon.
 func (in input) couponCode() (service.CouponCode, *problem.Error) {
-	o, name, other := in.members, "coupon", "code"
-	if !o.has(name) && o.has(other) {
-		name, other = other, name
-	}
-	code, refusal := o.code(name)
-	if o.has(other) {
-		same, otherRefusal := o.code(other)
-		if refusal == nil && otherRefusal == nil && same != code {
-			otherRefusal = problem.New(problem.ValidationFailed, other, textDisagree, name, other)
-		}
-		refusal = problem.Join(refusal, otherRefusal)
+	code, name, given, refusal := either(in.members, "coupon", "code", object.code)
+	if !given {
+		refusal = problem.New(problem.ValidationFailed, name, textRequired, name)
 	}
 	if refusal != nil {
 		return service.CouponCode{}, refusal
@@ -229,9 +221,6 @@ func (in input) couponCode() (service.CouponCode, *problem.Error) {
 }
 
 func (o object) code(name string) (string, *problem.Error) {
-	if !o.has(name) {
-		return "", problem.New(problem.ValidationFailed, name, textRequired, name)
-	}
 	given, err := text(o[name], name, utf8.UTFMax*cart.MaxCouponCode)
 	if err != nil {
 		return "", err
@@ -251,7 +240,7 @@ func (o object) code(name string) (string, *problem.Error) {
 // body has.
 func (in input) edit() (service.Edit, *problem.Error) {
 	o, e := in.members, service.Edit{Item: in.item}
-	quantity, member, given, badQuantity := o.quantity("quantity", "qty")
+	quantity, member, given, badQuantity := either(o, "quantity", "qty", object.whole)
 	if given && badQuantity == nil {
 		e.Quantity, e.QuantityMember = &quantity, member
 	}

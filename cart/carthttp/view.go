@@ -35,10 +35,7 @@ func (w view) priceOrNull(name string, a money.Amount) {
 
 // cart writes the object that every response with a full cart contains.
 func (w view) cart(p *cart.Priced, token auth.CartToken, m *cart.MergeReport) {
-	w.BeginObject()
-	w.members(p, token, m)
-	w.rest(p)
-	w.EndObject()
+	w.changedCart(p, token, nil, m)
 }
 
 // changedCart writes the response of a change: the cart and, if item is not nil, the line

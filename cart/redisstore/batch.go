@@ -73,23 +73,23 @@ func (r *reads) send(ctx context.Context, client *redis.Client, how reading, cmd
 		return firstFailure(cmds)
 	}
 	ctx, end := timing.RedisStep(ctx, "redis shared read") // the batch itself belongs to no request
-	err := r.share(began, &read{ctx: ctx, client: client, guard: how.guard, cmds: cmds, done: make(chan struct{})})
-	end(err)
-	return err
-}
-
-// share sends a read in a batch and waits for it.
-func (r *reads) share(began time.Time, mine *read) error {
+	mine := &read{ctx: ctx, client: client, guard: how.guard, cmds: cmds, done: make(chan struct{})}
 	r.add(mine)
+	ended := false
 	select {
 	case <-mine.done:
-	case <-mine.ctx.Done():
-		return cause.Of(serverOf(mine.client), began, mine.ctx.Err())
+		ended = !mine.sent // ctx ended before
+	case <-ctx.Done():
+		ended = true
 	}
-	if !mine.sent { // ctx ended before
-		return cause.Of(serverOf(mine.client), began, mine.ctx.Err())
+	var err error
+	if ended {
+		err = cause.Of(serverOf(client), began, ctx.Err())
+	} else {
+		err = firstFailure(cmds)
 	}
-	return firstFailure(mine.cmds)
+	end(err)
+	return err
 }
 
 func (r *reads) add(mine *read) {

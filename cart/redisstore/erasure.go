@@ -20,8 +20,8 @@ type Holding struct {
 	Kind    HoldingKind
 	Key     string
 	Expires time.Duration // time to live; negative for none
-	Cart    cart.Cart     // for HeldCart and HeldClaimed
-	Entries int64         // for HeldKeys and HeldOffers: how many
+	Cart    cart.Cart     // for KindCart and KindClaimed
+	Entries int64         // for KindKeys and KindOffers: how many
 }
 
 // HoldingKind is the kind of data in a Holding.
@@ -29,10 +29,10 @@ type HoldingKind string
 
 // The kinds.
 const (
-	HeldCart    HoldingKind = "cart"
-	HeldClaimed HoldingKind = "claimed cart" // a guest's cart, set aside for a customer
-	HeldKeys    HoldingKind = "idempotency keys"
-	HeldOffers  HoldingKind = "merged quantities"
+	KindCart    HoldingKind = "cart"
+	KindClaimed HoldingKind = "claimed cart" // a guest's cart, set aside for a customer
+	KindKeys    HoldingKind = "idempotency keys"
+	KindOffers  HoldingKind = "merged quantities"
 )
 
 // Holdings lists everything stored for a reference. For a customer, that includes the
@@ -70,13 +70,13 @@ func (s *Store) Holdings(ctx context.Context, ref Ref) ([]Holding, error) {
 func kindOf(key string) HoldingKind {
 	switch suffix := strings.TrimPrefix(key, refOf(key).key); {
 	case suffix == "":
-		return HeldCart
+		return KindCart
 	case suffix == ":claimed":
-		return HeldClaimed
+		return KindClaimed
 	case suffix == ":keys":
-		return HeldKeys
+		return KindKeys
 	}
-	return HeldOffers
+	return KindOffers
 }
 
 // GuestRefs finds the carts of a token in all stores. Like Holdings, it scans all keys.
@@ -136,9 +136,9 @@ func (s *Store) holding(ctx context.Context, key string) (h Holding, found bool,
 		return h, false, err
 	}
 	switch h.Kind {
-	case HeldOffers:
+	case KindOffers:
 		h.Entries, err = s.Client.HLen(ctx, key).Result()
-	case HeldKeys:
+	case KindKeys:
 		var uses map[string]string
 		uses, err = s.Client.HGetAll(ctx, key).Result()
 		for member := range uses {

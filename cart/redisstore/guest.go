@@ -119,7 +119,7 @@ func parseGuest(hash redis.Cmder, claimed *redis.IntCmd) (GuestCart, error) {
 	if err != nil {
 		return GuestCart{}, err
 	}
-	return GuestCart{Claimed: claimed.Val() > 0, Products: stored.ProductIDs(), Needs: stored.Brings(), flat: flat}, nil
+	return GuestCart{Claimed: claimed.Val() > 0, Products: stored.ProductIDs(), Needs: stored.RoomNeeded(), flat: flat}, nil
 }
 
 // lineOfKey follows a key's digest in the name of the member with the line that its change

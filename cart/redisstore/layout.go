@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -77,7 +76,11 @@ func parseCart(flat []string) (Stored, error) {
 		return Stored{Pending: c.Pending, layout: c.layout, expires: c.expires}, nil
 	}
 	if !slices.IsSorted(orders) { // Redis keeps small hashes in the order in which lines were added
-		sort.Sort(byOrder{lines, slices.Clone(orders)}) // a clone, so that few stays on the stack
+		order := make(map[cart.LineID]int64, len(lines))
+		for i, l := range lines {
+			order[l.ID] = orders[i]
+		}
+		slices.SortFunc(lines, func(a, b cart.Line) int { return cmp.Compare(order[a.ID], order[b.ID]) })
 	}
 	c.Lines = lines
 	return c, addTexts(lines, texts)
@@ -111,19 +114,6 @@ func countLines(flat []string) int {
 		}
 	}
 	return n
-}
-
-// byOrder sorts lines by their orders.
-type byOrder struct {
-	lines  []cart.Line
-	orders []int64
-}
-
-func (b byOrder) Len() int           { return len(b.lines) }
-func (b byOrder) Less(i, j int) bool { return b.orders[i] < b.orders[j] }
-func (b byOrder) Swap(i, j int) {
-	b.lines[i], b.lines[j] = b.lines[j], b.lines[i]
-	b.orders[i], b.orders[j] = b.orders[j], b.orders[i]
 }
 
 // addTexts adds the fields and notices to the lines.

@@ -63,7 +63,7 @@ func (d *desk) brings() cart.Reservation {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	return held.Brings()
+	return held.RoomNeeded()
 }
 
 // reserve writes a note for the guest's cart as it is now, and returns its name.

@@ -95,7 +95,7 @@ func (m *merging) reserveFor(t *rapid.T) {
 		return // nothing comes
 	}
 	limits := cart.Limits{Lines: rapid.Int64Range(1, 6).Draw(t, "limit of lines"), CartText: rapid.Int64Range(2, 20).Draw(t, "limit of text")}
-	m.reserve(t, customer, guest, drawNote(t), m.carts[guest].Cart.Brings(), limits)
+	m.reserve(t, customer, guest, drawNote(t), m.carts[guest].Cart.RoomNeeded(), limits)
 }
 
 type claimed struct {
@@ -111,7 +111,7 @@ func (m *merging) claim(t *rapid.T) {
 	note := rapid.SampledFrom([]string{"", "m1", "m2", "m3", "m4"}).Draw(t, "note")
 	b, reserved := m.carts[customer].Merges[note]
 	if !reserved || rapid.IntRange(0, 3).Draw(t, "as it is") == 0 {
-		b = m.carts[guest].Cart.Brings()
+		b = m.carts[guest].Cart.RoomNeeded()
 		b.Lines -= rapid.Int64Range(0, 1).Draw(t, "lines more")
 		b.Text -= rapid.Int64Range(0, 1).Draw(t, "text more")
 		b.CartID = rapid.SampledFrom([]string{b.CartID, b.CartID, "cart-other"}).Draw(t, "cart")
@@ -149,7 +149,7 @@ func (m *merging) claimFor(t *rapid.T, customer, guest redisstore.Ref, note stri
 		case note == "" || r.Cart.ID == "":
 			return becomes{r, claimed{Word: "nothing"}, false}
 		case !rules.Covers(b, r.Cart):
-			return becomes{r, claimed{Word: "grown", Grown: r.Cart.Brings()}, false}
+			return becomes{r, claimed{Word: "grown", Grown: r.Cart.RoomNeeded()}, false}
 		}
 		taken = &aside{customer, note, r}
 		return becomes{r.Claimed(), claimed{Word: "claimed", Note: note, Cart: r.Cart}, true}
@@ -252,9 +252,9 @@ func (m *merging) login(t *rapid.T) {
 	if m.carts[guest].Cart.ID == "" {
 		return
 	}
-	m.reserve(t, customer, guest, note, m.carts[guest].Cart.Brings(), cart.Limits{Lines: 99, CartText: 99})
+	m.reserve(t, customer, guest, note, m.carts[guest].Cart.RoomNeeded(), cart.Limits{Lines: 99, CartText: 99})
 	claims := len(m.claims)
-	m.claimFor(t, customer, guest, note, m.carts[guest].Cart.Brings())
+	m.claimFor(t, customer, guest, note, m.carts[guest].Cart.RoomNeeded())
 	if len(m.claims) == claims {
 		return
 	}

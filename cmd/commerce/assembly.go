@@ -104,11 +104,10 @@ func (s *settings) useRedis(a *assembly, url string) error {
 	a.Redis = rdb
 	a.Metrics.ObserveRedis(rdb)
 	a.Traces.TraceRedis(rdb)
-	if s.RateLimit == "off" {
+	if !s.RateLimit {
 		return nil
 	}
-	creations, _ := limit.Parse(s.CreateLimit) // checked when it was read
-	a.Creation = limit.NewQuota(limit.Config{Name: "create", Rates: creations, Redis: rdb, Log: a.Log})
+	a.Creation = limit.NewQuota(limit.Config{Name: "create", Rates: s.CreateLimit, Redis: rdb, Log: a.Log})
 	a.Guesses = service.NewGuesses(limit.Config{Redis: rdb, Log: a.Log})
 	// Access tokens and API tokens have their own limit, so that a flood of one kind does not disturb
 	// programs that send the other from the same address.

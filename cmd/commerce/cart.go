@@ -112,11 +112,11 @@ func (s *shopperFlags) find(ctx context.Context, find finding) (all []redisstore
 
 func summary(h redisstore.Holding) string {
 	switch h.Kind {
-	case redisstore.HeldKeys:
+	case redisstore.KindKeys:
 		return fmt.Sprintf("idempotency keys: %d (digests of requests, and the lines that some of them changed)", h.Entries)
-	case redisstore.HeldOffers:
+	case redisstore.KindOffers:
 		return fmt.Sprintf("quantities merged from a guest's cart: %d", h.Entries)
-	case redisstore.HeldClaimed:
+	case redisstore.KindClaimed:
 		return fmt.Sprintf("a guest's cart that is being merged into a customer's, lines: %d", len(h.Cart.Lines))
 	}
 	return fmt.Sprintf("a cart, lines: %d, version: %d", len(h.Cart.Lines), h.Cart.Version)

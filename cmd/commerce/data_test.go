@@ -147,18 +147,14 @@ func TestDataPage_EverydayChangesDoWhatItSays(t *testing.T) {
 			change(t, db, sql)
 		}
 	}
-	for sql, want := range map[string]int{
+	wantCounts(t, db, map[string]int{
 		"SELECT price FROM products WHERE id = 41":               1500,
 		"SELECT stock FROM products WHERE id = 41":               5 + 2*20,
 		"SELECT count(*) FROM products WHERE id = 41 AND active": 0,
 		"SELECT price FROM plans WHERE id = 401":                 5900,
 		"SELECT count(*) FROM plans WHERE product_id = 40":       1,
 		"SELECT count(*) FROM products WHERE id = 49 AND active": 0,
-	} {
-		if got := count(t, db, sql); got != want {
-			t.Errorf("%s: %d, want %d", sql, got, want)
-		}
-	}
+	})
 	if _, err := db.Exec(t.Context(), "DELETE FROM plans WHERE id = 401"); err == nil {
 		t.Error("a plan with a subscription was deleted")
 	}
@@ -227,9 +223,7 @@ func TestDataPage_TriggersFireAsItSays(t *testing.T) {
 		t.Error("a store with subscriptions was deleted")
 	}
 	change(t, db, "TRUNCATE subscriptions")
-	if n := count(t, db, "SELECT id FROM deleted_subscriptions"); n != 9001 {
-		t.Errorf("TRUNCATE recorded %d as deleted, want 9001", n)
-	}
+	wantCounts(t, db, map[string]int{"SELECT id FROM deleted_subscriptions": 9001})
 	change(t, db, "DELETE FROM stores")
 }
 

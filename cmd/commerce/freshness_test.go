@@ -29,14 +29,9 @@ const cutListeners = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 // starts to listen, and would show a change for that reason alone.
 func wantListeners(t *testing.T, db *pgxpool.Pool, n int) {
 	t.Helper()
-	eventually(t, func() string {
-		var listening int
-		err := db.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity
-			WHERE datname = current_database() AND application_name LIKE '% listener' AND state = 'idle'`).Scan(&listening)
-		if err != nil || listening != n {
-			return fmt.Sprintf("%d listeners, want %d: %v", listening, n, err)
-		}
-		return ""
+	soon(t, n, func() int {
+		return count(t, db, `SELECT count(*) FROM pg_stat_activity
+			WHERE datname = current_database() AND application_name LIKE '% listener' AND state = 'idle'`)
 	})
 	time.Sleep(50 * time.Millisecond) // until they have noticed
 }

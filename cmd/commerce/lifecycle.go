@@ -73,7 +73,7 @@ func (s *settings) serve(ctx context.Context, parts server.Parts, admin *server.
 	announce(sockets)
 	public := httpServer(reconnect(handler, admin), parts.Log)
 	public.ConnContext = server.ConnContext
-	if s.H2C == "on" {
+	if s.H2C {
 		acceptH2C(public)
 	}
 	return sockets.serve(ctx, public, admin, drainDelay, parts.Log)

@@ -16,7 +16,6 @@ import (
 
 	"commerce/auth/limit"
 	"commerce/cart"
-	"commerce/cart/redisstore"
 	"commerce/cmd/internal/cli"
 	"commerce/cmd/internal/logbuffer"
 	"commerce/cmd/internal/pages"
@@ -30,27 +29,17 @@ import (
 // settings are the settings of both demo and serve. A new one needs a field here, its
 // declaration in declare, its use in parts, and a row in docs/operations.md.
 type settings struct {
+	server.Parts // those that are settings themselves
+
 	Addr, AdminAddr, Pprof string
-
-	JWT jwtSettings
-
-	GuestCartTTL, CustomerCartTTL time.Duration
-	MergeStrategy                 string
-	DefaultStore                  int64 // 0: not given
-
-	RedisMinReplicas            int64
-	RedisBatchReads, Durability string
-
-	Limits cart.Limits
-
-	BasePath, PublicURL         string
-	CORSOrigins, TrustedProxies []string
-	RateLimit, CreateLimit      string
-	MaxInFlight                 int64
-	H2C, Playground, Docs       string
-	MemoryLimit                 int64 // bytes; 0: not given
-	LogLevel                    slog.Level
-	LogFormat                   string
+	JWT                    jwtSettings
+	Durability             string
+	CreateLimit            []limit.Rate
+	H2C                    bool
+	Playground, Docs       string
+	MemoryLimit            int64 // bytes; 0: not given
+	LogLevel               slog.Level
+	LogFormat              string
 
 	logLines *logbuffer.Writer // set by openLog
 }
@@ -76,25 +65,25 @@ func (s *settings) declare() []cli.Setting {
 		{Name: "ADMIN_ADDR", Default: "127.0.0.1:9090", Help: "Address of health checks, metrics and profiles. Must not be public.", Value: cli.Text(&s.AdminAddr, checkAddr)},
 		{Name: "PPROF", Help: "on or off: serve profiles at /debug/pprof/ of ADMIN_ADDR. Default: on if that is a loopback address, otherwise off.", Value: cli.Word(&s.Pprof, "", "on", "off")},
 	}, s.JWT.settings(), []cli.Setting{
-		{Name: "GUEST_CART_TTL", Default: "720h", Help: "How long a guest's cart is kept after its last use.", Value: cli.Duration(&s.GuestCartTTL, time.Second, 0)},
-		{Name: "CUSTOMER_CART_TTL", Default: "2160h", Help: "How long a customer's cart is kept after its last use.", Value: cli.Duration(&s.CustomerCartTTL, time.Second, 0)},
-		{Name: "MERGE_STRATEGY", Default: "sum", Help: "Quantity of a line that is in both the guest's and the customer's cart: sum, max, guest or customer.", Value: cli.Text(&s.MergeStrategy, checked(cart.ParseStrategy))},
+		{Name: "GUEST_CART_TTL", Default: "720h", Help: "How long a guest's cart is kept after its last use.", Value: cli.Duration(&s.CartTTL.Guest, time.Second, 0)},
+		{Name: "CUSTOMER_CART_TTL", Default: "2160h", Help: "How long a customer's cart is kept after its last use.", Value: cli.Duration(&s.CartTTL.Customer, time.Second, 0)},
+		{Name: "MERGE_STRATEGY", Default: "sum", Help: "Quantity of a line that is in both the guest's and the customer's cart: sum, max, guest or customer.", Value: cli.Parsed(&s.Strategy, cart.ParseStrategy)},
 		{Name: "DEFAULT_STORE", Hint: "ID", Help: "Store of cart calls that name no store. Default: 1 in the demo, otherwise the only store if there is just one.", Value: cli.Parsed(&s.DefaultStore, parseStore)},
 		minReplicasSetting(&s.RedisMinReplicas, fmt.Sprintf("Minimum number of replicas of each Redis master, at most %d. A merge on login waits for this many, connected or not.", maxReplicas)),
-		{Name: "REDIS_BATCH_READS", Default: "on", Help: "on or off: concurrent reads of carts share round trips to Redis.", Value: cli.Word(&s.RedisBatchReads, "on", "off")},
+		{Name: "REDIS_BATCH_READS", Default: "on", Help: "on or off: concurrent reads of carts share round trips to Redis.", Value: cli.OnOff(&s.RedisBatchReads)},
 		durabilitySetting(&s.Durability, "memory or replica. With replica, each change waits up to half a second for all replicas, and the response says whether they have it."),
-		{Name: "MAX_LINES", Default: fmt.Sprint(limits.Lines), Help: atMost("Maximum lines of a cart", cart.MaxLines), Value: cli.Number(&s.Limits.Lines, 1, cart.MaxLines)},
-		{Name: "MAX_QUANTITY", Default: fmt.Sprint(limits.Quantity), Help: atMost("Maximum quantity of a line", cart.MaxQuantity), Value: cli.Number(&s.Limits.Quantity, 1, cart.MaxQuantity)},
-		{Name: "MAX_LINE_TEXT", Default: fmt.Sprint(limits.LineText), Help: atMost("Maximum bytes of text (fields and notice) of a line", cart.MaxText), Value: cli.Number(&s.Limits.LineText, 1, cart.MaxText)},
-		{Name: "MAX_CART_TEXT", Default: fmt.Sprint(limits.CartText), Help: atMost("Maximum bytes of text of a cart", cart.MaxText), Value: cli.Number(&s.Limits.CartText, 1, cart.MaxText)},
+		{Name: "MAX_LINES", Default: fmt.Sprint(limits.Lines), Help: atMost("Maximum lines of a cart", cart.MaxLines), Value: cli.Number(&s.CartLimits.Lines, 1, cart.MaxLines)},
+		{Name: "MAX_QUANTITY", Default: fmt.Sprint(limits.Quantity), Help: atMost("Maximum quantity of a line", cart.MaxQuantity), Value: cli.Number(&s.CartLimits.Quantity, 1, cart.MaxQuantity)},
+		{Name: "MAX_LINE_TEXT", Default: fmt.Sprint(limits.LineText), Help: atMost("Maximum bytes of text (fields and notice) of a line", cart.MaxText), Value: cli.Number(&s.CartLimits.LineText, 1, cart.MaxText)},
+		{Name: "MAX_CART_TEXT", Default: fmt.Sprint(limits.CartText), Help: atMost("Maximum bytes of text of a cart", cart.MaxText), Value: cli.Number(&s.CartLimits.CartText, 1, cart.MaxText)},
 
 		{Name: "BASE_PATH", Hint: "PATH", Help: "Path in front of every route, such as /api.", Value: cli.Text(&s.BasePath, checkPath)},
 		{Name: "PUBLIC_URL", Hint: "URL", Help: "URL that clients use, for page links. Default: taken from the request, or from a proxy in TRUSTED_PROXIES.", Value: cli.Text(&s.PublicURL, checkURL)},
 		{Name: "CORS_ORIGINS", Hint: "ORIGIN,...", Help: "Browser origins to allow, or * for all. Default: * in the demo, otherwise none.", Value: cli.List(&s.CORSOrigins, checkOrigin)},
-		{Name: "RATE_LIMIT", Default: "on", Help: "on or off. Turn it off if a gateway limits requests.", Value: cli.Word(&s.RateLimit, "on", "off")},
-		{Name: "CREATE_LIMIT", Default: "200/s,20000/h", Help: "Carts that the guests of one address (IPv6: /64 network) may create, as rates per s, m or h, or off. No limit if RATE_LIMIT is off.", Value: cli.Text(&s.CreateLimit, checked(limit.Parse))},
+		{Name: "RATE_LIMIT", Default: "on", Help: "on or off. Turn it off if a gateway limits requests.", Value: cli.OnOff(&s.RateLimit)},
+		{Name: "CREATE_LIMIT", Default: "200/s,20000/h", Help: "Carts that the guests of one address (IPv6: /64 network) may create, as rates per s, m or h, or off. No limit if RATE_LIMIT is off.", Value: cli.Parsed(&s.CreateLimit, limit.Parse)},
 		{Name: "MAX_IN_FLIGHT", Hint: "N", Default: "0", Help: fmt.Sprintf("Requests of carts, and of subscriptions, that are worked on at the same time; at most %d. Further ones get a 503. 0: %d for each CPU.", maxInFlight, server.InFlightPerCPU), Value: cli.Number(&s.MaxInFlight, 0, maxInFlight)},
-		{Name: "H2C", Default: "off", Help: "on or off: also accept HTTP/2 without TLS, for a proxy that uses it.", Value: cli.Word(&s.H2C, "on", "off")},
+		{Name: "H2C", Default: "off", Help: "on or off: also accept HTTP/2 without TLS, for a proxy that uses it.", Value: cli.OnOff(&s.H2C)},
 		{Name: "TRUSTED_PROXIES", Hint: "NETWORK,...", Help: "Addresses or networks of proxies whose X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host headers are trusted. Default: none.", Value: cli.List(&s.TrustedProxies, checkNetwork)},
 		{Name: "PLAYGROUND", Help: "on or off: serve a page at / to try the API. Default: on in the demo, otherwise off.", Value: cli.Word(&s.Playground, "", "on", "off")},
 		{Name: "DOCS", Help: "on or off: serve the API reference at /docs. Default: on in the demo, otherwise off.", Value: cli.Word(&s.Docs, "", "on", "off")},
@@ -106,7 +95,7 @@ func (s *settings) declare() []cli.Setting {
 }
 
 // minReplicasSetting declares REDIS_MIN_REPLICAS.
-func minReplicasSetting(to *int64, help string) cli.Setting {
+func minReplicasSetting[T int | int64](to *T, help string) cli.Setting {
 	return cli.Setting{Name: "REDIS_MIN_REPLICAS", Default: "0", Help: help, Value: cli.Number(to, 0, maxReplicas)}
 }
 
@@ -136,41 +125,22 @@ func settingsHelp(all []cli.Setting) string {
 
 // parts returns the parts of the service that depend on these settings alone.
 func (s *settings) parts(log *slog.Logger) (server.Parts, error) {
-	metrics := telemetry.New(version)
-	metrics.ObserveLog(s.logLines.Lost)
-	s.JWT.reachable = func(up bool) { metrics.DependencyUp("issuer", up) }
-	tokens, err := s.JWT.verifier()
-	if err != nil {
+	parts := s.Parts
+	parts.Log, parts.Metrics = log, telemetry.New(version)
+	parts.Metrics.ObserveLog(s.logLines.Lost)
+	s.JWT.reachable = func(up bool) { parts.Metrics.DependencyUp("issuer", up) }
+	var err error
+	if parts.JWT, err = s.JWT.verifier(); err != nil {
 		return server.Parts{}, err
 	}
-	var playground *pages.Playground
+	parts.Durable = s.Durability == "replica"
+	parts.BasePath = strings.TrimSuffix(s.BasePath, "/")
+	parts.PublicURL = strings.TrimRight(s.PublicURL, "/")
 	if s.Playground == "on" {
-		playground = &pages.Playground{}
+		parts.Playground = &pages.Playground{}
 	}
-	return server.Parts{
-		JWT:          tokens,
-		DefaultStore: s.DefaultStore,
-		CartTTL:      redisstore.TTLs{Guest: s.GuestCartTTL, Customer: s.CustomerCartTTL},
-		CartLimits:   s.Limits,
-		Strategy:     cart.Strategy(s.MergeStrategy),
-		Durable:      s.Durability == "replica",
-
-		RedisMinReplicas: int(s.RedisMinReplicas),
-		RedisBatchReads:  s.RedisBatchReads == "on",
-
-		Config: server.Config{
-			BasePath:       strings.TrimSuffix(s.BasePath, "/"),
-			PublicURL:      strings.TrimRight(s.PublicURL, "/"),
-			CORSOrigins:    s.CORSOrigins,
-			RateLimit:      s.RateLimit == "on",
-			MaxInFlight:    int(s.MaxInFlight),
-			TrustedProxies: s.TrustedProxies,
-			Log:            log,
-			Metrics:        metrics,
-			Playground:     playground,
-			Reference:      s.Docs == "on",
-		},
-	}, nil
+	parts.Reference = s.Docs == "on"
+	return parts, nil
 }
 
 // openLog returns the log of the process. A log whose reader stalls or ends neither blocks nor ends the

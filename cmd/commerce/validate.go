@@ -33,14 +33,6 @@ func parseStore(text string) (int64, error) {
 	return id, nil
 }
 
-// checked returns a check of a text that is parsed later.
-func checked[T any](parse func(string) (T, error)) func(string) error {
-	return func(text string) error {
-		_, err := parse(text)
-		return err
-	}
-}
-
 // plainPath matches a path without empty segments, in characters that need no
 // encoding.
 var plainPath = regexp.MustCompile(`^(/[A-Za-z0-9._~-]+)*/?$`)

@@ -3,6 +3,7 @@ package replicas
 import (
 	"errors"
 	"log/slog"
+	"slices"
 	"testing"
 	"time"
 
@@ -53,13 +54,7 @@ func TestJudge(t *testing.T) {
 			{observed{primary: 20, replica: 20}, decided{OK, 0}},
 			{observed{primary: 30, replica: 29}, decided{OK, 1 * s}},
 		},
-		"an idle primary": {
-			{observed{primary: 10, replica: 10}, decided{OK, 0}},
-			{observed{primary: 10, replica: 10}, decided{OK, 0}},
-			{observed{primary: 10, replica: 10}, decided{OK, 0}},
-			{observed{primary: 10, replica: 10}, decided{OK, 0}},
-			{observed{primary: 10, replica: 10}, decided{OK, 0}},
-		},
+		"an idle primary": slices.Repeat([]step{{observed{primary: 10, replica: 10}, decided{OK, 0}}}, 5),
 		"one that is behind at the start": {
 			{observed{primary: 10, replica: 5}, decided{Unchecked, 0}},
 			{observed{primary: 20, replica: 9}, decided{Unchecked, 1 * s}},

@@ -12,7 +12,7 @@ const MaxMerges = 32
 // Covers reports whether the reservation is enough for the guest's cart as it is now. It
 // is not when the cart has grown since, or another cart has taken its place.
 func Covers(r cart.Reservation, guest cart.Cart) bool {
-	now := guest.Brings()
+	now := guest.RoomNeeded()
 	return now.CartID == r.CartID && now.Lines <= r.Lines && now.Text <= r.Text
 }
 
@@ -27,7 +27,7 @@ type Room struct {
 // nothing.
 func (r Record) Reserve(name string, b cart.Reservation, limits cart.Limits) (Record, error) {
 	merges := put(maps.Clone(r.Merges), name, b)
-	held, all := r.Cart.Brings(), reserved(merges)
+	held, all := r.Cart.RoomNeeded(), reserved(merges)
 	if b.Lines > 0 && held.Lines+all.Lines > cart.MergeFactor*limits.Lines || b.Text > 0 && held.Text+all.Text > cart.MergeFactor*limits.CartText {
 		return r, cart.ErrNoRoom
 	}

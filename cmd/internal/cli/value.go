@@ -51,14 +51,23 @@ func Word(to *string, words ...string) Value {
 	})
 }
 
+// OnOff is true for "on" and false for "off".
+func OnOff(to *bool) Value {
+	word := Word(new(string), "on", "off")
+	return Value{word.kind, func(text string) error {
+		*to = text == "on"
+		return word.set(text)
+	}}
+}
+
 // Number is a whole number between two bounds, which are allowed. A maximum of 0 means none.
-func Number(to *int64, minimum, maximum int64) Value {
-	return value("N", to, func(text string) (int64, error) {
+func Number[T int | int64](to *T, minimum, maximum T) Value {
+	return value("N", to, func(text string) (T, error) {
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
 			return 0, fmt.Errorf("%q is not a whole number", text)
 		}
-		return n, within(n, minimum, maximum)
+		return T(n), within(T(n), minimum, maximum)
 	})
 }
 
@@ -73,7 +82,7 @@ func Duration(to *time.Duration, minimum, maximum time.Duration) Value {
 	})
 }
 
-func within[T int64 | time.Duration](value, minimum, maximum T) error {
+func within[T int | int64 | time.Duration](value, minimum, maximum T) error {
 	switch {
 	case maximum == 0 && value < minimum:
 		return fmt.Errorf("must be at least %v", minimum)

@@ -61,7 +61,7 @@ func TestPromise07_ALostMasterHeals(t *testing.T) {
 			p.counted("changes, "+name, f.changes)
 			p.counted("lost confirmed, "+name, f.lostConfirmed)
 			p.counted("lost unconfirmed, "+name, f.lostUnconfirmed)
-			p.lasted("slowest response, "+name, f.slowest)
+			p.detail("slowest response, "+name, milliseconds(f.slowest), "ms")
 		})
 	}
 }
@@ -74,7 +74,7 @@ func (f *failovers) report(name string, outages []time.Duration) {
 	slices.Sort(outages)
 	f.p.counted("rounds, "+name, int64(len(outages)))
 	f.p.lasted("longest outage, "+name, outages[len(outages)-1])
-	f.p.lasted("median outage, "+name, outages[len(outages)/2])
+	f.p.detail("median outage, "+name, milliseconds(outages[len(outages)/2]), "ms")
 }
 
 // failovers makes one master after the other fail.

@@ -99,7 +99,7 @@ func (f *faults) report() {
 			continue
 		}
 		reported[kind.name] = true
-		f.m.p.counted(kind.name, f.counts[kind.name])
+		f.m.p.detail(kind.name, float64(f.counts[kind.name]), "")
 		if f.counts[kind.name] == 0 {
 			f.t.Errorf("no %s happened, so the test shows nothing", kind.name)
 		}

@@ -136,9 +136,9 @@ func (m *merges) report(took time.Duration) {
 	p.counted("changes", m.changes.Load())
 	p.counted("lost unconfirmed", m.lost.Load())
 	p.counted("given to both customers of a token by a failover", m.twice.Load())
-	p.counted("outcomes unknown at first", m.unknown.Load())
-	p.counted("repeats recognized", m.repeats.Load())
-	p.measured("rate", float64(m.merged.Load()*10/max(1, int64(took.Seconds())))/10, "merges/s")
+	p.detail("outcomes unknown at first", float64(m.unknown.Load()), "")
+	p.detail("repeats recognized", float64(m.repeats.Load()), "")
+	p.detail("rate", float64(m.merged.Load()*10/max(1, int64(took.Seconds())))/10, "merges/s")
 	if n := m.merged.Load(); n < m.wanted {
 		p.t.Errorf("only %d merges in %v, want %d", n, took, m.wanted)
 	}

@@ -39,7 +39,7 @@ func TestPromise14_NoNeighborIsStarved(t *testing.T) {
 			}
 		}
 		p.lasted("p99 beside "+n.name, beside.p99())
-		p.measured("requests served to "+n.name, float64(rate), "per second")
+		p.detail("requests served to "+n.name, float64(rate), "per second")
 		if beside.failed > 0 {
 			p.broke("beside %s, %d of the shopper's %d requests failed, such as: %s", n.name, beside.failed, len(beside.took), beside.failure)
 		}

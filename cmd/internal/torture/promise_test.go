@@ -37,9 +37,10 @@ type row struct {
 
 // figure is something that was counted or measured.
 type figure struct {
-	Name  string  `json:"name"`
-	Value float64 `json:"value"`
-	Unit  string  `json:"unit,omitempty"` // "" for a count
+	Name   string  `json:"name"`
+	Value  float64 `json:"value"`
+	Unit   string  `json:"unit,omitempty"`   // "" for a count
+	Detail bool    `json:"detail,omitempty"` // left out of torture.md
 }
 
 func (f figure) String() string {
@@ -83,17 +84,24 @@ func (p *promise) broke(format string, arguments ...any) {
 }
 
 // counted adds a count to the promise's row.
-func (p *promise) counted(name string, n int64) { p.measured(name, float64(n), "") }
+func (p *promise) counted(name string, n int64) { p.add(figure{Name: name, Value: float64(n)}) }
 
 // lasted adds a duration, in milliseconds.
 func (p *promise) lasted(name string, d time.Duration) {
-	p.measured(name, float64(d.Round(100*time.Microsecond).Microseconds())/1000, "ms")
+	p.add(figure{Name: name, Value: milliseconds(d), Unit: "ms"})
 }
 
-// measured adds a value to the promise's row.
-func (p *promise) measured(name string, value float64, unit string) {
+// detail adds a value that only torture.json has. It shows how hard the test tried, not whether the promise was kept.
+func (p *promise) detail(name string, value float64, unit string) {
+	p.add(figure{Name: name, Value: value, Unit: unit, Detail: true})
+}
+
+func milliseconds(d time.Duration) float64 {
+	return float64(d.Round(100*time.Microsecond).Microseconds()) / 1000
+}
+
+func (p *promise) add(f figure) {
 	p.t.Helper()
-	f := figure{name, value, unit}
 	p.t.Log(f)
 	p.mu.Lock()
 	defer p.mu.Unlock()

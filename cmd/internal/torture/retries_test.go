@@ -36,8 +36,8 @@ func TestPromise02_ARetriedChangeCountsOnce(t *testing.T) {
 	p.counted("changes", r.changes.Load())
 	p.counted("doubled", r.doubled.Load())
 	p.counted("lost", r.lost.Load())
-	p.counted("replies of Redis cut", back.replies.cut.Load())
-	p.counted("replies of the service cut", front.replies.cut.Load())
+	p.detail("replies of Redis cut", float64(back.replies.cut.Load()), "")
+	p.detail("replies of the service cut", float64(front.replies.cut.Load()), "")
 	for _, tried := range []struct {
 		name string
 		n    *atomic.Int64
@@ -49,7 +49,7 @@ func TestPromise02_ARetriedChangeCountsOnce(t *testing.T) {
 		{"repeats as a customer", &r.asCustomer},
 		{"repeats while the merge waited", &r.waiting},
 	} {
-		p.counted(tried.name, tried.n.Load())
+		p.detail(tried.name, float64(tried.n.Load()), "")
 		if tried.n.Load() == 0 {
 			t.Errorf("%s: none", tried.name)
 		}

@@ -92,15 +92,18 @@ func text(w io.Writer, rows []row) error {
 	return aligned.Flush()
 }
 
+// markdown returns the table without details.
 func markdown(rows []row) []byte {
 	var page bytes.Buffer
-	page.WriteString("| # | promise | to reach | found | | time | date |\n|---|---|---|---|---|---|---|\n")
+	page.WriteString("| # | promise | to reach | found | last run |\n|---|---|---|---|---|\n")
 	for _, r := range rows {
-		found := make([]string, len(r.Figures))
-		for i, f := range r.Figures {
-			found[i] = f.String()
+		var found []string
+		for _, f := range r.Figures {
+			if !f.Detail {
+				found = append(found, f.String())
+			}
 		}
-		fmt.Fprintf(&page, "| %d | %s | %s | %s | %s | %s | %s |\n",
+		fmt.Fprintf(&page, "| %d | %s | %s | %s | %s, %s, %s |\n",
 			r.Number, r.Promise, r.ToReach, strings.Join(found, "<br>"), r.verdict(), r.time(), r.when())
 	}
 	return page.Bytes()

@@ -77,6 +77,6 @@ func (t *troubles) all(r *rand.Rand) map[string]func() {
 // count adds how often each fault happened to the row of a promise.
 func (t *troubles) count(p *promise) {
 	for _, name := range slices.Sorted(maps.Keys(t.times)) {
-		p.counted(name, t.times[name])
+		p.detail(name, float64(t.times[name]), "")
 	}
 }
