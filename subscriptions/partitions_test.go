@@ -31,14 +31,12 @@ func partitioned(t testing.TB) string {
 	script := must(os.ReadFile("../deploy/postgres/partitions.sql"))(t)
 	sum := fnv.New64a()
 	sum.Write(script)
-	return ephemeral.PostgresFrom(t, ephemeral.Template{
-		Name: fmt.Sprintf("partitioned_%s_%x", migrations.Digest(), sum.Sum64()),
-		Prepare: func(ctx context.Context, url string) error {
-			if err := ephemeral.Migrate(ctx, url); err != nil {
-				return err
-			}
-			return partition(ctx, url, string(script))
-		},
+	name := fmt.Sprintf("partitioned_%s_%x", migrations.Digest(), sum.Sum64())
+	return ephemeral.PostgresFrom(t, name, func(ctx context.Context, url string) error {
+		if err := ephemeral.Migrate(ctx, url); err != nil {
+			return err
+		}
+		return partition(ctx, url, string(script))
 	})
 }
 

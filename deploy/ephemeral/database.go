@@ -19,55 +19,45 @@ import (
 	"commerce/deploy/migrations"
 )
 
-// Template is a database that is prepared once per server. Tests get copies of it, which
-// takes about 30 ms, however long the preparation took.
-type Template struct {
-	// Name identifies the template on its server. It should change when Prepare
-	// changes, because a server may outlive a change; for example, it can contain a
-	// digest of the migrations. Empty: an empty database, and Prepare is not used.
-	Name string
-
-	// Prepare fills the database at url. It must close its connections.
-	Prepare func(ctx context.Context, url string) error
-}
-
 const databaseLimit = time.Minute
 
 // Postgres returns the URL of a new, empty database of the shared Postgres
 // server. Its role is a superuser. The database is dropped when the test ends.
 func Postgres(tb testing.TB) string {
 	tb.Helper()
-	return PostgresFrom(tb, Template{})
+	return PostgresFrom(tb, "", nil)
 }
 
-// PostgresFrom is like Postgres, but the database is a copy of template.
-func PostgresFrom(tb testing.TB, template Template) string {
+// PostgresFrom is like Postgres, but the database is a copy of a template, which takes about
+// 30 ms. prepare fills the template, once per server, and must close its connections. The name of
+// the template should change when prepare changes, because a server may outlive a change; for
+// example, it can contain a digest of the migrations. The database is empty if name is "".
+func PostgresFrom(tb testing.TB, name string, prepare func(ctx context.Context, url string) error) string {
 	tb.Helper()
-	server, name := sharedPostgres.urlFor(tb), "test_"+strings.ToLower(rand.Text())
-	url, err := template.create(server, name)
+	server, database := sharedPostgres.urlFor(tb), "test_"+strings.ToLower(rand.Text())
+	url, err := createDatabase(server, database, name, prepare)
 	must(tb, "create database", err)
 	tb.Cleanup(func() {
-		if err := dropDatabase(server, name); err != nil {
+		if err := dropDatabase(server, database); err != nil {
 			tb.Errorf("ephemeral: %v", err)
 		}
 	})
 	return url
 }
 
-// create creates a database on server, and returns its URL.
-func (t Template) create(server, name string) (string, error) {
+// createDatabase creates a database on server from a template, and returns its URL.
+func createDatabase(server, name, template string, prepare func(ctx context.Context, url string) error) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), databaseLimit)
 	defer cancel()
 	err := query(ctx, server, func(conn *pgx.Conn) error {
 		source := "template0"
-		if t.Name != "" {
-			source = "template_" + t.Name
-			if err := t.ensure(ctx, conn, server, source); err != nil {
-				return fmt.Errorf("template %s: %w", t.Name, err)
+		if template != "" {
+			source = "template_" + template
+			if err := ensureTemplate(ctx, conn, server, source, prepare); err != nil {
+				return fmt.Errorf("template %s: %w", template, err)
 			}
 		}
-		_, err := conn.Exec(ctx, "CREATE DATABASE "+name+" TEMPLATE "+source)
-		return err
+		return execute(ctx, conn, "CREATE DATABASE "+name+" TEMPLATE "+source)
 	})
 	if err != nil {
 		return "", err
@@ -75,10 +65,10 @@ func (t Template) create(server, name string) (string, error) {
 	return databaseURL(server, name)
 }
 
-// ensure creates the template's database unless it exists. It takes a lock, because test
+// ensureTemplate creates the template's database unless it exists. It takes a lock, because test
 // processes share a server. It renames the database last, so that the name never refers to a
 // half-prepared one.
-func (t Template) ensure(ctx context.Context, conn *pgx.Conn, server, name string) error {
+func ensureTemplate(ctx context.Context, conn *pgx.Conn, server, name string, prepare func(ctx context.Context, url string) error) error {
 	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock(hashtext($1))", name); err != nil {
 		return err
 	}
@@ -89,20 +79,27 @@ func (t Template) ensure(ctx context.Context, conn *pgx.Conn, server, name strin
 		return err
 	}
 	draft := name + "_draft"
-	for _, statement := range []string{"DROP DATABASE IF EXISTS " + draft, "CREATE DATABASE " + draft + " TEMPLATE template0"} {
-		if _, err := conn.Exec(ctx, statement); err != nil {
-			return err
-		}
+	if err := execute(ctx, conn, "DROP DATABASE IF EXISTS "+draft, "CREATE DATABASE "+draft+" TEMPLATE template0"); err != nil {
+		return err
 	}
 	u, err := databaseURL(server, draft)
 	if err != nil {
 		return err
 	}
-	if err := t.Prepare(ctx, u); err != nil {
+	if err := prepare(ctx, u); err != nil {
 		return fmt.Errorf("prepare: %w", err)
 	}
-	_, err = conn.Exec(ctx, "ALTER DATABASE "+draft+" RENAME TO "+name)
-	return err
+	return execute(ctx, conn, "ALTER DATABASE "+draft+" RENAME TO "+name)
+}
+
+// execute runs statements, each by itself.
+func execute(ctx context.Context, conn *pgx.Conn, statements ...string) error {
+	for _, statement := range statements {
+		if _, err := conn.Exec(ctx, statement); err != nil {
+			return fmt.Errorf("%s: %w", statement, err)
+		}
+	}
+	return nil
 }
 
 // dropDatabase drops a database and ends its open sessions.
@@ -110,8 +107,7 @@ func dropDatabase(server, name string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), databaseLimit)
 	defer cancel()
 	return query(ctx, server, func(conn *pgx.Conn) error {
-		_, err := conn.Exec(ctx, "DROP DATABASE "+name+" WITH (FORCE)")
-		return err
+		return execute(ctx, conn, "DROP DATABASE "+name+" WITH (FORCE)")
 	})
 }
 
@@ -138,7 +134,7 @@ func query(ctx context.Context, url string, do func(conn *pgx.Conn) error) error
 // Migrated is like Postgres, but the database has the service's schema. It has no rows.
 func Migrated(tb testing.TB) string {
 	tb.Helper()
-	return PostgresFrom(tb, Template{Name: "migrated_" + migrations.Digest(), Prepare: Migrate})
+	return PostgresFrom(tb, "migrated_"+migrations.Digest(), Migrate)
 }
 
 // Migrate applies all migrations to the database at url.

@@ -113,22 +113,15 @@ func TestServer_FreezesAPostgresSessionToo(t *testing.T) {
 func TestServer_PostgresKeepsItsDataThroughACrash(t *testing.T) {
 	t.Parallel()
 	server := StartPostgres(t)
-	execute(t, server.URL, "CREATE TABLE kept ()", "CHECKPOINT")
+	statements(t, server.URL, "CREATE TABLE kept ()", "CHECKPOINT")
 	server.Kill()
 	server.Restart()
-	execute(t, server.URL, "SELECT FROM kept")
+	statements(t, server.URL, "SELECT FROM kept")
 }
 
-func execute(t *testing.T, url string, statements ...string) {
+func statements(t *testing.T, url string, texts ...string) {
 	t.Helper()
-	err := query(t.Context(), url, func(conn *pgx.Conn) error {
-		for _, statement := range statements {
-			if _, err := conn.Exec(t.Context(), statement); err != nil {
-				return fmt.Errorf("%s: %w", statement, err)
-			}
-		}
-		return nil
-	})
+	err := query(t.Context(), url, func(conn *pgx.Conn) error { return execute(t.Context(), conn, texts...) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,7 +234,7 @@ func wantTakeover(t *testing.T, replica *redis.Client) {
 func TestPostgres_ReturnsANewDatabaseForEachCall(t *testing.T) {
 	t.Parallel()
 	for range 2 {
-		execute(t, Postgres(t), "CREATE TABLE mine ()")
+		statements(t, Postgres(t), "CREATE TABLE mine ()")
 	}
 }
 
@@ -265,17 +258,15 @@ func TestPostgres_DropsTheDatabaseWithTheTest(t *testing.T) {
 func TestPostgresFrom_PreparesATemplateOnceAndCopiesIt(t *testing.T) {
 	t.Parallel()
 	var prepared atomic.Int32
-	template := Template{
-		Name: templateName(t),
-		Prepare: func(_ context.Context, url string) error {
-			prepared.Add(1)
-			execute(t, url, "CREATE TABLE prepared ()")
-			return nil
-		},
+	name := templateName(t)
+	prepare := func(_ context.Context, url string) error {
+		prepared.Add(1)
+		statements(t, url, "CREATE TABLE prepared ()")
+		return nil
 	}
 	var all sync.WaitGroup
 	for range 4 {
-		all.Go(func() { execute(t, PostgresFrom(t, template), "SELECT FROM prepared", "DROP TABLE prepared") })
+		all.Go(func() { statements(t, PostgresFrom(t, name, prepare), "SELECT FROM prepared", "DROP TABLE prepared") })
 	}
 	all.Wait()
 	if n := prepared.Load(); n != 1 {
@@ -286,15 +277,14 @@ func TestPostgresFrom_PreparesATemplateOnceAndCopiesIt(t *testing.T) {
 func TestPostgresFrom_RepeatsAPreparationThatFailed(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")
-	template := Template{
-		Name:    templateName(t),
-		Prepare: func(_ context.Context, url string) error { execute(t, url, "CREATE TABLE half ()"); return broken },
+	name := templateName(t)
+	prepare := func(err error) func(context.Context, string) error {
+		return func(_ context.Context, url string) error { statements(t, url, "CREATE TABLE half ()"); return err }
 	}
-	if _, err := template.create(sharedPostgres.urlFor(t), "test_half"); !errors.Is(err, broken) {
+	if _, err := createDatabase(sharedPostgres.urlFor(t), "test_half", name, prepare(broken)); !errors.Is(err, broken) {
 		t.Fatalf("error %v, want that of the preparation", err)
 	}
-	template.Prepare = func(_ context.Context, url string) error { execute(t, url, "CREATE TABLE half ()"); return nil }
-	execute(t, PostgresFrom(t, template), "SELECT FROM half")
+	statements(t, PostgresFrom(t, name, prepare(nil)), "SELECT FROM half")
 }
 
 // templateName returns a new name. Its template is dropped when the test ends.
@@ -427,7 +417,7 @@ func BenchmarkStart(b *testing.B) {
 	b.Run("database", func(b *testing.B) {
 		server := sharedPostgres.urlFor(b)
 		for b.Loop() {
-			_, err := Template{}.create(server, "test_benchmark")
+			_, err := createDatabase(server, "test_benchmark", "", nil)
 			if err == nil {
 				err = dropDatabase(server, "test_benchmark")
 			}

@@ -46,18 +46,16 @@ func ShardedPool(tb testing.TB, script string) (*pgxpool.Pool, *Statements) {
 	sum := fnv.New64a()
 	sum.Write([]byte(likeCitus))
 	sum.Write(text)
-	url := PostgresFrom(tb, Template{
-		Name: fmt.Sprintf("sharded_%s_%x", migrations.Digest(), sum.Sum64()),
-		Prepare: func(ctx context.Context, url string) error {
-			up := func(m *migrations.Migrator) error { _, err := m.UpSharded(ctx); return err }
-			if err := withMigrator(url, up); err != nil {
-				return err
-			}
-			return query(ctx, url, func(conn *pgx.Conn) error {
-				_, err := conn.PgConn().Exec(ctx, likeCitus+string(text)).ReadAll()
-				return err
-			})
-		},
+	name := fmt.Sprintf("sharded_%s_%x", migrations.Digest(), sum.Sum64())
+	url := PostgresFrom(tb, name, func(ctx context.Context, url string) error {
+		up := func(m *migrations.Migrator) error { _, err := m.UpSharded(ctx); return err }
+		if err := withMigrator(url, up); err != nil {
+			return err
+		}
+		return query(ctx, url, func(conn *pgx.Conn) error {
+			_, err := conn.PgConn().Exec(ctx, likeCitus+string(text)).ReadAll()
+			return err
+		})
 	})
 	s := &Statements{pool: OpenPool(tb, url, connect.PostgresConfig{StatementTimeout: -1}), seen: map[string][]any{}}
 	return OpenPool(tb, url, connect.PostgresConfig{Writable: true, MaxConns: 4, StatementTimeout: -1, Tracer: s}), s

@@ -71,10 +71,8 @@ func (s *Standby) alter(what, condition string, statements ...string) {
 	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
 	defer cancel()
 	must(s.tb, what, query(ctx, s.URL, func(conn *pgx.Conn) error {
-		for _, statement := range statements {
-			if _, err := conn.Exec(ctx, statement); err != nil {
-				return err
-			}
+		if err := execute(ctx, conn, statements...); err != nil {
+			return err
 		}
 		return until(ctx, func() error {
 			var is bool

@@ -21,10 +21,7 @@ const (
 func catalog(t testing.TB) string {
 	t.Helper()
 	program := commerce.compiled(t)
-	return ephemeral.PostgresFrom(t, ephemeral.Template{
-		Name:    "torture_" + migrations.Digest(),
-		Prepare: func(ctx context.Context, url string) error { return stock(ctx, program, url) },
-	})
+	return ephemeral.PostgresFrom(t, "torture_"+migrations.Digest(), func(ctx context.Context, url string) error { return stock(ctx, program, url) })
 }
 
 // stock adds the sample data and these products to a database.
