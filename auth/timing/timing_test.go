@@ -141,19 +141,6 @@ func TestWithin_EndsAtTheEarlierDeadline(t *testing.T) {
 	}
 }
 
-func TestWithin_EndsWithoutAnyoneWaiting(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		ctx, stop := timing.Within(t.Context(), time.Second)
-		defer stop()
-		time.Sleep(time.Second)
-		if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			t.Errorf("the error is %v", ctx.Err())
-		}
-		<-ctx.Done()
-	})
-}
-
 func TestWithin_EndsWhenCanceled(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
