@@ -44,7 +44,7 @@ var imports = map[string][]string{
 		"cart", "cart/service", "cart/wire", "cart/money",
 	},
 	"cart/catalog":  {"auth/cause", "auth/lastknown", "auth/locale", "cart", "cart/money", "cart/period"},
-	"cart/money":    {"auth/bounded", "auth/locale"},
+	"cart/money":    {"auth/locale"},
 	"cart/period":   {"auth/locale"},
 	"cart/wire":     {"auth/locale", "auth/problem", "cart/money"},
 	"cart/carttest": {"auth/locale", "cart", "cart/money"},
