@@ -33,7 +33,7 @@ run: ## run the demo with sample data, without Redis or Postgres
 	@$(PROGRAM) demo
 
 test: ## run the tests on real servers (3 minutes); slow ones only in make verify
-	$(WITH_SERVERS) $(GO) test $(QUICK) -short ./...
+	$(WITH_SERVERS) $(GO) run ./deploy/testrun $(QUICK) -short ./...
 
 verify: ## run all other tests: races, failures, browsers, large tables, pages, fuzzing (15 minutes)
 	$(WITH_SERVERS) $(MAKE) --no-print-directory all-tests go-fuzz
@@ -120,10 +120,10 @@ ONCE  = -run '^$$' -bench . -benchtime 1x -skip '^BenchmarkStart$$|^BenchmarkPar
 
 all-tests: export PLAYGROUND_SCREENSHOTS = $(CURDIR)/bin/screenshots
 all-tests:
-	CGO_ENABLED=1 $(GO) test $(QUICK) -race $(RACE)
-	$(GO) test $(QUICK) $$($(GO) list ./... | grep -vx -e 'commerce/\(auth\|cart\|subscriptions\).*' $(ALONE:./%=-e commerce/%))
-	$(GO) test $(QUICK) -p 1 $(ALONE)
-	$(GO) test $(QUICK) -p 1 $(ONCE) $$(grep -rl '^func Benchmark' --include '*_test.go' . | xargs -n 1 dirname | sort -u)
+	CGO_ENABLED=1 $(GO) run ./deploy/testrun $(QUICK) -race $(RACE)
+	$(GO) run ./deploy/testrun $(QUICK) $$($(GO) list ./... | grep -vx -e 'commerce/\(auth\|cart\|subscriptions\).*' $(ALONE:./%=-e commerce/%))
+	$(GO) run ./deploy/testrun $(QUICK) -p 1 $(ALONE)
+	$(GO) run ./deploy/testrun $(QUICK) -p 1 $(ONCE) $$(grep -rl '^func Benchmark' --include '*_test.go' . | xargs -n 1 dirname | sort -u)
 	for module in $(MODULES); do $(GO) -C $$module test $(QUICK) -p 1 ./... || exit 1; done
 
 go-fuzz:

@@ -70,6 +70,7 @@ var imports = map[string][]string{
 	"deploy/connect":          {"auth/cause"},
 	"deploy/heap":             nil,
 	"deploy/mutants":          nil,
+	"deploy/testrun":          nil,
 	"deploy/inspect":          {"cart/redisstore", "deploy/connect", "deploy/migrations"},
 	"deploy/sample":           {"auth/locale", "auth/store", "cart", "cart/money", "cart/period", "subscriptions"},
 	"deploy/ephemeral":        {"deploy/connect", "deploy/migrations"},
