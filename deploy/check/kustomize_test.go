@@ -6,31 +6,109 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"go.yaml.in/yaml/v3"
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
-	"sigs.k8s.io/kustomize/api/krusty"
-	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
+
+// kustomization has the members of kustomization.yaml that deploy/kubernetes uses. Others are
+// errors.
+type kustomization struct {
+	APIVersion, Kind, Namespace string
+	Resources                   []string
+	Labels                      []struct {
+		Pairs            map[string]string
+		IncludeTemplates bool
+	}
+	ConfigMapGenerator []struct {
+		Name, Behavior string
+		Envs           []string
+	}
+	Images  []struct{ Name, NewName, NewTag string }
+	Patches []struct {
+		Target struct{ Kind, Name string }
+		Patch  string
+	}
+}
 
 // tree is an object of Kubernetes, or a part of it.
 type tree = map[string]any
 
-// kustomized returns the objects of a folder, as `kubectl kustomize` prints them.
-func kustomized(t *testing.T, dir string) []tree {
+// kustomized returns the objects of a folder, as `kubectl kustomize` prints them. Only the digest in
+// the name of a ConfigMap, and the labels of a CronJob's jobs, are missing.
+func kustomized(t *testing.T, dir string) (objects []tree) {
 	t.Helper()
-	objects, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join(root, dir))
-	if err != nil {
-		t.Fatal(err)
+	var k kustomization
+	strictly(t, documents(t, read(t, filepath.Join(dir, "kustomization.yaml")))[0], &k)
+	for _, resource := range k.Resources {
+		if name := filepath.Join(dir, resource); path.Ext(resource) == ".yaml" {
+			objects = append(objects, documents(t, read(t, name))...)
+		} else {
+			objects = append(objects, kustomized(t, name)...)
+		}
 	}
-	text, err := objects.AsYaml()
-	if err != nil {
-		t.Fatal(err)
+	for _, generator := range k.ConfigMapGenerator {
+		data := tree{}
+		if generator.Behavior == "merge" {
+			data = named(t, objects, "ConfigMap", generator.Name)["data"].(tree)
+		} else {
+			objects = append(objects, tree{"apiVersion": "v1", "kind": "ConfigMap", "metadata": tree{"name": generator.Name}, "data": data})
+		}
+		for _, file := range generator.Envs {
+			for line := range strings.Lines(read(t, filepath.Join(dir, file))) {
+				if name, value, is := strings.Cut(strings.TrimSpace(line), "="); is && !strings.HasPrefix(name, "#") {
+					data[name] = value
+				}
+			}
+		}
 	}
-	return documents(t, string(text))
+	for _, object := range objects {
+		k.transform(object)
+	}
+	for _, p := range k.Patches {
+		patch(t, named(t, objects, p.Target.Kind, p.Target.Name), p.Patch)
+	}
+	return objects
+}
+
+// transform sets the namespace, the labels and the images of an object.
+func (k kustomization) transform(object tree) {
+	metadata := object["metadata"].(tree)
+	if k.Namespace != "" && object["kind"] != "Namespace" {
+		metadata["namespace"] = k.Namespace
+	}
+	for _, l := range k.Labels {
+		label(metadata, l.Pairs)
+		for _, template := range templates(object) {
+			if l.IncludeTemplates {
+				label(template["metadata"].(tree), l.Pairs)
+			}
+		}
+	}
+	for _, template := range templates(object) {
+		for _, container := range template["spec"].(tree)["containers"].([]any) {
+			for _, image := range k.Images {
+				if container := container.(tree); container["image"] == image.Name {
+					container["image"] = image.NewName + ":" + image.NewTag
+				}
+			}
+		}
+	}
+}
+
+func label(metadata tree, pairs map[string]string) {
+	labels, _ := metadata["labels"].(tree)
+	if labels == nil {
+		labels = tree{}
+		metadata["labels"] = labels
+	}
+	for name, value := range pairs {
+		labels[name] = value
+	}
 }
 
 // templates returns the template of the pods of an object, if it has one.
@@ -59,12 +137,10 @@ func patch(t *testing.T, object tree, text string) {
 	}
 }
 
-// named returns an object. The name of a ConfigMap also has a digest of its content.
 func named(t *testing.T, objects []tree, kind, name string) tree {
 	t.Helper()
 	for _, object := range objects {
-		is := object["metadata"].(tree)["name"].(string)
-		if object["kind"] == kind && (is == name || kind == "ConfigMap" && strings.HasPrefix(is, name+"-")) {
+		if object["kind"] == kind && object["metadata"].(tree)["name"] == name {
 			return object
 		}
 	}
