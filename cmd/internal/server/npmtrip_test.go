@@ -217,6 +217,7 @@ func TestResend_OfABrowserCountsTwiceOnlyWithoutAKey(t *testing.T) {
 			added := must(chromedp.Run(ctx, chromedp.Evaluate[int](fmt.Sprintf(`(async () => {
 				const headers = {"X-Public-Key": %q, "X-Cart-Token": "a-token-of-the-browsers-own"};
 				await (await fetch("/cart/count", {headers})).text(); // leaves a kept-alive connection
+				await new Promise((done) => setTimeout(done, 300)); // until it is idle: a browser resends only on one that it has used
 				const response = await fetch("/cart/add", {
 					method: "POST", headers: {...headers, "Content-Type": "application/json", %s}, body: '{"product_id": 1, "qty": 1}',
 				});
