@@ -50,10 +50,10 @@ func compile(name string, flags ...string) (path string, err error) {
 	return path, nil
 }
 
-// plantBug writes a file for the compiler's flag -overlay, by which a handler panics.
+// plantBug writes a file for the compiler's flag -overlay, by which the view of a summary panics.
 func plantBug() (overlay string, err error) {
-	const handler = "func (a *API) summary(v *visit) (wire.Answer, error) {\n"
-	original, err := filepath.Abs(filepath.Join(root, "cart/carthttp/api.go"))
+	const view = "func (w view) summary(p *cart.Priced, token auth.CartToken, m *cart.MergeReport) {\n"
+	original, err := filepath.Abs(filepath.Join(root, "cart/carthttp/view.go"))
 	if err != nil {
 		return "", err
 	}
@@ -61,12 +61,12 @@ func plantBug() (overlay string, err error) {
 	if err != nil {
 		return "", err
 	}
-	before, after, found := strings.Cut(string(source), handler)
+	before, after, found := strings.Cut(string(source), view)
 	if !found {
-		return "", fmt.Errorf("%s has no %q", original, handler)
+		return "", fmt.Errorf("%s has no %q", original, view)
 	}
-	changed := filepath.Join(scratch, "api.go")
-	if err := os.WriteFile(changed, []byte(before+handler+"panic(\"a bug\")\n"+after), 0o600); err != nil {
+	changed := filepath.Join(scratch, "view.go")
+	if err := os.WriteFile(changed, []byte(before+view+"panic(\"a bug\")\n"+after), 0o600); err != nil {
 		return "", err
 	}
 	replace, err := json.Marshal(map[string]any{"Replace": map[string]string{original: changed}})
