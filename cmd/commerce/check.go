@@ -93,10 +93,7 @@ func (c *checkCommand) unset() (all []inspect.Finding) {
 // startCheck checks the servers in the background and logs what is wrong. The check ends within
 // seconds. It ends earlier if ctx ends or stop is called, which waits for its end.
 func (c *serveCommand) startCheck(ctx context.Context, log *slog.Logger) (stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
+	return background(ctx, func(ctx context.Context) {
 		findings, err := inspect.Servers(ctx, inspect.Config{
 			RedisURL: c.RedisURL, DatabaseURL: c.Database.URL, MinReplicas: int(c.RedisMinReplicas), Durable: c.Durability == "replica", Serving: true,
 		})
@@ -104,11 +101,7 @@ func (c *serveCommand) startCheck(ctx context.Context, log *slog.Logger) (stop f
 			return
 		}
 		logFindings(ctx, log, findings)
-	}()
-	return func() {
-		cancel()
-		<-done
-	}
+	})
 }
 
 // logFindings logs a line for each finding that is serious or a warning. It logs one line for
