@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"commerce/auth/problem"
+	"commerce/deploy/assert"
 )
 
 func TestNewAPISecret_HasTheFormatAndTheHash(t *testing.T) {
@@ -27,16 +28,13 @@ func TestNewAPISecret_HasTheFormatAndTheHash(t *testing.T) {
 		"zeros": make([]byte, 32), "ones": bytes.Repeat([]byte{0xff}, 32), "small": append(make([]byte, 31), 1),
 	} {
 		secret, sum, err := NewAPISecret(bytes.NewReader(bits))
-		if err != nil || !form.MatchString(secret) || sum != sha256.Sum256([]byte(secret)) {
-			t.Errorf("%s: got %q, %x, %v", name, secret, sum, err)
-		}
-		if id, parsed, ok := ParseAPIToken("7|" + secret); !ok || id != 7 || parsed != secret {
-			t.Errorf("%s: does not parse back", name)
-		}
+		assert.That(t, err == nil && form.MatchString(secret) && sum == sha256.Sum256([]byte(secret)),
+			"%s: got %q, %x, %v", name, secret, sum, err)
+		id, parsed, ok := ParseAPIToken("7|" + secret)
+		assert.That(t, ok && id == 7 && parsed == secret, "%s: does not parse back", name)
 	}
-	if _, _, err := NewAPISecret(strings.NewReader("short")); err == nil {
-		t.Error("a short random source gave a secret")
-	}
+	_, _, err := NewAPISecret(strings.NewReader("short"))
+	assert.That(t, err != nil, "a short random source gave a secret")
 }
 
 func TestParseAPIToken_Forms(t *testing.T) {
@@ -66,9 +64,8 @@ func TestParseAPIToken_Forms(t *testing.T) {
 		{"1|" + secret + " ", 0},
 		{"", 0},
 	} {
-		if id, _, ok := ParseAPIToken(tt.s); id != tt.id || ok != (tt.id != 0) {
-			t.Errorf("ParseAPIToken(%q) = %d, %v, want id %d", tt.s, id, ok, tt.id)
-		}
+		id, _, ok := ParseAPIToken(tt.s)
+		assert.That(t, id == tt.id && ok == (tt.id != 0), "ParseAPIToken(%q) = %d, %v, want id %d", tt.s, id, ok, tt.id)
 	}
 }
 
@@ -82,12 +79,9 @@ func FuzzParseTokens(f *testing.F) {
 	cartForm := regexp.MustCompile(`\A[A-Za-z0-9_-]{22,128}\z`)
 	f.Fuzz(func(t *testing.T, s string) {
 		id, secret, ok := ParseAPIToken(s)
-		if ok && (id <= 0 || strconv.FormatInt(id, 10)+"|"+secret != s || len(secret) < 40) {
-			t.Errorf("ParseAPIToken(%q) = %d, %q", s, id, secret)
-		}
-		if !ok && (id != 0 || secret != "") {
-			t.Errorf("ParseAPIToken(%q) is not ok, but returns %d, %q", s, id, secret)
-		}
+		assert.That(t, !ok || id > 0 && strconv.FormatInt(id, 10)+"|"+secret == s && len(secret) >= 40,
+			"ParseAPIToken(%q) = %d, %q", s, id, secret)
+		assert.That(t, ok || id == 0 && secret == "", "ParseAPIToken(%q) is not ok, but returns %d, %q", s, id, secret)
 		if _, ok := ParseCartToken(s); ok != cartForm.MatchString(s) {
 			t.Errorf("ParseCartToken(%q) is ok: %v", s, ok)
 		}
@@ -142,9 +136,7 @@ func (l *tokenLedger) revoke(id int64) {
 func newLedger(t *testing.T) (ledger *tokenLedger, text string, identify func(token string) error) {
 	t.Helper()
 	secret, sum, err := NewAPISecret(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	ledger = &tokenLedger{tokens: map[int64]APIToken{
 		7: {ID: 7, StoreID: 1, Hash: sum},
 		8: {ID: 8, StoreID: 9, Hash: sum}, // its store does not exist
@@ -196,9 +188,7 @@ func TestAPITokens_Identify(t *testing.T) {
 			if tt.refused == nil && (store.ID != 1 || id != 7) {
 				t.Errorf("got store %d by token %d, want 1 by 7", store.ID, id)
 			}
-			if tt.refused != nil && (store != nil || id != 0) {
-				t.Errorf("refused, but got store %v by token %d", store, id)
-			}
+			assert.That(t, tt.refused == nil || store == nil && id == 0, "refused, but got store %v by token %d", store, id)
 		})
 	}
 }
@@ -221,15 +211,12 @@ func TestAPITokens_ChecksAreCachedForTheTTL(t *testing.T) {
 			for range 3 {
 				_ = identify(name)
 			}
-			if n := ledger.asked.Load() - before; n > 1 {
-				t.Errorf("%d lookups for one token at one time, want at most 1", n)
-			}
+			n := ledger.asked.Load() - before
+			assert.That(t, n <= 1, "%d lookups for one token at one time, want at most 1", n)
 		}
 		ledger.revoke(7)
 		time.Sleep(499 * time.Millisecond)
-		if err := identify(token); err != nil {
-			t.Errorf("a check of 499 ms ago was not used: %v", err)
-		}
+		assert.ErrorIs(t, identify(token), nil, "a check of 499 ms ago was not used")
 		time.Sleep(time.Millisecond)
 		wantRefusal(t, identify(token), errAPITokenRevoked)
 	})
@@ -291,12 +278,10 @@ func TestAPITokens_ConcurrentChecksShareALookup(t *testing.T) {
 			})
 		}
 		all.Wait()
-		if refused := wantCode(t, first, "unavailable"); !errors.Is(refused, context.DeadlineExceeded) {
-			t.Errorf("got %v, want the deadline", refused)
-		}
-		if failed.Load() != 0 || ledger.asked.Load() != 1 {
-			t.Errorf("%d of 50 failed after %d lookups, want 0 after 1", failed.Load(), ledger.asked.Load())
-		}
+		refused := wantCode(t, first, "unavailable")
+		assert.That(t, errors.Is(refused, context.DeadlineExceeded), "got %v, want the deadline", refused)
+		assert.That(t, failed.Load() == 0 && ledger.asked.Load() == 1,
+			"%d of 50 failed after %d lookups, want 0 after 1", failed.Load(), ledger.asked.Load())
 	})
 }
 
@@ -306,9 +291,8 @@ func TestAPITokens_UnreachableSourceIsUnavailableAndNotCached(t *testing.T) {
 	down := errors.New("connection refused")
 	ledger.change(func(l *tokenLedger) { l.err = down })
 	refused := wantCode(t, identify(token), "unavailable")
-	if !errors.Is(refused, down) || strings.Contains(refused.Error(), token[2:]) {
-		t.Errorf("got %v, want the source's error and no secret", refused)
-	}
+	assert.That(t, errors.Is(refused, down) && !strings.Contains(refused.Error(), token[2:]),
+		"got %v, want the source's error and no secret", refused)
 	ledger.change(func(l *tokenLedger) { l.err = nil })
 	wantRefusal(t, identify(token), nil)
 
@@ -324,9 +308,7 @@ func TestAPITokens_UnresponsiveSourceTimesOut(t *testing.T) {
 		ledger.delay = time.Hour
 		began := time.Now()
 		wantCode(t, identify(token), "unavailable")
-		if took := time.Since(began); took != apiTokenTimeout {
-			t.Errorf("took %s, want %s", took, apiTokenTimeout)
-		}
+		assert.Equal(t, time.Since(began), apiTokenTimeout, "took")
 	})
 }
 
@@ -338,7 +320,5 @@ func TestAPITokens_GuessingDoesNotFillMemory(t *testing.T) {
 		_, _, err := tokens.Identify(apiRequest(fmt.Sprintf("%d|%s", id+1, secret)), "")
 		wantRefusal(t, err, errAPITokenUnknown)
 	}
-	if n := tokens.checks.Len(); n != maxAPITokens {
-		t.Errorf("%d checks are cached, want %d", n, maxAPITokens)
-	}
+	assert.Equal(t, tokens.checks.Len(), maxAPITokens, "checks are cached")
 }

@@ -9,10 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"commerce/auth/problem"
 	"commerce/auth/store"
+	"commerce/deploy/assert"
 )
 
 func anyCurrency(string) bool { return true }
@@ -127,9 +126,7 @@ func TestCartCallers_Identify(t *testing.T) {
 			caller, err := NewCartCallers(cfg).Identify(cartRequest(tt.headers...), "")
 			wantRefusal(t, err, tt.refused)
 			if tt.refused != nil {
-				if caller != (Caller{}) {
-					t.Errorf("refused caller is %+v, want none", caller)
-				}
+				assert.That(t, caller == (Caller{}), "refused caller is %+v, want none", caller)
 				return
 			}
 			if caller.Store.ID != tt.store || caller.Customer != tt.customer || caller.Token != tt.token {
@@ -181,9 +178,7 @@ func TestCartCallers_InvalidBearerIsRefusedWithoutADirectory(t *testing.T) {
 func TestCartCallers_GuestDoesNotAllocate(t *testing.T) {
 	callers := NewCartCallers(Config{Stores: testStores(), Tokens: newTestJWT()})
 	r := cartRequest("X-Public-Key", "pk_one", "X-Cart-Token", guestToken)
-	if n := testing.AllocsPerRun(100, func() { _, _ = callers.Identify(r, "") }); n != 0 {
-		t.Errorf("%v allocations per request, want 0", n)
-	}
+	assert.Equal(t, testing.AllocsPerRun(100, func() { _, _ = callers.Identify(r, "") }), 0, "allocations per request")
 }
 
 func TestMemoryStores_KeepTheirOwnCopy(t *testing.T) {
@@ -192,14 +187,9 @@ func TestMemoryStores_KeepTheirOwnCopy(t *testing.T) {
 	stores := NewMemoryStores(anyCurrency, given)
 	given.Name, given.PublicKeys[0], given.PaymentMethods[0].ID = "after", "other", "cash"
 
-	got, err := stores.ByPublicKey(t.Context(), "pk")
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := assert.Must(stores.ByPublicKey(t.Context(), "pk"))(t)
 	want := &store.Store{ID: 1, Name: "before", PublicKeys: []string{"pk"}, Currency: "SAR", PaymentMethods: []store.PaymentMethod{{ID: "card"}}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("store changed (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, got, want, "store changed")
 }
 
 func TestMemoryStores_SoleNeedsExactlyOne(t *testing.T) {
@@ -229,9 +219,7 @@ func BenchmarkCartCallers(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := callers.Identify(r, ""); err != nil {
-					b.Fatal(err)
-				}
+				assert.Must(callers.Identify(r, ""))(b)
 			}
 		})
 	}

@@ -16,6 +16,8 @@ import (
 	"testing/iotest"
 
 	"pgregory.net/rapid"
+
+	"commerce/deploy/assert"
 )
 
 func TestParseCartToken_Forms(t *testing.T) {
@@ -46,15 +48,11 @@ func TestParseCartToken_Forms(t *testing.T) {
 func TestNewCartToken_IsValidAndDependsOnlyOnItsSource(t *testing.T) {
 	t.Parallel()
 	token := must(NewCartToken(bytes.NewReader(bytes.Repeat([]byte{0xfb}, 16))))
-	if got, want := token.Reveal(), "-_v7-_v7-_v7-_v7-_v7-w"; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
-	if _, ok := ParseCartToken(token.Reveal()); !ok {
-		t.Error("a new token is not valid")
-	}
-	if other, _ := NewCartToken(rand.Reader); other == token {
-		t.Error("two sources gave the same token")
-	}
+	assert.Equal(t, token.Reveal(), "-_v7-_v7-_v7-_v7-_v7-w", "token.Reveal()")
+	_, ok := ParseCartToken(token.Reveal())
+	assert.That(t, ok, "a new token is not valid")
+	other, _ := NewCartToken(rand.Reader)
+	assert.That(t, other != token, "two sources gave the same token")
 }
 
 func TestNewCartToken_RefusesAShortSource(t *testing.T) {
@@ -63,18 +61,16 @@ func TestNewCartToken_RefusesAShortSource(t *testing.T) {
 	if token, err := NewCartToken(iotest.ErrReader(broken)); !errors.Is(err, broken) || token != "" {
 		t.Errorf("got %q, %v, want the source's error", token.Reveal(), err)
 	}
-	if _, err := NewCartToken(strings.NewReader("fifteen letters")); !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Errorf("got %v, want %v", err, io.ErrUnexpectedEOF)
-	}
+	_, err := NewCartToken(strings.NewReader("fifteen letters"))
+	assert.That(t, errors.Is(err, io.ErrUnexpectedEOF), "got %v, want %v", err, io.ErrUnexpectedEOF)
 }
 
 func TestCartToken_Digest(t *testing.T) {
 	t.Parallel()
 	sum := sha256.Sum256([]byte(guestToken))
 	want := base64.RawURLEncoding.EncodeToString(sum[:16])
-	if got := CartToken(guestToken).Digest(); got != want || len(got) != 22 {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	got := CartToken(guestToken).Digest()
+	assert.That(t, got == want && len(got) == 22, "got %s, want %s", got, want)
 }
 
 func TestCartToken_IsNeverPrinted(t *testing.T) {
@@ -90,21 +86,16 @@ func TestCartToken_IsNeverPrinted(t *testing.T) {
 		shown[verb] = fmt.Sprintf(verb+verb, token, Caller{Token: token})
 	}
 	for how, s := range shown {
-		if strings.Contains(s, guestToken) || strings.Contains(strings.ToLower(s), fmt.Sprintf("%x", guestToken)) {
-			t.Errorf("%s shows the token: %s", how, s)
-		}
-		if !strings.Contains(s, hiddenCartToken) {
-			t.Errorf("%s does not say that a token was there: %s", how, s)
-		}
+		assert.That(t, !strings.Contains(s, guestToken) && !strings.Contains(strings.ToLower(s), fmt.Sprintf("%x", guestToken)),
+			"%s shows the token: %s", how, s)
+		assert.That(t, strings.Contains(s, hiddenCartToken), "%s does not say that a token was there: %s", how, s)
 	}
 }
 
 func TestCustomerKey_PlainSubjectIsItsOwnKey(t *testing.T) {
 	t.Parallel()
 	for _, sub := range []string{"1", "1001", "a_B-9", strings.Repeat("x", 64)} {
-		if got := CustomerKey(sub); got != sub {
-			t.Errorf("CustomerKey(%q) = %q", sub, got)
-		}
+		assert.Equal(t, CustomerKey(sub), sub, "CustomerKey(%q)", sub)
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+
+	"commerce/deploy/assert"
 )
 
 // TestTexts in cmd/commerce checks that no language is missing.
@@ -15,13 +17,10 @@ func TestErrors_AreSentencesInTheirLanguage(t *testing.T) {
 	texts := regexp.MustCompile(`locale\.(En|Ar): "(.*)",`).FindAllStringSubmatch(string(must(os.ReadFile("errors.go"))), -1)
 	for _, text := range texts {
 		isArabic := strings.ContainsFunc(text[2], func(r rune) bool { return unicode.Is(unicode.Arabic, r) })
-		if isArabic != (text[1] == "Ar") || !strings.HasSuffix(text[2], ".") {
-			t.Errorf("not a sentence in %s: %q", text[1], text[2])
-		}
+		assert.That(t, isArabic == (text[1] == "Ar") && strings.HasSuffix(text[2], "."),
+			"not a sentence in %s: %q", text[1], text[2])
 	}
-	if len(texts) < 40 {
-		t.Errorf("found %d texts: this test does not read all", len(texts))
-	}
+	assert.That(t, len(texts) >= 40, "found %d texts: this test does not read all", len(texts))
 }
 
 func TestErrors_HaveTheKindsOfRefusedCredentials(t *testing.T) {
@@ -31,10 +30,8 @@ func TestErrors_HaveTheKindsOfRefusedCredentials(t *testing.T) {
 		used = append(used, call[1])
 	}
 	slices.Sort(used)
-	if listed := slices.Sorted(slices.Values(CredentialKinds())); !slices.Equal(slices.Compact(used), listed) {
-		t.Errorf("kinds %v, listed are %v", used, listed)
-	}
-	if e := unauthenticated("type", nil); e.Code != "unauthenticated" || e.Kind != "type" || e.Faults[0].Member != "Authorization" {
-		t.Errorf("got %+v", e)
-	}
+	listed := slices.Sorted(slices.Values(CredentialKinds()))
+	assert.That(t, slices.Equal(slices.Compact(used), listed), "kinds %v, listed are %v", used, listed)
+	e := unauthenticated("type", nil)
+	assert.That(t, e.Code == "unauthenticated" && e.Kind == "type" && e.Faults[0].Member == "Authorization", "got %+v", e)
 }

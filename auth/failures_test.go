@@ -8,6 +8,7 @@ import (
 
 	"commerce/auth/limit"
 	"commerce/auth/problem"
+	"commerce/deploy/assert"
 )
 
 const neighbor, guesser = "192.0.2.1", "192.0.2.1" // behind one address
@@ -36,9 +37,8 @@ func TestFailures_InvalidTokensBeyondTheLimitAreRateLimited(t *testing.T) {
 	wantRefusal(t, send(header+".e30.x", guesser), errTokenMalformed)
 	for range 5 {
 		refused := wantCode(t, send("garbage", guesser), problem.RateLimited)
-		if refused.RetryAfter != 20*time.Minute || refused.Budget != (problem.Budget{Name: "credentials", Uses: 3}) {
-			t.Errorf("Retry-After %v, %+v", refused.RetryAfter, refused.Budget)
-		}
+		assert.That(t, refused.RetryAfter == 20*time.Minute && refused.Budget == (problem.Budget{Name: "credentials", Uses: 3}),
+			"Retry-After %v, %+v", refused.RetryAfter, refused.Budget)
 	}
 	wantRefusal(t, send(valid, neighbor), nil)
 	wantRefusal(t, send(sign(tokens, 1, "never seen before"), neighbor), nil)
@@ -64,9 +64,7 @@ func TestFailures_OfAPITokensCauseNoLookupsBeyondTheLimit(t *testing.T) {
 		wantCode(t, send(guess(200+i), guesser), problem.RateLimited)
 	}
 	wantCode(t, send("no token", guesser), problem.RateLimited)
-	if n := ledger.asked.Load() - asked; n != 0 {
-		t.Errorf("%d lookups", n)
-	}
+	assert.Equal(t, ledger.asked.Load()-asked, 0, "lookups")
 	wantRefusal(t, send(token, neighbor), nil) // its check has expired, and is made again
 	wantCode(t, send("7|"+strings.Repeat("x", 43), guesser), problem.RateLimited)
 	wantRefusal(t, send(guess(300), "192.0.2.2"), errAPITokenUnknown)

@@ -32,6 +32,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"commerce/auth/problem"
+	"commerce/deploy/assert"
 )
 
 // jwk is a key as an issuer publishes it.
@@ -137,9 +138,7 @@ func (i *issuer) change(f func()) {
 
 func (i *issuer) wantFetches(t *testing.T, want int64) {
 	t.Helper()
-	if n := i.served.Load(); n != want {
-		t.Errorf("%d fetches, want %d", n, want)
-	}
+	assert.Equal(t, i.served.Load(), want, "fetches")
 }
 
 // verifierOf returns a JWT that takes its keys from the issuer.
@@ -240,9 +239,7 @@ func TestJWKS_IgnoresKeysInATokensHeader(t *testing.T) {
 			t.Errorf("%s makes a valid token invalid: %v", name, err)
 		}
 	}
-	if visits.Load() != 0 {
-		t.Errorf("followed a token's URL %d times", visits.Load())
-	}
+	assert.That(t, visits.Load() == 0, "followed a token's URL %d times", visits.Load())
 }
 
 func TestParseKeys_AcceptsOnlySuitableKeys(t *testing.T) {
@@ -304,18 +301,15 @@ func TestParseKeys_SkipsUnsuitableKeys(t *testing.T) {
 	ed := publish("k", newEd25519())
 	longest := with(ed, "kid", strings.Repeat("k", 255))
 	keys, err := parseKeys([]byte(keySetText(with(ed, "x", 1), jwk{"kty": "new"}, nil, ed, with(ed, "use", "enc"), longest)))
-	if err != nil || len(keys) != 2 {
-		t.Errorf("got %d keys, %v, want 2", len(keys), err)
-	}
+	assert.That(t, err == nil && len(keys) == 2, "got %d keys, %v, want 2", len(keys), err)
 }
 
 func TestParseKeys_TheFirstKeyWithAnIDCounts(t *testing.T) {
 	t.Parallel()
 	first, second := newEd25519(), newEd25519()
 	keys, err := parseKeys([]byte(keySetText(publish("k", first), publish("k", second))))
-	if err != nil || len(keys) != 1 || !first.Public().(ed25519.PublicKey).Equal(keys[0].public.(ed25519.PublicKey)) {
-		t.Errorf("got %v, %v, want the first key alone", keys, err)
-	}
+	assert.That(t, err == nil && len(keys) == 1 && first.Public().(ed25519.PublicKey).Equal(keys[0].public.(ed25519.PublicKey)),
+		"got %v, %v, want the first key alone", keys, err)
 }
 
 func TestKeySet_WithoutKidOnlyIfOneKeyIsPossible(t *testing.T) {
@@ -334,9 +328,8 @@ func TestKeySet_WithoutKidOnlyIfOneKeyIsPossible(t *testing.T) {
 		{"three", []jwk{one, two, one}, keyMisfit},
 	} {
 		keys := must(parseKeys([]byte(keySetText(tt.keys...))))
-		if _, got := (&keySet{keys: keys}).find(keyName{alg: "EdDSA"}); got != tt.want {
-			t.Errorf("%s: got %d, want %d", tt.name, got, tt.want)
-		}
+		_, got := (&keySet{keys: keys}).find(keyName{alg: "EdDSA"})
+		assert.That(t, got == tt.want, "%s: got %d, want %d", tt.name, got, tt.want)
 	}
 }
 
@@ -346,13 +339,9 @@ func FuzzParseKeys(f *testing.F) {
 	f.Add([]byte(`{"keys":[{"kty":"RSA","n":"","e":"AQAB"},{"kty":"oct","k":"AA"},[],null]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		keys, err := parseKeys(text)
-		if (len(keys) == 0) != (err != nil) || len(keys) > maxKeys {
-			t.Fatalf("%d keys and %v", len(keys), err)
-		}
+		assert.Require(t, (len(keys) == 0) == (err != nil) && len(keys) <= maxKeys, "%d keys and %v", len(keys), err)
 		for _, k := range keys {
-			if k.alg == "" || algorithmOf(k.public) != k.alg {
-				t.Errorf("key %+v is not usable", k)
-			}
+			assert.That(t, k.alg != "" && algorithmOf(k.public) == k.alg, "key %+v is not usable", k)
 		}
 	})
 }
@@ -377,9 +366,7 @@ func TestJWKS_UnknownKeyCausesOneSharedFetch(t *testing.T) {
 			})
 		}
 		all.Wait()
-		if good.Load() != 25 || bad.Load() != 25 {
-			t.Errorf("%d and %d of 25 as expected", good.Load(), bad.Load())
-		}
+		assert.That(t, good.Load() == 25 && bad.Load() == 25, "%d and %d of 25 as expected", good.Load(), bad.Load())
 		server.wantFetches(t, 1)
 	})
 }
@@ -449,9 +436,7 @@ func TestJWKS_KnownKeysWorkWhileTheIssuerIsDown(t *testing.T) {
 		for range 20 {
 			wantRefusal(t, verify("a"), nil)
 			refused := wantCode(t, verify("b"), "unavailable")
-			if strings.Contains(refused.Error(), "hush") {
-				t.Errorf("%v shows the URL", refused)
-			}
+			assert.That(t, !strings.Contains(refused.Error(), "hush"), "%v shows the URL", refused)
 			time.Sleep(time.Minute)
 		}
 		server.publishOwn("a", "b")
@@ -476,9 +461,8 @@ func TestJWKS_ReportsAnOutageOnceAndItsEndOnce(t *testing.T) {
 			wantRefusal(t, verify("a"), nil)
 			synctest.Wait() // for the fetch in the background
 			warns, says := strings.Count(log.String(), "level=WARN"), strings.Count(log.String(), "level=INFO")
-			if warns != tt.warns || says != tt.says {
-				t.Errorf("after fetch %d: %d warnings and %d all-clears, want %d and %d", i, warns, says, tt.warns, tt.says)
-			}
+			assert.That(t, warns == tt.warns && says == tt.says,
+				"after fetch %d: %d warnings and %d all-clears, want %d and %d", i, warns, says, tt.warns, tt.says)
 		}
 		if text := log.String(); !strings.Contains(text, ": connection refused") || !strings.Contains(text, `"jwks http`) || !strings.Contains(text, "after=10m2s") || strings.Contains(text, "hush") || strings.Contains(text, "eyJ") {
 			t.Errorf("the log reads %s: want the server, the cause and the duration, and neither credentials nor token", text)
@@ -538,9 +522,8 @@ func TestJWKS_DownFromTheStartIsFetchedEveryTenSeconds(t *testing.T) {
 			if second%10 > 0 {
 				want += " (fetched again after 10s)"
 			}
-			if got := errors.Unwrap(wantCode(t, verify("a"), "unavailable")); got == nil || got.Error() != want {
-				t.Errorf("after %d s: got %v, want %s", second, got, want)
-			}
+			got := errors.Unwrap(wantCode(t, verify("a"), "unavailable"))
+			assert.That(t, got != nil && got.Error() == want, "after %d s: got %v, want %s", second, got, want)
 			time.Sleep(time.Second)
 		}
 		server.wantFetches(t, 3)
@@ -558,15 +541,13 @@ func TestJWKS_ARequestWaitsHalfASecondForASlowIssuer(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		defer cancel()
 		_, err := j.Verify(ctx, token)
-		if refused := wantCode(t, err, "unavailable"); !errors.Is(refused, context.DeadlineExceeded) {
-			t.Errorf("got %v, want the request's deadline", refused)
-		}
+		refused := wantCode(t, err, "unavailable")
+		assert.That(t, errors.Is(refused, context.DeadlineExceeded), "got %v, want the request's deadline", refused)
 		began := time.Now()
 		_, err = j.Verify(t.Context(), token)
 		wantCode(t, err, "unavailable")
-		if took := time.Since(began); took != 500*time.Millisecond {
-			t.Errorf("waited %s, want 500 ms", took)
-		}
+		took := time.Since(began)
+		assert.That(t, took == 500*time.Millisecond, "waited %s, want 500 ms", took)
 		time.Sleep(2 * time.Second)
 		_, err = j.Verify(t.Context(), token)
 		wantRefusal(t, err, nil)
@@ -586,9 +567,7 @@ func TestJWKS_AStaleSetIsRefreshedInTheBackground(t *testing.T) {
 		time.Sleep(jwksMaxAge + time.Second)
 		began := time.Now()
 		wantRefusal(t, verify("kept"), nil)
-		if took := time.Since(began); took != 0 {
-			t.Errorf("a known key waited %s", took)
-		}
+		assert.Equal(t, time.Since(began), 0, "a known key waited")
 		time.Sleep(2 * time.Second)
 		server.slow(0)
 		wantRefusal(t, verify("old"), errTokenKeyUnknown)
@@ -684,9 +663,7 @@ func TestJWKS_FollowsFewRedirectsAndNeverToPlainHTTP(t *testing.T) {
 	for path, ok := range map[string]bool{"/keys": true, "/1": true, "/3": true, "/4": false, "/plain": false} {
 		j := verifierOf(JWKSConfig{URL: secure.URL + path, Transport: secure.Client().Transport})
 		_, err := j.Verify(t.Context(), signedBy(jwt.SigningMethodEdDSA, key, "a"))
-		if (err == nil) != ok {
-			t.Errorf("%s: got %v, want success: %v", path, err, ok)
-		}
+		assert.That(t, (err == nil) == ok, "%s: got %v, want success: %v", path, err, ok)
 	}
 }
 
@@ -694,15 +671,13 @@ func TestNewJWKS_NamesTheSetting(t *testing.T) {
 	t.Parallel()
 	for _, bad := range []string{"", "issuer.example/jwks", "file:///etc/keys", "https://", "://hush", "ftp://issuer.example"} {
 		_, err := NewJWKS(JWKSConfig{URL: bad})
-		if err == nil || !strings.Contains(err.Error(), "JWT_JWKS_URL") || strings.Contains(err.Error(), "hush") {
-			t.Errorf("%q: got %v, want an error that names only the setting", bad, err)
-		}
+		assert.That(t, err != nil && strings.Contains(err.Error(), "JWT_JWKS_URL") && !strings.Contains(err.Error(), "hush"),
+			"%q: got %v, want an error that names only the setting", bad, err)
 	}
 }
 
 func TestJWT_CannotSignIfItVerifiesByJWKS(t *testing.T) {
 	t.Parallel()
-	if token, err := verifierOf(JWKSConfig{Transport: &issuer{}}).Sign(1, "c", time.Hour); err == nil || token != "" {
-		t.Error("signed a token that it would itself refuse")
-	}
+	token, err := verifierOf(JWKSConfig{Transport: &issuer{}}).Sign(1, "c", time.Hour)
+	assert.That(t, err != nil && token == "", "signed a token that it would itself refuse")
 }

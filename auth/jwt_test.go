@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"commerce/auth/problem"
+	"commerce/deploy/assert"
 )
 
 // segment encodes one part of a token.
@@ -107,9 +108,7 @@ func TestJWT_Claims(t *testing.T) {
 			t.Parallel()
 			got, err := j.Verify(t.Context(), hs256(testSecret, plainHeader, tt.claims))
 			wantRefusal(t, err, tt.refused)
-			if got != tt.want {
-				t.Errorf("got %+v, want %+v", got, tt.want)
-			}
+			assert.That(t, got == tt.want, "got %+v, want %+v", got, tt.want)
 		})
 	}
 }
@@ -134,9 +133,8 @@ func TestJWT_IssuerAndAudience(t *testing.T) {
 		{"audience of numbers", `{"iss":"https://login.example","aud":[1],` + rest, errTokenMalformed},
 	} {
 		_, err := j.Verify(t.Context(), hs256(testSecret, plainHeader, tt.claims))
-		if (tt.refused == nil) != (err == nil) || err != nil && err.Error() != tt.refused.Error() {
-			t.Errorf("%s: got %v, want %v", tt.name, err, tt.refused)
-		}
+		assert.That(t, (tt.refused == nil) == (err == nil) && (err == nil || err.Error() == tt.refused.Error()),
+			"%s: got %v, want %v", tt.name, err, tt.refused)
 	}
 }
 
@@ -147,10 +145,7 @@ func TestJWT_HeaderAndSignature(t *testing.T) {
 	unsigned := good[:strings.LastIndexByte(good, '.')]
 	foreign := hs256([]byte("another secret, just as long: 32"), plainHeader, plainClaims)
 	ofMethod := func(m jwt.SigningMethod, key any) string {
-		token, err := jwt.NewWithClaims(m, jwt.MapClaims{"sub": "c", "exp": noon.Add(time.Minute).Unix()}).SignedString(key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		token := assert.Must(jwt.NewWithClaims(m, jwt.MapClaims{"sub": "c", "exp": noon.Add(time.Minute).Unix()}).SignedString(key))(t)
 		return token
 	}
 	for _, tt := range []struct {
@@ -204,9 +199,8 @@ func TestJWT_HeaderAndSignature(t *testing.T) {
 			t.Parallel()
 			_, err := j.Verify(t.Context(), tt.token)
 			wantRefusal(t, err, tt.refused)
-			if err != nil && len(tt.token) > 3 && strings.Contains(err.Error(), tt.token) {
-				t.Errorf("%v quotes the token", err)
-			}
+			assert.That(t, err == nil || len(tt.token) <= 3 || !strings.Contains(err.Error(), tt.token),
+				"%v quotes the token", err)
 		})
 	}
 }
@@ -223,9 +217,8 @@ func TestJWT_PreviousSecretStillVerifies(t *testing.T) {
 	t.Parallel()
 	j := must(NewJWT(JWTConfig{Secret: testSecret, PreviousSecret: previousSecret, Now: atNoon}))
 	for name, secret := range map[string][]byte{"current": testSecret, "previous": previousSecret} {
-		if _, err := j.Verify(t.Context(), hs256(secret, plainHeader, plainClaims)); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		_, err := j.Verify(t.Context(), hs256(secret, plainHeader, plainClaims))
+		assert.That(t, err == nil, "%s: %v", name, err)
 	}
 	if _, err := newTestJWT().Verify(t.Context(), sign(j, 1, "c")); err != nil {
 		t.Errorf("signed with another secret than the current one: %v", err)
@@ -247,9 +240,8 @@ func TestNewJWT_NamesTheInvalidSetting(t *testing.T) {
 		{"previous secret alone", JWTConfig{PreviousSecret: previousSecret}, "JWT_SECRET "},
 	} {
 		_, err := NewJWT(tt.cfg)
-		if err == nil || !strings.HasPrefix(err.Error(), tt.want) {
-			t.Errorf("%s: got %v, want an error that names %s", tt.name, err, tt.want)
-		}
+		assert.That(t, err != nil && strings.HasPrefix(err.Error(), tt.want),
+			"%s: got %v, want an error that names %s", tt.name, err, tt.want)
 	}
 }
 
@@ -296,17 +288,13 @@ func TestJWT_SignRefusesWhatVerifyWouldRefuse(t *testing.T) {
 		{"negative store", "c", -1, time.Hour},
 		{"no lifetime", "c", 1, 0},
 	} {
-		if token, err := j.Sign(tt.store, tt.customer, tt.ttl); err == nil || token != "" {
-			t.Errorf("%s: signed", tt.name)
-		}
+		token, err := j.Sign(tt.store, tt.customer, tt.ttl)
+		assert.That(t, err != nil && token == "", "%s: signed", tt.name)
 	}
 }
 
 func FuzzVerify(f *testing.F) {
-	j, err := NewJWT(JWTConfig{Secret: testSecret, Now: atNoon})
-	if err != nil {
-		f.Fatal(err)
-	}
+	j := assert.Must(NewJWT(JWTConfig{Secret: testSecret, Now: atNoon}))(f)
 	f.Add(plainHeader, plainClaims, true)
 	f.Add(`{"alg":"none"}`, plainClaims, false)
 	f.Add(plainHeader, `{"sub":"\ud800","exp":1e9,"store_id":"1"}`, true)
@@ -319,16 +307,13 @@ func FuzzVerify(f *testing.F) {
 		got, err := j.Verify(t.Context(), token)
 		if err != nil {
 			refused := wantCode(t, err, "unauthenticated")
-			if got != (Claims{}) || strings.Contains(refused.Error(), token) && len(token) > 16 {
-				t.Errorf("refused with %+v and %v", got, refused)
-			}
+			assert.That(t, got == (Claims{}) && (!strings.Contains(refused.Error(), token) || len(token) <= 16),
+				"refused with %+v and %v", got, refused)
 			return
 		}
 		if n := utf8.RuneCountInString(got.Customer); n < 1 || n > 255 || !utf8.ValidString(got.Customer) || got.Store < 0 {
 			t.Errorf("accepted customer %q in store %d", got.Customer, got.Store)
 		}
-		if !signed {
-			t.Errorf("accepted %q unsigned", token)
-		}
+		assert.That(t, signed, "accepted %q unsigned", token)
 	})
 }

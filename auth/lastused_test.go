@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -21,38 +22,27 @@ func TestLastUsed_IsBoundedWhileItCannotBeWritten(t *testing.T) {
 	}
 	later := noon.Add(time.Second)
 	used.keep(map[int64]time.Time{0: later, maxAPITokens: later, maxAPITokens + 1: later})
-	if n := len(used.uses); n != maxAPITokens {
-		t.Errorf("%d uses are kept, want %d", n, maxAPITokens)
-	}
-	if got := used.uses[0]; !got.Equal(later) {
-		t.Errorf("a known token was last used at %v, want %v", got, later)
-	}
+	assert.Equal(t, len(used.uses), maxAPITokens, "uses are kept")
+	got := used.uses[0]
+	assert.That(t, got.Equal(later), "a known token was last used at %v, want %v", got, later)
 }
 
 func TestLastUsed_NeedsNoLogger(t *testing.T) {
 	t.Parallel()
-	pool, err := pgxpool.New(t.Context(), "postgres://127.0.0.1:1/none")
-	if err != nil {
-		t.Fatal(err)
-	}
+	pool := assert.Must(pgxpool.New(t.Context(), "postgres://127.0.0.1:1/none"))(t)
 	t.Cleanup(pool.Close)
 	used := NewLastUsed(LastUsedConfig{Pool: pool})
 	used.Record(1)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	used.Run(ended) // logs that the database is unreachable
-	if len(used.uses) != 1 {
-		t.Errorf("%d uses are kept, want 1", len(used.uses))
-	}
+	assert.Equal(t, len(used.uses), 1, "uses are kept")
 }
 
 func TestLastUsed_LogsAnOutageOnceAndItsEndOnce(t *testing.T) {
 	t.Parallel()
 	open := func(url string) *pgxpool.Pool {
-		pool, err := pgxpool.New(t.Context(), url)
-		if err != nil {
-			t.Fatal(err)
-		}
+		pool := assert.Must(pgxpool.New(t.Context(), url))(t)
 		t.Cleanup(pool.Close)
 		return pool
 	}

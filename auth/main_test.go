@@ -8,6 +8,7 @@ import (
 	"go.uber.org/goleak"
 
 	"commerce/auth/problem"
+	"commerce/deploy/assert"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -45,8 +46,6 @@ func wantRefusal(t *testing.T, err error, want *problem.Error) {
 func wantCode(t *testing.T, err error, code problem.Code) *problem.Error {
 	t.Helper()
 	var refused *problem.Error
-	if !errors.As(err, &refused) || refused.Code != code {
-		t.Fatalf("got error %v, want code %s", err, code)
-	}
+	assert.Require(t, errors.As(err, &refused) && refused.Code == code, "got error %v, want code %s", err, code)
 	return refused
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
 )
@@ -22,9 +23,7 @@ import (
 // tokenTable adds the stores of testStores to a database, and returns db.
 func tokenTable(t *testing.T, db *pgxpool.Pool) *pgxpool.Pool {
 	t.Helper()
-	if _, err := db.Exec(t.Context(), "INSERT INTO stores (id, name, currency) VALUES (1, 'One', 'SAR'), (2, 'Two', 'USD')"); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(db.Exec(t.Context(), "INSERT INTO stores (id, name, currency) VALUES (1, 'One', 'SAR'), (2, 'Two', 'USD')"))(t)
 	return db
 }
 
@@ -37,10 +36,7 @@ func newTokenTable(t *testing.T) (*pgxpool.Pool, *PostgresAPITokens) {
 // create makes a token of store 1 and returns its text.
 func create(t *testing.T, table *PostgresAPITokens, name string) string {
 	t.Helper()
-	text, err := table.Create(t.Context(), 1, name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := assert.Must(table.Create(t.Context(), 1, name))(t)
 	return text
 }
 
@@ -49,16 +45,11 @@ func TestPostgresAPITokens_StoresOnlyAHashOfTheSecret(t *testing.T) {
 	db, table := newTokenTable(t)
 	text := create(t, table, "export script")
 	id, secret, ok := ParseAPIToken(text)
-	if !ok {
-		t.Fatalf("%q is not an API token", text)
-	}
+	assert.Require(t, ok, "%q is not an API token", text)
 	var row string
-	if err := db.QueryRow(t.Context(), "SELECT row_to_json(t)::text FROM api_tokens t").Scan(&row); err != nil {
-		t.Fatal(err)
-	}
-	if strings.Contains(row, secret) || !strings.Contains(row, "export script") {
-		t.Errorf("the row is %s: want the name in it and not the secret", row)
-	}
+	assert.NoError(t, db.QueryRow(t.Context(), "SELECT row_to_json(t)::text FROM api_tokens t").Scan(&row))
+	assert.That(t, !strings.Contains(row, secret) && strings.Contains(row, "export script"),
+		"the row is %s: want the name in it and not the secret", row)
 	found, err := table.APIToken(t.Context(), id)
 	if err != nil || found.StoreID != 1 || found.Name != "export script" || found.RevokedAt != nil || found.LastUsedAt != nil {
 		t.Errorf("found %+v, %v", found, err)
@@ -72,18 +63,13 @@ func TestPostgresAPITokens_StoresOnlyAHashOfTheSecret(t *testing.T) {
 func TestPostgresAPITokens_NotFound(t *testing.T) {
 	t.Parallel()
 	_, table := newTokenTable(t)
-	if _, err := table.APIToken(t.Context(), 7); !errors.Is(err, ErrNoAPIToken) {
-		t.Errorf("found nothing: %v, want ErrNoAPIToken", err)
-	}
-	if err := table.Revoke(t.Context(), 7); !errors.Is(err, ErrNoAPIToken) {
-		t.Errorf("revoked nothing: %v, want ErrNoAPIToken", err)
-	}
-	if _, err := table.Create(t.Context(), 99, "x"); !errors.Is(err, ErrNoStore) {
-		t.Errorf("for no store: %v, want ErrNoStore", err)
-	}
-	if _, err := NewPostgresAPITokens(nil, strings.NewReader("")).Create(t.Context(), 1, "x"); err == nil {
-		t.Error("made a token without randomness")
-	}
+	_, err := table.APIToken(t.Context(), 7)
+	assert.That(t, errors.Is(err, ErrNoAPIToken), "found nothing: %v, want ErrNoAPIToken", err)
+	assert.ErrorIs(t, table.Revoke(t.Context(), 7), ErrNoAPIToken, "revoked nothing")
+	_, err = table.Create(t.Context(), 99, "x")
+	assert.That(t, errors.Is(err, ErrNoStore), "for no store: %v, want ErrNoStore", err)
+	_, err = NewPostgresAPITokens(nil, strings.NewReader("")).Create(t.Context(), 1, "x")
+	assert.That(t, err != nil, "made a token without randomness")
 }
 
 // Instances share only the table: nothing notifies them of a revocation.
@@ -101,22 +87,17 @@ func TestPostgresAPITokens_RevocationIsSeenWithinASecondByEveryInstance(t *testi
 		if late == "" {
 			break
 		}
-		if try == tries {
-			t.Fatalf("the last of %d tries: %s", tries, late)
-		}
+		assert.Require(t, try != tries, "the last of %d tries: %s", tries, late)
 	}
 	const id = 1
 	first, err := table.List(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	if err := table.Revoke(t.Context(), id); err != nil {
 		t.Fatalf("revoke again: %v", err)
 	}
 	second, err := table.List(t.Context())
-	if err != nil || first[0].RevokedAt == nil || !second[0].RevokedAt.Equal(*first[0].RevokedAt) {
-		t.Errorf("revoked at %v, then %v (%v): want the first time kept", first[0].RevokedAt, second[0].RevokedAt, err)
-	}
+	assert.That(t, err == nil && first[0].RevokedAt != nil && second[0].RevokedAt.Equal(*first[0].RevokedAt),
+		"revoked at %v, then %v (%v): want the first time kept", first[0].RevokedAt, second[0].RevokedAt, err)
 }
 
 // revocationIsLate revokes a new token and returns which instance accepts it for more than
@@ -130,9 +111,7 @@ func revocationIsLate(t *testing.T, table *PostgresAPITokens, instances []*APITo
 			return fmt.Sprintf("instance %d, before: %v", i, err)
 		}
 	}
-	if err := table.Revoke(t.Context(), id); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, table.Revoke(t.Context(), id))
 	revoked := time.Now()
 	for i, tokens := range instances {
 		for {
@@ -165,21 +144,15 @@ func TestLastUsed_IsWrittenInBatches(t *testing.T) {
 	used.Record(999) // does not exist
 	flush := func() {
 		t.Helper()
-		if err := used.Flush(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, used.Flush(t.Context()))
 	}
 	flush()
 	want := func(id int, want *time.Time) {
 		t.Helper()
-		tokens, err := table.List(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		tokens := assert.Must(table.List(t.Context()))(t)
 		got := tokens[id-1].LastUsedAt
-		if (got == nil) != (want == nil) || got != nil && !got.Equal(*want) {
-			t.Errorf("token %d was last used at %v, want %v", id, got, want)
-		}
+		assert.That(t, (got == nil) == (want == nil) && (got == nil || got.Equal(*want)),
+			"token %d was last used at %v, want %v", id, got, want)
 	}
 	latest := at
 	want(1, &latest)
@@ -205,27 +178,19 @@ func TestLastUsed_KeepsWhatCannotBeWritten(t *testing.T) {
 	}
 	used.Run(gone) // writes, then returns immediately
 	token, err := table.APIToken(t.Context(), 1)
-	if err != nil || token.LastUsedAt == nil {
-		t.Errorf("last used at %v (%v), want a time", token.LastUsedAt, err)
-	}
+	assert.That(t, err == nil && token.LastUsedAt != nil, "last used at %v (%v), want a time", token.LastUsedAt, err)
 }
 
 // roles creates the deploy files' role on a server and grants it the service's rights. It returns
 // the URL of the role.
 func roles(t *testing.T, owner string) (service string) {
 	t.Helper()
-	script, err := os.ReadFile("../deploy/postgres/roles.sql")
-	if err != nil {
-		t.Fatal(err)
-	}
+	script := assert.Must(os.ReadFile("../deploy/postgres/roles.sql"))(t)
 	db := ephemeral.OpenPool(t, owner, connect.PostgresConfig{Writable: true})
 	for range 2 { // safe to repeat
-		if _, err := db.Exec(t.Context(), string(script)); err != nil {
-			t.Fatalf("roles.sql: %v", err)
-		}
-		if err := ephemeral.Grant(t.Context(), owner, "commerce_service"); err != nil {
-			t.Fatal(err)
-		}
+		_, err := db.Exec(t.Context(), string(script))
+		assert.Require(t, err == nil, "roles.sql: %v", err)
+		assert.NoError(t, ephemeral.Grant(t.Context(), owner, "commerce_service"))
 	}
 	u := must(url.Parse(owner))
 	u.User = url.User("commerce_service")
@@ -235,9 +200,7 @@ func roles(t *testing.T, owner string) (service string) {
 func TestRoles_TheServiceReadsAndWritesOnlyLastUse(t *testing.T) {
 	t.Parallel()
 	owner := ephemeral.StartPostgres(t).URL
-	if err := ephemeral.Migrate(t.Context(), owner); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, ephemeral.Migrate(t.Context(), owner))
 	text := create(t, NewPostgresAPITokens(tokenTable(t, ephemeral.OpenPool(t, owner, connect.PostgresConfig{Writable: true})), rand.Reader), "script")
 	db := ephemeral.OpenPool(t, roles(t, owner), connect.PostgresConfig{Writable: true})
 	tokens := NewAPITokens(APITokensConfig{Source: NewPostgresAPITokens(db, nil), Stores: testStores()})
@@ -250,9 +213,7 @@ func TestRoles_TheServiceReadsAndWritesOnlyLastUse(t *testing.T) {
 		t.Fatalf("write last use: %v", err)
 	}
 	token, err := NewPostgresAPITokens(db, nil).APIToken(t.Context(), 1)
-	if err != nil || token.LastUsedAt == nil {
-		t.Errorf("last used at %v (%v), want a time", token.LastUsedAt, err)
-	}
+	assert.That(t, err == nil && token.LastUsedAt != nil, "last used at %v (%v), want a time", token.LastUsedAt, err)
 	for _, forbidden := range []string{
 		"UPDATE api_tokens SET revoked_at = NULL",
 		"UPDATE api_tokens SET store_id = 2",
@@ -271,14 +232,11 @@ func TestRoles_TheServiceReadsAndWritesOnlyLastUse(t *testing.T) {
 func refusedTo(t *testing.T, db *pgxpool.Pool, script string) {
 	t.Helper()
 	conn, err := db.Acquire(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer conn.Release()
 	_, err = conn.Conn().PgConn().Exec(t.Context(), "BEGIN; "+script).ReadAll()
 	_, undo := conn.Exec(t.Context(), "ROLLBACK")
 	var refused *pgconn.PgError
-	if !errors.As(err, &refused) || refused.Code != "42501" || undo != nil {
-		t.Errorf("%s: got %v (%v), want insufficient_privilege", script, err, undo)
-	}
+	assert.That(t, errors.As(err, &refused) && refused.Code == "42501" && undo == nil,
+		"%s: got %v (%v), want insufficient_privilege", script, err, undo)
 }

@@ -18,6 +18,7 @@ import (
 	"commerce/auth/lastknown"
 	"commerce/auth/locale"
 	"commerce/auth/store"
+	"commerce/deploy/assert"
 	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
 	"commerce/deploy/sample"
@@ -50,21 +51,17 @@ func newStoresDatabase(t *testing.T) *storesDatabase {
 		DB: d.pool, KnownCurrency: knownCurrency, Log: slog.New(slog.DiscardHandler), Now: d.clock.now,
 		Patience: 10 * time.Second, // enough for a busy machine
 	})
-	err := pgx.BeginFunc(t.Context(), d.admin, func(tx pgx.Tx) error {
+	assert.NoError(t, pgx.BeginFunc(t.Context(), d.admin, func(tx pgx.Tx) error {
 		return sample.WriteStores(t.Context(), tx, sample.Stores(), nil, nil)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return d
 }
 
 // exec changes the database and advances the directory's clock a little.
 func (d *storesDatabase) exec(t *testing.T, sql string) {
 	t.Helper()
-	if _, err := d.admin.Exec(t.Context(), sql); err != nil {
-		t.Fatalf("%s: %v", sql, err)
-	}
+	_, err := d.admin.Exec(t.Context(), sql)
+	assert.Require(t, err == nil, "%s: %v", sql, err)
 	d.clock.forward(time.Millisecond)
 }
 
@@ -85,9 +82,8 @@ func testDirectory(t *testing.T, d auth.StoreDirectory) {
 	for _, wanted := range sample.Stores() {
 		for range 2 { // the second time from the cache
 			byID, err := d.ByID(t.Context(), wanted.ID)
-			if diff := cmp.Diff(wanted, byID); err != nil || diff != "" {
-				t.Errorf("ByID(%d): error %v (-want +got):\n%s", wanted.ID, err, diff)
-			}
+			diff := cmp.Diff(wanted, byID)
+			assert.That(t, err == nil && diff == "", "ByID(%d): error %v (-want +got):\n%s", wanted.ID, err, diff)
 			byKey, err := d.ByPublicKey(t.Context(), wanted.PublicKeys[0])
 			if diff := cmp.Diff(wanted, byKey); err != nil || diff != "" {
 				t.Errorf("ByPublicKey(%s): error %v (-want +got):\n%s", wanted.PublicKeys[0], err, diff)
@@ -123,15 +119,13 @@ func TestStoreDirectories_RefuseAStoreInAnUnknownCurrency(t *testing.T) {
 				t.Errorf("%s: %v, want an error that names the store and its currency", name, err)
 			}
 		}
-		if _, err := directory.ByID(t.Context(), 1); err != nil {
-			t.Errorf("%s: another store: %v", name, err)
-		}
+		_, err := directory.ByID(t.Context(), 1)
+		assert.That(t, err == nil, "%s: another store: %v", name, err)
 	}
 	d.exec(t, "UPDATE stores SET currency = 'XCG' WHERE id = 2")
 	d.stores.Invalidate("store")
-	if store, err := d.stores.ByID(t.Context(), 2); err != nil || store.Currency != "XCG" {
-		t.Errorf("with a known currency: %+v, %v", store, err)
-	}
+	store, err := d.stores.ByID(t.Context(), 2)
+	assert.That(t, err == nil && store.Currency == "XCG", "with a known currency: %+v, %v", store, err)
 }
 
 func TestPostgresStores_SoleFollowsTheNumberOfStores(t *testing.T) {
@@ -150,9 +144,8 @@ func TestPostgresStores_SoleFollowsTheNumberOfStores(t *testing.T) {
 		d.stores.Invalidate("store")
 		d.clock.forward(time.Millisecond)
 		store, err := d.stores.Sole(t.Context())
-		if (step.sole == 0) != errors.Is(err, auth.ErrNoStore) || (store != nil && store.ID != step.sole) {
-			t.Errorf("%s: sole store %v, %v, want %d", step.change, store, err, step.sole)
-		}
+		assert.That(t, (step.sole == 0) == errors.Is(err, auth.ErrNoStore) && (store == nil || store.ID == step.sole),
+			"%s: sole store %v, %v, want %d", step.change, store, err, step.sole)
 	}
 }
 
@@ -167,16 +160,13 @@ func TestPostgresStores_ShowAChangeAfterInvalidateOrWithinASecond(t *testing.T) 
 		{d.stores.InvalidateAll, time.Millisecond},
 		{func() {}, 700 * time.Millisecond},
 	} {
-		if _, err := d.stores.ByPublicKey(t.Context(), "pk_demo"); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(d.stores.ByPublicKey(t.Context(), "pk_demo"))(t)
 		d.exec(t, "UPDATE stores SET tax_ppm = tax_ppm + 1 WHERE id = 1")
 		step.invalidate()
 		d.clock.forward(step.wait)
 		store, err := d.stores.ByPublicKey(t.Context(), "pk_demo")
-		if wanted := int64(150_001 + i); err != nil || store.TaxRate != wanted {
-			t.Errorf("step %d: tax %v, %v, want %d", i, store, err, wanted)
-		}
+		wanted := int64(150_001 + i)
+		assert.That(t, err == nil && store.TaxRate == wanted, "step %d: tax %v, %v, want %d", i, store, err, wanted)
 	}
 }
 
@@ -186,34 +176,26 @@ func TestPostgresStores_ReadNullColumns(t *testing.T) {
 	d.exec(t, `INSERT INTO stores (id, name, currency) VALUES (7, 'Bare', 'SAR')`)
 	got, err := d.stores.ByID(t.Context(), 7)
 	wanted := &store.Store{ID: 7, Name: "Bare", Currency: "SAR", Locale: locale.En, PricesIncludeTax: true, PublicKeys: []string{}}
-	if diff := cmp.Diff(wanted, got); err != nil || diff != "" {
-		t.Errorf("bare store: error %v (-want +got):\n%s", err, diff)
-	}
+	diff := cmp.Diff(wanted, got)
+	assert.That(t, err == nil && diff == "", "bare store: error %v (-want +got):\n%s", err, diff)
 	d.exec(t, `INSERT INTO payment_methods (store_id, id, name_en, position) VALUES (7, 'cash', 'Cash', 0)`)
 	d.stores.Invalidate("store")
 	d.clock.forward(time.Millisecond)
 	got, err = d.stores.ByID(t.Context(), 7)
 	methods := []store.PaymentMethod{{ID: "cash", Name: locale.Text{locale.En: "Cash"}, Enabled: true}}
-	if err != nil || !cmp.Equal(methods, got.PaymentMethods) {
-		t.Errorf("payment methods %v, %v, want %v", got, err, methods)
-	}
+	assert.That(t, err == nil && cmp.Equal(methods, got.PaymentMethods), "payment methods %v, %v, want %v", got, err, methods)
 }
 
 func TestPostgresStores_ServeCachedStoresWhilePostgresIsDown(t *testing.T) {
 	t.Parallel()
 	d := newStoresDatabase(t)
-	known, err := d.stores.ByPublicKey(t.Context(), "pk_demo")
-	if err != nil {
-		t.Fatal(err)
-	}
+	known := assert.Must(d.stores.ByPublicKey(t.Context(), "pk_demo"))(t)
 	d.pool.Close()
 	d.clock.forward(time.Hour)
-	if got, err := d.stores.ByPublicKey(t.Context(), "pk_demo"); err != nil || got != known {
-		t.Errorf("known store: %v, %v, want as before", got, err)
-	}
+	got, err := d.stores.ByPublicKey(t.Context(), "pk_demo")
+	assert.That(t, err == nil && got == known, "known store: %v, %v, want as before", got, err)
 	for i := range 3 {
-		if got, err := d.stores.ByPublicKey(t.Context(), "pk_"+strconv.Itoa(i)); !errors.Is(err, lastknown.ErrUnknown) {
-			t.Errorf("unknown key: %v, %v, want ErrUnknown", got, err)
-		}
+		got, err := d.stores.ByPublicKey(t.Context(), "pk_"+strconv.Itoa(i))
+		assert.That(t, errors.Is(err, lastknown.ErrUnknown), "unknown key: %v, %v, want ErrUnknown", got, err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"commerce/auth/locale"
 	"commerce/auth/problem"
+	"commerce/deploy/assert"
 )
 
 // membersOf returns the members that a refusal names; the message is about the first.
@@ -28,9 +29,7 @@ func TestResolve_ANameAndItsPositionGiveTheSameLine(t *testing.T) {
 		{"email": "a@example.com", "0": "a@example.com", "region": "us"}, // the same answer twice
 	} {
 		l, err := Resolve(Addition{ProductID: 5, Quantity: 2, PlanID: new(int64(51)), Fields: fields}, account(), testLimits)
-		if err != nil {
-			t.Fatalf("%v: %v", fields, err)
-		}
+		assert.Require(t, err == nil, "%v: %v", fields, err)
 		lines = append(lines, l)
 	}
 	want := NewLine{
@@ -39,9 +38,7 @@ func TestResolve_ANameAndItsPositionGiveTheSameLine(t *testing.T) {
 		Bounds: Bounds{Stock: -1, Min: 1, Max: 999},
 	}
 	for i, l := range lines {
-		if diff := cmp.Diff(want, l); diff != "" {
-			t.Errorf("addition %d (-want +got)\n%s", i, diff)
-		}
+		assert.Equal(t, l, want, "addition %d", i)
 	}
 }
 
@@ -50,9 +47,7 @@ func TestResolve_EmptyTextIsNoAnswer(t *testing.T) {
 	plan := new(int64(51))
 	with, err1 := Resolve(Addition{Quantity: 1, PlanID: plan, Fields: map[string]string{"email": "x", "region": ""}}, account(), testLimits)
 	without, err2 := Resolve(Addition{Quantity: 1, PlanID: plan, Fields: map[string]string{"email": "x"}}, account(), testLimits)
-	if err1 != nil || err2 != nil || with.ID != without.ID {
-		t.Errorf("%s and %s: %v, %v", with.ID, without.ID, err1, err2)
-	}
+	assert.That(t, err1 == nil && err2 == nil && with.ID == without.ID, "%s and %s: %v, %v", with.ID, without.ID, err1, err2)
 }
 
 func TestResolve_Refuses(t *testing.T) {
@@ -105,17 +100,14 @@ func TestResolve_Refuses(t *testing.T) {
 	} {
 		_, err := Resolve(Addition{Quantity: 1, PlanID: tc.plan, Fields: tc.fields, Notice: tc.notice}, tc.product, testLimits)
 		if err == nil {
-			if tc.code != "" {
-				t.Errorf("%s: accepted, want %s", name, tc.code)
-			}
+			assert.That(t, tc.code == "", "%s: accepted, want %s", name, tc.code)
 			continue
 		}
 		if diff := cmp.Diff(tc.members, membersOf(err)); diff != "" || err.Code != tc.code {
 			t.Errorf("%s: %s, want %s, members (-want +got)\n%s", name, err.Code, tc.code, diff)
 		}
-		if text := err.Message(locale.En); strings.Contains(text, "%!") {
-			t.Errorf("%s: wrong format arguments in %q", name, text)
-		}
+		text := err.Message(locale.En)
+		assert.That(t, !strings.Contains(text, "%!"), "%s: wrong format arguments in %q", name, text)
 	}
 }
 
@@ -130,8 +122,7 @@ func TestResolve_MatchesAnOptionInNormalForm(t *testing.T) {
 		"gränd": {"size", "gr\u00e4nd"}, "gra\u0308nd": {"size", "gr\u00e4nd"},
 	} {
 		line, err := Resolve(Addition{Quantity: 1, Fields: map[string]string{"size": sent}}, p, testLimits)
-		if err != nil || len(line.Fields) != 1 || line.Fields[0] != want || line.Price == 100 {
-			t.Errorf("%+q gives %+q at %d, %v", sent, line.Fields, line.Price, err)
-		}
+		assert.That(t, err == nil && len(line.Fields) == 1 && line.Fields[0] == want && line.Price != 100,
+			"%+q gives %+q at %d, %v", sent, line.Fields, line.Price, err)
 	}
 }

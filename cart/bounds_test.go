@@ -3,7 +3,7 @@ package cart
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"commerce/deploy/assert"
 )
 
 func TestBoundsOf(t *testing.T) {
@@ -21,9 +21,8 @@ func TestBoundsOf(t *testing.T) {
 		"per cart and step":    {&Product{MinQuantity: 1, MaxPerCart: new(int64(4)), Step: 2}, Bounds{Stock: -1, PerCart: 4, Min: 1, Max: 999, Step: 2}},
 		"oversold":             {&Product{Stock: new(int64(-4))}, Bounds{Stock: 0, Min: 1, Max: 999}},
 	} {
-		if got := BoundsOf(tc.product, testLimits); got != tc.want {
-			t.Errorf("%s: %+v, want %+v", name, got, tc.want)
-		}
+		got := BoundsOf(tc.product, testLimits)
+		assert.That(t, got == tc.want, "%s: %+v, want %+v", name, got, tc.want)
 	}
 }
 
@@ -37,9 +36,7 @@ func TestMergeBounds(t *testing.T) {
 	products := map[int64]*Product{1: sells(new(int64(9)), true), 2: sells(new(int64), true), 3: sells(nil, false)}
 	sold, stopped := Bounds{Stock: 9, Min: 2, Max: 5}, Bounds{Stock: -1, Max: 999}
 	want := map[LineID]Bounds{"1": sold, "1.p1": sold, "2": stopped, "3": stopped, "4": stopped}
-	if diff := cmp.Diff(want, MergeBounds(guest, products, testLimits)); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
+	assert.Equal(t, MergeBounds(guest, products, testLimits), want, "result")
 }
 
 func cartOf(lines ...Line) Cart { return Cart{ID: "C", Version: 1, Mark: "M", Lines: lines} }

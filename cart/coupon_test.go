@@ -10,6 +10,7 @@ import (
 
 	"commerce/auth/store"
 	"commerce/cart/money"
+	"commerce/deploy/assert"
 )
 
 // drawnStore is a store with any tax, in a currency with 0, 2, 3 or 4 decimals.
@@ -164,9 +165,8 @@ func TestRedeem_AppliesTheDiscount(t *testing.T) {
 		if got.Coupon.Issue != nil {
 			issue = got.Coupon.Issue.Reason
 		}
-		if got.Discount != tc.want || got.Total != got.Subtotal-tc.want || issue != tc.issue {
-			t.Errorf("%s: %d off %d, issue %q, want %q", name, got.Discount, got.Subtotal, issue, tc.issue)
-		}
+		assert.That(t, got.Discount == tc.want && got.Total == got.Subtotal-tc.want && issue == tc.issue,
+			"%s: %d off %d, issue %q, want %q", name, got.Discount, got.Subtotal, issue, tc.issue)
 	}
 }
 
@@ -179,8 +179,6 @@ func TestNormalCouponCode_FoldsOnlyASCII(t *testing.T) {
 		"fıve": "FıVE", "FİVE": "FİVE", "ﬁve": "ﬁVE", "ſix": "ſIX", "straße": "STRAßE", "ｆｉｖｅ": "ｆｉｖｅ", // none of them FIVE, SIX or STRASSE
 	} {
 		got := NormalCouponCode(given)
-		if got != want || NormalCouponCode(got) != got {
-			t.Errorf("%+q is %+q, want %+q", given, got, want)
-		}
+		assert.That(t, got == want && NormalCouponCode(got) == got, "%+q is %+q, want %+q", given, got, want)
 	}
 }

@@ -6,12 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"commerce/auth/locale"
 	"commerce/auth/problem"
 	"commerce/auth/store"
 	"commerce/cart/money"
+	"commerce/deploy/assert"
 )
 
 var inOrder = []CouponReason{CouponNotStarted, CouponExpired, CouponUsedUp, CouponMinimum, CouponNotApplicable}
@@ -61,9 +60,7 @@ func TestRedeem_NamesTheFirstReasonThatHolds(t *testing.T) {
 		coupon, uses = lost(now, slices.Delete(slices.Clone(inOrder), i, i+1)...)
 		p = tenRiyals()
 		p.Redeem(coupon, uses, riyals, now)
-		if p.Coupon.Issue == nil || p.Coupon.Issue.Reason != want {
-			t.Errorf("with %s alone: %+v", want, p.Coupon.Issue)
-		}
+		assert.That(t, p.Coupon.Issue != nil && p.Coupon.Issue.Reason == want, "with %s alone: %+v", want, p.Coupon.Issue)
 	}
 	coupon, uses := lost(now, inOrder...)
 	p := tenRiyals()
@@ -81,12 +78,10 @@ func TestRefuseCoupon_DoesNotRevealACodeBeforeItStarts(t *testing.T) {
 	now, p := time.Now(), tenRiyals()
 	early, uses := lost(now)
 	refusal := RefuseCoupon(early, &p, uses, riyals, now, "coupon")
-	if diff := cmp.Diff(RefuseCoupon(nil, &p, Uses{}, riyals, now, "coupon"), refusal); diff != "" {
-		t.Errorf("unknown and not started differ (-unknown +not started):\n%s", diff)
-	}
-	if refusal.Data != CouponGone || refusal.Code != problem.CouponInvalid {
-		t.Errorf("refused with %s, %v", refusal.Code, refusal.Data)
-	}
+	assert.Equal(t, refusal, RefuseCoupon(nil, &p, Uses{}, riyals, now, "coupon"),
+		"unknown and not started differ (-unknown +not started)")
+	assert.That(t, refusal.Data == CouponGone && refusal.Code == problem.CouponInvalid,
+		"refused with %s, %v", refusal.Code, refusal.Data)
 }
 
 func TestRefuseCoupon_HasACodeAndAReason(t *testing.T) {
@@ -109,8 +104,7 @@ func TestCouponMinimum_HasTheSumInItsLanguage(t *testing.T) {
 	t.Parallel()
 	sentence := textCouponMinimum.With("FIVE", money.Price{Amount: 2000, Currency: "SAR"})
 	for l, want := range map[locale.Locale]string{locale.En: "SAR\u00a020.00", locale.Ar: "20.00\u00a0ر.س."} {
-		if got := sentence.In(l); !strings.Contains(got, want) {
-			t.Errorf("%q does not have %q", got, want)
-		}
+		got := sentence.In(l)
+		assert.That(t, strings.Contains(got, want), "%q does not have %q", got, want)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"commerce/auth/problem"
+	"commerce/deploy/assert"
 )
 
 // The account has the required field email, the select region, and the plans 51 and 52.
@@ -53,16 +54,14 @@ func TestEditResolve(t *testing.T) {
 		got, refusal := test.edit.Resolve(test.line, test.product, testLimits)
 		if refusal != nil {
 			members := slices.Sorted(slices.Values(membersOf(refusal)))
-			if refusal.Code != test.code || !slices.Equal(members, test.members) {
-				t.Errorf("%s: %s, %q, want %s, %q", name, refusal.Code, members, test.code, test.members)
-			}
+			assert.That(t, refusal.Code == test.code && slices.Equal(members, test.members),
+				"%s: %s, %q, want %s, %q", name, refusal.Code, members, test.code, test.members)
 			continue
 		}
 		became := Line{ID: got.ID, Fields: got.Fields, Notice: got.Notice}
 		want := Line{ID: test.want.ID, Fields: test.want.Fields, Notice: test.want.Notice}
-		if diff := cmp.Diff(want, became); diff != "" || test.code != "" {
-			t.Errorf("%s: accepted, want %q (-want +got)\n%s", name, test.code, diff)
-		}
+		diff := cmp.Diff(want, became)
+		assert.That(t, diff == "" && test.code == "", "%s: accepted, want %q (-want +got)\n%s", name, test.code, diff)
 	}
 }
 
@@ -70,7 +69,6 @@ func TestEditResolve(t *testing.T) {
 func TestEditResolve_TextMayShrinkAboveTheLimit(t *testing.T) {
 	t.Parallel()
 	long := Line{ID: "1", Quantity: 1, Notice: strings.Repeat("n", 300)}
-	if _, refusal := (Edit{Notice: new(strings.Repeat("n", 200))}).Resolve(long, sold(1, 100), Limits{LineText: 100}); refusal != nil {
-		t.Error(refusal)
-	}
+	_, refusal := (Edit{Notice: new(strings.Repeat("n", 200))}).Resolve(long, sold(1, 100), Limits{LineText: 100})
+	assert.That(t, refusal == nil, "%v", refusal)
 }

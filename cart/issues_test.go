@@ -10,6 +10,7 @@ import (
 	"commerce/auth/problem"
 	"commerce/auth/store"
 	"commerce/cart/money"
+	"commerce/deploy/assert"
 )
 
 func TestIssueOf(t *testing.T) {
@@ -54,18 +55,14 @@ func TestIssueOf(t *testing.T) {
 	} {
 		got := issueOf(&tc.line, tc.product, tc.taken, testLimits)
 		if got == nil {
-			if tc.want != "" {
-				t.Errorf("%s: no issue, want %s", name, tc.want)
-			}
+			assert.That(t, tc.want == "", "%s: no issue, want %s", name, tc.want)
 			continue
 		}
 		if got.Code != tc.want || got.Requested != tc.line.Quantity || strings.Contains(got.Sentence.In(locale.En), "%!") {
 			t.Errorf("%s: %+v %q, want %s", name, got, got.Sentence.In(locale.En), tc.want)
 		}
 		aboutStock := tc.want == problem.OutOfStock || tc.want == problem.InsufficientStock
-		if (got.Available != nil) != aboutStock {
-			t.Errorf("%s: available %v", name, got.Available)
-		}
+		assert.Equal(t, (got.Available != nil), aboutStock, "%s: available %v", name, got.Available)
 	}
 }
 
@@ -125,8 +122,6 @@ func TestWarningsOf_IgnoresThePriceWhenAPartIsGone(t *testing.T) {
 		for _, w := range warningsOf(&priced.Lines[0]) {
 			got = append(got, w.Code)
 		}
-		if diff := cmp.Diff(tc.want, got); diff != "" {
-			t.Errorf("%s (-want +got)\n%s", name, diff)
-		}
+		assert.Equal(t, got, tc.want, "%s", name)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"commerce/auth/locale"
 	"commerce/auth/store"
 	"commerce/cart/money"
+	"commerce/deploy/assert"
 )
 
 var highestLimits = Limits{Lines: MaxLines, Quantity: MaxQuantity, LineText: MaxText, CartText: MaxText}
@@ -41,13 +42,9 @@ func TestPrice_DoesNotOverflowAtTheMaximums(t *testing.T) {
 	got.Redeem(&Coupon{Code: "C", Kind: Percent, Rate: 1}, Uses{}, store, time.Now()) // 0.0001 %
 
 	subtotal := new(big.Int).Mul(big.NewInt(MergeFactor*MaxLines*MaxQuantity), big.NewInt(int64(2*MaxPrice+MaxFields*MaxSurcharge)))
-	if big.NewInt(int64(got.Subtotal)).Cmp(subtotal) != 0 || 2*got.Subtotal != highestTotal {
-		t.Errorf("subtotal %d, want %d", got.Subtotal, subtotal)
-	}
-	if want := 2 * (got.Subtotal - got.Subtotal/1_000_000); got.Total != want || got.Total < 0 {
-		t.Errorf("total %d, want %d", got.Total, want)
-	}
-	if text, want := string(money.AppendMajor(nil, got.Total, 3)), "8999991000000000"; text != want {
-		t.Errorf("the total is shown as %s, want %s", text, want)
-	}
+	assert.That(t, big.NewInt(int64(got.Subtotal)).Cmp(subtotal) == 0 && 2*got.Subtotal == highestTotal,
+		"subtotal %d, want %d", got.Subtotal, subtotal)
+	want := 2 * (got.Subtotal - got.Subtotal/1_000_000)
+	assert.That(t, got.Total == want && got.Total >= 0, "total %d, want %d", got.Total, want)
+	assert.Equal(t, string(money.AppendMajor(nil, got.Total, 3)), "8999991000000000", "the total is shown as")
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"commerce/deploy/assert"
 )
 
 // answers generates a shopper's answers: sorted by name, each name once. The alphabet is
@@ -74,8 +76,7 @@ func TestParseLineID_RejectsAnythingElse(t *testing.T) {
 		"42.fAAAAAAAAAAAAAAAAA", "42.fAAAAAAAAAAAAAAA/", "42.fAAAAAAAAAAAAAAAA.p1", "42:f", "42:n", "i", "v", "m",
 		" 42", "42 ", "42\n", "42\x00", "٤٢", "12345678901234567890", strings.Repeat("9", 65),
 	} {
-		if id, ok := ParseLineID(s); ok || id != "" {
-			t.Errorf("%q was parsed as %q", s, id)
-		}
+		id, ok := ParseLineID(s)
+		assert.That(t, !ok && id == "", "%q was parsed as %q", s, id)
 	}
 }

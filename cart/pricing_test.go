@@ -4,12 +4,11 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"commerce/auth/locale"
 	"commerce/auth/problem"
 	"commerce/auth/store"
 	"commerce/cart/money"
+	"commerce/deploy/assert"
 )
 
 var testLimits = Limits{Lines: 100, Quantity: 999, LineText: 4096, CartText: 65536}
@@ -47,9 +46,8 @@ func TestUnitPrice(t *testing.T) {
 		"a plan, a text, a charge": {&p.Plans[0], []FieldValue{{"email", "x"}, {"region", "us"}}, Unit{1500, 525, 2000}},
 	} {
 		got := unitPrice(p, tc.plan, tc.fields)
-		if got != tc.want || got.Total() != tc.want.Base+tc.want.Addons+tc.want.Plan {
-			t.Errorf("%s: %+v, want %+v", name, got, tc.want)
-		}
+		assert.That(t, got == tc.want && got.Total() == tc.want.Base+tc.want.Addons+tc.want.Plan,
+			"%s: %+v, want %+v", name, got, tc.want)
 	}
 }
 
@@ -75,9 +73,8 @@ func TestPrice_Totals(t *testing.T) {
 		if want := tc.unit * money.Amount(tc.quantity); got.Subtotal != want || got.Lines[0].Total != want {
 			t.Errorf("%s: subtotal %d, line %d, want %d", name, got.Subtotal, got.Lines[0].Total, want)
 		}
-		if got.Tax != tc.tax || got.Total != tc.total {
-			t.Errorf("%s: tax %d, total %d, want %d and %d", name, got.Tax, got.Total, tc.tax, tc.total)
-		}
+		assert.That(t, got.Tax == tc.tax && got.Total == tc.total,
+			"%s: tax %d, total %d, want %d and %d", name, got.Tax, got.Total, tc.tax, tc.total)
 	}
 }
 
@@ -97,13 +94,9 @@ func TestPrice_GivesStockToLinesInCartOrder(t *testing.T) {
 		var available any
 		if l.Issue != nil {
 			available = *l.Issue.Available
-			if l.Issue.Code != problem.InsufficientStock {
-				t.Errorf("line %s: %s", l.ID, l.Issue.Code)
-			}
+			assert.Equal(t, l.Issue.Code, problem.InsufficientStock, "line %s", l.ID)
 		}
-		if available != left[i] {
-			t.Errorf("line %s: %v left, want %v", l.ID, available, left[i])
-		}
+		assert.That(t, available == left[i], "line %s: %v left, want %v", l.ID, available, left[i])
 	}
 }
 
@@ -121,9 +114,7 @@ func TestPrice_GoneProductsAndPlansCostNothing(t *testing.T) {
 	if l := got.Lines[1]; l.Plan != nil || l.Unit != (Unit{Base: 1500}) || l.Issue.Code != problem.PlanUnavailable {
 		t.Errorf("a plan that is gone: %+v", l)
 	}
-	if got.Subtotal != 3000 {
-		t.Errorf("subtotal %d", got.Subtotal)
-	}
+	assert.Equal(t, got.Subtotal, 3000, "subtotal")
 }
 
 func TestCart_CountAndProductIDs(t *testing.T) {
@@ -132,7 +123,5 @@ func TestCart_CountAndProductIDs(t *testing.T) {
 	if c.Count() != 6 {
 		t.Errorf("count %d", c.Count())
 	}
-	if diff := cmp.Diff([]int64{1, 5}, c.ProductIDs()); diff != "" {
-		t.Errorf("products (-want +got)\n%s", diff)
-	}
+	assert.Equal(t, c.ProductIDs(), []int64{1, 5}, "products")
 }

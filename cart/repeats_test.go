@@ -3,6 +3,8 @@ package cart
 import (
 	"testing"
 	"time"
+
+	"commerce/deploy/assert"
 )
 
 var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
@@ -12,8 +14,6 @@ func TestStampUse_TellsARetryFromASecondClick(t *testing.T) {
 	for age, want := range map[time.Duration]bool{
 		999 * time.Millisecond: false, time.Second: true, 5 * time.Minute: true, 5*time.Minute + time.Millisecond: false,
 	} {
-		if got := (StampUse{At: noon}).IsRetry(noon.Add(age)); got != want {
-			t.Errorf("after %v: %v", age, got)
-		}
+		assert.Equal(t, (StampUse{At: noon}).IsRetry(noon.Add(age)), want, "after %v", age)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"commerce/auth/locale"
+	"commerce/deploy/assert"
 )
 
 func TestSentences_ReadWellWithEveryNumber(t *testing.T) {
@@ -37,11 +38,7 @@ func TestSentences_ReadWellWithEveryNumber(t *testing.T) {
 		{textTooManyLines.With(differentItems.Of(11)), "The cart is full. Remove an item before you add another. The maximum number of different items is 11.", "السلة ممتلئة، فهي لا تتسع لأكثر من 11 عنصرًا مختلفًا. أزل عنصرًا قبل إضافة غيره."},
 		{textTooManyLines.With(differentItems.Of(100)), "The cart is full. Remove an item before you add another. The maximum number of different items is 100.", "السلة ممتلئة، فهي لا تتسع لأكثر من 100 عنصر مختلف. أزل عنصرًا قبل إضافة غيره."},
 	} {
-		if got := tc.sentence.In(locale.En); got != tc.en {
-			t.Errorf("reads %q, want %q", got, tc.en)
-		}
-		if got := tc.sentence.In(locale.Ar); got != tc.ar {
-			t.Errorf("reads %q, want %q", got, tc.ar)
-		}
+		assert.Equal(t, tc.sentence.In(locale.En), tc.en, "reads")
+		assert.Equal(t, tc.sentence.In(locale.Ar), tc.ar, "reads")
 	}
 }

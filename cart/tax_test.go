@@ -9,6 +9,7 @@ import (
 
 	"commerce/auth/store"
 	"commerce/cart/money"
+	"commerce/deploy/assert"
 )
 
 func taxed(id int64, price money.Amount, rate int64) *Product {
@@ -104,10 +105,9 @@ func TestPrice_TaxOfOneRateAllocatesOnce(t *testing.T) {
 	for range 5 {
 		p.Lines = append(p.Lines, p.Lines...)
 	}
-	if n := testing.AllocsPerRun(100, func() {
+	n := testing.AllocsPerRun(100, func() {
 		p.TaxLines = nil
 		p.levy(riyals)
-	}); n > 1 {
-		t.Errorf("%v allocations for %d lines", n, len(p.Lines))
-	}
+	})
+	assert.That(t, n <= 1, "%v allocations for %d lines", n, len(p.Lines))
 }

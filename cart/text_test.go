@@ -6,6 +6,8 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 	"pgregory.net/rapid"
+
+	"commerce/deploy/assert"
 )
 
 func TestNormalText(t *testing.T) {
@@ -30,9 +32,7 @@ func TestNormalText(t *testing.T) {
 		"\u0645\u06cc\u200c\u062e\u0648":  "\u0645\u06cc\u200c\u062e\u0648", // Persian needs its joiner
 		"\U0001f3f4\U000e0067\U000e007f ": "\U0001f3f4\U000e0067\U000e007f", // a flag ends in a format character
 	} {
-		if got := NormalText(given); got != want {
-			t.Errorf("NormalText(%+q) = %+q, want %+q", given, got, want)
-		}
+		assert.Equal(t, NormalText(given), want, "NormalText(%+q)", given)
 	}
 }
 
@@ -54,8 +54,6 @@ func TestNormalText_IsTheSameForEverySpelling(t *testing.T) {
 
 func TestNormalText_OfNormalTextDoesNotAllocate(t *testing.T) {
 	for _, s := range []string{"sara@example.com", "يرجى التفعيل قبل الجمعة"} {
-		if n := testing.AllocsPerRun(100, func() { NormalText(s) }); n != 0 {
-			t.Errorf("%v allocations for %s", n, s)
-		}
+		assert.Equal(t, testing.AllocsPerRun(100, func() { NormalText(s) }), 0, "allocations for %s", s)
 	}
 }

@@ -3,9 +3,8 @@ package cart
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"commerce/auth/store"
+	"commerce/deploy/assert"
 )
 
 func TestValidate(t *testing.T) {
@@ -33,9 +32,8 @@ func TestValidate(t *testing.T) {
 		if v.Valid() != (tc.issues == nil) {
 			t.Errorf("%s: valid %v", name, v.Valid())
 		}
-		if diff := cmp.Diff([][]string{tc.issues, tc.warnings}, [][]string{shown(v.Issues), shown(v.Warnings)}); diff != "" {
-			t.Errorf("%s: issues and warnings (-want +got)\n%s", name, diff)
-		}
+		assert.Equal(t, [][]string{shown(v.Issues), shown(v.Warnings)}, [][]string{tc.issues, tc.warnings},
+			"%s: issues and warnings", name)
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/getkin/kin-openapi/routers/gorillamux"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"commerce/deploy/assert"
 	"commerce/docs"
 )
 
@@ -32,25 +33,19 @@ type bundle struct {
 func setup(t *testing.T) bundle {
 	t.Helper()
 	doc, err := openapi3.NewLoader().LoadFromData(docs.OpenAPI)
-	if err != nil {
-		t.Fatalf("load openapi.yaml: %v", err)
-	}
+	assert.Require(t, err == nil, "load openapi.yaml: %v", err)
 	router, err := gorillamux.NewRouter(doc)
-	if err != nil {
-		t.Fatalf("route openapi.yaml: %v", err)
-	}
+	assert.Require(t, err == nil, "route openapi.yaml: %v", err)
 	return bundle{doc: doc, router: router}
 }
 
 func TestOpenAPI_IsValid(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	if !b.doc.IsOpenAPI31OrLater() {
-		t.Fatalf("openapi: %s, want 3.1: before it, kin-openapi checks answers by the laxer rules of 3.0", b.doc.OpenAPI)
-	}
-	if err := b.doc.Validate(t.Context(), openapi3.EnableSchemaFormatValidation(), openapi3.EnableMultiError()); err != nil {
-		t.Error(err)
-	}
+	assert.Require(t, b.doc.IsOpenAPI31OrLater(),
+		"openapi: %s, want 3.1: before it, kin-openapi checks answers by the laxer rules of 3.0", b.doc.OpenAPI)
+	err := b.doc.Validate(t.Context(), openapi3.EnableSchemaFormatValidation(), openapi3.EnableMultiError())
+	assert.That(t, err == nil, "%v", err)
 }
 
 // Every error answer admits some codes and no word that is not a code; a
@@ -65,13 +60,9 @@ func TestOpenAPI_ErrorAnswersAdmitKnownCodes(t *testing.T) {
 			continue
 		}
 		codes := admittedCodes(media.Schema.Value)
-		if len(codes) == 0 {
-			t.Errorf("%s: no code", name)
-		}
+		assert.That(t, len(codes) != 0, "%s: no code", name)
 		for _, code := range codes {
-			if !slices.Contains(known, code) {
-				t.Errorf("%s: %v is not in ErrorCode", name, code)
-			}
+			assert.That(t, slices.Contains(known, code), "%s: %v is not in ErrorCode", name, code)
 		}
 	}
 }
@@ -109,9 +100,7 @@ func TestOpenAPI_ParameterAndHeaderExamplesMatch(t *testing.T) {
 			t.Errorf("%s: no example", name)
 			return
 		}
-		if err := schema.Value.VisitJSON(example, openapi3.EnableJSONSchema2020()); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		assert.ErrorIs(t, schema.Value.VisitJSON(example, openapi3.EnableJSONSchema2020()), nil, "%s", name)
 	}
 	for name, p := range b.doc.Components.Parameters {
 		check("parameter "+name, p.Value.Schema, p.Value.Example)
@@ -130,13 +119,10 @@ func TestOpenAPI_RequestExamplesMatch(t *testing.T) {
 				continue
 			}
 			media := op.RequestBody.Value.Content.Get("application/json")
-			if len(media.Examples) == 0 {
-				t.Errorf("%s %s: no examples", method, path)
-			}
+			assert.That(t, len(media.Examples) != 0, "%s %s: no examples", method, path)
 			for name, example := range media.Examples {
-				if err := b.checkRequest(t, method, path, encode(t, example.Value.Value)); err != nil {
-					t.Errorf("%s %s, %s: %v", method, path, name, err)
-				}
+				assert.ErrorIs(t, b.checkRequest(t, method, path, encode(t, example.Value.Value)), nil,
+					"%s %s, %s", method, path, name)
 			}
 		}
 	}
@@ -160,9 +146,8 @@ func TestOpenAPI_RefusesWrongRequests(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			var refused *openapi3filter.RequestError
-			if err := b.checkRequest(t, tt.method, tt.path, []byte(tt.body)); !errors.As(err, &refused) {
-				t.Errorf("got %v, want a request error", err)
-			}
+			err := b.checkRequest(t, tt.method, tt.path, []byte(tt.body))
+			assert.That(t, errors.As(err, &refused), "got %v, want a request error", err)
 		})
 	}
 }
@@ -171,9 +156,7 @@ func (b bundle) checkRequest(t *testing.T, method, path string, body []byte) err
 	t.Helper()
 	req := newRequest(method, path, bytes.NewReader(body))
 	route, params, err := b.router.FindRoute(req)
-	if err != nil {
-		t.Fatalf("find %s %s: %v", method, path, err)
-	}
+	assert.Require(t, err == nil, "find %s %s: %v", method, path, err)
 	return openapi3filter.ValidateRequest(t.Context(), &openapi3filter.RequestValidationInput{
 		Request: req, PathParams: params, Route: route,
 		Options: &openapi3filter.Options{AuthenticationFunc: openapi3filter.NoopAuthenticationFunc},
@@ -189,9 +172,7 @@ func newRequest(method, path string, body io.Reader) *http.Request {
 func encode(t *testing.T, v any) []byte {
 	t.Helper()
 	data, err := json.Marshal(v)
-	if err != nil {
-		t.Fatalf("encode example: %v", err)
-	}
+	assert.Require(t, err == nil, "encode example: %v", err)
 	return data
 }
 
@@ -219,25 +200,19 @@ func (b bundle) answers(t *testing.T) []answer {
 					continue
 				}
 				code, err := strconv.Atoi(status)
-				if err != nil {
-					t.Fatalf("%s: status %q: %v", op.OperationID, status, err)
-				}
+				assert.Require(t, err == nil, "%s: status %q: %v", op.OperationID, status, err)
 				statuses[strings.TrimPrefix(ref.Ref, "#/components/responses/")] = code
 			}
 		}
 	}
 	for name, response := range b.doc.Components.Responses {
 		status, used := statuses[name]
-		if !used {
-			t.Errorf("response %s: no operation gives it", name)
-		}
+		assert.That(t, used, "response %s: no operation gives it", name)
 		media := response.Value.Content.Get("application/json")
 		if media == nil {
 			continue
 		}
-		if len(media.Examples) == 0 {
-			t.Errorf("response %s: no examples", name)
-		}
+		assert.That(t, len(media.Examples) != 0, "response %s: no examples", name)
 		route := &routers.Route{Spec: b.doc, Operation: &openapi3.Operation{
 			Responses: openapi3.NewResponses(openapi3.WithStatus(status, response)),
 		}}
@@ -258,21 +233,14 @@ func (b bundle) compile(t *testing.T, schema *openapi3.Schema) *jsonschema.Schem
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
 	c.AssertFormat()
-	if err := c.AddResource("response.json", resource); err != nil {
-		t.Fatal(err)
-	}
-	compiled, err := c.Compile("response.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, c.AddResource("response.json", resource))
+	compiled := assert.Must(c.Compile("response.json"))(t)
 	return compiled
 }
 
 func decode[T any](t *testing.T, text []byte) (v T) {
 	t.Helper()
-	if err := json.Unmarshal(text, &v); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, json.Unmarshal(text, &v))
 	return v
 }
 
@@ -300,9 +268,7 @@ func (a answer) check(t *testing.T) error {
 func TestOpenAPI_ResponseExamplesMatch(t *testing.T) {
 	t.Parallel()
 	for _, a := range setup(t).answers(t) {
-		if err := a.check(t); err != nil {
-			t.Errorf("%s: %v", a.name, err)
-		}
+		assert.ErrorIs(t, a.check(t), nil, "%s", a.name)
 	}
 }
 
@@ -315,13 +281,9 @@ func TestOpenAPI_CatchesDrift(t *testing.T) {
 		t.Run(a.name, func(t *testing.T) {
 			t.Parallel()
 			spoil(a.body, "", func(what string) {
-				if a.schema.Validate(a.body) == nil {
-					t.Errorf("%s: passes, want an error", what)
-				}
+				assert.That(t, a.schema.Validate(a.body) != nil, "%s: passes, want an error", what)
 			})
-			if err := a.schema.Validate(a.body); err != nil {
-				t.Errorf("the example does not match once restored: %v", err)
-			}
+			assert.ErrorIs(t, a.schema.Validate(a.body), nil, "the example does not match once restored")
 		})
 	}
 }
@@ -455,9 +417,8 @@ func TestOpenAPI_CatchesWrongHeaders(t *testing.T) {
 				a.header.Set(tt.header, tt.value)
 			}
 			var wrong *openapi3filter.ResponseError
-			if err := a.check(t); !errors.As(err, &wrong) {
-				t.Errorf("got %v, want a response error", err)
-			}
+			err := a.check(t)
+			assert.That(t, errors.As(err, &wrong), "got %v, want a response error", err)
 		})
 	}
 }
@@ -466,7 +427,6 @@ func TestOpenAPI_CatchesUndocumentedStatus(t *testing.T) {
 	t.Parallel()
 	a := setup(t).answers(t)[0]
 	a.status = http.StatusTeapot
-	if err := a.check(t); err == nil {
-		t.Error("418 passes, want an error")
-	}
+	err := a.check(t)
+	assert.That(t, err != nil, "418 passes, want an error")
 }

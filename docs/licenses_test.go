@@ -10,8 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/licensecheck"
+
+	"commerce/deploy/assert"
 )
 
 // accepted are the licenses under which a binary may be given away without its source, by
@@ -41,30 +42,24 @@ func TestLicenses_OfEachModuleAreListedAndAccepted(t *testing.T) {
 		for path, dir := range part.modules {
 			want[path] = licenseIn(t, dir)
 			for license := range strings.SplitSeq(want[path], ", ") {
-				if !slices.Contains(part.accepted, license) {
-					t.Errorf("%s has the license %q, which nobody has accepted", path, license)
-				}
+				assert.That(t, slices.Contains(part.accepted, license),
+					"%s has the license %q, which nobody has accepted", path, license)
 			}
 		}
-		if diff := cmp.Diff(want, listed(t, page, part.section)); diff != "" {
-			t.Errorf("%s (-modules +licenses.md):\n%s", part.section, diff)
-		}
+		assert.Equal(t, listed(t, page, part.section), want, "%s (-modules +licenses.md)", part.section)
 	}
 }
 
 // The license file of the fonts covers each of them. OFL-1.1 allows a program to embed them.
 func TestLicenses_OfFontsAreListedAndAccepted(t *testing.T) {
 	t.Parallel()
-	if license := licenseIn(t, "playground/fonts"); license != "OFL-1.1" {
-		t.Errorf("the fonts have the license %q, which nobody has accepted", license)
-	}
+	license := licenseIn(t, "playground/fonts")
+	assert.That(t, license == "OFL-1.1", "the fonts have the license %q, which nobody has accepted", license)
 	want := map[string]string{}
 	for _, family := range regexp.MustCompile(`font-family: "([^"]+)"`).FindAllStringSubmatch(string(read(t, "playground/css/fonts.css")), -1) {
 		want[family[1]] = "OFL-1.1"
 	}
-	if diff := cmp.Diff(want, listed(t, string(read(t, "licenses.md")), "Fonts")); diff != "" {
-		t.Errorf("fonts (-fonts.css +licenses.md):\n%s", diff)
-	}
+	assert.Equal(t, listed(t, string(read(t, "licenses.md")), "Fonts"), want, "fonts (-fonts.css +licenses.md)")
 }
 
 // unnamedInPeers are packages of peers whose package.json names no license.
@@ -85,9 +80,8 @@ func TestLicenses_OfWhatIsNotGivenAwayAreAccepted(t *testing.T) {
 	})
 	check := func(of, path, licenses string, allowed []string) {
 		for license := range strings.SplitSeq(licenses, ", ") {
-			if !slices.Contains(allowed, license) {
-				t.Errorf("%s of %s has the license %q, which nobody has accepted", path, of, license)
-			}
+			assert.That(t, slices.Contains(allowed, license),
+				"%s of %s has the license %q, which nobody has accepted", path, of, license)
 		}
 	}
 	for root, least := range map[string]int{"../cmd/bench": 10, "../deploy/check": 10, "../deploy/clients": 10, "../deploy/release": 2} {
@@ -115,16 +109,15 @@ func TestLicenses_OfWhatIsNotGivenAwayAreAccepted(t *testing.T) {
 			}
 		}
 	}
-	if diff := cmp.Diff(inTests, listed(t, string(read(t, "licenses.md")), "npm packages")); diff != "" {
-		t.Errorf("npm packages (-lock files +licenses.md):\n%s", diff)
-	}
+	assert.Equal(t, listed(t, string(read(t, "licenses.md")), "npm packages"), inTests,
+		"npm packages (-lock files +licenses.md)")
 }
 
 // lockFiles returns the folders with a package-lock.json.
 func lockFiles(t *testing.T) (folders []string) {
 	t.Helper()
 	for _, root := range []string{"../auth", "../cart", "../cmd", "../deploy", "../docs", "../subscriptions"} {
-		err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+		assert.NoError(t, filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
 			if err == nil && d.Name() == "node_modules" {
 				return filepath.SkipDir
 			}
@@ -132,14 +125,9 @@ func lockFiles(t *testing.T) (folders []string) {
 				folders = append(folders, filepath.ToSlash(filepath.Dir(path)))
 			}
 			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))
 	}
-	if len(folders) < 7 {
-		t.Fatalf("found only %d lock files: this test does not see all", len(folders))
-	}
+	assert.Require(t, len(folders) >= 7, "found only %d lock files: this test does not see all", len(folders))
 	return folders
 }
 
@@ -165,18 +153,14 @@ func modulesOf(t *testing.T, root string, least int, packages ...string) map[str
 	list := exec.Command("go", append([]string{"list", "-tags=nomsgpack", "-deps", "-f", each}, packages...)...) // the Makefile's tag
 	list.Dir, list.Stderr = root, os.Stderr
 	out, err := list.Output()
-	if err != nil {
-		t.Fatalf("go list: %v", err)
-	}
+	assert.Require(t, err == nil, "go list: %v", err)
 	dirs := map[string]string{}
 	for line := range strings.Lines(string(out)) {
 		if path, dir, ok := strings.Cut(strings.TrimSpace(line), " "); ok {
 			dirs[path] = dir
 		}
 	}
-	if len(dirs) < least {
-		t.Fatalf("found only %d modules: this test does not see all", len(dirs))
-	}
+	assert.Require(t, len(dirs) >= least, "found only %d modules: this test does not see all", len(dirs))
 	return dirs
 }
 
@@ -185,10 +169,7 @@ var licenseFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|unlicense)([.-].*
 // licenseIn returns the licenses in a module's folder.
 func licenseIn(t *testing.T, dir string) string {
 	t.Helper()
-	files, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := assert.Must(os.ReadDir(dir))(t)
 	found := map[string]bool{}
 	for _, f := range files {
 		if f.IsDir() || !licenseFile.MatchString(f.Name()) {
@@ -210,9 +191,7 @@ func licenseIn(t *testing.T, dir string) string {
 func listed(t *testing.T, page, section string) map[string]string {
 	t.Helper()
 	_, rest, found := strings.Cut(page, "\n## "+section+"\n")
-	if !found {
-		t.Fatalf("licenses.md has no section %q", section)
-	}
+	assert.Require(t, found, "licenses.md has no section %q", section)
 	rest, _, _ = strings.Cut(rest, "\n## ")
 	rows := map[string]string{}
 	for _, row := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\| ([^|]+) \\|$").FindAllStringSubmatch(rest, -1) {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+
+	"commerce/deploy/assert"
 )
 
 // Links of the documentation to files of the repository, and to sections of its pages.
@@ -31,24 +33,17 @@ func TestPages_LinkToWhatExists(t *testing.T) {
 			}
 		}
 	}
-	if links < 100 {
-		t.Errorf("found %d links: this test does not read all", links)
-	}
+	assert.That(t, links >= 100, "found %d links: this test does not read all", links)
 }
 
 // Both lists of pages are complete: for people, and for programs that read them.
 func TestIndexes_ListEveryPage(t *testing.T) {
 	t.Parallel()
-	all, err := filepath.Glob("*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := assert.Must(filepath.Glob("*.md"))(t)
 	for _, index := range []string{"README.md", "llms.txt"} {
 		list := string(read(t, index))
 		for _, page := range append(all, "openapi.yaml") {
-			if page != index && !strings.Contains(list, "]("+page+")") {
-				t.Errorf("%s does not link to %s", index, page)
-			}
+			assert.That(t, page == index || strings.Contains(list, "]("+page+")"), "%s does not link to %s", index, page)
 		}
 	}
 }
@@ -58,15 +53,13 @@ func TestIndexes_ListEveryPage(t *testing.T) {
 func TestLLMs_HasItsForm(t *testing.T) {
 	t.Parallel()
 	text := string(read(t, "llms.txt"))
-	if !regexp.MustCompile(`^# [^\n]+\n\n(> [^\n]+\n)+\n`).MatchString(text) {
-		t.Error("it does not begin with a title and a summary")
-	}
+	assert.That(t, regexp.MustCompile(`^# [^\n]+\n\n(> [^\n]+\n)+\n`).MatchString(text),
+		"it does not begin with a title and a summary")
 	_, lists, _ := strings.Cut(text, "\n## ")
 	entry := regexp.MustCompile(`^- \[[^\]]+\]\([^)]+\): \S`)
 	for i, line := range strings.Split(strings.TrimSpace(lists), "\n") {
-		if i > 0 && line != "" && !strings.HasPrefix(line, "## ") && !entry.MatchString(line) {
-			t.Errorf("this is no link with a description: %s", line)
-		}
+		assert.That(t, i <= 0 || line == "" || strings.HasPrefix(line, "## ") || entry.MatchString(line),
+			"this is no link with a description: %s", line)
 	}
 }
 
@@ -75,9 +68,7 @@ func pages(t *testing.T) (all []string) {
 	t.Helper()
 	for _, pattern := range []string{"*.md", "../README.md", "../.github/*.md"} {
 		found, err := filepath.Glob(pattern)
-		if err != nil || len(found) == 0 {
-			t.Fatalf("no page matches %s: %v", pattern, err)
-		}
+		assert.Require(t, err == nil && len(found) != 0, "no page matches %s: %v", pattern, err)
 		all = append(all, found...)
 	}
 	return all
@@ -101,9 +92,7 @@ func TestAnchorsOf(t *testing.T) {
 	t.Parallel()
 	got := anchorsOf("# Which store, whose cart\n## What the ETag covers\n```sh\n# a comment\n```\n### `step` – in multiples\n#5\n")
 	want := []string{"which-store-whose-cart", "what-the-etag-covers", "step--in-multiples"}
-	if !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	assert.That(t, slices.Equal(got, want), "got %q, want %q", got, want)
 }
 
 // anchorsOf returns the anchors of a page's headings, as GitHub makes them.
@@ -132,9 +121,6 @@ func anchorRune(r rune) rune {
 
 func read(t *testing.T, file string) []byte {
 	t.Helper()
-	text, err := os.ReadFile(filepath.FromSlash(file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := assert.Must(os.ReadFile(filepath.FromSlash(file)))(t)
 	return text
 }

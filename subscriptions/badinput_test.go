@@ -4,6 +4,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"commerce/deploy/assert"
 )
 
 // Every refusal names the parameter, and none returns rows.
@@ -56,19 +58,15 @@ func TestList_RefusesInvalidParameters(t *testing.T) {
 		} {
 			for _, query := range queries {
 				refused := b.refused(t, "http://shop.test/subscriptions?"+query, 1)
-				if refused.Code != "invalid_parameter" || len(refused.Errors[at]) != 1 || refused.Message == "" {
-					t.Errorf("%.80s: %+v, want invalid_parameter at %q", query, refused, at)
-				}
+				assert.That(t, refused.Code == "invalid_parameter" && len(refused.Errors[at]) == 1 && refused.Message != "",
+					"%.80s: %+v, want invalid_parameter at %q", query, refused, at)
 			}
 		}
 		tooFar := b.refused(t, "http://shop.test/subscriptions?page=10002&per_page=100", 1)
-		if !strings.Contains(tooFar.Message, "next_page_url") {
-			t.Errorf("a page number that is too high: %q, want advice to follow links", tooFar.Message)
-		}
+		assert.That(t, strings.Contains(tooFar.Message, "next_page_url"),
+			"a page number that is too high: %q, want advice to follow links", tooFar.Message)
 		several := b.refused(t, "http://shop.test/subscriptions?page=0&per_page=0&colour=red", 1)
-		if len(several.Errors) != 3 {
-			t.Errorf("three invalid parameters: %+v", several.Errors)
-		}
+		assert.Equal(t, len(several.Errors), 3, "three invalid parameters: %+v", several.Errors)
 	})
 }
 
@@ -93,9 +91,8 @@ func TestList_RefusesForeignAndTamperedLinks(t *testing.T) {
 	t.Parallel()
 	onEach(t, sampleData(), func(t *testing.T, b bundle) {
 		link := *b.list(t, "http://shop.test/subscriptions?per_page=5&customerCountryCode=966", 1).NextPageURL
-		if got := b.list(t, link, 1).CurrentPage; got != 2 {
-			t.Fatalf("the link leads to page %d, want 2", got)
-		}
+		got := b.list(t, link, 1).CurrentPage
+		assert.Require(t, got == 2, "the link leads to page %d, want 2", got)
 		b.wantRefused(t, link, 2, "invalid_parameter")
 		// TestLink_IsBoundToItsWholeListing has all changes.
 		for _, changed := range []string{"page=3&per_page=5&customerCountryCode=966", "page=2&customerCountryCode=966", "page=2&per_page=5&customerPhone=966"} {
@@ -103,9 +100,8 @@ func TestList_RefusesForeignAndTamperedLinks(t *testing.T) {
 			b.wantRefused(t, "http://shop.test/subscriptions?"+changed+"&cursor="+cursor, 1, "invalid_parameter", "cursor")
 		}
 		// The link itself contains the page number, too.
-		if got := b.list(t, strings.Replace(link, "page=2&", "", 1), 1).CurrentPage; got != 2 {
-			t.Errorf("without its number the link leads to page %d, want 2", got)
-		}
+		assert.Equal(t, b.list(t, strings.Replace(link, "page=2&", "", 1), 1).CurrentPage, 2,
+			"without its number the link leads to page")
 	})
 }
 

@@ -13,6 +13,7 @@ import (
 	"commerce/auth/locale"
 	"commerce/cart/money"
 	"commerce/cart/wire"
+	"commerce/deploy/assert"
 	"commerce/deploy/sample"
 	"commerce/subscriptions"
 	"commerce/subscriptions/postgres"
@@ -37,7 +38,7 @@ func BenchmarkList(b *testing.B) {
 			var buffer []byte
 			b.ReportAllocs()
 			for b.Loop() {
-				answer := must(route.Handle(c))(b)
+				answer := assert.Must(route.Handle(c))(b)
 				w := wire.NewWriter(buffer[:0], answer.Language, prices)
 				answer.Data(w)
 				buffer = w.Bytes()
@@ -77,11 +78,9 @@ func BenchmarkStream(b *testing.B) {
 			w := wire.NewWriter(nil, locale.En, money.NewFormatter())
 			b.ReportAllocs()
 			for b.Loop() {
-				answer := must(route.Handle(c))(b)
+				answer := assert.Must(route.Handle(c))(b)
 				for _, err := range answer.Stream.Parts(b.Context(), w) {
-					if err != nil {
-						b.Fatal(err)
-					}
+					assert.NoError(b, err)
 				}
 			}
 		})
@@ -95,17 +94,14 @@ func BenchmarkPostgres(b *testing.B) {
 	b.Run("list", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if rows, err := source.List(b.Context(), 1, subscriptions.Query{Language: locale.Ar, Limit: 16}); err != nil || len(rows) != 16 {
-				b.Fatal(len(rows), err)
-			}
+			rows, err := source.List(b.Context(), 1, subscriptions.Query{Language: locale.Ar, Limit: 16})
+			assert.Require(b, err == nil && len(rows) == 16, "%v %v", len(rows), err)
 		}
 	})
 	b.Run("get", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := source.Get(b.Context(), 1, 5001, locale.Ar); err != nil {
-				b.Fatal(err)
-			}
+			assert.Must(source.Get(b.Context(), 1, 5001, locale.Ar))(b)
 		}
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"commerce/auth/locale"
+	"commerce/deploy/assert"
 	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
 	"commerce/subscriptions"
@@ -23,10 +24,9 @@ import (
 func follow(t *testing.T, s subscriptions.Source, store int64, after subscriptions.Cursor, limit int) (changed, deleted []int64, next subscriptions.Cursor) {
 	t.Helper()
 	for {
-		c := must(s.Changes(t.Context(), store, subscriptions.ChangesQuery{After: after, Limit: limit, Language: locale.En}))(t)
-		if n := len(c.Changed) + len(c.Deleted); n > limit || c.More && n < limit {
-			t.Fatalf("%d changes, more: %v, with limit %d", n, c.More, limit)
-		}
+		c := assert.Must(s.Changes(t.Context(), store, subscriptions.ChangesQuery{After: after, Limit: limit, Language: locale.En}))(t)
+		n := len(c.Changed) + len(c.Deleted)
+		assert.Require(t, n <= limit && (!c.More || n >= limit), "%d changes, more: %v, with limit %d", n, c.More, limit)
 		for _, s := range c.Changed {
 			changed = append(changed, s.ID)
 		}
@@ -62,14 +62,11 @@ func TestChanges_AreCompleteSubscriptions(t *testing.T) {
 	t.Parallel()
 	onEach(t, sampleData(), func(t *testing.T, b bundle) {
 		c, err := b.source.Changes(t.Context(), 1, subscriptions.ChangesQuery{Limit: 1000, Language: locale.En})
-		if err != nil || len(c.Changed) == 0 {
-			t.Fatal(len(c.Changed), err)
-		}
+		assert.Require(t, err == nil && len(c.Changed) != 0, "%v %v", len(c.Changed), err)
 		for _, changed := range c.Changed {
-			got := must(b.source.Get(t.Context(), 1, changed.ID, locale.En))(t)
-			if diff := cmp.Diff(*got, changed); diff != "" {
-				t.Fatalf("subscription %d (-get +changes):\n%s", changed.ID, diff)
-			}
+			got := assert.Must(b.source.Get(t.Context(), 1, changed.ID, locale.En))(t)
+			diff := cmp.Diff(*got, changed)
+			assert.Require(t, diff == "", "subscription %d (-get +changes):\n%s", changed.ID, diff)
 		}
 	})
 }
@@ -79,30 +76,27 @@ func TestChanges_OfAnotherSourceExpireTheCursor(t *testing.T) {
 	onEach(t, sampleData(), func(t *testing.T, b bundle) {
 		_, _, next := follow(t, subscriptions.NewMemory(nil, sampleData().all), 1, subscriptions.Cursor{}, 10)
 		_, err := b.source.Changes(t.Context(), 1, subscriptions.ChangesQuery{After: next, Limit: 10})
-		if !errors.Is(err, subscriptions.ErrCursorExpired) {
-			t.Error(err)
-		}
+		assert.That(t, errors.Is(err, subscriptions.ErrCursorExpired), "%v", err)
 	})
 }
 
 func TestSource_NeedsOnlyTheRightsOfTheServicesRole(t *testing.T) {
 	t.Parallel()
 	owner := ephemeral.StartPostgres(t).URL // roles belong to a whole server
-	noError(t, ephemeral.Migrate(t.Context(), owner))
+	assert.NoError(t, ephemeral.Migrate(t.Context(), owner))
 	pool := ephemeral.OpenPool(t, owner, connect.PostgresConfig{Writable: true})
 	fill(t, pool, sampleData())
-	script := must(os.ReadFile("../deploy/postgres/roles.sql"))(t)
+	script := assert.Must(os.ReadFile("../deploy/postgres/roles.sql"))(t)
 	exec(t, pool, string(script))
-	noError(t, ephemeral.Grant(t.Context(), owner, "commerce_service"))
-	service := must(url.Parse(owner))(t)
+	assert.NoError(t, ephemeral.Grant(t.Context(), owner, "commerce_service"))
+	service := assert.Must(url.Parse(owner))(t)
 	service.User = url.User("commerce_service")
 	b := newBundle(postgres.New(postgres.Config{
 		Pool: ephemeral.OpenPool(t, service.String(), connect.PostgresConfig{}), Budget: 10 * time.Second,
 	}), stores()...)
 	for _, path := range []string{"/subscriptions", "/subscriptions/5001", "/subscriptions/changes", "/subscriptions/summary"} {
-		if w := b.do(path, 1, "en"); w.Code != http.StatusOK {
-			t.Errorf("%s: %d %s", path, w.Code, w.Body)
-		}
+		w := b.do(path, 1, "en")
+		assert.That(t, w.Code == http.StatusOK, "%s: %d %s", path, w.Code, w.Body)
 	}
 }
 
@@ -117,7 +111,6 @@ func (d downSource) LinkKeys(context.Context, bool) ([][]byte, error) { return n
 func TestError_LogsTheFailedCall(t *testing.T) {
 	t.Parallel()
 	b := newBundle(downSource{err: subscriptions.Unavailable(errors.New("connection refused"))}, stores()...)
-	if got := b.refused(t, "/subscriptions", 1); got.Code != "unavailable" || got.Text != "read the keys of page links: connection refused" {
-		t.Errorf("got %+v", got)
-	}
+	got := b.refused(t, "/subscriptions", 1)
+	assert.That(t, got.Code == "unavailable" && got.Text == "read the keys of page links: connection refused", "got %+v", got)
 }

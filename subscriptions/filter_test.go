@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"commerce/deploy/assert"
 	"commerce/subscriptions"
 )
 
@@ -121,17 +122,14 @@ func TestList_EveryCombinationOfFiltersEqualsARecount(t *testing.T) {
 			want := idsOf(d.all, 1, func(s subscriptions.Subscription) bool { return pass(s, customers[s.CustomerID]) })
 			start := fmt.Sprintf("http://shop.test/subscriptions?per_page=%d&%s", 2+len(want)/4, query)
 			if len(want) == 0 {
-				if got := b.list(t, start, 1).ids(); len(got) > 0 {
-					t.Errorf("%s: %v, want none", query, got)
-				}
+				got := b.list(t, start, 1).ids()
+				assert.That(t, len(got) <= 0, "%s: %v, want none", query, got)
 				return
 			}
 			found++
 			wantWalk(t, b, start, want)
 		})
-		if found < 100 {
-			t.Errorf("only %d combinations match anything", found)
-		}
+		assert.That(t, found >= 100, "only %d combinations match anything", found)
 	})
 }
 
@@ -140,12 +138,10 @@ func TestList_KeepsFiltersInItsLinksAsGiven(t *testing.T) {
 	onEach(t, mixedData(), func(t *testing.T, b bundle) {
 		const kept = "&per_page=1&status=past_due%2Cactive&externalCustomerId=crm+7%2C%D9%A7%26"
 		first := b.list(t, "http://shop.test/subscriptions?externalCustomerId=crm%207,٧%26&status=past_due,active&per_page=1", 1)
-		if want := "http://shop.test/subscriptions?page=1" + kept; first.FirstPageURL != want {
-			t.Errorf("first page: %s, want %s", first.FirstPageURL, want)
-		}
-		if want := "http://shop.test/subscriptions?page=2" + kept + "&cursor="; !strings.HasPrefix(*first.NextPageURL, want) {
-			t.Errorf("next page: %s, want %s", *first.NextPageURL, want)
-		}
+		want := "http://shop.test/subscriptions?page=1" + kept
+		assert.That(t, first.FirstPageURL == want, "first page: %s, want %s", first.FirstPageURL, want)
+		want = "http://shop.test/subscriptions?page=2" + kept + "&cursor="
+		assert.That(t, strings.HasPrefix(*first.NextPageURL, want), "next page: %s, want %s", *first.NextPageURL, want)
 		b.list(t, strings.Replace(*first.NextPageURL, "past_due%2Cactive", "active%2Cpast_due", 1), 1) // the same list
 	})
 }

@@ -18,6 +18,7 @@ import (
 
 	"commerce/auth/locale"
 	"commerce/auth/problem"
+	"commerce/deploy/assert"
 	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
 	"commerce/subscriptions"
@@ -242,12 +243,11 @@ func TestFollower_KeepsItsCursorWhileAStandbyIsBehind(t *testing.T) {
 	change(1, 10, 11)
 	readAll(t, f, h.source)
 	page, err := onStandby.Changes(t.Context(), 1, subscriptions.ChangesQuery{After: f.cursor, Limit: 10})
-	if diff := cmp.Diff(subscriptions.Changes{Next: f.cursor}, page, cmp.Comparer(func(a, b subscriptions.Cursor) bool { return a == b })); err != nil || diff != "" {
-		t.Errorf("a standby that is behind: %v\n%s", err, diff)
-	}
+	diff := cmp.Diff(subscriptions.Changes{Next: f.cursor}, page, cmp.Comparer(func(a, b subscriptions.Cursor) bool { return a == b }))
+	assert.That(t, err == nil && diff == "", "a standby that is behind: %v\n%s", err, diff)
 	change(2, 10, 12)
 	h.standbys[0].Follow(h.primary)
-	noError(t, h.settle(t.Context()))
+	assert.NoError(t, h.settle(t.Context()))
 	if err := h.check(t.Context(), f, onStandby); err != nil || f.expired > 0 {
 		t.Errorf("%d cursors expired, error %v", f.expired, err)
 	}
@@ -269,9 +269,8 @@ func runHistories(t *testing.T, name string, n, workers int, follow func(*settin
 		readers := follow(h)
 		all.Go(func() {
 			for seed := range seeds {
-				if err := h.run(t.Context(), seed, readers); err != nil {
-					t.Errorf("go test ./subscriptions -run '%s$' -histories 1 -history %d: %v", name, seed, err)
-				}
+				assert.ErrorIs(t, h.run(t.Context(), seed, readers), nil,
+					"go test ./subscriptions -run '%s$' -histories 1 -history %d", name, seed)
 			}
 		})
 	}
@@ -294,7 +293,7 @@ type setting struct {
 func newSetting(t *testing.T, settings ...string) *setting {
 	t.Helper()
 	h := &setting{t: t, primary: ephemeral.StartPostgres(t, settings...)}
-	noError(t, ephemeral.Migrate(t.Context(), h.primary.URL))
+	assert.NoError(t, ephemeral.Migrate(t.Context(), h.primary.URL))
 	h.writes = writesTo(t, h.primary.URL)
 	h.source = sourceOf(t, h.primary.URL)
 	fill(t, h.writes, inTwoStores(sixStates()))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 	"commerce/subscriptions"
 )
@@ -105,12 +106,11 @@ func (f *promotions) write(h *setting) {
 	f.t.Helper()
 	w := &writer{random: rand.New(rand.NewPCG(f.random.Uint64(), 0)), pool: h.writes, longest: time.Millisecond}
 	for range 20 {
-		if err := w.transaction(f.t.Context()); err != nil && !isExpected(err) {
-			f.t.Fatal(err)
-		}
+		err := w.transaction(f.t.Context())
+		assert.Require(f.t, err == nil || isExpected(err), "%v", err)
 	}
 	exec(f.t, h.writes, insertOne, 1, f.random.Int64N(1e9))
-	noError(f.t, h.settle(f.t.Context()))
+	assert.NoError(f.t, h.settle(f.t.Context()))
 }
 
 func (f *promotions) promote() {
@@ -159,10 +159,8 @@ func (f *promotions) promoteOne(standby *ephemeral.Standby) {
 // wantEqual checks a follower that has not read the new primary yet.
 func (f *promotions) wantEqual(r *promotionReader) {
 	f.t.Helper()
-	noError(f.t, f.now.settle(f.t.Context()))
-	if err := f.now.check(f.t.Context(), r.follower, f.now.source); err != nil {
-		f.t.Errorf("%s, before a write: %v", r.name, err)
-	}
+	assert.NoError(f.t, f.now.settle(f.t.Context()))
+	assert.ErrorIs(f.t, f.now.check(f.t.Context(), r.follower, f.now.source), nil, "%s, before a write", r.name)
 }
 
 func (f *promotions) wantExpired(r *promotionReader) {
@@ -191,7 +189,7 @@ func TestFollower_WritersDoNotWaitForEachOtherAfterAPromotion(t *testing.T) {
 		t.Errorf("another store's writer: %v", err)
 	}
 	for range 2 { // two instances may mark one timeline
-		noError(t, sourceOf(t, standby.URL).MarkTimeline(t.Context()))
+		assert.NoError(t, sourceOf(t, standby.URL).MarkTimeline(t.Context()))
 	}
 	commit(t, open)
 	for store := range int64(2) {
@@ -215,9 +213,7 @@ func TestFollower_SeesNothingThatACrashLoses(t *testing.T) {
 		h.restart()
 		wantComplete(t, h, f)
 	}
-	if f.expired > 0 {
-		t.Errorf("%d cursors expired", f.expired)
-	}
+	assert.That(t, f.expired <= 0, "%d cursors expired", f.expired)
 }
 
 // Transactions whose commit is not on the disk are lost in a crash, and others get their
@@ -235,9 +231,7 @@ func TestFollower_MissesNothingAfterACrash(t *testing.T) {
 	}
 	for _, f := range followers {
 		wantComplete(t, h, f)
-		if f.expired > 0 {
-			t.Errorf("%d cursors expired", f.expired)
-		}
+		assert.That(t, f.expired <= 0, "%d cursors expired", f.expired)
 	}
 }
 
@@ -258,9 +252,8 @@ func crashWhileWriting(t *testing.T, h *setting, seed uint64, followers []*follo
 	for _, f := range followers {
 		all.Go(func() {
 			onPrimary := func(*rand.Rand) subscriptions.Source { return h.source }
-			if err := f.follow(ctx, onPrimary); err != nil {
-				t.Error(err)
-			}
+			err := f.follow(ctx, onPrimary)
+			assert.That(t, err == nil, "%v", err)
 		})
 	}
 	time.Sleep(200 * time.Millisecond)
@@ -287,7 +280,7 @@ func crashAfterReading(t *testing.T, h *setting, seed uint64, followers []*follo
 	}
 	for i := range 10 {
 		change(100 + i)
-		noError(t, h.settle(t.Context()))
+		assert.NoError(t, h.settle(t.Context()))
 		for _, f := range followers {
 			readAll(t, f, h.source)
 		}
@@ -317,11 +310,10 @@ func TestFollower_StartsFromTheBeginningAfterARestore(t *testing.T) {
 			f.read("after the dump", f.before.source, true)
 			f.now = into(t, f.before, dump)
 			for _, cursor := range []subscriptions.Cursor{{}, f.readers[0].cursor, f.readers[1].cursor} {
-				if _, err := f.now.source.Changes(t.Context(), 1, subscriptions.ChangesQuery{After: cursor, Limit: 1}); !isUnavailable(err) {
-					t.Errorf("before migrate up: %v, want unavailable", err)
-				}
+				_, err := f.now.source.Changes(t.Context(), 1, subscriptions.ChangesQuery{After: cursor, Limit: 1})
+				assert.That(t, isUnavailable(err), "before migrate up: %v, want unavailable", err)
 			}
-			noError(t, ephemeral.Migrate(t.Context(), f.now.writes.Config().ConnString()))
+			assert.NoError(t, ephemeral.Migrate(t.Context(), f.now.writes.Config().ConnString()))
 			for _, writes := range []bool{false, true} {
 				if writes {
 					f.write(f.now)
@@ -356,8 +348,6 @@ func postgresTool(t *testing.T, in []byte, name string, arguments ...string) []b
 	var complaints bytes.Buffer
 	cmd.Stdin, cmd.Stderr = bytes.NewReader(in), &complaints
 	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%s: %v\n%s", name, err, complaints.Bytes())
-	}
+	assert.Require(t, err == nil, "%s: %v\n%s", name, err, complaints.Bytes())
 	return out
 }

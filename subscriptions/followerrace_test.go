@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"commerce/auth/locale"
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 	"commerce/subscriptions"
 	"commerce/subscriptions/postgres"
@@ -29,7 +30,7 @@ func TestFollower_SeesACardThatChangesWhileItIsAssigned(t *testing.T) {
 	waitForLock(t, h)
 	commit(t, assigns)
 	readAll(t, f, h.source)
-	noError(t, <-changed)
+	assert.NoError(t, <-changed)
 	commit(t, changes)
 	wantComplete(t, h, f)
 }
@@ -47,9 +48,8 @@ func TestFollower_MissesNothingOfATransactionWithAnOldSnapshot(t *testing.T) {
 			old := begin(t, h, pgx.RepeatableRead)
 			exec(t, h.writes, insertOne, 20, 2)
 			_, err := old.Exec(t.Context(), statement)
-			if refused, ok := errors.AsType[*pgconn.PgError](err); !ok || refused.Code != notSupported {
-				t.Errorf("error %v, want that the statement is refused", err)
-			}
+			refused, ok := errors.AsType[*pgconn.PgError](err)
+			assert.That(t, ok && refused.Code == notSupported, "error %v, want that the statement is refused", err)
 			_ = old.Commit(t.Context())
 			wantComplete(t, h, f)
 		})
@@ -60,7 +60,7 @@ func TestFollower_MissesNothingOfATransactionWithAnOldSnapshot(t *testing.T) {
 // and a snapshot.
 func begin(t *testing.T, h *setting, level pgx.TxIsoLevel) pgx.Tx {
 	t.Helper()
-	tx := must(h.writes.BeginTx(t.Context(), pgx.TxOptions{IsoLevel: level}))(t)
+	tx := assert.Must(h.writes.BeginTx(t.Context(), pgx.TxOptions{IsoLevel: level}))(t)
 	t.Cleanup(func() { _ = tx.Rollback(context.Background()) })
 	exec(t, tx, "SELECT pg_current_xact_id()")
 	exec(t, tx, "SET LOCAL lock_timeout = 0")
@@ -69,14 +69,14 @@ func begin(t *testing.T, h *setting, level pgx.TxIsoLevel) pgx.Tx {
 
 func commit(t *testing.T, tx pgx.Tx) {
 	t.Helper()
-	noError(t, tx.Commit(t.Context()))
+	assert.NoError(t, tx.Commit(t.Context()))
 }
 
 // waitForLock waits until a transaction waits for another one.
 func waitForLock(t *testing.T, h *setting) {
 	t.Helper()
 	eventually(t, "a transaction waits", func() (waits bool) {
-		noError(t, h.writes.QueryRow(t.Context(), "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)").Scan(&waits))
+		assert.NoError(t, h.writes.QueryRow(t.Context(), "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)").Scan(&waits))
 		return waits
 	})
 }
@@ -84,16 +84,15 @@ func waitForLock(t *testing.T, h *setting) {
 // readAll lets the follower read what can be read now.
 func readAll(t *testing.T, f *follower, source subscriptions.Source) {
 	t.Helper()
-	noError(t, f.finish(t.Context(), source))
+	assert.NoError(t, f.finish(t.Context(), source))
 }
 
 // wantComplete lets the follower read what has been committed, and compares its copy.
 func wantComplete(t *testing.T, h *setting, f *follower) {
 	t.Helper()
-	noError(t, h.settle(t.Context()))
-	if err := h.check(t.Context(), f, h.source); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, h.settle(t.Context()))
+	err := h.check(t.Context(), f, h.source)
+	assert.That(t, err == nil, "%v", err)
 }
 
 // A transaction deletes a subscription and inserts it again, so both changes have the same
@@ -108,10 +107,10 @@ func TestFollower_SeesASubscriptionThatWasReplaced(t *testing.T) {
 	exec(t, replaces, "INSERT INTO subscriptions SELECT * FROM before")
 	exec(t, replaces, "UPDATE subscriptions SET order_id = 777 WHERE store_id = 1")
 	commit(t, replaces)
-	noError(t, h.settle(t.Context()))
+	assert.NoError(t, h.settle(t.Context()))
 	for more := true; more; {
-		page := must(h.source.Changes(t.Context(), 1, subscriptions.ChangesQuery{After: f.cursor, Limit: 1, Language: locale.En}))(t)
-		noError(t, f.apply(page, 1))
+		page := assert.Must(h.source.Changes(t.Context(), 1, subscriptions.ChangesQuery{After: f.cursor, Limit: 1, Language: locale.En}))(t)
+		assert.NoError(t, f.apply(page, 1))
 		more = page.More
 	}
 	wantComplete(t, h, f)
@@ -134,9 +133,8 @@ func TestFollower_MissesNothingWhileATableIsRewritten(t *testing.T) {
 			go func() { read <- f.finish(t.Context(), h.source) }()
 			waitForLock(t, h)
 			commit(t, rewrite)
-			if err := <-read; err != nil {
-				t.Error(err)
-			}
+			err := <-read
+			assert.That(t, err == nil, "%v", err)
 			wantComplete(t, h, f)
 		})
 	}
@@ -156,9 +154,8 @@ func TestFollower_MissesNothingWhileTablesAreCompacted(t *testing.T) {
 		}
 	}()
 	for running := true; running; {
-		if _, err := f.read(t.Context(), h.source); err != nil && !isUnavailable(err) {
-			t.Error(err)
-		}
+		_, err := f.read(t.Context(), h.source)
+		assert.That(t, err == nil || isUnavailable(err), "%v", err)
 		select {
 		case <-done:
 			running = false
@@ -180,16 +177,13 @@ func TestFollower_WaitsForAProductThatIsLate(t *testing.T) {
 	commit(t, subscriber)
 	before := f.cursor
 	q := subscriptions.ChangesQuery{After: before, Limit: 10, Language: locale.En}
-	if page, err := h.source.Changes(t.Context(), 1, q); !isUnavailable(err) {
-		t.Errorf("without the product: %+v, %v", page, err)
-	}
+	page, err := h.source.Changes(t.Context(), 1, q)
+	assert.That(t, isUnavailable(err), "without the product: %+v, %v", page, err)
 	product := begin(t, h, pgx.ReadCommitted)
 	exec(t, product, "INSERT INTO products SELECT (jsonb_populate_record(p, '{\"id\": 999, \"slug\": \"late\"}')).* FROM products p WHERE store_id = 1 AND id = 4")
 	commit(t, product)
 	wantComplete(t, h, f)
-	if f.expired > 0 {
-		t.Error("the cursor expired")
-	}
+	assert.That(t, f.expired <= 0, "the cursor expired")
 }
 
 // A table that stays locked makes a request fail before its time is over, and keeps the connection.
@@ -199,15 +193,12 @@ func TestChanges_FailWhileATableIsLocked(t *testing.T) {
 	brief := postgres.New(postgres.Config{Pool: h.writes, Budget: 400 * time.Millisecond})
 	lock := begin(t, h, pgx.ReadCommitted)
 	exec(t, lock, "LOCK TABLE products IN ACCESS EXCLUSIVE MODE")
-	if page, err := brief.Changes(t.Context(), 1, subscriptions.ChangesQuery{Limit: 10, Language: locale.En}); !isUnavailable(err) {
-		t.Errorf("locked: %+v, %v", page, err)
-	}
+	page, err := brief.Changes(t.Context(), 1, subscriptions.ChangesQuery{Limit: 10, Language: locale.En})
+	assert.That(t, isUnavailable(err), "locked: %+v, %v", page, err)
 	opened := h.writes.Stat().NewConnsCount()
 	commit(t, lock)
-	if page, err := brief.Changes(t.Context(), 1, subscriptions.ChangesQuery{Limit: 10, Language: locale.En}); err != nil || len(page.Changed) == 0 {
-		t.Errorf("afterwards: %+v, %v", page, err)
-	}
-	if n := h.writes.Stat().NewConnsCount(); n != opened {
-		t.Errorf("%d connections were opened again", n-opened)
-	}
+	page, err = brief.Changes(t.Context(), 1, subscriptions.ChangesQuery{Limit: 10, Language: locale.En})
+	assert.That(t, err == nil && len(page.Changed) != 0, "afterwards: %+v, %v", page, err)
+	n := h.writes.Stat().NewConnsCount()
+	assert.That(t, n == opened, "%d connections were opened again", n-opened)
 }

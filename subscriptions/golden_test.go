@@ -11,11 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"commerce/auth/locale"
 	"commerce/auth/store"
 	"commerce/cart/period"
+	"commerce/deploy/assert"
 	"commerce/subscriptions"
 )
 
@@ -73,16 +72,14 @@ func TestResponses_MatchGoldenFiles(t *testing.T) {
 func golden(t *testing.T, name string, b bundle, url, language string) {
 	t.Helper()
 	var got bytes.Buffer
-	noError(t, json.Indent(&got, b.do(url, 1, language).Body.Bytes(), "", "  "))
+	assert.NoError(t, json.Indent(&got, b.do(url, 1, language).Body.Bytes(), "", "  "))
 	got.WriteByte('\n')
 	file := filepath.Join("testdata", name+".json")
 	if *update {
-		noError(t, os.WriteFile(file, got.Bytes(), 0o644))
+		assert.NoError(t, os.WriteFile(file, got.Bytes(), 0o644))
 	}
-	want := must(os.ReadFile(file))(t)
-	if diff := cmp.Diff(string(want), got.String()); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", name, diff)
-	}
+	want := assert.Must(os.ReadFile(file))(t)
+	assert.Equal(t, got.String(), string(want), "%s", name)
 }
 
 func TestProductNamesAndErrors_AreInTheLanguageOfTheRequestElseTheStores(t *testing.T) {
@@ -120,9 +117,8 @@ func TestProductNamesAndErrors_AreInTheLanguageOfTheRequestElseTheStores(t *test
 		} {
 			for _, url := range []string{"/subscriptions/2", "/subscriptions"} {
 				body := b.do(url, tt.store, tt.language).Body.String()
-				if strings.Count(body, `"product":{"id":4,"name":"`+tt.want+`",`) != 1 {
-					t.Errorf("store %d in %q: %s, want %q once", tt.store, tt.language, body, tt.want)
-				}
+				assert.That(t, strings.Count(body, `"product":{"id":4,"name":"`+tt.want+`",`) == 1,
+					"store %d in %q: %s, want %q once", tt.store, tt.language, body, tt.want)
 			}
 			if tt.store == 2 {
 				continue // has no Arabic name
@@ -167,9 +163,7 @@ func TestPrice_IsExactInEveryCurrency(t *testing.T) {
 					fmt.Sprintf(`"price":{"amount":%s,"formatted":"%s","currency":"%s"}`, tt.amount, text, currencies[tt.store]),
 					fmt.Sprintf(`"variant":{"id":41,"duration":"monthly","duration_text":"%s","price":%s}`, duration, tt.price),
 				} {
-					if !strings.Contains(body, want) {
-						t.Errorf("store %d in %s: %s, want %s", tt.store, language, body, want)
-					}
+					assert.That(t, strings.Contains(body, want), "store %d in %s: %s, want %s", tt.store, language, body, want)
 				}
 			}
 		}
@@ -197,9 +191,8 @@ func TestSubscriptions_InAnUnknownCurrencyAreUnavailable(t *testing.T) {
 			b.wantRefused(t, url, 1, "unavailable", `subscription 2 of store 1: unknown currency "XYZ"`)
 		}
 		for _, url := range []string{"/subscriptions?per_page=4", "/subscriptions/1"} { // without it
-			if w := b.do(url, 1, "en"); w.Code != 200 || !strings.Contains(w.Body.String(), `"amount":20,`) {
-				t.Errorf("%s: %d %s", url, w.Code, w.Body)
-			}
+			w := b.do(url, 1, "en")
+			assert.That(t, w.Code == 200 && strings.Contains(w.Body.String(), `"amount":20,`), "%s: %d %s", url, w.Code, w.Body)
 		}
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"commerce/auth/problem"
+	"commerce/deploy/assert"
 )
 
 var here = Database{System: 7, OID: 5}
@@ -75,9 +76,7 @@ func TestHistory_RefusesCursorsOfReadersThatCouldMissSomething(t *testing.T) {
 	} {
 		h, c := primary(), seen()
 		edit(&h, &c)
-		if err := h.check(c); !errors.Is(err, ErrCursorExpired) {
-			t.Errorf("%s: %v", name, err)
-		}
+		assert.ErrorIs(t, h.check(c), ErrCursorExpired, "%s", name)
 	}
 }
 
@@ -91,9 +90,8 @@ func TestHistory_IsUnavailableInACopyAndOnATimelineThatIsNotRecorded(t *testing.
 		edit(&h)
 		for _, c := range []Cursor{{}, seen()} {
 			var refused *problem.Error
-			if err := h.check(c); !errors.As(err, &refused) || refused.Code != problem.Unavailable {
-				t.Errorf("%s: %v", name, err)
-			}
+			err := h.check(c)
+			assert.That(t, errors.As(err, &refused) && refused.Code == problem.Unavailable, "%s: %v", name, err)
 		}
 	}
 }
@@ -104,9 +102,8 @@ func TestHistory_LetsAReaderWaitForAReplicaThatIsBehind(t *testing.T) {
 	h.Replica, h.Replayed, h.CursorTimeline, h.Latest = true, 899, 0, Timeline{} // the timeline is not there yet either
 	found := Changes{Changed: make([]Subscription, 1), More: true}
 	got, err := h.Result(seen(), found, Change{90, 1})
-	if diff := cmp.Diff(Changes{Next: seen()}, got); diff != "" || err != nil {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
-	}
+	diff := cmp.Diff(Changes{Next: seen()}, got)
+	assert.That(t, diff == "" && err == nil, "%v (-want +got):\n%s", err, diff)
 }
 
 func TestHistory_NextCursor(t *testing.T) {
@@ -134,9 +131,7 @@ func TestHistory_NextCursor(t *testing.T) {
 			tc.edit(&h)
 		}
 		got, err := h.Result(tc.after, Changes{}, tc.last)
-		if got.Next != tc.want || err != nil {
-			t.Errorf("%s: %+v, %v, want %+v", tc.name, got.Next, err, tc.want)
-		}
+		assert.That(t, got.Next == tc.want && err == nil, "%s: %+v, %v, want %+v", tc.name, got.Next, err, tc.want)
 	}
 }
 
@@ -171,17 +166,15 @@ func TestCursor_RefusesEveryChangeOfACharacter(t *testing.T) {
 	for i := range text {
 		for _, other := range "AQgw_-=.0 é" {
 			changed := text[:i] + string(other) + text[i+1:]
-			if _, ok := ParseCursor(changed, 1); ok && changed != text {
-				t.Errorf("%s: accepted instead of %s", changed, text)
-			}
+			_, ok := ParseCursor(changed, 1)
+			assert.That(t, !ok || changed == text, "%s: accepted instead of %s", changed, text)
 		}
 		if _, ok := ParseCursor(text[:i], 1); ok {
 			t.Errorf("%s: accepted, cut after %d characters", text[:i], i)
 		}
 	}
 	for _, longer := range []string{text + "A", text + "=", " " + text, text + text} {
-		if _, ok := ParseCursor(longer, 1); ok {
-			t.Errorf("%s: accepted", longer)
-		}
+		_, ok := ParseCursor(longer, 1)
+		assert.That(t, !ok, "%s: accepted", longer)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/sample"
 	"commerce/subscriptions"
 )
@@ -52,13 +53,9 @@ func callingCode(s subscriptions.Subscription) string {
 func wantWalk(t *testing.T, b bundle, start string, want []int64) {
 	t.Helper()
 	forth, back := walk(t, b, start)
-	if diff := cmp.Diff(want, slices.Concat(forth...)); diff != "" {
-		t.Errorf("%s, by next_page_url (-want +got):\n%s", start, diff)
-	}
+	assert.Equal(t, slices.Concat(forth...), want, "%s, by next_page_url", start)
 	slices.Reverse(back)
-	if diff := cmp.Diff(forth, back); diff != "" {
-		t.Errorf("%s, back by prev_page_url (-forth +back):\n%s", start, diff)
-	}
+	assert.Equal(t, back, forth, "%s, back by prev_page_url (-forth +back)", start)
 }
 
 // walk follows next_page_url to the end and prev_page_url back to the beginning. It checks
@@ -72,13 +69,11 @@ func walk(t *testing.T, b bundle, start string) (forth, back [][]int64) {
 		last = b.list(t, at, 1)
 		ids := last.ids()
 		forth = append(forth, ids)
-		if last.CurrentPage != number || *last.From != position || *last.To != position+len(ids)-1 {
-			t.Fatalf("%s: page %d, %d to %d; want page %d from %d", at, last.CurrentPage, *last.From, *last.To, number, position)
-		}
+		assert.Require(t, last.CurrentPage == number && *last.From == position && *last.To == position+len(ids)-1,
+			"%s: page %d, %d to %d; want page %d from %d", at, last.CurrentPage, *last.From, *last.To, number, position)
 		position += len(ids)
-		if diff := cmp.Diff(last.Data, b.list(t, numbered(t, start, number), 1).Data); diff != "" {
-			t.Fatalf("page %d by link and by number (-link +number):\n%s", number, diff)
-		}
+		diff := cmp.Diff(last.Data, b.list(t, numbered(t, start, number), 1).Data)
+		assert.Require(t, diff == "", "page %d by link and by number (-link +number):\n%s", number, diff)
 		if last.NextPageURL == nil {
 			break
 		}
@@ -89,9 +84,8 @@ func walk(t *testing.T, b bundle, start string) (forth, back [][]int64) {
 			last = b.list(t, at, 1)
 		}
 		back = append(back, last.ids())
-		if want := len(forth) - len(back) + 1; last.CurrentPage != want {
-			t.Fatalf("%s: page %d, want %d", at, last.CurrentPage, want)
-		}
+		want := len(forth) - len(back) + 1
+		assert.Require(t, last.CurrentPage == want, "%s: page %d, want %d", at, last.CurrentPage, want)
 		if last.PrevPageURL == nil {
 			return forth, back
 		}
@@ -100,7 +94,7 @@ func walk(t *testing.T, b bundle, start string) (forth, back [][]int64) {
 
 func numbered(t *testing.T, start string, page int) string {
 	t.Helper()
-	u := must(url.Parse(start))(t)
+	u := assert.Must(url.Parse(start))(t)
 	query := u.Query()
 	query.Set("page", fmt.Sprint(page))
 	u.RawQuery = query.Encode()
@@ -116,21 +110,16 @@ func TestList_PageObject(t *testing.T) {
 			CurrentPage: 1, Data: first.Data, FirstPageURL: "http://shop.test/subscriptions?page=1",
 			From: &one, To: &fifteen, NextPageURL: first.NextPageURL, Path: "http://shop.test/subscriptions", PerPage: 15,
 		}
-		if diff := cmp.Diff(want, first); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
-		if len(first.Data) != 15 || first.NextPageURL == nil {
-			t.Errorf("%d rows and next page %v, want 15 and one", len(first.Data), first.NextPageURL)
-		}
+		assert.Equal(t, first, want, "first")
+		assert.That(t, len(first.Data) == 15 && first.NextPageURL != nil,
+			"%d rows and next page %v, want 15 and one", len(first.Data), first.NextPageURL)
 		past := b.list(t, "http://shop.test/subscriptions?page=10001&per_page=100", 1)
 		previous := "http://shop.test/subscriptions?page=10000&per_page=100"
 		want = answer{
 			CurrentPage: 10_001, Data: []map[string]any{}, FirstPageURL: "http://shop.test/subscriptions?page=1&per_page=100",
 			PrevPageURL: &previous, Path: "http://shop.test/subscriptions", PerPage: 100,
 		}
-		if diff := cmp.Diff(want, past); diff != "" {
-			t.Errorf("past the end (-want +got):\n%s", diff)
-		}
+		assert.Equal(t, past, want, "past the end")
 	})
 }
 
@@ -183,9 +172,7 @@ func TestList_Filters(t *testing.T) {
 			{[]int64{7004}, []string{"customerPhone=201001234567", "customerPhone=01001234567"}},
 		} {
 			for _, query := range tt.queries {
-				if diff := cmp.Diff(tt.want, b.list(t, "http://shop.test/subscriptions?"+query, 1).ids()); diff != "" {
-					t.Errorf("%s (-want +got):\n%s", query, diff)
-				}
+				assert.Equal(t, b.list(t, "http://shop.test/subscriptions?"+query, 1).ids(), tt.want, "%s", query)
 				if len(tt.want) > 0 {
 					wantWalk(t, b, "http://shop.test/subscriptions?per_page=1&"+query, tt.want)
 				}

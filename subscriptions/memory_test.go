@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"commerce/auth/locale"
+	"commerce/deploy/assert"
 	"commerce/subscriptions"
 )
 
@@ -20,34 +21,26 @@ func TestMemory_ShowsAChangedSubscriptionEverywhere(t *testing.T) {
 	before := b.summary(t, 1)
 	_, _, read := follow(t, m, 1, subscriptions.Cursor{}, 10)
 
-	s := must(m.Get(t.Context(), 1, 5020, locale.En))(t)
+	s := assert.Must(m.Get(t.Context(), 1, 5020, locale.En))(t)
 	old := s.Status
 	s.Status = subscriptions.Expired
 	m.Put(*s)
 
 	changed, deleted, next := follow(t, m, 1, read, 10)
-	if !slices.Equal(changed, []int64{5020}) || deleted != nil {
-		t.Errorf("a reader of all before gets %v, deleted %v", changed, deleted)
-	}
-	if again, _, _ := follow(t, m, 1, next, 10); again != nil {
-		t.Errorf("and once more %v", again)
-	}
-	if other, _, _ := follow(t, m, 2, subscriptions.Cursor{}, 100); slices.Contains(other, 5020) {
-		t.Errorf("another store has %v", other)
-	}
-	if got, err := m.Get(t.Context(), 1, 5020, locale.En); err != nil || got.Status != subscriptions.Expired {
-		t.Errorf("%+v, %v", got, err)
-	}
+	assert.That(t, slices.Equal(changed, []int64{5020}) && deleted == nil,
+		"a reader of all before gets %v, deleted %v", changed, deleted)
+	again, _, _ := follow(t, m, 1, next, 10)
+	assert.That(t, again == nil, "and once more %v", again)
+	other, _, _ := follow(t, m, 2, subscriptions.Cursor{}, 100)
+	assert.That(t, !slices.Contains(other, 5020), "another store has %v", other)
+	got, err := m.Get(t.Context(), 1, 5020, locale.En)
+	assert.That(t, err == nil && got.Status == subscriptions.Expired, "%+v, %v", got, err)
 	ids := b.list(t, "http://shop.test/subscriptions?status=expired&per_page=100", 1).ids()
-	if !slices.Contains(ids, 5020) {
-		t.Errorf("the expired ones are %v", ids)
-	}
+	assert.That(t, slices.Contains(ids, 5020), "the expired ones are %v", ids)
 	after := newBundle(m, stores()...).summary(t, 1) // a new API has cached none
 	before.ByStatus["expired"]++
 	before.ByStatus[string(old)]--
-	if diff := cmp.Diff(before.ByStatus, after.ByStatus); diff != "" {
-		t.Error(diff)
-	}
+	assert.Equal(t, after.ByStatus, before.ByStatus, "after.ByStatus")
 }
 
 func TestMemory_ShowsDeletionsUntilTheIDIsBack(t *testing.T) {
@@ -58,12 +51,9 @@ func TestMemory_ShowsDeletionsUntilTheIDIsBack(t *testing.T) {
 	m.Delete(1, 5010, now)
 	m.Delete(1, 404, now)
 	changed, deleted, next := follow(t, m, 1, read, 1)
-	if changed != nil || !slices.Equal(deleted, []int64{5010}) {
-		t.Errorf("changed %v, deleted %v", changed, deleted)
-	}
-	if _, err := m.Get(t.Context(), 1, 5010, locale.En); err == nil {
-		t.Error("it can still be read")
-	}
+	assert.That(t, changed == nil && slices.Equal(deleted, []int64{5010}), "changed %v, deleted %v", changed, deleted)
+	_, err := m.Get(t.Context(), 1, 5010, locale.En)
+	assert.That(t, err != nil, "it can still be read")
 	m.Put(all[slices.IndexFunc(all, func(s subscriptions.Subscription) bool { return s.ID == 5010 })])
 	for _, after := range []subscriptions.Cursor{read, next} {
 		if changed, deleted, _ := follow(t, m, 1, after, 1); !slices.Equal(changed, []int64{5010}) || deleted != nil {
@@ -86,13 +76,13 @@ func TestMemory_ChangesKeepACopyComplete(t *testing.T) {
 				m.Delete(1, id, now)
 			case 2:
 				_, err := f.read(t.Context(), m)
-				noError(t, err)
+				assert.NoError(t, err)
 			}
 		}
 		readAll(t, f, m)
 		want := map[int64]subscriptions.Subscription{}
-		for _, s := range must(m.List(t.Context(), 1, subscriptions.Query{Limit: 100}))(t) {
-			want[s.ID] = *must(m.Get(t.Context(), 1, s.ID, locale.En))(t)
+		for _, s := range assert.Must(m.List(t.Context(), 1, subscriptions.Query{Limit: 100}))(t) {
+			want[s.ID] = *assert.Must(m.Get(t.Context(), 1, s.ID, locale.En))(t)
 		}
 		if diff := cmp.Diff(want, f.rows); diff != "" || f.expired > 0 {
 			rt.Fatalf("%d cursors expired; the copy (-store +copy):\n%s", f.expired, diff)
@@ -120,7 +110,6 @@ func TestMemory_MayChangeWhileItIsRead(t *testing.T) {
 		})
 	}
 	running.Wait()
-	if rows, _ := m.List(t.Context(), 1, subscriptions.Query{Limit: 1000}); len(rows) != 200 {
-		t.Errorf("%d subscriptions, want those that were put", len(rows))
-	}
+	rows, _ := m.List(t.Context(), 1, subscriptions.Query{Limit: 1000})
+	assert.That(t, len(rows) == 200, "%d subscriptions, want those that were put", len(rows))
 }

@@ -12,11 +12,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"commerce/auth/locale"
+	"commerce/deploy/assert"
 	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
 	"commerce/deploy/migrations"
@@ -28,7 +28,7 @@ import (
 // partitioned returns the URL of an empty database whose subscriptions have 64 partitions.
 func partitioned(t testing.TB) string {
 	t.Helper()
-	script := must(os.ReadFile("../deploy/postgres/partitions.sql"))(t)
+	script := assert.Must(os.ReadFile("../deploy/postgres/partitions.sql"))(t)
 	sum := fnv.New64a()
 	sum.Write(script)
 	name := fmt.Sprintf("partitioned_%s_%x", migrations.Digest(), sum.Sum64())
@@ -68,7 +68,7 @@ func TestPartitions_KeepRowsIndexesKeysAndTriggers(t *testing.T) {
 	fill(t, pool, sampleData())
 	described := func() []string {
 		t.Helper()
-		rows, err := pool.Query(t.Context(), `
+		rows := assert.Must(pool.Query(t.Context(), `
 			SELECT conname || ' ' || pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = 'subscriptions'::regclass AND conparentid = 0
 			UNION ALL SELECT tgname || ' ' || tgtype || ' ' || tgfoid::regproc || ' ' || tgenabled::text FROM pg_trigger
 				WHERE tgrelid = 'subscriptions'::regclass AND NOT tgisinternal
@@ -77,23 +77,17 @@ func TestPartitions_KeepRowsIndexesKeysAndTriggers(t *testing.T) {
 			UNION ALL SELECT s::text FROM subscriptions s
 			UNION ALL SELECT 'next id ' || pg_sequence_last_value(pg_get_serial_sequence('subscriptions', 'id')::regclass)
 			UNION ALL SELECT DISTINCT 'options ' || reloptions::text FROM pg_class WHERE relkind = 'r' AND relname ~ '^subscriptions(_\d+)?$'
-			ORDER BY 1`)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all := must(pgx.CollectRows(rows, pgx.RowTo[string]))(t)
+			ORDER BY 1`))(t)
+		all := assert.Must(pgx.CollectRows(rows, pgx.RowTo[string]))(t)
 		return all
 	}
 	before := described()
-	script := must(os.ReadFile("../deploy/postgres/partitions.sql"))(t)
-	noError(t, partition(t.Context(), url, string(script)))
-	if diff := cmp.Diff(before, described()); diff != "" {
-		t.Errorf("(-before +after):\n%s", diff)
-	}
+	script := assert.Must(os.ReadFile("../deploy/postgres/partitions.sql"))(t)
+	assert.NoError(t, partition(t.Context(), url, string(script)))
+	assert.Equal(t, described(), before, "(-before +after)")
 	var partitions int
-	if err := pool.QueryRow(t.Context(), "SELECT count(*) FROM pg_inherits WHERE inhparent = 'subscriptions'::regclass").Scan(&partitions); err != nil || partitions != 64 {
-		t.Errorf("%d partitions, %v, want 64", partitions, err)
-	}
+	err := pool.QueryRow(t.Context(), "SELECT count(*) FROM pg_inherits WHERE inhparent = 'subscriptions'::regclass").Scan(&partitions)
+	assert.That(t, err == nil && partitions == 64, "%d partitions, %v, want 64", partitions, err)
 }
 
 // everyRead calls what reads a store's subscriptions, except for changes.
@@ -102,7 +96,7 @@ func everyRead(t *testing.T, s subscriptions.Source) (found []string) {
 	add := func(rows any, err error) {
 		t.Helper()
 		text, encoding := json.Marshal(rows)
-		noError(t, errors.Join(err, encoding))
+		assert.NoError(t, errors.Join(err, encoding))
 		found = append(found, string(text))
 	}
 	active, some := subscriptions.SetOf(subscriptions.Active), subscriptions.SetOf(subscriptions.Active, subscriptions.Paused, subscriptions.Expired)
@@ -139,10 +133,10 @@ func BenchmarkPartitions(b *testing.B) {
 	sources := make([]*postgres.Source, 2)
 	for i, url := range []string{ephemeral.Migrated(b), partitioned(b)} {
 		pool := planningOnce(b, url)
-		noError(b, pgx.BeginFunc(b.Context(), pool, func(tx pgx.Tx) error {
+		assert.NoError(b, pgx.BeginFunc(b.Context(), pool, func(tx pgx.Tx) error {
 			return sample.WriteStores(b.Context(), tx, sample.Stores(), sample.Products(), nil)
 		}))
-		noError(b, sample.NewGenerator(rows, now).Write(b.Context(), pool, func(int) {}))
+		assert.NoError(b, sample.NewGenerator(rows, now).Write(b.Context(), pool, func(int) {}))
 		sources[i] = postgres.New(postgres.Config{Pool: pool, Budget: time.Minute, Wait: time.Minute})
 	}
 	for name, q := range map[string]subscriptions.Query{
@@ -159,9 +153,7 @@ func BenchmarkPartitions(b *testing.B) {
 					began := time.Now()
 					for n := range turn {
 						page, err := source.List(b.Context(), int64(1001+n%stores), q)
-						if err != nil || len(page) != q.Limit {
-							b.Fatal(len(page), err)
-						}
+						assert.Require(b, err == nil && len(page) == q.Limit, "%v %v", len(page), err)
 					}
 					took[i] += time.Since(began)
 				}
@@ -184,21 +176,16 @@ func TestSharded_ReadsOneShardAndGivesTheSameRows(t *testing.T) {
 	fill(t, pool, d)
 	source := postgres.New(postgres.Config{Pool: pool, Budget: time.Minute, Wait: time.Minute})
 	plain := postgres.New(postgres.Config{Pool: filled(t, d), Budget: time.Minute, Wait: time.Minute})
-	if diff := cmp.Diff(everyRead(t, plain), everyRead(t, source)); diff != "" {
-		t.Errorf("(-plain +sharded):\n%s", diff)
-	}
+	assert.Equal(t, everyRead(t, source), everyRead(t, plain), "(-plain +sharded)")
 	read := statements.Shards(t)
 	for _, statement := range []string{"subscriptions", "subscription", "summary"} {
-		if len(read[statement]) == 0 {
-			t.Errorf("statement %s reads no distributed table: %v", statement, read)
-		}
+		assert.That(t, len(read[statement]) != 0, "statement %s reads no distributed table: %v", statement, read)
 	}
 	for statement, tables := range read {
 		all := slices.Concat(slices.Collect(maps.Values(tables))...)
 		slices.Sort(all)
-		if shards := slices.Compact(all); len(shards) > 1 {
-			t.Errorf("%s reads several shards: %v", statement, tables)
-		}
+		shards := slices.Compact(all)
+		assert.That(t, len(shards) <= 1, "%s reads several shards: %v", statement, tables)
 	}
 }
 
@@ -212,7 +199,6 @@ func TestSharded_HasNoChanges(t *testing.T) {
 	for range 2 {
 		b.wantRefused(t, "http://shop.test/subscriptions/changes", 1, "not_found")
 	}
-	if _, err := postgres.Prune(t.Context(), pool); !errors.Is(err, subscriptions.ErrNoChanges) {
-		t.Errorf("Prune: %v", err)
-	}
+	_, err := postgres.Prune(t.Context(), pool)
+	assert.That(t, errors.Is(err, subscriptions.ErrNoChanges), "Prune: %v", err)
 }

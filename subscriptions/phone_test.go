@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"commerce/deploy/assert"
 )
 
 func TestParsePhone(t *testing.T) {
@@ -20,9 +22,8 @@ func TestParsePhone(t *testing.T) {
 		"": "", "+": "", "0": "", "0000": "", "5a": "", "50+1": "", "\u202a": "", "५": "", "\xd9": "", "5\n": "", "5\x00": "", "5;": "",
 		strings.Repeat("9", 21): "",
 	} {
-		if got, ok := ParsePhone(s); got != want || ok != (want != "") {
-			t.Errorf("ParsePhone(%q) = %q, %v; want %q", s, got, ok, want)
-		}
+		got, ok := ParsePhone(s)
+		assert.That(t, got == want && ok == (want != ""), "ParsePhone(%q) = %q, %v; want %q", s, got, ok, want)
 	}
 }
 
@@ -80,8 +81,7 @@ func TestPhone_FindsNoOther(t *testing.T) {
 		{"01234567", "966", "501234567"},
 	} {
 		national, uncoded := NationalPhone(tt.stored, tt.code)
-		if phone, ok := ParsePhone(tt.asked); !ok || phone.Matches(tt.code, national, uncoded) {
-			t.Errorf("%s finds %s of %s", tt.asked, tt.stored, tt.code)
-		}
+		phone, ok := ParsePhone(tt.asked)
+		assert.That(t, ok && !phone.Matches(tt.code, national, uncoded), "%s finds %s of %s", tt.asked, tt.stored, tt.code)
 	}
 }

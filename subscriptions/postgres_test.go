@@ -17,11 +17,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
 	"commerce/deploy/sample"
@@ -58,23 +58,17 @@ func TestList_WalkIsSteadyWhileRowsAreInserted(t *testing.T) {
 	want := idsOf(d.all, 1, nil)
 	first := b.list(t, "http://shop.test/subscriptions?per_page=5", 1)
 	forth, last := follow(first, func(a answer) *string { return a.NextPageURL })
-	if diff := cmp.Diff(want, slices.Concat(forth...)); diff != "" {
-		t.Errorf("forward (-existed at the beginning +seen):\n%s", diff)
-	}
+	assert.Equal(t, slices.Concat(forth...), want, "forward (-existed at the beginning +seen)")
 	newest := b.list(t, "http://shop.test/subscriptions?per_page=1", 1).ids()[0]
-	if newest < firstInserted+8 {
-		t.Errorf("the newest is %d: too few rows were inserted meanwhile", newest)
-	}
+	assert.That(t, newest >= firstInserted+8, "the newest is %d: too few rows were inserted meanwhile", newest)
 	back, top := follow(last, func(a answer) *string { return a.PrevPageURL })
 	slices.Reverse(back)
-	if diff := cmp.Diff(want, slices.Concat(back...)); diff != "" {
-		t.Errorf("back (-existed at the beginning +seen):\n%s", diff)
-	}
+	assert.Equal(t, slices.Concat(back...), want, "back (-existed at the beginning +seen)")
 	if ids := top.ids(); top.CurrentPage != 1 || len(ids) == 0 || ids[0] < newest {
 		t.Errorf("the way back ends on page %d with %v, want page 1 with what was inserted after %d", top.CurrentPage, ids, newest)
 	}
 	close(stop)
-	noError(t, <-done)
+	assert.NoError(t, <-done)
 }
 
 // A link whose page was deleted leads to an empty page, which links to the remaining rows.
@@ -96,9 +90,7 @@ func TestList_LinksSurviveDeletedPages(t *testing.T) {
 		if len(gone.Data) > 0 || link == nil {
 			t.Fatalf("%s page: %v, link %v; want an empty page and a link to what is left", name, gone.ids(), link)
 		}
-		if diff := cmp.Diff(middle.ids(), b.list(t, *link, 1).ids()); diff != "" {
-			t.Errorf("from the %s page (-left +seen):\n%s", name, diff)
-		}
+		assert.Equal(t, b.list(t, *link, 1).ids(), middle.ids(), "from the %s page (-left +seen)", name)
 	}
 }
 
@@ -152,9 +144,8 @@ func TestSchema_RefusesImpossibleStates(t *testing.T) {
 	} {
 		_, err := pool.Exec(t.Context(), "UPDATE subscriptions SET "+change+" WHERE store_id = 1 AND id = 2")
 		var refused *pgconn.PgError
-		if !errors.As(err, &refused) || !strings.HasPrefix(refused.Code, "23") {
-			t.Errorf("%s: %v, want a violated constraint", change, err)
-		}
+		assert.That(t, errors.As(err, &refused) && strings.HasPrefix(refused.Code, "23"),
+			"%s: %v, want a violated constraint", change, err)
 	}
 }
 
@@ -220,14 +211,12 @@ func TestList_ShowsRowsFromBeforeTheBounds(t *testing.T) {
 		{6, "status", "expired"},
 		{6, "external_customer_id", nil},
 	} {
-		if got := listed[tt.id][tt.member]; got != tt.want {
-			t.Errorf("%s of %v is %v, want %v", tt.member, tt.id, got, tt.want)
-		}
+		got := listed[tt.id][tt.member]
+		assert.That(t, got == tt.want, "%s of %v is %v, want %v", tt.member, tt.id, got, tt.want)
 	}
 	for id := range listed {
-		if w := b.do(fmt.Sprintf("/subscriptions/%v", id), 1, "en"); w.Code != http.StatusOK {
-			t.Errorf("subscription %v alone: %d %s", id, w.Code, w.Body)
-		}
+		w := b.do(fmt.Sprintf("/subscriptions/%v", id), 1, "en")
+		assert.That(t, w.Code == http.StatusOK, "subscription %v alone: %d %s", id, w.Code, w.Body)
 	}
 	if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "level=WARN") || !strings.Contains(got, "store=1 subscription=") {
 		t.Errorf("the log says %q, want one warning that names a row", got)
@@ -252,17 +241,14 @@ func TestList_LinksSurviveANewKey(t *testing.T) {
 	for _, b := range []bundle{three, one, two} {
 		for _, link := range links {
 			page := b.list(t, link, 1)
-			if page.CurrentPage != 2 {
-				t.Errorf("%s leads to page %d", link, page.CurrentPage)
-			}
+			assert.Equal(t, page.CurrentPage, 2, "%s leads to page", link)
 			for _, other := range []bundle{one, two, three} {
 				other.list(t, *page.PrevPageURL, 1)
 			}
 		}
 	}
-	if again := *one.list(t, start, 1).NextPageURL; again != signed {
-		t.Error("an instance that has read the new key still signs with the old one")
-	}
+	assert.Equal(t, *one.list(t, start, 1).NextPageURL, signed,
+		"an instance that has read the new key still signs with the old one")
 	exec(t, pool, "UPDATE page_link_key SET previous = NULL")
 	instance().refused(t, links[0], 1)
 	instance().list(t, signed, 1)
@@ -276,7 +262,7 @@ func TestList_LimitsConcurrentDeepPages(t *testing.T) {
 	pool := filled(t, d)
 	b := newBundle(postgres.New(postgres.Config{Pool: pool, Budget: 30 * time.Second, Wait: 10 * time.Second}), stores()...)
 	const farDown = "http://shop.test/subscriptions?page=10000&per_page=100"
-	lock := must(pool.Begin(t.Context()))(t)
+	lock := assert.Must(pool.Begin(t.Context()))(t)
 	defer lock.Rollback(context.Background())
 	b.list(t, "/subscriptions", 1) // reads the key
 	exec(t, lock, "LOCK TABLE subscriptions")
@@ -286,7 +272,7 @@ func TestList_LimitsConcurrentDeepPages(t *testing.T) {
 		eventually(t, fmt.Sprintf("%d statements wait", want), func() bool {
 			var n int
 			exec(t, lock, "SELECT pg_stat_clear_snapshot()")
-			noError(t, lock.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity
+			assert.NoError(t, lock.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity
 				WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&n))
 			return n == want
 		})
@@ -304,7 +290,7 @@ func TestList_LimitsConcurrentDeepPages(t *testing.T) {
 	b.wantRefused(t, farDown, 3, "unavailable")
 	read("http://shop.test/subscriptions?page=201&per_page=100", 1) // skips 20,000 rows
 	waiting(3)
-	noError(t, lock.Rollback(t.Context()))
+	assert.NoError(t, lock.Rollback(t.Context()))
 	readers.Wait()
 	b.list(t, farDown, 1)
 	b.list(t, farDown, 3)
@@ -317,7 +303,7 @@ func TestList_OneStoreLeavesConnectionsToOthers(t *testing.T) {
 	url := filled(t, d).Config().ConnString()
 	pool := ephemeral.OpenPool(t, url, connect.PostgresConfig{MaxConns: 8, StatementTimeout: -1})
 	source := postgres.New(postgres.Config{Pool: pool, Budget: 30 * time.Second, Wait: 2 * time.Second})
-	lock := must(ephemeral.OpenPool(t, url, connect.PostgresConfig{Writable: true, MaxConns: 1}).Begin(t.Context()))(t)
+	lock := assert.Must(ephemeral.OpenPool(t, url, connect.PostgresConfig{Writable: true, MaxConns: 1}).Begin(t.Context()))(t)
 	defer lock.Rollback(context.Background())
 	exec(t, lock, "LOCK TABLE subscriptions")
 	var lists sync.WaitGroup
@@ -337,11 +323,9 @@ func TestList_OneStoreLeavesConnectionsToOthers(t *testing.T) {
 	eventually(t, "18 of 20 have waited in vain for the store's own connections", func() bool { return late.Load() >= 18 })
 	list(2)
 	eventually(t, "another store has a connection", func() bool { return pool.Stat().AcquiredConns() >= 3 })
-	noError(t, lock.Rollback(t.Context()))
+	assert.NoError(t, lock.Rollback(t.Context()))
 	lists.Wait()
-	if answered.Load() != 3 {
-		t.Errorf("%d were answered, want two of the slow store and one of the other", answered.Load())
-	}
+	assert.That(t, answered.Load() == 3, "%d were answered, want two of the slow store and one of the other", answered.Load())
 }
 
 // onLocales runs a test on databases with locales that fold case differently.
@@ -355,13 +339,12 @@ func onLocales(t *testing.T, test func(t *testing.T, pool *pgxpool.Pool)) {
 			database := "test_" + name + "_" + strings.ToLower(rand.Text())
 			exec(t, admin, "CREATE DATABASE "+database+" TEMPLATE template0 ENCODING 'UTF8' "+locale)
 			t.Cleanup(func() {
-				if _, err := admin.Exec(context.Background(), "DROP DATABASE "+database+" WITH (FORCE)"); err != nil {
-					t.Error(err)
-				}
+				_, err := admin.Exec(context.Background(), "DROP DATABASE "+database+" WITH (FORCE)")
+				assert.That(t, err == nil, "%v", err)
 			})
-			u := must(url.Parse(admin.Config().ConnString()))(t)
+			u := assert.Must(url.Parse(admin.Config().ConnString()))(t)
 			u.Path = database
-			noError(t, ephemeral.Migrate(t.Context(), u.String()))
+			assert.NoError(t, ephemeral.Migrate(t.Context(), u.String()))
 			test(t, ephemeral.OpenPool(t, u.String(), connect.PostgresConfig{Writable: true, MaxConns: 4, StatementTimeout: -1}))
 		})
 	}
@@ -402,9 +385,7 @@ func TestList_FindsCustomersOnEveryLocale(t *testing.T) {
 		} {
 			for _, value := range tt.values {
 				got := b.list(t, "http://shop.test/subscriptions?"+tt.parameter+"="+url.QueryEscape(value), 1).ids()
-				if diff := cmp.Diff(tt.want, got); diff != "" {
-					t.Errorf("%s=%+q (-want +got):\n%s", tt.parameter, value, diff)
-				}
+				assert.Equal(t, got, tt.want, "%s=%+q", tt.parameter, value)
 			}
 		}
 	}
@@ -423,9 +404,7 @@ func TestSchema_CustomersChangesReachTheirSubscriptions(t *testing.T) {
 	pool := filled(t, sixStates())
 	b := newBundle(patient(pool), stores()...)
 	exec(t, pool, "UPDATE customers SET calling_code = '971' WHERE store_id = 1 AND id = 1001")
-	if n := len(b.list(t, "/subscriptions?customerCountryCode=971", 1).Data); n != 6 {
-		t.Errorf("%d found by the new calling code, want 6", n)
-	}
+	assert.Equal(t, len(b.list(t, "/subscriptions?customerCountryCode=971", 1).Data), 6, "found by the new calling code")
 	exec(t, pool, "DELETE FROM saved_cards")
 	for _, s := range b.list(t, "/subscriptions", 1).Data {
 		if s["auto_renew"] != false || s["payment_method"] != nil {
@@ -456,13 +435,9 @@ func TestSchema_NationalPhoneIsNationalPhone(t *testing.T) {
 		made AS (INSERT INTO customers (store_id, id, phone, calling_code) SELECT 1, id, phone, code FROM given
 			RETURNING id, national_phone, coalesce(uncoded_phone, '') AS uncoded)
 		SELECT national_phone, uncoded FROM made ORDER BY id`, phones, codes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	readings, err := pgx.CollectRows(rows, pgx.RowToStructByPos[reading])
-	if err != nil || len(readings) != len(phones) {
-		t.Fatalf("%d rows, %v", len(readings), err)
-	}
+	assert.Require(t, err == nil && len(readings) == len(phones), "%d rows, %v", len(readings), err)
 	for i, phone := range phones {
 		var want reading
 		want.National, want.Uncoded = subscriptions.NationalPhone(phone, codes[i])
@@ -477,7 +452,7 @@ func TestSchema_NationalPhoneIsNationalPhone(t *testing.T) {
 func TestPostgres_AnOutageIsUnavailableInTime(t *testing.T) {
 	t.Parallel()
 	server := ephemeral.StartPostgres(t)
-	noError(t, ephemeral.Migrate(t.Context(), server.URL))
+	assert.NoError(t, ephemeral.Migrate(t.Context(), server.URL))
 	pool := ephemeral.OpenPool(t, server.URL, connect.PostgresConfig{MaxConns: 2})
 	instance := func() bundle { // without a kept summary
 		return newBundle(postgres.New(postgres.Config{Pool: pool, Base: t.Context()}), stores()...)
@@ -502,9 +477,7 @@ func TestPostgres_AnOutageIsUnavailableInTime(t *testing.T) {
 			b.wantRefused(t, url, 1, "unavailable")
 			quickest = min(quickest, time.Since(began))
 		}
-		if quickest > within {
-			t.Errorf("%s, GET %s: unavailable after %v at best, want %v", when, url, quickest, within)
-		}
+		assert.That(t, quickest <= within, "%s, GET %s: unavailable after %v at best, want %v", when, url, quickest, within)
 	}
 	all := func(when string) {
 		t.Helper()
@@ -533,7 +506,7 @@ func TestPostgres_AnOutageIsUnavailableInTime(t *testing.T) {
 
 func acquire(t *testing.T, pool *pgxpool.Pool) *pgxpool.Conn {
 	t.Helper()
-	conn := must(pool.Acquire(t.Context()))(t)
+	conn := assert.Must(pool.Acquire(t.Context()))(t)
 	return conn
 }
 

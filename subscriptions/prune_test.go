@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"commerce/auth/locale"
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 	"commerce/subscriptions"
 	"commerce/subscriptions/postgres"
@@ -16,9 +17,8 @@ import (
 // settle runs a statement, and waits until its changes can be read.
 func settle(t *testing.T, pool *pgxpool.Pool, sql string, args ...any) {
 	t.Helper()
-	if _, err := pool.Exec(t.Context(), sql, args...); err != nil {
-		t.Fatalf("%s: %v", sql, err)
-	}
+	_, err := pool.Exec(t.Context(), sql, args...)
+	assert.Require(t, err == nil, "%s: %v", sql, err)
 	ephemeral.Settle(t, pool)
 }
 
@@ -57,17 +57,15 @@ const tooOld = "90 days 1 minute"
 // prune expects a number of pruned deletions.
 func (p pruning) prune(want int64) {
 	p.t.Helper()
-	if n, err := postgres.Prune(p.t.Context(), p.pool); err != nil || n != want {
-		p.t.Fatalf("pruned %d, %v; want %d", n, err, want)
-	}
+	n, err := postgres.Prune(p.t.Context(), p.pool)
+	assert.Require(p.t, err == nil && n == want, "pruned %d, %v; want %d", n, err, want)
 }
 
 func (p pruning) wantExpired(name string, store int64, after subscriptions.Cursor, want bool) {
 	p.t.Helper()
 	_, err := p.source.Changes(p.t.Context(), store, subscriptions.ChangesQuery{After: after, Limit: 10, Language: locale.En})
-	if errors.Is(err, subscriptions.ErrCursorExpired) != want || err != nil && !want {
-		p.t.Errorf("the cursor %s: %v, want expired: %v", name, err, want)
-	}
+	assert.That(p.t, errors.Is(err, subscriptions.ErrCursorExpired) == want && (err == nil || want),
+		"the cursor %s: %v, want expired: %v", name, err, want)
 }
 
 func TestPrune_ExpiresOnlyCursorsBeforeAPrunedDeletion(t *testing.T) {
@@ -77,9 +75,7 @@ func TestPrune_ExpiresOnlyCursorsBeforeAPrunedDeletion(t *testing.T) {
 	_, _, others := p.all(2, subscriptions.Cursor{})
 	p.delete(5001)
 	_, deleted, after := p.all(1, before)
-	if len(deleted) != 1 {
-		t.Fatalf("deleted %v", deleted)
-	}
+	assert.Require(t, len(deleted) == 1, "deleted %v", deleted)
 	p.prune(0)
 	p.wantExpired("without a pruned deletion", 1, before, false)
 	p.age(tooOld)
@@ -96,16 +92,13 @@ func TestPrune_LeavesTheCursorOfAFirstCopyThatBeganAfterTheDeletion(t *testing.T
 	p := newPruning(t)
 	settle(t, p.pool, "UPDATE subscriptions SET order_id = order_id WHERE store_id = 1 AND id > 5005") // after the others
 	p.delete(5048)
-	first := must(p.source.Changes(t.Context(), 1, subscriptions.ChangesQuery{Limit: 3, Language: locale.En}))(t)
-	if len(first.Changed) != 3 || !first.More {
-		t.Fatal(first)
-	}
+	first := assert.Must(p.source.Changes(t.Context(), 1, subscriptions.ChangesQuery{Limit: 3, Language: locale.En}))(t)
+	assert.Require(t, len(first.Changed) == 3 && first.More, "%v", first)
 	p.age(tooOld)
 	p.prune(1)
 	changed, deleted, _ := follow(t, p.source, 1, first.Next, 3)
-	if len(changed) != 48-1-3 || len(deleted) != 0 {
-		t.Errorf("the rest of the copy has %d subscriptions and %d deletions, want 44 and 0", len(changed), len(deleted))
-	}
+	assert.That(t, len(changed) == 48-1-3 && len(deleted) == 0,
+		"the rest of the copy has %d subscriptions and %d deletions, want 44 and 0", len(changed), len(deleted))
 }
 
 func TestPrune_KeepsYoungDeletions(t *testing.T) {
@@ -115,9 +108,8 @@ func TestPrune_KeepsYoungDeletions(t *testing.T) {
 	p.delete(5001, 5002)
 	p.age("89 days 23 hours")
 	p.prune(0)
-	if _, deleted, _ := p.all(1, before); len(deleted) != 2 {
-		t.Errorf("deleted %v, want two", deleted)
-	}
+	_, deleted, _ := p.all(1, before)
+	assert.That(t, len(deleted) == 2, "deleted %v, want two", deleted)
 }
 
 func TestPrune_ExpiresNothingForASubscriptionThatExistsAgain(t *testing.T) {
@@ -129,9 +121,8 @@ func TestPrune_ExpiresNothingForASubscriptionThatExistsAgain(t *testing.T) {
 	settle(t, p.pool, "INSERT INTO subscriptions SELECT * FROM copy")
 	p.age(tooOld)
 	p.prune(1)
-	if changed, deleted, _ := p.all(1, before); len(changed) != 1 || len(deleted) != 0 {
-		t.Errorf("changed %v, deleted %v; want 5001 changed", changed, deleted)
-	}
+	changed, deleted, _ := p.all(1, before)
+	assert.That(t, len(changed) == 1 && len(deleted) == 0, "changed %v, deleted %v; want 5001 changed", changed, deleted)
 }
 
 // The last pruned deletion of a store is the greatest one, even if an earlier prune had a
@@ -167,18 +158,14 @@ func TestPrune_RunsConcurrently(t *testing.T) {
 	}
 	all.Go(func() {
 		for id := 5001; id <= 5020; id++ {
-			if _, err := pool.Exec(t.Context(), "DELETE FROM subscriptions WHERE store_id = 1 AND id = $1", id); err != nil {
-				t.Error(err)
-			}
+			_, err := pool.Exec(t.Context(), "DELETE FROM subscriptions WHERE store_id = 1 AND id = $1", id)
+			assert.That(t, err == nil, "%v", err)
 		}
 	})
 	all.Wait()
-	if counts[0]+counts[1] != 25000 {
-		t.Errorf("pruned %d and %d, want 25000 together", counts[0], counts[1])
-	}
+	assert.That(t, counts[0]+counts[1] == 25000, "pruned %d and %d, want 25000 together", counts[0], counts[1])
 	var left, stores int
 	err := pool.QueryRow(t.Context(), "SELECT (SELECT count(*) FROM deleted_subscriptions), (SELECT count(*) FROM pruned_deletions WHERE id > 124990)").Scan(&left, &stores)
-	if err != nil || left != 20 || stores != 4 {
-		t.Errorf("%d deletions are left, and %d stores have their last one, %v; want 20 and 4", left, stores, err)
-	}
+	assert.That(t, err == nil && left == 20 && stores == 4,
+		"%d deletions are left, and %d stores have their last one, %v; want 20 and 4", left, stores, err)
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"commerce/auth/locale"
+	"commerce/deploy/assert"
 	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
 	"commerce/subscriptions"
@@ -104,7 +105,7 @@ func readFrom(h *setting, primary string, urls []string, maxLag, checkTime time.
 
 func hostOf(t *testing.T, rawURL string) string {
 	t.Helper()
-	u := must(url.Parse(rawURL))(t)
+	u := assert.Must(url.Parse(rawURL))(t)
 	return u.Host
 }
 
@@ -142,15 +143,11 @@ func (r *replicated) wantReads(fromPrimary int64) {
 	_, get := r.source.Get(ctx, 1, 1, locale.En)
 	_, changes := r.source.Changes(ctx, 1, subscriptions.ChangesQuery{Limit: 10, Language: locale.En})
 	_, totals := r.source.Totals(ctx, 1)
-	if err := errors.Join(list, get, changes, totals); err != nil {
-		r.t.Error(err)
-	}
-	if n := r.fromPrimary.Load() - primary; fromPrimary != anyNumber && n != fromPrimary {
-		r.t.Errorf("the primary served %d reads, want %d", n, fromPrimary)
-	}
-	if n := r.fromPrimary.Load() + r.fromReplicas.Load() - before; n != 4 {
-		r.t.Errorf("%d reads were counted, want 4", n)
-	}
+	err := errors.Join(list, get, changes, totals)
+	assert.That(r.t, err == nil, "%v", err)
+	n := r.fromPrimary.Load() - primary
+	assert.That(r.t, fromPrimary == anyNumber || n == fromPrimary, "the primary served %d reads, want %d", n, fromPrimary)
+	assert.Equal(r.t, r.fromPrimary.Load()+r.fromReplicas.Load()-before, 4, "reads were counted")
 }
 
 // wantLogged waits until the log has a text this many times.
@@ -231,9 +228,7 @@ func TestReplicas_ThatLagAreLeftOut(t *testing.T) {
 	r.standbys[1].CutOff()
 	r.insert(900_001)
 	r.wantStates("ok", "lagging")
-	if err := r.get(900_001); err != nil {
-		t.Errorf("a new subscription: %v", err)
-	}
+	assert.ErrorIs(t, r.get(900_001), nil, "a new subscription")
 	r.standbys[1].Follow(r.primary)
 	r.wantStates("ok", "ok")
 	name := r.names[1]
@@ -248,15 +243,10 @@ func TestReplicas_LeaveRefusalsToThePrimary(t *testing.T) {
 	r := replicate(newSetting(t), time.Minute, patience)
 	r.cutOff()
 	r.insert(900_001)
-	if err := r.get(900_001); err != nil {
-		t.Errorf("a subscription that only the primary has: %v", err)
-	}
-	if err := r.get(900_002); !errors.Is(err, subscriptions.ErrNotFound) {
-		t.Errorf("a subscription that does not exist: %v", err)
-	}
-	if n := r.fromPrimary.Load(); n != 2 {
-		t.Errorf("the primary served %d reads, want 2", n)
-	}
+	assert.ErrorIs(t, r.get(900_001), nil, "a subscription that only the primary has")
+	assert.ErrorIs(t, r.get(900_002), subscriptions.ErrNotFound, "a subscription that does not exist")
+	n := r.fromPrimary.Load()
+	assert.That(t, n == 2, "the primary served %d reads, want 2", n)
 	r.wantReads(0) // the replicas are not suspected
 }
 
@@ -268,11 +258,10 @@ func TestReplicas_ThatAreBehindACursorLeaveItToThePrimary(t *testing.T) {
 	r.insert(900_001)
 	readAll(t, f, r.setting.source)
 	r.insert(900_002)
-	noError(t, r.settlePrimary(t.Context()))
+	assert.NoError(t, r.settlePrimary(t.Context()))
 	readAll(t, f, r.source)
-	if _, has := f.rows[900_002]; !has || f.expired > 0 {
-		t.Errorf("the follower has the latest change: %t; %d cursors expired", has, f.expired)
-	}
+	_, has := f.rows[900_002]
+	assert.That(t, has && f.expired <= 0, "the follower has the latest change: %t; %d cursors expired", has, f.expired)
 }
 
 func TestReplicas_HaveNoPartInLinkKeysWhileThePrimaryAnswers(t *testing.T) {
@@ -280,19 +269,15 @@ func TestReplicas_HaveNoPartInLinkKeysWhileThePrimaryAnswers(t *testing.T) {
 	r := replicate(newSetting(t), time.Minute, patience)
 	keys := func() string {
 		t.Helper()
-		keys := must(r.source.LinkKeys(t.Context(), true))(t)
+		keys := assert.Must(r.source.LinkKeys(t.Context(), true))(t)
 		return fmt.Sprintf("%x", keys)
 	}
 	before := keys()
 	r.cutOff()
 	exec(t, r.writes, "UPDATE page_link_key SET key = uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())")
-	if keys() == before {
-		t.Error("a new key is not seen")
-	}
+	assert.That(t, keys() != before, "a new key is not seen")
 	r.primary.Stop()
-	if keys() != before {
-		t.Error("without the primary, the replicas' keys are not read")
-	}
+	assert.Equal(t, keys(), before, "without the primary, the replicas' keys are not read")
 }
 
 func TestReplicas_ServeReadsWithoutThePrimary(t *testing.T) {
@@ -305,9 +290,8 @@ func TestReplicas_ServeReadsWithoutThePrimary(t *testing.T) {
 	time.Sleep(2 * maxLag)
 	r.wantReads(0)
 	r.wantStates("ok", "ok")
-	if err := r.get(900_002); !isUnavailable(err) {
-		t.Errorf("a subscription that a replica does not have: %v, want unavailable", err)
-	}
+	err := r.get(900_002)
+	assert.That(t, isUnavailable(err), "a subscription that a replica does not have: %v, want unavailable", err)
 	r.wantLogged("it lags", 0)
 	r.primary.Restart()
 	r.wantStates("ok", "ok")
@@ -359,7 +343,7 @@ func TestReplicas_WhoseRoleMayNotReadAreLeftOut(t *testing.T) {
 	standby := h.standbys[0]
 	exec(t, h.writes, "CREATE ROLE stranger LOGIN")
 	standby.CatchUp(h.primary)
-	stranger := must(url.Parse(standby.URL))(t)
+	stranger := assert.Must(url.Parse(standby.URL))(t)
 	stranger.User = url.User("stranger")
 	r := readFrom(h, h.primary.URL, []string{stranger.String()}, 10*time.Second, patience)
 	r.wantStates("failing")
@@ -390,7 +374,7 @@ func TestReplicas_ThatAreListedWithThePrimaryFollowAFailover(t *testing.T) {
 	first.Promote()
 	second.Follow(first.Server)
 	r.wantStates("failing", "primary", "ok")
-	noError(t, r.source.MarkTimeline(r.t.Context())) // as an instance does when it connects
+	assert.NoError(t, r.source.MarkTimeline(r.t.Context())) // as an instance does when it connects
 	second.CatchUp(first.Server)
 	r.wantReads(0)
 	second.Stop()
@@ -412,16 +396,11 @@ func TestReplicas_ServeListsWhileTheirChangesCannotBeRead(t *testing.T) {
 			r.catchUp()
 			before := r.fromPrimary.Load()
 			for range 20 { // the check after a failure may be faster than the next read
-				if _, err := r.source.Changes(t.Context(), 1, subscriptions.ChangesQuery{Limit: 10, Language: locale.En}); err == nil {
-					t.Fatal("changes were read")
-				}
-				if _, err := r.source.List(t.Context(), 1, subscriptions.Query{Limit: 10, Language: locale.En}); err != nil {
-					t.Fatal(err)
-				}
+				_, err := r.source.Changes(t.Context(), 1, subscriptions.ChangesQuery{Limit: 10, Language: locale.En})
+				assert.Require(t, err != nil, "changes were read")
+				assert.Must(r.source.List(t.Context(), 1, subscriptions.Query{Limit: 10, Language: locale.En}))(t)
 			}
-			if r.fromPrimary.Load() != before {
-				t.Error("the primary served lists")
-			}
+			assert.Equal(t, r.fromPrimary.Load(), before, "the primary served lists")
 		})
 	}
 }

@@ -3,6 +3,8 @@ package subscriptions
 import (
 	"testing"
 	"time"
+
+	"commerce/deploy/assert"
 )
 
 var noon = time.Date(2025, 11, 20, 12, 0, 0, 0, time.UTC)
@@ -56,9 +58,7 @@ func TestStatus_DaysRemaining(t *testing.T) {
 		{"paused, period over", Subscription{Status: Paused, PeriodEnd: noon.AddDate(0, 0, -10), PausedRemainingDays: 3}, 3},
 		{"days of a pause that is over", Subscription{Status: Active, PeriodEnd: noon.AddDate(0, 0, 10), PausedRemainingDays: 3}, 10},
 	} {
-		if got := tt.s.DaysRemaining(noon); got != tt.want {
-			t.Errorf("%s: %d, want %d", tt.name, got, tt.want)
-		}
+		assert.Equal(t, tt.s.DaysRemaining(noon), tt.want, "%s", tt.name)
 	}
 }
 
@@ -77,9 +77,7 @@ func TestStatus_ShowsTheCardOnlyIfItRenewsAutomatically(t *testing.T) {
 			{"to be canceled", Subscription{Status: status, Card: card, CancelAtPeriodEnd: true}, false},
 			{"canceled", Subscription{Status: status, Card: card, CanceledAt: noon}, false},
 		} {
-			if shown := tt.s.PaymentMethod() != nil; shown != tt.want {
-				t.Errorf("%s, %s: card shown %v, want %v", status, tt.name, shown, tt.want)
-			}
+			assert.Equal(t, tt.s.PaymentMethod() != nil, tt.want, "%s, %s: card shown", status, tt.name)
 		}
 	}
 }

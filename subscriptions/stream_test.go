@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"commerce/deploy/assert"
 	"commerce/subscriptions"
 )
 
@@ -64,9 +65,7 @@ func TestStream_CutAtAnyCursorGoesOnThere(t *testing.T) {
 			header = whole[:strings.Index(whole, "\n")+1]
 		}
 		cursors := nextLine.FindAllStringSubmatchIndex(whole, -1)
-		if len(cursors) != 3 {
-			t.Fatalf("%s: %d cursors", format, len(cursors))
-		}
+		assert.Require(t, len(cursors) == 3, "%s: %d cursors", format, len(cursors))
 		for i, at := range cursors {
 			read := whole[:at[1]]
 			if i == len(cursors)-1 { // after the last cursor there is only that cursor again
@@ -102,18 +101,14 @@ func TestStream_CSVHasTheValuesOfNDJSON(t *testing.T) {
 		for _, row := range slices.Concat(want, table) {
 			row[1] = "" // the cursors of two streams differ
 		}
-		if diff := cmp.Diff(want, table); diff != "" {
-			t.Errorf("(-NDJSON +CSV):\n%s", diff)
-		}
+		assert.Equal(t, table, want, "(-NDJSON +CSV)")
 	})
 }
 
 func tableOf(t *testing.T, text string) [][]string {
 	t.Helper()
 	table, err := csv.NewReader(strings.NewReader(text)).ReadAll()
-	if err != nil || len(table) < 2 {
-		t.Fatalf("%d rows, %v", len(table), err)
-	}
+	assert.Require(t, err == nil && len(table) >= 2, "%d rows, %v", len(table), err)
 	return table
 }
 
@@ -124,7 +119,7 @@ func cellsOf(t *testing.T, columns []string, line []byte) []string {
 		Subscription json.RawMessage
 		Next         string
 	}
-	noError(t, json.Unmarshal(line, &of))
+	assert.NoError(t, json.Unmarshal(line, &of))
 	values := map[string]string{"kind": "next", "cursor": of.Next}
 	if of.Subscription != nil {
 		values = map[string]string{"kind": "row"}
@@ -135,16 +130,14 @@ func cellsOf(t *testing.T, columns []string, line []byte) []string {
 		cells[i] = values[name]
 		delete(values, name)
 	}
-	if len(values) > 0 {
-		t.Errorf("no columns for %v", values)
-	}
+	assert.That(t, len(values) <= 0, "no columns for %v", values)
 	return cells
 }
 
 func flatten(t *testing.T, values map[string]string, prefix string, object json.RawMessage) {
 	t.Helper()
 	var members map[string]json.RawMessage
-	noError(t, json.Unmarshal(object, &members))
+	assert.NoError(t, json.Unmarshal(object, &members))
 	for name, value := range members {
 		switch text := ""; {
 		case string(value) == "null":
@@ -172,9 +165,7 @@ func TestStream_CSVHasNoFormulas(t *testing.T) {
 		got = append(got, row[at])
 	}
 	want := []string{"'=1+1", "'+1", "'-1", "'@SUM(A1)", "'\tx", "'\rx", "'x", "1=1"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Equal(t, got, want, "got")
 }
 
 func TestStream_HasDeletions(t *testing.T) {
@@ -186,9 +177,7 @@ func TestStream_HasDeletions(t *testing.T) {
 	asJSON := b.streamed(ndjsonType, end.Text(1))
 	lines := strings.Split(asJSON, "\n")
 	table := tableOf(t, b.streamed(csvType, end.Text(1)))
-	if len(lines) != 4 || len(table) != 4 {
-		t.Fatalf("%s\n%v", asJSON, table)
-	}
+	assert.Require(t, len(lines) == 4 && len(table) == 4, "%s\n%v", asJSON, table)
 	id, at := slices.Index(table[0], "id"), slices.Index(table[0], "deleted_at")
 	for i, want := range []int64{5001, 5002} {
 		var l struct {
@@ -197,7 +186,7 @@ func TestStream_HasDeletions(t *testing.T) {
 				At string `json:"deleted_at"`
 			}
 		}
-		noError(t, json.Unmarshal([]byte(lines[i]), &l))
+		assert.NoError(t, json.Unmarshal([]byte(lines[i]), &l))
 		deleted, err := time.Parse("2006-01-02T15:04:05.000000Z", l.Deleted.At)
 		if l.Deleted.ID != want || err != nil || time.Since(deleted) > time.Hour {
 			t.Errorf("%s (%v), want %d, deleted just now", lines[i], err, want)

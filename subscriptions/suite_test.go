@@ -24,6 +24,7 @@ import (
 	"commerce/auth/store"
 	"commerce/cart/money"
 	"commerce/cart/wire"
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 	"commerce/deploy/sample"
 	"commerce/subscriptions"
@@ -88,7 +89,7 @@ func filled(t testing.TB, d data) *pgxpool.Pool {
 // fill writes the data, and its stores and products, into an empty database.
 func fill(t testing.TB, pool *pgxpool.Pool, d data) {
 	t.Helper()
-	noError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+	assert.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
 		return errors.Join(writeCatalog(t.Context(), tx, d), sample.WriteSubscriptions(t.Context(), tx, d.customers, d.all))
 	}))
 	ephemeral.Settle(t, pool)
@@ -242,9 +243,8 @@ func (b bundle) list(t *testing.T, url string, store int64) answer {
 	t.Helper()
 	w := b.do(url, store, "en")
 	var body struct{ Data answer }
-	if err := json.Unmarshal(w.Body.Bytes(), &body); err != nil || w.Code != http.StatusOK {
-		t.Fatalf("GET %s: %d %s (%v)", url, w.Code, w.Body, err)
-	}
+	err := json.Unmarshal(w.Body.Bytes(), &body)
+	assert.Require(t, err == nil && w.Code == http.StatusOK, "GET %s: %d %s (%v)", url, w.Code, w.Body, err)
 	return body.Data
 }
 
@@ -253,13 +253,10 @@ func (b bundle) list(t *testing.T, url string, store int64) answer {
 func (b bundle) wantRefused(t *testing.T, url string, store int64, code string, parts ...string) {
 	t.Helper()
 	got := b.refused(t, url, store)
-	if got.Code != code {
-		t.Errorf("GET %.90s: %+v, want %s", url, got, code)
-	}
+	assert.Equal(t, got.Code, code, "GET %.90s: %+v", url, got)
 	for _, part := range parts {
-		if !strings.Contains(got.Text, part) && got.Errors[part] == nil {
-			t.Errorf("GET %.90s: %+v, want %q in the log or at fault", url, got, part)
-		}
+		assert.That(t, strings.Contains(got.Text, part) || got.Errors[part] != nil,
+			"GET %.90s: %+v, want %q in the log or at fault", url, got, part)
 	}
 }
 
@@ -268,9 +265,8 @@ func (b bundle) refused(t *testing.T, url string, store int64) refusal {
 	t.Helper()
 	w := b.do(url, store, "en")
 	var body refusal
-	if err := json.Unmarshal(w.Body.Bytes(), &body); err != nil || w.Code == http.StatusOK {
-		t.Fatalf("GET %s: %d %s (%v), want a refusal", url, w.Code, w.Body, err)
-	}
+	err := json.Unmarshal(w.Body.Bytes(), &body)
+	assert.Require(t, err == nil && w.Code != http.StatusOK, "GET %s: %d %s (%v), want a refusal", url, w.Code, w.Body, err)
 	return body
 }
 
@@ -280,33 +276,14 @@ func exec(t testing.TB, on interface {
 }, sql string, args ...any,
 ) {
 	t.Helper()
-	if _, err := on.Exec(t.Context(), sql, args...); err != nil {
-		t.Fatalf("%s: %v", sql, err)
-	}
-}
-
-func noError(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// must returns a function that returns the value, and ends the test if there is an error.
-func must[T any](value T, err error) func(testing.TB) T {
-	return func(t testing.TB) T {
-		t.Helper()
-		noError(t, err)
-		return value
-	}
+	_, err := on.Exec(t.Context(), sql, args...)
+	assert.Require(t, err == nil, "%s: %v", sql, err)
 }
 
 // eventually waits until done.
 func eventually(t testing.TB, what string, done func() bool) {
 	t.Helper()
 	for began := time.Now(); !done(); time.Sleep(5 * time.Millisecond) {
-		if time.Since(began) > settleLimit {
-			t.Fatalf("after %s, not yet: %s", settleLimit, what)
-		}
+		assert.Require(t, time.Since(began) <= settleLimit, "after %s, not yet: %s", settleLimit, what)
 	}
 }

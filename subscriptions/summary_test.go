@@ -9,6 +9,7 @@ import (
 
 	"commerce/cart/money"
 	"commerce/cart/period"
+	"commerce/deploy/assert"
 )
 
 // totalOf returns a total of n subscriptions with a sum of prices.
@@ -39,9 +40,8 @@ func TestSummarize_RoundsOncePerCurrencyHalfAwayFromZero(t *testing.T) {
 		{"the largest", []Total{totalOf(Active, "SAR", period.Annually, 9, "110680464442257309689")}, 1<<63 - 1}, // one more would be a half
 	} {
 		s, err := Summarize(tt.totals)
-		if err != nil || len(s.MRR) != 1 || s.MRR[0].Amount != tt.want {
-			t.Errorf("%s: %+v, %v; want %d", tt.name, s, err, tt.want)
-		}
+		assert.That(t, err == nil && len(s.MRR) == 1 && s.MRR[0].Amount == tt.want,
+			"%s: %+v, %v; want %d", tt.name, s, err, tt.want)
 	}
 }
 
@@ -62,9 +62,8 @@ func TestSummarize_CountsEveryStatusAndSortsCurrencies(t *testing.T) {
 		MRR:      []Revenue{{"JPY", 1400, 11 + 21}, {"KWD", 1400, 12 + 22}, {"SAR", 1400, 10 + 20}},
 	}
 	got, err := Summarize(totals)
-	if diff := cmp.Diff(want, got); diff != "" || err != nil {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
-	}
+	diff := cmp.Diff(want, got)
+	assert.That(t, diff == "" && err == nil, "%v (-want +got):\n%s", err, diff)
 }
 
 // A wrong figure is worse than none. What has no amount is counted in any case.
@@ -84,9 +83,7 @@ func TestSummarize_RefusesWhatItCannotShow(t *testing.T) {
 	} {
 		s, err := Summarize([]Total{totalOf(Active, "SAR", period.Monthly, 1, "0"), tt.total})
 		if tt.want == "" {
-			if err != nil || s.ByStatus[tt.total.Status] != 1 {
-				t.Errorf("%s: %+v, %v", name, s, err)
-			}
+			assert.That(t, err == nil && s.ByStatus[tt.total.Status] == 1, "%s: %+v, %v", name, s, err)
 		} else if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %+v, %v; want %s", name, s, err, tt.want)
 		}

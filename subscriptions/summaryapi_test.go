@@ -18,6 +18,7 @@ import (
 
 	"commerce/cart/money"
 	"commerce/cart/period"
+	"commerce/deploy/assert"
 	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
 	"commerce/deploy/sample"
@@ -167,7 +168,7 @@ func TestSummary_EqualsARecount(t *testing.T) {
 func replace(t *testing.T, pool *pgxpool.Pool, customers []subscriptions.Customer, all []subscriptions.Subscription) {
 	t.Helper()
 	exec(t, pool, "DELETE FROM subscriptions")
-	noError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+	assert.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
 		return sample.WriteSubscriptions(t.Context(), tx, customers, all)
 	}))
 }
@@ -189,13 +190,11 @@ func TestSummary_RefusesEveryParameter(t *testing.T) {
 				named = append(named, name)
 			}
 			slices.Sort(named)
-			if refused.Code != "invalid_parameter" || !slices.Equal(named, want) {
-				t.Errorf("%s: %+v, want %q named", query, refused, want)
-			}
+			assert.That(t, refused.Code == "invalid_parameter" && slices.Equal(named, want),
+				"%s: %+v, want %q named", query, refused, want)
 		}
-		if w := b.do("/subscriptions/summary?", 1, "en"); w.Code != http.StatusOK {
-			t.Errorf("an empty query: %d %s", w.Code, w.Body)
-		}
+		w := b.do("/subscriptions/summary?", 1, "en")
+		assert.That(t, w.Code == http.StatusOK, "an empty query: %d %s", w.Code, w.Body)
 	})
 }
 
@@ -211,9 +210,8 @@ func TestSummary_WithoutARightFigureIsUnavailable(t *testing.T) {
 		replace(t, pool, d.customers, d.all)
 		for _, source := range []subscriptions.Source{subscriptions.NewMemory(d.customers, d.all), patient(pool)} {
 			refused := newBundle(source, stores()...).refused(t, "/subscriptions/summary", 1)
-			if refused.Code != "unavailable" || !strings.Contains(refused.Text, want) {
-				t.Errorf("%T: %+v, want unavailable and %q in the log", source, refused, want)
-			}
+			assert.That(t, refused.Code == "unavailable" && strings.Contains(refused.Text, want),
+				"%T: %+v, want unavailable and %q in the log", source, refused, want)
 		}
 	}
 }
@@ -255,12 +253,10 @@ func TestSummary_ASlowOneDoesNotDelayLists(t *testing.T) {
 	}
 	eventually(t, "the summaries run", func() bool { return summaries.Stat().AcquiredConns() == 2 })
 	for range 20 {
-		if w := b.do("/subscriptions", 1, "en"); w.Code != http.StatusOK {
-			t.Errorf("a list while summaries are slow: %d %s", w.Code, w.Body)
-		}
+		w := b.do("/subscriptions", 1, "en")
+		assert.That(t, w.Code == http.StatusOK, "a list while summaries are slow: %d %s", w.Code, w.Body)
 	}
 	callers.Wait()
-	if n := lists.Stat().NewConnsCount(); n > 2 {
-		t.Errorf("%d connections for lists", n)
-	}
+	n := lists.Stat().NewConnsCount()
+	assert.That(t, n <= 2, "%d connections for lists", n)
 }

@@ -6,10 +6,10 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"commerce/auth/bounded"
+	"commerce/deploy/assert"
 )
 
 func TestCache_EvictsTheOldestThatWasNotUsed(t *testing.T) {
@@ -30,9 +30,7 @@ func TestCache_EvictsTheOldestThatWasNotUsed(t *testing.T) {
 				got = append(got, key)
 			}
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("keys (-want +got):\n%s", diff)
-		}
+		assert.Equal(t, got, want, "keys")
 	}
 }
 
@@ -49,9 +47,8 @@ func TestGetOrPut_CreatesOneValueForAllCallers(t *testing.T) {
 			})
 		}
 		all.Wait()
-		if n := created.Load(); n != 1 || len(slices.Compact(got)) != 1 {
-			t.Fatalf("%d values created, the callers got %v", n, got)
-		}
+		n := created.Load()
+		assert.Require(t, n == 1 && len(slices.Compact(got)) == 1, "%d values created, the callers got %v", n, got)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"commerce/auth/cause"
+	"commerce/deploy/assert"
 )
 
 // refusal is an error that Redis replied with.
@@ -47,9 +48,8 @@ func TestOf_SaysWhatHappenedInPlainWords(t *testing.T) {
 		{errors.New("some\n\tother  text"), 0, "some other text"},
 	} {
 		f := &cause.Failure{Server: "redis cart-3:6379", Took: test.took, Err: test.err}
-		if got, want := f.Error(), "redis cart-3:6379: "+test.want; got != want || !errors.Is(f, test.err) {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		got, want := f.Error(), "redis cart-3:6379: "+test.want
+		assert.That(t, got == want && errors.Is(f, test.err), "got %q, want %q", got, want)
 	}
 }
 
@@ -60,22 +60,17 @@ func TestFailure_SaysThatAnUnansweredCallOpenedAConnection(t *testing.T) {
 		io.EOF:                   "redis a:1: it closed the connection",
 	} {
 		f := &cause.Failure{Server: "redis a:1", Took: 201 * time.Millisecond, Err: err, Connecting: true}
-		if got := f.Error(); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		assert.Equal(t, f.Error(), want, "f.Error()")
 	}
 }
 
 func TestOf_DescribesAnErrorOnce(t *testing.T) {
 	t.Parallel()
-	if err := cause.Of("redis", time.Now(), nil); err != nil {
-		t.Errorf("no error became %v", err)
-	}
+	assert.ErrorIs(t, cause.Of("redis", time.Now(), nil), nil, "no error became")
 	inner := cause.Of("redis a:1", time.Now(), io.EOF)
 	outer := fmt.Errorf("read cart: %w", inner)
-	if got := cause.Of("redis b:2", time.Now(), outer); got != outer {
-		t.Errorf("got %v, want %v", got, outer)
-	}
+	got := cause.Of("redis b:2", time.Now(), outer)
+	assert.That(t, got == outer, "got %v, want %v", got, outer)
 }
 
 func TestFailure_TellsWhyACallWasRepeated(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"commerce/auth/cause"
+	"commerce/deploy/assert"
 	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
 )
@@ -32,14 +33,9 @@ func failed(t *testing.T, pool *pgxpool.Pool, sql string, args ...any) error {
 // duration.
 func wantText(t *testing.T, err error, rawURL, want string) {
 	t.Helper()
-	u, parseErr := url.Parse(rawURL)
-	if parseErr != nil {
-		t.Fatal(parseErr)
-	}
+	u := assert.Must(url.Parse(rawURL))(t)
 	want = strings.NewReplacer("ADDR", regexp.QuoteMeta(u.Host), "TIME", `\d+(\.\d+)?m?s`).Replace(regexp.QuoteMeta(want))
-	if err == nil || !regexp.MustCompile("^"+want+"$").MatchString(err.Error()) {
-		t.Errorf("got %v\nwant %s", err, want)
-	}
+	assert.That(t, err != nil && regexp.MustCompile("^"+want+"$").MatchString(err.Error()), "got %v\nwant %s", err, want)
 }
 
 func TestOfPostgres_NamesTheServerAndWhatHappened(t *testing.T) {
@@ -62,10 +58,7 @@ func TestOfPostgres_NamesTheServerAndWhatHappened(t *testing.T) {
 		t.Parallel()
 		url := ephemeral.Postgres(t)
 		pool := open(t, url)
-		conn, err := pool.Acquire(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := assert.Must(pool.Acquire(t.Context()))(t)
 		defer conn.Release()
 		wantText(t, failed(t, pool, "SELECT 1"), url, "postgres ADDR: no connection became free within TIME: all 1 are in use")
 	})
@@ -73,9 +66,7 @@ func TestOfPostgres_NamesTheServerAndWhatHappened(t *testing.T) {
 		t.Parallel()
 		server := ephemeral.StartPostgres(t)
 		pool := open(t, server.URL)
-		if err := failed(t, pool, "SELECT 1"); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, failed(t, pool, "SELECT 1"))
 		server.Freeze()
 		wantText(t, failed(t, pool, "SELECT 1"), server.URL, "postgres ADDR: canceled after TIME")
 		wantText(t, failed(t, open(t, server.URL), "SELECT 1"), server.URL, "postgres ADDR: no connection after TIME")
@@ -84,10 +75,7 @@ func TestOfPostgres_NamesTheServerAndWhatHappened(t *testing.T) {
 	})
 	t.Run("another database", func(t *testing.T) {
 		t.Parallel()
-		u, err := url.Parse(ephemeral.Postgres(t))
-		if err != nil {
-			t.Fatal(err)
-		}
+		u := assert.Must(url.Parse(ephemeral.Postgres(t)))(t)
 		u.Path = "/none"
 		wantText(t, failed(t, open(t, u.String()), "SELECT 1"), u.String(), `postgres ADDR: database "none" does not exist (SQLSTATE 3D000)`)
 	})
@@ -97,23 +85,16 @@ func TestOfPostgres_KeepsTheError(t *testing.T) {
 	t.Parallel()
 	pool := ephemeral.OpenPool(t, ephemeral.Postgres(t), connect.PostgresConfig{})
 	err := failed(t, pool, "SELECT * FROM none")
-	if refused, ok := errors.AsType[*pgconn.PgError](err); !ok || refused.Code != "42P01" {
-		t.Errorf("got %v", err)
-	}
+	refused, ok := errors.AsType[*pgconn.PgError](err)
+	assert.That(t, ok && refused.Code == "42P01", "got %v", err)
 	for _, same := range []error{nil, pgx.ErrNoRows} {
-		if err := cause.OfPostgres(pool, time.Now(), same); err != same {
-			t.Errorf("%v became %v", same, err)
-		}
+		err := cause.OfPostgres(pool, time.Now(), same)
+		assert.That(t, err == same, "%v became %v", same, err)
 	}
 }
 
 func TestPostgres_NamesAllHosts(t *testing.T) {
 	t.Parallel()
-	config, err := pgx.ParseConfig("postgres://user:hunter@a:5432,b:5433/db?sslmode=prefer")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := cause.Postgres(config); got != "postgres a:5432,b:5433" {
-		t.Errorf("got %q", got)
-	}
+	config := assert.Must(pgx.ParseConfig("postgres://user:hunter@a:5432,b:5433/db?sslmode=prefer"))(t)
+	assert.Equal(t, cause.Postgres(config), "postgres a:5432,b:5433", "cause.Postgres(config)")
 }

@@ -14,6 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
+
+	"commerce/deploy/assert"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -112,16 +114,14 @@ type cached interface {
 func want(t *testing.T, c cached, within time.Duration, wanted map[string]string, keys ...string) {
 	t.Helper()
 	got, err := get(t, c, within, keys...)
-	if diff := cmp.Diff(wanted, got); err != nil || diff != "" {
-		t.Errorf("Get(%v): error %v, values (-want +got):\n%s", keys, err, diff)
-	}
+	diff := cmp.Diff(wanted, got)
+	assert.That(t, err == nil && diff == "", "Get(%v): error %v, values (-want +got):\n%s", keys, err, diff)
 }
 
 func wantUnknown(t *testing.T, c cached, within time.Duration, keys ...string) {
 	t.Helper()
-	if got, err := get(t, c, within, keys...); !errors.Is(err, ErrUnknown) {
-		t.Errorf("Get(%v): %v, error %v, want ErrUnknown", keys, got, err)
-	}
+	got, err := get(t, c, within, keys...)
+	assert.That(t, errors.Is(err, ErrUnknown), "Get(%v): %v, error %v, want ErrUnknown", keys, got, err)
 }
 
 func get(t *testing.T, c cached, within time.Duration, keys ...string) (map[string]string, error) {
@@ -129,18 +129,15 @@ func get(t *testing.T, c cached, within time.Duration, keys ...string) (map[stri
 	got := map[string]string{}
 	began := time.Now()
 	err := c.Get(t.Context(), keys, func(key, value string) { got[key] = value })
-	if took := time.Since(began); took > within {
-		t.Errorf("Get(%v) took %v, want at most %v", keys, took, within)
-	}
+	took := time.Since(began)
+	assert.That(t, took <= within, "Get(%v) took %v, want at most %v", keys, took, within)
 	return got, err
 }
 
 func wantQueries(t *testing.T, s *source, wanted ...[]string) {
 	t.Helper()
 	synctest.Wait()
-	if diff := cmp.Diff(wanted, s.queries()); diff != "" {
-		t.Errorf("queries (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, s.queries(), wanted, "queries")
 }
 
 var errGone = errors.New("connection refused")
@@ -305,9 +302,7 @@ func TestGet_ServesLastKnownValuesWhileTheSourceIsDown(t *testing.T) {
 		want(t, c, 0, texts{"a": "1"}, "a")
 		wantUnknown(t, c, 0, "a", "b")
 		wantUnknown(t, c, 0, "none") // it may exist by now
-		if c.Reachable() {
-			t.Error("Reachable while every query fails")
-		}
+		assert.That(t, !c.Reachable(), "Reachable while every query fails")
 
 		s.behave(0, nil)
 		s.set("a", "2")
@@ -316,9 +311,7 @@ func TestGet_ServesLastKnownValuesWhileTheSourceIsDown(t *testing.T) {
 		synctest.Wait()
 		want(t, c, 0, texts{"a": "2"}, "a")
 		want(t, c, 0, texts{"b": "1"}, "b")
-		if !c.Reachable() {
-			t.Error("not Reachable while every query is answered")
-		}
+		assert.That(t, c.Reachable(), "not Reachable while every query is answered")
 	})
 }
 
@@ -344,9 +337,8 @@ func TestGet_RetriesAFailingSourceRarely(t *testing.T) {
 			want(t, c, 0, texts{"a": "1"}, "a")
 			time.Sleep(time.Millisecond)
 		}
-		if n := len(s.queries()); n < 5 || n > 11 {
-			t.Errorf("%d queries to a failing source, want about 10", n)
-		}
+		n := len(s.queries())
+		assert.That(t, n >= 5 && n <= 11, "%d queries to a failing source, want about 10", n)
 	})
 }
 
@@ -394,9 +386,7 @@ func TestGet_LimitsConcurrentQueries(t *testing.T) {
 		all.Wait()
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.most != c.c.MaxLoads {
-			t.Errorf("%d queries at the same time, want %d", s.most, c.c.MaxLoads)
-		}
+		assert.Equal(t, s.most, c.c.MaxLoads, "queries at the same time")
 	})
 }
 
@@ -421,17 +411,12 @@ func askAll(t *testing.T, c cached, n int, within time.Duration) int {
 func TestGet_AnswersABurstOfMissesFromAFastSource(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *source, c *Cache[string, string]) {
 		s.behave(5*time.Millisecond, nil)
-		if n := askAll(t, c, 64, 40*time.Millisecond); n > 0 {
-			t.Errorf("%d of 64 unknown to a source that answers in 5ms", n)
-		}
-		if !c.Reachable() {
-			t.Error("not Reachable while every query is answered")
-		}
+		n := askAll(t, c, 64, 40*time.Millisecond)
+		assert.That(t, n <= 0, "%d of 64 unknown to a source that answers in 5ms", n)
+		assert.That(t, c.Reachable(), "not Reachable while every query is answered")
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.most != c.c.MaxLoads {
-			t.Errorf("%d queries at the same time, want %d", s.most, c.c.MaxLoads)
-		}
+		assert.Equal(t, s.most, c.c.MaxLoads, "queries at the same time")
 	})
 }
 
@@ -454,12 +439,9 @@ func TestGet_SharesAQueuedLoad(t *testing.T) {
 func TestGet_DoesNotQueueWhenTheSourceFails(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *source, c *Cache[string, string]) {
 		s.behave(20*time.Millisecond, errGone)
-		if n := askAll(t, c, 64, 20*time.Millisecond); n != 64 {
-			t.Errorf("%d of 64 unknown to a source that is gone", n)
-		}
-		if n := len(s.queries()); n != c.c.MaxLoads {
-			t.Errorf("%d queries, want none after the first %d failed", n, c.c.MaxLoads)
-		}
+		assert.Equal(t, askAll(t, c, 64, 20*time.Millisecond), 64, "of 64 unknown to a source that is gone")
+		n := len(s.queries())
+		assert.That(t, n == c.c.MaxLoads, "%d queries, want none after the first %d failed", n, c.c.MaxLoads)
 		wantUnknown(t, c, 0, "a")
 	})
 }
@@ -480,9 +462,7 @@ func TestGet_ASourceThatAnswersInTimeIsReachable(t *testing.T) {
 			time.Sleep(c.c.MaxAge)
 			want(t, c, c.c.Patience, texts{"a": "1"}, "a")
 			synctest.Wait()
-			if !c.Reachable() {
-				t.Fatal("not Reachable after an answer in time")
-			}
+			assert.Require(t, c.Reachable(), "not Reachable after an answer in time")
 		}
 	})
 }
@@ -492,9 +472,7 @@ func TestGet_EndsWithItsContextWhileTheLoadContinues(t *testing.T) {
 		s.behave(20*time.Millisecond, nil)
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
 		defer cancel()
-		if err := c.Get(ctx, []string{"a"}, func(string, string) {}); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("Get with 5ms: %v, want DeadlineExceeded", err)
-		}
+		assert.ErrorIs(t, c.Get(ctx, []string{"a"}, func(string, string) {}), context.DeadlineExceeded, "Get with 5ms")
 		time.Sleep(20 * time.Millisecond)
 		s.queries()
 		want(t, c, 0, texts{"a": "1"}, "a")
@@ -519,13 +497,9 @@ func TestCache_LimitsItsMemoryForAnyKeys(t *testing.T) {
 				},
 			})
 			for key := range 20 * entries {
-				if err := c.Get(t.Context(), []int{key}, func(int, string) {}); err != nil {
-					t.Fatal(err)
-				}
+				assert.NoError(t, c.Get(t.Context(), []int{key}, func(int, string) {}))
 			}
-			if n := c.entries.Len(); n != entries {
-				t.Errorf("%d entries held, want %d", n, entries)
-			}
+			assert.Equal(t, c.entries.Len(), entries, "entries held")
 		})
 	}
 }
@@ -554,14 +528,10 @@ func TestCache_IsSafeForConcurrentUse(t *testing.T) {
 					c.Expire(1)
 				}
 				err := c.Get(t.Context(), []int{0, 1, 2, 3}, func(key int, v int64) {
-					if v < seen[key] {
-						t.Errorf("key %d went back from %d to %d", key, seen[key], v)
-					}
+					assert.That(t, v >= seen[key], "key %d went back from %d to %d", key, seen[key], v)
 					seen[key] = v
 				})
-				if err != nil {
-					t.Error(err)
-				}
+				assert.That(t, err == nil, "%v", err)
 			}
 		})
 	}

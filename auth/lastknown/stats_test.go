@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"commerce/deploy/assert"
 )
 
 func TestStats_CountLookupsByResult(t *testing.T) {
@@ -22,9 +22,7 @@ func TestStats_CountLookupsByResult(t *testing.T) {
 		wantUnknown(t, c, 0, "never seen")
 		got := c.Stats()
 		got.Oldest = got.Oldest.Truncate(time.Second)
-		if diff := cmp.Diff(Stats{Fresh: 1, Waited: 2, Stale: 1, Missing: 2, Failed: 1, Oldest: 2 * time.Second}, got); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
+		assert.Equal(t, got, Stats{Fresh: 1, Waited: 2, Stale: 1, Missing: 2, Failed: 1, Oldest: 2 * time.Second}, "got")
 	})
 }
 
@@ -34,25 +32,20 @@ func TestStats_ForgetTheOldestValueAfterAMinute(t *testing.T) {
 		time.Sleep(time.Hour)
 		s.behave(0, errGone)
 		want(t, c, 0, texts{"a": "1"}, "a")
-		if got := c.Stats().Oldest; got < time.Hour {
-			t.Errorf("the oldest value is %v old, want an hour", got)
-		}
+		got := c.Stats().Oldest
+		assert.That(t, got >= time.Hour, "the oldest value is %v old, want an hour", got)
 		s.behave(0, nil)
 		time.Sleep(time.Second)
 		want(t, c, 0, texts{"a": "1"}, "a") // the last old one: it causes a load
 		time.Sleep(30 * time.Second)
 		want(t, c, 0, texts{"a": "1"}, "a")
-		if got := c.Stats().Oldest; got < time.Hour {
-			t.Errorf("after half a minute it is %v old, want an hour", got)
-		}
+		got = c.Stats().Oldest
+		assert.That(t, got >= time.Hour, "after half a minute it is %v old, want an hour", got)
 		time.Sleep(31 * time.Second)
-		if got := c.Stats().Oldest; got > time.Second {
-			t.Errorf("after a minute it is %v old", got)
-		}
+		got = c.Stats().Oldest
+		assert.That(t, got <= time.Second, "after a minute it is %v old", got)
 		time.Sleep(time.Hour)
-		if got := c.Stats().Oldest; got != 0 {
-			t.Errorf("%v, although nothing was served", got)
-		}
+		assert.Equal(t, c.Stats().Oldest, 0, "although nothing was served")
 	})
 }
 
@@ -81,9 +74,7 @@ func TestShown_ReportsHowLongReadersWaitForAChange(t *testing.T) {
 				want(t, c, 50*time.Millisecond, texts{"a": "1"}, "a")
 				time.Sleep(time.Second)
 				synctest.Wait()
-				if diff := cmp.Diff([]time.Duration{200 * time.Millisecond}, shown); diff != "" {
-					t.Errorf("(-want +got):\n%s", diff)
-				}
+				assert.Equal(t, shown, []time.Duration{200 * time.Millisecond}, "shown")
 			})
 		})
 	}
@@ -99,9 +90,8 @@ func TestGet_LogsAnOutageOfTheSourceOnceAndItsEndOnce(t *testing.T) {
 			Weigh: func(string, string) uint32 { return 1 }, Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{ReplaceAttr: withoutTime})),
 		})
 		for range 3 {
-			if _, err := get(t, c, time.Second, "a"); err == nil || err.Error() != "not cached: connection refused" {
-				t.Errorf("got %v", err)
-			}
+			_, err := get(t, c, time.Second, "a")
+			assert.That(t, err != nil && err.Error() == "not cached: connection refused", "got %v", err)
 			time.Sleep(time.Second)
 		}
 		s.behave(0, nil)

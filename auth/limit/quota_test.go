@@ -20,6 +20,7 @@ import (
 
 	"commerce/auth/limit"
 	"commerce/auth/problem"
+	"commerce/deploy/assert"
 	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
 )
@@ -39,10 +40,7 @@ func (c *clock) forward(d time.Duration) { c.ns.Add(int64(d)) }
 
 func dial(t *testing.T, url string) redis.UniversalClient {
 	t.Helper()
-	client, err := connect.Redis(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := assert.Must(connect.Redis(url))(t)
 	t.Cleanup(func() { client.Close() })
 	return client
 }
@@ -86,14 +84,12 @@ func TestParse(t *testing.T) {
 		"7/m, 1/h":      {{Uses: 7, Per: time.Minute}, {Uses: 1, Per: time.Hour}},
 	} {
 		got, err := limit.Parse(text)
-		if diff := cmp.Diff(want, got); err != nil || diff != "" {
-			t.Errorf("%q: %v, %s", text, err, diff)
-		}
+		diff := cmp.Diff(want, got)
+		assert.That(t, err == nil && diff == "", "%q: %v, %s", text, err, diff)
 	}
 	for _, text := range []string{"", "on", "200", "200/", "/s", "0/s", "-1/s", "200/d", "200/s,", "1.5/s", "1000001/s", "off,1/s", "200/s/h"} {
-		if got, err := limit.Parse(text); err == nil {
-			t.Errorf("%q was read as %v", text, got)
-		}
+		got, err := limit.Parse(text)
+		assert.That(t, err != nil, "%q was read as %v", text, got)
 	}
 }
 
@@ -101,27 +97,19 @@ func TestQuota_AllowsTheUsesOfItsRateAndThenWaits(t *testing.T) {
 	t.Parallel()
 	var at clock
 	q := limit.NewQuota(limit.Config{Name: "it", Now: at.now, Rates: []limit.Rate{{Uses: 10, Per: time.Second}, {Uses: 15, Per: time.Hour}}})
-	if n := allowed(t, q, "a"); n != 10 {
-		t.Errorf("%d uses at once, want 10", n)
-	}
+	assert.Equal(t, allowed(t, q, "a"), 10, "uses at once")
 	refused := q.Refuse("a", refusal)
-	if refused.RetryAfter != 100*time.Millisecond || refused.Budget != (problem.Budget{Name: "it", Uses: 10}) {
-		t.Errorf("refused with %v, %+v", refused.RetryAfter, refused.Budget)
-	}
-	if n := allowed(t, q, "b"); n != 10 {
-		t.Errorf("another client has %d uses, want 10", n)
-	}
+	assert.That(t, refused.RetryAfter == 100*time.Millisecond && refused.Budget == (problem.Budget{Name: "it", Uses: 10}),
+		"refused with %v, %+v", refused.RetryAfter, refused.Budget)
+	n := allowed(t, q, "b")
+	assert.That(t, n == 10, "another client has %d uses, want 10", n)
 	at.forward(time.Second)
-	if n := allowed(t, q, "a"); n != 5 {
-		t.Errorf("%d more uses within the hour, want 5", n)
-	}
+	assert.Equal(t, allowed(t, q, "a"), 5, "more uses within the hour")
 	if refused := q.Refuse("a", refusal); refused.RetryAfter < time.Minute || refused.Budget.Uses != 15 {
 		t.Errorf("refused for the hour with %v, %+v", refused.RetryAfter, refused.Budget)
 	}
 	at.forward(time.Hour)
-	if n := allowed(t, q, "a"); n != 10 {
-		t.Errorf("%d uses after an hour, want 10", n)
-	}
+	assert.Equal(t, allowed(t, q, "a"), 10, "uses after an hour")
 }
 
 // Calls that were in flight when the limit was reached make the client wait longer.
@@ -132,9 +120,8 @@ func TestQuota_CountsUsesBeyondTheLimit(t *testing.T) {
 	for range 14 {
 		q.Use(t.Context(), "a")
 	}
-	if wait := q.Refuse("a", refusal).RetryAfter; wait != 500*time.Millisecond {
-		t.Errorf("after 4 uses too many the client waits %v, want 500ms", wait)
-	}
+	wait := q.Refuse("a", refusal).RetryAfter
+	assert.That(t, wait == 500*time.Millisecond, "after 4 uses too many the client waits %v, want 500ms", wait)
 }
 
 func TestQuota_RefusedHasItsBudgetAfterTheWait(t *testing.T) {
@@ -157,9 +144,8 @@ func TestQuota_NoneHasNoLimit(t *testing.T) {
 	t.Parallel()
 	q := limit.NewQuota(limit.Config{})
 	q.Use(t.Context(), "a")
-	if q != nil || q.Refuse("a", refusal) != nil || q.Refused("a", refusal) != refusal {
-		t.Error("a quota without rates refuses")
-	}
+	assert.That(t, q == nil && q.Refuse("a", refusal) == nil && q.Refused("a", refusal) == refusal,
+		"a quota without rates refuses")
 }
 
 func TestQuota_IsSharedByInstances(t *testing.T) {
@@ -180,9 +166,8 @@ func TestQuota_IsSharedByInstances(t *testing.T) {
 					t.Errorf("after 40 uses at two instances: %v", refused)
 				}
 			}
-			if restarted := limit.NewQuota(c); allowed(t, restarted, "a") != 1 {
-				t.Error("an instance that starts later does not continue the count")
-			}
+			restarted := limit.NewQuota(c)
+			assert.That(t, allowed(t, restarted, "a") == 1, "an instance that starts later does not continue the count")
 		})
 	}
 }
@@ -205,17 +190,13 @@ func TestQuota_DoesNotWaitForAClockOfRedisThatWasAhead(t *testing.T) {
 	limit.NewQuota(c).Use(t.Context(), "a")
 	key := keys(t, c)[0]
 	ahead := time.Now().Add(10 * time.Hour).UnixMilli()
-	if err := client.HSet(t.Context(), key, "1000", ahead, "3600000", ahead).Err(); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, client.HSet(t.Context(), key, "1000", ahead, "3600000", ahead).Err())
 	q := limit.NewQuota(c)
 	q.Use(t.Context(), "a")
-	if wait := q.Refused("a", refusal).RetryAfter; wait > 200*time.Second {
-		t.Errorf("the client waits %v, want at most the time of 1,000 uses", wait)
-	}
-	if left := client.PTTL(t.Context(), key).Val(); left > time.Hour+200*time.Second {
-		t.Errorf("the key expires in %v", left)
-	}
+	wait := q.Refused("a", refusal).RetryAfter
+	assert.That(t, wait <= 200*time.Second, "the client waits %v, want at most the time of 1,000 uses", wait)
+	left := client.PTTL(t.Context(), key).Val()
+	assert.That(t, left <= time.Hour+200*time.Second, "the key expires in %v", left)
 }
 
 func TestQuota_LeavesNothingInRedis(t *testing.T) {
@@ -223,9 +204,7 @@ func TestQuota_LeavesNothingInRedis(t *testing.T) {
 	c, client := inRedis(t, ephemeral.Redis(t), limit.Rate{Uses: 2, Per: time.Second}, limit.Rate{Uses: 100, Per: time.Hour})
 	limit.NewQuota(c).Use(t.Context(), "192.0.2.1")
 	left := keys(t, c)
-	if len(left) != 1 || strings.Contains(left[0], "192.0.2.1") {
-		t.Fatalf("keys %q", left)
-	}
+	assert.Require(t, len(left) == 1 && !strings.Contains(left[0], "192.0.2.1"), "keys %q", left)
 	if left := client.PTTL(t.Context(), left[0]).Val(); left <= 30*time.Second || left > 36*time.Second {
 		t.Errorf("the key expires in %v, want 36s: one use of 100 in an hour", left)
 	}
@@ -247,14 +226,11 @@ func TestQuota_CountsAloneWithoutRedisAndLogsOnce(t *testing.T) {
 				Rates: []limit.Rate{{Uses: 10, Per: time.Second}},
 			})
 			for range 3 {
-				if n := allowed(t, q, "a"); n != 10 {
-					t.Errorf("%d uses, want 10", n)
-				}
+				assert.Equal(t, allowed(t, q, "a"), 10, "uses")
 				at.forward(2 * time.Minute)
 			}
-			if n := strings.Count(log.String(), "level=WARN"); n != 1 {
-				t.Errorf("%d warnings, want 1:\n%s", n, log.String())
-			}
+			n := strings.Count(log.String(), "level=WARN")
+			assert.That(t, n == 1, "%d warnings, want 1:\n%s", n, log.String())
 		})
 	}
 }
@@ -314,9 +290,7 @@ func TestQuota_CountsAClientThatHasDisconnected(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	limit.NewQuota(c).Use(ctx, "a")
-	if n := len(keys(t, c)); n != 1 {
-		t.Errorf("%d counts in Redis", n)
-	}
+	assert.Equal(t, len(keys(t, c)), 1, "counts in Redis")
 }
 
 // Anyone with an IPv6 network has more addresses than memory could hold, and can make up cart
@@ -332,9 +306,8 @@ func TestLimits_RememberABoundedNumberOfClients(t *testing.T) {
 		for i := range 500_000 {
 			use(fmt.Sprintf("2001:db8:%x:%x::/64", i>>16, i&0xffff))
 		}
-		if grown := int64(heap()) - int64(before); grown > 16<<20 {
-			t.Errorf("half a million clients of a %s take %d MiB, want at most 16", name, grown>>20)
-		}
+		grown := int64(heap()) - int64(before)
+		assert.That(t, grown <= 16<<20, "half a million clients of a %s take %d MiB, want at most 16", name, grown>>20)
 	}
 	runtime.KeepAlive(quota)
 	runtime.KeepAlive(window)

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 
 	"commerce/auth/limit"
+	"commerce/deploy/assert"
 )
 
 // A store that sends more than its connections can serve is refused early. Another store
@@ -28,17 +29,14 @@ func TestSlots_RefuseAKeyThatHasManyWaiting(t *testing.T) {
 			}()
 		}
 		synctest.Wait()
-		if _, err := all.Enter(t.Context(), 1); !errors.Is(err, limit.ErrBusy) {
-			t.Errorf("one more: %v", err)
-		}
+		_, err := all.Enter(t.Context(), 1)
+		assert.That(t, errors.Is(err, limit.ErrBusy), "one more: %v", err)
 		leaves = append(leaves, enterAll(t, all, 1, 2)...)
 		for _, leave := range leaves {
 			leave()
 		}
 		for range waiting {
-			if err := <-waited; err != nil {
-				t.Errorf("one that had waited: %v", err)
-			}
+			assert.ErrorIs(t, <-waited, nil, "one that had waited")
 		}
 		enterAll(t, all, each, 1)
 	})
@@ -48,13 +46,11 @@ func TestSlots_LimitAllKeysTogether(t *testing.T) {
 	t.Parallel()
 	all := limit.NewSlots[string](limit.SlotsConfig{All: 3, Each: 2})
 	leaves := enterAll(t, all, 2, "a")
-	if _, err := all.Enter(t.Context(), "a"); !errors.Is(err, limit.ErrBusy) {
-		t.Errorf("a third of one key: %v", err)
-	}
+	_, err := all.Enter(t.Context(), "a")
+	assert.That(t, errors.Is(err, limit.ErrBusy), "a third of one key: %v", err)
 	enterAll(t, all, 1, "b")
-	if _, err := all.Enter(t.Context(), "c"); !errors.Is(err, limit.ErrBusy) {
-		t.Errorf("a fourth of all: %v", err)
-	}
+	_, err = all.Enter(t.Context(), "c")
+	assert.That(t, errors.Is(err, limit.ErrBusy), "a fourth of all: %v", err)
 	leaves[0]()
 	enterAll(t, all, 1, "c")
 }
@@ -65,9 +61,8 @@ func TestSlots_WhoeverStopsWaitingTakesNone(t *testing.T) {
 	leave := enterAll(t, all, 1, 1)[0]
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := all.Enter(ctx, 1); !errors.Is(err, context.Canceled) {
-		t.Errorf("without a free slot after the end of the context: %v", err)
-	}
+	_, err := all.Enter(ctx, 1)
+	assert.That(t, errors.Is(err, context.Canceled), "without a free slot after the end of the context: %v", err)
 	leave()
 	enterAll(t, all, 1, 1)
 }
@@ -77,9 +72,7 @@ func enterAll[K comparable](t *testing.T, s *limit.Slots[K], n int, key K) (leav
 	t.Helper()
 	for i := range n {
 		leave, err := s.Enter(t.Context(), key)
-		if err != nil {
-			t.Fatalf("slot %d of %v: %v", i, key, err)
-		}
+		assert.Require(t, err == nil, "slot %d of %v: %v", i, key, err)
 		leaves = append(leaves, leave)
 	}
 	return leaves

@@ -9,6 +9,7 @@ import (
 
 	"commerce/auth/limit"
 	"commerce/auth/problem"
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -40,9 +41,8 @@ func TestWindow_AllowsItsUsesInEachPeriod(t *testing.T) {
 		}
 		at.forward(time.Minute)
 		n, refused := taken(t, w, "a")
-		if n != 2 || refused.RetryAfter != 9*time.Minute || refused.Budget != (problem.Budget{Name: "it", Uses: 3}) {
-			t.Errorf("%d more uses, then %v and %+v", n, refused.RetryAfter, refused.Budget)
-		}
+		assert.That(t, n == 2 && refused.RetryAfter == 9*time.Minute && refused.Budget == (problem.Budget{Name: "it", Uses: 3}),
+			"%d more uses, then %v and %+v", n, refused.RetryAfter, refused.Budget)
 		if n, _ := taken(t, w, "b"); n != 3 {
 			t.Errorf("another client has %d uses", n)
 		}
@@ -69,13 +69,10 @@ func TestWindow_IsSharedByInstances(t *testing.T) {
 				})
 			}
 			running.Wait()
-			if got.Load() != 40 {
-				t.Errorf("%d uses at two instances, want 40", got.Load())
-			}
+			assert.Equal(t, got.Load(), 40, "uses at two instances")
 			_, refused := limit.NewWindow(c).Take(t.Context(), "a", refusal)
-			if refused == nil || refused.RetryAfter < 8*time.Minute || refused.RetryAfter > 10*time.Minute {
-				t.Errorf("an instance that starts later: %v", refused)
-			}
+			assert.That(t, refused != nil && refused.RetryAfter >= 8*time.Minute && refused.RetryAfter <= 10*time.Minute,
+				"an instance that starts later: %v", refused)
 		})
 	}
 }
@@ -86,12 +83,10 @@ func TestWindow_EndsInRedis(t *testing.T) {
 	w := limit.NewWindow(c)
 	_, refused := taken(t, w, "192.0.2.1")
 	time.Sleep(refused.RetryAfter + 2*time.Millisecond) // a key with a PTTL of 0 still exists
-	if left := keys(t, c); len(left) != 0 {
-		t.Errorf("keys %q", left)
-	}
-	if n, _ := taken(t, w, "192.0.2.1"); n != 3 {
-		t.Errorf("%d uses in the next period, want 3", n)
-	}
+	left := keys(t, c)
+	assert.That(t, len(left) == 0, "keys %q", left)
+	n, _ := taken(t, w, "192.0.2.1")
+	assert.That(t, n == 3, "%d uses in the next period, want 3", n)
 }
 
 func TestWindow_CountsAloneWithoutRedis(t *testing.T) {
@@ -102,9 +97,8 @@ func TestWindow_CountsAloneWithoutRedis(t *testing.T) {
 	w := limit.NewWindow(limit.Config{Redis: client, Log: slog.New(slog.DiscardHandler), Rates: threeInTenMinutes})
 	giveBack, _ := w.Take(t.Context(), "a", refusal)
 	giveBack()
-	if n, _ := taken(t, w, "a"); n != 3 {
-		t.Errorf("%d uses, want 3", n)
-	}
+	n, _ := taken(t, w, "a")
+	assert.That(t, n == 3, "%d uses, want 3", n)
 }
 
 func TestWindow_NoneHasNoLimit(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"golang.org/x/text/feature/plural"
 
 	"commerce/auth/locale"
+	"commerce/deploy/assert"
 )
 
 func TestText_FallsBackToEnglish(t *testing.T) {
@@ -24,9 +25,7 @@ func TestText_FallsBackToEnglish(t *testing.T) {
 		{"empty", locale.Text{locale.En: "cart", locale.Ar: ""}, locale.Ar, "cart"},
 		{"no text at all", nil, locale.Ar, ""},
 	} {
-		if got := tc.text.In(tc.in); got != tc.want {
-			t.Errorf("%s: got %q, want %q", tc.name, got, tc.want)
-		}
+		assert.Equal(t, tc.text.In(tc.in), tc.want, "%s", tc.name)
 	}
 }
 
@@ -44,9 +43,7 @@ func TestName_FallsBackToTheStoresLanguage(t *testing.T) {
 		{locale.Named("Box"), locale.Ar, "Box"},
 		{locale.Name{}, locale.Ar, ""},
 	} {
-		if got := tc.name.In(tc.in); got != tc.want {
-			t.Errorf("%+v in %s: %q, want %q", tc.name, tc.in, got, tc.want)
-		}
+		assert.Equal(t, tc.name.In(tc.in), tc.want, "%+v in %s", tc.name, tc.in)
 	}
 }
 
@@ -60,16 +57,12 @@ func TestSentence_SaysItsArgumentsInItsLanguage(t *testing.T) {
 		locale.Ar: "بقي 3 من «صندوق»: new.",
 		"fr":      "3 of “Box” left: new.",
 	} {
-		if got := sentence.In(l); got != want {
-			t.Errorf("in %s: %q, want %q", l, got, want)
-		}
+		assert.Equal(t, sentence.In(l), want, "in %s", l)
 	}
 	if got := left.With(3, box, locale.Text{locale.En: "new", locale.Ar: "جديد"}).In(locale.Ar); got != "بقي 3 من «صندوق»: جديد." {
 		t.Errorf("a text as an argument: %q", got)
 	}
-	if diff := sentence.Args[1].(locale.Name).Own; diff != "Box" {
-		t.Errorf("the sentence's arguments have changed: %q", diff)
-	}
+	assert.Equal(t, sentence.Args[1].(locale.Name).Own, "Box", "the sentence's arguments have changed")
 }
 
 // A browser shows them scrambled otherwise.
@@ -90,9 +83,8 @@ func TestSentence_IsolatesWordsOfTheOtherDirection(t *testing.T) {
 	} {
 		for _, argument := range []any{word, locale.Named(word), locale.Name{Own: "-", Others: map[locale.Locale]string{locale.En: word, locale.Ar: word}}} {
 			sentence := text.With(argument)
-			if got := [2]string{sentence.In(locale.En), sentence.In(locale.Ar)}; got != want {
-				t.Errorf("%#v: got %q, want %q", argument, got, want)
-			}
+			got := [2]string{sentence.In(locale.En), sentence.In(locale.Ar)}
+			assert.That(t, got == want, "%#v: got %q, want %q", argument, got, want)
 		}
 	}
 }
@@ -108,15 +100,10 @@ func TestCount_HasTheFormOfItsNumber(t *testing.T) {
 		100: "100 يوم", 101: "101 يوم", 102: "102 يوم", 103: "103 أيام", 111: "111 يومًا", 1000: "1000 يوم",
 		10_000_000: "10000000 يوم", 9_007_199_254_740_991: "9007199254740991 يومًا",
 	} {
-		if got := left.With(days.Of(n)).In(locale.Ar); got != "لم يتبقَّ سوى "+want+"." {
-			t.Errorf("%d: got %q, want %q", n, got, want)
-		}
+		got := left.With(days.Of(n)).In(locale.Ar)
+		assert.That(t, got == "لم يتبقَّ سوى "+want+".", "%d: got %q, want %q", n, got, want)
 	}
-	if got := left.With(days.Of(11)).In(locale.En); got != "Days left: 11." {
-		t.Errorf("a language without forms: got %q", got)
-	}
+	assert.Equal(t, left.With(days.Of(11)).In(locale.En), "Days left: 11.", "a language without forms")
 	few := locale.Noun{locale.Ar: {plural.Other: "{n} يوم"}}
-	if got := few.Of(3).In(locale.Ar); got != "3 يوم" {
-		t.Errorf("without a form for its category: got %q", got)
-	}
+	assert.Equal(t, few.Of(3).In(locale.Ar), "3 يوم", "without a form for its category")
 }

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"commerce/auth/locale"
+	"commerce/deploy/assert"
 )
 
 // none in the want column means the fallback, whichever it is.
@@ -97,9 +98,7 @@ func TestMatch(t *testing.T) {
 				if want == none {
 					want = fallback
 				}
-				if got := locale.Match(tc.header, fallback); got != want {
-					t.Errorf("Match(%q, %s) = %s, want %s", tc.header, fallback, got, want)
-				}
+				assert.Equal(t, locale.Match(tc.header, fallback), want, "Match(%q, %s)", tc.header, fallback)
 			}
 		})
 	}
@@ -131,9 +130,8 @@ func TestMatch_HeavierWins(t *testing.T) {
 // Usual headers are parsed without allocations, and no header takes long.
 func TestMatch_IsCheap(t *testing.T) {
 	for _, header := range []string{"", "en", "ar", "en-US,en;q=0.9", "ar-SA,ar;q=0.9,en-US;q=0.8,en;q=0.7", "fr-FR,fr;q=0.9,*;q=0.1"} {
-		if n := testing.AllocsPerRun(100, func() { locale.Match(header, locale.En) }); n != 0 {
-			t.Errorf("Match(%q) allocates %v times", header, n)
-		}
+		n := testing.AllocsPerRun(100, func() { locale.Match(header, locale.En) })
+		assert.That(t, n == 0, "Match(%q) allocates %v times", header, n)
 	}
 	for name, header := range hostile() {
 		quickest := time.Hour // the others were interrupted by other processes
@@ -142,9 +140,7 @@ func TestMatch_IsCheap(t *testing.T) {
 			locale.Match(header, locale.En)
 			quickest = min(quickest, time.Since(start))
 		}
-		if quickest > time.Millisecond {
-			t.Errorf("%s: %v", name, quickest)
-		}
+		assert.That(t, quickest <= time.Millisecond, "%s: %v", name, quickest)
 	}
 }
 
@@ -180,14 +176,10 @@ func FuzzMatch(f *testing.F) {
 	f.Fuzz(func(t *testing.T, header string) {
 		en, ar := locale.Match(header, locale.En), locale.Match(header, locale.Ar)
 		for _, got := range []locale.Locale{en, ar} {
-			if got != locale.En && got != locale.Ar {
-				t.Fatalf("Match(%q) = %q", header, got)
-			}
+			assert.Require(t, got == locale.En || got == locale.Ar, "Match(%q) = %q", header, got)
 		}
 		// The fallback decides only if the header does not.
-		if en == locale.Ar && ar == locale.En {
-			t.Fatalf("Match(%q) swaps the fallback languages", header)
-		}
+		assert.Require(t, en != locale.Ar || ar != locale.En, "Match(%q) swaps the fallback languages", header)
 		if got := locale.Match(header, none); got != none && (got != en || got != ar) {
 			t.Fatalf("Match(%q) = %s without a fallback, %s and %s with one", header, got, en, ar)
 		}

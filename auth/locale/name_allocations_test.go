@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"commerce/auth/locale"
+	"commerce/deploy/assert"
 )
 
 // A sentence about a product without translations is as cheap as one about a text.
@@ -14,7 +15,6 @@ func TestSentence_ResolvesOnlyTranslatedNames(t *testing.T) {
 	left := locale.Text{locale.En: "%d of “%s” left."}
 	text, name := left.With(3, "Box"), left.With(3, locale.Named("Box"))
 	plain := testing.AllocsPerRun(100, func() { _ = text.In(locale.En) })
-	if named := testing.AllocsPerRun(100, func() { _ = name.In(locale.En) }); named > plain {
-		t.Errorf("%v allocations with a name, %v with a text", named, plain)
-	}
+	named := testing.AllocsPerRun(100, func() { _ = name.In(locale.En) })
+	assert.That(t, named <= plain, "%v allocations with a name, %v with a text", named, plain)
 }

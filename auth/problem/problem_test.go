@@ -8,6 +8,7 @@ import (
 
 	"commerce/auth/locale"
 	"commerce/auth/problem"
+	"commerce/deploy/assert"
 )
 
 var (
@@ -18,15 +19,10 @@ var (
 func TestError_HasAMessageInEveryLanguage(t *testing.T) {
 	t.Parallel()
 	e := problem.New(problem.OutOfStock, "qty", textFew, 3, "P")
-	if got := e.Message(locale.En); got != "Only 3 of P." {
-		t.Errorf("in English %q", got)
-	}
-	if got := e.Message(locale.Ar); got != "P: 3" {
-		t.Errorf("in Arabic %q", got)
-	}
-	if got := problem.New(problem.NotFound, "", textGone).Message(locale.Ar); got != "Gone: 100 %." {
-		t.Errorf("without arguments, and in a language that it lacks: %q", got)
-	}
+	assert.Equal(t, e.Message(locale.En), "Only 3 of P.", "in English")
+	assert.Equal(t, e.Message(locale.Ar), "P: 3", "in Arabic")
+	assert.Equal(t, problem.New(problem.NotFound, "", textGone).Message(locale.Ar), "Gone: 100 %.",
+		"without arguments, and in a language that it lacks")
 }
 
 func TestJoin_NamesEveryInvalidMember(t *testing.T) {
@@ -35,15 +31,10 @@ func TestJoin_NamesEveryInvalidMember(t *testing.T) {
 	whole := problem.New(problem.CartFull, "", textGone)
 	all := problem.Join(nil, first, nil, second, whole)
 	want := map[string][]string{"qty": {"Gone: 100 %."}, "fields.a": {"Gone: 100 %."}}
-	if diff := cmp.Diff(want, all.Members(locale.En)); diff != "" || all.Code != problem.OutOfStock {
-		t.Errorf("%s (-want +got)\n%s", all.Code, diff)
-	}
-	if len(first.Faults) != 1 || len(second.Faults) != 1 {
-		t.Error("Join changed its argument")
-	}
-	if problem.Join(nil, nil) != nil || whole.Members(locale.En) != nil {
-		t.Error("Join without errors is not nil")
-	}
+	diff := cmp.Diff(want, all.Members(locale.En))
+	assert.That(t, diff == "" && all.Code == problem.OutOfStock, "%s (-want +got)\n%s", all.Code, diff)
+	assert.That(t, len(first.Faults) == 1 && len(second.Faults) == 1, "Join changed its argument")
+	assert.That(t, problem.Join(nil, nil) == nil && whole.Members(locale.En) == nil, "Join without errors is not nil")
 }
 
 func TestError_ShowsItsCauseOnlyInTheLog(t *testing.T) {
@@ -51,10 +42,6 @@ func TestError_ShowsItsCauseOnlyInTheLog(t *testing.T) {
 	cause := errors.New("connection refused")
 	plain := problem.New(problem.Unavailable, "", textGone)
 	e := plain.Because(cause).WithData(7)
-	if !errors.Is(e, cause) || plain.Cause != nil || plain.Data != nil || e.Data != 7 {
-		t.Errorf("got %+v from %+v", e, plain)
-	}
-	if got, want := e.Error(), "connection refused"; got != want {
-		t.Errorf("logged as %q, want %q", got, want)
-	}
+	assert.That(t, errors.Is(e, cause) && plain.Cause == nil && plain.Data == nil && e.Data == 7, "got %+v from %+v", e, plain)
+	assert.Equal(t, e.Error(), "connection refused", "logged as")
 }

@@ -17,6 +17,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"commerce/auth/timing"
+	"commerce/deploy/assert"
 )
 
 type key struct{}
@@ -37,21 +38,16 @@ func TestTimes_SumByPlace(t *testing.T) {
 	for at, want := range map[timing.Place]time.Duration{
 		timing.Redis: 100 * time.Millisecond, timing.Catalog: 100 * time.Microsecond, timing.Postgres: 0, timing.Waiting: 0,
 	} {
-		if got := ctx.Spent(at); got != want {
-			t.Errorf("place %d: %v, want %v", at, got, want)
-		}
+		assert.Equal(t, ctx.Spent(at), want, "place %d", at)
 	}
-	if inner.Value(key{}) != "value" || timing.Of(inner) != ctx {
-		t.Error("a value of the context is lost")
-	}
+	assert.That(t, inner.Value(key{}) == "value" && timing.Of(inner) == ctx, "a value of the context is lost")
 }
 
 func TestTimes_OfUnmeasuredWorkAreNil(t *testing.T) {
 	t.Parallel()
 	timing.Add(t.Context(), timing.Redis, time.Second)
-	if times := timing.Of(t.Context()); times != nil || times.Spent(timing.Redis) != 0 {
-		t.Error("a context without Times is measured")
-	}
+	times := timing.Of(t.Context())
+	assert.That(t, times == nil && times.Spent(timing.Redis) == 0, "a context without Times is measured")
 }
 
 // Work that several requests share must not count for the request that began it.
@@ -90,9 +86,8 @@ func TestStep_HasWhatFailed(t *testing.T) {
 	end(fmt.Errorf("read: %w", context.DeadlineExceeded))
 	spans := recorded.GetSpans()
 	own, call := spans[0], spans[1]
-	if own.SpanKind != trace.SpanKindInternal || own.Status.Code != codes.Unset || len(own.Attributes) > 0 {
-		t.Errorf("a step that succeeds: %v %v %v", own.SpanKind, own.Status, own.Attributes)
-	}
+	assert.That(t, own.SpanKind == trace.SpanKindInternal && own.Status.Code == codes.Unset && len(own.Attributes) <= 0,
+		"a step that succeeds: %v %v %v", own.SpanKind, own.Status, own.Attributes)
 	want := []attribute.KeyValue{attribute.String("db.system.name", "redis"), attribute.String("error.type", "timeout")}
 	if call.SpanKind != trace.SpanKindClient || call.Status.Code != codes.Error || call.Status.Description != "timeout" || !slices.Equal(call.Attributes, want) {
 		t.Errorf("a call that fails: %v %v %v", call.SpanKind, call.Status, call.Attributes)
@@ -107,9 +102,7 @@ func TestStep_AllocatesNothingWithoutATrace(t *testing.T) {
 		timing.Add(inner, timing.Catalog, time.Second)
 		end(nil)
 	})
-	if allocated != 0 {
-		t.Errorf("%v allocations", allocated)
-	}
+	assert.Equal(t, allocated, 0, "allocations")
 }
 
 func TestWithin_EndsAtTheEarlierDeadline(t *testing.T) {

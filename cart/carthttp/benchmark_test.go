@@ -16,6 +16,7 @@ import (
 	"commerce/cart/carttest"
 	"commerce/cart/money"
 	"commerce/cart/wire"
+	"commerce/deploy/assert"
 )
 
 func BenchmarkView(b *testing.B) {
@@ -69,13 +70,10 @@ func BenchmarkRequest(b *testing.B) {
 				c.Request.Body = io.NopCloser(content)
 				on, invalid := conditionsOf(c.Request.Header)
 				in, read, err := readInput(c)
-				if err := cmp.Or(err, invalid); err != nil {
-					b.Fatal(err)
-				}
+				assert.NoError(b, cmp.Or(err, invalid))
 				identify(&on, c.Request, "", read)
-				if _, refusal := in.addition(); refusal != nil {
-					b.Fatal(refusal)
-				}
+				_, refusal := in.addition()
+				assert.Require(b, refusal == nil, "%v", refusal)
 			}
 		})
 	}

@@ -12,6 +12,7 @@ import (
 	"commerce/cart"
 	"commerce/cart/carttest"
 	"commerce/cart/wire"
+	"commerce/deploy/assert"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -20,10 +21,7 @@ import (
 // parsed is a request with a body, about the line 5.p51.
 func parsed(t *testing.T, body string) input {
 	t.Helper()
-	members, err := wire.ParseObject([]byte(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	members := assert.Must(wire.ParseObject([]byte(body)))(t)
 	return input{item: "5.p51", members: object(members), lineText: carttest.Limits.LineText}
 }
 
@@ -96,9 +94,8 @@ func TestAddition(t *testing.T) {
 			}
 			continue
 		}
-		if diff := cmp.Diff(want.addition, got, cmpopts.EquateEmpty()); diff != "" || want.at != nil {
-			t.Errorf("%.80s: accepted (-want +got)\n%s", body, diff)
-		}
+		diff := cmp.Diff(want.addition, got, cmpopts.EquateEmpty())
+		assert.That(t, diff == "" && want.at == nil, "%.80s: accepted (-want +got)\n%s", body, diff)
 	}
 }
 
@@ -137,9 +134,8 @@ func TestEdit(t *testing.T) {
 			}
 			continue
 		}
-		if diff := cmp.Diff(want.edit, got.Edit); diff != "" || want.at != nil {
-			t.Errorf("%s: accepted (-want +got)\n%s", body, diff)
-		}
+		diff := cmp.Diff(want.edit, got.Edit)
+		assert.That(t, diff == "" && want.at == nil, "%s: accepted (-want +got)\n%s", body, diff)
 	}
 }
 
@@ -182,26 +178,20 @@ func FuzzAddition(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		members, err := wire.ParseObject(body)
 		if err != nil {
-			if e, ok := errors.AsType[*problem.Error](err); !ok || e.Code != problem.MalformedJSON {
-				t.Fatalf("refused with %v", err)
-			}
+			e, ok := errors.AsType[*problem.Error](err)
+			assert.Require(t, ok && e.Code == problem.MalformedJSON, "refused with %v", err)
 			return
 		}
 		a, _ := input{members: object(members), lineText: carttest.Limits.LineText}.addition()
 		e := a.Err
 		if e != nil {
-			if e.Code != problem.ValidationFailed || len(e.Members("en")) == 0 {
-				t.Fatalf("refused with %v", e)
-			}
+			assert.Require(t, e.Code == problem.ValidationFailed && len(e.Members("en")) != 0, "refused with %v", e)
 			return
 		}
-		if a.Quantity < 1 || utf8.RuneCountInString(a.Notice) > cart.MaxNotice {
-			t.Fatalf("accepted %+v", a)
-		}
+		assert.Require(t, a.Quantity >= 1 && utf8.RuneCountInString(a.Notice) <= cart.MaxNotice, "accepted %+v", a)
 		for name, value := range a.Fields {
-			if !utf8.ValidString(name) || !utf8.ValidString(value) || strings.ContainsRune(value, 0) {
-				t.Fatalf("accepted the field %q: %q", name, value)
-			}
+			assert.Require(t, utf8.ValidString(name) && utf8.ValidString(value) && !strings.ContainsRune(value, 0),
+				"accepted the field %q: %q", name, value)
 		}
 	})
 }

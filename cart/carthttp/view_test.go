@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"commerce/auth"
 	"commerce/auth/locale"
 	"commerce/auth/problem"
@@ -21,6 +19,7 @@ import (
 	"commerce/cart/carttest"
 	"commerce/cart/money"
 	"commerce/cart/wire"
+	"commerce/deploy/assert"
 )
 
 var update = flag.Bool("update", false, "rewrite testdata instead of comparing with it")
@@ -29,24 +28,16 @@ var update = flag.Bool("update", false, "rewrite testdata instead of comparing w
 func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	var indented bytes.Buffer
-	if err := json.Indent(&indented, got, "", "  "); err != nil {
-		t.Fatalf("%v in %s", err, got)
-	}
+	err := json.Indent(&indented, got, "", "  ")
+	assert.Require(t, err == nil, "%v in %s", err, got)
 	indented.WriteByte('\n')
 	path := filepath.Join("testdata", name)
 	if *update {
-		if err := os.WriteFile(path, indented.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.WriteFile(path, indented.Bytes(), 0o644))
 		return
 	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), indented.String()); diff != "" {
-		t.Errorf("%s (-want +got; -update rewrites it)\n%s", name, diff)
-	}
+	want := assert.Must(os.ReadFile(path))(t)
+	assert.Equal(t, indented.String(), string(want), "%s (-want +got; -update rewrites it)", name)
 }
 
 var riyadh = &store.Store{
@@ -174,9 +165,8 @@ func TestView_NamesCostNoAllocations(t *testing.T) {
 		})
 	}
 	for _, l := range locale.All() {
-		if with, without := count(translated, l), count(named, l); with != without {
-			t.Errorf("in %s: %v allocations with translations, %v without", l, with, without)
-		}
+		with, without := count(translated, l), count(named, l)
+		assert.That(t, with == without, "in %s: %v allocations with translations, %v without", l, with, without)
 	}
 }
 
@@ -184,15 +174,10 @@ func TestView_NamesCostNoAllocations(t *testing.T) {
 func TestView_HasNoMemberNameThatTheClientStrips(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/*.json")
-	if err != nil || len(files) < 8 {
-		t.Fatalf("%v, %v", files, err)
-	}
+	assert.Require(t, err == nil && len(files) >= 8, "%v, %v", files, err)
 	member := regexp.MustCompile(`(?m)^ *"(.*?)": `)
 	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := assert.Must(os.ReadFile(file))(t)
 		for _, name := range member.FindAllStringSubmatch(string(data), -1) {
 			for _, stripped := range []string{"key", "secret", "password", "token"} {
 				if name[1] != "cart_token" && strings.Contains(strings.ToLower(name[1]), stripped) {
@@ -208,12 +193,8 @@ func TestETag_IsTheSameForTheSameCart(t *testing.T) {
 	later := fullPriced()
 	later.Cart.ExpiresAt = later.Cart.ExpiresAt.Add(time.Hour)
 	tag := cartTag("en", fullPriced())
-	if again := cartTag("en", later); again != tag {
-		t.Errorf("got %s, and an hour later %s", tag, again)
-	}
-	if !strings.HasPrefix(tag, "CARTID.7.MARK-") || strings.ContainsAny(tag, `" ,`) {
-		t.Errorf("tag %s", tag)
-	}
+	assert.Equal(t, cartTag("en", later), tag, "got %s, and an hour later", tag)
+	assert.That(t, strings.HasPrefix(tag, "CARTID.7.MARK-") && !strings.ContainsAny(tag, `" ,`), "tag %s", tag)
 	empty := cart.Price(cart.Cart{}, riyadh, nil, carttest.Limits)
 	if tag := cartTag("en", &empty); !strings.HasPrefix(tag, "0.0.0-") {
 		t.Errorf("empty cart: tag %s", tag)
@@ -228,9 +209,8 @@ func TestETag_ChangesWithEverythingShown(t *testing.T) {
 		edit(products)
 		return cartTag("en", redeemed(fullCart(), products))
 	}
-	if same := with(func(map[int64]*cart.Product) {}); same != tag {
-		t.Fatalf("it changes for the same cart: %s and %s", tag, same)
-	}
+	same := with(func(map[int64]*cart.Product) {})
+	assert.Require(t, same == tag, "it changes for the same cart: %s and %s", tag, same)
 	edited := func(edit func(*cart.Cart)) string {
 		c := fullCart()
 		edit(&c)
@@ -259,8 +239,6 @@ func TestETag_ChangesWithEverythingShown(t *testing.T) {
 		"notice":   edited(func(c *cart.Cart) { c.Lines[0].Notice = "n" }),
 		"summary":  in("en", func(w view) { w.summary(fullPriced(), "", nil) }).etag(fullPriced()),
 	} {
-		if other == tag {
-			t.Errorf("%s: the same tag", name)
-		}
+		assert.That(t, other != tag, "%s: the same tag", name)
 	}
 }

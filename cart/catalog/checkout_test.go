@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
 )
@@ -30,16 +31,11 @@ type checkouts struct {
 // documented returns the first SQL of a section of docs/cart.md.
 func documented(t *testing.T, section string) string {
 	t.Helper()
-	guide, err := os.ReadFile("../../docs/cart.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	guide := assert.Must(os.ReadFile("../../docs/cart.md"))(t)
 	_, text, _ := strings.Cut(string(guide), "### "+section+"\n")
 	_, sql, _ := strings.Cut(text, "```sql\n")
 	sql, _, found := strings.Cut(sql, "```")
-	if !found {
-		t.Fatalf("docs/cart.md has no SQL in %q", section)
-	}
+	assert.Require(t, found, "docs/cart.md has no SQL in %q", section)
 	return strings.TrimSpace(sql)
 }
 
@@ -53,9 +49,7 @@ func openCheckouts(t *testing.T) *checkouts {
 	db := ephemeral.OpenPool(t, url, connect.PostgresConfig{
 		Writable: true, StatementTimeout: -1, Edit: func(c *pgxpool.Config) { c.MaxConns = 20 },
 	})
-	if _, err := db.Exec(t.Context(), "INSERT INTO stores (id, name, currency) VALUES (1, 'Shop', 'SAR')"); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(db.Exec(t.Context(), "INSERT INTO stores (id, name, currency) VALUES (1, 'Shop', 'SAR')"))(t)
 	return &checkouts{db, statements[1:3]}
 }
 
@@ -84,9 +78,8 @@ func (c *checkouts) place(ctx context.Context, code, customer string, order int)
 
 func (c *checkouts) exec(t *testing.T, sql string) {
 	t.Helper()
-	if _, err := c.db.Exec(t.Context(), sql); err != nil {
-		t.Fatalf("%s: %v", sql, err)
-	}
+	_, err := c.db.Exec(t.Context(), sql)
+	assert.Require(t, err == nil, "%s: %v", sql, err)
 }
 
 func TestCheckout_RacingOrdersNeverPassALimit(t *testing.T) {
@@ -120,9 +113,7 @@ func TestCheckout_RacingOrdersNeverPassALimit(t *testing.T) {
 		}
 		all.Wait()
 		var rows int64
-		if err := c.db.QueryRow(t.Context(), "SELECT count(*) FROM coupon_uses WHERE code = $1", race.code).Scan(&rows); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, c.db.QueryRow(t.Context(), "SELECT count(*) FROM coupon_uses WHERE code = $1", race.code).Scan(&rows))
 		if rows != race.want || placed.Load() != 2*race.want || refused.Load() != 100-2*race.want {
 			t.Errorf("%s: %d uses, %d of 100 checkouts succeeded, %d were refused; want %d uses, each placed twice",
 				race.code, rows, placed.Load(), refused.Load(), race.want)
@@ -146,14 +137,9 @@ func TestCheckout_TakesTheStock(t *testing.T) {
 	} {
 		c.exec(t, fmt.Sprintf(`DELETE FROM products; INSERT INTO products (store_id, id, name, slug, type, price, original_price, stock, active)
 			VALUES (1, 2, 'P', 'p', 'digital', 1, 1, %s, %t)`, test.stock, test.active))
-		done, err := c.db.Exec(t.Context(), take)
-		if err != nil {
-			t.Fatal(err)
-		}
+		done := assert.Must(c.db.Exec(t.Context(), take))(t)
 		var left string
-		if err := c.db.QueryRow(t.Context(), "SELECT coalesce(stock::text, 'NULL') FROM products").Scan(&left); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, c.db.QueryRow(t.Context(), "SELECT coalesce(stock::text, 'NULL') FROM products").Scan(&left))
 		if left != test.left || (done.RowsAffected() == 1) != test.taken {
 			t.Errorf("%s: %s left, %d taken", name, left, done.RowsAffected())
 		}
@@ -184,8 +170,7 @@ func TestCheckout_RefusesWhatTheCartWouldRefuse(t *testing.T) {
 		{"EACH", "a", 10, false},
 		{"EACH", "b", 11, true},
 	} {
-		if err := c.place(t.Context(), step.code, step.customer, step.order); (err == nil) != step.ok || err != nil && !errors.Is(err, errUsedUp) {
-			t.Errorf("%+v: %v", step, err)
-		}
+		err := c.place(t.Context(), step.code, step.customer, step.order)
+		assert.That(t, (err == nil) == step.ok && (err == nil || errors.Is(err, errUsedUp)), "%+v: %v", step, err)
 	}
 }

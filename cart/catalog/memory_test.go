@@ -6,6 +6,7 @@ import (
 
 	"commerce/cart"
 	"commerce/cart/catalog"
+	"commerce/deploy/assert"
 )
 
 func TestMemory_ChangesAProductWithoutLosingOtherChanges(t *testing.T) {
@@ -18,12 +19,10 @@ func TestMemory_ChangesAProductWithoutLosingOtherChanges(t *testing.T) {
 	}
 	running.Wait()
 	found, err := m.Products(t.Context(), 1, []int64{1})
-	if err != nil || found[1].Price != 200 || first.Price != 100 {
-		t.Errorf("%v: the price is %d, want 200; of the product before %d, want 100", err, found[1].Price, first.Price)
-	}
+	assert.That(t, err == nil && found[1].Price == 200 && first.Price == 100,
+		"%v: the price is %d, want 200; of the product before %d, want 100", err, found[1].Price, first.Price)
 	for _, of := range []struct{ store, id int64 }{{1, 2}, {2, 1}} {
-		if m.Change(of.store, of.id, func(*cart.Product) { t.Error("changed") }) != nil {
-			t.Errorf("store %d has product %d", of.store, of.id)
-		}
+		assert.That(t, m.Change(of.store, of.id, func(*cart.Product) { t.Error("changed") }) == nil,
+			"store %d has product %d", of.store, of.id)
 	}
 }

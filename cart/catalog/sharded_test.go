@@ -5,10 +5,10 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 
 	"commerce/cart/catalog"
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 	"commerce/deploy/sample"
 )
@@ -18,22 +18,17 @@ import (
 func TestSharded_ReadsOneShardAndGivesTheSameCatalog(t *testing.T) {
 	t.Parallel()
 	pool, statements := ephemeral.ShardedPool(t, "../../deploy/postgres/citus.sql")
-	err := pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+	assert.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
 		if err := sample.WriteStores(t.Context(), tx, sample.Stores(), sample.Products(), sample.Coupons(noon)); err != nil {
 			return err
 		}
 		return sample.WriteCouponUses(t.Context(), tx, sample.CouponUses())
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	read := func(c *catalog.Postgres) (all []any) {
 		t.Helper()
 		add := func(what any, err error) {
 			t.Helper()
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, err)
 			all = append(all, what)
 		}
 		add(c.Products(t.Context(), 1, []int64{1, 2, 3, 4, 5, 6, 7}))
@@ -44,20 +39,14 @@ func TestSharded_ReadsOneShardAndGivesTheSameCatalog(t *testing.T) {
 		}
 		return all
 	}
-	if diff := cmp.Diff(read(catalog.NewPostgres(newDatabase(t).pool)), read(catalog.NewPostgres(pool))); diff != "" {
-		t.Errorf("(-plain +sharded):\n%s", diff)
-	}
+	assert.Equal(t, read(catalog.NewPostgres(pool)), read(catalog.NewPostgres(newDatabase(t).pool)), "(-plain +sharded)")
 	shards := statements.Shards(t)
 	for _, statement := range []string{"products", "coupon", "coupon_uses", "coupon_uses_customer"} {
-		if len(shards[statement]) == 0 {
-			t.Errorf("statement %s reads no distributed table: %v", statement, shards)
-		}
+		assert.That(t, len(shards[statement]) != 0, "statement %s reads no distributed table: %v", statement, shards)
 	}
 	for statement, tables := range shards {
 		all := slices.Concat(slices.Collect(maps.Values(tables))...)
 		slices.Sort(all)
-		if len(slices.Compact(all)) > 1 {
-			t.Errorf("%s reads several shards: %v", statement, tables)
-		}
+		assert.That(t, len(slices.Compact(all)) <= 1, "%s reads several shards: %v", statement, tables)
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"commerce/cart/catalog"
 	"commerce/cart/money"
 	"commerce/cart/period"
+	"commerce/deploy/assert"
 	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
 	"commerce/deploy/sample"
@@ -55,23 +56,19 @@ func newDatabase(t testing.TB) *database {
 	d := &database{asked: &queries{}}
 	d.pool = ephemeral.OpenPool(t, url, connect.PostgresConfig{Edit: func(c *pgxpool.Config) { c.ConnConfig.Tracer = d.asked }})
 	d.admin = ephemeral.OpenPool(t, url, connect.PostgresConfig{Writable: true, StatementTimeout: -1})
-	err := pgx.BeginFunc(t.Context(), d.admin, func(tx pgx.Tx) error {
+	assert.NoError(t, pgx.BeginFunc(t.Context(), d.admin, func(tx pgx.Tx) error {
 		if err := sample.WriteStores(t.Context(), tx, sample.Stores(), sample.Products(), sample.Coupons(noon)); err != nil {
 			return err
 		}
 		return sample.WriteCouponUses(t.Context(), tx, sample.CouponUses())
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return d
 }
 
 func (d *database) exec(t testing.TB, sql string, args ...any) {
 	t.Helper()
-	if _, err := d.admin.Exec(context.WithoutCancel(t.Context()), sql, args...); err != nil {
-		t.Fatalf("%s: %v", sql, err)
-	}
+	_, err := d.admin.Exec(context.WithoutCancel(t.Context()), sql, args...)
+	assert.Require(t, err == nil, "%s: %v", sql, err)
 }
 
 func newCache(source catalog.Source) *catalog.Cache {
@@ -126,9 +123,8 @@ func testProducts(t *testing.T, c catalog.Source) {
 		store int64
 		ids   []int64
 	}{"another store's": {2, []int64{1, 2}}, "no store's": {3, []int64{1}}, "none": {1, nil}} {
-		if got, err := c.Products(t.Context(), ask.store, ask.ids); err != nil || len(got) > 0 {
-			t.Errorf("%s products: %v, %v, want none", name, got, err)
-		}
+		got, err := c.Products(t.Context(), ask.store, ask.ids)
+		assert.That(t, err == nil && len(got) <= 0, "%s products: %v, %v, want none", name, got, err)
 	}
 }
 
@@ -136,9 +132,8 @@ func testCoupons(t *testing.T, c catalog.Source) {
 	t.Helper()
 	for _, wanted := range sample.Coupons(noon)[1] {
 		got, err := c.Coupon(t.Context(), 1, wanted.Code)
-		if diff := cmp.Diff(wanted, got); err != nil || diff != "" {
-			t.Errorf("coupon %s: error %v (-want +got):\n%s", wanted.Code, err, diff)
-		}
+		diff := cmp.Diff(wanted, got)
+		assert.That(t, err == nil && diff == "", "coupon %s: error %v (-want +got):\n%s", wanted.Code, err, diff)
 		if got, err := c.Coupon(t.Context(), 2, wanted.Code); err != nil || got != nil {
 			t.Errorf("coupon %s of another store: %v, %v, want none", wanted.Code, got, err)
 		}
@@ -159,9 +154,8 @@ func testUses(t *testing.T, c catalog.Source) {
 		{1, "TEN", "", 1, 0},
 		{2, "USED", "", 1, 0},
 	} {
-		if got, err := c.Uses(t.Context(), ask.store, ask.code, ask.customer, ask.limit); err != nil || got != ask.want {
-			t.Errorf("%+v: %d, %v", ask, got, err)
-		}
+		got, err := c.Uses(t.Context(), ask.store, ask.code, ask.customer, ask.limit)
+		assert.That(t, err == nil && got == ask.want, "%+v: %d, %v", ask, got, err)
 	}
 }
 
@@ -181,12 +175,10 @@ func TestPostgres_HasTheLimitsOfPackageCart(t *testing.T) {
 		{"UPDATE stores SET tax_ppm = $1 WHERE id = 1", cart.MaxTaxRate},
 		{"UPDATE products SET tax_ppm = $1 WHERE (store_id, id) = (1, 1)", cart.MaxTaxRate},
 	} {
-		if _, err := d.admin.Exec(t.Context(), change.sql, change.highest); err != nil {
-			t.Errorf("%s with %d: %v", change.sql, change.highest, err)
-		}
-		if _, err := d.admin.Exec(t.Context(), change.sql, change.highest+1); err == nil {
-			t.Errorf("%s with %d is allowed", change.sql, change.highest+1)
-		}
+		_, err := d.admin.Exec(t.Context(), change.sql, change.highest)
+		assert.That(t, err == nil, "%s with %d: %v", change.sql, change.highest, err)
+		_, err = d.admin.Exec(t.Context(), change.sql, change.highest+1)
+		assert.That(t, err != nil, "%s with %d is allowed", change.sql, change.highest+1)
 	}
 }
 
@@ -199,13 +191,8 @@ func TestPostgres_AcceptsNamesInEveryLanguage(t *testing.T) {
 		all[l] = strings.Repeat("ب", 500)
 	}
 	d.exec(t, "UPDATE products SET names = $1 WHERE (store_id, id) = (1, 1)", all)
-	found, err := catalog.NewPostgres(d.pool).Products(t.Context(), 1, []int64{1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(locale.Name{Own: "Game credit", Others: all}, found[1].Name); diff != "" {
-		t.Errorf("name (-want +got):\n%s", diff)
-	}
+	found := assert.Must(catalog.NewPostgres(d.pool).Products(t.Context(), 1, []int64{1}))(t)
+	assert.Equal(t, found[1].Name, locale.Name{Own: "Game credit", Others: all}, "name")
 }
 
 // Names are in the cache's memory limit: with long ones, fewer products fit.
@@ -228,13 +215,10 @@ func TestCache_WeighsTranslations(t *testing.T) {
 		source := &counting{Source: memory}
 		cache := catalog.NewCache(catalog.CacheConfig{Source: source, Memory: products * size, Now: func() time.Time { return noon }})
 		for range 2 {
-			if _, err := cache.Products(t.Context(), 1, ids); err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(cache.Products(t.Context(), 1, ids))(t)
 		}
-		if source.loaded.Load() <= products {
-			t.Errorf("%s: all %d products fit, each with %d bytes of names", part, products, 2*size)
-		}
+		assert.That(t, source.loaded.Load() > products,
+			"%s: all %d products fit, each with %d bytes of names", part, products, 2*size)
 	}
 }
 
@@ -260,9 +244,8 @@ func TestPostgres_AcceptsOnlyCouponCodesInNormalForm(t *testing.T) {
 		strings.Repeat("خ", 64), strings.Repeat("خ", 65), strings.Repeat("é", 64),
 	} {
 		_, err := d.admin.Exec(t.Context(), "INSERT INTO coupons (store_id, code, amount) VALUES (1, $1, 1)", given)
-		if inForm := cart.NormalCouponCode(given) == given && utf8.RuneCountInString(given) <= 64; (err == nil) != inForm {
-			t.Errorf("%+q is in normal form: %t; the schema: %v", given, inForm, err)
-		}
+		inForm := cart.NormalCouponCode(given) == given && utf8.RuneCountInString(given) <= 64
+		assert.That(t, (err == nil) == inForm, "%+q is in normal form: %t; the schema: %v", given, inForm, err)
 	}
 }
 
@@ -279,9 +262,8 @@ func TestPostgres_KeepsTheMerchantsOrder(t *testing.T) {
 		Plans:  []cart.Plan{{ID: 1001, Duration: period.Decennial, Price: 2}, {ID: 1002, Duration: period.Monthly, Price: 1}},
 		Fields: []cart.Field{{Name: "Z", Required: true}, {Name: "A", Options: []cart.Option{{Code: "z", Name: locale.Named("Zed")}, {Code: "a", Name: locale.Named("Ay"), Price: 3}}}},
 	}}
-	if diff := cmp.Diff(wanted, got); err != nil || diff != "" {
-		t.Errorf("error %v, product (-want +got):\n%s", err, diff)
-	}
+	diff := cmp.Diff(wanted, got)
+	assert.That(t, err == nil && diff == "", "error %v, product (-want +got):\n%s", err, diff)
 }
 
 func TestCache_LoadsAHundredProductsWithOneQuery(t *testing.T) {
@@ -301,12 +283,8 @@ func TestCache_LoadsAHundredProductsWithOneQuery(t *testing.T) {
 	}{{"cold", 1}, {"warm", 0}, {"warm", 0}} {
 		d.asked.Store(0)
 		products, err := cache.Products(t.Context(), 1, ids)
-		if err != nil || len(products) != len(ids) {
-			t.Fatalf("%d products, %v, want all %d", len(products), err, len(ids))
-		}
-		if n := d.asked.Load(); n != ask.queries {
-			t.Errorf("%d queries when %s, want %d", n, ask.state, ask.queries)
-		}
+		assert.Require(t, err == nil && len(products) == len(ids), "%d products, %v, want all %d", len(products), err, len(ids))
+		assert.Equal(t, d.asked.Load(), ask.queries, "queries when %s", ask.state)
 	}
 }
 
@@ -337,9 +315,7 @@ func TestCache_ReloadsOnlyWhatAMessageNames(t *testing.T) {
 			look := func() (map[int64]int64, int64) {
 				products, err := cache.Products(t.Context(), 1, []int64{1, 2})
 				coupon, couponErr := cache.Coupon(t.Context(), 1, "TEN")
-				if err := errors.Join(err, couponErr); err != nil {
-					t.Fatal(err)
-				}
+				assert.NoError(t, errors.Join(err, couponErr))
 				prices := map[int64]int64{}
 				for id, p := range products {
 					prices[id] = int64(p.Price)
@@ -369,17 +345,13 @@ func TestCache_FailsOnlyForUncachedValuesWhenPostgresIsDown(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t)
 	cache := newCache(catalog.NewPostgres(d.pool))
-	known, err := cache.Products(t.Context(), 1, []int64{1, 4})
-	if err != nil {
-		t.Fatal(err)
-	}
+	known := assert.Must(cache.Products(t.Context(), 1, []int64{1, 4}))(t)
 	d.pool.Close()
 	cache.InvalidateAll()
 	for range 3 {
 		got, err := cache.Products(t.Context(), 1, []int64{1, 4})
-		if diff := cmp.Diff(known, got); err != nil || diff != "" {
-			t.Errorf("cached products: error %v (-want +got):\n%s", err, diff)
-		}
+		diff := cmp.Diff(known, got)
+		assert.That(t, err == nil && diff == "", "cached products: error %v (-want +got):\n%s", err, diff)
 		if got, err := cache.Products(t.Context(), 1, []int64{1, 2}); !errors.Is(err, lastknown.ErrUnknown) {
 			t.Errorf("an uncached product: %v, %v, want ErrUnknown", got, err)
 		}
@@ -387,9 +359,7 @@ func TestCache_FailsOnlyForUncachedValuesWhenPostgresIsDown(t *testing.T) {
 			t.Errorf("an uncached coupon: %v, %v, want ErrUnknown", got, err)
 		}
 	}
-	if cache.Reachable() {
-		t.Error("Reachable with a closed pool")
-	}
+	assert.That(t, !cache.Reachable(), "Reachable with a closed pool")
 }
 
 // slow is a slow source with one product and one coupon.
@@ -422,13 +392,10 @@ func TestCache_WaitsForItsSourceUpToPatience(t *testing.T) {
 			cache.InvalidateAll()
 			time.Sleep(time.Millisecond) // later loads are newer than the invalidation
 			products, err := cache.Products(t.Context(), 1, []int64{1})
-			if err != nil || int64(products[1].Price) != version {
-				t.Errorf("product %+v, %v, want version %d", products[1], err, version)
-			}
+			assert.That(t, err == nil && int64(products[1].Price) == version,
+				"product %+v, %v, want version %d", products[1], err, version)
 			coupon, err := cache.Coupon(t.Context(), 1, "TEN")
-			if err != nil || coupon.Rate != version {
-				t.Errorf("coupon %+v, %v, want version %d", coupon, err, version)
-			}
+			assert.That(t, err == nil && coupon.Rate == version, "coupon %+v, %v, want version %d", coupon, err, version)
 		}
 		time.Sleep(2 * slowly) // let pending loads end
 	})

@@ -9,11 +9,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 
 	"commerce/auth/lastknown"
 	"commerce/cart/catalog"
+	"commerce/deploy/assert"
 )
 
 // Every source counts the uses of guests for all customers together, and no further than
@@ -51,15 +51,9 @@ func TestPostgres_CountsUsesFromAnIndexAlone(t *testing.T) {
 	// With FREEZE it waits for pages that the background writer holds, instead of skipping them.
 	d.exec(t, `VACUUM (FREEZE, ANALYZE) coupon_uses`)
 	for _, where := range []string{"", " AND customer = 'c0'"} {
-		rows, err := d.pool.Query(t.Context(), `EXPLAIN (ANALYZE, BUFFERS OFF, COSTS OFF)
-			SELECT count(*) FROM (SELECT FROM coupon_uses WHERE store_id = 1 AND code = 'C0'`+where+` LIMIT 5000) u`)
-		if err != nil {
-			t.Fatal(err)
-		}
-		plan, err := pgx.CollectRows(rows, pgx.RowTo[string])
-		if err != nil {
-			t.Fatal(err)
-		}
+		rows := assert.Must(d.pool.Query(t.Context(), `EXPLAIN (ANALYZE, BUFFERS OFF, COSTS OFF)
+			SELECT count(*) FROM (SELECT FROM coupon_uses WHERE store_id = 1 AND code = 'C0'`+where+` LIMIT 5000) u`))(t)
+		plan := assert.Must(pgx.CollectRows(rows, pgx.RowTo[string]))(t)
 		text := strings.Join(plan, "\n")
 		if !strings.Contains(text, "Index Only Scan using coupon_uses_by_customer") || !strings.Contains(text, "Heap Fetches: 0") {
 			t.Errorf("where%s:\n%s", where, text)
@@ -89,16 +83,13 @@ func TestPostgres_AcceptsOnlyUsesThatCount(t *testing.T) {
 	} {
 		_, err := d.admin.Exec(t.Context(), "INSERT INTO coupon_uses (store_id, code, customer, order_id) VALUES (1, $1, $2, $3)",
 			use.code, use.customer, use.order)
-		if (err == nil) != use.ok {
-			t.Errorf("%s: %v", name, err)
-		}
+		assert.Equal(t, (err == nil), use.ok, "%s: %v", name, err)
 	}
 	d.exec(t, "DELETE FROM coupons WHERE (store_id, code) = (1, 'GAMES')")
 	var products, uses int
 	err := d.admin.QueryRow(t.Context(), "SELECT (SELECT count(*) FROM coupon_products), (SELECT count(*) FROM coupon_uses)").Scan(&products, &uses)
-	if err != nil || products != 0 || uses != 6 {
-		t.Errorf("%d products and %d uses after their coupon was deleted, %v; want 0 and 6", products, uses, err)
-	}
+	assert.That(t, err == nil && products == 0 && uses == 6,
+		"%d products and %d uses after their coupon was deleted, %v; want 0 and 6", products, uses, err)
 }
 
 // A product that is deleted must not make a coupon for it apply to all products.
@@ -107,9 +98,7 @@ func TestPostgres_DeletedProductsStayInACoupon(t *testing.T) {
 	d := newDatabase(t)
 	d.exec(t, "DELETE FROM products WHERE (store_id, id) = (1, 1)")
 	got, err := catalog.NewPostgres(d.pool).Coupon(t.Context(), 1, "GAMES")
-	if err != nil || !slices.Equal(got.Products, []int64{1}) {
-		t.Errorf("%+v, %v", got, err)
-	}
+	assert.That(t, err == nil && slices.Equal(got.Products, []int64{1}), "%+v, %v", got, err)
 }
 
 // counted is a source whose uses and failures a test sets.
@@ -136,27 +125,20 @@ func TestCache_ShowsUsesWithinAMinute(t *testing.T) {
 			t.Helper()
 			n, err := cache.Uses(t.Context(), 1, "TEN", "c", 5)
 			synctest.Wait() // for a load in the background
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, err)
 			return n
 		}
 		uses()
 		source.PutUse(1, "TEN", "c", 1)
 		time.Sleep(19 * time.Second)
-		if n := uses(); n != 0 || len(source.asked) != 1 {
-			t.Errorf("%d uses after 19 s, asked %q", n, source.asked)
-		}
+		n := uses()
+		assert.That(t, n == 0 && len(source.asked) == 1, "%d uses after 19 s, asked %q", n, source.asked)
 		time.Sleep(41 * time.Second)
-		if n := uses(); n != 1 {
-			t.Errorf("%d uses after a minute, want 1", n)
-		}
+		assert.Equal(t, uses(), 1, "uses after a minute")
 		source.PutUse(1, "TEN", "c", 2)
 		time.Sleep(25 * time.Second)
 		uses() // starts a load in the background
-		if n := uses(); n != 2 {
-			t.Errorf("%d uses after a load in the background, want 2", n)
-		}
+		assert.Equal(t, uses(), 2, "uses after a load in the background")
 	})
 }
 
@@ -166,18 +148,15 @@ func TestCache_KeepsTheLastKnownUsesWhileTheSourceFails(t *testing.T) {
 		source := &counted{Memory: catalog.NewMemory(nil)}
 		source.PutUse(1, "TEN", "", 1)
 		cache := newCache(source)
-		if n, err := cache.Uses(t.Context(), 1, "TEN", "", 5); n != 1 || err != nil {
-			t.Fatalf("%d uses, %v", n, err)
-		}
+		n, err := cache.Uses(t.Context(), 1, "TEN", "", 5)
+		assert.Require(t, n == 1 && err == nil, "%d uses, %v", n, err)
 		source.failing = true
 		for range 3 {
 			time.Sleep(time.Hour)
-			if n, err := cache.Uses(t.Context(), 1, "TEN", "", 5); n != 1 || err != nil {
-				t.Errorf("%d uses, %v; want the last known one", n, err)
-			}
-			if _, err := cache.Uses(t.Context(), 1, "TEN", "c", 5); !errors.Is(err, lastknown.ErrUnknown) {
-				t.Errorf("uses that were never known: %v, want ErrUnknown", err)
-			}
+			n, err := cache.Uses(t.Context(), 1, "TEN", "", 5)
+			assert.That(t, n == 1 && err == nil, "%d uses, %v; want the last known one", n, err)
+			_, err = cache.Uses(t.Context(), 1, "TEN", "c", 5)
+			assert.That(t, errors.Is(err, lastknown.ErrUnknown), "uses that were never known: %v, want ErrUnknown", err)
 		}
 		synctest.Wait()
 	})
@@ -192,13 +171,8 @@ func TestCache_CountsAgainForAnotherLimit(t *testing.T) {
 	}
 	cache, got := newCache(source), []int64{}
 	for _, limit := range []int64{3, 6, 3, 20} {
-		n, err := cache.Uses(t.Context(), 1, "TEN", "", limit)
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := assert.Must(cache.Uses(t.Context(), 1, "TEN", "", limit))(t)
 		got = append(got, n)
 	}
-	if diff := cmp.Diff([]int64{3, 6, 3, 9}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Equal(t, got, []int64{3, 6, 3, 9}, "got")
 }

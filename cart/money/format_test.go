@@ -9,6 +9,7 @@ import (
 
 	"commerce/auth/locale"
 	"commerce/cart/money"
+	"commerce/deploy/assert"
 )
 
 const (
@@ -46,12 +47,10 @@ func TestFormatter_Format(t *testing.T) {
 	for _, round := range []string{"first", "kept"} {
 		for _, tc := range formats {
 			for l, want := range map[locale.Locale]string{locale.En: tc.en, locale.Ar: tc.ar, "fr": tc.en} {
-				if got := f.Format(tc.amount, tc.currency, l); got != want {
-					t.Errorf("%s: Format(%d, %s, %s) = %+q, want %+q", round, tc.amount, tc.currency, l, got, want)
-				}
-				if got := (money.Price{Amount: tc.amount, Currency: tc.currency}).In(l); got != want {
-					t.Errorf("Price{%d, %s}.In(%s) = %+q, want %+q", tc.amount, tc.currency, l, got, want)
-				}
+				assert.Equal(t, f.Format(tc.amount, tc.currency, l), want,
+					"%s: Format(%d, %s, %s)", round, tc.amount, tc.currency, l)
+				assert.Equal(t, (money.Price{Amount: tc.amount, Currency: tc.currency}).In(l), want,
+					"Price{%d, %s}.In(%s)", tc.amount, tc.currency, l)
 			}
 		}
 	}
@@ -66,9 +65,7 @@ func TestFormatter_IsSafeForConcurrentUse(t *testing.T) {
 		wg.Go(func() {
 			for a := range money.Amount(10_000) {
 				want := "¥" + strconv.Itoa(int(a))
-				if got := strings.ReplaceAll(f.Format(a, "JPY", locale.En), ",", ""); got != want {
-					t.Errorf("Format(%d) = %s, want %s", a, got, want)
-				}
+				assert.Equal(t, strings.ReplaceAll(f.Format(a, "JPY", locale.En), ",", ""), want, "Format(%d)", a)
 			}
 		})
 	}
@@ -78,7 +75,5 @@ func TestFormatter_IsSafeForConcurrentUse(t *testing.T) {
 func TestFormatter_CachedTextsDoNotAllocate(t *testing.T) {
 	f := money.NewFormatter()
 	f.Format(4950, "SAR", locale.Ar)
-	if n := testing.AllocsPerRun(100, func() { f.Format(4950, "SAR", locale.Ar) }); n != 0 {
-		t.Errorf("%v allocations", n)
-	}
+	assert.Equal(t, testing.AllocsPerRun(100, func() { f.Format(4950, "SAR", locale.Ar) }), 0, "allocations")
 }

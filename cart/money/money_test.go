@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"commerce/cart/money"
+	"commerce/deploy/assert"
 )
 
 // currencies with 0, 2, 3 and 4 decimals.
@@ -22,14 +23,12 @@ func TestDigits(t *testing.T) {
 		"XCG": 2, "ZWG": 2, // since 2024
 		"ANG": 2, "BGN": 2, "HRK": 2, // no longer in CLDR
 	} {
-		if got, ok := money.Digits(code); got != want || !ok {
-			t.Errorf("Digits(%q) = %d, %t, want %d", code, got, ok, want)
-		}
+		got, ok := money.Digits(code)
+		assert.That(t, got == want && ok, "Digits(%q) = %d, %t, want %d", code, got, ok, want)
 	}
 	for _, code := range []string{"", "sar", "XXX", "SARS"} {
-		if got, ok := money.Digits(code); got != 0 || ok {
-			t.Errorf("Digits(%q) = %d, %t, want an unknown currency", code, got, ok)
-		}
+		got, ok := money.Digits(code)
+		assert.That(t, got == 0 && !ok, "Digits(%q) = %d, %t, want an unknown currency", code, got, ok)
 	}
 }
 
@@ -60,17 +59,14 @@ func TestAppendMajor_IsExactAndShortest(t *testing.T) {
 		{math.MinInt64, 2, "-92233720368547758.08"},
 		{math.MinInt64, 0, "-9223372036854775808"},
 	} {
-		if got := string(money.AppendMajor([]byte("x"), tc.amount, tc.digits)); got != "x"+tc.want {
-			t.Errorf("AppendMajor(x, %d, %d) = %s, want x%s", tc.amount, tc.digits, got, tc.want)
-		}
+		got := string(money.AppendMajor([]byte("x"), tc.amount, tc.digits))
+		assert.That(t, got == "x"+tc.want, "AppendMajor(x, %d, %d) = %s, want x%s", tc.amount, tc.digits, got, tc.want)
 	}
 }
 
 func TestAppendMajor_DoesNotAllocate(t *testing.T) {
 	buf := make([]byte, 0, 32)
-	if n := testing.AllocsPerRun(100, func() { buf = money.AppendMajor(buf[:0], -123456, 2) }); n != 0 {
-		t.Errorf("%v allocations", n)
-	}
+	assert.Equal(t, testing.AllocsPerRun(100, func() { buf = money.AppendMajor(buf[:0], -123456, 2) }), 0, "allocations")
 }
 
 func TestAppendMajor_HasTheValueOfTheAmount(t *testing.T) {

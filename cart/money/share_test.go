@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"commerce/cart/money"
+	"commerce/deploy/assert"
 )
 
 const bound = 1<<62 - 1 // Share accepts all amounts up to this
@@ -47,9 +48,7 @@ func TestShares(t *testing.T) {
 		{-bound, 2_000_000, -2 * bound},
 		{math.MinInt64 + 1, 1_000_000, math.MinInt64 + 1},
 	} {
-		if got := money.Share(tc.amount, tc.ppm); got != tc.want {
-			t.Errorf("Share(%d, %d) = %d, want %d", tc.amount, tc.ppm, got, tc.want)
-		}
+		assert.Equal(t, money.Share(tc.amount, tc.ppm), tc.want, "Share(%d, %d)", tc.amount, tc.ppm)
 	}
 	for _, tc := range []of{
 		{11500, 150_000, 1500},
@@ -63,9 +62,7 @@ func TestShares(t *testing.T) {
 		{bound, 1_000_000, bound/2 + 1}, // a half
 		{math.MinInt64, 1_000_000, math.MinInt64 / 2},
 	} {
-		if got := money.IncludedShare(tc.amount, tc.ppm); got != tc.want {
-			t.Errorf("IncludedShare(%d, %d) = %d, want %d", tc.amount, tc.ppm, got, tc.want)
-		}
+		assert.Equal(t, money.IncludedShare(tc.amount, tc.ppm), tc.want, "IncludedShare(%d, %d)", tc.amount, tc.ppm)
 	}
 }
 

@@ -4,10 +4,10 @@ import (
 	"math/big"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"commerce/cart/money"
+	"commerce/deploy/assert"
 )
 
 func TestSplit(t *testing.T) {
@@ -25,9 +25,7 @@ func TestSplit(t *testing.T) {
 		"nothing among none":            {0, nil, []money.Amount{}},
 		"products of more than 64 bits": {1 << 61, []money.Amount{1 << 61, 1 << 61}, []money.Amount{1 << 60, 1 << 60}},
 	} {
-		if diff := cmp.Diff(tc.want, money.Split(tc.whole, tc.weights)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		assert.Equal(t, money.Split(tc.whole, tc.weights), tc.want, "%s", name)
 	}
 }
 

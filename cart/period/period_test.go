@@ -5,6 +5,7 @@ import (
 
 	"commerce/auth/locale"
 	"commerce/cart/period"
+	"commerce/deploy/assert"
 )
 
 func TestDuration(t *testing.T) {
@@ -22,16 +23,11 @@ func TestDuration(t *testing.T) {
 		{"quinquennial", 60, "5 years", "5 سنوات"},
 		{"decennial", 120, "10 years", "10 سنوات"},
 	} {
-		if !tc.key.Valid() {
-			t.Errorf("%q is not valid", tc.key)
-		}
-		if got := tc.key.Months(); got != tc.months {
-			t.Errorf("%q has %d months, want %d", tc.key, got, tc.months)
-		}
+		assert.That(t, tc.key.Valid(), "%q is not valid", tc.key)
+		got := tc.key.Months()
+		assert.That(t, got == tc.months, "%q has %d months, want %d", tc.key, got, tc.months)
 		for l, want := range map[locale.Locale]string{locale.En: tc.en, locale.Ar: tc.ar, "fr": tc.en} {
-			if got := tc.key.Label(l); got != want {
-				t.Errorf("%q in %s: %q, want %q", tc.key, l, got, want)
-			}
+			assert.Equal(t, tc.key.Label(l), want, "%q in %s", tc.key, l)
 		}
 	}
 }
@@ -43,9 +39,8 @@ func TestDuration_UnknownIsNotValid(t *testing.T) {
 			t.Errorf("%q is valid, with %d months", d, d.Months())
 		}
 		for _, l := range []locale.Locale{locale.En, locale.Ar} {
-			if got := d.Label(l); got != string(d) {
-				t.Errorf("%q in %s: %q, want the key", d, l, got)
-			}
+			got := d.Label(l)
+			assert.That(t, got == string(d), "%q in %s: %q, want the key", d, l, got)
 		}
 	}
 }

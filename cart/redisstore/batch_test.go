@@ -15,6 +15,7 @@ import (
 	"commerce/cart"
 	"commerce/cart/carttest"
 	"commerce/cart/redisstore"
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -81,9 +82,7 @@ func TestReads_ShowNoCartOfADemotedMaster(t *testing.T) {
 		newer.add(ref)
 		newer.add(ref)
 		board.target.Store(b.URL)
-		if err := dial(t, a.URL).Do(t.Context(), "REPLICAOF", "127.0.0.1", "1").Err(); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, dial(t, a.URL).Do(t.Context(), "REPLICAOF", "127.0.0.1", "1").Err())
 		var fresh int
 		for range 100 {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -97,9 +96,7 @@ func TestReads_ShowNoCartOfADemotedMaster(t *testing.T) {
 				fresh++
 			}
 		}
-		if fresh == 0 {
-			t.Errorf("batch %v: no read found the new master", batch)
-		}
+		assert.That(t, fresh != 0, "batch %v: no read found the new master", batch)
 	}
 }
 
@@ -111,9 +108,8 @@ func TestReads_DoNotAllWaitForAConnectionThatHangs(t *testing.T) {
 	r := newReader(t, server.URL, true, board.connects)
 	ref := r.filled()
 	r.load(ref)
-	if n := board.hang(); n == 0 {
-		t.Fatal("no connection is open")
-	}
+	n := board.hang()
+	assert.Require(t, n != 0, "no connection is open")
 	const limit = 5 * time.Second
 	var quick atomic.Int64
 	var all sync.WaitGroup
@@ -129,9 +125,7 @@ func TestReads_DoNotAllWaitForAConnectionThatHangs(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if quick.Load() < 10 {
-		t.Errorf("%d of 40 reads were quick while one connection hung", quick.Load())
-	}
+	assert.That(t, quick.Load() >= 10, "%d of 40 reads were quick while one connection hung", quick.Load())
 }
 
 // Whatever the estimate of Redis' clock, and without a renewal too: a Redis that is full cannot
@@ -144,17 +138,13 @@ func TestRead_SaysWhenTheCartExpires(t *testing.T) {
 	for _, ahead := range []time.Duration{-100 * time.Hour, 100 * time.Hour, now - 100*time.Hour, now, now + 100*time.Hour} {
 		ref := r.filled()
 		r.age(ref, passed)
-		if err := r.MistakeClock(t.Context(), ref, ahead); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, r.MistakeClock(t.Context(), ref, ahead))
 		for _, full := range []bool{true, false} {
 			maxMemory, want := "0", usualTTLs.Guest
 			if full {
 				maxMemory, want = "1", usualTTLs.Guest-passed
 			}
-			if err := r.client.ConfigSet(t.Context(), "maxmemory", maxMemory).Err(); err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, r.client.ConfigSet(t.Context(), "maxmemory", maxMemory).Err())
 			r.wantLeft(ref, want, r.load(ref).ExpiresAt)
 		}
 	}
@@ -167,9 +157,7 @@ func TestChange_ARefusalSaysWhenTheCartExpires(t *testing.T) {
 	r.age(ref, time.Hour)
 	absent := redisstore.SetQuantity("9", 1, cart.BoundsOf(carttest.Sold(9, 100), carttest.Limits), "")
 	o, err := r.Change(t.Context(), ref, redisstore.Conditions{}, redisstore.Attempt{}, absent)
-	if err != nil || o.Refusal.Code != problem.ItemNotFound {
-		t.Fatal(o, err)
-	}
+	assert.Require(t, err == nil && o.Refusal.Code == problem.ItemNotFound, "%v %v", o, err)
 	if left := time.Until(o.ExpiresAt); (left - usualTTLs.Guest + time.Hour).Abs() > time.Minute {
 		t.Errorf("the refusal says that the cart expires in %v", left)
 	}

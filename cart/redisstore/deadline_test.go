@@ -8,6 +8,7 @@ import (
 
 	"commerce/auth/problem"
 	"commerce/cart/redisstore"
+	"commerce/deploy/assert"
 )
 
 func isProblem(err error, code problem.Code) bool {
@@ -21,20 +22,16 @@ func TestChange_IsMadeOnlyBeforeItsDeadline(t *testing.T) {
 	t.Parallel()
 	d := openDesk(t, "", "1×1")
 	r := redisstore.New(redisstore.Config{Client: d.client, TTL: usualTTLs})
-	if err := r.MistakeClock(t.Context(), d.guest, -time.Hour); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, r.MistakeClock(t.Context(), d.guest, -time.Hour))
 	clear := func(deadline time.Duration) (redisstore.Outcome, error) {
 		ctx, cancel := context.WithTimeout(t.Context(), deadline)
 		defer cancel()
 		return r.Change(ctx, d.guest, redisstore.Conditions{}, redisstore.Attempt{CartID: "ID"}, redisstore.Clear())
 	}
-	if o, err := clear(10 * time.Second); err != nil || o.Status != redisstore.Applied {
-		t.Errorf("with a wrong clock: %+v, %v", o, err)
-	}
-	if _, err := clear(-time.Second); err == nil || isProblem(err, problem.OutcomeUnknown) {
-		t.Errorf("after the request's deadline: %v", err)
-	}
+	o, err := clear(10 * time.Second)
+	assert.That(t, err == nil && o.Status == redisstore.Applied, "with a wrong clock: %+v, %v", o, err)
+	_, err = clear(-time.Second)
+	assert.That(t, err != nil && !isProblem(err, problem.OutcomeUnknown), "after the request's deadline: %v", err)
 }
 
 // A late claim would set a cart aside under a note that no longer exists.
@@ -42,8 +39,6 @@ func TestClaim_AfterItsDeadlineClaimsNothing(t *testing.T) {
 	t.Parallel()
 	d := openDesk(t, "", "1×1")
 	reply, err := d.redis.ClaimAt(t.Context(), d.customer, d.guest, newNote(), d.brings(), time.Now().UnixMilli()-1)
-	if err != nil || reply[0] != "late" {
-		t.Errorf("%v, %v", reply, err)
-	}
+	assert.That(t, err == nil && reply[0] == "late", "%v, %v", reply, err)
 	d.wantLines(d.as("", d.token), "1×1")
 }

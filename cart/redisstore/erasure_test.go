@@ -13,6 +13,7 @@ import (
 
 	"commerce/auth"
 	"commerce/cart/redisstore"
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -44,18 +45,15 @@ func TestErase_DeletesEachKindOfKey(t *testing.T) {
 			})
 			put(t, r.client, keys, redisstore.CustomerRef(store, "1001"))
 			put(t, r.client, others, redisstore.CustomerRef(store, "10011"))
-			if _, err := r.Erase(t.Context(), shopper); err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
+			_, err := r.Erase(t.Context(), shopper)
+			assert.Require(t, err == nil, "%s: %v", name, err)
 			for of, key := range keys {
-				if n, err := r.client.Exists(t.Context(), key).Result(); n > 0 || err != nil {
-					t.Errorf("%s: %s is still stored: %s", name, of, key)
-				}
+				n, err := r.client.Exists(t.Context(), key).Result()
+				assert.That(t, n <= 0 && err == nil, "%s: %s is still stored: %s", name, of, key)
 			}
 			for of, key := range others {
-				if n, err := r.client.Exists(t.Context(), key).Result(); n == 0 || err != nil {
-					t.Errorf("%s: %s of someone else was deleted: %s", name, of, key)
-				}
+				n, err := r.client.Exists(t.Context(), key).Result()
+				assert.That(t, n != 0 && err == nil, "%s: %s of someone else was deleted: %s", name, of, key)
 			}
 		}
 	}
@@ -65,9 +63,7 @@ func TestErase_DeletesEachKindOfKey(t *testing.T) {
 func put(t *testing.T, client redis.UniversalClient, keys map[string]string, owner redisstore.Ref) {
 	t.Helper()
 	for _, key := range keys {
-		if err := client.HSet(t.Context(), key, "i", "ID", "9001", "1 1 500", "o", owner.String()+" m1").Err(); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, client.HSet(t.Context(), key, "i", "ID", "9001", "1 1 500", "o", owner.String()+" m1").Err())
 		client.Expire(t.Context(), key, time.Minute)
 	}
 }
@@ -75,10 +71,7 @@ func put(t *testing.T, client redis.UniversalClient, keys map[string]string, own
 // A new kind of key must be erased too.
 func TestErase_KnowsEachFunctionThatBuildsAKey(t *testing.T) {
 	t.Parallel()
-	source, err := os.ReadFile("keys.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := assert.Must(os.ReadFile("keys.go"))(t)
 	var builders []string
 	for _, method := range regexp.MustCompile(`(?m)^func \(.*?\) (\w+Key)\(`).FindAllStringSubmatch(string(source), -1) {
 		builders = append(builders, method[1])

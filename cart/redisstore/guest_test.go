@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"commerce/cart/redisstore"
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -15,10 +16,8 @@ func TestReads_FailWhenNoSentinelKnowsTheMaster(t *testing.T) {
 	s := redisstore.New(redisstore.Config{Client: dial(t, url), TTL: usualTTLs})
 	store := newStoreID()
 	customer, guest := redisstore.CustomerRef(store, "c"), redisstore.GuestRef(store, tokenOf("t"))
-	if found, err := s.FindGuest(t.Context(), customer, guest, "key"); err == nil {
-		t.Errorf("the guest has %+v, want a failure", found)
-	}
-	if held, err := s.Load(t.Context(), customer); err == nil {
-		t.Errorf("the cart is %+v, want a failure", held)
-	}
+	found, err := s.FindGuest(t.Context(), customer, guest, "key")
+	assert.That(t, err != nil, "the guest has %+v, want a failure", found)
+	held, err := s.Load(t.Context(), customer)
+	assert.That(t, err != nil, "the cart is %+v, want a failure", held)
 }

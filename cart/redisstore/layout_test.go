@@ -13,6 +13,7 @@ import (
 	"commerce/cart/carttest"
 	"commerce/cart/redisstore"
 	"commerce/cart/service"
+	"commerce/deploy/assert"
 )
 
 // A layout without a number, or with one of a later release, must not be misread.
@@ -24,21 +25,15 @@ func TestLayout_OfAnotherReleaseIsLeftAlone(t *testing.T) {
 	} {
 		d := openDesk(t, "", "1×1")
 		key := d.guest.CartKey()
-		if err := renumber(d, key).Err(); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, renumber(d, key).Err())
 		before := d.client.Dump(t.Context(), key).Val()
 		_, readErr := d.Read(t.Context(), d.as("", d.token))
 		_, addErr := d.Add(t.Context(), d.as("", d.token), redisstore.Conditions{}, cart.Addition{ProductID: 1, Quantity: 1})
 		for _, err := range []error{readErr, addErr} {
-			if !isProblem(err, problem.Unavailable) {
-				t.Errorf("%s: got %v, want unavailable", name, err)
-			}
+			assert.That(t, isProblem(err, problem.Unavailable), "%s: got %v, want unavailable", name, err)
 		}
 		d.read(d.as("c", d.token)) // without the merge
-		if after := d.client.Dump(t.Context(), key).Val(); after != before {
-			t.Errorf("%s: the cart was changed", name)
-		}
+		assert.Equal(t, d.client.Dump(t.Context(), key).Val(), before, "%s: the cart was changed", name)
 	}
 }
 
@@ -47,16 +42,13 @@ func TestLayout_HasANumberWithoutACart(t *testing.T) {
 	t.Parallel()
 	d := openDesk(t, "", "")
 	stamped := redisstore.Conditions{Stamp: "stmp01"}
-	if _, err := d.Add(t.Context(), d.as("", d.token), stamped, cart.Addition{ProductID: 1, Quantity: 1}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(d.Add(t.Context(), d.as("", d.token), stamped, cart.Addition{ProductID: 1, Quantity: 1}))(t)
 	d.dieAfter(claimedStep, d.token)
 	for ref, prefix := range map[redisstore.Ref]string{d.customer: "m", d.guest: "r"} {
 		held := d.client.HGetAll(t.Context(), ref.CartKey()).Val()
 		kept := strings.Contains(" "+strings.Join(slices.Collect(maps.Keys(held)), " "), " "+prefix)
-		if _, exists := held["i"]; exists || !kept || held["l"] != "1" {
-			t.Errorf("%s holds %v", ref.String(), held)
-		}
+		_, exists := held["i"]
+		assert.That(t, !exists && kept && held["l"] == "1", "%s holds %v", ref.String(), held)
 	}
 }
 
@@ -78,13 +70,8 @@ func TestLayout_ALineWithTextNotInNormalFormCanBeReadAndChanged(t *testing.T) {
 		ID: cart.NewLineID(5, 51, fields), Quantity: 1, Price: 4025, Fields: fields, Notice: "\u200b",
 		Bounds: cart.Bounds{Stock: -1, Min: 1, Max: 999},
 	}
-	if _, err := d.redis.Change(t.Context(), d.guest, redisstore.Conditions{}, redisstore.Attempt{CartID: "OLD"}, redisstore.Add(old, carttest.Limits)); err != nil {
-		t.Fatal(err)
-	}
-	priced, err := d.Read(t.Context(), d.as("", d.token))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(d.redis.Change(t.Context(), d.guest, redisstore.Conditions{}, redisstore.Attempt{CartID: "OLD"}, redisstore.Add(old, carttest.Limits)))(t)
+	priced := assert.Must(d.Read(t.Context(), d.as("", d.token)))(t)
 	if l := priced.Lines[0]; l.ID != old.ID || l.Issue != nil || l.Total != 4025 || l.Fields[0].Value != " jose\u0301@example.com" {
 		t.Errorf("line %s with issue %v, total %d, fields %q", l.ID, l.Issue, l.Total, l.Fields)
 	}
@@ -114,11 +101,8 @@ func TestLayout_ValuesOutOfBoundsAreUnavailable(t *testing.T) {
 		"a report that is cut":      {"g", "1763632800000 A"},
 	} {
 		d := openDesk(t, "", "1×1")
-		if err := d.client.HSet(t.Context(), d.guest.CartKey(), member[0], member[1]).Err(); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := d.Read(t.Context(), d.as("", d.token)); !isProblem(err, problem.Unavailable) {
-			t.Errorf("%s: got %v, want unavailable", name, err)
-		}
+		assert.NoError(t, d.client.HSet(t.Context(), d.guest.CartKey(), member[0], member[1]).Err())
+		_, err := d.Read(t.Context(), d.as("", d.token))
+		assert.That(t, isProblem(err, problem.Unavailable), "%s: got %v, want unavailable", name, err)
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"commerce/cart/carttest"
 	"commerce/cart/redisstore"
 	"commerce/cart/service"
+	"commerce/deploy/assert"
 	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
 )
@@ -70,9 +71,7 @@ func (d *desk) fill(v *service.Visit, lines string) {
 	d.t.Helper()
 	for _, line := range strings.Fields(lines) {
 		var product, quantity int64
-		if _, err := fmt.Sscanf(line, "%d×%d", &product, &quantity); err != nil {
-			d.t.Fatal(err)
-		}
+		assert.Must(fmt.Sscanf(line, "%d×%d", &product, &quantity))(d.t)
 		d.add(v, product, quantity)
 	}
 }
@@ -101,10 +100,7 @@ func openDeskOn(t *testing.T, client redis.UniversalClient, now func() time.Time
 
 func dial(t testing.TB, url string, change ...func(*redis.UniversalOptions)) redis.UniversalClient {
 	t.Helper()
-	client, err := connect.Redis(url, change...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := assert.Must(connect.Redis(url, change...))(t)
 	t.Cleanup(func() { client.Close() })
 	return client
 }
@@ -113,10 +109,7 @@ func dial(t testing.TB, url string, change ...func(*redis.UniversalOptions)) red
 // needs.
 func asService(t testing.TB, url string) string {
 	t.Helper()
-	users, err := os.ReadFile("../../deploy/redis/users.conf")
-	if err != nil {
-		t.Fatal(err)
-	}
+	users := assert.Must(os.ReadFile("../../deploy/redis/users.conf"))(t)
 	return ephemeral.AsUser(t, url, string(users), "commerce")
 }
 
@@ -146,10 +139,7 @@ func (d *desk) now() time.Time { return d.clock().Add(time.Duration(d.forward.Lo
 // as begins a call of a customer, or of a guest for customer "". A guest needs a token.
 func (d *desk) as(customer string, token auth.CartToken) *service.Visit {
 	d.t.Helper()
-	sh, err := d.Visit(auth.Caller{Store: d.store, Customer: customer, Token: token})
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	sh := assert.Must(d.Visit(auth.Caller{Store: d.store, Customer: customer, Token: token}))(d.t)
 	return sh
 }
 
@@ -162,9 +152,8 @@ func (d *desk) change(v *service.Visit, change func() (service.Changed, error)) 
 	d.t.Helper()
 	d.Merge(d.t.Context(), v, "")
 	_, err := change()
-	if refused, ok := errors.AsType[*problem.Error](err); err != nil && (!ok || refused.Code == problem.Unavailable) {
-		d.t.Fatal(err)
-	}
+	refused, ok := errors.AsType[*problem.Error](err)
+	assert.Require(d.t, err == nil || ok && refused.Code != problem.Unavailable, "%v", err)
 	return v.Merge()
 }
 
@@ -182,10 +171,7 @@ func (d *desk) clear(v *service.Visit) *cart.MergeReport {
 
 func (d *desk) read(v *service.Visit) (cart.Cart, *cart.MergeReport) {
 	d.t.Helper()
-	priced, err := d.Read(d.t.Context(), v)
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	priced := assert.Must(d.Read(d.t.Context(), v))(d.t)
 	return priced.Cart, v.Merge()
 }
 
@@ -193,9 +179,7 @@ func (d *desk) read(v *service.Visit) (cart.Cart, *cart.MergeReport) {
 func (d *desk) wantLines(sh *service.Visit, want string) {
 	d.t.Helper()
 	got, _ := d.read(sh)
-	if lines := linesOf(got); lines != want {
-		d.t.Errorf("the cart holds %q, want %q", lines, want)
-	}
+	assert.Equal(d.t, linesOf(got), want, "the cart holds")
 }
 
 func linesOf(c cart.Cart) string {
@@ -208,19 +192,13 @@ func linesOf(c cart.Cart) string {
 
 func (d *desk) ttl(key string) time.Duration {
 	d.t.Helper()
-	left, err := d.client.PTTL(d.t.Context(), key).Result()
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	left := assert.Must(d.client.PTTL(d.t.Context(), key).Result())(d.t)
 	return left
 }
 
 func (d *desk) keys() []string {
 	d.t.Helper()
-	keys, err := d.client.Keys(d.t.Context(), fmt.Sprintf("cart:{%d:*", d.store.ID)).Result()
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	keys := assert.Must(d.client.Keys(d.t.Context(), fmt.Sprintf("cart:{%d:*", d.store.ID)).Result())(d.t)
 	return keys
 }
 
@@ -229,9 +207,7 @@ func (d *desk) keys() []string {
 func (d *desk) pass(by time.Duration) {
 	d.t.Helper()
 	d.forward.Add(int64(by))
-	if err := carttest.Age(d.t.Context(), d.client, by, d.keys()...); err != nil {
-		d.t.Fatal(err)
-	}
+	assert.NoError(d.t, carttest.Age(d.t.Context(), d.client, by, d.keys()...))
 }
 
 // settle lets the notes of dead requests become old, and makes a request of "c" to find them.
@@ -249,12 +225,8 @@ func (d *desk) wantSettled() {
 	d.t.Helper()
 	isNote := func(member string) bool { return strings.HasPrefix(member, "m") }
 	for _, key := range d.keys() {
-		if d.ttl(key) < 0 {
-			d.t.Errorf("%s has no TTL", key)
-		}
-		if strings.HasSuffix(key, ":claimed") {
-			d.t.Errorf("%s still exists", key)
-		}
+		assert.That(d.t, d.ttl(key) >= 0, "%s has no TTL", key)
+		assert.That(d.t, !strings.HasSuffix(key, ":claimed"), "%s still exists", key)
 		if isCart := strings.Contains(key, ":c:") && strings.HasSuffix(key, "}"); isCart && slices.ContainsFunc(d.client.HKeys(d.t.Context(), key).Val(), isNote) {
 			d.t.Errorf("%s still has a note", key)
 		}

@@ -7,6 +7,7 @@ import (
 	"commerce/cart"
 	"commerce/cart/carttest"
 	"commerce/cart/redisstore"
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -17,9 +18,7 @@ func versions(t *testing.T, url string, guest redisstore.Ref, n int) []string {
 	for range n {
 		add := redisstore.Add(cart.NewLine{ID: "1", Quantity: 1, Bounds: cart.Bounds{Stock: -1, Min: 1, Max: 99}}, carttest.Limits)
 		o, err := s.Change(t.Context(), guest, redisstore.Conditions{}, redisstore.Attempt{CartID: "CART"}, add)
-		if err != nil || o.Status != redisstore.Applied {
-			t.Fatal(o, err)
-		}
+		assert.Require(t, err == nil && o.Status == redisstore.Applied, "%v %v", o, err)
 		tags = append(tags, o.Cart.Tag())
 	}
 	return tags
@@ -28,9 +27,7 @@ func versions(t *testing.T, url string, guest redisstore.Ref, n int) []string {
 func wantOtherMarks(t *testing.T, lost, made []string) {
 	t.Helper()
 	for i := range lost {
-		if lost[i] == made[i] {
-			t.Errorf("version %d has the tag %s twice", i+2, lost[i])
-		}
+		assert.That(t, lost[i] != made[i], "version %d has the tag %s twice", i+2, lost[i])
 	}
 }
 
@@ -41,9 +38,7 @@ func TestMark_OfAVersionThatAFailoverLostIsNotGivenAgain(t *testing.T) {
 	p, guest := startPair(t), redisstore.GuestRef(newStoreID(), tokenOf("t"))
 	versions(t, p.master.URL, guest, 1)
 	p.await(func() bool { return p.replica.Admin().Exists(t.Context(), guest.CartKey()).Val() == 1 })
-	if err := p.replica.Admin().ReplicaOf(t.Context(), "no", "one").Err(); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, p.replica.Admin().ReplicaOf(t.Context(), "no", "one").Err())
 	wantOtherMarks(t, versions(t, p.master.URL, guest, 4), versions(t, p.replica.URL, guest, 4))
 }
 
@@ -53,8 +48,6 @@ func TestMark_OfAVersionThatABackupTookBackIsNotGivenAgain(t *testing.T) {
 	versions(t, redis.URL, guest, 1)
 	backup := redis.Admin().Dump(t.Context(), guest.CartKey()).Val()
 	lost := versions(t, redis.URL, guest, 4)
-	if err := redis.Admin().RestoreReplace(t.Context(), guest.CartKey(), time.Hour, backup).Err(); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, redis.Admin().RestoreReplace(t.Context(), guest.CartKey(), time.Hour, backup).Err())
 	wantOtherMarks(t, lost, versions(t, redis.URL, guest, 4))
 }

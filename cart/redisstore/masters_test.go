@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"commerce/deploy/assert"
 )
 
 func TestMaster_RemembersTheMaximumOfReplicasForTenMinutes(t *testing.T) {
@@ -29,9 +31,7 @@ func TestMaster_RemembersTheMaximumOfReplicasForTenMinutes(t *testing.T) {
 		{2 * time.Minute, 0, 0},
 	} {
 		now = now.Add(step.after)
-		if got := m.maxReplicas(step.connected); got != step.want {
-			t.Errorf("%d connected: %d, want %d", step.connected, got, step.want)
-		}
+		assert.Equal(t, m.maxReplicas(step.connected), step.want, "%d connected", step.connected)
 	}
 }
 
@@ -43,9 +43,7 @@ func TestMaster_CachesTheListOfReplicas(t *testing.T) {
 	want := func(n, times int) {
 		t.Helper()
 		got := m.listedReplicas(func() (int, error) { asked++; return answer, failed })
-		if got != n || asked != times {
-			t.Errorf("%d replicas, asked %d times; want %d, %d", got, asked, n, times)
-		}
+		assert.That(t, got == n && asked == times, "%d replicas, asked %d times; want %d, %d", got, asked, n, times)
 	}
 	want(1, 1)
 	answer = 2
@@ -71,18 +69,15 @@ func TestMaster_ThatHasTakenOverCountsAsManyReplicasAsOthersHave(t *testing.T) {
 	known := newMasters(func() time.Time { return now })
 	known.at("a").maxReplicas(1)
 	known.at("b").maxReplicas(2)
-	if got := known.at("c").maxReplicas(0); got != 2 {
-		t.Errorf("a new master counts %d replicas, want 2 as another has", got)
-	}
+	got := known.at("c").maxReplicas(0)
+	assert.That(t, got == 2, "a new master counts %d replicas, want 2 as another has", got)
 	now = now.Add(ReplicasRemembered + time.Second)
 	known.at("b").maxReplicas(1)
 	if got := known.at("a").maxReplicas(0); got != 2 {
 		t.Errorf("a master that was not one for ten minutes counts %d replicas, want 2 as another had until now", got)
 	}
 	now = now.Add(ReplicasRemembered + time.Second)
-	if got := known.at("c").maxReplicas(0); got != 0 {
-		t.Errorf("%d replicas, when no master has had one for ten minutes", got)
-	}
+	assert.Equal(t, known.at("c").maxReplicas(0), 0, "replicas, when no master has had one for ten minutes")
 }
 
 func TestReplicasOfMyself_CountsReplicasThatMayReturn(t *testing.T) {
@@ -109,9 +104,7 @@ func TestReplicasOfMyself_CountsReplicasThatMayReturn(t *testing.T) {
 		"a failed master, beside its own replica":   {myself + node("b", "slave", "a", 0, "") + node("g", "master,fail", "-", time.Minute, ""), 1},
 		"an empty master":                           {myself + node("g", "master", "-", 0, ""), 0},
 	} {
-		if got := ReplicasOfMyself(test.nodes+others, now); got != test.want {
-			t.Errorf("%s: %d, want %d", name, got, test.want)
-		}
+		assert.Equal(t, ReplicasOfMyself(test.nodes+others, now), test.want, "%s", name)
 	}
 }
 
@@ -131,8 +124,6 @@ func TestMaster_LearnsTheClockOfItsRedis(t *testing.T) {
 		{9005, 10, 7994, "Redis' clock was set forward"},
 	} {
 		m.learn(step.redis, sent, sent.Add(time.Duration(step.took)*time.Millisecond))
-		if m.clock.ahead != step.want {
-			t.Errorf("%s: %d ms ahead, want %d", step.why, m.clock.ahead, step.want)
-		}
+		assert.That(t, m.clock.ahead == step.want, "%s: %d ms ahead, want %d", step.why, m.clock.ahead, step.want)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"commerce/auth/cause"
 	"commerce/auth/script"
+	"commerce/deploy/assert"
 )
 
 type reply string
@@ -29,8 +30,6 @@ func TestMayHaveRun_ReadsTheReplyOfRedis(t *testing.T) {
 		{errors.New("it closed the connection"), true},
 		{fmt.Errorf("%w: %w", script.ErrNotSent, errors.New("no answer")), false},
 	} {
-		if got := mayHaveRun(cause.Of("redis a:1", time.Now(), test.err)); got != test.want {
-			t.Errorf("%v: %t, want %t", test.err, got, test.want)
-		}
+		assert.Equal(t, mayHaveRun(cause.Of("redis a:1", time.Now(), test.err)), test.want, "%v", test.err)
 	}
 }

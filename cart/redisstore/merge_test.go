@@ -14,6 +14,7 @@ import (
 	"commerce/cart/carttest"
 	"commerce/cart/redisstore"
 	"commerce/cart/service"
+	"commerce/deploy/assert"
 )
 
 // TestSchedules and TestTwin_Merges prove what merges make of carts. These tests are about when a
@@ -32,10 +33,7 @@ const (
 func (d *desk) dieAfter(step int, token auth.CartToken) {
 	d.t.Helper()
 	ctx, guest, n := d.t.Context(), redisstore.GuestRef(d.store.ID, token), newNote()
-	w, err := d.redis.FindGuest(ctx, d.customer, guest, "")
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	w := assert.Must(d.redis.FindGuest(ctx, d.customer, guest, ""))(d.t)
 	var c redisstore.Claimed
 	for _, do := range []func() error{
 		func() error { return d.redis.Reserve(ctx, d.customer, guest, n, w.Needs, carttest.Limits) },
@@ -50,19 +48,14 @@ func (d *desk) dieAfter(step int, token auth.CartToken) {
 		func() error { return d.redis.Finish(ctx, d.customer, guest, c) },
 		func() error { return d.redis.Forget(ctx, d.customer, n) },
 	}[:step] {
-		if err := do(); err != nil {
-			d.t.Fatal(err)
-		}
+		assert.NoError(d.t, do())
 	}
 }
 
 // brings is the room that the guest's cart needs.
 func (d *desk) brings() cart.Reservation {
 	d.t.Helper()
-	held, err := d.redis.Load(d.t.Context(), d.guest)
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	held := assert.Must(d.redis.Load(d.t.Context(), d.guest))(d.t)
 	return held.RoomNeeded()
 }
 
@@ -70,9 +63,7 @@ func (d *desk) brings() cart.Reservation {
 func (d *desk) reserve() (note string) {
 	d.t.Helper()
 	note = newNote()
-	if err := d.redis.Reserve(d.t.Context(), d.customer, d.guest, note, d.brings(), carttest.Limits); err != nil {
-		d.t.Fatal(err)
-	}
+	assert.NoError(d.t, d.redis.Reserve(d.t.Context(), d.customer, d.guest, note, d.brings(), carttest.Limits))
 	return note
 }
 
@@ -90,9 +81,8 @@ var calls = map[string]call{
 	},
 	"count": {
 		func(d *desk, v *service.Visit) *cart.MergeReport {
-			if _, _, err := d.Count(d.t.Context(), v); err != nil {
-				d.t.Fatal(err)
-			}
+			_, _, err := d.Count(d.t.Context(), v)
+			assert.Require(d.t, err == nil, "%v", err)
 			return v.Merge()
 		},
 		"1×1 2×3 3×1", "1×1 2×1",
@@ -191,9 +181,8 @@ func TestMerge_AChangeMergesEverythingThatWaits(t *testing.T) {
 	d := openDesk(t, "", "1×2")
 	d.dieAfter(claimedStep, d.token)
 	d.add(d.as("", d.token), 2, 1)
-	if report := d.add(d.as("c", d.token), 3, 1); report == nil || report.Lines != 1 {
-		t.Errorf("report %+v", report)
-	}
+	report := d.add(d.as("c", d.token), 3, 1)
+	assert.That(t, report != nil && report.Lines == 1, "report %+v", report)
 	d.wantLines(d.as("c", ""), "1×2 2×1 3×1")
 	d.wantSettled()
 }
@@ -206,16 +195,12 @@ func TestMerge_AClaimExpiresAfterAFixedTimeAndBeforeItsOffers(t *testing.T) {
 	if left := d.ttl(aside); left < 2159*time.Hour || left > 2160*time.Hour { // the TTL of a customer's cart
 		t.Errorf("it expires in %v", left)
 	}
-	if offers, left := d.ttl(d.customer.OfferedKey(id)), d.ttl(aside); offers < left+6*24*time.Hour {
-		t.Errorf("the offered quantities expire in %v, the claimed cart in %v", offers, left)
-	}
+	offers, left := d.ttl(d.customer.OfferedKey(id)), d.ttl(aside)
+	assert.That(t, offers >= left+6*24*time.Hour, "the offered quantities expire in %v, the claimed cart in %v", offers, left)
 	d.client.PExpire(t.Context(), aside, time.Hour)
-	if _, err := d.redis.Claim(t.Context(), d.customer, d.guest, "", cart.Reservation{}); err != nil {
-		t.Fatal(err)
-	}
-	if left := d.ttl(aside); left < 0 || left > time.Hour {
-		t.Errorf("claimed again, it expires in %v", left)
-	}
+	assert.Must(d.redis.Claim(t.Context(), d.customer, d.guest, "", cart.Reservation{}))(t)
+	left = d.ttl(aside)
+	assert.That(t, left >= 0 && left <= time.Hour, "claimed again, it expires in %v", left)
 }
 
 // Each device brings its own guest's cart. A merge that died must not delay another
@@ -246,26 +231,15 @@ func TestMerge_AFinishKeepsALaterClaimOfTheSameCart(t *testing.T) {
 	d := openDesk(t, "", "1×1")
 	ctx, bring, before := t.Context(), d.brings(), d.client.Dump(t.Context(), d.guest.CartKey()).Val()
 	first := d.reserve()
-	claimed, err := d.redis.Claim(ctx, d.customer, d.guest, first, bring)
-	if err != nil {
-		t.Fatal(err)
-	}
+	claimed := assert.Must(d.redis.Claim(ctx, d.customer, d.guest, first, bring))(t)
 	d.client.Del(ctx, d.guest.ClaimedKey())
-	if err := d.client.Restore(ctx, d.guest.CartKey(), time.Hour, before).Err(); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, d.client.Restore(ctx, d.guest.CartKey(), time.Hour, before).Err())
 	d.add(d.as("", d.token), 2, 1)
 	d.dieAfter(claimedStep, d.token)
 
-	if _, err := d.redis.Apply(ctx, d.customer, claimed, cart.Sum, map[cart.LineID]cart.Bounds{"1": {Stock: -1, Min: 1, Max: 9}}, rand.Text()); err != nil {
-		t.Fatal(err)
-	}
-	if err := d.redis.Finish(ctx, d.customer, d.guest, claimed); err != nil {
-		t.Fatal(err)
-	}
-	if err := d.redis.Forget(ctx, d.customer, first); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(d.redis.Apply(ctx, d.customer, claimed, cart.Sum, map[cart.LineID]cart.Bounds{"1": {Stock: -1, Min: 1, Max: 9}}, rand.Text()))(t)
+	assert.NoError(t, d.redis.Finish(ctx, d.customer, d.guest, claimed))
+	assert.NoError(t, d.redis.Forget(ctx, d.customer, first))
 	d.wantLines(d.as("c", ""), "1×1 2×1")
 	d.wantSettled()
 }
@@ -277,16 +251,14 @@ func TestMerge_WaitsWhileTheCatalogIsUnreachable(t *testing.T) {
 			t.Parallel()
 			d := openDesk(t, "1×1 2×1", "2×2 3×1")
 			d.goods.out.Store(3)
-			if report := calls[name].make(d, d.as("c", d.token)); report != nil {
-				t.Errorf("reported %+v", report)
-			}
+			report := calls[name].make(d, d.as("c", d.token))
+			assert.That(t, report == nil, "reported %+v", report)
 			d.wantLines(d.as("c", d.token), calls[name].before)
 			d.wantSettled() // no merge was begun
 			d.goods.out.Store(0)
 			d.wantLines(d.as("", d.token), "2×2 3×1")
-			if _, report := d.read(d.as("c", d.token)); report == nil || report.Lines != 2 {
-				t.Errorf("later: %+v", report)
-			}
+			_, report = d.read(d.as("c", d.token))
+			assert.That(t, report != nil && report.Lines == 2, "later: %+v", report)
 			d.wantSettled()
 		})
 		// The catalog becomes unreachable after the guest's cart was claimed: no line may be
@@ -316,9 +288,7 @@ func TestMerge_AFastClockDeletesNoNoteOfARunningRequest(t *testing.T) {
 	own := d.reserve()
 	d.forward.Add(int64(2 * redisstore.NoteGrace))
 	d.read(d.as("c", "")) // by that instance, while the request stalls
-	if _, err := d.redis.Claim(t.Context(), d.customer, d.guest, own, d.brings()); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(d.redis.Claim(t.Context(), d.customer, d.guest, own, d.brings()))(t)
 	d.wantLines(d.as("c", ""), "1×2") // the request died, and the next one finds its claim
 	d.wantSettled()
 }

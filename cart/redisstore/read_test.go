@@ -15,6 +15,7 @@ import (
 	"commerce/cart"
 	"commerce/cart/carttest"
 	"commerce/cart/redisstore"
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -48,18 +49,13 @@ func (r reader) add(ref redisstore.Ref) redisstore.Outcome {
 	r.t.Helper()
 	line := cart.NewLine{ID: "1", Quantity: 1, Price: 100, Bounds: cart.BoundsOf(carttest.Sold(1, 100), carttest.Limits)}
 	o, err := r.Change(r.t.Context(), ref, redisstore.Conditions{}, redisstore.Attempt{CartID: "ID"}, redisstore.Add(line, carttest.Limits))
-	if err != nil || o.Status != redisstore.Applied {
-		r.t.Fatalf("add: %v %v", o.Status, err)
-	}
+	assert.Require(r.t, err == nil && o.Status == redisstore.Applied, "add: %v %v", o.Status, err)
 	return o
 }
 
 func (r reader) load(ref redisstore.Ref) redisstore.Stored {
 	r.t.Helper()
-	held, err := r.Load(r.t.Context(), ref)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	held := assert.Must(r.Load(r.t.Context(), ref))(r.t)
 	return held
 }
 
@@ -73,9 +69,7 @@ func (r reader) wantLeft(ref redisstore.Ref, want time.Duration, answered time.T
 	for what, got := range map[string]time.Duration{
 		"TTL": left, "x": time.Unix(stored, 0).Sub(now), "the answer": time.Until(answered),
 	} {
-		if (got - want).Abs() > time.Minute {
-			r.t.Errorf("%s: the cart has %v left, want %v", what, got, want)
-		}
+		assert.That(r.t, (got-want).Abs() <= time.Minute, "%s: the cart has %v left, want %v", what, got, want)
 	}
 }
 
@@ -131,9 +125,8 @@ func TestRead_IsOneCommandThatWritesNothing(t *testing.T) {
 	for range 1000 {
 		r.load(ref)
 	}
-	if names, _, _ := r.sent.take(); !cmp.Equal(names, map[string]int{"hgetall": 1000, "pexpire": 1000}) {
-		t.Errorf("1,000 reads sent %v", names)
-	}
+	names, _, _ := r.sent.take()
+	assert.That(t, cmp.Equal(names, map[string]int{"hgetall": 1000, "pexpire": 1000}), "1,000 reads sent %v", names)
 }
 
 func TestRead_RenewsAfterAPartOfTheTTL(t *testing.T) {
@@ -147,16 +140,13 @@ func TestRead_RenewsAfterAPartOfTheTTL(t *testing.T) {
 	r.age(ref, 2*time.Minute)
 	r.wantLeft(ref, usualTTLs.Guest, r.load(ref).ExpiresAt)
 	r.wantLeft(ref, usualTTLs.Guest, r.load(ref).ExpiresAt)
-	if names, _, _ := r.sent.take(); names["hgetall"] != 3 || names["evalsha"] != 1 {
-		t.Errorf("sent %v, want one renewal", names)
-	}
+	names, _, _ := r.sent.take()
+	assert.That(t, names["hgetall"] == 3 && names["evalsha"] == 1, "sent %v, want one renewal", names)
 }
 
 func (r reader) age(ref redisstore.Ref, by time.Duration) {
 	r.t.Helper()
-	if err := carttest.Age(r.t.Context(), r.client, by, ref.CartKey()); err != nil {
-		r.t.Fatal(err)
-	}
+	assert.NoError(r.t, carttest.Age(r.t.Context(), r.client, by, ref.CartKey()))
 }
 
 func TestRead_RenewsATTLThatALongerSettingLeft(t *testing.T) {
@@ -172,17 +162,12 @@ func TestRead_NeverRevives(t *testing.T) {
 	r := newReader(t, ephemeral.Redis(t), true)
 	ctx, ref := t.Context(), r.filled()
 	r.client.Del(ctx, ref.CartKey())
-	if held := r.load(ref); held.ID != "" || !held.ExpiresAt.IsZero() {
-		t.Errorf("read %+v under a key that is gone", held)
-	}
-	if n := r.client.Exists(ctx, ref.CartKey()).Val(); n != 0 {
-		t.Error("a read created a key")
-	}
+	held := r.load(ref)
+	assert.That(t, held.ID == "" && held.ExpiresAt.IsZero(), "read %+v under a key that is gone", held)
+	assert.Equal(t, r.client.Exists(ctx, ref.CartKey()).Val(), 0, "a read created a key")
 
 	emptied := r.filled()
-	if _, err := r.Change(ctx, emptied, redisstore.Conditions{}, redisstore.Attempt{}, redisstore.Clear()); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(r.Change(ctx, emptied, redisstore.Conditions{}, redisstore.Attempt{}, redisstore.Clear()))(t)
 	r.age(emptied, 2*time.Hour)
 	r.wantLeft(emptied, 22*time.Hour, r.load(emptied).ExpiresAt)
 }
@@ -236,15 +221,9 @@ func TestReads_ThatComeTogetherShareRoundTripsInLimitedNumbers(t *testing.T) {
 		time.AfterFunc(300*time.Millisecond, func() { close(stop) })
 		read, failed, _ := r.many(test.callers, ref, 10*time.Second, stop)
 		_, trips, largest := r.sent.take()
-		if failed > 0 || read == 0 {
-			t.Errorf("%+v: %d reads succeeded, %d failed", test, read, failed)
-		}
-		if shared := int64(trips) < read/2; shared != test.batch {
-			t.Errorf("%+v: %d reads took %d round trips", test, read, trips)
-		}
-		if largest > redisstore.MaxBatch+1 {
-			t.Errorf("%+v: %d commands shared a round trip", test, largest)
-		}
+		assert.That(t, failed <= 0 && read != 0, "%+v: %d reads succeeded, %d failed", test, read, failed)
+		assert.Equal(t, int64(trips) < read/2, test.batch, "%+v: %d reads took %d round trips", test, read, trips)
+		assert.That(t, largest <= redisstore.MaxBatch+1, "%+v: %d commands shared a round trip", test, largest)
 	}
 }
 
@@ -273,17 +252,13 @@ func TestReads_EndWithTheirCallersWhileRedisHangs(t *testing.T) {
 		if err == nil {
 			break
 		}
-		if time.Since(thawed) > 10*time.Second {
-			t.Fatalf("reads still fail: %v", err)
-		}
+		assert.Require(t, time.Since(thawed) <= 10*time.Second, "reads still fail: %v", err)
 	}
 	close(stop)
 	if slowest := <-done; slowest > 700*time.Millisecond { // some more for a busy machine
 		t.Errorf("a read with a timeout of 200 ms took %v", slowest)
 	}
-	if failed < 32 {
-		t.Errorf("%d reads failed while Redis hung for 900 ms", failed)
-	}
+	assert.That(t, failed >= 32, "%d reads failed while Redis hung for 900 ms", failed)
 }
 
 func TestReads_SurviveALostConnection(t *testing.T) {
@@ -300,9 +275,7 @@ func TestReads_SurviveALostConnection(t *testing.T) {
 		}
 	}()
 	read, failed, _ := r.many(32, ref, 5*time.Second, stop)
-	if failed > 0 || read == 0 {
-		t.Errorf("%d reads succeeded, %d failed while connections were killed", read, failed)
-	}
+	assert.That(t, failed <= 0 && read != 0, "%d reads succeeded, %d failed while connections were killed", read, failed)
 }
 
 func TestReads_FindCartsOnEveryNodeOfACluster(t *testing.T) {
@@ -314,9 +287,8 @@ func TestReads_FindCartsOnEveryNodeOfACluster(t *testing.T) {
 			refs[i] = r.filled()
 		}
 		for _, ref := range refs {
-			if held := r.load(ref); len(held.Lines) != 1 {
-				t.Errorf("read %d lines", len(held.Lines))
-			}
+			held := r.load(ref)
+			assert.That(t, len(held.Lines) == 1, "read %d lines", len(held.Lines))
 		}
 	}
 }
@@ -339,8 +311,6 @@ func FuzzParseHash(f *testing.F) {
 			fmt.Fprintf(&again, "$%d\r\n%s\r\n", len(s), s)
 		}
 		same, err := redisstore.ParseHash(nil, again.String())
-		if err != nil || !cmp.Equal(same, flat) {
-			t.Errorf("%q: %q, then %q (%v)", reply, flat, same, err)
-		}
+		assert.That(t, err == nil && cmp.Equal(same, flat), "%q: %q, then %q (%v)", reply, flat, same, err)
 	})
 }

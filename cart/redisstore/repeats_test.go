@@ -12,6 +12,7 @@ import (
 	"commerce/cart/carttest"
 	"commerce/cart/redisstore"
 	"commerce/cart/redisstore/rules"
+	"commerce/deploy/assert"
 )
 
 // When a merge brings more keys and stamps than a cart keeps, the oldest go, however many
@@ -51,9 +52,8 @@ func TestMerge_TheOldestKeysAndStampsGoFirst(t *testing.T) {
 	}
 	stamps := slices.Collect(maps.Keys(redisstore.Stamps(flat)))
 	keys := d.client.HKeys(t.Context(), d.customer.KeysKey()).Val()
-	if slices.Contains(stamps, "oldest") || !slices.Contains(stamps, "new3  ") || len(stamps) != 16 {
-		t.Errorf("%d stamps: %q", len(stamps), stamps)
-	}
+	assert.That(t, !slices.Contains(stamps, "oldest") && slices.Contains(stamps, "new3  ") && len(stamps) == 16,
+		"%d stamps: %q", len(stamps), stamps)
 	if slices.Contains(keys, "oldest") || !slices.Contains(keys, "new3") || len(keys) != 256 {
 		t.Errorf("%d keys, the oldest among them: %v", len(keys), slices.Contains(keys, "oldest"))
 	}
@@ -82,18 +82,13 @@ func TestStamp_OfAGuestIsKnownWithoutTheMerge(t *testing.T) {
 				t.Helper()
 				v := d.as(customer, d.token)
 				d.Merge(t.Context(), v, "")
-				changed, err := d.Add(t.Context(), v, redisstore.Conditions{Stamp: "stmp01"}, cart.Addition{ProductID: 1, Quantity: 1})
-				if err != nil {
-					t.Fatal(err)
-				}
+				changed := assert.Must(d.Add(t.Context(), v, redisstore.Conditions{Stamp: "stmp01"}, cart.Addition{ProductID: 1, Quantity: 1}))(t)
 				return changed.Replayed
 			}
 			add("")
 			d.pass(2 * time.Second)
 			test.prepare(d)
-			if !add(test.retries) {
-				t.Error("the retry was not taken for one")
-			}
+			assert.That(t, add(test.retries), "the retry was not taken for one")
 			d.wantLines(d.as(test.holder, d.token), test.want)
 		})
 	}
@@ -109,10 +104,7 @@ func TestMerge_BringsNoKeyOfAChangeThatItDoesNotBring(t *testing.T) {
 		t.Helper()
 		v := d.as(customer, d.token)
 		d.Merge(t.Context(), v, key)
-		changed, err := d.Add(t.Context(), v, redisstore.Conditions{Key: key, Fingerprint: key}, cart.Addition{ProductID: product, Quantity: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		changed := assert.Must(d.Add(t.Context(), v, redisstore.Conditions{Key: key, Fingerprint: key}, cart.Addition{ProductID: product, Quantity: 1}))(t)
 		return changed.Replayed
 	}
 	add("", "claimed", 1)
@@ -122,11 +114,7 @@ func TestMerge_BringsNoKeyOfAChangeThatItDoesNotBring(t *testing.T) {
 	d.wantLines(d.as("c", ""), "1×1") // finishes the merge
 	d.client.Del(t.Context(), d.guest.CartKey(), d.guest.KeysKey())
 
-	if !add("c", "claimed", 1) {
-		t.Error("a change that was merged was made again")
-	}
-	if add("c", "later", 2) {
-		t.Error("a change that was lost was taken for a replay")
-	}
+	assert.That(t, add("c", "claimed", 1), "a change that was merged was made again")
+	assert.That(t, !add("c", "later", 2), "a change that was lost was taken for a replay")
 	d.wantLines(d.as("c", ""), "1×1 2×1")
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"commerce/cart/redisstore"
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -24,12 +25,8 @@ func startPair(t *testing.T) *pair {
 	t.Helper()
 	p := &pair{t: t, master: ephemeral.StartRedis(t), replica: ephemeral.StartRedis(t)}
 	host, port, err := net.SplitHostPort(strings.TrimPrefix(p.master.URL, "redis://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.replica.Admin().ReplicaOf(t.Context(), host, port).Err(); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
+	assert.NoError(t, p.replica.Admin().ReplicaOf(t.Context(), host, port).Err())
 	p.await(func() bool {
 		conn := p.master.Admin().Conn()
 		defer conn.Close()
@@ -41,9 +38,7 @@ func startPair(t *testing.T) *pair {
 func (p *pair) await(condition func() bool) {
 	p.t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); !condition(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			p.t.Fatal("the condition did not become true in 20 s")
-		}
+		assert.Require(p.t, !time.Now().After(deadline), "the condition did not become true in 20 s")
 	}
 }
 
@@ -59,9 +54,7 @@ func (p *pair) survives(r *redisstore.Store) bool {
 	p.t.Helper()
 	conn := r.Conn()
 	defer conn.Close()
-	if err := conn.Set(p.t.Context(), "cart:{written}", 1, time.Minute).Err(); err != nil {
-		p.t.Fatal(err)
-	}
+	assert.NoError(p.t, conn.Set(p.t.Context(), "cart:{written}", 1, time.Minute).Err())
 	return r.Survives(p.t.Context(), conn)
 }
 
@@ -76,13 +69,9 @@ func TestReplication_CountsAReplicaThatTheMasterForgot(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.drop()
-	if p.survives(r) {
-		t.Error("safe right after the replica disconnected")
-	}
+	assert.That(t, !p.survives(r), "safe right after the replica disconnected")
 	ahead.Store(int64(redisstore.ReplicasRemembered))
-	if !p.survives(r) {
-		t.Error("still unsafe ten minutes after the replica disconnected")
-	}
+	assert.That(t, p.survives(r), "still unsafe ten minutes after the replica disconnected")
 }
 
 func TestReplication_CountsConfiguredAndListedReplicas(t *testing.T) {
@@ -101,9 +90,7 @@ func TestReplication_CountsConfiguredAndListedReplicas(t *testing.T) {
 		"the sentinels list none":                    {redisstore.Config{Sentinels: list(0)}, true},
 	} {
 		test.by.Client = dial(t, p.master.URL)
-		if got := p.survives(redisstore.New(test.by)); got != test.want {
-			t.Errorf("%s: safe %t", name, got)
-		}
+		assert.Equal(t, p.survives(redisstore.New(test.by)), test.want, "%s: safe", name)
 	}
 }
 
@@ -127,9 +114,7 @@ func TestReplication_AWriteToAReplicaIsUnsafe(t *testing.T) {
 	r := redisstore.New(redisstore.Config{Client: dial(t, p.replica.URL)})
 	conn := r.Conn()
 	defer conn.Close()
-	if r.Survives(t.Context(), conn) {
-		t.Error("a replica was taken for a master without replicas")
-	}
+	assert.That(t, !r.Survives(t.Context(), conn), "a replica was taken for a master without replicas")
 }
 
 func (p *pair) waits() int64 { return p.calls("wait") }
@@ -169,24 +154,21 @@ func TestReplication_OneWriteASecondWaitsForAReplicaThatHangs(t *testing.T) {
 	for i := range 20 {
 		login(fmt.Sprintf("c%d", i))
 	}
-	if n := p.waits() - before; n != 1 {
-		t.Errorf("20 logins waited %d times, want 1", n)
-	}
+	n := p.waits() - before
+	assert.That(t, n == 1, "20 logins waited %d times, want 1", n)
 	scripts := p.calls("evalsha")
 	d.wantLines(d.as("c0", ""), "1×1")
 	d.wantLines(d.as("c0", tokenOf("c0")), "1×1")
-	if n := p.calls("evalsha") - scripts; n != 0 {
-		t.Errorf("reads of what is merged have run %d scripts", n)
-	}
+	n = p.calls("evalsha") - scripts
+	assert.That(t, n == 0, "reads of what is merged have run %d scripts", n)
 	if changed := d.add(d.as("c0", tokenOf("c0")), 1, 1); changed == nil || p.waits()-before != 1 {
 		t.Errorf("a change got the report %v, and there were %d waits", changed, p.waits()-before)
 	}
 	ahead.Add(int64(time.Second))
 	login("later")
 	login("again")
-	if n := p.waits() - before; n != 2 {
-		t.Errorf("after a second there were %d waits, want 2", n)
-	}
+	n = p.waits() - before
+	assert.That(t, n == 2, "after a second there were %d waits, want 2", n)
 	p.replica.Thaw()
 	ahead.Add(int64(time.Second))
 	p.await(func() bool { // each probe takes a new second

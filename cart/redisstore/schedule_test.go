@@ -22,6 +22,7 @@ import (
 	"commerce/cart"
 	"commerce/cart/carttest"
 	"commerce/cart/redisstore"
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -101,10 +102,7 @@ func newRuns(t *testing.T) *runs {
 // startRedis starts a Redis and returns the path of its socket, which is faster than TCP.
 func startRedis(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "schedules") // t.TempDir would be too long for a socket
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := assert.Must(os.MkdirTemp("", "schedules"))(t)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	path := filepath.Join(dir, "redis.sock")
 	ephemeral.StartRedis(t, "--unixsocket", path)
@@ -191,10 +189,7 @@ func newScheduler(t *testing.T, socket string) *scheduler {
 		}
 		o.ReadTimeout, o.WriteTimeout, o.MaxRetries = stepLimit, stepLimit, -1
 	})
-	scripts, err := redisstore.LoadScripts(t.Context(), client, variants()...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	scripts := assert.Must(redisstore.LoadScripts(t.Context(), client, variants()...))(t)
 	client.AddHook(stepHook{})
 	catalog := &goods{products: map[int64]*cart.Product{}}
 	for id := range int64(30) {

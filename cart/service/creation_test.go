@@ -6,6 +6,7 @@ import (
 
 	"commerce/auth/limit"
 	"commerce/auth/problem"
+	"commerce/deploy/assert"
 )
 
 // Metrics and headers need to know which limit has refused the change.
@@ -17,9 +18,8 @@ func TestCreation_RefusesWithItsBudgetAfterTheWait(t *testing.T) {
 	})}}
 	v := &Visit{client: "192.0.2.1"}
 	s.Creation.Use(t.Context(), v.client)
-	if id := s.newCartIDFor(v); id != "" {
-		t.Fatalf("a cart beyond the limit gets the ID %q", id)
-	}
+	id := s.newCartIDFor(v)
+	assert.Require(t, id == "", "a cart beyond the limit gets the ID %q", id)
 	now = now.Add(time.Hour)
 	if refused := s.tooManyCarts(v); refused.Budget != (problem.Budget{Name: "create", Uses: 1}) || refused.RetryAfter != 0 {
 		t.Errorf("refused with %v, %+v", refused.RetryAfter, refused.Budget)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"commerce/auth/problem"
+	"commerce/deploy/assert"
 )
 
 // codeOf returns the code of a problem.Error; "" for any other error or nil.
@@ -59,9 +60,8 @@ func TestReadBody_IsStrict(t *testing.T) {
 		"too large":             {`{"a":"` + strings.Repeat("x", maxBody-7) + `"}`, problem.BodyTooLarge},
 	} {
 		_, _, err := ReadBody(httptest.NewRequest("POST", "/", strings.NewReader(tc.body)))
-		if got := codeOf(err); got != tc.want || (err == nil) != (tc.want == "") {
-			t.Errorf("%s: %v, want %q", name, err, tc.want)
-		}
+		got := codeOf(err)
+		assert.That(t, got == tc.want && (err == nil) == (tc.want == ""), "%s: %v, want %q", name, err, tc.want)
 	}
 }
 
@@ -88,8 +88,7 @@ func TestReadBody_WantsJSONInUTF8(t *testing.T) {
 	} {
 		r := httptest.NewRequest("POST", "/", strings.NewReader("{}"))
 		r.Header = tc.header
-		if _, _, err := ReadBody(r); codeOf(err) != tc.want {
-			t.Errorf("%v: %v, want %q", tc.header, err, tc.want)
-		}
+		_, _, err := ReadBody(r)
+		assert.That(t, codeOf(err) == tc.want, "%v: %v, want %q", tc.header, err, tc.want)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"commerce/cart/money"
+	"commerce/deploy/assert"
 )
 
 func TestWholeNumber(t *testing.T) {
@@ -20,17 +21,15 @@ func TestWholeNumber(t *testing.T) {
 		"9223372036854775808": math.MaxInt64, "1e18": 1e18, "1e19": math.MaxInt64, "1e999999999999999999999": math.MaxInt64,
 		"-9223372036854775808": math.MinInt64, "-1e400": math.MinInt64, "0e999999999999999999999": 0,
 	} {
-		if got, ok := WholeNumber(jsontext.Value(number)); !ok || got != want {
-			t.Errorf("%s is %d, %v, want %d", number, got, ok, want)
-		}
+		got, ok := WholeNumber(jsontext.Value(number))
+		assert.That(t, ok && got == want, "%s is %d, %v, want %d", number, got, ok, want)
 	}
 	for _, other := range []string{
 		"1.5", "-0.1", "1e-1", "15e-1", "1.00000000000000000001", "0.99999999999999999999", "1e-400", "1e-999999999999999999999",
 		`"2"`, `""`, "null", "true", "{}", "[]", "",
 	} {
-		if got, ok := WholeNumber(jsontext.Value(other)); ok {
-			t.Errorf("%s was parsed as %d", other, got)
-		}
+		got, ok := WholeNumber(jsontext.Value(other))
+		assert.That(t, !ok, "%s was parsed as %d", other, got)
 	}
 }
 
@@ -67,13 +66,11 @@ func TestMinorUnits(t *testing.T) {
 		{"90071992547409.93", 2, 1<<53 + 1}, // no float64 has this value
 		{"1e400", 2, math.MaxInt64},
 	} {
-		if got, ok := MinorUnits(jsontext.Value(tt.number), tt.decimals); !ok || got != tt.want {
-			t.Errorf("%s with %d decimals is %d, %v, want %d", tt.number, tt.decimals, got, ok, tt.want)
-		}
+		got, ok := MinorUnits(jsontext.Value(tt.number), tt.decimals)
+		assert.That(t, ok && got == tt.want, "%s with %d decimals is %d, %v, want %d", tt.number, tt.decimals, got, ok, tt.want)
 	}
 	for number, decimals := range map[string]int{"49.505": 2, "0.5": 0, "1e-3": 2, `"1"`: 2, "null": 2, "": 2} {
-		if got, ok := MinorUnits(jsontext.Value(number), decimals); ok {
-			t.Errorf("%s with %d decimals was parsed as %d", number, decimals, got)
-		}
+		got, ok := MinorUnits(jsontext.Value(number), decimals)
+		assert.That(t, !ok, "%s with %d decimals was parsed as %d", number, decimals, got)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"commerce/deploy/assert"
 )
 
 func TestParseTags(t *testing.T) {
@@ -27,21 +29,17 @@ func TestParseTags(t *testing.T) {
 		{name: "a star in quotes is a tag", values: []string{`"*"`}, list: []string{"*"}},
 	} {
 		got, err := ParseTags(http.Header{"If-Match": tc.values}, "If-Match")
-		if err != nil {
-			t.Errorf("%s: %v", tc.name, err)
-		}
-		if diff := cmp.Diff(tc.list, got.List); diff != "" || got.Any != tc.any {
-			t.Errorf("%s: any %v, tags (-want +got)\n%s", tc.name, got.Any, diff)
-		}
+		assert.That(t, err == nil, "%s: %v", tc.name, err)
+		diff := cmp.Diff(tc.list, got.List)
+		assert.That(t, diff == "" && got.Any == tc.any, "%s: any %v, tags (-want +got)\n%s", tc.name, got.Any, diff)
 	}
 }
 
 func TestParseTags_RefusesInvalidHeaders(t *testing.T) {
 	t.Parallel()
 	for _, value := range []string{"", " ", ",", "a.1", `"a.1`, `a.1"`, `"a.1" "a.2"`, `"a.1"x`, `*, "a.1"`, `"a 1"`, "\"a\x001\"", "w/\"a\"", "W/"} {
-		if got, err := ParseTags(http.Header{"If-Match": {value}}, "If-Match"); err == nil {
-			t.Errorf("%q was parsed as %+v", value, got)
-		}
+		got, err := ParseTags(http.Header{"If-Match": {value}}, "If-Match")
+		assert.That(t, err != nil, "%q was parsed as %+v", value, got)
 	}
 }
 
@@ -57,8 +55,6 @@ func TestTags_Contain(t *testing.T) {
 		"others":       {Tags{List: []string{"b", "A", "a "}}, false},
 		"a longer one": {Tags{List: []string{"aa"}}, false},
 	} {
-		if got := tc.tags.Contain("a"); got != tc.want {
-			t.Errorf("%s: %v", name, got)
-		}
+		assert.Equal(t, tc.tags.Contain("a"), tc.want, "%s", name)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"commerce/auth/locale"
 	"commerce/cart/money"
+	"commerce/deploy/assert"
 )
 
 func TestWriter_SeparatesWhatItWrites(t *testing.T) {
@@ -47,9 +48,8 @@ func TestWriter_SeparatesWhatItWrites(t *testing.T) {
 	const want = `{"null":null,"empty":{},"array":["a","b",{"yes":true},{}],"none":[],"number":-1,"nullable":7,` +
 		`"nullable_not":null,"optional":null,"amount":49.5,"percent":15,"price":"$49.50","time":"2026-02-28T23:00:00Z","json":{"k": [1]},` +
 		`"append":[],"member":{"text":"t"}}`
-	if got := string(w.Bytes()); got != want || !json.Valid(w.Bytes()) {
-		t.Errorf("got  %s\nwant %s", got, want)
-	}
+	got := string(w.Bytes())
+	assert.That(t, got == want && json.Valid(w.Bytes()), "got  %s\nwant %s", got, want)
 }
 
 func TestWriter_EscapesText(t *testing.T) {
@@ -69,9 +69,8 @@ func TestWriter_EscapesText(t *testing.T) {
 		w.Text("a", text)
 		w.Null("b")
 		w.EndObject()
-		if got := string(w.Bytes()); got != `{"a":`+want+`,"b":null}` || !json.Valid(w.Bytes()) {
-			t.Errorf("%q: got %s, want %s", text, got, want)
-		}
+		got := string(w.Bytes())
+		assert.That(t, got == `{"a":`+want+`,"b":null}` && json.Valid(w.Bytes()), "%q: got %s, want %s", text, got, want)
 	}
 }
 
@@ -90,13 +89,9 @@ func TestETag_CoversTheLanguageAndTheView(t *testing.T) {
 		return w.ETag("7.1")
 	}
 	base := tag(locale.En, "a", "b", "c")
-	if !strings.HasPrefix(base, `"7.1-`) {
-		t.Errorf("got %s, want the version first", base)
-	}
-	if tag(locale.En, "x", "b", "c") != base || tag(locale.En, "a", "b", "x") != base {
-		t.Error("the ETag changes with what is outside the view")
-	}
-	if tag(locale.Ar, "a", "b", "c") == base || tag(locale.En, "a", "x", "c") == base {
-		t.Error("the ETag does not change with the language or the view")
-	}
+	assert.That(t, strings.HasPrefix(base, `"7.1-`), "got %s, want the version first", base)
+	assert.That(t, tag(locale.En, "x", "b", "c") == base && tag(locale.En, "a", "b", "x") == base,
+		"the ETag changes with what is outside the view")
+	assert.That(t, tag(locale.Ar, "a", "b", "c") != base && tag(locale.En, "a", "x", "c") != base,
+		"the ETag does not change with the language or the view")
 }

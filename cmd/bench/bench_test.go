@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"commerce/cmd/bench/results"
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -36,10 +37,7 @@ type size struct {
 // CPUs: most of their time they wait for servers to start.
 func TestBenchmarks_RunEndToEnd(t *testing.T) {
 	t.Parallel()
-	binary, err := build(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	binary := assert.Must(build(t.Context(), t.TempDir()))(t)
 	tested := []string{onDemand} // by TestPeers_CompareTheServiceToTheSmallCart
 	for name, want := range map[string][]size{
 		"carts": {
@@ -68,9 +66,7 @@ func TestBenchmarks_RunEndToEnd(t *testing.T) {
 	for _, b := range benchmarks() {
 		all = append(all, b.name)
 	}
-	if diff := cmp.Diff(slices.Sorted(slices.Values(all)), slices.Sorted(slices.Values(tested))); diff != "" {
-		t.Errorf("tested benchmarks (-all +tested):\n%s", diff)
-	}
+	assert.Equal(t, slices.Sorted(slices.Values(tested)), slices.Sorted(slices.Values(all)), "tested benchmarks (-all +tested)")
 	t.Run("two builds", func(t *testing.T) {
 		t.Parallel()
 		check(t, measured(t, "-binary", binary, "-against", binary), []size{
@@ -87,18 +83,12 @@ func measured(t *testing.T, flags ...string) func(names ...string) results.Repor
 		out := t.TempDir()
 		chosen, o, err := parse(slices.Concat(flags, names,
 			[]string{"-rounds", "1", "-turn", "50ms", "-connections", "3", "-rows", "3000", "-out", out}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		o.postgres = ephemeral.Postgres(t)
 		var printed strings.Builder
-		if err := runAll(t.Context(), chosen, o, &printed); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, runAll(t.Context(), chosen, o, &printed))
 		got, err := results.Read(filepath.Join(out, resultsFile))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		if got.Machine.CPUs == 0 || got.Machine.CPU == "" || got.Commit == "" || got.Connections != 3 || got.Turn != "50ms" {
 			t.Errorf("the results do not describe the run: %+v", got)
 		}
@@ -106,9 +96,8 @@ func measured(t *testing.T, flags ...string) func(names ...string) results.Repor
 		for _, text := range []string{string(tables), printed.String()} {
 			for _, b := range got.Benchmarks {
 				for _, c := range b.Cases {
-					if !strings.Contains(text, "| "+c.Name+" ") {
-						t.Errorf("%v; the tables of %s have no row for %s:\n%s", err, b.Name, c.Name, text)
-					}
+					assert.That(t, strings.Contains(text, "| "+c.Name+" "),
+						"%v; the tables of %s have no row for %s:\n%s", err, b.Name, c.Name, text)
 				}
 			}
 		}
@@ -132,9 +121,7 @@ func check(t *testing.T, measure func(names ...string) results.Report, want []si
 				t.Errorf("%s, %s is not measured: %+v", b.Name, c.Name, r)
 			}
 			for _, ratio := range c.Ratios {
-				if ratio.Median <= 0 {
-					t.Errorf("%s, %s is compared with nothing: %+v", b.Name, c.Name, ratio)
-				}
+				assert.That(t, ratio.Median > 0, "%s, %s is compared with nothing: %+v", b.Name, c.Name, ratio)
 			}
 		}
 		for _, v := range b.Values {
@@ -155,23 +142,20 @@ func TestRatio_ComparesWithinEachRound(t *testing.T) {
 	own := results.Case{Rounds: []results.Round{{Server: 10, Store: 10}, {Server: 10, Store: 10}, {Server: 9, Store: 9}}}
 	got := comparison{"floor", cpu(), 1.25}.ratio(own, floor)
 	want := results.Value{Name: "CPU", Unit: "× floor", Figure: results.Figure{Median: 1.5, Min: 1, Max: 2}, AtMost: 1.25}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("ratio (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, got, want, "ratio")
 }
 
 func TestParse_RefusesUnknownBenchmarks(t *testing.T) {
 	t.Parallel()
 	_, _, err := parse([]string{"get", "gte"})
-	if err == nil || !strings.Contains(err.Error(), "get, count, add, latency") {
-		t.Errorf("got %v, want an error that lists the benchmarks", err)
-	}
+	assert.That(t, err != nil && strings.Contains(err.Error(), "get, count, add, latency"),
+		"got %v, want an error that lists the benchmarks", err)
 }
 
 // Both floors of carts answer with the same five lines.
 func TestFloors_AnswerTheSameCart(t *testing.T) {
 	t.Parallel()
-	_, err := onStage(t.Context(), options{}, func(ctx context.Context, s *stage) (results.Benchmark, error) {
+	assert.Must(onStage(t.Context(), options{}, func(ctx context.Context, s *stage) (results.Benchmark, error) {
 		redis, err := s.redis(ctx)
 		if err != nil {
 			return results.Benchmark{}, err
@@ -196,8 +180,5 @@ func TestFloors_AnswerTheSameCart(t *testing.T) {
 			t.Errorf("floor-get answers %d bytes, floor-add %d:\n%s\n%s", len(get), len(add), get, add)
 		}
 		return results.Benchmark{}, nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"commerce/deploy/assert"
 )
 
 // lone returns a crowd of one client, which repeats a GET.
@@ -18,10 +18,7 @@ func lone(t *testing.T, handle http.HandlerFunc) crowd {
 	t.Helper()
 	target := httptest.NewServer(handle)
 	t.Cleanup(target.Close)
-	all, err := newCrowd(t.Context(), 1, same(target.URL, http.Header{}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := assert.Must(newCrowd(t.Context(), 1, same(target.URL, http.Header{})))(t)
 	t.Cleanup(all.close)
 	return all
 }
@@ -57,10 +54,7 @@ func TestSend_AtARateCountsFromWhenARequestIsDue(t *testing.T) {
 	for _, patience := range []time.Duration{0, stall / 3} {
 		var once sync.Once
 		all := lone(t, func(http.ResponseWriter, *http.Request) { once.Do(func() { time.Sleep(stall) }) })
-		l, err := all.send(t.Context(), pace{time.Second, rate, patience})
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := assert.Must(all.send(t.Context(), pace{time.Second, rate, patience}))(t)
 		late := l.failed
 		for _, took := range l.times {
 			if took > stall/3 {
@@ -103,9 +97,7 @@ func TestStream_CountsRowsUpToTheLastCursor(t *testing.T) {
 	} {
 		s, _ := answering(t, c.body)
 		n, head, err := s.stream(t.Context(), c.format)
-		if n != c.rows || head != "c" || (err != nil) != c.wrong {
-			t.Errorf("%s: %d rows up to %q, %v", name, n, head, err)
-		}
+		assert.That(t, n == c.rows && head == "c" && (err != nil) == c.wrong, "%s: %d rows up to %q, %v", name, n, head, err)
 	}
 }
 
@@ -116,11 +108,8 @@ func TestWalk_FollowsLinks(t *testing.T) {
 		`{"data":{"data":[],"next_page_url":null,"path":"p"}}`)
 	for rows, want := range map[int]int{150: 150, 200: 200, 99: 200, 201: 200} { // two pages have 101 to 200 rows
 		*asked = nil
-		if n, err := s.walk(rows, 100)(t.Context()); n != want || err != nil {
-			t.Errorf("a walk of a store with %d rows read %d, %v; want %d", rows, n, err, want)
-		}
-		if diff := cmp.Diff([]string{"per_page=100", "per_page=100&cursor=c"}, *asked); diff != "" {
-			t.Errorf("pages (-want +got):\n%s", diff)
-		}
+		n, err := s.walk(rows, 100)(t.Context())
+		assert.That(t, n == want && err == nil, "a walk of a store with %d rows read %d, %v; want %d", rows, n, err, want)
+		assert.Equal(t, *asked, []string{"per_page=100", "per_page=100&cursor=c"}, "pages")
 	}
 }

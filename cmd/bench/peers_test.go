@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"commerce/cmd/bench/results"
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -17,12 +18,9 @@ import (
 // other peers are too large for a test.
 func TestPeers_CompareTheServiceToTheSmallCart(t *testing.T) {
 	t.Parallel()
-	binary, err := build(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	binary := assert.Must(build(t.Context(), t.TempDir()))(t)
 	o := options{rounds: 1, turn: 50 * time.Millisecond, connections: 3, binary: binary, postgres: ephemeral.Postgres(t)}
-	got, err := onStage(t.Context(), o, func(ctx context.Context, s *stage) (results.Benchmark, error) {
+	got := assert.Must(onStage(t.Context(), o, func(ctx context.Context, s *stage) (results.Benchmark, error) {
 		service, err := openService(ctx, s)
 		if err != nil {
 			return results.Benchmark{}, err
@@ -32,13 +30,9 @@ func TestPeers_CompareTheServiceToTheSmallCart(t *testing.T) {
 			return results.Benchmark{}, err
 		}
 		return measurePeers(ctx, o, []*peer{service, other})
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(got.Cases) != 2*2 || len(got.Values) != 2*5 {
-		t.Fatalf("got %d cases and %d values, want 4 and 10", len(got.Cases), len(got.Values))
-	}
+	}))(t)
+	assert.Require(t, len(got.Cases) == 2*2 && len(got.Values) == 2*5,
+		"got %d cases and %d values, want 4 and 10", len(got.Cases), len(got.Values))
 	for i, c := range got.Cases {
 		if r := c.Rounds[0]; r.Rate <= 0 || r.Server <= 0 || r.Store <= 0 || r.Resident <= 0 || len(c.Ratios) != i%2 {
 			t.Errorf("%s is not measured or not compared: %+v", c.Name, c)
@@ -49,13 +43,10 @@ func TestPeers_CompareTheServiceToTheSmallCart(t *testing.T) {
 func TestPeers_ProgramsParse(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("peers/*/*js")
-	if err != nil || len(files) < 6 {
-		t.Fatalf("%v; this test does not see all programs: %v", err, files)
-	}
+	assert.Require(t, err == nil && len(files) >= 6, "%v; this test does not see all programs: %v", err, files)
 	for _, file := range files {
-		if said, err := exec.CommandContext(t.Context(), "node", "--check", file).CombinedOutput(); err != nil {
-			t.Errorf("%s: %v\n%s", file, err, said)
-		}
+		said, err := exec.CommandContext(t.Context(), "node", "--check", file).CombinedOutput()
+		assert.That(t, err == nil, "%s: %v\n%s", file, err, said)
 	}
 }
 
@@ -63,34 +54,20 @@ func TestPeers_ProgramsParse(t *testing.T) {
 func TestPeers_AreLocked(t *testing.T) {
 	t.Parallel()
 	for _, p := range []program{small(), vendure(), medusa()} {
-		version, err := p.version()
-		if err != nil {
-			t.Fatal(err)
-		}
-		lock, err := peerFiles.ReadFile("peers/" + p.folder + "/package-lock.json")
-		if err != nil {
-			t.Fatal(err)
-		}
+		version := assert.Must(p.version())(t)
+		lock := assert.Must(peerFiles.ReadFile("peers/" + p.folder + "/package-lock.json"))(t)
 		if pinned := `"node_modules/` + p.main + "\": {\n      \"version\": \"" + version + `"`; !strings.Contains(string(lock), pinned) {
 			t.Errorf("%s: the lock file does not have version %q of %s", p.folder, version, p.main)
 		}
-		if strings.Contains(string(lock), `"resolved"`) {
-			t.Errorf("%s: the lock file names a registry", p.folder)
-		}
+		assert.That(t, !strings.Contains(string(lock), `"resolved"`), "%s: the lock file names a registry", p.folder)
 	}
 }
 
 // The README has a table with the medians of the committed run of peers.
 func TestReadme_HasTheFiguresOfThePeers(t *testing.T) {
 	t.Parallel()
-	report, err := results.Read("../../docs/performance/peers/" + resultsFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	readme, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := assert.Must(results.Read("../../docs/performance/peers/" + resultsFile))(t)
+	readme := assert.Must(os.ReadFile("../../README.md"))(t)
 	read, add := []string{"CPU per read of a cart of five lines"}, []string{"CPU per add"}
 	memory, lost := []string{"memory under load"}, []string{"lost of 40 adds, sent two at a time"}
 	b := report.Benchmark(onDemand)
@@ -113,11 +90,9 @@ func TestReadme_HasTheFiguresOfThePeers(t *testing.T) {
 	}
 	for _, cells := range [][]string{read, add, memory, lost} {
 		row := "| " + strings.Join(cells, " | ") + " |\n"
-		if len(cells) != 1+len(openers()) || !strings.Contains(string(readme), row) {
-			t.Errorf("the README does not have this row of the run:\n%s", row)
-		}
+		assert.That(t, len(cells) == 1+len(openers()) && strings.Contains(string(readme), row),
+			"the README does not have this row of the run:\n%s", row)
 	}
-	if began := report.Began.Format(time.DateOnly); !strings.Contains(string(readme), began) {
-		t.Errorf("the README does not have the date of the run, %s", began)
-	}
+	began := report.Began.Format(time.DateOnly)
+	assert.That(t, strings.Contains(string(readme), began), "the README does not have the date of the run, %s", began)
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"commerce/deploy/assert"
 )
 
 // The picture of the packages in docs/architecture.md shows imports that are made. The picture
@@ -32,9 +34,7 @@ func TestArchitecture_ShowsThePackagesAndTheirImports(t *testing.T) {
 			}
 		}
 	}
-	if arrows < 9 {
-		t.Errorf("found %d arrows: this test does not read all", arrows)
-	}
+	assert.That(t, arrows >= 9, "found %d arrows: this test does not read all", arrows)
 	shown := slices.Collect(maps.Values(packages))
 	for _, row := range regexp.MustCompile("(?m)^\\| `([\\w/]+)` \\|").FindAllStringSubmatch(page, -1) {
 		shown = append(shown, row[1])
@@ -46,9 +46,8 @@ func TestArchitecture_ShowsThePackagesAndTheirImports(t *testing.T) {
 		}
 	}
 	for _, pkg := range shown {
-		if _, exists := imports[pkg]; !exists && !strings.HasPrefix(pkg, wiring+"/") {
-			t.Errorf("the page has the package %s, which does not exist", pkg)
-		}
+		_, exists := imports[pkg]
+		assert.That(t, exists || strings.HasPrefix(pkg, wiring+"/"), "the page has the package %s, which does not exist", pkg)
 	}
 }
 
@@ -60,22 +59,16 @@ func TestMake_HasTheTargetsOfThePages(t *testing.T) {
 	for _, page := range []string{".github/CONTRIBUTING.md", "README.md", "docs/guarantees.md", "docs/performance.md", "docs/deploy.md"} {
 		targets := regexp.MustCompile("(?m)(?:^|`|[A-Z0-9] )make ([a-z]+)").FindAllStringSubmatch(source(t, page), -1)
 		for _, target := range targets {
-			if !regexp.MustCompile(`(?m)^` + target[1] + `:`).MatchString(makefile) {
-				t.Errorf("%s: make has no target %s", page, target[1])
-			}
+			assert.That(t, regexp.MustCompile(`(?m)^`+target[1]+`:`).MatchString(makefile),
+				"%s: make has no target %s", page, target[1])
 		}
-		if len(targets) == 0 {
-			t.Errorf("%s names no target", page)
-		}
+		assert.That(t, len(targets) != 0, "%s names no target", page)
 	}
 }
 
 // source returns a file of the repository.
 func source(t *testing.T, path string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(root, path))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := assert.Must(os.ReadFile(filepath.Join(root, path)))(t)
 	return string(text)
 }

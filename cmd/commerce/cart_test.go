@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -13,9 +14,8 @@ func TestCartShow_PrintsWhatAShopperWroteOnOneLine(t *testing.T) {
 	serve := startServe(t, seeded(t), "REDIS_URL="+redisURL)
 	token := serve.mustCall(t, "", "POST", "/cart/add", `{"product_id":1,"notice":"هدية\nNothing is stored."}`).Data.CartToken
 	shown := ended(t, program(t, []string{"REDIS_URL=" + redisURL}, "cart", "show", "--store", "1", "--token", token))
-	if shown.status != 0 || !strings.Contains(shown.out, `notice: هدية\nNothing is stored.`+"\n") {
-		t.Errorf("shows %q, %q", shown.out, shown.errors)
-	}
+	assert.That(t, shown.status == 0 && strings.Contains(shown.out, `notice: هدية\nNothing is stored.`+"\n"),
+		"shows %q, %q", shown.out, shown.errors)
 	for text, want := range map[string]string{
 		"plain":               "plain",
 		`say "hi"`:            `say "hi"`,
@@ -25,16 +25,13 @@ func TestCartShow_PrintsWhatAShopperWroteOnOneLine(t *testing.T) {
 		"not \xff UTF-8":      `not \xff UTF-8`,
 		`a \n that was typed`: `a \\n that was typed`,
 	} {
-		if got := onOneLine(text); got != want {
-			t.Errorf("%q is shown as %s, want %s", text, got, want)
-		}
+		assert.Equal(t, onOneLine(text), want, "%q is shown as", text)
 	}
 }
 
 func TestCartShow_TakesATokenThatBeginsWithAHyphen(t *testing.T) {
 	t.Parallel()
 	shown := ended(t, program(t, []string{"REDIS_URL=" + ephemeral.Redis(t)}, "cart", "show", "--store", "1", "--token", "-OpRw04sg0pgZkBmWsSK-g"))
-	if shown.status != 0 || !strings.Contains(shown.out, "othing is stored") {
-		t.Errorf("status %d, shows %q, %q", shown.status, shown.out, shown.errors)
-	}
+	assert.That(t, shown.status == 0 && strings.Contains(shown.out, "othing is stored"),
+		"status %d, shows %q, %q", shown.status, shown.out, shown.errors)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"commerce/cmd/internal/cli"
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 	"commerce/deploy/inspect"
 )
@@ -20,10 +21,7 @@ import (
 // users returns deploy/redis/users.conf.
 func users(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile("../../deploy/redis/users.conf")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := assert.Must(os.ReadFile("../../deploy/redis/users.conf"))(t)
 	return string(text)
 }
 
@@ -34,9 +32,7 @@ func startGuarded(t *testing.T) *ephemeral.Server {
 	server := ephemeral.Guard{Users: users(t)}.StartRedis(t)
 	admin := server.Admin()
 	for name, value := range map[string]string{"maxmemory": "100mb", "appendonly": "yes", "appendfsync": "always"} {
-		if err := admin.ConfigSet(t.Context(), name, value).Err(); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, admin.ConfigSet(t.Context(), name, value).Err())
 	}
 	return server
 }
@@ -44,10 +40,7 @@ func startGuarded(t *testing.T) *ephemeral.Server {
 // asUser returns a URL of startGuarded with another user of users.conf.
 func asUser(t *testing.T, rawURL, user string) string {
 	t.Helper()
-	u, err := url.Parse(rawURL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := assert.Must(url.Parse(rawURL))(t)
 	password, _ := u.User.Password()
 	u.User = url.UserPassword(user, password)
 	return u.String()
@@ -94,32 +87,25 @@ func TestCheck_TheServicesUserSeesLess(t *testing.T) {
 		},
 		inspect.OK: {"redis_answers", "redis_role", "redis_merges", "redis_rights", "machine_clock", "redis_clock"},
 	}
-	if diff := cmp.Diff(want, codes); diff != "" {
-		t.Errorf("findings (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, codes, want, "findings")
 }
 
 func TestCheck_ExitsWith1IfAFindingIsSerious(t *testing.T) {
 	t.Parallel()
 	server := startGuarded(t)
 	redisURL := "REDIS_URL=" + asUser(t, server.URL, "check")
-	if codes := found(t, 0, redisURL); codes[inspect.Serious] != nil {
-		t.Errorf("serious: %v", codes)
-	}
-	if codes := found(t, 1, redisURL, "DURABILITY=replica"); !slices.Equal(codes[inspect.Serious], []string{"redis_replicas"}) {
-		t.Errorf("DURABILITY=replica: %v", codes)
-	}
-	if codes := found(t, 1, redisURL, "REDIS_MIN_REPLICAS=1"); !slices.Equal(codes[inspect.Serious], []string{"redis_merges"}) {
-		t.Errorf("REDIS_MIN_REPLICAS=1: %v", codes)
-	}
+	codes := found(t, 0, redisURL)
+	assert.That(t, codes[inspect.Serious] == nil, "serious: %v", codes)
+	codes = found(t, 1, redisURL, "DURABILITY=replica")
+	assert.That(t, slices.Equal(codes[inspect.Serious], []string{"redis_replicas"}), "DURABILITY=replica: %v", codes)
+	codes = found(t, 1, redisURL, "REDIS_MIN_REPLICAS=1")
+	assert.That(t, slices.Equal(codes[inspect.Serious], []string{"redis_merges"}), "REDIS_MIN_REPLICAS=1: %v", codes)
 }
 
 func TestCheck_PrintsOneLineForEachFinding(t *testing.T) {
 	t.Parallel()
 	server := startGuarded(t)
-	if err := server.Admin().ConfigSet(t.Context(), "maxmemory-policy", "allkeys-lru").Err(); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, server.Admin().ConfigSet(t.Context(), "maxmemory-policy", "allkeys-lru").Err())
 	addr := "redis " + server.Admin().Options().Addr
 	got := ended(t, program(t, []string{"REDIS_URL=" + asUser(t, server.URL, "check")}, "check"))
 	lead := func(level, server string) string { return fmt.Sprintf("%-7s  %-*s  ", level, len(addr), server) }
@@ -159,12 +145,8 @@ func TestFindings_AreGroupedByMessage(t *testing.T) {
 		fault.Server = server
 		findings = append(findings, fault, inspect.Finding{Code: "redis_version", Level: inspect.OK, Server: server})
 	}
-	if err := printFindings(cli.NewOutput(&text, io.Discard), findings); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, printFindings(cli.NewOutput(&text, io.Discard), findings))
 	want := "serious  redis a:1 and 2 more  Deletes carts. Change: noeviction\n" +
 		"ok       redis a:1 and 2 more  version\n\n3 serious, 0 warning, 0 unknown, 3 ok\n"
-	if diff := cmp.Diff(want, text.String()); diff != "" {
-		t.Error(diff)
-	}
+	assert.Equal(t, text.String(), want, "text.String()")
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"commerce/auth"
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -44,10 +45,7 @@ const secret = "a secret of the tests, 32 bytes and more"
 // program returns a command that runs the program with only these settings.
 func program(t testing.TB, settings []string, args ...string) *exec.Cmd {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := assert.Must(os.Executable())(t)
 	cmd := exec.Command(self, args...)
 	cmd.Env = append([]string{asProgram + "=1", "ADDR=127.0.0.1:0", "ADMIN_ADDR=127.0.0.1:0"}, settings...)
 	return cmd
@@ -63,9 +61,7 @@ func ended(t testing.TB, cmd *exec.Cmd) outcome {
 	t.Helper()
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, cmd.Start())
 	late := time.AfterFunc(20*time.Second, func() { _ = cmd.Process.Kill() })
 	defer late.Stop()
 	_ = cmd.Wait()
@@ -74,17 +70,12 @@ func ended(t testing.TB, cmd *exec.Cmd) outcome {
 
 func TestCommands_FailWithOneLineThatNamesABadSetting(t *testing.T) {
 	t.Parallel()
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	taken := assert.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { taken.Close() })
 	both := fmt.Sprintf("127.0.0.1:%d", ephemeral.FreePorts(t, 1)[0])
 	dir := t.TempDir()
 	noFile, pipe := filepath.Join(dir, "missing"), filepath.Join(dir, "pipe")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, syscall.Mkfifo(pipe, 0o600))
 	const (
 		serving   = "JWT_SECRET=" + secret
 		redis     = "REDIS_URL=redis://127.0.0.1:1"
@@ -182,15 +173,11 @@ func TestCommands_FailWithOneLineThatNamesABadSetting(t *testing.T) {
 		t.Run(names, func(t *testing.T) {
 			t.Parallel()
 			got := ended(t, program(t, call.settings, strings.Split(call.command, " ")...))
-			if got.status != 2 || got.out != "" {
-				t.Errorf("ended with %d, want 2, after printing %q", got.status, got.out)
-			}
+			assert.That(t, got.status == 2 && got.out == "", "ended with %d, want 2, after printing %q", got.status, got.out)
 			if strings.Count(got.errors, "\n") != 1 || !regexp.MustCompile("^commerce: .*"+names).MatchString(got.errors) {
 				t.Errorf("said %q, want one line that names %s", got.errors, names)
 			}
-			if strings.Contains(got.errors, "hunter2") {
-				t.Errorf("printed a password: %q", got.errors)
-			}
+			assert.That(t, !strings.Contains(got.errors, "hunter2"), "printed a password: %q", got.errors)
 		})
 	}
 }
@@ -201,24 +188,18 @@ func TestToken_PrintsOnlyTheCustomersToken(t *testing.T) {
 	if err := errors.Join(os.WriteFile(file+".1", []byte(secret+"\n"), 0o600), os.Symlink(file+".1", file)); err != nil { // as in Kubernetes
 		t.Fatal(err)
 	}
-	verifier, err := auth.NewJWT(auth.JWTConfig{Secret: []byte(secret)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	verifier := assert.Must(auth.NewJWT(auth.JWTConfig{Secret: []byte(secret)}))(t)
 	for name, settings := range map[string][]string{
 		"secret":                      {"JWT_SECRET=" + secret},
 		"secret in a file":            {"JWT_SECRET_FILE=" + file},
 		"secret empty, and in a file": {"JWT_SECRET=", "JWT_SECRET_FILE=" + file},
 	} {
 		got := ended(t, program(t, settings, "token", "customer", "--store", "3", "--customer", "ali@example.com", "--ttl", "5m"))
-		if got.status != 0 || got.errors != "" {
-			t.Fatalf("%s: ended with %d and %q", name, got.status, got.errors)
-		}
+		assert.Require(t, got.status == 0 && got.errors == "", "%s: ended with %d and %q", name, got.status, got.errors)
 		token, whole := strings.CutSuffix(got.out, "\n")
 		claims, err := verifier.Verify(t.Context(), token)
-		if err != nil || !whole || claims.Store != 3 || claims.Customer != "ali@example.com" {
-			t.Errorf("%s: %q is not a valid token: %+v, %v", name, got.out, claims, err)
-		}
+		assert.That(t, err == nil && whole && claims.Store == 3 && claims.Customer == "ali@example.com",
+			"%s: %q is not a valid token: %+v, %v", name, got.out, claims, err)
 	}
 }
 
@@ -238,9 +219,8 @@ func TestCommands_ReportEachBadSettingOnALineSortedByName(t *testing.T) {
 		"ADMIN_ADDR", "BASE_PATH", "CUSTOMER_CART_TTL", "DATABASE_URL", "GUEST_CART_TTL", "JWT_SECRET_FILE", "JWT_SECRET_PREVIOUS",
 		"LOG_LEVEL", "MAX_LINES", "REDIS_URL", "TRUSTED_PROXIES",
 	}
-	if diff := cmp.Diff(want, names); got.status != 2 || diff != "" {
-		t.Errorf("ended with %d and %q (-want +got):\n%s", got.status, got.errors, diff)
-	}
+	diff := cmp.Diff(want, names)
+	assert.That(t, got.status == 2 && diff == "", "ended with %d and %q (-want +got):\n%s", got.status, got.errors, diff)
 }
 
 // After SIGTERM, SIGINT or SIGHUP the demo is not ready and accepts no connections, but still
@@ -252,9 +232,8 @@ func TestDemo_DrainsAfterASignal(t *testing.T) {
 		t.Run(signal.String(), func(t *testing.T) {
 			t.Parallel()
 			d := startDemo(t)
-			if said := d.ready(t); said.Code != http.StatusOK {
-				t.Fatalf("readyz answers %+v before", said)
-			}
+			said := d.ready(t)
+			assert.Require(t, said.Code == http.StatusOK, "readyz answers %+v before", said)
 			answer, body := d.beginAdd(t)
 			signaled := time.Now()
 			d.signal(t, signal)
@@ -263,19 +242,14 @@ func TestDemo_DrainsAfterASignal(t *testing.T) {
 			soon(t, false, func() bool { return d.accepts(t) })
 			fmt.Fprint(body, `_id":1}`)
 			response, err := http.ReadResponse(bufio.NewReader(answer), nil)
-			if err != nil {
-				t.Fatalf("the request in flight: %v", err)
-			}
+			assert.Require(t, err == nil, "the request in flight: %v", err)
 			response.Body.Close()
-			if response.StatusCode != http.StatusOK {
-				t.Errorf("the request in flight: %d", response.StatusCode)
-			}
+			assert.Equal(t, response.StatusCode, http.StatusOK, "the request in flight")
 			if err := d.cmd.Wait(); err != nil {
 				t.Errorf("ended with %v\n%s", err, d.log.String())
 			}
-			if took := time.Since(signaled); took > 10*time.Second {
-				t.Errorf("took %v to end", took)
-			}
+			took := time.Since(signaled)
+			assert.That(t, took <= 10*time.Second, "took %v to end", took)
 		})
 	}
 }
@@ -284,9 +258,7 @@ func TestDemo_DrainsAfterASignal(t *testing.T) {
 func TestDemo_ListensOnLoopbackOnlyWithASecretOfItsOwner(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "secret")
-	if err := os.WriteFile(file, []byte(secret), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.WriteFile(file, []byte(secret), 0o600))
 	const guarded = "127.0.0.1:8080"
 	if taken, err := net.Listen("tcp", guarded); err == nil { // otherwise another process has it
 		t.Cleanup(func() { taken.Close() })
@@ -307,12 +279,10 @@ func TestDemo_ListensOnLoopbackOnlyWithASecretOfItsOwner(t *testing.T) {
 		demo.Env = slices.DeleteFunc(demo.Env, func(setting string) bool { return setting == "ADDR=127.0.0.1:0" })
 		got := ended(t, demo)
 		lines := strings.SplitAfter(got.errors, "\n")
-		if want := "commerce: ADDR: " + c.addr + " is in use by another process: set ADDR to another address\n"; got.status != 2 || lines[len(lines)-2] != want {
-			t.Errorf("%s: %+v, want %q", name, got, want)
-		}
-		if says := strings.Contains(lines[0], "only this machine can connect, because"); says != (c.addr == guarded) || len(lines) > 3 {
-			t.Errorf("%s: says %q", name, got.errors)
-		}
+		want := "commerce: ADDR: " + c.addr + " is in use by another process: set ADDR to another address\n"
+		assert.That(t, got.status == 2 && lines[len(lines)-2] == want, "%s: %+v, want %q", name, got, want)
+		says := strings.Contains(lines[0], "only this machine can connect, because")
+		assert.That(t, says == (c.addr == guarded) && len(lines) <= 3, "%s: says %q", name, got.errors)
 	}
 }
 
@@ -322,25 +292,19 @@ func TestDemo_RunsOnUnderNohup(t *testing.T) {
 	d := startDemo(t, asProgram+"=nohup")
 	d.signal(t, syscall.SIGHUP)
 	time.Sleep(time.Second)
-	if said := d.ready(t); said.Code != http.StatusOK {
-		t.Errorf("readyz answers %+v after SIGHUP", said)
-	}
+	said := d.ready(t)
+	assert.That(t, said.Code == http.StatusOK, "readyz answers %+v after SIGHUP", said)
 }
 
 func startDemo(t *testing.T, settings ...string) *running {
 	t.Helper()
 	d := &running{cmd: program(t, settings, "demo"), log: &logLines{}}
 	d.cmd.Stderr = d.log
-	out, err := d.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := assert.Must(d.cmd.StdoutPipe())(t)
 	d.start(t)
 	printed := bufio.NewScanner(out) // printed once both addresses accept connections
 	for d.admin == "" {
-		if !printed.Scan() {
-			t.Fatal("the demo does not print its addresses")
-		}
+		assert.Require(t, printed.Scan(), "the demo does not print its addresses")
 		label, value, _ := strings.Cut(strings.TrimSpace(printed.Text()), " ")
 		switch address, _, _ := strings.Cut(strings.TrimSpace(value), " "); label {
 		case "URL":
@@ -366,19 +330,13 @@ func (r *running) accepts(t *testing.T) bool {
 // to read the body. The caller writes the rest of the body to body.
 func (r *running) beginAdd(t *testing.T) (answer io.Reader, body io.Writer) {
 	t.Helper()
-	conn, err := net.Dial("tcp", hostOf(t, r.URL))
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := assert.Must(net.Dial("tcp", hostOf(t, r.URL)))(t)
 	t.Cleanup(func() { conn.Close() })
 	fmt.Fprintf(conn, "POST /cart/add HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: 16\r\nExpect: 100-continue\r\n\r\n", hostOf(t, r.URL))
 	reader := bufio.NewReader(conn)
-	if line, err := reader.ReadString('\n'); err != nil || !strings.Contains(line, " 100 ") {
-		t.Fatalf("the server does not request the body: %q, %v", line, err)
-	}
-	if _, err := reader.ReadString('\n'); err != nil {
-		t.Fatal(err)
-	}
+	line, err := reader.ReadString('\n')
+	assert.Require(t, err == nil && strings.Contains(line, " 100 "), "the server does not request the body: %q, %v", line, err)
+	assert.Must(reader.ReadString('\n'))(t)
 	fmt.Fprint(conn, `{"product`)
 	return reader, conn
 }

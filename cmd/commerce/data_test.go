@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
 	"commerce/subscriptions"
@@ -24,17 +25,13 @@ func dataPage(t *testing.T) string { return source(t, "docs/data.md") }
 func codeUnder(t *testing.T, page, heading, language string) (blocks []string) {
 	t.Helper()
 	_, section, found := strings.Cut(page, "# "+heading+"\n")
-	if !found {
-		t.Fatalf("the page has no section %q", heading)
-	}
+	assert.Require(t, found, "the page has no section %q", heading)
 	section, _, _ = strings.Cut(section, "\n#")
 	for _, block := range strings.Split(section, "```"+language+"\n")[1:] {
 		code, _, _ := strings.Cut(block, "\n```")
 		blocks = append(blocks, code)
 	}
-	if len(blocks) == 0 {
-		t.Fatalf("section %q has no %s", heading, language)
-	}
+	assert.Require(t, len(blocks) != 0, "section %q has no %s", heading, language)
 	return blocks
 }
 
@@ -53,9 +50,8 @@ func commandUnder(t *testing.T, page, heading string) string {
 	t.Helper()
 	command, _, _ := strings.Cut(codeUnder(t, source(t, page), heading, "sh")[0], "```") // the fence may be indented
 	args, found := strings.CutPrefix(strings.TrimSpace(command), "commerce ")
-	if !found || strings.Contains(args, "\n") {
-		t.Fatalf("%s, %s: %q is not one command of commerce", page, heading, command)
-	}
+	assert.Require(t, found && !strings.Contains(args, "\n"),
+		"%s, %s: %q is not one command of commerce", page, heading, command)
 	return args
 }
 
@@ -94,13 +90,9 @@ func TestDataPage_ExampleShowsWhatItSays(t *testing.T) {
 			continue
 		}
 		now, err := time.Parse(time.DateOnly, step.at)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		s, err := source.Get(t.Context(), 7, 9001, "en")
-		if err != nil {
-			t.Fatalf("%s: %v", step.section, err)
-		}
+		assert.Require(t, err == nil, "%s: %v", step.section, err)
 		if diff := cmp.Diff(step.want, seen(s, now)); diff != "" || s.Product.Name.Own != "Club" || s.Card.LastFour != "4242" {
 			t.Errorf("%s, on %s, %+v (-want +got):\n%s", step.section, step.at, s, diff)
 		}
@@ -120,9 +112,7 @@ func TestDataPage_ExampleSellsWhatItSays(t *testing.T) {
 	change(t, db, strings.ReplaceAll(codeUnder(t, page, "A new store", "sql")[0], "pk_oasis", "pk_demo")) // what instance sends
 	change(t, db, codeUnder(t, page, "A game card, and a coupon for it", "sql")[0])
 	requests := regexp.MustCompile("`POST (/cart/[a-z]+)` with(?: the body)? `([^`]+)`[^.`]* SAR ([0-9.]+[0-9])").FindAllStringSubmatch(page, -1)
-	if len(requests) != 2 {
-		t.Fatalf("the page shows %d requests with amounts, want 2", len(requests))
-	}
+	assert.Require(t, len(requests) == 2, "the page shows %d requests with amounts, want 2", len(requests))
 	i, token := startInstance(t, url), ""
 	for n, want := range []string{"subtotal", "discount_amount"} {
 		a := i.mustCall(t, token, "POST", requests[n][1], requests[n][2])
@@ -155,36 +145,23 @@ func TestDataPage_EverydayChangesDoWhatItSays(t *testing.T) {
 		"SELECT count(*) FROM plans WHERE product_id = 40":       1,
 		"SELECT count(*) FROM products WHERE id = 49 AND active": 0,
 	})
-	if _, err := db.Exec(t.Context(), "DELETE FROM plans WHERE id = 401"); err == nil {
-		t.Error("a plan with a subscription was deleted")
-	}
+	_, err := db.Exec(t.Context(), "DELETE FROM plans WHERE id = 401")
+	assert.That(t, err != nil, "a plan with a subscription was deleted")
 	source := postgres.New(postgres.Config{Pool: ephemeral.OpenPool(t, url, connect.PostgresConfig{})})
-	s, err := source.Get(t.Context(), 7, 9001, "en")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s.Variant.ID != 401 || s.Price != 4900 || s.Product.Name.Own != "Club" {
-		t.Errorf("the subscription of the retired plan is %+v", s)
-	}
+	s := assert.Must(source.Get(t.Context(), 7, 9001, "en"))(t)
+	assert.That(t, s.Variant.ID == 401 && s.Price == 4900 && s.Product.Name.Own == "Club",
+		"the subscription of the retired plan is %+v", s)
 }
 
 func TestDataPage_FindsTheOldestTransaction(t *testing.T) {
 	t.Parallel()
 	db := writer(t, ephemeral.Migrated(t))
-	tx, err := db.Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	tx := assert.Must(db.Begin(t.Context()))(t)
 	defer func() { _ = tx.Rollback(t.Context()) }()
-	if _, err := tx.Exec(t.Context(), "INSERT INTO stores (id, name, currency) VALUES (1, 'S', 'SAR')"); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(tx.Exec(t.Context(), "INSERT INTO stores (id, name, currency) VALUES (1, 'S', 'SAR')"))(t)
 	queries := codeUnder(t, dataPage(t), "Long transactions", "sql")
 	for i, want := range []bool{true, false} { // other tests may have older ones, but none prepared
-		rows, err := db.Query(t.Context(), queries[i])
-		if err != nil {
-			t.Fatal(err)
-		}
+		rows := assert.Must(db.Query(t.Context(), queries[i]))(t)
 		if got := rows.Next(); got != want {
 			t.Errorf("%s finds one: %t, %v", queries[i], got, rows.Err())
 		}
@@ -215,13 +192,10 @@ func TestDataPage_TriggersFireAsItSays(t *testing.T) {
 		`BEGIN; ALTER TABLE subscriptions DISABLE TRIGGER stamp; UPDATE subscriptions SET id = id;
 			ALTER TABLE subscriptions ENABLE ALWAYS TRIGGER stamp; COMMIT`: false,
 	} {
-		if got := stamped(sql); got != want {
-			t.Errorf("%s: changed_in was set: %t, want %t", sql, got, want)
-		}
+		assert.Equal(t, stamped(sql), want, "%s: changed_in was set", sql)
 	}
-	if _, err := db.Exec(t.Context(), "DELETE FROM stores"); err == nil {
-		t.Error("a store with subscriptions was deleted")
-	}
+	_, err := db.Exec(t.Context(), "DELETE FROM stores")
+	assert.That(t, err != nil, "a store with subscriptions was deleted")
 	change(t, db, "TRUNCATE subscriptions")
 	wantCounts(t, db, map[string]int{"SELECT id FROM deleted_subscriptions": 9001})
 	change(t, db, "DELETE FROM stores")
@@ -237,9 +211,7 @@ func TestDataPage_DescribesEachColumn(t *testing.T) {
 		FROM information_schema.columns WHERE table_schema = 'public' AND column_name NOT IN ('store_id', 'id')
 			AND table_name IN ('stores', 'publishable_keys', 'payment_methods', 'products', 'plans', 'fields', 'field_options',
 				'coupons', 'coupon_products', 'coupon_uses', 'customers', 'saved_cards', 'subscriptions', 'api_tokens')`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	var table, column string
 	var optional bool
 	saysOptional := regexp.MustCompile(`(?i)\b(default|null|generated|computed)\b`)
@@ -248,9 +220,8 @@ func TestDataPage_DescribesEachColumn(t *testing.T) {
 		section, _, _ = strings.Cut(section, "\n\n")
 		for line := range strings.Lines(section) {
 			if names, meaning, _ := strings.Cut(line, " | "); strings.Contains(names, "`"+column+"`") {
-				if saysOptional.MatchString(meaning) != optional {
-					t.Errorf("docs/data.md does not say correctly whether %s.%s can be omitted: %s", table, column, meaning)
-				}
+				assert.Equal(t, saysOptional.MatchString(meaning), optional,
+					"docs/data.md does not say correctly whether %s.%s can be omitted: %s", table, column, meaning)
 				return nil
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
 )
@@ -25,16 +26,14 @@ func writer(t *testing.T, url string) *pgxpool.Pool {
 
 func change(t *testing.T, db *pgxpool.Pool, sql string) {
 	t.Helper()
-	if _, err := db.Exec(t.Context(), sql); err != nil {
-		t.Fatalf("%s: %v", sql, err)
-	}
+	_, err := db.Exec(t.Context(), sql)
+	assert.Require(t, err == nil, "%s: %v", sql, err)
 }
 
 func count(t *testing.T, db *pgxpool.Pool, sql string) (n int) {
 	t.Helper()
-	if err := db.QueryRow(t.Context(), sql).Scan(&n); err != nil {
-		t.Fatalf("%s: %v", sql, err)
-	}
+	err := db.QueryRow(t.Context(), sql).Scan(&n)
+	assert.Require(t, err == nil, "%s: %v", sql, err)
 	return n
 }
 
@@ -42,9 +41,7 @@ func count(t *testing.T, db *pgxpool.Pool, sql string) (n int) {
 func wantCounts(t *testing.T, db *pgxpool.Pool, wanted map[string]int) {
 	t.Helper()
 	for sql, want := range wanted {
-		if got := count(t, db, sql); got != want {
-			t.Errorf("%s: %d, want %d", sql, got, want)
-		}
+		assert.Equal(t, count(t, db, sql), want, "%s", sql)
 	}
 }
 
@@ -52,9 +49,7 @@ func wantCounts(t *testing.T, db *pgxpool.Pool, wanted map[string]int) {
 func onDatabase(t *testing.T, url string, args ...string) string {
 	t.Helper()
 	got := ended(t, program(t, []string{"DATABASE_URL=" + url}, args...))
-	if got.status != 0 {
-		t.Fatalf("commerce %s: status %d, %s", strings.Join(args, " "), got.status, got.errors)
-	}
+	assert.Require(t, got.status == 0, "commerce %s: status %d, %s", strings.Join(args, " "), got.status, got.errors)
 	return got.out
 }
 
@@ -98,9 +93,8 @@ func TestCommands_ReportDatabaseErrorsInOneLine(t *testing.T) {
 			if got.status != 2 || !strings.HasPrefix(got.errors, "commerce: DATABASE_URL: ") || !strings.Contains(got.errors, test.says) {
 				t.Errorf("status %d, %q, want 2 and %q", got.status, got.errors, test.says)
 			}
-			if strings.Count(got.errors, "\n") != 1 || strings.Contains(got.errors, "hunter") {
-				t.Errorf("%q is not one line without the password", got.errors)
-			}
+			assert.That(t, strings.Count(got.errors, "\n") == 1 && !strings.Contains(got.errors, "hunter"),
+				"%q is not one line without the password", got.errors)
 		})
 	}
 }
@@ -144,19 +138,15 @@ func TestCommands_ReportInOneLineWhatTheDatabaseLacks(t *testing.T) {
 			t.Errorf("%.40s: %+v, want status %d and one line with %q", test.command, got, test.status, test.says)
 		}
 	}
-	if status := onDatabase(t, empty, "migrate", "status"); strings.Contains(status, "applied") {
-		t.Errorf("a refused `migrate up` has applied migrations:\n%s", status)
-	}
+	status := onDatabase(t, empty, "migrate", "status")
+	assert.That(t, !strings.Contains(status, "applied"), "a refused `migrate up` has applied migrations:\n%s", status)
 }
 
 func TestCommands_FailIfTheirOutputCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	url := ephemeral.Migrated(t)
 	for _, command := range []string{"migrate status", "seed", "prune", "version", "token list"} {
-		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		full := assert.Must(os.OpenFile("/dev/full", os.O_WRONLY, 0))(t)
 		defer full.Close()
 		cmd, errors := program(t, []string{"DATABASE_URL=" + url}, strings.Split(command, " ")...), &strings.Builder{}
 		cmd.Stdout, cmd.Stderr = full, errors
@@ -184,9 +174,8 @@ func TestServe_StartsAndServesOnTheSchemaOfTheNextRelease(t *testing.T) {
 	for _, r := range []*running{before, startServe(t, asRole)} {
 		r.wantStatuses(t, token, healthy())
 		for _, path := range []string{"/subscriptions/5001", "/subscriptions/summary", "/subscriptions/changes", "/subscriptions?status=active"} {
-			if status, _ := r.asStoreServed(t, token, path); status != http.StatusOK {
-				t.Errorf("%s: %d", path, status)
-			}
+			status, _ := r.asStoreServed(t, token, path)
+			assert.That(t, status == http.StatusOK, "%s: %d", path, status)
 		}
 		r.end(t)
 	}
@@ -260,9 +249,8 @@ func TestMigrate_PrintsWhatItDid(t *testing.T) {
 		{"down", "rolled back 001"},
 		{"up", "applied 001"},
 	} {
-		if out := onDatabase(t, url, append([]string{"migrate"}, strings.Fields(step.command)...)...); !strings.Contains(out, step.says) {
-			t.Errorf("migrate %s says %q, want %q", step.command, out, step.says)
-		}
+		out := onDatabase(t, url, append([]string{"migrate"}, strings.Fields(step.command)...)...)
+		assert.That(t, strings.Contains(out, step.says), "migrate %s says %q, want %q", step.command, out, step.says)
 	}
 }
 
@@ -272,9 +260,8 @@ func TestSeed_CanBeRepeatedAndRunConcurrently(t *testing.T) {
 	var both sync.WaitGroup
 	for range 2 {
 		both.Go(func() {
-			if got := ended(t, program(t, []string{"DATABASE_URL=" + url}, "seed")); got.status != 0 {
-				t.Errorf("seed: status %d, %s", got.status, got.errors)
-			}
+			got := ended(t, program(t, []string{"DATABASE_URL=" + url}, "seed"))
+			assert.That(t, got.status == 0, "seed: status %d, %s", got.status, got.errors)
 		})
 	}
 	both.Wait()

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/sample"
 )
 
@@ -41,9 +42,7 @@ func openDemo(t *testing.T, settings ...string) demoClient {
 // data decodes the data of a successful response.
 func data[T any](t *testing.T, a answer) T {
 	t.Helper()
-	if a.Status != http.StatusOK {
-		t.Fatalf("%d %s", a.Status, a.Body)
-	}
+	assert.Require(t, a.Status == http.StatusOK, "%d %s", a.Status, a.Body)
 	return decoded[struct{ Data T }](t, a).Data
 }
 
@@ -67,12 +66,9 @@ func TestDemo_OffersCustomersToItsPage(t *testing.T) {
 	var ids []string
 	for _, c := range d.offered.Customers {
 		ids = append(ids, c.ID)
-		if c.Name["en"] == "" || c.Name["ar"] == "" {
-			t.Errorf("customer %s is called %v", c.ID, c.Name)
-		}
-		if a := d.send(t, "GET", "/cart", "", "Authorization", "Bearer "+c.JWT); a.Status != http.StatusOK {
-			t.Errorf("customer %s: %d %s", c.ID, a.Status, a.Body)
-		}
+		assert.That(t, c.Name["en"] != "" && c.Name["ar"] != "", "customer %s is called %v", c.ID, c.Name)
+		a := d.send(t, "GET", "/cart", "", "Authorization", "Bearer "+c.JWT)
+		assert.That(t, a.Status == http.StatusOK, "customer %s: %d %s", c.ID, a.Status, a.Body)
 	}
 	if want := []string{"1001", "1002", "1003", "1004"}; !slices.Equal(ids, want) || d.offered.CustomerJWT != d.offered.Customers[0].JWT || !d.offered.Backstage {
 		t.Errorf("customers %v, want %v; %+v", ids, want, d.offered)
@@ -93,14 +89,11 @@ func TestDemo_HasAStoreWithManyPages(t *testing.T) {
 	for number, rows := range map[int]int{1: 15, 1000: 15, 1334: 5} {
 		path := fmt.Sprintf("/subscriptions?page=%d", number)
 		p := data[page](t, d.send(t, "GET", path, "", "Authorization", "Bearer "+d.offered.LongListToken))
-		if len(p.Data) != rows || *p.To != 15*(number-1)+rows || (p.Next == nil) != (number == 1334) {
-			t.Errorf("page %d: %d rows to %d, next %v", number, len(p.Data), *p.To, p.Next)
-		}
+		assert.That(t, len(p.Data) == rows && *p.To == 15*(number-1)+rows && (p.Next == nil) == (number == 1334),
+			"page %d: %d rows to %d, next %v", number, len(p.Data), *p.To, p.Next)
 	}
 	p := data[page](t, d.send(t, "GET", "/subscriptions?per_page=100", "", "Authorization", "Bearer "+d.offered.APIToken))
-	if len(p.Data) != 48 {
-		t.Errorf("the sample store has %d subscriptions, want 48", len(p.Data))
-	}
+	assert.That(t, len(p.Data) == 48, "the sample store has %d subscriptions, want 48", len(p.Data))
 }
 
 func TestDemo_ServesThePicturesOfItsProducts(t *testing.T) {
@@ -108,9 +101,7 @@ func TestDemo_ServesThePicturesOfItsProducts(t *testing.T) {
 	for _, base := range []string{"", "/shop"} {
 		d := openDemo(t, "BASE_PATH="+base)
 		cart := data[demoCart](t, d.send(t, "POST", "/cart/add", `{"product_id":1}`))
-		if got, want := cart.Items[0].Image.URL, base+"/playground/pictures/game-credit.svg"; got != want {
-			t.Errorf("the picture is at %s, want %s", got, want)
-		}
+		assert.Equal(t, cart.Items[0].Image.URL, base+"/playground/pictures/game-credit.svg", "the picture is at")
 		for store, products := range sample.Products() {
 			for _, p := range products {
 				a := d.send(t, "GET", p.Image.URL, "")
@@ -137,14 +128,12 @@ func TestDemo_BackstageChangesAProduct(t *testing.T) {
 		{`{"price":0,"stock":0}`, "0", "0"},
 	} {
 		got := data[json.RawMessage](t, d.send(t, "PATCH", "/playground/products/1", step.body))
-		if want := `{"id":1,"price":` + step.price + `,"stock":` + step.stock + `}`; string(got) != want {
-			t.Errorf("%s: %s, want %s", step.body, got, want)
-		}
+		want := `{"id":1,"price":` + step.price + `,"stock":` + step.stock + `}`
+		assert.That(t, string(got) == want, "%s: %s, want %s", step.body, got, want)
 		item := data[demoCart](t, d.send(t, "GET", "/cart", "", "X-Cart-Token", token)).Items[0]
 		price, stock := item.Product.Price, item.Product.Stock
-		if item.UnitPrice.String() != step.price || price.Original != price.Actual {
-			t.Errorf("%s: the cart has %s, original %s, actual %s", step.body, item.UnitPrice, price.Original, price.Actual)
-		}
+		assert.That(t, item.UnitPrice.String() == step.price && price.Original == price.Actual,
+			"%s: the cart has %s, original %s, actual %s", step.body, item.UnitPrice, price.Original, price.Actual)
 		if stock.Unlimited != (step.stock == "null") || !stock.Unlimited && fmt.Sprint(*stock.Available) != step.stock {
 			t.Errorf("%s: the cart has stock %+v", step.body, stock)
 		}
@@ -176,18 +165,14 @@ func TestDemo_BackstageRefusesBadProducts(t *testing.T) {
 	} {
 		a := d.send(t, "PATCH", "/playground/products"+tt.path, tt.body)
 		refusal := decoded[struct{ Errors map[string][]string }](t, a)
-		if a.Status != tt.status || a.Code != tt.code || a.Message == "" || len(refusal.Errors) != len(tt.members) {
-			t.Errorf("%.40s: %d %s; want %d %s", tt.body, a.Status, a.Body, tt.status, tt.code)
-		}
+		assert.That(t, a.Status == tt.status && a.Code == tt.code && a.Message != "" && len(refusal.Errors) == len(tt.members),
+			"%.40s: %d %s; want %d %s", tt.body, a.Status, a.Body, tt.status, tt.code)
 		for _, member := range tt.members {
-			if refusal.Errors[member] == nil {
-				t.Errorf("%.40s: %v, want %s", tt.body, refusal.Errors, member)
-			}
+			assert.That(t, refusal.Errors[member] != nil, "%.40s: %v, want %s", tt.body, refusal.Errors, member)
 		}
 	}
-	if a := d.send(t, "PATCH", "/playground/products/1", `{"price":1}`, "Content-Type", "text/plain"); a.Status != http.StatusUnsupportedMediaType {
-		t.Errorf("as text: %d %s", a.Status, a.Body)
-	}
+	a := d.send(t, "PATCH", "/playground/products/1", `{"price":1}`, "Content-Type", "text/plain")
+	assert.That(t, a.Status == http.StatusUnsupportedMediaType, "as text: %d %s", a.Status, a.Body)
 }
 
 func TestDemo_BackstageBillsOneSubscriptionAtATime(t *testing.T) {
@@ -216,18 +201,12 @@ func TestDemo_BackstageBillsOneSubscriptionAtATime(t *testing.T) {
 		seen[billed.What] = true
 		c := after(cursor)
 		changed, deleted := len(c.Data) == 1 && c.Data[0].ID == billed.ID, len(c.Deleted) == 1 && c.Deleted[0].ID == billed.ID
-		if changed == deleted || deleted != (billed.What == "deleted") {
-			t.Errorf("%+v: the changes are %+v", billed, c)
-		}
+		assert.That(t, changed != deleted && deleted == (billed.What == "deleted"), "%+v: the changes are %+v", billed, c)
 		cursor = c.Next
 	}
-	if len(seen) != len(sample.Events()) {
-		t.Errorf("seen: %v", seen)
-	}
+	assert.Equal(t, len(seen), len(sample.Events()), "seen: %v", seen)
 	sara := data[struct{ Data []struct{ ID int64 } }](t, d.send(t, "GET", "/subscriptions?customerEmail=sara@example.com", "", "Authorization", "Bearer "+d.offered.APIToken))
-	if len(sara.Data) != 3 {
-		t.Errorf("customer 1001 has %d subscriptions, want 3", len(sara.Data))
-	}
+	assert.That(t, len(sara.Data) == 3, "customer 1001 has %d subscriptions, want 3", len(sara.Data))
 }
 
 func TestDemo_BackstageIsForItsOwnPage(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -85,9 +86,7 @@ func inTime(t *testing.T, try func(n int) (wrong string)) {
 		if wrong == "" {
 			return
 		}
-		if n == tries {
-			t.Fatalf("the last of %d tries: %s", tries, wrong)
-		}
+		assert.Require(t, n != tries, "the last of %d tries: %s", tries, wrong)
 	}
 }
 
@@ -103,7 +102,5 @@ func TestCatalog_ReportsStoresWithAnUnknownCurrencyImmediately(t *testing.T) {
 
 	change(t, db, `INSERT INTO stores (id, name, currency) VALUES (9, 'Shop', 'QQQ')`) // while it runs
 	log.wait(t, 0, `level=ERROR .*currency=QQQ stores=1 first_store=9`)
-	if strings.Contains(log.String(), "currency=SAR") {
-		t.Error("a known currency is reported")
-	}
+	assert.That(t, !strings.Contains(log.String(), "currency=SAR"), "a known currency is reported")
 }

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"commerce/deploy/assert"
 )
 
 // newH2C returns a client that speaks HTTP/2 without TLS, on one connection.
@@ -22,9 +24,8 @@ func newH2C(t *testing.T) *http.Client {
 func TestH2C_IsOffByDefault(t *testing.T) {
 	t.Parallel()
 	demo := startDemo(t)
-	if a, err := demo.callBy(newH2C(t), "", "GET", "/cart", ""); err == nil {
-		t.Errorf("got %d", a.Status)
-	}
+	a, err := demo.callBy(newH2C(t), "", "GET", "/cart", "")
+	assert.That(t, err != nil, "got %d", a.Status)
 }
 
 // Responses of many sizes share a connection. Each is complete, also one that HTTP/1.1 would
@@ -36,9 +37,8 @@ func TestH2C_ServesManyRequestsOnOneConnection(t *testing.T) {
 	token := strings.Repeat("t", 22)
 	for line := range 20 {
 		body := fmt.Sprintf(`{"product_id":5,"fields":{"Account email":"%d@example.com"}}`, line)
-		if a, err := demo.callBy(client, token, "POST", "/cart/add", body); err != nil || a.Status != http.StatusOK {
-			t.Fatalf("add: %v, %d %s", err, a.Status, a.Body)
-		}
+		a, err := demo.callBy(client, token, "POST", "/cart/add", body)
+		assert.Require(t, err == nil && a.Status == http.StatusOK, "add: %v, %d %s", err, a.Status, a.Body)
 	}
 	var running sync.WaitGroup
 	for i := range 200 {
@@ -53,9 +53,8 @@ func TestH2C_ServesManyRequestsOnOneConnection(t *testing.T) {
 		})
 	}
 	running.Wait()
-	if a := demo.mustCall(t, token, "GET", "/cart", ""); len(a.Data.Items) != 20 {
-		t.Errorf("HTTP/1.1: %s", a.Body)
-	}
+	a := demo.mustCall(t, token, "GET", "/cart", "")
+	assert.That(t, len(a.Data.Items) == 20, "HTTP/1.1: %s", a.Body)
 }
 
 // On SIGTERM every request is answered, or refused before it was begun.
@@ -73,14 +72,10 @@ func TestH2C_FinishesRequestsOnSIGTERM(t *testing.T) {
 			for !stop.Load() {
 				a, err := serve.callBy(client, token, "PATCH", "/cart/items/1", `{"quantity":1}`)
 				if err != nil {
-					if !strings.Contains(err.Error(), "connection refused") {
-						t.Errorf("during the stop: %v", err)
-					}
+					assert.That(t, strings.Contains(err.Error(), "connection refused"), "during the stop: %v", err)
 					return
 				}
-				if a.Status >= 500 && a.Status != http.StatusServiceUnavailable {
-					t.Errorf("got %d %s", a.Status, a.Body)
-				}
+				assert.That(t, a.Status < 500 || a.Status == http.StatusServiceUnavailable, "got %d %s", a.Status, a.Body)
 				applied.Add(1)
 			}
 		})

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"commerce/deploy/assert"
 )
 
 // everyCommand lists all commands of the program.
@@ -20,13 +22,11 @@ func TestHelp_FitsEightyColumnsAndSucceeds(t *testing.T) {
 		word := append([]string{"help"}, strings.Fields(command)...)
 		for _, args := range [][]string{flag, word} {
 			got := ended(t, program(t, []string{"COLUMNS=200"}, args...))
-			if got.status != 0 || got.errors != "" || !strings.HasPrefix(got.out, "Usage: commerce "+command) {
-				t.Errorf("commerce %v: %+v", args, got)
-			}
+			assert.That(t, got.status == 0 && got.errors == "" && strings.HasPrefix(got.out, "Usage: commerce "+command),
+				"commerce %v: %+v", args, got)
 			for line := range strings.Lines(got.out) {
-				if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 80 {
-					t.Errorf("commerce %v prints a line of %d columns: %q", args, n, line)
-				}
+				n := utf8.RuneCountInString(strings.TrimRight(line, "\n"))
+				assert.That(t, n <= 80, "commerce %v prints a line of %d columns: %q", args, n, line)
 			}
 		}
 	}
@@ -35,38 +35,31 @@ func TestHelp_FitsEightyColumnsAndSucceeds(t *testing.T) {
 	}
 	for _, before := range []string{"--help demo", "--help token store"} {
 		want := "Usage: commerce" + strings.TrimPrefix(before, "--help")
-		if got := ended(t, program(t, nil, strings.Fields(before)...)); got.status != 0 || !strings.HasPrefix(got.out, want) {
-			t.Errorf("commerce %s: %+v, want %q", before, got, want)
-		}
+		got := ended(t, program(t, nil, strings.Fields(before)...))
+		assert.That(t, got.status == 0 && strings.HasPrefix(got.out, want), "commerce %s: %+v, want %q", before, got, want)
 	}
-	if got := ended(t, program(t, nil, "help", "nothing")); got.status != 2 || got.out != "" {
-		t.Errorf("commerce help nothing: %+v, want a failure", got)
-	}
+	got := ended(t, program(t, nil, "help", "nothing"))
+	assert.That(t, got.status == 2 && got.out == "", "commerce help nothing: %+v, want a failure", got)
 }
 
 func TestHelp_ShowsCustomerAndTokenAsAlternatives(t *testing.T) {
 	t.Parallel()
 	for _, command := range []string{"show", "erase"} {
 		got := ended(t, program(t, nil, "cart", command, "--help"))
-		if want := "Usage: commerce cart " + command + " (--customer=ID | --token=TOKEN) [flags]\n"; !strings.HasPrefix(got.out, want) {
-			t.Errorf("help begins %.90q, want %q", got.out, want)
-		}
+		want := "Usage: commerce cart " + command + " (--customer=ID | --token=TOKEN) [flags]\n"
+		assert.That(t, strings.HasPrefix(got.out, want), "help begins %.90q, want %q", got.out, want)
 	}
 }
 
 func TestHelp_FailsIfItCannotBePrinted(t *testing.T) {
 	t.Parallel()
-	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	full := assert.Must(os.OpenFile("/dev/full", os.O_WRONLY, 0))(t)
 	defer full.Close()
 	for _, command := range []string{"--help", "help serve", "version"} {
 		cmd := program(t, nil, strings.Fields(command)...)
 		cmd.Stdout = full
-		if err := cmd.Run(); cmd.ProcessState.ExitCode() != 1 {
-			t.Errorf("%s: %v, want status 1", command, err)
-		}
+		err := cmd.Run()
+		assert.That(t, cmd.ProcessState.ExitCode() == 1, "%s: %v, want status 1", command, err)
 	}
 }
 
@@ -79,14 +72,11 @@ func TestCompletion_KnowsCommandsAndFlags(t *testing.T) {
 	} {
 		got := ended(t, program(t, nil, append([]string{"__complete"}, strings.Split(line, "\x00")...)...))
 		for word := range strings.SplitSeq(want, " ") {
-			if !strings.Contains(got.out, word+"\t") {
-				t.Errorf("%q: completes %q, want %s", line, got.out, word)
-			}
+			assert.That(t, strings.Contains(got.out, word+"\t"), "%q: completes %q, want %s", line, got.out, word)
 		}
 	}
 	for _, shell := range []string{"bash", "zsh", "fish"} {
-		if got := ended(t, program(t, nil, "completion", shell)); got.status != 0 || !strings.Contains(got.out, "commerce") {
-			t.Errorf("%s: ended with %d", shell, got.status)
-		}
+		got := ended(t, program(t, nil, "completion", shell))
+		assert.That(t, got.status == 0 && strings.Contains(got.out, "commerce"), "%s: ended with %d", shell, got.status)
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"commerce/deploy/assert"
 )
 
 const (
@@ -70,6 +72,7 @@ var imports = map[string][]string{
 	"deploy/connect":          {"auth/cause"},
 	"deploy/heap":             nil,
 	"deploy/mutants":          nil,
+	"deploy/assert":           nil,
 	"deploy/testrun":          nil,
 	"deploy/inspect":          {"cart/redisstore", "deploy/connect", "deploy/migrations"},
 	"deploy/sample":           {"auth/locale", "auth/store", "cart", "cart/money", "cart/period", "subscriptions"},
@@ -84,8 +87,8 @@ const wiring = "cmd"
 // or fill them with data, packages with which the tests of carts in Redis and those of
 // subscriptions drive whole requests, and the rules to which they hold the scripts.
 var forTests = []string{
-	"auth", "auth/store", "cart/service", "cart/carttest", "cart/redisstore/rules", "cart/wire", "deploy/connect", "deploy/ephemeral", "deploy/migrations",
-	"deploy/sample", "subscriptions/postgres", "subscriptions/replicas", "subscriptions/subscriptionshttp",
+	"auth", "auth/store", "cart/service", "cart/carttest", "cart/redisstore/rules", "cart/wire", "deploy/assert", "deploy/connect", "deploy/ephemeral",
+	"deploy/migrations", "deploy/sample", "subscriptions/postgres", "subscriptions/replicas", "subscriptions/subscriptionshttp",
 }
 
 // pure packages take values and return values: neither they nor the packages that they import may
@@ -101,9 +104,7 @@ var vague = []string{"base", "common", "helper", "helpers", "lib", "misc", "mode
 func TestImports_GoOneWay(t *testing.T) {
 	t.Parallel()
 	files := goFiles(t)
-	if len(files) < 10 {
-		t.Fatalf("%d Go files below %s: not the repository's root", len(files), root)
-	}
+	assert.Require(t, len(files) >= 10, "%d Go files below %s: not the repository's root", len(files), root)
 	for _, file := range files {
 		pkg := path.Dir(file)
 		if isBelow(pkg, []string{wiring}) {
@@ -118,9 +119,8 @@ func TestImports_GoOneWay(t *testing.T) {
 			allowed = append(slices.Clone(allowed), append(forTests, pkg)...)
 		}
 		for _, imported := range ours(t, file) {
-			if !slices.Contains(allowed, imported) {
-				t.Errorf("%s imports %s; %s may import only %v of ours", file, imported, pkg, allowed)
-			}
+			assert.That(t, slices.Contains(allowed, imported),
+				"%s imports %s; %s may import only %v of ours", file, imported, pkg, allowed)
 		}
 	}
 }
@@ -129,9 +129,7 @@ func TestImports_OfPurePackagesArePure(t *testing.T) {
 	t.Parallel()
 	for _, pkg := range pure {
 		for _, dep := range depsOf(t, pkg) {
-			if isBelow(dep, impure) {
-				t.Errorf("%s depends on %s", pkg, dep)
-			}
+			assert.That(t, !isBelow(dep, impure), "%s depends on %s", pkg, dep)
 		}
 	}
 }
@@ -152,14 +150,9 @@ func depsOf(t *testing.T, pkg string) []string {
 	t.Helper()
 	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "./"+pkg)
 	list.Dir = root
-	out, err := list.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := assert.Must(list.Output())(t)
 	deps := strings.Fields(string(out))
-	if !slices.Contains(deps, module+"/"+pkg) {
-		t.Fatalf("%s is not among its own dependencies: %q", pkg, deps)
-	}
+	assert.Require(t, slices.Contains(deps, module+"/"+pkg), "%s is not among its own dependencies: %q", pkg, deps)
 	return deps
 }
 
@@ -193,7 +186,7 @@ func TestPackages_HaveNamesThatSaySomething(t *testing.T) {
 func goFiles(t *testing.T) []string {
 	t.Helper()
 	var files []string
-	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
+	assert.NoError(t, filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -205,10 +198,7 @@ func goFiles(t *testing.T) []string {
 			files = append(files, filepath.ToSlash(name))
 		}
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return files
 }
 
@@ -228,16 +218,10 @@ func ours(t *testing.T, file string) []string {
 // importsOf returns what file imports. Build tags play no part.
 func importsOf(t *testing.T, file string) []string {
 	t.Helper()
-	parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, file), nil, parser.ImportsOnly)
-	if err != nil {
-		t.Fatal(err)
-	}
+	parsed := assert.Must(parser.ParseFile(token.NewFileSet(), filepath.Join(root, file), nil, parser.ImportsOnly))(t)
 	var found []string
 	for _, spec := range parsed.Imports {
-		name, err := strconv.Unquote(spec.Path.Value)
-		if err != nil {
-			t.Fatal(err)
-		}
+		name := assert.Must(strconv.Unquote(spec.Path.Value))(t)
 		found = append(found, name)
 	}
 	return found

@@ -15,6 +15,7 @@ import (
 
 	"commerce/cart/redisstore"
 	"commerce/cmd/internal/server"
+	"commerce/deploy/assert"
 	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
 )
@@ -26,28 +27,19 @@ type instance struct{ URL string }
 func startInstance(t *testing.T, databaseURL string) instance {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
-	rdb, err := connect.Redis(asService(t, ephemeral.Redis(t)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	rdb := assert.Must(connect.Redis(asService(t, ephemeral.Redis(t))))(t)
 	t.Cleanup(func() { rdb.Close() })
-	db, err := databaseSettings{URL: databaseURL}.openMigrated(t.Context(), connect.PostgresConfig{MaxConns: catalogConns})
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := assert.Must(databaseSettings{URL: databaseURL}.openMigrated(t.Context(), connect.PostgresConfig{MaxConns: catalogConns}))(t)
 	t.Cleanup(db.Close)
 	catalog := openCatalog(db, nil, log)
 	t.Cleanup(catalog.listen(context.WithoutCancel(t.Context()), func(context.Context) {}))
-	handler, err := server.Assemble(server.Parts{
+	handler := assert.Must(server.Assemble(server.Parts{
 		Redis: rdb, Catalog: catalog.products, Coupons: catalog.products, Stores: catalog.stores,
 		CartTTL:     redisstore.TTLs{Guest: time.Hour, Customer: time.Hour},
 		CartLimits:  defaultLimits(),
 		RedisBudget: 5 * time.Second, // tests of this instance let only Postgres fail
 		Config:      server.Config{Log: log},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	web := httptest.NewServer(handler)
 	t.Cleanup(web.Close)
 	return instance{web.URL}
@@ -105,18 +97,15 @@ func (i instance) send(t *testing.T, method, path, body string, headers ...strin
 		path = i.URL + path
 	}
 	a, err := request(t.Context(), http.DefaultClient, method, path, body, headers...)
-	if err != nil {
-		t.Fatalf("%s %s: %v: %s", method, path, err, a.Body)
-	}
+	assert.Require(t, err == nil, "%s %s: %v: %s", method, path, err, a.Body)
 	return a
 }
 
 // decoded is the JSON of a response.
 func decoded[T any](t *testing.T, a answer) (v T) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(a.Body), &v); err != nil {
-		t.Fatalf("%d %s: %v", a.Status, a.Body, err)
-	}
+	err := json.Unmarshal([]byte(a.Body), &v)
+	assert.Require(t, err == nil, "%d %s: %v", a.Status, a.Body, err)
 	return v
 }
 
@@ -147,8 +136,6 @@ func (i instance) served(token, method, path, body string) (answer, error) {
 func (i instance) mustCall(t *testing.T, token, method, path, body string) answer {
 	t.Helper()
 	a, err := i.served(token, method, path, body)
-	if err != nil || a.Status != http.StatusOK {
-		t.Fatalf("%s %s %s: %v, %d %s", method, path, body, err, a.Status, a.Body)
-	}
+	assert.Require(t, err == nil && a.Status == http.StatusOK, "%s %s %s: %v, %d %s", method, path, body, err, a.Status, a.Body)
 	return a
 }

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -32,9 +32,7 @@ func loadCatalog(t *testing.T, url string, files map[string]string) (string, err
 	command := codeUnder(t, page, "Loading a catalog", "sh")[0]
 	files["catalog.sql"] = source(t, "deploy/postgres/catalog.sql")
 	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	psql := exec.CommandContext(t.Context(), "sh", "-c", strings.Replace(command, "postgres://localhost/commerce", "'"+url+"'", 1))
 	psql.Dir = dir
@@ -66,17 +64,15 @@ func TestDataPage_LoadsACatalog(t *testing.T) {
 	}
 	load := func() {
 		t.Helper()
-		if printed, err := loadCatalog(t, url, files); err != nil || printed != "" {
-			t.Fatalf("%v: %s", err, printed)
-		}
+		printed, err := loadCatalog(t, url, files)
+		assert.Require(t, err == nil && printed == "", "%v: %s", err, printed)
 	}
 	load()
 	change(t, db, "UPDATE products SET stock = stock - 2 WHERE id = 41")
 	written := count(t, db, "SELECT max(xmin::text::bigint) FROM products")
 	load()
-	if again := count(t, db, "SELECT max(xmin::text::bigint) FROM products"); again != written {
-		t.Error("rows that do not differ were written again")
-	}
+	assert.Equal(t, count(t, db, "SELECT max(xmin::text::bigint) FROM products"), written,
+		"rows that do not differ were written again")
 	files["products.csv"] = strings.Replace(files["products.csv"], "2000,2500,5", "1500,2500,5", 1)
 	files["fields.csv"] = strings.Replace(files["fields.csv"], "true,0\n41,Name,,1\n", "false,1\n41,Color,,0\n", 1)
 	load()
@@ -102,17 +98,14 @@ func TestDataPage_ListsTheFaultsOfACatalogAndWritesNothing(t *testing.T) {
 		files := catalogFiles(t)
 		files[name] += text
 		printed, err := loadCatalog(t, url, files)
-		if err == nil {
-			t.Errorf("%q was accepted", text)
-		}
+		assert.That(t, err != nil, "%q was accepted", text)
 		return printed
 	}
 	files := catalogFiles(t)
 	files["plans.csv"] = "id,product_id,duration,price\n401,40,monthly,-1\n402,49,weekly,49000\n"
 	printed, _ := loadCatalog(t, url, files)
-	if diff := cmp.Diff(codeUnder(t, dataPage(t), "Loading a catalog", "text")[0], strings.Split(printed, "\n(3 rows)")[0]); diff != "" {
-		t.Errorf("-page +printed:\n%s", diff)
-	}
+	assert.Equal(t, strings.Split(printed, "\n(3 rows)")[0], codeUnder(t, dataPage(t), "Loading a catalog", "text")[0],
+		"-page +printed")
 	for _, c := range []struct{ file, text, want string }{
 		{"products.csv", "41,P,,p,digital,1,1,\n", "|    4 | id "},
 		{"products.csv", "42,,,p,digital,1,1,\n", "|    4 | name "},
@@ -124,14 +117,11 @@ func TestDataPage_ListsTheFaultsOfACatalogAndWritesNothing(t *testing.T) {
 		{"fields.csv", "49,Size,,0\n", "is no product"},
 		{"field_options.csv", "41,Size,s,Small,,0\n", "(store_id, product_id, field)=(7, 41, Size) is not present"},
 	} {
-		if printed := load(c.file, c.text); !strings.Contains(printed, c.want) {
-			t.Errorf("%s with %q prints %s, want %q", c.file, c.text, printed, c.want)
-		}
+		printed := load(c.file, c.text)
+		assert.That(t, strings.Contains(printed, c.want), "%s with %q prints %s, want %q", c.file, c.text, printed, c.want)
 	}
 	wantCounts(t, db, map[string]int{"SELECT count(*) FROM products": 0})
-	if _, err := loadCatalog(t, url, catalogFiles(t)); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(loadCatalog(t, url, catalogFiles(t)))(t)
 	if printed := load("plans.csv", "402,41,annually,49000\n"); !strings.Contains(printed, "is not the product of this plan") {
 		t.Errorf("a plan that moves prints %s", printed)
 	}

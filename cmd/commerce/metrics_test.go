@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"commerce/deploy/assert"
 )
 
 // metric returns the value of a time series; 0 if it does not exist.
@@ -17,10 +17,7 @@ func (r *running) metric(t *testing.T, series string) float64 {
 	t.Helper()
 	for line := range strings.Lines(r.send(t, "GET", r.admin+"/metrics", "").Body) {
 		if text, ok := strings.CutPrefix(line, series+" "); ok {
-			value, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			value := assert.Must(strconv.ParseFloat(strings.TrimSpace(text), 64))(t)
 			return value
 		}
 	}
@@ -73,10 +70,7 @@ func hostOf(t *testing.T, rawURL string) string {
 
 func parsed(t *testing.T, rawURL string) *url.URL {
 	t.Helper()
-	u, err := url.Parse(rawURL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := assert.Must(url.Parse(rawURL))(t)
 	return u
 }
 
@@ -93,11 +87,8 @@ func TestMetrics_OfServeAreThoseInTheDocumentation(t *testing.T) {
 	serve.browse(t, storeToken(t, database))
 	page := serve.send(t, "GET", serve.admin+"/metrics", "").Body
 	exposed := slices.Sorted(captured(`(?m)^# TYPE (commerce_[a-z_]+) `, page))
-	if diff := cmp.Diff(documented(t), exposed); diff != "" {
-		t.Errorf("docs/metrics.md lists other metrics than serve has (-docs +serve):\n%s", diff)
-	}
+	assert.Equal(t, exposed, documented(t), "docs/metrics.md lists other metrics than serve has (-docs +serve)")
 	statements := slices.Sorted(captured(`commerce_postgres_statement_duration_seconds_count\{statement="([^"]*)"`, page))
-	if slices.Contains(statements, "other") || len(statements) < 10 {
-		t.Errorf("statements without a name, or too few: %q", statements)
-	}
+	assert.That(t, !slices.Contains(statements, "other") && len(statements) >= 10,
+		"statements without a name, or too few: %q", statements)
 }

@@ -16,6 +16,7 @@ import (
 	toxiproxy "github.com/Shopify/toxiproxy/v2"
 	"github.com/rs/zerolog"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
 )
@@ -40,17 +41,13 @@ func through(t *testing.T, rawURL string, user *url.Userinfo) (string, *line) {
 
 func (l *line) start() {
 	l.t.Helper()
-	if err := l.proxy.Start(); err != nil {
-		l.t.Fatal(err)
-	}
+	assert.NoError(l.t, l.proxy.Start())
 }
 
 func (l *line) add(kind, attributes, stream string) {
 	l.t.Helper()
 	toxic := fmt.Sprintf(`{"type":%q,"stream":%q,"attributes":%s}`, kind, stream, attributes)
-	if _, err := l.proxy.Toxics.AddToxicJson(strings.NewReader(toxic)); err != nil {
-		l.t.Fatal(err)
-	}
+	assert.Must(l.proxy.Toxics.AddToxicJson(strings.NewReader(toxic)))(l.t)
 }
 
 func (l *line) heal() { l.proxy.Toxics.ResetToxics(context.Background()) }
@@ -94,9 +91,8 @@ func (r *running) plant(t *testing.T, s secrets) {
 	var all sync.WaitGroup
 	send := func(method, path, body string, headers ...string) {
 		all.Go(func() {
-			if _, err := request(t.Context(), http.DefaultClient, method, r.URL+path, body, headers...); err != nil {
-				t.Error(err)
-			}
+			_, err := request(t.Context(), http.DefaultClient, method, r.URL+path, body, headers...)
+			assert.That(t, err == nil, "%v", err)
 		})
 	}
 	for _, c := range cart {
@@ -168,17 +164,12 @@ func (r *running) endure(t *testing.T, dependency, server string, s secrets, rou
 			}
 			return fmt.Sprintf("%s: no request line with %s and a trace; the log ends with\n%s", o.name, named, tail(r.log.String(), 3000))
 		})
-		if got := r.metric(t, up); got != 0 {
-			t.Errorf("%s: %s is %v", o.name, up, got)
-		}
-		if got := r.metric(t, errors); got <= before {
-			t.Errorf("%s: %s stays at %v", o.name, errors, got)
-		}
+		assert.Equal(t, r.metric(t, up), 0, "%s: %s", o.name, up)
+		got := r.metric(t, errors)
+		assert.That(t, got > before, "%s: %s stays at %v", o.name, errors, got)
 		o.end()
 		r.log.wait(t, after, `"level":"INFO"`, `"msg":"`+dependency+` is back"`, `"after":"[0-9.]+m?s"`)
-		if got := r.metric(t, up); got != 1 {
-			t.Errorf("after %s: %s is %v", o.name, up, got)
-		}
+		assert.Equal(t, r.metric(t, up), 1, "after %s: %s", o.name, up)
 	}
 }
 
@@ -196,9 +187,8 @@ func TestServe_NamesAFailingRedisAndLogsNoSecret(t *testing.T) {
 	redis, database := ephemeral.StartRedis(t), seeded(t)
 	admin := redis.Admin()
 	do := func(args ...any) {
-		if err := admin.Do(t.Context(), args...).Err(); err != nil {
-			t.Error(err)
-		}
+		err := admin.Do(t.Context(), args...).Err()
+		assert.That(t, err == nil, "%v", err)
 	}
 	do("ACL", "SETUSER", "shop", "on", ">"+plantedPassword, "~*", "&*", "+@all")
 	redisURL, wire := through(t, redis.URL, url.UserPassword("shop", plantedPassword))
@@ -251,9 +241,8 @@ func TestServe_DoesNotLoseASlowPostgresThatServesRequests(t *testing.T) {
 	serve := startServe(t, databaseURL)
 	serve.wantReady(t, http.StatusOK, "ok", "ok")
 	list := func() {
-		if status, _ := serve.asStore(t, token, "/subscriptions"); status != http.StatusOK {
-			t.Errorf("a list: %d", status)
-		}
+		status, _ := serve.asStore(t, token, "/subscriptions")
+		assert.That(t, status == http.StatusOK, "a list: %d", status)
 	}
 	list() // opens connections
 	wire.add("latency", `{"latency":120}`, "downstream")
@@ -261,9 +250,8 @@ func TestServe_DoesNotLoseASlowPostgresThatServesRequests(t *testing.T) {
 		list()
 		time.Sleep(300 * time.Millisecond)
 	}
-	if log := serve.log.String(); strings.Contains(log, "lost postgres") {
-		t.Error(log)
-	}
+	log := serve.log.String()
+	assert.That(t, !strings.Contains(log, "lost postgres"), "%v", log)
 }
 
 func TestServe_NamesAFailingIssuer(t *testing.T) {
@@ -317,10 +305,7 @@ func TestServe_NamesAFailingIssuer(t *testing.T) {
 func TestPingMasters_NamesANodeThatIsLost(t *testing.T) {
 	t.Parallel()
 	cluster := ephemeral.StartCluster(t)
-	rdb, err := connect.Redis(cluster.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rdb := assert.Must(connect.Redis(cluster.URL))(t)
 	defer rdb.Close()
 	ping := func() error {
 		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)

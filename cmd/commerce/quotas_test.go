@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
+
+	"commerce/deploy/assert"
 )
 
 func TestQuotas_ApplyToTheProgram(t *testing.T) {
@@ -16,9 +18,8 @@ func TestQuotas_ApplyToTheProgram(t *testing.T) {
 		if n >= 2 {
 			want = http.StatusTooManyRequests
 		}
-		if a, err := limited.call(token, "POST", "/cart/add", `{"product_id":1}`); err != nil || a.Status != want {
-			t.Errorf("cart %d: %v, %d %s, want %d", n+1, err, a.Status, a.Body, want)
-		}
+		a, err := limited.call(token, "POST", "/cart/add", `{"product_id":1}`)
+		assert.That(t, err == nil && a.Status == want, "cart %d: %v, %d %s, want %d", n+1, err, a.Status, a.Body, want)
 		unlimited.mustCall(t, token, "POST", "/cart/add", `{"product_id":1}`)
 	}
 	const n = failuresPerMinute + 10
@@ -33,10 +34,7 @@ func TestQuotas_ApplyToTheProgram(t *testing.T) {
 	for ; refused == 0 && sent < 100*n; sent += n { // on a slow machine, many come back meanwhile
 		refused = guesses(limited.instance)[http.StatusTooManyRequests]
 	}
-	if refused == 0 || sent == n && refused > 10 {
-		t.Errorf("of %d invalid tokens %d are refused", sent, refused)
-	}
-	if got := guesses(unlimited.instance); got[http.StatusUnauthorized] != n {
-		t.Errorf("without limits, invalid tokens get %v", got)
-	}
+	assert.That(t, refused != 0 && (sent != n || refused <= 10), "of %d invalid tokens %d are refused", sent, refused)
+	got := guesses(unlimited.instance)
+	assert.That(t, got[http.StatusUnauthorized] == n, "without limits, invalid tokens get %v", got)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -56,9 +57,7 @@ func eventually(t *testing.T, wrong func() string) {
 		if said == "" {
 			return
 		}
-		if time.Since(began) > 20*time.Second {
-			t.Fatalf("after 20s: %s", said)
-		}
+		assert.Require(t, time.Since(began) <= 20*time.Second, "after 20s: %s", said)
 	}
 }
 
@@ -102,9 +101,7 @@ func (r *running) end(t *testing.T) {
 	r.signal(t, syscall.SIGTERM)
 	late := time.AfterFunc(15*time.Second, func() { _ = r.cmd.Process.Kill() })
 	defer late.Stop()
-	if err := r.cmd.Wait(); err != nil {
-		t.Errorf("serve ended with %v", err)
-	}
+	assert.ErrorIs(t, r.cmd.Wait(), nil, "serve ended with")
 }
 
 func storeToken(t *testing.T, databaseURL string) string {
@@ -179,14 +176,9 @@ func TestServe_AcceptsRequestsDuringTheDrainDelay(t *testing.T) {
 	serve.signal(t, syscall.SIGTERM)
 	soon(t, "draining", func() string { return serve.ready(t).Status })
 	// A kept-alive connection ends with a response that announces it, not during a request.
-	response, err := http.Get(serve.URL + "/cart/count")
-	if err != nil {
-		t.Fatal(err)
-	}
+	response := assert.Must(http.Get(serve.URL + "/cart/count"))(t)
 	response.Body.Close()
-	if !response.Close {
-		t.Error("a response during the delay keeps its connection alive")
-	}
+	assert.That(t, response.Close, "a response during the delay keeps its connection alive")
 	if a := serve.send(t, "GET", "/subscriptions/changes", "", "Authorization", "Bearer "+token, "Accept", "application/x-ndjson"); a.Status != http.StatusOK || !strings.Contains(a.Body, `{"next":`) {
 		t.Errorf("a stream during the delay: %d %s", a.Status, a.Body)
 	}
@@ -199,16 +191,11 @@ func TestServe_AcceptsRequestsDuringTheDrainDelay(t *testing.T) {
 		} else if passed := began.Sub(signaled); passed < delay-100*time.Millisecond {
 			t.Errorf("accepts no connections %v after SIGTERM, want %v", passed, delay)
 		}
-		if time.Since(signaled) > 20*time.Second {
-			t.Fatal("still accepts connections")
-		}
+		assert.Require(t, time.Since(signaled) <= 20*time.Second, "still accepts connections")
 	}
-	if err := serve.cmd.Wait(); err != nil {
-		t.Errorf("serve ended with %v", err)
-	}
-	if took := time.Since(signaled); took > 10*time.Second {
-		t.Errorf("took %v to end", took)
-	}
+	assert.ErrorIs(t, serve.cmd.Wait(), nil, "serve ended with")
+	took := time.Since(signaled)
+	assert.That(t, took <= 10*time.Second, "took %v to end", took)
 }
 
 func TestServe_HasProfilesOnlyOnLoopbackByDefault(t *testing.T) {
@@ -225,9 +212,8 @@ func TestServe_HasProfilesOnlyOnLoopbackByDefault(t *testing.T) {
 	} {
 		d := startDemo(t, test.settings...)
 		for path, want := range map[string]int{"/debug/pprof/": test.status, "/debug/pprof/cmdline": http.StatusNotFound} {
-			if a := d.send(t, "GET", d.admin+path, ""); a.Status != want {
-				t.Errorf("%v: %s answers %d, want %d", test.settings, path, a.Status, want)
-			}
+			a := d.send(t, "GET", d.admin+path, "")
+			assert.That(t, a.Status == want, "%v: %s answers %d, want %d", test.settings, path, a.Status, want)
 		}
 	}
 }

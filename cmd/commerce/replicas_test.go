@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -82,12 +83,8 @@ func (r *replicatedServe) wantEachStateOnce(t *testing.T) {
 	last := map[string]string{}
 	for text := range strings.Lines(r.log.String()) {
 		var line struct{ Replica, State string }
-		if err := json.Unmarshal([]byte(text), &line); err != nil {
-			t.Fatal(err)
-		}
-		if line.Replica != "" && last[line.Replica] == line.State {
-			t.Errorf("the state is logged again: %s", text)
-		}
+		assert.NoError(t, json.Unmarshal([]byte(text), &line))
+		assert.That(t, line.Replica == "" || last[line.Replica] != line.State, "the state is logged again: %s", text)
 		last[line.Replica] = line.State
 	}
 	if len(last) < 3 { // two replicas, and lines about none
@@ -100,9 +97,7 @@ func TestServe_ReadsSubscriptionsFromReplicas(t *testing.T) {
 	ephemeral.Slow(t)
 	r := startReplicated(t, "REPLICA_MAX_LAG=1m")
 	_, page := r.asStoreServed(t, r.token, "/subscriptions")
-	if len(page.Data.Data) == 0 {
-		t.Fatal("the list is empty")
-	}
+	assert.Require(t, len(page.Data.Data) != 0, "the list is empty")
 	single := fmt.Sprintf("/subscriptions/%d", page.Data.Data[0].ID)
 	for _, path := range []string{"/subscriptions", single, "/subscriptions/changes", "/subscriptions/summary"} {
 		r.wantFromReplica(t, path)
@@ -116,9 +111,7 @@ func TestServe_ReadsSubscriptionsFromReplicas(t *testing.T) {
 	r.wantStates(t, "ok", "failing", "failing")
 	before := r.reads(t, "primary")
 	r.wantList(t, http.StatusOK)
-	if r.reads(t, "primary") == before {
-		t.Error("the primary served no read without replicas")
-	}
+	assert.That(t, r.reads(t, "primary") != before, "the primary served no read without replicas")
 	r.log.wait(t, 0, "its check failed", second)
 	for _, replica := range r.replicas {
 		replica.Restart()

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"commerce/auth/locale"
+	"commerce/deploy/assert"
 )
 
 // literals calls each for the literals of a type of locale in the service, with their places.
@@ -23,10 +24,7 @@ func literals(t *testing.T, name string, each func(place string, lit *ast.Compos
 			continue
 		}
 		fset := token.NewFileSet()
-		parsed, err := parser.ParseFile(fset, filepath.Join(root, file), nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		parsed := assert.Must(parser.ParseFile(fset, filepath.Join(root, file), nil, 0))(t)
 		for _, lit := range literalsOf(parsed, name) {
 			each(file+":"+strconv.Itoa(fset.Position(lit.Pos()).Line), lit)
 		}
@@ -42,9 +40,7 @@ func TestTexts_ExistInEveryLanguage(t *testing.T) {
 		wantEveryLanguage(t, place, languagesOf(text))
 		wantOwnQuotes(t, place, languagesOf(text))
 	})
-	if texts < 100 {
-		t.Errorf("found %d texts: this test does not read all", texts)
-	}
+	assert.That(t, texts >= 100, "found %d texts: this test does not read all", texts)
 }
 
 // wantEveryLanguage checks that a text is there in every language, with the same verbs.
@@ -86,14 +82,10 @@ func TestNouns_HaveAFormForEveryArabicNumber(t *testing.T) {
 		nouns++
 		forms := formsOf(noun)
 		for _, category := range []string{"Zero", "One", "Two", "Few", "Many", "Other"} {
-			if forms["Ar"][category] == "" {
-				t.Errorf("%s: no form for %s in Arabic", place, category)
-			}
+			assert.That(t, forms["Ar"][category] != "", "%s: no form for %s in Arabic", place, category)
 		}
 	})
-	if nouns < 3 {
-		t.Errorf("found %d nouns: this test does not read all", nouns)
-	}
+	assert.That(t, nouns >= 3, "found %d nouns: this test does not read all", nouns)
 }
 
 // formsOf maps the languages of a literal of locale.Noun to its forms by category.
@@ -193,20 +185,15 @@ func verbsOf(format string) map[byte]int {
 
 func TestTexts_AreFoundWhereverTheyAre(t *testing.T) {
 	t.Parallel()
-	parsed, err := parser.ParseFile(token.NewFileSet(), "", `package p
+	parsed := assert.Must(parser.ParseFile(token.NewFileSet(), "", `package p
 		var a = locale.Text{locale.En: "one %d", locale.Ar: "x %d"}
 		var b = map[int]locale.Text{1: {locale.En: "two"}}
 		var c = []locale.Text{{locale.En: "three" + "four"}}
-		func f() { g(locale.Text{locale.En: "five"}, other.Text{locale.En: "no"}) }`, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+		func f() { g(locale.Text{locale.En: "five"}, other.Text{locale.En: "no"}) }`, 0))(t)
 	got := map[string]bool{}
 	for _, text := range literalsOf(parsed, "Text") {
 		got[languagesOf(text)["En"]] = true
 	}
 	want := map[string]bool{"one %d": true, "two": true, "threefour": true, "five": true}
-	if !maps.Equal(got, want) {
-		t.Errorf("found %v, want %v", got, want)
-	}
+	assert.That(t, maps.Equal(got, want), "found %v, want %v", got, want)
 }

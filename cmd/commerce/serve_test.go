@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -73,21 +74,15 @@ func startServe(t *testing.T, databaseURL string, settings ...string) *running {
 	t.Helper()
 	has := []string{"DATABASE_URL=" + databaseURL, "REDIS_URL=" + asService(t, ephemeral.Redis(t)), "JWT_SECRET=" + secret, "DRAIN_DELAY=0s"}
 	r := &running{cmd: program(t, append(has, settings...), "serve"), log: &logLines{}}
-	log, err := r.cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := assert.Must(r.cmd.StderrPipe())(t)
 	r.start(t)
 	lines := io.TeeReader(log, r.log)
 	logged := bufio.NewScanner(lines)
 	for r.URL == "" {
-		if !logged.Scan() {
-			t.Fatal("serve does not log its addresses")
-		}
+		assert.Require(t, logged.Scan(), "serve does not log its addresses")
 		var line struct{ Msg, Addr, Admin string }
-		if err := json.Unmarshal(logged.Bytes(), &line); err != nil {
-			t.Fatalf("serve says %s", logged.Bytes())
-		}
+		err := json.Unmarshal(logged.Bytes(), &line)
+		assert.Require(t, err == nil, "serve says %s", logged.Bytes())
 		if line.Msg == "serving" {
 			r.URL, r.admin = "http://"+line.Addr, "http://"+line.Admin
 		}
@@ -99,9 +94,7 @@ func startServe(t *testing.T, databaseURL string, settings ...string) *running {
 // start starts the process, which ends with the test.
 func (r *running) start(t *testing.T) {
 	t.Helper()
-	if err := r.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, r.cmd.Start())
 	t.Cleanup(func() {
 		if r.cmd.ProcessState == nil { // the test has not ended it
 			_ = r.cmd.Process.Kill()
@@ -112,9 +105,7 @@ func (r *running) start(t *testing.T) {
 
 func (r *running) signal(t *testing.T, signal os.Signal) {
 	t.Helper()
-	if err := r.cmd.Process.Signal(signal); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, r.cmd.Process.Signal(signal))
 }
 
 func TestServe_BehavesLikeTheDemo(t *testing.T) {
@@ -148,14 +139,8 @@ func TestServe_BehavesLikeTheDemo(t *testing.T) {
 		{"DELETE", "/cart/items/1", ""},
 		{"DELETE", "/cart/clear", ""},
 	} {
-		wanted, err := demo.served(demoToken, step.method, step.path, step.body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := serve.served(serveToken, step.method, step.path, step.body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		wanted := assert.Must(demo.served(demoToken, step.method, step.path, step.body))(t)
+		got := assert.Must(serve.served(serveToken, step.method, step.path, step.body))(t)
 		if diff := cmp.Diff(constant(t, wanted), constant(t, got)); diff != "" || got.Status != wanted.Status {
 			t.Errorf("%s %s %s: serve answers %d, the demo %d (-demo +serve):\n%s", step.method, step.path, step.body, got.Status, wanted.Status, diff)
 		}

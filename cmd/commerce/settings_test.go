@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"commerce/cmd/internal/cli"
+	"commerce/deploy/assert"
 )
 
 // declared returns the settings of a command that is in no group.
@@ -19,9 +20,7 @@ func declared(t *testing.T, commandName string) []cli.Setting {
 	t.Helper()
 	all := allCommands().Commands
 	i := slices.IndexFunc(all, func(c cli.Command) bool { return c.Name == commandName })
-	if i < 0 {
-		t.Fatalf("there is no command %s", commandName)
-	}
+	assert.Require(t, i >= 0, "there is no command %s", commandName)
 	return all[i].Settings
 }
 
@@ -35,9 +34,7 @@ func settingsOf(t *testing.T, commandNames ...string) map[string]bool {
 			found[s.Name] = s.Secret
 		}
 	}
-	if len(found) < 20 {
-		t.Fatalf("only %d settings of %v", len(found), commandNames)
-	}
+	assert.Require(t, len(found) >= 20, "only %d settings of %v", len(found), commandNames)
 	return found
 }
 
@@ -56,9 +53,7 @@ func TestSettings_AreThoseOfTheOperationsGuide(t *testing.T) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
-		if !documented[name] {
-			t.Errorf("docs/operations.md does not mention `%s`", name)
-		}
+		assert.That(t, documented[name], "docs/operations.md does not mention `%s`", name)
 	}
 	for name := range documented {
 		base, isFile := strings.CutSuffix(name, "_FILE")
@@ -66,9 +61,8 @@ func TestSettings_AreThoseOfTheOperationsGuide(t *testing.T) {
 		if strings.HasPrefix(name, "OTEL_") || name == "NO_COLOR" { // conventions of all programs, and no flags
 			continue
 		}
-		if strings.Contains(name, "_") && (!known || isFile && !secret) {
-			t.Errorf("docs/operations.md mentions `%s`, which is not a setting", name)
-		}
+		assert.That(t, !strings.Contains(name, "_") || known && (!isFile || secret),
+			"docs/operations.md mentions `%s`, which is not a setting", name)
 	}
 }
 
@@ -78,12 +72,8 @@ func TestSettings_AreInTheHelpOfTheProgramAndOfTheirCommand(t *testing.T) {
 	for _, command := range []string{"demo", "serve"} {
 		own := strings.Join(strings.Fields(ended(t, program(t, nil, command, "--help")).out), " ")
 		for name := range settingsOf(t, command) {
-			if !strings.Contains(all, "\n  "+name+" ") {
-				t.Errorf("commerce --help does not list %s", name)
-			}
-			if !strings.Contains(own, "($"+name+")") {
-				t.Errorf("commerce %s --help does not list %s", command, name)
-			}
+			assert.That(t, strings.Contains(all, "\n  "+name+" "), "commerce --help does not list %s", name)
+			assert.That(t, strings.Contains(own, "($"+name+")"), "commerce %s --help does not list %s", command, name)
 		}
 	}
 }
@@ -102,14 +92,11 @@ func TestSettings_AreCheckedAgainstTheBoundsInHelp(t *testing.T) {
 			// The second setting ends the program also if the value is in bounds.
 			got := ended(t, program(t, []string{setting.Name + "=" + value, "TRUSTED_PROXIES=gateway"}, "demo"))
 			refused := strings.HasPrefix(got.errors, "commerce: "+setting.Name+": must be from")
-			if refused == inBounds || !strings.Contains(got.errors, "commerce: TRUSTED_PROXIES: ") {
-				t.Errorf("%s=%s: %q", setting.Name, value, got.errors)
-			}
+			assert.That(t, refused != inBounds && strings.Contains(got.errors, "commerce: TRUSTED_PROXIES: "),
+				"%s=%s: %q", setting.Name, value, got.errors)
 		}
 	}
-	if checked < 5 {
-		t.Errorf("only %d settings have a bound in their help", checked)
-	}
+	assert.That(t, checked >= 5, "only %d settings have a bound in their help", checked)
 }
 
 // Libraries that write to the standard library's log do not block either. Not parallel: there is one
@@ -126,9 +113,8 @@ func TestLogger_TakesTheLinesOfTheStandardLog(t *testing.T) {
 	s.logger(cli.NewOutput(io.Discard, lines))
 	log.Print("from a library")
 	lines.Close()
-	if got := text.String(); !strings.Contains(got, `"msg":"from a library"`) {
-		t.Errorf("the log has %q", got)
-	}
+	got := text.String()
+	assert.That(t, strings.Contains(got, `"msg":"from a library"`), "the log has %q", got)
 }
 
 // `commerce serve` accepts the settings that the pages show as files. It reads them from the
@@ -143,18 +129,13 @@ func TestSettings_OfThePagesAreAccepted(t *testing.T) {
 			}
 			found++
 			t.Run(page, func(t *testing.T) {
-				if fault := faultOf(t, file[1]); fault != nil {
-					t.Errorf("%s: %v", file[1], fault)
-				}
+				assert.ErrorIs(t, faultOf(t, file[1]), nil, "%s", file[1])
 			})
 		}
-		if found != want {
-			t.Errorf("%s has %d files with settings, want %d", page, found, want)
-		}
+		assert.That(t, found == want, "%s has %d files with settings, want %d", page, found, want)
 	}
-	if fault := faultOf(t, "TRUSTED_PROXIES=nonsense"); fault == nil {
-		t.Error("no fault in a wrong setting")
-	}
+	fault := faultOf(t, "TRUSTED_PROXIES=nonsense")
+	assert.That(t, fault != nil, "no fault in a wrong setting")
 }
 
 // faultOf returns what is wrong with the lines of a file with settings, next to those that every

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -20,9 +21,8 @@ func TestSharded_ServesEverythingButChanges(t *testing.T) {
 		{"migrate status", "left out 00102_changes.sql"},
 		{"seed --subscriptions 500", "500"},
 	} {
-		if out := onDatabase(t, url, strings.Fields(step.command)...); !strings.Contains(out, step.says) {
-			t.Errorf("%s says %q, want %q", step.command, out, step.says)
-		}
+		out := onDatabase(t, url, strings.Fields(step.command)...)
+		assert.That(t, strings.Contains(out, step.says), "%s says %q, want %q", step.command, out, step.says)
 	}
 	r := startServe(t, url)
 	token := storeToken(t, url)
@@ -44,8 +44,7 @@ func TestSubscriptions_PlanAsDatabaseURLSays(t *testing.T) {
 	url := ephemeral.Migrated(t)
 	for parameters, want := range map[string]string{"": "force_generic_plan", "&plan_cache_mode=force_custom_plan": "force_custom_plan"} {
 		var mode string
-		if err := ephemeral.OpenPool(t, url+parameters, listPool("")).QueryRow(t.Context(), "SHOW plan_cache_mode").Scan(&mode); err != nil || mode != want {
-			t.Errorf("with %q: %s, %v, want %s", parameters, mode, err, want)
-		}
+		err := ephemeral.OpenPool(t, url+parameters, listPool("")).QueryRow(t.Context(), "SHOW plan_cache_mode").Scan(&mode)
+		assert.That(t, err == nil && mode == want, "with %q: %s, %v, want %s", parameters, mode, err, want)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -24,21 +25,14 @@ func TestProgram_IsSmallBecauseNothingFindsMethodsByName(t *testing.T) {
 	build := exec.CommandContext(t.Context(), "go", "build", "-tags=nomsgpack", "-trimpath", "-ldflags=-s -w -dumpdep", "-o", file, ".")
 	var edges bytes.Buffer // which function needs which, on standard error
 	build.Stderr = &edges
-	if err := build.Run(); err != nil {
-		t.Fatalf("go build: %v\n%.1000s", err, edges.String())
-	}
-	if !strings.Contains(edges.String(), "main.main") {
-		t.Fatalf("the linker does not say what it keeps: %.1000s", edges.String())
-	}
+	err := build.Run()
+	assert.Require(t, err == nil, "go build: %v\n%.1000s", err, edges.String())
+	assert.Require(t, strings.Contains(edges.String(), "main.main"),
+		"the linker does not say what it keeps: %.1000s", edges.String())
 	for edge := range strings.Lines(edges.String()) {
-		if strings.Contains(edge, "<ReflectMethod>") {
-			t.Errorf("finds methods by name: %s", edge)
-		}
+		assert.That(t, !strings.Contains(edge, "<ReflectMethod>"), "finds methods by name: %s", edge)
 	}
-	built, err := os.Stat(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	built := assert.Must(os.Stat(file))(t)
 	if built.Size() > maxSize {
 		t.Errorf("the program has %d bytes, more than %d", built.Size(), maxSize)
 	}

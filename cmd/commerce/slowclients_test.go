@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"commerce/cmd/internal/server"
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -27,17 +28,13 @@ func serveBriefly(t *testing.T, h http.Handler, edits ...func(*http.Server)) str
 	for _, edit := range edits {
 		edit(s)
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := assert.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(server.HoldWrites(listener)) }()
 	t.Cleanup(func() {
 		_ = s.Close()
-		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
-			t.Error(err)
-		}
+		err := <-served
+		assert.That(t, errors.Is(err, http.ErrServerClosed), "%v", err)
 	})
 	return listener.Addr().String()
 }
@@ -47,10 +44,7 @@ const patiently = 20 * time.Second
 
 func dialSlowly(t *testing.T, addr string) net.Conn {
 	t.Helper()
-	conn, err := net.Dial("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := assert.Must(net.Dial("tcp", addr))(t)
 	t.Cleanup(func() { conn.Close() })
 	_ = conn.SetDeadline(time.Now().Add(patiently))
 	return conn
@@ -94,14 +88,11 @@ func TestSlowClients_LoseTheirConnection(t *testing.T) {
 						}
 					}
 				})
-				if _, err := io.WriteString(dialSlowly(t, addr), sends); err != nil {
-					t.Fatal(err)
-				}
+				assert.Must(io.WriteString(dialSlowly(t, addr), sends))(t)
 				other := dialSlowly(t, addr)
 				fmt.Fprint(other, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-				if got, err := io.ReadAll(other); err != nil || !strings.HasPrefix(string(got), "HTTP/1.1 200") {
-					t.Errorf("another client: %q, %v", got, err)
-				}
+				got, err := io.ReadAll(other)
+				assert.That(t, err == nil && strings.HasPrefix(string(got), "HTTP/1.1 200"), "another client: %q, %v", got, err)
 				for range 2 {
 					select {
 					case <-closed:
@@ -137,9 +128,7 @@ func TestSlowClients_CannotTrickleARequest(t *testing.T) {
 				case <-time.After(20 * time.Millisecond):
 					_, err = io.WriteString(conn, "X-A: a\r\n")
 				}
-				if time.Since(began) > patiently {
-					t.Fatal("the connection stays open")
-				}
+				assert.Require(t, time.Since(began) <= patiently, "the connection stays open")
 			}
 		})
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -19,21 +20,15 @@ type checkLine struct{ Level, Msg, Finding, Code string }
 func linesOfCheck(t *testing.T, last string, settings ...string) (lines []checkLine) {
 	t.Helper()
 	cmd := program(t, append(settings, "JWT_SECRET="+secret, "DRAIN_DELAY=0s"), "serve")
-	log, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	log := assert.Must(cmd.StderrPipe())(t)
+	assert.NoError(t, cmd.Start())
 	late := time.AfterFunc(20*time.Second, func() { _ = cmd.Process.Kill() })
 	defer late.Stop()
 	logged := bufio.NewScanner(log)
 	for logged.Scan() {
 		var line checkLine
-		if err := json.Unmarshal(logged.Bytes(), &line); err != nil {
-			t.Fatalf("%s: %v", logged.Bytes(), err)
-		}
+		err := json.Unmarshal(logged.Bytes(), &line)
+		assert.Require(t, err == nil, "%s: %v", logged.Bytes(), err)
 		if strings.HasPrefix(line.Msg, "check: ") {
 			lines = append(lines, line)
 		}
@@ -41,9 +36,8 @@ func linesOfCheck(t *testing.T, last string, settings ...string) (lines []checkL
 			_ = cmd.Process.Signal(syscall.SIGTERM)
 		}
 	}
-	if err := cmd.Wait(); err != nil {
-		t.Errorf("serve ended with %v, after %+v", err, lines)
-	}
+	err := cmd.Wait()
+	assert.That(t, err == nil, "serve ended with %v, after %+v", err, lines)
 	return lines
 }
 

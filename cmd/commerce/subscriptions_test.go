@@ -16,6 +16,7 @@ import (
 
 	"commerce/auth"
 	"commerce/cart/money"
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 	"commerce/deploy/sample"
 	"commerce/subscriptions"
@@ -65,18 +66,15 @@ func TestStoreToken_IsAcceptedUntilItIsRevoked(t *testing.T) {
 	one, two := startServe(t, url), startServe(t, url)
 	printed := onDatabase(t, url, "token", "store", "--store", "1", "--name", "nightly\texport")
 	token, whole := strings.CutSuffix(printed, "\n")
-	if !whole || !regexp.MustCompile(`\A1\|[A-Za-z0-9]{43}\z`).MatchString(token) {
-		t.Fatalf("printed %q, want a token alone", printed)
-	}
+	assert.Require(t, whole && regexp.MustCompile(`\A1\|[A-Za-z0-9]{43}\z`).MatchString(token),
+		"printed %q, want a token alone", printed)
 	status, page := one.asStoreServed(t, token, "/subscriptions?per_page=40")
-	if status != http.StatusOK || len(page.Data.Data) != 40 {
-		t.Fatalf("%d with %d subscriptions, want 40", status, len(page.Data.Data))
-	}
+	assert.Require(t, status == http.StatusOK && len(page.Data.Data) == 40,
+		"%d with %d subscriptions, want 40", status, len(page.Data.Data))
 	// Another instance serves the next page.
 	status, rest := two.asStoreServed(t, token, strings.Replace(page.Data.Next, one.URL, two.URL, 1))
-	if status != http.StatusOK || len(rest.Data.Data) != 8 || rest.Data.Next != "" {
-		t.Errorf("by the first's link, the second answers %d with %d, want the last 8", status, len(rest.Data.Data))
-	}
+	assert.That(t, status == http.StatusOK && len(rest.Data.Data) == 8 && rest.Data.Next == "",
+		"by the first's link, the second answers %d with %d, want the last 8", status, len(rest.Data.Data))
 	if list := onDatabase(t, url, "token", "list"); !strings.Contains(list, "nightly export") || strings.Contains(list, token[2:]) {
 		t.Errorf("token list prints %s", list)
 	}
@@ -88,9 +86,8 @@ func TestStoreToken_IsAcceptedUntilItIsRevoked(t *testing.T) {
 		i.end(t)
 	}
 	list := strings.Fields(strings.Split(onDatabase(t, url, "token", "list"), "\n")[1])
-	if used := list[len(list)-2]; used == "-" {
-		t.Errorf("token list knows of no use: %q", list)
-	}
+	used := list[len(list)-2]
+	assert.That(t, used != "-", "token list knows of no use: %q", list)
 }
 
 // many gives store 1 400,000 subscriptions in rows that are not marked as visible to all:
@@ -127,9 +124,8 @@ func TestSubscriptions_DeepPagesOfAStoreDoNotAffectOthers(t *testing.T) {
 			for ctx.Err() == nil {
 				const deep = "/subscriptions?page=10000&per_page=100" // skips 999,900 rows
 				a, _ := request(ctx, http.DefaultClient, "GET", serve.URL+deep, "", "Authorization", "Bearer "+hammering)
-				if a.Status == http.StatusServiceUnavailable && a.Header.Get("Retry-After") == "" {
-					t.Error("a page is refused without Retry-After")
-				}
+				assert.That(t, a.Status != http.StatusServiceUnavailable || a.Header.Get("Retry-After") != "",
+					"a page is refused without Retry-After")
 				answered[a.Status].Add(1)
 				if a.Status == http.StatusServiceUnavailable {
 					time.Sleep(50 * time.Millisecond) // so that refusals alone do not keep the machine busy
@@ -162,9 +158,8 @@ func TestSubscriptions_DeepPagesOfAStoreDoNotAffectOthers(t *testing.T) {
 		answered[http.StatusOK].Load(), answered[http.StatusServiceUnavailable].Load())
 	// On a slow machine none of those may have been read in time. One that skips fewer rows is.
 	status, own := serve.asStoreServed(t, hammering, "/subscriptions?page=300&per_page=100")
-	if status != http.StatusOK || len(own.Data.Data) != 100 {
-		t.Errorf("a deep page of the store's own: %d with %d subscriptions, want 100", status, len(own.Data.Data))
-	}
+	assert.That(t, status == http.StatusOK && len(own.Data.Data) == 100,
+		"a deep page of the store's own: %d with %d subscriptions, want 100", status, len(own.Data.Data))
 }
 
 // reader is the parts of `commerce serve` that read subscriptions.
@@ -188,13 +183,8 @@ func openReader(t *testing.T, url string) *reader {
 // lockSubscriptions makes all statements that read subscriptions wait for unlock.
 func lockSubscriptions(t *testing.T, url string) (unlock func()) {
 	t.Helper()
-	lock, err := writer(t, url).Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := lock.Exec(t.Context(), "LOCK TABLE subscriptions"); err != nil {
-		t.Fatal(err)
-	}
+	lock := assert.Must(writer(t, url).Begin(t.Context()))(t)
+	assert.Must(lock.Exec(t.Context(), "LOCK TABLE subscriptions"))(t)
 	return func() { _ = lock.Rollback(context.Background()) }
 }
 
@@ -221,9 +211,8 @@ func TestSubscriptions_CheckTokensOnTheirOwnConnections(t *testing.T) {
 	}
 	request := httptest.NewRequest("GET", "/subscriptions", nil)
 	request.Header.Set("Authorization", "Bearer "+token)
-	if store, _, err := m.APITokens.Identify(request, ""); err != nil || store.ID != 1 {
-		t.Errorf("while lists use all of their connections: store %v, %v", store, err)
-	}
+	store, _, err := m.APITokens.Identify(request, "")
+	assert.That(t, err == nil && store.ID == 1, "while lists use all of their connections: store %v, %v", store, err)
 	stop()
 	lists.Wait()
 }
@@ -247,12 +236,10 @@ func TestSubscriptions_CloseEndsSummaries(t *testing.T) {
 	}
 	began := time.Now()
 	m.close()
-	if took := time.Since(began); took > summaryTimeout/2 {
-		t.Errorf("closed after %v", took)
-	}
-	if err := <-ended; err == nil {
-		t.Error("a summary of a locked table has an answer")
-	}
+	took := time.Since(began)
+	assert.That(t, took <= summaryTimeout/2, "closed after %v", took)
+	err := <-ended
+	assert.That(t, err != nil, "a summary of a locked table has an answer")
 }
 
 func TestSeed_WritesTheSamplesSubscriptionsAndSyntheticOnes(t *testing.T) {
@@ -262,9 +249,7 @@ func TestSeed_WritesTheSamplesSubscriptionsAndSyntheticOnes(t *testing.T) {
 	onDatabase(t, url, "seed")
 	change(t, db, "UPDATE subscriptions SET status = 'expired' WHERE store_id = 1 AND id = 5001")
 	got := ended(t, program(t, []string{"DATABASE_URL=" + url}, "seed", "--subscriptions", "12000"))
-	if got.status != 0 || got.errors != "" {
-		t.Fatalf("status %d, %s%s", got.status, got.out, got.errors)
-	}
+	assert.Require(t, got.status == 0 && got.errors == "", "status %d, %s%s", got.status, got.out, got.errors)
 	onDatabase(t, url, "seed", "--subscriptions", "500")
 	wantCounts(t, db, map[string]int{
 		"SELECT count(*) FROM subscriptions":                                                                                                      54 + 12500,
@@ -282,9 +267,8 @@ func TestSeed_WritesTheSamplesSubscriptionsAndSyntheticOnes(t *testing.T) {
 		"SELECT count(*) FROM customers WHERE national_phone = '501234567'":                                                                       1,
 	})
 	share := count(t, db, "SELECT trunc(1000000 * avg((store_id = 1)::int))::int FROM subscriptions WHERE id > 10000")
-	if share < 90_000 || share > 110_000 {
-		t.Errorf("of a million synthetic ones, %d would be the first store's, want about a tenth", share)
-	}
+	assert.That(t, share >= 90_000 && share <= 110_000,
+		"of a million synthetic ones, %d would be the first store's, want about a tenth", share)
 }
 
 func TestPrune_PrintsHowManyDeletionsItDeleted(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -31,14 +32,9 @@ func onTerminal(t *testing.T, columns int, settings []string, line string) strin
 // commerceIn returns a directory with the program as "commerce", for a shell's PATH.
 func commerceIn(t *testing.T) string {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := assert.Must(os.Executable())(t)
 	dir := t.TempDir()
-	if err := os.Symlink(self, filepath.Join(dir, "commerce")); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.Symlink(self, filepath.Join(dir, "commerce")))
 	return dir
 }
 
@@ -49,15 +45,13 @@ func TestDemo_PrintsTokensOnLinesOfTheirOwn(t *testing.T) {
 	for _, columns := range []int{80, 120} {
 		printed := onTerminal(t, columns, []string{"TERM=xterm", "NO_COLOR=1"}, stopsDemo)
 		for what, line := range map[string]string{"JWT": `(?m)^eyJ[\w-]+\.[\w-]+\.[\w-]+$`, "API token": `(?m)^1\|\w+$`} {
-			if !regexp.MustCompile(line).MatchString(printed) {
-				t.Errorf("%d columns: no line with only the %s:\n%s", columns, what, printed)
-			}
+			assert.That(t, regexp.MustCompile(line).MatchString(printed),
+				"%d columns: no line with only the %s:\n%s", columns, what, printed)
 		}
 		for line := range strings.Lines(printed) {
 			token := strings.Contains(line, "eyJ") || strings.Contains(line, "1|")
-			if len(strings.TrimRight(line, "\n")) > 80 && !token && !strings.HasPrefix(line, "time=") {
-				t.Errorf("%d columns: a line of %d: %s", columns, len(line), line)
-			}
+			assert.That(t, len(strings.TrimRight(line, "\n")) <= 80 || token || strings.HasPrefix(line, "time="),
+				"%d columns: a line of %d: %s", columns, len(line), line)
 		}
 	}
 }
@@ -88,14 +82,10 @@ func TestDemo_PrintsCallsThatWorkAsPasted(t *testing.T) {
 	demo := program(t, nil, "demo")
 	printed := &logLines{}
 	demo.Stdout = printed
-	if err := demo.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, demo.Start())
 	t.Cleanup(func() { _ = demo.Process.Kill(); _ = demo.Wait() })
 	for deadline := time.Now().Add(20 * time.Second); !strings.Contains(printed.String(), "\n  -H \"Authorization: Bearer $API_TOKEN\"\n"); {
-		if time.Now().After(deadline) {
-			t.Fatalf("the demo prints no calls:\n%s", printed)
-		}
+		assert.Require(t, !time.Now().After(deadline), "the demo prints no calls:\n%s", printed)
 		time.Sleep(20 * time.Millisecond)
 	}
 	_, calls, _ := strings.Cut(printed.String(), "another terminal:")
@@ -113,14 +103,10 @@ func TestWaiting_IsShownOnATerminalOnly(t *testing.T) {
 	end := startWaiting(&terminal, "applying")
 	time.Sleep(1500 * time.Millisecond)
 	end()
-	if got := terminal.String(); got != "\rapplying: 1 s\n" {
-		t.Errorf("%q", got)
-	}
+	assert.Equal(t, terminal.String(), "\rapplying: 1 s\n", "terminal.String()")
 	var quick logLines
 	startWaiting(&quick, "applying")()
-	if got := quick.String(); got != "" {
-		t.Errorf("a quick command shows %q", got)
-	}
+	assert.Equal(t, quick.String(), "", "a quick command shows")
 }
 
 func TestSeed_ShowsProgressOnATerminalOnly(t *testing.T) {
@@ -130,21 +116,16 @@ func TestSeed_ShowsProgressOnATerminalOnly(t *testing.T) {
 	const line = "commerce seed --subscriptions 20000"
 	for _, width := range []int{60, 100} {
 		printed := onTerminal(t, width, []string{"TERM=xterm", url}, line)
-		if !strings.Contains(printed, "writing rows 100%") {
-			t.Errorf("no progress on a terminal: %q", printed)
-		}
+		assert.That(t, strings.Contains(printed, "writing rows 100%"), "no progress on a terminal: %q", printed)
 		for _, shown := range strings.FieldsFunc(printed, func(r rune) bool { return r == '\r' || r == '\n' }) {
-			if utf8.RuneCountInString(shown) > width && strings.Contains(shown, "%") {
-				t.Errorf("wraps at %d columns: %q", width, shown)
-			}
+			assert.That(t, utf8.RuneCountInString(shown) <= width || !strings.Contains(shown, "%"),
+				"wraps at %d columns: %q", width, shown)
 		}
 	}
-	if printed := onTerminal(t, 100, []string{"TERM=dumb", url}, line); strings.Contains(printed, "%") {
-		t.Errorf("progress on a dumb terminal: %q", printed)
-	}
-	if got := ended(t, program(t, []string{"TERM=xterm", url}, strings.Fields(line)[1:]...)); got.status != 0 || got.errors != "" || strings.Contains(got.out, "\r") {
-		t.Errorf("in a pipe: %+v", got)
-	}
+	printed := onTerminal(t, 100, []string{"TERM=dumb", url}, line)
+	assert.That(t, !strings.Contains(printed, "%"), "progress on a dumb terminal: %q", printed)
+	got := ended(t, program(t, []string{"TERM=xterm", url}, strings.Fields(line)[1:]...))
+	assert.That(t, got.status == 0 && got.errors == "" && !strings.Contains(got.out, "\r"), "in a pipe: %+v", got)
 }
 
 func TestProgress_IsShownOnATerminalOnly(t *testing.T) {
@@ -156,10 +137,7 @@ func TestProgress_IsShownOnATerminalOnly(t *testing.T) {
 	if got := terminal.String(); !strings.Contains(got, "rows 100%") || !strings.Contains(got, "3/3") || !strings.HasSuffix(got, "\n") {
 		t.Errorf("%q", got)
 	}
-	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := assert.Must(os.Create(filepath.Join(t.TempDir(), "log")))(t)
 	defer log.Close()
 	bar = startProgress(log, "rows", 3)
 	_ = bar.Add(3)

@@ -15,6 +15,7 @@ import (
 	spans "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	"commerce/cmd/internal/tracing/otlp/otlptest"
+	"commerce/deploy/assert"
 )
 
 // collector receives traces.
@@ -32,9 +33,7 @@ func startCollector(t *testing.T) *collector {
 	c := &collector{resource: map[string]string{}}
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
-		if err != nil || r.URL.Path != "/v1/traces" {
-			t.Errorf("%s: %v", r.URL.Path, err)
-		}
+		assert.That(t, err == nil && r.URL.Path == "/v1/traces", "%s: %v", r.URL.Path, err)
 		c.receive(t, body)
 	}))
 	t.Cleanup(web.Close)
@@ -106,9 +105,8 @@ func TestServe_SendsTracesToACollector(t *testing.T) {
 		"OTEL_SERVICE_NAME=carts", "OTEL_RESOURCE_ATTRIBUTES=deployment.environment.name=test")
 	token := serve.mustCall(t, "", "POST", "/cart/add", `{"product_id":1,"notice":"planted"}`).Data.CartToken
 	serve.mustCall(t, token, "GET", "/cart?planted=1", "")
-	if status, _ := serve.asStoreServed(t, api, "/subscriptions?customerEmail=planted@example.com"); status != http.StatusOK {
-		t.Errorf("subscriptions: status %d", status)
-	}
+	status, _ := serve.asStoreServed(t, api, "/subscriptions?customerEmail=planted@example.com")
+	assert.That(t, status == http.StatusOK, "subscriptions: status %d", status)
 	serve.end(t)
 
 	c.mu.Lock()
@@ -123,18 +121,14 @@ func TestServe_SendsTracesToACollector(t *testing.T) {
 		{"postgres subscriptions", "GET /subscriptions"},
 		{"postgres products", "POST /cart/add"}, // loads the catalog
 	} {
-		if !c.has(want.name, want.parent) {
-			t.Errorf("no span %q below %q", want.name, want.parent)
-		}
+		assert.That(t, c.has(want.name, want.parent), "no span %q below %q", want.name, want.parent)
 	}
 	if c.resource["service.name"] != "carts" || c.resource["deployment.environment.name"] != "test" || c.resource["service.version"] == "" {
 		t.Errorf("resource %v", c.resource)
 	}
 	_, secret, _ := strings.Cut(api, "|")
 	for _, text := range []string{"planted", token, secret, "pk_demo"} {
-		if bytes.Contains(c.raw, []byte(text)) {
-			t.Errorf("%q is in the traces", text)
-		}
+		assert.That(t, !bytes.Contains(c.raw, []byte(text)), "%q is in the traces", text)
 	}
 }
 
@@ -153,9 +147,8 @@ func TestServe_DoesNotWaitForACollector(t *testing.T) {
 			}
 			began := time.Now()
 			serve.end(t)
-			if took := time.Since(began); took > gracePeriod {
-				t.Errorf("the end took %v", took)
-			}
+			took := time.Since(began)
+			assert.That(t, took <= gracePeriod, "the end took %v", took)
 		})
 	}
 }
@@ -176,8 +169,6 @@ func TestTraces_AreOffUnlessAnEndpointIsSet(t *testing.T) {
 		c.mu.Lock()
 		received := len(c.spans)
 		c.mu.Unlock()
-		if received > 0 {
-			t.Fatalf("%s: %d spans", name, received)
-		}
+		assert.Require(t, received <= 0, "%s: %d spans", name, received)
 	}
 }

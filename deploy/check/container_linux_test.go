@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"commerce/deploy/assert"
 )
 
 // container is a folder with the files of the image, in which programs run.
@@ -25,26 +27,16 @@ type container struct {
 // container creates a container with further files: their content by their paths in it.
 func (i image) container(t *testing.T, further map[string]string) container {
 	t.Helper()
-	dir, err := os.MkdirTemp(scratch, "container-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	dir := assert.Must(os.MkdirTemp(scratch, "container-"))(t)
+	assert.NoError(t, os.Chmod(dir, 0o755))
 	all := map[string]string{}
 	for to, from := range i.files {
-		content, err := os.ReadFile(from)
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := assert.Must(os.ReadFile(from))(t)
 		all[to] = string(content)
 	}
 	maps.Copy(all, further)
 	for to, content := range all {
-		if err := write(filepath.Join(dir, to), []byte(content)); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, write(filepath.Join(dir, to), []byte(content)))
 	}
 	return container{i, dir}
 }
@@ -86,9 +78,7 @@ func (c container) command(t *testing.T, env map[string]string, arguments ...str
 func (c container) run(t *testing.T, env map[string]string, arguments ...string) string {
 	t.Helper()
 	out, err := c.command(t, env, arguments...).CombinedOutput()
-	if err != nil {
-		t.Fatalf("%s: %v\n%s", strings.Join(arguments, " "), err, out)
-	}
+	assert.Require(t, err == nil, "%s: %v\n%s", strings.Join(arguments, " "), err, out)
 	return string(out)
 }
 
@@ -105,13 +95,8 @@ func (c container) serve(t *testing.T, env map[string]string, arguments ...strin
 	env = maps.Clone(env)
 	env["ADDR"], env["ADMIN_ADDR"] = "127.0.0.1:0", "127.0.0.1:0"
 	cmd := c.command(t, env, arguments...)
-	log, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	log := assert.Must(cmd.StderrPipe())(t)
+	assert.NoError(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
@@ -137,31 +122,22 @@ func (c container) serve(t *testing.T, env map[string]string, arguments ...strin
 func (s service) want(t *testing.T, status int, url string, headers ...string) string {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	for i := 0; i < len(headers); i += 2 {
 		request.Header.Set(headers[i], headers[i+1])
 	}
 	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
-	if err != nil || response.StatusCode != status {
-		t.Errorf("GET %s: status %d, want %d: %v %s", url, response.StatusCode, status, err, body)
-	}
+	assert.That(t, err == nil && response.StatusCode == status,
+		"GET %s: status %d, want %d: %v %s", url, response.StatusCode, status, err, body)
 	return string(body)
 }
 
 // wantStops checks that the process exits with status 0 after SIGTERM.
 func (s service) wantStops(t *testing.T) {
 	t.Helper()
-	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.cmd.Wait(); err != nil {
-		t.Errorf("after SIGTERM: %v", err)
-	}
+	assert.NoError(t, s.cmd.Process.Signal(syscall.SIGTERM))
+	assert.ErrorIs(t, s.cmd.Wait(), nil, "after SIGTERM")
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 	"github.com/coreos/go-systemd/v22/unit"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -127,10 +128,7 @@ func TestSystemd_UnitsRunTheProgram(t *testing.T) {
 	}
 	processes := []process{{"docs/deploy.md", []string{"migrate", "up"}, map[string]string{"DATABASE_URL": database}, nil}}
 	for _, name := range []string{"commerce-prune.service", "commerce.service"} {
-		options, err := unit.DeserializeOptions(strings.NewReader(read(t, filepath.Join("deploy/systemd", name))))
-		if err != nil {
-			t.Fatal(err)
-		}
+		options := assert.Must(unit.DeserializeOptions(strings.NewReader(read(t, filepath.Join("deploy/systemd", name)))))(t)
 		p := process{name: name, env: map[string]string{}, files: map[string]string{}}
 		for _, option := range options {
 			switch option.Name {
@@ -141,9 +139,7 @@ func TestSystemd_UnitsRunTheProgram(t *testing.T) {
 				p.env[setting] = strings.ReplaceAll(value, "%d", folder)
 			case "LoadCredential":
 				credential, file, _ := strings.Cut(option.Value, ":")
-				if secrets[file] == "" {
-					t.Fatalf("docs/deploy.md does not create %s", file)
-				}
+				assert.Require(t, secrets[file] != "", "docs/deploy.md does not create %s", file)
 				p.files[filepath.Join(folder, credential)] = secrets[file] + "\n"
 			}
 		}
@@ -156,14 +152,8 @@ func TestSystemd_UnitsRunTheProgram(t *testing.T) {
 // the owner.
 func moved(t *testing.T, from, to string) string {
 	t.Helper()
-	old, err := url.Parse(from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	u, err := url.Parse(to)
-	if err != nil {
-		t.Fatal(err)
-	}
+	old := assert.Must(url.Parse(from))(t)
+	u := assert.Must(url.Parse(to))(t)
 	if old.User.Username() == "commerce_service" {
 		u.User = old.User
 	}
@@ -185,9 +175,7 @@ func assignRoles(t *testing.T, service types.ServiceConfig, database string) {
 	program, err := exec.LookPath(words[0])
 	if err != nil {
 		installed, _ := filepath.Glob("/usr/lib/postgresql/*/bin/psql")
-		if len(installed) == 0 {
-			t.Fatal("psql is not installed (sh deploy/ephemeral/install.sh)")
-		}
+		assert.Require(t, len(installed) != 0, "psql is not installed (sh deploy/ephemeral/install.sh)")
 		program = installed[0]
 	}
 	cmd := exec.CommandContext(t.Context(), program, words[1:]...)
@@ -204,9 +192,8 @@ func settingsOf(t *testing.T, arguments ...string) (names []string) {
 	for _, match := range regexp.MustCompile(`\(\$([A-Z0-9_]+)\)`).FindAllStringSubmatch(string(help), -1) {
 		names = append(names, match[1])
 	}
-	if err != nil || len(names) == 0 {
-		t.Fatalf("found no settings in the help of commerce %s: %v", strings.Join(arguments, " "), err)
-	}
+	assert.Require(t, err == nil && len(names) != 0,
+		"found no settings in the help of commerce %s: %v", strings.Join(arguments, " "), err)
 	return names
 }
 
@@ -220,10 +207,8 @@ func unknown(env map[string]string, known []string) []string {
 func TestUnknown_FindsMisspeltSettings(t *testing.T) {
 	t.Parallel()
 	env := map[string]string{"DRAIN_DELAY": "4s", "DRAIN_DELAYS": "4s", "JWT_SECRET_FILE": "/f", "GOGC": "100"}
-	if got := unknown(env, settingsOf(t, "serve")); !slices.Equal(got, []string{"DRAIN_DELAYS"}) {
-		t.Errorf("unknown settings: %q", got)
-	}
-	if got := unknown(map[string]string{"REDIS_URL": "redis://r"}, settingsOf(t, "prune")); len(got) != 1 {
-		t.Error("a setting of serve counts as one of prune")
-	}
+	got := unknown(env, settingsOf(t, "serve"))
+	assert.That(t, slices.Equal(got, []string{"DRAIN_DELAYS"}), "unknown settings: %q", got)
+	got = unknown(map[string]string{"REDIS_URL": "redis://r"}, settingsOf(t, "prune"))
+	assert.That(t, len(got) == 1, "a setting of serve counts as one of prune")
 }

@@ -6,15 +6,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"commerce/deploy/assert"
 )
 
 // read returns a file of the repository.
 func read(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(root, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := assert.Must(os.ReadFile(filepath.Join(root, name)))(t)
 	return string(text)
 }
 
@@ -43,17 +42,14 @@ func TestFiles_AreAcceptedByTheirPrograms(t *testing.T) {
 				text = strings.ReplaceAll(text, test.from, test.to)
 			}
 			command = append(command, filepath.Join(dir, filepath.Base(name)))
-			if err := os.WriteFile(command[len(command)-1], []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, os.WriteFile(command[len(command)-1], []byte(text), 0o600))
 		}
 		cmd := exec.CommandContext(t.Context(), command[0], command[1:]...)
 		cmd.Env = append(os.Environ(), "LISTEN=127.0.0.1:8000",
 			"A=127.0.0.1:8080", "A_ADMIN=127.0.0.1:9090", "B=127.0.0.2:8080", "B_ADMIN=127.0.0.2:9090")
 		out, err := cmd.CombinedOutput()
 		accepts := err == nil && (len(out) == 0 || command[0] != "systemd-analyze") // which only warns of unknown settings
-		if accepts != (test.from == "") || !found {
-			t.Errorf("%s with %q (sh deploy/ephemeral/install.sh): %v\n%s", test.command, test.to, err, out)
-		}
+		assert.That(t, accepts == (test.from == "") && found,
+			"%s with %q (sh deploy/ephemeral/install.sh): %v\n%s", test.command, test.to, err, out)
 	}
 }

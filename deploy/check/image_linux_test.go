@@ -19,6 +19,8 @@ import (
 	"github.com/moby/buildkit/frontend/dockerfile/parser"
 	"github.com/moby/patternmatcher"
 	"github.com/moby/patternmatcher/ignorefile"
+
+	"commerce/deploy/assert"
 )
 
 // rehearsedVersion is the VERSION of the image that the tests build.
@@ -37,10 +39,7 @@ type image struct {
 // builtImage returns the image, which is built once for all tests of this process.
 func builtImage(t *testing.T) image {
 	t.Helper()
-	built, err := buildImage()
-	if err != nil {
-		t.Fatal(err)
-	}
+	built := assert.Must(buildImage())(t)
 	return built
 }
 

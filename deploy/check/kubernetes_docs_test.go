@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"commerce/deploy/assert"
 )
 
 // What the pages and the examples say about the manifests.
@@ -18,14 +20,9 @@ func TestKubernetes_ConnectionsToPostgresAreDocumented(t *testing.T) {
 		m := overlay(t, name)
 		bounds, deployment := m.of("HorizontalPodAutoscaler")[0].Spec, m.of("Deployment")[0].Spec
 		env := m.env(deployment.Template.Spec.Containers[0])
-		cpus, err := strconv.Atoi(env["GOMAXPROCS"])
-		if err != nil {
-			t.Fatal(err)
-		}
+		cpus := assert.Must(strconv.Atoi(env["GOMAXPROCS"]))(t)
 		var surge int
-		if _, err := fmt.Sscan(fmt.Sprint(deployment.Strategy.RollingUpdate.MaxSurge), &surge); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(fmt.Sscan(fmt.Sprint(deployment.Strategy.RollingUpdate.MaxSurge), &surge))(t)
 		if strings.HasSuffix(fmt.Sprint(deployment.Strategy.RollingUpdate.MaxSurge), "%") {
 			surge = (bounds.MaxReplicas*surge + 99) / 100 // rounded up, as Kubernetes does
 		}
@@ -37,9 +34,7 @@ func TestKubernetes_ConnectionsToPostgresAreDocumented(t *testing.T) {
 			replicas = fmt.Sprint(instances * (8*cpus + 2 + 1))
 		}
 		row := fmt.Sprintf("| `%s` | %d to %d | %d | %d | %s |", name, bounds.MinReplicas, bounds.MaxReplicas, instances, instances*primary, replicas)
-		if !strings.Contains(page, row+"\n") {
-			t.Errorf("docs/deploy.md lacks the row %q", row)
-		}
+		assert.That(t, strings.Contains(page, row+"\n"), "docs/deploy.md lacks the row %q", row)
 	}
 }
 
@@ -49,14 +44,10 @@ func TestKubernetes_ExamplesReferToTheService(t *testing.T) {
 	m := overlay(t, "small")
 	service := m.of("Service")[0]
 	example := documents(t, read(t, "deploy/kubernetes/examples/ingress.yaml"))
-	if _, err := decode(example); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(decode(example))(t)
 	text, err := json.Marshal(example)
-	if want := fmt.Sprintf(`"backend":{"service":{"name":%q,"port":{"name":%q}}}`, service.Metadata.Name, service.Spec.Ports[0].Name); err != nil ||
-		strings.Count(string(text), want) != 1 {
-		t.Errorf("the Ingress does not refer to %s: %s", want, text)
-	}
+	want := fmt.Sprintf(`"backend":{"service":{"name":%q,"port":{"name":%q}}}`, service.Metadata.Name, service.Spec.Ports[0].Name)
+	assert.That(t, err == nil && strings.Count(string(text), want) == 1, "the Ingress does not refer to %s: %s", want, text)
 	// The types of the Prometheus Operator are not part of Kubernetes.
 	var monitor struct {
 		APIVersion, Kind string
@@ -69,13 +60,10 @@ func TestKubernetes_ExamplesReferToTheService(t *testing.T) {
 	}
 	strictly(t, documents(t, read(t, "deploy/kubernetes/examples/podmonitor.yaml"))[0], &monitor)
 	pods := m.selected(monitor.Spec.Selector)
-	if len(pods) != 1 || !pods[0].hasPort(monitor.Spec.PodMetricsEndpoints[0].Port) {
-		t.Fatalf("the PodMonitor selects %d workloads, or another port", len(pods))
-	}
+	assert.Require(t, len(pods) == 1 && pods[0].hasPort(monitor.Spec.PodMetricsEndpoints[0].Port),
+		"the PodMonitor selects %d workloads, or another port", len(pods))
 	if pods[0].Metadata.Labels[monitor.Spec.JobLabel] != "commerce" {
 		t.Errorf("the PodMonitor takes the job name from the label %q, want one with the value that the rules expect, commerce", monitor.Spec.JobLabel)
 	}
-	if monitor.Metadata.Namespace != service.Metadata.Namespace {
-		t.Errorf("the PodMonitor is in the namespace %q, want %q", monitor.Metadata.Namespace, service.Metadata.Namespace)
-	}
+	assert.Equal(t, monitor.Metadata.Namespace, service.Metadata.Namespace, "the PodMonitor is in the namespace")
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v3"
+
+	"commerce/deploy/assert"
 )
 
 // overlays are the folders that an operator applies.
@@ -157,10 +159,7 @@ func decode(objects []tree) (m manifests, err error) {
 // overlay returns the objects of an overlay.
 func overlay(t *testing.T, name string) manifests {
 	t.Helper()
-	m, err := decode(kustomized(t, "deploy/kubernetes/overlays/"+name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := assert.Must(decode(kustomized(t, "deploy/kubernetes/overlays/"+name)))(t)
 	return m
 }
 

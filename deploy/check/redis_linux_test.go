@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -69,9 +70,7 @@ func (s shop) wantCart(t *testing.T, token string) {
 func (s shop) call(t *testing.T, method, path, token string) (durability, body string, err error) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, s.public+path, strings.NewReader(`{"product_id":1,"qty":1}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	request.Header = http.Header{"X-Public-Key": {"pk_demo"}, "X-Cart-Token": {token}, "Content-Type": {"application/json"}}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
@@ -92,9 +91,8 @@ func (s shop) wantChecked(t *testing.T, redisURL string, codes ...string) {
 	eventually(t, func() error {
 		out, _ := s.command(t, map[string]string{"REDIS_URL": redisURL}, "check", "--json").Output()
 		var findings []struct{ Code, Level, Server, Message string }
-		if err := json.Unmarshal(out, &findings); err != nil || len(findings) == 0 {
-			t.Fatalf("commerce check: %v\n%s", err, out)
-		}
+		err := json.Unmarshal(out, &findings)
+		assert.Require(t, err == nil && len(findings) != 0, "commerce check: %v\n%s", err, out)
 		for _, f := range findings {
 			if f.Level == "serious" || f.Level != "ok" && slices.Contains(codes, f.Code) {
 				return fmt.Errorf("commerce check: %s: %s %s: %s", f.Server, f.Level, f.Code, f.Message)
@@ -168,9 +166,8 @@ func TestRedis_SentinelsPromoteAReplica(t *testing.T) {
 	}
 	promoted.end(syscall.SIGTERM)
 	promoted.start(t)
-	if role, err := promoted.role(t); err != nil || role[0] != "master" {
-		t.Errorf("after a restart, the promoted replica is %v, %v", role, err)
-	}
+	role, err := promoted.role(t)
+	assert.That(t, err == nil && role[0] == "master", "after a restart, the promoted replica is %v, %v", role, err)
 	s.wantCart(t, token)
 }
 
@@ -207,13 +204,10 @@ func createCluster(t *testing.T, secrets string, addrs []string) {
 	t.Helper()
 	text := strings.ReplaceAll(read(t, "deploy/redis/cluster.conf"), "\\\n#", "")
 	command := regexp.MustCompile(`REDISCLI_AUTH=<password> (redis-cli .*--cluster create .*?) 10\.0\.0\.1:6379 .*`).FindStringSubmatch(text)
-	if command == nil {
-		t.Fatal("cluster.conf has no command that creates the cluster")
-	}
+	assert.Require(t, command != nil, "cluster.conf has no command that creates the cluster")
 	words := slices.Concat(strings.Fields(command[1]), addrs, []string{"--cluster-yes"})
 	create := exec.CommandContext(t.Context(), words[0], words[1:]...)
 	create.Env = []string{"REDISCLI_AUTH=" + password(t, secrets, "admin"), "HOME=" + filepath.Join(secrets, "none")}
-	if out, err := create.CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v\n%s", strings.Join(words, " "), err, out)
-	}
+	out, err := create.CombinedOutput()
+	assert.Require(t, err == nil, "%s: %v\n%s", strings.Join(words, " "), err, out)
 }

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"commerce/deploy/assert"
 )
 
 // passwords returns the folder that deploy/redis/passwords.sh fills.
@@ -22,9 +24,8 @@ func passwords(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	for range 2 { // the second time keeps the passwords
-		if out, err := exec.CommandContext(t.Context(), "sh", filepath.Join(root, "deploy/redis/passwords.sh"), dir).CombinedOutput(); err != nil {
-			t.Fatalf("passwords.sh: %v\n%s", err, out)
-		}
+		out, err := exec.CommandContext(t.Context(), "sh", filepath.Join(root, "deploy/redis/passwords.sh"), dir).CombinedOutput()
+		assert.Require(t, err == nil, "passwords.sh: %v\n%s", err, out)
 	}
 	return dir
 }
@@ -33,9 +34,7 @@ func passwords(t *testing.T) string {
 func password(t *testing.T, secrets, user string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(secrets, user+".password"))
-	if err != nil || len(text) != 40 {
-		t.Fatalf("the password of %s has %d characters, want 40: %v", user, len(text), err)
-	}
+	assert.Require(t, err == nil && len(text) == 40, "the password of %s has %d characters, want 40: %v", user, len(text), err)
 	return string(text)
 }
 
@@ -64,13 +63,8 @@ func startRedis(t *testing.T, secrets string, port int, file string, replace *st
 		filepath.Join(root, "deploy/redis/common.conf"), filepath.Join(root, "deploy/redis", file),
 		filepath.Join(secrets, "users.acl"), filepath.Join(secrets, "replication.conf"), filepath.Join(secrets, "sentinel.conf"),
 	} {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(machine, filepath.Base(name)), []byte(replace.Replace(files.Replace(string(text)))), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		text := assert.Must(os.ReadFile(name))(t)
+		assert.NoError(t, os.WriteFile(filepath.Join(machine, filepath.Base(name)), []byte(replace.Replace(files.Replace(string(text)))), 0o600))
 	}
 	s := &redisServer{secrets: secrets, port: port, sentinel: file == "sentinel.conf"}
 	s.arguments = []string{filepath.Join(machine, file), "--bind", "127.0.0.1", "--port", strconv.Itoa(port)}
@@ -90,9 +84,8 @@ func (s *redisServer) start(t *testing.T) {
 	s.log, s.ended = new(bytes.Buffer), make(chan error, 1)
 	s.process.Stdout, s.process.Stderr = s.log, s.log
 	s.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := s.process.Start(); err != nil {
-		t.Fatalf("%v (sh deploy/ephemeral/install.sh)", err)
-	}
+	err := s.process.Start()
+	assert.Require(t, err == nil, "%v (sh deploy/ephemeral/install.sh)", err)
 	process, ended := s.process, s.ended // those of this start, also if the process outlives it
 	go func() { ended <- process.Wait() }()
 	client := s.client(t)
@@ -137,9 +130,8 @@ func (s *redisServer) wantNoAnonymous(t *testing.T) {
 	t.Helper()
 	client := redis.NewClient(&redis.Options{Addr: s.addr(), MaxRetries: -1})
 	defer client.Close()
-	if err := client.Ping(t.Context()).Err(); !redis.IsAuthError(err) {
-		t.Errorf("a client without a password: %v, want a refusal", err)
-	}
+	err := client.Ping(t.Context()).Err()
+	assert.That(t, redis.IsAuthError(err), "a client without a password: %v, want a refusal", err)
 }
 
 // role returns what ROLE answers.

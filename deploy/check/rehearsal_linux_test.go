@@ -18,6 +18,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -31,9 +32,7 @@ func TestImage_ServesFromAReadOnlyRootAsAnotherUser(t *testing.T) {
 	issuer := newIssuer(t)
 	image := builtImage(t)
 	known, err := os.ReadFile(image.files[authorities])
-	if err != nil {
-		t.Fatalf("the image has no %s: %v", authorities, err)
-	}
+	assert.Require(t, err == nil, "the image has no %s: %v", authorities, err)
 	database := ephemeral.Postgres(t)
 	for _, test := range []struct {
 		name        string
@@ -51,9 +50,8 @@ func TestImage_ServesFromAReadOnlyRootAsAnotherUser(t *testing.T) {
 
 		s.want(t, http.StatusOK, s.admin+"/healthz")
 		s.want(t, http.StatusOK, s.admin+"/readyz")
-		if got := s.want(t, http.StatusOK, s.admin+"/version"); !strings.Contains(got, `"`+rehearsedVersion+`"`) {
-			t.Errorf("version %s, want %s", got, rehearsedVersion)
-		}
+		got := s.want(t, http.StatusOK, s.admin+"/version")
+		assert.That(t, strings.Contains(got, `"`+rehearsedVersion+`"`), "version %s, want %s", got, rehearsedVersion)
 		s.want(t, http.StatusOK, s.public+"/cart", "X-Public-Key", "pk_demo")
 		s.want(t, test.customer, s.public+"/cart", "X-Public-Key", "pk_demo", "Authorization", "Bearer "+issuer.token)
 		s.wantIsolation(t, image)
@@ -71,9 +69,8 @@ func (s service) wantIsolation(t *testing.T, i image) {
 	}
 	for name, pattern := range patterns {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", s.cmd.Process.Pid, name))
-		if err != nil || !regexp.MustCompile(pattern).Match(text) {
-			t.Errorf("want %s in the %s of the process: %v\n%s", pattern, name, err, text)
-		}
+		assert.That(t, err == nil && regexp.MustCompile(pattern).Match(text),
+			"want %s in the %s of the process: %v\n%s", pattern, name, err, text)
 	}
 }
 
@@ -87,9 +84,7 @@ type issuer struct {
 func newIssuer(t *testing.T) issuer {
 	t.Helper()
 	public, private, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintf(w, `{"keys":[{"kty":"OKP","crv":"Ed25519","alg":"EdDSA","use":"sig","kid":"1","x":%q}]}`, base64.RawURLEncoding.EncodeToString(public))
 	}))
@@ -99,9 +94,7 @@ func newIssuer(t *testing.T) issuer {
 	token := jwt.NewWithClaims(jwt.SigningMethodEdDSA, jwt.MapClaims{"sub": "1001", "store_id": 1, "exp": time.Now().Add(time.Hour).Unix()})
 	token.Header["kid"] = "1"
 	signed, err := token.SignedString(private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 	return issuer{server, "\n" + string(certificate), signed}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
 )
@@ -51,9 +52,7 @@ func wantEvents(t *testing.T, events <-chan string, wanted ...string) {
 	for _, w := range wanted {
 		select {
 		case got := <-events:
-			if got != w {
-				t.Fatalf("received %q, want %q", got, w)
-			}
+			assert.Require(t, got == w, "received %q, want %q", got, w)
 		case <-time.After(10 * time.Second):
 			t.Fatalf("did not receive %q", w)
 		}
@@ -62,9 +61,7 @@ func wantEvents(t *testing.T, events <-chan string, wanted ...string) {
 
 func notify(t *testing.T, admin *pgxpool.Pool, message string) {
 	t.Helper()
-	if _, err := admin.Exec(t.Context(), "SELECT pg_notify('news', $1)", message); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(admin.Exec(t.Context(), "SELECT pg_notify('news', $1)", message))(t)
 }
 
 const cutListeners = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE '% listener'`
@@ -77,9 +74,7 @@ func TestListener_ReceivesInOrderAndReportsReconnects(t *testing.T) {
 	notify(t, admin, "two")
 	wantEvents(t, events, "one", "two")
 
-	if _, err := admin.Exec(t.Context(), cutListeners); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(admin.Exec(t.Context(), cutListeners))(t)
 	wantEvents(t, events, "missed")
 	notify(t, admin, "three")
 	wantEvents(t, events, "three")
@@ -87,10 +82,7 @@ func TestListener_ReceivesInOrderAndReportsReconnects(t *testing.T) {
 
 func TestListener_NeedsNoLogger(t *testing.T) {
 	t.Parallel()
-	nowhere, err := pgx.ParseConfig("postgres://127.0.0.1:1/none")
-	if err != nil {
-		t.Fatal(err)
-	}
+	nowhere := assert.Must(pgx.ParseConfig("postgres://127.0.0.1:1/none"))(t)
 	l := connect.Listener{Config: nowhere, Channel: "news"}
 	ctx, cancel := context.WithTimeout(t.Context(), 250*time.Millisecond)
 	defer cancel()

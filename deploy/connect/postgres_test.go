@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
 )
@@ -19,9 +20,7 @@ import (
 func wantCode(t *testing.T, err error, code string) {
 	t.Helper()
 	var refusal *pgconn.PgError
-	if !errors.As(err, &refusal) || refusal.Code != code {
-		t.Errorf("error %v, want SQLSTATE %s", err, code)
-	}
+	assert.That(t, errors.As(err, &refusal) && refusal.Code == code, "error %v, want SQLSTATE %s", err, code)
 }
 
 func TestPostgres_SendsItsSettingsToTheServer(t *testing.T) {
@@ -46,13 +45,8 @@ func TestPostgres_SendsItsSettingsToTheServer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			rows, _ := ephemeral.OpenPool(t, url, test.config).Query(t.Context(), ask, names)
-			got, err := pgx.CollectRows(rows, pgx.RowTo[string])
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("settings (-want +got):\n%s", diff)
-			}
+			got := assert.Must(pgx.CollectRows(rows, pgx.RowTo[string]))(t)
+			assert.Equal(t, got, test.want, "settings")
 		})
 	}
 }
@@ -120,13 +114,11 @@ func TestPostgresHosts_AreThoseOfTheURLEachOnce(t *testing.T) {
 		"host=/var/run/postgresql,b user=u dbname=db port=1,2": {"/var/run/postgresql:1", "b:2"},
 	} {
 		got, err := connect.PostgresHosts(url)
-		if diff := cmp.Diff(want, got); err != nil || diff != "" {
-			t.Errorf("%s: %v (-want +got):\n%s", url, err, diff)
-		}
+		diff := cmp.Diff(want, got)
+		assert.That(t, err == nil && diff == "", "%s: %v (-want +got):\n%s", url, err, diff)
 	}
-	if _, err := connect.PostgresHosts("postgres://u:hun/2@h/db"); err == nil {
-		t.Error("a bad URL has hosts")
-	}
+	_, err := connect.PostgresHosts("postgres://u:hun/2@h/db")
+	assert.That(t, err != nil, "a bad URL has hosts")
 }
 
 func TestPostgres_UsesOnlyOneHost(t *testing.T) {
@@ -147,10 +139,7 @@ func TestPostgres_UsesOnlyOneHost(t *testing.T) {
 					t.Errorf("sslmode=%s, only %s: %d targets on %v, want %d", test.mode, only, n, hosts, test.targets)
 				}
 			}
-			pool, err := connect.Postgres(t.Context(), "postgres://u@a:1,b:2,c:3/db?sslmode="+test.mode, connect.PostgresConfig{Only: only, Edit: edit})
-			if err != nil {
-				t.Fatal(err)
-			}
+			pool := assert.Must(connect.Postgres(t.Context(), "postgres://u@a:1,b:2,c:3/db?sslmode="+test.mode, connect.PostgresConfig{Only: only, Edit: edit}))(t)
 			pool.Close()
 		}
 	}

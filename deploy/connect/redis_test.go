@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
 )
@@ -22,10 +23,7 @@ func TestMain(m *testing.M) {
 
 func open(t *testing.T, url string, edits ...func(*redis.UniversalOptions)) redis.UniversalClient {
 	t.Helper()
-	client, err := connect.Redis(url, edits...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := assert.Must(connect.Redis(url, edits...))(t)
 	t.Cleanup(func() { _ = client.Close() })
 	return client
 }
@@ -34,12 +32,9 @@ func open(t *testing.T, url string, edits ...func(*redis.UniversalOptions)) redi
 func roundTrip(t *testing.T, client redis.UniversalClient) {
 	t.Helper()
 	key := "connect:" + t.Name()
-	if err := client.Set(t.Context(), key, "v", time.Minute).Err(); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := client.Get(t.Context(), key).Result(); err != nil || got != "v" {
-		t.Fatalf("GET = %q, %v", got, err)
-	}
+	assert.NoError(t, client.Set(t.Context(), key, "v", time.Minute).Err())
+	got, err := client.Get(t.Context(), key).Result()
+	assert.Require(t, err == nil && got == "v", "GET = %q, %v", got, err)
 }
 
 func TestRedis_ConnectsToEachKind(t *testing.T) {
@@ -53,9 +48,8 @@ func TestRedis_ConnectsToEachKind(t *testing.T) {
 
 func TestRedis_RefusesABadURL(t *testing.T) {
 	t.Parallel()
-	if _, err := connect.Redis("redis://u:hunter@h:x"); err == nil {
-		t.Error("a port that is no number was accepted")
-	}
+	_, err := connect.Redis("redis://u:hunter@h:x")
+	assert.That(t, err != nil, "a port that is no number was accepted")
 }
 
 func TestRedis_DeadlineEndsACallToAFrozenServer(t *testing.T) {
@@ -88,9 +82,8 @@ func TestRedis_ReconnectsToARestartedServer(t *testing.T) {
 	server.Kill()
 
 	var refused *net.OpError
-	if err := client.Get(t.Context(), "k").Err(); !errors.As(err, &refused) || refused.Op != "dial" {
-		t.Errorf("GET of a dead server: %v, want a failed dial", err)
-	}
+	err := client.Get(t.Context(), "k").Err()
+	assert.That(t, errors.As(err, &refused) && refused.Op == "dial", "GET of a dead server: %v, want a failed dial", err)
 	server.Restart()
 	roundTrip(t, client)
 }
@@ -113,10 +106,7 @@ func keyOf(t *testing.T, client redis.UniversalClient, node *ephemeral.Server) s
 	t.Helper()
 	for i := range 1000 {
 		key := "connect:failover:" + string(rune('a'+i%26)) + strings.Repeat("x", i/26)
-		master, err := client.(*redis.ClusterClient).MasterForKey(t.Context(), key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		master := assert.Must(client.(*redis.ClusterClient).MasterForKey(t.Context(), key))(t)
 		if strings.HasSuffix(node.URL, master.Options().Addr) {
 			return key
 		}

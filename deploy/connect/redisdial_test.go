@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -32,17 +33,15 @@ func TestRedis_UsesAServerThatIsBackImmediately(t *testing.T) {
 func wantNoDial(t *testing.T, client redis.UniversalClient) {
 	t.Helper()
 	err := client.Ping(t.Context()).Err()
-	if failed, ok := errors.AsType[*net.OpError](err); !ok || failed.Op != "dial" {
-		t.Errorf("ping of a stopped server: %v, want that the dial failed", err)
-	}
+	failed, ok := errors.AsType[*net.OpError](err)
+	assert.That(t, ok && failed.Op == "dial", "ping of a stopped server: %v, want that the dial failed", err)
 }
 
 func wantPings(t *testing.T, client redis.UniversalClient) {
 	t.Helper()
 	for range 20 {
-		if err := client.Ping(t.Context()).Err(); err != nil {
-			t.Fatalf("ping of a server that is back: %v", err)
-		}
+		err := client.Ping(t.Context()).Err()
+		assert.Require(t, err == nil, "ping of a server that is back: %v", err)
 	}
 }
 
@@ -55,9 +54,8 @@ func TestRedis_DoesNotUseADialThatFailedLate(t *testing.T) {
 	server.Freeze()
 	for range 10 { // the server's queue is full after a few, and further dials hang
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-		if err := client.Ping(ctx).Err(); err == nil {
-			t.Error("ping of a frozen server succeeded")
-		}
+		err := client.Ping(ctx).Err()
+		assert.That(t, err != nil, "ping of a frozen server succeeded")
 		cancel()
 	}
 	time.Sleep(500 * time.Millisecond) // dials fail after 200 ms
@@ -71,8 +69,6 @@ func TestRedis_DoesNotUseADialThatFailedLate(t *testing.T) {
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for began := time.Now(); !is(); time.Sleep(10 * time.Millisecond) {
-		if time.Since(began) > 20*time.Second {
-			t.Fatalf("not after 20s: %s", what)
-		}
+		assert.Require(t, time.Since(began) <= 20*time.Second, "not after 20s: %s", what)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"commerce/auth/cause"
+	"commerce/deploy/assert"
 	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
 )
@@ -22,10 +23,7 @@ import (
 // addr returns the address of a server's URL.
 func addr(t *testing.T, server *ephemeral.Server) string {
 	t.Helper()
-	u, err := url.Parse(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := assert.Must(url.Parse(server.URL))(t)
 	return u.Host
 }
 
@@ -36,9 +34,7 @@ func wantFailure(t *testing.T, err error, server *ephemeral.Server, want string)
 	want = regexp.QuoteMeta(want)
 	want = strings.ReplaceAll(want, "ADDR", regexp.QuoteMeta(addr(t, server)))
 	want = strings.ReplaceAll(want, "TIME", `\d+(\.\d+)?m?s(, on a new connection)?`)
-	if err == nil || !regexp.MustCompile("^"+want+"$").MatchString(err.Error()) {
-		t.Errorf("got %v\nwant %s", err, want)
-	}
+	assert.That(t, err != nil && regexp.MustCompile("^"+want+"$").MatchString(err.Error()), "got %v\nwant %s", err, want)
 }
 
 // briefly is the context of a request's call.
@@ -98,9 +94,8 @@ func TestRedisFailure_SaysHowLongACallThatOpensAConnectionTook(t *testing.T) {
 		}
 		began := time.Now()
 		err := client.Set(briefly(t), "k", "v", 0).Err()
-		if took := time.Since(began); took < 190*time.Millisecond {
-			t.Errorf("%s: it failed after %s", name, took)
-		}
+		took := time.Since(began)
+		assert.That(t, took >= 190*time.Millisecond, "%s: it failed after %s", name, took)
 		failed, ok := errors.AsType[*cause.Failure](err)
 		if !ok || failed.Took < 190*time.Millisecond || !strings.HasSuffix(failed.Error(), ": no answer after "+cause.Text(failed.Took)+", on a new connection") {
 			t.Errorf("%s: got %v", name, err)
@@ -112,14 +107,10 @@ func TestRedisFailure_SaysHowLongACallThatOpensAConnectionTook(t *testing.T) {
 func slowed(t *testing.T, server *ephemeral.Server, delay time.Duration) string {
 	t.Helper()
 	proxy := toxiproxy.NewProxy(toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop()), "slow", "127.0.0.1:0", addr(t, server))
-	if err := proxy.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, proxy.Start())
 	t.Cleanup(proxy.Stop)
 	toxic := fmt.Sprintf(`{"type":"latency","stream":"downstream","attributes":{"latency":%d}}`, delay.Milliseconds())
-	if _, err := proxy.Toxics.AddToxicJson(strings.NewReader(toxic)); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(proxy.Toxics.AddToxicJson(strings.NewReader(toxic)))(t)
 	return "redis://" + proxy.Listen
 }
 
@@ -144,9 +135,7 @@ func do(t *testing.T, server *ephemeral.Server, commands ...string) {
 		for _, word := range strings.Fields(command) {
 			args = append(args, word)
 		}
-		if err := conn.Do(t.Context(), args...).Err(); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, conn.Do(t.Context(), args...).Err())
 	}
 }
 
@@ -156,9 +145,7 @@ func TestRedisFailure_SaysThatThePoolIsUsedUp(t *testing.T) {
 	client := open(t, server.URL, func(o *redis.UniversalOptions) { o.PoolSize, o.PoolTimeout = 1, 50*time.Millisecond })
 	conn := client.(*redis.Client).Conn()
 	defer conn.Close()
-	if err := conn.Ping(t.Context()).Err(); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, conn.Ping(t.Context()).Err())
 	wantFailure(t, client.Ping(t.Context()).Err(), server, "redis ADDR: no connection became free within TIME")
 }
 
@@ -207,9 +194,7 @@ func TestRedisFailure_NamesAMasterThatNoSentinelKnows(t *testing.T) {
 	t.Parallel()
 	servers := ephemeral.StartSentinels(t)
 	u, err := url.Parse(servers.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	u.RawQuery = "master=nobody"
 	err = open(t, u.String()).Ping(briefly(t)).Err()
 	if err == nil || !strings.HasPrefix(err.Error(), "redis sentinels 127.0.0.1:") || !strings.HasSuffix(err.Error(), ": they know no master nobody") {
@@ -221,19 +206,14 @@ func TestRedisFailure_NamesAMasterThatNoSentinelKnows(t *testing.T) {
 func TestRedisFailure_LeavesOtherErrorsAsTheyAre(t *testing.T) {
 	t.Parallel()
 	client, err := connect.Redis(ephemeral.Redis(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	if err := client.Get(t.Context(), "connect:none").Err(); err != redis.Nil {
 		t.Errorf("a missing key: %v", err)
 	}
 	err = client.Do(t.Context(), "EVALSHA", strings.Repeat("0", 40), 0).Err()
-	if _, named := errors.AsType[*cause.Failure](err); !named || !redis.HasErrorPrefix(err, "NOSCRIPT") {
-		t.Errorf("a missing script: %v", err)
-	}
-	if err := client.Close(); err != nil {
-		t.Fatal(err)
-	}
+	_, named := errors.AsType[*cause.Failure](err)
+	assert.That(t, named && redis.HasErrorPrefix(err, "NOSCRIPT"), "a missing script: %v", err)
+	assert.NoError(t, client.Close())
 	if err := client.Ping(t.Context()).Err(); err != redis.ErrClosed {
 		t.Errorf("a closed client: %v", err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
 )
@@ -49,9 +50,7 @@ func TestRedis_UsesARenewedCertificate(t *testing.T) {
 			if err == nil {
 				err = os.WriteFile(filepath.Join(own, name), pem, 0o600)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, err)
 		}
 	}
 	copyPair(other.URL) // signed by an authority that this server does not trust
@@ -59,9 +58,8 @@ func TestRedis_UsesARenewedCertificate(t *testing.T) {
 		q.Set("cert_file", filepath.Join(own, "cert_file"))
 		q.Set("key_file", filepath.Join(own, "key_file"))
 	}))
-	if err := client.Ping(t.Context()).Err(); !refusedByServer(err) {
-		t.Errorf("with a certificate of another authority: %v", err)
-	}
+	err := client.Ping(t.Context()).Err()
+	assert.That(t, refusedByServer(err), "with a certificate of another authority: %v", err)
 	copyPair(server.URL)
 	roundTrip(t, client)
 }
@@ -94,18 +92,14 @@ func TestRedis_NamesABadCertificateFile(t *testing.T) {
 	} {
 		bad := withParameters(t, good, edit)
 		_, err := connect.Redis(bad)
-		if err == nil || !strings.Contains(err.Error(), want) || strings.ContainsAny(err.Error(), "/\n") {
-			t.Errorf("Redis(%q): %v, want one line with %q and no path", bad, err, want)
-		}
+		assert.That(t, err != nil && strings.Contains(err.Error(), want) && !strings.ContainsAny(err.Error(), "/\n"),
+			"Redis(%q): %v, want one line with %q and no path", bad, err, want)
 	}
 }
 
 func parameters(t *testing.T, rawURL string) url.Values {
 	t.Helper()
-	u, err := url.Parse(rawURL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := assert.Must(url.Parse(rawURL))(t)
 	return u.Query()
 }
 

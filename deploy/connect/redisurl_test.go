@@ -6,6 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"commerce/deploy/assert"
 )
 
 func TestParseRedisURL_ReadsEveryForm(t *testing.T) {
@@ -44,13 +46,9 @@ func TestParseRedisURL_ReadsEveryForm(t *testing.T) {
 
 func TestParseRedisURL_TLSVerifiesEachNodeByItsOwnName(t *testing.T) {
 	t.Parallel()
-	got, err := parseRedisURL("rediss://a,b")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got.tls == nil || got.tls.ServerName != "" || got.tls.InsecureSkipVerify || got.tls.RootCAs != nil {
-		t.Errorf("tls = %+v, want verification by the dialed name and the system's authorities", got.tls)
-	}
+	got := assert.Must(parseRedisURL("rediss://a,b"))(t)
+	assert.That(t, got.tls != nil && got.tls.ServerName == "" && !got.tls.InsecureSkipVerify && got.tls.RootCAs == nil,
+		"tls = %+v, want verification by the dialed name and the system's authorities", got.tls)
 }
 
 // Each bad URL contains "hunter" or a part of it, which no error may repeat.
@@ -110,19 +108,11 @@ func FuzzParseRedisURL(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw string) {
 		got, err := parseRedisURL(raw)
 		if err != nil {
-			if strings.Contains(err.Error(), "\n") {
-				t.Errorf("error with several lines: %q", err)
-			}
+			assert.That(t, !strings.Contains(err.Error(), "\n"), "error with several lines: %q", err)
 			return
 		}
-		if len(got.addrs) == 0 {
-			t.Error("no address")
-		}
-		if got.tls != nil && got.tls.InsecureSkipVerify {
-			t.Error("certificates are not verified")
-		}
-		if (got.kind == sentinels) != (got.master != "") {
-			t.Errorf("kind %d with master %q", got.kind, got.master)
-		}
+		assert.That(t, len(got.addrs) != 0, "no address")
+		assert.That(t, got.tls == nil || !got.tls.InsecureSkipVerify, "certificates are not verified")
+		assert.Equal(t, (got.kind == sentinels), (got.master != ""), "kind %d with master %q", got.kind, got.master)
 	})
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
 )
@@ -14,16 +15,12 @@ import (
 func TestRedisSentinels_ListAReplicaThatHangs(t *testing.T) {
 	t.Parallel()
 	servers := ephemeral.StartSentinels(t)
-	sentinels, err := connect.RedisSentinels(servers.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sentinels := assert.Must(connect.RedisSentinels(servers.URL))(t)
 	defer sentinels.Close()
 	servers.Replica.Freeze()
 	defer servers.Replica.Thaw()
-	if n, err := sentinels.Replicas(t.Context(), time.Hour); n != 1 || err != nil {
-		t.Errorf("%d replicas, %v", n, err)
-	}
+	n, err := sentinels.Replicas(t.Context(), time.Hour)
+	assert.That(t, n == 1 && err == nil, "%d replicas, %v", n, err)
 	eventually(t, "a replica that has not responded for 100 ms does not count", func() bool {
 		n, err := sentinels.Replicas(t.Context(), 100*time.Millisecond)
 		return n == 0 && err == nil
@@ -34,10 +31,7 @@ func TestRedisSentinels_ListAReplicaThatHangs(t *testing.T) {
 func TestRedisSentinels_ListReplicasWhileASentinelHangs(t *testing.T) {
 	t.Parallel()
 	servers := ephemeral.StartSentinels(t)
-	sentinels, err := connect.RedisSentinels(servers.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sentinels := assert.Must(connect.RedisSentinels(servers.URL))(t)
 	defer sentinels.Close()
 	for i, sentinel := range servers.Sentinels {
 		sentinel.Freeze()
@@ -52,17 +46,14 @@ func TestRedisSentinels_ListReplicasWhileASentinelHangs(t *testing.T) {
 func TestRedisSentinels_AreNoneWithoutAMaster(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{"redis://localhost", "redis://a,b", "redis://a?cluster=true"} {
-		if s, err := connect.RedisSentinels(url); s != nil || err != nil {
-			t.Errorf("%s: %v, %v", url, s, err)
-		}
+		s, err := connect.RedisSentinels(url)
+		assert.That(t, s == nil && err == nil, "%s: %v, %v", url, s, err)
 		var none *connect.Sentinels
-		if err := none.Close(); err != nil {
-			t.Error(err)
-		}
+		err = none.Close()
+		assert.That(t, err == nil, "%v", err)
 	}
-	if _, err := connect.RedisSentinels("http://a"); err == nil {
-		t.Error("another scheme was taken")
-	}
+	_, err := connect.RedisSentinels("http://a")
+	assert.That(t, err != nil, "another scheme was taken")
 }
 
 // If a machine is lost, its sentinel hangs instead of refusing connections. If it is down, go-redis
@@ -84,9 +75,7 @@ func TestRedis_FindsTheMasterWhileASentinelHangsOrIsDown(t *testing.T) {
 			findsMaster()
 			for _, sentinel := range servers.Sentinels { // the client uses one of them
 				outage.begin(sentinel)
-				if err := servers.Master.Admin().ClientKillByFilter(t.Context(), "type", "normal").Err(); err != nil {
-					t.Fatal(err)
-				}
+				assert.NoError(t, servers.Master.Admin().ClientKillByFilter(t.Context(), "type", "normal").Err())
 				findsMaster()
 				outage.end(sentinel)
 			}

@@ -21,11 +21,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/connect"
 )
 
@@ -42,10 +42,7 @@ func TestMain(m *testing.M) {
 // this long.
 func ping(t *testing.T, url string, within time.Duration) error {
 	t.Helper()
-	o, err := redis.ParseURL(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := assert.Must(redis.ParseURL(url))(t)
 	o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = -1, 1, true
 	client := redis.NewClient(o)
 	defer client.Close()
@@ -79,19 +76,15 @@ func TestServer_CanBeStoppedFrozenAndRestarted(t *testing.T) {
 		if step.alive {
 			patience = 10 * time.Second
 		}
-		if err := ping(t, server.URL, patience); (err == nil) != step.alive {
-			t.Fatalf("after %s: ping says %v, want alive %t", step.name, err, step.alive)
-		}
+		err := ping(t, server.URL, patience)
+		assert.Require(t, (err == nil) == step.alive, "after %s: ping says %v, want alive %t", step.name, err, step.alive)
 	}
 }
 
 func TestServer_FreezesAPostgresSessionToo(t *testing.T) {
 	t.Parallel()
 	server := StartPostgres(t)
-	conn, err := pgx.Connect(t.Context(), server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := assert.Must(pgx.Connect(t.Context(), server.URL))(t)
 	defer conn.Close(context.Background())
 	answer := make(chan error, 1)
 	server.Freeze()
@@ -105,9 +98,7 @@ func TestServer_FreezesAPostgresSessionToo(t *testing.T) {
 	case <-time.After(200 * time.Millisecond):
 	}
 	server.Thaw()
-	if err := <-answer; err != nil {
-		t.Errorf("a thawed session: %v", err)
-	}
+	assert.ErrorIs(t, <-answer, nil, "a thawed session")
 }
 
 func TestServer_PostgresKeepsItsDataThroughACrash(t *testing.T) {
@@ -121,21 +112,16 @@ func TestServer_PostgresKeepsItsDataThroughACrash(t *testing.T) {
 
 func statements(t *testing.T, url string, texts ...string) {
 	t.Helper()
-	err := query(t.Context(), url, func(conn *pgx.Conn) error { return execute(t.Context(), conn, texts...) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, query(t.Context(), url, func(conn *pgx.Conn) error { return execute(t.Context(), conn, texts...) }))
 }
 
 func TestRedis_IsShared(t *testing.T) {
 	t.Parallel()
 	url := Redis(t)
-	if again := Redis(t); again != url {
-		t.Errorf("a second call gave %s, the first %s", again, url)
-	}
-	if err := ping(t, url, 10*time.Second); err != nil {
-		t.Error(err)
-	}
+	again := Redis(t)
+	assert.That(t, again == url, "a second call gave %s, the first %s", again, url)
+	err := ping(t, url, 10*time.Second)
+	assert.That(t, err == nil, "%v", err)
 }
 
 func TestCluster_HasThreeMastersWithAReplicaEach(t *testing.T) {
@@ -145,10 +131,7 @@ func TestCluster_HasThreeMastersWithAReplicaEach(t *testing.T) {
 		ReadTimeout: 15 * time.Second,
 	})
 	defer client.Close()
-	shards, err := client.ClusterShards(t.Context()).Result()
-	if err != nil {
-		t.Fatal(err)
-	}
+	shards := assert.Must(client.ClusterShards(t.Context()).Result())(t)
 	served := int64(0)
 	for _, shard := range shards {
 		for _, r := range shard.Slots {
@@ -159,20 +142,13 @@ func TestCluster_HasThreeMastersWithAReplicaEach(t *testing.T) {
 			roles = append(roles, node.Role+" "+node.Health)
 		}
 		slices.Sort(roles)
-		if diff := cmp.Diff([]string{"master online", "replica online"}, roles); diff != "" {
-			t.Errorf("a shard (-want +got):\n%s", diff)
-		}
+		assert.Equal(t, roles, []string{"master online", "replica online"}, "a shard")
 	}
-	if len(shards) != masters || served != slots {
-		t.Errorf("%d shards serve %d slots, want 3 and 16384", len(shards), served)
-	}
+	assert.That(t, len(shards) == masters && served == slots, "%d shards serve %d slots, want 3 and 16384", len(shards), served)
 	// WAIT counts only writes of its own connection, so both go through one.
 	for i := range 20 {
 		key := fmt.Sprintf("ephemeral:%d", i)
-		node, err := client.MasterForKey(t.Context(), key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		node := assert.Must(client.MasterForKey(t.Context(), key))(t)
 		pipe := node.Pipeline()
 		pipe.Set(t.Context(), key, i, time.Minute)
 		wait := pipe.Do(t.Context(), "wait", 1, 10_000)
@@ -199,17 +175,13 @@ func TestStartCluster_SetsClocksAhead(t *testing.T) {
 	cluster := StartCluster(t, 0, ahead)
 	for i, want := range []time.Duration{0, ahead, 0} {
 		before := time.Now()
-		now, err := cluster.Nodes[i].Admin().Time(t.Context()).Result()
-		if err != nil {
-			t.Fatal(err)
-		}
+		now := assert.Must(cluster.Nodes[i].Admin().Time(t.Context()).Result())(t)
 		if now.Before(before.Add(want-time.Second/2)) || now.After(time.Now().Add(want+time.Second/2)) {
 			t.Errorf("the clock of node %d is %v ahead, want %v", i, now.Sub(before), want)
 		}
 	}
-	if left, _ := filepath.Glob("/dev/shm/*faketime*_" + strconv.Itoa(cluster.Nodes[1].process.Pid)); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
-	}
+	left, _ := filepath.Glob("/dev/shm/*faketime*_" + strconv.Itoa(cluster.Nodes[1].process.Pid))
+	assert.That(t, len(left) <= 0, "left behind: %v", left)
 }
 
 // wantTakeover waits until a replica is the master.
@@ -218,16 +190,13 @@ func wantTakeover(t *testing.T, replica *redis.Client) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	start := time.Now()
-	err := until(ctx, func() error {
+	assert.NoError(t, until(ctx, func() error {
 		info, err := replica.Info(ctx, "replication").Result()
 		if err == nil && !strings.Contains(info, "role:master") {
 			err = errors.New("still a replica")
 		}
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	t.Logf("took over after %v", time.Since(start).Round(time.Millisecond))
 }
 
@@ -243,10 +212,7 @@ func TestPostgres_DropsTheDatabaseWithTheTest(t *testing.T) {
 	var url string
 	t.Run("user", func(t *testing.T) {
 		url = Postgres(t)
-		conn, err := pgx.Connect(t.Context(), url)
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := assert.Must(pgx.Connect(t.Context(), url))(t)
 		t.Cleanup(func() { _ = conn.Close(context.Background()) }) // runs after the database is dropped
 	})
 	if conn, err := pgx.Connect(t.Context(), url); err == nil {
@@ -269,9 +235,8 @@ func TestPostgresFrom_PreparesATemplateOnceAndCopiesIt(t *testing.T) {
 		all.Go(func() { statements(t, PostgresFrom(t, name, prepare), "SELECT FROM prepared", "DROP TABLE prepared") })
 	}
 	all.Wait()
-	if n := prepared.Load(); n != 1 {
-		t.Errorf("prepared %d times, want once", n)
-	}
+	n := prepared.Load()
+	assert.That(t, n == 1, "prepared %d times, want once", n)
 }
 
 func TestPostgresFrom_RepeatsAPreparationThatFailed(t *testing.T) {
@@ -281,9 +246,8 @@ func TestPostgresFrom_RepeatsAPreparationThatFailed(t *testing.T) {
 	prepare := func(err error) func(context.Context, string) error {
 		return func(_ context.Context, url string) error { statements(t, url, "CREATE TABLE half ()"); return err }
 	}
-	if _, err := createDatabase(sharedPostgres.urlFor(t), "test_half", name, prepare(broken)); !errors.Is(err, broken) {
-		t.Fatalf("error %v, want that of the preparation", err)
-	}
+	_, err := createDatabase(sharedPostgres.urlFor(t), "test_half", name, prepare(broken))
+	assert.Require(t, errors.Is(err, broken), "error %v, want that of the preparation", err)
 	statements(t, PostgresFrom(t, name, prepare(nil)), "SELECT FROM half")
 }
 
@@ -293,9 +257,8 @@ func templateName(t *testing.T) string {
 	name := strings.ToLower(rand.Text())
 	server := sharedPostgres.urlFor(t)
 	t.Cleanup(func() {
-		if err := dropDatabase(server, "template_"+name); err != nil {
-			t.Error(err)
-		}
+		err := dropDatabase(server, "template_"+name)
+		assert.That(t, err == nil, "%v", err)
 	})
 	return name
 }
@@ -329,13 +292,8 @@ func TestStartShared_LeavesNothingBehindWhenItsProcessIsKilled(t *testing.T) {
 	t.Parallel()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), envAbandon+"=1", EnvRedis+"=", EnvCluster+"=", EnvPostgres+"=")
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	out := assert.Must(cmd.StdoutPipe())(t)
+	assert.NoError(t, cmd.Start())
 	var directory string
 	var processes []int
 	lines := bufio.NewScanner(out)
@@ -350,18 +308,14 @@ func TestStartShared_LeavesNothingBehindWhenItsProcessIsKilled(t *testing.T) {
 			t.Errorf("the process printed %q", lines.Text())
 		}
 	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, cmd.Process.Kill())
 	_ = cmd.Wait()
-	if len(processes) != 9 || directory == "" {
-		t.Fatalf("processes %v in %q, want 8 servers and the janitor", processes, directory)
-	}
+	assert.Require(t, len(processes) == 9 && directory != "",
+		"processes %v in %q, want 8 servers and the janitor", processes, directory)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	if err := until(ctx, func() error { return anyLeft(directory, processes) }); err != nil {
-		t.Error(err)
-	}
+	err := until(ctx, func() error { return anyLeft(directory, processes) })
+	assert.That(t, err == nil, "%v", err)
 }
 
 func anyLeft(directory string, processes []int) error {
@@ -382,15 +336,10 @@ func anyLeft(directory string, processes []int) error {
 
 func TestFreePorts_AreFreeAndLeaveRoomForTheBus(t *testing.T) {
 	t.Parallel()
-	ports, err := freePorts(20)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ports := assert.Must(freePorts(20))(t)
 	seen := map[int]bool{}
 	for _, port := range ports {
-		if seen[port] || port < firstPort || port+busOffset >= 32768 {
-			t.Errorf("port %d given twice or out of range", port)
-		}
+		assert.That(t, !seen[port] && port >= firstPort && port+busOffset < 32768, "port %d given twice or out of range", port)
 		seen[port] = true
 	}
 }
@@ -404,10 +353,7 @@ func BenchmarkStart(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				started, err := start()
-				if err != nil {
-					b.Fatal(err)
-				}
+				started := assert.Must(start())(b)
 				for _, s := range started.servers() {
 					_ = s.kill()
 				}
@@ -421,9 +367,7 @@ func BenchmarkStart(b *testing.B) {
 			if err == nil {
 				err = dropDatabase(server, "test_benchmark")
 			}
-			if err != nil {
-				b.Fatal(err)
-			}
+			assert.NoError(b, err)
 		}
 	})
 }

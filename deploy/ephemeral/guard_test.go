@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"commerce/deploy/assert"
 )
 
 func TestGuard_RequiresTLSCertificateAndPassword(t *testing.T) {
@@ -28,18 +30,15 @@ func TestGuard_RequiresTLSCertificateAndPassword(t *testing.T) {
 		defer client.Close()
 		return client.Ping(t.Context()).Err()
 	}
-	if err := ping(func(*redis.Options) {}); err != nil {
-		t.Errorf("with all credentials: %v", err)
-	}
+	assert.ErrorIs(t, ping(func(*redis.Options) {}), nil, "with all credentials")
 	for name, edit := range map[string]func(*redis.Options){
 		"plain":          func(o *redis.Options) { o.TLSConfig = nil },
 		"no certificate": func(o *redis.Options) { o.TLSConfig = &tls.Config{RootCAs: all.TLSConfig.RootCAs} },
 		"no authority":   func(o *redis.Options) { o.TLSConfig = &tls.Config{Certificates: all.TLSConfig.Certificates} },
 		"no password":    func(o *redis.Options) { o.Username, o.Password = "", "" },
 	} {
-		if err := ping(func(o *redis.Options) { edit(o); o.ReadTimeout = 300 * time.Millisecond }); err == nil {
-			t.Errorf("%s: access was allowed", name)
-		}
+		err := ping(func(o *redis.Options) { edit(o); o.ReadTimeout = 300 * time.Millisecond })
+		assert.That(t, err != nil, "%s: access was allowed", name)
 	}
 }
 
@@ -47,16 +46,12 @@ func TestGuard_ServersUseTLSWithEachOther(t *testing.T) {
 	t.Parallel()
 	sentinels := Guard{TLS: true}.StartSentinels(t)
 	for _, server := range sentinels.servers() {
-		conn, err := net.Dial("tcp", server.admin.Addr)
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := assert.Must(net.Dial("tcp", server.admin.Addr))(t)
 		_ = conn.SetDeadline(time.Now().Add(500 * time.Millisecond))
 		_, _ = conn.Write([]byte("PING\r\n"))
 		answer := make([]byte, 5)
-		if n, _ := conn.Read(answer); strings.HasPrefix(string(answer[:n]), "+PONG") {
-			t.Errorf("%s answers without TLS", server.URL)
-		}
+		n, _ := conn.Read(answer)
+		assert.That(t, !strings.HasPrefix(string(answer[:n]), "+PONG"), "%s answers without TLS", server.URL)
 		_ = conn.Close()
 	}
 }

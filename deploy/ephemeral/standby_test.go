@@ -6,14 +6,14 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+
+	"commerce/deploy/assert"
 )
 
 // wantRows checks which numbers a table has.
 func wantRows(t *testing.T, url, table, want string) {
 	t.Helper()
-	if got := ask(t, url, "SELECT string_agg(n::text, ' ' ORDER BY n) FROM "+table); got != want {
-		t.Errorf("%s at %s has %s, want %s", table, url, got, want)
-	}
+	assert.Equal(t, ask(t, url, "SELECT string_agg(n::text, ' ' ORDER BY n) FROM "+table), want, "%s at %s", table, url)
 }
 
 func TestStandby_FollowsUntilItIsCutOff(t *testing.T) {
@@ -62,9 +62,8 @@ func TestStandby_BecomesAPrimaryWithoutTheLastWrites(t *testing.T) {
 func wantTimelines(t *testing.T, want map[*Server]string) {
 	t.Helper()
 	for server, timeline := range want {
-		if got := ask(t, server.URL, "SELECT left(pg_walfile_name(pg_current_wal_insert_lsn()), 8)"); got != timeline {
-			t.Errorf("%s is on timeline %s, want %s", server.URL, got, timeline)
-		}
+		assert.Equal(t, ask(t, server.URL, "SELECT left(pg_walfile_name(pg_current_wal_insert_lsn()), 8)"), timeline,
+			"%s is on timeline", server.URL)
 	}
 }
 
@@ -72,9 +71,7 @@ func TestStartPostgres_TakesSettings(t *testing.T) {
 	t.Parallel()
 	server := StartPostgres(t, "fsync=on", "synchronous_commit=off")
 	for name, want := range map[string]string{"fsync": "on", "synchronous_commit": "off"} {
-		if got := ask(t, server.URL, "SHOW "+name); got != want {
-			t.Errorf("%s is %s, want %s", name, got, want)
-		}
+		assert.Equal(t, ask(t, server.URL, "SHOW "+name), want, "%s", name)
 	}
 }
 
@@ -82,8 +79,6 @@ func TestStartPostgres_TakesSettings(t *testing.T) {
 func ask(t *testing.T, url, sql string) (text string) {
 	t.Helper()
 	err := query(t.Context(), url, func(conn *pgx.Conn) error { return conn.QueryRow(t.Context(), sql).Scan(&text) })
-	if err != nil {
-		t.Fatalf("%s: %v", sql, err)
-	}
+	assert.Require(t, err == nil, "%s: %v", sql, err)
 	return text
 }

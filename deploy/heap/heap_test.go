@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/heap"
 )
 
@@ -45,29 +46,18 @@ func TestConfigure_SetsGrowthAndLimitUnlessTheEnvironmentDoes(t *testing.T) {
 			again := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+strings.Split(t.Name(), "/")[0]+"$", "-test.v")
 			again.Env = append([]string{"HEAP_TEST_LIMIT=" + c.limit}, c.env...)
 			out, err := again.CombinedOutput()
-			if err != nil {
-				t.Fatalf("%v: %s", err, out)
-			}
-			if want := "growth " + c.growth + " limit " + c.want; !strings.Contains(string(out), want) {
-				t.Errorf("got %s, want %q", out, want)
-			}
+			assert.Require(t, err == nil, "%v: %s", err, out)
+			want := "growth " + c.growth + " limit " + c.want
+			assert.That(t, strings.Contains(string(out), want), "got %s, want %q", out, want)
 		})
 	}
 }
 
 func report(t *testing.T, limit string) {
 	t.Helper()
-	n, err := strconv.ParseInt(limit, 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	inForce, err := heap.Configure(n)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if actual := debug.SetMemoryLimit(-1); actual != inForce {
-		t.Errorf("Configure returned %d, and the limit is %d", inForce, actual)
-	}
+	n := assert.Must(strconv.ParseInt(limit, 10, 64))(t)
+	inForce := assert.Must(heap.Configure(n))(t)
+	assert.Equal(t, debug.SetMemoryLimit(-1), inForce, "Configure returned %d, and the limit", inForce)
 	t.Log("growth", debug.SetGCPercent(100), "limit", inForce)
 }
 
@@ -77,9 +67,8 @@ func TestParseSize_ReadsBytesWithBinarySuffixes(t *testing.T) {
 		"": 0, "33554432": 32 << 20, "33554432B": 32 << 20, "32MiB": 32 << 20, "40960KiB": 40 << 20, "2GiB": 2 << 30,
 		"1TiB": 1 << 40, "8388607TiB": 8388607 << 40,
 	} {
-		if got, err := heap.ParseSize(s); got != want || err != nil {
-			t.Errorf("%q: got %d, %v; want %d", s, got, err, want)
-		}
+		got, err := heap.ParseSize(s)
+		assert.That(t, got == want && err == nil, "%q: got %d, %v; want %d", s, got, err, want)
 	}
 }
 
@@ -89,8 +78,7 @@ func TestParseSize_RefusesAnythingElse(t *testing.T) {
 		"0", "512", "31MiB", "32767KiB", "lots", "-1", "+67108864", "512mb", "512M", "512MB", "0.5GiB", "512 MiB", " 64MiB",
 		"MiB", "64MiBB", "64BMiB", "8388608TiB", "9223372036854775808", "1e9", "64_000_000", "off",
 	} {
-		if got, err := heap.ParseSize(s); got != 0 || err == nil {
-			t.Errorf("%q: got %d and %v, want an error", s, got, err)
-		}
+		got, err := heap.ParseSize(s)
+		assert.That(t, got == 0 && err != nil, "%q: got %d and %v, want an error", s, got, err)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"commerce/deploy/assert"
 )
 
 // No real server of the tests can be made to show these values.
@@ -51,8 +53,7 @@ func TestJudge_FindsWhatRealServersCannotShow(t *testing.T) {
 	} {
 		var s postgresServer
 		test.judge(&s)
-		if f := s.findings[0]; f.Level != test.want {
-			t.Errorf("%+v, want %s", f, test.want)
-		}
+		f := s.findings[0]
+		assert.That(t, f.Level == test.want, "%+v, want %s", f, test.want)
 	}
 }

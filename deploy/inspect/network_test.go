@@ -13,6 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -23,9 +24,7 @@ import (
 func startPooler(t *testing.T, database, mode string) string {
 	t.Helper()
 	to, err := pgx.ParseConfig(database)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	dir, port := t.TempDir(), ephemeral.FreePorts(t, 1)[0]
 	users, settings := filepath.Join(dir, "users.txt"), filepath.Join(dir, "pgbouncer.ini")
 	for file, text := range map[string]string{
@@ -35,16 +34,12 @@ func startPooler(t *testing.T, database, mode string) string {
 			"ignore_startup_parameters = statement_timeout, default_transaction_read_only\n",
 			to.Database, to.Host, to.Port, port, users, mode),
 	} {
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.WriteFile(file, []byte(text), 0o644))
 	}
 	arguments := []string{"-q", settings}
 	if os.Geteuid() == 0 { // PgBouncer refuses to run as root
 		for readable := dir; readable != os.TempDir() && readable != "/"; readable = filepath.Dir(readable) {
-			if err := os.Chmod(readable, 0o755); err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, os.Chmod(readable, 0o755))
 		}
 		arguments = append(arguments, "-u", "postgres")
 	}
@@ -61,9 +56,7 @@ func startPooler(t *testing.T, database, mode string) string {
 		_ = cmd.Wait()
 	})
 	u, err := url.Parse(database)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	u.Host = fmt.Sprintf("127.0.0.1:%d", port)
 	eventually(t, func() error {
 		conn, err := net.Dial("tcp", u.Host)
@@ -85,9 +78,7 @@ func TestPooler_DeliversNotificationsOnlyInSessionMode(t *testing.T) {
 				is = f.Level
 			}
 		}
-		if err != nil || is != want {
-			t.Errorf("%s: %q, %v, want %q: %+v", mode, is, err, want, got)
-		}
+		assert.That(t, err == nil && is == want, "%s: %q, %v, want %q: %+v", mode, is, err, want, got)
 	}
 }
 
@@ -95,10 +86,7 @@ func TestPooler_DeliversNotificationsOnlyInSessionMode(t *testing.T) {
 func TestPostgres_StallsInTheMiddle(t *testing.T) {
 	t.Parallel()
 	ephemeral.Slow(t)
-	database, err := url.Parse(ephemeral.Migrated(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	database := assert.Must(url.Parse(ephemeral.Migrated(t)))(t)
 	for _, bytes := range []int64{900, 1500} { // of the server's replies on each connection
 		through := *database
 		through.Host = serve(t, func(client net.Conn) {

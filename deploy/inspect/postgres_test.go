@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 	"commerce/deploy/migrations"
 )
@@ -32,15 +33,11 @@ func startDatabase(t *testing.T, settings ...string) database {
 	server := ephemeral.StartPostgres(t, append([]string{"fsync=on", "full_page_writes=on"}, settings...)...)
 	roles, unread := os.ReadFile("../postgres/roles.sql")
 	owner, refused := pgx.Connect(t.Context(), server.URL)
-	if err := errors.Join(ephemeral.Migrate(t.Context(), server.URL), unread, refused); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, errors.Join(ephemeral.Migrate(t.Context(), server.URL), unread, refused))
 	t.Cleanup(func() { _ = owner.Close(context.Background()) })
 	d := database{server, owner, as(t, server.URL, "commerce_service")}
 	d.run(t, string(roles))
-	if err := ephemeral.Grant(t.Context(), server.URL, "commerce_service"); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, ephemeral.Grant(t.Context(), server.URL, "commerce_service"))
 	d.run(t, "ALTER DATABASE postgres SET idle_in_transaction_session_timeout = '1min'")
 	return d
 }
@@ -48,19 +45,15 @@ func startDatabase(t *testing.T, settings ...string) database {
 // as returns the configuration of a check as another role.
 func as(t *testing.T, rawURL, role string) Config {
 	t.Helper()
-	u, err := url.Parse(rawURL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := assert.Must(url.Parse(rawURL))(t)
 	u.User = url.User(role)
 	return Config{DatabaseURL: u.String()}
 }
 
 func (d database) run(t *testing.T, sql string) {
 	t.Helper()
-	if _, err := d.owner.Exec(t.Context(), sql); err != nil {
-		t.Fatalf("%s: %v", sql, err)
-	}
+	_, err := d.owner.Exec(t.Context(), sql)
+	assert.Require(t, err == nil, "%s: %v", sql, err)
 }
 
 // ofService is what a healthy Postgres hides from commerce_service, which sees only its own
@@ -174,9 +167,8 @@ func TestPostgres_FindsASuperuserAndAnOwner(t *testing.T) {
 
 	d.run(t, "CREATE ROLE platform LOGIN; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO platform")
 	got := check(t, "a role that writes", as(t, d.server.URL, "platform"), ofService(wrong{"postgres_writes": Warning}))
-	if want := "api_tokens, coupon_products, coupon_uses and 1"; !strings.Contains(got[0].Message, want) {
-		t.Errorf("%q does not say %q", got[0].Message, want)
-	}
+	want := "api_tokens, coupon_products, coupon_uses and 1"
+	assert.That(t, strings.Contains(got[0].Message, want), "%q does not say %q", got[0].Message, want)
 }
 
 // The shared server has fsync and full_page_writes off.
@@ -189,9 +181,8 @@ func TestPostgres_FindsSettingsThatACrashNeeds(t *testing.T) {
 	check(t, "migrated", Config{DatabaseURL: ephemeral.Migrated(t)}, want)
 	want["postgres_schema"] = Serious
 	got := check(t, "empty", Config{DatabaseURL: ephemeral.Postgres(t)}, want)
-	if !strings.Contains(fmt.Sprint(got), fmt.Sprintf("(version 0, want %d).", migrations.Latest())) {
-		t.Errorf("no versions: %+v", got)
-	}
+	assert.That(t, strings.Contains(fmt.Sprint(got), fmt.Sprintf("(version 0, want %d).", migrations.Latest())),
+		"no versions: %+v", got)
 }
 
 func TestPostgres_ReadsHowLongTransactionsWrite(t *testing.T) {
@@ -200,15 +191,11 @@ func TestPostgres_ReadsHowLongTransactionsWrite(t *testing.T) {
 	const someTime = 30 * time.Millisecond
 	wantAge := func(what, role string, least, most time.Duration) {
 		t.Helper()
-		pool, err := pgxpool.New(t.Context(), as(t, d.server.URL, role).DatabaseURL)
-		if err != nil {
-			t.Fatal(err)
-		}
+		pool := assert.Must(pgxpool.New(t.Context(), as(t, d.server.URL, role).DatabaseURL))(t)
 		defer pool.Close()
 		s := postgresServer{db: pool}
-		if age, _ := s.oldestWriting(t.Context()); age < least || age > most {
-			t.Errorf("%s: open for %v, want %v or more", what, age, least)
-		}
+		age, _ := s.oldestWriting(t.Context())
+		assert.That(t, age >= least && age <= most, "%s: open for %v, want %v or more", what, age, least)
 	}
 	d.run(t, "CREATE TABLE notes (id int)")
 	d.run(t, "BEGIN; SELECT 1")
@@ -238,18 +225,14 @@ func TestPostgres_FindsAStandby(t *testing.T) {
 func TestPostgres_RefusesAWrongRole(t *testing.T) {
 	t.Parallel()
 	got := check(t, "nobody", as(t, ephemeral.Postgres(t), "nobody"), wrong{"postgres_answers": Serious})
-	if want := `role "nobody" does not exist`; !strings.Contains(got[0].Message, want) {
-		t.Errorf("%q does not say %q", got[0].Message, want)
-	}
+	want := `role "nobody" does not exist`
+	assert.That(t, strings.Contains(got[0].Message, want), "%q does not say %q", got[0].Message, want)
 }
 
 // serve answers each connection to an address of its own, until the test ends.
 func serve(t *testing.T, answer func(net.Conn)) (addr string) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := assert.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	accepting := make(chan struct{})
 	go func() {
 		defer close(accepting)
@@ -269,7 +252,6 @@ func TestPostgres_ShowsNoUserOfWhatIsNotPostgres(t *testing.T) {
 		conn.Close()
 	})
 	got := check(t, "a web server", Config{DatabaseURL: "postgres://someone:hunter2@" + addr + "/shop"}, wrong{"postgres_answers": Serious})
-	if said := got[0].Message; strings.Contains(said, "someone") || strings.Contains(said, "hunter2") {
-		t.Error(said)
-	}
+	said := got[0].Message
+	assert.That(t, !strings.Contains(said, "someone") && !strings.Contains(said, "hunter2"), "%v", said)
 }

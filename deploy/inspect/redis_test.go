@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -44,9 +45,7 @@ func TestRedis_FindsEachWrongSetting(t *testing.T) {
 	} {
 		if strings.HasPrefix(test.fault["maxmemory"], "106%") {
 			var used int64
-			if _, err := fmt.Sscan(admin.InfoMap(t.Context(), "memory").Val()["Memory"]["used_memory"], &used); err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(fmt.Sscan(admin.InfoMap(t.Context(), "memory").Val()["Memory"]["used_memory"], &used))(t)
 			test.fault["maxmemory"] = fmt.Sprint(used * 106 / 100)
 		}
 		set(t, master, test.fault)
@@ -63,9 +62,8 @@ func TestRedis_FindsWrongSettingsOfReplicas(t *testing.T) {
 	master, replica := startPair(t)
 	set(t, replica, map[string]string{"maxmemory-policy": "allkeys-lru"})
 	got := check(t, "replica", Config{RedisURL: master.URL}, wrong{"redis_eviction": Serious})
-	if at := replica.Admin().Options().Addr; got[0].Server != at {
-		t.Errorf("blames %s, want %s", got[0].Server, at)
-	}
+	at := replica.Admin().Options().Addr
+	assert.That(t, got[0].Server == at, "blames %s, want %s", got[0].Server, at)
 	check(t, "the URL names a replica", Config{RedisURL: replica.URL}, wrong{"redis_role": Serious, "redis_eviction": Serious})
 }
 
@@ -76,9 +74,7 @@ func TestRedis_FindsADiskThatCannotBeWritten(t *testing.T) {
 	admin := server.Admin()
 	dir := admin.ConfigGet(t.Context(), "dir").Val()["dir"]
 	blocked := filepath.Join(dir, "dump.rdb", "blocked") // a snapshot cannot replace a directory
-	if err := os.MkdirAll(blocked, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.MkdirAll(blocked, 0o755))
 	save := func(status string) {
 		eventually(t, func() error {
 			if err := admin.BgSave(t.Context()).Err(); err != nil && !strings.Contains(err.Error(), "already in progress") {
@@ -96,9 +92,7 @@ func TestRedis_FindsADiskThatCannotBeWritten(t *testing.T) {
 	check(t, "blocked", Config{RedisURL: server.URL}, want)
 	set(t, server, map[string]string{"save": "3600 1"}) // now even PING is an error
 	check(t, "blocked, with snapshots", Config{RedisURL: server.URL}, want)
-	if err := os.RemoveAll(filepath.Dir(blocked)); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.RemoveAll(filepath.Dir(blocked)))
 	save("ok")
 	check(t, "free again", Config{RedisURL: server.URL}, wrong{"redis_replicas": Warning})
 }
@@ -107,10 +101,7 @@ func TestRedis_FindsADiskThatCannotBeWritten(t *testing.T) {
 // may not run.
 func TestRedis_FindsAnAppendOnlyFileThatARestartWouldNotLoad(t *testing.T) {
 	t.Parallel()
-	users, err := os.ReadFile("../redis/users.conf")
-	if err != nil {
-		t.Fatal(err)
-	}
+	users := assert.Must(os.ReadFile("../redis/users.conf"))(t)
 	for _, test := range []struct {
 		rights string
 		file   string
@@ -126,9 +117,7 @@ func TestRedis_FindsAnAppendOnlyFileThatARestartWouldNotLoad(t *testing.T) {
 		server := startHealthy(t)
 		set(t, server, map[string]string{"appendonly": test.file})
 		url := ephemeral.AsUser(t, server.URL, string(users), "check")
-		if err := server.Admin().ACLSetUser(t.Context(), "default", strings.Fields(test.rights)...).Err(); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, server.Admin().ACLSetUser(t.Context(), "default", strings.Fields(test.rights)...).Err())
 		test.want["redis_replicas"] = Warning
 		check(t, test.rights+" "+test.file, Config{RedisURL: url}, test.want)
 	}
@@ -180,9 +169,8 @@ func TestRedis_RefusesAWrongPassword(t *testing.T) {
 	t.Parallel()
 	url := strings.Replace(startHealthy(t).URL, "redis://", "redis://nobody:hunter2@", 1)
 	got := check(t, "wrong password", Config{RedisURL: url}, wrong{"redis_answers": Serious})
-	if said := fmt.Sprint(got); strings.Contains(said, "hunter2") || !strings.Contains(said, "WRONGPASS") {
-		t.Error(said)
-	}
+	said := fmt.Sprint(got)
+	assert.That(t, !strings.Contains(said, "hunter2") && strings.Contains(said, "WRONGPASS"), "%v", said)
 }
 
 func TestServers_AreDeadOrFrozen(t *testing.T) {
@@ -199,9 +187,7 @@ func TestServers_AreDeadOrFrozen(t *testing.T) {
 			got := check(t, says, Config{RedisURL: redis.URL, DatabaseURL: postgres.URL},
 				wrong{"redis_answers": Serious, "postgres_answers": Serious})
 			for _, f := range got[:2] {
-				if !strings.Contains(f.Message, says) {
-					t.Errorf("%+v does not say %q", f, says)
-				}
+				assert.That(t, strings.Contains(f.Message, says), "%+v does not say %q", f, says)
 			}
 		})
 	}
@@ -211,18 +197,14 @@ func TestServers_EndWithTheirContext(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	got, err := Servers(ctx, Config{RedisURL: ephemeral.Redis(t), DatabaseURL: ephemeral.Postgres(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := assert.Must(Servers(ctx, Config{RedisURL: ephemeral.Redis(t), DatabaseURL: ephemeral.Postgres(t)}))(t)
 	wantWrong(t, "ended", got, wrong{"redis_answers": Serious, "postgres_answers": Serious})
 }
 
 func TestServers_RefuseWrongURLs(t *testing.T) {
 	t.Parallel()
 	for _, c := range []Config{{RedisURL: "nonsense"}, {DatabaseURL: "nonsense"}} {
-		if got, err := Servers(t.Context(), c); err == nil {
-			t.Errorf("%+v: %+v", c, got)
-		}
+		got, err := Servers(t.Context(), c)
+		assert.That(t, err != nil, "%+v: %+v", c, got)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -25,9 +26,8 @@ func check(t *testing.T, what string, c Config, want wrong) []Finding {
 	t.Helper()
 	began := time.Now()
 	got, err := Servers(t.Context(), c)
-	if took := time.Since(began); took > 9*time.Second || err != nil {
-		t.Fatalf("%s: took %v: %v", what, took, err)
-	}
+	took := time.Since(began)
+	assert.Require(t, took <= 9*time.Second && err == nil, "%s: took %v: %v", what, took, err)
 	wantWrong(t, what, got, want)
 	return got
 }
@@ -39,9 +39,8 @@ func wantWrong(t *testing.T, what string, got []Finding, want wrong) {
 		if _, known := is[f.Code]; !known && f.Level != OK {
 			is[f.Code] = f.Level
 		}
-		if (f.Setting == "") != (f.Level == OK) || f.Message == "" || f.Server == "" || f.Level.rank() < rank {
-			t.Errorf("%s: %+v", what, f)
-		}
+		assert.That(t, (f.Setting == "") == (f.Level == OK) && f.Message != "" && f.Server != "" && f.Level.rank() >= rank,
+			"%s: %+v", what, f)
 		rank = f.Level.rank()
 	}
 	if diff := cmp.Diff(want, is); diff != "" {
@@ -70,9 +69,8 @@ var healthy = map[string]string{
 func set(t *testing.T, server *ephemeral.Server, settings map[string]string) {
 	t.Helper()
 	for name, value := range settings {
-		if err := server.Admin().ConfigSet(t.Context(), name, value).Err(); err != nil {
-			t.Fatalf("config set %s %s: %v", name, value, err)
-		}
+		err := server.Admin().ConfigSet(t.Context(), name, value).Err()
+		assert.Require(t, err == nil, "config set %s %s: %v", name, value, err)
 	}
 }
 
@@ -96,9 +94,7 @@ func startPair(t *testing.T) (master, replica *ephemeral.Server) {
 func follow(t *testing.T, server, master *ephemeral.Server) {
 	t.Helper()
 	host, port, splits := net.SplitHostPort(master.Admin().Options().Addr)
-	if err := errors.Join(splits, server.Admin().ReplicaOf(t.Context(), host, port).Err()); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, errors.Join(splits, server.Admin().ReplicaOf(t.Context(), host, port).Err()))
 }
 
 // waitForReplicas waits until a master has this many online replicas.
@@ -120,8 +116,6 @@ func eventually(t *testing.T, attempt func() error) {
 		if err == nil {
 			return
 		}
-		if time.Since(began) > 20*time.Second {
-			t.Fatal(err)
-		}
+		assert.Require(t, time.Since(began) <= 20*time.Second, "%v", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -31,9 +32,7 @@ func TestCluster_FindsNothingWrongWithAHealthyOne(t *testing.T) {
 			servers[f.Server] = true
 		}
 	}
-	if len(servers) != len(cluster.Nodes) {
-		t.Errorf("checks %v, want all %d nodes", servers, len(cluster.Nodes))
-	}
+	assert.That(t, len(servers) == len(cluster.Nodes), "checks %v, want all %d nodes", servers, len(cluster.Nodes))
 
 	one, _, _ := strings.Cut(cluster.URL, ",")
 	check(t, "as a single server", Config{RedisURL: one}, wrong{"redis_role": Serious})
@@ -60,9 +59,8 @@ func TestCluster_FindsSlotsWithoutAMaster(t *testing.T) {
 	t.Parallel()
 	cluster := startCluster(t)
 	for _, node := range cluster.Nodes {
-		if err := node.Admin().ClusterDelSlots(t.Context(), 0).Err(); err != nil && !strings.Contains(err.Error(), "already unassigned") {
-			t.Fatal(err)
-		}
+		err := node.Admin().ClusterDelSlots(t.Context(), 0).Err()
+		assert.Require(t, err == nil || strings.Contains(err.Error(), "already unassigned"), "%v", err)
 	}
 	eventually(t, func() error { // gossip may assign the slot again once
 		got, err := Servers(t.Context(), Config{RedisURL: cluster.URL})
@@ -79,10 +77,7 @@ func TestCluster_FindsAReplicaThatMergesWaitForInVain(t *testing.T) {
 	cluster := startCluster(t)
 	cluster.Nodes[4].Kill()
 	waitForReplicas(t, cluster.Nodes[1], 0)
-	got, err := Servers(t.Context(), Config{RedisURL: cluster.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := assert.Must(Servers(t.Context(), Config{RedisURL: cluster.URL}))(t)
 	want := wrong{"redis_merges": Serious, "redis_replicas": Warning}
 	for _, f := range got { // the cluster lists the replica until it counts it as failed
 		if f.Code == "redis_answers" && f.Level != OK {
@@ -97,10 +92,7 @@ func TestCluster_FindsADeadMaster(t *testing.T) {
 	cluster := startCluster(t)
 	cluster.Nodes[3].Kill() // so that no replica replaces its master
 	cluster.Nodes[0].Kill()
-	got, err := Servers(t.Context(), Config{RedisURL: cluster.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := assert.Must(Servers(t.Context(), Config{RedisURL: cluster.URL}))(t)
 	if f := got[0]; f.Code != "redis_answers" || f.Level != Serious || !strings.Contains(f.Message, "this shard") ||
 		!strings.Contains(cluster.URL, f.Server) {
 		t.Errorf("%+v, want the dead master", f)
@@ -110,9 +102,7 @@ func TestCluster_FindsADeadMaster(t *testing.T) {
 func TestCluster_IsUnreachable(t *testing.T) {
 	t.Parallel()
 	got := check(t, "unreachable", Config{RedisURL: "redis://127.0.0.1:1,127.0.0.1:2"}, wrong{"redis_answers": Serious})
-	if len(got) != 2 {
-		t.Errorf("%+v, want one finding for each node of the URL", got)
-	}
+	assert.That(t, len(got) == 2, "%+v, want one finding for each node of the URL", got)
 }
 
 func TestCluster_FindsThatANodeIsInNoCluster(t *testing.T) {

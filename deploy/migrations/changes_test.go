@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -34,9 +34,7 @@ func inOne(t *testing.T, conn *pgx.Conn, statements ...string) (transaction uint
 		}
 		return tx.QueryRow(t.Context(), "SELECT pg_current_xact_id()").Scan(&transaction)
 	})
-	if err != nil {
-		t.Fatalf("%s: %v", statements, err)
-	}
+	assert.Require(t, err == nil, "%s: %v", statements, err)
 	return transaction
 }
 
@@ -44,11 +42,8 @@ func inOne(t *testing.T, conn *pgx.Conn, statements ...string) (transaction uint
 func changedIn(t *testing.T, conn *pgx.Conn) string {
 	t.Helper()
 	var all string
-	err := conn.QueryRow(t.Context(), `SELECT coalesce(string_agg(concat_ws(' ', id, kind, at), ', ' ORDER BY id, kind), '') FROM (
-		SELECT id, '' AS kind, changed_in AS at FROM subscriptions UNION ALL SELECT id, 'deleted', deleted_in FROM deleted_subscriptions) rows`).Scan(&all)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, conn.QueryRow(t.Context(), `SELECT coalesce(string_agg(concat_ws(' ', id, kind, at), ', ' ORDER BY id, kind), '') FROM (
+		SELECT id, '' AS kind, changed_in AS at FROM subscriptions UNION ALL SELECT id, 'deleted', deleted_in FROM deleted_subscriptions) rows`).Scan(&all))
 	return strings.ReplaceAll(all, "  ", " ")
 }
 
@@ -81,9 +76,7 @@ func TestChanges_AreStampedWithTheirTransaction(t *testing.T) {
 			before := inOne(t, conn, aShop, threeSubscriptions)
 			change := inOne(t, conn, tc.change)
 			want := strings.NewReplacer("B", strconv.FormatUint(before, 10), "T", strconv.FormatUint(change, 10)).Replace(tc.want)
-			if diff := cmp.Diff(want, changedIn(t, conn)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			assert.Equal(t, changedIn(t, conn), want, "changedIn(t, conn)")
 		})
 	}
 }
@@ -95,9 +88,7 @@ func TestChanges_OfATransactionThatIsRolledBackLeaveNothing(t *testing.T) {
 	before := changedIn(t, conn)
 	exec(t, conn, "BEGIN; UPDATE subscriptions SET order_id = 9; DELETE FROM subscriptions WHERE id = 1; ROLLBACK")
 	inOne(t, conn, "SAVEPOINT s", "DELETE FROM subscriptions", "ROLLBACK TO s")
-	if diff := cmp.Diff(before, changedIn(t, conn)); diff != "" {
-		t.Errorf("(-before +after):\n%s", diff)
-	}
+	assert.Equal(t, changedIn(t, conn), before, "(-before +after)")
 }
 
 // A platform's role needs no rights on the tables of the changes, and cannot redirect the
@@ -108,9 +99,7 @@ func TestChanges_NeedOnlyTheRightsOfTheWriter(t *testing.T) {
 	conn, m := dial(t, url), open(t, url)
 	downTo(t, m, 101)
 	exec(t, conn, "ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC")
-	if _, err := m.Up(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(m.Up(t.Context()))(t)
 	inOne(t, conn, aShop, threeSubscriptions)
 	exec(t, conn, `
 		BEGIN;
@@ -128,9 +117,8 @@ func TestChanges_NeedOnlyTheRightsOfTheWriter(t *testing.T) {
 		DROP OWNED BY changes_test_writer;
 		DROP ROLE changes_test_writer;
 		COMMIT`)
-	if got := changedIn(t, conn); !strings.Contains(got, "3 deleted") {
-		t.Error(got)
-	}
+	got := changedIn(t, conn)
+	assert.That(t, strings.Contains(got, "3 deleted"), "%v", got)
 }
 
 // A database that was copied has other transactions than those in its rows.
@@ -139,14 +127,11 @@ func TestUp_StampsTheSubscriptionsOfACopyAnew(t *testing.T) {
 	url := ephemeral.Migrated(t)
 	conn, m := dial(t, url), open(t, url)
 	inOne(t, conn, aShop, threeSubscriptions, "DELETE FROM subscriptions WHERE id = 3")
-	if r, err := m.Up(t.Context()); err != nil || r.Restarted {
-		t.Fatalf("in its own database: %+v, %v", r, err)
-	}
+	r, err := m.Up(t.Context())
+	assert.Require(t, err == nil && !r.Restarted, "in its own database: %+v, %v", r, err)
 	mark := func() (mark int64) {
 		t.Helper()
-		if err := conn.QueryRow(t.Context(), "SELECT mark FROM subscription_timelines").Scan(&mark); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, conn.QueryRow(t.Context(), "SELECT mark FROM subscription_timelines").Scan(&mark))
 		return mark
 	}
 	before := mark()
@@ -154,20 +139,15 @@ func TestUp_StampsTheSubscriptionsOfACopyAnew(t *testing.T) {
 		last := inOne(t, conn, "UPDATE subscription_timelines SET "+copied)
 		inOne(t, conn, "UPDATE subscriptions SET order_id = 9 WHERE id = 1") // the platform may write before Up
 		r, err := m.Up(t.Context())
-		if err != nil || !r.Restarted || r.Stamped != 2 {
-			t.Errorf("%s: %+v, %v", copied, r, err)
-		}
+		assert.That(t, err == nil && r.Restarted && r.Stamped == 2, "%s: %+v, %v", copied, r, err)
 		var old int
 		if err := conn.QueryRow(t.Context(), "SELECT count(*) FROM subscriptions WHERE changed_in <= $1", last).Scan(&old); err != nil || old > 0 {
 			t.Errorf("%s: %d subscriptions have the old stamp (%v)", copied, old, err)
 		}
-		if got := changedIn(t, conn); strings.Contains(got, "deleted") {
-			t.Errorf("%s: %s", copied, got)
-		}
+		got := changedIn(t, conn)
+		assert.That(t, !strings.Contains(got, "deleted"), "%s: %s", copied, got)
 		after := mark()
-		if after == before {
-			t.Errorf("%s: the timeline has the same mark", copied)
-		}
+		assert.That(t, after != before, "%s: the timeline has the same mark", copied)
 		before = after
 		if r, err := m.Up(t.Context()); err != nil || r.Restarted {
 			t.Errorf("%s, repeated: %+v, %v", copied, r, err)
@@ -182,14 +162,11 @@ func TestSubscriptionChanges_StampsExistingRows(t *testing.T) {
 	conn, m := dial(t, url), open(t, url)
 	downTo(t, m, 101)
 	exec(t, conn, aShop+threeSubscriptions)
-	if _, err := m.Up(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(m.Up(t.Context()))(t)
 	var transactions, marks int
 	err := conn.QueryRow(t.Context(), "SELECT count(DISTINCT changed_in), (SELECT count(*) FROM subscription_timelines) FROM subscriptions").Scan(&transactions, &marks)
-	if err != nil || transactions != 1 || marks != 1 {
-		t.Errorf("%d transactions and %d timelines, %v", transactions, marks, err)
-	}
+	assert.That(t, err == nil && transactions == 1 && marks == 1,
+		"%d transactions and %d timelines, %v", transactions, marks, err)
 }
 
 // While the migration waits for a writer, others can read subscriptions, and the
@@ -207,14 +184,10 @@ func TestSubscriptionChanges_StopsNobodyWhileItWaits(t *testing.T) {
 		migrated <- err
 	}()
 	for waits := false; !waits; time.Sleep(time.Millisecond) {
-		err := conn.QueryRow(t.Context(), "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND relation = 'saved_cards'::regclass)").Scan(&waits)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, conn.QueryRow(t.Context(), "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND relation = 'saved_cards'::regclass)").Scan(&waits))
 	}
 	exec(t, conn, "SET lock_timeout = '100ms'; SELECT FROM subscriptions")
 	exec(t, writer, "UPDATE subscriptions SET order_id = 9 WHERE id = 1; COMMIT")
-	if err := <-migrated; err != nil {
-		t.Error(err)
-	}
+	err := <-migrated
+	assert.That(t, err == nil, "%v", err)
 }

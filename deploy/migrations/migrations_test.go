@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"go.uber.org/goleak"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 	"commerce/deploy/migrations"
 )
@@ -23,33 +23,23 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func dial(t *testing.T, url string) *pgx.Conn {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := assert.Must(pgx.Connect(t.Context(), url))(t)
 	t.Cleanup(func() { _ = conn.Close(context.Background()) })
 	return conn
 }
 
 func open(t *testing.T, url string) *migrations.Migrator {
 	t.Helper()
-	config, err := pgx.ParseConfig(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := migrations.Open(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := assert.Must(pgx.ParseConfig(url))(t)
+	m := assert.Must(migrations.Open(config))(t)
 	t.Cleanup(func() { _ = m.Close() })
 	return m
 }
 
 func exec(t *testing.T, conn *pgx.Conn, sql string, args ...any) {
 	t.Helper()
-	if _, err := conn.Exec(t.Context(), sql, args...); err != nil {
-		t.Fatalf("%s: %v", sql, err)
-	}
+	_, err := conn.Exec(t.Context(), sql, args...)
+	assert.Require(t, err == nil, "%s: %v", sql, err)
 }
 
 // downAndUp rolls back all migrations and repeats them. Nothing may be left in between, and the
@@ -57,19 +47,12 @@ func exec(t *testing.T, conn *pgx.Conn, sql string, args ...any) {
 func downAndUp(t *testing.T, conn *pgx.Conn, m *migrations.Migrator, up func(context.Context) (migrations.Result, error)) {
 	t.Helper()
 	full := objects(t, conn)
-	if len(full) == 0 {
-		t.Fatal("the migrations created nothing")
-	}
+	assert.Require(t, len(full) != 0, "the migrations created nothing")
 	downTo(t, m, 0)
-	if left := objects(t, conn); len(left) > 0 {
-		t.Errorf("left after all migrations were rolled back: %v", left)
-	}
-	if _, err := up(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(full, objects(t, conn)); diff != "" {
-		t.Errorf("schema after down and up (-before +after):\n%s", diff)
-	}
+	left := objects(t, conn)
+	assert.That(t, len(left) <= 0, "left after all migrations were rolled back: %v", left)
+	assert.Must(up(t.Context()))(t)
+	assert.Equal(t, objects(t, conn), full, "schema after down and up (-before +after)")
 }
 
 // newRole returns a name for a role. Roles belong to all databases.
@@ -89,13 +72,10 @@ func TestMigrations_CanBeRolledBackAndRepeated(t *testing.T) {
 	t.Parallel()
 	url := ephemeral.Postgres(t)
 	conn, m := dial(t, url), open(t, url)
-	if _, err := m.Up(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(m.Up(t.Context()))(t)
 	downAndUp(t, conn, m, m.Up)
-	if steps, err := m.Up(t.Context()); err != nil || len(steps.Applied) > 0 {
-		t.Errorf("repeated Up applied %v, %v; want nothing", steps, err)
-	}
+	steps, err := m.Up(t.Context())
+	assert.That(t, err == nil && len(steps.Applied) <= 0, "repeated Up applied %v, %v; want nothing", steps, err)
 }
 
 func TestMigrations_CanRunConcurrently(t *testing.T) {
@@ -113,36 +93,26 @@ func TestMigrations_CanRunConcurrently(t *testing.T) {
 		})
 	}
 	both.Wait()
-	all, err := open(t, url).Status(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(taken[0].Applied)+len(taken[1].Applied) != len(all) {
-		t.Errorf("applied %v and %v, want each migration once", taken[0], taken[1])
-	}
+	all := assert.Must(open(t, url).Status(t.Context()))(t)
+	assert.That(t, len(taken[0].Applied)+len(taken[1].Applied) == len(all),
+		"applied %v and %v, want each migration once", taken[0], taken[1])
 }
 
 func TestStatus_ListsWhatIsApplied(t *testing.T) {
 	t.Parallel()
 	m := open(t, ephemeral.Postgres(t))
 	for _, applied := range []bool{false, true} {
-		steps, err := m.Status(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		steps := assert.Must(m.Status(t.Context()))(t)
 		last := int64(0)
 		for i, s := range steps {
-			if s.Version <= last || s.Applied != applied || !strings.HasSuffix(s.Name, ".sql") {
-				t.Errorf("step %d is %+v, want a later one than %d and applied: %t", i+1, s, last, applied)
-			}
+			assert.That(t, s.Version > last && s.Applied == applied && strings.HasSuffix(s.Name, ".sql"),
+				"step %d is %+v, want a later one than %d and applied: %t", i+1, s, last, applied)
 			last = s.Version
 		}
 		if last != migrations.Latest() {
 			t.Errorf("last step is %d, Latest says %d", last, migrations.Latest())
 		}
-		if _, err := m.Up(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(m.Up(t.Context()))(t)
 	}
 }
 
@@ -168,12 +138,10 @@ func TestCheck_DistinguishesOlderEarlyAndMissingRights(t *testing.T) {
 			conn := dial(t, ephemeral.Migrated(t))
 			exec(t, conn, test.prepare)
 			err := migrations.Check(t.Context(), conn)
-			if (err == nil) != (test.says == "") || (test.is != nil && !errors.Is(err, test.is)) {
-				t.Fatalf("Check: %v, want one that is %v", err, test.is)
-			}
-			if err != nil && (!strings.Contains(err.Error(), test.says) || strings.Contains(err.Error(), "\n")) {
-				t.Errorf("Check: %q, want one line with %q", err, test.says)
-			}
+			assert.Require(t, (err == nil) == (test.says == "") && (test.is == nil || errors.Is(err, test.is)),
+				"Check: %v, want one that is %v", err, test.is)
+			assert.That(t, err == nil || strings.Contains(err.Error(), test.says) && !strings.Contains(err.Error(), "\n"),
+				"Check: %q, want one line with %q", err, test.says)
 		})
 	}
 }
@@ -189,9 +157,8 @@ func TestCheckMigratable_RefusesNewerAndEarly(t *testing.T) {
 	} {
 		conn := dial(t, ephemeral.Migrated(t))
 		exec(t, conn, prepare)
-		if err := migrations.CheckMigratable(t.Context(), conn); !errors.Is(err, want) {
-			t.Errorf("%q: %v, want %v", prepare, err, want)
-		}
+		err := migrations.CheckMigratable(t.Context(), conn)
+		assert.That(t, errors.Is(err, want), "%q: %v, want %v", prepare, err, want)
 	}
 }
 
@@ -204,9 +171,8 @@ func TestCheck_NamesEachTableOfTheSchema(t *testing.T) {
 	exec(t, conn, "CREATE TABLE anothers (); CREATE ROLE "+reader+"; GRANT SELECT ON goose_db_version TO "+reader+"; SET ROLE "+reader)
 	all = slices.DeleteFunc(all, func(name string) bool { return name == "goose_db_version" })
 	err := migrations.Check(t.Context(), conn)
-	if want := strings.Join(all, ", ") + ": the role lacks rights"; err == nil || !strings.HasPrefix(err.Error(), want) {
-		t.Errorf("Check: %v, want %s", err, want)
-	}
+	want := strings.Join(all, ", ") + ": the role lacks rights"
+	assert.That(t, err != nil && strings.HasPrefix(err.Error(), want), "Check: %v, want %s", err, want)
 }
 
 // counted counts the statements on a connection.
@@ -224,19 +190,15 @@ func (c *counted) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 func TestCheck_IsOneStatement(t *testing.T) {
 	t.Parallel()
 	conn := &counted{Conn: dial(t, ephemeral.Migrated(t))}
-	if err := migrations.Check(t.Context(), conn); err != nil || conn.statements != 1 {
-		t.Errorf("%d statements, %v", conn.statements, err)
-	}
+	err := migrations.Check(t.Context(), conn)
+	assert.That(t, err == nil && conn.statements == 1, "%d statements, %v", conn.statements, err)
 }
 
 // downTo rolls back all migrations after a version.
 func downTo(t *testing.T, m *migrations.Migrator, version int64) {
 	t.Helper()
 	for {
-		step, err := m.Down(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		step := assert.Must(m.Down(t.Context()))(t)
 		if step == nil || step.Version <= version+1 {
 			return
 		}
@@ -247,13 +209,9 @@ func TestSchema_KeepsSubscriptionsVisibleToTheirIndexes(t *testing.T) {
 	t.Parallel()
 	conn := dial(t, ephemeral.Migrated(t))
 	var options []string
-	if err := conn.QueryRow(t.Context(), "SELECT reloptions FROM pg_class WHERE oid = 'subscriptions'::regclass").Scan(&options); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, conn.QueryRow(t.Context(), "SELECT reloptions FROM pg_class WHERE oid = 'subscriptions'::regclass").Scan(&options))
 	want := []string{"fillfactor=90", "autovacuum_vacuum_scale_factor=0.02", "autovacuum_vacuum_insert_scale_factor=0.02"}
-	if diff := cmp.Diff(want, options); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Equal(t, options, want, "options")
 }
 
 const aShop = `
@@ -344,9 +302,8 @@ func TestSchema_RejectsImpossibleRowsByConstraintName(t *testing.T) {
 	} {
 		_, err := conn.Exec(t.Context(), change)
 		var refusal *pgconn.PgError
-		if !errors.As(err, &refusal) || refusal.ConstraintName != rule {
-			t.Errorf("%s: %v, want a violation of %s", change, err, rule)
-		}
+		assert.That(t, errors.As(err, &refusal) && refusal.ConstraintName == rule,
+			"%s: %v, want a violation of %s", change, err, rule)
 	}
 }
 
@@ -394,9 +351,7 @@ func TestSchema_NotifiesOfEveryChange(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 			n, err := listener.WaitForNotification(ctx)
 			cancel()
-			if err != nil {
-				t.Fatalf("%s: %v", step.change, err)
-			}
+			assert.Require(t, err == nil, "%s: %v", step.change, err)
 			if n.Payload == "end" {
 				break
 			}
@@ -406,8 +361,6 @@ func TestSchema_NotifiesOfEveryChange(t *testing.T) {
 		for _, message := range step.want {
 			want[message] = true
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s: notifications (-want +got):\n%s", step.change, diff)
-		}
+		assert.Equal(t, got, want, "%s: notifications", step.change)
 	}
 }

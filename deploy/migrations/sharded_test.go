@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 	"commerce/deploy/migrations"
 )
@@ -20,19 +20,14 @@ func sharded(t *testing.T) (*pgx.Conn, *migrations.Migrator) {
 	t.Helper()
 	url := ephemeral.Postgres(t)
 	conn, m := dial(t, url), open(t, url)
-	if _, err := m.UpSharded(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(m.UpSharded(t.Context()))(t)
 	return conn, m
 }
 
 // script returns a file of deploy/postgres.
 func script(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile("../postgres/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := assert.Must(os.ReadFile("../postgres/" + name))(t)
 	return string(text)
 }
 
@@ -50,9 +45,8 @@ func readSharding(t *testing.T) sharding {
 	text := script(t, "citus.sql")
 	s := sharding{place: map[string]int{}, colocated: map[string]string{}}
 	calls := shardingCall.FindAllStringSubmatch(text, -1)
-	if all := strings.Count(text, "SELECT "); len(calls) != all {
-		t.Fatalf("citus.sql has %d statements, of which this test understands %d", all, len(calls))
-	}
+	all := strings.Count(text, "SELECT ")
+	assert.Require(t, len(calls) == all, "citus.sql has %d statements, of which this test understands %d", all, len(calls))
 	for i, call := range calls {
 		s.place[call[2]] = i
 		if call[1] == "reference" {
@@ -75,9 +69,7 @@ func TestSharded_SetsWhatCitusNeedsToDistributeTablesWithForeignKeys(t *testing.
 		"\nSET citus.enable_local_reference_table_foreign_keys = off;\n",
 		"\nSET citus.multi_shard_modify_mode = 'sequential';\n",
 	} {
-		if !strings.Contains(before, setting) {
-			t.Errorf("no%sbefore the first table", setting)
-		}
+		assert.That(t, strings.Contains(before, setting), "no%sbefore the first table", setting)
 	}
 }
 
@@ -85,13 +77,9 @@ func TestSharded_SetsWhatCitusNeedsToDistributeTablesWithForeignKeys(t *testing.
 func texts(t *testing.T, conn *pgx.Conn, sql string, args ...any) []string {
 	t.Helper()
 	rows, err := conn.Query(t.Context(), sql, args...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	all, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
-		t.Fatalf("%s: %v", sql, err)
-	}
+	assert.Require(t, err == nil, "%s: %v", sql, err)
 	return all
 }
 
@@ -179,35 +167,25 @@ func TestSharded_RulesFindWhatBreaksThem(t *testing.T) {
 		`ALTER TABLE plans ADD CONSTRAINT u UNIQUE (id, store_id), ADD CONSTRAINT f FOREIGN KEY (store_id, product_id) REFERENCES plans (id, store_id)`: "f: a foreign key between distributed tables without store_id at the same place",
 	} {
 		exec(t, conn, "BEGIN; "+broken)
-		if got := s.refusals(t, conn); !slices.Contains(got, want) {
-			t.Errorf("%s: found %q, want %q", broken, got, want)
-		}
+		got := s.refusals(t, conn)
+		assert.That(t, slices.Contains(got, want), "%s: found %q, want %q", broken, got, want)
 		exec(t, conn, "ROLLBACK")
 	}
 	full := dial(t, ephemeral.Migrated(t))
-	if got := s.refusals(t, full); len(got) < 20 {
-		t.Errorf("of the schema with all migrations it found only %q", got)
-	}
+	got := s.refusals(t, full)
+	assert.That(t, len(got) >= 20, "of the schema with all migrations it found only %q", got)
 }
 
 func TestSharded_CanBeRolledBackAndRepeated(t *testing.T) {
 	t.Parallel()
 	conn, m := sharded(t)
 	again, err := m.Up(t.Context()) // as every later release
-	if err != nil || len(again.Applied) > 0 || again.Restarted {
-		t.Fatalf("a further Up: %+v, %v", again, err)
-	}
-	if err := migrations.Check(t.Context(), conn); err != nil {
-		t.Errorf("Check: %v", err)
-	}
+	assert.Require(t, err == nil && len(again.Applied) <= 0 && !again.Restarted, "a further Up: %+v, %v", again, err)
+	assert.ErrorIs(t, migrations.Check(t.Context(), conn), nil, "Check")
 	steps, err := m.Status(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	for _, s := range steps {
-		if s.LeftOut == s.Applied || s.LeftOut != (s.Version == 102) {
-			t.Errorf("status %+v", s)
-		}
+		assert.That(t, s.LeftOut != s.Applied && s.LeftOut == (s.Version == 102), "status %+v", s)
 	}
 	downAndUp(t, conn, m, m.UpSharded)
 }
@@ -229,23 +207,15 @@ func TestSharded_IsTheSameSchemaAfterItIsRolledBack(t *testing.T) {
 	conn, m := dial(t, url), open(t, url)
 	exec(t, conn, aShop)
 	want := definitions(t, conn)
-	if _, err := m.UpSharded(t.Context()); !errors.Is(err, migrations.ErrHasChanges) {
-		t.Errorf("UpSharded of a database with changes: %v", err)
-	}
+	_, err := m.UpSharded(t.Context())
+	assert.That(t, errors.Is(err, migrations.ErrHasChanges), "UpSharded of a database with changes: %v", err)
 	downTo(t, m, 101)
-	if _, err := m.UpSharded(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if got := readSharding(t).refusals(t, conn); len(got) > 0 {
-		t.Errorf("after it was sharded: %q", got)
-	}
+	assert.Must(m.UpSharded(t.Context()))(t)
+	got := readSharding(t).refusals(t, conn)
+	assert.That(t, len(got) <= 0, "after it was sharded: %q", got)
 	downTo(t, m, 101)
-	if _, err := m.Up(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, definitions(t, conn)); diff != "" {
-		t.Errorf("after it was sharded and rolled back (-before +after):\n%s", diff)
-	}
+	assert.Must(m.Up(t.Context()))(t)
+	assert.Equal(t, definitions(t, conn), want, "after it was sharded and rolled back (-before +after)")
 }
 
 // What the platform does itself in a sharded database, as docs/citus.md shows it.
@@ -257,9 +227,8 @@ func TestSharded_PlatformChangesCopiesItself(t *testing.T) {
 		"UPDATE subscriptions SET calling_code = '971' WHERE store_id = 1 AND customer_id = 7")
 	inOne(t, conn, "UPDATE subscriptions SET saved_card_id = NULL WHERE store_id = 1 AND customer_id = 7 AND saved_card_id = 4",
 		"DELETE FROM saved_cards WHERE store_id = 1 AND id = 4")
-	if _, err := conn.Exec(t.Context(), "UPDATE customers SET calling_code = '966' WHERE store_id = 1 AND id = 7"); err == nil {
-		t.Error("a customer got another calling code than the copies")
-	}
+	_, err := conn.Exec(t.Context(), "UPDATE customers SET calling_code = '966' WHERE store_id = 1 AND id = 7")
+	assert.That(t, err != nil, "a customer got another calling code than the copies")
 }
 
 // Postgres asks for rights on the partitioned table, and not on its partitions.
@@ -273,8 +242,6 @@ func TestCheck_AsksForTheRightsThatAPartitionedTableNeeds(t *testing.T) {
 		t.Errorf("without rights on subscriptions: %v", err)
 	}
 	exec(t, conn, "RESET ROLE; GRANT SELECT ON subscriptions TO "+reader+"; SET ROLE "+reader)
-	if err := migrations.Check(t.Context(), conn); err != nil {
-		t.Errorf("with rights on subscriptions alone: %v", err)
-	}
+	assert.ErrorIs(t, migrations.Check(t.Context(), conn), nil, "with rights on subscriptions alone")
 	exec(t, conn, "SELECT FROM subscriptions")
 }

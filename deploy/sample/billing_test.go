@@ -5,9 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"commerce/cart/period"
+	"commerce/deploy/assert"
 	"commerce/deploy/sample"
 	"commerce/subscriptions"
 )
@@ -48,34 +47,25 @@ func TestBill_GoesOnAndLeavesTheDocumentedCustomerAlone(t *testing.T) {
 			var s subscriptions.Subscription
 			event, s = sample.Bill(all, event, now)
 			exists := slices.ContainsFunc(all, func(old subscriptions.Subscription) bool { return old.ID == s.ID })
-			if exists == (event == sample.Started) || s.StoreID != store {
-				t.Fatalf("turn %d: %s %+v", turn, event, s)
-			}
+			assert.Require(t, exists != (event == sample.Started) && s.StoreID == store, "turn %d: %s %+v", turn, event, s)
 			all = apply(all, event, s)
 			wantConsistentDates(t, all, now)
 			seen[event]++
 			now = now.Add(time.Second)
 		}
-		if diff := cmp.Diff(before, sara()); diff != "" {
-			t.Errorf("customer 1001 (-before +after):\n%s", diff)
-		}
+		assert.Equal(t, sara(), before, "customer 1001 (-before +after)")
 		for _, event := range sample.Events() {
-			if seen[event] < 90 {
-				t.Errorf("store %d: never %s", store, event)
-			}
+			assert.That(t, seen[event] >= 90, "store %d: never %s", store, event)
 		}
 		statuses, perCustomer := map[subscriptions.Status]int{}, map[int64]int{}
 		for _, s := range all {
 			statuses[s.Status]++
 			perCustomer[s.CustomerID]++
 		}
-		if len(all) < count-1 || len(all) > count+1 || len(statuses) < kinds {
-			t.Errorf("store %d: from %d subscriptions to %d of %v, by %v", store, count, len(all), statuses, seen)
-		}
+		assert.That(t, len(all) >= count-1 && len(all) <= count+1 && len(statuses) >= kinds,
+			"store %d: from %d subscriptions to %d of %v, by %v", store, count, len(all), statuses, seen)
 		for customer, n := range perCustomer {
-			if n > 2*count/3 {
-				t.Errorf("store %d: customer %d has %d of %d subscriptions", store, customer, n, len(all))
-			}
+			assert.That(t, n <= 2*count/3, "store %d: customer %d has %d of %d subscriptions", store, customer, n, len(all))
 		}
 	}
 }
@@ -98,9 +88,7 @@ func TestBill_ChangesWhatAnEventChangesInReality(t *testing.T) {
 			last = sample.Events()[before]
 		}
 		event, got := sample.Bill([]subscriptions.Subscription{s}, last, now)
-		if event != want {
-			t.Fatalf("%s, want %s", event, want)
-		}
+		assert.Require(t, event == want, "%s, want %s", event, want)
 		return got
 	}
 
@@ -129,9 +117,8 @@ func TestBill_ChangesWhatAnEventChangesInReality(t *testing.T) {
 		t.Errorf("failed: %+v", got)
 	}
 	paused := billed(of(subscriptions.Active), sample.Paused)
-	if paused.Status != subscriptions.Paused || paused.PausedRemainingDays != 8 || !paused.PausedAt.Equal(now) {
-		t.Errorf("paused: %+v", paused)
-	}
+	assert.That(t, paused.Status == subscriptions.Paused && paused.PausedRemainingDays == 8 && paused.PausedAt.Equal(now),
+		"paused: %+v", paused)
 	now = now.AddDate(0, 0, 30)
 	if got := billed(paused, sample.Resumed); got.Status != subscriptions.Active || got.DaysRemaining(now) != 8 || !got.PausedAt.IsZero() || got.PausedRemainingDays != 0 {
 		t.Errorf("resumed: %+v", got)

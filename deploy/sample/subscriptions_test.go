@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/sample"
 	"commerce/subscriptions"
 )
@@ -22,20 +23,17 @@ func TestSubscriptions_HaveWhatTheDocumentationPromises(t *testing.T) {
 		if s.StoreID == 1 {
 			states[s.Status]++
 		}
-		if s.Product.Name.Own == "" || s.Variant.ID == 0 || s.Currency == "" {
-			t.Errorf("subscription %d is to nothing that the sample stores sell: %+v", s.ID, s)
-		}
+		assert.That(t, s.Product.Name.Own != "" && s.Variant.ID != 0 && s.Currency != "",
+			"subscription %d is to nothing that the sample stores sell: %+v", s.ID, s)
 	}
 	if perCustomer[1001] != 3 || perCustomer[1002] == 0 || perStore[1] < 40 || perStore[2] == 0 || len(states) != 6 || len(ids) != perStore[1]+perStore[2] {
 		t.Errorf("of customers %v, of stores %v, in states %v, %d ids", perCustomer, perStore, states, len(ids))
 	}
 	sara, omar := sample.Customers()[0], sample.Customers()[1]
-	if want := (subscriptions.Customer{StoreID: 1, ID: 1001, Email: "Sara@Example.com", Phone: "501234567", CallingCode: "966"}); sara != want {
-		t.Errorf("got %+v, want %+v", sara, want)
-	}
-	if want := (subscriptions.Customer{StoreID: 1, ID: 1002, Email: "omar@example.com", Phone: "509876543", CallingCode: "966"}); omar != want {
-		t.Errorf("got %+v, want %+v", omar, want)
-	}
+	want := (subscriptions.Customer{StoreID: 1, ID: 1001, Email: "Sara@Example.com", Phone: "501234567", CallingCode: "966"})
+	assert.That(t, sara == want, "got %+v, want %+v", sara, want)
+	want = (subscriptions.Customer{StoreID: 1, ID: 1002, Email: "omar@example.com", Phone: "509876543", CallingCode: "966"})
+	assert.That(t, omar == want, "got %+v, want %+v", omar, want)
 }
 
 // The dates are consistent whenever the demo starts, also on January 31 and on a leap day.
@@ -85,12 +83,9 @@ func TestLongList_LooksLikeAStore(t *testing.T) {
 		known[s.CustomerID]++
 		states[s.Status]++
 	}
-	if len(ids) != n || len(states) != 6 || states[subscriptions.Active] < n/3 {
-		t.Errorf("%d ids, in states %v", len(ids), states)
-	}
+	assert.That(t, len(ids) == n && len(states) == 6 && states[subscriptions.Active] >= n/3,
+		"%d ids, in states %v", len(ids), states)
 	for id, count := range known {
-		if count != 4 {
-			t.Errorf("customer %d has %d", id, count)
-		}
+		assert.Equal(t, count, 4, "customer %d", id)
 	}
 }

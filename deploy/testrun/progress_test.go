@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"commerce/deploy/assert"
 )
 
 // What went wrong is printed last, however a package ends.
@@ -49,15 +51,11 @@ func TestResult_NamesAndShowsWhatFailed(t *testing.T) {
 		p.add(event{Action: "start", Package: "commerce/a"})
 		for line := range strings.Lines(test.events) {
 			var e event
-			if err := json.Unmarshal([]byte(line), &e); err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, json.Unmarshal([]byte(line), &e))
 			p.add(e)
 		}
 		err := p.result(errors.New("exit status 1"))
 		_, got, _ := strings.Cut(out.String(), "\n") // after the package's verdict
-		if err == nil || got != test.want {
-			t.Errorf("%s: %v, %q, want %q", name, err, got, test.want)
-		}
+		assert.That(t, err != nil && got == test.want, "%s: %v, %q, want %q", name, err, got, test.want)
 	}
 }

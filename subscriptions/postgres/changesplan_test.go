@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 	"commerce/subscriptions"
 )
@@ -22,9 +23,7 @@ func checkChangesPlans(t *testing.T, conn *pgx.Conn) {
 	t.Helper()
 	ephemeral.Settle(t, conn)
 	var mark int64
-	if err := conn.QueryRow(t.Context(), "SELECT max(mark) FROM subscription_timelines", unprepared).Scan(&mark); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, conn.QueryRow(t.Context(), "SELECT max(mark) FROM subscription_timelines", unprepared).Scan(&mark))
 	for _, limit := range []int{1, 100, 1000} {
 		for name, after := range map[string]subscriptions.Change{"the beginning": {}, "the middle": middle(t, conn), "the end": {Transaction: 1 << 62, ID: 1}} {
 			rows := limit + 1
@@ -68,9 +67,7 @@ func checkPagePlan(t *testing.T, conn *pgx.Conn, name, sql string, args []any, r
 	t.Helper()
 	for _, mode := range modes {
 		plan, err := explain(t.Context(), conn, mode, sql, args)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
+		assert.Require(t, err == nil, "%s: %v", name, err)
 		for _, table := range []string{"subscriptions", "deleted_subscriptions"} {
 			// A deletion is compared with the subscription of its ID.
 			if read, whole := plan.read(table); read > 0 && whole || read > float64(2*rows) {
@@ -98,30 +95,19 @@ func (n explained) largestSort() (most float64) {
 // middle returns the place of a change in the middle of those of store 1.
 func middle(t *testing.T, conn *pgx.Conn) (c subscriptions.Change) {
 	t.Helper()
-	err := conn.QueryRow(t.Context(), "SELECT changed_in, id FROM subscriptions WHERE store_id = 1 ORDER BY changed_in, id OFFSET 40000 LIMIT 1", unprepared).Scan(&c.Transaction, &c.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, conn.QueryRow(t.Context(), "SELECT changed_in, id FROM subscriptions WHERE store_id = 1 ORDER BY changed_in, id OFFSET 40000 LIMIT 1", unprepared).Scan(&c.Transaction, &c.ID))
 	return c
 }
 
 func idsOf(t *testing.T, conn *pgx.Conn, n int) []int64 {
 	t.Helper()
-	rows, err := conn.Query(t.Context(), "SELECT id FROM subscriptions WHERE store_id = 1 ORDER BY changed_in DESC, id LIMIT $1", unprepared, n)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ids, err := pgx.CollectRows(rows, pgx.RowTo[int64])
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := assert.Must(conn.Query(t.Context(), "SELECT id FROM subscriptions WHERE store_id = 1 ORDER BY changed_in DESC, id LIMIT $1", unprepared, n))(t)
+	ids := assert.Must(pgx.CollectRows(rows, pgx.RowTo[int64]))(t)
 	return ids
 }
 
 // deleteSome deletes 5 % of the subscriptions of each store.
 func deleteSome(t *testing.T, conn *pgx.Conn) {
 	t.Helper()
-	if _, err := conn.PgConn().Exec(t.Context(), "DELETE FROM subscriptions WHERE id % 20 = 7; ANALYZE").ReadAll(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(conn.PgConn().Exec(t.Context(), "DELETE FROM subscriptions WHERE id % 20 = 7; ANALYZE").ReadAll())(t)
 }

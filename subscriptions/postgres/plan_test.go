@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"commerce/auth/locale"
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 	"commerce/subscriptions"
 )
@@ -53,31 +54,21 @@ INSERT INTO subscriptions (store_id, id, customer_id, calling_code, status, star
 // ANALYZE makes them.
 func prepared(t *testing.T, script string) *pgx.Conn {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), ephemeral.Migrated(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := assert.Must(pgx.Connect(t.Context(), ephemeral.Migrated(t)))(t)
 	t.Cleanup(func() { _ = conn.Close(context.Background()) })
-	if _, err := conn.PgConn().Exec(t.Context(), script).ReadAll(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := conn.Exec(t.Context(), "VACUUM (FREEZE, ANALYZE)"); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(conn.PgConn().Exec(t.Context(), script).ReadAll())(t)
+	assert.Must(conn.Exec(t.Context(), "VACUUM (FREEZE, ANALYZE)"))(t)
 	return conn
 }
 
 // hideRows updates 3 % of the rows, and lets the planner know, but does not vacuum.
 func hideRows(t *testing.T, conn *pgx.Conn) {
 	t.Helper()
-	_, err := conn.PgConn().Exec(t.Context(), `
+	assert.Must(conn.PgConn().Exec(t.Context(), `
 		ALTER TABLE subscriptions SET (autovacuum_enabled = off);
 		SET session_replication_role = DEFAULT;
 		UPDATE subscriptions SET updated_at = now() WHERE id % 33 = 0;
-		ANALYZE subscriptions`).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+		ANALYZE subscriptions`).ReadAll())(t)
 }
 
 // maxSkip is how many rows a page by number skips at most.
@@ -110,13 +101,9 @@ func TestPlans_UseIndexesAndDoNotSort(t *testing.T) {
 		{"by calling code, past the end", subscriptions.Query{Limit: 16, Skip: maxSkip, Filter: subscriptions.Filter{CallingCode: "966"}}, 0, 40_000},
 	})
 	checkPlans(t, conn, cases, 1)
-	plan, err := explain(t.Context(), conn, "force_generic_plan", getSQL, []any{int64(1), "ar", int64(850_004)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if wrong := plan.faults(false); len(wrong) > 0 {
-		t.Errorf("one by id: %v\n%s", wrong, plan)
-	}
+	plan := assert.Must(explain(t.Context(), conn, "force_generic_plan", getSQL, []any{int64(1), "ar", int64(850_004)}))(t)
+	wrong := plan.faults(false)
+	assert.That(t, len(wrong) <= 0, "one by id: %v\n%s", wrong, plan)
 	checkChangesPlans(t, conn)
 	hideRows(t, conn)
 	checkPlans(t, conn, cases, 1)
@@ -208,9 +195,7 @@ func checkPlans(t *testing.T, conn *pgx.Conn, cases []planCase, slack float64) {
 				continue // to skip most rows of a store, sorting them can be as fast
 			}
 			plan, err := explain(t.Context(), conn, mode, sql, args)
-			if err != nil {
-				t.Fatalf("%s: %v", tt.name, err)
-			}
+			assert.Require(t, err == nil, "%s: %v", tt.name, err)
 			allowed := slack * float64(cmp.Or(tt.read, 2*tt.rows))
 			customers, _ := plan.read("customers")
 			read, _ := plan.read("subscriptions")
@@ -362,25 +347,13 @@ func TestPlans_OfASummaryReadOnlyItsIndex(t *testing.T) {
 	ephemeral.Slow(t)
 	conn := prepared(t, aMillion)
 	for _, mode := range []string{"force_custom_plan", "force_generic_plan", "auto"} {
-		plan, err := explain(t.Context(), conn, mode, totalsSQL, []any{int64(1)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		plan := assert.Must(explain(t.Context(), conn, mode, totalsSQL, []any{int64(1)}))(t)
 		scans := slices.DeleteFunc(slices.Collect(plan.nodes()), func(n explained) bool { return n.Relation == "" })
-		if len(scans) != 1 || scans[0].Type != "Index Only Scan" || scans[0].Index != "subscriptions_by_status" {
-			t.Errorf("%s: want an index-only scan of subscriptions_by_status alone\n%s", mode, plan)
-		}
+		assert.That(t, len(scans) == 1 && scans[0].Type == "Index Only Scan" && scans[0].Index == "subscriptions_by_status",
+			"%s: want an index-only scan of subscriptions_by_status alone\n%s", mode, plan)
 	}
-	rows, err := conn.Query(t.Context(), "EXPLAIN (ANALYZE) "+strings.ReplaceAll(totalsSQL, "$1", "1"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := assert.Must(conn.Query(t.Context(), "EXPLAIN (ANALYZE) "+strings.ReplaceAll(totalsSQL, "$1", "1")))(t)
+	lines := assert.Must(pgx.CollectRows(rows, pgx.RowTo[string]))(t)
 	text := strings.Join(lines, "\n")
-	if !strings.Contains(text, "Heap Fetches: 0\n") {
-		t.Errorf("reads the table, although it was vacuumed:\n%s", text)
-	}
+	assert.That(t, strings.Contains(text, "Heap Fetches: 0\n"), "reads the table, although it was vacuumed:\n%s", text)
 }

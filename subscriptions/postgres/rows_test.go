@@ -1,11 +1,12 @@
 package postgres
 
 import (
-	"errors"
 	"slices"
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"commerce/deploy/assert"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -16,15 +17,10 @@ func TestText_IsTheOneOfEachRow(t *testing.T) {
 	read := []byte("monthly") // the driver uses the same memory for the next row
 	var rows []text
 	for _, value := range []string{"monthly", "monthly", "yearly.", ""} {
-		if err := column.ScanBytes(append(read[:0], value...)); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, column.ScanBytes(append(read[:0], value...)))
 		rows = append(rows, column)
 	}
-	if want := []text{"monthly", "monthly", "yearly.", ""}; !slices.Equal(rows, want) {
-		t.Errorf("rows have %q, want %q", rows, want)
-	}
-	if err := column.ScanBytes(nil); !errors.Is(err, errNull) {
-		t.Errorf("null: %v", err)
-	}
+	want := []text{"monthly", "monthly", "yearly.", ""}
+	assert.That(t, slices.Equal(rows, want), "rows have %q, want %q", rows, want)
+	assert.ErrorIs(t, column.ScanBytes(nil), errNull, "null")
 }

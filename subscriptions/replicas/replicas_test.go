@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"commerce/deploy/assert"
 )
 
 // epoch is when the first check begins. Checks follow each other every second.
@@ -159,9 +159,7 @@ func TestJudge(t *testing.T) {
 			for i, step := range steps {
 				at := epoch.Add(time.Duration(i) * s)
 				got := step.decide(&p, &j, at)
-				if diff := cmp.Diff(step.want, got); diff != "" {
-					t.Errorf("step %d (-want +got):\n%s", i, diff)
-				}
+				assert.Equal(t, got, step.want, "step %d", i)
 			}
 		})
 	}
@@ -193,16 +191,13 @@ func TestPrimary_KeepsTheSamplesOfAnHour(t *testing.T) {
 	for i := range 3 * maxSamples {
 		p.add(reading{began: epoch.Add(time.Duration(i) * time.Second), position: uint64(i)})
 	}
-	if n := len(p.samples); n > maxSamples || n < maxSamples*9/10 {
-		t.Errorf("%d samples", n)
-	}
+	n := len(p.samples)
+	assert.That(t, n <= maxSamples && n >= maxSamples*9/10, "%d samples", n)
 	newest := uint64(3*maxSamples - 1)
-	if lag, known := p.lag(newest - 600); lag != 10*time.Minute || !known {
-		t.Errorf("a replica of 10 minutes ago lags %s, known: %t", lag, known)
-	}
-	if lag, known := p.lag(0); lag < 50*time.Minute || known {
-		t.Errorf("a replica of 3 hours ago lags %s, known: %t", lag, known)
-	}
+	lag, known := p.lag(newest - 600)
+	assert.That(t, lag == 10*time.Minute && known, "a replica of 10 minutes ago lags %s, known: %t", lag, known)
+	lag, known = p.lag(0)
+	assert.That(t, lag >= 50*time.Minute && !known, "a replica of 3 hours ago lags %s, known: %t", lag, known)
 }
 
 func TestFit_KeepsEachStoreOnItsReplica(t *testing.T) {
@@ -214,35 +209,26 @@ func TestFit_KeepsEachStoreOnItsReplica(t *testing.T) {
 		}
 		return names
 	}
-	if got := names(1); got != "" {
-		t.Errorf("%s are fit before they were checked", got)
-	}
+	assert.Equal(t, names(1), "", "are fit before they were checked")
 	for _, r := range s.All() {
 		r.judge.verdict = verdict{state: OK}
 	}
 	for store, want := range map[int64]string{0: "ab", 1: "bc", 2: "ca", 3: "ab", 7: "bc"} {
-		if got := names(store); got != want {
-			t.Errorf("store %d reads %s, want %s", store, got, want)
-		}
+		assert.Equal(t, names(store), want, "store %d reads", store)
 	}
 	s.All()[1].Suspect()
 	taken := map[string]int{}
 	for store := range int64(300) {
 		got := names(store)
-		if want := "abc"[store%3]; want != 'b' && got[0] != want {
-			t.Errorf("store %d reads %s, although nothing is wrong with %c", store, got, want)
-		}
+		want := "abc"[store%3]
+		assert.That(t, want == 'b' || got[0] == want, "store %d reads %s, although nothing is wrong with %c", store, got, want)
 		taken[got]++
 	}
-	if diff := cmp.Diff(map[string]int{"ac": 150, "ca": 150}, taken); diff != "" {
-		t.Errorf("stores by their replicas without b (-want +got):\n%s", diff)
-	}
+	assert.Equal(t, taken, map[string]int{"ac": 150, "ca": 150}, "stores by their replicas without b")
 }
 
 func TestSet_WithoutReplicasIsEmpty(t *testing.T) {
 	t.Parallel()
 	var none *Set
-	if none.Fit(1) != nil || none.All() != nil || len(none.States()) > 0 {
-		t.Error("a nil Set has replicas")
-	}
+	assert.That(t, none.Fit(1) == nil && none.All() == nil && len(none.States()) <= 0, "a nil Set has replicas")
 }

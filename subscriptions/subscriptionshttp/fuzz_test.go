@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"commerce/auth/problem"
+	"commerce/deploy/assert"
 	"commerce/subscriptions"
 )
 
@@ -43,9 +44,7 @@ func checkLink(t *testing.T, link string, sealed *listing) {
 	t.Helper()
 	asked := listing{perPage: 15, link: link}
 	p, ok := openLink(keys, 1, &asked)
-	if ok && p.seal(linkKey, 1, sealed) != link {
-		t.Errorf("%q opens as %+v and was never sealed", link, p)
-	}
+	assert.That(t, !ok || p.seal(linkKey, 1, sealed) == link, "%q opens as %+v and was never sealed", link, p)
 }
 
 func checkListing(t *testing.T, query string) {
@@ -61,12 +60,10 @@ func checkListing(t *testing.T, query string) {
 		t.Errorf("%q: page %d of %d", query, l.page, l.perPage)
 	}
 	again, err := parseListing(strings.TrimPrefix(l.kept, "&"))
-	if err != nil || again.filter != l.filter || again.perPage != l.perPage {
-		t.Errorf("%q: keeps %q, which is %+v (%v)", query, l.kept, again, err)
-	}
-	if p, ok := openLink(keys, 1, &l); ok && p.seal(linkKey, 1, &l) != l.link {
-		t.Errorf("%q opens as %+v and was never sealed", query, p)
-	}
+	assert.That(t, err == nil && again.filter == l.filter && again.perPage == l.perPage,
+		"%q: keeps %q, which is %+v (%v)", query, l.kept, again, err)
+	p, ok := openLink(keys, 1, &l)
+	assert.That(t, !ok || p.seal(linkKey, 1, &l) == l.link, "%q opens as %+v and was never sealed", query, p)
 }
 
 func checkChanges(t *testing.T, query, accept string, store int64) {
@@ -75,16 +72,13 @@ func checkChanges(t *testing.T, query, accept string, store int64) {
 	var refused *problem.Error
 	switch {
 	case errors.As(err, &refused):
-		if refused.Code != problem.InvalidParameter || len(refused.Members("en")) == 0 {
-			t.Errorf("%q: %v", query, err)
-		}
+		assert.That(t, refused.Code == problem.InvalidParameter && len(refused.Members("en")) != 0, "%q: %v", query, err)
 	case err != nil:
 		t.Errorf("%q: %v", query, err)
 	case r.limit < 1 || r.limit > subscriptions.MaxChanges:
 		t.Errorf("%q: limit %d", query, r.limit)
 	default:
-		if again, ok := subscriptions.ParseCursor(r.after.Text(store), store); !ok || again != r.after {
-			t.Errorf("%q: %+v", query, r.after)
-		}
+		again, ok := subscriptions.ParseCursor(r.after.Text(store), store)
+		assert.That(t, ok && again == r.after, "%q: %+v", query, r.after)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"commerce/deploy/assert"
 	"commerce/subscriptions"
 )
 
@@ -91,17 +92,15 @@ func TestLink_IsBoundToItsWholeListing(t *testing.T) {
 	} {
 		changed, store, key := l, int64(1), linkKey
 		change(&changed, &store, &key)
-		if _, ok := openLink([][]byte{key}, store, &changed); ok != (name == "nothing") {
-			t.Errorf("%s changed: opens %v", name, ok)
-		}
+		_, ok := openLink([][]byte{key}, store, &changed)
+		assert.That(t, ok == (name == "nothing"), "%s changed: opens %v", name, ok)
 	}
 	for i := range l.link {
 		for _, c := range []byte("A_9z") {
 			changed := l
 			changed.link = l.link[:i] + string(c) + l.link[i+1:]
-			if _, ok := openLink(keys, 1, &changed); ok && changed.link != l.link {
-				t.Errorf("opens with %q at %d", c, i)
-			}
+			_, ok := openLink(keys, 1, &changed)
+			assert.That(t, !ok || changed.link == l.link, "opens with %q at %d", c, i)
 		}
 	}
 }
@@ -114,25 +113,16 @@ func TestLinks_ContinuePastTheHighestPageNumber(t *testing.T) {
 		all = append(all, subscriptions.Subscription{ID: 1 + id, StoreID: 1})
 	}
 	source := subscriptions.NewMemory(nil, all)
-	keys, err := source.LinkKeys(t.Context(), false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	keys := assert.Must(source.LinkKeys(t.Context(), false))(t)
 	start := listing{perPage: 2, kept: "&per_page=2"}
 	walk := func(query string, link func(page) string) (numbers []int, ids []int64) {
 		for query != "" {
 			asked, err := parseListing(strings.TrimPrefix(query, "?"))
-			if err != nil {
-				t.Fatalf("%s: %v", query, err)
-			}
+			assert.Require(t, err == nil, "%s: %v", query, err)
 			p, q, ok := asked.ask(keys, 1)
-			if !ok {
-				t.Fatalf("%s is refused", query)
-			}
+			assert.Require(t, ok, "%s is refused", query)
 			rows, err := source.List(t.Context(), 1, q)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, err)
 			p.fill(rows, keys[0], 1)
 			numbers = append(numbers, p.number)
 			for _, s := range p.rows {
@@ -150,7 +140,6 @@ func TestLinks_ContinuePastTheHighestPageNumber(t *testing.T) {
 	}
 	back := start.linked(place{page: maxPage + 2, id: 2, newer: true}, keys[0], 1)
 	numbers, ids = walk(back, func(p page) string { return p.newer })
-	if len(ids) != 18 || ids[0] != 4 || numbers[8] != maxPage-6 {
-		t.Errorf("back: %v on pages %v, want 18 from 4 on down to page %d", ids, numbers, maxPage-6)
-	}
+	assert.That(t, len(ids) == 18 && ids[0] == 4 && numbers[8] == maxPage-6,
+		"back: %v on pages %v, want 18 from 4 on down to page %d", ids, numbers, maxPage-6)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"commerce/auth/problem"
+	"commerce/deploy/assert"
 	"commerce/subscriptions"
 )
 
@@ -105,9 +106,8 @@ func TestSummaries_CallersOfAStoreShareARun(t *testing.T) {
 			})
 		}
 		callers.Wait()
-		if runs, _ := source.count(); runs != 1 {
-			t.Errorf("%d runs for 50 callers, want 1", runs)
-		}
+		runs, _ := source.count()
+		assert.That(t, runs == 1, "%d runs for 50 callers, want 1", runs)
 	})
 }
 
@@ -137,9 +137,8 @@ func TestSummaries_ALateRunServesTheNextCaller(t *testing.T) {
 		wantUnavailable(t, s, 1, summaryPatience)
 		gone, leave := context.WithCancel(t.Context())
 		leave()
-		if _, err := s.get(gone, 1); err == nil {
-			t.Error("a caller that is gone has a summary")
-		}
+		_, err := s.get(gone, 1)
+		assert.That(t, err != nil, "a caller that is gone has a summary")
 		time.Sleep(summaryTimeout - summaryPatience - 2*time.Second)
 		wantRun(t, s, 1, 1, time.Second)
 		wantRun(t, s, 1, 1, 0)
@@ -151,9 +150,8 @@ func TestSummaries_ARunOutlivesItsCaller(t *testing.T) {
 		source.behave(time.Second, nil)
 		ctx, leave := context.WithTimeout(t.Context(), time.Millisecond)
 		defer leave()
-		if _, err := s.get(ctx, 1); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("got %v, want the end of the context", err)
-		}
+		_, err := s.get(ctx, 1)
+		assert.That(t, errors.Is(err, context.DeadlineExceeded), "got %v, want the end of the context", err)
 		time.Sleep(time.Second)
 		wantRun(t, s, 1, 1, 0)
 	})
@@ -167,23 +165,20 @@ func TestSummaries_LimitTheirRunsInAll(t *testing.T) {
 			callers.Go(func() { wantUnavailable(t, s, store, summaryPatience) })
 		}
 		callers.Wait()
-		if runs, most := source.count(); runs != maxRuns || most != maxRuns {
-			t.Errorf("%d runs, %d at the same time, want %d", runs, most, maxRuns)
-		}
+		runs, most := source.count()
+		assert.That(t, runs == maxRuns && most == maxRuns, "%d runs, %d at the same time, want %d", runs, most, maxRuns)
 		wantUnavailable(t, s, 99, summaryPatience)
 		time.Sleep(summaryTimeout)
 		source.behave(time.Millisecond, nil)
 		for store := range int64(50) {
 			callers.Go(func() {
-				if _, err := s.get(t.Context(), store); err != nil {
-					t.Error(err)
-				}
+				_, err := s.get(t.Context(), store)
+				assert.That(t, err == nil, "%v", err)
 			})
 		}
 		callers.Wait()
-		if _, most := source.count(); most != maxRuns {
-			t.Errorf("%d runs at the same time, want %d", most, maxRuns)
-		}
+		_, most = source.count()
+		assert.That(t, most == maxRuns, "%d runs at the same time, want %d", most, maxRuns)
 	})
 }
 
@@ -191,11 +186,7 @@ func TestSummaries_LimitTheirMemory(t *testing.T) {
 	t.Parallel()
 	s := newSummaries(&totals{}, time.Now)
 	for store := range int64(2 * maxSummaries) {
-		if _, err := s.get(t.Context(), store); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(s.get(t.Context(), store))(t)
 	}
-	if n := s.kept.Len(); n != maxSummaries {
-		t.Errorf("%d kept, want %d", n, maxSummaries)
-	}
+	assert.Equal(t, s.kept.Len(), maxSummaries, "kept")
 }

@@ -5,6 +5,7 @@ import (
 
 	"commerce/auth/problem"
 	"commerce/cart"
+	"commerce/deploy/assert"
 )
 
 func TestBounds_Cut(t *testing.T) {
@@ -26,8 +27,7 @@ func TestBounds_Cut(t *testing.T) {
 		"never below the customer's, by step": {cart.Bounds{Stock: -1, Min: 1, Max: 9, Step: 5}, 4, 4, 0, 4, ""},
 		"never to nothing":                    {cart.Bounds{Stock: 1, Min: 1, Max: 9}, 2, 0, 5, 1, problem.InsufficientStock},
 	} {
-		if kept, by := cut(tc.bounds, tc.wanted, tc.held, tc.others); kept != tc.kept || by != tc.by {
-			t.Errorf("%s: kept %d, cut by %q, want %d, %q", name, kept, by, tc.kept, tc.by)
-		}
+		kept, by := cut(tc.bounds, tc.wanted, tc.held, tc.others)
+		assert.That(t, kept == tc.kept && by == tc.by, "%s: kept %d, cut by %q, want %d, %q", name, kept, by, tc.kept, tc.by)
 	}
 }

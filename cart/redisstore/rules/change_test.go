@@ -7,6 +7,7 @@ import (
 
 	"commerce/auth/problem"
 	"commerce/cart"
+	"commerce/deploy/assert"
 )
 
 var roomy = cart.Limits{Lines: 10, Quantity: 99, CartText: 100}
@@ -37,12 +38,8 @@ func TestAdd_Refuses(t *testing.T) {
 		"less text than there is": {cart.NewLine{ID: "1", Quantity: 1, Notice: "two", Bounds: anyQuantity}, cart.Limits{Lines: 9, CartText: 2}, nil},
 	} {
 		got, refusal := Add(held, test.add, test.limits)
-		if diff := cmp.Diff(test.want, refusal); diff != "" {
-			t.Errorf("%s (-want +got)\n%s", name, diff)
-		}
-		if refusal != nil && !cmp.Equal(got, held) {
-			t.Errorf("%s: it was refused and changed the cart to %+v", name, got)
-		}
+		assert.Equal(t, refusal, test.want, "%s", name)
+		assert.That(t, refusal == nil || cmp.Equal(got, held), "%s: it was refused and changed the cart to %+v", name, got)
 	}
 }
 
@@ -76,9 +73,8 @@ func TestSetQuantity(t *testing.T) {
 		"higher, all of the stock":        {"1", 3, cart.Bounds{Stock: 9, Min: 1, Max: 9}, "", nil, 2},
 	} {
 		got, _, refusal := SetQuantity(held, test.item, test.quantity, test.bounds, test.raise)
-		if diff := cmp.Diff(test.want, refusal); diff != "" || got.Version != test.version {
-			t.Errorf("%s: version %d (-want +got)\n%s", name, got.Version, diff)
-		}
+		diff := cmp.Diff(test.want, refusal)
+		assert.That(t, diff == "" && got.Version == test.version, "%s: version %d (-want +got)\n%s", name, got.Version, diff)
 	}
 }
 

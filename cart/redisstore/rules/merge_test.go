@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"commerce/cart"
+	"commerce/deploy/assert"
 )
 
 func TestMerge_StrategiesDecideWhatBothHold(t *testing.T) {
@@ -20,13 +21,10 @@ func TestMerge_StrategiesDecideWhatBothHold(t *testing.T) {
 		if !slices.Equal(quantities, want) || got.Version != 2 || got.Lines[0].AddedPrice != 300 || got.Lines[0].Notice != "n" {
 			t.Errorf("%s: %+v", by, got)
 		}
-		if report == nil || report.Lines != 3 || len(report.Adjusted) != 0 {
-			t.Errorf("%s: report %+v", by, report)
-		}
+		assert.That(t, report != nil && report.Lines == 3 && len(report.Adjusted) == 0, "%s: report %+v", by, report)
 		again, _, report := Merge(got, guest, by, bounds, offers)
-		if diff := cmp.Diff(got, again); diff != "" || report != nil {
-			t.Errorf("%s, again: %+v (-first +again)\n%s", by, report, diff)
-		}
+		diff := cmp.Diff(got, again)
+		assert.That(t, diff == "" && report == nil, "%s, again: %+v (-first +again)\n%s", by, report, diff)
 	}
 }
 
@@ -37,7 +35,5 @@ func TestMerge_SumAddsOnlyGrowth(t *testing.T) {
 	got, offers, _ := Merge(cartOf(), cartOf(cart.Line{ID: "1", Quantity: 3}), cart.Sum, bounds, Offers{})
 	got, _, _ = SetQuantity(got, "1", 1, anyQuantity, "")
 	got, _, _ = Merge(got, cartOf(cart.Line{ID: "1", Quantity: 5}), cart.Sum, bounds, offers)
-	if got.Lines[0].Quantity != 3 {
-		t.Errorf("got %+v", got.Lines)
-	}
+	assert.Equal(t, got.Lines[0].Quantity, 3, "got %+v", got.Lines)
 }

@@ -12,15 +12,13 @@ import (
 
 	"commerce/cmd/bench/plots"
 	"commerce/cmd/bench/results"
+	"commerce/deploy/assert"
 )
 
 // report is that of the committed plots.
 func report(t *testing.T) results.Report {
 	t.Helper()
-	r, err := results.Read("../../../docs/performance/results.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := assert.Must(results.Read("../../../docs/performance/results.json"))(t)
 	return r
 }
 
@@ -28,32 +26,23 @@ func report(t *testing.T) results.Report {
 // well-formed or shows a value that is not a number.
 func wordsOf(t *testing.T, dir string) map[string]string {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(dir, "*.svg"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := assert.Must(filepath.Glob(filepath.Join(dir, "*.svg")))(t)
 	all := map[string]string{}
 	for _, file := range files {
-		svg, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		svg := assert.Must(os.ReadFile(file))(t)
 		var words strings.Builder
 		for decoder := xml.NewDecoder(bytes.NewReader(svg)); ; {
 			token, err := decoder.Token()
 			if errors.Is(err, io.EOF) {
 				break
 			}
-			if err != nil {
-				t.Fatalf("%s is not well-formed: %v", file, err)
-			}
+			assert.Require(t, err == nil, "%s is not well-formed: %v", file, err)
 			if chars, ok := token.(xml.CharData); ok {
 				words.Write(chars)
 			}
 		}
-		if bytes.Contains(svg, []byte("NaN")) || bytes.Contains(svg, []byte("Inf")) || len(svg) > 20<<10 {
-			t.Errorf("%s has %d bytes, or a value that is not a number:\n%s", file, len(svg), svg)
-		}
+		assert.That(t, !bytes.Contains(svg, []byte("NaN")) && !bytes.Contains(svg, []byte("Inf")) && len(svg) <= 20<<10,
+			"%s has %d bytes, or a value that is not a number:\n%s", file, len(svg), svg)
 		all[filepath.Base(file)] = words.String()
 	}
 	return all
@@ -62,17 +51,14 @@ func wordsOf(t *testing.T, dir string) map[string]string {
 func TestDraw_WritesTheCommittedPlots(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if err := plots.Draw(report(t), dir); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, plots.Draw(report(t), dir))
 	got, committed := wordsOf(t, dir), wordsOf(t, "../../../docs/performance")
 	for name, words := range map[string]string{
 		"cpu.svg":     "the CPU time of a minimal program, POST /cart/add",
 		"latency.svg": "reads per second, 99 of 100 take less than",
 	} {
-		if !strings.Contains(got[name], words) || got[name] != committed[name] {
-			t.Errorf("%s says %q, the committed one %q", name, got[name], committed[name])
-		}
+		assert.That(t, strings.Contains(got[name], words) && got[name] == committed[name],
+			"%s says %q, the committed one %q", name, got[name], committed[name])
 	}
 }
 
@@ -85,11 +71,8 @@ func TestDraw_LeavesOutWhatItCannotShow(t *testing.T) {
 	} {
 		dir, r := t.TempDir(), report(t)
 		edit(&r)
-		if err := plots.Draw(r, dir); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := os.Stat(filepath.Join(dir, "latency.svg")); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("%s: %v, want no plot of the latency", name, err)
-		}
+		assert.NoError(t, plots.Draw(r, dir))
+		_, err := os.Stat(filepath.Join(dir, "latency.svg"))
+		assert.That(t, errors.Is(err, os.ErrNotExist), "%s: %v, want no plot of the latency", name, err)
 	}
 }

@@ -5,9 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"commerce/cmd/bench/results"
+	"commerce/deploy/assert"
 )
 
 func report() results.Report {
@@ -41,29 +40,19 @@ func rows(tables string) string {
 func TestMarkdown_ListsTargetsFirstAndMarksWhatMisses(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	if err := report().Markdown(&out); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, report().Markdown(&out))
 	targets, rest, _ := strings.Cut(rows(out.String()), "## get\n")
 	for _, row := range []string{
 		"| get: slow: CPU | 4.10 (4..4.20) × fast | 0.900 | MISSED |",
 		"| memory: a cart | 200 bytes | 240 | met |",
 		"| memory: goodput | 0.500 | at least 0.800 | MISSED |",
 	} {
-		if !strings.Contains(targets, row+"\n") {
-			t.Errorf("no row %q among the targets:\n%s", row, targets)
-		}
+		assert.That(t, strings.Contains(targets, row+"\n"), "no row %q among the targets:\n%s", row, targets)
 	}
-	if strings.Contains(rest, "MISSED") {
-		t.Errorf("a target is not only in the first table:\n%s", rest)
-	}
-	if strings.Contains(targets, "requests") {
-		t.Errorf("a value without a target is among the targets:\n%s", targets)
-	}
+	assert.That(t, !strings.Contains(rest, "MISSED"), "a target is not only in the first table:\n%s", rest)
+	assert.That(t, !strings.Contains(targets, "requests"), "a value without a target is among the targets:\n%s", targets)
 	for _, row := range []string{"| slow (3 failed) | 110 |", "| slow: stores' CPU | 2 × fast |\n", "| requests | 1000 |\n"} {
-		if !strings.Contains(rest, row) {
-			t.Errorf("no row %q:\n%s", row, rest)
-		}
+		assert.That(t, strings.Contains(rest, row), "no row %q:\n%s", row, rest)
 	}
 }
 
@@ -71,16 +60,9 @@ func TestRead_ReturnsWhatWasWritten(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "results.json")
 	want := report()
-	if err := want.Write(path); err != nil {
-		t.Fatal(err)
-	}
-	got, err := results.Read(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("read (-want +got):\n%s", diff)
-	}
+	assert.NoError(t, want.Write(path))
+	got := assert.Must(results.Read(path))(t)
+	assert.Equal(t, got, want, "read")
 }
 
 func TestFigure_IsTheMedianWithItsRange(t *testing.T) {
@@ -91,8 +73,6 @@ func TestFigure_IsTheMedianWithItsRange(t *testing.T) {
 		"2.50 (1..4)":          {4, 1, 3, 2},
 		"12346 (12345..12346)": {12345.4, 12345.9, 12346.3},
 	} {
-		if got := results.FigureOf(values...).String(); got != want {
-			t.Errorf("%v: got %q, want %q", values, got, want)
-		}
+		assert.Equal(t, results.FigureOf(values...).String(), want, "%v", values)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"commerce/cmd/internal/logbuffer"
+	"commerce/deploy/assert"
 )
 
 // reader is the reader of a log. It can stall, and it can end.
@@ -76,9 +77,8 @@ func TestWriter_LosesAndReportsWhatAStalledReaderDoesNotRead(t *testing.T) {
 			io.WriteString(w, line)
 		}
 		lost := w.Lost()
-		if kept := written - lost; kept < 1000 || kept > 2100 {
-			t.Errorf("keeps %d lines of 1 KiB for a stalled reader", kept)
-		}
+		kept := written - lost
+		assert.That(t, kept >= 1000 && kept <= 2100, "keeps %d lines of 1 KiB for a stalled reader", kept)
 		close(r.stalled)
 		synctest.Wait()
 		io.WriteString(w, "next\n")
@@ -106,9 +106,7 @@ func TestWriter_LosesAndReportsWhatAnEndedReaderRefuses(t *testing.T) {
 		r.end(false)
 		io.WriteString(w, "next\n")
 		w.Close()
-		if got := r.text(); got != "next\nlost 3\n" {
-			t.Errorf("read %q", got)
-		}
+		assert.Equal(t, r.text(), "next\nlost 3\n", "read")
 	})
 }
 
@@ -120,9 +118,8 @@ func TestWriter_ClosesAlthoughItsReaderStalls(t *testing.T) {
 		io.WriteString(w, line)
 		began := time.Now()
 		w.Close()
-		if took := time.Since(began); took == 0 || took > time.Second {
-			t.Errorf("takes %v", took)
-		}
+		took := time.Since(began)
+		assert.That(t, took != 0 && took <= time.Second, "takes %v", took)
 		close(r.stalled)
 	})
 }

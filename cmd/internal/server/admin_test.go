@@ -13,6 +13,7 @@ import (
 
 	"commerce/cmd/internal/server"
 	"commerce/cmd/internal/telemetry"
+	"commerce/deploy/assert"
 )
 
 var (
@@ -67,11 +68,11 @@ func TestReady_IsNotReadyOnlyUntilTheFirstSuccessfulCheck(t *testing.T) {
 			o := operate(time.Now().Add(-test.started))
 			for i, step := range test.steps {
 				status, state := o.says(t, step.err)
-				assert(t, status == step.status && state == step.state, "step %d: %d %s, want %d %s", i, status, state, step.status, step.state)
+				assert.That(t, status == step.status && state == step.state, "step %d: %d %s, want %d %s", i, status, state, step.status, step.state)
 			}
 			o.Drain()
 			status, _ := o.says(t, nil)
-			equal(t, status, http.StatusServiceUnavailable, "status while it drains")
+			assert.Equal(t, status, http.StatusServiceUnavailable, "status while it drains")
 		})
 	}
 }
@@ -80,9 +81,9 @@ func TestReady_CountsChecksBeforeTheFirstRequest(t *testing.T) {
 	t.Parallel()
 	o := operate(time.Now())
 	failed := o.Reach(t.Context())
-	require(t, len(failed) <= 0, "%v", failed)
+	assert.Require(t, len(failed) <= 0, "%v", failed)
 	status, state := o.says(t, errUnreached)
-	assert(t, status == http.StatusOK && state == "failing", "%d %s, want 200 failing", status, state)
+	assert.That(t, status == http.StatusOK && state == "failing", "%d %s, want 200 failing", status, state)
 }
 
 func TestProtect_CoversTheAdminsJSON(t *testing.T) {
@@ -93,7 +94,7 @@ func TestProtect_CoversTheAdminsJSON(t *testing.T) {
 		a.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", path, nil))
 		wantProtected(t, path, w.Header())
 		got := w.Header().Get("Cache-Control")
-		assert(t, w.Code == http.StatusOK && got == "no-store", "%s: %d, Cache-Control is %q", path, w.Code, got)
+		assert.That(t, w.Code == http.StatusOK && got == "no-store", "%s: %d, Cache-Control is %q", path, w.Code, got)
 	}
 }
 
@@ -128,7 +129,7 @@ func (l *logBuffer) wantLines(t *testing.T, want ...string) {
 		}
 		got = append(got, text)
 	}
-	equal(t, got, want, "log")
+	assert.Equal(t, got, want, "log")
 }
 
 // watched runs test while dependencies are watched. The first one is down from the start.
@@ -180,12 +181,12 @@ func TestWatch_LogsEachLossAndEachReturnOnce(t *testing.T) {
 		time.Sleep(time.Second)
 		const lost = "WARN lost postgres, err connection reset"
 		log.wantLines(t, back, lost)
-		equal(t, up(), map[string]bool{"redis": true, "postgres": false}, "states")
+		assert.Equal(t, up(), map[string]bool{"redis": true, "postgres": false}, "states")
 		postgres.set(errors.New("another error"))
 		time.Sleep(time.Minute)
 		postgres.set(nil)
 		time.Sleep(time.Second)
 		log.wantLines(t, back, lost, "INFO postgres is back, after 1m1s")
-		equal(t, up(), map[string]bool{"redis": true, "postgres": true}, "states")
+		assert.Equal(t, up(), map[string]bool{"redis": true, "postgres": true}, "states")
 	})
 }

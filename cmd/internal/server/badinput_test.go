@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"commerce/deploy/assert"
 )
 
 // badBody is a body that must not change a cart.
@@ -88,7 +90,7 @@ func refuseAll(t *testing.T, method, path string, bodies []badBody) {
 	before := c.add(`{"product_id":1,"qty":2}`).Header.Get("ETag")
 	for _, bad := range bodies {
 		a := c.send(method, path, bad.body)
-		assert(t, a.Status == bad.status && a.Body.Code == bad.code && a.Body.Message != "", "%s: got %d %.300s, want %d %s", bad.name, a.Status, a.Raw, bad.status, bad.code)
+		assert.That(t, a.Status == bad.status && a.Body.Code == bad.code && a.Body.Message != "", "%s: got %d %.300s, want %d %s", bad.name, a.Status, a.Raw, bad.status, bad.code)
 		switch sentences := a.Body.Errors[bad.member]; {
 		case bad.member == "" && len(a.Body.Errors) > 0:
 			t.Errorf("%s: names %v", bad.name, a.Body.Errors)
@@ -96,7 +98,7 @@ func refuseAll(t *testing.T, method, path string, bodies []badBody) {
 			t.Errorf("%s: names %v, want %q", bad.name, a.Body.Errors, bad.member)
 		}
 	}
-	equal(t, c.tag(), before, "the cart's tag after refusals")
+	assert.Equal(t, c.tag(), before, "the cart's tag after refusals")
 }
 
 // A Mac may decompose accents, and copied text may have surrounding spaces.
@@ -107,7 +109,7 @@ func TestAdd_EverySpellingOfATextGivesTheSameLine(t *testing.T) {
 		c.add(`{"product_id":5,"fields":{"0":"` + email + `","Region":" us "},"notice":" \u200b "}`)
 	}
 	got := c.cart()
-	assert(t, len(got.Items) == 1 && got.Count == 4 && got.Items[0].Notice == nil, "%s with the notice %v, want one line of 4 and no notice", got.lines(), got.Items[0].Notice)
+	assert.That(t, len(got.Items) == 1 && got.Count == 4 && got.Items[0].Notice == nil, "%s with the notice %v, want one line of 4 and no notice", got.lines(), got.Items[0].Notice)
 }
 
 func TestAdd_AcceptsUnusualButValidBodies(t *testing.T) {
@@ -183,7 +185,7 @@ func TestHeaders_RepeatedOnesAreRefusedOrIgnored(t *testing.T) {
 	twice.ok("GET", "/cart", "", "X-Cart-Token", one, "X-Cart-Token", one)
 	twice.wantLines("")
 	twice.ok("GET", "/cart", "", "X-Cart-Token", one, "X-Cart-Token", other)
-	assert(t, twice.Token != one && twice.Token != other, "one of two tokens was used")
+	assert.That(t, twice.Token != one && twice.Token != other, "one of two tokens was used")
 	c.refused(400, "invalid_parameter", "POST", "/cart/add", `{"product_id":1}`, "Idempotency-Key", "a", "Idempotency-Key", "a").names(t, "Idempotency-Key")
 	c.refused(400, "invalid_parameter", "GET", "/cart", "", "X-Public-Key", s.Key, "X-Public-Key", "pk_other").names(t, "X-Public-Key")
 	c.ok("GET", "/cart", "", "X-Public-Key", s.Key, "X-Public-Key", s.Key)
@@ -223,7 +225,7 @@ func TestItemID_AnUnknownOneNamesNoLine(t *testing.T) {
 			c.refused(404, "item_not_found", "PATCH", "/cart/items/"+id, `{"quantity":2}`)
 			c.refused(404, "item_not_found", "PATCH", "/cart/items/"+id, `{"quantity":0}`)
 			a := c.ok("DELETE", "/cart/items/"+id, "")
-			require(t, a.Header.Get("ETag") == before.Header.Get("ETag"), "DELETE %s changed the cart: %s", id, a.Raw)
+			assert.Require(t, a.Header.Get("ETag") == before.Header.Get("ETag"), "DELETE %s changed the cart: %s", id, a.Raw)
 		}
 		c.ok("PATCH", "/cart/items/%31", `{"quantity":2}`) // the ID, percent-encoded
 		for _, path := range []string{"/cart/items/", "/cart/items/1/", "/cart/items/1/2", "/cart/items"} {
@@ -240,7 +242,7 @@ func TestBody_ATruncatedOneChangesNothing(t *testing.T) {
 	r.ContentLength = 100
 	if response, err := http.DefaultTransport.RoundTrip(r); err == nil {
 		response.Body.Close()
-		assert(t, response.StatusCode >= 400, "half a body was answered with %d", response.StatusCode)
+		assert.That(t, response.StatusCode >= 400, "half a body was answered with %d", response.StatusCode)
 	}
 	c.wantLines("1×1")
 }
@@ -262,15 +264,15 @@ func TestBody_ThatTimesOutEndsTheConnection(t *testing.T) {
 	impatient.Config.ReadTimeout = 300 * time.Millisecond
 	impatient.Start()
 	defer impatient.Close()
-	conn := must(net.Dial("tcp", impatient.Listener.Addr().String()))(t)
+	conn := assert.Must(net.Dial("tcp", impatient.Listener.Addr().String()))(t)
 	defer conn.Close()
 	fmt.Fprintf(conn, "POST /cart/add HTTP/1.1\r\nHost: x\r\nX-Public-Key: %s\r\nContent-Length: 100\r\n\r\n{", s.Key)
-	noError(t, conn.SetReadDeadline(time.Now().Add(20*time.Second)))
+	assert.NoError(t, conn.SetReadDeadline(time.Now().Add(20*time.Second)))
 	answered, err := io.ReadAll(conn)
-	assert(t, err == nil && (len(answered) <= 0 || strings.Contains(string(answered), " 408 ")), "got %q, %v; want no answer, or 408", answered, err)
+	assert.That(t, err == nil && (len(answered) <= 0 || strings.Contains(string(answered), " 408 ")), "got %q, %v; want no answer, or 408", answered, err)
 	logged := s.Log.logged(t)
 	last := logged[len(logged)-1]
-	assert(t, last["status"] == 499.0 && last["level"] == "INFO", "logged as %v", last)
+	assert.That(t, last["status"] == 499.0 && last["level"] == "INFO", "logged as %v", last)
 }
 
 // fault is something wrong with an add or an edit of product 5, and the member that an error names.
@@ -333,13 +335,13 @@ func TestErrors_NameEveryMemberAtFault(t *testing.T) {
 		for _, call := range [][2]string{{"POST", "/cart/add"}, {"PATCH", "/cart/items/" + line}} {
 			a := c.send(call[0], call[1], body)
 			diff := cmp.Diff(named, slices.Sorted(maps.Keys(a.Body.Errors)))
-			assert(t, a.Status == 422 && a.Body.Code == code && diff == "", "%s %.200s: %d %s, want %s (-want +named)\n%s", call[0], body, a.Status, a.Body.Code, code, diff)
+			assert.That(t, a.Status == 422 && a.Body.Code == code && diff == "", "%s %.200s: %d %s, want %s (-want +named)\n%s", call[0], body, a.Status, a.Body.Code, code, diff)
 		}
 	})
-	assert(t, n == 3*2*3*2*2*2-1, "%d combinations", n)
+	assert.That(t, n == 3*2*3*2*2*2-1, "%d combinations", n)
 	c.wantLines(line + "×1")
 	absent := c.refused(422, "validation_failed", "PATCH", "/cart/items/404", `{"quantity":-1,"notice":5}`)
-	equal(t, slices.Sorted(maps.Keys(absent.Body.Errors)), []string{"notice", "quantity"}, "members at fault, for a line that does not exist")
+	assert.Equal(t, slices.Sorted(maps.Keys(absent.Body.Errors)), []string{"notice", "quantity"}, "members at fault, for a line that does not exist")
 }
 
 func TestErrors_NameAtMost50Members(t *testing.T) {
@@ -351,6 +353,6 @@ func TestErrors_NameAtMost50Members(t *testing.T) {
 		}
 		return `{"product_id":5,"fields":{` + b.String() + `"Account email":"a@example.com"}}`
 	}
-	equal(t, len(c.refused(422, "field_invalid", "POST", "/cart/add", keys(99)).Body.Errors), 50, "number of members that are named")
+	assert.Equal(t, len(c.refused(422, "field_invalid", "POST", "/cart/add", keys(99)).Body.Errors), 50, "number of members that are named")
 	c.refused(422, "validation_failed", "POST", "/cart/add", keys(100)).names(t, "fields")
 }

@@ -13,6 +13,7 @@ import (
 	"commerce/cart/carttest"
 	"commerce/cart/catalog"
 	"commerce/cmd/internal/server"
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -63,7 +64,7 @@ func repeated(b *testing.B, shop *shop, token, method, path, body string, header
 		r.Body = io.NopCloser(content)
 		w := discard{header: http.Header{}}
 		shop.handler.ServeHTTP(&w, r)
-		require(b, w.status == http.StatusOK, "%s %s: %d", method, path, w.status)
+		assert.Require(b, w.status == http.StatusOK, "%s %s: %d", method, path, w.status)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"commerce/auth"
 	"commerce/cart/money"
 	"commerce/cmd/internal/server"
+	"commerce/deploy/assert"
 	"commerce/deploy/sample"
 )
 
@@ -23,7 +24,7 @@ func openMall(t testing.TB, defaultStore func(one, other int64) int64) (one, oth
 	second.ID = nextStore()
 	second.PublicKeys = []string{"pk_other_" + strconv.FormatInt(second.ID, 10)}
 	one = openShop(t, embeddedRedis(t), func(p *server.Parts) {
-		first := must(p.Stores.Sole(t.Context()))(t)
+		first := assert.Must(p.Stores.Sole(t.Context()))(t)
 		p.Stores = auth.NewMemoryStores(money.Known, first, &second)
 		if defaultStore != nil {
 			p.DefaultStore = defaultStore(first.ID, second.ID)
@@ -74,7 +75,7 @@ func TestStore_KeepsItsCartsApart(t *testing.T) {
 	there.Token = guest.Token
 	there.wantLines("")
 	there.refused(404, "product_not_found", "POST", "/cart/add", `{"product_id":1}`)
-	equal(t, there.add(`{"product_id":21}`).Body.Data.Currency, "USD", "currency")
+	assert.Equal(t, there.add(`{"product_id":21}`).Body.Data.Currency, "USD", "currency")
 	guest.wantLines("1×1")
 
 	one.customer(t, "1001").add(`{"product_id":1}`)
@@ -83,7 +84,7 @@ func TestStore_KeepsItsCartsApart(t *testing.T) {
 	stranger := other.customer(t, "1001")
 	stranger.shop = one
 	a := stranger.refused(401, "unauthenticated", "GET", "/cart", "").names(t, "Authorization")
-	equal(t, a.Header.Get("WWW-Authenticate"), "Bearer", "challenge")
+	assert.Equal(t, a.Header.Get("WWW-Authenticate"), "Bearer", "challenge")
 }
 
 func TestCustomer_NeverGetsACartToken(t *testing.T) {
@@ -103,10 +104,10 @@ func TestCustomer_NeverGetsACartToken(t *testing.T) {
 				c.add(`{"product_id":1}`)
 			}
 			a := c.ok(call[0], call[1], call[2], "X-Cart-Token", guest)
-			assert(t, a.Body.Data.CartToken == nil && a.Header.Get("X-Cart-Token") == "", "%s %s: %s", call[0], call[1], a.Raw)
+			assert.That(t, a.Body.Data.CartToken == nil && a.Header.Get("X-Cart-Token") == "", "%s %s: %s", call[0], call[1], a.Raw)
 		}
 	}
-	assert(t, c.refused(400, "cart_invalid", "GET", "/cart/validate", "").Header.Get("X-Cart-Token") == "", "validate issued a token")
+	assert.That(t, c.refused(400, "cart_invalid", "GET", "/cart/validate", "").Header.Get("X-Cart-Token") == "", "validate issued a token")
 }
 
 // claimsOf returns the claims of a valid token with edits, as name, value, …; a nil value
@@ -124,7 +125,7 @@ func (s *shop) claimsOf(edits ...any) jwt.MapClaims {
 
 func signed(t testing.TB, method jwt.SigningMethod, key any, claims jwt.Claims) string {
 	t.Helper()
-	return must(jwt.NewWithClaims(method, claims).SignedString(key))(t)
+	return assert.Must(jwt.NewWithClaims(method, claims).SignedString(key))(t)
 }
 
 // Package auth tests all kinds of tokens.
@@ -153,13 +154,13 @@ func TestCustomer_TokenIsRefused(t *testing.T) {
 	for name, header := range refused {
 		for _, call := range [][3]string{{"GET", "/cart"}, {"POST", "/cart/add", `{"product_id":1}`}} {
 			a := guest.refused(401, "unauthenticated", call[0], call[1], call[2], "Authorization", header)
-			assert(t, a.Header.Get("WWW-Authenticate") == "Bearer" && len(a.Body.Errors["Authorization"]) == 1 && a.Header.Get("X-Cart-Token") == "", "%s: names %v, headers %v", name, a.Body.Errors, a.Header)
+			assert.That(t, a.Header.Get("WWW-Authenticate") == "Bearer" && len(a.Body.Errors["Authorization"]) == 1 && a.Header.Get("X-Cart-Token") == "", "%s: names %v, headers %v", name, a.Body.Errors, a.Header)
 		}
 	}
-	assert(t, guest.tag() == before, "a refused customer was served as a guest")
+	assert.That(t, guest.tag() == before, "a refused customer was served as a guest")
 	s.customer(t, "1001").wantLines("1×1")
 	log := s.Log.String()
-	assert(t, !strings.Contains(log, signature) && !strings.Contains(log, payload), "a token got into the log")
+	assert.That(t, !strings.Contains(log, signature) && !strings.Contains(log, payload), "a token got into the log")
 }
 
 func TestCustomer_WithAnySubjectHasTheirOwnCart(t *testing.T) {
@@ -176,9 +177,9 @@ func TestCustomer_WithAnySubjectHasTheirOwnCart(t *testing.T) {
 	}
 	form := regexp.MustCompile(`^cart:\{` + strconv.FormatInt(s.ID, 10) + `:c:([A-Za-z0-9_-]{1,64}|~[A-Za-z0-9_-]{22})\}$`)
 	for _, key := range s.keys(t) {
-		assert(t, form.MatchString(key), "Redis holds %s", key)
+		assert.That(t, form.MatchString(key), "Redis holds %s", key)
 	}
-	assert(t, !strings.Contains(strings.ToLower(s.Log.String()), "sara@"), "a customer's e-mail address is in the log")
+	assert.That(t, !strings.Contains(strings.ToLower(s.Log.String()), "sara@"), "a customer's e-mail address is in the log")
 }
 
 func TestCustomer_IsUnknownWithoutASecret(t *testing.T) {
@@ -201,27 +202,27 @@ func TestCartToken_AMalformedOneCountsAsNone(t *testing.T) {
 	for _, token := range hostile {
 		c := s.guest(t)
 		a := c.add(`{"product_id":1}`, "X-Cart-Token", token)
-		assert(t, c.Token != token && len(c.Token) >= 22 && a.Header.Get("X-Cart-Token") == c.Token && !issued[c.Token], "%.50q: got the token %q", token, c.Token)
+		assert.That(t, c.Token != token && len(c.Token) >= 22 && a.Header.Get("X-Cart-Token") == c.Token && !issued[c.Token], "%.50q: got the token %q", token, c.Token)
 		issued[c.Token] = true
 		c.wantLines("1×1")
-		assert(t, c.ok("GET", "/cart/validate", "", "X-Public-Key", s.Key).Header.Get("X-Cart-Token") == "", "%.50q: validate issued a token", token)
-		assert(t, c.refused(404, "item_not_found", "PATCH", "/cart/items/1", `{"quantity":2}`, "X-Cart-Token", token).Header.Get("X-Cart-Token") == "", "%.50q: a refusal issued a token", token)
+		assert.That(t, c.ok("GET", "/cart/validate", "", "X-Public-Key", s.Key).Header.Get("X-Cart-Token") == "", "%.50q: validate issued a token", token)
+		assert.That(t, c.refused(404, "item_not_found", "PATCH", "/cart/items/1", `{"quantity":2}`, "X-Cart-Token", token).Header.Get("X-Cart-Token") == "", "%.50q: a refusal issued a token", token)
 	}
 	form := regexp.MustCompile(fmt.Sprintf(`^cart:\{%d:g:[A-Za-z0-9_-]{22}\}$`, s.ID))
 	for _, key := range s.keys(t) {
-		assert(t, form.MatchString(key) && !strings.Contains(key, own), "Redis holds %s", key)
+		assert.That(t, form.MatchString(key) && !strings.Contains(key, own), "Redis holds %s", key)
 	}
-	equal(t, len(s.keys(t)), len(hostile), "keys of the carts")
-	assert(t, !strings.Contains(s.Log.String(), own), "a token got into the log")
+	assert.Equal(t, len(s.keys(t)), len(hostile), "keys of the carts")
+	assert.That(t, !strings.Contains(s.Log.String(), own), "a token got into the log")
 }
 
 func TestCartToken_OfAnExpiredCartStartsAnEmptyOne(t *testing.T) {
 	s := realShop(t)
 	c := s.guest(t)
 	stale := c.add(`{"product_id":1}`).Header.Get("X-Cart-Token")
-	noError(t, s.Redis.Del(t.Context(), s.keys(t)...).Err())
+	assert.NoError(t, s.Redis.Del(t.Context(), s.keys(t)...).Err())
 	got := c.cart()
-	assert(t, c.Token == stale && got.Version == 0 && len(got.Items) == 0, "an expired cart: %+v", got)
+	assert.That(t, c.Token == stale && got.Version == 0 && len(got.Items) == 0, "an expired cart: %+v", got)
 	c.add(`{"product_id":2}`)
 	c.wantLines("2×1")
 }
@@ -231,7 +232,7 @@ func TestCartToken_MayBeGeneratedByTheClient(t *testing.T) {
 	for _, token := range []string{"own-" + strings.Repeat("Aa0_-", 4)[:18], strings.Repeat("Zz9_", 32)} {
 		c := s.guest(t)
 		c.Token = token
-		assert(t, c.add(`{"product_id":1}`).Header.Get("X-Cart-Token") == "" && c.Token == token, "%q: issued %q", token, c.Token)
+		assert.That(t, c.add(`{"product_id":1}`).Header.Get("X-Cart-Token") == "" && c.Token == token, "%q: issued %q", token, c.Token)
 		s.with(t, c).wantLines("1×1")
 	}
 }

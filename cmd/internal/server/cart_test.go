@@ -9,6 +9,7 @@ import (
 	"commerce/auth/locale"
 	"commerce/cart"
 	"commerce/cmd/internal/server"
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -16,12 +17,12 @@ func TestCart_AShopperFillsChangesAndEmptiesIt(t *testing.T) {
 	onEachRedisAndCluster(t, func(t *testing.T, s *shop) {
 		c := s.guest(t)
 		first := c.cart()
-		require(t, first.CartToken != nil && first.Version == 0 && first.ExpiresAt == nil && len(first.Items) == 0, "a new guest's cart: %+v", first)
+		assert.Require(t, first.CartToken != nil && first.Version == 0 && first.ExpiresAt == nil && len(first.Items) == 0, "a new guest's cart: %+v", first)
 		c.fill("1×2 4.p41×1")
 		c.add(`{"product_id":4,"subscription_plan":{"id":42}}`)
 		c.add(`{"product_id":1}`)
 		got := c.wantLines("1×3 4.p41×1 4.p42×1")
-		assert(t, got.Subtotal == 368.5 && got.Total == 368.5 && got.Count == 5 && got.Version == 4, "totals: %+v", got)
+		assert.That(t, got.Subtotal == 368.5 && got.Total == 368.5 && got.Count == 5 && got.Version == 4, "totals: %+v", got)
 		c.ok("PATCH", "/cart/items/4.p41", `{"quantity":2}`)
 		c.ok("PATCH", "/cart/items/1", `{"qty":0}`)
 		c.wantLines("4.p41×2 4.p42×1")
@@ -29,7 +30,7 @@ func TestCart_AShopperFillsChangesAndEmptiesIt(t *testing.T) {
 		c.wantLines("4.p42×1")
 		c.ok("DELETE", "/cart/items/4.p41", "") // does not exist: counts as removed
 		emptied := c.ok("DELETE", "/cart/clear", "").Body.Data
-		assert(t, len(emptied.Items) == 0 && emptied.Version == 8, "emptied: %+v", emptied)
+		assert.That(t, len(emptied.Items) == 0 && emptied.Version == 8, "emptied: %+v", emptied)
 		c.refused(404, "item_not_found", "PATCH", "/cart/items/1", `{"quantity":1}`)
 	})
 }
@@ -42,9 +43,9 @@ func TestCart_SameFieldsMakeTheSameLine(t *testing.T) {
 		c.add(`{"product_id":5,"fields":{"Account email":"a@example.com","Region":""},"notice":"other line"}`)
 		a := c.add(`{"product_id":5,"fields":{"Account email":"a@example.com","1":"us"},"notice":"second"}`)
 		items := a.Body.Data.Items
-		require(t, len(items) == 2 && items[0].Quantity == 3 && items[1].Quantity == 1, "lines: %+v", items)
-		assert(t, items[0].UnitPrice == 20.25 && items[1].UnitPrice == 15, "prices: %v and %v", items[0].UnitPrice, items[1].UnitPrice)
-		assert(t, *items[0].Notice == "second" && *items[1].Notice == "other line", "notices: %q and %q", *items[0].Notice, *items[1].Notice)
+		assert.Require(t, len(items) == 2 && items[0].Quantity == 3 && items[1].Quantity == 1, "lines: %+v", items)
+		assert.That(t, items[0].UnitPrice == 20.25 && items[1].UnitPrice == 15, "prices: %v and %v", items[0].UnitPrice, items[1].UnitPrice)
+		assert.That(t, *items[0].Notice == "second" && *items[1].Notice == "other line", "notices: %q and %q", *items[0].Notice, *items[1].Notice)
 	})
 }
 
@@ -56,15 +57,15 @@ func TestCart_ConcurrentAdds(t *testing.T) {
 		})
 		all, once, limited := s.visitor(t), s.visitor(t), s.visitor(t)
 		at(40, func(int) { s.with(t, all).add(addOne) })
-		equal(t, all.wantLines("1×40").Version, 40, "version after 40 adds, which all count")
+		assert.Equal(t, all.wantLines("1×40").Version, 40, "version after 40 adds, which all count")
 		at(20, func(int) { s.with(t, once).add(`{"product_id":1,"qty":3}`, "Idempotency-Key", "once") })
-		equal(t, once.wantLines("1×3").Version, 1, "version after one add and its repeats")
+		assert.Equal(t, once.wantLines("1×3").Version, 1, "version after one add and its repeats")
 		at(12, func(i int) {
 			a := s.with(t, limited).send("POST", "/cart/add", fmt.Sprintf(`{"product_id":9,"subscription_plan":%d}`, 91+i%2))
-			assert(t, a.Status == 200 || a.Body.Code == "insufficient_stock", "got %d %s", a.Status, a.Raw)
+			assert.That(t, a.Status == 200 || a.Body.Code == "insufficient_stock", "got %d %s", a.Status, a.Raw)
 		})
 		got := limited.cart()
-		assert(t, got.Count == 3 && got.Version == 3, "cart holds %q at version %d, want 3 in total, as many as are in stock", got.lines(), got.Version)
+		assert.That(t, got.Count == 3 && got.Version == 3, "cart holds %q at version %d, want 3 in total, as many as are in stock", got.lines(), got.Version)
 	})
 }
 
@@ -83,10 +84,10 @@ func TestCart_ARefusalChangesNothing(t *testing.T) {
 			"validation_failed":     {"PATCH", "/cart/items/7", `{"quantity":-1}`},
 		} {
 			a := c.refused(422, name, call[0], call[1], call[2])
-			assert(t, len(a.Body.Errors) != 0, "%s names no member: %s", name, a.Raw)
+			assert.That(t, len(a.Body.Errors) != 0, "%s names no member: %s", name, a.Raw)
 		}
 		c.refused(404, "product_not_found", "POST", "/cart/add", `{"product_id":404}`)
-		equal(t, c.tag(), before, "the cart's tag after refusals")
+		assert.Equal(t, c.tag(), before, "the cart's tag after refusals")
 	})
 }
 
@@ -153,7 +154,7 @@ func TestCart_ReadsCreateNothing(t *testing.T) {
 			c.refused(422, "out_of_stock", "POST", "/cart/add", `{"product_id":6}`)
 		}
 		keys := s.keys(t)
-		assert(t, len(keys) == 0, "left behind: %v", keys)
+		assert.That(t, len(keys) == 0, "left behind: %v", keys)
 	})
 }
 
@@ -163,7 +164,7 @@ func TestCart_AReadRenewsTheTTL(t *testing.T) {
 	s.pass(t, 700*time.Hour)
 	c.ok("GET", "/cart/count", "")
 	left := s.Redis.PTTL(t.Context(), s.keys(t)[0]).Val()
-	assert(t, left >= 719*time.Hour, "%v left after a read", left)
+	assert.That(t, left >= 719*time.Hour, "%v left after a read", left)
 }
 
 func TestCart_AnEmptiedOneKeepsItsVersionForADay(t *testing.T) {
@@ -173,9 +174,9 @@ func TestCart_AnEmptiedOneKeepsItsVersionForADay(t *testing.T) {
 	c.ok("DELETE", "/cart/items/1", "")
 	c.cart()
 	left := s.Redis.PTTL(t.Context(), s.keys(t)[0]).Val()
-	assert(t, left <= 24*time.Hour && left >= 23*time.Hour, "an emptied cart expires in %v", left)
+	assert.That(t, left <= 24*time.Hour && left >= 23*time.Hour, "an emptied cart expires in %v", left)
 	c.refused(412, "version_mismatch", "POST", "/cart/add", `{"product_id":1}`, "If-Match", stale)
-	equal(t, c.add(`{"product_id":1}`).Body.Data.Version, 3, "version of the revived cart")
+	assert.Equal(t, c.add(`{"product_id":1}`).Body.Data.Version, 3, "version of the revived cart")
 }
 
 func TestCart_LinesKeepTheOrderOfTheirFirstAdd(t *testing.T) {
@@ -187,7 +188,7 @@ func TestCart_LinesKeepTheOrderOfTheirFirstAdd(t *testing.T) {
 	for i := range lines {
 		id := int64(1000 + (i*7919)%lines)
 		s.Catalog.Put(s.ID, &cart.Product{ID: id, Name: locale.Named("P"), Active: true, MinQuantity: 1, Price: 100})
-		equal(t, c.quickly("POST", "/cart/add", fmt.Sprintf(`{"product_id":%d}`, id)).Status, 200, "status of an add")
+		assert.Equal(t, c.quickly("POST", "/cart/add", fmt.Sprintf(`{"product_id":%d}`, id)).Status, 200, "status of an add")
 		want[i] = fmt.Sprintf("%d×1", id)
 	}
 	c.wantLines(strings.Join(want, " "))
@@ -209,7 +210,7 @@ func TestCart_TextIsBounded(t *testing.T) {
 	c.refused(422, "cart_full", "POST", "/cart/add", add("b", ""))
 	c.add(add("00"+strings.Repeat("a", 3594), "")) // grows a line without adding text
 	got := c.cart()
-	assert(t, got.Count == 17 && len(got.Items) == 16, "cart holds %d in %d lines", got.Count, len(got.Items))
+	assert.That(t, got.Count == 17 && len(got.Items) == 16, "cart holds %d in %d lines", got.Count, len(got.Items))
 }
 
 func TestCart_FiveLinesAreASmallListpack(t *testing.T) {
@@ -220,7 +221,7 @@ func TestCart_FiveLinesAreASmallListpack(t *testing.T) {
 		c.add(fmt.Sprintf(`{"product_id":%d,"qty":2}`, 9001+id))
 	}
 	key := s.keys(t)[0]
-	equal(t, s.Redis.ObjectEncoding(t.Context(), key).Val(), "listpack", "encoding")
+	assert.Equal(t, s.Redis.ObjectEncoding(t.Context(), key).Val(), "listpack", "encoding")
 	used := s.Redis.MemoryUsage(t.Context(), key).Val()
-	assert(t, used <= 256, "%d bytes for five plain lines", used)
+	assert.That(t, used <= 256, "%d bytes for five plain lines", used)
 }

@@ -14,6 +14,7 @@ import (
 	"commerce/auth"
 	"commerce/cmd/internal/server"
 	"commerce/cmd/internal/telemetry"
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -24,10 +25,10 @@ func TestDurability_ConfirmsWhatEveryReplicaHas(t *testing.T) {
 	added := c.addConfirmed()
 	within(t, 10*time.Second, "a replay is confirmed", func() bool {
 		again := c.add(`{"product_id":1}`, "Idempotency-Key", fmt.Sprint(added))
-		require(t, again.replayed(t), "a replay: %v", again.Header)
+		assert.Require(t, again.replayed(t), "a replay: %v", again.Header)
 		return again.Header.Get("Durability") == "confirmed"
 	})
-	equal(t, c.ok("GET", "/cart", "").Header.Get("Durability"), "", "Durability of a read")
+	assert.Equal(t, c.ok("GET", "/cart", "").Header.Get("Durability"), "", "Durability of a read")
 }
 
 func TestDurability_IsUnconfirmedWithoutAReplica(t *testing.T) {
@@ -35,8 +36,8 @@ func TestDurability_IsUnconfirmedWithoutAReplica(t *testing.T) {
 	for name, url := range map[string]string{"embedded": embeddedRedis(t), "single": ephemeral.Redis(t)} {
 		var m *telemetry.Metrics
 		s := openShop(t, url, func(p *server.Parts) { p.Durable = true; m = p.Metrics })
-		equal(t, s.guest(t).add(`{"product_id":1}`).Header.Get("Durability"), "unconfirmed", "%s: Durability", name)
-		equal(t, metric(t, m, `commerce_replicated_changes_total{result="unconfirmed"}`), 1, "%s: unconfirmed changes that are counted", name)
+		assert.Equal(t, s.guest(t).add(`{"product_id":1}`).Header.Get("Durability"), "unconfirmed", "%s: Durability", name)
+		assert.Equal(t, metric(t, m, `commerce_replicated_changes_total{result="unconfirmed"}`), 1, "%s: unconfirmed changes that are counted", name)
 	}
 }
 
@@ -48,11 +49,11 @@ func TestDurability_AFrozenReplicaLeavesAMergeToALaterRequest(t *testing.T) {
 	guest := s.guest(t)
 	added := guest.addConfirmed()
 	replica.Freeze()
-	equal(t, guest.add(`{"product_id":1}`).Header.Get("Durability"), "unconfirmed", "with a frozen replica")
+	assert.Equal(t, guest.add(`{"product_id":1}`).Header.Get("Durability"), "unconfirmed", "with a frozen replica")
 	customer := guest.logIn("1")
 	lines := fmt.Sprintf("1×%d", added+1)
 	customer.wantLines(lines)
-	assert(t, s.holdsClaim(t), "the guest's cart was deleted before the replica had its lines")
+	assert.That(t, s.holdsClaim(t), "the guest's cart was deleted before the replica had its lines")
 	replica.Thaw()
 	// The replica may take longer to catch up than one request waits.
 	within(t, 10*time.Second, "a later request finishes the merge", func() bool {
@@ -79,8 +80,8 @@ func follow(t *testing.T, replica, master *ephemeral.Server) {
 	t.Helper()
 	rdb, m := dial(t, replica.URL), dial(t, master.URL)
 	host, port, err := net.SplitHostPort(m.Options().Addr)
-	noError(t, err)
-	noError(t, rdb.ReplicaOf(t.Context(), host, port).Err())
+	assert.NoError(t, err)
+	assert.NoError(t, rdb.ReplicaOf(t.Context(), host, port).Err())
 	within(t, 10*time.Second, "the replica follows its master", func() bool {
 		m.Set(t.Context(), "probe", 1, time.Second)
 		return m.Wait(t.Context(), 1, 100*time.Millisecond).Val() == 1
@@ -94,7 +95,7 @@ func (s *shop) holdsClaim(t testing.TB) bool {
 
 func dial(t *testing.T, url string) *redis.Client {
 	t.Helper()
-	rdb := redis.NewClient(must(redis.ParseURL(url))(t))
+	rdb := redis.NewClient(assert.Must(redis.ParseURL(url))(t))
 	t.Cleanup(func() { rdb.Close() })
 	return rdb
 }
@@ -121,7 +122,7 @@ func TestMerge_SurvivesAFailoverToAnOutdatedReplica(t *testing.T) {
 			s.logInOn(t, cluster, "early") // by which the instance sees the replica
 
 			master, replica := cluster.Nodes[0], cluster.Nodes[3]
-			noError(t, master.Admin().ConfigSet(t.Context(), "repl-timeout", "1").Err())
+			assert.NoError(t, master.Admin().ConfigSet(t.Context(), "repl-timeout", "1").Err())
 			replica.Freeze()
 			within(t, 20*time.Second, "the master forgets its replica", func() bool {
 				return strings.Contains(master.Admin().Info(t.Context(), "replication").Val(), "connected_slaves:0")
@@ -202,7 +203,7 @@ func TestUnresponsiveGuestShard_LeavesCustomersServed(t *testing.T) {
 			customer.ok("PATCH", "/cart/items/1", `{"quantity":4}`)
 		}
 	}
-	assert(t, strings.Contains(s.Log.String(), "not called, because it has just timed out"), "the node was asked each time")
+	assert.That(t, strings.Contains(s.Log.String(), "not called, because it has just timed out"), "the node was asked each time")
 	customer.wantLines("1×4")
 	cluster.Nodes[1].Thaw()
 	within(t, 10*time.Second, "the merge is driven", func() bool {
@@ -225,7 +226,7 @@ func TestUnresponsiveGuestShard_WithAnUnfinishedMerge(t *testing.T) {
 		customer.wantLines("1×1")
 		customer.ok("PATCH", "/cart/items/1", `{"quantity":1}`)
 	}
-	assert(t, strings.Contains(s.Log.String(), "not called, because it has just timed out"), "the node was asked each time")
+	assert.That(t, strings.Contains(s.Log.String(), "not called, because it has just timed out"), "the node was asked each time")
 }
 
 // A change without a key that got no connection has certainly not run, so its client need not
@@ -296,7 +297,7 @@ func (s *shop) beginToMove(t testing.TB, cluster *ephemeral.RedisCluster, key st
 func (m slotMove) do(node *redis.Client, args ...any) {
 	m.t.Helper()
 	err := node.Do(m.t.Context(), args...).Err()
-	require(m.t, err == nil, "%v: %v", fmt.Sprint(args...), err)
+	assert.Require(m.t, err == nil, "%v: %v", fmt.Sprint(args...), err)
 }
 
 // key migrates the cart itself.

@@ -16,6 +16,7 @@ import (
 	"commerce/cart/money"
 	"commerce/cart/service"
 	"commerce/cmd/internal/server"
+	"commerce/deploy/assert"
 )
 
 func TestCoupon_LowersThePriceWhileItsConditionHolds(t *testing.T) {
@@ -23,7 +24,7 @@ func TestCoupon_LowersThePriceWhileItsConditionHolds(t *testing.T) {
 		c := s.guest(t)
 		c.costs("add 2×2", "20 - 0 = 20 SAR", "redeem five", "20 - 5 = 15 SAR, FIVE", "set 2 1", "10 - 0 = 10 SAR, FIVE")
 		warnings := c.ok("GET", "/cart/validate", "").Body.Data.Warnings
-		assert(t, len(warnings) == 2 && warnings[1].Code == "coupon_invalid" && warnings[1].ItemID == nil, "warnings: %+v", warnings)
+		assert.That(t, len(warnings) == 2 && warnings[1].Code == "coupon_invalid" && warnings[1].ItemID == nil, "warnings: %+v", warnings)
 		c.costs("add 2×1", "20 - 5 = 15 SAR, FIVE", "return", "20 - 0 = 20 SAR")
 	})
 }
@@ -42,13 +43,13 @@ func TestCoupon_IsRefusedWithAReason(t *testing.T) {
 		{"GIFT-1234-5678", "coupon_invalid", "gone"},
 	} {
 		got := c.refused(422, tc.code, "POST", "/cart/coupon", `{"coupon":"`+tc.coupon+`"}`)
-		assert(t, got.Body.Data.Reason == tc.reason, "%s: %s, want the reason %s", tc.coupon, got.Raw, tc.reason)
+		assert.That(t, got.Body.Data.Reason == tc.reason, "%s: %s, want the reason %s", tc.coupon, got.Raw, tc.reason)
 	}
 	for _, body := range []string{`{"coupon":"TEN","code":"FIVE"}`, `{"coupon":"` + strings.Repeat("خ", 65) + `"}`, `{}`, `{"coupon":" "}`, `{"coupon":10}`} {
 		c.refused(422, "validation_failed", "POST", "/cart/coupon", body)
 	}
 	got := c.cart()
-	assert(t, got.Version == 1 && got.Coupon == nil, "a refusal changed the cart: %+v", got)
+	assert.That(t, got.Version == 1 && got.Coupon == nil, "a refusal changed the cart: %+v", got)
 }
 
 func TestCoupon_AcceptsAnyScriptAndBothMemberNames(t *testing.T) {
@@ -57,7 +58,7 @@ func TestCoupon_AcceptsAnyScriptAndBothMemberNames(t *testing.T) {
 		s.Catalog.PutCoupon(s.ID, &cart.Coupon{Code: arabic, Kind: cart.Fixed, Amount: 100})
 		c := s.guest(t).fill("2×1")
 		for _, body := range []string{`{"coupon":"` + arabic + `"}`, `{"coupon":"TEN","code":"ten"}`, `{"code":"  ` + arabic + `\n"}`} {
-			equal(t, c.ok("POST", "/cart/coupon", body).Body.Data.Discount, 1, "%s: discount", body)
+			assert.Equal(t, c.ok("POST", "/cart/coupon", body).Body.Data.Discount, 1, "%s: discount", body)
 		}
 	})
 }
@@ -70,13 +71,13 @@ func TestCoupon_StaysInTheCartAfterItExpiresOrIsDeleted(t *testing.T) {
 	before := c.redeem("soon")
 	s.Clock.Forward(2 * time.Hour)
 	after := c.ok("GET", "/cart", "")
-	assert(t, after.Body.Data.Discount == 0 && after.Body.Data.Coupon != nil, "expired: %s", after.Raw)
-	assert(t, before.Header.Get("ETag") != after.Header.Get("ETag"), "the coupon expired and the ETag did not change")
+	assert.That(t, after.Body.Data.Discount == 0 && after.Body.Data.Coupon != nil, "expired: %s", after.Raw)
+	assert.That(t, before.Header.Get("ETag") != after.Header.Get("ETag"), "the coupon expired and the ETag did not change")
 	c.ok("PATCH", "/cart/items/2", `{"quantity":2}`, "If-Match", before.Header.Get("ETag"))
 	s.Catalog.DeleteCoupon(s.ID, "SOON")
 	vanished := c.ok("GET", "/cart", "")
 	got := vanished.Body.Data
-	assert(t, got.Coupon != nil && got.Total == 20 && strings.Contains(string(vanished.Raw), `"coupon":{"code":"SOON","type":null,"value":null,"discount":0,"issue":{"code":"coupon_invalid","reason":"gone",`), "deleted: %s", vanished.Raw)
+	assert.That(t, got.Coupon != nil && got.Total == 20 && strings.Contains(string(vanished.Raw), `"coupon":{"code":"SOON","type":null,"value":null,"discount":0,"issue":{"code":"coupon_invalid","reason":"gone",`), "deleted: %s", vanished.Raw)
 }
 
 func TestCoupon_IsRemovedByAClearAndMovedByAMerge(t *testing.T) {
@@ -84,11 +85,11 @@ func TestCoupon_IsRemovedByAClearAndMovedByAMerge(t *testing.T) {
 		guest := s.guest(t).fill("1×1")
 		guest.redeem("TEN")
 		customer := guest.logIn("1")
-		equal(t, customer.cart().sums(), "49.5 - 4.95 = 44.55 SAR, TEN", "a cart without a coupon after the merge")
+		assert.Equal(t, customer.cart().sums(), "49.5 - 4.95 = 44.55 SAR, TEN", "a cart without a coupon after the merge")
 		guest.fill("1×1").redeem("FIVE")
-		equal(t, customer.cart().sums(), "99 - 9.9 = 89.1 SAR, TEN", "a cart with a coupon after the merge")
+		assert.Equal(t, customer.cart().sums(), "99 - 9.9 = 89.1 SAR, TEN", "a cart with a coupon after the merge")
 		cleared := customer.ok("DELETE", "/cart/clear", "").Body.Data
-		assert(t, cleared.Coupon == nil, "a clear left %+v", cleared.Coupon)
+		assert.That(t, cleared.Coupon == nil, "a clear left %+v", cleared.Coupon)
 	})
 }
 
@@ -98,9 +99,9 @@ func TestCoupon_AloneKeepsACartAliveAndMerges(t *testing.T) {
 	guest.costs("add 1×1", "49.5 - 0 = 49.5 SAR", "redeem TEN", "49.5 - 4.95 = 44.55 SAR, TEN", "remove 1", "0 - 0 = 0 SAR, TEN")
 	guest.cart()
 	left := s.Redis.PTTL(t.Context(), s.keys(t)[0]).Val()
-	assert(t, left >= 719*time.Hour, "a cart with a coupon expires in %v", left)
+	assert.That(t, left >= 719*time.Hour, "a cart with a coupon expires in %v", left)
 	got := guest.logIn("1").cart()
-	assert(t, got.Coupon != nil && got.Merge != nil && got.Merge.Lines == 0 && got.Version == 1, "merged: %+v", got)
+	assert.That(t, got.Coupon != nil && got.Merge != nil && got.Merge.Lines == 0 && got.Version == 1, "merged: %+v", got)
 }
 
 func TestCoupon_TotalsAreRightDuringConcurrentChanges(t *testing.T) {
@@ -117,13 +118,13 @@ func TestCoupon_TotalsAreRightDuringConcurrentChanges(t *testing.T) {
 			if a := s.with(t, c).send(call[0], call[1], call[2]); a.Status == 200 {
 				got := a.Body.Data
 				applied.Add(1)
-				assert(t, got.Discount == discountOf(got) && math.Abs(got.Subtotal-got.Discount-got.Total) <= 1e-9, "%v: subtotal %v, discount %v, total %v", call, got.Subtotal, got.Discount, got.Total)
+				assert.That(t, got.Discount == discountOf(got) && math.Abs(got.Subtotal-got.Discount-got.Total) <= 1e-9, "%v: subtotal %v, discount %v, total %v", call, got.Subtotal, got.Discount, got.Total)
 			} else if a.Body.Code != "coupon_minimum" {
 				t.Errorf("%v: %d %s", call, a.Status, a.Raw)
 			}
 		})
 		got := c.cart()
-		assert(t, got.Count == 7 && got.Version <= 1+applied.Load() && got.Discount == discountOf(got), "%d pieces, version %d after %d changes, discount %v", got.Count, got.Version, applied.Load(), got.Discount)
+		assert.That(t, got.Count == 7 && got.Version <= 1+applied.Load() && got.Discount == discountOf(got), "%d pieces, version %d after %d changes, discount %v", got.Count, got.Version, applied.Load(), got.Discount)
 	})
 }
 
@@ -145,21 +146,21 @@ func TestCoupon_IsSafeToRepeat(t *testing.T) {
 	c.ok("DELETE", "/cart/coupon", "")
 	s.Catalog.DeleteCoupon(s.ID, "TEN")
 	again := c.redeem("TEN", "Idempotency-Key", "k")
-	assert(t, again.replayed(t) && again.Body.Data.Coupon == nil, "a repeat: %s", again.Raw)
+	assert.That(t, again.replayed(t) && again.Body.Data.Coupon == nil, "a repeat: %s", again.Raw)
 }
 
 // wantIssue checks why the coupon of a cart takes nothing off; "" means that it does.
 func wantIssue(t *testing.T, got cartBody, code, reason string) {
 	t.Helper()
-	require(t, got.Coupon != nil, "no coupon, want one with the reason %q", reason)
+	assert.Require(t, got.Coupon != nil, "no coupon, want one with the reason %q", reason)
 	issue := got.Coupon.Issue
 	if reason == "" {
-		assert(t, issue == nil && got.Discount != 0, "coupon %+v with the issue %+v, discount %v", got.Coupon, issue, got.Discount)
+		assert.That(t, issue == nil && got.Discount != 0, "coupon %+v with the issue %+v, discount %v", got.Coupon, issue, got.Discount)
 		return
 	}
-	require(t, issue != nil, "coupon %+v without an issue", got.Coupon)
-	equal(t, []string{issue.Code, issue.Reason}, []string{code, reason}, "code and reason")
-	assert(t, issue.Message != "" && got.Discount == 0 && got.Coupon.Discount == 0, "coupon %+v with the issue %+v, discount %v", got.Coupon, issue, got.Discount)
+	assert.Require(t, issue != nil, "coupon %+v without an issue", got.Coupon)
+	assert.Equal(t, []string{issue.Code, issue.Reason}, []string{code, reason}, "code and reason")
+	assert.That(t, issue.Message != "" && got.Discount == 0 && got.Coupon.Discount == 0, "coupon %+v with the issue %+v, discount %v", got.Coupon, issue, got.Discount)
 }
 
 func TestCoupon_UnknownAndEarlyCodesHaveOneAnswer(t *testing.T) {
@@ -174,7 +175,7 @@ func TestCoupon_UnknownAndEarlyCodesHaveOneAnswer(t *testing.T) {
 		}
 		answers = append(answers, varying.ReplaceAllString(string(a.Raw), "")+fmt.Sprint(a.Header))
 	}
-	equal(t, answers[1], answers[0], "the answers to an unknown and an early code")
+	assert.Equal(t, answers[1], answers[0], "the answers to an unknown and an early code")
 }
 
 func TestCoupon_IsUsedUp(t *testing.T) {
@@ -190,8 +191,8 @@ func TestCoupon_IsUsedUp(t *testing.T) {
 		within(t, 20*time.Second, "a load in the background", func() bool { return c.cart().Discount == 0 })
 		after := c.ok("GET", "/cart", "")
 		wantIssue(t, after.Body.Data, "coupon_invalid", "used_up")
-		assert(t, before.Header.Get("ETag") != after.Header.Get("ETag"), "the coupon is used up and the ETag did not change")
-		equal(t, s.guest(t).refused(422, "coupon_invalid", "POST", "/cart/coupon", `{"coupon":"TWO"}`).Body.Data.Reason, "used_up", "reason")
+		assert.That(t, before.Header.Get("ETag") != after.Header.Get("ETag"), "the coupon is used up and the ETag did not change")
+		assert.Equal(t, s.guest(t).refused(422, "coupon_invalid", "POST", "/cart/coupon", `{"coupon":"TWO"}`).Body.Data.Reason, "used_up", "reason")
 	})
 }
 
@@ -205,15 +206,15 @@ func TestCoupon_LimitOfACustomerCountsAfterTheLogin(t *testing.T) {
 		wantIssue(t, guest.redeem("ONCE").Body.Data, "", "")
 		customer := guest.logIn(sub)
 		merged := customer.cart()
-		require(t, merged.Merge != nil && merged.Coupon != nil, "merged: %+v", merged)
+		assert.Require(t, merged.Merge != nil && merged.Coupon != nil, "merged: %+v", merged)
 		wantIssue(t, merged, "coupon_invalid", "used_up")
 		validation := customer.ok("GET", "/cart/validate", "").Body.Data
 		n := len(validation.Warnings)
-		assert(t, n != 0 && validation.Warnings[n-1].Code == "coupon_invalid", "warnings %+v", validation.Warnings)
+		assert.That(t, n != 0 && validation.Warnings[n-1].Code == "coupon_invalid", "warnings %+v", validation.Warnings)
 		other := s.customer(t, "another").fill("1×1")
 		wantIssue(t, other.redeem("ONCE").Body.Data, "", "")
 		again := s.customer(t, "1002").fill("1×1") // of the sample
-		equal(t, again.refused(422, "coupon_invalid", "POST", "/cart/coupon", `{"coupon":"ONCE"}`).Body.Data.Reason, "used_up", "reason")
+		assert.Equal(t, again.refused(422, "coupon_invalid", "POST", "/cart/coupon", `{"coupon":"ONCE"}`).Body.Data.Reason, "used_up", "reason")
 	})
 }
 
@@ -239,14 +240,14 @@ func TestTax_IsByProduct(t *testing.T) {
 		s.Catalog.Put(s.ID, &low)
 		c := s.guest(t)
 		empty := c.ok("GET", "/cart/summary", "").Body.Data
-		assert(t, *empty.Tax.Rate == 15 && len(empty.Tax.Lines) == 0 && !*empty.PaymentRequired, "an empty cart: %+v, payment %t", empty.Tax, *empty.PaymentRequired)
+		assert.That(t, *empty.Tax.Rate == 15 && len(empty.Tax.Lines) == 0 && !*empty.PaymentRequired, "an empty cart: %+v, payment %t", empty.Tax, *empty.PaymentRequired)
 		c.fill("2×2") // 20.00
 		single := c.ok("GET", "/cart/summary", "").Body.Data
-		equal(t, *single.Tax, taxBody{new(float64), 0, []taxLineBody{{Rate: 0, Base: 20}}}, "tax of one rate")
+		assert.Equal(t, *single.Tax, taxBody{new(float64), 0, []taxLineBody{{Rate: 0, Base: 20}}}, "tax of one rate")
 		c.fill("5×1 1×1").redeem("TEN") // 15.00 and 49.50
 		got := c.ok("GET", "/cart/summary", "").Body.Data
-		equal(t, *got.Tax, taxBody{nil, 6.45, []taxLineBody{{15, 38.74, 5.81}, {5, 12.86, 0.64}, {0, 18, 0}}}, "tax of three rates")
-		assert(t, got.TaxAmount == 6.45 && got.Total == 76.05 && *got.PaymentRequired, "tax %v, total %v, payment %t", got.TaxAmount, got.Total, *got.PaymentRequired)
+		assert.Equal(t, *got.Tax, taxBody{nil, 6.45, []taxLineBody{{15, 38.74, 5.81}, {5, 12.86, 0.64}, {0, 18, 0}}}, "tax of three rates")
+		assert.That(t, got.TaxAmount == 6.45 && got.Total == 76.05 && *got.PaymentRequired, "tax %v, total %v, payment %t", got.TaxAmount, got.Total, *got.PaymentRequired)
 	})
 }
 
@@ -256,7 +257,7 @@ func TestSummary_NeedsNoPaymentForACartThatCostsNothing(t *testing.T) {
 	c := s.guest(t).fill("1×1")
 	c.redeem("FREE")
 	got := c.ok("GET", "/cart/summary", "").Body.Data
-	assert(t, !*got.PaymentRequired && got.Total == 0, "total %v, payment %t", got.Total, *got.PaymentRequired)
+	assert.That(t, !*got.PaymentRequired && got.Total == 0, "total %v, payment %t", got.Total, *got.PaymentRequired)
 }
 
 func TestCart_ShowsThePriceWhenALineWasAdded(t *testing.T) {
@@ -266,14 +267,14 @@ func TestCart_ShowsThePriceWhenALineWasAdded(t *testing.T) {
 	dearer.Price, dearer.OriginalPrice = 5950, 5950
 	s.Catalog.Put(s.ID, &dearer)
 	got := c.cart().Items[0]
-	assert(t, got.AddedPrice == 49.5 && got.UnitPrice == 59.5, "added at %v, costs %v", got.AddedPrice, got.UnitPrice)
+	assert.That(t, got.AddedPrice == 49.5 && got.UnitPrice == 59.5, "added at %v, costs %v", got.AddedPrice, got.UnitPrice)
 }
 
 // inCurrency opens a shop whose store has another currency than the sample's.
 func inCurrency(t *testing.T, code string) *shop {
 	t.Helper()
 	return openShop(t, embeddedRedis(t), func(p *server.Parts) {
-		other := *must(p.Stores.Sole(t.Context()))(t)
+		other := *assert.Must(p.Stores.Sole(t.Context()))(t)
 		other.Currency = code
 		p.Stores = auth.NewMemoryStores(money.Known, &other)
 		p.APITokens = auth.NewAPITokens(auth.APITokensConfig{Source: auth.NewMemoryAPITokens(), Stores: p.Stores})
@@ -286,10 +287,10 @@ func TestCart_OfAStoreInAnUnknownCurrencyIsUnavailable(t *testing.T) {
 	c := s.guest(t)
 	for _, call := range cartCalls[:5] {
 		a := c.refused(503, "unavailable", call[0], call[1], call[2])
-		assert(t, a.Header.Get("Retry-After") != "" && !strings.Contains(string(a.Raw), "4950"), "%s: %s", call[1], a.Raw)
+		assert.That(t, a.Header.Get("Retry-After") != "" && !strings.Contains(string(a.Raw), "4950"), "%s: %s", call[1], a.Raw)
 	}
 	want := fmt.Sprintf(`store %d: unknown currency \"XYZ\"`, s.ID)
-	assert(t, strings.Contains(s.Log.String(), want) && strings.Contains(s.Log.String(), `"level":"ERROR"`), "the log does not contain %s:\n%s", want, s.Log.String())
+	assert.That(t, strings.Contains(s.Log.String(), want) && strings.Contains(s.Log.String(), `"level":"ERROR"`), "the log does not contain %s:\n%s", want, s.Log.String())
 }
 
 func TestCart_ShowsTheRightDecimalsOfANewISOCurrency(t *testing.T) {
@@ -297,6 +298,6 @@ func TestCart_ShowsTheRightDecimalsOfANewISOCurrency(t *testing.T) {
 	for code, formatted := range map[string]string{"XCG": "Cg.49.50", "BGN": "BGN\u00a049.50"} {
 		a := inCurrency(t, code).guest(t).add(`{"product_id":1}`) // 4950 minor units
 		got := a.Body.Data
-		assert(t, got.Total == 49.5 && got.Currency == code && strings.Contains(string(a.Raw), formatted), "%s: %s", code, a.Raw)
+		assert.That(t, got.Total == 49.5 && got.Currency == code && strings.Contains(string(a.Raw), formatted), "%s: %s", code, a.Raw)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"commerce/auth/locale"
 	"commerce/cart"
+	"commerce/deploy/assert"
 )
 
 // account adds a line of product 5 and returns its id.
@@ -21,7 +22,7 @@ func (c *shopper) account(email, region string) string {
 func (b cartBody) fields(t testing.TB, id string) string {
 	t.Helper()
 	i := slices.IndexFunc(b.Items, func(item itemBody) bool { return item.ID == id })
-	require(t, i >= 0, "no line %s in %q", id, b.lines())
+	assert.Require(t, i >= 0, "no line %s in %q", id, b.lines())
 	var answers []string
 	for _, f := range b.Items[i].Fields {
 		answers = append(answers, f.Value)
@@ -44,18 +45,18 @@ func TestEdit_FieldsAreMergedByKey(t *testing.T) {
 		before := c.cart()
 
 		got, corrected := c.edited(id, `{"fields":{"Account email":"sara@example.com"}}`)
-		equal(t, got.fields(t, corrected), "sara@example.com/United States", "answers")
-		assert(t, corrected != id && got.lines() == "1×1 "+corrected+"×1 7×2" && got.Version == before.Version+1, "%s became %q at version %d", id, got.lines(), got.Version)
-		equal(t, got.Items[1].UnitPrice, 20.25, "unit price")
+		assert.Equal(t, got.fields(t, corrected), "sara@example.com/United States", "answers")
+		assert.That(t, corrected != id && got.lines() == "1×1 "+corrected+"×1 7×2" && got.Version == before.Version+1, "%s became %q at version %d", id, got.lines(), got.Version)
+		assert.Equal(t, got.Items[1].UnitPrice, 20.25, "unit price")
 
 		got, cleared := c.edited(corrected, `{"fields":{"1":null}}`)
-		equal(t, got.fields(t, cleared), "sara@example.com", "answers without a region")
-		equal(t, got.Items[1].UnitPrice, 15, "unit price without a region")
+		assert.Equal(t, got.fields(t, cleared), "sara@example.com", "answers without a region")
+		assert.Equal(t, got.Items[1].UnitPrice, 15, "unit price without a region")
 		c.refused(422, "field_missing", "PATCH", "/cart/items/"+cleared, `{"fields":{"Account email":" "}}`)
 		c.refused(422, "field_invalid", "PATCH", "/cart/items/"+cleared, `{"fields":{"Acount email":null}}`)
 		_, same := c.edited(cleared, `{"fields":{"Account email":" sara@example.com "},"notice":null}`)
-		assert(t, same == cleared, "%s became %s by nothing", cleared, same)
-		equal(t, c.cart().Version, got.Version, "version after an edit that changes nothing")
+		assert.That(t, same == cleared, "%s became %s by nothing", cleared, same)
+		assert.Equal(t, c.cart().Version, got.Version, "version after an edit that changes nothing")
 	})
 }
 
@@ -64,17 +65,17 @@ func TestEdit_AllPartsAtOnceOrNone(t *testing.T) {
 		c := s.guest(t)
 		c.add(`{"product_id":4,"subscription_plan":41,"notice":"old"}`)
 		refused := c.refused(422, "plan_unavailable", "PATCH", "/cart/items/4.p41", `{"quantity":3,"subscription_plan":43,"notice":"new"}`)
-		assert(t, len(refused.Body.Errors["subscription_plan"]) == 1, "errors name %v", refused.Body.Errors)
+		assert.That(t, len(refused.Body.Errors["subscription_plan"]) == 1, "errors name %v", refused.Body.Errors)
 		c.refused(422, "quantity_out_of_range", "PATCH", "/cart/items/4.p41", `{"quantity":1000,"subscription_plan":42,"notice":"new"}`)
 		left := c.wantLines("4.p41×1")
-		assert(t, left.Version == 1 && *left.Items[0].Notice == "old", "a refusal left version %d, notice %v", left.Version, left.Items[0].Notice)
+		assert.That(t, left.Version == 1 && *left.Items[0].Notice == "old", "a refusal left version %d, notice %v", left.Version, left.Items[0].Notice)
 		got, id := c.edited("4", `{"qty":3,"subscription_plan":{"id":42},"notice":"new"}`)
-		assert(t, id == "4.p42" && got.lines() == "4.p42×3" && *got.Items[0].Notice == "new" && got.Items[0].UnitPrice == 200 && got.Version == 2, "%s: %q at version %d, %+v", id, got.lines(), got.Version, got.Items[0])
+		assert.That(t, id == "4.p42" && got.lines() == "4.p42×3" && *got.Items[0].Notice == "new" && got.Items[0].UnitPrice == 200 && got.Version == 2, "%s: %q at version %d, %+v", id, got.lines(), got.Version, got.Items[0])
 		got, _ = c.edited(id, `{"notice":"\u200b "}`)
-		assert(t, got.Items[0].Notice == nil, "a notice of invisible characters was kept")
+		assert.That(t, got.Items[0].Notice == nil, "a notice of invisible characters was kept")
 		c.refused(422, "validation_failed", "PATCH", "/cart/items/"+id, `{"notice":"`+strings.Repeat("n", 501)+`"}`)
 		got, id = c.edited(id, `{"quantity":0,"notice":7,"fields":null}`)
-		assert(t, id == "" && len(got.Items) == 0, "removed: %q, item_id %q", got.lines(), id)
+		assert.That(t, id == "" && len(got.Items) == 0, "removed: %q, item_id %q", got.lines(), id)
 	})
 }
 
@@ -89,10 +90,10 @@ func TestEdit_ALineThatBecomesAnotherIsAbsorbed(t *testing.T) {
 
 		before := c.cart()
 		a := c.refused(422, "quantity_out_of_range", "PATCH", "/cart/items/"+second, `{"fields":{"0":"a@example.com"}}`)
-		assert(t, len(a.Body.Errors["fields"]) == 1, "errors name %v", a.Body.Errors)
-		assert(t, c.cart().Version == before.Version, "the refusal raised the version")
+		assert.That(t, len(a.Body.Errors["fields"]) == 1, "errors name %v", a.Body.Errors)
+		assert.That(t, c.cart().Version == before.Version, "the refusal raised the version")
 		got, id := c.edited(second, `{"fields":{"0":"a@example.com"},"quantity":399}`)
-		assert(t, id == first && got.lines() == first+"×999 1×1" && *got.Items[0].Notice == "two" && got.Version == before.Version+1, "%s: %q at version %d, notice %v", id, got.lines(), got.Version, got.Items[0].Notice)
+		assert.That(t, id == first && got.lines() == first+"×999 1×1" && *got.Items[0].Notice == "two" && got.Version == before.Version+1, "%s: %q at version %d, notice %v", id, got.lines(), got.Version, got.Items[0].Notice)
 	})
 }
 
@@ -121,7 +122,7 @@ func TestEdit_JudgesOnlyWhatItAlters(t *testing.T) {
 			c.refused(now.status, now.code, "PATCH", "/cart/items/"+id, `{"quantity":6,"notice":"no"}`)
 			c.refused(now.status, now.code, "PATCH", "/cart/items/"+id, `{"fields":{"Account email":"b@example.com"}}`)
 			c.refused(now.status, now.code, "PATCH", "/cart/items/"+id, `{"subscription_plan":1}`)
-			equal(t, *c.wantLines(id + "×4").Items[0].Notice, name+" still", "%s: notice", name)
+			assert.Equal(t, *c.wantLines(id + "×4").Items[0].Notice, name+" still", "%s: notice", name)
 			s.Catalog.Put(s.ID, &sold)
 		}
 		c.edited(id, `{"quantity":0}`)
@@ -134,7 +135,7 @@ func TestEdit_RefusesAnotherProduct(t *testing.T) {
 	s := realShop(t)
 	c := s.guest(t).fill("1×1")
 	a := c.refused(422, "validation_failed", "PATCH", "/cart/items/1", `{"product_id":2,"quantity":3}`)
-	assert(t, len(a.Body.Errors["product_id"]) == 1, "errors name %v", a.Body.Errors)
+	assert.That(t, len(a.Body.Errors["product_id"]) == 1, "errors name %v", a.Body.Errors)
 	for _, nothing := range []string{`{}`, `{"product_id":1}`, `{"metadata":{"a":1}}`, `{"quantity":null}`, `{"fields":null,"quantity":2}`} {
 		c.refused(422, "validation_failed", "PATCH", "/cart/items/1", nothing)
 	}
@@ -154,13 +155,13 @@ func TestEdit_ARepeatNamesTheLineItMade(t *testing.T) {
 		stamp := fmt.Sprint(time.Now().Unix())
 		for repeat, headers := range map[string][]string{"key": {"Idempotency-Key", "k"}, "stamp": {"X-Timestamp", stamp}} {
 			got, made := c.edited(first, payload, headers...)
-			require(t, got.fields(t, made) == "b@example.com/Saudi Arabia" && made != other, "%s: %s made %s", repeat, first, made)
+			assert.Require(t, got.fields(t, made) == "b@example.com/Saudi Arabia" && made != other, "%s: %s made %s", repeat, first, made)
 			s.pass(t, 2*time.Second)
 			again := c.ok("PATCH", "/cart/items/"+first, payload, headers...)
-			assert(t, again.replayed(t) && again.itemID() == made, "%s: replayed %v, item_id %s, want %s", repeat, again.replayed(t), again.itemID(), made)
+			assert.That(t, again.replayed(t) && again.itemID() == made, "%s: replayed %v, item_id %s, want %s", repeat, again.replayed(t), again.itemID(), made)
 			c.ok("DELETE", "/cart/items/"+made, "")
 			again = c.ok("PATCH", "/cart/items/"+first, payload, headers...)
-			assert(t, again.replayed(t) && again.itemID() == "", "%s, its line removed: replayed %v, item_id %s", repeat, again.replayed(t), again.itemID())
+			assert.That(t, again.replayed(t) && again.itemID() == "", "%s, its line removed: replayed %v, item_id %s", repeat, again.replayed(t), again.itemID())
 			c.refused(404, "item_not_found", "PATCH", "/cart/items/"+first, payload)
 			c.account("a@example.com", "sa")
 		}
@@ -178,7 +179,7 @@ func TestEdit_AnOldKeyForgetsItsLine(t *testing.T) {
 	s.pass(t, 2*time.Hour)
 	for range 2 {
 		_, got := c.edited("1", `{"quantity":2}`, "Idempotency-Key", "k")
-		assert(t, got == "1", "item_id %s, want 1; before, the key made %s", got, made)
+		assert.That(t, got == "1", "item_id %s, want 1; before, the key made %s", got, made)
 	}
 }
 
@@ -194,7 +195,7 @@ func TestEdit_ARepeatAfterTheMergeNamesTheLine(t *testing.T) {
 			customer := guest.logIn("repeats by " + repeat)
 			s.pass(t, 2*time.Second)
 			again := customer.ok("PATCH", "/cart/items/"+first, payload, headers...)
-			assert(t, again.replayed(t) && again.itemID() == made, "%s: replayed %v, item_id %s, want %s", repeat, again.replayed(t), again.itemID(), made)
+			assert.That(t, again.replayed(t) && again.itemID() == made, "%s: replayed %v, item_id %s, want %s", repeat, again.replayed(t), again.itemID(), made)
 			guest.refused(404, "item_not_found", "PATCH", "/cart/items/"+first, payload)
 		}
 	})
@@ -206,14 +207,14 @@ func TestItemID_NamesTheLineOfAnAdd(t *testing.T) {
 	add := `{"product_id":5,"qty":2,"fields":{"1":"us","0":"a@example.com"}}`
 	made := *c.add(add, "Idempotency-Key", "k").Body.Data.ItemID
 	c.wantLines(made + "×2")
-	equal(t, c.add(add, "Idempotency-Key", "k").itemID(), made, "item_id of a repeat")
+	assert.Equal(t, c.add(add, "Idempotency-Key", "k").itemID(), made, "item_id of a repeat")
 	p := productOf(5)
 	p.Active = false
 	s.Catalog.Put(s.ID, &p)
-	equal(t, c.add(add, "Idempotency-Key", "k").itemID(), made, "item_id of a repeat, when the product is no longer sold")
+	assert.Equal(t, c.add(add, "Idempotency-Key", "k").itemID(), made, "item_id of a repeat, when the product is no longer sold")
 	c.ok("DELETE", "/cart/items/"+made, "")
-	equal(t, c.add(add, "Idempotency-Key", "k").itemID(), "", "item_id of a repeat, when the line is removed")
-	assert(t, !strings.Contains(string(c.ok("DELETE", "/cart/clear", "").Raw), `"item_id"`), "a change of the whole cart names a line")
+	assert.Equal(t, c.add(add, "Idempotency-Key", "k").itemID(), "", "item_id of a repeat, when the line is removed")
+	assert.That(t, !strings.Contains(string(c.ok("DELETE", "/cart/clear", "").Raw), `"item_id"`), "a change of the whole cart names a line")
 }
 
 // A repeat names the line that its first try made, also when the catalog has given the
@@ -235,7 +236,7 @@ func TestItemID_OfARepeatDoesNotFollowTheCatalog(t *testing.T) {
 			other := *c.add(add).Body.Data.ItemID
 			s.pass(t, 2*time.Second)
 			again := c.add(add, headers...)
-			assert(t, again.replayed(t) && again.itemID() == made && made != other, "%s: replayed %v, item_id %s, want %s, not %s", repeat, again.replayed(t), again.itemID(), made, other)
+			assert.That(t, again.replayed(t) && again.itemID() == made && made != other, "%s: replayed %v, item_id %s, want %s, not %s", repeat, again.replayed(t), again.itemID(), made, other)
 		}
 	})
 }
@@ -259,7 +260,7 @@ func TestBounds_AllLinesOfAProductShareItsMaximumPerCart(t *testing.T) {
 		c := s.guest(t).fill("301.p311×1 301.p312×1")
 		a := c.refused(422, "quantity_out_of_range", "POST", "/cart/add", `{"product_id":301,"qty":1,"subscription_plan":311}`)
 		text := a.Body.Errors["qty"]
-		assert(t, len(text) == 1 && strings.Contains(text[0], "2"), "errors %v", a.Body.Errors)
+		assert.That(t, len(text) == 1 && strings.Contains(text[0], "2"), "errors %v", a.Body.Errors)
 		c.refused(422, "quantity_out_of_range", "PATCH", "/cart/items/301.p311", `{"quantity":2}`)
 		c.edited("301.p311", `{"subscription_plan":312}`)
 		c.wantLines("301.p312×2")
@@ -267,7 +268,7 @@ func TestBounds_AllLinesOfAProductShareItsMaximumPerCart(t *testing.T) {
 		s.Catalog.Put(s.ID, membership(1))
 		a = c.refused(400, "cart_invalid", "GET", "/cart/validate", "")
 		issues := a.Body.Data.Issues
-		assert(t, len(issues) == 1 && issues[0].Code == "above_max_quantity", "issues %+v", issues)
+		assert.That(t, len(issues) == 1 && issues[0].Code == "above_max_quantity", "issues %+v", issues)
 		c.edited("301.p312", `{"quantity":1}`)
 		c.ok("GET", "/cart/validate", "")
 	})
@@ -283,13 +284,13 @@ func TestBounds_ALineGrowsInSteps(t *testing.T) {
 		c.refused(422, "quantity_out_of_range", "PATCH", "/cart/items/302", `{"quantity":13}`)
 		c.edited("302", `{"quantity":10}`)
 		got := c.wantLines("302×10")
-		assert(t, got.Items[0].Issue == nil, "issue %+v", got.Items[0].Issue)
+		assert.That(t, got.Items[0].Issue == nil, "issue %+v", got.Items[0].Issue)
 		changed := pack()
 		changed.Step = 4
 		s.Catalog.Put(s.ID, changed)
 		a := c.refused(400, "cart_invalid", "GET", "/cart/validate", "")
 		issues := a.Body.Data.Issues
-		assert(t, len(issues) == 1 && issues[0].Code == "off_step" && issues[0].Requested == 10, "issues %+v", issues)
+		assert.That(t, len(issues) == 1 && issues[0].Code == "off_step" && issues[0].Requested == 10, "issues %+v", issues)
 		c.edited("302", `{"notice":"still"}`)
 		c.edited("302", `{"quantity":9}`)
 		c.ok("GET", "/cart/validate", "")
@@ -309,12 +310,12 @@ func TestBounds_AMergeCutsToThem(t *testing.T) {
 
 		customer.Token = guest.Token
 		got := customer.cart()
-		assert(t, got.lines() == "301.p311×3 302×13 301.p312×1", "merged to %q", got.lines())
+		assert.That(t, got.lines() == "301.p311×3 302×13 301.p312×1", "merged to %q", got.lines())
 		codes := map[string]string{}
 		for _, cut := range got.Merge.Adjusted {
 			codes[cut.ItemID] = cut.Code
 		}
-		assert(t, len(codes) == 2 && codes["301.p312"] == "above_max_quantity" && codes["302"] == "above_max_quantity", "adjusted %+v", got.Merge.Adjusted)
+		assert.That(t, len(codes) == 2 && codes["301.p312"] == "above_max_quantity" && codes["302"] == "above_max_quantity", "adjusted %+v", got.Merge.Adjusted)
 		customer.ok("GET", "/cart/validate", "")
 	})
 }

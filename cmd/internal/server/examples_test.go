@@ -22,6 +22,7 @@ import (
 	"commerce/cart"
 	"commerce/cart/wire"
 	"commerce/cmd/internal/server"
+	"commerce/deploy/assert"
 	"commerce/deploy/sample"
 	"commerce/docs"
 	"commerce/subscriptions"
@@ -43,7 +44,7 @@ func TestExamples_AreAnswersOfTheService(t *testing.T) {
 	answers := exampleAnswers(t)
 	text := string(docs.OpenAPI)
 	at := strings.Index(text, "\n  examples:\n")
-	require(t, at >= 0, "openapi.yaml has no components.examples")
+	assert.Require(t, at >= 0, "openapi.yaml has no components.examples")
 	at += len("\n  examples:\n")
 	var written strings.Builder
 	written.WriteString(text[:at])
@@ -51,16 +52,16 @@ func TestExamples_AreAnswersOfTheService(t *testing.T) {
 	for _, e := range regexp.MustCompile(`(?m)^    (\w+):\n      (summary: .+)$`).FindAllStringSubmatch(text[at:], -1) {
 		name, summary := e[1], e[2]
 		answer, found := answers[name]
-		assert(t, found, "example %s: the test has no answer", name)
+		assert.That(t, found, "example %s: the test has no answer", name)
 		delete(unknown, name)
 		fmt.Fprintf(&written, "    %s:\n      %s\n      value:\n        %s\n", name, summary, asExample(t, answer))
 	}
-	assert(t, len(unknown) <= 0, "openapi.yaml has no examples with these names: %q", slices.Sorted(maps.Keys(unknown)))
+	assert.That(t, len(unknown) <= 0, "openapi.yaml has no examples with these names: %q", slices.Sorted(maps.Keys(unknown)))
 	if *update {
-		noError(t, os.WriteFile("../../../docs/openapi.yaml", []byte(written.String()), 0o666))
+		assert.NoError(t, os.WriteFile("../../../docs/openapi.yaml", []byte(written.String()), 0o666))
 		return
 	}
-	equal(t, strings.Split(written.String()[at:], "\n"), strings.Split(text[at:], "\n"), "run this test with -update: the service, compared with openapi.yaml")
+	assert.Equal(t, strings.Split(written.String()[at:], "\n"), strings.Split(text[at:], "\n"), "run this test with -update: the service, compared with openapi.yaml")
 }
 
 // changing are parts of answers that differ at each run, and what the examples have for them.
@@ -84,11 +85,11 @@ func asExample(t *testing.T, answer []byte) string {
 		text = c.pattern.ReplaceAllString(text, c.example)
 	}
 	if !json.Valid([]byte(text)) {
-		quoted := must(json.Marshal(text))(t)
+		quoted := assert.Must(json.Marshal(text))(t)
 		return string(quoted)
 	}
 	var indented bytes.Buffer
-	noError(t, json.Indent(&indented, []byte(text), "        ", "  "))
+	assert.NoError(t, json.Indent(&indented, []byte(text), "        ", "  "))
 	return indented.String()
 }
 
@@ -230,14 +231,14 @@ func subscriptionExamples(t *testing.T, add func(string, answer)) {
 	add("APITokenRefusedMissing", exampleCall(program, "GET", "/subscriptions", ""))
 
 	var page struct{ Data struct{ Next string } }
-	noError(t, json.Unmarshal(call("", "/subscriptions/changes?limit=48").Raw, &page))
+	assert.NoError(t, json.Unmarshal(call("", "/subscriptions/changes?limit=48").Raw, &page))
 	after := "/subscriptions/changes?after=" + page.Data.Next
 	memory.Put(all[0])
 	memory.Delete(s.ID, 5007, exampleTime.Add(-30*time.Second))
 	call("SubscriptionChangesTwo", after)
 	call("SubscriptionChangesLines", after, "Accept", "application/x-ndjson")
 	call("SubscriptionChangesTable", after, "Accept", "text/csv")
-	elsewhere := must(subscriptions.NewMemory(nil, []subscriptions.Subscription{{StoreID: s.ID, ID: 1}}).
+	elsewhere := assert.Must(subscriptions.NewMemory(nil, []subscriptions.Subscription{{StoreID: s.ID, ID: 1}}).
 		Changes(t.Context(), s.ID, subscriptions.ChangesQuery{Limit: 1}))(t)
 	call("CursorExpiredExpired", "/subscriptions/changes?after="+elsewhere.Next.Text(s.ID))
 }
@@ -276,8 +277,8 @@ func faultExamples(t *testing.T, add func(string, answer)) {
 // expired returns an access token that has expired.
 func (s *shop) expired(t *testing.T) string {
 	t.Helper()
-	yesterday := must(auth.NewJWT(auth.JWTConfig{Secret: []byte(jwtSecret), Now: func() time.Time { return time.Now().Add(-24 * time.Hour) }}))(t)
-	token := must(yesterday.Sign(s.ID, "1001", time.Hour))(t)
+	yesterday := assert.Must(auth.NewJWT(auth.JWTConfig{Secret: []byte(jwtSecret), Now: func() time.Time { return time.Now().Add(-24 * time.Hour) }}))(t)
+	token := assert.Must(yesterday.Sign(s.ID, "1001", time.Hour))(t)
 	return token
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"commerce/cmd/internal/server"
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -77,7 +78,7 @@ func wantUnavailable(t *testing.T, shoppers map[string]*shopper, calls [][3]stri
 					a := with.send(call[0], call[1], call[2], "X-Request-Id", id)
 					down := a.Status == 503 && a.Body.Code == "unavailable"
 					unknown := a.Status == 504 && a.Body.Code == "outcome_unknown" && call[0] != "GET" && mayRun
-					assert(t, (down || unknown) && a.Header.Get("Retry-After") != "" && a.Body.Message != "", "%s: %v: got %d %s", who, call, a.Status, a.Raw)
+					assert.That(t, (down || unknown) && a.Header.Get("Retry-After") != "" && a.Body.Message != "", "%s: %v: got %d %s", who, call, a.Status, a.Raw)
 				})
 			}
 		}
@@ -91,7 +92,7 @@ func wantUnavailable(t *testing.T, shoppers map[string]*shopper, calls [][3]stri
 			if isTry && took > float64(limit.Milliseconds()) {
 				slow[name] = took
 			}
-			assert(t, took <= 4500, "%s hung for %v ms", id, took)
+			assert.That(t, took <= 4500, "%s hung for %v ms", id, took)
 		}
 		if len(slow) == 0 {
 			return
@@ -110,7 +111,7 @@ func wantServed(t testing.TB, c *shopper, lines ...string) {
 		return a.Status == 200
 	})
 	got := a.Body.Data.lines()
-	assert(t, len(lines) == 0 || slices.Contains(lines, got), "cart holds %q, want %q", got, lines)
+	assert.That(t, len(lines) == 0 || slices.Contains(lines, got), "cart holds %q, want %q", got, lines)
 }
 
 func TestRedisStopped_Is503Immediately(t *testing.T) {
@@ -162,12 +163,12 @@ func TestRedisFrozen_FailsImmediatelyAndIsSafeToRepeat(t *testing.T) {
 func TestRedisReadOnly_Is503(t *testing.T) {
 	s, _ := fragileShop(t, hasty)
 	shoppers := s.shoppers(t)
-	noError(t, s.Redis.Do(t.Context(), "REPLICAOF", "127.0.0.1", "1").Err())
+	assert.NoError(t, s.Redis.Do(t.Context(), "REPLICAOF", "127.0.0.1", "1").Err())
 	usesRedis := slices.DeleteFunc(slices.Clone(cartCalls), func(call [3]string) bool {
 		return strings.Contains(call[2], `:6`) // refused without a write
 	})
 	wantUnavailable(t, shoppers, usesRedis, false)
-	noError(t, s.Redis.Do(t.Context(), "REPLICAOF", "NO", "ONE").Err())
+	assert.NoError(t, s.Redis.Do(t.Context(), "REPLICAOF", "NO", "ONE").Err())
 	for _, c := range shoppers {
 		wantServed(t, c)
 	}
@@ -183,7 +184,7 @@ func TestRedisFull_RefusesChangesAndLosesNothing(t *testing.T) {
 			before[who] = c.cart()
 		}
 	}
-	full := func(bytes string) { noError(t, s.Redis.ConfigSet(t.Context(), "maxmemory", bytes).Err()) }
+	full := func(bytes string) { assert.NoError(t, s.Redis.ConfigSet(t.Context(), "maxmemory", bytes).Err()) }
 	full("1")
 	for who, c := range shoppers {
 		for _, call := range cartCalls {
@@ -191,7 +192,7 @@ func TestRedisFull_RefusesChangesAndLosesNothing(t *testing.T) {
 			case call[0] == "GET" && a.Status == 200:
 			case a.Status == 422 && a.Body.Code == "out_of_stock":
 			case call[0] == "DELETE": // frees memory, so it may succeed
-				assert(t, a.Status == 200 || a.Status == 503, "%s: %v: %d %s", who, call, a.Status, a.Raw)
+				assert.That(t, a.Status == 200 || a.Status == 503, "%s: %v: %d %s", who, call, a.Status, a.Raw)
 				full("0")
 				c.send("DELETE", "/cart/clear", "")
 				c.fill("1×1 2×1")
@@ -201,7 +202,7 @@ func TestRedisFull_RefusesChangesAndLosesNothing(t *testing.T) {
 			case before[who].Version > 0:
 				full("0")
 				got := c.cart()
-				assert(t, got.Version == before[who].Version && got.lines() == before[who].lines(), "%s: %v changed the cart to %q", who, call, got.lines())
+				assert.That(t, got.Version == before[who].Version && got.lines() == before[who].lines(), "%s: %v changed the cart to %q", who, call, got.lines())
 				full("1")
 			}
 		}
@@ -228,12 +229,12 @@ func TestRedisKeyOfAnotherType_Is503(t *testing.T) {
 				if slices.Contains(known, key) {
 					continue
 				}
-				noError(t, s.Redis.Del(ctx, key).Err())
-				noError(t, put(key))
+				assert.NoError(t, s.Redis.Del(ctx, key).Err())
+				assert.NoError(t, put(key))
 			}
 			for _, call := range cartCalls {
 				a := c.send(call[0], call[1], call[2])
-				assert(t, a.Status == 503 && a.Body.Code == "unavailable", "%s: %v: %d %s", kind, call, a.Status, a.Raw)
+				assert.That(t, a.Status == 503 && a.Body.Code == "unavailable", "%s: %v: %d %s", kind, call, a.Status, a.Raw)
 			}
 			// A failed merge never fails its request.
 			customer := c.logIn("of the " + kind)
@@ -249,7 +250,7 @@ func TestRedisKeysOfAnotherType_ChangeNothing(t *testing.T) {
 	c.add(`{"product_id":1}`, "Idempotency-Key", "k")
 	for _, key := range s.keys(t) {
 		if strings.HasSuffix(key, ":keys") {
-			noError(t, s.Redis.Set(t.Context(), key, "x", time.Minute).Err())
+			assert.NoError(t, s.Redis.Set(t.Context(), key, "x", time.Minute).Err())
 		}
 	}
 	c.refused(503, "unavailable", "POST", "/cart/add", `{"product_id":1}`, "Idempotency-Key", "l")
@@ -281,7 +282,7 @@ func TestRedisError_OfAnyKindIs503(t *testing.T) {
 	} {
 		server.SetError(says)
 		wantUnavailable(t, shoppers, cartCalls[3:6], false)
-		require(t, !t.Failed(), "Redis says %s", says)
+		assert.Require(t, !t.Failed(), "Redis says %s", says)
 	}
 	server.SetError("")
 	wantServed(t, shoppers["guest"], "1×1 2×1")
@@ -329,13 +330,13 @@ func TestRedisAbortsAScript_OutcomeIsReportedCorrectly(t *testing.T) {
 		url := asService(t, redisServer.URL)
 		s := openShop(t, redisServer.URL, func(p *server.Parts) { p.Redis = dialRedis(t, url, patient) })
 		keyed, unkeyed := s.guest(t).fill("1×1"), s.guest(t).fill("1×1")
-		noError(t, redisServer.Admin().Do(t.Context(), "acl", "setuser", "commerce", "-"+denied).Err())
+		assert.NoError(t, redisServer.Admin().Do(t.Context(), "acl", "setuser", "commerce", "-"+denied).Err())
 		keyed.refused(503, "unavailable", "POST", "/cart/add", `{"product_id":1,"qty":10}`, "Idempotency-Key", "k")
 		a := unkeyed.send("POST", "/cart/add", `{"product_id":1,"qty":10}`)
-		noError(t, redisServer.Admin().Do(t.Context(), "acl", "setuser", "commerce", "+"+denied).Err())
+		assert.NoError(t, redisServer.Admin().Do(t.Context(), "acl", "setuser", "commerce", "+"+denied).Err())
 		got := unkeyed.cart().Count
-		assert(t, (a.Status != 503 || got == 1) && (a.Status != 200 || got == 11), "without %s: %d, and the cart holds %d", denied, a.Status, got)
+		assert.That(t, (a.Status != 503 || got == 1) && (a.Status != 200 || got == 11), "without %s: %d, and the cart holds %d", denied, a.Status, got)
 		keyed.add(`{"product_id":1,"qty":10}`, "Idempotency-Key", "k")
-		equal(t, keyed.cart().Count, 11, "without %s: count after the keyed change and its repeat", denied)
+		assert.Equal(t, keyed.cart().Count, 11, "without %s: count after the keyed change and its repeat", denied)
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"commerce/auth"
 	"commerce/cmd/internal/server"
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 	"commerce/deploy/sample"
 	"commerce/subscriptions"
@@ -69,12 +70,12 @@ func subscriptionsFromPostgres(t testing.TB, p *server.Parts) string {
 	customers, all := sampleOf(own, time.Now())
 	customers = slices.DeleteFunc(customers, func(c subscriptions.Customer) bool { return c.StoreID != own })
 	all = slices.DeleteFunc(all, func(s subscriptions.Subscription) bool { return s.StoreID != own })
-	noError(t, pgx.BeginFunc(t.Context(), catalog.db, func(tx pgx.Tx) error {
+	assert.NoError(t, pgx.BeginFunc(t.Context(), catalog.db, func(tx pgx.Tx) error {
 		return sample.WriteSubscriptions(t.Context(), tx, customers, all)
 	}))
 	ephemeral.Settle(t, catalog.db)
 	tokens := auth.NewPostgresAPITokens(catalog.db, rand.Reader)
-	token := must(tokens.Create(t.Context(), own, "fuzz"))(t)
+	token := assert.Must(tokens.Create(t.Context(), own, "fuzz"))(t)
 	p.APITokens = auth.NewAPITokens(auth.APITokensConfig{Source: tokens, Stores: p.Stores})
 	p.Subscriptions = postgres.New(postgres.Config{Pool: catalog.db, Budget: 10 * time.Second, Wait: 5 * time.Second})
 	return token
@@ -84,9 +85,9 @@ func subscriptionsFromPostgres(t testing.TB, p *server.Parts) string {
 // the test fails if the service has logged an error.
 func (s *shop) begin(t *testing.T) {
 	t.Helper()
-	noError(t, s.Redis.FlushDB(t.Context()).Err())
+	assert.NoError(t, s.Redis.FlushDB(t.Context()).Err())
 	t.Cleanup(func() {
-		equal(t, s.Log.String(), "", "logged errors")
+		assert.Equal(t, s.Log.String(), "", "logged errors")
 	})
 }
 
@@ -100,9 +101,9 @@ func (c *shopper) fuzzed(method, path string, body []byte, headers ...string) an
 		}
 	}
 	a := c.send(method, path, string(body), headers...)
-	require(c.t, a.Status < http.StatusInternalServerError, "%s %s: %d %s", method, path, a.Status, a.Raw)
+	assert.Require(c.t, a.Status < http.StatusInternalServerError, "%s %s: %d %s", method, path, a.Status, a.Raw)
 	explained := a.Body.Code != "" && a.Body.Message != "" || method == http.MethodHead
-	require(c.t, a.Status == http.StatusOK || a.Status == http.StatusNotModified || explained, "%s %s: %d says nothing: %s", method, path, a.Status, a.Raw)
+	assert.Require(c.t, a.Status == http.StatusOK || a.Status == http.StatusNotModified || explained, "%s %s: %d says nothing: %s", method, path, a.Status, a.Raw)
 	return a
 }
 
@@ -114,10 +115,10 @@ func (b cartBody) sound(t testing.TB) {
 	ids := map[string]bool{}
 	for _, item := range b.Items {
 		count, subtotal, discount = count+item.Quantity, subtotal+minor(item.TotalPrice), discount+minor(item.Discount)
-		assert(t, item.Quantity >= 1 && item.Quantity <= 999 && !ids[item.ID], "the cart holds %q", b.lines())
+		assert.That(t, item.Quantity >= 1 && item.Quantity <= 999 && !ids[item.ID], "the cart holds %q", b.lines())
 		ids[item.ID] = true
 	}
-	assert(t, b.Count == count && minor(b.Subtotal) == subtotal && minor(b.Discount) == discount && minor(b.Total) == subtotal-discount && discount <= subtotal, "count %d, subtotal %v, discount %v, total %v: %+v", b.Count, b.Subtotal, b.Discount, b.Total, b.Items)
+	assert.That(t, b.Count == count && minor(b.Subtotal) == subtotal && minor(b.Discount) == discount && minor(b.Total) == subtotal-discount && discount <= subtotal, "count %d, subtotal %v, discount %v, total %v: %+v", b.Count, b.Subtotal, b.Discount, b.Total, b.Items)
 }
 
 // fuzzedCall is a call to fuzz, with a body that it accepts.
@@ -160,26 +161,26 @@ func TestFuzzTargets_CallEveryRoute(t *testing.T) {
 		called = append(called, call.method+" "+call.path)
 	}
 	slices.Sort(called)
-	equal(t, called, servedRoutes(), "routes in fuzzedCalls")
+	assert.Equal(t, called, servedRoutes(), "routes in fuzzedCalls")
 }
 
 func TestFuzzTargets_SendEveryHeader(t *testing.T) {
 	t.Parallel()
-	doc := must(document())(t)
+	doc := assert.Must(document())(t)
 	named := 0
 	for _, parameter := range doc.Components.Parameters {
 		if parameter.Value.In != "header" {
 			continue
 		}
 		named++
-		assert(t, slices.Contains(fuzzedHeaders(), parameter.Value.Name), "add %s to fuzzedHeaders", parameter.Value.Name)
+		assert.That(t, slices.Contains(fuzzedHeaders(), parameter.Value.Name), "add %s to fuzzedHeaders", parameter.Value.Name)
 	}
-	assert(t, named != 0, "the document names no header")
+	assert.That(t, named != 0, "the document names no header")
 	allowed := openShop(t, embeddedRedis(t)).guest(t).send("OPTIONS", "/cart", "",
 		"Origin", "https://shop.example.com", "Access-Control-Request-Method", "POST").Header.Get("Access-Control-Allow-Headers")
-	assert(t, allowed != "", "browsers may send no header")
+	assert.That(t, allowed != "", "browsers may send no header")
 	for name := range strings.SplitSeq(allowed, ",") {
-		assert(t, slices.Contains(fuzzedHeaders(), http.CanonicalHeaderKey(strings.TrimSpace(name))), "add %s to fuzzedHeaders: browsers may send it", name)
+		assert.That(t, slices.Contains(fuzzedHeaders(), http.CanonicalHeaderKey(strings.TrimSpace(name))), "add %s to fuzzedHeaders: browsers may send it", name)
 	}
 }
 
@@ -212,7 +213,7 @@ func FuzzRequest(f *testing.F) {
 		after := c.cart()
 		after.sound(t)
 		read := call.method == http.MethodGet || call.method == http.MethodHead
-		require(t, (!read || !asGuest || after.Version == 1 && after.lines() == "1×1") && after.Version <= 2, "%s %s: %d %s, and the cart holds %q at version %d", call.method, path, a.Status, a.Body.Code, after.lines(), after.Version)
+		assert.Require(t, (!read || !asGuest || after.Version == 1 && after.lines() == "1×1") && after.Version <= 2, "%s %s: %d %s, and the cart holds %q at version %d", call.method, path, a.Status, a.Body.Code, after.lines(), after.Version)
 	})
 }
 
@@ -262,6 +263,6 @@ func (s *shop) wantOwnStore(t *testing.T, headers []string, path string, a answe
 	t.Helper()
 	for i := 0; i < len(headers); i += 2 {
 		key := strings.TrimSpace(headers[i+1])
-		require(t, headers[i] != "X-Public-Key" || a.Status != http.StatusOK || !strings.HasPrefix(path, "/cart") || key == s.Key || key == "", "%s: store %q is not this one", path, key)
+		assert.Require(t, headers[i] != "X-Public-Key" || a.Status != http.StatusOK || !strings.HasPrefix(path, "/cart") || key == s.Key || key == "", "%s: store %q is not this one", path, key)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"commerce/deploy/assert"
 )
 
 func FuzzAddBody(f *testing.F) {
@@ -34,17 +36,17 @@ func FuzzAddBody(f *testing.F) {
 		after := c.cart()
 		after.sound(t)
 		if a.Status != http.StatusOK {
-			require(t, after.Version == 0 && len(after.Items) == 0, "%d %s, and the cart holds %q", a.Status, a.Body.Code, after.lines())
+			assert.Require(t, after.Version == 0 && len(after.Items) == 0, "%d %s, and the cart holds %q", a.Status, a.Body.Code, after.lines())
 			return
 		}
-		require(t, after.Version == 1 && len(after.Items) == 1 && after.Count >= 1 && after.Count <= 999, "the cart holds %q at version %d", after.lines(), after.Version)
+		assert.Require(t, after.Version == 1 && len(after.Items) == 1 && after.Count >= 1 && after.Count <= 999, "the cart holds %q at version %d", after.lines(), after.Version)
 		asked, err := quantitiesIn(body)
-		require(t, err == nil, "accepted what another JSON parser refuses: %v", err)
+		assert.Require(t, err == nil, "accepted what another JSON parser refuses: %v", err)
 		want := 1.0
 		for _, quantity := range asked {
 			want = quantity
 		}
-		require(t, float64(after.Count) == want, "%d in the cart, want %v", after.Count, want)
+		assert.Require(t, float64(after.Count) == want, "%d in the cart, want %v", after.Count, want)
 	})
 }
 
@@ -96,18 +98,18 @@ func FuzzPatch(f *testing.F) {
 		after := c.cart()
 		after.sound(t)
 		if a.Status != http.StatusOK {
-			require(t, after.lines() == before.lines() && after.Version == before.Version, "%d %s, and the cart holds %q at version %d", a.Status, a.Body.Code, after.lines(), after.Version)
+			assert.Require(t, after.lines() == before.lines() && after.Version == before.Version, "%d %s, and the cart holds %q at version %d", a.Status, a.Body.Code, after.lines(), after.Version)
 			return
 		}
-		require(t, after.Count >= 3 && after.Count <= 3+999 && after.Version <= before.Version+1 && len(after.Items) != 0 && len(after.Items) <= 2, "the cart holds %q at version %d", after.lines(), after.Version)
+		assert.Require(t, after.Count >= 3 && after.Count <= 3+999 && after.Version <= before.Version+1 && len(after.Items) != 0 && len(after.Items) <= 2, "the cart holds %q at version %d", after.lines(), after.Version)
 		asked, err := quantitiesIn(body)
-		require(t, err != nil || len(asked) != 0 || after.Count == before.Count, "%q became %q", before.lines(), after.lines())
+		assert.Require(t, err != nil || len(asked) != 0 || after.Count == before.Count, "%q became %q", before.lines(), after.lines())
 		made := a.Body.Data.ItemID
 		removed := after.Count == 3
-		require(t, (made == nil) == removed, "item_id %v, and the cart holds %q", made, after.lines())
+		assert.Require(t, (made == nil) == removed, "item_id %v, and the cart holds %q", made, after.lines())
 		repeat := c.fuzzed("PATCH", "/cart/items/"+own, body, "Content-Type", "application/json", "Idempotency-Key", "k")
 		again := repeat.Body.Data
-		require(t, again.Version == after.Version && (again.ItemID == nil) == (made == nil) && (made == nil || *again.ItemID == *made), "a repeat: version %d, item_id %v, want %v", again.Version, again.ItemID, made)
+		assert.Require(t, again.Version == after.Version && (again.ItemID == nil) == (made == nil) && (made == nil || *again.ItemID == *made), "a repeat: version %d, item_id %v, want %v", again.Version, again.ItemID, made)
 	})
 }
 
@@ -124,14 +126,14 @@ func (c *shopper) editsOnly(own, id string) {
 	}
 	switch {
 	case id == own:
-		require(c.t, patched.Status == http.StatusOK, "its own line: %s", patched.Raw)
+		assert.Require(c.t, patched.Status == http.StatusOK, "its own line: %s", patched.Raw)
 	case id == "":
-		require(c.t, patched.Status == http.StatusNotFound && removed.Body.Code == "not_found", "no line: %s", removed.Raw)
+		assert.Require(c.t, patched.Status == http.StatusNotFound && removed.Body.Code == "not_found", "no line: %s", removed.Raw)
 	case patched.Body.Code != "item_not_found" || removed.Status != http.StatusOK:
 		c.t.Fatalf("%q: %s, %s", id, patched.Raw, removed.Raw)
 	}
 	got := c.cart()
-	require(c.t, got.Version == before.Version && got.lines() == own+"×1", "%q: the cart holds %q", id, got.lines())
+	assert.Require(c.t, got.Version == before.Version && got.lines() == own+"×1", "%q: the cart holds %q", id, got.lines())
 }
 
 func FuzzCouponBody(f *testing.F) {
@@ -149,10 +151,10 @@ func FuzzCouponBody(f *testing.F) {
 		after := c.cart()
 		after.sound(t)
 		redeemed := after.Coupon != nil
-		require(t, redeemed == (a.Status == http.StatusOK) && after.Count == 2, "%d, and the cart holds %q with coupon %v", a.Status, after.lines(), after.Coupon)
+		assert.Require(t, redeemed == (a.Status == http.StatusOK) && after.Count == 2, "%d, and the cart holds %q with coupon %v", a.Status, after.lines(), after.Coupon)
 		c.fuzzed("DELETE", "/cart/coupon", body)
 		got := c.cart()
-		require(t, got.Coupon == nil && got.Count == 2, "the cart holds %q with coupon %v", got.lines(), got.Coupon)
+		assert.Require(t, got.Coupon == nil && got.Count == 2, "the cart holds %q with coupon %v", got.lines(), got.Coupon)
 	})
 }
 
@@ -196,11 +198,11 @@ func (s *shop) opensOnlyWithUsableToken(t *testing.T, token string) {
 	c := s.guest(t)
 	a := c.fuzzed("POST", "/cart/add", []byte(`{"product_id":1}`), "X-Cart-Token", token)
 	sent := strings.Trim(token, " \t") // as net/http does
-	require(t, a.Status == http.StatusOK && usableToken.MatchString(sent) == (c.Token == sent) && usableToken.MatchString(c.Token), "%d with the token %q", a.Status, c.Token)
+	assert.Require(t, a.Status == http.StatusOK && usableToken.MatchString(sent) == (c.Token == sent) && usableToken.MatchString(c.Token), "%d with the token %q", a.Status, c.Token)
 	got := a.Header.Get("X-Cart-Token")
-	require(t, (got == "") == (c.Token == sent), "issued %q", got)
+	assert.Require(t, (got == "") == (c.Token == sent), "issued %q", got)
 	for _, held := range s.keys(t) {
-		require(t, guestsKey.MatchString(held), "Redis holds %q", held)
+		assert.Require(t, guestsKey.MatchString(held), "Redis holds %q", held)
 	}
 	c.ok("DELETE", "/cart/clear", "")
 }
@@ -213,11 +215,11 @@ func (s *shop) refuses(t *testing.T, authorization string) {
 		a := c.fuzzed("GET", path, nil, "Authorization", authorization)
 		scheme, credentials, _ := strings.Cut(strings.TrimSpace(authorization), " ")
 		if path == "/cart" && credentials != "" && !strings.EqualFold(scheme, "Bearer") {
-			require(t, a.Status == http.StatusOK && a.Body.Data.CartToken != nil, "%q, which has other credentials: %d %s", authorization, a.Status, a.Raw)
+			assert.Require(t, a.Status == http.StatusOK && a.Body.Data.CartToken != nil, "%q, which has other credentials: %d %s", authorization, a.Status, a.Raw)
 			c = s.guest(t)
 			continue
 		}
-		require(t, a.Status == http.StatusUnauthorized && a.Header.Get("WWW-Authenticate") == "Bearer" && c.Token == "", "%s with %q: %d %s", path, authorization, a.Status, a.Raw)
+		assert.Require(t, a.Status == http.StatusUnauthorized && a.Header.Get("WWW-Authenticate") == "Bearer" && c.Token == "", "%s with %q: %d %s", path, authorization, a.Status, a.Raw)
 	}
 }
 
@@ -234,15 +236,15 @@ func FuzzConditionHeaders(f *testing.F) {
 		headers := []string{"If-Match", match, "Idempotency-Key", key, "X-Timestamp", stamp, "X-Request-Id", id}
 		a := c.fuzzed("POST", "/cart/add", []byte(`{"product_id":1}`), headers...)
 		read := c.fuzzed("GET", "/cart", nil, "If-None-Match", noneMatch, "Accept-Language", match)
-		require(t, read.Status != http.StatusNotModified || strings.TrimSpace(noneMatch) == "*", "%q is no tag of this cart", noneMatch)
+		assert.Require(t, read.Status != http.StatusNotModified || strings.TrimSpace(noneMatch) == "*", "%q is no tag of this cart", noneMatch)
 		want := int64(1)
 		if a.Status == http.StatusOK {
 			want = 2
 		}
 		got := c.cart()
-		require(t, got.Count == want, "%d %s, and the cart holds %q", a.Status, a.Body.Code, got.lines())
-		require(t, a.Status != http.StatusOK || strings.Trim(match, ", \t") == "*", "If-Match %q is not of this cart", match)
+		assert.Require(t, got.Count == want, "%d %s, and the cart holds %q", a.Status, a.Body.Code, got.lines())
+		assert.Require(t, a.Status != http.StatusOK || strings.Trim(match, ", \t") == "*", "If-Match %q is not of this cart", match)
 		s.pass(t, 2*time.Second)
-		require(t, a.Status != http.StatusOK || key == "" || c.fuzzed("POST", "/cart/add", []byte(`{"product_id":1}`), headers...).replayed(t), "a repeat was applied")
+		assert.Require(t, a.Status != http.StatusOK || key == "" || c.fuzzed("POST", "/cart/add", []byte(`{"product_id":1}`), headers...).replayed(t), "a repeat was applied")
 	})
 }

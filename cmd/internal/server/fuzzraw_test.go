@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"commerce/deploy/assert"
 )
 
 // FuzzRawRequest writes bytes to a connection of a server like that of `commerce serve`. The
@@ -72,7 +74,7 @@ func (w *web) talk(t *testing.T, sent []byte) {
 	t.Helper()
 	c := w.dial(t)
 	defer c.Close()
-	noError(t, write(c, sent))
+	assert.NoError(t, write(c, sent))
 	received := bufio.NewReader(c)
 	requests := bufio.NewReader(bytes.NewReader(sent))
 	for {
@@ -108,14 +110,14 @@ func wantResponse(t *testing.T, received *bufio.Reader, r *http.Request) (more b
 	t.Helper()
 	if _, err := received.Peek(1); err != nil {
 		broken, _ := errors.AsType[net.Error](err)
-		require(t, broken == nil || !broken.Timeout(), "no answer in time")
+		assert.Require(t, broken == nil || !broken.Timeout(), "no answer in time")
 		return false
 	}
 	response, err := http.ReadResponse(received, r)
 	if errors.Is(err, syscall.ECONNRESET) {
 		return false
 	}
-	require(t, err == nil, "no HTTP response: %v", err)
+	assert.Require(t, err == nil, "no HTTP response: %v", err)
 	if response.StatusCode < http.StatusOK { // 100 Continue
 		return wantResponse(t, received, r)
 	}
@@ -123,7 +125,7 @@ func wantResponse(t *testing.T, received *bufio.Reader, r *http.Request) (more b
 	if errors.Is(err, syscall.ECONNRESET) && response.Header.Get("X-Request-Id") == "" {
 		return false // net/http has refused the request and not read the rest of it
 	}
-	require(t, err == nil, "a response of %d with an incomplete body: %v", response.StatusCode, err)
+	assert.Require(t, err == nil, "a response of %d with an incomplete body: %v", response.StatusCode, err)
 	if response.Header.Get("X-Request-Id") == "" {
 		wantNetHTTP(t, r, response)
 		return response.StatusCode == http.StatusOK
@@ -138,14 +140,14 @@ func wantResponse(t *testing.T, received *bufio.Reader, r *http.Request) (more b
 func wantService(t *testing.T, r *http.Request, response *http.Response, body []byte) {
 	t.Helper()
 	failed := response.StatusCode >= http.StatusInternalServerError
-	require(t, !failed || r == nil && response.StatusCode != http.StatusInternalServerError, "%d %s", response.StatusCode, body)
+	assert.Require(t, !failed || r == nil && response.StatusCode != http.StatusInternalServerError, "%d %s", response.StatusCode, body)
 	if r == nil {
 		return
 	}
-	noError(t, uncompressed(response, &body))
+	assert.NoError(t, uncompressed(response, &body))
 	response.Body = io.NopCloser(bytes.NewReader(body))
 	err := conforms(r, response, "")
-	require(t, err == nil, "%s %q does not match the OpenAPI document: %v", r.Method, r.RequestURI, err)
+	assert.Require(t, err == nil, "%s %q does not match the OpenAPI document: %v", r.Method, r.RequestURI, err)
 }
 
 // uncompressed decompresses a body.

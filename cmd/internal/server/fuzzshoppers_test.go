@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/sample"
 )
 
@@ -205,10 +206,10 @@ func (p *pair) judge(call string, who int, brought, change bool, before [2]cartB
 		if brought && i == 0 && (merged || before[i].lines() == "") {
 			unlike = unlike && after.Version != 0 || len(after.Items) > 0 // an empty cart is merged without a report
 		}
-		require(p.t, !unlike, "%s: %d %s, and the cart became %q at version %d, was %q at version %d", call, a.Status, a.Raw, after.lines(), after.Version, before[i].lines(), before[i].Version)
+		assert.Require(p.t, !unlike, "%s: %d %s, and the cart became %q at version %d, was %q at version %d", call, a.Status, a.Raw, after.lines(), after.Version, before[i].lines(), before[i].Version)
 	}
 	got := a.Body.Data
-	require(p.t, a.Status != http.StatusOK || got.Items == nil || got.lines() == p.carts[who].lines() && got.Version == p.carts[who].Version && got.Total == p.carts[who].Total, "%s: showed %q, then the cart holds %q", call, a.Raw, p.carts[who].lines())
+	assert.Require(p.t, a.Status != http.StatusOK || got.Items == nil || got.lines() == p.carts[who].lines() && got.Version == p.carts[who].Version && got.Total == p.carts[who].Total, "%s: showed %q, then the cart holds %q", call, a.Raw, p.carts[who].lines())
 	if merged && !change {
 		p.wantAll(before)
 	}
@@ -222,9 +223,9 @@ func (p *pair) wantAll(before [2]cartBody) {
 		after[item.ID] = item.Quantity
 	}
 	for _, item := range before[0].Items {
-		require(p.t, after[item.ID] != 0, "%s of the guest is not in %q", item.ID, p.carts[1].lines())
+		assert.Require(p.t, after[item.ID] != 0, "%s of the guest is not in %q", item.ID, p.carts[1].lines())
 	}
 	for _, item := range before[1].Items {
-		require(p.t, after[item.ID] >= item.Quantity, "%s×%d of the customer is not in %q", item.ID, item.Quantity, p.carts[1].lines())
+		assert.Require(p.t, after[item.ID] >= item.Quantity, "%s×%d of the customer is not in %q", item.ID, item.Quantity, p.carts[1].lines())
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"commerce/deploy/assert"
 )
 
 // FuzzSubscriptions reads subscriptions from Postgres. Without cursors, the answers must equal
@@ -43,7 +45,7 @@ func FuzzSubscriptions(f *testing.F) {
 		r.list(query)
 		r.changes(query)
 		a := r.get("/subscriptions/summary?" + query)
-		require(t, (a.Status == http.StatusOK) == (query == ""), "the summary with %q: %d", query, a.Status)
+		assert.Require(t, (a.Status == http.StatusOK) == (query == ""), "the summary with %q: %d", query, a.Status)
 	})
 }
 
@@ -64,7 +66,7 @@ func (r subscriptionReader) same(path string, headers ...string) answer {
 	r.t.Helper()
 	a := r.get(path, headers...)
 	b := r.twin.fuzzed("GET", path, nil, append(headers, "Authorization", "Bearer "+r.twin.shop.API)...)
-	require(r.t, a.Status == b.Status && a.Body.Code == b.Body.Code && idsOf(r.t, a) == idsOf(r.t, b), "%s: %d %s, in memory %d %s", path, a.Status, a.Raw, b.Status, b.Raw)
+	assert.Require(r.t, a.Status == b.Status && a.Body.Code == b.Body.Code && idsOf(r.t, a) == idsOf(r.t, b), "%s: %d %s, in memory %d %s", path, a.Status, a.Raw, b.Status, b.Raw)
 	return a
 }
 
@@ -85,7 +87,7 @@ func idsOf(t testing.TB, a answer) string {
 func (r subscriptionReader) one(id string) {
 	r.t.Helper()
 	a := r.same("/subscriptions/" + url.PathEscape(id))
-	require(r.t, a.Status == http.StatusOK || a.Status == http.StatusNotFound, "%q: %d", id, a.Status)
+	assert.Require(r.t, a.Status == http.StatusOK || a.Status == http.StatusNotFound, "%q: %d", id, a.Status)
 }
 
 // list reads a list, and the pages next to it.
@@ -106,7 +108,7 @@ func (r subscriptionReader) list(query string) {
 		return
 	}
 	for _, link := range []string{page.Data.Next, page.Data.Prev} {
-		require(r.t, link == "" || r.get(strings.TrimPrefix(link, r.shop.URL)).Status == http.StatusOK, "%q gave the link %q, which is refused", query, link)
+		assert.Require(r.t, link == "" || r.get(strings.TrimPrefix(link, r.shop.URL)).Status == http.StatusOK, "%q gave the link %q, which is refused", query, link)
 	}
 }
 
@@ -124,13 +126,13 @@ func (r subscriptionReader) changes(query string) {
 	var page struct{ Data struct{ Next string } }
 	switch media, _, _ := strings.Cut(a.Header.Get("Content-Type"), ";"); media {
 	case "application/json":
-		noError(r.t, json.Unmarshal(a.Raw, &page))
+		assert.NoError(r.t, json.Unmarshal(a.Raw, &page))
 	case "text/csv":
 		page.Data.Next = lastOf(string(a.Raw), "next,", ",")
 	default:
 		page.Data.Next = lastOf(string(a.Raw), `{"next":"`, `"`)
 	}
-	require(r.t, page.Data.Next != "" && r.get("/subscriptions/changes?after="+page.Data.Next).Status == http.StatusOK, "%q gave the cursor %q, which is refused", query, page.Data.Next)
+	assert.Require(r.t, page.Data.Next != "" && r.get("/subscriptions/changes?after="+page.Data.Next).Status == http.StatusOK, "%q gave the cursor %q, which is refused", query, page.Data.Next)
 }
 
 // lastOf returns the text between before and after in the last line of a stream, or "" if the
@@ -157,8 +159,8 @@ func position(numbers ...uint64) (b []byte) {
 func (r subscriptionReader) cursor(place []byte) string {
 	r.t.Helper()
 	var page struct{ Data struct{ Next string } }
-	noError(r.t, json.Unmarshal(r.get("/subscriptions/changes?limit=1").Raw, &page))
-	b := must(base64.RawURLEncoding.DecodeString(page.Data.Next))(r.t)
+	assert.NoError(r.t, json.Unmarshal(r.get("/subscriptions/changes?limit=1").Raw, &page))
+	b := assert.Must(base64.RawURLEncoding.DecodeString(page.Data.Next))(r.t)
 	const fixed = 1 + 8 + 8 + 4 // version, system, timeline, database
 	b = append(b[:fixed:fixed], place[:min(len(place), 40)]...)
 	salted := binary.BigEndian.AppendUint64([]byte("changes cursor\x00"), uint64(r.shop.ID))

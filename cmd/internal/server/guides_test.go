@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"commerce/deploy/assert"
 )
 
 // guides are the pages whose examples a reader can paste into a terminal, one after the
@@ -24,7 +26,7 @@ func TestGuides_PrintWhatTheyShow(t *testing.T) {
 		t.Run(page, func(t *testing.T) {
 			t.Parallel()
 			examples := examplesOf(t, page)
-			require(t, len(examples) >= 4, "found only %d examples", len(examples))
+			assert.Require(t, len(examples) >= 4, "found only %d examples", len(examples))
 			for _, fault := range pasteOnDemo(t, installed, examples) {
 				t.Error(fault)
 			}
@@ -40,7 +42,7 @@ func pasteOnDemo(t *testing.T, installed string, examples []example) []string {
 	busy := regexp.MustCompile(`\bstatus=50[34]\b`)
 	for tries := 1; ; tries++ {
 		dir := t.TempDir()
-		noError(t, os.CopyFS(dir, os.DirFS(installed)))
+		assert.NoError(t, os.CopyFS(dir, os.DirFS(installed)))
 		d := startDemo(t)
 		faults := terminal{dir: dir, url: d.url}.paste(t, examples)
 		if len(faults) == 0 || tries == 3 || !busy.MatchString(d.log.String()) {
@@ -73,7 +75,7 @@ var (
 // examplesOf returns the examples of a page, whose path is relative to the repository.
 func examplesOf(t *testing.T, page string) (all []example) {
 	t.Helper()
-	text := must(os.ReadFile(filepath.Join(repository, page)))(t)
+	text := assert.Must(os.ReadFile(filepath.Join(repository, page)))(t)
 	for _, block := range fence.FindAllStringSubmatch(string(text), -1) {
 		marks, indent, language := map[string]string{block[1]: block[2]}, block[3], block[4]
 		code := strings.TrimPrefix(strings.ReplaceAll("\n"+block[5], "\n"+indent, "\n"), "\n")
@@ -82,10 +84,10 @@ func examplesOf(t *testing.T, page string) (all []example) {
 			all = append(all, example{script: code, notRun: marks["not-run"], runBy: marks["run-by"]})
 		case "js", "html":
 			file := savedAs.FindStringSubmatch(code)
-			require(t, file != nil, "%s: the first line of this code does not say as which file to save it:\n%s", page, code)
+			assert.Require(t, file != nil, "%s: the first line of this code does not say as which file to save it:\n%s", page, code)
 			all = append(all, example{script: "cat >" + file[1] + " <<'the end of the file'\n" + code + "the end of the file\n"})
 		case "json", "text":
-			require(t, len(all) != 0, "%s shows an output before any command:\n%s", page, code)
+			assert.Require(t, len(all) != 0, "%s shows an output before any command:\n%s", page, code)
 			all[len(all)-1].prints += code
 		}
 	}
@@ -109,7 +111,7 @@ func (term terminal) run(t *testing.T, script string) string {
 		script = term.replace.Replace(script)
 	}
 	file := filepath.Join(t.TempDir(), "script")
-	noError(t, os.WriteFile(file, []byte(script), 0o600))
+	assert.NoError(t, os.WriteFile(file, []byte(script), 0o600))
 	sh := command(t, "sh", "-eu", file)
 	sh.Dir = term.dir
 	sh.Env = slices.Concat(os.Environ(), []string{"npm_config_prefer_offline=true", "npm_config_ignore_scripts=true"}, term.env)
@@ -117,9 +119,8 @@ func (term terminal) run(t *testing.T, script string) string {
 	sh.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // so that no command asks at the terminal of the tests
 	var out, problems bytes.Buffer
 	sh.Stdout, sh.Stderr = &out, &problems
-	if err := sh.Run(); err != nil {
-		t.Fatalf("%v\n%s%s", err, out.Bytes(), problems.Bytes())
-	}
+	err := sh.Run()
+	assert.Require(t, err == nil, "%v\n%s%s", err, out.Bytes(), problems.Bytes())
 	return out.String()
 }
 
@@ -151,7 +152,7 @@ func (term terminal) outputs(t *testing.T, examples []example) []string {
 		all.WriteString("printf %s '" + mark + "'\n")
 	}
 	printed := strings.Split(term.run(t, all.String()), mark)
-	require(t, len(printed) == len(examples)+1, "%d examples, %d outputs", len(examples), len(printed)-1)
+	assert.Require(t, len(printed) == len(examples)+1, "%d examples, %d outputs", len(examples), len(printed)-1)
 	return printed[:len(examples)]
 }
 

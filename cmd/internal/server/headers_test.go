@@ -10,22 +10,23 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"commerce/cmd/internal/server"
+	"commerce/deploy/assert"
 )
 
 func TestRequestID_IsTheCallersIfValid(t *testing.T) {
 	c := newShop(t).guest(t)
 	for _, id := range []string{"a", "checkout-7f3a", "A.b_c-9", strings.Repeat("x", 64)} {
 		for _, path := range []string{"/cart", "/nothing/here"} {
-			equal(t, c.send("GET", path, "", "X-Request-Id", id).Header.Get("X-Request-Id"), id, "request ID")
+			assert.Equal(t, c.send("GET", path, "", "X-Request-Id", id).Header.Get("X-Request-Id"), id, "request ID")
 		}
 	}
 	seen := map[string]bool{}
 	for _, id := range []string{"", "a b", "a;b", "é", "a\tb", `"a"`, "{}", strings.Repeat("x", 65), strings.Repeat("x", 9<<10)} {
 		a := c.send("PUT", "/cart", "", "X-Request-Id", id)
 		got := a.Header.Get("X-Request-Id")
-		assert(t, got != id && !seen[got] && regexp.MustCompile(`^[A-Za-z0-9._-]{16,64}$`).MatchString(got), "%q became %q", id, got)
+		assert.That(t, got != id && !seen[got] && regexp.MustCompile(`^[A-Za-z0-9._-]{16,64}$`).MatchString(got), "%q became %q", id, got)
 		seen[got] = true
-		equal(t, decode[map[string]any](t, a.Raw)["request_id"], any(got), "request ID in the body")
+		assert.Equal(t, decode[map[string]any](t, a.Raw)["request_id"], any(got), "request ID in the body")
 	}
 }
 
@@ -41,12 +42,12 @@ func TestHEAD_RespondsLikeGETWithoutABody(t *testing.T) {
 			for try := 0; diff != "" && try < 5; try++ { // the timestamp in the body may change the compressed length
 				diff = cmp.Diff(withoutBody(t, c, "GET", path, encoding), withoutBody(t, c, "HEAD", path, encoding))
 			}
-			assert(t, diff == "", "HEAD %s, %s, differs from GET (-GET +HEAD):\n%s", path, encoding, diff)
+			assert.That(t, diff == "", "HEAD %s, %s, differs from GET (-GET +HEAD):\n%s", path, encoding, diff)
 		}
 	}
 	a := c.send("HEAD", "/cart", "", "Authorization", "Bearer x")
-	assert(t, a.Status == 401 && len(a.Raw) == 0, "HEAD without credentials: %d", a.Status)
-	assert(t, len(s.guest(t).send("HEAD", "/cart", "").Header.Get("X-Cart-Token")) >= 22, "HEAD issued no token")
+	assert.That(t, a.Status == 401 && len(a.Raw) == 0, "HEAD without credentials: %d", a.Status)
+	assert.That(t, len(s.guest(t).send("HEAD", "/cart", "").Header.Get("X-Cart-Token")) >= 22, "HEAD issued no token")
 }
 
 // withoutBody makes a call and returns its status and its headers, except those that differ
@@ -54,7 +55,7 @@ func TestHEAD_RespondsLikeGETWithoutABody(t *testing.T) {
 func withoutBody(t *testing.T, c *shopper, method, path, encoding string) http.Header {
 	t.Helper()
 	response, body := exchange(t, c.request(method, path, nil, "X-Request-Id", "same", "Accept-Encoding", encoding))
-	assert(t, method != "HEAD" || len(body) == 0, "%s %s: %d bytes", method, path, len(body))
+	assert.That(t, method != "HEAD" || len(body) == 0, "%s %s: %d bytes", method, path, len(body))
 	header := response.Header
 	header.Set("status", response.Status)
 	header.Del("Date")
@@ -68,11 +69,11 @@ func TestCaching_IsPrivate(t *testing.T) {
 		c.add(addOne), c.ok("GET", "/cart", ""), c.ok("GET", "/cart/summary", ""),
 		c.ok("PATCH", "/cart/items/1", `{"quantity":2}`), c.ok("DELETE", "/cart/items/1", ""), c.ok("DELETE", "/cart/clear", ""),
 	} {
-		equal(t, a.Header.Get("Cache-Control"), "private, no-cache", "%d: Cache-Control", i)
-		assert(t, a.Header.Get("ETag") != "", "%d: no ETag", i)
+		assert.Equal(t, a.Header.Get("Cache-Control"), "private, no-cache", "%d: Cache-Control", i)
+		assert.That(t, a.Header.Get("ETag") != "", "%d: no ETag", i)
 		vary := commaList(a.Header, "Vary")
 		for _, header := range []string{"Authorization", "X-Cart-Token", "X-Public-Key", "Accept-Language", "Origin"} {
-			assert(t, slices.Contains(vary, header), "%d: Vary is %q", i, vary)
+			assert.That(t, slices.Contains(vary, header), "%d: Vary is %q", i, vary)
 		}
 	}
 	for _, a := range []answer{
@@ -80,7 +81,7 @@ func TestCaching_IsPrivate(t *testing.T) {
 		c.send("GET", "/cart", "", "Authorization", "Bearer x"), c.send("GET", "/nothing", ""),
 	} {
 		got := a.Header.Get("Cache-Control")
-		assert(t, got == "private, no-cache" || got == "no-store", "Cache-Control of %d is %q", a.Status, got)
+		assert.That(t, got == "private, no-cache" || got == "no-store", "Cache-Control of %d is %q", a.Status, got)
 	}
 }
 
@@ -111,13 +112,13 @@ func TestCORS_AllowsListedOrigins(t *testing.T) {
 			a := c.send("OPTIONS", path, "", "Origin", tt.origin, "Access-Control-Request-Method", method,
 				"Access-Control-Request-Headers", strings.ToLower(strings.Join(allowedHeaders, ",")),
 				"X-Public-Key", "", "X-Cart-Token", "")
-			assert(t, (a.Status == 204 || a.Status == 200) && a.Header.Get("Access-Control-Allow-Origin") == tt.allowed, "preflight of %s: %d %v", path, a.Status, a.Header)
-			assert(t, slices.Contains(commaList(a.Header, "Access-Control-Allow-Methods"), method), "methods: %q", a.Header.Values("Access-Control-Allow-Methods"))
+			assert.That(t, (a.Status == 204 || a.Status == 200) && a.Header.Get("Access-Control-Allow-Origin") == tt.allowed, "preflight of %s: %d %v", path, a.Status, a.Header)
+			assert.That(t, slices.Contains(commaList(a.Header, "Access-Control-Allow-Methods"), method), "methods: %q", a.Header.Values("Access-Control-Allow-Methods"))
 			got := commaList(a.Header, "Access-Control-Allow-Headers")
 			for _, header := range allowedHeaders {
-				assert(t, slices.ContainsFunc(got, func(h string) bool { return strings.EqualFold(h, header) }), "%s is not allowed: %q", header, got)
+				assert.That(t, slices.ContainsFunc(got, func(h string) bool { return strings.EqualFold(h, header) }), "%s is not allowed: %q", header, got)
 			}
-			assert(t, a.Header.Get("Access-Control-Allow-Credentials") == "", "credentials are allowed")
+			assert.That(t, a.Header.Get("Access-Control-Allow-Credentials") == "", "credentials are allowed")
 		}
 		for _, a := range []answer{
 			c.add(addOne, "Origin", tt.origin),
@@ -128,13 +129,13 @@ func TestCORS_AllowsListedOrigins(t *testing.T) {
 			c.send("GET", "/nothing", "", "Origin", tt.origin),
 			c.send("PUT", "/cart", "", "Origin", tt.origin),
 		} {
-			equal(t, a.Header.Get("Access-Control-Allow-Origin"), tt.allowed, "%d: allowed origin", a.Status)
+			assert.Equal(t, a.Header.Get("Access-Control-Allow-Origin"), tt.allowed, "%d: allowed origin", a.Status)
 			got := commaList(a.Header, "Access-Control-Expose-Headers")
 			for _, header := range []string{
 				"Durability", "ETag", "Idempotency-Replayed", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset",
 				"Retry-After", "X-Cart-Token", "X-Request-Id",
 			} {
-				assert(t, slices.ContainsFunc(got, func(h string) bool { return strings.EqualFold(h, header) }), "%d: %s is not exposed: %q", a.Status, header, got)
+				assert.That(t, slices.ContainsFunc(got, func(h string) bool { return strings.EqualFold(h, header) }), "%d: %s is not exposed: %q", a.Status, header, got)
 			}
 		}
 	}
@@ -144,7 +145,7 @@ func TestCORS_ServesOtherOriginsWithoutItsHeaders(t *testing.T) {
 	listed := newShop(t)
 	none := openShop(t, embeddedRedis(t), func(p *server.Parts) { p.CORSOrigins = nil })
 	capitals := openShop(t, embeddedRedis(t), func(p *server.Parts) { p.CORSOrigins = []string{"https://Shop.example.com"} })
-	assert(t, capitals.guest(t).ok("GET", "/cart", "", "Origin", "https://shop.example.com").Header.Get("Access-Control-Allow-Origin") != "", "an origin listed in capitals is not allowed")
+	assert.That(t, capitals.guest(t).ok("GET", "/cart", "", "Origin", "https://shop.example.com").Header.Get("Access-Control-Allow-Origin") != "", "an origin listed in capitals is not allowed")
 	for _, s := range []*shop{listed, none, capitals} {
 		for _, origin := range []string{
 			"https://evil.example.net", "null", "https://Shop.example.com", "https://shop.example.com.evil.net", "https://shop.example.com:444",
@@ -156,9 +157,9 @@ func TestCORS_ServesOtherOriginsWithoutItsHeaders(t *testing.T) {
 				c.send("OPTIONS", "/cart/add", "", "Origin", origin, "Access-Control-Request-Method", "POST"),
 			} {
 				for header := range a.Header {
-					assert(t, !strings.HasPrefix(header, "Access-Control-"), "%s: %s is %q", origin, header, a.Header.Get(header))
+					assert.That(t, !strings.HasPrefix(header, "Access-Control-"), "%s: %s is %q", origin, header, a.Header.Get(header))
 				}
-				assert(t, a.Status != 403, "%s: refused", origin)
+				assert.That(t, a.Status != 403, "%s: refused", origin)
 			}
 		}
 	}
@@ -171,11 +172,11 @@ func TestBasePath_PrefixesEveryPath(t *testing.T) {
 	c.ok("GET", "/openapi.yaml", "")
 	c.ok("DELETE", "/cart/items/a%2Fb", "")
 	c.refused(404, "not_found", "GET", "/nothing", "")
-	assert(t, c.refused(405, "method_not_allowed", "PUT", "/cart", "").Header.Get("Allow") != "", "no Allow")
+	assert.That(t, c.refused(405, "method_not_allowed", "PUT", "/cart", "").Header.Get("Allow") != "", "no Allow")
 	for _, path := range []string{"/cart", "/openapi.yaml", "/", "/api", "/api/v1/api/v1/cart", "/api/v10/cart"} {
-		r := must(http.NewRequestWithContext(t.Context(), "GET", strings.TrimSuffix(s.URL, "/api/v1")+path, nil))(t)
+		r := assert.Must(http.NewRequestWithContext(t.Context(), "GET", strings.TrimSuffix(s.URL, "/api/v1")+path, nil))(t)
 		response, raw := exchange(t, r)
-		assert(t, response.StatusCode == 404 && decode[body](t, raw).Code == "not_found", "%s: got %d %s", path, response.StatusCode, raw)
+		assert.That(t, response.StatusCode == 404 && decode[body](t, raw).Code == "not_found", "%s: got %d %s", path, response.StatusCode, raw)
 	}
 }
 
@@ -188,11 +189,11 @@ func TestCompression_FollowsAcceptEncoding(t *testing.T) {
 	} {
 		response, raw := exchange(t, c.request("GET", "/cart", nil, "Accept-Encoding", encoding))
 		length := len(raw)
-		noError(t, uncompressed(response, &raw))
-		assert(t, slices.Contains(commaList(response.Header, "Vary"), "Accept-Encoding"), "%q: Vary is %q", encoding, response.Header.Values("Vary"))
-		equal(t, decode[body](t, raw).Data.lines(), c.cart().lines(), "%q: lines", encoding)
-		equal(t, response.Header.Get("Content-Encoding"), want, "%q: Content-Encoding", encoding)
-		assert(t, want != "" || response.ContentLength == int64(length), "%q: Content-Length %d of %d bytes", encoding, response.ContentLength, length)
+		assert.NoError(t, uncompressed(response, &raw))
+		assert.That(t, slices.Contains(commaList(response.Header, "Vary"), "Accept-Encoding"), "%q: Vary is %q", encoding, response.Header.Values("Vary"))
+		assert.Equal(t, decode[body](t, raw).Data.lines(), c.cart().lines(), "%q: lines", encoding)
+		assert.Equal(t, response.Header.Get("Content-Encoding"), want, "%q: Content-Encoding", encoding)
+		assert.That(t, want != "" || response.ContentLength == int64(length), "%q: Content-Length %d of %d bytes", encoding, response.ContentLength, length)
 	}
 }
 
@@ -210,7 +211,7 @@ func TestMethods_UnsupportedOnesAre405WithAllow(t *testing.T) {
 			a := c.send(method, path, "")
 			got := commaList(a.Header, "Allow")
 			slices.Sort(got)
-			assert(t, a.Status == 405 && slices.Equal(got, allow) && (method == "HEAD" || a.Body.Code == "method_not_allowed"), "%s %s: %d %s, Allow %q", method, path, a.Status, a.Body.Code, got)
+			assert.That(t, a.Status == 405 && slices.Equal(got, allow) && (method == "HEAD" || a.Body.Code == "method_not_allowed"), "%s %s: %d %s, Allow %q", method, path, a.Status, a.Body.Code, got)
 		}
 	}
 	for _, path := range []string{
@@ -231,8 +232,8 @@ func TestMethods_UnsupportedOnesAre405WithAllow(t *testing.T) {
 // wantProtected checks the headers that every response has, except the files of pages.
 func wantProtected(t testing.TB, what string, h http.Header) {
 	t.Helper()
-	equal(t, h.Values("X-Content-Type-Options"), []string{"nosniff"}, "%s: X-Content-Type-Options", what)
-	equal(t, h.Values("Content-Security-Policy"), []string{"default-src 'none'"}, "%s: Content-Security-Policy", what)
+	assert.Equal(t, h.Values("X-Content-Type-Options"), []string{"nosniff"}, "%s: X-Content-Type-Options", what)
+	assert.Equal(t, h.Values("Content-Security-Policy"), []string{"default-src 'none'"}, "%s: Content-Security-Policy", what)
 }
 
 // Subscriptions have customers' names and addresses.
@@ -248,7 +249,7 @@ func TestSubscriptions_AreNeverStoredByCaches(t *testing.T) {
 		for _, accept := range []string{"application/json", "application/x-ndjson", "text/csv"} {
 			a := s.guest(t).send("GET", path, "", append(bearer, "Accept", accept)...)
 			vary := strings.Join(a.Header.Values("Vary"), ", ")
-			assert(t, a.Status == status && a.Header.Get("Cache-Control") == "no-store" && strings.Contains(vary, "Authorization"), "%s as %s: %d, Cache-Control %q, Vary %q", path, accept, a.Status, a.Header.Get("Cache-Control"), vary)
+			assert.That(t, a.Status == status && a.Header.Get("Cache-Control") == "no-store" && strings.Contains(vary, "Authorization"), "%s as %s: %d, Cache-Control %q, Vary %q", path, accept, a.Status, a.Header.Get("Cache-Control"), vary)
 		}
 	}
 }

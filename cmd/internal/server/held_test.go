@@ -20,6 +20,7 @@ import (
 
 	"commerce/cart/wire"
 	"commerce/cmd/internal/server"
+	"commerce/deploy/assert"
 )
 
 // web is a server on a listener that counts the writes of its connections.
@@ -74,7 +75,7 @@ func openWeb(t testing.TB, h http.Handler, edits ...func(*http.Server)) *web {
 	for _, edit := range edits {
 		edit(w.server)
 	}
-	listener := must(net.Listen("tcp", "127.0.0.1:0"))(t)
+	listener := assert.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	w.addr = listener.Addr().String()
 	go func() { _ = w.server.Serve(server.HoldWrites(countedListener{listener, &w.writes})) }()
 	t.Cleanup(func() { _ = w.server.Close() })
@@ -84,7 +85,7 @@ func openWeb(t testing.TB, h http.Handler, edits ...func(*http.Server)) *web {
 // dial returns a connection with a short time limit for all that a test does with it.
 func (w *web) dial(t testing.TB) net.Conn {
 	t.Helper()
-	c := must(net.Dial("tcp", w.addr))(t)
+	c := assert.Must(net.Dial("tcp", w.addr))(t)
 	t.Cleanup(func() { c.Close() })
 	_ = c.SetDeadline(time.Now().Add(20 * time.Second))
 	return c
@@ -95,8 +96,8 @@ func (w *web) dial(t testing.TB) net.Conn {
 func (w *web) say(t *testing.T, text string) string {
 	t.Helper()
 	c := w.dial(t)
-	must(io.WriteString(c, text))(t)
-	return string(must(io.ReadAll(c))(t))
+	assert.Must(io.WriteString(c, text))(t)
+	return string(assert.Must(io.ReadAll(c))(t))
 }
 
 // answering returns a handler with routes that answer with data of a size, and with other
@@ -134,10 +135,10 @@ func TestHeldWrites_SendACartInOneWrite(t *testing.T) {
 	r := bufio.NewReader(c)
 	for i := range int64(3) {
 		fmt.Fprintf(c, "GET /cart HTTP/1.1\r\nHost: x\r\nX-Public-Key: %s\r\nX-Cart-Token: %s\r\n\r\n", s.Key, guest.Token)
-		response := must(http.ReadResponse(r, nil))(t)
+		response := assert.Must(http.ReadResponse(r, nil))(t)
 		n, err := io.Copy(io.Discard, response.Body)
-		require(t, err == nil && n >= 5000 && response.StatusCode == http.StatusOK, "got %s with %d bytes, %v", response.Status, n, err)
-		equal(t, w.writes.Load(), i+1, "writes after %d requests", i+1)
+		assert.Require(t, err == nil && n >= 5000 && response.StatusCode == http.StatusOK, "got %s with %d bytes, %v", response.Status, n, err)
+		assert.Equal(t, w.writes.Load(), i+1, "writes after %d requests", i+1)
 	}
 }
 
@@ -147,8 +148,8 @@ func TestHeldWrites_DependOnTheSize(t *testing.T) {
 	for path, want := range map[string]int64{"/10": 1, "/3000": 1, "/3970": 1, "/6000": 1, "/12000": 1, "/60000": 2} {
 		w := openWeb(t, handler)
 		got := w.say(t, "GET "+path+" HTTP/1.0\r\n\r\n")
-		assert(t, strings.HasPrefix(got, "HTTP/1.0 200") && strings.HasSuffix(got, "}"), "%s: got %.100s…", path, got)
-		equal(t, w.writes.Load(), want, "%s: writes", path)
+		assert.That(t, strings.HasPrefix(got, "HTTP/1.0 200") && strings.HasSuffix(got, "}"), "%s: got %.100s…", path, got)
+		assert.Equal(t, w.writes.Load(), want, "%s: writes", path)
 	}
 }
 
@@ -177,8 +178,8 @@ func TestHeldWrites_DoNotChangeAResponse(t *testing.T) {
 			got, want := held.say(t, lines), plain.say(t, lines)
 			changing := regexp.MustCompile(`(Date|X-Request-Id): [^\r]*`)
 			got, want = changing.ReplaceAllString(got, "$1"), changing.ReplaceAllString(want, "$1")
-			require(t, want != "", "%s of %s: no response", name, size)
-			equal(t, got, want, "%s of %s, compared with no held writes", name, size)
+			assert.Require(t, want != "", "%s of %s: no response", name, size)
+			assert.Equal(t, got, want, "%s of %s, compared with no held writes", name, size)
 		}
 	}
 }
@@ -199,11 +200,11 @@ func TestHeldWrites_LetStreamingHandlersFlush(t *testing.T) {
 	r := bufio.NewReader(c)
 	// The connection has held a response before.
 	fmt.Fprint(c, "GET /6000 HTTP/1.1\r\nHost: x\r\n\r\nGET /stream HTTP/1.1\r\nHost: x\r\n\r\n")
-	first := must(http.ReadResponse(r, nil))(t)
+	first := assert.Must(http.ReadResponse(r, nil))(t)
 	_, _ = io.Copy(io.Discard, first.Body)
-	response := must(http.ReadResponse(r, nil))(t)
+	response := assert.Must(http.ReadResponse(r, nil))(t)
 	for range 8 {
-		must(io.ReadFull(response.Body, make([]byte, 1024)))(t)
+		assert.Must(io.ReadFull(response.Body, make([]byte, 1024)))(t)
 		next <- struct{}{}
 	}
 }
@@ -221,7 +222,7 @@ func TestHeldWrites_LetHandlersHijack(t *testing.T) {
 		return wire.Answer{}, nil
 	}}))
 	got := w.say(t, "GET /6000 HTTP/1.1\r\nHost: x\r\n\r\nGET /hijack HTTP/1.1\r\nHost: x\r\n\r\n")
-	assert(t, strings.HasSuffix(got, "}its own protocol"), "got …%s", got[max(0, len(got)-100):])
+	assert.That(t, strings.HasSuffix(got, "}its own protocol"), "got …%s", got[max(0, len(got)-100):])
 }
 
 func TestHeldWrites_SurvivePanics(t *testing.T) {
@@ -237,8 +238,8 @@ func TestHeldWrites_SurvivePanics(t *testing.T) {
 	w := openWeb(t, answering(t, fail, abort))
 	got := w.say(t, "GET /fail HTTP/1.1\r\nHost: x\r\n\r\nGET /6000 HTTP/1.1\r\nHost: x\r\n\r\nGET /abort HTTP/1.1\r\nHost: x\r\n\r\n")
 	statuses := regexp.MustCompile(`HTTP/1.1 (\d+)`).FindAllString(got, -1)
-	equal(t, statuses, []string{"HTTP/1.1 500", "HTTP/1.1 200"}, "status lines")
-	assert(t, strings.HasSuffix(got, "}"), "the 200 is not complete: …%s", got[max(0, len(got)-100):])
+	assert.Equal(t, statuses, []string{"HTTP/1.1 500", "HTTP/1.1 200"}, "status lines")
+	assert.That(t, strings.HasSuffix(got, "}"), "the 200 is not complete: …%s", got[max(0, len(got)-100):])
 }
 
 // Requests that a client sends without reading the responses fill the buffers of the
@@ -286,7 +287,7 @@ func TestHeldWrites_FinishDuringAShutdown(t *testing.T) {
 	})
 	close(leave)
 	got := <-answer
-	assert(t, strings.HasSuffix(got, "}") && strings.Contains(got, strings.Repeat("x", 6000)), "got %.200s…", got)
+	assert.That(t, strings.HasSuffix(got, "}") && strings.Contains(got, strings.Repeat("x", 6000)), "got %.200s…", got)
 	err := <-down
-	assert(t, err == nil || errors.Is(err, http.ErrServerClosed), "%v", err)
+	assert.That(t, err == nil || errors.Is(err, http.ErrServerClosed), "%v", err)
 }

@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"commerce/cart"
+	"commerce/deploy/assert"
 )
 
 // replayed reports whether a response says that the change is a replay.
 func (a answer) replayed(t testing.TB) bool {
 	t.Helper()
 	said := a.Header.Values("Idempotency-Replayed")
-	assert(t, len(said) <= 1 && (len(said) != 1 || said[0] == "true"), "Idempotency-Replayed is %q", said)
+	assert.That(t, len(said) <= 1 && (len(said) != 1 || said[0] == "true"), "Idempotency-Replayed is %q", said)
 	return len(said) == 1
 }
 
@@ -35,10 +36,10 @@ func TestKey_ARepeatChangesNothing(t *testing.T) {
 			first := c.ok(call.method, call.path, call.body, "Idempotency-Key", "k1")
 			c.add(`{"product_id":1}`)
 			repeat := c.ok(call.method, call.path, call.body, "Idempotency-Key", "k1")
-			assert(t, !first.replayed(t) && repeat.replayed(t), "%s %s: replayed %v, then %v", call.method, call.path, first.replayed(t), repeat.replayed(t))
-			assert(t, repeat.Body.Data.Version == 4 && first.Body.Data.Version == 3 && repeat.Header.Get("ETag") != "", "%s %s: versions %d and %d", call.method, call.path, first.Body.Data.Version, repeat.Body.Data.Version)
-			equal(t, c.wantLines(call.after).Version, 4, "%s %s: version", call.method, call.path)
-			assert(t, !c.send(call.method, call.path, call.body, "Idempotency-Key", "k2").replayed(t), "another key was taken for a repeat")
+			assert.That(t, !first.replayed(t) && repeat.replayed(t), "%s %s: replayed %v, then %v", call.method, call.path, first.replayed(t), repeat.replayed(t))
+			assert.That(t, repeat.Body.Data.Version == 4 && first.Body.Data.Version == 3 && repeat.Header.Get("ETag") != "", "%s %s: versions %d and %d", call.method, call.path, first.Body.Data.Version, repeat.Body.Data.Version)
+			assert.Equal(t, c.wantLines(call.after).Version, 4, "%s %s: version", call.method, call.path)
+			assert.That(t, !c.send(call.method, call.path, call.body, "Idempotency-Key", "k2").replayed(t), "another key was taken for a repeat")
 		}
 	})
 }
@@ -56,10 +57,10 @@ func TestKey_WithAnotherRequestIsAConflict(t *testing.T) {
 			{"DELETE", "/cart/clear"},
 		} {
 			a := c.refused(409, "idempotency_conflict", call[0], call[1], call[2], "Idempotency-Key", "k")
-			assert(t, len(a.Body.Errors["Idempotency-Key"]) != 0 && !a.replayed(t), "%v: %s", call, a.Raw)
+			assert.That(t, len(a.Body.Errors["Idempotency-Key"]) != 0 && !a.replayed(t), "%v: %s", call, a.Raw)
 		}
 		c.ok("PATCH", "/cart/items/1", `{"quantity":2}`, "Idempotency-Key", "k")
-		equal(t, c.wantLines("1×2 2×1").Version, 3, "version")
+		assert.Equal(t, c.wantLines("1×2 2×1").Version, 3, "version")
 	})
 }
 
@@ -76,7 +77,7 @@ func TestKey_OfARefusalIsNotRemembered(t *testing.T) {
 			s.offer(6)
 			for i := range 2 {
 				s.pass(t, 2*time.Second)
-				equal(t, c.add(`{"product_id":6}`, mark, "1").replayed(t), i == 1, "%s: replayed at try %d of a change that was refused before", mark, i)
+				assert.Equal(t, c.add(`{"product_id":6}`, mark, "1").replayed(t), i == 1, "%s: replayed at try %d of a change that was refused before", mark, i)
 			}
 			c.wantLines("1×1 6×1")
 		}
@@ -87,7 +88,7 @@ func TestKey_BelongsToOneCart(t *testing.T) {
 	s := newShop(t)
 	for _, c := range []*shopper{s.guest(t), s.guest(t), s.customer(t, "1001"), s.customer(t, "1002")} {
 		c.cart()
-		assert(t, !c.add(`{"product_id":1}`, "Idempotency-Key", "k").replayed(t), "another cart's key counted")
+		assert.That(t, !c.add(`{"product_id":1}`, "Idempotency-Key", "k").replayed(t), "another cart's key counted")
 		c.add(`{"product_id":1}`, "Idempotency-Key", "k")
 		c.wantLines("1×1")
 	}
@@ -99,9 +100,9 @@ func TestKey_IsRememberedForADay(t *testing.T) {
 	add := func() bool { return c.add(`{"product_id":1}`, "Idempotency-Key", "k").replayed(t) }
 	add()
 	s.pass(t, 24*time.Hour-time.Minute)
-	assert(t, add(), "forgotten within a day")
+	assert.That(t, add(), "forgotten within a day")
 	s.pass(t, 2*time.Minute) // a replay does not renew it
-	assert(t, !add(), "remembered for more than a day")
+	assert.That(t, !add(), "remembered for more than a day")
 	c.wantLines("1×2")
 }
 
@@ -117,7 +118,7 @@ func TestKey_Is1To255VisibleASCII(t *testing.T) {
 	for i, key := range []string{"k", "!", "~", `"';--{}*`, long + "1", long + "2"} {
 		c.add(`{"product_id":1}`, "Idempotency-Key", key)
 		c.add(`{"product_id":1}`, "Idempotency-Key", key)
-		equal(t, c.cart().Count, int64(i)+2, "%q: count", key)
+		assert.Equal(t, c.cart().Count, int64(i)+2, "%q: count", key)
 	}
 	for _, path := range []string{"/cart", "/cart/count", "/cart/summary", "/cart/validate"} {
 		c.ok("GET", path, "", "Idempotency-Key", "a b") // ignored by a read
@@ -129,8 +130,8 @@ func TestOrderOfChecks_ReplayThenVersionThenBounds(t *testing.T) {
 		c := s.guest(t)
 		stale := c.tag()
 		keyed := []string{"Idempotency-Key", "k", "If-Match", stale}
-		assert(t, !c.add(`{"product_id":2,"qty":2}`, keyed...).replayed(t), "the first was a replay")
-		assert(t, c.add(`{"product_id":2,"qty":2}`, keyed...).replayed(t), "a repeat got 412 or insufficient_stock")
+		assert.That(t, !c.add(`{"product_id":2,"qty":2}`, keyed...).replayed(t), "the first was a replay")
+		assert.That(t, c.add(`{"product_id":2,"qty":2}`, keyed...).replayed(t), "a repeat got 412 or insufficient_stock")
 		for body, path := range map[string]string{
 			`{"product_id":2,"qty":3}`: "/cart/add", `{"product_id":3}`: "/cart/add", `{"product_id":404}`: "/cart/add",
 			`{"product_id":4,"subscription_plan":9}`: "/cart/add", `{"qty":0}`: "/cart/add",
@@ -164,10 +165,10 @@ func TestReplay_OfAnAddWhoseProductIsNoLongerSold(t *testing.T) {
 			stamped := s.guest(t)
 			stamped.add(`{"product_id":1}`, "X-Timestamp", "1")
 			change()
-			assert(t, c.add(addOne, "Idempotency-Key", "k").replayed(t), "%s: the add was made again", name)
-			assert(t, c.ok("PATCH", "/cart/items/1", `{"quantity":2}`, "Idempotency-Key", "l").replayed(t), "%s: the edit was made again", name)
+			assert.That(t, c.add(addOne, "Idempotency-Key", "k").replayed(t), "%s: the add was made again", name)
+			assert.That(t, c.ok("PATCH", "/cart/items/1", `{"quantity":2}`, "Idempotency-Key", "l").replayed(t), "%s: the edit was made again", name)
 			s.pass(t, 2*time.Second)
-			assert(t, stamped.add(addOne, "X-Timestamp", "1").replayed(t), "%s: the stamped add was made again", name)
+			assert.That(t, stamped.add(addOne, "X-Timestamp", "1").replayed(t), "%s: the stamped add was made again", name)
 			c.wantLines("1×2")
 			stamped.wantLines("1×1")
 		}
@@ -193,12 +194,12 @@ func TestUnkeyedRetry_CountsOnce(t *testing.T) {
 			{"DELETE", "/cart/items/7", ""},
 			{"DELETE", "/cart/clear", ""},
 		} {
-			assert(t, !c.ok(call.method, call.path, call.body, "X-Timestamp", "1763632800").replayed(t), "%s %s was a replay immediately", call.method, call.path)
+			assert.That(t, !c.ok(call.method, call.path, call.body, "X-Timestamp", "1763632800").replayed(t), "%s %s was a replay immediately", call.method, call.path)
 			before := c.cart()
 			s.pass(t, tt.after)
 			a := c.ok(call.method, call.path, call.body, "X-Timestamp", "1763632800")
-			assert(t, a.replayed(t) == tt.replay, "%s %s after %v: replayed %v", call.method, call.path, tt.after, !tt.replay)
-			assert(t, !a.replayed(t) || a.Body.Data.Version == before.Version, "%s %s after %v: a replay changed the cart", call.method, call.path, tt.after)
+			assert.That(t, a.replayed(t) == tt.replay, "%s %s after %v: replayed %v", call.method, call.path, tt.after, !tt.replay)
+			assert.That(t, !a.replayed(t) || a.Body.Data.Version == before.Version, "%s %s after %v: a replay changed the cart", call.method, call.path, tt.after)
 		}
 	}
 }
@@ -230,15 +231,15 @@ func TestUnkeyedRetry_MayRepeatAnyRecentChange(t *testing.T) {
 		s.pass(t, 2*time.Second)
 		a := c.add(body, tt.repeat...)
 		want := map[bool]int64{true: 1, false: 2}[tt.replay]
-		assert(t, a.replayed(t) == tt.replay && a.Body.Data.Items[0].Quantity == want, "%s: replayed %v, cart holds %q", name, a.replayed(t), a.Body.Data.lines())
+		assert.That(t, a.replayed(t) == tt.replay && a.Body.Data.Items[0].Quantity == want, "%s: replayed %v, cart holds %q", name, a.replayed(t), a.Body.Data.lines())
 	}
 
 	c := s.guest(t)
 	c.add(body, "X-Timestamp", "1")
 	s.pass(t, 2*time.Second)
-	assert(t, !c.add(`{"product_id":1,"qty":1}`, "X-Timestamp", "1").replayed(t), "another body was taken for a repeat")
+	assert.That(t, !c.add(`{"product_id":1,"qty":1}`, "X-Timestamp", "1").replayed(t), "another body was taken for a repeat")
 	other := s.visitor(t)
-	assert(t, !other.add(`{"product_id":1,"qty":1}`, "X-Timestamp", "1").replayed(t), "another cart's change was taken for a repeat")
+	assert.That(t, !other.add(`{"product_id":1,"qty":1}`, "X-Timestamp", "1").replayed(t), "another cart's change was taken for a repeat")
 }
 
 func TestKey_NoOpsAreRememberedToo(t *testing.T) {
@@ -249,7 +250,7 @@ func TestKey_NoOpsAreRememberedToo(t *testing.T) {
 			s.pass(t, 2*time.Second)
 			c.add(`{"product_id":1}`)
 			again := c.ok("DELETE", "/cart/items/1", "", headers...)
-			assert(t, again.replayed(t) && strings.Contains(again.Body.Data.lines(), "1×"), "%v: a late repeat removed a line that was added since: %q", headers, again.Body.Data.lines())
+			assert.That(t, again.replayed(t) && strings.Contains(again.Body.Data.lines(), "1×"), "%v: a late repeat removed a line that was added since: %q", headers, again.Body.Data.lines())
 			c.ok("DELETE", "/cart/items/1", "")
 		}
 	})
@@ -261,12 +262,12 @@ func TestUnkeyedRetry_LeavesNoOtherKey(t *testing.T) {
 		c := s.visitor(t)
 		c.add(addOne, "X-Timestamp", "1")
 		keys := s.keys(t)
-		assert(t, len(keys) == 1, "keys: %v", keys)
+		assert.That(t, len(keys) == 1, "keys: %v", keys)
 		for i := range 40 {
 			c.add(addOne, "X-Timestamp", fmt.Sprint(i))
 		}
 		members, err := s.Redis.HKeys(t.Context(), s.guestKey(c.Token)).Result()
 		n := strings.Count(strings.Join(members, " "), " r")
-		assert(t, err == nil && n == 4, "after 41 changes, the stamps take %d members: %v, %v", n, members, err)
+		assert.That(t, err == nil && n == 4, "after 41 changes, the stamps take %d members: %v, %v", n, members, err)
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"commerce/cart/wire"
 	"commerce/cmd/internal/server"
 	"commerce/cmd/internal/telemetry"
+	"commerce/deploy/assert"
 	"commerce/subscriptions"
 )
 
@@ -67,24 +68,24 @@ func TestInFlight_RefusesFurtherRequestsAtOnceAndServesAgain(t *testing.T) {
 		for range 3 { // the test would hang if these waited
 			w := ask(h, "192.0.2.2", "GET", "/api/subscriptions", "X-Request-Id", "mine", "Accept-Language", "ar", "Origin", "https://shop.example.com")
 			got := decode[map[string]any](t, w.Body.Bytes())
-			equal(t, []any{w.Code, got["code"], got["request_id"], got["api"]}, []any{503, "unavailable", "mine", server.APIName}, "the refusal")
-			assert(t, got["timestamp"].(float64) != 0 && strings.ContainsAny(got["message"].(string), "ابتثج"), "no time, or not in Arabic: %s", w.Body)
+			assert.Equal(t, []any{w.Code, got["code"], got["request_id"], got["api"]}, []any{503, "unavailable", "mine", server.APIName}, "the refusal")
+			assert.That(t, got["timestamp"].(float64) != 0 && strings.ContainsAny(got["message"].(string), "ابتثج"), "no time, or not in Arabic: %s", w.Body)
 			for header, want := range map[string]string{
 				"Retry-After": "1", "X-Request-Id": "mine", "Cache-Control": "no-store",
 				"Access-Control-Allow-Origin": "https://shop.example.com", "Content-Type": "application/json; charset=utf-8",
 			} {
-				equal(t, w.Header().Get(header), want, "%s", header)
+				assert.Equal(t, w.Header().Get(header), want, "%s", header)
 			}
 			refused++
-			equal(t, metric(t, metrics, `commerce_limiter_refusals_total{limit="in_flight"}`), refused, "refusals that are counted")
-			equal(t, metric(t, metrics, `commerce_http_request_duration_seconds_count{method="GET",route="refused",status="503"}`), refused, "requests that are counted")
+			assert.Equal(t, metric(t, metrics, `commerce_limiter_refusals_total{limit="in_flight"}`), refused, "refusals that are counted")
+			assert.Equal(t, metric(t, metrics, `commerce_http_request_duration_seconds_count{method="GET",route="refused",status="503"}`), refused, "requests that are counted")
 		}
-		equal(t, ask(h, "192.0.2.2", "GET", "/api/cart").Code, http.StatusNoContent, "status of the other area")
-		equal(t, ask(h, "192.0.2.2", "OPTIONS", "/api/subscriptions", "Origin", "https://shop.example.com", "Access-Control-Request-Method", "GET").Code, http.StatusNoContent, "status of a preflight")
-		equal(t, ask(h, "192.0.2.2", "GET", "/api/openapi.yaml").Code, http.StatusOK, "status of a page")
+		assert.Equal(t, ask(h, "192.0.2.2", "GET", "/api/cart").Code, http.StatusNoContent, "status of the other area")
+		assert.Equal(t, ask(h, "192.0.2.2", "OPTIONS", "/api/subscriptions", "Origin", "https://shop.example.com", "Access-Control-Request-Method", "GET").Code, http.StatusNoContent, "status of a preflight")
+		assert.Equal(t, ask(h, "192.0.2.2", "GET", "/api/openapi.yaml").Code, http.StatusOK, "status of a page")
 		for range 2 {
 			slow.leave <- struct{}{}
-			equal(t, <-done, http.StatusNoContent, "status of a request that had been let in")
+			assert.Equal(t, <-done, http.StatusNoContent, "status of a request that had been let in")
 		}
 	}
 	const line = `"msg":"too many requests at the same time","of":"subscriptions","limit":2,"refused":6}`
@@ -138,9 +139,9 @@ func TestInFlight_RefusesABodyThatArrivesWhenAllPlacesAreTaken(t *testing.T) {
 	<-reading
 	done := slow.fill(h, "/cart", 1) // gets in, since the other request waits for its body
 	late.Close()
-	equal(t, <-status, http.StatusServiceUnavailable, "status of the request whose body came late")
+	assert.Equal(t, <-status, http.StatusServiceUnavailable, "status of the request whose body came late")
 	slow.leave <- struct{}{}
-	equal(t, <-done, http.StatusNoContent, "status of the request in its place")
+	assert.Equal(t, <-done, http.StatusNoContent, "status of the request in its place")
 }
 
 // A client that sends its body slowly must not take the place of others.
@@ -160,10 +161,10 @@ func TestInFlight_DoesNotCountARequestThatWaitsForItsBody(t *testing.T) {
 	within(t, 10*time.Second, "the first request waits for its body", func() bool { return get() == http.StatusNoContent })
 	for i := range 20 {
 		_, _ = io.WriteString(slow, "another part")
-		equal(t, get(), http.StatusNoContent, "status after %d parts of the other body", i+1)
+		assert.Equal(t, get(), http.StatusNoContent, "status after %d parts of the other body", i+1)
 	}
 	slow.Close()
-	equal(t, <-status, http.StatusNoContent, "status of the slow request")
+	assert.Equal(t, <-status, http.StatusNoContent, "status of the slow request")
 }
 
 // A stream may take minutes.
@@ -186,7 +187,7 @@ func TestInFlight_DoesNotCountAResponseThatIsBeingSent(t *testing.T) {
 	done := make(chan int, 1)
 	go func() { done <- ask(h, "192.0.2.1", "GET", "/it/stream").Code }()
 	<-sent
-	equal(t, ask(h, "192.0.2.2", "GET", "/it").Code, http.StatusNoContent, "status during a stream")
+	assert.Equal(t, ask(h, "192.0.2.2", "GET", "/it").Code, http.StatusNoContent, "status during a stream")
 	close(leave)
 	<-done
 }
@@ -199,7 +200,7 @@ func TestInFlight_APanicFreesItsPlace(t *testing.T) {
 	})
 	for range 3 {
 		func() {
-			defer func() { assert(t, recover() == http.ErrAbortHandler, "a panic was recovered") }()
+			defer func() { assert.That(t, recover() == http.ErrAbortHandler, "a panic was recovered") }()
 			ask(h, "192.0.2.1", "GET", "/abort")
 		}()
 	}
@@ -237,6 +238,6 @@ func TestInFlight_CartsDoNotWaitForSubscriptions(t *testing.T) {
 	c.wantLines("1×1")
 	close(slow.leave)
 	for range 2 {
-		equal(t, <-statuses, http.StatusOK, "status of a list that had been let in")
+		assert.Equal(t, <-statuses, http.StatusOK, "status of a list that had been let in")
 	}
 }

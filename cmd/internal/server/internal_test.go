@@ -12,6 +12,7 @@ import (
 	"commerce/auth/locale"
 	"commerce/auth/timing"
 	"commerce/cart/wire"
+	"commerce/deploy/assert"
 )
 
 func TestDeadline_EndsAtItsTime(t *testing.T) {
@@ -27,9 +28,7 @@ func TestDeadline_EndsAtItsTime(t *testing.T) {
 		time.Sleep(time.Second)
 		synctest.Wait()
 		for name, err := range map[string]error{"asked": waited.Err(), "child": child.Err()} {
-			if !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("%s: %v after the deadline", name, err)
-			}
+			assert.That(t, errors.Is(err, context.DeadlineExceeded), "%s: %v after the deadline", name, err)
 		}
 		<-waited.Done()
 	})
@@ -45,9 +44,7 @@ func TestDeadline_EndsWithItsClient(t *testing.T) {
 	if quiet.Err() != context.Canceled || waiting.Err() != context.Canceled {
 		t.Errorf("the errors are %v and %v", quiet.Err(), waiting.Err())
 	}
-	if timing.Of(quiet) != &quiet.Times || requestContextOf(waiting) != waiting {
-		t.Error("a value is lost")
-	}
+	assert.That(t, timing.Of(quiet) == &quiet.Times && requestContextOf(waiting) == waiting, "a value is lost")
 }
 
 func TestDeadline_StopsItsTimer(t *testing.T) {
@@ -66,9 +63,8 @@ func TestWriters_DropLargeOnes(t *testing.T) {
 	var p writers
 	for range 100 { // a sync.Pool may drop any item
 		p.put(wire.NewWriter(make([]byte, 0, maxKeptBuffer+1), locale.En, nil))
-		if got := cap(p.get(locale.En).Bytes()); got > maxKeptBuffer {
-			t.Fatalf("keeps %d bytes, want at most %d", got, maxKeptBuffer)
-		}
+		got := cap(p.get(locale.En).Bytes())
+		assert.Require(t, got <= maxKeptBuffer, "keeps %d bytes, want at most %d", got, maxKeptBuffer)
 	}
 }
 
@@ -94,9 +90,8 @@ func TestBudget_RemembersABoundedNumberOfClients(t *testing.T) {
 	for i := range 1_000_000 {
 		b.of(fmt.Sprintf("2001:db8:%x:%x::/64", i>>16, i&0xffff)).AllowN(now, 1)
 	}
-	if grown := int64(heapInUse()) - int64(before); grown > 16<<20 {
-		t.Errorf("a million clients take %d MiB, want at most 16", grown>>20)
-	}
+	grown := int64(heapInUse()) - int64(before)
+	assert.That(t, grown <= 16<<20, "a million clients take %d MiB, want at most 16", grown>>20)
 	runtime.KeepAlive(b)
 }
 

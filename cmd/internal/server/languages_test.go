@@ -12,6 +12,7 @@ import (
 	"commerce/cart/money"
 	"commerce/cart/period"
 	"commerce/cmd/internal/server"
+	"commerce/deploy/assert"
 )
 
 // inArabic has the header of a shopper who reads Arabic.
@@ -42,8 +43,8 @@ func TestLanguages_AChangedArabicNameChangesOnlyTheArabicAnswer(t *testing.T) {
 		s.Catalog.Put(s.ID, pass("بطاقة دخول"))
 		unchanged := c.send("GET", "/cart", "", "If-None-Match", english.Header.Get("ETag"))
 		changed := c.send("GET", "/cart", "", append(inArabic, "If-None-Match", arabic.Header.Get("ETag"))...)
-		require(t, unchanged.Status == 304 && changed.Status == 200, "English %d, want 304; Arabic %d, want 200", unchanged.Status, changed.Status)
-		equal(t, changed.Body.Data.Items[0].Name, "بطاقة دخول", "the Arabic name")
+		assert.Require(t, unchanged.Status == 304 && changed.Status == 200, "English %d, want 304; Arabic %d, want 200", unchanged.Status, changed.Status)
+		assert.Equal(t, changed.Body.Data.Items[0].Name, "بطاقة دخول", "the Arabic name")
 	})
 }
 
@@ -73,10 +74,10 @@ func TestLanguages_ACartIsInTheLanguageOfTheRequestElseTheStores(t *testing.T) {
 					}
 				}
 			}
-			noError(t, json.Unmarshal(c.ok("GET", "/cart", "", "Accept-Language", language).Raw, &texts))
+			assert.NoError(t, json.Unmarshal(c.ok("GET", "/cart", "", "Accept-Language", language).Raw, &texts))
 			i := texts.Data.Items[0]
 			got := [6]string{i.Name, i.Product.Name, i.Fields[0].Value, i.Plan.Duration, i.Plan.Text, i.Plan.English}
-			assert(t, got == want, "in %q: %q, want %q", language, got, want)
+			assert.That(t, got == want, "in %q: %q, want %q", language, got, want)
 		}
 	})
 }
@@ -90,7 +91,7 @@ func TestLanguages_SentencesUseTheNameInTheirLanguage(t *testing.T) {
 		c := s.guest(t)
 		want := func(where, got, name string) {
 			t.Helper()
-			assert(t, strings.Contains(got, "«"+name+"»"), "%s: %q does not name %q", where, got, name)
+			assert.That(t, strings.Contains(got, "«"+name+"»"), "%s: %q does not name %q", where, got, name)
 		}
 		a := c.refused(422, "field_missing", "POST", "/cart/add", `{"product_id":30,"subscription_plan":301}`, inArabic...)
 		want("refusal of an answer", a.Body.Message, "بطاقة")
@@ -115,7 +116,7 @@ func TestLanguages_SentencesUseTheNameInTheirLanguage(t *testing.T) {
 func TestErrors_AreArabicInAnArabicStore(t *testing.T) {
 	t.Parallel()
 	arabic := func(p *server.Parts) {
-		store := must(p.Stores.Sole(t.Context()))(t)
+		store := assert.Must(p.Stores.Sole(t.Context()))(t)
 		other := *store
 		other.ID, other.PublicKeys = store.ID+50_000, []string{"pk_english"}
 		ours := *store
@@ -141,18 +142,18 @@ func TestErrors_AreArabicInAnArabicStore(t *testing.T) {
 		{"an unknown key", "GET", "/nothing", 404, []string{"X-Public-Key", "pk_unknown"}, false},
 	} {
 		a := s.guest(t).send(test.method, test.path, "", test.headers...)
-		assert(t, a.Status == test.status && inArabic(a) == test.arabic, "%s: %d %q, want %d, Arabic %v", test.name, a.Status, a.Body.Message, test.status, test.arabic)
+		assert.That(t, a.Status == test.status && inArabic(a) == test.arabic, "%s: %d %q, want %d, Arabic %v", test.name, a.Status, a.Body.Message, test.status, test.arabic)
 	}
 	alone := openShop(t, embeddedRedis(t), func(p *server.Parts) { arabic(p); p.DefaultStore = 0 })
 	alone.Key = ""
-	assert(t, !inArabic(alone.guest(t).send("GET", "/nothing", "")), "without a store the error is Arabic")
+	assert.That(t, !inArabic(alone.guest(t).send("GET", "/nothing", "")), "without a store the error is Arabic")
 }
 
 func TestAcceptLanguage_AffectsOnlyTexts(t *testing.T) {
 	t.Parallel()
 	in := func(l locale.Locale) *shop {
 		return openShop(t, embeddedRedis(t), func(p *server.Parts) {
-			given := *must(p.Stores.Sole(t.Context()))(t)
+			given := *assert.Must(p.Stores.Sole(t.Context()))(t)
 			given.Locale = l
 			p.Stores = auth.NewMemoryStores(money.Known, &given)
 		})
@@ -172,7 +173,7 @@ func TestAcceptLanguage_AffectsOnlyTexts(t *testing.T) {
 				language = store
 			}
 			a := s.guest(t).refused(404, "product_not_found", "POST", "/cart/add", `{"product_id":404}`, "Accept-Language", header)
-			assert(t, isArabic(a.Body.Message) == (language == "ar") && isArabic(a.Body.Errors["product_id"][0]) == (language == "ar"), "%q in a store of %s: %s", header, store, a.Body.Message)
+			assert.That(t, isArabic(a.Body.Message) == (language == "ar") && isArabic(a.Body.Errors["product_id"][0]) == (language == "ar"), "%q in a store of %s: %s", header, store, a.Body.Message)
 		}
 	}
 	read := func(language string) answer {
@@ -181,11 +182,11 @@ func TestAcceptLanguage_AffectsOnlyTexts(t *testing.T) {
 		return c.ok("GET", "/cart/summary", "", "Accept-Language", language)
 	}
 	en, ar := read("en"), read("ar")
-	assert(t, !isArabic(string(en.Raw)) && isArabic(string(ar.Raw)), "en: %s\nar: %s", en.Raw, ar.Raw)
-	equal(t, ar.Body.Data.sums(), en.Body.Data.sums(), "numbers in Arabic, compared with English")
-	equal(t, ar.Body.Data.Items[0].UnitPrice, en.Body.Data.Items[0].UnitPrice, "price in Arabic, compared with English")
+	assert.That(t, !isArabic(string(en.Raw)) && isArabic(string(ar.Raw)), "en: %s\nar: %s", en.Raw, ar.Raw)
+	assert.Equal(t, ar.Body.Data.sums(), en.Body.Data.sums(), "numbers in Arabic, compared with English")
+	assert.Equal(t, ar.Body.Data.Items[0].UnitPrice, en.Body.Data.Items[0].UnitPrice, "price in Arabic, compared with English")
 	c := arabic.guest(t)
 	before := c.refused(401, "unauthenticated", "GET", "/cart", "", "Authorization", "x", "Accept-Language", "ar").Body.Message
 	outside := c.refused(404, "not_found", "GET", "/nothing", "", "Accept-Language", "ar").Body.Message
-	assert(t, isArabic(before) && isArabic(outside), "before the store is known: %s; outside of any store: %s", before, outside)
+	assert.That(t, isArabic(before) && isArabic(outside), "before the store is known: %s; outside of any store: %s", before, outside)
 }

@@ -18,6 +18,7 @@ import (
 	"commerce/cart/service"
 	"commerce/cart/wire"
 	"commerce/cmd/internal/server"
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -40,18 +41,18 @@ func TestRateLimit_LimitsEachClient(t *testing.T) {
 		limit, _ := strconv.Atoi(w.Header().Get("RateLimit-Limit"))
 		left, err1 := strconv.Atoi(w.Header().Get("RateLimit-Remaining"))
 		reset, err2 := strconv.Atoi(w.Header().Get("RateLimit-Reset"))
-		require(t, limit >= 200 && err1 == nil && left >= 0 && left <= limit && err2 == nil && reset >= 0 && reset <= 60, "after %d: %v", served, w.Header())
+		assert.Require(t, limit >= 200 && err1 == nil && left >= 0 && left <= limit && err2 == nil && reset >= 0 && reset <= 60, "after %d: %v", served, w.Header())
 	}
-	require(t, refused != nil, "%d requests, and none refused", served)
-	assert(t, served >= 200, "refused after %d requests", served)
+	assert.Require(t, refused != nil, "%d requests, and none refused", served)
+	assert.That(t, served >= 200, "refused after %d requests", served)
 	decoded := decode[body](t, refused.Body.Bytes())
 	wait, _ := strconv.Atoi(refused.Header().Get("Retry-After"))
-	assert(t, refused.Code == 429 && decoded.Code == "rate_limited" && decoded.Message != "" && wait >= 1, "got %d %s, headers %v", refused.Code, refused.Body, refused.Header())
-	assert(t, refused.Header().Get("Access-Control-Allow-Origin") != "" && refused.Header().Get("X-Request-Id") != "", "headers of a refusal: %v", refused.Header())
-	assert(t, strings.Contains(log.String(), `"code":"rate_limited","limit":"reads","client":"192.0.2.1"`), "the log: %s", log)
-	equal(t, ask(h, "192.0.2.2", "GET", "/quick").Code, 204, "status of another client")
+	assert.That(t, refused.Code == 429 && decoded.Code == "rate_limited" && decoded.Message != "" && wait >= 1, "got %d %s, headers %v", refused.Code, refused.Body, refused.Header())
+	assert.That(t, refused.Header().Get("Access-Control-Allow-Origin") != "" && refused.Header().Get("X-Request-Id") != "", "headers of a refusal: %v", refused.Header())
+	assert.That(t, strings.Contains(log.String(), `"code":"rate_limited","limit":"reads","client":"192.0.2.1"`), "the log: %s", log)
+	assert.Equal(t, ask(h, "192.0.2.2", "GET", "/quick").Code, 204, "status of another client")
 	time.Sleep(time.Duration(wait)*time.Second + 50*time.Millisecond)
-	equal(t, ask(h, "192.0.2.1", "GET", "/quick").Code, 204, "status after Retry-After")
+	assert.Equal(t, ask(h, "192.0.2.1", "GET", "/quick").Code, 204, "status after Retry-After")
 }
 
 // Otherwise a client that reads large carts slows down its neighbors.
@@ -67,15 +68,15 @@ func TestRateLimit_CountsALargeResponseAsSeveralRequests(t *testing.T) {
 		})
 	})
 	left := func(size int) int {
-		return must(strconv.Atoi(ask(h, "192.0.2.1", "GET", "/page?size="+strconv.Itoa(size)).Header().Get("RateLimit-Remaining")))(t)
+		return assert.Must(strconv.Atoi(ask(h, "192.0.2.1", "GET", "/page?size="+strconv.Itoa(size)).Header().Get("RateLimit-Remaining")))(t)
 	}
 	before, between, after := left(150_000), left(1000), left(1000)
-	assert(t, before-between == 5 && between-after == 1, "150,000 bytes count as %d requests, 1,000 as %d; want 5 and 1", before-between, between-after)
+	assert.That(t, before-between == 5 && between-after == 1, "150,000 bytes count as %d requests, 1,000 as %d; want 5 and 1", before-between, between-after)
 }
 
 func TestRateLimit_OffSendsNoHeaders(t *testing.T) {
 	for header := range newShop(t).guest(t).ok("GET", "/cart", "").Header {
-		assert(t, !strings.HasPrefix(strings.ToLower(header), "ratelimit"), "%s is there", header)
+		assert.That(t, !strings.HasPrefix(strings.ToLower(header), "ratelimit"), "%s is there", header)
 	}
 }
 
@@ -118,8 +119,8 @@ func dialed(t testing.TB, url string) func(*server.Parts) {
 // wantWait checks after how many seconds a refused client may try again.
 func (a answer) wantWait(t testing.TB, least, most int64) {
 	t.Helper()
-	wait := must(strconv.ParseInt(a.Header.Get("Retry-After"), 10, 64))(t)
-	assert(t, wait >= least && wait <= most, "Retry-After is %d s, want %d to %d", wait, least, most)
+	wait := assert.Must(strconv.ParseInt(a.Header.Get("Retry-After"), 10, 64))(t)
+	assert.That(t, wait >= least && wait <= most, "Retry-After is %d s, want %d to %d", wait, least, most)
 }
 
 var from = []string{"X-Forwarded-For", "192.0.2.1"}
@@ -142,10 +143,10 @@ func TestCreation_StoresNothingBeyondTheLimit(t *testing.T) {
 			c.Token = "made-up-cart-token-of-" + strconv.FormatInt(nextStore(), 10)
 			refused := c.refused(429, "rate_limited", call[0], call[1], call[2], append(from, call[3:]...)...)
 			refused.wantWait(t, 1, 1200)
-			equal(t, fmt.Sprint(refused.Header["Ratelimit-Limit"], refused.Header["Ratelimit-Remaining"], refused.Header["X-Cart-Token"]), "[3] [0] []", "%s: headers", name)
-			equal(t, refused.Header.Get("RateLimit-Reset"), refused.Header.Get("Retry-After"), "%s: RateLimit-Reset", name)
+			assert.Equal(t, fmt.Sprint(refused.Header["Ratelimit-Limit"], refused.Header["Ratelimit-Remaining"], refused.Header["X-Cart-Token"]), "[3] [0] []", "%s: headers", name)
+			assert.Equal(t, refused.Header.Get("RateLimit-Reset"), refused.Header.Get("Retry-After"), "%s: RateLimit-Reset", name)
 			got := c.cart()
-			assert(t, got.Version == 0 && got.ExpiresAt == nil, "%s has stored %+v", name, got)
+			assert.That(t, got.Version == 0 && got.ExpiresAt == nil, "%s has stored %+v", name, got)
 		}
 		known.add(addOne, from...) // a cart that exists has no limit
 		known.wantLines("1×2")
@@ -165,7 +166,7 @@ func TestCreation_IsJudgedLast(t *testing.T) {
 			s.guest(t).add(addOne, from...)
 		}
 		a := first.add(addOne, append(from, "Idempotency-Key", "one")...)
-		assert(t, a.replayed(t), "not a replay: %s", a.Raw)
+		assert.That(t, a.replayed(t), "not a replay: %s", a.Raw)
 		for _, call := range []struct {
 			status              int
 			code, path, payload string
@@ -199,7 +200,7 @@ func TestCreation_OfAMergedGuestIsCountedAsAnyOther(t *testing.T) {
 			guest.add(addOne, from...)
 			both.Token = guest.Token
 			a := both.ok("GET", "/cart", "", from...)
-			require(t, a.Body.Data.Count == int64(i+1), "after merge %d: %s", i+1, a.Raw)
+			assert.Require(t, a.Body.Data.Count == int64(i+1), "after merge %d: %s", i+1, a.Raw)
 		}
 		guest.refused(429, "rate_limited", "POST", "/cart/add", addOne, from...)
 		both.add(addOne, from...)
@@ -215,7 +216,7 @@ func TestCreation_WhatExceedsTheLimitDelaysTheNextCarts(t *testing.T) {
 			created.Add(1)
 		}
 	})
-	require(t, created.Load() >= 10, "%d carts were created, want at least 10", created.Load())
+	assert.Require(t, created.Load() >= 10, "%d carts were created, want at least 10", created.Load())
 	earned := (created.Load() - 9) * 360 // seconds; a use comes back every 360 seconds
 	s.guest(t).refused(429, "rate_limited", "POST", "/cart/add", addOne, from...).wantWait(t, earned-120, earned)
 }
@@ -248,7 +249,7 @@ func TestCouponGuesses_AreLimitedForEachAddressAndCart(t *testing.T) {
 	c.redeem("TEN", "Idempotency-Key", "k")
 	c.guesses(20)
 	c.refused(429, "rate_limited", "POST", "/cart/coupon", `{"coupon":"TEN"}`).wantWait(t, 500, 600) // what is left of 10 minutes
-	assert(t, c.redeem("TEN", "Idempotency-Key", "k").replayed(t), "a repeat was judged")
+	assert.That(t, c.redeem("TEN", "Idempotency-Key", "k").replayed(t), "a repeat was judged")
 	c.refused(412, "version_mismatch", "POST", "/cart/coupon", `{"coupon":"TEN"}`, "If-Match", `"x.1-y"`)
 	c.ok("DELETE", "/cart/coupon", "")
 	other.redeem("TEN")
@@ -304,7 +305,7 @@ func TestCouponGuesses_OfAnAddressAreLimitedWhateverTheCart(t *testing.T) {
 			neighbor := network + "ffff::9" // the same subscriber
 			refused := c.refused(429, "rate_limited", "POST", "/cart/coupon", `{"coupon":"TEN"}`, "X-Forwarded-For", neighbor)
 			refused.wantWait(t, 300, 600) // what is left of 10 minutes
-			equal(t, refused.Header.Get("RateLimit-Limit"), "40", "RateLimit-Limit")
+			assert.Equal(t, refused.Header.Get("RateLimit-Limit"), "40", "RateLimit-Limit")
 			c.ok("POST", "/cart/coupon", `{"coupon":"TEN"}`, "X-Forwarded-For", "192.0.2."+strconv.FormatInt(s.ID%250, 10))
 		}
 	})
@@ -319,7 +320,7 @@ func TestCouponGuesses_AtTheSameTimeCannotPassTheLimit(t *testing.T) {
 			judged.Add(1)
 		}
 	})
-	equal(t, judged.Load(), 20, "codes that were judged")
+	assert.Equal(t, judged.Load(), 20, "codes that were judged")
 }
 
 func TestCouponGuesses_HaveNoLimitWithoutRateLimits(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 
 	"commerce/cart/wire"
 	"commerce/cmd/internal/server"
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -24,7 +25,7 @@ func (l *logBuffer) logged(t testing.TB) []map[string]any {
 	for text := range strings.Lines(l.String()) {
 		var line map[string]any
 		err := json.Unmarshal([]byte(text), &line)
-		require(t, err == nil, "%v in %s", err, text)
+		assert.Require(t, err == nil, "%v in %s", err, text)
 		lines = append(lines, line)
 	}
 	return lines
@@ -100,7 +101,7 @@ func (s *shop) wantClean(t *testing.T, requests int) {
 	log := s.Log.String()
 	for _, secret := range []string{"planted", strings.Split(s.token(t, planted.customer), ".")[0] + ".", "@example.com"} {
 		at := strings.Index(strings.ToLower(log), strings.ToLower(secret))
-		assert(t, at < 0, "in the log: …%s…", log[max(0, at-200):min(len(log), at+100)])
+		assert.That(t, at < 0, "in the log: …%s…", log[max(0, at-200):min(len(log), at+100)])
 	}
 	seen := map[any]bool{}
 	for _, line := range s.Log.logged(t) {
@@ -108,14 +109,14 @@ func (s *shop) wantClean(t *testing.T, requests int) {
 			continue
 		}
 		for _, name := range []string{"time", "level", "method", "route", "status", "ms", "request_id"} {
-			assert(t, line[name] != nil, "no %s in %v", name, line)
+			assert.That(t, line[name] != nil, "no %s in %v", name, line)
 		}
-		assert(t, !seen[line["request_id"]], "two lines of request %v", line["request_id"])
+		assert.That(t, !seen[line["request_id"]], "two lines of request %v", line["request_id"])
 		seen[line["request_id"]] = true
 		status := line["status"].(float64)
-		assert(t, status < 400 || line["code"] != nil, "no code in %v", line)
+		assert.That(t, status < 400 || line["code"] != nil, "no code in %v", line)
 	}
-	assert(t, len(seen) == requests, "%d lines for %d requests", len(seen), requests)
+	assert.That(t, len(seen) == requests, "%d lines for %d requests", len(seen), requests)
 }
 
 func TestLog_AndTracesHaveEachRequestOnceAndNoSecret(t *testing.T) {
@@ -124,11 +125,11 @@ func TestLog_AndTracesHaveEachRequestOnceAndNoSecret(t *testing.T) {
 	issued := s.guest(t).fill("1×1")
 	s.guest(t).send("GET", "/cart", "", "tracestate", "planted=planted", "traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
 	s.wantClean(t, requests)
-	assert(t, !strings.Contains(s.Log.String(), issued.Token), "an issued token is in the log")
+	assert.That(t, !strings.Contains(s.Log.String(), issued.Token), "an issued token is in the log")
 	spans := r.ended(t)
 	wantNoSecret(t, spans)
 	ofRequests := slices.DeleteFunc(slices.Clone(spans), func(s sdk.ReadOnlySpan) bool { return s.SpanKind() != trace.SpanKindServer })
-	equal(t, len(ofRequests), requests, "number of spans of requests")
+	assert.Equal(t, len(ofRequests), requests, "number of spans of requests")
 }
 
 func TestLog_AndTracesHaveNoSecretWhenRedisIsDown(t *testing.T) {
@@ -143,10 +144,10 @@ func TestLog_AndTracesHaveNoSecretWhenRedisIsDown(t *testing.T) {
 	for _, line := range s.Log.logged(t) {
 		if line["status"] == 503.0 {
 			failed++
-			assert(t, line["level"] == "ERROR" && line["err"] != nil, "a failure without an error: %v", line)
+			assert.That(t, line["level"] == "ERROR" && line["err"] != nil, "a failure without an error: %v", line)
 		}
 	}
-	assert(t, failed != 0, "nothing failed")
+	assert.That(t, failed != 0, "nothing failed")
 	wantNoSecret(t, r.ended(t))
 }
 
@@ -157,8 +158,8 @@ func TestLog_HasNoSecretWhenRedisAnswersNonsense(t *testing.T) {
 	guest.add(`{"product_id":1}`)
 	customer.add(`{"product_id":1}`)
 	for _, key := range s.keys(t) {
-		noError(t, s.Redis.Del(t.Context(), key).Err())
-		noError(t, s.Redis.Set(t.Context(), key, planted.field, time.Minute).Err())
+		assert.NoError(t, s.Redis.Del(t.Context(), key).Err())
+		assert.NoError(t, s.Redis.Set(t.Context(), key, planted.field, time.Minute).Err())
 	}
 	s.wantClean(t, plant(t, s)+2)
 }
@@ -178,12 +179,12 @@ func TestLog_HasTheDetailsOfADefectAndTheResponseNone(t *testing.T) {
 		w := ask(h, "192.0.2.1", "GET", path, "X-Request-Id", "the-id")
 		var decoded body
 		err := json.Unmarshal(w.Body.Bytes(), &decoded)
-		require(t, err == nil, "%v in %s", err, w.Body)
-		assert(t, w.Code == 500 && decoded.Code == "internal" && !strings.Contains(w.Body.String(), "cause") && !strings.Contains(w.Body.String(), "range"), "%s: %d %s", path, w.Code, w.Body)
+		assert.Require(t, err == nil, "%v in %s", err, w.Body)
+		assert.That(t, w.Code == 500 && decoded.Code == "internal" && !strings.Contains(w.Body.String(), "cause") && !strings.Contains(w.Body.String(), "range"), "%s: %d %s", path, w.Code, w.Body)
 	}
 	requests, causes, stacks := 0, 0, 0
 	for _, line := range log.logged(t) {
-		assert(t, line["request_id"] == "the-id", "unexpected line: %v", line)
+		assert.That(t, line["request_id"] == "the-id", "unexpected line: %v", line)
 		if line["msg"] == "request" {
 			requests++
 			if text, _ := line["err"].(string); strings.Contains(text, "the cause") || strings.Contains(text, "out of range") {
@@ -194,7 +195,7 @@ func TestLog_HasTheDetailsOfADefectAndTheResponseNone(t *testing.T) {
 			stacks++
 		}
 	}
-	assert(t, requests == 3 && causes == 3 && stacks == 2, "%d lines, %d causes, %d stacks:\n%s", requests, causes, stacks, log.String())
+	assert.That(t, requests == 3 && causes == 3 && stacks == 2, "%d lines, %d causes, %d stacks:\n%s", requests, causes, stacks, log.String())
 }
 
 func TestLog_TruncatesWhatACallerSends(t *testing.T) {
@@ -209,9 +210,9 @@ func TestLog_TruncatesWhatACallerSends(t *testing.T) {
 	ask(h, "192.0.2.1", "GET", "/"+long)
 	ask(h, "192.0.2.1", "GET", "/defect?q="+long)
 	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
-	assert(t, len(lines) == 3, "%d lines for 3 requests", len(lines))
+	assert.That(t, len(lines) == 3, "%d lines for 3 requests", len(lines))
 	for _, line := range lines {
-		assert(t, len(line) <= 4<<10, "a line of %d bytes: %.200s…", len(line), line)
+		assert.That(t, len(line) <= 4<<10, "a line of %d bytes: %.200s…", len(line), line)
 	}
 }
 
@@ -223,14 +224,14 @@ func TestLog_SaysWhereOnlySlowAndFailedRequestsSpentTheirTime(t *testing.T) {
 		guest.send("GET", "/cart", "", "X-Request-Id", "fast")
 		lines := s.Log.logged(t)
 		line := lines[len(lines)-1]
-		assert(t, line["redis_ms"] == nil || line["ms"].(float64) >= 100, "the line of a fast request says where its time went: %v", line)
+		assert.That(t, line["redis_ms"] == nil || line["ms"].(float64) >= 100, "the line of a fast request says where its time went: %v", line)
 		return line["redis_ms"] == nil
 	})
 	s.wantCaller(t, "fast", "guest")
 	redis.Stop()
 	guest.send("GET", "/cart", "", "X-Request-Id", "failed")
 	s.wantCaller(t, "failed", "guest")
-	assert(t, s.line(t, "failed")["redis_ms"] != nil, "a failed request does not say where its time went")
+	assert.That(t, s.line(t, "failed")["redis_ms"] != nil, "a failed request does not say where its time went")
 }
 
 // wantCaller checks which store and caller the line of a request names.
@@ -238,7 +239,7 @@ func (s *shop) wantCaller(t *testing.T, requestID string, caller any) {
 	t.Helper()
 	store := map[bool]any{true: float64(s.ID), false: nil}[caller != nil]
 	line := s.line(t, requestID)
-	equal(t, []any{line["store"], line["caller"]}, []any{store, caller}, "store and caller of %s", requestID)
+	assert.Equal(t, []any{line["store"], line["caller"]}, []any{store, caller}, "store and caller of %s", requestID)
 }
 
 func TestLog_NamesTheCallerOfARefusal(t *testing.T) {
@@ -246,6 +247,6 @@ func TestLog_NamesTheCallerOfARefusal(t *testing.T) {
 	s.customer(t, "1001").send("POST", "/cart/add", `{}`, "X-Request-Id", "refused")
 	s.guest(t).send("GET", "/cart", "", "Authorization", "Bearer none", "X-Request-Id", "unknown")
 	s.wantCaller(t, "refused", "customer")
-	equal(t, s.line(t, "refused")["status"], any(422.0), "status")
+	assert.Equal(t, s.line(t, "refused")["status"], any(422.0), "status")
 	s.wantCaller(t, "unknown", nil)
 }

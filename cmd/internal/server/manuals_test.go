@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -35,7 +36,7 @@ func TestManuals_PrintWhatTheyShow(t *testing.T) {
 			switch {
 			case e.elsewhere():
 			case e.prints != "":
-				equal(t, asTable(printed[i]), asTable(e.prints), "%s: %sprinted, compared with the page", page, e.script)
+				assert.Equal(t, asTable(printed[i]), asTable(e.prints), "%s: %sprinted, compared with the page", page, e.script)
 			case strings.HasPrefix(e.script, "jq ") && (printed[i] == "" || missingMember.MatchString(printed[i])):
 				t.Errorf("%s: %sfinds nothing in the log, or members that it does not have:\n%s", page, e.script, printed[i])
 			}
@@ -46,10 +47,10 @@ func TestManuals_PrintWhatTheyShow(t *testing.T) {
 // hasLinesFor checks that the log has the lines for which examples search it with grep.
 func (m *machine) hasLinesFor(t *testing.T, page string, examples []example) {
 	t.Helper()
-	log := must(os.ReadFile(filepath.Join(m.dir, "commerce.log")))(t)
+	log := assert.Must(os.ReadFile(filepath.Join(m.dir, "commerce.log")))(t)
 	for _, e := range examples {
 		for _, search := range regexp.MustCompile(`grep '([^']+)' commerce\.log`).FindAllStringSubmatch(e.script, -1) {
-			assert(t, strings.Contains(string(log), search[1]), "%s: the log has no line with %s", page, search[1])
+			assert.That(t, strings.Contains(string(log), search[1]), "%s: the log has no line with %s", page, search[1])
 		}
 	}
 }
@@ -67,12 +68,12 @@ type machine struct {
 func newMachine(t *testing.T) *machine {
 	t.Helper()
 	m := &machine{dir: t.TempDir(), redis: ephemeral.StartRedis(t), postgres: ephemeral.StartPostgres(t)}
-	deploy := must(filepath.Abs(filepath.Join(repository, "deploy")))(t)
+	deploy := assert.Must(filepath.Abs(filepath.Join(repository, "deploy")))(t)
 	for _, dir := range []string{"bin", "etc/redis", "etc/systemd/system", "usr/local/bin", "var/lib"} {
-		noError(t, os.MkdirAll(filepath.Join(m.dir, dir), 0o755))
+		assert.NoError(t, os.MkdirAll(filepath.Join(m.dir, dir), 0o755))
 	}
 	for link, to := range map[string]string{"deploy": deploy, "bin/commerce": buildProgram(t)} {
-		noError(t, os.Symlink(to, filepath.Join(m.dir, link)))
+		assert.NoError(t, os.Symlink(to, filepath.Join(m.dir, link)))
 	}
 	m.terminal(t).run(t, "export DATABASE_URL=postgres://localhost/commerce; commerce migrate up; commerce seed")
 	m.token = strings.TrimSpace(m.terminal(t).run(t, "DATABASE_URL=postgres://localhost/commerce commerce token store --store 1 --name test"))
@@ -85,7 +86,7 @@ func newMachine(t *testing.T) *machine {
 // prepareRedis gives Redis the users of the pages.
 func (m *machine) prepareRedis(t *testing.T) {
 	t.Helper()
-	users := must(os.ReadFile(filepath.Join(repository, "deploy/redis/users.conf")))(t)
+	users := assert.Must(os.ReadFile(filepath.Join(repository, "deploy/redis/users.conf")))(t)
 	for _, name := range []string{"check", "support"} {
 		login := ephemeral.AsUser(t, m.redis.URL, string(users), name)
 		m.users = append(m.users, "redis://"+name+":password@localhost:6379", strings.Replace(login, "127.0.0.1", "localhost", 1))
@@ -97,7 +98,7 @@ func (m *machine) serve(t *testing.T) {
 	t.Helper()
 	ports := ephemeral.FreePorts(t, 3)
 	m.public, m.admin = fmt.Sprintf("http://localhost:%d", ports[0]), fmt.Sprintf("http://localhost:%d", ports[1])
-	log := must(os.Create(filepath.Join(m.dir, "commerce.log")))(t)
+	log := assert.Must(os.Create(filepath.Join(m.dir, "commerce.log")))(t)
 	defer log.Close()
 	service := exec.Command(buildProgram(t), "serve")
 	service.Env = append(os.Environ(), "JWT_SECRET="+jwtSecret,
@@ -105,7 +106,7 @@ func (m *machine) serve(t *testing.T) {
 		"REDIS_URL="+m.redis.URL, "DATABASE_URL="+m.postgres.URL,
 		fmt.Sprintf("DATABASE_REPLICA_URL=postgres://127.0.0.1:%d/postgres", ports[2]))
 	service.Stdout, service.Stderr = log, log
-	noError(t, service.Start())
+	assert.NoError(t, service.Start())
 	t.Cleanup(func() { end(t, service, &logBuffer{}) })
 }
 
@@ -142,7 +143,7 @@ func (m *machine) until(t *testing.T, status int, path string) {
 		if strings.HasSuffix(path, "/coupon") {
 			method, body = http.MethodPost, `{"coupon":"wrong"}`
 		}
-		request := must(http.NewRequestWithContext(t.Context(), method, m.public+path, strings.NewReader(body)))(t)
+		request := assert.Must(http.NewRequestWithContext(t.Context(), method, m.public+path, strings.NewReader(body)))(t)
 		request.Header.Set("Content-Type", "application/json")
 		request.Header.Set("X-Public-Key", "pk_demo")
 		request.Header.Set("X-Cart-Token", "a-token-of-the-runbook-test")
@@ -162,7 +163,7 @@ func (m *machine) until(t *testing.T, status int, path string) {
 func (m *machine) logs(t *testing.T, text string) {
 	t.Helper()
 	m.eventually(t, "the log line "+text, func() bool {
-		log := must(os.ReadFile(filepath.Join(m.dir, "commerce.log")))(t)
+		log := assert.Must(os.ReadFile(filepath.Join(m.dir, "commerce.log")))(t)
 		return strings.Contains(string(log), text)
 	})
 }
@@ -181,7 +182,7 @@ func (m *machine) eventually(t *testing.T, what string, happens func() bool) {
 // test. There is no systemd, so a service that starts also stops.
 func (m *machine) terminal(t *testing.T) terminal {
 	t.Helper()
-	where := must(url.Parse(m.postgres.URL))(t)
+	where := assert.Must(url.Parse(m.postgres.URL))(t)
 	login := func(user string) string {
 		return fmt.Sprintf("postgres://%s@localhost:%s%s?sslmode=disable", user, where.Port(), where.Path)
 	}
@@ -225,7 +226,7 @@ case $1 in
 *) exit 1 ;;
 esac
 `, m.redis.URL, owner, service)
-	noError(t, os.WriteFile(script, []byte(text), 0o700))
+	assert.NoError(t, os.WriteFile(script, []byte(text), 0o700))
 	return script
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"commerce/cmd/internal/server"
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -28,14 +29,14 @@ func TestKey_OfAGuestIsLookedUpWhileTheMergeWaits(t *testing.T) {
 	customer := guest.logIn("1")
 	source.down.Store(7)
 	again := customer.add(addOne, "Idempotency-Key", "k")
-	assert(t, again.replayed(t) && again.Body.Data.Count == 0, "a repeat while the merge waits: %s", again.Raw)
+	assert.That(t, again.replayed(t) && again.Body.Data.Count == 0, "a repeat while the merge waits: %s", again.Raw)
 	customer.refused(409, "idempotency_conflict", "POST", "/cart/add", `{"product_id":2}`, "Idempotency-Key", "k")
 	got := customer.add(`{"product_id":2}`, "Idempotency-Key", "new").Body.Data
-	assert(t, got.lines() == "2×1" && got.Merge == nil, "unmerged: %q, %+v", got.lines(), got.Merge)
-	assert(t, !strings.Contains(s.Log.String(), guest.Token), "the token is in the log")
+	assert.That(t, got.lines() == "2×1" && got.Merge == nil, "unmerged: %q, %+v", got.lines(), got.Merge)
+	assert.That(t, !strings.Contains(s.Log.String(), guest.Token), "the token is in the log")
 	source.down.Store(0)
 	got = customer.wantLines("2×1 1×1 7×2")
-	assert(t, got.Merge != nil && got.Merge.Lines == 2, "later: %+v", got.Merge)
+	assert.That(t, got.Merge != nil && got.Merge.Lines == 2, "later: %+v", got.Merge)
 	guest.wantLines("")
 }
 
@@ -52,7 +53,7 @@ func TestKey_OfAnUnreachableGuestIs503(t *testing.T) {
 	within(t, 10*time.Second, "the guest's node answers", func() bool {
 		return customer.send("GET", "/cart", "").Body.Data.lines() == "2×1 1×1"
 	})
-	assert(t, customer.add(addOne, "Idempotency-Key", "k").replayed(t), "it was applied twice")
+	assert.That(t, customer.add(addOne, "Idempotency-Key", "k").replayed(t), "it was applied twice")
 	customer.wantLines("2×1 1×1")
 }
 
@@ -69,7 +70,7 @@ func TestRetry_OfAGuestCountsOnceAfterALoginElsewhere(t *testing.T) {
 			}
 			s.pass(t, 2*time.Second)
 			for _, c := range []*shopper{customer, guest} {
-				assert(t, c.add(addOne, mark, "1").replayed(t), "the retry with %s as customer %q was applied", mark, c.ID)
+				assert.That(t, c.add(addOne, mark, "1").replayed(t), "the retry with %s as customer %q was applied", mark, c.ID)
 			}
 			s.wantTTLs(t)
 			customer.withoutToken().wantLines("1×1")
@@ -78,7 +79,7 @@ func TestRetry_OfAGuestCountsOnceAfterALoginElsewhere(t *testing.T) {
 				continue
 			}
 			s.pass(t, 5*time.Minute)
-			assert(t, !guest.add(addOne, mark, "1").replayed(t), "still a retry after five minutes")
+			assert.That(t, !guest.add(addOne, mark, "1").replayed(t), "still a retry after five minutes")
 			customer.wantLines("1×2")
 		}
 	})
@@ -92,7 +93,7 @@ func TestKey_OfAGuestIsKnownAfterAnotherCustomersMerge(t *testing.T) {
 		guest.add(addOne, "Idempotency-Key", "k")
 		guest.logIn("1").cart()
 		second := guest.logIn("2")
-		assert(t, second.add(addOne, "Idempotency-Key", "k").replayed(t), "it was applied twice")
+		assert.That(t, second.add(addOne, "Idempotency-Key", "k").replayed(t), "it was applied twice")
 		second.add(`{"product_id":2}`, "Idempotency-Key", "k") // a key of another customer's cart
 		second.wantLines("2×1")
 		guest.logIn("1").wantLines("1×1")
@@ -109,7 +110,7 @@ func TestUnkeyedRetry_OfChangesThatOverlap(t *testing.T) {
 		}
 		s.pass(t, 2*time.Second)
 		for _, body := range bodies {
-			assert(t, c.add(body, "X-Timestamp", "1").replayed(t), "%s was applied twice", body)
+			assert.That(t, c.add(body, "X-Timestamp", "1").replayed(t), "%s was applied twice", body)
 		}
 		c.wantLines("1×1 7×2")
 	})
@@ -124,7 +125,7 @@ func TestUnkeyedRetry_OfADoubleClickCountsTwoClicks(t *testing.T) {
 		c.add(addOne, "X-Timestamp", "1")
 		s.pass(t, 800*time.Millisecond) // 1.1 s after the first, 0.8 s after the second
 		for range 2 {
-			assert(t, c.add(addOne, "X-Timestamp", "1").replayed(t), "a retry was applied")
+			assert.That(t, c.add(addOne, "X-Timestamp", "1").replayed(t), "a retry was applied")
 		}
 		c.wantLines("1×2")
 	})
@@ -138,10 +139,10 @@ func TestUnkeyedRetry_IsTheSameOnInstancesWhoseClocksDiffer(t *testing.T) {
 		c := s.visitor(t)
 		c.add(addOne, "X-Timestamp", "1")
 		s.Clock.Forward(ahead) // the clock of the instance that gets the retry
-		assert(t, !c.add(addOne, "X-Timestamp", "1").replayed(t), "%v ahead: a second click was taken for a retry", ahead)
+		assert.That(t, !c.add(addOne, "X-Timestamp", "1").replayed(t), "%v ahead: a second click was taken for a retry", ahead)
 		s.pass(t, 1100*time.Millisecond)
 		s.Clock.Forward(-1100 * time.Millisecond)
-		assert(t, c.add(addOne, "X-Timestamp", "1").replayed(t), "%v ahead: a retry was applied", ahead)
+		assert.That(t, c.add(addOne, "X-Timestamp", "1").replayed(t), "%v ahead: a retry was applied", ahead)
 	}
 }
 
@@ -211,7 +212,7 @@ func TestBudget_IsNotUsedUpByASlowBody(t *testing.T) {
 		writer.Close()
 	}()
 	a := c.do(c.request("POST", "/cart/add", body))
-	assert(t, a.Status == http.StatusOK, "a slow body: %d %s", a.Status, a.Raw)
+	assert.That(t, a.Status == http.StatusOK, "a slow body: %d %s", a.Status, a.Raw)
 }
 
 func TestBudget_AnUnresponsiveGuestShardLeavesTimeForTheChange(t *testing.T) {
@@ -221,7 +222,7 @@ func TestBudget_AnUnresponsiveGuestShardLeavesTimeForTheChange(t *testing.T) {
 	customer.add(addOne)
 	cluster.Nodes[1].Freeze()
 	defer cluster.Nodes[1].Thaw()
-	equal(t, customer.add(addOne).Body.Data.lines(), "1×2", "the cart")
+	assert.Equal(t, customer.add(addOne).Body.Data.lines(), "1×2", "the cart")
 }
 
 // hangingScripts lets scripts hang until their time is over, once it is on.
@@ -264,5 +265,5 @@ func TestBudget_AStepOfAMergeThatHangsDoesNotDelayTheAnswer(t *testing.T) {
 		both.refused(503, "unavailable", "POST", "/cart/add", addOne, "Idempotency-Key", "k")
 		fastest = min(fastest, time.Since(began))
 	}
-	assert(t, fastest <= 4*budget, "the answer took %v: one step of the merge and the change have %v each", fastest, budget)
+	assert.That(t, fastest <= 4*budget, "the answer took %v: one step of the merge and the change have %v each", fastest, budget)
 }

@@ -8,6 +8,7 @@ import (
 	"commerce/auth/locale"
 	"commerce/cart"
 	"commerce/cmd/internal/server"
+	"commerce/deploy/assert"
 )
 
 // small limits carts to five lines, and to ten after a merge.
@@ -26,14 +27,14 @@ func TestMerge_WithoutRoomLeavesTheGuestsCartUnchanged(t *testing.T) {
 	customer := s.customer(t, "1").fill("101×1 102×1 103×1 104×1 105×1")
 	customer.Token = s.guest(t).fill("106×1 107×1 108×1 109×1 110×1").Token
 	roomy := customer.cart()
-	require(t, len(roomy.Items) == 10 && roomy.Merge.Code == nil && roomy.Merge.Lines == 5, "with room for it: %q, %+v", roomy.lines(), roomy.Merge)
+	assert.Require(t, len(roomy.Items) == 10 && roomy.Merge.Code == nil && roomy.Merge.Lines == 5, "with room for it: %q, %+v", roomy.lines(), roomy.Merge)
 	guest := s.visitor(t)
 	guest.add(`{"product_id":111}`, "Idempotency-Key", "k")
 	customer.Token = guest.Token
 	full := func(a answer) {
 		t.Helper()
 		m := a.Body.Data.Merge
-		assert(t, m != nil && m.Lines == 0 && len(m.Adjusted) == 0 && m.Code != nil && *m.Code == "cart_full", "report in %s", a.Raw)
+		assert.That(t, m != nil && m.Lines == 0 && len(m.Adjusted) == 0 && m.Code != nil && *m.Code == "cart_full", "report in %s", a.Raw)
 	}
 	full(customer.ok("GET", "/cart", ""))
 	full(customer.ok("GET", "/cart/count", ""))
@@ -42,13 +43,13 @@ func TestMerge_WithoutRoomLeavesTheGuestsCartUnchanged(t *testing.T) {
 	full(customer.ok("PATCH", "/cart/items/101", `{"quantity":2}`))
 	full(customer.refused(422, "cart_full", "POST", "/cart/add", `{"product_id":112}`))
 	full(customer.refused(400, "malformed_json", "POST", "/cart/add", `{`))
-	assert(t, customer.add(`{"product_id":111}`, "Idempotency-Key", "k").replayed(t), "the guest's own change was applied again")
+	assert.That(t, customer.add(`{"product_id":111}`, "Idempotency-Key", "k").replayed(t), "the guest's own change was applied again")
 	guest.wantLines("111×1")
 	if a := customer.ok("DELETE", "/cart/items/110", ""); a.Body.Data.Merge == nil { // makes room for the next request
 		t.Errorf("no report in %s", a.Raw)
 	}
 	got := customer.cart()
-	assert(t, got.Merge != nil && got.Merge.Code == nil && got.Merge.Lines == 1 && slices.ContainsFunc(got.Items, func(i itemBody) bool { return i.ID == "111" }), "with room again: %q, %+v", got.lines(), got.Merge)
+	assert.That(t, got.Merge != nil && got.Merge.Code == nil && got.Merge.Lines == 1 && slices.ContainsFunc(got.Items, func(i itemBody) bool { return i.ID == "111" }), "with room again: %q, %+v", got.lines(), got.Merge)
 	guest.wantLines("")
 }
 
@@ -72,7 +73,7 @@ func TestMerge_CountsTextToo(t *testing.T) {
 	full.add(line(2, forty))
 	customer.Token = full.Token
 	got := customer.cart()
-	assert(t, got.Merge != nil && got.Merge.Code != nil, "41 bytes and 40 are more than 80: %q, %+v", got.lines(), got.Merge)
+	assert.That(t, got.Merge != nil && got.Merge.Code != nil, "41 bytes and 40 are more than 80: %q, %+v", got.lines(), got.Merge)
 }
 
 // Devices log in concurrently, each with a cart that would fit by itself.
@@ -88,11 +89,11 @@ func TestMerge_OfManyDevicesAtOnceKeepsTheLimit(t *testing.T) {
 			customers[i] = guests[i].logIn("1")
 			customers[i].cart()
 		})
-		assert(t, len(s.customer(t, "1").cart().Items) <= 10, "the cart has more than 10 lines")
+		assert.That(t, len(s.customer(t, "1").cart().Items) <= 10, "the cart has more than 10 lines")
 		for _, c := range customers { // nothing is lost: a cart that did not fit stays under its token
 			c.withoutToken().ok("DELETE", "/cart/clear", "")
 			got := c.cart()
-			assert(t, len(got.Items) == 0 || len(got.Items) == 3, "a guest's cart was merged in part: %q", got.lines())
+			assert.That(t, len(got.Items) == 0 || len(got.Items) == 3, "a guest's cart was merged in part: %q", got.lines())
 		}
 	}, small)
 }

@@ -16,6 +16,7 @@ import (
 	"commerce/cart"
 	"commerce/cart/service"
 	"commerce/cmd/internal/server"
+	"commerce/deploy/assert"
 )
 
 // Products of the merge tests: all can be bought without limits when they are added, and
@@ -84,9 +85,9 @@ func TestMerge_ShowsTheMergedCartAndWhatWasCut(t *testing.T) {
 				s.sellForMerge(true)
 				customer.Token = guest.Token
 				got := customer.wantLines(tc.lines)
-				require(t, got.Merge != nil && got.Merge.Lines == int64(len(strings.Fields(tc.guest))), "report %+v", got.Merge)
-				equal(t, got.cuts(t), tc.cuts, "cuts")
-				equal(t, got.Version, int64(len(strings.Fields(tc.customer)))+1, "version")
+				assert.Require(t, got.Merge != nil && got.Merge.Lines == int64(len(strings.Fields(tc.guest))), "report %+v", got.Merge)
+				assert.Equal(t, got.cuts(t), tc.cuts, "cuts")
+				assert.Equal(t, got.Version, int64(len(strings.Fields(tc.customer)))+1, "version")
 				wantIssues(t, got)
 			}, func(p *server.Parts) { p.Strategy = tc.strategy })
 		})
@@ -103,7 +104,7 @@ func (b cartBody) cuts(t *testing.T) string {
 		if a.ItemID == strconv.Itoa(max4) {
 			want = "above_max_quantity"
 		}
-		assert(t, a.Kept > 5 || a.Code == want, "%s was cut for %s, want %s", a.ItemID, a.Code, want)
+		assert.That(t, a.Kept > 5 || a.Code == want, "%s was cut for %s, want %s", a.ItemID, a.Code, want)
 	}
 	return strings.Join(cuts, ", ")
 }
@@ -117,7 +118,7 @@ func wantIssues(t *testing.T, b cartBody) {
 		if item.Issue != nil {
 			code = item.Issue.Code
 		}
-		assert(t, want[item.ProductID] == "" || code == want[item.ProductID], "line %s has the issue %q, want %q", item.ID, code, want[item.ProductID])
+		assert.That(t, want[item.ProductID] == "" || code == want[item.ProductID], "line %s has the issue %q, want %q", item.ID, code, want[item.ProductID])
 	}
 }
 
@@ -133,7 +134,7 @@ func TestMerge_NeverReplacesTheCustomersNotice(t *testing.T) {
 	for _, item := range guest.logIn("1").cart().Items {
 		notices = append(notices, *item.Notice)
 	}
-	equal(t, notices, []string{"the customer's", "fills the place", "new"}, "notices")
+	assert.Equal(t, notices, []string{"the customer's", "fills the place", "new"}, "notices")
 }
 
 func TestMerge_HappensFirstInEveryRequest(t *testing.T) {
@@ -169,11 +170,11 @@ func TestMerge_HappensFirstInEveryRequest(t *testing.T) {
 			guest.add(`{"product_id":2,"qty":3}`)
 			customer.Token = guest.Token
 			a := customer.send(tc.method, tc.path, tc.payload, tc.headers...)
-			require(t, a.Status == tc.status, "%d %s", a.Status, a.Raw)
+			assert.Require(t, a.Status == tc.status, "%d %s", a.Status, a.Raw)
 			m := a.Body.Data.Merge
-			assert(t, m != nil && m.Lines == 1 && len(m.Adjusted) == 1 && m.Adjusted[0].Requested == 5 && m.Adjusted[0].Kept == 3 && m.Adjusted[0].Code == "insufficient_stock", "report in %s", a.Raw)
+			assert.That(t, m != nil && m.Lines == 1 && len(m.Adjusted) == 1 && m.Adjusted[0].Requested == 5 && m.Adjusted[0].Kept == 3 && m.Adjusted[0].Code == "insufficient_stock", "report in %s", a.Raw)
 			again := customer.wantLines(tc.lines)
-			assert(t, again.Merge != nil && again.Merge.ID == m.ID, "a minute is not over, and the report is %+v", again.Merge)
+			assert.That(t, again.Merge != nil && again.Merge.ID == m.ID, "a minute is not over, and the report is %+v", again.Merge)
 		})
 	}
 }
@@ -185,7 +186,7 @@ func TestMerge_IsReportedForAMinuteToTheCustomer(t *testing.T) {
 	customer.send("GET", "/cart/count", "") // which may be lost
 	first := other.ok("GET", "/cart", "", "If-None-Match", "*")
 	report := first.Body.Data.Merge
-	require(t, report != nil && report.ID != "" && report.Lines == 1 && time.Since(report.At).Abs() <= time.Minute, "another device got %s", first.Raw)
+	assert.Require(t, report != nil && report.ID != "" && report.Lines == 1 && time.Since(report.At).Abs() <= time.Minute, "another device got %s", first.Raw)
 	tag := first.Header.Get("ETag")
 	for _, a := range []answer{
 		customer.ok("GET", "/cart", ""), customer.ok("GET", "/cart/summary", ""),
@@ -195,16 +196,16 @@ func TestMerge_IsReportedForAMinuteToTheCustomer(t *testing.T) {
 		customer.add(`{"product_id":1}`, "If-Match", tag),
 	} {
 		m := a.Body.Data.Merge
-		assert(t, m != nil && m.ID == report.ID, "the report is %+v in %s", m, a.Raw)
+		assert.That(t, m != nil && m.ID == report.ID, "the report is %+v in %s", m, a.Raw)
 	}
 	tag = other.tag()
-	equal(t, other.send("GET", "/cart", "", "If-None-Match", tag).Status, http.StatusNotModified, "status of an unchanged cart with the report")
+	assert.Equal(t, other.send("GET", "/cart", "", "If-None-Match", tag).Status, http.StatusNotModified, "status of an unchanged cart with the report")
 	s.pass(t, time.Minute+time.Second)
-	assert(t, other.ok("GET", "/cart", "", "If-None-Match", tag).Body.Data.Merge == nil, "the report is there after a minute")
-	equal(t, other.send("GET", "/cart", "", "If-None-Match", "*").Status, 304, "status a minute after the merge")
+	assert.That(t, other.ok("GET", "/cart", "", "If-None-Match", tag).Body.Data.Merge == nil, "the report is there after a minute")
+	assert.Equal(t, other.send("GET", "/cart", "", "If-None-Match", "*").Status, 304, "status a minute after the merge")
 	other.add(`{"product_id":1}`)
 	members := s.Redis.HKeys(t.Context(), s.customerKey(other)).Val()
-	assert(t, !slices.Contains(members, "g"), "after a minute and a change, the report is still stored: %q", members)
+	assert.That(t, !slices.Contains(members, "g"), "after a minute and a change, the report is still stored: %q", members)
 }
 
 func TestMerge_IsNotDrivenByHEAD(t *testing.T) {
@@ -213,7 +214,7 @@ func TestMerge_IsNotDrivenByHEAD(t *testing.T) {
 	customer := guest.logIn("1")
 	for _, path := range []string{"/cart", "/cart/count", "/cart/summary", "/cart/validate"} {
 		a := customer.send("HEAD", path, "")
-		assert(t, a.Status < 500, "HEAD %s: %d", path, a.Status)
+		assert.That(t, a.Status < 500, "HEAD %s: %d", path, a.Status)
 	}
 	guest.wantLines("1×1")
 	s.customer(t, "1").wantLines("")
@@ -227,10 +228,10 @@ func TestMerge_LeavesTheTokenUsable(t *testing.T) {
 		guest.logIn("1").cart()
 		s.wantTTLs(t)
 		got := guest.wantLines("")
-		assert(t, got.Version == 0 && got.ExpiresAt == nil, "the guest's cart after the merge: %+v", got)
+		assert.That(t, got.Version == 0 && got.ExpiresAt == nil, "the guest's cart after the merge: %+v", got)
 		a := guest.add(`{"product_id":7,"qty":2}`)
 		after, _, _ := strings.Cut(a.Header.Get("ETag"), ".")
-		assert(t, after != before && a.Body.Data.Version == 1, "cart %s at version %d, before %s", after, a.Body.Data.Version, before)
+		assert.That(t, after != before && a.Body.Data.Version == 1, "cart %s at version %d, before %s", after, a.Body.Data.Version, before)
 		guest.logIn("1").wantLines("1×1 7×2")
 		s.wantTTLs(t)
 	})
@@ -251,7 +252,7 @@ func TestMerge_DevicesAtOnce(t *testing.T) {
 			for range reports.Range {
 				n++
 			}
-			assert(t, got.Version == 1 && n == 1, "version %d after %d reports", got.Version, n)
+			assert.That(t, got.Version == 1 && n == 1, "version %d after %d reports", got.Version, n)
 		})
 	})
 	t.Run("that carry a token each all find theirs in", func(t *testing.T) {
@@ -260,7 +261,7 @@ func TestMerge_DevicesAtOnce(t *testing.T) {
 				guest := s.guest(t)
 				guest.add(fmt.Sprintf(`{"product_id":1,"qty":%d}`, i+1))
 				got := guest.logIn("1").cart()
-				assert(t, got.Count >= int64(i+1), "device %d had %d, and got %q", i, i+1, got.lines())
+				assert.That(t, got.Count >= int64(i+1), "device %d had %d, and got %q", i, i+1, got.lines())
 			})
 			s.customer(t, "1").wantLines("1×21")
 		})
@@ -318,7 +319,7 @@ func TestMerge_AnEmptiedGuestsCartBringsNothing(t *testing.T) {
 		guest := s.guest(t).fill("1×1")
 		guest.ok("DELETE", "/cart/clear", "")
 		got := guest.logIn("1").cart()
-		assert(t, got.Version == 0 && got.Merge == nil && got.ExpiresAt == nil, "the customer's cart: %+v", got)
-		equal(t, len(s.keys(t)), 0, "keys that are left")
+		assert.That(t, got.Version == 0 && got.Merge == nil && got.ExpiresAt == nil, "the customer's cart: %+v", got)
+		assert.Equal(t, len(s.keys(t)), 0, "keys that are left")
 	})
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -59,9 +60,9 @@ func drive(t *testing.T, dir, url, key, browserJWT, serverJWT, lossyJWT string) 
 		"JWT_BROWSER="+browserJWT, "JWT_SERVER="+serverJWT, "JWT_LOSSY="+lossyJWT)
 	said, err := node.CombinedOutput()
 	t.Logf("node trip.mjs:\n%s", said)
-	require(t, err == nil, "node trip.mjs: %v", err)
-	equal(t, line.lost.Load(), lostReplies, "replies that were lost")
-	assert(t, line.repeated.Load() >= lostReplies, "%d changes were sent again, want %d", line.repeated.Load(), lostReplies)
+	assert.Require(t, err == nil, "node trip.mjs: %v", err)
+	assert.Equal(t, line.lost.Load(), lostReplies, "replies that were lost")
+	assert.That(t, line.repeated.Load() >= lostReplies, "%d changes were sent again, want %d", line.repeated.Load(), lostReplies)
 }
 
 // command is a program that a test waits for, with a timeout.
@@ -103,7 +104,7 @@ func buildProgram(t *testing.T) (binary string) {
 			program.err = fmt.Errorf("go build: %w\n%s", err, said)
 		}
 	})
-	require(t, program.err == nil, "%v", program.err)
+	assert.Require(t, program.err == nil, "%v", program.err)
 	return filepath.Join(program.dir, "commerce")
 }
 
@@ -121,14 +122,14 @@ func startDemo(t *testing.T) demo {
 	run := exec.Command(d.binary, "demo")
 	run.Env = append(os.Environ(), "ADDR=127.0.0.1:0", "ADMIN_ADDR=127.0.0.1:0", "JWT_SECRET="+jwtSecret)
 	run.Stderr = d.log
-	out := must(run.StdoutPipe())(t)
-	noError(t, run.Start())
+	out := assert.Must(run.StdoutPipe())(t)
+	assert.NoError(t, run.Start())
 	t.Cleanup(func() { end(t, run, d.log) })
 
 	printed := welcome(bufio.NewScanner(out))
 	for pattern, found := range map[*regexp.Regexp]*string{printedURL: &d.url, printedKey: &d.key, printedJWT: &d.jwt} {
 		match := pattern.FindStringSubmatch(printed)
-		require(t, match != nil, "the demo printed nothing like %s:\n%s%s", pattern, printed, d.log)
+		assert.Require(t, match != nil, "the demo printed nothing like %s:\n%s%s", pattern, printed, d.log)
 		*found = match[1]
 	}
 	return d
@@ -153,7 +154,7 @@ func end(t testing.TB, program *exec.Cmd, log *logBuffer) {
 	late := time.AfterFunc(15*time.Second, func() { _ = program.Process.Kill() })
 	defer late.Stop()
 	err := program.Wait()
-	assert(t, err == nil, "%s: %v\n%s", program, err, log)
+	assert.That(t, err == nil, "%s: %v\n%s", program, err, log)
 }
 
 // token creates a token with the program's own command.
@@ -162,7 +163,7 @@ func (d demo) token(t testing.TB, customer string) string {
 	sign := command(t, d.binary, "token", "customer", "--store", "1", "--customer", customer)
 	sign.Env = append(os.Environ(), "JWT_SECRET="+jwtSecret)
 	token, err := sign.Output()
-	require(t, err == nil, "%s: %v", sign, err)
+	assert.Require(t, err == nil, "%s: %v", sign, err)
 	return string(bytes.TrimSpace(token))
 }
 
@@ -172,14 +173,14 @@ func installPackages(t *testing.T, folder string) string {
 	t.Helper()
 	for _, program := range []string{"node", "npm"} {
 		_, err := exec.LookPath(program)
-		require(t, err == nil, "%s is not installed (sh deploy/ephemeral/install.sh)", program)
+		assert.Require(t, err == nil, "%s is not installed (sh deploy/ephemeral/install.sh)", program)
 	}
 	dir := t.TempDir()
-	noError(t, os.CopyFS(dir, os.DirFS(filepath.Join("testdata", folder))))
+	assert.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join("testdata", folder))))
 	npm := command(t, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline")
 	npm.Dir = dir
 	said, err := npm.CombinedOutput()
-	require(t, err == nil, "npm ci: %v\n%s", err, said)
+	assert.Require(t, err == nil, "npm ci: %v\n%s", err, said)
 	return dir
 }
 
@@ -213,8 +214,8 @@ func TestResend_OfABrowserCountsTwiceOnlyWithoutAKey(t *testing.T) {
 			t.Cleanup(func() { _ = chromedp.Cancel(ctx) })
 			ctx, cancel := context.WithTimeout(ctx, patience)
 			t.Cleanup(cancel)
-			noError(t, chromedp.Do(ctx, chromedp.Navigate(web)))
-			added := must(chromedp.Run(ctx, chromedp.Evaluate[int](fmt.Sprintf(`(async () => {
+			assert.NoError(t, chromedp.Do(ctx, chromedp.Navigate(web)))
+			added := assert.Must(chromedp.Run(ctx, chromedp.Evaluate[int](fmt.Sprintf(`(async () => {
 				const headers = {"X-Public-Key": %q, "X-Cart-Token": "a-token-of-the-browsers-own"};
 				await (await fetch("/cart/count", {headers})).text(); // leaves a kept-alive connection
 				await new Promise((done) => setTimeout(done, 300)); // until it is idle: a browser resends only on one that it has used
@@ -223,7 +224,7 @@ func TestResend_OfABrowserCountsTwiceOnlyWithoutAKey(t *testing.T) {
 				});
 				return (await response.json()).data.count;
 			})()`, s.Key, tc.header), chromedp.EvalAwaitPromise)))(t)
-			assert(t, added == tc.want && posts.Load() == 2, "the cart has %d after %d requests, want %d after 2", added, posts.Load(), tc.want)
+			assert.That(t, added == tc.want && posts.Load() == 2, "the cart has %d after %d requests, want %d after 2", added, posts.Load(), tc.want)
 		})
 	}
 }

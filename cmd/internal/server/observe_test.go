@@ -18,6 +18,7 @@ import (
 	"commerce/cart/catalog"
 	"commerce/cmd/internal/server"
 	"commerce/cmd/internal/telemetry"
+	"commerce/deploy/assert"
 	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
 	"commerce/subscriptions/postgres"
@@ -42,7 +43,7 @@ func metric(t *testing.T, m *telemetry.Metrics, series string) float64 {
 	t.Helper()
 	for _, line := range metricsPage(t, m) {
 		if text, ok := strings.CutPrefix(line, series+" "); ok {
-			value := must(strconv.ParseFloat(strings.TrimSpace(text), 64))(t)
+			value := assert.Must(strconv.ParseFloat(strings.TrimSpace(text), 64))(t)
 			return value
 		}
 	}
@@ -88,9 +89,9 @@ func TestMetrics_HaveNoLabelsFromCallers(t *testing.T) {
 	}
 	page := metricsPage(t, m)
 	for _, series := range page {
-		assert(t, !strings.Contains(strings.ToLower(series), planted) && !strings.Contains(series, `store`+`="`), "a label comes from a caller, or names a store: %s", series)
+		assert.That(t, !strings.Contains(strings.ToLower(series), planted) && !strings.Contains(series, `store`+`="`), "a label comes from a caller, or names a store: %s", series)
 	}
-	assert(t, len(page) <= maxSeries, "%d series, want at most %d", len(page), maxSeries)
+	assert.That(t, len(page) <= maxSeries, "%d series, want at most %d", len(page), maxSeries)
 }
 
 func TestMetrics_CountWhatHappensToCarts(t *testing.T) {
@@ -125,7 +126,7 @@ func TestMetrics_CountWhatHappensToCarts(t *testing.T) {
 		`commerce_bad_credentials_total{kind="malformed"}`:                        1,
 		`commerce_http_requests_in_flight`:                                        0,
 	} {
-		equal(t, metric(t, m, series), want, "%s", series)
+		assert.Equal(t, metric(t, m, series), want, "%s", series)
 	}
 }
 
@@ -136,16 +137,14 @@ const delay = 400 * time.Millisecond
 // from then on.
 func slowLine(t testing.TB, server string) (via string, slow func()) {
 	t.Helper()
-	u := must(url.Parse(server))(t)
+	u := assert.Must(url.Parse(server))(t)
 	proxy := toxiproxy.NewProxy(toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop()), "line", "127.0.0.1:0", u.Host)
-	noError(t, proxy.Start())
+	assert.NoError(t, proxy.Start())
 	t.Cleanup(proxy.Stop)
 	u.Host = proxy.Listen
 	return u.String(), func() {
 		toxic := fmt.Sprintf(`{"type":"latency","stream":"downstream","attributes":{"latency":%d}}`, delay.Milliseconds())
-		if _, err := proxy.Toxics.AddToxicJson(strings.NewReader(toxic)); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(proxy.Toxics.AddToxicJson(strings.NewReader(toxic)))(t)
 	}
 }
 
@@ -169,7 +168,7 @@ func wantSlow(t *testing.T, s *shop, r *recorder, member, span string, send func
 		line := s.line(t, id)
 		all, _ := line["ms"].(float64)
 		there, _ := line[member].(float64)
-		require(t, there >= float64(delay.Milliseconds()) && there <= all, "%s is %v of %v ms", member, there, all)
+		assert.Require(t, there >= float64(delay.Milliseconds()) && there <= all, "%s is %v of %v ms", member, there, all)
 		if there > all/2 {
 			wantSpan(t, r, id, span)
 			return
@@ -183,7 +182,7 @@ func wantSpan(t *testing.T, r *recorder, requestID, span string) {
 	t.Helper()
 	spans := r.ended(t)
 	found := named(below(spans, root(t, spans, requestID)), span)
-	assert(t, found != nil && took(found) >= delay, "no span %q of %v below the request", span, delay)
+	assert.That(t, found != nil && took(found) >= delay, "no span %q of %v below the request", span, delay)
 }
 
 func TestSlowRequest_SaysThatRedisIsSlow(t *testing.T) {
@@ -229,7 +228,7 @@ func TestSlowRequest_SaysThatPostgresIsSlow(t *testing.T) {
 	wantSlow(t, s, r, "postgres_ms", "postgres ", func(id string) {
 		list(id)
 		line := s.line(t, id)
-		assert(t, line["caller"] == "merchant" && line["store"] == float64(s.ID), "not the store's: %v", line)
+		assert.That(t, line["caller"] == "merchant" && line["store"] == float64(s.ID), "not the store's: %v", line)
 	})
 }
 
@@ -252,6 +251,6 @@ func TestSlowRequest_SaysThatTheCatalogIsSlow(t *testing.T) {
 		cache.InvalidateAll()
 		guest.send("GET", "/cart", "", "X-Request-Id", id)
 		spent := s.line(t, id)["postgres_ms"]
-		assert(t, spent == nil, "the load of the cache counts twice: postgres_ms %v", spent)
+		assert.That(t, spent == nil, "the load of the cache counts twice: postgres_ms %v", spent)
 	})
 }

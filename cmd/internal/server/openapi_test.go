@@ -24,6 +24,7 @@ import (
 
 	"commerce/cart/carthttp"
 	"commerce/cart/wire"
+	"commerce/deploy/assert"
 	"commerce/docs"
 	"commerce/subscriptions/subscriptionshttp"
 )
@@ -206,7 +207,7 @@ func (s spec) only(status int, ref *openapi3.ResponseRef) *routers.Route {
 }
 
 func TestOpenAPI_DescribesEveryRouteAndNoOther(t *testing.T) {
-	doc := must(document())(t)
+	doc := assert.Must(document())(t)
 	shop := newShop(t)
 	for path, item := range doc.Paths.Map() {
 		concrete := strings.NewReplacer("{item_id}", "1", "{id}", "1").Replace(path)
@@ -214,19 +215,19 @@ func TestOpenAPI_DescribesEveryRouteAndNoOther(t *testing.T) {
 			a := shop.guest(t).send(method, concrete, "")
 			documented := item.GetOperation(method) != nil
 			served := a.Status != http.StatusMethodNotAllowed
-			assert(t, served == documented, "%s %s: documented %v, served %v (%d)", method, path, documented, served, a.Status)
-			assert(t, documented || slices.Contains(strings.Split(a.Header.Get("Allow"), ", "), slices.Collect(maps.Keys(item.Operations()))[0]), "%s %s: Allow is %q", method, path, a.Header.Get("Allow"))
+			assert.That(t, served == documented, "%s %s: documented %v, served %v (%d)", method, path, documented, served, a.Status)
+			assert.That(t, documented || slices.Contains(strings.Split(a.Header.Get("Allow"), ", "), slices.Collect(maps.Keys(item.Operations()))[0]), "%s %s: Allow is %q", method, path, a.Header.Get("Allow"))
 		}
 	}
 }
 
 func TestOpenAPI_HasEveryRegisteredRoute(t *testing.T) {
 	t.Parallel()
-	doc := must(document())(t)
+	doc := assert.Must(document())(t)
 	for _, route := range servedRoutes() {
 		method, path, _ := strings.Cut(route, " ")
 		item := doc.Paths.Value(path)
-		assert(t, item != nil && item.GetOperation(method) != nil, "%s is served, but not in the document", route)
+		assert.That(t, item != nil && item.GetOperation(method) != nil, "%s is served, but not in the document", route)
 	}
 }
 
@@ -247,11 +248,11 @@ func TestConforms_DetectsDifferences(t *testing.T) {
 	good := c.add(`{"product_id":1}`)
 	refused := c.refused(404, "product_not_found", "POST", "/cart/add", `{"product_id":404}`)
 	judge := func(a answer, status int, edit ...string) error {
-		r := must(http.NewRequestWithContext(t.Context(), "POST", c.shop.URL+"/cart/add", nil))(t)
+		r := assert.Must(http.NewRequestWithContext(t.Context(), "POST", c.shop.URL+"/cart/add", nil))(t)
 		body := strings.NewReplacer(edit...).Replace(string(a.Raw))
 		return conforms(r, &http.Response{StatusCode: status, Header: a.Header, Body: io.NopCloser(strings.NewReader(body))}, "")
 	}
-	noError(t, errors.Join(judge(good, 200), judge(refused, 404)))
+	assert.NoError(t, errors.Join(judge(good, 200), judge(refused, 404)))
 	for name, err := range map[string]error{
 		"status":         judge(good, 201),
 		"other status":   judge(refused, 422),
@@ -262,49 +263,49 @@ func TestConforms_DetectsDifferences(t *testing.T) {
 		"code":           judge(refused, 404, "product_not_found", "no_such_code"),
 		"not JSON":       judge(good, 200, "{", "["),
 	} {
-		assert(t, err != nil, "%s: passed", name)
+		assert.That(t, err != nil, "%s: passed", name)
 	}
 	without := good
 	without.Header = good.Header.Clone()
 	without.Header.Del("ETag")
-	assert(t, judge(without, 200) != nil, "a missing header passed")
+	assert.That(t, judge(without, 200) != nil, "a missing header passed")
 	without.Header.Set("ETag", "no tag")
-	assert(t, judge(without, 200) != nil, "a malformed header passed")
+	assert.That(t, judge(without, 200) != nil, "a malformed header passed")
 }
 
 func TestDocument_IsTheSameAsYAMLAndJSON(t *testing.T) {
 	c := newShop(t).guest(t)
 	asYAML, asJSON := c.ok("GET", "/openapi.yaml", ""), c.ok("GET", "/openapi.json", "")
-	assert(t, bytes.Equal(asYAML.Raw, docs.OpenAPI), "openapi.yaml is not served as it is written")
-	equal(t, loaded(t, asJSON.Raw), loaded(t, asYAML.Raw), "JSON, compared with YAML")
+	assert.That(t, bytes.Equal(asYAML.Raw, docs.OpenAPI), "openapi.yaml is not served as it is written")
+	assert.Equal(t, loaded(t, asJSON.Raw), loaded(t, asYAML.Raw), "JSON, compared with YAML")
 	for path, a := range map[string]answer{"/openapi.yaml": asYAML, "/openapi.json": asJSON} {
-		equal(t, a.Header.Get("Cache-Control"), "public, max-age=300", "%s: Cache-Control", path)
-		equal(t, c.send("GET", path, "", "If-None-Match", a.Header.Get("ETag")).Status, http.StatusNotModified, "%s: status for its own ETag", path)
-		equal(t, c.send("GET", path, "", "Range", "bytes=900000000-").Status, http.StatusOK, "%s: status for a range", path)
+		assert.Equal(t, a.Header.Get("Cache-Control"), "public, max-age=300", "%s: Cache-Control", path)
+		assert.Equal(t, c.send("GET", path, "", "If-None-Match", a.Header.Get("ETag")).Status, http.StatusNotModified, "%s: status for its own ETag", path)
+		assert.Equal(t, c.send("GET", path, "", "Range", "bytes=900000000-").Status, http.StatusOK, "%s: status for a range", path)
 	}
 }
 
 // What answers 304 says how to ask for it, and a proxy's header is one of the response.
 func TestDocument_NamesTheHeadersOfRevalidationAndOfStreams(t *testing.T) {
 	t.Parallel()
-	doc := must(document())(t)
+	doc := assert.Must(document())(t)
 	for path, item := range doc.Paths.Map() {
 		get := item.Get
 		if get == nil || get.Responses.Status(http.StatusNotModified) == nil {
 			continue
 		}
-		assert(t, get.Parameters.GetByInAndName("header", "If-None-Match") != nil, "%s answers 304, but has no If-None-Match", path)
+		assert.That(t, get.Parameters.GetByInAndName("header", "If-None-Match") != nil, "%s answers 304, but has no If-None-Match", path)
 		for _, status := range []int{http.StatusOK, http.StatusNotModified} {
 			headers := get.Responses.Status(status).Value.Headers
-			assert(t, headers["RateLimit-Limit"] != nil && headers["ETag"] != nil, "%s: %d lacks headers", path, status)
+			assert.That(t, headers["RateLimit-Limit"] != nil && headers["ETag"] != nil, "%s: %d lacks headers", path, status)
 		}
 	}
-	assert(t, doc.Paths.Value("/subscriptions/changes").Get.Responses.Status(http.StatusOK).Value.Headers["X-Accel-Buffering"] != nil, "X-Accel-Buffering is missing")
+	assert.That(t, doc.Paths.Value("/subscriptions/changes").Get.Responses.Status(http.StatusOK).Value.Headers["X-Accel-Buffering"] != nil, "X-Accel-Buffering is missing")
 }
 
 // loaded returns a document as plain JSON values.
 func loaded(t *testing.T, text []byte) any {
 	t.Helper()
-	doc := must(openapi3.NewLoader().LoadFromData(text))(t)
-	return decode[any](t, must(doc.MarshalJSON())(t))
+	doc := assert.Must(openapi3.NewLoader().LoadFromData(text))(t)
+	return decode[any](t, assert.Must(doc.MarshalJSON())(t))
 }

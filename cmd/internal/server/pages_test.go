@@ -16,6 +16,7 @@ import (
 	pagetools "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -39,16 +40,16 @@ func TestPages_HaveOnlyCommandsThatRun(t *testing.T) {
 			case e.runBy == "make verify": // by deploy/pages.sh
 			case e.runBy != "":
 				source, exists := tests[e.runBy]
-				assert(t, exists && strings.Contains(source, filepath.Base(page)), "%s: the test %s does not exist, or its package does not read the page", page, e.runBy)
+				assert.That(t, exists && strings.Contains(source, filepath.Base(page)), "%s: the test %s does not exist, or its package does not read the page", page, e.runBy)
 			case !pasted:
 				t.Errorf("%s: no test runs this: list the page as a guide, or name the test above the block\n%s", page, e.script)
 			}
 		}
 	}
 	for _, page := range slices.Concat(guides, manuals) {
-		assert(t, seen[page], "%s has no commands", page)
+		assert.That(t, seen[page], "%s has no commands", page)
 	}
-	assert(t, len(notRun) <= mostNotRun, "%d examples do not run, want at most %d:\n%s", len(notRun), mostNotRun, strings.Join(notRun, "\n"))
+	assert.That(t, len(notRun) <= mostNotRun, "%d examples do not run, want at most %d:\n%s", len(notRun), mostNotRun, strings.Join(notRun, "\n"))
 }
 
 // Commands that do not run here name only files that exist.
@@ -64,11 +65,11 @@ func TestPages_NameFilesThatExist(t *testing.T) {
 			for _, file := range files.FindAllStringSubmatch(e.script, -1) {
 				seen++
 				found, err := filepath.Glob(filepath.Join(repository, file[1]))
-				assert(t, err == nil && len(found) != 0, "%s: no file %s (%v)\n%s", page, file[1], err, e.script)
+				assert.That(t, err == nil && len(found) != 0, "%s: no file %s (%v)\n%s", page, file[1], err, e.script)
 			}
 		}
 	}
-	assert(t, seen >= 5, "found only %d files", seen)
+	assert.That(t, seen >= 5, "found only %d files", seen)
 }
 
 // pagesWithCommands returns the pages of the repository that have shell blocks.
@@ -103,7 +104,7 @@ func testsOfTheRepository(t *testing.T) map[string]string {
 func filesOfTheRepository(t *testing.T, ending string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
-	noError(t, filepath.WalkDir(repository, func(path string, entry fs.DirEntry, err error) error {
+	assert.NoError(t, filepath.WalkDir(repository, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -127,23 +128,23 @@ func filesOfTheRepository(t *testing.T, ending string) map[string]string {
 // Mermaid, which draws the pictures of the documentation on GitHub, understands them.
 func TestPages_HavePicturesThatMermaidDraws(t *testing.T) {
 	slow(t)
-	mermaid := must(os.ReadFile(filepath.Join(installPackages(t, "mermaid"), "node_modules/@mermaid-js/tiny/dist/mermaid.tiny.js")))(t)
+	mermaid := assert.Must(os.ReadFile(filepath.Join(installPackages(t, "mermaid"), "node_modules/@mermaid-js/tiny/dist/mermaid.tiny.js")))(t)
 	p := openPage(t, "about:blank")
 	evaluate[any](p, string(mermaid)+"; null")
 	draw := func(picture string) string {
 		return evaluate[string](p, fmt.Sprintf(`mermaid.render("picture", %q).then(({ svg }) => svg.slice(0, 4), (error) => error.message)`, picture))
 	}
-	require(t, draw("flowchart TD\n  a -->") != "<svg", "it draws a picture with a mistake")
-	pages := must(filepath.Glob(filepath.Join(repository, "docs/*.md")))(t)
+	assert.Require(t, draw("flowchart TD\n  a -->") != "<svg", "it draws a picture with a mistake")
+	pages := assert.Must(filepath.Glob(filepath.Join(repository, "docs/*.md")))(t)
 	pictures := 0
 	for _, page := range append(pages, filepath.Join(repository, "README.md")) {
-		text := must(os.ReadFile(page))(t)
+		text := assert.Must(os.ReadFile(page))(t)
 		for _, picture := range regexp.MustCompile("(?ms)^```mermaid\n(.*?)^```$").FindAllSubmatch(text, -1) {
 			pictures++
-			equal(t, draw(string(picture[1])), "<svg", "%s: Mermaid's answer to\n%s", page, picture[1])
+			assert.Equal(t, draw(string(picture[1])), "<svg", "%s: Mermaid's answer to\n%s", page, picture[1])
 		}
 	}
-	assert(t, pictures >= 3, "found %d pictures", pictures)
+	assert.That(t, pictures >= 3, "found %d pictures", pictures)
 }
 
 // What the README says about running the service works in two terminals, with the URLs of
@@ -153,8 +154,8 @@ func TestReadme_RunsForReal(t *testing.T) {
 	server, client := twoTerminals(t)
 	dir, ports := t.TempDir(), ephemeral.FreePorts(t, 2)
 	link := filepath.Join(dir, "bin", "commerce")
-	noError(t, os.Mkdir(filepath.Dir(link), 0o755))
-	noError(t, os.Symlink(buildProgram(t), link))
+	assert.NoError(t, os.Mkdir(filepath.Dir(link), 0o755))
+	assert.NoError(t, os.Symlink(buildProgram(t), link))
 
 	first := exec.Command("sh", "-eu")
 	first.Dir = dir
@@ -167,12 +168,12 @@ func TestReadme_RunsForReal(t *testing.T) {
 	).Replace(server.script))
 	log := &logBuffer{}
 	first.Stdout, first.Stderr = log, log
-	noError(t, first.Start())
+	assert.NoError(t, first.Start())
 	t.Cleanup(func() { end(t, first, log) })
 
 	second := terminal{dir: dir, url: fmt.Sprintf("http://127.0.0.1:%d", ports[0])}
 	second.run(t, "until curl -s -o /dev/null http://localhost:8080/openapi.yaml; do sleep 0.1; done")
-	equal(t, second.run(t, client.script), client.prints, "what the README's commands print, with the log\n%s", log)
+	assert.Equal(t, second.run(t, client.script), client.prints, "what the README's commands print, with the log\n%s", log)
 }
 
 // twoTerminals returns the README's commands for a real service, and for its client.
@@ -191,14 +192,14 @@ func twoTerminals(t *testing.T) (server, client example) {
 
 func TestReadme_ListsEveryCall(t *testing.T) {
 	t.Parallel()
-	readme := must(os.ReadFile(filepath.Join(repository, "README.md")))(t)
+	readme := assert.Must(os.ReadFile(filepath.Join(repository, "README.md")))(t)
 	_, calls, _ := strings.Cut(string(readme), "## Calls\n")
 	calls, _, _ = strings.Cut(calls, "\n## ")
 	var listed, described []string
 	for _, call := range regexp.MustCompile("`([A-Z]+ /[^`]+)`").FindAllStringSubmatch(calls, -1) {
 		listed = append(listed, call[1])
 	}
-	api := must(document())(t)
+	api := assert.Must(document())(t)
 	for path, item := range api.Paths.Map() {
 		for method := range item.Operations() {
 			described = append(described, method+" "+path)
@@ -206,16 +207,16 @@ func TestReadme_ListsEveryCall(t *testing.T) {
 	}
 	slices.Sort(listed)
 	slices.Sort(described)
-	equal(t, listed, described, "the README's calls, compared with openapi.yaml")
+	assert.Equal(t, listed, described, "the README's calls, compared with openapi.yaml")
 }
 
 // The README's pictures show the playground after the first scenario, and their alternative
 // text quotes a sentence of it. -update takes them anew.
 func TestReadme_ShowsThePlayground(t *testing.T) {
 	slow(t)
-	readme := must(os.ReadFile(filepath.Join(repository, "README.md")))(t)
+	readme := assert.Must(os.ReadFile(filepath.Join(repository, "README.md")))(t)
 	quoted := regexp.MustCompile(`<img src="docs/screenshot-light.webp" [^>]*alt="[^"]*“([^”]+)”`).FindSubmatch(readme)
-	require(t, quoted != nil, "the README's picture quotes nothing")
+	assert.Require(t, quoted != nil, "the README's picture quotes nothing")
 	for color, l := range map[string]look{"light": {height: 820}, "dark": {height: 820, dark: true}} {
 		t.Run(color, func(t *testing.T) {
 			t.Parallel()
@@ -225,10 +226,10 @@ func TestReadme_ShowsThePlayground(t *testing.T) {
 			p.hurry()
 			p.until(`document.querySelector("#story [data-part='done']")`)
 			story := evaluate[string](p, `document.querySelector("#story").textContent`)
-			assert(t, strings.Contains(story, string(quoted[1])), "the scenario does not say %q: %s", quoted[1], story)
+			assert.That(t, strings.Contains(story, string(quoted[1])), "the scenario does not say %q: %s", quoted[1], story)
 			file := filepath.Join(repository, "docs", "screenshot-"+color+".webp")
 			if *update {
-				noError(t, os.WriteFile(file, p.webp(), 0o666))
+				assert.NoError(t, os.WriteFile(file, p.webp(), 0o666))
 			} else if picture, err := os.ReadFile(file); err != nil || !strings.HasPrefix(string(picture[8:]), "WEBP") {
 				t.Errorf("%s is no picture (%v)", file, err)
 			}
@@ -241,7 +242,7 @@ func (p page) webp() []byte {
 	p.t.Helper()
 	p.settle()
 	quality := int64(90) // percent
-	picture := must(chromedp.Run(p.ctx, chromedp.Action[[]byte](func(ctx context.Context, tab *chromedp.Target) ([]byte, error) {
+	picture := assert.Must(chromedp.Run(p.ctx, chromedp.Action[[]byte](func(ctx context.Context, tab *chromedp.Target) ([]byte, error) {
 		taken, err := cdp.Call(ctx, tab, pagetools.CaptureScreenshot, pagetools.CaptureScreenshotParams{
 			Format: pagetools.CaptureScreenshotFormatWebp, Quality: &quality,
 		})

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"commerce/cart"
+	"commerce/deploy/assert"
 )
 
 // The tests in this file show behaviors in which carts of other products agree or differ,
@@ -45,9 +46,9 @@ func TestPeers_Lines(t *testing.T) {
 	behaviors{
 		"text comes back as the shopper wrote it": func(t *testing.T, s *shop) {
 			const written = "<b>Tom & \"Jerry\"</b>\n\\ 50 % 😀 سارة"
-			quoted := must(json.Marshal(written))(t)
+			quoted := assert.Must(json.Marshal(written))(t)
 			line := s.guest(t).add(fmt.Sprintf(`{"product_id":5,"fields":{"0":%s},"notice":%[1]s}`, quoted)).Body.Data.Items[0]
-			assert(t, line.Fields[0].Value == written && *line.Notice == written, "%q came back as %+v", written, line)
+			assert.That(t, line.Fields[0].Value == written && *line.Notice == written, "%q came back as %+v", written, line)
 		},
 		"a body with several products is refused": func(t *testing.T, s *shop) {
 			c := s.visitor(t)
@@ -63,7 +64,7 @@ func TestPeers_Lines(t *testing.T) {
 				c.add(`{"product_id":5,"fields":{"0":"a@example.com"},` + foreign + `}`)
 			}
 			got := c.cart()
-			assert(t, len(got.Items) == 1 && got.Count == 2, "cart holds %q", got.lines())
+			assert.That(t, len(got.Items) == 1 && got.Count == 2, "cart holds %q", got.lines())
 		},
 		"unknown members are neither stored nor shown, and change no price": func(t *testing.T, s *shop) {
 			for _, c := range []*shopper{s.guest(t), s.customer(t, "503")} {
@@ -71,12 +72,12 @@ func TestPeers_Lines(t *testing.T) {
 				c.ok("PATCH", "/cart/items/1", `{"quantity":2,`+foreign+`}`)
 				c.ok("POST", "/cart/coupon", `{"coupon":"TEN",`+foreign+`}`)
 				a := c.ok("GET", "/cart/summary?currency=USD&country=US", "", "X-Currency", "USD")
-				equal(t, a.Body.Data.lines()+" "+a.Body.Data.sums(), "1×2 99 - 9.9 = 89.1 SAR, TEN", "the cart")
-				assert(t, !strings.Contains(string(a.Raw), "unheard") && strings.Contains(string(a.Raw), `"tax":{"rate":15,`), "shows %s", a.Raw)
+				assert.Equal(t, a.Body.Data.lines()+" "+a.Body.Data.sums(), "1×2 99 - 9.9 = 89.1 SAR, TEN", "the cart")
+				assert.That(t, !strings.Contains(string(a.Raw), "unheard") && strings.Contains(string(a.Raw), `"tax":{"rate":15,`), "shows %s", a.Raw)
 			}
 			for _, key := range s.keys(t) {
 				held := fmt.Sprint(s.Redis.HGetAll(t.Context(), key).Val())
-				assert(t, !strings.Contains(held, "unheard"), "Redis holds %s", held)
+				assert.That(t, !strings.Contains(held, "unheard"), "Redis holds %s", held)
 			}
 		},
 		"a line whose product is gone can be removed": func(t *testing.T, s *shop) {
@@ -96,12 +97,12 @@ func TestPeers_Lines(t *testing.T) {
 			s.offer(203, func(p *cart.Product) { p.Active = false })
 			s.offer(204, func(p *cart.Product) { p.Stock = new(int64) })
 			got := c.wantLines("203×1 204×1 1×1").Items
-			assert(t, got[0].Issue != nil && got[1].Issue != nil && got[2].Issue == nil, "issues: %+v", got)
+			assert.That(t, got[0].Issue != nil && got[1].Issue != nil && got[2].Issue == nil, "issues: %+v", got)
 			var codes []string
 			for _, i := range c.refused(400, "cart_invalid", "GET", "/cart/validate", "").Body.Data.Issues {
 				codes = append(codes, *i.ItemID+" "+i.Code)
 			}
-			equal(t, codes, []string{"203 product_inactive", "204 out_of_stock"}, "validation")
+			assert.Equal(t, codes, []string{"203 product_inactive", "204 out_of_stock"}, "validation")
 			c.refused(422, "product_inactive", "POST", "/cart/add", `{"product_id":203}`)
 			s.offer(203)
 			c.add(`{"product_id":203}`)
@@ -125,13 +126,13 @@ func TestPeers_Lines(t *testing.T) {
 			for _, item := range guest.logIn("301").cart().Items {
 				quantities = append(quantities, item.Quantity)
 			}
-			equal(t, quantities, []int64{2, 1, 1}, "quantities")
+			assert.Equal(t, quantities, []int64{2, 1, 1}, "quantities")
 		},
 		"an answer is always the whole cart": func(t *testing.T, s *shop) {
 			c := s.guest(t).fill("1×1")
 			whole := c.tag()
 			for _, query := range []string{"fields=id", "_fields=items", "select[]=id", "expand=items", "include=none"} {
-				equal(t, c.ok("GET", "/cart?"+query, "").Header.Get("ETag"), whole, "%s", query)
+				assert.Equal(t, c.ok("GET", "/cart?"+query, "").Header.Get("ETag"), whole, "%s", query)
 			}
 		},
 	}.onEachRedis(t)
@@ -180,13 +181,13 @@ func TestPeers_Coupons(t *testing.T) {
 	behaviors{
 		"applying one again changes nothing": func(t *testing.T, s *shop) {
 			c := s.guest(t).fill("1×2")
-			equal(t, c.redeem("TEN").Header.Get("ETag"), c.redeem("ten").Header.Get("ETag"), "the ETag after the first and the second")
-			equal(t, c.cart().Discount, 9.9, "discount")
+			assert.Equal(t, c.redeem("TEN").Header.Get("ETag"), c.redeem("ten").Header.Get("ETag"), "the ETag after the first and the second")
+			assert.Equal(t, c.cart().Discount, 9.9, "discount")
 		},
 		"removing one that is not there changes nothing": func(t *testing.T, s *shop) {
 			c := s.guest(t).fill("1×1")
 			before := c.tag()
-			equal(t, c.ok("DELETE", "/cart/coupon", "").Header.Get("ETag"), before, "the ETag after")
+			assert.Equal(t, c.ok("DELETE", "/cart/coupon", "").Header.Get("ETag"), before, "the ETag after")
 		},
 		"one that no longer exists can be removed": func(t *testing.T, s *shop) {
 			s.Catalog.PutCoupon(s.ID, &cart.Coupon{Code: "BRIEF", Kind: cart.Fixed, Amount: 100})
@@ -200,9 +201,9 @@ func TestPeers_Coupons(t *testing.T) {
 			c := s.guest(t).fill("501×2")
 			s.offer(501, func(p *cart.Product) { p.Price = 1250 })
 			got := c.cart()
-			assert(t, got.Items[0].UnitPrice == 12.5 && got.Total == 25, "%+v", got)
+			assert.That(t, got.Items[0].UnitPrice == 12.5 && got.Total == 25, "%+v", got)
 			warnings := c.ok("GET", "/cart/validate", "").Body.Data.Warnings
-			assert(t, len(warnings) == 1 && warnings[0].Code == "price_changed", "warnings: %+v", warnings)
+			assert.That(t, len(warnings) == 1 && warnings[0].Code == "price_changed", "warnings: %+v", warnings)
 		},
 	}.onEachRedis(t)
 }

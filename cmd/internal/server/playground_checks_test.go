@@ -16,6 +16,8 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+
+	"commerce/deploy/assert"
 )
 
 // axe is the source of axe-core, which checks a page's accessibility.
@@ -28,10 +30,10 @@ var axe struct {
 func axeSource(t *testing.T) string {
 	t.Helper()
 	axe.install.Do(func() {
-		source := must(os.ReadFile(filepath.Join(installPackages(t, "axe"), "node_modules/axe-core/axe.min.js")))(t)
+		source := assert.Must(os.ReadFile(filepath.Join(installPackages(t, "axe"), "node_modules/axe-core/axe.min.js")))(t)
 		axe.source = string(source)
 	})
-	require(t, axe.source != "", "axe-core is not installed, as another test reports")
+	assert.Require(t, axe.source != "", "axe-core is not installed, as another test reports")
 	return axe.source
 }
 
@@ -140,10 +142,10 @@ func (p page) screenshot(name string) {
 		return
 	}
 	file := filepath.Join(folder, p.t.Name(), name+".png")
-	noError(p.t, os.MkdirAll(filepath.Dir(file), 0o755))
+	assert.NoError(p.t, os.MkdirAll(filepath.Dir(file), 0o755))
 	p.settle()
-	png := must(chromedp.Run(p.ctx, chromedp.CaptureScreenshot()))(p.t)
-	noError(p.t, os.WriteFile(file, png, 0o644))
+	png := assert.Must(chromedp.Run(p.ctx, chromedp.CaptureScreenshot()))(p.t)
+	assert.NoError(p.t, os.WriteFile(file, png, 0o644))
 }
 
 // pageFaults collects what must not happen in a page: exceptions, errors in the console,

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"commerce/cmd/internal/pages"
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -27,7 +28,7 @@ func TestPage_LooksAsTheTestAsksFor(t *testing.T) {
 		`[1280,900,"en",false,false,false,true]`: {},
 		`[320,568,"ar",true,true,true,true]`:     {width: 320, height: 568, language: "ar", dark: true, touch: true, still: true},
 	} {
-		equal(t, evaluate[string](openPageAs(t, address, l), seen), want, "%v", l)
+		assert.Equal(t, evaluate[string](openPageAs(t, address, l), seen), want, "%v", l)
 	}
 }
 
@@ -35,7 +36,7 @@ func TestPage_HasStorageOfItsOwn(t *testing.T) {
 	slow(t)
 	address := servePage(t, `<main>Nothing</main>`)
 	evaluate[any](openPage(t, address), `localStorage.setItem("visited", "yes")`)
-	equal(t, evaluate[string](openPage(t, address), `String(localStorage.getItem("visited"))`), "null", "what a new page finds of another page")
+	assert.Equal(t, evaluate[string](openPage(t, address), `String(localStorage.getItem("visited"))`), "null", "what a new page finds of another page")
 }
 
 func TestPage_FindsErrorsAndFailedRequests(t *testing.T) {
@@ -60,7 +61,7 @@ func TestPage_FindsErrorsAndFailedRequests(t *testing.T) {
 	begins := func(fault, start string) bool { return strings.HasPrefix(fault, start) }
 	got := p.faults.end()
 	p.faults.found = nil
-	assert(t, slices.EqualFunc(got, want, begins), "found:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	assert.That(t, slices.EqualFunc(got, want, begins), "found:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 }
 
 func TestAxe_FindsPlantedFaults(t *testing.T) {
@@ -72,7 +73,7 @@ func TestAxe_FindsPlantedFaults(t *testing.T) {
 		got = append(got, v.ID)
 	}
 	slices.Sort(got)
-	equal(t, got, []string{"button-name", "color-contrast", "image-alt", "region"}, "violations")
+	assert.Equal(t, got, []string{"button-name", "color-contrast", "image-alt", "region"}, "violations")
 }
 
 func TestSideways_FindsWhatReachesBeyondTheWindow(t *testing.T) {
@@ -91,7 +92,7 @@ func TestSideways_FindsWhatReachesBeyondTheWindow(t *testing.T) {
 			t.Parallel()
 			p := openPageAs(t, servePage(t, c.body), look{width: 320, touch: true})
 			got := p.sideways()
-			assert(t, len(got) == c.want, "found %d faults, want %d:\n%s", len(got), c.want, strings.Join(got, "\n"))
+			assert.That(t, len(got) == c.want, "found %d faults, want %d:\n%s", len(got), c.want, strings.Join(got, "\n"))
 		})
 	}
 }
@@ -116,11 +117,10 @@ func TestScreenshot_IsKept(t *testing.T) {
 	l := look{width: 360, height: 500, language: "ar", dark: true}
 	p := openPageAs(t, servePage(t, `<main>Nothing</main>`), l)
 	p.screenshot(l.String())
-	file := must(os.Open(filepath.Join(folder, t.Name(), "360-ar-dark.png")))(t)
+	file := assert.Must(os.Open(filepath.Join(folder, t.Name(), "360-ar-dark.png")))(t)
 	defer file.Close()
-	if shown, err := png.DecodeConfig(file); err != nil || shown.Width != 360 || shown.Height != 500 {
-		t.Errorf("the screenshot is %+v (%v)", shown, err)
-	}
+	shown, err := png.DecodeConfig(file)
+	assert.That(t, err == nil && shown.Width == 360 && shown.Height == 500, "the screenshot is %+v (%v)", shown, err)
 }
 
 // servePage serves a page with this body at the URL that it returns. Its other paths answer

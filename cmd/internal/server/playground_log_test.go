@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+
+	"commerce/deploy/assert"
 )
 
 // The verdict of each exchange: its kind, its code and its facts.
@@ -64,7 +66,7 @@ func TestPlaygroundLog_TellsWhatBecameOfARequest(t *testing.T) {
 	for name, v := range verdicts {
 		want[name] = v.want
 	}
-	equal(t, got, want, "verdicts")
+	assert.Equal(t, got, want, "verdicts")
 }
 
 func TestPlaygroundLog_ShowsThatARepeatedChangeChangedNothing(t *testing.T) {

@@ -17,6 +17,8 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"commerce/deploy/assert"
 )
 
 // page is a browser tab.
@@ -79,7 +81,7 @@ func openTab(t *testing.T, ctx context.Context, address string, l look) page {
 			t.Error(fault)
 		}
 	})
-	noError(t, chromedp.Listen(ctx, p.faults.see))
+	assert.NoError(t, chromedp.Listen(ctx, p.faults.see))
 	p.do(
 		send(log.Enable, chromedp.Void{}),
 		send(network.Enable, network.EnableParams{}),
@@ -130,7 +132,7 @@ func (p page) do(steps ...chromedp.Action[chromedp.Void]) {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
 	defer cancel()
-	noError(p.t, chromedp.Do(ctx, steps...))
+	assert.NoError(p.t, chromedp.Do(ctx, steps...))
 }
 
 // evaluate returns the value of a JavaScript expression, or of the promise it returns.
@@ -139,7 +141,7 @@ func evaluate[T any](p page, expression string) T {
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
 	defer cancel()
 	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
-	require(p.t, err == nil, "%v in %.200s", err, expression)
+	assert.Require(p.t, err == nil, "%v in %.200s", err, expression)
 	return value
 }
 
@@ -286,7 +288,7 @@ var browser struct {
 func openBrowser(t *testing.T) context.Context {
 	t.Helper()
 	browser.start.Do(func() { browser.ctx, browser.err = startBrowser() })
-	require(t, browser.err == nil, "%v", browser.err)
+	assert.Require(t, browser.err == nil, "%v", browser.err)
 	return browser.ctx
 }
 

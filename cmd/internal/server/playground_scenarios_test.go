@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"commerce/deploy/assert"
 )
 
 // playedScenario is what a scenario must show.
@@ -41,10 +43,10 @@ func TestPlaygroundScenarios_PlayToTheirEndAndRestoreEverything(t *testing.T) {
 				p.until(`document.querySelector("#story [data-part='done']")`)
 				steps := evaluate[string](p, `[...document.querySelectorAll("#story .step")].map((step) => step.className + ": " + step.textContent).join("\n")`)
 				done := strings.Count(steps, "step done")
-				assert(t, done == want.steps && strings.Count(steps, "\n") == want.steps-1, "%d of %d steps are done:\n%s", done, want.steps, steps)
-				assert(t, strings.Contains(steps, want.code), "no step shows %s:\n%s", want.code, steps)
+				assert.That(t, done == want.steps && strings.Count(steps, "\n") == want.steps-1, "%d of %d steps are done:\n%s", done, want.steps, steps)
+				assert.That(t, strings.Contains(steps, want.code), "no step shows %s:\n%s", want.code, steps)
 				for _, kind := range want.log {
-					assert(t, evaluate[bool](p, `document.querySelector("#log-entries .entry[data-kind='`+kind+`']") !== null`), "the log has no row of kind %s", kind)
+					assert.That(t, evaluate[bool](p, `document.querySelector("#log-entries .entry[data-kind='`+kind+`']") !== null`), "the log has no row of kind %s", kind)
 				}
 				p.shows("end")
 				p.tap(`#story [data-part="done"]`)
@@ -62,7 +64,7 @@ func TestPlaygroundScenarios_WaitWhilePausedAndCloseWithEscape(t *testing.T) {
 	p.key("Enter")
 	p.until(`document.querySelector("#story [data-part='pause'] use").getAttribute("href") === "#art-play"`)
 	evaluate[any](p, `new Promise((done) => setTimeout(done, 2000))`) // longer than the pause before a step
-	equal(t, evaluate[int](p, `document.querySelectorAll("#story .step.done").length`), 0, "steps that are done")
+	assert.Equal(t, evaluate[int](p, `document.querySelectorAll("#story .step.done").length`), 0, "steps that are done")
 	p.key("Enter")
 	p.until(`document.querySelectorAll("#story .step.done").length === 1 && document.activeElement.dataset.part === "pause"`)
 	p.key("Escape")
@@ -89,7 +91,7 @@ func TestPlaygroundScenarios_RestoreEverythingWhenClosedInTheMiddle(t *testing.T
 func TestPlaygroundScenarios_NeedWhatOnlyTheDemoOffers(t *testing.T) {
 	p := openStore(t)
 	offered := evaluate[string](p, `[...document.querySelectorAll("[data-scenario]")].filter((b) => b.ariaDisabled !== "true").map((b) => b.dataset.scenario).join()`)
-	assert(t, offered == "lostAnswer,coupon", "offered: %s", offered)
+	assert.That(t, offered == "lostAnswer,coupon", "offered: %s", offered)
 	p.press(`[data-scenario="merge"]`)
 	p.until(`document.querySelector("#story").hidden`)
 }
@@ -154,5 +156,5 @@ func (before beforeScenario) areBack(p page) {
 	for end := time.Now().Add(patience); other.itemsShown() != before.items && time.Now().Before(end); {
 		time.Sleep(20 * time.Millisecond)
 	}
-	equal(p.t, other.itemsShown(), before.items, "prices and stock after the scenario")
+	assert.Equal(p.t, other.itemsShown(), before.items, "prices and stock after the scenario")
 }

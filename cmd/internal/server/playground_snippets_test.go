@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"commerce/cmd/internal/pages"
+	"commerce/deploy/assert"
 )
 
 // snippetCall is a call of a shopper with the cart of snippetShopper, as the page sends it.
@@ -63,9 +64,9 @@ func TestPlaygroundSnippets_MakeTheSameCall(t *testing.T) {
 					call.headers = nil // the client sends none of them
 				}
 				want := snippetWanted(directly.sendAll(call), kind == "client" && strings.Contains(code, "storefront.cart"), name)
-				equal(t, got, want, "the result of\n%s", code)
+				assert.Equal(t, got, want, "the result of\n%s", code)
 				a, b := directly.cart(), bySnippet.cart()
-				assert(t, a.lines() == b.lines() && a.Version == b.Version && a.Total == b.Total, "cart %s, version %d; want %s, version %d\n%s", b.lines(), b.Version, a.lines(), a.Version, code)
+				assert.That(t, a.lines() == b.lines() && a.Version == b.Version && a.Total == b.Total, "cart %s, version %d; want %s, version %d\n%s", b.lines(), b.Version, a.lines(), a.Version, code)
 			})
 		}
 	}
@@ -112,7 +113,7 @@ func (p page) snippet(kind string, s *shop, c *shopper, call snippetCall) string
 	if call.body != "" {
 		request["body"] = call.body
 	}
-	argument := must(json.Marshal(request))(p.t)
+	argument := assert.Must(json.Marshal(request))(p.t)
 	writer := map[string]string{"curl": "curl.js", "fetch": "fetchcall.js", "client": "clientcall.js"}[kind]
 	return evaluate[string](p, fmt.Sprintf(`import("./playground/js/log/%s").then((module) => module.%sOf(%s))`, writer, kind, argument))
 }
@@ -149,7 +150,7 @@ func snippetWanted(a answer, byClient bool, name string) snippetResult {
 func runCurl(t testing.TB, _, code string) snippetResult {
 	t.Helper()
 	printed, err := command(t, "sh", "-c", code).Output()
-	require(t, err == nil, "%v\n%s", err, code)
+	assert.Require(t, err == nil, "%v\n%s", err, code)
 	head, content, _ := strings.Cut(string(printed), "\r\n\r\n")
 	status, _ := strconv.Atoi(strings.Fields(head)[1])
 	var body any
@@ -169,9 +170,7 @@ func runModule(t testing.TB, installed, code string) snippetResult {
 	if err == nil {
 		_, err = file.WriteString(code)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	file.Close()
 	node := command(t, "node", "--import", asBrowser, file.Name())
 	failure := &strings.Builder{}

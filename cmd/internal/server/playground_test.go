@@ -18,6 +18,7 @@ import (
 	"commerce/cart/money"
 	"commerce/cmd/internal/pages"
 	"commerce/cmd/internal/server"
+	"commerce/deploy/assert"
 	"commerce/deploy/sample"
 	"commerce/docs"
 )
@@ -64,9 +65,9 @@ func TestPlayground_ShowsWhatTheSampleStoreSells(t *testing.T) {
 		byID[product["id"]] = product
 	}
 	for _, product := range sample.Products()[1] {
-		want[float64(product.ID)] = sparse(decode[any](t, must(json.Marshal(asSample(product)))(t)))
+		want[float64(product.ID)] = sparse(decode[any](t, assert.Must(json.Marshal(asSample(product)))(t)))
 	}
-	equal(t, byID, want, "docs/playground/js/shop/sample.js, compared with deploy/sample")
+	assert.Equal(t, byID, want, "docs/playground/js/shop/sample.js, compared with deploy/sample")
 }
 
 type row map[string]any
@@ -130,7 +131,7 @@ const wantPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img
 func TestPlayground_EveryFileIsServedUnderTheBasePathAndBoundToItsOrigin(t *testing.T) {
 	s := newShop(t, withPlayground(pages.Playground{}), func(p *server.Parts) { p.BasePath = "/shop" })
 	home := get(t, s.URL)
-	assert(t, home.StatusCode == http.StatusPermanentRedirect && home.Header.Get("Location") == "shop/", "%s: %d to %q", s.URL, home.StatusCode, home.Header.Get("Location"))
+	assert.That(t, home.StatusCode == http.StatusPermanentRedirect && home.Header.Get("Location") == "shop/", "%s: %d to %q", s.URL, home.StatusCode, home.Header.Get("Location"))
 	files := 0
 	err := fs.WalkDir(docs.Playground, "playground", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -142,21 +143,21 @@ func TestPlayground_EveryFileIsServedUnderTheBasePathAndBoundToItsOrigin(t *test
 			address = s.URL + "/"
 		}
 		a := get(t, address)
-		assert(t, a.StatusCode == http.StatusOK && a.Header.Get("X-Content-Type-Options") == "nosniff", "%s: %d %v", name, a.StatusCode, a.Header)
+		assert.That(t, a.StatusCode == http.StatusOK && a.Header.Get("X-Content-Type-Options") == "nosniff", "%s: %d %v", name, a.StatusCode, a.Header)
 		policy := a.Header.Values("Content-Security-Policy")
-		assert(t, len(policy) == 1 && policy[0] == wantPolicy, "%s: policy %q, want %q", name, policy, wantPolicy)
-		equal(t, get(t, address, "If-None-Match", a.Header.Get("ETag")).StatusCode, http.StatusNotModified, "%s: status for its own ETag", name)
+		assert.That(t, len(policy) == 1 && policy[0] == wantPolicy, "%s: policy %q, want %q", name, policy, wantPolicy)
+		assert.Equal(t, get(t, address, "If-None-Match", a.Header.Get("ETag")).StatusCode, http.StatusNotModified, "%s: status for its own ETag", name)
 		return nil
 	})
-	require(t, err == nil && files >= 10, "%d files, %v", files, err)
+	assert.Require(t, err == nil && files >= 10, "%d files, %v", files, err)
 }
 
 func TestPlayground_OffersNothingToOtherOriginsAndOnlyInTheDemo(t *testing.T) {
 	lent := pages.Playground{Demo: &pages.Demo{CustomerJWT: "a.b.c"}}
 	s := newShop(t, withPlayground(lent), func(p *server.Parts) { p.CORSOrigins = []string{"*"} })
 	a := get(t, s.URL+"/playground/demo.json", "Origin", "https://elsewhere.example.com")
-	assert(t, a.StatusCode == http.StatusOK && a.Header.Get("Cache-Control") == "no-store", "%d, Cache-Control %q", a.StatusCode, a.Header.Get("Cache-Control"))
-	equal(t, a.Header.Get("Access-Control-Allow-Origin"), "", "origin whose pages may read it")
+	assert.That(t, a.StatusCode == http.StatusOK && a.Header.Get("Cache-Control") == "no-store", "%d, Cache-Control %q", a.StatusCode, a.Header.Get("Cache-Control"))
+	assert.Equal(t, a.Header.Get("Access-Control-Allow-Origin"), "", "origin whose pages may read it")
 	bare := openShop(t, embeddedRedis(t), withPlayground(pages.Playground{}))
 	bare.guest(t).refused(404, "not_found", "GET", "/playground/demo.json", "")
 	bare.guest(t).refused(404, "not_found", "PATCH", "/playground/products/1", `{"price":1}`)
@@ -171,7 +172,7 @@ func withPlayground(p pages.Playground) func(*server.Parts) {
 // name, value, …
 func get(t *testing.T, address string, headers ...string) *http.Response {
 	t.Helper()
-	r := must(http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil))(t)
+	r := assert.Must(http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil))(t)
 	for i := 0; i+1 < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
@@ -198,7 +199,7 @@ func TestPlaygroundTexts_AreCompleteAndUsed(t *testing.T) {
 	texts := map[string]map[string]pageText{"en": {}, "ar": {}}
 	for _, text := range all {
 		other, twice := texts[text.Language][text.Key]
-		assert(t, !twice, "%s is in %s and %s", text.Key, other.Area, text.Area)
+		assert.That(t, !twice, "%s is in %s and %s", text.Key, other.Area, text.Area)
 		texts[text.Language][text.Key] = text
 	}
 	uses := usesOfTexts(t)
@@ -209,11 +210,11 @@ func TestPlaygroundTexts_AreCompleteAndUsed(t *testing.T) {
 		} else if in, translated := english.values(), arabic.values(); !slices.Equal(in, translated) {
 			t.Errorf("%s has the values %v, and in Arabic %v", key, in, translated)
 		}
-		assert(t, slices.ContainsFunc(uses, func(use *regexp.Regexp) bool { return use.MatchString(key) }), "%s: %s is not used", english.Area, key)
+		assert.That(t, slices.ContainsFunc(uses, func(use *regexp.Regexp) bool { return use.MatchString(key) }), "%s: %s is not used", english.Area, key)
 	}
 	for key, arabic := range texts["ar"] {
 		_, found := texts["en"][key]
-		assert(t, found, "%s: %s is not in English", arabic.Area, key)
+		assert.That(t, found, "%s: %s is not in English", arabic.Area, key)
 	}
 }
 
@@ -238,7 +239,7 @@ var (
 func usesOfTexts(t *testing.T) (uses []*regexp.Regexp) {
 	t.Helper()
 	use := func(pattern string) { uses = append(uses, regexp.MustCompile("^(?:"+pattern+")$")) }
-	noError(t, fs.WalkDir(docs.Playground, "playground", func(file string, entry fs.DirEntry, err error) error {
+	assert.NoError(t, fs.WalkDir(docs.Playground, "playground", func(file string, entry fs.DirEntry, err error) error {
 		if err != nil || !slices.Contains([]string{".js", ".html"}, path.Ext(file)) || strings.Contains(file, "/texts/") {
 			return err
 		}

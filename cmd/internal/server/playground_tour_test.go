@@ -3,6 +3,8 @@ package server_test
 import (
 	"fmt"
 	"testing"
+
+	"commerce/deploy/assert"
 )
 
 // What a newcomer does in the first two minutes: fill a cart, lose an answer and retry, log in
@@ -255,5 +257,5 @@ func TestPlaygroundKeyboard_TakesTheWholeTour(t *testing.T) {
 // start at the top of the page.
 func (p page) keepsFocus() {
 	p.t.Helper()
-	assert(p.t, !evaluate[bool](p, `document.activeElement === document.body`), "the focus is lost")
+	assert.That(p.t, !evaluate[bool](p, `document.activeElement === document.body`), "the focus is lost")
 }

@@ -21,18 +21,19 @@ import (
 	"commerce/auth/locale"
 	"commerce/auth/problem"
 	"commerce/cmd/internal/server"
+	"commerce/deploy/assert"
 )
 
 func TestProblems_HaveTheCodesOfTheOpenAPIDocument(t *testing.T) {
 	t.Parallel()
-	schema := must(document())(t).Components.Schemas["ErrorCode"].Value
+	schema := assert.Must(document())(t).Components.Schemas["ErrorCode"].Value
 	var documented []problem.Code
 	for _, code := range schema.Enum {
 		documented = append(documented, problem.Code(code.(string)))
 	}
 	slices.Sort(documented)
 	known := slices.Sorted(maps.Keys(server.Statuses))
-	assert(t, slices.Equal(known, documented), "codes of the server: %q,\nof the document: %q", known, documented)
+	assert.That(t, slices.Equal(known, documented), "codes of the server: %q,\nof the document: %q", known, documented)
 	described, status := map[problem.Code]int{}, 0
 	for line := range strings.Lines(schema.Description) {
 		if entry, codes, found := strings.Cut(line, ": "); found {
@@ -43,28 +44,28 @@ func TestProblems_HaveTheCodesOfTheOpenAPIDocument(t *testing.T) {
 			described[problem.Code(code[1])] = status
 		}
 	}
-	equal(t, described, server.Statuses, "description of ErrorCode, compared with the server")
+	assert.Equal(t, described, server.Statuses, "description of ErrorCode, compared with the server")
 }
 
 func TestProblems_AreExplainedInTheGuide(t *testing.T) {
 	t.Parallel()
-	guide := must(os.ReadFile("../../../docs/cart.md"))(t)
+	guide := assert.Must(os.ReadFile("../../../docs/cart.md"))(t)
 	_, section, _ := strings.Cut(string(guide), "\n## Error codes\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	explained := map[problem.Code]int{}
 	for _, row := range regexp.MustCompile("(?m)^- (\\d{3}) `(\\w+)`: \\w").FindAllStringSubmatch(section, -1) {
 		explained[problem.Code(row[2])], _ = strconv.Atoi(row[1])
 	}
-	equal(t, explained, server.Statuses, "docs/cart.md, compared with the server")
-	for _, code := range must(document())(t).Components.Schemas["IssueCode"].Value.Enum {
-		assert(t, strings.Contains(section, "`"+code.(string)+"`"), "docs/cart.md does not explain %s", code)
+	assert.Equal(t, explained, server.Statuses, "docs/cart.md, compared with the server")
+	for _, code := range assert.Must(document())(t).Components.Schemas["IssueCode"].Value.Enum {
+		assert.That(t, strings.Contains(section, "`"+code.(string)+"`"), "docs/cart.md does not explain %s", code)
 	}
 }
 
 func TestProblems_HaveAStatusForEachConstantAndNoOther(t *testing.T) {
 	t.Parallel()
 	const file = "../../../auth/problem/codes.go"
-	parsed := must(parser.ParseFile(token.NewFileSet(), file, nil, 0))(t)
+	parsed := assert.Must(parser.ParseFile(token.NewFileSet(), file, nil, 0))(t)
 	declared := map[problem.Code]bool{}
 	ast.Inspect(parsed, func(n ast.Node) bool {
 		spec, ok := n.(*ast.ValueSpec)
@@ -72,15 +73,15 @@ func TestProblems_HaveAStatusForEachConstantAndNoOther(t *testing.T) {
 			return true
 		}
 		for _, value := range spec.Values {
-			text := must(strconv.Unquote(value.(*ast.BasicLit).Value))(t)
+			text := assert.Must(strconv.Unquote(value.(*ast.BasicLit).Value))(t)
 			declared[problem.Code(text)] = true
-			assert(t, server.Statuses[problem.Code(text)] != 0, "%s has no status", spec.Names[0].Name)
+			assert.That(t, server.Statuses[problem.Code(text)] != 0, "%s has no status", spec.Names[0].Name)
 		}
 		return true
 	})
-	require(t, len(declared) >= 20, "found %d codes in %s", len(declared), file)
+	assert.Require(t, len(declared) >= 20, "found %d codes in %s", len(declared), file)
 	for code := range server.Statuses {
-		assert(t, declared[code], "%s has a status but no constant", code)
+		assert.That(t, declared[code], "%s has a status but no constant", code)
 	}
 }
 
@@ -105,15 +106,15 @@ func codesOf(schema *openapi3.Schema, into map[problem.Code]bool) {
 
 func TestProblems_AreDocumentedUnderTheirStatus(t *testing.T) {
 	t.Parallel()
-	doc := must(document())(t)
+	doc := assert.Must(document())(t)
 	seen := map[problem.Code]bool{}
 	check := func(where string, status int, response *openapi3.Response) {
 		codes := map[problem.Code]bool{}
 		codesOf(response.Content.Get("application/json").Schema.Value, codes)
-		assert(t, len(codes) != 0, "%s: %d names no code", where, status)
+		assert.That(t, len(codes) != 0, "%s: %d names no code", where, status)
 		for code := range codes {
 			seen[code] = true
-			assert(t, server.Statuses[code] == status, "%s: %s is documented as %d but sent as %d", where, code, status, server.Statuses[code])
+			assert.That(t, server.Statuses[code] == status, "%s: %s is documented as %d but sent as %d", where, code, status, server.Statuses[code])
 		}
 	}
 	for path, item := range doc.Paths.Map() {
@@ -128,16 +129,16 @@ func TestProblems_AreDocumentedUnderTheirStatus(t *testing.T) {
 	check("any path", http.StatusNotFound, doc.Components.Responses["NotFound"].Value)
 	check("any method", http.StatusMethodNotAllowed, doc.Components.Responses["MethodNotAllowed"].Value)
 	for code := range server.Statuses {
-		assert(t, seen[code], "no documented response has %s", code)
+		assert.That(t, seen[code], "no documented response has %s", code)
 	}
 }
 
 func TestProblems_OfTheServerAreInEveryLanguage(t *testing.T) {
 	t.Parallel()
 	for _, p := range []*problem.Error{server.ErrNotFound, server.ErrMethodNotAllowed, server.ErrRateLimited, server.ErrUnavailable, server.ErrInternal} {
-		assert(t, server.Statuses[p.Code] != 0, "%s has no status", p.Code)
+		assert.That(t, server.Statuses[p.Code] != 0, "%s has no status", p.Code)
 		en, ar := p.Message(locale.En), p.Message(locale.Ar)
-		assert(t, en != "" && ar != "" && en != ar, "%s: %q and %q", p.Code, en, ar)
+		assert.That(t, en != "" && ar != "" && en != ar, "%s: %q and %q", p.Code, en, ar)
 	}
 }
 
@@ -157,6 +158,6 @@ func TestProblemOf_HidesUnexpectedErrors(t *testing.T) {
 		"the caller is gone": {fmt.Errorf("call: %w", context.Canceled), "unavailable"},
 	} {
 		got := server.ProblemOf(tt.err)
-		assert(t, got.Code == tt.want && !strings.Contains(got.Message(locale.En), "10.0.0.1"), "%s: %s %q, want %s", name, got.Code, got.Message(locale.En), tt.want)
+		assert.That(t, got.Code == tt.want && !strings.Contains(got.Message(locale.En), "10.0.0.1"), "%s: %s %q, want %s", name, got.Code, got.Message(locale.En), tt.want)
 	}
 }

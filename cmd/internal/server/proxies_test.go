@@ -11,6 +11,7 @@ import (
 
 	"commerce/cart/wire"
 	"commerce/cmd/internal/server"
+	"commerce/deploy/assert"
 )
 
 // links returns the base of the URLs in a page of the list.
@@ -24,8 +25,8 @@ func (s *shop) links(t *testing.T, headers ...string) string {
 		}
 	}
 	err := json.Unmarshal(a.Raw, &page)
-	require(t, err == nil && a.Status == http.StatusOK, "%d, %v", a.Status, err)
-	assert(t, strings.HasPrefix(page.Data.Next, page.Data.Path+"?"), "next is %s, path %s", page.Data.Next, page.Data.Path)
+	assert.Require(t, err == nil && a.Status == http.StatusOK, "%d, %v", a.Status, err)
+	assert.That(t, strings.HasPrefix(page.Data.Next, page.Data.Path+"?"), "next is %s, path %s", page.Data.Next, page.Data.Path)
 	return page.Data.Path
 }
 
@@ -50,7 +51,7 @@ func TestLinks_UseForwardedHeadersOfTrustedProxiesOnly(t *testing.T) {
 		if test.want == "" {
 			want = s.URL + "/subscriptions"
 		}
-		equal(t, s.links(t, test.headers...), want, "%v from %v: links to", test.headers, test.trusted)
+		assert.Equal(t, s.links(t, test.headers...), want, "%v from %v: links to", test.headers, test.trusted)
 	}
 }
 
@@ -66,7 +67,7 @@ func TestLinks_HaveTheBasePathOnce(t *testing.T) {
 		{"https://api", "/api", "https://api/api"},
 	} {
 		s := openShop(t, embeddedRedis(t), func(p *server.Parts) { p.PublicURL, p.BasePath = test.public, test.base })
-		equal(t, s.links(t, "X-Forwarded-Host", "evil.example.com"), test.want+"/subscriptions", "PUBLIC_URL=%s BASE_PATH=%s: links to", test.public, test.base)
+		assert.Equal(t, s.links(t, "X-Forwarded-Host", "evil.example.com"), test.want+"/subscriptions", "PUBLIC_URL=%s BASE_PATH=%s: links to", test.public, test.base)
 	}
 }
 
@@ -82,7 +83,7 @@ func TestProxy_AnUnconfiguredOneIsLoggedOnce(t *testing.T) {
 	} {
 		s := openShop(t, embeddedRedis(t), test.edit)
 		s.guest(t).ok("GET", "/cart", "")
-		assert(t, !strings.Contains(s.Log.String(), "proxy"), "warns without a proxy")
+		assert.That(t, !strings.Contains(s.Log.String(), "proxy"), "warns without a proxy")
 		for _, header := range []string{"X-Forwarded-For", "X-Forwarded-Proto", "X-Forwarded-Host", "Forwarded"} {
 			s.guest(t).ok("GET", "/cart", "", header, "x")
 		}
@@ -92,7 +93,7 @@ func TestProxy_AnUnconfiguredOneIsLoggedOnce(t *testing.T) {
 				warnings++
 			}
 		}
-		assert(t, warnings == test.want, "%d warnings, want %d", warnings, test.want)
+		assert.That(t, warnings == test.want, "%d warnings, want %d", warnings, test.want)
 	}
 }
 
@@ -100,15 +101,15 @@ func TestRateLimit_TrustsConfiguredProxiesOnly(t *testing.T) {
 	t.Parallel()
 	h, _ := handlerOf(t, func(c *server.Config) { c.RateLimit = true; c.TrustedProxies = []string{"192.0.2.0/24"} })
 	named := func(from, header, client string) int {
-		n := must(strconv.Atoi(ask(h, from, "GET", "/nothing", header, client).Header().Get("RateLimit-Remaining")))(t)
+		n := assert.Must(strconv.Atoi(ask(h, from, "GET", "/nothing", header, client).Header().Get("RateLimit-Remaining")))(t)
 		return n
 	}
 	left := func(from, forwarded string) int { return named(from, "X-Forwarded-For", forwarded) }
 	first := left("192.0.2.1", "198.51.100.1")
-	assert(t, left("192.0.2.1", "198.51.100.2") == first && left("192.0.2.9", "203.0.113.5, 198.51.100.3") == first, "two clients behind a proxy share one limit")
+	assert.That(t, left("192.0.2.1", "198.51.100.2") == first && left("192.0.2.9", "203.0.113.5, 198.51.100.3") == first, "two clients behind a proxy share one limit")
 	n := named("192.0.2.9", "X-Real-IP", "198.51.100.7")
-	assert(t, named("192.0.2.9", "X-Real-IP", "198.51.100.8") < n, "X-Real-IP is trusted")
-	assert(t, left("203.0.113.1", "198.51.100.4") == first && left("203.0.113.1", "198.51.100.5") < first, "a client set its own address")
+	assert.That(t, named("192.0.2.9", "X-Real-IP", "198.51.100.8") < n, "X-Real-IP is trusted")
+	assert.That(t, left("203.0.113.1", "198.51.100.4") == first && left("203.0.113.1", "198.51.100.5") < first, "a client set its own address")
 }
 
 func TestClient_IsTheSameHoweverAProxyWritesItsAddress(t *testing.T) {
@@ -136,6 +137,6 @@ func TestClient_IsTheSameHoweverAProxyWritesItsAddress(t *testing.T) {
 		"[2001:db8:1:2:3::4]:5555, 192.0.2.200": "2001:db8:1:2::/64",
 	} {
 		ask(h, "192.0.2.1", "GET", "/client", "X-Forwarded-For", forwarded)
-		equal(t, client, want, "client for %s", forwarded)
+		assert.Equal(t, client, want, "client for %s", forwarded)
 	}
 }

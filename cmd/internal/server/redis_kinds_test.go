@@ -15,6 +15,7 @@ import (
 
 	"commerce/cart/redisstore"
 	"commerce/cmd/internal/server"
+	"commerce/deploy/assert"
 	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
 )
@@ -27,7 +28,7 @@ func redisUsers(t testing.TB) string {
 
 func contents(t testing.TB, file string) string {
 	t.Helper()
-	return string(must(os.ReadFile(file))(t))
+	return string(assert.Must(os.ReadFile(file))(t))
 }
 
 // guarded is a Redis with the recommended setup: TLS, and a user with few permissions.
@@ -63,7 +64,7 @@ func TestRedisKinds_AClusterRedirectsWithinTLS(t *testing.T) {
 	added := c.addConfirmed()
 	old := cluster.Nodes[s.nodeOf(t, cluster, c.Token)]
 	replica := cluster.Nodes[slices.Index(cluster.Nodes, old)+3].Admin()
-	noError(t, replica.ClusterFailover(t.Context()).Err())
+	assert.NoError(t, replica.ClusterFailover(t.Context()).Err())
 	within(t, 10*time.Second, "the replica is master", func() bool {
 		return strings.Contains(replica.Info(t.Context(), "replication").Val(), "role:master") &&
 			strings.Contains(old.Admin().Info(t.Context(), "replication").Val(), "role:slave")
@@ -71,7 +72,7 @@ func TestRedisKinds_AClusterRedirectsWithinTLS(t *testing.T) {
 	c.add(`{"product_id":1}`)
 	c.wantLines(fmt.Sprintf("1×%d", added+1))
 	got := old.Admin().Info(t.Context(), "errorstats").Val()
-	assert(t, strings.Contains(got, "errorstat_MOVED:"), "the old master did not redirect: %s", got)
+	assert.That(t, strings.Contains(got, "errorstat_MOVED:"), "the old master did not redirect: %s", got)
 }
 
 // trip uses every command that the service sends.
@@ -80,7 +81,7 @@ func (s *shop) trip(t testing.TB) {
 	guest := s.guest(t)
 	guest.add(`{"product_id":1,"qty":2}`, "Idempotency-Key", "one")
 	again := guest.add(`{"product_id":1,"qty":2}`, "Idempotency-Key", "one")
-	assert(t, again.replayed(t), "a repeat was not marked as one: %v", again.Header)
+	assert.That(t, again.replayed(t), "a repeat was not marked as one: %v", again.Header)
 	guest.add(`{"product_id":5,"fields":{"Account email":"a@example.com"},"notice":"a gift"}`)
 	guest.add(`{"product_id":2}`)
 	guest.ok("PATCH", "/cart/items/1", `{"quantity":3}`)
@@ -88,20 +89,20 @@ func (s *shop) trip(t testing.TB) {
 	guest.redeem("TEN")
 	guest.ok("GET", "/cart/validate", "")
 	got := guest.ok("GET", "/cart/count", "").Body.Data
-	assert(t, got.Count == 4 && got.Lines == 2, "count %d of %d lines, want 4 of 2", got.Count, got.Lines)
+	assert.That(t, got.Count == 4 && got.Lines == 2, "count %d of %d lines, want 4 of 2", got.Count, got.Lines)
 
 	customer := s.customer(t, "1001").fill("1×1")
 	merged := customer.ok("GET", "/cart/summary", "", "X-Cart-Token", guest.Token).Body.Data
-	assert(t, merged.Merge != nil && merged.Merge.Lines == 2 && merged.Count == 5 && merged.Coupon != nil, "merged: %+v", merged)
+	assert.That(t, merged.Merge != nil && merged.Merge.Lines == 2 && merged.Count == 5 && merged.Coupon != nil, "merged: %+v", merged)
 	guest.wantLines("")
 	s.confirmMerges(t, customer, guest)
 	guest.add(`{"product_id":7,"qty":2}`)
 	added := customer.add(`{"product_id":1}`, "X-Cart-Token", guest.Token).Body.Data
-	assert(t, added.Merge != nil && added.Merge.Lines == 1 && added.Count == 8, "merged with a change: %+v", added)
+	assert.That(t, added.Merge != nil && added.Merge.Lines == 1 && added.Count == 8, "merged with a change: %+v", added)
 	customer.ok("DELETE", "/cart/coupon", "")
 	customer.ok("DELETE", "/cart/clear", "")
 	customer.wantLines("")
-	assert(t, !strings.Contains(s.Log.String(), "NOPERM"), "the log contains NOPERM:\n%s", s.Log)
+	assert.That(t, !strings.Contains(s.Log.String(), "NOPERM"), "the log contains NOPERM:\n%s", s.Log)
 	s.confirmMerges(t, customer, guest)
 }
 
@@ -137,7 +138,7 @@ func (s *shop) tokenOn(t testing.TB, cluster *ephemeral.RedisCluster, node int, 
 
 func (s *shop) nodeOfKey(t testing.TB, cluster *ephemeral.RedisCluster, key string) int {
 	t.Helper()
-	master := must(s.Redis.(*redis.ClusterClient).MasterForKey(t.Context(), key))(t)
+	master := assert.Must(s.Redis.(*redis.ClusterClient).MasterForKey(t.Context(), key))(t)
 	return slices.IndexFunc(cluster.Nodes, func(node *ephemeral.Server) bool {
 		return strings.Contains(node.URL, master.Options().Addr)
 	})
@@ -171,7 +172,7 @@ func TestRedisKinds_ARedisThatRefusesEveryUserIs503(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			u := must(url.Parse(test.url))(t)
+			u := assert.Must(url.Parse(test.url))(t)
 			query := u.Query()
 			test.edit(u, query)
 			u.RawQuery = query.Encode()
@@ -182,7 +183,7 @@ func TestRedisKinds_ARedisThatRefusesEveryUserIs503(t *testing.T) {
 				start := time.Now()
 				a := c.refused(503, "unavailable", method, path, body)
 				took := time.Since(start)
-				assert(t, took <= answerLimit && a.Header.Get("Retry-After") != "", "%s %s: after %v, %v", method, path, took, a.Header)
+				assert.That(t, took <= answerLimit && a.Header.Get("Retry-After") != "", "%s %s: after %v, %v", method, path, took, a.Header)
 			}
 			refused("POST", "/cart/add", `{"product_id":1}`)
 			// A single call may time out before it gets the reason.
@@ -193,7 +194,7 @@ func TestRedisKinds_ARedisThatRefusesEveryUserIs503(t *testing.T) {
 			log := s.Log.String()
 			password, _ := u.User.Password()
 			for _, secret := range []string{password, query.Get("sentinel_password")} {
-				assert(t, secret == "" || !strings.Contains(log, secret), "the log holds a password:\n%s", log)
+				assert.That(t, secret == "" || !strings.Contains(log, secret), "the log holds a password:\n%s", log)
 			}
 		})
 	}
@@ -202,14 +203,14 @@ func TestRedisKinds_ARedisThatRefusesEveryUserIs503(t *testing.T) {
 // parameter returns a query parameter of a URL.
 func parameter(t testing.TB, raw, name string) string {
 	t.Helper()
-	return must(url.Parse(raw))(t).Query().Get(name)
+	return assert.Must(url.Parse(raw))(t).Query().Get(name)
 }
 
 // asServed gives a shop the service's own timeouts, which are shorter than in other tests,
 // and a budget per request, 0 for the default. Edits may change the timeouts.
 func asServed(t testing.TB, redisURL string, budget time.Duration, edits ...func(*redis.UniversalOptions)) func(*server.Parts) {
 	t.Helper()
-	rdb := must(connect.Redis(redisURL, edits...))(t)
+	rdb := assert.Must(connect.Redis(redisURL, edits...))(t)
 	t.Cleanup(func() { _ = rdb.Close() })
 	return func(p *server.Parts) { p.Redis, p.RedisBudget = rdb, budget }
 }
@@ -218,8 +219,8 @@ func TestRedisUsers_TheServiceCanAccessOnlyItsCarts(t *testing.T) {
 	t.Parallel()
 	redisServer := guarded(t).StartRedis(t)
 	admin := redisServer.Admin()
-	noError(t, admin.HSet(t.Context(), "session:1", "user", "1001").Err())
-	service := must(connect.Redis(redisServer.URL))(t)
+	assert.NoError(t, admin.HSet(t.Context(), "session:1", "user", "1001").Err())
+	service := assert.Must(connect.Redis(redisServer.URL))(t)
 	defer service.Close()
 	for _, command := range [][]any{
 		{"hgetall", "session:1"},
@@ -246,9 +247,9 @@ func TestRedisUsers_TheServiceCanAccessOnlyItsCarts(t *testing.T) {
 	} {
 		err := service.Do(t.Context(), command...).Err()
 		// Redis 7.0 words NOPERM in a script differently.
-		assert(t, err != nil && (redis.HasErrorPrefix(err, "NOPERM") || strings.Contains(err.Error(), "The user executing the script can't")), "%v: %v, want NOPERM", command, err)
+		assert.That(t, err != nil && (redis.HasErrorPrefix(err, "NOPERM") || strings.Contains(err.Error(), "The user executing the script can't")), "%v: %v, want NOPERM", command, err)
 	}
-	equal(t, admin.HGetAll(t.Context(), "session:1").Val(), map[string]string{"user": "1001"}, "the other key")
+	assert.Equal(t, admin.HGetAll(t.Context(), "session:1").Val(), map[string]string{"user": "1001"}, "the other key")
 }
 
 func TestRedisUsers_SupportFindsAndErases(t *testing.T) {
@@ -259,13 +260,13 @@ func TestRedisUsers_SupportFindsAndErases(t *testing.T) {
 	guest.add(`{"product_id":1}`, "Idempotency-Key", "one")
 	customer.ok("GET", "/cart", "", "X-Cart-Token", guest.Token)
 
-	support := must(connect.Redis(strings.Replace(redisServer.URL, "//commerce:", "//support:", 1)))(t)
+	support := assert.Must(connect.Redis(strings.Replace(redisServer.URL, "//commerce:", "//support:", 1)))(t)
 	defer support.Close()
 	carts := redisstore.New(redisstore.Config{Client: support, TTL: redisstore.TTLs{Guest: time.Hour, Customer: time.Hour}})
 	ref := redisstore.CustomerRef(s.ID, "1001")
 	held, err := carts.Erase(t.Context(), ref)
-	assert(t, err == nil && len(held) == 3, "erased %+v, %v, want a cart, its idempotency keys and its merged quantities", held, err)
-	equal(t, len(must(carts.Holdings(t.Context(), ref))(t)), 0, "keys that are left")
+	assert.That(t, err == nil && len(held) == 3, "erased %+v, %v, want a cart, its idempotency keys and its merged quantities", held, err)
+	assert.Equal(t, len(assert.Must(carts.Holdings(t.Context(), ref))(t)), 0, "keys that are left")
 	customer.wantLines("")
 }
 
@@ -279,13 +280,13 @@ func TestRedisUsers_HaveThePermissionsThatTheServiceNeeds(t *testing.T) {
 		"role": true, "wait": true, "cluster|nodes": true, // merges, DURABILITY=replica
 	}
 	scripts, err := filepath.Glob("../../../cart/redisstore/lua/*.lua")
-	require(t, err == nil && len(scripts) != 0, "scripts: %v, %v", scripts, err)
+	assert.Require(t, err == nil && len(scripts) != 0, "scripts: %v, %v", scripts, err)
 	scripts = append(scripts, "../../../auth/limit/quota.lua", "../../../auth/limit/window.lua")
 	calls := regexp.MustCompile(`redis\.p?call\('([A-Z]+)'`)
 	for _, script := range scripts {
 		text := contents(t, script)
 		all := strings.Count(text, "redis.call(") + strings.Count(text, "redis.pcall(")
-		assert(t, all == len(calls.FindAllString(text, -1)), "%s: a call whose command this test cannot parse", script)
+		assert.That(t, all == len(calls.FindAllString(text, -1)), "%s: a call whose command this test cannot parse", script)
 		for _, call := range calls.FindAllStringSubmatch(text, -1) {
 			want[strings.ToLower(call[1])] = true
 		}
@@ -298,5 +299,5 @@ func TestRedisUsers_HaveThePermissionsThatTheServiceNeeds(t *testing.T) {
 			}
 		}
 	}
-	equal(t, got, want, "permissions of user commerce")
+	assert.Equal(t, got, want, "permissions of user commerce")
 }

@@ -16,6 +16,7 @@ import (
 
 	"commerce/cmd/internal/pages"
 	"commerce/cmd/internal/server"
+	"commerce/deploy/assert"
 	"commerce/docs"
 )
 
@@ -45,14 +46,14 @@ func openReference(t *testing.T, s *shop, fragment string, l look) page {
 	t.Helper()
 	p := openPageAs(t, "about:blank", l)
 	var seen visited
-	noError(t, chromedp.Listen(p.ctx, seen.see))
+	assert.NoError(t, chromedp.Listen(p.ctx, seen.see))
 	t.Cleanup(func() {
 		seen.mu.Lock()
 		defer seen.mu.Unlock()
 		for _, address := range seen.urls {
-			assert(t, strings.HasPrefix(address, s.URL+"/") || address == "about:blank", "the page requested %.200s", address)
+			assert.That(t, strings.HasPrefix(address, s.URL+"/") || address == "about:blank", "the page requested %.200s", address)
 		}
-		assert(t, len(seen.urls) >= 5, "saw only these requests: %q", seen.urls)
+		assert.That(t, len(seen.urls) >= 5, "saw only these requests: %q", seen.urls)
 	})
 	p.do(
 		send(cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{
@@ -86,11 +87,11 @@ func TestReference_ShowsTheDocument(t *testing.T) {
 				}
 				p.until(`document.documentElement.scrollWidth <= innerWidth`)
 				p.screenshot(l.String())
-				equal(t, evaluate[bool](p, `document.body.classList.contains("dark-mode")`), l.dark, "dark")
+				assert.Equal(t, evaluate[bool](p, `document.body.classList.contains("dark-mode")`), l.dark, "dark")
 				refused := evaluate[[]string](p, `refused`)
-				assert(t, len(refused) <= 0, "the policy of the page refused %q", refused)
-				equal(t, evaluate[string](p, `document.cookie`), "", "cookies")
-				equal(t, evaluate[string](p, `[...document.querySelectorAll("a[href]")].filter((a) => a.checkVisibility() && a.origin !== origin).map((a) => a.href).join(" ")`), "", "links to other hosts")
+				assert.That(t, len(refused) <= 0, "the policy of the page refused %q", refused)
+				assert.Equal(t, evaluate[string](p, `document.cookie`), "", "cookies")
+				assert.Equal(t, evaluate[string](p, `[...document.querySelectorAll("a[href]")].filter((a) => a.checkVisibility() && a.origin !== origin).map((a) => a.href).join(" ")`), "", "links to other hosts")
 			})
 		}
 	}
@@ -110,8 +111,8 @@ func TestReference_LinksToCallsAndFindsThem(t *testing.T) {
 				strings.Contains(sample, exampleToken) || !strings.Contains(sample, "X-Cart-Token: ") { // all visitors would share a cart
 				t.Errorf("the sample request is\n%s", sample)
 			}
-			equal(t, evaluate[string](p, namelessButtons), "", "buttons without a name")
-			assert(t, !evaluate[bool](p, `[...document.querySelectorAll("button")].some((b) => b.checkVisibility() && b.innerText.includes("Markdown"))`), "operations offer to copy the whole document")
+			assert.Equal(t, evaluate[string](p, namelessButtons), "", "buttons without a name")
+			assert.That(t, !evaluate[bool](p, `[...document.querySelectorAll("button")].some((b) => b.checkVisibility() && b.innerText.includes("Markdown"))`), "operations offer to copy the whole document")
 		})
 	}
 	p := openReference(t, s, "", look{})
@@ -130,8 +131,8 @@ func TestReference_ServesItsFilesBoundToItsOrigin(t *testing.T) {
 		"/docs/viewer.js": "text/javascript", "/docs/LICENSE.txt": "text/plain",
 	} {
 		a := get(t, s.URL+path, "Accept-Encoding", "gzip")
-		assert(t, a.StatusCode == http.StatusOK && a.Header.Get("Content-Security-Policy") == policy && strings.HasPrefix(a.Header.Get("Content-Type"), contentType), "%s: %d %v", path, a.StatusCode, a.Header)
-		equal(t, get(t, s.URL+path, "Accept-Encoding", "gzip", "If-None-Match", a.Header.Get("ETag")).StatusCode, http.StatusNotModified, "%s: status for its own ETag", path)
+		assert.That(t, a.StatusCode == http.StatusOK && a.Header.Get("Content-Security-Policy") == policy && strings.HasPrefix(a.Header.Get("Content-Type"), contentType), "%s: %d %v", path, a.StatusCode, a.Header)
+		assert.Equal(t, get(t, s.URL+path, "Accept-Encoding", "gzip", "If-None-Match", a.Header.Get("ETag")).StatusCode, http.StatusNotModified, "%s: status for its own ETag", path)
 	}
 }
 
@@ -140,7 +141,7 @@ func TestReference_RedirectsRelatively(t *testing.T) {
 	s := newShop(t, withReference, under("/shop"))
 	for path, want := range map[string]string{"/docs/": "../docs", "/docs/?dark=1": "../docs?dark=1"} {
 		a := get(t, s.URL+path)
-		assert(t, a.StatusCode == http.StatusPermanentRedirect && a.Header.Get("Location") == want && a.Header.Get("Cache-Control") == "public, max-age=300", "%s: %d %v", path, a.StatusCode, a.Header)
+		assert.That(t, a.StatusCode == http.StatusPermanentRedirect && a.Header.Get("Location") == want && a.Header.Get("Cache-Control") == "public, max-age=300", "%s: %d %v", path, a.StatusCode, a.Header)
 	}
 }
 
@@ -149,7 +150,7 @@ func TestPageFiles_IgnoreRangesAndIfMatch(t *testing.T) {
 	s := newShop(t, withReference, withPlayground(pages.Playground{}))
 	for _, path := range []string{"/docs", "/docs/page.js", "/docs/viewer.js", "/", "/playground/icon.svg", "/openapi.json"} {
 		for header, value := range map[string]string{"Range": "bytes=900000000-", "If-Match": `"x"`} {
-			equal(t, get(t, s.URL+path, header, value).StatusCode, http.StatusOK, "%s with %s: status", path, header)
+			assert.Equal(t, get(t, s.URL+path, header, value).StatusCode, http.StatusOK, "%s with %s: status", path, header)
 		}
 	}
 }
@@ -159,23 +160,23 @@ func TestPageFiles_HaveOneWeakTagForCompressedAndPlainContent(t *testing.T) {
 	s := newShop(t, withReference)
 	for _, path := range []string{"/docs/page.js", "/docs/viewer.js", "/openapi.json", "/openapi.yaml"} {
 		plain, compressed := get(t, s.URL+path, "Accept-Encoding", "identity"), get(t, s.URL+path, "Accept-Encoding", "gzip")
-		assert(t, compressed.Header.Get("Content-Encoding") == "gzip", "%s is not compressed", path)
+		assert.That(t, compressed.Header.Get("Content-Encoding") == "gzip", "%s is not compressed", path)
 		tag := plain.Header.Get("ETag")
-		assert(t, strings.HasPrefix(tag, `W/"`) && compressed.Header.Get("ETag") == tag, "%s: tags %s and %s", path, tag, compressed.Header.Get("ETag"))
-		equal(t, get(t, s.URL+path, "If-None-Match", tag, "Accept-Encoding", "gzip").StatusCode, http.StatusNotModified, "%s: status for its own tag", path)
+		assert.That(t, strings.HasPrefix(tag, `W/"`) && compressed.Header.Get("ETag") == tag, "%s: tags %s and %s", path, tag, compressed.Header.Get("ETag"))
+		assert.Equal(t, get(t, s.URL+path, "If-None-Match", tag, "Accept-Encoding", "gzip").StatusCode, http.StatusNotModified, "%s: status for its own tag", path)
 	}
 }
 
 func TestReference_SendsItsViewerCompressedWhereAccepted(t *testing.T) {
 	s := newShop(t, withReference)
-	stored := must(docs.Reference.ReadFile("reference/viewer.js.gz"))(t)
-	r := must(gzip.NewReader(bytes.NewReader(stored)))(t)
-	plain := must(io.ReadAll(r))(t)
+	stored := assert.Must(docs.Reference.ReadFile("reference/viewer.js.gz"))(t)
+	r := assert.Must(gzip.NewReader(bytes.NewReader(stored)))(t)
+	plain := assert.Must(io.ReadAll(r))(t)
 	for accepted, want := range map[string][]byte{
 		"gzip": stored, "br, GZIP;q=0.5": stored, "identity": plain, "gzip;q=0": plain, "gzip; q=0.0, br": plain, "br": plain,
 	} {
 		response, got := exchange(t, s.guest(t).request("GET", "/docs/viewer.js", nil, "Accept-Encoding", accepted))
-		assert(t, bytes.Equal(got, want) && response.Header.Get("Vary") != "", "%s: %d bytes, want %d, headers %v", accepted, len(got), len(want), response.Header)
+		assert.That(t, bytes.Equal(got, want) && response.Header.Get("Vary") != "", "%s: %d bytes, want %d, headers %v", accepted, len(got), len(want), response.Header)
 	}
 }
 
@@ -183,7 +184,7 @@ func TestPlayground_AndReferenceOfTheDemoLinkToEachOther(t *testing.T) {
 	slow(t)
 	s := openShop(t, embeddedRedis(t), withReference, withPlayground(pages.Playground{Demo: &pages.Demo{Reference: true, APIToken: "1|lent"}}))
 	p := openPage(t, s.URL+"/")
-	assert(t, !evaluate[bool](openReference(t, s, "", look{}), `document.querySelector("header a").hidden`), "the reference does not link to the playground")
+	assert.That(t, !evaluate[bool](openReference(t, s, "", look{}), `document.querySelector("header a").hidden`), "the reference does not link to the playground")
 	links := `[...document.querySelectorAll("header .api, #log [data-description]")]`
 	p.until(links + `.map((link) => link.getAttribute("href")).join() === "docs,docs"`)
 	p.click("#language")
@@ -207,7 +208,7 @@ func TestReference_SamplesWorkOneAfterAnother(t *testing.T) {
 	slow(t)
 	d := startDemo(t)
 	p := openPageAs(t, d.url+"/docs", look{width: 1440, height: 3000})
-	doc := must(document())(t)
+	doc := assert.Must(document())(t)
 	want := 2 // in the description
 	for _, item := range doc.Paths.Map() {
 		want += len(item.Operations())
@@ -217,12 +218,12 @@ func TestReference_SamplesWorkOneAfterAnother(t *testing.T) {
 	for tries := 0; len(samples) < want && tries < 100; tries++ {
 		samples = evaluate[[]string](p, nextSamples)
 	}
-	require(t, len(samples) == want, "the page shows %d samples, want %d:\n%s", len(samples), want, strings.Join(samples, "\n"))
+	assert.Require(t, len(samples) == want, "the page shows %d samples, want %d:\n%s", len(samples), want, strings.Join(samples, "\n"))
 	pasted := strings.Join(samples, "\n")
 	token := apiToken.FindStringSubmatch(pasted)
-	require(t, token != nil && !strings.Contains(pasted, "localhost:8080"), "the samples are not this demo's:\n%s", pasted)
+	assert.Require(t, token != nil && !strings.Contains(pasted, "localhost:8080"), "the samples are not this demo's:\n%s", pasted)
 	script := "API_TOKEN='" + token[1] + "'\n" +
 		`curl() { command curl -sS -o /dev/null -w '%{http_code} %header{idempotency-replayed}\n' "$@"; }` + "\n" + pasted
 	got := strings.Fields(terminal{dir: t.TempDir(), url: d.url}.run(t, script))
-	assert(t, strings.Join(got, " ") == strings.TrimSpace(strings.Repeat("200 ", want)), "the samples answered %q:\n%s", got, pasted)
+	assert.That(t, strings.Join(got, " ") == strings.TrimSpace(strings.Repeat("200 ", want)), "the samples answered %q:\n%s", got, pasted)
 }

@@ -16,6 +16,7 @@ import (
 	"commerce/cart/money"
 	"commerce/cart/wire"
 	"commerce/cmd/internal/server"
+	"commerce/deploy/assert"
 )
 
 // shown returns an answer with a version, and an object as data.
@@ -46,11 +47,11 @@ func TestRespond_PutsDataIntoTheEnvelopeOfItsArea(t *testing.T) {
 	for success, start := range map[bool]string{true: `{"success":true,"message":null`, false: `{"message":null`} {
 		w := ask(areaOf(t, success, shown(), nil), "192.0.2.1", "GET", "/shown", "Origin", "https://shop.example.com")
 		want := start + `,"data":{"name":"a & b","expires_at":"later"},"api":"merchant-commerce","timestamp":1763632800}`
-		assert(t, w.Code == 200 && w.Body.String() == want, "got %d %s, want %s", w.Code, w.Body, want)
+		assert.That(t, w.Code == 200 && w.Body.String() == want, "got %d %s, want %s", w.Code, w.Body, want)
 		h := w.Header()
 		wantProtected(t, "/shown", h)
 		got := []string{h.Get("Content-Type"), h.Get("Cache-Control"), strings.Join(h["Vary"], "|"), h.Get("ETag")[:6]}
-		equal(t, got, []string{
+		assert.Equal(t, got, []string{
 			"application/json; charset=utf-8", "private, no-cache", "Authorization|Accept-Encoding", `"c1.7-`,
 		}, "headers")
 	}
@@ -62,10 +63,10 @@ func TestRespond_IncludesDataInAnError(t *testing.T) {
 	w := ask(areaOf(t, true, shown(), mismatch), "192.0.2.1", "GET", "/shown", "X-Request-Id", "the-id", "Accept-Language", "ar")
 	const want = `{"success":false,"message":"It is 8 now.","code":"version_mismatch","errors":{"If-Match":["It is 8 now."]},` +
 		`"data":{"name":"a & b","expires_at":"later"},"request_id":"the-id","api":"merchant-commerce","timestamp":1763632800}`
-	assert(t, w.Code == 412 && w.Body.String() == want, "got %d %s,\nwant %s", w.Code, w.Body, want)
-	assert(t, strings.HasPrefix(w.Header().Get("ETag"), `"c1.7-`) && w.Header().Get("Cache-Control") == "no-store", "headers %v", w.Header())
+	assert.That(t, w.Code == 412 && w.Body.String() == want, "got %d %s,\nwant %s", w.Code, w.Body, want)
+	assert.That(t, strings.HasPrefix(w.Header().Get("ETag"), `"c1.7-`) && w.Header().Get("Cache-Control") == "no-store", "headers %v", w.Header())
 	bare := ask(areaOf(t, true, wire.Answer{}, mismatch), "192.0.2.1", "GET", "/shown", "X-Request-Id", "the-id", "Accept-Language", "ar")
-	assert(t, strings.Contains(bare.Body.String(), `"message":"هو الآن 8."`) && strings.Contains(bare.Body.String(), `"data":null`) && bare.Header().Get("ETag") == "", "without data: %s %v", bare.Body, bare.Header())
+	assert.That(t, strings.Contains(bare.Body.String(), `"message":"هو الآن 8."`) && strings.Contains(bare.Body.String(), `"data":null`) && bare.Header().Get("ETag") == "", "without data: %s %v", bare.Body, bare.Header())
 }
 
 func TestRespond_WritesTheNamesOfMembersAsTheyCame(t *testing.T) {
@@ -75,7 +76,7 @@ func TestRespond_WritesTheNamesOfMembersAsTheyCame(t *testing.T) {
 	w := ask(areaOf(t, true, wire.Answer{Language: locale.En}, err), "192.0.2.1", "GET", "/shown")
 	want := `"errors":{"<z>&":["a <b> & c"],"a` + "\ufffd" + `":["a <b> & c"]},"data":null`
 	got := w.Body.String()
-	assert(t, w.Code == 422 && strings.Contains(got, want), "got %d %s, want %s", w.Code, got, want)
+	assert.That(t, w.Code == 422 && strings.Contains(got, want), "got %d %s, want %s", w.Code, got, want)
 }
 
 // only returns an area with one route.
@@ -89,7 +90,7 @@ func handlerOf(t *testing.T, edit func(*server.Config)) (http.Handler, *logBuffe
 	log := &logBuffer{}
 	config := server.Config{Log: slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
 	edit(&config)
-	handler := must(server.NewHandler(config))(t)
+	handler := assert.Must(server.NewHandler(config))(t)
 	return handler, log
 }
 
@@ -118,8 +119,8 @@ func TestDeadline_EndsARequestThatHangs(t *testing.T) {
 	})
 	start := time.Now()
 	w := ask(h, "192.0.2.1", "GET", "/slow")
-	assert(t, time.Since(start) <= 4500*time.Millisecond, "took as long as the default of 5 s")
-	assert(t, w.Code == 503 && w.Header().Get("Retry-After") != "" && strings.Contains(w.Body.String(), `"unavailable"`), "got %d %s %v", w.Code, w.Body, w.Header())
+	assert.That(t, time.Since(start) <= 4500*time.Millisecond, "took as long as the default of 5 s")
+	assert.That(t, w.Code == 503 && w.Header().Get("Retry-After") != "" && strings.Contains(w.Body.String(), `"unavailable"`), "got %d %s %v", w.Code, w.Body, w.Header())
 	h, _ = handlerOf(t, func(c *server.Config) {
 		c.Areas = only("/quick", func(c *gin.Context) (wire.Answer, error) {
 			end, _ := c.Request.Context().Deadline()
@@ -128,7 +129,7 @@ func TestDeadline_EndsARequestThatHangs(t *testing.T) {
 		})
 	})
 	ask(h, "192.0.2.1", "GET", "/quick")
-	assert(t, granted > 0 && granted <= 10*time.Second, "by default a request has %v", granted)
+	assert.That(t, granted > 0 && granted <= 10*time.Second, "by default a request has %v", granted)
 }
 
 func TestETag_ChangesWithTheShownCart(t *testing.T) {
@@ -136,24 +137,24 @@ func TestETag_ChangesWithTheShownCart(t *testing.T) {
 		c := s.guest(t)
 		tag := func(headers ...string) string { return c.tag(headers...) }
 		version := func(tag string) string { before, _, _ := strings.Cut(tag, "-"); return before }
-		assert(t, s.guest(t).tag() != "", "a new cart has no ETag")
+		assert.That(t, s.guest(t).tag() != "", "a new cart has no ETag")
 		added := c.add(`{"product_id":1}`).Header.Get("ETag")
 		first := tag()
-		assert(t, added == first && first == s.with(t, c).tag(), "one cart, two tags: %s and %s", added, first)
+		assert.That(t, added == first && first == s.with(t, c).tag(), "one cart, two tags: %s and %s", added, first)
 		before := c.cart().ExpiresAt
 		s.Clock.Forward(time.Hour)
 		after := c.cart().ExpiresAt
-		assert(t, *before != *after && tag() == first, "the tag changes with expires_at")
+		assert.That(t, *before != *after && tag() == first, "the tag changes with expires_at")
 		arabic := tag("Accept-Language", "ar")
 		s.Catalog.Put(s.ID, &cart.Product{ID: 1, Name: locale.Named("Game credit"), Active: true, MinQuantity: 1, Price: 9900})
 		dearer := tag()
 		c.add(`{"product_id":2}`)
 		grown := tag()
-		assert(t, first != arabic && first != dearer && dearer != grown && arabic != dearer, "%s, in Arabic %s, dearer %s, grown %s", first, arabic, dearer, grown)
-		assert(t, version(first) == version(arabic) && version(first) == version(dearer) && version(dearer) != version(grown), "%s, in Arabic %s, dearer %s, grown %s", first, arabic, dearer, grown)
+		assert.That(t, first != arabic && first != dearer && dearer != grown && arabic != dearer, "%s, in Arabic %s, dearer %s, grown %s", first, arabic, dearer, grown)
+		assert.That(t, version(first) == version(arabic) && version(first) == version(dearer) && version(dearer) != version(grown), "%s, in Arabic %s, dearer %s, grown %s", first, arabic, dearer, grown)
 		other := s.guest(t).fill("1×1")
 		same := other.add(`{"product_id":2}`).Header.Get("ETag")
-		assert(t, version(same) != version(grown), "two carts at one version: %s", same)
+		assert.That(t, version(same) != version(grown), "two carts at one version: %s", same)
 	})
 }
 
@@ -172,9 +173,9 @@ func TestIfNoneMatch_SavesTheBody(t *testing.T) {
 			}
 			for _, method := range []string{"GET", "HEAD"} {
 				a := c.send(method, path, "", headers...)
-				assert(t, a.Status == 304 && len(a.Raw) == 0, "%s %s %q: got %d with %d bytes", method, path, held, a.Status, len(a.Raw))
+				assert.That(t, a.Status == 304 && len(a.Raw) == 0, "%s %s %q: got %d with %d bytes", method, path, held, a.Status, len(a.Raw))
 				for _, header := range []string{"ETag", "Cache-Control", "Vary"} {
-					equal(t, a.Header.Get(header), whole.Header.Get(header), "%s with 304 and with 200", header)
+					assert.Equal(t, a.Header.Get(header), whole.Header.Get(header), "%s with 304 and with 200", header)
 				}
 			}
 		}
@@ -221,8 +222,8 @@ func TestIfMatch_RefusesAChangeToAnOldVersion(t *testing.T) {
 		for _, call := range calls {
 			for _, tag := range []string{stale, "W/" + stale, stale + `, "x.2-y"`, elsewhere, `"x"`, `""`} {
 				a := c.refused(412, "version_mismatch", call[0], call[1], call[2], "If-Match", tag)
-				assert(t, a.Body.Data.lines() == "1×1 2×1" && a.Body.Data.Version == 2 && a.Header.Get("ETag") != "", "%v: does not show the cart: %s", call, a.Raw)
-				assert(t, len(a.Body.Errors["If-Match"]) != 0, "%v: names %v", call, a.Body.Errors)
+				assert.That(t, a.Body.Data.lines() == "1×1 2×1" && a.Body.Data.Version == 2 && a.Header.Get("ETag") != "", "%v: does not show the cart: %s", call, a.Raw)
+				assert.That(t, len(a.Body.Errors["If-Match"]) != 0, "%v: names %v", call, a.Body.Errors)
 			}
 			for _, broken := range brokenTags(stale) {
 				c.refused(400, "invalid_parameter", call[0], call[1], call[2], "If-Match", broken)
@@ -245,7 +246,7 @@ func TestIfMatch_WorksForACartThatWasNeverUsed(t *testing.T) {
 	unused := c.tag()
 	c.add(`{"product_id":1}`, "If-Match", unused)
 	a := c.refused(412, "version_mismatch", "POST", "/cart/add", `{"product_id":1}`, "If-Match", unused)
-	assert(t, a.Body.Data.lines() == "1×1", "shows %s", a.Raw)
+	assert.That(t, a.Body.Data.lines() == "1×1", "shows %s", a.Raw)
 	fresh := s.guest(t).refused(412, "version_mismatch", "POST", "/cart/add", `{"product_id":1}`, "If-Match", `"x.3-y"`)
-	assert(t, fresh.Body.Data.CartToken == nil && fresh.Header.Get("X-Cart-Token") == "", "a refusal issued a token: %s", fresh.Raw)
+	assert.That(t, fresh.Body.Data.CartToken == nil && fresh.Header.Get("X-Cart-Token") == "", "a refusal issued a token: %s", fresh.Raw)
 }

@@ -17,6 +17,7 @@ import (
 	"commerce/cart/money"
 	"commerce/cart/period"
 	"commerce/cart/service"
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 	"commerce/deploy/sample"
 )
@@ -94,14 +95,14 @@ func (s *inPostgres) PutUse(store int64, code, customer string, order int64) {
 func (s *inPostgres) exec(sql string, args ...any) {
 	s.t.Helper()
 	_, err := s.db.Exec(context.WithoutCancel(s.t.Context()), sql, args...)
-	require(s.t, err == nil, "%s: %v", sql, err)
+	assert.Require(s.t, err == nil, "%s: %v", sql, err)
 	s.InvalidateAll()
 }
 
 func (s *inPostgres) write(products []*cart.Product, coupons []*cart.Coupon) {
 	s.t.Helper()
 	ctx := context.WithoutCancel(s.t.Context())
-	noError(s.t, pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
+	assert.NoError(s.t, pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
 		return sample.WriteStores(ctx, tx, []*store.Store{s.store},
 			map[int64][]*cart.Product{s.store.ID: products}, map[int64][]*cart.Coupon{s.store.ID: coupons})
 	}))

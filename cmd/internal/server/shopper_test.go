@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"commerce/deploy/assert"
 )
 
 // shopper is one client: it keeps its cart token, like the published client.
@@ -43,7 +45,7 @@ func (s *shop) customer(t testing.TB, id string) *shopper {
 
 func (s *shop) token(t testing.TB, customer string) string {
 	t.Helper()
-	return must(s.JWT.Sign(s.ID, customer, time.Hour))(t)
+	return assert.Must(s.JWT.Sign(s.ID, customer, time.Hour))(t)
 }
 
 // answer is a response that matches the OpenAPI document.
@@ -132,7 +134,7 @@ type mergeBody struct {
 // the shopper would send.
 func (c *shopper) request(method, path string, body io.Reader, headers ...string) *http.Request {
 	c.t.Helper()
-	r := must(http.NewRequestWithContext(context.Background(), method, c.shop.URL+path, body))(c.t)
+	r := assert.Must(http.NewRequestWithContext(context.Background(), method, c.shop.URL+path, body))(c.t)
 	if body != nil {
 		r.Header.Set("Content-Type", "application/json")
 	}
@@ -162,9 +164,9 @@ func (c *shopper) identify(h http.Header) {
 // exchange sends a request and returns the response and its body, both as they came.
 func exchange(t testing.TB, r *http.Request) (*http.Response, []byte) {
 	t.Helper()
-	response := must(http.DefaultTransport.RoundTrip(r))(t)
+	response := assert.Must(http.DefaultTransport.RoundTrip(r))(t)
 	defer response.Body.Close()
-	return response, must(io.ReadAll(response.Body))(t)
+	return response, assert.Must(io.ReadAll(response.Body))(t)
 }
 
 // send makes one call. body is JSON text, "" for none. See request for the headers.
@@ -180,18 +182,18 @@ func (c *shopper) send(method, path, payload string, headers ...string) answer {
 func (c *shopper) do(r *http.Request) answer {
 	c.t.Helper()
 	response, raw := exchange(c.t, r)
-	noError(c.t, uncompressed(response, &raw))
+	assert.NoError(c.t, uncompressed(response, &raw))
 	response.Body = io.NopCloser(bytes.NewReader(raw))
 	err := conforms(r, response, c.shop.basePath(r))
-	require(c.t, err == nil, "%s %s does not match the OpenAPI document: %v", r.Method, r.URL.Path, err)
-	assert(c.t, response.Header.Get("X-Request-Id") != "", "%s %s: no X-Request-Id", r.Method, r.URL.Path)
+	assert.Require(c.t, err == nil, "%s %s does not match the OpenAPI document: %v", r.Method, r.URL.Path, err)
+	assert.That(c.t, response.Header.Get("X-Request-Id") != "", "%s %s: no X-Request-Id", r.Method, r.URL.Path)
 	if regexp.MustCompile(`json|csv|yaml`).MatchString(response.Header.Get("Content-Type")) {
 		wantProtected(c.t, r.Method+" "+r.URL.Path, response.Header)
 	}
 	a := answer{Call: r.Method + " " + r.URL.Path, Status: response.StatusCode, Header: response.Header, Raw: raw}
 	if len(raw) > 0 && strings.HasPrefix(response.Header.Get("Content-Type"), "application/json") {
 		err := json.Unmarshal(raw, &a.Body)
-		require(c.t, err == nil || a.Body.Code != "", "%s %s: %v in %s", r.Method, r.URL.Path, err, raw)
+		assert.Require(c.t, err == nil || a.Body.Code != "", "%s %s: %v in %s", r.Method, r.URL.Path, err, raw)
 	}
 	if token := a.Body.Data.CartToken; token != nil && c.JWT == "" {
 		c.Token = *token
@@ -203,7 +205,7 @@ func (c *shopper) do(r *http.Request) answer {
 func (c *shopper) ok(method, path, payload string, headers ...string) answer {
 	c.t.Helper()
 	a := c.send(method, path, payload, headers...)
-	require(c.t, a.Status == http.StatusOK, "%s %s %s: %d %s", method, path, payload, a.Status, a.Raw)
+	assert.Require(c.t, a.Status == http.StatusOK, "%s %s %s: %d %s", method, path, payload, a.Status, a.Raw)
 	return a
 }
 
@@ -211,15 +213,15 @@ func (c *shopper) ok(method, path, payload string, headers ...string) answer {
 func (c *shopper) refused(status int, code, method, path, payload string, headers ...string) answer {
 	c.t.Helper()
 	a := c.send(method, path, payload, headers...)
-	require(c.t, a.Status == status && a.Body.Code == code, "%s %s %.200s: got %d %s, want %d %s: %s", method, path, payload, a.Status, a.Body.Code, status, code, a.Raw)
-	require(c.t, a.Body.Message != "", "%s %s: no message", method, path)
+	assert.Require(c.t, a.Status == status && a.Body.Code == code, "%s %s %.200s: got %d %s, want %d %s: %s", method, path, payload, a.Status, a.Body.Code, status, code, a.Raw)
+	assert.Require(c.t, a.Body.Message != "", "%s %s: no message", method, path)
 	return a
 }
 
 // names checks which members a refusal names.
 func (a answer) names(t testing.TB, members ...string) answer {
 	t.Helper()
-	equal(t, slices.Sorted(maps.Keys(a.Body.Errors)), members, "%s: members at fault", a.Call)
+	assert.Equal(t, slices.Sorted(maps.Keys(a.Body.Errors)), members, "%s: members at fault", a.Call)
 	return a
 }
 
@@ -254,7 +256,7 @@ func (b cartBody) lines() string {
 func (c *shopper) wantLines(want string) cartBody {
 	c.t.Helper()
 	got := c.cart()
-	assert(c.t, got.lines() == want, "cart holds %q, want %q", got.lines(), want)
+	assert.That(c.t, got.lines() == want, "cart holds %q, want %q", got.lines(), want)
 	return got
 }
 
@@ -328,9 +330,9 @@ func (c *shopper) costs(calls ...string) {
 			a = c.redeem(words[1])
 		case "return":
 			a = c.ok("DELETE", "/cart/coupon", "")
-			assert(c.t, !strings.Contains(string(a.Raw), "TEN"), "names an earlier coupon: %s", a.Raw)
+			assert.That(c.t, !strings.Contains(string(a.Raw), "TEN"), "names an earlier coupon: %s", a.Raw)
 		}
-		equal(c.t, a.Body.Data.sums(), calls[i+1], "what the cart costs after %q", calls[i])
+		assert.Equal(c.t, a.Body.Data.sums(), calls[i+1], "what the cart costs after %q", calls[i])
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -78,7 +79,7 @@ func TestStorefrontGuide_AddsOnce(t *testing.T) {
 			p.untilStatus(shop.shows[0])
 			p.press("button")
 			p.untilStatus(shop.shows[1])
-			assert(t, adds.Load() == 2, "the browser sent the add %d times, want 2", adds.Load())
+			assert.That(t, adds.Load() == 2, "the browser sent the add %d times, want 2", adds.Load())
 		})
 	}
 }
@@ -112,7 +113,7 @@ func saveGuidePage(t *testing.T, service string) guidePage {
 			saved.shows = strings.Split(strings.TrimSpace(examples[i+1].prints), "\n")
 		}
 	}
-	require(t, len(saved.shows) >= 3, "the guide's page shows only %q", saved.shows)
+	assert.Require(t, len(saved.shows) >= 3, "the guide's page shows only %q", saved.shows)
 	return saved
 }
 
@@ -125,7 +126,7 @@ func serveFolder(t *testing.T, dir string) string {
 	port := fmt.Sprint(ephemeral.FreePorts(t, 1)[0])
 	files := exec.Command("sh", "-euc", "exec "+strings.ReplaceAll(examples[i].script, "3000", port))
 	files.Dir = dir
-	noError(t, files.Start())
+	assert.NoError(t, files.Start())
 	t.Cleanup(func() {
 		_ = files.Process.Kill()
 		_ = files.Wait()
@@ -170,7 +171,7 @@ func serveGateway(t *testing.T, gateway http.HandlerFunc) (address string) {
 
 func proxyTo(t *testing.T, service string) http.Handler {
 	t.Helper()
-	target := must(url.Parse(service))(t)
+	target := assert.Must(url.Parse(service))(t)
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
 	return &httputil.ReverseProxy{Transport: transport, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }}
@@ -200,7 +201,7 @@ func TestMobileGuide_KeepsWhatAnotherServerAnswers(t *testing.T) {
 				{serveGateway(t, answer), "outbox/001: no answer, again later\n"},
 				{service, "outbox/001: 200, 1 in the cart, 0 replayed\n"},
 			} {
-				equal(t, phone.send(t, tc.url), tc.want, "what the outbox says")
+				assert.Equal(t, phone.send(t, tc.url), tc.want, "what the outbox says")
 			}
 		})
 	}
@@ -215,7 +216,7 @@ func TestMobileGuide_AddsAfterTooManyCoupons(t *testing.T) {
 	}
 	phone.store(t, "POST", "/cart/add", `{"product_id":2,"qty":1}`)
 	said := phone.send(t, startDemo(t).url)
-	assert(t, strings.Contains(said, "outbox/021: 429, ") && strings.HasSuffix(said, "outbox/022: 200, 1 in the cart, 0 replayed\n"), "the outbox says:\n%s", said)
+	assert.That(t, strings.Contains(said, "outbox/021: 429, ") && strings.HasSuffix(said, "outbox/022: 200, 1 in the cart, 0 replayed\n"), "the outbox says:\n%s", said)
 }
 
 // phone is an app with the outbox that the guide asks its readers to save.
@@ -228,7 +229,7 @@ type phone struct {
 func newPhone(t *testing.T) *phone {
 	t.Helper()
 	p := &phone{dir: t.TempDir(), token: rand.Text()}
-	noError(t, os.Mkdir(filepath.Join(p.dir, "outbox"), 0o700))
+	assert.NoError(t, os.Mkdir(filepath.Join(p.dir, "outbox"), 0o700))
 	for _, e := range examplesOf(t, "docs/mobile.md") {
 		if strings.HasPrefix(e.script, "cat >outbox.sh ") {
 			terminal{dir: p.dir}.run(t, e.script) // sends nothing, since nothing is stored
@@ -244,7 +245,7 @@ func (p *phone) store(t *testing.T, method, path, body string) {
 	t.Helper()
 	p.stored++
 	change := fmt.Sprintf(`{"method":%q,"path":%q,"body":%s,"key":"change-%d"}`, method, path, body, p.stored)
-	noError(t, os.WriteFile(filepath.Join(p.dir, "outbox", fmt.Sprintf("%03d", p.stored)), []byte(change), 0o600))
+	assert.NoError(t, os.WriteFile(filepath.Join(p.dir, "outbox", fmt.Sprintf("%03d", p.stored)), []byte(change), 0o600))
 }
 
 // send returns what outbox.sh prints with a service at a URL.

@@ -18,6 +18,7 @@ import (
 	"commerce/auth/problem"
 	"commerce/cart/wire"
 	"commerce/cmd/internal/server"
+	"commerce/deploy/assert"
 )
 
 // yield sends a part of a stream, and returns whether to go on.
@@ -56,9 +57,9 @@ func endless(ended chan<- struct{}) func(context.Context, yield) {
 // stream requests the stream.
 func (w *web) stream(t *testing.T, encoding string) *http.Response {
 	t.Helper()
-	r := must(http.NewRequestWithContext(t.Context(), "GET", "http://"+w.addr+"/stream", nil))(t)
+	r := assert.Must(http.NewRequestWithContext(t.Context(), "GET", "http://"+w.addr+"/stream", nil))(t)
 	r.Header.Set("Accept-Encoding", encoding)
-	response := must(http.DefaultTransport.RoundTrip(r))(t)
+	response := assert.Must(http.DefaultTransport.RoundTrip(r))(t)
 	t.Cleanup(func() { response.Body.Close() })
 	return response
 }
@@ -84,12 +85,12 @@ func TestStream_SendsEachPartWhenItIsMade(t *testing.T) {
 	})
 	response := w.stream(t, "identity")
 	first := make([]byte, 4)
-	must(io.ReadFull(response.Body, first))(t)
-	equal(t, string(first), "one\n", "the first part")
+	assert.Must(io.ReadFull(response.Body, first))(t)
+	assert.Equal(t, string(first), "one\n", "the first part")
 	close(more)
-	equal(t, string(must(io.ReadAll(response.Body))(t)), "two\n", "the rest")
+	assert.Equal(t, string(assert.Must(io.ReadAll(response.Body))(t)), "two\n", "the rest")
 	h := response.Header
-	assert(t, h.Get("Content-Type") == "application/x-ndjson" && h.Get("Cache-Control") == "no-store" && h.Get("Content-Length") == "", "%v", h)
+	assert.That(t, h.Get("Content-Type") == "application/x-ndjson" && h.Get("Cache-Control") == "no-store" && h.Get("Content-Length") == "", "%v", h)
 }
 
 func TestStream_OutlivesTheDeadlineOfRequests(t *testing.T) {
@@ -100,7 +101,7 @@ func TestStream_OutlivesTheDeadlineOfRequests(t *testing.T) {
 		yield([]byte(fmt.Sprint(limited, ctx.Err())), nil)
 	})
 	response := w.stream(t, "identity")
-	equal(t, string(must(io.ReadAll(response.Body))(t)), "false <nil>", "whether the stream has a deadline")
+	assert.Equal(t, string(assert.Must(io.ReadAll(response.Body))(t)), "false <nil>", "whether the stream has a deadline")
 }
 
 func TestStream_AnErrorBeforeTheFirstPartIsAResponse(t *testing.T) {
@@ -110,7 +111,7 @@ func TestStream_AnErrorBeforeTheFirstPartIsAResponse(t *testing.T) {
 	})
 	response := w.stream(t, "identity")
 	body, err := io.ReadAll(response.Body)
-	assert(t, response.StatusCode == http.StatusGone && strings.Contains(string(body), `"cursor_expired"`) && err == nil, "%s %s, %v", response.Status, body, err)
+	assert.That(t, response.StatusCode == http.StatusGone && strings.Contains(string(body), `"cursor_expired"`) && err == nil, "%s %s, %v", response.Status, body, err)
 }
 
 // The client must not take what it has for the whole.
@@ -124,7 +125,7 @@ func TestStream_ALaterErrorClosesTheConnection(t *testing.T) {
 		})
 		response := w.stream(t, encoding)
 		body, err := io.ReadAll(response.Body)
-		assert(t, response.StatusCode == http.StatusOK && len(body) != 0 && errors.Is(err, io.ErrUnexpectedEOF), "%s: %s, %d bytes, %v", encoding, response.Status, len(body), err)
+		assert.That(t, response.StatusCode == http.StatusOK && len(body) != 0 && errors.Is(err, io.ErrUnexpectedEOF), "%s: %s, %d bytes, %v", encoding, response.Status, len(body), err)
 	}
 }
 
@@ -133,7 +134,7 @@ func TestStream_EndsWhenTheClientTakesNothing(t *testing.T) {
 	ended := make(chan struct{})
 	w := streaming(t, func(c *server.Config) { c.Stall = 100 * time.Millisecond }, endless(ended))
 	c := w.dial(t)
-	must(io.WriteString(c, "GET /stream HTTP/1.1\r\nHost: x\r\n\r\n"))(t)
+	assert.Must(io.WriteString(c, "GET /stream HTTP/1.1\r\nHost: x\r\n\r\n"))(t)
 	happens(t, ended, "the stream ends")
 }
 
@@ -150,7 +151,7 @@ func TestStream_ServesASlowClient(t *testing.T) {
 	})
 	c := w.dial(t)
 	_ = c.(*net.TCPConn).SetReadBuffer(64 << 10)
-	must(io.WriteString(c, "GET /stream HTTP/1.0\r\n\r\n"))(t)
+	assert.Must(io.WriteString(c, "GET /stream HTTP/1.0\r\n\r\n"))(t)
 	start, total, room := time.Now(), 0, make([]byte, 128<<10)
 	for {
 		n, err := c.Read(room)
@@ -160,7 +161,7 @@ func TestStream_ServesASlowClient(t *testing.T) {
 		time.Sleep(50 * time.Millisecond)
 	}
 	took := time.Since(start)
-	assert(t, total >= parts*len(part) && took >= stall, "%d bytes in %v", total, took)
+	assert.That(t, total >= parts*len(part) && took >= stall, "%d bytes in %v", total, took)
 }
 
 func TestStream_EndsWhenTheClientDisconnects(t *testing.T) {
@@ -180,5 +181,5 @@ func TestStream_HEADHasTheHeadersAndReadsOnePart(t *testing.T) {
 		}
 	})
 	got := w.say(t, "HEAD /stream HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-	assert(t, strings.HasPrefix(got, "HTTP/1.1 200 OK\r\n") && strings.Contains(got, "Content-Type: application/x-ndjson\r\n") && strings.HasSuffix(got, "\r\n\r\n") && made == 1, "%d parts:\n%s", made, got)
+	assert.That(t, strings.HasPrefix(got, "HTTP/1.1 200 OK\r\n") && strings.Contains(got, "Content-Type: application/x-ndjson\r\n") && strings.HasSuffix(got, "\r\n\r\n") && made == 1, "%d parts:\n%s", made, got)
 }

@@ -13,6 +13,7 @@ import (
 
 	"commerce/auth"
 	"commerce/cmd/internal/server"
+	"commerce/deploy/assert"
 	"commerce/deploy/sample"
 	"commerce/subscriptions"
 )
@@ -41,7 +42,7 @@ func (s *shop) offerSubscriptions(t testing.TB, parts *server.Parts) {
 	var tokens []auth.APIToken
 	issue := func(id, store int64, revoked *time.Time) (text string) {
 		secret, sum, err := auth.NewAPISecret(rand.Reader)
-		noError(t, err)
+		assert.NoError(t, err)
 		tokens = append(tokens, auth.APIToken{ID: id, StoreID: store, Hash: sum, RevokedAt: revoked})
 		return strconv.FormatInt(id, 10) + "|" + secret
 	}
@@ -88,8 +89,8 @@ func TestCredentials_WorkForTheirOwnCallsOnly(t *testing.T) {
 			for _, method := range methods {
 				a := shop.guest(t).send(method, path, call.body, headers...)
 				opened := a.Status != http.StatusUnauthorized
-				assert(t, opened == tt.opens[area], "%s: %s %s answers %d", tt.name, method, path, a.Status)
-				assert(t, opened || a.Header.Get("WWW-Authenticate") == "Bearer", "%s: %s %s is refused without a challenge", tt.name, method, path)
+				assert.That(t, opened == tt.opens[area], "%s: %s %s answers %d", tt.name, method, path, a.Status)
+				assert.That(t, opened || a.Header.Get("WWW-Authenticate") == "Bearer", "%s: %s %s is refused without a challenge", tt.name, method, path)
 			}
 		}
 	}
@@ -117,15 +118,15 @@ func TestSubscriptions_AreAsDocumented(t *testing.T) {
 						Path string
 					}
 				}
-				noError(t, json.Unmarshal(a.Raw, &page))
-				require(t, a.Status == http.StatusOK && page.Data.Path == base+"/subscriptions", "GET %s: %d, path %q", path, a.Status, page.Data.Path)
+				assert.NoError(t, json.Unmarshal(a.Raw, &page))
+				assert.Require(t, a.Status == http.StatusOK && page.Data.Path == base+"/subscriptions", "GET %s: %d, path %q", path, a.Status, page.Data.Path)
 				for _, s := range page.Data.Data {
 					shop.merchant(t).ok("GET", fmt.Sprintf("/subscriptions/%d", s.ID), "")
 					seen++
 				}
 				path = strings.TrimPrefix(page.Data.Next, base)
 			}
-			assert(t, seen == 48, "saw %d, want 48", seen)
+			assert.That(t, seen == 48, "saw %d, want 48", seen)
 		})
 	}
 }
@@ -139,9 +140,9 @@ func TestSubscriptions_SummaryIsAsDocumented(t *testing.T) {
 			MRR  []struct{ Currency string }
 		}
 	}](t, merchant.ok("GET", "/subscriptions/summary", "").Raw).Data
-	assert(t, len(got.MRR) != 0, "no recurring revenue")
-	must(time.Parse("2006-01-02T15:04:05.000000Z", got.AsOf))(t)
-	assert(t, len(merchant.ok("HEAD", "/subscriptions/summary", "").Raw) == 0, "HEAD has a body")
+	assert.That(t, len(got.MRR) != 0, "no recurring revenue")
+	assert.Must(time.Parse("2006-01-02T15:04:05.000000Z", got.AsOf))(t)
+	assert.That(t, len(merchant.ok("HEAD", "/subscriptions/summary", "").Raw) == 0, "HEAD has a body")
 	merchant.refused(400, "invalid_parameter", "GET", "/subscriptions/summary?status=active", "").names(t, "status")
 }
 
@@ -158,16 +159,16 @@ func TestSubscriptions_ChangesAreAsDocumented(t *testing.T) {
 	seen, after := 0, ""
 	for more := true; more; {
 		p := decode[page](t, merchant.ok("GET", "/subscriptions/changes?limit=20"+after, "").Raw)
-		require(t, p.Data.Next != "", "a page without a cursor")
+		assert.Require(t, p.Data.Next != "", "a page without a cursor")
 		seen, after, more = seen+len(p.Data.Data), "&after="+p.Data.Next, p.Data.HasMore
 	}
-	assert(t, seen == 48, "saw %d, want 48", seen)
+	assert.That(t, seen == 48, "saw %d, want 48", seen)
 	for _, format := range []string{"application/x-ndjson", "text/csv"} {
 		a := merchant.ok("GET", "/subscriptions/changes", "", "Accept", format)
 		lines := strings.Count(string(a.Raw), "\n")
-		assert(t, lines >= 49 && strings.HasPrefix(a.Header.Get("Content-Type"), format), "%s: %d lines of %s", format, lines, a.Header.Get("Content-Type"))
-		equal(t, strings.Join(a.Header.Values("Vary"), ", "), "Authorization, Accept-Language, Origin, Accept, Accept-Encoding", "%s: Vary", format)
-		assert(t, len(merchant.ok("HEAD", "/subscriptions/changes", "", "Accept", format).Raw) == 0, "HEAD has a body")
+		assert.That(t, lines >= 49 && strings.HasPrefix(a.Header.Get("Content-Type"), format), "%s: %d lines of %s", format, lines, a.Header.Get("Content-Type"))
+		assert.Equal(t, strings.Join(a.Header.Values("Vary"), ", "), "Authorization, Accept-Language, Origin, Accept, Accept-Encoding", "%s: Vary", format)
+		assert.That(t, len(merchant.ok("HEAD", "/subscriptions/changes", "", "Accept", format).Raw) == 0, "HEAD has a body")
 		merchant.refused(400, "invalid_parameter", "GET", "/subscriptions/changes?limit=1", "", "Accept", format).names(t, "limit")
 	}
 	for query, parameters := range map[string][]string{
@@ -184,7 +185,7 @@ func TestSubscriptions_ChangesAreAsDocumented(t *testing.T) {
 func TestSubscriptions_ChangesEnd(t *testing.T) {
 	stopping := false
 	shop := newShop(t, func(p *server.Parts) { p.Stopping = func() bool { return stopping } })
-	elsewhere := must(subscriptions.NewMemory(nil, []subscriptions.Subscription{{StoreID: shop.ID, ID: 1}}).
+	elsewhere := assert.Must(subscriptions.NewMemory(nil, []subscriptions.Subscription{{StoreID: shop.ID, ID: 1}}).
 		Changes(t.Context(), shop.ID, subscriptions.ChangesQuery{Limit: 1}))(t)
 	path := "/subscriptions/changes?after=" + elsewhere.Next.Text(shop.ID)
 	for _, accept := range []string{"application/json", "text/csv"} {
@@ -207,6 +208,6 @@ func TestSubscriptions_QueriesAreAsDocumented(t *testing.T) {
 		"customerPhone=none": http.StatusBadRequest,
 	} {
 		a := shop.merchant(t).send("GET", "/subscriptions?"+query, "")
-		assert(t, a.Status == want, "%s answers %d, want %d", query, a.Status, want)
+		assert.That(t, a.Status == want, "%s answers %d, want %d", query, a.Status, want)
 	}
 }

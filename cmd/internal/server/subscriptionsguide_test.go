@@ -20,6 +20,7 @@ import (
 	"commerce/cart/money"
 	"commerce/cmd/internal/pages"
 	"commerce/cmd/internal/server"
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 	"commerce/deploy/sample"
 	"commerce/subscriptions/postgres"
@@ -40,7 +41,7 @@ func newReader(t *testing.T) *reader {
 	t.Helper()
 	for _, tool := range []string{"curl", "jq", "sqlite3"} {
 		_, err := exec.LookPath(tool)
-		require(t, err == nil, "%v: deploy/ephemeral/install.sh installs it", err)
+		assert.Require(t, err == nil, "%v: deploy/ephemeral/install.sh installs it", err)
 	}
 	r := &reader{}
 	r.shop = openShop(t, embeddedRedis(t), func(p *server.Parts) {
@@ -55,7 +56,7 @@ func newReader(t *testing.T) *reader {
 func (r *reader) fromPostgres(t *testing.T, p *server.Parts) string {
 	t.Helper()
 	r.db = ephemeral.MigratedPool(t)
-	noError(t, pgx.BeginFunc(t.Context(), r.db, func(tx pgx.Tx) error {
+	assert.NoError(t, pgx.BeginFunc(t.Context(), r.db, func(tx pgx.Tx) error {
 		if err := sample.WriteStores(t.Context(), tx, sample.Stores(), sample.Products(), nil); err != nil {
 			return err
 		}
@@ -63,9 +64,7 @@ func (r *reader) fromPostgres(t *testing.T, p *server.Parts) string {
 	}))
 	r.settle(t)
 	secret, sum, err := auth.NewAPISecret(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	p.Stores = auth.NewMemoryStores(money.Known, sample.Stores()...)
 	p.Subscriptions = postgres.New(postgres.Config{Pool: r.db, Budget: 10 * time.Second, Wait: 5 * time.Second})
 	p.APITokens = auth.NewAPITokens(auth.APITokensConfig{
@@ -77,9 +76,7 @@ func (r *reader) fromPostgres(t *testing.T, p *server.Parts) string {
 // change changes the database.
 func (r *reader) change(t *testing.T, sql string) {
 	t.Helper()
-	if _, err := r.db.Exec(t.Context(), sql); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(r.db.Exec(t.Context(), sql))(t)
 	r.settle(t)
 }
 
@@ -92,7 +89,7 @@ func (r *reader) settle(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for done := false; !done; {
-		noError(t, r.db.QueryRow(ctx, settled).Scan(&done))
+		assert.NoError(t, r.db.QueryRow(ctx, settled).Scan(&done))
 	}
 }
 
@@ -151,11 +148,11 @@ func TestSubscriptionsGuide_SyncFollowsChangesAndStartsAgain(t *testing.T) {
 			r.change(t, step.sql)
 		}
 		r.follow(t, "sync.sh")
-		equal(t, r.copied(t), r.listed(t), "%s: the copy, compared with the list", step.name)
+		assert.Equal(t, r.copied(t), r.listed(t), "%s: the copy, compared with the list", step.name)
 	}
 	copied := r.copied(t)
-	assert(t, len(copied) == 47 && copied[0] == "6000active", "copied %q", copied)
-	equal(t, r.run(t, "sqlite3 copy.db 'SELECT copy FROM sync'"), "2\n", "number of the copy: the second, after the backup")
+	assert.That(t, len(copied) == 47 && copied[0] == "6000active", "copied %q", copied)
+	assert.Equal(t, r.run(t, "sqlite3 copy.db 'SELECT copy FROM sync'"), "2\n", "number of the copy: the second, after the backup")
 }
 
 // cutting cuts the first stream of a handler in its second page.
@@ -199,10 +196,10 @@ func TestSubscriptionsGuide_ExportGoesOnAfterACut(t *testing.T) {
 	t.Cleanup(cut.Close)
 	r.url = cut.URL
 	r.follow(t, "export.sh")
-	assert(t, len(streams) == 2 && <-streams == "" && <-streams != "", "the second download does not go on after the first")
+	assert.That(t, len(streams) == 2 && <-streams == "" && <-streams != "", "the second download does not go on after the first")
 	printed := r.run(t, `jq -r '.subscription.id // empty' export.ndjson | sort -u | wc -l; jq -c 'keys[0]' export.ndjson | sort | uniq -c`)
 	const want = "2548\n      3 \"next\"\n   2548 \"subscription\"\n"
-	equal(t, strings.TrimLeft(printed, " "), want, "subscriptions and lines of the file")
+	assert.Equal(t, strings.TrimLeft(printed, " "), want, "subscriptions and lines of the file")
 	whole, err := os.ReadFile(filepath.Join(r.dir, "export.ndjson"))
-	assert(t, err == nil && bytes.Contains(whole[bytes.LastIndexByte(whole[:len(whole)-1], '\n'):], []byte(`{"next":`)), "the file does not end with a cursor (%v)", err)
+	assert.That(t, err == nil && bytes.Contains(whole[bytes.LastIndexByte(whole[:len(whole)-1], '\n'):], []byte(`{"next":`)), "the file does not end with a cursor (%v)", err)
 }

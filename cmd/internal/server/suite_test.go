@@ -26,6 +26,7 @@ import (
 	"commerce/cart/redisstore"
 	"commerce/cmd/internal/server"
 	"commerce/cmd/internal/telemetry"
+	"commerce/deploy/assert"
 	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
 	"commerce/deploy/sample"
@@ -165,7 +166,7 @@ func openShopAs(t testing.TB, redisURL string, postgres bool, edits ...func(*ser
 	store := *sample.Stores()[0]
 	store.ID, store.PublicKeys = id, []string{"pk_" + time.Now().Format("150405.000000000")}
 	rdb := dialRedis(t, redisURL, patient)
-	tokens := must(auth.NewJWT(auth.JWTConfig{Secret: []byte(jwtSecret)}))(t)
+	tokens := assert.Must(auth.NewJWT(auth.JWTConfig{Secret: []byte(jwtSecret)}))(t)
 	s := &shop{
 		ID: id, Key: store.PublicKeys[0], Store: &store, Redis: rdb, JWT: tokens, Clock: &clock{}, Log: &logBuffer{},
 	}
@@ -206,7 +207,7 @@ func openShopAs(t testing.TB, redisURL string, postgres bool, edits ...func(*ser
 		parts.Redis = dialRedis(t, asService(t, redisURL), patient)
 	}
 	parts.Metrics.ObserveRedis(parts.Redis)
-	handler := must(server.Assemble(parts))(t)
+	handler := assert.Must(server.Assemble(parts))(t)
 	s.handler = handler
 	listener := httptest.NewServer(handler)
 	t.Cleanup(listener.Close)
@@ -216,7 +217,7 @@ func openShopAs(t testing.TB, redisURL string, postgres bool, edits ...func(*ser
 
 func dialRedis(t testing.TB, url string, edits ...func(*redis.UniversalOptions)) redis.UniversalClient {
 	t.Helper()
-	client := must(connect.Redis(url, edits...))(t)
+	client := assert.Must(connect.Redis(url, edits...))(t)
 	t.Cleanup(func() { client.Close() })
 	return client
 }
@@ -248,9 +249,7 @@ func (s *shop) keys(t testing.TB) []string {
 	case *redis.Client:
 		err = scan(t.Context(), client)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return keys
 }
 
@@ -258,14 +257,14 @@ func (s *shop) keys(t testing.TB) []string {
 func (s *shop) pass(t testing.TB, by time.Duration) {
 	t.Helper()
 	s.Clock.Forward(by)
-	noError(t, carttest.Age(t.Context(), s.Redis, by, s.keys(t)...))
+	assert.NoError(t, carttest.Age(t.Context(), s.Redis, by, s.keys(t)...))
 }
 
 // wantTTLs fails if a key of this store has no TTL.
 func (s *shop) wantTTLs(t testing.TB) {
 	t.Helper()
 	for _, key := range s.keys(t) {
-		assert(t, s.Redis.PTTL(t.Context(), key).Val() > 0, "%s has no TTL", key)
+		assert.That(t, s.Redis.PTTL(t.Context(), key).Val() > 0, "%s has no TTL", key)
 	}
 }
 
@@ -281,6 +280,6 @@ func (s *shop) customerKey(c *shopper) string { return fmt.Sprintf("cart:{%d:c:%
 func within(t testing.TB, limit time.Duration, what string, so func() bool) {
 	t.Helper()
 	for start := time.Now(); !so(); time.Sleep(10 * time.Millisecond) {
-		require(t, time.Since(start) <= limit, "not within %v: %s", limit, what)
+		assert.Require(t, time.Since(start) <= limit, "not within %v: %s", limit, what)
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"commerce/auth"
 	"commerce/cmd/internal/server"
 	"commerce/cmd/internal/tracing"
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -42,7 +43,7 @@ func (r *recorder) Shutdown(context.Context) error { return nil }
 func newRecorder(t testing.TB) *recorder {
 	t.Helper()
 	r := &recorder{}
-	r.traces = must(tracing.New(t.Context(), tracing.Config{Version: "test", Exporter: r}))(t)
+	r.traces = assert.Must(tracing.New(t.Context(), tracing.Config{Version: "test", Exporter: r}))(t)
 	t.Cleanup(func() { r.traces.Close(context.Background()) })
 	return r
 }
@@ -67,7 +68,7 @@ func traced(t *testing.T, redisURL string) (*shop, *recorder) {
 // ended returns all spans, and ends the recording.
 func (r *recorder) ended(t testing.TB) []sdk.ReadOnlySpan {
 	t.Helper()
-	noError(t, r.traces.Close(context.Background()))
+	assert.NoError(t, r.traces.Close(context.Background()))
 	return r.spans
 }
 
@@ -75,7 +76,7 @@ func (r *recorder) ended(t testing.TB) []sdk.ReadOnlySpan {
 func root(t testing.TB, spans []sdk.ReadOnlySpan, requestID string) sdk.ReadOnlySpan {
 	t.Helper()
 	i := slices.IndexFunc(spans, func(s sdk.ReadOnlySpan) bool { return attributes(s)["commerce.request_id"] == requestID })
-	require(t, i >= 0, "no span of request %s", requestID)
+	assert.Require(t, i >= 0, "no span of request %s", requestID)
 	return spans[i]
 }
 
@@ -114,7 +115,7 @@ func (s *shop) line(t testing.TB, requestID string) map[string]any {
 	t.Helper()
 	lines := s.Log.logged(t)
 	i := slices.IndexFunc(lines, func(line map[string]any) bool { return line["msg"] == "request" && line["request_id"] == requestID })
-	require(t, i >= 0, "no line of request %s", requestID)
+	assert.Require(t, i >= 0, "no line of request %s", requestID)
 	return lines[i]
 }
 
@@ -131,7 +132,7 @@ func TestTraces_HaveTheRequestAndItsCommands(t *testing.T) {
 			spans := r.ended(t)
 
 			added := root(t, spans, "added")
-			assert(t, added.SpanContext().TraceID().String() == traceID && added.Parent().SpanID().String() == parent, "the request is not part of the caller's trace: %v", added.SpanContext())
+			assert.That(t, added.SpanContext().TraceID().String() == traceID && added.Parent().SpanID().String() == parent, "the request is not part of the caller's trace: %v", added.SpanContext())
 			for _, want := range []struct{ name, id, command, code string }{
 				{"POST /cart/add", "added", "redis add", ""},
 				{"GET /cart", "read", "redis ", ""},
@@ -140,10 +141,10 @@ func TestTraces_HaveTheRequestAndItsCommands(t *testing.T) {
 				request := root(t, spans, want.id)
 				children := below(spans, request)
 				has := attributes(request)
-				assert(t, request.Name() == want.name && request.SpanKind() == trace.SpanKindServer && has["commerce.code"] == want.code && has["commerce.caller"] == "guest" && has["commerce.store"] == fmt.Sprint(s.ID), "%s: span %q with %v", want.id, request.Name(), has)
-				assert(t, request.Status().Code == codes.Unset, "%s: status %v; a refusal is no error", want.id, request.Status())
-				assert(t, named(children, want.command) != nil, "%s: no span of a Redis command among %d children", want.id, len(children))
-				equal(t, s.line(t, want.id)["trace_id"], any(request.SpanContext().TraceID().String()), "%s: trace_id in the log", want.id)
+				assert.That(t, request.Name() == want.name && request.SpanKind() == trace.SpanKindServer && has["commerce.code"] == want.code && has["commerce.caller"] == "guest" && has["commerce.store"] == fmt.Sprint(s.ID), "%s: span %q with %v", want.id, request.Name(), has)
+				assert.That(t, request.Status().Code == codes.Unset, "%s: status %v; a refusal is no error", want.id, request.Status())
+				assert.That(t, named(children, want.command) != nil, "%s: no span of a Redis command among %d children", want.id, len(children))
+				assert.Equal(t, s.line(t, want.id)["trace_id"], any(request.SpanContext().TraceID().String()), "%s: trace_id in the log", want.id)
 			}
 		})
 	}
@@ -155,9 +156,9 @@ func TestTraces_FollowTheDecisionOfTheCaller(t *testing.T) {
 	s.guest(t).send("GET", "/cart", "", "X-Request-Id", "unsampled",
 		"traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00")
 	id := s.line(t, "unsampled")["trace_id"]
-	assert(t, id == nil, "trace_id %v of a request without a trace", id)
+	assert.That(t, id == nil, "trace_id %v of a request without a trace", id)
 	spans := r.ended(t)
-	assert(t, len(spans) <= 0, "%d spans", len(spans))
+	assert.That(t, len(spans) <= 0, "%d spans", len(spans))
 }
 
 func TestTraces_HaveAMergeAsOneSpan(t *testing.T) {
@@ -165,10 +166,10 @@ func TestTraces_HaveAMergeAsOneSpan(t *testing.T) {
 	s.guest(t).fill("1×1").logIn("1001").send("GET", "/cart", "", "X-Request-Id", "login")
 	spans := r.ended(t)
 	login := root(t, spans, "login")
-	equal(t, attributes(login)["commerce.caller"], "customer", "caller")
+	assert.Equal(t, attributes(login)["commerce.caller"], "customer", "caller")
 	merge := named(below(spans, login), "merge")
-	require(t, merge != nil, "no span of the merge")
-	assert(t, len(below(spans, merge)) >= 5, "too few spans below the merge: reserve, claim, apply, finish, forget")
+	assert.Require(t, merge != nil, "no span of the merge")
+	assert.That(t, len(below(spans, merge)) >= 5, "too few spans below the merge: reserve, claim, apply, finish, forget")
 }
 
 // Reads that share a round trip belong to no single request, so each has a span for its wait.
@@ -181,7 +182,7 @@ func TestTraces_OfConcurrentReadsAreComplete(t *testing.T) {
 	for i := range readers {
 		request := root(t, spans, fmt.Sprint("read", i))
 		read := named(below(spans, request), "redis ")
-		assert(t, read != nil && read.SpanKind() == trace.SpanKindClient && attributes(read)["db.system.name"] == "redis", "read %d has no span of a call of Redis", i)
+		assert.That(t, read != nil && read.SpanKind() == trace.SpanKindClient && attributes(read)["db.system.name"] == "redis", "read %d has no span of a call of Redis", i)
 	}
 }
 
@@ -194,9 +195,9 @@ func TestTraces_HaveTheCodeOfAFailure(t *testing.T) {
 	spans := r.ended(t)
 	failed := root(t, spans, "failed")
 	status := failed.Status()
-	assert(t, status.Code == codes.Error && status.Description == "unavailable", "status %v of the request", status)
+	assert.That(t, status.Code == codes.Error && status.Description == "unavailable", "status %v of the request", status)
 	command := named(below(spans, failed), "redis ")
-	assert(t, command != nil && command.Status().Code == codes.Error && command.Status().Description == "connection", "the span of the command: %v", command)
+	assert.That(t, command != nil && command.Status().Code == codes.Error && command.Status().Description == "connection", "the span of the command: %v", command)
 }
 
 // wantNoSecret fails if a planted value is anywhere in a span.
@@ -204,7 +205,7 @@ func wantNoSecret(t *testing.T, spans []sdk.ReadOnlySpan) {
 	t.Helper()
 	for _, s := range spans {
 		all := fmt.Sprint(s.Name(), s.Status(), s.Events(), s.Links(), attributes(s), s.Resource().String(), s.SpanContext().TraceState())
-		assert(t, !strings.Contains(strings.ToLower(all), "planted") && !strings.Contains(all, "@example.com"), "a secret in a span: %s", all)
+		assert.That(t, !strings.Contains(strings.ToLower(all), "planted") && !strings.Contains(all, "@example.com"), "a secret in a span: %s", all)
 	}
 }
 
@@ -214,10 +215,10 @@ func TestTraces_NameOnlyStandardMethods(t *testing.T) {
 	exchange(t, s.guest(t).request("PLANTED", "/planted", nil))
 	s.guest(t).send("GET", "/planted", "")
 	spans := r.ended(t)
-	require(t, len(spans) == 2 && spans[0].Name() == "HTTP" && spans[1].Name() == "GET", "spans %v", spans)
+	assert.Require(t, len(spans) == 2 && spans[0].Name() == "HTTP" && spans[1].Name() == "GET", "spans %v", spans)
 	for _, span := range spans {
 		route, has := attributes(span)["http.route"]
-		assert(t, !has, "%s has the route %q", span.Name(), route)
+		assert.That(t, !has, "%s has the route %q", span.Name(), route)
 	}
 }
 
@@ -227,8 +228,8 @@ func TestTraces_GoOnAtTheIssuerOfTokens(t *testing.T) {
 	asked := make(chan string, 1)
 	issuer := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { asked <- r.Header.Get("Traceparent") }))
 	t.Cleanup(issuer.Close)
-	keys := must(auth.NewJWKS(auth.JWKSConfig{URL: issuer.URL, Propagate: r.traces.Propagate, Log: slog.New(slog.DiscardHandler)}))(t)
-	tokens := must(auth.NewJWT(auth.JWTConfig{JWKS: keys}))(t)
+	keys := assert.Must(auth.NewJWKS(auth.JWKSConfig{URL: issuer.URL, Propagate: r.traces.Propagate, Log: slog.New(slog.DiscardHandler)}))(t)
+	tokens := assert.Must(auth.NewJWT(auth.JWTConfig{JWKS: keys}))(t)
 	s := openShop(t, embeddedRedis(t), func(p *server.Parts) { p.JWT, p.Traces = tokens, r.traces })
 	part := base64.RawURLEncoding.EncodeToString
 	token := part([]byte(`{"alg":"EdDSA","kid":"a"}`)) + "." + part([]byte(`{"sub":"1001"}`)) + "." + part(make([]byte, 64))
@@ -236,9 +237,9 @@ func TestTraces_GoOnAtTheIssuerOfTokens(t *testing.T) {
 	spans := r.ended(t)
 	customer := root(t, spans, "customer")
 	fetch := named(below(spans, customer), "fetch JWKS")
-	require(t, fetch != nil, "no span of the fetch")
+	assert.Require(t, fetch != nil, "no span of the fetch")
 	ids := fetch.SpanContext()
-	equal(t, <-asked, "00-"+ids.TraceID().String()+"-"+ids.SpanID().String()+"-01", "the traceparent that the issuer got")
+	assert.Equal(t, <-asked, "00-"+ids.TraceID().String()+"-"+ids.SpanID().String()+"-01", "the traceparent that the issuer got")
 }
 
 // BenchmarkTraces compares GET /cart without traces, with a request that is not sampled, and with

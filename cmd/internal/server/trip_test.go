@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -28,7 +29,7 @@ func (s *shop) published(t testing.TB) published { return published{s.guest(t)} 
 // with DELETE, and a stamp that its own retries repeat.
 func (c published) request(method, path, payload string) *http.Request {
 	c.t.Helper()
-	r := must(http.NewRequestWithContext(c.t.Context(), method, c.shop.URL+path, strings.NewReader(payload)))(c.t)
+	r := assert.Must(http.NewRequestWithContext(c.t.Context(), method, c.shop.URL+path, strings.NewReader(payload)))(c.t)
 	if method == http.MethodDelete {
 		r.TransferEncoding = []string{"identity"} // net/http then sends Content-Length: 0, like browsers
 	}
@@ -50,7 +51,7 @@ func (c published) request(method, path, payload string) *http.Request {
 func (c published) gets(status int, code, method, path, payload string) answer {
 	c.t.Helper()
 	a := c.do(c.request(method, path, payload))
-	require(c.t, a.Status == status && a.Body.Code == code, "%s %s %s: got %d %s, want %d %s", method, path, payload, a.Status, a.Raw, status, code)
+	assert.Require(c.t, a.Status == status && a.Body.Code == code, "%s %s %s: got %d %s, want %d %s", method, path, payload, a.Status, a.Raw, status, code)
 	return a
 }
 
@@ -64,7 +65,7 @@ func (c published) cart(method, path, payload string) cartBody {
 func (c published) shows(lines, method, path, payload string) cartBody {
 	c.t.Helper()
 	got := c.cart(method, path, payload)
-	assert(c.t, got.lines() == lines, "after %s %s %s the cart holds %q, want %q", method, path, payload, got.lines(), lines)
+	assert.That(c.t, got.lines() == lines, "after %s %s %s the cart holds %q, want %q", method, path, payload, got.lines(), lines)
 	return got
 }
 
@@ -106,10 +107,10 @@ func TestPublishedClient_ALostReplyCountsOnce(t *testing.T) {
 			line.carry(t, first)
 			s.pass(t, time.Second)
 			a := c.do(retry)
-			assert(t, a.Status == http.StatusOK, "%s: sent again: %d %s", name, a.Status, a.Raw)
-			equal(t, c.shows(tc.want, "GET", "/cart", "").Version, tc.version, "%s: version", name)
+			assert.That(t, a.Status == http.StatusOK, "%s: sent again: %d %s", name, a.Status, a.Raw)
+			assert.Equal(t, c.shows(tc.want, "GET", "/cart", "").Version, tc.version, "%s: version", name)
 		}
-		equal(t, line.lost.Load(), int64(len(cases)), "changes that were made before their reply was lost")
+		assert.Equal(t, line.lost.Load(), int64(len(cases)), "changes that were made before their reply was lost")
 	})
 }
 
@@ -126,7 +127,7 @@ var errLost = errors.New("the reply is lost")
 
 func loseReplies(t testing.TB, service string) *lossyLine {
 	t.Helper()
-	target := must(url.Parse(service))(t)
+	target := assert.Must(url.Parse(service))(t)
 	line := &lossyLine{}
 	transport := &http.Transport{}
 	proxy := httptest.NewServer(&httputil.ReverseProxy{
@@ -260,7 +261,7 @@ func TestCheckout_ClearsExactlyWhatItSold(t *testing.T) {
 	sold, orders, stale := order{}, 0, 0
 	for n, last := 0, false; ; n++ {
 		last = done.Load()
-		placed := must(c.checkOut(n))(t)
+		placed := assert.Must(c.checkOut(n))(t)
 		for product, quantity := range placed {
 			sold[product] += quantity
 		}
@@ -277,8 +278,8 @@ func TestCheckout_ClearsExactlyWhatItSold(t *testing.T) {
 	}
 	t.Logf("%d orders, %d attempts sold nothing", orders, stale)
 	for i := range int64(adders) {
-		equal(t, sold[101+i], adds, "product %d: sold", 101+i)
+		assert.Equal(t, sold[101+i], adds, "product %d: sold", 101+i)
 	}
 	left := c.cart()
-	assert(t, len(left.Items) == 0 && orders >= 2, "%q left after %d orders", left.lines(), orders)
+	assert.That(t, len(left.Items) == 0 && orders >= 2, "%q left after %d orders", left.lines(), orders)
 }

@@ -11,11 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
 	"commerce/auth/limit"
 	"commerce/cart/redisstore"
+	"commerce/deploy/assert"
 	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
 )
@@ -23,12 +23,9 @@ import (
 // dialMeasured returns a client whose commands the metrics count.
 func dialMeasured(t *testing.T, redisURL string) (redis.UniversalClient, *Metrics) {
 	t.Helper()
-	client, err := connect.Redis(redisURL, func(o *redis.UniversalOptions) {
+	client := assert.Must(connect.Redis(redisURL, func(o *redis.UniversalOptions) {
 		o.DialTimeout, o.ReadTimeout, o.WriteTimeout = 10*time.Second, 10*time.Second, 10*time.Second
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	t.Cleanup(func() { client.Close() })
 	m := New("test")
 	m.ObserveRedis(client)
@@ -51,41 +48,28 @@ func TestRedis_EachCommandCountsOnce(t *testing.T) {
 			customer := redisstore.CustomerRef(1, t.Name())
 			change := func() {
 				t.Helper()
-				_, err := carts.Change(ctx, customer, redisstore.Conditions{}, redisstore.Attempt{CartID: "A"}, redisstore.Clear())
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.Must(carts.Change(ctx, customer, redisstore.Conditions{}, redisstore.Attempt{CartID: "A"}, redisstore.Clear()))(t)
 			}
 			change() // EVALSHA may be followed by EVAL
 			clears := m.commands(t, "clear")
 			change()
-			if got := m.commands(t, "clear") - clears; got != 1 {
-				t.Errorf("a script counts %v times", got)
-			}
-			if _, err := carts.Load(ctx, customer); err != nil {
-				t.Fatal(err)
-			}
-			if got := m.commands(t, "read_batch") + m.commands(t, "hgetall"); got != 1 {
-				t.Errorf("a read counts %v times", got)
-			}
-			if err := client.Ping(ctx).Err(); err != nil {
-				t.Fatal(err)
-			}
-			if got := m.commands(t, "ping"); got != 1 {
-				t.Errorf("PING counts %v times", got)
-			}
+			got := m.commands(t, "clear") - clears
+			assert.That(t, got == 1, "a script counts %v times", got)
+			assert.Must(carts.Load(ctx, customer))(t)
+			got = m.commands(t, "read_batch") + m.commands(t, "hgetall")
+			assert.That(t, got == 1, "a read counts %v times", got)
+			assert.NoError(t, client.Ping(ctx).Err())
+			got = m.commands(t, "ping")
+			assert.That(t, got == 1, "PING counts %v times", got)
 			limit := limit.NewQuota(limit.Config{Name: "test", Redis: client, Timeout: time.Minute, Rates: []limit.Rate{{Uses: 1, Per: time.Second}}})
 			limit.Use(ctx, t.Name()) // EVALSHA may be followed by EVAL
 			limits := m.commands(t, "limit")
 			if limit.Use(ctx, t.Name()); m.commands(t, "limit")-limits != 1 {
 				t.Errorf("the script of limits counts %v times", m.commands(t, "limit")-limits)
 			}
-			if err := client.Get(ctx, "{never}").Err(); err != redis.Nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(map[string]float64{}, m.failures(t, "redis")); diff != "" {
-				t.Errorf("failures, although nothing failed (-want +got):\n%s", diff)
-			}
+			err := client.Get(ctx, "{never}").Err()
+			assert.Require(t, err == redis.Nil, "%v", err)
+			assert.Equal(t, m.failures(t, "redis"), map[string]float64{}, "failures, although nothing failed")
 		})
 	}
 }
@@ -98,24 +82,15 @@ func TestRedis_CountsAPipelineOnceByItsFirstFailure(t *testing.T) {
 	pipe.Do(t.Context(), "no such command")
 	_ = pipe.Process(t.Context(), redis.NewRawCmd(t.Context(), "no such command either"))
 	_, _ = pipe.Exec(t.Context())
-	if got := m.commands(t, readBatch); got != 1 {
-		t.Errorf("a pipeline counts %v times", got)
-	}
-	if diff := cmp.Diff(map[string]float64{"other": 1}, m.failures(t, "redis")); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	got := m.commands(t, readBatch)
+	assert.That(t, got == 1, "a pipeline counts %v times", got)
+	assert.Equal(t, m.failures(t, "redis"), map[string]float64{"other": 1}, "result")
 }
 
 func TestRedis_CountsFailuresByKind(t *testing.T) {
 	t.Parallel()
-	shared, err := url.Parse(ephemeral.Redis(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	shared := assert.Must(url.Parse(ephemeral.Redis(t)))(t)
+	closed := assert.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	closed.Close()
 	for kind, redisURL := range map[string]string{
 		"refused": "redis://" + closed.Addr().String(),
@@ -124,12 +99,8 @@ func TestRedis_CountsFailuresByKind(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			client, m := dialMeasured(t, redisURL)
-			if client.Ping(t.Context()).Err() == nil {
-				t.Fatal("PING succeeds")
-			}
-			if diff := cmp.Diff(map[string]float64{kind: 1}, m.failures(t, "redis")); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			assert.Require(t, client.Ping(t.Context()).Err() != nil, "PING succeeds")
+			assert.Equal(t, m.failures(t, "redis"), map[string]float64{kind: 1}, "result")
 		})
 	}
 }
@@ -159,9 +130,7 @@ func TestRedisKind_NamesEachFailure(t *testing.T) {
 		"other":         {errors.New("what?"), reply("WRONGTYPE Operation"), fmt.Errorf("no sentinel knows the master: %w", redis.Nil)},
 	} {
 		for _, err := range errs {
-			if got := redisKind(err); got != want {
-				t.Errorf("%v is %q, want %q", err, got, want)
-			}
+			assert.Equal(t, redisKind(err), want, "%v", err)
 		}
 	}
 }

@@ -8,8 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -17,43 +16,30 @@ func TestBackup_OfPostgresRestoresSubscriptionsAndTokens(t *testing.T) {
 	t.Parallel()
 	ephemeral.Slow(t)
 	steps := runbook(t, "### Postgres")
-	if len(steps) != 2 {
-		t.Fatalf("the runbook has %d blocks, want the backup and the restore", len(steps))
-	}
+	assert.Require(t, len(steps) == 2, "the runbook has %d blocks, want the backup and the restore", len(steps))
 	database := ephemeral.StartPostgres(t)
-	if err := stock(t.Context(), commerce.compiled(t), database.URL); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, stock(t.Context(), commerce.compiled(t), database.URL))
 	token := apiToken(t, database.URL, "backup")
 	redis := ephemeral.StartRedis(t)
 	s := newShopper(t, startService(t, "REDIS_URL="+redis.URL, "DATABASE_URL="+database.URL))
 	const list, changes = "/subscriptions?per_page=100", "/subscriptions/changes?limit=1000"
 	listed, cursor := read(t, s, token, list).Data, read(t, s, token, changes).Next
 
-	deploy, err := filepath.Abs("../../../deploy")
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploy := assert.Must(filepath.Abs("../../../deploy"))(t)
 	dir := t.TempDir()
-	if err := os.Symlink(deploy, filepath.Join(dir, "deploy")); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.Symlink(deploy, filepath.Join(dir, "deploy")))
 	follow(t, dir, steps[0], "OWNER_URL="+database.URL)
 	execSQL(t, database.URL, "DELETE FROM subscriptions WHERE id % 2 = 0")
 	restored := strings.Replace(database.URL, "/postgres?", "/commerce_restored?", 1)
 	follow(t, dir, steps[1], "ADMIN_URL="+database.URL, "RESTORED_URL="+restored)
 
 	s = newShopper(t, startService(t, "REDIS_URL="+redis.URL, "DATABASE_URL="+loginAs(t, restored, "commerce_service", "")))
-	if diff := cmp.Diff(listed, read(t, s, token, list).Data); diff != "" {
-		t.Errorf("the restored list (-before +after):\n%s", diff)
-	}
-	if a := s.send("GET", changes+"&after="+cursor, "", "Authorization", "Bearer "+token); a.Code != "cursor_expired" {
-		t.Errorf("a cursor of the lost database: %v, want cursor_expired", a)
-	}
+	assert.Equal(t, read(t, s, token, list).Data, listed, "the restored list (-before +after)")
+	a := s.send("GET", changes+"&after="+cursor, "", "Authorization", "Bearer "+token)
+	assert.That(t, a.Code == "cursor_expired", "a cursor of the lost database: %v, want cursor_expired", a)
 	read(t, s, token, changes)
-	if a := s.send("POST", "/cart/add", `{"product_id":1001}`); a.Status != http.StatusOK {
-		t.Errorf("a change of a cart with the restored catalog: %v", a)
-	}
+	a = s.send("POST", "/cart/add", `{"product_id":1001}`)
+	assert.That(t, a.Status == http.StatusOK, "a change of a cart with the restored catalog: %v", a)
 }
 
 // subscriptionsPage is the data of a page of subscriptions or of changes.
@@ -67,8 +53,7 @@ func read(t *testing.T, s *shopper, token, path string) subscriptionsPage {
 	t.Helper()
 	a := s.send("GET", path, "", "Authorization", "Bearer "+token)
 	var page struct{ Data subscriptionsPage }
-	if err := json.Unmarshal(a.Raw, &page); a.Status != http.StatusOK || err != nil || len(page.Data.Data) == 0 {
-		t.Fatalf("GET %s: %v (%v)", path, a, err)
-	}
+	err := json.Unmarshal(a.Raw, &page)
+	assert.Require(t, a.Status == http.StatusOK && err == nil && len(page.Data.Data) != 0, "GET %s: %v (%v)", path, a, err)
 	return page.Data
 }

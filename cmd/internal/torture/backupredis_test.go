@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -21,9 +22,7 @@ func TestBackup_OfRedisRestoresAllCarts(t *testing.T) {
 	t.Parallel()
 	ephemeral.Slow(t)
 	steps := runbook(t, "### Redis")
-	if len(steps) != 2 {
-		t.Fatalf("the runbook has %d blocks, want the backup and the restore", len(steps))
-	}
+	assert.Require(t, len(steps) == 2, "the runbook has %d blocks, want the backup and the restore", len(steps))
 	lost, database := ephemeral.StartRedis(t), catalog(t)
 	s := newShopper(t, startService(t, "REDIS_URL="+lost.URL, "DATABASE_URL="+database))
 	before := map[string]reply{}
@@ -40,16 +39,13 @@ func TestBackup_OfRedisRestoresAllCarts(t *testing.T) {
 	s = newShopper(t, startService(t, "REDIS_URL="+url, "DATABASE_URL="+database))
 	for token, was := range before {
 		now := s.as(token, "").send("GET", "/cart", "")
-		if now.Header.Get("ETag") != was.Header.Get("ETag") || !cmp.Equal(now.Cart.Items, was.Cart.Items) {
-			t.Errorf("%s: %v, want %v", token, now, was)
-		}
-		if again := s.as(token, "").send("POST", "/cart/add", `{"product_id":1001}`, "Idempotency-Key", "first-of-"+token); !again.replayed() {
-			t.Errorf("%s: the repeat of a change from before the backup: %v, want a replay", token, again)
-		}
+		assert.That(t, now.Header.Get("ETag") == was.Header.Get("ETag") && cmp.Equal(now.Cart.Items, was.Cart.Items),
+			"%s: %v, want %v", token, now, was)
+		again := s.as(token, "").send("POST", "/cart/add", `{"product_id":1001}`, "Idempotency-Key", "first-of-"+token)
+		assert.That(t, again.replayed(), "%s: the repeat of a change from before the backup: %v, want a replay", token, again)
 	}
-	if a := s.as("a-cart-that-begins-later", "").send("GET", "/cart", ""); a.Cart.Count != 0 {
-		t.Errorf("a cart from after the backup: %v", a)
-	}
+	a := s.as("a-cart-that-begins-later", "").send("GET", "/cart", "")
+	assert.That(t, a.Cart.Count == 0, "a cart from after the backup: %v", a)
 	mustChange(t, s.as("a-cart-that-changes-later", ""), "second", 1002) // lost, so it is applied
 }
 
@@ -61,9 +57,7 @@ func restoreRedis(t *testing.T, dir, data, steps string, settings ...string) str
 	socket := "127.0.0.1:" + port
 	conf := filepath.Join(dir, "redis.conf")
 	lines := append(settings, "bind 127.0.0.1", "port "+port, "dir "+data, "appendonly yes", "maxmemory-policy noeviction")
-	if err := os.WriteFile(conf, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.WriteFile(conf, []byte(strings.Join(lines, "\n")+"\n"), 0o600))
 	url := "redis://" + socket
 	admin := redis.NewClient(&redis.Options{Addr: socket})
 	t.Cleanup(func() { // the runbook's server runs in the background, if a step fails
@@ -79,17 +73,13 @@ func restoreRedis(t *testing.T, dir, data, steps string, settings ...string) str
 func startUsual(t *testing.T, conf string, admin *redis.Client) {
 	t.Helper()
 	server := exec.Command("redis-server", conf)
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, server.Start())
 	t.Cleanup(func() {
 		_ = server.Process.Kill()
 		_ = server.Wait()
 	})
 	for began := time.Now(); admin.Ping(t.Context()).Err() != nil; time.Sleep(20 * time.Millisecond) {
-		if time.Since(began) > startLimit {
-			t.Fatalf("the restored Redis does not answer within %v", startLimit)
-		}
+		assert.Require(t, time.Since(began) <= startLimit, "the restored Redis does not answer within %v", startLimit)
 	}
 }
 
@@ -97,8 +87,6 @@ func startUsual(t *testing.T, conf string, admin *redis.Client) {
 func mustChange(t *testing.T, s *shopper, key string, product int64) reply {
 	t.Helper()
 	a := s.send("POST", "/cart/add", fmt.Sprintf(`{"product_id":%d}`, product), "Idempotency-Key", key)
-	if a.Status != http.StatusOK || a.replayed() {
-		t.Fatalf("add %d: %v", product, a)
-	}
+	assert.Require(t, a.Status == http.StatusOK && !a.replayed(), "add %d: %v", product, a)
 	return a
 }

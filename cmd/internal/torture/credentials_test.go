@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
+
+	"commerce/deploy/assert"
 )
 
 const jwtIssuer = "https://login.example.com"
@@ -80,10 +82,7 @@ func customerToken(t testing.TB, store any, sub string, edits ...any) string {
 
 func signJWT(t testing.TB, method jwt.SigningMethod, key any, claims jwt.Claims) string {
 	t.Helper()
-	token, err := jwt.NewWithClaims(method, claims).SignedString(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	token := assert.Must(jwt.NewWithClaims(method, claims).SignedString(key))(t)
 	return token
 }
 

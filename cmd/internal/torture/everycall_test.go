@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"commerce/deploy/assert"
 )
 
 // shopCall is one kind of request of one kind of caller.
@@ -99,9 +101,7 @@ func (r *regular) add(c *shopper, body string) {
 		if a.Status == http.StatusOK {
 			return
 		}
-		if a.Status != http.StatusServiceUnavailable || time.Since(began) > startLimit {
-			r.t.Fatalf("add %s: %v", body, a)
-		}
+		assert.Require(r.t, a.Status == http.StatusServiceUnavailable && time.Since(began) <= startLimit, "add %s: %v", body, a)
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	toxiproxy "github.com/Shopify/toxiproxy/v2"
+
+	"commerce/deploy/assert"
 )
 
 // faultyLine is a proxy to a server. It can lose or delay data and cut connections.
@@ -21,9 +23,7 @@ func faultyLineTo(t testing.TB, server string) (via string, line *faultyLine) {
 	t.Helper()
 	via = through(t, server, func(upstream string) *toxiproxy.Proxy {
 		line = &faultyLine{t, newProxy(t, upstream)}
-		if err := line.proxy.Start(); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, line.proxy.Start())
 		return line.proxy
 	})
 	return via, line
@@ -47,8 +47,6 @@ func (l *faultyLine) add(kind, attributes string, streams ...string) {
 	l.t.Helper()
 	for _, stream := range streams {
 		toxic := fmt.Sprintf(`{"type":%q,"stream":%q,"attributes":%s}`, kind, stream, attributes)
-		if _, err := l.proxy.Toxics.AddToxicJson(strings.NewReader(toxic)); err != nil {
-			l.t.Fatal(err)
-		}
+		assert.Must(l.proxy.Toxics.AddToxicJson(strings.NewReader(toxic)))(l.t)
 	}
 }

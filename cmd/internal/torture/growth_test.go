@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -23,9 +24,7 @@ func TestGrowth_OfAClusterLosesAndDoublesNothing(t *testing.T) {
 	ephemeral.Slow(t)
 	cluster := ephemeral.StartCluster(t)
 	for _, node := range cluster.Nodes { // a failover may lose changes, which is not tested here
-		if err := node.Admin().ConfigSet(t.Context(), "cluster-node-timeout", longPatience).Err(); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, node.Admin().ConfigSet(t.Context(), "cluster-node-timeout", longPatience).Err())
 	}
 	database := catalog(t)
 	g := &growth{t: t}
@@ -82,9 +81,8 @@ func TestGrowth_OfAClusterLosesAndDoublesNothing(t *testing.T) {
 		}
 		served = append(served, slots)
 	}
-	if len(served) != 6 || slices.Min(served) < 2500 {
-		t.Errorf("the masters serve %d slots, want six with 2500 or more", served)
-	}
+	assert.That(t, len(served) == 6 && slices.Min(served) >= 2500,
+		"the masters serve %d slots, want six with 2500 or more", served)
 	t.Logf("slots %v; %d carts, %d calls, of which %d were repeated, %d had an unknown outcome and %d came before a merge was complete",
 		served, g.carts.Load(), g.calls.Load(), g.repeated.Load(), g.unknown.Load(), g.later.Load())
 	late, calls := g.repeated.Load()+g.unknown.Load()+g.later.Load(), g.calls.Load()
@@ -113,9 +111,7 @@ func growCommands(t *testing.T, cluster *ephemeral.RedisCluster) (join, rebalanc
 	).Replace(shellBlocks(t, "docs/scale.md", "## More masters")[0])
 	const last = "redis-cli --cluster rebalance"
 	join, rebalance, found := strings.Cut(commands, last)
-	if !found {
-		t.Fatalf("no %s in the page", last)
-	}
+	assert.Require(t, found, "no %s in the page", last)
 	return join, "OLD=" + old + "\n" + last + rebalance
 }
 
@@ -190,9 +186,7 @@ func (r *loyal) add(as [2]*shopper, line string) {
 // shows checks that a cart has exactly what its shopper has bought.
 func (r *loyal) shows(answer reply) {
 	got := answer.Cart.quantities()
-	if !maps.Equal(got, r.want) {
-		r.g.t.Errorf("%s, step %d: the cart has %v, want %v", r.name, r.step, got, r.want)
-	}
+	assert.That(r.g.t, maps.Equal(got, r.want), "%s, step %d: the cart has %v, want %v", r.name, r.step, got, r.want)
 }
 
 var firstLine, secondLine = strconv.Itoa(firstProduct), strconv.Itoa(firstProduct + 1)

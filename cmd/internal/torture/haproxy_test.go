@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"commerce/deploy/assert"
 )
 
 // startHAProxy starts haproxy with the configuration of deploy/haproxy in front of two
@@ -20,16 +22,13 @@ func startHAProxy(t testing.TB, a, b *service) string {
 	program, err := exec.LookPath("haproxy")
 	if err != nil {
 		program = "/usr/sbin/haproxy" // Debian installs it here, which is not in every PATH
-		if _, err := os.Stat(program); err != nil {
-			t.Fatal("haproxy is not installed (sh deploy/ephemeral/install.sh)")
-		}
+		_, err := os.Stat(program)
+		assert.Require(t, err == nil, "haproxy is not installed (sh deploy/ephemeral/install.sh)")
 	}
 	socket, file := listening(t)
 	said := filepath.Join(t.TempDir(), "log")
 	log, err := os.Create(said)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer log.Close()
 	cmd := exec.Command(program, "-db", "-f", "../../../deploy/haproxy/haproxy.cfg")
 	cmd.Env = []string{
@@ -58,9 +57,7 @@ func startHAProxy(t testing.TB, a, b *service) string {
 			_ = response.Body.Close()
 			return url
 		}
-		if time.Since(began) > startLimit {
-			t.Fatalf("haproxy does not answer: %v", err)
-		}
+		assert.Require(t, time.Since(began) <= startLimit, "haproxy does not answer: %v", err)
 	}
 }
 
@@ -68,15 +65,9 @@ func startHAProxy(t testing.TB, a, b *service) string {
 // connections.
 func listening(t testing.TB) (string, *os.File) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := assert.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
-	file, err := l.(*net.TCPListener).File()
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := assert.Must(l.(*net.TCPListener).File())(t)
 	return l.Addr().String(), file
 }
 
@@ -84,18 +75,14 @@ func listening(t testing.TB) (string, *os.File) {
 func (s *service) served() (n int) {
 	s.t.Helper()
 	_, page, err := s.adminGet("/metrics")
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	assert.NoError(s.t, err)
 	for line := range strings.Lines(page) {
 		if !strings.HasPrefix(line, "commerce_http_request_duration_seconds_count{") {
 			continue
 		}
 		fields := strings.Fields(line)
 		count, err := strconv.Atoi(fields[len(fields)-1])
-		if err != nil {
-			s.t.Fatalf("%s: %v", line, err)
-		}
+		assert.Require(s.t, err == nil, "%s: %v", line, err)
 		n += count
 	}
 	return n

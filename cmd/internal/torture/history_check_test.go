@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"commerce/deploy/assert"
 )
 
 // Shows that the check of histories can fail.
@@ -47,9 +49,8 @@ func TestHistory_FindsWhatNoOrderExplains(t *testing.T) {
 			}
 		}
 		h.note(end)
-		if found := h.violation(); (found != "") != test.found {
-			t.Errorf("%s: found %q", name, found)
-		}
+		found := h.violation()
+		assert.That(t, (found != "") == test.found, "%s: found %q", name, found)
 	}
 }
 
@@ -69,15 +70,12 @@ func TestHistory_FindsOneMissingChangeOfMany(t *testing.T) {
 		whole.note(e)
 	}
 	whole.note(cartEvent{call: readCall(), begins: 2000, ends: 2001, knows: answered, shows: s, showsACart: true})
-	if found := whole.violation(); found != "" {
-		t.Error(found)
-	}
+	assert.Equal(t, whole.violation(), "", "whole.violation()")
 	for n := range whole.events[:100] {
 		partial := newHistory()
 		partial.events = slices.Delete(slices.Clone(whole.events), n, n+1)
-		if found := partial.violation(); found == "" {
-			t.Errorf("without change %d: nothing was found", n)
-		}
+		found := partial.violation()
+		assert.That(t, found != "", "without change %d: nothing was found", n)
 	}
 }
 

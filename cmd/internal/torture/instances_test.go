@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"testing"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -31,9 +32,7 @@ func TestInstances_AShopperSwitchesAtEachRequest(t *testing.T) {
 	}
 	s.JWT = customer(t, "switching")
 	login := s.send("GET", "/cart", "")
-	if login.Status != http.StatusOK || login.Cart.Merge == nil || login.Cart.Count != 20 {
-		t.Fatalf("login: %v", login)
-	}
+	assert.Require(t, login.Status == http.StatusOK && login.Cart.Merge != nil && login.Cart.Count == 20, "login: %v", login)
 	report := login.Cart.Merge.ID
 	if a := s.send("GET", "/cart", ""); a.Status != http.StatusOK || a.Cart.Merge == nil || a.Cart.Merge.ID != report || a.Cart.Count != 20 {
 		t.Errorf("after the login: %v", a)
@@ -62,9 +61,8 @@ func (s *switching) send(method, path, body string, headers ...string) reply {
 // refused makes a change of a line that does not exist.
 func (s *switching) refused(method, path, body string) {
 	s.t.Helper()
-	if a := s.send(method, path, body); a.Code != "item_not_found" {
-		s.t.Fatalf("%s %s: %v, want item_not_found", method, path, a)
-	}
+	a := s.send(method, path, body)
+	assert.Require(s.t, a.Code == "item_not_found", "%s %s: %v, want item_not_found", method, path, a)
 }
 
 // change makes a change and repeats it. Then it reads the cart so often that each instance
@@ -73,13 +71,11 @@ func (s *switching) change(method, path, body string, version, count int64) {
 	s.t.Helper()
 	key := []string{"Idempotency-Key", fmt.Sprint("switch-", s.sent)}
 	a := s.send(method, path, body, key...)
-	if a.Status != http.StatusOK || a.Cart.Version != version || a.Cart.Count != count || a.replayed() {
-		s.t.Fatalf("%s %s %s: %v, want version %d with %d pieces", method, path, body, a, version, count)
-	}
+	assert.Require(s.t, a.Status == http.StatusOK && a.Cart.Version == version && a.Cart.Count == count && !a.replayed(),
+		"%s %s %s: %v, want version %d with %d pieces", method, path, body, a, version, count)
 	again := s.send(method, path, body, key...)
-	if !again.replayed() || again.Cart.Version != version {
-		s.t.Fatalf("repeated %s %s: %v, want a replay of version %d", method, path, again, version)
-	}
+	assert.Require(s.t, again.replayed() && again.Cart.Version == version,
+		"repeated %s %s: %v, want a replay of version %d", method, path, again, version)
 	tag := a.Header.Get("ETag")
 	for range 2 {
 		if read := s.send("GET", "/cart", ""); read.Header.Get("ETag") != tag || read.Cart.Count != count {

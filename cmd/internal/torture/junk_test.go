@@ -14,6 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -40,9 +41,8 @@ func sendJunk(t *testing.T, p *promise) {
 	for i := range sized(20, 2000) {
 		j.customers = append(j.customers, customer(t, fmt.Sprint("made-up-", i)))
 	}
-	if keys := j.redis.DBSize(t.Context()).Val(); keys != 0 {
-		t.Fatalf("Redis begins with %d keys", keys)
-	}
+	keys := j.redis.DBSize(t.Context()).Val()
+	assert.Require(t, keys == 0, "Redis begins with %d keys", keys)
 	p.counted("reads with made-up credentials", j.send("reads", sized(5_000, 1_000_000), j.read))
 	p.counted("refused changes and changes without effect", j.send("changes", sized(3_000, 100_000), j.change))
 	p.counted("of both, answered 503", j.unserved.Load())

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/redis/go-redis/v9"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -70,18 +71,12 @@ func measureLargest(t *testing.T, p *promise, name string, limits limitsOfCart) 
 
 func startLargest(t *testing.T, limits limitsOfCart) *largest {
 	server, database := ephemeral.StartRedis(t, "--slowlog-log-slower-than", "0", "--slowlog-max-len", "1000"), catalog(t)
-	db, err := pgx.Connect(t.Context(), database)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := assert.Must(pgx.Connect(t.Context(), database))(t)
 	defer db.Close(context.WithoutCancel(t.Context()))
-	_, err = db.Exec(t.Context(), fmt.Sprintf(`
+	assert.Must(db.Exec(t.Context(), fmt.Sprintf(`
 		INSERT INTO products (store_id, id, name, slug, type, price, original_price, stock, max_per_cart)
 		VALUES (1, %[1]d, 'Tall', 'tall', 'digital', 1000, 1000, 1000000, 1000000);
-		INSERT INTO fields (store_id, product_id, name, required, position) VALUES (1, %[1]d, 'f', false, 0)`, tallProduct))
-	if err != nil {
-		t.Fatal(err)
-	}
+		INSERT INTO fields (store_id, product_id, name, required, position) VALUES (1, %[1]d, 'f', false, 0)`, tallProduct)))(t)
 	settings := slices.Concat([]string{"REDIS_URL=" + server.URL, "DATABASE_URL=" + database}, limits.settings)
 	client := newShopper(t, startService(t, settings...))
 	token, login := "a-token-of-the-largest-cart", customer(t, "largest")
@@ -115,9 +110,7 @@ func (l *largest) fill(c *shopper) {
 	}
 	l.must(l.send(c, "POST", "/cart/coupon", `{"coupon":"TEN"}`))
 	r := l.send(c, "POST", "/cart/add", `{"product_id":1001}`)
-	if r.Code != "cart_full" {
-		l.t.Fatalf("the cart is not full: %v", r)
-	}
+	assert.Require(l.t, r.Code == "cart_full", "the cart is not full: %v", r)
 }
 
 // send repeats a call while the machine is too busy to serve it. A change may then be applied
@@ -134,9 +127,7 @@ func (l *largest) send(c *shopper, method, path, body string, headers ...string)
 
 func (l *largest) must(r reply) reply {
 	l.t.Helper()
-	if r.Status != 200 {
-		l.t.Fatalf("got %d %s %v", r.Status, r.Code, r.Err)
-	}
+	assert.Require(l.t, r.Status == 200, "got %d %s %v", r.Status, r.Code, r.Err)
 	return r
 }
 
@@ -188,9 +179,7 @@ func (l *largest) merge() {
 // merging reports whether the customer's cart has a note of an unfinished merge.
 func (l *largest) merging() bool {
 	members := l.redis.HKeys(l.t.Context(), "cart:{1:c:largest}").Val()
-	if len(members) == 0 {
-		l.t.Fatal("Redis does not have the customer's cart")
-	}
+	assert.Require(l.t, len(members) != 0, "Redis does not have the customer's cart")
 	return slices.ContainsFunc(members, func(m string) bool { return m[0] == 'm' })
 }
 
@@ -199,9 +188,7 @@ func (l *largest) save() { l.saveAs("full:") }
 
 func (l *largest) saveAs(prefix string) {
 	for _, key := range l.redis.Keys(l.t.Context(), "cart:*").Val() {
-		if err := l.redis.Copy(l.t.Context(), key, prefix+key, 0, true).Err(); err != nil {
-			l.t.Fatal(err)
-		}
+		assert.NoError(l.t, l.redis.Copy(l.t.Context(), key, prefix+key, 0, true).Err())
 	}
 }
 
@@ -218,7 +205,5 @@ func (l *largest) restore(prefix string) {
 		}
 		return nil
 	})
-	if err != nil || len(saved) == 0 {
-		l.t.Fatalf("restore %d keys: %v", len(saved), err)
-	}
+	assert.Require(l.t, err == nil && len(saved) != 0, "restore %d keys: %v", len(saved), err)
 }

@@ -9,6 +9,8 @@ import (
 
 	toxiproxy "github.com/Shopify/toxiproxy/v2"
 	"github.com/Shopify/toxiproxy/v2/toxics"
+
+	"commerce/deploy/assert"
 )
 
 // line is a proxy in front of a server. Its faults can change at any time.
@@ -23,14 +25,9 @@ func startLine(t testing.TB, upstream string) *line {
 	t.Helper()
 	toxics.Register("lossy", new(lossy))
 	l := &line{t: t, proxy: newProxy(t, upstream)}
-	added, err := l.proxy.Toxics.AddToxicJson(strings.NewReader(`{"type":"lossy","stream":"downstream","attributes":{}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	added := assert.Must(l.proxy.Toxics.AddToxicJson(strings.NewReader(`{"type":"lossy","stream":"downstream","attributes":{}}`)))(t)
 	l.replies = added.Toxic.(*lossy)
-	if err := l.proxy.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, l.proxy.Start())
 	return l
 }
 
@@ -65,9 +62,7 @@ func (l *line) swallow(on bool) { l.replies.swallow.Store(on) }
 func (l *line) down() { l.proxy.Stop() }
 
 func (l *line) up() {
-	if err := l.proxy.Start(); err != nil {
-		l.t.Errorf("start the line to %s again: %v", l.proxy.Upstream, err)
-	}
+	assert.ErrorIs(l.t, l.proxy.Start(), nil, "start the line to %s again", l.proxy.Upstream)
 }
 
 // hangUp closes all connections.

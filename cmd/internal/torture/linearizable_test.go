@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -44,9 +45,7 @@ func TestPromise04_EachCartIsLinearizable(t *testing.T) {
 	p.counted("503s of changes without a key, all without effect", m.unchanged.Load())
 	p.counted("repeats recognized", m.replayed.Load())
 	m.troubles.count(p)
-	if !m.sawAll() {
-		t.Error("some kind of call or outcome never occurred, so the test shows nothing")
-	}
+	assert.That(t, m.sawAll(), "some kind of call or outcome never occurred, so the test shows nothing")
 }
 
 // market is a set of carts that many clients change.

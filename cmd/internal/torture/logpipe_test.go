@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -63,18 +64,14 @@ type piped struct {
 func startPiped(t *testing.T, settings ...string) *piped {
 	t.Helper()
 	log, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	t.Cleanup(func() { log.Close() })
 	s := &piped{service: &service{t: t}, log: log, lines: make(chan map[string]any, 1000)}
 	cmd := exec.Command(commerce.compiled(t), "serve")
 	cmd.Env = slices.Concat([]string{"PATH=" + os.Getenv("PATH"), "ADDR=127.0.0.1:0", "ADMIN_ADDR=127.0.0.1:0", "JWT_SECRET=" + jwtSecret, "RATE_LIMIT=off"}, settings)
 	cmd.Stdout, cmd.Stderr = write, write
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, cmd.Start())
 	write.Close()
 	s.cmd = cmd
 	t.Cleanup(s.kill)
@@ -109,9 +106,7 @@ func (s *piped) await(message string) map[string]any {
 			if text, _ := line["msg"].(string); strings.HasPrefix(text, message) {
 				return line
 			}
-			if !more {
-				s.t.Fatalf("the log ends without the line %q", message)
-			}
+			assert.Require(s.t, more, "the log ends without the line %q", message)
 		case <-late:
 			s.t.Fatalf("the log has no line %q within %v", message, startLimit)
 		}
@@ -175,9 +170,8 @@ func (s *piped) shop(p *promise, total *logTotal, clients []*regular, other *sho
 	stop := browse(clients, func(call shopCall, _ time.Time, a reply) { note(call, http.StatusOK, a) })
 	defer stop()
 	for began := time.Now(); s.metric(lostLines) == before; {
-		if total.failed.Load() > 0 || time.Since(began) > startLimit {
-			p.t.Fatalf("no line of the log is lost within %v", startLimit)
-		}
+		assert.Require(p.t, total.failed.Load() <= 0 && time.Since(began) <= startLimit,
+			"no line of the log is lost within %v", startLimit)
 		var fast sync.WaitGroup
 		for range 8 { // fills the pipe and the buffer sooner
 			fast.Go(func() {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -16,9 +17,8 @@ func TestLostShard_IsRestoredFromItsBackup(t *testing.T) {
 	t.Parallel()
 	ephemeral.Slow(t)
 	backUp, identify := runbook(t, "### Redis"), runbook(t, "## A lost shard")
-	if len(backUp) != 2 || len(identify) != 1 {
-		t.Fatalf("the runbook has %d and %d blocks, want 2 and 1", len(backUp), len(identify))
-	}
+	assert.Require(t, len(backUp) == 2 && len(identify) == 1,
+		"the runbook has %d and %d blocks, want 2 and 1", len(backUp), len(identify))
 	cluster := ephemeral.StartCluster(t)
 	lost, other := cluster.Nodes[0], cluster.Nodes[1]
 	s := newShopper(t, startService(t, "REDIS_URL="+cluster.URL, "DATABASE_URL="+catalog(t)))
@@ -27,13 +27,9 @@ func TestLostShard_IsRestoredFromItsBackup(t *testing.T) {
 		token := fmt.Sprint("a-cart-of-some-shard-", i)
 		tags[token] = mustChange(t, s.as(token, ""), "first", 1001).Header.Get("ETag")
 	}
-	if held := lost.Admin().DBSize(t.Context()).Val(); held == 0 {
-		t.Fatal("no cart is on the master that will be lost")
-	}
-	id, err := lost.Admin().ClusterMyID(t.Context()).Result()
-	if err != nil {
-		t.Fatal(err)
-	}
+	held := lost.Admin().DBSize(t.Context()).Val()
+	assert.Require(t, held != 0, "no cart is on the master that will be lost")
+	id := assert.Must(lost.Admin().ClusterMyID(t.Context()).Result())(t)
 	dir, data := t.TempDir(), t.TempDir()
 	follow(t, dir, backUp[0], "REDIS_BACKUP_URL="+lost.URL)
 	cluster.Nodes[3].Kill()
@@ -70,8 +66,6 @@ func awaitMatch(t *testing.T, what string, want *regexp.Regexp, look func() stri
 		if want.MatchString(seen) {
 			return
 		}
-		if time.Since(began) > startLimit {
-			t.Fatalf("%s: not after %v:\n%s", what, startLimit, seen)
-		}
+		assert.Require(t, time.Since(began) <= startLimit, "%s: not after %v:\n%s", what, startLimit, seen)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/redis/go-redis/v9"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -90,12 +91,9 @@ func openMall(t testing.TB, defaultStore int64) *mall {
 // store's planted subscriptions is a mark.
 func plantRows(t testing.TB, database string) {
 	t.Helper()
-	db, err := pgx.Connect(t.Context(), database)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := assert.Must(pgx.Connect(t.Context(), database))(t)
 	defer db.Close(context.WithoutCancel(t.Context()))
-	_, err = db.Exec(t.Context(), `
+	assert.Must(db.Exec(t.Context(), `
 		INSERT INTO products (store_id, id, name, slug, type, price, original_price)
 		SELECT 2, id, 'Product ' || id, 'product-' || id, 'digital', 1000, 1000 FROM generate_series(2001, 2010) id;
 		INSERT INTO customers (store_id, id, email) VALUES
@@ -105,10 +103,7 @@ func plantRows(t testing.TB, database string) {
 		SELECT store, id, 9000 + store, '', 'active', 'planted-external-' || store, now(), now() + interval '1 month',
 			now(), now() + interval '1 month', 'monthly', 91000000 + store, 1000, currency, product, plan
 		FROM (VALUES (1, 900001, 'JOD', 4, 41), (1, 900009, 'JOD', 4, 41), (2, 900002, 'TND', 22, 221), (2, 900009, 'TND', 22, 221))
-			AS planted (store, id, currency, product, plan)`)
-	if err != nil {
-		t.Fatal(err)
-	}
+			AS planted (store, id, currency, product, plan)`))(t)
 }
 
 func (m *mall) plantCarts() {
@@ -178,18 +173,11 @@ func (m *mall) plantPrograms() {
 		}
 		page := m.must(m.ask(c, "GET", "/subscriptions?per_page=1", ""))
 		link := nextPage.FindStringSubmatch(string(page.body))
-		if link == nil {
-			m.t.Fatalf("no next page: %s", page.body)
-		}
-		next, err := url.Parse(strings.ReplaceAll(link[1], `\u0026`, "&"))
-		if err != nil {
-			m.t.Fatal(err)
-		}
+		assert.Require(m.t, link != nil, "no next page: %s", page.body)
+		next := assert.Must(url.Parse(strings.ReplaceAll(link[1], `\u0026`, "&")))(m.t)
 		p.link = next.RawQuery
 		changes := m.must(m.ask(c, "GET", "/subscriptions/changes?limit=1", ""))
-		if err := json.Unmarshal(changes.body, &list); err != nil {
-			m.t.Fatal(err)
-		}
+		assert.NoError(m.t, json.Unmarshal(changes.body, &list))
 		p.cursor = "after=" + list.Data.Next
 	}
 }
@@ -212,10 +200,7 @@ func (m *mall) must(a answer) answer {
 // ask sends a request with exactly these credentials.
 func (m *mall) ask(c credentials, method, path, body string, headers ...string) answer {
 	m.t.Helper()
-	r, err := http.NewRequestWithContext(m.t.Context(), method, m.service.URL()+path, strings.NewReader(body))
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	r := assert.Must(http.NewRequestWithContext(m.t.Context(), method, m.service.URL()+path, strings.NewReader(body)))(m.t)
 	for i := 0; i+1 < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
@@ -226,15 +211,9 @@ func (m *mall) ask(c credentials, method, path, body string, headers ...string) 
 		r.Header.Set("X-Cart-Token", c.token.value)
 	}
 	r.Header["Authorization"] = c.bearer.values
-	response, err := m.client.Do(r)
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	response := assert.Must(m.client.Do(r))(m.t)
 	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	text := assert.Must(io.ReadAll(response.Body))(m.t)
 	return answer{response.StatusCode, response.Header, text}
 }
 
@@ -242,10 +221,7 @@ func (m *mall) ask(c credentials, method, path, body string, headers ...string) 
 func (m *mall) stored() map[string]string {
 	m.t.Helper()
 	const all = `local r = {} for _, k in ipairs(redis.call('KEYS', '*')) do r[#r+1] = k r[#r+1] = redis.call('DUMP', k) end return r`
-	flat, err := m.redis.Eval(context.WithoutCancel(m.t.Context()), all, nil).StringSlice()
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	flat := assert.Must(m.redis.Eval(context.WithoutCancel(m.t.Context()), all, nil).StringSlice())(m.t)
 	found := map[string]string{}
 	for i := 0; i+1 < len(flat); i += 2 {
 		found[flat[i]] = flat[i+1]
@@ -260,16 +236,13 @@ func (m *mall) restore(now map[string]string) {
 		return
 	}
 	ctx := m.t.Context()
-	_, err := m.redis.Pipelined(ctx, func(p redis.Pipeliner) error {
+	assert.Must(m.redis.Pipelined(ctx, func(p redis.Pipeliner) error {
 		p.FlushAll(ctx)
 		for key, dump := range m.planted {
 			p.Restore(ctx, key, time.Hour, dump)
 		}
 		return nil
-	})
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	}))(m.t)
 }
 
 // shows reports whether an answer contains one of these marks.

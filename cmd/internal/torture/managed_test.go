@@ -11,6 +11,7 @@ import (
 
 	toxiproxy "github.com/Shopify/toxiproxy/v2"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -34,9 +35,7 @@ func startManagedRedis(t testing.TB) *managedRedis {
 	}
 	m.address = newProxy(t, m.nodes[0].admin.Options().Addr)
 	for _, proxy := range append(m.lines, m.address) {
-		if err := proxy.Start(); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, proxy.Start())
 	}
 	m.settle()
 	return m
@@ -52,9 +51,7 @@ func (m *managedRedis) replicas() []int {
 // promote makes a replica the master, and points the address at it.
 func (m *managedRedis) promote(replica int) {
 	m.t.Helper()
-	if err := m.nodes[replica].admin.ReplicaOf(m.t.Context(), "no", "one").Err(); err != nil {
-		m.t.Fatal(err)
-	}
+	assert.NoError(m.t, m.nodes[replica].admin.ReplicaOf(m.t.Context(), "no", "one").Err())
 	m.master = replica
 	m.aim(m.address)
 }
@@ -64,9 +61,7 @@ func (m *managedRedis) aim(proxy *toxiproxy.Proxy) {
 	m.t.Helper()
 	proxy.Stop()
 	to := &toxiproxy.Proxy{Listen: proxy.Listen, Upstream: m.nodes[m.master].admin.Options().Addr, Enabled: true}
-	if err := proxy.Update(to); err != nil {
-		m.t.Fatal(err)
-	}
+	assert.NoError(m.t, proxy.Update(to))
 }
 
 // settle makes all other nodes replicas of the master, over lines without faults, and waits
@@ -98,9 +93,7 @@ func (m *managedRedis) settle() {
 // slow adds a toxic to the line of a replica. format makes its JSON.
 func (m *managedRedis) slow(replica int, format string, arguments ...any) {
 	m.t.Helper()
-	if _, err := m.lines[replica].Toxics.AddToxicJson(strings.NewReader(fmt.Sprintf(format, arguments...))); err != nil {
-		m.t.Fatal(err)
-	}
+	assert.Must(m.lines[replica].Toxics.AddToxicJson(strings.NewReader(fmt.Sprintf(format, arguments...))))(m.t)
 }
 
 // lag delays what a replica receives.

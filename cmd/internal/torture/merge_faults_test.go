@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"commerce/deploy/assert"
 )
 
 // faults are the faults of a cluster and of the instances during merges. The faults of the
@@ -100,9 +102,7 @@ func (f *faults) report() {
 		}
 		reported[kind.name] = true
 		f.m.p.detail(kind.name, float64(f.counts[kind.name]), "")
-		if f.counts[kind.name] == 0 {
-			f.t.Errorf("no %s happened, so the test shows nothing", kind.name)
-		}
+		assert.That(f.t, f.counts[kind.name] != 0, "no %s happened, so the test shows nothing", kind.name)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -35,9 +36,7 @@ func (f *faults) says(n *clusterNode, line string) bool {
 func (f *faults) await(what string, done func() bool) {
 	f.t.Helper()
 	for began := time.Now(); !done(); time.Sleep(10 * time.Millisecond) {
-		if time.Since(began) > healLimit {
-			f.t.Fatalf("not within %v: %s", healLimit, what)
-		}
+		assert.Require(f.t, time.Since(began) <= healLimit, "not within %v: %s", healLimit, what)
 	}
 }
 

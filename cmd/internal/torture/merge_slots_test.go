@@ -5,6 +5,8 @@ import (
 	"net"
 	"strconv"
 	"strings"
+
+	"commerce/deploy/assert"
 )
 
 // moveSlot moves the slot of a cart that is in use to another master, as operators do. For a
@@ -69,9 +71,7 @@ func (f *faults) otherMaster(key string) *clusterNode {
 
 func (f *faults) migrate(from, to *clusterNode, keys []string) {
 	host, port, err := net.SplitHostPort(to.admin.Options().Addr)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	assert.NoError(f.t, err)
 	args := []any{"migrate", host, port, "", 0, 5000, "keys"}
 	for _, key := range keys {
 		args = append(args, key)

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
 )
@@ -74,10 +75,7 @@ func startMerges(t *testing.T, p *promise) *merges {
 	for range 2 {
 		m.instances = append(m.instances, startService(t, "REDIS_URL="+m.cluster.URL, "DATABASE_URL="+database, "DURABILITY=replica"))
 	}
-	client, err := connect.Redis(m.cluster.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := assert.Must(connect.Redis(m.cluster.URL))(t)
 	t.Cleanup(func() { _ = client.Close() })
 	m.redis = client
 	m.client = shopperAt(t, func() string { return m.instances[m.calls.Add(1)%2].URL() })
@@ -139,12 +137,10 @@ func (m *merges) report(took time.Duration) {
 	p.detail("outcomes unknown at first", float64(m.unknown.Load()), "")
 	p.detail("repeats recognized", float64(m.repeats.Load()), "")
 	p.detail("rate", float64(m.merged.Load()*10/max(1, int64(took.Seconds())))/10, "merges/s")
-	if n := m.merged.Load(); n < m.wanted {
-		p.t.Errorf("only %d merges in %v, want %d", n, took, m.wanted)
-	}
-	if m.unknown.Load() == 0 || m.repeats.Load() == 0 {
-		p.t.Error("no outcome was unknown, or no repeat was recognized, so the test shows nothing")
-	}
+	n := m.merged.Load()
+	assert.That(p.t, n >= m.wanted, "only %d merges in %v, want %d", n, took, m.wanted)
+	assert.That(p.t, m.unknown.Load() != 0 && m.repeats.Load() != 0,
+		"no outcome was unknown, or no repeat was recognized, so the test shows nothing")
 }
 
 // someKey returns the Redis key of a cart that is in use now.

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -43,9 +44,7 @@ func TestPromise14_NoNeighborIsStarved(t *testing.T) {
 		if beside.failed > 0 {
 			p.broke("beside %s, %d of the shopper's %d requests failed, such as: %s", n.name, beside.failed, len(beside.took), beside.failure)
 		}
-		if rate == 0 {
-			t.Errorf("%s did not get any answer: the test shows nothing", n.name)
-		}
+		assert.That(t, rate != 0, "%s did not get any answer: the test shows nothing", n.name)
 		if *long && beside.p99() > bound {
 			p.broke("beside %s, the shopper's p99 is %v, with a limit of %v", n.name, beside.p99(), bound)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/schollz/progressbar/v3"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -27,16 +28,14 @@ func TestPromise03_SchedulesOfMergesLoseAndDoubleNothing(t *testing.T) {
 	}
 	p := promised(t, 3, "a merge never loses or doubles a line, in any order of its steps", "0 wrong of 1,000,000 schedules")
 	program := filepath.Join(t.TempDir(), "redisstore.test")
-	if out, err := exec.CommandContext(t.Context(), "go", "test", "-c", "-o", program, "commerce/cart/redisstore").CombinedOutput(); err != nil {
-		t.Fatalf("go test -c: %v\n%s", err, out)
-	}
+	out, err := exec.CommandContext(t.Context(), "go", "test", "-c", "-o", program, "commerce/cart/redisstore").CombinedOutput()
+	assert.Require(t, err == nil, "go test -c: %v\n%s", err, out)
 	const wanted = 1_000_000
 	cmd := exec.CommandContext(t.Context(), program, "-test.run", "^TestSchedules$", "-test.v", "-test.timeout", "0", "-schedules", strconv.Itoa(wanted))
 	figures := p.follow(cmd, p.progress("schedules", wanted), regexp.MustCompile(`schedules: .*`))
 	for _, name := range []string{"schedules", "wrong"} {
-		if _, found := figures[name]; !found {
-			t.Errorf("TestSchedules does not say how many %s", name)
-		}
+		_, found := figures[name]
+		assert.That(t, found, "TestSchedules does not say how many %s", name)
 	}
 	if figures["wrong"] > 0 || figures["schedules"] < wanted {
 		p.broke("%d of %d schedules were wrong", figures["wrong"], figures["schedules"])
@@ -53,9 +52,7 @@ func TestPromise13_NoInputCausesA500(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), "sh", "deploy/fuzz.sh", "15s")
 	cmd.Dir = "../../.."
 	figures := p.follow(cmd, p.progress("fuzz targets", -1), regexp.MustCompile(`targets: .*`))
-	if figures["targets"] == 0 || figures["executions"] == 0 {
-		t.Error("nothing was fuzzed")
-	}
+	assert.That(t, figures["targets"] != 0 && figures["executions"] != 0, "nothing was fuzzed")
 	if figures["failures"] > 0 {
 		p.broke("%d targets failed", figures["failures"])
 	}
@@ -65,14 +62,9 @@ func TestPromise13_NoInputCausesA500(t *testing.T) {
 // the matching line, such as "name: 1, other: 2". It adds them to the row.
 func (p *promise) follow(cmd *exec.Cmd, bar *progressbar.ProgressBar, summary *regexp.Regexp) map[string]int64 {
 	p.t.Helper()
-	output, err := cmd.StdoutPipe()
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	output := assert.Must(cmd.StdoutPipe())(p.t)
 	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
-		p.t.Fatal(err)
-	}
+	assert.NoError(p.t, cmd.Start())
 	figures := map[string]int64{}
 	var said strings.Builder
 	for lines := bufio.NewScanner(io.TeeReader(output, &said)); lines.Scan(); {

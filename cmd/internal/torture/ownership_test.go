@@ -13,6 +13,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 	"commerce/docs"
 )
@@ -68,14 +69,11 @@ func (o *ownership) run() {
 	}
 	o.compareGroups()
 	for _, owner := range o.owners {
-		if !o.seen[owner.name] {
-			o.p.t.Errorf("the %s has not seen their own cart: the test shows nothing", owner.name)
-		}
+		assert.That(o.p.t, o.seen[owner.name], "the %s has not seen their own cart: the test shows nothing", owner.name)
 	}
 	for store := range o.programs {
-		if !o.seen[fmt.Sprint("store ", store)] {
-			o.p.t.Errorf("store %d has not seen its own subscriptions: the test shows nothing", store)
-		}
+		assert.That(o.p.t, o.seen[fmt.Sprint("store ", store)],
+			"store %d has not seen its own subscriptions: the test shows nothing", store)
 	}
 }
 
@@ -103,15 +101,11 @@ func (o *ownership) everyone() []credentials {
 
 // compareRoutes fails if there is an endpoint that is not called.
 func (o *ownership) compareRoutes(calls []call) {
-	doc, err := openapi3.NewLoader().LoadFromData(docs.OpenAPI)
-	if err != nil {
-		o.t.Fatal(err)
-	}
+	doc := assert.Must(openapi3.NewLoader().LoadFromData(docs.OpenAPI))(o.t)
 	for path, item := range doc.Paths.Map() {
 		for method := range item.Operations() {
-			if !slices.ContainsFunc(calls, func(c call) bool { return c.route == method+" "+path }) {
-				o.p.t.Errorf("%s %s is not tested", method, path)
-			}
+			assert.That(o.p.t, slices.ContainsFunc(calls, func(c call) bool { return c.route == method+" "+path }),
+				"%s %s is not tested", method, path)
 		}
 	}
 }

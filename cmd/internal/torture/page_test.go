@@ -6,34 +6,25 @@ import (
 	"regexp"
 	"slices"
 	"testing"
+
+	"commerce/deploy/assert"
 )
 
 // Each promise of the page names the command that tests it, and each test has a promise.
 func TestGuaranteesPage_NamesTheCommandForEachTest(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../../docs/guarantees.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := assert.Must(os.ReadFile("../../../docs/guarantees.md"))(t)
 	promises := numbersIn(page, `(?m)^## (\d+)\. `)
-	if commands := numbersIn(page, "(?m)^`make torture PROMISE=0?(\\d+)`"); !slices.Equal(commands, promises) {
-		t.Errorf("the page has commands for %v, and promises %v", commands, promises)
-	}
-	files, err := filepath.Glob("*_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	commands := numbersIn(page, "(?m)^`make torture PROMISE=0?(\\d+)`")
+	assert.That(t, slices.Equal(commands, promises), "the page has commands for %v, and promises %v", commands, promises)
+	files := assert.Must(filepath.Glob("*_test.go"))(t)
 	var source []byte
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := assert.Must(os.ReadFile(file))(t)
 		source = append(source, text...)
 	}
-	if tests := numbersIn(source, `(?m)^func TestPromise0?(\d+)_`); !slices.Equal(tests, promises) {
-		t.Errorf("there are tests of %v, and promises %v", tests, promises)
-	}
+	tests := numbersIn(source, `(?m)^func TestPromise0?(\d+)_`)
+	assert.That(t, slices.Equal(tests, promises), "there are tests of %v, and promises %v", tests, promises)
 }
 
 // numbersIn returns the distinct submatches of a pattern, sorted.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -21,9 +22,7 @@ func TestPromise08_CartsDoNotNeedPostgres(t *testing.T) {
 	p := promised(t, 8, "Postgres gone or slow never touches carts; a restart during it serves",
 		"no cart error; a restarted instance answers 503 until Postgres is back, and never exits")
 	s := &shopOnPostgres{p: p, t: t, postgres: ephemeral.StartPostgres(t), redis: ephemeral.StartRedis(t)}
-	if err := stock(t.Context(), commerce.compiled(t), s.postgres.URL); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, stock(t.Context(), commerce.compiled(t), s.postgres.URL))
 	outages := []postgresOutage{
 		{"stopped", s.postgres.URL, s.postgres.Kill, s.postgres.Restart, false},
 		{"frozen", s.postgres.URL, s.postgres.Freeze, s.postgres.Thaw, false},
@@ -230,16 +229,11 @@ func (s *shopOnPostgres) wantServes(o postgresOutage, i *service, c *shopper) {
 // refused.
 func (s *shopOnPostgres) wantRevalidated(o postgresOutage, c *shopper) {
 	s.t.Helper()
-	db, err := pgx.Connect(s.t.Context(), s.postgres.URL)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	db := assert.Must(pgx.Connect(s.t.Context(), s.postgres.URL))(s.t)
 	defer db.Close(s.t.Context())
 	for _, active := range []bool{false, true} {
 		want := map[bool]int{false: http.StatusUnprocessableEntity, true: http.StatusOK}[active]
-		if _, err := db.Exec(s.t.Context(), "UPDATE products SET active = $1 WHERE (store_id, id) = (1, 1001)", active); err != nil {
-			s.t.Fatal(err)
-		}
+		assert.Must(db.Exec(s.t.Context(), "UPDATE products SET active = $1 WHERE (store_id, id) = (1, 1001)", active))(s.t)
 		for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
 			a := c.send("POST", "/cart/add", `{"product_id":1001}`)
 			if a.Status == want {

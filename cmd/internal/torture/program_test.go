@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"commerce/deploy/assert"
 )
 
 // binary is the service's program.
@@ -26,10 +28,7 @@ func (b *binary) compiled(t testing.TB) string {
 	if b.path != "" {
 		return b.path
 	}
-	dir, err := os.MkdirTemp("", "torture-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := assert.Must(os.MkdirTemp("", "torture-"))(t)
 	path := filepath.Join(dir, "commerce")
 	if err := compile(path); err != nil {
 		_ = os.RemoveAll(dir)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -31,9 +32,8 @@ func TestPromise09_AFailoverLosesOnlyWhatWasNotConfirmed(t *testing.T) {
 	p.counted("lost confirmed", f.lostConfirmed)
 	p.counted("unconfirmed", f.unconfirmed)
 	p.counted("lost unconfirmed", f.lostUnconfirmed)
-	if f.confirmed == 0 || f.lostUnconfirmed == 0 {
-		t.Error("no change was confirmed, or no failover lost anything, so the test shows nothing")
-	}
+	assert.That(t, f.confirmed != 0 && f.lostUnconfirmed != 0,
+		"no change was confirmed, or no failover lost anything, so the test shows nothing")
 }
 
 // trouble is what happens to the replicas before their master dies.

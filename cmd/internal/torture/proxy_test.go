@@ -6,6 +6,8 @@ import (
 
 	toxiproxy "github.com/Shopify/toxiproxy/v2"
 	"github.com/rs/zerolog"
+
+	"commerce/deploy/assert"
 )
 
 // newProxy returns a proxy to host:port on a free port. The caller starts it; it stops with the
@@ -20,10 +22,7 @@ func newProxy(t testing.TB, upstream string) *toxiproxy.Proxy {
 // through returns the URL of a server with the address of a proxy that start starts to it.
 func through(t testing.TB, server string, start func(upstream string) *toxiproxy.Proxy) string {
 	t.Helper()
-	u, err := url.Parse(server)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := assert.Must(url.Parse(server))(t)
 	u.Host = start(u.Host).Listen
 	return u.String()
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"commerce/auth"
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -54,10 +55,7 @@ func (n redisNode) addr() (host, port string) {
 
 func redisGuard(t testing.TB) ephemeral.Guard {
 	t.Helper()
-	users, err := os.ReadFile("../../../deploy/redis/users.conf")
-	if err != nil {
-		t.Fatal(err)
-	}
+	users := assert.Must(os.ReadFile("../../../deploy/redis/users.conf"))(t)
 	return ephemeral.Guard{TLS: true, Users: string(users)}
 }
 
@@ -169,8 +167,6 @@ func settles(t testing.TB, attempt func() error) {
 		if err == nil {
 			return
 		}
-		if time.Since(began) > 2*startLimit {
-			t.Fatalf("Redis is not settled after %v: %v", 2*startLimit, err)
-		}
+		assert.Require(t, time.Since(began) <= 2*startLimit, "Redis is not settled after %v: %v", 2*startLimit, err)
 	}
 }

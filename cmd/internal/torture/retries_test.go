@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 
 	"golang.org/x/sync/errgroup"
@@ -50,9 +51,7 @@ func TestPromise02_ARetriedChangeCountsOnce(t *testing.T) {
 		{"repeats while the merge waited", &r.waiting},
 	} {
 		p.detail(tried.name, float64(tried.n.Load()), "")
-		if tried.n.Load() == 0 {
-			t.Errorf("%s: none", tried.name)
-		}
+		assert.That(t, tried.n.Load() != 0, "%s: none", tried.name)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -62,9 +63,7 @@ func TestPromise10_AReplacementDropsNobody(t *testing.T) {
 func awaitRequests(t *testing.T, s *service) {
 	t.Helper()
 	for began := time.Now(); s.served() == 0; time.Sleep(20 * time.Millisecond) {
-		if time.Since(began) > startLimit {
-			t.Fatalf("haproxy sends nothing to a new instance for %v", startLimit)
-		}
+		assert.Require(t, time.Since(began) <= startLimit, "haproxy sends nothing to a new instance for %v", startLimit)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/jackc/pgx/v5"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -26,9 +27,7 @@ func TestRotation_OfAllSecretsRefusesNobody(t *testing.T) {
 	ephemeral.Slow(t)
 	redis, database := ephemeral.StartRedis(t), ephemeral.StartPostgres(t)
 	owner := database.URL
-	if err := stock(t.Context(), commerce.compiled(t), owner); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, stock(t.Context(), commerce.compiled(t), owner))
 	execSQL(t, owner, readFile(t, "../../../deploy/postgres/roles.sql"))
 	command(t, commerce.compiled(t), []string{"DATABASE_URL=" + owner, "SERVICE_ROLE=commerce_service"}, "migrate", "up")
 	s := &secrets{t: t, dir: t.TempDir()}
@@ -69,9 +68,8 @@ func TestRotation_OfAllSecretsRefusesNobody(t *testing.T) {
 	execSQL(t, owner, `ALTER ROLE commerce_service NOLOGIN`)
 	removePassword(t, redis, oldRedis)
 	for _, instance := range instances { // they need the new logins to open connections
-		if _, err := instance.terminate(); err != nil {
-			t.Error(err)
-		}
+		_, err := instance.terminate()
+		assert.That(t, err == nil, "%v", err)
 		instance.start()
 		awaitRequests(t, instance)
 	}
@@ -81,12 +79,10 @@ func TestRotation_OfAllSecretsRefusesNobody(t *testing.T) {
 
 	for _, instance := range instances {
 		shopper := newShopper(t, instance)
-		if a := shopper.as("", c.token("withdrawn", strings.Repeat("o", 32))).send("GET", "/cart", ""); a.Status != http.StatusUnauthorized {
-			t.Errorf("a token of the old secret: %v", a)
-		}
-		if a := shopper.send("GET", "/subscriptions", "", "Authorization", "Bearer "+oldToken); a.Status != http.StatusUnauthorized {
-			t.Errorf("the old API token: %v", a)
-		}
+		a := shopper.as("", c.token("withdrawn", strings.Repeat("o", 32))).send("GET", "/cart", "")
+		assert.That(t, a.Status == http.StatusUnauthorized, "a token of the old secret: %v", a)
+		a = shopper.send("GET", "/subscriptions", "", "Authorization", "Bearer "+oldToken)
+		assert.That(t, a.Status == http.StatusUnauthorized, "the old API token: %v", a)
 	}
 }
 
@@ -98,25 +94,18 @@ type secrets struct {
 
 func (s *secrets) write(name, value string) {
 	s.t.Helper()
-	if err := os.WriteFile(filepath.Join(s.dir, name), []byte(value+"\n"), 0o600); err != nil {
-		s.t.Fatal(err)
-	}
+	assert.NoError(s.t, os.WriteFile(filepath.Join(s.dir, name), []byte(value+"\n"), 0o600))
 }
 
 func (s *secrets) remove(name string) {
 	s.t.Helper()
-	if err := os.Remove(filepath.Join(s.dir, name)); err != nil {
-		s.t.Fatal(err)
-	}
+	assert.NoError(s.t, os.Remove(filepath.Join(s.dir, name)))
 }
 
 // settings name each file. They empty JWT_SECRET, which startService sets.
 func (s *secrets) settings() []string {
 	s.t.Helper()
-	files, err := os.ReadDir(s.dir)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	files := assert.Must(os.ReadDir(s.dir))(s.t)
 	all := []string{"JWT_SECRET=", "TRUSTED_PROXIES=127.0.0.1"}
 	for _, f := range files {
 		all = append(all, f.Name()+"_FILE="+filepath.Join(s.dir, f.Name()))
@@ -128,9 +117,8 @@ func (s *secrets) settings() []string {
 func replaceEach(t *testing.T, instances []*service, settings []string) {
 	t.Helper()
 	for _, instance := range instances {
-		if _, err := instance.terminate(); err != nil {
-			t.Error(err)
-		}
+		_, err := instance.terminate()
+		assert.That(t, err == nil, "%v", err)
 		instance.settings = settings
 		instance.start()
 		awaitRequests(t, instance)
@@ -175,9 +163,7 @@ func (c *rotationCrowd) awaitCalls() {
 	c.t.Helper()
 	for i := range c.rounds {
 		for from, began := c.rounds[i].Load(), time.Now(); c.rounds[i].Load() < from+2; time.Sleep(5 * time.Millisecond) {
-			if time.Since(began) > startLimit {
-				c.t.Fatalf("client %d makes no calls for %v", i, startLimit)
-			}
+			assert.Require(c.t, time.Since(began) <= startLimit, "client %d makes no calls for %v", i, startLimit)
 		}
 	}
 }
@@ -189,9 +175,7 @@ func (c *rotationCrowd) token(customer, secret string) string {
 // check counts a call and reports whether it was served.
 func (c *rotationCrowd) check(what string, a reply) bool {
 	c.calls.Add(1)
-	if a.Status != http.StatusOK && c.failed.Add(1) <= 20 {
-		c.t.Errorf("%s: %v", what, a)
-	}
+	assert.That(c.t, a.Status == http.StatusOK || c.failed.Add(1) > 20, "%s: %v", what, a)
 	return a.Status == http.StatusOK
 }
 
@@ -236,10 +220,7 @@ func apiToken(t *testing.T, database, name string) string {
 // loginAs returns the URL of a database with another user.
 func loginAs(t *testing.T, database, name, password string) string {
 	t.Helper()
-	u, err := url.Parse(database)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := assert.Must(url.Parse(database))(t)
 	u.User = url.UserPassword(name, password)
 	return u.String()
 }
@@ -247,13 +228,8 @@ func loginAs(t *testing.T, database, name, password string) string {
 // addPassword gives the user of a Redis URL one more password, and returns the URL with that.
 func addPassword(t *testing.T, redis *ephemeral.Server, old, password string) string {
 	t.Helper()
-	u, err := url.Parse(old)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := redis.Admin().Do(t.Context(), "ACL", "SETUSER", u.User.Username(), ">"+password).Err(); err != nil {
-		t.Fatal(err)
-	}
+	u := assert.Must(url.Parse(old))(t)
+	assert.NoError(t, redis.Admin().Do(t.Context(), "ACL", "SETUSER", u.User.Username(), ">"+password).Err())
 	u.User = url.UserPassword(u.User.Username(), password)
 	return u.String()
 }
@@ -261,14 +237,9 @@ func addPassword(t *testing.T, redis *ephemeral.Server, old, password string) st
 // removePassword withdraws the password of a Redis URL.
 func removePassword(t *testing.T, redis *ephemeral.Server, old string) {
 	t.Helper()
-	u, err := url.Parse(old)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := assert.Must(url.Parse(old))(t)
 	password, _ := u.User.Password()
-	if err := redis.Admin().Do(t.Context(), "ACL", "SETUSER", u.User.Username(), "<"+password).Err(); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, redis.Admin().Do(t.Context(), "ACL", "SETUSER", u.User.Username(), "<"+password).Err())
 }
 
 // execSQL runs statements without parameters.
@@ -276,21 +247,14 @@ func execSQL(t *testing.T, database, statements string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), startLimit)
 	defer cancel()
-	db, err := pgx.Connect(ctx, database)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := assert.Must(pgx.Connect(ctx, database))(t)
 	defer db.Close(context.Background())
-	if _, err := db.PgConn().Exec(ctx, statements).ReadAll(); err != nil {
-		t.Fatalf("%.60s: %v", statements, err)
-	}
+	_, err := db.PgConn().Exec(ctx, statements).ReadAll()
+	assert.Require(t, err == nil, "%.60s: %v", statements, err)
 }
 
 func readFile(t *testing.T, path string) string {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := assert.Must(os.ReadFile(path))(t)
 	return string(text)
 }

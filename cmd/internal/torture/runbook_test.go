@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"commerce/deploy/assert"
 )
 
 // runbook returns the shell blocks of a section of docs/runbook.md.
@@ -20,17 +22,13 @@ func runbook(t *testing.T, heading string) []string {
 func shellBlocks(t *testing.T, page, heading string) []string {
 	t.Helper()
 	_, section, found := strings.Cut(readFile(t, "../../../"+page), "\n"+heading+"\n")
-	if !found {
-		t.Fatalf("%s has no section %q", page, heading)
-	}
+	assert.Require(t, found, "%s has no section %q", page, heading)
 	section, _, _ = strings.Cut(section, "\n#")
 	var blocks []string
 	for _, block := range regexp.MustCompile("(?ms)^ *```sh\n(.*?)^ *```$").FindAllStringSubmatch(section, -1) {
 		blocks = append(blocks, block[1])
 	}
-	if len(blocks) == 0 {
-		t.Fatalf("%s, %s: no shell block", page, heading)
-	}
+	assert.Require(t, len(blocks) != 0, "%s, %s: no shell block", page, heading)
 	return blocks
 }
 
@@ -44,7 +42,6 @@ func follow(t *testing.T, dir, block string, settings ...string) {
 	shell := exec.CommandContext(ctx, "sh", "-eux", "-c", block)
 	shell.Dir = dir
 	shell.Env = append([]string{"PATH=" + bin + ":" + os.Getenv("PATH")}, settings...)
-	if said, err := shell.CombinedOutput(); err != nil {
-		t.Fatalf("%v:\n%s", err, said)
-	}
+	said, err := shell.CombinedOutput()
+	assert.Require(t, err == nil, "%v:\n%s", err, said)
 }

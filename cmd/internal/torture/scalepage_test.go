@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -31,9 +32,7 @@ func TestScale_OneRedisGrowsIntoACluster(t *testing.T) {
 		tags[token] = mustChange(t, s.as(token, ""), "first", 1001).Header.Get("ETag")
 	}
 	_ = old.Shutdown(t.Context()).Err() // it answers by closing the connection
-	if err := os.WriteFile(conf, []byte(readFile(t, conf)+"cluster-enabled yes\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.WriteFile(conf, []byte(readFile(t, conf)+"cluster-enabled yes\n"), 0o600))
 	startUsual(t, conf, old)
 
 	names := []string{"redis1.example.com:6379", addr}
@@ -47,9 +46,7 @@ func TestScale_OneRedisGrowsIntoACluster(t *testing.T) {
 
 	state := old.ClusterInfo(t.Context()).Val()
 	for _, want := range []string{"cluster_state:ok\r\n", "cluster_slots_ok:16384\r\n", "cluster_known_nodes:6\r\n", "cluster_size:3\r\n"} {
-		if !strings.Contains(state, want) {
-			t.Errorf("the cluster has no %q:\n%s", want, state)
-		}
+		assert.That(t, strings.Contains(state, want), "the cluster has no %q:\n%s", want, state)
 	}
 	s = newShopper(t, startService(t, "REDIS_URL=redis://"+addr+"/?cluster=true", "DATABASE_URL="+database))
 	for token, tag := range tags {
@@ -67,8 +64,6 @@ func newRedisConf(t *testing.T) (conf, addr string) {
 	port, dir := ephemeral.FreePorts(t, 1)[0], t.TempDir()
 	conf = filepath.Join(dir, "redis.conf")
 	text := fmt.Sprintf("bind 127.0.0.1\nport %d\ndir %s\nappendonly yes\n", port, dir)
-	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.WriteFile(conf, []byte(text), 0o600))
 	return conf, fmt.Sprintf("127.0.0.1:%d", port)
 }

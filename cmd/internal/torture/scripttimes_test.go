@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"commerce/deploy/assert"
 )
 
 // run makes a call and records from the slow log how long each script took. names are the
@@ -12,14 +14,9 @@ import (
 func (l *largest) run(names []string, call func()) {
 	l.t.Helper()
 	ctx := l.t.Context()
-	if err := l.redis.Do(ctx, "slowlog", "reset").Err(); err != nil {
-		l.t.Fatal(err)
-	}
+	assert.NoError(l.t, l.redis.Do(ctx, "slowlog", "reset").Err())
 	call()
-	logged, err := l.redis.SlowLogGet(ctx, -1).Result()
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	logged := assert.Must(l.redis.SlowLogGet(ctx, -1).Result())(l.t)
 	slices.Reverse(logged) // the newest entry comes first
 	fresh := names
 	for _, name := range l.names {
@@ -39,9 +36,7 @@ func (l *largest) run(names []string, call func()) {
 		l.took[name] = append(l.took[name], command.Duration)
 	}
 	for _, name := range names {
-		if !ran[name] {
-			l.t.Fatalf("the call ran the scripts %v, want %q", ran, names)
-		}
+		assert.Require(l.t, ran[name], "the call ran the scripts %v, want %q", ran, names)
 	}
 }
 

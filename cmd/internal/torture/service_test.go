@@ -18,6 +18,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"commerce/deploy/assert"
 )
 
 const (
@@ -62,24 +64,17 @@ func (s *service) start() {
 	s.t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	log, err := os.OpenFile(s.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	log := assert.Must(os.OpenFile(s.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644))(s.t)
 	defer log.Close()
-	from, err := log.Seek(0, io.SeekEnd)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	from := assert.Must(log.Seek(0, io.SeekEnd))(s.t)
 	cmd := exec.Command(s.program, "serve")
 	cmd.Env = slices.Concat(
 		[]string{"PATH=" + os.Getenv("PATH"), "ADDR=" + s.addr, "ADMIN_ADDR=" + s.admin, "JWT_SECRET=" + jwtSecret, "RATE_LIMIT=off"},
 		s.settings)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
-		s.t.Fatalf("start the service: %v", err)
-	}
+	err := cmd.Start()
+	assert.Require(s.t, err == nil, "start the service: %v", err)
 	s.cmd = cmd
 	for began := time.Now(); !s.announced(from); time.Sleep(2 * time.Millisecond) {
 		if time.Since(began) > startLimit {
@@ -103,15 +98,9 @@ func (s *service) announced(from int64) bool {
 // said returns the log from an offset on.
 func (s *service) said(from int64) []byte {
 	s.t.Helper()
-	log, err := os.Open(s.log)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	log := assert.Must(os.Open(s.log))(s.t)
 	defer log.Close()
-	text, err := io.ReadAll(io.NewSectionReader(log, from, math.MaxInt64-from))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	text := assert.Must(io.ReadAll(io.NewSectionReader(log, from, math.MaxInt64-from)))(s.t)
 	return text
 }
 
@@ -172,9 +161,7 @@ func (s *service) signal(signal syscall.Signal) {
 	s.t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.cmd.Process.Signal(signal); err != nil {
-		s.t.Errorf("signal the service: %v", err)
-	}
+	assert.ErrorIs(s.t, s.cmd.Process.Signal(signal), nil, "signal the service")
 }
 
 // adminGet reads a page of the admin address.
@@ -196,15 +183,10 @@ func (s *service) adminGet(path string) (status int, body string, err error) {
 func (s *service) metric(name string) float64 {
 	s.t.Helper()
 	_, page, err := s.adminGet("/metrics")
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	assert.NoError(s.t, err)
 	for line := range strings.Lines(page) {
 		if value, ok := strings.CutPrefix(line, name+" "); ok {
-			n, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
-			if err != nil {
-				s.t.Fatal(err)
-			}
+			n := assert.Must(strconv.ParseFloat(strings.TrimSpace(value), 64))(s.t)
 			return n
 		}
 	}
@@ -215,10 +197,7 @@ func (s *service) metric(name string) float64 {
 // command runs another command of the program, and returns its standard output.
 func command(t testing.TB, program string, settings []string, arguments ...string) string {
 	t.Helper()
-	text, err := execute(program, settings, arguments...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := assert.Must(execute(program, settings, arguments...))(t)
 	return text
 }
 

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"commerce/deploy/assert"
 )
 
 func TestTable_KeepsRowsThatWereNotTestedAgain(t *testing.T) {
@@ -15,14 +17,9 @@ func TestTable_KeepsRowsThatWereNotTestedAgain(t *testing.T) {
 		{rows: []row{{Number: 2, Promise: "b", Kept: true, Figures: []figure{{Name: "tried", Value: 1_000_000}, {Name: "frozen", Detail: true}}}, {Number: 1, Promise: "a", Broken: 3}}},
 		{rows: []row{{Number: 1, Promise: "a", Kept: true, Figures: []figure{{Name: "slowest", Value: 4.25, Unit: "ms"}}}}},
 	} {
-		if err := run.publish(&bytes.Buffer{}, dir); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, run.publish(&bytes.Buffer{}, dir))
 	}
-	page, err := os.ReadFile(filepath.Join(dir, "torture.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := assert.Must(os.ReadFile(filepath.Join(dir, "torture.md")))(t)
 	lines := strings.Split(strings.TrimSpace(string(page)), "\n")
 	if len(lines) != 4 || !strings.HasPrefix(lines[2], "| 1 | a |  | slowest: 4.25 ms | kept, ") ||
 		!strings.HasPrefix(lines[3], "| 2 | b |  | tried: 1,000,000 | kept, ") {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -62,9 +63,7 @@ func TestPromise05_A503ChangedNothingOrIsSafeToRepeat(t *testing.T) {
 		keyed += way.keyed.Load()
 		p.detail(way.name+": 503s without a key", float64(way.unkeyed.Load()), "")
 		p.detail(way.name+": 503s with a key", float64(way.keyed.Load()), "")
-		if !way.enough() {
-			t.Errorf("%s: not enough was tried", way.name)
-		}
+		assert.That(t, way.enough(), "%s: not enough was tried", way.name)
 	}
 	p.counted("503s without a key", unkeyed)
 	p.counted("503s with a key", keyed)
@@ -87,9 +86,7 @@ func awaitServed(t *testing.T, client *shopper, after *unavailability) {
 		if r.outcome() == applied || r.outcome() == refused { // a full cart refuses it
 			return
 		}
-		if time.Since(began) > startLimit {
-			t.Fatalf("%s: not served %v later: %v", after.name, startLimit, r)
-		}
+		assert.Require(t, time.Since(began) <= startLimit, "%s: not served %v later: %v", after.name, startLimit, r)
 	}
 }
 
@@ -112,9 +109,7 @@ func unavailabilities(t *testing.T, server *ephemeral.Server, back *line) []*una
 	admin := server.Admin()
 	do := func(arguments ...any) func() {
 		return func() {
-			if err := admin.Do(t.Context(), arguments...).Err(); err != nil {
-				t.Errorf("%v: %v", arguments, err)
-			}
+			assert.ErrorIs(t, admin.Do(t.Context(), arguments...).Err(), nil, "%v", arguments)
 		}
 	}
 	return []*unavailability{

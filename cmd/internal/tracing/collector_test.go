@@ -22,6 +22,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"commerce/cmd/internal/tracing/otlp"
+	"commerce/deploy/assert"
 )
 
 func TestCollector_IsWhatTheEnvironmentSays(t *testing.T) {
@@ -66,9 +67,8 @@ func TestCollector_IsWhatTheEnvironmentSays(t *testing.T) {
 			t.Errorf("%s: %v", settings, err)
 			continue
 		}
-		if diff := cmp.Diff(want, config{c.URL.String(), c.Header, c.Timeout, c.Gzip}); diff != "" || c.TLS != nil {
-			t.Errorf("%s: TLS %v, %s", settings, c.TLS, diff)
-		}
+		diff := cmp.Diff(want, config{c.URL.String(), c.Header, c.Timeout, c.Gzip})
+		assert.That(t, diff == "" && c.TLS == nil, "%s: TLS %v, %s", settings, c.TLS, diff)
 	}
 }
 
@@ -90,46 +90,31 @@ func TestCollector_RefusesWhatItCannotUse(t *testing.T) {
 			named = append(named, "OTEL_EXPORTER_OTLP_"+pair)
 		}
 		_, err := collector(environment(strings.Join(named, " ")), "1.2")
-		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2") {
-			t.Errorf("%s: %v, want %q", settings, err, want)
-		}
+		assert.That(t, err != nil && strings.Contains(err.Error(), want) && !strings.Contains(err.Error(), "hunter2"),
+			"%s: %v, want %q", settings, err, want)
 	}
 }
 
 // issue returns a certificate of 127.0.0.1 that signs itself, and its files.
 func issue(t *testing.T) (pair tls.Certificate, certificate, key string) {
 	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	private := assert.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	about := &x509.Certificate{
 		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Minute), NotAfter: time.Now().Add(time.Hour),
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
-	der, err := x509.CreateCertificate(rand.Reader, about, about, &private.PublicKey, private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	secret, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	der := assert.Must(x509.CreateCertificate(rand.Reader, about, about, &private.PublicKey, private))(t)
+	secret := assert.Must(x509.MarshalPKCS8PrivateKey(private))(t)
 	certificate, key = writePEM(t, "CERTIFICATE", der), writePEM(t, "PRIVATE KEY", secret)
-	pair, err = tls.LoadX509KeyPair(certificate, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pair = assert.Must(tls.LoadX509KeyPair(certificate, key))(t)
 	return pair, certificate, key
 }
 
 func writePEM(t *testing.T, kind string, der []byte) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "file.pem")
-	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600))
 	return file
 }
 
@@ -147,10 +132,7 @@ func TestCollector_AndTheServiceAuthenticateEachOther(t *testing.T) {
 	t.Cleanup(web.Close)
 
 	set := func(pairs ...string) otlp.Config {
-		c, err := collector(environment(strings.Join(append(pairs, "OTEL_EXPORTER_OTLP_ENDPOINT="+web.URL), " ")), "1.2")
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := assert.Must(collector(environment(strings.Join(append(pairs, "OTEL_EXPORTER_OTLP_ENDPOINT="+web.URL), " ")), "1.2"))(t)
 		return c
 	}
 	authority, certificate, key := "OTEL_EXPORTER_OTLP_CERTIFICATE=", "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE=", "OTEL_EXPORTER_OTLP_CLIENT_KEY="
@@ -161,9 +143,7 @@ func TestCollector_AndTheServiceAuthenticateEachOther(t *testing.T) {
 			certificate+otherFile, key+otherKey, traces.Replace(certificate)+clientFile, traces.Replace(key)+keyFile),
 	} {
 		e := otlp.New(c)
-		if err := e.ExportSpans(t.Context(), tracetest.SpanStubs{{Name: "GET /cart"}}.Snapshots()); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		assert.ErrorIs(t, e.ExportSpans(t.Context(), tracetest.SpanStubs{{Name: "GET /cart"}}.Snapshots()), nil, "%s", name)
 		e.Shutdown(t.Context())
 	}
 	// The exporter would retry these.

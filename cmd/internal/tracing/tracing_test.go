@@ -21,6 +21,8 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
+
+	"commerce/deploy/assert"
 )
 
 func TestFaults_NameEachWrongVariable(t *testing.T) {
@@ -75,12 +77,8 @@ func TestFaults_NameEachWrongVariable(t *testing.T) {
 		endpoint + "=c OTEL_SDK_DISABLED=TRUE":                                                                                              "",
 	} {
 		faults := Faults(environment(settings))
-		if got := strings.Join(slices.Sorted(maps.Keys(faults)), " "); got != want {
-			t.Errorf("%s: faults of %q, want %q", settings, got, want)
-		}
-		if strings.Contains(fmt.Sprint(faults), "hunter2") {
-			t.Errorf("%s: a password in %v", settings, faults)
-		}
+		assert.Equal(t, strings.Join(slices.Sorted(maps.Keys(faults)), " "), want, "%s: faults of", settings)
+		assert.That(t, !strings.Contains(fmt.Sprint(faults), "hunter2"), "%s: a password in %v", settings, faults)
 	}
 }
 
@@ -105,9 +103,7 @@ func TestStatementName_IsTheCommentOrTheFirstWord(t *testing.T) {
 		"":                                  "statement",
 		"begin":                             "begin",
 	} {
-		if got := statementName(sql); got != want {
-			t.Errorf("%q: %q, want %q", sql, got, want)
-		}
+		assert.Equal(t, statementName(sql), want, "%q", sql)
 	}
 }
 
@@ -161,9 +157,7 @@ func TestPipelineOperation_NamesOnlyACommonCommand(t *testing.T) {
 		"PIPELINE hgetall": {redis.NewCmd(t.Context(), "hgetall", "a"), redis.NewCmd(t.Context(), "hgetall", "b")},
 		"PIPELINE":         {redis.NewCmd(t.Context(), "pexpire", "a"), redis.NewCmd(t.Context(), "hgetall", "a")},
 	} {
-		if got := pipelineOperation(names(cmds)); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
+		assert.Equal(t, pipelineOperation(names(cmds)), want, "pipelineOperation(names(cmds))")
 	}
 }
 
@@ -185,9 +179,8 @@ func TestReporting_LogsOnlyTheBeginAndTheEndOfAnOutage(t *testing.T) {
 	var log bytes.Buffer
 	e := &reporting{SpanExporter: &batches, log: slog.New(slog.NewTextHandler(&log, nil))}
 	for range len(batches) {
-		if err := e.ExportSpans(t.Context(), nil); err != nil {
-			t.Errorf("the SDK would log %v again", err)
-		}
+		err := e.ExportSpans(t.Context(), nil)
+		assert.That(t, err == nil, "the SDK would log %v again", err)
 	}
 	if warned, ended := strings.Count(log.String(), "level=WARN"), strings.Count(log.String(), "level=INFO"); warned != 2 || ended != 1 {
 		t.Errorf("%d warnings and %d ends of two outages, of which one ended:\n%s", warned, ended, log.String())
@@ -201,9 +194,8 @@ func TestTraces_AreNothingWhenTheyAreOff(t *testing.T) {
 	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
 	defer client.Close()
 	off.TraceRedis(client)
-	if off.PostgresTracer() != nil || off.Close(t.Context()) != nil {
-		t.Error("traces that are off trace Postgres, or must be closed")
-	}
+	assert.That(t, off.PostgresTracer() == nil && off.Close(t.Context()) == nil,
+		"traces that are off trace Postgres, or must be closed")
 }
 
 // Not parallel, because the SDK has one log for the process.
@@ -212,9 +204,8 @@ func TestLogSDK_LogsWhatTheSDKWouldPrint(t *testing.T) {
 	logSDK(slog.New(slog.NewTextHandler(&log, nil)))
 	t.Cleanup(func() { logSDK(slog.New(slog.DiscardHandler)) })
 	otel.Handle(errors.New("queue is full"))
-	if got := log.String(); !strings.Contains(got, "level=WARN") || !strings.Contains(got, "queue is full") {
-		t.Errorf("logged %q", got)
-	}
+	got := log.String()
+	assert.That(t, strings.Contains(got, "level=WARN") && strings.Contains(got, "queue is full"), "logged %q", got)
 }
 
 // At the level debug, the SDK logs its configuration, of which the exporter is a part.
@@ -226,15 +217,10 @@ func TestLogSDK_LogsNoCredentialOfTheExporter(t *testing.T) {
 	all := &slog.HandlerOptions{Level: slog.LevelDebug}
 	for _, handler := range []slog.Handler{slog.NewTextHandler(&log, all), slog.NewJSONHandler(&log, all)} {
 		log.Reset()
-		traces, err := New(t.Context(), Config{Log: slog.New(handler)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := traces.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
-		if got := log.String(); !strings.Contains(got, "TracerProvider created") || strings.Contains(got, "hunter2") {
-			t.Errorf("logged %q", got)
-		}
+		traces := assert.Must(New(t.Context(), Config{Log: slog.New(handler)}))(t)
+		err := traces.Close(t.Context())
+		assert.That(t, err == nil, "%v", err)
+		got := log.String()
+		assert.That(t, strings.Contains(got, "TracerProvider created") && !strings.Contains(got, "hunter2"), "logged %q", got)
 	}
 }

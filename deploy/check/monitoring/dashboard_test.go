@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"commerce/deploy/assert"
 )
 
 // dashboard is the part of Grafana's format that the tests read.
@@ -33,10 +35,8 @@ type target struct {
 func readDashboard(t testing.TB) dashboard {
 	t.Helper()
 	var d dashboard
-	text := must(os.ReadFile(filepath.Join(root, "deploy/grafana/dashboards/commerce.json")))(t)
-	if err := json.Unmarshal(text, &d); err != nil {
-		t.Fatal(err)
-	}
+	text := assert.Must(os.ReadFile(filepath.Join(root, "deploy/grafana/dashboards/commerce.json")))(t)
+	assert.NoError(t, json.Unmarshal(text, &d))
 	return d
 }
 
@@ -79,12 +79,11 @@ var saysWhyEmpty = regexp.MustCompile(`Empty |No data: | no line\b| only if `)
 func TestGrafana_ProvisionsTheDashboardAndItsSource(t *testing.T) {
 	t.Parallel()
 	read := func(name string, into any) {
-		text := must(os.ReadFile(filepath.Join(root, "deploy/grafana/provisioning", name)))(t)
+		text := assert.Must(os.ReadFile(filepath.Join(root, "deploy/grafana/provisioning", name)))(t)
 		decoder := yaml.NewDecoder(strings.NewReader(string(text)))
 		decoder.KnownFields(true)
-		if err := decoder.Decode(into); err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
+		err := decoder.Decode(into)
+		assert.Require(t, err == nil, "%s: %v", name, err)
 	}
 	var sources struct {
 		APIVersion  int `yaml:"apiVersion"`

@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -54,7 +54,7 @@ func faults() []fault {
 			staging: staging{settings: func(s *scene, _ int) []string { return []string{"REDIS_URL=" + s.through(s.redis.URL)} }},
 			begin: func(s *scene) {
 				toxic := `{"type":"latency","stream":"downstream","attributes":{"latency":120}}`
-				must(s.wire.Toxics.AddToxicJson(strings.NewReader(toxic)))(s)
+				assert.Must(s.wire.Toxics.AddToxicJson(strings.NewReader(toxic)))(s)
 			},
 			alerts: []string{"CommerceCartsSlow"},
 		},
@@ -236,7 +236,7 @@ func (s *scene) read(token string) (status int, body []byte) {
 // statement runs SQL as the owner of the database.
 func (s *scene) statement(sql string) {
 	s.Helper()
-	conn := must(pgx.Connect(s.Context(), s.database))(s)
+	conn := assert.Must(pgx.Connect(s.Context(), s.database))(s)
 	defer conn.Close(context.Background())
 	if _, err := conn.Exec(s.Context(), sql); err != nil {
 		s.Fatal(err)
@@ -253,11 +253,11 @@ func manyConnections() fault {
 			var open int
 			for line := range strings.Lines(s.instances[0].metrics(s)) {
 				if text, ok := strings.CutPrefix(line, "process_open_fds "); ok {
-					open = must(strconv.Atoi(strings.TrimSpace(text)))(s)
+					open = assert.Must(strconv.Atoi(strings.TrimSpace(text)))(s)
 				}
 			}
 			for range files*9/10 - open {
-				conn := must(net.Dial("tcp", strings.TrimPrefix(s.instances[0].url(), "http://")))(s)
+				conn := assert.Must(net.Dial("tcp", strings.TrimPrefix(s.instances[0].url(), "http://")))(s)
 				s.Cleanup(func() { conn.Close() })
 				fmt.Fprint(conn, "GET / HTTP/1.1\r\nHost: shop\r\n\r\n") // a connection without a request is closed soon
 			}
@@ -290,7 +290,5 @@ func TestAlerts_AllHaveAFault(t *testing.T) {
 		fired = append(fired, f.alerts...)
 	}
 	slices.Sort(fired)
-	if diff := cmp.Diff(alertNames(t), slices.Compact(fired)); diff != "" {
-		t.Errorf("-rules +faults:\n%s", diff)
-	}
+	assert.Equal(t, slices.Compact(fired), alertNames(t), "-rules +faults")
 }

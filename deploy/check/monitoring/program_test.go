@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"commerce/deploy/assert"
 )
 
 // root is the repository's root, from here.
@@ -81,9 +83,7 @@ func plantBug() (overlay string, err error) {
 func must[T any](value T, err error) func(testing.TB) T {
 	return func(t testing.TB) T {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		return value
 	}
 }

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"commerce/deploy/assert"
 )
 
 // prometheus is a Prometheus server, of Debian's package, that scrapes instances and evaluates
@@ -30,32 +32,26 @@ const (
 func startPrometheus(t testing.TB, targets []string) *prometheus {
 	t.Helper()
 	program, err := exec.LookPath("prometheus")
-	if err != nil {
-		t.Fatal("prometheus is not installed (sh deploy/ephemeral/install.sh)")
-	}
+	assert.Require(t, err == nil, "prometheus is not installed (sh deploy/ephemeral/install.sh)")
 	dir := t.TempDir()
 	config := fmt.Sprintf("global: {scrape_interval: %[1]s, scrape_timeout: %[1]s, evaluation_interval: %[1]s}\n"+
 		"rule_files: [rules.yml]\nscrape_configs: [{job_name: commerce, static_configs: [{targets: [%[2]s]}]}]\n",
 		interval, "'"+strings.Join(targets, "', '")+"'")
 	for name, text := range map[string]string{
-		"rules.yml":      faster(string(must(os.ReadFile(rulesFile))(t)), speed),
+		"rules.yml":      faster(string(assert.Must(os.ReadFile(rulesFile))(t)), speed),
 		"prometheus.yml": config,
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	p := &prometheus{url: "http://" + freeAddress(t)}
-	log := must(os.Create(filepath.Join(dir, "log")))(t)
+	log := assert.Must(os.Create(filepath.Join(dir, "log")))(t)
 	defer log.Close()
 	cmd := exec.Command(program,
 		"--config.file", filepath.Join(dir, "prometheus.yml"), "--storage.tsdb.path", filepath.Join(dir, "data"),
 		"--web.listen-address", strings.TrimPrefix(p.url, "http://"), "--log.level", "warn")
 	cmd.Stderr = log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait() // it has been killed
@@ -77,7 +73,7 @@ func startPrometheus(t testing.TB, targets []string) *prometheus {
 // freeAddress returns an address of this machine on which nothing listens.
 func freeAddress(t testing.TB) string {
 	t.Helper()
-	listener := must(net.Listen("tcp", "127.0.0.1:0"))(t)
+	listener := assert.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer listener.Close()
 	return listener.Addr().String()
 }
@@ -85,15 +81,14 @@ func freeAddress(t testing.TB) string {
 // get reads the data of an API call.
 func (p *prometheus) get(t testing.TB, path string, data any) {
 	t.Helper()
-	response := must(http.Get(p.url + path))(t)
+	response := assert.Must(http.Get(p.url + path))(t)
 	defer response.Body.Close()
 	answer := struct {
 		Status string
 		Data   any
 	}{Data: data}
-	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil || answer.Status != "success" {
-		t.Fatalf("%s: %s, %v", path, answer.Status, err)
-	}
+	err := json.NewDecoder(response.Body).Decode(&answer)
+	assert.Require(t, err == nil && answer.Status == "success", "%s: %s, %v", path, answer.Status, err)
 }
 
 // alerts returns the names of the alerts in a state, "firing" or "pending", sorted.

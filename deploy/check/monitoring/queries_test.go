@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -28,7 +29,7 @@ var (
 func scraped(t *testing.T) series {
 	t.Helper()
 	database := sharedDatabase(t)
-	s := startService(t, must(program())(t), nil,
+	s := startService(t, assert.Must(program())(t), nil,
 		"DATABASE_URL="+database, "DATABASE_REPLICA_URL="+database, "REDIS_URL="+ephemeral.Redis(t))
 	for _, c := range everyCall(commerce(t, database, "token", "store", "--store", "1", "--name", "test")) {
 		wait(t, "an answer other than 503", func() string { // the first read of something can take long
@@ -105,7 +106,7 @@ func queries(t *testing.T) map[string]string {
 	for _, r := range readRules(t) {
 		found["rules.yml: "+r.Record+r.Alert] = r.Expr
 	}
-	page := string(must(os.ReadFile(filepath.Join(root, "docs/runbook.md")))(t))
+	page := string(assert.Must(os.ReadFile(filepath.Join(root, "docs/runbook.md")))(t))
 	for i, match := range regexp.MustCompile("(?s)```promql\n(.*?)```").FindAllStringSubmatch(page, -1) {
 		found[fmt.Sprintf("runbook.md: query %d", i+1)] = match[1]
 	}
@@ -120,22 +121,19 @@ func queries(t *testing.T) map[string]string {
 func TestQueries_NameOnlyWhatARealServiceExposes(t *testing.T) {
 	t.Parallel()
 	all := queries(t)
-	exposed, documented := scraped(t), string(must(os.ReadFile(filepath.Join(root, "docs/metrics.md")))(t))
+	exposed, documented := scraped(t), string(assert.Must(os.ReadFile(filepath.Join(root, "docs/metrics.md")))(t))
 	for where, query := range all {
 		for _, fault := range exposed.faults(query, documented) {
 			t.Errorf("%s: %s\n%s", where, fault, query)
 		}
 	}
-	if len(all) < 60 {
-		t.Errorf("only %d queries: this test does not read all", len(all))
-	}
+	assert.That(t, len(all) >= 60, "only %d queries: this test does not read all", len(all))
 	for query, want := range map[string]string{
 		`rate(commerce_merge_total[5m])`:                                 "no metric",
 		`sum(commerce_merges_total{result="postponed"}) / go_goroutines`: "no label result",
 		`commerce_merges_total{outcome=~"postponed|delayed"}`:            `never has outcome="delayed"`,
 	} {
-		if got := strings.Join(exposed.faults(query, documented), "\n"); !strings.Contains(got, want) {
-			t.Errorf("%s: faults %q, want %q", query, got, want)
-		}
+		got := strings.Join(exposed.faults(query, documented), "\n")
+		assert.That(t, strings.Contains(got, want), "%s: faults %q, want %q", query, got, want)
 	}
 }

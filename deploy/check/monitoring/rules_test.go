@@ -13,8 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
+
+	"commerce/deploy/assert"
 )
 
 var rulesFile = filepath.Join(root, "deploy/prometheus/rules.yml")
@@ -30,9 +31,7 @@ type rule struct {
 func readRules(t testing.TB) (rules []rule) {
 	t.Helper()
 	var file struct{ Groups []struct{ Rules []rule } }
-	if err := yaml.Unmarshal(must(os.ReadFile(rulesFile))(t), &file); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, yaml.Unmarshal(must(os.ReadFile(rulesFile))(t), &file))
 	for _, group := range file.Groups {
 		rules = append(rules, group.Rules...)
 	}
@@ -72,24 +71,20 @@ func TestFaster_DividesDurationsOnly(t *testing.T) {
 		"for: 10m # not 10m":             "for: 6000ms # not 10m",
 		`max_over_time(rate(x[2m])[1h:]`: `max_over_time(rate(x[1200ms])[36000ms:]`,
 	} {
-		if got := faster(query, 100); got != want {
-			t.Errorf("%s becomes %s, want %s", query, got, want)
-		}
+		assert.Equal(t, faster(query, 100), want, "%s becomes", query)
 	}
 }
 
 // The runbook has one entry for each alert, a heading with its name, to which the alert links.
 func TestRunbook_HasAnEntryForEachAlert(t *testing.T) {
 	t.Parallel()
-	page := string(must(os.ReadFile(filepath.Join(root, "docs/runbook.md")))(t))
+	page := string(assert.Must(os.ReadFile(filepath.Join(root, "docs/runbook.md")))(t))
 	var entries []string
 	for _, match := range regexp.MustCompile(`(?m)^### (Commerce\w+)$`).FindAllStringSubmatch(page, -1) {
 		entries = append(entries, match[1])
 	}
 	slices.Sort(entries)
-	if diff := cmp.Diff(alertNames(t), entries); diff != "" {
-		t.Errorf("docs/runbook.md has other entries than rules.yml has alerts (-rules +runbook):\n%s", diff)
-	}
+	assert.Equal(t, entries, alertNames(t), "docs/runbook.md has other entries than rules.yml has alerts (-rules +runbook)")
 	for _, r := range readRules(t) {
 		if link := r.Annotations["runbook_url"]; r.Alert != "" && !strings.HasSuffix(link, "/docs/runbook.md#"+strings.ToLower(r.Alert)) {
 			t.Errorf("%s links to %s", r.Alert, link)
@@ -122,9 +117,7 @@ func TestPromtool_TestsEachAlertBothWays(t *testing.T) {
 			} `yaml:"alert_rule_test"`
 		}
 	}
-	if err := yaml.Unmarshal(must(os.ReadFile(filepath.Join(root, "deploy/prometheus/rules_test.yml")))(t), &file); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, yaml.Unmarshal(must(os.ReadFile(filepath.Join(root, "deploy/prometheus/rules_test.yml")))(t), &file))
 	fires, quiet := map[string]bool{}, map[string]bool{}
 	for _, test := range file.Tests {
 		for _, alert := range test.AlertRuleTest {
@@ -136,8 +129,7 @@ func TestPromtool_TestsEachAlertBothWays(t *testing.T) {
 		}
 	}
 	for _, name := range alertNames(t) {
-		if !fires[name] || !quiet[name] {
-			t.Errorf("%s: fires in a test: %v; stays quiet in one: %v", name, fires[name], quiet[name])
-		}
+		assert.That(t, fires[name] && quiet[name],
+			"%s: fires in a test: %v; stays quiet in one: %v", name, fires[name], quiet[name])
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/rs/zerolog"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -74,7 +75,7 @@ func (st staging) open(t *testing.T) *scene {
 		if st.settings != nil {
 			settings = append(settings, st.settings(s, i)...)
 		}
-		instance := startService(t, must(st.program())(t), st.wrapper, settings...)
+		instance := startService(t, assert.Must(st.program())(t), st.wrapper, settings...)
 		s.instances = append(s.instances, instance)
 		targets = append(targets, instance.admin)
 	}
@@ -133,7 +134,7 @@ func (s *scene) do(server *ephemeral.Server, arguments ...any) {
 // through starts a proxy to the server of a URL, and returns the URL through the proxy.
 func (s *scene) through(rawURL string) string {
 	s.Helper()
-	u := must(url.Parse(rawURL))(s)
+	u := assert.Must(url.Parse(rawURL))(s)
 	api := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
 	s.wire = toxiproxy.NewProxy(api, "wire", "127.0.0.1:0", u.Host)
 	if err := s.wire.Start(); err != nil {
@@ -168,9 +169,7 @@ type issuer struct {
 func startIssuer(t *testing.T) *issuer {
 	t.Helper()
 	public, private, err := ed25519.GenerateKey(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintf(w, `{"keys":[{"kty":"OKP","crv":"Ed25519","kid":"a","x":%q}]}`, base64.RawURLEncoding.EncodeToString(public))
 	}))

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -54,7 +55,7 @@ func startService(t testing.TB, program string, wrapper []string, settings ...st
 // start starts the process and waits until it serves.
 func (s *service) start(settings ...string) {
 	s.t.Helper()
-	log := must(os.Create(s.log))(s.t)
+	log := assert.Must(os.Create(s.log))(s.t)
 	defer log.Close()
 	arguments := append(append([]string{}, s.wrapper...), s.program, "serve")
 	cmd := exec.Command(arguments[0], arguments[1:]...)
@@ -63,12 +64,10 @@ func (s *service) start(settings ...string) {
 	}, settings...)
 	cmd.Stderr = log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
-		s.t.Fatal(err)
-	}
+	assert.NoError(s.t, cmd.Start())
 	s.cmd = cmd
 	wait(s.t, "the service serves", func() string {
-		text := must(os.ReadFile(s.log))(s.t)
+		text := assert.Must(os.ReadFile(s.log))(s.t)
 		for line := range bytes.Lines(text) {
 			var entry struct{ Msg, Addr, Admin string }
 			if json.Unmarshal(line, &entry) == nil && entry.Msg == "serving" {
@@ -97,9 +96,9 @@ func (s *service) url() string { return "http://" + s.addr }
 // metrics returns the page /metrics.
 func (s *service) metrics(t testing.TB) string {
 	t.Helper()
-	response := must(http.Get("http://" + s.admin + "/metrics"))(t)
+	response := assert.Must(http.Get("http://" + s.admin + "/metrics"))(t)
 	defer response.Body.Close()
-	return string(must(io.ReadAll(response.Body))(t))
+	return string(assert.Must(io.ReadAll(response.Body))(t))
 }
 
 // call is a request. Empty members are not sent.
@@ -143,14 +142,12 @@ func sharedDatabase(t testing.TB) string {
 // commerce runs a command of the program on a database and returns what it prints.
 func commerce(t testing.TB, database string, arguments ...string) string {
 	t.Helper()
-	cmd := exec.Command(must(program())(t), arguments...)
+	cmd := exec.Command(assert.Must(program())(t), arguments...)
 	cmd.Env = []string{"DATABASE_URL=" + database}
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
 	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("commerce %s: %v\n%s", strings.Join(arguments, " "), err, &errs)
-	}
+	assert.Require(t, err == nil, "commerce %s: %v\n%s", strings.Join(arguments, " "), err, &errs)
 	return strings.TrimSpace(string(out))
 }
 
@@ -164,9 +161,7 @@ func wait(t testing.TB, what string, try func() string) {
 		if missing == "" {
 			return
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("not within %s: %s\n%s", patience, what, missing)
-		}
+		assert.Require(t, !time.Now().After(deadline), "not within %s: %s\n%s", patience, what, missing)
 		time.Sleep(50 * time.Millisecond)
 	}
 }

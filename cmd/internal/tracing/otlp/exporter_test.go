@@ -18,15 +18,14 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+
+	"commerce/deploy/assert"
 )
 
 // exporterTo returns an exporter to a URL.
 func exporterTo(t *testing.T, rawURL string, edits ...func(*Config)) *Exporter {
 	t.Helper()
-	u, err := url.Parse(rawURL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := assert.Must(url.Parse(rawURL))(t)
 	c := Config{URL: u, Header: http.Header{"User-Agent": {"commerce/test"}}, Timeout: 10 * time.Second}
 	for _, edit := range edits {
 		edit(&c)
@@ -116,9 +115,8 @@ func TestExporter_RetriesWhatMaySucceedLater(t *testing.T) {
 				began := time.Now()
 				err := e.ExportSpans(t.Context(), batch)
 				took := time.Since(began)
-				if collector.requests != c.requests || took < c.min || took > c.max {
-					t.Errorf("%d requests in %v, want %d in %v to %v", collector.requests, took, c.requests, c.min, c.max)
-				}
+				assert.That(t, collector.requests == c.requests && took >= c.min && took <= c.max,
+					"%d requests in %v, want %d in %v to %v", collector.requests, took, c.requests, c.min, c.max)
 				if c.err == "" && err != nil || c.err != "" && (err == nil || err.Error() != "collector c:4318: "+c.err) {
 					t.Errorf("error %v, want %q", err, c.err)
 				}
@@ -177,9 +175,7 @@ func TestExporter_ReportsRejectedSpans(t *testing.T) {
 		`{"partialSuccess":{"rejectedSpans":` + strings.Repeat("2", 1<<20): "<nil>",
 	} {
 		e, _ := exporterWith(t, says(http.StatusOK, body))
-		if got := fmt.Sprint(e.ExportSpans(t.Context(), batch)); got != want {
-			t.Errorf("%.80s: %q, want %q", body, got, want)
-		}
+		assert.Equal(t, fmt.Sprint(e.ExportSpans(t.Context(), batch)), want, "%.80s", body)
 	}
 }
 
@@ -215,9 +211,8 @@ func TestExporter_ReadsLittleOfAResponse(t *testing.T) {
 func TestExporter_SendsNothingForNoSpans(t *testing.T) {
 	t.Parallel()
 	e := exporterTo(t, "http://127.0.0.1:1")
-	if err := e.ExportSpans(t.Context(), nil); err != nil {
-		t.Error(err)
-	}
+	err := e.ExportSpans(t.Context(), nil)
+	assert.That(t, err == nil, "%v", err)
 }
 
 // received is a request to a real server.
@@ -232,9 +227,7 @@ func listen(t *testing.T, answer http.HandlerFunc) (serverURL string, requests c
 	requests = make(chan received, 10)
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Error(err)
-		}
+		assert.That(t, err == nil, "%v", err)
 		requests <- received{r, body}
 		answer(w, r)
 	}))
@@ -251,9 +244,7 @@ func TestExporter_PostsToItsURLWithItsHeaders(t *testing.T) {
 		c.Header.Set("Api-Key", "hunter2")
 		c.Header.Set("Content-Type", "text/plain")
 	})
-	if err := e.ExportSpans(t.Context(), batch); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, e.ExportSpans(t.Context(), batch))
 	r := <-requests
 	if r.Method != http.MethodPost || r.RequestURI != "/otlp/v1/traces?tenant=1" || r.ContentLength != int64(len(r.body)) {
 		t.Errorf("%s %s with %d of %d bytes", r.Method, r.RequestURI, r.ContentLength, len(r.body))
@@ -261,13 +252,9 @@ func TestExporter_PostsToItsURLWithItsHeaders(t *testing.T) {
 	for name, want := range map[string]string{
 		"Content-Type": "application/json", "Content-Encoding": "", "User-Agent": "commerce/test", "Api-Key": "hunter2",
 	} {
-		if got := r.Header.Get(name); got != want {
-			t.Errorf("%s is %q, want %q", name, got, want)
-		}
+		assert.Equal(t, r.Header.Get(name), want, "%s", name)
 	}
-	if got := decoded(t, r.body).ResourceSpans[0].ScopeSpans[0].Spans[0].Name; got != "GET /cart" {
-		t.Errorf("the span's name is %q", got)
-	}
+	assert.Equal(t, decoded(t, r.body).ResourceSpans[0].ScopeSpans[0].Spans[0].Name, "GET /cart", "the span's name")
 }
 
 func TestExporter_Compresses(t *testing.T) {
@@ -275,21 +262,13 @@ func TestExporter_Compresses(t *testing.T) {
 	serverURL, requests := listen(t, accept)
 	e := exporterTo(t, serverURL, func(c *Config) { c.Gzip = true })
 	many := snapshots(make(tracetest.SpanStubs, 100)...)
-	if err := e.ExportSpans(t.Context(), many); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, e.ExportSpans(t.Context(), many))
 	r := <-requests
 	plain, err := gzip.NewReader(bytes.NewReader(r.body))
-	if err != nil || r.Header.Get("Content-Encoding") != "gzip" {
-		t.Fatalf("%v with headers %v", err, r.Header)
-	}
+	assert.Require(t, err == nil && r.Header.Get("Content-Encoding") == "gzip", "%v with headers %v", err, r.Header)
 	body, err := io.ReadAll(plain)
-	if err != nil || len(body) < 10*len(r.body) {
-		t.Errorf("%d bytes from %d, and %v", len(body), len(r.body), err)
-	}
-	if got := len(decoded(t, body).ResourceSpans[0].ScopeSpans[0].Spans); got != len(many) {
-		t.Errorf("%d spans, want %d", got, len(many))
-	}
+	assert.That(t, err == nil && len(body) >= 10*len(r.body), "%d bytes from %d, and %v", len(body), len(r.body), err)
+	assert.Equal(t, len(decoded(t, body).ResourceSpans[0].ScopeSpans[0].Spans), len(many), "spans")
 }
 
 // Each retry sends the whole body again.
@@ -301,12 +280,9 @@ func TestExporter_RepeatsTheBody(t *testing.T) {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
 	})
-	if err := exporterTo(t, serverURL).ExportSpans(t.Context(), batch); err != nil {
-		t.Fatal(err)
-	}
-	if first, second := <-requests, <-requests; !bytes.Equal(first.body, second.body) || len(first.body) == 0 {
-		t.Errorf("sent %q and then %q", first.body, second.body)
-	}
+	assert.NoError(t, exporterTo(t, serverURL).ExportSpans(t.Context(), batch))
+	first, second := <-requests, <-requests
+	assert.That(t, bytes.Equal(first.body, second.body) && len(first.body) != 0, "sent %q and then %q", first.body, second.body)
 }
 
 func TestExporter_FollowsNoRedirect(t *testing.T) {
@@ -316,9 +292,8 @@ func TestExporter_FollowsNoRedirect(t *testing.T) {
 		http.Redirect(w, r, elsewhere, http.StatusPermanentRedirect)
 	})
 	err := exporterTo(t, serverURL).ExportSpans(t.Context(), batch)
-	if err == nil || !strings.HasSuffix(err.Error(), ": status 308") || len(leaked) > 0 {
-		t.Errorf("%v, and %d requests elsewhere", err, len(leaked))
-	}
+	assert.That(t, err != nil && strings.HasSuffix(err.Error(), ": status 308") && len(leaked) <= 0,
+		"%v, and %d requests elsewhere", err, len(leaked))
 }
 
 func TestExporter_KeepsCredentialsOutOfErrors(t *testing.T) {
@@ -339,8 +314,7 @@ func TestExporter_KeepsCredentialsOutOfErrors(t *testing.T) {
 		if err == nil || strings.Contains(err.Error(), "hunter2") || !strings.HasPrefix(err.Error(), "collector "+host+": ") {
 			t.Errorf("%s: %v", name, err)
 		}
-		if failed, ok := errors.AsType[*url.Error](err); ok {
-			t.Errorf("%s: the error contains %v", name, failed)
-		}
+		failed, ok := errors.AsType[*url.Error](err)
+		assert.That(t, !ok, "%s: the error contains %v", name, failed)
 	}
 }

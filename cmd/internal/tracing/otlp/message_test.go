@@ -20,6 +20,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"commerce/cmd/internal/tracing/otlp/otlptest"
+	"commerce/deploy/assert"
 )
 
 var (
@@ -31,10 +32,7 @@ var (
 // sent returns stubs of spans as the exporter sends them.
 func sent(t *testing.T, stubs ...tracetest.SpanStub) []byte {
 	t.Helper()
-	body, err := json.Marshal(newMessage(snapshots(stubs...)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := assert.Must(json.Marshal(newMessage(snapshots(stubs...))))(t)
 	return body
 }
 
@@ -45,9 +43,7 @@ func snapshots(stubs ...tracetest.SpanStub) []sdk.ReadOnlySpan {
 func decoded(t *testing.T, body []byte) *spans.TracesData {
 	t.Helper()
 	all, err := otlptest.Decode(body)
-	if err != nil {
-		t.Fatalf("%v in %s", err, body)
-	}
+	assert.Require(t, err == nil, "%v in %s", err, body)
 	return all
 }
 
@@ -137,15 +133,11 @@ func TestExporter_SendsTheNumbersOfOTLPForKindsAndStatuses(t *testing.T) {
 		trace.SpanKindProducer:    spans.Span_SPAN_KIND_PRODUCER,
 		trace.SpanKindConsumer:    spans.Span_SPAN_KIND_CONSUMER,
 	} {
-		if got := only(tracetest.SpanStub{SpanKind: kind}).Kind; got != want {
-			t.Errorf("%v: %v, want %v", kind, got, want)
-		}
+		assert.Equal(t, only(tracetest.SpanStub{SpanKind: kind}).Kind, want, "%v", kind)
 	}
 	for code, want := range map[codes.Code]spans.Status_StatusCode{
 		codes.Unset: spans.Status_STATUS_CODE_UNSET, codes.Ok: spans.Status_STATUS_CODE_OK, codes.Error: spans.Status_STATUS_CODE_ERROR,
 	} {
-		if got := only(tracetest.SpanStub{Status: sdk.Status{Code: code}}).Status.GetCode(); got != want {
-			t.Errorf("%v: %v, want %v", code, got, want)
-		}
+		assert.Equal(t, only(tracetest.SpanStub{Status: sdk.Status{Code: code}}).Status.GetCode(), want, "%v", code)
 	}
 }
