@@ -187,15 +187,20 @@ func licenseIn(t *testing.T, dir string) string {
 	return strings.Join(slices.Sorted(maps.Keys(found)), ", ")
 }
 
-// listed returns the rows of a section's table: name and license.
+// listed returns the licenses that a section of licenses.md lists, by the names of what has them.
 func listed(t *testing.T, page, section string) map[string]string {
 	t.Helper()
 	_, rest, found := strings.Cut(page, "\n## "+section+"\n")
 	assert.Require(t, found, "licenses.md has no section %q", section)
 	rest, _, _ = strings.Cut(rest, "\n## ")
-	rows := map[string]string{}
-	for _, row := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\| ([^|]+) \\|$").FindAllStringSubmatch(rest, -1) {
-		rows[row[1]] = row[2]
+	names := map[string]string{}
+	for _, group := range regexp.MustCompile("(?m)^- ([^:`\n]+):((?:\n  `[^`]+`,?)+)$").FindAllStringSubmatch(rest, -1) {
+		for _, name := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(group[2], -1) {
+			if other, twice := names[name[1]]; twice {
+				t.Errorf("licenses.md lists %s twice, with %s and %s", name[1], other, group[1])
+			}
+			names[name[1]] = group[1]
+		}
 	}
-	return rows
+	return names
 }

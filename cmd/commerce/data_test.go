@@ -169,7 +169,7 @@ func TestDataPage_FindsTheOldestTransaction(t *testing.T) {
 	}
 }
 
-// The table of what turns triggers off, for changed_in and deletions.
+// The list of what turns triggers off, for changed_in and deletions.
 func TestDataPage_TriggersFireAsItSays(t *testing.T) {
 	t.Parallel()
 	url, page := ephemeral.Migrated(t), dataPage(t)
@@ -216,10 +216,10 @@ func TestDataPage_DescribesEachColumn(t *testing.T) {
 	var optional bool
 	saysOptional := regexp.MustCompile(`(?i)\b(default|null|generated|computed)\b`)
 	done, err := pgx.ForEachRow(rows, []any{&table, &column, &optional}, func() error {
-		_, section, _ := strings.Cut(page, "| `"+table+"` | meaning |\n")
-		section, _, _ = strings.Cut(section, "\n\n")
-		for line := range strings.Lines(section) {
-			if names, meaning, _ := strings.Cut(line, " | "); strings.Contains(names, "`"+column+"`") {
+		_, list, _ := strings.Cut(page, "\n`"+table+"`:\n\n- ")
+		list, _, _ = strings.Cut(list, "\n\n")
+		for entry := range strings.SplitSeq(list, "\n- ") {
+			if names, meaning, _ := strings.Cut(entry, ": "); strings.Contains(names, "`"+column+"`") {
 				assert.Equal(t, saysOptional.MatchString(meaning), optional,
 					"docs/data.md does not say correctly whether %s.%s can be omitted: %s", table, column, meaning)
 				return nil

@@ -27,7 +27,7 @@ import (
 )
 
 // settings are the settings of both demo and serve. A new one needs a field here, its
-// declaration in declare, its use in parts, and a row in docs/operations.md.
+// declaration in declare, its use in parts, and an entry in docs/operations.md.
 type settings struct {
 	server.Parts // those that are settings themselves
 

@@ -27,7 +27,7 @@ func TestKubernetes_ConnectionsToPostgresAreDocumented(t *testing.T) {
 			surge = (bounds.MaxReplicas*surge + 99) / 100 // rounded up, as Kubernetes does
 		}
 		instances := bounds.MaxReplicas + surge
-		// The table in docs/operations.md, and one for LISTEN.
+		// The pools in docs/operations.md.
 		primary, replicas := 8*cpus+2+4+1+16+1, "none"
 		if _, has := env["DATABASE_REPLICA_URL_FILE"]; has {
 			primary++ // for checks of the replicas

@@ -17,8 +17,22 @@ type licenses struct {
 	texts []byte            // all texts, which must accompany the program
 }
 
-// row is a line of a table in docs/licenses.md.
-var row = regexp.MustCompile("(?m)^\\| `([^`]+)` \\| ([^|]+) \\|$")
+// A group is an entry of a list in docs/licenses.md: licenses, and the names of what has them.
+var (
+	group = regexp.MustCompile("(?m)^- ([^:`\n]+):((?:\n  `[^`]+`,?)+)$")
+	name  = regexp.MustCompile("`([^`]+)`")
+)
+
+// listed returns the licenses that docs/licenses.md, or a section of it, lists, by name.
+func listed(page string) map[string]string {
+	names := map[string]string{}
+	for _, g := range group.FindAllStringSubmatch(page, -1) {
+		for _, n := range name.FindAllStringSubmatch(g[2], -1) {
+			names[n[1]] = g[1]
+		}
+	}
+	return names
+}
 
 // embedded are the folders of the works of others that the program embeds, with their licenses:
 // fonts, and the viewer of the API reference.
@@ -30,10 +44,8 @@ func (s source) licenses(ctx context.Context, modules []*debug.Module) (licenses
 	if err != nil {
 		return licenses{}, err
 	}
-	l := licenses{names: map[string]string{"std": "BSD-3-Clause"}}
-	for _, found := range row.FindAllStringSubmatch(string(page), -1) {
-		l.names[found[1]] = found[2]
-	}
+	l := licenses{names: listed(string(page))}
+	l.names["std"] = "BSD-3-Clause"
 	dirs, err := s.folders(ctx, modules)
 	if err != nil {
 		return licenses{}, err

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -155,10 +156,7 @@ func checkSBOM(t *testing.T, text []byte) {
 	}
 	_, section, _ := strings.Cut(string(page), "\n## In the binary\n")
 	section, _, _ = strings.Cut(section, "\n## ")
-	want := []string{"std"}
-	for _, found := range row.FindAllStringSubmatch(section, -1) {
-		want = append(want, found[1])
-	}
+	want := append(slices.Collect(maps.Keys(listed(section))), "std")
 	slices.Sort(got)
 	slices.Sort(want)
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -179,7 +179,7 @@ func (m *machine) eventually(t *testing.T, what string, happens func() bool) {
 }
 
 // terminal is one of the machine, where the addresses and folders of the pages are those of this
-// test. There is no systemd, so a service that starts also stops.
+// test.
 func (m *machine) terminal(t *testing.T) terminal {
 	t.Helper()
 	where := assert.Must(url.Parse(m.postgres.URL))(t)
@@ -191,7 +191,6 @@ func (m *machine) terminal(t *testing.T) terminal {
 		dir: m.dir, url: m.public, typed: "a new password\na new password\n",
 		env: []string{
 			"PATH=" + strings.Join([]string{m.dir + "/usr/local/bin", m.dir + "/bin", os.Getenv("PATH")}, ":"),
-			"ADDR=127.0.0.1:0", "ADMIN_ADDR=127.0.0.1:0",
 			"EDITOR=" + m.editor(t, owner, service),
 		},
 		replace: strings.NewReplacer(append(m.users,
@@ -205,10 +204,6 @@ func (m *machine) terminal(t *testing.T) terminal {
 			"CGO_ENABLED=0 make build VERSION=1.0.0\n", "", // the program is built already
 			// Its status is 1, because something is serious: the server does not sync to its disk.
 			"commerce check\n", "commerce check || [ $? = 1 ]\n", "commerce check ", "commerce check || [ $? = 1 ] ",
-			"commerce serve\n", `commerce serve >serve.log 2>&1 &
-until grep -q '"msg":"serving"' serve.log; do sleep 0.1; done
-kill $!; wait $!
-`,
 		)...),
 	}
 }
