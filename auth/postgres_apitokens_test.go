@@ -36,8 +36,7 @@ func newTokenTable(t *testing.T) (*pgxpool.Pool, *PostgresAPITokens) {
 // create makes a token of store 1 and returns its text.
 func create(t *testing.T, table *PostgresAPITokens, name string) string {
 	t.Helper()
-	text := assert.Must(table.Create(t.Context(), 1, name))(t)
-	return text
+	return assert.Must(table.Create(t.Context(), 1, name))(t)
 }
 
 func TestPostgresAPITokens_StoresOnlyAHashOfTheSecret(t *testing.T) {
@@ -149,8 +148,7 @@ func TestLastUsed_IsWrittenInBatches(t *testing.T) {
 	flush()
 	want := func(id int, want *time.Time) {
 		t.Helper()
-		tokens := assert.Must(table.List(t.Context()))(t)
-		got := tokens[id-1].LastUsedAt
+		got := assert.Must(table.List(t.Context()))(t)[id-1].LastUsedAt
 		assert.That(t, (got == nil) == (want == nil) && (got == nil || got.Equal(*want)),
 			"token %d was last used at %v, want %v", id, got, want)
 	}

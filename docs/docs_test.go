@@ -234,8 +234,7 @@ func (b bundle) compile(t *testing.T, schema *openapi3.Schema) *jsonschema.Schem
 	c.DefaultDraft(jsonschema.Draft2020)
 	c.AssertFormat()
 	assert.NoError(t, c.AddResource("response.json", resource))
-	compiled := assert.Must(c.Compile("response.json"))(t)
-	return compiled
+	return assert.Must(c.Compile("response.json"))(t)
 }
 
 func decode[T any](t *testing.T, text []byte) (v T) {

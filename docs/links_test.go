@@ -121,6 +121,5 @@ func anchorRune(r rune) rune {
 
 func read(t *testing.T, file string) []byte {
 	t.Helper()
-	text := assert.Must(os.ReadFile(filepath.FromSlash(file)))(t)
-	return text
+	return assert.Must(os.ReadFile(filepath.FromSlash(file)))(t)
 }

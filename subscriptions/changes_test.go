@@ -64,8 +64,7 @@ func TestChanges_AreCompleteSubscriptions(t *testing.T) {
 		c, err := b.source.Changes(t.Context(), 1, subscriptions.ChangesQuery{Limit: 1000, Language: locale.En})
 		assert.Require(t, err == nil && len(c.Changed) != 0, "%v %v", len(c.Changed), err)
 		for _, changed := range c.Changed {
-			got := assert.Must(b.source.Get(t.Context(), 1, changed.ID, locale.En))(t)
-			diff := cmp.Diff(*got, changed)
+			diff := cmp.Diff(*assert.Must(b.source.Get(t.Context(), 1, changed.ID, locale.En))(t), changed)
 			assert.Require(t, diff == "", "subscription %d (-get +changes):\n%s", changed.ID, diff)
 		}
 	})
@@ -86,8 +85,7 @@ func TestSource_NeedsOnlyTheRightsOfTheServicesRole(t *testing.T) {
 	assert.NoError(t, ephemeral.Migrate(t.Context(), owner))
 	pool := ephemeral.OpenPool(t, owner, connect.PostgresConfig{Writable: true})
 	fill(t, pool, sampleData())
-	script := assert.Must(os.ReadFile("../deploy/postgres/roles.sql"))(t)
-	exec(t, pool, string(script))
+	exec(t, pool, string(assert.Must(os.ReadFile("../deploy/postgres/roles.sql"))(t)))
 	assert.NoError(t, ephemeral.Grant(t.Context(), owner, "commerce_service"))
 	service := assert.Must(url.Parse(owner))(t)
 	service.User = url.User("commerce_service")

@@ -78,8 +78,7 @@ func TestPartitions_KeepRowsIndexesKeysAndTriggers(t *testing.T) {
 			UNION ALL SELECT 'next id ' || pg_sequence_last_value(pg_get_serial_sequence('subscriptions', 'id')::regclass)
 			UNION ALL SELECT DISTINCT 'options ' || reloptions::text FROM pg_class WHERE relkind = 'r' AND relname ~ '^subscriptions(_\d+)?$'
 			ORDER BY 1`))(t)
-		all := assert.Must(pgx.CollectRows(rows, pgx.RowTo[string]))(t)
-		return all
+		return assert.Must(pgx.CollectRows(rows, pgx.RowTo[string]))(t)
 	}
 	before := described()
 	script := assert.Must(os.ReadFile("../deploy/postgres/partitions.sql"))(t)

@@ -506,8 +506,7 @@ func TestPostgres_AnOutageIsUnavailableInTime(t *testing.T) {
 
 func acquire(t *testing.T, pool *pgxpool.Pool) *pgxpool.Conn {
 	t.Helper()
-	conn := assert.Must(pool.Acquire(t.Context()))(t)
-	return conn
+	return assert.Must(pool.Acquire(t.Context()))(t)
 }
 
 // A statement that exceeds the server's timeout is unavailable; an invalid statement is a

@@ -105,8 +105,7 @@ func readFrom(h *setting, primary string, urls []string, maxLag, checkTime time.
 
 func hostOf(t *testing.T, rawURL string) string {
 	t.Helper()
-	u := assert.Must(url.Parse(rawURL))(t)
-	return u.Host
+	return assert.Must(url.Parse(rawURL))(t).Host
 }
 
 func (r *replicated) count(by string) {
@@ -269,8 +268,7 @@ func TestReplicas_HaveNoPartInLinkKeysWhileThePrimaryAnswers(t *testing.T) {
 	r := replicate(newSetting(t), time.Minute, patience)
 	keys := func() string {
 		t.Helper()
-		keys := assert.Must(r.source.LinkKeys(t.Context(), true))(t)
-		return fmt.Sprintf("%x", keys)
+		return fmt.Sprintf("%x", assert.Must(r.source.LinkKeys(t.Context(), true))(t))
 	}
 	before := keys()
 	r.cutOff()

@@ -31,8 +31,7 @@ type checkouts struct {
 // documented returns the first SQL of a section of docs/cart.md.
 func documented(t *testing.T, section string) string {
 	t.Helper()
-	guide := assert.Must(os.ReadFile("../../docs/cart.md"))(t)
-	_, text, _ := strings.Cut(string(guide), "### "+section+"\n")
+	_, text, _ := strings.Cut(string(assert.Must(os.ReadFile("../../docs/cart.md"))(t)), "### "+section+"\n")
 	_, sql, _ := strings.Cut(text, "```sql\n")
 	sql, _, found := strings.Cut(sql, "```")
 	assert.Require(t, found, "docs/cart.md has no SQL in %q", section)

@@ -53,8 +53,7 @@ func TestPostgres_CountsUsesFromAnIndexAlone(t *testing.T) {
 	for _, where := range []string{"", " AND customer = 'c0'"} {
 		rows := assert.Must(d.pool.Query(t.Context(), `EXPLAIN (ANALYZE, BUFFERS OFF, COSTS OFF)
 			SELECT count(*) FROM (SELECT FROM coupon_uses WHERE store_id = 1 AND code = 'C0'`+where+` LIMIT 5000) u`))(t)
-		plan := assert.Must(pgx.CollectRows(rows, pgx.RowTo[string]))(t)
-		text := strings.Join(plan, "\n")
+		text := strings.Join(assert.Must(pgx.CollectRows(rows, pgx.RowTo[string]))(t), "\n")
 		if !strings.Contains(text, "Index Only Scan using coupon_uses_by_customer") || !strings.Contains(text, "Heap Fetches: 0") {
 			t.Errorf("where%s:\n%s", where, text)
 		}
@@ -171,8 +170,7 @@ func TestCache_CountsAgainForAnotherLimit(t *testing.T) {
 	}
 	cache, got := newCache(source), []int64{}
 	for _, limit := range []int64{3, 6, 3, 20} {
-		n := assert.Must(cache.Uses(t.Context(), 1, "TEN", "", limit))(t)
-		got = append(got, n)
+		got = append(got, assert.Must(cache.Uses(t.Context(), 1, "TEN", "", limit))(t))
 	}
 	assert.Equal(t, got, []int64{3, 6, 3, 9}, "got")
 }

@@ -139,8 +139,7 @@ func (d *desk) now() time.Time { return d.clock().Add(time.Duration(d.forward.Lo
 // as begins a call of a customer, or of a guest for customer "". A guest needs a token.
 func (d *desk) as(customer string, token auth.CartToken) *service.Visit {
 	d.t.Helper()
-	sh := assert.Must(d.Visit(auth.Caller{Store: d.store, Customer: customer, Token: token}))(d.t)
-	return sh
+	return assert.Must(d.Visit(auth.Caller{Store: d.store, Customer: customer, Token: token}))(d.t)
 }
 
 func tokenOf(name string) auth.CartToken {
@@ -171,8 +170,7 @@ func (d *desk) clear(v *service.Visit) *cart.MergeReport {
 
 func (d *desk) read(v *service.Visit) (cart.Cart, *cart.MergeReport) {
 	d.t.Helper()
-	priced := assert.Must(d.Read(d.t.Context(), v))(d.t)
-	return priced.Cart, v.Merge()
+	return assert.Must(d.Read(d.t.Context(), v))(d.t).Cart, v.Merge()
 }
 
 // wantLines reads a cart and compares its lines, as "id×quantity …" in cart order.
@@ -192,14 +190,12 @@ func linesOf(c cart.Cart) string {
 
 func (d *desk) ttl(key string) time.Duration {
 	d.t.Helper()
-	left := assert.Must(d.client.PTTL(d.t.Context(), key).Result())(d.t)
-	return left
+	return assert.Must(d.client.PTTL(d.t.Context(), key).Result())(d.t)
 }
 
 func (d *desk) keys() []string {
 	d.t.Helper()
-	keys := assert.Must(d.client.Keys(d.t.Context(), fmt.Sprintf("cart:{%d:*", d.store.ID)).Result())(d.t)
-	return keys
+	return assert.Must(d.client.Keys(d.t.Context(), fmt.Sprintf("cart:{%d:*", d.store.ID)).Result())(d.t)
 }
 
 // pass lets time pass for everything in this store: stamps, notes and idempotency keys

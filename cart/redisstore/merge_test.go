@@ -55,8 +55,7 @@ func (d *desk) dieAfter(step int, token auth.CartToken) {
 // brings is the room that the guest's cart needs.
 func (d *desk) brings() cart.Reservation {
 	d.t.Helper()
-	held := assert.Must(d.redis.Load(d.t.Context(), d.guest))(d.t)
-	return held.RoomNeeded()
+	return assert.Must(d.redis.Load(d.t.Context(), d.guest))(d.t).RoomNeeded()
 }
 
 // reserve writes a note for the guest's cart as it is now, and returns its name.

@@ -55,8 +55,7 @@ func (r reader) add(ref redisstore.Ref) redisstore.Outcome {
 
 func (r reader) load(ref redisstore.Ref) redisstore.Stored {
 	r.t.Helper()
-	held := assert.Must(r.Load(r.t.Context(), ref))(r.t)
-	return held
+	return assert.Must(r.Load(r.t.Context(), ref))(r.t)
 }
 
 // wantLeft fails unless the key lives, the cart says so, and the answer said so.

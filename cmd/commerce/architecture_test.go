@@ -69,6 +69,5 @@ func TestMake_HasTheTargetsOfThePages(t *testing.T) {
 // source returns a file of the repository.
 func source(t *testing.T, path string) string {
 	t.Helper()
-	text := assert.Must(os.ReadFile(filepath.Join(root, path)))(t)
-	return string(text)
+	return string(assert.Must(os.ReadFile(filepath.Join(root, path)))(t))
 }

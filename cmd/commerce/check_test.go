@@ -21,8 +21,7 @@ import (
 // users returns deploy/redis/users.conf.
 func users(t *testing.T) string {
 	t.Helper()
-	text := assert.Must(os.ReadFile("../../deploy/redis/users.conf"))(t)
-	return string(text)
+	return string(assert.Must(os.ReadFile("../../deploy/redis/users.conf"))(t))
 }
 
 // startGuarded starts a healthy Redis with the users of users.conf. Its URL logs in as

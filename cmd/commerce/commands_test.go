@@ -45,8 +45,7 @@ const secret = "a secret of the tests, 32 bytes and more"
 // program returns a command that runs the program with only these settings.
 func program(t testing.TB, settings []string, args ...string) *exec.Cmd {
 	t.Helper()
-	self := assert.Must(os.Executable())(t)
-	cmd := exec.Command(self, args...)
+	cmd := exec.Command(assert.Must(os.Executable())(t), args...)
 	cmd.Env = append([]string{asProgram + "=1", "ADDR=127.0.0.1:0", "ADMIN_ADDR=127.0.0.1:0"}, settings...)
 	return cmd
 }

@@ -150,8 +150,7 @@ func depsOf(t *testing.T, pkg string) []string {
 	t.Helper()
 	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "./"+pkg)
 	list.Dir = root
-	out := assert.Must(list.Output())(t)
-	deps := strings.Fields(string(out))
+	deps := strings.Fields(string(assert.Must(list.Output())(t)))
 	assert.Require(t, slices.Contains(deps, module+"/"+pkg), "%s is not among its own dependencies: %q", pkg, deps)
 	return deps
 }
@@ -221,8 +220,7 @@ func importsOf(t *testing.T, file string) []string {
 	parsed := assert.Must(parser.ParseFile(token.NewFileSet(), filepath.Join(root, file), nil, parser.ImportsOnly))(t)
 	var found []string
 	for _, spec := range parsed.Imports {
-		name := assert.Must(strconv.Unquote(spec.Path.Value))(t)
-		found = append(found, name)
+		found = append(found, assert.Must(strconv.Unquote(spec.Path.Value))(t))
 	}
 	return found
 }

@@ -17,8 +17,7 @@ import (
 func composeProject(t *testing.T) *types.Project {
 	t.Helper()
 	options := assert.Must(cli.NewProjectOptions([]string{filepath.Join(root, "deploy/compose.yaml")}, cli.WithProfiles([]string{"*"})))(t)
-	project := assert.Must(options.LoadProject(t.Context()))(t)
-	return project
+	return assert.Must(options.LoadProject(t.Context()))(t)
 }
 
 func TestCompose_RefersToWhatExistsAndListensLocally(t *testing.T) {

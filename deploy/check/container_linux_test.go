@@ -31,8 +31,7 @@ func (i image) container(t *testing.T, further map[string]string) container {
 	assert.NoError(t, os.Chmod(dir, 0o755))
 	all := map[string]string{}
 	for to, from := range i.files {
-		content := assert.Must(os.ReadFile(from))(t)
-		all[to] = string(content)
+		all[to] = string(assert.Must(os.ReadFile(from))(t))
 	}
 	maps.Copy(all, further)
 	for to, content := range all {

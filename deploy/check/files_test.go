@@ -13,8 +13,7 @@ import (
 // read returns a file of the repository.
 func read(t *testing.T, name string) string {
 	t.Helper()
-	text := assert.Must(os.ReadFile(filepath.Join(root, name)))(t)
-	return string(text)
+	return string(assert.Must(os.ReadFile(filepath.Join(root, name)))(t))
 }
 
 // The programs that read the files check them, and find mistakes.

@@ -39,8 +39,7 @@ type image struct {
 // builtImage returns the image, which is built once for all tests of this process.
 func builtImage(t *testing.T) image {
 	t.Helper()
-	built := assert.Must(buildImage())(t)
-	return built
+	return assert.Must(buildImage())(t)
 }
 
 var buildImage = sync.OnceValues(func() (i image, err error) {

@@ -159,8 +159,7 @@ func decode(objects []tree) (m manifests, err error) {
 // overlay returns the objects of an overlay.
 func overlay(t *testing.T, name string) manifests {
 	t.Helper()
-	m := assert.Must(decode(kustomized(t, "deploy/kubernetes/overlays/"+name)))(t)
-	return m
+	return assert.Must(decode(kustomized(t, "deploy/kubernetes/overlays/"+name)))(t)
 }
 
 // of returns all objects of one kind.

@@ -23,8 +23,7 @@ import (
 // addr returns the address of a server's URL.
 func addr(t *testing.T, server *ephemeral.Server) string {
 	t.Helper()
-	u := assert.Must(url.Parse(server.URL))(t)
-	return u.Host
+	return assert.Must(url.Parse(server.URL))(t).Host
 }
 
 // wantFailure checks the whole text of an error. ADDR is the server's address, and TIME any

@@ -99,8 +99,7 @@ func TestRedis_NamesABadCertificateFile(t *testing.T) {
 
 func parameters(t *testing.T, rawURL string) url.Values {
 	t.Helper()
-	u := assert.Must(url.Parse(rawURL))(t)
-	return u.Query()
+	return assert.Must(url.Parse(rawURL))(t).Query()
 }
 
 func withParameters(t *testing.T, rawURL string, edit func(url.Values)) string {

@@ -148,8 +148,7 @@ func TestCluster_HasThreeMastersWithAReplicaEach(t *testing.T) {
 	// WAIT counts only writes of its own connection, so both go through one.
 	for i := range 20 {
 		key := fmt.Sprintf("ephemeral:%d", i)
-		node := assert.Must(client.MasterForKey(t.Context(), key))(t)
-		pipe := node.Pipeline()
+		pipe := assert.Must(client.MasterForKey(t.Context(), key))(t).Pipeline()
 		pipe.Set(t.Context(), key, i, time.Minute)
 		wait := pipe.Do(t.Context(), "wait", 1, 10_000)
 		if _, err := pipe.Exec(t.Context()); err != nil || wait.Val() != int64(1) {

@@ -27,8 +27,7 @@ func sharded(t *testing.T) (*pgx.Conn, *migrations.Migrator) {
 // script returns a file of deploy/postgres.
 func script(t *testing.T, name string) string {
 	t.Helper()
-	text := assert.Must(os.ReadFile("../postgres/" + name))(t)
-	return string(text)
+	return string(assert.Must(os.ReadFile("../postgres/" + name))(t))
 }
 
 // sharding is what deploy/postgres/citus.sql does with each table, in its order.

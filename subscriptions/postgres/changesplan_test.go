@@ -102,8 +102,7 @@ func middle(t *testing.T, conn *pgx.Conn) (c subscriptions.Change) {
 func idsOf(t *testing.T, conn *pgx.Conn, n int) []int64 {
 	t.Helper()
 	rows := assert.Must(conn.Query(t.Context(), "SELECT id FROM subscriptions WHERE store_id = 1 ORDER BY changed_in DESC, id LIMIT $1", unprepared, n))(t)
-	ids := assert.Must(pgx.CollectRows(rows, pgx.RowTo[int64]))(t)
-	return ids
+	return assert.Must(pgx.CollectRows(rows, pgx.RowTo[int64]))(t)
 }
 
 // deleteSome deletes 5 % of the subscriptions of each store.

@@ -353,7 +353,6 @@ func TestPlans_OfASummaryReadOnlyItsIndex(t *testing.T) {
 			"%s: want an index-only scan of subscriptions_by_status alone\n%s", mode, plan)
 	}
 	rows := assert.Must(conn.Query(t.Context(), "EXPLAIN (ANALYZE) "+strings.ReplaceAll(totalsSQL, "$1", "1")))(t)
-	lines := assert.Must(pgx.CollectRows(rows, pgx.RowTo[string]))(t)
-	text := strings.Join(lines, "\n")
+	text := strings.Join(assert.Must(pgx.CollectRows(rows, pgx.RowTo[string]))(t), "\n")
 	assert.That(t, strings.Contains(text, "Heap Fetches: 0\n"), "reads the table, although it was vacuumed:\n%s", text)
 }

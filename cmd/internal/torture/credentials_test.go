@@ -82,8 +82,7 @@ func customerToken(t testing.TB, store any, sub string, edits ...any) string {
 
 func signJWT(t testing.TB, method jwt.SigningMethod, key any, claims jwt.Claims) string {
 	t.Helper()
-	token := assert.Must(jwt.NewWithClaims(method, claims).SignedString(key))(t)
-	return token
+	return assert.Must(jwt.NewWithClaims(method, claims).SignedString(key))(t)
 }
 
 // tampered returns a token with other claims and its old signature.

@@ -67,8 +67,7 @@ func listening(t testing.TB) (string, *os.File) {
 	t.Helper()
 	l := assert.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
-	file := assert.Must(l.(*net.TCPListener).File())(t)
-	return l.Addr().String(), file
+	return l.Addr().String(), assert.Must(l.(*net.TCPListener).File())(t)
 }
 
 // served returns how many requests an instance has answered.

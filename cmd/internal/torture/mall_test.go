@@ -174,8 +174,7 @@ func (m *mall) plantPrograms() {
 		page := m.must(m.ask(c, "GET", "/subscriptions?per_page=1", ""))
 		link := nextPage.FindStringSubmatch(string(page.body))
 		assert.Require(m.t, link != nil, "no next page: %s", page.body)
-		next := assert.Must(url.Parse(strings.ReplaceAll(link[1], `\u0026`, "&")))(m.t)
-		p.link = next.RawQuery
+		p.link = assert.Must(url.Parse(strings.ReplaceAll(link[1], `\u0026`, "&")))(m.t).RawQuery
 		changes := m.must(m.ask(c, "GET", "/subscriptions/changes?limit=1", ""))
 		assert.NoError(m.t, json.Unmarshal(changes.body, &list))
 		p.cursor = "after=" + list.Data.Next
@@ -213,8 +212,7 @@ func (m *mall) ask(c credentials, method, path, body string, headers ...string) 
 	r.Header["Authorization"] = c.bearer.values
 	response := assert.Must(m.client.Do(r))(m.t)
 	defer response.Body.Close()
-	text := assert.Must(io.ReadAll(response.Body))(m.t)
-	return answer{response.StatusCode, response.Header, text}
+	return answer{response.StatusCode, response.Header, assert.Must(io.ReadAll(response.Body))(m.t)}
 }
 
 // stored returns dumps of all values in Redis, by key.

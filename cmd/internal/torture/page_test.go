@@ -20,8 +20,7 @@ func TestGuaranteesPage_NamesTheCommandForEachTest(t *testing.T) {
 	files := assert.Must(filepath.Glob("*_test.go"))(t)
 	var source []byte
 	for _, file := range files {
-		text := assert.Must(os.ReadFile(file))(t)
-		source = append(source, text...)
+		source = append(source, assert.Must(os.ReadFile(file))(t)...)
 	}
 	tests := numbersIn(source, `(?m)^func TestPromise0?(\d+)_`)
 	assert.That(t, slices.Equal(tests, promises), "there are tests of %v, and promises %v", tests, promises)

@@ -87,8 +87,7 @@ func openOnRedis(t *testing.T, p *promise, database string, o redisOutage) *shop
 	s := &shopOnRedis{redisOutage: o, p: p, redis: ephemeral.StartRedis(t, "--appendonly", "yes", "--appendfsync", "everysec")}
 	settings := []string{"DATABASE_URL=" + database}
 	if o.durable {
-		u := assert.Must(url.Parse(s.redis.URL))(t)
-		host, port, _ := net.SplitHostPort(u.Host)
+		host, port, _ := net.SplitHostPort(assert.Must(url.Parse(s.redis.URL))(t).Host)
 		s.replica = ephemeral.StartRedis(t, "--replicaof", host+" "+port)
 		settings = append(settings, "DURABILITY=replica", "REDIS_MIN_REPLICAS=1")
 	}

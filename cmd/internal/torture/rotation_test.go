@@ -255,6 +255,5 @@ func execSQL(t *testing.T, database, statements string) {
 
 func readFile(t *testing.T, path string) string {
 	t.Helper()
-	text := assert.Must(os.ReadFile(path))(t)
-	return string(text)
+	return string(assert.Must(os.ReadFile(path))(t))
 }

@@ -100,8 +100,7 @@ func (s *service) said(from int64) []byte {
 	s.t.Helper()
 	log := assert.Must(os.Open(s.log))(s.t)
 	defer log.Close()
-	text := assert.Must(io.ReadAll(io.NewSectionReader(log, from, math.MaxInt64-from)))(s.t)
-	return text
+	return assert.Must(io.ReadAll(io.NewSectionReader(log, from, math.MaxInt64-from)))(s.t)
 }
 
 // entries returns the complete lines of the log from an offset on.
@@ -186,8 +185,7 @@ func (s *service) metric(name string) float64 {
 	assert.NoError(s.t, err)
 	for line := range strings.Lines(page) {
 		if value, ok := strings.CutPrefix(line, name+" "); ok {
-			n := assert.Must(strconv.ParseFloat(strings.TrimSpace(value), 64))(s.t)
-			return n
+			return assert.Must(strconv.ParseFloat(strings.TrimSpace(value), 64))(s.t)
 		}
 	}
 	s.t.Fatalf("no metric %s", name)
@@ -197,8 +195,7 @@ func (s *service) metric(name string) float64 {
 // command runs another command of the program, and returns its standard output.
 func command(t testing.TB, program string, settings []string, arguments ...string) string {
 	t.Helper()
-	text := assert.Must(execute(program, settings, arguments...))(t)
-	return text
+	return assert.Must(execute(program, settings, arguments...))(t)
 }
 
 func execute(program string, settings []string, arguments ...string) (string, error) {

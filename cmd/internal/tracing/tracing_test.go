@@ -217,8 +217,7 @@ func TestLogSDK_LogsNoCredentialOfTheExporter(t *testing.T) {
 	all := &slog.HandlerOptions{Level: slog.LevelDebug}
 	for _, handler := range []slog.Handler{slog.NewTextHandler(&log, all), slog.NewJSONHandler(&log, all)} {
 		log.Reset()
-		traces := assert.Must(New(t.Context(), Config{Log: slog.New(handler)}))(t)
-		err := traces.Close(t.Context())
+		err := assert.Must(New(t.Context(), Config{Log: slog.New(handler)}))(t).Close(t.Context())
 		assert.That(t, err == nil, "%v", err)
 		got := log.String()
 		assert.That(t, strings.Contains(got, "TracerProvider created") && !strings.Contains(got, "hunter2"), "logged %q", got)

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-
-	"commerce/deploy/assert"
 )
 
 // root is the repository's root, from here.
@@ -77,13 +75,4 @@ func plantBug() (overlay string, err error) {
 	}
 	overlay = filepath.Join(scratch, "overlay.json")
 	return overlay, os.WriteFile(overlay, replace, 0o600)
-}
-
-// must returns a value. If there is an error, it ends the test.
-func must[T any](value T, err error) func(testing.TB) T {
-	return func(t testing.TB) T {
-		t.Helper()
-		assert.NoError(t, err)
-		return value
-	}
 }

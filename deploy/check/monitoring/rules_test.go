@@ -31,7 +31,7 @@ type rule struct {
 func readRules(t testing.TB) (rules []rule) {
 	t.Helper()
 	var file struct{ Groups []struct{ Rules []rule } }
-	assert.NoError(t, yaml.Unmarshal(must(os.ReadFile(rulesFile))(t), &file))
+	assert.NoError(t, yaml.Unmarshal(assert.Must(os.ReadFile(rulesFile))(t), &file))
 	for _, group := range file.Groups {
 		rules = append(rules, group.Rules...)
 	}
@@ -117,7 +117,7 @@ func TestPromtool_TestsEachAlertBothWays(t *testing.T) {
 			} `yaml:"alert_rule_test"`
 		}
 	}
-	assert.NoError(t, yaml.Unmarshal(must(os.ReadFile(filepath.Join(root, "deploy/prometheus/rules_test.yml")))(t), &file))
+	assert.NoError(t, yaml.Unmarshal(assert.Must(os.ReadFile(filepath.Join(root, "deploy/prometheus/rules_test.yml")))(t), &file))
 	fires, quiet := map[string]bool{}, map[string]bool{}
 	for _, test := range file.Tests {
 		for _, alert := range test.AlertRuleTest {

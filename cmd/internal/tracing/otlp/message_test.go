@@ -32,8 +32,7 @@ var (
 // sent returns stubs of spans as the exporter sends them.
 func sent(t *testing.T, stubs ...tracetest.SpanStub) []byte {
 	t.Helper()
-	body := assert.Must(json.Marshal(newMessage(snapshots(stubs...))))(t)
-	return body
+	return assert.Must(json.Marshal(newMessage(snapshots(stubs...))))(t)
 }
 
 func snapshots(stubs ...tracetest.SpanStub) []sdk.ReadOnlySpan {
