@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"time"
 	"unsafe"
 
@@ -14,7 +13,6 @@ import (
 
 	"commerce/auth/cause"
 	"commerce/auth/lastknown"
-	"commerce/auth/locale"
 	"commerce/auth/store"
 )
 
@@ -114,11 +112,13 @@ func (s *PostgresStores) find(ctx context.Context, key storeKey) (*store.Store, 
 	return found(cached, s.known)
 }
 
+// selectStore returns payment methods as the JSON of store.PaymentMethod.
 const selectStore = `/* store */
 SELECT s.id, s.name, s.currency, s.language, s.tax_ppm, s.prices_include_tax,
 	ARRAY(SELECT k.key FROM publishable_keys k WHERE k.store_id = s.id ORDER BY k.key),
-	(SELECT json_agg(json_build_object('id', m.id, 'name_en', m.name_en, 'name_ar', m.name_ar, 'icon', m.icon, 'enabled', m.enabled)
-		ORDER BY m.position, m.id) FROM payment_methods m WHERE m.store_id = s.id)
+	(SELECT json_agg(json_build_object('id', m.id, 'icon', m.icon, 'enabled', m.enabled,
+			'name', json_strip_nulls(json_build_object('en', m.name_en, 'ar', nullif(m.name_ar, '')))) ORDER BY m.position, m.id)
+		FROM payment_methods m WHERE m.store_id = s.id)
 FROM stores s
 WHERE s.id = `
 
@@ -146,23 +146,7 @@ func (s *PostgresStores) load(ctx context.Context, key storeKey) (*store.Store, 
 
 func scanStore(row pgx.CollectableRow) (*store.Store, error) {
 	var s store.Store
-	var methods []struct {
-		ID      string
-		En      string `json:"name_en"`
-		Ar      string `json:"name_ar"`
-		Icon    string
-		Enabled bool
-	}
-	err := row.Scan(&s.ID, &s.Name, &s.Currency, &s.Locale, &s.TaxRate, &s.PricesIncludeTax, &s.PublicKeys, &methods)
-	if err != nil {
-		return nil, err
-	}
-	for _, m := range methods {
-		name := locale.Text{locale.En: m.En, locale.Ar: m.Ar}
-		maps.DeleteFunc(name, func(_ locale.Locale, text string) bool { return text == "" })
-		s.PaymentMethods = append(s.PaymentMethods, store.PaymentMethod{ID: m.ID, Name: name, Icon: m.Icon, Enabled: m.Enabled})
-	}
-	return &s, nil
+	return &s, row.Scan(&s.ID, &s.Name, &s.Currency, &s.Locale, &s.TaxRate, &s.PricesIncludeTax, &s.PublicKeys, &s.PaymentMethods)
 }
 
 func storeWeight(key storeKey, s *store.Store) uint32 {

@@ -24,9 +24,9 @@ var ErrUnknown = errors.New("not cached")
 // Config configures a Cache. A change at the source is visible after at most MaxAge plus
 // one load, as long as the source answers within Patience.
 type Config[K comparable, V any] struct {
-	// Source returns the values of one or more keys. A key without an entry does not
-	// exist. Up to MaxLoads calls are concurrent. A call must respect its context and
-	// may outlive the request that caused it. See Each.
+	// Source returns the values of one or more keys of one Get. A key without an entry does
+	// not exist. Up to MaxLoads calls are concurrent. A call must respect its context and may
+	// outlive the request that caused it. See Each.
 	Source func(ctx context.Context, keys []K) (map[K]V, error)
 
 	// Weigh estimates the bytes of a key and its value, which is the zero value if the

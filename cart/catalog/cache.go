@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -81,9 +82,7 @@ const defaultMemory = 128 << 20
 
 // NewCache returns an empty Cache.
 func NewCache(c CacheConfig) *Cache {
-	if c.Memory == 0 {
-		c.Memory = defaultMemory
-	}
+	c.Memory = cmp.Or(c.Memory, defaultMemory)
 	return &Cache{
 		products: lastknown.New(lastknown.Config[productKey, *cart.Product]{
 			Name: "products", Server: c.Server, Source: productsOf(c.Source), Log: c.Log, Now: c.Now,
@@ -178,25 +177,19 @@ func (c *Cache) InvalidateAll() {
 // succeeded without delay.
 func (c *Cache) Reachable() bool { return c.products.Reachable() }
 
-// productsOf adapts a Source to lastknown. It reads the products of each store with one
-// query; those of one request belong to one store.
+// productsOf adapts a Source to lastknown, which loads the keys of one Get, and so of one store.
 func productsOf(source Source) func(context.Context, []productKey) (map[productKey]*cart.Product, error) {
 	return func(ctx context.Context, keys []productKey) (map[productKey]*cart.Product, error) {
-		ids := map[int64][]int64{} // by store
-		for _, key := range keys {
-			ids[key.store] = append(ids[key.store], key.product)
+		store, ids := keys[0].store, make([]int64, len(keys))
+		for i, key := range keys {
+			ids[i] = key.product
 		}
-		found := make(map[productKey]*cart.Product, len(keys))
-		for store, ids := range ids {
-			products, err := source.Products(ctx, store, ids)
-			if err != nil {
-				return nil, err
-			}
-			for id, p := range products {
-				found[productKey{store, id}] = p
-			}
+		products, err := source.Products(ctx, store, ids)
+		found := make(map[productKey]*cart.Product, len(products))
+		for id, p := range products {
+			found[productKey{store, id}] = p
 		}
-		return found, nil
+		return found, err
 	}
 }
 

@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype/zeronull"
 
 	"commerce/auth/cause"
 	"commerce/cart"
-	"commerce/cart/money"
 )
 
 const selectCoupon = `/* coupon */
@@ -22,13 +22,11 @@ WHERE c.store_id = $1 AND c.code = $2`
 
 // Coupon implements service.Coupons.
 func (c *Postgres) Coupon(ctx context.Context, store int64, code string) (*cart.Coupon, error) {
-	coupon := cart.Coupon{Code: code}
-	var (
-		rate, amount    *int64
-		starts, expires *time.Time
-	)
+	coupon := cart.Coupon{Code: code, Kind: cart.Fixed}
 	began := time.Now()
-	err := c.db.QueryRow(ctx, selectCoupon, store, code).Scan(&rate, &amount, &coupon.Minimum, &starts, &expires,
+	err := c.db.QueryRow(ctx, selectCoupon, store, code).Scan(
+		(*zeronull.Int8)(&coupon.Rate), (*zeronull.Int8)(&coupon.Amount), &coupon.Minimum,
+		(*zeronull.Timestamptz)(&coupon.Starts), (*zeronull.Timestamptz)(&coupon.Expires),
 		&coupon.MaxUses, &coupon.MaxUsesCustomer, &coupon.Products)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
@@ -36,17 +34,10 @@ func (c *Postgres) Coupon(ctx context.Context, store int64, code string) (*cart.
 	case err != nil:
 		return nil, fmt.Errorf("select coupon of store %d: %w", store, cause.OfPostgres(c.db, began, err))
 	}
-	if rate != nil {
-		coupon.Kind, coupon.Rate = cart.Percent, *rate
-	} else {
-		coupon.Kind, coupon.Amount = cart.Fixed, money.Amount(*amount)
+	if coupon.Rate != 0 {
+		coupon.Kind = cart.Percent
 	}
-	if starts != nil {
-		coupon.Starts = starts.UTC()
-	}
-	if expires != nil {
-		coupon.Expires = expires.UTC()
-	}
+	coupon.Starts, coupon.Expires = coupon.Starts.UTC(), coupon.Expires.UTC()
 	return &coupon, nil
 }
 
