@@ -64,16 +64,8 @@ func NewAPISecret(rand io.Reader) (secret string, sum [32]byte, err error) {
 // without leading zeros and the secret has 40 to 128 characters of A-Za-z0-9.
 func ParseAPIToken(s string) (id int64, secret string, ok bool) {
 	digits, secret, _ := strings.Cut(s, "|")
-	if len(secret) < minAPISecret || len(secret) > maxAPISecret {
-		return 0, "", false
-	}
-	for i := range len(secret) {
-		if !alphanumeric(secret[i]) {
-			return 0, "", false
-		}
-	}
 	id, ok = parseID(digits)
-	if !ok {
+	if !ok || len(secret) < minAPISecret || len(secret) > maxAPISecret || !wordOnly(secret) || strings.ContainsAny(secret, "_-") {
 		return 0, "", false
 	}
 	return id, secret, true

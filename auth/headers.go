@@ -44,19 +44,10 @@ func publicKey(h http.Header) (string, error) {
 			return "", errPublicKeyRepeated
 		}
 	}
-	if len(key) > maxPublicKey || !visibleASCII(key) {
+	if len(key) > maxPublicKey || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return "", errStoreUnknown
 	}
 	return key, nil
-}
-
-func visibleASCII(s string) bool {
-	for i := range len(s) {
-		if s[i] <= ' ' || s[i] > '~' {
-			return false
-		}
-	}
-	return true
 }
 
 // cartToken returns the token of the X-Cart-Token header, "" if it is absent, repeated or

@@ -41,52 +41,25 @@ type PostgresStoresConfig struct {
 // change is visible within a second, or immediately after Invalidate. A cached store
 // remains available while the database is unreachable.
 type PostgresStores struct {
+	directory
 	db    *pgxpool.Pool
-	known func(currency string) bool
 	cache *lastknown.Cache[storeKey, *store.Store]
 }
 
 var _ StoreDirectory = (*PostgresStores)(nil)
-
-// storeKey identifies a store by one of its public keys or by its id. The zero value
-// is the only store there is.
-type storeKey struct {
-	id        int64
-	publicKey string
-}
 
 // storeMemory is the maximum size of the cache in bytes, about 50,000 stores.
 const storeMemory = 32 << 20
 
 // NewPostgresStores returns a directory with an empty cache.
 func NewPostgresStores(c PostgresStoresConfig) *PostgresStores {
-	s := &PostgresStores{db: c.DB, known: c.KnownCurrency}
+	s := &PostgresStores{db: c.DB}
+	s.directory = directory{s.find, c.KnownCurrency}
 	s.cache = lastknown.New(lastknown.Config[storeKey, *store.Store]{
 		Name: "stores", Server: cause.Postgres(c.DB.Config().ConnConfig), Source: lastknown.Each(s.load), Log: c.Log, Now: c.Now,
 		MaxWeight: storeMemory, Weigh: storeWeight, MaxLoads: 4, Patience: c.Patience, Shown: c.Shown,
 	})
 	return s
-}
-
-// ByID implements StoreDirectory.
-func (s *PostgresStores) ByID(ctx context.Context, id int64) (*store.Store, error) {
-	if id == 0 {
-		return nil, ErrNoStore
-	}
-	return s.find(ctx, storeKey{id: id})
-}
-
-// ByPublicKey implements StoreDirectory.
-func (s *PostgresStores) ByPublicKey(ctx context.Context, key string) (*store.Store, error) {
-	if key == "" {
-		return nil, ErrNoStore
-	}
-	return s.find(ctx, storeKey{publicKey: key})
-}
-
-// Sole implements StoreDirectory.
-func (s *PostgresStores) Sole(ctx context.Context) (*store.Store, error) {
-	return s.find(ctx, storeKey{})
 }
 
 // Invalidate takes a message from the database's channel (see deploy/migrations).
@@ -103,13 +76,9 @@ func (s *PostgresStores) InvalidateAll() { s.cache.ExpireAll() }
 // Stats returns how the cache has answered.
 func (s *PostgresStores) Stats() lastknown.Stats { return s.cache.Stats() }
 
-func (s *PostgresStores) find(ctx context.Context, key storeKey) (*store.Store, error) {
-	var cached *store.Store
-	err := s.cache.Get(ctx, []storeKey{key}, func(_ storeKey, found *store.Store) { cached = found })
-	if err != nil {
-		return nil, err
-	}
-	return found(cached, s.known)
+func (s *PostgresStores) find(ctx context.Context, key storeKey) (found *store.Store, err error) {
+	err = s.cache.Get(ctx, []storeKey{key}, func(_ storeKey, cached *store.Store) { found = cached })
+	return found, err
 }
 
 // selectStore returns payment methods as the JSON of store.PaymentMethod.
