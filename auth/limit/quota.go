@@ -11,7 +11,6 @@ package limit
 import (
 	"context"
 	"log/slog"
-	"strconv"
 	"sync"
 	"time"
 
@@ -30,6 +29,7 @@ const maxClients = 20_000
 type Quota struct {
 	shared
 	clients *bounded.Cache[string, *uses]
+	args    []any // of the script: for each rate, its period and the time in which a use is restored, in ms
 }
 
 // Config configures a Quota or a Window.
@@ -49,6 +49,9 @@ func NewQuota(c Config) *Quota {
 		return nil
 	}
 	q := &Quota{clients: bounded.New[string, *uses](maxClients, nil)}
+	for _, r := range c.Rates {
+		q.args = append(q.args, r.Per.Milliseconds(), float64(r.Per.Milliseconds())/float64(r.Uses))
+	}
 	q.configure(c)
 	return q
 }
@@ -99,20 +102,11 @@ func (q *Quota) Use(ctx context.Context, client string) {
 	}
 	u := q.clients.GetOrPut(client, func() *uses { return &uses{whole: make([]time.Time, len(q.cfg.Rates))} })
 	u.count(q.cfg.Rates, q.cfg.Now())
-	if wait, rate, ok := q.run(context.WithoutCancel(ctx), rates, client, q.args()); ok && wait > 0 {
+	if wait, rate, ok := q.run(context.WithoutCancel(ctx), rates, client, q.args); ok && wait > 0 {
 		u.mu.Lock()
 		defer u.mu.Unlock()
 		u.delay(q.cfg.Now().Add(wait), rate)
 	}
-}
-
-func (q *Quota) args() []any {
-	args := make([]any, 0, 2*len(q.cfg.Rates))
-	for _, r := range q.cfg.Rates {
-		interval := strconv.FormatFloat(float64(r.Per.Milliseconds())/float64(r.Uses), 'f', -1, 64)
-		args = append(args, r.Per.Milliseconds(), interval)
-	}
-	return args
 }
 
 // uses are the uses of one client that this instance has seen.

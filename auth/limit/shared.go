@@ -59,9 +59,8 @@ var (
 // ScriptName is the name of the scripts in metrics and traces.
 const ScriptName = "limit"
 
-// run runs a script for a client, with two arguments for each rate. It returns the time that the
-// client must wait, and the index of the rate that it waits for. ok is false if Redis does not
-// answer, or is not asked during a pause.
+// run runs a script for a client. It returns the time that the client must wait, and the index of
+// the rate that it waits for. ok is false if Redis does not answer, or is not asked during a pause.
 func (s *shared) run(ctx context.Context, what script.Script, client string, args []any) (wait time.Duration, rate int, ok bool) {
 	now := s.cfg.Now()
 	if resume := s.resume.Load(); s.cfg.Redis == nil || resume != nil && now.Before(*resume) {
@@ -69,25 +68,15 @@ func (s *shared) run(ctx context.Context, what script.Script, client string, arg
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()
-	wait, rate, err := decode(what.Run(ctx, s.cfg.Redis, script.Repeatable, []string{key(s.cfg.Name, client)}, args...), len(args)/2)
+	reply, err := what.Run(ctx, s.cfg.Redis, script.Repeatable, []string{key(s.cfg.Name, client)}, args...).Int64Slice()
+	if err == nil && (len(reply) != 2 || reply[1] < 1 || int(reply[1]) > len(s.cfg.Rates)) {
+		err = fmt.Errorf("the script of limits replied %v", reply)
+	}
 	s.report(ctx, now, err)
-	return wait, rate, err == nil
-}
-
-// decode reads the reply of a script: the ms to wait, and the number of one of the rates, which a
-// script for a single rate leaves out.
-func decode(cmd *redis.Cmd, rates int) (wait time.Duration, rate int, err error) {
-	reply, err := cmd.Int64Slice()
 	if err != nil {
-		return 0, 0, err
+		return 0, 0, false
 	}
-	if len(reply) == 1 {
-		reply = append(reply, 1)
-	}
-	if len(reply) != 2 || reply[1] < 1 || int(reply[1]) > rates {
-		return 0, 0, fmt.Errorf("the script of limits replied %v", reply)
-	}
-	return time.Duration(reply[0]) * time.Millisecond, int(reply[1]) - 1, nil
+	return time.Duration(reply[0]) * time.Millisecond, int(reply[1]) - 1, true
 }
 
 // key returns the key of a client. It contains a digest, so that Redis does not show who the
