@@ -24,17 +24,11 @@ type PostgresStoresConfig struct {
 	// store in any other currency is an error.
 	KnownCurrency func(code string) bool
 
-	// Patience is how long a caller waits for the database when the stored value is too
-	// old. Then it gets the old one. A caller for whom nothing is stored waits at least as
-	// long, and fails. Default 50 ms, and 250 ms where nothing is stored.
+	// See lastknown.Config.
 	Patience time.Duration
-
-	// Shown is called when a store that was invalidated has been loaded again (see
-	// lastknown.Config). nil: nothing is called.
-	Shown func(delay time.Duration)
-
-	Log *slog.Logger     // of outages of the database; default slog.Default
-	Now func() time.Time // default time.Now
+	Shown    func(delay time.Duration)
+	Log      *slog.Logger
+	Now      func() time.Time
 }
 
 // PostgresStores is the directory of the stores in the database. It caches them: a
