@@ -164,11 +164,11 @@ func (a *APITokens) exists(id int64) bool {
 // check returns a check of the token that began at most the TTL before this call.
 // Concurrent calls for one token share a lookup. Errors are not cached.
 func (a *APITokens) check(ctx context.Context, id int64) (apiTokenCheck, error) {
-	oldest := time.Now().Add(-a.cfg.TTL)
+	start := time.Now()
+	oldest := start.Add(-a.cfg.TTL)
 	if c, ok := a.checks.Get(id); ok && c.at.After(oldest) {
 		return c, nil
 	}
-	start := time.Now()
 	defer func() { timing.Add(ctx, timing.Postgres, time.Since(start)) }()
 	for {
 		result := a.lookups.DoChan(strconv.FormatInt(id, 10), func() (any, error) {
@@ -178,13 +178,10 @@ func (a *APITokens) check(ctx context.Context, id int64) (apiTokenCheck, error) 
 		case <-ctx.Done():
 			return apiTokenCheck{}, ctx.Err()
 		case r := <-result:
-			if r.Err != nil {
-				return apiTokenCheck{}, r.Err
-			}
 			// A shared lookup that is slow may have begun before a revocation that
 			// this call must see. The next one did not.
-			if c := r.Val.(apiTokenCheck); c.at.After(oldest) {
-				return c, nil
+			if c := r.Val.(apiTokenCheck); r.Err != nil || c.at.After(oldest) {
+				return c, r.Err
 			}
 		}
 	}
@@ -196,21 +193,19 @@ func (a *APITokens) lookUp(ctx context.Context, id int64) (apiTokenCheck, error)
 	defer cancel()
 	check := apiTokenCheck{at: time.Now()}
 	token, err := a.cfg.Source.APIToken(ctx, id)
+	if err == nil && token.RevokedAt == nil {
+		check.hash = token.Hash
+		if check.store, err = a.cfg.Stores.ByID(ctx, token.StoreID); err != nil {
+			err = fmt.Errorf("find store %d: %w", token.StoreID, err)
+		}
+	}
 	switch {
-	case errors.Is(err, ErrNoAPIToken):
+	case errors.Is(err, ErrNoAPIToken), errors.Is(err, ErrNoStore):
 		check.refusal = errAPITokenUnknown
 	case err != nil:
 		return check, err
 	case token.RevokedAt != nil:
 		check.refusal = errAPITokenRevoked
-	default:
-		check.hash = token.Hash
-		check.store, err = a.cfg.Stores.ByID(ctx, token.StoreID)
-		if errors.Is(err, ErrNoStore) {
-			check.refusal = errAPITokenUnknown
-		} else if err != nil {
-			return check, fmt.Errorf("find store %d: %w", token.StoreID, err)
-		}
 	}
 	a.checks.Put(id, check)
 	return check, nil

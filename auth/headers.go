@@ -17,12 +17,9 @@ func bearer(h http.Header) (token string, present, foreign bool) {
 	if len(values) != 1 {
 		return "", len(values) > 1, false
 	}
-	scheme, credentials, found := strings.Cut(values[0], " ")
+	scheme, credentials, _ := strings.Cut(values[0], " ")
 	if !strings.EqualFold(scheme, "Bearer") {
 		return "", true, scheme != "" && credentials != ""
-	}
-	if !found {
-		return "", true, false
 	}
 	return strings.TrimLeft(credentials, " "), true, false
 }

@@ -133,7 +133,7 @@ func (c *Cache[K, V]) Get(ctx context.Context, keys []K, put func(K, V)) error {
 	held := true           // all overdue keys have a usable entry
 	for _, key := range keys {
 		e, _ := c.entries.Get(key)
-		expired := c.isExpired(e)
+		expired := e != nil && (e.at <= e.expired.Load() || e.at <= c.expired.Load())
 		if expired {
 			e.wanted.CompareAndSwap(0, now)
 		}
@@ -158,12 +158,12 @@ func (c *Cache[K, V]) Get(ctx context.Context, keys []K, put func(K, V)) error {
 		counted.Failed += uint64(len(overdue))
 		return err
 	}
-	now = c.moment()
-	return c.settle(overdue, loads, &counted, now, put)
+	return c.settle(overdue, loads, &counted, put)
 }
 
 // settle returns the overdue keys from their loads, or else the last known values.
-func (c *Cache[K, V]) settle(keys []K, loads []*load[K, V], counted *Stats, now moment, put func(K, V)) error {
+func (c *Cache[K, V]) settle(keys []K, loads []*load[K, V], counted *Stats, put func(K, V)) error {
+	now := c.moment()
 	for i, key := range keys {
 		e, result := loads[i].answer(key), &counted.Waited
 		if e == nil {
@@ -211,11 +211,6 @@ func (c *Cache[K, V]) ExpireAll() {
 func (c *Cache[K, V]) Reachable() bool { return c.outage.Load() == nil && !c.slow.Load() }
 
 func (c *Cache[K, V]) moment() moment { return 1 + int64(c.c.Now().Sub(c.born)) }
-
-// isExpired reports whether an entry was expired since it was loaded.
-func (c *Cache[K, V]) isExpired(e *entry[V]) bool {
-	return e != nil && (e.at <= e.expired.Load() || e.at <= c.expired.Load())
-}
 
 // usable reports whether the entry may be served while the source is unreachable.
 func (e *entry[V]) usable() bool { return e != nil && e.known }
