@@ -62,11 +62,10 @@ func (q *Quota) Refuse(client string, refusal *problem.Error) *problem.Error {
 	if q == nil {
 		return nil
 	}
-	wait, rate := q.wait(client)
-	if wait <= 0 {
-		return nil
+	if wait, rate := q.wait(client); wait > 0 {
+		return q.refused(refusal, wait, rate)
 	}
-	return q.refused(refusal.After(wait), rate)
+	return nil
 }
 
 // Refused is Refuse for a call that was refused a moment ago. It also returns the refusal if the
@@ -76,13 +75,7 @@ func (q *Quota) Refused(client string, refusal *problem.Error) *problem.Error {
 		return refusal
 	}
 	wait, rate := q.wait(client)
-	return q.refused(refusal.After(max(wait, 0)), rate)
-}
-
-// refused adds the budget of a rate to a copy of a refusal.
-func (q *Quota) refused(refusal *problem.Error, rate int) *problem.Error {
-	refusal.Budget = problem.Budget{Name: q.cfg.Name, Uses: q.cfg.Rates[rate].Uses}
-	return refusal
+	return q.refused(refusal, wait, rate)
 }
 
 // wait returns how long a client must wait, and the index of the rate that it must wait for.

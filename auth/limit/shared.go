@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"commerce/auth/problem"
 	"commerce/auth/script"
 )
 
@@ -31,9 +32,8 @@ const (
 
 // shared are the counts in Redis.
 type shared struct {
-	cfg     Config
-	failing atomic.Bool
-	resume  atomic.Pointer[time.Time] // when Redis is asked again; nil: now
+	cfg    Config
+	resume atomic.Pointer[time.Time] // when Redis is asked again after a failure; nil if it answered
 }
 
 func (s *shared) configure(c Config) {
@@ -90,18 +90,24 @@ func key(name, client string) string {
 // pause.
 func (s *shared) report(ctx context.Context, at time.Time, err error) {
 	if err == nil {
-		if s.failing.CompareAndSwap(true, false) {
+		if s.resume.Swap(nil) != nil {
 			s.cfg.Log.InfoContext(ctx, "limits are counted in Redis again", "limit", s.cfg.Name)
 		}
 		return
-	}
-	if s.failing.CompareAndSwap(false, true) {
-		s.cfg.Log.WarnContext(ctx, "limits are counted by each instance alone, because Redis does not count them", "limit", s.cfg.Name, "err", err)
 	}
 	wait := pause
 	if redis.IsPermissionError(err) {
 		wait = longPause
 	}
 	resume := at.Add(wait) // not in Unix time, so that setting the clock changes nothing
-	s.resume.Store(&resume)
+	if s.resume.Swap(&resume) == nil {
+		s.cfg.Log.WarnContext(ctx, "limits are counted by each instance alone, because Redis does not count them", "limit", s.cfg.Name, "err", err)
+	}
+}
+
+// refused returns a copy of a refusal with the time to wait for a rate, and its budget.
+func (s *shared) refused(refusal *problem.Error, wait time.Duration, rate int) *problem.Error {
+	refused := refusal.After(max(wait, 0))
+	refused.Budget = problem.Budget{Name: s.cfg.Name, Uses: s.cfg.Rates[rate].Uses}
+	return refused
 }
