@@ -100,8 +100,7 @@ type APITokensConfig struct {
 
 // APITokens identifies stores by their API tokens.
 type APITokens struct {
-	cfg      APITokensConfig
-	failures failures
+	cfg APITokensConfig
 
 	// checks are cached by token ID only. Guessed secrets add none, and guessed IDs
 	// evict none that are in use.
@@ -121,7 +120,7 @@ type apiTokenCheck struct {
 // NewAPITokens returns APITokens for a config.
 func NewAPITokens(cfg APITokensConfig) *APITokens {
 	cfg.TTL = cmp.Or(cfg.TTL, defaultAPITokenTTL)
-	return &APITokens{cfg: cfg, failures: failures{cfg.Failures}, checks: bounded.New[int64, apiTokenCheck](maxAPITokens, nil)}
+	return &APITokens{cfg: cfg, checks: bounded.New[int64, apiTokenCheck](maxAPITokens, nil)}
 }
 
 // Identify returns the store that sent r, which counts for a client, and the ID of its token.
@@ -133,9 +132,9 @@ func (a *APITokens) Identify(r *http.Request, client string) (store *store.Store
 	}
 	id, secret, ok := ParseAPIToken(token)
 	if !ok {
-		return nil, 0, a.failures.count(r.Context(), client, errAPITokenMalformed)
+		return nil, 0, countFailure(r.Context(), a.cfg.Failures, client, errAPITokenMalformed)
 	}
-	if tooMany := a.failures.Refuse(client, errTooManyFailures); tooMany != nil && !a.exists(id) {
+	if tooMany := a.cfg.Failures.Refuse(client, errTooManyFailures); tooMany != nil && !a.exists(id) {
 		return nil, 0, tooMany
 	}
 	check, err := a.check(r.Context(), id)
@@ -146,9 +145,9 @@ func (a *APITokens) Identify(r *http.Request, client string) (store *store.Store
 	matches := subtle.ConstantTimeCompare(sum[:], check.hash[:]) == 1
 	switch {
 	case check.refusal != nil:
-		return nil, 0, a.failures.count(r.Context(), client, check.refusal)
+		return nil, 0, countFailure(r.Context(), a.cfg.Failures, client, check.refusal)
 	case !matches:
-		return nil, 0, a.failures.count(r.Context(), client, errAPITokenSecret)
+		return nil, 0, countFailure(r.Context(), a.cfg.Failures, client, errAPITokenSecret)
 	}
 	return check.store, id, nil
 }

@@ -44,15 +44,10 @@ type Config struct {
 }
 
 // CartCallers identifies the callers of the cart.
-type CartCallers struct {
-	cfg      Config
-	failures failures
-}
+type CartCallers struct{ cfg Config }
 
 // NewCartCallers returns CartCallers for a config.
-func NewCartCallers(cfg Config) *CartCallers {
-	return &CartCallers{cfg, failures{cfg.Failures}}
-}
+func NewCartCallers(cfg Config) *CartCallers { return &CartCallers{cfg} }
 
 // Identify returns the sender of r, which counts for a client. Its errors are problem.Errors.
 //
@@ -64,7 +59,7 @@ func NewCartCallers(cfg Config) *CartCallers {
 func (c *CartCallers) Identify(r *http.Request, client string) (Caller, error) {
 	claims, err := c.customer(r)
 	if err != nil {
-		return Caller{}, c.failures.count(r.Context(), client, err)
+		return Caller{}, countFailure(r.Context(), c.cfg.Failures, client, err)
 	}
 	key, err := publicKey(r.Header)
 	if err != nil {

@@ -115,16 +115,6 @@ func (j *JWT) Verify(ctx context.Context, token string) (Claims, error) {
 		j.cfg.JWKS.refresh(ctx, keys)
 		return claims, nil
 	}
-	claims, p, err := j.verify(ctx, token)
-	if err == nil {
-		j.verified.keep(digest, claims, p, keys)
-	}
-	return claims, err
-}
-
-// verify is Verify without the tokens that are remembered. It also returns the payload of a
-// valid token.
-func (j *JWT) verify(ctx context.Context, token string) (Claims, *payload, error) {
 	var p payload
 	_, err := j.parser.ParseWithClaims(token, &p, func(t *jwt.Token) (any, error) {
 		if err := checkHeader(t.Header); err != nil {
@@ -133,16 +123,18 @@ func (j *JWT) verify(ctx context.Context, token string) (Claims, *payload, error
 		return j.keyFor(ctx, t)
 	})
 	if err != nil {
-		return Claims{}, nil, tokenError(err)
+		return Claims{}, tokenError(err)
 	}
 	if !validSubject(p.Subject) {
-		return Claims{}, nil, errTokenSubject
+		return Claims{}, errTokenSubject
 	}
 	store, ok := claimStore(p.storeID)
 	if !ok {
-		return Claims{}, nil, errTokenStoreID
+		return Claims{}, errTokenStoreID
 	}
-	return Claims{Customer: p.Subject, Store: store}, &p, nil
+	claims := Claims{Customer: p.Subject, Store: store}
+	j.verified.keep(digest, claims, &p, keys)
+	return claims, nil
 }
 
 // checkHeader refuses headers with crit or another typ. jku, x5u, jwk and x5c, which would

@@ -88,15 +88,14 @@ WHERE s.id = `
 // load reads one store, false if it does not exist.
 func (s *PostgresStores) load(ctx context.Context, key storeKey) (*store.Store, bool, error) {
 	began := time.Now()
-	var rows pgx.Rows // CollectExactlyOneRow also returns the error of Query
+	id, args := `(SELECT min(id) FROM (SELECT id FROM stores LIMIT 2) two HAVING count(*) = 1)`, []any(nil)
 	switch {
 	case key.publicKey != "":
-		rows, _ = s.db.Query(ctx, selectStore+`(SELECT store_id FROM publishable_keys WHERE key = $1)`, key.publicKey)
+		id, args = `(SELECT store_id FROM publishable_keys WHERE key = $1)`, []any{key.publicKey}
 	case key.id != 0:
-		rows, _ = s.db.Query(ctx, selectStore+`$1`, key.id)
-	default:
-		rows, _ = s.db.Query(ctx, selectStore+`(SELECT min(id) FROM (SELECT id FROM stores LIMIT 2) two HAVING count(*) = 1)`)
+		id, args = `$1`, []any{key.id}
 	}
+	rows, _ := s.db.Query(ctx, selectStore+id, args...) // CollectExactlyOneRow also returns the error of Query
 	loaded, err := pgx.CollectExactlyOneRow(rows, scanStore)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
