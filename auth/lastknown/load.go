@@ -196,22 +196,24 @@ func (c *Cache[K, V]) await(ctx context.Context, loads []*load[K, V], held bool)
 func (c *Cache[K, V]) late(l *load[K, V]) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	select {
-	case <-l.done:
-	default:
+	if !l.ended() {
 		c.slow.Store(true)
 	}
 }
 
 // answer returns the entry of key; nil if there is no load, or it is not done or failed.
 func (l *load[K, V]) answer(key K) *entry[V] {
-	if l == nil {
+	if l == nil || !l.ended() {
 		return nil
 	}
+	return l.answers[key]
+}
+
+func (l *load[K, V]) ended() bool {
 	select {
 	case <-l.done:
-		return l.answers[key]
+		return true
 	default:
-		return nil
+		return false
 	}
 }

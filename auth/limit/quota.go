@@ -80,11 +80,10 @@ func (q *Quota) Refused(client string, refusal *problem.Error) *problem.Error {
 
 // wait returns how long a client must wait, and the index of the rate that it must wait for.
 func (q *Quota) wait(client string) (time.Duration, int) {
-	u, ok := q.clients.Get(client)
-	if !ok {
-		return 0, 0
+	if u, ok := q.clients.Get(client); ok {
+		return u.wait(q.cfg.Now())
 	}
-	return u.wait(q.cfg.Now())
+	return 0, 0
 }
 
 // Use counts one use of a client. It waits for Redis up to the timeout, even if ctx has ended,

@@ -72,11 +72,9 @@ const (
 	usesMaxAge       = 50 * time.Second // and a load, so less than a minute
 )
 
-const defaultMemory = 128 << 20
-
 // NewCache returns an empty Cache.
 func NewCache(c CacheConfig) *Cache {
-	c.Memory = cmp.Or(c.Memory, defaultMemory)
+	c.Memory = cmp.Or(c.Memory, 128<<20)
 	return &Cache{
 		products: lastknown.New(lastknown.Config[productKey, *cart.Product]{
 			Name: "products", Server: c.Server, Source: c.loadProducts, Log: c.Log, Now: c.Now,
