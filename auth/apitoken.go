@@ -64,16 +64,8 @@ func NewAPISecret(rand io.Reader) (secret string, sum [32]byte, err error) {
 // without leading zeros and the secret has 40 to 128 characters of A-Za-z0-9.
 func ParseAPIToken(s string) (id int64, secret string, ok bool) {
 	digits, secret, _ := strings.Cut(s, "|")
-	if len(secret) < minAPISecret || len(secret) > maxAPISecret {
-		return 0, "", false
-	}
-	for i := range len(secret) {
-		if !alphanumeric(secret[i]) {
-			return 0, "", false
-		}
-	}
 	id, ok = parseID(digits)
-	if !ok {
+	if !ok || len(secret) < minAPISecret || len(secret) > maxAPISecret || !wordOnly(secret) || strings.ContainsAny(secret, "_-") {
 		return 0, "", false
 	}
 	return id, secret, true
@@ -108,8 +100,7 @@ type APITokensConfig struct {
 
 // APITokens identifies stores by their API tokens.
 type APITokens struct {
-	cfg      APITokensConfig
-	failures failures
+	cfg APITokensConfig
 
 	// checks are cached by token ID only. Guessed secrets add none, and guessed IDs
 	// evict none that are in use.
@@ -129,7 +120,7 @@ type apiTokenCheck struct {
 // NewAPITokens returns APITokens for a config.
 func NewAPITokens(cfg APITokensConfig) *APITokens {
 	cfg.TTL = cmp.Or(cfg.TTL, defaultAPITokenTTL)
-	return &APITokens{cfg: cfg, failures: failures{cfg.Failures}, checks: bounded.New[int64, apiTokenCheck](maxAPITokens, nil)}
+	return &APITokens{cfg: cfg, checks: bounded.New[int64, apiTokenCheck](maxAPITokens, nil)}
 }
 
 // Identify returns the store that sent r, which counts for a client, and the ID of its token.
@@ -141,9 +132,9 @@ func (a *APITokens) Identify(r *http.Request, client string) (store *store.Store
 	}
 	id, secret, ok := ParseAPIToken(token)
 	if !ok {
-		return nil, 0, a.failures.count(r.Context(), client, errAPITokenMalformed)
+		return nil, 0, countFailure(r.Context(), a.cfg.Failures, client, errAPITokenMalformed)
 	}
-	if tooMany := a.failures.Refuse(client, errTooManyFailures); tooMany != nil && !a.exists(id) {
+	if tooMany := a.cfg.Failures.Refuse(client, errTooManyFailures); tooMany != nil && !a.exists(id) {
 		return nil, 0, tooMany
 	}
 	check, err := a.check(r.Context(), id)
@@ -154,9 +145,9 @@ func (a *APITokens) Identify(r *http.Request, client string) (store *store.Store
 	matches := subtle.ConstantTimeCompare(sum[:], check.hash[:]) == 1
 	switch {
 	case check.refusal != nil:
-		return nil, 0, a.failures.count(r.Context(), client, check.refusal)
+		return nil, 0, countFailure(r.Context(), a.cfg.Failures, client, check.refusal)
 	case !matches:
-		return nil, 0, a.failures.count(r.Context(), client, errAPITokenSecret)
+		return nil, 0, countFailure(r.Context(), a.cfg.Failures, client, errAPITokenSecret)
 	}
 	return check.store, id, nil
 }
@@ -172,11 +163,11 @@ func (a *APITokens) exists(id int64) bool {
 // check returns a check of the token that began at most the TTL before this call.
 // Concurrent calls for one token share a lookup. Errors are not cached.
 func (a *APITokens) check(ctx context.Context, id int64) (apiTokenCheck, error) {
-	oldest := time.Now().Add(-a.cfg.TTL)
+	start := time.Now()
+	oldest := start.Add(-a.cfg.TTL)
 	if c, ok := a.checks.Get(id); ok && c.at.After(oldest) {
 		return c, nil
 	}
-	start := time.Now()
 	defer func() { timing.Add(ctx, timing.Postgres, time.Since(start)) }()
 	for {
 		result := a.lookups.DoChan(strconv.FormatInt(id, 10), func() (any, error) {
@@ -186,13 +177,10 @@ func (a *APITokens) check(ctx context.Context, id int64) (apiTokenCheck, error) 
 		case <-ctx.Done():
 			return apiTokenCheck{}, ctx.Err()
 		case r := <-result:
-			if r.Err != nil {
-				return apiTokenCheck{}, r.Err
-			}
 			// A shared lookup that is slow may have begun before a revocation that
 			// this call must see. The next one did not.
-			if c := r.Val.(apiTokenCheck); c.at.After(oldest) {
-				return c, nil
+			if c := r.Val.(apiTokenCheck); r.Err != nil || c.at.After(oldest) {
+				return c, r.Err
 			}
 		}
 	}
@@ -204,21 +192,19 @@ func (a *APITokens) lookUp(ctx context.Context, id int64) (apiTokenCheck, error)
 	defer cancel()
 	check := apiTokenCheck{at: time.Now()}
 	token, err := a.cfg.Source.APIToken(ctx, id)
+	if err == nil && token.RevokedAt == nil {
+		check.hash = token.Hash
+		if check.store, err = a.cfg.Stores.ByID(ctx, token.StoreID); err != nil {
+			err = fmt.Errorf("find store %d: %w", token.StoreID, err)
+		}
+	}
 	switch {
-	case errors.Is(err, ErrNoAPIToken):
+	case errors.Is(err, ErrNoAPIToken), errors.Is(err, ErrNoStore):
 		check.refusal = errAPITokenUnknown
 	case err != nil:
 		return check, err
 	case token.RevokedAt != nil:
 		check.refusal = errAPITokenRevoked
-	default:
-		check.hash = token.Hash
-		check.store, err = a.cfg.Stores.ByID(ctx, token.StoreID)
-		if errors.Is(err, ErrNoStore) {
-			check.refusal = errAPITokenUnknown
-		} else if err != nil {
-			return check, fmt.Errorf("find store %d: %w", token.StoreID, err)
-		}
 	}
 	a.checks.Put(id, check)
 	return check, nil

@@ -6,6 +6,7 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,15 +44,10 @@ type Config struct {
 }
 
 // CartCallers identifies the callers of the cart.
-type CartCallers struct {
-	cfg      Config
-	failures failures
-}
+type CartCallers struct{ cfg Config }
 
 // NewCartCallers returns CartCallers for a config.
-func NewCartCallers(cfg Config) *CartCallers {
-	return &CartCallers{cfg, failures{cfg.Failures}}
-}
+func NewCartCallers(cfg Config) *CartCallers { return &CartCallers{cfg} }
 
 // Identify returns the sender of r, which counts for a client. Its errors are problem.Errors.
 //
@@ -63,7 +59,7 @@ func NewCartCallers(cfg Config) *CartCallers {
 func (c *CartCallers) Identify(r *http.Request, client string) (Caller, error) {
 	claims, err := c.customer(r)
 	if err != nil {
-		return Caller{}, c.failures.count(r.Context(), client, err)
+		return Caller{}, countFailure(r.Context(), c.cfg.Failures, client, err)
 	}
 	key, err := publicKey(r.Header)
 	if err != nil {
@@ -90,52 +86,42 @@ func (c *CartCallers) customer(r *http.Request) (Claims, error) {
 	return c.cfg.Tokens.Verify(r.Context(), token)
 }
 
-// store finds the store of a request with a public key ("" for none) and claims (zero
-// for a guest).
+// store finds the store of a request with a public key ("" for none) and claims (zero for a
+// guest). A guest may use every store, a customer only the one of the token. If that is another
+// one, store returns both the store and an error.
 func (c *CartCallers) store(ctx context.Context, key string, claims Claims) (*store.Store, error) {
+	if key == "" {
+		return c.home(ctx, claims)
+	}
+	store, err := c.cfg.Stores.ByPublicKey(ctx, key)
 	switch {
-	case key != "":
-		store, err := c.cfg.Stores.ByPublicKey(ctx, key)
-		if err != nil {
-			return nil, refuse(err, errStoreUnknown)
-		}
-		return store, c.belongs(ctx, claims, store)
+	case err != nil:
+		return nil, refuse(err, errStoreUnknown)
+	case claims.Customer == "" || claims.Store == store.ID:
+		return store, nil
 	case claims.Store != 0:
-		store, err := c.cfg.Stores.ByID(ctx, claims.Store)
-		return store, refuse(err, errTokenStoreUnknown)
+		return store, errOtherStore
+	}
+	home, err := c.home(ctx, claims)
+	if err == nil && home.ID != store.ID {
+		err = errOtherStore
+	}
+	return store, err
+}
+
+// home returns the store of a request without a public key: that of the claims, or the default.
+func (c *CartCallers) home(ctx context.Context, claims Claims) (home *store.Store, err error) {
+	missing := errStoreRequired
+	switch {
+	case claims.Store != 0:
+		missing = errTokenStoreUnknown
 	case claims.Customer != "":
-		return c.home(ctx, errTokenNamesNoStore)
-	default:
-		return c.home(ctx, errStoreRequired)
+		missing = errTokenNamesNoStore
 	}
-}
-
-// belongs returns an error if the claims do not allow acting as a customer of store. A
-// guest may use every store, a token without a store only the default one.
-func (c *CartCallers) belongs(ctx context.Context, claims Claims, store *store.Store) error {
-	if claims.Customer == "" {
-		return nil
-	}
-	owner := claims.Store
-	if owner == 0 {
-		home, err := c.home(ctx, errTokenNamesNoStore)
-		if err != nil {
-			return err
-		}
-		owner = home.ID
-	}
-	if owner != store.ID {
-		return errOtherStore
-	}
-	return nil
-}
-
-// home returns the store of requests that name none, or missing if there is none.
-func (c *CartCallers) home(ctx context.Context, missing *problem.Error) (home *store.Store, err error) {
-	if c.cfg.DefaultStore == 0 {
-		home, err = c.cfg.Stores.Sole(ctx)
+	if id := cmp.Or(claims.Store, c.cfg.DefaultStore); id != 0 {
+		home, err = c.cfg.Stores.ByID(ctx, id)
 	} else {
-		home, err = c.cfg.Stores.ByID(ctx, c.cfg.DefaultStore)
+		home, err = c.cfg.Stores.Sole(ctx)
 	}
 	return home, refuse(err, missing)
 }
@@ -153,19 +139,6 @@ func refuse(err error, missing *problem.Error) error {
 	}
 }
 
-// ErrNoStore means that a store does not exist. Any other error of a directory means
-// that the directory is unreachable or that the store cannot be served.
-var ErrNoStore = errors.New("auth: no such store")
-
-// StoreDirectory finds stores. Every request calls it once or twice, so an implementation
-// that does I/O needs a cache.
-type StoreDirectory interface {
-	ByID(ctx context.Context, id int64) (*store.Store, error)
-	ByPublicKey(ctx context.Context, key string) (*store.Store, error)
-	// Sole returns the only store, or ErrNoStore if there are none or several.
-	Sole(ctx context.Context) (*store.Store, error)
-}
-
 // Language returns the language of r's store, "" if the store cannot be found. Unlike
 // Identify it ignores an invalid X-Public-Key or Bearer token.
 func (c *CartCallers) Language(r *http.Request) locale.Locale {
@@ -173,7 +146,7 @@ func (c *CartCallers) Language(r *http.Request) locale.Locale {
 	claims, _ := c.customer(r)
 	store, _ := c.store(r.Context(), key, claims)
 	if store == nil {
-		store, _ = c.home(r.Context(), errStoreRequired)
+		store, _ = c.home(r.Context(), Claims{})
 	}
 	if store == nil {
 		return ""

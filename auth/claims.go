@@ -22,70 +22,64 @@ type payload struct {
 // one customer here and another one elsewhere.
 func (p *payload) UnmarshalJSON(text []byte) error {
 	var raw struct {
-		Issuer    jsontext.Value `json:"iss"`
-		Audience  jsontext.Value `json:"aud"`
-		Subject   jsontext.Value `json:"sub"`
+		Issuer    claimText      `json:"iss"`
+		Audience  claimTexts     `json:"aud"`
+		Subject   claimText      `json:"sub"`
 		StoreID   jsontext.Value `json:"store_id"`
-		Expiry    jsontext.Value `json:"exp"`
-		NotBefore jsontext.Value `json:"nbf"`
+		Expiry    claimTime      `json:"exp"`
+		NotBefore claimTime      `json:"nbf"`
 	}
 	if err := json.Unmarshal(text, &raw); err != nil {
 		return errClaimType
 	}
-	var errs [5]error
-	p.Issuer, errs[0] = claimText(raw.Issuer)
-	p.Audience, errs[1] = claimTexts(raw.Audience)
-	p.Subject, errs[2] = claimText(raw.Subject)
-	p.ExpiresAt, errs[3] = claimTime(raw.Expiry)
-	p.NotBefore, errs[4] = claimTime(raw.NotBefore)
-	p.storeID = raw.StoreID
-	return errors.Join(errs[:]...)
+	p.Issuer, p.Subject, p.Audience = string(raw.Issuer), string(raw.Subject), jwt.ClaimStrings(raw.Audience)
+	p.ExpiresAt, p.NotBefore, p.storeID = raw.Expiry.date, raw.NotBefore.date, raw.StoreID
+	return nil
 }
 
 // errClaimType replaces all errors about the JSON of claims. A parser's error may quote
 // them.
 var errClaimType = errors.New("a claim is not of its type")
 
-// claimText reads a string, "" if it is absent.
-func claimText(v jsontext.Value) (s string, err error) {
-	absent := v.Kind() == jsontext.KindInvalid
-	if !absent && (v.Kind() != jsontext.KindString || json.Unmarshal(v, &s) != nil) {
-		return "", errClaimType
+// claimText is a string.
+type claimText string
+
+func (t *claimText) UnmarshalJSON(v []byte) error {
+	if jsontext.Value(v).Kind() != jsontext.KindString {
+		return errClaimType
 	}
-	return s, nil
+	return json.Unmarshal(v, (*string)(t))
 }
 
-// claimTexts reads a string or an array of strings.
-func claimTexts(v jsontext.Value) (list []string, err error) {
-	if v.Kind() != jsontext.KindBeginArray {
-		s, err := claimText(v)
-		if s != "" {
-			list = []string{s}
-		}
-		return list, err
+// claimTexts is a string or an array of strings. An empty string is no text.
+type claimTexts []string
+
+func (t *claimTexts) UnmarshalJSON(v []byte) error {
+	if jsontext.Value(v).Kind() == jsontext.KindBeginArray {
+		return json.Unmarshal(v, (*[]string)(t))
 	}
-	if json.Unmarshal(v, &list) != nil {
-		return nil, errClaimType
+	var single claimText
+	err := single.UnmarshalJSON(v)
+	if single != "" {
+		*t = claimTexts{string(single)}
 	}
-	return list, nil
+	return err
 }
 
 // maxClaimTime is the maximum distance from 1970 in seconds. Up to it a float64 is exact;
 // beyond int64 the conversion differs between processors.
 const maxClaimTime = 1 << 53
 
-// claimTime reads a NumericDate, nil if it is absent. It truncates fractions of a second.
-func claimTime(v jsontext.Value) (*jwt.NumericDate, error) {
-	switch v.Kind() {
-	case jsontext.KindInvalid: // absent
-		return nil, nil
-	case jsontext.KindNumber:
-		seconds, err := strconv.ParseFloat(string(v), 64)
-		if err == nil && seconds >= -maxClaimTime && seconds <= maxClaimTime {
-			return jwt.NewNumericDate(time.Unix(int64(seconds), 0)), nil
-		}
+// claimTime is a NumericDate without fractions of a second.
+type claimTime struct{ date *jwt.NumericDate }
+
+func (t *claimTime) UnmarshalJSON(v []byte) error {
+	seconds, err := strconv.ParseFloat(string(v), 64)
+	if err != nil || seconds < -maxClaimTime || seconds > maxClaimTime {
+		return errClaimType
 	}
-	return nil, errClaimType
+	t.date = jwt.NewNumericDate(time.Unix(int64(seconds), 0))
+	return nil
 }
 
 // claimStore reads a store's ID, a number or its decimal text, 0 if it is absent.
@@ -95,9 +89,9 @@ func claimStore(v jsontext.Value) (id int64, ok bool) {
 		return 0, true
 	case jsontext.KindNumber:
 		return parseID(string(v))
-	case jsontext.KindString:
-		digits, _ := claimText(v)
-		return parseID(digits)
 	}
-	return 0, false
+	var digits claimText
+	err := digits.UnmarshalJSON(v)
+	id, ok = parseID(string(digits))
+	return id, ok && err == nil
 }

@@ -125,23 +125,10 @@ func unauthenticated(kind string, text locale.Text) *problem.Error {
 }
 
 // CredentialKinds lists the kinds of refused credentials: the Kind of every unauthenticated error.
+// docs/metrics.md says what each one means.
 func CredentialKinds() []string {
 	return []string{
-		"missing",       // an API token is required, and there is none
-		"malformed",     // the header or the token cannot be read
-		"not_accepted",  // the service accepts no access tokens
-		"type",          // typ of an access token
-		"signature",     // or algorithm
-		"key",           // the issuer does not publish the key
-		"expired",       // exp
-		"not_yet_valid", // nbf
-		"issuer",        // iss
-		"audience",      // aud
-		"claim",         // exp, iss or aud is missing
-		"subject",       // sub
-		"store",         // store_id is not an ID, is missing, or is another store's
-		"unknown",       // there is no such API token, or its store is gone
-		"revoked",       // an API token
-		"secret",        // of an API token
+		"missing", "malformed", "not_accepted", "type", "signature", "key", "expired", "not_yet_valid",
+		"issuer", "audience", "claim", "subject", "store", "unknown", "revoked", "secret",
 	}
 }

@@ -10,20 +10,17 @@ import (
 	"commerce/auth/problem"
 )
 
-// failures limits the invalid tokens of a client. Beyond the limit, the client gets a 429
-// instead of a 401. Its valid tokens still work, because many clients may share one address.
-type failures struct{ *limit.Quota }
-
-// count counts err if it refuses a foreign token, and returns the error for the client. If the
-// client is beyond the limit, it returns errTooManyFailures instead of err, and does not count.
-func (f failures) count(ctx context.Context, client string, err error) error {
+// countFailure counts err if it refuses a foreign token, and returns the error for the client. If
+// the client is beyond the limit of invalid tokens, that is errTooManyFailures, a 429 instead of a
+// 401, and err does not count. Valid tokens still work, because many clients may share one address.
+func countFailure(ctx context.Context, limit *limit.Quota, client string, err error) error {
 	if !foreign(err) {
 		return err
 	}
-	if tooMany := f.Refuse(client, errTooManyFailures); tooMany != nil {
+	if tooMany := limit.Refuse(client, errTooManyFailures); tooMany != nil {
 		return tooMany
 	}
-	f.Use(ctx, client)
+	limit.Use(ctx, client)
 	return err
 }
 

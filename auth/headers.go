@@ -17,12 +17,9 @@ func bearer(h http.Header) (token string, present, foreign bool) {
 	if len(values) != 1 {
 		return "", len(values) > 1, false
 	}
-	scheme, credentials, found := strings.Cut(values[0], " ")
+	scheme, credentials, _ := strings.Cut(values[0], " ")
 	if !strings.EqualFold(scheme, "Bearer") {
 		return "", true, scheme != "" && credentials != ""
-	}
-	if !found {
-		return "", true, false
 	}
 	return strings.TrimLeft(credentials, " "), true, false
 }
@@ -44,19 +41,10 @@ func publicKey(h http.Header) (string, error) {
 			return "", errPublicKeyRepeated
 		}
 	}
-	if len(key) > maxPublicKey || !visibleASCII(key) {
+	if len(key) > maxPublicKey || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return "", errStoreUnknown
 	}
 	return key, nil
-}
-
-func visibleASCII(s string) bool {
-	for i := range len(s) {
-		if s[i] <= ' ' || s[i] > '~' {
-			return false
-		}
-	}
-	return true
 }
 
 // cartToken returns the token of the X-Cart-Token header, "" if it is absent, repeated or

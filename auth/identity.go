@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"fmt"
 	"io"
-	"log/slog"
 	"unicode/utf8"
 )
 
@@ -49,10 +48,7 @@ func (CartToken) String() string { return hiddenCartToken }
 // Format hides the token with every verb.
 func (CartToken) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, hiddenCartToken) }
 
-// LogValue hides the token from slog.
-func (CartToken) LogValue() slog.Value { return slog.StringValue(hiddenCartToken) }
-
-// MarshalText hides the token in values that are logged as JSON.
+// MarshalText hides the token from slog, and in values that are marshaled.
 func (CartToken) MarshalText() ([]byte, error) { return []byte(hiddenCartToken), nil }
 
 const (

@@ -47,7 +47,7 @@ type JWKSConfig struct {
 	Log *slog.Logger
 
 	// Reachable is called after each fetch, with whether it succeeded, and with false when a
-	// request stops waiting for a slow one. It must not block. nil: not called.
+	// request stops waiting for a slow one. It and Log must not block. nil: not called.
 	Reachable func(bool)
 }
 
@@ -145,16 +145,15 @@ func (j *JWKS) keyFor(ctx context.Context, t *jwt.Token) (any, error) {
 	set := j.current()
 	key, found := set.find(name)
 	switch found {
-	case keyMisfit:
-		return nil, errTokenKeyUnknown
 	case keyFound:
 		j.refresh(ctx, set)
-		return key, nil
+	case keyAbsent:
+		if err := j.obtain(ctx, name); err != nil {
+			return nil, err
+		}
+		key, found = j.set.Load().find(name)
 	}
-	if err := j.obtain(ctx, name); err != nil {
-		return nil, err
-	}
-	if key, found = j.set.Load().find(name); found != keyFound {
+	if found != keyFound {
 		return nil, errTokenKeyUnknown
 	}
 	return key, nil
@@ -168,21 +167,19 @@ func (j *JWKS) obtain(ctx context.Context, name keyName) error {
 	}
 	start := time.Now()
 	defer func() { timing.Add(ctx, timing.Waiting, time.Since(start)) }()
-	patience := time.NewTimer(jwksWait)
-	defer patience.Stop()
 	select {
 	case <-fetch.done:
-		if fetch.err != nil {
-			return unavailable(fetch.err)
-		}
-		return nil
-	case <-patience.C:
-		err := fmt.Errorf("%s: no answer after %s", j.name, jwksWait)
+		err = fetch.err
+	case <-time.After(jwksWait):
+		err = fmt.Errorf("%s: no answer after %s", j.name, jwksWait)
 		j.late(ctx, fetch, err)
-		return unavailable(err)
 	case <-ctx.Done():
-		return unavailable(fmt.Errorf("%s: %w", j.name, ctx.Err()))
+		err = fmt.Errorf("%s: %w", j.name, ctx.Err())
 	}
+	if err != nil {
+		return unavailable(err)
+	}
+	return nil
 }
 
 // ask returns the fetch to wait for, the current one or a new one. It returns nil if the
@@ -193,14 +190,14 @@ func (j *JWKS) ask(ctx context.Context, name keyName) (*jwksFetch, error) {
 	if _, found := j.set.Load().find(name); found != keyAbsent {
 		return nil, nil
 	}
-	if j.fetch == nil && time.Now().Before(j.closed) {
-		if j.last == nil {
-			return nil, errTokenKeyUnknown
-		}
-		return nil, unavailable(fmt.Errorf("%w (fetched again after %s)", j.last, jwksInterval))
-	}
-	if j.fetch == nil {
+	switch {
+	case j.fetch != nil:
+	case !time.Now().Before(j.closed):
 		j.begin(ctx)
+	case j.last == nil:
+		return nil, errTokenKeyUnknown
+	default:
+		return nil, unavailable(fmt.Errorf("%w (fetched again after %s)", j.last, jwksInterval))
 	}
 	if len(j.fetch.asked) < maxKeysAsked {
 		j.fetch.asked[name] = struct{}{}
@@ -217,58 +214,52 @@ func (j *JWKS) begin(ctx context.Context) {
 		ctx, traced := timing.Step(timing.Detach(ctx), "fetch JWKS")
 		keys, err := j.load(ctx)
 		traced(err)
-		err = cause.Of(j.name, fetch.began, err)
-		lost := j.end(fetch, keys, err)
-		switch {
-		case err != nil && lost.IsZero():
-			j.warn(ctx, err)
-		case err == nil && !lost.IsZero():
-			j.cfg.Log.InfoContext(ctx, "the issuer's keys can be fetched again", "after", cause.Text(time.Since(lost)))
-		}
+		j.end(ctx, fetch, keys, cause.Of(j.name, fetch.began, err))
 	}()
 }
 
 // late records that a request stopped waiting for a fetch, unless that has just ended.
 func (j *JWKS) late(ctx context.Context, fetch *jwksFetch, err error) {
 	j.mu.Lock()
-	first := j.fetch == fetch && j.lost.IsZero()
-	if first {
+	defer j.mu.Unlock()
+	if j.fetch == fetch {
+		j.report(ctx, fetch, err)
+	}
+}
+
+// report reports whether the keys can be fetched, and logs a change. The caller holds the mutex.
+func (j *JWKS) report(ctx context.Context, fetch *jwksFetch, err error) {
+	j.cfg.Reachable(err == nil)
+	switch {
+	case err != nil && j.lost.IsZero():
 		j.lost = fetch.began
-		j.cfg.Reachable(false)
-	}
-	j.mu.Unlock()
-	if first {
-		j.warn(ctx, err)
+		j.cfg.Log.WarnContext(ctx, "cannot fetch the issuer's keys; known keys stay in use", "err", err)
+	case err == nil && !j.lost.IsZero():
+		j.cfg.Log.InfoContext(ctx, "the issuer's keys can be fetched again", "after", cause.Text(time.Since(j.lost)))
+		j.lost = time.Time{}
 	}
 }
 
-func (j *JWKS) warn(ctx context.Context, err error) {
-	j.cfg.Log.WarnContext(ctx, "cannot fetch the issuer's keys; known keys stay in use", "err", err)
-}
-
-// end publishes the result of a fetch. It returns since when fetches did not work before this
-// one, zero if they did. Unless the fetch returned all requested keys, it delays the next fetch.
-func (j *JWKS) end(fetch *jwksFetch, keys []verificationKey, err error) (lost time.Time) {
+// end publishes the result of a fetch. Unless the fetch returned all requested keys, it delays the
+// next one.
+func (j *JWKS) end(ctx context.Context, fetch *jwksFetch, keys []verificationKey, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	defer close(fetch.done)
-	j.cfg.Reachable(err == nil)
-	lost = j.lost
+	j.report(ctx, fetch, err)
 	j.last, j.fetch, fetch.err = err, nil, err
-	if err != nil {
-		j.lost = cmp.Or(lost, fetch.began)
-		j.closed = fetch.began.Add(jwksInterval)
-		return lost
-	}
-	j.lost = time.Time{}
-	set := &keySet{keys: keys, fetched: fetch.began}
-	for name := range fetch.asked {
-		if _, found := set.find(name); found == keyAbsent {
-			j.closed = fetch.began.Add(jwksInterval)
+	missing := err != nil
+	if err == nil {
+		set := &keySet{keys: keys, fetched: fetch.began}
+		for name := range fetch.asked {
+			_, found := set.find(name)
+			missing = missing || found == keyAbsent
 		}
+		j.set.Store(set)
 	}
-	j.set.Store(set)
-	return lost
+	if missing {
+		j.closed = fetch.began.Add(jwksInterval)
+	}
 }
 
 // load fetches the set. A set without usable keys is an error: an issuer's error page must

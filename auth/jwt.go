@@ -10,6 +10,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
+	"commerce/auth/bounded"
 	"commerce/auth/problem"
 )
 
@@ -38,7 +39,7 @@ type JWT struct {
 	cfg      JWTConfig
 	parser   *jwt.Parser
 	keyFor   func(context.Context, *jwt.Token) (any, error)
-	verified verifiedTokens
+	verified *bounded.Cache[tokenDigest, verifiedToken]
 }
 
 // CheckJWTSecret returns an error if a secret is too short for HS256.
@@ -55,7 +56,7 @@ func NewJWT(cfg JWTConfig) (*JWT, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	j := &JWT{cfg: cfg, verified: newVerifiedTokens()}
+	j := &JWT{cfg: cfg, verified: bounded.New[tokenDigest, verifiedToken](maxVerified, nil)}
 	var methods []string
 	switch {
 	case cfg.JWKS != nil:
@@ -111,20 +112,10 @@ func (j *JWT) Verify(ctx context.Context, token string) (Claims, error) {
 		return Claims{}, errTokenMalformed
 	}
 	digest, keys := tokenDigest(sha256.Sum256([]byte(token))), j.cfg.JWKS.current()
-	if claims, ok := j.verified.find(digest, j.cfg.Now(), keys); ok {
+	if t, ok := j.verified.Get(digest); ok && t.valid(j.cfg.Now(), keys) {
 		j.cfg.JWKS.refresh(ctx, keys)
-		return claims, nil
+		return t.claims, nil
 	}
-	claims, p, err := j.verify(ctx, token)
-	if err == nil {
-		j.verified.keep(digest, claims, p, keys)
-	}
-	return claims, err
-}
-
-// verify is Verify without the tokens that are remembered. It also returns the payload of a
-// valid token.
-func (j *JWT) verify(ctx context.Context, token string) (Claims, *payload, error) {
 	var p payload
 	_, err := j.parser.ParseWithClaims(token, &p, func(t *jwt.Token) (any, error) {
 		if err := checkHeader(t.Header); err != nil {
@@ -133,16 +124,18 @@ func (j *JWT) verify(ctx context.Context, token string) (Claims, *payload, error
 		return j.keyFor(ctx, t)
 	})
 	if err != nil {
-		return Claims{}, nil, tokenError(err)
+		return Claims{}, tokenError(err)
 	}
 	if !validSubject(p.Subject) {
-		return Claims{}, nil, errTokenSubject
+		return Claims{}, errTokenSubject
 	}
 	store, ok := claimStore(p.storeID)
 	if !ok {
-		return Claims{}, nil, errTokenStoreID
+		return Claims{}, errTokenStoreID
 	}
-	return Claims{Customer: p.Subject, Store: store}, &p, nil
+	claims := Claims{Customer: p.Subject, Store: store}
+	j.remember(digest, claims, &p, keys)
+	return claims, nil
 }
 
 // checkHeader refuses headers with crit or another typ. jku, x5u, jwk and x5c, which would

@@ -29,15 +29,10 @@ type keyName struct {
 }
 
 // keyNameOf reads a token's kid and alg.
-func keyNameOf(t *jwt.Token) (keyName, bool) {
-	name := keyName{alg: t.Method.Alg()}
+func keyNameOf(t *jwt.Token) (name keyName, ok bool) {
 	kid, present := t.Header["kid"]
-	if !present {
-		return name, true
-	}
-	id, ok := kid.(string)
-	name.id = id
-	return name, ok && len(id) <= maxKeyID
+	id, isText := kid.(string)
+	return keyName{id, t.Method.Alg()}, (isText || !present) && len(id) <= maxKeyID
 }
 
 // verificationKey is a public key for one algorithm.

@@ -97,22 +97,18 @@ func (l *LastUsed) Flush(ctx context.Context) error {
 	if len(uses) == 0 {
 		return nil
 	}
-	began := time.Now()
-	if err := l.write(ctx, uses); err != nil {
-		l.keep(uses)
-		return fmt.Errorf("write last use of %d API tokens: %w", len(uses), cause.OfPostgres(l.cfg.Pool, began, err))
-	}
-	return nil
-}
-
-func (l *LastUsed) write(ctx context.Context, uses map[int64]time.Time) error {
 	ids, times := make([]int64, 0, len(uses)), make([]time.Time, 0, len(uses))
 	for id, at := range uses {
 		ids, times = append(ids, id), append(times, at)
 	}
+	began := time.Now()
 	_, err := l.cfg.Pool.Exec(ctx, `/* last_used */
 		UPDATE api_tokens SET last_used_at = used.at
 		FROM unnest($1::bigint[], $2::timestamptz[]) AS used (id, at)
 		WHERE api_tokens.id = used.id AND (last_used_at IS NULL OR last_used_at < used.at)`, ids, times)
-	return err
+	if err != nil {
+		l.keep(uses)
+		return fmt.Errorf("write last use of %d API tokens: %w", len(uses), cause.OfPostgres(l.cfg.Pool, began, err))
+	}
+	return nil
 }

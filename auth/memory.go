@@ -2,19 +2,13 @@ package auth
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"commerce/auth/store"
 )
 
 // MemoryStores is a directory of stores that never change.
-type MemoryStores struct {
-	byID  map[int64]*store.Store
-	byKey map[string]*store.Store
-	sole  *store.Store // nil with none or several
-	known func(currency string) bool
-}
+type MemoryStores struct{ directory }
 
 var _ StoreDirectory = (*MemoryStores)(nil)
 
@@ -22,50 +16,21 @@ var _ StoreDirectory = (*MemoryStores)(nil)
 // share an id or a public key, the later one has it. knownCurrency reports whether the
 // decimals of a currency are known.
 func NewMemoryStores(knownCurrency func(code string) bool, stores ...*store.Store) *MemoryStores {
-	m := &MemoryStores{
-		byID: make(map[int64]*store.Store, len(stores)), byKey: make(map[string]*store.Store), known: knownCurrency,
-	}
+	known := map[storeKey]*store.Store{}
 	for _, given := range stores {
 		store := *given
 		store.PublicKeys = slices.Clone(given.PublicKeys)
 		store.PaymentMethods = slices.Clone(given.PaymentMethods)
-		m.byID[store.ID] = &store
+		known[storeKey{}], known[storeKey{id: store.ID}] = &store, &store
 		for _, key := range store.PublicKeys {
-			m.byKey[key] = &store
+			known[storeKey{publicKey: key}] = &store
 		}
-		m.sole = &store
 	}
-	if len(m.byID) != 1 {
-		m.sole = nil
+	if slices.ContainsFunc(stores, func(s *store.Store) bool { return s.ID != stores[0].ID }) {
+		delete(known, storeKey{})
 	}
-	return m
-}
-
-// ByID implements StoreDirectory.
-func (m *MemoryStores) ByID(_ context.Context, id int64) (*store.Store, error) {
-	return found(m.byID[id], m.known)
-}
-
-// ByPublicKey implements StoreDirectory.
-func (m *MemoryStores) ByPublicKey(_ context.Context, key string) (*store.Store, error) {
-	return found(m.byKey[key], m.known)
-}
-
-// Sole implements StoreDirectory.
-func (m *MemoryStores) Sole(context.Context) (*store.Store, error) { return found(m.sole, m.known) }
-
-// found returns a store that a directory found, or ErrNoStore for nil. A store in a
-// currency whose decimals are not known is a different error: until its row or the
-// release changes it has no carts and no subscriptions, since each of its amounts
-// could be wrong by a factor of a hundred.
-func found(store *store.Store, knownCurrency func(code string) bool) (*store.Store, error) {
-	if store == nil {
-		return nil, ErrNoStore
-	}
-	if !knownCurrency(store.Currency) {
-		return nil, fmt.Errorf("store %d: unknown currency %q", store.ID, store.Currency)
-	}
-	return store, nil
+	find := func(_ context.Context, key storeKey) (*store.Store, error) { return known[key], nil }
+	return &MemoryStores{directory{find, knownCurrency}}
 }
 
 // MemoryAPITokens is a source of API tokens that never change.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"time"
 	"unsafe"
 
@@ -14,7 +13,6 @@ import (
 
 	"commerce/auth/cause"
 	"commerce/auth/lastknown"
-	"commerce/auth/locale"
 	"commerce/auth/store"
 )
 
@@ -26,69 +24,36 @@ type PostgresStoresConfig struct {
 	// store in any other currency is an error.
 	KnownCurrency func(code string) bool
 
-	// Patience is how long a caller waits for the database when the stored value is too
-	// old. Then it gets the old one. A caller for whom nothing is stored waits at least as
-	// long, and fails. Default 50 ms, and 250 ms where nothing is stored.
+	// See lastknown.Config.
 	Patience time.Duration
-
-	// Shown is called when a store that was invalidated has been loaded again (see
-	// lastknown.Config). nil: nothing is called.
-	Shown func(delay time.Duration)
-
-	Log *slog.Logger     // of outages of the database; default slog.Default
-	Now func() time.Time // default time.Now
+	Shown    func(delay time.Duration)
+	Log      *slog.Logger
+	Now      func() time.Time
 }
 
 // PostgresStores is the directory of the stores in the database. It caches them: a
 // change is visible within a second, or immediately after Invalidate. A cached store
 // remains available while the database is unreachable.
 type PostgresStores struct {
+	directory
 	db    *pgxpool.Pool
-	known func(currency string) bool
 	cache *lastknown.Cache[storeKey, *store.Store]
 }
 
 var _ StoreDirectory = (*PostgresStores)(nil)
-
-// storeKey identifies a store by one of its public keys or by its id. The zero value
-// is the only store there is.
-type storeKey struct {
-	id        int64
-	publicKey string
-}
 
 // storeMemory is the maximum size of the cache in bytes, about 50,000 stores.
 const storeMemory = 32 << 20
 
 // NewPostgresStores returns a directory with an empty cache.
 func NewPostgresStores(c PostgresStoresConfig) *PostgresStores {
-	s := &PostgresStores{db: c.DB, known: c.KnownCurrency}
+	s := &PostgresStores{db: c.DB}
+	s.directory = directory{s.find, c.KnownCurrency}
 	s.cache = lastknown.New(lastknown.Config[storeKey, *store.Store]{
 		Name: "stores", Server: cause.Postgres(c.DB.Config().ConnConfig), Source: lastknown.Each(s.load), Log: c.Log, Now: c.Now,
 		MaxWeight: storeMemory, Weigh: storeWeight, MaxLoads: 4, Patience: c.Patience, Shown: c.Shown,
 	})
 	return s
-}
-
-// ByID implements StoreDirectory.
-func (s *PostgresStores) ByID(ctx context.Context, id int64) (*store.Store, error) {
-	if id == 0 {
-		return nil, ErrNoStore
-	}
-	return s.find(ctx, storeKey{id: id})
-}
-
-// ByPublicKey implements StoreDirectory.
-func (s *PostgresStores) ByPublicKey(ctx context.Context, key string) (*store.Store, error) {
-	if key == "" {
-		return nil, ErrNoStore
-	}
-	return s.find(ctx, storeKey{publicKey: key})
-}
-
-// Sole implements StoreDirectory.
-func (s *PostgresStores) Sole(ctx context.Context) (*store.Store, error) {
-	return s.find(ctx, storeKey{})
 }
 
 // Invalidate takes a message from the database's channel (see deploy/migrations).
@@ -105,35 +70,32 @@ func (s *PostgresStores) InvalidateAll() { s.cache.ExpireAll() }
 // Stats returns how the cache has answered.
 func (s *PostgresStores) Stats() lastknown.Stats { return s.cache.Stats() }
 
-func (s *PostgresStores) find(ctx context.Context, key storeKey) (*store.Store, error) {
-	var cached *store.Store
-	err := s.cache.Get(ctx, []storeKey{key}, func(_ storeKey, found *store.Store) { cached = found })
-	if err != nil {
-		return nil, err
-	}
-	return found(cached, s.known)
+func (s *PostgresStores) find(ctx context.Context, key storeKey) (found *store.Store, err error) {
+	err = s.cache.Get(ctx, []storeKey{key}, func(_ storeKey, cached *store.Store) { found = cached })
+	return found, err
 }
 
+// selectStore returns payment methods as the JSON of store.PaymentMethod.
 const selectStore = `/* store */
 SELECT s.id, s.name, s.currency, s.language, s.tax_ppm, s.prices_include_tax,
 	ARRAY(SELECT k.key FROM publishable_keys k WHERE k.store_id = s.id ORDER BY k.key),
-	(SELECT json_agg(json_build_object('id', m.id, 'name_en', m.name_en, 'name_ar', m.name_ar, 'icon', m.icon, 'enabled', m.enabled)
-		ORDER BY m.position, m.id) FROM payment_methods m WHERE m.store_id = s.id)
+	(SELECT json_agg(json_build_object('id', m.id, 'icon', m.icon, 'enabled', m.enabled,
+			'name', json_strip_nulls(json_build_object('en', m.name_en, 'ar', nullif(m.name_ar, '')))) ORDER BY m.position, m.id)
+		FROM payment_methods m WHERE m.store_id = s.id)
 FROM stores s
 WHERE s.id = `
 
 // load reads one store, false if it does not exist.
 func (s *PostgresStores) load(ctx context.Context, key storeKey) (*store.Store, bool, error) {
 	began := time.Now()
-	var rows pgx.Rows // CollectExactlyOneRow also returns the error of Query
+	id, args := `(SELECT min(id) FROM (SELECT id FROM stores LIMIT 2) two HAVING count(*) = 1)`, []any(nil)
 	switch {
 	case key.publicKey != "":
-		rows, _ = s.db.Query(ctx, selectStore+`(SELECT store_id FROM publishable_keys WHERE key = $1)`, key.publicKey)
+		id, args = `(SELECT store_id FROM publishable_keys WHERE key = $1)`, []any{key.publicKey}
 	case key.id != 0:
-		rows, _ = s.db.Query(ctx, selectStore+`$1`, key.id)
-	default:
-		rows, _ = s.db.Query(ctx, selectStore+`(SELECT min(id) FROM (SELECT id FROM stores LIMIT 2) two HAVING count(*) = 1)`)
+		id, args = `$1`, []any{key.id}
 	}
+	rows, _ := s.db.Query(ctx, selectStore+id, args...) // CollectExactlyOneRow also returns the error of Query
 	loaded, err := pgx.CollectExactlyOneRow(rows, scanStore)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
@@ -146,23 +108,7 @@ func (s *PostgresStores) load(ctx context.Context, key storeKey) (*store.Store, 
 
 func scanStore(row pgx.CollectableRow) (*store.Store, error) {
 	var s store.Store
-	var methods []struct {
-		ID      string
-		En      string `json:"name_en"`
-		Ar      string `json:"name_ar"`
-		Icon    string
-		Enabled bool
-	}
-	err := row.Scan(&s.ID, &s.Name, &s.Currency, &s.Locale, &s.TaxRate, &s.PricesIncludeTax, &s.PublicKeys, &methods)
-	if err != nil {
-		return nil, err
-	}
-	for _, m := range methods {
-		name := locale.Text{locale.En: m.En, locale.Ar: m.Ar}
-		maps.DeleteFunc(name, func(_ locale.Locale, text string) bool { return text == "" })
-		s.PaymentMethods = append(s.PaymentMethods, store.PaymentMethod{ID: m.ID, Name: name, Icon: m.Icon, Enabled: m.Enabled})
-	}
-	return &s, nil
+	return &s, row.Scan(&s.ID, &s.Name, &s.Currency, &s.Locale, &s.TaxRate, &s.PricesIncludeTax, &s.PublicKeys, &s.PaymentMethods)
 }
 
 func storeWeight(key storeKey, s *store.Store) uint32 {

@@ -74,12 +74,12 @@ func TestVerifiedTokens_EndWithTheirKey(t *testing.T) {
 
 func TestVerifiedTokens_AreBounded(t *testing.T) {
 	t.Parallel()
-	v := newVerifiedTokens()
+	j := newTestJWT()
 	p := &payload{RegisteredClaims: jwt.RegisteredClaims{ExpiresAt: jwt.NewNumericDate(noon.Add(time.Hour))}}
 	for i := range uint64(3 * maxVerified) {
 		var d tokenDigest
 		binary.BigEndian.PutUint64(d[:], i)
-		v.keep(d, Claims{Customer: "c"}, p, nil)
+		j.remember(d, Claims{Customer: "c"}, p, nil)
 	}
-	assert.Equal(t, v.cache.Len(), maxVerified, "tokens")
+	assert.Equal(t, j.verified.Len(), maxVerified, "tokens")
 }

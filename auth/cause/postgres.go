@@ -61,21 +61,17 @@ func describePostgres(err error, took time.Duration) string {
 	if refused, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return describeRefusal(refused, took)
 	}
-	if failed, ok := errors.AsType[*pgconn.ConnectError](err); ok {
-		return describeConnect(failed, took)
-	}
-	if errors.Is(err, context.DeadlineExceeded) {
+	failed, connecting := errors.AsType[*pgconn.ConnectError](err)
+	late := errors.Is(err, context.DeadlineExceeded)
+	switch {
+	case connecting && late:
+		return "no connection after " + Text(took)
+	case connecting: // without the user, the database and a second try without TLS
+		return describe(failed.Unwrap(), took)
+	case late:
 		return "canceled after " + Text(took)
 	}
 	return describe(err, took)
-}
-
-// describeConnect leaves out the user, the database and a second try without TLS.
-func describeConnect(failed *pgconn.ConnectError, took time.Duration) string {
-	if errors.Is(failed, context.DeadlineExceeded) {
-		return "no connection after " + Text(took)
-	}
-	return describe(failed.Unwrap(), took)
 }
 
 // describeRefusal returns the message of an error response. It omits messages about data,

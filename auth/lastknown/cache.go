@@ -24,9 +24,9 @@ var ErrUnknown = errors.New("not cached")
 // Config configures a Cache. A change at the source is visible after at most MaxAge plus
 // one load, as long as the source answers within Patience.
 type Config[K comparable, V any] struct {
-	// Source returns the values of one or more keys. A key without an entry does not
-	// exist. Up to MaxLoads calls are concurrent. A call must respect its context and
-	// may outlive the request that caused it. See Each.
+	// Source returns the values of one or more keys of one Get. A key without an entry does
+	// not exist. Up to MaxLoads calls are concurrent. A call must respect its context and may
+	// outlive the request that caused it. See Each.
 	Source func(ctx context.Context, keys []K) (map[K]V, error)
 
 	// Weigh estimates the bytes of a key and its value, which is the zero value if the
@@ -50,9 +50,7 @@ type Config[K comparable, V any] struct {
 	RefreshAfter time.Duration // age at which a read starts a reload in the background. Default 350 ms
 	MaxAge       time.Duration // age at which readers wait for a reload. Default 700 ms
 	Patience     time.Duration // how long they wait before they use the old value. Default 50 ms
-	MissPatience time.Duration // how long readers without an old value wait, and a load in the queue. Default 250 ms, or Patience if longer
-	LoadTimeout  time.Duration // timeout of a load. Default 1 s, or Patience if longer
-	Pause        time.Duration // between loads while the source fails. Default 100 ms
+	MissPatience time.Duration // how long readers without one wait, and a load in the queue. Default 250 ms, or Patience if longer
 	MaxLoads     int           // concurrent loads; others queue, or do not begin while the source is not Reachable. Default 8
 }
 
@@ -62,13 +60,16 @@ type Cache[K comparable, V any] struct {
 	entries *bounded.Cache[K, *entry[V]]
 	born    time.Time
 	expired atomic.Int64 // moment of the last ExpireAll
-	gate    gate
 	counts  counts
+
+	slots  chan struct{}          // has one element for each current load; queued loads wait to send
+	outage atomic.Pointer[outage] // nil if the last load succeeded; changed under mu
+	// slow is whether the last or the current load takes longer than Patience. Readers with an old
+	// value do not wait then.
+	slow atomic.Bool
 
 	mu      sync.Mutex
 	loading map[K]*load[K, V] // loads that readers may wait for; not those that were expired since
-	failure error             // of the last load; nil if it succeeded
-	lost    time.Time         // when loads began to fail the last time
 }
 
 // moment is a positive duration since the cache was made. It does not change when the clock
@@ -103,18 +104,19 @@ func New[K comparable, V any](c Config[K, V]) *Cache[K, V] {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
+	if c.Shown == nil {
+		c.Shown = func(time.Duration) {}
+	}
 	c.Log = cmp.Or(c.Log, slog.Default())
 	c.RefreshAfter = cmp.Or(c.RefreshAfter, 350*time.Millisecond)
 	c.MaxAge = cmp.Or(c.MaxAge, 700*time.Millisecond)
 	c.Patience = cmp.Or(c.Patience, 50*time.Millisecond)
 	c.MissPatience = cmp.Or(c.MissPatience, max(250*time.Millisecond, c.Patience))
-	c.LoadTimeout = cmp.Or(c.LoadTimeout, max(time.Second, c.Patience))
-	c.Pause = cmp.Or(c.Pause, 100*time.Millisecond)
 	c.MaxLoads = cmp.Or(c.MaxLoads, 8)
 	return &Cache[K, V]{
 		c:       c,
 		born:    c.Now(),
-		gate:    gate{slots: make(chan struct{}, c.MaxLoads), pause: c.Pause, slowAfter: c.Patience},
+		slots:   make(chan struct{}, c.MaxLoads),
 		loading: map[K]*load[K, V]{},
 		entries: bounded.New(c.MaxWeight, func(key K, e *entry[V]) uint32 { return overhead + c.Weigh(key, e.value) }),
 	}
@@ -125,13 +127,13 @@ func New[K comparable, V any](c Config[K, V]) *Cache[K, V] {
 // error.
 func (c *Cache[K, V]) Get(ctx context.Context, keys []K, put func(K, V)) error {
 	now := c.moment()
-	var t tally
-	defer func() { c.counts.add(&t, now) }()
+	var counted Stats
+	defer func() { c.counts.add(&counted, now) }()
 	var aging, overdue []K // to load in the background, and before the answer
 	held := true           // all overdue keys have a usable entry
 	for _, key := range keys {
 		e, _ := c.entries.Get(key)
-		expired := c.isExpired(e)
+		expired := e != nil && (e.at <= e.expired.Load() || e.at <= c.expired.Load())
 		if expired {
 			e.wanted.CompareAndSwap(0, now)
 		}
@@ -143,7 +145,7 @@ func (c *Cache[K, V]) Get(ctx context.Context, keys []K, put func(K, V)) error {
 		if now-e.at >= int64(c.c.RefreshAfter) {
 			aging = append(aging, key)
 		}
-		serve(&t, key, e, fresh, now, put)
+		serve(&counted, &counted.Fresh, key, e, now, put)
 	}
 	if len(overdue)+len(aging) == 0 {
 		return nil
@@ -153,25 +155,25 @@ func (c *Cache[K, V]) Get(ctx context.Context, keys []K, put func(K, V)) error {
 		return nil
 	}
 	if err := c.await(ctx, loads, held); err != nil {
-		t.results[failed] += uint64(len(overdue))
+		counted.Failed += uint64(len(overdue))
 		return err
 	}
-	now = c.moment()
-	return c.settle(overdue, loads, &t, now, put)
+	return c.settle(overdue, loads, &counted, put)
 }
 
 // settle returns the overdue keys from their loads, or else the last known values.
-func (c *Cache[K, V]) settle(keys []K, loads map[K]*load[K, V], t *tally, now moment, put func(K, V)) error {
+func (c *Cache[K, V]) settle(keys []K, loads []*load[K, V], counted *Stats, put func(K, V)) error {
+	now := c.moment()
 	for i, key := range keys {
-		e, from := loads[key].answer(key), waited
+		e, result := loads[i].answer(key), &counted.Waited
 		if e == nil {
 			if e, _ = c.entries.Get(key); !e.usable() {
-				t.results[failed] += uint64(len(keys) - i)
+				counted.Failed += uint64(len(keys) - i)
 				return c.unknown()
 			}
-			from = stale
+			result = &counted.Stale
 		}
-		serve(t, key, e, from, now, put)
+		serve(counted, result, key, e, now, put)
 	}
 	return nil
 }
@@ -179,10 +181,8 @@ func (c *Cache[K, V]) settle(keys []K, loads map[K]*load[K, V], t *tally, now mo
 // unknown returns the error for a key that is not cached. It does not name the key, which
 // may be a customer's. The caller says what it looked for.
 func (c *Cache[K, V]) unknown() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.failure != nil {
-		return fmt.Errorf("%w: %v", ErrUnknown, c.failure)
+	if o := c.outage.Load(); o != nil {
+		return fmt.Errorf("%w: %v", ErrUnknown, o.err)
 	}
 	return fmt.Errorf("%w: %s: no answer after %s", ErrUnknown, c.c.Server, c.c.MissPatience)
 }
@@ -208,14 +208,9 @@ func (c *Cache[K, V]) ExpireAll() {
 }
 
 // Reachable reports whether the last load succeeded within Patience.
-func (c *Cache[K, V]) Reachable() bool { return !c.gate.failing.Load() && !c.gate.slow.Load() }
+func (c *Cache[K, V]) Reachable() bool { return c.outage.Load() == nil && !c.slow.Load() }
 
 func (c *Cache[K, V]) moment() moment { return 1 + int64(c.c.Now().Sub(c.born)) }
-
-// isExpired reports whether an entry was expired since it was loaded.
-func (c *Cache[K, V]) isExpired(e *entry[V]) bool {
-	return e != nil && (e.at <= e.expired.Load() || e.at <= c.expired.Load())
-}
 
 // usable reports whether the entry may be served while the source is unreachable.
 func (e *entry[V]) usable() bool { return e != nil && e.known }

@@ -306,7 +306,7 @@ func TestGet_ServesLastKnownValuesWhileTheSourceIsDown(t *testing.T) {
 
 		s.behave(0, nil)
 		s.set("a", "2")
-		time.Sleep(c.c.Pause)
+		time.Sleep(pause)
 		want(t, c, 0, texts{"a": "1"}, "a") // finds out that the source is back
 		synctest.Wait()
 		want(t, c, 0, texts{"a": "2"}, "a")

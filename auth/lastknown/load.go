@@ -3,7 +3,6 @@ package lastknown
 import (
 	"context"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"commerce/auth/timing"
@@ -11,14 +10,14 @@ import (
 
 // begin starts one load for the overdue and aging keys that have none, and returns the
 // loads of the overdue ones. If a key is overdue and the source is Reachable, the load may
-// queue. A key has no load if none may begin.
-func (c *Cache[K, V]) begin(ctx context.Context, overdue, aging []K) map[K]*load[K, V] {
+// queue. The load of a key is nil if none may begin.
+func (c *Cache[K, V]) begin(ctx context.Context, overdue, aging []K) []*load[K, V] {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	wanted := slices.Concat(overdue, aging)
 	wanted = slices.DeleteFunc(wanted, func(key K) bool { return c.loading[key] != nil })
 	if len(wanted) > 0 {
-		entered := c.gate.enter(c.c.Now())
+		entered := c.enter()
 		if entered || len(overdue) > 0 && c.Reachable() {
 			l := &load[K, V]{keys: wanted, done: make(chan struct{})}
 			for _, key := range wanted {
@@ -27,54 +26,102 @@ func (c *Cache[K, V]) begin(ctx context.Context, overdue, aging []K) map[K]*load
 			go c.run(timing.Detach(ctx), l, entered)
 		}
 	}
-	loads := make(map[K]*load[K, V], len(overdue))
-	for _, key := range overdue {
-		if l := c.loading[key]; l != nil {
-			loads[key] = l
-		}
+	loads := make([]*load[K, V], len(overdue))
+	for i, key := range overdue {
+		loads[i] = c.loading[key]
 	}
 	return loads
 }
 
-// run calls the source, after the queue unless it has entered the gate. The load outlives
-// its request; a late result serves the next one.
+// outage is a time during which loads fail.
+type outage struct {
+	began   moment
+	err     error  // of the last load
+	retryAt moment // when the next one may begin
+}
+
+// pause is the time between loads while the source fails.
+const pause = 100 * time.Millisecond
+
+// enter reports whether a load may begin now: a few while the source answers, one after each pause
+// while it fails. If so, run takes its slot back. The caller holds mu.
+func (c *Cache[K, V]) enter() bool {
+	if o := c.outage.Load(); o != nil && (len(c.slots) > 0 || c.moment() < o.retryAt) {
+		return false
+	}
+	select {
+	case c.slots <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+// queue is enter for loads that can wait. It waits in order until MissPatience ends or the source
+// fails.
+func (c *Cache[K, V]) queue() bool {
+	select {
+	case c.slots <- struct{}{}:
+	case <-time.After(c.c.MissPatience):
+		return false
+	}
+	if c.outage.Load() != nil {
+		<-c.slots // for the next in the queue, which gives up too
+		return false
+	}
+	return true
+}
+
+// run calls the source, after the queue unless it has entered. The load outlives its request; a
+// late result serves the next one.
 func (c *Cache[K, V]) run(ctx context.Context, l *load[K, V], entered bool) {
-	if !entered && !c.gate.queue(c.c.MissPatience) {
+	if !entered && !c.queue() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.end(l)
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.c.LoadTimeout)
+	ctx, cancel := context.WithTimeout(ctx, max(time.Second, c.c.Patience))
 	defer cancel()
-	start, began := c.c.Now(), c.moment()
+	began := c.moment()
 	values, err := c.c.Source(ctx, l.keys)
 
 	c.mu.Lock()
 	var wanted []moment
 	if err == nil {
-		wanted = c.wanted(l, began)
-		l.answers = c.keep(l, values, began)
+		wanted = c.keep(l, values, began)
 	}
-	c.failure = err
-	now := c.c.Now()
-	turned := c.gate.leave(err == nil, now.Sub(start), now)
-	if turned && err != nil {
-		c.lost = start
-	}
-	lost := c.lost
+	before := c.report(began, err)
 	c.end(l)
-	shown := c.moment()
+	now := c.moment()
 	c.mu.Unlock()
 	for _, since := range wanted {
-		c.c.Shown(time.Duration(shown - since))
+		c.c.Shown(time.Duration(now - since))
 	}
 	switch {
-	case turned && err != nil:
+	case before == nil && err != nil:
 		c.c.Log.WarnContext(ctx, "cannot load values; known ones stay in use", "of", c.c.Name, "server", c.c.Server, "err", err)
-	case turned:
-		c.c.Log.InfoContext(ctx, "values can be loaded again", "of", c.c.Name, "server", c.c.Server, "after", now.Sub(lost).Round(time.Millisecond).String())
+	case before != nil && err == nil:
+		lasted := time.Duration(now - before.began).Round(time.Millisecond)
+		c.c.Log.InfoContext(ctx, "values can be loaded again", "of", c.c.Name, "server", c.c.Server, "after", lasted.String())
 	}
+}
+
+// report records the result of a load, and returns the outage before it. The caller holds mu.
+func (c *Cache[K, V]) report(began moment, err error) (before *outage) {
+	now := c.moment()
+	before = c.outage.Load()
+	c.slow.Store(err != nil || now-began > int64(c.c.Patience))
+	switch {
+	case err == nil:
+		c.outage.Store(nil)
+	case before == nil:
+		c.outage.Store(&outage{began, err, now + int64(pause)})
+	default:
+		c.outage.Store(&outage{before.began, err, now + int64(pause)})
+	}
+	<-c.slots // last, so that the next load sees whether the source fails
+	return before
 }
 
 // end removes a load and wakes its readers. The caller holds mu.
@@ -87,65 +134,54 @@ func (c *Cache[K, V]) end(l *load[K, V]) {
 	close(l.done)
 }
 
-// keep stores the values of a load, except where a newer one is cached. The caller holds
-// mu, so that no Expire is lost between a load and its entry.
-func (c *Cache[K, V]) keep(l *load[K, V], values map[K]V, began moment) map[K]*entry[V] {
-	answers := make(map[K]*entry[V], len(l.keys))
+// keep stores the values of a load, except where a newer one is cached. It returns since when
+// readers have wanted the keys that were expired before the load began. The caller holds mu, so that
+// no Expire is lost between a load and its entry.
+func (c *Cache[K, V]) keep(l *load[K, V], values map[K]V, began moment) (wanted []moment) {
+	l.answers = make(map[K]*entry[V], len(l.keys))
 	for _, key := range l.keys {
 		value, exists := values[key]
 		e := &entry[V]{value: value, exists: exists, known: exists, at: began}
-		if c.loading[key] != l { // expired while it was loaded
+		l.answers[key] = e
+		current := c.loading[key] == l
+		if !current { // expired while it was loaded
 			e.expired.Store(began)
 		}
 		old, held := c.entries.Peek(key)
 		if held {
 			e.known = exists || old.known
 		}
-		if !held || old.at <= began {
-			c.entries.Put(key, e)
-		}
-		answers[key] = e
-	}
-	return answers
-}
-
-// wanted returns since when readers have wanted the keys that were expired before the load
-// began. The caller holds mu.
-func (c *Cache[K, V]) wanted(l *load[K, V], began moment) []moment {
-	if c.c.Shown == nil {
-		return nil
-	}
-	var since []moment
-	for _, key := range l.keys {
-		old, held := c.entries.Peek(key)
-		if !held || c.loading[key] != l || old.at > began {
+		if held && old.at > began {
 			continue
 		}
-		if at := old.wanted.Load(); at != 0 {
-			since = append(since, at)
+		if held && current && old.wanted.Load() != 0 {
+			wanted = append(wanted, old.wanted.Load())
 		}
+		c.entries.Put(key, e)
 	}
-	return since
+	return wanted
 }
 
 // await waits for loads, at most Patience for a reader with old values (held), else
 // MissPatience.
-func (c *Cache[K, V]) await(ctx context.Context, loads map[K]*load[K, V], held bool) error {
+func (c *Cache[K, V]) await(ctx context.Context, loads []*load[K, V], held bool) error {
 	patience := c.c.MissPatience
 	if held {
 		patience = c.c.Patience
-		if c.gate.slow.Load() {
+		if c.slow.Load() {
 			return nil
 		}
 	}
 	start := time.Now()
 	defer func() { timing.Add(ctx, timing.Catalog, time.Since(start)) }()
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
+	over := time.After(patience)
 	for _, l := range loads {
+		if l == nil {
+			continue
+		}
 		select {
 		case <-l.done:
-		case <-timer.C:
+		case <-over:
 			c.late(l)
 			return nil
 		case <-ctx.Done():
@@ -160,78 +196,24 @@ func (c *Cache[K, V]) await(ctx context.Context, loads map[K]*load[K, V], held b
 func (c *Cache[K, V]) late(l *load[K, V]) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	select {
-	case <-l.done:
-	default:
-		c.gate.slow.Store(true)
+	if !l.ended() {
+		c.slow.Store(true)
 	}
 }
 
 // answer returns the entry of key; nil if there is no load, or it is not done or failed.
 func (l *load[K, V]) answer(key K) *entry[V] {
-	if l == nil {
+	if l == nil || !l.ended() {
 		return nil
 	}
+	return l.answers[key]
+}
+
+func (l *load[K, V]) ended() bool {
 	select {
 	case <-l.done:
-		return l.answers[key]
-	default:
-		return nil
-	}
-}
-
-// gate limits concurrent loads: a few while the source answers, one after each pause while
-// it fails. Calls of enter and leave must not overlap.
-type gate struct {
-	slots     chan struct{} // has one element for each current load; queued loads wait to send
-	pause     time.Duration
-	slowAfter time.Duration // an answer that takes longer is slow
-
-	// slow is whether the last or the current load takes longer than slowAfter. Readers
-	// with an old value do not wait then.
-	slow    atomic.Bool
-	failing atomic.Bool
-	retryAt time.Time // while failing
-}
-
-// enter reports whether a load may begin now. If so, the caller must call leave.
-func (g *gate) enter(now time.Time) bool {
-	if g.failing.Load() && (len(g.slots) > 0 || now.Before(g.retryAt)) {
-		return false
-	}
-	select {
-	case g.slots <- struct{}{}:
 		return true
 	default:
 		return false
 	}
-}
-
-// queue is enter for loads that can wait. It waits in order until patience ends or the
-// source fails.
-func (g *gate) queue(patience time.Duration) bool {
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
-	select {
-	case g.slots <- struct{}{}:
-	case <-timer.C:
-		return false
-	}
-	if g.failing.Load() {
-		<-g.slots // for the next in the queue, which gives up too
-		return false
-	}
-	return true
-}
-
-// leave records the result of a load. turned reports whether the source began or stopped
-// failing.
-func (g *gate) leave(answered bool, took time.Duration, now time.Time) (turned bool) {
-	g.slow.Store(!answered || took > g.slowAfter)
-	if !answered {
-		g.retryAt = now.Add(g.pause)
-	}
-	turned = g.failing.Swap(!answered) == answered
-	<-g.slots // last, so that the next load sees whether the source fails
-	return turned
 }

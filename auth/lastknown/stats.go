@@ -2,7 +2,6 @@ package lastknown
 
 import (
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -19,88 +18,59 @@ type Stats struct {
 	Oldest time.Duration
 }
 
-// result is how Get has looked up a key.
-type result int
-
-// The results; see Stats.
-const (
-	fresh result = iota
-	waited
-	stale
-	missing
-	failed
-	results
-)
-
 // Stats returns the numbers of the cache.
-func (c *Cache[K, V]) Stats() Stats {
-	n := func(r result) uint64 { return c.counts.results[r].Load() }
-	return Stats{n(fresh), n(waited), n(stale), n(missing), n(failed), c.counts.ages.oldest(c.moment())}
-}
+func (c *Cache[K, V]) Stats() Stats { return c.counts.sum(c.moment()) }
 
-// counts are the numbers behind Stats.
-type counts struct {
-	results [results]atomic.Uint64
-	ages    ages
-}
-
-// tally are the keys of one Get.
-type tally struct {
-	results [results]uint64
-	oldest  int64 // age of the oldest value
-}
-
-// serve counts a key and passes its value on, if it exists.
-func serve[K comparable, V any](t *tally, key K, e *entry[V], from result, now moment, put func(K, V)) {
-	t.oldest = max(t.oldest, now-e.at)
+// serve counts a key, by its result if it exists, and then passes its value on.
+func serve[K comparable, V any](counted *Stats, result *uint64, key K, e *entry[V], now moment, put func(K, V)) {
+	counted.Oldest = max(counted.Oldest, time.Duration(now-e.at))
 	if !e.exists {
-		t.results[missing]++
+		counted.Missing++
 		return
 	}
-	t.results[from]++
+	*result++
 	put(key, e.value)
 }
 
-// add counts the keys of one Get that began at a moment.
-func (c *counts) add(t *tally, now moment) {
-	for i, n := range t.results {
-		if n > 0 {
-			c.results[i].Add(n)
-		}
-	}
-	c.ages.note(t.oldest, now)
-}
-
-// ages remember the oldest value of each part of the last minute.
-type ages struct {
+// counts add up the Stats of all calls of Get. They remember the oldest value of each part of the
+// last minute.
+type counts struct {
 	mu    sync.Mutex
+	total Stats // without Oldest
 	parts [6]struct {
-		number, oldest int64
+		number int64
+		oldest time.Duration
 	}
 }
 
-// agePart is the length of a part.
-const agePart = int64(10 * time.Second)
+// partLength is the length of a part of a minute.
+const partLength = int64(10 * time.Second)
 
-func (a *ages) note(age int64, now moment) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	number := now / agePart
-	part := &a.parts[number%int64(len(a.parts))]
+// add adds the keys of one Get that began at a moment.
+func (c *counts) add(counted *Stats, now moment) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.total.Fresh += counted.Fresh
+	c.total.Waited += counted.Waited
+	c.total.Stale += counted.Stale
+	c.total.Missing += counted.Missing
+	c.total.Failed += counted.Failed
+	number := now / partLength
+	part := &c.parts[number%int64(len(c.parts))]
 	if part.number != number {
 		part.number, part.oldest = number, 0
 	}
-	part.oldest = max(part.oldest, age)
+	part.oldest = max(part.oldest, counted.Oldest)
 }
 
-func (a *ages) oldest(now moment) time.Duration {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	var oldest int64
-	for _, part := range a.parts {
-		if now/agePart-part.number < int64(len(a.parts)) {
-			oldest = max(oldest, part.oldest)
+func (c *counts) sum(now moment) Stats {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	sum := c.total
+	for _, part := range c.parts {
+		if now/partLength-part.number < int64(len(c.parts)) {
+			sum.Oldest = max(sum.Oldest, part.oldest)
 		}
 	}
-	return time.Duration(oldest)
+	return sum
 }

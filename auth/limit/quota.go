@@ -11,7 +11,6 @@ package limit
 import (
 	"context"
 	"log/slog"
-	"strconv"
 	"sync"
 	"time"
 
@@ -30,6 +29,7 @@ const maxClients = 20_000
 type Quota struct {
 	shared
 	clients *bounded.Cache[string, *uses]
+	args    []any // of the script: for each rate, its period and the time in which a use is restored, in ms
 }
 
 // Config configures a Quota or a Window.
@@ -49,6 +49,9 @@ func NewQuota(c Config) *Quota {
 		return nil
 	}
 	q := &Quota{clients: bounded.New[string, *uses](maxClients, nil)}
+	for _, r := range c.Rates {
+		q.args = append(q.args, r.Per.Milliseconds(), float64(r.Per.Milliseconds())/float64(r.Uses))
+	}
 	q.configure(c)
 	return q
 }
@@ -59,11 +62,10 @@ func (q *Quota) Refuse(client string, refusal *problem.Error) *problem.Error {
 	if q == nil {
 		return nil
 	}
-	wait, rate := q.wait(client)
-	if wait <= 0 {
-		return nil
+	if wait, rate := q.wait(client); wait > 0 {
+		return q.refused(refusal, wait, rate)
 	}
-	return q.refused(refusal.After(wait), rate)
+	return nil
 }
 
 // Refused is Refuse for a call that was refused a moment ago. It also returns the refusal if the
@@ -73,22 +75,15 @@ func (q *Quota) Refused(client string, refusal *problem.Error) *problem.Error {
 		return refusal
 	}
 	wait, rate := q.wait(client)
-	return q.refused(refusal.After(max(wait, 0)), rate)
-}
-
-// refused adds the budget of a rate to a copy of a refusal.
-func (q *Quota) refused(refusal *problem.Error, rate int) *problem.Error {
-	refusal.Budget = problem.Budget{Name: q.cfg.Name, Uses: q.cfg.Rates[rate].Uses}
-	return refusal
+	return q.refused(refusal, wait, rate)
 }
 
 // wait returns how long a client must wait, and the index of the rate that it must wait for.
 func (q *Quota) wait(client string) (time.Duration, int) {
-	u, ok := q.clients.Get(client)
-	if !ok {
-		return 0, 0
+	if u, ok := q.clients.Get(client); ok {
+		return u.wait(q.cfg.Now())
 	}
-	return u.wait(q.cfg.Now())
+	return 0, 0
 }
 
 // Use counts one use of a client. It waits for Redis up to the timeout, even if ctx has ended,
@@ -99,20 +94,11 @@ func (q *Quota) Use(ctx context.Context, client string) {
 	}
 	u := q.clients.GetOrPut(client, func() *uses { return &uses{whole: make([]time.Time, len(q.cfg.Rates))} })
 	u.count(q.cfg.Rates, q.cfg.Now())
-	if wait, rate, ok := q.run(context.WithoutCancel(ctx), rates, client, q.args()); ok && wait > 0 {
+	if wait, rate, ok := q.run(context.WithoutCancel(ctx), rates, client, q.args); ok && wait > 0 {
 		u.mu.Lock()
 		defer u.mu.Unlock()
 		u.delay(q.cfg.Now().Add(wait), rate)
 	}
-}
-
-func (q *Quota) args() []any {
-	args := make([]any, 0, 2*len(q.cfg.Rates))
-	for _, r := range q.cfg.Rates {
-		interval := strconv.FormatFloat(float64(r.Per.Milliseconds())/float64(r.Uses), 'f', -1, 64)
-		args = append(args, r.Per.Milliseconds(), interval)
-	}
-	return args
 }
 
 // uses are the uses of one client that this instance has seen.

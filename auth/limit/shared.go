@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"commerce/auth/problem"
 	"commerce/auth/script"
 )
 
@@ -31,9 +32,8 @@ const (
 
 // shared are the counts in Redis.
 type shared struct {
-	cfg     Config
-	failing atomic.Bool
-	resume  atomic.Pointer[time.Time] // when Redis is asked again; nil: now
+	cfg    Config
+	resume atomic.Pointer[time.Time] // when Redis is asked again after a failure; nil if it answered
 }
 
 func (s *shared) configure(c Config) {
@@ -59,9 +59,8 @@ var (
 // ScriptName is the name of the scripts in metrics and traces.
 const ScriptName = "limit"
 
-// run runs a script for a client, with two arguments for each rate. It returns the time that the
-// client must wait, and the index of the rate that it waits for. ok is false if Redis does not
-// answer, or is not asked during a pause.
+// run runs a script for a client. It returns the time that the client must wait, and the index of
+// the rate that it waits for. ok is false if Redis does not answer, or is not asked during a pause.
 func (s *shared) run(ctx context.Context, what script.Script, client string, args []any) (wait time.Duration, rate int, ok bool) {
 	now := s.cfg.Now()
 	if resume := s.resume.Load(); s.cfg.Redis == nil || resume != nil && now.Before(*resume) {
@@ -69,25 +68,15 @@ func (s *shared) run(ctx context.Context, what script.Script, client string, arg
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()
-	wait, rate, err := decode(what.Run(ctx, s.cfg.Redis, script.Repeatable, []string{key(s.cfg.Name, client)}, args...), len(args)/2)
+	reply, err := what.Run(ctx, s.cfg.Redis, script.Repeatable, []string{key(s.cfg.Name, client)}, args...).Int64Slice()
+	if err == nil && (len(reply) != 2 || reply[1] < 1 || int(reply[1]) > len(s.cfg.Rates)) {
+		err = fmt.Errorf("the script of limits replied %v", reply)
+	}
 	s.report(ctx, now, err)
-	return wait, rate, err == nil
-}
-
-// decode reads the reply of a script: the ms to wait, and the number of one of the rates, which a
-// script for a single rate leaves out.
-func decode(cmd *redis.Cmd, rates int) (wait time.Duration, rate int, err error) {
-	reply, err := cmd.Int64Slice()
 	if err != nil {
-		return 0, 0, err
+		return 0, 0, false
 	}
-	if len(reply) == 1 {
-		reply = append(reply, 1)
-	}
-	if len(reply) != 2 || reply[1] < 1 || int(reply[1]) > rates {
-		return 0, 0, fmt.Errorf("the script of limits replied %v", reply)
-	}
-	return time.Duration(reply[0]) * time.Millisecond, int(reply[1]) - 1, nil
+	return time.Duration(reply[0]) * time.Millisecond, int(reply[1]) - 1, true
 }
 
 // key returns the key of a client. It contains a digest, so that Redis does not show who the
@@ -101,18 +90,24 @@ func key(name, client string) string {
 // pause.
 func (s *shared) report(ctx context.Context, at time.Time, err error) {
 	if err == nil {
-		if s.failing.CompareAndSwap(true, false) {
+		if s.resume.Swap(nil) != nil {
 			s.cfg.Log.InfoContext(ctx, "limits are counted in Redis again", "limit", s.cfg.Name)
 		}
 		return
-	}
-	if s.failing.CompareAndSwap(false, true) {
-		s.cfg.Log.WarnContext(ctx, "limits are counted by each instance alone, because Redis does not count them", "limit", s.cfg.Name, "err", err)
 	}
 	wait := pause
 	if redis.IsPermissionError(err) {
 		wait = longPause
 	}
 	resume := at.Add(wait) // not in Unix time, so that setting the clock changes nothing
-	s.resume.Store(&resume)
+	if s.resume.Swap(&resume) == nil {
+		s.cfg.Log.WarnContext(ctx, "limits are counted by each instance alone, because Redis does not count them", "limit", s.cfg.Name, "err", err)
+	}
+}
+
+// refused returns a copy of a refusal with the time to wait for a rate, and its budget.
+func (s *shared) refused(refusal *problem.Error, wait time.Duration, rate int) *problem.Error {
+	refused := refusal.After(max(wait, 0))
+	refused.Budget = problem.Budget{Name: s.cfg.Name, Uses: s.cfg.Rates[rate].Uses}
+	return refused
 }

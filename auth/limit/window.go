@@ -47,9 +47,7 @@ func (w *Window) Take(ctx context.Context, client string, refusal *problem.Error
 	if wait <= 0 {
 		return giveBack, nil
 	}
-	refused = refusal.After(wait)
-	refused.Budget = problem.Budget{Name: w.cfg.Name, Uses: w.Uses}
-	return nil, refused
+	return nil, w.refused(refusal, wait, 0)
 }
 
 // period is the current period of one client, as this process counts it.

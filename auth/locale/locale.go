@@ -97,15 +97,9 @@ func turns(l Locale, word string) bool {
 	}
 	for _, letter := range word {
 		properties, _ := bidi.LookupRune(letter)
-		switch properties.Class() {
-		case bidi.L:
-			if l == Ar {
-				return true
-			}
-		case bidi.R, bidi.AL:
-			if l != Ar {
-				return true
-			}
+		class := properties.Class()
+		if l == Ar && class == bidi.L || l != Ar && (class == bidi.R || class == bidi.AL) {
+			return true
 		}
 	}
 	return false

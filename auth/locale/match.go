@@ -2,8 +2,8 @@ package locale
 
 import (
 	"errors"
-	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/text/language"
@@ -30,7 +30,7 @@ func Match(acceptLanguage string, fallback Locale) Locale {
 		return fallback
 	}
 	languages := All()
-	wishes, others := make([]wish, len(languages)), wish{} // one for each language
+	scores, others := make([]score, len(languages)), score(0) // others is that of "*"
 	place := 0
 	for member := range strings.SplitSeq(cut(acceptLanguage), ",") {
 		if place++; place > maxMembers {
@@ -41,32 +41,25 @@ func Match(acceptLanguage string, fallback Locale) Locale {
 			continue
 		}
 		if tag == "*" {
-			others.add(weight, place, true)
+			others.add(weight, 2*maxMembers, true) // after every named language of the same weight
 			continue
 		}
 		l, regional := languageOf(tag)
 		if i := slices.Index(languages, l); i >= 0 {
-			wishes[i].add(weight, place, !regional)
+			scores[i].add(weight, place, !regional)
 		}
 	}
-	if i, ok := best(wishes, others); ok {
-		return languages[i]
-	}
-	return fallback
-}
-
-// best is the wish that comes before all others; ok is false where several come first.
-func best(wishes []wish, others wish) (first int, ok bool) {
-	top, ok := wishes[0].or(others), true
-	for i := 1; i < len(wishes); i++ {
-		switch w := wishes[i].or(others); {
-		case w.over(top):
-			top, first, ok = w, i, true
-		case !top.over(w):
-			ok = false
+	for i := range scores {
+		if scores[i] == 0 {
+			scores[i] = others
 		}
 	}
-	return first, ok
+	best := slices.Max(scores)
+	first := slices.Index(scores, best)
+	if slices.Contains(scores[first+1:], best) {
+		return fallback
+	}
+	return languages[first]
 }
 
 // cut truncates the header to the members that fit into maxBytes.
@@ -77,44 +70,39 @@ func cut(header string) string {
 	return header[:strings.LastIndexByte(header[:maxBytes+1], ',')+1]
 }
 
-// languageOf returns the language of a tag, "" if it is not supported, and whether the tag
-// is narrower than the language.
+// score ranks languages: by weight, then by place. 0: not mentioned.
+type score int
+
+const refused score = -1
+
+// add adds one member of the header, with its weight in thousandths. Only a member for the whole
+// language can refuse it, and a refusal is final.
+func (s *score) add(weight, place int, whole bool) {
+	switch {
+	case weight == 0 && whole:
+		*s = refused
+	case weight > 0 && *s != refused:
+		*s = max(*s, score(weight*2*maxMembers+2*maxMembers-place))
+	}
+}
+
+// languageOf returns the language of a tag, "" if the tag is malformed or names none, and whether
+// the tag is narrower than the language. Usual tags, such as "en" and "en-US", do not need the full
+// parser, which allocates.
 func languageOf(tag string) (l Locale, narrowed bool) {
-	if l, narrowed, ok := plainLanguage(tag); ok {
-		return l, narrowed
+	base, region, narrowed := strings.Cut(tag, "-")
+	if len(base) == 2 && (!narrowed || len(region) == 2 && letter(region[0]) && letter(region[1])) {
+		return Locale(strings.ToLower(base)), narrowed // no other two letters are an alias of "en" or "ar"
 	}
 	parsed, err := language.All.Parse(tag)
-	if err != nil {
-		// A well-formed tag with an unregistered subtag still has a language. Any
-		// other error means that the tag is malformed.
-		if _, unregistered := errors.AsType[language.ValueError](err); !unregistered {
-			return "", false
-		}
+	if _, unregistered := errors.AsType[language.ValueError](err); err != nil && !unregistered {
+		return "", false // malformed. A tag with an unregistered subtag still has a language
 	}
-	base, confidence := parsed.Base()
+	parsedBase, confidence := parsed.Base()
 	if confidence != language.Exact {
 		return "", false // guessed from a script or a region
 	}
-	if l := Locale(base.String()); slices.Contains(All(), l) {
-		return l, strings.ContainsAny(tag, "-_")
-	}
-	return "", false
-}
-
-// plainLanguage reads the most common tags, such as "en" and "en-US", without the full
-// parser.
-func plainLanguage(tag string) (l Locale, regional, ok bool) {
-	regional = len(tag) == 5 && tag[2] == '-' && letter(tag[3]) && letter(tag[4])
-	if !regional && len(tag) != 2 {
-		return "", false, false
-	}
-	for _, l := range All() {
-		if strings.EqualFold(tag[:2], string(l)) {
-			return l, regional, true
-		}
-	}
-	// No other two-letter code is an alias of "en" or "ar".
-	return "", false, letter(tag[0]) && letter(tag[1])
+	return Locale(parsedBase.String()), strings.ContainsAny(tag, "-_")
 }
 
 func letter(c byte) bool {
@@ -122,77 +110,20 @@ func letter(c byte) bool {
 	return 'a' <= c && c <= 'z'
 }
 
-// wish is a client's preference for one language.
-type wish struct {
-	weight int // thousandths; 0: not mentioned; refused: not at all
-	place  int // of the member that gave the weight, to settle equal weights
-}
-
-const refused = -1
-
-// add adds one member of the header. Only a member for the whole language can refuse it,
-// and a refusal is final.
-func (w *wish) add(weight, place int, whole bool) {
-	switch {
-	case weight == 0 && whole:
-		w.weight = refused
-	case w.weight != refused && weight > w.weight:
-		w.weight, w.place = weight, place
-	}
-}
-
-// or returns w. For a language that was not mentioned it returns the preference of "*",
-// which ranks after every named language.
-func (w wish) or(others wish) wish {
-	if w.weight == 0 {
-		return wish{weight: others.weight, place: math.MaxInt}
-	}
-	return w
-}
-
-// over reports whether w comes before v.
-func (w wish) over(v wish) bool {
-	if w.weight != v.weight {
-		return w.weight > v.weight
-	}
-	return w.weight > 0 && w.place < v.place
-}
-
-// parseMember splits one member of an Accept-Language header, such as
-// "en-US;q=0.8", into its tag and its weight in thousandths. The tag is not
-// checked; ok is false where it is empty or the weight is not one.
-func parseMember(s string) (tag string, weight int, ok bool) {
-	tag, parameter, weighted := strings.Cut(s, ";")
-	tag = trim(tag)
+// parseMember splits one member, such as "en-US;q=0.8", into its tag, which it does not check, and
+// its weight in thousandths (RFC 9110, section 12.4.2). ok is false if the weight is malformed.
+func parseMember(member string) (tag string, weight int, ok bool) {
+	tag, parameter, weighted := strings.Cut(member, ";")
 	if !weighted {
-		return tag, 1000, tag != ""
+		return trim(tag), 1000, true
 	}
-	parameter = trim(parameter)
-	if len(parameter) < 3 || parameter[0]|0x20 != 'q' || parameter[1] != '=' {
+	name, value, _ := strings.Cut(trim(parameter), "=")
+	whole, decimals, _ := strings.Cut(value, ".")
+	if !strings.EqualFold(name, "q") || whole != "0" && whole != "1" || len(decimals) > 3 {
 		return "", 0, false
 	}
-	weight, ok = parseWeight(parameter[2:])
-	return tag, weight, ok && tag != ""
-}
-
-// parseWeight reads a qvalue (RFC 9110, section 12.4.2), 0 to 1 with at most
-// three decimals, in thousandths.
-func parseWeight(s string) (weight int, ok bool) {
-	whole, decimals, dotted := strings.Cut(s, ".")
-	if whole != "0" && whole != "1" || len(decimals) > 3 {
-		return 0, false
-	}
-	weight = int(whole[0]-'0') * 1000
-	if !dotted {
-		return weight, true
-	}
-	for i, unit := 0, 100; i < len(decimals); i, unit = i+1, unit/10 {
-		if decimals[i] < '0' || decimals[i] > '9' {
-			return 0, false
-		}
-		weight += int(decimals[i]-'0') * unit
-	}
-	return weight, weight <= 1000
+	weight, err := strconv.Atoi(whole + (decimals + "000")[:3])
+	return trim(tag), weight, err == nil && weight <= 1000
 }
 
 // trim drops the optional white space HTTP allows around a member's parts.

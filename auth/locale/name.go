@@ -11,10 +11,8 @@ func Named(own string) Name { return Name{Own: own} }
 
 // In returns the name in l, or in the store's language if there is none in l.
 func (n Name) In(l Locale) string {
-	if len(n.Others) > 0 {
-		if s := n.Others[l]; s != "" {
-			return s
-		}
+	if s := n.Others[l]; s != "" {
+		return s
 	}
 	return n.Own
 }

@@ -75,16 +75,14 @@ func Join(errs ...*Error) *Error {
 		switch {
 		case e == nil:
 		case joined == nil:
-			copied := *e
-			joined = &copied
+			joined = e.WithData(e.Data) // a copy
 			joined.Faults = slices.Clip(e.Faults)
 		default:
 			joined.Faults = append(joined.Faults, e.Faults...)
 		}
-		if joined != nil && len(joined.Faults) > MaxFaults {
-			joined.Faults = joined.Faults[:MaxFaults]
-			break
-		}
+	}
+	if joined != nil {
+		joined.Faults = joined.Faults[:min(len(joined.Faults), MaxFaults)]
 	}
 	return joined
 }

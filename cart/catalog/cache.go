@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -32,17 +33,11 @@ type CacheConfig struct {
 	// products.
 	Memory uint64
 
-	// Patience is how long a reader waits for the source when the cached value is stale.
-	// Then it gets the stale value. A reader without one waits at least as long, and then
-	// fails. Default 50 ms, and 250 ms without a cached value.
+	// See lastknown.Config. of is one of the names below.
 	Patience time.Duration
-
-	// Shown is called when a value that was invalidated has been loaded again (see
-	// lastknown.Config). of is one of the names below. nil: nothing is called.
-	Shown func(of string, delay time.Duration)
-
-	Log *slog.Logger     // for a source that becomes unreachable or returns; default slog.Default
-	Now func() time.Time // default time.Now
+	Shown    func(of string, delay time.Duration)
+	Log      *slog.Logger
+	Now      func() time.Time
 }
 
 // Cache serves products and coupons from memory. It loads the missing ones of a cart with
@@ -77,24 +72,20 @@ const (
 	usesMaxAge       = 50 * time.Second // and a load, so less than a minute
 )
 
-const defaultMemory = 128 << 20
-
 // NewCache returns an empty Cache.
 func NewCache(c CacheConfig) *Cache {
-	if c.Memory == 0 {
-		c.Memory = defaultMemory
-	}
+	c.Memory = cmp.Or(c.Memory, 128<<20)
 	return &Cache{
 		products: lastknown.New(lastknown.Config[productKey, *cart.Product]{
-			Name: "products", Server: c.Server, Source: productsOf(c.Source), Log: c.Log, Now: c.Now,
+			Name: "products", Server: c.Server, Source: c.loadProducts, Log: c.Log, Now: c.Now,
 			MaxWeight: c.Memory, Weigh: productWeight, Patience: c.Patience, Shown: c.shown(ofProducts),
 		}),
 		coupons: lastknown.New(lastknown.Config[couponKey, *cart.Coupon]{
-			Name: "coupons", Server: c.Server, Source: couponsOf(c.Source), Log: c.Log, Now: c.Now,
+			Name: "coupons", Server: c.Server, Source: lastknown.Each(c.loadCoupon), Log: c.Log, Now: c.Now,
 			MaxWeight: c.Memory / 8, Weigh: couponWeight, MaxLoads: 4, Patience: c.Patience, Shown: c.shown(ofCoupons),
 		}),
 		uses: lastknown.New(lastknown.Config[useKey, int64]{
-			Name: "coupon uses", Server: c.Server, Source: usesOf(c.Source), Log: c.Log, Now: c.Now,
+			Name: "coupon uses", Server: c.Server, Source: lastknown.Each(c.loadUses), Log: c.Log, Now: c.Now,
 			MaxWeight: c.Memory / 8, Weigh: useWeight, MaxLoads: 4, Patience: c.Patience, Shown: c.shown(ofUses),
 			RefreshAfter: usesRefreshAfter, MaxAge: usesMaxAge,
 		}),
@@ -178,42 +169,28 @@ func (c *Cache) InvalidateAll() {
 // succeeded without delay.
 func (c *Cache) Reachable() bool { return c.products.Reachable() }
 
-// productsOf adapts a Source to lastknown. It reads the products of each store with one
-// query; those of one request belong to one store.
-func productsOf(source Source) func(context.Context, []productKey) (map[productKey]*cart.Product, error) {
-	return func(ctx context.Context, keys []productKey) (map[productKey]*cart.Product, error) {
-		ids := map[int64][]int64{} // by store
-		for _, key := range keys {
-			ids[key.store] = append(ids[key.store], key.product)
-		}
-		found := make(map[productKey]*cart.Product, len(keys))
-		for store, ids := range ids {
-			products, err := source.Products(ctx, store, ids)
-			if err != nil {
-				return nil, err
-			}
-			for id, p := range products {
-				found[productKey{store, id}] = p
-			}
-		}
-		return found, nil
+// loadProducts loads the keys of one Get, which are of one store.
+func (c *CacheConfig) loadProducts(ctx context.Context, keys []productKey) (map[productKey]*cart.Product, error) {
+	store, ids := keys[0].store, make([]int64, len(keys))
+	for i, key := range keys {
+		ids[i] = key.product
 	}
+	products, err := c.Source.Products(ctx, store, ids)
+	found := make(map[productKey]*cart.Product, len(products))
+	for id, p := range products {
+		found[productKey{store, id}] = p
+	}
+	return found, err
 }
 
-// couponsOf adapts a Source to lastknown.
-func couponsOf(source Source) func(context.Context, []couponKey) (map[couponKey]*cart.Coupon, error) {
-	return lastknown.Each(func(ctx context.Context, key couponKey) (*cart.Coupon, bool, error) {
-		coupon, err := source.Coupon(ctx, key.store, key.code)
-		return coupon, coupon != nil, err
-	})
+func (c *CacheConfig) loadCoupon(ctx context.Context, key couponKey) (*cart.Coupon, bool, error) {
+	coupon, err := c.Source.Coupon(ctx, key.store, key.code)
+	return coupon, coupon != nil, err
 }
 
-// usesOf adapts a Source to lastknown.
-func usesOf(source Source) func(context.Context, []useKey) (map[useKey]int64, error) {
-	return lastknown.Each(func(ctx context.Context, key useKey) (int64, bool, error) {
-		n, err := source.Uses(ctx, key.store, key.code, key.customer, key.limit)
-		return n, true, err
-	})
+func (c *CacheConfig) loadUses(ctx context.Context, key useKey) (int64, bool, error) {
+	n, err := c.Source.Uses(ctx, key.store, key.code, key.customer, key.limit)
+	return n, true, err
 }
 
 func productWeight(_ productKey, p *cart.Product) uint32 {
@@ -238,13 +215,10 @@ func productWeight(_ productKey, p *cart.Product) uint32 {
 
 // nameWeight returns the bytes of a name outside of its struct.
 func nameWeight(n locale.Name) int {
+	const mapOfOneText = 336
 	size := len(n.Own)
-	if len(n.Others) > 0 {
-		const mapOfAFewTexts = 336
-		size += mapOfAFewTexts
-	}
 	for _, text := range n.Others {
-		size += len(text)
+		size += mapOfOneText + len(text)
 	}
 	return size
 }

@@ -2,17 +2,16 @@ package catalog
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype/zeronull"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"commerce/auth/cause"
-	"commerce/auth/locale"
 	"commerce/cart"
-	"commerce/cart/money"
-	"commerce/cart/period"
 )
 
 // Postgres reads the catalog from the database, with a query per call. Put a Cache in
@@ -22,51 +21,27 @@ type Postgres struct{ db *pgxpool.Pool }
 // NewPostgres returns a catalog that reads from db.
 func NewPostgres(db *pgxpool.Pool) *Postgres { return &Postgres{db: db} }
 
-// selectProducts compares each store_id with $1, so that a database that is sharded by store
-// reads each table on one shard.
+// selectProducts returns plans and fields as the JSON of cart.Plan and cart.Field. It compares each
+// store_id with $1, so that a database that is sharded by store reads each table on one shard.
 const selectProducts = `/* products */
 SELECT p.id, p.name, nullif(p.names, '{}'), p.slug, p.type, p.active, p.price, p.original_price, p.tax_ppm,
 	p.stock, p.min_quantity, p.max_quantity, p.step, p.max_per_cart, p.image_url, p.image_alt,
 	(SELECT json_agg(json_build_object('id', n.id, 'duration', n.duration, 'price', n.price,
-			'label', n.label, 'labels', nullif(n.labels, '{}')) ORDER BY n.id)
+			'label', json_build_object('own', n.label, 'others', nullif(n.labels, '{}'))) ORDER BY n.id)
 		FROM plans n WHERE (n.store_id, n.product_id) = ($1, p.id)),
 	(SELECT json_agg(json_build_object('name', f.name, 'required', f.required, 'options',
-			(SELECT json_agg(json_build_object('code', o.code, 'name', o.name, 'names', nullif(o.names, '{}'), 'price', o.price)
-					ORDER BY o.position, o.code)
+			(SELECT json_agg(json_build_object('code', o.code, 'price', o.price,
+					'name', json_build_object('own', o.name, 'others', nullif(o.names, '{}'))) ORDER BY o.position, o.code)
 				FROM field_options o WHERE (o.store_id, o.product_id, o.field) = ($1, f.product_id, f.name))
 		) ORDER BY f.position)
 		FROM fields f WHERE (f.store_id, f.product_id) = ($1, p.id))
 FROM products p
 WHERE p.store_id = $1 AND p.id = ANY($2)`
 
-// The JSON of plans and fields that selectProducts returns.
-type (
-	planRow struct {
-		ID       int64
-		Duration period.Duration
-		Price    money.Amount
-		Label    string
-		Labels   map[locale.Locale]string
-	}
-	fieldRow struct {
-		Name     string
-		Required bool
-		Options  []optionRow
-	}
-	optionRow struct {
-		Code, Name string
-		Names      map[locale.Locale]string
-		Price      money.Amount
-	}
-)
-
 // Products implements service.Catalog with one query.
 func (c *Postgres) Products(ctx context.Context, store int64, ids []int64) (map[int64]*cart.Product, error) {
 	began := time.Now()
-	rows, err := c.db.Query(ctx, selectProducts, store, ids)
-	if err != nil {
-		return nil, fmt.Errorf("select products of store %d: %w", store, cause.OfPostgres(c.db, began, err))
-	}
+	rows, _ := c.db.Query(ctx, selectProducts, store, ids) // CollectRows also returns the error of Query
 	list, err := pgx.CollectRows(rows, scanProduct)
 	if err != nil {
 		return nil, fmt.Errorf("select products of store %d: %w", store, cause.OfPostgres(c.db, began, err))
@@ -79,33 +54,62 @@ func (c *Postgres) Products(ctx context.Context, store int64, ids []int64) (map[
 }
 
 func scanProduct(row pgx.CollectableRow) (*cart.Product, error) {
-	var (
-		p      cart.Product
-		image  cart.Image
-		url    *string
-		plans  []planRow
-		fields []fieldRow
-	)
+	var p cart.Product
+	var image cart.Image
 	err := row.Scan(&p.ID, &p.Name.Own, &p.Name.Others, &p.Slug, &p.Type, &p.Active, &p.Price, &p.OriginalPrice, &p.TaxRate,
-		&p.Stock, &p.MinQuantity, &p.MaxQuantity, &p.Step, &p.MaxPerCart, &url, &image.Alt, &plans, &fields)
+		&p.Stock, &p.MinQuantity, &p.MaxQuantity, &p.Step, &p.MaxPerCart, (*zeronull.Text)(&image.URL), &image.Alt, &p.Plans, &p.Fields)
 	if err != nil {
 		return nil, err
 	}
-	if url != nil {
-		image.URL = *url
+	if image.URL != "" {
 		p.Image = &image
 	}
-	for _, plan := range plans {
-		p.Plans = append(p.Plans, cart.Plan{
-			ID: plan.ID, Duration: plan.Duration, Price: plan.Price, Label: locale.Name{Own: plan.Label, Others: plan.Labels},
-		})
-	}
-	for _, f := range fields {
-		field := cart.Field{Name: f.Name, Required: f.Required}
-		for _, o := range f.Options {
-			field.Options = append(field.Options, cart.Option{Code: o.Code, Name: locale.Name{Own: o.Name, Others: o.Names}, Price: o.Price})
-		}
-		p.Fields = append(p.Fields, field)
-	}
 	return &p, nil
+}
+
+const selectCoupon = `/* coupon */
+SELECT rate_ppm, amount, minimum, starts_at, expires_at, max_uses, max_uses_customer,
+	(SELECT array_agg(p.product_id ORDER BY p.product_id)
+		FROM coupon_products p WHERE (p.store_id, p.code) = ($1, c.code))
+FROM coupons c
+WHERE c.store_id = $1 AND c.code = $2`
+
+// Coupon implements service.Coupons.
+func (c *Postgres) Coupon(ctx context.Context, store int64, code string) (*cart.Coupon, error) {
+	coupon := cart.Coupon{Code: code, Kind: cart.Fixed}
+	began := time.Now()
+	err := c.db.QueryRow(ctx, selectCoupon, store, code).Scan(
+		(*zeronull.Int8)(&coupon.Rate), (*zeronull.Int8)(&coupon.Amount), &coupon.Minimum,
+		(*zeronull.Timestamptz)(&coupon.Starts), (*zeronull.Timestamptz)(&coupon.Expires),
+		&coupon.MaxUses, &coupon.MaxUsesCustomer, &coupon.Products)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("select coupon of store %d: %w", store, cause.OfPostgres(c.db, began, err))
+	}
+	if coupon.Rate != 0 {
+		coupon.Kind = cart.Percent
+	}
+	coupon.Starts, coupon.Expires = coupon.Starts.UTC(), coupon.Expires.UTC()
+	return &coupon, nil
+}
+
+// The counts read only the index coupon_uses_by_customer.
+const (
+	countUses         = `/* coupon_uses */ SELECT count(*) FROM (SELECT FROM coupon_uses WHERE store_id = $1 AND code = $2 LIMIT $3) u`
+	countCustomerUses = `/* coupon_uses_customer */ SELECT count(*) FROM (SELECT FROM coupon_uses WHERE store_id = $1 AND code = $2 AND customer = $4 LIMIT $3) u`
+)
+
+// Uses implements service.Coupons.
+func (c *Postgres) Uses(ctx context.Context, store int64, code, customer string, limit int64) (n int64, err error) {
+	sql, args := countUses, []any{store, code, limit}
+	if customer != "" {
+		sql, args = countCustomerUses, append(args, customer)
+	}
+	began := time.Now()
+	if err := c.db.QueryRow(ctx, sql, args...).Scan(&n); err != nil {
+		return 0, fmt.Errorf("count uses of a coupon of store %d: %w", store, cause.OfPostgres(c.db, began, err))
+	}
+	return n, nil
 }
