@@ -31,9 +31,6 @@ type Malformed struct {
 	FieldKeys map[string]bool // the keys of fields whose values cannot be read
 }
 
-// names reports whether a member cannot be read.
-func (m Malformed) names(member string) bool { return m.Err.Names(member) }
-
 // NewLine is a line that is ready to be added.
 type NewLine struct {
 	ID       LineID
@@ -73,10 +70,10 @@ func Resolve(a Addition, p *Product, limits Limits) (NewLine, *problem.Error) {
 	var plan *Plan
 	var fields []FieldValue
 	var badPlan, badFields *problem.Error
-	if !a.names("subscription_plan") {
+	if !a.Err.Names("subscription_plan") {
 		plan, badPlan = choosePlan(a.PlanID, p)
 	}
-	if !a.names("fields") {
+	if !a.Err.Names("fields") {
 		fields, badFields = answerFields(a.Fields, p, a.FieldKeys)
 	}
 	text := tooMuchText(TextSize(fields)+int64(len(a.Notice)), len(fields) > 0, limits)
@@ -203,23 +200,12 @@ func answer(f *Field, keys []string, given map[string]string, product locale.Nam
 // fieldOf returns the field that a key names, and its name. It returns nil and the key if
 // the product is nil or does not have the field.
 func (p *Product) fieldOf(key string) (f *Field, name string) {
-	if p == nil {
-		return nil, key
+	if p != nil {
+		if i := fieldIndex(p, key); i >= 0 {
+			return &p.Fields[i], p.Fields[i].Name
+		}
 	}
-	i := fieldIndex(p, key)
-	if i < 0 {
-		return nil, key
-	}
-	return &p.Fields[i], p.Fields[i].Name
-}
-
-// normal returns an answer as a line holds it: for a select, the code as the catalog spells
-// it.
-func (f *Field) normal(answer string) string {
-	if o := f.Option(answer); o != nil {
-		return o.Code
-	}
-	return answer
+	return nil, key
 }
 
 // fieldIndex finds a field by name, or else by position; -1 if there is none.

@@ -97,7 +97,7 @@ func (p *Priced) Redeem(c *Coupon, uses Uses, store *store.Store, now time.Time)
 	for i, part := range money.Split(p.Discount, costs) {
 		p.Lines[i].Discount = part
 	}
-	p.levy(store)
+	p.addTax(store)
 }
 
 // AppliedCoupon is the coupon of a priced cart. The amount that it takes off is

@@ -63,15 +63,9 @@ func (c *Coupon) issue(p *Priced, uses Uses, store *store.Store, now time.Time) 
 // appliesToAny reports whether the coupon applies to a line whose product still exists. A
 // coupon for all products applies to an empty cart too.
 func (c *Coupon) appliesToAny(lines []PricedLine) bool {
-	if c.Products == nil {
-		return true
-	}
-	for i := range lines {
-		if lines[i].Product != nil && c.applies(lines[i].ID.Product()) {
-			return true
-		}
-	}
-	return false
+	return c.Products == nil || find(lines, func(l *PricedLine) bool {
+		return l.Product != nil && c.applies(l.ID.Product())
+	}) != nil
 }
 
 // RefuseCoupon returns why a coupon cannot be redeemed for a priced cart, with the reason

@@ -106,7 +106,7 @@ func TestPrice_TaxOfOneRateAllocatesOnce(t *testing.T) {
 	}
 	if n := testing.AllocsPerRun(100, func() {
 		p.TaxLines = nil
-		p.levy(riyals)
+		p.addTax(riyals)
 	}); n > 1 {
 		t.Errorf("%v allocations for %d lines", n, len(p.Lines))
 	}

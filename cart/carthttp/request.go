@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/gin-gonic/gin"
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/text/feature/plural"
 
@@ -148,7 +149,11 @@ func (o object) plan() (*int64, *problem.Error) {
 	}
 	id := o[name]
 	if id.Kind() == '{' {
-		id = wire.Member(id, "id")
+		var plan struct {
+			ID jsontext.Value `json:"id"`
+		}
+		_ = json.Unmarshal(id, &plan) // wire.ReadBody has checked it
+		id = plan.ID
 	}
 	n, ok := wire.WholeNumber(id)
 	if !ok {

@@ -115,22 +115,6 @@ func ParseObject(body []byte) (Object, error) {
 	return members, nil
 }
 
-// Member returns a member of an object in a body that ParseObject has accepted; nil if it is not
-// there.
-func Member(object jsontext.Value, name string) jsontext.Value {
-	d := jsontext.NewDecoder(bytes.NewBuffer(object))
-	_, _ = d.ReadToken()
-	for d.PeekKind() == '"' {
-		if key, _ := d.ReadToken(); key.String() != name {
-			_ = d.SkipValue()
-			continue
-		}
-		value, _ := d.ReadValue()
-		return value.Clone()
-	}
-	return nil
-}
-
 // checkJSON reads the whole body once, so that reading it again cannot fail.
 func checkJSON(body []byte) error {
 	d := jsontext.NewDecoder(bytes.NewBuffer(body))
