@@ -107,6 +107,3 @@ func find[T any](all []T, has func(*T) bool) *T {
 	}
 	return nil
 }
-
-// GoneName replaces the name of a product that no longer exists.
-var GoneName = locale.Text{locale.En: "No longer available", locale.Ar: "لم يعد متوفرًا"}

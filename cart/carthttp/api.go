@@ -116,13 +116,12 @@ func (a *API) errorAnswer(c *call, err error) wire.Answer {
 		return c.showAs(view.cart, data)
 	case *cart.Validation:
 		return c.show(func(w view) { w.validation(data, c.Merge()) })
-	case cart.CouponReason:
-		return c.show(func(w view) { w.couponRefusal(data, c.Merge()) })
 	}
-	if c.Merge() == nil {
+	reason, _ := e.Data.(cart.CouponReason)
+	if reason == "" && c.Merge() == nil {
 		return wire.Answer{}
 	}
-	return c.show(func(w view) { w.mergeAlone(c.Merge()) })
+	return c.show(func(w view) { w.refusal(reason, c.Merge()) })
 }
 
 // serveChange handles a call that changes the cart: decode, make the change, show the cart. A
@@ -141,7 +140,7 @@ func serveChange[T any](
 			return wire.Answer{}, err
 		}
 		identify(&on, c.Request, a.basePath, body)
-		in.lineText = a.carts.LineText()
+		in.lineText = a.carts.Limits.LineText
 		wanted, refusal := decode(in)
 		if refusal != nil {
 			return c.showChanged(a.carts.Refuse(c.ctx(), c.Visit, on, refusal))

@@ -76,9 +76,6 @@ func New(c Config) *Carts {
 	return &Carts{c}
 }
 
-// LineText returns the limit of a line's text, in bytes.
-func (s *Carts) LineText() int64 { return s.Limits.LineText }
-
 // newCartID returns 100 random bits, so that no two carts share an ID. It has none of the
 // separators of an ETag.
 func (s *Carts) newCartID() string {

@@ -179,12 +179,6 @@ func (w *Writer) JSON(name string, value []byte) {
 	w.json = append(w.json, value...)
 }
 
-// Append writes a member whose value is the JSON that write appends.
-func (w *Writer) Append(name string, write func([]byte) []byte) {
-	w.Member(name)
-	w.json = write(w.json)
-}
-
 // BeginView makes the ETag cover only what is written from here on.
 func (w *Writer) BeginView() { w.start = len(w.json) }
 
