@@ -25,10 +25,8 @@ func (s *Carts) Add(ctx context.Context, v *Visit, on Conditions, a cart.Additio
 	case err != nil:
 		return Changed{}, err
 	}
-	if on.Key == "" {
-		if err := s.priceable(ctx, v); err != nil {
-			return Changed{}, err
-		}
+	if err := s.priceable(ctx, v, on); err != nil {
+		return Changed{}, err
 	}
 	line, refusal := cart.Resolve(a, product, s.Limits)
 	if refusal != nil {
@@ -68,10 +66,8 @@ func (s *Carts) Edit(ctx context.Context, v *Visit, on Conditions, e Edit) (Chan
 		set := redisstore.SetQuantity(e.Item, *e.Quantity, cart.BoundsOf(product, s.Limits), cart.RaiseRefusal(product))
 		return s.makeChange(ctx, v, on, change{set, nil, e.QuantityMember, product, &e.Item})
 	}
-	if on.Key == "" {
-		if err := s.priceable(ctx, v); err != nil {
-			return Changed{}, err
-		}
+	if err := s.priceable(ctx, v, on); err != nil {
+		return Changed{}, err
 	}
 	for range maxReads {
 		changed, again, err := s.editOnce(ctx, v, on, e, product)

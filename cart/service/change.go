@@ -93,11 +93,11 @@ func (s *Carts) refused(ctx context.Context, v *Visit, c change, o redisstore.Ou
 func (s *Carts) send(ctx context.Context, v *Visit, on Conditions, c redisstore.Change) (redisstore.Outcome, error) {
 	with := redisstore.Attempt{CartID: s.newCartIDFor(v)}
 	// After a merge, the customer's own keys decide about another request with the same key.
-	if earlier := v.guestCart.RepeatOf(on); earlier != nil && (v.Postponed || !earlier.Conflict) {
+	if earlier := v.guestCart.RepeatOf(on); earlier != nil && (v.postponed || !earlier.Conflict) {
 		return s.repeated(ctx, v, earlier)
 	}
 	var unmerged []redisstore.Ref
-	if v.Postponed && (on.Key != "" || !v.guestFound) {
+	if v.postponed && (on.Key != "" || !v.guestFound) {
 		unmerged = []redisstore.Ref{v.guest}
 	}
 	for ctx.Err() == nil {

@@ -50,7 +50,7 @@ func (s *Carts) DropCoupon(ctx context.Context, v *Visit, on Conditions) (Change
 }
 
 // coupon returns one coupon of the request's store, nil when the store does not have it, and
-// how often it was used.
+// how often it was used: 0 if that is not known, since checkout counts again.
 func (s *Carts) coupon(ctx context.Context, v *Visit, code string) (*cart.Coupon, cart.Uses, error) {
 	coupon, err := s.Coupons.Coupon(ctx, v.Store.ID, code)
 	if err != nil {
@@ -58,20 +58,10 @@ func (s *Carts) coupon(ctx context.Context, v *Visit, code string) (*cart.Coupon
 	}
 	var uses cart.Uses
 	if coupon != nil && coupon.MaxUses != nil {
-		uses.All = s.uses(ctx, v, code, "", *coupon.MaxUses)
+		uses.All, _ = s.Coupons.Uses(ctx, v.Store.ID, code, "", *coupon.MaxUses)
 	}
 	if coupon != nil && coupon.MaxUsesCustomer != nil && v.customer != "" {
-		uses.Customer = s.uses(ctx, v, code, v.customer, *coupon.MaxUsesCustomer)
+		uses.Customer, _ = s.Coupons.Uses(ctx, v.Store.ID, code, v.customer, *coupon.MaxUsesCustomer)
 	}
 	return coupon, uses, nil
-}
-
-// uses returns the number of uses of a coupon, 0 if it is not known: the cart must not fail
-// for it, and checkout counts again.
-func (s *Carts) uses(ctx context.Context, v *Visit, code, customer string, limit int64) int64 {
-	n, err := s.Coupons.Uses(ctx, v.Store.ID, code, customer, limit)
-	if err != nil {
-		return 0
-	}
-	return n
 }

@@ -39,7 +39,7 @@ type Coupons interface {
 
 	// Uses returns how many orders of a customer, "" for all customers and guests, have
 	// used a coupon. It counts no further than limit. An error means that no count is
-	// known.
+	// known; the result is then 0.
 	Uses(ctx context.Context, store int64, code, customer string, limit int64) (int64, error)
 }
 

@@ -16,12 +16,7 @@ type Visit struct {
 	Token auth.CartToken // of the guest's cart; "" for a customer's
 	Fresh bool           // Token was created for this call, so it has no cart yet
 
-	// Postponed means that the cart of the guest's token that came with a customer could
-	// not be looked up or merged.
-	Postponed bool
-
-	// ReadOnly means that the call begins and finishes no merge.
-	ReadOnly bool
+	ReadOnly bool // the call begins and finishes no merge
 
 	merged *cart.MergeReport // of the latest merge of this call
 	stored *cart.MergeReport // of the latest merge, as the cart was read
@@ -35,6 +30,7 @@ type Visit struct {
 
 	guestCart  redisstore.GuestCart // under the guest's token, before this call merged it
 	guestFound bool                 // whether guestCart is known
+	postponed  bool                 // the guest's cart could not be looked up or merged
 }
 
 // Visit begins a call. A guest without a token gets a new one, and Fresh is set.
@@ -47,13 +43,12 @@ func (s *Carts) Visit(c auth.Caller) (*Visit, error) {
 		}
 		return v, nil
 	}
-	v.Token = c.Token
-	if v.Token == "" {
-		token, err := auth.NewCartToken(s.Rand)
-		if err != nil {
+	v.Token, v.Fresh = c.Token, c.Token == ""
+	if v.Fresh {
+		var err error
+		if v.Token, err = auth.NewCartToken(s.Rand); err != nil {
 			return nil, err
 		}
-		v.Token, v.Fresh = token, true
 	}
 	v.own = redisstore.GuestRef(c.Store.ID, v.Token)
 	return v, nil
