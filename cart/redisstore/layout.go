@@ -196,8 +196,7 @@ func (m PendingMerge) Guest(customer Ref) Ref { return customer.guestOfStore(m.g
 // Redis checks its age again before it deletes a note.
 func (m PendingMerge) Old(now time.Time) bool { return now.Sub(m.at) >= noteGrace }
 
-// PendingMerges are all merges under way into a customer's cart: each device of a customer may
-// bring a guest's cart.
+// PendingMerges are all merges under way into a customer's cart: each device may bring a guest's cart.
 type PendingMerges []PendingMerge
 
 // Applied reports whether a guest's lines are in the customer's cart.
@@ -211,15 +210,9 @@ func (p PendingMerges) Unapplied() PendingMerges {
 }
 
 // members lists the notes' members in the form of change.lua's ARGV 7.
-func (p PendingMerges) members() string {
-	if len(p) == 0 {
-		return ""
-	}
-	var b strings.Builder
-	b.WriteByte(' ')
+func (p PendingMerges) members() (all string) {
 	for _, m := range p {
-		b.WriteString(m.member)
-		b.WriteByte(' ')
+		all += " " + m.member
 	}
-	return b.String()
+	return all + " "
 }
