@@ -183,7 +183,8 @@ func exec(ctx context.Context, client redis.UniversalClient, guard bool, cmds []
 	}
 }
 
-// firstFailure returns the first error of cmds. A missing value is not an error.
+// firstFailure returns the first error of cmds, also one that is a raw reply. A missing value is
+// not an error.
 func firstFailure(cmds []redis.Cmder) error {
 	for _, cmd := range cmds {
 		err := cmd.Err()

@@ -146,8 +146,11 @@ func parseLine(id, value string) (_ cart.Line, order int64, _ error) {
 }
 
 // parseReport parses what the store keeps of the latest merge: "<ms> <name> <lines>", and for
-// each line that was cut " <line> <requested> <kept> <code>".
+// each line that was cut " <line> <requested> <kept> <code>". It returns nil for "".
 func parseReport(value string) (*cart.MergeReport, error) {
+	if value == "" {
+		return nil, nil
+	}
 	words := strings.Fields(value)
 	if len(words)%4 != 3 {
 		return nil, fmt.Errorf("report of a merge: %w", errLayout)
