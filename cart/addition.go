@@ -41,9 +41,8 @@ type NewLine struct {
 	Bounds   Bounds
 }
 
-// LineID returns the ID of the line that the addition makes of its product (nil if the
-// store does not have it), also if Resolve refuses it: invalid answers are left out. A
-// replay names the line of the first try by it.
+// LineID returns the ID of the line that the addition makes of its product (nil if the store does
+// not have it), without invalid answers. A replay of a change that is now refused names it.
 func (a Addition) LineID(p *Product) LineID {
 	var planID int64
 	if a.PlanID != nil {
@@ -94,8 +93,7 @@ func Resolve(a Addition, p *Product, limits Limits) (NewLine, *problem.Error) {
 	}, nil
 }
 
-// aboveMaximum refuses a quantity that no line of the product may have. The cart refuses it
-// too, but only alone.
+// aboveMaximum refuses a quantity that no line of the product may have.
 func aboveMaximum(quantity int64, member string, p *Product, limits Limits) *problem.Error {
 	if quantity <= BoundsOf(p, limits).Max {
 		return nil
@@ -134,11 +132,10 @@ func tooMuchText(size int64, fields bool, limits Limits) *problem.Error {
 	return problem.New(problem.ValidationFailed, member, textLineTextTooLong, limits.LineText)
 }
 
-// answerFields matches the shopper's answers to the product's fields, sorted by
-// name so that the same answers give the same line. "" is no answer. A refusal names
-// every invalid field in the product's order, then the unknown keys; it comes with the
-// valid answers. unreadable are keys that were given with values that cannot be read: their
-// fields are not missing.
+// answerFields matches the shopper's answers to the product's fields, sorted by name so that the
+// same answers give the same line. "" is no answer. A refusal names every invalid field in the
+// product's order, then the unknown keys; it comes with the valid answers. The fields of unreadable
+// keys are not missing.
 func answerFields(given map[string]string, p *Product, unreadable map[string]bool) ([]FieldValue, *problem.Error) {
 	if len(given) == 0 && len(p.Fields) == 0 {
 		return nil, nil

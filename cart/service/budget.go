@@ -8,16 +8,12 @@ import (
 )
 
 const (
-	// defaultBudget is the time that a request may spend waiting for Redis.
 	defaultBudget = 200 * time.Millisecond
-
-	// mergeBudgets is how many times its budget a request may spend on merges.
-	mergeBudgets = 5
+	mergeBudgets  = 5 // how many times its budget a request may spend on merges
 )
 
-// budget is the time that one request may spend waiting for Redis. Nothing else uses it
-// up, such as a slow request body or the catalog. It is not safe for concurrent use: one
-// goroutine serves a request.
+// budget is the time that one request may spend waiting for Redis. Nothing else uses it up, such as
+// the catalog. It is not safe for concurrent use: one goroutine serves a request.
 type budget struct{ left time.Duration }
 
 // trip is one round trip that is under way.

@@ -45,14 +45,13 @@ type Edit struct {
 const maxReads = 5
 
 // Edit edits a line: its quantity, where 0 removes it, its plan, fields and notice. It is
-// atomic, and fails like Add; also with problem.Unavailable if other requests keep changing
-// the line.
+// atomic, and fails like Add, also if other requests keep changing the line.
 func (s *Carts) Edit(ctx context.Context, v *Visit, on Conditions, e Edit) (Changed, error) {
 	if e.Err != nil {
 		return s.Refuse(ctx, v, on, s.faults(ctx, v, e))
 	}
 	if e.Item == "" {
-		return s.makeChange(ctx, v, on, change{refusal: itemNotFound(), line: &e.Item})
+		return s.makeChange(ctx, v, on, change{refusal: errItemNotFound, line: &e.Item})
 	}
 	if e.Removes() {
 		set := redisstore.SetQuantity(e.Item, 0, cart.Bounds{}, "")
@@ -109,7 +108,7 @@ func (s *Carts) editOnce(ctx context.Context, v *Visit, on Conditions, e Edit, p
 	}
 	c := change{member: e.Member(), product: product, line: &e.Item}
 	if line := stored.Line(e.Item); line == nil {
-		c.refusal = itemNotFound()
+		c.refusal = errItemNotFound
 	} else {
 		var edited cart.EditedLine
 		edited, c.refusal = e.Resolve(*line, product, s.Limits)
@@ -119,10 +118,8 @@ func (s *Carts) editOnce(ctx context.Context, v *Visit, on Conditions, e Edit, p
 	return changed, errors.Is(err, errLineChanged), err
 }
 
-// itemNotFound returns the refusal of an edit of a line that the cart does not have.
-func itemNotFound() *problem.Error {
-	return cart.Refusal{Code: problem.ItemNotFound}.Problem("", nil, cart.Limits{})
-}
+// errItemNotFound refuses an edit of a line that the cart does not have.
+var errItemNotFound = cart.Refusal{Code: problem.ItemNotFound}.Problem("", nil, cart.Limits{})
 
 // Remove removes a line. Removing a line that does not exist changes nothing and succeeds.
 func (s *Carts) Remove(ctx context.Context, v *Visit, on Conditions, item cart.LineID) (Changed, error) {

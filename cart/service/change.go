@@ -35,7 +35,7 @@ type change struct {
 }
 
 // makeChange makes a change and returns the changed cart. For a request that is refused by
-// itself it runs only the replay and If-Match checks, which take precedence.
+// itself it runs only the checks that take precedence: replay and If-Match.
 func (s *Carts) makeChange(ctx context.Context, v *Visit, on Conditions, c change) (Changed, error) {
 	if c.refusal != nil {
 		c.Change = redisstore.CheckOnly()
@@ -86,10 +86,9 @@ func (s *Carts) refused(ctx context.Context, v *Visit, c change, o redisstore.Ou
 	return o.Refusal.Problem(c.member, c.product, s.Limits)
 }
 
-// send sends a change to Redis, and finishes unfinished merges first. If a merge cannot be
-// finished now, the change is made without it. But the first attempt of the change may have
-// gone to a guest's cart that is not merged yet, or that another customer has claimed, so send
-// looks its key or stamp up there first.
+// send sends a change to Redis, and finishes unfinished merges first. If one cannot be finished now,
+// the change is made without it. But its first attempt may have gone to a guest's cart that is not
+// merged yet, or that another customer has claimed, so send looks its key or stamp up there first.
 func (s *Carts) send(ctx context.Context, v *Visit, on Conditions, c redisstore.Change) (redisstore.Outcome, error) {
 	with := redisstore.Attempt{CartID: s.newCartIDFor(v)}
 	// After a merge, the customer's own keys decide about another request with the same key.
@@ -122,9 +121,8 @@ func (s *Carts) send(ctx context.Context, v *Visit, on Conditions, c redisstore.
 	return redisstore.Outcome{}, cart.Unavailable("change cart", ctx.Err())
 }
 
-// repeatElsewhere looks for a change's key or stamp in guests' carts that are not merged yet. It
-// returns nil if none of them has it. A change with only a stamp is made without the
-// answer of a Redis that cannot be asked; one with a key fails.
+// repeatElsewhere looks for a change's key or stamp in guests' carts that are not merged yet; nil if
+// none of them has it. If a Redis cannot be asked, only a change with a key fails.
 func (s *Carts) repeatElsewhere(ctx context.Context, v *Visit, on Conditions, guests []redisstore.Ref) (*redisstore.Repeat, error) {
 	if on.Key == "" && on.Stamp == "" {
 		return nil, nil
@@ -154,8 +152,6 @@ func (s *Carts) repeated(ctx context.Context, v *Visit, earlier *redisstore.Repe
 	return o, err
 }
 
-// errLineChanged means that an edit was not made, because its line has changed since it was
-// read.
 var errLineChanged = errors.New("service: the line has changed since it was read")
 
 var (

@@ -23,8 +23,8 @@ func (s *Carts) newCartIDFor(v *Visit) string {
 	return s.newCartID()
 }
 
-// noteCreation reports a change that has created a cart, and counts it for its client. It also
-// counts one whose client has disconnected before the reply of Redis, which may have created it.
+// noteCreation reports a change that has created a cart, and counts it for its client; also one that
+// may have created a cart, because its client has disconnected before the reply of Redis.
 func (s *Carts) noteCreation(ctx context.Context, v *Visit, newID string, o redisstore.Outcome, err error) {
 	if newID == "" {
 		return

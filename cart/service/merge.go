@@ -45,9 +45,8 @@ func (s *Carts) merge(ctx context.Context, v *Visit, g redisstore.GuestCart) err
 	return s.observed(ctx, v, func(ctx context.Context) error { return s.mergeGuest(ctx, v, g) })
 }
 
-// resume finishes the merges that earlier requests of this customer left unfinished, and
-// returns those that still wait. It never begins a merge: it deletes a note
-// without a claim once the note is old.
+// resume finishes the merges that earlier requests of this customer left unfinished, and returns
+// those that still wait. It begins no merge: it deletes an old note without a claim.
 func (s *Carts) resume(ctx context.Context, v *Visit, unfinished redisstore.PendingMerges) (waiting redisstore.PendingMerges) {
 	if len(unfinished) > 0 {
 		_ = s.observed(ctx, v, func(ctx context.Context) (err error) {
@@ -160,9 +159,8 @@ func (s *Carts) completeClaimed(ctx context.Context, v *Visit, customer, guest r
 	return err
 }
 
-// complete runs one merge from claim to forget. With a note it may claim the guest's cart;
-// with "" it only continues an earlier claim. again means that the claim was an earlier
-// one, so the token may have a newer cart.
+// complete runs one merge from claim to forget. Without a note, "", it only continues an earlier
+// claim. again means that the claim was an earlier one, so the token may have a newer cart.
 func (s *Carts) complete(ctx context.Context, v *Visit, customer, guest redisstore.Ref, note string, b cart.Reservation) (again bool, err error) {
 	c, err := s.claim(ctx, customer, guest, note, b)
 	if other, ok := errors.AsType[*redisstore.OtherOwnerError](err); ok {
@@ -209,8 +207,8 @@ func (s *Carts) forget(ctx context.Context, customer redisstore.Ref, notes ...st
 	return s.step(ctx, func(ctx context.Context) error { return s.Redis.Forget(ctx, customer, notes...) })
 }
 
-// step runs one step of a merge. It waits for Redis no longer than one request's budget, apart
-// from a wait for replicas: a Redis that hangs must not use up the time of the whole merge.
+// step runs one step of a merge, with one request's budget, apart from a wait for replicas: a Redis
+// that hangs must not use up the time of the whole merge.
 func (s *Carts) step(ctx context.Context, do func(context.Context) error) error {
 	ctx, trip := (&budget{s.Budget}).spend(ctx, 1)
 	defer trip.done()

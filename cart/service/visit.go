@@ -63,8 +63,7 @@ func (v *Visit) name() string {
 }
 
 // Merge reports the latest merge into the cart, if it was in the last minute, and whether the
-// guest's cart waits for room; nil for neither. Responses with the cart include it, and so do
-// refusals of calls that bring a guest's token.
+// guest's cart waits for room; nil for neither. Responses include it.
 func (v *Visit) Merge() *cart.MergeReport {
 	if v.noRoom != nil {
 		return v.merged.With(v.noRoom)
@@ -73,11 +72,7 @@ func (v *Visit) Merge() *cart.MergeReport {
 }
 
 // learn takes the report of the latest merge from what was read.
-func (v *Visit) learn(c redisstore.Stored) {
-	if c.Merged != nil {
-		v.stored = c.Merged
-	}
-}
+func (v *Visit) learn(c redisstore.Stored) { v.stored = cmp.Or(c.Merged, v.stored) }
 
 // logsIn reports whether a guest's token came with a customer.
 func (v *Visit) logsIn() bool { return v.guest != (redisstore.Ref{}) }

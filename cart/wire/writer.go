@@ -11,9 +11,8 @@ import (
 	"commerce/cart/money"
 )
 
-// Writer writes the JSON of one response, member by member: an encoder that uses
-// reflection costs more CPU than Redis or Postgres do. It writes member names unescaped, so
-// they must not need escapes.
+// Writer writes the JSON of one response, member by member: an encoder that uses reflection costs
+// more CPU than Redis or Postgres do. Member names must not need escapes.
 type Writer struct {
 	Language locale.Locale
 
