@@ -35,8 +35,7 @@ func (m *masters) at(addr string) *master {
 	return m.byAddr[addr]
 }
 
-// mostReplicas returns the maximum number of replicas that any master had in the last ten
-// minutes.
+// mostReplicas returns the maximum number of replicas that any master had in the last ten minutes.
 func (m *masters) mostReplicas() (most int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -55,7 +54,6 @@ type located struct {
 // locator finds the master that has a key.
 type locator func(ctx context.Context, key string) (located, error)
 
-// newLocator returns the locator for a client's kind.
 func newLocator(client redis.UniversalClient, known *masters) locator {
 	switch client := client.(type) {
 	case *redis.Client:
@@ -113,7 +111,9 @@ func (s *Store) guestMaster(ctx context.Context, customer, guest Ref) (guestMast
 // noteFailure records that the master did not answer in time, if err says so.
 func (m guestMaster) noteFailure(err error) {
 	if m.separate && timedOut(err) {
-		m.noteTimeout()
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.unresponsiveUntil = m.now().Add(slowFor)
 	}
 }
 
@@ -122,8 +122,7 @@ func timedOut(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || isNet && failed.Timeout()
 }
 
-// master is what this instance knows about one Redis master. It is safe for concurrent
-// use.
+// master is what this instance knows about one Redis master. It is safe for concurrent use.
 type master struct {
 	now   func() time.Time
 	start time.Time
@@ -205,13 +204,6 @@ func (m *master) unresponsive() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.now().Before(m.unresponsiveUntil)
-}
-
-// noteTimeout records that the master did not answer in time.
-func (m *master) noteTimeout() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.unresponsiveUntil = m.now().Add(slowFor)
 }
 
 // maxReplicas records how many replicas are connected now and returns the maximum of the

@@ -37,7 +37,7 @@ func refusal(raw *redis.RawCmd) error {
 }
 
 // isMissing reports whether Redis replied that there is no value. An error that only wraps
-// redis.Nil is a failure: go-redis returns one if no sentinel knows the master.
+// redis.Nil is a failure: no sentinel knows the master.
 func isMissing(err error) bool { return err == redis.Nil }
 
 // isReply reports whether an error is what Redis replied.
