@@ -83,22 +83,19 @@ func (s *Store) Reserve(ctx context.Context, customer, guest Ref, note string, b
 //
 // It waits for replicas, for a limited time, so that a failover does not give the cart to
 // another customer. It continues without them: otherwise no request could see the cart.
-func (s *Store) Claim(ctx context.Context, customer, guest Ref, note string, b cart.Reservation) (Claimed, error) {
+func (s *Store) Claim(
+	ctx context.Context, customer, guest Ref, note string, b cart.Reservation,
+) (_ Claimed, err error) {
 	at, err := s.guestMaster(ctx, customer, guest)
 	if err != nil {
 		return Claimed{}, err
 	}
-	c, err := s.claim(ctx, at.located, customer, guest, note, b)
-	at.noteFailure(err)
-	return c, err
-}
-
-func (s *Store) claim(ctx context.Context, at located, customer, guest Ref, note string, b cart.Reservation) (Claimed, error) {
+	defer func() { at.noteFailure(err) }()
 	deadline, err := at.deadline(ctx)
 	if err != nil {
 		return Claimed{}, cart.Unavailable("ask time", err)
 	}
-	cmd, _ := s.run(ctx, at, s.scripts["claim"], claimWait, script.Repeatable,
+	cmd, _ := s.run(ctx, at.located, s.scripts["claim"], claimWait, script.Repeatable,
 		[]string{guest.cartKey(), guest.claimedKey(), guest.keysKey()},
 		customer.tag(), s.TTL.Customer.Milliseconds(), note, deadline, ShortID(b.CartID), b.Lines, b.Text)
 	reply, err := cmd.Slice()

@@ -1,9 +1,7 @@
-// Package rules says what each script in redisstore/lua must do, as pure functions. Only tests call
-// it: TestTwin_Changes and TestTwin_Merges in redisstore make random changes and merges in both
-// ways, and compare the answers and what lies there afterwards. The service runs the scripts alone.
+// Package rules says what each script in redisstore/lua must do, as pure functions, for tests:
+// TestTwin_Changes and TestTwin_Merges compare their results with those of the scripts.
 //
-// Changes return a new cart, whose version is one higher if anything changed, and leave their own
-// untouched.
+// Changes return a new cart, whose version is one higher if anything changed.
 package rules
 
 import (
@@ -40,8 +38,8 @@ func Add(c cart.Cart, l cart.NewLine, limits cart.Limits) (cart.Cart, *cart.Refu
 	return with(c, at, line), nil
 }
 
-// Unnamed returns the ID of an added line if its request does not name it for good: what its
-// fields are may change with the catalog. Else "".
+// Unnamed returns the ID of an added line with fields, whose meaning may change with the catalog.
+// Else "".
 func Unnamed(l cart.NewLine) cart.LineID {
 	if len(l.Fields) == 0 {
 		return ""
@@ -57,8 +55,7 @@ func refuseText(c cart.Cart, before, after int64, limits cart.Limits) *cart.Refu
 	return nil
 }
 
-// SetQuantity sets the quantity of a line; 0 removes it. A line can always be removed, or
-// lowered to the product's minimum, in steps. raise is RaiseRefusal of its product.
+// SetQuantity sets the quantity of a line; 0 removes it. raise is RaiseRefusal of its product.
 // moved is the line's ID, if item is not that ID. Refusals: item_not_found, raise,
 // quantity_out_of_range, off_step, above_max_per_cart, out_of_stock, insufficient_stock.
 func SetQuantity(c cart.Cart, item cart.LineID, quantity int64, b cart.Bounds, raise problem.Code) (changed cart.Cart, moved cart.LineID, refusal *cart.Refusal) {

@@ -8,12 +8,11 @@ import (
 	"commerce/cart"
 )
 
-// Edit is edit.lua. It edits the line that item names, as cart.Edit.Resolve has computed it. The line keeps its
-// place. If another line has its new ID, that line absorbs it: it keeps its own place, the
-// quantities add, and the edited line's notice wins unless it is empty. The bounds of a line
-// then apply to the sum alone. moved is the ID of the line after the edit, if item is not
-// that ID. Refusals: item_not_found, line_changed, text_full, and those of
-// SetQuantity.
+// Edit edits the line that item names, as cart.Edit.Resolve has computed it. The line keeps its place.
+// If another line has its new ID, that line absorbs it: it keeps its own place, the quantities add,
+// and the edited line's notice replaces its own unless it is empty. The bounds of a line then apply
+// to the sum alone. moved is the ID of the line after the edit, if item is not that ID. Refusals:
+// item_not_found, line_changed, text_full, and those of SetQuantity.
 func Edit(c cart.Cart, item cart.LineID, e cart.EditedLine, limits cart.Limits) (changed cart.Cart, moved cart.LineID, refusal *cart.Refusal) {
 	at := find(c, item)
 	if at < 0 {
@@ -32,12 +31,18 @@ func Edit(c cart.Cart, item cart.LineID, e cart.EditedLine, limits cart.Limits) 
 		other = slices.IndexFunc(c.Lines, func(l cart.Line) bool { return l.ID == e.ID })
 	}
 	inCart := quantityOf(c, line.ID) - line.Quantity
-	edited, text := lineOf(e, line, quantity), line.TextSize()
+	edited := cart.Line{ID: e.ID, Quantity: quantity, AddedPrice: line.AddedPrice, Fields: e.Fields, Notice: e.Notice}
+	if e.ID != line.ID {
+		edited.AddedPrice = e.Price
+	}
+	text := line.TextSize()
 	if other < 0 {
 		refusal = refuseNew(e.Bounds, quantity, line.Quantity, inCart, e.Raise)
 	} else {
-		text += c.Lines[other].TextSize()
-		edited = absorb(c.Lines[other], edited)
+		edited = c.Lines[other]
+		text += edited.TextSize()
+		edited.Quantity += quantity
+		edited.Notice = cmp.Or(e.Notice, edited.Notice)
 		refusal = cmp.Or(refuseGrowth(e.Bounds, quantity, line.Quantity, inCart, e.Raise), refuseLine(e.Bounds, edited.Quantity))
 	}
 	if refusal = cmp.Or(refusal, refuseText(c, text, edited.TextSize(), limits)); refusal != nil {
@@ -51,22 +56,6 @@ func Edit(c cart.Cart, item cart.LineID, e cart.EditedLine, limits cart.Limits) 
 		c = with(c, at, edited)
 	}
 	return c, movedTo(e.ID, item), nil
-}
-
-// lineOf returns what the line becomes with a quantity.
-func lineOf(l cart.EditedLine, from cart.Line, quantity int64) cart.Line {
-	edited := cart.Line{ID: l.ID, Quantity: quantity, AddedPrice: from.AddedPrice, Fields: l.Fields, Notice: l.Notice}
-	if l.ID != from.ID {
-		edited.AddedPrice = l.Price
-	}
-	return edited
-}
-
-// absorb returns the line with an equal one added to it.
-func absorb(l, equal cart.Line) cart.Line {
-	l.Quantity += equal.Quantity
-	l.Notice = cmp.Or(equal.Notice, l.Notice)
-	return l
 }
 
 // movedTo returns the line's ID if item is another one, such as the product's; else "".
