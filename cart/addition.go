@@ -60,11 +60,8 @@ func (a Addition) LineID(p *Product) LineID {
 // every member at fault, and has the code of the first: those that are malformed, then the
 // product, the plan, the fields, their size, and the quantity.
 func Resolve(a Addition, p *Product, limits Limits) (NewLine, *problem.Error) {
-	if p == nil {
-		return NewLine{}, problem.Join(a.Err, problem.New(problem.ProductNotFound, "product_id", textNoProduct))
-	}
-	if !p.Active {
-		return NewLine{}, problem.Join(a.Err, problem.New(problem.ProductInactive, "product_id", textInactive, p.Name))
+	if code := RaiseRefusal(p); code != "" {
+		return NewLine{}, problem.Join(a.Err, Refusal{Code: code}.Problem("product_id", p, limits))
 	}
 	var plan *Plan
 	var fields []FieldValue

@@ -33,11 +33,8 @@ func (l *Line) issue(code problem.Code, sentence locale.Sentence) *Issue {
 // issueOf returns what is wrong with one line, or nil. taken is the quantity that the lines
 // before it have taken of the product.
 func issueOf(l *Line, p *Product, taken int64, limits Limits) *Issue {
-	if p == nil {
-		return l.issue(problem.ProductNotFound, textNoProduct.With())
-	}
-	if !p.Active {
-		return l.issue(problem.ProductInactive, textInactive.With(p.Name))
+	if code := RaiseRefusal(p); code != "" {
+		return l.issue(code, Refusal{Code: code}.sentence(p, Bounds{}))
 	}
 	if i := l.lostPart(p); i != nil {
 		return i

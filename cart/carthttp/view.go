@@ -195,17 +195,14 @@ func (w view) customField(a cart.FieldValue, o *cart.Option) {
 	w.BeginObject()
 	w.Text("name", a.Name)
 	if o == nil {
-		w.Text("value", a.Value)
-		w.Null("option")
+		o = &cart.Option{Name: locale.Named(a.Value)}
+	}
+	w.Text("value", o.Name.In(w.Language))
+	w.Optional("option", o.Code)
+	if o.Price == 0 {
 		w.Null("price")
 	} else {
-		w.Text("value", o.Name.In(w.Language))
-		w.Text("option", o.Code)
-		if o.Price == 0 {
-			w.Null("price")
-		} else {
-			w.amount("price", o.Price)
-		}
+		w.amount("price", o.Price)
 	}
 	w.EndObject()
 }

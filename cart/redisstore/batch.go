@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"fmt"
 	"runtime"
 	"slices"
 	"sync"
@@ -189,7 +190,9 @@ func firstFailure(cmds []redis.Cmder) error {
 	for _, cmd := range cmds {
 		err := cmd.Err()
 		if raw, ok := cmd.(*redis.RawCmd); ok && err == nil {
-			err = refusal(raw)
+			if reply := raw.Val(); len(reply) == 0 || reply[0] == '-' || reply[0] == '!' {
+				err = fmt.Errorf("%w: %.100q", errReply, reply)
+			}
 		}
 		if err != nil && !isMissing(err) {
 			return err

@@ -2,12 +2,15 @@ package redisstore
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	fastjson "github.com/go-json-experiment/json"
 
 	"commerce/auth/problem"
 	"commerce/cart"
@@ -143,6 +146,38 @@ func parseLine(id, value string) (_ cart.Line, order int64, _ error) {
 		return cart.Line{}, 0, fmt.Errorf("line %s: %w", id, errLayout)
 	}
 	return cart.Line{ID: cart.LineID(id), Quantity: q, AddedPrice: money.Amount(p)}, order, nil
+}
+
+// encodeFields returns fields as a cart stores them: the size of their text in bytes,
+// which the scripts add up, and a JSON list of names and values. "" for none.
+func encodeFields(fields []cart.FieldValue) string {
+	if len(fields) == 0 {
+		return ""
+	}
+	pairs := make([][2]string, len(fields))
+	for i, f := range fields {
+		pairs[i] = [2]string{f.Name, f.Value}
+	}
+	body, _ := json.Marshal(pairs) // strings always marshal
+	return strconv.FormatInt(cart.TextSize(fields), 10) + " " + string(body)
+}
+
+// decodeFields is the inverse of encodeFields; nil for "".
+func decodeFields(s string) ([]cart.FieldValue, error) {
+	if s == "" {
+		return nil, nil
+	}
+	_, body, _ := strings.Cut(s, " ")
+	var pairs [][2]string
+	// Every read of a cart decodes them. encoding/json takes twice as long.
+	if err := fastjson.Unmarshal([]byte(body), &pairs); err != nil {
+		return nil, fmt.Errorf("%w: %w", errLayout, err)
+	}
+	fields := make([]cart.FieldValue, len(pairs))
+	for i, p := range pairs {
+		fields[i] = cart.FieldValue{Name: p[0], Value: p[1]}
+	}
+	return fields, nil
 }
 
 // parseReport parses what the store keeps of the latest merge: "<ms> <name> <lines>", and for

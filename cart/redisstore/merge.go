@@ -36,7 +36,7 @@ type Claimed struct {
 	Again bool   // an earlier request had claimed it; the token may have a newer cart
 	Note  string // the note under which it was claimed; "" for none
 
-	stamps stamps
+	stamps map[string]cart.StampUse
 	keys   []any   // digest, value, digest, value, …
 	master *master // whose clock the times in stamps and keys are by
 }
@@ -143,9 +143,12 @@ func (s *Store) Apply(ctx context.Context, customer Ref, c Claimed, by cart.Stra
 		args = append(args, string(l.ID), l.Quantity, int64(l.AddedPrice),
 			encodeFields(l.Fields), l.Notice, b.Stock, b.PerCart, b.Min, b.Max, b.Step)
 	}
-	args = append(append(append(args, len(c.stamps)), c.stamps.args()...), c.keys...)
+	args = append(args, len(c.stamps))
+	for stamp, use := range c.stamps {
+		args = append(args, stamp, use.At.UnixMilli(), string(use.Line))
+	}
 	cmd, copies := s.run(ctx, at, s.scripts["apply"], replicaWait, script.Repeatable,
-		[]string{customer.cartKey(), customer.offeredKey(c.Cart.ID), customer.keysKey()}, args...)
+		[]string{customer.cartKey(), customer.offeredKey(c.Cart.ID), customer.keysKey()}, append(args, c.keys...)...)
 	text, err := cmd.Text()
 	if err != nil {
 		return nil, cart.Unavailable("apply merge", err)
