@@ -34,9 +34,7 @@ func (p *Priced) addTax(store *store.Store) {
 		}
 		p.Tax += t.Amount
 	}
-	if len(p.TaxLines) > 1 {
-		slices.SortFunc(p.TaxLines, func(a, b TaxLine) int { return cmp.Compare(b.Rate, a.Rate) })
-	}
+	slices.SortFunc(p.TaxLines, func(a, b TaxLine) int { return cmp.Compare(b.Rate, a.Rate) })
 	p.Total = p.Subtotal - p.Discount
 	if !store.PricesIncludeTax {
 		p.Total += p.Tax

@@ -110,16 +110,13 @@ func (s *Store) guestMaster(ctx context.Context, customer, guest Ref) (guestMast
 
 // noteFailure records that the master did not answer in time, if err says so.
 func (m guestMaster) noteFailure(err error) {
-	if m.separate && timedOut(err) {
+	failed, isNet := errors.AsType[net.Error](err)
+	timedOut := errors.Is(err, context.DeadlineExceeded) || isNet && failed.Timeout()
+	if m.separate && timedOut {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		m.unresponsiveUntil = m.now().Add(slowFor)
 	}
-}
-
-func timedOut(err error) bool {
-	failed, isNet := errors.AsType[net.Error](err)
-	return errors.Is(err, context.DeadlineExceeded) || isNet && failed.Timeout()
 }
 
 // master is what this instance knows about one Redis master. It is safe for concurrent use.

@@ -69,8 +69,8 @@ func (s *Carts) Edit(ctx context.Context, v *Visit, on Conditions, e Edit) (Chan
 		return Changed{}, err
 	}
 	for range maxReads {
-		changed, again, err := s.editOnce(ctx, v, on, e, product)
-		if !again {
+		changed, err := s.editOnce(ctx, v, on, e, product)
+		if !errors.Is(err, errLineChanged) {
 			return changed, err
 		}
 	}
@@ -95,16 +95,16 @@ func (s *Carts) faults(ctx context.Context, v *Visit, e Edit) *problem.Error {
 
 var errBusyLine = errors.New("service: other requests changed the line after each read")
 
-// editOnce reads the line, and makes the edit if the line is still as it was read. again
-// means that another request changed the line, and that the edit was not made.
-func (s *Carts) editOnce(ctx context.Context, v *Visit, on Conditions, e Edit, product *cart.Product) (_ Changed, again bool, err error) {
+// editOnce reads the line, and makes the edit if the line is still as it was read; if not, it fails
+// with errLineChanged.
+func (s *Carts) editOnce(ctx context.Context, v *Visit, on Conditions, e Edit, product *cart.Product) (Changed, error) {
 	stored, err := s.loadOwn(ctx, v)
 	if err == nil && len(stored.Pending) > 0 { // the line may be on its way from a guest's cart
 		_ = s.resume(ctx, v, stored.Pending)
 		stored, err = s.loadOwn(ctx, v)
 	}
 	if err != nil {
-		return Changed{}, false, err
+		return Changed{}, err
 	}
 	c := change{member: e.Member(), product: product, line: &e.Item}
 	if line := stored.Line(e.Item); line == nil {
@@ -114,8 +114,7 @@ func (s *Carts) editOnce(ctx context.Context, v *Visit, on Conditions, e Edit, p
 		edited, c.refusal = e.Resolve(*line, product, s.Limits)
 		c.Change = redisstore.Edit(e.Item, edited, s.Limits)
 	}
-	changed, err := s.makeChange(ctx, v, on, c)
-	return changed, errors.Is(err, errLineChanged), err
+	return s.makeChange(ctx, v, on, c)
 }
 
 // errItemNotFound refuses an edit of a line that the cart does not have.

@@ -26,22 +26,17 @@ func (s *Carts) RedeemCoupon(ctx context.Context, v *Visit, on Conditions, c Cou
 	if tooMany != nil {
 		return s.makeChange(ctx, v, on, change{refusal: tooMany})
 	}
-	changed, refused, err := s.redeem(ctx, v, on, c, &priced)
-	if !refused {
+	coupon, uses, err := s.coupon(ctx, v, c.Code)
+	if err != nil {
+		forget()
+		return Changed{}, err
+	}
+	refusal := cart.RefuseCoupon(coupon, &priced, uses, v.Store, s.Now(), c.Member)
+	changed, err := s.makeChange(ctx, v, on, change{Change: redisstore.SetCoupon(c.Code), refusal: refusal, member: c.Member})
+	if refusal == nil || !errors.Is(err, refusal) {
 		forget()
 	}
 	return changed, err
-}
-
-// redeem sets the cart's coupon. refused reports whether the coupon was judged and refused.
-func (s *Carts) redeem(ctx context.Context, v *Visit, on Conditions, c CouponCode, priced *cart.Priced) (_ Changed, refused bool, _ error) {
-	coupon, uses, err := s.coupon(ctx, v, c.Code)
-	if err != nil {
-		return Changed{}, false, err
-	}
-	refusal := cart.RefuseCoupon(coupon, priced, uses, v.Store, s.Now(), c.Member)
-	changed, err := s.makeChange(ctx, v, on, change{Change: redisstore.SetCoupon(c.Code), refusal: refusal, member: c.Member})
-	return changed, refusal != nil && errors.Is(err, refusal), err
 }
 
 // DropCoupon removes the coupon, if there is one.
