@@ -125,22 +125,15 @@ func (b *bucket) keep(t *text) {
 
 // write formats without the cache; ok is false for an unknown currency.
 func write(formatter *currency.Formatter, a Amount, code string) (s string, ok bool) {
-	if withdrawn(code) {
-		formatter, code = standingIn(formatter, code), standIn
+	if withdrawn(code) { // a currency that CLDR lists, with as many decimals, gets its code as the symbol
+		const standIn = "USD"
+		f := *formatter
+		f.SymbolMap = map[string]string{standIn: code}
+		formatter, code = &f, standIn
 	}
 	amount, err := currency.NewAmountFromInt64(int64(a), code)
 	if err != nil {
 		return code, false
 	}
 	return formatter.Format(amount), true
-}
-
-// standIn is a currency that CLDR lists, with as many decimals as the withdrawn ones.
-const standIn = "USD"
-
-// standingIn returns f with the code of a withdrawn currency as the symbol of standIn.
-func standingIn(f *currency.Formatter, code string) *currency.Formatter {
-	g := *f
-	g.SymbolMap = map[string]string{standIn: code}
-	return &g
 }

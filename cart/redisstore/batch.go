@@ -136,7 +136,7 @@ func sendBatch(batch []*read) {
 		cmds = append(cmds, r.cmds...)
 		deadline, bounded := r.ctx.Deadline()
 		if !bounded {
-			deadline = time.Now().Add(unbounded)
+			deadline = time.Now().Add(time.Second)
 		}
 		if deadline.After(last) {
 			last = deadline
@@ -152,9 +152,6 @@ func sendBatch(batch []*read) {
 		close(r.done)
 	}
 }
-
-// unbounded limits a batch with a caller who has no deadline.
-const unbounded = time.Second
 
 // exec runs commands in one round trip. Each has its own error afterwards.
 //

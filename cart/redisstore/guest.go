@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"commerce/auth/problem"
 	"commerce/cart"
 )
 
@@ -22,21 +23,19 @@ type GuestCart struct {
 	now  time.Time   // by the guest's Redis
 }
 
-// Repeat is a change that a guest's cart has applied, and that a request repeats.
-type Repeat struct {
-	Conflict bool        // another request had the same idempotency key
-	Line     cart.LineID // the line that the change has changed, if its request names another; else ""
-}
-
-// RepeatOf returns the change that a request repeats; nil for none. It knows the change of an
+// RepeatOf returns the outcome of a request that repeats a change of the guest's cart, without a cart:
+// Replayed, or Refused with idempotency_conflict; nil if it repeats none. It knows the change of an
 // idempotency key only if that key was looked up.
-func (g GuestCart) RepeatOf(on Conditions) *Repeat {
+func (g GuestCart) RepeatOf(on Conditions) *Outcome {
 	switch {
-	case on.Key != "" && g.key.Fingerprint != "":
-		return &Repeat{Conflict: g.key.Fingerprint != on.Fingerprint, Line: g.key.Line}
-	case on.Key == "" && on.Stamp != "":
+	case on.Key != "" && g.key.Fingerprint == "":
+	case on.Key != "" && g.key.Fingerprint == on.Fingerprint:
+		return &Outcome{Status: Replayed, ChangedLine: g.key.Line}
+	case on.Key != "":
+		return &Outcome{Status: Refused, Refusal: cart.Refusal{Code: problem.IdempotencyConflict}}
+	case on.Stamp != "":
 		if use := stampsOf(g.flat)[on.Stamp]; use.IsRetry(g.now) {
-			return &Repeat{Line: use.Line}
+			return &Outcome{Status: Replayed, ChangedLine: use.Line}
 		}
 	}
 	return nil

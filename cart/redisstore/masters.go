@@ -80,9 +80,6 @@ func serverOf(client *redis.Client) string {
 	return "redis " + addr
 }
 
-// errUnresponsive means that a Redis has just timed out and was not asked again.
-var errUnresponsive = errors.New("not called, because it has just timed out")
-
 // guestMaster is the master of a guest's cart, for a customer's request.
 type guestMaster struct {
 	located
@@ -103,7 +100,8 @@ func (s *Store) guestMaster(ctx context.Context, customer, guest Ref) (guestMast
 	}
 	separate := own.master != at.master
 	if separate && at.unresponsive() {
-		return guestMaster{}, cart.Unavailable("look for guest cart", fmt.Errorf("%s: %w", serverOf(at.client), errUnresponsive))
+		err := fmt.Errorf("%s: not called, because it has just timed out", serverOf(at.client))
+		return guestMaster{}, cart.Unavailable("look for guest cart", err)
 	}
 	return guestMaster{at, separate}, nil
 }
@@ -187,13 +185,6 @@ func (m *master) noteReplicas(confirmed bool, wait, took time.Duration) {
 		m.slowReplicas, m.probeAt = true, m.now().Add(slowFor)
 		m.probeFor = min(max(probeWait, 2*m.confirmedIn), replicaWait)
 	}
-}
-
-// awaitsReplicas reports whether writes do not wait for this master's replicas now.
-func (m *master) awaitsReplicas() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.slowReplicas && m.now().Before(m.probeAt)
 }
 
 // unresponsive reports whether the master timed out less than slowFor ago.

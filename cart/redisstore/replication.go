@@ -134,10 +134,13 @@ func (s *Store) awaitReplicas(ctx context.Context, conn *redis.Conn, m *master, 
 // time, and are not to be asked again yet.
 func (s *Store) AwaitsReplicas(ctx context.Context, ref Ref) bool {
 	at, err := s.masterOf(ctx, ref.cartKey())
-	return err == nil && at.awaitsReplicas()
+	if err != nil {
+		return false
+	}
+	at.mu.Lock()
+	defer at.mu.Unlock()
+	return at.slowReplicas && at.now().Before(at.probeAt)
 }
-
-var errNoMaster = errors.New("redisstore: the server is not a master")
 
 // connectedReplicas returns how many replicas a master has now; 0 for a server that refuses ROLE.
 func connectedReplicas(ctx context.Context, conn *redis.Conn) (int, error) {
@@ -150,7 +153,7 @@ func connectedReplicas(ctx context.Context, conn *redis.Conn) (int, error) {
 		return 0, err
 	}
 	if len(role.Val()) < 3 || role.Val()[0] != "master" {
-		return 0, errNoMaster
+		return 0, errors.New("redisstore: the server is not a master")
 	}
 	replicas, _ := role.Val()[2].([]any)
 	return len(replicas), nil

@@ -74,7 +74,8 @@ func (s *Carts) Edit(ctx context.Context, v *Visit, on Conditions, e Edit) (Chan
 			return changed, err
 		}
 	}
-	return Changed{}, cart.Unavailable("edit line", errBusyLine)
+	err = errors.New("service: other requests changed the line after each read")
+	return Changed{}, cart.Unavailable("edit line", err)
 }
 
 // faults returns all that is wrong with a malformed edit, as far as the line and its product are
@@ -92,8 +93,6 @@ func (s *Carts) faults(ctx context.Context, v *Visit, e Edit) *problem.Error {
 	_, refusal := e.Resolve(*line, product, s.Limits)
 	return refusal
 }
-
-var errBusyLine = errors.New("service: other requests changed the line after each read")
 
 // editOnce reads the line, and makes the edit if the line is still as it was read; if not, it fails
 // with errLineChanged.

@@ -92,7 +92,7 @@ func (s *Carts) refused(ctx context.Context, v *Visit, c change, o redisstore.Ou
 func (s *Carts) send(ctx context.Context, v *Visit, on Conditions, c redisstore.Change) (redisstore.Outcome, error) {
 	with := redisstore.Attempt{CartID: s.newCartIDFor(v)}
 	// After a merge, the customer's own keys decide about another request with the same key.
-	if earlier := v.guestCart.RepeatOf(on); earlier != nil && (v.postponed || !earlier.Conflict) {
+	if earlier := v.guestCart.RepeatOf(on); earlier != nil && (v.postponed || earlier.Status == redisstore.Replayed) {
 		return s.repeated(ctx, v, earlier)
 	}
 	var unmerged []redisstore.Ref
@@ -123,7 +123,7 @@ func (s *Carts) send(ctx context.Context, v *Visit, on Conditions, c redisstore.
 
 // repeatElsewhere looks for a change's key or stamp in guests' carts that are not merged yet; nil if
 // none of them has it. If a Redis cannot be asked, only a change with a key fails.
-func (s *Carts) repeatElsewhere(ctx context.Context, v *Visit, on Conditions, guests []redisstore.Ref) (*redisstore.Repeat, error) {
+func (s *Carts) repeatElsewhere(ctx context.Context, v *Visit, on Conditions, guests []redisstore.Ref) (*redisstore.Outcome, error) {
 	if on.Key == "" && on.Stamp == "" {
 		return nil, nil
 	}
@@ -141,15 +141,10 @@ func (s *Carts) repeatElsewhere(ctx context.Context, v *Visit, on Conditions, gu
 	return nil, nil
 }
 
-// repeated returns the outcome of a change that a guest's cart has applied: Replayed or
-// idempotency_conflict.
-func (s *Carts) repeated(ctx context.Context, v *Visit, earlier *redisstore.Repeat) (redisstore.Outcome, error) {
-	stored, err := s.loadOwn(ctx, v)
-	o := redisstore.Outcome{Status: redisstore.Replayed, Stored: stored, ChangedLine: earlier.Line}
-	if earlier.Conflict {
-		o.Status, o.Refusal.Code = redisstore.Refused, problem.IdempotencyConflict
-	}
-	return o, err
+// repeated returns the outcome of a repeat of a change of a guest's cart, with the cart.
+func (s *Carts) repeated(ctx context.Context, v *Visit, o *redisstore.Outcome) (_ redisstore.Outcome, err error) {
+	o.Stored, err = s.loadOwn(ctx, v)
+	return *o, err
 }
 
 var errLineChanged = errors.New("service: the line has changed since it was read")
