@@ -31,9 +31,6 @@ type Malformed struct {
 	FieldKeys map[string]bool // the keys of fields whose values cannot be read
 }
 
-// names reports whether a member cannot be read.
-func (m Malformed) names(member string) bool { return m.Err.Names(member) }
-
 // NewLine is a line that is ready to be added.
 type NewLine struct {
 	ID       LineID
@@ -44,9 +41,8 @@ type NewLine struct {
 	Bounds   Bounds
 }
 
-// LineID returns the ID of the line that the addition makes of its product (nil if the
-// store does not have it), also if Resolve refuses it: invalid answers are left out. A
-// replay names the line of the first try by it.
+// LineID returns the ID of the line that the addition makes of its product (nil if the store does
+// not have it), without invalid answers. A replay of a change that is now refused names it.
 func (a Addition) LineID(p *Product) LineID {
 	var planID int64
 	if a.PlanID != nil {
@@ -64,19 +60,16 @@ func (a Addition) LineID(p *Product) LineID {
 // every member at fault, and has the code of the first: those that are malformed, then the
 // product, the plan, the fields, their size, and the quantity.
 func Resolve(a Addition, p *Product, limits Limits) (NewLine, *problem.Error) {
-	if p == nil {
-		return NewLine{}, problem.Join(a.Err, problem.New(problem.ProductNotFound, "product_id", textNoProduct))
-	}
-	if !p.Active {
-		return NewLine{}, problem.Join(a.Err, problem.New(problem.ProductInactive, "product_id", textInactive, p.Name))
+	if code := RaiseRefusal(p); code != "" {
+		return NewLine{}, problem.Join(a.Err, Refusal{Code: code}.Problem("product_id", p, limits))
 	}
 	var plan *Plan
 	var fields []FieldValue
 	var badPlan, badFields *problem.Error
-	if !a.names("subscription_plan") {
+	if !a.Err.Names("subscription_plan") {
 		plan, badPlan = choosePlan(a.PlanID, p)
 	}
-	if !a.names("fields") {
+	if !a.Err.Names("fields") {
 		fields, badFields = answerFields(a.Fields, p, a.FieldKeys)
 	}
 	text := tooMuchText(TextSize(fields)+int64(len(a.Notice)), len(fields) > 0, limits)
@@ -97,8 +90,7 @@ func Resolve(a Addition, p *Product, limits Limits) (NewLine, *problem.Error) {
 	}, nil
 }
 
-// aboveMaximum refuses a quantity that no line of the product may have. The cart refuses it
-// too, but only alone.
+// aboveMaximum refuses a quantity that no line of the product may have.
 func aboveMaximum(quantity int64, member string, p *Product, limits Limits) *problem.Error {
 	if quantity <= BoundsOf(p, limits).Max {
 		return nil
@@ -137,11 +129,10 @@ func tooMuchText(size int64, fields bool, limits Limits) *problem.Error {
 	return problem.New(problem.ValidationFailed, member, textLineTextTooLong, limits.LineText)
 }
 
-// answerFields matches the shopper's answers to the product's fields, sorted by
-// name so that the same answers give the same line. "" is no answer. A refusal names
-// every invalid field in the product's order, then the unknown keys; it comes with the
-// valid answers. unreadable are keys that were given with values that cannot be read: their
-// fields are not missing.
+// answerFields matches the shopper's answers to the product's fields, sorted by name so that the
+// same answers give the same line. "" is no answer. A refusal names every invalid field in the
+// product's order, then the unknown keys; it comes with the valid answers. The fields of unreadable
+// keys are not missing.
 func answerFields(given map[string]string, p *Product, unreadable map[string]bool) ([]FieldValue, *problem.Error) {
 	if len(given) == 0 && len(p.Fields) == 0 {
 		return nil, nil
@@ -203,23 +194,12 @@ func answer(f *Field, keys []string, given map[string]string, product locale.Nam
 // fieldOf returns the field that a key names, and its name. It returns nil and the key if
 // the product is nil or does not have the field.
 func (p *Product) fieldOf(key string) (f *Field, name string) {
-	if p == nil {
-		return nil, key
+	if p != nil {
+		if i := fieldIndex(p, key); i >= 0 {
+			return &p.Fields[i], p.Fields[i].Name
+		}
 	}
-	i := fieldIndex(p, key)
-	if i < 0 {
-		return nil, key
-	}
-	return &p.Fields[i], p.Fields[i].Name
-}
-
-// normal returns an answer as a line holds it: for a select, the code as the catalog spells
-// it.
-func (f *Field) normal(answer string) string {
-	if o := f.Option(answer); o != nil {
-		return o.Code
-	}
-	return answer
+	return nil, key
 }
 
 // fieldIndex finds a field by name, or else by position; -1 if there is none.

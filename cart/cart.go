@@ -67,17 +67,13 @@ func (c Cart) Tag() string {
 // Line returns the line that a client names: by the line's own ID, or by a product's, which is the
 // first line in cart order that has the product. nil for none.
 func (c *Cart) Line(item LineID) *Line {
-	at := slices.IndexFunc(c.Lines, func(l Line) bool { return l.ID == item })
-	if at < 0 {
-		at = slices.IndexFunc(c.Lines, func(l Line) bool {
-			product, _, _ := strings.Cut(string(l.ID), ".")
-			return product == string(item)
-		})
+	if l := find(c.Lines, func(l *Line) bool { return l.ID == item }); l != nil {
+		return l
 	}
-	if at < 0 {
-		return nil
-	}
-	return &c.Lines[at]
+	return find(c.Lines, func(l *Line) bool {
+		product, _, _ := strings.Cut(string(l.ID), ".")
+		return product == string(item)
+	})
 }
 
 // ProductIDs lists each product of the cart once, in ascending order.

@@ -40,13 +40,11 @@ const (
 	Fixed   CouponKind = "fixed"
 )
 
-// MaxCouponCode is the maximum length of a code in its normal form, in characters. The
-// schema in deploy/migrations has the same limit.
+// MaxCouponCode is the maximum length of a code in its normal form, in characters, as in the schema.
 const MaxCouponCode = 64
 
-// NormalCouponCode returns the form in which codes are stored and compared: NormalText
-// with a to z in upper case. Other letters keep their case, since the rules differ
-// between languages: ı is not I, and ß is not SS.
+// NormalCouponCode returns the form in which codes are stored and compared: NormalText with a to z
+// in upper case. Other letters keep their case: ı is not I, and ß is not SS.
 func NormalCouponCode(code string) string {
 	return strings.Map(func(r rune) rune {
 		if 'a' <= r && r <= 'z' {
@@ -75,8 +73,8 @@ func (c *Coupon) discount(cost money.Amount) money.Amount {
 }
 
 // Redeem applies the discount of the cart's coupon, and splits it among the lines that the
-// coupon applies to. A coupon that is not valid now, or no longer exists (nil), stays in
-// the cart with an issue and takes nothing off.
+// coupon applies to. A coupon that is not valid now, or no longer exists (nil), has an issue and
+// takes nothing off.
 func (p *Priced) Redeem(c *Coupon, uses Uses, store *store.Store, now time.Time) {
 	p.Coupon = &AppliedCoupon{Code: p.Cart.Coupon, Issue: c.issue(p, uses, store, now)}
 	if c != nil {
@@ -97,7 +95,7 @@ func (p *Priced) Redeem(c *Coupon, uses Uses, store *store.Store, now time.Time)
 	for i, part := range money.Split(p.Discount, costs) {
 		p.Lines[i].Discount = part
 	}
-	p.levy(store)
+	p.addTax(store)
 }
 
 // AppliedCoupon is the coupon of a priced cart. The amount that it takes off is

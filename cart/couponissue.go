@@ -12,9 +12,8 @@ import (
 // CouponReason is the stable word for why a coupon takes nothing off, for programs.
 type CouponReason string
 
-// The reasons, in the order in which they are checked. If several hold, a coupon has the
-// first one. Those that the shopper cannot change come first: otherwise a shopper would add
-// items for a coupon that does not apply even then.
+// The reasons, in the order in which they are checked: a coupon has the first one. Those that the
+// shopper cannot change come first, so that a shopper does not add items for nothing.
 const (
 	CouponGone          CouponReason = "gone" // the store does not have it
 	CouponNotStarted    CouponReason = "not_started"
@@ -63,21 +62,15 @@ func (c *Coupon) issue(p *Priced, uses Uses, store *store.Store, now time.Time) 
 // appliesToAny reports whether the coupon applies to a line whose product still exists. A
 // coupon for all products applies to an empty cart too.
 func (c *Coupon) appliesToAny(lines []PricedLine) bool {
-	if c.Products == nil {
-		return true
-	}
-	for i := range lines {
-		if lines[i].Product != nil && c.applies(lines[i].ID.Product()) {
-			return true
-		}
-	}
-	return false
+	return c.Products == nil || find(lines, func(l *PricedLine) bool {
+		return l.Product != nil && c.applies(l.ID.Product())
+	}) != nil
 }
 
 // RefuseCoupon returns why a coupon cannot be redeemed for a priced cart, with the reason
-// as data; nil when it can. A nil coupon is one that the store does not have. The answers
-// for it and for a coupon that has not started are equal, so that guessing does not find
-// codes before they start. member is the request's member that an error names.
+// as data; nil when it can. A nil coupon is one that the store does not have. A coupon that has not
+// started gets the same answer, so that guessing does not find it. member is the request's member
+// that an error names.
 func RefuseCoupon(c *Coupon, p *Priced, uses Uses, store *store.Store, now time.Time, member string) *problem.Error {
 	issue := c.issue(p, uses, store, now)
 	if issue == nil {

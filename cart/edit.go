@@ -3,6 +3,7 @@ package cart
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"commerce/auth/problem"
 	"commerce/cart/money"
@@ -105,14 +106,14 @@ func (e Edit) unsold(p *Product, newPlan, newFields bool) *problem.Error {
 	if raise == "" {
 		return nil
 	}
-	var refusals []*problem.Error
+	var badPlan, badFields *problem.Error
 	if newPlan {
-		refusals = append(refusals, Refusal{Code: raise}.Problem("subscription_plan", p, Limits{}))
+		badPlan = Refusal{Code: raise}.Problem("subscription_plan", p, Limits{})
 	}
 	if newFields {
-		refusals = append(refusals, Refusal{Code: raise}.Problem("fields", p, Limits{}))
+		badFields = Refusal{Code: raise}.Problem("fields", p, Limits{})
 	}
-	return problem.Join(refusals...)
+	return problem.Join(badPlan, badFields)
 }
 
 // altersPlan reports whether the edit changes the line's plan. No plan has the ID 0.
@@ -127,12 +128,10 @@ func (e Edit) altersFields(l Line, p *Product) bool {
 	for key, value := range e.Fields {
 		f, name := p.fieldOf(key)
 		held, ok := answerOf(l.Fields, name)
-		if f != nil {
-			value = f.normal(value)
-		} else if !ok {
-			return true
+		if o := f.Option(value); o != nil { // the line holds the code as the catalog spells it
+			value = o.Code
 		}
-		if value != held {
+		if value != held || f == nil && !ok {
 			return true
 		}
 	}
@@ -189,9 +188,11 @@ func (e Edit) merge(held []FieldValue, p *Product) map[string]string {
 
 // answerOf returns the answer to a field.
 func answerOf(fields []FieldValue, name string) (value string, ok bool) {
-	i, ok := slices.BinarySearchFunc(fields, name, byFieldName)
-	if !ok {
-		return "", false
+	i, ok := slices.BinarySearchFunc(fields, name, func(f FieldValue, name string) int {
+		return strings.Compare(f.Name, name)
+	})
+	if ok {
+		value = fields[i].Value
 	}
-	return fields[i].Value, true
+	return value, ok
 }

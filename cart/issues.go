@@ -1,7 +1,6 @@
 package cart
 
 import (
-	"slices"
 	"strings"
 
 	"commerce/auth/locale"
@@ -27,100 +26,82 @@ const (
 	LowStock         problem.Code = "low_stock"
 )
 
+func (l *Line) issue(code problem.Code, sentence locale.Sentence) *Issue {
+	return &Issue{Code: code, Requested: l.Quantity, Sentence: sentence}
+}
+
 // issueOf returns what is wrong with one line, or nil. taken is the quantity that the lines
 // before it have taken of the product.
 func issueOf(l *Line, p *Product, taken int64, limits Limits) *Issue {
-	issue := func(code problem.Code, sentence locale.Sentence) *Issue {
-		return &Issue{Code: code, Requested: l.Quantity, Sentence: sentence}
+	if code := RaiseRefusal(p); code != "" {
+		return l.issue(code, Refusal{Code: code}.sentence(p, Bounds{}))
 	}
-	if p == nil {
-		return issue(problem.ProductNotFound, textNoProduct.With())
-	}
-	if !p.Active {
-		return issue(problem.ProductInactive, textInactive.With(p.Name))
-	}
-	if plan := l.ID.Plan(); plan != 0 && p.Plan(plan) == nil {
-		return issue(problem.PlanUnavailable, textPlanGone.With(p.Name))
-	} else if plan == 0 && len(p.Plans) > 0 {
-		return issue(problem.PlanUnavailable, textPlanNeeded.With(p.Name))
-	}
-	if i := fieldIssue(l, p, issue); i != nil {
+	if i := l.lostPart(p); i != nil {
 		return i
 	}
+	for _, f := range p.Fields {
+		if value, _ := answerOf(l.Fields, f.Name); f.Required && !strings.ContainsFunc(value, visible) {
+			return l.issue(problem.FieldMissing, textFieldMissing.With(f.Name, p.Name))
+		}
+	}
 	if p.Stock != nil && taken+l.Quantity > *p.Stock {
-		i := issue(problem.InsufficientStock, onlySome(*p.Stock, p.Name))
+		i := l.issue(problem.InsufficientStock, onlySome(*p.Stock, p.Name))
 		if *p.Stock <= 0 {
-			i = issue(problem.OutOfStock, textOutOfStock.With(p.Name))
+			i = l.issue(problem.OutOfStock, textOutOfStock.With(p.Name))
 		}
 		i.Available = new(max(*p.Stock-taken, 0))
 		return i
 	}
 	switch b := BoundsOf(p, limits); {
 	case l.Quantity < b.Min:
-		return issue(BelowMinQuantity, textAtLeast.With(units.Of(b.Min), p.Name))
+		return l.issue(BelowMinQuantity, textAtLeast.With(units.Of(b.Min), p.Name))
 	case l.Quantity > b.Max:
-		return issue(AboveMaxQuantity, textAtMost.With(units.Of(b.Max), p.Name))
+		return l.issue(AboveMaxQuantity, textAtMost.With(units.Of(b.Max), p.Name))
 	case b.PerCart > 0 && taken+l.Quantity > b.PerCart:
-		return issue(AboveMaxQuantity, textAtMostPerCart.With(units.Of(b.PerCart), p.Name))
+		return l.issue(AboveMaxQuantity, textAtMostPerCart.With(units.Of(b.PerCart), p.Name))
 	case b.OffStep(l.Quantity):
-		return issue(OffStep, textOffStep.With(p.Name, units.Of(b.Step), units.Of(b.Min)))
+		return l.issue(OffStep, textOffStep.With(p.Name, units.Of(b.Step), units.Of(b.Min)))
 	}
 	return nil
 }
 
-// taken counts, by product ID, the quantity of the lines so far: of products whose lines
-// share stock or a maximum per cart. It is nil until one does.
-type taken map[int64]int64
-
-func (t *taken) take(p *Product, quantity int64) {
-	if p.Stock == nil && p.MaxPerCart == nil {
-		return
+// lostPart returns the issue of a line whose plan, field or selected option the product no
+// longer has; nil for none.
+func (l *Line) lostPart(p *Product) *Issue {
+	if plan := l.ID.Plan(); plan != 0 && p.Plan(plan) == nil {
+		return l.issue(problem.PlanUnavailable, textPlanGone.With(p.Name))
+	} else if plan == 0 && len(p.Plans) > 0 {
+		return l.issue(problem.PlanUnavailable, textPlanNeeded.With(p.Name))
 	}
-	if *t == nil {
-		*t = taken{}
-	}
-	(*t)[p.ID] += quantity
-}
-
-// fieldIssue compares a line's answers with the fields that the product has now.
-func fieldIssue(l *Line, p *Product, issue func(problem.Code, locale.Sentence) *Issue) *Issue {
 	for _, a := range l.Fields {
 		f := p.Field(a.Name)
 		if f == nil {
-			return issue(problem.FieldInvalid, textNoField.With(a.Name, p.Name))
+			return l.issue(problem.FieldInvalid, textNoField.With(a.Name, p.Name))
 		}
 		if len(f.Options) > 0 && f.Option(a.Value) == nil {
-			return issue(problem.FieldInvalid, textNoOption.With(a.Name, p.Name))
-		}
-	}
-	for _, f := range p.Fields {
-		i, given := slices.BinarySearchFunc(l.Fields, f.Name, byFieldName)
-		if f.Required && !(given && strings.ContainsFunc(l.Fields[i].Value, visible)) {
-			return issue(problem.FieldMissing, textFieldMissing.With(f.Name, p.Name))
+			return l.issue(problem.FieldInvalid, textNoOption.With(a.Name, p.Name))
 		}
 	}
 	return nil
 }
-
-func byFieldName(f FieldValue, name string) int { return strings.Compare(f.Name, name) }
 
 // lowStock is the highest stock at which the shopper gets a warning.
 const lowStock = 5
 
 // warningsOf lists the warnings of a line. A line with an issue gets no warning about low
-// stock.
+// stock. A line whose plan or option is gone costs less, but its price has not gone down.
 func warningsOf(l *PricedLine) []Issue {
 	p := l.Product
 	if p == nil {
 		return nil
 	}
 	var warnings []Issue
-	if unit := l.Unit.Total(); unit != l.AddedPrice && l.intact() {
+	if unit := l.Unit.Total(); unit != l.AddedPrice && l.lostPart(p) == nil {
 		text := textPriceRose
 		if unit < l.AddedPrice {
 			text = textPriceFell
 		}
-		warnings = append(warnings, Issue{Code: PriceChanged, Requested: l.Quantity, Sentence: text.With(p.Name)})
+		warnings = append(warnings, *l.issue(PriceChanged, text.With(p.Name)))
 	}
 	if l.Issue == nil && p.Stock != nil && *p.Stock <= lowStock {
 		text := textLowStock

@@ -16,8 +16,7 @@ import (
 //	42.f<digest>        with fields
 //	42.p41.f<digest>    with both
 //
-// It is also the line's field name in the cart's Redis hash. None of the cart's own field
-// names begins with a digit.
+// It is also the line's field name in the cart's Redis hash, where only lines begin with a digit.
 type LineID string
 
 var lineIDShape = regexp.MustCompile(`^[1-9][0-9]{0,18}(\.p[1-9][0-9]{0,18})?(\.f[A-Za-z0-9_-]{16})?$`)
@@ -52,11 +51,8 @@ func (id LineID) Product() int64 {
 
 // Plan returns the ID of the line's plan, 0 when it has none.
 func (id LineID) Plan() int64 {
-	_, rest, _ := strings.Cut(string(id), ".")
-	if !strings.HasPrefix(rest, "p") {
-		return 0
-	}
-	digits, _, _ := strings.Cut(rest[1:], ".")
+	_, rest, _ := strings.Cut(string(id), ".p")
+	digits, _, _ := strings.Cut(rest, ".")
 	n, _ := strconv.ParseInt(digits, 10, 64)
 	return n
 }

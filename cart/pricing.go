@@ -20,7 +20,7 @@ func (u Unit) Total() money.Amount { return u.Base + u.Addons + u.Plan }
 func unitPrice(p *Product, plan *Plan, fields []FieldValue) Unit {
 	u := Unit{Base: p.Price}
 	for _, a := range fields {
-		if o := chosen(p, a); o != nil {
+		if o := p.Field(a.Name).Option(a.Value); o != nil {
 			u.Addons += o.Price
 		}
 	}
@@ -28,16 +28,6 @@ func unitPrice(p *Product, plan *Plan, fields []FieldValue) Unit {
 		u.Plan = plan.Price
 	}
 	return u
-}
-
-// chosen returns the option that an answer selects; nil for free text or an unknown
-// option.
-func chosen(p *Product, a FieldValue) *Option {
-	f := p.Field(a.Name)
-	if f == nil {
-		return nil
-	}
-	return f.Option(a.Value)
 }
 
 // Priced is a cart with the catalog's current prices.
@@ -69,39 +59,30 @@ type PricedLine struct {
 // longer exists. Lines get stock in cart order. The coupon is not applied: see Redeem.
 func Price(c Cart, store *store.Store, products map[int64]*Product, limits Limits) Priced {
 	priced := Priced{Cart: c, Lines: make([]PricedLine, len(c.Lines))}
-	var shared taken
+	var taken map[int64]int64 // by product, of those whose lines share stock or a maximum per cart
 	for i := range c.Lines {
 		l := &c.Lines[i]
 		id := l.ID.Product()
 		p := products[id]
 		line := &priced.Lines[i]
 		line.Line, line.Product = l, p
-		line.Issue = issueOf(l, p, shared[id], limits)
+		line.Issue = issueOf(l, p, taken[id], limits)
 		if p != nil {
 			line.Plan = p.Plan(l.ID.Plan())
 			line.Unit = unitPrice(p, line.Plan, l.Fields)
 			line.Total = line.Unit.Total() * money.Amount(l.Quantity)
-			shared.take(p, l.Quantity)
+			if p.Stock != nil || p.MaxPerCart != nil {
+				if taken == nil {
+					taken = map[int64]int64{}
+				}
+				taken[id] += l.Quantity
+			}
 		}
 		priced.Subtotal += line.Total
 		if line.Issue == nil {
 			priced.Buyable += line.Total
 		}
 	}
-	priced.levy(store)
+	priced.addTax(store)
 	return priced
-}
-
-// intact reports whether the line still has all parts that it had when it was added. A
-// line whose plan or chosen option is gone costs less, but its price has not gone down.
-func (l *PricedLine) intact() bool {
-	if (l.ID.Plan() == 0) != (len(l.Product.Plans) == 0) || (l.ID.Plan() != 0 && l.Plan == nil) {
-		return false
-	}
-	for _, a := range l.Fields {
-		if f := l.Product.Field(a.Name); f == nil || (len(f.Options) > 0 && f.Option(a.Value) == nil) {
-			return false
-		}
-	}
-	return true
 }

@@ -70,31 +70,22 @@ type Option struct {
 
 // Plan finds a plan by ID; nil when the product does not have it.
 func (p *Product) Plan(id int64) *Plan {
-	for i := range p.Plans {
-		if p.Plans[i].ID == id {
-			return &p.Plans[i]
-		}
-	}
-	return nil
+	return find(p.Plans, func(plan *Plan) bool { return plan.ID == id })
 }
 
 // Field finds a field by name; nil when the product does not have it.
 func (p *Product) Field(name string) *Field {
-	for i := range p.Fields {
-		if p.Fields[i].Name == name {
-			return &p.Fields[i]
-		}
-	}
-	return nil
+	return find(p.Fields, func(f *Field) bool { return f.Name == name })
 }
 
 // Option finds an option by code, as the catalog spells it or in normal form; nil when the
-// field does not have it.
+// field does not have it, or is nil.
 func (f *Field) Option(code string) *Option {
-	for i := range f.Options {
-		if f.Options[i].Code == code {
-			return &f.Options[i]
-		}
+	if f == nil {
+		return nil
+	}
+	if o := find(f.Options, func(o *Option) bool { return o.Code == code }); o != nil {
+		return o
 	}
 	longest := 0
 	for i := range f.Options {
@@ -104,13 +95,15 @@ func (f *Field) Option(code string) *Option {
 		return nil
 	}
 	normal := NormalText(code)
-	for i := range f.Options {
-		if NormalText(f.Options[i].Code) == normal {
-			return &f.Options[i]
+	return find(f.Options, func(o *Option) bool { return NormalText(o.Code) == normal })
+}
+
+// find returns the first element with a property; nil if none has it.
+func find[T any](all []T, has func(*T) bool) *T {
+	for i := range all {
+		if has(&all[i]) {
+			return &all[i]
 		}
 	}
 	return nil
 }
-
-// GoneName replaces the name of a product that no longer exists.
-var GoneName = locale.Text{locale.En: "No longer available", locale.Ar: "لم يعد متوفرًا"}

@@ -15,9 +15,9 @@ type TaxLine struct {
 	Amount money.Amount // rounded once
 }
 
-// levy computes the tax and the total from the lines and their discounts. Tax is rounded
+// addTax computes the tax and the total from the lines and their discounts. Tax is rounded
 // once for each rate. A line whose product no longer exists costs nothing and has no rate.
-func (p *Priced) levy(store *store.Store) {
+func (p *Priced) addTax(store *store.Store) {
 	p.TaxLines, p.Tax = p.TaxLines[:0], 0
 	for i := range p.Lines {
 		if l := &p.Lines[i]; l.Product != nil {
@@ -34,9 +34,7 @@ func (p *Priced) levy(store *store.Store) {
 		}
 		p.Tax += t.Amount
 	}
-	if len(p.TaxLines) > 1 {
-		slices.SortFunc(p.TaxLines, func(a, b TaxLine) int { return cmp.Compare(b.Rate, a.Rate) })
-	}
+	slices.SortFunc(p.TaxLines, func(a, b TaxLine) int { return cmp.Compare(b.Rate, a.Rate) })
 	p.Total = p.Subtotal - p.Discount
 	if !store.PricesIncludeTax {
 		p.Total += p.Tax
@@ -46,10 +44,8 @@ func (p *Priced) levy(store *store.Store) {
 // taxLine returns the tax line of a rate, which it adds if there is none. The pointer is
 // valid until the next one is added.
 func (p *Priced) taxLine(rate int64) *TaxLine {
-	for i := range p.TaxLines { // a cart has few rates
-		if p.TaxLines[i].Rate == rate {
-			return &p.TaxLines[i]
-		}
+	if t := find(p.TaxLines, func(t *TaxLine) bool { return t.Rate == rate }); t != nil {
+		return t
 	}
 	p.TaxLines = append(p.TaxLines, TaxLine{Rate: rate})
 	return &p.TaxLines[len(p.TaxLines)-1]

@@ -107,7 +107,7 @@ func TestPrice_TaxOfOneRateAllocatesOnce(t *testing.T) {
 	}
 	n := testing.AllocsPerRun(100, func() {
 		p.TaxLines = nil
-		p.levy(riyals)
+		p.addTax(riyals)
 	})
 	assert.That(t, n <= 1, "%v allocations for %d lines", n, len(p.Lines))
 }

@@ -21,8 +21,7 @@ func NormalText(s string) string {
 	return strings.TrimSpace(norm.NFC.String(s))
 }
 
-// visible is false for spaces, control characters, and characters that are invisible by
-// definition, such as joiners, direction marks and fillers.
+// visible is false for spaces, control characters, and invisible ones such as joiners and fillers.
 func visible(r rune) bool {
 	if r < unicode.MaxASCII {
 		return r > ' '

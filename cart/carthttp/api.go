@@ -25,8 +25,8 @@ type API struct {
 	basePath string
 }
 
-// New returns an API. basePath is the prefix of its routes' paths, "" for none. It is
-// ignored when two requests are compared, so a retry under another prefix is a replay.
+// New returns an API. basePath is the prefix of its routes' paths, "" for none. A retry under another
+// prefix is a replay.
 func New(callers *auth.CartCallers, carts *service.Carts, basePath string) *API {
 	return &API{callers, carts, basePath}
 }
@@ -70,8 +70,7 @@ func (c *call) token() auth.CartToken {
 	return c.Token
 }
 
-// serve identifies the caller, calls handle, and adds the language and a new cart token
-// to the answer.
+// serve identifies the caller, calls handle, and adds the language and a new cart token.
 func (a *API) serve(handle func(*call) (wire.Answer, error)) wire.Handler {
 	return func(g *gin.Context) (wire.Answer, error) {
 		caller, err := a.callers.Identify(g.Request, wire.Client(g))
@@ -116,18 +115,16 @@ func (a *API) errorAnswer(c *call, err error) wire.Answer {
 		return c.showAs(view.cart, data)
 	case *cart.Validation:
 		return c.show(func(w view) { w.validation(data, c.Merge()) })
-	case cart.CouponReason:
-		return c.show(func(w view) { w.couponRefusal(data, c.Merge()) })
 	}
-	if c.Merge() == nil {
+	reason, _ := e.Data.(cart.CouponReason)
+	if reason == "" && c.Merge() == nil {
 		return wire.Answer{}
 	}
-	return c.show(func(w view) { w.mergeAlone(c.Merge()) })
+	return c.show(func(w view) { w.refusal(reason, c.Merge()) })
 }
 
-// serveChange handles a call that changes the cart: decode, make the change, show the cart. A
-// waiting guest's cart is merged before the request is decoded, so that a refused change
-// merges too.
+// serveChange handles a call that changes the cart. A waiting guest's cart is merged before the
+// request is decoded, so that a refused change merges too.
 func serveChange[T any](
 	a *API,
 	decode func(input) (T, *problem.Error),
@@ -141,7 +138,7 @@ func serveChange[T any](
 			return wire.Answer{}, err
 		}
 		identify(&on, c.Request, a.basePath, body)
-		in.lineText = a.carts.LineText()
+		in.lineText = a.carts.Limits.LineText
 		wanted, refusal := decode(in)
 		if refusal != nil {
 			return c.showChanged(a.carts.Refuse(c.ctx(), c.Visit, on, refusal))

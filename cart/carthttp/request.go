@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/gin-gonic/gin"
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/text/feature/plural"
 
@@ -31,8 +32,7 @@ type input struct {
 	lineText int64 // limit of a line's text, in bytes
 }
 
-// readInput reads a request's path and JSON, and returns its body too. It does not interpret the
-// members of the body.
+// readInput reads a request's path and JSON, and returns its body too.
 func readInput(c *gin.Context) (in input, body []byte, err error) {
 	in.item, _ = cart.ParseLineID(c.Param("item_id"))
 	if c.Request.Method != http.MethodDelete {
@@ -61,25 +61,19 @@ func (o object) whole(name string) (int64, *problem.Error) {
 // text reads a text that a person wrote and returns it in normal form; "" counts as not
 // given. It may refuse a text that has more bytes than limit; the caller checks a normal form.
 func text(v jsontext.Value, name string, limit int64) (string, *problem.Error) {
-	if v.Kind() != '"' {
-		return "", problem.New(problem.ValidationFailed, name, textText, name)
-	}
 	b, err := jsontext.AppendUnquote(nil, v)
-	if err != nil {
+	if err != nil { // not a text
 		return "", problem.New(problem.ValidationFailed, name, textText, name)
 	}
 	if int64(len(bytes.TrimSpace(b))) > cart.MostShrunk*limit {
 		return "", problem.New(problem.ValidationFailed, name, textManyBytes, name, limit)
 	}
 	s := cart.NormalText(string(b))
+	notText := func(r rune) bool { return unicode.IsControl(r) && !strings.ContainsRune("\n\r\t", r) }
 	if strings.ContainsFunc(s, notText) {
 		return "", problem.New(problem.ValidationFailed, name, textPlainText, name)
 	}
 	return s, nil
-}
-
-func notText(r rune) bool {
-	return unicode.IsControl(r) && r != '\n' && r != '\r' && r != '\t'
 }
 
 // either reads a member that has two names, and returns the name that it used. Both are allowed
@@ -111,9 +105,7 @@ func (in input) addition() (cart.Addition, *problem.Error) {
 	a.Quantity, a.QuantityMember, badQuantity = o.addedQuantity()
 	a.PlanID, badPlan = o.plan()
 	a.Fields, a.FieldKeys, badFields = o.fields(in.lineText)
-	if a.Notice, badNotice = o.notice(); badNotice != nil {
-		a.Notice = ""
-	}
+	a.Notice, badNotice = o.notice()
 	a.Err = problem.Join(badID, badQuantity, badPlan, badFields, badNotice)
 	return a, nil
 }
@@ -148,7 +140,11 @@ func (o object) plan() (*int64, *problem.Error) {
 	}
 	id := o[name]
 	if id.Kind() == '{' {
-		id = wire.Member(id, "id")
+		var plan struct {
+			ID jsontext.Value `json:"id"`
+		}
+		_ = json.Unmarshal(id, &plan) // wire.ReadBody has checked it
+		id = plan.ID
 	}
 	n, ok := wire.WholeNumber(id)
 	if !ok {
@@ -157,9 +153,8 @@ func (o object) plan() (*int64, *problem.Error) {
 	return &n, nil
 }
 
-// fields reads the answers by the keys that the client sent. An answer that counts as
-// not given is "". cart.Resolve checks the keys. unreadable are the keys with other values than
-// texts.
+// fields reads the answers by the keys that the client sent, which cart.Resolve checks. An answer that
+// counts as not given is "". unreadable are the keys with other values than texts.
 func (o object) fields(limit int64) (fields map[string]string, unreadable map[string]bool, _ *problem.Error) {
 	const name = "fields"
 	if !o.has(name) {
@@ -202,8 +197,8 @@ func (o object) notice() (string, *problem.Error) {
 		return "", nil
 	}
 	s, err := text(o[name], name, utf8.UTFMax*cart.MaxNotice)
-	if err == nil && utf8.RuneCountInString(s) > cart.MaxNotice {
-		err = problem.New(problem.ValidationFailed, name, textTextTooLong, name, characters.Of(cart.MaxNotice))
+	if utf8.RuneCountInString(s) > cart.MaxNotice {
+		return "", problem.New(problem.ValidationFailed, name, textTextTooLong, name, characters.Of(cart.MaxNotice))
 	}
 	return s, err
 }
@@ -236,8 +231,7 @@ func (o object) code(name string) (string, *problem.Error) {
 }
 
 // edit reads the path and the body of PATCH /cart/items/<item_id>. What is wrong with it is in the
-// result, since the product may refuse more. A quantity of 0 removes the line, whatever else the
-// body has.
+// result, as in addition. A quantity of 0 removes the line, whatever else the body has.
 func (in input) edit() (service.Edit, *problem.Error) {
 	o, e := in.members, service.Edit{Item: in.item}
 	quantity, member, given, badQuantity := either(o, "quantity", "qty", object.whole)

@@ -1,6 +1,8 @@
 package carthttp
 
 import (
+	"cmp"
+
 	"commerce/auth"
 	"commerce/auth/locale"
 	"commerce/auth/store"
@@ -117,40 +119,30 @@ func (w view) couponIssue(i *cart.CouponIssue) {
 }
 
 func (w view) line(l *cart.PricedLine) {
+	p := cmp.Or(l.Product, &gone)
 	w.BeginObject()
 	w.Text("id", string(l.ID))
 	w.Number("product_id", l.ID.Product())
-	w.Text("name", w.productName(l.Product))
-	slug := ""
-	if l.Product != nil {
-		slug = l.Product.Slug
-	}
-	w.Text("slug", slug)
-	image := w.image(l.Product)
+	w.Text("name", p.Name.In(w.Language))
+	w.Text("slug", p.Slug)
+	image := w.image(p)
 	w.Number("quantity", l.Quantity)
 	w.amount("unit_price", l.Unit.Total())
 	w.amount("total_price", l.Total)
 	w.amount("added_price", l.AddedPrice)
 	w.amount("discount", l.Discount)
 	w.pricing(l)
-	w.customFields(l)
+	w.customFields(l.Fields, p)
 	w.plan(l.Plan)
 	w.Optional("notice", l.Notice)
-	w.product(l, image)
+	w.product(l.ID, p, image)
 	w.issue(l.Issue)
 	w.EndObject()
 }
 
-func (w view) productName(p *cart.Product) string {
-	if p == nil {
-		return cart.GoneName.In(w.Language)
-	}
-	return p.Name.In(w.Language)
-}
-
 // image writes a product's image and returns what it wrote, because a line shows it twice.
 func (w view) image(p *cart.Product) (value []byte) {
-	if p == nil || p.Image == nil {
+	if p.Image == nil {
 		w.Null("image")
 		return []byte("null")
 	}
@@ -182,19 +174,17 @@ func (w view) pricing(l *cart.PricedLine) {
 
 // customFields writes the shopper's answers in the merchant's order. Answers to fields that
 // the product no longer has come last.
-func (w view) customFields(l *cart.PricedLine) {
+func (w view) customFields(answers []cart.FieldValue, p *cart.Product) {
 	w.Array("custom_fields")
-	if l.Product != nil {
-		for i := range l.Product.Fields {
-			for _, a := range l.Fields {
-				if a.Name == l.Product.Fields[i].Name {
-					w.customField(a, l.Product.Fields[i].Option(a.Value))
-				}
+	for i := range p.Fields {
+		for _, a := range answers {
+			if a.Name == p.Fields[i].Name {
+				w.customField(a, p.Fields[i].Option(a.Value))
 			}
 		}
 	}
-	for _, a := range l.Fields {
-		if l.Product == nil || l.Product.Field(a.Name) == nil {
+	for _, a := range answers {
+		if p.Field(a.Name) == nil {
 			w.customField(a, nil)
 		}
 	}
@@ -205,17 +195,14 @@ func (w view) customField(a cart.FieldValue, o *cart.Option) {
 	w.BeginObject()
 	w.Text("name", a.Name)
 	if o == nil {
-		w.Text("value", a.Value)
-		w.Null("option")
+		o = &cart.Option{Name: locale.Named(a.Value)}
+	}
+	w.Text("value", o.Name.In(w.Language))
+	w.Optional("option", o.Code)
+	if o.Price == 0 {
 		w.Null("price")
 	} else {
-		w.Text("value", o.Name.In(w.Language))
-		w.Text("option", o.Code)
-		if o.Price == 0 {
-			w.Null("price")
-		} else {
-			w.amount("price", o.Price)
-		}
+		w.amount("price", o.Price)
 	}
 	w.EndObject()
 }
@@ -236,20 +223,20 @@ func (w view) plan(p *cart.Plan) {
 }
 
 // gone stands in for a product that no longer exists.
-var gone = cart.Product{Stock: new(int64), MinQuantity: 1}
+var gone = cart.Product{
+	Name: locale.Name{Own: textGone[locale.En], Others: textGone}, Stock: new(int64), MinQuantity: 1,
+}
 
-func (w view) product(l *cart.PricedLine, image []byte) {
-	p := l.Product
-	if p == nil {
-		p = &gone
-	}
+var textGone = locale.Text{locale.En: "No longer available", locale.Ar: "لم يعد متوفرًا"}
+
+func (w view) product(line cart.LineID, p *cart.Product, image []byte) {
 	status := int64(0)
 	if p.Active {
 		status = 1
 	}
 	w.Object("product")
-	w.Number("id", l.ID.Product())
-	w.Text("name", w.productName(l.Product))
+	w.Number("id", line.Product())
+	w.Text("name", p.Name.In(w.Language))
 	w.Text("slug", p.Slug)
 	w.Text("type", p.Type)
 	w.Number("status", status)
@@ -309,17 +296,13 @@ func (w view) merge(m *cart.MergeReport) {
 	w.EndObject()
 }
 
-// mergeAlone writes the data of an error response: only the report of a merge.
-func (w view) mergeAlone(m *cart.MergeReport) {
+// refusal writes the data of an error response: why a coupon was refused, "" for another error,
+// and the report of a merge.
+func (w view) refusal(reason cart.CouponReason, m *cart.MergeReport) {
 	w.BeginObject()
-	w.merge(m)
-	w.EndObject()
-}
-
-// couponRefusal writes the data of a refused coupon's error response.
-func (w view) couponRefusal(reason cart.CouponReason, m *cart.MergeReport) {
-	w.BeginObject()
-	w.Text("reason", string(reason))
+	if reason != "" {
+		w.Text("reason", string(reason))
+	}
 	w.merge(m)
 	w.EndObject()
 }

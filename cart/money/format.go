@@ -10,30 +10,27 @@ import (
 	"commerce/auth/locale"
 )
 
-// A Formatter caches buckets × ways texts, about 1 MiB. With several ways, prices that
-// hash to the same bucket can all stay cached.
+// A Formatter caches buckets × ways texts, about 1 MiB.
 const (
 	bucketBits = 11
 	buckets    = 1 << bucketBits
 	ways       = 4
 )
 
-// Formatter formats amounts for shoppers. It caches the latest texts, in limited memory,
-// since a store shows the same prices again and again. It is safe for concurrent use; the
-// zero value is not usable.
+// Formatter formats amounts for shoppers. It caches the latest texts, in limited memory. It is safe
+// for concurrent use; the zero value is not usable.
 //
 // Texts follow CLDR. In English the symbol is before the number: "SAR 49.50", "$49.50".
 // In Arabic it is after the number, and in Arabic script where CLDR has such a symbol:
-// "49.50 ر.س." with the direction marks for mixed text. Digits are Western, as in CLDR's
-// general Arabic locale (ar) and in the labels of package period, since stores in several
-// countries share the language; ar-SA would give ٤٩٫٥٠.
+// "49.50 ر.س." with direction marks. Digits are Western, as in CLDR's general Arabic locale (ar),
+// since stores in several countries share the language; ar-SA would give ٤٩٫٥٠.
 type Formatter struct {
 	byLanguage map[locale.Locale]*currency.Formatter
 	kept       [buckets]bucket
 }
 
-// bucket holds texts whose keys have the same hash, the newest first. Its places change
-// one by one: a reader may miss a text that is being moved, and formats it again.
+// bucket holds texts whose keys have the same hash, the newest first. A reader may miss a text that
+// is being moved, and formats it again.
 type bucket [ways]atomic.Pointer[text]
 
 type text struct {
@@ -47,9 +44,8 @@ type key struct {
 	locale   locale.Locale
 }
 
-// slot returns the index of a key in the cache. Fibonacci hashing spreads amounts that are
-// close to each other. With package maphash, rendering a cart takes 12 % more CPU time
-// (BenchmarkView, 50 lines).
+// slot returns the index of a key in the cache. Fibonacci hashing spreads amounts that are close to
+// each other. With package maphash, rendering a cart takes 12 % more CPU time (BenchmarkView).
 func (k key) slot() uint64 {
 	h := uint64(k.amount)
 	for i := range len(k.currency) {
@@ -81,8 +77,7 @@ type Price struct {
 	Currency string
 }
 
-// In returns the price as Formatter.Format does. It does not cache, since few sentences have a
-// price.
+// In returns the price as Formatter.Format does, without a cache: few sentences have a price.
 func (p Price) In(l locale.Locale) string {
 	if !slices.Contains(locale.All(), l) {
 		l = locale.En
@@ -91,9 +86,8 @@ func (p Price) In(l locale.Locale) string {
 	return s
 }
 
-// Format returns a with all decimals of the currency and its symbol, in English if l is
-// not in locale.All. For a currency that Digits does not know, it returns only the code,
-// since the amount in major units is not known.
+// Format returns a with all decimals of the currency and its symbol, in English if l is not in
+// locale.All. For a currency that Digits does not know, it returns only the code.
 func (f *Formatter) Format(a Amount, code string, l locale.Locale) string {
 	k := key{a, code, l}
 	b := &f.kept[k.slot()]
@@ -131,23 +125,15 @@ func (b *bucket) keep(t *text) {
 
 // write formats without the cache; ok is false for an unknown currency.
 func write(formatter *currency.Formatter, a Amount, code string) (s string, ok bool) {
-	if withdrawn(code) {
-		formatter, code = standingIn(formatter, code), standIn
+	if withdrawn(code) { // a currency that CLDR lists, with as many decimals, gets its code as the symbol
+		const standIn = "USD"
+		f := *formatter
+		f.SymbolMap = map[string]string{standIn: code}
+		formatter, code = &f, standIn
 	}
 	amount, err := currency.NewAmountFromInt64(int64(a), code)
 	if err != nil {
 		return code, false
 	}
 	return formatter.Format(amount), true
-}
-
-// standIn is a currency that CLDR lists, with the same number of decimals as the withdrawn
-// ones.
-const standIn = "USD"
-
-// standingIn returns f with the code of a withdrawn currency as the symbol of standIn.
-func standingIn(f *currency.Formatter, code string) *currency.Formatter {
-	g := *f
-	g.SymbolMap = map[string]string{standIn: code}
-	return &g
 }

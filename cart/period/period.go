@@ -1,6 +1,8 @@
 // Package period names the billing periods a subscription plan can have.
 package period
 
+import "commerce/auth/locale"
+
 // Duration is the key of a billing period, as the API spells it.
 type Duration string
 
@@ -15,26 +17,29 @@ const (
 	Decennial    Duration = "decennial"
 )
 
-// Valid reports whether d is one of the seven, in exactly that spelling.
-func (d Duration) Valid() bool { return d.Months() > 0 }
+// Arabic uses the noun alone for one (singular) and two (dual), and a number with the
+// plural for three to ten. The digits are the same as in prices (see money.Formatter).
+var periods = map[Duration]struct {
+	months int
+	label  locale.Text
+}{
+	Monthly:      {1, locale.Text{locale.En: "1 month", locale.Ar: "شهر"}},
+	Quarterly:    {3, locale.Text{locale.En: "3 months", locale.Ar: "3 أشهر"}},
+	SemiAnnual:   {6, locale.Text{locale.En: "6 months", locale.Ar: "6 أشهر"}},
+	Annually:     {12, locale.Text{locale.En: "1 year", locale.Ar: "سنة"}},
+	Biennial:     {24, locale.Text{locale.En: "2 years", locale.Ar: "سنتان"}},
+	Quinquennial: {60, locale.Text{locale.En: "5 years", locale.Ar: "5 سنوات"}},
+	Decennial:    {120, locale.Text{locale.En: "10 years", locale.Ar: "10 سنوات"}},
+}
 
-// Months returns the length in calendar months, 0 if d is not valid.
-func (d Duration) Months() int {
-	switch d {
-	case Monthly:
-		return 1
-	case Quarterly:
-		return 3
-	case SemiAnnual:
-		return 6
-	case Annually:
-		return 12
-	case Biennial:
-		return 24
-	case Quinquennial:
-		return 60
-	case Decennial:
-		return 120
+// Months returns the length in calendar months, 0 if d is not one of the seven.
+func (d Duration) Months() int { return periods[d].months }
+
+// Label returns the length as text to show with a price, in English if l is not in
+// locale.All. The label of an invalid duration is the duration itself.
+func (d Duration) Label(l locale.Locale) string {
+	if p, ok := periods[d]; ok {
+		return p.label.In(l)
 	}
-	return 0
+	return string(d)
 }

@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"fmt"
 	"runtime"
 	"slices"
 	"sync"
@@ -15,16 +16,10 @@ import (
 )
 
 // reads sends the reads of one master. While several requests read at the same time, their
-// commands share one connection and one round trip: with 64 callers, a read then takes
-// Redis a fifth of the CPU time (see docs/performance.md). A lone reader is sent directly.
-//
-// Only reads may share a batch: a lost connection fails everything in it. A caller waits
-// no longer than its own context allows, even if Redis hangs and the batch takes longer.
-//
-// go-redis's AutoPipeline is equally fast, but its batches ignore the callers' contexts.
-// It would need a second client with other timeouts for each server.
-//
-// The zero value is ready to use.
+// commands share one round trip: with 64 callers, a read then takes Redis a fifth of the CPU time
+// (see docs/performance.md). A caller waits no longer than its own context allows, which
+// go-redis's AutoPipeline would ignore. Only reads may share a batch: a lost connection fails
+// everything in it. The zero value is ready to use.
 type reads struct {
 	inFlight atomic.Int64
 
@@ -35,8 +30,8 @@ type reads struct {
 }
 
 const (
-	// maxBatch is how many reads share a round trip. Without a limit, one batch of large
-	// carts may take longer than all its callers can wait, and takes Redis much memory.
+	// maxBatch is how many reads share a round trip. A larger batch of large carts may take
+	// longer than all its callers can wait, and much memory of Redis.
 	maxBatch = 64
 
 	// After slowBatch, reads no longer wait for the batch under way: its connection may
@@ -61,9 +56,8 @@ type read struct {
 	done   chan struct{} // closed when cmds have their results
 }
 
-// send runs commands that only read. It returns the first failure, including replies that
-// are errors. After an error of ctx, the commands must not be used: Redis may still be
-// answering them.
+// send runs commands that only read, and returns the first failure. After an error of ctx, the
+// commands must not be used: Redis may still be answering them.
 func (r *reads) send(ctx context.Context, client *redis.Client, how reading, cmds ...redis.Cmder) error {
 	began := time.Now()
 	concurrent := r.inFlight.Add(1)
@@ -75,18 +69,17 @@ func (r *reads) send(ctx context.Context, client *redis.Client, how reading, cmd
 	ctx, end := timing.RedisStep(ctx, "redis shared read") // the batch itself belongs to no request
 	mine := &read{ctx: ctx, client: client, guard: how.guard, cmds: cmds, done: make(chan struct{})}
 	r.add(mine)
-	ended := false
+	sent := false
 	select {
 	case <-mine.done:
-		ended = !mine.sent // ctx ended before
+		sent = mine.sent // false if ctx ended before
 	case <-ctx.Done():
-		ended = true
 	}
 	var err error
-	if ended {
-		err = cause.Of(serverOf(client), began, ctx.Err())
-	} else {
+	if sent {
 		err = firstFailure(cmds)
+	} else {
+		err = cause.Of(serverOf(client), began, ctx.Err())
 	}
 	end(err)
 	return err
@@ -109,14 +102,14 @@ func (r *reads) sendAll() {
 	for {
 		runtime.Gosched() // lets other callers join this batch
 		batch := r.next()
-		if len(batch) == 0 {
+		if batch == nil {
 			return
 		}
 		sendBatch(batch)
 	}
 }
 
-// next takes the next batch. If it is empty, the caller must end.
+// next takes the next batch. If it is nil, the caller must end.
 func (r *reads) next() []*read {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -143,7 +136,7 @@ func sendBatch(batch []*read) {
 		cmds = append(cmds, r.cmds...)
 		deadline, bounded := r.ctx.Deadline()
 		if !bounded {
-			deadline = time.Now().Add(unbounded)
+			deadline = time.Now().Add(time.Second)
 		}
 		if deadline.After(last) {
 			last = deadline
@@ -159,9 +152,6 @@ func sendBatch(batch []*read) {
 		close(r.done)
 	}
 }
-
-// unbounded limits a batch with a caller who has no deadline.
-const unbounded = time.Second
 
 // exec runs commands in one round trip. Each has its own error afterwards.
 //
@@ -191,12 +181,15 @@ func exec(ctx context.Context, client redis.UniversalClient, guard bool, cmds []
 	}
 }
 
-// firstFailure returns the first error of cmds. A missing value is not an error.
+// firstFailure returns the first error of cmds, also one that is a raw reply. A missing value is
+// not an error.
 func firstFailure(cmds []redis.Cmder) error {
 	for _, cmd := range cmds {
 		err := cmd.Err()
 		if raw, ok := cmd.(*redis.RawCmd); ok && err == nil {
-			err = refusal(raw)
+			if reply := raw.Val(); len(reply) == 0 || reply[0] == '-' || reply[0] == '!' {
+				err = fmt.Errorf("%w: %.100q", errReply, reply)
+			}
 		}
 		if err != nil && !isMissing(err) {
 			return err

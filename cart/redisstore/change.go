@@ -53,20 +53,16 @@ func boundArgs(item string, b cart.Bounds) []any {
 }
 
 // Remove removes a line. Removing a line that does not exist changes nothing.
-func Remove(item cart.LineID) Change {
-	return Change{"remove", []any{string(item)}}
-}
+func Remove(item cart.LineID) Change { return Change{"remove", []any{string(item)}} }
 
 // Clear removes all lines and the coupon.
 func Clear() Change { return Change{script: "clear"} }
 
 // SetCoupon sets the cart's coupon; "" removes it.
-func SetCoupon(code string) Change {
-	return Change{"coupon", []any{code}}
-}
+func SetCoupon(code string) Change { return Change{"coupon", []any{code}} }
 
-// CheckOnly runs only the replay and If-Match checks, which take precedence over the
-// refusal of a change that is refused anyway. It changes nothing.
+// CheckOnly changes nothing. It runs the replay and If-Match checks, which take precedence over
+// the refusal of a change that is refused anyway.
 func CheckOnly() Change { return Change{script: "check"} }
 
 // Conditions are the parts of a request that decide whether its change is made.
@@ -74,7 +70,7 @@ type Conditions struct {
 	IfMatch     string // "" for none, "*", or " <id>.<version>.<mark> …" with spaces around each
 	Key         string // digest of the idempotency key, "" for none
 	Fingerprint string // digest of method, path and body; "" without a key
-	Stamp       string // cart.StampSize characters of a digest of method, path, body and X-Timestamp; "" with a key, or without either
+	Stamp       string // cart.StampSize characters of a digest, also of X-Timestamp; "" with a key, or without either
 }
 
 // Attempt is what the service adds to one attempt at a change.
@@ -187,12 +183,9 @@ func (s *Store) parseOutcome(cmd *redis.Cmd) (o Outcome, now int64, err error) {
 // mayHaveRun reports whether a script that failed with err may still have changed
 // something. It has not if it was never sent, or if Redis refused it.
 func mayHaveRun(err error) bool {
-	if errors.Is(err, script.ErrNotSent) {
-		return false
-	}
 	reply, refused := errors.AsType[redis.Error](err)
 	if !refused {
-		return true
+		return !errors.Is(err, script.ErrNotSent)
 	}
 	text := reply.Error() // the text of err does not have the position in the script
 	return strings.Contains(text, "user_script:") && !slices.ContainsFunc(beforeAnyWrite, func(said string) bool {

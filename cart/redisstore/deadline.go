@@ -5,9 +5,7 @@ import (
 	"time"
 )
 
-// A Redis that stalls runs pending scripts when it continues: long after the callers got
-// outcome_unknown, and perhaps after they have retried. So each change carries a deadline,
-// in the time of the Redis that runs it, and a script that starts later changes nothing.
+// Each change carries a deadline in the time of the Redis that runs it: see docs/design.md.
 
 // redisClock is how far a Redis' clock is ahead of this process' own clock.
 type redisClock struct {
@@ -22,9 +20,9 @@ func (m *master) own(t time.Time) int64 { return t.Sub(m.start).Milliseconds() }
 // noDeadline is a deadline that never passes.
 const noDeadline int64 = 1<<53 - 1
 
-// learn updates the estimate of a Redis' clock. redisMs is the time in ms that Redis
-// reported between sent and received. If the current estimate contradicts it, the lowest
-// possible one replaces it: a deadline that is too early only makes a script run again.
+// learn updates the estimate of a Redis' clock by the time that Redis reported between sent and
+// received. If the current estimate contradicts it, the lowest possible one replaces it: a
+// deadline that is too early only makes a script run again.
 func (m *master) learn(redisMs int64, sent, received time.Time) {
 	lowest, highest := redisMs-m.own(received)-1, redisMs-m.own(sent)+1
 	m.mu.Lock()
@@ -34,8 +32,8 @@ func (m *master) learn(redisMs int64, sent, received time.Time) {
 	}
 }
 
-// ahead returns how many ms the master's clock is ahead of this process' own. It asks the
-// master for its time when there is no estimate yet.
+// ahead returns how many ms the master's clock is ahead of this process' own. If there is no
+// estimate yet, it asks the master for its time.
 func (l located) ahead(ctx context.Context) (int64, error) {
 	l.mu.Lock()
 	clock := l.clock

@@ -35,9 +35,8 @@ const (
 	KindOffers  HoldingKind = "merged quantities"
 )
 
-// Holdings lists everything stored for a reference. For a customer, that includes the
-// guests' carts that are claimed for that customer and not merged yet. It scans all keys
-// of Redis: use it for support, not in requests.
+// Holdings lists everything stored for a reference. For a customer, that includes the guests' carts
+// that are claimed for that customer. It scans all keys of Redis: do not use it in requests.
 func (s *Store) Holdings(ctx context.Context, ref Ref) ([]Holding, error) {
 	keys, err := s.scan(ctx, escapeGlob(ref.key)+"*")
 	if err != nil {
@@ -80,18 +79,14 @@ func kindOf(key string) HoldingKind {
 }
 
 // GuestRefs finds the carts of a token in all stores. Like Holdings, it scans all keys.
-func (s *Store) GuestRefs(ctx context.Context, token auth.CartToken) ([]Ref, error) {
+func (s *Store) GuestRefs(ctx context.Context, token auth.CartToken) (refs []Ref, err error) {
 	keys, err := s.scan(ctx, guestPattern(token))
-	if err != nil {
-		return nil, err
-	}
-	var refs []Ref
 	for _, key := range keys {
 		if ref := refOf(key); !slices.Contains(refs, ref) {
 			refs = append(refs, ref)
 		}
 	}
-	return refs, nil
+	return refs, err
 }
 
 // Erase deletes everything that Holdings lists, and returns it. It is not atomic: after an
@@ -147,8 +142,7 @@ func (s *Store) holding(ctx context.Context, key string) (h Holding, found bool,
 			}
 		}
 	default:
-		hash := redis.NewMapStringStringCmd(ctx, "hgetall", key)
-		_ = s.Client.Process(ctx, hash)
+		hash := s.Client.HGetAll(ctx, key)
 		var flat []string
 		if flat, err = membersOf(hash, nil); err == nil {
 			var stored Stored

@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"commerce/auth/problem"
 	"commerce/cart"
 )
 
@@ -22,21 +23,19 @@ type GuestCart struct {
 	now  time.Time   // by the guest's Redis
 }
 
-// Repeat is a change that a guest's cart has applied, and that a request repeats.
-type Repeat struct {
-	Conflict bool        // another request had the same idempotency key
-	Line     cart.LineID // the line that the change has changed, if its request names another; else ""
-}
-
-// RepeatOf returns the change that a request repeats; nil for none. It knows the change of an
+// RepeatOf returns the outcome of a request that repeats a change of the guest's cart, without a cart:
+// Replayed, or Refused with idempotency_conflict; nil if it repeats none. It knows the change of an
 // idempotency key only if that key was looked up.
-func (g GuestCart) RepeatOf(on Conditions) *Repeat {
+func (g GuestCart) RepeatOf(on Conditions) *Outcome {
 	switch {
-	case on.Key != "" && g.key.Fingerprint != "":
-		return &Repeat{Conflict: g.key.Fingerprint != on.Fingerprint, Line: g.key.Line}
-	case on.Key == "" && on.Stamp != "":
+	case on.Key != "" && g.key.Fingerprint == "":
+	case on.Key != "" && g.key.Fingerprint == on.Fingerprint:
+		return &Outcome{Status: Replayed, ChangedLine: g.key.Line}
+	case on.Key != "":
+		return &Outcome{Status: Refused, Refusal: cart.Refusal{Code: problem.IdempotencyConflict}}
+	case on.Stamp != "":
 		if use := stampsOf(g.flat)[on.Stamp]; use.IsRetry(g.now) {
-			return &Repeat{Line: use.Line}
+			return &Outcome{Status: Replayed, ChangedLine: use.Line}
 		}
 	}
 	return nil
@@ -80,9 +79,9 @@ func (s *Store) FindGuest(ctx context.Context, customer, guest Ref, key string) 
 	return g, nil
 }
 
-// LoadWithGuest reads a customer's cart and what waits under a guest's token: in one round
-// trip, or in a cluster in two concurrent ones, of which the guest's may take guestTime. If that
-// one fails, the zero GuestCart is returned, and the merge is left to the next request.
+// LoadWithGuest reads a customer's cart and what waits under a guest's token: in one round trip, or
+// in a cluster in two concurrent ones, of which the guest's may take guestTime. If that one fails,
+// the GuestCart is zero.
 func (s *Store) LoadWithGuest(ctx context.Context, guestTime time.Duration, customer, guest Ref) (Stored, GuestCart, error) {
 	if s.clustered() {
 		found := make(chan GuestCart, 1)
@@ -122,17 +121,14 @@ func parseGuest(hash redis.Cmder, claimed *redis.IntCmd) (GuestCart, error) {
 	return GuestCart{Claimed: claimed.Val() > 0, Products: stored.ProductIDs(), Needs: stored.RoomNeeded(), flat: flat}, nil
 }
 
-// lineOfKey follows a key's digest in the name of the member with the line that its change
-// has changed.
+// lineOfKey ends the name of the member with the line that the change under a key has changed.
 const lineOfKey = ":l"
 
-// parseKeyUse parses the two members of one key. It returns the change applied under the key,
-// without its time; zero for none.
+// parseKeyUse returns the change applied under a key, without its time, from the key's two members;
+// zero for none.
 func parseKeyUse(use, line *redis.StringCmd) (cart.KeyUse, error) {
-	for _, err := range []error{use.Err(), line.Err()} {
-		if err != nil && !isMissing(err) {
-			return cart.KeyUse{}, err
-		}
+	if err := firstFailure([]redis.Cmder{use, line}); err != nil {
+		return cart.KeyUse{}, err
 	}
 	ms, fingerprint, _ := strings.Cut(use.Val(), " ")
 	k := cart.KeyUse{Fingerprint: fingerprint}

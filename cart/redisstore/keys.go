@@ -7,8 +7,8 @@ import (
 	"commerce/auth"
 )
 
-// All keys are built in this file. The part in braces is the hash tag: all keys of one
-// cart are in one slot of a cluster, so that one script may use them together.
+// All keys are built in this file. All keys of one cart have the same hash tag, in braces, and so
+// are in one slot of a cluster.
 //
 //	cart:{1:c:1001}              the cart
 //	cart:{1:c:1001}:keys         idempotency keys of the changes applied to it
@@ -70,8 +70,7 @@ func (r Ref) claimsPattern() string {
 	return beforeTag + store + ":g:*}:claimed"
 }
 
-// offeredKey is the key of the quantities that one guest's cart has offered to this
-// customer's cart.
+// offeredKey is the key of the quantities that a guest's cart has offered to this customer's.
 func (r Ref) offeredKey(guestCartID string) string { return r.cartKey() + ":offered:" + guestCartID }
 
 // guestOfStore refers to a guest's cart in the same store, by the digest of the token.

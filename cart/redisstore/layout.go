@@ -2,12 +2,15 @@ package redisstore
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	fastjson "github.com/go-json-experiment/json"
 
 	"commerce/auth/problem"
 	"commerce/cart"
@@ -145,9 +148,44 @@ func parseLine(id, value string) (_ cart.Line, order int64, _ error) {
 	return cart.Line{ID: cart.LineID(id), Quantity: q, AddedPrice: money.Amount(p)}, order, nil
 }
 
+// encodeFields returns fields as a cart stores them: the size of their text in bytes,
+// which the scripts add up, and a JSON list of names and values. "" for none.
+func encodeFields(fields []cart.FieldValue) string {
+	if len(fields) == 0 {
+		return ""
+	}
+	pairs := make([][2]string, len(fields))
+	for i, f := range fields {
+		pairs[i] = [2]string{f.Name, f.Value}
+	}
+	body, _ := json.Marshal(pairs) // strings always marshal
+	return strconv.FormatInt(cart.TextSize(fields), 10) + " " + string(body)
+}
+
+// decodeFields is the inverse of encodeFields; nil for "".
+func decodeFields(s string) ([]cart.FieldValue, error) {
+	if s == "" {
+		return nil, nil
+	}
+	_, body, _ := strings.Cut(s, " ")
+	var pairs [][2]string
+	// Every read of a cart decodes them. encoding/json takes twice as long.
+	if err := fastjson.Unmarshal([]byte(body), &pairs); err != nil {
+		return nil, fmt.Errorf("%w: %w", errLayout, err)
+	}
+	fields := make([]cart.FieldValue, len(pairs))
+	for i, p := range pairs {
+		fields[i] = cart.FieldValue{Name: p[0], Value: p[1]}
+	}
+	return fields, nil
+}
+
 // parseReport parses what the store keeps of the latest merge: "<ms> <name> <lines>", and for
-// each line that was cut " <line> <requested> <kept> <code>".
+// each line that was cut " <line> <requested> <kept> <code>". It returns nil for "".
 func parseReport(value string) (*cart.MergeReport, error) {
+	if value == "" {
+		return nil, nil
+	}
 	words := strings.Fields(value)
 	if len(words)%4 != 3 {
 		return nil, fmt.Errorf("report of a merge: %w", errLayout)
@@ -196,8 +234,7 @@ func (m PendingMerge) Guest(customer Ref) Ref { return customer.guestOfStore(m.g
 // Redis checks its age again before it deletes a note.
 func (m PendingMerge) Old(now time.Time) bool { return now.Sub(m.at) >= noteGrace }
 
-// PendingMerges are all merges under way into a customer's cart: each device of a customer may
-// bring a guest's cart.
+// PendingMerges are all merges under way into a customer's cart: each device may bring a guest's cart.
 type PendingMerges []PendingMerge
 
 // Applied reports whether a guest's lines are in the customer's cart.
@@ -211,15 +248,9 @@ func (p PendingMerges) Unapplied() PendingMerges {
 }
 
 // members lists the notes' members in the form of change.lua's ARGV 7.
-func (p PendingMerges) members() string {
-	if len(p) == 0 {
-		return ""
-	}
-	var b strings.Builder
-	b.WriteByte(' ')
+func (p PendingMerges) members() (all string) {
 	for _, m := range p {
-		b.WriteString(m.member)
-		b.WriteByte(' ')
+		all += " " + m.member
 	}
-	return b.String()
+	return all + " "
 }

@@ -30,13 +30,12 @@ func (m *masters) at(addr string) *master {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.byAddr[addr] == nil {
-		m.byAddr[addr] = &master{now: m.now, start: m.start, all: m}
+		m.byAddr[addr] = &master{now: m.now, start: m.start, all: m, seen: map[int]time.Time{}}
 	}
 	return m.byAddr[addr]
 }
 
-// mostReplicas returns the maximum number of replicas that any master had in the last ten
-// minutes.
+// mostReplicas returns the maximum number of replicas that any master had in the last ten minutes.
 func (m *masters) mostReplicas() (most int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -55,7 +54,6 @@ type located struct {
 // locator finds the master that has a key.
 type locator func(ctx context.Context, key string) (located, error)
 
-// newLocator returns the locator for a client's kind.
 func newLocator(client redis.UniversalClient, known *masters) locator {
 	switch client := client.(type) {
 	case *redis.Client:
@@ -82,18 +80,15 @@ func serverOf(client *redis.Client) string {
 	return "redis " + addr
 }
 
-// errUnresponsive means that a Redis has just timed out and was not asked again.
-var errUnresponsive = errors.New("not called, because it has just timed out")
-
 // guestMaster is the master of a guest's cart, for a customer's request.
 type guestMaster struct {
 	located
 	separate bool // from the customer's
 }
 
-// guestMaster finds the Redis of a guest's cart, for a question that a customer's request can be
-// served without. After a timeout, a Redis is not asked again for slowFor. If both carts are on
-// one master, it is always asked. The caller must call noteFailure.
+// guestMaster finds the Redis of a guest's cart. After a timeout, it is not asked again for slowFor,
+// because a customer's request can be served without it. If both carts are on one master, it is
+// always asked. The caller must call noteFailure.
 func (s *Store) guestMaster(ctx context.Context, customer, guest Ref) (guestMaster, error) {
 	own, err := s.masterOf(ctx, customer.cartKey())
 	if err != nil {
@@ -105,25 +100,24 @@ func (s *Store) guestMaster(ctx context.Context, customer, guest Ref) (guestMast
 	}
 	separate := own.master != at.master
 	if separate && at.unresponsive() {
-		return guestMaster{}, cart.Unavailable("look for guest cart", fmt.Errorf("%s: %w", serverOf(at.client), errUnresponsive))
+		err := fmt.Errorf("%s: not called, because it has just timed out", serverOf(at.client))
+		return guestMaster{}, cart.Unavailable("look for guest cart", err)
 	}
 	return guestMaster{at, separate}, nil
 }
 
 // noteFailure records that the master did not answer in time, if err says so.
 func (m guestMaster) noteFailure(err error) {
-	if m.separate && timedOut(err) {
-		m.noteTimeout()
+	failed, isNet := errors.AsType[net.Error](err)
+	timedOut := errors.Is(err, context.DeadlineExceeded) || isNet && failed.Timeout()
+	if m.separate && timedOut {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.unresponsiveUntil = m.now().Add(slowFor)
 	}
 }
 
-func timedOut(err error) bool {
-	failed, isNet := errors.AsType[net.Error](err)
-	return errors.Is(err, context.DeadlineExceeded) || isNet && failed.Timeout()
-}
-
-// master is what this instance knows about one Redis master. It is safe for concurrent
-// use.
+// master is what this instance knows about one Redis master. It is safe for concurrent use.
 type master struct {
 	now   func() time.Time
 	start time.Time
@@ -131,33 +125,26 @@ type master struct {
 	reads reads
 
 	mu                sync.Mutex
-	slowReplicas      bool          // its replicas did not confirm in time
-	probeAt           time.Time     // when a write waits for slow replicas again
-	confirmedIn       time.Duration // how long the replicas took to confirm, the last time they did
-	probeFor          time.Duration // how long the next probe waits
-	unresponsiveUntil time.Time     // set when it did not answer in time
-	connected         int           // replicas, at the latest look
-	seen              []sighting
-	listed            sighting
+	slowReplicas      bool              // its replicas did not confirm in time
+	probeAt           time.Time         // when a write waits for slow replicas again
+	confirmedIn       time.Duration     // how long the replicas took to confirm, the last time they did
+	probeFor          time.Duration     // how long the next probe waits
+	unresponsiveUntil time.Time         // set when it did not answer in time
+	connected         int               // replicas, at the latest look
+	seen              map[int]time.Time // when each number of replicas was last observed
+	listed            int               // replicas
+	listedUntil       time.Time
 	clock             redisClock
 }
 
-// sighting is a number of replicas, and when it was observed.
-type sighting struct {
-	at       time.Time
-	replicas int
-}
-
 const (
-	// ReplicasRemembered is how long a replica counts after it was found missing. A
-	// master forgets an unresponsive replica after repl-timeout, but the replica may
-	// still become master. By default Redis and Sentinel refuse to promote a replica
-	// that has been disconnected for 1 to 3 minutes, well below these 10.
+	// ReplicasRemembered is how long a replica counts after it was found missing: it may still
+	// become master. By default Redis and Sentinel refuse to promote a replica that has been
+	// disconnected for 1 to 3 minutes.
 	ReplicasRemembered = 10 * time.Minute
 
-	// listingRemembered is how long a list of replicas is cached. noneRemembered is how
-	// long an empty list or a failure is cached: after a failover, the former master is
-	// listed soon.
+	// listingRemembered is how long a list of replicas is cached; noneRemembered, an empty list
+	// or a failure: after a failover, the former master is listed soon.
 	listingRemembered = 10 * time.Second
 	noneRemembered    = time.Second
 
@@ -165,28 +152,27 @@ const (
 	slowFor = time.Second
 )
 
-// patience returns how long a write that would wait for wait waits for this master's replicas
-// now; 0 while they are slow. The first caller after slowFor probes them. Replicas that are not known
-// yet get all the time that there is.
+// patience returns how long a write waits for this master's replicas now: usually wait, and 0 while
+// they are slow. The first caller after slowFor probes them. Replicas that are not known yet get
+// all the time that there is.
 func (m *master) patience(wait time.Duration) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	known := m.confirmedIn > 0
 	switch {
 	case m.slowReplicas && m.now().Before(m.probeAt):
 		return 0
 	case m.slowReplicas:
 		m.probeAt = m.now().Add(slowFor)
 		return m.probeFor
-	case !known:
+	case m.confirmedIn == 0:
 		return replicaWait
 	}
 	return wait
 }
 
-// noteReplicas records whether the replicas have confirmed a write for which it waited that long,
-// and how long they took. A wait that is too short for them says nothing. A probe waits twice the
-// time that they needed before; each one that fails makes the next longer, up to longestProbe.
+// noteReplicas records whether the replicas have confirmed a write within wait, and how long they
+// took. A wait that is too short for them says nothing. A probe waits twice the time that they
+// needed before; each one that fails makes the next longer, up to longestProbe.
 func (m *master) noteReplicas(confirmed bool, wait, took time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -201,13 +187,6 @@ func (m *master) noteReplicas(confirmed bool, wait, took time.Duration) {
 	}
 }
 
-// awaitsReplicas reports whether writes do not wait for this master's replicas now.
-func (m *master) awaitsReplicas() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.slowReplicas && m.now().Before(m.probeAt)
-}
-
 // unresponsive reports whether the master timed out less than slowFor ago.
 func (m *master) unresponsive() bool {
 	m.mu.Lock()
@@ -215,18 +194,11 @@ func (m *master) unresponsive() bool {
 	return m.now().Before(m.unresponsiveUntil)
 }
 
-// noteTimeout records that the master did not answer in time.
-func (m *master) noteTimeout() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.unresponsiveUntil = m.now().Add(slowFor)
-}
-
 // maxReplicas records how many replicas are connected now and returns the maximum of the
 // last ten minutes. Replicas that were connected at the previous call and are missing now count
 // from now on, because it is not known when they were lost. If none is connected, and this
 // instance has not used the master for ten minutes, the master may be a cluster node that has just
-// replaced another master. The other replicas then follow it, and the former master returns as its
+// replaced another one. The other replicas then follow it, and the former master returns as its
 // replica. Their number is not known, so maxReplicas records the maximum of the other masters.
 func (m *master) maxReplicas(connected int) int {
 	inherited := 0
@@ -234,61 +206,46 @@ func (m *master) maxReplicas(connected int) int {
 		inherited = m.all.mostReplicas()
 	}
 	m.mu.Lock()
-	defer m.mu.Unlock()
 	now := m.now()
-	if before := max(m.connected, inherited); before > connected {
-		m.sight(now, before)
-	}
-	m.sight(now, connected)
+	m.seen[max(m.connected, inherited)] = now
+	m.seen[connected] = now
 	m.connected = connected
-	return m.seen[0].replicas
-}
-
-// sight records a number of replicas.
-func (m *master) sight(now time.Time, replicas int) {
-	// Sightings stay in descending order: a sighting that is not higher than a later one
-	// can never be the maximum again.
-	for len(m.seen) > 0 && m.seen[len(m.seen)-1].replicas <= replicas {
-		m.seen = m.seen[:len(m.seen)-1]
-	}
-	m.seen = append(m.seen, sighting{now, replicas})
-	for now.Sub(m.seen[0].at) > ReplicasRemembered {
-		m.seen = m.seen[1:]
-	}
+	m.mu.Unlock()
+	return m.remembered()
 }
 
 // remembered returns the maximum of the last ten minutes, or -1 if none was recorded.
 func (m *master) remembered() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, s := range m.seen {
-		if m.now().Sub(s.at) <= ReplicasRemembered {
-			return s.replicas
+	most := -1
+	for replicas, at := range m.seen {
+		if m.now().Sub(at) <= ReplicasRemembered {
+			most = max(most, replicas)
 		}
 	}
-	return -1
+	return most
 }
 
 // listedReplicas returns the number of replicas that ask returned, which is cached. If ask
 // fails, the previous number counts, and ask is called again after noneRemembered.
 func (m *master) listedReplicas(ask func() (int, error)) int {
 	m.mu.Lock()
-	last := m.listed
+	last, until := m.listed, m.listedUntil
 	m.mu.Unlock()
-	lasts := listingRemembered
-	if last.replicas == 0 {
-		lasts = noneRemembered
-	}
-	if !last.at.IsZero() && m.now().Sub(last.at) < lasts {
-		return last.replicas
+	if m.now().Before(until) {
+		return last
 	}
 	n, err := ask()
-	at := m.now()
 	if err != nil {
-		n, at = last.replicas, at.Add(noneRemembered-lasts)
+		n = last
+	}
+	lasts := listingRemembered
+	if err != nil || n == 0 {
+		lasts = noneRemembered
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.listed = sighting{at, n}
+	m.listed, m.listedUntil = n, m.now().Add(lasts)
 	return n
 }

@@ -14,17 +14,15 @@ import (
 // service/merge.go combines them.
 
 const (
-	// offersOutlive is how much longer the quantities that a guest's cart has offered
-	// are stored than its claim, so that the cart can never be merged twice.
+	// offersOutlive is how much longer the quantities that a guest's cart has offered are stored
+	// than its claim, so that the cart can never be merged twice.
 	offersOutlive = 7 * 24 * time.Hour
 
-	// noteGrace is how old a note without a claim must be before its request counts as
-	// dead: longer than any request takes.
+	// noteGrace is the age at which a note without a claim is of a dead request.
 	noteGrace = 5 * time.Minute
 )
 
-// ShortID returns the prefix of a guest's cart ID that notes store: long enough to tell a
-// customer's few notes apart, short enough to keep the cart small in Redis.
+// ShortID returns the prefix of a guest's cart ID that notes store, to keep the cart small in Redis.
 func ShortID(cartID string) string {
 	if cartID == "" {
 		return "-"
@@ -38,7 +36,7 @@ type Claimed struct {
 	Again bool   // an earlier request had claimed it; the token may have a newer cart
 	Note  string // the note under which it was claimed; "" for none
 
-	stamps stamps
+	stamps map[string]cart.StampUse
 	keys   []any   // digest, value, digest, value, …
 	master *master // whose clock the times in stamps and keys are by
 }
@@ -47,9 +45,8 @@ var (
 	// ErrNothingToMerge means that no guest cart waits to be merged.
 	ErrNothingToMerge = errors.New("redisstore: nothing to merge")
 
-	// ErrUnconfirmed means that not every replica has confirmed what Apply did. The
-	// claimed cart must stay, so that a failover that loses the merged lines still has
-	// it.
+	// ErrUnconfirmed means that not every replica has confirmed what Apply did. The claimed cart
+	// must stay, since a failover may lose the merged lines.
 	ErrUnconfirmed = errors.New("redisstore: merge not confirmed by every replica")
 )
 
@@ -85,24 +82,20 @@ func (s *Store) Reserve(ctx context.Context, customer, guest Ref, note string, b
 // claim of this customer. Errors: ErrNothingToMerge, *OtherOwnerError, *GrownError.
 //
 // It waits for replicas, for a limited time, so that a failover does not give the cart to
-// another customer. It continues when they do not confirm: otherwise no request could see
-// the cart.
-func (s *Store) Claim(ctx context.Context, customer, guest Ref, note string, b cart.Reservation) (Claimed, error) {
+// another customer. It continues without them: otherwise no request could see the cart.
+func (s *Store) Claim(
+	ctx context.Context, customer, guest Ref, note string, b cart.Reservation,
+) (_ Claimed, err error) {
 	at, err := s.guestMaster(ctx, customer, guest)
 	if err != nil {
 		return Claimed{}, err
 	}
-	c, err := s.claim(ctx, at.located, customer, guest, note, b)
-	at.noteFailure(err)
-	return c, err
-}
-
-func (s *Store) claim(ctx context.Context, at located, customer, guest Ref, note string, b cart.Reservation) (Claimed, error) {
+	defer func() { at.noteFailure(err) }()
 	deadline, err := at.deadline(ctx)
 	if err != nil {
 		return Claimed{}, cart.Unavailable("ask time", err)
 	}
-	cmd, _ := s.run(ctx, at, s.scripts["claim"], claimWait, script.Repeatable,
+	cmd, _ := s.run(ctx, at.located, s.scripts["claim"], claimWait, script.Repeatable,
 		[]string{guest.cartKey(), guest.claimedKey(), guest.keysKey()},
 		customer.tag(), s.TTL.Customer.Milliseconds(), note, deadline, ShortID(b.CartID), b.Lines, b.Text)
 	reply, err := cmd.Slice()
@@ -128,9 +121,8 @@ func (s *Store) claim(ctx context.Context, at located, customer, guest Ref, note
 }
 
 // Apply adds the lines of a claimed cart to the customer's, each within its bounds (see
-// cart.MergeBounds). It reports what this call did; nil when an earlier call did it all.
-// newID is the ID of a cart that it creates. After ErrUnconfirmed it is done, but a
-// failover could still lose it, and the report is valid.
+// cart.MergeBounds). It reports what this call did; nil when an earlier call did it all. newID is
+// the ID of a cart that it creates. After ErrUnconfirmed it is done, and the report is valid.
 func (s *Store) Apply(ctx context.Context, customer Ref, c Claimed, by cart.Strategy, bounds map[cart.LineID]cart.Bounds, newID string) (*cart.MergeReport, error) {
 	at, err := s.masterOf(ctx, customer.cartKey())
 	if err != nil {
@@ -151,18 +143,19 @@ func (s *Store) Apply(ctx context.Context, customer Ref, c Claimed, by cart.Stra
 		args = append(args, string(l.ID), l.Quantity, int64(l.AddedPrice),
 			encodeFields(l.Fields), l.Notice, b.Stock, b.PerCart, b.Min, b.Max, b.Step)
 	}
-	args = append(append(append(args, len(c.stamps)), c.stamps.args()...), c.keys...)
+	args = append(args, len(c.stamps))
+	for stamp, use := range c.stamps {
+		args = append(args, stamp, use.At.UnixMilli(), string(use.Line))
+	}
 	cmd, copies := s.run(ctx, at, s.scripts["apply"], replicaWait, script.Repeatable,
-		[]string{customer.cartKey(), customer.offeredKey(c.Cart.ID), customer.keysKey()}, args...)
+		[]string{customer.cartKey(), customer.offeredKey(c.Cart.ID), customer.keysKey()}, append(args, c.keys...)...)
 	text, err := cmd.Text()
 	if err != nil {
 		return nil, cart.Unavailable("apply merge", err)
 	}
-	var report *cart.MergeReport
-	if text != "" {
-		if report, err = parseReport(text); err != nil {
-			return nil, cart.Unavailable("apply merge", err)
-		}
+	report, err := parseReport(text)
+	if err != nil {
+		return nil, cart.Unavailable("apply merge", err)
 	}
 	if !copies.survivesFailover() {
 		err = ErrUnconfirmed

@@ -45,16 +45,14 @@ func (s *Store) Load(ctx context.Context, ref Ref) (Stored, error) {
 
 // ask reads the hashes of keys, and runs other commands that only read, in one round trip to a
 // master, which other callers may share. It returns the commands that have read the hashes, for
-// parseHash.
-//
-// If the master cannot be reached or refuses a command, ask repeats all of them through the client:
-// it knows which node has the cart now, and whether a refusal is temporary. An error means that
-// there is no reply; otherwise each command has its own result.
+// membersOf. If the master cannot be reached or refuses a command, ask repeats all of them through
+// the client, which knows where the cart is now. An error means that there is no reply; otherwise
+// each command has its own result.
 func (s *Store) ask(ctx context.Context, at located, keys []string, others ...redis.Cmder) (hashes []redis.Cmder, err error) {
 	cmds := make([]redis.Cmder, 0, len(keys)+len(others))
 	for _, key := range keys {
-		// One allocation for all members: go-redis' own types allocate each member, and a map.
-		// go-redis does not look into the reply, so it follows no redirection and repeats nothing.
+		// One allocation for all members. go-redis does not look into the reply, so it follows no
+		// redirection and repeats nothing.
 		cmds = append(cmds, redis.NewRawCmd(ctx, "hgetall", key))
 	}
 	cmds = append(cmds, others...)
@@ -115,9 +113,8 @@ func (s *Store) loaded(ctx context.Context, at located, ref Ref, hash redis.Cmde
 // renewals is into how many parts a TTL is divided: a read renews it when one has passed.
 const renewals = 720
 
-// renewedAt reports whether a read renews the TTL of a cart that has this much time left.
-// More than a whole TTL also means yes: the setting has changed, or the estimate of Redis'
-// clock is wrong, which renewing corrects.
+// renewedAt reports whether a read renews the TTL of a cart that has this much time left. It does if
+// that is more than a TTL: the setting has changed, or the estimate of Redis' clock is wrong.
 func (c *Stored) renewedAt(left, ttl time.Duration) bool {
 	part := ttl / renewals
 	return c.inUse() && (left <= ttl-part || left > ttl+part)
@@ -149,14 +146,10 @@ func (s *Store) parseStored(flat any, left, now int64) (Stored, error) {
 	return stored.expiring(time.Duration(left)*time.Millisecond, s.Now()), err
 }
 
-// mergedSince returns the report of the latest merge; nil if it is older than cart.ReportLife. now
-// is in ms by Redis' clock.
+// mergedSince returns Merged, at a time in ms by Redis' clock.
 func (c *Stored) mergedSince(now int64) (*cart.MergeReport, error) {
-	if c.merged == "" {
-		return nil, nil
-	}
 	report, err := parseReport(c.merged)
-	if err != nil || now-report.At.UnixMilli() > cart.ReportLife.Milliseconds() {
+	if report == nil || now-report.At.UnixMilli() > cart.ReportLife.Milliseconds() {
 		return nil, err
 	}
 	return report, nil

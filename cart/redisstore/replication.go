@@ -14,19 +14,14 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// replicaWait limits how long a write waits for its replicas; claimWait limits a claim,
-// which continues without them. While replicas do not confirm, nothing waits, except one write
-// in each slowFor, which probes them for probeWait, or somewhat longer. listingWait limits how long the sentinels may take to list replicas: time must be
-// left to wait for these.
+// How long to wait. While replicas do not confirm, nothing waits for them, except one write in each
+// slowFor, which probes them.
 const (
-	replicaWait = 500 * time.Millisecond
-	claimWait   = 50 * time.Millisecond
-	probeWait   = 10 * time.Millisecond
-
-	// An idle Redis ends a shorter WAIT only then, too.
-	longestProbe = 100 * time.Millisecond
-
-	listingWait = 200 * time.Millisecond
+	replicaWait  = 500 * time.Millisecond // of a write, for its replicas
+	claimWait    = 50 * time.Millisecond  // of a claim, which continues without them
+	probeWait    = 10 * time.Millisecond  // of a probe, at first
+	longestProbe = 100 * time.Millisecond // an idle Redis ends a shorter WAIT only then, too
+	listingWait  = 200 * time.Millisecond // for the sentinels' list of replicas
 )
 
 // replication is how far a write has been replicated.
@@ -39,8 +34,7 @@ type replication struct {
 // unsafeWrite is a write that a failover may lose.
 var unsafeWrite = replication{replicas: 1}
 
-// survivesFailover reports whether the write survives a failover to any replica. Without a
-// replica there is no failover that could lose it.
+// survivesFailover reports whether the write survives a failover to any replica.
 func (p replication) survivesFailover() bool { return p.confirmed >= p.replicas }
 
 // Confirmed is the Durability of a change that all replicas have.
@@ -55,11 +49,9 @@ func (p replication) durability() string {
 }
 
 // run runs a script on the master of its first key, and waits, no longer than wait, until every
-// replica of that master has confirmed it. A wait of 0 is none: then nothing is known of replicas. WAIT covers only the last
-// write of its own connection, so all commands use one connection to the master.
-//
-// While the slot migrates to another node, the script runs there without a wait, and its
-// write counts as unconfirmed.
+// replica of that master has confirmed it. With a wait of 0, nothing is known of replicas. WAIT
+// covers only the last write of its own connection, so all commands use one. While the slot
+// migrates to another node, the script runs there, and its write counts as unconfirmed.
 func (s *Store) run(ctx context.Context, at located, c script.Script, wait time.Duration, how script.Sending, keys []string, args ...any) (*redis.Cmd, replication) {
 	if wait == 0 {
 		cmd := c.Run(ctx, s.Client, how, keys, args...)
@@ -68,21 +60,18 @@ func (s *Store) run(ctx context.Context, at located, c script.Script, wait time.
 	for try := 0; ; try++ {
 		conn := at.client.Conn()
 		cmd := c.Run(ctx, conn, how, keys, args...)
-		replied := time.Now()
+		p, replied := unsafeWrite, time.Now()
+		if cmd.Err() == nil {
+			p = s.awaitReplicas(ctx, conn, at.master, wait)
+		}
+		_ = conn.Close()
 		if redis.HasErrorPrefix(cmd.Err(), "ASK") {
-			_ = conn.Close()
 			return c.Run(ctx, s.Client, how, keys, args...), unsafeWrite
 		}
 		if try == redirections || !isElsewhere(cmd.Err()) {
-			p := unsafeWrite
-			if cmd.Err() == nil {
-				p = s.awaitReplicas(ctx, conn, at.master, wait)
-			}
-			_ = conn.Close()
 			p.replied = replied
 			return cmd, p
 		}
-		_ = conn.Close()
 		moved, err := s.locateAgain(ctx, keys[0])
 		if err != nil {
 			cmd.SetErr(err)
@@ -119,10 +108,9 @@ func isElsewhere(err error) bool {
 	return redis.HasErrorPrefix(err, "MOVED") || errors.As(err, &failed) && failed.Op == "dial"
 }
 
-// awaitReplicas waits for all replicas that could replace the connection's master: those
-// that are connected, were connected in the last ten minutes, or are listed by the cluster
-// or the sentinels. A master forgets an unresponsive replica, which may still become
-// master. A server that is no longer a master loses what it wrote.
+// awaitReplicas waits for all replicas that could replace the connection's master: those that are
+// connected, were connected in the last ten minutes, or are listed by the cluster or the sentinels.
+// A server that is no longer a master loses what it wrote.
 func (s *Store) awaitReplicas(ctx context.Context, conn *redis.Conn, m *master, wait time.Duration) replication {
 	if wait = m.patience(wait); wait == 0 {
 		return unsafeWrite
@@ -146,13 +134,15 @@ func (s *Store) awaitReplicas(ctx context.Context, conn *redis.Conn, m *master, 
 // time, and are not to be asked again yet.
 func (s *Store) AwaitsReplicas(ctx context.Context, ref Ref) bool {
 	at, err := s.masterOf(ctx, ref.cartKey())
-	return err == nil && at.awaitsReplicas()
+	if err != nil {
+		return false
+	}
+	at.mu.Lock()
+	defer at.mu.Unlock()
+	return at.slowReplicas && at.now().Before(at.probeAt)
 }
 
-var errNoMaster = errors.New("redisstore: the server is not a master")
-
-// connectedReplicas asks a master how many replicas it has now. It returns 0 for a server
-// that refuses ROLE.
+// connectedReplicas returns how many replicas a master has now; 0 for a server that refuses ROLE.
 func connectedReplicas(ctx context.Context, conn *redis.Conn) (int, error) {
 	role := redis.NewSliceCmd(ctx, "role")
 	err := conn.Process(ctx, role)
@@ -163,7 +153,7 @@ func connectedReplicas(ctx context.Context, conn *redis.Conn) (int, error) {
 		return 0, err
 	}
 	if len(role.Val()) < 3 || role.Val()[0] != "master" {
-		return 0, errNoMaster
+		return 0, errors.New("redisstore: the server is not a master")
 	}
 	replicas, _ := role.Val()[2].([]any)
 	return len(replicas), nil
@@ -195,10 +185,9 @@ func (s *Store) clustered() bool {
 	return is
 }
 
-// ReplicasOfMyself counts the replicas of the node that printed CLUSTER NODES. If the node has
-// none, the function counts failed masters without slots: the node may have replaced one of
-// them, which then returns as its replica. Nodes that have not answered for ten minutes do not
-// count. The format of a line is
+// ReplicasOfMyself counts the replicas of the node that printed CLUSTER NODES. If it has none, it
+// may have replaced a failed master without slots, which then returns as its replica: these are
+// counted. Nodes that have not answered for ten minutes do not count. The format of a line is
 //
 //	<id> <address> <flags> <master's id> <ping sent, ms> <pong received, ms> <epoch> <link> <slots> …
 func ReplicasOfMyself(nodes string, now time.Time) int {
@@ -214,8 +203,8 @@ func ReplicasOfMyself(nodes string, now time.Time) int {
 			myself = f[0]
 		}
 		silentSince, _ := strconv.ParseInt(f[4], 10, 64) // 0 when no ping is unanswered
-		switch lost := silentSince > 0 && now.Sub(time.UnixMilli(silentSince)) > ReplicasRemembered; {
-		case lost:
+		switch {
+		case silentSince > 0 && now.Sub(time.UnixMilli(silentSince)) > ReplicasRemembered:
 		case slices.Contains(flags, "slave"):
 			replicas[f[3]]++
 		case slices.Contains(flags, "fail") && len(f) == 8:

@@ -28,16 +28,8 @@ func membersOf(hash redis.Cmder, room []string) ([]string, error) {
 // errReply means that Redis replied with an error, or with something other than a hash.
 var errReply = errors.New("redisstore: unexpected reply")
 
-// refusal returns the error that Redis replied with; nil if it replied with a value.
-func refusal(raw *redis.RawCmd) error {
-	if reply := raw.Val(); len(reply) == 0 || reply[0] == '-' || reply[0] == '!' {
-		return fmt.Errorf("%w: %.100q", errReply, reply)
-	}
-	return nil
-}
-
 // isMissing reports whether Redis replied that there is no value. An error that only wraps
-// redis.Nil is a failure: go-redis returns one if no sentinel knows the master.
+// redis.Nil is a failure: no sentinel knows the master.
 func isMissing(err error) bool { return err == redis.Nil }
 
 // isReply reports whether an error is what Redis replied.

@@ -13,8 +13,8 @@ import (
 //go:embed lua/*.lua
 var lua embed.FS
 
-// scriptFiles lists the scripts that write carts, by name: the files of lua/ that are prepended to
-// the file of that name. Each script is atomic in one slot.
+// scriptFiles lists the scripts that write carts, by name: the files of lua/ that come before the
+// file of that name.
 var scriptFiles = map[string][]string{
 	"renew":   {"cart"},
 	"add":     {"cart", "stamps", "keys", "change", "bounds", "room"},
@@ -52,10 +52,9 @@ func newScripts() scripts {
 // their FullName.
 func ScriptNames() []string { return slices.Sorted(maps.Keys(scriptFiles)) }
 
-// mark is the mark of the version that a script makes: six random characters. It is drawn
-// whenever go-redis writes the command, so that a command that runs twice, on a master and on
-// its successor, does not give the same mark to two histories. It does not come from Lua, whose
-// random numbers begin alike on every server.
+// mark is the mark of the version that a script makes: six random characters. It is drawn whenever
+// go-redis writes the command, so that a command that runs on a master and on its successor does
+// not give the same mark to two histories. In Lua, every server draws the same random numbers.
 type mark struct{}
 
 // MarshalBinary returns what go-redis writes.

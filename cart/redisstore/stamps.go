@@ -14,12 +14,9 @@ const (
 	stampEntry   = cart.StampSize + 6
 )
 
-// stamps are those that count in a guest's cart, or in what remains of one that was claimed.
-type stamps map[string]cart.StampUse
-
-// stampsOf returns the stamps of a cart.
-func stampsOf(flat []string) stamps {
-	all, lines := stamps{}, map[string]cart.LineID{}
+// stampsOf returns the stamps that count in a guest's cart, or in what remains of one that was claimed.
+func stampsOf(flat []string) map[string]cart.StampUse {
+	all, lines := map[string]cart.StampUse{}, map[string]cart.LineID{}
 	var parts [stampMembers]string
 	for i := 0; i+1 < len(flat); i += 2 {
 		switch m := flat[i]; {
@@ -65,13 +62,4 @@ func inOrder(parts [stampMembers]string) string {
 	}
 	all := strings.Join(parts[last:], "") + strings.Join(parts[:last], "")
 	return all[max(0, len(all)-cart.StampsKept*stampEntry):]
-}
-
-// args lists the stamps in the form of apply.lua: stamp, ms, line or "", …
-func (s stamps) args() []any {
-	var args []any
-	for stamp, use := range s {
-		args = append(args, stamp, use.At.UnixMilli(), string(use.Line))
-	}
-	return args
 }

@@ -20,8 +20,8 @@ type Store struct {
 
 // Config configures a Store. Client and TTL are required.
 type Config struct {
-	// Client must follow redirections, and may retry: commands that must not run
-	// twice opt out. The caller closes it.
+	// Client must follow redirections, and may retry: commands that must not run twice opt out.
+	// The caller closes it.
 	Client redis.UniversalClient
 	TTL    TTLs
 
@@ -33,8 +33,7 @@ type Config struct {
 	// known. A merge drops the guest's cart only after that many have confirmed it.
 	MinReplicas int
 
-	// BatchReads makes reads that come at the same time share a round trip.
-	BatchReads bool
+	BatchReads bool // reads that come at the same time share a round trip
 
 	// Sentinels returns how many replicas that were reachable within the given time
 	// the sentinels list; nil without sentinels.

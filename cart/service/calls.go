@@ -25,10 +25,8 @@ func (s *Carts) Add(ctx context.Context, v *Visit, on Conditions, a cart.Additio
 	case err != nil:
 		return Changed{}, err
 	}
-	if on.Key == "" {
-		if err := s.priceable(ctx, v); err != nil {
-			return Changed{}, err
-		}
+	if err := s.priceable(ctx, v, on); err != nil {
+		return Changed{}, err
 	}
 	line, refusal := cart.Resolve(a, product, s.Limits)
 	if refusal != nil {
@@ -47,14 +45,13 @@ type Edit struct {
 const maxReads = 5
 
 // Edit edits a line: its quantity, where 0 removes it, its plan, fields and notice. It is
-// atomic, and fails like Add; also with problem.Unavailable if other requests keep changing
-// the line.
+// atomic, and fails like Add, also if other requests keep changing the line.
 func (s *Carts) Edit(ctx context.Context, v *Visit, on Conditions, e Edit) (Changed, error) {
 	if e.Err != nil {
 		return s.Refuse(ctx, v, on, s.faults(ctx, v, e))
 	}
 	if e.Item == "" {
-		return s.makeChange(ctx, v, on, change{refusal: itemNotFound(), line: &e.Item})
+		return s.makeChange(ctx, v, on, change{refusal: errItemNotFound, line: &e.Item})
 	}
 	if e.Removes() {
 		set := redisstore.SetQuantity(e.Item, 0, cart.Bounds{}, "")
@@ -68,18 +65,17 @@ func (s *Carts) Edit(ctx context.Context, v *Visit, on Conditions, e Edit) (Chan
 		set := redisstore.SetQuantity(e.Item, *e.Quantity, cart.BoundsOf(product, s.Limits), cart.RaiseRefusal(product))
 		return s.makeChange(ctx, v, on, change{set, nil, e.QuantityMember, product, &e.Item})
 	}
-	if on.Key == "" {
-		if err := s.priceable(ctx, v); err != nil {
-			return Changed{}, err
-		}
+	if err := s.priceable(ctx, v, on); err != nil {
+		return Changed{}, err
 	}
 	for range maxReads {
-		changed, again, err := s.editOnce(ctx, v, on, e, product)
-		if !again {
+		changed, err := s.editOnce(ctx, v, on, e, product)
+		if !errors.Is(err, errLineChanged) {
 			return changed, err
 		}
 	}
-	return Changed{}, cart.Unavailable("edit line", errBusyLine)
+	err = errors.New("service: other requests changed the line after each read")
+	return Changed{}, cart.Unavailable("edit line", err)
 }
 
 // faults returns all that is wrong with a malformed edit, as far as the line and its product are
@@ -98,35 +94,30 @@ func (s *Carts) faults(ctx context.Context, v *Visit, e Edit) *problem.Error {
 	return refusal
 }
 
-var errBusyLine = errors.New("service: other requests changed the line after each read")
-
-// editOnce reads the line, and makes the edit if the line is still as it was read. again
-// means that another request changed the line, and that the edit was not made.
-func (s *Carts) editOnce(ctx context.Context, v *Visit, on Conditions, e Edit, product *cart.Product) (_ Changed, again bool, err error) {
+// editOnce reads the line, and makes the edit if the line is still as it was read; if not, it fails
+// with errLineChanged.
+func (s *Carts) editOnce(ctx context.Context, v *Visit, on Conditions, e Edit, product *cart.Product) (Changed, error) {
 	stored, err := s.loadOwn(ctx, v)
 	if err == nil && len(stored.Pending) > 0 { // the line may be on its way from a guest's cart
 		_ = s.resume(ctx, v, stored.Pending)
 		stored, err = s.loadOwn(ctx, v)
 	}
 	if err != nil {
-		return Changed{}, false, err
+		return Changed{}, err
 	}
 	c := change{member: e.Member(), product: product, line: &e.Item}
 	if line := stored.Line(e.Item); line == nil {
-		c.refusal = itemNotFound()
+		c.refusal = errItemNotFound
 	} else {
 		var edited cart.EditedLine
 		edited, c.refusal = e.Resolve(*line, product, s.Limits)
 		c.Change = redisstore.Edit(e.Item, edited, s.Limits)
 	}
-	changed, err := s.makeChange(ctx, v, on, c)
-	return changed, errors.Is(err, errLineChanged), err
+	return s.makeChange(ctx, v, on, c)
 }
 
-// itemNotFound returns the refusal of an edit of a line that the cart does not have.
-func itemNotFound() *problem.Error {
-	return cart.Refusal{Code: problem.ItemNotFound}.Problem("", nil, cart.Limits{})
-}
+// errItemNotFound refuses an edit of a line that the cart does not have.
+var errItemNotFound = cart.Refusal{Code: problem.ItemNotFound}.Problem("", nil, cart.Limits{})
 
 // Remove removes a line. Removing a line that does not exist changes nothing and succeeds.
 func (s *Carts) Remove(ctx context.Context, v *Visit, on Conditions, item cart.LineID) (Changed, error) {

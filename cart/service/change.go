@@ -35,7 +35,7 @@ type change struct {
 }
 
 // makeChange makes a change and returns the changed cart. For a request that is refused by
-// itself it runs only the replay and If-Match checks, which take precedence.
+// itself it runs only the checks that take precedence: replay and If-Match.
 func (s *Carts) makeChange(ctx context.Context, v *Visit, on Conditions, c change) (Changed, error) {
 	if c.refusal != nil {
 		c.Change = redisstore.CheckOnly()
@@ -86,18 +86,17 @@ func (s *Carts) refused(ctx context.Context, v *Visit, c change, o redisstore.Ou
 	return o.Refusal.Problem(c.member, c.product, s.Limits)
 }
 
-// send sends a change to Redis, and finishes unfinished merges first. If a merge cannot be
-// finished now, the change is made without it. But the first attempt of the change may have
-// gone to a guest's cart that is not merged yet, or that another customer has claimed, so send
-// looks its key or stamp up there first.
+// send sends a change to Redis, and finishes unfinished merges first. If one cannot be finished now,
+// the change is made without it. But its first attempt may have gone to a guest's cart that is not
+// merged yet, or that another customer has claimed, so send looks its key or stamp up there first.
 func (s *Carts) send(ctx context.Context, v *Visit, on Conditions, c redisstore.Change) (redisstore.Outcome, error) {
 	with := redisstore.Attempt{CartID: s.newCartIDFor(v)}
 	// After a merge, the customer's own keys decide about another request with the same key.
-	if earlier := v.guestCart.RepeatOf(on); earlier != nil && (v.Postponed || !earlier.Conflict) {
+	if earlier := v.guestCart.RepeatOf(on); earlier != nil && (v.postponed || earlier.Status == redisstore.Replayed) {
 		return s.repeated(ctx, v, earlier)
 	}
 	var unmerged []redisstore.Ref
-	if v.Postponed && (on.Key != "" || !v.guestFound) {
+	if v.postponed && (on.Key != "" || !v.guestFound) {
 		unmerged = []redisstore.Ref{v.guest}
 	}
 	for ctx.Err() == nil {
@@ -122,10 +121,9 @@ func (s *Carts) send(ctx context.Context, v *Visit, on Conditions, c redisstore.
 	return redisstore.Outcome{}, cart.Unavailable("change cart", ctx.Err())
 }
 
-// repeatElsewhere looks for a change's key or stamp in guests' carts that are not merged yet. It
-// returns nil if none of them has it. A change with only a stamp is made without the
-// answer of a Redis that cannot be asked; one with a key fails.
-func (s *Carts) repeatElsewhere(ctx context.Context, v *Visit, on Conditions, guests []redisstore.Ref) (*redisstore.Repeat, error) {
+// repeatElsewhere looks for a change's key or stamp in guests' carts that are not merged yet; nil if
+// none of them has it. If a Redis cannot be asked, only a change with a key fails.
+func (s *Carts) repeatElsewhere(ctx context.Context, v *Visit, on Conditions, guests []redisstore.Ref) (*redisstore.Outcome, error) {
 	if on.Key == "" && on.Stamp == "" {
 		return nil, nil
 	}
@@ -143,19 +141,12 @@ func (s *Carts) repeatElsewhere(ctx context.Context, v *Visit, on Conditions, gu
 	return nil, nil
 }
 
-// repeated returns the outcome of a change that a guest's cart has applied: Replayed or
-// idempotency_conflict.
-func (s *Carts) repeated(ctx context.Context, v *Visit, earlier *redisstore.Repeat) (redisstore.Outcome, error) {
-	stored, err := s.loadOwn(ctx, v)
-	o := redisstore.Outcome{Status: redisstore.Replayed, Stored: stored, ChangedLine: earlier.Line}
-	if earlier.Conflict {
-		o.Status, o.Refusal.Code = redisstore.Refused, problem.IdempotencyConflict
-	}
-	return o, err
+// repeated returns the outcome of a repeat of a change of a guest's cart, with the cart.
+func (s *Carts) repeated(ctx context.Context, v *Visit, o *redisstore.Outcome) (_ redisstore.Outcome, err error) {
+	o.Stored, err = s.loadOwn(ctx, v)
+	return *o, err
 }
 
-// errLineChanged means that an edit was not made, because its line has changed since it was
-// read.
 var errLineChanged = errors.New("service: the line has changed since it was read")
 
 var (

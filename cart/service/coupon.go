@@ -26,22 +26,17 @@ func (s *Carts) RedeemCoupon(ctx context.Context, v *Visit, on Conditions, c Cou
 	if tooMany != nil {
 		return s.makeChange(ctx, v, on, change{refusal: tooMany})
 	}
-	changed, refused, err := s.redeem(ctx, v, on, c, &priced)
-	if !refused {
+	coupon, uses, err := s.coupon(ctx, v, c.Code)
+	if err != nil {
+		forget()
+		return Changed{}, err
+	}
+	refusal := cart.RefuseCoupon(coupon, &priced, uses, v.Store, s.Now(), c.Member)
+	changed, err := s.makeChange(ctx, v, on, change{Change: redisstore.SetCoupon(c.Code), refusal: refusal, member: c.Member})
+	if refusal == nil || !errors.Is(err, refusal) {
 		forget()
 	}
 	return changed, err
-}
-
-// redeem sets the cart's coupon. refused reports whether the coupon was judged and refused.
-func (s *Carts) redeem(ctx context.Context, v *Visit, on Conditions, c CouponCode, priced *cart.Priced) (_ Changed, refused bool, _ error) {
-	coupon, uses, err := s.coupon(ctx, v, c.Code)
-	if err != nil {
-		return Changed{}, false, err
-	}
-	refusal := cart.RefuseCoupon(coupon, priced, uses, v.Store, s.Now(), c.Member)
-	changed, err := s.makeChange(ctx, v, on, change{Change: redisstore.SetCoupon(c.Code), refusal: refusal, member: c.Member})
-	return changed, refusal != nil && errors.Is(err, refusal), err
 }
 
 // DropCoupon removes the coupon, if there is one.
@@ -50,7 +45,7 @@ func (s *Carts) DropCoupon(ctx context.Context, v *Visit, on Conditions) (Change
 }
 
 // coupon returns one coupon of the request's store, nil when the store does not have it, and
-// how often it was used.
+// how often it was used: 0 if that is not known, since checkout counts again.
 func (s *Carts) coupon(ctx context.Context, v *Visit, code string) (*cart.Coupon, cart.Uses, error) {
 	coupon, err := s.Coupons.Coupon(ctx, v.Store.ID, code)
 	if err != nil {
@@ -58,20 +53,10 @@ func (s *Carts) coupon(ctx context.Context, v *Visit, code string) (*cart.Coupon
 	}
 	var uses cart.Uses
 	if coupon != nil && coupon.MaxUses != nil {
-		uses.All = s.uses(ctx, v, code, "", *coupon.MaxUses)
+		uses.All, _ = s.Coupons.Uses(ctx, v.Store.ID, code, "", *coupon.MaxUses)
 	}
 	if coupon != nil && coupon.MaxUsesCustomer != nil && v.customer != "" {
-		uses.Customer = s.uses(ctx, v, code, v.customer, *coupon.MaxUsesCustomer)
+		uses.Customer, _ = s.Coupons.Uses(ctx, v.Store.ID, code, v.customer, *coupon.MaxUsesCustomer)
 	}
 	return coupon, uses, nil
-}
-
-// uses returns the number of uses of a coupon, 0 if it is not known: the cart must not fail
-// for it, and checkout counts again.
-func (s *Carts) uses(ctx context.Context, v *Visit, code, customer string, limit int64) int64 {
-	n, err := s.Coupons.Uses(ctx, v.Store.ID, code, customer, limit)
-	if err != nil {
-		return 0
-	}
-	return n
 }

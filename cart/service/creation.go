@@ -9,14 +9,11 @@ import (
 	"commerce/cart/redisstore"
 )
 
-// A guest's first change stores a cart, and any client can make up tokens. So the carts that a
-// client creates are limited, or it could fill Redis. Customers are not limited: each of their
-// carts needs a token of the issuer.
+// Any client can make up tokens, so the carts that a client creates are limited, or it could fill
+// Redis. Customers are not limited: each of their carts needs a token of the issuer.
 //
-// A change of a cart that exists costs nothing for this. The script of the change may create a
-// cart, unless this client is known to be over its limit. A cart that was created is counted
-// afterwards. So a client can exceed its limit by the changes that are in flight when it
-// reaches it; they count, so that it waits longer.
+// A cart is counted after it was created, so that a change of a cart that exists costs nothing. So a
+// client can exceed its limit by the changes in flight, which make it wait longer.
 
 // newCartIDFor returns the ID for a cart that a change creates, "" if it may not create one.
 func (s *Carts) newCartIDFor(v *Visit) string {
@@ -26,8 +23,8 @@ func (s *Carts) newCartIDFor(v *Visit) string {
 	return s.newCartID()
 }
 
-// noteCreation reports a change that has created a cart, and counts it for its client. It also
-// counts one whose client has disconnected before the reply of Redis, which may have created it.
+// noteCreation reports a change that has created a cart, and counts it for its client; also one that
+// may have created a cart, because its client has disconnected before the reply of Redis.
 func (s *Carts) noteCreation(ctx context.Context, v *Visit, newID string, o redisstore.Outcome, err error) {
 	if newID == "" {
 		return

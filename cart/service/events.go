@@ -10,8 +10,7 @@ import (
 // Events are called when something happens to a cart, for metrics. A nil function is not
 // called. They must not block.
 type Events struct {
-	// Created is called when a change has created a cart: a customer's or a guest's. A
-	// customer's cart that a merge creates is only Merged.
+	// Created is called when a change, and not a merge, has created a customer's or a guest's cart.
 	Created func(customer bool)
 
 	// Merged is called after each attempt at a merge.

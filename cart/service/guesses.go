@@ -16,9 +16,8 @@ const (
 	guessPeriod        = 10 * time.Minute
 )
 
-// Guesses limits the coupon codes that are refused, so that codes cannot be found by trying
-// them. A client also has a limit for all carts, because it can make up cart tokens. The zero
-// Guesses has no limit.
+// Guesses limits the coupon codes that are refused. A client also has a limit for all carts, because
+// it can make up cart tokens. The zero Guesses has no limit.
 type Guesses struct{ ofCart, ofClient *limit.Window }
 
 // NewGuesses returns Guesses that count as c says, except for its name and rates.

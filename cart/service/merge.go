@@ -12,25 +12,14 @@ import (
 	"commerce/cart/redisstore"
 )
 
-// Merge on login. The guest's and the customer's carts are in different slots of a
-// cluster, so no script can access both. A merge is therefore a sequence of steps, each
-// atomic in its own slot and each safe to repeat:
-//
-//	reserve customer's slot  note which guest's cart is to be merged, reserve room
-//	claim   guest's slot     set the guest's cart aside for this customer
-//	apply   customer's slot  add its lines, and store the quantities that it offered
-//	finish  guest's slot     delete the claimed cart
-//	forget  customer's slot  delete the note
-//
-// If a request dies between two steps, the next request of the customer, or of anyone who
-// logs in with that token, finishes the merge with the same result: the quantities that
-// apply stores are tied to the guest cart's random ID, so no line counts twice, and the
-// claimed cart is deleted only after its lines were added.
+// The steps of a merge are reserve, claim, apply, finish and forget: see "Merge on login" in
+// docs/design.md. If a request dies between two steps, the next request of the customer, or of
+// anyone who logs in with that token, finishes the merge with the same result.
 
 // Merge merges the cart of the request's guest token, if there is one. Call it before a
-// change. If the merge fails, v.Postponed is set and the change is made without it, unless
-// the change has an idempotency key that cannot be looked up (see repeatElsewhere). key is
-// that key's digest, "" for none.
+// change. If the merge fails, the change is made without it, unless the change has an
+// idempotency key that cannot be looked up (see repeatElsewhere). key is that key's digest, ""
+// for none.
 func (s *Carts) Merge(ctx context.Context, v *Visit, key string) {
 	if !v.logsIn() {
 		return
@@ -40,14 +29,13 @@ func (s *Carts) Merge(ctx context.Context, v *Visit, key string) {
 	found, err := s.Redis.FindGuest(limited, v.own, v.guest, key)
 	trip.done()
 	if err != nil {
-		s.Events.Merged(MergePostponed, time.Since(began))
-		s.logPostponed(ctx, err)
-		v.Postponed = true
+		s.ended(ctx, nil, began, err)
+		v.postponed = true
 		return
 	}
 	v.guestCart, v.guestFound = found, true
 	if found.Mergeable() {
-		v.Postponed = s.merge(ctx, v, found) != nil
+		v.postponed = s.merge(ctx, v, found) != nil
 	}
 }
 
@@ -57,9 +45,8 @@ func (s *Carts) merge(ctx context.Context, v *Visit, g redisstore.GuestCart) err
 	return s.observed(ctx, v, func(ctx context.Context) error { return s.mergeGuest(ctx, v, g) })
 }
 
-// resume finishes the merges that earlier requests of this customer left unfinished, and
-// returns those that still wait. It never begins a merge: it deletes a note
-// without a claim once the note is old.
+// resume finishes the merges that earlier requests of this customer left unfinished, and returns
+// those that still wait. It begins no merge: it deletes an old note without a claim.
 func (s *Carts) resume(ctx context.Context, v *Visit, unfinished redisstore.PendingMerges) (waiting redisstore.PendingMerges) {
 	if len(unfinished) > 0 {
 		_ = s.observed(ctx, v, func(ctx context.Context) (err error) {
@@ -72,7 +59,7 @@ func (s *Carts) resume(ctx context.Context, v *Visit, unfinished redisstore.Pend
 
 // observed runs a merge with a timeout of its own, since it takes several round trips and may
 // wait for replicas. A client that disconnects does not stop it halfway. Afterwards the request has
-// its full budget again. observed logs why a merge was postponed, and calls Events.Merged.
+// its full budget again.
 func (s *Carts) observed(ctx context.Context, v *Visit, merge func(context.Context) error) error {
 	ctx, traced := timing.Step(context.WithoutCancel(ctx), "merge")
 	limited, cancel := context.WithTimeout(ctx, mergeBudgets*s.Budget)
@@ -80,17 +67,17 @@ func (s *Carts) observed(ctx context.Context, v *Visit, merge func(context.Conte
 	began, earlier := time.Now(), v.merged
 	v.merged = nil
 	err := merge(limited)
-	s.Events.Merged(mergeOutcome(v.merged, err), time.Since(began))
+	s.ended(ctx, v.merged, began, err)
 	v.merged = cmp.Or(v.merged, earlier)
 	traced(err)
-	s.logPostponed(ctx, err)
 	v.budget.left = s.Budget
 	return err
 }
 
-// logPostponed logs why a merge was postponed, except for a full cart, which the response
-// reports.
-func (s *Carts) logPostponed(ctx context.Context, err error) {
+// ended counts an attempt at a merge, and logs why it was postponed, except for a full cart, which
+// the response reports.
+func (s *Carts) ended(ctx context.Context, report *cart.MergeReport, began time.Time, err error) {
+	s.Events.Merged(mergeOutcome(report, err), time.Since(began))
 	if err != nil && !errors.Is(err, cart.ErrNoRoom) {
 		s.Log.WarnContext(ctx, "merge postponed to a later request", "err", err)
 	}
@@ -102,16 +89,14 @@ func (s *Carts) resumeEach(ctx context.Context, v *Visit, unfinished redisstore.
 		guest := pending.Guest(v.own)
 		err, done := results[guest]
 		if !done {
-			_, err = s.complete(ctx, v, v.own, guest, "", cart.Reservation{})
+			err = s.completeClaimed(ctx, v, v.own, guest)
 			results[guest] = err
 		}
 		switch {
-		case err != nil && !errors.Is(err, redisstore.ErrNothingToMerge):
+		case err != nil:
 			waiting = append(waiting, pending)
 		case pending.Old(s.Now()): // no claim is left that it could be about
 			err = s.step(ctx, func(ctx context.Context) error { return s.Redis.ForgetOld(ctx, v.own, pending) })
-		default:
-			err = nil
 		}
 		failed = errors.Join(failed, err)
 	}
@@ -120,8 +105,7 @@ func (s *Carts) resumeEach(ctx context.Context, v *Visit, unfinished redisstore.
 
 func (s *Carts) mergeGuest(ctx context.Context, v *Visit, g redisstore.GuestCart) error {
 	if g.Claimed {
-		_, err := s.complete(ctx, v, v.own, v.guest, "", cart.Reservation{})
-		if err != nil && !errors.Is(err, redisstore.ErrNothingToMerge) {
+		if err := s.completeClaimed(ctx, v, v.own, v.guest); err != nil {
 			return err
 		}
 	}
@@ -166,13 +150,21 @@ func (s *Carts) mergeCart(ctx context.Context, v *Visit, b *cart.Reservation) (a
 	return again, err
 }
 
-// complete runs one merge from claim to forget. With a note it may claim the guest's cart;
-// with "" it only continues an earlier claim. again means that the claim was an earlier
-// one, so the token may have a newer cart.
+// completeClaimed completes the merge of a cart that an earlier request has claimed, if there is one.
+func (s *Carts) completeClaimed(ctx context.Context, v *Visit, customer, guest redisstore.Ref) error {
+	_, err := s.complete(ctx, v, customer, guest, "", cart.Reservation{})
+	if errors.Is(err, redisstore.ErrNothingToMerge) {
+		return nil
+	}
+	return err
+}
+
+// complete runs one merge from claim to forget. Without a note, "", it only continues an earlier
+// claim. again means that the claim was an earlier one, so the token may have a newer cart.
 func (s *Carts) complete(ctx context.Context, v *Visit, customer, guest redisstore.Ref, note string, b cart.Reservation) (again bool, err error) {
 	c, err := s.claim(ctx, customer, guest, note, b)
 	if other, ok := errors.AsType[*redisstore.OtherOwnerError](err); ok {
-		if _, err := s.complete(ctx, v, other.Owner, guest, "", cart.Reservation{}); err != nil && !errors.Is(err, redisstore.ErrNothingToMerge) {
+		if err := s.completeClaimed(ctx, v, other.Owner, guest); err != nil {
 			return false, err
 		}
 		c, err = s.claim(ctx, customer, guest, note, b)
@@ -215,12 +207,10 @@ func (s *Carts) forget(ctx context.Context, customer redisstore.Ref, notes ...st
 	return s.step(ctx, func(ctx context.Context) error { return s.Redis.Forget(ctx, customer, notes...) })
 }
 
-// step runs one step of a merge. It waits for Redis no longer than one request's budget, apart
-// from a wait for replicas: a Redis that hangs must not use up the time of the whole merge.
+// step runs one step of a merge, with one request's budget, apart from a wait for replicas: a Redis
+// that hangs must not use up the time of the whole merge.
 func (s *Carts) step(ctx context.Context, do func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, s.Budget)
-	defer cancel()
-	start := time.Now()
-	defer func() { timing.Add(ctx, timing.Redis, time.Since(start)) }()
+	ctx, trip := (&budget{s.Budget}).spend(ctx, 1)
+	defer trip.done()
 	return do(ctx)
 }

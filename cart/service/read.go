@@ -106,11 +106,11 @@ func (s *Carts) price(ctx context.Context, v *Visit, c cart.Cart) (cart.Priced, 
 	return priced, nil
 }
 
-// priceable fails early when the changed cart could not be priced: the catalog is
-// unreachable, and the cart holds a product that is not cached. Otherwise the change would
-// be applied, answered 503, and a retry without a key would add twice.
-func (s *Carts) priceable(ctx context.Context, v *Visit) error {
-	if v.Fresh || s.Catalog.Reachable() {
+// priceable fails early when the cart could not be priced after a change without a key: the
+// catalog is unreachable, and the cart holds a product that is not cached. Otherwise the change
+// would be applied, answered 503, and a retry would add twice.
+func (s *Carts) priceable(ctx context.Context, v *Visit, on Conditions) error {
+	if on.Key != "" || v.Fresh || s.Catalog.Reachable() {
 		return nil
 	}
 	stored, _, err := s.loadWithGuest(ctx, v)

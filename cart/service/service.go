@@ -39,7 +39,7 @@ type Coupons interface {
 
 	// Uses returns how many orders of a customer, "" for all customers and guests, have
 	// used a coupon. It counts no further than limit. An error means that no count is
-	// known.
+	// known; the result is then 0.
 	Uses(ctx context.Context, store int64, code, customer string, limit int64) (int64, error)
 }
 
@@ -75,9 +75,6 @@ func New(c Config) *Carts {
 	c.Events = c.Events.withDefaults()
 	return &Carts{c}
 }
-
-// LineText returns the limit of a line's text, in bytes.
-func (s *Carts) LineText() int64 { return s.Limits.LineText }
 
 // newCartID returns 100 random bits, so that no two carts share an ID. It has none of the
 // separators of an ETag.

@@ -2,9 +2,12 @@ package service
 
 import (
 	"cmp"
+	"context"
+	"time"
 
 	"commerce/auth"
 	"commerce/auth/store"
+	"commerce/auth/timing"
 	"commerce/cart"
 	"commerce/cart/redisstore"
 )
@@ -16,12 +19,7 @@ type Visit struct {
 	Token auth.CartToken // of the guest's cart; "" for a customer's
 	Fresh bool           // Token was created for this call, so it has no cart yet
 
-	// Postponed means that the cart of the guest's token that came with a customer could
-	// not be looked up or merged.
-	Postponed bool
-
-	// ReadOnly means that the call begins and finishes no merge.
-	ReadOnly bool
+	ReadOnly bool // the call begins and finishes no merge
 
 	merged *cart.MergeReport // of the latest merge of this call
 	stored *cart.MergeReport // of the latest merge, as the cart was read
@@ -35,6 +33,7 @@ type Visit struct {
 
 	guestCart  redisstore.GuestCart // under the guest's token, before this call merged it
 	guestFound bool                 // whether guestCart is known
+	postponed  bool                 // the guest's cart could not be looked up or merged
 }
 
 // Visit begins a call. A guest without a token gets a new one, and Fresh is set.
@@ -47,13 +46,12 @@ func (s *Carts) Visit(c auth.Caller) (*Visit, error) {
 		}
 		return v, nil
 	}
-	v.Token = c.Token
-	if v.Token == "" {
-		token, err := auth.NewCartToken(s.Rand)
-		if err != nil {
+	v.Token, v.Fresh = c.Token, c.Token == ""
+	if v.Fresh {
+		var err error
+		if v.Token, err = auth.NewCartToken(s.Rand); err != nil {
 			return nil, err
 		}
-		v.Token, v.Fresh = token, true
 	}
 	v.own = redisstore.GuestRef(c.Store.ID, v.Token)
 	return v, nil
@@ -68,8 +66,7 @@ func (v *Visit) name() string {
 }
 
 // Merge reports the latest merge into the cart, if it was in the last minute, and whether the
-// guest's cart waits for room; nil for neither. Responses with the cart include it, and so do
-// refusals of calls that bring a guest's token.
+// guest's cart waits for room; nil for neither. Responses include it.
 func (v *Visit) Merge() *cart.MergeReport {
 	if v.noRoom != nil {
 		return v.merged.With(v.noRoom)
@@ -78,11 +75,40 @@ func (v *Visit) Merge() *cart.MergeReport {
 }
 
 // learn takes the report of the latest merge from what was read.
-func (v *Visit) learn(c redisstore.Stored) {
-	if c.Merged != nil {
-		v.stored = c.Merged
-	}
-}
+func (v *Visit) learn(c redisstore.Stored) { v.stored = cmp.Or(c.Merged, v.stored) }
 
 // logsIn reports whether a guest's token came with a customer.
 func (v *Visit) logsIn() bool { return v.guest != (redisstore.Ref{}) }
+
+const (
+	defaultBudget = 200 * time.Millisecond
+	mergeBudgets  = 5 // how many times its budget a request may spend on merges
+)
+
+// budget is the time that one request may spend waiting for Redis. Nothing else uses it up, such as
+// the catalog. It is not safe for concurrent use: one goroutine serves a request.
+type budget struct{ left time.Duration }
+
+// trip is one round trip that is under way.
+type trip struct {
+	budget *budget
+	times  *timing.Times
+	start  time.Time
+	cancel func()
+}
+
+// spend limits one round trip to a part of the time left: 1 is all of it; 2 is half of it, for a
+// round trip that the request can be served without, and leaves time for the rest.
+func (b *budget) spend(ctx context.Context, part time.Duration) (context.Context, trip) {
+	t := trip{budget: b, times: timing.Of(ctx), start: time.Now()}
+	ctx, t.cancel = timing.Within(ctx, b.left/part)
+	return ctx, t
+}
+
+// done subtracts the time that the round trip took.
+func (t trip) done() {
+	t.cancel()
+	took := time.Since(t.start)
+	t.budget.left -= took
+	t.times.Add(timing.Redis, took)
+}

@@ -25,16 +25,15 @@ const (
 // Object is a JSON object by member name, with values as they were sent.
 type Object map[string]jsontext.Value
 
-// ReadBody reads a request's JSON object and returns its bytes too. It is strict where two
-// parsers could disagree: it refuses duplicate members, data after the object, and invalid
-// UTF-8. A body that does not arrive in time is an http.ErrAbortHandler.
+// ReadBody reads a request's JSON object and returns its bytes too. It refuses that on which two
+// parsers could disagree: duplicate members, data after the object, and invalid UTF-8. A body that
+// does not arrive in time is an http.ErrAbortHandler.
 func ReadBody(r *http.Request) ([]byte, Object, error) {
 	if err := wantJSON(r.Header); err != nil {
 		return nil, nil, err
 	}
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		// A slow client's JSON is not malformed: it never arrived.
 		return nil, nil, fmt.Errorf("read body: %w: %w", err, http.ErrAbortHandler)
 	}
 	if refusal, ok := errors.AsType[*problem.Error](err); ok {
@@ -113,22 +112,6 @@ func ParseObject(body []byte) (Object, error) {
 		members[key] = value.Clone()
 	}
 	return members, nil
-}
-
-// Member returns a member of an object in a body that ParseObject has accepted; nil if it is not
-// there.
-func Member(object jsontext.Value, name string) jsontext.Value {
-	d := jsontext.NewDecoder(bytes.NewBuffer(object))
-	_, _ = d.ReadToken()
-	for d.PeekKind() == '"' {
-		if key, _ := d.ReadToken(); key.String() != name {
-			_ = d.SkipValue()
-			continue
-		}
-		value, _ := d.ReadValue()
-		return value.Clone()
-	}
-	return nil
 }
 
 // checkJSON reads the whole body once, so that reading it again cannot fail.

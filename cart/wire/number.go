@@ -9,10 +9,9 @@ import (
 	"commerce/cart/money"
 )
 
-// WholeNumber parses a JSON number that is whole in any notation: 2, 2.0 and 20e-1 are,
-// 1.5 and 1e-400 are not. It works on the digits, since float64 would round some fractions
-// and large numbers to another whole number. A number beyond int64 becomes the nearest
-// int64, which is out of any range that matters.
+// WholeNumber parses a JSON number that is whole in any notation: 2, 2.0 and 20e-1 are, 1.5 and
+// 1e-400 are not. float64 would round some to another whole number. A number beyond int64 becomes
+// the nearest int64.
 func WholeNumber(v jsontext.Value) (int64, bool) {
 	if v.Kind() != '0' {
 		return 0, false

@@ -26,9 +26,8 @@ var textBadHeader = locale.Text{
 	locale.Ar: "الترويسة %s غير صالحة.",
 }
 
-// ParseTags parses If-Match or If-None-Match. It accepts weak tags too, since proxies that
-// compress turn strong tags into weak ones. An invalid header is a
-// problem.InvalidParameter.
+// ParseTags parses If-Match or If-None-Match. It accepts weak tags too, since proxies that compress
+// turn strong tags into weak ones. An invalid header is a problem.InvalidParameter.
 func ParseTags(h http.Header, name string) (Tags, error) {
 	values := h.Values(name)
 	rest := strings.Trim(strings.Join(values, ","), ", \t")

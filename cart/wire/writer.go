@@ -11,9 +11,8 @@ import (
 	"commerce/cart/money"
 )
 
-// Writer writes the JSON of one response, member by member: an encoder that uses
-// reflection costs more CPU than Redis or Postgres do. It writes member names unescaped, so
-// they must not need escapes.
+// Writer writes the JSON of one response, member by member: an encoder that uses reflection costs
+// more CPU than Redis or Postgres do. Member names must not need escapes.
 type Writer struct {
 	Language locale.Locale
 
@@ -177,12 +176,6 @@ func (w *Writer) Formatted(a money.Amount, currency string) string {
 func (w *Writer) JSON(name string, value []byte) {
 	w.Member(name)
 	w.json = append(w.json, value...)
-}
-
-// Append writes a member whose value is the JSON that write appends.
-func (w *Writer) Append(name string, write func([]byte) []byte) {
-	w.Member(name)
-	w.json = write(w.json)
 }
 
 // BeginView makes the ETag cover only what is written from here on.

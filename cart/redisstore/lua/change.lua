@@ -10,7 +10,7 @@
 --       4 digest of the idempotency key, or ""  5 fingerprint of the request
 --       6 stamp: digest of a request without a key that its client stamped, or ""
 --       7 the notes of merges that this change ignores, since they could not be finished:
---         " <member> <member> … ", or ""
+--         " <member> <member> … "
 --       8 deadline in ms: a change that begins later changes nothing, since its
 --         caller was told that its outcome is unknown, and may be repeating it
 --       9 mark of the version that this change makes

@@ -69,9 +69,8 @@ func refuseNew(b cart.Bounds, quantity, held, inCart int64, raise problem.Code) 
 	return nil
 }
 
-// cut limits the quantity that a merge would give a line. The result is at least 1, and
-// never below what the customer had. inCart is what other lines of the product hold. by is
-// the code of the bound that cut the quantity; "" if none did.
+// cut limits the quantity that a merge would give a line. The result is at least 1, and never below
+// what the customer had. by is the code of the bound that cut the quantity; "" if none did.
 func cut(b cart.Bounds, wanted, held, inCart int64) (kept int64, by problem.Code) {
 	most, by := b.Max, cart.AboveMaxQuantity
 	if b.PerCart > 0 {

@@ -9,16 +9,14 @@ import (
 	"commerce/cart"
 )
 
-// How long, and how many, idempotency keys a cart remembers. The limits of stamps are in package
-// cart.
+// How long, and how many, idempotency keys a cart remembers. Package cart has those of stamps.
 const (
 	KeyLife  = 24 * time.Hour
 	KeysKept = 256 // the newest
 )
 
-// Memory is what a cart remembers of the changes applied to it, so that a repeat of one
-// is recognized. A change has either an idempotency key or a stamp (see Attempt). The zero
-// value remembers nothing. Methods leave it untouched. See keys.lua and stamps.lua.
+// Memory is what a cart remembers of the changes applied to it, so that a repeat of one is recognized.
+// A change has either an idempotency key or a stamp. See keys.lua and stamps.lua.
 type Memory struct {
 	Keys   map[string]cart.KeyUse   // by idempotency key
 	Stamps map[string]cart.StampUse // by stamp: its first use
@@ -85,8 +83,7 @@ func put[V any](all map[string]V, key string, value V) map[string]V {
 	return all
 }
 
-// newest keeps the n entries with the latest times. Which of two with the same time it
-// keeps is open.
+// newest keeps the n entries with the latest times.
 func newest[V any](all map[string]V, n int, at func(V) time.Time) map[string]V {
 	names := slices.SortedFunc(maps.Keys(all), func(a, b string) int {
 		return cmp.Or(at(all[b]).Compare(at(all[a])), cmp.Compare(a, b))

@@ -16,26 +16,30 @@ type Offers struct {
 	Coupon string
 }
 
-// Merge is apply.lua. It adds the lines of a guest's cart, each within its bounds (see cart.MergeBounds), and
-// reports what it did now; nil for nothing. The version grows by one when it did anything.
-//
-// A line that was offered before is left alone, except that Sum adds what has been offered
-// beyond that. The customer's line keeps its order, price, fields and notice. A coupon is
-// taken once, if the customer has none.
+// Merge adds the lines of a guest's cart, each within its bounds (see cart.MergeBounds), and reports
+// what it did now; nil for nothing. A line that was offered before stays, except that Sum adds what
+// has been offered beyond that. The customer's line keeps its order, price, fields and notice. A
+// coupon is taken once, if the customer has none.
 func Merge(c, guest cart.Cart, by cart.Strategy, bounds map[cart.LineID]cart.Bounds, before Offers) (cart.Cart, Offers, *cart.MergeReport) {
 	merged, after, report := c, Offers{maps.Clone(before.Lines), before.Coupon}, &cart.MergeReport{}
 	for _, l := range guest.Lines {
 		at := slices.IndexFunc(merged.Lines, func(own cart.Line) bool { return own.ID == l.ID })
-		var held int64
+		line, held := l, int64(0)
 		if at >= 0 {
-			held = merged.Lines[at].Quantity
+			line = merged.Lines[at]
+			held = line.Quantity
+			line.Notice = cmp.Or(line.Notice, l.Notice)
+			if len(line.Fields) == 0 {
+				line.Fields = l.Fields
+			}
 		}
 		quantity, ok := wanted(by, held, l.Quantity, before.Lines[l.ID])
 		if !ok {
 			continue
 		}
 		kept, cutBy := cut(bounds[l.ID], quantity, held, quantityOf(merged, l.ID)-held)
-		merged = with(merged, at, joined(merged, at, l, kept))
+		line.Quantity = kept
+		merged = with(merged, at, line)
 		if after.Lines == nil {
 			after.Lines = map[cart.LineID]int64{}
 		}
@@ -73,24 +77,9 @@ func wanted(s cart.Strategy, held, offered, before int64) (quantity int64, ok bo
 	return held, true
 }
 
-// joined is a guest's line as it joins the line at an index; -1 for none.
-func joined(c cart.Cart, at int, guest cart.Line, quantity int64) cart.Line {
-	if at >= 0 {
-		own := c.Lines[at]
-		if len(own.Fields) > 0 {
-			guest.Fields = own.Fields
-		}
-		guest.Notice = cmp.Or(own.Notice, guest.Notice)
-		guest.AddedPrice = own.AddedPrice
-	}
-	guest.Quantity = quantity
-	return guest
-}
-
-// Merge merges a guest's record: its cart (see the function Merge), and what it remembers, by a
-// clock that is behind by the given duration. The room reserved for the guest's cart is
-// free again. name is that of the merge's report, and newID is for a cart that begins with this
-// merge.
+// Merge merges a guest's record: its cart (see the function Merge), and what it remembers, by a clock
+// that is behind by the given duration. The room reserved for the guest's cart is free again. name is
+// that of the report, and newID is for a cart that begins with this merge.
 func (r Record) Merge(guest Record, by cart.Strategy, bounds map[cart.LineID]cart.Bounds, before Offers, name, newID string, behind time.Duration, now time.Time) (Record, Offers, *cart.MergeReport) {
 	merged, after, report := Merge(r.Cart, guest.Cart, by, bounds, before)
 	r = r.become(merged, newID)

@@ -9,8 +9,8 @@ import (
 	"commerce/cart"
 )
 
-// Record is a cart with all that its next change is decided by. The zero value is that of
-// a cart that was never used. Methods leave it untouched. See change.lua.
+// Record is a cart with all that its next change is decided by. The zero value is that of a cart that
+// was never used. Methods do not change it. See change.lua.
 type Record struct {
 	Cart   cart.Cart
 	Memory Memory
@@ -43,9 +43,9 @@ const (
 	Applied    Status = "applied"
 )
 
-// Check checks what comes before a change's own rule. Applied means that the rule decides.
-// The refusal is nil except for Refused: idempotency_conflict, version_mismatch. moved is ""
-// except for Replayed: what the Rule returned when the change was applied.
+// Check checks what comes before a change's own rule. Applied means that the rule decides. Refused
+// comes with a refusal: idempotency_conflict, version_mismatch. Replayed comes with what the Rule
+// returned when the change was applied, as moved.
 func (r Record) Check(a Attempt, now time.Time) (s Status, moved cart.LineID, refusal *cart.Refusal) {
 	if !a.Deadline.IsZero() && now.After(a.Deadline) {
 		return Late, "", nil
@@ -74,12 +74,9 @@ func (r Record) Check(a Attempt, now time.Time) (s Status, moved cart.LineID, re
 // ID of the changed line if the request names the line by another ID; otherwise it is "".
 type Rule func(c cart.Cart, reserved Room) (changed cart.Cart, moved cart.LineID, refusal *cart.Refusal)
 
-// Change judges an attempt and makes the change if nothing comes before it. newID is for a
-// cart that begins with this change; "" refuses a change with which a cart would begin.
-//
-// An applied change is remembered even if it altered nothing: its repeat may come after a
-// change that it would undo. A cart that was never used stays so until something alters
-// it. Any other status leaves no trace.
+// Change makes a change if Check allows it. newID is for a cart that begins with this change; ""
+// refuses such a change. An applied change is remembered even if it altered nothing: its repeat may
+// come after a change that it would undo. Any other status leaves no trace.
 func (r Record) Change(a Attempt, newID string, now time.Time, rule Rule) (Record, Status, cart.LineID, *cart.Refusal) {
 	status, moved, refusal := r.Check(a, now)
 	if status != Applied {

@@ -9,8 +9,7 @@ import (
 // MaxMerges is how many merges into one cart may be under way.
 const MaxMerges = 32
 
-// Covers reports whether the reservation is enough for the guest's cart as it is now. It
-// is not when the cart has grown since, or another cart has taken its place.
+// Covers reports whether the reservation is enough for the guest's cart as it is now.
 func Covers(r cart.Reservation, guest cart.Cart) bool {
 	now := guest.RoomNeeded()
 	return now.CartID == r.CartID && now.Lines <= r.Lines && now.Text <= r.Text
@@ -22,9 +21,8 @@ type Room struct {
 	Text  int64 // bytes
 }
 
-// Reserve notes a merge, under a name of the caller's making, and reserves its room. The
-// same name again replaces its reservation. ErrNoRoom comes before ErrCrowded; either changes
-// nothing.
+// Reserve notes a merge, under a name of the caller's making, and reserves its room. The same name
+// again replaces its reservation. Errors: ErrNoRoom, or else ErrCrowded.
 func (r Record) Reserve(name string, b cart.Reservation, limits cart.Limits) (Record, error) {
 	merges := put(maps.Clone(r.Merges), name, b)
 	held, all := r.Cart.RoomNeeded(), reserved(merges)
@@ -53,8 +51,7 @@ func reserved(merges map[string]cart.Reservation) (all Room) {
 	return all
 }
 
-// WithoutReserved returns the limits for a change while merges under way have reserved room, so that the
-// lines of these merges still fit.
+// WithoutReserved returns the limits for a change, so that the lines of merges under way still fit.
 func WithoutReserved(l cart.Limits, reserved Room) cart.Limits {
 	l.Lines = min(l.Lines, cart.MergeFactor*l.Lines-reserved.Lines)
 	l.CartText = min(l.CartText, cart.MergeFactor*l.CartText-reserved.Text)
