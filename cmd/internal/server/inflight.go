@@ -1,10 +1,8 @@
 package server
 
 import (
-	"bufio"
 	"cmp"
 	"io"
-	"net"
 	"net/http"
 	"runtime"
 	"strings"
@@ -217,9 +215,3 @@ func (s *slot) Flush() {
 
 // Unwrap is for http.ResponseController.
 func (s *slot) Unwrap() http.ResponseWriter { return s.ResponseWriter }
-
-// Hijack implements http.Hijacker.
-func (s *slot) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	s.leave()
-	return http.NewResponseController(s.ResponseWriter).Hijack()
-}

@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -16,6 +17,7 @@ import (
 
 	"commerce/auth/locale"
 	"commerce/auth/problem"
+	"commerce/cart/money"
 	"commerce/cart/wire"
 	"commerce/cmd/internal/telemetry"
 )
@@ -53,7 +55,7 @@ func (r *responder) adapt(area *wire.Area, route *wire.Route) gin.HandlerFunc {
 		case answer.Data != nil:
 			r.show(c, area, vary, answer)
 		case answer.Stream != nil:
-			request.removeDeadline()
+			c.Request = c.Request.WithContext(request.withoutDeadline())
 			r.stream(c, vary, answer)
 		}
 	}
@@ -214,4 +216,32 @@ func (r *responder) failAfterPanic(c *gin.Context, panicked any) bool {
 	r.log.ErrorContext(c.Request.Context(), "panic", "value", truncate(fmt.Sprint(panicked), maxLoggedError), "stack", string(debug.Stack()), "request_id", requestIDOf(c))
 	r.fail(c, wire.Answer{}, fmt.Errorf("panic: %v", panicked))
 	return true
+}
+
+// maxKeptBuffer is enough for a page of 100 ordinary subscriptions. The longest page,
+// with metadata of 16 KiB in each row, takes about 3 MB.
+const maxKeptBuffer = 256 << 10 // bytes
+
+// writers reuse the writers, and so the memory, of responses that have been sent.
+type writers struct {
+	prices *money.Formatter
+	pool   sync.Pool // of *wire.Writer
+}
+
+// get returns a writer for an empty response.
+func (p *writers) get(l locale.Locale) *wire.Writer {
+	w, ok := p.pool.Get().(*wire.Writer)
+	if !ok {
+		return wire.NewWriter(nil, l, p.prices)
+	}
+	w.Reset(l)
+	return w
+}
+
+// put keeps a writer that the caller no longer uses, unless it is so large that few
+// responses need it.
+func (p *writers) put(w *wire.Writer) {
+	if cap(w.Bytes()) <= maxKeptBuffer {
+		p.pool.Put(w)
+	}
 }
