@@ -27,11 +27,7 @@ type Admin struct {
 	// affect readiness, because other servers serve the replica's reads. nil: none.
 	Replicas func() map[string]string
 
-	// WatchInterval is the time between two checks by Watch. Default: 1 s.
-	WatchInterval time.Duration
-
-	Log *slog.Logger     // of Watch
-	Now func() time.Time // default time.Now
+	Log *slog.Logger // of Watch
 
 	draining atomic.Bool
 }
@@ -41,13 +37,6 @@ func (a *Admin) Drain() { a.draining.Store(true) }
 
 // Draining reports whether Drain was called.
 func (a *Admin) Draining() bool { return a.draining.Load() }
-
-func (a *Admin) now() time.Time {
-	if a.Now == nil {
-		return time.Now()
-	}
-	return a.Now()
-}
 
 // Handler serves health, readiness, metrics, version and profiles.
 func (a *Admin) Handler() http.Handler {

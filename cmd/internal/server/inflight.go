@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"commerce/auth/locale"
-	"commerce/auth/problem"
 	"commerce/cart/wire"
 )
 
@@ -111,23 +110,18 @@ func (f *front) refuse(w http.ResponseWriter, r *http.Request) {
 	id := requestIDFrom(r.Header.Get("X-Request-Id"))
 	h["X-Request-Id"] = []string{id}
 	h["Retry-After"] = []string{"1"}
-	f.respond.refuseEarly(w, errUnavailable, cmp.Or(locale.Match(r.Header.Get("Accept-Language"), ""), locale.En), id)
-}
-
-// refuseEarly writes an error response to a request before it reaches Gin.
-func (r *responder) refuseEarly(out http.ResponseWriter, p *problem.Error, l locale.Locale, id string) {
-	w := r.writers.get(l)
-	defer r.writers.put(w)
-	beginError(w, p, l)
-	w.Null("data")
-	w.Text("request_id", id)
-	r.endEnvelope(w)
-	h := out.Header()
-	protect(h)
 	h["Cache-Control"] = notStored
 	h["Content-Type"] = jsonContent
-	out.WriteHeader(statuses[p.Code])
-	_, _ = out.Write(w.Bytes()) // the client may be gone
+	protect(h)
+	language := cmp.Or(locale.Match(r.Header.Get("Accept-Language"), ""), locale.En)
+	body := f.respond.writers.get(language)
+	defer f.respond.writers.put(body)
+	beginError(body, errUnavailable, language)
+	body.Null("data")
+	body.Text("request_id", id)
+	f.respond.endEnvelope(body)
+	w.WriteHeader(http.StatusServiceUnavailable)
+	_, _ = w.Write(body.Bytes()) // the client may be gone
 }
 
 // inFlightLimit admits a limited number of requests at the same time.

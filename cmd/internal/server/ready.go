@@ -100,7 +100,7 @@ func (d *Dependency) check(ctx context.Context, name string, age time.Duration) 
 // request, so that a dependency that fails later is known to have worked.
 func (a *Admin) Reach(ctx context.Context) map[string]error {
 	failed := map[string]error{}
-	began := a.now()
+	began := time.Now()
 	for _, s := range a.check(ctx) {
 		d := a.Dependencies[s.name]
 		for _, r := range d.results(s.name, s.err) {
@@ -116,7 +116,7 @@ func (a *Admin) Reach(ctx context.Context) map[string]error {
 // check checks all dependencies concurrently, so that a slow one does not use up the
 // time of the others.
 func (a *Admin) check(ctx context.Context) []state {
-	age := a.now().Sub(a.Started)
+	age := time.Since(a.Started)
 	seen := make(chan state, len(a.Dependencies))
 	for name, d := range a.Dependencies {
 		go func() { seen <- d.check(ctx, name, age) }()

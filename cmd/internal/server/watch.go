@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// watchInterval is the default time between two checks of a dependency.
+// watchInterval is the time between two checks of a dependency.
 const watchInterval = time.Second
 
 // Watch checks all dependencies about once a second until ctx ends. It logs a warning when it
@@ -23,7 +23,11 @@ func (a *Admin) Watch(ctx context.Context) {
 
 // watch checks one dependency, so that a slow one does not delay the checks of others.
 func (a *Admin) watch(ctx context.Context, name string, d *Dependency) {
-	tick := time.NewTicker(cmp.Or(a.WatchInterval, watchInterval))
+	ping := d.PingAll
+	if ping == nil {
+		ping = d.Ping
+	}
+	tick := time.NewTicker(watchInterval)
 	defer tick.Stop()
 	for {
 		select {
@@ -31,21 +35,14 @@ func (a *Admin) watch(ctx context.Context, name string, d *Dependency) {
 			return
 		case <-tick.C:
 		}
-		began := a.now()
+		began := time.Now()
 		probe, cancel := context.WithTimeout(ctx, cmp.Or(d.WatchTime, pingTime))
-		err := d.pingAll(probe)
+		err := ping(probe)
 		cancel()
 		if ctx.Err() == nil {
 			a.report(ctx, name, d, began, err)
 		}
 	}
-}
-
-func (d *Dependency) pingAll(ctx context.Context) error {
-	if d.PingAll != nil {
-		return d.PingAll(ctx)
-	}
-	return d.Ping(ctx)
 }
 
 // report logs the results of a check that differ from those of the previous one.
@@ -57,7 +54,7 @@ func (a *Admin) report(ctx context.Context, name string, d *Dependency, began ti
 		case r.err != nil && !lost:
 			a.Log.WarnContext(ctx, "lost "+r.name, "dependency", r.name, "err", r.err)
 		case r.known && r.err == nil && lost:
-			a.Log.InfoContext(ctx, r.name+" is back", "dependency", r.name, "after", a.now().Sub(since).Round(time.Millisecond).String())
+			a.Log.InfoContext(ctx, r.name+" is back", "dependency", r.name, "after", time.Since(since).Round(time.Millisecond).String())
 		}
 	}
 }
