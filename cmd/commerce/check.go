@@ -8,59 +8,45 @@ import (
 	"slices"
 
 	"commerce/cmd/internal/cli"
-	"commerce/deploy/connect"
 	"commerce/deploy/inspect"
 )
-
-type checkCommand struct {
-	Database    databaseSettings
-	RedisURL    string
-	MinReplicas int64
-	Durability  string
-	JSON        bool
-}
 
 // checkDetails explain the exit status.
 const checkDetails = `A finding is serious, a warning, or unknown if the server does not show the value to the user of the URL. The exit status is 1 if a finding is serious, 2 if a setting of this command is wrong, and otherwise 0. The command does not check a server whose URL is not set.`
 
-// Settings declares the settings.
-func (c *checkCommand) Settings() []cli.Setting {
+// newCheck returns the command that checks the Redis and Postgres servers.
+func newCheck() cli.Command {
+	var c inspect.Config
+	var asJSON bool
 	redis := redisSetting(&c.RedisURL, "Redis URL, as for serve. Use the Redis user check from deploy/redis/users.conf.")
-	redis.Required, redis.Value = false, cli.Text(&c.RedisURL, checkServersURL)
-	return append(c.Database.settings(false), redis,
-		minReplicasSetting(&c.MinReplicas, "As for serve."),
-		durabilitySetting(&c.Durability, "As for serve: memory or replica."),
-		cli.Setting{Name: "json", Help: "Print the findings as JSON.", Value: cli.Switch(&c.JSON)},
-	)
-}
-
-// checkServersURL checks the URL of Redis servers, unless it is empty, without connecting.
-func checkServersURL(url string) error {
-	if url == "" {
-		return nil
+	database := databaseSetting(&c.DatabaseURL)
+	redis.Required, database.Required = false, false
+	return cli.Command{
+		Name: "check", Help: "Check the Redis and Postgres servers for settings that could lose carts or break promises.", Details: checkDetails,
+		Settings: []cli.Setting{
+			database, redis,
+			minReplicasSetting(&c.MinReplicas, "As for serve."),
+			durabilitySetting(&c.Durable, "As for serve: memory or replica."),
+			{Name: "json", Help: "Print the findings as JSON.", Value: cli.Switch(&asJSON)},
+		},
+		Faults: func() (f cli.Faults) {
+			if c.RedisURL == "" && c.DatabaseURL == "" {
+				f.Add("DATABASE_URL", errors.New("is required, or REDIS_URL, or both"))
+			}
+			return f
+		},
+		Run: func(ctx context.Context, out cli.Output) error { return check(ctx, c, asJSON, out) },
 	}
-	_, err := connect.NewRedisServers(url)
-	return err
 }
 
-// Faults checks that there is something to check.
-func (c *checkCommand) Faults() (f cli.Faults) {
-	if c.RedisURL == "" && c.Database.URL == "" {
-		f.Add("DATABASE_URL", errors.New("is required, or REDIS_URL, or both"))
-	}
-	return f
-}
-
-// Run prints the findings.
-func (c *checkCommand) Run(ctx context.Context, out cli.Output) error {
-	findings, err := inspect.Servers(ctx, inspect.Config{
-		RedisURL: c.RedisURL, DatabaseURL: c.Database.URL, MinReplicas: int(c.MinReplicas), Durable: c.Durability == "replica",
-	})
+// check prints the findings.
+func check(ctx context.Context, c inspect.Config, asJSON bool, out cli.Output) error {
+	findings, err := inspect.Servers(ctx, c)
 	if err != nil {
 		return err
 	}
-	findings = append(findings, c.unset()...)
-	if c.JSON {
+	findings = append(findings, unset(c)...)
+	if asJSON {
 		encoder := json.NewEncoder(out)
 		encoder.SetEscapeHTML(false)
 		encoder.SetIndent("", "  ")
@@ -75,10 +61,10 @@ func (c *checkCommand) Run(ctx context.Context, out cli.Output) error {
 }
 
 // unset returns a finding for each server that was not checked.
-func (c *checkCommand) unset() (all []inspect.Finding) {
+func unset(c inspect.Config) (all []inspect.Finding) {
 	for _, s := range []struct{ code, server, url, setting string }{
 		{"redis_answers", "Redis", c.RedisURL, "REDIS_URL"},
-		{"postgres_answers", "Postgres", c.Database.URL, "DATABASE_URL"},
+		{"postgres_answers", "Postgres", c.DatabaseURL, "DATABASE_URL"},
 	} {
 		if s.url == "" {
 			all = append(all, inspect.Finding{
@@ -95,7 +81,7 @@ func (c *checkCommand) unset() (all []inspect.Finding) {
 func (c *serveCommand) startCheck(ctx context.Context, log *slog.Logger) (stop func()) {
 	return background(ctx, func(ctx context.Context) {
 		findings, err := inspect.Servers(ctx, inspect.Config{
-			RedisURL: c.RedisURL, DatabaseURL: c.Database.URL, MinReplicas: int(c.RedisMinReplicas), Durable: c.Durability == "replica", Serving: true,
+			RedisURL: c.RedisURL, DatabaseURL: c.Database.URL, MinReplicas: c.RedisMinReplicas, Durable: c.Durable, Serving: true,
 		})
 		if err != nil || ctx.Err() != nil { // the process stops, so the check may be incomplete
 			return

@@ -18,20 +18,17 @@ import (
 // databaseSettings are the settings of commands that use Postgres.
 type databaseSettings struct{ URL string }
 
-// settings declares DATABASE_URL.
-func (d *databaseSettings) settings(required bool) []cli.Setting {
-	return []cli.Setting{{
-		Name: "DATABASE_URL", Hint: "URL", Secret: true, Required: required,
+// databaseSetting declares DATABASE_URL.
+func databaseSetting(to *string) cli.Setting {
+	return cli.Setting{
+		Name: "DATABASE_URL", Hint: "URL", Secret: true, Required: true,
 		Help:  "Postgres URL, such as postgres://user@host/db, or libpq key=value pairs.",
-		Value: cli.Text(&d.URL, checkDatabaseURL),
-	}}
+		Value: cli.Text(to, checkDatabaseURL),
+	}
 }
 
-// checkDatabaseURL checks a URL, unless it is empty, without connecting.
+// checkDatabaseURL checks a URL without connecting.
 func checkDatabaseURL(url string) error {
-	if url == "" {
-		return nil
-	}
 	db, err := connect.Postgres(context.Background(), url, connect.PostgresConfig{})
 	if err == nil {
 		db.Close()
@@ -79,4 +76,20 @@ func (d databaseSettings) open(ctx context.Context, config connect.PostgresConfi
 // openMigrated is open for a database that must have this program's schema.
 func (d databaseSettings) openMigrated(ctx context.Context, config connect.PostgresConfig) (*pgxpool.Pool, error) {
 	return d.open(ctx, config, func(ctx context.Context, db *pgxpool.Pool) error { return migrations.Check(ctx, db) })
+}
+
+// onMigrated returns a command that works on a database with this program's schema.
+func onMigrated(name, help string, config connect.PostgresConfig, work func(context.Context, *pgxpool.Pool, cli.Output) error, more ...cli.Setting) cli.Command {
+	var db databaseSettings
+	return cli.Command{
+		Name: name, Help: help, Settings: append([]cli.Setting{databaseSetting(&db.URL)}, more...),
+		Run: func(ctx context.Context, out cli.Output) error {
+			pool, err := db.openMigrated(ctx, config)
+			if err != nil {
+				return err
+			}
+			defer pool.Close()
+			return work(ctx, pool, out)
+		},
+	}
 }

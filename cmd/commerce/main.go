@@ -23,7 +23,7 @@ var version = "dev"
 
 // allCommands returns the commands of the program.
 func allCommands() cli.Command {
-	serve, check := newServe(), &checkCommand{}
+	serve := newServe()
 	return cli.Command{
 		Name: "commerce",
 		Help: "Carts and subscriptions for a digital-products platform. Each setting is an environment variable and a flag. To read a secret from a file, set NAME_FILE to its path.",
@@ -32,18 +32,15 @@ Exit status: 0 for success, 1 for a failure, and 2 for wrong arguments or settin
 		Commands: []cli.Command{
 			newDemo(),
 			serve,
-			{
-				Name: "check", Help: "Check the Redis and Postgres servers for settings that could lose carts or break promises.", Details: checkDetails,
-				Settings: check.Settings(), Faults: check.Faults, Run: check.Run,
-			},
+			newCheck(),
 			newMigrate(),
 			newSeed(),
 			newPrune(),
 			newToken(),
 			newCart(),
 			{Name: "version", Help: "Print the version.", Run: func(_ context.Context, out cli.Output) error {
-				_, err := fmt.Fprintln(out, version)
-				return err
+				fmt.Fprintln(out, version)
+				return nil
 			}},
 		},
 	}

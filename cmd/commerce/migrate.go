@@ -17,7 +17,7 @@ func newMigrate() cli.Command {
 	var db databaseSettings
 	command := func(name, help string, work func(context.Context, *migrations.Migrator, cli.Output) error, more ...cli.Setting) cli.Command {
 		return cli.Command{
-			Name: name, Help: help, Settings: append(db.settings(true), more...),
+			Name: name, Help: help, Settings: append([]cli.Setting{databaseSetting(&db.URL)}, more...),
 			Run: func(ctx context.Context, out cli.Output) error {
 				return db.migrate(ctx, func(m *migrations.Migrator) error { return work(ctx, m, out) })
 			},

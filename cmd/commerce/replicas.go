@@ -33,11 +33,8 @@ func (r *replicaSettings) settings() []cli.Setting {
 	}
 }
 
-// checkReplicaURL checks a URL, unless it is empty, without connecting.
+// checkReplicaURL checks a URL without connecting.
 func checkReplicaURL(url string) error {
-	if url == "" {
-		return nil
-	}
 	_, err := connect.PostgresHosts(url)
 	return err
 }

@@ -33,7 +33,6 @@ type settings struct {
 
 	Addr, AdminAddr, Pprof string
 	JWT                    jwtSettings
-	Durability             string
 	CreateLimit            []limit.Rate
 	H2C                    bool
 	Playground, Docs       string
@@ -61,8 +60,8 @@ func (s *settings) declare() []cli.Setting {
 	limits := defaultLimits()
 	atMost := func(help string, maximum int64) string { return fmt.Sprintf("%s; at most %d.", help, maximum) }
 	return slices.Concat([]cli.Setting{
-		{Name: "ADDR", Default: ":8080", Help: "Address of the public API.", Value: cli.Text(&s.Addr, checkAddr)},
-		{Name: "ADMIN_ADDR", Default: "127.0.0.1:9090", Help: "Address of health checks, metrics and profiles. Must not be public.", Value: cli.Text(&s.AdminAddr, checkAddr)},
+		{Name: "ADDR", Default: ":8080", Help: "Address of the public API.", Value: cli.Parsed(&s.Addr, parseAddr)},
+		{Name: "ADMIN_ADDR", Default: "127.0.0.1:9090", Help: "Address of health checks, metrics and profiles. Must not be public.", Value: cli.Parsed(&s.AdminAddr, parseAddr)},
 		{Name: "PPROF", Help: "on or off: serve profiles at /debug/pprof/ of ADMIN_ADDR. Default: on if that is a loopback address, otherwise off.", Value: cli.Word(&s.Pprof, "", "on", "off")},
 	}, s.JWT.settings(), []cli.Setting{
 		{Name: "GUEST_CART_TTL", Default: "720h", Help: "How long a guest's cart is kept after its last use.", Value: cli.Duration(&s.CartTTL.Guest, time.Second, 0)},
@@ -71,7 +70,7 @@ func (s *settings) declare() []cli.Setting {
 		{Name: "DEFAULT_STORE", Hint: "ID", Help: "Store of cart calls that name no store. Default: 1 in the demo, otherwise the only store if there is just one.", Value: cli.Parsed(&s.DefaultStore, parseStore)},
 		minReplicasSetting(&s.RedisMinReplicas, fmt.Sprintf("Minimum number of replicas of each Redis master, at most %d. A merge on login waits for this many, connected or not.", maxReplicas)),
 		{Name: "REDIS_BATCH_READS", Default: "on", Help: "on or off: concurrent reads of carts share round trips to Redis.", Value: cli.OnOff(&s.RedisBatchReads)},
-		durabilitySetting(&s.Durability, "memory or replica. With replica, each change waits up to half a second for all replicas, and the response says whether they have it."),
+		durabilitySetting(&s.Durable, "memory or replica. With replica, each change waits up to half a second for all replicas, and the response says whether they have it."),
 		{Name: "MAX_LINES", Default: fmt.Sprint(limits.Lines), Help: atMost("Maximum lines of a cart", cart.MaxLines), Value: cli.Number(&s.CartLimits.Lines, 1, cart.MaxLines)},
 		{Name: "MAX_QUANTITY", Default: fmt.Sprint(limits.Quantity), Help: atMost("Maximum quantity of a line", cart.MaxQuantity), Value: cli.Number(&s.CartLimits.Quantity, 1, cart.MaxQuantity)},
 		{Name: "MAX_LINE_TEXT", Default: fmt.Sprint(limits.LineText), Help: atMost("Maximum bytes of text (fields and notice) of a line", cart.MaxText), Value: cli.Number(&s.CartLimits.LineText, 1, cart.MaxText)},
@@ -95,13 +94,13 @@ func (s *settings) declare() []cli.Setting {
 }
 
 // minReplicasSetting declares REDIS_MIN_REPLICAS.
-func minReplicasSetting[T int | int64](to *T, help string) cli.Setting {
+func minReplicasSetting(to *int, help string) cli.Setting {
 	return cli.Setting{Name: "REDIS_MIN_REPLICAS", Default: "0", Help: help, Value: cli.Number(to, 0, maxReplicas)}
 }
 
 // durabilitySetting declares DURABILITY.
-func durabilitySetting(to *string, help string) cli.Setting {
-	return cli.Setting{Name: "DURABILITY", Default: "memory", Help: help, Value: cli.Word(to, "memory", "replica")}
+func durabilitySetting(durable *bool, help string) cli.Setting {
+	return cli.Setting{Name: "DURABILITY", Default: "memory", Help: help, Value: cli.Either(durable, "replica", "memory")}
 }
 
 // faults checks the settings that are not right or wrong alone.
@@ -133,7 +132,6 @@ func (s *settings) parts(log *slog.Logger) (server.Parts, error) {
 	if parts.JWT, err = s.JWT.verifier(); err != nil {
 		return server.Parts{}, err
 	}
-	parts.Durable = s.Durability == "replica"
 	parts.BasePath = strings.TrimSuffix(s.BasePath, "/")
 	parts.PublicURL = strings.TrimRight(s.PublicURL, "/")
 	if s.Playground == "on" {

@@ -106,25 +106,16 @@ const pruneTimeout = time.Minute
 // newPrune returns the command that deletes old deletions of all stores. It prints how many it has
 // deleted, also before an error.
 func newPrune() cli.Command {
-	var db databaseSettings
-	return cli.Command{
-		Name: "prune", Help: "Delete the records of subscriptions that were deleted long ago. Run it daily.", Settings: db.settings(true),
-		Run: func(ctx context.Context, out cli.Output) error {
-			pool, err := db.openMigrated(ctx, connect.PostgresConfig{
-				Writable: true, ApplicationName: "commerce prune", MaxConns: 1, StatementTimeout: pruneTimeout,
-			})
-			if err != nil {
-				return err
-			}
-			defer pool.Close()
+	return onMigrated("prune", "Delete the records of subscriptions that were deleted long ago. Run it daily.",
+		connect.PostgresConfig{Writable: true, ApplicationName: "commerce prune", MaxConns: 1, StatementTimeout: pruneTimeout},
+		func(ctx context.Context, db *pgxpool.Pool, out cli.Output) error {
 			end := startWaiting(out.Errors, "deleting old records")
-			deleted, err := postgres.Prune(ctx, pool)
+			deleted, err := postgres.Prune(ctx, db)
 			end()
 			if errors.Is(err, subscriptions.ErrNoChanges) {
 				return errors.New("nothing to prune: the database is sharded by store, so it keeps no records of deletions")
 			}
 			fmt.Fprintf(out, "deleted the records of %d deletions older than %d days\n", deleted, subscriptions.KeepDeletions/(24*time.Hour))
 			return err
-		},
-	}
+		})
 }

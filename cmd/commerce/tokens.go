@@ -12,6 +12,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	"commerce/auth"
 	"commerce/cmd/internal/cli"
 	"commerce/deploy/connect"
@@ -46,8 +48,8 @@ func newCustomerToken() cli.Command {
 			if err != nil { // the claims or the key are unusable
 				return &cli.BadSetting{Name: "", Err: err}
 			}
-			_, err = fmt.Fprintln(out, token)
-			return err
+			fmt.Fprintln(out, token)
+			return nil
 		},
 	}
 }
@@ -63,10 +65,9 @@ func newStoreToken() cli.Command {
 			if errors.Is(err, auth.ErrNoStore) {
 				return &cli.BadSetting{Name: "--store", Err: fmt.Errorf("there is no store %d", store)}
 			}
-			if err != nil {
-				return err
+			if err == nil {
+				fmt.Fprintln(out, token)
 			}
-			_, err = fmt.Fprintln(out, token)
 			return err
 		},
 		storeFlag(&store),
@@ -107,10 +108,9 @@ func newTokenRevoke() cli.Command {
 			if errors.Is(err, auth.ErrNoAPIToken) {
 				return fmt.Errorf("there is no API token %d", id)
 			}
-			if err != nil {
-				return err
+			if err == nil {
+				fmt.Fprintln(out, "revoked", id)
 			}
-			_, err = fmt.Fprintln(out, "revoked", id)
 			return err
 		},
 		cli.Setting{Name: "<id>", Required: true, Help: "The token's id, the number before the |.", Value: cli.Number(&id, 1, 0)},
@@ -119,18 +119,11 @@ func newTokenRevoke() cli.Command {
 
 // withAPITokens returns a command that works on the API tokens in Postgres.
 func withAPITokens(name, help string, work func(context.Context, *auth.PostgresAPITokens, cli.Output) error, more ...cli.Setting) cli.Command {
-	var db databaseSettings
-	return cli.Command{
-		Name: name, Help: help, Settings: append(db.settings(true), more...),
-		Run: func(ctx context.Context, out cli.Output) error {
-			pool, err := db.openMigrated(ctx, connect.PostgresConfig{Writable: true, ApplicationName: "commerce token", MaxConns: 1, StatementTimeout: reach})
-			if err != nil {
-				return err
-			}
-			defer pool.Close()
-			return work(ctx, auth.NewPostgresAPITokens(pool, rand.Reader), out)
-		},
-	}
+	return onMigrated(name, help,
+		connect.PostgresConfig{Writable: true, ApplicationName: "commerce token", MaxConns: 1, StatementTimeout: reach},
+		func(ctx context.Context, db *pgxpool.Pool, out cli.Output) error {
+			return work(ctx, auth.NewPostgresAPITokens(db, rand.Reader), out)
+		}, more...)
 }
 
 // storeFlag declares --store.
@@ -140,7 +133,7 @@ func storeFlag(to *int64) cli.Setting {
 
 // checkLength checks the name of a token or the id of a customer.
 func checkLength(text string) error {
-	if text == "" || utf8.RuneCountInString(text) > 255 {
+	if utf8.RuneCountInString(text) > 255 {
 		return errors.New("must be 1 to 255 characters")
 	}
 	if !utf8.ValidString(text) {

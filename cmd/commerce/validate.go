@@ -11,14 +11,14 @@ import (
 	"strings"
 )
 
-// checkAddr rejects the empty address, which would mean a random port on every
+// parseAddr rejects the empty address, which would mean a random port on every
 // interface. Whether the address is free shows only when it is opened.
-func checkAddr(addr string) error {
+func parseAddr(addr string) (string, error) {
 	if addr == "" {
-		return errors.New("must be an address such as :8080 or 127.0.0.1:9090")
+		return "", errors.New("must be an address such as :8080 or 127.0.0.1:9090")
 	}
 	_, err := net.ResolveTCPAddr("tcp", addr)
-	return err
+	return addr, err
 }
 
 // parseStore reads the id of a store, or 0 for none.
@@ -44,11 +44,8 @@ func checkPath(path string) error {
 	return nil
 }
 
-// checkURL accepts an empty URL. Its error quotes the URL unless it has credentials.
+// checkURL returns an error that quotes the URL unless it has credentials.
 func checkURL(s string) error {
-	if s == "" {
-		return nil
-	}
 	u, err := url.Parse(s)
 	switch {
 	case err == nil && u.User != nil || strings.Contains(s, "@"):
