@@ -15,7 +15,9 @@ import (
 	"commerce/auth/limit"
 	"commerce/cart/service"
 	"commerce/cmd/internal/cli"
+	"commerce/cmd/internal/pages"
 	"commerce/cmd/internal/server"
+	"commerce/cmd/internal/telemetry"
 	"commerce/cmd/internal/tracing"
 	"commerce/deploy/connect"
 )
@@ -31,23 +33,27 @@ type assembly struct {
 // begin returns an assembly with the parts that depend on the settings alone. It opens the log, and
 // begins to record traces if the environment asks for them. The caller calls close.
 func (s *settings) begin(ctx context.Context, out cli.Output) (*assembly, error) {
-	a := &assembly{}
-	log := s.logger(out)
-	var traces *tracing.Traces
-	if tracing.On(os.Getenv) {
-		var err error
-		if traces, err = tracing.New(ctx, tracing.Config{Version: version, Log: log}); err != nil {
-			return nil, fmt.Errorf("start traces: %w", err)
-		}
-		a.atEnd(func() { flush(ctx, traces, log) })
-		s.JWT.propagate = traces.Propagate // to the issuer of tokens
+	a := &assembly{Parts: s.Parts}
+	a.Log, a.Metrics = s.logger(out), telemetry.New(version)
+	a.Metrics.ObserveLog(s.logLines.Lost)
+	a.BasePath = strings.TrimSuffix(s.BasePath, "/")
+	a.Reference = s.Docs == "on"
+	if s.Playground == "on" {
+		a.Playground = &pages.Playground{}
 	}
 	var err error
-	if a.Parts, err = s.parts(log); err != nil {
+	if tracing.On(os.Getenv) {
+		if a.Traces, err = tracing.New(ctx, tracing.Config{Version: version, Log: a.Log}); err != nil {
+			return nil, fmt.Errorf("start traces: %w", err)
+		}
+		a.atEnd(func() { flush(ctx, a.Traces, a.Log) })
+		s.JWT.propagate = a.Traces.Propagate // to the issuer of tokens
+	}
+	s.JWT.reachable = func(up bool) { a.Metrics.DependencyUp("issuer", up) }
+	if a.JWT, err = s.JWT.verifier(); err != nil {
 		a.close()
 		return nil, err
 	}
-	a.Traces = traces
 	return a, nil
 }
 

@@ -36,12 +36,13 @@ func newDemo() cli.Command {
 	}
 	return cli.Command{
 		Name: "demo", Help: "Run the service in one process, with sample data and without Redis or Postgres.",
-		Settings: all, Complete: c.complete, Faults: c.faults, OpenLog: c.openLog, Run: c.run,
+		Settings: all, Faults: c.faults, OpenLog: c.openLog, Run: c.run,
 	}
 }
 
-// faults adds what only the demo can tell.
+// faults sets the demo's own defaults, and adds what only the demo can tell.
 func (c *demoCommand) faults() cli.Faults {
+	c.complete()
 	f := c.settings.faults()
 	if c.JWT.JWKSURL != "" {
 		f.Add("JWT_JWKS_URL", errors.New("the demo signs its customers' tokens: set JWT_SECRET instead"))

@@ -74,12 +74,3 @@ func (r replicaSettings) open(ctx context.Context, a *assembly, primary database
 func checkPool(only string) connect.PostgresConfig {
 	return connect.PostgresConfig{ApplicationName: "commerce replica checks", Only: only, MaxConns: 1}
 }
-
-// statesOf returns the state of each replica, by name.
-func statesOf(set *replicas.Set) map[string]string {
-	states := map[string]string{}
-	for name, state := range set.States() {
-		states[name] = string(state)
-	}
-	return states
-}

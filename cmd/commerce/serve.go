@@ -86,7 +86,7 @@ func (c *serveCommand) run(ctx context.Context, out cli.Output) error {
 	if err != nil {
 		return err
 	}
-	admin.Replicas = func() map[string]string { return statesOf(replicas) }
+	admin.Replicas = replicas.States
 	subs, err := c.Database.openSubscriptions(ctx, a, replicas)
 	if err != nil {
 		return err

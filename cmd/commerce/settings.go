@@ -18,16 +18,14 @@ import (
 	"commerce/cart"
 	"commerce/cmd/internal/cli"
 	"commerce/cmd/internal/logbuffer"
-	"commerce/cmd/internal/pages"
 	"commerce/cmd/internal/server"
-	"commerce/cmd/internal/telemetry"
 	"commerce/cmd/internal/tracing"
 	"commerce/deploy/connect"
 	"commerce/deploy/heap"
 )
 
 // settings are the settings of both demo and serve. A new one needs a field here, its
-// declaration in declare, its use in parts, and a row in docs/operations.md.
+// declaration in declare, its use in begin, and a row in docs/operations.md.
 type settings struct {
 	server.Parts // those that are settings themselves
 
@@ -120,25 +118,6 @@ func settingsHelp(all []cli.Setting) string {
 		cli.PrintWrapped(&list, cli.Width, fmt.Sprintf("  %-20s  %-14s  ", setting.Name, cmp.Or(setting.Default, "–")), setting.Help)
 	}
 	return list.String()
-}
-
-// parts returns the parts of the service that depend on these settings alone.
-func (s *settings) parts(log *slog.Logger) (server.Parts, error) {
-	parts := s.Parts
-	parts.Log, parts.Metrics = log, telemetry.New(version)
-	parts.Metrics.ObserveLog(s.logLines.Lost)
-	s.JWT.reachable = func(up bool) { parts.Metrics.DependencyUp("issuer", up) }
-	var err error
-	if parts.JWT, err = s.JWT.verifier(); err != nil {
-		return server.Parts{}, err
-	}
-	parts.BasePath = strings.TrimSuffix(s.BasePath, "/")
-	parts.PublicURL = strings.TrimRight(s.PublicURL, "/")
-	if s.Playground == "on" {
-		parts.Playground = &pages.Playground{}
-	}
-	parts.Reference = s.Docs == "on"
-	return parts, nil
 }
 
 // openLog returns the log of the process. A log whose reader stalls or ends neither blocks nor ends the

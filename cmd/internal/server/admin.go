@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"commerce/cmd/internal/telemetry"
+	"commerce/subscriptions/replicas"
 )
 
 // Admin is the operator's side. It has a separate address, which must not be public.
@@ -25,7 +26,7 @@ type Admin struct {
 
 	// Replicas returns the state of each Postgres replica, by name, for /readyz. It does not
 	// affect readiness, because other servers serve the replica's reads. nil: none.
-	Replicas func() map[string]string
+	Replicas func() map[string]replicas.State
 
 	Log *slog.Logger // of Watch
 

@@ -152,7 +152,7 @@ func (a *Admin) ready(w http.ResponseWriter, r *http.Request) {
 	}
 	if a.Replicas != nil {
 		for name, state := range a.Replicas() {
-			checks["replica "+name] = state
+			checks["replica "+name] = string(state)
 		}
 	}
 	if a.draining.Load() {
