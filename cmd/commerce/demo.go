@@ -79,9 +79,7 @@ func (c *demoCommand) run(ctx context.Context, out cli.Output) error {
 	if err != nil {
 		return err
 	}
-	if demo.Backstage, err = backstage.Routes(backstage.Config{Store: c.store(), Catalog: catalog, Subscriptions: subs}); err != nil {
-		return err
-	}
+	demo.Backstage = backstage.Routes(c.store(), catalog, subs)
 	if a.Playground != nil {
 		a.Playground.Demo = demo
 	}
