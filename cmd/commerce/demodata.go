@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
@@ -66,14 +65,18 @@ const longList = 20_000
 
 // demoSubscriptions returns the sample subscriptions and the long list.
 func demoSubscriptions(now time.Time) *subscriptions.Memory {
-	few := sample.Subscriptions(now)
-	all := slices.AppendSeq(append(make([]subscriptions.Subscription, 0, len(few)+longList), few...), sample.LongList(longList, now))
+	all := slices.AppendSeq(sample.Subscriptions(now), sample.LongList(longList, now))
 	return subscriptions.NewMemory(append(sample.Customers(), sample.LongListCustomers(longList)...), all)
 }
 
 // offer returns what the demo offers to its page, except its backstage. It also sets the API tokens.
 func (c *demoCommand) offer(a *assembly, now time.Time) (*pages.Demo, error) {
-	demo := &pages.Demo{Customers: demoCustomers(), Reference: a.Reference}
+	demo := &pages.Demo{Reference: a.Reference, Customers: []pages.DemoCustomer{
+		{ID: "1001", Name: locale.Text{locale.En: "Sara", locale.Ar: "سارة"}},
+		{ID: "1002", Name: locale.Text{locale.En: "Omar", locale.Ar: "عمر"}},
+		{ID: "1003", Name: locale.Text{locale.En: "Layla", locale.Ar: "ليلى"}},
+		{ID: "1004", Name: locale.Text{locale.En: "Yousef", locale.Ar: "يوسف"}},
+	}}
 	var err error
 	for i := range demo.Customers {
 		customer := &demo.Customers[i]
@@ -85,26 +88,17 @@ func (c *demoCommand) offer(a *assembly, now time.Time) (*pages.Demo, error) {
 	if demo.ExpiredJWT, err = c.expiredToken(demo.Customers[0].ID, now); err != nil {
 		return nil, fmt.Errorf("sign the demo's expired token: %w", err)
 	}
-	apiTokens := make([]auth.APIToken, 2)
-	if apiTokens[0], demo.APIToken, err = newAPIToken(1, c.DefaultStore, now); err != nil {
-		return nil, err
+	apiTokens := auth.MemoryAPITokens{}
+	for store, text := range map[int64]*string{c.DefaultStore: &demo.APIToken, sample.LongListStore().ID: &demo.LongListToken} {
+		secret, sum, err := auth.NewAPISecret(rand.Reader)
+		if err != nil {
+			return nil, fmt.Errorf("make the demo's API tokens: %w", err)
+		}
+		apiTokens[store] = auth.APIToken{ID: store, StoreID: store, Name: "demo", Hash: sum, CreatedAt: now}
+		*text = fmt.Sprintf("%d|%s", store, secret)
 	}
-	if apiTokens[1], demo.LongListToken, err = newAPIToken(2, sample.LongListStore().ID, now); err != nil {
-		return nil, err
-	}
-	a.APITokens = auth.NewAPITokens(auth.APITokensConfig{
-		Source: auth.NewMemoryAPITokens(apiTokens...), Stores: a.Stores, Failures: a.apiFailures,
-	})
+	a.APITokens = auth.NewAPITokens(auth.APITokensConfig{Source: apiTokens, Stores: a.Stores, Failures: a.apiFailures})
 	return demo, nil
-}
-
-func demoCustomers() []pages.DemoCustomer {
-	return []pages.DemoCustomer{
-		{ID: "1001", Name: locale.Text{locale.En: "Sara", locale.Ar: "سارة"}},
-		{ID: "1002", Name: locale.Text{locale.En: "Omar", locale.Ar: "عمر"}},
-		{ID: "1003", Name: locale.Text{locale.En: "Layla", locale.Ar: "ليلى"}},
-		{ID: "1004", Name: locale.Text{locale.En: "Yousef", locale.Ar: "يوسف"}},
-	}
 }
 
 // expiredToken returns a customer's token that expired an hour ago.
@@ -117,14 +111,4 @@ func (c *demoCommand) expiredToken(customer string, now time.Time) (string, erro
 		return "", err
 	}
 	return tokens.Sign(c.DefaultStore, customer, time.Hour)
-}
-
-// newAPIToken returns a new API token of a store, and its text.
-func newAPIToken(id, store int64, now time.Time) (token auth.APIToken, text string, err error) {
-	secret, sum, err := auth.NewAPISecret(rand.Reader)
-	if err != nil {
-		return auth.APIToken{}, "", fmt.Errorf("make the demo's API token: %w", err)
-	}
-	token = auth.APIToken{ID: id, StoreID: store, Name: "demo", Hash: sum, CreatedAt: now}
-	return token, strconv.FormatInt(id, 10) + "|" + secret, nil
 }

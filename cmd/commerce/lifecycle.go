@@ -60,7 +60,9 @@ func (s *settings) serve(ctx context.Context, parts server.Parts, admin *server.
 	if _, err := heap.Configure(s.MemoryLimit); err != nil {
 		parts.Log.Warn("starting without a memory limit", "err", err) // it still works
 	}
-	parts.Stopping = endedFor(ctx, streamPeriod)
+	var stopping atomic.Bool
+	context.AfterFunc(ctx, func() { time.AfterFunc(streamPeriod, func() { stopping.Store(true) }) })
+	parts.Stopping = stopping.Load
 	handler, err := server.Assemble(parts)
 	if err != nil {
 		return fmt.Errorf("assemble: %w", err)
@@ -77,13 +79,6 @@ func (s *settings) serve(ctx context.Context, parts server.Parts, admin *server.
 		acceptH2C(public)
 	}
 	return sockets.serve(ctx, public, admin, drainDelay, parts.Log)
-}
-
-// endedFor returns a function that reports whether ctx ended at least d ago.
-func endedFor(ctx context.Context, d time.Duration) func() bool {
-	var is atomic.Bool
-	context.AfterFunc(ctx, func() { time.AfterFunc(d, func() { is.Store(true) }) })
-	return is.Load
 }
 
 // profiles reports whether to serve profiles on the admin address.

@@ -15,6 +15,7 @@ import (
 // replicaSettings are the settings of reads from Postgres replicas.
 type replicaSettings struct {
 	URL    string
+	Hosts  []string // of URL
 	MaxLag time.Duration
 }
 
@@ -28,14 +29,13 @@ const (
 // settings declares the settings.
 func (r *replicaSettings) settings() []cli.Setting {
 	return []cli.Setting{
-		{Name: "DATABASE_REPLICA_URL", Hint: "URL", Secret: true, Help: "Postgres URL whose hosts are the replicas to read subscriptions from. Default: none; all reads use DATABASE_URL.", Value: cli.Text(&r.URL, checkReplicaURL)},
+		{Name: "DATABASE_REPLICA_URL", Hint: "URL", Secret: true, Help: "Postgres URL whose hosts are the replicas to read subscriptions from. Default: none; all reads use DATABASE_URL.", Value: cli.Text(&r.URL, r.readHosts)},
 		{Name: "REPLICA_MAX_LAG", Default: "5s", Help: fmt.Sprintf("Maximum lag of a replica that is read, from %s to %s.", minMaxLag, maxMaxLag), Value: cli.Duration(&r.MaxLag, minMaxLag, maxMaxLag)},
 	}
 }
 
-// checkReplicaURL checks a URL without connecting.
-func checkReplicaURL(url string) error {
-	_, err := connect.PostgresHosts(url)
+func (r *replicaSettings) readHosts(url string) (err error) {
+	r.Hosts, err = connect.PostgresHosts(url)
 	return err
 }
 
@@ -50,11 +50,7 @@ func (r replicaSettings) open(ctx context.Context, a *assembly, primary database
 	if config.Primary, err = a.pool(ctx, "DATABASE_URL", primary.URL, checkPool("")); err != nil {
 		return nil, err
 	}
-	hosts, err := connect.PostgresHosts(r.URL)
-	if err != nil {
-		return nil, &cli.BadSetting{Name: "DATABASE_REPLICA_URL", Err: err}
-	}
-	for _, host := range hosts {
+	for _, host := range r.Hosts {
 		server := replicas.Server{Name: host}
 		for pool, config := range map[**pgxpool.Pool]connect.PostgresConfig{
 			&server.Pool: listPool(host), &server.SummaryPool: summaryPool(host), &server.Checks: checkPool(host),

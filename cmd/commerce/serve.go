@@ -91,7 +91,11 @@ func (c *serveCommand) run(ctx context.Context, out cli.Output) error {
 	if err != nil {
 		return err
 	}
-	a.atEnd(catalog.listen(ctx, func(ctx context.Context) { markTimeline(ctx, subs, a.Log) }))
+	a.atEnd(catalog.listen(ctx, func(ctx context.Context) {
+		if err := subs.MarkTimeline(ctx); err != nil {
+			a.Log.WarnContext(ctx, "cannot record the timeline of Postgres: the next request for changes tries again", "err", err)
+		}
+	}))
 	return c.serve(ctx, a.Parts, admin, c.DrainDelay, func(sockets listeners) {
 		a.Log.Info("serving", "addr", sockets.public.Addr().String(), "admin", sockets.admin.Addr().String(), "version", version)
 		a.atEnd(c.startCheck(ctx, a.Log))

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -58,13 +57,6 @@ func (d databaseSettings) openSubscriptions(ctx context.Context, a *assembly, re
 		Source: auth.NewPostgresAPITokens(tokens, rand.Reader), Stores: a.Stores, Failures: a.apiFailures,
 	})
 	return source, nil
-}
-
-// markTimeline records the timeline of the primary's log.
-func markTimeline(ctx context.Context, source *postgres.Source, log *slog.Logger) {
-	if err := source.MarkTimeline(ctx); err != nil {
-		log.WarnContext(ctx, "cannot record the timeline of Postgres: the next request for changes tries again", "err", err)
-	}
 }
 
 // listPool configures the pool of lists and changes, on the only host to use or, if that is "",
