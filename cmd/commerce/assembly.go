@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -46,7 +45,13 @@ func (s *settings) begin(ctx context.Context, out cli.Output) (*assembly, error)
 		if a.Traces, err = tracing.New(ctx, tracing.Config{Version: version, Log: a.Log}); err != nil {
 			return nil, fmt.Errorf("start traces: %w", err)
 		}
-		a.atEnd(func() { flush(ctx, a.Traces, a.Log) })
+		a.atEnd(func() {
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushPeriod)
+			defer cancel()
+			if err := a.Traces.Close(last); err != nil {
+				a.Log.WarnContext(last, "the last traces were not sent in time", "err", err)
+			}
+		})
 		s.JWT.propagate = a.Traces.Propagate // to the issuer of tokens
 	}
 	s.JWT.reachable = func(up bool) { a.Metrics.DependencyUp("issuer", up) }
@@ -60,14 +65,6 @@ func (s *settings) begin(ctx context.Context, out cli.Output) (*assembly, error)
 // flushPeriod is how long the process waits at its end until the collector has the last spans.
 // With gracePeriod it must stay below 10 s.
 const flushPeriod = 500 * time.Millisecond
-
-func flush(ctx context.Context, traces *tracing.Traces, log *slog.Logger) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushPeriod)
-	defer cancel()
-	if err := traces.Close(ctx); err != nil {
-		log.WarnContext(ctx, "the last traces were not sent in time", "err", err)
-	}
-}
 
 // atEnd makes close call a function, before those of earlier calls.
 func (a *assembly) atEnd(close func()) { a.closers = append(a.closers, close) }

@@ -63,7 +63,7 @@ func (c *demoCommand) run(ctx context.Context, out cli.Output) error {
 	if c.guarded {
 		a.Log.Warn("only this machine can connect, because the demo gives everyone tokens that your JWT_SECRET signs; set ADDR to change this")
 	}
-	embedded, err := startEmbeddedRedis(ctx)
+	embedded, err := startEmbeddedRedis()
 	if err != nil {
 		return err
 	}

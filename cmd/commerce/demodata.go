@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"crypto/rand"
 	"fmt"
 	"slices"
@@ -18,22 +17,15 @@ import (
 )
 
 // startEmbeddedRedis starts a Redis in this process. Its clock does not advance by
-// itself, so a goroutine advances it until ctx ends; otherwise no key would expire.
-func startEmbeddedRedis(ctx context.Context) (*miniredis.Miniredis, error) {
+// itself, so a goroutine advances it; otherwise no key would expire.
+func startEmbeddedRedis() (*miniredis.Miniredis, error) {
 	embedded := miniredis.NewMiniRedis()
 	if err := embedded.Start(); err != nil {
 		return nil, fmt.Errorf("start the embedded Redis: %w", err)
 	}
 	go func() {
-		tick := time.NewTicker(time.Second)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-				embedded.FastForward(time.Second)
-			}
+		for range time.Tick(time.Second) {
+			embedded.FastForward(time.Second)
 		}
 	}()
 	return embedded, nil

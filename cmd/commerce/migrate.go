@@ -19,7 +19,12 @@ func newMigrate() cli.Command {
 		return cli.Command{
 			Name: name, Help: help, Settings: append([]cli.Setting{databaseSetting(&db.URL)}, more...),
 			Run: func(ctx context.Context, out cli.Output) error {
-				return db.migrate(ctx, func(m *migrations.Migrator) error { return work(ctx, m, out) })
+				m, err := db.openMigrator(ctx)
+				if err != nil {
+					return err
+				}
+				defer m.Close()
+				return work(ctx, m, out)
 			},
 		}
 	}

@@ -73,30 +73,26 @@ func playgroundRoutes(p *Playground, basePath string) (routes []wire.Route, err 
 	return routes, nil
 }
 
-// backstageArea serves the demo's backstage calls, if there are any. notFound is the answer to pages of
-// other origins.
+// backstageArea serves the demo's backstage calls, if there are any. Pages of other origins get
+// notFound, whatever CORS_ORIGINS allows to call the API.
 func backstageArea(p *Playground, notFound *problem.Error) wire.Area {
 	area := wire.Area{Success: true, Private: true}
-	if p != nil && p.Demo != nil {
-		for _, r := range p.Demo.Backstage {
-			r.Handle = sameOrigin(r.Handle, notFound)
-			area.Routes = append(area.Routes, r)
+	if p == nil || p.Demo == nil {
+		return area
+	}
+	protection := http.NewCrossOriginProtection()
+	for _, r := range p.Demo.Backstage {
+		handle := r.Handle
+		r.Handle = func(c *gin.Context) (wire.Answer, error) {
+			c.Writer.Header().Del("Access-Control-Allow-Origin")
+			if err := protection.Check(c.Request); err != nil {
+				return wire.Answer{}, notFound.Because(err)
+			}
+			return handle(c)
 		}
+		area.Routes = append(area.Routes, r)
 	}
 	return area
-}
-
-// sameOrigin hides a call from pages of other origins, whatever CORS_ORIGINS allows to call
-// the API.
-func sameOrigin(handle wire.Handler, notFound *problem.Error) wire.Handler {
-	protection := http.NewCrossOriginProtection()
-	return func(c *gin.Context) (wire.Answer, error) {
-		c.Writer.Header().Del("Access-Control-Allow-Origin")
-		if err := protection.Check(c.Request); err != nil {
-			return wire.Answer{}, notFound.Because(err)
-		}
-		return handle(c)
-	}
 }
 
 // offer serves what the demo offers, to pages of its own origin only. CORS_ORIGINS is for

@@ -104,14 +104,3 @@ func (l *rateLimiter) announce(h http.Header, left float64) {
 	h["Ratelimit-Remaining"] = values[:1:1]
 	h["Ratelimit-Reset"] = values[1:]
 }
-
-// announceRefusal sets the headers of a response when limit b refused the request. The client may
-// try again after the given seconds.
-func announceRefusal(c *gin.Context, b problem.Budget, seconds string) {
-	if b.Uses == 0 {
-		return
-	}
-	c.Header("Ratelimit-Limit", strconv.FormatInt(b.Uses, 10))
-	c.Header("Ratelimit-Remaining", "0")
-	c.Header("Ratelimit-Reset", seconds)
-}

@@ -48,21 +48,23 @@ func (r *responder) adapt(area *wire.Area, route *wire.Route) gin.HandlerFunc {
 		answer, err := route.Handle(c)
 		request := requestContextOf(c.Request.Context())
 		request.store, request.caller = answer.Store, answer.Caller
+		if vary != nil { // compression adds Accept-Encoding, but CORS replaces it
+			c.Writer.Header()["Vary"] = vary
+		}
 		switch {
 		case err != nil:
-			setVary(c, vary)
 			r.fail(c, answer, err)
 		case answer.Data != nil:
-			r.show(c, area, vary, answer)
+			r.show(c, area, answer)
 		case answer.Stream != nil:
 			c.Request = c.Request.WithContext(request.withoutDeadline())
-			r.stream(c, vary, answer)
+			r.stream(c, answer)
 		}
 	}
 }
 
 // show writes data in its envelope, or 304 if the client has the data already.
-func (r *responder) show(c *gin.Context, area *wire.Area, vary []string, answer wire.Answer) {
+func (r *responder) show(c *gin.Context, area *wire.Area, answer wire.Answer) {
 	w := r.writers.get(answer.Language)
 	defer r.writers.put(w)
 	w.BeginObject()
@@ -79,7 +81,6 @@ func (r *responder) show(c *gin.Context, area *wire.Area, vary []string, answer 
 	if area.Private {
 		c.Writer.Header()["Cache-Control"] = notStored
 	}
-	setVary(c, vary)
 	if tag != "" {
 		c.Header("ETag", tag)
 		if safe(c.Request) && answer.Known.Contain(strings.Trim(tag, `"`)) {
@@ -88,14 +89,6 @@ func (r *responder) show(c *gin.Context, area *wire.Area, vary []string, answer 
 		}
 	}
 	r.finish(c, w, http.StatusOK)
-}
-
-// setVary sets the header for all responses of a route. Compression adds Accept-Encoding,
-// but CORS replaces it.
-func setVary(c *gin.Context, vary []string) {
-	if vary != nil {
-		c.Writer.Header()["Vary"] = vary
-	}
 }
 
 // fail writes an error. One that wraps http.ErrAbortHandler closes the connection
@@ -130,8 +123,10 @@ func (r *responder) fail(c *gin.Context, answer wire.Answer, err error) {
 	case http.StatusServiceUnavailable, http.StatusTooManyRequests, http.StatusGatewayTimeout:
 		seconds := strconv.Itoa(int(max((known.RetryAfter+time.Second-1)/time.Second, 1)))
 		c.Header("Retry-After", seconds)
-		if status == http.StatusTooManyRequests {
-			announceRefusal(c, known.Budget, seconds)
+		if limit := known.Budget.Uses; status == http.StatusTooManyRequests && limit != 0 {
+			c.Header("Ratelimit-Limit", strconv.FormatInt(limit, 10))
+			c.Header("Ratelimit-Remaining", "0")
+			c.Header("Ratelimit-Reset", seconds)
 		}
 	}
 	c.Writer.Header()["Cache-Control"] = notStored

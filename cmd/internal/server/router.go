@@ -3,6 +3,7 @@
 package server
 
 import (
+	"cmp"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -49,12 +50,8 @@ type Config struct {
 
 // NewHandler returns the public handler of the service.
 func NewHandler(c Config) (http.Handler, error) {
-	if c.Deadline == 0 {
-		c.Deadline = 5 * time.Second
-	}
-	if c.Stall == 0 {
-		c.Stall = 15 * time.Second
-	}
+	c.Deadline = cmp.Or(c.Deadline, 5*time.Second)
+	c.Stall = cmp.Or(c.Stall, 15*time.Second)
 	if c.Now == nil {
 		c.Now = time.Now
 	}

@@ -19,7 +19,7 @@ const streamWrite = 32 << 10
 // stream sends the parts of a stream as they come. An error before the first part is a
 // response like any other. A later one closes the connection, so that the client
 // notices that the response is incomplete.
-func (r *responder) stream(c *gin.Context, vary []string, answer wire.Answer) {
+func (r *responder) stream(c *gin.Context, answer wire.Answer) {
 	w := r.writers.get(answer.Language)
 	defer r.writers.put(w)
 	begun := false
@@ -28,11 +28,9 @@ func (r *responder) stream(c *gin.Context, vary []string, answer wire.Answer) {
 		case err != nil && begun:
 			r.fail(c, answer, fmt.Errorf("%w: %w: %w", http.ErrAbortHandler, errAfterFirstPart, err))
 		case err != nil:
-			setVary(c, vary)
 			r.fail(c, answer, err)
 			return
 		case !begun:
-			setVary(c, vary)
 			c.Header("Content-Type", answer.Stream.ContentType)
 			c.Writer.Header()["Cache-Control"] = notStored
 			protect(c.Writer.Header())
