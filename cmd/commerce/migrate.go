@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/jackc/pgx/v5/pgxpool"
-
 	"commerce/cmd/internal/cli"
 	"commerce/deploy/connect"
 	"commerce/deploy/migrations"
@@ -119,24 +117,14 @@ func migrateStatus(ctx context.Context, m *migrations.Migrator, out cli.Output) 
 	return err
 }
 
-// migrate calls work with a migrator. Its connections have no statement timeout, because
-// a migration may take long.
-func (d databaseSettings) migrate(ctx context.Context, work func(*migrations.Migrator) error) error {
-	db, err := d.open(ctx, connect.PostgresConfig{Writable: true, ApplicationName: "commerce migrate", StatementTimeout: -1}, func(ctx context.Context, db *pgxpool.Pool) error { return db.Ping(ctx) })
+// openMigrator returns a migrator. Its connections have no statement timeout, because a migration
+// may take long.
+func (d databaseSettings) openMigrator(ctx context.Context) (*migrations.Migrator, error) {
+	config := connect.PostgresConfig{Writable: true, ApplicationName: "commerce migrate", StatementTimeout: -1}
+	db, err := d.open(ctx, config, migrations.CheckMigratable)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer db.Close()
-	if err := migrations.CheckMigratable(ctx, db); err != nil {
-		if errors.Is(err, migrations.ErrNewer) || errors.Is(err, migrations.ErrEarly) {
-			err = &cli.BadSetting{Name: "DATABASE_URL", Err: err}
-		}
-		return err
-	}
-	migrator, err := migrations.Open(db.Config().ConnConfig)
-	if err != nil {
-		return err
-	}
-	defer migrator.Close()
-	return work(migrator)
+	return migrations.Open(db.Config().ConnConfig)
 }
