@@ -188,7 +188,7 @@ func linesOf(findings []inspect.Finding) (lines []findingLine) {
 // lineWidth returns the width of the terminal, or no limit for a file or a pipe.
 func lineWidth(out cli.Output) int {
 	const narrow = 60 // columns; less leaves no room for a message
-	if file, ok := out.Writer.(*os.File); ok && isTerminal(file) {
+	if file, ok := out.Writer.(*os.File); ok {
 		if width, _, err := term.GetSize(int(file.Fd())); err == nil && width >= narrow {
 			return width
 		}

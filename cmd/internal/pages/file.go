@@ -4,10 +4,9 @@ import (
 	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
+	"embed"
 	"encoding/hex"
-	"fmt"
 	"io"
-	"io/fs"
 	"net/http"
 	"path"
 	"strings"
@@ -32,15 +31,16 @@ var contentTypes = map[string]string{
 // pageFile serves one embedded file of a page, which has this Content-Security-Policy.
 // Browsers must revalidate it each time, so that they never mix the files of two builds.
 // A file that is stored compressed (.gz) is decompressed for clients that do not accept gzip.
-func pageFile(files fs.ReadFileFS, name, policy string) (wire.Handler, error) {
+// It panics if there is no such file, or if its type is unknown.
+func pageFile(files embed.FS, name, policy string) wire.Handler {
 	stored, err := files.ReadFile(name)
 	if err != nil {
-		return nil, err
+		panic(err)
 	}
 	plain, compressed := strings.CutSuffix(name, ".gz")
 	contentType, known := contentTypes[path.Ext(plain)]
 	if !known {
-		return nil, fmt.Errorf("%s: unknown content type", name)
+		panic(name + ": unknown content type")
 	}
 	tag := etagOf(stored)
 	return func(c *gin.Context) (answer wire.Answer, err error) {
@@ -60,7 +60,7 @@ func pageFile(files fs.ReadFileFS, name, policy string) (wire.Handler, error) {
 		}
 		sendFile(c, contentType, tag, content)
 		return answer, nil
-	}, nil
+	}
 }
 
 func unzip(content []byte) ([]byte, error) {

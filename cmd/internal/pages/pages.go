@@ -25,17 +25,10 @@ type Config struct {
 }
 
 // Areas returns the routes of all pages and of the demo's backstage calls.
-func Areas(c Config) ([]wire.Area, error) {
-	playground, err := playgroundRoutes(c.Playground, c.BasePath)
-	if err != nil {
-		return nil, err
-	}
-	reference, err := referenceRoutes(c.Reference, c.Playground)
-	if err != nil {
-		return nil, err
-	}
-	all := slices.Concat(playground, reference, documentRoutes(c.Protect))
-	return []wire.Area{{Routes: all}, backstageArea(c.Playground, c.NotFound)}, nil
+func Areas(c Config) []wire.Area {
+	all := slices.Concat(
+		playgroundRoutes(c.Playground, c.BasePath), referenceRoutes(c.Reference, c.Playground), documentRoutes(c.Protect))
+	return []wire.Area{{Routes: all}, backstageArea(c.Playground, c.NotFound)}
 }
 
 // get is the route of a page or a file.

@@ -13,9 +13,9 @@ const referencePolicy = "default-src 'none'; script-src 'self'; style-src 'self'
 // referenceRoutes serves the page that shows the OpenAPI document at "/docs", and its files
 // below. It returns no routes if the page is off. The samples of requests use
 // the demo's tokens, if there are any.
-func referenceRoutes(on bool, p *Playground) (routes []wire.Route, err error) {
+func referenceRoutes(on bool, p *Playground) (routes []wire.Route) {
 	if !on {
-		return nil, nil
+		return nil
 	}
 	for path, name := range map[string]string{
 		"/docs":             "reference/index.html",
@@ -29,11 +29,7 @@ func referenceRoutes(on bool, p *Playground) (routes []wire.Route, err error) {
 		if name == "playground/icon.svg" {
 			files = docs.Playground
 		}
-		serve, err := pageFile(files, name, referencePolicy)
-		if err != nil {
-			return nil, err
-		}
-		routes = append(routes, get(path, serve))
+		routes = append(routes, get(path, pageFile(files, name, referencePolicy)))
 	}
 	demo := &Demo{}
 	if p != nil && p.Demo != nil {
@@ -42,5 +38,5 @@ func referenceRoutes(on bool, p *Playground) (routes []wire.Route, err error) {
 	return append(routes,
 		get("/docs/demo.json", demo.offer),
 		get("/docs/", moved("../docs")), // the page's URLs are relative to one without "/"
-	), nil
+	)
 }

@@ -81,9 +81,7 @@ func NewHandler(c Config) (http.Handler, error) {
 	}
 	engine.NoRoute(func(c *gin.Context) { respond.fail(c, wire.Answer{}, errNotFound) })
 	engine.NoMethod(func(c *gin.Context) { respond.fail(c, wire.Answer{}, errMethodNotAllowed) })
-	if err := route(engine.Group(c.BasePath), respond, &c); err != nil {
-		return nil, err
-	}
+	route(engine.Group(c.BasePath), respond, &c)
 	compress, err := gzhttp.NewWrapper(gzhttp.MinSize(1400), gzhttp.CompressionLevel(1))
 	if err != nil {
 		return nil, err
@@ -92,13 +90,10 @@ func NewHandler(c Config) (http.Handler, error) {
 }
 
 // route registers all routes: those of the areas, the pages' and the document's.
-func route(base *gin.RouterGroup, respond *responder, c *Config) error {
-	shown, err := pages.Areas(pages.Config{
+func route(base *gin.RouterGroup, respond *responder, c *Config) {
+	shown := pages.Areas(pages.Config{
 		Playground: c.Playground, Reference: c.Reference, BasePath: c.BasePath, NotFound: errNotFound, Protect: protect,
 	})
-	if err != nil {
-		return err
-	}
 	for _, area := range slices.Concat(c.Areas, shown) {
 		for _, r := range area.Routes {
 			handle := respond.adapt(&area, &r)
@@ -108,7 +103,6 @@ func route(base *gin.RouterGroup, respond *responder, c *Config) error {
 			}
 		}
 	}
-	return nil
 }
 
 // crossOrigin adds CORS headers for the listed origins. Requests from other origins,
