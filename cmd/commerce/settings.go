@@ -2,11 +2,16 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
+	"net/netip"
+	"net/url"
 	"os"
 	"os/signal"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -65,7 +70,7 @@ func (s *settings) declare() []cli.Setting {
 		{Name: "GUEST_CART_TTL", Default: "720h", Help: "How long a guest's cart is kept after its last use.", Value: cli.Duration(&s.CartTTL.Guest, time.Second, 0)},
 		{Name: "CUSTOMER_CART_TTL", Default: "2160h", Help: "How long a customer's cart is kept after its last use.", Value: cli.Duration(&s.CartTTL.Customer, time.Second, 0)},
 		{Name: "MERGE_STRATEGY", Default: "sum", Help: "Quantity of a line that is in both the guest's and the customer's cart: sum, max, guest or customer.", Value: cli.Parsed(&s.Strategy, cart.ParseStrategy)},
-		{Name: "DEFAULT_STORE", Hint: "ID", Help: "Store of cart calls that name no store. Default: 1 in the demo, otherwise the only store if there is just one.", Value: cli.Parsed(&s.DefaultStore, parseStore)},
+		{Name: "DEFAULT_STORE", Hint: "ID", Help: "Store of cart calls that name no store. Default: 1 in the demo, otherwise the only store if there is just one.", Value: cli.Number(&s.DefaultStore, 0, 0)},
 		minReplicasSetting(&s.RedisMinReplicas, fmt.Sprintf("Minimum number of replicas of each Redis master, at most %d. A merge on login waits for this many, connected or not.", maxReplicas)),
 		{Name: "REDIS_BATCH_READS", Default: "on", Help: "on or off: concurrent reads of carts share round trips to Redis.", Value: cli.OnOff(&s.RedisBatchReads)},
 		durabilitySetting(&s.Durable, "memory or replica. With replica, each change waits up to half a second for all replicas, and the response says whether they have it."),
@@ -154,4 +159,62 @@ func parseLevel(s string) (level slog.Level, err error) {
 		return 0, fmt.Errorf("%q is not one of debug, info, warn, error", s)
 	}
 	return level, nil
+}
+
+// parseAddr rejects the empty address, which would mean a random port on every
+// interface. Whether the address is free shows only when it is opened.
+func parseAddr(addr string) (string, error) {
+	if addr == "" {
+		return "", errors.New("must be an address such as :8080 or 127.0.0.1:9090")
+	}
+	_, err := net.ResolveTCPAddr("tcp", addr)
+	return addr, err
+}
+
+// plainPath matches a path without empty segments, in characters that need no
+// encoding.
+var plainPath = regexp.MustCompile(`^(/[A-Za-z0-9._~-]+)*/?$`)
+
+func checkPath(path string) error {
+	if !plainPath.MatchString(path) || strings.Contains(path+"/", "/./") || strings.Contains(path+"/", "/../") {
+		return fmt.Errorf("%q is not a path such as /api", path)
+	}
+	return nil
+}
+
+// checkURL returns an error that quotes the URL unless it has credentials.
+func checkURL(s string) error {
+	u, err := url.Parse(s)
+	switch {
+	case err == nil && u.User != nil || strings.Contains(s, "@"):
+		return errors.New("must not contain credentials")
+	case err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" ||
+		strings.ContainsAny(s, "?#") || checkPath(u.EscapedPath()) != nil:
+		return fmt.Errorf("%q is not a URL such as https://shop.example.com or https://example.com/shop", s)
+	}
+	return nil
+}
+
+func checkOrigin(origin string) error {
+	if origin == "*" {
+		return nil
+	}
+	u, err := url.Parse(origin)
+	switch {
+	case err == nil && u.User != nil || strings.Contains(origin, "@"):
+		return errors.New("must not contain credentials")
+	case err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || u.Path != "" || strings.ContainsAny(origin, "?#"):
+		return fmt.Errorf("%q is not an origin such as https://shop.example.com", origin)
+	case strings.Contains(origin, "*"): // a browser sends no such origin
+		return fmt.Errorf("%q has a wildcard: list each origin, or allow all with *", origin)
+	}
+	return nil
+}
+
+func checkNetwork(s string) error {
+	addr, err := netip.ParseAddr(s)
+	if _, _, netErr := net.ParseCIDR(s); (err != nil || addr.Zone() != "") && netErr != nil {
+		return fmt.Errorf("%q is not an IP address or a network such as 10.0.0.0/8", s)
+	}
+	return nil
 }
