@@ -90,10 +90,9 @@ func background(ctx context.Context, work func(context.Context)) (stop func()) {
 	}
 }
 
-// failuresPerMinute is the number of invalid tokens that a client may send per minute. It is
-// far above what programs with a stale token send by mistake, because many shops and shoppers
-// may share one address. No rate is high enough to guess tokens. The limit only bounds the work
-// for attempts.
+// failuresPerMinute is the number of invalid tokens that a client may send per minute. It is high,
+// because many shops and shoppers may share one address. It only bounds the work for attempts: no
+// rate is high enough to guess tokens.
 const failuresPerMinute = 300
 
 // useRedis opens a Redis client, with its metrics and traces. Unless limits are turned off, it also
@@ -120,9 +119,8 @@ func (s *settings) useRedis(a *assembly, url string) error {
 	return nil
 }
 
-// pool opens a pool for the Postgres of a setting. It measures and traces its statements and
-// connections. The application name of config, without "commerce", becomes the name of the pool, with
-// the host if it uses only one. It does not connect.
+// pool opens a pool for the Postgres of a setting, with metrics and traces. Its name in metrics is the
+// application name without "commerce", with the host if it uses only one. It does not connect.
 func (a *assembly) pool(ctx context.Context, setting, url string, config connect.PostgresConfig) (*pgxpool.Pool, error) {
 	config.Tracer = a.Metrics.PostgresTracer()
 	if a.Traces != nil { // without traces, a statement costs no more than the metrics

@@ -123,9 +123,8 @@ type findingLine struct {
 	more            int // servers, beyond the first
 }
 
-// printFindings prints one line for each finding, the worst ones first, and a summary. Equal
-// findings of several servers share a line, and so do the checks of a server that found no
-// problem. In a terminal, it wraps long messages.
+// printFindings prints the lines of the findings, the worst ones first, and a summary. In a terminal,
+// it wraps long messages.
 func printFindings(out cli.Output, findings []inspect.Finding) error {
 	lines := linesOf(findings)
 	levels, servers := 0, 0

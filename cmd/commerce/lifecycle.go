@@ -87,9 +87,8 @@ func (s *settings) profiles(admin net.Listener) bool {
 	return s.Pprof == "on" || s.Pprof == "" && ok && at.IP.IsLoopback()
 }
 
-// serve serves both addresses until ctx ends. Then /readyz fails, so that load balancers
-// stop sending requests. After the delay serve closes the public address and waits for
-// requests in flight, at most until the grace period is over.
+// serve serves both addresses until ctx ends. Then /readyz fails, so that load balancers stop sending
+// requests. After the delay it closes the public address and waits for requests in flight.
 func (l listeners) serve(ctx context.Context, public *http.Server, admin *server.Admin, delay time.Duration, log *slog.Logger) error {
 	adminSide := httpServer(admin.Handler(), log)
 	adminSide.WriteTimeout = 0 // the caller chooses the duration of a profile
@@ -140,9 +139,8 @@ func httpServer(h http.Handler, log *slog.Logger) *http.Server {
 	}
 }
 
-// acceptH2C makes a server also accept HTTP/2 without TLS, from clients that know that it does.
-// A connection has a limited number of requests at the same time, and a client that does not
-// read them or answer pings loses it.
+// acceptH2C makes a server also accept HTTP/2 without TLS, from clients that know that it does. A
+// client that does not read responses or answer pings loses its connection.
 func acceptH2C(s *http.Server) {
 	s.Protocols = new(http.Protocols)
 	s.Protocols.SetHTTP1(true)

@@ -46,8 +46,7 @@ type settings struct {
 	logLines *logbuffer.Writer // set by openLog
 }
 
-// maxInFlight is the highest MAX_IN_FLIGHT, and maxReplicas the highest REDIS_MIN_REPLICAS. They
-// catch typing errors.
+// The highest MAX_IN_FLIGHT and REDIS_MIN_REPLICAS. They catch typing errors.
 const (
 	maxInFlight = 100_000
 	maxReplicas = 100
@@ -143,9 +142,8 @@ func (s *settings) logHandler(to io.Writer) slog.Handler {
 	return slog.NewJSONHandler(to, options)
 }
 
-// logger returns a logger that writes to standard error; standard output is for
-// people. It also sets the logger of s.JWT, and those that go-redis and the standard library have
-// for the whole process.
+// logger returns a logger that writes to standard error; standard output is for people. It is also
+// the logger of s.JWT, and that of go-redis and the standard library for the whole process.
 func (s *settings) logger(out cli.Output) *slog.Logger {
 	log := slog.New(s.logHandler(out.Errors))
 	redis.SetLogger(connect.RedisLog{Log: log})

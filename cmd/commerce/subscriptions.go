@@ -17,21 +17,18 @@ import (
 	"commerce/subscriptions/replicas"
 )
 
-// summaryConns is the maximum number of concurrent summaries. Each reads all rows of a
-// store, so they have their own connections and more time than lists.
+// A summary reads all rows of a store, so summaries have few connections and more time than lists.
 const (
 	summaryConns   = 2
 	summaryTimeout = 10 * time.Second
 )
 
-// tokenConns is the maximum number of concurrent token look-ups. A look-up takes a
-// fraction of a millisecond, and concurrent requests with the same token share it.
+// tokenConns is the maximum number of concurrent token look-ups, which take less than a millisecond.
 const tokenConns = 4
 
 // openSubscriptions adds what reads subscriptions, verifies stores' API tokens and records when tokens
-// are used. Lists have their own pool, so that carts do not wait for them. Summaries have their own,
-// so that lists do not wait for summaries. Token checks have their own small pool, so that the lists
-// of one store do not block the token checks of others.
+// are used. Each has its own pool: carts do not wait for lists, lists do not wait for summaries, and
+// the lists of one store do not block the token checks of others.
 func (d databaseSettings) openSubscriptions(ctx context.Context, a *assembly, replicas *replicas.Set) (*postgres.Source, error) {
 	var lists, summaries, tokens, writer *pgxpool.Pool
 	for pool, config := range map[**pgxpool.Pool]connect.PostgresConfig{
@@ -73,10 +70,8 @@ func summaryPool(only string) connect.PostgresConfig {
 	}
 }
 
-// planOnce makes Postgres plan each prepared statement once per connection. By default
-// it would plan the list for every request, because it cannot know that a page is
-// short. Planning takes three times as long as running the list, and the plans are the
-// same.
+// planOnce makes Postgres plan each prepared statement once per connection. By default it would plan
+// the list for every request, which takes three times as long as running it, for the same plan.
 //
 // A mode in DATABASE_URL takes precedence. Citus needs one: it cannot run such plans.
 func planOnce(pool *pgxpool.Config) {

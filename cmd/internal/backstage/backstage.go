@@ -1,6 +1,5 @@
-// Package backstage changes what other systems change in reality: the merchant's catalog and
-// the billing system. The demo's page uses it to show how the API reacts. Only the demo has
-// it, on its data in memory.
+// Package backstage changes what other systems change in reality: the merchant's catalog and the
+// billing system. Only the demo has it, so that its page can show how the API reacts.
 package backstage
 
 import (

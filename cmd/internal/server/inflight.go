@@ -19,9 +19,9 @@ import (
 const InFlightPerCPU = 256
 
 // front is what a request passes before Gin. It limits how many requests the service processes
-// at the same time. Further requests get a 503 immediately, before any work: a service that accepts
-// more than it can handle answers every request too late. Each area has its own limit, so that a
-// slow Postgres, which only subscriptions wait for, does not cause 503s for carts.
+// at the same time. Further requests get a 503 immediately: a service that accepts more than it can
+// handle answers every request too late. Each area has its own limit, so that a slow Postgres does
+// not cause 503s for carts.
 //
 // It also turns HEAD into GET, so that the headers are the same, compression included (net/http
 // omits the body), and sends what a connection has buffered (see HoldWrites).

@@ -14,11 +14,10 @@ import (
 	"commerce/cart/wire"
 )
 
-// The rates (requests per second) and bursts that one instance accepts from one client. The
-// rates are high because a storefront that renders on its server sends the requests of many
-// shoppers. Higher bursts would delay other clients. A change takes Redis five times as long as
-// a read. Reads and changes count separately, so that a page that polls too often cannot
-// prevent its shopper from buying.
+// The rates (requests per second) and bursts that one instance accepts from one client. The rates are
+// high because a storefront that renders on its server sends the requests of many shoppers. Higher
+// bursts would delay other clients. Reads and changes count separately, so that a page that polls
+// too often cannot prevent its shopper from buying.
 const (
 	readRate, readBurst     = 1000, 500
 	changeRate, changeBurst = 500, 500

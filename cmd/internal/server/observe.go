@@ -30,9 +30,8 @@ const (
 // slowRequest is the time from which the line of a request says where its time went.
 const slowRequest = 100 * time.Millisecond
 
-// observer logs, counts and traces each request. It records the route instead of the path, and
-// no header, query or body, so that logs, metrics and traces never contain tokens or e-mail
-// addresses.
+// observer logs, counts and traces each request. It records the route instead of the path, and no
+// header, query or body, so that nothing contains tokens or e-mail addresses.
 type observer struct {
 	respond  *responder
 	traces   *tracing.Traces

@@ -14,9 +14,8 @@ const (
 	// pingTime is how long a dependency has to answer for /readyz.
 	pingTime = 500 * time.Millisecond
 
-	// unreachedTime is how long a process that never reached a dependency stays not
-	// ready. Then it accepts requests, since the dependency may be down for all
-	// instances.
+	// unreachedTime is how long a process that never reached a dependency stays not ready. Then it
+	// accepts requests, since the dependency may be down for all instances.
 	unreachedTime = 30 * time.Second
 )
 
@@ -29,9 +28,8 @@ type Dependency struct {
 	// Parts are what Ping checks after the dependency has answered, in this order. An error of
 	// Ping that belongs to none of them means that it does not answer.
 	Parts []Part
-	// Refused reports whether an error of Ping means that the dependency does not
-	// accept us, such as a wrong password. Such a process must not replace one that
-	// works.
+	// Refused reports whether an error of Ping means that the dependency does not accept us, such
+	// as a wrong password. Such a process must not replace one that works.
 	Refused func(error) bool
 	// PingAll returns nil if all servers of the dependency answer. nil: Ping. Only Watch
 	// calls it, since a process is ready without some shards of a cluster.

@@ -16,9 +16,8 @@ import (
 // much within responder.stall.
 const streamWrite = 32 << 10
 
-// stream sends the parts of a stream as they come. An error before the first part is a
-// response like any other. A later one closes the connection, so that the client
-// notices that the response is incomplete.
+// stream sends the parts of a stream as they come. An error before the first part is a response like
+// any other. A later one closes the connection, so that the client notices it.
 func (r *responder) stream(c *gin.Context, answer wire.Answer) {
 	w := r.writers.get(answer.Language)
 	defer r.writers.put(w)
