@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -56,13 +55,8 @@ func main() {
 		signal.Ignore(syscall.SIGHUP) // often follows another signal: systemd's SendSIGHUP, or a terminal that closes
 		stop()                        // any other second signal kills the process
 	})
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
-}
-
-// run executes one command and returns the exit status.
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	// go-redis has one logger for the whole process. Commands with a log replace it.
 	redis.SetLogger(connect.RedisLog{Log: slog.New(slog.DiscardHandler)})
 	cobra.EnableCommandSorting = false // help lists the commands in the order of allCommands
-	return allCommands().Execute(ctx, args, stdout, stderr)
+	os.Exit(allCommands().Execute(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }

@@ -42,13 +42,12 @@ func (a *Admin) Draining() bool { return a.draining.Load() }
 // Handler serves health, readiness, metrics, version and profiles.
 func (a *Admin) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		writeJSON(w, http.StatusOK, map[string]any{"status": "ok"})
-	})
+	always := func(body map[string]any) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, body) }
+	}
+	mux.HandleFunc("GET /healthz", always(map[string]any{"status": "ok"}))
 	mux.HandleFunc("GET /readyz", a.ready)
-	mux.HandleFunc("GET /version", func(w http.ResponseWriter, _ *http.Request) {
-		writeJSON(w, http.StatusOK, map[string]any{"version": a.Version})
-	})
+	mux.HandleFunc("GET /version", always(map[string]any{"version": a.Version}))
 	if a.Metrics != nil {
 		mux.Handle("GET /metrics", a.Metrics.Handler())
 	}

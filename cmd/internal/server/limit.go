@@ -4,7 +4,6 @@ import (
 	"math"
 	"net/http"
 	"strconv"
-	"time"
 
 	"github.com/gin-gonic/gin"
 	"golang.org/x/time/rate"
@@ -39,14 +38,14 @@ const (
 
 // rateLimit limits the requests of each client. It counts in the process, so that it needs no
 // round trip and works during outages.
-func rateLimit(r *responder, now func() time.Time) gin.HandlerFunc {
+func rateLimit(r *responder) gin.HandlerFunc {
 	reads, changes := newRateLimiter("reads", readRate, readBurst), newRateLimiter("changes", changeRate, changeBurst)
 	return func(c *gin.Context) {
 		limiter := changes
 		if safe(c.Request) {
 			limiter = reads
 		}
-		limiter.limit(c, r, now)
+		limiter.limit(c, r)
 	}
 }
 
@@ -77,8 +76,8 @@ func (l *rateLimiter) of(client string) *rate.Limiter {
 
 // limit handles a request if its client has tokens left. A large response takes more of them. If
 // they are not enough, the client's next requests must wait.
-func (l *rateLimiter) limit(c *gin.Context, r *responder, now func() time.Time) {
-	client, at := l.of(wire.Client(c)), now()
+func (l *rateLimiter) limit(c *gin.Context, r *responder) {
+	client, at := l.of(wire.Client(c)), r.now()
 	allowed := client.AllowN(at, 1)
 	left := client.TokensAt(at)
 	l.announce(c.Writer.Header(), left)
@@ -88,7 +87,7 @@ func (l *rateLimiter) limit(c *gin.Context, r *responder, now func() time.Time) 
 	}
 	c.Next()
 	if charge := min(c.Writer.Size()/chargedBytes, maxCharge); charge > 0 {
-		client.ReserveN(now(), charge)
+		client.ReserveN(r.now(), charge)
 	}
 }
 

@@ -36,7 +36,6 @@ type observer struct {
 	respond  *responder
 	traces   *tracing.Traces
 	deadline time.Duration // of each request, except for streams
-	now      func() time.Time
 }
 
 // served is a request that has ended.
@@ -52,7 +51,7 @@ type served struct {
 
 // handle observes the handlers after it. It also sets the request's ID, and recovers from panics.
 func (o *observer) handle(c *gin.Context) {
-	start, client := o.now(), c.Request.Context()
+	start, client := o.respond.now(), c.Request.Context()
 	o.respond.metrics.RequestBegan()
 	c.Header("X-Request-Id", requestIDFrom(c.GetHeader("X-Request-Id")))
 	ctx, span := o.traces.Begin(c.Request)
@@ -64,7 +63,7 @@ func (o *observer) handle(c *gin.Context) {
 		panicked := recover()
 		aborted := panicked != nil && !o.respond.failAfterPanic(c, panicked)
 		s := endOf(c, client, request, aborted)
-		s.took, s.traceID = o.now().Sub(start), span.TraceID()
+		s.took, s.traceID = o.respond.now().Sub(start), span.TraceID()
 		o.respond.metrics.RequestEnded(s.Method, s.Route, s.Status, s.took)
 		span.End(s.Response)
 		o.write(client, &s)

@@ -74,10 +74,10 @@ func NewHandler(c Config) (http.Handler, error) {
 	case c.PublicURL == "":
 		engine.Use(warnOfProxy(c.Log))
 	}
-	observing := observer{respond: respond, traces: c.Traces, deadline: c.Deadline, now: c.Now}
+	observing := observer{respond: respond, traces: c.Traces, deadline: c.Deadline}
 	engine.Use(observing.handle, crossOrigin(c.CORSOrigins))
 	if c.RateLimit {
-		engine.Use(rateLimit(respond, c.Now))
+		engine.Use(rateLimit(respond))
 	}
 	engine.NoRoute(func(c *gin.Context) { respond.fail(c, wire.Answer{}, errNotFound) })
 	engine.NoMethod(func(c *gin.Context) { respond.fail(c, wire.Answer{}, errMethodNotAllowed) })
