@@ -73,26 +73,26 @@ func (d *Dependency) results(name string, err error) []result {
 
 // state is the result of one check of a dependency.
 type state struct {
-	name, text string
-	unready    bool
-	err        error
+	*Dependency
+	found   []result
+	failing string // the state of what fails
+	unready bool
 }
 
 func (d *Dependency) check(ctx context.Context, name string, age time.Duration) state {
 	err := d.Ping(ctx)
+	s := state{Dependency: d, found: d.results(name, err), failing: "failing"}
 	switch {
 	case err == nil:
 		d.accepted.Store(true)
-		return state{name: name, text: "ok"}
 	case d.accepted.Load():
-		return state{name: name, text: "failing", err: err}
-	case d.Refused(err):
+	case d.refused.Load() || d.Refused(err):
 		d.refused.Store(true)
+		s.failing, s.unready = "refused", true
+	default:
+		s.failing, s.unready = "unreached", age < unreachedTime
 	}
-	if d.refused.Load() {
-		return state{name: name, text: "refused", unready: true, err: err}
-	}
-	return state{name: name, text: "unreached", unready: age < unreachedTime, err: err}
+	return s
 }
 
 // Reach checks all dependencies and returns the errors of those that do not answer or do
@@ -102,9 +102,8 @@ func (a *Admin) Reach(ctx context.Context) map[string]error {
 	failed := map[string]error{}
 	began := time.Now()
 	for _, s := range a.check(ctx) {
-		d := a.Dependencies[s.name]
-		for _, r := range d.results(s.name, s.err) {
-			a.note(d, began, r)
+		for _, r := range s.found {
+			a.note(s.Dependency, began, r)
 			if r.err != nil {
 				failed[r.name] = r.err
 			}
@@ -136,10 +135,10 @@ func (a *Admin) ready(w http.ResponseWriter, r *http.Request) {
 	status, text := http.StatusOK, "ready"
 	checks := map[string]string{}
 	for _, s := range a.check(ctx) {
-		for _, r := range a.Dependencies[s.name].results(s.name, s.err) {
+		for _, r := range s.found {
 			switch {
 			case r.err != nil:
-				checks[r.name] = s.text
+				checks[r.name] = s.failing
 			case r.known:
 				checks[r.name] = "ok"
 			default:
