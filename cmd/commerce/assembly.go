@@ -52,9 +52,9 @@ func (s *settings) begin(ctx context.Context, out cli.Output) (*assembly, error)
 				a.Log.WarnContext(last, "the last traces were not sent in time", "err", err)
 			}
 		})
-		s.JWT.propagate = a.Traces.Propagate // to the issuer of tokens
+		s.JWT.Keys.Propagate = a.Traces.Propagate // to the issuer of tokens
 	}
-	s.JWT.reachable = func(up bool) { a.Metrics.DependencyUp("issuer", up) }
+	s.JWT.Keys.Reachable = func(up bool) { a.Metrics.DependencyUp("issuer", up) }
 	if a.JWT, err = s.JWT.verifier(); err != nil {
 		a.close()
 		return nil, err

@@ -51,7 +51,7 @@ func newDemo() cli.Command {
 func (c *demoCommand) faults() cli.Faults {
 	c.complete()
 	f := c.settings.faults()
-	if c.JWT.JWKSURL != "" {
+	if c.JWT.Keys.URL != "" {
 		f.Add("JWT_JWKS_URL", errors.New("the demo signs its customers' tokens: set JWT_SECRET instead"))
 	}
 	if c.store() == nil {
@@ -101,13 +101,13 @@ func (c *demoCommand) complete() {
 	if c.CORSOrigins == nil {
 		c.CORSOrigins = []string{"*"}
 	}
-	c.guarded = c.JWT.Secret != "" && c.Addr == ""
+	c.guarded = len(c.JWT.Secret) > 0 && c.Addr == ""
 	if c.guarded {
 		c.Addr = "127.0.0.1:8080"
 	}
 	c.Addr = cmp.Or(c.Addr, ":8080")
-	if c.JWT.Secret == "" && c.JWT.JWKSURL == "" {
-		c.JWT.Secret = rand.Text() + rand.Text()
+	if len(c.JWT.Secret) == 0 && c.JWT.Keys.URL == "" {
+		c.JWT.Secret = []byte(rand.Text() + rand.Text())
 	}
 }
 
@@ -239,10 +239,9 @@ func (c *demoCommand) offer(a *assembly, now time.Time) (*pages.Demo, error) {
 
 // expiredToken returns a customer's token that expired an hour ago.
 func (c *demoCommand) expiredToken(customer string, now time.Time) (string, error) {
-	tokens, err := auth.NewJWT(auth.JWTConfig{
-		Secret: []byte(c.JWT.Secret), Issuer: c.JWT.Issuer, Audience: c.JWT.Audience,
-		Now: func() time.Time { return now.Add(-2 * time.Hour) },
-	})
+	past := c.JWT.JWTConfig
+	past.Now = func() time.Time { return now.Add(-2 * time.Hour) }
+	tokens, err := auth.NewJWT(past)
 	if err != nil {
 		return "", err
 	}

@@ -148,7 +148,7 @@ func (s *settings) logger(out cli.Output) *slog.Logger {
 	log := slog.New(s.logHandler(out.Errors))
 	redis.SetLogger(connect.RedisLog{Log: log})
 	slog.SetDefault(log)
-	s.JWT.log = log
+	s.JWT.Keys.Log = log
 	return log
 }
 
