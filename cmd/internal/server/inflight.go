@@ -26,26 +26,21 @@ const InFlightPerCPU = 256
 // It also turns HEAD into GET, so that the headers are the same, compression included (net/http
 // omits the body), and sends what a connection has buffered (see HoldWrites).
 type front struct {
-	next     http.Handler
-	respond  *responder
-	basePath string
-	allowed  func(origin string) bool
-	byPath   map[string]*inFlightLimit // by the first segment of the path
-	rest     *inFlightLimit            // of all other paths, such as those of pages
+	next    http.Handler
+	respond *responder
+	allowed func(origin string) bool
+	byPath  map[string]*inFlightLimit // by the first segment of the path
+	rest    *inFlightLimit            // of all other paths, such as those of pages
 }
 
-// newFront returns the handler in front of next. c.MaxInFlight is the limit of each area; 0:
-// InFlightPerCPU for each CPU.
-func newFront(next http.Handler, respond *responder, c *Config) *front {
-	limit := int64(c.MaxInFlight)
-	if limit == 0 {
-		limit = int64(InFlightPerCPU * runtime.GOMAXPROCS(0))
-	}
+// newFront returns the handler in front of next.
+func newFront(next http.Handler, respond *responder) *front {
+	limit := int64(cmp.Or(respond.MaxInFlight, InFlightPerCPU*runtime.GOMAXPROCS(0)))
 	f := &front{
-		next: next, respond: respond, basePath: c.BasePath, allowed: allowedOrigins(c.CORSOrigins),
+		next: next, respond: respond, allowed: allowedOrigins(respond.CORSOrigins),
 		byPath: map[string]*inFlightLimit{}, rest: &inFlightLimit{area: "pages", limit: limit, respond: respond},
 	}
-	for _, area := range c.Areas {
+	for _, area := range respond.Areas {
 		own := &inFlightLimit{area: firstSegment(area.Routes[0].Path), limit: limit, respond: respond}
 		for _, route := range area.Routes {
 			f.byPath[firstSegment(route.Path)] = own
@@ -65,7 +60,7 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		f.next.ServeHTTP(w, r)
 		return
 	}
-	limit := f.byPath[firstSegment(strings.TrimPrefix(r.URL.Path, f.basePath))]
+	limit := f.byPath[firstSegment(strings.TrimPrefix(r.URL.Path, f.respond.BasePath))]
 	if limit == nil {
 		limit = f.rest
 	}
@@ -96,10 +91,10 @@ const notRouted = "refused"
 // refuse writes the 503. It is the same as responder.fail would write, but takes a fraction of
 // the time, since Gin has no part in it.
 func (f *front) refuse(w http.ResponseWriter, r *http.Request) {
-	start := f.respond.now()
-	f.respond.metrics.RequestBegan()
+	start := f.respond.Now()
+	f.respond.Metrics.RequestBegan()
 	defer func() {
-		f.respond.metrics.RequestEnded(r.Method, notRouted, http.StatusServiceUnavailable, f.respond.now().Sub(start))
+		f.respond.Metrics.RequestEnded(r.Method, notRouted, http.StatusServiceUnavailable, f.respond.Now().Sub(start))
 	}()
 	h := w.Header()
 	if origin := r.Header.Get("Origin"); origin != "" && f.allowed(origin) {
@@ -144,10 +139,10 @@ func (l *inFlightLimit) enter() bool {
 // count counts a refusal. All refusals of a second share a line in the log, because an
 // overloaded service must not be slowed down by its log.
 func (l *inFlightLimit) count() {
-	l.respond.metrics.Refused("in_flight")
+	l.respond.Metrics.Refused("in_flight")
 	if l.refused.Add(1) == 1 {
 		time.AfterFunc(time.Second, func() {
-			l.respond.log.Warn("too many requests at the same time", "of", l.area, "limit", l.limit, "refused", l.refused.Swap(0))
+			l.respond.Log.Warn("too many requests at the same time", "of", l.area, "limit", l.limit, "refused", l.refused.Swap(0))
 		})
 	}
 }

@@ -77,7 +77,7 @@ func (l *rateLimiter) of(client string) *rate.Limiter {
 // limit handles a request if its client has tokens left. A large response takes more of them. If
 // they are not enough, the client's next requests must wait.
 func (l *rateLimiter) limit(c *gin.Context, r *responder) {
-	client, at := l.of(wire.Client(c)), r.now()
+	client, at := l.of(wire.Client(c)), r.Now()
 	allowed := client.AllowN(at, 1)
 	left := client.TokensAt(at)
 	l.announce(c.Writer.Header(), left)
@@ -87,7 +87,7 @@ func (l *rateLimiter) limit(c *gin.Context, r *responder) {
 	}
 	c.Next()
 	if charge := min(c.Writer.Size()/chargedBytes, maxCharge); charge > 0 {
-		client.ReserveN(r.now(), charge)
+		client.ReserveN(r.Now(), charge)
 	}
 }
 

@@ -30,14 +30,6 @@ const (
 // slowRequest is the time from which the line of a request says where its time went.
 const slowRequest = 100 * time.Millisecond
 
-// observer logs, counts and traces each request. It records the route instead of the path, and no
-// header, query or body, so that nothing contains tokens or e-mail addresses.
-type observer struct {
-	respond  *responder
-	traces   *tracing.Traces
-	deadline time.Duration // of each request, except for streams
-}
-
 // served is a request that has ended.
 type served struct {
 	*requestContext
@@ -49,24 +41,26 @@ type served struct {
 	problem *problem.Error // what the client saw of err
 }
 
-// handle observes the handlers after it. It also sets the request's ID, and recovers from panics.
-func (o *observer) handle(c *gin.Context) {
-	start, client := o.respond.now(), c.Request.Context()
-	o.respond.metrics.RequestBegan()
+// observe logs, counts and traces each request. It records the route instead of the path, and no
+// header, query or body, so that nothing contains tokens or e-mail addresses. It also sets the
+// request's ID, and recovers from panics.
+func (r *responder) observe(c *gin.Context) {
+	start, client := r.Now(), c.Request.Context()
+	r.Metrics.RequestBegan()
 	c.Header("X-Request-Id", requestIDFrom(c.GetHeader("X-Request-Id")))
-	ctx, span := o.traces.Begin(c.Request)
-	request := newRequestContext(ctx, time.Now().Add(o.deadline))
+	ctx, span := r.Traces.Begin(c.Request)
+	request := newRequestContext(ctx, time.Now().Add(r.Deadline))
 	defer request.stop()
 	request.Call = wire.Call{Method: wire.MethodOf(c.Request), Client: wire.Client(c)}
 	c.Request = c.Request.WithContext(request)
 	defer func() {
 		panicked := recover()
-		aborted := panicked != nil && !o.respond.failAfterPanic(c, panicked)
+		aborted := panicked != nil && !r.failAfterPanic(c, panicked)
 		s := endOf(c, client, request, aborted)
-		s.took, s.traceID = o.respond.now().Sub(start), span.TraceID()
-		o.respond.metrics.RequestEnded(s.Method, s.Route, s.Status, s.took)
+		s.took, s.traceID = r.Now().Sub(start), span.TraceID()
+		r.Metrics.RequestEnded(s.Method, s.Route, s.Status, s.took)
 		span.End(s.Response)
-		o.write(client, &s)
+		r.logRequest(client, &s)
 		if aborted {
 			panic(panicked)
 		}
@@ -99,20 +93,20 @@ func endOf(c *gin.Context, client context.Context, request *requestContext, abor
 
 func (s *served) failed() bool { return s.Status >= http.StatusInternalServerError }
 
-// write logs a request.
-func (o *observer) write(ctx context.Context, s *served) {
+// logRequest writes the line of a request.
+func (r *responder) logRequest(ctx context.Context, s *served) {
 	level := slog.LevelInfo
 	if s.failed() {
 		level = slog.LevelError
 	}
-	if !o.respond.log.Enabled(ctx, level) {
+	if !r.Log.Enabled(ctx, level) {
 		return
 	}
 	// slog.Logger would look up the caller's source line for each record.
 	line := slog.NewRecord(time.Now(), level, "request", 0)
 	var room [16]slog.Attr // avoids an allocation
 	line.AddAttrs(s.appendAttrs(room[:0])...)
-	_ = o.respond.log.Handler().Handle(ctx, line)
+	_ = r.Log.Handler().Handle(ctx, line)
 }
 
 // appendAttrs appends the members of the log line.

@@ -3,7 +3,6 @@ package server
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"runtime/debug"
 	"strconv"
@@ -19,18 +18,13 @@ import (
 	"commerce/auth/problem"
 	"commerce/cart/money"
 	"commerce/cart/wire"
-	"commerce/cmd/internal/telemetry"
 )
 
 // responder writes every response of the API: the envelopes of data and of errors,
 // entity tags and caching headers. Nothing else does.
 type responder struct {
-	log           *slog.Logger
-	metrics       *telemetry.Metrics // nil: none
-	now           func() time.Time
-	stall         time.Duration                     // how long the client of a stream may read nothing
-	storeLanguage func(*http.Request) locale.Locale // nil: English
-	writers       writers
+	Config
+	writers writers
 }
 
 // adapt turns a handler of an area into one that Gin takes.
@@ -75,7 +69,7 @@ func (r *responder) show(c *gin.Context, area *wire.Area, answer wire.Answer) {
 	tag := writeData(w, &answer)
 
 	if !safe(c.Request) && c.Writer.Header()["Idempotency-Replayed"] != nil {
-		r.metrics.Replayed()
+		r.Metrics.Replayed()
 	}
 	c.Writer.Header()["Cache-Control"] = revalidated
 	if area.Private {
@@ -104,7 +98,7 @@ func (r *responder) fail(c *gin.Context, answer wire.Answer, err error) {
 	}
 	known := problemOf(err)
 	status := statuses[known.Code]
-	r.metrics.Failed(c.Request.Method, c.FullPath(), status, known)
+	r.Metrics.Failed(c.Request.Method, c.FullPath(), status, known)
 	l := r.language(c, answer.Language, status)
 
 	w := r.writers.get(l)
@@ -159,7 +153,7 @@ func writeData(w *wire.Writer, answer *wire.Answer) (tag string) {
 // endEnvelope writes the last members of every envelope.
 func (r *responder) endEnvelope(w *wire.Writer) {
 	w.Text("api", APIName)
-	w.Number("timestamp", r.now().Unix())
+	w.Number("timestamp", r.Now().Unix())
 	w.EndObject()
 }
 
@@ -208,7 +202,7 @@ func (r *responder) failAfterPanic(c *gin.Context, panicked any) bool {
 	if err, ok := panicked.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		return false
 	}
-	r.log.ErrorContext(c.Request.Context(), "panic", "value", truncate(fmt.Sprint(panicked), maxLoggedError), "stack", string(debug.Stack()), "request_id", requestIDOf(c))
+	r.Log.ErrorContext(c.Request.Context(), "panic", "value", truncate(fmt.Sprint(panicked), maxLoggedError), "stack", string(debug.Stack()), "request_id", requestIDOf(c))
 	r.fail(c, wire.Answer{}, fmt.Errorf("panic: %v", panicked))
 	return true
 }

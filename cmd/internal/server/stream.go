@@ -13,7 +13,7 @@ import (
 )
 
 // streamWrite is the maximum number of bytes of one write. A slow client must read this
-// much within responder.stall.
+// much within Config.Stall.
 const streamWrite = 32 << 10
 
 // stream sends the parts of a stream as they come. An error before the first part is a response like
@@ -55,7 +55,7 @@ func (r *responder) send(w http.ResponseWriter, part []byte) error {
 	connection := http.NewResponseController(w)
 	for len(part) > 0 {
 		n := min(len(part), streamWrite)
-		err := connection.SetWriteDeadline(time.Now().Add(r.stall))
+		err := connection.SetWriteDeadline(time.Now().Add(r.Stall))
 		if err != nil && !errors.Is(err, http.ErrNotSupported) { // a test's recorder has no deadline
 			return err
 		}
@@ -72,7 +72,7 @@ func (r *responder) send(w http.ResponseWriter, part []byte) error {
 func (r *responder) limitUnsent(ctx context.Context) {
 	if c, ok := ctx.Value(connKey{}).(*holdingConn); ok {
 		if err := limitUnsent(c.Conn); err != nil {
-			r.log.WarnContext(ctx, "slow clients of streams may be cut", "err", err)
+			r.Log.WarnContext(ctx, "slow clients of streams may be cut", "err", err)
 		}
 	}
 }
