@@ -79,7 +79,10 @@ func (d databaseSettings) openMigrated(ctx context.Context, config connect.Postg
 }
 
 // onMigrated returns a command that works on a database with this program's schema.
-func onMigrated(name, help string, config connect.PostgresConfig, work func(context.Context, *pgxpool.Pool, cli.Output) error, more ...cli.Setting) cli.Command {
+func onMigrated(
+	name, help string, config connect.PostgresConfig,
+	work func(context.Context, *pgxpool.Pool, cli.Output) error, more ...cli.Setting,
+) cli.Command {
 	var db databaseSettings
 	return cli.Command{
 		Name: name, Help: help, Settings: append([]cli.Setting{databaseSetting(&db.URL)}, more...),

@@ -225,7 +225,10 @@ func (c *demoCommand) offer(a *assembly, now time.Time) (*pages.Demo, error) {
 		return nil, fmt.Errorf("sign the demo's expired token: %w", err)
 	}
 	apiTokens := auth.MemoryAPITokens{}
-	for store, text := range map[int64]*string{c.DefaultStore: &demo.APIToken, sample.LongListStore().ID: &demo.LongListToken} {
+	for store, text := range map[int64]*string{
+		c.DefaultStore:            &demo.APIToken,
+		sample.LongListStore().ID: &demo.LongListToken,
+	} {
 		secret, sum, err := auth.NewAPISecret(rand.Reader)
 		if err != nil {
 			return nil, fmt.Errorf("make the demo's API tokens: %w", err)

@@ -94,7 +94,9 @@ const pruneTimeout = time.Minute
 // deleted, also before an error.
 func newPrune() cli.Command {
 	return onMigrated("prune", "Delete the records of subscriptions that were deleted long ago. Run it daily.",
-		connect.PostgresConfig{Writable: true, ApplicationName: "commerce prune", MaxConns: 1, StatementTimeout: pruneTimeout},
+		connect.PostgresConfig{
+			Writable: true, ApplicationName: "commerce prune", MaxConns: 1, StatementTimeout: pruneTimeout,
+		},
 		func(ctx context.Context, db *pgxpool.Pool, out cli.Output) error {
 			end := startWaiting(out.Errors, "deleting old records")
 			deleted, err := postgres.Prune(ctx, db)

@@ -27,7 +27,10 @@ type Config struct {
 // Areas returns the routes of all pages and of the demo's backstage calls.
 func Areas(c Config) []wire.Area {
 	all := slices.Concat(
-		playgroundRoutes(c.Playground, c.BasePath), referenceRoutes(c.Reference, c.Playground), documentRoutes(c.Protect))
+		playgroundRoutes(c.Playground, c.BasePath),
+		referenceRoutes(c.Reference, c.Playground),
+		documentRoutes(c.Protect),
+	)
 	return []wire.Area{{Routes: all}, backstageArea(c.Playground, c.NotFound)}
 }
 
