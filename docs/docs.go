@@ -18,8 +18,8 @@ var OpenAPI []byte
 var Playground embed.FS
 
 // Reference is the page that shows OpenAPI in a browser, below the folder
-// reference: index.html and what it loads. Files that end in .gz are compressed,
-// because the viewer has 4 MB.
+// reference: index.html and what it loads, and the icon of Playground. Files that end
+// in .gz are compressed, because the viewer has 4 MB.
 //
-//go:embed reference/index.html reference/page.css reference/page.js reference/viewer.js.gz reference/LICENSE.txt
+//go:embed reference/index.html reference/page.css reference/page.js reference/viewer.js.gz reference/LICENSE.txt playground/icon.svg
 var Reference embed.FS

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -15,7 +14,9 @@ import (
 	"commerce/auth/limit"
 	"commerce/cart/service"
 	"commerce/cmd/internal/cli"
+	"commerce/cmd/internal/pages"
 	"commerce/cmd/internal/server"
+	"commerce/cmd/internal/telemetry"
 	"commerce/cmd/internal/tracing"
 	"commerce/deploy/connect"
 )
@@ -31,37 +32,39 @@ type assembly struct {
 // begin returns an assembly with the parts that depend on the settings alone. It opens the log, and
 // begins to record traces if the environment asks for them. The caller calls close.
 func (s *settings) begin(ctx context.Context, out cli.Output) (*assembly, error) {
-	a := &assembly{}
-	log := s.logger(out)
-	var traces *tracing.Traces
-	if tracing.On(os.Getenv) {
-		var err error
-		if traces, err = tracing.New(ctx, tracing.Config{Version: version, Log: log}); err != nil {
-			return nil, fmt.Errorf("start traces: %w", err)
-		}
-		a.atEnd(func() { flush(ctx, traces, log) })
-		s.JWT.propagate = traces.Propagate // to the issuer of tokens
+	a := &assembly{Parts: s.Parts}
+	a.Log, a.Metrics = s.logger(out), telemetry.New(version)
+	a.Metrics.ObserveLog(s.logLines.Lost)
+	a.BasePath = strings.TrimSuffix(s.BasePath, "/")
+	a.Reference = s.Docs == "on"
+	if s.Playground == "on" {
+		a.Playground = &pages.Playground{}
 	}
 	var err error
-	if a.Parts, err = s.parts(log); err != nil {
+	if tracing.On(os.Getenv) {
+		if a.Traces, err = tracing.New(ctx, tracing.Config{Version: version, Log: a.Log}); err != nil {
+			return nil, fmt.Errorf("start traces: %w", err)
+		}
+		a.atEnd(func() {
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushPeriod)
+			defer cancel()
+			if err := a.Traces.Close(last); err != nil {
+				a.Log.WarnContext(last, "the last traces were not sent in time", "err", err)
+			}
+		})
+		s.JWT.Keys.Propagate = a.Traces.Propagate // to the issuer of tokens
+	}
+	s.JWT.Keys.Reachable = func(up bool) { a.Metrics.DependencyUp("issuer", up) }
+	if a.JWT, err = s.JWT.verifier(); err != nil {
 		a.close()
 		return nil, err
 	}
-	a.Traces = traces
 	return a, nil
 }
 
 // flushPeriod is how long the process waits at its end until the collector has the last spans.
 // With gracePeriod it must stay below 10 s.
 const flushPeriod = 500 * time.Millisecond
-
-func flush(ctx context.Context, traces *tracing.Traces, log *slog.Logger) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushPeriod)
-	defer cancel()
-	if err := traces.Close(ctx); err != nil {
-		log.WarnContext(ctx, "the last traces were not sent in time", "err", err)
-	}
-}
 
 // atEnd makes close call a function, before those of earlier calls.
 func (a *assembly) atEnd(close func()) { a.closers = append(a.closers, close) }
@@ -87,10 +90,9 @@ func background(ctx context.Context, work func(context.Context)) (stop func()) {
 	}
 }
 
-// failuresPerMinute is the number of invalid tokens that a client may send per minute. It is
-// far above what programs with a stale token send by mistake, because many shops and shoppers
-// may share one address. No rate is high enough to guess tokens. The limit only bounds the work
-// for attempts.
+// failuresPerMinute is the number of invalid tokens that a client may send per minute. It is high,
+// because many shops and shoppers may share one address. It only bounds the work for attempts: no
+// rate is high enough to guess tokens.
 const failuresPerMinute = 300
 
 // useRedis opens a Redis client, with its metrics and traces. Unless limits are turned off, it also
@@ -117,9 +119,8 @@ func (s *settings) useRedis(a *assembly, url string) error {
 	return nil
 }
 
-// pool opens a pool for the Postgres of a setting. It measures and traces its statements and
-// connections. The application name of config, without "commerce", becomes the name of the pool, with
-// the host if it uses only one. It does not connect.
+// pool opens a pool for the Postgres of a setting, with metrics and traces. Its name in metrics is the
+// application name without "commerce", with the host if it uses only one. It does not connect.
 func (a *assembly) pool(ctx context.Context, setting, url string, config connect.PostgresConfig) (*pgxpool.Pool, error) {
 	config.Tracer = a.Metrics.PostgresTracer()
 	if a.Traces != nil { // without traces, a statement costs no more than the metrics

@@ -16,8 +16,7 @@ import (
 	"commerce/deploy/connect"
 )
 
-// catalogConns is the maximum number of concurrent queries for products, coupons and
-// stores.
+// catalogConns is the maximum number of concurrent queries for products, coupons and stores.
 const catalogConns = 16
 
 // storeCatalog reads stores, products and coupons from Postgres and caches them.
@@ -43,9 +42,8 @@ func openCatalog(db *pgxpool.Pool, metrics *telemetry.Metrics, log *slog.Logger)
 	return s
 }
 
-// listen invalidates what changes in the database until ctx ends or the returned
-// function is called, which waits until the listener has stopped. It calls connected each time the
-// listener connects.
+// listen invalidates what changes in the database until ctx ends or stop is called, which waits for
+// the end of the listener. It calls connected each time the listener connects.
 func (s *storeCatalog) listen(ctx context.Context, connected func(context.Context)) (stop func()) {
 	return background(ctx, func(ctx context.Context) {
 		listener := connect.Listener{
@@ -68,9 +66,8 @@ func (s *storeCatalog) listen(ctx context.Context, connected func(context.Contex
 	})
 }
 
-// reportUnknownCurrencies logs an error for each store currency that this release
-// does not know. Every call to such a store gets a 503, and operators should learn
-// of it before the first call.
+// reportUnknownCurrencies logs an error for each store currency that this release does not know,
+// before the first call to such a store gets a 503.
 func (s *storeCatalog) reportUnknownCurrencies(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()

@@ -4,63 +4,57 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"log/slog"
+	"math"
+	"os"
 	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/term"
 
 	"commerce/cmd/internal/cli"
-	"commerce/deploy/connect"
 	"commerce/deploy/inspect"
 )
-
-type checkCommand struct {
-	Database    databaseSettings
-	RedisURL    string
-	MinReplicas int64
-	Durability  string
-	JSON        bool
-}
 
 // checkDetails explain the exit status.
 const checkDetails = `A finding is serious, a warning, or unknown if the server does not show the value to the user of the URL. The exit status is 1 if a finding is serious, 2 if a setting of this command is wrong, and otherwise 0. The command does not check a server whose URL is not set.`
 
-// Settings declares the settings.
-func (c *checkCommand) Settings() []cli.Setting {
+// newCheck returns the command that checks the Redis and Postgres servers.
+func newCheck() cli.Command {
+	var c inspect.Config
+	var asJSON bool
 	redis := redisSetting(&c.RedisURL, "Redis URL, as for serve. Use the Redis user check from deploy/redis/users.conf.")
-	redis.Required, redis.Value = false, cli.Text(&c.RedisURL, checkServersURL)
-	return append(c.Database.settings(false), redis,
-		minReplicasSetting(&c.MinReplicas, "As for serve."),
-		durabilitySetting(&c.Durability, "As for serve: memory or replica."),
-		cli.Setting{Name: "json", Help: "Print the findings as JSON.", Value: cli.Switch(&c.JSON)},
-	)
-}
-
-// checkServersURL checks the URL of Redis servers, unless it is empty, without connecting.
-func checkServersURL(url string) error {
-	if url == "" {
-		return nil
+	database := databaseSetting(&c.DatabaseURL)
+	redis.Required, database.Required = false, false
+	return cli.Command{
+		Name: "check", Help: "Check the Redis and Postgres servers for settings that could lose carts or break promises.", Details: checkDetails,
+		Settings: []cli.Setting{
+			database, redis,
+			minReplicasSetting(&c.MinReplicas, "As for serve."),
+			durabilitySetting(&c.Durable, "As for serve: memory or replica."),
+			{Name: "json", Help: "Print the findings as JSON.", Value: cli.Switch(&asJSON)},
+		},
+		Faults: func() (f cli.Faults) {
+			if c.RedisURL == "" && c.DatabaseURL == "" {
+				f.Add("DATABASE_URL", errors.New("is required, or REDIS_URL, or both"))
+			}
+			return f
+		},
+		Run: func(ctx context.Context, out cli.Output) error { return check(ctx, c, asJSON, out) },
 	}
-	_, err := connect.NewRedisServers(url)
-	return err
 }
 
-// Faults checks that there is something to check.
-func (c *checkCommand) Faults() (f cli.Faults) {
-	if c.RedisURL == "" && c.Database.URL == "" {
-		f.Add("DATABASE_URL", errors.New("is required, or REDIS_URL, or both"))
-	}
-	return f
-}
-
-// Run prints the findings.
-func (c *checkCommand) Run(ctx context.Context, out cli.Output) error {
-	findings, err := inspect.Servers(ctx, inspect.Config{
-		RedisURL: c.RedisURL, DatabaseURL: c.Database.URL, MinReplicas: int(c.MinReplicas), Durable: c.Durability == "replica",
-	})
+// check prints the findings.
+func check(ctx context.Context, c inspect.Config, asJSON bool, out cli.Output) error {
+	findings, err := inspect.Servers(ctx, c)
 	if err != nil {
 		return err
 	}
-	findings = append(findings, c.unset()...)
-	if c.JSON {
+	findings = append(findings, unset(c)...)
+	if asJSON {
 		encoder := json.NewEncoder(out)
 		encoder.SetEscapeHTML(false)
 		encoder.SetIndent("", "  ")
@@ -75,10 +69,10 @@ func (c *checkCommand) Run(ctx context.Context, out cli.Output) error {
 }
 
 // unset returns a finding for each server that was not checked.
-func (c *checkCommand) unset() (all []inspect.Finding) {
+func unset(c inspect.Config) (all []inspect.Finding) {
 	for _, s := range []struct{ code, server, url, setting string }{
 		{"redis_answers", "Redis", c.RedisURL, "REDIS_URL"},
-		{"postgres_answers", "Postgres", c.Database.URL, "DATABASE_URL"},
+		{"postgres_answers", "Postgres", c.DatabaseURL, "DATABASE_URL"},
 	} {
 		if s.url == "" {
 			all = append(all, inspect.Finding{
@@ -95,7 +89,7 @@ func (c *checkCommand) unset() (all []inspect.Finding) {
 func (c *serveCommand) startCheck(ctx context.Context, log *slog.Logger) (stop func()) {
 	return background(ctx, func(ctx context.Context) {
 		findings, err := inspect.Servers(ctx, inspect.Config{
-			RedisURL: c.RedisURL, DatabaseURL: c.Database.URL, MinReplicas: int(c.RedisMinReplicas), Durable: c.Durability == "replica", Serving: true,
+			RedisURL: c.RedisURL, DatabaseURL: c.Database.URL, MinReplicas: c.RedisMinReplicas, Durable: c.Durable, Serving: true,
 		})
 		if err != nil || ctx.Err() != nil { // the process stops, so the check may be incomplete
 			return
@@ -120,4 +114,83 @@ func logFindings(ctx context.Context, log *slog.Logger, findings []inspect.Findi
 		log.InfoContext(ctx, "check: some settings are not visible to this process. To see them, run `commerce check` with the Redis user check from deploy/redis/users.conf",
 			"unknown", len(hidden))
 	}
+}
+
+// findingLine is a line of output. It can be about several servers.
+type findingLine struct {
+	level           inspect.Level
+	server, message string
+	more            int // servers, beyond the first
+}
+
+// printFindings prints the lines of the findings, the worst ones first, and a summary. In a terminal,
+// it wraps long messages.
+func printFindings(out cli.Output, findings []inspect.Finding) error {
+	lines := linesOf(findings)
+	levels, servers := 0, 0
+	for _, l := range lines {
+		levels, servers = max(levels, len(l.level)), max(servers, utf8.RuneCountInString(l.server))
+	}
+	var text strings.Builder
+	for _, l := range lines {
+		cli.PrintWrapped(&text, lineWidth(out), fmt.Sprintf("%-*s  %-*s  ", levels, l.level, servers, l.server), l.message)
+	}
+	var counts []string
+	for _, level := range inspect.Levels() {
+		n := len(slices.DeleteFunc(slices.Clone(findings), func(f inspect.Finding) bool { return f.Level != level }))
+		counts = append(counts, fmt.Sprintf("%d %s", n, level))
+	}
+	fmt.Fprintf(&text, "\n%s\n", strings.Join(counts, ", "))
+	_, err := io.WriteString(out, text.String())
+	return err
+}
+
+// linesOf returns a line for each finding that is not OK, and then one for each server that lists
+// the checks that found no problem. Lines that differ only in their server are merged.
+func linesOf(findings []inspect.Finding) (lines []findingLine) {
+	var wrong, right []findingLine
+	for _, f := range findings {
+		kind, check, _ := strings.Cut(f.Code, "_")
+		l := findingLine{level: f.Level, server: f.Server, message: f.Message + " Change: " + f.Setting}
+		if strings.Contains(f.Server, ":") {
+			l.server = kind + " " + f.Server
+		}
+		if f.Level == inspect.Unknown {
+			l.message = f.Message + " Look up: " + f.Setting
+		}
+		if f.Level != inspect.OK {
+			wrong = append(wrong, l)
+			continue
+		}
+		l.message = strings.ReplaceAll(check, "_", " ")
+		if at := slices.IndexFunc(right, func(r findingLine) bool { return r.server == l.server }); at >= 0 {
+			right[at].message += ", " + l.message
+		} else {
+			right = append(right, l)
+		}
+	}
+	for _, l := range append(wrong, right...) {
+		if at := slices.IndexFunc(lines, func(k findingLine) bool { return k.level == l.level && k.message == l.message }); at >= 0 {
+			lines[at].more++
+		} else {
+			lines = append(lines, l)
+		}
+	}
+	for i, l := range lines {
+		if l.more > 0 {
+			lines[i].server += fmt.Sprintf(" and %d more", l.more)
+		}
+	}
+	return lines
+}
+
+// lineWidth returns the width of the terminal, or no limit for a file or a pipe.
+func lineWidth(out cli.Output) int {
+	const narrow = 60 // columns; less leaves no room for a message
+	if file, ok := out.Writer.(*os.File); ok {
+		if width, _, err := term.GetSize(int(file.Fd())); err == nil && width >= narrow {
+			return width
+		}
+	}
+	return math.MaxInt
 }

@@ -18,20 +18,17 @@ import (
 // databaseSettings are the settings of commands that use Postgres.
 type databaseSettings struct{ URL string }
 
-// settings declares DATABASE_URL.
-func (d *databaseSettings) settings(required bool) []cli.Setting {
-	return []cli.Setting{{
-		Name: "DATABASE_URL", Hint: "URL", Secret: true, Required: required,
+// databaseSetting declares DATABASE_URL.
+func databaseSetting(to *string) cli.Setting {
+	return cli.Setting{
+		Name: "DATABASE_URL", Hint: "URL", Secret: true, Required: true,
 		Help:  "Postgres URL, such as postgres://user@host/db, or libpq key=value pairs.",
-		Value: cli.Text(&d.URL, checkDatabaseURL),
-	}}
+		Value: cli.Text(to, checkDatabaseURL),
+	}
 }
 
-// checkDatabaseURL checks a URL, unless it is empty, without connecting.
+// checkDatabaseURL checks a URL without connecting.
 func checkDatabaseURL(url string) error {
-	if url == "" {
-		return nil
-	}
 	db, err := connect.Postgres(context.Background(), url, connect.PostgresConfig{})
 	if err == nil {
 		db.Close()
@@ -40,13 +37,13 @@ func checkDatabaseURL(url string) error {
 }
 
 // refusedByPostgres reports whether Postgres refused the user, the password, the
-// database's name or the user's permissions, or has an older schema. Waiting does not
+// database's name or the user's permissions, or has another schema. Waiting does not
 // help with any of these.
 func refusedByPostgres(err error) bool {
 	if refused, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return strings.HasPrefix(refused.Code, "28") || refused.Code == "3D000" || refused.Code == "42501"
 	}
-	return lacksRights(err) || lacksSchema(err)
+	return lacksRights(err) || lacksSchema(err) || errors.Is(err, migrations.ErrNewer)
 }
 
 func lacksRights(err error) bool { return errors.Is(err, migrations.ErrRights) }
@@ -59,7 +56,7 @@ func lacksSchema(err error) bool {
 const reach = 5 * time.Second
 
 // open returns a pool for a Postgres that responds and passes a check. The caller closes it.
-func (d databaseSettings) open(ctx context.Context, config connect.PostgresConfig, check func(context.Context, *pgxpool.Pool) error) (*pgxpool.Pool, error) {
+func (d databaseSettings) open(ctx context.Context, config connect.PostgresConfig, check func(context.Context, migrations.Querier) error) (*pgxpool.Pool, error) {
 	db, err := connect.Postgres(ctx, d.URL, config)
 	if err != nil {
 		return nil, &cli.BadSetting{Name: "DATABASE_URL", Err: err}
@@ -78,5 +75,24 @@ func (d databaseSettings) open(ctx context.Context, config connect.PostgresConfi
 
 // openMigrated is open for a database that must have this program's schema.
 func (d databaseSettings) openMigrated(ctx context.Context, config connect.PostgresConfig) (*pgxpool.Pool, error) {
-	return d.open(ctx, config, func(ctx context.Context, db *pgxpool.Pool) error { return migrations.Check(ctx, db) })
+	return d.open(ctx, config, migrations.Check)
+}
+
+// onMigrated returns a command that works on a database with this program's schema.
+func onMigrated(
+	name, help string, config connect.PostgresConfig,
+	work func(context.Context, *pgxpool.Pool, cli.Output) error, more ...cli.Setting,
+) cli.Command {
+	var db databaseSettings
+	return cli.Command{
+		Name: name, Help: help, Settings: append([]cli.Setting{databaseSetting(&db.URL)}, more...),
+		Run: func(ctx context.Context, out cli.Output) error {
+			pool, err := db.openMigrated(ctx, config)
+			if err != nil {
+				return err
+			}
+			defer pool.Close()
+			return work(ctx, pool, out)
+		},
+	}
 }

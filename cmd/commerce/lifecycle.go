@@ -60,7 +60,9 @@ func (s *settings) serve(ctx context.Context, parts server.Parts, admin *server.
 	if _, err := heap.Configure(s.MemoryLimit); err != nil {
 		parts.Log.Warn("starting without a memory limit", "err", err) // it still works
 	}
-	parts.Stopping = endedFor(ctx, streamPeriod)
+	var stopping atomic.Bool
+	context.AfterFunc(ctx, func() { time.AfterFunc(streamPeriod, func() { stopping.Store(true) }) })
+	parts.Stopping = stopping.Load
 	handler, err := server.Assemble(parts)
 	if err != nil {
 		return fmt.Errorf("assemble: %w", err)
@@ -79,22 +81,14 @@ func (s *settings) serve(ctx context.Context, parts server.Parts, admin *server.
 	return sockets.serve(ctx, public, admin, drainDelay, parts.Log)
 }
 
-// endedFor returns a function that reports whether ctx ended at least d ago.
-func endedFor(ctx context.Context, d time.Duration) func() bool {
-	var is atomic.Bool
-	context.AfterFunc(ctx, func() { time.AfterFunc(d, func() { is.Store(true) }) })
-	return is.Load
-}
-
 // profiles reports whether to serve profiles on the admin address.
 func (s *settings) profiles(admin net.Listener) bool {
 	at, ok := admin.Addr().(*net.TCPAddr)
 	return s.Pprof == "on" || s.Pprof == "" && ok && at.IP.IsLoopback()
 }
 
-// serve serves both addresses until ctx ends. Then /readyz fails, so that load balancers
-// stop sending requests. After the delay serve closes the public address and waits for
-// requests in flight, at most until the grace period is over.
+// serve serves both addresses until ctx ends. Then /readyz fails, so that load balancers stop sending
+// requests. After the delay it closes the public address and waits for requests in flight.
 func (l listeners) serve(ctx context.Context, public *http.Server, admin *server.Admin, delay time.Duration, log *slog.Logger) error {
 	adminSide := httpServer(admin.Handler(), log)
 	adminSide.WriteTimeout = 0 // the caller chooses the duration of a profile
@@ -145,9 +139,8 @@ func httpServer(h http.Handler, log *slog.Logger) *http.Server {
 	}
 }
 
-// acceptH2C makes a server also accept HTTP/2 without TLS, from clients that know that it does.
-// A connection has a limited number of requests at the same time, and a client that does not
-// read them or answer pings loses it.
+// acceptH2C makes a server also accept HTTP/2 without TLS, from clients that know that it does. A
+// client that does not read responses or answer pings loses its connection.
 func acceptH2C(s *http.Server) {
 	s.Protocols = new(http.Protocols)
 	s.Protocols.SetHTTP1(true)

@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -23,7 +22,7 @@ var version = "dev"
 
 // allCommands returns the commands of the program.
 func allCommands() cli.Command {
-	serve, check := newServe(), &checkCommand{}
+	serve := newServe()
 	return cli.Command{
 		Name: "commerce",
 		Help: "Carts and subscriptions for a digital-products platform. Each setting is an environment variable and a flag. To read a secret from a file, set NAME_FILE to its path.",
@@ -32,18 +31,15 @@ Exit status: 0 for success, 1 for a failure, and 2 for wrong arguments or settin
 		Commands: []cli.Command{
 			newDemo(),
 			serve,
-			{
-				Name: "check", Help: "Check the Redis and Postgres servers for settings that could lose carts or break promises.", Details: checkDetails,
-				Settings: check.Settings(), Faults: check.Faults, Run: check.Run,
-			},
+			newCheck(),
 			newMigrate(),
 			newSeed(),
 			newPrune(),
 			newToken(),
 			newCart(),
 			{Name: "version", Help: "Print the version.", Run: func(_ context.Context, out cli.Output) error {
-				_, err := fmt.Fprintln(out, version)
-				return err
+				fmt.Fprintln(out, version)
+				return nil
 			}},
 		},
 	}
@@ -59,13 +55,8 @@ func main() {
 		signal.Ignore(syscall.SIGHUP) // often follows another signal: systemd's SendSIGHUP, or a terminal that closes
 		stop()                        // any other second signal kills the process
 	})
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
-}
-
-// run executes one command and returns the exit status.
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	// go-redis has one logger for the whole process. Commands with a log replace it.
 	redis.SetLogger(connect.RedisLog{Log: slog.New(slog.DiscardHandler)})
 	cobra.EnableCommandSorting = false // help lists the commands in the order of allCommands
-	return allCommands().Execute(ctx, args, stdout, stderr)
+	os.Exit(allCommands().Execute(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }

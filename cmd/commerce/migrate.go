@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/jackc/pgx/v5/pgxpool"
-
 	"commerce/cmd/internal/cli"
 	"commerce/deploy/connect"
 	"commerce/deploy/migrations"
@@ -17,9 +15,14 @@ func newMigrate() cli.Command {
 	var db databaseSettings
 	command := func(name, help string, work func(context.Context, *migrations.Migrator, cli.Output) error, more ...cli.Setting) cli.Command {
 		return cli.Command{
-			Name: name, Help: help, Settings: append(db.settings(true), more...),
+			Name: name, Help: help, Settings: append([]cli.Setting{databaseSetting(&db.URL)}, more...),
 			Run: func(ctx context.Context, out cli.Output) error {
-				return db.migrate(ctx, func(m *migrations.Migrator) error { return work(ctx, m, out) })
+				m, err := db.openMigrator(ctx)
+				if err != nil {
+					return err
+				}
+				defer m.Close()
+				return work(ctx, m, out)
 			},
 		}
 	}
@@ -114,24 +117,14 @@ func migrateStatus(ctx context.Context, m *migrations.Migrator, out cli.Output) 
 	return err
 }
 
-// migrate calls work with a migrator. Its connections have no statement timeout, because
-// a migration may take long.
-func (d databaseSettings) migrate(ctx context.Context, work func(*migrations.Migrator) error) error {
-	db, err := d.open(ctx, connect.PostgresConfig{Writable: true, ApplicationName: "commerce migrate", StatementTimeout: -1}, func(ctx context.Context, db *pgxpool.Pool) error { return db.Ping(ctx) })
+// openMigrator returns a migrator. Its connections have no statement timeout, because a migration
+// may take long.
+func (d databaseSettings) openMigrator(ctx context.Context) (*migrations.Migrator, error) {
+	config := connect.PostgresConfig{Writable: true, ApplicationName: "commerce migrate", StatementTimeout: -1}
+	db, err := d.open(ctx, config, migrations.CheckMigratable)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer db.Close()
-	if err := migrations.CheckMigratable(ctx, db); err != nil {
-		if errors.Is(err, migrations.ErrNewer) || errors.Is(err, migrations.ErrEarly) {
-			err = &cli.BadSetting{Name: "DATABASE_URL", Err: err}
-		}
-		return err
-	}
-	migrator, err := migrations.Open(db.Config().ConnConfig)
-	if err != nil {
-		return err
-	}
-	defer migrator.Close()
-	return work(migrator)
+	return migrations.Open(db.Config().ConnConfig)
 }

@@ -17,22 +17,15 @@ import (
 // newSeed returns the command that writes the sample data. It restores sample rows that were
 // changed. Two runs at the same time take turns.
 func newSeed() cli.Command {
-	var db databaseSettings
-	var synthetic int64
-	return cli.Command{
-		Name: "seed", Help: "Write the sample data to the database. Safe to repeat.",
-		Settings: append(db.settings(true), cli.Setting{
-			Name: "subscriptions", Default: "0", Help: "Number of synthetic subscriptions to add to the sample data.", Value: cli.Number(&synthetic, 0, 0),
-		}),
-		Run: func(ctx context.Context, out cli.Output) error {
-			pool, err := db.openMigrated(ctx, connect.PostgresConfig{Writable: true, ApplicationName: "commerce seed", StatementTimeout: -1})
-			if err != nil {
-				return err
-			}
-			defer pool.Close()
-			return alone(ctx, pool, func() error { return writeSample(ctx, pool, out, int(synthetic)) })
+	var synthetic int
+	return onMigrated("seed", "Write the sample data to the database. Safe to repeat.",
+		connect.PostgresConfig{Writable: true, ApplicationName: "commerce seed", StatementTimeout: -1},
+		func(ctx context.Context, db *pgxpool.Pool, out cli.Output) error {
+			return alone(ctx, db, func() error { return writeSample(ctx, db, out, synthetic) })
 		},
-	}
+		cli.Setting{
+			Name: "subscriptions", Default: "0", Help: "Number of synthetic subscriptions to add to the sample data.", Value: cli.Number(&synthetic, 0, 0),
+		})
 }
 
 func writeSample(ctx context.Context, db *pgxpool.Pool, out cli.Output, synthetic int) error {
@@ -59,7 +52,7 @@ func writeSample(ctx context.Context, db *pgxpool.Pool, out cli.Output, syntheti
 		return nil
 	}
 	g := sample.NewGenerator(synthetic, now)
-	bar := startProgress(out.Errors, "writing rows", int64(g.Rows()))
+	bar := startProgress(out.Errors, "writing rows", g.Rows())
 	err = g.Write(ctx, db, func(rows int) { _ = bar.Add(rows) })
 	bar.end()
 	if err != nil {

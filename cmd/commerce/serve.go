@@ -35,7 +35,7 @@ func newServe() cli.Command {
 	c := &serveCommand{}
 	return cli.Command{
 		Name: "serve", Help: "Run the service.", Faults: c.faults, OpenLog: c.openLog, Run: c.run,
-		Settings: slices.Concat(c.settings.declare(), c.Database.settings(true), c.Replicas.settings(), []cli.Setting{
+		Settings: slices.Concat(c.settings.declare(), []cli.Setting{databaseSetting(&c.Database.URL)}, c.Replicas.settings(), []cli.Setting{
 			redisSetting(&c.RedisURL, "redis:// or rediss:// URL. Several hosts or ?cluster=true: a cluster. ?master=NAME: the hosts are sentinels. ca_file=, cert_file= and key_file=: your own certificates."),
 			{Name: "DRAIN_DELAY", Default: "2s", Help: fmt.Sprintf("How long to accept requests after SIGTERM while /readyz already fails. At most %s.", maxDrainDelay), Value: cli.Duration(&c.DrainDelay, 0, maxDrainDelay)},
 		}),
@@ -49,11 +49,8 @@ func redisSetting(to *string, help string) cli.Setting {
 
 // checkRedisURL checks a URL without connecting.
 func checkRedisURL(url string) error {
-	rdb, err := connect.Redis(url)
-	if err != nil {
-		return err
-	}
-	return rdb.Close()
+	_, err := connect.NewRedisServers(url)
+	return err
 }
 
 // run serves until ctx ends. Redis and Postgres may be unreachable when it starts.
@@ -89,12 +86,16 @@ func (c *serveCommand) run(ctx context.Context, out cli.Output) error {
 	if err != nil {
 		return err
 	}
-	admin.Replicas = func() map[string]string { return statesOf(replicas) }
+	admin.Replicas = replicas.States
 	subs, err := c.Database.openSubscriptions(ctx, a, replicas)
 	if err != nil {
 		return err
 	}
-	a.atEnd(catalog.listen(ctx, func(ctx context.Context) { markTimeline(ctx, subs, a.Log) }))
+	a.atEnd(catalog.listen(ctx, func(ctx context.Context) {
+		if err := subs.MarkTimeline(ctx); err != nil {
+			a.Log.WarnContext(ctx, "cannot record the timeline of Postgres: the next request for changes tries again", "err", err)
+		}
+	}))
 	return c.serve(ctx, a.Parts, admin, c.DrainDelay, func(sockets listeners) {
 		a.Log.Info("serving", "addr", sockets.public.Addr().String(), "admin", sockets.admin.Addr().String(), "version", version)
 		a.atEnd(c.startCheck(ctx, a.Log))

@@ -2,11 +2,16 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
+	"net/netip"
+	"net/url"
 	"os"
 	"os/signal"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -18,22 +23,19 @@ import (
 	"commerce/cart"
 	"commerce/cmd/internal/cli"
 	"commerce/cmd/internal/logbuffer"
-	"commerce/cmd/internal/pages"
 	"commerce/cmd/internal/server"
-	"commerce/cmd/internal/telemetry"
 	"commerce/cmd/internal/tracing"
 	"commerce/deploy/connect"
 	"commerce/deploy/heap"
 )
 
 // settings are the settings of both demo and serve. A new one needs a field here, its
-// declaration in declare, its use in parts, and an entry in docs/operations.md.
+// declaration in declare, its use in begin, and an entry in docs/operations.md.
 type settings struct {
 	server.Parts // those that are settings themselves
 
 	Addr, AdminAddr, Pprof string
 	JWT                    jwtSettings
-	Durability             string
 	CreateLimit            []limit.Rate
 	H2C                    bool
 	Playground, Docs       string
@@ -44,8 +46,7 @@ type settings struct {
 	logLines *logbuffer.Writer // set by openLog
 }
 
-// maxInFlight is the highest MAX_IN_FLIGHT, and maxReplicas the highest REDIS_MIN_REPLICAS. They
-// catch typing errors.
+// The highest MAX_IN_FLIGHT and REDIS_MIN_REPLICAS. They catch typing errors.
 const (
 	maxInFlight = 100_000
 	maxReplicas = 100
@@ -61,17 +62,17 @@ func (s *settings) declare() []cli.Setting {
 	limits := defaultLimits()
 	atMost := func(help string, maximum int64) string { return fmt.Sprintf("%s; at most %d.", help, maximum) }
 	return slices.Concat([]cli.Setting{
-		{Name: "ADDR", Default: ":8080", Help: "Address of the public API.", Value: cli.Text(&s.Addr, checkAddr)},
-		{Name: "ADMIN_ADDR", Default: "127.0.0.1:9090", Help: "Address of health checks, metrics and profiles. Must not be public.", Value: cli.Text(&s.AdminAddr, checkAddr)},
+		{Name: "ADDR", Default: ":8080", Help: "Address of the public API.", Value: cli.Parsed(&s.Addr, parseAddr)},
+		{Name: "ADMIN_ADDR", Default: "127.0.0.1:9090", Help: "Address of health checks, metrics and profiles. Must not be public.", Value: cli.Parsed(&s.AdminAddr, parseAddr)},
 		{Name: "PPROF", Help: "on or off: serve profiles at /debug/pprof/ of ADMIN_ADDR. Default: on if that is a loopback address, otherwise off.", Value: cli.Word(&s.Pprof, "", "on", "off")},
 	}, s.JWT.settings(), []cli.Setting{
 		{Name: "GUEST_CART_TTL", Default: "720h", Help: "How long a guest's cart is kept after its last use.", Value: cli.Duration(&s.CartTTL.Guest, time.Second, 0)},
 		{Name: "CUSTOMER_CART_TTL", Default: "2160h", Help: "How long a customer's cart is kept after its last use.", Value: cli.Duration(&s.CartTTL.Customer, time.Second, 0)},
 		{Name: "MERGE_STRATEGY", Default: "sum", Help: "Quantity of a line that is in both the guest's and the customer's cart: sum, max, guest or customer.", Value: cli.Parsed(&s.Strategy, cart.ParseStrategy)},
-		{Name: "DEFAULT_STORE", Hint: "ID", Help: "Store of cart calls that name no store. Default: 1 in the demo, otherwise the only store if there is just one.", Value: cli.Parsed(&s.DefaultStore, parseStore)},
+		{Name: "DEFAULT_STORE", Hint: "ID", Help: "Store of cart calls that name no store. Default: 1 in the demo, otherwise the only store if there is just one.", Value: cli.Number(&s.DefaultStore, 0, 0)},
 		minReplicasSetting(&s.RedisMinReplicas, fmt.Sprintf("Minimum number of replicas of each Redis master, at most %d. A merge on login waits for this many, connected or not.", maxReplicas)),
 		{Name: "REDIS_BATCH_READS", Default: "on", Help: "on or off: concurrent reads of carts share round trips to Redis.", Value: cli.OnOff(&s.RedisBatchReads)},
-		durabilitySetting(&s.Durability, "memory or replica. With replica, each change waits up to half a second for all replicas, and the response says whether they have it."),
+		durabilitySetting(&s.Durable, "memory or replica. With replica, each change waits up to half a second for all replicas, and the response says whether they have it."),
 		{Name: "MAX_LINES", Default: fmt.Sprint(limits.Lines), Help: atMost("Maximum lines of a cart", cart.MaxLines), Value: cli.Number(&s.CartLimits.Lines, 1, cart.MaxLines)},
 		{Name: "MAX_QUANTITY", Default: fmt.Sprint(limits.Quantity), Help: atMost("Maximum quantity of a line", cart.MaxQuantity), Value: cli.Number(&s.CartLimits.Quantity, 1, cart.MaxQuantity)},
 		{Name: "MAX_LINE_TEXT", Default: fmt.Sprint(limits.LineText), Help: atMost("Maximum bytes of text (fields and notice) of a line", cart.MaxText), Value: cli.Number(&s.CartLimits.LineText, 1, cart.MaxText)},
@@ -95,13 +96,13 @@ func (s *settings) declare() []cli.Setting {
 }
 
 // minReplicasSetting declares REDIS_MIN_REPLICAS.
-func minReplicasSetting[T int | int64](to *T, help string) cli.Setting {
+func minReplicasSetting(to *int, help string) cli.Setting {
 	return cli.Setting{Name: "REDIS_MIN_REPLICAS", Default: "0", Help: help, Value: cli.Number(to, 0, maxReplicas)}
 }
 
 // durabilitySetting declares DURABILITY.
-func durabilitySetting(to *string, help string) cli.Setting {
-	return cli.Setting{Name: "DURABILITY", Default: "memory", Help: help, Value: cli.Word(to, "memory", "replica")}
+func durabilitySetting(durable *bool, help string) cli.Setting {
+	return cli.Setting{Name: "DURABILITY", Default: "memory", Help: help, Value: cli.Either(durable, "replica", "memory")}
 }
 
 // faults checks the settings that are not right or wrong alone.
@@ -123,26 +124,6 @@ func settingsHelp(all []cli.Setting) string {
 	return list.String()
 }
 
-// parts returns the parts of the service that depend on these settings alone.
-func (s *settings) parts(log *slog.Logger) (server.Parts, error) {
-	parts := s.Parts
-	parts.Log, parts.Metrics = log, telemetry.New(version)
-	parts.Metrics.ObserveLog(s.logLines.Lost)
-	s.JWT.reachable = func(up bool) { parts.Metrics.DependencyUp("issuer", up) }
-	var err error
-	if parts.JWT, err = s.JWT.verifier(); err != nil {
-		return server.Parts{}, err
-	}
-	parts.Durable = s.Durability == "replica"
-	parts.BasePath = strings.TrimSuffix(s.BasePath, "/")
-	parts.PublicURL = strings.TrimRight(s.PublicURL, "/")
-	if s.Playground == "on" {
-		parts.Playground = &pages.Playground{}
-	}
-	parts.Reference = s.Docs == "on"
-	return parts, nil
-}
-
 // openLog returns the log of the process. A log whose reader stalls or ends neither blocks nor ends the
 // process.
 func (s *settings) openLog(to io.Writer) io.WriteCloser {
@@ -161,14 +142,13 @@ func (s *settings) logHandler(to io.Writer) slog.Handler {
 	return slog.NewJSONHandler(to, options)
 }
 
-// logger returns a logger that writes to standard error; standard output is for
-// people. It also sets the logger of s.JWT, and those that go-redis and the standard library have
-// for the whole process.
+// logger returns a logger that writes to standard error; standard output is for people. It is also
+// the logger of s.JWT, and that of go-redis and the standard library for the whole process.
 func (s *settings) logger(out cli.Output) *slog.Logger {
 	log := slog.New(s.logHandler(out.Errors))
 	redis.SetLogger(connect.RedisLog{Log: log})
 	slog.SetDefault(log)
-	s.JWT.log = log
+	s.JWT.Keys.Log = log
 	return log
 }
 
@@ -177,4 +157,62 @@ func parseLevel(s string) (level slog.Level, err error) {
 		return 0, fmt.Errorf("%q is not one of debug, info, warn, error", s)
 	}
 	return level, nil
+}
+
+// parseAddr rejects the empty address, which would mean a random port on every
+// interface. Whether the address is free shows only when it is opened.
+func parseAddr(addr string) (string, error) {
+	if addr == "" {
+		return "", errors.New("must be an address such as :8080 or 127.0.0.1:9090")
+	}
+	_, err := net.ResolveTCPAddr("tcp", addr)
+	return addr, err
+}
+
+// plainPath matches a path without empty segments, in characters that need no
+// encoding.
+var plainPath = regexp.MustCompile(`^(/[A-Za-z0-9._~-]+)*/?$`)
+
+func checkPath(path string) error {
+	if !plainPath.MatchString(path) || strings.Contains(path+"/", "/./") || strings.Contains(path+"/", "/../") {
+		return fmt.Errorf("%q is not a path such as /api", path)
+	}
+	return nil
+}
+
+// checkURL returns an error that quotes the URL unless it has credentials.
+func checkURL(s string) error {
+	u, err := url.Parse(s)
+	switch {
+	case err == nil && u.User != nil || strings.Contains(s, "@"):
+		return errors.New("must not contain credentials")
+	case err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" ||
+		strings.ContainsAny(s, "?#") || checkPath(u.EscapedPath()) != nil:
+		return fmt.Errorf("%q is not a URL such as https://shop.example.com or https://example.com/shop", s)
+	}
+	return nil
+}
+
+func checkOrigin(origin string) error {
+	if origin == "*" {
+		return nil
+	}
+	u, err := url.Parse(origin)
+	switch {
+	case err == nil && u.User != nil || strings.Contains(origin, "@"):
+		return errors.New("must not contain credentials")
+	case err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || u.Path != "" || strings.ContainsAny(origin, "?#"):
+		return fmt.Errorf("%q is not an origin such as https://shop.example.com", origin)
+	case strings.Contains(origin, "*"): // a browser sends no such origin
+		return fmt.Errorf("%q has a wildcard: list each origin, or allow all with *", origin)
+	}
+	return nil
+}
+
+func checkNetwork(s string) error {
+	addr, err := netip.ParseAddr(s)
+	if _, _, netErr := net.ParseCIDR(s); (err != nil || addr.Zone() != "") && netErr != nil {
+		return fmt.Errorf("%q is not an IP address or a network such as 10.0.0.0/8", s)
+	}
+	return nil
 }

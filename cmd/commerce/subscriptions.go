@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -18,21 +17,18 @@ import (
 	"commerce/subscriptions/replicas"
 )
 
-// summaryConns is the maximum number of concurrent summaries. Each reads all rows of a
-// store, so they have their own connections and more time than lists.
+// A summary reads all rows of a store, so summaries have few connections and more time than lists.
 const (
 	summaryConns   = 2
 	summaryTimeout = 10 * time.Second
 )
 
-// tokenConns is the maximum number of concurrent token look-ups. A look-up takes a
-// fraction of a millisecond, and concurrent requests with the same token share it.
+// tokenConns is the maximum number of concurrent token look-ups, which take less than a millisecond.
 const tokenConns = 4
 
 // openSubscriptions adds what reads subscriptions, verifies stores' API tokens and records when tokens
-// are used. Lists have their own pool, so that carts do not wait for them. Summaries have their own,
-// so that lists do not wait for summaries. Token checks have their own small pool, so that the lists
-// of one store do not block the token checks of others.
+// are used. Each has its own pool: carts do not wait for lists, lists do not wait for summaries, and
+// the lists of one store do not block the token checks of others.
 func (d databaseSettings) openSubscriptions(ctx context.Context, a *assembly, replicas *replicas.Set) (*postgres.Source, error) {
 	var lists, summaries, tokens, writer *pgxpool.Pool
 	for pool, config := range map[**pgxpool.Pool]connect.PostgresConfig{
@@ -60,13 +56,6 @@ func (d databaseSettings) openSubscriptions(ctx context.Context, a *assembly, re
 	return source, nil
 }
 
-// markTimeline records the timeline of the primary's log.
-func markTimeline(ctx context.Context, source *postgres.Source, log *slog.Logger) {
-	if err := source.MarkTimeline(ctx); err != nil {
-		log.WarnContext(ctx, "cannot record the timeline of Postgres: the next request for changes tries again", "err", err)
-	}
-}
-
 // listPool configures the pool of lists and changes, on the only host to use or, if that is "",
 // on that of the URL.
 func listPool(only string) connect.PostgresConfig {
@@ -81,10 +70,8 @@ func summaryPool(only string) connect.PostgresConfig {
 	}
 }
 
-// planOnce makes Postgres plan each prepared statement once per connection. By default
-// it would plan the list for every request, because it cannot know that a page is
-// short. Planning takes three times as long as running the list, and the plans are the
-// same.
+// planOnce makes Postgres plan each prepared statement once per connection. By default it would plan
+// the list for every request, which takes three times as long as running it, for the same plan.
 //
 // A mode in DATABASE_URL takes precedence. Citus needs one: it cannot run such plans.
 func planOnce(pool *pgxpool.Config) {
@@ -106,25 +93,77 @@ const pruneTimeout = time.Minute
 // newPrune returns the command that deletes old deletions of all stores. It prints how many it has
 // deleted, also before an error.
 func newPrune() cli.Command {
-	var db databaseSettings
-	return cli.Command{
-		Name: "prune", Help: "Delete the records of subscriptions that were deleted long ago. Run it daily.", Settings: db.settings(true),
-		Run: func(ctx context.Context, out cli.Output) error {
-			pool, err := db.openMigrated(ctx, connect.PostgresConfig{
-				Writable: true, ApplicationName: "commerce prune", MaxConns: 1, StatementTimeout: pruneTimeout,
-			})
-			if err != nil {
-				return err
-			}
-			defer pool.Close()
+	return onMigrated("prune", "Delete the records of subscriptions that were deleted long ago. Run it daily.",
+		connect.PostgresConfig{
+			Writable: true, ApplicationName: "commerce prune", MaxConns: 1, StatementTimeout: pruneTimeout,
+		},
+		func(ctx context.Context, db *pgxpool.Pool, out cli.Output) error {
 			end := startWaiting(out.Errors, "deleting old records")
-			deleted, err := postgres.Prune(ctx, pool)
+			deleted, err := postgres.Prune(ctx, db)
 			end()
 			if errors.Is(err, subscriptions.ErrNoChanges) {
 				return errors.New("nothing to prune: the database is sharded by store, so it keeps no records of deletions")
 			}
 			fmt.Fprintf(out, "deleted the records of %d deletions older than %d days\n", deleted, subscriptions.KeepDeletions/(24*time.Hour))
 			return err
-		},
+		})
+}
+
+// replicaSettings are the settings of reads from Postgres replicas.
+type replicaSettings struct {
+	URL    string
+	Hosts  []string // of URL
+	MaxLag time.Duration
+}
+
+// minMaxLag and maxMaxLag bound REPLICA_MAX_LAG. Replicas are checked five times within the
+// minimum, and the samples of the primary cover the maximum.
+const (
+	minMaxLag = time.Second
+	maxMaxLag = 10 * time.Minute
+)
+
+// settings declares the settings.
+func (r *replicaSettings) settings() []cli.Setting {
+	return []cli.Setting{
+		{Name: "DATABASE_REPLICA_URL", Hint: "URL", Secret: true, Help: "Postgres URL whose hosts are the replicas to read subscriptions from. Default: none; all reads use DATABASE_URL.", Value: cli.Text(&r.URL, r.readHosts)},
+		{Name: "REPLICA_MAX_LAG", Default: "5s", Help: fmt.Sprintf("Maximum lag of a replica that is read, from %s to %s.", minMaxLag, maxMaxLag), Value: cli.Duration(&r.MaxLag, minMaxLag, maxMaxLag)},
 	}
+}
+
+func (r *replicaSettings) readHosts(url string) (err error) {
+	r.Hosts, err = connect.PostgresHosts(url)
+	return err
+}
+
+// open opens the pools of the replicas and starts their checks; nil without replicas. They may be
+// unreachable.
+func (r replicaSettings) open(ctx context.Context, a *assembly, primary databaseSettings) (*replicas.Set, error) {
+	if r.URL == "" {
+		return nil, nil
+	}
+	config := replicas.Config{MaxLag: r.MaxLag, Log: a.Log, Observe: a.Metrics.ReplicaChecked}
+	var err error
+	if config.Primary, err = a.pool(ctx, "DATABASE_URL", primary.URL, checkPool("")); err != nil {
+		return nil, err
+	}
+	for _, host := range r.Hosts {
+		server := replicas.Server{Name: host}
+		for pool, config := range map[**pgxpool.Pool]connect.PostgresConfig{
+			&server.Pool: listPool(host), &server.SummaryPool: summaryPool(host), &server.Checks: checkPool(host),
+		} {
+			if *pool, err = a.pool(ctx, "DATABASE_REPLICA_URL", r.URL, config); err != nil {
+				return nil, err
+			}
+		}
+		config.Servers = append(config.Servers, server)
+	}
+	set := replicas.New(config)
+	a.atEnd(background(context.WithoutCancel(ctx), set.Run)) // requests in flight outlive ctx
+	return set, nil
+}
+
+// checkPool is listPool for checks of replicas.
+func checkPool(only string) connect.PostgresConfig {
+	return connect.PostgresConfig{ApplicationName: "commerce replica checks", Only: only, MaxConns: 1}
 }

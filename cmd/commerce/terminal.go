@@ -11,15 +11,10 @@ import (
 	"golang.org/x/term"
 )
 
-// isTerminal reports whether a person reads w.
-func isTerminal(w io.Writer) bool {
-	file, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(file.Fd()))
-}
-
 // isPlain reports whether w is anything but a terminal that can move its cursor.
 func isPlain(w io.Writer) bool {
-	return !isTerminal(w) || os.Getenv("TERM") == "dumb"
+	file, ok := w.(*os.File)
+	return !ok || !term.IsTerminal(int(file.Fd())) || os.Getenv("TERM") == "dumb"
 }
 
 // boldFor returns a function that makes text bold, if w is a terminal and the user has not asked
@@ -37,16 +32,13 @@ type progress struct {
 	to io.Writer
 }
 
-// startProgress shows a bar, unless the total is 0.
-func startProgress(to io.Writer, description string, total int64, options ...progressbar.Option) progress {
+// startProgress shows a bar.
+func startProgress(to io.Writer, description string, total int) progress {
 	to = visible(to)
-	if total == 0 {
-		to = io.Discard
-	}
-	return progress{progressbar.NewOptions64(max(total, 1), append(options,
+	return progress{progressbar.NewOptions(total,
 		progressbar.OptionSetWriter(to), progressbar.OptionSetDescription(description),
 		progressbar.OptionShowCount(), progressbar.OptionThrottle(200*time.Millisecond),
-		progressbar.OptionSetPredictTime(true), progressbar.OptionFullWidth())...), to}
+		progressbar.OptionSetPredictTime(true), progressbar.OptionFullWidth()), to}
 }
 
 // visible discards progress that a person does not see: a log file would fill with it.

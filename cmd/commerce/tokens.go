@@ -5,12 +5,12 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"log/slog"
-	"net/http"
 	"strings"
 	"text/tabwriter"
 	"time"
 	"unicode/utf8"
+
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"commerce/auth"
 	"commerce/cmd/internal/cli"
@@ -36,7 +36,7 @@ func newCustomerToken() cli.Command {
 			cli.Setting{Name: "customer", Hint: "ID", Required: true, Help: "The customer's id, 1 to 255 characters.", Value: cli.Text(&customer, checkLength)},
 			cli.Setting{Name: "ttl", Default: "1h", Help: "How long the token is valid.", Value: cli.Duration(&ttl, time.Second, 0)},
 		),
-		Faults: func() cli.Faults { return jwt.faults() },
+		Faults: jwt.faults,
 		Run: func(_ context.Context, out cli.Output) error {
 			tokens, err := jwt.verifier()
 			if err != nil {
@@ -46,8 +46,8 @@ func newCustomerToken() cli.Command {
 			if err != nil { // the claims or the key are unusable
 				return &cli.BadSetting{Name: "", Err: err}
 			}
-			_, err = fmt.Fprintln(out, token)
-			return err
+			fmt.Fprintln(out, token)
+			return nil
 		},
 	}
 }
@@ -63,10 +63,9 @@ func newStoreToken() cli.Command {
 			if errors.Is(err, auth.ErrNoStore) {
 				return &cli.BadSetting{Name: "--store", Err: fmt.Errorf("there is no store %d", store)}
 			}
-			if err != nil {
-				return err
+			if err == nil {
+				fmt.Fprintln(out, token)
 			}
-			_, err = fmt.Fprintln(out, token)
 			return err
 		},
 		storeFlag(&store),
@@ -107,10 +106,9 @@ func newTokenRevoke() cli.Command {
 			if errors.Is(err, auth.ErrNoAPIToken) {
 				return fmt.Errorf("there is no API token %d", id)
 			}
-			if err != nil {
-				return err
+			if err == nil {
+				fmt.Fprintln(out, "revoked", id)
 			}
-			_, err = fmt.Fprintln(out, "revoked", id)
 			return err
 		},
 		cli.Setting{Name: "<id>", Required: true, Help: "The token's id, the number before the |.", Value: cli.Number(&id, 1, 0)},
@@ -119,18 +117,11 @@ func newTokenRevoke() cli.Command {
 
 // withAPITokens returns a command that works on the API tokens in Postgres.
 func withAPITokens(name, help string, work func(context.Context, *auth.PostgresAPITokens, cli.Output) error, more ...cli.Setting) cli.Command {
-	var db databaseSettings
-	return cli.Command{
-		Name: name, Help: help, Settings: append(db.settings(true), more...),
-		Run: func(ctx context.Context, out cli.Output) error {
-			pool, err := db.openMigrated(ctx, connect.PostgresConfig{Writable: true, ApplicationName: "commerce token", MaxConns: 1, StatementTimeout: reach})
-			if err != nil {
-				return err
-			}
-			defer pool.Close()
-			return work(ctx, auth.NewPostgresAPITokens(pool, rand.Reader), out)
-		},
-	}
+	return onMigrated(name, help,
+		connect.PostgresConfig{Writable: true, ApplicationName: "commerce token", MaxConns: 1, StatementTimeout: reach},
+		func(ctx context.Context, db *pgxpool.Pool, out cli.Output) error {
+			return work(ctx, auth.NewPostgresAPITokens(db, rand.Reader), out)
+		}, more...)
 }
 
 // storeFlag declares --store.
@@ -140,7 +131,7 @@ func storeFlag(to *int64) cli.Setting {
 
 // checkLength checks the name of a token or the id of a customer.
 func checkLength(text string) error {
-	if text == "" || utf8.RuneCountInString(text) > 255 {
+	if utf8.RuneCountInString(text) > 255 {
 		return errors.New("must be 1 to 255 characters")
 	}
 	if !utf8.ValidString(text) {
@@ -149,59 +140,51 @@ func checkLength(text string) error {
 	return nil
 }
 
-// jwtSettings are the settings for signing and verifying customers' tokens.
+// jwtSettings are the settings for signing and verifying customers' tokens. Demo and serve set more
+// of Keys than its URL.
 type jwtSettings struct {
-	Secret, Previous, JWKSURL, Issuer, Audience string
-
-	// Set by demo and serve; nil in commands, which fetch no keys.
-	log       *slog.Logger
-	propagate func(context.Context, http.Header) // see auth.JWKSConfig
-	reachable func(bool)                         // see auth.JWKSConfig
+	auth.JWTConfig
+	Keys auth.JWKSConfig
 }
 
 // settings declares the settings.
 func (j *jwtSettings) settings() []cli.Setting {
+	secret := func(text string) ([]byte, error) { return []byte(text), nil }
 	return []cli.Setting{
-		{Name: "JWT_SECRET", Secret: true, Help: "Secret of customers' tokens (HS256), at least 32 bytes.", Value: cli.Text(&j.Secret, nil)},
-		{Name: "JWT_SECRET_PREVIOUS", Secret: true, Help: "Previous secret, still accepted during a rotation.", Value: cli.Text(&j.Previous, nil)},
-		{Name: "JWT_JWKS_URL", Hint: "URL", Help: "URL of the issuer's keys (RS256, ES256, EdDSA). Replaces JWT_SECRET.", Value: cli.Text(&j.JWKSURL, nil)},
+		{Name: "JWT_SECRET", Secret: true, Help: "Secret of customers' tokens (HS256), at least 32 bytes.", Value: cli.Parsed(&j.Secret, secret)},
+		{Name: "JWT_SECRET_PREVIOUS", Secret: true, Help: "Previous secret, still accepted during a rotation.", Value: cli.Parsed(&j.PreviousSecret, secret)},
+		{Name: "JWT_JWKS_URL", Hint: "URL", Help: "URL of the issuer's keys (RS256, ES256, EdDSA). Replaces JWT_SECRET.", Value: cli.Text(&j.Keys.URL, nil)},
 		{Name: "JWT_ISSUER", Help: "Issuer that tokens must have. Default: any.", Value: cli.Text(&j.Issuer, nil)},
 		{Name: "JWT_AUDIENCE", Help: "Audience that tokens must have. Default: any.", Value: cli.Text(&j.Audience, nil)},
 	}
 }
 
 // faults checks the settings together.
-func (j jwtSettings) faults() (f cli.Faults) {
+func (j *jwtSettings) faults() (f cli.Faults) {
+	hasSecret := len(j.Secret) > 0
 	switch {
-	case j.Secret == "" && j.JWKSURL == "":
+	case !hasSecret && j.Keys.URL == "":
 		f.Add("JWT_SECRET", errors.New("is required, or JWT_JWKS_URL instead"))
-	case j.Secret != "" && j.JWKSURL != "":
+	case hasSecret && j.Keys.URL != "":
 		f.Add("JWT_SECRET", errors.New("JWT_SECRET and JWT_JWKS_URL are both set; set only one"))
-	case j.Secret != "":
-		f.Add("JWT_SECRET", auth.CheckJWTSecret([]byte(j.Secret)))
+	case hasSecret:
+		f.Add("JWT_SECRET", auth.CheckJWTSecret(j.Secret))
 	default:
-		_, err := j.jwks()
+		_, err := auth.NewJWKS(j.Keys)
 		f.Add("JWT_JWKS_URL", err)
 	}
-	if j.Previous != "" {
-		f.Add("JWT_SECRET_PREVIOUS", auth.CheckJWTSecret([]byte(j.Previous)))
+	if len(j.PreviousSecret) > 0 {
+		f.Add("JWT_SECRET_PREVIOUS", auth.CheckJWTSecret(j.PreviousSecret))
 	}
 	return f
 }
 
 // verifier returns what verifies and signs customers' tokens.
 func (j jwtSettings) verifier() (_ *auth.JWT, err error) {
-	config := auth.JWTConfig{
-		Secret: []byte(j.Secret), PreviousSecret: []byte(j.Previous), Issuer: j.Issuer, Audience: j.Audience,
-	}
-	if j.JWKSURL != "" {
-		if config.JWKS, err = j.jwks(); err != nil {
+	if j.Keys.URL != "" {
+		if j.JWKS, err = auth.NewJWKS(j.Keys); err != nil {
 			return nil, err
 		}
 	}
-	return auth.NewJWT(config)
-}
-
-func (j jwtSettings) jwks() (*auth.JWKS, error) {
-	return auth.NewJWKS(auth.JWKSConfig{URL: j.JWKSURL, Log: j.log, Propagate: j.propagate, Reachable: j.reachable})
+	return auth.NewJWT(j.JWTConfig)
 }

@@ -1,10 +1,8 @@
-// Package backstage changes what other systems change in reality: the merchant's catalog and
-// the billing system. The demo's page uses it to show how the API reacts. Only the demo has
-// it, on its data in memory.
+// Package backstage changes what other systems change in reality: the merchant's catalog and the
+// billing system. Only the demo has it, so that its page can show how the API reacts.
 package backstage
 
 import (
-	"fmt"
 	"math"
 	"net/http"
 	"strconv"
@@ -24,34 +22,22 @@ import (
 	"commerce/subscriptions"
 )
 
-// Config configures the calls.
-type Config struct {
-	Store         *store.Store // whose products and subscriptions change
-	Catalog       *catalog.Memory
-	Subscriptions *subscriptions.Memory
-	Now           func() time.Time // default time.Now
-}
-
-// Routes returns the calls, below "/playground". The server must accept them only from the
-// demo's own page.
-func Routes(c Config) ([]wire.Route, error) {
-	decimals, known := money.Digits(c.Store.Currency)
-	if !known {
-		return nil, fmt.Errorf("backstage: unknown currency %q", c.Store.Currency)
-	}
-	if c.Now == nil {
-		c.Now = time.Now
-	}
-	b := &backstage{Config: c, decimals: decimals}
+// Routes returns the calls, below "/playground". They change the products and subscriptions of one
+// store, whose currency is known. The server must accept them only from the demo's own page.
+func Routes(s *store.Store, products *catalog.Memory, subs *subscriptions.Memory) []wire.Route {
+	b := &backstage{store: s, products: products, subscriptions: subs}
+	b.decimals, _ = money.Digits(s.Currency)
 	return []wire.Route{
 		{Method: http.MethodPatch, Path: "/playground/products/:id", Handle: b.answer(b.changeProduct)},
 		{Method: http.MethodPost, Path: "/playground/subscriptions", Handle: b.answer(b.bill)},
-	}, nil
+	}
 }
 
 type backstage struct {
-	Config
-	decimals int // of the store's currency
+	store         *store.Store
+	products      *catalog.Memory
+	subscriptions *subscriptions.Memory
+	decimals      int // of the store's currency
 
 	billing sync.Mutex // Bill reads all subscriptions before one changes
 	last    sample.Event
@@ -61,7 +47,7 @@ type backstage struct {
 func (b *backstage) answer(call wire.Handler) wire.Handler {
 	return func(c *gin.Context) (wire.Answer, error) {
 		answer, err := call(c)
-		answer.Language = locale.Match(c.GetHeader("Accept-Language"), b.Store.Locale)
+		answer.Language = locale.Match(c.GetHeader("Accept-Language"), b.store.Locale)
 		return answer, err
 	}
 }
@@ -73,16 +59,16 @@ func (b *backstage) bill(c *gin.Context) (wire.Answer, error) {
 	}
 	b.billing.Lock()
 	defer b.billing.Unlock()
-	all, err := b.Subscriptions.Changes(c.Request.Context(), b.Store.ID, subscriptions.ChangesQuery{Limit: math.MaxInt})
+	all, err := b.subscriptions.Changes(c.Request.Context(), b.store.ID, subscriptions.ChangesQuery{Limit: math.MaxInt})
 	if err != nil {
 		return wire.Answer{}, err
 	}
-	event, s := sample.Bill(all.Changed, b.last, b.Now())
+	event, s := sample.Bill(all.Changed, b.last, time.Now())
 	b.last = event
 	if event == sample.Deleted {
-		b.Subscriptions.Delete(s.StoreID, s.ID, b.Now())
+		b.subscriptions.Delete(s.StoreID, s.ID, time.Now())
 	} else {
-		b.Subscriptions.Put(s)
+		b.subscriptions.Put(s)
 	}
 	return wire.Answer{Data: func(w *wire.Writer) {
 		w.BeginObject()
@@ -106,7 +92,7 @@ func (b *backstage) changeProduct(c *gin.Context) (wire.Answer, error) {
 		return wire.Answer{}, refusal
 	}
 	id, _ := strconv.ParseInt(c.Param("id"), 10, 64) // no product has the ID 0
-	p := b.Catalog.Change(b.Store.ID, id, change.apply)
+	p := b.products.Change(b.store.ID, id, change)
 	if p == nil {
 		return wire.Answer{}, problem.New(problem.ProductNotFound, "", textNoProduct)
 	}
@@ -119,51 +105,45 @@ func (b *backstage) changeProduct(c *gin.Context) (wire.Answer, error) {
 	}}, nil
 }
 
-// productChange is what to change of a product.
-type productChange struct {
-	price    *money.Amount // nil: stays
-	hasStock bool
-	stock    *int64 // nil: unlimited
-}
-
-// productChange reads the members of a request. Its error names every invalid one.
-func (b *backstage) productChange(members wire.Object) (change productChange, err *problem.Error) {
+// productChange reads the members of a request, and returns what changes a product. Its error names
+// every invalid member.
+func (b *backstage) productChange(members wire.Object) (change func(*cart.Product), err *problem.Error) {
 	price, hasPrice := members["price"]
 	stock, hasStock := members["stock"]
 	if !hasPrice && !hasStock {
-		return change, problem.New(problem.ValidationFailed, "price", textNothing)
+		return nil, problem.New(problem.ValidationFailed, "price", textNothing)
 	}
 	var faults []*problem.Error
-	if hasPrice {
-		amount, ok := wire.MinorUnits(price, b.decimals)
-		if !ok || amount < 0 || amount > cart.MaxPrice {
-			highest := string(money.AppendMajor(nil, cart.MaxPrice, b.decimals))
-			faults = append(faults, problem.New(problem.ValidationFailed, "price", textPrice, highest, b.decimals))
-		}
-		change.price = &amount
+	amount, ok := wire.MinorUnits(price, b.decimals)
+	if hasPrice && (!ok || amount < 0 || amount > cart.MaxPrice) {
+		highest := string(money.AppendMajor(nil, cart.MaxPrice, b.decimals))
+		faults = append(faults, problem.New(problem.ValidationFailed, "price", textPrice, highest, b.decimals))
 	}
-	if change.hasStock = hasStock; hasStock && stock.Kind() != 'n' {
+	var left *int64 // nil: unlimited
+	if hasStock && stock.Kind() != 'n' {
 		number, ok := wire.WholeNumber(stock)
 		if !ok || number < 0 || number > maxStock {
 			faults = append(faults, problem.New(problem.ValidationFailed, "stock", textStock, maxStock))
 		}
-		change.stock = &number
+		left = &number
 	}
-	return change, problem.Join(faults...)
+	return func(p *cart.Product) {
+		if hasPrice {
+			setPrice(p, amount)
+		}
+		if hasStock {
+			p.Stock = left
+		}
+	}, problem.Join(faults...)
 }
 
-// apply changes a product. One that is on sale keeps its original price, unless the new
-// price is higher.
-func (change productChange) apply(p *cart.Product) {
-	if change.price != nil {
-		onSale := p.OriginalPrice > p.Price
-		p.Price = *change.price
-		if !onSale || p.OriginalPrice < p.Price {
-			p.OriginalPrice = p.Price
-		}
-	}
-	if change.hasStock {
-		p.Stock = change.stock
+// setPrice changes the price of a product. One that is on sale keeps its original price, unless
+// the new price is higher.
+func setPrice(p *cart.Product, price money.Amount) {
+	onSale := p.OriginalPrice > p.Price
+	p.Price = price
+	if !onSale || p.OriginalPrice < price {
+		p.OriginalPrice = price
 	}
 }
 

@@ -23,8 +23,9 @@ type Command struct {
 	Usage   string // what follows the name in help. Default: arguments, required flags and [flags]
 
 	Settings []Setting
-	Complete func()        // may change the settings when all have their values; nil: nothing to change
-	Faults   func() Faults // checks what no setting can check alone, after Complete; nil: nothing to check
+	// Faults checks what no setting can check alone, and may change settings, when all have their
+	// values. nil: nothing to check
+	Faults func() Faults
 
 	// OpenLog returns what replaces the standard error of Run; nil: nothing. Execute also writes the
 	// error of Run to it, and then closes it.
@@ -226,9 +227,6 @@ func (c Command) Read(given func(Setting) *string) error {
 	var faults Faults
 	for _, s := range c.Settings {
 		s.read(given(s), &faults)
-	}
-	if c.Complete != nil {
-		c.Complete()
 	}
 	if c.Faults != nil {
 		faults = append(faults, c.Faults()...)

@@ -57,9 +57,8 @@ func (s Setting) usage() string {
 	return help
 }
 
-// read sets the value from the text on the command line, if it was given there, or else from the
-// environment or the default. Without any of them it leaves the value as it is. It adds what is
-// wrong to faults.
+// read sets the value from the command line, the environment or the default, the first of them that
+// there is. It adds what is wrong to faults.
 func (s Setting) read(given *string, faults *Faults) {
 	if given == nil && s.isVariable() {
 		var err error

@@ -30,10 +30,10 @@ func value[T any](kind string, to *T, parse func(string) (T, error)) Value {
 	}}
 }
 
-// Text is a text that passes a check. nil: any text.
+// Text is a text that is empty or passes a check. nil: any text.
 func Text(to *string, check func(string) error) Value {
 	return Parsed(to, func(text string) (string, error) {
-		if check == nil {
+		if check == nil || text == "" {
 			return text, nil
 		}
 		return text, check(text)
@@ -52,18 +52,22 @@ func Word(to *string, words ...string) Value {
 }
 
 // OnOff is true for "on" and false for "off".
-func OnOff(to *bool) Value {
-	word := Word(new(string), "on", "off")
+func OnOff(to *bool) Value { return Either(to, "on", "off") }
+
+// Either is true for the first of two words, and false for the second.
+func Either(to *bool, yes, no string) Value {
+	word := Word(new(string), yes, no)
 	return Value{word.kind, func(text string) error {
-		*to = text == "on"
+		*to = text == yes
 		return word.set(text)
 	}}
 }
 
-// Number is a whole number between two bounds, which are allowed. A maximum of 0 means none.
+// Number is a whole number between two bounds, which are allowed. A maximum of 0 means none. The
+// empty text is 0.
 func Number[T int | int64](to *T, minimum, maximum T) Value {
 	return value("N", to, func(text string) (T, error) {
-		n, err := strconv.ParseInt(text, 10, 64)
+		n, err := strconv.ParseInt(cmp.Or(text, "0"), 10, 64)
 		if err != nil {
 			return 0, fmt.Errorf("%q is not a whole number", text)
 		}

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -23,13 +24,12 @@ type Writer struct {
 	to     io.Writer
 	report func(to io.Writer, lost uint64)
 	ended  chan struct{}
+	lost   atomic.Uint64 // lines
 
-	mu       sync.Mutex
-	changed  sync.Cond // waiting or closed
-	waiting  []byte    // whole lines
-	lost     uint64
-	reported uint64 // of lost
-	closed   bool
+	mu      sync.Mutex
+	changed sync.Cond // waiting or closed
+	waiting []byte    // whole lines
+	closed  bool
 }
 
 // New returns a Writer to another writer. When lines were lost and the other writer accepts lines
@@ -46,7 +46,7 @@ func (w *Writer) Write(lines []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed || len(w.waiting)+len(lines) > size {
-		w.lost += count(lines)
+		w.lose(lines)
 		return len(lines), nil
 	}
 	w.waiting = append(w.waiting, lines...)
@@ -55,11 +55,7 @@ func (w *Writer) Write(lines []byte) (int, error) {
 }
 
 // Lost returns how many lines were lost since New.
-func (w *Writer) Lost() uint64 {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.lost
-}
+func (w *Writer) Lost() uint64 { return w.lost.Load() }
 
 // Close waits until the lines are written, but only for a short time. Later lines are lost.
 func (w *Writer) Close() error {
@@ -77,16 +73,13 @@ func (w *Writer) Close() error {
 // run writes until the Writer is closed.
 func (w *Writer) run() {
 	defer close(w.ended)
-	var lines []byte
-	for {
-		if lines = w.take(lines[:0]); len(lines) == 0 {
-			return
-		}
-		written, err := w.to.Write(lines)
-		if err != nil {
-			w.lose(count(lines[written:]))
-		} else if lost := w.unreported(); lost > 0 {
-			w.report(w.to, lost)
+	var reported uint64
+	for lines := w.take(nil); len(lines) > 0; lines = w.take(lines[:0]) {
+		if written, err := w.to.Write(lines); err != nil {
+			w.lose(lines[written:])
+		} else if lost := w.Lost(); lost > reported {
+			w.report(w.to, lost-reported)
+			reported = lost
 		}
 	}
 }
@@ -104,19 +97,4 @@ func (w *Writer) take(free []byte) []byte {
 	return lines
 }
 
-func (w *Writer) lose(lines uint64) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.lost += lines
-}
-
-// unreported returns how many lines were lost since the last call.
-func (w *Writer) unreported() uint64 {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	lost := w.lost - w.reported
-	w.reported = w.lost
-	return lost
-}
-
-func count(lines []byte) uint64 { return uint64(bytes.Count(lines, []byte("\n"))) }
+func (w *Writer) lose(lines []byte) { w.lost.Add(uint64(bytes.Count(lines, []byte("\n")))) }

@@ -2,12 +2,14 @@ package pages
 
 import (
 	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
+	"embed"
 	"encoding/hex"
-	"fmt"
-	"io/fs"
+	"io"
 	"net/http"
 	"path"
+	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -28,33 +30,64 @@ var contentTypes = map[string]string{
 
 // pageFile serves one embedded file of a page, which has this Content-Security-Policy.
 // Browsers must revalidate it each time, so that they never mix the files of two builds.
-func pageFile(files fs.ReadFileFS, name, policy string) (wire.Handler, error) {
-	content, err := files.ReadFile(name)
+// A file that is stored compressed (.gz) is decompressed for clients that do not accept gzip.
+// It panics if there is no such file, or if its type is unknown.
+func pageFile(files embed.FS, name, policy string) wire.Handler {
+	stored, err := files.ReadFile(name)
 	if err != nil {
-		return nil, err
+		panic(err)
 	}
-	contentType, known := contentTypes[path.Ext(name)]
+	plain, compressed := strings.CutSuffix(name, ".gz")
+	contentType, known := contentTypes[path.Ext(plain)]
 	if !known {
-		return nil, fmt.Errorf("%s: unknown content type", name)
+		panic(name + ": unknown content type")
 	}
-	tag := etagOf(content)
-	return func(c *gin.Context) (wire.Answer, error) {
+	tag := etagOf(stored)
+	return func(c *gin.Context) (answer wire.Answer, err error) {
+		content := stored
+		if compressed {
+			c.Header("Vary", "Accept-Encoding")
+			if acceptsGzip(c.Request) {
+				c.Header("Content-Encoding", "gzip")
+			} else if content, err = unzip(stored); err != nil {
+				return answer, err
+			}
+		}
 		c.Header("Cache-Control", "no-cache")
 		pageHeaders(c, policy)
 		if path.Dir(name) == "playground/pictures" { // storefronts of other origins show them
 			c.Header("Cross-Origin-Resource-Policy", "cross-origin")
 		}
 		sendFile(c, contentType, tag, content)
-		return wire.Answer{}, nil
-	}, nil
+		return answer, nil
+	}
+}
+
+func unzip(content []byte) ([]byte, error) {
+	r, err := gzip.NewReader(bytes.NewReader(content))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(r)
+}
+
+// acceptsGzip reports whether a client accepts compressed content. One that names gzip with
+// a quality gets it compressed if the quality is not 0.
+func acceptsGzip(r *http.Request) bool {
+	for offer := range strings.SplitSeq(strings.Join(r.Header.Values("Accept-Encoding"), ","), ",") {
+		coding, quality, _ := strings.Cut(strings.ReplaceAll(offer, " ", ""), ";q=")
+		if strings.EqualFold(coding, "gzip") {
+			return strings.Trim(quality, "0.") != "" || quality == ""
+		}
+	}
+	return false
 }
 
 // sendFile sends a whole file, or 304 if the client has it. It ignores ranges and conditions
 // that net/http would refuse without the envelope of errors.
 func sendFile(c *gin.Context, contentType, tag string, content []byte) {
-	for _, name := range []string{"Range", "If-Match"} {
-		c.Request.Header.Del(name)
-	}
+	c.Request.Header.Del("Range")
+	c.Request.Header.Del("If-Match")
 	c.Header("Content-Type", contentType)
 	c.Header("ETag", tag)
 	http.ServeContent(c.Writer, c.Request, "", time.Time{}, bytes.NewReader(content))

@@ -25,17 +25,13 @@ type Config struct {
 }
 
 // Areas returns the routes of all pages and of the demo's backstage calls.
-func Areas(c Config) ([]wire.Area, error) {
-	playground, err := playgroundRoutes(c.Playground, c.BasePath)
-	if err != nil {
-		return nil, err
-	}
-	reference, err := referenceRoutes(c.Reference, c.Playground)
-	if err != nil {
-		return nil, err
-	}
-	all := slices.Concat(playground, reference, documentRoutes(c.Protect))
-	return []wire.Area{{Routes: all}, backstageArea(c.Playground, c.NotFound)}, nil
+func Areas(c Config) []wire.Area {
+	all := slices.Concat(
+		playgroundRoutes(c.Playground, c.BasePath),
+		referenceRoutes(c.Reference, c.Playground),
+		documentRoutes(c.Protect),
+	)
+	return []wire.Area{{Routes: all}, backstageArea(c.Playground, c.NotFound)}
 }
 
 // get is the route of a page or a file.
@@ -48,21 +44,51 @@ func get(path string, handle wire.Handler) wire.Route {
 func documentRoutes(protect func(http.Header)) []wire.Route {
 	asJSON := sync.OnceValues(func() ([]byte, error) { return yaml.YAMLToJSON(docs.OpenAPI) })
 	asYAML := func() ([]byte, error) { return docs.OpenAPI, nil }
+	document := func(contentType string, content func() ([]byte, error)) wire.Handler {
+		return func(c *gin.Context) (wire.Answer, error) {
+			text, err := content()
+			if err != nil {
+				return wire.Answer{}, err
+			}
+			protect(c.Writer.Header())
+			c.Header("Cache-Control", "public, max-age=300")
+			sendFile(c, contentType, etagOf(text), text)
+			return wire.Answer{}, nil
+		}
+	}
 	return []wire.Route{
-		get("/openapi.yaml", document("application/yaml; charset=utf-8", asYAML, protect)),
-		get("/openapi.json", document("application/json; charset=utf-8", asJSON, protect)),
+		get("/openapi.yaml", document("application/yaml; charset=utf-8", asYAML)),
+		get("/openapi.json", document("application/json; charset=utf-8", asJSON)),
 	}
 }
 
-func document(contentType string, content func() ([]byte, error), protect func(http.Header)) wire.Handler {
-	return func(c *gin.Context) (wire.Answer, error) {
-		text, err := content()
-		if err != nil {
-			return wire.Answer{}, err
-		}
-		protect(c.Writer.Header())
-		c.Header("Cache-Control", "public, max-age=300")
-		sendFile(c, contentType, etagOf(text), text)
-		return wire.Answer{}, nil
+// referencePolicy lets the reference use only its own origin, and forbids frames. Its viewer
+// sets styles in its script.
+const referencePolicy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self'; " +
+	"font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// referenceRoutes serves the page that shows the OpenAPI document at "/docs", and its files
+// below, if it is on. The samples of requests use the demo's tokens, if there are any.
+func referenceRoutes(on bool, p *Playground) (routes []wire.Route) {
+	if !on {
+		return nil
 	}
+	for path, name := range map[string]string{
+		"/docs":             "reference/index.html",
+		"/docs/page.css":    "reference/page.css",
+		"/docs/page.js":     "reference/page.js",
+		"/docs/LICENSE.txt": "reference/LICENSE.txt",
+		"/docs/icon.svg":    "playground/icon.svg",
+		"/docs/viewer.js":   "reference/viewer.js.gz",
+	} {
+		routes = append(routes, get(path, pageFile(docs.Reference, name, referencePolicy)))
+	}
+	demo := &Demo{}
+	if p != nil && p.Demo != nil {
+		demo = p.Demo
+	}
+	return append(routes,
+		get("/docs/demo.json", demo.offer),
+		get("/docs/", moved("../docs")), // the page's URLs are relative to one without "/"
+	)
 }

@@ -1,7 +1,6 @@
 package pages
 
 import (
-	"fmt"
 	"io/fs"
 	"net/http"
 	"path"
@@ -46,23 +45,23 @@ const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img
 
 // playgroundRoutes serves the page at "/", its files below "/playground" and what the demo offers
 // at "/playground/demo.json". It returns no routes for nil.
-func playgroundRoutes(p *Playground, basePath string) (routes []wire.Route, err error) {
+func playgroundRoutes(p *Playground, basePath string) (routes []wire.Route) {
 	if p == nil {
-		return nil, nil
+		return nil
 	}
-	err = fs.WalkDir(docs.Playground, "playground", func(name string, entry fs.DirEntry, err error) error {
+	err := fs.WalkDir(docs.Playground, "playground", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		serve, err := pageFile(docs.Playground, name, pagePolicy)
+		serve := pageFile(docs.Playground, name, pagePolicy)
 		if name == "playground/index.html" {
 			name = ""
 		}
 		routes = append(routes, get("/"+name, serve))
-		return err
+		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("playground: %w", err)
+		panic(err) // it is a folder in memory
 	}
 	if basePath != "" { // the page's URLs are relative to one that ends in "/"
 		routes = append(routes, get("", moved(path.Base(basePath)+"/")))
@@ -70,33 +69,29 @@ func playgroundRoutes(p *Playground, basePath string) (routes []wire.Route, err 
 	if p.Demo != nil {
 		routes = append(routes, get("/playground/demo.json", p.Demo.offer))
 	}
-	return routes, nil
+	return routes
 }
 
-// backstageArea serves the demo's backstage calls, if there are any. notFound is the answer to pages of
-// other origins.
+// backstageArea serves the demo's backstage calls, if there are any. Pages of other origins get
+// notFound, whatever CORS_ORIGINS allows to call the API.
 func backstageArea(p *Playground, notFound *problem.Error) wire.Area {
 	area := wire.Area{Success: true, Private: true}
-	if p != nil && p.Demo != nil {
-		for _, r := range p.Demo.Backstage {
-			r.Handle = sameOrigin(r.Handle, notFound)
-			area.Routes = append(area.Routes, r)
+	if p == nil || p.Demo == nil {
+		return area
+	}
+	protection := http.NewCrossOriginProtection()
+	for _, r := range p.Demo.Backstage {
+		handle := r.Handle
+		r.Handle = func(c *gin.Context) (wire.Answer, error) {
+			c.Writer.Header().Del("Access-Control-Allow-Origin")
+			if err := protection.Check(c.Request); err != nil {
+				return wire.Answer{}, notFound.Because(err)
+			}
+			return handle(c)
 		}
+		area.Routes = append(area.Routes, r)
 	}
 	return area
-}
-
-// sameOrigin hides a call from pages of other origins, whatever CORS_ORIGINS allows to call
-// the API.
-func sameOrigin(handle wire.Handler, notFound *problem.Error) wire.Handler {
-	protection := http.NewCrossOriginProtection()
-	return func(c *gin.Context) (wire.Answer, error) {
-		c.Writer.Header().Del("Access-Control-Allow-Origin")
-		if err := protection.Check(c.Request); err != nil {
-			return wire.Answer{}, notFound.Because(err)
-		}
-		return handle(c)
-	}
 }
 
 // offer serves what the demo offers, to pages of its own origin only. CORS_ORIGINS is for

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"commerce/cmd/internal/telemetry"
+	"commerce/subscriptions/replicas"
 )
 
 // Admin is the operator's side. It has a separate address, which must not be public.
@@ -25,13 +26,9 @@ type Admin struct {
 
 	// Replicas returns the state of each Postgres replica, by name, for /readyz. It does not
 	// affect readiness, because other servers serve the replica's reads. nil: none.
-	Replicas func() map[string]string
+	Replicas func() map[string]replicas.State
 
-	// WatchInterval is the time between two checks by Watch. Default: 1 s.
-	WatchInterval time.Duration
-
-	Log *slog.Logger     // of Watch
-	Now func() time.Time // default time.Now
+	Log *slog.Logger // of Watch
 
 	draining atomic.Bool
 }
@@ -42,23 +39,15 @@ func (a *Admin) Drain() { a.draining.Store(true) }
 // Draining reports whether Drain was called.
 func (a *Admin) Draining() bool { return a.draining.Load() }
 
-func (a *Admin) now() time.Time {
-	if a.Now == nil {
-		return time.Now()
-	}
-	return a.Now()
-}
-
 // Handler serves health, readiness, metrics, version and profiles.
 func (a *Admin) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		writeJSON(w, http.StatusOK, map[string]any{"status": "ok"})
-	})
+	always := func(body map[string]any) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, body) }
+	}
+	mux.HandleFunc("GET /healthz", always(map[string]any{"status": "ok"}))
 	mux.HandleFunc("GET /readyz", a.ready)
-	mux.HandleFunc("GET /version", func(w http.ResponseWriter, _ *http.Request) {
-		writeJSON(w, http.StatusOK, map[string]any{"version": a.Version})
-	})
+	mux.HandleFunc("GET /version", always(map[string]any{"version": a.Version}))
 	if a.Metrics != nil {
 		mux.Handle("GET /metrics", a.Metrics.Handler())
 	}

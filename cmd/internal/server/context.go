@@ -36,9 +36,12 @@ type startedContext struct {
 // newRequestContext returns a context that ends at a certain time, or earlier with parent, which has
 // no deadline. The caller must stop it.
 func newRequestContext(parent context.Context, deadline time.Time) *requestContext {
-	c := &requestContext{deadline: deadline}
-	c.Times.Context = parent
-	return c
+	return &requestContext{Times: timing.Times{Context: parent}, deadline: deadline}
+}
+
+// withoutDeadline returns a context for a stream of the request, which may take any time.
+func (c *requestContext) withoutDeadline() context.Context {
+	return context.WithValue(&c.Times, wire.CallKey{}, &c.Call)
 }
 
 // start returns the context with the timer.
@@ -57,22 +60,8 @@ func (c *requestContext) stop() {
 	}
 }
 
-// removeDeadline lets the request take any time, for a stream. What was derived from the context
-// before keeps the deadline.
-func (c *requestContext) removeDeadline() {
-	before, ok := c.start().(*startedContext)
-	if ok {
-		c.started.Store(&startedContext{&c.Times, before.cancel})
-	}
-}
-
 // Deadline implements context.Context.
-func (c *requestContext) Deadline() (time.Time, bool) {
-	if s := c.started.Load(); s != nil {
-		return s.Deadline()
-	}
-	return c.deadline, true
-}
+func (c *requestContext) Deadline() (time.Time, bool) { return c.deadline, true }
 
 // Done implements context.Context.
 func (c *requestContext) Done() <-chan struct{} { return c.start().Done() }

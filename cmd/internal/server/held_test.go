@@ -209,22 +209,6 @@ func TestHeldWrites_LetStreamingHandlersFlush(t *testing.T) {
 	}
 }
 
-func TestHeldWrites_LetHandlersHijack(t *testing.T) {
-	t.Parallel()
-	w := openWeb(t, answering(t, wire.Route{Method: "GET", Path: "/hijack", Handle: func(c *gin.Context) (wire.Answer, error) {
-		conn, _, err := c.Writer.Hijack()
-		if err != nil {
-			return wire.Answer{}, err
-		}
-		defer conn.Close()
-		_, _ = conn.Write([]byte("its own "))
-		_, _ = conn.Write([]byte("protocol"))
-		return wire.Answer{}, nil
-	}}))
-	got := w.say(t, "GET /6000 HTTP/1.1\r\nHost: x\r\n\r\nGET /hijack HTTP/1.1\r\nHost: x\r\n\r\n")
-	assert.That(t, strings.HasSuffix(got, "}its own protocol"), "got …%s", got[max(0, len(got)-100):])
-}
-
 func TestHeldWrites_SurvivePanics(t *testing.T) {
 	t.Parallel()
 	fail := wire.Route{Method: "GET", Path: "/fail", Handle: func(*gin.Context) (wire.Answer, error) {

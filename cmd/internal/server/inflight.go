@@ -1,10 +1,8 @@
 package server
 
 import (
-	"bufio"
 	"cmp"
 	"io"
-	"net"
 	"net/http"
 	"runtime"
 	"strings"
@@ -12,7 +10,6 @@ import (
 	"time"
 
 	"commerce/auth/locale"
-	"commerce/auth/problem"
 	"commerce/cart/wire"
 )
 
@@ -22,33 +19,28 @@ import (
 const InFlightPerCPU = 256
 
 // front is what a request passes before Gin. It limits how many requests the service processes
-// at the same time. Further requests get a 503 immediately, before any work: a service that accepts
-// more than it can handle answers every request too late. Each area has its own limit, so that a
-// slow Postgres, which only subscriptions wait for, does not cause 503s for carts.
+// at the same time. Further requests get a 503 immediately: a service that accepts more than it can
+// handle answers every request too late. Each area has its own limit, so that a slow Postgres does
+// not cause 503s for carts.
 //
 // It also turns HEAD into GET, so that the headers are the same, compression included (net/http
 // omits the body), and sends what a connection has buffered (see HoldWrites).
 type front struct {
-	next     http.Handler
-	respond  *responder
-	basePath string
-	allowed  func(origin string) bool
-	byPath   map[string]*inFlightLimit // by the first segment of the path
-	rest     *inFlightLimit            // of all other paths, such as those of pages
+	next    http.Handler
+	respond *responder
+	allowed func(origin string) bool
+	byPath  map[string]*inFlightLimit // by the first segment of the path
+	rest    *inFlightLimit            // of all other paths, such as those of pages
 }
 
-// newFront returns the handler in front of next. c.MaxInFlight is the limit of each area; 0:
-// InFlightPerCPU for each CPU.
-func newFront(next http.Handler, respond *responder, c *Config) *front {
-	limit := int64(c.MaxInFlight)
-	if limit == 0 {
-		limit = int64(InFlightPerCPU * runtime.GOMAXPROCS(0))
-	}
+// newFront returns the handler in front of next.
+func newFront(next http.Handler, respond *responder) *front {
+	limit := int64(cmp.Or(respond.MaxInFlight, InFlightPerCPU*runtime.GOMAXPROCS(0)))
 	f := &front{
-		next: next, respond: respond, basePath: c.BasePath, allowed: allowedOrigins(c.CORSOrigins),
+		next: next, respond: respond, allowed: allowedOrigins(respond.CORSOrigins),
 		byPath: map[string]*inFlightLimit{}, rest: &inFlightLimit{area: "pages", limit: limit, respond: respond},
 	}
-	for _, area := range c.Areas {
+	for _, area := range respond.Areas {
 		own := &inFlightLimit{area: firstSegment(area.Routes[0].Path), limit: limit, respond: respond}
 		for _, route := range area.Routes {
 			f.byPath[firstSegment(route.Path)] = own
@@ -68,7 +60,7 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		f.next.ServeHTTP(w, r)
 		return
 	}
-	limit := f.byPath[firstSegment(strings.TrimPrefix(r.URL.Path, f.basePath))]
+	limit := f.byPath[firstSegment(strings.TrimPrefix(r.URL.Path, f.respond.BasePath))]
 	if limit == nil {
 		limit = f.rest
 	}
@@ -99,10 +91,10 @@ const notRouted = "refused"
 // refuse writes the 503. It is the same as responder.fail would write, but takes a fraction of
 // the time, since Gin has no part in it.
 func (f *front) refuse(w http.ResponseWriter, r *http.Request) {
-	start := f.respond.now()
-	f.respond.metrics.RequestBegan()
+	start := f.respond.Now()
+	f.respond.Metrics.RequestBegan()
 	defer func() {
-		f.respond.metrics.RequestEnded(r.Method, notRouted, http.StatusServiceUnavailable, f.respond.now().Sub(start))
+		f.respond.Metrics.RequestEnded(r.Method, notRouted, http.StatusServiceUnavailable, f.respond.Now().Sub(start))
 	}()
 	h := w.Header()
 	if origin := r.Header.Get("Origin"); origin != "" && f.allowed(origin) {
@@ -113,23 +105,18 @@ func (f *front) refuse(w http.ResponseWriter, r *http.Request) {
 	id := requestIDFrom(r.Header.Get("X-Request-Id"))
 	h["X-Request-Id"] = []string{id}
 	h["Retry-After"] = []string{"1"}
-	f.respond.refuseEarly(w, errUnavailable, cmp.Or(locale.Match(r.Header.Get("Accept-Language"), ""), locale.En), id)
-}
-
-// refuseEarly writes an error response to a request before it reaches Gin.
-func (r *responder) refuseEarly(out http.ResponseWriter, p *problem.Error, l locale.Locale, id string) {
-	w := r.writers.get(l)
-	defer r.writers.put(w)
-	beginError(w, p, l)
-	w.Null("data")
-	w.Text("request_id", id)
-	r.endEnvelope(w)
-	h := out.Header()
-	protect(h)
 	h["Cache-Control"] = notStored
 	h["Content-Type"] = jsonContent
-	out.WriteHeader(statuses[p.Code])
-	_, _ = out.Write(w.Bytes()) // the client may be gone
+	protect(h)
+	language := cmp.Or(locale.Match(r.Header.Get("Accept-Language"), ""), locale.En)
+	body := f.respond.writers.get(language)
+	defer f.respond.writers.put(body)
+	beginError(body, errUnavailable, language)
+	body.Null("data")
+	body.Text("request_id", id)
+	f.respond.endEnvelope(body)
+	w.WriteHeader(http.StatusServiceUnavailable)
+	_, _ = w.Write(body.Bytes()) // the client may be gone
 }
 
 // inFlightLimit admits a limited number of requests at the same time.
@@ -152,10 +139,10 @@ func (l *inFlightLimit) enter() bool {
 // count counts a refusal. All refusals of a second share a line in the log, because an
 // overloaded service must not be slowed down by its log.
 func (l *inFlightLimit) count() {
-	l.respond.metrics.Refused("in_flight")
+	l.respond.Metrics.Refused("in_flight")
 	if l.refused.Add(1) == 1 {
 		time.AfterFunc(time.Second, func() {
-			l.respond.log.Warn("too many requests at the same time", "of", l.area, "limit", l.limit, "refused", l.refused.Swap(0))
+			l.respond.Log.Warn("too many requests at the same time", "of", l.area, "limit", l.limit, "refused", l.refused.Swap(0))
 		})
 	}
 }
@@ -217,9 +204,3 @@ func (s *slot) Flush() {
 
 // Unwrap is for http.ResponseController.
 func (s *slot) Unwrap() http.ResponseWriter { return s.ResponseWriter }
-
-// Hijack implements http.Hijacker.
-func (s *slot) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	s.leave()
-	return http.NewResponseController(s.ResponseWriter).Hijack()
-}

@@ -4,7 +4,6 @@ import (
 	"math"
 	"net/http"
 	"strconv"
-	"time"
 
 	"github.com/gin-gonic/gin"
 	"golang.org/x/time/rate"
@@ -14,11 +13,10 @@ import (
 	"commerce/cart/wire"
 )
 
-// The rates (requests per second) and bursts that one instance accepts from one client. The
-// rates are high because a storefront that renders on its server sends the requests of many
-// shoppers. Higher bursts would delay other clients. A change takes Redis five times as long as
-// a read. Reads and changes count separately, so that a page that polls too often cannot
-// prevent its shopper from buying.
+// The rates (requests per second) and bursts that one instance accepts from one client. The rates are
+// high because a storefront that renders on its server sends the requests of many shoppers. Higher
+// bursts would delay other clients. Reads and changes count separately, so that a page that polls
+// too often cannot prevent its shopper from buying.
 const (
 	readRate, readBurst     = 1000, 500
 	changeRate, changeBurst = 500, 500
@@ -40,14 +38,14 @@ const (
 
 // rateLimit limits the requests of each client. It counts in the process, so that it needs no
 // round trip and works during outages.
-func rateLimit(r *responder, now func() time.Time) gin.HandlerFunc {
+func rateLimit(r *responder) gin.HandlerFunc {
 	reads, changes := newRateLimiter("reads", readRate, readBurst), newRateLimiter("changes", changeRate, changeBurst)
 	return func(c *gin.Context) {
 		limiter := changes
 		if safe(c.Request) {
 			limiter = reads
 		}
-		limiter.limit(c, r, now)
+		limiter.limit(c, r)
 	}
 }
 
@@ -78,8 +76,8 @@ func (l *rateLimiter) of(client string) *rate.Limiter {
 
 // limit handles a request if its client has tokens left. A large response takes more of them. If
 // they are not enough, the client's next requests must wait.
-func (l *rateLimiter) limit(c *gin.Context, r *responder, now func() time.Time) {
-	client, at := l.of(wire.Client(c)), now()
+func (l *rateLimiter) limit(c *gin.Context, r *responder) {
+	client, at := l.of(wire.Client(c)), r.Now()
 	allowed := client.AllowN(at, 1)
 	left := client.TokensAt(at)
 	l.announce(c.Writer.Header(), left)
@@ -89,7 +87,7 @@ func (l *rateLimiter) limit(c *gin.Context, r *responder, now func() time.Time) 
 	}
 	c.Next()
 	if charge := min(c.Writer.Size()/chargedBytes, maxCharge); charge > 0 {
-		client.ReserveN(now(), charge)
+		client.ReserveN(r.Now(), charge)
 	}
 }
 
@@ -103,15 +101,4 @@ func (l *rateLimiter) announce(h http.Header, left float64) {
 	h["Ratelimit-Limit"] = l.header
 	h["Ratelimit-Remaining"] = values[:1:1]
 	h["Ratelimit-Reset"] = values[1:]
-}
-
-// announceRefusal sets the headers of a response when limit b refused the request. The client may
-// try again after the given seconds.
-func announceRefusal(c *gin.Context, b problem.Budget, seconds string) {
-	if b.Uses == 0 {
-		return
-	}
-	c.Header("Ratelimit-Limit", strconv.FormatInt(b.Uses, 10))
-	c.Header("Ratelimit-Remaining", "0")
-	c.Header("Ratelimit-Reset", seconds)
 }

@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -29,47 +30,37 @@ const (
 // slowRequest is the time from which the line of a request says where its time went.
 const slowRequest = 100 * time.Millisecond
 
-// observer logs, counts and traces each request. It records the route instead of the path, and
-// no header, query or body, so that logs, metrics and traces never contain tokens or e-mail
-// addresses.
-type observer struct {
-	respond  *responder
-	traces   *tracing.Traces
-	deadline time.Duration // of each request, except for streams
-	now      func() time.Time
-}
-
 // served is a request that has ended.
 type served struct {
 	*requestContext
-	route     string
-	status    int
-	took      time.Duration
-	bytes     int
-	requestID string
-	traceID   string         // "": not traced
-	err       error          // nil: none
-	problem   *problem.Error // what the client saw of err
+	tracing.Response
+	took    time.Duration
+	bytes   int
+	traceID string         // "": not traced
+	err     error          // nil: none
+	problem *problem.Error // what the client saw of err
 }
 
-// handle observes the handlers after it. It also sets the request's ID, and recovers from panics.
-func (o *observer) handle(c *gin.Context) {
-	start, client := o.now(), c.Request.Context()
-	o.respond.metrics.RequestBegan()
+// observe logs, counts and traces each request. It records the route instead of the path, and no
+// header, query or body, so that nothing contains tokens or e-mail addresses. It also sets the
+// request's ID, and recovers from panics.
+func (r *responder) observe(c *gin.Context) {
+	start, client := r.Now(), c.Request.Context()
+	r.Metrics.RequestBegan()
 	c.Header("X-Request-Id", requestIDFrom(c.GetHeader("X-Request-Id")))
-	ctx, span := o.traces.Begin(c.Request)
-	request := newRequestContext(ctx, time.Now().Add(o.deadline))
+	ctx, span := r.Traces.Begin(c.Request)
+	request := newRequestContext(ctx, time.Now().Add(r.Deadline))
 	defer request.stop()
 	request.Call = wire.Call{Method: wire.MethodOf(c.Request), Client: wire.Client(c)}
 	c.Request = c.Request.WithContext(request)
 	defer func() {
 		panicked := recover()
-		aborted := panicked != nil && !o.respond.failAfterPanic(c, panicked)
+		aborted := panicked != nil && !r.failAfterPanic(c, panicked)
 		s := endOf(c, client, request, aborted)
-		s.took, s.traceID = o.now().Sub(start), span.TraceID()
-		o.respond.metrics.RequestEnded(s.Method, s.route, s.status, s.took)
-		span.End(s.traced())
-		o.write(client, &s)
+		s.took, s.traceID = r.Now().Sub(start), span.TraceID()
+		r.Metrics.RequestEnded(s.Method, s.Route, s.Status, s.took)
+		span.End(s.Response)
+		r.logRequest(client, &s)
 		if aborted {
 			panic(panicked)
 		}
@@ -81,57 +72,61 @@ func (o *observer) handle(c *gin.Context) {
 // without a response.
 func endOf(c *gin.Context, client context.Context, request *requestContext, aborted bool) served {
 	s := served{
-		requestContext: request, route: cmp.Or(c.FullPath(), tracing.Unmatched),
-		status: c.Writer.Status(), bytes: max(c.Writer.Size(), 0), requestID: requestIDOf(c),
+		requestContext: request, bytes: max(c.Writer.Size(), 0),
+		Response: tracing.Response{
+			Method: request.Method, Route: cmp.Or(c.FullPath(), tracing.Unmatched), Status: c.Writer.Status(),
+			Store: request.store, Caller: string(request.caller), RequestID: requestIDOf(c),
+		},
 	}
 	if last := c.Errors.Last(); last != nil {
 		s.err, s.problem = last, problemOf(last.Err)
+		s.Code = string(s.problem.Code)
 	}
 	switch broken := aborted && errors.Is(s.err, errAfterFirstPart); {
 	case broken && client.Err() == nil:
-		s.status = statuses[s.problem.Code] // the client got 200 and an incomplete response
+		s.Status = statuses[s.problem.Code] // the client got 200 and an incomplete response
 	case aborted, s.failed() && client.Err() != nil:
-		s.status = statusClientGone
+		s.Status = statusClientGone
 	}
 	return s
 }
 
-func (s *served) failed() bool { return s.status >= http.StatusInternalServerError }
+func (s *served) failed() bool { return s.Status >= http.StatusInternalServerError }
 
-// write logs a request.
-func (o *observer) write(ctx context.Context, s *served) {
+// logRequest writes the line of a request.
+func (r *responder) logRequest(ctx context.Context, s *served) {
 	level := slog.LevelInfo
 	if s.failed() {
 		level = slog.LevelError
 	}
-	if !o.respond.log.Enabled(ctx, level) {
+	if !r.Log.Enabled(ctx, level) {
 		return
 	}
 	// slog.Logger would look up the caller's source line for each record.
 	line := slog.NewRecord(time.Now(), level, "request", 0)
 	var room [16]slog.Attr // avoids an allocation
 	line.AddAttrs(s.appendAttrs(room[:0])...)
-	_ = o.respond.log.Handler().Handle(ctx, line)
+	_ = r.Log.Handler().Handle(ctx, line)
 }
 
 // appendAttrs appends the members of the log line.
 func (s *served) appendAttrs(attrs []slog.Attr) []slog.Attr {
 	attrs = append(attrs,
 		slog.String("method", truncate(s.Method, maxLoggedMethod)),
-		slog.String("route", s.route),
-		slog.Int("status", s.status),
+		slog.String("route", s.Route),
+		slog.Int("status", s.Status),
 		slog.Float64("ms", milliseconds(s.took)),
 		slog.Int("bytes", s.bytes),
-		slog.String("request_id", s.requestID),
+		slog.String("request_id", s.RequestID),
 	)
-	if s.store != 0 {
-		attrs = append(attrs, slog.Int64("store", s.store), slog.String("caller", string(s.caller)))
+	if s.Store != 0 {
+		attrs = append(attrs, slog.Int64("store", s.Store), slog.String("caller", s.Caller))
 	}
 	if s.traceID != "" {
 		attrs = append(attrs, slog.String("trace_id", s.traceID))
 	}
 	if s.problem != nil {
-		attrs = append(attrs, slog.String("code", string(s.problem.Code)))
+		attrs = append(attrs, slog.String("code", s.Code))
 		if s.problem.Kind != "" {
 			attrs = append(attrs, slog.String("kind", s.problem.Kind))
 		}
@@ -148,18 +143,6 @@ func (s *served) appendAttrs(attrs []slog.Attr) []slog.Attr {
 	return attrs
 }
 
-// traced returns the data for the request's span.
-func (s *served) traced() tracing.Response {
-	r := tracing.Response{
-		Method: s.Method, Route: s.route, Status: s.status,
-		Store: s.store, Caller: string(s.caller), RequestID: s.requestID,
-	}
-	if s.problem != nil {
-		r.Code = string(s.problem.Code)
-	}
-	return r
-}
-
 // truncate shortens s to at most n bytes, and then appends an ellipsis.
 func truncate(s string, n int) string {
 	if len(s) > n {
@@ -167,3 +150,19 @@ func truncate(s string, n int) string {
 	}
 	return s
 }
+
+// requestIDFrom returns the caller's ID if it is 1 to 64 characters of A-Za-z0-9._-, else a new one.
+// It identifies the request in the log and in the response.
+func requestIDFrom(given string) string {
+	strange := func(c rune) bool {
+		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
+		return !letter && c != '.' && c != '_' && c != '-'
+	}
+	if given == "" || len(given) > 64 || strings.ContainsFunc(given, strange) {
+		return rand.Text()
+	}
+	return given
+}
+
+// requestIDOf returns the ID of a request.
+func requestIDOf(c *gin.Context) string { return c.Writer.Header().Get("X-Request-Id") }

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -76,12 +77,7 @@ func (o origins) trusts(remoteAddr string) bool {
 		return false
 	}
 	addr := peer.Addr().Unmap()
-	for _, network := range o.trusted {
-		if network.Contains(addr) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(o.trusted, func(network netip.Prefix) bool { return network.Contains(addr) })
 }
 
 // warnOfProxy logs once if requests come through a proxy. It is for a service that has neither

@@ -93,8 +93,8 @@ func (r *responder) language(c *gin.Context, answered locale.Locale, status int)
 		return answered
 	}
 	wanted := locale.Match(c.GetHeader("Accept-Language"), "")
-	if wanted == "" && r.storeLanguage != nil && status < http.StatusInternalServerError && status != http.StatusTooManyRequests {
-		wanted = r.storeLanguage(c.Request)
+	if wanted == "" && r.Language != nil && status < http.StatusInternalServerError && status != http.StatusTooManyRequests {
+		wanted = r.Language(c.Request)
 	}
 	return cmp.Or(wanted, locale.En)
 }

@@ -1,9 +1,11 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -12,9 +14,8 @@ const (
 	// pingTime is how long a dependency has to answer for /readyz.
 	pingTime = 500 * time.Millisecond
 
-	// unreachedTime is how long a process that never reached a dependency stays not
-	// ready. Then it accepts requests, since the dependency may be down for all
-	// instances.
+	// unreachedTime is how long a process that never reached a dependency stays not ready. Then it
+	// accepts requests, since the dependency may be down for all instances.
 	unreachedTime = 30 * time.Second
 )
 
@@ -27,9 +28,8 @@ type Dependency struct {
 	// Parts are what Ping checks after the dependency has answered, in this order. An error of
 	// Ping that belongs to none of them means that it does not answer.
 	Parts []Part
-	// Refused reports whether an error of Ping means that the dependency does not
-	// accept us, such as a wrong password. Such a process must not replace one that
-	// works.
+	// Refused reports whether an error of Ping means that the dependency does not accept us, such
+	// as a wrong password. Such a process must not replace one that works.
 	Refused func(error) bool
 	// PingAll returns nil if all servers of the dependency answer. nil: Ping. Only Watch
 	// calls it, since a process is ready without some shards of a cluster.
@@ -73,26 +73,26 @@ func (d *Dependency) results(name string, err error) []result {
 
 // state is the result of one check of a dependency.
 type state struct {
-	name, text string
-	unready    bool
-	err        error
+	*Dependency
+	found   []result
+	failing string // the state of what fails
+	unready bool
 }
 
 func (d *Dependency) check(ctx context.Context, name string, age time.Duration) state {
 	err := d.Ping(ctx)
+	s := state{Dependency: d, found: d.results(name, err), failing: "failing"}
 	switch {
 	case err == nil:
 		d.accepted.Store(true)
-		return state{name: name, text: "ok"}
 	case d.accepted.Load():
-		return state{name: name, text: "failing", err: err}
-	case d.Refused(err):
+	case d.refused.Load() || d.Refused(err):
 		d.refused.Store(true)
+		s.failing, s.unready = "refused", true
+	default:
+		s.failing, s.unready = "unreached", age < unreachedTime
 	}
-	if d.refused.Load() {
-		return state{name: name, text: "refused", unready: true, err: err}
-	}
-	return state{name: name, text: "unreached", unready: age < unreachedTime, err: err}
+	return s
 }
 
 // Reach checks all dependencies and returns the errors of those that do not answer or do
@@ -100,11 +100,10 @@ func (d *Dependency) check(ctx context.Context, name string, age time.Duration) 
 // request, so that a dependency that fails later is known to have worked.
 func (a *Admin) Reach(ctx context.Context) map[string]error {
 	failed := map[string]error{}
-	began := a.now()
+	began := time.Now()
 	for _, s := range a.check(ctx) {
-		d := a.Dependencies[s.name]
-		for _, r := range d.results(s.name, s.err) {
-			a.note(d, began, r)
+		for _, r := range s.found {
+			a.note(s.Dependency, began, r)
 			if r.err != nil {
 				failed[r.name] = r.err
 			}
@@ -116,7 +115,7 @@ func (a *Admin) Reach(ctx context.Context) map[string]error {
 // check checks all dependencies concurrently, so that a slow one does not use up the
 // time of the others.
 func (a *Admin) check(ctx context.Context) []state {
-	age := a.now().Sub(a.Started)
+	age := time.Since(a.Started)
 	seen := make(chan state, len(a.Dependencies))
 	for name, d := range a.Dependencies {
 		go func() { seen <- d.check(ctx, name, age) }()
@@ -136,10 +135,10 @@ func (a *Admin) ready(w http.ResponseWriter, r *http.Request) {
 	status, text := http.StatusOK, "ready"
 	checks := map[string]string{}
 	for _, s := range a.check(ctx) {
-		for _, r := range a.Dependencies[s.name].results(s.name, s.err) {
+		for _, r := range s.found {
 			switch {
 			case r.err != nil:
-				checks[r.name] = s.text
+				checks[r.name] = s.failing
 			case r.known:
 				checks[r.name] = "ok"
 			default:
@@ -152,11 +151,79 @@ func (a *Admin) ready(w http.ResponseWriter, r *http.Request) {
 	}
 	if a.Replicas != nil {
 		for name, state := range a.Replicas() {
-			checks["replica "+name] = state
+			checks["replica "+name] = string(state)
 		}
 	}
 	if a.draining.Load() {
 		status, text = http.StatusServiceUnavailable, "draining"
 	}
 	writeJSON(w, status, map[string]any{"status": text, "checks": checks})
+}
+
+// watchInterval is the time between two checks of a dependency.
+const watchInterval = time.Second
+
+// Watch checks all dependencies about once a second until ctx ends. It logs a warning when it
+// loses one, and the duration of the outage when the dependency is back. Call Reach first:
+// Watch does not report a dependency as lost again if Reach has found it lost.
+func (a *Admin) Watch(ctx context.Context) {
+	var all sync.WaitGroup
+	for name, d := range a.Dependencies {
+		all.Go(func() { a.watch(ctx, name, d) })
+	}
+	all.Wait()
+}
+
+// watch checks one dependency, so that a slow one does not delay the checks of others.
+func (a *Admin) watch(ctx context.Context, name string, d *Dependency) {
+	ping := d.PingAll
+	if ping == nil {
+		ping = d.Ping
+	}
+	tick := time.NewTicker(watchInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		began := time.Now()
+		probe, cancel := context.WithTimeout(ctx, cmp.Or(d.WatchTime, pingTime))
+		err := ping(probe)
+		cancel()
+		if ctx.Err() == nil {
+			a.report(ctx, name, d, began, err)
+		}
+	}
+}
+
+// report logs the results of a check that differ from those of the previous one.
+func (a *Admin) report(ctx context.Context, name string, d *Dependency, began time.Time, err error) {
+	for _, r := range d.results(name, err) {
+		since, lost := d.lost[r.name]
+		a.note(d, began, r)
+		switch {
+		case r.err != nil && !lost:
+			a.Log.WarnContext(ctx, "lost "+r.name, "dependency", r.name, "err", r.err)
+		case r.known && r.err == nil && lost:
+			a.Log.InfoContext(ctx, r.name+" is back", "dependency", r.name, "after", time.Since(since).Round(time.Millisecond).String())
+		}
+	}
+}
+
+// note records whether a part is lost, and since when.
+func (a *Admin) note(d *Dependency, began time.Time, r result) {
+	if !r.known {
+		return
+	}
+	if d.lost == nil {
+		d.lost = map[string]time.Time{}
+	}
+	if _, lost := d.lost[r.name]; r.err == nil {
+		delete(d.lost, r.name)
+	} else if !lost {
+		d.lost[r.name] = began
+	}
+	a.Metrics.DependencyUp(r.name, r.err == nil)
 }

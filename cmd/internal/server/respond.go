@@ -3,11 +3,11 @@ package server
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -16,19 +16,15 @@ import (
 
 	"commerce/auth/locale"
 	"commerce/auth/problem"
+	"commerce/cart/money"
 	"commerce/cart/wire"
-	"commerce/cmd/internal/telemetry"
 )
 
 // responder writes every response of the API: the envelopes of data and of errors,
 // entity tags and caching headers. Nothing else does.
 type responder struct {
-	log           *slog.Logger
-	metrics       *telemetry.Metrics // nil: none
-	now           func() time.Time
-	stall         time.Duration                     // how long the client of a stream may read nothing
-	storeLanguage func(*http.Request) locale.Locale // nil: English
-	writers       writers
+	Config
+	writers writers
 }
 
 // adapt turns a handler of an area into one that Gin takes.
@@ -46,21 +42,23 @@ func (r *responder) adapt(area *wire.Area, route *wire.Route) gin.HandlerFunc {
 		answer, err := route.Handle(c)
 		request := requestContextOf(c.Request.Context())
 		request.store, request.caller = answer.Store, answer.Caller
+		if vary != nil { // compression adds Accept-Encoding, but CORS replaces it
+			c.Writer.Header()["Vary"] = vary
+		}
 		switch {
 		case err != nil:
-			setVary(c, vary)
 			r.fail(c, answer, err)
 		case answer.Data != nil:
-			r.show(c, area, vary, answer)
+			r.show(c, area, answer)
 		case answer.Stream != nil:
-			request.removeDeadline()
-			r.stream(c, vary, answer)
+			c.Request = c.Request.WithContext(request.withoutDeadline())
+			r.stream(c, answer)
 		}
 	}
 }
 
 // show writes data in its envelope, or 304 if the client has the data already.
-func (r *responder) show(c *gin.Context, area *wire.Area, vary []string, answer wire.Answer) {
+func (r *responder) show(c *gin.Context, area *wire.Area, answer wire.Answer) {
 	w := r.writers.get(answer.Language)
 	defer r.writers.put(w)
 	w.BeginObject()
@@ -71,13 +69,12 @@ func (r *responder) show(c *gin.Context, area *wire.Area, vary []string, answer 
 	tag := writeData(w, &answer)
 
 	if !safe(c.Request) && c.Writer.Header()["Idempotency-Replayed"] != nil {
-		r.metrics.Replayed()
+		r.Metrics.Replayed()
 	}
 	c.Writer.Header()["Cache-Control"] = revalidated
 	if area.Private {
 		c.Writer.Header()["Cache-Control"] = notStored
 	}
-	setVary(c, vary)
 	if tag != "" {
 		c.Header("ETag", tag)
 		if safe(c.Request) && answer.Known.Contain(strings.Trim(tag, `"`)) {
@@ -86,14 +83,6 @@ func (r *responder) show(c *gin.Context, area *wire.Area, vary []string, answer 
 		}
 	}
 	r.finish(c, w, http.StatusOK)
-}
-
-// setVary sets the header for all responses of a route. Compression adds Accept-Encoding,
-// but CORS replaces it.
-func setVary(c *gin.Context, vary []string) {
-	if vary != nil {
-		c.Writer.Header()["Vary"] = vary
-	}
 }
 
 // fail writes an error. One that wraps http.ErrAbortHandler closes the connection
@@ -109,7 +98,7 @@ func (r *responder) fail(c *gin.Context, answer wire.Answer, err error) {
 	}
 	known := problemOf(err)
 	status := statuses[known.Code]
-	r.metrics.Failed(c.Request.Method, c.FullPath(), status, known)
+	r.Metrics.Failed(c.Request.Method, c.FullPath(), status, known)
 	l := r.language(c, answer.Language, status)
 
 	w := r.writers.get(l)
@@ -128,8 +117,10 @@ func (r *responder) fail(c *gin.Context, answer wire.Answer, err error) {
 	case http.StatusServiceUnavailable, http.StatusTooManyRequests, http.StatusGatewayTimeout:
 		seconds := strconv.Itoa(int(max((known.RetryAfter+time.Second-1)/time.Second, 1)))
 		c.Header("Retry-After", seconds)
-		if status == http.StatusTooManyRequests {
-			announceRefusal(c, known.Budget, seconds)
+		if limit := known.Budget.Uses; status == http.StatusTooManyRequests && limit != 0 {
+			c.Header("Ratelimit-Limit", strconv.FormatInt(limit, 10))
+			c.Header("Ratelimit-Remaining", "0")
+			c.Header("Ratelimit-Reset", seconds)
 		}
 	}
 	c.Writer.Header()["Cache-Control"] = notStored
@@ -162,7 +153,7 @@ func writeData(w *wire.Writer, answer *wire.Answer) (tag string) {
 // endEnvelope writes the last members of every envelope.
 func (r *responder) endEnvelope(w *wire.Writer) {
 	w.Text("api", APIName)
-	w.Number("timestamp", r.now().Unix())
+	w.Number("timestamp", r.Now().Unix())
 	w.EndObject()
 }
 
@@ -211,7 +202,35 @@ func (r *responder) failAfterPanic(c *gin.Context, panicked any) bool {
 	if err, ok := panicked.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		return false
 	}
-	r.log.ErrorContext(c.Request.Context(), "panic", "value", truncate(fmt.Sprint(panicked), maxLoggedError), "stack", string(debug.Stack()), "request_id", requestIDOf(c))
+	r.Log.ErrorContext(c.Request.Context(), "panic", "value", truncate(fmt.Sprint(panicked), maxLoggedError), "stack", string(debug.Stack()), "request_id", requestIDOf(c))
 	r.fail(c, wire.Answer{}, fmt.Errorf("panic: %v", panicked))
 	return true
+}
+
+// maxKeptBuffer is enough for a page of 100 ordinary subscriptions. The longest page,
+// with metadata of 16 KiB in each row, takes about 3 MB.
+const maxKeptBuffer = 256 << 10 // bytes
+
+// writers reuse the writers, and so the memory, of responses that have been sent.
+type writers struct {
+	prices *money.Formatter
+	pool   sync.Pool // of *wire.Writer
+}
+
+// get returns a writer for an empty response.
+func (p *writers) get(l locale.Locale) *wire.Writer {
+	w, ok := p.pool.Get().(*wire.Writer)
+	if !ok {
+		return wire.NewWriter(nil, l, p.prices)
+	}
+	w.Reset(l)
+	return w
+}
+
+// put keeps a writer that the caller no longer uses, unless it is so large that few
+// responses need it.
+func (p *writers) put(w *wire.Writer) {
+	if cap(w.Bytes()) <= maxKeptBuffer {
+		p.pool.Put(w)
+	}
 }

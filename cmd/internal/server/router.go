@@ -3,6 +3,7 @@
 package server
 
 import (
+	"cmp"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -49,12 +50,8 @@ type Config struct {
 
 // NewHandler returns the public handler of the service.
 func NewHandler(c Config) (http.Handler, error) {
-	if c.Deadline == 0 {
-		c.Deadline = 5 * time.Second
-	}
-	if c.Stall == 0 {
-		c.Stall = 15 * time.Second
-	}
+	c.Deadline = cmp.Or(c.Deadline, 5*time.Second)
+	c.Stall = cmp.Or(c.Stall, 15*time.Second)
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -67,51 +64,41 @@ func NewHandler(c Config) (http.Handler, error) {
 	if err := engine.SetTrustedProxies(c.TrustedProxies); err != nil {
 		return nil, err
 	}
-	respond := &responder{
-		log: c.Log, metrics: c.Metrics, now: c.Now, stall: c.Stall,
-		storeLanguage: c.Language, writers: writers{prices: money.NewFormatter()},
-	}
+	respond := &responder{c, writers{prices: money.NewFormatter()}}
 	switch {
 	case len(c.TrustedProxies) > 0:
 		engine.Use(cutPorts)
 	case c.PublicURL == "":
 		engine.Use(warnOfProxy(c.Log))
 	}
-	observing := observer{respond: respond, traces: c.Traces, deadline: c.Deadline, now: c.Now}
-	engine.Use(observing.handle, crossOrigin(c.CORSOrigins))
+	engine.Use(respond.observe, crossOrigin(c.CORSOrigins))
 	if c.RateLimit {
-		engine.Use(rateLimit(respond, c.Now))
+		engine.Use(rateLimit(respond))
 	}
 	engine.NoRoute(func(c *gin.Context) { respond.fail(c, wire.Answer{}, errNotFound) })
 	engine.NoMethod(func(c *gin.Context) { respond.fail(c, wire.Answer{}, errMethodNotAllowed) })
-	if err := route(engine.Group(c.BasePath), respond, &c); err != nil {
-		return nil, err
-	}
+	route(engine.Group(c.BasePath), respond)
 	compress, err := gzhttp.NewWrapper(gzhttp.MinSize(1400), gzhttp.CompressionLevel(1))
 	if err != nil {
 		return nil, err
 	}
-	return newFront(compress(engine), respond, &c), nil
+	return newFront(compress(engine), respond), nil
 }
 
 // route registers all routes: those of the areas, the pages' and the document's.
-func route(base *gin.RouterGroup, respond *responder, c *Config) error {
-	shown, err := pages.Areas(pages.Config{
-		Playground: c.Playground, Reference: c.Reference, BasePath: c.BasePath, NotFound: errNotFound, Protect: protect,
+func route(base *gin.RouterGroup, r *responder) {
+	shown := pages.Areas(pages.Config{
+		Playground: r.Playground, Reference: r.Reference, BasePath: r.BasePath, NotFound: errNotFound, Protect: protect,
 	})
-	if err != nil {
-		return err
-	}
-	for _, area := range slices.Concat(c.Areas, shown) {
-		for _, r := range area.Routes {
-			handle := respond.adapt(&area, &r)
-			base.Handle(r.Method, r.Path, handle)
-			if r.Method == http.MethodGet {
-				base.Handle(http.MethodHead, r.Path, handle)
+	for _, area := range slices.Concat(r.Areas, shown) {
+		for _, route := range area.Routes {
+			handle := r.adapt(&area, &route)
+			base.Handle(route.Method, route.Path, handle)
+			if route.Method == http.MethodGet {
+				base.Handle(http.MethodHead, route.Path, handle)
 			}
 		}
 	}
-	return nil
 }
 
 // crossOrigin adds CORS headers for the listed origins. Requests from other origins,

@@ -13,13 +13,12 @@ import (
 )
 
 // streamWrite is the maximum number of bytes of one write. A slow client must read this
-// much within responder.stall.
+// much within Config.Stall.
 const streamWrite = 32 << 10
 
-// stream sends the parts of a stream as they come. An error before the first part is a
-// response like any other. A later one closes the connection, so that the client
-// notices that the response is incomplete.
-func (r *responder) stream(c *gin.Context, vary []string, answer wire.Answer) {
+// stream sends the parts of a stream as they come. An error before the first part is a response like
+// any other. A later one closes the connection, so that the client notices it.
+func (r *responder) stream(c *gin.Context, answer wire.Answer) {
 	w := r.writers.get(answer.Language)
 	defer r.writers.put(w)
 	begun := false
@@ -28,11 +27,9 @@ func (r *responder) stream(c *gin.Context, vary []string, answer wire.Answer) {
 		case err != nil && begun:
 			r.fail(c, answer, fmt.Errorf("%w: %w: %w", http.ErrAbortHandler, errAfterFirstPart, err))
 		case err != nil:
-			setVary(c, vary)
 			r.fail(c, answer, err)
 			return
 		case !begun:
-			setVary(c, vary)
 			c.Header("Content-Type", answer.Stream.ContentType)
 			c.Writer.Header()["Cache-Control"] = notStored
 			protect(c.Writer.Header())
@@ -58,7 +55,7 @@ func (r *responder) send(w http.ResponseWriter, part []byte) error {
 	connection := http.NewResponseController(w)
 	for len(part) > 0 {
 		n := min(len(part), streamWrite)
-		err := connection.SetWriteDeadline(time.Now().Add(r.stall))
+		err := connection.SetWriteDeadline(time.Now().Add(r.Stall))
 		if err != nil && !errors.Is(err, http.ErrNotSupported) { // a test's recorder has no deadline
 			return err
 		}
@@ -75,7 +72,7 @@ func (r *responder) send(w http.ResponseWriter, part []byte) error {
 func (r *responder) limitUnsent(ctx context.Context) {
 	if c, ok := ctx.Value(connKey{}).(*holdingConn); ok {
 		if err := limitUnsent(c.Conn); err != nil {
-			r.log.WarnContext(ctx, "slow clients of streams may be cut", "err", err)
+			r.Log.WarnContext(ctx, "slow clients of streams may be cut", "err", err)
 		}
 	}
 }

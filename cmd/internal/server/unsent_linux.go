@@ -7,10 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// limitUnsent makes writes to a connection return when little of what was written is still to
-// be sent. By default the kernel takes megabytes, and a slow client takes minutes to read so
-// much, so that it would seem to have stalled. It does not limit what is on its way to the
-// client, and so not the rate.
+// limitUnsent makes writes to a connection return when little of what was written is still to be
+// sent. By default the kernel takes megabytes, and a client that takes minutes to read so much would
+// seem to have stalled. It does not limit what is on its way to the client, and so not the rate.
 func limitUnsent(c net.Conn) error {
 	raw, ok := c.(syscall.Conn)
 	if !ok {
