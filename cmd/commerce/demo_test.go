@@ -208,7 +208,8 @@ func TestDemo_BackstageBillsOneSubscriptionAtATime(t *testing.T) {
 	}
 	cursor := after("").Next
 	seen := map[string]bool{}
-	for range 2 * len(sample.Events()) {
+	const events = 10
+	for range 2 * events {
 		billed := data[struct {
 			ID   int64
 			What string
@@ -221,7 +222,7 @@ func TestDemo_BackstageBillsOneSubscriptionAtATime(t *testing.T) {
 		}
 		cursor = c.Next
 	}
-	if len(seen) != len(sample.Events()) {
+	if len(seen) != events {
 		t.Errorf("seen: %v", seen)
 	}
 	sara := data[struct{ Data []struct{ ID int64 } }](t, d.send(t, "GET", "/subscriptions?customerEmail=sara@example.com", "", "Authorization", "Bearer "+d.offered.APIToken))

@@ -59,13 +59,13 @@ func writeSample(ctx context.Context, db *pgxpool.Pool, out cli.Output, syntheti
 		return nil
 	}
 	g := sample.NewGenerator(synthetic, now)
-	bar := startProgress(out.Errors, "writing rows", int64(g.Rows()))
+	bar := startProgress(out.Errors, "writing rows", int64(g.Subscriptions+g.Customers))
 	err = g.Write(ctx, db, func(rows int) { _ = bar.Add(rows) })
 	bar.end()
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "added %d synthetic subscriptions of %d customers in %d stores\n", g.Subscriptions(), g.Customers(), g.Stores())
+	fmt.Fprintf(out, "added %d synthetic subscriptions of %d customers in %d stores\n", g.Subscriptions, g.Customers, len(g.Stores))
 	return nil
 }
 

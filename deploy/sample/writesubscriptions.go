@@ -23,9 +23,9 @@ const (
 )
 
 // copyTo inserts rows, whose columns are the table's key and others.
-func copyTo(ctx context.Context, db *pgxpool.Pool, table, others string, rows [][]any) error {
+func copyTo(ctx context.Context, db *pgxpool.Pool, table, others string, rows pgx.CopyFromSource) error {
 	columns := strings.Split(byID+", "+others, ", ")
-	if _, err := db.CopyFrom(ctx, pgx.Identifier{table}, columns, pgx.CopyFromRows(rows)); err != nil {
+	if _, err := db.CopyFrom(ctx, pgx.Identifier{table}, columns, rows); err != nil {
 		return fmt.Errorf("copy %s: %w", table, err)
 	}
 	return nil
@@ -65,10 +65,9 @@ func WriteSubscriptions(ctx context.Context, tx pgx.Tx, customers []subscription
 	card := upsert("saved_cards", byID, ofCard)
 	subscription := upsert("subscriptions", byID, ofSubscription)
 	var batch pgx.Batch
-	type key struct{ store, id int64 }
-	codes := map[key]string{}
+	codes := map[[2]int64]string{} // by store and customer
 	for _, c := range customers {
-		codes[key{c.StoreID, c.ID}] = c.CallingCode
+		codes[[2]int64{c.StoreID, c.ID}] = c.CallingCode
 		batch.Queue(customer, c.StoreID, c.ID, orNull(c.Email), orNull(c.Phone), c.CallingCode)
 	}
 	for i := range all {
@@ -76,7 +75,7 @@ func WriteSubscriptions(ctx context.Context, tx pgx.Tx, customers []subscription
 		if s.Card != nil {
 			batch.Queue(card, cardRow(s)...)
 		}
-		batch.Queue(subscription, subscriptionRow(s, codes[key{s.StoreID, s.CustomerID}])...)
+		batch.Queue(subscription, subscriptionRow(s, codes[[2]int64{s.StoreID, s.CustomerID}])...)
 	}
 	for _, table := range []string{"saved_cards", "subscriptions"} { // continue after the ids given here
 		batch.Queue("SELECT setval(pg_get_serial_sequence('" + table + "', 'id'), greatest(" +
