@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"maps"
 	"os"
 	"slices"
 	"testing"
@@ -193,11 +192,9 @@ func TestSharded_ReadsOneShardAndGivesTheSameRows(t *testing.T) {
 			t.Errorf("statement %s reads no distributed table: %v", statement, read)
 		}
 	}
-	for statement, tables := range read {
-		all := slices.Concat(slices.Collect(maps.Values(tables))...)
-		slices.Sort(all)
-		if shards := slices.Compact(all); len(shards) > 1 {
-			t.Errorf("%s reads several shards: %v", statement, tables)
+	for statement, shards := range read {
+		if len(shards) > 1 {
+			t.Errorf("%s reads several shards: %v", statement, shards)
 		}
 	}
 }

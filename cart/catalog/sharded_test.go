@@ -1,8 +1,6 @@
 package catalog_test
 
 import (
-	"maps"
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -53,11 +51,9 @@ func TestSharded_ReadsOneShardAndGivesTheSameCatalog(t *testing.T) {
 			t.Errorf("statement %s reads no distributed table: %v", statement, shards)
 		}
 	}
-	for statement, tables := range shards {
-		all := slices.Concat(slices.Collect(maps.Values(tables))...)
-		slices.Sort(all)
-		if len(slices.Compact(all)) > 1 {
-			t.Errorf("%s reads several shards: %v", statement, tables)
+	for statement, numbers := range shards {
+		if len(numbers) > 1 {
+			t.Errorf("%s reads several shards: %v", statement, numbers)
 		}
 	}
 }

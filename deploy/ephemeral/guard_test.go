@@ -46,7 +46,7 @@ func TestGuard_RequiresTLSCertificateAndPassword(t *testing.T) {
 func TestGuard_ServersUseTLSWithEachOther(t *testing.T) {
 	t.Parallel()
 	sentinels := Guard{TLS: true}.StartSentinels(t)
-	for _, server := range sentinels.servers() {
+	for _, server := range append(sentinels.Sentinels, sentinels.Master, sentinels.Replica) {
 		conn, err := net.Dial("tcp", server.admin.Addr)
 		if err != nil {
 			t.Fatal(err)

@@ -23,24 +23,19 @@ type RedisSentinels struct {
 	Sentinels       []*Server
 }
 
-func (s *RedisSentinels) url() string { return s.URL }
-
-func (s *RedisSentinels) servers() []*Server {
-	return append([]*Server{s.Master, s.Replica}, s.Sentinels...)
-}
-
-// sentinelsMaker makes a master, its replica and three sentinels.
-func sentinelsMaker(lock lock) func(ports []int) (*RedisSentinels, error) {
-	return func(ports []int) (*RedisSentinels, error) {
+// sentinelsMaker makes a master, its replica and three sentinels. The sentinels start last, because
+// they never promote a replica that they have not seen working.
+func sentinelsMaker(guard Guard) maker {
+	return func(ports []int) (*group, error) {
 		var all []*Server
 		var hosts []string
 		for i, port := range ports {
-			server, err := newRedis(lock, port)
+			server, err := newRedis(guard, port)
 			if i == 1 && err == nil {
 				server.arguments = append(server.arguments, "--replicaof", "127.0.0.1 "+fmt.Sprint(ports[0]))
 			}
 			if i > 1 && err == nil {
-				err = server.makeSentinel(lock, ports, i)
+				err = server.makeSentinel(guard, ports, i)
 				hosts = append(hosts, server.admin.Addr)
 			}
 			if err != nil {
@@ -48,27 +43,28 @@ func sentinelsMaker(lock lock) func(ports []int) (*RedisSentinels, error) {
 			}
 			all = append(all, server)
 		}
+		all[0].ready = replicates
 		query := url.Values{"master": {"main"}}
-		if lock.password != "" {
-			query.Set("sentinel_password", lock.password)
+		if guard.password != "" {
+			query.Set("sentinel_password", guard.password)
 		}
-		return &RedisSentinels{URL: lock.url(hosts, query), Master: all[0], Replica: all[1], Sentinels: all[2:]}, nil
+		return &group{guard.url(hosts, query), [][]*Server{all[:2], all[2:]}}, nil
 	}
 }
 
 // makeSentinel lets a server be a sentinel. A sentinel has a password but no users, and writes
 // its state into its configuration file.
-func (s *Server) makeSentinel(lock lock, ports []int, i int) error {
+func (s *Server) makeSentinel(guard Guard, ports []int, i int) error {
 	file := filepath.Join(s.dir, "sentinel.conf")
-	s.admin.Username = ""
-	s.arguments = slices.Concat([]string{s.arguments[0], file, "--sentinel"}, lock.listen(ports[i]))
-	return os.WriteFile(file, []byte(sentinelConf(lock, ports, i)), 0o600)
+	s.admin.Username, s.ready = "", watches
+	s.arguments = slices.Concat([]string{s.arguments[0], file, "--sentinel"}, guard.listen(ports[i]))
+	return os.WriteFile(file, []byte(sentinelConf(guard, ports, i)), 0o600)
 }
 
 // sentinelConf returns the configuration of the sentinel on ports[own]. It lists the replica and
 // the other sentinels. Otherwise the sentinel would find the other sentinels only after 2 s, and
 // a new replica after up to 10 s.
-func sentinelConf(lock lock, ports []int, own int) string {
+func sentinelConf(guard Guard, ports []int, own int) string {
 	var conf strings.Builder
 	id := func(i int) string { return fmt.Sprintf("%040x", i) }
 	fmt.Fprintf(&conf, "sentinel myid %s\nsentinel monitor main 127.0.0.1 %d 2\n"+
@@ -79,29 +75,10 @@ func sentinelConf(lock lock, ports []int, own int) string {
 			fmt.Fprintf(&conf, "sentinel known-sentinel main 127.0.0.1 %d %s\n", port, id(i))
 		}
 	}
-	if lock.password != "" {
-		fmt.Fprintf(&conf, "requirepass %[1]s\nsentinel auth-user main sentinel\nsentinel auth-pass main %[1]s\n", lock.password)
+	if guard.password != "" {
+		fmt.Fprintf(&conf, "requirepass %[1]s\nsentinel auth-user main sentinel\nsentinel auth-pass main %[1]s\n", guard.password)
 	}
 	return conf.String()
-}
-
-// start starts the sentinels last, because they never promote a replica that they have not
-// seen working.
-func (s *RedisSentinels) start() error {
-	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
-	defer cancel()
-	if err := inParallel([]*Server{s.Master, s.Replica}, (*Server).start); err != nil {
-		return err
-	}
-	if err := s.Master.until(ctx, func(client *redis.Client) error { return replicates(ctx, client) }); err != nil {
-		return err
-	}
-	return inParallel(s.Sentinels, func(sentinel *Server) error {
-		if err := sentinel.start(); err != nil {
-			return err
-		}
-		return sentinel.until(ctx, func(client *redis.Client) error { return watches(ctx, client) })
-	})
 }
 
 // replicates returns an error unless a replica confirms a write. A new replica may need a
