@@ -59,7 +59,7 @@ func writeSample(ctx context.Context, db *pgxpool.Pool, out cli.Output, syntheti
 		return nil
 	}
 	g := sample.NewGenerator(synthetic, now)
-	bar := startProgress(out.Errors, "writing rows", int64(g.Subscriptions+g.Customers))
+	bar := startProgress(out.Errors, "writing rows", int64(g.Rows()))
 	err = g.Write(ctx, db, func(rows int) { _ = bar.Add(rows) })
 	bar.end()
 	if err != nil {

@@ -57,7 +57,7 @@ func clusterMaker(guard Guard, failover time.Duration, ahead ...time.Duration) m
 			if err := os.WriteFile(filepath.Join(node.dir, "nodes.conf"), []byte(conf), 0o600); err != nil {
 				return nil, err
 			}
-			if i < len(ahead) {
+			if i < len(ahead) && ahead[i] != 0 {
 				if node.env, err = clockAhead(ahead[i]); err != nil {
 					return nil, err
 				}
@@ -121,9 +121,6 @@ func joined(ctx context.Context, client *redis.Client) error {
 // They preload libfaketime. They also preload libc, so that Redis does not use jemalloc:
 // libfaketime and jemalloc would call each other endlessly at the start.
 func clockAhead(by time.Duration) ([]string, error) {
-	if by == 0 {
-		return nil, nil
-	}
 	found, _ := filepath.Glob("/usr/lib/*/faketime/libfaketime.so.1")
 	if len(found) == 0 {
 		return nil, errors.New("faketime is not installed (sh deploy/ephemeral/install.sh)")

@@ -52,19 +52,11 @@ func sentinelsMaker(guard Guard) maker {
 	}
 }
 
-// makeSentinel lets a server be a sentinel. A sentinel has a password but no users, and writes
-// its state into its configuration file.
-func (s *Server) makeSentinel(guard Guard, ports []int, i int) error {
-	file := filepath.Join(s.dir, "sentinel.conf")
-	s.admin.Username, s.ready = "", watches
-	s.arguments = slices.Concat([]string{s.arguments[0], file, "--sentinel"}, guard.listen(ports[i]))
-	return os.WriteFile(file, []byte(sentinelConf(guard, ports, i)), 0o600)
-}
-
-// sentinelConf returns the configuration of the sentinel on ports[own]. It lists the replica and
-// the other sentinels. Otherwise the sentinel would find the other sentinels only after 2 s, and
-// a new replica after up to 10 s.
-func sentinelConf(guard Guard, ports []int, own int) string {
+// makeSentinel lets the server on ports[own] be a sentinel. A sentinel has a password but no users,
+// and writes its state into its configuration file. The file lists the replica and the other
+// sentinels. Otherwise the sentinel would find the other sentinels only after 2 s, and a new replica
+// after up to 10 s.
+func (s *Server) makeSentinel(guard Guard, ports []int, own int) error {
 	var conf strings.Builder
 	id := func(i int) string { return fmt.Sprintf("%040x", i) }
 	fmt.Fprintf(&conf, "sentinel myid %s\nsentinel monitor main 127.0.0.1 %d 2\n"+
@@ -78,7 +70,10 @@ func sentinelConf(guard Guard, ports []int, own int) string {
 	if guard.password != "" {
 		fmt.Fprintf(&conf, "requirepass %[1]s\nsentinel auth-user main sentinel\nsentinel auth-pass main %[1]s\n", guard.password)
 	}
-	return conf.String()
+	file := filepath.Join(s.dir, "sentinel.conf")
+	s.admin.Username, s.ready = "", watches
+	s.arguments = slices.Concat([]string{s.arguments[0], file, "--sentinel"}, guard.listen(ports[own]))
+	return os.WriteFile(file, []byte(conf.String()), 0o600)
 }
 
 // replicates returns an error unless a replica confirms a write. A new replica may need a

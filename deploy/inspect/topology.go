@@ -19,6 +19,9 @@ type topology struct {
 	expect Config
 }
 
+// watched reports whether sentinels name the master.
+func (t topology) watched() bool { return t.Master() != "" }
+
 // patient makes a client wait long enough for a distant server, and send each command once.
 func patient(o *redis.UniversalOptions) {
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = patience, patience, patience, patience
@@ -32,22 +35,20 @@ func checkRedis(ctx context.Context, c Config) ([]*report, error) {
 		return nil, err
 	}
 	t := topology{servers, c}
-	masters := servers.Addrs()
+	masters := t.Addrs()
 	var replicas []string
 	var reports []*report
 	switch {
-	case servers.Master() != "":
+	case t.watched():
 		masters, reports = t.checkSentinels(ctx)
-	case servers.Clustered():
+	case t.Clustered():
 		masters, replicas, reports = t.checkCluster(ctx)
 	}
 	check := func(addr string, replica bool) *redisServer {
-		s := &redisServer{
-			report: report{server: addr}, expect: c, replica: replica, clustered: servers.Clustered(), watched: servers.Master() != "",
-		}
-		client := servers.Server(addr)
+		s := &redisServer{report: report{server: addr}, topology: t, replica: replica}
+		client := t.Server(addr)
 		defer client.Close()
-		s.check(ctx, client, t)
+		s.check(ctx, client)
 		return s
 	}
 	for _, master := range each(masters, func(addr string) *redisServer { return check(addr, false) }) {
@@ -172,7 +173,7 @@ func (t topology) listed(ctx context.Context, client *redis.Client) int {
 			return redisstore.ReplicasOfMyself(nodes, t.expect.Now())
 		}
 		return hidden
-	case t.Master() != "":
+	case t.watched():
 		for _, addr := range t.Addrs() {
 			client := t.Sentinel(addr)
 			n, err := connect.KnownReplicas(ctx, client, t.Master(), redisstore.ReplicasRemembered)

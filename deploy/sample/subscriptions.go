@@ -102,10 +102,8 @@ func (o offer) sold(id, customer int64, start, moment time.Time) subscriptions.S
 		CreatedAt: start,
 	}
 	months := o.variant.Duration.Months()
-	longest := time.Duration(months) * 31 * 24 * time.Hour // so at least this many periods have ended:
-	for n := max(int(moment.Sub(start)/longest), 0) + 1; !s.PeriodEnd.After(moment); n++ {
-		s.PeriodStart = start.AddDate(0, (n-1)*months, 0)
-		s.PeriodEnd = start.AddDate(0, n*months, 0)
+	for n := 1; !s.PeriodEnd.After(moment); n++ {
+		s.PeriodStart, s.PeriodEnd = start.AddDate(0, (n-1)*months, 0), start.AddDate(0, n*months, 0)
 	}
 	s.EndsAt, s.UpdatedAt = s.PeriodEnd, s.PeriodStart
 	if id%3 != 0 {

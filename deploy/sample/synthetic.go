@@ -6,6 +6,7 @@ import (
 	"iter"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -135,10 +136,13 @@ func NewGenerator(n int, now time.Time) *Generator {
 	return g
 }
 
+// Rows returns what the calls of progress in Write add up to.
+func (g *Generator) Rows() int { return g.Customers + 2*g.Subscriptions }
+
 // Write adds the stores, customers, cards and subscriptions to a database that has
-// the sample's stores and products. It calls progress after every 1,000 customers or
-// subscriptions, or fewer, with their number. Write is not one transaction: an error
-// leaves the rows written so far. Only one Write may run on a database at a time.
+// the sample's stores and products. It calls progress after each 1,000 rows or fewer,
+// with their number. A missing card counts as a row. Write is not one transaction: an
+// error leaves the rows written so far. Only one Write may run on a database at a time.
 func (g *Generator) Write(ctx context.Context, db *pgxpool.Pool, progress func(rows int)) error {
 	err := pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error { return WriteStores(ctx, tx, g.Stores[1:], g.products, nil) })
 	if err != nil {
@@ -147,30 +151,29 @@ func (g *Generator) Write(ctx context.Context, db *pgxpool.Pool, progress func(r
 	if err := g.reserveIDs(ctx, db); err != nil {
 		return fmt.Errorf("reserve ids: %w", err)
 	}
-	for from := 0; from < g.Customers; from += copyRows {
-		n := min(copyRows, g.Customers-from)
-		rows := pgx.CopyFromSlice(n, func(i int) ([]any, error) { return g.customer(from + i), nil })
-		if err := copyTo(ctx, db, "customers", ofCustomer, rows); err != nil {
-			return err
-		}
-		progress(n)
-	}
-	for from := 0; from < g.Subscriptions; from += copyRows {
-		var cards, rows [][]any
-		for i := from; i < min(from+copyRows, g.Subscriptions); i++ {
-			s, callingCode := g.subscription(i)
-			if s.Card != nil {
-				cards = append(cards, cardRow(&s))
+	for _, table := range []struct {
+		name, columns string
+		n             int
+		row           func(i int) []any // nil for none
+	}{
+		{"customers", ofCustomer, g.Customers, g.customer},
+		{"saved_cards", ofCard, g.Subscriptions, func(i int) []any { s, _ := g.subscription(i); return cardRow(s) }},
+		{"subscriptions", ofSubscription, g.Subscriptions, func(i int) []any { return subscriptionRow(g.subscription(i)) }},
+	} {
+		columns := strings.Split(byID+", "+table.columns, ", ")
+		for from := 0; from < table.n; from += copyRows {
+			to := min(from+copyRows, table.n)
+			var rows [][]any
+			for i := from; i < to; i++ {
+				if row := table.row(i); row != nil {
+					rows = append(rows, row)
+				}
 			}
-			rows = append(rows, subscriptionRow(&s, callingCode))
+			if _, err := db.CopyFrom(ctx, pgx.Identifier{table.name}, columns, pgx.CopyFromRows(rows)); err != nil {
+				return fmt.Errorf("copy %s: %w", table.name, err)
+			}
+			progress(to - from)
 		}
-		if err := copyTo(ctx, db, "saved_cards", ofCard, pgx.CopyFromRows(cards)); err != nil {
-			return err
-		}
-		if err := copyTo(ctx, db, "subscriptions", ofSubscription, pgx.CopyFromRows(rows)); err != nil {
-			return err
-		}
-		progress(len(rows))
 	}
 	// Postgres answers a list from its index alone only where it knows that all rows
 	// are visible.
@@ -213,19 +216,19 @@ func (g *Generator) customer(i int) []any {
 }
 
 // subscription returns row i and the calling code of its customer.
-func (g *Generator) subscription(i int) (s subscriptions.Subscription, callingCode string) {
+func (g *Generator) subscription(i int) (subscription *subscriptions.Subscription, callingCode string) {
 	random := rand.New(rand.NewPCG(uint64(g.firstID), uint64(i)))
 	customer := random.IntN(g.Customers)
 	if random.IntN(1000) == 0 { // the customer with many
 		customer = 0
 	}
 	offers := g.offers[g.storeOf(customer)]
-	s = offers[random.IntN(len(offers))].aged(random.Int64N(20), g.firstID+int64(i), g.firstCustomer+int64(customer), boughtAt(i, g.Subscriptions, g.now), g.now)
+	s := offers[random.IntN(len(offers))].aged(random.Int64N(20), g.firstID+int64(i), g.firstCustomer+int64(customer), boughtAt(i, g.Subscriptions, g.now), g.now)
 	if random.IntN(2) == 0 {
 		s.ExternalCustomerID = "crm-" + strconv.Itoa(customer)
 	}
 	if random.IntN(4) == 0 {
 		s.Metadata = []byte(`{"campaign": "c` + strconv.Itoa(random.IntN(100)) + `", "seats": ` + strconv.Itoa(1+random.IntN(9)) + `}`)
 	}
-	return s, callingCodeOf(customer)
+	return &s, callingCodeOf(customer)
 }
