@@ -45,7 +45,8 @@ func ShardedPool(tb testing.TB, script string) (*pgxpool.Pool, *Statements) {
 	distribute := likeCitus + string(text)
 	name := fmt.Sprintf("sharded_%s_%x", migrations.Digest(), crc32.ChecksumIEEE([]byte(distribute)))
 	url := PostgresFrom(tb, name, func(ctx context.Context, url string) error {
-		if err := migrate(url, func(m *migrations.Migrator) error { _, err := m.UpSharded(ctx); return err }); err != nil {
+		err := migrate(url, func(m *migrations.Migrator) error { _, err := m.UpSharded(ctx); return err })
+		if err != nil {
 			return err
 		}
 		return query(ctx, url, func(conn *pgx.Conn) error {
@@ -53,11 +54,13 @@ func ShardedPool(tb testing.TB, script string) (*pgxpool.Pool, *Statements) {
 			return err
 		})
 	})
-	s := &Statements{pool: OpenPool(tb, url, connect.PostgresConfig{StatementTimeout: -1}), seen: map[string][]any{}}
-	return OpenPool(tb, url, connect.PostgresConfig{Writable: true, MaxConns: 4, StatementTimeout: -1, Tracer: s}), s
+	s := &Statements{seen: map[string][]any{}}
+	s.pool = OpenPool(tb, url, connect.PostgresConfig{Writable: true, MaxConns: 4, StatementTimeout: -1, Tracer: s})
+	return s.pool, s
 }
 
-// Statements collects the statements of a pool, to check what they need of a sharded database.
+// Statements collects the statements of a pool whose text begins with a comment, as all of the
+// service's do, to check what they need of a sharded database.
 type Statements struct {
 	pool *pgxpool.Pool
 	mu   sync.Mutex
@@ -66,6 +69,9 @@ type Statements struct {
 
 // TraceQueryStart implements pgx.QueryTracer.
 func (s *Statements) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.TraceQueryStartData) context.Context {
+	if !strings.HasPrefix(q.SQL, "/* ") {
+		return ctx
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, known := s.seen[q.SQL]; !known {
@@ -80,20 +86,16 @@ func (*Statements) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndDa
 // shard finds the numbers of shards in a plan.
 var shard = regexp.MustCompile(`"Relation Name": "\w+_shard_(\d+)"`)
 
-// Shards explains each statement whose text begins with a comment, as all of the service's do.
-// It returns the numbers of the shards that each one reads, by the name in its comment. Citus
-// runs a statement on one server only if this is the same shard of all tables.
+// Shards explains each statement. It returns the numbers of the shards that each one reads, by the
+// name in its comment. Citus runs a statement on one server only if this is the same shard of all
+// tables.
 func (s *Statements) Shards(tb testing.TB) map[string][]string {
 	tb.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	read := map[string][]string{}
 	for sql, args := range s.seen {
-		comment, isOurs := strings.CutPrefix(sql, "/* ")
-		if !isOurs {
-			continue
-		}
-		name, _, _ := strings.Cut(comment, " */")
+		name, _, _ := strings.Cut(strings.TrimPrefix(sql, "/* "), " */")
 		var plan string
 		must(tb, "explain "+name, s.pool.QueryRow(tb.Context(), "EXPLAIN (FORMAT JSON) "+sql, args...).Scan(&plan))
 		for _, found := range shard.FindAllStringSubmatch(plan, -1) {

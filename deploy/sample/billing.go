@@ -30,8 +30,11 @@ const (
 type rule struct {
 	event  Event
 	from   subscriptions.Status // which the event fits
-	change func(s *subscriptions.Subscription, now time.Time)
+	change change
 }
+
+// change is what happens to a subscription.
+type change func(s *subscriptions.Subscription, now time.Time)
 
 // rules are those of all events, in the order in which they take turns. Each status gains as many
 // subscriptions as it loses, so a store keeps some in every status.

@@ -142,9 +142,9 @@ func (o offer) pastDue(id, customer int64, start, now time.Time, grace int) subs
 }
 
 // then returns a subscription in the period in which it changed.
-func (o offer) then(change func(*subscriptions.Subscription, time.Time), id, customer int64, start, at time.Time) subscriptions.Subscription {
+func (o offer) then(happens change, id, customer int64, start, at time.Time) subscriptions.Subscription {
 	s := o.sold(id, customer, start, at)
-	change(&s, at)
+	happens(&s, at)
 	return s
 }
 

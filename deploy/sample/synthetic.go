@@ -151,14 +151,16 @@ func (g *Generator) Write(ctx context.Context, db *pgxpool.Pool, progress func(r
 	if err := g.reserveIDs(ctx, db); err != nil {
 		return fmt.Errorf("reserve ids: %w", err)
 	}
+	card := func(i int) []any { s, _ := g.subscription(i); return cardRow(s) }
+	subscription := func(i int) []any { return subscriptionRow(g.subscription(i)) }
 	for _, table := range []struct {
 		name, columns string
 		n             int
 		row           func(i int) []any // nil for none
 	}{
 		{"customers", ofCustomer, g.Customers, g.customer},
-		{"saved_cards", ofCard, g.Subscriptions, func(i int) []any { s, _ := g.subscription(i); return cardRow(s) }},
-		{"subscriptions", ofSubscription, g.Subscriptions, func(i int) []any { return subscriptionRow(g.subscription(i)) }},
+		{"saved_cards", ofCard, g.Subscriptions, card},
+		{"subscriptions", ofSubscription, g.Subscriptions, subscription},
 	} {
 		columns := strings.Split(byID+", "+table.columns, ", ")
 		for from := 0; from < table.n; from += copyRows {
