@@ -100,19 +100,13 @@ func nodesConf(prefix string, ports []int, own int) string {
 // joined returns an error unless a node serves requests, sees all nodes online and, if it is a
 // replica, has the data of its master.
 func joined(ctx context.Context, client *redis.Client) error {
-	state, err := client.ClusterInfo(ctx).Result()
-	if err != nil {
-		return err
-	}
-	shards, err := client.Do(ctx, "cluster", "shards").Result()
-	if err != nil {
-		return err
-	}
-	link, err := client.Info(ctx, "replication").Result()
-	seen := fmt.Sprint(shards)
+	pipe := client.Pipeline()
+	state, shards, link := pipe.ClusterInfo(ctx), pipe.Do(ctx, "cluster", "shards"), pipe.Info(ctx, "replication")
+	_, err := pipe.Exec(ctx)
+	seen := fmt.Sprint(shards.Val())
 	if err == nil && (strings.Count(seen, "online") != 2*masters ||
-		!strings.Contains(state, "cluster_state:ok\r\n") || strings.Contains(link, "master_link_status:down")) {
-		err = fmt.Errorf("it sees %s%s%s", state, seen, link)
+		!strings.Contains(state.Val(), "cluster_state:ok\r\n") || strings.Contains(link.Val(), "master_link_status:down")) {
+		err = fmt.Errorf("it sees %s%s%s", state.Val(), seen, link.Val())
 	}
 	return err
 }

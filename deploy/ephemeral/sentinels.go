@@ -92,12 +92,11 @@ func replicates(ctx context.Context, master *redis.Client) error {
 // watches returns an error unless a sentinel is connected to the replica and to the other
 // sentinels, and knows that the replica works.
 func watches(ctx context.Context, sentinel *redis.Client) error {
-	replicas, err := sentinel.Do(ctx, "sentinel", "replicas", "main").Slice()
-	if err != nil {
-		return err
-	}
-	others, err := sentinel.Do(ctx, "sentinel", "sentinels", "main").Slice()
-	known := fmt.Sprint(replicas, others)
+	pipe := sentinel.Pipeline()
+	replicas, sentinels := pipe.Do(ctx, "sentinel", "replicas", "main"), pipe.Do(ctx, "sentinel", "sentinels", "main")
+	_, err := pipe.Exec(ctx)
+	others, _ := sentinels.Slice()
+	known := fmt.Sprint(replicas.Val(), others)
 	if err == nil && (!strings.Contains(known, "master-link-status:ok") || len(others) != 2 ||
 		strings.Contains(known, "disconnected") || strings.Contains(known, "s_down")) {
 		err = fmt.Errorf("sentinel knows %s", known)

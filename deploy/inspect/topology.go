@@ -107,27 +107,23 @@ const slots = 16384
 // checkCluster asks the nodes in the URL for the layout of the cluster. If none answers, it returns
 // these nodes as the masters. A node that is in no cluster answers with an empty layout.
 func (t topology) checkCluster(ctx context.Context) (masters, replicas []string, reports []*report) {
-	type layout struct {
-		slots []redis.ClusterSlot
-		err   error
-	}
-	layouts := each(t.Addrs(), func(addr string) layout {
+	layouts := each(t.Addrs(), func(addr string) *redis.ClusterSlotsCmd {
 		client := t.Server(addr)
 		defer client.Close()
-		slots := redis.NewClusterSlotsCmd(ctx, "cluster", "slots") // as go-redis's own cluster client does
-		err := client.Process(ctx, slots)
-		return layout{slots.Val(), err}
+		layout := redis.NewClusterSlotsCmd(ctx, "cluster", "slots") // as go-redis's own cluster client does
+		_ = client.Process(ctx, layout)                             // sets its error
+		return layout
 	})
-	at := slices.IndexFunc(layouts, func(l layout) bool { return len(l.slots) > 0 })
+	at := slices.IndexFunc(layouts, func(l *redis.ClusterSlotsCmd) bool { return len(l.Val()) > 0 })
 	if at < 0 {
-		at = slices.IndexFunc(layouts, func(l layout) bool { return l.err == nil })
+		at = slices.IndexFunc(layouts, func(l *redis.ClusterSlotsCmd) bool { return l.Err() == nil })
 	}
 	if at < 0 {
 		return t.Addrs(), nil, nil
 	}
 	r := &report{server: t.Addrs()[at]}
 	missing := slots
-	for _, part := range layouts[at].slots {
+	for _, part := range layouts[at].Val() {
 		missing -= part.End - part.Start + 1
 		for i, node := range part.Nodes {
 			addr := reachable(node.Addr, r.server)
