@@ -21,7 +21,8 @@ endif
 WITH_SERVERS = sh $(CURDIR)/deploy/ephemeral/install.sh $(GO) run commerce/deploy/ephemeral/run --
 
 # Separate modules, so that the service's module does not need their dependencies: benchmarks, the
-# tests of the files in deploy, the generators of clients, and the program that makes releases.
+# tests of the files in deploy with the mutants, the generators of clients, and the program that
+# makes releases.
 MODULES = cmd/bench deploy/check deploy/clients deploy/release
 
 .DEFAULT_GOAL := help
@@ -67,8 +68,9 @@ peers: OUT = bin/peers
 peers: ## compare the service to Vendure, Medusa and a small cart on Node; tables in OUT (bin/peers)
 	$(WITH_SERVERS) $(GO) -C cmd/bench run . peers -connections 16 -turn 8s -out $(abspath $(OUT))
 
-mutants: ## check that the tests still kill the mutants of deploy/mutants (an hour)
-	$(WITH_SERVERS) $(GO) run ./deploy/mutants
+mutants: ## check that the tests still kill the mutants of deploy/check/mutants (an hour)
+	$(GO) -C deploy/check build -o $(CURDIR)/bin/mutants ./mutants
+	$(WITH_SERVERS) bin/mutants
 
 compare: COMMIT = main
 compare: PACKAGES = ./...

@@ -1,8 +1,6 @@
 package catalog_test
 
 import (
-	"maps"
-	"slices"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -44,9 +42,7 @@ func TestSharded_ReadsOneShardAndGivesTheSameCatalog(t *testing.T) {
 	for _, statement := range []string{"products", "coupon", "coupon_uses", "coupon_uses_customer"} {
 		assert.That(t, len(shards[statement]) != 0, "statement %s reads no distributed table: %v", statement, shards)
 	}
-	for statement, tables := range shards {
-		all := slices.Concat(slices.Collect(maps.Values(tables))...)
-		slices.Sort(all)
-		assert.That(t, len(slices.Compact(all)) <= 1, "%s reads several shards: %v", statement, tables)
+	for statement, numbers := range shards {
+		assert.That(t, len(numbers) <= 1, "%s reads several shards: %v", statement, numbers)
 	}
 }

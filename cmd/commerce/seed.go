@@ -58,7 +58,7 @@ func writeSample(ctx context.Context, db *pgxpool.Pool, out cli.Output, syntheti
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "added %d synthetic subscriptions of %d customers in %d stores\n", g.Subscriptions(), g.Customers(), g.Stores())
+	fmt.Fprintf(out, "added %d synthetic subscriptions of %d customers in %d stores\n", g.Subscriptions, g.Customers, len(g.Stores))
 	return nil
 }
 

@@ -11,14 +11,10 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
-	"math/big"
 	"net"
 	"os"
 	"time"
 )
-
-// certificateLife is longer than any test.
-const certificateLife = 30 * time.Minute
 
 // makeCertificate writes a certificate for 127.0.0.1 and its key. Servers and clients use it,
 // and it is its own authority. It is valid from a minute ago on, so that a clock that is set
@@ -28,16 +24,14 @@ func makeCertificate(certificateFile, keyFile string) (*tls.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	now := time.Now()
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(now.UnixNano()),
-		Subject:      pkix.Name{CommonName: "ephemeral"},
-		NotBefore:    now.Add(-time.Minute),
-		NotAfter:     now.Add(certificateLife),
-		KeyUsage:     x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
-		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-		IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1)},
-		IsCA:         true, BasicConstraintsValid: true,
+		Subject:     pkix.Name{CommonName: "ephemeral"},
+		NotBefore:   time.Now().Add(-time.Minute),
+		NotAfter:    time.Now().Add(30 * time.Minute), // longer than any test
+		KeyUsage:    x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		IsCA:        true, BasicConstraintsValid: true,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {

@@ -32,22 +32,17 @@ const (
 type RedisCluster struct {
 	URL   string
 	Nodes []*Server
-
-	failover time.Duration
 }
 
-func (c *RedisCluster) url() string        { return c.URL }
-func (c *RedisCluster) servers() []*Server { return c.Nodes }
-
-// clusterMaker makes a cluster. ahead[i], if given, is how far the clock of node i is ahead.
-func clusterMaker(lock lock, failover time.Duration, ahead ...time.Duration) func(ports []int) (*RedisCluster, error) {
-	return func(ports []int) (*RedisCluster, error) {
-		c := &RedisCluster{failover: failover}
-		random := make([]byte, 19)
-		_, _ = rand.Read(random) // never fails
-		hosts := make([]string, len(ports))
+// clusterMaker makes a cluster. ahead[i], if given, is how far the clock of node i is ahead. Most
+// of the time until it works goes to Redis itself: a master rejects requests for its first 2 s.
+func clusterMaker(guard Guard, failover time.Duration, ahead ...time.Duration) maker {
+	return func(ports []int) (*group, error) {
+		prefix := make([]byte, 19)
+		_, _ = rand.Read(prefix) // never fails
+		hosts, nodes := make([]string, len(ports)), make([]*Server, len(ports))
 		for i, port := range ports {
-			node, err := newRedis(lock, port,
+			node, err := newRedis(guard, port,
 				"--cluster-enabled", "yes",
 				"--cluster-node-timeout", milliseconds(fastFailover),
 				"--cluster-require-full-coverage", "no",
@@ -58,19 +53,25 @@ func clusterMaker(lock lock, failover time.Duration, ahead ...time.Duration) fun
 			if err != nil {
 				return nil, err
 			}
-			if err := os.WriteFile(filepath.Join(node.dir, "nodes.conf"), []byte(nodesConf(hex.EncodeToString(random), ports, i)), 0o600); err != nil {
+			conf := nodesConf(hex.EncodeToString(prefix), ports, i)
+			if err := os.WriteFile(filepath.Join(node.dir, "nodes.conf"), []byte(conf), 0o600); err != nil {
 				return nil, err
 			}
-			if i < len(ahead) {
+			if i < len(ahead) && ahead[i] != 0 {
 				if node.env, err = clockAhead(ahead[i]); err != nil {
 					return nil, err
 				}
 			}
-			hosts[i] = node.admin.Addr
-			c.Nodes = append(c.Nodes, node)
+			node.ready = func(ctx context.Context, client *redis.Client) error {
+				if err := joined(ctx, client); err != nil {
+					return fmt.Errorf("form cluster: %s: %w", node.admin.Addr, err)
+				}
+				// Last, because nodes exchange news faster while the timeout is short.
+				return client.ConfigSet(ctx, "cluster-node-timeout", milliseconds(failover)).Err()
+			}
+			hosts[i], nodes[i] = node.admin.Addr, node
 		}
-		c.URL = lock.url(hosts, url.Values{})
-		return c, nil
+		return &group{guard.url(hosts, url.Values{}), [][]*Server{nodes}}, nil
 	}
 }
 
@@ -96,41 +97,16 @@ func nodesConf(prefix string, ports []int, own int) string {
 	return conf.String()
 }
 
-// start starts the nodes, and waits until the cluster works. Most of the time goes to Redis
-// itself: a master rejects requests for its first 2 s.
-func (c *RedisCluster) start() error {
-	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
-	defer cancel()
-	if err := inParallel(c.Nodes, (*Server).start); err != nil {
-		return err
-	}
-	return inParallel(c.Nodes, func(node *Server) error {
-		return node.until(ctx, func(client *redis.Client) error {
-			if err := joined(ctx, client); err != nil {
-				return fmt.Errorf("form cluster: %s: %w", node.admin.Addr, err)
-			}
-			// Last, because nodes exchange news faster while the timeout is short.
-			return client.ConfigSet(ctx, "cluster-node-timeout", milliseconds(c.failover)).Err()
-		})
-	})
-}
-
 // joined returns an error unless a node serves requests, sees all nodes online and, if it is a
 // replica, has the data of its master.
 func joined(ctx context.Context, client *redis.Client) error {
-	state, err := client.ClusterInfo(ctx).Result()
-	if err != nil {
-		return err
-	}
-	shards, err := client.Do(ctx, "cluster", "shards").Result()
-	if err != nil {
-		return err
-	}
-	link, err := client.Info(ctx, "replication").Result()
-	seen := fmt.Sprint(shards)
+	pipe := client.Pipeline()
+	state, shards, link := pipe.ClusterInfo(ctx), pipe.Do(ctx, "cluster", "shards"), pipe.Info(ctx, "replication")
+	_, err := pipe.Exec(ctx)
+	seen := fmt.Sprint(shards.Val())
 	if err == nil && (strings.Count(seen, "online") != 2*masters ||
-		!strings.Contains(state, "cluster_state:ok\r\n") || strings.Contains(link, "master_link_status:down")) {
-		err = fmt.Errorf("it sees %s%s%s", state, seen, link)
+		!strings.Contains(state.Val(), "cluster_state:ok\r\n") || strings.Contains(link.Val(), "master_link_status:down")) {
+		err = fmt.Errorf("it sees %s%s%s", state.Val(), seen, link.Val())
 	}
 	return err
 }
@@ -139,9 +115,6 @@ func joined(ctx context.Context, client *redis.Client) error {
 // They preload libfaketime. They also preload libc, so that Redis does not use jemalloc:
 // libfaketime and jemalloc would call each other endlessly at the start.
 func clockAhead(by time.Duration) ([]string, error) {
-	if by == 0 {
-		return nil, nil
-	}
 	found, _ := filepath.Glob("/usr/lib/*/faketime/libfaketime.so.1")
 	if len(found) == 0 {
 		return nil, errors.New("faketime is not installed (sh deploy/ephemeral/install.sh)")

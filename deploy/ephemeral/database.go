@@ -49,26 +49,32 @@ func PostgresFrom(tb testing.TB, name string, prepare func(ctx context.Context, 
 func createDatabase(server, name, template string, prepare func(ctx context.Context, url string) error) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), databaseLimit)
 	defer cancel()
-	err := query(ctx, server, func(conn *pgx.Conn) error {
+	at, err := url.Parse(server)
+	if err != nil || at.Host == "" {
+		return "", fmt.Errorf("%s must be a URL", EnvPostgres)
+	}
+	urlOf := func(database string) string {
+		u := *at
+		u.Path = "/" + database
+		return u.String()
+	}
+	return urlOf(name), query(ctx, server, func(conn *pgx.Conn) error {
 		source := "template0"
 		if template != "" {
 			source = "template_" + template
-			if err := ensureTemplate(ctx, conn, server, source, prepare); err != nil {
+			prepareDraft := func(draft string) error { return prepare(ctx, urlOf(draft)) }
+			if err := ensureTemplate(ctx, conn, source, prepareDraft); err != nil {
 				return fmt.Errorf("template %s: %w", template, err)
 			}
 		}
 		return execute(ctx, conn, "CREATE DATABASE "+name+" TEMPLATE "+source)
 	})
-	if err != nil {
-		return "", err
-	}
-	return databaseURL(server, name)
 }
 
 // ensureTemplate creates the template's database unless it exists. It takes a lock, because test
 // processes share a server. It renames the database last, so that the name never refers to a
 // half-prepared one.
-func ensureTemplate(ctx context.Context, conn *pgx.Conn, server, name string, prepare func(ctx context.Context, url string) error) error {
+func ensureTemplate(ctx context.Context, conn *pgx.Conn, name string, prepare func(draft string) error) error {
 	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock(hashtext($1))", name); err != nil {
 		return err
 	}
@@ -82,11 +88,7 @@ func ensureTemplate(ctx context.Context, conn *pgx.Conn, server, name string, pr
 	if err := execute(ctx, conn, "DROP DATABASE IF EXISTS "+draft, "CREATE DATABASE "+draft+" TEMPLATE template0"); err != nil {
 		return err
 	}
-	u, err := databaseURL(server, draft)
-	if err != nil {
-		return err
-	}
-	if err := prepare(ctx, u); err != nil {
+	if err := prepare(draft); err != nil {
 		return fmt.Errorf("prepare: %w", err)
 	}
 	return execute(ctx, conn, "ALTER DATABASE "+draft+" RENAME TO "+name)
@@ -111,16 +113,6 @@ func dropDatabase(server, name string) error {
 	})
 }
 
-// databaseURL returns server's URL with another database.
-func databaseURL(server, name string) (string, error) {
-	u, err := url.Parse(server)
-	if err != nil || u.Host == "" {
-		return "", fmt.Errorf("%s must be a URL", EnvPostgres)
-	}
-	u.Path = "/" + name
-	return u.String(), nil
-}
-
 // query calls do with a connection, and closes it.
 func query(ctx context.Context, url string, do func(conn *pgx.Conn) error) error {
 	conn, err := pgx.Connect(ctx, url)
@@ -139,7 +131,7 @@ func Migrated(tb testing.TB) string {
 
 // Migrate applies all migrations to the database at url.
 func Migrate(ctx context.Context, url string) error {
-	return withMigrator(url, func(m *migrations.Migrator) error {
+	return migrate(url, func(m *migrations.Migrator) error {
 		_, err := m.Up(ctx)
 		return err
 	})
@@ -147,10 +139,10 @@ func Migrate(ctx context.Context, url string) error {
 
 // Grant gives a role the rights of the service.
 func Grant(ctx context.Context, url, role string) error {
-	return withMigrator(url, func(m *migrations.Migrator) error { return m.Grant(ctx, role) })
+	return migrate(url, func(m *migrations.Migrator) error { return m.Grant(ctx, role) })
 }
 
-func withMigrator(url string, work func(*migrations.Migrator) error) error {
+func migrate(url string, work func(*migrations.Migrator) error) error {
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
 		return err

@@ -30,18 +30,20 @@ const (
 
 // shared is a server that all tests of a process use, started at its first use.
 type shared struct {
-	env     string // names a running one
-	start   func() (group, error)
+	env   string // names a running one
+	ports int
+	make  maker
+
 	once    sync.Once
-	started group // by this process, if err is nil
+	started *group // by this process; nil if err is not
 	err     error
 }
 
 // These are package variables because the tests of a process have nothing else in common.
 var (
-	sharedRedis    = &shared{env: EnvRedis, start: func() (group, error) { return startNew(1, redisMaker(lock{})) }}
-	sharedCluster  = &shared{env: EnvCluster, start: func() (group, error) { return startNew(2*masters, clusterMaker(lock{}, slowFailover)) }}
-	sharedPostgres = &shared{env: EnvPostgres, start: func() (group, error) { return startNew(1, postgresMaker(nil, initdb...)) }}
+	sharedRedis    = &shared{env: EnvRedis, ports: 1, make: redisMaker(Guard{})}
+	sharedCluster  = &shared{env: EnvCluster, ports: 2 * masters, make: clusterMaker(Guard{}, slowFailover)}
+	sharedPostgres = &shared{env: EnvPostgres, ports: 1, make: postgresMaker(nil, initdb...)}
 	allShared      = []*shared{sharedRedis, sharedCluster, sharedPostgres}
 )
 
@@ -49,11 +51,11 @@ func (s *shared) url() (string, error) {
 	if url := os.Getenv(s.env); url != "" {
 		return url, nil
 	}
-	s.once.Do(func() { s.started, s.err = s.start() })
+	s.once.Do(func() { s.started, s.err = startNew(s.ports, s.make) })
 	if s.err != nil {
 		return "", s.err
 	}
-	return s.started.url(), nil
+	return s.started.url, nil
 }
 
 func (s *shared) urlFor(tb testing.TB) string {
@@ -86,7 +88,7 @@ func StartShared() (entries []string, err error) {
 func StopShared() error {
 	var errs []error
 	for _, s := range allShared {
-		if s.started != nil && s.err == nil {
+		if s.started != nil {
 			errs = append(errs, inParallel(s.started.servers(), (*Server).stop))
 		}
 	}

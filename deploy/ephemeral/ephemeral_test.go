@@ -344,11 +344,11 @@ func TestFreePorts_AreFreeAndLeaveRoomForTheBus(t *testing.T) {
 }
 
 func BenchmarkStart(b *testing.B) {
-	for name, start := range map[string]func() (group, error){
-		"redis":     func() (group, error) { return startNew(1, redisMaker(lock{})) },
-		"cluster":   func() (group, error) { return startNew(2*masters, clusterMaker(lock{}, slowFailover)) },
-		"sentinels": func() (group, error) { return startNew(5, sentinelsMaker(lock{})) },
-		"postgres":  func() (group, error) { return startNew(1, postgresMaker(nil, initdb...)) },
+	for name, start := range map[string]func() (*group, error){
+		"redis":     func() (*group, error) { return startNew(1, redisMaker(Guard{})) },
+		"cluster":   func() (*group, error) { return startNew(2*masters, clusterMaker(Guard{}, slowFailover)) },
+		"sentinels": func() (*group, error) { return startNew(5, sentinelsMaker(Guard{})) },
+		"postgres":  func() (*group, error) { return startNew(1, postgresMaker(nil, initdb...)) },
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {

@@ -7,44 +7,65 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 )
 
 // group is one server, or several that work together.
-type group interface {
-	url() string
-	servers() []*Server
-	start() error // returns when all serve requests
+type group struct {
+	url    string
+	stages [][]*Server // in the order in which they start
+}
+
+func (g *group) servers() []*Server { return slices.Concat(g.stages...) }
+
+// maker makes a group that listens on ports.
+type maker func(ports []int) (*group, error)
+
+// start starts the servers, and waits until all are ready.
+func (g *group) start() error {
+	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
+	defer cancel()
+	for _, stage := range g.stages {
+		if err := inParallel(stage, (*Server).start); err != nil {
+			return err
+		}
+		if err := inParallel(stage, func(s *Server) error { return s.becomeReady(ctx) }); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // startNew makes a group on n new ports and starts it. It tries up to five times if a server
 // ended while it was starting: another process may have taken its port.
-func startNew[G group](n int, make func(ports []int) (G, error)) (none G, err error) {
+func startNew(n int, make maker) (*group, error) {
+	var ended error
 	for range 5 {
 		ports, err := freePorts(n)
 		if err != nil {
-			return none, err
+			return nil, err
 		}
 		g, err := make(ports)
 		if err != nil {
-			return none, err
+			return nil, err
 		}
 		failed := g.start()
 		if failed == nil {
 			return g, nil
 		}
-		err = errors.Join(failed, inParallel(g.servers(), (*Server).kill))
-		if !errors.Is(err, errGone) {
-			return none, err
+		ended = errors.Join(failed, inParallel(g.servers(), (*Server).kill))
+		if !errors.Is(ended, errGone) {
+			return nil, ended
 		}
 	}
-	return none, fmt.Errorf("tried five times: %w", err)
+	return nil, fmt.Errorf("tried five times: %w", ended)
 }
 
 // private starts a group for one test, and kills it when the test ends.
-func private[G group](tb testing.TB, n int, make func(ports []int) (G, error)) G {
+func private(tb testing.TB, n int, make maker) *group {
 	tb.Helper()
 	g, err := startNew(n, make)
 	must(tb, "start", err)

@@ -34,13 +34,18 @@ type Guard struct {
 	// sentinel. All get the same password. URLs log in as commerce, and contain the
 	// password for the sentinel too. Empty: no login is required.
 	Users string
+
+	// Set by ready.
+	dir      string      // of its files
+	password string      // of all users, "" without users
+	tls      *tls.Config // for clients, nil without TLS
 }
 
 // StartRedis starts a Redis server for this test alone. Settings are arguments of
 // redis-server, such as "--appendonly", "yes", without which it does not persist its data.
 func (g Guard) StartRedis(tb testing.TB, settings ...string) *Server {
 	tb.Helper()
-	return private(tb, 1, redisMaker(g.lock(tb), settings...))
+	return private(tb, 1, redisMaker(g.ready(tb), settings...)).servers()[0]
 }
 
 // StartCluster starts a Redis Cluster for this test alone. Its nodes fail over after
@@ -49,14 +54,16 @@ func (g Guard) StartRedis(tb testing.TB, settings ...string) *Server {
 // machine's.
 func (g Guard) StartCluster(tb testing.TB, ahead ...time.Duration) *RedisCluster {
 	tb.Helper()
-	return private(tb, 2*masters, clusterMaker(g.lock(tb), fastFailover, ahead...))
+	c := private(tb, 2*masters, clusterMaker(g.ready(tb), fastFailover, ahead...))
+	return &RedisCluster{c.url, c.servers()}
 }
 
 // StartSentinels starts a Redis master, its replica and three sentinels for this test
 // alone.
 func (g Guard) StartSentinels(tb testing.TB) *RedisSentinels {
 	tb.Helper()
-	return private(tb, 5, sentinelsMaker(g.lock(tb)))
+	s := private(tb, 5, sentinelsMaker(g.ready(tb)))
+	return &RedisSentinels{s.url, s.servers()[0], s.servers()[1], s.servers()[2:]}
 }
 
 // StartRedis is Guard.StartRedis without access control.
@@ -74,100 +81,93 @@ func StartCluster(tb testing.TB, ahead ...time.Duration) *RedisCluster {
 // StartSentinels is Guard.StartSentinels without access control.
 func StartSentinels(tb testing.TB) *RedisSentinels { tb.Helper(); return Guard{}.StartSentinels(tb) }
 
-// lock is a Guard with its files and password. The zero value has no access control.
-type lock struct {
-	Guard
-	dir      string
-	password string      // of all users, "" without users
-	tls      *tls.Config // for clients, nil without TLS
-}
-
 // adminUser is the user that this package logs in as.
 const adminUser = "ephemeral"
 
-// The files of a lock.
+// The files of a guard.
 const (
 	certificateFile = "certificate.pem"
 	keyFile         = "key.pem"
 	usersFile       = "users.conf"
 )
 
-func (g Guard) lock(tb testing.TB) lock {
+// ready returns the guard of one Redis, with its own password and files.
+func (g Guard) ready(tb testing.TB) Guard {
 	tb.Helper()
 	if g == (Guard{}) {
-		return lock{}
+		return g
 	}
-	l := lock{Guard: g, dir: tb.TempDir()}
+	g.dir = tb.TempDir()
 	var err error
 	if g.TLS {
-		l.tls, err = makeCertificate(l.file(certificateFile), l.file(keyFile))
+		g.tls, err = makeCertificate(g.file(certificateFile), g.file(keyFile))
 		must(tb, "make certificate", err)
 	}
 	if g.Users != "" {
-		l.password = rand.Text()
-		must(tb, "write users", os.WriteFile(l.file(usersFile), []byte(l.users()), 0o600))
+		g.password = rand.Text()
+		must(tb, "write users", os.WriteFile(g.file(usersFile), []byte(g.users()), 0o600))
 	}
-	return l
+	return g
 }
 
-func (l lock) file(name string) string { return filepath.Join(l.dir, name) }
+func (g Guard) file(name string) string { return filepath.Join(g.dir, name) }
 
 var loggedIn = regexp.MustCompile(`(?m)^user (?:commerce|support|check|replica|sentinel) .*$`)
 
 // users returns Guard.Users with passwords, and the admin user.
-func (l lock) users() string {
-	return loggedIn.ReplaceAllString(l.Users, "$0 >"+l.password) +
-		"\nuser " + adminUser + " on >" + l.password + " allkeys allchannels +@all\n"
+func (g Guard) users() string {
+	return loggedIn.ReplaceAllString(g.Users, "$0 >"+g.password) +
+		"\nuser " + adminUser + " on >" + g.password + " allkeys allchannels +@all\n"
 }
 
 // listen returns the settings for a server or a sentinel that listens on port.
-func (l lock) listen(port int) []string {
+func (g Guard) listen(port int) []string {
 	settings := []string{"--bind", "127.0.0.1"}
-	if !l.TLS {
+	if !g.TLS {
 		return append(settings, "--port", strconv.Itoa(port))
 	}
 	clients := "no"
-	if l.ClientCertificates {
+	if g.ClientCertificates {
 		clients = "yes"
 	}
 	return append(settings,
 		"--port", "0", "--tls-port", strconv.Itoa(port), "--tls-replication", "yes", "--tls-cluster", "yes",
-		"--tls-ca-cert-file", l.file(certificateFile), "--tls-auth-clients", clients,
-		"--tls-cert-file", l.file(certificateFile), "--tls-key-file", l.file(keyFile))
+		"--tls-ca-cert-file", g.file(certificateFile), "--tls-auth-clients", clients,
+		"--tls-cert-file", g.file(certificateFile), "--tls-key-file", g.file(keyFile))
 }
 
 // login returns the settings for a server's users, and for its login to its master.
-func (l lock) login() []string {
-	if l.password == "" {
+func (g Guard) login() []string {
+	if g.password == "" {
 		return nil
 	}
-	return []string{"--include", l.file(usersFile), "--masteruser", "replica", "--masterauth", l.password}
+	return []string{"--include", g.file(usersFile), "--masteruser", "replica", "--masterauth", g.password}
 }
 
 // admin returns how this package connects to a server.
-func (l lock) admin(port int) redis.Options {
+func (g Guard) admin(port int) redis.Options {
 	options := redis.Options{
-		Addr: address(port), TLSConfig: l.tls, MaxRetries: -1, PoolSize: 1, ContextTimeoutEnabled: true, DisableIdentity: true,
+		Addr: address(port), TLSConfig: g.tls, MaxRetries: -1, PoolSize: 1, ContextTimeoutEnabled: true, DisableIdentity: true,
 	}
-	if l.password != "" {
-		options.Username, options.Password = adminUser, l.password
+	if g.password != "" {
+		options.Username, options.Password = adminUser, g.password
 	}
 	return options
 }
 
 // url returns the URL for tests, with the guard's parameters added to query.
-func (l lock) url(hosts []string, query url.Values) string {
+func (g Guard) url(hosts []string, query url.Values) string {
 	u := url.URL{Scheme: "redis", Host: strings.Join(hosts, ",")}
-	if l.password != "" {
-		u.User = url.UserPassword("commerce", l.password)
+	if g.password != "" {
+		u.User = url.UserPassword("commerce", g.password)
 	}
-	if l.TLS {
+	if g.TLS {
 		u.Scheme = "rediss"
-		query.Set("ca_file", l.file(certificateFile))
+		query.Set("ca_file", g.file(certificateFile))
 	}
-	if l.ClientCertificates {
-		query.Set("cert_file", l.file(certificateFile))
-		query.Set("key_file", l.file(keyFile))
+	if g.ClientCertificates {
+		query.Set("cert_file", g.file(certificateFile))
+		query.Set("key_file", g.file(keyFile))
 	}
 	u.RawQuery = query.Encode()
 	return u.String()
@@ -186,19 +186,19 @@ func AsUser(tb testing.TB, redisURL, users, name string) string {
 	if strings.Contains(rest, "@") || strings.Contains(rest, "master=") {
 		return redisURL
 	}
-	args := []any{"acl", "setuser", name, "reset", ">" + userPassword}
+	rules := []string{"reset", ">" + userPassword}
 	for _, line := range regexp.MustCompile("(?m)^user "+name+" (.*)$").FindAllStringSubmatch(users, -1) {
-		for rule := range strings.FieldsSeq(line[1]) {
-			args = append(args, rule)
-		}
+		rules = append(rules, strings.Fields(line[1])...)
 	}
 	client, err := connect.Redis(redisURL)
 	must(tb, "add Redis user", err)
 	defer client.Close()
 	if cluster, is := client.(*redis.ClusterClient); is {
-		err = cluster.ForEachShard(tb.Context(), func(ctx context.Context, node *redis.Client) error { return node.Do(ctx, args...).Err() })
+		err = cluster.ForEachShard(tb.Context(), func(ctx context.Context, node *redis.Client) error {
+			return node.ACLSetUser(ctx, name, rules...).Err()
+		})
 	} else {
-		err = client.Do(tb.Context(), args...).Err()
+		err = client.ACLSetUser(tb.Context(), name, rules...).Err()
 	}
 	if redis.HasErrorPrefix(err, "unknown command") { // miniredis
 		return redisURL

@@ -45,7 +45,7 @@ func TestGuard_RequiresTLSCertificateAndPassword(t *testing.T) {
 func TestGuard_ServersUseTLSWithEachOther(t *testing.T) {
 	t.Parallel()
 	sentinels := Guard{TLS: true}.StartSentinels(t)
-	for _, server := range sentinels.servers() {
+	for _, server := range append(sentinels.Sentinels, sentinels.Master, sentinels.Replica) {
 		conn := assert.Must(net.Dial("tcp", server.admin.Addr))(t)
 		_ = conn.SetDeadline(time.Now().Add(500 * time.Millisecond))
 		_, _ = conn.Write([]byte("PING\r\n"))

@@ -23,7 +23,7 @@ import (
 // which the server does not wait for the disk.
 func StartPostgres(tb testing.TB, settings ...string) *Server {
 	tb.Helper()
-	return private(tb, 1, postgresMaker(settings, initdb...))
+	return private(tb, 1, postgresMaker(settings, initdb...)).servers()[0]
 }
 
 // initdb creates the data of a new server.
@@ -38,8 +38,8 @@ var postgresSettings = []string{
 
 // postgresMaker makes a server whose data the command fill creates. fill is one of Postgres'
 // programs with its arguments, without the directory.
-func postgresMaker(settings []string, fill ...string) func(ports []int) (*Server, error) {
-	return func(ports []int) (*Server, error) {
+func postgresMaker(settings []string, fill ...string) maker {
+	return func(ports []int) (*group, error) {
 		bin, err := postgresBin()
 		if err != nil {
 			return nil, err
@@ -69,7 +69,7 @@ func postgresMaker(settings []string, fill ...string) func(ports []int) (*Server
 		for _, setting := range slices.Concat(postgresSettings, settings) {
 			arguments = append(arguments, "-c", setting)
 		}
-		return &Server{
+		server := &Server{
 			URL:       "postgres://postgres@" + address(ports[0]) + "/postgres?sslmode=disable",
 			dir:       dir,
 			arguments: arguments,
@@ -77,7 +77,8 @@ func postgresMaker(settings []string, fill ...string) func(ports []int) (*Server
 			answers:   postgresAnswers,
 			shutdown:  syscall.SIGINT,  // "fast": does not wait for sessions
 			crash:     syscall.SIGQUIT, // "immediate"; SIGKILL would leave shared memory behind
-		}, nil
+		}
+		return &group{server.URL, [][]*Server{{server}}}, nil
 	}
 }
 
@@ -97,10 +98,7 @@ func postgresAnswers(ctx context.Context, s *Server) error {
 // the newest version that Debian has installed outside of PATH. It follows links, because
 // the other programs of that version are where postgres is.
 func postgresBin() (string, error) {
-	dirs, err := filepath.Glob("/usr/lib/postgresql/[1-9][0-9]/bin")
-	if err != nil {
-		return "", err
-	}
+	dirs, _ := filepath.Glob("/usr/lib/postgresql/[1-9][0-9]/bin")
 	slices.Reverse(dirs) // the newest first
 	for _, dir := range append(filepath.SplitList(os.Getenv("PATH")), dirs...) {
 		_, noInit := exec.LookPath(filepath.Join(dir, "initdb"))

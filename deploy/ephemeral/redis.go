@@ -17,11 +17,17 @@ import (
 )
 
 // redisMaker makes a Redis server that does not persist its data, unless settings say so.
-func redisMaker(lock lock, settings ...string) func(ports []int) (*Server, error) {
-	return func(ports []int) (*Server, error) { return newRedis(lock, ports[0], settings...) }
+func redisMaker(guard Guard, settings ...string) maker {
+	return func(ports []int) (*group, error) {
+		s, err := newRedis(guard, ports[0], settings...)
+		if err != nil {
+			return nil, err
+		}
+		return &group{s.URL, [][]*Server{{s}}}, nil
+	}
 }
 
-func newRedis(lock lock, port int, settings ...string) (*Server, error) {
+func newRedis(guard Guard, port int, settings ...string) (*Server, error) {
 	program, err := exec.LookPath("redis-server")
 	if err != nil {
 		return nil, errors.New("redis-server is not installed (sh deploy/ephemeral/install.sh)")
@@ -31,12 +37,12 @@ func newRedis(lock lock, port int, settings ...string) (*Server, error) {
 		return nil, err
 	}
 	return &Server{
-		URL:   lock.url([]string{address(port)}, url.Values{}),
+		URL:   guard.url([]string{address(port)}, url.Values{}),
 		dir:   dir,
-		admin: lock.admin(port),
+		admin: guard.admin(port),
 		arguments: slices.Concat(
 			[]string{program, "--save", "", "--appendonly", "no", "--repl-diskless-sync-delay", "0"},
-			lock.listen(port), lock.login(), settings),
+			guard.listen(port), guard.login(), settings),
 		answers:  redisAnswers,
 		shutdown: syscall.SIGTERM,
 		crash:    syscall.SIGKILL,
@@ -77,9 +83,12 @@ func dialRedis(s *Server) *redis.Client {
 	return redis.NewClient(&options)
 }
 
-// until repeats check with an admin client until it succeeds or ctx ends.
-func (s *Server) until(ctx context.Context, check func(client *redis.Client) error) error {
+// becomeReady waits until a server that has started is ready too.
+func (s *Server) becomeReady(ctx context.Context) error {
+	if s.ready == nil {
+		return nil
+	}
 	client := dialRedis(s)
 	defer client.Close()
-	return until(ctx, func() error { return check(client) })
+	return until(ctx, func() error { return s.ready(ctx, client) })
 }

@@ -23,24 +23,19 @@ type RedisSentinels struct {
 	Sentinels       []*Server
 }
 
-func (s *RedisSentinels) url() string { return s.URL }
-
-func (s *RedisSentinels) servers() []*Server {
-	return append([]*Server{s.Master, s.Replica}, s.Sentinels...)
-}
-
-// sentinelsMaker makes a master, its replica and three sentinels.
-func sentinelsMaker(lock lock) func(ports []int) (*RedisSentinels, error) {
-	return func(ports []int) (*RedisSentinels, error) {
+// sentinelsMaker makes a master, its replica and three sentinels. The sentinels start last, because
+// they never promote a replica that they have not seen working.
+func sentinelsMaker(guard Guard) maker {
+	return func(ports []int) (*group, error) {
 		var all []*Server
 		var hosts []string
 		for i, port := range ports {
-			server, err := newRedis(lock, port)
+			server, err := newRedis(guard, port)
 			if i == 1 && err == nil {
 				server.arguments = append(server.arguments, "--replicaof", "127.0.0.1 "+fmt.Sprint(ports[0]))
 			}
 			if i > 1 && err == nil {
-				err = server.makeSentinel(lock, ports, i)
+				err = server.makeSentinel(guard, ports, i)
 				hosts = append(hosts, server.admin.Addr)
 			}
 			if err != nil {
@@ -48,27 +43,20 @@ func sentinelsMaker(lock lock) func(ports []int) (*RedisSentinels, error) {
 			}
 			all = append(all, server)
 		}
+		all[0].ready = replicates
 		query := url.Values{"master": {"main"}}
-		if lock.password != "" {
-			query.Set("sentinel_password", lock.password)
+		if guard.password != "" {
+			query.Set("sentinel_password", guard.password)
 		}
-		return &RedisSentinels{URL: lock.url(hosts, query), Master: all[0], Replica: all[1], Sentinels: all[2:]}, nil
+		return &group{guard.url(hosts, query), [][]*Server{all[:2], all[2:]}}, nil
 	}
 }
 
-// makeSentinel lets a server be a sentinel. A sentinel has a password but no users, and writes
-// its state into its configuration file.
-func (s *Server) makeSentinel(lock lock, ports []int, i int) error {
-	file := filepath.Join(s.dir, "sentinel.conf")
-	s.admin.Username = ""
-	s.arguments = slices.Concat([]string{s.arguments[0], file, "--sentinel"}, lock.listen(ports[i]))
-	return os.WriteFile(file, []byte(sentinelConf(lock, ports, i)), 0o600)
-}
-
-// sentinelConf returns the configuration of the sentinel on ports[own]. It lists the replica and
-// the other sentinels. Otherwise the sentinel would find the other sentinels only after 2 s, and
-// a new replica after up to 10 s.
-func sentinelConf(lock lock, ports []int, own int) string {
+// makeSentinel lets the server on ports[own] be a sentinel. A sentinel has a password but no users,
+// and writes its state into its configuration file. The file lists the replica and the other
+// sentinels. Otherwise the sentinel would find the other sentinels only after 2 s, and a new replica
+// after up to 10 s.
+func (s *Server) makeSentinel(guard Guard, ports []int, own int) error {
 	var conf strings.Builder
 	id := func(i int) string { return fmt.Sprintf("%040x", i) }
 	fmt.Fprintf(&conf, "sentinel myid %s\nsentinel monitor main 127.0.0.1 %d 2\n"+
@@ -79,29 +67,13 @@ func sentinelConf(lock lock, ports []int, own int) string {
 			fmt.Fprintf(&conf, "sentinel known-sentinel main 127.0.0.1 %d %s\n", port, id(i))
 		}
 	}
-	if lock.password != "" {
-		fmt.Fprintf(&conf, "requirepass %[1]s\nsentinel auth-user main sentinel\nsentinel auth-pass main %[1]s\n", lock.password)
+	if guard.password != "" {
+		fmt.Fprintf(&conf, "requirepass %[1]s\nsentinel auth-user main sentinel\nsentinel auth-pass main %[1]s\n", guard.password)
 	}
-	return conf.String()
-}
-
-// start starts the sentinels last, because they never promote a replica that they have not
-// seen working.
-func (s *RedisSentinels) start() error {
-	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
-	defer cancel()
-	if err := inParallel([]*Server{s.Master, s.Replica}, (*Server).start); err != nil {
-		return err
-	}
-	if err := s.Master.until(ctx, func(client *redis.Client) error { return replicates(ctx, client) }); err != nil {
-		return err
-	}
-	return inParallel(s.Sentinels, func(sentinel *Server) error {
-		if err := sentinel.start(); err != nil {
-			return err
-		}
-		return sentinel.until(ctx, func(client *redis.Client) error { return watches(ctx, client) })
-	})
+	file := filepath.Join(s.dir, "sentinel.conf")
+	s.admin.Username, s.ready = "", watches
+	s.arguments = slices.Concat([]string{s.arguments[0], file, "--sentinel"}, guard.listen(ports[own]))
+	return os.WriteFile(file, []byte(conf.String()), 0o600)
 }
 
 // replicates returns an error unless a replica confirms a write. A new replica may need a
@@ -120,12 +92,11 @@ func replicates(ctx context.Context, master *redis.Client) error {
 // watches returns an error unless a sentinel is connected to the replica and to the other
 // sentinels, and knows that the replica works.
 func watches(ctx context.Context, sentinel *redis.Client) error {
-	replicas, err := sentinel.Do(ctx, "sentinel", "replicas", "main").Slice()
-	if err != nil {
-		return err
-	}
-	others, err := sentinel.Do(ctx, "sentinel", "sentinels", "main").Slice()
-	known := fmt.Sprint(replicas, others)
+	pipe := sentinel.Pipeline()
+	replicas, sentinels := pipe.Do(ctx, "sentinel", "replicas", "main"), pipe.Do(ctx, "sentinel", "sentinels", "main")
+	_, err := pipe.Exec(ctx)
+	others, _ := sentinels.Slice()
+	known := fmt.Sprint(replicas.Val(), others)
 	if err == nil && (!strings.Contains(known, "master-link-status:ok") || len(others) != 2 ||
 		strings.Contains(known, "disconnected") || strings.Contains(known, "s_down")) {
 		err = fmt.Errorf("sentinel knows %s", known)

@@ -37,12 +37,13 @@ type Server struct {
 	dir       string        // data and log
 	admin     redis.Options // how this package connects to a Redis server; URL may have fewer rights
 	arguments []string
-	as        *syscall.Credential                        // nil: the current user
-	answers   func(ctx context.Context, s *Server) error // checks that this process serves URL
-	shutdown  syscall.Signal                             // asks for an orderly shutdown
-	crash     syscall.Signal                             // ends the process like a crash
-	env       []string                                   // in addition to that of this process
-	tb        testing.TB                                 // nil for a shared server
+	as        *syscall.Credential                                  // nil: the current user
+	answers   func(ctx context.Context, s *Server) error           // checks that this process serves URL
+	ready     func(ctx context.Context, admin *redis.Client) error // what its group needs in addition; can be nil
+	shutdown  syscall.Signal                                       // asks for an orderly shutdown
+	crash     syscall.Signal                                       // ends the process like a crash
+	env       []string                                             // in addition to that of this process
+	tb        testing.TB                                           // nil for a shared server
 
 	mu      sync.Mutex
 	process *os.Process // nil when stopped
@@ -68,9 +69,6 @@ func (s *Server) Restart() {
 	must(s.tb, "stop", s.stop())
 	must(s.tb, "start", s.start())
 }
-
-func (s *Server) url() string        { return s.URL }
-func (s *Server) servers() []*Server { return []*Server{s} }
 
 // start starts the process and waits until it serves requests.
 func (s *Server) start() error {

@@ -5,8 +5,7 @@ package ephemeral
 import (
 	"context"
 	"fmt"
-	"hash/fnv"
-	"maps"
+	"hash/crc32"
 	"os"
 	"regexp"
 	"slices"
@@ -43,25 +42,25 @@ func ShardedPool(tb testing.TB, script string) (*pgxpool.Pool, *Statements) {
 	tb.Helper()
 	text, err := os.ReadFile(script)
 	must(tb, "read script", err)
-	sum := fnv.New64a()
-	sum.Write([]byte(likeCitus))
-	sum.Write(text)
-	name := fmt.Sprintf("sharded_%s_%x", migrations.Digest(), sum.Sum64())
+	distribute := likeCitus + string(text)
+	name := fmt.Sprintf("sharded_%s_%x", migrations.Digest(), crc32.ChecksumIEEE([]byte(distribute)))
 	url := PostgresFrom(tb, name, func(ctx context.Context, url string) error {
-		up := func(m *migrations.Migrator) error { _, err := m.UpSharded(ctx); return err }
-		if err := withMigrator(url, up); err != nil {
+		err := migrate(url, func(m *migrations.Migrator) error { _, err := m.UpSharded(ctx); return err })
+		if err != nil {
 			return err
 		}
 		return query(ctx, url, func(conn *pgx.Conn) error {
-			_, err := conn.PgConn().Exec(ctx, likeCitus+string(text)).ReadAll()
+			_, err := conn.PgConn().Exec(ctx, distribute).ReadAll()
 			return err
 		})
 	})
-	s := &Statements{pool: OpenPool(tb, url, connect.PostgresConfig{StatementTimeout: -1}), seen: map[string][]any{}}
-	return OpenPool(tb, url, connect.PostgresConfig{Writable: true, MaxConns: 4, StatementTimeout: -1, Tracer: s}), s
+	s := &Statements{seen: map[string][]any{}}
+	s.pool = OpenPool(tb, url, connect.PostgresConfig{Writable: true, MaxConns: 4, StatementTimeout: -1, Tracer: s})
+	return s.pool, s
 }
 
-// Statements collects the statements of a pool, to check what they need of a sharded database.
+// Statements collects the statements of a pool whose text begins with a comment, as all of the
+// service's do, to check what they need of a sharded database.
 type Statements struct {
 	pool *pgxpool.Pool
 	mu   sync.Mutex
@@ -70,6 +69,9 @@ type Statements struct {
 
 // TraceQueryStart implements pgx.QueryTracer.
 func (s *Statements) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.TraceQueryStartData) context.Context {
+	if !strings.HasPrefix(q.SQL, "/* ") {
+		return ctx
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, known := s.seen[q.SQL]; !known {
@@ -81,32 +83,24 @@ func (s *Statements) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.Tra
 // TraceQueryEnd implements pgx.QueryTracer.
 func (*Statements) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// partition finds the partitions in a plan: their tables and numbers.
-var partition = regexp.MustCompile(`"Relation Name": "(\w+)_shard_(\d+)"`)
+// shard finds the numbers of shards in a plan.
+var shard = regexp.MustCompile(`"Relation Name": "\w+_shard_(\d+)"`)
 
-// Shards explains each statement whose text begins with a comment, as all of the service's do.
-// It returns the numbers of the shards that each one reads, by the name in its comment and by
-// table. Citus runs a statement on one server only if this is the same shard of all tables.
-func (s *Statements) Shards(tb testing.TB) map[string]map[string][]string {
+// Shards explains each statement. It returns the numbers of the shards that each one reads, by the
+// name in its comment. Citus runs a statement on one server only if this is the same shard of all
+// tables.
+func (s *Statements) Shards(tb testing.TB) map[string][]string {
 	tb.Helper()
 	s.mu.Lock()
-	seen := maps.Clone(s.seen)
-	s.mu.Unlock()
-	read := map[string]map[string][]string{}
-	for sql, args := range seen {
-		comment, isOurs := strings.CutPrefix(sql, "/* ")
-		if !isOurs {
-			continue
-		}
-		name, _, _ := strings.Cut(comment, " */")
-		if read[name] == nil {
-			read[name] = map[string][]string{}
-		}
+	defer s.mu.Unlock()
+	read := map[string][]string{}
+	for sql, args := range s.seen {
+		name, _, _ := strings.Cut(strings.TrimPrefix(sql, "/* "), " */")
 		var plan string
 		must(tb, "explain "+name, s.pool.QueryRow(tb.Context(), "EXPLAIN (FORMAT JSON) "+sql, args...).Scan(&plan))
-		for _, found := range partition.FindAllStringSubmatch(plan, -1) {
-			if table, shard := found[1], found[2]; !slices.Contains(read[name][table], shard) {
-				read[name][table] = append(read[name][table], shard)
+		for _, found := range shard.FindAllStringSubmatch(plan, -1) {
+			if !slices.Contains(read[name], found[1]) {
+				read[name] = append(read[name], found[1])
 			}
 		}
 	}

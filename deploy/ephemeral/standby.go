@@ -18,8 +18,8 @@ type Standby struct{ *Server }
 // primary must not be a standby, but a standby can follow another one later.
 func StartStandby(tb testing.TB, primary *Server) *Standby {
 	tb.Helper()
-	return &Standby{private(tb, 1, postgresMaker(nil,
-		"pg_basebackup", "-d", primary.URL, "-R", "-X", "stream", "-c", "fast", "--no-sync"))}
+	copied := postgresMaker(nil, "pg_basebackup", "-d", primary.URL, "-R", "-X", "stream", "-c", "fast", "--no-sync")
+	return &Standby{private(tb, 1, copied).servers()[0]}
 }
 
 // CatchUp waits until the standby shows all that is on the primary's disk when CatchUp is

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"strconv"
 	"strings"
@@ -14,33 +15,31 @@ import (
 // hidden is a number of replicas that the server does not show.
 const hidden = -1
 
-// readRole returns "master" or "slave", or "" if that is hidden, and the connected replicas of a
-// master: their number and their addresses.
-func readRole(ctx context.Context, client *redis.Client) (role string, connected int, replicas []string) {
+// readRole returns "master" or "slave", or "" if that is hidden, and how many replicas are connected
+// to a master. It sets their addresses.
+func (s *redisServer) readRole(ctx context.Context, client *redis.Client) (role string, connected int) {
 	reply, _ := client.Do(ctx, "role").Slice()
 	if len(reply) == 0 {
-		return "", hidden, nil
+		return "", hidden
 	}
 	role, _ = reply[0].(string)
 	if role != "master" || len(reply) < 3 {
-		return role, hidden, nil
+		return role, hidden
 	}
 	list, _ := reply[2].([]any)
 	for _, one := range list {
 		if at, _ := one.([]any); len(at) >= 2 {
-			host, _ := at[0].(string)
-			port, _ := at[1].(string)
-			replicas = append(replicas, net.JoinHostPort(host, port))
+			s.replicas = append(s.replicas, net.JoinHostPort(fmt.Sprint(at[0]), fmt.Sprint(at[1])))
 		}
 	}
-	return role, len(list), replicas
+	return role, len(list)
 }
 
 func (s *redisServer) judgeRole(role string) {
 	s.judge("redis_role",
 		unknown(role == "", "ROLE", "It is not visible whether this server is a master."),
 		serious(role != "master", "REDIS_URL", "All cart calls get a 503, because this server is a replica."),
-		serious(!s.clustered && !s.watched && s.info["cluster_enabled"] == "1", "REDIS_URL: add ?cluster=true",
+		serious(!s.Clustered() && !s.watched() && s.info["cluster_enabled"] == "1", "REDIS_URL: add ?cluster=true",
 			"Calls for the carts of other nodes get a 503, because this server is a node of a cluster."),
 		ok("This server is a master."))
 }
@@ -77,7 +76,7 @@ func (s *redisServer) judgeWrites(connected int) {
 		unknown(wanted > 0 && !known, "min_slaves_good_slaves of INFO",
 			"Redis refuses changes if it has fewer than %d replicas. It is not visible how many it has.", wanted),
 		serious(wanted > good, setting, "Redis refuses all changes (503): it requires %d replicas, but only %d are up to date.", wanted, good),
-		warning(wanted == 0 && s.watched && connected > 1, setting+" 1",
+		warning(wanted == 0 && s.watched() && connected > 1, setting+" 1",
 			"A master that loses contact with its replicas and sentinels still accepts changes. They are lost when another master replaces it."),
 		ok("Redis has the replicas that it requires (%d).", wanted))
 }
@@ -97,7 +96,7 @@ func (s *redisServer) judgeRights(ctx context.Context, client *redis.Client) {
 	essential := refused(ctx, client, "eval return 1 "+nobody, "evalsha 0 1 "+nobody, "exists "+nobody, "del "+nobody, "hdel "+nobody+" i",
 		"pexpire "+nobody+" 1000", "rename "+nobody+" "+nobody, "hget "+nobody+" i", "hlen "+nobody, "pttl "+nobody, "time")
 	ofMerges := []string{"role", "wait 0 1"}
-	if s.clustered {
+	if s.Clustered() {
 		ofMerges = append(ofMerges, "cluster|nodes")
 	}
 	waits := refused(ctx, client, ofMerges...)

@@ -81,12 +81,10 @@ func (s *postgresServer) check(ctx context.Context, c Config) {
 	s.judgeWriting(s.oldestWriting(ctx))
 }
 
-const oldestPostgres = 150000 // as server_version_num
-
 func (s *postgresServer) judgeVersion(version int, err error) {
 	s.judge("postgres_version",
 		unknown(err != nil, "server_version_num", "The version is not visible. The service needs Postgres 15 or later."),
-		serious(version < oldestPostgres, "the version of Postgres", "This is Postgres %d. The migrations need Postgres 15 or later.", version/10000),
+		serious(version < 150000, "the version of Postgres", "This is Postgres %d. The migrations need Postgres 15 or later.", version/10000),
 		ok("This is Postgres %d.", version/10000))
 }
 

@@ -12,10 +12,8 @@ import (
 // redisServer is one Redis server. A value is missing if the server does not show it to this user.
 type redisServer struct {
 	report
-	expect    Config
-	clustered bool
-	watched   bool // by sentinels
-	replica   bool // it was found as the replica of another server
+	topology
+	replica bool // it was found as the replica of another server
 
 	info     map[string]string // fields of INFO
 	settings map[string]string // from CONFIG GET
@@ -23,7 +21,7 @@ type redisServer struct {
 }
 
 // check makes all checks. For a master, it also finds the replicas.
-func (s *redisServer) check(ctx context.Context, client *redis.Client, t topology) {
+func (s *redisServer) check(ctx context.Context, client *redis.Client) {
 	if err := client.Ping(ctx).Err(); err != nil && !redis.HasErrorPrefix(err, "MISCONF") { // a failed snapshot
 		s.judgeSilence(failure(err))
 		return
@@ -42,15 +40,14 @@ func (s *redisServer) check(ctx context.Context, client *redis.Client, t topolog
 	if s.replica {
 		return
 	}
-	role, connected, replicas := readRole(ctx, client)
-	s.replicas = replicas
+	role, connected := s.readRole(ctx, client)
 	s.judgeRole(role)
 	if role == "" || role == "master" {
 		s.judgeReplicas(connected)
-		s.judgeMerges(connected, t.listed(ctx, client))
+		s.judgeMerges(connected, s.listed(ctx, client))
 	}
 	s.judgeWrites(connected)
-	if s.clustered {
+	if s.Clustered() {
 		s.judgeCoverage()
 	}
 	s.judgeRights(ctx, client)
@@ -59,9 +56,9 @@ func (s *redisServer) check(ctx context.Context, client *redis.Client, t topolog
 func (s *redisServer) judgeSilence(cause string) {
 	const server, announced = "REDIS_URL, or the server", "the address that the replica announces"
 	s.judge("redis_answers",
-		unknown(s.replica && !s.clustered && !s.watched, announced, "This replica cannot be checked from here: %s.", cause),
+		unknown(s.replica && !s.Clustered() && !s.watched(), announced, "This replica cannot be checked from here: %s.", cause),
 		warning(s.replica, announced, "This replica does not answer: %s. If it becomes master, calls for its carts get a 503.", cause),
-		serious(s.clustered, server, "Redis does not answer: %s. Calls for the carts of this shard get a 503.", cause),
+		serious(s.Clustered(), server, "Redis does not answer: %s. Calls for the carts of this shard get a 503.", cause),
 		serious(true, server, "Redis does not answer: %s. All cart calls get a 503.", cause))
 }
 
@@ -72,16 +69,16 @@ func (s *redisServer) read(ctx context.Context, client *redis.Client) {
 	for _, section := range client.InfoMap(ctx).Val() {
 		maps.Copy(s.info, section)
 	}
-	pipe := client.Pipeline()
-	var cmds []*redis.MapStringStringCmd
-	for _, name := range []string{
-		"maxmemory-policy", "appendonly", "appendfsync", "save", "min-replicas-to-write", "cluster-require-full-coverage",
-	} {
-		cmds = append(cmds, pipe.ConfigGet(ctx, name))
-	}
-	_, _ = pipe.Exec(ctx) // each command has its own error
+	cmds, _ := client.Pipelined(ctx, func(pipe redis.Pipeliner) error { // each command has its own error
+		for _, name := range []string{
+			"maxmemory-policy", "appendonly", "appendfsync", "save", "min-replicas-to-write", "cluster-require-full-coverage",
+		} {
+			pipe.ConfigGet(ctx, name)
+		}
+		return nil
+	})
 	for _, cmd := range cmds {
-		maps.Copy(s.settings, cmd.Val())
+		maps.Copy(s.settings, cmd.(*redis.MapStringStringCmd).Val())
 	}
 }
 

@@ -49,16 +49,12 @@ func (s *postgresServer) judgeWrites(ctx context.Context, current bool) {
 	var superuser, createsRoles, lastUsed bool
 	var tables []string
 	err := s.db.QueryRow(ctx, `
-		SELECT bool_or(rolsuper OR rolname IN ('pg_execute_server_program', 'pg_write_server_files')), bool_or(rolcreaterole)
-		FROM pg_roles WHERE pg_has_role(oid, 'MEMBER')`).Scan(&superuser, &createsRoles)
+		SELECT bool_or(rolsuper OR rolname IN ('pg_execute_server_program', 'pg_write_server_files')), bool_or(rolcreaterole), EXISTS (
+			SELECT FROM pg_attribute
+			WHERE attrelid = to_regclass('api_tokens') AND attname = 'last_used_at' AND has_column_privilege(attrelid, attnum, 'UPDATE'))
+		FROM pg_roles WHERE pg_has_role(oid, 'MEMBER')`).Scan(&superuser, &createsRoles, &lastUsed)
 	if err == nil {
 		tables, err = s.tables(ctx, writable, migrations.Writes())
-	}
-	if err == nil {
-		err = s.db.QueryRow(ctx, `
-			SELECT EXISTS (
-				SELECT FROM pg_attribute
-				WHERE attrelid = to_regclass('api_tokens') AND attname = 'last_used_at' AND has_column_privilege(attrelid, attnum, 'UPDATE'))`).Scan(&lastUsed)
 	}
 	s.judge("postgres_writes",
 		unknown(err != nil, "has_table_privilege", "It is not visible whether the role may write more than it needs to."),

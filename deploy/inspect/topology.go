@@ -19,6 +19,9 @@ type topology struct {
 	expect Config
 }
 
+// watched reports whether sentinels name the master.
+func (t topology) watched() bool { return t.Master() != "" }
+
 // patient makes a client wait long enough for a distant server, and send each command once.
 func patient(o *redis.UniversalOptions) {
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = patience, patience, patience, patience
@@ -32,22 +35,20 @@ func checkRedis(ctx context.Context, c Config) ([]*report, error) {
 		return nil, err
 	}
 	t := topology{servers, c}
-	masters := servers.Addrs()
+	masters := t.Addrs()
 	var replicas []string
 	var reports []*report
 	switch {
-	case servers.Master() != "":
+	case t.watched():
 		masters, reports = t.checkSentinels(ctx)
-	case servers.Clustered():
+	case t.Clustered():
 		masters, replicas, reports = t.checkCluster(ctx)
 	}
 	check := func(addr string, replica bool) *redisServer {
-		s := &redisServer{
-			report: report{server: addr}, expect: c, replica: replica, clustered: servers.Clustered(), watched: servers.Master() != "",
-		}
-		client := servers.Server(addr)
+		s := &redisServer{report: report{server: addr}, topology: t, replica: replica}
+		client := t.Server(addr)
 		defer client.Close()
-		s.check(ctx, client, t)
+		s.check(ctx, client)
 		return s
 	}
 	for _, master := range each(masters, func(addr string) *redisServer { return check(addr, false) }) {
@@ -106,27 +107,23 @@ const slots = 16384
 // checkCluster asks the nodes in the URL for the layout of the cluster. If none answers, it returns
 // these nodes as the masters. A node that is in no cluster answers with an empty layout.
 func (t topology) checkCluster(ctx context.Context) (masters, replicas []string, reports []*report) {
-	type layout struct {
-		slots []redis.ClusterSlot
-		err   error
-	}
-	layouts := each(t.Addrs(), func(addr string) layout {
+	layouts := each(t.Addrs(), func(addr string) *redis.ClusterSlotsCmd {
 		client := t.Server(addr)
 		defer client.Close()
-		slots := redis.NewClusterSlotsCmd(ctx, "cluster", "slots") // as go-redis's own cluster client does
-		err := client.Process(ctx, slots)
-		return layout{slots.Val(), err}
+		layout := redis.NewClusterSlotsCmd(ctx, "cluster", "slots") // as go-redis's own cluster client does
+		_ = client.Process(ctx, layout)                             // sets its error
+		return layout
 	})
-	at := slices.IndexFunc(layouts, func(l layout) bool { return len(l.slots) > 0 })
+	at := slices.IndexFunc(layouts, func(l *redis.ClusterSlotsCmd) bool { return len(l.Val()) > 0 })
 	if at < 0 {
-		at = slices.IndexFunc(layouts, func(l layout) bool { return l.err == nil })
+		at = slices.IndexFunc(layouts, func(l *redis.ClusterSlotsCmd) bool { return l.Err() == nil })
 	}
 	if at < 0 {
 		return t.Addrs(), nil, nil
 	}
 	r := &report{server: t.Addrs()[at]}
 	missing := slots
-	for _, part := range layouts[at].slots {
+	for _, part := range layouts[at].Val() {
 		missing -= part.End - part.Start + 1
 		for i, node := range part.Nodes {
 			addr := reachable(node.Addr, r.server)
@@ -172,7 +169,7 @@ func (t topology) listed(ctx context.Context, client *redis.Client) int {
 			return redisstore.ReplicasOfMyself(nodes, t.expect.Now())
 		}
 		return hidden
-	case t.Master() != "":
+	case t.watched():
 		for _, addr := range t.Addrs() {
 			client := t.Sentinel(addr)
 			n, err := connect.KnownReplicas(ctx, client, t.Master(), redisstore.ReplicasRemembered)

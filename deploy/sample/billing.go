@@ -1,6 +1,7 @@
 package sample
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -29,8 +30,11 @@ const (
 type rule struct {
 	event  Event
 	from   subscriptions.Status // which the event fits
-	change func(s *subscriptions.Subscription, now time.Time)
+	change change
 }
+
+// change is what happens to a subscription.
+type change func(s *subscriptions.Subscription, now time.Time)
 
 // rules are those of all events, in the order in which they take turns. Each status gains as many
 // subscriptions as it loses, so a store keeps some in every status.
@@ -39,22 +43,16 @@ var rules = []rule{
 		pay(s, now, s.PeriodEnd) // early, so the rest of the period is not lost
 	}},
 	{Failed, subscriptions.Active, func(s *subscriptions.Subscription, now time.Time) {
-		s.Status, s.UpdatedAt = subscriptions.PastDue, now
+		end(s, subscriptions.PastDue, now)
 		s.NextRetryAt, s.GraceEndsAt = now.AddDate(0, 0, 1), now.AddDate(0, 0, 3)
-		endBy(s, now)
 	}},
 	{Activated, subscriptions.Trialing, func(s *subscriptions.Subscription, now time.Time) {
 		s.TrialEndsAt = now
 		pay(s, now, now)
 	}},
-	{Canceled, subscriptions.Active, func(s *subscriptions.Subscription, now time.Time) {
-		s.Status, s.CancelAtPeriodEnd, s.CanceledAt, s.UpdatedAt = subscriptions.Canceled, true, now, now
-	}},
+	{Canceled, subscriptions.Active, cancel},
 	{Paid, subscriptions.PastDue, func(s *subscriptions.Subscription, now time.Time) { pay(s, now, now) }},
-	{Paused, subscriptions.Active, func(s *subscriptions.Subscription, now time.Time) {
-		s.PausedRemainingDays = s.DaysRemaining(now)
-		s.Status, s.PausedAt, s.UpdatedAt = subscriptions.Paused, now, now
-	}},
+	{Paused, subscriptions.Active, pause},
 	{Started, "", nil},
 	{Deleted, subscriptions.Expired, nil},
 	{Resumed, subscriptions.Paused, func(s *subscriptions.Subscription, now time.Time) {
@@ -63,18 +61,8 @@ var rules = []rule{
 		s.Status, s.PausedAt, s.PausedRemainingDays, s.UpdatedAt = subscriptions.Active, time.Time{}, 0, now
 	}},
 	{Expired, subscriptions.Canceled, func(s *subscriptions.Subscription, now time.Time) {
-		s.Status, s.UpdatedAt = subscriptions.Expired, now
-		endBy(s, now)
+		end(s, subscriptions.Expired, now)
 	}},
-}
-
-// Events returns all events, in the order in which they take turns.
-func Events() []Event {
-	events := make([]Event, len(rules))
-	for i, r := range rules {
-		events[i] = r.event
-	}
-	return events
 }
 
 // documentedCustomer has the subscriptions that the documentation shows. They never change.
@@ -92,7 +80,8 @@ func Bill(all []subscriptions.Subscription, last Event, now time.Time) (Event, s
 		case !found:
 			continue
 		case r.event == Started:
-			s = offer{s.StoreID, s.Currency, s.Product, s.Variant}.trialing(newestID(all)+1, s.CustomerID, now)
+			newest := slices.MaxFunc(all, func(a, b subscriptions.Subscription) int { return cmp.Compare(a.ID, b.ID) })
+			s = offer{s.StoreID, s.Currency, s.Product, s.Variant}.trialing(newest.ID+1, s.CustomerID, now)
 		case r.change != nil:
 			r.change(&s, now)
 		}
@@ -113,12 +102,6 @@ func (r rule) oldest(all []subscriptions.Subscription) (found subscriptions.Subs
 	return found, ok
 }
 
-// endBy ends the period now, unless it has already ended.
-func endBy(s *subscriptions.Subscription, now time.Time) {
-	s.PeriodEnd = earlier(s.PeriodEnd, now)
-	s.EndsAt = s.PeriodEnd
-}
-
 // pay begins a period now that ends one duration after from. A scheduled variant takes over.
 func pay(s *subscriptions.Subscription, now, from time.Time) {
 	if s.Scheduled != nil {
@@ -128,11 +111,4 @@ func pay(s *subscriptions.Subscription, now, from time.Time) {
 	s.Status, s.NextRetryAt, s.GraceEndsAt = subscriptions.Active, time.Time{}, time.Time{}
 	s.PeriodStart, s.PeriodEnd = now, from.AddDate(0, s.Duration.Months(), 0)
 	s.EndsAt, s.UpdatedAt = s.PeriodEnd, now
-}
-
-func newestID(all []subscriptions.Subscription) (id int64) {
-	for i := range all {
-		id = max(id, all[i].ID)
-	}
-	return id
 }

@@ -39,9 +39,9 @@ func Subscriptions(now time.Time) []subscriptions.Subscription {
 	all := []subscriptions.Subscription{
 		monthly.sold(5001, 1001, daysAgo(100), now),
 		yearly.trialing(5002, 1001, daysAgo(5)),
-		monthly.canceled(5003, 1001, daysAgo(190), daysAgo(2)),
+		monthly.then(cancel, 5003, 1001, daysAgo(190), daysAgo(2)),
 		monthly.pastDue(5004, 1002, daysAgo(61), now, 3),
-		yearly.paused(5005, 1002, daysAgo(120), now),
+		yearly.then(pause, 5005, 1002, daysAgo(120), daysAgo(4)),
 		monthly.expired(5006, 1002, daysAgo(365)),
 	}
 	all[0].ExternalCustomerID = "crm-7"
@@ -60,9 +60,9 @@ func Subscriptions(now time.Time) []subscriptions.Subscription {
 		case 2:
 			all = append(all, offer.pastDue(id, customer, daysAgo(9*i), now, i%4))
 		case 3:
-			all = append(all, offer.paused(id, customer, daysAgo(9*i+5), now))
+			all = append(all, offer.then(pause, id, customer, daysAgo(9*i+5), daysAgo(4)))
 		case 4:
-			all = append(all, offer.canceled(id, customer, daysAgo(9*i), daysAgo(3*i)))
+			all = append(all, offer.then(cancel, id, customer, daysAgo(9*i), daysAgo(3*i)))
 		case 5:
 			all = append(all, offer.expired(id, customer, daysAgo(400+9*i)))
 		}
@@ -102,10 +102,8 @@ func (o offer) sold(id, customer int64, start, moment time.Time) subscriptions.S
 		CreatedAt: start,
 	}
 	months := o.variant.Duration.Months()
-	longest := time.Duration(months) * 31 * 24 * time.Hour // so at least this many periods have ended:
-	for n := max(int(moment.Sub(start)/longest), 0) + 1; !s.PeriodEnd.After(moment); n++ {
-		s.PeriodStart = start.AddDate(0, (n-1)*months, 0)
-		s.PeriodEnd = start.AddDate(0, n*months, 0)
+	for n := 1; !s.PeriodEnd.After(moment); n++ {
+		s.PeriodStart, s.PeriodEnd = start.AddDate(0, (n-1)*months, 0), start.AddDate(0, n*months, 0)
 	}
 	s.EndsAt, s.UpdatedAt = s.PeriodEnd, s.PeriodStart
 	if id%3 != 0 {
@@ -143,30 +141,34 @@ func (o offer) pastDue(id, customer int64, start, now time.Time, grace int) subs
 	return s
 }
 
-// paused returns a subscription that was paused four days ago.
-func (o offer) paused(id, customer int64, start, now time.Time) subscriptions.Subscription {
-	at := now.AddDate(0, 0, -4)
+// then returns a subscription in the period in which it changed.
+func (o offer) then(happens change, id, customer int64, start, at time.Time) subscriptions.Subscription {
 	s := o.sold(id, customer, start, at)
-	s.PausedRemainingDays = s.DaysRemaining(at)
-	s.Status, s.PausedAt, s.UpdatedAt = subscriptions.Paused, at, at
+	happens(&s, at)
 	return s
 }
 
-// canceled returns a subscription in the period in which it was canceled. That period
-// may have ended.
-func (o offer) canceled(id, customer int64, start, at time.Time) subscriptions.Subscription {
-	s := o.sold(id, customer, start, at)
-	s.Status = subscriptions.Canceled
-	s.CancelAtPeriodEnd, s.CanceledAt, s.UpdatedAt = true, at, at
-	return s
+func pause(s *subscriptions.Subscription, at time.Time) {
+	s.PausedRemainingDays = s.DaysRemaining(at)
+	s.Status, s.PausedAt, s.UpdatedAt = subscriptions.Paused, at, at
+}
+
+// cancel lets a subscription end with its period.
+func cancel(s *subscriptions.Subscription, at time.Time) {
+	s.Status, s.CancelAtPeriodEnd, s.CanceledAt, s.UpdatedAt = subscriptions.Canceled, true, at, at
 }
 
 // expired returns a subscription that ended after its first period.
 func (o offer) expired(id, customer int64, start time.Time) subscriptions.Subscription {
 	s := o.sold(id, customer, start, start)
-	s.Status = subscriptions.Expired
-	s.UpdatedAt = s.EndsAt
+	end(&s, subscriptions.Expired, s.PeriodEnd)
 	return s
+}
+
+// end ends the period, unless it has already ended.
+func end(s *subscriptions.Subscription, status subscriptions.Status, at time.Time) {
+	s.PeriodEnd = earlier(s.PeriodEnd, at)
+	s.Status, s.EndsAt, s.UpdatedAt = status, s.PeriodEnd, at
 }
 
 func earlier(a, b time.Time) time.Time {

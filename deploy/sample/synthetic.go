@@ -6,6 +6,7 @@ import (
 	"iter"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -88,9 +89,9 @@ func (o offer) aged(roll, id, customer int64, start, now time.Time) subscription
 	case roll == 10:
 		return o.pastDue(id, customer, start, now, int(id%4))
 	case roll == 11 && age > 5*day:
-		return o.paused(id, customer, start, now)
+		return o.then(pause, id, customer, start, now.AddDate(0, 0, -4))
 	case roll > 11 && roll < 15:
-		return o.canceled(id, customer, start, now.Add(-age/3))
+		return o.then(cancel, id, customer, start, now.Add(-age/3))
 	case roll > 15 && start.AddDate(0, o.variant.Duration.Months(), 0).Before(now):
 		return o.expired(id, customer, start)
 	}
@@ -108,92 +109,73 @@ func callingCodeOf(i int) string {
 // others are spread evenly over up to 999 generated stores. One customer of the first
 // store has many subscriptions, so that lists of one customer have several pages.
 type Generator struct {
-	n         int
-	now       time.Time
-	stores    []*store.Store // the sample's first store, then the generated ones
-	products  map[int64][]*cart.Product
-	offers    [][]offer // of each store
-	customers int       // of all stores
+	Subscriptions, Customers int            // that Write adds
+	Stores                   []*store.Store // the sample's first store, then the generated ones
+
+	now      time.Time
+	products map[int64][]*cart.Product
+	offers   [][]offer // of each store
 
 	firstCustomer, firstID int64 // set by reserveIDs
 }
 
-const (
-	maxStores        = 1000
-	perCustomer      = 3 // subscriptions, on average
-	firstStoreID     = 1001
-	firstStoresShare = 10   // one in ten customers
-	manyShare        = 1000 // one in a thousand subscriptions belongs to the first customer
-)
-
 // NewGenerator returns a Generator of n subscriptions, with dates in the two years
 // before now.
 func NewGenerator(n int, now time.Time) *Generator {
-	g := &Generator{n: n, now: now.UTC().Truncate(time.Second), stores: Stores()[:1], products: map[int64][]*cart.Product{1: Products()[1]}}
-	for i := range min(max(n/1000, 1), maxStores-1) {
-		id, currency := int64(firstStoreID+i), []string{"SAR", "AED", "USD", "KWD", "JPY"}[i%5]
+	g := &Generator{Subscriptions: n, Stores: Stores()[:1], now: now.UTC().Truncate(time.Second), products: Products()}
+	for i := range min(max(n/1000, 1), 999) {
+		id, currency := int64(1001+i), []string{"SAR", "AED", "USD", "KWD", "JPY"}[i%5]
 		s := syntheticStore(id, fmt.Sprintf("Store %d", id), currency)
 		s.PublicKeys = []string{fmt.Sprintf("pk_synthetic_%d", id)}
-		g.stores, g.products[id] = append(g.stores, s), syntheticProducts(currency)
+		g.Stores, g.products[id] = append(g.Stores, s), syntheticProducts(currency)
 	}
-	for _, s := range g.stores {
+	for _, s := range g.Stores {
 		g.offers = append(g.offers, offersOf(s, g.products[s.ID]))
 	}
-	g.customers = max(n/perCustomer, 2*len(g.stores))
+	g.Customers = max(n/3, 2*len(g.Stores)) // three subscriptions each, on average
 	return g
 }
 
-// Subscriptions returns the number of subscriptions that Write adds.
-func (g *Generator) Subscriptions() int { return g.n }
-
-// Stores returns the number of stores that have the subscriptions.
-func (g *Generator) Stores() int { return len(g.stores) }
-
-// Customers returns the number of customers that Write adds.
-func (g *Generator) Customers() int { return g.customers }
-
-// Rows returns the number of customers and subscriptions that Write adds.
-func (g *Generator) Rows() int { return g.n + g.customers }
+// Rows returns what the calls of progress in Write add up to.
+func (g *Generator) Rows() int { return g.Customers + 2*g.Subscriptions }
 
 // Write adds the stores, customers, cards and subscriptions to a database that has
-// the sample's stores and products. It calls progress after every 1,000 rows or
-// fewer, with the number of rows written since the last call; the calls add up to
-// Rows. Write is not one transaction: an error leaves the rows written so far.
-// Only one Write may run on a database at a time.
+// the sample's stores and products. It calls progress after each 1,000 rows or fewer,
+// with their number. A missing card counts as a row. Write is not one transaction: an
+// error leaves the rows written so far. Only one Write may run on a database at a time.
 func (g *Generator) Write(ctx context.Context, db *pgxpool.Pool, progress func(rows int)) error {
-	err := pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error { return WriteStores(ctx, tx, g.stores[1:], g.products, nil) })
+	err := pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error { return WriteStores(ctx, tx, g.Stores[1:], g.products, nil) })
 	if err != nil {
 		return err
 	}
 	if err := g.reserveIDs(ctx, db); err != nil {
 		return fmt.Errorf("reserve ids: %w", err)
 	}
-	for from := 0; from < g.customers; from += copyRows {
-		var customers [][]any
-		for i := from; i < min(from+copyRows, g.customers); i++ {
-			customers = append(customers, g.customer(i))
-		}
-		if err := copyTo(ctx, db, "customers", ofCustomer, customers); err != nil {
-			return err
-		}
-		progress(len(customers))
-	}
-	for from := 0; from < g.n; from += copyRows {
-		var cards, rows [][]any
-		for i := from; i < min(from+copyRows, g.n); i++ {
-			s, callingCode := g.subscription(i)
-			if s.Card != nil {
-				cards = append(cards, cardRow(&s))
+	card := func(i int) []any { s, _ := g.subscription(i); return cardRow(s) }
+	subscription := func(i int) []any { return subscriptionRow(g.subscription(i)) }
+	for _, table := range []struct {
+		name, columns string
+		n             int
+		row           func(i int) []any // nil for none
+	}{
+		{"customers", ofCustomer, g.Customers, g.customer},
+		{"saved_cards", ofCard, g.Subscriptions, card},
+		{"subscriptions", ofSubscription, g.Subscriptions, subscription},
+	} {
+		columns := strings.Split(byID+", "+table.columns, ", ")
+		for from := 0; from < table.n; from += copyRows {
+			to := min(from+copyRows, table.n)
+			var rows [][]any
+			for i := from; i < to; i++ {
+				if row := table.row(i); row != nil {
+					rows = append(rows, row)
+				}
 			}
-			rows = append(rows, subscriptionRow(&s, callingCode))
+			if _, err := db.CopyFrom(ctx, pgx.Identifier{table.name}, columns, pgx.CopyFromRows(rows)); err != nil {
+				return fmt.Errorf("copy %s: %w", table.name, err)
+			}
+			progress(to - from)
 		}
-		if err := copyTo(ctx, db, "saved_cards", ofCard, cards); err != nil {
-			return err
-		}
-		if err := copyTo(ctx, db, "subscriptions", ofSubscription, rows); err != nil {
-			return err
-		}
-		progress(len(rows))
 	}
 	// Postgres answers a list from its index alone only where it knows that all rows
 	// are visible.
@@ -215,40 +197,40 @@ func (g *Generator) reserveIDs(ctx context.Context, db *pgxpool.Pool) error {
 	return db.QueryRow(ctx, `
 		WITH next AS (SELECT greatest(nextval(pg_get_serial_sequence('saved_cards', 'id')), nextval(pg_get_serial_sequence('subscriptions', 'id'))) AS id)
 		SELECT id, setval(pg_get_serial_sequence('saved_cards', 'id'), id + $1), setval(pg_get_serial_sequence('subscriptions', 'id'), id + $1) FROM next`,
-		g.n).Scan(&g.firstID, nil, nil)
+		g.Subscriptions).Scan(&g.firstID, nil, nil)
 }
 
 // storeOf returns the number of the store of customer i. The first tenth belong to the sample's
 // store; the others are dealt out to the generated stores in turn.
 func (g *Generator) storeOf(i int) int {
-	if i < g.customers/firstStoresShare {
+	if i < g.Customers/10 {
 		return 0
 	}
-	return 1 + i%(len(g.stores)-1)
+	return 1 + i%(len(g.Stores)-1)
 }
 
 func (g *Generator) customer(i int) []any {
 	id := g.firstCustomer + int64(i)
 	return []any{
-		g.stores[g.storeOf(i)].ID, id, fmt.Sprintf("Customer%d@example.com", id),
+		g.Stores[g.storeOf(i)].ID, id, fmt.Sprintf("Customer%d@example.com", id),
 		strconv.FormatInt(520_000_000+id%10_000_000, 10), callingCodeOf(i),
 	}
 }
 
 // subscription returns row i and the calling code of its customer.
-func (g *Generator) subscription(i int) (s subscriptions.Subscription, callingCode string) {
+func (g *Generator) subscription(i int) (subscription *subscriptions.Subscription, callingCode string) {
 	random := rand.New(rand.NewPCG(uint64(g.firstID), uint64(i)))
-	customer := random.IntN(g.customers)
-	if random.IntN(manyShare) == 0 {
+	customer := random.IntN(g.Customers)
+	if random.IntN(1000) == 0 { // the customer with many
 		customer = 0
 	}
 	offers := g.offers[g.storeOf(customer)]
-	s = offers[random.IntN(len(offers))].aged(random.Int64N(20), g.firstID+int64(i), g.firstCustomer+int64(customer), boughtAt(i, g.n, g.now), g.now)
+	s := offers[random.IntN(len(offers))].aged(random.Int64N(20), g.firstID+int64(i), g.firstCustomer+int64(customer), boughtAt(i, g.Subscriptions, g.now), g.now)
 	if random.IntN(2) == 0 {
 		s.ExternalCustomerID = "crm-" + strconv.Itoa(customer)
 	}
 	if random.IntN(4) == 0 {
 		s.Metadata = []byte(`{"campaign": "c` + strconv.Itoa(random.IntN(100)) + `", "seats": ` + strconv.Itoa(1+random.IntN(9)) + `}`)
 	}
-	return s, callingCodeOf(customer)
+	return &s, callingCodeOf(customer)
 }

@@ -3,10 +3,8 @@ package sample
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"commerce/subscriptions"
 )
@@ -22,17 +20,11 @@ const (
 		"saved_card_id, metadata, created_at, updated_at"
 )
 
-// copyTo inserts rows, whose columns are the table's key and others.
-func copyTo(ctx context.Context, db *pgxpool.Pool, table, others string, rows [][]any) error {
-	columns := strings.Split(byID+", "+others, ", ")
-	if _, err := db.CopyFrom(ctx, pgx.Identifier{table}, columns, pgx.CopyFromRows(rows)); err != nil {
-		return fmt.Errorf("copy %s: %w", table, err)
-	}
-	return nil
-}
-
-// cardRow returns the card of s as a row of its table. Its id is that of s.
+// cardRow returns the card of s as a row of its table, nil for none. Its id is that of s.
 func cardRow(s *subscriptions.Subscription) []any {
+	if s.Card == nil {
+		return nil
+	}
 	return []any{s.StoreID, s.ID, s.CustomerID, s.Card.LastFour, s.Card.Scheme}
 }
 
@@ -65,18 +57,17 @@ func WriteSubscriptions(ctx context.Context, tx pgx.Tx, customers []subscription
 	card := upsert("saved_cards", byID, ofCard)
 	subscription := upsert("subscriptions", byID, ofSubscription)
 	var batch pgx.Batch
-	type key struct{ store, id int64 }
-	codes := map[key]string{}
+	codes := map[[2]int64]string{} // by store and customer
 	for _, c := range customers {
-		codes[key{c.StoreID, c.ID}] = c.CallingCode
+		codes[[2]int64{c.StoreID, c.ID}] = c.CallingCode
 		batch.Queue(customer, c.StoreID, c.ID, orNull(c.Email), orNull(c.Phone), c.CallingCode)
 	}
 	for i := range all {
 		s := &all[i]
-		if s.Card != nil {
-			batch.Queue(card, cardRow(s)...)
+		if row := cardRow(s); row != nil {
+			batch.Queue(card, row...)
 		}
-		batch.Queue(subscription, subscriptionRow(s, codes[key{s.StoreID, s.CustomerID}])...)
+		batch.Queue(subscription, subscriptionRow(s, codes[[2]int64{s.StoreID, s.CustomerID}])...)
 	}
 	for _, table := range []string{"saved_cards", "subscriptions"} { // continue after the ids given here
 		batch.Queue("SELECT setval(pg_get_serial_sequence('" + table + "', 'id'), greatest(" +

@@ -26,35 +26,30 @@ var languages = []struct {
 			"auth/*.go", "auth/limit/*.go", "subscriptions/*.go", "subscriptions/*/*.go", "cmd/internal/server/*.go", "deploy/connect/*.go",
 		},
 		regexp.MustCompile(`"(\\.|[^"\\])*"|//.*`),
-		append([]string{
-			"==", "!=", "!=", "==", "<=", "<", ">=", ">", "&&", "||", "||", "&&", "<", "<=", ">", ">=", "+", "-", "-", "+",
-			"true", "false", "false", "true", "0", "1", "1", "2", "2", "3",
-		}, ofSQL...), // the queries in Go
+		slices.Concat([]string{"==", "!=", "!=", "==", "&&", "||", "||", "&&", "+", "-", "-", "+"}, inAll, numbers, inSQL),
 	},
 	{
 		30,
 		[]string{"cart/redisstore/lua/*.lua", "auth/limit/*.lua"},
 		regexp.MustCompile(`--.*`),
-		[]string{
-			"==", "~=", "~=", "==", "<=", "<", ">=", ">", "<", "<=", ">", ">=", "and", "or", "or", "and", " + ", " - ", " - ", " + ",
-			"true", "false", "false", "true", "0", "1", "1", "2", "2", "3",
-		},
+		slices.Concat([]string{"==", "~=", "~=", "==", "and", "or", "or", "and", " + ", " - ", " - ", " + "}, inAll, numbers),
 	},
 	{
 		15,
 		[]string{"deploy/migrations/*.sql"},
 		regexp.MustCompile(`--.*`),
-		append([]string{
-			"<>", "=", "<=", "<", ">=", ">", " = ", " <> ", " < ", " <= ", " > ", " >= ", "NEW", "OLD", "OLD", "NEW",
-			"true", "false", "false", "true",
-		}, ofSQL...),
+		slices.Concat([]string{"<>", "=", " = ", " <> ", "NEW", "OLD", "OLD", "NEW"}, inAll, inSQL),
 	},
 }
 
-var ofSQL = []string{
-	"AND", "OR", "OR", "AND", "ASC", "DESC", "DESC", "ASC", "EXISTS", "NOT EXISTS",
-	"IS NULL", "IS NOT NULL", "IS NOT NULL", "IS NULL", "NOT NULL", "",
-}
+var (
+	inAll   = []string{"<=", "<", ">=", ">", " < ", " <= ", " > ", " >= ", "true", "false", "false", "true"}
+	numbers = []string{"0", "1", "1", "2", "2", "3"}
+	inSQL   = []string{
+		"AND", "OR", "OR", "AND", "ASC", "DESC", "DESC", "ASC", "EXISTS", "NOT EXISTS",
+		"IS NULL", "IS NOT NULL", "IS NOT NULL", "IS NULL", "NOT NULL", "",
+	}
+)
 
 // choose returns count mutants that compile. The same files give the same mutants.
 func choose(count int) (chosen []mutant, err error) {

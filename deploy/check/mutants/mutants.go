@@ -3,8 +3,8 @@
 // lines with this text, what is replaced, which occurrence in the line, by what, and the test that
 // fails, separated by tabs.
 //
-//	go run ./deploy/mutants            # fail if a test found a mistake before, and none does now
-//	go run ./deploy/mutants -new 100   # choose 100 mistakes anew
+//	make mutants                  # fail if a test found a mistake before, and none does now
+//	bin/mutants -new 100          # choose 100 mistakes anew, next to test servers
 //
 // It changes no file but the list: the compiler reads the mistake through -overlay.
 package main
@@ -19,11 +19,10 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
-
-	"golang.org/x/sync/errgroup"
+	"sync"
 )
 
-const list = "deploy/mutants/killed.txt"
+const list = "deploy/check/mutants/killed.txt"
 
 func main() {
 	log.SetFlags(0)
@@ -37,20 +36,21 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	before := append([]mutant(nil), mutants...)
-	if err := run(mutants); err != nil {
+	killers, err := run(mutants)
+	if err != nil {
 		log.Fatal(err)
 	}
 	var text strings.Builder
 	killed, lost := 0, 0
 	for i, m := range mutants {
-		fmt.Fprintln(&text, m)
-		if m.killer != survives {
+		if killers[i] != survives {
 			killed++
-		} else if was := before[i].killer; was != "" && was != survives {
+		} else if m.killer != "" && m.killer != survives {
 			lost++
-			fmt.Println("LOST", before[i])
+			fmt.Println("LOST", m)
 		}
+		m.killer = killers[i]
+		fmt.Fprintln(&text, m)
 	}
 	if err := os.WriteFile(list, []byte(text.String()), 0o644); err != nil {
 		log.Fatal(err)
@@ -61,18 +61,22 @@ func main() {
 	}
 }
 
-// run tests the mutants, two at the same time, and sets their killers.
-func run(mutants []mutant) error {
-	var all errgroup.Group
-	all.SetLimit(2)
-	for i := range mutants {
-		all.Go(func() (err error) {
-			mutants[i].killer, err = mutants[i].test()
-			fmt.Println(mutants[i])
-			return err
+// run tests the mutants, two at the same time, and returns their killers.
+func run(mutants []mutant) ([]string, error) {
+	killers, errs := make([]string, len(mutants)), make([]error, len(mutants))
+	var all sync.WaitGroup
+	running := make(chan struct{}, 2)
+	for i, m := range mutants {
+		running <- struct{}{}
+		all.Go(func() {
+			killers[i], errs[i] = m.test()
+			m.killer = killers[i]
+			fmt.Println(m)
+			<-running
 		})
 	}
-	return all.Wait()
+	all.Wait()
+	return killers, errors.Join(errs...)
 }
 
 // mutant is one mistake.
