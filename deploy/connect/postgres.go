@@ -107,8 +107,7 @@ func parsePostgresURL(url string) (*pgxpool.Config, error) {
 	if err == nil && !slices.ContainsFunc(targets(pool.ConnConfig), misread) {
 		return pool, nil
 	}
-	var file *fs.PathError
-	if errors.As(err, &file) {
+	if file, ok := errors.AsType[*fs.PathError](err); ok {
 		return nil, fmt.Errorf("postgres url: %w", file) // a certificate, for example
 	}
 	return nil, errors.New("postgres url: not in libpq's format " +
@@ -160,10 +159,7 @@ func address(target *pgconn.FallbackConfig) string {
 // begin, as in "/* products */ SELECT …". pg_stat_activity shows it too. ok is false for a text
 // without one, such as those of pgx itself.
 func StatementName(sql string) (name string, ok bool) {
-	text, ok := strings.CutPrefix(sql, "/* ")
-	if !ok {
-		return "", false
-	}
-	name, _, ok = strings.Cut(text, " */")
-	return name, ok
+	text, begun := strings.CutPrefix(sql, "/* ")
+	name, _, ended := strings.Cut(text, " */")
+	return name, begun && ended
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
-	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -57,67 +56,56 @@ func Redis(rawURL string, edits ...func(*redis.UniversalOptions)) (redis.Univers
 	for _, edit := range edits {
 		edit(o)
 	}
-	failed := &tries{}
+	failed := newTries("redis master " + target.MasterName)
 	if o.Dialer == nil {
 		direct := dial(redis.NewDialer(&redis.Options{DialTimeout: o.DialTimeout, TLSConfig: o.TLSConfig}))
 		o.Dialer = direct.alwaysConnected()
 		if target.kind == sentinels {
-			o.Dialer = direct.orAnotherSentinel(target.addrs, failed) // serverDials does the rest
+			o.Dialer = direct.orAnotherSentinel(target.Addrs, failed) // serverDials does the rest
 		}
 	}
 	switch target.kind {
 	case sentinels:
 		client := redis.NewFailoverClient(o.Failover())
-		dials := serverDials{master: target.master, sentinels: target.addrs, last: new(atomic.Pointer[string]), failed: failed}
-		failed.server = dials.server
 		client.Options().Limiter = failed // redis.FailoverOptions has no Limiter
-		client.AddHook(dials)
-		client.AddHook(failures{tries: failed})
+		client.AddHook(serverDials{target.MasterName, target.Addrs, failed})
+		client.AddHook(failures{failed})
 		return client, nil
 	case cluster:
 		c := o.Cluster()
 		c.ClusterStateReloadInterval = stateReload
 		c.NewClient = newServerClient
 		client := redis.NewClusterClient(c)
-		failed.server = func() string { return "redis cluster" }
-		client.AddHook(failures{tries: failed})
+		client.AddHook(failures{newTries("redis cluster")})
 		return client, nil
 	default:
 		return newServerClient(o.Simple()), nil
 	}
 }
 
-// options returns the client options for t.
+// options returns all client options for t.
 func (t redisTarget) options() *redis.UniversalOptions {
-	return &redis.UniversalOptions{
-		Addrs:            t.addrs,
-		Username:         t.username,
-		Password:         t.password,
-		DB:               t.db,
-		MasterName:       t.master,
-		SentinelUsername: t.sentinelUsername,
-		SentinelPassword: t.sentinelPassword,
-		TLSConfig:        t.tls,
-		ClientName:       "commerce",
+	o := t.UniversalOptions
+	o.ClientName = "commerce"
 
-		ContextTimeoutEnabled: true,
-		DialTimeout:           dialTimeout,
-		DialerRetries:         1, // attempts, not retries
-		ReadTimeout:           ioTimeout,
-		WriteTimeout:          ioTimeout,
+	o.ContextTimeoutEnabled = true
+	o.DialTimeout = dialTimeout
+	o.DialerRetries = 1 // attempts, not retries
+	o.ReadTimeout = ioTimeout
+	o.WriteTimeout = ioTimeout
 
-		// One bounded pool for commands and pipelines. The pipeline that reads a cart
-		// has three commands, too few for a second pool with 128 KiB buffers.
-		PoolSize:         poolPerCPU * runtime.GOMAXPROCS(0),
-		PoolTimeout:      poolTimeout,
-		PipelinePoolSize: -1,
-		ConnMaxIdleTime:  idleConnection,
+	// One bounded pool for commands and pipelines. The pipeline that reads a cart
+	// has three commands, too few for a second pool with 128 KiB buffers.
+	o.PoolSize = poolPerCPU * runtime.GOMAXPROCS(0)
+	o.PoolTimeout = poolTimeout
+	o.PipelinePoolSize = -1
+	o.ConnMaxIdleTime = idleConnection
 
-		// Without these, each new connection sends commands that Redis before 7.2
-		// rejects.
-		DisableIdentity:          true,
-		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
-	}
+	// Without these, each new connection sends commands that Redis before 7.2
+	// rejects.
+	o.DisableIdentity = true
+	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	return &o
 }
 
 // RedisLog logs go-redis's own messages, such as failed dials and closed connections,

@@ -62,8 +62,7 @@ func (f tlsFiles) pair() (*tls.Certificate, error) {
 
 // withoutPath returns the cause of a file error.
 func withoutPath(err error) error {
-	var file *fs.PathError
-	if errors.As(err, &file) {
+	if file, ok := errors.AsType[*fs.PathError](err); ok {
 		return file.Err
 	}
 	return err

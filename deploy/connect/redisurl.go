@@ -1,7 +1,6 @@
 package connect
 
 import (
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"maps"
@@ -10,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // redisKind is the kind of server at a redisTarget's addresses.
@@ -21,16 +22,11 @@ const (
 	sentinels
 )
 
-// redisTarget is a parsed Redis URL.
+// redisTarget is a parsed Redis URL. Its options are those that the URL sets.
 type redisTarget struct {
-	kind                               redisKind
-	addrs                              []string // host:port
-	username, password                 string
-	db                                 int
-	master                             string
-	sentinelUsername, sentinelPassword string
-	files                              tlsFiles
-	tls                                *tls.Config // nil without TLS
+	kind redisKind
+	redis.UniversalOptions
+	files tlsFiles
 }
 
 // parseRedisURL reads
@@ -58,13 +54,13 @@ func parseRedisURL(raw string) (redisTarget, error) {
 	if err != nil {
 		return redisTarget{}, fmt.Errorf("redis url: %w", err)
 	}
-	t := redisTarget{username: u.User.Username()}
-	t.password, _ = u.User.Password()
+	t := redisTarget{UniversalOptions: redis.UniversalOptions{Username: u.User.Username()}}
+	t.Password, _ = u.User.Password()
 	if err := t.readQuery(u, len(hosts)); err != nil {
 		return redisTarget{}, fmt.Errorf("redis url: %w", err)
 	}
 	if u.Scheme == "rediss" {
-		if t.tls, err = t.files.config(); err != nil {
+		if t.TLSConfig, err = t.files.config(); err != nil {
 			return redisTarget{}, fmt.Errorf("redis url: %w", err)
 		}
 	} else if t.files != (tlsFiles{}) {
@@ -75,7 +71,7 @@ func parseRedisURL(raw string) (redisTarget, error) {
 		if err != nil {
 			return redisTarget{}, fmt.Errorf("redis url: host %d of %d: %w", i+1, len(hosts), err)
 		}
-		t.addrs = append(t.addrs, addr)
+		t.Addrs = append(t.Addrs, addr)
 	}
 	return t, nil
 }
@@ -107,8 +103,8 @@ func (t *redisTarget) readQuery(u *url.URL, hosts int) (err error) {
 	}
 	db, clustered := strings.TrimPrefix(u.Path, "/"), "false"
 	texts := map[string]*string{
-		"db": &db, "cluster": &clustered, "master": &t.master,
-		"sentinel_username": &t.sentinelUsername, "sentinel_password": &t.sentinelPassword,
+		"db": &db, "cluster": &clustered, "master": &t.MasterName,
+		"sentinel_username": &t.SentinelUsername, "sentinel_password": &t.SentinelPassword,
 		"ca_file": &t.files.ca, "cert_file": &t.files.cert, "key_file": &t.files.key,
 	}
 	for name, values := range query {
@@ -129,7 +125,7 @@ func (t *redisTarget) readQuery(u *url.URL, hosts int) (err error) {
 		t.kind = cluster
 	}
 	if db != "" {
-		if t.db, err = strconv.Atoi(db); err != nil || t.db < 0 {
+		if t.DB, err = strconv.Atoi(db); err != nil || t.DB < 0 {
 			return errors.New("the database must be a number")
 		}
 	}
@@ -138,14 +134,12 @@ func (t *redisTarget) readQuery(u *url.URL, hosts int) (err error) {
 
 // settleKind gives master precedence, and rejects what would otherwise be ignored.
 func (t *redisTarget) settleKind() error {
-	if t.master != "" {
+	switch {
+	case t.MasterName != "":
 		t.kind = sentinels
-		return nil
-	}
-	if t.sentinelUsername != "" || t.sentinelPassword != "" {
+	case t.SentinelUsername != "" || t.SentinelPassword != "":
 		return errors.New("sentinel_username and sentinel_password need master")
-	}
-	if t.kind == cluster && t.db != 0 {
+	case t.kind == cluster && t.DB != 0:
 		return errors.New("a cluster has database 0 only")
 	}
 	return nil
