@@ -152,6 +152,8 @@ func (c *csv) Text(name, value string) {
 	c.quoted(name, value)
 }
 
+func (c *csv) Optional(name, value string) { c.Text(name, value) }
+
 func (c *csv) JSON(name string, value []byte) { c.quoted(name, string(value)) }
 
 func (c *csv) quoted(name, text string) {

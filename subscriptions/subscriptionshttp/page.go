@@ -131,8 +131,7 @@ const (
 	linkSum = 16 // bytes of the signature that a link carries
 	maxLink = 80 // characters; sealed links have at most 46
 
-	// maxLinkedPage is the maximum number of a linked page, up to which JSON numbers
-	// are exact.
+	// maxLinkedPage is the maximum number of a linked page, up to which JSON numbers are exact.
 	maxLinkedPage = 1 << 53
 )
 
