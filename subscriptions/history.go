@@ -9,8 +9,7 @@ import (
 	"slices"
 )
 
-// Cursor is a reader's position in the changes of a store. The zero Cursor is the
-// beginning.
+// Cursor is a reader's position in the changes of a store. The zero Cursor is the beginning.
 //
 // Changes are ordered by the transaction that made them, and then by ID. Transaction
 // IDs are comparable only within one history of one database, so a cursor identifies the
@@ -105,10 +104,9 @@ func checksum(b []byte, store int64) []byte {
 // History is what a database knows about its past when changes are read. A cursor is valid
 // only in a database that has everything that its reader has seen.
 //
-// The timeline of the write-ahead log changes when a replica is promoted, or a backup is
-// recovered up to some time: the part of the log after the fork is lost there. The service
-// records each timeline with the position of its fork, before it reads changes on it
-// (subscription_timelines).
+// The timeline of the write-ahead log changes when a replica is promoted, or a backup is recovered
+// up to some time: the part of the log after the fork is lost there. The service records each
+// timeline with the position of its fork, before it reads changes on it (subscription_timelines).
 type History struct {
 	Database Database
 	Ended    uint64 // all transactions below have ended, and what they changed is read

@@ -26,15 +26,13 @@ type Source interface {
 	// order is undefined. A call may outlive the request that caused it.
 	Totals(ctx context.Context, store int64) ([]Total, error)
 
-	// LinkKeys returns the secrets of page links. The first one signs new links. Links
-	// of all of them are accepted. Instances with the same source have the same keys
-	// within seconds of a change, or immediately with fresh. The caller must not
-	// modify them.
+	// LinkKeys returns the secrets of page links. The first one signs new links. Links of all of
+	// them are accepted. Instances with the same source have the same keys within seconds of a
+	// change, or immediately with fresh. The caller must not modify them.
 	LinkKeys(ctx context.Context, fresh bool) ([][]byte, error)
 }
 
-// Query is a page of the rows that match a filter. At most one of Skip, Older and Newer is
-// set.
+// Query is a page of the rows that match a filter. At most one of Skip, Older and Newer is set.
 type Query struct {
 	Filter   Filter
 	Language locale.Locale // of the products' names
