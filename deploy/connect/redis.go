@@ -1,6 +1,5 @@
-// Package connect opens connections to Redis and Postgres. All settings for pools,
-// timeouts and retries are here, so that the service, its tests and its benchmarks use
-// the same ones.
+// Package connect opens connections to Redis and Postgres. All settings for pools, timeouts and
+// retries are here, so that the service, its tests and its benchmarks use the same ones.
 package connect
 
 import (
@@ -101,8 +100,7 @@ func (t redisTarget) options() *redis.UniversalOptions {
 	o.PipelinePoolSize = -1
 	o.ConnMaxIdleTime = idleConnection
 
-	// Without these, each new connection sends commands that Redis before 7.2
-	// rejects.
+	// Without these, each new connection sends commands that Redis before 7.2 rejects.
 	o.DisableIdentity = true
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	return &o

@@ -16,8 +16,7 @@ type RedisServers struct {
 	edits  []func(*redis.UniversalOptions)
 }
 
-// NewRedisServers reads rawURL. It does not connect. Errors and edits are like those of
-// Redis.
+// NewRedisServers reads rawURL. It does not connect. Errors and edits are like those of Redis.
 func NewRedisServers(rawURL string, edits ...func(*redis.UniversalOptions)) (*RedisServers, error) {
 	target, err := parseRedisURL(rawURL)
 	if err != nil {

@@ -33,19 +33,17 @@ type redisTarget struct {
 //
 //	redis[s]://[[user]:password@]host[:port][,host[:port]…][/db][?parameter=…]
 //
-// Several hosts, or cluster=true, are the seeds of a cluster. master=NAME takes
-// precedence over both: the hosts are sentinels, with sentinel_username and
-// sentinel_password as their credentials. db=N is the same as /N. The default port is
-// 6379, for sentinels 26379. An unknown parameter is an error, because ignoring a
-// misspelled one could connect to the wrong server.
+// Several hosts, or cluster=true, are the seeds of a cluster. master=NAME takes precedence over
+// both: the hosts are sentinels, with sentinel_username and sentinel_password as their credentials.
+// db=N is the same as /N. The default port is 6379, for sentinels 26379. An unknown parameter is an
+// error, because ignoring a misspelled one could connect to the wrong server.
 //
-// rediss means TLS, also to sentinels and to all nodes of a cluster. A server's
-// certificate must be valid for the dialed name: a host of the URL, or what the cluster
-// or the sentinels announce. That is an IP address, unless
-// cluster-preferred-endpoint-type or sentinel announce-hostnames is set. Certificates
-// are verified with the system's authorities or, if set, with those of ca_file=PATH;
-// verification cannot be turned off. cert_file=PATH and key_file=PATH are the client
-// certificate. All three files are in PEM format.
+// rediss means TLS, also to sentinels and to all nodes of a cluster. A server's certificate must be
+// valid for the dialed name: a host of the URL, or what the cluster or the sentinels announce. That
+// is an IP address, unless cluster-preferred-endpoint-type or sentinel announce-hostnames is set.
+// Certificates are verified with the system's authorities or, if set, with those of ca_file=PATH;
+// verification cannot be turned off. cert_file=PATH and key_file=PATH are the client certificate.
+// All three files are in PEM format.
 //
 // Errors do not quote the URL: if a reserved character is not encoded, any part of it
 // may belong to the password.
