@@ -115,30 +115,25 @@ func (t *redisTarget) readQuery(u *url.URL, hosts int) (err error) {
 		}
 		*text = values[0]
 	}
-	on, err := strconv.ParseBool(clustered)
+	manyNodes, err := strconv.ParseBool(clustered)
 	if err != nil {
 		return errors.New("cluster must be true or false")
 	}
-	if on || hosts > 1 {
-		t.kind = cluster
-	}
+	manyNodes = manyNodes || hosts > 1
 	if db != "" {
 		if t.DB, err = strconv.Atoi(db); err != nil || t.DB < 0 {
 			return errors.New("the database must be a number")
 		}
 	}
-	return t.settleKind()
-}
-
-// settleKind gives master precedence, and rejects what would otherwise be ignored.
-func (t *redisTarget) settleKind() error {
 	switch {
 	case t.MasterName != "":
 		t.kind = sentinels
-	case t.SentinelUsername != "" || t.SentinelPassword != "":
+	case t.SentinelUsername != "" || t.SentinelPassword != "": // would otherwise be ignored
 		return errors.New("sentinel_username and sentinel_password need master")
-	case t.kind == cluster && t.DB != 0:
+	case manyNodes && t.DB != 0:
 		return errors.New("a cluster has database 0 only")
+	case manyNodes:
+		t.kind = cluster
 	}
 	return nil
 }

@@ -56,7 +56,7 @@ const noChangesFor = time.Minute
 // migration of the changes: one that is sharded by store leaves it out.
 func lacksChanges(err error) bool {
 	refused, ok := errors.AsType[*pgconn.PgError](err)
-	return ok && (refused.Code == "42P01" || refused.Code == "42703") // undefined table or column
+	return ok && slices.Contains([]string{"42P01", "42703", "42883"}, refused.Code) // undefined table, column or function
 }
 
 // MarkTimeline records the timeline of the primary's log, if it is new. Changes does that too. Call
@@ -65,11 +65,10 @@ func lacksChanges(err error) bool {
 func (p *Source) MarkTimeline(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, p.budget)
 	defer cancel()
-	err := p.primary.connected(ctx, noStore, mark)
-	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && refused.Code == "42883" { // undefined function
-		return nil // the database has no changes
+	if err := p.primary.connected(ctx, noStore, mark); !lacksChanges(err) {
+		return err
 	}
-	return err
+	return nil
 }
 
 // mark records the timeline in a transaction of its own, so that no writer waits for it.
