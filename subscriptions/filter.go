@@ -82,9 +82,8 @@ func trimZeros(digits string) string { return strings.TrimLeft(digits, "0") }
 // MaxCallingCode is the maximum number of digits of a calling code.
 const MaxCallingCode = 4
 
-// Nationals returns the number itself and the number without a calling code of each
-// possible length. Each customer whom Matches accepts has one of them as a national
-// number, so an index on national numbers finds the customer.
+// Nationals returns the number with and without a calling code of each possible length. An index on
+// them finds each customer whom Matches accepts.
 func (p Phone) Nationals() []string {
 	nationals := []string{string(p)}
 	for n := 1; n <= MaxCallingCode && n < len(p); n++ {
@@ -112,14 +111,10 @@ func withoutCode(digits, callingCode string) string {
 	return trimZeros(strings.TrimPrefix(digits, callingCode))
 }
 
-// NationalPhone returns the digits of a customer's number within the country, without
-// leading zeros. It removes the calling code from a number in international format
-// ("+966 50…", "0096650…").
-//
-// uncoded is the other possible reading: the digits without the calling code for a number
-// that begins with it in any format ("96650…"), else "".
-//
-// The Postgres source has the same rules as generated columns.
+// NationalPhone returns the digits of a customer's number within the country, without leading zeros,
+// and without the calling code of a number in international format ("+966 50…", "0096650…").
+// uncoded is the other possible reading: the digits without the calling code for a number that begins
+// with it in any format ("96650…"), else "". Generated columns in Postgres have the same rules.
 func NationalPhone(phone, callingCode string) (national, uncoded string) {
 	all := strings.Map(phoneDigit, phone)
 	digits := trimZeros(all)

@@ -45,9 +45,8 @@ type customerKey struct{ store, id int64 }
 // change has a later one of its own.
 const firstTransaction = 1
 
-// NewMemory returns a source of the given subscriptions. Filters match the given customers.
-// It signs page links with a random key, so they become invalid when the process ends, as the
-// cursors of changes do. The caller must not modify the given subscriptions afterwards.
+// NewMemory returns a source of the given subscriptions, which the caller must not modify afterwards.
+// Filters match the given customers. Page links and cursors become invalid when the process ends.
 func NewMemory(customers []Customer, all []Subscription) *Memory {
 	m := &Memory{
 		byStore:   map[int64]memoryStore{},

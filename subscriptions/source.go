@@ -50,12 +50,11 @@ type ChangesQuery struct {
 	Language locale.Locale // of the products' names
 }
 
-// Changes are subscriptions that changed or were deleted. A subscription is in at most one
-// of the lists, and both are in the order of the changes. A subscription that changed
-// several times appears once, as it is now.
+// Changes are subscriptions that changed or were deleted, in the order of the changes. Each is in at
+// most one of the lists, and only once, as it is now.
 //
-// A copy stays complete when its owner applies Deleted, then Changed, and then requests
-// the changes after Next. Applying the same Changes again is harmless.
+// A copy stays complete when its owner applies Deleted, then Changed, and then requests the changes
+// after Next. Applying the same Changes again is harmless.
 type Changes struct {
 	Changed []Subscription
 	Deleted []Deletion

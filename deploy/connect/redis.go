@@ -30,22 +30,17 @@ const (
 	idleConnection = 5 * time.Minute
 )
 
-// Redis returns a client for rawURL: for a single server, for a cluster, or for the
-// master that sentinels name. parseRedisURL documents the format of the URL.
+// Redis returns a client for rawURL: for a single server, for a cluster, or for the master that
+// sentinels name. parseRedisURL documents the format of the URL.
 //
-// It does not connect: if the server is down, the first command fails. The caller
-// closes the client. Errors are one line and do not contain any part of the URL, so
-// that no password gets into a log.
+// It does not connect: if the server is down, the first command fails. The caller closes the client.
+// Errors are one line without any part of the URL, so that no password gets into a log. Errors of
+// commands name the server (cause.Failure); look for one of go-redis with errors.Is and errors.As.
 //
-// Errors of commands name the server (cause.Failure). Look for an error of go-redis with
-// errors.Is and errors.As.
+// The client retries commands up to three times when the connection breaks, unless they disable that
+// (redis.Cmder's NoRetry). The deadline of a context applies to dials, waits for the pool, and reads.
 //
-// The client retries commands up to three times when the connection breaks. A command
-// that must not run twice must disable that (redis.Cmder's NoRetry). The deadline of a
-// context applies to dials, waits for the pool, and reads.
-//
-// Edits may change the options before the client is created. The options mean the same
-// for all three kinds of client; each node has its own pool.
+// Edits may change the options. They mean the same for all kinds of client; each node has its own pool.
 func Redis(rawURL string, edits ...func(*redis.UniversalOptions)) (redis.UniversalClient, error) {
 	target, err := parseRedisURL(rawURL)
 	if err != nil {
@@ -106,15 +101,10 @@ func (t redisTarget) options() *redis.UniversalOptions {
 	return &o
 }
 
-// RedisLog logs go-redis's own messages, such as failed dials and closed connections,
-// at debug level: callers get the same information as errors. By default go-redis
-// writes them to standard error.
-//
-// go-redis has one logger for the whole process, so only main sets it:
+// RedisLog logs go-redis's own messages at debug level instead of standard error: callers get the
+// same information as errors. go-redis has one logger for the whole process, so only main sets it:
 // redis.SetLogger(connect.RedisLog{Log: log}).
-type RedisLog struct {
-	Log *slog.Logger
-}
+type RedisLog struct{ Log *slog.Logger }
 
 // Printf implements go-redis's logger.
 func (l RedisLog) Printf(ctx context.Context, format string, args ...any) {

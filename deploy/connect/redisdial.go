@@ -52,11 +52,10 @@ const sentinelPatience = 50 * time.Millisecond
 
 // orAnotherSentinel returns a dialer for sentinels and for the servers that they name.
 //
-// go-redis asks the same sentinel until it fails. But it takes the end of a request's time
-// for a decision of the caller. So it would keep to a sentinel that hangs, for example
-// because its machine is lost, and find no master any more. If a sentinel does not respond,
-// this dialer connects to another one. go-redis may have learned of the first one from
-// others, so its address need not be one of sentinels.
+// go-redis asks the same sentinel until it fails, but does not count the end of a request's time as
+// a failure. So it would keep to a sentinel that hangs, and find no master. If a sentinel does not
+// respond, this dialer connects to another one. The address of the first one need not be one of
+// sentinels, since go-redis learns of more.
 func (d dial) orAnotherSentinel(sentinels []string, failed *tries) dial {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		if server, ok := ctx.Value(toServer{}).(*string); ok {

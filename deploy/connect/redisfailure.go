@@ -12,9 +12,8 @@ import (
 	"commerce/auth/cause"
 )
 
-// failures is a hook of a client that describes errors of commands as a cause.Failure, which
-// names the server. redis.Nil, which is no failure, and redis.ErrClosed, which go-redis
-// compares, stay as they are.
+// failures is a hook that describes errors of commands as a cause.Failure, which names the server.
+// redis.Nil, which is no failure, and redis.ErrClosed, which go-redis compares, stay as they are.
 type failures struct{ *tries }
 
 // DialHook returns next.

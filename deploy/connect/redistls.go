@@ -15,10 +15,8 @@ type tlsFiles struct {
 	cert, key string // client certificate
 }
 
-// config reads the files. Like those of parseRedisURL, its errors name the parameter but
-// not its value.
-//
-// ServerName stays empty: each node is verified by the name that is dialed.
+// config reads the files. Like those of parseRedisURL, its errors name the parameter but not its
+// value. ServerName stays empty: each node is verified by the name that is dialed.
 func (f tlsFiles) config() (*tls.Config, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS12}
 	if f.ca != "" {

@@ -45,8 +45,7 @@ type redisTarget struct {
 // verification cannot be turned off. cert_file=PATH and key_file=PATH are the client certificate.
 // All three files are in PEM format.
 //
-// Errors do not quote the URL: if a reserved character is not encoded, any part of it
-// may belong to the password.
+// Errors do not quote the URL, any part of which may belong to a password that is not encoded.
 func parseRedisURL(raw string) (redisTarget, error) {
 	u, hosts, err := splitRedisURL(raw)
 	if err != nil {

@@ -141,9 +141,8 @@ var errNotOnDisk = errors.New("the latest changes are not on disk yet")
 // synchronous_commit = off is seen before it is, and a crash could give its ID to another one. A
 // replica receives only what is on disk.
 //
-// The log may be ahead of the disk without such a transaction, for example after a cleanup of a
-// page, and stay so for seconds. The commit of a message that nobody reads flushes it. Without
-// the right to write one, flush waits for Postgres.
+// The log may also be ahead of the disk for seconds without such a transaction. The commit of an
+// empty message flushes it. Without the right to write one, flush waits for Postgres.
 func flush(ctx context.Context, conn *pgxpool.Conn, h *subscriptions.History) (onDisk bool, err error) {
 	if h.Replica || h.Flushed >= h.Log {
 		return true, nil
