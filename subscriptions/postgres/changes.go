@@ -170,11 +170,6 @@ func (p *Source) changed(ctx context.Context, conn *pgxpool.Conn, store int64, i
 	if err != nil {
 		return nil, err
 	}
-	order := make(map[int64]int, len(ids))
-	for i, id := range ids {
-		order[id] = i
-	}
-	slices.SortFunc(found, func(a, b subscriptions.Subscription) int { return cmp.Compare(order[a.ID], order[b.ID]) })
 	for i, id := range ids {
 		if i == len(found) || found[i].ID != id {
 			return nil, subscriptions.Unavailable(fmt.Errorf("subscription %d has changed, but its product or plan is missing", id))

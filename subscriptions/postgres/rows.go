@@ -37,10 +37,11 @@ const getSQL = "/* subscription */ SELECT" + fullColumns + `
 	FROM subscriptions s` + fullJoins + `
 	WHERE s.store_id = $1 AND s.id = $3`
 
-// changedSQL reads the given subscriptions.
+// changedSQL reads the given subscriptions, in their order.
 const changedSQL = "/* changed_subscriptions */ SELECT" + fullColumns + `
-	FROM unnest($3::bigint[]) page (id)
-	JOIN subscriptions s ON s.store_id = $1 AND s.id = page.id` + fullJoins
+	FROM unnest($3::bigint[]) WITH ORDINALITY page (id, place)
+	JOIN subscriptions s ON s.store_id = $1 AND s.id = page.id` + fullJoins + `
+	ORDER BY page.place`
 
 // row is the destination of each row of a result.
 type row struct {
