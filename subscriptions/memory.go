@@ -124,8 +124,7 @@ func (m *Memory) Get(_ context.Context, store, id int64, _ locale.Locale) (*Subs
 	if !found {
 		return nil, ErrNotFound
 	}
-	s := *rows[at]
-	return &s, nil
+	return new(*rows[at]), nil
 }
 
 // List implements Source.

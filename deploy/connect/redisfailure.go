@@ -24,9 +24,6 @@ func (f failures) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		ctx, c := f.callOf(ctx, cmd)
 		err := next(ctx, cmd)
-		if err == nil || usual(err) {
-			return err
-		}
 		err = f.describe(c, err, cmd.Err())
 		cmd.SetErr(err)
 		return err
@@ -39,12 +36,7 @@ func (f failures) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 		ctx, c := f.callOf(ctx, cmds[0])
 		err := next(ctx, cmds)
 		for _, cmd := range cmds {
-			if failed := cmd.Err(); failed != nil && !usual(failed) {
-				cmd.SetErr(f.describe(c, failed, nil))
-			}
-		}
-		if err == nil || usual(err) {
-			return err
+			cmd.SetErr(f.describe(c, cmd.Err(), nil))
 		}
 		return f.describe(c, err, nil)
 	}
@@ -71,12 +63,12 @@ func (f failures) callOf(ctx context.Context, cmd redis.Cmder) (context.Context,
 	return context.WithValue(ctx, f, c), c
 }
 
-// usual reports whether err is not a failure of the server.
-func usual(err error) bool { return err == redis.Nil || err == redis.ErrClosed }
-
-// describe returns err as a Failure. If it says only that the time of the command was over,
+// describe returns err as a Failure, if it is one. If it says only that the time of the command was over,
 // the text is that of an earlier try: of previous, or of one that the client has recorded.
 func (f failures) describe(c *call, err, previous error) error {
+	if err == nil || err == redis.Nil || err == redis.ErrClosed {
+		return err
+	}
 	described := cause.Of(*f.server.Load(), c.began, err)
 	failure, ok := described.(*cause.Failure)
 	if !ok || described == err {
