@@ -39,45 +39,36 @@ func (f Filter) passes(s *Subscription, c *Customer) bool {
 		(f.CallingCode == "" || f.CallingCode == c.CallingCode)
 }
 
-// FoldEmail returns an address in lower case, as Postgres does with the collation
-// und-x-icu.
+// FoldEmail returns an address in lower case, as Postgres does with the collation und-x-icu.
 func FoldEmail(address string) string { return cases.Lower(language.Und).String(address) }
 
 // Phone is a telephone number in the form for comparisons: ASCII digits without leading
 // zeros. It may begin with the calling code.
 type Phone string
 
-// ParsePhone reads a number in any usual format. Digits may be ASCII or of either Arabic
-// block. Spaces, dashes, dots, slashes, parentheses and invisible format characters may
-// separate them, and plus signs may precede them. A number has 1 to 20 digits, at least
-// one of which is not zero.
+// ParsePhone reads a number in any usual format. Digits may be ASCII or of either Arabic block.
+// Spaces, dashes, dots, slashes, parentheses and invisible format characters may separate them, and
+// plus signs may precede them. A number has 1 to 20 digits, at least one of which is not zero.
 func ParsePhone(s string) (Phone, bool) {
-	digits := make([]byte, 0, 20)
-	for _, r := range s {
-		digit, ok := phoneDigit(r)
-		switch {
-		case ok && len(digits) == 20:
-			return "", false
-		case ok:
-			digits = append(digits, digit)
-		case r == '+' && len(digits) == 0, separatesDigits(r):
-		default:
-			return "", false
-		}
+	rest := strings.TrimLeftFunc(s, func(r rune) bool { return r == '+' || separatesDigits(r) })
+	other := func(r rune) bool { return phoneDigit(r) < 0 && !separatesDigits(r) }
+	digits := strings.Map(phoneDigit, rest)
+	bare := trimZeros(digits)
+	if bare == "" || len(digits) > 20 || strings.ContainsFunc(rest, other) {
+		return "", false
 	}
-	bare := trimZeros(string(digits))
-	return Phone(bare), bare != ""
+	return Phone(bare), true
 }
 
-// phoneDigit returns r as an ASCII digit. The function phone_digits of the
+// phoneDigit returns r as an ASCII digit, -1 if it is none. The function phone_digits of the
 // migrations accepts the same ones.
-func phoneDigit(r rune) (digit byte, ok bool) {
+func phoneDigit(r rune) rune {
 	for _, zero := range []rune{'0', '\u0660', '\u06F0'} {
 		if zero <= r && r <= zero+9 {
-			return byte('0' + r - zero), true
+			return '0' + r - zero
 		}
 	}
-	return 0, false
+	return -1
 }
 
 // separatesDigits includes characters in numbers that are pasted from documents: no-break
@@ -91,9 +82,8 @@ func trimZeros(digits string) string { return strings.TrimLeft(digits, "0") }
 // MaxCallingCode is the maximum number of digits of a calling code.
 const MaxCallingCode = 4
 
-// Nationals returns the number itself and the number without a calling code of each
-// possible length. Each customer whom Matches accepts has one of them as a national
-// number, so an index on national numbers finds the customer.
+// Nationals returns the number with and without a calling code of each possible length. An index on
+// them finds each customer whom Matches accepts.
 func (p Phone) Nationals() []string {
 	nationals := []string{string(p)}
 	for n := 1; n <= MaxCallingCode && n < len(p); n++ {
@@ -121,35 +111,19 @@ func withoutCode(digits, callingCode string) string {
 	return trimZeros(strings.TrimPrefix(digits, callingCode))
 }
 
-// NationalPhone returns the digits of a customer's number within the country, without
-// leading zeros. It removes the calling code from a number in international format
-// ("+966 50…", "0096650…").
-//
-// uncoded is the other possible reading: the digits without the calling code for a number
-// that begins with it in any format ("96650…"), else "".
-//
-// The Postgres source has the same rules as generated columns.
+// NationalPhone returns the digits of a customer's number within the country, without leading zeros,
+// and without the calling code of a number in international format ("+966 50…", "0096650…").
+// uncoded is the other possible reading: the digits without the calling code for a number that begins
+// with it in any format ("96650…"), else "". Generated columns in Postgres have the same rules.
 func NationalPhone(phone, callingCode string) (national, uncoded string) {
-	all, plus := phoneDigits(phone)
+	all := strings.Map(phoneDigit, phone)
 	digits := trimZeros(all)
 	if callingCode != "" && strings.HasPrefix(digits, callingCode) {
 		uncoded = withoutCode(digits, callingCode)
 	}
-	if plus || strings.HasPrefix(all, "00") {
+	first := strings.IndexFunc(phone, func(r rune) bool { return phoneDigit(r) >= 0 })
+	if strings.HasPrefix(all, "00") || first > 0 && strings.Contains(phone[:first], "+") {
 		return withoutCode(digits, callingCode), uncoded
 	}
 	return digits, uncoded
-}
-
-// phoneDigits returns all digits of a number, and whether a plus sign precedes them.
-func phoneDigits(phone string) (digits string, plus bool) {
-	var b strings.Builder
-	for _, r := range phone {
-		if digit, ok := phoneDigit(r); ok {
-			b.WriteByte(digit)
-		} else if r == '+' && b.Len() == 0 {
-			plus = true
-		}
-	}
-	return b.String(), plus
 }

@@ -9,14 +9,12 @@ import (
 	"slices"
 )
 
-// Cursor is a reader's position in the changes of a store. The zero Cursor is the
-// beginning.
+// Cursor is a reader's position in the changes of a store. The zero Cursor is the beginning.
 //
-// Changes are ordered by the transaction that made them, and then by ID. Transaction
-// IDs are comparable only within one history of one database, so a cursor identifies the
-// one in which it was made. Its text is not a secret and has no signature, so that it stays
-// valid as long as the data. A forged cursor can mislead only the client that forged it. A
-// checksum detects damaged ones.
+// Changes are ordered by the transaction that made them, and then by ID. Transaction IDs are
+// comparable only within one history of one database, so a cursor identifies the one in which it was
+// made. Its text has a checksum but no signature, so that it stays valid as long as the data: a
+// forged one misleads only the client that forged it.
 type Cursor struct {
 	Database Database
 
@@ -105,14 +103,13 @@ func checksum(b []byte, store int64) []byte {
 // History is what a database knows about its past when changes are read. A cursor is valid
 // only in a database that has everything that its reader has seen.
 //
-// The timeline of the write-ahead log changes when a replica is promoted, or a backup is
-// recovered up to some time: the part of the log after the fork is lost there. The service
-// records each timeline with the position of its fork, before it reads changes on it
-// (subscription_timelines).
+// The timeline of the write-ahead log changes when a replica is promoted, or a backup is recovered
+// up to some time: the part of the log after the fork is lost there. The service records each
+// timeline with the position of its fork, before it reads changes on it (subscription_timelines).
 type History struct {
 	Database Database
 	Ended    uint64 // all transactions below have ended, and what they changed is read
-	Log      uint64 // position of the write-ahead log; everything that is read was committed before it, though perhaps not on disk yet
+	Log      uint64 // position of the log before which everything that is read was committed, perhaps not on disk yet
 
 	Flushed uint64 // up to where the log of a primary was on disk soon afterwards
 
@@ -124,9 +121,8 @@ type History struct {
 
 	Current int64 // the timeline of the log, 0 on a replica
 
-	// CursorTimeline is the timeline of the cursor, 0 if this database never had it. Later
-	// is the number of recorded timelines after it, and LaterFork the position of the first
-	// fork after it, 0 if one of them is unknown.
+	// CursorTimeline is the timeline of the cursor, 0 if this database never had it. Later is the
+	// number of recorded timelines after it, and LaterFork the first fork after it, 0 if unknown.
 	CursorTimeline int64
 	Later          int64
 	LaterFork      uint64

@@ -4,9 +4,10 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/binary"
 	"iter"
+	"maps"
 	"math/big"
+	mathrand "math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -44,17 +45,14 @@ type customerKey struct{ store, id int64 }
 // change has a later one of its own.
 const firstTransaction = 1
 
-// NewMemory returns a source of the given subscriptions. Filters match the given customers.
-// It signs page links with a random key, so they become invalid when the process ends, as the
-// cursors of changes do. The caller must not modify the given subscriptions afterwards.
+// NewMemory returns a source of the given subscriptions, which the caller must not modify afterwards.
+// Filters match the given customers. Page links and cursors become invalid when the process ends.
 func NewMemory(customers []Customer, all []Subscription) *Memory {
-	var random [8]byte
-	_, _ = rand.Read(random[:]) // never fails
 	m := &Memory{
 		byStore:   map[int64]memoryStore{},
 		customers: make(map[customerKey]*Customer, len(customers)),
 		keys:      [][]byte{[]byte(rand.Text() + rand.Text())},
-		history:   History{Database: Database{System: int64(binary.BigEndian.Uint64(random[:]))}, Ended: firstTransaction + 1},
+		history:   History{Database: Database{System: mathrand.Int64()}, Ended: firstTransaction + 1},
 	}
 	for _, c := range customers {
 		m.customers[customerKey{c.StoreID, c.ID}] = &c
@@ -109,8 +107,7 @@ func (m *Memory) record(store int64, of memoryStore, c memoryChange) {
 	m.byStore[store] = of
 }
 
-// newestFirst returns the position of id, or where it would be inserted, in rows of
-// descending IDs.
+// newestFirst returns the position of id, or where it would be inserted, in rows of descending IDs.
 func newestFirst(rows []*Subscription, id int64) (at int, found bool) {
 	return slices.BinarySearchFunc(rows, id, func(s *Subscription, id int64) int { return cmp.Compare(id, s.ID) })
 }
@@ -127,8 +124,7 @@ func (m *Memory) Get(_ context.Context, store, id int64, _ locale.Locale) (*Subs
 	if !found {
 		return nil, ErrNotFound
 	}
-	s := *rows[at]
-	return &s, nil
+	return new(*rows[at]), nil
 }
 
 // List implements Source.
@@ -173,26 +169,22 @@ func (m *Memory) page(rows iter.Seq2[int, *Subscription], q Query) []Subscriptio
 func (m *Memory) Totals(_ context.Context, store int64) ([]Total, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	groups := map[Total]*Total{} // by what all of a group have
+	groups := map[Total]Total{} // by what all of a group have
 	for _, s := range m.byStore[store].rows {
 		of := Total{Status: s.Status, Currency: s.Currency, Duration: s.Duration}
-		t := groups[of]
-		if t == nil {
-			t = new(of)
+		t, known := groups[of]
+		if !known {
+			t = of
 			t.Prices = new(big.Int)
-			groups[of] = t
 		}
 		t.Count++
 		if s.CancelAtPeriodEnd {
 			t.Ending++
 		}
 		t.Prices.Add(t.Prices, big.NewInt(int64(s.Price)))
+		groups[of] = t
 	}
-	totals := make([]Total, 0, len(groups))
-	for _, t := range groups {
-		totals = append(totals, *t)
-	}
-	return totals, nil
+	return slices.Collect(maps.Values(groups)), nil
 }
 
 // Changes implements Source.

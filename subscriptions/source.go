@@ -26,15 +26,13 @@ type Source interface {
 	// order is undefined. A call may outlive the request that caused it.
 	Totals(ctx context.Context, store int64) ([]Total, error)
 
-	// LinkKeys returns the secrets of page links. The first one signs new links. Links
-	// of all of them are accepted. Instances with the same source have the same keys
-	// within seconds of a change, or immediately with fresh. The caller must not
-	// modify them.
+	// LinkKeys returns the secrets of page links. The first one signs new links. Links of all of
+	// them are accepted. Instances with the same source have the same keys within seconds of a
+	// change, or immediately with fresh. The caller must not modify them.
 	LinkKeys(ctx context.Context, fresh bool) ([][]byte, error)
 }
 
-// Query is a page of the rows that match a filter. At most one of Skip, Older and Newer is
-// set.
+// Query is a page of the rows that match a filter. At most one of Skip, Older and Newer is set.
 type Query struct {
 	Filter   Filter
 	Language locale.Locale // of the products' names
@@ -52,12 +50,11 @@ type ChangesQuery struct {
 	Language locale.Locale // of the products' names
 }
 
-// Changes are subscriptions that changed or were deleted. A subscription is in at most one
-// of the lists, and both are in the order of the changes. A subscription that changed
-// several times appears once, as it is now.
+// Changes are subscriptions that changed or were deleted, in the order of the changes. Each is in at
+// most one of the lists, and only once, as it is now.
 //
-// A copy stays complete when its owner applies Deleted, then Changed, and then requests
-// the changes after Next. Applying the same Changes again is harmless.
+// A copy stays complete when its owner applies Deleted, then Changed, and then requests the changes
+// after Next. Applying the same Changes again is harmless.
 type Changes struct {
 	Changed []Subscription
 	Deleted []Deletion

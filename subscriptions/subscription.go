@@ -18,8 +18,7 @@ type Subscription struct {
 
 	Status Status
 
-	// ExternalCustomerID is the merchant's ID of the customer, from the checkout; ""
-	// for none.
+	// ExternalCustomerID is the merchant's ID of the customer, from the checkout; "" for none.
 	ExternalCustomerID string
 
 	StartsAt, EndsAt       time.Time

@@ -40,9 +40,8 @@ type PostgresConfig struct {
 	// login. Default: 1 s.
 	ConnectTimeout time.Duration
 
-	// StatementTimeout cancels a statement on the server. A context cannot do that
-	// when the connection is lost. In whole milliseconds. Default: 1 s; negative: no
-	// timeout.
+	// StatementTimeout cancels a statement on the server. A context cannot do that when the
+	// connection is lost. In whole milliseconds. Default: 1 s; negative: no timeout.
 	StatementTimeout time.Duration
 
 	// Tracer is called for each statement and connection; nil: none.
@@ -55,13 +54,11 @@ type PostgresConfig struct {
 // Postgres returns a pool for url, which is in libpq's format: a URL or key=value
 // pairs. Timeouts and the application name of c take precedence over those of url.
 //
-// It does not connect: if the server is down, the first query fails. The caller closes
-// the pool. Errors are one line and do not contain any part of url, so that no password
-// gets into a log.
+// It does not connect: if the server is down, the first query fails. The caller closes the pool.
+// Errors are one line and do not contain any part of url, so that no password gets into a log.
 //
-// The settings are sent as startup parameters, because a transaction pooler would
-// share the effect of a SET with other clients. PgBouncer must list them in
-// ignore_startup_parameters.
+// The settings are sent as startup parameters, because a transaction pooler would share the effect
+// of a SET with other clients. PgBouncer must list them in ignore_startup_parameters.
 func Postgres(ctx context.Context, url string, c PostgresConfig) (*pgxpool.Pool, error) {
 	pool, err := parsePostgresURL(url)
 	if err != nil {
@@ -107,8 +104,7 @@ func parsePostgresURL(url string) (*pgxpool.Config, error) {
 	if err == nil && !slices.ContainsFunc(targets(pool.ConnConfig), misread) {
 		return pool, nil
 	}
-	var file *fs.PathError
-	if errors.As(err, &file) {
+	if file, ok := errors.AsType[*fs.PathError](err); ok {
 		return nil, fmt.Errorf("postgres url: %w", file) // a certificate, for example
 	}
 	return nil, errors.New("postgres url: not in libpq's format " +
@@ -160,10 +156,7 @@ func address(target *pgconn.FallbackConfig) string {
 // begin, as in "/* products */ SELECT …". pg_stat_activity shows it too. ok is false for a text
 // without one, such as those of pgx itself.
 func StatementName(sql string) (name string, ok bool) {
-	text, ok := strings.CutPrefix(sql, "/* ")
-	if !ok {
-		return "", false
-	}
-	name, _, ok = strings.Cut(text, " */")
-	return name, ok
+	text, begun := strings.CutPrefix(sql, "/* ")
+	name, _, ended := strings.Cut(text, " */")
+	return name, begun && ended
 }

@@ -1,6 +1,5 @@
-// Package connect opens connections to Redis and Postgres. All settings for pools,
-// timeouts and retries are here, so that the service, its tests and its benchmarks use
-// the same ones.
+// Package connect opens connections to Redis and Postgres. All settings for pools, timeouts and
+// retries are here, so that the service, its tests and its benchmarks use the same ones.
 package connect
 
 import (
@@ -8,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
-	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -32,22 +30,17 @@ const (
 	idleConnection = 5 * time.Minute
 )
 
-// Redis returns a client for rawURL: for a single server, for a cluster, or for the
-// master that sentinels name. parseRedisURL documents the format of the URL.
+// Redis returns a client for rawURL: for a single server, for a cluster, or for the master that
+// sentinels name. parseRedisURL documents the format of the URL.
 //
-// It does not connect: if the server is down, the first command fails. The caller
-// closes the client. Errors are one line and do not contain any part of the URL, so
-// that no password gets into a log.
+// It does not connect: if the server is down, the first command fails. The caller closes the client.
+// Errors are one line without any part of the URL, so that no password gets into a log. Errors of
+// commands name the server (cause.Failure); look for one of go-redis with errors.Is and errors.As.
 //
-// Errors of commands name the server (cause.Failure). Look for an error of go-redis with
-// errors.Is and errors.As.
+// The client retries commands up to three times when the connection breaks, unless they disable that
+// (redis.Cmder's NoRetry). The deadline of a context applies to dials, waits for the pool, and reads.
 //
-// The client retries commands up to three times when the connection breaks. A command
-// that must not run twice must disable that (redis.Cmder's NoRetry). The deadline of a
-// context applies to dials, waits for the pool, and reads.
-//
-// Edits may change the options before the client is created. The options mean the same
-// for all three kinds of client; each node has its own pool.
+// Edits may change the options. They mean the same for all kinds of client; each node has its own pool.
 func Redis(rawURL string, edits ...func(*redis.UniversalOptions)) (redis.UniversalClient, error) {
 	target, err := parseRedisURL(rawURL)
 	if err != nil {
@@ -57,78 +50,61 @@ func Redis(rawURL string, edits ...func(*redis.UniversalOptions)) (redis.Univers
 	for _, edit := range edits {
 		edit(o)
 	}
-	failed := &tries{}
+	failed := newTries("redis master " + target.MasterName)
 	if o.Dialer == nil {
 		direct := dial(redis.NewDialer(&redis.Options{DialTimeout: o.DialTimeout, TLSConfig: o.TLSConfig}))
 		o.Dialer = direct.alwaysConnected()
 		if target.kind == sentinels {
-			o.Dialer = direct.orAnotherSentinel(target.addrs, failed) // serverDials does the rest
+			o.Dialer = direct.orAnotherSentinel(target.Addrs, failed) // serverDials does the rest
 		}
 	}
 	switch target.kind {
 	case sentinels:
 		client := redis.NewFailoverClient(o.Failover())
-		dials := serverDials{master: target.master, sentinels: target.addrs, last: new(atomic.Pointer[string]), failed: failed}
-		failed.server = dials.server
 		client.Options().Limiter = failed // redis.FailoverOptions has no Limiter
-		client.AddHook(dials)
-		client.AddHook(failures{tries: failed})
+		client.AddHook(serverDials{target.MasterName, target.Addrs, failed})
+		client.AddHook(failures{failed})
 		return client, nil
 	case cluster:
 		c := o.Cluster()
 		c.ClusterStateReloadInterval = stateReload
 		c.NewClient = newServerClient
 		client := redis.NewClusterClient(c)
-		failed.server = func() string { return "redis cluster" }
-		client.AddHook(failures{tries: failed})
+		client.AddHook(failures{newTries("redis cluster")})
 		return client, nil
 	default:
 		return newServerClient(o.Simple()), nil
 	}
 }
 
-// options returns the client options for t.
+// options returns all client options for t.
 func (t redisTarget) options() *redis.UniversalOptions {
-	return &redis.UniversalOptions{
-		Addrs:            t.addrs,
-		Username:         t.username,
-		Password:         t.password,
-		DB:               t.db,
-		MasterName:       t.master,
-		SentinelUsername: t.sentinelUsername,
-		SentinelPassword: t.sentinelPassword,
-		TLSConfig:        t.tls,
-		ClientName:       "commerce",
+	o := t.UniversalOptions
+	o.ClientName = "commerce"
 
-		ContextTimeoutEnabled: true,
-		DialTimeout:           dialTimeout,
-		DialerRetries:         1, // attempts, not retries
-		ReadTimeout:           ioTimeout,
-		WriteTimeout:          ioTimeout,
+	o.ContextTimeoutEnabled = true
+	o.DialTimeout = dialTimeout
+	o.DialerRetries = 1 // attempts, not retries
+	o.ReadTimeout = ioTimeout
+	o.WriteTimeout = ioTimeout
 
-		// One bounded pool for commands and pipelines. The pipeline that reads a cart
-		// has three commands, too few for a second pool with 128 KiB buffers.
-		PoolSize:         poolPerCPU * runtime.GOMAXPROCS(0),
-		PoolTimeout:      poolTimeout,
-		PipelinePoolSize: -1,
-		ConnMaxIdleTime:  idleConnection,
+	// One bounded pool for commands and pipelines. The pipeline that reads a cart
+	// has three commands, too few for a second pool with 128 KiB buffers.
+	o.PoolSize = poolPerCPU * runtime.GOMAXPROCS(0)
+	o.PoolTimeout = poolTimeout
+	o.PipelinePoolSize = -1
+	o.ConnMaxIdleTime = idleConnection
 
-		// Without these, each new connection sends commands that Redis before 7.2
-		// rejects.
-		DisableIdentity:          true,
-		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
-	}
+	// Without these, each new connection sends commands that Redis before 7.2 rejects.
+	o.DisableIdentity = true
+	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	return &o
 }
 
-// RedisLog logs go-redis's own messages, such as failed dials and closed connections,
-// at debug level: callers get the same information as errors. By default go-redis
-// writes them to standard error.
-//
-// go-redis has one logger for the whole process, so only main sets it:
+// RedisLog logs go-redis's own messages at debug level instead of standard error: callers get the
+// same information as errors. go-redis has one logger for the whole process, so only main sets it:
 // redis.SetLogger(connect.RedisLog{Log: log}).
-type RedisLog struct {
-	Log *slog.Logger
-}
+type RedisLog struct{ Log *slog.Logger }
 
 // Printf implements go-redis's logger.
 func (l RedisLog) Printf(ctx context.Context, format string, args ...any) {

@@ -4,9 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net"
+	"slices"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -51,11 +52,10 @@ const sentinelPatience = 50 * time.Millisecond
 
 // orAnotherSentinel returns a dialer for sentinels and for the servers that they name.
 //
-// go-redis asks the same sentinel until it fails. But it takes the end of a request's time
-// for a decision of the caller. So it would keep to a sentinel that hangs, for example
-// because its machine is lost, and find no master any more. If a sentinel does not respond,
-// this dialer connects to another one. go-redis may have learned of the first one from
-// others, so its address need not be one of sentinels.
+// go-redis asks the same sentinel until it fails, but does not count the end of a request's time as
+// a failure. So it would keep to a sentinel that hangs, and find no master. If a sentinel does not
+// respond, this dialer connects to another one. The address of the first one need not be one of
+// sentinels, since go-redis learns of more.
 func (d dial) orAnotherSentinel(sentinels []string, failed *tries) dial {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		if server, ok := ctx.Value(toServer{}).(*string); ok {
@@ -83,16 +83,22 @@ func (d dial) orAnotherSentinel(sentinels []string, failed *tries) dial {
 // one dialer for servers and sentinels; the hook is called only for servers. If no sentinel
 // names a server, that is a failed dial too.
 type serverDials struct {
-	unhooked
-	master    string                  // the sentinels' name for it
-	sentinels []string                // their addresses
-	last      *atomic.Pointer[string] // address that they named last; nil for none
+	master    string   // the sentinels' name for it
+	sentinels []string // their addresses
 	failed    *tries
 }
 
 // toServer marks the context of a dial to a server. Its value is a *string that receives the
 // address that the sentinels name.
 type toServer struct{}
+
+// ProcessHook returns next.
+func (serverDials) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+// ProcessPipelineHook returns next.
+func (serverDials) ProcessPipelineHook(n redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return n
+}
 
 // DialHook marks the dial, and keeps the server's address for errors.
 func (s serverDials) DialHook(next redis.DialHook) redis.DialHook {
@@ -102,23 +108,18 @@ func (s serverDials) DialHook(next redis.DialHook) redis.DialHook {
 		if server == "" {
 			err = s.unnamed(began, err)
 		} else {
-			s.last.Store(&server)
-			err = cause.Of("redis "+server, began, err)
+			name := "redis " + server
+			s.failed.server.Store(&name)
+			err = cause.Of(name, began, err)
 		}
 		if err != nil {
 			s.failed.ReportResult(err)
-			return nil, kept{err}
+			return nil, fmt.Errorf("%w", err) // go-redis unwraps it once
 		}
 		return conn, nil
 	})
 	return redis.DialHook(marked.alwaysConnected())
 }
-
-// kept is an error of a dial. go-redis unwraps such an error once.
-type kept struct{ error }
-
-// Unwrap returns the error.
-func (k kept) Unwrap() error { return k.error }
 
 // nameOf returns the name of sentinels for errors.
 func nameOf(sentinels []string) string { return "redis sentinels " + strings.Join(sentinels, ",") }
@@ -140,14 +141,6 @@ func (s serverDials) unnamed(began time.Time, err error) error {
 	return failure
 }
 
-// server returns the name of the master, which is the server that was dialed last.
-func (s serverDials) server() string {
-	if addr := s.last.Load(); addr != nil {
-		return "redis " + *addr
-	}
-	return "redis master " + s.master
-}
-
 // dialAny connects to first, or to any address if first fails or takes longer than
 // sentinelPatience.
 func dialAny(ctx context.Context, connect func(context.Context, string) (net.Conn, error), first string, all []string) (net.Conn, error) {
@@ -157,8 +150,13 @@ func dialAny(ctx context.Context, connect func(context.Context, string) (net.Con
 	}
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
+	late, beginOthers := context.WithTimeout(ctx, sentinelPatience)
+	defer beginOthers()
 	results := make(chan result)
 	begin := func(addr string) {
+		if addr != first {
+			<-late.Done()
+		}
 		conn, err := connect(ctx, addr)
 		select {
 		case results <- result{conn, err}:
@@ -168,35 +166,24 @@ func dialAny(ctx context.Context, connect func(context.Context, string) (net.Con
 			}
 		}
 	}
-	go begin(first)
-	pending, late := 1, time.After(sentinelPatience)
-	beginOthers := func() {
-		late = nil
-		for _, addr := range all {
-			if addr != first {
-				pending++
-				go begin(addr)
-			}
-		}
+	addrs := append(slices.DeleteFunc(slices.Clone(all), func(addr string) bool { return addr == first }), first)
+	for _, addr := range addrs {
+		go begin(addr)
 	}
-	for {
+	var failed error
+	for range addrs {
 		select {
 		case r := <-results:
-			if pending--; r.err == nil {
+			if r.err == nil {
 				return r.conn, nil
 			}
-			if late != nil {
-				beginOthers()
-			}
-			if pending == 0 {
-				return nil, r.err
-			}
-		case <-late:
+			failed = r.err
 			beginOthers()
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
 	}
+	return nil, failed
 }
 
 // respond waits until a server responds to a PING, also if it requires a login first.

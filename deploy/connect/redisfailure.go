@@ -12,34 +12,18 @@ import (
 	"commerce/auth/cause"
 )
 
-// failures is a hook of a client that describes errors of commands as a cause.Failure, which
-// names the server. redis.Nil, which is no failure, and redis.ErrClosed, which go-redis
-// compares, stay as they are.
-type failures struct {
-	unhooked
-	*tries
-}
-
-// unhooked is a hook that changes nothing.
-type unhooked struct{}
+// failures is a hook that describes errors of commands as a cause.Failure, which names the server.
+// redis.Nil, which is no failure, and redis.ErrClosed, which go-redis compares, stay as they are.
+type failures struct{ *tries }
 
 // DialHook returns next.
-func (unhooked) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-// ProcessHook returns next.
-func (unhooked) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
-
-// ProcessPipelineHook returns next.
-func (unhooked) ProcessPipelineHook(n redis.ProcessPipelineHook) redis.ProcessPipelineHook { return n }
+func (failures) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 // ProcessHook describes the error of a command.
 func (f failures) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		ctx, c := f.callOf(ctx, cmd)
 		err := next(ctx, cmd)
-		if err == nil || usual(err) {
-			return err
-		}
 		err = f.describe(c, err, cmd.Err())
 		cmd.SetErr(err)
 		return err
@@ -52,12 +36,7 @@ func (f failures) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 		ctx, c := f.callOf(ctx, cmds[0])
 		err := next(ctx, cmds)
 		for _, cmd := range cmds {
-			if failed := cmd.Err(); failed != nil && !usual(failed) {
-				cmd.SetErr(f.describe(c, failed, nil))
-			}
-		}
-		if err == nil || usual(err) {
-			return err
+			cmd.SetErr(f.describe(c, cmd.Err(), nil))
 		}
 		return f.describe(c, err, nil)
 	}
@@ -84,13 +63,13 @@ func (f failures) callOf(ctx context.Context, cmd redis.Cmder) (context.Context,
 	return context.WithValue(ctx, f, c), c
 }
 
-// usual reports whether err is not a failure of the server.
-func usual(err error) bool { return err == redis.Nil || err == redis.ErrClosed }
-
-// describe returns err as a Failure. If it says only that the time of the command was over,
+// describe returns err as a Failure, if it is one. If it says only that the time of the command was over,
 // the text is that of an earlier try: of previous, or of one that the client has recorded.
 func (f failures) describe(c *call, err, previous error) error {
-	described := cause.Of(f.server(), c.began, err)
+	if err == nil || err == redis.Nil || err == redis.ErrClosed {
+		return err
+	}
+	described := cause.Of(*f.server.Load(), c.began, err)
 	failure, ok := described.(*cause.Failure)
 	if !ok || described == err {
 		return err
@@ -109,8 +88,14 @@ func (f failures) describe(c *call, err, previous error) error {
 // tries records the last failure of a client. go-redis repeats a command until its time is
 // over, and then returns only that. It implements redis.Limiter to see each try.
 type tries struct {
-	server func() string // its name
+	server atomic.Pointer[string] // its name, never nil
 	last   atomic.Pointer[failedTry]
+}
+
+func newTries(server string) *tries {
+	t := &tries{}
+	t.server.Store(&server)
+	return t
 }
 
 type failedTry struct {
@@ -134,17 +119,15 @@ func (t *tries) failedSince(began time.Time) error {
 	if last == nil || last.at.Before(began) {
 		return nil
 	}
-	return cause.Of(t.server(), began, last.err)
+	return cause.Of(*t.server.Load(), began, last.err)
 }
 
 // newServerClient returns a client of one server.
 func newServerClient(o *redis.Options) *redis.Client {
-	tries := &tries{}
+	tries := newTries("redis " + o.Addr)
 	o.Limiter = tries
 	client := redis.NewClient(o)
-	server := "redis " + client.Options().Addr
-	tries.server = func() string { return server }
-	client.AddHook(failures{tries: tries})
+	client.AddHook(failures{tries})
 	return client
 }
 
@@ -164,6 +147,6 @@ func AddHook(client redis.UniversalClient, hook redis.Hook) {
 func addHook(client *redis.Client, hook redis.Hook) {
 	client.AddHook(hook)
 	if tries, ours := client.Options().Limiter.(*tries); ours {
-		client.AddHook(failures{tries: tries})
+		client.AddHook(failures{tries})
 	}
 }

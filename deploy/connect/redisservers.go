@@ -16,8 +16,7 @@ type RedisServers struct {
 	edits  []func(*redis.UniversalOptions)
 }
 
-// NewRedisServers reads rawURL. It does not connect. Errors and edits are like those of
-// Redis.
+// NewRedisServers reads rawURL. It does not connect. Errors and edits are like those of Redis.
 func NewRedisServers(rawURL string, edits ...func(*redis.UniversalOptions)) (*RedisServers, error) {
 	target, err := parseRedisURL(rawURL)
 	if err != nil {
@@ -28,13 +27,13 @@ func NewRedisServers(rawURL string, edits ...func(*redis.UniversalOptions)) (*Re
 
 // Addrs returns the addresses in the URL as host:port. They are the addresses of the server,
 // of nodes of the cluster, or of the sentinels.
-func (s *RedisServers) Addrs() []string { return s.target.addrs }
+func (s *RedisServers) Addrs() []string { return s.target.Addrs }
 
 // Clustered reports whether the URL is that of a cluster.
 func (s *RedisServers) Clustered() bool { return s.target.kind == cluster }
 
 // Master returns the sentinels' name for the master, or "" without sentinels.
-func (s *RedisServers) Master() string { return s.target.master }
+func (s *RedisServers) Master() string { return s.target.MasterName }
 
 // Server returns a client of the server at addr. The caller closes it.
 func (s *RedisServers) Server(addr string) *redis.Client {
@@ -44,8 +43,7 @@ func (s *RedisServers) Server(addr string) *redis.Client {
 // Sentinel returns a client of the sentinel at addr. The caller closes it.
 func (s *RedisServers) Sentinel(addr string) *redis.SentinelClient {
 	o := s.options(addr)
-	o.DB = 0
-	o.Username, o.Password = s.target.sentinelUsername, s.target.sentinelPassword
+	o.DB, o.Username, o.Password = 0, o.SentinelUsername, o.SentinelPassword
 	return redis.NewSentinelClient(o.Simple())
 }
 

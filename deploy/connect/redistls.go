@@ -15,10 +15,8 @@ type tlsFiles struct {
 	cert, key string // client certificate
 }
 
-// config reads the files. Like those of parseRedisURL, its errors name the parameter but
-// not its value.
-//
-// ServerName stays empty: each node is verified by the name that is dialed.
+// config reads the files. Like those of parseRedisURL, its errors name the parameter but not its
+// value. ServerName stays empty: each node is verified by the name that is dialed.
 func (f tlsFiles) config() (*tls.Config, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS12}
 	if f.ca != "" {
@@ -62,8 +60,7 @@ func (f tlsFiles) pair() (*tls.Certificate, error) {
 
 // withoutPath returns the cause of a file error.
 func withoutPath(err error) error {
-	var file *fs.PathError
-	if errors.As(err, &file) {
+	if file, ok := errors.AsType[*fs.PathError](err); ok {
 		return file.Err
 	}
 	return err

@@ -1,7 +1,6 @@
 package connect
 
 import (
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"maps"
@@ -10,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // redisKind is the kind of server at a redisTarget's addresses.
@@ -21,50 +22,42 @@ const (
 	sentinels
 )
 
-// redisTarget is a parsed Redis URL.
+// redisTarget is a parsed Redis URL. Its options are those that the URL sets.
 type redisTarget struct {
-	kind                               redisKind
-	addrs                              []string // host:port
-	username, password                 string
-	db                                 int
-	master                             string
-	sentinelUsername, sentinelPassword string
-	files                              tlsFiles
-	tls                                *tls.Config // nil without TLS
+	kind redisKind
+	redis.UniversalOptions
+	files tlsFiles
 }
 
 // parseRedisURL reads
 //
 //	redis[s]://[[user]:password@]host[:port][,host[:port]…][/db][?parameter=…]
 //
-// Several hosts, or cluster=true, are the seeds of a cluster. master=NAME takes
-// precedence over both: the hosts are sentinels, with sentinel_username and
-// sentinel_password as their credentials. db=N is the same as /N. The default port is
-// 6379, for sentinels 26379. An unknown parameter is an error, because ignoring a
-// misspelled one could connect to the wrong server.
+// Several hosts, or cluster=true, are the seeds of a cluster. master=NAME takes precedence over
+// both: the hosts are sentinels, with sentinel_username and sentinel_password as their credentials.
+// db=N is the same as /N. The default port is 6379, for sentinels 26379. An unknown parameter is an
+// error, because ignoring a misspelled one could connect to the wrong server.
 //
-// rediss means TLS, also to sentinels and to all nodes of a cluster. A server's
-// certificate must be valid for the dialed name: a host of the URL, or what the cluster
-// or the sentinels announce. That is an IP address, unless
-// cluster-preferred-endpoint-type or sentinel announce-hostnames is set. Certificates
-// are verified with the system's authorities or, if set, with those of ca_file=PATH;
-// verification cannot be turned off. cert_file=PATH and key_file=PATH are the client
-// certificate. All three files are in PEM format.
+// rediss means TLS, also to sentinels and to all nodes of a cluster. A server's certificate must be
+// valid for the dialed name: a host of the URL, or what the cluster or the sentinels announce. That
+// is an IP address, unless cluster-preferred-endpoint-type or sentinel announce-hostnames is set.
+// Certificates are verified with the system's authorities or, if set, with those of ca_file=PATH;
+// verification cannot be turned off. cert_file=PATH and key_file=PATH are the client certificate.
+// All three files are in PEM format.
 //
-// Errors do not quote the URL: if a reserved character is not encoded, any part of it
-// may belong to the password.
+// Errors do not quote the URL, any part of which may belong to a password that is not encoded.
 func parseRedisURL(raw string) (redisTarget, error) {
 	u, hosts, err := splitRedisURL(raw)
 	if err != nil {
 		return redisTarget{}, fmt.Errorf("redis url: %w", err)
 	}
-	t := redisTarget{username: u.User.Username()}
-	t.password, _ = u.User.Password()
+	t := redisTarget{UniversalOptions: redis.UniversalOptions{Username: u.User.Username()}}
+	t.Password, _ = u.User.Password()
 	if err := t.readQuery(u, len(hosts)); err != nil {
 		return redisTarget{}, fmt.Errorf("redis url: %w", err)
 	}
 	if u.Scheme == "rediss" {
-		if t.tls, err = t.files.config(); err != nil {
+		if t.TLSConfig, err = t.files.config(); err != nil {
 			return redisTarget{}, fmt.Errorf("redis url: %w", err)
 		}
 	} else if t.files != (tlsFiles{}) {
@@ -75,7 +68,7 @@ func parseRedisURL(raw string) (redisTarget, error) {
 		if err != nil {
 			return redisTarget{}, fmt.Errorf("redis url: host %d of %d: %w", i+1, len(hosts), err)
 		}
-		t.addrs = append(t.addrs, addr)
+		t.Addrs = append(t.Addrs, addr)
 	}
 	return t, nil
 }
@@ -107,8 +100,8 @@ func (t *redisTarget) readQuery(u *url.URL, hosts int) (err error) {
 	}
 	db, clustered := strings.TrimPrefix(u.Path, "/"), "false"
 	texts := map[string]*string{
-		"db": &db, "cluster": &clustered, "master": &t.master,
-		"sentinel_username": &t.sentinelUsername, "sentinel_password": &t.sentinelPassword,
+		"db": &db, "cluster": &clustered, "master": &t.MasterName,
+		"sentinel_username": &t.SentinelUsername, "sentinel_password": &t.SentinelPassword,
 		"ca_file": &t.files.ca, "cert_file": &t.files.cert, "key_file": &t.files.key,
 	}
 	for name, values := range query {
@@ -121,32 +114,25 @@ func (t *redisTarget) readQuery(u *url.URL, hosts int) (err error) {
 		}
 		*text = values[0]
 	}
-	on, err := strconv.ParseBool(clustered)
+	manyNodes, err := strconv.ParseBool(clustered)
 	if err != nil {
 		return errors.New("cluster must be true or false")
 	}
-	if on || hosts > 1 {
-		t.kind = cluster
-	}
+	manyNodes = manyNodes || hosts > 1
 	if db != "" {
-		if t.db, err = strconv.Atoi(db); err != nil || t.db < 0 {
+		if t.DB, err = strconv.Atoi(db); err != nil || t.DB < 0 {
 			return errors.New("the database must be a number")
 		}
 	}
-	return t.settleKind()
-}
-
-// settleKind gives master precedence, and rejects what would otherwise be ignored.
-func (t *redisTarget) settleKind() error {
-	if t.master != "" {
+	switch {
+	case t.MasterName != "":
 		t.kind = sentinels
-		return nil
-	}
-	if t.sentinelUsername != "" || t.sentinelPassword != "" {
+	case t.SentinelUsername != "" || t.SentinelPassword != "": // would otherwise be ignored
 		return errors.New("sentinel_username and sentinel_password need master")
-	}
-	if t.kind == cluster && t.db != 0 {
+	case manyNodes && t.DB != 0:
 		return errors.New("a cluster has database 0 only")
+	case manyNodes:
+		t.kind = cluster
 	}
 	return nil
 }

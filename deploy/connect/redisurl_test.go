@@ -6,30 +6,34 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/redis/go-redis/v9"
 
 	"commerce/deploy/assert"
 )
 
 func TestParseRedisURL_ReadsEveryForm(t *testing.T) {
 	t.Parallel()
+	type set = redis.UniversalOptions
 	tests := map[string]redisTarget{
-		"redis://localhost":                {addrs: []string{"localhost:6379"}},
-		"redis://localhost:7000/":          {addrs: []string{"localhost:7000"}},
-		"redis://[::1]:7000/3":             {addrs: []string{"[::1]:7000"}, db: 3},
-		"redis://[::1]":                    {addrs: []string{"[::1]:6379"}},
-		"redis://h?db=4":                   {addrs: []string{"h:6379"}, db: 4},
-		"redis://:secret@h":                {addrs: []string{"h:6379"}, password: "secret"},
-		"redis://ann:p%40s%2Fs@h:1/2":      {addrs: []string{"h:1"}, username: "ann", password: "p@s/s", db: 2},
-		"redis://ann:p@ss,word@h":          {addrs: []string{"h:6379"}, username: "ann", password: "p@ss,word"},
-		"redis://a:1,b:2,c":                {kind: cluster, addrs: []string{"a:1", "b:2", "c:6379"}},
-		"redis://u:p@a:1,[::1]:2/0":        {kind: cluster, addrs: []string{"a:1", "[::1]:2"}, username: "u", password: "p"},
-		"redis://h?cluster=true":           {kind: cluster, addrs: []string{"h:6379"}},
-		"redis://h?cluster=false":          {addrs: []string{"h:6379"}},
-		"redis://h/1?master=main":          {kind: sentinels, addrs: []string{"h:26379"}, db: 1, master: "main"},
-		"redis://a,b:5?master=m&cluster=1": {kind: sentinels, addrs: []string{"a:26379", "b:5"}, master: "m"},
+		"redis://localhost":                {UniversalOptions: set{Addrs: []string{"localhost:6379"}}},
+		"redis://localhost:7000/":          {UniversalOptions: set{Addrs: []string{"localhost:7000"}}},
+		"redis://[::1]:7000/3":             {UniversalOptions: set{Addrs: []string{"[::1]:7000"}, DB: 3}},
+		"redis://[::1]":                    {UniversalOptions: set{Addrs: []string{"[::1]:6379"}}},
+		"redis://h?db=4":                   {UniversalOptions: set{Addrs: []string{"h:6379"}, DB: 4}},
+		"redis://:secret@h":                {UniversalOptions: set{Addrs: []string{"h:6379"}, Password: "secret"}},
+		"redis://ann:p%40s%2Fs@h:1/2":      {UniversalOptions: set{Addrs: []string{"h:1"}, Username: "ann", Password: "p@s/s", DB: 2}},
+		"redis://ann:p@ss,word@h":          {UniversalOptions: set{Addrs: []string{"h:6379"}, Username: "ann", Password: "p@ss,word"}},
+		"redis://a:1,b:2,c":                {kind: cluster, UniversalOptions: set{Addrs: []string{"a:1", "b:2", "c:6379"}}},
+		"redis://u:p@a:1,[::1]:2/0":        {kind: cluster, UniversalOptions: set{Addrs: []string{"a:1", "[::1]:2"}, Username: "u", Password: "p"}},
+		"redis://h?cluster=true":           {kind: cluster, UniversalOptions: set{Addrs: []string{"h:6379"}}},
+		"redis://h?cluster=false":          {UniversalOptions: set{Addrs: []string{"h:6379"}}},
+		"redis://h/1?master=main":          {kind: sentinels, UniversalOptions: set{Addrs: []string{"h:26379"}, DB: 1, MasterName: "main"}},
+		"redis://a,b:5?master=m&cluster=1": {kind: sentinels, UniversalOptions: set{Addrs: []string{"a:26379", "b:5"}, MasterName: "m"}},
 		"redis://u:p@a?master=m&sentinel_username=s&sentinel_password=q@q": {
-			kind: sentinels, addrs: []string{"a:26379"}, username: "u", password: "p",
-			master: "m", sentinelUsername: "s", sentinelPassword: "q@q",
+			kind: sentinels, UniversalOptions: set{
+				Addrs: []string{"a:26379"}, Username: "u", Password: "p",
+				MasterName: "m", SentinelUsername: "s", SentinelPassword: "q@q",
+			},
 		},
 	}
 	for raw, want := range tests {
@@ -47,8 +51,9 @@ func TestParseRedisURL_ReadsEveryForm(t *testing.T) {
 func TestParseRedisURL_TLSVerifiesEachNodeByItsOwnName(t *testing.T) {
 	t.Parallel()
 	got := assert.Must(parseRedisURL("rediss://a,b"))(t)
-	assert.That(t, got.tls != nil && got.tls.ServerName == "" && !got.tls.InsecureSkipVerify && got.tls.RootCAs == nil,
-		"tls = %+v, want verification by the dialed name and the system's authorities", got.tls)
+	tls := got.TLSConfig
+	assert.That(t, tls != nil && tls.ServerName == "" && !tls.InsecureSkipVerify && tls.RootCAs == nil,
+		"tls = %+v, want verification by the dialed name and the system's authorities", tls)
 }
 
 // Each bad URL contains "hunter" or a part of it, which no error may repeat.
@@ -111,8 +116,8 @@ func FuzzParseRedisURL(f *testing.F) {
 			assert.That(t, !strings.Contains(err.Error(), "\n"), "error with several lines: %q", err)
 			return
 		}
-		assert.That(t, len(got.addrs) != 0, "no address")
-		assert.That(t, got.tls == nil || !got.tls.InsecureSkipVerify, "certificates are not verified")
-		assert.Equal(t, (got.kind == sentinels), (got.master != ""), "kind %d with master %q", got.kind, got.master)
+		assert.That(t, len(got.Addrs) != 0, "no address")
+		assert.That(t, got.TLSConfig == nil || !got.TLSConfig.InsecureSkipVerify, "certificates are not verified")
+		assert.Equal(t, (got.kind == sentinels), (got.MasterName != ""), "kind %d with master %q", got.kind, got.MasterName)
 	})
 }

@@ -13,7 +13,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"path"
-	"slices"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
@@ -56,7 +55,7 @@ func Open(config *pgx.ConnConfig) (*Migrator, error) {
 			goose.WithSlog(slog.New(slog.DiscardHandler)))
 	}
 	if m.all, err = read(); err == nil {
-		m.sharded, err = read(leftOut[:]...)
+		m.sharded, err = read(leftOut)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("read migrations: %w", err), m.db.Close())
@@ -119,8 +118,7 @@ func (m *Migrator) Down(ctx context.Context) (*Step, error) {
 	case err != nil:
 		return nil, failed("migrate down", err)
 	}
-	taken := step(result.Source, false)
-	return &taken, nil
+	return new(step(result.Source, false)), nil
 }
 
 // Status lists all migrations of this program, in order.
@@ -136,7 +134,7 @@ func (m *Migrator) Status(ctx context.Context) ([]Step, error) {
 	steps := make([]Step, len(known))
 	for i, s := range known {
 		steps[i] = step(s.Source, s.State == goose.StateApplied)
-		steps[i].LeftOut = provider == m.sharded && slices.Contains(leftOut[:], s.Source.Version)
+		steps[i].LeftOut = provider == m.sharded && s.Source.Version == leftOut
 	}
 	return steps, nil
 }
@@ -147,8 +145,7 @@ func step(s *goose.Source, applied bool) Step {
 
 // failed adds the file name of the failed migration to err.
 func failed(what string, err error) error {
-	var partial *goose.PartialError
-	if errors.As(err, &partial) {
+	if partial, ok := errors.AsType[*goose.PartialError](err); ok {
 		return fmt.Errorf("%s: %s: %w", what, path.Base(partial.Failed.Source.Path), partial.Err)
 	}
 	return fmt.Errorf("%s: %w", what, err)
@@ -159,7 +156,6 @@ func Digest() string {
 	sum := fnv.New64a()
 	for _, name := range names() {
 		content, _ := files.ReadFile(name) // embedded, so it exists
-		fmt.Fprintf(sum, "%s %d ", name, len(content))
 		sum.Write(content)
 	}
 	return hex.EncodeToString(sum.Sum(nil))
@@ -170,12 +166,11 @@ func names() []string {
 	return names
 }
 
-// leftOut are the migrations that a sharded database does not have: the changes of
-// subscriptions, whose triggers Citus refuses.
-var leftOut = [...]int64{102}
+// leftOut is the migration that a sharded database does not have: the changes of subscriptions,
+// whose triggers Citus refuses.
+const leftOut int64 = 102
 
-// ErrHasChanges is for a database that cannot become a sharded one, because it has the
-// migrations that such a database leaves out.
+// ErrHasChanges is for a database that cannot become a sharded one, because it has leftOut.
 var ErrHasChanges = errors.New("the database has 00102_changes.sql: run `commerce migrate down` until `commerce migrate status` lists it as pending")
 
 // UpSharded applies the pending migrations for a database that Citus shards by store (see
@@ -183,17 +178,17 @@ var ErrHasChanges = errors.New("the database has 00102_changes.sql: run `commerc
 // returns ErrHasChanges if the database has them.
 func (m *Migrator) UpSharded(ctx context.Context) (Result, error) {
 	has, _, err := m.applied(ctx)
+	if has {
+		err = ErrHasChanges
+	}
 	if err != nil {
 		return Result{}, err
-	}
-	if has {
-		return Result{}, ErrHasChanges
 	}
 	return up(ctx, m.sharded)
 }
 
-// provider returns the migrations of the database: those of sharded if UpSharded has left
-// something out, otherwise all.
+// provider returns the migrations of the database: those of sharded if UpSharded has left one out,
+// otherwise all.
 func (m *Migrator) provider(ctx context.Context) (*goose.Provider, error) {
 	changes, later, err := m.applied(ctx)
 	if later && !changes {
@@ -202,11 +197,11 @@ func (m *Migrator) provider(ctx context.Context) (*goose.Provider, error) {
 	return m.all, err
 }
 
-// applied reports whether the first migration of leftOut is applied, and any later one.
+// applied reports whether leftOut is applied, and any later migration.
 func (m *Migrator) applied(ctx context.Context) (changes, later bool, err error) {
 	if err = m.db.QueryRowContext(ctx, "SELECT to_regclass('goose_db_version') IS NOT NULL").Scan(&later); err == nil && later {
 		err = m.db.QueryRowContext(ctx, `SELECT coalesce(bool_or(version_id = $1), false), coalesce(bool_or(version_id > $1), false)
-			FROM goose_db_version WHERE is_applied`, leftOut[0]).Scan(&changes, &later)
+			FROM goose_db_version WHERE is_applied`, leftOut).Scan(&changes, &later)
 	}
 	if err != nil {
 		return false, false, fmt.Errorf("read schema version: %w", err)

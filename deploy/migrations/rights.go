@@ -4,23 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
-
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// tables are those of the migrations, all of which the service reads. The schema may have other
-// tables, of a newer release or of somebody else, which the service does not use.
-var tables = []string{
-	"api_tokens", "coupon_products", "coupon_uses", "coupons", "customers", "deleted_subscriptions", "field_options", "fields",
-	"goose_db_version", "page_link_key", "payment_methods", "plans", "products", "pruned_deletions", "publishable_keys",
-	"saved_cards", "stores", "subscription_timelines", "subscriptions",
+// Tables returns the names of the tables of the migrations, sorted. The service reads all of them. The
+// schema may have other tables, of a newer release or of somebody else, which the service does not use.
+func Tables() []string {
+	return []string{
+		"api_tokens", "coupon_products", "coupon_uses", "coupons", "customers", "deleted_subscriptions", "field_options", "fields",
+		"goose_db_version", "page_link_key", "payment_methods", "plans", "products", "pruned_deletions", "publishable_keys",
+		"saved_cards", "stores", "subscription_timelines", "subscriptions",
+	}
 }
-
-// Tables returns the names of the tables of the migrations, sorted.
-func Tables() []string { return slices.Clone(tables) }
 
 // Writes returns what the service writes, each as a table and a right. No request waits for it, so
 // an instance is also ready without it.
@@ -42,51 +36,32 @@ func (m *Migrator) CheckRole(ctx context.Context, role string) error {
 	return nil
 }
 
+// grantsSQL returns the statements that give a role, $1, the right to read those of the tables $2 that
+// exist (a sharded database lacks some), and to write $3, which is like Writes. It leaves out a right on
+// the schema that the role has, since the owner of the tables need not own the schema.
+const grantsSQL = `
+	WITH rights AS (
+		SELECT relname, 'SELECT' AS does FROM pg_class
+		WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p') AND relname = ANY($2::text[])
+		UNION ALL
+		SELECT split_part(write, ' ', 1), regexp_replace(write, '^\S+ ', '') FROM unnest($3::text[]) write
+	)
+	SELECT CASE WHEN has_schema_privilege($1, current_schema(), 'USAGE') THEN ''
+			ELSE format('GRANT USAGE ON SCHEMA %I TO %I;', current_schema(), $1::text) END
+		|| string_agg(format('GRANT %s ON %I.%I TO %I;', does, current_schema(), relname, $1), '')
+	FROM rights`
+
 // Grant gives a role the rights that the service needs, on the tables of the migrations alone. Safe
 // to repeat.
 func (m *Migrator) Grant(ctx context.Context, role string) error {
-	conn, err := m.db.Conn(ctx)
-	if err != nil {
-		return fmt.Errorf("grant rights to %s: %w", role, err)
+	var grants string
+	err := m.db.QueryRowContext(ctx, grantsSQL, role, Tables(), Writes()).Scan(&grants)
+	if err == nil {
+		// Statements in one text are one transaction. Two grants on a table at the same time would fail.
+		_, err = m.db.ExecContext(ctx, "SELECT pg_advisory_xact_lock(hashtext('commerce grant'));"+grants)
 	}
-	defer conn.Close()
-	err = conn.Raw(func(driver any) error {
-		return pgx.BeginFunc(ctx, driver.(*stdlib.Conn).Conn(), func(tx pgx.Tx) error { return grant(ctx, tx, role) })
-	})
 	if err != nil {
 		return fmt.Errorf("grant rights to %s: %w", role, err)
 	}
 	return nil
-}
-
-func grant(ctx context.Context, tx pgx.Tx, role string) error {
-	// Two grants on a table at the same time would fail.
-	if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock(hashtext('commerce grant'))"); err != nil {
-		return err
-	}
-	var schema string
-	var usable bool
-	if err := tx.QueryRow(ctx, "SELECT current_schema(), has_schema_privilege($1, current_schema(), 'USAGE')", role).Scan(&schema, &usable); err != nil {
-		return err
-	}
-	to := " TO " + pgx.Identifier{role}.Sanitize()
-	var script strings.Builder
-	if !usable { // otherwise the owner of the tables need not own the schema
-		fmt.Fprintf(&script, "GRANT USAGE ON SCHEMA %s%s;\n", pgx.Identifier{schema}.Sanitize(), to)
-	}
-	rows, _ := tx.Query(ctx, "SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p') AND relname = ANY($1)", tables)
-	existing, err := pgx.CollectRows(rows, pgx.RowTo[string]) // a sharded database lacks some
-	if err != nil {
-		return err
-	}
-	rights := Writes()
-	for _, table := range existing {
-		rights = append(rights, table+" SELECT")
-	}
-	for _, right := range rights {
-		table, does, _ := strings.Cut(right, " ")
-		fmt.Fprintf(&script, "GRANT %s ON %s%s;\n", does, pgx.Identifier{schema, table}.Sanitize(), to)
-	}
-	_, err = tx.Conn().PgConn().Exec(ctx, script.String()).ReadAll()
-	return err
 }

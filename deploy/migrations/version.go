@@ -47,10 +47,7 @@ func Check(ctx context.Context, db Querier) error {
 // CheckMigratable returns an error that wraps ErrNewer or ErrEarly if this program cannot migrate
 // the schema of db, and another error if it cannot read the version.
 func CheckMigratable(ctx context.Context, db Querier) error {
-	has, closed, err := state(ctx, db)
-	if err == nil && closed == goose.DefaultTablename {
-		err = fmt.Errorf("%s: %w", closed, ErrRights)
-	}
+	has, _, err := state(ctx, db)
 	return cmp.Or(err, versions(has, has > Latest(), ErrNewer))
 }
 
@@ -77,19 +74,17 @@ func state(ctx context.Context, db Querier) (version int64, closed string, err e
 		(SELECT coalesce(max(version_id), 0) FROM `+goose.DefaultTablename+` WHERE is_applied),
 		(SELECT coalesce(string_agg(DISTINCT relname, ', ' ORDER BY relname), '')
 			FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p')
-				AND relname = ANY($1) AND NOT has_table_privilege(oid, 'SELECT'))`, tables).Scan(&version, &closed)
-	if refused, ok := errors.AsType[*pgconn.PgError](err); ok {
-		switch refused.Code {
-		case "42P01": // undefined_table
-			return 0, "", nil
-		case "42501": // insufficient_privilege
-			return 0, goose.DefaultTablename, nil
-		}
+				AND relname = ANY($1) AND NOT has_table_privilege(oid, 'SELECT'))`, Tables()).Scan(&version, &closed)
+	refused, _ := errors.AsType[*pgconn.PgError](err)
+	switch {
+	case err == nil:
+		return version, closed, nil
+	case refused != nil && refused.Code == "42P01": // undefined_table
+		return 0, "", nil
+	case refused != nil && refused.Code == "42501": // insufficient_privilege
+		return 0, "", fmt.Errorf("%s: %w", goose.DefaultTablename, ErrRights)
 	}
-	if err != nil {
-		return 0, "", fmt.Errorf("read schema version: %w", err)
-	}
-	return version, closed, nil
+	return 0, "", fmt.Errorf("read schema version: %w", err)
 }
 
 // Latest returns the version of the schema that this program was built for.

@@ -56,7 +56,7 @@ const noChangesFor = time.Minute
 // migration of the changes: one that is sharded by store leaves it out.
 func lacksChanges(err error) bool {
 	refused, ok := errors.AsType[*pgconn.PgError](err)
-	return ok && (refused.Code == "42P01" || refused.Code == "42703") // undefined table or column
+	return ok && slices.Contains([]string{"42P01", "42703", "42883"}, refused.Code) // undefined table, column or function
 }
 
 // MarkTimeline records the timeline of the primary's log, if it is new. Changes does that too. Call
@@ -65,11 +65,10 @@ func lacksChanges(err error) bool {
 func (p *Source) MarkTimeline(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, p.budget)
 	defer cancel()
-	err := p.primary.connected(ctx, noStore, mark)
-	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && refused.Code == "42883" { // undefined function
-		return nil // the database has no changes
+	if err := p.primary.connected(ctx, noStore, mark); !lacksChanges(err) {
+		return err
 	}
-	return err
+	return nil
 }
 
 // mark records the timeline in a transaction of its own, so that no writer waits for it.
@@ -142,9 +141,8 @@ var errNotOnDisk = errors.New("the latest changes are not on disk yet")
 // synchronous_commit = off is seen before it is, and a crash could give its ID to another one. A
 // replica receives only what is on disk.
 //
-// The log may be ahead of the disk without such a transaction, for example after a cleanup of a
-// page, and stay so for seconds. The commit of a message that nobody reads flushes it. Without
-// the right to write one, flush waits for Postgres.
+// The log may also be ahead of the disk for seconds without such a transaction. The commit of an
+// empty message flushes it. Without the right to write one, flush waits for Postgres.
 func flush(ctx context.Context, conn *pgxpool.Conn, h *subscriptions.History) (onDisk bool, err error) {
 	if h.Replica || h.Flushed >= h.Log {
 		return true, nil
@@ -172,11 +170,6 @@ func (p *Source) changed(ctx context.Context, conn *pgxpool.Conn, store int64, i
 	if err != nil {
 		return nil, err
 	}
-	order := make(map[int64]int, len(ids))
-	for i, id := range ids {
-		order[id] = i
-	}
-	slices.SortFunc(found, func(a, b subscriptions.Subscription) int { return cmp.Compare(order[a.ID], order[b.ID]) })
 	for i, id := range ids {
 		if i == len(found) || found[i].ID != id {
 			return nil, subscriptions.Unavailable(fmt.Errorf("subscription %d has changed, but its product or plan is missing", id))

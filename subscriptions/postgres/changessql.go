@@ -23,12 +23,11 @@ const (
 // both are of one snapshot. The arguments are the store, the transaction and the ID of the
 // cursor, the maximum number of changes, the cursor's timeline, and the system identifier.
 //
-// A deletion is void if a new subscription has the same ID. It counts as a change all the same, so that a page reads
-// few rows after all of a store was deleted and inserted again. If both are of one
+// A deletion is void if a new subscription has the same ID. It still counts as a change, so that a
+// page reads few rows after all of a store was deleted and inserted again. If both are of one
 // transaction, the subscription comes first: a page may end between the two.
 //
-// The result is one row, with arrays of the changes. The outer limit is a literal for the
-// planner, as in listSQL.
+// The result is one row with arrays. The outer limit is a literal for the planner, as in listSQL.
 func changesSQL(limit int) string {
 	atMost := subscriptions.MaxChanges + 1
 	if limit <= subscriptions.DefaultChanges {
@@ -127,11 +126,9 @@ func (r *changesRow) changes(limit int) (c subscriptions.Changes, changed []int6
 
 // dated is a history that was read at a time.
 //
-// Requests for changes that have no news are answered with newsSQL, which costs half as much as
-// changesSQL, since it does not read the whole history of the database. It is enough that the
-// latest timeline is the cursor's, and that such a cursor was good a moment ago. It is safe to
-// answer that nothing has changed yet, with the same cursor, even to a reader whose cursor has
-// expired since: it is refused a moment later.
+// A request without news is answered with newsSQL, which costs half as much as changesSQL, if the
+// latest timeline is the cursor's and such a cursor was good a moment ago. If the cursor has expired
+// since, it is safe to answer that nothing has changed yet: it is refused a moment later.
 type dated struct {
 	subscriptions.History
 	at time.Time

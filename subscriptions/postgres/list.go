@@ -59,12 +59,11 @@ func (p pageSQL) subscriptions(conditions string) string {
 	return "SELECT " + p.what + " FROM subscriptions WHERE " + p.of + conditions
 }
 
-// ofStore selects a store's subscriptions by what the subscriptions
-// themselves have. The indexes with the status are ordered by ID only within one
-// state, so each state has a branch, and Postgres merges the branches in order. States are
-// literals, so that even a generic plan takes into account how rare they are. Branches have
-// their own limit. Without it, Postgres plans each as if all of its rows were read, and
-// sorts those of a large store.
+// ofStore selects a store's subscriptions by what the subscriptions themselves have. The indexes
+// with the status are ordered by ID only within one state, so each state has a branch, and Postgres
+// merges the branches in order. States are literals, so that even a generic plan takes into account
+// how rare they are. Branches have their own limit. Without it, Postgres plans each as if all of
+// its rows were read, and sorts those of a large store.
 func (p pageSQL) ofStore(q subscriptions.Query) string {
 	f, ordered := q.Filter, " ORDER BY "+p.order
 	if f.CallingCode != "" {
@@ -103,9 +102,8 @@ func ofRowSQL(f subscriptions.Filter, arg func(any) string) string {
 	return conditions
 }
 
-// ofCustomers selects the subscriptions of matching customers. There are
-// few such customers. An index returns the newest of each in order; only the
-// combination of several customers is sorted.
+// ofCustomers selects the subscriptions of matching customers. There are few such customers. An
+// index returns the newest of each in order; only the combination of several customers is sorted.
 func (p pageSQL) ofCustomers(q subscriptions.Query) string {
 	who := []string{"store_id = $1"}
 	if q.Filter.Email != "" {

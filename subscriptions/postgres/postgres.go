@@ -176,18 +176,14 @@ func (p *Source) LinkKeys(ctx context.Context, fresh bool) ([][]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.budget)
 	defer cancel()
 	began := time.Now()
-	var key, previous []byte
+	var keys [][]byte
 	err := each(ctx, append([]*server{p.primary}, p.fit(noStore)...), func(ctx context.Context, s *server) error {
 		return s.connected(ctx, noStore, func(ctx context.Context, conn *pgxpool.Conn) error {
-			return conn.QueryRow(ctx, "/* page_link_key */ SELECT key, previous FROM page_link_key").Scan(&key, &previous)
+			return conn.QueryRow(ctx, "/* page_link_key */ SELECT array_remove(ARRAY[key, previous], NULL) FROM page_link_key").Scan(&keys)
 		})
 	})
 	if err != nil {
 		return nil, err
-	}
-	keys := [][]byte{key}
-	if previous != nil {
-		keys = append(keys, previous)
 	}
 	p.keys.Store(&linkKeys{keys, began})
 	return keys, nil

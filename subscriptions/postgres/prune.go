@@ -13,15 +13,12 @@ import (
 // writers never wait long.
 const pruneBatch = 10_000
 
-// pruneSQL prunes up to $2 deletions that are older than $1. A statement is a transaction,
-// so a reader sees either the deletion or the record that it was pruned.
+// pruneSQL prunes up to $2 deletions that are older than $1. A statement is a transaction, so a
+// reader sees either the deletion or the record that it was pruned. Pruning the deletion of a
+// subscription that exists again expires no cursors, since no reader needs it.
 //
-// If a subscription exists again, readers no longer need its deletion. Pruning it does not
-// expire their cursors.
-//
-// Rows that another transaction has locked are skipped: another prune deletes them, or a
-// transaction is deleting the subscription again. The order of the stores keeps two prunes from
-// waiting for each other.
+// Rows that another transaction has locked are skipped: it prunes them, or deletes the subscription
+// again. The order of the stores keeps two prunes from waiting for each other.
 const pruneSQL = `/* prune */
 	WITH old AS (
 		SELECT store_id, id FROM deleted_subscriptions WHERE deleted_at < now() - $1::interval
@@ -43,11 +40,10 @@ const pruneSQL = `/* prune */
 	)
 	SELECT count(*) FROM pruned`
 
-// Prune deletes the records of deletions that are older than KeepDeletions by the clock of
-// the database. It returns how many it deleted, also with an error. The cursors of readers
-// that have not seen one of them expire. It is safe to repeat, also after an error, and to run
-// several at the same time. The pool must be able to write. It returns ErrNoChanges if the
-// database has no changes.
+// Prune deletes the records of deletions that are older than KeepDeletions by the clock of the
+// database, and returns how many, also with an error: ErrNoChanges if the database has none. The
+// cursors of readers that have not seen one of them expire. It is safe to repeat, and to run several
+// at the same time. The pool must be able to write.
 func Prune(ctx context.Context, db *pgxpool.Pool) (deleted int64, err error) {
 	for {
 		var n int64

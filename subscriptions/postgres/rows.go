@@ -7,14 +7,11 @@ import (
 
 	"github.com/jackc/pgx/v5/pgtype"
 
-	"commerce/cart/money"
-	"commerce/cart/period"
 	"commerce/subscriptions"
 )
 
-// columns are the columns of all statements, in the order of row.columns. Texts that are
-// too long to be shown are truncated just above their limit. $2 is the language of the
-// product's name.
+// columns are the columns of all statements, in the order of row.columns. Texts that are too long
+// to be shown are truncated just above their limit. $2 is the language of the product's name.
 const columns = `
 	s.id, s.customer_id, s.status, coalesce(left(s.external_customer_id, 256), ''),
 	s.starts_at, s.ends_at, s.current_period_start, s.current_period_end, s.trial_ends_at,
@@ -31,7 +28,7 @@ const joins = `
 	LEFT JOIN saved_cards c ON c.store_id = $1 AND c.id = s.saved_card_id`
 
 // fullColumns are the columns of a single subscription, from the tables of fullJoins.
-const fullColumns = columns + `, n.id, n.duration, n.price`
+const fullColumns = columns + `, coalesce(n.id, 0), coalesce(n.duration, ''), coalesce(n.price, 0)`
 
 const fullJoins = joins + `
 	LEFT JOIN plans n ON n.store_id = $1 AND n.id = s.scheduled_variant_id`
@@ -40,20 +37,18 @@ const getSQL = "/* subscription */ SELECT" + fullColumns + `
 	FROM subscriptions s` + fullJoins + `
 	WHERE s.store_id = $1 AND s.id = $3`
 
-// changedSQL reads the given subscriptions.
+// changedSQL reads the given subscriptions, in their order.
 const changedSQL = "/* changed_subscriptions */ SELECT" + fullColumns + `
-	FROM unnest($3::bigint[]) page (id)
-	JOIN subscriptions s ON s.store_id = $1 AND s.id = page.id` + fullJoins
+	FROM unnest($3::bigint[]) WITH ORDINALITY page (id, place)
+	JOIN subscriptions s ON s.store_id = $1 AND s.id = page.id` + fullJoins + `
+	ORDER BY page.place`
 
 // row is the destination of each row of a result.
 type row struct {
 	subscriptions.Subscription
-	card subscriptions.Card
-
-	scheduledID, scheduledPrice *int64 // nil: none is scheduled
-	scheduledDuration           *string
-
-	columns []any // the destinations of the columns, in their order
+	card      subscriptions.Card    // zero for none
+	scheduled subscriptions.Variant // zero for none
+	columns   []any                 // the destinations of the columns, in their order
 }
 
 // newRow returns a destination for a store's rows.
@@ -74,7 +69,7 @@ func newRow(store int64) *row {
 
 // full makes r the destination of fullColumns.
 func (r *row) full() *row {
-	r.columns = append(r.columns, &r.scheduledID, &r.scheduledDuration, &r.scheduledPrice)
+	r.columns = append(r.columns, &r.scheduled.ID, (*text)(&r.scheduled.Duration), (*int64)(&r.scheduled.Price))
 	return r
 }
 
@@ -82,13 +77,10 @@ func (r *row) full() *row {
 func (r *row) subscription() subscriptions.Subscription {
 	s := r.Subscription
 	if r.card.LastFour != "" {
-		card := r.card
-		s.Card = &card
+		s.Card = new(r.card)
 	}
-	if r.scheduledID != nil {
-		s.Scheduled = &subscriptions.Variant{
-			ID: *r.scheduledID, Duration: period.Duration(*r.scheduledDuration), Price: money.Amount(*r.scheduledPrice),
-		}
+	if r.scheduled.Duration != "" {
+		s.Scheduled = new(r.scheduled)
 	}
 	return s
 }
@@ -143,8 +135,7 @@ func (t *text) ScanBytes(b []byte) error {
 
 var errNull = errors.New("null in a column that must not be null")
 
-// instant reads null as the zero time, and infinity as a time outside of what can be
-// shown.
+// instant reads null as the zero time, and infinity as a time outside of what can be shown.
 type instant time.Time
 
 // ScanTimestamptz implements pgtype.TimestamptzScanner.

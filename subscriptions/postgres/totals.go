@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"fmt"
 	"math/big"
 	"time"
 
@@ -32,14 +31,10 @@ func (p *Source) Totals(ctx context.Context, store int64) (totals []subscription
 }
 
 func scanTotal(row pgx.CollectableRow) (t subscriptions.Total, err error) {
-	var prices string
+	var prices []byte
 	if err := row.Scan((*string)(&t.Status), &t.Currency, (*string)(&t.Duration), &t.Count, &t.Ending, &prices); err != nil {
 		return t, err
 	}
-	sum, ok := new(big.Int).SetString(prices, 10)
-	if !ok {
-		return t, fmt.Errorf("sum of prices: %q is not a whole number", prices)
-	}
-	t.Prices = sum
-	return t, nil
+	t.Prices = new(big.Int)
+	return t, t.Prices.UnmarshalText(prices)
 }

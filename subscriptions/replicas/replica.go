@@ -56,20 +56,16 @@ func (s *Set) check(ctx context.Context, r *Replica) {
 	if err == nil {
 		r.excused.Store(failures)
 	}
-	seen.refused = cause.OfPostgres(r.Checks, began, seen.refused)
-	before, after := r.decide(seen, cause.OfPostgres(r.Checks, began, err), &s.primary)
-	if before.state != after.state {
+	seen.refused, err = cause.OfPostgres(r.Checks, began, seen.refused), cause.OfPostgres(r.Checks, began, err)
+	r.mu.Lock()
+	before := r.judge.state
+	r.judge.next(seen, err, &s.primary)
+	after := r.judge.verdict
+	r.mu.Unlock()
+	if before != after.state {
 		r.report(ctx, s.config.Log, after)
 	}
 	s.config.Observe(r.Name, after.state == OK, after.lag)
-}
-
-func (r *Replica) decide(seen reading, err error, p *primary) (before, after verdict) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	before = r.judge.verdict
-	r.judge.next(seen, err, p)
-	return before, r.judge.verdict
 }
 
 // report logs a change of the state.
@@ -149,6 +145,10 @@ func (j *judge) next(seen reading, err error, p *primary) {
 	j.previous = seen
 	latest := p.seen()
 	lag, known := p.lag(seen.position)
+	limit := j.maxLag
+	if was.state == Lagging {
+		limit /= 2 // so that its state does not change with each check
+	}
 	switch {
 	case latest.began.IsZero():
 		j.verdict = verdict{state: Unchecked}
@@ -162,8 +162,12 @@ func (j *judge) next(seen reading, err error, p *primary) {
 		j.verdict = verdict{state: Failing, lag: lag, err: seen.refused}
 	case j.diverged(previous, seen, latest):
 		j.verdict = verdict{state: Diverged}
+	case lag > limit:
+		j.verdict = verdict{state: Lagging, lag: lag}
+	case known:
+		j.verdict = verdict{state: OK, lag: lag}
 	default:
-		j.verdict = j.byLag(was, lag, known)
+		j.verdict = verdict{state: Unchecked, lag: lag}
 	}
 }
 
@@ -178,20 +182,4 @@ func (j *judge) diverged(previous, seen, primary reading) bool {
 		j.apart = now
 	}
 	return j.apart == now
-}
-
-// byLag decides about a replica that belongs to the primary. A replica that was lagging must
-// reach half of the maximum lag, so that its state does not change with each check.
-func (j *judge) byLag(was verdict, lag time.Duration, known bool) verdict {
-	limit := j.maxLag
-	if was.state == Lagging {
-		limit /= 2
-	}
-	switch {
-	case lag > limit:
-		return verdict{state: Lagging, lag: lag}
-	case known:
-		return verdict{state: OK, lag: lag}
-	}
-	return verdict{state: Unchecked, lag: lag}
 }

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -131,21 +132,14 @@ func (s *Set) Fit(store int64) []*Replica {
 		return nil
 	}
 	const attempts = 2
-	fit := make([]*Replica, 0, len(s.replicas))
-	for _, r := range s.replicas {
-		if r.fit() {
-			fit = append(fit, r)
-		}
-	}
+	fit := slices.DeleteFunc(slices.Clone(s.replicas), func(r *Replica) bool { return !r.fit() })
 	if len(fit) == 0 {
 		return nil
 	}
 	n := uint64(len(s.replicas))
-	first := int(uint64(store) / n % uint64(len(fit)))
-	for i, r := range fit {
-		if r.Index == int(uint64(store)%n) {
-			first = i
-		}
+	first := slices.Index(fit, s.replicas[uint64(store)%n])
+	if first < 0 {
+		first = int(uint64(store) / n % uint64(len(fit)))
 	}
 	return append(fit[first:], fit[:first]...)[:min(attempts, len(fit))]
 }

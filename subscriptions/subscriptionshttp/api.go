@@ -29,8 +29,7 @@ type Config struct {
 	// reaches the service, such as "https://shop.example.com".
 	Origin func(*http.Request) string
 
-	// Used is called with the ID of each API token that was accepted. nil: nothing is
-	// called.
+	// Used is called with the ID of each API token that was accepted. nil: nothing is called.
 	Used func(tokenID int64)
 
 	// Stopping, if not nil, reports whether streams must end because the process stops.

@@ -26,10 +26,13 @@ type changesRequest struct {
 func parseChanges(query, accept string, store int64) (r changesRequest, err error) {
 	r = changesRequest{limit: subscriptions.DefaultChanges, format: preferred(accept)}
 	parse := func(s string) (subscriptions.Cursor, bool) { return subscriptions.ParseCursor(s, store) }
-	after := parameter[changesRequest]{"after", into(func(r *changesRequest) *subscriptions.Cursor { return &r.after }, parse), textCursor}
-	limit := parameter[changesRequest]{"limit", into(func(r *changesRequest) *int { return &r.limit }, wholeNumber(subscriptions.MaxChanges)), textLimit}
+	after := parameter[changesRequest]{"after", into(func(r *changesRequest) *subscriptions.Cursor { return &r.after }, parse), textCursor.With()}
+	limit := parameter[changesRequest]{
+		"limit", into(func(r *changesRequest) *int { return &r.limit }, wholeNumber(subscriptions.MaxChanges)),
+		textNumber.With("limit", subscriptions.MaxChanges),
+	}
 	if r.format != asJSON {
-		limit.read, limit.text = func(*changesRequest, string) bool { return false }, textLimitOfStream
+		limit.read, limit.invalid = func(*changesRequest, string) bool { return false }, textLimitOfStream.With()
 	}
 	err = refused(readQuery(query, &r, []parameter[changesRequest]{after, limit}, textNoValue, textUnknownOfChanges))
 	return r, err
@@ -77,7 +80,7 @@ func (a *API) changes(v *visit) (wire.Answer, error) {
 	if r.format != asJSON {
 		return a.streamed(v, r), nil
 	}
-	c, err := a.readChanges(v.Request.Context(), v, subscriptions.ChangesQuery{After: r.after, Limit: r.limit, Language: v.language})
+	c, err := a.readChanges(v.Request.Context(), v, r.after, r.limit)
 	if err != nil {
 		return wire.Answer{}, err
 	}
@@ -85,8 +88,8 @@ func (a *API) changes(v *visit) (wire.Answer, error) {
 }
 
 // readChanges reads changes that can be shown.
-func (a *API) readChanges(ctx context.Context, v *visit, q subscriptions.ChangesQuery) (subscriptions.Changes, error) {
-	c, err := a.Source.Changes(ctx, v.store.ID, q)
+func (a *API) readChanges(ctx context.Context, v *visit, after subscriptions.Cursor, limit int) (subscriptions.Changes, error) {
+	c, err := a.Source.Changes(ctx, v.store.ID, subscriptions.ChangesQuery{After: after, Limit: limit, Language: v.language})
 	if err != nil {
 		return c, fmt.Errorf("read changes of store %d: %w", v.store.ID, err)
 	}
@@ -140,7 +143,7 @@ func (a *API) pagesAfter(ctx context.Context, v *visit, after subscriptions.Curs
 			reading.Go(func() {
 				r := result{err: a.mayContinue(v)}
 				if r.err == nil {
-					r.Changes, r.err = a.readChanges(ctx, v, subscriptions.ChangesQuery{After: after, Limit: subscriptions.MaxChanges, Language: v.language})
+					r.Changes, r.err = a.readChanges(ctx, v, after, subscriptions.MaxChanges)
 				}
 				ahead <- r
 			})

@@ -20,8 +20,8 @@ func TestErrors_HaveSentencesInBothLanguages(t *testing.T) {
 	t.Parallel()
 	texts := []locale.Text{
 		textNoParameters, textUnreadable, textUnknown, textRepeated, textEmpty,
-		textPage, textTooFar, textPerPage, textEmail, textPhone, textCallingCode, textStatuses, textExternalCustomer, textLink,
-		textUnknownOfChanges, textNoValue, textLimit, textLimitOfStream, textCursor,
+		textNumber, textTooFar, textEmail, textPhone, textCallingCode, textStatuses, textExternalCustomer, textLink,
+		textUnknownOfChanges, textNoValue, textLimitOfStream, textCursor,
 	}
 	for _, known := range []*problem.Error{
 		subscriptions.ErrNotFound, subscriptions.ErrCursorExpired, subscriptions.ErrNoChanges, subscriptions.ErrManySkips,

@@ -12,22 +12,21 @@ import (
 // lines writes the lines of a page of a stream, with the same members in each format.
 type lines interface {
 	members
-	reset()            // begins a page
-	begin(kind string) // begins the line of a subscription or of a deletion
-	end()              // ends it
-	next(cursor string) (page []byte)
+	begin(kind string)                // begins the line of a subscription or of a deletion
+	end()                             // ends it
+	next(cursor string) (page []byte) // ends the page
 }
 
+// newLines returns lines in a format. w must be empty.
 func newLines(f format, w *wire.Writer) lines {
 	if f == asCSV {
-		return &csv{}
+		return &csv{lines: []byte(strings.Join(csvColumns, ",") + "\r\n")}
 	}
 	return ndjson{w}
 }
 
 // writeLines returns the lines of a page. They are valid until the next page.
 func writeLines(to lines, v *view, c *subscriptions.Changes, store int64) []byte {
-	to.reset()
 	for _, d := range c.Deleted {
 		to.begin("deleted")
 		v.deletion(d)
@@ -43,8 +42,6 @@ func writeLines(to lines, v *view, c *subscriptions.Changes, store int64) []byte
 
 // ndjson writes each line as a JSON object with one member.
 type ndjson struct{ *wire.Writer }
-
-func (n ndjson) reset() { n.Reset(n.Language) }
 
 func (n ndjson) begin(kind string) {
 	n.BeginObject()
@@ -62,6 +59,7 @@ func (n ndjson) next(cursor string) []byte {
 	n.Text("next", cursor)
 	n.EndObject()
 	n.EndLine()
+	defer n.Reset(n.Language)
 	return n.Bytes()
 }
 
@@ -82,18 +80,9 @@ var csvColumns = []string{
 // csv writes RFC 4180. The cells have the values of NDJSON, and null is an empty cell. Line breaks
 // inside of cells stay as they are, which encoding/csv would change.
 type csv struct {
-	lines []byte
-	begun bool   // the header is written
+	lines []byte // of the current page; the first one has the header
 	cells int    // of the current line
 	of    string // the object that is written, with a dot; "" for none
-}
-
-func (c *csv) reset() {
-	c.lines = c.lines[:0]
-	if !c.begun {
-		c.lines = append(append(c.lines, strings.Join(csvColumns, ",")...), "\r\n"...)
-		c.begun = true
-	}
 }
 
 func (c *csv) begin(kind string) {
@@ -107,7 +96,9 @@ func (c *csv) next(cursor string) []byte {
 	c.Text("kind", "next")
 	c.Text("cursor", cursor)
 	c.end()
-	return c.lines
+	page := c.lines
+	c.lines = c.lines[:0]
+	return page
 }
 
 // end ends the line, with empty cells for the columns that it does not have.
@@ -151,6 +142,8 @@ func (c *csv) Text(name, value string) {
 	}
 	c.quoted(name, value)
 }
+
+func (c *csv) Optional(name, value string) { c.Text(name, value) }
 
 func (c *csv) JSON(name string, value []byte) { c.quoted(name, string(value)) }
 

@@ -29,8 +29,7 @@ type listing struct {
 	page    int // 0: not given
 	perPage int
 
-	// link is the opaque part of a page link, "" for a page by number. It has not been
-	// verified.
+	// link is the opaque part of a page link, "" for a page by number. It has not been verified.
 	link string
 
 	// kept is the part of the query that every URL of the answer repeats: filters and
@@ -40,22 +39,22 @@ type listing struct {
 
 // listParameters are the parameters of the list, in the order in which URLs repeat them.
 var listParameters = []parameter[listing]{
-	kept("per_page", into(func(l *listing) *int { return &l.perPage }, wholeNumber(maxPerPage)), textPerPage),
+	kept("per_page", into(func(l *listing) *int { return &l.perPage }, wholeNumber(maxPerPage)), textNumber, "per_page", maxPerPage),
 	kept("customerEmail", into(func(l *listing) *string { return &l.filter.Email }, parseEmail), textEmail),
 	kept("customerPhone", into(func(l *listing) *subscriptions.Phone { return &l.filter.Phone }, subscriptions.ParsePhone), textPhone),
 	kept("customerCountryCode", into(func(l *listing) *string { return &l.filter.CallingCode }, parseCallingCode), textCallingCode),
 	kept("status", into(func(l *listing) *subscriptions.StatusSet { return &l.filter.Statuses }, subscriptions.ParseStatuses), textStatuses),
 	kept("externalCustomerId", into(func(l *listing) *string { return &l.filter.ExternalCustomerID }, parseExternalCustomer), textExternalCustomer),
-	{"page", into(func(l *listing) *int { return &l.page }, wholeNumber(maxLinkedPage)), textPage},
-	{linkParameter, into(func(l *listing) *string { return &l.link }, parseLink), textLink},
+	{"page", into(func(l *listing) *int { return &l.page }, wholeNumber(maxLinkedPage)), textNumber.With("page", maxPage)},
+	{linkParameter, into(func(l *listing) *string { return &l.link }, parseLink), textLink.With()},
 }
 
 // kept returns a parameter that every URL of the answer repeats as it was given.
-func kept(name string, read func(l *listing, value string) bool, text locale.Text) parameter[listing] {
+func kept(name string, read func(l *listing, value string) bool, invalid locale.Text, args ...any) parameter[listing] {
 	return parameter[listing]{name, func(l *listing, value string) bool {
 		l.kept += "&" + name + "=" + url.QueryEscape(value)
 		return read(l, value)
-	}, text}
+	}, invalid.With(args...)}
 }
 
 // parseListing reads a raw query. Its problem.Error names every parameter at fault.
@@ -109,9 +108,9 @@ func digitsOnly(s string) bool { return s != "" && strings.Trim(s, "0123456789")
 
 // parameter is a parameter of a query that is read into a T.
 type parameter[T any] struct {
-	name string
-	read func(into *T, value string) bool // false for an invalid value
-	text locale.Text                      // for an invalid value
+	name    string
+	read    func(into *T, value string) bool // false for an invalid value
+	invalid locale.Sentence                  // for an invalid value
 }
 
 // into returns a function that reads a value into a field, and reports whether it is valid.
@@ -143,7 +142,7 @@ func readQuery[T any](query string, into *T, accepted []parameter[T], empty, unk
 		case given[0] == "":
 			faults = append(faults, fault(p.name, empty))
 		case !p.read(into, given[0]):
-			faults = append(faults, fault(p.name, p.text))
+			faults = append(faults, problem.Fault{Member: p.name, Sentence: p.invalid})
 		}
 	}
 	const maxNames, maxBytes = 10, 64 // bound how much of a query the response repeats

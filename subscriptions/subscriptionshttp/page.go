@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -45,13 +46,9 @@ func (l *listing) ask(keys [][]byte, store int64) (p page, q subscriptions.Query
 // back, additional pages with number 1 show those rows.
 func (p *page) fill(rows []subscriptions.Subscription, key []byte, store int64) {
 	more := len(rows) > p.perPage // in the direction of reading
-	switch {
-	case !more:
-		p.rows = rows
-	case p.at.newer:
-		p.rows = rows[len(rows)-p.perPage:]
-	default:
-		p.rows = rows[:p.perPage]
+	p.rows = rows[:min(len(rows), p.perPage)]
+	if p.at.newer {
+		p.rows = rows[len(rows)-len(p.rows):]
 	}
 	olderThan := func(id int64) string { return p.linked(place{page: p.number + 1, id: id}, key, store) }
 	newerThan := func(id int64) string {
@@ -131,8 +128,7 @@ const (
 	linkSum = 16 // bytes of the signature that a link carries
 	maxLink = 80 // characters; sealed links have at most 46
 
-	// maxLinkedPage is the maximum number of a linked page, up to which JSON numbers
-	// are exact.
+	// maxLinkedPage is the maximum number of a linked page, up to which JSON numbers are exact.
 	maxLinkedPage = 1 << 53
 )
 
@@ -177,13 +173,6 @@ func openLink(keys [][]byte, store int64, l *listing) (p place, ok bool) {
 	}
 	id, _ := binary.Uvarint(link[1+n:])
 	p = place{page: int(page), id: int64(id), newer: link[0] == 1}
-	if l.page != 0 && l.page != p.page {
-		return place{}, false
-	}
-	for _, key := range keys {
-		if hmac.Equal([]byte(l.link), []byte(p.seal(key, store, l))) {
-			return p, true
-		}
-	}
-	return place{}, false
+	sealed := func(key []byte) bool { return hmac.Equal([]byte(l.link), []byte(p.seal(key, store, l))) }
+	return p, (l.page == 0 || l.page == p.page) && slices.ContainsFunc(keys, sealed)
 }

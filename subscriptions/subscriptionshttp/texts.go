@@ -33,17 +33,13 @@ var (
 		locale.En: "The parameter has no value. Omit it to list all subscriptions.",
 		locale.Ar: "لا قيمة لهذا المعامل. احذفه لعرض كل الاشتراكات.",
 	}
-	textPage = locale.Text{
-		locale.En: "page must be a whole number from 1 to 1000000.",
-		locale.Ar: "يجب أن يكون page عددًا صحيحًا من 1 إلى 1000000.",
+	textNumber = locale.Text{
+		locale.En: "%s must be a whole number from 1 to %d.",
+		locale.Ar: "يجب أن يكون %s عددًا صحيحًا من 1 إلى %d.",
 	}
 	textTooFar = locale.Text{
 		locale.En: "This page skips more than 1000000 subscriptions. Follow next_page_url from an earlier page instead, or use a filter.",
 		locale.Ar: "تتخطى هذه الصفحة أكثر من 1000000 اشتراك. اتبع next_page_url من صفحة سابقة، أو استخدم أحد عوامل التصفية.",
-	}
-	textPerPage = locale.Text{
-		locale.En: "per_page must be a whole number from 1 to 100.",
-		locale.Ar: "يجب أن يكون per_page عددًا صحيحًا من 1 إلى 100.",
 	}
 	textEmail = locale.Text{
 		locale.En: "customerEmail must be an e-mail address of at most 254 characters.",
@@ -64,10 +60,6 @@ var (
 	textNoValue = locale.Text{
 		locale.En: "The parameter has no value. Omit it for the default.",
 		locale.Ar: "لا قيمة لهذا المعامل. احذفه لاستخدام القيمة الافتراضية.",
-	}
-	textLimit = locale.Text{
-		locale.En: "limit must be a whole number from 1 to 1000.",
-		locale.Ar: "يجب أن يكون limit عددًا صحيحًا من 1 إلى 1000.",
 	}
 	textLimitOfStream = locale.Text{
 		locale.En: "A stream does not accept limit. Omit it, or ask for application/json.",

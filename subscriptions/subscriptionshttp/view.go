@@ -28,6 +28,7 @@ func checkCurrencies(s *store.Store, rows []subscriptions.Subscription) error {
 type members interface {
 	Number(name string, n int64)
 	Text(name, value string)
+	Optional(name, value string) // null for ""
 	Bool(name string, value bool)
 	Null(name string)
 	JSON(name string, value []byte)
@@ -99,11 +100,7 @@ func (v *view) deletion(d subscriptions.Deletion) {
 func (v *view) subscription(s *subscriptions.Subscription, dates, periods string) {
 	v.Number("id", s.ID)
 	v.Text("status", string(s.Status))
-	if s.ExternalCustomerID == "" {
-		v.Null("external_customer_id")
-	} else {
-		v.Text("external_customer_id", s.ExternalCustomerID)
-	}
+	v.Optional("external_customer_id", s.ExternalCustomerID)
 	v.date("starts_at", s.StartsAt, dates)
 	v.date("ends_at", s.EndsAt, dates)
 	v.date("start_date", s.StartsAt, dates)
