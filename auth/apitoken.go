@@ -65,7 +65,10 @@ func NewAPISecret(rand io.Reader) (secret string, sum [32]byte, err error) {
 func ParseAPIToken(s string) (id int64, secret string, ok bool) {
 	digits, secret, _ := strings.Cut(s, "|")
 	id, ok = parseID(digits)
-	if !ok || len(secret) < minAPISecret || len(secret) > maxAPISecret || !wordOnly(secret) || strings.ContainsAny(secret, "_-") {
+	if !ok || len(secret) < minAPISecret || len(secret) > maxAPISecret {
+		return 0, "", false
+	}
+	if !wordOnly(secret) || strings.ContainsAny(secret, "_-") {
 		return 0, "", false
 	}
 	return id, secret, true

@@ -145,15 +145,12 @@ func checkHeader(header map[string]any) error {
 		return errTokenMalformed // no extension is supported
 	}
 	typ, present := header["typ"]
-	if !present {
-		return nil
-	}
 	name, _ := typ.(string)
-	switch strings.TrimPrefix(strings.ToLower(name), "application/") {
-	case "jwt", "at+jwt":
-		return nil
+	name = strings.TrimPrefix(strings.ToLower(name), "application/")
+	if present && name != "jwt" && name != "at+jwt" {
+		return errTokenType
 	}
-	return errTokenType
+	return nil
 }
 
 // tokenError replaces the library's error, which may quote the token.

@@ -108,7 +108,8 @@ func (s *PostgresStores) load(ctx context.Context, key storeKey) (*store.Store, 
 
 func scanStore(row pgx.CollectableRow) (*store.Store, error) {
 	var s store.Store
-	return &s, row.Scan(&s.ID, &s.Name, &s.Currency, &s.Locale, &s.TaxRate, &s.PricesIncludeTax, &s.PublicKeys, &s.PaymentMethods)
+	return &s, row.Scan(&s.ID, &s.Name, &s.Currency, &s.Locale,
+		&s.TaxRate, &s.PricesIncludeTax, &s.PublicKeys, &s.PaymentMethods)
 }
 
 func storeWeight(key storeKey, s *store.Store) uint32 {

@@ -50,7 +50,7 @@ type Config[K comparable, V any] struct {
 	RefreshAfter time.Duration // age at which a read starts a reload in the background. Default 350 ms
 	MaxAge       time.Duration // age at which readers wait for a reload. Default 700 ms
 	Patience     time.Duration // how long they wait before they use the old value. Default 50 ms
-	MissPatience time.Duration // how long readers without one wait, and a load in the queue. Default 250 ms, or Patience if longer
+	MissPatience time.Duration // for readers without one, and a load in the queue. Default 250 ms, or Patience if longer
 	MaxLoads     int           // concurrent loads; others queue, or do not begin while the source is not Reachable. Default 8
 }
 

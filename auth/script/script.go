@@ -58,19 +58,16 @@ func (s Script) send(ctx context.Context, rdb Processor, how Sending, verb, body
 	}
 	cmd := &command{Cmd: redis.NewCmd(ctx, append(all, args...)...), script: s.Name, how: how}
 	cmd.SetFirstKeyPos(3)
-	if how == Repeatable {
-		_ = rdb.Process(ctx, cmd)
-		return cmd.Cmd
-	}
 	for range dials {
 		cmd.SetErr(nil)
-		if !failedDial(rdb.Process(ctx, cmd)) {
+		if err := rdb.Process(ctx, cmd); how == Repeatable || !failedDial(err) {
 			break
 		}
 	}
 	// A cluster reads the arguments to find the node, long before it writes them. Without a
 	// connection it never did.
-	if err := cmd.Err(); err != nil && (!cmd.written || failedDial(err) || errors.Is(err, redis.ErrPoolTimeout)) {
+	err := cmd.Err()
+	if how == Once && err != nil && (!cmd.written || failedDial(err) || errors.Is(err, redis.ErrPoolTimeout)) {
 		cmd.SetErr(fmt.Errorf("%w: %w", ErrNotSent, err))
 	}
 	return cmd.Cmd

@@ -76,28 +76,27 @@ const (
 func NewCache(c CacheConfig) *Cache {
 	c.Memory = cmp.Or(c.Memory, 128<<20)
 	return &Cache{
-		products: lastknown.New(lastknown.Config[productKey, *cart.Product]{
-			Name: "products", Server: c.Server, Source: c.loadProducts, Log: c.Log, Now: c.Now,
-			MaxWeight: c.Memory, Weigh: productWeight, Patience: c.Patience, Shown: c.shown(ofProducts),
+		products: newCache(c, ofProducts, lastknown.Config[productKey, *cart.Product]{
+			Name: "products", Source: c.loadProducts, MaxWeight: c.Memory, Weigh: productWeight,
 		}),
-		coupons: lastknown.New(lastknown.Config[couponKey, *cart.Coupon]{
-			Name: "coupons", Server: c.Server, Source: lastknown.Each(c.loadCoupon), Log: c.Log, Now: c.Now,
-			MaxWeight: c.Memory / 8, Weigh: couponWeight, MaxLoads: 4, Patience: c.Patience, Shown: c.shown(ofCoupons),
+		coupons: newCache(c, ofCoupons, lastknown.Config[couponKey, *cart.Coupon]{
+			Name: "coupons", Source: lastknown.Each(c.loadCoupon), MaxLoads: 4,
+			MaxWeight: c.Memory / 8, Weigh: couponWeight,
 		}),
-		uses: lastknown.New(lastknown.Config[useKey, int64]{
-			Name: "coupon uses", Server: c.Server, Source: lastknown.Each(c.loadUses), Log: c.Log, Now: c.Now,
-			MaxWeight: c.Memory / 8, Weigh: useWeight, MaxLoads: 4, Patience: c.Patience, Shown: c.shown(ofUses),
-			RefreshAfter: usesRefreshAfter, MaxAge: usesMaxAge,
+		uses: newCache(c, ofUses, lastknown.Config[useKey, int64]{
+			Name: "coupon uses", Source: lastknown.Each(c.loadUses), MaxLoads: 4,
+			MaxWeight: c.Memory / 8, Weigh: useWeight, RefreshAfter: usesRefreshAfter, MaxAge: usesMaxAge,
 		}),
 	}
 }
 
-// shown returns Shown for one of the caches.
-func (c *CacheConfig) shown(of string) func(time.Duration) {
-	if c.Shown == nil {
-		return nil
+// newCache returns one of the caches, with what c says for all of them.
+func newCache[K comparable, V any](c CacheConfig, of string, own lastknown.Config[K, V]) *lastknown.Cache[K, V] {
+	own.Server, own.Patience, own.Log, own.Now = c.Server, c.Patience, c.Log, c.Now
+	if c.Shown != nil {
+		own.Shown = func(delay time.Duration) { c.Shown(of, delay) }
 	}
-	return func(delay time.Duration) { c.Shown(of, delay) }
+	return lastknown.New(own)
 }
 
 // Stats returns how the caches have answered, by the names of what they hold: products,

@@ -57,7 +57,8 @@ func scanProduct(row pgx.CollectableRow) (*cart.Product, error) {
 	var p cart.Product
 	var image cart.Image
 	err := row.Scan(&p.ID, &p.Name.Own, &p.Name.Others, &p.Slug, &p.Type, &p.Active, &p.Price, &p.OriginalPrice, &p.TaxRate,
-		&p.Stock, &p.MinQuantity, &p.MaxQuantity, &p.Step, &p.MaxPerCart, (*zeronull.Text)(&image.URL), &image.Alt, &p.Plans, &p.Fields)
+		&p.Stock, &p.MinQuantity, &p.MaxQuantity, &p.Step, &p.MaxPerCart,
+		(*zeronull.Text)(&image.URL), &image.Alt, &p.Plans, &p.Fields)
 	if err != nil {
 		return nil, err
 	}
