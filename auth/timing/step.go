@@ -15,24 +15,29 @@ import (
 // Scope is the name of the instrumentation in traces.
 const Scope = "commerce"
 
+// Traced reports whether the request that ctx belongs to is traced.
+func Traced(ctx context.Context) bool { return trace.SpanFromContext(ctx).IsRecording() }
+
 // Step begins a step of a request. If the request is traced, the step has its own span. The
 // caller must call end. The span does not have the text of the error, which may contain a
 // caller's data.
 func Step(ctx context.Context, name string, options ...trace.SpanStartOption) (_ context.Context, end func(error)) {
-	parent := trace.SpanFromContext(ctx)
-	if !parent.IsRecording() {
-		return ctx, untraced
+	if !Traced(ctx) {
+		return ctx, func(error) {}
 	}
-	ctx, span := parent.TracerProvider().Tracer(Scope).Start(ctx, name, options...)
+	tracer := trace.SpanFromContext(ctx).TracerProvider().Tracer(Scope)
+	ctx, span := tracer.Start(ctx, name, options...)
 	return ctx, func(err error) {
 		if err != nil {
-			Fail(span, Kind(err))
+			kind, replied := kindOf(err)
+			if replied {
+				span.SetAttributes(attribute.String("db.response.status_code", kind))
+			}
+			Fail(span, kind)
 		}
 		span.End()
 	}
 }
-
-func untraced(error) {}
 
 // RedisStep is Step for a wait for Redis, if the commands themselves belong to no request.
 func RedisStep(ctx context.Context, name string) (_ context.Context, end func(error)) {
@@ -51,16 +56,10 @@ const MinWait = 100 * time.Microsecond
 
 // traceWait adds a span for a wait that has just ended.
 func traceWait(ctx context.Context, at Place, d time.Duration) {
-	if waits[at] == "" || d < MinWait {
-		return
+	if waits[at] != "" && d >= MinWait && Traced(ctx) {
+		_, end := Step(ctx, waits[at], trace.WithTimestamp(time.Now().Add(-d)))
+		end(nil)
 	}
-	parent := trace.SpanFromContext(ctx)
-	if !parent.IsRecording() {
-		return
-	}
-	ended := time.Now()
-	_, span := parent.TracerProvider().Tracer(Scope).Start(ctx, waits[at], trace.WithTimestamp(ended.Add(-d)))
-	span.End(trace.WithTimestamp(ended))
 }
 
 // Fail marks a span as failed, with the kind of the failure. The text of an error may quote a
@@ -70,29 +69,38 @@ func Fail(span trace.Span, kind string) {
 	span.SetStatus(codes.Error, kind)
 }
 
-// Kind returns what failed, in a word: the first word of Redis's reply, such as "READONLY", or
-// what failed on the way.
-func Kind(err error) string {
+// kindOf returns what failed, in a word: the SQLSTATE of Postgres's reply, the first word of Redis's
+// reply, such as "READONLY", or what failed on the way. replied is whether it is of a reply.
+func kindOf(err error) (kind string, replied bool) {
+	if reply, ok := errors.AsType[postgresError](err); ok {
+		return reply.SQLState(), true
+	}
 	if reply, ok := errors.AsType[redisError](err); ok {
-		return firstWord(reply.Error())
+		return firstWord(reply.Error()), true
 	}
 	failed, isNet := errors.AsType[net.Error](err)
 	switch {
 	case errors.Is(err, context.Canceled):
-		return "canceled"
+		return "canceled", false
 	case errors.Is(err, context.DeadlineExceeded), isNet && failed.Timeout():
-		return "timeout"
+		return "timeout", false
 	case isNet:
-		return "connection"
+		return "connection", false
 	}
-	return "failed"
+	return "failed", false
 }
 
-// redisError is what go-redis has for a reply that is an error.
-type redisError interface {
-	error
-	RedisError()
-}
+// postgresError and redisError are what pgx and go-redis have for a reply that is an error.
+type (
+	postgresError interface {
+		error
+		SQLState() string
+	}
+	redisError interface {
+		error
+		RedisError()
+	}
+)
 
 func firstWord(reply string) string {
 	word, _, _ := strings.Cut(reply, " ")

@@ -15,6 +15,7 @@ import (
 
 	"commerce/cart/redisstore"
 	"commerce/cmd/internal/server"
+	"commerce/cmd/internal/telemetry"
 	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
 )
@@ -36,14 +37,15 @@ func startInstance(t *testing.T, databaseURL string) instance {
 		t.Fatal(err)
 	}
 	t.Cleanup(db.Close)
-	catalog := openCatalog(db, nil, log)
+	metrics := telemetry.New("test")
+	catalog := openCatalog(db, metrics, log)
 	t.Cleanup(catalog.listen(context.WithoutCancel(t.Context()), func(context.Context) {}))
 	handler, err := server.Assemble(server.Parts{
 		Redis: rdb, Catalog: catalog.products, Coupons: catalog.products, Stores: catalog.stores,
 		CartTTL:     redisstore.TTLs{Guest: time.Hour, Customer: time.Hour},
 		CartLimits:  defaultLimits(),
 		RedisBudget: 5 * time.Second, // tests of this instance let only Postgres fail
-		Config:      server.Config{Log: log},
+		Config:      server.Config{Log: log, Metrics: metrics},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -24,7 +24,7 @@ import (
 // entity tags and caching headers. Nothing else does.
 type responder struct {
 	log           *slog.Logger
-	metrics       *telemetry.Metrics // nil: none
+	metrics       *telemetry.Metrics
 	now           func() time.Time
 	stall         time.Duration                     // how long the client of a stream may read nothing
 	storeLanguage func(*http.Request) locale.Locale // nil: English

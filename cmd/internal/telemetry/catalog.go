@@ -17,17 +17,12 @@ func newChangeDelay(r registry) *prometheus.HistogramVec {
 // CatalogChangeShown counts the load of a changed value. of is the name of the cache, as for
 // ObserveCatalog.
 func (m *Metrics) CatalogChangeShown(of string, delay time.Duration) {
-	if m != nil {
-		m.changeDelay.WithLabelValues(of).Observe(delay.Seconds())
-	}
+	m.changeDelay.WithLabelValues(of).Observe(delay.Seconds())
 }
 
 // ObserveCatalog adds the metrics of a catalog cache. stats is called at each scrape. of is the
 // name of the cache, and its label value.
 func (m *Metrics) ObserveCatalog(of string, stats func() lastknown.Stats) {
-	if m == nil {
-		return
-	}
 	m.changeDelay.WithLabelValues(of)
 	for result, count := range map[string]func(lastknown.Stats) uint64{
 		"fresh":   func(s lastknown.Stats) uint64 { return s.Fresh },

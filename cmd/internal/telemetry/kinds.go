@@ -57,14 +57,17 @@ func commandFailure(cmd redis.Cmder, err error) string {
 	return redisKind(err)
 }
 
-// pipelineFailure returns the kind of the first failure in a pipeline, or "" if it succeeded.
-func pipelineFailure(cmds []redis.Cmder, err error) string {
-	for _, cmd := range cmds {
-		if kind := commandFailure(cmd, cmd.Err()); kind != "" {
-			return kind
+// firstFailure returns the kind of the first failure of commands that ended with err, or "" if all
+// succeeded. Only those of a pipeline already have their own errors.
+func firstFailure(cmds []redis.Cmder, err error) string {
+	if len(cmds) > 1 {
+		for _, cmd := range cmds {
+			if kind := commandFailure(cmd, cmd.Err()); kind != "" {
+				return kind
+			}
 		}
 	}
-	return redisKind(err) // for example, because there is no connection
+	return commandFailure(cmds[0], err) // for example, because there is no connection
 }
 
 // redisKind returns the kind of an error of go-redis. It returns "" if the error is not a

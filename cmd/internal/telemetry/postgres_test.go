@@ -64,7 +64,7 @@ func TestStatementName_IsInTheLeadingComment(t *testing.T) {
 		"commit":                                "commit",
 		"begin isolation level repeatable read": "begin",
 	} {
-		if got := statementName(sql); got != want {
+		if _, got := statementName(sql); got != want {
 			t.Errorf("%q is %q, want %q", sql, got, want)
 		}
 	}

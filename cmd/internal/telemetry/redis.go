@@ -2,13 +2,19 @@ package telemetry
 
 import (
 	"context"
+	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
 
+	"commerce/auth/cause"
 	"commerce/auth/limit"
+	"commerce/auth/timing"
 	"commerce/cart/redisstore"
 	"commerce/deploy/connect"
 )
@@ -29,7 +35,11 @@ func redisCommands() []string {
 // If one fails, the command that needs the connection fails with its error.
 var connecting = []string{"hello", "auth", "select", "client", "readonly"}
 
-// redisHook measures the commands of a Redis client. It is safe for concurrent use.
+// redisHook measures the commands of a Redis client, and adds a span for each to the trace of its
+// request. redisotel would name all scripts EVALSHA, and can record keys.
+//
+// It never reads the arguments of a command. They contain keys and values, and reading them marks a
+// command that must be sent only once as sent.
 type redisHook struct {
 	took     map[string]prometheus.Observer // by command
 	failures *prometheus.CounterVec
@@ -48,30 +58,18 @@ func newRedisHook(r registry) redisHook {
 	return h
 }
 
+// DialHook implements redis.Hook. The time to connect belongs to the command that needs the connection.
 func (redisHook) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 func (h redisHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		if slices.Contains(connecting, cmd.Name()) {
-			return next(ctx, cmd)
-		}
-		began := time.Now()
-		err := next(ctx, cmd)
-		h.observe(cmd.FullName(), time.Since(began), commandFailure(cmd, err))
-		return err
+		return h.observe(ctx, cmd.FullName(), func(ctx context.Context) error { return next(ctx, cmd) }, cmd)
 	}
 }
 
-// ProcessPipelineHook implements redis.Hook. A pipeline counts once, with its first failure.
 func (h redisHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
-		if slices.Contains(connecting, cmds[0].Name()) {
-			return next(ctx, cmds)
-		}
-		began := time.Now()
-		err := next(ctx, cmds)
-		h.observe(pipelineName(cmds), time.Since(began), pipelineFailure(cmds, err))
-		return err
+		return h.observe(ctx, pipelineName(cmds), func(ctx context.Context) error { return next(ctx, cmds) }, cmds...)
 	}
 }
 
@@ -84,26 +82,76 @@ func pipelineName(cmds []redis.Cmder) string {
 	return readBatch
 }
 
-func (h redisHook) observe(command string, took time.Duration, failure string) {
-	series, known := h.took[command]
+// observe runs a command or a pipeline, which counts once, with its first failure.
+func (h redisHook) observe(ctx context.Context, label string, run func(context.Context) error, cmds ...redis.Cmder) error {
+	end := func(error) {}
+	if timing.Traced(ctx) {
+		ctx, end = redisStep(ctx, cmds)
+	}
+	began := time.Now()
+	err := run(ctx)
+	took := time.Since(began)
+	end(spanFailure(err))
+	if slices.Contains(connecting, cmds[0].Name()) {
+		return err
+	}
+	series, known := h.took[label]
 	if !known {
 		series = h.took[otherCommand]
 	}
 	series.Observe(took.Seconds())
-	if failure != "" {
+	if failure := firstFailure(cmds, err); failure != "" {
 		h.failures.WithLabelValues(failure).Inc()
 	}
+	return err
 }
 
-// ObserveRedis adds the metrics of a client's commands and of its pools, summed over all nodes.
-// Call it once, before the first use of the client.
+// redisStep begins the span of a command or of a pipeline, whose name lists the commands.
+func redisStep(ctx context.Context, cmds []redis.Cmder) (_ context.Context, end func(error)) {
+	all := names(cmds)
+	name := strings.Join(all, " ")
+	about := []attribute.KeyValue{attribute.String("db.system.name", "redis"), attribute.String("db.operation.name", name)}
+	if len(cmds) > 1 {
+		about[1] = attribute.String("db.operation.name", pipelineOperation(all))
+		about = append(about, attribute.Int("db.operation.batch.size", len(cmds)))
+	}
+	return timing.Step(ctx, "redis "+name, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(about...))
+}
+
+// pipelineOperation returns OpenTelemetry's name for the operation of a pipeline.
+func pipelineOperation(names []string) string {
+	if len(names) == 1 {
+		return "PIPELINE " + names[0]
+	}
+	return "PIPELINE"
+}
+
+// names returns the names of commands, each once.
+func names(cmds []redis.Cmder) []string {
+	var all []string
+	for _, cmd := range cmds {
+		if name := cmd.FullName(); !slices.Contains(all, name) {
+			all = append(all, name)
+		}
+	}
+	return all
+}
+
+// spanFailure returns why a span has failed. A missing value and a script that Redis does not have
+// yet are no failures.
+func spanFailure(err error) error {
+	if err == nil || errors.Is(err, redis.Nil) || redis.HasErrorPrefix(err, "NOSCRIPT") {
+		return nil
+	}
+	return cause.Root(err)
+}
+
+// ObserveRedis adds the metrics of a client's commands and of its pools, summed over all nodes, and
+// spans of its commands to the traces of requests. Call it once, before the first use of the client.
 //
 // A command counts once, together with its retries. On a cluster, each attempt at a node
 // counts, so that redirections and failures of single nodes show.
 func (m *Metrics) ObserveRedis(client redis.UniversalClient) {
-	if m == nil {
-		return
-	}
 	const connections, now = "commerce_redis_pool_connections", "Connections to Redis now, of all nodes together."
 	m.registry.gauge(connections, now, prometheus.Labels{"state": "idle"}, func() float64 { return float64(client.PoolStats().IdleConns) })
 	m.registry.gauge(connections, now, prometheus.Labels{"state": "used"}, func() float64 {

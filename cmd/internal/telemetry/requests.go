@@ -41,16 +41,11 @@ func newRequests(r registry) requests {
 
 // RequestBegan counts a request in flight. Call RequestEnded when it ends.
 func (m *Metrics) RequestBegan() {
-	if m != nil {
-		m.requests.inFlight.Inc()
-	}
+	m.requests.inFlight.Inc()
 }
 
 // RequestEnded counts a response. route is the route pattern, never a path.
 func (m *Metrics) RequestEnded(method, route string, status int, took time.Duration) {
-	if m == nil {
-		return
-	}
 	m.requests.inFlight.Dec()
 	if !wire.StandardMethod(method) {
 		method = "other"
@@ -80,9 +75,6 @@ func newRefusals(r registry) refusals {
 
 // Failed counts an error response. route is the route pattern, or "" if no route matched.
 func (m *Metrics) Failed(method, route string, status int, p *problem.Error) {
-	if m == nil {
-		return
-	}
 	switch p.Code {
 	case problem.Unauthenticated:
 		m.refusals.credentials.WithLabelValues(cmp.Or(p.Kind, "other")).Inc()
@@ -99,7 +91,5 @@ func (m *Metrics) Failed(method, route string, status int, p *problem.Error) {
 // Refused counts a request that a limit refused. limit is a name that the program chooses, such
 // as "reads".
 func (m *Metrics) Refused(limit string) {
-	if m != nil {
-		m.refusals.limits.WithLabelValues(limit).Inc()
-	}
+	m.refusals.limits.WithLabelValues(limit).Inc()
 }

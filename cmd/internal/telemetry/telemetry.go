@@ -1,5 +1,6 @@
 // Package telemetry has the service's Prometheus metrics: the registry, and the functions and
-// hooks that the other packages report to. docs/metrics.md lists all metrics.
+// hooks that the other packages report to. docs/metrics.md lists all metrics. The hooks of Redis and
+// Postgres also add the spans of traces.
 //
 // No label value comes from a caller. Each label has a fixed set of values, or the names of the
 // program's routes, scripts and statements.
@@ -15,8 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Metrics holds all metrics of a process. It is safe for concurrent use. A nil *Metrics counts
-// nothing.
+// Metrics holds all metrics of a process. It is safe for concurrent use.
 type Metrics struct {
 	registry     registry
 	requests     requests
@@ -58,9 +58,7 @@ func (m *Metrics) Handler() http.Handler {
 
 // DependencyUp records the result of a check of a dependency, such as "redis".
 func (m *Metrics) DependencyUp(name string, up bool) {
-	if m != nil {
-		m.dependencies.WithLabelValues(name).Set(oneIf(up))
-	}
+	m.dependencies.WithLabelValues(name).Set(oneIf(up))
 }
 
 func oneIf(is bool) float64 {

@@ -23,8 +23,7 @@ import (
 	"commerce/cmd/internal/tracing/otlp"
 )
 
-// Traces records traces. It is safe for concurrent use. A nil *Traces records nothing and
-// installs no hooks.
+// Traces records traces. It is safe for concurrent use. A nil *Traces records nothing.
 type Traces struct {
 	exporter sdk.SpanExporter
 	provider *sdk.TracerProvider
