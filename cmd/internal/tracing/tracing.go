@@ -67,9 +67,6 @@ func New(ctx context.Context, c Config) (*Traces, error) {
 
 // Close sends the remaining spans. It stops when ctx ends.
 func (t *Traces) Close(ctx context.Context) error {
-	if t == nil {
-		return nil
-	}
 	err := t.provider.Shutdown(ctx)
 	if err != nil {
 		_ = t.exporter.Shutdown(ctx) // ends the export in progress

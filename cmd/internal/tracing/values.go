@@ -18,20 +18,10 @@ import (
 
 func oneOf(words ...string) func(string) error {
 	return func(value string) error {
-		if slices.Contains(words, strings.TrimSpace(value)) {
+		if slices.Contains(words, strings.ToLower(strings.TrimSpace(value))) {
 			return nil
 		}
 		return fmt.Errorf("%q is not one of %s", value, strings.Join(words, ", "))
-	}
-}
-
-func oneOfAnyCase(words ...string) func(string) error {
-	exact := oneOf(words...)
-	return func(value string) error {
-		if exact(strings.ToLower(value)) == nil {
-			return nil
-		}
-		return exact(value)
 	}
 }
 
@@ -55,7 +45,13 @@ func protocol(value string) error {
 
 // parseCompression returns whether the value says gzip.
 func parseCompression(value string) (gzip bool, err error) {
-	return strings.TrimSpace(value) == "gzip", oneOf("gzip", "none")(value)
+	switch strings.TrimSpace(value) {
+	case "gzip":
+		return true, nil
+	case "none":
+		return false, nil
+	}
+	return false, fmt.Errorf("%q is not one of gzip, none", value)
 }
 
 func ratio(value string) error {
