@@ -8,12 +8,6 @@ import (
 	"commerce/auth/lastknown"
 )
 
-func newChangeDelay(r registry) *prometheus.HistogramVec {
-	return r.histograms("commerce_catalog_change_delay_seconds",
-		"Time from the first request that needs a value after a notification of a change, until this instance has loaded it.",
-		[]float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}, "of")
-}
-
 // CatalogChangeShown counts the load of a changed value. of is the name of the cache, as for
 // ObserveCatalog.
 func (m *Metrics) CatalogChangeShown(of string, delay time.Duration) {

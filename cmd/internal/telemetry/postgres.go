@@ -38,8 +38,9 @@ func newPostgresTracer(r registry) postgresTracer {
 			"Time of a Postgres statement until its last row was read, without the wait for a connection.",
 			[]float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}, "statement"),
 		series: bounded.New[string, prometheus.Observer](maxSeries, nil),
-		failures: r.counters("commerce_postgres_errors_total",
-			"Postgres statements, connections and waits for a connection that failed, by kind.", "kind", postgresKinds...),
+		failures: fromZero(r.counters("commerce_postgres_errors_total",
+			"Postgres statements, connections and waits for a connection that failed, by kind.", "kind"),
+			postgresKinds...),
 	}
 }
 
@@ -77,9 +78,12 @@ func (t postgresTracer) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, data pgx
 }
 
 // postgresStep begins the span of a call.
-func postgresStep(ctx context.Context, name string, options ...trace.SpanStartOption) (_ context.Context, end func(error)) {
-	return timing.Step(ctx, "postgres "+name, append(options,
-		trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attribute.String("db.system.name", "postgresql")))...)
+func postgresStep(
+	ctx context.Context, name string, options ...trace.SpanStartOption,
+) (_ context.Context, end func(error)) {
+	options = append(options, trace.WithSpanKind(trace.SpanKindClient),
+		trace.WithAttributes(attribute.String("db.system.name", "postgresql")))
+	return timing.Step(ctx, "postgres "+name, options...)
 }
 
 func (postgresTracer) TraceConnectStart(ctx context.Context, _ pgx.TraceConnectStartData) context.Context {
@@ -151,29 +155,13 @@ func (m *Metrics) ObservePool(name string, pool *pgxpool.Pool) {
 		func() float64 { return stat().EmptyAcquireWaitTime().Seconds() })
 }
 
-// replicas measures reads from Postgres replicas.
-type replicas struct {
-	up, lag *prometheus.GaugeVec
-	reads   *prometheus.CounterVec
-}
-
-func newReplicas(r registry) replicas {
-	return replicas{
-		up: r.gauges("commerce_postgres_replica_up", "Whether a Postgres replica serves reads by its latest check: 1 or 0.", "replica"),
-		lag: r.gauges("commerce_postgres_replica_lag_seconds",
-			"Age of the rows that a Postgres replica shows, by its latest check that succeeded.", "replica"),
-		reads: r.counters("commerce_subscription_reads_total",
-			"Reads of subscriptions that a Postgres server answered, by server: primary or replica.", "server", "primary", "replica"),
-	}
-}
-
 // ReplicaChecked records the result of a check of a replica. name is its address in the settings.
 func (m *Metrics) ReplicaChecked(name string, up bool, lag time.Duration) {
-	m.replicas.up.WithLabelValues(name).Set(oneIf(up))
-	m.replicas.lag.WithLabelValues(name).Set(lag.Seconds())
+	m.replicaUp.WithLabelValues(name).Set(oneIf(up))
+	m.replicaLag.WithLabelValues(name).Set(lag.Seconds())
 }
 
 // SubscriptionsRead counts a read by the kind of its server: "primary" or "replica".
 func (m *Metrics) SubscriptionsRead(server string) {
-	m.replicas.reads.WithLabelValues(server).Inc()
+	m.subscriptionReads.WithLabelValues(server).Inc()
 }

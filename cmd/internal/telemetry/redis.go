@@ -19,11 +19,10 @@ import (
 	"commerce/deploy/connect"
 )
 
-// readBatch is the command label of a round trip that reads one or more carts.
-const readBatch = "read_batch"
-
-// otherCommand is the command label of commands that redisCommands does not list.
-const otherCommand = "other"
+const (
+	readBatch    = "read_batch" // the command label of a round trip that reads one or more carts
+	otherCommand = "other"      // of commands that redisCommands does not list
+)
 
 // redisCommands returns the values of the command label.
 func redisCommands() []string {
@@ -49,8 +48,9 @@ func newRedisHook(r registry) redisHook {
 	duration := r.histograms("commerce_redis_command_duration_seconds", "Time of a Redis command or script, with the wait for a connection.",
 		[]float64{.00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .2, .3, .5, 1}, "command")
 	h := redisHook{
-		took:     map[string]prometheus.Observer{},
-		failures: r.counters("commerce_redis_errors_total", "Redis commands that failed, by kind.", "kind", redisKinds...),
+		took: map[string]prometheus.Observer{},
+		failures: fromZero(r.counters("commerce_redis_errors_total",
+			"Redis commands that failed, by kind.", "kind"), redisKinds...),
 	}
 	for _, name := range redisCommands() {
 		h.took[name] = duration.WithLabelValues(name)
@@ -83,7 +83,9 @@ func pipelineName(cmds []redis.Cmder) string {
 }
 
 // observe runs a command or a pipeline, which counts once, with its first failure.
-func (h redisHook) observe(ctx context.Context, label string, run func(context.Context) error, cmds ...redis.Cmder) error {
+func (h redisHook) observe(
+	ctx context.Context, label string, run func(context.Context) error, cmds ...redis.Cmder,
+) error {
 	end := func(error) {}
 	if timing.Traced(ctx) {
 		ctx, end = redisStep(ctx, cmds)
@@ -106,24 +108,20 @@ func (h redisHook) observe(ctx context.Context, label string, run func(context.C
 	return err
 }
 
-// redisStep begins the span of a command or of a pipeline, whose name lists the commands.
+// redisStep begins the span of a command or of a pipeline, whose name lists the commands. The operation
+// is OpenTelemetry's name.
 func redisStep(ctx context.Context, cmds []redis.Cmder) (_ context.Context, end func(error)) {
 	all := names(cmds)
 	name := strings.Join(all, " ")
-	about := []attribute.KeyValue{attribute.String("db.system.name", "redis"), attribute.String("db.operation.name", name)}
+	operation, about := name, []attribute.KeyValue{attribute.String("db.system.name", "redis")}
 	if len(cmds) > 1 {
-		about[1] = attribute.String("db.operation.name", pipelineOperation(all))
 		about = append(about, attribute.Int("db.operation.batch.size", len(cmds)))
+		if operation = "PIPELINE"; len(all) == 1 {
+			operation += " " + name
+		}
 	}
+	about = append(about, attribute.String("db.operation.name", operation))
 	return timing.Step(ctx, "redis "+name, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(about...))
-}
-
-// pipelineOperation returns OpenTelemetry's name for the operation of a pipeline.
-func pipelineOperation(names []string) string {
-	if len(names) == 1 {
-		return "PIPELINE " + names[0]
-	}
-	return "PIPELINE"
 }
 
 // names returns the names of commands, each once.
