@@ -39,13 +39,15 @@ func Step(ctx context.Context, name string, options ...trace.SpanStartOption) (_
 	}
 }
 
-// RedisStep is Step for a wait for Redis, if the commands themselves belong to no request.
-func RedisStep(ctx context.Context, name string) (_ context.Context, end func(error)) {
-	return Step(ctx, name, redisCall...)
-}
-
-var redisCall = []trace.SpanStartOption{
-	trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attribute.String("db.system.name", "redis")),
+// Call is Step for a call of a database. system is OpenTelemetry's name of it.
+func Call(
+	ctx context.Context, system, name string, options ...trace.SpanStartOption,
+) (_ context.Context, end func(error)) {
+	if Traced(ctx) { // otherwise the options must not be allocated
+		options = append(options, trace.WithSpanKind(trace.SpanKindClient),
+			trace.WithAttributes(attribute.String("db.system.name", system)))
+	}
+	return Step(ctx, name, options...)
 }
 
 // waits are the span names of waits. Commands and statements have their own spans.
@@ -53,14 +55,6 @@ var waits = [places]string{Catalog: "wait for the catalog", Waiting: "wait"}
 
 // MinWait is the shortest wait that has a span.
 const MinWait = 100 * time.Microsecond
-
-// traceWait adds a span for a wait that has just ended.
-func traceWait(ctx context.Context, at Place, d time.Duration) {
-	if waits[at] != "" && d >= MinWait && Traced(ctx) {
-		_, end := Step(ctx, waits[at], trace.WithTimestamp(time.Now().Add(-d)))
-		end(nil)
-	}
-}
 
 // Fail marks a span as failed, with the kind of the failure. The text of an error may quote a
 // caller or an address.

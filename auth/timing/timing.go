@@ -6,6 +6,8 @@ import (
 	"context"
 	"sync/atomic"
 	"time"
+
+	"go.opentelemetry.io/otel/trace"
 )
 
 // Place is where a request spends time.
@@ -50,7 +52,10 @@ func Of(ctx context.Context) *Times {
 // nothing. If the request is traced, a wait at Catalog or Waiting also gets a span.
 func Add(ctx context.Context, at Place, d time.Duration) {
 	Of(ctx).Add(at, d)
-	traceWait(ctx, at, d)
+	if waits[at] != "" && d >= MinWait && Traced(ctx) {
+		_, end := Step(ctx, waits[at], trace.WithTimestamp(time.Now().Add(-d)))
+		end(nil)
+	}
 }
 
 // Add adds time spent at a place.
@@ -72,14 +77,5 @@ func (t *Times) Spent(at Place) time.Duration {
 // share. It has the values of ctx, but no deadline, and the work is not measured: each
 // request measures how long it waits for the result.
 func Detach(ctx context.Context) context.Context {
-	return detached{context.WithoutCancel(ctx)}
-}
-
-type detached struct{ context.Context }
-
-func (d detached) Value(key any) any {
-	if key == (timesKey{}) {
-		return nil
-	}
-	return d.Context.Value(key)
+	return context.WithValue(context.WithoutCancel(ctx), timesKey{}, (*Times)(nil))
 }

@@ -48,6 +48,8 @@ func newPostgresTracer(r registry) postgresTracer {
 // traces of requests.
 func (m *Metrics) PostgresTracer() pgx.QueryTracer { return m.postgres }
 
+const postgresql = "postgresql" // OpenTelemetry's name
+
 // statement is a statement in progress.
 type statement struct {
 	took  prometheus.Observer
@@ -61,7 +63,8 @@ func (t postgresTracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data p
 	name, label := statementName(data.SQL)
 	s := statement{end: func(error) {}}
 	if timing.Traced(ctx) {
-		ctx, s.end = postgresStep(ctx, name, trace.WithAttributes(attribute.String("db.query.summary", name)))
+		summary := trace.WithAttributes(attribute.String("db.query.summary", name))
+		ctx, s.end = timing.Call(ctx, postgresql, "postgres "+name, summary)
 	}
 	s.took = t.series.GetOrPut(label, func() prometheus.Observer { return t.duration.WithLabelValues(label) })
 	s.began = time.Now()
@@ -75,15 +78,6 @@ func (t postgresTracer) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, data pgx
 		s.end(data.Err)
 	}
 	t.count(postgresKind(data.Err))
-}
-
-// postgresStep begins the span of a call.
-func postgresStep(
-	ctx context.Context, name string, options ...trace.SpanStartOption,
-) (_ context.Context, end func(error)) {
-	options = append(options, trace.WithSpanKind(trace.SpanKindClient),
-		trace.WithAttributes(attribute.String("db.system.name", "postgresql")))
-	return timing.Step(ctx, "postgres "+name, options...)
 }
 
 func (postgresTracer) TraceConnectStart(ctx context.Context, _ pgx.TraceConnectStartData) context.Context {
@@ -111,7 +105,7 @@ func (t postgresTracer) TraceAcquireEnd(ctx context.Context, _ *pgxpool.Pool, da
 	}
 	began, traced := ctx.Value(acquireKey{}).(time.Time)
 	if traced && (data.Err != nil || time.Since(began) >= timing.MinWait) {
-		_, end := postgresStep(ctx, "connection", trace.WithTimestamp(began))
+		_, end := timing.Call(ctx, postgresql, "postgres connection", trace.WithTimestamp(began))
 		end(data.Err)
 	}
 }

@@ -113,7 +113,8 @@ func (h redisHook) observe(
 func redisStep(ctx context.Context, cmds []redis.Cmder) (_ context.Context, end func(error)) {
 	all := names(cmds)
 	name := strings.Join(all, " ")
-	operation, about := name, []attribute.KeyValue{attribute.String("db.system.name", "redis")}
+	operation := name
+	var about []attribute.KeyValue
 	if len(cmds) > 1 {
 		about = append(about, attribute.Int("db.operation.batch.size", len(cmds)))
 		if operation = "PIPELINE"; len(all) == 1 {
@@ -121,7 +122,7 @@ func redisStep(ctx context.Context, cmds []redis.Cmder) (_ context.Context, end 
 		}
 	}
 	about = append(about, attribute.String("db.operation.name", operation))
-	return timing.Step(ctx, "redis "+name, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(about...))
+	return timing.Call(ctx, "redis", "redis "+name, trace.WithAttributes(about...))
 }
 
 // names returns the names of commands, each once.

@@ -15,6 +15,8 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+
+	"commerce/auth/timing"
 )
 
 func TestStatementName_IsTheCommentOrTheFirstWord(t *testing.T) {
@@ -40,7 +42,7 @@ func TestFailedSpans_HaveWordsOfTheServerOrOurOwn(t *testing.T) {
 	recorded := tracetest.NewInMemoryExporter()
 	request, _ := sdk.NewTracerProvider(sdk.WithSyncer(recorded)).Tracer("test").Start(t.Context(), "request")
 	ofPostgres := func() func(error) {
-		_, end := postgresStep(request, "list")
+		_, end := timing.Call(request, postgresql, "postgres list")
 		return end
 	}
 	ofRedis := func() func(error) {
