@@ -37,9 +37,9 @@ type progress struct {
 	done     int
 	passed   int             // tests
 	running  map[string]int  // tests by package
-	output   map[unit][]byte // of what may still fail
-	failed   []unit          // in the order of their ends
-	shown    bool            // whether the terminal's last line is the progress
+	output   map[unit][]byte // of what has not passed
+	failed   []unit
+	shown    bool // whether the terminal's last line is the progress
 }
 
 func newProgress(out io.Writer, packages int) *progress {
@@ -61,22 +61,20 @@ func (p *progress) add(e event) {
 		p.failed = append(p.failed, of)
 	case "pass", "skip", "fail":
 		if e.Test == "" {
-			p.endPackage(e, of)
+			p.endPackage(e)
 			return
 		}
 		p.running[e.Package]--
-		if e.Action == "fail" {
-			p.failed = append(p.failed, of)
-			return
+		if e.Action != "fail" {
+			delete(p.output, of)
 		}
-		delete(p.output, of)
 		if e.Action == "pass" {
 			p.passed++
 		}
 	}
 }
 
-func (p *progress) endPackage(e event, of unit) {
+func (p *progress) endPackage(e event) {
 	delete(p.running, e.Package)
 	verdict := "ok  "
 	switch e.Action {
@@ -84,26 +82,26 @@ func (p *progress) endPackage(e event, of unit) {
 		return
 	case "fail":
 		verdict = "FAIL"
-		p.failed = append(p.failed, p.unfinished(e.Package)...)
-		explained := slices.ContainsFunc(p.failed, func(u unit) bool { return u.pkg == e.Package })
-		if !explained || p.text(of) != "" {
-			p.failed = append(p.failed, of)
-		}
+		p.failed = append(p.failed, p.suspects(e.Package)...)
 	}
 	p.done++
 	p.line(fmt.Sprintf("%s  %-40s %6.1fs", verdict, short(e.Package), e.Elapsed))
 }
 
-// unfinished returns the tests of a package that have printed something and have not ended. A
-// panic, a timeout or a signal ends the package without them.
-func (p *progress) unfinished(pkg string) (tests []unit) {
+// suspects returns what has printed something in a package that failed, and has not passed: its
+// tests, also those that a panic, a timeout or a signal ended, and the package itself. If nothing
+// has, it returns the package.
+func (p *progress) suspects(pkg string) (all []unit) {
 	for of := range p.output {
-		if of.pkg == pkg && of.test != "" && !slices.Contains(p.failed, of) && p.text(of) != "" {
-			tests = append(tests, of)
+		if of.pkg == pkg && p.text(of) != "" {
+			all = append(all, of)
 		}
 	}
-	slices.SortFunc(tests, func(a, b unit) int { return strings.Compare(a.test, b.test) })
-	return tests
+	if all == nil {
+		return []unit{{pkg: pkg}}
+	}
+	slices.SortFunc(all, func(a, b unit) int { return strings.Compare(a.test, b.test) })
+	return all
 }
 
 // verdicts are lines by which go test ends a package, or begins a test.
