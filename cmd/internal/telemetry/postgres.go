@@ -148,14 +148,3 @@ func (m *Metrics) ObservePool(name string, pool *pgxpool.Pool) {
 	m.registry.counter("commerce_postgres_pool_wait_seconds_total", "Time of these waits, by pool.", of,
 		func() float64 { return stat().EmptyAcquireWaitTime().Seconds() })
 }
-
-// ReplicaChecked records the result of a check of a replica. name is its address in the settings.
-func (m *Metrics) ReplicaChecked(name string, up bool, lag time.Duration) {
-	m.replicaUp.WithLabelValues(name).Set(oneIf(up))
-	m.replicaLag.WithLabelValues(name).Set(lag.Seconds())
-}
-
-// SubscriptionsRead counts a read by the kind of its server: "primary" or "replica".
-func (m *Metrics) SubscriptionsRead(server string) {
-	m.subscriptionReads.WithLabelValues(server).Inc()
-}

@@ -114,18 +114,6 @@ func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }
 
-// DependencyUp records the result of a check of a dependency, such as "redis".
-func (m *Metrics) DependencyUp(name string, up bool) {
-	m.dependencies.WithLabelValues(name).Set(oneIf(up))
-}
-
-func oneIf(is bool) float64 {
-	if is {
-		return 1
-	}
-	return 0
-}
-
 // ObserveLog exposes how many lines of the log were lost. Call it once.
 func (m *Metrics) ObserveLog(lost func() uint64) {
 	m.registry.counter("commerce_log_lines_lost_total", "Lines of the log that were lost, because its reader was too slow or had ended.",
