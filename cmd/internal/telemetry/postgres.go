@@ -40,15 +40,13 @@ func newPostgresTracer(r registry) postgresTracer {
 		series: bounded.New[string, prometheus.Observer](maxSeries, nil),
 		failures: fromZero(r.counters("commerce_postgres_errors_total",
 			"Postgres statements, connections and waits for a connection that failed, by kind.", "kind"),
-			postgresKinds...),
+			kindsOf(sqlstateKinds)...),
 	}
 }
 
 // PostgresTracer returns a tracer that measures the statements of a pool, and adds spans for them to the
 // traces of requests.
 func (m *Metrics) PostgresTracer() pgx.QueryTracer { return m.postgres }
-
-const postgresql = "postgresql" // OpenTelemetry's name
 
 // statement is a statement in progress.
 type statement struct {
@@ -64,7 +62,7 @@ func (t postgresTracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data p
 	s := statement{end: func(error) {}}
 	if timing.Traced(ctx) {
 		summary := trace.WithAttributes(attribute.String("db.query.summary", name))
-		ctx, s.end = timing.Call(ctx, postgresql, "postgres "+name, summary)
+		ctx, s.end = timing.Call(ctx, "postgresql", "postgres "+name, summary)
 	}
 	s.took = t.series.GetOrPut(label, func() prometheus.Observer { return t.duration.WithLabelValues(label) })
 	s.began = time.Now()
@@ -105,7 +103,7 @@ func (t postgresTracer) TraceAcquireEnd(ctx context.Context, _ *pgxpool.Pool, da
 	}
 	began, traced := ctx.Value(acquireKey{}).(time.Time)
 	if traced && (data.Err != nil || time.Since(began) >= timing.MinWait) {
-		_, end := timing.Call(ctx, postgresql, "postgres connection", trace.WithTimestamp(began))
+		_, end := timing.Call(ctx, "postgresql", "postgres connection", trace.WithTimestamp(began))
 		end(data.Err)
 	}
 }

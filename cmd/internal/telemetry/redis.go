@@ -21,14 +21,8 @@ import (
 
 const (
 	readBatch    = "read_batch" // the command label of a round trip that reads one or more carts
-	otherCommand = "other"      // of commands that redisCommands does not list
+	otherCommand = "other"      // of commands that newRedisHook does not list
 )
-
-// redisCommands returns the values of the command label.
-func redisCommands() []string {
-	return append(redisstore.ScriptNames(),
-		limit.ScriptName, readBatch, "hgetall", "hget", "exists", "pttl", "ping", "time", "role", "wait", "cluster slots", "cluster nodes", otherCommand)
-}
 
 // connecting lists the commands that go-redis sends to set up a connection. They do not count.
 // If one fails, the command that needs the connection fails with its error.
@@ -50,9 +44,11 @@ func newRedisHook(r registry) redisHook {
 	h := redisHook{
 		took: map[string]prometheus.Observer{},
 		failures: fromZero(r.counters("commerce_redis_errors_total",
-			"Redis commands that failed, by kind.", "kind"), redisKinds...),
+			"Redis commands that failed, by kind.", "kind"), kindsOf(redisReplies)...),
 	}
-	for _, name := range redisCommands() {
+	commands := append(redisstore.ScriptNames(), limit.ScriptName, readBatch, "hgetall", "hget", "exists", "pttl",
+		"ping", "time", "role", "wait", "cluster slots", "cluster nodes", otherCommand)
+	for _, name := range commands {
 		h.took[name] = duration.WithLabelValues(name)
 	}
 	return h
@@ -108,10 +104,15 @@ func (h redisHook) observe(
 	return err
 }
 
-// redisStep begins the span of a command or of a pipeline, whose name lists the commands. The operation
-// is OpenTelemetry's name.
+// redisStep begins the span of a command or of a pipeline, whose name lists the commands, each once. The
+// operation is OpenTelemetry's name.
 func redisStep(ctx context.Context, cmds []redis.Cmder) (_ context.Context, end func(error)) {
-	all := names(cmds)
+	var all []string
+	for _, cmd := range cmds {
+		if name := cmd.FullName(); !slices.Contains(all, name) {
+			all = append(all, name)
+		}
+	}
 	name := strings.Join(all, " ")
 	operation := name
 	var about []attribute.KeyValue
@@ -123,17 +124,6 @@ func redisStep(ctx context.Context, cmds []redis.Cmder) (_ context.Context, end 
 	}
 	about = append(about, attribute.String("db.operation.name", operation))
 	return timing.Call(ctx, "redis", "redis "+name, trace.WithAttributes(about...))
-}
-
-// names returns the names of commands, each once.
-func names(cmds []redis.Cmder) []string {
-	var all []string
-	for _, cmd := range cmds {
-		if name := cmd.FullName(); !slices.Contains(all, name) {
-			all = append(all, name)
-		}
-	}
-	return all
 }
 
 // spanFailure returns why a span has failed. A missing value and a script that Redis does not have

@@ -42,7 +42,7 @@ func TestFailedSpans_HaveWordsOfTheServerOrOurOwn(t *testing.T) {
 	recorded := tracetest.NewInMemoryExporter()
 	request, _ := sdk.NewTracerProvider(sdk.WithSyncer(recorded)).Tracer("test").Start(t.Context(), "request")
 	ofPostgres := func() func(error) {
-		_, end := timing.Call(request, postgresql, "postgres list")
+		_, end := timing.Call(request, "postgresql", "postgres list")
 		return end
 	}
 	ofRedis := func() func(error) {

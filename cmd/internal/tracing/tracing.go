@@ -6,6 +6,7 @@
 package tracing
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -40,9 +41,7 @@ type Config struct {
 // New starts recording traces. The OTEL_ environment variables configure the exporter, sampling
 // and the resource. New does not connect to the collector. The caller must call Close.
 func New(ctx context.Context, c Config) (*Traces, error) {
-	if c.Log == nil {
-		c.Log = slog.Default()
-	}
+	c.Log = cmp.Or(c.Log, slog.Default())
 	logSDK(c.Log)
 	if c.Exporter == nil {
 		config, err := collector(os.Getenv, c.Version)
@@ -84,14 +83,10 @@ type reporting struct {
 
 // ExportSpans implements SpanExporter. It always returns nil, because it has logged the error.
 func (e *reporting) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
-	err := e.SpanExporter.ExportSpans(ctx, spans)
-	failing := err != nil
-	if e.failing.Swap(failing) == failing {
-		return nil
-	}
-	if failing {
+	switch err := e.SpanExporter.ExportSpans(ctx, spans); {
+	case err != nil && !e.failing.Swap(true):
 		e.log.WarnContext(ctx, "cannot send traces; they are dropped until the collector accepts them", "err", err)
-	} else {
+	case err == nil && e.failing.Swap(false):
 		e.log.InfoContext(ctx, "traces are sent again")
 	}
 	return nil
