@@ -160,7 +160,11 @@ func kindOf(err error) (kind string, replied bool) {
 		return reply.SQLState(), true
 	}
 	if reply, ok := errors.AsType[redisError](err); ok {
-		return firstWord(reply.Error()), true
+		word, _, _ := strings.Cut(reply.Error(), " ")
+		if strings.Trim(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
+			word = "ERR"
+		}
+		return word, true
 	}
 	failed, isNet := errors.AsType[net.Error](err)
 	switch {
@@ -185,11 +189,3 @@ type (
 		RedisError()
 	}
 )
-
-func firstWord(reply string) string {
-	word, _, _ := strings.Cut(reply, " ")
-	if strings.Trim(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
-		return "ERR"
-	}
-	return word
-}

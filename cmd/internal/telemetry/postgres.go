@@ -48,32 +48,28 @@ func newPostgresTracer(r registry) postgresTracer {
 // traces of requests.
 func (m *Metrics) PostgresTracer() pgx.QueryTracer { return m.postgres }
 
-// statement is a statement in progress.
-type statement struct {
-	took  prometheus.Observer
-	began time.Time
-	end   func(error) // of its span
-}
-
 type statementKey struct{}
 
 func (t postgresTracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
 	name, label := statementName(data.SQL)
-	s := statement{end: func(error) {}}
+	end := func(error) {}
 	if timing.Traced(ctx) {
 		summary := trace.WithAttributes(attribute.String("db.query.summary", name))
-		ctx, s.end = timing.Call(ctx, "postgresql", "postgres "+name, summary)
+		ctx, end = timing.Call(ctx, "postgresql", "postgres "+name, summary)
 	}
-	s.took = t.series.GetOrPut(label, func() prometheus.Observer { return t.duration.WithLabelValues(label) })
-	s.began = time.Now()
-	return context.WithValue(ctx, statementKey{}, s)
+	endSpan := end // a variable with one value, which the function below can have without an allocation
+	series := t.series.GetOrPut(label, func() prometheus.Observer { return t.duration.WithLabelValues(label) })
+	began := time.Now()
+	return context.WithValue(ctx, statementKey{}, func(err error) {
+		series.Observe(time.Since(began).Seconds())
+		endSpan(err)
+	})
 }
 
 // TraceQueryEnd implements pgx.QueryTracer. pgx calls it after the rows are read.
 func (t postgresTracer) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryEndData) {
-	if s, ok := ctx.Value(statementKey{}).(statement); ok {
-		s.took.Observe(time.Since(s.began).Seconds())
-		s.end(data.Err)
+	if end, ok := ctx.Value(statementKey{}).(func(error)); ok {
+		end(data.Err)
 	}
 	t.count(postgresKind(data.Err))
 }

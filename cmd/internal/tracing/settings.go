@@ -191,13 +191,7 @@ func protocol(value string) error {
 
 // parseCompression returns whether the value says gzip.
 func parseCompression(value string) (gzip bool, err error) {
-	switch strings.TrimSpace(value) {
-	case "gzip":
-		return true, nil
-	case "none":
-		return false, nil
-	}
-	return false, fmt.Errorf("%q is not one of gzip, none", value)
+	return strings.EqualFold(strings.TrimSpace(value), "gzip"), oneOf("gzip", "none")(value)
 }
 
 func ratio(value string) error {

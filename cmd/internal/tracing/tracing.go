@@ -58,10 +58,9 @@ func New(ctx context.Context, c Config) (*Traces, error) {
 	if err != nil {
 		return nil, fmt.Errorf("describe the process: %w", err)
 	}
-	t := &Traces{exporter: c.Exporter}
-	t.provider = sdk.NewTracerProvider(sdk.WithResource(about), sdk.WithBatcher(&reporting{SpanExporter: c.Exporter, log: c.Log}))
-	t.tracer = t.provider.Tracer(timing.Scope)
-	return t, nil
+	reports := &reporting{SpanExporter: c.Exporter, log: c.Log}
+	provider := sdk.NewTracerProvider(sdk.WithResource(about), sdk.WithBatcher(reports))
+	return &Traces{c.Exporter, provider, provider.Tracer(timing.Scope)}, nil
 }
 
 // Close sends the remaining spans. It stops when ctx ends.
