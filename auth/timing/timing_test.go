@@ -82,7 +82,7 @@ func TestStep_HasWhatFailed(t *testing.T) {
 	ctx, _ := sdk.NewTracerProvider(sdk.WithSyncer(recorded)).Tracer("test").Start(t.Context(), "request")
 	_, end := timing.Step(ctx, "own")
 	end(nil)
-	_, end = timing.RedisStep(ctx, "call")
+	_, end = timing.Call(ctx, "redis", "call")
 	end(fmt.Errorf("read: %w", context.DeadlineExceeded))
 	spans := recorded.GetSpans()
 	own, call := spans[0], spans[1]

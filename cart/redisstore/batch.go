@@ -66,7 +66,7 @@ func (r *reads) send(ctx context.Context, client *redis.Client, how reading, cmd
 		exec(ctx, client, how.guard, cmds)
 		return firstFailure(cmds)
 	}
-	ctx, end := timing.RedisStep(ctx, "redis shared read") // the batch itself belongs to no request
+	ctx, end := timing.Call(ctx, "redis", "redis shared read") // the batch itself belongs to no request
 	mine := &read{ctx: ctx, client: client, guard: how.guard, cmds: cmds, done: make(chan struct{})}
 	r.add(mine)
 	sent := false

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5/multitracer"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"commerce/auth/limit"
@@ -105,7 +104,6 @@ func (s *settings) useRedis(a *assembly, url string) error {
 	a.atEnd(func() { _ = rdb.Close() })
 	a.Redis = rdb
 	a.Metrics.ObserveRedis(rdb)
-	a.Traces.TraceRedis(rdb)
 	if !s.RateLimit {
 		return nil
 	}
@@ -123,9 +121,6 @@ func (s *settings) useRedis(a *assembly, url string) error {
 // application name without "commerce", with the host if it uses only one. It does not connect.
 func (a *assembly) pool(ctx context.Context, setting, url string, config connect.PostgresConfig) (*pgxpool.Pool, error) {
 	config.Tracer = a.Metrics.PostgresTracer()
-	if a.Traces != nil { // without traces, a statement costs no more than the metrics
-		config.Tracer = multitracer.New(config.Tracer, a.Traces.PostgresTracer())
-	}
 	pool, err := connect.Postgres(ctx, url, config)
 	if err != nil {
 		return nil, &cli.BadSetting{Name: setting, Err: err}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"commerce/cmd/internal/telemetry"
 	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
@@ -96,7 +97,7 @@ func TestCatalog_ReportsStoresWithAnUnknownCurrencyImmediately(t *testing.T) {
 	db := writer(t, url)
 	change(t, db, `INSERT INTO stores (id, name, currency) VALUES (1, 'Shop', 'SAR'), (7, 'Shop', 'XYZ'), (8, 'Shop', 'XYZ')`)
 	log := &logLines{}
-	catalog := openCatalog(db, nil, slog.New(slog.NewTextHandler(log, nil)))
+	catalog := openCatalog(db, telemetry.New("test"), slog.New(slog.NewTextHandler(log, nil)))
 	t.Cleanup(catalog.listen(context.WithoutCancel(t.Context()), func(context.Context) {}))
 	log.wait(t, 0, `level=ERROR .*currency=XYZ stores=2 first_store=7`)
 

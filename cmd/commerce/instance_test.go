@@ -15,6 +15,7 @@ import (
 
 	"commerce/cart/redisstore"
 	"commerce/cmd/internal/server"
+	"commerce/cmd/internal/telemetry"
 	"commerce/deploy/assert"
 	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
@@ -31,14 +32,15 @@ func startInstance(t *testing.T, databaseURL string) instance {
 	t.Cleanup(func() { rdb.Close() })
 	db := assert.Must(databaseSettings{URL: databaseURL}.openMigrated(t.Context(), connect.PostgresConfig{MaxConns: catalogConns}))(t)
 	t.Cleanup(db.Close)
-	catalog := openCatalog(db, nil, log)
+	metrics := telemetry.New("test")
+	catalog := openCatalog(db, metrics, log)
 	t.Cleanup(catalog.listen(context.WithoutCancel(t.Context()), func(context.Context) {}))
 	handler := assert.Must(server.Assemble(server.Parts{
 		Redis: rdb, Catalog: catalog.products, Coupons: catalog.products, Stores: catalog.stores,
 		CartTTL:     redisstore.TTLs{Guest: time.Hour, Customer: time.Hour},
 		CartLimits:  defaultLimits(),
 		RedisBudget: 5 * time.Second, // tests of this instance let only Postgres fail
-		Config:      server.Config{Log: log},
+		Config:      server.Config{Log: log, Metrics: metrics},
 	}))(t)
 	web := httptest.NewServer(handler)
 	t.Cleanup(web.Close)

@@ -107,11 +107,7 @@ func durabilitySetting(durable *bool, help string) cli.Setting {
 
 // faults checks the settings that are not right or wrong alone.
 func (s *settings) faults() cli.Faults {
-	f := s.JWT.faults()
-	for name, err := range tracing.Faults(os.Getenv) {
-		f.Add(name, err)
-	}
-	return f
+	return append(s.JWT.faults(), tracing.Faults(os.Getenv)...)
 }
 
 // settingsHelp lists the settings of serve for the help of the program.

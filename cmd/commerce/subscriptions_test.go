@@ -16,6 +16,7 @@ import (
 
 	"commerce/auth"
 	"commerce/cart/money"
+	"commerce/cmd/internal/telemetry"
 	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 	"commerce/deploy/sample"
@@ -172,6 +173,7 @@ type reader struct {
 func openReader(t *testing.T, url string) *reader {
 	t.Helper()
 	r := &reader{}
+	r.Metrics = telemetry.New("test")
 	r.Stores, r.Log = auth.NewMemoryStores(money.Known, sample.Stores()...), slog.New(slog.DiscardHandler)
 	var err error
 	if r.source, err = (databaseSettings{URL: url}).openSubscriptions(t.Context(), &r.assembly, nil); err != nil {

@@ -21,87 +21,96 @@ type event struct {
 	Elapsed    float64 // seconds
 }
 
+// unit is a test, or a package if its test is empty.
+type unit struct{ pkg, test string }
+
+// String returns the path within the module, and the test.
+func (u unit) String() string { return strings.TrimSpace(short(u.pkg) + " " + u.test) }
+
+func short(pkg string) string { return strings.TrimPrefix(pkg, "commerce/") }
+
 // progress collects the events of a run.
 type progress struct {
 	out      io.Writer
 	start    time.Time
 	packages int // with tests
 	done     int
-	passed   int                            // tests
-	running  map[string]map[string]bool     // tests by package
-	output   map[[2]string]*strings.Builder // of what may still fail, by package and test
-	failed   [][2]string                    // packages and tests, in the order of their ends
-	shown    bool                           // whether the terminal's last line is the progress
+	passed   int             // tests
+	running  map[string]int  // tests by package
+	output   map[unit][]byte // of what has not passed
+	failed   []unit
+	shown    bool // whether the terminal's last line is the progress
 }
 
 func newProgress(out io.Writer, packages int) *progress {
 	return &progress{
-		out: out, start: time.Now(), packages: packages,
-		running: map[string]map[string]bool{}, output: map[[2]string]*strings.Builder{},
+		out: out, start: time.Now(), packages: packages, running: map[string]int{}, output: map[unit][]byte{},
 	}
 }
 
 func (p *progress) add(e event) {
-	of := [2]string{cmp.Or(e.Package, e.ImportPath), e.Test}
+	of := unit{cmp.Or(e.Package, e.ImportPath), e.Test}
 	switch e.Action {
-	case "start":
-		p.running[e.Package] = map[string]bool{}
 	case "run", "cont":
-		p.running[e.Package][e.Test] = true
+		p.running[e.Package]++
 	case "pause":
-		delete(p.running[e.Package], e.Test)
+		p.running[e.Package]--
 	case "output", "build-output":
-		if p.output[of] == nil {
-			p.output[of] = &strings.Builder{}
-		}
-		p.output[of].WriteString(e.Output)
+		p.output[of] = append(p.output[of], e.Output...)
 	case "build-fail":
 		p.failed = append(p.failed, of)
 	case "pass", "skip", "fail":
-		p.end(e, of)
-	}
-}
-
-func (p *progress) end(e event, of [2]string) {
-	if e.Action == "fail" {
-		p.failed = append(p.failed, of)
-	} else {
-		delete(p.output, of)
-	}
-	if e.Test != "" {
-		delete(p.running[e.Package], e.Test)
+		if e.Test == "" {
+			p.endPackage(e)
+			return
+		}
+		p.running[e.Package]--
+		if e.Action != "fail" {
+			delete(p.output, of)
+		}
 		if e.Action == "pass" {
 			p.passed++
 		}
-		return
 	}
+}
+
+func (p *progress) endPackage(e event) {
 	delete(p.running, e.Package)
-	if e.Action == "skip" { // no tests
+	verdict := "ok  "
+	switch e.Action {
+	case "skip": // no tests
 		return
+	case "fail":
+		verdict = "FAIL"
+		p.failed = append(p.failed, p.suspects(e.Package)...)
 	}
 	p.done++
-	verdict := "ok  "
-	if e.Action == "fail" {
-		verdict = "FAIL"
-		p.failed = append(p.failed, p.unfinished(e.Package)...)
-	}
 	p.line(fmt.Sprintf("%s  %-40s %6.1fs", verdict, short(e.Package), e.Elapsed))
 }
 
-// unfinished returns the tests of a package that have printed something and have not ended. A
-// panic, a timeout or a signal ends the package without them.
-func (p *progress) unfinished(pkg string) (tests [][2]string) {
-	for of, output := range p.output {
-		if of[0] == pkg && of[1] != "" && !slices.Contains(p.failed, of) && withoutVerdicts(output.String()) != "" {
-			tests = append(tests, of)
+// suspects returns what has printed something in a package that failed, and has not passed: its
+// tests, also those that a panic, a timeout or a signal ended, and the package itself. If nothing
+// has, it returns the package.
+func (p *progress) suspects(pkg string) (all []unit) {
+	for of := range p.output {
+		if of.pkg == pkg && p.text(of) != "" {
+			all = append(all, of)
 		}
 	}
-	slices.SortFunc(tests, func(a, b [2]string) int { return strings.Compare(a[1], b[1]) })
-	return tests
+	if all == nil {
+		return []unit{{pkg: pkg}}
+	}
+	slices.SortFunc(all, func(a, b unit) int { return strings.Compare(a.test, b.test) })
+	return all
 }
 
-// short is a package's path within its module.
-func short(pkg string) string { return strings.TrimPrefix(pkg, "commerce/") }
+// verdicts are lines by which go test ends a package, or begins a test.
+var verdicts = regexp.MustCompile(`(?m)^(FAIL|FAIL\t.*|exit status \d+|=== (RUN|PAUSE|CONT|NAME) .*)\n`)
+
+// text returns what a test or a package has printed.
+func (p *progress) text(of unit) string {
+	return strings.TrimSuffix(string(verdicts.ReplaceAll(p.output[of], nil)), "\n")
+}
 
 // line prints a line over the progress.
 func (p *progress) line(text string) {
@@ -116,7 +125,7 @@ func (p *progress) line(text string) {
 func (p *progress) show() {
 	var running []string
 	for _, pkg := range slices.Sorted(maps.Keys(p.running)) {
-		if n := len(p.running[pkg]); n > 0 {
+		if n := p.running[pkg]; n > 0 {
 			running = append(running, fmt.Sprintf("%s (%d)", short(pkg), n))
 		}
 	}
@@ -135,30 +144,12 @@ func (p *progress) result(err error) error {
 	}
 	var names []string
 	for _, of := range p.failed {
-		name, text := strings.TrimSpace(short(of[0])+" "+of[1]), ""
-		if p.output[of] != nil {
-			text = withoutVerdicts(p.output[of].String())
+		if text := p.text(of); text != "" {
+			p.line("\n=== " + of.String() + "\n" + text)
 		}
-		if text != "" {
-			p.line("\n=== " + name + "\n" + text)
-		}
-		if text != "" || of[1] != "" || !p.failedTestOf(of[0]) {
-			names = append(names, name)
-		}
+		names = append(names, of.String())
 	}
 	slices.Sort(names)
 	p.line("\nFAIL  " + strings.Join(slices.Compact(names), "\nFAIL  "))
 	return fmt.Errorf("failed after %v", took)
-}
-
-// failedTestOf reports whether a test of a package has failed.
-func (p *progress) failedTestOf(pkg string) bool {
-	return slices.ContainsFunc(p.failed, func(of [2]string) bool { return of[0] == pkg && of[1] != "" })
-}
-
-// verdicts are lines by which go test ends a package, or begins a test.
-var verdicts = regexp.MustCompile(`(?m)^(FAIL|FAIL\t.*|exit status \d+|=== (RUN|PAUSE|CONT|NAME) .*)\n`)
-
-func withoutVerdicts(output string) string {
-	return strings.TrimSuffix(verdicts.ReplaceAllString(output, ""), "\n")
 }

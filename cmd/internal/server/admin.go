@@ -14,7 +14,7 @@ import (
 
 // Admin is the operator's side. It has a separate address, which must not be public.
 type Admin struct {
-	Metrics *telemetry.Metrics // nil: no /metrics
+	Metrics *telemetry.Metrics
 	Version string
 	// Profiles adds /debug/pprof/. Profiles show the contents of the process's memory.
 	Profiles bool
@@ -48,9 +48,7 @@ func (a *Admin) Handler() http.Handler {
 	mux.HandleFunc("GET /healthz", always(map[string]any{"status": "ok"}))
 	mux.HandleFunc("GET /readyz", a.ready)
 	mux.HandleFunc("GET /version", always(map[string]any{"version": a.Version}))
-	if a.Metrics != nil {
-		mux.Handle("GET /metrics", a.Metrics.Handler())
-	}
+	mux.Handle("GET /metrics", a.Metrics.Handler())
 	if a.Profiles {
 		// Not cmdline: flags may hold secrets.
 		mux.HandleFunc("/debug/pprof/", pprof.Index)

@@ -29,7 +29,7 @@ type operated struct {
 
 func operate(started time.Time) *operated {
 	o := &operated{}
-	o.Admin = &server.Admin{Started: started, Dependencies: map[string]*server.Dependency{"it": {
+	o.Admin = &server.Admin{Metrics: telemetry.New("test"), Started: started, Dependencies: map[string]*server.Dependency{"it": {
 		Ping:    func(context.Context) error { return o.err },
 		Refused: func(err error) bool { return errors.Is(err, errRefused) },
 	}}}
@@ -88,7 +88,7 @@ func TestReady_CountsChecksBeforeTheFirstRequest(t *testing.T) {
 
 func TestProtect_CoversTheAdminsJSON(t *testing.T) {
 	t.Parallel()
-	a := &server.Admin{Started: time.Now(), Dependencies: map[string]*server.Dependency{"it": {Ping: func(context.Context) error { return nil }}}}
+	a := &server.Admin{Metrics: telemetry.New("test"), Started: time.Now(), Dependencies: map[string]*server.Dependency{"it": {Ping: func(context.Context) error { return nil }}}}
 	for _, path := range []string{"/healthz", "/readyz", "/version"} {
 		w := httptest.NewRecorder()
 		a.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", path, nil))

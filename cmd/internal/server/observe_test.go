@@ -215,7 +215,7 @@ func TestSlowRequest_SaysThatPostgresIsSlow(t *testing.T) {
 	via, slow := slowLine(t, ephemeral.Migrated(t))
 	s := openShop(t, embeddedRedis(t), func(p *server.Parts) {
 		p.Subscriptions = postgres.New(postgres.Config{
-			Pool: patientPool(t, via, r.traces.PostgresTracer()), Wait: 10 * time.Second, Budget: 10 * time.Second,
+			Pool: patientPool(t, via, telemetry.New("test").PostgresTracer()), Wait: 10 * time.Second, Budget: 10 * time.Second,
 		})
 		p.Traces = r.traces
 	})
@@ -241,7 +241,7 @@ func TestSlowRequest_SaysThatTheCatalogIsSlow(t *testing.T) {
 		var via string
 		via, slow = slowLine(t, p.Catalog.(*inPostgres).db.Config().ConnString())
 		cache = catalog.NewCache(catalog.CacheConfig{
-			Source: catalog.NewPostgres(patientPool(t, via, r.traces.PostgresTracer())), Patience: 10 * time.Second,
+			Source: catalog.NewPostgres(patientPool(t, via, telemetry.New("test").PostgresTracer())), Patience: 10 * time.Second,
 		})
 		p.Catalog, p.Coupons, p.Traces = cache, cache, r.traces
 	})

@@ -16,6 +16,7 @@ import (
 	"commerce/cart/money"
 	"commerce/cart/wire"
 	"commerce/cmd/internal/server"
+	"commerce/cmd/internal/telemetry"
 	"commerce/deploy/assert"
 )
 
@@ -88,7 +89,7 @@ func only(path string, handle wire.Handler) []wire.Area {
 func handlerOf(t *testing.T, edit func(*server.Config)) (http.Handler, *logBuffer) {
 	t.Helper()
 	log := &logBuffer{}
-	config := server.Config{Log: slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
+	config := server.Config{Log: slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})), Metrics: telemetry.New("test")}
 	edit(&config)
 	handler := assert.Must(server.NewHandler(config))(t)
 	return handler, log

@@ -38,10 +38,10 @@ type Config struct {
 	Stall          time.Duration    // how long the client of a stream may read nothing; default 15 s
 	Now            func() time.Time // default time.Now
 	Log            *slog.Logger
-	Metrics        *telemetry.Metrics // nil: no metrics
-	Traces         *tracing.Traces    // nil: no traces
-	Playground     *pages.Playground  // nil: no page
-	Reference      bool               // whether /docs shows the OpenAPI document in a browser
+	Metrics        *telemetry.Metrics
+	Traces         *tracing.Traces   // nil: no traces
+	Playground     *pages.Playground // nil: no page
+	Reference      bool              // whether /docs shows the OpenAPI document in a browser
 
 	// Language returns the language of a request's store, "" if it has none. It is
 	// for errors that come before the store is known. nil: English.

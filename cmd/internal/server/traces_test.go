@@ -52,7 +52,6 @@ func newRecorder(t testing.TB) *recorder {
 func (r *recorder) on(t testing.TB, redisURL string) func(*server.Parts) {
 	return func(p *server.Parts) {
 		p.Redis = dialRedis(t, asService(t, redisURL), patient)
-		r.traces.TraceRedis(p.Redis)
 		p.Traces = r.traces
 	}
 }

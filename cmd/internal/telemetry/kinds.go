@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -15,21 +17,9 @@ import (
 	"commerce/auth/cause"
 )
 
-// The kinds of failures of Redis and of Postgres.
-var (
-	redisKinds = []string{
-		"timeout", "refused", "reset", "readonly", "loading", "out_of_memory", "no_replicas", "cluster_down",
-		"try_again", "moved", "denied", "pool_timeout", "other",
-	}
-	postgresKinds = []string{
-		"timeout", "refused", "reset", "unavailable", "too_many_connections", "resources", "read_only", "denied", "conflict",
-		"pool_timeout", "other",
-	}
-)
-
-// redisReplies maps the first word of an error reply to its kind. Redis may not have a script yet.
+// redisReplies maps the first word of an error reply to its kind.
 var redisReplies = map[string]string{
-	"NOSCRIPT": "", "MOVED": "moved", "ASK": "moved", "TRYAGAIN": "try_again", "CLUSTERDOWN": "cluster_down",
+	"MOVED": "moved", "ASK": "moved", "TRYAGAIN": "try_again", "CLUSTERDOWN": "cluster_down",
 	"READONLY": "readonly", "LOADING": "loading", "OOM": "out_of_memory", "NOREPLICAS": "no_replicas",
 	"NOAUTH": "denied", "NOPERM": "denied", "WRONGPASS": "denied",
 }
@@ -47,6 +37,11 @@ var sqlstateKinds = map[string]string{
 	"53":    "resources", // disk or memory is short
 }
 
+// kindsOf returns all kinds of a server's failures: those of replies, and those without a reply.
+func kindsOf(replies map[string]string) []string {
+	return slices.AppendSeq([]string{"timeout", "refused", "reset", "pool_timeout", "other"}, maps.Values(replies))
+}
+
 // commandFailure returns the kind of a command's failure, or "" if it succeeded.
 func commandFailure(cmd redis.Cmder, err error) string {
 	if raw, ok := cmd.(*redis.RawCmd); ok && err == nil {
@@ -57,14 +52,17 @@ func commandFailure(cmd redis.Cmder, err error) string {
 	return redisKind(err)
 }
 
-// pipelineFailure returns the kind of the first failure in a pipeline, or "" if it succeeded.
-func pipelineFailure(cmds []redis.Cmder, err error) string {
-	for _, cmd := range cmds {
-		if kind := commandFailure(cmd, cmd.Err()); kind != "" {
-			return kind
+// firstFailure returns the kind of the first failure of commands that ended with err, or "" if all
+// succeeded. Only those of a pipeline already have their own errors.
+func firstFailure(cmds []redis.Cmder, err error) string {
+	if len(cmds) > 1 {
+		for _, cmd := range cmds {
+			if kind := commandFailure(cmd, cmd.Err()); kind != "" {
+				return kind
+			}
 		}
 	}
-	return redisKind(err) // for example, because there is no connection
+	return commandFailure(cmds[0], err) // for example, because there is no connection
 }
 
 // redisKind returns the kind of an error of go-redis. It returns "" if the error is not a
@@ -87,10 +85,10 @@ func redisKind(err error) string {
 // replyKind returns the kind of an error reply of Redis.
 func replyKind(reply string) string {
 	word, _, _ := strings.Cut(reply, " ")
-	if kind, known := redisReplies[word]; known {
-		return kind
+	if word == "NOSCRIPT" {
+		return ""
 	}
-	return "other"
+	return cmp.Or(redisReplies[word], "other")
 }
 
 // postgresKind returns the kind of an error of pgx. It returns "" if err is nil or the caller

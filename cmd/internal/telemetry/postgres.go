@@ -1,20 +1,25 @@
 package telemetry
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
 	"time"
 
-	"commerce/auth/bounded"
-	"commerce/deploy/connect"
-
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+
+	"commerce/auth/bounded"
+	"commerce/auth/timing"
+	"commerce/deploy/connect"
 )
 
-// postgresTracer measures the statements of all pools.
+// postgresTracer measures the statements of all pools, and adds a span for each, and for each wait for
+// a connection, to the trace of its request. otelpgx would name spans by the text of the statement.
 type postgresTracer struct {
 	duration *prometheus.HistogramVec
 	series   *bounded.Cache[string, prometheus.Observer] // of duration, by statement
@@ -33,36 +38,38 @@ func newPostgresTracer(r registry) postgresTracer {
 			"Time of a Postgres statement until its last row was read, without the wait for a connection.",
 			[]float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}, "statement"),
 		series: bounded.New[string, prometheus.Observer](maxSeries, nil),
-		failures: r.counters("commerce_postgres_errors_total",
-			"Postgres statements, connections and waits for a connection that failed, by kind.", "kind", postgresKinds...),
+		failures: fromZero(r.counters("commerce_postgres_errors_total",
+			"Postgres statements, connections and waits for a connection that failed, by kind.", "kind"),
+			kindsOf(sqlstateKinds)...),
 	}
 }
 
-// PostgresTracer returns a tracer that measures the statements of a pool, or nil if m is nil.
-func (m *Metrics) PostgresTracer() pgx.QueryTracer {
-	if m == nil {
-		return nil
-	}
-	return m.postgres
-}
-
-// statement is a statement in progress.
-type statement struct {
-	took  prometheus.Observer
-	began time.Time
-}
+// PostgresTracer returns a tracer that measures the statements of a pool, and adds spans for them to the
+// traces of requests.
+func (m *Metrics) PostgresTracer() pgx.QueryTracer { return m.postgres }
 
 type statementKey struct{}
 
 func (t postgresTracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
-	name := statementName(data.SQL)
-	took := t.series.GetOrPut(name, func() prometheus.Observer { return t.duration.WithLabelValues(name) })
-	return context.WithValue(ctx, statementKey{}, statement{took, time.Now()})
+	name, label := statementName(data.SQL)
+	end := func(error) {}
+	if timing.Traced(ctx) {
+		summary := trace.WithAttributes(attribute.String("db.query.summary", name))
+		ctx, end = timing.Call(ctx, "postgresql", "postgres "+name, summary)
+	}
+	endSpan := end // a variable with one value, which the function below can have without an allocation
+	series := t.series.GetOrPut(label, func() prometheus.Observer { return t.duration.WithLabelValues(label) })
+	began := time.Now()
+	return context.WithValue(ctx, statementKey{}, func(err error) {
+		series.Observe(time.Since(began).Seconds())
+		endSpan(err)
+	})
 }
 
+// TraceQueryEnd implements pgx.QueryTracer. pgx calls it after the rows are read.
 func (t postgresTracer) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryEndData) {
-	if s, ok := ctx.Value(statementKey{}).(statement); ok {
-		s.took.Observe(time.Since(s.began).Seconds())
+	if end, ok := ctx.Value(statementKey{}).(func(error)); ok {
+		end(data.Err)
 	}
 	t.count(postgresKind(data.Err))
 }
@@ -75,15 +82,25 @@ func (t postgresTracer) TraceConnectEnd(_ context.Context, data pgx.TraceConnect
 	t.count(postgresKind(data.Err))
 }
 
+type acquireKey struct{}
+
 func (postgresTracer) TraceAcquireStart(ctx context.Context, _ *pgxpool.Pool, _ pgxpool.TraceAcquireStartData) context.Context {
-	return ctx
+	if !timing.Traced(ctx) {
+		return ctx
+	}
+	return context.WithValue(ctx, acquireKey{}, time.Now())
 }
 
 // TraceAcquireEnd implements pgxpool.AcquireTracer. It counts only waits that timed out,
 // because TraceConnectEnd counts the other failures.
-func (t postgresTracer) TraceAcquireEnd(_ context.Context, _ *pgxpool.Pool, data pgxpool.TraceAcquireEndData) {
+func (t postgresTracer) TraceAcquireEnd(ctx context.Context, _ *pgxpool.Pool, data pgxpool.TraceAcquireEndData) {
 	if errors.Is(data.Err, context.DeadlineExceeded) {
 		t.count("pool_timeout")
+	}
+	began, traced := ctx.Value(acquireKey{}).(time.Time)
+	if traced && (data.Err != nil || time.Since(began) >= timing.MinWait) {
+		_, end := timing.Call(ctx, "postgresql", "postgres connection", trace.WithTimestamp(began))
+		end(data.Err)
 	}
 }
 
@@ -93,25 +110,27 @@ func (t postgresTracer) count(kind string) {
 	}
 }
 
-// statementName returns the name of a statement, or "other" for a statement without a name,
-// such as some of pgx's own.
-func statementName(sql string) string {
+// statementName returns the name of a statement, or its first word if it has no name, such as some of
+// pgx's own. label is what metrics call it: words that they do not expect are "other".
+func statementName(sql string) (name, label string) {
+	sql = strings.TrimSpace(sql)
 	if name, ok := connect.StatementName(sql); ok {
-		return name
+		return name, name
 	}
-	switch first, _, _ := strings.Cut(sql, " "); first {
+	for word := range strings.FieldsSeq(sql[:min(len(sql), 32)]) {
+		name = strings.ToLower(word)
+		break
+	}
+	switch name {
 	case "begin", "commit", "rollback":
-		return first
+		return name, name
 	}
-	return "other"
+	return cmp.Or(name, "statement"), "other"
 }
 
 // ObservePool adds the metrics of a pool, which are read at each scrape. name is the name of
 // the pool, and its label value.
 func (m *Metrics) ObservePool(name string, pool *pgxpool.Pool) {
-	if m == nil {
-		return
-	}
 	of, stat := prometheus.Labels{"pool": name}, pool.Stat
 	const connections, now = "commerce_postgres_pool_connections", "Connections to Postgres now, by pool."
 	m.registry.gauge(connections, now, prometheus.Labels{"pool": name, "state": "idle"}, func() float64 { return float64(stat().IdleConns()) })
@@ -122,36 +141,4 @@ func (m *Metrics) ObservePool(name string, pool *pgxpool.Pool) {
 		func() float64 { return float64(stat().EmptyAcquireCount()) })
 	m.registry.counter("commerce_postgres_pool_wait_seconds_total", "Time of these waits, by pool.", of,
 		func() float64 { return stat().EmptyAcquireWaitTime().Seconds() })
-}
-
-// replicas measures reads from Postgres replicas.
-type replicas struct {
-	up, lag *prometheus.GaugeVec
-	reads   *prometheus.CounterVec
-}
-
-func newReplicas(r registry) replicas {
-	return replicas{
-		up: r.gauges("commerce_postgres_replica_up", "Whether a Postgres replica serves reads by its latest check: 1 or 0.", "replica"),
-		lag: r.gauges("commerce_postgres_replica_lag_seconds",
-			"Age of the rows that a Postgres replica shows, by its latest check that succeeded.", "replica"),
-		reads: r.counters("commerce_subscription_reads_total",
-			"Reads of subscriptions that a Postgres server answered, by server: primary or replica.", "server", "primary", "replica"),
-	}
-}
-
-// ReplicaChecked records the result of a check of a replica. name is its address in the settings.
-func (m *Metrics) ReplicaChecked(name string, up bool, lag time.Duration) {
-	if m == nil {
-		return
-	}
-	m.replicas.up.WithLabelValues(name).Set(oneIf(up))
-	m.replicas.lag.WithLabelValues(name).Set(lag.Seconds())
-}
-
-// SubscriptionsRead counts a read by the kind of its server: "primary" or "replica".
-func (m *Metrics) SubscriptionsRead(server string) {
-	if m != nil {
-		m.replicas.reads.WithLabelValues(server).Inc()
-	}
 }

@@ -2,34 +2,37 @@ package telemetry
 
 import (
 	"context"
+	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
 
+	"commerce/auth/cause"
 	"commerce/auth/limit"
+	"commerce/auth/timing"
 	"commerce/cart/redisstore"
 	"commerce/deploy/connect"
 )
 
-// readBatch is the command label of a round trip that reads one or more carts.
-const readBatch = "read_batch"
-
-// otherCommand is the command label of commands that redisCommands does not list.
-const otherCommand = "other"
-
-// redisCommands returns the values of the command label.
-func redisCommands() []string {
-	return append(redisstore.ScriptNames(),
-		limit.ScriptName, readBatch, "hgetall", "hget", "exists", "pttl", "ping", "time", "role", "wait", "cluster slots", "cluster nodes", otherCommand)
-}
+const (
+	readBatch    = "read_batch" // the command label of a round trip that reads one or more carts
+	otherCommand = "other"      // of commands that newRedisHook does not list
+)
 
 // connecting lists the commands that go-redis sends to set up a connection. They do not count.
 // If one fails, the command that needs the connection fails with its error.
 var connecting = []string{"hello", "auth", "select", "client", "readonly"}
 
-// redisHook measures the commands of a Redis client. It is safe for concurrent use.
+// redisHook measures the commands of a Redis client, and adds a span for each to the trace of its
+// request. redisotel would name all scripts EVALSHA, and can record keys.
+//
+// It never reads the arguments of a command. They contain keys and values, and reading them marks a
+// command that must be sent only once as sent.
 type redisHook struct {
 	took     map[string]prometheus.Observer // by command
 	failures *prometheus.CounterVec
@@ -39,39 +42,30 @@ func newRedisHook(r registry) redisHook {
 	duration := r.histograms("commerce_redis_command_duration_seconds", "Time of a Redis command or script, with the wait for a connection.",
 		[]float64{.00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .2, .3, .5, 1}, "command")
 	h := redisHook{
-		took:     map[string]prometheus.Observer{},
-		failures: r.counters("commerce_redis_errors_total", "Redis commands that failed, by kind.", "kind", redisKinds...),
+		took: map[string]prometheus.Observer{},
+		failures: fromZero(r.counters("commerce_redis_errors_total",
+			"Redis commands that failed, by kind.", "kind"), kindsOf(redisReplies)...),
 	}
-	for _, name := range redisCommands() {
+	commands := append(redisstore.ScriptNames(), limit.ScriptName, readBatch, "hgetall", "hget", "exists", "pttl",
+		"ping", "time", "role", "wait", "cluster slots", "cluster nodes", otherCommand)
+	for _, name := range commands {
 		h.took[name] = duration.WithLabelValues(name)
 	}
 	return h
 }
 
+// DialHook implements redis.Hook. The time to connect belongs to the command that needs the connection.
 func (redisHook) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 func (h redisHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		if slices.Contains(connecting, cmd.Name()) {
-			return next(ctx, cmd)
-		}
-		began := time.Now()
-		err := next(ctx, cmd)
-		h.observe(cmd.FullName(), time.Since(began), commandFailure(cmd, err))
-		return err
+		return h.observe(ctx, cmd.FullName(), func(ctx context.Context) error { return next(ctx, cmd) }, cmd)
 	}
 }
 
-// ProcessPipelineHook implements redis.Hook. A pipeline counts once, with its first failure.
 func (h redisHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
-		if slices.Contains(connecting, cmds[0].Name()) {
-			return next(ctx, cmds)
-		}
-		began := time.Now()
-		err := next(ctx, cmds)
-		h.observe(pipelineName(cmds), time.Since(began), pipelineFailure(cmds, err))
-		return err
+		return h.observe(ctx, pipelineName(cmds), func(ctx context.Context) error { return next(ctx, cmds) }, cmds...)
 	}
 }
 
@@ -84,26 +78,69 @@ func pipelineName(cmds []redis.Cmder) string {
 	return readBatch
 }
 
-func (h redisHook) observe(command string, took time.Duration, failure string) {
-	series, known := h.took[command]
+// observe runs a command or a pipeline, which counts once, with its first failure.
+func (h redisHook) observe(
+	ctx context.Context, label string, run func(context.Context) error, cmds ...redis.Cmder,
+) error {
+	end := func(error) {}
+	if timing.Traced(ctx) {
+		ctx, end = redisStep(ctx, cmds)
+	}
+	began := time.Now()
+	err := run(ctx)
+	took := time.Since(began)
+	end(spanFailure(err))
+	if slices.Contains(connecting, cmds[0].Name()) {
+		return err
+	}
+	series, known := h.took[label]
 	if !known {
 		series = h.took[otherCommand]
 	}
 	series.Observe(took.Seconds())
-	if failure != "" {
+	if failure := firstFailure(cmds, err); failure != "" {
 		h.failures.WithLabelValues(failure).Inc()
 	}
+	return err
 }
 
-// ObserveRedis adds the metrics of a client's commands and of its pools, summed over all nodes.
-// Call it once, before the first use of the client.
+// redisStep begins the span of a command or of a pipeline, whose name lists the commands, each once. The
+// operation is OpenTelemetry's name.
+func redisStep(ctx context.Context, cmds []redis.Cmder) (_ context.Context, end func(error)) {
+	var all []string
+	for _, cmd := range cmds {
+		if name := cmd.FullName(); !slices.Contains(all, name) {
+			all = append(all, name)
+		}
+	}
+	name := strings.Join(all, " ")
+	operation := name
+	var about []attribute.KeyValue
+	if len(cmds) > 1 {
+		about = append(about, attribute.Int("db.operation.batch.size", len(cmds)))
+		if operation = "PIPELINE"; len(all) == 1 {
+			operation += " " + name
+		}
+	}
+	about = append(about, attribute.String("db.operation.name", operation))
+	return timing.Call(ctx, "redis", "redis "+name, trace.WithAttributes(about...))
+}
+
+// spanFailure returns why a span has failed. A missing value and a script that Redis does not have
+// yet are no failures.
+func spanFailure(err error) error {
+	if err == nil || errors.Is(err, redis.Nil) || redis.HasErrorPrefix(err, "NOSCRIPT") {
+		return nil
+	}
+	return cause.Root(err)
+}
+
+// ObserveRedis adds the metrics of a client's commands and of its pools, summed over all nodes, and
+// spans of its commands to the traces of requests. Call it once, before the first use of the client.
 //
 // A command counts once, together with its retries. On a cluster, each attempt at a node
 // counts, so that redirections and failures of single nodes show.
 func (m *Metrics) ObserveRedis(client redis.UniversalClient) {
-	if m == nil {
-		return
-	}
 	const connections, now = "commerce_redis_pool_connections", "Connections to Redis now, of all nodes together."
 	m.registry.gauge(connections, now, prometheus.Labels{"state": "idle"}, func() float64 { return float64(client.PoolStats().IdleConns) })
 	m.registry.gauge(connections, now, prometheus.Labels{"state": "used"}, func() float64 {

@@ -1,5 +1,6 @@
 // Package telemetry has the service's Prometheus metrics: the registry, and the functions and
-// hooks that the other packages report to. docs/metrics.md lists all metrics.
+// hooks that the other packages report to. docs/metrics.md lists all metrics. The hooks of Redis and
+// Postgres also add the spans of traces.
 //
 // No label value comes from a caller. Each label has a fixed set of values, or the names of the
 // program's routes, scripts and statements.
@@ -13,21 +14,36 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"commerce/auth"
+	"commerce/auth/bounded"
+	"commerce/auth/problem"
+	"commerce/cart/service"
 )
 
-// Metrics holds all metrics of a process. It is safe for concurrent use. A nil *Metrics counts
-// nothing.
+// Metrics holds all metrics of a process. It is safe for concurrent use.
 type Metrics struct {
-	registry     registry
-	requests     requests
-	refusals     refusals
-	dependencies *prometheus.GaugeVec
-	redis        redisHook
-	postgres     postgresTracer
-	replicas     replicas
-	changeDelay  *prometheus.HistogramVec
-	carts        carts
+	registry registry
+	redis    redisHook
+	postgres postgresTracer
+
+	inFlight      prometheus.Gauge
+	requests      *prometheus.HistogramVec
+	requestSeries *bounded.Cache[request, prometheus.Observer] // faster than Prometheus's own lookup
+
+	badCredentials, limited, conflicts, cartRefusals *prometheus.CounterVec // error responses
+
+	dependencies, replicaUp, replicaLag *prometheus.GaugeVec
+	subscriptionReads                   *prometheus.CounterVec
+	changeDelay                         *prometheus.HistogramVec
+
+	created, merges, replicated, validations, issues *prometheus.CounterVec // of carts
+	mergeDuration                                    prometheus.Observer
+	replays                                          prometheus.Counter
 }
+
+// maxSeries is more than the program's routes, methods, statuses and statements need.
+const maxSeries = 10_000
 
 // New returns the metrics of a program, including those of the Go runtime and the process.
 // version is the version of the program.
@@ -39,35 +55,63 @@ func New(version string) *Metrics {
 		prometheus.Labels{"version": version, "goversion": runtime.Version()}, func() float64 { return 1 })
 	return &Metrics{
 		registry: r,
-		requests: newRequests(r),
-		refusals: newRefusals(r),
+		redis:    newRedisHook(r),
+		postgres: newPostgresTracer(r),
+
+		inFlight: r.gauges("commerce_http_requests_in_flight",
+			"Requests that are being answered now.").WithLabelValues(),
+		requests: r.histograms("commerce_http_request_duration_seconds", "Time to answer a request, by route pattern.",
+			[]float64{.00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5},
+			"method", "route", "status"),
+		requestSeries: bounded.New[request, prometheus.Observer](maxSeries, nil),
+
+		badCredentials: fromZero(r.counters("commerce_bad_credentials_total",
+			"Requests whose access token or API token was refused, by what is wrong with it.", "kind"),
+			auth.CredentialKinds()...),
+		limited: fromZero(r.counters("commerce_limiter_refusals_total",
+			"Requests that a limit refused with 429 or 503, by limit.", "limit"),
+			"reads", "changes", "create", "credentials", "api_tokens", "coupons", "in_flight"),
+		conflicts: fromZero(r.counters("commerce_conflicts_total",
+			"Changes whose Idempotency-Key or If-Match did not fit, by error code.", "code"),
+			string(problem.IdempotencyConflict), string(problem.VersionMismatch)),
+		cartRefusals: r.counters("commerce_cart_refusals_total",
+			"Changes of carts that were refused with a 4xx, by route pattern and error code.", "route", "code"),
+
 		dependencies: r.gauges("commerce_dependency_up",
-			"Whether the latest check of a server that the service needs, or of what it needs there, succeeded: 1 or 0.", "dependency"),
-		redis:       newRedisHook(r),
-		postgres:    newPostgresTracer(r),
-		replicas:    newReplicas(r),
-		changeDelay: newChangeDelay(r),
-		carts:       newCarts(r),
+			"Whether the latest check of a server that the service needs, or of what it needs there, succeeded: 1 or 0.",
+			"dependency"),
+		replicaUp: r.gauges("commerce_postgres_replica_up",
+			"Whether a Postgres replica serves reads by its latest check: 1 or 0.", "replica"),
+		replicaLag: r.gauges("commerce_postgres_replica_lag_seconds",
+			"Age of the rows that a Postgres replica shows, by its latest check that succeeded.", "replica"),
+		subscriptionReads: fromZero(r.counters("commerce_subscription_reads_total",
+			"Reads of subscriptions that a Postgres server answered, by server: primary or replica.", "server"),
+			"primary", "replica"),
+		changeDelay: r.histograms("commerce_catalog_change_delay_seconds",
+			"Time from the first request that needs a value after a notification of a change, until this instance has loaded it.",
+			[]float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}, "of"),
+
+		created: r.counters("commerce_carts_created_total", "Carts that a change created.", "owner"),
+		merges: fromZero(r.counters("commerce_merges_total",
+			"Attempts to merge a guest's cart into a customer's.", "outcome"),
+			string(service.MergeDone), string(service.MergeCut), string(service.MergeFull),
+			string(service.MergePostponed), string(service.MergeNothing)),
+		replicated: r.counters("commerce_replicated_changes_total",
+			"Changes that waited for all replicas of Redis, by result.", "result"),
+		validations: r.counters("commerce_cart_validations_total", "Validations of carts.", "result"),
+		issues: r.counters("commerce_cart_validation_issues_total",
+			"Issues and warnings that validations found.", "code"),
+		mergeDuration: r.histograms("commerce_merge_duration_seconds", "Time of an attempt to merge, with any outcome.",
+			[]float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5}).WithLabelValues(),
+		replays: r.counters("commerce_idempotent_replays_total",
+			"Changes that an earlier request had made, recognized by Idempotency-Key or X-Timestamp.").
+			WithLabelValues(),
 	}
 }
 
 // Handler serves the metrics.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
-}
-
-// DependencyUp records the result of a check of a dependency, such as "redis".
-func (m *Metrics) DependencyUp(name string, up bool) {
-	if m != nil {
-		m.dependencies.WithLabelValues(name).Set(oneIf(up))
-	}
-}
-
-func oneIf(is bool) float64 {
-	if is {
-		return 1
-	}
-	return 0
 }
 
 // ObserveLog exposes how many lines of the log were lost. Call it once.
@@ -82,17 +126,20 @@ type registry struct {
 	promauto.Factory
 }
 
-// counters returns a counter with one label. The given values of the label count from 0.
-func (r registry) counters(name, help, label string, values ...string) *prometheus.CounterVec {
-	vec := r.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{label})
-	for _, value := range values {
-		vec.WithLabelValues(value)
-	}
-	return vec
+func (r registry) counters(name, help string, labels ...string) *prometheus.CounterVec {
+	return r.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 }
 
-func (r registry) gauges(name, help, label string) *prometheus.GaugeVec {
-	return r.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, []string{label})
+// fromZero makes values of the label of a counter count from 0, instead of being absent until they occur.
+func fromZero(counter *prometheus.CounterVec, values ...string) *prometheus.CounterVec {
+	for _, value := range values {
+		counter.WithLabelValues(value)
+	}
+	return counter
+}
+
+func (r registry) gauges(name, help string, labels ...string) *prometheus.GaugeVec {
+	return r.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
 }
 
 func (r registry) histograms(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {

@@ -1,6 +1,7 @@
 package tracing
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strconv"
@@ -74,26 +75,24 @@ func (r *Request) End(a Response) {
 	if !wire.StandardMethod(method) {
 		name, method = "HTTP", "_OTHER" // OpenTelemetry's words for a method that a client made up
 	}
-	if a.Route != Unmatched {
-		name += " " + a.Route
-		r.span.SetAttributes(attribute.String("http.route", a.Route))
-	}
-	r.span.SetName(name)
-	r.span.SetAttributes(
+	about := []attribute.KeyValue{
 		attribute.String("http.request.method", method),
 		attribute.Int("http.response.status_code", a.Status),
 		attribute.String("commerce.request_id", a.RequestID),
-	)
+	}
+	if a.Route != Unmatched {
+		name += " " + a.Route
+		about = append(about, attribute.String("http.route", a.Route))
+	}
 	if a.Store != 0 {
-		r.span.SetAttributes(attribute.Int64("commerce.store", a.Store), attribute.String("commerce.caller", a.Caller))
+		about = append(about, attribute.Int64("commerce.store", a.Store), attribute.String("commerce.caller", a.Caller))
 	}
 	if a.Code != "" {
-		r.span.SetAttributes(attribute.String("commerce.code", a.Code))
+		about = append(about, attribute.String("commerce.code", a.Code))
 	}
+	r.span.SetName(name)
+	r.span.SetAttributes(about...)
 	if a.Status >= http.StatusInternalServerError {
-		if a.Code == "" {
-			a.Code = strconv.Itoa(a.Status)
-		}
-		timing.Fail(r.span, a.Code)
+		timing.Fail(r.span, cmp.Or(a.Code, strconv.Itoa(a.Status)))
 	}
 }

@@ -6,6 +6,7 @@
 package tracing
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -23,8 +24,7 @@ import (
 	"commerce/cmd/internal/tracing/otlp"
 )
 
-// Traces records traces. It is safe for concurrent use. A nil *Traces records nothing and
-// installs no hooks.
+// Traces records traces. It is safe for concurrent use. A nil *Traces records nothing.
 type Traces struct {
 	exporter sdk.SpanExporter
 	provider *sdk.TracerProvider
@@ -41,9 +41,7 @@ type Config struct {
 // New starts recording traces. The OTEL_ environment variables configure the exporter, sampling
 // and the resource. New does not connect to the collector. The caller must call Close.
 func New(ctx context.Context, c Config) (*Traces, error) {
-	if c.Log == nil {
-		c.Log = slog.Default()
-	}
+	c.Log = cmp.Or(c.Log, slog.Default())
 	logSDK(c.Log)
 	if c.Exporter == nil {
 		config, err := collector(os.Getenv, c.Version)
@@ -60,17 +58,13 @@ func New(ctx context.Context, c Config) (*Traces, error) {
 	if err != nil {
 		return nil, fmt.Errorf("describe the process: %w", err)
 	}
-	t := &Traces{exporter: c.Exporter}
-	t.provider = sdk.NewTracerProvider(sdk.WithResource(about), sdk.WithBatcher(&reporting{SpanExporter: c.Exporter, log: c.Log}))
-	t.tracer = t.provider.Tracer(timing.Scope)
-	return t, nil
+	reports := &reporting{SpanExporter: c.Exporter, log: c.Log}
+	provider := sdk.NewTracerProvider(sdk.WithResource(about), sdk.WithBatcher(reports))
+	return &Traces{c.Exporter, provider, provider.Tracer(timing.Scope)}, nil
 }
 
 // Close sends the remaining spans. It stops when ctx ends.
 func (t *Traces) Close(ctx context.Context) error {
-	if t == nil {
-		return nil
-	}
 	err := t.provider.Shutdown(ctx)
 	if err != nil {
 		_ = t.exporter.Shutdown(ctx) // ends the export in progress
@@ -88,14 +82,10 @@ type reporting struct {
 
 // ExportSpans implements SpanExporter. It always returns nil, because it has logged the error.
 func (e *reporting) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
-	err := e.SpanExporter.ExportSpans(ctx, spans)
-	failing := err != nil
-	if e.failing.Swap(failing) == failing {
-		return nil
-	}
-	if failing {
+	switch err := e.SpanExporter.ExportSpans(ctx, spans); {
+	case err != nil && !e.failing.Swap(true):
 		e.log.WarnContext(ctx, "cannot send traces; they are dropped until the collector accepts them", "err", err)
-	} else {
+	case err == nil && e.failing.Swap(false):
 		e.log.InfoContext(ctx, "traces are sent again")
 	}
 	return nil

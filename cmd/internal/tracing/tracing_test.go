@@ -5,22 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"maps"
-	"net"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
-	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/redis/go-redis/v9"
 	"go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/codes"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
-	"go.opentelemetry.io/otel/sdk/trace/tracetest"
-	"go.opentelemetry.io/otel/trace"
 
 	"commerce/deploy/assert"
 )
@@ -77,8 +68,13 @@ func TestFaults_NameEachWrongVariable(t *testing.T) {
 		endpoint + "=c OTEL_SDK_DISABLED=TRUE":                                                                                              "",
 	} {
 		faults := Faults(environment(settings))
-		assert.Equal(t, strings.Join(slices.Sorted(maps.Keys(faults)), " "), want, "%s: faults of", settings)
-		assert.That(t, !strings.Contains(fmt.Sprint(faults), "hunter2"), "%s: a password in %v", settings, faults)
+		var names []string
+		for _, fault := range faults {
+			names = append(names, fault.Name)
+		}
+		slices.Sort(names)
+		assert.Equal(t, strings.Join(names, " "), want, "%s: faults of", settings)
+		assert.That(t, !strings.Contains(fmt.Sprint(faults.Err()), "hunter2"), "%s: a password in %v", settings, faults.Err())
 	}
 }
 
@@ -90,75 +86,6 @@ func environment(pairs string) func(string) string {
 		all[name] = value
 	}
 	return func(name string) string { return all[name] }
-}
-
-func TestStatementName_IsTheCommentOrTheFirstWord(t *testing.T) {
-	t.Parallel()
-	for sql, want := range map[string]string{
-		"/* list */ SELECT 1":               "list",
-		"\n\t/* summary */\n\tSELECT 1":     "summary",
-		"SELECT 'secret'":                   "select",
-		"\n\tUPDATE api_tokens SET x = 'y'": "update",
-		"/*list*/ SELECT 1":                 "/*list*/",
-		"":                                  "statement",
-		"begin":                             "begin",
-	} {
-		assert.Equal(t, statementName(sql), want, "%q", sql)
-	}
-}
-
-// reply is an error that Redis has sent.
-type reply string
-
-func (r reply) Error() string { return string(r) }
-func (reply) RedisError()     {}
-
-var _ redis.Error = reply("")
-
-// The text of an error may quote a caller; what a span has may not.
-func TestFailedSpans_HaveWordsOfTheServerOrOurOwn(t *testing.T) {
-	t.Parallel()
-	recorded := tracetest.NewInMemoryExporter()
-	tracer := sdk.NewTracerProvider(sdk.WithSyncer(recorded)).Tracer("test")
-	refused := &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
-	for _, tc := range []struct {
-		fail         func(trace.Span, error)
-		err          error
-		kind, status string
-	}{
-		{failPostgres, fmt.Errorf("read: %w", context.DeadlineExceeded), "timeout", ""},
-		{failPostgres, fmt.Errorf("read: %w", context.Canceled), "canceled", ""},
-		{failPostgres, fmt.Errorf("write: %w", refused), "connection", ""},
-		{failPostgres, io.ErrUnexpectedEOF, "failed", ""},
-		{failPostgres, fmt.Errorf("select: %w", &pgconn.PgError{Code: "42501", Message: "planted"}), "42501", "42501"},
-		{failRedis, refused, "connection", ""},
-		{failRedis, reply("READONLY You can't write against a read only replica."), "READONLY", "READONLY"},
-		{failRedis, fmt.Errorf("add: %w", reply("WRONGTYPE Operation against a key")), "WRONGTYPE", "WRONGTYPE"},
-		{failRedis, reply("planted' was not understood"), "ERR", "ERR"},
-	} {
-		recorded.Reset()
-		_, span := tracer.Start(t.Context(), "span")
-		tc.fail(span, tc.err)
-		span.End()
-		got := recorded.GetSpans()[0]
-		has := map[string]string{}
-		for _, a := range got.Attributes {
-			has[string(a.Key)] = a.Value.String()
-		}
-		if got.Status.Code != codes.Error || got.Status.Description != tc.kind || has["error.type"] != tc.kind || has["db.response.status_code"] != tc.status {
-			t.Errorf("%v: status %v and %v, want %q and %q", tc.err, got.Status, has, tc.kind, tc.status)
-		}
-	}
-}
-
-func TestPipelineOperation_NamesOnlyACommonCommand(t *testing.T) {
-	t.Parallel()
-	for want, cmds := range map[string][]redis.Cmder{
-		"PIPELINE hgetall": {redis.NewCmd(t.Context(), "hgetall", "a"), redis.NewCmd(t.Context(), "hgetall", "b")},
-		"PIPELINE":         {redis.NewCmd(t.Context(), "pexpire", "a"), redis.NewCmd(t.Context(), "hgetall", "a")},
-	} {
-		assert.Equal(t, pipelineOperation(names(cmds)), want, "pipelineOperation(names(cmds))")
-	}
 }
 
 // flaky is an exporter with one error for each batch.
@@ -185,17 +112,6 @@ func TestReporting_LogsOnlyTheBeginAndTheEndOfAnOutage(t *testing.T) {
 	if warned, ended := strings.Count(log.String(), "level=WARN"), strings.Count(log.String(), "level=INFO"); warned != 2 || ended != 1 {
 		t.Errorf("%d warnings and %d ends of two outages, of which one ended:\n%s", warned, ended, log.String())
 	}
-}
-
-// Without traces, nothing is installed.
-func TestTraces_AreNothingWhenTheyAreOff(t *testing.T) {
-	t.Parallel()
-	var off *Traces
-	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
-	defer client.Close()
-	off.TraceRedis(client)
-	assert.That(t, off.PostgresTracer() == nil && off.Close(t.Context()) == nil,
-		"traces that are off trace Postgres, or must be closed")
 }
 
 // Not parallel, because the SDK has one log for the process.

@@ -1,72 +1,54 @@
 package otlp
 
 import (
-	"strconv"
-	"time"
-
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 )
 
-// These types are OTLP's messages, with what the spans of this program have. In JSON, enums are
-// numbers, 64-bit integers are strings and IDs are hexadecimal, as the SDK's types for IDs
+// span and the types below are OTLP's messages, with what the spans of this program have. In JSON,
+// enums are numbers, 64-bit integers are strings and IDs are hexadecimal, as the SDK's types for IDs
 // already encode themselves.
-type (
-	message struct {
-		ResourceSpans []resourceSpans `json:"resourceSpans"`
-	}
-	resourceSpans struct {
-		Resource   resource     `json:"resource"`
-		ScopeSpans []scopeSpans `json:"scopeSpans"`
-		SchemaURL  string       `json:"schemaUrl,omitempty"`
-	}
-	resource struct {
-		Attributes []keyValue `json:"attributes,omitempty"`
-	}
-	scopeSpans struct {
-		Scope scope  `json:"scope"`
-		Spans []span `json:"spans"`
-	}
-	scope struct {
-		Name string `json:"name,omitempty"`
-	}
-	span struct {
-		TraceID      trace.TraceID `json:"traceId"`
-		SpanID       trace.SpanID  `json:"spanId"`
-		ParentSpanID trace.SpanID  `json:"parentSpanId,omitzero"`
-		Flags        uint32        `json:"flags"`
-		Name         string        `json:"name"`
-		Kind         int           `json:"kind"`
-		Start        uint64        `json:"startTimeUnixNano,string"`
-		End          uint64        `json:"endTimeUnixNano,string"`
-		Attributes   []keyValue    `json:"attributes,omitempty"`
-		Status       status        `json:"status"`
-	}
-	status struct {
-		Code    int    `json:"code,omitempty"`
-		Message string `json:"message,omitempty"`
-	}
-	keyValue struct {
-		Key   string `json:"key"`
-		Value value  `json:"value"`
-	}
-	// value has one member.
-	value struct {
+type span struct {
+	TraceID      trace.TraceID `json:"traceId"`
+	SpanID       trace.SpanID  `json:"spanId"`
+	ParentSpanID trace.SpanID  `json:"parentSpanId,omitzero"`
+	Flags        uint32        `json:"flags"`
+	Name         string        `json:"name"`
+	Kind         int           `json:"kind"`
+	Start        uint64        `json:"startTimeUnixNano,string"`
+	End          uint64        `json:"endTimeUnixNano,string"`
+	Attributes   []keyValue    `json:"attributes,omitempty"`
+	Status       status        `json:"status"`
+}
+
+type status struct {
+	Code    int    `json:"code,omitempty"`
+	Message string `json:"message,omitempty"`
+}
+
+type keyValue struct {
+	Key   attribute.Key `json:"key"`
+	Value struct {      // has one member
 		String any `json:"stringValue,omitempty"`
 		Int    any `json:"intValue,omitempty"`
-	}
-)
+	} `json:"value"`
+}
 
 // newMessage returns the message with spans, at least one. All are of one process and one tracer.
-func newMessage(spans []sdk.ReadOnlySpan) message {
-	of := spans[0].Resource()
-	group := scopeSpans{Scope: scope{spans[0].InstrumentationScope().Name}, Spans: make([]span, len(spans))}
+func newMessage(spans []sdk.ReadOnlySpan) any {
+	encoded := make([]span, len(spans))
 	for i, s := range spans {
-		group.Spans[i] = newSpan(s)
+		encoded[i] = newSpan(s)
 	}
-	return message{[]resourceSpans{{resource{keyValues(of.Attributes())}, []scopeSpans{group}, of.SchemaURL()}}}
+	type object map[string]any
+	of := spans[0].Resource()
+	return object{"resourceSpans": []object{{
+		"resource":   object{"attributes": keyValues(of.Attributes())},
+		"scopeSpans": []object{{"scope": object{"name": spans[0].InstrumentationScope().Name}, "spans": encoded}},
+		"schemaUrl":  of.SchemaURL(),
+	}}}
 }
 
 // OTLP's flags above those of W3C's trace context: whether it is known that the parent is of
@@ -75,6 +57,9 @@ const (
 	remoteKnown = 1 << 8
 	remote      = 1 << 9
 )
+
+// statusCodes are OTLP's numbers, which are not those of OpenTelemetry's API.
+var statusCodes = map[codes.Code]int{codes.Unset: 0, codes.Ok: 1, codes.Error: 2}
 
 func newSpan(s sdk.ReadOnlySpan) span {
 	flags := uint32(s.SpanContext().TraceFlags()) | remoteKnown
@@ -88,25 +73,20 @@ func newSpan(s sdk.ReadOnlySpan) span {
 		Flags:        flags,
 		Name:         s.Name(),
 		Kind:         int(s.SpanKind()), // OpenTelemetry's API has the same numbers
-		Start:        nanos(s.StartTime()),
-		End:          nanos(s.EndTime()),
+		Start:        uint64(s.StartTime().UnixNano()),
+		End:          uint64(s.EndTime().UnixNano()),
 		Attributes:   keyValues(s.Attributes()),
 		Status:       status{statusCodes[s.Status().Code], s.Status().Description},
 	}
 }
 
-func nanos(t time.Time) uint64 { return uint64(t.UnixNano()) }
-
-// statusCodes are OTLP's numbers, which are not those of OpenTelemetry's API.
-var statusCodes = map[codes.Code]int{codes.Unset: 0, codes.Ok: 1, codes.Error: 2}
-
 // keyValues writes integers as integers, and any other value as a string.
 func keyValues(all []attribute.KeyValue) []keyValue {
 	converted := make([]keyValue, len(all))
 	for i, a := range all {
-		converted[i].Key = string(a.Key)
+		converted[i].Key = a.Key
 		if a.Value.Type() == attribute.INT64 {
-			converted[i].Value.Int = strconv.FormatInt(a.Value.AsInt64(), 10)
+			converted[i].Value.Int = a.Value.String()
 		} else {
 			converted[i].Value.String = a.Value.String()
 		}

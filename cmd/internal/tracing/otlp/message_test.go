@@ -60,7 +60,7 @@ func TestExporter_SendsTheJSONOfOTLP(t *testing.T) {
 		InstrumentationScope: instrumentation.Scope{Name: "commerce"},
 	}))
 	const want = `{"resourceSpans":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"commerce"}}]},` +
-		`"scopeSpans":[{"scope":{"name":"commerce"},"spans":[{"traceId":"5b8efff798038103d269b633813fc60c","spanId":"eee19b7ec3c1b174",` +
+		`"schemaUrl":"","scopeSpans":[{"scope":{"name":"commerce"},"spans":[{"traceId":"5b8efff798038103d269b633813fc60c","spanId":"eee19b7ec3c1b174",` +
 		`"flags":257,"name":"GET /cart","kind":2,"startTimeUnixNano":"1544712660300000001","endTimeUnixNano":"1544712660301000001",` +
 		`"attributes":[{"key":"store","value":{"intValue":"9223372036854775807"}}],"status":{"code":2,"message":"timeout"}}]}]}]}`
 	if got != want {

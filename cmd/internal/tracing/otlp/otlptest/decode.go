@@ -4,6 +4,7 @@ package otlptest
 import (
 	"encoding/base64"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"regexp"
 
@@ -20,16 +21,15 @@ var sizes = map[string]int{"traceId": 16, "spanId": 8, "parentSpanId": 8}
 // TracesData has the members of the request's message, whose package needs gRPC. JSON of Protocol
 // Buffers has IDs in base64 instead.
 func Decode(body []byte) (*spans.TracesData, error) {
-	for _, member := range ids.FindAllSubmatch(body, -1) {
-		if id, err := hex.DecodeString(string(member[2])); err != nil || len(id) != sizes[string(member[1])] {
-			return nil, fmt.Errorf("%s is not hexadecimal, or of another size", member[0])
-		}
-	}
+	var wrong error
 	standard := ids.ReplaceAllFunc(body, func(member []byte) []byte {
 		parts := ids.FindSubmatch(member)
-		id, _ := hex.DecodeString(string(parts[2])) // checked above
+		id, err := hex.DecodeString(string(parts[2]))
+		if err != nil || len(id) != sizes[string(parts[1])] {
+			wrong = fmt.Errorf("%s is not hexadecimal, or of another size", member)
+		}
 		return fmt.Appendf(nil, `"%s":"%s"`, parts[1], base64.StdEncoding.EncodeToString(id))
 	})
 	var all spans.TracesData
-	return &all, protojson.Unmarshal(standard, &all)
+	return &all, errors.Join(wrong, protojson.Unmarshal(standard, &all))
 }

@@ -1,0 +1,131 @@
+package telemetry
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"commerce/auth/lastknown"
+	"commerce/auth/problem"
+	"commerce/cart"
+	"commerce/cart/service"
+	"commerce/cart/wire"
+)
+
+// request are the label values of one request.
+type request struct {
+	method, route string
+	status        int
+}
+
+// RequestBegan counts a request in flight. Call RequestEnded when it ends.
+func (m *Metrics) RequestBegan() { m.inFlight.Inc() }
+
+// RequestEnded counts a response. route is the route pattern, never a path.
+func (m *Metrics) RequestEnded(method, route string, status int, took time.Duration) {
+	m.inFlight.Dec()
+	if !wire.StandardMethod(method) {
+		method = "other"
+	}
+	m.requestSeries.GetOrPut(request{method, route, status}, func() prometheus.Observer {
+		return m.requests.WithLabelValues(method, route, strconv.Itoa(status))
+	}).Observe(took.Seconds())
+}
+
+// Failed counts an error response. route is the route pattern, or "" if no route matched.
+func (m *Metrics) Failed(method, route string, status int, p *problem.Error) {
+	switch p.Code {
+	case problem.Unauthenticated:
+		m.badCredentials.WithLabelValues(cmp.Or(p.Kind, "other")).Inc()
+	case problem.IdempotencyConflict, problem.VersionMismatch:
+		m.conflicts.WithLabelValues(string(p.Code)).Inc()
+	case problem.RateLimited:
+		m.Refused(p.Budget.Name)
+	}
+	if route != "" && method != http.MethodGet && status < http.StatusInternalServerError { // only carts can be changed
+		m.cartRefusals.WithLabelValues(route, string(p.Code)).Inc()
+	}
+}
+
+// Refused counts a request that a limit refused. limit is a name that the program chooses, such
+// as "reads".
+func (m *Metrics) Refused(limit string) { m.limited.WithLabelValues(limit).Inc() }
+
+// CartEvents returns functions that count the events of carts.
+func (m *Metrics) CartEvents() service.Events {
+	counted := countsAs(m.validations, "valid", "invalid")
+	return service.Events{
+		Created: countsAs(m.created, "customer", "guest"),
+		Merged: func(outcome service.MergeOutcome, took time.Duration) {
+			m.merges.WithLabelValues(string(outcome)).Inc()
+			m.mergeDuration.Observe(took.Seconds())
+		},
+		Replicated: countsAs(m.replicated, "confirmed", "unconfirmed"),
+		Validated: func(v *cart.Validation) {
+			counted(v.Valid())
+			for _, issue := range slices.Concat(v.Issues, v.Warnings) {
+				m.issues.WithLabelValues(string(issue.Code)).Inc()
+			}
+		},
+	}
+}
+
+// countsAs returns a function that counts true and false as values of a label.
+func countsAs(counter *prometheus.CounterVec, ifTrue, ifFalse string) func(bool) {
+	counters := map[bool]prometheus.Counter{
+		true: counter.WithLabelValues(ifTrue), false: counter.WithLabelValues(ifFalse),
+	}
+	return func(is bool) { counters[is].Inc() }
+}
+
+// Replayed counts a repeat of a change that an earlier request made.
+func (m *Metrics) Replayed() { m.replays.Inc() }
+
+// CatalogChangeShown counts the load of a changed value. of is the name of the cache, as for
+// ObserveCatalog.
+func (m *Metrics) CatalogChangeShown(of string, delay time.Duration) {
+	m.changeDelay.WithLabelValues(of).Observe(delay.Seconds())
+}
+
+// ObserveCatalog adds the metrics of a catalog cache. stats is called at each scrape. of is the
+// name of the cache, and its label value.
+func (m *Metrics) ObserveCatalog(of string, stats func() lastknown.Stats) {
+	m.changeDelay.WithLabelValues(of)
+	for result, count := range map[string]func(lastknown.Stats) uint64{
+		"fresh":   func(s lastknown.Stats) uint64 { return s.Fresh },
+		"waited":  func(s lastknown.Stats) uint64 { return s.Waited },
+		"stale":   func(s lastknown.Stats) uint64 { return s.Stale },
+		"missing": func(s lastknown.Stats) uint64 { return s.Missing },
+		"failed":  func(s lastknown.Stats) uint64 { return s.Failed },
+	} {
+		m.registry.counter("commerce_catalog_lookups_total", "Values that requests needed, by what was served.",
+			prometheus.Labels{"of": of, "result": result}, func() float64 { return float64(count(stats())) })
+	}
+	m.registry.gauge("commerce_catalog_oldest_served_seconds", "Age of the oldest value that was served in the last minute.",
+		prometheus.Labels{"of": of}, func() float64 { return stats().Oldest.Seconds() })
+}
+
+// DependencyUp records the result of a check of a dependency, such as "redis".
+func (m *Metrics) DependencyUp(name string, up bool) {
+	m.dependencies.WithLabelValues(name).Set(oneIf(up))
+}
+
+func oneIf(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// ReplicaChecked records the result of a check of a replica. name is its address in the settings.
+func (m *Metrics) ReplicaChecked(name string, up bool, lag time.Duration) {
+	m.replicaUp.WithLabelValues(name).Set(oneIf(up))
+	m.replicaLag.WithLabelValues(name).Set(lag.Seconds())
+}
+
+// SubscriptionsRead counts a read by the kind of its server: "primary" or "replica".
+func (m *Metrics) SubscriptionsRead(server string) { m.subscriptionReads.WithLabelValues(server).Inc() }
