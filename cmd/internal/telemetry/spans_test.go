@@ -17,6 +17,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"commerce/auth/timing"
+	"commerce/deploy/assert"
 )
 
 func TestStatementName_IsTheCommentOrTheFirstWord(t *testing.T) {
@@ -30,9 +31,8 @@ func TestStatementName_IsTheCommentOrTheFirstWord(t *testing.T) {
 		"":                                  "statement",
 		"begin":                             "begin",
 	} {
-		if got, _ := statementName(sql); got != want {
-			t.Errorf("%q: %q, want %q", sql, got, want)
-		}
+		got, _ := statementName(sql)
+		assert.That(t, got == want, "%q: %q, want %q", sql, got, want)
 	}
 }
 
@@ -89,8 +89,7 @@ func TestPipelineOperation_NamesOnlyACommonCommand(t *testing.T) {
 		recorded.Reset()
 		_, end := redisStep(request, cmds)
 		end(nil)
-		if got := recorded.GetSpans()[0].Attributes; !slices.Contains(got, attribute.String("db.operation.name", want)) {
-			t.Errorf("%v, want %q", got, want)
-		}
+		got := recorded.GetSpans()[0].Attributes
+		assert.That(t, slices.Contains(got, attribute.String("db.operation.name", want)), "%v, want %q", got, want)
 	}
 }
