@@ -63,11 +63,10 @@ func Either(to *bool, yes, no string) Value {
 	}}
 }
 
-// Number is a whole number between two bounds, which are allowed. A maximum of 0 means none. The
-// empty text is 0.
+// Number is a whole number between two bounds, which are allowed. A maximum of 0 means none.
 func Number[T int | int64](to *T, minimum, maximum T) Value {
 	return value("N", to, func(text string) (T, error) {
-		n, err := strconv.ParseInt(cmp.Or(text, "0"), 10, 64)
+		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
 			return 0, fmt.Errorf("%q is not a whole number", text)
 		}
