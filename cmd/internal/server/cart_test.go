@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"commerce/auth/locale"
 	"commerce/cart"
@@ -100,45 +99,6 @@ func TestCart_AnAddThatCouldNotBePricedIsNotMade(t *testing.T) {
 	c.wantLines("7×2")
 }
 
-func TestCart_LoweringIsNeverRefused(t *testing.T) {
-	s := realShop(t)
-	c := s.guest(t).fill("2×3 7×4")
-	one := int64(1)
-	s.Catalog.Put(s.ID, &cart.Product{ID: 2, Name: locale.Named("Concert ticket"), MinQuantity: 1, Stock: &one, Price: 1000})
-	c.ok("PATCH", "/cart/items/2", `{"quantity":2}`)
-	c.refused(422, "product_inactive", "PATCH", "/cart/items/2", `{"quantity":3}`)
-	c.refused(422, "quantity_out_of_range", "PATCH", "/cart/items/7", `{"quantity":1}`)
-	s.Catalog.Delete(s.ID, 2)
-	c.ok("PATCH", "/cart/items/2", `{"quantity":1}`)
-	c.refused(404, "product_not_found", "PATCH", "/cart/items/2", `{"quantity":2}`)
-	c.ok("PATCH", "/cart/items/7", `{"quantity":0}`)
-	c.wantLines("2×1")
-}
-
-func TestCart_EveryCallLeavesATTL(t *testing.T) {
-	onEachRedisAndCluster(t, func(t *testing.T, s *shop) {
-		c := s.guest(t)
-		c.add(`{"product_id":1,"notice":"n"}`)
-		s.wantTTLs(t)
-		c.add(`{"product_id":5,"fields":{"0":"x"}}`, "Idempotency-Key", "k")
-		s.wantTTLs(t)
-		c.ok("PATCH", "/cart/items/1", `{"quantity":4}`, "X-Timestamp", "1")
-		s.wantTTLs(t)
-		c.cart()
-		s.wantTTLs(t)
-		c.ok("DELETE", "/cart/items/1", "")
-		s.wantTTLs(t)
-		customer := c.logIn("1001")
-		customer.cart()
-		s.wantTTLs(t)
-		c.add(`{"product_id":1}`)
-		c.ok("DELETE", "/cart/clear", "")
-		s.wantTTLs(t)
-		customer.ok("DELETE", "/cart/clear", "")
-		s.wantTTLs(t)
-	})
-}
-
 func TestCart_ReadsCreateNothing(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
 		for _, c := range []*shopper{s.guest(t), s.customer(t, "7")} {
@@ -156,27 +116,6 @@ func TestCart_ReadsCreateNothing(t *testing.T) {
 		keys := s.keys(t)
 		assert.That(t, len(keys) == 0, "left behind: %v", keys)
 	})
-}
-
-func TestCart_AReadRenewsTheTTL(t *testing.T) {
-	s := realShop(t)
-	c := s.guest(t).fill("1×1")
-	s.pass(t, 700*time.Hour)
-	c.ok("GET", "/cart/count", "")
-	left := s.Redis.PTTL(t.Context(), s.keys(t)[0]).Val()
-	assert.That(t, left >= 719*time.Hour, "%v left after a read", left)
-}
-
-func TestCart_AnEmptiedOneKeepsItsVersionForADay(t *testing.T) {
-	s := realShop(t)
-	c := s.guest(t)
-	stale := c.add(`{"product_id":1}`).Header.Get("ETag")
-	c.ok("DELETE", "/cart/items/1", "")
-	c.cart()
-	left := s.Redis.PTTL(t.Context(), s.keys(t)[0]).Val()
-	assert.That(t, left <= 24*time.Hour && left >= 23*time.Hour, "an emptied cart expires in %v", left)
-	c.refused(412, "version_mismatch", "POST", "/cart/add", `{"product_id":1}`, "If-Match", stale)
-	assert.Equal(t, c.add(`{"product_id":1}`).Body.Data.Version, 3, "version of the revived cart")
 }
 
 func TestCart_LinesKeepTheOrderOfTheirFirstAdd(t *testing.T) {

@@ -2,7 +2,6 @@ package server_test
 
 import (
 	"fmt"
-	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,27 +40,6 @@ func TestDurability_IsUnconfirmedWithoutAReplica(t *testing.T) {
 	}
 }
 
-func TestDurability_AFrozenReplicaLeavesAMergeToALaterRequest(t *testing.T) {
-	t.Parallel()
-	master, replica := ephemeral.StartRedis(t), ephemeral.StartRedis(t)
-	follow(t, replica, master)
-	s := openShop(t, master.URL, func(p *server.Parts) { p.Durable = true })
-	guest := s.guest(t)
-	added := guest.addConfirmed()
-	replica.Freeze()
-	assert.Equal(t, guest.add(`{"product_id":1}`).Header.Get("Durability"), "unconfirmed", "with a frozen replica")
-	customer := guest.logIn("1")
-	lines := fmt.Sprintf("1×%d", added+1)
-	customer.wantLines(lines)
-	assert.That(t, s.holdsClaim(t), "the guest's cart was deleted before the replica had its lines")
-	replica.Thaw()
-	// The replica may take longer to catch up than one request waits.
-	within(t, 10*time.Second, "a later request finishes the merge", func() bool {
-		customer.wantLines(lines)
-		return !s.holdsClaim(t)
-	})
-}
-
 // addConfirmed adds one of product 1 at a time, with the keys 1, 2 and so on, until replicas
 // confirm a change in time. It returns how many it added. On a busy machine a replica may
 // confirm late; without a replica, nothing is ever confirmed.
@@ -75,29 +53,9 @@ func (c *shopper) addConfirmed() (added int) {
 	return added
 }
 
-// follow makes one server the replica of another and waits until they are in sync.
-func follow(t *testing.T, replica, master *ephemeral.Server) {
-	t.Helper()
-	rdb, m := dial(t, replica.URL), dial(t, master.URL)
-	host, port, err := net.SplitHostPort(m.Options().Addr)
-	assert.NoError(t, err)
-	assert.NoError(t, rdb.ReplicaOf(t.Context(), host, port).Err())
-	within(t, 10*time.Second, "the replica follows its master", func() bool {
-		m.Set(t.Context(), "probe", 1, time.Second)
-		return m.Wait(t.Context(), 1, 100*time.Millisecond).Val() == 1
-	})
-}
-
 // holdsClaim reports whether a guest's cart is still claimed.
 func (s *shop) holdsClaim(t testing.TB) bool {
 	return slices.ContainsFunc(s.keys(t), func(key string) bool { return strings.HasSuffix(key, ":claimed") })
-}
-
-func dial(t *testing.T, url string) *redis.Client {
-	t.Helper()
-	rdb := redis.NewClient(assert.Must(redis.ParseURL(url))(t))
-	t.Cleanup(func() { rdb.Close() })
-	return rdb
 }
 
 // recoveryLimit is how long shoppers may be refused after their master died: about 2 s for

@@ -119,10 +119,12 @@ func TestEdit_JudgesOnlyWhatItAlters(t *testing.T) {
 			now.set()
 			c.edited(id, `{"notice":"`+name+`"}`)
 			c.edited(id, `{"quantity":4,"notice":"`+name+` still","fields":{"Account email":"a@example.com"}}`)
+			c.edited(id, `{"quantity":3}`)
+			c.refused(now.status, now.code, "PATCH", "/cart/items/"+id, `{"quantity":4}`)
 			c.refused(now.status, now.code, "PATCH", "/cart/items/"+id, `{"quantity":6,"notice":"no"}`)
 			c.refused(now.status, now.code, "PATCH", "/cart/items/"+id, `{"fields":{"Account email":"b@example.com"}}`)
 			c.refused(now.status, now.code, "PATCH", "/cart/items/"+id, `{"subscription_plan":1}`)
-			assert.Equal(t, *c.wantLines(id + "×4").Items[0].Notice, name+" still", "%s: notice", name)
+			assert.Equal(t, *c.wantLines(id + "×3").Items[0].Notice, name+" still", "%s: notice", name)
 			s.Catalog.Put(s.ID, &sold)
 		}
 		c.edited(id, `{"quantity":0}`)

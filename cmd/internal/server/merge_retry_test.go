@@ -100,22 +100,6 @@ func TestKey_OfAGuestIsKnownAfterAnotherCustomersMerge(t *testing.T) {
 	})
 }
 
-// The client sends two changes concurrently, loses both responses and retries both.
-func TestUnkeyedRetry_OfChangesThatOverlap(t *testing.T) {
-	onEachRedisAndCluster(t, func(t *testing.T, s *shop) {
-		c := s.visitor(t)
-		bodies := []string{addOne, `{"product_id":7,"qty":2}`}
-		for _, body := range bodies {
-			c.add(body, "X-Timestamp", "1")
-		}
-		s.pass(t, 2*time.Second)
-		for _, body := range bodies {
-			assert.That(t, c.add(body, "X-Timestamp", "1").replayed(t), "%s was applied twice", body)
-		}
-		c.wantLines("1×1 7×2")
-	})
-}
-
 // Both responses to a double click within a second are lost: each retry repeats one click.
 func TestUnkeyedRetry_OfADoubleClickCountsTwoClicks(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {

@@ -75,25 +75,3 @@ func TestMerge_CountsTextToo(t *testing.T) {
 	got := customer.cart()
 	assert.That(t, got.Merge != nil && got.Merge.Code != nil, "41 bytes and 40 are more than 80: %q, %+v", got.lines(), got.Merge)
 }
-
-// Devices log in concurrently, each with a cart that would fit by itself.
-func TestMerge_OfManyDevicesAtOnceKeepsTheLimit(t *testing.T) {
-	onEachRedisAndCluster(t, func(t *testing.T, s *shop) {
-		s.sell(20)
-		var guests []*shopper
-		for i := range 6 {
-			guests = append(guests, s.guest(t).fill(fmt.Sprintf("%d×1 %d×1 %d×1", 101+3*i, 102+3*i, 103+3*i)))
-		}
-		customers := make([]*shopper, len(guests))
-		at(len(guests), func(i int) {
-			customers[i] = guests[i].logIn("1")
-			customers[i].cart()
-		})
-		assert.That(t, len(s.customer(t, "1").cart().Items) <= 10, "the cart has more than 10 lines")
-		for _, c := range customers { // nothing is lost: a cart that did not fit stays under its token
-			c.withoutToken().ok("DELETE", "/cart/clear", "")
-			got := c.cart()
-			assert.That(t, len(got.Items) == 0 || len(got.Items) == 3, "a guest's cart was merged in part: %q", got.lines())
-		}
-	}, small)
-}
