@@ -167,6 +167,8 @@ func FuzzCredentials(f *testing.F) {
 	for _, token := range []string{
 		"", "short", strings.Repeat("a", 21), strings.Repeat("a", 22), strings.Repeat("Z9_-", 32), strings.Repeat("a", 129),
 		"{1:c:1001}aaaaaaaaaaaaaaaa", "aaaaaaaaaaaaaaaaaaaaaa%0d%0a", "aaaaaaaaaaaaaaaaaaaaaa aaaa", "ééééééééééé", "*1\r\n$8\r\nFLUSHALL",
+		"aaaaaaaaaaaaaaaaaaaaaa\xff", "aaaaaaaaaaaaaaaaaaaaaa,aaaaaaaaaaaaaaaaaaaaaa", `"aaaaaaaaaaaaaaaaaaaaaa"`, "aaaaaaaaaaaaaaaaaaaaaa==",
+		"aaaaaaaaaaaaaaaaaaaaaa%00", "aaaaaaaaaaaaaaaaaaaaaa\taaaa", "*?[a-z]aaaaaaaaaaaaaaaa", "cart:{1:c:1001}:replays", strings.Repeat("a", 9<<10),
 	} {
 		f.Add(token, "")
 	}
@@ -196,6 +198,8 @@ var (
 func (s *shop) opensOnlyWithUsableToken(t *testing.T, token string) {
 	t.Helper()
 	c := s.guest(t)
+	refused := c.fuzzed("PATCH", "/cart/items/1", []byte(`{"quantity":2}`), "X-Cart-Token", token)
+	assert.Require(t, refused.Status == http.StatusNotFound && refused.Header.Get("X-Cart-Token") == "", "%d issued a token", refused.Status)
 	a := c.fuzzed("POST", "/cart/add", []byte(`{"product_id":1}`), "X-Cart-Token", token)
 	sent := strings.Trim(token, " \t") // as net/http does
 	assert.Require(t, a.Status == http.StatusOK && usableToken.MatchString(sent) == (c.Token == sent) && usableToken.MatchString(c.Token), "%d with the token %q", a.Status, c.Token)
