@@ -133,8 +133,7 @@ func TestAdd_AcceptsUnusualButValidBodies(t *testing.T) {
 }
 
 func TestBody_MustBeJSON(t *testing.T) {
-	s := newShop(t)
-	c := s.guest(t).fill("1×1")
+	c := newShop(t).guest(t).fill("1×1")
 	const fine = `{"product_id":1,"quantity":2}`
 	var squeezed bytes.Buffer
 	w := gzip.NewWriter(&squeezed)
@@ -195,8 +194,7 @@ func TestHeaders_RepeatedOnesAreRefusedOrIgnored(t *testing.T) {
 }
 
 func TestHeaders_LongOnesAreHandledLikeShortOnes(t *testing.T) {
-	s := newShop(t)
-	c := s.guest(t).fill("1×1")
+	c := newShop(t).guest(t).fill("1×1")
 	long := strings.Repeat("x", 9<<10)
 	c.refused(401, "unauthenticated", "DELETE", "/cart/clear", "", "Authorization", long).names(t, "Authorization")
 	c.refused(400, "store_unknown", "DELETE", "/cart/clear", "", "X-Public-Key", long).names(t, "X-Public-Key")
@@ -236,8 +234,7 @@ func TestItemID_AnUnknownOneNamesNoLine(t *testing.T) {
 
 // A truncated body must not be applied.
 func TestBody_ATruncatedOneChangesNothing(t *testing.T) {
-	s := newShop(t)
-	c := s.guest(t).fill("1×1")
+	c := newShop(t).guest(t).fill("1×1")
 	r := c.request("POST", "/cart/add", &halfBody{})
 	r.ContentLength = 100
 	if response, err := http.DefaultTransport.RoundTrip(r); err == nil {

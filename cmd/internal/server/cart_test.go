@@ -136,8 +136,7 @@ func TestCart_LinesKeepTheOrderOfTheirFirstAdd(t *testing.T) {
 }
 
 func TestCart_TextIsBounded(t *testing.T) {
-	s := realShop(t)
-	c := s.guest(t)
+	c := realShop(t).guest(t)
 	add := func(field, notice string) string {
 		return fmt.Sprintf(`{"product_id":5,"fields":{"0":%q},"notice":%q}`, field, notice)
 	}

@@ -12,15 +12,13 @@ import (
 
 	"commerce/auth"
 	"commerce/cmd/internal/server"
-	"commerce/cmd/internal/telemetry"
 	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
 func TestDurability_ConfirmsWhatEveryReplicaHas(t *testing.T) {
 	t.Parallel()
-	s := openShop(t, ephemeral.Cluster(t), func(p *server.Parts) { p.Durable = true })
-	c := s.guest(t)
+	c := openShop(t, ephemeral.Cluster(t), func(p *server.Parts) { p.Durable = true }).guest(t)
 	added := c.addConfirmed()
 	within(t, 10*time.Second, "a replay is confirmed", func() bool {
 		again := c.add(`{"product_id":1}`, "Idempotency-Key", fmt.Sprint(added))
@@ -33,10 +31,9 @@ func TestDurability_ConfirmsWhatEveryReplicaHas(t *testing.T) {
 func TestDurability_IsUnconfirmedWithoutAReplica(t *testing.T) {
 	t.Parallel()
 	for name, url := range map[string]string{"embedded": embeddedRedis(t), "single": ephemeral.Redis(t)} {
-		var m *telemetry.Metrics
-		s := openShop(t, url, func(p *server.Parts) { p.Durable = true; m = p.Metrics })
+		s := openShop(t, url, func(p *server.Parts) { p.Durable = true })
 		assert.Equal(t, s.guest(t).add(`{"product_id":1}`).Header.Get("Durability"), "unconfirmed", "%s: Durability", name)
-		assert.Equal(t, metric(t, m, `commerce_replicated_changes_total{result="unconfirmed"}`), 1, "%s: unconfirmed changes that are counted", name)
+		assert.Equal(t, metric(t, s.Metrics, `commerce_replicated_changes_total{result="unconfirmed"}`), 1, "%s: unconfirmed changes that are counted", name)
 	}
 }
 

@@ -164,8 +164,7 @@ func wantIssue(t *testing.T, got cartBody, code, reason string) {
 }
 
 func TestCoupon_UnknownAndEarlyCodesHaveOneAnswer(t *testing.T) {
-	s := realShop(t)
-	c := s.guest(t).fill("1×1")
+	c := realShop(t).guest(t).fill("1×1")
 	varying := regexp.MustCompile(`"request_id":"[^"]*"|"timestamp":[0-9]+`)
 	var answers []string
 	for _, code := range []string{"LATER", "NOSUCH"} {
@@ -226,18 +225,15 @@ func (unknownUses) Uses(context.Context, int64, string, string, int64) (int64, e
 }
 
 func TestCoupon_CountsAsUnusedWhileItsUsesAreUnknown(t *testing.T) {
-	s := newShop(t, func(p *server.Parts) { p.Coupons = unknownUses{p.Coupons} })
-	c := s.customer(t, "1002").fill("1×1")
+	c := newShop(t, func(p *server.Parts) { p.Coupons = unknownUses{p.Coupons} }).customer(t, "1002").fill("1×1")
 	wantIssue(t, c.redeem("ONCE").Body.Data, "", "")
 	wantIssue(t, c.cart(), "", "")
 }
 
 func TestTax_IsByProduct(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
-		untaxed, low := productOf(2), productOf(5)
-		untaxed.TaxRate, untaxed.Stock, low.TaxRate, low.Fields = new(int64), nil, new(int64(50_000)), nil
-		s.Catalog.Put(s.ID, &untaxed)
-		s.Catalog.Put(s.ID, &low)
+		s.alter(2, func(p *cart.Product) { p.TaxRate, p.Stock = new(int64), nil })
+		s.alter(5, func(p *cart.Product) { p.TaxRate, p.Fields = new(int64(50_000)), nil })
 		c := s.guest(t)
 		empty := c.ok("GET", "/cart/summary", "").Body.Data
 		assert.That(t, *empty.Tax.Rate == 15 && len(empty.Tax.Lines) == 0 && !*empty.PaymentRequired, "an empty cart: %+v, payment %t", empty.Tax, *empty.PaymentRequired)

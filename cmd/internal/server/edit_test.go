@@ -104,15 +104,12 @@ func TestEdit_JudgesOnlyWhatItAlters(t *testing.T) {
 		c := s.guest(t)
 		id := c.account("a@example.com", "us")
 		c.edited(id, `{"quantity":5}`)
-		sold := productOf(5)
-		inactive := sold
-		inactive.Active = false
 		for name, now := range map[string]struct {
 			code   string
 			status int
 			set    func()
 		}{
-			"inactive": {"product_inactive", 422, func() { s.Catalog.Put(s.ID, &inactive) }},
+			"inactive": {"product_inactive", 422, func() { s.alter(5, func(p *cart.Product) { p.Active = false }) }},
 			"gone":     {"product_not_found", 404, func() { s.Catalog.Delete(s.ID, 5) }},
 		} {
 			c.edited(id, `{"quantity":5}`)
@@ -125,7 +122,7 @@ func TestEdit_JudgesOnlyWhatItAlters(t *testing.T) {
 			c.refused(now.status, now.code, "PATCH", "/cart/items/"+id, `{"fields":{"Account email":"b@example.com"}}`)
 			c.refused(now.status, now.code, "PATCH", "/cart/items/"+id, `{"subscription_plan":1}`)
 			assert.Equal(t, *c.wantLines(id + "×3").Items[0].Notice, name+" still", "%s: notice", name)
-			s.Catalog.Put(s.ID, &sold)
+			s.alter(5)
 		}
 		c.edited(id, `{"quantity":0}`)
 		c.wantLines("")
@@ -134,8 +131,7 @@ func TestEdit_JudgesOnlyWhatItAlters(t *testing.T) {
 
 // An edit does not ignore the product_id that an add has.
 func TestEdit_RefusesAnotherProduct(t *testing.T) {
-	s := realShop(t)
-	c := s.guest(t).fill("1×1")
+	c := realShop(t).guest(t).fill("1×1")
 	a := c.refused(422, "validation_failed", "PATCH", "/cart/items/1", `{"product_id":2,"quantity":3}`)
 	assert.That(t, len(a.Body.Errors["product_id"]) == 1, "errors name %v", a.Body.Errors)
 	for _, nothing := range []string{`{}`, `{"product_id":1}`, `{"metadata":{"a":1}}`, `{"quantity":null}`, `{"fields":null,"quantity":2}`} {
@@ -210,9 +206,7 @@ func TestItemID_NamesTheLineOfAnAdd(t *testing.T) {
 	made := *c.add(add, "Idempotency-Key", "k").Body.Data.ItemID
 	c.wantLines(made + "×2")
 	assert.Equal(t, c.add(add, "Idempotency-Key", "k").itemID(), made, "item_id of a repeat")
-	p := productOf(5)
-	p.Active = false
-	s.Catalog.Put(s.ID, &p)
+	s.alter(5, func(p *cart.Product) { p.Active = false })
 	assert.Equal(t, c.add(add, "Idempotency-Key", "k").itemID(), made, "item_id of a repeat, when the product is no longer sold")
 	c.ok("DELETE", "/cart/items/"+made, "")
 	assert.Equal(t, c.add(add, "Idempotency-Key", "k").itemID(), "", "item_id of a repeat, when the line is removed")
@@ -224,17 +218,15 @@ func TestItemID_NamesTheLineOfAnAdd(t *testing.T) {
 func TestItemID_OfARepeatDoesNotFollowTheCatalog(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
 		add := `{"product_id":5,"fields":{"0":"sa","1":"us"}}`
-		p := productOf(5)
-		p.Fields = []cart.Field{{Name: "first"}, {Name: "second"}}
-		s.Catalog.Put(s.ID, &p)
+		ask := func(first, second string) {
+			s.alter(5, func(p *cart.Product) { p.Fields = []cart.Field{{Name: first}, {Name: second}} })
+		}
 		stamp := fmt.Sprint(time.Now().Unix())
 		for repeat, headers := range map[string][]string{"key": {"Idempotency-Key", "k"}, "stamp": {"X-Timestamp", stamp}} {
 			c := s.guest(t)
-			s.Catalog.Put(s.ID, &p)
+			ask("first", "second")
 			made := *c.add(add, headers...).Body.Data.ItemID
-			swapped := p
-			swapped.Fields = []cart.Field{{Name: "second"}, {Name: "first"}}
-			s.Catalog.Put(s.ID, &swapped)
+			ask("second", "first")
 			other := *c.add(add).Body.Data.ItemID
 			s.pass(t, 2*time.Second)
 			again := c.add(add, headers...)

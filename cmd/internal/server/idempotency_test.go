@@ -68,8 +68,7 @@ func TestKey_OfARefusalIsNotRemembered(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
 		for _, mark := range []string{"Idempotency-Key", "X-Timestamp"} {
 			c := s.guest(t).fill("1×1")
-			soldOut := productOf(6)
-			s.Catalog.Put(s.ID, &soldOut)
+			s.alter(6) // sold out
 			c.refused(422, "out_of_stock", "POST", "/cart/add", `{"product_id":6}`, mark, "1")
 			c.refused(422, "validation_failed", "POST", "/cart/add", `{"product_id":6,"qty":0}`, mark, "1")
 			c.refused(404, "item_not_found", "PATCH", "/cart/items/6", `{"quantity":1}`, mark, "1")
@@ -95,8 +94,7 @@ func TestKey_BelongsToOneCart(t *testing.T) {
 }
 
 func TestKey_Is1To255VisibleASCII(t *testing.T) {
-	s := newShop(t)
-	c := s.guest(t).fill("1×1")
+	c := newShop(t).guest(t).fill("1×1")
 	long := strings.Repeat("k", 254)
 	for _, key := range []string{"", long + "kk", "a b", "a\tb", "ключ", "a\xffb", strings.Repeat("k", 9<<10)} {
 		for _, call := range changes {

@@ -250,8 +250,7 @@ func TestCouponGuesses_AreLimitedForEachAddressAndCart(t *testing.T) {
 }
 
 func TestCouponGuesses_DoNotCountCodesThatApply(t *testing.T) {
-	s := newShop(t, limited)
-	c := s.customer(t, "1001").fill("1×1")
+	c := newShop(t, limited).customer(t, "1001").fill("1×1")
 	for range 30 {
 		c.redeem("TEN")
 	}

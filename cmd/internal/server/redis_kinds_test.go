@@ -151,7 +151,7 @@ const answerLimit = 4500 * time.Millisecond
 func TestRedisKinds_ARedisThatRefusesEveryUserIs503(t *testing.T) {
 	slow(t)
 	locked := guarded(t).StartRedis(t)
-	other := guarded(t).StartRedis(t)
+	foreign := assert.Must(url.Parse(guarded(t).StartRedis(t).URL))(t).Query().Get("ca_file")
 	mutual := ephemeral.Guard{TLS: true, ClientCertificates: true}.StartRedis(t)
 	sentinels := guarded(t).StartSentinels(t)
 	for name, test := range map[string]struct {
@@ -161,7 +161,7 @@ func TestRedisKinds_ARedisThatRefusesEveryUserIs503(t *testing.T) {
 	}{
 		"wrong password":                 {locked.URL, func(u *url.URL, _ url.Values) { u.User = url.UserPassword("commerce", "not-the-password") }, "WRONGPASS"},
 		"no user":                        {locked.URL, func(u *url.URL, _ url.Values) { u.User = nil }, "NOAUTH"},
-		"another authority":              {locked.URL, func(_ *url.URL, q url.Values) { q.Set("ca_file", parameter(t, other.URL, "ca_file")) }, "certificate signed by unknown authority"},
+		"another authority":              {locked.URL, func(_ *url.URL, q url.Values) { q.Set("ca_file", foreign) }, "certificate signed by unknown authority"},
 		"the system's authorities":       {locked.URL, func(_ *url.URL, q url.Values) { q.Del("ca_file") }, "certificate signed by unknown authority"},
 		"another name":                   {locked.URL, func(u *url.URL, _ url.Values) { u.Host = "localhost:" + u.Port() }, "certificate is not valid for any names, but wanted to match localhost"},
 		"plain where TLS is spoken":      {locked.URL, func(u *url.URL, q url.Values) { u.Scheme = "redis"; q.Del("ca_file") }, ""},  // the server closes the connection
@@ -198,12 +198,6 @@ func TestRedisKinds_ARedisThatRefusesEveryUserIs503(t *testing.T) {
 			}
 		})
 	}
-}
-
-// parameter returns a query parameter of a URL.
-func parameter(t testing.TB, raw, name string) string {
-	t.Helper()
-	return assert.Must(url.Parse(raw))(t).Query().Get(name)
 }
 
 // asServed gives a shop the service's own timeouts, which are shorter than in other tests,

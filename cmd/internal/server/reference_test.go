@@ -148,7 +148,7 @@ func TestReference_RedirectsRelatively(t *testing.T) {
 // net/http would refuse these conditions without the envelope of errors.
 func TestPageFiles_IgnoreRangesAndIfMatch(t *testing.T) {
 	s := newShop(t, withReference, withPlayground(pages.Playground{}))
-	for _, path := range []string{"/docs", "/docs/page.js", "/docs/viewer.js", "/", "/playground/icon.svg", "/openapi.json"} {
+	for _, path := range []string{"/docs", "/docs/page.js", "/docs/viewer.js", "/", "/playground/icon.svg", "/openapi.json", "/openapi.yaml"} {
 		for header, value := range map[string]string{"Range": "bytes=900000000-", "If-Match": `"x"`} {
 			assert.Equal(t, get(t, s.URL+path, header, value).StatusCode, http.StatusOK, "%s with %s: status", path, header)
 		}

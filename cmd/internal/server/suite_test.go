@@ -117,6 +117,7 @@ type shop struct {
 	Revoked string // one that was revoked
 	Clock   *clock
 	Log     *logBuffer
+	Metrics *telemetry.Metrics
 
 	handler http.Handler // at URL
 }
@@ -207,9 +208,8 @@ func openShopAs(t testing.TB, redisURL string, postgres bool, edits ...func(*ser
 		parts.Redis = dialRedis(t, asService(t, redisURL), patient)
 	}
 	parts.Metrics.ObserveRedis(parts.Redis)
-	handler := assert.Must(server.Assemble(parts))(t)
-	s.handler = handler
-	listener := httptest.NewServer(handler)
+	s.Metrics, s.handler = parts.Metrics, assert.Must(server.Assemble(parts))(t)
+	listener := httptest.NewServer(s.handler)
 	t.Cleanup(listener.Close)
 	s.URL = listener.URL + parts.BasePath
 	return s
