@@ -12,8 +12,8 @@ import (
 	"commerce/deploy/sample"
 )
 
-// openMall is a service with two stores. other sells product 21.
-func openMall(t testing.TB, defaultStore func(one, other int64) int64) (one, other *shop) {
+// openMall is a service with two stores. other sells product 21, and may be the default.
+func openMall(t testing.TB, otherIsDefault bool) (one, other *shop) {
 	t.Helper()
 	second := *sample.Stores()[1]
 	second.ID = nextStore()
@@ -21,8 +21,8 @@ func openMall(t testing.TB, defaultStore func(one, other int64) int64) (one, oth
 	one = openShop(t, embeddedRedis(t), func(p *server.Parts) {
 		first := assert.Must(p.Stores.Sole(t.Context()))(t)
 		p.Stores = auth.NewMemoryStores(money.Known, first, &second)
-		if defaultStore != nil {
-			p.DefaultStore = defaultStore(first.ID, second.ID)
+		if otherIsDefault {
+			p.DefaultStore = second.ID
 		}
 	})
 	for _, p := range sample.Products()[2] {
@@ -33,12 +33,11 @@ func openMall(t testing.TB, defaultStore func(one, other int64) int64) (one, oth
 	return one, &beside
 }
 
+// TestCartCallers_Identify has all combinations.
 func TestStore_ComesFromKeyThenTokenThenDefault(t *testing.T) {
 	t.Parallel()
-	noDefault, _ := openMall(t, nil)
-	_, byDefault := openMall(t, func(_, other int64) int64 { return other })
-	sole := openShop(t, embeddedRedis(t))
-	gone, _ := openMall(t, func(one, other int64) int64 { return one + other })
+	noDefault, _ := openMall(t, false)
+	_, byDefault := openMall(t, true)
 	nameless := func(s *shop) *shopper {
 		keyless := *s
 		keyless.Key = ""
@@ -47,8 +46,6 @@ func TestStore_ComesFromKeyThenTokenThenDefault(t *testing.T) {
 
 	noDefault.guest(t).ok("GET", "/cart", "")
 	nameless(noDefault).refused(400, "store_required", "GET", "/cart", "").names(t, "X-Public-Key")
-	nameless(gone).refused(400, "store_required", "POST", "/cart/add", `{"product_id":1}`)
-	nameless(sole).add(`{"product_id":1}`)
 	nameless(byDefault).add(`{"product_id":21}`)
 	byDefault.guest(t).add(`{"product_id":21}`)
 
@@ -57,14 +54,12 @@ func TestStore_ComesFromKeyThenTokenThenDefault(t *testing.T) {
 	c.add(`{"product_id":1}`)
 	noDefault.customer(t, "1001").wantLines("1×1")
 
-	for _, key := range []string{"pk_nobody", "pk demo", "'; drop table stores; --", strings.Repeat("k", 300), "pk_\xff", "*"} {
-		noDefault.guest(t).refused(400, "store_unknown", "GET", "/cart", "", "X-Public-Key", key).names(t, "X-Public-Key")
-	}
+	noDefault.guest(t).refused(400, "store_unknown", "GET", "/cart", "", "X-Public-Key", "pk_nobody").names(t, "X-Public-Key")
 }
 
 func TestStore_KeepsItsCartsApart(t *testing.T) {
 	t.Parallel()
-	one, other := openMall(t, nil)
+	one, other := openMall(t, false)
 	guest := one.guest(t).fill("1×1")
 	there := other.guest(t)
 	there.Token = guest.Token

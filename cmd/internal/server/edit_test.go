@@ -181,24 +181,6 @@ func TestEdit_AnOldKeyForgetsItsLine(t *testing.T) {
 	}
 }
 
-// A repeat that comes with the customer's login names the line, too.
-func TestEdit_ARepeatAfterTheMergeNamesTheLine(t *testing.T) {
-	onEachRedis(t, func(t *testing.T, s *shop) {
-		stamp := fmt.Sprint(time.Now().Unix())
-		for repeat, headers := range map[string][]string{"key": {"Idempotency-Key", "k"}, "stamp": {"X-Timestamp", stamp}} {
-			guest := s.guest(t)
-			first := guest.account("a@example.com", "sa")
-			payload := `{"fields":{"Region":"us"}}`
-			_, made := guest.edited(first, payload, headers...)
-			customer := guest.logIn("repeats by " + repeat)
-			s.pass(t, 2*time.Second)
-			again := customer.ok("PATCH", "/cart/items/"+first, payload, headers...)
-			assert.That(t, again.replayed(t) && again.itemID() == made, "%s: replayed %v, item_id %s, want %s", repeat, again.replayed(t), again.itemID(), made)
-			guest.refused(404, "item_not_found", "PATCH", "/cart/items/"+first, payload)
-		}
-	})
-}
-
 func TestItemID_NamesTheLineOfAnAdd(t *testing.T) {
 	s := realShop(t)
 	c := s.guest(t)
@@ -288,28 +270,5 @@ func TestBounds_ALineGrowsInSteps(t *testing.T) {
 		c.edited("302", `{"notice":"still"}`)
 		c.edited("302", `{"quantity":9}`)
 		c.ok("GET", "/cart/validate", "")
-	})
-}
-
-func TestBounds_AMergeCutsToThem(t *testing.T) {
-	onEachRedis(t, func(t *testing.T, s *shop) {
-		s.Catalog.Put(s.ID, membership(4))
-		s.Catalog.Put(s.ID, pack())
-		customer, guest := s.customer(t, "bounds"), s.guest(t)
-		customer.fill("301.p311×3 302×10")
-		guest.fill("301.p312×3 302×5")
-		changed := pack()
-		changed.Step, changed.MaxQuantity = 4, new(int64(14))
-		s.Catalog.Put(s.ID, changed)
-
-		customer.Token = guest.Token
-		got := customer.cart()
-		assert.That(t, got.lines() == "301.p311×3 302×13 301.p312×1", "merged to %q", got.lines())
-		codes := map[string]string{}
-		for _, cut := range got.Merge.Adjusted {
-			codes[cut.ItemID] = cut.Code
-		}
-		assert.That(t, len(codes) == 2 && codes["301.p312"] == "above_max_quantity" && codes["302"] == "above_max_quantity", "adjusted %+v", got.Merge.Adjusted)
-		customer.ok("GET", "/cart/validate", "")
 	})
 }

@@ -207,14 +207,15 @@ func TestBudget_AnUnresponsiveGuestShardLeavesTimeForTheChange(t *testing.T) {
 func TestBudget_AStepOfAMergeThatHangsDoesNotDelayTheAnswer(t *testing.T) {
 	const budget = 500 * time.Millisecond
 	var hang atomic.Bool
-	s := realShop(t, func(p *server.Parts) { p.RedisBudget = budget }, hooked(t, func(ctx context.Context, cmd redis.Cmder, next redis.ProcessHook) error {
+	scripts := func(ctx context.Context, cmd redis.Cmder, next redis.ProcessHook) error {
 		if !hang.Load() || !strings.HasPrefix(cmd.Name(), "eval") {
 			return next(ctx, cmd)
 		}
 		<-ctx.Done()
 		cmd.SetErr(ctx.Err())
 		return ctx.Err()
-	}))
+	}
+	s := realShop(t, hooked(t, scripts), func(p *server.Parts) { p.RedisBudget = budget })
 	both := s.customer(t, "1001")
 	guest := s.guest(t).fill("1×1")
 	both.Token = guest.Token

@@ -177,7 +177,7 @@ func TestPeers_Coupons(t *testing.T) {
 
 func TestPeers_CouponOfAnotherStoreIsUnknown(t *testing.T) {
 	t.Parallel()
-	one, other := openMall(t, nil)
+	one, other := openMall(t, false)
 	one.guest(t).fill("1×1").redeem("TEN")
 	other.guest(t).fill("21×1").refused(422, "coupon_invalid", "POST", "/cart/coupon", `{"coupon":"TEN"}`)
 }
