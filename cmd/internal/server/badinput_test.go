@@ -1,8 +1,6 @@
 package server_test
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
 	"fmt"
 	"io"
@@ -101,17 +99,6 @@ func refuseAll(t *testing.T, method, path string, bodies []badBody) {
 	assert.Equal(t, c.tag(), before, "the cart's tag after refusals")
 }
 
-// A Mac may decompose accents, and copied text may have surrounding spaces.
-func TestAdd_EverySpellingOfATextGivesTheSameLine(t *testing.T) {
-	s := realShop(t)
-	c := s.guest(t)
-	for _, email := range []string{`jos\u00e9@example.com`, `jose\u0301@example.com`, `  jos\u00e9@example.com\n`, `\u00a0jose\u0301@example.com`} {
-		c.add(`{"product_id":5,"fields":{"0":"` + email + `","Region":" us "},"notice":" \u200b "}`)
-	}
-	got := c.cart()
-	assert.That(t, len(got.Items) == 1 && got.Count == 4 && got.Items[0].Notice == nil, "%s with the notice %v, want one line of 4 and no notice", got.lines(), got.Items[0].Notice)
-}
-
 func TestAdd_AcceptsUnusualButValidBodies(t *testing.T) {
 	s := newShop(t)
 	for name, tt := range map[string]struct {
@@ -135,10 +122,6 @@ func TestAdd_AcceptsUnusualButValidBodies(t *testing.T) {
 func TestBody_MustBeJSON(t *testing.T) {
 	c := newShop(t).guest(t).fill("1×1")
 	const fine = `{"product_id":1,"quantity":2}`
-	var squeezed bytes.Buffer
-	w := gzip.NewWriter(&squeezed)
-	_, _ = w.Write([]byte(fine))
-	_ = w.Close()
 	for _, tt := range []struct {
 		body    string
 		headers []string // the first is at fault
@@ -147,7 +130,7 @@ func TestBody_MustBeJSON(t *testing.T) {
 		{fine, []string{"Content-Type", "application/json; charset=iso-8859-1"}},
 		{fine, []string{"Content-Type", ""}},
 		{fine, []string{"Content-Type", "application/json", "Content-Type", "application/json"}},
-		{squeezed.String(), []string{"Content-Encoding", "gzip"}},
+		{fine, []string{"Content-Encoding", "gzip"}},
 	} {
 		c.refused(415, "unsupported_media_type", "POST", "/cart/add", tt.body, tt.headers...).names(t, tt.headers[0])
 		c.refused(415, "unsupported_media_type", "PATCH", "/cart/items/1", tt.body, tt.headers...).names(t, tt.headers[0])

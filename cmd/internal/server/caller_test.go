@@ -54,7 +54,8 @@ func TestStore_ComesFromKeyThenTokenThenDefault(t *testing.T) {
 	c.add(`{"product_id":1}`)
 	noDefault.customer(t, "1001").wantLines("1×1")
 
-	noDefault.guest(t).refused(400, "store_unknown", "GET", "/cart", "", "X-Public-Key", "pk_nobody").names(t, "X-Public-Key")
+	unknown := noDefault.guest(t).refused(400, "store_unknown", "GET", "/cart", "", "X-Public-Key", "pk_nobody")
+	unknown.names(t, "X-Public-Key")
 }
 
 func TestStore_KeepsItsCartsApart(t *testing.T) {

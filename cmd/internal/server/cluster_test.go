@@ -104,14 +104,7 @@ func TestMerge_SurvivesAFailoverToAnOutdatedReplica(t *testing.T) {
 // customerOn returns a customer whose cart is on the given node of a cluster.
 func (s *shop) customerOn(t testing.TB, cluster *ephemeral.RedisCluster, node int, whose string) *shopper {
 	t.Helper()
-	for i := range 1000 {
-		id := fmt.Sprint(whose, "-", i)
-		if s.nodeOfKey(t, cluster, fmt.Sprintf("cart:{%d:c:%s}", s.ID, id)) == node {
-			return s.customer(t, id)
-		}
-	}
-	t.Fatalf("no customer on node %d", node)
-	return nil
+	return s.customer(t, s.nameOn(t, cluster, node, whose, s.customerKey))
 }
 
 // logInOn merges a guest's cart on node 1 into a new customer's on node 0.
@@ -174,7 +167,7 @@ func TestUnresponsiveGuestShard_WithAnUnfinishedMerge(t *testing.T) {
 	customer.add(addOne)
 	// The state after a request that died after its note.
 	note := auth.CartToken(guest.Token).Digest() + " " + strconv.FormatInt(time.Now().Unix(), 10) + " 1 0 -"
-	s.Redis.HSet(t.Context(), s.customerKey(customer), "mdied", note)
+	s.Redis.HSet(t.Context(), s.customerKey(customer.ID), "mdied", note)
 	cluster.Nodes[1].Freeze()
 	defer cluster.Nodes[1].Thaw()
 	for range 3 {

@@ -220,7 +220,8 @@ func subscriptionExamples(t *testing.T, add func(string, answer)) {
 	call("SubscriptionNotFoundSubscription", "/subscriptions/404")
 	add("APITokenRefusedMissing", exampleCall(s.guest(t), "GET", "/subscriptions", ""))
 
-	after := "/subscriptions/changes?after=" + s.merchant(t).ok("GET", "/subscriptions/changes?limit=48", "").list(t).Next
+	read := s.merchant(t).ok("GET", "/subscriptions/changes?limit=48", "").list(t)
+	after := "/subscriptions/changes?after=" + read.Next
 	memory.Put(all[0])
 	memory.Delete(s.ID, 5007, exampleTime.Add(-30*time.Second))
 	call("SubscriptionChangesTwo", after)

@@ -203,7 +203,7 @@ func TestMerge_IsReportedForAMinuteToTheCustomer(t *testing.T) {
 	assert.That(t, other.ok("GET", "/cart", "", "If-None-Match", tag).Body.Data.Merge == nil, "the report is there after a minute")
 	assert.Equal(t, other.send("GET", "/cart", "", "If-None-Match", "*").Status, 304, "status a minute after the merge")
 	other.add(`{"product_id":1}`)
-	members := s.Redis.HKeys(t.Context(), s.customerKey(other)).Val()
+	members := s.Redis.HKeys(t.Context(), s.customerKey(other.ID)).Val()
 	assert.That(t, !slices.Contains(members, "g"), "after a minute and a change, the report is still stored: %q", members)
 }
 

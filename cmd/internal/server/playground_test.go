@@ -196,11 +196,8 @@ func TestPlaygroundTexts_AreCompleteAndUsed(t *testing.T) {
 	uses := usesOfTexts(t)
 	for key, english := range texts["en"] {
 		arabic, translated := texts["ar"][key]
-		if !translated || arabic.Area != english.Area {
-			t.Errorf("%s: %s is not in Arabic", english.Area, key)
-		} else if in, translated := english.values(), arabic.values(); !slices.Equal(in, translated) {
-			t.Errorf("%s has the values %v, and in Arabic %v", key, in, translated)
-		}
+		assert.That(t, translated && arabic.Area == english.Area, "%s: %s is not in Arabic", english.Area, key)
+		assert.Equal(t, arabic.values(), english.values(), "values of %s in Arabic, compared with English", key)
 		assert.That(t, slices.ContainsFunc(uses, func(use *regexp.Regexp) bool { return use.MatchString(key) }), "%s: %s is not used", english.Area, key)
 	}
 	for key, arabic := range texts["ar"] {

@@ -62,7 +62,7 @@ func TestRedisKinds_AClusterRedirectsWithinTLS(t *testing.T) {
 
 	c := s.guest(t)
 	added := c.addConfirmed()
-	old := cluster.Nodes[s.nodeOf(t, cluster, c.Token)]
+	old := cluster.Nodes[s.nodeOfKey(t, cluster, s.guestKey(c.Token))]
 	replica := cluster.Nodes[slices.Index(cluster.Nodes, old)+3].Admin()
 	assert.NoError(t, replica.ClusterFailover(t.Context()).Err())
 	within(t, 10*time.Second, "the replica is master", func() bool {
@@ -117,25 +117,27 @@ func (s *shop) confirmMerges(t testing.TB, customer, guest *shopper) {
 	})
 }
 
-// nodeOf returns which of the cluster's nodes is the master of a guest's cart.
-func (s *shop) nodeOf(t testing.TB, cluster *ephemeral.RedisCluster, token string) int {
-	t.Helper()
-	return s.nodeOfKey(t, cluster, s.guestKey(token))
-}
-
 // tokenOn returns a cart token whose cart is on the given node of a cluster.
 func (s *shop) tokenOn(t testing.TB, cluster *ephemeral.RedisCluster, node int, whose string) string {
 	t.Helper()
+	return s.nameOn(t, cluster, node, "a-token-of-its-own-making-"+whose, s.guestKey)
+}
+
+// nameOn adds a number to a name, so that the key of its cart is on the given node of a cluster.
+func (s *shop) nameOn(
+	t testing.TB, cluster *ephemeral.RedisCluster, node int, name string, key func(string) string,
+) string {
+	t.Helper()
 	for i := range 1000 {
-		token := fmt.Sprintf("a-token-of-its-own-making-%s-%d", whose, i)
-		if s.nodeOf(t, cluster, token) == node {
-			return token
+		if numbered := fmt.Sprint(name, "-", i); s.nodeOfKey(t, cluster, key(numbered)) == node {
+			return numbered
 		}
 	}
-	t.Fatalf("no token on node %d", node)
+	t.Fatalf("no %s on node %d", name, node)
 	return ""
 }
 
+// nodeOfKey returns which of the cluster's nodes is the master of a key.
 func (s *shop) nodeOfKey(t testing.TB, cluster *ephemeral.RedisCluster, key string) int {
 	t.Helper()
 	master := assert.Must(s.Redis.(*redis.ClusterClient).MasterForKey(t.Context(), key))(t)

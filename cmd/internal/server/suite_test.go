@@ -274,7 +274,7 @@ func (s *shop) guestKey(token string) string {
 }
 
 // customerKey returns the key of a customer's cart, for a short and plain customer ID.
-func (s *shop) customerKey(c *shopper) string { return fmt.Sprintf("cart:{%d:c:%s}", s.ID, c.ID) }
+func (s *shop) customerKey(id string) string { return fmt.Sprintf("cart:{%d:c:%s}", s.ID, id) }
 
 // within waits until a condition is true, and fails the test after limit.
 func within(t testing.TB, limit time.Duration, what string, so func() bool) {

@@ -27,21 +27,12 @@ func (s *shop) published(t testing.TB) published { return published{s.guest(t)} 
 // with DELETE, and a stamp that its own retries repeat.
 func (c published) request(method, path, payload string) *http.Request {
 	c.t.Helper()
-	r := assert.Must(http.NewRequestWithContext(c.t.Context(), method, c.shop.URL+path, strings.NewReader(payload)))(c.t)
+	r := c.shopper.request(method, path, strings.NewReader(payload),
+		"Accept", "application/json", "Accept-Language", "*", "X-Signature-Version", "v1", "X-Client-Auth", "true",
+		"X-Timestamp", strconv.FormatInt(c.shop.Clock.Now().Unix(), 10))
 	if method == http.MethodDelete {
 		r.TransferEncoding = []string{"identity"} // net/http then sends Content-Length: 0, like browsers
 	}
-	for name, value := range map[string]string{
-		"Content-Type":        "application/json",
-		"Accept":              "application/json",
-		"Accept-Language":     "*",
-		"X-Timestamp":         strconv.FormatInt(c.shop.Clock.Now().Unix(), 10),
-		"X-Signature-Version": "v1",
-		"X-Client-Auth":       "true",
-	} {
-		r.Header.Set(name, value)
-	}
-	c.identify(r.Header)
 	return r
 }
 
