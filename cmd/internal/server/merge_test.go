@@ -271,13 +271,11 @@ func flakyShop(t *testing.T) (*shop, *flaky) {
 	return realShop(t, func(p *server.Parts) { source.Catalog, p.Catalog = p.Catalog, source }), source
 }
 
-var errDown = errors.New("catalog is down")
-
 func (f *flaky) Reachable() bool { return f.down.Load() == 0 }
 
 func (f *flaky) Products(ctx context.Context, store int64, ids []int64) (map[int64]*cart.Product, error) {
 	if slices.Contains(ids, f.down.Load()) {
-		return nil, errDown
+		return nil, errors.New("catalog is down")
 	}
 	return f.Catalog.Products(ctx, store, ids)
 }

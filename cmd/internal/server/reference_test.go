@@ -201,8 +201,6 @@ const nextSamples = `(async () => {
 	return [...document.querySelectorAll("pre")].map((pre) => pre.innerText).filter((text) => text.includes("curl "));
 })()`
 
-var apiToken = regexp.MustCompile(`Bearer (\d+\|\w+)`)
-
 // A visitor pastes the commands of the page one after another, while the demo runs.
 func TestReference_SamplesWorkOneAfterAnother(t *testing.T) {
 	slow(t)
@@ -220,7 +218,7 @@ func TestReference_SamplesWorkOneAfterAnother(t *testing.T) {
 	}
 	assert.Require(t, len(samples) == want, "the page shows %d samples, want %d:\n%s", len(samples), want, strings.Join(samples, "\n"))
 	pasted := strings.Join(samples, "\n")
-	token := apiToken.FindStringSubmatch(pasted)
+	token := regexp.MustCompile(`Bearer (\d+\|\w+)`).FindStringSubmatch(pasted)
 	assert.Require(t, token != nil && !strings.Contains(pasted, "localhost:8080"), "the samples are not this demo's:\n%s", pasted)
 	script := "API_TOKEN='" + token[1] + "'\n" +
 		`curl() { command curl -sS -o /dev/null -w '%{http_code} %header{idempotency-replayed}\n' "$@"; }` + "\n" + pasted

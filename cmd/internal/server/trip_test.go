@@ -100,8 +100,6 @@ type lossyLine struct {
 	seen           sync.Map
 }
 
-var errLost = errors.New("the reply is lost")
-
 func loseReplies(t testing.TB, service string) *lossyLine {
 	t.Helper()
 	line, proxy := &lossyLine{}, proxyTo(t, service)
@@ -123,7 +121,7 @@ func (l *lossyLine) lose(reply *http.Response) error {
 		return nil
 	}
 	l.lost.Add(1)
-	return errLost
+	return errors.New("the reply is lost")
 }
 
 // carry sends a change through the proxy, which must lose its response.
