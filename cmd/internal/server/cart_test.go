@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"commerce/auth/locale"
 	"commerce/cart"
 	"commerce/cmd/internal/server"
 	"commerce/deploy/assert"
@@ -50,9 +49,8 @@ func TestCart_SameFieldsMakeTheSameLine(t *testing.T) {
 
 func TestCart_ConcurrentAdds(t *testing.T) {
 	onEachRedisAndCluster(t, func(t *testing.T, s *shop) {
-		s.Catalog.Put(s.ID, &cart.Product{
-			ID: 9, Name: locale.Named("Two plans"), Active: true, MinQuantity: 1, Stock: new(int64(3)),
-			Plans: []cart.Plan{{ID: 91, Duration: "monthly"}, {ID: 92, Duration: "annually"}},
+		s.offer(9, func(p *cart.Product) {
+			p.Stock, p.Plans = new(int64(3)), []cart.Plan{{ID: 91, Duration: "monthly"}, {ID: 92, Duration: "annually"}}
 		})
 		all, once, limited := s.visitor(t), s.visitor(t), s.visitor(t)
 		at(40, func(int) { s.with(t, all).add(addOne) })
@@ -126,7 +124,7 @@ func TestCart_LinesKeepTheOrderOfTheirFirstAdd(t *testing.T) {
 	want := make([]string, lines)
 	for i := range lines {
 		id := int64(1000 + (i*7919)%lines)
-		s.Catalog.Put(s.ID, &cart.Product{ID: id, Name: locale.Named("P"), Active: true, MinQuantity: 1, Price: 100})
+		s.offer(id)
 		assert.Equal(t, c.quickly("POST", "/cart/add", fmt.Sprintf(`{"product_id":%d}`, id)).Status, 200, "status of an add")
 		want[i] = fmt.Sprintf("%d×1", id)
 	}
@@ -155,7 +153,7 @@ func TestCart_FiveLinesAreASmallListpack(t *testing.T) {
 	s := realShop(t)
 	c := s.guest(t)
 	for id := range int64(5) {
-		s.Catalog.Put(s.ID, &cart.Product{ID: 9001 + id, Name: locale.Named("P"), Active: true, MinQuantity: 1, Price: 10001})
+		s.offer(9001+id, func(p *cart.Product) { p.Price = 10001 })
 		c.add(fmt.Sprintf(`{"product_id":%d,"qty":2}`, 9001+id))
 	}
 	key := s.keys(t)[0]

@@ -18,11 +18,6 @@ func (a answer) replayed(t testing.TB) bool {
 	return len(said) == 1
 }
 
-// changes are calls that change a cart with product 1.
-var changes = [][3]string{
-	{"POST", "/cart/add", addOne}, {"PATCH", "/cart/items/1", `{"quantity":9}`}, {"DELETE", "/cart/items/1"}, {"DELETE", "/cart/clear"},
-}
-
 func TestKey_ARepeatChangesNothing(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
 		for _, call := range []struct{ method, path, body, after string }{
@@ -97,7 +92,7 @@ func TestKey_Is1To255VisibleASCII(t *testing.T) {
 	c := newShop(t).guest(t).fill("1×1")
 	long := strings.Repeat("k", 254)
 	for _, key := range []string{"", long + "kk", "a b", "a\tb", "ключ", "a\xffb", strings.Repeat("k", 9<<10)} {
-		for _, call := range changes {
+		for _, call := range cartCalls[4:] { // all changes
 			c.refused(400, "invalid_parameter", call[0], call[1], call[2], "Idempotency-Key", key).names(t, "Idempotency-Key")
 		}
 	}

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"testing"
 
-	"commerce/auth/locale"
-	"commerce/cart"
 	"commerce/cmd/internal/server"
 	"commerce/deploy/assert"
 )
@@ -17,7 +15,7 @@ func small(p *server.Parts) { p.CartLimits.Lines = 5 }
 // sell makes the store sell products 101 to 100+n.
 func (s *shop) sell(n int64) {
 	for i := range n {
-		s.Catalog.Put(s.ID, &cart.Product{ID: 101 + i, Name: locale.Named("P"), Active: true, MinQuantity: 1, Price: 100})
+		s.offer(101 + i)
 	}
 }
 

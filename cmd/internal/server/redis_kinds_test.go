@@ -16,7 +16,6 @@ import (
 	"commerce/cart/redisstore"
 	"commerce/cmd/internal/server"
 	"commerce/deploy/assert"
-	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
 )
 
@@ -203,12 +202,9 @@ func TestRedisKinds_ARedisThatRefusesEveryUserIs503(t *testing.T) {
 }
 
 // asServed gives a shop the service's own timeouts, which are shorter than in other tests,
-// and a budget per request, 0 for the default. Edits may change the timeouts.
-func asServed(t testing.TB, redisURL string, budget time.Duration, edits ...func(*redis.UniversalOptions)) func(*server.Parts) {
-	t.Helper()
-	rdb := assert.Must(connect.Redis(redisURL, edits...))(t)
-	t.Cleanup(func() { _ = rdb.Close() })
-	return func(p *server.Parts) { p.Redis, p.RedisBudget = rdb, budget }
+// and a budget per request, 0 for the default.
+func asServed(t testing.TB, redisURL string, budget time.Duration) func(*server.Parts) {
+	return func(p *server.Parts) { p.Redis, p.RedisBudget = dialRedis(t, redisURL), budget }
 }
 
 func TestRedisUsers_TheServiceCanAccessOnlyItsCarts(t *testing.T) {
@@ -216,8 +212,7 @@ func TestRedisUsers_TheServiceCanAccessOnlyItsCarts(t *testing.T) {
 	redisServer := guarded(t).StartRedis(t)
 	admin := redisServer.Admin()
 	assert.NoError(t, admin.HSet(t.Context(), "session:1", "user", "1001").Err())
-	service := assert.Must(connect.Redis(redisServer.URL))(t)
-	defer service.Close()
+	service := dialRedis(t, redisServer.URL)
 	for _, command := range [][]any{
 		{"hgetall", "session:1"},
 		{"hset", "session:1", "user", "1002"},
@@ -256,8 +251,7 @@ func TestRedisUsers_SupportFindsAndErases(t *testing.T) {
 	guest.add(`{"product_id":1}`, "Idempotency-Key", "one")
 	customer.ok("GET", "/cart", "", "X-Cart-Token", guest.Token)
 
-	support := assert.Must(connect.Redis(strings.Replace(redisServer.URL, "//commerce:", "//support:", 1)))(t)
-	defer support.Close()
+	support := dialRedis(t, strings.Replace(redisServer.URL, "//commerce:", "//support:", 1))
 	carts := redisstore.New(redisstore.Config{Client: support, TTL: redisstore.TTLs{Guest: time.Hour, Customer: time.Hour}})
 	ref := redisstore.CustomerRef(s.ID, "1001")
 	held, err := carts.Erase(t.Context(), ref)
