@@ -136,17 +136,19 @@ func openShards(t *testing.T, budget time.Duration) (*shop, *ephemeral.RedisClus
 }
 
 // If the shard of a guest's cart is unresponsive, customers on other shards are still
-// served. The first change has time left after its merge.
+// served.
 func TestUnresponsiveGuestShard_LeavesCustomersServed(t *testing.T) {
-	s, cluster, guest, customer := openShards(t, 3*time.Second)
+	s, cluster, guest, customer := openShards(t, time.Second)
 	guest.add(`{"product_id":2}`)
 	customer.add(addOne)
 	customer.Token = guest.Token
 	cluster.Nodes[1].Freeze()
-	customer.ok("PATCH", "/cart/items/1", `{"quantity":4}`)
-	for range 10 {
+	for i := range 10 {
 		for _, path := range []string{"/cart", "/cart/count", "/cart/summary", "/cart/validate"} {
 			customer.ok("GET", path, "")
+		}
+		if i == 0 {
+			customer.ok("PATCH", "/cart/items/1", `{"quantity":4}`)
 		}
 	}
 	assert.That(t, strings.Contains(s.Log.String(), "not called, because it has just timed out"), "the node was asked each time")
