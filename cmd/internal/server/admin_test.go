@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -40,8 +39,7 @@ func operate(started time.Time) *operated {
 func (o *operated) says(t *testing.T, err error) (status int, state string) {
 	t.Helper()
 	o.err = err
-	w := httptest.NewRecorder()
-	o.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/readyz", nil))
+	w := ask(o.Handler(), "192.0.2.1", "GET", "/readyz")
 	return w.Code, decode[struct{ Checks map[string]string }](t, w.Body.Bytes()).Checks["it"]
 }
 
@@ -88,10 +86,8 @@ func TestReady_CountsChecksBeforeTheFirstRequest(t *testing.T) {
 
 func TestProtect_CoversTheAdminsJSON(t *testing.T) {
 	t.Parallel()
-	a := &server.Admin{Metrics: telemetry.New("test"), Started: time.Now(), Dependencies: map[string]*server.Dependency{"it": {Ping: func(context.Context) error { return nil }}}}
 	for _, path := range []string{"/healthz", "/readyz", "/version"} {
-		w := httptest.NewRecorder()
-		a.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", path, nil))
+		w := ask(operate(time.Now()).Handler(), "192.0.2.1", "GET", path)
 		wantProtected(t, path, w.Header())
 		got := w.Header().Get("Cache-Control")
 		assert.That(t, w.Code == http.StatusOK && got == "no-store", "%s: %d, Cache-Control is %q", path, w.Code, got)

@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
-	"commerce/auth/locale"
 	"commerce/cart"
 	"commerce/cmd/internal/server"
 	"commerce/deploy/assert"
@@ -51,9 +49,8 @@ func TestCart_SameFieldsMakeTheSameLine(t *testing.T) {
 
 func TestCart_ConcurrentAdds(t *testing.T) {
 	onEachRedisAndCluster(t, func(t *testing.T, s *shop) {
-		s.Catalog.Put(s.ID, &cart.Product{
-			ID: 9, Name: locale.Named("Two plans"), Active: true, MinQuantity: 1, Stock: new(int64(3)),
-			Plans: []cart.Plan{{ID: 91, Duration: "monthly"}, {ID: 92, Duration: "annually"}},
+		s.offer(9, func(p *cart.Product) {
+			p.Stock, p.Plans = new(int64(3)), []cart.Plan{{ID: 91, Duration: "monthly"}, {ID: 92, Duration: "annually"}}
 		})
 		all, once, limited := s.visitor(t), s.visitor(t), s.visitor(t)
 		at(40, func(int) { s.with(t, all).add(addOne) })
@@ -100,45 +97,6 @@ func TestCart_AnAddThatCouldNotBePricedIsNotMade(t *testing.T) {
 	c.wantLines("7×2")
 }
 
-func TestCart_LoweringIsNeverRefused(t *testing.T) {
-	s := realShop(t)
-	c := s.guest(t).fill("2×3 7×4")
-	one := int64(1)
-	s.Catalog.Put(s.ID, &cart.Product{ID: 2, Name: locale.Named("Concert ticket"), MinQuantity: 1, Stock: &one, Price: 1000})
-	c.ok("PATCH", "/cart/items/2", `{"quantity":2}`)
-	c.refused(422, "product_inactive", "PATCH", "/cart/items/2", `{"quantity":3}`)
-	c.refused(422, "quantity_out_of_range", "PATCH", "/cart/items/7", `{"quantity":1}`)
-	s.Catalog.Delete(s.ID, 2)
-	c.ok("PATCH", "/cart/items/2", `{"quantity":1}`)
-	c.refused(404, "product_not_found", "PATCH", "/cart/items/2", `{"quantity":2}`)
-	c.ok("PATCH", "/cart/items/7", `{"quantity":0}`)
-	c.wantLines("2×1")
-}
-
-func TestCart_EveryCallLeavesATTL(t *testing.T) {
-	onEachRedisAndCluster(t, func(t *testing.T, s *shop) {
-		c := s.guest(t)
-		c.add(`{"product_id":1,"notice":"n"}`)
-		s.wantTTLs(t)
-		c.add(`{"product_id":5,"fields":{"0":"x"}}`, "Idempotency-Key", "k")
-		s.wantTTLs(t)
-		c.ok("PATCH", "/cart/items/1", `{"quantity":4}`, "X-Timestamp", "1")
-		s.wantTTLs(t)
-		c.cart()
-		s.wantTTLs(t)
-		c.ok("DELETE", "/cart/items/1", "")
-		s.wantTTLs(t)
-		customer := c.logIn("1001")
-		customer.cart()
-		s.wantTTLs(t)
-		c.add(`{"product_id":1}`)
-		c.ok("DELETE", "/cart/clear", "")
-		s.wantTTLs(t)
-		customer.ok("DELETE", "/cart/clear", "")
-		s.wantTTLs(t)
-	})
-}
-
 func TestCart_ReadsCreateNothing(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
 		for _, c := range []*shopper{s.guest(t), s.customer(t, "7")} {
@@ -158,27 +116,6 @@ func TestCart_ReadsCreateNothing(t *testing.T) {
 	})
 }
 
-func TestCart_AReadRenewsTheTTL(t *testing.T) {
-	s := realShop(t)
-	c := s.guest(t).fill("1×1")
-	s.pass(t, 700*time.Hour)
-	c.ok("GET", "/cart/count", "")
-	left := s.Redis.PTTL(t.Context(), s.keys(t)[0]).Val()
-	assert.That(t, left >= 719*time.Hour, "%v left after a read", left)
-}
-
-func TestCart_AnEmptiedOneKeepsItsVersionForADay(t *testing.T) {
-	s := realShop(t)
-	c := s.guest(t)
-	stale := c.add(`{"product_id":1}`).Header.Get("ETag")
-	c.ok("DELETE", "/cart/items/1", "")
-	c.cart()
-	left := s.Redis.PTTL(t.Context(), s.keys(t)[0]).Val()
-	assert.That(t, left <= 24*time.Hour && left >= 23*time.Hour, "an emptied cart expires in %v", left)
-	c.refused(412, "version_mismatch", "POST", "/cart/add", `{"product_id":1}`, "If-Match", stale)
-	assert.Equal(t, c.add(`{"product_id":1}`).Body.Data.Version, 3, "version of the revived cart")
-}
-
 func TestCart_LinesKeepTheOrderOfTheirFirstAdd(t *testing.T) {
 	slow(t)
 	const lines = 600 // above the 512 fields up to which a Redis hash is ordered
@@ -187,7 +124,7 @@ func TestCart_LinesKeepTheOrderOfTheirFirstAdd(t *testing.T) {
 	want := make([]string, lines)
 	for i := range lines {
 		id := int64(1000 + (i*7919)%lines)
-		s.Catalog.Put(s.ID, &cart.Product{ID: id, Name: locale.Named("P"), Active: true, MinQuantity: 1, Price: 100})
+		s.offer(id)
 		assert.Equal(t, c.quickly("POST", "/cart/add", fmt.Sprintf(`{"product_id":%d}`, id)).Status, 200, "status of an add")
 		want[i] = fmt.Sprintf("%d×1", id)
 	}
@@ -197,8 +134,7 @@ func TestCart_LinesKeepTheOrderOfTheirFirstAdd(t *testing.T) {
 }
 
 func TestCart_TextIsBounded(t *testing.T) {
-	s := realShop(t)
-	c := s.guest(t)
+	c := realShop(t).guest(t)
 	add := func(field, notice string) string {
 		return fmt.Sprintf(`{"product_id":5,"fields":{"0":%q},"notice":%q}`, field, notice)
 	}
@@ -217,7 +153,7 @@ func TestCart_FiveLinesAreASmallListpack(t *testing.T) {
 	s := realShop(t)
 	c := s.guest(t)
 	for id := range int64(5) {
-		s.Catalog.Put(s.ID, &cart.Product{ID: 9001 + id, Name: locale.Named("P"), Active: true, MinQuantity: 1, Price: 10001})
+		s.offer(9001+id, func(p *cart.Product) { p.Price = 10001 })
 		c.add(fmt.Sprintf(`{"product_id":%d,"qty":2}`, 9001+id))
 	}
 	key := s.keys(t)[0]

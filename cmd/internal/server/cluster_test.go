@@ -2,7 +2,6 @@ package server_test
 
 import (
 	"fmt"
-	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,15 +12,13 @@ import (
 
 	"commerce/auth"
 	"commerce/cmd/internal/server"
-	"commerce/cmd/internal/telemetry"
 	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
 func TestDurability_ConfirmsWhatEveryReplicaHas(t *testing.T) {
 	t.Parallel()
-	s := openShop(t, ephemeral.Cluster(t), func(p *server.Parts) { p.Durable = true })
-	c := s.guest(t)
+	c := openShop(t, ephemeral.Cluster(t), func(p *server.Parts) { p.Durable = true }).guest(t)
 	added := c.addConfirmed()
 	within(t, 10*time.Second, "a replay is confirmed", func() bool {
 		again := c.add(`{"product_id":1}`, "Idempotency-Key", fmt.Sprint(added))
@@ -34,32 +31,10 @@ func TestDurability_ConfirmsWhatEveryReplicaHas(t *testing.T) {
 func TestDurability_IsUnconfirmedWithoutAReplica(t *testing.T) {
 	t.Parallel()
 	for name, url := range map[string]string{"embedded": embeddedRedis(t), "single": ephemeral.Redis(t)} {
-		var m *telemetry.Metrics
-		s := openShop(t, url, func(p *server.Parts) { p.Durable = true; m = p.Metrics })
+		s := openShop(t, url, func(p *server.Parts) { p.Durable = true })
 		assert.Equal(t, s.guest(t).add(`{"product_id":1}`).Header.Get("Durability"), "unconfirmed", "%s: Durability", name)
-		assert.Equal(t, metric(t, m, `commerce_replicated_changes_total{result="unconfirmed"}`), 1, "%s: unconfirmed changes that are counted", name)
+		assert.Equal(t, metric(t, s.Metrics, `commerce_replicated_changes_total{result="unconfirmed"}`), 1, "%s: unconfirmed changes that are counted", name)
 	}
-}
-
-func TestDurability_AFrozenReplicaLeavesAMergeToALaterRequest(t *testing.T) {
-	t.Parallel()
-	master, replica := ephemeral.StartRedis(t), ephemeral.StartRedis(t)
-	follow(t, replica, master)
-	s := openShop(t, master.URL, func(p *server.Parts) { p.Durable = true })
-	guest := s.guest(t)
-	added := guest.addConfirmed()
-	replica.Freeze()
-	assert.Equal(t, guest.add(`{"product_id":1}`).Header.Get("Durability"), "unconfirmed", "with a frozen replica")
-	customer := guest.logIn("1")
-	lines := fmt.Sprintf("1×%d", added+1)
-	customer.wantLines(lines)
-	assert.That(t, s.holdsClaim(t), "the guest's cart was deleted before the replica had its lines")
-	replica.Thaw()
-	// The replica may take longer to catch up than one request waits.
-	within(t, 10*time.Second, "a later request finishes the merge", func() bool {
-		customer.wantLines(lines)
-		return !s.holdsClaim(t)
-	})
 }
 
 // addConfirmed adds one of product 1 at a time, with the keys 1, 2 and so on, until replicas
@@ -75,29 +50,9 @@ func (c *shopper) addConfirmed() (added int) {
 	return added
 }
 
-// follow makes one server the replica of another and waits until they are in sync.
-func follow(t *testing.T, replica, master *ephemeral.Server) {
-	t.Helper()
-	rdb, m := dial(t, replica.URL), dial(t, master.URL)
-	host, port, err := net.SplitHostPort(m.Options().Addr)
-	assert.NoError(t, err)
-	assert.NoError(t, rdb.ReplicaOf(t.Context(), host, port).Err())
-	within(t, 10*time.Second, "the replica follows its master", func() bool {
-		m.Set(t.Context(), "probe", 1, time.Second)
-		return m.Wait(t.Context(), 1, 100*time.Millisecond).Val() == 1
-	})
-}
-
 // holdsClaim reports whether a guest's cart is still claimed.
 func (s *shop) holdsClaim(t testing.TB) bool {
 	return slices.ContainsFunc(s.keys(t), func(key string) bool { return strings.HasSuffix(key, ":claimed") })
-}
-
-func dial(t *testing.T, url string) *redis.Client {
-	t.Helper()
-	rdb := redis.NewClient(assert.Must(redis.ParseURL(url))(t))
-	t.Cleanup(func() { rdb.Close() })
-	return rdb
 }
 
 // recoveryLimit is how long shoppers may be refused after their master died: about 2 s for
@@ -149,14 +104,7 @@ func TestMerge_SurvivesAFailoverToAnOutdatedReplica(t *testing.T) {
 // customerOn returns a customer whose cart is on the given node of a cluster.
 func (s *shop) customerOn(t testing.TB, cluster *ephemeral.RedisCluster, node int, whose string) *shopper {
 	t.Helper()
-	for i := range 1000 {
-		id := fmt.Sprint(whose, "-", i)
-		if s.nodeOfKey(t, cluster, fmt.Sprintf("cart:{%d:c:%s}", s.ID, id)) == node {
-			return s.customer(t, id)
-		}
-	}
-	t.Fatalf("no customer on node %d", node)
-	return nil
+	return s.customer(t, s.nameOn(t, cluster, node, whose, s.customerKey))
 }
 
 // logInOn merges a guest's cart on node 1 into a new customer's on node 0.
@@ -219,7 +167,7 @@ func TestUnresponsiveGuestShard_WithAnUnfinishedMerge(t *testing.T) {
 	customer.add(addOne)
 	// The state after a request that died after its note.
 	note := auth.CartToken(guest.Token).Digest() + " " + strconv.FormatInt(time.Now().Unix(), 10) + " 1 0 -"
-	s.Redis.HSet(t.Context(), s.customerKey(customer), "mdied", note)
+	s.Redis.HSet(t.Context(), s.customerKey(customer.ID), "mdied", note)
 	cluster.Nodes[1].Freeze()
 	defer cluster.Nodes[1].Thaw()
 	for range 3 {

@@ -104,26 +104,25 @@ func TestEdit_JudgesOnlyWhatItAlters(t *testing.T) {
 		c := s.guest(t)
 		id := c.account("a@example.com", "us")
 		c.edited(id, `{"quantity":5}`)
-		sold := productOf(5)
-		inactive := sold
-		inactive.Active = false
 		for name, now := range map[string]struct {
 			code   string
 			status int
 			set    func()
 		}{
-			"inactive": {"product_inactive", 422, func() { s.Catalog.Put(s.ID, &inactive) }},
+			"inactive": {"product_inactive", 422, func() { s.alter(5, func(p *cart.Product) { p.Active = false }) }},
 			"gone":     {"product_not_found", 404, func() { s.Catalog.Delete(s.ID, 5) }},
 		} {
 			c.edited(id, `{"quantity":5}`)
 			now.set()
 			c.edited(id, `{"notice":"`+name+`"}`)
 			c.edited(id, `{"quantity":4,"notice":"`+name+` still","fields":{"Account email":"a@example.com"}}`)
+			c.edited(id, `{"quantity":3}`)
+			c.refused(now.status, now.code, "PATCH", "/cart/items/"+id, `{"quantity":4}`)
 			c.refused(now.status, now.code, "PATCH", "/cart/items/"+id, `{"quantity":6,"notice":"no"}`)
 			c.refused(now.status, now.code, "PATCH", "/cart/items/"+id, `{"fields":{"Account email":"b@example.com"}}`)
 			c.refused(now.status, now.code, "PATCH", "/cart/items/"+id, `{"subscription_plan":1}`)
-			assert.Equal(t, *c.wantLines(id + "×4").Items[0].Notice, name+" still", "%s: notice", name)
-			s.Catalog.Put(s.ID, &sold)
+			assert.Equal(t, *c.wantLines(id + "×3").Items[0].Notice, name+" still", "%s: notice", name)
+			s.alter(5)
 		}
 		c.edited(id, `{"quantity":0}`)
 		c.wantLines("")
@@ -132,8 +131,7 @@ func TestEdit_JudgesOnlyWhatItAlters(t *testing.T) {
 
 // An edit does not ignore the product_id that an add has.
 func TestEdit_RefusesAnotherProduct(t *testing.T) {
-	s := realShop(t)
-	c := s.guest(t).fill("1×1")
+	c := realShop(t).guest(t).fill("1×1")
 	a := c.refused(422, "validation_failed", "PATCH", "/cart/items/1", `{"product_id":2,"quantity":3}`)
 	assert.That(t, len(a.Body.Errors["product_id"]) == 1, "errors name %v", a.Body.Errors)
 	for _, nothing := range []string{`{}`, `{"product_id":1}`, `{"metadata":{"a":1}}`, `{"quantity":null}`, `{"fields":null,"quantity":2}`} {
@@ -183,24 +181,6 @@ func TestEdit_AnOldKeyForgetsItsLine(t *testing.T) {
 	}
 }
 
-// A repeat that comes with the customer's login names the line, too.
-func TestEdit_ARepeatAfterTheMergeNamesTheLine(t *testing.T) {
-	onEachRedis(t, func(t *testing.T, s *shop) {
-		stamp := fmt.Sprint(time.Now().Unix())
-		for repeat, headers := range map[string][]string{"key": {"Idempotency-Key", "k"}, "stamp": {"X-Timestamp", stamp}} {
-			guest := s.guest(t)
-			first := guest.account("a@example.com", "sa")
-			payload := `{"fields":{"Region":"us"}}`
-			_, made := guest.edited(first, payload, headers...)
-			customer := guest.logIn("repeats by " + repeat)
-			s.pass(t, 2*time.Second)
-			again := customer.ok("PATCH", "/cart/items/"+first, payload, headers...)
-			assert.That(t, again.replayed(t) && again.itemID() == made, "%s: replayed %v, item_id %s, want %s", repeat, again.replayed(t), again.itemID(), made)
-			guest.refused(404, "item_not_found", "PATCH", "/cart/items/"+first, payload)
-		}
-	})
-}
-
 func TestItemID_NamesTheLineOfAnAdd(t *testing.T) {
 	s := realShop(t)
 	c := s.guest(t)
@@ -208,9 +188,7 @@ func TestItemID_NamesTheLineOfAnAdd(t *testing.T) {
 	made := *c.add(add, "Idempotency-Key", "k").Body.Data.ItemID
 	c.wantLines(made + "×2")
 	assert.Equal(t, c.add(add, "Idempotency-Key", "k").itemID(), made, "item_id of a repeat")
-	p := productOf(5)
-	p.Active = false
-	s.Catalog.Put(s.ID, &p)
+	s.alter(5, func(p *cart.Product) { p.Active = false })
 	assert.Equal(t, c.add(add, "Idempotency-Key", "k").itemID(), made, "item_id of a repeat, when the product is no longer sold")
 	c.ok("DELETE", "/cart/items/"+made, "")
 	assert.Equal(t, c.add(add, "Idempotency-Key", "k").itemID(), "", "item_id of a repeat, when the line is removed")
@@ -222,17 +200,15 @@ func TestItemID_NamesTheLineOfAnAdd(t *testing.T) {
 func TestItemID_OfARepeatDoesNotFollowTheCatalog(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
 		add := `{"product_id":5,"fields":{"0":"sa","1":"us"}}`
-		p := productOf(5)
-		p.Fields = []cart.Field{{Name: "first"}, {Name: "second"}}
-		s.Catalog.Put(s.ID, &p)
+		ask := func(first, second string) {
+			s.alter(5, func(p *cart.Product) { p.Fields = []cart.Field{{Name: first}, {Name: second}} })
+		}
 		stamp := fmt.Sprint(time.Now().Unix())
 		for repeat, headers := range map[string][]string{"key": {"Idempotency-Key", "k"}, "stamp": {"X-Timestamp", stamp}} {
 			c := s.guest(t)
-			s.Catalog.Put(s.ID, &p)
+			ask("first", "second")
 			made := *c.add(add, headers...).Body.Data.ItemID
-			swapped := p
-			swapped.Fields = []cart.Field{{Name: "second"}, {Name: "first"}}
-			s.Catalog.Put(s.ID, &swapped)
+			ask("second", "first")
 			other := *c.add(add).Body.Data.ItemID
 			s.pass(t, 2*time.Second)
 			again := c.add(add, headers...)
@@ -294,28 +270,5 @@ func TestBounds_ALineGrowsInSteps(t *testing.T) {
 		c.edited("302", `{"notice":"still"}`)
 		c.edited("302", `{"quantity":9}`)
 		c.ok("GET", "/cart/validate", "")
-	})
-}
-
-func TestBounds_AMergeCutsToThem(t *testing.T) {
-	onEachRedis(t, func(t *testing.T, s *shop) {
-		s.Catalog.Put(s.ID, membership(4))
-		s.Catalog.Put(s.ID, pack())
-		customer, guest := s.customer(t, "bounds"), s.guest(t)
-		customer.fill("301.p311×3 302×10")
-		guest.fill("301.p312×3 302×5")
-		changed := pack()
-		changed.Step, changed.MaxQuantity = 4, new(int64(14))
-		s.Catalog.Put(s.ID, changed)
-
-		customer.Token = guest.Token
-		got := customer.cart()
-		assert.That(t, got.lines() == "301.p311×3 302×13 301.p312×1", "merged to %q", got.lines())
-		codes := map[string]string{}
-		for _, cut := range got.Merge.Adjusted {
-			codes[cut.ItemID] = cut.Code
-		}
-		assert.That(t, len(codes) == 2 && codes["301.p312"] == "above_max_quantity" && codes["302"] == "above_max_quantity", "adjusted %+v", got.Merge.Adjusted)
-		customer.ok("GET", "/cart/validate", "")
 	})
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"regexp"
 	"slices"
@@ -85,8 +84,7 @@ func asExample(t *testing.T, answer []byte) string {
 		text = c.pattern.ReplaceAllString(text, c.example)
 	}
 	if !json.Valid([]byte(text)) {
-		quoted := assert.Must(json.Marshal(text))(t)
-		return string(quoted)
+		return string(assert.Must(json.Marshal(text))(t))
 	}
 	var indented bytes.Buffer
 	assert.NoError(t, json.Indent(&indented, []byte(text), "        ", "  "))
@@ -154,13 +152,10 @@ func cartExamples(t *testing.T, add func(string, answer)) {
 	second.Token = s.guest(t).fill("1×1").Token
 	add("CountCustomer", second.ok("GET", "/cart/count", ""))
 
-	ticket, credit := productOf(2), productOf(1)
-	*ticket.Stock = 2
-	s.Catalog.Put(s.ID, &ticket)
+	s.alter(2, func(p *cart.Product) { p.Stock = new(int64(2)) })
 	add("InvalidCartStock", exampleCall(buyer, "GET", "/cart/validate", ""))
 	add("InvalidCartEmpty", exampleCall(s.guest(t), "GET", "/cart/validate", ""))
-	credit.Price += 500
-	s.Catalog.Put(s.ID, &credit)
+	s.alter(1, func(p *cart.Product) { p.Price += 500 })
 	add("ValidCartWarned", other.ok("GET", "/cart/validate", ""))
 }
 
@@ -208,14 +203,9 @@ func subscriptionExamples(t *testing.T, add func(string, answer)) {
 	for _, each := range all {
 		memory.Put(each)
 	}
-	program := s.guest(t)
-	call := func(name, path string, headers ...string) answer {
+	call := func(name, path string, headers ...string) {
 		t.Helper()
-		a := exampleCall(program, "GET", path, "", append([]string{"Authorization", "Bearer " + s.API}, headers...)...)
-		if name != "" {
-			add(name, a)
-		}
-		return a
+		add(name, exampleCall(s.merchant(t), "GET", path, "", headers...))
 	}
 	call("SubscriptionPage", "/subscriptions?page=3&per_page=1")
 	call("SubscriptionsPast", "/subscriptions?page=9")
@@ -228,11 +218,10 @@ func subscriptionExamples(t *testing.T, add func(string, answer)) {
 	call("ListRefusedTooFar", "/subscriptions?page=1000000&per_page=100")
 	call("ChangesRefusedLimit", "/subscriptions/changes?limit=5000")
 	call("SubscriptionNotFoundSubscription", "/subscriptions/404")
-	add("APITokenRefusedMissing", exampleCall(program, "GET", "/subscriptions", ""))
+	add("APITokenRefusedMissing", exampleCall(s.guest(t), "GET", "/subscriptions", ""))
 
-	var page struct{ Data struct{ Next string } }
-	assert.NoError(t, json.Unmarshal(call("", "/subscriptions/changes?limit=48").Raw, &page))
-	after := "/subscriptions/changes?after=" + page.Data.Next
+	read := s.merchant(t).ok("GET", "/subscriptions/changes?limit=48", "").list(t)
+	after := "/subscriptions/changes?after=" + read.Next
 	memory.Put(all[0])
 	memory.Delete(s.ID, 5007, exampleTime.Add(-30*time.Second))
 	call("SubscriptionChangesTwo", after)
@@ -253,10 +242,7 @@ func faultExamples(t *testing.T, add func(string, answer)) {
 		}},
 	)
 	for name, path := range map[string]string{"InternalDefect": "/internal", "OutcomeUnknownLate": "/unknown"} {
-		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
-		r.Header.Set("X-Request-Id", exampleRequest)
-		w := httptest.NewRecorder()
-		faults.ServeHTTP(w, r)
+		w := ask(faults, "192.0.2.1", "GET", path, "X-Request-Id", exampleRequest)
 		add(name, answer{Raw: bytes.ReplaceAll(w.Body.Bytes(), []byte("1800000000"), []byte("1763632800"))})
 	}
 	s := exampleShop(t, limited)
@@ -278,12 +264,15 @@ func faultExamples(t *testing.T, add func(string, answer)) {
 func (s *shop) expired(t *testing.T) string {
 	t.Helper()
 	yesterday := assert.Must(auth.NewJWT(auth.JWTConfig{Secret: []byte(jwtSecret), Now: func() time.Time { return time.Now().Add(-24 * time.Hour) }}))(t)
-	token := assert.Must(yesterday.Sign(s.ID, "1001", time.Hour))(t)
-	return token
+	return assert.Must(yesterday.Sign(s.ID, "1001", time.Hour))(t)
 }
 
-// productOf returns a copy of one of the sample products.
-func productOf(id int64) cart.Product {
+// alter changes one of the sample's products, as the sample has it.
+func (s *shop) alter(id int64, edits ...func(*cart.Product)) {
 	products := sample.Products()[1]
-	return *products[slices.IndexFunc(products, func(p *cart.Product) bool { return p.ID == id })]
+	p := *products[slices.IndexFunc(products, func(p *cart.Product) bool { return p.ID == id })]
+	for _, edit := range edits {
+		edit(&p)
+	}
+	s.Catalog.Put(s.ID, &p)
 }

@@ -5,9 +5,7 @@ var (
 	Statuses  = statuses
 	ProblemOf = problemOf
 
-	ErrNotFound         = errNotFound
-	ErrMethodNotAllowed = errMethodNotAllowed
-	ErrRateLimited      = errRateLimited
-	ErrUnavailable      = errUnavailable
-	ErrInternal         = errInternal
+	ErrNotFound    = errNotFound
+	ErrRateLimited = errRateLimited
+	ErrUnavailable = errUnavailable
 )

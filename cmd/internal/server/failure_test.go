@@ -159,60 +159,6 @@ func TestRedisFrozen_FailsImmediatelyAndIsSafeToRepeat(t *testing.T) {
 	wantServed(t, stamped, "1×6 2×1")
 }
 
-// A demoted master may still have open connections. Its carts are old.
-func TestRedisReadOnly_Is503(t *testing.T) {
-	s, _ := fragileShop(t, hasty)
-	shoppers := s.shoppers(t)
-	assert.NoError(t, s.Redis.Do(t.Context(), "REPLICAOF", "127.0.0.1", "1").Err())
-	usesRedis := slices.DeleteFunc(slices.Clone(cartCalls), func(call [3]string) bool {
-		return strings.Contains(call[2], `:6`) // refused without a write
-	})
-	wantUnavailable(t, shoppers, usesRedis, false)
-	assert.NoError(t, s.Redis.Do(t.Context(), "REPLICAOF", "NO", "ONE").Err())
-	for _, c := range shoppers {
-		wantServed(t, c)
-	}
-	wantServed(t, shoppers["guest"], "1×1 2×1")
-}
-
-func TestRedisFull_RefusesChangesAndLosesNothing(t *testing.T) {
-	s, _ := fragileShop(t)
-	shoppers := s.shoppers(t)
-	before := map[string]cartBody{}
-	for who, c := range shoppers {
-		if !strings.Contains(who, "guest's") {
-			before[who] = c.cart()
-		}
-	}
-	full := func(bytes string) { assert.NoError(t, s.Redis.ConfigSet(t.Context(), "maxmemory", bytes).Err()) }
-	full("1")
-	for who, c := range shoppers {
-		for _, call := range cartCalls {
-			switch a := c.send(call[0], call[1], call[2]); {
-			case call[0] == "GET" && a.Status == 200:
-			case a.Status == 422 && a.Body.Code == "out_of_stock":
-			case call[0] == "DELETE": // frees memory, so it may succeed
-				assert.That(t, a.Status == 200 || a.Status == 503, "%s: %v: %d %s", who, call, a.Status, a.Raw)
-				full("0")
-				c.send("DELETE", "/cart/clear", "")
-				c.fill("1×1 2×1")
-				full("1")
-			case a.Status != 503 || a.Body.Code != "unavailable" || a.Header.Get("Retry-After") == "":
-				t.Errorf("%s: %v: %d %s", who, call, a.Status, a.Raw)
-			case before[who].Version > 0:
-				full("0")
-				got := c.cart()
-				assert.That(t, got.Version == before[who].Version && got.lines() == before[who].lines(), "%s: %v changed the cart to %q", who, call, got.lines())
-				full("1")
-			}
-		}
-	}
-	full("0")
-	for _, c := range shoppers {
-		c.add(`{"product_id":1}`)
-	}
-}
-
 func TestRedisKeyOfAnotherType_Is503(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
 		ctx := t.Context()
@@ -286,40 +232,6 @@ func TestRedisError_OfAnyKindIs503(t *testing.T) {
 	}
 	server.SetError("")
 	wantServed(t, shoppers["guest"], "1×1 2×1")
-}
-
-// When a stalled Redis continues, it runs the buffered first try and its retry in a row.
-// The first is past its deadline and changes nothing.
-func TestRedisFrozen_RunsAFirstTryAndItsRetryOnce(t *testing.T) {
-	s, frozen := fragileShop(t, func(p *server.Parts) { p.RedisBudget = 300 * time.Millisecond })
-	var shoppers []*shopper
-	for range 10 {
-		c := s.guest(t)
-		within(t, 20*time.Second, "the cart has something in it", func() bool {
-			return c.send("POST", "/cart/add", `{"product_id":2}`, "Idempotency-Key", "first").Status == 200
-		})
-		shoppers = append(shoppers, c)
-	}
-	frozen.Freeze()
-	at(len(shoppers), func(i int) {
-		s.with(t, shoppers[i]).send("POST", "/cart/add", `{"product_id":1}`, "X-Timestamp", "1")
-	})
-	time.Sleep(time.Second) // as the client waits before it repeats
-	var retries sync.WaitGroup
-	answers := make([]answer, len(shoppers))
-	for i, c := range shoppers {
-		retries.Go(func() { answers[i] = s.with(t, c).send("POST", "/cart/add", `{"product_id":1}`, "X-Timestamp", "1") })
-	}
-	time.Sleep(50 * time.Millisecond) // until the retries are sent
-	frozen.Thaw()
-	retries.Wait()
-	for i, c := range shoppers {
-		if answers[i].Status == 200 {
-			wantServed(t, c, "2×1 1×1")
-		} else {
-			wantServed(t, c, "2×1 1×1", "2×1")
-		}
-	}
 }
 
 // If the Redis user lacks a permission, Redis aborts a script in the middle.

@@ -164,9 +164,12 @@ func FuzzCredentials(f *testing.F) {
 	s := openFuzzed(f)
 	good := "Bearer " + s.token(f, "1001")
 	head, rest, _ := strings.Cut(good, ".")
+	usable := strings.Repeat("a", 22)
 	for _, token := range []string{
-		"", "short", strings.Repeat("a", 21), strings.Repeat("a", 22), strings.Repeat("Z9_-", 32), strings.Repeat("a", 129),
-		"{1:c:1001}aaaaaaaaaaaaaaaa", "aaaaaaaaaaaaaaaaaaaaaa%0d%0a", "aaaaaaaaaaaaaaaaaaaaaa aaaa", "ééééééééééé", "*1\r\n$8\r\nFLUSHALL",
+		"", "short", strings.Repeat("a", 21), usable, strings.Repeat("Z9_-", 32), strings.Repeat("a", 129), strings.Repeat("a", 9<<10),
+		"{1:c:1001}aaaaaaaaaaaaaaaa", "cart:{1:c:1001}:replays", "*?[a-z]aaaaaaaaaaaaaaaa", "*1\r\n$8\r\nFLUSHALL", "ééééééééééé",
+		usable + "%0d%0a", usable + "%00", usable + " aaaa", usable + "\taaaa", usable + "\xff", usable + "==",
+		usable + "," + usable, `"` + usable + `"`,
 	} {
 		f.Add(token, "")
 	}
@@ -196,6 +199,8 @@ var (
 func (s *shop) opensOnlyWithUsableToken(t *testing.T, token string) {
 	t.Helper()
 	c := s.guest(t)
+	refused := c.fuzzed("PATCH", "/cart/items/1", []byte(`{"quantity":2}`), "X-Cart-Token", token)
+	assert.Require(t, refused.Status == http.StatusNotFound && refused.Header.Get("X-Cart-Token") == "", "%d issued a token", refused.Status)
 	a := c.fuzzed("POST", "/cart/add", []byte(`{"product_id":1}`), "X-Cart-Token", token)
 	sent := strings.Trim(token, " \t") // as net/http does
 	assert.Require(t, a.Status == http.StatusOK && usableToken.MatchString(sent) == (c.Token == sent) && usableToken.MatchString(c.Token), "%d with the token %q", a.Status, c.Token)

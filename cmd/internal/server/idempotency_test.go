@@ -18,11 +18,6 @@ func (a answer) replayed(t testing.TB) bool {
 	return len(said) == 1
 }
 
-// changes are calls that change a cart with product 1.
-var changes = [][3]string{
-	{"POST", "/cart/add", addOne}, {"PATCH", "/cart/items/1", `{"quantity":9}`}, {"DELETE", "/cart/items/1"}, {"DELETE", "/cart/clear"},
-}
-
 func TestKey_ARepeatChangesNothing(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
 		for _, call := range []struct{ method, path, body, after string }{
@@ -68,8 +63,7 @@ func TestKey_OfARefusalIsNotRemembered(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
 		for _, mark := range []string{"Idempotency-Key", "X-Timestamp"} {
 			c := s.guest(t).fill("1×1")
-			soldOut := productOf(6)
-			s.Catalog.Put(s.ID, &soldOut)
+			s.alter(6) // sold out
 			c.refused(422, "out_of_stock", "POST", "/cart/add", `{"product_id":6}`, mark, "1")
 			c.refused(422, "validation_failed", "POST", "/cart/add", `{"product_id":6,"qty":0}`, mark, "1")
 			c.refused(404, "item_not_found", "PATCH", "/cart/items/6", `{"quantity":1}`, mark, "1")
@@ -94,24 +88,11 @@ func TestKey_BelongsToOneCart(t *testing.T) {
 	}
 }
 
-func TestKey_IsRememberedForADay(t *testing.T) {
-	s := realShop(t)
-	c := s.guest(t)
-	add := func() bool { return c.add(`{"product_id":1}`, "Idempotency-Key", "k").replayed(t) }
-	add()
-	s.pass(t, 24*time.Hour-time.Minute)
-	assert.That(t, add(), "forgotten within a day")
-	s.pass(t, 2*time.Minute) // a replay does not renew it
-	assert.That(t, !add(), "remembered for more than a day")
-	c.wantLines("1×2")
-}
-
 func TestKey_Is1To255VisibleASCII(t *testing.T) {
-	s := newShop(t)
-	c := s.guest(t).fill("1×1")
+	c := newShop(t).guest(t).fill("1×1")
 	long := strings.Repeat("k", 254)
 	for _, key := range []string{"", long + "kk", "a b", "a\tb", "ключ", "a\xffb", strings.Repeat("k", 9<<10)} {
-		for _, call := range changes {
+		for _, call := range cartCalls[4:] { // all changes
 			c.refused(400, "invalid_parameter", call[0], call[1], call[2], "Idempotency-Key", key).names(t, "Idempotency-Key")
 		}
 	}
@@ -175,35 +156,6 @@ func TestReplay_OfAnAddWhoseProductIsNoLongerSold(t *testing.T) {
 	})
 }
 
-func TestUnkeyedRetry_CountsOnce(t *testing.T) {
-	s := realShop(t)
-	for _, tt := range []struct {
-		after  time.Duration
-		replay bool
-	}{
-		{0, false},          // a second click
-		{time.Second, true}, // the published client's own retry
-		{3 * time.Second, true},
-		{5*time.Minute - 10*time.Second, true},
-		{5*time.Minute + time.Millisecond, false},
-	} {
-		c := s.guest(t).fill("7×2")
-		for _, call := range []struct{ method, path, body string }{
-			{"POST", "/cart/add", `{"product_id":1}`},
-			{"PATCH", "/cart/items/7", `{"quantity":4}`},
-			{"DELETE", "/cart/items/7", ""},
-			{"DELETE", "/cart/clear", ""},
-		} {
-			assert.That(t, !c.ok(call.method, call.path, call.body, "X-Timestamp", "1763632800").replayed(t), "%s %s was a replay immediately", call.method, call.path)
-			before := c.cart()
-			s.pass(t, tt.after)
-			a := c.ok(call.method, call.path, call.body, "X-Timestamp", "1763632800")
-			assert.That(t, a.replayed(t) == tt.replay, "%s %s after %v: replayed %v", call.method, call.path, tt.after, !tt.replay)
-			assert.That(t, !a.replayed(t) || a.Body.Data.Version == before.Version, "%s %s after %v: a replay changed the cart", call.method, call.path, tt.after)
-		}
-	}
-}
-
 func TestUnkeyedRetry_MayRepeatAnyRecentChange(t *testing.T) {
 	s := realShop(t)
 	const body = addOne
@@ -240,20 +192,6 @@ func TestUnkeyedRetry_MayRepeatAnyRecentChange(t *testing.T) {
 	assert.That(t, !c.add(`{"product_id":1,"qty":1}`, "X-Timestamp", "1").replayed(t), "another body was taken for a repeat")
 	other := s.visitor(t)
 	assert.That(t, !other.add(`{"product_id":1,"qty":1}`, "X-Timestamp", "1").replayed(t), "another cart's change was taken for a repeat")
-}
-
-func TestKey_NoOpsAreRememberedToo(t *testing.T) {
-	onEachRedis(t, func(t *testing.T, s *shop) {
-		c := s.guest(t).fill("2×1")
-		for _, headers := range [][]string{{"Idempotency-Key", "k"}, {"X-Timestamp", "1"}} {
-			c.ok("DELETE", "/cart/items/1", "", headers...) // no such line
-			s.pass(t, 2*time.Second)
-			c.add(`{"product_id":1}`)
-			again := c.ok("DELETE", "/cart/items/1", "", headers...)
-			assert.That(t, again.replayed(t) && strings.Contains(again.Body.Data.lines(), "1×"), "%v: a late repeat removed a line that was added since: %q", headers, again.Body.Data.lines())
-			c.ok("DELETE", "/cart/items/1", "")
-		}
-	})
 }
 
 // A change without a key stores only the cart, with its stamp.

@@ -22,9 +22,7 @@ func TestDeadline_EndsAtItsTime(t *testing.T) {
 		asked := newRequestContext(t.Context(), time.Now().Add(time.Second))
 		child, cancel := context.WithTimeout(asked, time.Minute)
 		defer cancel()
-		if waited.Err() != nil || child.Err() != nil {
-			t.Errorf("begin with %v and %v", waited.Err(), child.Err())
-		}
+		assert.That(t, waited.Err() == nil && child.Err() == nil, "begin with %v and %v", waited.Err(), child.Err())
 		time.Sleep(time.Second)
 		synctest.Wait()
 		for name, err := range map[string]error{"asked": waited.Err(), "child": child.Err()} {
@@ -41,9 +39,7 @@ func TestDeadline_EndsWithItsClient(t *testing.T) {
 	ended := waiting.Done()
 	disconnect()
 	<-ended
-	if quiet.Err() != context.Canceled || waiting.Err() != context.Canceled {
-		t.Errorf("the errors are %v and %v", quiet.Err(), waiting.Err())
-	}
+	assert.That(t, quiet.Err() == context.Canceled && waiting.Err() == context.Canceled, "the errors are %v and %v", quiet.Err(), waiting.Err())
 	assert.That(t, timing.Of(quiet) == &quiet.Times && requestContextOf(waiting) == waiting, "a value is lost")
 }
 
@@ -53,9 +49,8 @@ func TestDeadline_StopsItsTimer(t *testing.T) {
 	ended := used.Done()
 	unused.stop()
 	used.stop()
-	if <-ended; used.Err() != context.Canceled {
-		t.Errorf("the error is %v", used.Err())
-	}
+	<-ended
+	assert.That(t, used.Err() == context.Canceled, "the error is %v", used.Err())
 }
 
 func TestWriters_DropLargeOnes(t *testing.T) {

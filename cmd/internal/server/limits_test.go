@@ -221,13 +221,6 @@ func TestCreation_WhatExceedsTheLimitDelaysTheNextCarts(t *testing.T) {
 	s.guest(t).refused(429, "rate_limited", "POST", "/cart/add", addOne, from...).wantWait(t, earned-120, earned)
 }
 
-func TestCreation_HasNoLimitWithoutRates(t *testing.T) {
-	s := newShop(t, limited)
-	for range 30 {
-		s.guest(t).add(addOne, from...)
-	}
-}
-
 // limited turns on the limits, for clients whose addresses a test names in
 // X-Forwarded-For.
 func limited(p *server.Parts) {
@@ -257,8 +250,7 @@ func TestCouponGuesses_AreLimitedForEachAddressAndCart(t *testing.T) {
 }
 
 func TestCouponGuesses_DoNotCountCodesThatApply(t *testing.T) {
-	s := newShop(t, limited)
-	c := s.customer(t, "1001").fill("1×1")
+	c := newShop(t, limited).customer(t, "1001").fill("1×1")
 	for range 30 {
 		c.redeem("TEN")
 	}

@@ -23,10 +23,7 @@ func (l *logBuffer) logged(t testing.TB) []map[string]any {
 	t.Helper()
 	var lines []map[string]any
 	for text := range strings.Lines(l.String()) {
-		var line map[string]any
-		err := json.Unmarshal([]byte(text), &line)
-		assert.Require(t, err == nil, "%v in %s", err, text)
-		lines = append(lines, line)
+		lines = append(lines, decode[map[string]any](t, []byte(text)))
 	}
 	return lines
 }
@@ -177,10 +174,7 @@ func TestLog_HasTheDetailsOfADefectAndTheResponseNone(t *testing.T) {
 	})
 	for _, path := range []string{"/panic", "/range", "/defect"} {
 		w := ask(h, "192.0.2.1", "GET", path, "X-Request-Id", "the-id")
-		var decoded body
-		err := json.Unmarshal(w.Body.Bytes(), &decoded)
-		assert.Require(t, err == nil, "%v in %s", err, w.Body)
-		assert.That(t, w.Code == 500 && decoded.Code == "internal" && !strings.Contains(w.Body.String(), "cause") && !strings.Contains(w.Body.String(), "range"), "%s: %d %s", path, w.Code, w.Body)
+		assert.That(t, w.Code == 500 && decode[body](t, w.Body.Bytes()).Code == "internal" && !strings.Contains(w.Body.String(), "cause") && !strings.Contains(w.Body.String(), "range"), "%s: %d %s", path, w.Code, w.Body)
 	}
 	requests, causes, stacks := 0, 0, 0
 	for _, line := range log.logged(t) {

@@ -86,9 +86,8 @@ func newMachine(t *testing.T) *machine {
 // prepareRedis gives Redis the users of the pages.
 func (m *machine) prepareRedis(t *testing.T) {
 	t.Helper()
-	users := assert.Must(os.ReadFile(filepath.Join(repository, "deploy/redis/users.conf")))(t)
 	for _, name := range []string{"check", "support"} {
-		login := ephemeral.AsUser(t, m.redis.URL, string(users), name)
+		login := ephemeral.AsUser(t, m.redis.URL, redisUsers(t), name)
 		m.users = append(m.users, "redis://"+name+":password@localhost:6379", strings.Replace(login, "127.0.0.1", "localhost", 1))
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -100,22 +101,6 @@ func TestKey_OfAGuestIsKnownAfterAnotherCustomersMerge(t *testing.T) {
 	})
 }
 
-// The client sends two changes concurrently, loses both responses and retries both.
-func TestUnkeyedRetry_OfChangesThatOverlap(t *testing.T) {
-	onEachRedisAndCluster(t, func(t *testing.T, s *shop) {
-		c := s.visitor(t)
-		bodies := []string{addOne, `{"product_id":7,"qty":2}`}
-		for _, body := range bodies {
-			c.add(body, "X-Timestamp", "1")
-		}
-		s.pass(t, 2*time.Second)
-		for _, body := range bodies {
-			assert.That(t, c.add(body, "X-Timestamp", "1").replayed(t), "%s was applied twice", body)
-		}
-		c.wantLines("1×1 7×2")
-	})
-}
-
 // Both responses to a double click within a second are lost: each retry repeats one click.
 func TestUnkeyedRetry_OfADoubleClickCountsTwoClicks(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
@@ -148,15 +133,22 @@ func TestUnkeyedRetry_IsTheSameOnInstancesWhoseClocksDiffer(t *testing.T) {
 
 // A client that disconnects during a merge must not leave the merge unfinished.
 func TestMerge_ContinuesWhenTheClientDisconnects(t *testing.T) {
-	leave := &leaving{}
-	s := realShop(t, func(p *server.Parts) {
-		p.Redis = dialRedis(t, asService(t, ephemeral.Redis(t)), patient)
-		p.Redis.AddHook(leave)
+	ctx, cancel := context.WithCancel(t.Context())
+	gone := make(chan struct{})
+	leave := sync.OnceFunc(func() {
+		cancel()
+		time.Sleep(50 * time.Millisecond) // until the server notices
+		close(gone)
 	})
+	s := realShop(t, hooked(t, func(ctx context.Context, cmd redis.Cmder, next redis.ProcessHook) error {
+		err := next(ctx, cmd)
+		if c, ok := cmd.(interface{ Val() any }); ok && c.Val() == "noted" { // the merge
+			leave()
+		}
+		return err
+	}))
 	guest := s.guest(t).fill("1×1")
 	customer := guest.logIn("1")
-	ctx, cancel := context.WithCancel(t.Context())
-	gone := leave.during(cancel)
 	if response, err := http.DefaultTransport.RoundTrip(customer.request("GET", "/cart", nil).WithContext(ctx)); err == nil {
 		response.Body.Close()
 		t.Fatalf("the response arrived before the client disconnected: %d", response.StatusCode)
@@ -166,45 +158,30 @@ func TestMerge_ContinuesWhenTheClientDisconnects(t *testing.T) {
 	customer.withoutToken().wantLines("1×1")
 }
 
-// leaving cancels a request once, after the script that notes its merge.
-type leaving struct {
-	redis.Hook
-	armed chan func()
-	gone  chan struct{}
-}
+// commandHook is called with each command that is not part of a pipeline.
+type commandHook func(ctx context.Context, cmd redis.Cmder, next redis.ProcessHook) error
 
-func (l *leaving) during(cancel func()) (gone <-chan struct{}) {
-	l.armed, l.gone = make(chan func(), 1), make(chan struct{})
-	l.armed <- cancel
-	return l.gone
-}
-
-func (l *leaving) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (l *leaving) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
-}
-
-func (l *leaving) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		err := next(ctx, cmd)
-		if c, ok := cmd.(interface{ Val() any }); ok && c.Val() == "noted" {
-			select {
-			case cancel := <-l.armed:
-				cancel()
-				time.Sleep(50 * time.Millisecond) // until the server notices
-				close(l.gone)
-			default:
-			}
-		}
-		return err
+// hooked gives a shop a Redis client with a hook.
+func hooked(t testing.TB, hook commandHook) func(*server.Parts) {
+	return func(p *server.Parts) {
+		dialed(t, ephemeral.Redis(t))(p)
+		p.Redis.AddHook(hook)
 	}
+}
+
+func (commandHook) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (h commandHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error { return h(ctx, cmd, next) }
+}
+
+func (commandHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
 }
 
 func TestBudget_IsNotUsedUpByASlowBody(t *testing.T) {
 	slow(t)
-	s := openShop(t, ephemeral.Redis(t), func(p *server.Parts) { p.RedisBudget = 2 * time.Second })
-	c := s.visitor(t)
+	c := openShop(t, ephemeral.Redis(t), func(p *server.Parts) { p.RedisBudget = 2 * time.Second }).visitor(t)
 	body, writer := io.Pipe()
 	go func() {
 		time.Sleep(2200 * time.Millisecond)
@@ -225,40 +202,24 @@ func TestBudget_AnUnresponsiveGuestShardLeavesTimeForTheChange(t *testing.T) {
 	assert.Equal(t, customer.add(addOne).Body.Data.lines(), "1×2", "the cart")
 }
 
-// hangingScripts lets scripts hang until their time is over, once it is on.
-type hangingScripts struct{ on atomic.Bool }
-
-func (*hangingScripts) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (h *hangingScripts) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		if !h.on.Load() || !strings.HasPrefix(cmd.Name(), "eval") {
+// A merge has five times the budget of a request, but one step that hangs must not use all
+// of it.
+func TestBudget_AStepOfAMergeThatHangsDoesNotDelayTheAnswer(t *testing.T) {
+	const budget = 500 * time.Millisecond
+	var hang atomic.Bool
+	scripts := func(ctx context.Context, cmd redis.Cmder, next redis.ProcessHook) error {
+		if !hang.Load() || !strings.HasPrefix(cmd.Name(), "eval") {
 			return next(ctx, cmd)
 		}
 		<-ctx.Done()
 		cmd.SetErr(ctx.Err())
 		return ctx.Err()
 	}
-}
-
-func (*hangingScripts) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
-}
-
-// A merge has five times the budget of a request, but one step that hangs must not use all
-// of it.
-func TestBudget_AStepOfAMergeThatHangsDoesNotDelayTheAnswer(t *testing.T) {
-	const budget = 500 * time.Millisecond
-	scripts := &hangingScripts{}
-	s := realShop(t, func(p *server.Parts) {
-		client := dialRedis(t, ephemeral.Redis(t), patient)
-		client.AddHook(scripts)
-		p.Redis, p.RedisBudget = client, budget
-	})
+	s := realShop(t, hooked(t, scripts), func(p *server.Parts) { p.RedisBudget = budget })
 	both := s.customer(t, "1001")
 	guest := s.guest(t).fill("1×1")
 	both.Token = guest.Token
-	scripts.on.Store(true)
+	hang.Store(true)
 	fastest := time.Hour
 	for range 3 { // the machine may be busy
 		began := time.Now()

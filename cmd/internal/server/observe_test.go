@@ -3,7 +3,6 @@ package server_test
 import (
 	"crypto/rand"
 	"fmt"
-	"net/http/httptest"
 	"net/url"
 	"strconv"
 	"strings"
@@ -27,10 +26,8 @@ import (
 // metricsPage returns the commerce_ series of /metrics, one a line.
 func metricsPage(t *testing.T, m *telemetry.Metrics) []string {
 	t.Helper()
-	w := httptest.NewRecorder()
-	m.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/metrics", nil))
 	var series []string
-	for line := range strings.Lines(w.Body.String()) {
+	for line := range strings.Lines(ask(m.Handler(), "192.0.2.1", "GET", "/metrics").Body.String()) {
 		if strings.HasPrefix(line, "commerce_") {
 			series = append(series, line)
 		}
@@ -43,8 +40,7 @@ func metric(t *testing.T, m *telemetry.Metrics, series string) float64 {
 	t.Helper()
 	for _, line := range metricsPage(t, m) {
 		if text, ok := strings.CutPrefix(line, series+" "); ok {
-			value := assert.Must(strconv.ParseFloat(strings.TrimSpace(text), 64))(t)
-			return value
+			return assert.Must(strconv.ParseFloat(strings.TrimSpace(text), 64))(t)
 		}
 	}
 	return 0
@@ -55,8 +51,8 @@ func metric(t *testing.T, m *telemetry.Metrics, series string) float64 {
 const maxSeries = 2500
 
 func TestMetrics_HaveNoLabelsFromCallers(t *testing.T) {
-	var m *telemetry.Metrics
-	s := realShop(t, func(p *server.Parts) { m = p.Metrics })
+	s := realShop(t)
+	c := s.guest(t)
 	const planted = "planted"
 	paths := []string{"/", "/cart", "/cart/count", "/cart/add", "/cart/items/", "/cart/coupon", "/subscriptions", "/subscriptions/", "/cart/validate?x="}
 	methods := []string{"GET", "HEAD", "POST", "PATCH", "DELETE", "OPTIONS", "PUT", planted}
@@ -69,25 +65,19 @@ func TestMetrics_HaveNoLabelsFromCallers(t *testing.T) {
 		if i%2 == 0 {
 			path += mark
 		}
-		r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(`{"product_id":1,"coupon":"`+mark+`"}`))
-		for name, value := range map[string]string{
-			"X-Cart-Token": mark, "X-Request-Id": mark, "Idempotency-Key": mark, "Content-Type": "application/json",
-			"If-Match": `"` + mark + `"`, "Accept-Language": mark, "Origin": "https://" + mark,
-		} {
-			r.Header.Set(name, value)
+		headers := []string{
+			"X-Cart-Token", mark, "X-Request-Id", mark, "Idempotency-Key", mark, "If-Match", `"` + mark + `"`,
+			"Accept-Language", mark, "Origin", "https://" + mark,
 		}
 		switch i % 3 {
 		case 0:
-			r.Header.Set("X-Public-Key", mark)
+			headers = append(headers, "X-Public-Key", mark)
 		case 1:
-			r.Header.Set("X-Public-Key", s.Key)
-			r.Header.Set("Authorization", "Bearer "+mark)
-		default:
-			r.Header.Set("X-Public-Key", s.Key)
+			headers = append(headers, "Authorization", "Bearer "+mark)
 		}
-		s.handler.ServeHTTP(httptest.NewRecorder(), r)
+		c.quickly(method, path, `{"product_id":1,"coupon":"`+mark+`"}`, headers...)
 	}
-	page := metricsPage(t, m)
+	page := metricsPage(t, s.Metrics)
 	for _, series := range page {
 		assert.That(t, !strings.Contains(strings.ToLower(series), planted) && !strings.Contains(series, `store`+`="`), "a label comes from a caller, or names a store: %s", series)
 	}
@@ -95,8 +85,7 @@ func TestMetrics_HaveNoLabelsFromCallers(t *testing.T) {
 }
 
 func TestMetrics_CountWhatHappensToCarts(t *testing.T) {
-	var m *telemetry.Metrics
-	s := realShop(t, func(p *server.Parts) { m = p.Metrics })
+	s := realShop(t)
 	guest := s.guest(t)
 	guest.add(`{"product_id":1}`, "Idempotency-Key", "k")
 	guest.add(`{"product_id":1}`, "Idempotency-Key", "k")
@@ -126,7 +115,7 @@ func TestMetrics_CountWhatHappensToCarts(t *testing.T) {
 		`commerce_bad_credentials_total{kind="malformed"}`:                        1,
 		`commerce_http_requests_in_flight`:                                        0,
 	} {
-		assert.Equal(t, metric(t, m, series), want, "%s", series)
+		assert.Equal(t, metric(t, s.Metrics, series), want, "%s", series)
 	}
 }
 
@@ -203,9 +192,8 @@ func TestSlowRequest_SaysThatAMergeIsSlow(t *testing.T) {
 	guest.add(`{"product_id":1}`)
 	slow()
 	customer.send("GET", "/cart", "", "X-Cart-Token", guest.Token, "X-Request-Id", "slow")
-	if spent, _ := s.line(t, "slow")["redis_ms"].(float64); spent < 5*float64(delay.Milliseconds()) { // five steps
-		t.Errorf("redis_ms %v", spent)
-	}
+	spent, _ := s.line(t, "slow")["redis_ms"].(float64)
+	assert.That(t, spent >= 5*float64(delay.Milliseconds()), "redis_ms %v, want those of five steps", spent)
 	wantSpan(t, r, "slow", "merge")
 }
 
@@ -219,10 +207,7 @@ func TestSlowRequest_SaysThatPostgresIsSlow(t *testing.T) {
 		})
 		p.Traces = r.traces
 	})
-	merchant := s.guest(t)
-	list := func(id string) {
-		merchant.ok("GET", "/subscriptions", "", "Authorization", "Bearer "+s.API, "X-Request-Id", id)
-	}
+	list := func(id string) { s.merchant(t).ok("GET", "/subscriptions", "", "X-Request-Id", id) }
 	list("quick")
 	slow()
 	wantSlow(t, s, r, "postgres_ms", "postgres ", func(id string) {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -17,7 +16,6 @@ import (
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
-	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/getkin/kin-openapi/routers"
 	"github.com/getkin/kin-openapi/routers/gorillamux"
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -31,9 +29,6 @@ import (
 
 // document is the OpenAPI description, loaded once for all tests.
 var document = sync.OnceValues(func() (spec, error) {
-	for _, stream := range []string{"application/x-ndjson", "text/csv"} {
-		openapi3filter.RegisterBodyDecoder(stream, openapi3filter.FileBodyDecoder) // as text
-	}
 	doc, err := openapi3.NewLoader().LoadFromData(docs.OpenAPI)
 	if err != nil {
 		return spec{}, err
@@ -85,13 +80,12 @@ func conforms(r *http.Request, response *http.Response, basePath string) error {
 	if bare && len(body) > 0 {
 		return fmt.Errorf("%s answered %d with a body", r.Method, response.StatusCode)
 	}
-	isJSON := strings.HasPrefix(response.Header.Get("Content-Type"), "application/json")
 	as := r.Clone(r.Context())
 	as.URL.Path, as.URL.RawPath = strings.TrimPrefix(r.URL.Path, basePath), strings.TrimPrefix(r.URL.RawPath, basePath)
 	if as.Method == http.MethodHead {
 		as.Method = http.MethodGet
 	}
-	route, params, err := doc.router.FindRoute(as)
+	route, _, err := doc.router.FindRoute(as)
 	switch {
 	case errors.Is(err, routers.ErrPathNotFound):
 		route = doc.only(http.StatusNotFound, doc.Components.Responses["NotFound"])
@@ -116,19 +110,26 @@ func conforms(r *http.Request, response *http.Response, basePath string) error {
 	if err := doc.headersConform(documented.Value, response.Header); err != nil || bare {
 		return err
 	}
-	if isJSON {
-		return doc.bodyConforms(documented.Value, body)
+	contentType := response.Header.Get("Content-Type")
+	media := documented.Value.Content.Get(contentType)
+	switch {
+	case media == nil:
+		return fmt.Errorf("%q is not documented", contentType)
+	case !strings.HasPrefix(contentType, "application/json"): // text, whose form the document only describes
+		return nil
 	}
-	in := &openapi3filter.ResponseValidationInput{
-		RequestValidationInput: &openapi3filter.RequestValidationInput{Request: as, PathParams: params, Route: route},
-		Status:                 status, Header: response.Header,
+	content, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
+	if err != nil {
+		return fmt.Errorf("read body: %w", err)
 	}
-	in.SetBodyBytes(body)
-	return openapi3filter.ValidateResponse(r.Context(), in)
+	schema, err := doc.compiled(media.Schema.Value)
+	if err != nil {
+		return err
+	}
+	return schema.Validate(content)
 }
 
-// headersConform validates the headers of a response by their schemas. Like for bodies, the
-// OpenAPI library would compile each schema again.
+// headersConform validates the headers of a response by their schemas.
 func (s spec) headersConform(documented *openapi3.Response, sent http.Header) error {
 	for name, header := range documented.Headers {
 		text := sent.Get(name)
@@ -140,7 +141,7 @@ func (s spec) headersConform(documented *openapi3.Response, sent http.Header) er
 		}
 		schema, err := s.compiled(header.Value.Schema.Value)
 		if err != nil {
-			return fmt.Errorf("compile schema of %s: %w", name, err)
+			return err
 		}
 		var value any = text
 		if header.Value.Schema.Value.Type.Is("integer") {
@@ -155,25 +156,8 @@ func (s spec) headersConform(documented *openapi3.Response, sent http.Header) er
 	return nil
 }
 
-// bodyConforms validates JSON by the schema of its response. The OpenAPI library would
-// compile that schema for each response, which takes longer than the rest of a test.
-func (s spec) bodyConforms(documented *openapi3.Response, body []byte) error {
-	media := documented.Content.Get("application/json")
-	if media == nil {
-		return errors.New("JSON is not documented")
-	}
-	content, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
-	if err != nil {
-		return fmt.Errorf("read body: %w", err)
-	}
-	schema, err := s.compiled(media.Schema.Value)
-	if err != nil {
-		return fmt.Errorf("compile schema: %w", err)
-	}
-	return schema.Validate(content)
-}
-
-// compiled returns a response's compiled schema. It compiles each schema only once.
+// compiled returns a compiled schema. It compiles each only once: the OpenAPI library would do so
+// for each response, which takes longer than the rest of a test.
 func (s spec) compiled(schema *openapi3.Schema) (*jsonschema.Schema, error) {
 	if known, ok := s.schemas.Load(schema); ok {
 		return known.(*jsonschema.Schema), nil
@@ -204,21 +188,6 @@ func (s spec) only(status int, ref *openapi3.ResponseRef) *routers.Route {
 	return &routers.Route{Spec: s.T, Operation: &openapi3.Operation{
 		Responses: openapi3.NewResponses(openapi3.WithStatus(status, ref)),
 	}}
-}
-
-func TestOpenAPI_DescribesEveryRouteAndNoOther(t *testing.T) {
-	doc := assert.Must(document())(t)
-	shop := newShop(t)
-	for path, item := range doc.Paths.Map() {
-		concrete := strings.NewReplacer("{item_id}", "1", "{id}", "1").Replace(path)
-		for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE"} {
-			a := shop.guest(t).send(method, concrete, "")
-			documented := item.GetOperation(method) != nil
-			served := a.Status != http.StatusMethodNotAllowed
-			assert.That(t, served == documented, "%s %s: documented %v, served %v (%d)", method, path, documented, served, a.Status)
-			assert.That(t, documented || slices.Contains(strings.Split(a.Header.Get("Allow"), ", "), slices.Collect(maps.Keys(item.Operations()))[0]), "%s %s: Allow is %q", method, path, a.Header.Get("Allow"))
-		}
-	}
 }
 
 func TestOpenAPI_HasEveryRegisteredRoute(t *testing.T) {
@@ -281,7 +250,6 @@ func TestDocument_IsTheSameAsYAMLAndJSON(t *testing.T) {
 	for path, a := range map[string]answer{"/openapi.yaml": asYAML, "/openapi.json": asJSON} {
 		assert.Equal(t, a.Header.Get("Cache-Control"), "public, max-age=300", "%s: Cache-Control", path)
 		assert.Equal(t, c.send("GET", path, "", "If-None-Match", a.Header.Get("ETag")).Status, http.StatusNotModified, "%s: status for its own ETag", path)
-		assert.Equal(t, c.send("GET", path, "", "Range", "bytes=900000000-").Status, http.StatusOK, "%s: status for a range", path)
 	}
 }
 

@@ -6,11 +6,12 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"commerce/cart"
 	"commerce/cmd/internal/pages"
 )
 
 func TestPlayground_EditsFieldsWithOnePatchOfWhatChanged(t *testing.T) {
-	p := openStore(t)
+	p, _ := openStore(t)
 	p.press(`[data-product="5"] .add`)
 	p.fill(`.choose [name="fields.Account email"]`, "sara@exmaple.com")
 	p.fill(`.choose [name="fields.Region"]`, "us")
@@ -35,7 +36,7 @@ func TestPlayground_EditsFieldsWithOnePatchOfWhatChanged(t *testing.T) {
 }
 
 func TestPlayground_SaysThatAnEditedLineBecameAnother(t *testing.T) {
-	p := openStore(t)
+	p, _ := openStore(t)
 	p.press(`[data-product="4"] .add`)
 	p.addChosen("4")
 	p.press(`.line [aria-expanded="false"]`)
@@ -54,7 +55,7 @@ func TestPlayground_SaysThatAnEditedLineBecameAnother(t *testing.T) {
 }
 
 func TestPlayground_ShowsAnEditsErrorsAtItsFieldsUntilItIsCanceled(t *testing.T) {
-	p := openStore(t)
+	p, _ := openStore(t)
 	p.expect("422 /cart/items/*")
 	p.press(`[data-product="5"] .add`)
 	p.fill(`.choose [name="fields.Account email"]`, "sara@example.com")
@@ -85,7 +86,7 @@ func TestPlayground_ShowsAnEditsErrorsAtItsFieldsUntilItIsCanceled(t *testing.T)
 }
 
 func TestPlayground_ALinesQuantityMovesByItsStep(t *testing.T) {
-	p := openStore(t)
+	p, _ := openStore(t)
 	p.addProduct("10")
 	p.press(`[data-line="10"] [data-key="10-more"]`)
 	p.until(`document.querySelector("[data-part='count']").textContent === "10"`)
@@ -98,13 +99,13 @@ func TestPlayground_ALinesQuantityMovesByItsStep(t *testing.T) {
 
 // openStore opens the playground of a new shop, with empty carts. Selectors without a device
 // find device A.
-func openStore(t *testing.T) page {
+func openStore(t *testing.T) (page, *shop) {
 	t.Helper()
 	slow(t)
 	s := openShop(t, embeddedRedis(t), withPlayground(pages.Playground{}))
 	p := openPage(t, s.URL+"/")
 	p.hasCarts()
-	return p
+	return p, s
 }
 
 // hasCarts waits until both devices show their carts.
@@ -144,14 +145,8 @@ func (p page) sentPatch(body string) {
 }
 
 func TestPlayground_ShowsTaxByRateAndWhyACouponDoesNotCount(t *testing.T) {
-	slow(t)
-	s := openShop(t, embeddedRedis(t), withPlayground(pages.Playground{}))
-	untaxed := productOf(2)
-	untaxed.TaxRate = new(int64)
-	s.Catalog.Put(s.ID, &untaxed)
-
-	p := openPage(t, s.URL+"/")
-	p.hasCarts()
+	p, s := openStore(t)
+	s.alter(2, func(p *cart.Product) { p.TaxRate = new(int64) })
 	for _, product := range []string{"1", "2"} {
 		p.addProduct(product)
 	}
@@ -166,7 +161,7 @@ func TestPlayground_ShowsTaxByRateAndWhyACouponDoesNotCount(t *testing.T) {
 
 // fetch refuses to send such a header, so every call of the device would fail for good.
 func TestPlayground_HealsATokenWithDamagedBytes(t *testing.T) {
-	p := openStore(t)
+	p, _ := openStore(t)
 	evaluate[any](p, `{ localStorage.setItem("commerce:/:a.cart_token", "مرحبا"); null }`)
 	p.addProduct("1")
 	p.until(`/^[A-Za-z0-9_-]{22,}$/.test(localStorage.getItem("commerce:/:a.cart_token"))`)

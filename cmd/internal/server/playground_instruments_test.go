@@ -12,7 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"commerce/cmd/internal/pages"
 	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
@@ -97,19 +96,6 @@ func TestSideways_FindsWhatReachesBeyondTheWindow(t *testing.T) {
 	}
 }
 
-func TestKeyboard_TabReachesControls(t *testing.T) {
-	p := openStore(t)
-	p.tabTo(`#language`)
-	p.key("Enter")
-	p.until(`document.documentElement.dir === "rtl"`)
-	p.tabTo(`[data-product="1"] .add`)
-	p.key("Enter")
-	p.hasLine("1")
-	p.tabTo(`[name="coupon"]`)
-	p.key("GAMES", "Backspace", "Shift+Tab")
-	p.until(`document.querySelector("[name='coupon']").value === "GAME" && document.activeElement.name !== "coupon"`)
-}
-
 func TestScreenshot_IsKept(t *testing.T) {
 	ephemeral.Slow(t)
 	folder := t.TempDir()
@@ -147,31 +133,4 @@ func servePage(t *testing.T, body string) string {
 	}))
 	t.Cleanup(s.Close)
 	return s.URL + "/"
-}
-
-// everyLook has each end of the widths, both languages, both colors and a touch screen.
-var everyLook = []look{
-	{width: 320, height: 568, touch: true},
-	{width: 320, height: 568, touch: true, language: "ar", dark: true},
-	{width: 1440, dark: true},
-	{width: 1440, language: "ar"},
-}
-
-func TestPlayground_FitsTheWindowAndIsAccessible(t *testing.T) {
-	slow(t)
-	s := openShop(t, embeddedRedis(t), withPlayground(pages.Playground{}))
-	for _, l := range everyLook {
-		t.Run(l.String(), func(t *testing.T) {
-			t.Parallel()
-			p := openPageAs(t, s.URL+"/", l)
-			p.hasCarts()
-			p.noSidewaysScroll()
-			p.screenshot("shop")
-			p.click(`#tab-subscriptions`)
-			p.until(`document.querySelector("#subscriptions").checkVisibility()`)
-			p.noSidewaysScroll()
-			p.axe()
-			p.screenshot("subscriptions")
-		})
-	}
 }

@@ -46,7 +46,7 @@ var verdicts = map[string]struct{ exchange, want string }{
 
 // Every verdict also has words in both languages.
 func TestPlaygroundLog_TellsWhatBecameOfARequest(t *testing.T) {
-	p := openStore(t)
+	p, _ := openStore(t)
 	var script strings.Builder
 	for name, v := range verdicts {
 		quoted, _ := json.Marshal(name)
@@ -70,7 +70,7 @@ func TestPlaygroundLog_TellsWhatBecameOfARequest(t *testing.T) {
 }
 
 func TestPlaygroundLog_ShowsThatARepeatedChangeChangedNothing(t *testing.T) {
-	p := openStore(t)
+	p, _ := openStore(t)
 	p.addProduct("1")
 	p.press(`.entry[data-kind="changed"] summary`)
 	p.press(`.entry[data-kind="changed"] .again`)
@@ -89,7 +89,7 @@ func TestPlaygroundLog_ShowsThatARepeatedChangeChangedNothing(t *testing.T) {
 
 // Tokens are short on the screen, and complete in the copy.
 func TestPlaygroundLog_CopiesWholeSnippets(t *testing.T) {
-	p := openStore(t)
+	p, _ := openStore(t)
 	p.addProduct("1")
 	p.until(`(navigator.clipboard.writeText = async (text) => { window.copied = text; }) && (window.token = localStorage[Object.keys(localStorage).find((key) => key.endsWith(":a.cart_token"))])`)
 	p.press(`.entry[data-kind="changed"] summary`)
@@ -107,7 +107,7 @@ func TestPlaygroundLog_CopiesWholeSnippets(t *testing.T) {
 }
 
 func TestPlaygroundLog_IsABarAndASheetInANarrowWindow(t *testing.T) {
-	p := openStore(t)
+	p, _ := openStore(t)
 	p.do(chromedp.EmulateViewport(320, 640))
 	p.addProduct("1")
 	p.until(`document.querySelector("#log-newest").textContent.includes("version 0 → 1")`)

@@ -145,9 +145,10 @@ func TestPlaygroundMerchant_FollowsChanges(t *testing.T) {
 func TestPlaygroundMerchant_AsksForATokenWithoutTheDemo(t *testing.T) {
 	slow(t)
 	s := openShop(t, embeddedRedis(t), withPlayground(pages.Playground{}))
-	p := openPage(t, s.URL+"/#subscriptions")
+	p := openPageAs(t, s.URL+"/#subscriptions", everyLook[0])
 	p.expect("401 /subscriptions")
 	p.until(`document.querySelector("#store-switch").hidden && !document.querySelector("#own-token").hidden`)
+	p.shows("own-token")
 	p.fill(`#own-token-input`, "1|wrong")
 	p.press(`#own-token button`)
 	p.until(`document.querySelector("#own-token .refusal")?.textContent.includes("not valid")`)

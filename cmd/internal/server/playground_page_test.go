@@ -224,8 +224,7 @@ func (p page) with(selector, statement string) {
 
 // namedKeys are the keys that page.key knows by name.
 var namedKeys = map[string]string{
-	"Tab": kb.Tab, "Enter": kb.Enter, "Escape": kb.Escape, "Space": " ", "Backspace": kb.Backspace, "Home": kb.Home, "End": kb.End,
-	"ArrowUp": kb.ArrowUp, "ArrowDown": kb.ArrowDown, "ArrowLeft": kb.ArrowLeft, "ArrowRight": kb.ArrowRight,
+	"Tab": kb.Tab, "Enter": kb.Enter, "Escape": kb.Escape, "Space": " ", "ArrowDown": kb.ArrowDown, "ArrowRight": kb.ArrowRight,
 }
 
 // key presses keys one after the other: names, such as "Tab" and "Shift+Tab", or text.

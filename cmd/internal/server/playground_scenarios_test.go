@@ -89,7 +89,7 @@ func TestPlaygroundScenarios_RestoreEverythingWhenClosedInTheMiddle(t *testing.T
 }
 
 func TestPlaygroundScenarios_NeedWhatOnlyTheDemoOffers(t *testing.T) {
-	p := openStore(t)
+	p, _ := openStore(t)
 	offered := evaluate[string](p, `[...document.querySelectorAll("[data-scenario]")].filter((b) => b.ariaDisabled !== "true").map((b) => b.dataset.scenario).join()`)
 	assert.That(t, offered == "lostAnswer,coupon", "offered: %s", offered)
 	p.press(`[data-scenario="merge"]`)

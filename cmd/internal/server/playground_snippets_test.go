@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"commerce/cmd/internal/pages"
 	"commerce/deploy/assert"
 )
 
@@ -49,10 +48,8 @@ var keyed = map[string]string{"Idempotency-Key": "k1", "X-Timestamp": "176363280
 // Each snippet runs as its reader would run it, for one of two equal carts. The other cart
 // gets the same call directly.
 func TestPlaygroundSnippets_MakeTheSameCall(t *testing.T) {
-	slow(t)
+	p, s := openStore(t)
 	installed := installPackages(t, "npmtrip")
-	s := openShop(t, embeddedRedis(t), withPlayground(pages.Playground{}))
-	p := openPage(t, s.URL+"/")
 	customers := 2000
 	for name, call := range snippetCalls {
 		for kind, run := range map[string]func(testing.TB, string, string) snippetResult{"curl": runCurl, "fetch": runModule, "client": runModule} {

@@ -23,6 +23,7 @@ func TestPlaygroundTour(t *testing.T) {
 			p.expect("422 /cart/add")
 			p.hasCarts()
 			said := tourSays[l.language == "ar"]
+			p.shows("0-empty")
 
 			p.tap(deviceA + tile("1"))
 			p.until(inA(`[data-line="1"]`))
@@ -84,6 +85,14 @@ func TestPlaygroundTour(t *testing.T) {
 			p.shows("7-subscriptions")
 		})
 	}
+}
+
+// everyLook has each end of the widths, both languages, both colors and a touch screen.
+var everyLook = []look{
+	{width: 320, height: 568, touch: true},
+	{width: 320, height: 568, touch: true, language: "ar", dark: true},
+	{width: 1440, dark: true},
+	{width: 1440, language: "ar"},
 }
 
 const deviceA, deviceB = "#device-a ", "#device-b "
@@ -251,6 +260,9 @@ func TestPlaygroundKeyboard_TakesTheWholeTour(t *testing.T) {
 	p.tabTo(`#page-next`)
 	p.key("Enter")
 	p.until(`document.querySelector("#page-position").textContent === "Page 2: 16 to 30" && document.activeElement.id === "page-next"`)
+	p.tabBackTo(`#language`)
+	p.key("Enter")
+	p.until(`document.documentElement.dir === "rtl"`)
 }
 
 // keepsFocus fails the test if the element with the focus has gone, so that the next Tab would

@@ -1,7 +1,6 @@
 package server_test
 
 import (
-	"encoding/json"
 	"net/http"
 	"strconv"
 	"strings"
@@ -17,17 +16,9 @@ import (
 // links returns the base of the URLs in a page of the list.
 func (s *shop) links(t *testing.T, headers ...string) string {
 	t.Helper()
-	a := s.guest(t).send("GET", "/subscriptions?per_page=20", "", append(headers, "Authorization", "Bearer "+s.API)...)
-	var page struct {
-		Data struct {
-			Path string
-			Next string `json:"next_page_url"`
-		}
-	}
-	err := json.Unmarshal(a.Raw, &page)
-	assert.Require(t, err == nil && a.Status == http.StatusOK, "%d, %v", a.Status, err)
-	assert.That(t, strings.HasPrefix(page.Data.Next, page.Data.Path+"?"), "next is %s, path %s", page.Data.Next, page.Data.Path)
-	return page.Data.Path
+	page := s.merchant(t).ok("GET", "/subscriptions?per_page=20", "", headers...).list(t)
+	assert.That(t, strings.HasPrefix(page.NextURL, page.Path+"?"), "next is %s, path %s", page.NextURL, page.Path)
+	return page.Path
 }
 
 func TestLinks_UseForwardedHeadersOfTrustedProxiesOnly(t *testing.T) {
@@ -101,8 +92,7 @@ func TestRateLimit_TrustsConfiguredProxiesOnly(t *testing.T) {
 	t.Parallel()
 	h, _ := handlerOf(t, func(c *server.Config) { c.RateLimit = true; c.TrustedProxies = []string{"192.0.2.0/24"} })
 	named := func(from, header, client string) int {
-		n := assert.Must(strconv.Atoi(ask(h, from, "GET", "/nothing", header, client).Header().Get("RateLimit-Remaining")))(t)
-		return n
+		return assert.Must(strconv.Atoi(ask(h, from, "GET", "/nothing", header, client).Header().Get("RateLimit-Remaining")))(t)
 	}
 	left := func(from, forwarded string) int { return named(from, "X-Forwarded-For", forwarded) }
 	first := left("192.0.2.1", "198.51.100.1")

@@ -16,7 +16,6 @@ import (
 	"commerce/cart/redisstore"
 	"commerce/cmd/internal/server"
 	"commerce/deploy/assert"
-	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
 )
 
@@ -62,7 +61,7 @@ func TestRedisKinds_AClusterRedirectsWithinTLS(t *testing.T) {
 
 	c := s.guest(t)
 	added := c.addConfirmed()
-	old := cluster.Nodes[s.nodeOf(t, cluster, c.Token)]
+	old := cluster.Nodes[s.nodeOfKey(t, cluster, s.guestKey(c.Token))]
 	replica := cluster.Nodes[slices.Index(cluster.Nodes, old)+3].Admin()
 	assert.NoError(t, replica.ClusterFailover(t.Context()).Err())
 	within(t, 10*time.Second, "the replica is master", func() bool {
@@ -117,25 +116,27 @@ func (s *shop) confirmMerges(t testing.TB, customer, guest *shopper) {
 	})
 }
 
-// nodeOf returns which of the cluster's nodes is the master of a guest's cart.
-func (s *shop) nodeOf(t testing.TB, cluster *ephemeral.RedisCluster, token string) int {
-	t.Helper()
-	return s.nodeOfKey(t, cluster, s.guestKey(token))
-}
-
 // tokenOn returns a cart token whose cart is on the given node of a cluster.
 func (s *shop) tokenOn(t testing.TB, cluster *ephemeral.RedisCluster, node int, whose string) string {
 	t.Helper()
+	return s.nameOn(t, cluster, node, "a-token-of-its-own-making-"+whose, s.guestKey)
+}
+
+// nameOn adds a number to a name, so that the key of its cart is on the given node of a cluster.
+func (s *shop) nameOn(
+	t testing.TB, cluster *ephemeral.RedisCluster, node int, name string, key func(string) string,
+) string {
+	t.Helper()
 	for i := range 1000 {
-		token := fmt.Sprintf("a-token-of-its-own-making-%s-%d", whose, i)
-		if s.nodeOf(t, cluster, token) == node {
-			return token
+		if numbered := fmt.Sprint(name, "-", i); s.nodeOfKey(t, cluster, key(numbered)) == node {
+			return numbered
 		}
 	}
-	t.Fatalf("no token on node %d", node)
+	t.Fatalf("no %s on node %d", name, node)
 	return ""
 }
 
+// nodeOfKey returns which of the cluster's nodes is the master of a key.
 func (s *shop) nodeOfKey(t testing.TB, cluster *ephemeral.RedisCluster, key string) int {
 	t.Helper()
 	master := assert.Must(s.Redis.(*redis.ClusterClient).MasterForKey(t.Context(), key))(t)
@@ -151,7 +152,7 @@ const answerLimit = 4500 * time.Millisecond
 func TestRedisKinds_ARedisThatRefusesEveryUserIs503(t *testing.T) {
 	slow(t)
 	locked := guarded(t).StartRedis(t)
-	other := guarded(t).StartRedis(t)
+	foreign := assert.Must(url.Parse(guarded(t).StartRedis(t).URL))(t).Query().Get("ca_file")
 	mutual := ephemeral.Guard{TLS: true, ClientCertificates: true}.StartRedis(t)
 	sentinels := guarded(t).StartSentinels(t)
 	for name, test := range map[string]struct {
@@ -161,7 +162,7 @@ func TestRedisKinds_ARedisThatRefusesEveryUserIs503(t *testing.T) {
 	}{
 		"wrong password":                 {locked.URL, func(u *url.URL, _ url.Values) { u.User = url.UserPassword("commerce", "not-the-password") }, "WRONGPASS"},
 		"no user":                        {locked.URL, func(u *url.URL, _ url.Values) { u.User = nil }, "NOAUTH"},
-		"another authority":              {locked.URL, func(_ *url.URL, q url.Values) { q.Set("ca_file", parameter(t, other.URL, "ca_file")) }, "certificate signed by unknown authority"},
+		"another authority":              {locked.URL, func(_ *url.URL, q url.Values) { q.Set("ca_file", foreign) }, "certificate signed by unknown authority"},
 		"the system's authorities":       {locked.URL, func(_ *url.URL, q url.Values) { q.Del("ca_file") }, "certificate signed by unknown authority"},
 		"another name":                   {locked.URL, func(u *url.URL, _ url.Values) { u.Host = "localhost:" + u.Port() }, "certificate is not valid for any names, but wanted to match localhost"},
 		"plain where TLS is spoken":      {locked.URL, func(u *url.URL, q url.Values) { u.Scheme = "redis"; q.Del("ca_file") }, ""},  // the server closes the connection
@@ -200,19 +201,10 @@ func TestRedisKinds_ARedisThatRefusesEveryUserIs503(t *testing.T) {
 	}
 }
 
-// parameter returns a query parameter of a URL.
-func parameter(t testing.TB, raw, name string) string {
-	t.Helper()
-	return assert.Must(url.Parse(raw))(t).Query().Get(name)
-}
-
 // asServed gives a shop the service's own timeouts, which are shorter than in other tests,
-// and a budget per request, 0 for the default. Edits may change the timeouts.
-func asServed(t testing.TB, redisURL string, budget time.Duration, edits ...func(*redis.UniversalOptions)) func(*server.Parts) {
-	t.Helper()
-	rdb := assert.Must(connect.Redis(redisURL, edits...))(t)
-	t.Cleanup(func() { _ = rdb.Close() })
-	return func(p *server.Parts) { p.Redis, p.RedisBudget = rdb, budget }
+// and a budget per request, 0 for the default.
+func asServed(t testing.TB, redisURL string, budget time.Duration) func(*server.Parts) {
+	return func(p *server.Parts) { p.Redis, p.RedisBudget = dialRedis(t, redisURL), budget }
 }
 
 func TestRedisUsers_TheServiceCanAccessOnlyItsCarts(t *testing.T) {
@@ -220,8 +212,7 @@ func TestRedisUsers_TheServiceCanAccessOnlyItsCarts(t *testing.T) {
 	redisServer := guarded(t).StartRedis(t)
 	admin := redisServer.Admin()
 	assert.NoError(t, admin.HSet(t.Context(), "session:1", "user", "1001").Err())
-	service := assert.Must(connect.Redis(redisServer.URL))(t)
-	defer service.Close()
+	service := dialRedis(t, redisServer.URL)
 	for _, command := range [][]any{
 		{"hgetall", "session:1"},
 		{"hset", "session:1", "user", "1002"},
@@ -260,8 +251,7 @@ func TestRedisUsers_SupportFindsAndErases(t *testing.T) {
 	guest.add(`{"product_id":1}`, "Idempotency-Key", "one")
 	customer.ok("GET", "/cart", "", "X-Cart-Token", guest.Token)
 
-	support := assert.Must(connect.Redis(strings.Replace(redisServer.URL, "//commerce:", "//support:", 1)))(t)
-	defer support.Close()
+	support := dialRedis(t, strings.Replace(redisServer.URL, "//commerce:", "//support:", 1))
 	carts := redisstore.New(redisstore.Config{Client: support, TTL: redisstore.TTLs{Guest: time.Hour, Customer: time.Hour}})
 	ref := redisstore.CustomerRef(s.ID, "1001")
 	held, err := carts.Erase(t.Context(), ref)

@@ -347,3 +347,11 @@ func (c *shopper) tag(headers ...string) string {
 	c.t.Helper()
 	return c.ok("GET", "/cart", "", headers...).Header.Get("ETag")
 }
+
+// decode returns the value of a JSON text. Other members than those of T may be there.
+func decode[T any](t testing.TB, text []byte) (value T) {
+	t.Helper()
+	err := json.Unmarshal(text, &value)
+	assert.Require(t, err == nil, "%v in %s", err, text)
+	return value
+}

@@ -162,14 +162,14 @@ func gatewayPage(status int) http.HandlerFunc {
 	}
 }
 
-func serveGateway(t *testing.T, gateway http.HandlerFunc) (address string) {
+func serveGateway(t testing.TB, gateway http.HandlerFunc) (address string) {
 	t.Helper()
 	s := httptest.NewServer(gateway)
 	t.Cleanup(s.Close)
 	return s.URL
 }
 
-func proxyTo(t *testing.T, service string) http.Handler {
+func proxyTo(t testing.TB, service string) *httputil.ReverseProxy {
 	t.Helper()
 	target := assert.Must(url.Parse(service))(t)
 	transport := &http.Transport{}

@@ -2,7 +2,6 @@ package server_test
 
 import (
 	"bytes"
-	"context"
 	"crypto/rand"
 	"net/http"
 	"net/http/httptest"
@@ -62,7 +61,7 @@ func (r *reader) fromPostgres(t *testing.T, p *server.Parts) string {
 		}
 		return sample.WriteSubscriptions(t.Context(), tx, sample.Customers(), sample.Subscriptions(time.Now()))
 	}))
-	r.settle(t)
+	ephemeral.Settle(t, r.db)
 	secret, sum, err := auth.NewAPISecret(rand.Reader)
 	assert.NoError(t, err)
 	p.Stores = auth.NewMemoryStores(money.Known, sample.Stores()...)
@@ -77,20 +76,7 @@ func (r *reader) fromPostgres(t *testing.T, p *server.Parts) string {
 func (r *reader) change(t *testing.T, sql string) {
 	t.Helper()
 	assert.Must(r.db.Exec(t.Context(), sql))(t)
-	r.settle(t)
-}
-
-// settle waits until all changes can be read: until the transactions that were running
-// while they were made have ended, also those of other tests.
-func (r *reader) settle(t *testing.T) {
-	t.Helper()
-	const settled = `SELECT coalesce(max(transaction) < pg_snapshot_xmin(pg_current_snapshot()), true) FROM (
-		SELECT max(changed_in) FROM subscriptions UNION ALL SELECT max(deleted_in) FROM deleted_subscriptions) last (transaction)`
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	for done := false; !done; {
-		assert.NoError(t, r.db.QueryRow(ctx, settled).Scan(&done))
-	}
+	ephemeral.Settle(t, r.db)
 }
 
 // The guide prints what it shows on the demo, and also here, as on Postgres.

@@ -117,6 +117,7 @@ type shop struct {
 	Revoked string // one that was revoked
 	Clock   *clock
 	Log     *logBuffer
+	Metrics *telemetry.Metrics
 
 	handler http.Handler // at URL
 }
@@ -207,9 +208,8 @@ func openShopAs(t testing.TB, redisURL string, postgres bool, edits ...func(*ser
 		parts.Redis = dialRedis(t, asService(t, redisURL), patient)
 	}
 	parts.Metrics.ObserveRedis(parts.Redis)
-	handler := assert.Must(server.Assemble(parts))(t)
-	s.handler = handler
-	listener := httptest.NewServer(handler)
+	s.Metrics, s.handler = parts.Metrics, assert.Must(server.Assemble(parts))(t)
+	listener := httptest.NewServer(s.handler)
 	t.Cleanup(listener.Close)
 	s.URL = listener.URL + parts.BasePath
 	return s
@@ -274,7 +274,7 @@ func (s *shop) guestKey(token string) string {
 }
 
 // customerKey returns the key of a customer's cart, for a short and plain customer ID.
-func (s *shop) customerKey(c *shopper) string { return fmt.Sprintf("cart:{%d:c:%s}", s.ID, c.ID) }
+func (s *shop) customerKey(id string) string { return fmt.Sprintf("cart:{%d:c:%s}", s.ID, id) }
 
 // within waits until a condition is true, and fails the test after limit.
 func within(t testing.TB, limit time.Duration, what string, so func() bool) {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
 	"net/url"
 	"strconv"
 	"strings"
@@ -16,7 +15,6 @@ import (
 	"time"
 
 	"commerce/deploy/assert"
-	"commerce/deploy/ephemeral"
 )
 
 // published sends the requests of the published storefront client in a browser. See
@@ -29,42 +27,21 @@ func (s *shop) published(t testing.TB) published { return published{s.guest(t)} 
 // with DELETE, and a stamp that its own retries repeat.
 func (c published) request(method, path, payload string) *http.Request {
 	c.t.Helper()
-	r := assert.Must(http.NewRequestWithContext(c.t.Context(), method, c.shop.URL+path, strings.NewReader(payload)))(c.t)
+	r := c.shopper.request(method, path, strings.NewReader(payload),
+		"Accept", "application/json", "Accept-Language", "*", "X-Signature-Version", "v1", "X-Client-Auth", "true",
+		"X-Timestamp", strconv.FormatInt(c.shop.Clock.Now().Unix(), 10))
 	if method == http.MethodDelete {
 		r.TransferEncoding = []string{"identity"} // net/http then sends Content-Length: 0, like browsers
 	}
-	for name, value := range map[string]string{
-		"Content-Type":        "application/json",
-		"Accept":              "application/json",
-		"Accept-Language":     "*",
-		"X-Timestamp":         strconv.FormatInt(c.shop.Clock.Now().Unix(), 10),
-		"X-Signature-Version": "v1",
-		"X-Client-Auth":       "true",
-	} {
-		r.Header.Set(name, value)
-	}
-	c.identify(r.Header)
 	return r
-}
-
-// gets makes a call that must return this status and, for an error, this code.
-func (c published) gets(status int, code, method, path, payload string) answer {
-	c.t.Helper()
-	a := c.do(c.request(method, path, payload))
-	assert.Require(c.t, a.Status == status && a.Body.Code == code, "%s %s %s: got %d %s, want %d %s", method, path, payload, a.Status, a.Raw, status, code)
-	return a
-}
-
-// cart makes a call that must succeed, and returns its data.
-func (c published) cart(method, path, payload string) cartBody {
-	c.t.Helper()
-	return c.gets(http.StatusOK, "", method, path, payload).Body.Data
 }
 
 // shows makes a call after which the cart must hold these lines.
 func (c published) shows(lines, method, path, payload string) cartBody {
 	c.t.Helper()
-	got := c.cart(method, path, payload)
+	a := c.do(c.request(method, path, payload))
+	assert.Require(c.t, a.Status == http.StatusOK, "%s %s %s: %d %s", method, path, payload, a.Status, a.Raw)
+	got := a.Body.Data
 	assert.That(c.t, got.lines() == lines, "after %s %s %s the cart holds %q, want %q", method, path, payload, got.lines(), lines)
 	return got
 }
@@ -99,7 +76,7 @@ func TestPublishedClient_ALostReplyCountsOnce(t *testing.T) {
 				case "customer":
 					c.JWT = s.token(t, strings.ReplaceAll(name, " ", "-"))
 				default:
-					c.cart("POST", "/cart/add", held)
+					c.do(c.request("POST", "/cart/add", held))
 				}
 			}
 			first, retry := c.request(tc.method, tc.path, tc.payload), c.request(tc.method, tc.path, tc.payload)
@@ -123,24 +100,12 @@ type lossyLine struct {
 	seen           sync.Map
 }
 
-var errLost = errors.New("the reply is lost")
-
 func loseReplies(t testing.TB, service string) *lossyLine {
 	t.Helper()
-	target := assert.Must(url.Parse(service))(t)
-	line := &lossyLine{}
-	transport := &http.Transport{}
-	proxy := httptest.NewServer(&httputil.ReverseProxy{
-		Transport:      transport,
-		Rewrite:        func(r *httputil.ProxyRequest) { r.SetURL(target) },
-		ModifyResponse: line.lose,
-		ErrorHandler:   func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
-	})
-	t.Cleanup(func() {
-		proxy.Close()
-		transport.CloseIdleConnections()
-	})
-	line.URL = proxy.URL
+	line, proxy := &lossyLine{}, proxyTo(t, service)
+	proxy.ModifyResponse = line.lose
+	proxy.ErrorHandler = func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }
+	line.URL = serveGateway(t, proxy.ServeHTTP)
 	return line
 }
 
@@ -156,7 +121,7 @@ func (l *lossyLine) lose(reply *http.Response) error {
 		return nil
 	}
 	l.lost.Add(1)
-	return errLost
+	return errors.New("the reply is lost")
 }
 
 // carry sends a change through the proxy, which must lose its response.
@@ -185,101 +150,4 @@ func (c *shopper) quickly(method, path, payload string, headers ...string) answe
 	a := answer{Status: w.Code, Header: w.Header(), Raw: w.Body.Bytes()}
 	_ = json.Unmarshal(a.Raw, &a.Body)
 	return a
-}
-
-// surely repeats a call with its key until it is not answered with a 503 or 504.
-func (c *shopper) surely(method, path, payload string, headers ...string) answer {
-	for {
-		if a := c.quickly(method, path, payload, headers...); a.Status < http.StatusInternalServerError {
-			return a
-		}
-	}
-}
-
-// order is what one checkout sells: quantities by product.
-type order map[int64]int64
-
-// checkOut places an order as docs/cart.md describes it. It sells nothing when the cart is
-// empty or has changed since it was read. Every third time, the reply to the clear is
-// lost, and it asks again.
-func (c *shopper) checkOut(n int) (order, error) {
-	read := c.quickly("GET", "/cart/summary", "")
-	if read.Status != http.StatusOK || len(read.Body.Data.Items) == 0 {
-		return nil, nil
-	}
-	placing := order{}
-	for _, item := range read.Body.Data.Items {
-		placing[item.ProductID] += item.Quantity
-	}
-	clears := []string{"If-Match", read.Header.Get("ETag"), "Idempotency-Key", fmt.Sprintf("order-%d", n)}
-	cleared := c.surely("DELETE", "/cart/clear", "", clears...)
-	if n%3 == 0 {
-		again := c.surely("DELETE", "/cart/clear", "", clears...)
-		if again.Status != cleared.Status {
-			return nil, fmt.Errorf("the clear was answered %d, its repeat %d", cleared.Status, again.Status)
-		}
-	}
-	switch cleared.Status {
-	case http.StatusOK:
-		return placing, nil
-	case http.StatusPreconditionFailed:
-		return nil, nil
-	}
-	return nil, fmt.Errorf("clear: %d %s", cleared.Status, cleared.Raw)
-}
-
-// A shopper's devices add while checkout sells and clears. What is added between the read
-// and the clear is neither sold nor lost.
-func TestCheckout_ClearsExactlyWhatItSold(t *testing.T) {
-	ephemeral.Slow(t)
-	s := realShop(t)
-	const adders, adds = 20, 500 // fewer than a line may hold
-	s.sell(adders)
-	c := s.visitor(t)
-	ordered := make(chan struct{}) // closed after the first order
-	var adding sync.WaitGroup
-	for i := range adders {
-		adding.Go(func() {
-			add := fmt.Sprintf(`{"product_id":%d}`, 101+i)
-			for n := range adds {
-				if n == adds/2 { // or no order might find the cart as it was read
-					select {
-					case <-ordered:
-					case <-t.Context().Done():
-						return
-					}
-				}
-				if a := c.surely("POST", "/cart/add", add, "Idempotency-Key", fmt.Sprintf("add-%d-%d", i, n)); a.Status != http.StatusOK {
-					t.Errorf("add: %d %s", a.Status, a.Raw)
-					return
-				}
-			}
-		})
-	}
-	var done atomic.Bool
-	go func() { adding.Wait(); done.Store(true) }()
-	sold, orders, stale := order{}, 0, 0
-	for n, last := 0, false; ; n++ {
-		last = done.Load()
-		placed := assert.Must(c.checkOut(n))(t)
-		for product, quantity := range placed {
-			sold[product] += quantity
-		}
-		if placed != nil {
-			if orders++; orders == 1 {
-				close(ordered)
-			}
-		} else {
-			stale++
-		}
-		if last {
-			break
-		}
-	}
-	t.Logf("%d orders, %d attempts sold nothing", orders, stale)
-	for i := range int64(adders) {
-		assert.Equal(t, sold[101+i], adds, "product %d: sold", 101+i)
-	}
-	left := c.cart()
-	assert.That(t, len(left.Items) == 0 && orders >= 2, "%q left after %d orders", left.lines(), orders)
 }
