@@ -17,8 +17,7 @@ func (r *running) metric(t *testing.T, series string) float64 {
 	t.Helper()
 	for line := range strings.Lines(r.send(t, "GET", r.admin+"/metrics", "").Body) {
 		if text, ok := strings.CutPrefix(line, series+" "); ok {
-			value := assert.Must(strconv.ParseFloat(strings.TrimSpace(text), 64))(t)
-			return value
+			return assert.Must(strconv.ParseFloat(strings.TrimSpace(text), 64))(t)
 		}
 	}
 	return 0
@@ -70,8 +69,7 @@ func hostOf(t *testing.T, rawURL string) string {
 
 func parsed(t *testing.T, rawURL string) *url.URL {
 	t.Helper()
-	u := assert.Must(url.Parse(rawURL))(t)
-	return u
+	return assert.Must(url.Parse(rawURL))(t)
 }
 
 func TestMetrics_OfServeAreThoseInTheDocumentation(t *testing.T) {
