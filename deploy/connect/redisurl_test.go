@@ -1,6 +1,7 @@
 package connect
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -12,7 +13,7 @@ import (
 
 func TestParseRedisURL_ReadsEveryForm(t *testing.T) {
 	t.Parallel()
-	tests := map[string]redisTarget{
+	for raw, want := range map[string]redisTarget{
 		"redis://localhost":                {addrs: []string{"localhost:6379"}},
 		"redis://localhost:7000/":          {addrs: []string{"localhost:7000"}},
 		"redis://[::1]:7000/3":             {addrs: []string{"[::1]:7000"}, db: 3},
@@ -31,16 +32,10 @@ func TestParseRedisURL_ReadsEveryForm(t *testing.T) {
 			kind: sentinels, addrs: []string{"a:26379"}, username: "u", password: "p",
 			master: "m", sentinelUsername: "s", sentinelPassword: "q@q",
 		},
-	}
-	for raw, want := range tests {
+	} {
 		got, err := parseRedisURL(raw)
-		if err != nil {
-			t.Errorf("parseRedisURL(%q): %v", raw, err)
-			continue
-		}
-		if diff := cmp.Diff(want, got, cmp.AllowUnexported(redisTarget{}, tlsFiles{}), cmpopts.EquateEmpty()); diff != "" {
-			t.Errorf("parseRedisURL(%q) (-want +got):\n%s", raw, diff)
-		}
+		diff := cmp.Diff(want, got, cmp.AllowUnexported(redisTarget{}, tlsFiles{}), cmpopts.EquateEmpty())
+		assert.That(t, err == nil && diff == "", "parseRedisURL(%q): %v (-want +got):\n%s", raw, err, diff)
 	}
 }
 
@@ -90,13 +85,9 @@ func TestParseRedisURL_ReportsErrorsInOneLineWithoutThePassword(t *testing.T) {
 	t.Parallel()
 	for raw, want := range badRedisURLs {
 		_, err := parseRedisURL(raw)
-		if err == nil {
-			t.Errorf("parseRedisURL(%q) succeeded, want an error with %q", raw, want)
-			continue
-		}
-		if text := err.Error(); !strings.Contains(text, want) || strings.Contains(text, "hun") || strings.Contains(text, "\n") {
-			t.Errorf("parseRedisURL(%q): %q, want one line with %q and no part of the URL", raw, text, want)
-		}
+		text := fmt.Sprint(err)
+		assert.That(t, strings.Contains(text, want) && !strings.Contains(text, "hun") && !strings.Contains(text, "\n"),
+			"parseRedisURL(%q): %q, want one line with %q and no part of the URL", raw, text, want)
 	}
 }
 
@@ -113,6 +104,6 @@ func FuzzParseRedisURL(f *testing.F) {
 		}
 		assert.That(t, len(got.addrs) != 0, "no address")
 		assert.That(t, got.tls == nil || !got.tls.InsecureSkipVerify, "certificates are not verified")
-		assert.Equal(t, (got.kind == sentinels), (got.master != ""), "kind %d with master %q", got.kind, got.master)
+		assert.Equal(t, got.kind == sentinels, got.master != "", "kind %d with master %q", got.kind, got.master)
 	})
 }

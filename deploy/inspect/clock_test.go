@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
-	"github.com/google/go-cmp/cmp"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -48,9 +48,8 @@ func TestClocks_FindTheOneThatIsOff(t *testing.T) {
 				said += f.Message
 			}
 		}
-		if diff := cmp.Diff(want, is); err != nil || diff != "" || !regexp.MustCompile(test.says).MatchString(said) {
-			t.Errorf("Redis is off by %v, this machine by %v: %v (-want +got):\n%s%s", test.redis, test.machine, err, diff, said)
-		}
+		assert.Equal(t, is, want, "%+v: %v", test, err)
+		assert.That(t, err == nil && regexp.MustCompile(test.says).MatchString(said), "%+v: %v, %s", test, err, said)
 	}
 }
 
