@@ -91,14 +91,10 @@ func TestList_RefusesForeignAndTamperedLinks(t *testing.T) {
 	t.Parallel()
 	onEach(t, sampleData(), func(t *testing.T, b bundle) {
 		link := *b.list(t, "http://shop.test/subscriptions?per_page=5&customerCountryCode=966", 1).NextPageURL
-		got := b.list(t, link, 1).CurrentPage
-		assert.Require(t, got == 2, "the link leads to page %d, want 2", got)
+		assert.Equal(t, b.list(t, link, 1).CurrentPage, 2, "the link leads to page")
 		b.wantRefused(t, link, 2, "invalid_parameter")
 		// TestLink_IsBoundToItsWholeListing has all changes.
-		for _, changed := range []string{"page=3&per_page=5&customerCountryCode=966", "page=2&customerCountryCode=966", "page=2&per_page=5&customerPhone=966"} {
-			_, cursor, _ := strings.Cut(link, "&cursor=")
-			b.wantRefused(t, "http://shop.test/subscriptions?"+changed+"&cursor="+cursor, 1, "invalid_parameter", "cursor")
-		}
+		b.wantRefused(t, strings.Replace(link, "page=2", "page=3", 1), 1, "invalid_parameter", "cursor")
 		// The link itself contains the page number, too.
 		assert.Equal(t, b.list(t, strings.Replace(link, "page=2&", "", 1), 1).CurrentPage, 2,
 			"without its number the link leads to page")
