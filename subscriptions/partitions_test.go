@@ -185,17 +185,3 @@ func TestSharded_ReadsOneShardAndGivesTheSameRows(t *testing.T) {
 		assert.That(t, len(slices.Compact(all)) <= 1, "%s reads several shards: %v", statement, tables)
 	}
 }
-
-// Without triggers nobody knows what has changed. An empty page would be wrong.
-func TestSharded_HasNoChanges(t *testing.T) {
-	t.Parallel()
-	pool, _ := ephemeral.ShardedPool(t, "../deploy/postgres/citus.sql")
-	fill(t, pool, sampleData())
-	source := postgres.New(postgres.Config{Pool: pool, Budget: time.Minute, Wait: time.Minute})
-	b := newBundle(source, stores()...)
-	for range 2 {
-		b.wantRefused(t, "http://shop.test/subscriptions/changes", 1, "not_found")
-	}
-	_, err := postgres.Prune(t.Context(), pool)
-	assert.That(t, errors.Is(err, subscriptions.ErrNoChanges), "Prune: %v", err)
-}

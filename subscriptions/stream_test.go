@@ -195,7 +195,7 @@ func TestStream_EndsWithAnError(t *testing.T) {
 	config.Stopping = func() bool { checks++; return checks > 1 }
 	text := bundle{config.Source, newEngine(config)}.streamed(ndjsonType, "")
 	assert.That(t, strings.Count(text, "\n") == 1001 && strings.Contains(text, "the process is stopping"),
-		"%d lines, which end with %s", strings.Count(text, "\n"), text[len(text)-300:])
+		"%d lines, which end with %s", strings.Count(text, "\n"), text[strings.LastIndex(text, "\n")+1:])
 	_, _, other := follow(t, config.Source, 1, subscriptions.Cursor{}, 1000)
 	text = newBundle(subscriptions.NewMemory(nil, nil), stores()...).streamed(csvType, other.Text(1))
 	assert.That(t, strings.Contains(text, `"cursor_expired"`), "%s", text)

@@ -1,27 +1,18 @@
 package connect_test
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"commerce/deploy/assert"
 	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
 )
-
-// wantCode checks that err is a Postgres error with the given SQLSTATE.
-func wantCode(t *testing.T, err error, code string) {
-	t.Helper()
-	var refusal *pgconn.PgError
-	assert.That(t, errors.As(err, &refusal) && refusal.Code == code, "error %v, want SQLSTATE %s", err, code)
-}
 
 func TestPostgres_SendsItsSettingsToTheServer(t *testing.T) {
 	t.Parallel()
@@ -48,23 +39,6 @@ func TestPostgres_SendsItsSettingsToTheServer(t *testing.T) {
 			assert.Equal(t, got, test.want, "settings")
 		})
 	}
-}
-
-func TestPostgres_RefusesWritesUnlessWritable(t *testing.T) {
-	t.Parallel()
-	url := ephemeral.Postgres(t)
-	_, err := ephemeral.OpenPool(t, url, connect.PostgresConfig{}).Exec(t.Context(), "CREATE TABLE t ()")
-	wantCode(t, err, "25006") // read_only_sql_transaction
-
-	_, err = ephemeral.OpenPool(t, url, connect.PostgresConfig{Writable: true}).Exec(t.Context(), "CREATE TABLE t ()")
-	assert.ErrorIs(t, err, nil, "writable pool")
-}
-
-func TestPostgres_CancelsASlowStatement(t *testing.T) {
-	t.Parallel()
-	pool := ephemeral.OpenPool(t, ephemeral.Postgres(t), connect.PostgresConfig{StatementTimeout: 50 * time.Millisecond})
-	_, err := pool.Exec(t.Context(), "SELECT pg_sleep(10)")
-	wantCode(t, err, "57014") // query_canceled
 }
 
 func TestPostgres_LimitsTheTimeToConnect(t *testing.T) {
