@@ -210,8 +210,7 @@ func TestList_ShowsRowsFromBeforeTheBounds(t *testing.T) {
 		assert.Equal(t, listed[tt.id][tt.member], tt.want, "%s of %v", tt.member, tt.id)
 	}
 	for id := range listed {
-		w := b.do(fmt.Sprintf("/subscriptions/%v", id), 1, "en")
-		assert.That(t, w.Code == http.StatusOK, "subscription %v alone: %d %s", id, w.Code, w.Body)
+		assert.Equal(t, b.do(fmt.Sprintf("/subscriptions/%v", id), 1, "en").Code, http.StatusOK, "%v alone", id)
 	}
 	assert.That(t, regexp.MustCompile(`\A.* level=WARN .*store=1 subscription=.*\n\z`).MatchString(log.String()),
 		"the log says %q, want one warning that names a row", log.String())

@@ -49,8 +49,7 @@ func downAndUp(t *testing.T, conn *pgx.Conn, m *migrations.Migrator, up func(con
 	full := objects(t, conn)
 	assert.Require(t, len(full) != 0, "the migrations created nothing")
 	downTo(t, m, 0)
-	left := objects(t, conn)
-	assert.That(t, len(left) <= 0, "left after all migrations were rolled back: %v", left)
+	assert.Equal(t, objects(t, conn), []string{}, "left after all migrations were rolled back")
 	assert.Must(up(t.Context()))(t)
 	assert.Equal(t, objects(t, conn), full, "schema after down and up (-before +after)")
 }
