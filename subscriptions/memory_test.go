@@ -19,11 +19,15 @@ func TestMemory_ShowsAChangedSubscriptionEverywhere(t *testing.T) {
 	m := subscriptions.NewMemory(nil, sampleData().all)
 	b := newBundle(m, stores()...)
 	before := b.summary(t, 1)
+	_, _, read := follow(t, m, 1, subscriptions.Cursor{}, 10)
+	m.Delete(1, 404, now) // does nothing
 	s := assert.Must(m.Get(t.Context(), 1, 5020, locale.En))(t)
 	old := s.Status
 	s.Status = subscriptions.Expired
 	m.Put(*s)
 
+	changed, deleted, _ := follow(t, m, 1, read, 10)
+	assert.That(t, slices.Equal(changed, []int64{5020}) && deleted == nil, "changed %v, deleted %v", changed, deleted)
 	other, _, _ := follow(t, m, 2, subscriptions.Cursor{}, 100)
 	assert.That(t, !slices.Contains(other, 5020), "another store has %v", other)
 	got, err := m.Get(t.Context(), 1, 5020, locale.En)
