@@ -63,8 +63,7 @@ func TestList_RefusesInvalidParameters(t *testing.T) {
 			}
 		}
 		tooFar := b.refused(t, "http://shop.test/subscriptions?page=10002&per_page=100", 1)
-		assert.That(t, strings.Contains(tooFar.Message, "next_page_url"),
-			"a page number that is too high: %q, want advice to follow links", tooFar.Message)
+		assert.That(t, strings.Contains(tooFar.Message, "next_page_url"), "no advice to follow links: %+v", tooFar)
 		several := b.refused(t, "http://shop.test/subscriptions?page=0&per_page=0&colour=red", 1)
 		assert.Equal(t, len(several.Errors), 3, "three invalid parameters: %+v", several.Errors)
 	})
@@ -91,14 +90,10 @@ func TestList_RefusesForeignAndTamperedLinks(t *testing.T) {
 	t.Parallel()
 	onEach(t, sampleData(), func(t *testing.T, b bundle) {
 		link := *b.list(t, "http://shop.test/subscriptions?per_page=5&customerCountryCode=966", 1).NextPageURL
-		got := b.list(t, link, 1).CurrentPage
-		assert.Require(t, got == 2, "the link leads to page %d, want 2", got)
+		assert.Equal(t, b.list(t, link, 1).CurrentPage, 2, "the link leads to page")
 		b.wantRefused(t, link, 2, "invalid_parameter")
 		// TestLink_IsBoundToItsWholeListing has all changes.
-		for _, changed := range []string{"page=3&per_page=5&customerCountryCode=966", "page=2&customerCountryCode=966", "page=2&per_page=5&customerPhone=966"} {
-			_, cursor, _ := strings.Cut(link, "&cursor=")
-			b.wantRefused(t, "http://shop.test/subscriptions?"+changed+"&cursor="+cursor, 1, "invalid_parameter", "cursor")
-		}
+		b.wantRefused(t, strings.Replace(link, "page=2", "page=3", 1), 1, "invalid_parameter", "cursor")
 		// The link itself contains the page number, too.
 		assert.Equal(t, b.list(t, strings.Replace(link, "page=2&", "", 1), 1).CurrentPage, 2,
 			"without its number the link leads to page")

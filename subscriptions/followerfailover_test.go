@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	osexec "os/exec"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -153,7 +154,7 @@ func (f *promotions) promoteOne(standby *ephemeral.Standby) {
 		exec(f.t, writesTo(f.t, standby.URL), insertOne, 2, f.random.Int64N(1e9))
 		standby.Restart()
 	}
-	f.now = &setting{t: f.t, primary: standby.Server, writes: writesTo(f.t, standby.URL), source: sourceOf(f.t, standby.URL)}
+	f.now = settingOf(f.t, standby.Server, standby.URL)
 }
 
 // wantEqual checks a follower that has not read the new primary yet.
@@ -165,12 +166,8 @@ func (f *promotions) wantEqual(r *promotionReader) {
 
 func (f *promotions) wantExpired(r *promotionReader) {
 	f.t.Helper()
-	switch {
-	case r.ahead && r.expired == 0:
-		f.t.Errorf("%s: the cursor did not expire", r.name)
-	case !r.ahead && r.expired > 0 && f.known():
-		f.t.Errorf("%s: %d cursors expired", r.name, r.expired)
-	}
+	assert.That(f.t, !r.ahead || r.expired > 0, "%s: the cursor did not expire", r.name)
+	assert.That(f.t, r.ahead || r.expired == 0 || !f.known(), "%s: %d cursors expired", r.name, r.expired)
 }
 
 // A writer on a new timeline keeps its transaction open. No other writer waits for it, and readers
@@ -182,12 +179,10 @@ func TestFollower_WritersDoNotWaitForEachOtherAfterAPromotion(t *testing.T) {
 	standby.CatchUp(h.primary)
 	h.primary.Stop()
 	standby.Promote()
-	now := &setting{t: t, primary: standby.Server, writes: writesTo(t, standby.URL), source: sourceOf(t, standby.URL)}
+	now := settingOf(t, standby.Server, standby.URL)
 	open := begin(t, now, pgx.ReadCommitted)
 	exec(t, open, "UPDATE subscriptions SET order_id = 8 WHERE store_id = 1")
-	if _, err := now.writes.Exec(t.Context(), "UPDATE subscriptions SET order_id = 9 WHERE store_id = 2"); err != nil { // after 500 ms
-		t.Errorf("another store's writer: %v", err)
-	}
+	exec(t, now.writes, "UPDATE subscriptions SET order_id = 9 WHERE store_id = 2")
 	for range 2 { // two instances may mark one timeline
 		assert.NoError(t, sourceOf(t, standby.URL).MarkTimeline(t.Context()))
 	}
@@ -251,9 +246,8 @@ func crashWhileWriting(t *testing.T, h *setting, seed uint64, followers []*follo
 	}
 	for _, f := range followers {
 		all.Go(func() {
-			onPrimary := func(*rand.Rand) subscriptions.Source { return h.source }
-			err := f.follow(ctx, onPrimary)
-			assert.That(t, err == nil, "%v", err)
+			err := f.follow(ctx, func(*rand.Rand) subscriptions.Source { return h.source })
+			assert.ErrorIs(t, err, nil, "follow")
 		})
 	}
 	time.Sleep(200 * time.Millisecond)
@@ -330,7 +324,7 @@ func TestFollower_StartsFromTheBeginningAfterARestore(t *testing.T) {
 func restoreElsewhere(t *testing.T, h *setting, dump []byte) *setting {
 	t.Helper()
 	exec(t, h.writes, "CREATE DATABASE elsewhere TEMPLATE template0")
-	other := h.database(t, "elsewhere")
+	other := settingOf(t, h.primary, strings.Replace(h.primary.URL, "/postgres?", "/elsewhere?", 1))
 	postgresTool(t, dump, "pg_restore", "--exit-on-error", "--dbname="+other.writes.Config().ConnString())
 	return other
 }

@@ -91,8 +91,7 @@ func readAll(t *testing.T, f *follower, source subscriptions.Source) {
 func wantComplete(t *testing.T, h *setting, f *follower) {
 	t.Helper()
 	assert.NoError(t, h.settle(t.Context()))
-	err := h.check(t.Context(), f, h.source)
-	assert.That(t, err == nil, "%v", err)
+	assert.ErrorIs(t, h.check(t.Context(), f, h.source), nil, "copy")
 }
 
 // A transaction deletes a subscription and inserts it again, so both changes have the same
@@ -133,8 +132,7 @@ func TestFollower_MissesNothingWhileATableIsRewritten(t *testing.T) {
 			go func() { read <- f.finish(t.Context(), h.source) }()
 			waitForLock(t, h)
 			commit(t, rewrite)
-			err := <-read
-			assert.That(t, err == nil, "%v", err)
+			assert.NoError(t, <-read)
 			wantComplete(t, h, f)
 		})
 	}
@@ -175,8 +173,7 @@ func TestFollower_WaitsForAProductThatIsLate(t *testing.T) {
 	exec(t, subscriber, "SET LOCAL session_replication_role = replica")
 	exec(t, subscriber, "UPDATE subscriptions SET product_id = 999 WHERE store_id = 1 AND id = (SELECT min(id) FROM subscriptions WHERE store_id = 1)")
 	commit(t, subscriber)
-	before := f.cursor
-	q := subscriptions.ChangesQuery{After: before, Limit: 10, Language: locale.En}
+	q := subscriptions.ChangesQuery{After: f.cursor, Limit: 10, Language: locale.En}
 	page, err := h.source.Changes(t.Context(), 1, q)
 	assert.That(t, isUnavailable(err), "without the product: %+v, %v", page, err)
 	product := begin(t, h, pgx.ReadCommitted)
@@ -199,6 +196,5 @@ func TestChanges_FailWhileATableIsLocked(t *testing.T) {
 	commit(t, lock)
 	page, err = brief.Changes(t.Context(), 1, subscriptions.ChangesQuery{Limit: 10, Language: locale.En})
 	assert.That(t, err == nil && len(page.Changed) != 0, "afterwards: %+v, %v", page, err)
-	n := h.writes.Stat().NewConnsCount()
-	assert.That(t, n == opened, "%d connections were opened again", n-opened)
+	assert.Equal(t, h.writes.Stat().NewConnsCount(), opened, "connections that were opened")
 }

@@ -101,7 +101,8 @@ func (w *writer) transaction(ctx context.Context) error {
 	}
 	return pgx.BeginTxFunc(ctx, w.pool, options, func(tx pgx.Tx) error {
 		if w.chance(3) { // begins early and writes late, or takes its snapshot early
-			if _, err := tx.Exec(ctx, []string{"SELECT pg_current_xact_id()", "SELECT"}[w.random.IntN(2)]); err != nil {
+			early := []string{"SELECT pg_current_xact_id()", "SELECT"}[w.random.IntN(2)]
+			if err := execute(ctx, tx, early); err != nil {
 				return err
 			}
 			w.pause()
@@ -242,14 +243,6 @@ func (w *writer) copyMany(ctx context.Context, tx pgx.Tx) error {
 	if err := execute(ctx, tx, "DELETE FROM subscriptions WHERE id >= $1 AND id < $1 + 5", first); err != nil {
 		return err
 	}
-	_, err := tx.CopyFrom(ctx, pgx.Identifier{"subscriptions"}, newRow, pgx.CopyFromSlice(len(rows), func(i int) ([]any, error) {
-		return rows[i], nil
-	}))
+	_, err := tx.CopyFrom(ctx, pgx.Identifier{"subscriptions"}, newRow, pgx.CopyFromRows(rows))
 	return err
-}
-
-func collectIDs(rows pgx.Rows) ([]int64, error) {
-	ids, err := pgx.CollectRows(rows, pgx.RowTo[int64])
-	slices.Sort(ids)
-	return ids, err
 }

@@ -78,8 +78,7 @@ func golden(t *testing.T, name string, b bundle, url, language string) {
 	if *update {
 		assert.NoError(t, os.WriteFile(file, got.Bytes(), 0o644))
 	}
-	want := assert.Must(os.ReadFile(file))(t)
-	assert.Equal(t, got.String(), string(want), "%s", name)
+	assert.Equal(t, got.String(), string(assert.Must(os.ReadFile(file))(t)), "%s", name)
 }
 
 func TestProductNamesAndErrors_AreInTheLanguageOfTheRequestElseTheStores(t *testing.T) {
@@ -124,9 +123,8 @@ func TestProductNamesAndErrors_AreInTheLanguageOfTheRequestElseTheStores(t *test
 				continue // has no Arabic name
 			}
 			language := map[string]string{"Club": "en", "نادي": "ar"}[tt.want]
-			if body := b.do("/subscriptions?page=0", tt.store, tt.language).Body.String(); !strings.Contains(body, `"Language":"`+language+`"`) {
-				t.Errorf("store %d in %q: %s, want %s", tt.store, tt.language, body, language)
-			}
+			body := b.do("/subscriptions?page=0", tt.store, tt.language).Body.String()
+			assert.That(t, strings.Contains(body, `"Language":"`+language+`"`), "%+v: %s, want %s", tt, body, language)
 		}
 	})
 }
@@ -172,12 +170,7 @@ func TestPrice_IsExactInEveryCurrency(t *testing.T) {
 
 // visible removes the direction marks of mixed text.
 func visible(s string) string {
-	return string(bytes.Map(func(r rune) rune {
-		if r == '\u200f' || r == '\u200e' || r == '\u061c' {
-			return -1
-		}
-		return r
-	}, []byte(s)))
+	return strings.NewReplacer("\u200f", "", "\u200e", "", "\u061c", "").Replace(s)
 }
 
 // An amount in a currency whose decimals are not known could be wrong by a factor of a

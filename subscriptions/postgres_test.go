@@ -10,6 +10,7 @@ import (
 	mathrand "math/rand/v2"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -64,9 +65,9 @@ func TestList_WalkIsSteadyWhileRowsAreInserted(t *testing.T) {
 	back, top := follow(last, func(a answer) *string { return a.PrevPageURL })
 	slices.Reverse(back)
 	assert.Equal(t, slices.Concat(back...), want, "back (-existed at the beginning +seen)")
-	if ids := top.ids(); top.CurrentPage != 1 || len(ids) == 0 || ids[0] < newest {
-		t.Errorf("the way back ends on page %d with %v, want page 1 with what was inserted after %d", top.CurrentPage, ids, newest)
-	}
+	ids := top.ids()
+	assert.That(t, top.CurrentPage == 1 && len(ids) > 0 && ids[0] >= newest,
+		"the way back ends on page %d with %v, want page 1 and what came after %d", top.CurrentPage, ids, newest)
 	close(stop)
 	assert.NoError(t, <-done)
 }
@@ -74,8 +75,7 @@ func TestList_WalkIsSteadyWhileRowsAreInserted(t *testing.T) {
 // A link whose page was deleted leads to an empty page, which links to the remaining rows.
 func TestList_LinksSurviveDeletedPages(t *testing.T) {
 	t.Parallel()
-	d := sampleData()
-	pool := filled(t, d)
+	pool := filled(t, sampleData())
 	b := newBundle(patient(pool), stores()...)
 	first := b.list(t, "http://shop.test/subscriptions?per_page=16", 1)
 	middle := b.list(t, *first.NextPageURL, 1)
@@ -87,9 +87,7 @@ func TestList_LinksSurviveDeletedPages(t *testing.T) {
 		if name == "next" {
 			link = gone.PrevPageURL
 		}
-		if len(gone.Data) > 0 || link == nil {
-			t.Fatalf("%s page: %v, link %v; want an empty page and a link to what is left", name, gone.ids(), link)
-		}
+		assert.Require(t, len(gone.Data) == 0 && link != nil, "%s page: %v, want an empty one with a link", name, gone)
 		assert.Equal(t, b.list(t, *link, 1).ids(), middle.ids(), "from the %s page (-left +seen)", name)
 	}
 }
@@ -155,12 +153,10 @@ func TestSchema_AcceptsTheMaximums(t *testing.T) {
 	b := newBundle(patient(pool), stores()...)
 	exec(t, pool, `UPDATE subscriptions SET starts_at = '0001-01-01 00:00:00+00', ends_at = '9999-12-31 23:59:59.999999+00',
 		external_customer_id = repeat('ع', 255), metadata = jsonb_build_object('x', repeat('x', 16 * 1024 - 9)) WHERE id = 2`)
-	for _, s := range b.list(t, "/subscriptions", 1).Data {
-		if s["id"] == 2.0 && (s["starts_at"] != "0001-01-01 00:00:00" || s["ends_at"] != "9999-12-31 23:59:59" ||
-			s["external_customer_id"] != strings.Repeat("ع", 255) || len(s["metadata"].(map[string]any)["x"].(string)) != 16*1024-9) {
-			t.Errorf("got %.200v", s)
-		}
-	}
+	s := b.list(t, "/subscriptions?per_page=1&page=5", 1).Data[0]
+	assert.That(t, s["id"] == 2.0 && s["starts_at"] == "0001-01-01 00:00:00" && s["ends_at"] == "9999-12-31 23:59:59" &&
+		s["external_customer_id"] == strings.Repeat("ع", 255) &&
+		len(s["metadata"].(map[string]any)["x"].(string)) == 16*1024-9, "got %.200v", s)
 }
 
 // Rows from before the schema had limits are shown with the nearest valid values. They do
@@ -211,16 +207,13 @@ func TestList_ShowsRowsFromBeforeTheBounds(t *testing.T) {
 		{6, "status", "expired"},
 		{6, "external_customer_id", nil},
 	} {
-		got := listed[tt.id][tt.member]
-		assert.That(t, got == tt.want, "%s of %v is %v, want %v", tt.member, tt.id, got, tt.want)
+		assert.Equal(t, listed[tt.id][tt.member], tt.want, "%s of %v", tt.member, tt.id)
 	}
 	for id := range listed {
-		w := b.do(fmt.Sprintf("/subscriptions/%v", id), 1, "en")
-		assert.That(t, w.Code == http.StatusOK, "subscription %v alone: %d %s", id, w.Code, w.Body)
+		assert.Equal(t, b.do(fmt.Sprintf("/subscriptions/%v", id), 1, "en").Code, http.StatusOK, "%v alone", id)
 	}
-	if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "level=WARN") || !strings.Contains(got, "store=1 subscription=") {
-		t.Errorf("the log says %q, want one warning that names a row", got)
-	}
+	assert.That(t, regexp.MustCompile(`\A.* level=WARN .*store=1 subscription=.*\n\z`).MatchString(log.String()),
+		"the log says %q, want one warning that names a row", log.String())
 }
 
 // One instance has read a new key while another still signs with the old one. Each accepts
@@ -228,9 +221,7 @@ func TestList_ShowsRowsFromBeforeTheBounds(t *testing.T) {
 func TestList_LinksSurviveANewKey(t *testing.T) {
 	t.Parallel()
 	pool := filled(t, sampleData())
-	instance := func() bundle {
-		return newBundle(patient(pool), stores()...)
-	}
+	instance := func() bundle { return newBundle(patient(pool), stores()...) }
 	one, two := instance(), instance()
 	const start = "http://shop.test/subscriptions?per_page=5"
 	links := []string{*one.list(t, start, 1).NextPageURL, *two.list(t, start, 1).NextPageURL}
@@ -258,8 +249,7 @@ func TestList_LinksSurviveANewKey(t *testing.T) {
 // uses no connection. Other pages, and deep pages of other stores, are not affected.
 func TestList_LimitsConcurrentDeepPages(t *testing.T) {
 	t.Parallel()
-	d := sampleData()
-	pool := filled(t, d)
+	pool := filled(t, sampleData())
 	b := newBundle(postgres.New(postgres.Config{Pool: pool, Budget: 30 * time.Second, Wait: 10 * time.Second}), stores()...)
 	const farDown = "http://shop.test/subscriptions?page=10000&per_page=100"
 	lock := assert.Must(pool.Begin(t.Context()))(t)
@@ -277,14 +267,11 @@ func TestList_LimitsConcurrentDeepPages(t *testing.T) {
 			return n == want
 		})
 	}
-	read := func(url string, store int64) {
-		readers.Go(func() { b.list(t, url, store) })
-	}
+	read := func(url string, store int64) { readers.Go(func() { b.list(t, url, store) }) }
 	read(farDown, 1)
 	waiting(1)
-	if refused := b.refused(t, farDown, 1); refused.Code != "unavailable" || !strings.Contains(refused.Message, "next_page_url") {
-		t.Errorf("the store's second deep page: %+v", refused)
-	}
+	refused := b.refused(t, farDown, 1)
+	assert.That(t, refused.Code == "unavailable" && strings.Contains(refused.Message, "next_page_url"), "%+v", refused)
 	read(farDown, 2)
 	waiting(2)
 	b.wantRefused(t, farDown, 3, "unavailable")
@@ -299,8 +286,7 @@ func TestList_LimitsConcurrentDeepPages(t *testing.T) {
 // A store with slow statements uses only its own share of the connections.
 func TestList_OneStoreLeavesConnectionsToOthers(t *testing.T) {
 	t.Parallel()
-	d := sampleData()
-	url := filled(t, d).Config().ConnString()
+	url := filled(t, sampleData()).Config().ConnString()
 	pool := ephemeral.OpenPool(t, url, connect.PostgresConfig{MaxConns: 8, StatementTimeout: -1})
 	source := postgres.New(postgres.Config{Pool: pool, Budget: 30 * time.Second, Wait: 2 * time.Second})
 	lock := assert.Must(ephemeral.OpenPool(t, url, connect.PostgresConfig{Writable: true, MaxConns: 1}).Begin(t.Context()))(t)
@@ -325,32 +311,10 @@ func TestList_OneStoreLeavesConnectionsToOthers(t *testing.T) {
 	eventually(t, "another store has a connection", func() bool { return pool.Stat().AcquiredConns() >= 3 })
 	assert.NoError(t, lock.Rollback(t.Context()))
 	lists.Wait()
-	assert.That(t, answered.Load() == 3, "%d were answered, want two of the slow store and one of the other", answered.Load())
+	assert.Equal(t, answered.Load(), 3, "answered, two of the slow store and one of the other")
 }
 
-// onLocales runs a test on databases with locales that fold case differently.
-func onLocales(t *testing.T, test func(t *testing.T, pool *pgxpool.Pool)) {
-	for name, locale := range map[string]string{
-		"turkish": "LOCALE_PROVIDER icu ICU_LOCALE 'tr-TR' LOCALE 'C'", "c": "LOCALE_PROVIDER libc LOCALE 'C'",
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			admin := ephemeral.OpenPool(t, ephemeral.Postgres(t), connect.PostgresConfig{Writable: true, MaxConns: 1, StatementTimeout: -1})
-			database := "test_" + name + "_" + strings.ToLower(rand.Text())
-			exec(t, admin, "CREATE DATABASE "+database+" TEMPLATE template0 ENCODING 'UTF8' "+locale)
-			t.Cleanup(func() {
-				_, err := admin.Exec(context.Background(), "DROP DATABASE "+database+" WITH (FORCE)")
-				assert.That(t, err == nil, "%v", err)
-			})
-			u := assert.Must(url.Parse(admin.Config().ConnString()))(t)
-			u.Path = database
-			assert.NoError(t, ephemeral.Migrate(t.Context(), u.String()))
-			test(t, ephemeral.OpenPool(t, u.String(), connect.PostgresConfig{Writable: true, MaxConns: 4, StatementTimeout: -1}))
-		})
-	}
-}
-
-// The database's locale does not affect which customers are found.
+// The database's locale, which folds case differently, does not affect which customers are found.
 func TestList_FindsCustomersOnEveryLocale(t *testing.T) {
 	t.Parallel()
 	d := sampleData()
@@ -393,10 +357,27 @@ func TestList_FindsCustomersOnEveryLocale(t *testing.T) {
 		t.Parallel()
 		onEach(t, d, test)
 	})
-	onLocales(t, func(t *testing.T, pool *pgxpool.Pool) {
-		fill(t, pool, d)
-		test(t, newBundle(patient(pool), stores()...))
-	})
+	for name, locale := range map[string]string{
+		"turkish": "LOCALE_PROVIDER icu ICU_LOCALE 'tr-TR' LOCALE 'C'", "c": "LOCALE_PROVIDER libc LOCALE 'C'",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			config := connect.PostgresConfig{Writable: true, MaxConns: 4, StatementTimeout: -1}
+			admin := ephemeral.OpenPool(t, ephemeral.Postgres(t), config)
+			database := "test_" + name + "_" + strings.ToLower(rand.Text())
+			exec(t, admin, "CREATE DATABASE "+database+" TEMPLATE template0 ENCODING 'UTF8' "+locale)
+			t.Cleanup(func() {
+				_, err := admin.Exec(context.Background(), "DROP DATABASE "+database+" WITH (FORCE)")
+				assert.ErrorIs(t, err, nil, "drop")
+			})
+			u := assert.Must(url.Parse(admin.Config().ConnString()))(t)
+			u.Path = database
+			assert.NoError(t, ephemeral.Migrate(t.Context(), u.String()))
+			pool := ephemeral.OpenPool(t, u.String(), config)
+			fill(t, pool, d)
+			test(t, newBundle(patient(pool), stores()...))
+		})
+	}
 }
 
 func TestSchema_CustomersChangesReachTheirSubscriptions(t *testing.T) {
@@ -407,9 +388,7 @@ func TestSchema_CustomersChangesReachTheirSubscriptions(t *testing.T) {
 	assert.Equal(t, len(b.list(t, "/subscriptions?customerCountryCode=971", 1).Data), 6, "found by the new calling code")
 	exec(t, pool, "DELETE FROM saved_cards")
 	for _, s := range b.list(t, "/subscriptions", 1).Data {
-		if s["auto_renew"] != false || s["payment_method"] != nil {
-			t.Errorf("%v renews automatically with a deleted card", s["id"])
-		}
+		assert.That(t, s["auto_renew"] == false && s["payment_method"] == nil, "%v renews with a deleted card", s["id"])
 	}
 }
 
@@ -430,20 +409,17 @@ func TestSchema_NationalPhoneIsNationalPhone(t *testing.T) {
 		codes = append(codes, []string{"", "966", "9", "1", "99"}[random.IntN(5)])
 	}
 	type reading struct{ National, Uncoded string }
-	rows, err := pool.Query(t.Context(), `
+	rows, _ := pool.Query(t.Context(), `
 		WITH given AS (SELECT * FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS given (phone, code, id)),
 		made AS (INSERT INTO customers (store_id, id, phone, calling_code) SELECT 1, id, phone, code FROM given
 			RETURNING id, national_phone, coalesce(uncoded_phone, '') AS uncoded)
 		SELECT national_phone, uncoded FROM made ORDER BY id`, phones, codes)
-	assert.NoError(t, err)
 	readings, err := pgx.CollectRows(rows, pgx.RowToStructByPos[reading])
 	assert.Require(t, err == nil && len(readings) == len(phones), "%d rows, %v", len(readings), err)
 	for i, phone := range phones {
 		var want reading
 		want.National, want.Uncoded = subscriptions.NationalPhone(phone, codes[i])
-		if readings[i] != want {
-			t.Errorf("%+q of %q: %v in Postgres, %v in Go", phone, codes[i], readings[i], want)
-		}
+		assert.That(t, readings[i] == want, "%+q of %q: %v in Postgres, %v in Go", phone, codes[i], readings[i], want)
 	}
 }
 
@@ -486,7 +462,10 @@ func TestPostgres_AnOutageIsUnavailableInTime(t *testing.T) {
 		unavailable(when, "/subscriptions/summary", 2300*time.Millisecond)
 	}
 	served()
-	held := []*pgxpool.Conn{acquire(t, pool), acquire(t, pool)}
+	var held []*pgxpool.Conn
+	for range 2 {
+		held = append(held, assert.Must(pool.Acquire(t.Context()))(t))
+	}
 	unavailable("no connection to spare", "/subscriptions", 600*time.Millisecond)
 	unavailable("no connection to spare", "/subscriptions/1", 600*time.Millisecond)
 	for _, conn := range held {
@@ -504,17 +483,12 @@ func TestPostgres_AnOutageIsUnavailableInTime(t *testing.T) {
 	served()
 }
 
-func acquire(t *testing.T, pool *pgxpool.Pool) *pgxpool.Conn {
-	t.Helper()
-	return assert.Must(pool.Acquire(t.Context()))(t)
-}
-
 // A statement that exceeds the server's timeout is unavailable; an invalid statement is a
 // defect, which a retry does not fix.
 func TestPostgres_TellsATimeoutFromADefect(t *testing.T) {
 	t.Parallel()
 	pool := filled(t, sixStates())
-	lock := acquire(t, pool)
+	lock := assert.Must(pool.Acquire(t.Context()))(t)
 	defer lock.Release()
 	limited := ephemeral.OpenPool(t, pool.Config().ConnString(), connect.PostgresConfig{StatementTimeout: time.Second})
 	const budget = 30 * time.Second // much longer than the server's timeout
@@ -523,9 +497,8 @@ func TestPostgres_TellsATimeoutFromADefect(t *testing.T) {
 
 	exec(t, lock, "BEGIN; LOCK TABLE subscriptions")
 	began := time.Now()
-	if refused := b.refused(t, "/subscriptions", 1); refused.Code != "unavailable" || time.Since(began) > budget/2 {
-		t.Errorf("locked: %+v after %v", refused, time.Since(began))
-	}
+	b.wantRefused(t, "/subscriptions", 1, "unavailable")
+	assert.That(t, time.Since(began) <= budget/2, "locked: refused after %v", time.Since(began))
 	exec(t, lock, "ALTER TABLE subscriptions RENAME TO elsewhere; COMMIT")
 	b.wantRefused(t, "/subscriptions", 1, "internal")
 }
@@ -541,7 +514,6 @@ func TestPostgres_WithoutPermissionIsUnavailable(t *testing.T) {
 		}
 	}})
 	b := newBundle(patient(powerless), stores()...)
-	for _, url := range []string{"/subscriptions", "/subscriptions/1"} {
-		b.wantRefused(t, url, 1, "unavailable")
-	}
+	b.wantRefused(t, "/subscriptions", 1, "unavailable", "read the keys of page links: ", "permission denied")
+	b.wantRefused(t, "/subscriptions/1", 1, "unavailable", "get subscription 1 of store 1: ", "permission denied")
 }

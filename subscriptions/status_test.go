@@ -33,9 +33,8 @@ func TestStatus_AccessAndExpiry(t *testing.T) {
 		{"expired, period over", Subscription{Status: Expired, PeriodEnd: before}, false, true},
 		{"none of the six", Subscription{Status: "unpaid", PeriodEnd: after}, false, false},
 	} {
-		if active, expired := tt.s.GrantsAccess(noon), tt.s.HasExpired(noon); active != tt.active || expired != tt.expired {
-			t.Errorf("%s: active %v, expired %v; want %v, %v", tt.name, active, expired, tt.active, tt.expired)
-		}
+		assert.Equal(t, tt.s.GrantsAccess(noon), tt.active, "%s: active", tt.name)
+		assert.Equal(t, tt.s.HasExpired(noon), tt.expired, "%s: expired", tt.name)
 	}
 }
 

@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"commerce/deploy/assert"
 	"commerce/subscriptions"
 )
@@ -50,9 +48,8 @@ func TestStream_HasACursorEvery1000LinesAndLast(t *testing.T) {
 		for i, at := range nextLine.FindAllStringIndex(lines, -1) {
 			cursors = append(cursors, strings.Count(lines[:at[0]], "\n")-i)
 		}
-		if diff := cmp.Diff(want, cursors); diff != "" || strings.Count(lines, "\n") != n+len(want) {
-			t.Errorf("%d subscriptions: %d lines, cursors after (-want +got):\n%s", n, strings.Count(lines, "\n"), diff)
-		}
+		assert.Equal(t, cursors, want, "%d subscriptions: cursors after", n)
+		assert.Equal(t, strings.Count(lines, "\n"), n+len(want), "%d subscriptions: lines", n)
 	}
 }
 
@@ -72,9 +69,8 @@ func TestStream_CutAtAnyCursorGoesOnThere(t *testing.T) {
 				read = whole[:at[0]]
 			}
 			rest := b.streamed(format, whole[at[2]:at[3]])
-			if together := read + strings.TrimPrefix(rest, header); together != whole {
-				t.Errorf("%s: cut after %d bytes: %d bytes together, want %d", format, len(read), len(together), len(whole))
-			}
+			together := read + strings.TrimPrefix(rest, header)
+			assert.That(t, together == whole, "%s: cut after %d bytes: %d together", format, len(read), len(together))
 		}
 	}
 }
@@ -160,12 +156,9 @@ func TestStream_CSVHasNoFormulas(t *testing.T) {
 	}
 	table := tableOf(t, newBundle(subscriptions.NewMemory(nil, all), stores()...).streamed(csvType, ""))
 	at := slices.Index(table[0], "external_customer_id")
-	var got []string
-	for _, row := range table[1:9] {
-		got = append(got, row[at])
+	for i, want := range []string{"'=1+1", "'+1", "'-1", "'@SUM(A1)", "'\tx", "'\rx", "'x", "1=1"} {
+		assert.Equal(t, table[1+i][at], want, "%q", texts[i])
 	}
-	want := []string{"'=1+1", "'+1", "'-1", "'@SUM(A1)", "'\tx", "'\rx", "'x", "1=1"}
-	assert.Equal(t, got, want, "got")
 }
 
 func TestStream_HasDeletions(t *testing.T) {
@@ -188,12 +181,9 @@ func TestStream_HasDeletions(t *testing.T) {
 		}
 		assert.NoError(t, json.Unmarshal([]byte(lines[i]), &l))
 		deleted, err := time.Parse("2006-01-02T15:04:05.000000Z", l.Deleted.At)
-		if l.Deleted.ID != want || err != nil || time.Since(deleted) > time.Hour {
-			t.Errorf("%s (%v), want %d, deleted just now", lines[i], err, want)
-		}
-		if row := table[1+i]; row[0] != "deleted" || row[id] != fmt.Sprint(want) || row[at] != l.Deleted.At {
-			t.Errorf("%v, want %d as in NDJSON", row, want)
-		}
+		assert.That(t, l.Deleted.ID == want && err == nil && time.Since(deleted) < time.Hour, "%s (%v)", lines[i], err)
+		row := table[1+i]
+		assert.Equal(t, []string{row[0], row[id], row[at]}, []string{"deleted", fmt.Sprint(want), l.Deleted.At}, "CSV")
 	}
 }
 
@@ -204,11 +194,9 @@ func TestStream_EndsWithAnError(t *testing.T) {
 	checks := 0
 	config.Stopping = func() bool { checks++; return checks > 1 }
 	text := bundle{config.Source, newEngine(config)}.streamed(ndjsonType, "")
-	if n := strings.Count(text, "\n"); n != 1001 || !strings.Contains(text, "the process is stopping") {
-		t.Errorf("%d lines, which end with %.300s, want an error after the first page", n, text[strings.LastIndex(text, "\n"):])
-	}
+	assert.That(t, strings.Count(text, "\n") == 1001 && strings.Contains(text, "the process is stopping"),
+		"%d lines, which end with %s", strings.Count(text, "\n"), text[strings.LastIndex(text, "\n")+1:])
 	_, _, other := follow(t, config.Source, 1, subscriptions.Cursor{}, 1000)
-	if text := newBundle(subscriptions.NewMemory(nil, nil), stores()...).streamed(csvType, other.Text(1)); !strings.Contains(text, `"cursor_expired"`) {
-		t.Error(text)
-	}
+	text = newBundle(subscriptions.NewMemory(nil, nil), stores()...).streamed(csvType, other.Text(1))
+	assert.That(t, strings.Contains(text, `"cursor_expired"`), "%s", text)
 }

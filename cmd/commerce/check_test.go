@@ -5,12 +5,9 @@ import (
 	"fmt"
 	"io"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"commerce/cmd/internal/cli"
 	"commerce/deploy/assert"
@@ -18,20 +15,18 @@ import (
 	"commerce/deploy/inspect"
 )
 
-// users returns deploy/redis/users.conf.
-func users(t *testing.T) string {
-	t.Helper()
-	return string(assert.Must(os.ReadFile("../../deploy/redis/users.conf"))(t))
+// guard is for servers with the users of users.conf.
+func guard(t *testing.T) ephemeral.Guard {
+	return ephemeral.Guard{Users: source(t, "deploy/redis/users.conf")}
 }
 
 // startGuarded starts a healthy Redis with the users of users.conf. Its URL logs in as
 // commerce.
 func startGuarded(t *testing.T) *ephemeral.Server {
 	t.Helper()
-	server := ephemeral.Guard{Users: users(t)}.StartRedis(t)
-	admin := server.Admin()
+	server := guard(t).StartRedis(t)
 	for name, value := range map[string]string{"maxmemory": "100mb", "appendonly": "yes", "appendfsync": "always"} {
-		assert.NoError(t, admin.ConfigSet(t.Context(), name, value).Err())
+		assert.NoError(t, server.Admin().ConfigSet(t.Context(), name, value).Err())
 	}
 	return server
 }
@@ -39,7 +34,7 @@ func startGuarded(t *testing.T) *ephemeral.Server {
 // asUser returns a URL of startGuarded with another user of users.conf.
 func asUser(t *testing.T, rawURL, user string) string {
 	t.Helper()
-	u := assert.Must(url.Parse(rawURL))(t)
+	u := parsed(t, rawURL)
 	password, _ := u.User.Password()
 	u.User = url.UserPassword(user, password)
 	return u.String()
@@ -50,9 +45,8 @@ func found(t *testing.T, status int, settings ...string) map[inspect.Level][]str
 	t.Helper()
 	got := ended(t, program(t, settings, "check", "--json"))
 	var findings []inspect.Finding
-	if err := json.Unmarshal([]byte(got.out), &findings); err != nil || got.status != status || got.errors != "" {
-		t.Fatalf("ended with %d, want %d: %+v, %v", got.status, status, got, err)
-	}
+	err := json.Unmarshal([]byte(got.out), &findings)
+	assert.Require(t, err == nil && got.status == status && got.errors == "", "want %d: %+v, %v", status, got, err)
 	codes := map[inspect.Level][]string{}
 	for _, f := range findings {
 		if !slices.Contains(codes[f.Level], f.Code) {
@@ -65,20 +59,18 @@ func found(t *testing.T, status int, settings ...string) map[inspect.Level][]str
 func TestCheck_TheUserCheckSeesAllOfRedis(t *testing.T) {
 	t.Parallel()
 	ephemeral.Slow(t)
-	guard := ephemeral.Guard{Users: users(t)}
+	all := guard(t)
 	for name, redisURL := range map[string]string{
-		"single": startGuarded(t).URL, "cluster": guard.StartCluster(t).URL, "sentinels": guard.StartSentinels(t).URL,
+		"single": startGuarded(t).URL, "cluster": all.StartCluster(t).URL, "sentinels": all.StartSentinels(t).URL,
 	} {
 		got := ended(t, program(t, []string{"REDIS_URL=" + asUser(t, redisURL, "check")}, "check"))
-		if strings.Count(got.out, "\nunknown ") != 1 || !strings.Contains(got.out, "\nunknown  Postgres ") || got.errors != "" {
-			t.Errorf("%s: %+v, want nothing unknown except Postgres, whose URL is not set", name, got)
-		}
+		assert.That(t, strings.Count(got.out, "\nunknown ") == 1 && strings.Contains(got.out, "\nunknown  Postgres ") &&
+			got.errors == "", "%s: %+v, want nothing unknown except Postgres, whose URL is not set", name, got)
 	}
 }
 
 func TestCheck_TheServicesUserSeesLess(t *testing.T) {
 	t.Parallel()
-	codes := found(t, 0, "REDIS_URL="+startGuarded(t).URL)
 	want := map[inspect.Level][]string{
 		inspect.Warning: {"redis_replicas"},
 		inspect.Unknown: {
@@ -86,19 +78,15 @@ func TestCheck_TheServicesUserSeesLess(t *testing.T) {
 		},
 		inspect.OK: {"redis_answers", "redis_role", "redis_merges", "redis_rights", "machine_clock", "redis_clock"},
 	}
-	assert.Equal(t, codes, want, "findings")
+	assert.Equal(t, found(t, 0, "REDIS_URL="+startGuarded(t).URL), want, "findings")
 }
 
 func TestCheck_ExitsWith1IfAFindingIsSerious(t *testing.T) {
 	t.Parallel()
-	server := startGuarded(t)
-	redisURL := "REDIS_URL=" + asUser(t, server.URL, "check")
-	codes := found(t, 0, redisURL)
-	assert.That(t, codes[inspect.Serious] == nil, "serious: %v", codes)
-	codes = found(t, 1, redisURL, "DURABILITY=replica")
-	assert.That(t, slices.Equal(codes[inspect.Serious], []string{"redis_replicas"}), "DURABILITY=replica: %v", codes)
-	codes = found(t, 1, redisURL, "REDIS_MIN_REPLICAS=1")
-	assert.That(t, slices.Equal(codes[inspect.Serious], []string{"redis_merges"}), "REDIS_MIN_REPLICAS=1: %v", codes)
+	redisURL := "REDIS_URL=" + asUser(t, startGuarded(t).URL, "check")
+	assert.Equal(t, found(t, 0, redisURL)[inspect.Serious], nil, "serious")
+	assert.Equal(t, found(t, 1, redisURL, "DURABILITY=replica")[inspect.Serious], []string{"redis_replicas"}, "durable")
+	assert.Equal(t, found(t, 1, redisURL, "REDIS_MIN_REPLICAS=1")[inspect.Serious], []string{"redis_merges"}, "merges")
 }
 
 func TestCheck_PrintsOneLineForEachFinding(t *testing.T) {
@@ -114,9 +102,8 @@ func TestCheck_PrintsOneLineForEachFinding(t *testing.T) {
 		lead("ok", addr) + "answers, version, persistence, replay, disk, memory, role, merges, min replicas to write, clock\n" +
 		lead("ok", "this machine") + "clock\n" +
 		"\n1 serious, 1 warning, 1 unknown, 11 ok\n"
-	if diff := cmp.Diff(want, got.out); diff != "" || got.status != 1 || got.errors != "" {
-		t.Errorf("ended with %d and %q (-want +got):\n%s", got.status, got.errors, diff)
-	}
+	assert.Equal(t, got.out, want, "ended with %d and %q", got.status, got.errors)
+	assert.That(t, got.status == 1 && got.errors == "", "ended with %d and %q", got.status, got.errors)
 }
 
 func TestCheck_RefusesWrongSettings(t *testing.T) {
@@ -128,9 +115,8 @@ func TestCheck_RefusesWrongSettings(t *testing.T) {
 		"DURABILITY":         {"REDIS_URL=redis://redis", "DURABILITY=disk"},
 	} {
 		got := ended(t, program(t, settings, "check"))
-		if got.status != 2 || got.out != "" || !strings.HasPrefix(got.errors, "commerce: "+setting+": ") || strings.Contains(got.errors, "hunter2") {
-			t.Errorf("%v: %+v, want 2 and one line about %s", settings, got, setting)
-		}
+		assert.That(t, got.status == 2 && got.out == "" && strings.HasPrefix(got.errors, "commerce: "+setting+": ") &&
+			!strings.Contains(got.errors, "hunter2"), "%v: %+v, want 2 and one line about %s", settings, got, setting)
 	}
 }
 

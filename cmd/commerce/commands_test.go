@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -18,8 +17,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"commerce/auth"
 	"commerce/deploy/assert"
@@ -173,10 +170,9 @@ func TestCommands_FailWithOneLineThatNamesABadSetting(t *testing.T) {
 			t.Parallel()
 			got := ended(t, program(t, call.settings, strings.Split(call.command, " ")...))
 			assert.That(t, got.status == 2 && got.out == "", "ended with %d, want 2, after printing %q", got.status, got.out)
-			if strings.Count(got.errors, "\n") != 1 || !regexp.MustCompile("^commerce: .*"+names).MatchString(got.errors) {
-				t.Errorf("said %q, want one line that names %s", got.errors, names)
-			}
-			assert.That(t, !strings.Contains(got.errors, "hunter2"), "printed a password: %q", got.errors)
+			assert.That(t, strings.Count(got.errors, "\n") == 1 && !strings.Contains(got.errors, "hunter2") &&
+				regexp.MustCompile("^commerce: .*"+names).MatchString(got.errors),
+				"said %q, want one line that names %s and no password", got.errors, names)
 		})
 	}
 }
@@ -184,9 +180,8 @@ func TestCommands_FailWithOneLineThatNamesABadSetting(t *testing.T) {
 func TestToken_PrintsOnlyTheCustomersToken(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "secret")
-	if err := errors.Join(os.WriteFile(file+".1", []byte(secret+"\n"), 0o600), os.Symlink(file+".1", file)); err != nil { // as in Kubernetes
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.WriteFile(file+".1", []byte(secret+"\n"), 0o600))
+	assert.NoError(t, os.Symlink(file+".1", file)) // as in Kubernetes
 	verifier := assert.Must(auth.NewJWT(auth.JWTConfig{Secret: []byte(secret)}))(t)
 	for name, settings := range map[string][]string{
 		"secret":                      {"JWT_SECRET=" + secret},
@@ -218,8 +213,8 @@ func TestCommands_ReportEachBadSettingOnALineSortedByName(t *testing.T) {
 		"ADMIN_ADDR", "BASE_PATH", "CUSTOMER_CART_TTL", "DATABASE_URL", "GUEST_CART_TTL", "JWT_SECRET_FILE", "JWT_SECRET_PREVIOUS",
 		"LOG_LEVEL", "MAX_LINES", "REDIS_URL", "TRUSTED_PROXIES",
 	}
-	diff := cmp.Diff(want, names)
-	assert.That(t, got.status == 2 && diff == "", "ended with %d and %q (-want +got):\n%s", got.status, got.errors, diff)
+	assert.Equal(t, names, want, "ended with %d and %q, which names", got.status, got.errors)
+	assert.Equal(t, got.status, 2, "status")
 }
 
 // After SIGTERM, SIGINT or SIGHUP the demo is not ready and accepts no connections, but still
@@ -230,9 +225,8 @@ func TestDemo_DrainsAfterASignal(t *testing.T) {
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
 		t.Run(signal.String(), func(t *testing.T) {
 			t.Parallel()
-			d := startDemo(t)
-			said := d.ready(t)
-			assert.Require(t, said.Code == http.StatusOK, "readyz answers %+v before", said)
+			d := start(t, "demo")
+			assert.Equal(t, d.ready(t).Code, http.StatusOK, "readyz answers before")
 			answer, body := d.beginAdd(t)
 			signaled := time.Now()
 			d.signal(t, signal)
@@ -244,11 +238,8 @@ func TestDemo_DrainsAfterASignal(t *testing.T) {
 			assert.Require(t, err == nil, "the request in flight: %v", err)
 			response.Body.Close()
 			assert.Equal(t, response.StatusCode, http.StatusOK, "the request in flight")
-			if err := d.cmd.Wait(); err != nil {
-				t.Errorf("ended with %v\n%s", err, d.log.String())
-			}
-			took := time.Since(signaled)
-			assert.That(t, took <= 10*time.Second, "took %v to end", took)
+			assert.ErrorIs(t, d.cmd.Wait(), nil, "ended after\n%s", d.log)
+			assert.That(t, time.Since(signaled) <= 10*time.Second, "took %v to end", time.Since(signaled))
 		})
 	}
 }
@@ -288,32 +279,10 @@ func TestDemo_ListensOnLoopbackOnlyWithASecretOfItsOwner(t *testing.T) {
 // A process under nohup ignores the end of its terminal.
 func TestDemo_RunsOnUnderNohup(t *testing.T) {
 	t.Parallel()
-	d := startDemo(t, asProgram+"=nohup")
+	d := start(t, "demo", asProgram+"=nohup")
 	d.signal(t, syscall.SIGHUP)
 	time.Sleep(time.Second)
-	said := d.ready(t)
-	assert.That(t, said.Code == http.StatusOK, "readyz answers %+v after SIGHUP", said)
-}
-
-func startDemo(t *testing.T, settings ...string) *running {
-	t.Helper()
-	d := &running{cmd: program(t, settings, "demo"), log: &logLines{}}
-	d.cmd.Stderr = d.log
-	out := assert.Must(d.cmd.StdoutPipe())(t)
-	d.start(t)
-	printed := bufio.NewScanner(out) // printed once both addresses accept connections
-	for d.admin == "" {
-		assert.Require(t, printed.Scan(), "the demo does not print its addresses")
-		label, value, _ := strings.Cut(strings.TrimSpace(printed.Text()), " ")
-		switch address, _, _ := strings.Cut(strings.TrimSpace(value), " "); label {
-		case "URL":
-			d.URL = strings.Replace(address, "localhost", "127.0.0.1", 1)
-		case "Operators":
-			d.admin = address
-		}
-	}
-	go io.Copy(io.Discard, out)
-	return d
+	assert.Equal(t, d.ready(t).Code, http.StatusOK, "readyz answers after SIGHUP")
 }
 
 func (r *running) accepts(t *testing.T) bool {

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 
 	"commerce/deploy/assert"
@@ -45,16 +44,6 @@ func seen(s *subscriptions.Subscription, now time.Time) string {
 		s.Status, s.GrantsAccess(now), s.HasExpired(now), s.DaysRemaining(now), s.PaymentMethod() != nil, s.Variant.ID, scheduled, s.Price)
 }
 
-// commandUnder returns the arguments of the command of commerce that a section of a page shows.
-func commandUnder(t *testing.T, page, heading string) string {
-	t.Helper()
-	command, _, _ := strings.Cut(codeUnder(t, source(t, page), heading, "sh")[0], "```") // the fence may be indented
-	args, found := strings.CutPrefix(strings.TrimSpace(command), "commerce ")
-	assert.Require(t, found && !strings.Contains(args, "\n"),
-		"%s, %s: %q is not one command of commerce", page, heading, command)
-	return args
-}
-
 // The example of docs/data.md, as it is written there.
 func TestDataPage_ExampleShowsWhatItSays(t *testing.T) {
 	t.Parallel()
@@ -63,10 +52,9 @@ func TestDataPage_ExampleShowsWhatItSays(t *testing.T) {
 	source := postgres.New(postgres.Config{Pool: ephemeral.OpenPool(t, url, connect.PostgresConfig{})})
 	_, example, _ := strings.Cut(page, "\n## A worked example\n")
 	example, _, _ = strings.Cut(example, "\n## ")
-	if n := strings.Count(example, "\n### "); n != 13 || strings.Count(example, "```sql") != n {
-		t.Errorf("the example has %d steps and %d blocks of SQL, want the 13 of this test", n, strings.Count(example, "```sql"))
-	}
-	changed := ""
+	assert.Equal(t, strings.Count(example, "\n### "), 13, "steps of the example, which are those of this test")
+	assert.Equal(t, strings.Count(example, "```sql"), 13, "blocks of SQL")
+	changed := 0
 	for _, step := range []struct{ section, at, want string }{
 		{"A new store", "", ""},
 		{"A product with two plans", "", ""},
@@ -89,17 +77,13 @@ func TestDataPage_ExampleShowsWhatItSays(t *testing.T) {
 		if step.at == "" {
 			continue
 		}
-		now, err := time.Parse(time.DateOnly, step.at)
-		assert.NoError(t, err)
+		now := assert.Must(time.Parse(time.DateOnly, step.at))(t)
 		s, err := source.Get(t.Context(), 7, 9001, "en")
 		assert.Require(t, err == nil, "%s: %v", step.section, err)
-		if diff := cmp.Diff(step.want, seen(s, now)); diff != "" || s.Product.Name.Own != "Club" || s.Card.LastFour != "4242" {
-			t.Errorf("%s, on %s, %+v (-want +got):\n%s", step.section, step.at, s, diff)
-		}
-		var stamp string
-		if err := db.QueryRow(t.Context(), "SELECT changed_in FROM subscriptions").Scan(&stamp); err != nil || stamp == changed {
-			t.Errorf("%s: changed_in is still %s, %v", step.section, stamp, err)
-		}
+		assert.Equal(t, seen(s, now), step.want, "%s, on %s", step.section, step.at)
+		assert.That(t, s.Product.Name.Own == "Club" && s.Card.LastFour == "4242", "%s: %+v", step.section, s)
+		stamp := count(t, db, "SELECT changed_in::text::int FROM subscriptions")
+		assert.That(t, stamp != changed, "%s: changed_in is still %d", step.section, stamp)
 		changed = stamp
 	}
 }
@@ -109,17 +93,17 @@ func TestDataPage_ExampleSellsWhatItSays(t *testing.T) {
 	t.Parallel()
 	url, page := ephemeral.Migrated(t), dataPage(t)
 	db := writer(t, url)
-	change(t, db, strings.ReplaceAll(codeUnder(t, page, "A new store", "sql")[0], "pk_oasis", "pk_demo")) // what instance sends
+	store := codeUnder(t, page, "A new store", "sql")[0]
+	change(t, db, strings.ReplaceAll(store, "pk_oasis", "pk_demo")) // what call sends
 	change(t, db, codeUnder(t, page, "A game card, and a coupon for it", "sql")[0])
 	requests := regexp.MustCompile("`POST (/cart/[a-z]+)` with(?: the body)? `([^`]+)`[^.`]* SAR ([0-9.]+[0-9])").FindAllStringSubmatch(page, -1)
 	assert.Require(t, len(requests) == 2, "the page shows %d requests with amounts, want 2", len(requests))
-	i, token := startInstance(t, url), ""
+	i, token := startServe(t, url), ""
 	for n, want := range []string{"subtotal", "discount_amount"} {
 		a := i.mustCall(t, token, "POST", requests[n][1], requests[n][2])
 		token = a.Data.CartToken
-		if amount := `"` + want + `":` + strings.TrimSuffix(requests[n][3], ".00"); !strings.Contains(a.Body, amount+",") {
-			t.Errorf("%s %s: no %s in %s", requests[n][1], requests[n][2], amount, a.Body)
-		}
+		amount := `"` + want + `":` + strings.TrimSuffix(requests[n][3], ".00")
+		assert.That(t, strings.Contains(a.Body, amount+","), "%q: no %s in %s", requests[n], amount, a.Body)
 	}
 }
 
@@ -162,9 +146,7 @@ func TestDataPage_FindsTheOldestTransaction(t *testing.T) {
 	queries := codeUnder(t, dataPage(t), "Long transactions", "sql")
 	for i, want := range []bool{true, false} { // other tests may have older ones, but none prepared
 		rows := assert.Must(db.Query(t.Context(), queries[i]))(t)
-		if got := rows.Next(); got != want {
-			t.Errorf("%s finds one: %t, %v", queries[i], got, rows.Err())
-		}
+		assert.Equal(t, rows.Next(), want, "%s finds one (%v)", queries[i], rows.Err())
 		rows.Close()
 	}
 }
@@ -228,7 +210,5 @@ func TestDataPage_DescribesEachColumn(t *testing.T) {
 		t.Errorf("docs/data.md does not describe %s.%s", table, column)
 		return nil
 	})
-	if err != nil || done.RowsAffected() < 50 {
-		t.Errorf("%d columns, %v", done.RowsAffected(), err)
-	}
+	assert.That(t, err == nil && done.RowsAffected() >= 50, "%d columns, %v", done.RowsAffected(), err)
 }

@@ -53,65 +53,40 @@ func onDatabase(t *testing.T, url string, args ...string) string {
 	return got.out
 }
 
-func TestCommands_ReportDatabaseErrorsInOneLine(t *testing.T) {
+// A script tells a wrong setting from other failures by the status.
+func TestCommands_ReportInOneLineWhatIsWrongWithTheDatabase(t *testing.T) {
 	t.Parallel()
-	urls := map[string]string{
-		"missing":     "",
-		"broken":      "postgres://commerce:hunter/2@db",
-		"nonsense":    "nonsense",
-		"unreachable": "postgres://commerce:hunter@127.0.0.1:1/db?sslmode=disable",
-		"unmigrated":  ephemeral.Postgres(t),
-		"old":         ephemeral.Migrated(t),
-		"new":         ephemeral.Migrated(t),
-		"early":       ephemeral.Migrated(t),
-	}
-	change(t, writer(t, urls["old"]), "DELETE FROM goose_db_version WHERE version_id > 100")
-	change(t, writer(t, urls["early"]), "UPDATE goose_db_version SET version_id = version_id - 99 WHERE version_id > 0")
-	change(t, writer(t, urls["new"]), "INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, true)")
-	for _, test := range []struct{ command, database, says string }{
-		{"serve", "missing", "is required"},
-		{"seed", "missing", "is required"},
-		{"migrate up", "missing", "is required"},
-		{"serve", "broken", "percent-encoded"},
-		{"migrate up", "nonsense", "libpq"},
-		{"serve", "unmigrated", "version 0, want"},
-		{"seed", "unmigrated", "run `commerce migrate up`"},
-		{"serve", "old", "run `commerce migrate up`"},
-		{"serve", "early", "before the first release"},
-		{"seed", "early", "create a new database"},
-		{"migrate up", "early", "create a new database"},
-		{"migrate down", "early", "before the first release"},
-		{"migrate status", "early", "before the first release"},
-		{"migrate down", "new", "run a newer release"},
-		{"migrate up", "new", "run a newer release"},
-	} {
-		t.Run(test.command+" "+test.database, func(t *testing.T) {
-			t.Parallel()
-			got := ended(t, program(t,
-				[]string{"DATABASE_URL=" + urls[test.database], "REDIS_URL=" + ephemeral.Redis(t), "JWT_SECRET=" + secret},
-				strings.Split(test.command, " ")...))
-			if got.status != 2 || !strings.HasPrefix(got.errors, "commerce: DATABASE_URL: ") || !strings.Contains(got.errors, test.says) {
-				t.Errorf("status %d, %q, want 2 and %q", got.status, got.errors, test.says)
-			}
-			assert.That(t, strings.Count(got.errors, "\n") == 1 && !strings.Contains(got.errors, "hunter"),
-				"%q is not one line without the password", got.errors)
-		})
-	}
-}
-
-// Commands that reach a database, and what it lacks. A script tells a wrong setting from other failures
-// by the status.
-func TestCommands_ReportInOneLineWhatTheDatabaseLacks(t *testing.T) {
-	t.Parallel()
-	has, empty, rules, sharded := seeded(t), ephemeral.Postgres(t), ephemeral.Migrated(t), ephemeral.Postgres(t)
-	change(t, writer(t, rules), "ALTER TABLE products ADD CONSTRAINT product_is_not_free CHECK (price > 0)")
+	has, empty, sharded := seeded(t), ephemeral.Postgres(t), ephemeral.Postgres(t)
 	onDatabase(t, sharded, "migrate", "up", "--sharded")
+	changed := func(sql string) string {
+		url := ephemeral.Migrated(t)
+		change(t, writer(t, url), sql)
+		return url
+	}
+	rules := changed("ALTER TABLE products ADD CONSTRAINT product_is_not_free CHECK (price > 0)")
+	old := changed("DELETE FROM goose_db_version WHERE version_id > 100")
+	early := changed("UPDATE goose_db_version SET version_id = version_id - 99 WHERE version_id > 0")
+	newer := changed("INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, true)")
 	const down = "postgres://commerce:hunter@127.0.0.1:1/db"
 	for _, test := range []struct {
 		command, database string
 		status            int
 		says              string // after the name of the program
 	}{
+		{"seed", "", 2, "DATABASE_URL: is required"},
+		{"migrate up", "", 2, "DATABASE_URL: is required"},
+		{"serve", "postgres://commerce:hunter/2@db", 2, "DATABASE_URL: .*percent-encoded"},
+		{"migrate up", "nonsense", 2, "DATABASE_URL: .*libpq"},
+		{"serve", empty, 2, "DATABASE_URL: .*version 0, want"},
+		{"seed", empty, 2, "DATABASE_URL: .*run `commerce migrate up`"},
+		{"serve", old, 2, "DATABASE_URL: .*run `commerce migrate up`"},
+		{"serve", early, 2, "DATABASE_URL: .*before the first release"},
+		{"seed", early, 2, "DATABASE_URL: .*create a new database"},
+		{"migrate up", early, 2, "DATABASE_URL: .*create a new database"},
+		{"migrate down", early, 2, "DATABASE_URL: .*before the first release"},
+		{"migrate status", early, 2, "DATABASE_URL: .*before the first release"},
+		{"migrate down", newer, 2, "DATABASE_URL: .*run a newer release"},
+		{"migrate up", newer, 2, "DATABASE_URL: .*run a newer release"},
 		{"migrate up", down, 1, "DATABASE_URL: .*connection refused"},
 		{"migrate status", down, 1, "DATABASE_URL: .*connection refused"},
 		{"seed", down, 1, "DATABASE_URL: .*connection refused"},
@@ -133,10 +108,10 @@ func TestCommands_ReportInOneLineWhatTheDatabaseLacks(t *testing.T) {
 	} {
 		settings := []string{"DATABASE_URL=" + test.database, "REDIS_URL=" + ephemeral.Redis(t), "JWT_SECRET=" + secret}
 		got := ended(t, program(t, settings, strings.Fields(test.command)...))
-		if line, one := strings.CutSuffix(got.errors, "\n"); got.status != test.status || got.out != "" || !one ||
-			!regexp.MustCompile("^commerce: "+test.says).MatchString(line) || strings.Contains(line, "\n") || strings.Count(line, "refused") > 1 {
-			t.Errorf("%.40s: %+v, want status %d and one line with %q", test.command, got, test.status, test.says)
-		}
+		line, one := strings.CutSuffix(got.errors, "\n")
+		assert.That(t, got.status == test.status && got.out == "" && one && !strings.Contains(line, "\n") &&
+			regexp.MustCompile("^commerce: "+test.says).MatchString(line) && strings.Count(line, "refused") <= 1 &&
+			!strings.Contains(line, "hunter"), "%.40s: %+v, want %d and %q", test.command, got, test.status, test.says)
 	}
 	status := onDatabase(t, empty, "migrate", "status")
 	assert.That(t, !strings.Contains(status, "applied"), "a refused `migrate up` has applied migrations:\n%s", status)
@@ -145,14 +120,14 @@ func TestCommands_ReportInOneLineWhatTheDatabaseLacks(t *testing.T) {
 func TestCommands_FailIfTheirOutputCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	url := ephemeral.Migrated(t)
-	for _, command := range []string{"migrate status", "seed", "prune", "version", "token list"} {
+	for _, line := range []string{"--help", "help serve", "version", "migrate status", "seed", "prune", "token list"} {
 		full := assert.Must(os.OpenFile("/dev/full", os.O_WRONLY, 0))(t)
 		defer full.Close()
-		cmd, errors := program(t, []string{"DATABASE_URL=" + url}, strings.Split(command, " ")...), &strings.Builder{}
+		cmd, errors := program(t, []string{"DATABASE_URL=" + url}, strings.Split(line, " ")...), &strings.Builder{}
 		cmd.Stdout, cmd.Stderr = full, errors
-		if err := cmd.Run(); cmd.ProcessState.ExitCode() != 1 || !strings.Contains(errors.String(), "no space left") {
-			t.Errorf("%s: %v, %s", command, err, errors)
-		}
+		err := cmd.Run()
+		assert.That(t, cmd.ProcessState.ExitCode() == 1 && strings.Contains(errors.String(), "no space left"),
+			"%s: %v, %s", line, err, errors)
 	}
 }
 
@@ -218,9 +193,9 @@ func TestServe_TellsMissingRightsAndAnOlderSchemaFromAnOutage(t *testing.T) {
 	serve.wantUp(t, 1, 1, 0)
 	change(t, writer(t, url), "UPDATE goose_db_version SET version_id = abs(version_id)")
 	healthy()
-	if log := serve.log.String(); strings.Contains(log, `"lost postgres"`) ||
-		!strings.Contains(log, `"lost postgres_rights"`) || !strings.Contains(log, "coupon_uses: the role lacks rights") || !strings.Contains(log, `"lost postgres_schema"`) {
-		t.Errorf("the log says:\n%s", log)
+	assert.That(t, !strings.Contains(serve.log.String(), `"lost postgres"`), "the log says:\n%s", serve.log)
+	for _, said := range []string{`"lost postgres_rights"`, "coupon_uses: the role lacks", `"lost postgres_schema"`} {
+		assert.That(t, strings.Contains(serve.log.String(), said), "the log lacks %s:\n%s", said, serve.log)
 	}
 }
 

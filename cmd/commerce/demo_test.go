@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 
@@ -34,7 +33,7 @@ type demoOffer struct {
 
 func openDemo(t *testing.T, settings ...string) demoClient {
 	t.Helper()
-	d := demoClient{running: startDemo(t, settings...)}
+	d := demoClient{running: start(t, "demo", settings...)}
 	d.offered = decoded[demoOffer](t, d.send(t, "GET", "/playground/demo.json", ""))
 	return d
 }
@@ -70,12 +69,10 @@ func TestDemo_OffersCustomersToItsPage(t *testing.T) {
 		a := d.send(t, "GET", "/cart", "", "Authorization", "Bearer "+c.JWT)
 		assert.That(t, a.Status == http.StatusOK, "customer %s: %d %s", c.ID, a.Status, a.Body)
 	}
-	if want := []string{"1001", "1002", "1003", "1004"}; !slices.Equal(ids, want) || d.offered.CustomerJWT != d.offered.Customers[0].JWT || !d.offered.Backstage {
-		t.Errorf("customers %v, want %v; %+v", ids, want, d.offered)
-	}
-	if a := d.send(t, "GET", "/cart", "", "Authorization", "Bearer "+d.offered.ExpiredJWT); a.Status != http.StatusUnauthorized || !strings.Contains(a.Body, "expired") {
-		t.Errorf("with the expired token: %d %s", a.Status, a.Body)
-	}
+	assert.Equal(t, ids, []string{"1001", "1002", "1003", "1004"}, "customers")
+	assert.That(t, d.offered.CustomerJWT == d.offered.Customers[0].JWT && d.offered.Backstage, "offers %+v", d.offered)
+	a := d.send(t, "GET", "/cart", "", "Authorization", "Bearer "+d.offered.ExpiredJWT)
+	assert.That(t, a.Status == http.StatusUnauthorized && strings.Contains(a.Body, "expired"), "expired: %+v", a)
 }
 
 func TestDemo_HasAStoreWithManyPages(t *testing.T) {
@@ -105,12 +102,9 @@ func TestDemo_ServesThePicturesOfItsProducts(t *testing.T) {
 		for store, products := range sample.Products() {
 			for _, p := range products {
 				a := d.send(t, "GET", p.Image.URL, "")
-				if a.Status != http.StatusOK || a.Header.Get("Content-Type") != "image/svg+xml" {
-					t.Errorf("%s%s of store %d: %d %s", base, p.Image.URL, store, a.Status, a.Header.Get("Content-Type"))
-				}
-				if policy := a.Header.Get("Cross-Origin-Resource-Policy"); policy != "cross-origin" {
-					t.Errorf("%s: only pages of %q may show it", p.Image.URL, policy)
-				}
+				assert.That(t, a.Status == http.StatusOK && a.Header.Get("Content-Type") == "image/svg+xml" &&
+					a.Header.Get("Cross-Origin-Resource-Policy") == "cross-origin", // pages of others may show it
+					"%s%s of store %d: %d %v", base, p.Image.URL, store, a.Status, a.Header)
 			}
 		}
 	}
@@ -128,15 +122,14 @@ func TestDemo_BackstageChangesAProduct(t *testing.T) {
 		{`{"price":0,"stock":0}`, "0", "0"},
 	} {
 		got := data[json.RawMessage](t, d.send(t, "PATCH", "/playground/products/1", step.body))
-		want := `{"id":1,"price":` + step.price + `,"stock":` + step.stock + `}`
-		assert.That(t, string(got) == want, "%s: %s, want %s", step.body, got, want)
+		assert.Equal(t, string(got), `{"id":1,"price":`+step.price+`,"stock":`+step.stock+`}`, "%s", step.body)
 		item := data[demoCart](t, d.send(t, "GET", "/cart", "", "X-Cart-Token", token)).Items[0]
 		price, stock := item.Product.Price, item.Product.Stock
 		assert.That(t, item.UnitPrice.String() == step.price && price.Original == price.Actual,
 			"%s: the cart has %s, original %s, actual %s", step.body, item.UnitPrice, price.Original, price.Actual)
-		if stock.Unlimited != (step.stock == "null") || !stock.Unlimited && fmt.Sprint(*stock.Available) != step.stock {
-			t.Errorf("%s: the cart has stock %+v", step.body, stock)
-		}
+		unlimited := step.stock == "null"
+		assert.That(t, stock.Unlimited == unlimited && (unlimited || fmt.Sprint(*stock.Available) == step.stock),
+			"%s: the cart has stock %+v", step.body, stock)
 	}
 }
 
@@ -231,9 +224,8 @@ func TestDemo_BackstageIsForItsOwnPage(t *testing.T) {
 			{[]string{"Origin", "null", "Sec-Fetch-Site", "cross-site"}, 404},
 		} {
 			a := d.send(t, call.method, call.path, call.body, tt.headers...)
-			if a.Status != tt.status || a.Header.Get("Access-Control-Allow-Origin") != "" {
-				t.Errorf("%s %v: %d, readable by %q; want %d", call.method, tt.headers, a.Status, a.Header.Get("Access-Control-Allow-Origin"), tt.status)
-			}
+			assert.That(t, a.Status == tt.status && a.Header.Get("Access-Control-Allow-Origin") == "",
+				"%s %v: %d, %v; want %d", call.method, tt.headers, a.Status, a.Header, tt.status)
 		}
 	}
 }

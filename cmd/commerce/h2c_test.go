@@ -23,7 +23,7 @@ func newH2C(t *testing.T) *http.Client {
 
 func TestH2C_IsOffByDefault(t *testing.T) {
 	t.Parallel()
-	demo := startDemo(t)
+	demo := start(t, "demo")
 	a, err := demo.callBy(newH2C(t), "", "GET", "/cart", "")
 	assert.That(t, err != nil, "got %d", a.Status)
 }
@@ -32,7 +32,7 @@ func TestH2C_IsOffByDefault(t *testing.T) {
 // hold back.
 func TestH2C_ServesManyRequestsOnOneConnection(t *testing.T) {
 	t.Parallel()
-	demo := startDemo(t, "H2C=on")
+	demo := start(t, "demo", "H2C=on")
 	client := newH2C(t)
 	token := strings.Repeat("t", 22)
 	for line := range 20 {
@@ -47,14 +47,12 @@ func TestH2C_ServesManyRequestsOnOneConnection(t *testing.T) {
 			if i%2 == 0 {
 				path, want = "/cart/count", 0
 			}
-			if a, err := demo.callBy(client, token, "GET", path, ""); err != nil || a.Status != http.StatusOK || len(a.Data.Items) != want {
-				t.Errorf("%s: %v, %d, %d items", path, err, a.Status, len(a.Data.Items))
-			}
+			a, err := demo.callBy(client, token, "GET", path, "")
+			assert.That(t, err == nil && a.Status == http.StatusOK && len(a.Data.Items) == want, "%v %d", err, a.Status)
 		})
 	}
 	running.Wait()
-	a := demo.mustCall(t, token, "GET", "/cart", "")
-	assert.That(t, len(a.Data.Items) == 20, "HTTP/1.1: %s", a.Body)
+	assert.Equal(t, len(demo.mustCall(t, token, "GET", "/cart", "").Data.Items), 20, "HTTP/1.1: items")
 }
 
 // On SIGTERM every request is answered, or refused before it was begun.

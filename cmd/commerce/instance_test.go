@@ -5,47 +5,17 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"commerce/cart/redisstore"
-	"commerce/cmd/internal/server"
-	"commerce/cmd/internal/telemetry"
 	"commerce/deploy/assert"
-	"commerce/deploy/connect"
-	"commerce/deploy/ephemeral"
 )
 
-// instance is the cart API of `serve`, running in this process.
+// instance is a process that serves the API.
 type instance struct{ URL string }
-
-// startInstance starts an instance on a seeded database and the shared Redis.
-func startInstance(t *testing.T, databaseURL string) instance {
-	t.Helper()
-	log := slog.New(slog.DiscardHandler)
-	rdb := assert.Must(connect.Redis(asService(t, ephemeral.Redis(t))))(t)
-	t.Cleanup(func() { rdb.Close() })
-	db := assert.Must(databaseSettings{URL: databaseURL}.openMigrated(t.Context(), connect.PostgresConfig{MaxConns: catalogConns}))(t)
-	t.Cleanup(db.Close)
-	metrics := telemetry.New("test")
-	catalog := openCatalog(db, metrics, log)
-	t.Cleanup(catalog.listen(context.WithoutCancel(t.Context()), func(context.Context) {}))
-	handler := assert.Must(server.Assemble(server.Parts{
-		Redis: rdb, Catalog: catalog.products, Coupons: catalog.products, Stores: catalog.stores,
-		CartTTL:     redisstore.TTLs{Guest: time.Hour, Customer: time.Hour},
-		CartLimits:  defaultLimits(),
-		RedisBudget: 5 * time.Second, // tests of this instance let only Postgres fail
-		Config:      server.Config{Log: log, Metrics: metrics},
-	}))(t)
-	web := httptest.NewServer(handler)
-	t.Cleanup(web.Close)
-	return instance{web.URL}
-}
 
 // answer is a response.
 type answer struct {

@@ -122,7 +122,6 @@ func TestDataPage_ListsTheFaultsOfACatalogAndWritesNothing(t *testing.T) {
 	}
 	wantCounts(t, db, map[string]int{"SELECT count(*) FROM products": 0})
 	assert.Must(loadCatalog(t, url, catalogFiles(t)))(t)
-	if printed := load("plans.csv", "402,41,annually,49000\n"); !strings.Contains(printed, "is not the product of this plan") {
-		t.Errorf("a plan that moves prints %s", printed)
-	}
+	printed = load("plans.csv", "402,41,annually,49000\n")
+	assert.That(t, strings.Contains(printed, "is not the product of this plan"), "a plan that moves prints %s", printed)
 }

@@ -2,12 +2,12 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -39,10 +39,7 @@ func through(t *testing.T, rawURL string, user *url.Userinfo) (string, *line) {
 	return u.String(), l
 }
 
-func (l *line) start() {
-	l.t.Helper()
-	assert.NoError(l.t, l.proxy.Start())
-}
+func (l *line) start() { l.t.Helper(); assert.NoError(l.t, l.proxy.Start()) }
 
 func (l *line) add(kind, attributes, stream string) {
 	l.t.Helper()
@@ -121,23 +118,12 @@ func (r *running) wantClean(t *testing.T, s secrets) {
 	}
 }
 
-// requestLine is the line of a failed request in the log.
-type requestLine struct {
-	Msg, Route, Err string
-	TraceID         string `json:"trace_id"`
-	text            string
-}
-
 // requestLines returns the lines of requests of a route after the first n bytes of the log,
 // whose error matches named.
-func (r *running) requestLines(after int, route string, named *regexp.Regexp) (found []requestLine) {
-	for text := range strings.Lines(r.log.String()[after:]) {
-		line := requestLine{text: text}
-		if json.Unmarshal([]byte(text), &line) == nil && line.Msg == "request" && line.Route == route && named.MatchString(line.Err) {
-			found = append(found, line)
-		}
-	}
-	return found
+func (r *running) requestLines(t *testing.T, after int, route string, named *regexp.Regexp) []logLine {
+	return slices.DeleteFunc(r.log.lines(t, after), func(l logLine) bool {
+		return l.Msg != "request" || l.Route != route || !named.MatchString(l.Err)
+	})
 }
 
 // endure makes each outage happen, with calls of every kind. Each must be visible as docs/runbook.md
@@ -156,17 +142,16 @@ func (r *running) endure(t *testing.T, dependency, server string, s secrets, rou
 		named := regexp.MustCompile(regexp.QuoteMeta(server) + `: ` + o.causes)
 		eventually(t, func() string {
 			r.plant(t, s)
-			for _, line := range r.requestLines(after, route, named) {
+			for _, line := range r.requestLines(t, after, route, named) {
 				if traces.shows(line.TraceID, dependency+" ") {
-					t.Logf("%s: %s", o.name, line.text)
+					t.Logf("%s: %+v", o.name, line)
 					return ""
 				}
 			}
 			return fmt.Sprintf("%s: no request line with %s and a trace; the log ends with\n%s", o.name, named, tail(r.log.String(), 3000))
 		})
 		assert.Equal(t, r.metric(t, up), 0, "%s: %s", o.name, up)
-		got := r.metric(t, errors)
-		assert.That(t, got > before, "%s: %s stays at %v", o.name, errors, got)
+		assert.That(t, r.metric(t, errors) > before, "%s: %s stays at %v", o.name, errors, before)
 		o.end()
 		r.log.wait(t, after, `"level":"INFO"`, `"msg":"`+dependency+` is back"`, `"after":"[0-9.]+m?s"`)
 		assert.Equal(t, r.metric(t, up), 1, "after %s: %s", o.name, up)
@@ -186,10 +171,7 @@ func TestServe_NamesAFailingRedisAndLogsNoSecret(t *testing.T) {
 	ephemeral.Slow(t)
 	redis, database := ephemeral.StartRedis(t), seeded(t)
 	admin := redis.Admin()
-	do := func(args ...any) {
-		err := admin.Do(t.Context(), args...).Err()
-		assert.That(t, err == nil, "%v", err)
-	}
+	do := func(args ...any) { assert.NoError(t, admin.Do(t.Context(), args...).Err()) }
 	do("ACL", "SETUSER", "shop", "on", ">"+plantedPassword, "~*", "&*", "+@all")
 	redisURL, wire := through(t, redis.URL, url.UserPassword("shop", plantedPassword))
 	s, traces := secrets{customerToken(t), storeToken(t, database)}, startCollector(t)
@@ -250,8 +232,7 @@ func TestServe_DoesNotLoseASlowPostgresThatServesRequests(t *testing.T) {
 		list()
 		time.Sleep(300 * time.Millisecond)
 	}
-	log := serve.log.String()
-	assert.That(t, !strings.Contains(log, "lost postgres"), "%v", log)
+	assert.That(t, !strings.Contains(serve.log.String(), "lost postgres"), "%s", serve.log)
 }
 
 func TestServe_NamesAFailingIssuer(t *testing.T) {
@@ -286,16 +267,15 @@ func TestServe_NamesAFailingIssuer(t *testing.T) {
 			blamed := "jwks " + issuer.URL + "/keys: " + o.cause
 			serve.log.wait(t, 0, `"level":"WARN"`, "cannot fetch the issuer's keys", regexp.QuoteMeta(blamed))
 			eventually(t, func() string {
-				for _, line := range serve.requestLines(0, "/cart", regexp.MustCompile(regexp.QuoteMeta(blamed))) {
+				for _, line := range serve.requestLines(t, 0, "/cart", regexp.MustCompile(regexp.QuoteMeta(blamed))) {
 					if traces.shows(line.TraceID, "fetch JWKS") {
 						return ""
 					}
 				}
 				return "no request line with a trace; the log ends with\n" + tail(serve.log.String(), 3000)
 			})
-			if got := serve.metric(t, `commerce_http_request_duration_seconds_count{method="GET",route="/cart",status="503"}`); got != 1 {
-				t.Errorf("%v requests with status 503", got)
-			}
+			const failed = `commerce_http_request_duration_seconds_count{method="GET",route="/cart",status="503"}`
+			assert.Equal(t, serve.metric(t, failed), 1, "requests with status 503")
 			serve.wantClean(t, secrets{token, "1|" + plantedPassword})
 		})
 	}
@@ -312,16 +292,10 @@ func TestPingMasters_NamesANodeThatIsLost(t *testing.T) {
 		defer cancel()
 		return pingMasters(ctx, rdb)
 	}
-	eventually(t, func() string {
-		if err := ping(); err != nil {
-			return err.Error()
-		}
-		return ""
-	})
+	soon(t, nil, ping)
 	cluster.Nodes[1].Freeze()
 	defer cluster.Nodes[1].Thaw()
 	_, node, _ := strings.Cut(cluster.Nodes[1].URL, "://")
-	if err := ping(); err == nil || !strings.HasPrefix(err.Error(), "redis "+node+": no answer after ") {
-		t.Errorf("got %v, want that %s does not answer", err, node)
-	}
+	got := fmt.Sprint(ping())
+	assert.That(t, strings.HasPrefix(got, "redis "+node+": no answer after "), "got %s, want %s lost", got, node)
 }

@@ -10,8 +10,8 @@ import (
 
 func TestQuotas_ApplyToTheProgram(t *testing.T) {
 	t.Parallel()
-	limited := startDemo(t, "CREATE_LIMIT=1000/s,2/h")
-	unlimited := startDemo(t, "CREATE_LIMIT=2/h", "RATE_LIMIT=off")
+	limited := start(t, "demo", "CREATE_LIMIT=1000/s,2/h")
+	unlimited := start(t, "demo", "CREATE_LIMIT=2/h", "RATE_LIMIT=off")
 	for n := range 4 {
 		token := fmt.Sprintf("made-up-cart-token-%010d", n)
 		want := http.StatusOK

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -14,6 +13,7 @@ import (
 // replicatedServe is `commerce serve` on a primary and two replicas. Store 1 reads the second one.
 type replicatedServe struct {
 	*running
+	settings []string
 	primary  *ephemeral.Server
 	replicas []*ephemeral.Standby
 	token    string // of store 1
@@ -31,7 +31,8 @@ func startReplicated(t *testing.T, settings ...string) *replicatedServe {
 		hosts = append(hosts, hostOf(t, replica.URL))
 	}
 	several := strings.Replace(r.primary.URL, hostOf(t, r.primary.URL), strings.Join(hosts, ","), 1)
-	r.running = startServe(t, r.primary.URL, append(settings, "DATABASE_REPLICA_URL="+several)...)
+	r.settings = append(settings, "DATABASE_REPLICA_URL="+several)
+	r.running = startServe(t, r.primary.URL, r.settings...)
 	r.wantStates(t, "ok", "ok", "ok")
 	return r
 }
@@ -81,15 +82,11 @@ func (r *replicatedServe) wantFromReplica(t *testing.T, path string) {
 func (r *replicatedServe) wantEachStateOnce(t *testing.T) {
 	t.Helper()
 	last := map[string]string{}
-	for text := range strings.Lines(r.log.String()) {
-		var line struct{ Replica, State string }
-		assert.NoError(t, json.Unmarshal([]byte(text), &line))
-		assert.That(t, line.Replica == "" || last[line.Replica] != line.State, "the state is logged again: %s", text)
+	for _, line := range r.log.lines(t, 0) {
+		assert.That(t, line.Replica == "" || last[line.Replica] != line.State, "the state is logged again: %+v", line)
 		last[line.Replica] = line.State
 	}
-	if len(last) < 3 { // two replicas, and lines about none
-		t.Errorf("the log has states of %v", last)
-	}
+	assert.That(t, len(last) >= 3, "the log has states of %v", last) // two replicas, and lines about none
 }
 
 func TestServe_ReadsSubscriptionsFromReplicas(t *testing.T) {
@@ -113,12 +110,18 @@ func TestServe_ReadsSubscriptionsFromReplicas(t *testing.T) {
 	r.wantList(t, http.StatusOK)
 	assert.That(t, r.reads(t, "primary") != before, "the primary served no read without replicas")
 	r.log.wait(t, 0, "its check failed", second)
+	late := *r // starts without its replicas
+	late.running = startServe(t, r.primary.URL, r.settings...)
+	late.wantStates(t, "ok", "failing", "failing")
+	late.wantList(t, http.StatusOK)
 	for _, replica := range r.replicas {
 		replica.Restart()
 	}
-	r.wantStates(t, "ok", "ok", "ok")
-	r.end(t)
-	r.wantEachStateOnce(t)
+	for _, serve := range []*replicatedServe{r, &late} {
+		serve.wantStates(t, "ok", "ok", "ok")
+		serve.end(t)
+		serve.wantEachStateOnce(t)
+	}
 }
 
 // Tokens are checked on the primary, so a replica that lags does not accept a revoked one.
@@ -145,21 +148,4 @@ func TestServe_RecoversFromTheLossOfThePrimaryOfReplicas(t *testing.T) {
 	r.primary.Restart()
 	r.wantList(t, http.StatusOK)
 	r.wantStates(t, "ok", "ok", "ok")
-}
-
-// A replica that is out of reach when the process starts is used later.
-func TestServe_StartsWithoutItsReplicas(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
-	primary := startSeeded(t)
-	replica := ephemeral.StartStandby(t, primary)
-	replica.Stop()
-	r := &replicatedServe{
-		running: startServe(t, primary.URL, "DATABASE_REPLICA_URL="+replica.URL),
-		primary: primary, replicas: []*ephemeral.Standby{replica}, token: storeToken(t, primary.URL),
-	}
-	r.wantStates(t, "ok", "failing")
-	r.wantList(t, http.StatusOK)
-	replica.Restart()
-	r.wantStates(t, "ok", "ok")
 }

@@ -113,8 +113,7 @@ func TestLogger_TakesTheLinesOfTheStandardLog(t *testing.T) {
 	s.logger(cli.NewOutput(io.Discard, lines))
 	log.Print("from a library")
 	lines.Close()
-	got := text.String()
-	assert.That(t, strings.Contains(got, `"msg":"from a library"`), "the log has %q", got)
+	assert.That(t, strings.Contains(text.String(), `"msg":"from a library"`), "the log has %q", text.String())
 }
 
 // `commerce serve` accepts the settings that the pages show as files. It reads them from the
@@ -134,8 +133,7 @@ func TestSettings_OfThePagesAreAccepted(t *testing.T) {
 		}
 		assert.That(t, found == want, "%s has %d files with settings, want %d", page, found, want)
 	}
-	fault := faultOf(t, "TRUSTED_PROXIES=nonsense")
-	assert.That(t, fault != nil, "no fault in a wrong setting")
+	assert.That(t, faultOf(t, "TRUSTED_PROXIES=nonsense") != nil, "no fault in a wrong setting")
 }
 
 // faultOf returns what is wrong with the lines of a file with settings, next to those that every

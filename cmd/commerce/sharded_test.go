@@ -13,7 +13,8 @@ import (
 func TestSharded_ServesEverythingButChanges(t *testing.T) {
 	t.Parallel()
 	url := ephemeral.Postgres(t)
-	up := commandUnder(t, "docs/citus.md", "Setting up")
+	up := codeUnder(t, source(t, "docs/citus.md"), "Setting up", "sh")[0]
+	up, _, _ = strings.Cut(strings.TrimPrefix(strings.TrimSpace(up), "commerce "), "\n")
 	for _, step := range []struct{ command, says string }{
 		{up, "applied 00103_sharding.sql"},
 		{up, "nothing to do"},

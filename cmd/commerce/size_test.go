@@ -32,8 +32,6 @@ func TestProgram_IsSmallBecauseNothingFindsMethodsByName(t *testing.T) {
 	for edge := range strings.Lines(edges.String()) {
 		assert.That(t, !strings.Contains(edge, "<ReflectMethod>"), "finds methods by name: %s", edge)
 	}
-	built := assert.Must(os.Stat(file))(t)
-	if built.Size() > maxSize {
-		t.Errorf("the program has %d bytes, more than %d", built.Size(), maxSize)
-	}
+	size := assert.Must(os.Stat(file))(t).Size()
+	assert.That(t, size <= maxSize, "the program has %d bytes, more than %d", size, maxSize)
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -33,8 +32,7 @@ func serveBriefly(t *testing.T, h http.Handler, edits ...func(*http.Server)) str
 	go func() { served <- s.Serve(server.HoldWrites(listener)) }()
 	t.Cleanup(func() {
 		_ = s.Close()
-		err := <-served
-		assert.That(t, errors.Is(err, http.ErrServerClosed), "%v", err)
+		assert.ErrorIs(t, <-served, http.ErrServerClosed, "served")
 	})
 	return listener.Addr().String()
 }

@@ -1,60 +1,35 @@
 package main
 
 import (
-	"bufio"
-	"encoding/json"
+	"slices"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
-// checkLine is a line that the check at the start of serve logs.
-type checkLine struct{ Level, Msg, Finding, Code string }
-
-// linesOfCheck starts `commerce serve` and returns the lines that the check logs. It stops
-// serve after a message that contains last.
-func linesOfCheck(t *testing.T, last string, settings ...string) (lines []checkLine) {
+// checked stops serve, and returns what its check has logged.
+func (r *running) checked(t *testing.T) []logLine {
 	t.Helper()
-	cmd := program(t, append(settings, "JWT_SECRET="+secret, "DRAIN_DELAY=0s"), "serve")
-	log := assert.Must(cmd.StderrPipe())(t)
-	assert.NoError(t, cmd.Start())
-	late := time.AfterFunc(20*time.Second, func() { _ = cmd.Process.Kill() })
-	defer late.Stop()
-	logged := bufio.NewScanner(log)
-	for logged.Scan() {
-		var line checkLine
-		err := json.Unmarshal(logged.Bytes(), &line)
-		assert.Require(t, err == nil, "%s: %v", logged.Bytes(), err)
-		if strings.HasPrefix(line.Msg, "check: ") {
-			lines = append(lines, line)
-		}
-		if strings.Contains(line.Msg, last) {
-			_ = cmd.Process.Signal(syscall.SIGTERM)
-		}
-	}
-	err := cmd.Wait()
-	assert.That(t, err == nil, "serve ended with %v, after %+v", err, lines)
-	return lines
+	r.end(t)
+	return slices.DeleteFunc(r.log.lines(t, 0), func(l logLine) bool { return !strings.HasPrefix(l.Msg, "check: ") })
 }
 
 func TestServe_LogsWhatTheCheckFinds(t *testing.T) {
 	t.Parallel()
-	server := startGuarded(t)
-	lines := linesOfCheck(t, "commerce check", "REDIS_URL="+server.URL, "DATABASE_URL="+seeded(t), "DURABILITY=replica")
+	serve := startServe(t, seeded(t), "REDIS_URL="+startGuarded(t).URL, "DURABILITY=replica")
+	serve.log.wait(t, 0, "commerce check")
+	lines := serve.checked(t)
 	codes := map[string]string{}
 	for _, line := range lines {
 		codes[line.Code] = line.Level + " " + line.Finding
 	}
-	if codes["redis_replicas"] != "WARN serious" || codes["postgres_writes"] != "WARN warning" || codes["redis_eviction"] != "" {
-		t.Errorf("logged %+v", lines)
-	}
-	if last := lines[len(lines)-1]; last.Level != "INFO" || codes[""] != "INFO " || !strings.Contains(last.Msg, "`commerce check`") {
-		t.Errorf("logged %+v, want one line about what is unknown, at the end", lines)
-	}
+	assert.That(t, codes["redis_replicas"] == "WARN serious" && codes["postgres_writes"] == "WARN warning" &&
+		codes["redis_eviction"] == "", "logged %+v", lines)
+	last := lines[len(lines)-1]
+	assert.That(t, last.Level == "INFO" && codes[""] == "INFO " && strings.Contains(last.Msg, "`commerce check`"),
+		"logged %+v, want one line about what is unknown, at the end", lines)
 }
 
 // A check that waits for a frozen server must not delay the end of the process.
@@ -62,9 +37,6 @@ func TestServe_EndsWhileTheCheckWaits(t *testing.T) {
 	t.Parallel()
 	server := ephemeral.StartRedis(t)
 	server.Freeze()
-	began := time.Now()
-	lines := linesOfCheck(t, "serving", "REDIS_URL="+server.URL, "DATABASE_URL="+seeded(t))
-	if len(lines) > 0 || time.Since(began) > 15*time.Second {
-		t.Errorf("after %v, logged %+v", time.Since(began), lines)
-	}
+	lines := startServe(t, seeded(t), "REDIS_URL="+server.URL).checked(t)
+	assert.That(t, len(lines) == 0, "logged %+v", lines)
 }

@@ -16,26 +16,18 @@ import (
 )
 
 // onTerminal runs a command line on a terminal with a number of columns, and returns what it
-// prints. Program is the program's name in the line.
+// prints. The line has the program as commerce.
 func onTerminal(t *testing.T, columns int, settings []string, line string) string {
 	t.Helper()
+	line = strings.Replace(line, "commerce", assert.Must(os.Executable())(t), 1)
 	cmd := exec.CommandContext(t.Context(), "script", "-qec", "stty cols "+strconv.Itoa(columns)+"; "+line, "/dev/null")
-	cmd.Env = append([]string{asProgram + "=1", "PATH=" + commerceIn(t) + ":" + os.Getenv("PATH"), "ADDR=127.0.0.1:0", "ADMIN_ADDR=127.0.0.1:0"}, settings...)
+	cmd.Env = append(program(t, settings).Env, "PATH="+os.Getenv("PATH"))
 	cmd.Stdin = strings.NewReader("")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Logf("%s: %v", line, err)
 	}
 	return strings.ReplaceAll(string(out), "\r\n", "\n")
-}
-
-// commerceIn returns a directory with the program as "commerce", for a shell's PATH.
-func commerceIn(t *testing.T) string {
-	t.Helper()
-	self := assert.Must(os.Executable())(t)
-	dir := t.TempDir()
-	assert.NoError(t, os.Symlink(self, filepath.Join(dir, "commerce")))
-	return dir
 }
 
 const stopsDemo = "timeout -s TERM 3 commerce demo"
@@ -70,30 +62,22 @@ func TestDemo_IsBoldOnlyOnATerminalThatMayBe(t *testing.T) {
 		"a pipe":          {[]string{"TERM=xterm"}, " | cat", false},
 	} {
 		printed := onTerminal(t, 80, tc.settings, stopsDemo+tc.pipe)
-		if got := strings.Contains(printed, "\x1b["); got != tc.bold || !strings.Contains(printed, "API token") {
-			t.Errorf("%s: bold %t, want %t:\n%q", name, got, tc.bold, printed)
-		}
+		assert.That(t, strings.Contains(printed, "\x1b[") == tc.bold && strings.Contains(printed, "API token"),
+			"%s: want bold: %t\n%q", name, tc.bold, printed)
 	}
 }
 
 // The printed calls, as someone pastes them into a shell.
 func TestDemo_PrintsCallsThatWorkAsPasted(t *testing.T) {
 	t.Parallel()
-	demo := program(t, nil, "demo")
-	printed := &logLines{}
-	demo.Stdout = printed
-	assert.NoError(t, demo.Start())
-	t.Cleanup(func() { _ = demo.Process.Kill(); _ = demo.Wait() })
-	for deadline := time.Now().Add(20 * time.Second); !strings.Contains(printed.String(), "\n  -H \"Authorization: Bearer $API_TOKEN\"\n"); {
-		assert.Require(t, !time.Now().After(deadline), "the demo prints no calls:\n%s", printed)
-		time.Sleep(20 * time.Millisecond)
-	}
-	_, calls, _ := strings.Cut(printed.String(), "another terminal:")
+	demo := start(t, "demo")
+	demo.log.wait(t, 0, `^  -H "Authorization: Bearer \$API_TOKEN"\n`)
+	_, calls, _ := strings.Cut(demo.log.String(), "another terminal:")
+	calls, _, _ = strings.Cut(calls, "\n\ntime=") // without the log
 	for _, shell := range []string{"bash", "zsh"} {
-		out, err := exec.CommandContext(t.Context(), shell, "-c", calls).Output()
-		if err != nil || strings.Count(string(out), `"code":`) > strings.Count(string(out), `"code":null`) || strings.Count(string(out), `"api":"merchant-commerce"`) != 3 {
-			t.Errorf("%s: %v\n%s", shell, err, out)
-		}
+		out := string(assert.Must(exec.CommandContext(t.Context(), shell, "-c", calls).Output())(t))
+		assert.That(t, strings.Count(out, `"code":`) == strings.Count(out, `"code":null`) &&
+			strings.Count(out, `"api":"merchant-commerce"`) == 3, "%s: %s", shell, out)
 	}
 }
 
@@ -134,15 +118,12 @@ func TestProgress_IsShownOnATerminalOnly(t *testing.T) {
 	bar := startProgress(&terminal, "rows", 3)
 	_ = bar.Add(3)
 	bar.end()
-	if got := terminal.String(); !strings.Contains(got, "rows 100%") || !strings.Contains(got, "3/3") || !strings.HasSuffix(got, "\n") {
-		t.Errorf("%q", got)
-	}
+	got := terminal.String()
+	assert.That(t, regexp.MustCompile(`rows 100%.*\b3/3.*\n$`).MatchString(got), "%q", got)
 	log := assert.Must(os.Create(filepath.Join(t.TempDir(), "log")))(t)
 	defer log.Close()
 	bar = startProgress(log, "rows", 3)
 	_ = bar.Add(3)
 	bar.end()
-	if info, err := log.Stat(); err != nil || info.Size() != 0 {
-		t.Errorf("a file has %d bytes, %v", info.Size(), err)
-	}
+	assert.Equal(t, assert.Must(log.Stat())(t).Size(), 0, "bytes of a file")
 }

@@ -1,9 +1,7 @@
 package connect_test
 
 import (
-	"errors"
 	"log/slog"
-	"net"
 	"os"
 	"strings"
 	"testing"
@@ -46,12 +44,6 @@ func TestRedis_ConnectsToEachKind(t *testing.T) {
 	}
 }
 
-func TestRedis_RefusesABadURL(t *testing.T) {
-	t.Parallel()
-	_, err := connect.Redis("redis://u:hunter@h:x")
-	assert.That(t, err != nil, "a port that is no number was accepted")
-}
-
 func TestRedis_DeadlineEndsACallToAFrozenServer(t *testing.T) {
 	t.Parallel()
 	server := ephemeral.StartRedis(t)
@@ -69,23 +61,8 @@ func wantLate(t *testing.T, client redis.UniversalClient) {
 	t.Helper()
 	start := time.Now()
 	err := client.Ping(briefly(t)).Err()
-	if took := time.Since(start); err == nil || took > 20*time.Second {
-		t.Errorf("ping of a frozen server: %v after %v, want an error after 200ms", err, took)
-	}
-}
-
-func TestRedis_ReconnectsToARestartedServer(t *testing.T) {
-	t.Parallel()
-	server := ephemeral.StartRedis(t)
-	client := open(t, server.URL)
-	roundTrip(t, client)
-	server.Kill()
-
-	var refused *net.OpError
-	err := client.Get(t.Context(), "k").Err()
-	assert.That(t, errors.As(err, &refused) && refused.Op == "dial", "GET of a dead server: %v, want a failed dial", err)
-	server.Restart()
-	roundTrip(t, client)
+	took := time.Since(start)
+	assert.That(t, err != nil && took <= 20*time.Second, "frozen: %v after %v, want an error after 200ms", err, took)
 }
 
 func TestRedis_FollowsAClustersFailover(t *testing.T) {

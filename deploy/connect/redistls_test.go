@@ -46,11 +46,8 @@ func TestRedis_UsesARenewedCertificate(t *testing.T) {
 	own := t.TempDir()
 	copyPair := func(rawURL string) {
 		for _, name := range []string{"cert_file", "key_file"} {
-			pem, err := os.ReadFile(parameters(t, rawURL).Get(name))
-			if err == nil {
-				err = os.WriteFile(filepath.Join(own, name), pem, 0o600)
-			}
-			assert.NoError(t, err)
+			pem := assert.Must(os.ReadFile(parameters(t, rawURL).Get(name)))(t)
+			assert.NoError(t, os.WriteFile(filepath.Join(own, name), pem, 0o600))
 		}
 	}
 	copyPair(other.URL) // signed by an authority that this server does not trust

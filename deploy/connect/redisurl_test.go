@@ -1,6 +1,7 @@
 package connect
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -14,7 +15,7 @@ import (
 func TestParseRedisURL_ReadsEveryForm(t *testing.T) {
 	t.Parallel()
 	type set = redis.UniversalOptions
-	tests := map[string]redisTarget{
+	for raw, want := range map[string]redisTarget{
 		"redis://localhost":                {UniversalOptions: set{Addrs: []string{"localhost:6379"}}},
 		"redis://localhost:7000/":          {UniversalOptions: set{Addrs: []string{"localhost:7000"}}},
 		"redis://[::1]:7000/3":             {UniversalOptions: set{Addrs: []string{"[::1]:7000"}, DB: 3}},
@@ -35,16 +36,10 @@ func TestParseRedisURL_ReadsEveryForm(t *testing.T) {
 				MasterName: "m", SentinelUsername: "s", SentinelPassword: "q@q",
 			},
 		},
-	}
-	for raw, want := range tests {
+	} {
 		got, err := parseRedisURL(raw)
-		if err != nil {
-			t.Errorf("parseRedisURL(%q): %v", raw, err)
-			continue
-		}
-		if diff := cmp.Diff(want, got, cmp.AllowUnexported(redisTarget{}, tlsFiles{}), cmpopts.EquateEmpty()); diff != "" {
-			t.Errorf("parseRedisURL(%q) (-want +got):\n%s", raw, diff)
-		}
+		diff := cmp.Diff(want, got, cmp.AllowUnexported(redisTarget{}, tlsFiles{}), cmpopts.EquateEmpty())
+		assert.That(t, err == nil && diff == "", "parseRedisURL(%q): %v (-want +got):\n%s", raw, err, diff)
 	}
 }
 
@@ -95,13 +90,9 @@ func TestParseRedisURL_ReportsErrorsInOneLineWithoutThePassword(t *testing.T) {
 	t.Parallel()
 	for raw, want := range badRedisURLs {
 		_, err := parseRedisURL(raw)
-		if err == nil {
-			t.Errorf("parseRedisURL(%q) succeeded, want an error with %q", raw, want)
-			continue
-		}
-		if text := err.Error(); !strings.Contains(text, want) || strings.Contains(text, "hun") || strings.Contains(text, "\n") {
-			t.Errorf("parseRedisURL(%q): %q, want one line with %q and no part of the URL", raw, text, want)
-		}
+		text := fmt.Sprint(err)
+		assert.That(t, strings.Contains(text, want) && !strings.Contains(text, "hun") && !strings.Contains(text, "\n"),
+			"parseRedisURL(%q): %q, want one line with %q and no part of the URL", raw, text, want)
 	}
 }
 

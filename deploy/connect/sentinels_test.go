@@ -48,9 +48,7 @@ func TestRedisSentinels_AreNoneWithoutAMaster(t *testing.T) {
 	for _, url := range []string{"redis://localhost", "redis://a,b", "redis://a?cluster=true"} {
 		s, err := connect.RedisSentinels(url)
 		assert.That(t, s == nil && err == nil, "%s: %v, %v", url, s, err)
-		var none *connect.Sentinels
-		err = none.Close()
-		assert.That(t, err == nil, "%v", err)
+		assert.NoError(t, s.Close())
 	}
 	_, err := connect.RedisSentinels("http://a")
 	assert.That(t, err != nil, "another scheme was taken")

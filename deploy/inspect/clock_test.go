@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
-	"github.com/google/go-cmp/cmp"
 
+	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -48,9 +48,8 @@ func TestClocks_FindTheOneThatIsOff(t *testing.T) {
 				said += f.Message
 			}
 		}
-		if diff := cmp.Diff(want, is); err != nil || diff != "" || !regexp.MustCompile(test.says).MatchString(said) {
-			t.Errorf("Redis is off by %v, this machine by %v: %v (-want +got):\n%s%s", test.redis, test.machine, err, diff, said)
-		}
+		assert.Equal(t, is, want, "%+v: %v", test, err)
+		assert.That(t, err == nil && regexp.MustCompile(test.says).MatchString(said), "%+v: %v, %s", test, err, said)
 	}
 }
 
@@ -70,9 +69,8 @@ func TestClocks_TolerateSlowAnswers(t *testing.T) {
 			servers = append(servers, &report{server: "a:1", clock: c})
 		}
 		for _, r := range judgeClocks(servers) {
-			if f := r.findings[0]; f.Code == "redis_clock" && f.Level != test.want || f.Code != "redis_clock" && f.Level != OK {
-				t.Errorf("%v within %v: %+v", test.ahead, test.within, f)
-			}
+			f, want := r.findings[0], wrong{"redis_clock": test.want, "postgres_clock": OK, "machine_clock": OK}
+			assert.Equal(t, f.Level, want[f.Code], "%+v: %+v", test, f)
 		}
 	}
 }

@@ -36,9 +36,8 @@ func TestJudge_FindsWhatRealServersCannotShow(t *testing.T) {
 			s.info[name] = value
 		}
 		test.judge(s)
-		if f := s.findings[0]; f.Level != test.want || !strings.Contains(f.Message, test.says) {
-			t.Errorf("%s: %+v, want %s", test.info, f, test.want)
-		}
+		f := s.findings[0]
+		assert.That(t, f.Level == test.want && strings.Contains(f.Message, test.says), "%s: %+v", test.info, f)
 	}
 	for _, test := range []struct {
 		judge func(*postgresServer)

@@ -23,8 +23,7 @@ import (
 // it.
 func startPooler(t *testing.T, database, mode string) string {
 	t.Helper()
-	to, err := pgx.ParseConfig(database)
-	assert.NoError(t, err)
+	to := assert.Must(pgx.ParseConfig(database))(t)
 	dir, port := t.TempDir(), ephemeral.FreePorts(t, 1)[0]
 	users, settings := filepath.Join(dir, "users.txt"), filepath.Join(dir, "pgbouncer.ini")
 	for file, text := range map[string]string{
@@ -48,15 +47,12 @@ func startPooler(t *testing.T, database, mode string) string {
 		program = "/usr/sbin/pgbouncer" // where Debian installs it, out of the path of most users
 	}
 	cmd := exec.Command(program, arguments...)
-	if err := cmd.Start(); err != nil {
-		t.Fatalf("PgBouncer is not installed (sh deploy/ephemeral/install.sh): %v", err)
-	}
+	assert.NoError(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	u, err := url.Parse(database)
-	assert.NoError(t, err)
+	u := assert.Must(url.Parse(database))(t)
 	u.Host = fmt.Sprintf("127.0.0.1:%d", port)
 	eventually(t, func() error {
 		conn, err := net.Dial("tcp", u.Host)

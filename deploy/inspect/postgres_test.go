@@ -167,8 +167,7 @@ func TestPostgres_FindsASuperuserAndAnOwner(t *testing.T) {
 
 	d.run(t, "CREATE ROLE platform LOGIN; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO platform")
 	got := check(t, "a role that writes", as(t, d.server.URL, "platform"), ofService(wrong{"postgres_writes": Warning}))
-	want := "api_tokens, coupon_products, coupon_uses and 1"
-	assert.That(t, strings.Contains(got[0].Message, want), "%q does not say %q", got[0].Message, want)
+	assert.That(t, strings.Contains(got[0].Message, "api_tokens, coupon_products, coupon_uses and 1"), "%+v", got[0])
 }
 
 // The shared server has fsync and full_page_writes off.
@@ -225,8 +224,7 @@ func TestPostgres_FindsAStandby(t *testing.T) {
 func TestPostgres_RefusesAWrongRole(t *testing.T) {
 	t.Parallel()
 	got := check(t, "nobody", as(t, ephemeral.Postgres(t), "nobody"), wrong{"postgres_answers": Serious})
-	want := `role "nobody" does not exist`
-	assert.That(t, strings.Contains(got[0].Message, want), "%q does not say %q", got[0].Message, want)
+	assert.That(t, strings.Contains(got[0].Message, `role "nobody" does not exist`), "%+v", got[0])
 }
 
 // serve answers each connection to an address of its own, until the test ends.

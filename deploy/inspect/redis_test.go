@@ -24,9 +24,7 @@ func TestRedis_FindsEachWrongSetting(t *testing.T) {
 	t.Parallel()
 	master, _ := startPair(t)
 	admin := master.Admin()
-	if err := admin.SetRange(t.Context(), "large", 20<<20, "x").Err(); err != nil { // buffers of clients are small beside it
-		t.Fatal(err)
-	}
+	assert.NoError(t, admin.SetRange(t.Context(), "large", 20<<20, "x").Err()) // buffers of clients are small beside it
 	for _, test := range []struct {
 		fault map[string]string
 		want  wrong
@@ -62,8 +60,7 @@ func TestRedis_FindsWrongSettingsOfReplicas(t *testing.T) {
 	master, replica := startPair(t)
 	set(t, replica, map[string]string{"maxmemory-policy": "allkeys-lru"})
 	got := check(t, "replica", Config{RedisURL: master.URL}, wrong{"redis_eviction": Serious})
-	at := replica.Admin().Options().Addr
-	assert.That(t, got[0].Server == at, "blames %s, want %s", got[0].Server, at)
+	assert.Equal(t, got[0].Server, replica.Admin().Options().Addr, "blames")
 	check(t, "the URL names a replica", Config{RedisURL: replica.URL}, wrong{"redis_role": Serious, "redis_eviction": Serious})
 }
 

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"commerce/deploy/assert"
@@ -43,9 +42,7 @@ func wantWrong(t *testing.T, what string, got []Finding, want wrong) {
 			"%s: %+v", what, f)
 		rank = f.Level.rank()
 	}
-	if diff := cmp.Diff(want, is); diff != "" {
-		t.Errorf("%s (-want +got):\n%s%+v", what, diff, got)
-	}
+	assert.Equal(t, is, want, "%s: %+v", what, got)
 }
 
 // wantOK checks that these checks, of a code without the kind of server, were made and found

@@ -48,9 +48,8 @@ func TestCluster_FindsNothingWrongWithAHealthyOne(t *testing.T) {
 		before := second.Admin().ConfigGet(t.Context(), test.name).Val()
 		set(t, second, map[string]string{test.name: test.value})
 		got := check(t, test.name, Config{RedisURL: cluster.URL}, wrong{test.code: test.want})
-		if addr := second.Admin().Options().Addr; got[0].Server != addr || got[1].Level != OK {
-			t.Errorf("%s: %+v, want one finding, for %s", test.name, got[:2], addr)
-		}
+		addr := second.Admin().Options().Addr
+		assert.That(t, got[0].Server == addr && got[1].Level == OK, "%s: %+v, want %s", test.name, got[:2], addr)
 		set(t, second, before)
 	}
 }
@@ -93,10 +92,9 @@ func TestCluster_FindsADeadMaster(t *testing.T) {
 	cluster.Nodes[3].Kill() // so that no replica replaces its master
 	cluster.Nodes[0].Kill()
 	got := assert.Must(Servers(t.Context(), Config{RedisURL: cluster.URL}))(t)
-	if f := got[0]; f.Code != "redis_answers" || f.Level != Serious || !strings.Contains(f.Message, "this shard") ||
-		!strings.Contains(cluster.URL, f.Server) {
-		t.Errorf("%+v, want the dead master", f)
-	}
+	f := got[0]
+	assert.That(t, f.Code == "redis_answers" && f.Level == Serious && strings.Contains(f.Message, "this shard") &&
+		strings.Contains(cluster.URL, f.Server), "%+v, want the dead master", f)
 }
 
 func TestCluster_IsUnreachable(t *testing.T) {

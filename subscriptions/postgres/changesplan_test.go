@@ -32,9 +32,8 @@ func checkChangesPlans(t *testing.T, conn *pgx.Conn) {
 			}
 			args := []any{int64(1), fmt.Sprint(after.Transaction), after.ID, limit + 1, int64(1), int64(1)}
 			plan := checkPagePlan(t, conn, fmt.Sprintf("%d changes after %s", limit, name), changesSQL(limit), args, rows, "force_custom_plan", "force_generic_plan")
-			if plan.largestSort() > float64(limit+2) { // an incremental sort reads one row ahead
-				t.Errorf("%d changes after %s: sorts more than the page\n%s", limit, name, plan)
-			}
+			assert.That(t, plan.largestSort() <= float64(limit+2), // an incremental sort reads one row ahead
+				"%d changes after %s: sorts more than the page\n%s", limit, name, plan)
 		}
 		checkPagePlan(t, conn, "a poll without changes", newsSQL, []any{int64(1), fmt.Sprint(1 << 62), int64(1), mark}, 0, "force_custom_plan", "force_generic_plan")
 		// With a custom plan, to scan a small table can be as fast.
@@ -70,9 +69,9 @@ func checkPagePlan(t *testing.T, conn *pgx.Conn, name, sql string, args []any, r
 		assert.Require(t, err == nil, "%s: %v", name, err)
 		for _, table := range []string{"subscriptions", "deleted_subscriptions"} {
 			// A deletion is compared with the subscription of its ID.
-			if read, whole := plan.read(table); read > 0 && whole || read > float64(2*rows) {
-				t.Errorf("%s, %s: reads %v of %s, want %d at most, by index\n%s", name, mode, read, table, 2*rows, plan)
-			}
+			read, whole := plan.read(table)
+			assert.That(t, (read == 0 || !whole) && read <= float64(2*rows),
+				"%s, %s: reads %v of %s, want %d at most, by index\n%s", name, mode, read, table, 2*rows, plan)
 		}
 		last = plan
 	}
@@ -81,7 +80,7 @@ func checkPagePlan(t *testing.T, conn *pgx.Conn, name, sql string, args []any, r
 
 // largestSort returns the rows of the largest sort.
 func (n explained) largestSort() (most float64) {
-	for n := range n.nodes() {
+	for _, n := range n.nodes() {
 		if n.Type == "Sort" || n.Type == "Incremental Sort" {
 			most = max(most, n.Rows)
 			for _, p := range n.Plans {

@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"slices"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -20,7 +19,6 @@ func TestText_IsTheOneOfEachRow(t *testing.T) {
 		assert.NoError(t, column.ScanBytes(append(read[:0], value...)))
 		rows = append(rows, column)
 	}
-	want := []text{"monthly", "monthly", "yearly.", ""}
-	assert.That(t, slices.Equal(rows, want), "rows have %q, want %q", rows, want)
+	assert.Equal(t, rows, []text{"monthly", "monthly", "yearly.", ""}, "rows have")
 	assert.ErrorIs(t, column.ScanBytes(nil), errNull, "null")
 }

@@ -157,9 +157,7 @@ func TestJudge(t *testing.T) {
 			t.Parallel()
 			p, j := primary{log: slog.New(slog.DiscardHandler)}, judge{maxLag: 2500 * time.Millisecond, verdict: verdict{state: Unchecked}}
 			for i, step := range steps {
-				at := epoch.Add(time.Duration(i) * s)
-				got := step.decide(&p, &j, at)
-				assert.Equal(t, got, step.want, "step %d", i)
+				assert.Equal(t, step.decide(&p, &j, epoch.Add(time.Duration(i)*s)), step.want, "step %d", i)
 			}
 		})
 	}

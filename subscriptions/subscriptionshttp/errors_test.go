@@ -4,44 +4,21 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"unicode"
 
 	"go.uber.org/goleak"
 
-	"commerce/auth/locale"
-	"commerce/auth/problem"
 	"commerce/deploy/assert"
 	"commerce/subscriptions"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestErrors_HaveSentencesInBothLanguages(t *testing.T) {
-	t.Parallel()
-	texts := []locale.Text{
-		textNoParameters, textUnreadable, textUnknown, textRepeated, textEmpty,
-		textNumber, textTooFar, textEmail, textPhone, textCallingCode, textStatuses, textExternalCustomer, textLink,
-		textUnknownOfChanges, textNoValue, textLimitOfStream, textCursor,
-	}
-	for _, known := range []*problem.Error{
-		subscriptions.ErrNotFound, subscriptions.ErrCursorExpired, subscriptions.ErrNoChanges, subscriptions.ErrManySkips,
-		subscriptions.Unavailable(nil), errManyStreams,
-	} {
-		texts = append(texts, locale.Text{locale.En: known.Message(locale.En), locale.Ar: known.Message(locale.Ar)})
-	}
-	for _, text := range texts {
-		en, ar := text[locale.En], text[locale.Ar]
-		assert.That(t, en != "" && strings.ContainsFunc(ar, func(r rune) bool { return unicode.Is(unicode.Arabic, r) }),
-			"%q, %q: want English and Arabic", en, ar)
-	}
-}
-
 func TestError_LogsTheCauseAndNeverAValue(t *testing.T) {
 	t.Parallel()
 	down := errors.New("connection refused")
-	if err := subscriptions.Unavailable(down); !errors.Is(err, down) || !strings.Contains(err.Error(), "connection refused") || err.Members("en") != nil {
-		t.Errorf("got %v", err)
-	}
+	known := subscriptions.Unavailable(down)
+	assert.ErrorIs(t, known, down, "unavailable")
+	assert.That(t, strings.Contains(known.Error(), "connection refused") && known.Members("en") == nil, "got %v", known)
 	_, err := parseListing("customerEmail=secret-person&customerPhone=%2B966secret")
 	assert.That(t, err != nil && !strings.Contains(err.Error(), "secret"), "the log would read %v", err)
 }

@@ -51,14 +51,12 @@ func checkListing(t *testing.T, query string) {
 	t.Helper()
 	l, err := parseListing(query)
 	if err != nil {
-		if refused, ok := err.(*problem.Error); !ok || refused.Code != problem.InvalidParameter || len(refused.Members("en")) == 0 {
-			t.Errorf("%q: %v names no parameter", query, err)
-		}
+		refused, ok := errors.AsType[*problem.Error](err)
+		assert.That(t, ok && refused.Code == problem.InvalidParameter && len(refused.Members("en")) > 0, "%v", err)
 		return
 	}
-	if l.page < 0 || l.link == "" && (l.page > maxPage || (l.page-1)*l.perPage > maxSkip) || l.perPage < 1 || l.perPage > maxPerPage {
-		t.Errorf("%q: page %d of %d", query, l.page, l.perPage)
-	}
+	assert.That(t, l.page >= 0 && (l.link != "" || l.page <= maxPage && (l.page-1)*l.perPage <= maxSkip) &&
+		l.perPage >= 1 && l.perPage <= maxPerPage, "%q: page %d of %d", query, l.page, l.perPage)
 	again, err := parseListing(strings.TrimPrefix(l.kept, "&"))
 	assert.That(t, err == nil && again.filter == l.filter && again.perPage == l.perPage,
 		"%q: keeps %q, which is %+v (%v)", query, l.kept, again, err)

@@ -77,12 +77,10 @@ func wantRun(t *testing.T, s *summaries, store int64, run int64, within time.Dur
 	t.Helper()
 	began := time.Now()
 	got, err := s.get(t.Context(), store)
-	if took := time.Since(began); err != nil || got.ByStatus[subscriptions.Active] != run || took > within {
-		t.Errorf("store %d: %+v, %v after %v; want run %d within %v", store, got, err, took, run, within)
-	}
-	if err == nil && time.Since(got.AsOf) > time.Minute {
-		t.Errorf("store %d: %v old", store, time.Since(got.AsOf))
-	}
+	took := time.Since(began)
+	assert.That(t, err == nil && got.ByStatus[subscriptions.Active] == run && took <= within,
+		"store %d: %+v, %v after %v; want run %d within %v", store, got, err, took, run, within)
+	assert.That(t, err != nil || time.Since(got.AsOf) <= time.Minute, "store %d: %+v is old", store, got)
 }
 
 // wantUnavailable checks that there is no summary, and that this is known after exactly took.
@@ -90,9 +88,9 @@ func wantUnavailable(t *testing.T, s *summaries, store int64, took time.Duration
 	t.Helper()
 	began := time.Now()
 	got, err := s.get(t.Context(), store)
-	if known, ok := errors.AsType[*problem.Error](err); !ok || known.Code != problem.Unavailable || time.Since(began) != took {
-		t.Errorf("store %d: %+v, %v after %v, want unavailable after %v", store, got, err, time.Since(began), took)
-	}
+	known, ok := errors.AsType[*problem.Error](err)
+	assert.That(t, ok && known.Code == problem.Unavailable && time.Since(began) == took,
+		"store %d: %+v, %v after %v, want unavailable after %v", store, got, err, time.Since(began), took)
 }
 
 func TestSummaries_CallersOfAStoreShareARun(t *testing.T) {
@@ -173,7 +171,7 @@ func TestSummaries_LimitTheirRunsInAll(t *testing.T) {
 		for store := range int64(50) {
 			callers.Go(func() {
 				_, err := s.get(t.Context(), store)
-				assert.That(t, err == nil, "%v", err)
+				assert.ErrorIs(t, err, nil, "get")
 			})
 		}
 		callers.Wait()
