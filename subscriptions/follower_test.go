@@ -222,6 +222,33 @@ func TestFollower_MissesNothingOnReplicas(t *testing.T) {
 		"%d reads were of replicas and %d of the primary; the log is\n%s", of, primary, &replicated.log.text)
 }
 
+// A standby that lacks what a follower has seen on the primary shows it no changes, and the
+// follower keeps its cursor. It goes on when the standby has caught up.
+func TestFollower_KeepsItsCursorWhileAStandbyIsBehind(t *testing.T) {
+	t.Parallel()
+	h, f := newSetting(t), newFollower(1, 1)
+	onStandby := h.addStandby()
+	h.standbys[0].CatchUp(h.primary)
+	h.standbys[0].CutOff()
+	change := func(ids ...int) {
+		t.Helper()
+		for _, id := range ids {
+			exec(t, h.writes, insertOne, id, id)
+		}
+	}
+	change(1, 10, 11)
+	readAll(t, f, h.source)
+	page, err := onStandby.Changes(t.Context(), 1, subscriptions.ChangesQuery{After: f.cursor, Limit: 10})
+	diff := cmp.Diff(subscriptions.Changes{Next: f.cursor}, page, cmp.Comparer(func(a, b subscriptions.Cursor) bool { return a == b }))
+	assert.That(t, err == nil && diff == "", "a standby that is behind: %v\n%s", err, diff)
+	change(2, 10, 12)
+	h.standbys[0].Follow(h.primary)
+	assert.NoError(t, h.settle(t.Context()))
+	if err := h.check(t.Context(), f, onStandby); err != nil || f.expired > 0 {
+		t.Errorf("%d cursors expired, error %v", f.expired, err)
+	}
+}
+
 // reader is where a follower reads, and where it reads last.
 type reader struct {
 	pick func(*rand.Rand) subscriptions.Source
