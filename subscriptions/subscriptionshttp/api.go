@@ -81,83 +81,83 @@ func (a *API) Area() wire.Area {
 	}
 }
 
-// visit is one request: its store, and the language of the answer.
-type visit struct {
+// merchant is the sender of a request: its store, and the language of the answer.
+type merchant struct {
 	*gin.Context
 	store    *store.Store
 	language locale.Locale
 }
 
 // serve identifies the store before a call.
-func (a *API) serve(call func(*visit) (wire.Answer, error)) wire.Handler {
+func (a *API) serve(handle func(*merchant) (wire.Answer, error)) wire.Handler {
 	return func(c *gin.Context) (wire.Answer, error) {
 		store, token, err := a.Tokens.Identify(c.Request, wire.Client(c))
 		if err != nil {
 			return wire.Answer{}, err
 		}
 		a.Used(token)
-		v := &visit{c, store, locale.Match(c.GetHeader("Accept-Language"), store.Locale)}
-		answer, err := call(v)
-		answer.Language, answer.Store, answer.Caller = v.language, store.ID, wire.Merchant
+		m := &merchant{c, store, locale.Match(c.GetHeader("Accept-Language"), store.Locale)}
+		answer, err := handle(m)
+		answer.Language, answer.Store, answer.Caller = m.language, store.ID, wire.Merchant
 		return answer, err
 	}
 }
 
-func (a *API) list(v *visit) (wire.Answer, error) {
-	asked, err := parseListing(v.Request.URL.RawQuery)
+func (a *API) list(m *merchant) (wire.Answer, error) {
+	asked, err := parseListing(m.Request.URL.RawQuery)
 	if err != nil {
 		return wire.Answer{}, err
 	}
-	p, q, key, err := a.question(v, &asked)
+	p, q, key, err := a.question(m, &asked)
 	if err != nil {
 		return wire.Answer{}, err
 	}
-	q.Language = v.language
-	rows, err := a.Source.List(v.Request.Context(), v.store.ID, q)
+	q.Language = m.language
+	rows, err := a.Source.List(m.Request.Context(), m.store.ID, q)
 	if err != nil {
-		return wire.Answer{}, fmt.Errorf("list subscriptions of store %d: %w", v.store.ID, err)
+		return wire.Answer{}, fmt.Errorf("list subscriptions of store %d: %w", m.store.ID, err)
 	}
-	p.fill(rows, key, v.store.ID)
-	if err := checkCurrencies(v.store, p.rows); err != nil {
+	p.fill(rows, key, m.store.ID)
+	if err := checkCurrencies(m.store, p.rows); err != nil {
 		return wire.Answer{}, err
 	}
-	path := a.Origin(v.Request) + v.FullPath()
-	return wire.Answer{Data: func(w *wire.Writer) { writePage(w, a.view(v, w), &p, path) }}, nil
+	path := a.Origin(m.Request) + m.FullPath()
+	return wire.Answer{Data: func(w *wire.Writer) { writePage(w, a.view(m, w), &p, path) }}, nil
 }
 
 // question returns the page and what to ask the source for it, and the key that signs the links
 // of the answer. If no known key signed the request's link, another instance may already use a
 // newer key, so the keys are read again before the link is refused.
-func (a *API) question(v *visit, asked *listing) (p page, q subscriptions.Query, key []byte, err error) {
+func (a *API) question(m *merchant, asked *listing) (p page, q subscriptions.Query, key []byte, err error) {
 	for _, fresh := range []bool{false, true} {
-		keys, err := a.Source.LinkKeys(v.Request.Context(), fresh)
+		keys, err := a.Source.LinkKeys(m.Request.Context(), fresh)
 		if err != nil {
 			return p, q, nil, fmt.Errorf("read the keys of page links: %w", err)
 		}
-		if p, q, ok := asked.ask(keys, v.store.ID); ok {
+		if p, q, ok := asked.ask(keys, m.store.ID); ok {
 			return p, q, keys[0], nil
 		}
 	}
 	return p, q, nil, problem.New(problem.InvalidParameter, linkParameter, textLink)
 }
 
-func (a *API) get(v *visit) (wire.Answer, error) {
-	id, err := strconv.ParseInt(v.Param("id"), 10, 64)
-	if err != nil || id < 1 || strconv.FormatInt(id, 10) != v.Param("id") {
+func (a *API) get(m *merchant) (wire.Answer, error) {
+	id, err := strconv.ParseInt(m.Param("id"), 10, 64)
+	if err != nil || id < 1 || strconv.FormatInt(id, 10) != m.Param("id") {
 		return wire.Answer{}, subscriptions.ErrNotFound
 	}
-	s, err := a.Source.Get(v.Request.Context(), v.store.ID, id, v.language)
+	s, err := a.Source.Get(m.Request.Context(), m.store.ID, id, m.language)
 	if err != nil {
-		return wire.Answer{}, fmt.Errorf("get subscription %d of store %d: %w", id, v.store.ID, err)
+		return wire.Answer{}, fmt.Errorf("get subscription %d of store %d: %w", id, m.store.ID, err)
 	}
-	if err := checkCurrencies(v.store, []subscriptions.Subscription{*s}); err != nil {
+	if err := checkCurrencies(m.store, []subscriptions.Subscription{*s}); err != nil {
 		return wire.Answer{}, err
 	}
 	return wire.Answer{Data: func(w *wire.Writer) {
 		w.BeginObject()
-		a.view(v, w).full(s)
+		a.view(m, w).full(s)
 		w.EndObject()
 	}}, nil
 }
 
-func (a *API) view(v *visit, w *wire.Writer) *view { return &view{w, w, v.store, a.Now()} }
+func (a *API) view(m *merchant, w *wire.Writer) *view { return &view{w, w, m.store, a.Now()} }

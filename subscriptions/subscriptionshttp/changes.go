@@ -72,47 +72,47 @@ func preferred(accept string) format {
 }
 
 // changes answers with a page, or with a stream if the client prefers one of its formats.
-func (a *API) changes(v *visit) (wire.Answer, error) {
-	r, err := parseChanges(v.Request.URL.RawQuery, strings.Join(v.Request.Header.Values("Accept"), ","), v.store.ID)
+func (a *API) changes(m *merchant) (wire.Answer, error) {
+	r, err := parseChanges(m.Request.URL.RawQuery, strings.Join(m.Request.Header.Values("Accept"), ","), m.store.ID)
 	if err != nil {
 		return wire.Answer{}, err
 	}
 	if r.format != asJSON {
-		return a.streamed(v, r), nil
+		return a.streamed(m, r), nil
 	}
-	c, err := a.readChanges(v.Request.Context(), v, r.after, r.limit)
+	c, err := a.readChanges(m.Request.Context(), m, r.after, r.limit)
 	if err != nil {
 		return wire.Answer{}, err
 	}
-	return wire.Answer{Data: func(w *wire.Writer) { writeChanges(w, a.view(v, w), &c, v.store.ID) }}, nil
+	return wire.Answer{Data: func(w *wire.Writer) { writeChanges(w, a.view(m, w), &c, m.store.ID) }}, nil
 }
 
 // readChanges reads changes that can be shown.
-func (a *API) readChanges(ctx context.Context, v *visit, after subscriptions.Cursor, limit int) (subscriptions.Changes, error) {
-	c, err := a.Source.Changes(ctx, v.store.ID, subscriptions.ChangesQuery{After: after, Limit: limit, Language: v.language})
+func (a *API) readChanges(ctx context.Context, m *merchant, after subscriptions.Cursor, limit int) (subscriptions.Changes, error) {
+	c, err := a.Source.Changes(ctx, m.store.ID, subscriptions.ChangesQuery{After: after, Limit: limit, Language: m.language})
 	if err != nil {
-		return c, fmt.Errorf("read changes of store %d: %w", v.store.ID, err)
+		return c, fmt.Errorf("read changes of store %d: %w", m.store.ID, err)
 	}
-	return c, checkCurrencies(v.store, c.Changed)
+	return c, checkCurrencies(m.store, c.Changed)
 }
 
 // streamed answers with a stream of everything after the cursor.
-func (a *API) streamed(v *visit, r changesRequest) wire.Answer {
+func (a *API) streamed(m *merchant, r changesRequest) wire.Answer {
 	parts := func(ctx context.Context, w *wire.Writer) iter.Seq2[[]byte, error] {
 		return func(yield func([]byte, error) bool) {
-			leave, err := a.streams.Enter(ctx, v.store.ID)
+			leave, err := a.streams.Enter(ctx, m.store.ID)
 			if err != nil {
 				yield(nil, errManyStreams)
 				return
 			}
 			defer leave()
 			lines := newLines(r.format, w)
-			for c, err := range a.pagesAfter(ctx, v, r.after) {
+			for c, err := range a.pagesAfter(ctx, m, r.after) {
 				if err != nil {
 					yield(nil, err)
 					return
 				}
-				if !yield(writeLines(lines, &view{lines, w, v.store, a.Now()}, &c, v.store.ID), nil) {
+				if !yield(writeLines(lines, &view{lines, w, m.store, a.Now()}, &c, m.store.ID), nil) {
 					return
 				}
 			}
@@ -128,7 +128,7 @@ func (a *API) streamed(v *visit, r changesRequest) wire.Answer {
 // pagesAfter yields pages of changes until there are no more, or until an error. It reads the next
 // page while the caller uses one, and holds no connection and no transaction while it waits for
 // the caller.
-func (a *API) pagesAfter(ctx context.Context, v *visit, after subscriptions.Cursor) iter.Seq2[subscriptions.Changes, error] {
+func (a *API) pagesAfter(ctx context.Context, m *merchant, after subscriptions.Cursor) iter.Seq2[subscriptions.Changes, error] {
 	type result struct {
 		subscriptions.Changes
 		err error
@@ -141,9 +141,9 @@ func (a *API) pagesAfter(ctx context.Context, v *visit, after subscriptions.Curs
 		ahead := make(chan result, 1)
 		read := func(after subscriptions.Cursor) {
 			reading.Go(func() {
-				r := result{err: a.mayContinue(v)}
+				r := result{err: a.mayContinue(m)}
 				if r.err == nil {
-					r.Changes, r.err = a.readChanges(ctx, v, after, subscriptions.MaxChanges)
+					r.Changes, r.err = a.readChanges(ctx, m, after, subscriptions.MaxChanges)
 				}
 				ahead <- r
 			})
@@ -165,10 +165,10 @@ func (a *API) pagesAfter(ctx context.Context, v *visit, after subscriptions.Curs
 var errStopping = subscriptions.Unavailable(errors.New("the process is stopping"))
 
 // mayContinue returns why a stream must end: the process stops, or the token was revoked.
-func (a *API) mayContinue(v *visit) error {
+func (a *API) mayContinue(m *merchant) error {
 	if a.Stopping != nil && a.Stopping() {
 		return errStopping
 	}
-	_, _, err := a.Tokens.Identify(v.Request, wire.Client(v.Context))
+	_, _, err := a.Tokens.Identify(m.Request, wire.Client(m.Context))
 	return err
 }

@@ -113,14 +113,14 @@ func (s *summaries) run(ctx context.Context, store int64) (*subscriptions.Summar
 	return made, nil
 }
 
-func (a *API) summary(v *visit) (wire.Answer, error) {
+func (a *API) summary(m *merchant) (wire.Answer, error) {
 	// A filter would otherwise seem to work.
-	if faults := readQuery[struct{}](v.Request.URL.RawQuery, nil, nil, textNoParameters, textNoParameters); faults != nil {
+	if faults := readQuery[struct{}](m.Request.URL.RawQuery, nil, nil, textNoParameters, textNoParameters); faults != nil {
 		return wire.Answer{}, refused(faults)
 	}
-	s, err := a.summaries.get(v.Request.Context(), v.store.ID)
+	s, err := a.summaries.get(m.Request.Context(), m.store.ID)
 	if err != nil {
-		return wire.Answer{}, fmt.Errorf("summarize subscriptions of store %d: %w", v.store.ID, err)
+		return wire.Answer{}, fmt.Errorf("summarize subscriptions of store %d: %w", m.store.ID, err)
 	}
 	return wire.Answer{Data: func(w *wire.Writer) { writeSummary(w, s) }}, nil
 }
