@@ -31,7 +31,7 @@ import (
 )
 
 // settings are the settings of both demo and serve. A new one needs a field here, its
-// declaration in declare, its use in begin, and an entry in docs/operations.md.
+// declaration in declare, its use, such as in begin, and an entry in docs/operations.md.
 type settings struct {
 	server.Parts // those that are settings themselves
 
