@@ -8,6 +8,7 @@ import (
 	"commerce/auth/store"
 	"commerce/cart"
 	"commerce/cart/carttest"
+	"commerce/deploy/assert"
 )
 
 // cartOf returns a cart with lines of as many products, and the products.
@@ -44,6 +45,13 @@ func BenchmarkPrice(b *testing.B) {
 			}
 		})
 	}
+}
+
+// The lines of a priced cart, and its lines of tax, are all that a price allocates, however many lines there are.
+func TestPrice_AllocatesTwice(t *testing.T) {
+	c, products := cartOf(50)
+	n := testing.AllocsPerRun(100, func() { cart.Price(c, inSaudiArabia, products, carttest.Limits) })
+	assert.That(t, n <= 2, "%v allocations for %d lines", n, len(c.Lines))
 }
 
 func BenchmarkValidate(b *testing.B) {

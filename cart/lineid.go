@@ -51,7 +51,10 @@ func (id LineID) Product() int64 {
 
 // Plan returns the ID of the line's plan, 0 when it has none.
 func (id LineID) Plan() int64 {
-	_, rest, _ := strings.Cut(string(id), ".p")
+	_, rest, found := strings.Cut(string(id), ".p")
+	if !found { // ParseInt would allocate an error
+		return 0
+	}
 	digits, _, _ := strings.Cut(rest, ".")
 	n, _ := strconv.ParseInt(digits, 10, 64)
 	return n
