@@ -31,10 +31,11 @@ func writeArchive(file, folder string, tree source, entries []entry) (err error)
 	defer func() { err = errors.Join(err, archive.Close(), compressed.Close(), out.Close()) }()
 	for _, e := range entries {
 		header := tar.Header{Name: path.Join(folder, e.name), Mode: e.mode, Size: int64(len(e.content)), ModTime: tree.committed, Format: tar.FormatUSTAR}
-		if err := archive.WriteHeader(&header); err != nil {
-			return fmt.Errorf("archive %s: %w", e.name, err)
+		err := archive.WriteHeader(&header)
+		if err == nil {
+			_, err = archive.Write(e.content)
 		}
-		if _, err := archive.Write(e.content); err != nil {
+		if err != nil {
 			return fmt.Errorf("archive %s: %w", e.name, err)
 		}
 	}

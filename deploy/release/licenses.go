@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,18 +18,16 @@ type licenses struct {
 	texts []byte            // all texts, which must accompany the program
 }
 
-// A group is an entry of a list in docs/licenses.md: licenses, and the names of what has them.
-var (
-	group = regexp.MustCompile("(?m)^- ([^:`\n]+):((?:\n  `[^`]+`,?)+)$")
-	name  = regexp.MustCompile("`([^`]+)`")
-)
-
-// listed returns the licenses that docs/licenses.md, or a section of it, lists, by name.
+// listed returns the licenses that docs/licenses.md, or a section of it, lists, by name. A line such
+// as "- MIT:" is before the names, each on a line of its own.
 func listed(page string) map[string]string {
-	names := map[string]string{}
-	for _, g := range group.FindAllStringSubmatch(page, -1) {
-		for _, n := range name.FindAllStringSubmatch(g[2], -1) {
-			names[n[1]] = g[1]
+	names, licenses := map[string]string{}, ""
+	for line := range strings.Lines(page) {
+		if group, ok := strings.CutPrefix(line, "- "); ok {
+			licenses, _, _ = strings.Cut(group, ":")
+		} else if name, ok := strings.CutPrefix(line, "  `"); ok {
+			name, _, _ = strings.Cut(name, "`")
+			names[name] = licenses
 		}
 	}
 	return names
@@ -54,16 +53,12 @@ func (s source) licenses(ctx context.Context, modules []*debug.Module) (licenses
 		if l.names[m.Path] == "" {
 			return licenses{}, fmt.Errorf("%s is not in docs/licenses.md", m.Path)
 		}
-		if err := l.add(m.Path+" "+m.Version, dirs[m.Path]); err != nil {
-			return licenses{}, err
-		}
+		err = errors.Join(err, l.add(m.Path+" "+m.Version, dirs[m.Path]))
 	}
 	for _, folder := range embedded {
-		if err := l.add(folder, filepath.Join(s.dir, folder)); err != nil {
-			return licenses{}, err
-		}
+		err = errors.Join(err, l.add(folder, filepath.Join(s.dir, folder)))
 	}
-	return l, nil
+	return l, err
 }
 
 // folders returns the folders of modules, by path.
@@ -74,10 +69,8 @@ func (s source) folders(ctx context.Context, modules []*debug.Module) (map[strin
 	}
 	dirs := map[string]string{"std": strings.TrimSpace(root)}
 	args := []string{"list", "-m", "-f", "{{.Path}} {{.Dir}}"}
-	for _, m := range modules {
-		if m.Path != "std" {
-			args = append(args, m.Path)
-		}
+	for _, m := range modules[1:] { // the first is std
+		args = append(args, m.Path)
 	}
 	list, err := output(ctx, s.dir, nil, "go", args...)
 	if err != nil {

@@ -129,10 +129,7 @@ func mayReplace(folder string) error {
 
 // replace moves a new folder to the place of an old one, if there is one.
 func replace(old, made string) error {
-	if err := os.Chmod(made, 0o755); err != nil {
-		return err
-	}
-	if err := os.RemoveAll(old); err != nil {
+	if err := errors.Join(os.Chmod(made, 0o755), os.RemoveAll(old)); err != nil {
 		return err
 	}
 	return os.Rename(made, old)
