@@ -13,14 +13,14 @@ import (
 // countFailure counts err if it refuses a foreign token, and returns the error for the client. If
 // the client is beyond the limit of invalid tokens, that is errTooManyFailures, a 429 instead of a
 // 401, and err does not count. Valid tokens still work, because many clients may share one address.
-func countFailure(ctx context.Context, limit *limit.Quota, client string, err error) error {
+func countFailure(ctx context.Context, quota *limit.Quota, client string, err error) error {
 	if !foreign(err) {
 		return err
 	}
-	if tooMany := limit.Refuse(client, errTooManyFailures); tooMany != nil {
+	if tooMany := quota.Refuse(client, errTooManyFailures); tooMany != nil {
 		return tooMany
 	}
-	limit.Use(ctx, client)
+	quota.Use(ctx, client)
 	return err
 }
 

@@ -190,14 +190,14 @@ func (j *JWKS) ask(ctx context.Context, name keyName) (*jwksFetch, error) {
 	if _, found := j.set.Load().find(name); found != keyAbsent {
 		return nil, nil
 	}
-	switch {
-	case j.fetch != nil:
-	case !time.Now().Before(j.closed):
+	if j.fetch == nil {
+		if time.Now().Before(j.closed) {
+			if j.last == nil {
+				return nil, errTokenKeyUnknown
+			}
+			return nil, unavailable(fmt.Errorf("%w (fetched again after %s)", j.last, jwksInterval))
+		}
 		j.begin(ctx)
-	case j.last == nil:
-		return nil, errTokenKeyUnknown
-	default:
-		return nil, unavailable(fmt.Errorf("%w (fetched again after %s)", j.last, jwksInterval))
 	}
 	if len(j.fetch.asked) < maxKeysAsked {
 		j.fetch.asked[name] = struct{}{}

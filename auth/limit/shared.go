@@ -90,7 +90,8 @@ func key(name, client string) string {
 // pause.
 func (s *shared) report(ctx context.Context, at time.Time, err error) {
 	if err == nil {
-		if s.resume.Swap(nil) != nil {
+		// A call that began before the failure says nothing about the time after it.
+		if paused := s.resume.Load(); paused != nil && !at.Before(*paused) && s.resume.CompareAndSwap(paused, nil) {
 			s.cfg.Log.InfoContext(ctx, "limits are counted in Redis again", "limit", s.cfg.Name)
 		}
 		return

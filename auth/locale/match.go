@@ -41,7 +41,7 @@ func Match(acceptLanguage string, fallback Locale) Locale {
 			continue
 		}
 		if tag == "*" {
-			others.add(weight, 2*maxMembers, true) // after every named language of the same weight
+			others.add(weight, lastPlace, true) // after every named language of the same weight
 			continue
 		}
 		l, regional := languageOf(tag)
@@ -70,6 +70,9 @@ func cut(header string) string {
 	return header[:strings.LastIndexByte(header[:maxBytes+1], ',')+1]
 }
 
+// lastPlace is after the place of every member that is read.
+const lastPlace = 2 * maxMembers
+
 // score ranks languages: by weight, then by place. 0: not mentioned.
 type score int
 
@@ -82,7 +85,7 @@ func (s *score) add(weight, place int, whole bool) {
 	case weight == 0 && whole:
 		*s = refused
 	case weight > 0 && *s != refused:
-		*s = max(*s, score(weight*2*maxMembers+2*maxMembers-place))
+		*s = max(*s, score((weight+1)*lastPlace-place))
 	}
 }
 

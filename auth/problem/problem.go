@@ -75,7 +75,7 @@ func Join(errs ...*Error) *Error {
 		switch {
 		case e == nil:
 		case joined == nil:
-			joined = e.WithData(e.Data) // a copy
+			joined = new(*e)
 			joined.Faults = slices.Clip(e.Faults)
 		default:
 			joined.Faults = append(joined.Faults, e.Faults...)

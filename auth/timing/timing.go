@@ -112,6 +112,10 @@ func Traced(ctx context.Context) bool { return trace.SpanFromContext(ctx).IsReco
 // caller must call end. The span does not have the text of the error, which may contain a
 // caller's data.
 func Step(ctx context.Context, name string, options ...trace.SpanStartOption) (_ context.Context, end func(error)) {
+	return begin(ctx, name, false, options)
+}
+
+func begin(ctx context.Context, name string, database bool, options []trace.SpanStartOption) (_ context.Context, end func(error)) {
 	if !Traced(ctx) {
 		return ctx, func(error) {}
 	}
@@ -120,7 +124,7 @@ func Step(ctx context.Context, name string, options ...trace.SpanStartOption) (_
 	return ctx, func(err error) {
 		if err != nil {
 			kind, replied := kindOf(err)
-			if replied {
+			if replied && database {
 				span.SetAttributes(attribute.String("db.response.status_code", kind))
 			}
 			Fail(span, kind)
@@ -137,7 +141,7 @@ func Call(
 		options = append(options, trace.WithSpanKind(trace.SpanKindClient),
 			trace.WithAttributes(attribute.String("db.system.name", system)))
 	}
-	return Step(ctx, name, options...)
+	return begin(ctx, name, true, options)
 }
 
 // waits are the span names of waits. Commands and statements have their own spans.

@@ -27,18 +27,20 @@ type GuestCart struct {
 // Replayed, or Refused with idempotency_conflict; nil if it repeats none. It knows the change of an
 // idempotency key only if that key was looked up.
 func (g GuestCart) RepeatOf(on Conditions) *Outcome {
-	switch {
-	case on.Key != "" && g.key.Fingerprint == "":
-	case on.Key != "" && g.key.Fingerprint == on.Fingerprint:
-		return &Outcome{Status: Replayed, ChangedLine: g.key.Line}
-	case on.Key != "":
-		return &Outcome{Status: Refused, Refusal: cart.Refusal{Code: problem.IdempotencyConflict}}
-	case on.Stamp != "":
-		if use := stampsOf(g.flat)[on.Stamp]; use.IsRetry(g.now) {
+	if on.Key == "" {
+		if use := stampsOf(g.flat)[on.Stamp]; on.Stamp != "" && use.IsRetry(g.now) {
 			return &Outcome{Status: Replayed, ChangedLine: use.Line}
 		}
+		return nil
 	}
-	return nil
+	switch g.key.Fingerprint {
+	case "":
+		return nil
+	case on.Fingerprint:
+		return &Outcome{Status: Replayed, ChangedLine: g.key.Line}
+	default:
+		return &Outcome{Status: Refused, Refusal: cart.Refusal{Code: problem.IdempotencyConflict}}
+	}
 }
 
 // Mergeable reports whether there is anything to merge.

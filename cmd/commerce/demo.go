@@ -70,7 +70,7 @@ func (c *demoCommand) run(ctx context.Context, out cli.Output) error {
 	if c.guarded {
 		a.Log.Warn("only this machine can connect, because the demo gives everyone tokens that your JWT_SECRET signs; set ADDR to change this")
 	}
-	embedded, err := startEmbeddedRedis()
+	embedded, err := startEmbeddedRedis(ctx)
 	if err != nil {
 		return err
 	}
@@ -161,15 +161,20 @@ func (c *demoCommand) store() *store.Store {
 }
 
 // startEmbeddedRedis starts a Redis in this process. Its clock does not advance by
-// itself, so a goroutine advances it; otherwise no key would expire.
-func startEmbeddedRedis() (*miniredis.Miniredis, error) {
+// itself, so a goroutine advances it until ctx ends; otherwise no key would expire.
+func startEmbeddedRedis(ctx context.Context) (*miniredis.Miniredis, error) {
 	embedded := miniredis.NewMiniRedis()
 	if err := embedded.Start(); err != nil {
 		return nil, fmt.Errorf("start the embedded Redis: %w", err)
 	}
 	go func() {
-		for range time.Tick(time.Second) {
-			embedded.FastForward(time.Second)
+		for second := time.Tick(time.Second); ; {
+			select {
+			case <-second:
+				embedded.FastForward(time.Second)
+			case <-ctx.Done():
+				return
+			}
 		}
 	}()
 	return embedded, nil

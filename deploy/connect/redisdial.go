@@ -149,13 +149,16 @@ func dialAny(ctx context.Context, connect func(context.Context, string) (net.Con
 		err  error
 	}
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
-	defer cancel()
 	late, beginOthers := context.WithTimeout(ctx, sentinelPatience)
 	defer beginOthers()
+	defer cancel() // comes first, so that no other dial begins
 	results := make(chan result)
 	begin := func(addr string) {
 		if addr != first {
 			<-late.Done()
+			if ctx.Err() != nil {
+				return
+			}
 		}
 		conn, err := connect(ctx, addr)
 		select {

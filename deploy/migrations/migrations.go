@@ -151,11 +151,12 @@ func failed(what string, err error) error {
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-// Digest returns a hash of all migrations.
+// Digest returns a hash of all migrations and their versions.
 func Digest() string {
 	sum := fnv.New64a()
 	for _, name := range names() {
 		content, _ := files.ReadFile(name) // embedded, so it exists
+		fmt.Fprintf(sum, "%s %d ", name, len(content))
 		sum.Write(content)
 	}
 	return hex.EncodeToString(sum.Sum(nil))

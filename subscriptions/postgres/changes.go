@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -56,7 +55,7 @@ const noChangesFor = time.Minute
 // migration of the changes: one that is sharded by store leaves it out.
 func lacksChanges(err error) bool {
 	refused, ok := errors.AsType[*pgconn.PgError](err)
-	return ok && slices.Contains([]string{"42P01", "42703", "42883"}, refused.Code) // undefined table, column or function
+	return ok && (refused.Code == "42P01" || refused.Code == "42703") // undefined table or column
 }
 
 // MarkTimeline records the timeline of the primary's log, if it is new. Changes does that too. Call
@@ -65,10 +64,11 @@ func lacksChanges(err error) bool {
 func (p *Source) MarkTimeline(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, p.budget)
 	defer cancel()
-	if err := p.primary.connected(ctx, noStore, mark); !lacksChanges(err) {
-		return err
+	err := p.primary.connected(ctx, noStore, mark)
+	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && refused.Code == "42883" { // undefined function
+		return nil // the database has no changes
 	}
-	return nil
+	return err
 }
 
 // mark records the timeline in a transaction of its own, so that no writer waits for it.

@@ -117,9 +117,8 @@ func statementName(sql string) (name, label string) {
 	if name, ok := connect.StatementName(sql); ok {
 		return name, name
 	}
-	for word := range strings.FieldsSeq(sql[:min(len(sql), 32)]) {
-		name = strings.ToLower(word)
-		break
+	if words := strings.Fields(sql[:min(len(sql), 32)]); len(words) > 0 {
+		name = strings.ToLower(words[0])
 	}
 	switch name {
 	case "begin", "commit", "rollback":

@@ -114,7 +114,7 @@ func (v *variables) check(name string, fault func(string) error) {
 	}
 }
 
-// parse stores the value of a variable that is set. With a fault, it stores none.
+// parse stores the value of a variable that is set. With a fault, it stores the zero value.
 func parse[T any](v *variables, name string, parse func(string) (T, error), to *T) {
 	v.check(name, func(value string) (err error) {
 		*to, err = parse(value)
