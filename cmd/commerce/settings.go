@@ -103,7 +103,7 @@ func minReplicasSetting(to *int, help string) cli.Setting {
 
 // durabilitySetting declares DURABILITY.
 func durabilitySetting(durable *bool, help string) cli.Setting {
-	return cli.Setting{Name: "DURABILITY", Default: "memory", Help: help, Value: cli.Either(durable, "replica", "memory")}
+	return cli.Setting{Name: "DURABILITY", Default: "memory", Help: help, Value: cli.Either(durable, "replica", "memory", "replica")}
 }
 
 // faults checks the settings that are not right or wrong alone.

@@ -52,11 +52,11 @@ func Word(to *string, words ...string) Value {
 }
 
 // OnOff is true for "on" and false for "off".
-func OnOff(to *bool) Value { return Either(to, "on", "off") }
+func OnOff(to *bool) Value { return Either(to, "on", "on", "off") }
 
-// Either is true for the first of two words, and false for the second.
-func Either(to *bool, yes, no string) Value {
-	word := Word(new(string), yes, no)
+// Either is true for one of some words, and false for the others.
+func Either(to *bool, yes string, words ...string) Value {
+	word := Word(new(string), words...)
 	return Value{word.kind, func(text string) error {
 		*to = text == yes
 		return word.set(text)

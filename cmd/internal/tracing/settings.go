@@ -76,6 +76,16 @@ func read(env func(string) string) (otlp.Config, cli.Faults) {
 		if prefix == general && c.URL != nil { // it is a base
 			c.URL = c.URL.JoinPath("v1/traces")
 		}
+	}
+	if c.URL != nil && c.URL.Scheme != "https" {
+		// The operator expects these files to protect the spans.
+		unused := func(string) error { return errors.New("is set, but the collector's URL is not https") }
+		for _, name := range []string{"CERTIFICATE", "CLIENT_CERTIFICATE", "CLIENT_KEY"} {
+			v.check(general+name, unused)
+			v.check(traces+name, unused)
+		}
+	}
+	for _, prefix := range []string{general, traces} {
 		v.check(prefix+"PROTOCOL", protocol)
 		parse(v, prefix+"HEADERS", parseHeaders, &c.Header)
 		parse(v, prefix+"TIMEOUT", parseCount, &milliseconds)
@@ -86,14 +96,6 @@ func read(env func(string) string) (otlp.Config, cli.Faults) {
 	c.Timeout = time.Duration(milliseconds) * time.Millisecond
 	if files.RootCAs != nil || files.Certificates != nil {
 		c.TLS = &files
-	}
-	if c.URL != nil && c.URL.Scheme != "https" {
-		// The operator expects these files to protect the spans.
-		unused := func(string) error { return errors.New("is set, but the collector's URL is not https") }
-		for _, name := range []string{"CERTIFICATE", "CLIENT_CERTIFICATE", "CLIENT_KEY"} {
-			v.check(general+name, unused)
-			v.check(traces+name, unused)
-		}
 	}
 	return c, v.faults
 }
