@@ -45,8 +45,7 @@ func writeSBOM(path string, program []byte, version string, tree source, modules
 		Component:  &self,
 		Properties: &[]cyclonedx.Property{{Name: "commerce:commit", Value: tree.commit}},
 	}
-	var components []cyclonedx.Component
-	uses := []string{}
+	components, uses := []cyclonedx.Component{}, []string{}
 	for _, m := range modules {
 		c := component(m.Path, m.Version, l.names[m.Path])
 		components = append(components, c)
