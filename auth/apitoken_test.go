@@ -216,7 +216,7 @@ func TestAPITokens_ChecksAreCachedForTheTTL(t *testing.T) {
 		}
 		ledger.revoke(7)
 		time.Sleep(499 * time.Millisecond)
-		assert.ErrorIs(t, identify(token), nil, "a check of 499 ms ago was not used")
+		assert.Succeeds(t, identify(token), "a check of 499 ms ago was not used")
 		time.Sleep(time.Millisecond)
 		wantRefusal(t, identify(token), errAPITokenRevoked)
 	})

@@ -265,7 +265,7 @@ func runHistories(t *testing.T, name string, n, workers int, follow func(*settin
 		readers := follow(h)
 		all.Go(func() {
 			for seed := range seeds {
-				assert.ErrorIs(t, h.run(t.Context(), seed, readers), nil,
+				assert.Succeeds(t, h.run(t.Context(), seed, readers),
 					"go test ./subscriptions -run '%s$' -histories 1 -history %d", name, seed)
 			}
 		})

@@ -126,7 +126,7 @@ func cellsOf(t *testing.T, columns []string, line []byte) []string {
 		cells[i] = values[name]
 		delete(values, name)
 	}
-	assert.That(t, len(values) <= 0, "no columns for %v", values)
+	assert.That(t, len(values) == 0, "no columns for %v", values)
 	return cells
 }
 

@@ -18,9 +18,9 @@ func TestMemory_ChangesAProductWithoutLosingOtherChanges(t *testing.T) {
 		running.Go(func() { m.Change(1, 1, func(p *cart.Product) { p.Price++ }) })
 	}
 	running.Wait()
-	found, err := m.Products(t.Context(), 1, []int64{1})
-	assert.That(t, err == nil && found[1].Price == 200 && first.Price == 100,
-		"%v: the price is %d, want 200; of the product before %d, want 100", err, found[1].Price, first.Price)
+	found := assert.Must(m.Products(t.Context(), 1, []int64{1}))(t)
+	assert.That(t, found[1].Price == 200 && first.Price == 100,
+		"the price is %d, want 200; of the product before %d, want 100", found[1].Price, first.Price)
 	for _, of := range []struct{ store, id int64 }{{1, 2}, {2, 1}} {
 		assert.That(t, m.Change(of.store, of.id, func(*cart.Product) { t.Error("changed") }) == nil,
 			"store %d has product %d", of.store, of.id)

@@ -238,7 +238,7 @@ func TestDemo_DrainsAfterASignal(t *testing.T) {
 			assert.Require(t, err == nil, "the request in flight: %v", err)
 			response.Body.Close()
 			assert.Equal(t, response.StatusCode, http.StatusOK, "the request in flight")
-			assert.ErrorIs(t, d.cmd.Wait(), nil, "ended after\n%s", d.log)
+			assert.Succeeds(t, d.cmd.Wait(), "ended after\n%s", d.log)
 			assert.That(t, time.Since(signaled) <= 10*time.Second, "took %v to end", time.Since(signaled))
 		})
 	}

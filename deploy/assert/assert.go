@@ -1,5 +1,6 @@
-// Package assert says in one line what a test expects. That, Equal and ErrorIs let a failed test go on;
-// Require, NoError and Must end it, so they work only in the goroutine of the test.
+// Package assert says in one line what a test expects. That, Equal, Succeeds and ErrorIs let a failed test
+// go on; Require, NoError and Must end it, so they work only in the goroutine of the test. Arguments of
+// messages are evaluated even if nothing fails.
 package assert
 
 import (
@@ -34,7 +35,15 @@ func Equal[T any](t testing.TB, got, want T, format string, args ...any) {
 	}
 }
 
-// ErrorIs fails the test if an error is not the wanted one, as [errors.Is] says. A wanted nil is no error.
+// Succeeds fails the test with a message if there is an error.
+func Succeeds(t testing.TB, err error, format string, args ...any) {
+	if err != nil {
+		t.Helper()
+		t.Errorf("%s: %v", fmt.Sprintf(format, args...), err)
+	}
+}
+
+// ErrorIs fails the test if an error is not the wanted one, as [errors.Is] says.
 func ErrorIs(t testing.TB, err, want error, format string, args ...any) {
 	if !errors.Is(err, want) {
 		t.Helper()

@@ -138,5 +138,5 @@ func (s service) want(t *testing.T, status int, url string, headers ...string) s
 func (s service) wantStops(t *testing.T) {
 	t.Helper()
 	assert.NoError(t, s.cmd.Process.Signal(syscall.SIGTERM))
-	assert.ErrorIs(t, s.cmd.Wait(), nil, "after SIGTERM")
+	assert.Succeeds(t, s.cmd.Wait(), "after SIGTERM")
 }

@@ -98,7 +98,7 @@ func TestServer_FreezesAPostgresSessionToo(t *testing.T) {
 	case <-time.After(200 * time.Millisecond):
 	}
 	server.Thaw()
-	assert.ErrorIs(t, <-answer, nil, "a thawed session")
+	assert.Succeeds(t, <-answer, "a thawed session")
 }
 
 func TestServer_PostgresKeepsItsDataThroughACrash(t *testing.T) {
@@ -180,7 +180,7 @@ func TestStartCluster_SetsClocksAhead(t *testing.T) {
 		}
 	}
 	left, _ := filepath.Glob("/dev/shm/*faketime*_" + strconv.Itoa(cluster.Nodes[1].process.Pid))
-	assert.That(t, len(left) <= 0, "left behind: %v", left)
+	assert.That(t, len(left) == 0, "left behind: %v", left)
 }
 
 // wantTakeover waits until a replica is the master.

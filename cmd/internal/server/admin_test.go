@@ -79,7 +79,7 @@ func TestReady_CountsChecksBeforeTheFirstRequest(t *testing.T) {
 	t.Parallel()
 	o := operate(time.Now())
 	failed := o.Reach(t.Context())
-	assert.Require(t, len(failed) <= 0, "%v", failed)
+	assert.Require(t, len(failed) == 0, "%v", failed)
 	status, state := o.says(t, errUnreached)
 	assert.That(t, status == http.StatusOK && state == "failing", "%d %s, want 200 failing", status, state)
 }

@@ -249,7 +249,7 @@ func TestBody_ThatTimesOutEndsTheConnection(t *testing.T) {
 	fmt.Fprintf(conn, "POST /cart/add HTTP/1.1\r\nHost: x\r\nX-Public-Key: %s\r\nContent-Length: 100\r\n\r\n{", s.Key)
 	assert.NoError(t, conn.SetReadDeadline(time.Now().Add(20*time.Second)))
 	answered, err := io.ReadAll(conn)
-	assert.That(t, err == nil && (len(answered) <= 0 || strings.Contains(string(answered), " 408 ")), "got %q, %v; want no answer, or 408", answered, err)
+	assert.That(t, err == nil && (len(answered) == 0 || strings.Contains(string(answered), " 408 ")), "got %q, %v; want no answer, or 408", answered, err)
 	logged := s.Log.logged(t)
 	last := logged[len(logged)-1]
 	assert.That(t, last["status"] == 499.0 && last["level"] == "INFO", "logged as %v", last)

@@ -258,7 +258,10 @@ func TestHeldWrites_FinishDuringAShutdown(t *testing.T) {
 		}}, nil
 	}}))
 	answer := make(chan string, 1)
-	go func() { answer <- w.say(t, "GET /slow HTTP/1.1\r\nHost: x\r\n\r\n") }()
+	go func() {
+		defer close(answer) // if say ends the goroutine
+		answer <- w.say(t, "GET /slow HTTP/1.1\r\nHost: x\r\n\r\n")
+	}()
 	<-entered
 	down := make(chan error, 1)
 	go func() { down <- w.server.Shutdown(context.Background()) }()

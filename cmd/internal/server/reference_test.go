@@ -89,7 +89,7 @@ func TestReference_ShowsTheDocument(t *testing.T) {
 				p.screenshot(l.String())
 				assert.Equal(t, evaluate[bool](p, `document.body.classList.contains("dark-mode")`), l.dark, "dark")
 				refused := evaluate[[]string](p, `refused`)
-				assert.That(t, len(refused) <= 0, "the policy of the page refused %q", refused)
+				assert.That(t, len(refused) == 0, "the policy of the page refused %q", refused)
 				assert.Equal(t, evaluate[string](p, `document.cookie`), "", "cookies")
 				assert.Equal(t, evaluate[string](p, `[...document.querySelectorAll("a[href]")].filter((a) => a.checkVisibility() && a.origin !== origin).map((a) => a.href).join(" ")`), "", "links to other hosts")
 			})

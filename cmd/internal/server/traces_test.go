@@ -157,7 +157,7 @@ func TestTraces_FollowTheDecisionOfTheCaller(t *testing.T) {
 	id := s.line(t, "unsampled")["trace_id"]
 	assert.That(t, id == nil, "trace_id %v of a request without a trace", id)
 	spans := r.ended(t)
-	assert.That(t, len(spans) <= 0, "%d spans", len(spans))
+	assert.That(t, len(spans) == 0, "%d spans", len(spans))
 }
 
 func TestTraces_HaveAMergeAsOneSpan(t *testing.T) {

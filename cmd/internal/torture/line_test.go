@@ -62,7 +62,7 @@ func (l *line) swallow(on bool) { l.replies.swallow.Store(on) }
 func (l *line) down() { l.proxy.Stop() }
 
 func (l *line) up() {
-	assert.ErrorIs(l.t, l.proxy.Start(), nil, "start the line to %s again", l.proxy.Upstream)
+	assert.Succeeds(l.t, l.proxy.Start(), "start the line to %s again", l.proxy.Upstream)
 }
 
 // hangUp closes all connections.

@@ -170,7 +170,7 @@ func (s *piped) shop(p *promise, total *logTotal, clients []*regular, other *sho
 	stop := browse(clients, func(call shopCall, _ time.Time, a reply) { note(call, http.StatusOK, a) })
 	defer stop()
 	for began := time.Now(); s.metric(lostLines) == before; {
-		assert.Require(p.t, total.failed.Load() <= 0 && time.Since(began) <= startLimit,
+		assert.Require(p.t, total.failed.Load() == 0 && time.Since(began) <= startLimit,
 			"no line of the log is lost within %v", startLimit)
 		var fast sync.WaitGroup
 		for range 8 { // fills the pipe and the buffer sooner

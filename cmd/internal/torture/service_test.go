@@ -160,7 +160,7 @@ func (s *service) signal(signal syscall.Signal) {
 	s.t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	assert.ErrorIs(s.t, s.cmd.Process.Signal(signal), nil, "signal the service")
+	assert.Succeeds(s.t, s.cmd.Process.Signal(signal), "signal the service")
 }
 
 // adminGet reads a page of the admin address.
