@@ -2,6 +2,7 @@ package carthttp
 
 import (
 	"cmp"
+	"time"
 
 	"commerce/auth"
 	"commerce/auth/locale"
@@ -80,7 +81,7 @@ func (w view) rest(p *cart.Priced) {
 	if p.Cart.ExpiresAt.IsZero() {
 		w.Null("expires_at")
 	} else {
-		w.Time("expires_at", p.Cart.ExpiresAt)
+		w.Time("expires_at", p.Cart.ExpiresAt, time.RFC3339)
 	}
 }
 
@@ -280,7 +281,7 @@ func (w view) merge(m *cart.MergeReport) {
 	}
 	w.Object("merge")
 	w.Text("id", m.ID)
-	w.Time("at", m.At)
+	w.Time("at", m.At, time.RFC3339)
 	w.Number("lines", m.Lines)
 	w.Array("adjusted")
 	for _, a := range m.Adjusted {

@@ -114,11 +114,11 @@ func (w *Writer) quote(text string) {
 	w.json = append(w.json, '"')
 }
 
-// Time writes a moment as RFC 3339, in UTC and whole seconds.
-func (w *Writer) Time(name string, t time.Time) {
+// Time writes a moment in UTC, with a layout whose characters need no escapes.
+func (w *Writer) Time(name string, t time.Time, layout string) {
 	w.Member(name)
 	w.json = append(w.json, '"')
-	w.json = t.UTC().AppendFormat(w.json, time.RFC3339)
+	w.json = t.UTC().AppendFormat(w.json, layout)
 	w.json = append(w.json, '"')
 }
 

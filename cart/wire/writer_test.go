@@ -37,7 +37,7 @@ func TestWriter_SeparatesWhatItWrites(t *testing.T) {
 	w.Amount("amount", 4950, 2)
 	w.Percent("percent", 150_000)
 	w.Price("price", 4950, "USD")
-	w.Time("time", time.Date(2026, 3, 1, 2, 0, 0, 999_999_999, time.FixedZone("", 3*60*60)))
+	w.Time("time", time.Date(2026, 3, 1, 2, 0, 0, 999_999_999, time.FixedZone("", 3*60*60)), time.RFC3339)
 	w.JSON("json", []byte(`{"k": [1]}`))
 	w.Member("member")
 	w.BeginObject()

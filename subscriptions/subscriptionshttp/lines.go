@@ -3,6 +3,7 @@ package subscriptionshttp
 import (
 	"strconv"
 	"strings"
+	"time"
 
 	"commerce/cart/money"
 	"commerce/cart/wire"
@@ -142,6 +143,8 @@ func (c *csv) Text(name, value string) {
 	}
 	c.quoted(name, value)
 }
+
+func (c *csv) Time(name string, t time.Time, layout string) { c.quoted(name, t.UTC().Format(layout)) }
 
 func (c *csv) Optional(name, value string) { c.Text(name, value) }
 

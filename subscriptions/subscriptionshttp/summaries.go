@@ -128,7 +128,7 @@ func (a *API) summary(m *merchant) (wire.Answer, error) {
 // writeSummary writes the summary as the store's programs read it.
 func writeSummary(w *wire.Writer, s *subscriptions.Summary) {
 	w.BeginObject()
-	w.Text("as_of", s.AsOf.UTC().Format(instants))
+	w.Time("as_of", s.AsOf, instants)
 	w.Object("by_status")
 	for _, status := range subscriptions.Statuses {
 		w.Number(string(status), s.ByStatus[status])

@@ -28,7 +28,8 @@ func checkCurrencies(s *store.Store, rows []subscriptions.Subscription) error {
 type members interface {
 	Number(name string, n int64)
 	Text(name, value string)
-	Optional(name, value string) // null for ""
+	Optional(name, value string)                  // null for ""
+	Time(name string, t time.Time, layout string) // in UTC
 	Bool(name string, value bool)
 	Null(name string)
 	JSON(name string, value []byte)
@@ -53,17 +54,13 @@ const (
 	instants = "2006-01-02T15:04:05.000000Z"
 )
 
-func (v *view) date(name string, at time.Time, layout string) {
-	v.Text(name, at.UTC().Format(layout))
-}
-
 // instant writes null for the zero time.
 func (v *view) instant(name string, at time.Time) {
 	if at.IsZero() {
 		v.Null(name)
 		return
 	}
-	v.date(name, at, instants)
+	v.Time(name, at, instants)
 }
 
 // amount writes an amount of a known currency.
@@ -101,12 +98,12 @@ func (v *view) subscription(s *subscriptions.Subscription, dates, periods string
 	v.Number("id", s.ID)
 	v.Text("status", string(s.Status))
 	v.Optional("external_customer_id", s.ExternalCustomerID)
-	v.date("starts_at", s.StartsAt, dates)
-	v.date("ends_at", s.EndsAt, dates)
-	v.date("start_date", s.StartsAt, dates)
-	v.date("end_date", s.EndsAt, dates)
-	v.date("current_period_start", s.PeriodStart, periods)
-	v.date("current_period_end", s.PeriodEnd, periods)
+	v.Time("starts_at", s.StartsAt, dates)
+	v.Time("ends_at", s.EndsAt, dates)
+	v.Time("start_date", s.StartsAt, dates)
+	v.Time("end_date", s.EndsAt, dates)
+	v.Time("current_period_start", s.PeriodStart, periods)
+	v.Time("current_period_end", s.PeriodEnd, periods)
 	v.instant("trial_ends_at", s.TrialEndsAt)
 	v.Bool("cancel_at_period_end", s.CancelAtPeriodEnd)
 	v.instant("canceled_at", s.CanceledAt)
