@@ -27,8 +27,11 @@ type GuestCart struct {
 // Replayed, or Refused with idempotency_conflict; nil if it repeats none. It knows the change of an
 // idempotency key only if that key was looked up.
 func (g GuestCart) RepeatOf(on Conditions) *Outcome {
+	if on.Key == "" && on.Stamp == "" {
+		return nil
+	}
 	if on.Key == "" {
-		if use := stampsOf(g.flat)[on.Stamp]; on.Stamp != "" && use.IsRetry(g.now) {
+		if use := stampsOf(g.flat)[on.Stamp]; use.IsRetry(g.now) {
 			return &Outcome{Status: Replayed, ChangedLine: use.Line}
 		}
 		return nil
