@@ -136,13 +136,14 @@ func NewGenerator(n int, now time.Time) *Generator {
 	return g
 }
 
-// Rows returns what the calls of progress in Write add up to.
-func (g *Generator) Rows() int { return g.Customers + 2*g.Subscriptions }
+// Rows returns the number of customers and subscriptions that Write adds.
+func (g *Generator) Rows() int { return g.Customers + g.Subscriptions }
 
 // Write adds the stores, customers, cards and subscriptions to a database that has
-// the sample's stores and products. It calls progress after each 1,000 rows or fewer,
-// with their number. A missing card counts as a row. Write is not one transaction: an
-// error leaves the rows written so far. Only one Write may run on a database at a time.
+// the sample's stores and products. It calls progress after each 1,000 customers or
+// subscriptions, or fewer, with their number: the calls add up to Rows. Write is not one
+// transaction: an error leaves the rows written so far. Only one Write may run on a
+// database at a time.
 func (g *Generator) Write(ctx context.Context, db *pgxpool.Pool, progress func(rows int)) error {
 	err := pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error { return WriteStores(ctx, tx, g.Stores[1:], g.products, nil) })
 	if err != nil {
@@ -151,36 +152,46 @@ func (g *Generator) Write(ctx context.Context, db *pgxpool.Pool, progress func(r
 	if err := g.reserveIDs(ctx, db); err != nil {
 		return fmt.Errorf("reserve ids: %w", err)
 	}
-	card := func(i int) []any { s, _ := g.subscription(i); return cardRow(s) }
-	subscription := func(i int) []any { return subscriptionRow(g.subscription(i)) }
-	for _, table := range []struct {
-		name, columns string
-		n             int
-		row           func(i int) []any // nil for none
-	}{
-		{"customers", ofCustomer, g.Customers, g.customer},
-		{"saved_cards", ofCard, g.Subscriptions, card},
-		{"subscriptions", ofSubscription, g.Subscriptions, subscription},
-	} {
-		columns := strings.Split(byID+", "+table.columns, ", ")
-		for from := 0; from < table.n; from += copyRows {
-			to := min(from+copyRows, table.n)
-			var rows [][]any
-			for i := from; i < to; i++ {
-				if row := table.row(i); row != nil {
-					rows = append(rows, row)
-				}
-			}
-			if _, err := db.CopyFrom(ctx, pgx.Identifier{table.name}, columns, pgx.CopyFromRows(rows)); err != nil {
-				return fmt.Errorf("copy %s: %w", table.name, err)
-			}
-			progress(to - from)
+	for from := 0; from < g.Customers; from += copyRows {
+		var customers [][]any
+		for i := from; i < min(from+copyRows, g.Customers); i++ {
+			customers = append(customers, g.customer(i))
 		}
+		if err := copyTo(ctx, db, "customers", ofCustomer, customers); err != nil {
+			return err
+		}
+		progress(len(customers))
+	}
+	for from := 0; from < g.Subscriptions; from += copyRows {
+		var cards, rows [][]any
+		for i := from; i < min(from+copyRows, g.Subscriptions); i++ {
+			s, callingCode := g.subscription(i)
+			if card := cardRow(s); card != nil {
+				cards = append(cards, card)
+			}
+			rows = append(rows, subscriptionRow(s, callingCode))
+		}
+		if err := copyTo(ctx, db, "saved_cards", ofCard, cards); err != nil {
+			return err
+		}
+		if err := copyTo(ctx, db, "subscriptions", ofSubscription, rows); err != nil {
+			return err
+		}
+		progress(len(rows))
 	}
 	// Postgres answers a list from its index alone only where it knows that all rows
 	// are visible.
 	if _, err := db.Exec(ctx, "VACUUM (ANALYZE) stores, products, plans, customers, saved_cards, subscriptions"); err != nil {
 		return fmt.Errorf("vacuum: %w", err)
+	}
+	return nil
+}
+
+// copyTo copies rows to a table, which begin with their store and id.
+func copyTo(ctx context.Context, db *pgxpool.Pool, table, columns string, rows [][]any) error {
+	_, err := db.CopyFrom(ctx, pgx.Identifier{table}, strings.Split(byID+", "+columns, ", "), pgx.CopyFromRows(rows))
+	if err != nil {
+		return fmt.Errorf("copy %s: %w", table, err)
 	}
 	return nil
 }
