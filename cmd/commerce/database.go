@@ -53,10 +53,11 @@ func lacksSchema(err error) bool {
 }
 
 // reach is how long a command waits for Postgres to respond.
-const reach = 5 * time.Second
+const reach = 10 * time.Second
 
 // open returns a pool for a Postgres that responds and passes a check. The caller closes it.
 func (d databaseSettings) open(ctx context.Context, config connect.PostgresConfig, check func(context.Context, migrations.Querier) error) (*pgxpool.Pool, error) {
+	config.ConnectTimeout = reach // a command may wait for a server that is busy
 	db, err := connect.Postgres(ctx, d.URL, config)
 	if err != nil {
 		return nil, &cli.BadSetting{Name: "DATABASE_URL", Err: err}
