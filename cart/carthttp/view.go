@@ -2,7 +2,6 @@ package carthttp
 
 import (
 	"cmp"
-	"time"
 
 	"commerce/auth"
 	"commerce/auth/locale"
@@ -81,7 +80,7 @@ func (w view) rest(p *cart.Priced) {
 	if p.Cart.ExpiresAt.IsZero() {
 		w.Null("expires_at")
 	} else {
-		w.Time("expires_at", p.Cart.ExpiresAt, time.RFC3339)
+		w.Time("expires_at", p.Cart.ExpiresAt, wire.RFC3339)
 	}
 }
 
@@ -281,7 +280,7 @@ func (w view) merge(m *cart.MergeReport) {
 	}
 	w.Object("merge")
 	w.Text("id", m.ID)
-	w.Time("at", m.At, time.RFC3339)
+	w.Time("at", m.At, wire.RFC3339)
 	w.Number("lines", m.Lines)
 	w.Array("adjusted")
 	for _, a := range m.Adjusted {

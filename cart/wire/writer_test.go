@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/json"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -37,7 +38,7 @@ func TestWriter_SeparatesWhatItWrites(t *testing.T) {
 	w.Amount("amount", 4950, 2)
 	w.Percent("percent", 150_000)
 	w.Price("price", 4950, "USD")
-	w.Time("time", time.Date(2026, 3, 1, 2, 0, 0, 999_999_999, time.FixedZone("", 3*60*60)), time.RFC3339)
+	w.Time("time", time.Date(2026, 3, 1, 2, 0, 0, 999_999_999, time.FixedZone("", 3*60*60)), RFC3339)
 	w.JSON("json", []byte(`{"k": [1]}`))
 	w.Member("member")
 	w.BeginObject()
@@ -93,4 +94,16 @@ func TestETag_CoversTheLanguageAndTheView(t *testing.T) {
 		"the ETag changes with what is outside the view")
 	assert.That(t, tag(locale.Ar, "a", "b", "c") != base && tag(locale.En, "a", "x", "c") != base,
 		"the ETag does not change with the language or the view")
+}
+
+func TestTime_IsAsTimeFormatsIt(t *testing.T) {
+	t.Parallel()
+	earliest := time.Date(-1, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
+	latest := time.Date(10_001, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
+	for range 10_000 {
+		at := time.Unix(earliest+rand.Int64N(latest-earliest), rand.Int64N(1e9)).UTC()
+		for _, layout := range []string{"2006-01-02", "2006-01-02 15:04:05", RFC3339, "2006-01-02T15:04:05.000000Z"} {
+			assert.Equal(t, string(appendTime([]byte("x"), at, layout)), "x"+at.Format(layout), "layout %s", layout)
+		}
+	}
 }
