@@ -14,7 +14,7 @@ import (
 // guest. A single word is not a scheme: it may be a token without "Bearer".
 func bearer(h http.Header) (token string, present, foreign bool) {
 	values := h["Authorization"]
-	if len(values) != 1 {
+	if len(values) != 1 || values[0] == "" {
 		return "", len(values) > 1, false
 	}
 	scheme, credentials, _ := strings.Cut(values[0], " ")
