@@ -32,6 +32,10 @@ func ReadBody(r *http.Request) ([]byte, Object, error) {
 	if err := wantJSON(r.Header); err != nil {
 		return nil, nil, err
 	}
+	tooLarge := problem.New(problem.BodyTooLarge, "", textTooLarge, maxBody)
+	if r.ContentLength > maxBody {
+		return nil, nil, tooLarge // a client that waits for 100 Continue need not send it
+	}
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return nil, nil, fmt.Errorf("read body: %w: %w", err, http.ErrAbortHandler)
@@ -43,7 +47,7 @@ func ReadBody(r *http.Request) ([]byte, Object, error) {
 		return nil, nil, malformed(err, "", textNotJSON)
 	}
 	if len(body) > maxBody {
-		return nil, nil, problem.New(problem.BodyTooLarge, "", textTooLarge, maxBody)
+		return nil, nil, tooLarge
 	}
 	members, err := ParseObject(body)
 	return body, members, err
