@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// bearer returns the token of the Authorization header. The token is "" if the header is
-// present but is not exactly one "Bearer <token>", so that an empty header or two headers
-// do not make the sender a guest.
+// bearer returns the token of the Authorization header. An empty header counts as none. The
+// token is "" if the header is present but is not exactly one "Bearer <token>", so that two
+// headers do not make the sender a guest.
 //
 // foreign is whether the header has another scheme, such as the Basic authentication of a staging
 // site in front of the service. On cart calls, such a header counts as none, and its sender is a

@@ -32,9 +32,8 @@ func ReadBody(r *http.Request) ([]byte, Object, error) {
 	if err := wantJSON(r.Header); err != nil {
 		return nil, nil, err
 	}
-	tooLarge := problem.New(problem.BodyTooLarge, "", textTooLarge, maxBody)
 	if r.ContentLength > maxBody {
-		return nil, nil, tooLarge // a client that waits for 100 Continue need not send it
+		return nil, nil, errTooLarge // a client that waits for 100 Continue need not send it
 	}
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
 	if errors.Is(err, os.ErrDeadlineExceeded) {
@@ -47,7 +46,7 @@ func ReadBody(r *http.Request) ([]byte, Object, error) {
 		return nil, nil, malformed(err, "", textNotJSON)
 	}
 	if len(body) > maxBody {
-		return nil, nil, tooLarge
+		return nil, nil, errTooLarge
 	}
 	members, err := ParseObject(body)
 	return body, members, err
@@ -96,6 +95,7 @@ func jsonInUTF8(contentType string) bool {
 var (
 	errTooDeep  = errors.New("nested too deep")
 	errTrailing = errors.New("bytes after the object")
+	errTooLarge = problem.New(problem.BodyTooLarge, "", textTooLarge, maxBody)
 )
 
 // ParseObject reads a JSON object. It is as strict as ReadBody.

@@ -65,8 +65,8 @@ func parseListing(query string) (listing, error) {
 	}
 	faults := readQuery(query, &l, listParameters, textEmpty, textUnknown)
 	atFault := func(f problem.Fault) bool { return f.Member == "page" || f.Member == "per_page" }
-	// A linked page finds its rows by ID.
-	if (l.link == "" || l.page > maxLinkedPage) && (l.page > maxPage || (l.page-1)*l.perPage > maxSkip) && !slices.ContainsFunc(faults, atFault) {
+	linked := l.link != "" && l.page <= maxLinkedPage // and finds its rows by ID
+	if !linked && (l.page > maxPage || (l.page-1)*l.perPage > maxSkip) && !slices.ContainsFunc(faults, atFault) {
 		faults = append(faults, fault("page", textTooFar))
 	}
 	return l, refused(faults)

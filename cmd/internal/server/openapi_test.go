@@ -64,8 +64,8 @@ func (s *shop) basePath(r *http.Request) string {
 }
 
 // conforms compares a response with the document: one with a member or a code that is not
-// documented does not conform, although clients must accept it. HEAD is like GET; a 304 and a HEAD have
-// headers but no body. CORS preflights are not in the document.
+// documented does not conform, although clients must accept it. HEAD is like GET; a 304 and a
+// HEAD have headers but no body. CORS preflights are not in the document.
 func conforms(r *http.Request, response *http.Response, basePath string) error {
 	if r.Method == http.MethodOptions {
 		return nil
