@@ -169,7 +169,7 @@ func TestAPITokens_Identify(t *testing.T) {
 		{"valid", []string{"Authorization", "Bearer " + token}, nil},
 		{"scheme in any case", []string{"Authorization", "bearer " + token}, nil},
 		{"missing", nil, errAPITokenMissing},
-		{"empty", []string{"Authorization", ""}, errAPITokenMalformed},
+		{"empty", []string{"Authorization", ""}, errAPITokenMissing},
 		{"another scheme", []string{"Authorization", "Basic " + token}, errAPITokenMalformed},
 		{"twice", []string{"Authorization", "Bearer " + token, "Authorization", "Bearer " + token}, errAPITokenMalformed},
 		{"customer's JWT", []string{"Authorization", "Bearer " + customer}, errAPITokenMalformed},

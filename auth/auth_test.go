@@ -92,7 +92,8 @@ func TestCartCallers_Identify(t *testing.T) {
 
 		{name: "scheme in any case", headers: []string{auth, "bEARER" + bearerOf(1, "c")[6:]}, store: 1, customer: "c"},
 		{name: "several spaces", headers: []string{auth, "Bearer  " + sign(tokens, 1, "c")}, store: 1, customer: "c"},
-		{name: "empty Authorization", defaultStore: 1, headers: []string{auth, ""}, refused: errBearerMalformed},
+		{name: "empty Authorization", defaultStore: 1, headers: []string{auth, ""}, store: 1},
+		{name: "empty Authorization twice", defaultStore: 1, headers: []string{auth, "", auth, ""}, refused: errBearerMalformed},
 		{name: "scheme alone", defaultStore: 1, headers: []string{auth, "Bearer"}, refused: errBearerMalformed},
 		{name: "scheme and a space", defaultStore: 1, headers: []string{auth, "Bearer "}, refused: errBearerMalformed},
 		{name: "no scheme", headers: []string{auth, sign(tokens, 1, "c")}, refused: errBearerMalformed},

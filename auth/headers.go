@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// bearer returns the token of the Authorization header. The token is "" if the header is
-// present but is not exactly one "Bearer <token>", so that an empty header or two headers
-// do not make the sender a guest.
+// bearer returns the token of the Authorization header. An empty header counts as none. The
+// token is "" if the header is present but is not exactly one "Bearer <token>", so that two
+// headers do not make the sender a guest.
 //
 // foreign is whether the header has another scheme, such as the Basic authentication of a staging
 // site in front of the service. On cart calls, such a header counts as none, and its sender is a
 // guest. A single word is not a scheme: it may be a token without "Bearer".
 func bearer(h http.Header) (token string, present, foreign bool) {
 	values := h["Authorization"]
-	if len(values) != 1 {
+	if len(values) != 1 || values[0] == "" {
 		return "", len(values) > 1, false
 	}
 	scheme, credentials, _ := strings.Cut(values[0], " ")

@@ -62,8 +62,10 @@ func TestList_RefusesInvalidParameters(t *testing.T) {
 					"%.80s: %+v, want invalid_parameter at %q", query, refused, at)
 			}
 		}
-		tooFar := b.refused(t, "http://shop.test/subscriptions?page=10002&per_page=100", 1)
-		assert.That(t, strings.Contains(tooFar.Message, "next_page_url"), "no advice to follow links: %+v", tooFar)
+		for _, page := range []string{"10002", "1000000", "1000001", "9007199254740993", strings.Repeat("9", 30)} {
+			tooFar := b.refused(t, "http://shop.test/subscriptions?per_page=100&page="+page, 1)
+			assert.That(t, strings.Contains(tooFar.Message, "1000000 subscriptions") && strings.Contains(tooFar.Message, "next_page_url"), "%s: no limit, or no advice to follow links: %+v", page, tooFar)
+		}
 		several := b.refused(t, "http://shop.test/subscriptions?page=0&per_page=0&colour=red", 1)
 		assert.Equal(t, len(several.Errors), 3, "three invalid parameters: %+v", several.Errors)
 	})

@@ -32,6 +32,9 @@ func ReadBody(r *http.Request) ([]byte, Object, error) {
 	if err := wantJSON(r.Header); err != nil {
 		return nil, nil, err
 	}
+	if r.ContentLength > maxBody {
+		return nil, nil, errTooLarge // a client that waits for 100 Continue need not send it
+	}
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return nil, nil, fmt.Errorf("read body: %w: %w", err, http.ErrAbortHandler)
@@ -43,7 +46,7 @@ func ReadBody(r *http.Request) ([]byte, Object, error) {
 		return nil, nil, malformed(err, "", textNotJSON)
 	}
 	if len(body) > maxBody {
-		return nil, nil, problem.New(problem.BodyTooLarge, "", textTooLarge, maxBody)
+		return nil, nil, errTooLarge
 	}
 	members, err := ParseObject(body)
 	return body, members, err
@@ -92,6 +95,7 @@ func jsonInUTF8(contentType string) bool {
 var (
 	errTooDeep  = errors.New("nested too deep")
 	errTrailing = errors.New("bytes after the object")
+	errTooLarge = problem.New(problem.BodyTooLarge, "", textTooLarge, maxBody)
 )
 
 // ParseObject reads a JSON object. It is as strict as ReadBody.

@@ -57,5 +57,25 @@ func ParseTags(h http.Header, name string) (Tags, error) {
 	return t, nil
 }
 
-// Contain reports whether the tags include tag, which is without quotes, or are "*".
-func (t Tags) Contain(tag string) bool { return t.Any || slices.Contains(t.List, tag) }
+// codings are what a response's compression adds to its tag, because strong tags of different bytes
+// must differ (see Encoded).
+var codings = []string{"", "-gzip", "-zstd"}
+
+// Encoded returns the ETag of a response that was compressed. It does not change weak tags.
+func Encoded(tag, contentEncoding string) string {
+	if !strings.HasPrefix(tag, `"`) {
+		return tag
+	}
+	return strings.TrimSuffix(tag, `"`) + "-" + contentEncoding + `"`
+}
+
+// Find returns the tag that is the same as tag, which is without quotes, or the tag of its
+// compressed form. If the tags are "*", it returns tag.
+func (t Tags) Find(tag string) (known string, found bool) {
+	for _, known := range t.List {
+		if coding, same := strings.CutPrefix(known, tag); same && slices.Contains(codings, coding) {
+			return known, true
+		}
+	}
+	return tag, t.Any
+}

@@ -43,18 +43,22 @@ func TestParseTags_RefusesInvalidHeaders(t *testing.T) {
 	}
 }
 
-func TestTags_Contain(t *testing.T) {
+func TestTags_Find(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		tags Tags
-		want bool
+		want string // "" if it is not found
 	}{
-		"none":         {Tags{}, false},
-		"any":          {Tags{Any: true}, true},
-		"it":           {Tags{List: []string{"b", "a"}}, true},
-		"others":       {Tags{List: []string{"b", "A", "a "}}, false},
-		"a longer one": {Tags{List: []string{"aa"}}, false},
+		"none":           {Tags{}, ""},
+		"any":            {Tags{Any: true}, "a"},
+		"it":             {Tags{List: []string{"b", "a"}}, "a"},
+		"compressed":     {Tags{List: []string{"b-gzip", "a-gzip"}}, "a-gzip"},
+		"with zstd":      {Tags{List: []string{"a-zstd"}}, "a-zstd"},
+		"others":         {Tags{List: []string{"b", "A", "a "}}, ""},
+		"longer ones":    {Tags{List: []string{"aa", "a-", "a-gzip-gzip"}}, ""},
+		"no such coding": {Tags{List: []string{"a-rot13"}}, ""},
 	} {
-		assert.Equal(t, tc.tags.Contain("a"), tc.want, "%s", name)
+		known, found := tc.tags.Find("a")
+		assert.That(t, found == (tc.want != "") && (!found || known == tc.want), "%s: %q, %v", name, known, found)
 	}
 }

@@ -45,7 +45,7 @@ var listParameters = []parameter[listing]{
 	kept("customerCountryCode", into(func(l *listing) *string { return &l.filter.CallingCode }, parseCallingCode), textCallingCode),
 	kept("status", into(func(l *listing) *subscriptions.StatusSet { return &l.filter.Statuses }, subscriptions.ParseStatuses), textStatuses),
 	kept("externalCustomerId", into(func(l *listing) *string { return &l.filter.ExternalCustomerID }, parseExternalCustomer), textExternalCustomer),
-	{"page", into(func(l *listing) *int { return &l.page }, wholeNumber(maxLinkedPage)), textNumber.With("page", maxPage)},
+	{"page", into(func(l *listing) *int { return &l.page }, parsePage), textNumber.With("page", maxPage)},
 	{linkParameter, into(func(l *listing) *string { return &l.link }, parseLink), textLink.With()},
 }
 
@@ -65,8 +65,8 @@ func parseListing(query string) (listing, error) {
 	}
 	faults := readQuery(query, &l, listParameters, textEmpty, textUnknown)
 	atFault := func(f problem.Fault) bool { return f.Member == "page" || f.Member == "per_page" }
-	// A linked page finds its rows by ID.
-	if l.link == "" && (l.page > maxPage || (l.page-1)*l.perPage > maxSkip) && !slices.ContainsFunc(faults, atFault) {
+	linked := l.link != "" && l.page <= maxLinkedPage // and finds its rows by ID
+	if !linked && (l.page > maxPage || (l.page-1)*l.perPage > maxSkip) && !slices.ContainsFunc(faults, atFault) {
 		faults = append(faults, fault("page", textTooFar))
 	}
 	return l, refused(faults)
@@ -91,6 +91,15 @@ func parseExternalCustomer(s string) (string, bool) {
 }
 
 func parseLink(s string) (string, bool) { return s, len(s) <= maxLink }
+
+// parsePage reads a page's number. All that are too large for a link are the same: too far.
+func parsePage(s string) (int, bool) {
+	n, ok := wholeNumber(maxLinkedPage)(s)
+	if !ok && digitsOnly(s) && s[0] != '0' {
+		return maxLinkedPage + 1, true
+	}
+	return n, ok
+}
 
 // wholeNumber returns a function that reads a number from 1 to limit without a sign, leading
 // zeros or a fraction.

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -136,6 +137,17 @@ func TestBody_MustBeJSON(t *testing.T) {
 		c.refused(415, "unsupported_media_type", "PATCH", "/cart/items/1", tt.body, tt.headers...).names(t, tt.headers[0])
 	}
 	c.wantLines("1×1")
+}
+
+// A client that asks whether to send a body that is too large gets the answer without sending it.
+func TestBody_IsAskedForUnlessItIsTooLarge(t *testing.T) {
+	s := openShop(t, embeddedRedis(t))
+	for length, want := range map[int]int{64<<10 + 1: 413, 64 << 10: 100} {
+		conn := openWeb(t, s.handler).dial(t)
+		fmt.Fprintf(conn, "POST /cart/add HTTP/1.1\r\nHost: x\r\nX-Public-Key: %s\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n", s.Key, length)
+		response := assert.Must(http.ReadResponse(bufio.NewReader(conn), nil))(t)
+		assert.Equal(t, response.StatusCode, want, "first status for %d bytes", length)
+	}
 }
 
 func TestBody_OfGETAndDELETEIsNotRead(t *testing.T) {

@@ -196,6 +196,28 @@ func TestCompression_FollowsAcceptEncoding(t *testing.T) {
 	}
 }
 
+// Strong tags of different bytes differ. With each, a client gets a 304 and may change the cart.
+func TestCompression_HasTagsOfItsOwn(t *testing.T) {
+	c := newShop(t).guest(t).fill("1×1 2×1")
+	tagOf := func(encoding string, headers ...string) (int, string) {
+		response, _ := exchange(t, c.request("GET", "/cart", nil, append(headers, "Accept-Encoding", encoding)...))
+		return response.StatusCode, response.Header.Get("ETag")
+	}
+	_, plain := tagOf("identity")
+	for encoding, suffix := range map[string]string{"identity": `"`, "gzip": `-gzip"`, "zstd": `-zstd"`} {
+		_, tag := tagOf(encoding)
+		assert.Equal(t, tag, strings.TrimSuffix(plain, `"`)+suffix, "%s: tag", encoding)
+		status, same := tagOf(encoding, "If-None-Match", `"x", `+tag)
+		assert.That(t, status == http.StatusNotModified && same == tag, "%s: %d with %s for its own tag %s", encoding, status, same, tag)
+		c.ok("DELETE", "/cart/items/none", "", "If-Match", tag)
+	}
+	_, compressed := tagOf("gzip")
+	c.add(addOne, "If-Match", compressed)
+	c.refused(412, "version_mismatch", "POST", "/cart/add", addOne, "If-Match", compressed)
+	status, _ := tagOf("gzip", "If-None-Match", compressed)
+	assert.Equal(t, status, http.StatusOK, "status for the tag of an earlier cart")
+}
+
 func TestMethods_UnsupportedOnesAre405WithAllow(t *testing.T) {
 	c := newShop(t).guest(t)
 	doc := assert.Must(document())(t)

@@ -188,6 +188,15 @@ func (s *slot) Read(p []byte) (int, error) {
 // Close closes the request's body.
 func (s *slot) Close() error { return s.body.Close() }
 
+// WriteHeader gives a compressed response a tag of its own.
+func (s *slot) WriteHeader(status int) {
+	h := s.Header()
+	if encoding, tag := h.Get("Content-Encoding"), h.Get("ETag"); encoding != "" && tag != "" {
+		h.Set("ETag", wire.Encoded(tag, encoding))
+	}
+	s.ResponseWriter.WriteHeader(status)
+}
+
 // Write gives up the place and writes a part of the response.
 func (s *slot) Write(p []byte) (int, error) {
 	s.leave()

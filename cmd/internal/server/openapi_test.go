@@ -24,6 +24,7 @@ import (
 	"commerce/cart/wire"
 	"commerce/deploy/assert"
 	"commerce/docs"
+	"commerce/docs/strict"
 	"commerce/subscriptions/subscriptionshttp"
 )
 
@@ -37,19 +38,20 @@ var document = sync.OnceValues(func() (spec, error) {
 	if err != nil {
 		return spec{}, err
 	}
-	var components any
+	var components map[string]any
 	text, err := json.Marshal(doc.Components)
 	if err == nil {
 		err = json.Unmarshal(text, &components)
 	}
+	strict.Components(components)
 	return spec{doc, router, components, &sync.Map{}}, err
 })
 
 type spec struct {
 	*openapi3.T
 	router     routers.Router
-	components any       // the document's, as plain JSON
-	schemas    *sync.Map // *openapi3.Schema to *jsonschema.Schema
+	components map[string]any // the document's, as plain JSON, closed
+	schemas    *sync.Map      // *openapi3.Schema to *jsonschema.Schema
 }
 
 // basePath is the prefix of a request's path that is not in the document.
@@ -61,8 +63,9 @@ func (s *shop) basePath(r *http.Request) string {
 	return ""
 }
 
-// conforms compares a response with the document. HEAD is like GET; a 304 and a HEAD have
-// headers but no body. CORS preflights are not in the document.
+// conforms compares a response with the document: one with a member or a code that is not
+// documented does not conform, although clients must accept it. HEAD is like GET; a 304 and a
+// HEAD have headers but no body. CORS preflights are not in the document.
 func conforms(r *http.Request, response *http.Response, basePath string) error {
 	if r.Method == http.MethodOptions {
 		return nil
@@ -170,6 +173,7 @@ func (s spec) compiled(schema *openapi3.Schema) (*jsonschema.Schema, error) {
 	if err != nil {
 		return nil, err
 	}
+	strict.Response(resource)
 	resource["components"] = s.components // the targets of its references
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
@@ -226,6 +230,8 @@ func TestConforms_DetectsDifferences(t *testing.T) {
 		"status":         judge(good, 201),
 		"other status":   judge(refused, 422),
 		"unknown member": judge(good, 200, `"count":`, `"discount":0,"count":`),
+		"unknown code":   judge(refused, 404, `"product_not_found"`, `"products_not_found"`),
+		"nested member":  judge(good, 200, `"formatted":{`, `"formatted":{"tax":null,`),
 		"missing member": judge(good, 200, `"subtotal":`, `"sub_total":`),
 		"type":           judge(good, 200, `"version":1`, `"version":"1"`),
 		"item's member":  judge(good, 200, `"quantity":1`, `"quantity":1.5`),

@@ -77,7 +77,8 @@ func (r *responder) show(c *gin.Context, area *wire.Area, answer wire.Answer) {
 	}
 	if tag != "" {
 		c.Header("ETag", tag)
-		if safe(c.Request) && answer.Known.Contain(strings.Trim(tag, `"`)) {
+		if known, found := answer.Known.Find(strings.Trim(tag, `"`)); found && safe(c.Request) {
+			c.Header("ETag", `"`+known+`"`) // of the client's copy
 			c.Status(http.StatusNotModified)
 			return
 		}
