@@ -59,7 +59,7 @@ func (r *responder) observe(c *gin.Context) {
 		aborted := panicked != nil && !r.failAfterPanic(c, panicked)
 		s := endOf(c, client, request, aborted)
 		s.took, s.traceID = r.Now().Sub(start), span.TraceID()
-		r.Metrics.RequestEnded(s.Method, s.Route, s.Status, s.took)
+		r.Metrics.RequestEnded(s.Method, s.Route, s.Status, s.took, s.traceID)
 		span.End(s.Response)
 		r.logRequest(client, &s)
 		if aborted {
