@@ -91,7 +91,7 @@ func unset(c inspect.Config) (all []inspect.Finding) {
 const checkInterval = 50 * time.Second
 
 // startChecks checks the servers in the background until ctx ends or stop is called, which waits for its
-// end. Each check ends within seconds. It logs what is wrong, and what is newly wrong, and sets the metrics.
+// end. Each check ends within seconds, sets the metrics, and logs what the previous one did not find.
 func (c *serveCommand) startChecks(ctx context.Context, log *slog.Logger, metrics *telemetry.Metrics) (stop func()) {
 	return background(ctx, func(ctx context.Context) {
 		tick := time.NewTicker(checkInterval)

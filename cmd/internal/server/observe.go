@@ -39,7 +39,7 @@ type served struct {
 	traceID string         // "": not traced
 	err     error          // nil: none
 	problem *problem.Error // what the client saw of err
-	refused int            // if a limit refused it: its client's requests since its previous line
+	refused int            // if a limit refused it: how often the client was, since its previous line
 }
 
 // observe logs, counts and traces each request. It records the route instead of the path, and no
