@@ -11,11 +11,13 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"golang.org/x/term"
 
 	"commerce/cmd/internal/cli"
+	"commerce/cmd/internal/telemetry"
 	"commerce/deploy/inspect"
 )
 
@@ -84,17 +86,35 @@ func unset(c inspect.Config) (all []inspect.Finding) {
 	return all
 }
 
-// startCheck checks the servers in the background and logs what is wrong. The check ends within
-// seconds. It ends earlier if ctx ends or stop is called, which waits for its end.
-func (c *serveCommand) startCheck(ctx context.Context, log *slog.Logger) (stop func()) {
+// checkInterval is the time between two checks by serve. It is shorter than a minute: repeated refusals
+// within a minute are one entry of Redis's ACL LOG.
+const checkInterval = 50 * time.Second
+
+// startChecks checks the servers in the background until ctx ends or stop is called, which waits for its
+// end. Each check ends within seconds, sets the metrics, and logs what the previous one did not find.
+func (c *serveCommand) startChecks(ctx context.Context, log *slog.Logger, metrics *telemetry.Metrics) (stop func()) {
 	return background(ctx, func(ctx context.Context) {
-		findings, err := inspect.Servers(ctx, inspect.Config{
-			RedisURL: c.RedisURL, DatabaseURL: c.Database.URL, MinReplicas: c.RedisMinReplicas, Durable: c.Durable, Serving: true,
-		})
-		if err != nil || ctx.Err() != nil { // the process stops, so the check may be incomplete
-			return
+		tick := time.NewTicker(checkInterval)
+		defer tick.Stop()
+		var previous []inspect.Finding
+		for {
+			findings, err := inspect.Servers(ctx, inspect.Config{
+				RedisURL: c.RedisURL, DatabaseURL: c.Database.URL, MinReplicas: c.RedisMinReplicas, Durable: c.Durable, Serving: true,
+			})
+			if err != nil || ctx.Err() != nil { // the process stops, so the check may be incomplete
+				return
+			}
+			metrics.ServersChecked(findings)
+			logFindings(ctx, log, slices.DeleteFunc(slices.Clone(findings), func(f inspect.Finding) bool {
+				return slices.ContainsFunc(previous, f.Repeats)
+			}))
+			previous = findings
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
 		}
-		logFindings(ctx, log, findings)
 	})
 }
 

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
+	"os/signal"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -72,6 +74,7 @@ func (s *settings) serve(ctx context.Context, parts server.Parts, admin *server.
 		return err
 	}
 	admin.Version, admin.Profiles = version, s.profiles(sockets.admin)
+	defer s.openProfiles(ctx, admin, parts.Log)()
 	announce(sockets)
 	public := httpServer(reconnect(handler, admin), parts.Log)
 	public.ConnContext = server.ConnContext
@@ -85,6 +88,32 @@ func (s *settings) serve(ctx context.Context, parts server.Parts, admin *server.
 func (s *settings) profiles(admin net.Listener) bool {
 	at, ok := admin.Addr().(*net.TCPAddr)
 	return s.Pprof == "on" || s.Pprof == "" && ok && at.IP.IsLoopback()
+}
+
+// profilesPeriod is how long SIGUSR1 opens the profiles: long enough to find out why a process hangs.
+const profilesPeriod = 10 * time.Minute
+
+// openProfiles opens the profiles for a while at each SIGUSR1, unless PPROF is off. A process whose state
+// matters need not restart for them.
+func (s *settings) openProfiles(ctx context.Context, admin *server.Admin, log *slog.Logger) (stop func()) {
+	asked := make(chan os.Signal, 1)
+	signal.Notify(asked, syscall.SIGUSR1) // which would otherwise end the process
+	return background(ctx, func(ctx context.Context) {
+		defer signal.Stop(asked)
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-asked:
+			}
+			if s.Pprof == "off" {
+				log.WarnContext(ctx, "SIGUSR1 opens no profiles, because PPROF is off")
+				continue
+			}
+			admin.OpenProfiles(profilesPeriod)
+			log.WarnContext(ctx, "profiles are open on the admin address", "for", profilesPeriod.String())
+		}
+	})
 }
 
 // serve serves both addresses until ctx ends. Then /readyz fails, so that load balancers stop sending

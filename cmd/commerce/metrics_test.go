@@ -83,6 +83,7 @@ func TestMetrics_OfServeAreThoseInTheDocumentation(t *testing.T) {
 		return ""
 	})
 	serve.browse(t, storeToken(t, database))
+	serve.log.wait(t, 0, "commerce check") // sets its metrics first
 	page := serve.send(t, "GET", serve.admin+"/metrics", "").Body
 	exposed := slices.Sorted(captured(`(?m)^# TYPE (commerce_[a-z_]+) `, page))
 	assert.Equal(t, exposed, documented(t), "docs/metrics.md lists other metrics than serve has (-docs +serve)")

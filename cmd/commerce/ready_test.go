@@ -196,21 +196,34 @@ func TestServe_AcceptsRequestsDuringTheDrainDelay(t *testing.T) {
 	assert.That(t, time.Since(signaled) <= 10*time.Second, "took %v to end", time.Since(signaled))
 }
 
-func TestServe_HasProfilesOnlyOnLoopbackByDefault(t *testing.T) {
+func TestServe_HasProfilesOnlyOnLoopbackOrAfterASignal(t *testing.T) {
 	t.Parallel()
+	const opens, refuses = `profiles are open on the admin address`, `SIGUSR1 opens no profiles`
 	for _, test := range []struct {
 		settings []string
 		status   int
+		says     string // after SIGUSR1
 	}{
-		{nil, http.StatusOK},
-		{[]string{"PPROF=off"}, http.StatusNotFound},
-		{[]string{"ADMIN_ADDR=0.0.0.0:0"}, http.StatusNotFound},
-		{[]string{"ADMIN_ADDR=:0"}, http.StatusNotFound},
-		{[]string{"ADMIN_ADDR=0.0.0.0:0", "PPROF=on"}, http.StatusOK},
+		{nil, http.StatusOK, opens},
+		{[]string{"PPROF=off"}, http.StatusNotFound, refuses},
+		{[]string{"ADMIN_ADDR=0.0.0.0:0"}, http.StatusNotFound, opens},
+		{[]string{"ADMIN_ADDR=:0"}, http.StatusNotFound, opens},
+		{[]string{"ADMIN_ADDR=0.0.0.0:0", "PPROF=on"}, http.StatusOK, opens},
 	} {
 		d := start(t, "demo", test.settings...)
 		for path, want := range map[string]int{"/debug/pprof/": test.status, "/debug/pprof/cmdline": http.StatusNotFound} {
 			assert.Equal(t, d.send(t, "GET", d.admin+path, "").Status, want, "%v: %s answers", test.settings, path)
 		}
+		d.signal(t, syscall.SIGUSR1)
+		eventually(t, func() string {
+			if !strings.Contains(d.log.String(), test.says) {
+				return test.says + " is not in the log"
+			}
+			return ""
+		})
+		if test.says == opens {
+			test.status = http.StatusOK
+		}
+		assert.Equal(t, d.send(t, "GET", d.admin+"/debug/pprof/", "").Status, test.status, "%v: status after SIGUSR1", test.settings)
 	}
 }

@@ -98,7 +98,7 @@ func (c *serveCommand) run(ctx context.Context, out cli.Output) error {
 	}))
 	return c.serve(ctx, a.Parts, admin, c.DrainDelay, func(sockets listeners) {
 		a.Log.Info("serving", "addr", sockets.public.Addr().String(), "admin", sockets.admin.Addr().String(), "version", version)
-		a.atEnd(c.startCheck(ctx, a.Log))
+		a.atEnd(c.startChecks(ctx, a.Log, a.Metrics))
 	})
 }
 

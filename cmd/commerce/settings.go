@@ -65,7 +65,7 @@ func (s *settings) declare() []cli.Setting {
 	return slices.Concat([]cli.Setting{
 		{Name: "ADDR", Default: ":8080", Help: "Address of the public API.", Value: cli.Parsed(&s.Addr, parseAddr)},
 		{Name: "ADMIN_ADDR", Default: "127.0.0.1:9090", Help: "Address of health checks, metrics and profiles. Must not be public.", Value: cli.Parsed(&s.AdminAddr, parseAddr)},
-		{Name: "PPROF", Help: "on or off: serve profiles at /debug/pprof/ of ADMIN_ADDR. Default: on if that is a loopback address, otherwise off.", Value: cli.Word(&s.Pprof, "", "on", "off")},
+		{Name: "PPROF", Help: "on or off: serve profiles at /debug/pprof/ of ADMIN_ADDR. Default: on if that is a loopback address, otherwise for 10 minutes after SIGUSR1.", Value: cli.Word(&s.Pprof, "", "on", "off")},
 	}, s.JWT.settings(), []cli.Setting{
 		{Name: "GUEST_CART_TTL", Default: "720h", Help: "How long a guest's cart is kept after its last use.", Value: cli.Duration(&s.CartTTL.Guest, time.Second, 0)},
 		{Name: "CUSTOMER_CART_TTL", Default: "2160h", Help: "How long a customer's cart is kept after its last use.", Value: cli.Duration(&s.CartTTL.Customer, time.Second, 0)},

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
@@ -30,6 +31,29 @@ func TestServe_LogsWhatTheCheckFinds(t *testing.T) {
 	last := lines[len(lines)-1]
 	assert.That(t, last.Level == "INFO" && codes[""] == "INFO " && strings.Contains(last.Msg, "`commerce check`"),
 		"logged %+v, want one line about what is unknown, at the end", lines)
+}
+
+// Each later check logs only what is new. What Redis refuses to it again is no further entry in the ACL LOG.
+func TestServe_FindsWhatGoesWrongLater(t *testing.T) {
+	t.Parallel()
+	ephemeral.Slow(t)
+	redis := startGuarded(t)
+	serve := startServe(t, seeded(t), "REDIS_URL="+redis.URL)
+	serve.log.wait(t, 0, "commerce check")
+	const finding = `commerce_check_findings{code="redis_eviction",level="serious"}`
+	refused := redis.Admin().ACLLog(t.Context(), 100).Val()
+	assert.That(t, serve.metric(t, finding) == 0 && len(refused) > 0, "%s before: %+v", finding, refused)
+	assert.NoError(t, redis.Admin().ConfigSet(t.Context(), "maxmemory-policy", "allkeys-lru").Err())
+	time.Sleep(checkInterval)
+	serve.log.wait(t, 0, "redis_eviction")
+	assert.Equal(t, serve.metric(t, finding), 1, "%s", finding)
+	assert.Equal(t, len(redis.Admin().ACLLog(t.Context(), 100).Val()), len(refused), "entries of the ACL LOG")
+	seen := map[string]int{}
+	for _, line := range serve.checked(t) {
+		if seen[line.Code]++; seen[line.Code] > 1 {
+			t.Errorf("logged again: %+v", line)
+		}
+	}
 }
 
 // A check that waits for a frozen server must not delay the end of the process.

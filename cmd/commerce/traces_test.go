@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -99,10 +100,15 @@ func TestServe_SendsTracesToACollector(t *testing.T) {
 	serve.mustCall(t, token, "GET", "/cart?planted=1", "")
 	status, _ := serve.asStoreServed(t, api, "/subscriptions?customerEmail=planted@example.com")
 	assert.That(t, status == http.StatusOK, "subscriptions: status %d", status)
+	page := assert.Must(request(t.Context(), http.DefaultClient, "GET", serve.admin+"/metrics", "", "Accept", "application/openmetrics-text"))(t).Body
+	exemplar := regexp.MustCompile(`(?m)^commerce_http_request_duration_seconds_bucket\{.*route="/cart/add".*\} \d+ # \{trace_id="(\w+)"\}`).FindStringSubmatch(page)
+	assert.Require(t, exemplar != nil, "no exemplar: %s", page)
 	serve.end(t)
 
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	assert.That(t, slices.ContainsFunc(c.spans, func(s *spans.Span) bool { return hex.EncodeToString(s.TraceId) == exemplar[1] }),
+		"no trace has the id of the exemplar, %s", exemplar[1])
 	for _, want := range []struct{ name, parent string }{
 		{"POST /cart/add", ""},
 		{"GET /cart", ""},

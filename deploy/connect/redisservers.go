@@ -32,6 +32,9 @@ func (s *RedisServers) Addrs() []string { return s.target.Addrs }
 // Clustered reports whether the URL is that of a cluster.
 func (s *RedisServers) Clustered() bool { return s.target.kind == cluster }
 
+// TLS reports whether connections are encrypted.
+func (s *RedisServers) TLS() bool { return s.target.TLSConfig != nil }
+
 // Master returns the sentinels' name for the master, or "" without sentinels.
 func (s *RedisServers) Master() string { return s.target.MasterName }
 

@@ -3,6 +3,7 @@ package inspect
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Level says how bad a finding is.
@@ -21,6 +22,16 @@ func Levels() []Level { return []Level{Serious, Warning, Unknown, OK} }
 
 func (l Level) rank() int { return slices.Index(Levels(), l) }
 
+// Codes returns the codes of all checks.
+func Codes() []string {
+	return strings.Fields(`machine_clock
+		postgres_answers postgres_clock postgres_fsync postgres_full_page_writes postgres_icu postgres_idle_in_transaction
+		postgres_last_used postgres_listen postgres_long_transaction postgres_primary postgres_reads postgres_schema
+		postgres_synchronous_commit postgres_tls postgres_version postgres_writes
+		redis_answers redis_clock redis_coverage redis_disk redis_eviction redis_memory redis_merges redis_min_replicas_to_write
+		redis_persistence redis_replay redis_replicas redis_rights redis_role redis_sentinel redis_slots redis_tls redis_version`)
+}
+
 // Finding is the result of one check of one server.
 type Finding struct {
 	// Code identifies the check. It stays the same in later releases.
@@ -36,6 +47,14 @@ type Finding struct {
 	// Setting is what to change or, if the level is Unknown, what to look up. Empty if
 	// the level is OK.
 	Setting string `json:"setting"`
+
+	// Connected is the number of replicas that a master has, or hidden, if the code is redis_replicas.
+	Connected int `json:"-"`
+}
+
+// Repeats reports whether f says the same as a finding of an earlier check. Messages may have other numbers.
+func (f Finding) Repeats(earlier Finding) bool {
+	return f.Code == earlier.Code && f.Level == earlier.Level && f.Server == earlier.Server
 }
 
 // report is what the checks of one server found.

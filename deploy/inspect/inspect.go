@@ -88,6 +88,28 @@ func failure(err error) string {
 	return strings.TrimRight(strings.Join(strings.Fields(err.Error()), " "), ".")
 }
 
+// What to change so that a connection is encrypted.
+const (
+	redisTLS    = "rediss:// in REDIS_URL, and TLS in Redis"
+	postgresTLS = "sslmode=verify-full, or at least require, in DATABASE_URL"
+)
+
+// judgeTLS judges whether a connection is encrypted, or does not leave this machine.
+func (r *report) judgeTLS(code, setting string, private bool) {
+	r.judge(code,
+		warning(!private, setting, "Others in the network can read the password and all data, because the connection is not always encrypted."),
+		ok("No data crosses the network unencrypted."))
+}
+
+// local reports whether an address, with or without a port, is that of this machine, or a Unix socket.
+func local(addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		host = addr
+	}
+	return host == "localhost" || strings.HasPrefix(host, "/") || net.ParseIP(host).IsLoopback()
+}
+
 // each calls do for all items at the same time, and returns the results in their order.
 func each[T, R any](items []T, do func(T) R) []R {
 	results := make([]R, len(items))

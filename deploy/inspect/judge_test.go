@@ -6,8 +6,34 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
+
 	"commerce/deploy/assert"
+	"commerce/deploy/connect"
 )
+
+// All real servers are on this machine.
+func TestTLS_IsNeededBeyondThisMachine(t *testing.T) {
+	t.Parallel()
+	ca := "&sslrootcert=system"
+	for url, want := range map[string]Level{
+		"redis://localhost": OK, "redis://127.0.0.1:1": OK, "redis://[::1]": OK, "rediss://10.0.0.1": OK,
+		"redis://redis": Warning, "redis://10.0.0.1": Warning, "redis://[2001:db8::1]:1": Warning,
+		"postgres:///shop?host=/tmp": OK, "postgres://localhost/shop?sslmode=disable": OK,
+		"postgres://a,b/shop?sslmode=require": OK, "postgres://a/shop?sslmode=verify-full" + ca: OK,
+		"postgres://127.0.0.1,b/shop?sslmode=disable": Warning, "postgres://a/shop": Warning, "postgres://a/shop?sslmode=prefer": Warning,
+		"postgres://a/shop?sslmode=allow": Warning, "postgres://a/shop?sslmode=disable": Warning,
+	} {
+		var r report
+		if strings.HasPrefix(url, "redis") {
+			servers := assert.Must(connect.NewRedisServers(url))(t)
+			r.judgeTLS("redis_tls", redisTLS, servers.TLS() || local(servers.Addrs()[0]))
+		} else {
+			r.judgeTLS("postgres_tls", postgresTLS, encrypted(assert.Must(pgconn.ParseConfig(url))(t)))
+		}
+		assert.Equal(t, r.findings[0].Level, want, "%s: %+v", url, r.findings)
+	}
+}
 
 // No real server of the tests can be made to show these values.
 func TestJudge_FindsWhatRealServersCannotShow(t *testing.T) {

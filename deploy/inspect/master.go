@@ -51,6 +51,7 @@ func (s *redisServer) judgeReplicas(connected int) {
 			"With DURABILITY=replica, no change is confirmed, because no replica is connected."),
 		warning(connected == 0, "replicaof on another server", "If this machine is lost, its carts are lost, because no replica is connected."),
 		ok("Connected replicas: %d.", connected))
+	s.findings[len(s.findings)-1].Connected = connected
 }
 
 // judgeMerges compares the replicas that a merge waits for with those that can confirm it

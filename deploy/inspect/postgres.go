@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"commerce/deploy/connect"
@@ -51,6 +52,7 @@ func checkPostgres(ctx context.Context, c Config) ([]*report, error) {
 
 func (s *postgresServer) check(ctx context.Context, c Config) {
 	s.judge("postgres_answers", ok("Postgres answers."))
+	s.judgeTLS("postgres_tls", postgresTLS, encrypted(&s.db.Config().ConnConfig.Config))
 	s.clock = c.readClock("postgres_clock", postgresClockBreaks, func() (at time.Time, err error) {
 		return at, s.db.QueryRow(ctx, "SELECT clock_timestamp()").Scan(&at)
 	})
@@ -64,9 +66,9 @@ func (s *postgresServer) check(ctx context.Context, c Config) {
 	s.judgeWrites(ctx, schema == nil)
 	s.judge("postgres_primary",
 		unknown(err != nil, "pg_is_in_recovery", "It is not visible whether this server is a primary."),
-		warning(s.standby, "DATABASE_URL",
-			"This server is a hot standby. It sends no notifications, so changes of the catalog can take 1 second to show. "+
-				"It does not record uses of API tokens."),
+		serious(s.standby, "DATABASE_URL: the primary",
+			"Revoked API tokens work, and old prices and stock show, for as long as this hot standby lags. "+
+				"It sends no notifications, and does not record uses of API tokens."),
 		ok("This server is a primary."))
 	if !s.standby {
 		arrives, err := s.notifies(ctx)
@@ -79,6 +81,15 @@ func (s *postgresServer) check(ctx context.Context, c Config) {
 	}
 	s.judgeSettings(ctx)
 	s.judgeWriting(s.oldestWriting(ctx))
+}
+
+// encrypted reports whether all connections that pgx may try are encrypted or local.
+func encrypted(c *pgconn.Config) bool {
+	private := c.TLSConfig != nil || local(c.Host)
+	for _, other := range c.Fallbacks { // further hosts, and the same host without TLS
+		private = private && (other.TLSConfig != nil || local(other.Host))
+	}
+	return private
 }
 
 func (s *postgresServer) judgeVersion(version int, err error) {

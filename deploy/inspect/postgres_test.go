@@ -72,7 +72,7 @@ func TestPostgres_FindsNothingWrongWithAHealthyOne(t *testing.T) {
 	d.run(t, "CREATE ROLE watcher LOGIN IN ROLE commerce_service, pg_monitor")
 	for role, want := range map[string]wrong{"commerce_service": ofService(nil), "watcher": {}} {
 		got := check(t, role, as(t, d.server.URL, role), want)
-		wantOK(t, got, "postgres", "answers version schema icu reads writes last_used primary listen fsync full_page_writes "+
+		wantOK(t, got, "postgres", "answers tls version schema icu reads writes last_used primary listen fsync full_page_writes "+
 			"synchronous_commit idle_in_transaction clock")
 	}
 }
@@ -217,7 +217,7 @@ func TestPostgres_FindsAStandby(t *testing.T) {
 	standby := ephemeral.StartStandby(t, primary)
 	standby.CatchUp(primary)
 	check(t, "standby", as(t, standby.URL, "commerce_service"), ofService(wrong{
-		"postgres_primary": Warning, "postgres_fsync": Serious, "postgres_full_page_writes": Warning, // as ephemeral starts standbys
+		"postgres_primary": Serious, "postgres_fsync": Serious, "postgres_full_page_writes": Warning, // as ephemeral starts standbys
 	}))
 }
 

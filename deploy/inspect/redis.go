@@ -28,6 +28,7 @@ func (s *redisServer) check(ctx context.Context, client *redis.Client) {
 	}
 	s.judge("redis_answers", ok("Redis answers."))
 	s.clock = s.expect.readClock("redis_clock", redisClockBreaks, client.Time(ctx).Result)
+	s.judgeTLS("redis_tls", redisTLS, s.TLS() || local(s.server))
 	s.read(ctx, client)
 	s.judgeVersion()
 	s.judgeEviction()

@@ -17,7 +17,7 @@ func TestRedis_FindsNothingWrongWithAHealthyOne(t *testing.T) {
 	master, _ := startPair(t)
 	got := check(t, "healthy", Config{RedisURL: master.URL, MinReplicas: 1, Durable: true}, wrong{})
 	wantOK(t, got, "redis",
-		"answers version eviction persistence replay disk memory role replicas merges min_replicas_to_write rights clock")
+		"answers tls version eviction persistence replay disk memory role replicas merges min_replicas_to_write rights clock")
 }
 
 func TestRedis_FindsEachWrongSetting(t *testing.T) {

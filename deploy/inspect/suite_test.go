@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -38,6 +41,7 @@ func wantWrong(t *testing.T, what string, got []Finding, want wrong) {
 		if _, known := is[f.Code]; !known && f.Level != OK {
 			is[f.Code] = f.Level
 		}
+		assert.That(t, slices.Contains(Codes(), f.Code), "%s: Codes lacks %s", what, f.Code)
 		assert.That(t, (f.Setting == "") == (f.Level == OK) && f.Message != "" && f.Server != "" && f.Level.rank() >= rank,
 			"%s: %+v", what, f)
 		rank = f.Level.rank()
@@ -55,6 +59,21 @@ func wantOK(t *testing.T, got []Finding, kind, checks string) {
 			t.Errorf("%s_%s is not ok: %+v", kind, check, got)
 		}
 	}
+}
+
+func TestCodes_AreThoseOfAllChecks(t *testing.T) {
+	t.Parallel()
+	var named []string
+	for _, file := range assert.Must(filepath.Glob("*.go"))(t) {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		for _, match := range regexp.MustCompile(`"((?:machine|postgres|redis)_[a-z_]+)"`).FindAllStringSubmatch(string(assert.Must(os.ReadFile(file))(t)), -1) {
+			named = append(named, match[1])
+		}
+	}
+	slices.Sort(named)
+	assert.Equal(t, Codes(), slices.Compact(named), "codes (-Codes +checks)")
 }
 
 // healthy are the settings of a Redis without problems.

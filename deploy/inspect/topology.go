@@ -96,6 +96,7 @@ func (t topology) checkSentinels(ctx context.Context) (masters []string, reports
 			serious(missing, "sentinel monitor, or the number of sentinels",
 				"If the master fails, no replica replaces it, and all cart calls get a 503: %s.", a.quorum),
 			ok("Enough sentinels can agree on a failover."))
+		r.judgeTLS("redis_tls", redisTLS, t.TLS() || local(r.server))
 		reports = append(reports, r)
 	}
 	return masters, reports
@@ -118,8 +119,18 @@ func (t topology) checkCluster(ctx context.Context) (masters, replicas []string,
 	if at < 0 {
 		at = slices.IndexFunc(layouts, func(l *redis.ClusterSlotsCmd) bool { return l.Err() == nil })
 	}
+	for i, l := range layouts {
+		if l.Err() != nil && strings.Contains(l.Err().Error(), "cluster support disabled") {
+			alone := &report{server: t.Addrs()[i]}
+			alone.judge("redis_slots",
+				serious(at < 0, "REDIS_URL: one host without ?cluster=true, or the nodes of a cluster",
+					"All cart calls get a 503, because the URL is that of a cluster, but this server is in none."),
+				warning(true, "REDIS_URL: remove this host", "This server is not in the cluster of the other hosts in the URL."))
+			reports = append(reports, alone)
+		}
+	}
 	if at < 0 {
-		return t.Addrs(), nil, nil
+		return t.Addrs(), nil, reports
 	}
 	r := &report{server: t.Addrs()[at]}
 	missing := slots
@@ -141,7 +152,7 @@ func (t topology) checkCluster(ctx context.Context) (masters, replicas []string,
 	if masters == nil {
 		masters = t.Addrs()
 	}
-	return unique(masters), replicas, []*report{r}
+	return unique(masters), replicas, append(reports, r)
 }
 
 // reachable completes the address of a node that does not know its own host. The node is at the

@@ -110,6 +110,19 @@ func TestCluster_FindsThatANodeIsInNoCluster(t *testing.T) {
 		wrong{"redis_slots": Serious, "redis_replicas": Warning, "redis_coverage": Warning})
 }
 
+func TestCluster_FindsServersThatAreInNone(t *testing.T) {
+	t.Parallel()
+	alone, node := startHealthy(t), startHealthy(t, "--cluster-enabled", "yes")
+	with := func(other *ephemeral.Server) Config {
+		return Config{RedisURL: alone.URL + "," + other.Admin().Options().Addr}
+	}
+	check(t, "two single servers", with(startHealthy(t)),
+		wrong{"redis_slots": Serious, "redis_replicas": Warning, "redis_coverage": Warning, "redis_merges": Unknown})
+	check(t, "one single server", with(startCluster(t).Nodes[0]), wrong{"redis_slots": Warning})
+	check(t, "one single server, and a node without slots", with(node),
+		wrong{"redis_slots": Serious, "redis_replicas": Warning, "redis_coverage": Warning, "redis_merges": Unknown})
+}
+
 // startSentinels starts sentinels with a healthy master and its replica.
 func startSentinels(t *testing.T) *ephemeral.RedisSentinels {
 	t.Helper()
@@ -122,7 +135,7 @@ func startSentinels(t *testing.T) *ephemeral.RedisSentinels {
 func TestSentinels_FindNothingWrongWithHealthyServers(t *testing.T) {
 	t.Parallel()
 	got := check(t, "healthy", Config{RedisURL: startSentinels(t).URL, MinReplicas: 1, Durable: true}, wrong{})
-	wantOK(t, got, "redis", "sentinel merges replicas eviction")
+	wantOK(t, got, "redis", "sentinel tls merges replicas eviction")
 }
 
 func TestSentinels_FindThatTheyCannotAgree(t *testing.T) {

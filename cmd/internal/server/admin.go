@@ -16,7 +16,8 @@ import (
 type Admin struct {
 	Metrics *telemetry.Metrics
 	Version string
-	// Profiles adds /debug/pprof/. Profiles show the contents of the process's memory.
+	// Profiles serves /debug/pprof/. Otherwise it is served only after OpenProfiles. Profiles show the
+	// contents of the process's memory.
 	Profiles bool
 
 	// Dependencies are the servers that the service needs, by name. Started is when the
@@ -30,7 +31,25 @@ type Admin struct {
 
 	Log *slog.Logger // of Watch
 
-	draining atomic.Bool
+	draining      atomic.Bool
+	profilesUntil atomic.Pointer[time.Time] // nil: OpenProfiles was not called
+}
+
+// OpenProfiles serves /debug/pprof/ for a while.
+func (a *Admin) OpenProfiles(during time.Duration) {
+	until := time.Now().Add(during)
+	a.profilesUntil.Store(&until)
+}
+
+// profiled serves profiles, or 404 while they are closed.
+func (a *Admin) profiled(serve http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if until := a.profilesUntil.Load(); a.Profiles || until != nil && time.Now().Before(*until) {
+			serve(w, r)
+		} else {
+			http.NotFound(w, r)
+		}
+	}
 }
 
 // Drain makes the process not ready, so that load balancers send it no new requests.
@@ -49,13 +68,11 @@ func (a *Admin) Handler() http.Handler {
 	mux.HandleFunc("GET /readyz", a.ready)
 	mux.HandleFunc("GET /version", always(map[string]any{"version": a.Version}))
 	mux.Handle("GET /metrics", a.Metrics.Handler())
-	if a.Profiles {
-		// Not cmdline: flags may hold secrets.
-		mux.HandleFunc("/debug/pprof/", pprof.Index)
-		mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
-		mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
-		mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
-	}
+	// Not cmdline: flags may hold secrets.
+	mux.HandleFunc("/debug/pprof/", a.profiled(pprof.Index))
+	mux.HandleFunc("/debug/pprof/profile", a.profiled(pprof.Profile))
+	mux.HandleFunc("/debug/pprof/symbol", a.profiled(pprof.Symbol))
+	mux.HandleFunc("/debug/pprof/trace", a.profiled(pprof.Trace))
 	return mux
 }
 

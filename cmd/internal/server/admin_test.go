@@ -84,6 +84,19 @@ func TestReady_CountsChecksBeforeTheFirstRequest(t *testing.T) {
 	assert.That(t, status == http.StatusOK && state == "failing", "%d %s, want 200 failing", status, state)
 }
 
+func TestProfiles_CloseAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := operate(time.Now())
+		status := func() int { return ask(o.Handler(), "192.0.2.1", "GET", "/debug/pprof/").Code }
+		o.OpenProfiles(time.Minute)
+		time.Sleep(59 * time.Second)
+		assert.Equal(t, status(), http.StatusOK, "status while they are open")
+		time.Sleep(time.Second)
+		assert.Equal(t, status(), http.StatusNotFound, "status afterwards")
+	})
+}
+
 func TestProtect_CoversTheAdminsJSON(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"/healthz", "/readyz", "/version"} {

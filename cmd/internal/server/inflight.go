@@ -94,7 +94,7 @@ func (f *front) refuse(w http.ResponseWriter, r *http.Request) {
 	start := f.respond.Now()
 	f.respond.Metrics.RequestBegan()
 	defer func() {
-		f.respond.Metrics.RequestEnded(r.Method, notRouted, http.StatusServiceUnavailable, f.respond.Now().Sub(start))
+		f.respond.Metrics.RequestEnded(r.Method, notRouted, http.StatusServiceUnavailable, f.respond.Now().Sub(start), "")
 	}()
 	h := w.Header()
 	if origin := r.Header.Get("Origin"); origin != "" && f.allowed(origin) {

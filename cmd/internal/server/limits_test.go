@@ -55,6 +55,34 @@ func TestRateLimit_LimitsEachClient(t *testing.T) {
 	assert.Equal(t, ask(h, "192.0.2.1", "GET", "/quick").Code, 204, "status after Retry-After")
 }
 
+// Otherwise one client could fill the disk of the log.
+func TestRateLimit_LogsOneLinePerSecondAndClient(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	h, log := handlerOf(t, func(c *server.Config) {
+		c.RateLimit, c.Now = true, func() time.Time { return now }
+		c.Areas = only("/quick", func(c *gin.Context) (wire.Answer, error) { c.Status(204); return wire.Answer{}, nil })
+	})
+	refuse := func(client string, times int) {
+		for times > 0 {
+			if ask(h, client, "GET", "/quick").Code == http.StatusTooManyRequests {
+				times--
+			}
+		}
+	}
+	refuse("192.0.2.1", 30)
+	refuse("192.0.2.2", 1)
+	now = now.Add(time.Second)
+	refuse("192.0.2.1", 2)
+	var got []string
+	for _, line := range log.logged(t) {
+		if line["code"] == "rate_limited" {
+			got = append(got, fmt.Sprint(line["client"], " ", line["refused"]))
+		}
+	}
+	assert.Equal(t, got, []string{"192.0.2.1 1", "192.0.2.2 1", "192.0.2.1 30"}, "clients and their refusals")
+}
+
 // Otherwise a client that reads large carts slows down its neighbors.
 func TestRateLimit_CountsALargeResponseAsSeveralRequests(t *testing.T) {
 	t.Parallel()

@@ -39,6 +39,7 @@ type served struct {
 	traceID string         // "": not traced
 	err     error          // nil: none
 	problem *problem.Error // what the client saw of err
+	refused int            // if a limit refused it: how often the client was, since its previous line
 }
 
 // observe logs, counts and traces each request. It records the route instead of the path, and no
@@ -58,7 +59,7 @@ func (r *responder) observe(c *gin.Context) {
 		aborted := panicked != nil && !r.failAfterPanic(c, panicked)
 		s := endOf(c, client, request, aborted)
 		s.took, s.traceID = r.Now().Sub(start), span.TraceID()
-		r.Metrics.RequestEnded(s.Method, s.Route, s.Status, s.took)
+		r.Metrics.RequestEnded(s.Method, s.Route, s.Status, s.took, s.traceID)
 		span.End(s.Response)
 		r.logRequest(client, &s)
 		if aborted {
@@ -102,6 +103,11 @@ func (r *responder) logRequest(ctx context.Context, s *served) {
 	if !r.Log.Enabled(ctx, level) {
 		return
 	}
+	if s.problem != nil && s.problem.Budget.Name != "" {
+		if s.refused = r.refusals.count(s.Client, r.Now()); s.refused == 0 {
+			return
+		}
+	}
 	// slog.Logger would look up the caller's source line for each record.
 	line := slog.NewRecord(time.Now(), level, "request", 0)
 	var room [16]slog.Attr // avoids an allocation
@@ -131,7 +137,7 @@ func (s *served) appendAttrs(attrs []slog.Attr) []slog.Attr {
 			attrs = append(attrs, slog.String("kind", s.problem.Kind))
 		}
 		if limit := s.problem.Budget.Name; limit != "" {
-			attrs = append(attrs, slog.String("limit", limit), slog.String("client", s.Client))
+			attrs = append(attrs, slog.String("limit", limit), slog.String("client", s.Client), slog.Int("refused", s.refused))
 		}
 	}
 	if s.failed() && s.err != nil {

@@ -24,7 +24,8 @@ import (
 // entity tags and caching headers. Nothing else does.
 type responder struct {
 	Config
-	writers writers
+	writers  writers
+	refusals refusals
 }
 
 // adapt turns a handler of an area into one that Gin takes.

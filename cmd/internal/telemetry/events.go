@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"cmp"
+	"math"
 	"net/http"
 	"slices"
 	"strconv"
@@ -14,6 +15,7 @@ import (
 	"commerce/cart"
 	"commerce/cart/service"
 	"commerce/cart/wire"
+	"commerce/deploy/inspect"
 )
 
 // request are the label values of one request.
@@ -25,15 +27,21 @@ type request struct {
 // RequestBegan counts a request in flight. Call RequestEnded when it ends.
 func (m *Metrics) RequestBegan() { m.inFlight.Inc() }
 
-// RequestEnded counts a response. route is the route pattern, never a path.
-func (m *Metrics) RequestEnded(method, route string, status int, took time.Duration) {
+// RequestEnded counts a response. route is the route pattern, never a path. traceID, unless it is empty,
+// becomes an exemplar.
+func (m *Metrics) RequestEnded(method, route string, status int, took time.Duration, traceID string) {
 	m.inFlight.Dec()
 	if !wire.StandardMethod(method) {
 		method = "other"
 	}
-	m.requestSeries.GetOrPut(request{method, route, status}, func() prometheus.Observer {
+	series := m.requestSeries.GetOrPut(request{method, route, status}, func() prometheus.Observer {
 		return m.requests.WithLabelValues(method, route, strconv.Itoa(status))
-	}).Observe(took.Seconds())
+	})
+	if traceID == "" {
+		series.Observe(took.Seconds())
+	} else {
+		series.(prometheus.ExemplarObserver).ObserveWithExemplar(took.Seconds(), prometheus.Labels{"trace_id": traceID})
+	}
 }
 
 // Failed counts an error response. route is the route pattern, or "" if no route matched.
@@ -119,6 +127,29 @@ func oneIf(is bool) float64 {
 		return 1
 	}
 	return 0
+}
+
+// ServersChecked records the findings of a check of the servers.
+func (m *Metrics) ServersChecked(findings []inspect.Finding) {
+	type series struct {
+		code  string
+		level inspect.Level
+	}
+	servers, connected := map[series]int{}, math.MaxInt
+	for _, f := range findings {
+		servers[series{f.Code, f.Level}]++
+		if f.Code == "redis_replicas" && f.Level != inspect.Unknown {
+			connected = min(connected, f.Connected)
+		}
+	}
+	for _, code := range inspect.Codes() {
+		for _, level := range inspect.Levels() {
+			m.findings.WithLabelValues(code, string(level)).Set(float64(servers[series{code, level}]))
+		}
+	}
+	if connected != math.MaxInt {
+		m.redisReplicas.WithLabelValues().Set(float64(connected))
+	}
 }
 
 // ReplicaChecked records the result of a check of a replica. name is its address in the settings.

@@ -20,7 +20,7 @@ import (
 // redisReplies maps the first word of an error reply to its kind.
 var redisReplies = map[string]string{
 	"MOVED": "moved", "ASK": "moved", "TRYAGAIN": "try_again", "CLUSTERDOWN": "cluster_down",
-	"READONLY": "readonly", "LOADING": "loading", "OOM": "out_of_memory", "NOREPLICAS": "no_replicas",
+	"READONLY": "readonly", "LOADING": "loading", "OOM": "out_of_memory", "NOREPLICAS": "no_replicas", "MISCONF": "misconf",
 	"NOAUTH": "denied", "NOPERM": "denied", "WRONGPASS": "denied",
 }
 
@@ -39,7 +39,7 @@ var sqlstateKinds = map[string]string{
 
 // kindsOf returns all kinds of a server's failures: those of replies, and those without a reply.
 func kindsOf(replies map[string]string) []string {
-	return slices.AppendSeq([]string{"timeout", "refused", "reset", "pool_timeout", "other"}, maps.Values(replies))
+	return slices.AppendSeq([]string{"timeout", "refused", "reset", "dns", "pool_timeout", "other"}, maps.Values(replies))
 }
 
 // commandFailure returns the kind of a command's failure, or "" if it succeeded.
@@ -106,7 +106,10 @@ func postgresKind(err error) string {
 // connectionKind returns the kind of an error that is not a reply of the server.
 func connectionKind(err error) string {
 	failed, isNet := errors.AsType[net.Error](err)
+	_, isDNS := errors.AsType[*net.DNSError](err)
 	switch {
+	case isDNS:
+		return "dns"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "refused"
 	case errors.Is(err, context.DeadlineExceeded), isNet && failed.Timeout():

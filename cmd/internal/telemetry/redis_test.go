@@ -122,6 +122,8 @@ func TestRedisKind_NamesEachFailure(t *testing.T) {
 		"loading":       {reply("LOADING Redis is loading the dataset in memory")},
 		"out_of_memory": {reply("OOM command not allowed when used memory > 'maxmemory'. script: 1, on @user_script:1.")},
 		"no_replicas":   {reply("NOREPLICAS Not enough good replicas to write.")},
+		"misconf":       {reply("MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk.")},
+		"dns":           {&net.OpError{Op: "dial", Err: &net.DNSError{Err: "i/o timeout", Name: "redis", IsTimeout: true}}},
 		"cluster_down":  {reply("CLUSTERDOWN The cluster is down")},
 		"try_again":     {reply("TRYAGAIN Multiple keys request during rehashing of slot")},
 		"moved":         {reply("MOVED 1 127.0.0.1:1"), reply("ASK 1 127.0.0.1:1")},

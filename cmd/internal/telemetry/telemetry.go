@@ -33,9 +33,9 @@ type Metrics struct {
 
 	badCredentials, limited, conflicts, cartRefusals *prometheus.CounterVec // error responses
 
-	dependencies, replicaUp, replicaLag *prometheus.GaugeVec
-	subscriptionReads                   *prometheus.CounterVec
-	changeDelay                         *prometheus.HistogramVec
+	dependencies, replicaUp, replicaLag, findings, redisReplicas *prometheus.GaugeVec
+	subscriptionReads                                            *prometheus.CounterVec
+	changeDelay                                                  *prometheus.HistogramVec
 
 	created, merges, replicated, validations, issues *prometheus.CounterVec // of carts
 	mergeDuration                                    prometheus.Observer
@@ -84,6 +84,10 @@ func New(version string) *Metrics {
 			"Whether a Postgres replica serves reads by its latest check: 1 or 0.", "replica"),
 		replicaLag: r.gauges("commerce_postgres_replica_lag_seconds",
 			"Age of the rows that a Postgres replica shows, by its latest check that succeeded.", "replica"),
+		findings: r.gauges("commerce_check_findings",
+			"Findings of the latest check of the servers, which runs about once a minute, by code and level.", "code", "level"),
+		redisReplicas: r.gauges("commerce_redis_connected_replicas",
+			"Replicas that are connected to the Redis master with the fewest, by the latest check."),
 		subscriptionReads: fromZero(r.counters("commerce_subscription_reads_total",
 			"Reads of subscriptions that a Postgres server answered, by server: primary or replica.", "server"),
 			"primary", "replica"),
@@ -111,7 +115,7 @@ func New(version string) *Metrics {
 
 // Handler serves the metrics.
 func (m *Metrics) Handler() http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{EnableOpenMetrics: true}) // has exemplars
 }
 
 // ObserveLog exposes how many lines of the log were lost. Call it once.

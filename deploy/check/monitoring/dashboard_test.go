@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,12 +16,15 @@ import (
 
 // dashboard is the part of Grafana's format that the tests read.
 type dashboard struct {
-	Panels []panel
+	Panels []panel // those of collapsed rows too
 }
 
 type panel struct {
 	Type        string // "row": a heading
+	Collapsed   bool   // of a row
+	Panels      []panel
 	Title       string
+	Links       []struct{ Title, URL string }
 	Description string
 	Targets     []target
 	FieldConfig struct {
@@ -37,6 +41,9 @@ func readDashboard(t testing.TB) dashboard {
 	var d dashboard
 	text := assert.Must(os.ReadFile(filepath.Join(root, "deploy/grafana/dashboards/commerce.json")))(t)
 	assert.NoError(t, json.Unmarshal(text, &d))
+	for at := 0; at < len(d.Panels); at++ {
+		d.Panels = slices.Insert(d.Panels, at+1, d.Panels[at].Panels...)
+	}
 	return d
 }
 
@@ -74,6 +81,28 @@ func TestDashboard_ShowsDataOrSaysWhyNot(t *testing.T) {
 }
 
 var saysWhyEmpty = regexp.MustCompile(`Empty |No data: | no line\b| only if `)
+
+// Each query of an open row runs at every visit. All others wait for whoever looks for them.
+func TestDashboard_OpensTwoRowsAndLinksToTheRunbook(t *testing.T) {
+	t.Parallel()
+	rows, linked := 0, map[string]bool{}
+	for _, p := range readDashboard(t).Panels {
+		if p.Type == "row" {
+			rows++
+			assert.That(t, p.Collapsed == (rows > 2), "row %d, %s, is collapsed: %v", rows, p.Title, p.Collapsed)
+		}
+		for _, link := range p.Links {
+			name := strings.TrimPrefix(link.Title, "Runbook: ")
+			assert.That(t, strings.HasSuffix(link.URL, "/docs/runbook.md#"+strings.ToLower(name)), "%s: %+v", p.Title, link)
+			linked[name] = true
+		}
+	}
+	for _, name := range alertNames(t) {
+		assert.That(t, linked[name], "no panel links to the entry of %s", name)
+		delete(linked, name)
+	}
+	assert.Equal(t, len(linked), 0, "links to alerts that do not exist: %v", linked)
+}
 
 // Grafana reads these files at its start. The paths are those in its container.
 func TestGrafana_ProvisionsTheDashboardAndItsSource(t *testing.T) {

@@ -47,7 +47,23 @@ func faults() []fault {
 		{
 			name:   "Redis becomes a replica",
 			begin:  func(s *scene) { s.do(s.redis, "REPLICAOF", "127.0.0.1", "1") },
-			alerts: []string{"CommerceRedisErrors", "CommerceCartsFail"},
+			alerts: []string{"CommerceRedisErrors", "CommerceRedisRefuses", "CommerceCartsFail"},
+		},
+		{
+			name:   "Redis refuses the service's user",
+			begin:  func(s *scene) { s.do(s.redis, "ACL", "SETUSER", "default", "-@all", "+acl", "+shutdown") },
+			alerts: []string{"CommerceRedisRefuses", "CommerceRedisErrors"},
+		},
+		{
+			name:   "Redis evicts carts",
+			begin:  func(s *scene) { s.do(s.redis, "CONFIG", "SET", "maxmemory-policy", "allkeys-lru") },
+			alerts: []string{"CommerceCheckSerious"},
+		},
+		{
+			name:    "Redis loses its replica",
+			staging: staging{prepare: (*scene).startReplica},
+			begin:   func(s *scene) { s.replica.Stop() },
+			alerts:  []string{"CommerceRedisReplicaLost"},
 		},
 		{
 			name:    "Redis is slow", // so that no call fails yet
@@ -56,7 +72,7 @@ func faults() []fault {
 				toxic := `{"type":"latency","stream":"downstream","attributes":{"latency":120}}`
 				assert.Must(s.wire.Toxics.AddToxicJson(strings.NewReader(toxic)))(s)
 			},
-			alerts: []string{"CommerceCartsSlow"},
+			alerts: []string{"CommerceCartsSlow", "CommerceCartsSlowForDays"},
 		},
 		{
 			name: "a replica hangs", // it stays connected and confirms nothing
@@ -85,17 +101,21 @@ func faults() []fault {
 			name:    "Postgres stops",
 			staging: staging{ownPostgres: true},
 			begin:   func(s *scene) { s.postgres.Stop() },
-			alerts:  []string{"CommercePostgresUnreachable", "CommerceSubscriptionsFail", "CommerceCatalogStale"},
+			alerts:  []string{"CommercePostgresUnreachable", "CommerceSubscriptionsFail", "CommerceSubscriptionsFailSlowly", "CommerceCatalogStale"},
 		},
 		{
-			name: "the role may not read subscriptions",
-			staging: staging{ownPostgres: true, settings: func(s *scene, _ int) []string {
-				s.statement("CREATE ROLE shop LOGIN")
-				commerce(s, s.database, "migrate", "up", "--service-role=shop")
-				return []string{"DATABASE_URL=" + strings.Replace(s.database, "postgres@", "shop@", 1)}
-			}},
-			begin:  func(s *scene) { s.statement("REVOKE SELECT ON subscriptions FROM shop") },
-			alerts: []string{"CommercePostgresErrors", "CommercePostgresUnfit", "CommerceSubscriptionsFail"},
+			name:    "the role may not read subscriptions",
+			staging: asShop(),
+			begin:   func(s *scene) { s.statement("REVOKE SELECT ON subscriptions FROM shop") },
+			alerts:  []string{"CommercePostgresErrors", "CommercePostgresUnfit", "CommerceSubscriptionsFail"},
+		},
+		{
+			name:    "the role may not log in",
+			staging: asShop(),
+			begin: func(s *scene) {
+				s.statement("ALTER ROLE shop NOLOGIN; SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'shop'")
+			},
+			alerts: []string{"CommercePostgresRefuses"},
 		},
 		{
 			name: "a replica of Postgres stops", // the only one
@@ -205,6 +225,15 @@ func faults() []fault {
 		},
 		manyConnections(),
 	}
+}
+
+// asShop stages a service whose role in Postgres is shop.
+func asShop() staging {
+	return staging{ownPostgres: true, settings: func(s *scene, _ int) []string {
+		s.statement("CREATE ROLE shop LOGIN")
+		commerce(s, s.database, "migrate", "up", "--service-role=shop")
+		return []string{"DATABASE_URL=" + strings.Replace(s.database, "postgres@", "shop@", 1)}
+	}}
 }
 
 // startReplica starts a replica of Redis and waits until it confirms changes.

@@ -39,8 +39,15 @@ func scraped(t *testing.T) series {
 			return ""
 		})
 	}
+	var page string
+	wait(t, "the first check of the servers", func() string {
+		if page = s.metrics(t); strings.Contains(page, "commerce_check_findings") {
+			return ""
+		}
+		return page
+	})
 	found := series{}
-	for _, line := range sample.FindAllStringSubmatch(s.metrics(t), -1) {
+	for _, line := range sample.FindAllStringSubmatch(page, -1) {
 		if found[line[1]] == nil {
 			found[line[1]] = map[string][]string{}
 		}
