@@ -25,6 +25,8 @@ type storeCatalog struct {
 	products *catalog.Cache // and coupons
 	db       *pgxpool.Pool
 	log      *slog.Logger
+
+	reported time.Time // when reportUnknownCurrencies was last called; only the listener uses it
 }
 
 func openCatalog(db *pgxpool.Pool, metrics *telemetry.Metrics, log *slog.Logger) *storeCatalog {
@@ -51,7 +53,7 @@ func (s *storeCatalog) listen(ctx context.Context, connected func(context.Contex
 			Heard: func(message string) {
 				s.stores.Invalidate(message)
 				s.products.Invalidate(message)
-				if message == "store" {
+				if message == "store" && time.Since(s.reported) >= time.Minute {
 					s.reportUnknownCurrencies(ctx)
 				}
 			},
@@ -67,8 +69,9 @@ func (s *storeCatalog) listen(ctx context.Context, connected func(context.Contex
 }
 
 // reportUnknownCurrencies logs an error for each store currency that this release does not know,
-// before the first call to such a store gets a 503.
+// usually before the first call to such a store gets a 503.
 func (s *storeCatalog) reportUnknownCurrencies(ctx context.Context) {
+	s.reported = time.Now()
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	rows, _ := s.db.Query(ctx, "/* currencies */ SELECT currency, count(*), min(id) FROM stores GROUP BY currency ORDER BY currency")

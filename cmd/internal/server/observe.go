@@ -8,10 +8,12 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/gin-gonic/gin"
 
+	"commerce/auth/bounded"
 	"commerce/auth/problem"
 	"commerce/cart/wire"
 	"commerce/cmd/internal/tracing"
@@ -102,11 +104,31 @@ func (r *responder) logRequest(ctx context.Context, s *served) {
 	if !r.Log.Enabled(ctx, level) {
 		return
 	}
+	if s.problem != nil && s.problem.Kind == problem.KindCurrency && !r.causes.due(s.err.Error(), r.Now()) {
+		s.err = nil
+	}
 	// slog.Logger would look up the caller's source line for each record.
 	line := slog.NewRecord(time.Now(), level, "request", 0)
 	var room [16]slog.Attr // avoids an allocation
 	line.AddAttrs(s.appendAttrs(room[:0])...)
 	_ = r.Log.Handler().Handle(ctx, line)
+}
+
+// causes remember when lasting causes of errors were logged.
+type causes struct {
+	mu     sync.Mutex
+	logged *bounded.Cache[string, time.Time]
+}
+
+// due reports whether a cause was not logged in the last minute.
+func (c *causes) due(cause string, now time.Time) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if at, logged := c.logged.Get(cause); logged && now.Sub(at) < time.Minute {
+		return false
+	}
+	c.logged.Put(cause, now)
+	return true
 }
 
 // appendAttrs appends the members of the log line.

@@ -25,6 +25,7 @@ import (
 type responder struct {
 	Config
 	writers writers
+	causes  causes
 }
 
 // adapt turns a handler of an area into one that Gin takes.

@@ -14,6 +14,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/klauspost/compress/gzhttp"
 
+	"commerce/auth/bounded"
 	"commerce/auth/locale"
 	"commerce/cart/money"
 	"commerce/cart/wire"
@@ -64,7 +65,7 @@ func NewHandler(c Config) (http.Handler, error) {
 	if err := engine.SetTrustedProxies(c.TrustedProxies); err != nil {
 		return nil, err
 	}
-	respond := &responder{c, writers{prices: money.NewFormatter()}}
+	respond := &responder{Config: c, writers: writers{prices: money.NewFormatter()}, causes: causes{logged: bounded.New[string, time.Time](1000, nil)}}
 	switch {
 	case len(c.TrustedProxies) > 0:
 		engine.Use(cutPorts)
