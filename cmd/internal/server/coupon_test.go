@@ -93,6 +93,15 @@ func TestCoupon_IsRemovedByAClearAndMovedByAMerge(t *testing.T) {
 	})
 }
 
+func TestCoupon_OnAnEmptyCartWaitsForLines(t *testing.T) {
+	onEachRedis(t, func(t *testing.T, s *shop) {
+		c := s.visitor(t)
+		c.refused(422, "coupon_minimum", "POST", "/cart/coupon", `{"coupon":"FIVE"}`)
+		c.refused(422, "coupon_invalid", "POST", "/cart/coupon", `{"coupon":"GAMES"}`)
+		c.costs("redeem TEN", "0 - 0 = 0 SAR, TEN", "add 1×1", "49.5 - 4.95 = 44.55 SAR, TEN")
+	})
+}
+
 func TestCoupon_AloneKeepsACartAliveAndMerges(t *testing.T) {
 	s := realShop(t)
 	guest := s.guest(t)
