@@ -84,18 +84,32 @@ func (f *Field) Option(code string) *Option {
 	if f == nil {
 		return nil
 	}
-	if o := find(f.Options, func(o *Option) bool { return o.Code == code }); o != nil {
-		return o
+	if i := spelled(f.Options, func(o *Option) string { return o.Code }, code); i >= 0 {
+		return &f.Options[i]
 	}
+	return nil
+}
+
+// spelled returns the index of the element with a text, as the catalog spells it or in normal
+// form; -1 if there is none.
+func spelled[T any](all []T, text func(*T) string, given string) int {
 	longest := 0
-	for i := range f.Options {
-		longest = max(longest, len(f.Options[i].Code))
+	for i := range all {
+		if text(&all[i]) == given {
+			return i
+		}
+		longest = max(longest, len(text(&all[i])))
 	}
-	if len(strings.TrimSpace(code)) > MostShrunk*longest {
-		return nil
+	if len(strings.TrimSpace(given)) > MostShrunk*longest {
+		return -1
 	}
-	normal := NormalText(code)
-	return find(f.Options, func(o *Option) bool { return NormalText(o.Code) == normal })
+	normal := NormalText(given)
+	for i := range all {
+		if NormalText(text(&all[i])) == normal {
+			return i
+		}
+	}
+	return -1
 }
 
 // find returns the first element with a property; nil if none has it.
