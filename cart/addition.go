@@ -110,7 +110,7 @@ func choosePlan(id *int64, p *Product) (*Plan, *problem.Error) {
 	case len(p.Plans) == 0:
 		return nil, problem.New(problem.PlanUnavailable, member, textNoPlans, p.Name)
 	}
-	if plan := p.Plan(*id); plan != nil {
+	if plan := p.Plan(*id); plan != nil && !plan.Retired {
 		return plan, nil
 	}
 	return nil, problem.New(problem.PlanUnavailable, member, textPlanGone, p.Name)

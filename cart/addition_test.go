@@ -52,8 +52,9 @@ func TestResolve_EmptyTextIsNoAnswer(t *testing.T) {
 
 func TestResolve_Refuses(t *testing.T) {
 	t.Parallel()
-	inactive, noPlans := account(), account()
+	inactive, noPlans, retired := account(), account(), account()
 	inactive.Active, noPlans.Plans = false, nil
+	retired.Plans[0].Retired, retired.Plans[1].Retired = true, true
 	named, asking := account(), account()
 	named.Fields = append(named.Fields, Field{Name: "0"}) // a name before a position
 	asking.Fields = append(asking.Fields, Field{Name: "age", Required: true}, Field{Name: "size", Options: []Option{{Code: "s"}}})
@@ -74,6 +75,8 @@ func TestResolve_Refuses(t *testing.T) {
 		"an unknown plan":                    {account(), other, email, "", problem.PlanUnavailable, []string{"subscription_plan"}},
 		"plan 0":                             {account(), new(int64(0)), email, "", problem.PlanUnavailable, []string{"subscription_plan"}},
 		"a plan for a product without plans": {noPlans, plan, email, "", problem.PlanUnavailable, []string{"subscription_plan"}},
+		"a retired plan":                     {retired, plan, email, "", problem.PlanUnavailable, []string{"subscription_plan"}},
+		"no plan where all are retired":      {retired, none, email, "", problem.PlanUnavailable, []string{"subscription_plan"}},
 		"a required field missing":           {account(), plan, map[string]string{"region": "us"}, "", problem.FieldMissing, []string{"fields.email"}},
 		"a required field empty":             {account(), plan, map[string]string{"0": ""}, "", problem.FieldMissing, []string{"fields.email"}},
 		"an unknown field":                   {account(), plan, map[string]string{"email": "x", "size": "1"}, "", problem.FieldInvalid, []string{"fields.size"}},

@@ -17,7 +17,7 @@ type Product struct {
 	Type          string // passed through: digital, subscription, course, …
 	Active        bool   // sold now
 	Price         money.Amount
-	OriginalPrice money.Amount // before a reduction; equal to Price when there is none
+	OriginalPrice money.Amount // before a reduction; at most Price when there is none
 	Stock         *int64       // nil: unlimited
 	MinQuantity   int64        // of one line; at least 1
 	MaxQuantity   *int64       // of one line; nil: only the service's own limit
@@ -42,6 +42,7 @@ type Plan struct {
 	Duration period.Duration
 	Price    money.Amount
 	Label    locale.Name // shown for the duration; zero: the duration's own label
+	Retired  bool        // no longer sold; lines that have it keep it, with an issue
 }
 
 // Text returns what to show for the plan's duration.
