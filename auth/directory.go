@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"commerce/auth/problem"
 	"commerce/auth/store"
 )
 
@@ -54,8 +55,7 @@ func (d directory) ByPublicKey(ctx context.Context, key string) (*store.Store, e
 func (d directory) Sole(ctx context.Context) (*store.Store, error) { return d.get(ctx, storeKey{}) }
 
 // get returns ErrNoStore if there is no store. A store in a currency whose decimals are not known is
-// a different error: until its row or the release changes it has no carts and no subscriptions,
-// since each of its amounts could be wrong by a factor of a hundred.
+// a problem.UnknownCurrency: it has no carts and no subscriptions.
 func (d directory) get(ctx context.Context, key storeKey) (*store.Store, error) {
 	store, err := d.find(ctx, key)
 	switch {
@@ -64,7 +64,7 @@ func (d directory) get(ctx context.Context, key storeKey) (*store.Store, error) 
 	case store == nil:
 		return nil, ErrNoStore
 	case !d.knownCurrency(store.Currency):
-		return nil, fmt.Errorf("store %d: unknown currency %q", store.ID, store.Currency)
+		return nil, problem.UnknownCurrency(fmt.Sprintf("store %d", store.ID), store.Currency)
 	}
 	return store, nil
 }

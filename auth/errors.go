@@ -1,12 +1,18 @@
 package auth
 
 import (
+	"errors"
+
 	"commerce/auth/locale"
 	"commerce/auth/problem"
 )
 
-// unavailable is for a call that fails because a source does not answer.
+// unavailable is for a call that fails because a source does not answer. A cause that callers are
+// told about remains.
 func unavailable(cause error) *problem.Error {
+	if known, ok := errors.AsType[*problem.Error](cause); ok {
+		return known
+	}
 	return problem.New(problem.Unavailable, "", locale.Text{
 		locale.En: "Your access cannot be checked right now. Please try again in a moment.",
 		locale.Ar: "يتعذر التحقق من صلاحية الدخول حاليًا. يُرجى المحاولة بعد لحظات.",

@@ -110,7 +110,7 @@ func choosePlan(id *int64, p *Product) (*Plan, *problem.Error) {
 	case len(p.Plans) == 0:
 		return nil, problem.New(problem.PlanUnavailable, member, textNoPlans, p.Name)
 	}
-	if plan := p.Plan(*id); plan != nil {
+	if plan := p.Plan(*id); plan != nil && !plan.Retired {
 		return plan, nil
 	}
 	return nil, problem.New(problem.PlanUnavailable, member, textPlanGone, p.Name)
@@ -147,11 +147,17 @@ func answerFields(given map[string]string, p *Product, unreadable map[string]boo
 			unknown = append(unknown, problem.New(problem.FieldInvalid, "fields."+key, textNoField, key, p.Name))
 		}
 	}
+	skipped := make([]bool, len(p.Fields))
+	for key := range unreadable {
+		if i := fieldIndex(p, key); i >= 0 {
+			skipped[i] = true
+		}
+	}
 	for i := range p.Fields {
-		f := &p.Fields[i]
-		if unreadable[f.Name] || unreadable[strconv.Itoa(i)] {
+		if skipped[i] {
 			continue
 		}
+		f := &p.Fields[i]
 		value, refusal := answer(f, keys[i], given, p.Name)
 		if refusal != nil {
 			refusals = append(refusals, refusal)
@@ -204,10 +210,8 @@ func (p *Product) fieldOf(key string) (f *Field, name string) {
 
 // fieldIndex finds a field by name, or else by position; -1 if there is none.
 func fieldIndex(p *Product, key string) int {
-	for i := range p.Fields {
-		if p.Fields[i].Name == key {
-			return i
-		}
+	if i := spelled(p.Fields, func(f *Field) string { return f.Name }, key); i >= 0 {
+		return i
 	}
 	i, err := strconv.Atoi(key)
 	if err != nil || i < 0 || i >= len(p.Fields) || strconv.Itoa(i) != key {

@@ -52,8 +52,9 @@ func TestResolve_EmptyTextIsNoAnswer(t *testing.T) {
 
 func TestResolve_Refuses(t *testing.T) {
 	t.Parallel()
-	inactive, noPlans := account(), account()
+	inactive, noPlans, retired := account(), account(), account()
 	inactive.Active, noPlans.Plans = false, nil
+	retired.Plans[0].Retired, retired.Plans[1].Retired = true, true
 	named, asking := account(), account()
 	named.Fields = append(named.Fields, Field{Name: "0"}) // a name before a position
 	asking.Fields = append(asking.Fields, Field{Name: "age", Required: true}, Field{Name: "size", Options: []Option{{Code: "s"}}})
@@ -74,6 +75,8 @@ func TestResolve_Refuses(t *testing.T) {
 		"an unknown plan":                    {account(), other, email, "", problem.PlanUnavailable, []string{"subscription_plan"}},
 		"plan 0":                             {account(), new(int64(0)), email, "", problem.PlanUnavailable, []string{"subscription_plan"}},
 		"a plan for a product without plans": {noPlans, plan, email, "", problem.PlanUnavailable, []string{"subscription_plan"}},
+		"a retired plan":                     {retired, plan, email, "", problem.PlanUnavailable, []string{"subscription_plan"}},
+		"no plan where all are retired":      {retired, none, email, "", problem.PlanUnavailable, []string{"subscription_plan"}},
 		"a required field missing":           {account(), plan, map[string]string{"region": "us"}, "", problem.FieldMissing, []string{"fields.email"}},
 		"a required field empty":             {account(), plan, map[string]string{"0": ""}, "", problem.FieldMissing, []string{"fields.email"}},
 		"an unknown field":                   {account(), plan, map[string]string{"email": "x", "size": "1"}, "", problem.FieldInvalid, []string{"fields.size"}},
@@ -111,18 +114,23 @@ func TestResolve_Refuses(t *testing.T) {
 	}
 }
 
-// A merchant's option codes need not be in normal form. A line stores the merchant's
-// spelling, whichever one the shopper sent, so that it equals lines stored earlier.
-func TestResolve_MatchesAnOptionInNormalForm(t *testing.T) {
+// A merchant's names of fields and codes of options need not be in normal form. A line stores the
+// merchant's spelling, whichever one the shopper sent, so that it equals lines stored earlier.
+func TestResolve_MatchesFieldsAndOptionsInNormalForm(t *testing.T) {
 	t.Parallel()
 	p := sold(1, 100)
-	p.Fields = []Field{{Name: "size", Options: []Option{{Code: "petite\u0301 ", Price: 5}, {Code: "gr\u00e4nd", Price: 7}}}}
-	for sent, want := range map[string]FieldValue{
-		"petité": {"size", "petite\u0301 "}, "petite\u0301 ": {"size", "petite\u0301 "},
-		"gränd": {"size", "gr\u00e4nd"}, "gra\u0308nd": {"size", "gr\u00e4nd"},
+	p.Fields = []Field{{Name: "Gro\u0308ße", Required: true, Options: []Option{{Code: "petite\u0301 ", Price: 5}, {Code: "gr\u00e4nd", Price: 7}}}}
+	for sent, want := range map[string]string{
+		"petité": "petite\u0301 ", "petite\u0301 ": "petite\u0301 ", "gränd": "gr\u00e4nd", "gra\u0308nd": "gr\u00e4nd",
 	} {
-		line, err := Resolve(Addition{Quantity: 1, Fields: map[string]string{"size": sent}}, p, testLimits)
-		assert.That(t, err == nil && len(line.Fields) == 1 && line.Fields[0] == want && line.Price != 100,
-			"%+q gives %+q at %d, %v", sent, line.Fields, line.Price, err)
+		for _, key := range []string{"Größe", "Gro\u0308ße", "0"} {
+			line, err := Resolve(Addition{Quantity: 1, Fields: map[string]string{key: sent}}, p, testLimits)
+			assert.That(t, err == nil && len(line.Fields) == 1 && line.Fields[0] == FieldValue{p.Fields[0].Name, want} && line.Price != 100,
+				"%+q: %+q gives %+q at %d, %v", key, sent, line.Fields, line.Price, err)
+		}
 	}
+	_, err := Resolve(Addition{Quantity: 1, Malformed: Malformed{FieldKeys: map[string]bool{"Größe": true}}}, p, testLimits)
+	assert.That(t, err == nil, "an answer that cannot be read is missing too: %v", err)
+	_, err = Resolve(Addition{Quantity: 1, Fields: map[string]string{"Größe": "gränd", "Gro\u0308ße": "petité"}}, p, testLimits)
+	assert.That(t, err != nil && err.Code == problem.FieldInvalid, "one field in two spellings: %v", err)
 }

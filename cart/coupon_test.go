@@ -1,6 +1,7 @@
 package cart
 
 import (
+	"math/big"
 	"slices"
 	"strings"
 	"testing"
@@ -89,12 +90,14 @@ func TestRedeem_SplitsTheDiscountAmongTheLinesThatTheCouponAppliesTo(t *testing.
 		got := drawnPriced(t, store)
 		got.Redeem(coupon, Uses{}, store, time.Now())
 		var parts, cost money.Amount
+		var applied []*PricedLine
 		for i := range got.Lines {
 			l := &got.Lines[i]
 			parts += l.Discount
 			applies := coupon.Products == nil || slices.Contains(coupon.Products, l.ID.Product())
 			if applies {
 				cost += l.Total
+				applied = append(applied, l)
 			}
 			if l.Discount < 0 || l.Discount > l.Total || l.Discount > 0 && !applies {
 				t.Fatalf("line %s costs %d, %d of it is discount", l.ID, l.Total, l.Discount)
@@ -107,7 +110,39 @@ func TestRedeem_SplitsTheDiscountAmongTheLinesThatTheCouponAppliesTo(t *testing.
 		if got.Discount != want || parts != want {
 			t.Fatalf("discount %d and parts of %d, want %d of %d", got.Discount, parts, want, cost)
 		}
+		for i, l := range recomputed(want, cost, applied) {
+			if applied[i].Discount != l {
+				t.Fatalf("line %s has %d of the discount, docs/cart.md gives it %d", applied[i].ID, applied[i].Discount, l)
+			}
+		}
 	})
+}
+
+// recomputed splits a discount as docs/cart.md says, with exact fractions.
+func recomputed(discount, cost money.Amount, lines []*PricedLine) []money.Amount {
+	parts, fractions := make([]money.Amount, len(lines)), make([]*big.Rat, len(lines))
+	left := discount
+	for i, l := range lines {
+		if l.Total == 0 {
+			fractions[i] = new(big.Rat)
+			continue
+		}
+		share := new(big.Rat).SetFrac(new(big.Int).Mul(big.NewInt(int64(discount)), big.NewInt(int64(l.Total))), big.NewInt(int64(cost)))
+		down := new(big.Int).Quo(share.Num(), share.Denom())
+		parts[i], fractions[i] = money.Amount(down.Int64()), share.Sub(share, new(big.Rat).SetInt(down))
+		left -= parts[i]
+	}
+	for range left {
+		largest := 0
+		for i := range fractions {
+			if fractions[i].Cmp(fractions[largest]) > 0 {
+				largest = i
+			}
+		}
+		parts[largest]++
+		fractions[largest] = big.NewRat(-1, 1)
+	}
+	return parts
 }
 
 func TestRedeem_AppliesTheDiscount(t *testing.T) {

@@ -18,8 +18,8 @@ func accountLine(plan int64, fields ...FieldValue) Line {
 
 func TestEditResolve(t *testing.T) {
 	t.Parallel()
-	inactive := account()
-	inactive.Active = false
+	inactive, retired := account(), account()
+	inactive.Active, retired.Plans[0].Retired = false, true
 	email, other := FieldValue{"email", "x"}, FieldValue{"email", "y"}
 	us, stale := FieldValue{"region", "us"}, FieldValue{"nickname", "z"}
 	for name, test := range map[string]struct {
@@ -44,6 +44,8 @@ func TestEditResolve(t *testing.T) {
 		"no such option":                   {accountLine(51, email), account(), Edit{Fields: map[string]string{"region": "fr"}}, Line{}, problem.FieldInvalid, []string{"fields.region"}},
 		"every fault":                      {accountLine(51, email), account(), Edit{PlanID: new(int64(59)), Fields: map[string]string{"email": "", "9": "q"}}, Line{}, problem.PlanUnavailable, []string{"fields.9", "fields.email", "subscription_plan"}},
 		"plan 0":                           {Line{ID: "1", Quantity: 1}, sold(1, 100), Edit{PlanID: new(int64(0))}, Line{}, problem.PlanUnavailable, []string{"subscription_plan"}},
+		"the retired plan that it has":     {accountLine(51, email), retired, Edit{PlanID: new(int64(51)), Notice: new("n")}, accountLine(51, email), "", nil},
+		"to a retired plan":                {accountLine(52, email), retired, Edit{PlanID: new(int64(51))}, Line{}, problem.PlanUnavailable, []string{"subscription_plan"}},
 		"fields of a product not sold":     {accountLine(51, email), inactive, Edit{Fields: map[string]string{"email": "y"}}, Line{}, problem.ProductInactive, []string{"fields"}},
 		"plan of a product that is gone":   {accountLine(51, email), nil, Edit{PlanID: new(int64(52)), Fields: map[string]string{"email": "y"}}, Line{}, problem.ProductNotFound, []string{"fields", "subscription_plan"}},
 		"a notice, the product is gone":    {accountLine(51, email), nil, Edit{Notice: new("n")}, accountLine(51, email), "", nil},

@@ -66,9 +66,10 @@ func issueOf(l *Line, p *Product, taken int64, limits Limits) *Issue {
 }
 
 // lostPart returns the issue of a line whose plan, field or selected option the product no
-// longer has; nil for none.
+// longer offers; nil for none.
 func (l *Line) lostPart(p *Product) *Issue {
-	if plan := l.ID.Plan(); plan != 0 && p.Plan(plan) == nil {
+	plan := l.ID.Plan()
+	if chosen := p.Plan(plan); plan != 0 && (chosen == nil || chosen.Retired) {
 		return l.issue(problem.PlanUnavailable, textPlanGone.With(p.Name))
 	} else if plan == 0 && len(p.Plans) > 0 {
 		return l.issue(problem.PlanUnavailable, textPlanNeeded.With(p.Name))

@@ -23,6 +23,8 @@ func TestIssueOf(t *testing.T) {
 	stocked := func(n int64) *Product { return sells(func(p *Product) { p.Stock = &n }) }
 	email := []FieldValue{{"email", "x"}}
 	two, zero := int64(2), int64(0)
+	sellsNo51 := account()
+	sellsNo51.Plans[0].Retired = true
 	for name, tc := range map[string]struct {
 		line    Line
 		product *Product
@@ -34,6 +36,8 @@ func TestIssueOf(t *testing.T) {
 		"inactive":                     {Line{ID: "1", Quantity: 1}, sells(func(p *Product) { p.Active = false }), 0, problem.ProductInactive},
 		"inactive before out of stock": {Line{ID: "1", Quantity: 1}, sells(func(p *Product) { p.Active, p.Stock = false, &zero }), 0, problem.ProductInactive},
 		"plan gone":                    {Line{ID: "5.p59", Quantity: 1, Fields: email}, account(), 0, problem.PlanUnavailable},
+		"plan retired":                 {Line{ID: "5.p51", Quantity: 1, Fields: email}, sellsNo51, 0, problem.PlanUnavailable},
+		"another plan retired":         {Line{ID: "5.p52", Quantity: 1, Fields: email}, sellsNo51, 0, ""},
 		"plan now required":            {Line{ID: "5", Quantity: 1, Fields: email}, account(), 0, problem.PlanUnavailable},
 		"product no longer has plans":  {Line{ID: "1.p9", Quantity: 1}, sold(1, 100), 0, problem.PlanUnavailable},
 		"field gone":                   {Line{ID: "1", Quantity: 1, Fields: email}, sold(1, 100), 0, problem.FieldInvalid},

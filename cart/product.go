@@ -17,7 +17,7 @@ type Product struct {
 	Type          string // passed through: digital, subscription, course, …
 	Active        bool   // sold now
 	Price         money.Amount
-	OriginalPrice money.Amount // before a reduction; equal to Price when there is none
+	OriginalPrice money.Amount // before a reduction; at most Price when there is none
 	Stock         *int64       // nil: unlimited
 	MinQuantity   int64        // of one line; at least 1
 	MaxQuantity   *int64       // of one line; nil: only the service's own limit
@@ -42,6 +42,7 @@ type Plan struct {
 	Duration period.Duration
 	Price    money.Amount
 	Label    locale.Name // shown for the duration; zero: the duration's own label
+	Retired  bool        // no longer sold; lines that have it keep it, with an issue
 }
 
 // Text returns what to show for the plan's duration.
@@ -84,18 +85,32 @@ func (f *Field) Option(code string) *Option {
 	if f == nil {
 		return nil
 	}
-	if o := find(f.Options, func(o *Option) bool { return o.Code == code }); o != nil {
-		return o
+	if i := spelled(f.Options, func(o *Option) string { return o.Code }, code); i >= 0 {
+		return &f.Options[i]
 	}
+	return nil
+}
+
+// spelled returns the index of the element with a text, as the catalog spells it or in normal
+// form; -1 if there is none.
+func spelled[T any](all []T, text func(*T) string, given string) int {
 	longest := 0
-	for i := range f.Options {
-		longest = max(longest, len(f.Options[i].Code))
+	for i := range all {
+		if text(&all[i]) == given {
+			return i
+		}
+		longest = max(longest, len(text(&all[i])))
 	}
-	if len(strings.TrimSpace(code)) > MostShrunk*longest {
-		return nil
+	if len(strings.TrimSpace(given)) > MostShrunk*longest {
+		return -1
 	}
-	normal := NormalText(code)
-	return find(f.Options, func(o *Option) bool { return NormalText(o.Code) == normal })
+	normal := NormalText(given)
+	for i := range all {
+		if NormalText(text(&all[i])) == normal {
+			return i
+		}
+	}
+	return -1
 }
 
 // find returns the first element with a property; nil if none has it.

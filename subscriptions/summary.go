@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"commerce/auth/problem"
 	"commerce/cart/money"
 	"commerce/cart/period"
 )
@@ -49,7 +50,7 @@ func Summarize(totals []Total) (*Summary, error) {
 	recurring := map[string][]Total{} // by currency
 	for _, t := range totals {
 		if _, known := s.ByStatus[t.Status]; !known {
-			return nil, fmt.Errorf("unknown status %q", t.Status)
+			return nil, Unavailable(fmt.Errorf("unknown status %q", t.Status))
 		}
 		s.ByStatus[t.Status] += t.Count
 		if t.Status == Trialing || t.Status == Active {
@@ -72,14 +73,14 @@ func Summarize(totals []Total) (*Summary, error) {
 // monthly returns the revenue of totals in one currency.
 func monthly(currency string, totals []Total) (Revenue, error) {
 	if !money.Known(currency) {
-		return Revenue{}, fmt.Errorf("unknown currency %q", currency)
+		return Revenue{}, problem.UnknownCurrency("monthly revenue", currency)
 	}
 	r := Revenue{Currency: currency}
 	sum := new(big.Rat)
 	for _, t := range totals {
 		months := t.Duration.Months()
 		if months == 0 {
-			return Revenue{}, fmt.Errorf("unknown duration %q", t.Duration)
+			return Revenue{}, Unavailable(fmt.Errorf("unknown duration %q", t.Duration))
 		}
 		sum.Add(sum, new(big.Rat).SetFrac(t.Prices, big.NewInt(int64(months))))
 		r.Subscriptions += t.Count
@@ -87,7 +88,7 @@ func monthly(currency string, totals []Total) (Revenue, error) {
 	// FloatString rounds half away from zero. ParseInt refuses what an Amount cannot hold.
 	amount, err := strconv.ParseInt(sum.FloatString(0), 10, 64)
 	if err != nil {
-		return Revenue{}, fmt.Errorf("monthly revenue in %s: %w", currency, err)
+		return Revenue{}, Unavailable(fmt.Errorf("monthly revenue in %s: %w", currency, err))
 	}
 	r.Amount = money.Amount(amount)
 	return r, nil

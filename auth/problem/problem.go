@@ -5,6 +5,7 @@
 package problem
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -62,6 +63,21 @@ func (e *Error) After(wait time.Duration) *Error {
 	later := *e
 	later.RetryAfter = wait
 	return &later
+}
+
+// KindCurrency is the Kind of UnknownCurrency. It lasts until a row or the release changes, so the
+// server logs its cause once a minute, and not with each request.
+const KindCurrency = "currency"
+
+// UnknownCurrency returns the error of a call that would show amounts in a currency whose decimals
+// are not known: each could be wrong by a factor of a hundred. of says what has the currency.
+func UnknownCurrency(of, currency string) *Error {
+	e := New(Unavailable, "", locale.Text{
+		locale.En: "This store uses a currency that the service does not support yet.",
+		locale.Ar: "يستخدم هذا المتجر عملة لا تدعمها الخدمة بعد.",
+	})
+	e.Cause, e.Kind, e.RetryAfter = fmt.Errorf("%s: unknown currency %q", of, currency), KindCurrency, time.Minute
+	return e
 }
 
 // MaxFaults is how many faults an error names at most.

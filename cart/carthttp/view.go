@@ -241,7 +241,7 @@ func (w view) product(line cart.LineID, p *cart.Product, image []byte) {
 	w.Text("type", p.Type)
 	w.Number("status", status)
 	w.Object("price")
-	w.amount("original", p.OriginalPrice)
+	w.amount("original", max(p.OriginalPrice, p.Price))
 	w.amount("actual", p.Price)
 	w.price("formatted", p.Price)
 	w.Text("currency", w.store.Currency)

@@ -26,7 +26,7 @@ func NewPostgres(db *pgxpool.Pool) *Postgres { return &Postgres{db: db} }
 const selectProducts = `/* products */
 SELECT p.id, p.name, nullif(p.names, '{}'), p.slug, p.type, p.active, p.price, p.original_price, p.tax_ppm,
 	p.stock, p.min_quantity, p.max_quantity, p.step, p.max_per_cart, p.image_url, p.image_alt,
-	(SELECT json_agg(json_build_object('id', n.id, 'duration', n.duration, 'price', n.price,
+	(SELECT json_agg(json_build_object('id', n.id, 'duration', n.duration, 'price', n.price, 'retired', NOT n.active,
 			'label', json_build_object('own', n.label, 'others', nullif(n.labels, '{}'))) ORDER BY n.id)
 		FROM plans n WHERE (n.store_id, n.product_id) = ($1, p.id)),
 	(SELECT json_agg(json_build_object('name', f.name, 'required', f.required, 'options',

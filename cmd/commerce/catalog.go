@@ -25,6 +25,8 @@ type storeCatalog struct {
 	products *catalog.Cache // and coupons
 	db       *pgxpool.Pool
 	log      *slog.Logger
+
+	reported map[string]time.Time // when an unknown currency was last logged; only the listener uses it
 }
 
 func openCatalog(db *pgxpool.Pool, metrics *telemetry.Metrics, log *slog.Logger) *storeCatalog {
@@ -34,6 +36,7 @@ func openCatalog(db *pgxpool.Pool, metrics *telemetry.Metrics, log *slog.Logger)
 		products: catalog.NewCache(catalog.CacheConfig{Source: catalog.NewPostgres(db), Server: cause.Postgres(db.Config().ConnConfig), Log: log, Shown: metrics.CatalogChangeShown}),
 		db:       db,
 		log:      log,
+		reported: map[string]time.Time{},
 	}
 	metrics.ObserveCatalog("stores", s.stores.Stats)
 	for of, stats := range s.products.Stats() {
@@ -67,7 +70,7 @@ func (s *storeCatalog) listen(ctx context.Context, connected func(context.Contex
 }
 
 // reportUnknownCurrencies logs an error for each store currency that this release does not know,
-// before the first call to such a store gets a 503.
+// before the first call to such a store gets a 503, at most once a minute.
 func (s *storeCatalog) reportUnknownCurrencies(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -76,7 +79,8 @@ func (s *storeCatalog) reportUnknownCurrencies(ctx context.Context) {
 	var stores, first int64
 	// The caches log that the database does not respond, so the error is not logged again.
 	_, _ = pgx.ForEachRow(rows, []any{&currency, &stores, &first}, func() error {
-		if _, known := money.Digits(currency); !known {
+		if !money.Known(currency) && time.Since(s.reported[currency]) >= time.Minute {
+			s.reported[currency] = time.Now()
 			s.log.ErrorContext(ctx, "unknown currency: its stores are not served", "currency", currency, "stores", stores, "first_store", first)
 		}
 		return nil

@@ -91,4 +91,5 @@ func TestCatalog_ReportsStoresWithAnUnknownCurrencyImmediately(t *testing.T) {
 	change(t, db, `INSERT INTO stores (id, name, currency) VALUES (9, 'Shop', 'QQQ')`) // while it runs
 	log.wait(t, 0, `level=ERROR .*currency=QQQ stores=1 first_store=9`)
 	assert.That(t, !strings.Contains(log.String(), "currency=SAR"), "a known currency is reported")
+	assert.Equal(t, strings.Count(log.String(), "currency=XYZ"), 1, "reports of a currency within a minute")
 }

@@ -110,11 +110,13 @@ func TestDataPage_ListsTheFaultsOfACatalogAndWritesNothing(t *testing.T) {
 		{"products.csv", "41,P,,p,digital,1,1,\n", "|    4 | id "},
 		{"products.csv", "42,,,p,digital,1,1,\n", "|    4 | name "},
 		{"products.csv", `42,P,"{""xx"": ""P""}",p,digital,1,1,` + "\n", "|    4 | names "},
-		{"products.csv", "42,P,,p,digital,2,1,\n", "|    4 | price, original_price "},
+		{"products.csv", "42,P,,p,digital,2,-1,\n", "|    4 | original_price "},
+		{"products.csv", "9007199254740992,P,,p,digital,1,1,\n", "product id is a safe integer"},
 		{"products.csv", "42,P,,p,digital,1,1,many\n", "line 4, column stock"},
 		{"products.csv", "42,P\n", "line 4: "},
 		{"fields.csv", "41,Size,,0\n", "|    4 | product_id, position "},
 		{"fields.csv", "49,Size,,0\n", "is no product"},
+		{"fields.csv", "41,1,,2\n", "field name is no position"},
 		{"field_options.csv", "41,Size,s,Small,,0\n", "(store_id, product_id, field)=(7, 41, Size) is not present"},
 	} {
 		printed := load(c.file, c.text)

@@ -169,6 +169,69 @@ func downTo(t *testing.T, m *migrations.Migrator, version int64) {
 	}
 }
 
+// oldRows breaks two rules of 00104, each in one row.
+const oldRows = aShop + threeSubscriptions + `
+	INSERT INTO fields (store_id, product_id, name, position) VALUES (1, 1, '7', 1);
+	UPDATE subscriptions SET order_id = 9007199254740992 WHERE id = 3`
+
+// In each form of the tables, ids that the tables refuse end the migration before it changes
+// anything. A name of a field stays.
+func TestMigrations_AddTheRulesOfTheCatalogToOldRows(t *testing.T) {
+	t.Parallel()
+	for _, form := range []string{"ordinary", "partitioned", "sharded"} {
+		t.Run(form, func(t *testing.T) {
+			t.Parallel()
+			url := ephemeral.Postgres(t)
+			conn, m := dial(t, url), open(t, url)
+			up := m.Up
+			if form == "sharded" {
+				up = m.UpSharded
+			}
+			assert.Must(up(t.Context()))(t)
+			downTo(t, m, 103)
+			exec(t, conn, oldRows)
+			if form == "partitioned" {
+				exec(t, conn, "BEGIN; "+script(t, "partitions.sql")+" COMMIT")
+			}
+			before := definitions(t, conn)
+			_, err := up(t.Context())
+			assert.That(t, err != nil && strings.Contains(err.Error(), "subscriptions.order_id has the value 9007199254740992"), "Up: %v", err)
+			assert.Equal(t, definitions(t, conn), before, "after Up failed (-before +after)")
+
+			exec(t, conn, "UPDATE subscriptions SET order_id = 3 WHERE id = 3")
+			assert.Must(up(t.Context()))(t)
+			assert.Equal(t, texts(t, conn, "SELECT DISTINCT conname FROM pg_constraint WHERE NOT convalidated"), []string{"field_name_is_no_position"}, "not validated")
+			for change, rule := range map[string]string{
+				"UPDATE subscriptions SET order_id = 9007199254740992": "subscription_order_is_a_safe_integer",
+				"UPDATE subscriptions SET id = 9007199254740992":       "subscription_id_is_a_safe_integer",
+			} {
+				_, err := conn.Exec(t.Context(), change)
+				refused, _ := errors.AsType[*pgconn.PgError](err)
+				assert.That(t, refused != nil && refused.ConstraintName == rule, "%s: %v", change, err)
+			}
+			exec(t, conn, "UPDATE products SET price = original_price + 1")
+			downTo(t, m, 103)
+			assert.Equal(t, definitions(t, conn), before, "after up and down (-before +after)")
+		})
+	}
+}
+
+// A reader that holds a table for long does not make others wait for long. What comes before is
+// committed, so it holds no locks meanwhile. The migration can be repeated.
+func TestMigrations_GiveUpOnALockedTable(t *testing.T) {
+	t.Parallel()
+	ephemeral.Slow(t)
+	url := ephemeral.Migrated(t)
+	conn, m := dial(t, url), open(t, url)
+	downTo(t, m, 103)
+	exec(t, conn, "BEGIN; LOCK fields IN ACCESS SHARE MODE")
+	_, err := m.Up(t.Context())
+	assert.That(t, err != nil && strings.Contains(err.Error(), "lock timeout"), "Up: %v", err)
+	assert.Equal(t, texts(t, conn, "SELECT conname FROM pg_constraint WHERE conname = 'store_id_is_a_safe_integer' AND convalidated"), []string{"store_id_is_a_safe_integer"}, "committed")
+	exec(t, conn, "COMMIT")
+	assert.Must(m.Up(t.Context()))(t)
+}
+
 func TestSchema_KeepsSubscriptionsVisibleToTheirIndexes(t *testing.T) {
 	t.Parallel()
 	conn := dial(t, ephemeral.Migrated(t))
@@ -206,7 +269,10 @@ func TestSchema_RejectsImpossibleRowsByConstraintName(t *testing.T) {
 		`UPDATE products SET price = -1`:                                          "product_price_is_in_range",
 		`UPDATE products SET price = 100000000001, original_price = 100000000001`: "product_price_is_in_range",
 		`UPDATE products SET original_price = 1000000000001`:                      "product_original_price_is_in_range",
-		`UPDATE products SET price = 600 WHERE id = 1`:                            "product_original_price_is_in_range",
+		`UPDATE products SET original_price = -1`:                                 "product_original_price_is_in_range",
+		`UPDATE stores SET id = 9007199254740992`:                                 "store_id_is_a_safe_integer",
+		`UPDATE products SET id = 9007199254740992 WHERE id = 1`:                  "product_id_is_a_safe_integer",
+		`UPDATE plans SET id = 9007199254740992`:                                  "plan_id_is_a_safe_integer",
 		`UPDATE products SET stock = -1`:                                          "product_stock_is_in_range",
 		`UPDATE products SET min_quantity = 0`:                                    "product_min_quantity_is_in_range",
 		`UPDATE products SET min_quantity = 3, max_quantity = 2`:                  "product_max_quantity_is_in_range",
@@ -238,6 +304,7 @@ func TestSchema_RejectsImpossibleRowsByConstraintName(t *testing.T) {
 		`UPDATE plans SET price = 100000000001`:                                   "plan_price_is_in_range",
 		`UPDATE plans SET product_id = 3`:                                         "plans_store_id_product_id_fkey",
 		`UPDATE fields SET name = ''`:                                             "field_has_a_name",
+		`UPDATE fields SET name = '0'`:                                            "field_name_is_no_position",
 		`INSERT INTO fields VALUES (1, 1, 'Email', true, 0)`:                      "field_has_a_position_of_its_own",
 		`UPDATE field_options SET field = 'Email'`:                                "field_options_store_id_product_id_field_fkey",
 		`UPDATE field_options SET price = -1`:                                     "option_price_is_in_range",

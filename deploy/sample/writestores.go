@@ -60,8 +60,8 @@ func queueProduct(batch *pgx.Batch, store int64, p *cart.Product) {
 		store, p.ID, p.Name.Own, translations(p.Name), p.Slug, p.Type, p.Active, p.Price, p.OriginalPrice, p.TaxRate,
 		p.Stock, p.MinQuantity, p.MaxQuantity, max(p.Step, 1), p.MaxPerCart, url, alt)
 	for _, n := range p.Plans {
-		batch.Queue(upsert("plans", "store_id, id", "product_id, duration, price, label, labels"),
-			store, n.ID, p.ID, n.Duration, n.Price, orNull(n.Label.Own), translations(n.Label))
+		batch.Queue(upsert("plans", "store_id, id", "product_id, duration, price, label, labels, active"),
+			store, n.ID, p.ID, n.Duration, n.Price, orNull(n.Label.Own), translations(n.Label), !n.Retired)
 	}
 	for i, f := range p.Fields {
 		batch.Queue(upsert("fields", "store_id, product_id, name", "required, position"),

@@ -106,7 +106,7 @@ func (s *summaries) run(ctx context.Context, store int64) (*subscriptions.Summar
 	}
 	made, err := subscriptions.Summarize(totals)
 	if err != nil {
-		return nil, subscriptions.Unavailable(err)
+		return nil, err
 	}
 	made.AsOf = asOf
 	s.kept.Put(store, made)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"commerce/auth/problem"
 	"commerce/auth/store"
 	"commerce/cart/money"
 	"commerce/cart/wire"
@@ -14,11 +15,11 @@ import (
 // subscriptions, are not known: an amount could be wrong by a factor of a hundred.
 func checkCurrencies(s *store.Store, rows []subscriptions.Subscription) error {
 	if !money.Known(s.Currency) {
-		return subscriptions.Unavailable(fmt.Errorf("store %d: unknown currency %q", s.ID, s.Currency))
+		return problem.UnknownCurrency(fmt.Sprintf("store %d", s.ID), s.Currency)
 	}
 	for i := range rows {
 		if currency := rows[i].Currency; !money.Known(currency) {
-			return subscriptions.Unavailable(fmt.Errorf("subscription %d of store %d: unknown currency %q", rows[i].ID, s.ID, currency))
+			return problem.UnknownCurrency(fmt.Sprintf("subscription %d of store %d", rows[i].ID, s.ID), currency)
 		}
 	}
 	return nil

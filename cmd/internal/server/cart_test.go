@@ -2,10 +2,12 @@ package server_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"commerce/cart"
+	"commerce/cart/money"
 	"commerce/cmd/internal/server"
 	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
@@ -44,6 +46,39 @@ func TestCart_SameFieldsMakeTheSameLine(t *testing.T) {
 		assert.Require(t, len(items) == 2 && items[0].Quantity == 3 && items[1].Quantity == 1, "lines: %+v", items)
 		assert.That(t, items[0].UnitPrice == 20.25 && items[1].UnitPrice == 15, "prices: %v and %v", items[0].UnitPrice, items[1].UnitPrice)
 		assert.That(t, *items[0].Notice == "second" && *items[1].Notice == "other line", "notices: %q and %q", *items[0].Notice, *items[1].Notice)
+	})
+}
+
+func TestCart_ShowsARetiredPlanThatCannotBeBought(t *testing.T) {
+	onEachRedis(t, func(t *testing.T, s *shop) {
+		c := s.guest(t)
+		c.add(`{"product_id":4,"subscription_plan":42}`)
+		for _, retired := range [][]int{{1}, {0, 1}} {
+			s.alter(4, func(p *cart.Product) {
+				p.Plans = slices.Clone(p.Plans)
+				for _, i := range retired {
+					p.Plans[i].Retired = true
+				}
+			})
+			c.refused(422, "plan_unavailable", "POST", "/cart/add", `{"product_id":4,"subscription_plan":42}`)
+			c.refused(422, "plan_unavailable", "POST", "/cart/add", `{"product_id":4}`)
+			a := c.ok("PATCH", "/cart/items/4.p42", `{"notice":"n"}`)
+			line := a.Body.Data.Items[0]
+			assert.That(t, line.Issue != nil && line.Issue.Code == "plan_unavailable" && line.UnitPrice == 200 &&
+				strings.Contains(string(a.Raw), `"subscription_plan":{"id":42,"duration":"annually",`), "the line: %s", a.Raw)
+		}
+		c.refused(422, "plan_unavailable", "PATCH", "/cart/items/4.p42", `{"subscription_plan":41}`)
+	})
+}
+
+func TestCart_ShowsNoFormerPriceBelowThePrice(t *testing.T) {
+	onEachRedis(t, func(t *testing.T, s *shop) {
+		c := s.guest(t).fill("1×1")
+		for former, shown := range map[money.Amount]string{0: "49.5", 4949: "49.5", 4950: "49.5", 5000: "50"} {
+			s.alter(1, func(p *cart.Product) { p.OriginalPrice = former })
+			a := c.ok("GET", "/cart", "")
+			assert.That(t, strings.Contains(string(a.Raw), `"price":{"original":`+shown+`,"actual":49.5,`), "%d: %s", former, a.Raw)
+		}
 	})
 }
 

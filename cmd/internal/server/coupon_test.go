@@ -93,6 +93,15 @@ func TestCoupon_IsRemovedByAClearAndMovedByAMerge(t *testing.T) {
 	})
 }
 
+func TestCoupon_OnAnEmptyCartWaitsForLines(t *testing.T) {
+	onEachRedis(t, func(t *testing.T, s *shop) {
+		c := s.visitor(t)
+		c.refused(422, "coupon_minimum", "POST", "/cart/coupon", `{"coupon":"FIVE"}`)
+		c.refused(422, "coupon_invalid", "POST", "/cart/coupon", `{"coupon":"GAMES"}`)
+		c.costs("redeem TEN", "0 - 0 = 0 SAR, TEN", "add 1×1", "49.5 - 4.95 = 44.55 SAR, TEN")
+	})
+}
+
 func TestCoupon_AloneKeepsACartAliveAndMerges(t *testing.T) {
 	s := realShop(t)
 	guest := s.guest(t)
@@ -265,12 +274,17 @@ func TestCart_OfAStoreInAnUnknownCurrencyIsUnavailable(t *testing.T) {
 	t.Parallel()
 	s := inCurrency(t, "XYZ")
 	c := s.guest(t)
-	for _, call := range cartCalls[:5] {
-		a := c.refused(503, "unavailable", call[0], call[1], call[2])
-		assert.That(t, a.Header.Get("Retry-After") != "" && !strings.Contains(string(a.Raw), "4950"), "%s: %s", call[1], a.Raw)
+	cause := fmt.Sprintf(`"kind":"currency","err":"store %d: unknown currency \"XYZ\""`, s.ID)
+	for minutes := range 3 {
+		for _, call := range cartCalls[:5] {
+			a := c.refused(503, "unavailable", call[0], call[1], call[2])
+			assert.That(t, a.Header.Get("Retry-After") == "60" && strings.Contains(a.Body.Message, "currency"), "%s: %s", call[1], a.Raw)
+		}
+		log := s.Log.String()
+		assert.That(t, strings.Count(log, cause) == minutes+1 && strings.Count(log, "XYZ") == minutes+1,
+			"after %d minutes the log names the cause %d times:\n%s", minutes, strings.Count(log, cause), log)
+		s.Clock.Forward(time.Minute)
 	}
-	want := fmt.Sprintf(`store %d: unknown currency \"XYZ\"`, s.ID)
-	assert.That(t, strings.Contains(s.Log.String(), want) && strings.Contains(s.Log.String(), `"level":"ERROR"`), "the log does not contain %s:\n%s", want, s.Log.String())
 }
 
 func TestCart_ShowsTheRightDecimalsOfANewISOCurrency(t *testing.T) {

@@ -4,8 +4,6 @@ import (
 	"math"
 	"net/http"
 	"strconv"
-	"sync"
-	"time"
 
 	"github.com/gin-gonic/gin"
 	"golang.org/x/time/rate"
@@ -91,35 +89,6 @@ func (l *rateLimiter) limit(c *gin.Context, r *responder) {
 	if charge := min(c.Writer.Size()/chargedBytes, maxCharge); charge > 0 {
 		client.ReserveN(r.Now(), charge)
 	}
-}
-
-// refusals gives each client that a limit refuses one line in the log per second. Otherwise the client
-// would decide how much the service logs. Clients that it has forgotten get another line.
-type refusals struct {
-	clients *bounded.Cache[string, *refusedClient]
-}
-
-type refusedClient struct {
-	mu    sync.Mutex
-	next  time.Time // of the next line
-	count int       // since the latest line
-}
-
-func newRefusals() refusals { return refusals{bounded.New[string, *refusedClient](maxClients, nil)} }
-
-// count counts a refusal. If it is to be logged, count returns the number of refusals since the
-// client's previous line, otherwise 0.
-func (r refusals) count(client string, now time.Time) int {
-	c := r.clients.GetOrPut(client, func() *refusedClient { return &refusedClient{} })
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.count++
-	if now.Before(c.next) {
-		return 0
-	}
-	n := c.count
-	c.next, c.count = now.Add(time.Second), 0
-	return n
 }
 
 // announce sets the headers that describe the client's remaining tokens.

@@ -104,9 +104,12 @@ func (r *responder) logRequest(ctx context.Context, s *served) {
 		return
 	}
 	if s.problem != nil && s.problem.Budget.Name != "" {
-		if s.refused = r.refusals.count(s.Client, r.Now()); s.refused == 0 {
+		if s.refused = r.repeats.count(s.Client, time.Second, r.Now()); s.refused == 0 {
 			return
 		}
+	}
+	if s.problem != nil && s.problem.Kind == problem.KindCurrency && r.repeats.count(s.err.Error(), time.Minute, r.Now()) == 0 {
+		s.err = nil
 	}
 	// slog.Logger would look up the caller's source line for each record.
 	line := slog.NewRecord(time.Now(), level, "request", 0)

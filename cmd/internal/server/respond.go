@@ -24,8 +24,8 @@ import (
 // entity tags and caching headers. Nothing else does.
 type responder struct {
 	Config
-	writers  writers
-	refusals refusals
+	writers writers
+	repeats repeats
 }
 
 // adapt turns a handler of an area into one that Gin takes.

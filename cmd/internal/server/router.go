@@ -64,7 +64,7 @@ func NewHandler(c Config) (http.Handler, error) {
 	if err := engine.SetTrustedProxies(c.TrustedProxies); err != nil {
 		return nil, err
 	}
-	respond := &responder{c, writers{prices: money.NewFormatter()}, newRefusals()}
+	respond := &responder{c, writers{prices: money.NewFormatter()}, newRepeats()}
 	switch {
 	case len(c.TrustedProxies) > 0:
 		engine.Use(cutPorts)

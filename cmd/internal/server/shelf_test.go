@@ -61,7 +61,6 @@ func (s *inPostgres) Put(store int64, p *cart.Product) {
 	if whole.Slug == "" {
 		whole.Slug, whole.Type = "product", "digital"
 	}
-	whole.OriginalPrice = max(p.OriginalPrice, p.Price)
 	whole.MinQuantity = max(p.MinQuantity, 1)
 	whole.Plans = slices.Clone(p.Plans)
 	for i := range whole.Plans {
