@@ -74,8 +74,8 @@ const namelessButtons = `[...document.querySelectorAll("button")]
 func TestReference_ShowsTheDocument(t *testing.T) {
 	slow(t)
 	for _, basePath := range []string{"", "/shop"} {
-		s := openShop(t, embeddedRedis(t), withReference, under(basePath))
-		for _, l := range []look{{width: 1440}, {width: 1440, dark: true}, {width: 360, touch: true}, {width: 360, touch: true, dark: true}, {width: 320}} {
+		s := openShop(t, embeddedRedis(t), withReference, under(basePath), withPlayground(pages.Playground{Demo: &pages.Demo{APIToken: "1|lent"}}))
+		for _, l := range []look{{width: 1440}, {width: 1440, dark: true}, {width: 360, touch: true}, {width: 360, touch: true, dark: true}, {width: 320}, {width: 768, language: "ar"}} {
 			t.Run(strings.TrimPrefix(basePath+"/"+l.String(), "/"), func(t *testing.T) {
 				t.Parallel()
 				p := openReference(t, s, "", l)
@@ -86,6 +86,7 @@ func TestReference_ShowsTheDocument(t *testing.T) {
 					}
 				}
 				p.until(`document.documentElement.scrollWidth <= innerWidth`)
+				p.axe()
 				p.screenshot(l.String())
 				assert.Equal(t, evaluate[bool](p, `document.body.classList.contains("dark-mode")`), l.dark, "dark")
 				refused := evaluate[[]string](p, `refused`)
@@ -184,11 +185,13 @@ func TestPlayground_AndReferenceOfTheDemoLinkToEachOther(t *testing.T) {
 	slow(t)
 	s := openShop(t, embeddedRedis(t), withReference, withPlayground(pages.Playground{Demo: &pages.Demo{Reference: true, APIToken: "1|lent"}}))
 	p := openPage(t, s.URL+"/")
-	assert.That(t, !evaluate[bool](openReference(t, s, "", look{}), `document.querySelector("header a").hidden`), "the reference does not link to the playground")
+	assert.That(t, !evaluate[bool](openReference(t, s, "", look{}), `document.querySelector("#playground").hidden`), "the reference does not link to the playground")
 	links := `[...document.querySelectorAll("header .api, #log [data-description]")]`
 	p.until(links + `.map((link) => link.getAttribute("href")).join() === "docs,docs"`)
 	p.click("#language")
 	p.until(links + `.every((link) => link.textContent === "مرجع الواجهة البرمجية")`)
+	p.do(chromedp.Navigate(s.URL + "/docs"))
+	p.until(`document.querySelector("[dir='rtl'] #playground:not([hidden])").textContent === "ساحة التجربة"`)
 }
 
 // nextSamples opens the groups of the page of the API reference, and scrolls on: the viewer
@@ -216,6 +219,7 @@ func TestReference_SamplesWorkOneAfterAnother(t *testing.T) {
 	for tries := 0; len(samples) < want && tries < 100; tries++ {
 		samples = evaluate[[]string](p, nextSamples)
 	}
+	p.axe() // of all that scrolling has shown
 	assert.Require(t, len(samples) == want, "the page shows %d samples, want %d:\n%s", len(samples), want, strings.Join(samples, "\n"))
 	pasted := strings.Join(samples, "\n")
 	token := regexp.MustCompile(`Bearer (\d+\|\w+)`).FindStringSubmatch(pasted)

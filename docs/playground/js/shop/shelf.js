@@ -27,8 +27,12 @@ export class Shelf {
       known.set(id, { price, stock: stock ?? undefined });
       this.#update();
     });
-    device.part("tiles-back").addEventListener("click", () => this.#scroll(-1));
-    device.part("tiles-on").addEventListener("click", () => this.#scroll(1));
+    this.back = device.part("tiles-back");
+    this.on = device.part("tiles-on");
+    this.back.addEventListener("click", () => this.#scroll(-1));
+    this.on.addEventListener("click", () => this.#scroll(1));
+    this.tiles.addEventListener("scroll", () => this.#showTurns());
+    new ResizeObserver(() => this.#showTurns()).observe(this.tiles);
     onLanguage(() => this.#draw());
   }
 
@@ -142,6 +146,14 @@ export class Shelf {
     for (const { product: { id, price, stock } } of this.cart.now.items) {
       known.set(id, { price: price.actual, stock: stock.unlimited ? undefined : stock.available });
     }
+  }
+
+  /** #showTurns shows the buttons that scroll only where there is more: they cover what is below. */
+  #showTurns() {
+    const { scrollLeft, scrollWidth, clientWidth } = this.tiles;
+    const before = Math.abs(scrollLeft); // negative from right to left
+    this.back.hidden = before < 2;
+    this.on.hidden = before + clientWidth > scrollWidth - 2; // both are rounded
   }
 
   #scroll(pages) {
