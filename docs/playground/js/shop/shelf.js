@@ -1,6 +1,5 @@
 // The products of a device: a strip of tiles, and a form for the chosen one.
 
-import { products as changed } from "../demo.js";
 import { el, icon } from "../page/dom.js";
 import { refill, submit } from "../page/forms.js";
 import { language, money, number, onLanguage, said, t } from "../page/language.js";
@@ -23,10 +22,6 @@ export class Shelf {
     this.place = device.part("product-form");
     this.cart.addEventListener("change", () => this.#update());
     this.cart.addEventListener("forget", () => this.#close());
-    changed.addEventListener("change", ({ detail: { id, price, stock } }) => {
-      known.set(id, { price, stock: stock ?? undefined });
-      this.#update();
-    });
     this.back = device.part("tiles-back");
     this.on = device.part("tiles-on");
     this.back.addEventListener("click", () => this.#scroll(-1));
