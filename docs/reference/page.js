@@ -91,8 +91,8 @@ function randomText() {
 }
 
 /**
- * helpReaders names the buttons that the viewer leaves without a name for screen readers, removes landmarks
- * that have the same name, and lets keyboards scroll code.
+ * helpReaders names the buttons that the viewer leaves without a name for screen readers, says that the list below
+ * the search is open, removes landmarks that have the same name, and lets keyboards scroll code.
  */
 function helpReaders() {
   for (const [selector, name] of [["button[aria-pressed]", "Dark mode"], [".scalar-code-copy", "Copy"]]) {
@@ -100,6 +100,7 @@ function helpReaders() {
       if (!button.innerText.trim()) button.setAttribute("aria-label", name);
     }
   }
+  for (const search of document.querySelectorAll("[role='combobox']:not([aria-expanded])")) search.ariaExpanded = "true";
   for (const region of document.querySelectorAll("[role='region']")) region.removeAttribute("role");
   for (const code of document.querySelectorAll("code.custom-scroll:not([tabindex])")) code.tabIndex = 0;
 }
