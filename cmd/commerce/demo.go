@@ -111,8 +111,8 @@ func (c *demoCommand) complete() {
 	}
 }
 
-// welcome prints the demo's addresses, its tokens, calls to paste, and the URL last, where a reader looks
-// first. A token has a line of its own, so that a triple click selects it.
+// welcome prints the demo's addresses, its tokens, calls to paste, and the URL last, where a reader
+// looks first. A token has a line of its own, so that a triple click selects it.
 func (c *demoCommand) welcome(out cli.Output, sockets listeners, token, apiToken string) {
 	_, port, _ := net.SplitHostPort(sockets.public.Addr().String())
 	url := "http://localhost:" + port + strings.TrimSuffix(c.BasePath, "/")

@@ -13,8 +13,8 @@ const sampled = ["X-Public-Key", "X-Cart-Token", "Idempotency-Key"];
 
 // The document is in English, and this page's own texts are also in Arabic.
 const texts = {
-  en: { reference: "API reference", playground: "Playground", failed: "The document cannot be loaded. Please reload this page." },
-  ar: { reference: "مرجع الواجهة البرمجية", playground: "ساحة التجربة", failed: "تعذّر تحميل المستند. أعد تحميل الصفحة." },
+  en: { title: "API reference · Merchant Commerce Service", reference: "API reference", playground: "Playground", failed: "The document cannot be loaded. Please reload this page." },
+  ar: { title: "مرجع الواجهة البرمجية · خدمة التجارة", reference: "مرجع الواجهة البرمجية", playground: "ساحة التجربة", failed: "تعذّر تحميل المستند. أعد تحميل الصفحة." },
 };
 
 /** language is the visitor's choice in the playground, otherwise the browser's. */
@@ -28,9 +28,10 @@ function language() {
   return texts[chosen] ? chosen : navigator.language.startsWith("ar") ? "ar" : "en";
 }
 
-/** translate writes the texts of the page's bar. */
+/** translate writes the title and the texts of the page's bar. */
 function translate() {
   const [code, bar] = [language(), document.querySelector(".top")];
+  document.title = texts[code].title;
   bar.lang = code;
   bar.dir = code === "ar" ? "rtl" : "ltr";
   bar.querySelector("#title").textContent = texts[code].reference;
@@ -122,6 +123,9 @@ async function load() {
 addEventListener("DOMContentLoaded", () => {
   translate();
   load().catch((error) => {
-    document.querySelector("#reference").textContent = `${texts[language()].failed} (${error.message})`;
+    const place = document.querySelector("#reference");
+    place.lang = language();
+    place.dir = "auto";
+    place.textContent = `${texts[language()].failed} (${error.message})`;
   });
 });

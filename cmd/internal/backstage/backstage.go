@@ -100,7 +100,7 @@ func (b *backstage) bill(c *gin.Context) (wire.Answer, error) {
 // maxStock is the database's limit.
 const maxStock = 1_000_000_000_000
 
-// copyProduct copies a product. It deletes copies that are too old or too many.
+// copyProduct copies a product, and deletes outdated copies.
 func (b *backstage) copyProduct(c *gin.Context) (wire.Answer, error) {
 	if _, _, err := wire.ReadBody(c.Request); err != nil {
 		return wire.Answer{}, err
@@ -115,16 +115,25 @@ func (b *backstage) copyProduct(c *gin.Context) (wire.Answer, error) {
 	}
 	b.copying.Lock()
 	defer b.copying.Unlock()
-	for len(b.copies) == maxCopies || len(b.copies) > 0 && time.Since(b.copies[0].made) > copyAge {
+	now := time.Now()
+	for range outdated(b.copies, now) {
 		b.products.Delete(b.store.ID, b.copies[0].id)
 		b.copies = b.copies[1:]
 	}
 	made := *found[id]
 	made.ID = b.nextCopy
 	b.nextCopy++
-	b.copies = append(b.copies, productCopy{made.ID, time.Now()})
+	b.copies = append(b.copies, productCopy{made.ID, now})
 	b.products.Put(b.store.ID, &made)
 	return b.shown(&made), nil
+}
+
+// outdated returns how many copies, the oldest, are too old or leave no room for another.
+func outdated(copies []productCopy, now time.Time) (n int) {
+	for n < len(copies) && (len(copies)-n >= maxCopies || now.Sub(copies[n].made) > copyAge) {
+		n++
+	}
+	return n
 }
 
 // changeProduct changes the price or the stock of a copy, or both.

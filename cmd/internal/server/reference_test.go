@@ -187,7 +187,7 @@ func TestPlayground_AndReferenceOfTheDemoLinkToEachOther(t *testing.T) {
 	p.click("#language")
 	p.until(links + `.every((link) => link.textContent === "مرجع الواجهة البرمجية")`)
 	p.do(chromedp.Navigate(s.URL + "/docs"))
-	p.until(`document.querySelector("[dir='rtl'] #playground:not([hidden])").textContent === "ساحة التجربة"`)
+	p.until(`document.querySelector("[dir='rtl'] #playground:not([hidden])").textContent === "ساحة التجربة" && document.title.startsWith("مرجع")`)
 }
 
 // nextSamples opens the groups of the page of the API reference, and scrolls on: the viewer
