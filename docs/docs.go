@@ -18,8 +18,9 @@ var OpenAPI []byte
 var Playground embed.FS
 
 // Reference is the page that shows OpenAPI in a browser, below the folder
-// reference: index.html and what it loads, and the icon of Playground. Files that end
+// reference: index.html and what it loads, and the look of Playground. Files that end
 // in .gz are compressed, because the viewer has 4 MB.
 //
-//go:embed reference/index.html reference/page.css reference/page.js reference/viewer.js.gz reference/LICENSE.txt playground/icon.svg
+//go:embed reference/index.html reference/page.css reference/page.js reference/viewer.js.gz reference/LICENSE.txt
+//go:embed playground/icon.svg playground/css/fonts.css playground/css/theme.css playground/fonts
 var Reference embed.FS

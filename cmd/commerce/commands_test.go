@@ -89,6 +89,7 @@ func TestCommands_FailWithOneLineThatNamesABadSetting(t *testing.T) {
 		"a flag must have the form":                 {"demo ---jwt-secret=hunter2", nil},
 		"--help: has a wrong value":                 {"demo --help=hunter2", nil},
 		"--customer: must be valid UTF-8":           {"token customer --store 1 --customer \xff", []string{serving}},
+		"--customer: must not have control":         {"token customer --store 1 --customer a\x1b[31m", []string{serving}},
 		"CORS_ORIGINS: .x":                          {"demo --cors-origins=x --cors-origins=https://shop.example", nil},
 		"TRUSTED_PROXIES: .y":                       {"demo --trusted-proxies=::1 --trusted-proxies=y", nil},
 		"unexpected argument .demi":                 {"demi", nil},

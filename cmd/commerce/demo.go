@@ -111,8 +111,8 @@ func (c *demoCommand) complete() {
 	}
 }
 
-// welcome prints the demo's URLs, its tokens and calls to paste. A token has a line of its own, so
-// that a triple click selects it.
+// welcome prints the demo's addresses, its tokens, calls to paste, and the URL last, where a reader
+// looks first. A token has a line of its own, so that a triple click selects it.
 func (c *demoCommand) welcome(out cli.Output, sockets listeners, token, apiToken string) {
 	_, port, _ := net.SplitHostPort(sockets.public.Addr().String())
 	url := "http://localhost:" + port + strings.TrimSuffix(c.BasePath, "/")
@@ -124,7 +124,6 @@ func (c *demoCommand) welcome(out cli.Output, sockets listeners, token, apiToken
 	fmt.Fprintf(out, `Demo of the Merchant Commerce Service. Everything runs in this process, and all
 data is lost when it stops (Ctrl-C).
 
-  URL            %[1]s
   Store          %[5]s   (X-Public-Key; default store of the demo)
   Operators      http://%[4]s   (/readyz, /metrics and more)
   Reference      %[1]s%[10]s
@@ -146,8 +145,12 @@ curl -sw '\n' $URL/cart -H "Authorization: Bearer $JWT"
 curl -sw '\n' "$URL/subscriptions?customerEmail=sara@example.com" \
   -H "Authorization: Bearer $API_TOKEN"
 
+%[11]s
+
+  URL            %[1]s
+
 `, url, token, apiToken, sockets.admin.Addr(), c.store().PublicKeys[0], sample.Products()[c.DefaultStore][0].ID,
-		bold("Customer JWT"), bold("API token"), bold("To try it, open the URL in a browser, or paste this into another terminal:"), reference)
+		bold("Customer JWT"), bold("API token"), bold("To try it, paste this into another terminal:"), reference, bold("Or open this page in a browser:"))
 }
 
 // store returns the demo's default store, nil if there is no store with that id.

@@ -110,10 +110,17 @@ func TestDemo_ServesThePicturesOfItsProducts(t *testing.T) {
 	}
 }
 
-func TestDemo_BackstageChangesAProduct(t *testing.T) {
+// copyProduct returns the id of a new copy of product 1.
+func (d demoClient) copyProduct(t *testing.T) string {
+	t.Helper()
+	return data[struct{ ID json.Number }](t, d.send(t, "POST", "/playground/products/1", `{}`)).ID.String()
+}
+
+func TestDemo_BackstageChangesACopyOfAProduct(t *testing.T) {
 	t.Parallel()
 	d := openDemo(t)
-	added := d.send(t, "POST", "/cart/add", `{"product_id":1}`)
+	id := d.copyProduct(t)
+	added := d.send(t, "POST", "/cart/add", `{"product_id":`+id+`}`)
 	token := added.Header.Get("X-Cart-Token")
 	for _, step := range []struct{ body, price, stock string }{
 		{`{"price":59.5}`, "59.5", "null"},
@@ -121,8 +128,8 @@ func TestDemo_BackstageChangesAProduct(t *testing.T) {
 		{`{"price":4.0e1,"stock":null}`, "40", "null"},
 		{`{"price":0,"stock":0}`, "0", "0"},
 	} {
-		got := data[json.RawMessage](t, d.send(t, "PATCH", "/playground/products/1", step.body))
-		assert.Equal(t, string(got), `{"id":1,"price":`+step.price+`,"stock":`+step.stock+`}`, "%s", step.body)
+		got := data[json.RawMessage](t, d.send(t, "PATCH", "/playground/products/"+id, step.body))
+		assert.Equal(t, string(got), `{"id":`+id+`,"price":`+step.price+`,"stock":`+step.stock+`}`, "%s", step.body)
 		item := data[demoCart](t, d.send(t, "GET", "/cart", "", "X-Cart-Token", token)).Items[0]
 		price, stock := item.Product.Price, item.Product.Stock
 		assert.That(t, item.UnitPrice.String() == step.price && price.Original == price.Actual,
@@ -131,29 +138,51 @@ func TestDemo_BackstageChangesAProduct(t *testing.T) {
 		assert.That(t, stock.Unlimited == unlimited && (unlimited || fmt.Sprint(*stock.Available) == step.stock),
 			"%s: the cart has stock %+v", step.body, stock)
 	}
+	assert.Equal(t, d.price(t, "1"), "49.5", "price of the product")
+}
+
+// price is what a new cart says about a product, "" if the store has none.
+func (d demoClient) price(t *testing.T, id string) string {
+	t.Helper()
+	added := d.send(t, "POST", "/cart/add", `{"product_id":`+id+`}`)
+	if len(added.Data.Items) == 0 {
+		return ""
+	}
+	return added.Data.Items[0].UnitPrice.String()
+}
+
+func TestDemo_BackstageKeepsTheNewestCopies(t *testing.T) {
+	t.Parallel()
+	d := openDemo(t)
+	first, second := d.copyProduct(t), d.copyProduct(t)
+	for range 99 {
+		d.copyProduct(t)
+	}
+	assert.Equal(t, []string{d.price(t, first), d.price(t, second), d.price(t, "1")}, []string{"", "49.5", "49.5"}, "prices")
 }
 
 func TestDemo_BackstageRefusesBadProducts(t *testing.T) {
 	t.Parallel()
 	d := openDemo(t)
+	copied := "/" + d.copyProduct(t)
 	for _, tt := range []struct {
 		path, body, code string
 		status           int
 		members          []string
 	}{
-		{"/1", `{}`, "validation_failed", 422, []string{"price"}},
-		{"/1", `{"other":1}`, "validation_failed", 422, []string{"price"}},
-		{"/1", `{"price":-1,"stock":-1}`, "validation_failed", 422, []string{"price", "stock"}},
-		{"/1", `{"price":"1","stock":1.5}`, "validation_failed", 422, []string{"price", "stock"}},
-		{"/1", `{"price":1.005}`, "validation_failed", 422, []string{"price"}},
-		{"/1", `{"price":null}`, "validation_failed", 422, []string{"price"}},
-		{"/1", `{"price":1e30}`, "validation_failed", 422, []string{"price"}},
-		{"/1", `{"stock":1e30}`, "validation_failed", 422, []string{"stock"}},
-		{"/1", `[]`, "malformed_json", 400, nil},
-		{"/1", `{"price":1,"price":2}`, "malformed_json", 400, []string{"price"}},
-		{"/1", `{"price":1,"other":"` + strings.Repeat("x", 64<<10) + `"}`, "body_too_large", 413, nil},
-		{"/404", `{"price":1}`, "product_not_found", 404, nil},
-		{"/21", `{"price":1}`, "product_not_found", 404, nil}, // of another store
+		{copied, `{}`, "validation_failed", 422, []string{"price"}},
+		{copied, `{"other":1}`, "validation_failed", 422, []string{"price"}},
+		{copied, `{"price":-1,"stock":-1}`, "validation_failed", 422, []string{"price", "stock"}},
+		{copied, `{"price":"1","stock":1.5}`, "validation_failed", 422, []string{"price", "stock"}},
+		{copied, `{"price":1.005}`, "validation_failed", 422, []string{"price"}},
+		{copied, `{"price":null}`, "validation_failed", 422, []string{"price"}},
+		{copied, `{"price":1e30}`, "validation_failed", 422, []string{"price"}},
+		{copied, `{"stock":1e30}`, "validation_failed", 422, []string{"stock"}},
+		{copied, `[]`, "malformed_json", 400, nil},
+		{copied, `{"price":1,"price":2}`, "malformed_json", 400, []string{"price"}},
+		{copied, `{"price":1,"other":"` + strings.Repeat("x", 64<<10) + `"}`, "body_too_large", 413, nil},
+		{"/1", `{"price":1}`, "product_not_found", 404, nil}, // every visitor sees it
+		{"/1000404", `{"price":1}`, "product_not_found", 404, nil},
 		{"/one", `{"price":1}`, "product_not_found", 404, nil},
 	} {
 		a := d.send(t, "PATCH", "/playground/products"+tt.path, tt.body)
@@ -164,7 +193,9 @@ func TestDemo_BackstageRefusesBadProducts(t *testing.T) {
 			assert.That(t, refusal.Errors[member] != nil, "%.40s: %v, want %s", tt.body, refusal.Errors, member)
 		}
 	}
-	a := d.send(t, "PATCH", "/playground/products/1", `{"price":1}`, "Content-Type", "text/plain")
+	a := d.send(t, "POST", "/playground/products/21", `{}`) // of another store
+	assert.That(t, a.Status == http.StatusNotFound && a.Code == "product_not_found", "another store's: %d %s", a.Status, a.Body)
+	a = d.send(t, "PATCH", "/playground/products"+copied, `{"price":1}`, "Content-Type", "text/plain")
 	assert.That(t, a.Status == http.StatusUnsupportedMediaType, "as text: %d %s", a.Status, a.Body)
 }
 
@@ -208,7 +239,8 @@ func TestDemo_BackstageIsForItsOwnPage(t *testing.T) {
 	d := openDemo(t) // its CORS_ORIGINS are all
 	own := d.URL
 	for _, call := range []struct{ method, path, body string }{
-		{"PATCH", "/playground/products/1", `{"stock":5}`},
+		{"POST", "/playground/products/1", `{}`},
+		{"PATCH", "/playground/products/" + d.copyProduct(t), `{"stock":5}`},
 		{"POST", "/playground/subscriptions", `{}`},
 	} {
 		for _, tt := range []struct {

@@ -77,7 +77,7 @@ func (l *logLines) wait(t *testing.T, after int, patterns ...string) {
 
 // addresses are in the log of serve, and in what the demo prints.
 var addresses = regexp.MustCompile(
-	`"msg":"serving","addr":"(.+?)","admin":"(.+?)"|URL +http://localhost(\S+)\n(?s:.*)Operators +http://(\S+)`)
+	`"msg":"serving","addr":"(.+?)","admin":"(.+?)"|Operators +http://(\S+)(?s:.*)\n  URL +http://localhost(\S+)\n`)
 
 // start starts a command, which ends with the test, and waits until both of its addresses accept connections.
 func start(t *testing.T, command string, settings ...string) *running {
@@ -96,9 +96,9 @@ func start(t *testing.T, command string, settings ...string) *running {
 		if found == nil {
 			return command + " has no addresses:\n" + r.log.String()
 		}
-		r.URL, r.admin = "http://"+found[1], "http://"+found[2]+found[4]
+		r.URL, r.admin = "http://"+found[1], "http://"+found[2]+found[3]
 		if found[1] == "" {
-			r.URL = "http://127.0.0.1" + found[3]
+			r.URL = "http://127.0.0.1" + found[4]
 		}
 		return ""
 	})

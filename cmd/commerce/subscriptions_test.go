@@ -63,7 +63,7 @@ func TestStoreToken_IsAcceptedUntilItIsRevoked(t *testing.T) {
 	t.Parallel()
 	url := seeded(t)
 	one, two := startServe(t, url), startServe(t, url)
-	printed := onDatabase(t, url, "token", "store", "--store", "1", "--name", "nightly\texport")
+	printed := onDatabase(t, url, "token", "store", "--store", "1", "--name", "nightly\texport\x1b[31m\u202e")
 	token, whole := strings.CutSuffix(printed, "\n")
 	assert.Require(t, whole && regexp.MustCompile(`\A1\|[A-Za-z0-9]{43}\z`).MatchString(token),
 		"printed %q, want a token alone", printed)
@@ -75,7 +75,7 @@ func TestStoreToken_IsAcceptedUntilItIsRevoked(t *testing.T) {
 	assert.That(t, status == http.StatusOK && len(rest.Data.Data) == 8 && rest.Data.Next == "",
 		"by the first's link, the second answers %d with %d, want the last 8", status, len(rest.Data.Data))
 	list := onDatabase(t, url, "token", "list")
-	assert.That(t, strings.Contains(list, "nightly export") && !strings.Contains(list, token[2:]), "lists %s", list)
+	assert.That(t, strings.Contains(list, `nightly export\x1b[31m\u202e `) && !strings.Contains(list, token[2:]), "lists %s", list)
 	onDatabase(t, url, "token", "revoke", "1")
 	for _, i := range []*running{one, two} {
 		i.wantStatus(t, token, "/subscriptions", http.StatusUnauthorized) // package auth tests that it takes a second

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -33,7 +34,7 @@ func newCustomerToken() cli.Command {
 		Name: "customer", Help: "Sign a customer's token (JWT) and print it.",
 		Settings: append(jwt.settings(),
 			storeFlag(&store),
-			cli.Setting{Name: "customer", Hint: "ID", Required: true, Help: "The customer's id, 1 to 255 characters.", Value: cli.Text(&customer, checkLength)},
+			cli.Setting{Name: "customer", Hint: "ID", Required: true, Help: "The customer's id, 1 to 255 characters.", Value: cli.Text(&customer, checkCustomer)},
 			cli.Setting{Name: "ttl", Default: "1h", Help: "How long the token is valid.", Value: cli.Duration(&ttl, time.Second, 0)},
 		),
 		Faults: jwt.faults,
@@ -91,7 +92,7 @@ func newTokenList() cli.Command {
 			fmt.Fprintln(table, "ID\tSTORE\tNAME\tCREATED\tLAST USED\tREVOKED")
 			for _, t := range all {
 				fmt.Fprintf(table, "%d\t%d\t%s\t%s\t%s\t%s\n",
-					t.ID, t.StoreID, strings.Join(strings.Fields(t.Name), " "), shown(&t.CreatedAt), shown(t.LastUsedAt), shown(t.RevokedAt))
+					t.ID, t.StoreID, onOneLine(strings.Join(strings.Fields(t.Name), " ")), shown(&t.CreatedAt), shown(t.LastUsedAt), shown(t.RevokedAt))
 			}
 			return table.Flush()
 		})
@@ -127,6 +128,14 @@ func withAPITokens(name, help string, work func(context.Context, *auth.PostgresA
 // storeFlag declares --store.
 func storeFlag(to *int64) cli.Setting {
 	return cli.Setting{Name: "store", Hint: "ID", Required: true, Help: "The store's id.", Value: cli.Number(to, 1, 0)}
+}
+
+// checkCustomer refuses what can only be a mistake in a customer's id, such as a pasted line break.
+func checkCustomer(id string) error {
+	if strings.ContainsFunc(id, unicode.IsControl) {
+		return errors.New("must not have control characters")
+	}
+	return checkLength(id)
 }
 
 // checkLength checks the name of a token or the id of a customer.

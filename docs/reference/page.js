@@ -11,6 +11,33 @@ globalThis.__zod_globalConfig = { jitless: true };
 // refused: If-Match, for example, names a cart that nobody has.
 const sampled = ["X-Public-Key", "X-Cart-Token", "Idempotency-Key"];
 
+// The document is in English, and this page's own texts are also in Arabic.
+const texts = {
+  en: { title: "API reference · Merchant Commerce Service", reference: "API reference", playground: "Playground", failed: "The document cannot be loaded. Please reload this page." },
+  ar: { title: "مرجع الواجهة البرمجية · خدمة التجارة", reference: "مرجع الواجهة البرمجية", playground: "ساحة التجربة", failed: "تعذّر تحميل المستند. أعد تحميل الصفحة." },
+};
+
+/** language is the visitor's choice in the playground, otherwise the browser's. */
+function language() {
+  let chosen = null;
+  try {
+    chosen = localStorage.getItem(`commerce:${new URL(base).pathname.replace(/\/?$/, "/")}:language`);
+  } catch {
+    // the browser has no storage
+  }
+  return texts[chosen] ? chosen : navigator.language.startsWith("ar") ? "ar" : "en";
+}
+
+/** translate writes the title and the texts of the page's bar. */
+function translate() {
+  const [code, bar] = [language(), document.querySelector(".top")];
+  document.title = texts[code].title;
+  bar.lang = code;
+  bar.dir = code === "ar" ? "rtl" : "ltr";
+  bar.querySelector("#title").textContent = texts[code].reference;
+  bar.querySelector("#playground").textContent = texts[code].playground;
+}
+
 /** show renders the document at the page's #reference. The demo lends an API token for samples. */
 function show(api, lent) {
   Scalar.createApiReference("#reference", {
@@ -64,13 +91,19 @@ function randomText() {
   return btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 }
 
-/** nameControls names the buttons that the viewer leaves without a name for screen readers. */
-function nameControls() {
+/**
+ * helpReaders names the buttons that the viewer leaves without a name for screen readers, says that the list below
+ * the search is open, removes landmarks that have the same name, and lets keyboards scroll code.
+ */
+function helpReaders() {
   for (const [selector, name] of [["button[aria-pressed]", "Dark mode"], [".scalar-code-copy", "Copy"]]) {
     for (const button of document.querySelectorAll(`${selector}:not([aria-label])`)) {
       if (!button.innerText.trim()) button.setAttribute("aria-label", name);
     }
   }
+  for (const search of document.querySelectorAll("[role='combobox']:not([aria-expanded])")) search.ariaExpanded = "true";
+  for (const region of document.querySelectorAll("[role='region']")) region.removeAttribute("role");
+  for (const code of document.querySelectorAll("code.custom-scroll:not([tabindex])")) code.tabIndex = 0;
 }
 
 async function get(file) {
@@ -81,14 +114,18 @@ async function get(file) {
 
 async function load() {
   const [text, demo] = await Promise.all([get("openapi.json"), get("docs/demo.json")]);
-  new MutationObserver(nameControls).observe(document.body, { childList: true, subtree: true });
+  new MutationObserver(helpReaders).observe(document.body, { childList: true, subtree: true });
   const { api_token: lent } = JSON.parse(demo);
   document.querySelector("#playground").hidden = !lent; // only the demo has both
   show(sampleDocument(text), lent);
 }
 
 addEventListener("DOMContentLoaded", () => {
+  translate();
   load().catch((error) => {
-    document.querySelector("#reference").textContent = `The document cannot be loaded. Please reload this page. (${error.message})`;
+    const place = document.querySelector("#reference");
+    place.lang = language();
+    place.dir = "auto";
+    place.textContent = `${texts[language()].failed} (${error.message})`;
   });
 });

@@ -22,12 +22,14 @@ import (
 	"commerce/subscriptions"
 )
 
-// Routes returns the calls, below "/playground". They change the products and subscriptions of one
-// store, whose currency is known. The server must accept them only from the demo's own page.
+// Routes returns the calls, below "/playground". They change copies of the products, and the
+// subscriptions, of one store, whose currency is known. The server must accept them only from the
+// demo's own page.
 func Routes(s *store.Store, products *catalog.Memory, subs *subscriptions.Memory) []wire.Route {
-	b := &backstage{store: s, products: products, subscriptions: subs}
+	b := &backstage{store: s, products: products, subscriptions: subs, nextCopy: firstCopy}
 	b.decimals, _ = money.Digits(s.Currency)
 	return []wire.Route{
+		{Method: http.MethodPost, Path: "/playground/products/:id", Handle: b.answer(b.copyProduct)},
 		{Method: http.MethodPatch, Path: "/playground/products/:id", Handle: b.answer(b.changeProduct)},
 		{Method: http.MethodPost, Path: "/playground/subscriptions", Handle: b.answer(b.bill)},
 	}
@@ -41,7 +43,24 @@ type backstage struct {
 
 	billing sync.Mutex // Bill reads all subscriptions before one changes
 	last    sample.Event
+
+	copying  sync.Mutex
+	copies   []productCopy // oldest first
+	nextCopy int64
 }
+
+// productCopy is a product that only the scenario that has requested it knows. Other visitors never
+// see what the scenario changes, even if its browser is killed.
+type productCopy struct {
+	id   int64
+	made time.Time
+}
+
+const (
+	firstCopy = 1_000_000 // above the IDs of the store's own products
+	maxCopies = 100
+	copyAge   = time.Hour
+)
 
 // answer adds the language to what a call returns.
 func (b *backstage) answer(call wire.Handler) wire.Handler {
@@ -81,7 +100,43 @@ func (b *backstage) bill(c *gin.Context) (wire.Answer, error) {
 // maxStock is the database's limit.
 const maxStock = 1_000_000_000_000
 
-// changeProduct changes the price or the stock of a product, or both.
+// copyProduct copies a product, and deletes outdated copies.
+func (b *backstage) copyProduct(c *gin.Context) (wire.Answer, error) {
+	if _, _, err := wire.ReadBody(c.Request); err != nil {
+		return wire.Answer{}, err
+	}
+	id, _ := strconv.ParseInt(c.Param("id"), 10, 64) // no product has the ID 0
+	found, err := b.products.Products(c.Request.Context(), b.store.ID, []int64{id})
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	if found[id] == nil {
+		return wire.Answer{}, problem.New(problem.ProductNotFound, "", textNoProduct)
+	}
+	b.copying.Lock()
+	defer b.copying.Unlock()
+	now := time.Now()
+	for range outdated(b.copies, now) {
+		b.products.Delete(b.store.ID, b.copies[0].id)
+		b.copies = b.copies[1:]
+	}
+	made := *found[id]
+	made.ID = b.nextCopy
+	b.nextCopy++
+	b.copies = append(b.copies, productCopy{made.ID, now})
+	b.products.Put(b.store.ID, &made)
+	return b.shown(&made), nil
+}
+
+// outdated returns how many copies, the oldest, are too old or leave no room for another.
+func outdated(copies []productCopy, now time.Time) (n int) {
+	for n < len(copies) && (len(copies)-n >= maxCopies || now.Sub(copies[n].made) > copyAge) {
+		n++
+	}
+	return n
+}
+
+// changeProduct changes the price or the stock of a copy, or both.
 func (b *backstage) changeProduct(c *gin.Context) (wire.Answer, error) {
 	_, members, err := wire.ReadBody(c.Request)
 	if err != nil {
@@ -91,18 +146,24 @@ func (b *backstage) changeProduct(c *gin.Context) (wire.Answer, error) {
 	if refusal != nil {
 		return wire.Answer{}, refusal
 	}
-	id, _ := strconv.ParseInt(c.Param("id"), 10, 64) // no product has the ID 0
-	p := b.products.Change(b.store.ID, id, change)
-	if p == nil {
-		return wire.Answer{}, problem.New(problem.ProductNotFound, "", textNoProduct)
+	var p *cart.Product
+	if id, err := strconv.ParseInt(c.Param("id"), 10, 64); err == nil && id >= firstCopy {
+		p = b.products.Change(b.store.ID, id, change)
 	}
+	if p == nil {
+		return wire.Answer{}, problem.New(problem.ProductNotFound, "", textNoCopy)
+	}
+	return b.shown(p), nil
+}
+
+func (b *backstage) shown(p *cart.Product) wire.Answer {
 	return wire.Answer{Data: func(w *wire.Writer) {
 		w.BeginObject()
 		w.Number("id", p.ID)
 		w.Amount("price", p.Price, b.decimals)
 		w.NullableNumber("stock", p.Stock)
 		w.EndObject()
-	}}, nil
+	}}
 }
 
 // productChange reads the members of a request, and returns what changes a product. Its error names
@@ -151,6 +212,10 @@ var (
 	textNoProduct = locale.Text{
 		locale.En: "The store has no product with this ID.",
 		locale.Ar: "لا يوجد في المتجر منتج بهذا المعرّف.",
+	}
+	textNoCopy = locale.Text{
+		locale.En: "No copy of a product has this ID, or it is too old.",
+		locale.Ar: "لا توجد نسخة من منتج بهذا المعرّف، أو أنها قديمة جدًا.",
 	}
 	textNothing = locale.Text{
 		locale.En: "Send price, stock or both.",

@@ -7,6 +7,7 @@ import (
 	"embed"
 	"encoding/hex"
 	"io"
+	"io/fs"
 	"net/http"
 	"path"
 	"strings"
@@ -26,6 +27,20 @@ var contentTypes = map[string]string{
 	".svg":   "image/svg+xml",
 	".woff2": "font/woff2",
 	".txt":   "text/plain; charset=utf-8", // licenses
+}
+
+// namesOf returns the names of all files of a page.
+func namesOf(files embed.FS) (names []string) {
+	err := fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() {
+			names = append(names, name)
+		}
+		return err
+	})
+	if err != nil {
+		panic(err) // it is a folder in memory
+	}
+	return names
 }
 
 // pageFile serves one embedded file of a page, which has this Content-Security-Policy.

@@ -4,6 +4,7 @@ package pages
 import (
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/gin-gonic/gin"
@@ -73,14 +74,11 @@ func referenceRoutes(on bool, p *Playground) (routes []wire.Route) {
 	if !on {
 		return nil
 	}
-	for path, name := range map[string]string{
-		"/docs":             "reference/index.html",
-		"/docs/page.css":    "reference/page.css",
-		"/docs/page.js":     "reference/page.js",
-		"/docs/LICENSE.txt": "reference/LICENSE.txt",
-		"/docs/icon.svg":    "playground/icon.svg",
-		"/docs/viewer.js":   "reference/viewer.js.gz",
-	} {
+	for _, name := range namesOf(docs.Reference) {
+		_, path, _ := strings.Cut(strings.TrimSuffix(name, ".gz"), "/") // below reference or playground
+		if path = "/docs/" + path; path == "/docs/index.html" {
+			path = "/docs"
+		}
 		routes = append(routes, get(path, pageFile(docs.Reference, name, referencePolicy)))
 	}
 	demo := &Demo{}

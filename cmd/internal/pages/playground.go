@@ -1,7 +1,6 @@
 package pages
 
 import (
-	"io/fs"
 	"net/http"
 	"path"
 
@@ -49,19 +48,12 @@ func playgroundRoutes(p *Playground, basePath string) (routes []wire.Route) {
 	if p == nil {
 		return nil
 	}
-	err := fs.WalkDir(docs.Playground, "playground", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
+	for _, name := range namesOf(docs.Playground) {
 		serve := pageFile(docs.Playground, name, pagePolicy)
 		if name == "playground/index.html" {
 			name = ""
 		}
 		routes = append(routes, get("/"+name, serve))
-		return nil
-	})
-	if err != nil {
-		panic(err) // it is a folder in memory
 	}
 	if basePath != "" { // the page's URLs are relative to one that ends in "/"
 		routes = append(routes, get("", moved(path.Base(basePath)+"/")))

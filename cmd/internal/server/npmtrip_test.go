@@ -140,7 +140,7 @@ func welcome(lines *bufio.Scanner) string {
 	var printed strings.Builder
 	for lines.Scan() {
 		printed.WriteString(lines.Text() + "\n")
-		if strings.Contains(lines.Text(), "Bearer $API_TOKEN") {
+		if printedURL.MatchString(lines.Text()) {
 			break
 		}
 	}

@@ -298,6 +298,7 @@ func startBrowser() (context.Context, error) {
 	}
 	ctx, _ := chromedp.NewExecAllocator(context.Background(), append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Flag("lang", "en"),
+		chromedp.Flag("blink-settings", "availableHoverTypes=2,primaryHoverType=2,availablePointerTypes=4,primaryPointerType=4"), // a mouse
 	)...)
 	ctx, _ = chromedp.NewContext(ctx)
 	return ctx, chromedp.Do(ctx)

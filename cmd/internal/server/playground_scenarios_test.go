@@ -1,11 +1,15 @@
 package server_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
+
+	pagetools "github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
 
 	"commerce/deploy/assert"
 )
@@ -72,7 +76,7 @@ func TestPlaygroundScenarios_WaitWhilePausedAndCloseWithEscape(t *testing.T) {
 	p.until(`document.activeElement.dataset.scenario === "lostAnswer"`)
 }
 
-// The tickets are 1 and 0 while this scenario plays, and a step may run when it is closed.
+// A step may run when this scenario is closed.
 func TestPlaygroundScenarios_RestoreEverythingWhenClosedInTheMiddle(t *testing.T) {
 	slow(t)
 	for _, steps := range []int{0, 1, 3} {
@@ -86,6 +90,20 @@ func TestPlaygroundScenarios_RestoreEverythingWhenClosedInTheMiddle(t *testing.T
 			before.areBack(p)
 		})
 	}
+}
+
+// A browser that is killed restores nothing. The price is raised when it happens.
+func TestPlaygroundScenarios_NeverChangeTheShopOfOthers(t *testing.T) {
+	slow(t)
+	p, before := openScenarios(t, look{})
+	p.tap(`[data-scenario="price"]`)
+	p.hurry()
+	p.until(inA(`.line`) + `?.textContent.includes("59.50")`)
+	before.isTheShop(t)
+	crashing, cancel := context.WithTimeout(p.ctx, time.Second)
+	defer cancel()
+	_ = chromedp.Do(crashing, send(pagetools.Crash, chromedp.Void{})) // a crashed page may not answer
+	before.isTheShop(t)
 }
 
 func TestPlaygroundScenarios_NeedWhatOnlyTheDemoOffers(t *testing.T) {
@@ -152,9 +170,11 @@ func (before beforeScenario) areBack(p page) {
 	p.t.Helper()
 	p.until(`document.querySelector("#story").hidden`)
 	p.until(fmt.Sprintf(`(%s) === %q`, cartsShown, before.carts))
-	other := before.demo.shopper(p.t, before.token)
-	for end := time.Now().Add(patience); other.itemsShown() != before.items && time.Now().Before(end); {
-		time.Sleep(20 * time.Millisecond)
-	}
-	assert.Equal(p.t, other.itemsShown(), before.items, "prices and stock after the scenario")
+	before.isTheShop(p.t)
+}
+
+// isTheShop fails the test if another shopper sees other prices or stock.
+func (before beforeScenario) isTheShop(t *testing.T) {
+	t.Helper()
+	assert.Equal(t, before.demo.shopper(t, before.token).itemsShown(), before.items, "prices and stock of others")
 }

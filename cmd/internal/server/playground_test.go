@@ -46,6 +46,24 @@ func TestPlayground_AShopperAddsIsRefusedLogsInAndTurnsToArabic(t *testing.T) {
 	p.until(`document.querySelector("[data-line='1'] .total").textContent.includes("ر.س")`)
 }
 
+// A button that scrolls the shelf covers a part of a product, so it is there only if it leads somewhere.
+func TestPlayground_ShelfHasButtonsOnlyTowardMoreProducts(t *testing.T) {
+	slow(t)
+	s := openShop(t, embeddedRedis(t), withPlayground(pages.Playground{}))
+	for _, l := range []look{{width: 320}, {language: "ar"}} {
+		p := openPageAs(t, s.URL+"/", l)
+		turns := func(want string) {
+			t.Helper()
+			p.until(`[...document.querySelectorAll("#device-a .turn")].filter((b) => b.checkVisibility()).map((b) => b.dataset.part).join() === "` + want + `"`)
+		}
+		turns("tiles-on")
+		p.tap(deviceA + `[data-part="tiles-on"]`)
+		turns("tiles-back,tiles-on")
+		p.run(inA(`.tile:last-child`) + `.scrollIntoView({ inline: "end" })`)
+		turns("tiles-back")
+	}
+}
+
 // The service has no call that lists products, so the page has its own table, which must
 // match the sample store.
 func TestPlayground_ShowsWhatTheSampleStoreSells(t *testing.T) {

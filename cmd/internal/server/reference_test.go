@@ -65,17 +65,12 @@ func openReference(t *testing.T, s *shop, fragment string, l look) page {
 	return p
 }
 
-// namelessButtons are the page's buttons whose purpose only their look tells.
-const namelessButtons = `[...document.querySelectorAll("button")]
-	.filter((b) => b.checkVisibility() && !b.ariaLabel && !b.hasAttribute("aria-labelledby") && !b.textContent.trim())
-	.map((b) => b.outerHTML.slice(0, 300)).join("\n")`
-
 // The page needs no eval and no other hosts.
 func TestReference_ShowsTheDocument(t *testing.T) {
 	slow(t)
 	for _, basePath := range []string{"", "/shop"} {
-		s := openShop(t, embeddedRedis(t), withReference, under(basePath))
-		for _, l := range []look{{width: 1440}, {width: 1440, dark: true}, {width: 360, touch: true}, {width: 360, touch: true, dark: true}, {width: 320}} {
+		s := openShop(t, embeddedRedis(t), withReference, under(basePath), withPlayground(pages.Playground{Demo: &pages.Demo{APIToken: "1|lent"}}))
+		for _, l := range []look{{width: 1440}, {width: 1440, dark: true}, {width: 360, touch: true}, {width: 360, touch: true, dark: true}, {width: 320, language: "ar"}} {
 			t.Run(strings.TrimPrefix(basePath+"/"+l.String(), "/"), func(t *testing.T) {
 				t.Parallel()
 				p := openReference(t, s, "", l)
@@ -86,6 +81,7 @@ func TestReference_ShowsTheDocument(t *testing.T) {
 					}
 				}
 				p.until(`document.documentElement.scrollWidth <= innerWidth`)
+				p.axe()
 				p.screenshot(l.String())
 				assert.Equal(t, evaluate[bool](p, `document.body.classList.contains("dark-mode")`), l.dark, "dark")
 				refused := evaluate[[]string](p, `refused`)
@@ -109,7 +105,7 @@ func TestReference_LinksToCallsAndFindsThem(t *testing.T) {
 			sample := evaluate[string](p, `document.activeElement.innerText`)
 			own := strings.Contains(sample, "X-Cart-Token: ") && !strings.Contains(sample, exampleToken) // not all visitors'
 			assert.That(t, own && !strings.Contains(sample, "If-Match:") && strings.Contains(sample, "X-Public-Key: pk_demo"), "the sample request is\n%s", sample)
-			assert.Equal(t, evaluate[string](p, namelessButtons), "", "buttons without a name")
+			p.axe()
 			assert.That(t, !evaluate[bool](p, `[...document.querySelectorAll("button")].some((b) => b.checkVisibility() && b.innerText.includes("Markdown"))`), "operations offer to copy the whole document")
 		})
 	}
@@ -118,6 +114,7 @@ func TestReference_LinksToCallsAndFindsThem(t *testing.T) {
 	p.until(`document.activeElement.matches("input")`)
 	p.key("coupon")
 	p.until(`[...document.querySelectorAll("[role=option], [role=listbox] a")].some((e) => e.textContent.includes("Apply a coupon"))`)
+	p.axe()
 }
 
 func TestReference_ServesItsFilesBoundToItsOrigin(t *testing.T) {
@@ -184,11 +181,13 @@ func TestPlayground_AndReferenceOfTheDemoLinkToEachOther(t *testing.T) {
 	slow(t)
 	s := openShop(t, embeddedRedis(t), withReference, withPlayground(pages.Playground{Demo: &pages.Demo{Reference: true, APIToken: "1|lent"}}))
 	p := openPage(t, s.URL+"/")
-	assert.That(t, !evaluate[bool](openReference(t, s, "", look{}), `document.querySelector("header a").hidden`), "the reference does not link to the playground")
+	assert.That(t, !evaluate[bool](openReference(t, s, "", look{}), `document.querySelector("#playground").hidden`), "the reference does not link to the playground")
 	links := `[...document.querySelectorAll("header .api, #log [data-description]")]`
 	p.until(links + `.map((link) => link.getAttribute("href")).join() === "docs,docs"`)
 	p.click("#language")
 	p.until(links + `.every((link) => link.textContent === "مرجع الواجهة البرمجية")`)
+	p.do(chromedp.Navigate(s.URL + "/docs"))
+	p.until(`document.querySelector("[dir='rtl'] #playground:not([hidden])").textContent === "ساحة التجربة" && document.title.startsWith("مرجع")`)
 }
 
 // nextSamples opens the groups of the page of the API reference, and scrolls on: the viewer

@@ -9,7 +9,7 @@ export const demo = {
   expiredJWT: "",    // an access token of the first customer that has expired
   apiToken: "",      // of the sample store
   longListToken: "", // of a store with 20,000 subscriptions
-  backstage: false,  // whether setProduct and happen work
+  backstage: false,  // whether copyProduct, setProduct and happen work
   reference: false,  // whether docs shows the API reference
 };
 
@@ -31,19 +31,20 @@ export async function meetDemo() {
   }
 }
 
+/** copyProduct returns the id of a copy of a product, which only this page knows. It exists for an hour at most. */
+export async function copyProduct(id) {
+  return (await backstage("POST", `playground/products/${id}`, {})).id;
+}
+
 /**
- * setProduct changes a product of the sample store, as its merchant would elsewhere.
+ * setProduct changes a copy of a product, as a merchant would elsewhere.
  *
  * @param {number} id
  * @param {{price?: number, stock?: number|null}} members in major units; stock null is unlimited
  */
-export async function setProduct(id, members) {
-  const product = await backstage("PATCH", `playground/products/${id}`, members);
-  products.dispatchEvent(new CustomEvent("change", { detail: product }));
+export function setProduct(id, members) {
+  return backstage("PATCH", `playground/products/${id}`, members);
 }
-
-/** products has an event "change" with {id, price, stock} for each product that setProduct changed. */
-export const products = new EventTarget();
 
 /**
  * happen lets the sample store's billing change one subscription, and returns {id, what}. what
@@ -56,7 +57,7 @@ export function happen() {
 
 async function backstage(method, path, body) {
   const response = await fetch(new URL(path, base), {
-    method, body: JSON.stringify(body), headers: { "Content-Type": "application/json" }, keepalive: true,
+    method, body: JSON.stringify(body), headers: { "Content-Type": "application/json" },
   });
   if (!response.ok) throw new Error(`${method} ${path}: ${response.status}`);
   return (await response.json()).data;

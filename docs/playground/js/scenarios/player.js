@@ -1,7 +1,6 @@
 // Plays a scenario, one step after the other. A step shows a sentence before it runs, and its
 // outcome afterwards. The visitor can pause, skip a wait, play it again and close it.
 
-import { demo, setProduct } from "../demo.js";
 import { byId } from "../page/dom.js";
 import { onLanguage, t } from "../page/language.js";
 import { announce } from "../page/notices.js";
@@ -11,14 +10,13 @@ import { drawCard, sentenceOf } from "./card.js";
 const timeFor = (text) => Math.min(Math.max(600 + 280 * text.split(" ").length, 1600), 8000);
 
 /**
- * A play is {name, sign, needs, area, lends, products, steps}:
+ * A play is {name, sign, needs, area, lends, steps}:
  *
  *   name      also the prefix of its texts: <name>_title and <name>_<name of a step>
  *   sign      its icon
  *   needs     what the demo must offer (see offers in scenarios.js)
  *   area      the tab that shows it; without it, the shop
  *   lends     by device: a function that returns the session to start with; default a new guest
- *   products  by id: price and stock to set, at the start and again at the end
  *   steps     each is {name, on, does}: the device that acts, if any, and what it does. does
  *             returns [key, values, code] of the outcome, or throws a Surprise if the service
  *             did something else
@@ -40,7 +38,6 @@ export class Player {
     onLanguage(() => { if (this.#play) this.#draw(); });
     addEventListener("hashchange", () => this.#follow());
     for (const tab of document.querySelectorAll("[role=tab]")) tab.addEventListener("click", () => this.#follow());
-    addEventListener("pagehide", () => { if (this.#play) this.#setProducts(this.#play).catch(() => {}); });
     this.card.addEventListener("keydown", ({ key }) => { if (key === "Escape") this.close(); });
   }
 
@@ -57,7 +54,7 @@ export class Player {
     this.showArea(play.area ?? "store");
     this.#draw();
     this.card.querySelector("[data-part='pause']").focus({ preventScroll: true });
-    const faults = await Promise.allSettled([!play.area && this.#lend(play), this.#setProducts(play)]);
+    const fault = !play.area && await this.#lend(play).then(() => false, (error) => error);
     for (const [i, step] of play.steps.entries()) {
       if (run !== this.#run) return;
       this.#at = i;
@@ -65,7 +62,7 @@ export class Player {
       if (step.on) this.devices.show(this.devices[step.on]);
       await this.#tell(t(`${play.name}_${step.name}`));
       if (run !== this.#run) return;
-      this.#running = outcomeOf(step, this.#stage(), i === 0 && faults.find((f) => f.reason));
+      this.#running = outcomeOf(step, this.#stage(), i === 0 && fault);
       const outcome = await this.#running;
       if (run !== this.#run) return;
       this.#outcomes[i] = outcome;
@@ -106,17 +103,11 @@ export class Player {
     }
     await this.#running;
     if (!play.area) await Promise.all(this.devices.all.map((device) => device.giveBack()));
-    await this.#setProducts(play).catch(() => {});
   }
 
   #lend({ lends = {} }) {
     for (const { root } of this.devices.all) root.inert = true; // what a visitor does now would disturb the steps
     return Promise.all(this.devices.all.map((device) => device.lend(lends[device.id]?.())));
-  }
-
-  async #setProducts({ products = {} }) {
-    if (!demo.backstage) return;
-    for (const [id, members] of Object.entries(products)) await setProduct(id, members);
   }
 
   /** #stage is what a step works with. */
@@ -171,7 +162,7 @@ export function expect(answer, isTrue) {
 
 async function outcomeOf(step, stage, fault) {
   try {
-    if (fault) throw fault.reason;
+    if (fault) throw fault;
     const [key, values = {}, code = ""] = await step.does(stage);
     return { key, values, code, failed: false };
   } catch (error) {

@@ -1,6 +1,5 @@
 // The products of a device: a strip of tiles, and a form for the chosen one.
 
-import { products as changed } from "../demo.js";
 import { el, icon } from "../page/dom.js";
 import { refill, submit } from "../page/forms.js";
 import { language, money, number, onLanguage, said, t } from "../page/language.js";
@@ -23,12 +22,12 @@ export class Shelf {
     this.place = device.part("product-form");
     this.cart.addEventListener("change", () => this.#update());
     this.cart.addEventListener("forget", () => this.#close());
-    changed.addEventListener("change", ({ detail: { id, price, stock } }) => {
-      known.set(id, { price, stock: stock ?? undefined });
-      this.#update();
-    });
-    device.part("tiles-back").addEventListener("click", () => this.#scroll(-1));
-    device.part("tiles-on").addEventListener("click", () => this.#scroll(1));
+    this.back = device.part("tiles-back");
+    this.on = device.part("tiles-on");
+    this.back.addEventListener("click", () => this.#scroll(-1));
+    this.on.addEventListener("click", () => this.#scroll(1));
+    this.tiles.addEventListener("scroll", () => this.#showTurns());
+    new ResizeObserver(() => this.#showTurns()).observe(this.tiles);
     onLanguage(() => this.#draw());
   }
 
@@ -142,6 +141,14 @@ export class Shelf {
     for (const { product: { id, price, stock } } of this.cart.now.items) {
       known.set(id, { price: price.actual, stock: stock.unlimited ? undefined : stock.available });
     }
+  }
+
+  /** #showTurns shows the buttons that scroll only where there is more: they cover what is below. */
+  #showTurns() {
+    const { scrollLeft, scrollWidth, clientWidth } = this.tiles;
+    const before = Math.abs(scrollLeft); // negative from right to left
+    this.back.hidden = before < 2;
+    this.on.hidden = before + clientWidth > scrollWidth - 2; // both are rounded
   }
 
   #scroll(pages) {

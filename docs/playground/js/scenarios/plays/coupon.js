@@ -5,7 +5,6 @@ import { expect } from "../player.js";
 
 export const coupon = {
   name: "coupon", sign: "tag", needs: [],
-  products: { 2: { stock: 3 } },
   steps: [
     {
       name: "adds", on: "a",

@@ -1,45 +1,43 @@
 // Two shoppers want the last ticket. Nothing is reserved; the order takes the stock.
 
-import { setProduct } from "../../demo.js";
+import { copyProduct, setProduct } from "../../demo.js";
 import { expect } from "../player.js";
-
-const ticket = 2;
 
 export const lastItem = {
   name: "lastItem", sign: "bolt", needs: ["backstage"],
-  products: { [ticket]: { stock: 3 } },
   steps: [
     {
       name: "one", on: "a",
-      async does({ a }) {
-        await setProduct(ticket, { stock: 1 });
-        const answer = await a.add({ product_id: ticket, qty: 1 });
+      async does({ a, state }) {
+        state.ticket = await copyProduct(2);
+        await setProduct(state.ticket, { stock: 1 });
+        const answer = await a.add({ product_id: state.ticket, qty: 1 });
         expect(answer, answer.ok);
         return ["lastItem_inCart"];
       },
     },
     {
       name: "two", on: "b",
-      async does({ b }) {
-        const answer = await b.add({ product_id: ticket, qty: 1 });
+      async does({ b, state }) {
+        const answer = await b.add({ product_id: state.ticket, qty: 1 });
         expect(answer, answer.ok);
         return ["lastItem_both"];
       },
     },
     {
       name: "more", on: "b",
-      async does({ b }) {
-        const answer = await b.add({ product_id: ticket, qty: 1 });
+      async does({ b, state }) {
+        const answer = await b.add({ product_id: state.ticket, qty: 1 });
         expect(answer, answer.code === "insufficient_stock");
         return ["lastItem_refused", { message: answer.message }, answer.code];
       },
     },
     {
       name: "order", on: "a",
-      async does({ a }) {
+      async does({ a, state }) {
         const answer = await a.checkOut();
         expect(answer, answer.ok);
-        await setProduct(ticket, { stock: 0 });
+        await setProduct(state.ticket, { stock: 0 });
         await a.clear();
         return ["lastItem_ordered"];
       },

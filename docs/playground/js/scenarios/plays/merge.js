@@ -8,7 +8,6 @@ let told;         // the merge that the login has reported
 
 export const merge = {
   name: "merge", sign: "merge", needs: ["actors"],
-  products: { [ticket]: { stock: 3 } },
   lends: { b: () => ({ jwt: demo.actors[0].jwt }) },
   steps: [
     {

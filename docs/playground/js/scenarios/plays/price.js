@@ -1,28 +1,27 @@
 // The merchant raises a price while the product is in a cart.
 
-import { setProduct } from "../../demo.js";
+import { copyProduct, setProduct } from "../../demo.js";
 import { money } from "../../page/language.js";
 import { expect } from "../player.js";
 
-const credit = 1;
 const [before, after] = [49.5, 59.5];
 
 export const price = {
   name: "price", sign: "store", needs: ["backstage"],
-  products: { [credit]: { price: before } },
   steps: [
     {
       name: "adds", on: "a",
-      async does({ a }) {
-        const answer = await a.add({ product_id: credit, qty: 1 });
+      async does({ a, state }) {
+        state.credit = await copyProduct(1);
+        const answer = await a.add({ product_id: state.credit, qty: 1 });
         expect(answer, answer.ok && answer.data.total === before);
         return ["price_is", { price: () => money(before, answer.data.currency) }];
       },
     },
     {
       name: "raises", on: "a",
-      async does({ a }) {
-        await setProduct(credit, { price: after });
+      async does({ a, state }) {
+        await setProduct(state.credit, { price: after });
         const answer = await a.load();
         expect(answer, answer.ok && answer.data.total === after);
         return ["price_now", { price: () => money(after, answer.data.currency), version: answer.data.version }];
