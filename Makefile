@@ -113,6 +113,9 @@ help: ## list the targets
 # the same time than there are CPUs.
 QUICK = -vet=off -timeout 10m -parallel 6
 
+# Packages whose tests also run on Valkey.
+VALKEY = ./auth/limit ./cart/redisstore ./cart/service ./deploy/connect ./deploy/inspect
+
 # Packages whose tests run with the race detector, and those whose tests load the machine or
 # measure time, which run alone. Each benchmark runs once, so that it stays correct.
 RACE  = ./auth/... ./cart/... ./subscriptions/...
@@ -123,6 +126,8 @@ all-tests: export PLAYGROUND_SCREENSHOTS = $(CURDIR)/bin/screenshots
 all-tests:
 	CGO_ENABLED=1 $(GO) run ./deploy/testrun $(QUICK) -race $(RACE)
 	$(GO) run ./deploy/testrun $(QUICK) $$($(GO) list ./... | grep -vx -e 'commerce/\(auth\|cart\|subscriptions\).*' $(ALONE:./%=-e commerce/%))
+	TEST_REDIS_URL= TEST_REDIS_CLUSTER_URL= TEST_REDIS_SERVER=valkey-server $(GO) run ./deploy/ephemeral/run -- \
+		$(GO) run ./deploy/testrun $(QUICK) -short $(VALKEY)
 	$(GO) run ./deploy/testrun $(QUICK) -p 1 $(ALONE)
 	$(GO) run ./deploy/testrun $(QUICK) -p 1 $(ONCE) $$(grep -rl '^func Benchmark' --include '*_test.go' . | xargs -n 1 dirname | sort -u)
 	failed=; for module in $(MODULES); do $(GO) -C $$module test $(QUICK) -p 1 ./... || failed="$$failed $$module"; done; \
