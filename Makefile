@@ -26,7 +26,7 @@ WITH_SERVERS = sh $(CURDIR)/deploy/ephemeral/install.sh $(GO) run commerce/deplo
 MODULES = cmd/bench deploy/check deploy/clients deploy/release
 
 .DEFAULT_GOAL := help
-.PHONY: run test verify mutants race lint build release bench peers compare fuzz torture schedules histories examples screenshots help all-tests go-fuzz
+.PHONY: run test verify mutants race lint build release sign bench peers compare fuzz torture schedules histories examples screenshots help all-tests go-fuzz
 
 run: ## run the demo with sample data, without Redis or Postgres
 	@echo "Downloading modules and compiling the demo. The first time takes a few minutes; later it takes seconds."
@@ -59,6 +59,12 @@ release: OUT = bin/release
 release: VERSION = $(shell git describe --tags --always)
 release: ## build VERSION (the commit) for all platforms, with SBOMs and checksums, in OUT (bin/release)
 	$(GO) -C deploy/release run . -repository $(CURDIR) -version $(VERSION) -out $(abspath $(OUT))
+	@if [ -n "$(SIGNING_KEY)" ]; then $(MAKE) --no-print-directory sign OUT="$(OUT)"; else \
+		echo "not signed: SIGNING_KEY names no file with an SSH key"; fi
+
+sign: OUT = bin/release
+sign: ## sign the checksums of the release in OUT (bin/release) with the SSH key in the file SIGNING_KEY
+	ssh-keygen -q -Y sign -n commerce -f "$(SIGNING_KEY)" "$(abspath $(OUT))/SHA256SUMS"
 
 bench: OUT = bin/bench
 bench: ## compare the service to minimal programs; tables and plots in OUT (bin/bench)

@@ -32,6 +32,7 @@ missing() {
 	done
 	has node || echo nodejs
 	has script || echo bsdutils # a terminal
+	has ssh-keygen || echo openssh-client
 	has systemd-analyze || echo systemd # checks units
 	[ -e /etc/ssl/certs/ca-certificates.crt ] || echo ca-certificates
 	ls /usr/lib/*/faketime/libfaketime.so.1 >/dev/null 2>&1 || echo faketime # sets the clocks of servers ahead
