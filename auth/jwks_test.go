@@ -673,8 +673,13 @@ func TestJWKS_FollowsFewRedirectsAndNeverToPlainHTTP(t *testing.T) {
 		path   string
 		ok     bool
 	}{
-		{secure, "/keys", true}, {secure, "/1", true}, {secure, "/3", true}, {secure, "/4", false}, {secure, "/plain", false},
-		{plain, "/plain", true}, {plain, "/elsewhere", false},
+		{secure, "/keys", true},
+		{secure, "/1", true},
+		{secure, "/3", true},
+		{secure, "/4", false},
+		{secure, "/plain", false},
+		{plain, "/plain", true},
+		{plain, "/elsewhere", false},
 	} {
 		j := verifierOf(JWKSConfig{URL: test.server.URL + test.path, Transport: test.server.Client().Transport})
 		_, err := j.Verify(t.Context(), signedBy(jwt.SigningMethodEdDSA, key, "a"))
