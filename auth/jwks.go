@@ -44,7 +44,7 @@ const (
 
 // JWKSConfig configures a JWKS.
 type JWKSConfig struct {
-	URL       string                             // https, or http of this machine. Redirects to others are refused
+	URL       string                             // https, or http of this machine. Redirects to other URLs, and from https to http, are refused
 	Transport http.RoundTripper                  // nil: a new transport
 	Propagate func(context.Context, http.Header) // adds the headers of a trace to a fetch; nil: none
 
