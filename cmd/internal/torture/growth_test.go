@@ -187,6 +187,9 @@ func (r *loyal) add(as [2]*shopper, line string) {
 	if answer, _ := r.call(as, "GET", "/cart", ""); answer.Cart.quantities()[line] == r.want[line]-1 {
 		r.want[line]--
 	}
+	if r.want[line] == 0 { // the cart has no such line
+		delete(r.want, line)
+	}
 }
 
 // shows checks that a cart has exactly what its shopper has bought.
