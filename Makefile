@@ -26,7 +26,7 @@ WITH_SERVERS = sh $(CURDIR)/deploy/ephemeral/install.sh $(GO) run commerce/deplo
 MODULES = cmd/bench deploy/check deploy/clients deploy/release
 
 .DEFAULT_GOAL := help
-.PHONY: run test verify mutants race lint build release bench peers compare fuzz torture schedules histories examples screenshots help all-tests go-fuzz
+.PHONY: run test verify mutants race lint build release sign bench peers compare fuzz torture schedules histories examples screenshots help all-tests go-fuzz
 
 run: ## run the demo with sample data, without Redis or Postgres
 	@echo "Downloading modules and compiling the demo. The first time takes a few minutes; later it takes seconds."
@@ -59,6 +59,12 @@ release: OUT = bin/release
 release: VERSION = $(shell git describe --tags --always)
 release: ## build VERSION (the commit) for all platforms, with SBOMs and checksums, in OUT (bin/release)
 	$(GO) -C deploy/release run . -repository $(CURDIR) -version $(VERSION) -out $(abspath $(OUT))
+	@if [ -n "$(SIGNING_KEY)" ]; then $(MAKE) --no-print-directory sign OUT="$(OUT)"; else \
+		echo "not signed: SIGNING_KEY names no file with an SSH key"; fi
+
+sign: OUT = bin/release
+sign: ## sign the checksums of the release in OUT (bin/release) with the SSH key in the file SIGNING_KEY
+	ssh-keygen -q -Y sign -n commerce -f "$(SIGNING_KEY)" "$(abspath $(OUT))/SHA256SUMS"
 
 bench: OUT = bin/bench
 bench: ## compare the service to minimal programs; tables and plots in OUT (bin/bench)
@@ -113,6 +119,9 @@ help: ## list the targets
 # the same time than there are CPUs.
 QUICK = -vet=off -timeout 10m -parallel 6
 
+# Packages whose tests also run on Valkey.
+VALKEY = ./auth/limit ./cart/redisstore ./cart/service ./deploy/connect ./deploy/inspect
+
 # Packages whose tests run with the race detector, and those whose tests load the machine or
 # measure time, which run alone. Each benchmark runs once, so that it stays correct.
 RACE  = ./auth/... ./cart/... ./subscriptions/...
@@ -123,6 +132,8 @@ all-tests: export PLAYGROUND_SCREENSHOTS = $(CURDIR)/bin/screenshots
 all-tests:
 	CGO_ENABLED=1 $(GO) run ./deploy/testrun $(QUICK) -race $(RACE)
 	$(GO) run ./deploy/testrun $(QUICK) $$($(GO) list ./... | grep -vx -e 'commerce/\(auth\|cart\|subscriptions\).*' $(ALONE:./%=-e commerce/%))
+	TEST_REDIS_URL= TEST_REDIS_CLUSTER_URL= TEST_REDIS_SERVER=valkey-server $(GO) run ./deploy/ephemeral/run -- \
+		$(GO) run ./deploy/testrun $(QUICK) -short $(VALKEY)
 	$(GO) run ./deploy/testrun $(QUICK) -p 1 $(ALONE)
 	$(GO) run ./deploy/testrun $(QUICK) -p 1 $(ONCE) $$(grep -rl '^func Benchmark' --include '*_test.go' . | xargs -n 1 dirname | sort -u)
 	failed=; for module in $(MODULES); do $(GO) -C $$module test $(QUICK) -p 1 ./... || failed="$$failed $$module"; done; \

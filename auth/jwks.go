@@ -8,7 +8,9 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"net/url"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,6 +30,10 @@ const (
 	// withdrawn key does not stay valid.
 	jwksMaxAge = 5 * time.Minute
 
+	// jwksTrust is the age from which keys are no longer trusted. While nobody can fetch the
+	// issuer's keys, nobody learns that it has withdrawn one.
+	jwksTrust = 24 * time.Hour
+
 	jwksWait      = 500 * time.Millisecond // of a request for a fetch
 	jwksTimeout   = 5 * time.Second        // of a fetch, including redirects
 	jwksRedirects = 3
@@ -38,12 +44,12 @@ const (
 
 // JWKSConfig configures a JWKS.
 type JWKSConfig struct {
-	URL       string                             // http or https. Redirects from https to http are refused
+	URL       string                             // https, or http of this machine. Redirects to other URLs, and from https to http, are refused
 	Transport http.RoundTripper                  // nil: a new transport
 	Propagate func(context.Context, http.Header) // adds the headers of a trace to a fetch; nil: none
 
 	// Log receives a warning when fetches begin to fail, since withdrawn keys then stay
-	// valid, and a message when they work again. Default: slog.Default.
+	// valid for up to a day, and a message when they work again. Default: slog.Default.
 	Log *slog.Logger
 
 	// Reachable is called after each fetch, with whether it succeeded, and with false when a
@@ -52,7 +58,7 @@ type JWKSConfig struct {
 }
 
 // JWKS is an issuer's published key set. The first token causes the first fetch. Known
-// keys stay in use while the issuer is down. A token with an unknown key causes a fetch,
+// keys stay in use for a day while the issuer is down. A token with an unknown key causes a fetch,
 // which all such tokens share; each waits at most 500 ms. If the last fetch succeeded less
 // than 10 s ago, there is no fetch and the token is unauthenticated: otherwise anyone could
 // cause fetches, or errors in the log, with invented key IDs. While the issuer is down the
@@ -81,8 +87,8 @@ type jwksFetch struct {
 // NewJWKS returns the key set at cfg.URL, or an error that names JWT_JWKS_URL.
 func NewJWKS(cfg JWKSConfig) (*JWKS, error) {
 	u, err := url.Parse(cfg.URL)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, errors.New("JWT_JWKS_URL must be an http or https URL")
+	if err != nil || u.Host == "" || !unaltered(u) {
+		return nil, errors.New("JWT_JWKS_URL must be an https URL, or an http URL of this machine")
 	}
 	if cfg.Transport == nil {
 		cfg.Transport = &http.Transport{
@@ -110,10 +116,21 @@ func checkRedirect(next *http.Request, via []*http.Request) error {
 	switch {
 	case len(via) > jwksRedirects:
 		return fmt.Errorf("more than %d redirects", jwksRedirects)
-	case via[0].URL.Scheme == "https" && next.URL.Scheme != "https":
-		return errors.New("redirect from https to " + next.URL.Scheme)
+	case via[0].URL.Scheme == "https" && next.URL.Scheme != "https", !unaltered(next.URL):
+		return fmt.Errorf("redirect from %s to %s", via[0].URL.Scheme, next.URL.Scheme)
 	}
 	return nil
+}
+
+// unaltered reports whether nobody on the network can change what a URL returns.
+func unaltered(u *url.URL) bool {
+	return u.Scheme == "https" || u.Scheme == "http" && IsLoopback(u.Hostname())
+}
+
+// IsLoopback reports whether a host without a port is this machine.
+func IsLoopback(host string) bool {
+	addr, _ := netip.ParseAddr(host)
+	return strings.EqualFold(host, "localhost") || addr.Unmap().IsLoopback()
 }
 
 // current returns the key set in use, nil if there is none.
@@ -233,7 +250,7 @@ func (j *JWKS) report(ctx context.Context, fetch *jwksFetch, err error) {
 	switch {
 	case err != nil && j.lost.IsZero():
 		j.lost = fetch.began
-		j.cfg.Log.WarnContext(ctx, "cannot fetch the issuer's keys; known keys stay in use", "err", err)
+		j.cfg.Log.WarnContext(ctx, "cannot fetch the issuer's keys; known keys stay in use for a day", "err", err)
 	case err == nil && !j.lost.IsZero():
 		j.cfg.Log.InfoContext(ctx, "the issuer's keys can be fetched again", "after", cause.Text(time.Since(j.lost)))
 		j.lost = time.Time{}

@@ -439,7 +439,13 @@ func TestJWKS_KnownKeysWorkWhileTheIssuerIsDown(t *testing.T) {
 			assert.That(t, !strings.Contains(refused.Error(), "hush"), "%v shows the URL", refused)
 			time.Sleep(time.Minute)
 		}
+		time.Sleep(jwksTrust - 21*time.Minute)
+		wantRefusal(t, verify("a"), nil)
+		time.Sleep(2 * time.Minute) // a withdrawn key would be valid for a day
+		wantCode(t, verify("a"), "unavailable")
 		server.publishOwn("a", "b")
+		time.Sleep(jwksInterval)
+		wantRefusal(t, verify("a"), nil)
 		wantRefusal(t, verify("b"), nil)
 	})
 }
@@ -660,19 +666,40 @@ func TestJWKS_FollowsFewRedirectsAndNeverToPlainHTTP(t *testing.T) {
 	secure := httptest.NewTLSServer(mux)
 	t.Cleanup(secure.Close)
 
-	for path, ok := range map[string]bool{"/keys": true, "/1": true, "/3": true, "/4": false, "/plain": false} {
-		j := verifierOf(JWKSConfig{URL: secure.URL + path, Transport: secure.Client().Transport})
+	mux.Handle("/elsewhere", http.RedirectHandler("http://example.com/keys", http.StatusFound)) // leads the client of a test server there
+
+	for _, test := range []struct {
+		server *httptest.Server
+		path   string
+		ok     bool
+	}{
+		{secure, "/keys", true},
+		{secure, "/1", true},
+		{secure, "/3", true},
+		{secure, "/4", false},
+		{secure, "/plain", false},
+		{plain, "/plain", true},
+		{plain, "/elsewhere", false},
+	} {
+		j := verifierOf(JWKSConfig{URL: test.server.URL + test.path, Transport: test.server.Client().Transport})
 		_, err := j.Verify(t.Context(), signedBy(jwt.SigningMethodEdDSA, key, "a"))
-		assert.That(t, (err == nil) == ok, "%s: got %v, want success: %v", path, err, ok)
+		assert.That(t, (err == nil) == test.ok, "%s: got %v, want success: %v", test.server.URL+test.path, err, test.ok)
 	}
 }
 
 func TestNewJWKS_NamesTheSetting(t *testing.T) {
 	t.Parallel()
-	for _, bad := range []string{"", "issuer.example/jwks", "file:///etc/keys", "https://", "://hush", "ftp://issuer.example"} {
+	for _, bad := range []string{
+		"", "issuer.example/jwks", "file:///etc/keys", "https://", "://hush", "ftp://issuer.example",
+		"http://hush.example", "http://192.0.2.1", "http://localhost.example", "http://127.0.0.1.example", "ftp://localhost",
+	} {
 		_, err := NewJWKS(JWKSConfig{URL: bad})
 		assert.That(t, err != nil && strings.Contains(err.Error(), "JWT_JWKS_URL") && !strings.Contains(err.Error(), "hush"),
 			"%q: got %v, want an error that names only the setting", bad, err)
+	}
+	for _, good := range []string{"https://issuer.example", "http://localhost:80", "http://127.1.2.3/keys", "http://[::1]:80"} {
+		_, err := NewJWKS(JWKSConfig{URL: good})
+		assert.Succeeds(t, err, "%s", good)
 	}
 }
 

@@ -56,10 +56,13 @@ const (
 	keyFound
 )
 
+// trusted reports whether the set is recent enough to be used.
+func (s *keySet) trusted() bool { return s != nil && time.Since(s.fetched) < jwksTrust }
+
 // find looks up a key. A name without an ID matches if exactly one key of the set has its
 // algorithm.
 func (s *keySet) find(name keyName) (any, keyState) {
-	if s == nil {
+	if !s.trusted() {
 		return nil, keyAbsent
 	}
 	var key any

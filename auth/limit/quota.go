@@ -11,6 +11,9 @@ package limit
 import (
 	"context"
 	"log/slog"
+	"net/netip"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -24,10 +27,15 @@ import (
 // clients, so the next use of a forgotten client finds its count there.
 const maxClients = 20_000
 
-// Quota limits the uses of each client. It is safe for concurrent use. A nil *Quota has no
-// limit.
+// siteFactor is how many times the uses of a client the clients of one site may have in all. A site is
+// an IPv6 /48 network, which has 65,536 clients, and may belong to one person or to a carrier.
+const siteFactor = 16
+
+// Quota limits the uses of each client, and those of each site. It is safe for concurrent use. A nil
+// *Quota has no limit.
 type Quota struct {
 	shared
+	sites   *Quota // nil in that of the sites
 	clients *bounded.Cache[string, *uses]
 	args    []any // of the script: for each rate, its period and the time in which a use is restored, in ms
 }
@@ -48,6 +56,17 @@ func NewQuota(c Config) *Quota {
 	if len(c.Rates) == 0 {
 		return nil
 	}
+	q := newQuota(c)
+	rates := slices.Clone(c.Rates)
+	for i := range rates {
+		rates[i].Uses = min(siteFactor*rates[i].Uses, maxUses)
+	}
+	c.Rates = rates
+	q.sites = newQuota(c)
+	return q
+}
+
+func newQuota(c Config) *Quota {
 	q := &Quota{clients: bounded.New[string, *uses](maxClients, nil)}
 	for _, r := range c.Rates {
 		q.args = append(q.args, r.Per.Milliseconds(), float64(r.Per.Milliseconds())/float64(r.Uses))
@@ -65,7 +84,22 @@ func (q *Quota) Refuse(client string, refusal *problem.Error) *problem.Error {
 	if wait, rate := q.wait(client); wait > 0 {
 		return q.refused(refusal, wait, rate)
 	}
+	if site := siteOf(client); site != "" {
+		return q.sites.Refuse(site, refusal)
+	}
 	return nil
+}
+
+// siteOf returns the site of a client, "" if it has none.
+func siteOf(client string) string {
+	if !strings.HasSuffix(client, "/64") {
+		return ""
+	}
+	network, err := netip.ParsePrefix(client)
+	if err != nil {
+		return ""
+	}
+	return netip.PrefixFrom(network.Addr(), 48).Masked().String()
 }
 
 // Refused is Refuse for a call that was refused a moment ago. It also returns the refusal if the
@@ -74,8 +108,11 @@ func (q *Quota) Refused(client string, refusal *problem.Error) *problem.Error {
 	if q == nil {
 		return refusal
 	}
-	wait, rate := q.wait(client)
-	return q.refused(refusal, wait, rate)
+	if again := q.Refuse(client, refusal); again != nil {
+		return again
+	}
+	_, rate := q.wait(client)
+	return q.refused(refusal, 0, rate)
 }
 
 // wait returns how long a client must wait, and the index of the rate that it must wait for.
@@ -96,8 +133,11 @@ func (q *Quota) Use(ctx context.Context, client string) {
 	u.count(q.cfg.Rates, q.cfg.Now())
 	if wait, rate, ok := q.run(context.WithoutCancel(ctx), rates, client, q.args); ok && wait > 0 {
 		u.mu.Lock()
-		defer u.mu.Unlock()
 		u.delay(q.cfg.Now().Add(wait), rate)
+		u.mu.Unlock()
+	}
+	if site := siteOf(client); site != "" {
+		q.sites.Use(ctx, site)
 	}
 }
 

@@ -140,6 +140,25 @@ func TestQuota_RefusedHasItsBudgetAfterTheWait(t *testing.T) {
 	}
 }
 
+// Each of the 65,536 clients of an IPv6 /48 network could otherwise use the whole limit.
+func TestQuota_LimitsASiteToSixteenClients(t *testing.T) {
+	t.Parallel()
+	var at clock
+	q := limit.NewQuota(limit.Config{Name: "it", Now: at.now, Rates: []limit.Rate{{Uses: 10, Per: time.Hour}}})
+	uses := 0
+	for i := range 20 {
+		uses += allowed(t, q, fmt.Sprintf("2001:db8:1:%x::/64", i))
+	}
+	assert.Equal(t, uses, 160, "uses of a site")
+	unused := "2001:db8:1:ff::/64"
+	for _, refused := range []*problem.Error{q.Refuse(unused, refusal), q.Refused(unused, refusal)} {
+		assert.That(t, refused != nil && refused.RetryAfter == time.Hour/160 && refused.Budget == (problem.Budget{Name: "it", Uses: 160}), "refused with %+v", refused)
+	}
+	for _, other := range []string{"2001:db8:2:1::/64", "192.0.2.1"} {
+		assert.Equal(t, allowed(t, q, other), 10, "uses of %s", other)
+	}
+}
+
 func TestQuota_NoneHasNoLimit(t *testing.T) {
 	t.Parallel()
 	q := limit.NewQuota(limit.Config{})

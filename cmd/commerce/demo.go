@@ -86,6 +86,9 @@ func (c *demoCommand) run(ctx context.Context, out cli.Output) error {
 	if err != nil {
 		return err
 	}
+	// On a loopback address, others can still come through a browser of this machine.
+	at, err := net.ResolveTCPAddr("tcp", c.Addr)
+	a.Local = err == nil && at.IP.IsLoopback()
 	demo.Backstage = backstage.Routes(c.store(), catalog, subs)
 	if a.Playground != nil {
 		a.Playground.Demo = demo

@@ -75,6 +75,16 @@ func TestDemo_OffersCustomersToItsPage(t *testing.T) {
 	assert.That(t, a.Status == http.StatusUnauthorized && strings.Contains(a.Body, "expired"), "expired: %+v", a)
 }
 
+func TestDemo_OnLoopbackServesNoOtherHost(t *testing.T) {
+	t.Parallel()
+	d := openDemo(t)
+	r := assert.Must(http.NewRequestWithContext(t.Context(), "GET", d.URL+"/playground/demo.json", nil))(t)
+	r.Host = "rebound.example.com"
+	response := assert.Must(http.DefaultClient.Do(r))(t)
+	defer response.Body.Close()
+	assert.Equal(t, response.StatusCode, http.StatusBadRequest, "status for the host %s", r.Host)
+}
+
 func TestDemo_HasAStoreWithManyPages(t *testing.T) {
 	t.Parallel()
 	d := openDemo(t)

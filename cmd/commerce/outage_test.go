@@ -261,7 +261,7 @@ func TestServe_NamesAFailingIssuer(t *testing.T) {
 			}
 			traces := startCollector(t)
 			keys := strings.Replace(issuer.URL, "http://", "http://user:"+plantedPassword+"@", 1) + "/keys?token=planted"
-			serve := startServe(t, seeded(t), "JWT_SECRET=", "JWT_JWKS_URL="+keys, "LOG_LEVEL=debug",
+			serve := startServe(t, seeded(t), "JWT_SECRET=", "JWT_JWKS_URL="+keys, "JWT_AUDIENCE=shop", "LOG_LEVEL=debug",
 				"OTEL_EXPORTER_OTLP_ENDPOINT="+traces.URL, "OTEL_BSP_SCHEDULE_DELAY=50")
 			serve.send(t, "GET", "/cart", "", "Authorization", "Bearer "+token)
 			blamed := "jwks " + issuer.URL + "/keys: " + o.cause

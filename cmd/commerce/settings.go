@@ -83,10 +83,10 @@ func (s *settings) declare() []cli.Setting {
 		{Name: "PUBLIC_URL", Hint: "URL", Help: "URL that clients use, for page links. Default: taken from the request, or from a proxy in TRUSTED_PROXIES.", Value: cli.Text(&s.PublicURL, checkURL)},
 		{Name: "CORS_ORIGINS", Hint: "ORIGIN,...", Help: "Browser origins to allow, or * for all. Default: * in the demo, otherwise none.", Value: cli.List(&s.CORSOrigins, checkOrigin)},
 		{Name: "RATE_LIMIT", Default: "on", Help: "on or off. Turn it off if a gateway limits requests.", Value: cli.OnOff(&s.RateLimit)},
-		{Name: "CREATE_LIMIT", Default: "200/s,20000/h", Help: "Carts that the guests of one address (IPv6: /64 network) may create, as rates per s, m or h, or off. No limit if RATE_LIMIT is off.", Value: cli.Parsed(&s.CreateLimit, limit.Parse)},
+		{Name: "CREATE_LIMIT", Default: "200/s,20000/h", Help: "Carts that the guests of one address (IPv6: /64 network) may create, as rates per s, m or h, or off; a /48 network 16 times as many. No limit if RATE_LIMIT is off.", Value: cli.Parsed(&s.CreateLimit, limit.Parse)},
 		{Name: "MAX_IN_FLIGHT", Hint: "N", Default: "0", Help: fmt.Sprintf("Requests of carts, and of subscriptions, that are worked on at the same time; at most %d. Further ones get a 503. 0: %d for each CPU.", maxInFlight, server.InFlightPerCPU), Value: cli.Number(&s.MaxInFlight, 0, maxInFlight)},
 		{Name: "H2C", Default: "off", Help: "on or off: also accept HTTP/2 without TLS, for a proxy that uses it.", Value: cli.OnOff(&s.H2C)},
-		{Name: "TRUSTED_PROXIES", Hint: "NETWORK,...", Help: "Addresses or networks of proxies whose X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host headers are trusted. Default: none.", Value: cli.List(&s.TrustedProxies, checkNetwork)},
+		{Name: "TRUSTED_PROXIES", Hint: "NETWORK,...", Help: "Addresses or networks of proxies whose X-Forwarded-For, X-Forwarded-Proto, X-Forwarded-Host and traceparent headers are trusted. Default: none.", Value: cli.List(&s.TrustedProxies, checkNetwork)},
 		{Name: "PLAYGROUND", Help: "on or off: serve a page at / to try the API. Default: on in the demo, otherwise off.", Value: cli.Word(&s.Playground, "", "on", "off")},
 		{Name: "DOCS", Help: "on or off: serve the API reference at /docs. Default: on in the demo, otherwise off.", Value: cli.Word(&s.Docs, "", "on", "off")},
 

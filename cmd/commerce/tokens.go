@@ -162,9 +162,9 @@ func (j *jwtSettings) settings() []cli.Setting {
 	return []cli.Setting{
 		{Name: "JWT_SECRET", Secret: true, Help: "Secret of customers' tokens (HS256), at least 32 bytes.", Value: cli.Parsed(&j.Secret, secret)},
 		{Name: "JWT_SECRET_PREVIOUS", Secret: true, Help: "Previous secret, still accepted during a rotation.", Value: cli.Parsed(&j.PreviousSecret, secret)},
-		{Name: "JWT_JWKS_URL", Hint: "URL", Help: "URL of the issuer's keys (RS256, ES256, EdDSA). Replaces JWT_SECRET.", Value: cli.Text(&j.Keys.URL, nil)},
+		{Name: "JWT_JWKS_URL", Hint: "URL", Help: "https URL of the issuer's keys (RS256, ES256, EdDSA). Replaces JWT_SECRET.", Value: cli.Text(&j.Keys.URL, nil)},
 		{Name: "JWT_ISSUER", Help: "Issuer that tokens must have. Default: any.", Value: cli.Text(&j.Issuer, nil)},
-		{Name: "JWT_AUDIENCE", Help: "Audience that tokens must have. Default: any.", Value: cli.Text(&j.Audience, nil)},
+		{Name: "JWT_AUDIENCE", Help: "Audience that tokens must have. Required with JWT_JWKS_URL; otherwise the default is any.", Value: cli.Text(&j.Audience, nil)},
 	}
 }
 
@@ -181,6 +181,9 @@ func (j *jwtSettings) faults() (f cli.Faults) {
 	default:
 		_, err := auth.NewJWKS(j.Keys)
 		f.Add("JWT_JWKS_URL", err)
+	}
+	if j.Keys.URL != "" && j.Audience == "" {
+		f.Add("JWT_AUDIENCE", errors.New("is required with JWT_JWKS_URL: without it, the issuer's tokens for other services are accepted"))
 	}
 	if len(j.PreviousSecret) > 0 {
 		f.Add("JWT_SECRET_PREVIOUS", auth.CheckJWTSecret(j.PreviousSecret))

@@ -1,13 +1,21 @@
 package check_test
 
 import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"commerce/deploy/assert"
+	"commerce/deploy/ephemeral"
 )
 
 // read returns a file of the repository.
@@ -51,4 +59,54 @@ func TestFiles_AreAcceptedByTheirPrograms(t *testing.T) {
 		assert.That(t, accepts == (test.from == "") && found,
 			"%s with %q (sh deploy/ephemeral/install.sh): %v\n%s", test.command, test.to, err, out)
 	}
+}
+
+// The service believes these headers of a proxy in TRUSTED_PROXIES. A request that an instance never got
+// is tried at the other one.
+func TestHAProxy_ReplacesTheHeadersOfClientsAndALostInstance(t *testing.T) {
+	t.Parallel()
+	var got http.Header
+	var mu sync.Mutex
+	alive := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if mu.Lock(); r.URL.Path == "/cart" {
+			got = r.Header
+		}
+		mu.Unlock()
+	}))
+	t.Cleanup(alive.Close)
+	lost := httptest.NewServer(http.NotFoundHandler())
+	lost.Close()
+	addr := fmt.Sprintf("127.0.0.1:%d", ephemeral.FreePorts(t, 1)[0])
+	cmd := exec.CommandContext(t.Context(), "/usr/sbin/haproxy", "-db", "-f", filepath.Join(root, "deploy/haproxy/haproxy.cfg"))
+	admin := alive.Listener.Addr().String() // haproxy does not notice yet that an instance is lost
+	cmd.Env = append(os.Environ(), "LISTEN="+addr, "A="+admin, "A_ADMIN="+admin, "B="+lost.Listener.Addr().String(), "B_ADMIN="+admin)
+	assert.NoError(t, cmd.Start())
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	call := func() error {
+		request := assert.Must(http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+addr+"/cart", nil))(t)
+		request.Host = "shop.example.com"
+		for _, name := range []string{"X-Forwarded-Host", "X-Forwarded-Proto", "X-Forwarded-For", "Traceparent"} {
+			request.Header.Set(name, "planted")
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return err
+		}
+		defer response.Body.Close()
+		if response.StatusCode != http.StatusOK {
+			return errors.New(response.Status)
+		}
+		return nil
+	}
+	eventually(t, call)
+	for range 6 {
+		assert.Succeeds(t, call(), "a request after the loss of an instance")
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	want := http.Header{
+		"X-Forwarded-Host": {"shop.example.com"}, "X-Forwarded-Proto": {"http"}, "X-Forwarded-For": {"planted", "127.0.0.1"},
+		"User-Agent": got["User-Agent"], "Accept-Encoding": {"gzip"},
+	}
+	assert.Equal(t, cmp.Diff(want, got), "", "headers of the instance")
 }

@@ -52,7 +52,7 @@ var buildImage = sync.OnceValues(func() (i image, err error) {
 	if err != nil {
 		return i, err
 	}
-	stages, _, err := instructions.Parse(parsed.AST, linter.New(&linter.Config{
+	stages, defaults, err := instructions.Parse(parsed.AST, linter.New(&linter.Config{
 		Warn: func(rule, _, _, message string, _ []parser.Range) { i.warnings = append(i.warnings, rule+": "+message) },
 	}))
 	if err != nil {
@@ -66,7 +66,14 @@ var buildImage = sync.OnceValues(func() (i image, err error) {
 	var workdir string
 	arguments := []string{"GOFLAGS="} // those of this process are not the builder's
 	for n, stage := range stages {
-		i.bases = append(i.bases, stage.BaseName)
+		i.bases = append(i.bases, os.Expand(stage.BaseName, func(name string) (value string) {
+			for _, argument := range defaults {
+				if argument.Args[0].Key == name {
+					value = argument.Args[0].ValueString()
+				}
+			}
+			return value
+		}))
 		for _, command := range stage.Commands {
 			switch command := command.(type) {
 			case *instructions.WorkdirCommand:

@@ -3,6 +3,7 @@ package check_test
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -36,6 +37,14 @@ func TestKubernetes_ConnectionsToPostgresAreDocumented(t *testing.T) {
 		row := fmt.Sprintf("| `%s` | %d to %d | %d | %d | %s |", name, bounds.MinReplicas, bounds.MaxReplicas, instances, instances*primary, replicas)
 		assert.That(t, strings.Contains(page, row+"\n"), "docs/deploy.md lacks the row %q", row)
 	}
+}
+
+// decode accepts only what the oldest version that docs/deploy.md names knows.
+func TestKubernetes_SchemasAreOfTheDocumentedVersion(t *testing.T) {
+	t.Parallel()
+	schema := read(t, "deploy/check/testdata/kubernetes.json")
+	version := regexp.MustCompile(`You need Kubernetes (\S+) or later`).FindStringSubmatch(read(t, "docs/deploy.md"))
+	assert.That(t, version != nil && strings.Contains(schema[:200], " from Kubernetes v"+version[1]+".0,"), "docs/deploy.md names %q, and the schemas %.80s", version, schema)
 }
 
 // The examples refer to what the base has.

@@ -43,7 +43,7 @@ func TestImage_ServesFromAReadOnlyRootAsAnotherUser(t *testing.T) {
 		{"that does not", string(known), http.StatusServiceUnavailable},
 	} {
 		c := image.container(t, map[string]string{authorities: test.authorities})
-		env := map[string]string{"DATABASE_URL": database, "REDIS_URL": ephemeral.Redis(t), "JWT_JWKS_URL": issuer.URL}
+		env := map[string]string{"DATABASE_URL": database, "REDIS_URL": ephemeral.Redis(t), "JWT_JWKS_URL": issuer.URL, "JWT_AUDIENCE": "shop"}
 		c.run(t, env, "migrate", "up")
 		c.run(t, env, "seed")
 		s := c.serve(t, env, image.arguments...)
@@ -91,7 +91,7 @@ func newIssuer(t *testing.T) issuer {
 	server.Config.ErrorLog = log.New(io.Discard, "", 0) // clients that do not know the authority
 	server.StartTLS()
 	t.Cleanup(server.Close)
-	token := jwt.NewWithClaims(jwt.SigningMethodEdDSA, jwt.MapClaims{"sub": "1001", "store_id": 1, "exp": time.Now().Add(time.Hour).Unix()})
+	token := jwt.NewWithClaims(jwt.SigningMethodEdDSA, jwt.MapClaims{"sub": "1001", "aud": "shop", "store_id": 1, "exp": time.Now().Add(time.Hour).Unix()})
 	token.Header["kid"] = "1"
 	signed, err := token.SignedString(private)
 	assert.NoError(t, err)

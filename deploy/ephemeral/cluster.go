@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -53,7 +54,11 @@ func clusterMaker(guard Guard, failover time.Duration, ahead ...time.Duration) m
 			if err != nil {
 				return nil, err
 			}
-			conf := nodesConf(hex.EncodeToString(prefix), ports, i)
+			version, err := exec.Command(node.arguments[0], "--version").Output()
+			if err != nil {
+				return nil, fmt.Errorf("%s --version: %w", node.arguments[0], err)
+			}
+			conf := nodesConf(hex.EncodeToString(prefix), ports, i, !strings.Contains(string(version), " v=7.0."))
 			if err := os.WriteFile(filepath.Join(node.dir, "nodes.conf"), []byte(conf), 0o600); err != nil {
 				return nil, err
 			}
@@ -79,8 +84,9 @@ func milliseconds(d time.Duration) string { return fmt.Sprint(d.Milliseconds()) 
 
 // nodesConf returns what node own of a cluster knows about all of its nodes. They find each
 // other faster than with `redis-cli --cluster create`. prefix is unique, because a node of a
-// dead cluster on the same port must not be taken for one of this cluster.
-func nodesConf(prefix string, ports []int, own int) string {
+// dead cluster on the same port must not be taken for one of this cluster. Valkey, and Redis since
+// 7.2, need shards: otherwise each node makes up others.
+func nodesConf(prefix string, ports []int, own int, shards bool) string {
 	var conf strings.Builder
 	id := func(i int) string { return fmt.Sprintf("%s%02x", prefix, i) }
 	for i, port := range ports {
@@ -91,7 +97,11 @@ func nodesConf(prefix string, ports []int, own int) string {
 		if i == own {
 			flags = "myself," + flags
 		}
-		fmt.Fprintf(&conf, "%s %s@%d %s %s 0 0 %d connected %s\n", id(i), address(port), port+busOffset, flags, master, i+1, served)
+		shard := ""
+		if shards {
+			shard = ",,shard-id=" + id(i%masters)
+		}
+		fmt.Fprintf(&conf, "%s %s@%d%s %s %s 0 0 %d connected %s\n", id(i), address(port), port+busOffset, shard, flags, master, i+1, served)
 	}
 	fmt.Fprintf(&conf, "vars currentEpoch %d lastVoteEpoch 0\n", len(ports))
 	return conf.String()

@@ -32,6 +32,7 @@ missing() {
 	done
 	has node || echo nodejs
 	has script || echo bsdutils # a terminal
+	has ssh-keygen || echo openssh-client
 	has systemd-analyze || echo systemd # checks units
 	[ -e /etc/ssl/certs/ca-certificates.crt ] || echo ca-certificates
 	ls /usr/lib/*/faketime/libfaketime.so.1 >/dev/null 2>&1 || echo faketime # sets the clocks of servers ahead
@@ -69,10 +70,23 @@ install_packages() {
 	' sh "$@" >&2
 }
 
+# Installs Valkey, which make verify tests. Debian 12 has it only in its backports.
+install_valkey() {
+	command -v apt-get >/dev/null || return 1
+	as_root sh -eu -c '
+		. /etc/os-release
+		sources=/etc/apt/sources.list.d
+		[ "$VERSION_CODENAME" != bookworm ] || sed "/^$/,\$d; s/^Suites:.*/Suites: bookworm-backports/" \
+			$sources/debian.sources >$sources/valkey.sources'
+	install_packages valkey-server || true
+	as_root rm -f /etc/apt/sources.list.d/valkey.sources
+}
+
 if has_servers || { install_packages redis-server postgresql && has_servers; }; then
 	packages=$(missing)
 	# shellcheck disable=SC2086 # the names are separate arguments
 	[ -z "$packages" ] || install_packages $packages || true
+	has valkey-server || install_valkey || true
 	[ $# = 0 ] || exec "$@"
 	exit 0
 fi

@@ -3,11 +3,13 @@
 package ephemeral
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/url"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -28,9 +30,10 @@ func redisMaker(guard Guard, settings ...string) maker {
 }
 
 func newRedis(guard Guard, port int, settings ...string) (*Server, error) {
-	program, err := exec.LookPath("redis-server")
+	name := cmp.Or(os.Getenv(EnvRedisServer), "redis-server")
+	program, err := exec.LookPath(name)
 	if err != nil {
-		return nil, errors.New("redis-server is not installed (sh deploy/ephemeral/install.sh)")
+		return nil, errors.New(name + " is not installed (sh deploy/ephemeral/install.sh)")
 	}
 	dir, err := serverDir("redis")
 	if err != nil {

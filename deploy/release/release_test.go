@@ -229,3 +229,40 @@ func TestRelease_ReplacesOnlyARelease(t *testing.T) {
 		t.Errorf("into an empty folder: %v", err)
 	}
 }
+
+func TestSign_IsVerifiedAsDocumented(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/changelog.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(page), "<!-- run-by: TestSign_IsVerifiedAsDocumented -->\n```sh\n")
+	verify, _, _ := strings.Cut(rest, "```")
+	dir := t.TempDir()
+	run := func(script string) error {
+		cmd := exec.CommandContext(t.Context(), "sh", "-euc", script)
+		cmd.Dir = dir
+		said, err := cmd.CombinedOutput()
+		t.Logf("%s", said)
+		return err
+	}
+	repository, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sign := "make -C '" + repository + "' sign OUT=\"$PWD\" SIGNING_KEY=\"$PWD/key\"\n"
+	for _, step := range []struct {
+		script string
+		ok     bool
+	}{
+		{"echo program >program; sha256sum program >SHA256SUMS; ssh-keygen -q -t ed25519 -N '' -f key\n" +
+			"echo \"releases namespaces=\\\"commerce\\\" $(cat key.pub)\" >allowed_signers; " + sign + verify, true},
+		{"echo other >program; " + verify, false},
+		{"sha256sum program >SHA256SUMS; " + verify, false},
+		{"rm SHA256SUMS.sig key key.pub; ssh-keygen -q -t ed25519 -N '' -f key; " + sign + verify, false},
+	} {
+		if err := run(step.script); (err == nil) != step.ok {
+			t.Errorf("%s: %v", step.script, err)
+		}
+	}
+}

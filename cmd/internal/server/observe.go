@@ -49,7 +49,7 @@ func (r *responder) observe(c *gin.Context) {
 	start, client := r.Now(), c.Request.Context()
 	r.Metrics.RequestBegan()
 	c.Header("X-Request-Id", requestIDFrom(c.GetHeader("X-Request-Id")))
-	ctx, span := r.Traces.Begin(c.Request)
+	ctx, span := r.Traces.Begin(c.Request, r.origins.trusts(c.Request.RemoteAddr))
 	request := newRequestContext(ctx, time.Now().Add(r.Deadline))
 	defer request.stop()
 	request.Call = wire.Call{Method: wire.MethodOf(c.Request), Client: wire.Client(c)}

@@ -11,11 +11,17 @@ import (
 	"sync"
 
 	"github.com/gin-gonic/gin"
+
+	"commerce/auth"
+	"commerce/auth/locale"
+	"commerce/auth/problem"
+	"commerce/cart/wire"
 )
 
 // origins finds the URL by which a client reaches the service, for links.
 type origins struct {
 	public  string         // without BASE_PATH; "": the URL of each request
+	host    string         // of public, without a port
 	trusted []netip.Prefix // proxies
 }
 
@@ -28,6 +34,7 @@ func newOrigins(publicURL, basePath string, trustedProxies []string) (origins, e
 		if err != nil {
 			return origins{}, err
 		}
+		o.host = u.Hostname()
 		o.public = u.Scheme + "://" + u.Host + strings.TrimSuffix(strings.TrimRight(u.EscapedPath(), "/"), basePath)
 	}
 	for _, s := range trustedProxies {
@@ -70,6 +77,21 @@ func first(list string) string {
 }
 
 var hostAndPort = regexp.MustCompile(`^([A-Za-z0-9._-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\])(:[0-9]{1,5})?$`)
+
+// onlyLocal refuses requests for another host than this machine or that of PUBLIC_URL. Otherwise the
+// owner of a website could let its name lead to 127.0.0.1, and its pages could read what a browser
+// on this machine may read.
+func (r *responder) onlyLocal(c *gin.Context) {
+	host := (&url.URL{Host: c.Request.Host}).Hostname()
+	if !auth.IsLoopback(host) && (r.origins.host == "" || !strings.EqualFold(host, r.origins.host)) {
+		r.fail(c, wire.Answer{}, errForeignHost)
+	}
+}
+
+var errForeignHost = problem.New(problem.InvalidParameter, "Host", locale.Text{
+	locale.En: "This demo serves only localhost, 127.0.0.1 and the host of PUBLIC_URL.",
+	locale.Ar: "لا يخدم هذا العرض التجريبي إلا localhost و127.0.0.1 ومضيف PUBLIC_URL.",
+})
 
 func (o origins) trusts(remoteAddr string) bool {
 	peer, err := netip.ParseAddrPort(remoteAddr)

@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"strings"
 	"testing"
@@ -85,6 +86,32 @@ func TestProxy_AnUnconfiguredOneIsLoggedOnce(t *testing.T) {
 			}
 		}
 		assert.That(t, warnings == test.want, "%d warnings, want %d", warnings, test.want)
+	}
+}
+
+// A page of another site could otherwise read a demo's tokens, after its name has changed to 127.0.0.1.
+func TestLocal_ServesOnlyItsOwnHosts(t *testing.T) {
+	t.Parallel()
+	h, _ := handlerOf(t, func(c *server.Config) {
+		c.Local, c.PublicURL, c.TrustedProxies = true, "https://demo.example.com/api", []string{"127.0.0.1"}
+		c.Areas = only("/cart", func(c *gin.Context) (wire.Answer, error) { c.Status(http.StatusNoContent); return wire.Answer{}, nil })
+	})
+	for host, own := range map[string]bool{
+		"localhost": true, "LOCALHOST:8080": true, "127.0.0.1:8080": true, "127.8.8.8": true, "[::1]:80": true, "demo.example.com:8443": true,
+		"": false, "evil.example": false, "localhost.evil.example": false, "127.0.0.1.evil.example": false, "10.0.0.1:8080": false,
+		"demo.example.com.evil.example": false, "[::2]": false,
+	} {
+		for path, status := range map[string]int{"/cart": http.StatusNoContent, "/": http.StatusNotFound} {
+			r := httptest.NewRequest("GET", path, nil)
+			r.Host, r.RemoteAddr = host, "127.0.0.1:1234"
+			r.Header.Set("X-Forwarded-Host", "localhost")
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, r)
+			if !own {
+				status = http.StatusBadRequest
+			}
+			assert.That(t, w.Code == status && strings.Contains(w.Body.String(), `"code":"invalid_parameter"`) == !own, "%s of %q: %d %s", path, host, w.Code, w.Body)
+		}
 	}
 }
 

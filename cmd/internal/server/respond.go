@@ -24,6 +24,7 @@ import (
 // entity tags and caching headers. Nothing else does.
 type responder struct {
 	Config
+	origins origins
 	writers writers
 	repeats repeats
 }

@@ -33,7 +33,8 @@ type Config struct {
 	CORSOrigins    []string         // "*" for all; none: no CORS headers
 	RateLimit      bool             // false if a gateway limits rates
 	MaxInFlight    int              // requests of each area at the same time; default: 256 for each CPU
-	TrustedProxies []string         // addresses or networks whose X-Forwarded-For is trusted; default none
+	TrustedProxies []string         // addresses or networks whose X-Forwarded-For and traceparent are trusted; default none
+	Local          bool             // serve only requests for a loopback host or that of PublicURL
 	Deadline       time.Duration    // of one request, except streams; default 5 s
 	Stall          time.Duration    // how long the client of a stream may read nothing; default 15 s
 	Now            func() time.Time // default time.Now
@@ -64,14 +65,22 @@ func NewHandler(c Config) (http.Handler, error) {
 	if err := engine.SetTrustedProxies(c.TrustedProxies); err != nil {
 		return nil, err
 	}
-	respond := &responder{c, writers{prices: money.NewFormatter()}, newRepeats()}
+	origins, err := newOrigins(c.PublicURL, c.BasePath, c.TrustedProxies)
+	if err != nil {
+		return nil, err
+	}
+	respond := &responder{c, origins, writers{prices: money.NewFormatter()}, newRepeats()}
 	switch {
 	case len(c.TrustedProxies) > 0:
 		engine.Use(cutPorts)
 	case c.PublicURL == "":
 		engine.Use(warnOfProxy(c.Log))
 	}
-	engine.Use(respond.observe, crossOrigin(c.CORSOrigins))
+	engine.Use(respond.observe)
+	if c.Local {
+		engine.Use(respond.onlyLocal)
+	}
+	engine.Use(crossOrigin(c.CORSOrigins))
 	if c.RateLimit {
 		engine.Use(rateLimit(respond))
 	}

@@ -48,20 +48,20 @@ func newRecorder(t testing.TB) *recorder {
 	return r
 }
 
-// on lets a shop on a Redis record its requests and commands.
+// on lets a shop on a Redis record its requests and commands, behind a proxy.
 func (r *recorder) on(t testing.TB, redisURL string) func(*server.Parts) {
 	return func(p *server.Parts) {
 		p.Redis = dialRedis(t, asService(t, redisURL), patient)
-		p.Traces = r.traces
+		p.Traces, p.TrustedProxies = r.traces, []string{"127.0.0.1"}
 	}
 }
 
 // traced opens a shop that is recorded, for a test that runs beside others.
-func traced(t *testing.T, redisURL string) (*shop, *recorder) {
+func traced(t *testing.T, redisURL string, edits ...func(*server.Parts)) (*shop, *recorder) {
 	t.Helper()
 	t.Parallel()
 	r := newRecorder(t)
-	return openShop(t, redisURL, r.on(t, redisURL)), r
+	return openShop(t, redisURL, append([]func(*server.Parts){r.on(t, redisURL)}, edits...)...), r
 }
 
 // ended returns all spans, and ends the recording.
@@ -149,8 +149,8 @@ func TestTraces_HaveTheRequestAndItsCommands(t *testing.T) {
 	}
 }
 
-// Callers decide whether a request is part of a trace that they do not record.
-func TestTraces_FollowTheDecisionOfTheCaller(t *testing.T) {
+// Proxies decide whether a request is part of a trace that they do not record.
+func TestTraces_FollowTheDecisionOfATrustedProxy(t *testing.T) {
 	s, r := traced(t, ephemeral.Redis(t))
 	s.guest(t).send("GET", "/cart", "", "X-Request-Id", "unsampled",
 		"traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00")
@@ -158,6 +158,22 @@ func TestTraces_FollowTheDecisionOfTheCaller(t *testing.T) {
 	assert.That(t, id == nil, "trace_id %v of a request without a trace", id)
 	spans := r.ended(t)
 	assert.That(t, len(spans) == 0, "%d spans", len(spans))
+}
+
+// The id of a trace decides whether it is sampled, so a client could have each of its requests recorded,
+// or none.
+func TestTraces_IgnoreTheTraceOfAClient(t *testing.T) {
+	s, r := traced(t, ephemeral.Redis(t), func(p *server.Parts) { p.TrustedProxies = nil })
+	const traceID = "4bf92f3577b34da6a3ce929d0e0e4736"
+	for _, decision := range []string{"00", "01"} {
+		s.guest(t).send("GET", "/cart", "", "X-Request-Id", decision, "traceparent", "00-"+traceID+"-00f067aa0ba902b7-"+decision)
+	}
+	spans := r.ended(t)
+	for _, decision := range []string{"00", "01"} {
+		request := root(t, spans, decision)
+		assert.That(t, request.SpanContext().TraceID().String() != traceID && !request.Parent().IsValid(),
+			"flags %s: the request is part of its client's trace: %v", decision, request.SpanContext())
+	}
 }
 
 func TestTraces_HaveAMergeAsOneSpan(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,8 +14,8 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-// The commands of docs/scale.md make one Redis a cluster of three masters with a replica each. All
-// carts stay.
+// The commands of docs/scale.md make one Redis a cluster of three masters with a replica each, as the
+// user admin. All carts stay.
 func TestScale_OneRedisGrowsIntoACluster(t *testing.T) {
 	t.Parallel()
 	ephemeral.Slow(t)
@@ -22,10 +23,15 @@ func TestScale_OneRedisGrowsIntoACluster(t *testing.T) {
 	grow := shellBlocks(t, "docs/scale.md", "## More masters")[0]
 	database := catalog(t)
 	conf, addr := newRedisConf(t)
-	old := redis.NewClient(&redis.Options{Addr: addr})
+	secrets := filepath.Dir(conf)
+	follow(t, "../../..", "sh deploy/redis/passwords.sh "+secrets)
+	assert.NoError(t, os.WriteFile(conf, []byte(readFile(t, conf)+"aclfile "+secrets+"/users.acl\ninclude "+secrets+"/replication.conf\n"), 0o600))
+	admin := readFile(t, secrets+"/admin.password")
+	old := redis.NewClient(&redis.Options{Addr: addr, Username: "admin", Password: admin})
 	defer old.Close()
 	startUsual(t, conf, old)
-	s := newShopper(t, startService(t, "REDIS_URL=redis://"+addr, "DATABASE_URL="+database))
+	url := "REDIS_URL=redis://commerce:" + readFile(t, secrets+"/commerce.password") + "@" + addr
+	s := newShopper(t, startService(t, url, "DATABASE_URL="+database))
 	tags := map[string]string{} // by cart token
 	for i := range 30 {
 		token := fmt.Sprint("a-cart-that-moves-to-another-shard-", i)
@@ -37,18 +43,22 @@ func TestScale_OneRedisGrowsIntoACluster(t *testing.T) {
 
 	names := []string{"redis1.example.com:6379", addr}
 	for i := range 5 {
-		node := ephemeral.StartRedis(t, "--cluster-enabled", "yes")
+		node := ephemeral.StartRedis(t, "--cluster-enabled", "yes", "--include", secrets+"/replication.conf")
+		for _, user := range slices.Backward(strings.Split(strings.TrimSpace(readFile(t, secrets+"/users.acl")), "\n")) {
+			words := strings.Fields(user) // default is last: then only admin may log in
+			assert.NoError(t, node.Admin().ACLSetUser(t.Context(), words[1], words[2:]...).Err())
+		}
 		names = append(names, fmt.Sprintf("redis%d.example.com:6379", i+2), strings.TrimPrefix(node.URL, "redis://"))
 	}
 	addresses := strings.NewReplacer(names...)
-	follow(t, t.TempDir(), addresses.Replace(fix))
-	follow(t, t.TempDir(), addresses.Replace(grow))
+	follow(t, t.TempDir(), addresses.Replace(fix), "REDISCLI_AUTH="+admin)
+	follow(t, t.TempDir(), addresses.Replace(grow), "REDISCLI_AUTH="+admin)
 
 	state := old.ClusterInfo(t.Context()).Val()
 	for _, want := range []string{"cluster_state:ok\r\n", "cluster_slots_ok:16384\r\n", "cluster_known_nodes:6\r\n", "cluster_size:3\r\n"} {
 		assert.That(t, strings.Contains(state, want), "the cluster has no %q:\n%s", want, state)
 	}
-	s = newShopper(t, startService(t, "REDIS_URL=redis://"+addr+"/?cluster=true", "DATABASE_URL="+database))
+	s = newShopper(t, startService(t, url+"/?cluster=true", "DATABASE_URL="+database))
 	for token, tag := range tags {
 		if now := s.as(token, "").send("GET", "/cart", ""); now.Header.Get("ETag") != tag {
 			t.Errorf("%s: %s in %v, want %s", token, now.Header.Get("ETag"), now, tag)

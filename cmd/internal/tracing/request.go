@@ -31,17 +31,17 @@ type Response struct {
 	RequestID string
 }
 
-// Begin begins the span of a request. If the request has a traceparent header, the span
-// continues that trace. Begin drops tracestate, which can contain any text. It returns a nil
-// *Request if the request is not sampled.
-func (t *Traces) Begin(r *http.Request) (context.Context, *Request) {
+// Begin begins the span of a request. If the request comes from a trusted proxy and has a traceparent
+// header, the span continues that trace. The header of a client would decide what is sampled. Begin
+// drops tracestate, which can contain any text. It returns a nil *Request if the request is not sampled.
+func (t *Traces) Begin(r *http.Request, trusted bool) (context.Context, *Request) {
 	ctx := r.Context()
 	if t == nil {
 		return ctx, nil
 	}
 	parent := trace.SpanContextFromContext(propagation.TraceContext{}.Extract(ctx, propagation.HeaderCarrier(r.Header)))
 	inner := ctx
-	if parent.IsValid() { // otherwise the span would say that its parent is remote
+	if trusted && parent.IsValid() { // otherwise the span would say that its parent is remote
 		inner = trace.ContextWithRemoteSpanContext(ctx, parent.WithTraceState(trace.TraceState{}))
 	}
 	inner, span := t.tracer.Start(inner, "request", trace.WithSpanKind(trace.SpanKindServer))

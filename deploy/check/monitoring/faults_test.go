@@ -131,7 +131,7 @@ func faults() []fault {
 			name: "the issuer stops",
 			staging: staging{settings: func(s *scene, _ int) []string {
 				s.issuer = startIssuer(s.T)
-				return []string{"JWT_SECRET=", "JWT_JWKS_URL=" + s.issuer.URL}
+				return []string{"JWT_SECRET=", "JWT_JWKS_URL=" + s.issuer.URL, "JWT_AUDIENCE=shop"}
 			}},
 			begin: func(s *scene) {
 				wait(s, "a token with a published key is accepted", func() string {

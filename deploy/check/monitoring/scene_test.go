@@ -152,7 +152,7 @@ func customerToken(customer int, secret string) string {
 
 // signed returns a JWT of a customer. keyID may be empty.
 func signed(method jwt.SigningMethod, customer int, keyID string, key any) string {
-	token := jwt.NewWithClaims(method, jwt.MapClaims{"sub": fmt.Sprint(customer), "store_id": 1, "exp": time.Now().Add(time.Hour).Unix()})
+	token := jwt.NewWithClaims(method, jwt.MapClaims{"aud": "shop", "sub": fmt.Sprint(customer), "store_id": 1, "exp": time.Now().Add(time.Hour).Unix()})
 	if keyID != "" {
 		token.Header["kid"] = keyID
 	}
