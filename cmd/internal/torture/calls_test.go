@@ -58,6 +58,7 @@ func (m *mall) calls() []call {
 	all := slices.Concat(m.cartReads(), m.cartChanges(), m.itemChanges(), m.subscriptionCalls(), []call{
 		{route: "GET /openapi.yaml", method: "GET", path: "/openapi.yaml", anyone: true, expected: always(200, "")},
 		{route: "GET /openapi.json", method: "GET", path: "/openapi.json", anyone: true, expected: always(200, "")},
+		{route: "GET /storefront.js", method: "GET", path: "/storefront.js", anyone: true, expected: always(200, "")},
 		{route: "-", method: "GET", path: "/nothing", anyone: true, expected: always(404, "not_found")},
 		{route: "-", method: "POST", path: "/subscriptions", body: "{}", anyone: true, expected: always(405, "method_not_allowed")},
 	})
