@@ -55,7 +55,7 @@ func pageFile(files embed.FS, name, policy string) wire.Handler {
 		}
 		c.Header("Cache-Control", "no-cache")
 		pageHeaders(c, policy)
-		if path.Dir(name) == "playground/pictures" { // storefronts of other origins show them
+		if path.Dir(name) == pictures { // storefronts of other origins show them
 			c.Header("Cross-Origin-Resource-Policy", "cross-origin")
 		}
 		sendFile(c, contentType, tag, content)

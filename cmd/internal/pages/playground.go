@@ -43,13 +43,18 @@ type DemoCustomer struct {
 const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; " +
 	"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
+// pictures is the folder with the pictures of the sample's products.
+const pictures = "playground/pictures"
+
 // playgroundRoutes serves the page at "/", its files below "/playground" and what the demo offers
-// at "/playground/demo.json". It returns no routes for nil.
+// at "/playground/demo.json". For nil, it serves only the pictures, because a store can have the
+// sample's products without the page.
 func playgroundRoutes(p *Playground, basePath string) (routes []wire.Route) {
+	root := "playground"
 	if p == nil {
-		return nil
+		root = pictures
 	}
-	err := fs.WalkDir(docs.Playground, "playground", func(name string, entry fs.DirEntry, err error) error {
+	err := fs.WalkDir(docs.Playground, root, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
@@ -62,6 +67,9 @@ func playgroundRoutes(p *Playground, basePath string) (routes []wire.Route) {
 	})
 	if err != nil {
 		panic(err) // it is a folder in memory
+	}
+	if p == nil {
+		return routes
 	}
 	if basePath != "" { // the page's URLs are relative to one that ends in "/"
 		routes = append(routes, get("", moved(path.Base(basePath)+"/")))
