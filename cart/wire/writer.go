@@ -187,7 +187,7 @@ func (w *Writer) BeginView() { w.start = len(w.json) }
 // EndOfView ends what the ETag covers: what is written later does not change the ETag.
 func (w *Writer) EndOfView() { w.end = len(w.json) }
 
-// LeaveOut makes the ETag not cover what was written since Bytes had a length.
+// LeaveOut makes the ETag not cover what was written since Bytes had this length.
 func (w *Writer) LeaveOut(since int) { w.leftOut = append(w.leftOut, since, len(w.json)) }
 
 // ETag returns the value of an ETag header, in quotes: version, "-", and a digest of the
