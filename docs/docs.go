@@ -11,6 +11,11 @@ import "embed"
 //go:embed openapi.yaml
 var OpenAPI []byte
 
+// Storefront is the script that makes the published client's changes safe to repeat in a browser.
+//
+//go:embed storefront.js
+var Storefront []byte
+
 // Playground is the page that tries the API in a browser, below the folder
 // playground: index.html, and what it loads by addresses relative to its own.
 //

@@ -23,12 +23,14 @@ type API struct {
 	callers  *auth.CartCallers
 	carts    *service.Carts
 	basePath string
+	origin   func(*http.Request) string
 }
 
 // New returns an API. basePath is the prefix of its routes' paths, "" for none. A retry under another
-// prefix is a replay.
-func New(callers *auth.CartCallers, carts *service.Carts, basePath string) *API {
-	return &API{callers, carts, basePath}
+// prefix is a replay. origin returns the URL in front of basePath by which the client of a request
+// reaches the service, such as "https://shop.example.com".
+func New(callers *auth.CartCallers, carts *service.Carts, basePath string, origin func(*http.Request) string) *API {
+	return &API{callers, carts, basePath, origin}
 }
 
 // Area lists every cart call.
@@ -55,6 +57,7 @@ func (a *API) Area() wire.Area {
 type call struct {
 	*gin.Context
 	*service.Visit
+	api         *API
 	language    locale.Locale
 	issuesToken bool // the answer gives a new guest cart's token to the client
 }
@@ -83,7 +86,7 @@ func (a *API) serve(handle func(*call) (wire.Answer, error)) wire.Handler {
 		}
 		visit.ReadOnly = wire.MethodOf(g.Request) == http.MethodHead
 		c := &call{
-			Context: g, Visit: visit, issuesToken: visit.Fresh,
+			Context: g, Visit: visit, api: a, issuesToken: visit.Fresh,
 			language: locale.Match(g.GetHeader("Accept-Language"), caller.Store.Locale),
 		}
 		answer, err := handle(c)
@@ -209,7 +212,11 @@ type form func(view, *cart.Priced, auth.CartToken, *cart.MergeReport)
 func (c *call) showAs(write form, p *cart.Priced) wire.Answer {
 	return wire.Answer{
 		Version: p.Cart.Tag(),
-		Data:    func(w *wire.Writer) { write(newView(w, c.Store), p, c.token(), c.Merge()) },
+		Data: func(w *wire.Writer) {
+			v := newView(w, c.Store)
+			v.origin, v.basePath = c.api.origin(c.Request), c.api.basePath
+			write(v, p, c.token(), c.Merge())
+		},
 	}
 }
 

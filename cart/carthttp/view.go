@@ -2,6 +2,7 @@ package carthttp
 
 import (
 	"cmp"
+	"strings"
 
 	"commerce/auth"
 	"commerce/auth/locale"
@@ -16,11 +17,13 @@ type view struct {
 	*wire.Writer
 	store  *store.Store
 	digits int // decimals of the store's currency
+
+	origin, basePath string // the URL in front of basePath, and the path of the service, for images
 }
 
 func newView(w *wire.Writer, s *store.Store) view {
 	digits, _ := money.Digits(s.Currency) // a store in an unknown currency is not served
-	return view{w, s, digits}
+	return view{Writer: w, store: s, digits: digits}
 }
 
 func (w view) amount(name string, a money.Amount) { w.Amount(name, a, w.digits) }
@@ -140,7 +143,8 @@ func (w view) line(l *cart.PricedLine) {
 	w.EndObject()
 }
 
-// image writes a product's image and returns what it wrote, because a line shows it twice.
+// image writes a product's image and returns what it wrote, because a line shows it twice. The ETag
+// does not cover full_link, which follows from url and the host that the client calls.
 func (w view) image(p *cart.Product) (value []byte) {
 	if p.Image == nil {
 		w.Null("image")
@@ -148,12 +152,27 @@ func (w view) image(p *cart.Product) (value []byte) {
 	}
 	w.Object("image")
 	from := len(w.Bytes()) - 1
-	w.Text("url", p.Image.URL)
-	w.Text("full_link", p.Image.URL)
+	url, link := w.links(p.Image.URL)
+	w.Text("url", url)
+	since := len(w.Bytes())
+	w.Text("full_link", link)
+	w.LeaveOut(since)
 	w.Text("alt", p.Image.Alt)
 	w.Text("alt_text", p.Image.Alt)
 	w.EndObject()
 	return w.Bytes()[from:]
+}
+
+// links returns the URL of an image as the catalog has it, and absolute. A path is one of this service.
+func (w view) links(url string) (shown, absolute string) {
+	switch {
+	case strings.HasPrefix(url, "//"):
+		scheme, _, _ := strings.Cut(w.origin, "//")
+		return url, scheme + url
+	case strings.HasPrefix(url, "/"):
+		return w.basePath + url, w.origin + w.basePath + url
+	}
+	return url, url
 }
 
 func (w view) pricing(l *cart.PricedLine) {
@@ -254,7 +273,9 @@ func (w view) product(line cart.LineID, p *cart.Product, image []byte) {
 	w.NullableNumber("max_per_cart", p.MaxPerCart)
 	w.Number("step", max(p.Step, 1))
 	w.EndObject()
+	since := len(w.Bytes())
 	w.JSON("image", image)
+	w.LeaveOut(since)
 	w.EndObject()
 }
 

@@ -70,8 +70,8 @@ func fullCatalog() map[int64]*cart.Product {
 	plain.Name, plain.Slug, plain.Type = locale.Named("Game credit"), "game-credit", "digital"
 	plain.OriginalPrice, plain.MaxQuantity = 5500, new(int64(10))
 	plain.Image = &cart.Image{URL: "https://cdn.example.com/1.webp", Alt: "A pile of coins"}
-	few.Stock = new(int64(3))
-	asking.Slug, asking.Type = "account", "subscription"
+	few.Stock, few.Image = new(int64(3)), &cart.Image{URL: "/pictures/2.webp"}
+	asking.Slug, asking.Type, asking.Image = "account", "subscription", &cart.Image{URL: "//cdn.example.com/5.webp"}
 	translate(&plain.Name, "رصيد ألعاب")
 	translate(&few.Name, "تذكرة")
 	translate(&asking.Fields[1].Options[1].Name, "الولايات المتحدة")
@@ -98,7 +98,9 @@ func (w written) etag(p *cart.Priced) string { return strings.Trim(w.ETag(p.Cart
 
 func in(l locale.Locale, write func(view)) written {
 	w := wire.NewWriter(nil, l, money.NewFormatter())
-	write(newView(w, riyadh))
+	v := newView(w, riyadh)
+	v.origin, v.basePath = "https://shop.example.com", "/api"
+	write(v)
 	return written{w}
 }
 
@@ -194,6 +196,11 @@ func TestETag_IsTheSameForTheSameCart(t *testing.T) {
 	later.Cart.ExpiresAt = later.Cart.ExpiresAt.Add(time.Hour)
 	tag := cartTag("en", fullPriced())
 	assert.Equal(t, cartTag("en", later), tag, "got %s, and an hour later", tag)
+	elsewhere := in("en", func(w view) {
+		w.origin = "http://localhost:8080"
+		w.cart(fullPriced(), "", nil)
+	})
+	assert.Equal(t, elsewhere.etag(fullPriced()), tag, "got %s, and on another host", tag)
 	assert.That(t, strings.HasPrefix(tag, "CARTID.7.MARK-") && !strings.ContainsAny(tag, `" ,`), "tag %s", tag)
 	empty := cart.Price(cart.Cart{}, riyadh, nil, carttest.Limits)
 	if tag := cartTag("en", &empty); !strings.HasPrefix(tag, "0.0.0-") {
@@ -226,6 +233,8 @@ func TestETag_ChangesWithEverythingShown(t *testing.T) {
 		"status":   with(func(p map[int64]*cart.Product) { p[1].Active = false }),
 		"maximum":  with(func(p map[int64]*cart.Product) { *p[1].MaxQuantity++ }),
 		"picture":  with(func(p map[int64]*cart.Product) { p[1].Image = nil }),
+		"path":     with(func(p map[int64]*cart.Product) { p[2].Image.URL += "!" }),
+		"alt":      with(func(p map[int64]*cart.Product) { p[2].Image.Alt += "!" }),
 		"label":    with(func(p map[int64]*cart.Product) { p[5].Plans[1].Label.Own += "!" }),
 		"option":   with(func(p map[int64]*cart.Product) { p[5].Fields[1].Options[1].Name.Own += "!" }),
 		"plan":     with(func(p map[int64]*cart.Product) { p[5].Plans[1].Duration = "monthly" }),

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"strconv"
 	"time"
 
@@ -20,6 +21,8 @@ type Writer struct {
 	prices *money.Formatter
 	start  int // where the bytes that the ETag covers begin
 	end    int // where they end; 0 if it covers everything
+
+	leftOut []int // where bytes between them that the ETag does not cover begin and end, in turn
 }
 
 // NewWriter returns a writer that appends to a buffer. Its ETag covers what is appended.
@@ -29,7 +32,7 @@ func NewWriter(buffer []byte, l locale.Locale, prices *money.Formatter) *Writer 
 
 // Reset makes w a new writer for l, which overwrites what Bytes has returned.
 func (w *Writer) Reset(l locale.Locale) {
-	*w = Writer{Language: l, json: w.json[:0], prices: w.prices}
+	*w = Writer{Language: l, json: w.json[:0], prices: w.prices, leftOut: w.leftOut[:0]}
 }
 
 // Bytes returns the buffer's initial content and what was written so far.
@@ -223,17 +226,21 @@ func (w *Writer) BeginView() { w.start = len(w.json) }
 // EndOfView ends what the ETag covers: what is written later does not change the ETag.
 func (w *Writer) EndOfView() { w.end = len(w.json) }
 
+// LeaveOut makes the ETag not cover what was written since Bytes had this length.
+func (w *Writer) LeaveOut(since int) { w.leftOut = append(w.leftOut, since, len(w.json)) }
+
 // ETag returns the value of an ETag header, in quotes: version, "-", and a digest of the
-// language and of what was written between BeginView and EndOfView.
+// language and of what was written between BeginView and EndOfView, except what is left out.
 func (w *Writer) ETag(version string) string {
-	view := w.json[w.start:]
-	if w.end > 0 {
-		view = w.json[w.start:w.end]
-	}
 	var d xxhash.Digest
 	d.Reset()
 	_, _ = d.WriteString(string(w.Language))
-	_, _ = d.Write(view)
+	from := w.start
+	for i := 0; i < len(w.leftOut); i += 2 {
+		_, _ = d.Write(w.json[from:w.leftOut[i]])
+		from = w.leftOut[i+1]
+	}
+	_, _ = d.Write(w.json[from:cmp.Or(w.end, len(w.json))])
 	var room [64]byte // enough for most versions, so that only the result is allocated
 	tag := append(append(append(room[:0], '"'), version...), '-')
 	return string(append(strconv.AppendUint(tag, d.Sum64(), 36), '"'))

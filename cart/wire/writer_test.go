@@ -76,13 +76,19 @@ func TestWriter_EscapesText(t *testing.T) {
 
 func TestETag_CoversTheLanguageAndTheView(t *testing.T) {
 	t.Parallel()
+	w := NewWriter(nil, locale.En, nil)
 	tag := func(l locale.Locale, before, view, after string) string {
-		w := NewWriter([]byte("{"), l, nil)
+		w.Reset(l)
+		w.BeginObject()
 		w.Text("before", before)
 		w.Member("data")
 		w.BeginView()
 		w.BeginObject()
 		w.Text("view", view)
+		since := len(w.Bytes())
+		w.Text("left out", after+before)
+		w.LeaveOut(since)
+		w.Text("more", view)
 		w.EndOfView()
 		w.Text("after", after)
 		w.EndObject()

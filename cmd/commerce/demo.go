@@ -80,7 +80,7 @@ func (c *demoCommand) run(ctx context.Context, out cli.Output) error {
 	}
 	now := time.Now()
 	a.Stores = auth.NewMemoryStores(money.Known, append(sample.Stores(), sample.LongListStore())...)
-	catalog, subs := sampleCatalog(now, a.BasePath), demoSubscriptions(now)
+	catalog, subs := sampleCatalog(now), demoSubscriptions(now)
 	a.Catalog, a.Coupons, a.Subscriptions = catalog, catalog, subs
 	demo, err := c.offer(a, now)
 	if err != nil {
@@ -186,16 +186,9 @@ func startEmbeddedRedis(ctx context.Context) (*miniredis.Miniredis, error) {
 	return embedded, nil
 }
 
-// sampleCatalog returns the products and coupons of the sample stores, with pictures below
-// the base path.
-func sampleCatalog(now time.Time, basePath string) *catalog.Memory {
-	products := sample.Products()
-	for _, list := range products {
-		for _, p := range list {
-			p.Image.URL = basePath + p.Image.URL
-		}
-	}
-	memory := catalog.NewMemory(products)
+// sampleCatalog returns the products and coupons of the sample stores.
+func sampleCatalog(now time.Time) *catalog.Memory {
+	memory := catalog.NewMemory(sample.Products())
 	for store, coupons := range sample.Coupons(now) {
 		for _, c := range coupons {
 			memory.PutCoupon(store, c)

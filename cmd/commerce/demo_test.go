@@ -48,8 +48,11 @@ func data[T any](t *testing.T, a answer) T {
 type demoCart struct {
 	Items []struct {
 		UnitPrice json.Number `json:"unit_price"`
-		Image     struct{ URL string }
-		Product   struct {
+		Image     struct {
+			URL      string
+			FullLink string `json:"full_link"`
+		}
+		Product struct {
 			Price struct{ Original, Actual json.Number }
 			Stock struct {
 				Available *int64
@@ -103,18 +106,24 @@ func TestDemo_HasAStoreWithManyPages(t *testing.T) {
 	assert.That(t, len(p.Data) == 48, "the sample store has %d subscriptions, want 48", len(p.Data))
 }
 
-func TestDemo_ServesThePicturesOfItsProducts(t *testing.T) {
+// The sample's products have pictures also in serve, which has no playground.
+func TestSample_HasPicturesOfItsProducts(t *testing.T) {
 	t.Parallel()
-	for _, base := range []string{"", "/shop"} {
-		d := openDemo(t, "BASE_PATH="+base)
-		cart := data[demoCart](t, d.send(t, "POST", "/cart/add", `{"product_id":1}`))
-		assert.Equal(t, cart.Items[0].Image.URL, base+"/playground/pictures/game-credit.svg", "the picture is at")
+	serve := startServe(t, seeded(t), "BASE_PATH=/shop", "DEFAULT_STORE=1")
+	serve.URL += "/shop" // the demo prints it
+	for _, tt := range []struct {
+		*running
+		basePath string
+	}{{start(t, "demo"), ""}, {start(t, "demo", "BASE_PATH=/shop", "PLAYGROUND=off"), "/shop"}, {serve, "/shop"}} {
+		image := data[demoCart](t, tt.send(t, "POST", "/cart/add", `{"product_id":1}`)).Items[0].Image
+		assert.Equal(t, image.URL, tt.basePath+"/playground/pictures/game-credit.svg", "url")
+		assert.Equal(t, image.FullLink, tt.URL+"/playground/pictures/game-credit.svg", "full_link")
 		for store, products := range sample.Products() {
 			for _, p := range products {
-				a := d.send(t, "GET", p.Image.URL, "")
+				a := tt.send(t, "GET", p.Image.URL, "")
 				assert.That(t, a.Status == http.StatusOK && a.Header.Get("Content-Type") == "image/svg+xml" &&
 					a.Header.Get("Cross-Origin-Resource-Policy") == "cross-origin", // pages of others may show it
-					"%s%s of store %d: %d %v", base, p.Image.URL, store, a.Status, a.Header)
+					"%s%s of store %d: %d %v", tt.URL, p.Image.URL, store, a.Status, a.Header)
 			}
 		}
 	}

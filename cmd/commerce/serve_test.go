@@ -121,8 +121,9 @@ func (r *running) signal(t *testing.T, signal os.Signal) {
 
 func TestServe_BehavesLikeTheDemo(t *testing.T) {
 	t.Parallel()
-	demo := start(t, "demo")
-	serve := startServe(t, seeded(t))
+	const publicURL = "PUBLIC_URL=https://shop.example.com" // of pictures
+	demo := start(t, "demo", publicURL)
+	serve := startServe(t, seeded(t), publicURL)
 	var demoToken, serveToken string
 	for _, step := range []struct{ method, path, body string }{
 		{"GET", "/cart", ""},

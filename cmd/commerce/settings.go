@@ -80,7 +80,7 @@ func (s *settings) declare() []cli.Setting {
 		{Name: "MAX_CART_TEXT", Default: fmt.Sprint(limits.CartText), Help: atMost("Maximum bytes of text of a cart", cart.MaxText), Value: cli.Number(&s.CartLimits.CartText, 1, cart.MaxText)},
 
 		{Name: "BASE_PATH", Hint: "PATH", Help: "Path in front of every route, such as /api.", Value: cli.Text(&s.BasePath, checkPath)},
-		{Name: "PUBLIC_URL", Hint: "URL", Help: "URL that clients use, for page links. Default: taken from the request, or from a proxy in TRUSTED_PROXIES.", Value: cli.Text(&s.PublicURL, checkURL)},
+		{Name: "PUBLIC_URL", Hint: "URL", Help: "URL that clients use, for links. Default: taken from the request, or from a proxy in TRUSTED_PROXIES.", Value: cli.Text(&s.PublicURL, checkURL)},
 		{Name: "CORS_ORIGINS", Hint: "ORIGIN,...", Help: "Browser origins to allow, or * for all. Default: * in the demo, otherwise none.", Value: cli.List(&s.CORSOrigins, checkOrigin)},
 		{Name: "RATE_LIMIT", Default: "on", Help: "on or off. Turn it off if a gateway limits requests.", Value: cli.OnOff(&s.RateLimit)},
 		{Name: "CREATE_LIMIT", Default: "200/s,20000/h", Help: "Carts that the guests of one address (IPv6: /64 network) may create, as rates per s, m or h, or off; a /48 network 16 times as many. No limit if RATE_LIMIT is off.", Value: cli.Parsed(&s.CreateLimit, limit.Parse)},

@@ -32,7 +32,7 @@ func Stores() []*store.Store {
 }
 
 // Products returns the products of each store by the store's id. Their names are in English
-// and Arabic. The playground serves their pictures; the URLs have no base path.
+// and Arabic. The service has their pictures; the URLs have no base path.
 func Products() map[int64][]*cart.Product {
 	first := []*cart.Product{
 		product(1, named("Game credit", "رصيد ألعاب"), "game-credit", 4950),

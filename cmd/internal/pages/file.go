@@ -29,9 +29,9 @@ var contentTypes = map[string]string{
 	".txt":   "text/plain; charset=utf-8", // licenses
 }
 
-// namesOf returns the names of all files of a page.
-func namesOf(files embed.FS) (names []string) {
-	err := fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
+// namesOf returns the names of all files in a folder of a page.
+func namesOf(files embed.FS, folder string) (names []string) {
+	err := fs.WalkDir(files, folder, func(name string, entry fs.DirEntry, err error) error {
 		if err == nil && !entry.IsDir() {
 			names = append(names, name)
 		}
@@ -70,7 +70,7 @@ func pageFile(files embed.FS, name, policy string) wire.Handler {
 		}
 		c.Header("Cache-Control", "no-cache")
 		pageHeaders(c, policy)
-		if path.Dir(name) == "playground/pictures" { // storefronts of other origins show them
+		if path.Dir(name) == pictures { // storefronts of other origins show them
 			c.Header("Cross-Origin-Resource-Policy", "cross-origin")
 		}
 		sendFile(c, contentType, tag, content)

@@ -1,4 +1,4 @@
-// Package pages serves the playground, the API reference and the OpenAPI document.
+// Package pages serves the playground, the API reference, the OpenAPI document and storefront.js.
 package pages
 
 import (
@@ -30,7 +30,7 @@ func Areas(c Config) []wire.Area {
 	all := slices.Concat(
 		playgroundRoutes(c.Playground, c.BasePath),
 		referenceRoutes(c.Reference, c.Playground),
-		documentRoutes(c.Protect),
+		publicRoutes(c.Protect),
 	)
 	return []wire.Area{{Routes: all}, backstageArea(c.Playground, c.NotFound)}
 }
@@ -40,12 +40,12 @@ func get(path string, handle wire.Handler) wire.Route {
 	return wire.Route{Method: http.MethodGet, Path: path, Handle: handle}
 }
 
-// documentRoutes serves the OpenAPI document, as it is written and as JSON. The first request
-// for JSON converts it. protect sets the headers that protect each response of the API.
-func documentRoutes(protect func(http.Header)) []wire.Route {
+// publicRoutes serves the OpenAPI document, as it is written and as JSON, and storefront.js. The first
+// request for JSON converts it. protect sets the headers that protect each response of the API.
+func publicRoutes(protect func(http.Header)) []wire.Route {
 	asJSON := sync.OnceValues(func() ([]byte, error) { return yaml.YAMLToJSON(docs.OpenAPI) })
 	asYAML := func() ([]byte, error) { return docs.OpenAPI, nil }
-	document := func(contentType string, content func() ([]byte, error)) wire.Handler {
+	file := func(contentType string, content func() ([]byte, error)) wire.Handler {
 		return func(c *gin.Context) (wire.Answer, error) {
 			text, err := content()
 			if err != nil {
@@ -57,9 +57,14 @@ func documentRoutes(protect func(http.Header)) []wire.Route {
 			return wire.Answer{}, nil
 		}
 	}
+	script := file(contentTypes[".js"], func() ([]byte, error) { return docs.Storefront, nil })
 	return []wire.Route{
-		get("/openapi.yaml", document("application/yaml; charset=utf-8", asYAML)),
-		get("/openapi.json", document("application/json; charset=utf-8", asJSON)),
+		get("/openapi.yaml", file("application/yaml; charset=utf-8", asYAML)),
+		get("/openapi.json", file("application/json; charset=utf-8", asJSON)),
+		get("/storefront.js", func(c *gin.Context) (wire.Answer, error) {
+			c.Header("Access-Control-Allow-Origin", "*") // CORS_ORIGINS is for the API
+			return script(c)
+		}),
 	}
 }
 
@@ -74,7 +79,7 @@ func referenceRoutes(on bool, p *Playground) (routes []wire.Route) {
 	if !on {
 		return nil
 	}
-	for _, name := range namesOf(docs.Reference) {
+	for _, name := range namesOf(docs.Reference, ".") {
 		_, path, _ := strings.Cut(strings.TrimSuffix(name, ".gz"), "/") // below reference or playground
 		if path = "/docs/" + path; path == "/docs/index.html" {
 			path = "/docs"

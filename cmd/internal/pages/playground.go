@@ -42,18 +42,26 @@ type DemoCustomer struct {
 const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; " +
 	"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
+// pictures is the folder with the pictures of the sample's products.
+const pictures = "playground/pictures"
+
 // playgroundRoutes serves the page at "/", its files below "/playground" and what the demo offers
-// at "/playground/demo.json". It returns no routes for nil.
+// at "/playground/demo.json". For nil, it serves only the pictures, because a store can have the
+// sample's products without the page.
 func playgroundRoutes(p *Playground, basePath string) (routes []wire.Route) {
+	root := "playground"
 	if p == nil {
-		return nil
+		root = pictures
 	}
-	for _, name := range namesOf(docs.Playground) {
+	for _, name := range namesOf(docs.Playground, root) {
 		serve := pageFile(docs.Playground, name, pagePolicy)
 		if name == "playground/index.html" {
 			name = ""
 		}
 		routes = append(routes, get("/"+name, serve))
+	}
+	if p == nil {
+		return routes
 	}
 	if basePath != "" { // the page's URLs are relative to one that ends in "/"
 		routes = append(routes, get("", moved(path.Base(basePath)+"/")))

@@ -81,7 +81,7 @@ func Assemble(p Parts) (http.Handler, error) {
 		Stores: p.Stores, Tokens: p.JWT, DefaultStore: p.DefaultStore, Failures: p.Failures,
 	})
 	p.Language = callers.Language
-	p.Areas = []wire.Area{carthttp.New(callers, carts, p.BasePath).Area()}
+	p.Areas = []wire.Area{carthttp.New(callers, carts, p.BasePath, origins.of).Area()}
 	if p.Subscriptions != nil {
 		p.Areas = append(p.Areas, subscriptionshttp.New(subscriptionshttp.Config{
 			Source: p.Subscriptions, Tokens: p.APITokens, Used: p.APITokenUsed,

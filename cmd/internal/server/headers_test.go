@@ -37,7 +37,7 @@ func TestHEAD_RespondsLikeGETWithoutABody(t *testing.T) {
 	for range 3 {
 		c.fill("4.p41×1 4.p42×1 1×1")
 	}
-	for _, path := range []string{"/cart", "/cart/count", "/cart/validate", "/cart/summary", "/openapi.yaml", "/openapi.json", "/nothing"} {
+	for _, path := range []string{"/cart", "/cart/count", "/cart/validate", "/cart/summary", "/openapi.yaml", "/openapi.json", "/storefront.js", "/nothing"} {
 		for _, encoding := range []string{"identity", "gzip"} {
 			diff := "not compared"
 			for try := 0; diff != "" && try < 5; try++ { // the timestamp in the body may change the compressed length
@@ -161,6 +161,8 @@ func TestCORS_ServesOtherOriginsWithoutItsHeaders(t *testing.T) {
 				}
 				assert.That(t, a.Status != 403, "%s: refused", origin)
 			}
+			script := c.ok("GET", "/storefront.js", "", "Origin", origin)
+			assert.Equal(t, script.Header.Get("Access-Control-Allow-Origin"), "*", "%s: origin allowed to read storefront.js", origin)
 		}
 	}
 }

@@ -197,6 +197,9 @@ func (f *pageFaults) see(event any) {
 
 // seeLog ignores the browser's entries about requests, which have events of their own.
 func (f *pageFaults) seeLog(entry *log.Entry) {
+	if strings.Contains(entry.Text, "blocked by CORS policy") {
+		return
+	}
 	if entry.Source == log.EntrySourceSecurity || entry.Source != log.EntrySourceNetwork && entry.Level == log.EntryLevelError {
 		f.add(string(entry.Source), entry.Text+" "+entry.URL)
 	}

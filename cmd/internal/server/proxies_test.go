@@ -14,12 +14,26 @@ import (
 	"commerce/deploy/assert"
 )
 
-// links returns the base of the URLs in a page of the list.
+// links returns the base of the URLs in a page of the list, which a picture's URL must share.
 func (s *shop) links(t *testing.T, headers ...string) string {
 	t.Helper()
 	page := s.merchant(t).ok("GET", "/subscriptions?per_page=20", "", headers...).list(t)
 	assert.That(t, strings.HasPrefix(page.NextURL, page.Path+"?"), "next is %s, path %s", page.NextURL, page.Path)
+	image := s.guest(t).add(addOne, headers...).Body.Data.Items[0].Image
+	assert.Equal(t, image.FullLink, strings.TrimSuffix(page.Path, "/subscriptions")+"/playground/pictures/game-credit.svg", "full_link")
 	return page.Path
+}
+
+// A client that calls the service by another name has the same cart.
+func TestLinks_LeaveTheETagAlone(t *testing.T) {
+	s := newShop(t, func(p *server.Parts) { p.TrustedProxies = []string{"127.0.0.1"} })
+	c := s.guest(t)
+	c.add(addOne)
+	first := c.ok("GET", "/cart", "", "X-Forwarded-Host", "a.example.com")
+	second := c.ok("GET", "/cart", "", "X-Forwarded-Host", "b.example.com")
+	link := second.Body.Data.Items[0].Image.FullLink
+	assert.That(t, strings.HasPrefix(link, "http://b.example.com/"), "the link is %s", link)
+	assert.Equal(t, second.Header.Get("ETag"), first.Header.Get("ETag"), "ETag of the other host")
 }
 
 func TestLinks_UseForwardedHeadersOfTrustedProxiesOnly(t *testing.T) {

@@ -144,7 +144,7 @@ func TestReference_RedirectsRelatively(t *testing.T) {
 func TestPageFiles_IgnoreRangesAndIfMatch(t *testing.T) {
 	s := newShop(t, withReference, withPlayground(pages.Playground{}))
 	for _, path := range []string{
-		"/docs", "/docs/page.js", "/docs/viewer.js", "/", "/playground/icon.svg", "/openapi.json", "/openapi.yaml",
+		"/docs", "/docs/page.js", "/docs/viewer.js", "/", "/playground/icon.svg", "/openapi.json", "/openapi.yaml", "/storefront.js",
 	} {
 		for header, value := range map[string]string{"Range": "bytes=900000000-", "If-Match": `"x"`} {
 			assert.Equal(t, get(t, s.URL+path, header, value).StatusCode, http.StatusOK, "%s with %s: status", path, header)
@@ -155,7 +155,7 @@ func TestPageFiles_IgnoreRangesAndIfMatch(t *testing.T) {
 // A strong tag would be wrong for one of the two, whose bytes differ.
 func TestPageFiles_HaveOneWeakTagForCompressedAndPlainContent(t *testing.T) {
 	s := newShop(t, withReference)
-	for _, path := range []string{"/docs/page.js", "/docs/viewer.js", "/openapi.json", "/openapi.yaml"} {
+	for _, path := range []string{"/docs/page.js", "/docs/viewer.js", "/openapi.json", "/openapi.yaml", "/storefront.js"} {
 		plain, compressed := get(t, s.URL+path, "Accept-Encoding", "identity"), get(t, s.URL+path, "Accept-Encoding", "gzip")
 		assert.That(t, compressed.Header.Get("Content-Encoding") == "gzip", "%s is not compressed", path)
 		tag := plain.Header.Get("ETag")

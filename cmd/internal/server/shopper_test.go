@@ -108,8 +108,11 @@ type itemBody struct {
 	AddedPrice float64 `json:"added_price"`
 	Discount   float64
 	Notice     *string
-	Issue      *issueBody
-	Fields     []struct{ Name, Value string } `json:"custom_fields"`
+	Image      struct {
+		FullLink string `json:"full_link"`
+	}
+	Issue  *issueBody
+	Fields []struct{ Name, Value string } `json:"custom_fields"`
 }
 
 type issueBody struct {

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -53,22 +54,47 @@ func TestStorefrontGuide_KeepsOneCartInTwoTabs(t *testing.T) {
 	}
 }
 
-// One click adds one, also if the service adds it and its response is lost, or replaced by
-// a gateway's page.
+// One click adds one, wherever its first two responses break off, and if a gateway replaces them. First
+// the browser sends the add again, or else the client, and then the client.
 func TestStorefrontGuide_AddsOnce(t *testing.T) {
 	slow(t)
-	for name, spoil := range map[string]http.HandlerFunc{
-		"lost":     func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
-		"replaced": gatewayPage(http.StatusBadGateway),
+	type spoil = func(w http.ResponseWriter, r *http.Request, reply []byte, head int)
+	breaks := func(at func(head, end int) int) spoil {
+		return func(w http.ResponseWriter, _ *http.Request, reply []byte, head int) {
+			conn, _, err := http.NewResponseController(w).Hijack()
+			assert.That(t, err == nil, "%v", err)
+			_, _ = conn.Write(reply[:at(head, len(reply))])
+			_ = conn.Close()
+		}
+	}
+	replaced := func(status int) spoil {
+		return func(w http.ResponseWriter, r *http.Request, _ []byte, _ int) { gatewayPage(status)(w, r) }
+	}
+	for name, spoil := range map[string]spoil{
+		"before the status line": breaks(func(_, _ int) int { return 0 }),
+		"in the status line":     breaks(func(_, _ int) int { return len("HTTP/1.1 2") }),
+		"in the headers":         breaks(func(head, _ int) int { return head / 2 }),
+		"in the empty line":      breaks(func(head, _ int) int { return head - 1 }),
+		"before the body":        breaks(func(head, _ int) int { return head }),
+		"in the body":            breaks(func(head, end int) int { return (head + end) / 2 }),
+		"before the last byte":   breaks(func(_, end int) int { return end - 1 }),
+		"after the last byte":    breaks(func(_, end int) int { return end }),
+		"at a gateway":           replaced(http.StatusBadGateway),
+		"at a network's login":   replaced(http.StatusOK),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			service := proxyTo(t, startDemo(t).url)
 			var adds atomic.Int64
 			gateway := serveGateway(t, func(w http.ResponseWriter, r *http.Request) {
-				if r.Method == http.MethodPost && adds.Add(1) == 1 {
-					service.ServeHTTP(httptest.NewRecorder(), r)
-					spoil(w, r)
+				if r.Method == http.MethodPost && adds.Add(1) <= 2 {
+					recorded := httptest.NewRecorder()
+					service.ServeHTTP(recorded, r)
+					response, length := recorded.Result(), recorded.Body.Len()
+					response.ContentLength = int64(length)
+					reply, err := httputil.DumpResponse(response, true)
+					assert.That(t, err == nil, "%v", err)
+					spoil(w, r, reply, len(reply)-length)
 				} else {
 					service.ServeHTTP(w, r)
 				}
@@ -77,10 +103,87 @@ func TestStorefrontGuide_AddsOnce(t *testing.T) {
 			p := openPage(t, shop.address)
 			p.expect("404 /favicon.ico", "502 /cart/add", "0 /cart/add")
 			p.untilStatus(shop.shows[0])
-			p.press("button")
-			p.untilStatus(shop.shows[1])
-			assert.That(t, adds.Load() == 2, "the browser sent the add %d times, want 2", adds.Load())
+			for _, line := range shop.shows[1:3] {
+				p.press("button")
+				p.untilStatus(line)
+			}
+			want := int64(4) // two clicks and two repeats
+			if name == "after the last byte" {
+				want = 2
+			}
+			assert.That(t, adds.Load() == want, "the browser sent the adds %d times, want %d", adds.Load(), want)
 		})
+	}
+}
+
+// storefront.js gives keys to changes of its service's cart only. Two requests have the same key only if
+// the second one may repeat the first.
+func TestStorefrontGuide_KeysOnlyChangesOfTheCart(t *testing.T) {
+	slow(t)
+	s := openShop(t, embeddedRedis(t), under("/shop"))
+	var mu sync.Mutex
+	var keys []string // that requests had
+	web := serveGateway(t, func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Method == http.MethodOptions, r.URL.Path == "/":
+			gatewayPage(http.StatusOK)(w, r)
+		case r.URL.Path == "/shop/storefront.js":
+			s.handler.ServeHTTP(w, r)
+		default:
+			mu.Lock()
+			defer mu.Unlock()
+			keys = append(keys, r.Header.Get("Idempotency-Key"))
+			w.Header().Set("Access-Control-Allow-Origin", "*")
+			if r.Header.Get("Accept") == "busy" {
+				w.WriteHeader(http.StatusServiceUnavailable)
+			}
+			fmt.Fprint(w, `{"api": "merchant-commerce"}`)
+		}
+	})
+	p := openPage(t, web)
+	p.expect("404 /favicon.ico", "503 /shop/cart/*")
+	evaluate[any](p, `import("/shop/storefront.js").then(() => {
+		const { origin } = location;
+		globalThis.busy = { Accept: "busy" };
+		globalThis.call = (headers, { path = "/shop/cart/add", method = "POST", body = "{}" } = {}) =>
+			fetch(new URL(path, origin), { method, body, headers: { "X-Timestamp": stamp, ...headers } });
+		globalThis.twice = (first, ...second) => call(first).then(() => call(...second));
+		return null;
+	})`)
+	for i, tc := range []struct {
+		calls string
+		keys  int // different ones
+	}{
+		{`call({}, { method: "GET", path: "/shop/cart/count", body: null })`, 0},
+		{`call({}, { method: "HEAD", path: "/shop/cart/count", body: null })`, 0},
+		{`call({}, { path: "/shop/cartoon/add" })`, 0},
+		{`call({}, { path: "/cart/add" })`, 0},
+		{`call({}, { path: "` + strings.Replace(web, "127.0.0.1", "localhost", 1) + `/shop/cart/add" })`, 0},
+		{`call({}, { method: "DELETE", path: "/shop/cart/clear", body: "" })`, 1},
+		{`fetch(new Request("shop/cart/add", { method: "post", body: "{}" }))`, 1},
+		{`twice({ "Idempotency-Key": "mine" }, { "Idempotency-Key": "mine" })`, 1},
+		{`twice(busy, busy).then(() => call(busy))`, 1}, // retries
+		{`twice({}, {})`, 2}, // clicks within a second
+		{`Promise.all([call({}), call({})])`, 2},
+		{`Promise.all([call(busy), call(busy)]).then(() => Promise.all([call(busy), call(busy)]))`, 2},
+		{`twice(busy, { "X-Timestamp": "another" })`, 2},
+		{`twice(busy, { "X-Cart-Token": "another" })`, 2},
+		{`twice(busy, { Authorization: "Bearer another" })`, 2},
+		{`twice(busy, busy, { body: "[]" })`, 2},
+		{`twice(busy, busy, { path: "/shop/cart/coupon" })`, 2},
+		{`twice({ ...busy, "X-Timestamp": "" }, { ...busy, "X-Timestamp": "" })`, 2}, // perhaps not a retry
+	} {
+		evaluate[any](p, fmt.Sprintf(`globalThis.stamp = "%d"; %s.then(() => null)`, i, tc.calls))
+		mu.Lock()
+		slices.Sort(keys)
+		different := slices.Compact(keys)
+		if tc.keys == 0 {
+			assert.Equal(t, different, []string{""}, "%s: keys", tc.calls)
+		} else {
+			assert.That(t, len(different) == tc.keys && different[0] != "", "%s has the keys %q, want %d", tc.calls, different, tc.keys)
+		}
+		keys = nil
+		mu.Unlock()
 	}
 }
 
@@ -89,7 +192,7 @@ func TestStorefrontGuide_HidesAGatewaysPage(t *testing.T) {
 	slow(t)
 	shop := saveGuidePage(t, serveGateway(t, gatewayPage(http.StatusForbidden)))
 	p := openPage(t, shop.address)
-	p.expect("404 /favicon.ico", "403 /cart")
+	p.expect("404 /favicon.ico", "403 /storefront.js", "403 /cart")
 	p.untilStatus("The shop cannot be reached. Please try again.")
 }
 

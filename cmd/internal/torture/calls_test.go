@@ -58,6 +58,7 @@ func (m *mall) calls() []call {
 	all := slices.Concat(m.cartReads(), m.cartChanges(), m.itemChanges(), m.subscriptionCalls(), []call{
 		{route: "GET /openapi.yaml", method: "GET", path: "/openapi.yaml", anyone: true, expected: always(200, "")},
 		{route: "GET /openapi.json", method: "GET", path: "/openapi.json", anyone: true, expected: always(200, "")},
+		{route: "GET /storefront.js", method: "GET", path: "/storefront.js", anyone: true, expected: always(200, "")},
 		{route: "-", method: "GET", path: "/nothing", anyone: true, expected: always(404, "not_found")},
 		{route: "-", method: "POST", path: "/subscriptions", body: "{}", anyone: true, expected: always(405, "method_not_allowed")},
 	})
@@ -74,11 +75,15 @@ func (m *mall) calls() []call {
 }
 
 func (m *mall) cartReads() []call {
+	reaches := func(v visitor) bool { return len(m.reaches(v)) > 0 }
 	calls := []call{
 		{path: "/cart/count", expected: always(200, "")},
 		{path: "/cart/summary", expected: always(200, "")},
-		{path: "/cart/validate", expected: unless(func(v visitor) bool { return len(m.reaches(v)) > 0 }, 400, "cart_invalid")},
-		{path: "/cart", expected: always(200, ""), alike: "cart", yours: func(v visitor) bool { return len(m.reaches(v)) > 0 }},
+		{
+			path: "/cart/validate", expected: unless(reaches, 400, "cart_invalid"),
+			unmerged: unless(func(v visitor) bool { return reaches(visitor{cart: v.cart}) }, 400, "cart_invalid"),
+		},
+		{path: "/cart", expected: always(200, ""), alike: "cart", yours: reaches},
 	}
 	for _, o := range m.owners {
 		calls = append(calls, call{
