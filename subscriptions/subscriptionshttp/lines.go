@@ -73,7 +73,7 @@ var csvColumns = []string{
 	"product.id", "product.name", "product.slug", "product.type",
 	"variant.id", "variant.duration", "variant.duration_text", "variant.price",
 	"payment_method.last_four", "payment_method.scheme", "metadata", "features",
-	"is_active", "is_expired", "days_remaining", "created_at", "updated_at",
+	"is_active", "is_expired", "days_remaining", "grace_ends_at", "created_at", "updated_at",
 	"scheduled_variant.id", "scheduled_variant.duration", "scheduled_variant.duration_text", "scheduled_variant.price",
 	"paused_at", "paused_remaining_days", "next_retry_at", "deleted_at",
 }
