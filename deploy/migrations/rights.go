@@ -33,8 +33,8 @@ func ServiceRights() []string {
 // to update one of its columns.
 func PruneRights() []string {
 	return []string{
-		"goose_db_version SELECT", "subscriptions SELECT (store_id, id)", "deleted_subscriptions SELECT",
-		"deleted_subscriptions DELETE", "deleted_subscriptions UPDATE (deleted_at)", "pruned_deletions SELECT, INSERT, UPDATE",
+		"goose_db_version SELECT", "subscriptions SELECT (store_id, id)",
+		"deleted_subscriptions SELECT, DELETE, UPDATE (deleted_at)", "pruned_deletions SELECT, INSERT, UPDATE",
 	}
 }
 
