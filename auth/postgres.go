@@ -2,7 +2,6 @@ package auth
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -13,6 +12,7 @@ import (
 
 	"commerce/auth/cause"
 	"commerce/auth/lastknown"
+	"commerce/auth/pgread"
 	"commerce/auth/store"
 )
 
@@ -95,15 +95,14 @@ func (s *PostgresStores) load(ctx context.Context, key storeKey) (*store.Store, 
 	case key.id != 0:
 		id, args = `$1`, []any{key.id}
 	}
-	rows, _ := s.db.Query(ctx, selectStore+id, args...) // CollectExactlyOneRow also returns the error of Query
-	loaded, err := pgx.CollectExactlyOneRow(rows, scanStore)
+	loaded, err := pgread.Rows(ctx, s.db, scanStore, selectStore+id, args...)
 	switch {
-	case errors.Is(err, pgx.ErrNoRows):
-		return nil, false, nil
 	case err != nil:
 		return nil, false, fmt.Errorf("select store: %w", cause.OfPostgres(s.db, began, err))
+	case len(loaded) == 0:
+		return nil, false, nil
 	}
-	return loaded, true, nil
+	return loaded[0], true, nil
 }
 
 func scanStore(row pgx.CollectableRow) (*store.Store, error) {

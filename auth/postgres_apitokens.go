@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"commerce/auth/cause"
+	"commerce/auth/pgread"
 )
 
 // PostgresAPITokens stores API tokens in the table api_tokens. APIToken and List only
@@ -90,9 +91,8 @@ func (p *PostgresAPITokens) Revoke(ctx context.Context, id int64) error {
 
 func (p *PostgresAPITokens) query(ctx context.Context, which string, args ...any) ([]APIToken, error) {
 	began := time.Now()
-	rows, _ := p.db.Query(ctx, // CollectRows also returns the error of Query
+	tokens, err := pgread.Rows(ctx, p.db, scanAPIToken,
 		"/* api_token */ SELECT id, store_id, name, hash, created_at, revoked_at, last_used_at FROM api_tokens "+which, args...)
-	tokens, err := pgx.CollectRows(rows, scanAPIToken)
 	if err != nil {
 		return nil, fmt.Errorf("read API tokens: %w", cause.OfPostgres(p.db, began, err))
 	}

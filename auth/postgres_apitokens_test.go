@@ -53,6 +53,7 @@ func TestPostgresAPITokens_StoresOnlyAHashOfTheSecret(t *testing.T) {
 	if err != nil || found.StoreID != 1 || found.Name != "export script" || found.RevokedAt != nil || found.LastUsedAt != nil {
 		t.Errorf("found %+v, %v", found, err)
 	}
+	_ = assert.Must(db.Exec(t.Context(), "ALTER TABLE api_tokens ALTER name TYPE varchar(255)"))(t) // the statement must be prepared again
 	tokens := NewAPITokens(APITokensConfig{Source: table, Stores: testStores()})
 	if store, used, err := tokens.Identify(apiRequest(text), ""); err != nil || store.ID != 1 || used != id {
 		t.Errorf("identified as %v by %d, %v", store, used, err)

@@ -179,6 +179,7 @@ func TestPostgresStores_ReadNullColumns(t *testing.T) {
 	diff := cmp.Diff(wanted, got)
 	assert.That(t, err == nil && diff == "", "bare store: error %v (-want +got):\n%s", err, diff)
 	d.exec(t, `INSERT INTO payment_methods (store_id, id, name_en, position) VALUES (7, 'cash', 'Cash', 0)`)
+	d.exec(t, `ALTER TABLE stores ALTER name TYPE varchar(255)`) // the statement must be prepared again
 	d.stores.Invalidate("store")
 	d.clock.forward(time.Millisecond)
 	got, err = d.stores.ByID(t.Context(), 7)

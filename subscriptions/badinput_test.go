@@ -34,7 +34,7 @@ func TestList_RefusesInvalidParameters(t *testing.T) {
 			},
 			"customerCountryCode": {
 				"customerCountryCode=", "customerCountryCode=%2B966", "customerCountryCode=SA", "customerCountryCode=12345",
-				"customerCountryCode=9%2066",
+				"customerCountryCode=9%2066", "customerCountryCode=0966", "customerCountryCode=0",
 			},
 			"status": {
 				"status=", "status", "status=cancelled", "status=Active", "status=active,", "status=,active",

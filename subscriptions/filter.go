@@ -14,7 +14,7 @@ import (
 type Filter struct {
 	Email       string // in any case
 	Phone       Phone
-	CallingCode string // 1 to 4 ASCII digits
+	CallingCode string // 1 to 4 ASCII digits, the first one not 0
 
 	Statuses           StatusSet
 	ExternalCustomerID string // exact

@@ -503,6 +503,26 @@ func TestPostgres_TellsATimeoutFromADefect(t *testing.T) {
 	b.wantRefused(t, "/subscriptions", 1, "internal")
 }
 
+// An ALTER TABLE changes the columns of statements that a connection has prepared, and DISCARD ALL
+// forgets them.
+func TestPostgres_PreparesStatementsAgain(t *testing.T) {
+	t.Parallel()
+	url := filled(t, sixStates()).Config().ConnString()
+	sole := ephemeral.OpenPool(t, url, connect.PostgresConfig{Writable: true, MaxConns: 1})
+	b := newBundle(patient(sole), stores()...)
+	for _, change := range []string{
+		"SELECT", "ALTER TABLE products ALTER slug TYPE varchar(99); ALTER TABLE subscriptions ALTER currency TYPE varchar(3)", "DISCARD ALL",
+	} {
+		exec(t, sole, change)
+		for _, path := range []string{"", "/3", "/changes"} {
+			w := b.do("/subscriptions"+path, 1, "en")
+			assert.That(t, w.Code == http.StatusOK, "after %s: GET /subscriptions%s: %d %s", change, path, w.Code, w.Body)
+		}
+		totals, err := b.source.Totals(t.Context(), 1)
+		assert.That(t, err == nil && len(totals) == 6, "after %s: totals %v, %v", change, totals, err)
+	}
+}
+
 // Revoked permissions can be restored, like a server: that is not a defect.
 func TestPostgres_WithoutPermissionIsUnavailable(t *testing.T) {
 	t.Parallel()

@@ -71,11 +71,20 @@ func (s *Subscription) GrantsAccess(now time.Time) bool {
 	case Trialing, Active:
 		return true
 	case PastDue:
-		return now.Before(s.GraceEndsAt)
+		return now.Before(s.GraceEnd())
 	case Canceled:
 		return now.Before(s.PeriodEnd)
 	}
 	return false
+}
+
+// GraceEnd returns when a past-due subscription stops granting access. It is the zero time for one
+// that has no grace period, and in every other state.
+func (s *Subscription) GraceEnd() time.Time {
+	if s.Status != PastDue {
+		return time.Time{}
+	}
+	return s.GraceEndsAt
 }
 
 // HasExpired reports whether the subscription has ended permanently.

@@ -36,6 +36,13 @@ func TestStatus_AccessAndExpiry(t *testing.T) {
 		assert.Equal(t, tt.s.GrantsAccess(noon), tt.active, "%s: active", tt.name)
 		assert.Equal(t, tt.s.HasExpired(noon), tt.expired, "%s: expired", tt.name)
 	}
+	for _, status := range Statuses {
+		s, want := Subscription{Status: status, GraceEndsAt: after}, time.Time{}
+		if status == PastDue {
+			want = after
+		}
+		assert.Equal(t, s.GraceEnd(), want, "%s: end of the grace period", status)
+	}
 }
 
 func TestStatus_DaysRemaining(t *testing.T) {

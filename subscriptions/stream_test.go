@@ -149,16 +149,21 @@ func flatten(t *testing.T, values map[string]string, prefix string, object json.
 
 func TestStream_CSVHasNoFormulas(t *testing.T) {
 	t.Parallel()
-	all := many(8)
-	texts := []string{"=1+1", "+1", "-1", "@SUM(A1)", "\tx", "\rx", "'x", "1=1"}
-	for i := range all {
-		all[i].ExternalCustomerID = texts[i]
+	marked := []string{ // ^ is where a ' is added
+		"^=1+1", "^+1", "^-1", "^@SUM(A1)", "^\tx", "^\rx", "'x", "1=1", "a;b\nc", "^\nx", "^＝1", "^＋1", "^－1", "^＠A1",
+		"a;^=1", "a\n^-1;^＠A1", "^\n^\n^=1", `a;""^=1`,
 	}
+	all := many(len(marked))
+	for i := range all {
+		all[i].ExternalCustomerID = strings.ReplaceAll(marked[i], "^", "")
+	}
+	all[0].Metadata = []byte(`{"note": "=1;=1;＝1"}`)
 	table := tableOf(t, newBundle(subscriptions.NewMemory(nil, all), stores()...).streamed(csvType, ""))
 	at := slices.Index(table[0], "external_customer_id")
-	for i, want := range []string{"'=1+1", "'+1", "'-1", "'@SUM(A1)", "'\tx", "'\rx", "'x", "1=1"} {
-		assert.Equal(t, table[1+i][at], want, "%q", texts[i])
+	for i, text := range marked {
+		assert.Equal(t, table[1+i][at], strings.ReplaceAll(text, "^", "'"), "external_customer_id")
 	}
+	assert.Equal(t, table[1][slices.Index(table[0], "metadata")], `{"note": "=1;\u003d1;\uff1d1"}`, "metadata")
 }
 
 func TestStream_HasDeletions(t *testing.T) {

@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"commerce/auth/cause"
+	"commerce/auth/pgread"
 	"commerce/cart"
 )
 
@@ -41,8 +41,7 @@ WHERE p.store_id = $1 AND p.id = ANY($2)`
 // Products implements service.Catalog with one query.
 func (c *Postgres) Products(ctx context.Context, store int64, ids []int64) (map[int64]*cart.Product, error) {
 	began := time.Now()
-	rows, _ := c.db.Query(ctx, selectProducts, store, ids) // CollectRows also returns the error of Query
-	list, err := pgx.CollectRows(rows, scanProduct)
+	list, err := pgread.Rows(ctx, c.db, scanProduct, selectProducts, store, ids)
 	if err != nil {
 		return nil, fmt.Errorf("select products of store %d: %w", store, cause.OfPostgres(c.db, began, err))
 	}
@@ -77,23 +76,28 @@ WHERE c.store_id = $1 AND c.code = $2`
 
 // Coupon implements service.Coupons.
 func (c *Postgres) Coupon(ctx context.Context, store int64, code string) (*cart.Coupon, error) {
-	coupon := cart.Coupon{Code: code, Kind: cart.Fixed}
 	began := time.Now()
-	err := c.db.QueryRow(ctx, selectCoupon, store, code).Scan(
-		(*zeronull.Int8)(&coupon.Rate), (*zeronull.Int8)(&coupon.Amount), &coupon.Minimum,
-		(*zeronull.Timestamptz)(&coupon.Starts), (*zeronull.Timestamptz)(&coupon.Expires),
-		&coupon.MaxUses, &coupon.MaxUsesCustomer, &coupon.Products)
+	found, err := pgread.Rows(ctx, c.db, scanCoupon, selectCoupon, store, code)
 	switch {
-	case errors.Is(err, pgx.ErrNoRows):
-		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("select coupon of store %d: %w", store, cause.OfPostgres(c.db, began, err))
+	case len(found) == 0:
+		return nil, nil
 	}
+	found[0].Code = code
+	return found[0], nil
+}
+
+func scanCoupon(row pgx.CollectableRow) (*cart.Coupon, error) {
+	coupon := cart.Coupon{Kind: cart.Fixed}
+	err := row.Scan((*zeronull.Int8)(&coupon.Rate), (*zeronull.Int8)(&coupon.Amount), &coupon.Minimum,
+		(*zeronull.Timestamptz)(&coupon.Starts), (*zeronull.Timestamptz)(&coupon.Expires),
+		&coupon.MaxUses, &coupon.MaxUsesCustomer, &coupon.Products)
 	if coupon.Rate != 0 {
 		coupon.Kind = cart.Percent
 	}
 	coupon.Starts, coupon.Expires = coupon.Starts.UTC(), coupon.Expires.UTC()
-	return &coupon, nil
+	return &coupon, err
 }
 
 // The counts read only the index coupon_uses_by_customer.
@@ -103,14 +107,15 @@ const (
 )
 
 // Uses implements service.Coupons.
-func (c *Postgres) Uses(ctx context.Context, store int64, code, customer string, limit int64) (n int64, err error) {
+func (c *Postgres) Uses(ctx context.Context, store int64, code, customer string, limit int64) (int64, error) {
 	sql, args := countUses, []any{store, code, limit}
 	if customer != "" {
 		sql, args = countCustomerUses, append(args, customer)
 	}
 	began := time.Now()
-	if err := c.db.QueryRow(ctx, sql, args...).Scan(&n); err != nil {
+	counts, err := pgread.Rows(ctx, c.db, pgx.RowTo[int64], sql, args...)
+	if err != nil {
 		return 0, fmt.Errorf("count uses of a coupon of store %d: %w", store, cause.OfPostgres(c.db, began, err))
 	}
-	return n, nil
+	return counts[0], nil
 }

@@ -159,6 +159,18 @@ func testUses(t *testing.T, c catalog.Source) {
 	}
 }
 
+func TestPostgres_PreparesStatementsAgain(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	c := catalog.NewPostgres(d.pool)
+	for range 2 {
+		testProducts(t, c)
+		testCoupons(t, c)
+		testUses(t, c)
+		_ = assert.Must(d.pool.Exec(t.Context(), "DISCARD ALL"))(t)
+	}
+}
+
 // The schema has the same limits as package cart, whose constants ensure that a cart's
 // total fits into int64.
 func TestPostgres_HasTheLimitsOfPackageCart(t *testing.T) {

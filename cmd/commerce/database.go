@@ -74,11 +74,6 @@ func (d databaseSettings) open(ctx context.Context, config connect.PostgresConfi
 	return nil, fmt.Errorf("DATABASE_URL: %w", err)
 }
 
-// openMigrated is open for a database that must have this program's schema.
-func (d databaseSettings) openMigrated(ctx context.Context, config connect.PostgresConfig) (*pgxpool.Pool, error) {
-	return d.open(ctx, config, migrations.Check)
-}
-
 // onMigrated returns a command that works on a database with this program's schema.
 func onMigrated(
 	name, help string, config connect.PostgresConfig,
@@ -88,7 +83,7 @@ func onMigrated(
 	return cli.Command{
 		Name: name, Help: help, Settings: append([]cli.Setting{databaseSetting(&db.URL)}, more...),
 		Run: func(ctx context.Context, out cli.Output) error {
-			pool, err := db.openMigrated(ctx, config)
+			pool, err := db.open(ctx, config, migrations.CheckVersion)
 			if err != nil {
 				return err
 			}

@@ -93,6 +93,7 @@ func TestCommands_ReportInOneLineWhatIsWrongWithTheDatabase(t *testing.T) {
 		{"prune", down, 1, "DATABASE_URL: .*connection refused"},
 		{"token list", down, 1, "DATABASE_URL: .*connection refused"},
 		{"migrate up --service-role=nobody", empty, 2, "SERVICE_ROLE: nobody: the role does not exist: see deploy/postgres/roles.sql$"},
+		{"migrate up --prune-role=nobody", empty, 2, "PRUNE_ROLE: nobody: the role does not exist"},
 		{"migrate up --sharded", has, 1, ".*00102_changes.sql"},
 		{"seed", rules, 1, `.*"product_is_not_free"`},
 		{"prune", sharded, 1, "nothing to prune"},
@@ -137,7 +138,7 @@ func TestServe_StartsAndServesOnTheSchemaOfTheNextRelease(t *testing.T) {
 	t.Parallel()
 	url := seeded(t)
 	token := storeToken(t, url)
-	_, asRole := serviceRole(t, url)
+	_, asRole := newRole(t, url, "--service-role=")
 	before := startServe(t, asRole)
 	before.wantStatuses(t, token, healthy())
 	change(t, writer(t, url), `
@@ -156,19 +157,20 @@ func TestServe_StartsAndServesOnTheSchemaOfTheNextRelease(t *testing.T) {
 	}
 }
 
-// serviceRole returns a role with the rights of the service, and the URL of the database for it.
-func serviceRole(t *testing.T, url string) (role, asRole string) {
+// newRole returns a role with the rights that a flag of migrate up gives, and the URL of the database
+// for it.
+func newRole(t *testing.T, url, flag string) (role, asRole string) {
 	t.Helper()
-	role = fmt.Sprintf("service_%d", time.Now().UnixNano()) // roles belong to all databases
+	role = fmt.Sprintf("granted_%d", time.Now().UnixNano()) // roles belong to all databases
 	change(t, writer(t, url), "CREATE ROLE "+role+" LOGIN")
-	onDatabase(t, url, "migrate", "up", "--service-role="+role)
+	onDatabase(t, url, "migrate", "up", flag+role)
 	return role, strings.Replace(url, "//postgres@", "//"+role+"@", 1)
 }
 
 func TestServe_TellsMissingRightsAndAnOlderSchemaFromAnOutage(t *testing.T) {
 	t.Parallel()
 	url := seeded(t)
-	role, asRole := serviceRole(t, url)
+	role, asRole := newRole(t, url, "--service-role=")
 	change(t, writer(t, url), "CREATE TABLE anothers ()") // which the role cannot read
 	serve := startServe(t, asRole)
 	states := func(postgres, rights, schema string) map[string]string {

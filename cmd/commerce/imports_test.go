@@ -26,11 +26,12 @@ const (
 //	carthttp → service → redisstore → cart → locale, store, problem, money, period
 //	subscriptionshttp, postgres → subscriptions → locale, problem, money, period
 var imports = map[string][]string{
-	"auth":           {"auth/bounded", "auth/cause", "auth/lastknown", "auth/limit", "auth/locale", "auth/problem", "auth/store", "auth/timing"},
+	"auth":           {"auth/bounded", "auth/cause", "auth/lastknown", "auth/limit", "auth/locale", "auth/pgread", "auth/problem", "auth/store", "auth/timing"},
 	"auth/bounded":   nil,
 	"auth/cause":     nil,
 	"auth/lastknown": {"auth/bounded", "auth/timing"},
 	"auth/locale":    nil,
+	"auth/pgread":    nil,
 	"auth/problem":   {"auth/locale"},
 	"auth/limit":     {"auth/bounded", "auth/problem", "auth/script"},
 	"auth/script":    nil,
@@ -45,7 +46,7 @@ var imports = map[string][]string{
 		"auth", "auth/locale", "auth/store", "auth/problem",
 		"cart", "cart/service", "cart/wire", "cart/money",
 	},
-	"cart/catalog":  {"auth/cause", "auth/lastknown", "auth/locale", "cart", "cart/money", "cart/period"},
+	"cart/catalog":  {"auth/cause", "auth/lastknown", "auth/locale", "auth/pgread", "cart", "cart/money", "cart/period"},
 	"cart/money":    {"auth/locale"},
 	"cart/period":   {"auth/locale"},
 	"cart/wire":     {"auth/locale", "auth/problem", "cart/money"},
@@ -53,7 +54,7 @@ var imports = map[string][]string{
 
 	"subscriptions": {"auth/locale", "auth/problem", "cart/money", "cart/period"},
 	"subscriptions/postgres": {
-		"auth/cause", "auth/limit", "auth/locale", "auth/problem", "auth/timing", "cart/money", "cart/period",
+		"auth/cause", "auth/limit", "auth/locale", "auth/pgread", "auth/problem", "auth/timing", "cart/money", "cart/period",
 		"subscriptions", "subscriptions/replicas",
 	},
 	"subscriptions/replicas": {"auth/cause"},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"commerce/cmd/internal/cli"
 	"commerce/deploy/connect"
@@ -34,6 +35,10 @@ func newMigrate() cli.Command {
 				Help: "Role of commerce serve. It gets the rights that the service needs, on the tables of the schema alone. Default: none is granted.",
 			},
 			cli.Setting{
+				Name: "PRUNE_ROLE", Hint: "ROLE", Value: cli.Text(&up.PruneRole, nil),
+				Help: "Role of commerce prune. It gets the rights to delete records of deletions. Default: none is granted.",
+			},
+			cli.Setting{
 				Name: "sharded", Value: cli.Switch(&up.Sharded),
 				Help: "Create tables that Citus can shard by store. Such a database has no changes of subscriptions. See docs/citus.md.",
 			}),
@@ -46,15 +51,24 @@ func newMigrate() cli.Command {
 type migrateUp struct {
 	Sharded     bool
 	ServiceRole string // "": none
+	PruneRole   string // "": none
 }
 
 // run applies the pending migrations. It is not an error if there are none, or if another process
-// is applying them. It checks SERVICE_ROLE before it changes anything.
+// is applying them. It checks the roles before it changes anything.
 func (c *migrateUp) run(ctx context.Context, m *migrations.Migrator, out cli.Output) error {
-	if c.ServiceRole != "" {
-		switch err := m.CheckRole(ctx, c.ServiceRole); {
+	type grant struct {
+		setting, role, what string
+		rights              []string
+	}
+	grants := slices.DeleteFunc([]grant{
+		{"SERVICE_ROLE", c.ServiceRole, "the service's rights", migrations.ServiceRights()},
+		{"PRUNE_ROLE", c.PruneRole, "the rights of commerce prune", migrations.PruneRights()},
+	}, func(g grant) bool { return g.role == "" })
+	for _, g := range grants {
+		switch err := m.CheckRole(ctx, g.role); {
 		case errors.Is(err, migrations.ErrNoRole):
-			return &cli.BadSetting{Name: "SERVICE_ROLE", Err: err}
+			return &cli.BadSetting{Name: g.setting, Err: err}
 		case err != nil:
 			return err
 		}
@@ -77,13 +91,12 @@ func (c *migrateUp) run(ctx context.Context, m *migrations.Migrator, out cli.Out
 	case len(result.Applied) == 0:
 		fmt.Fprintln(out, "nothing to do")
 	}
-	if c.ServiceRole == "" {
-		return nil
+	for _, g := range grants {
+		if err := m.Grant(ctx, g.role, g.rights); err != nil {
+			return err
+		}
+		fmt.Fprintln(out, "granted", g.what, "to", g.role)
 	}
-	if err := m.Grant(ctx, c.ServiceRole); err != nil {
-		return err
-	}
-	fmt.Fprintln(out, "granted the service's rights to", c.ServiceRole)
 	return nil
 }
 

@@ -139,7 +139,7 @@ func Migrate(ctx context.Context, url string) error {
 
 // Grant gives a role the rights of the service.
 func Grant(ctx context.Context, url, role string) error {
-	return migrate(url, func(m *migrations.Migrator) error { return m.Grant(ctx, role) })
+	return migrate(url, func(m *migrations.Migrator) error { return m.Grant(ctx, role, migrations.ServiceRights()) })
 }
 
 func migrate(url string, work func(*migrations.Migrator) error) error {

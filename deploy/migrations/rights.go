@@ -20,6 +20,24 @@ func Tables() []string {
 // an instance is also ready without it.
 func Writes() []string { return []string{"api_tokens UPDATE (last_used_at)"} }
 
+// ServiceRights returns the rights that the service needs, like Writes.
+func ServiceRights() []string {
+	rights := Writes()
+	for _, table := range Tables() {
+		rights = append(rights, table+" SELECT")
+	}
+	return rights
+}
+
+// PruneRights returns the rights that `commerce prune` needs, like Writes. Locking a row needs the right
+// to update one of its columns.
+func PruneRights() []string {
+	return []string{
+		"goose_db_version SELECT", "subscriptions SELECT (store_id, id)",
+		"deleted_subscriptions SELECT, DELETE, UPDATE (deleted_at)", "pruned_deletions SELECT, INSERT, UPDATE",
+	}
+}
+
 // ErrNoRole is for a role that does not exist.
 var ErrNoRole = errors.New("the role does not exist: see deploy/postgres/roles.sql")
 
@@ -36,26 +54,20 @@ func (m *Migrator) CheckRole(ctx context.Context, role string) error {
 	return nil
 }
 
-// grantsSQL returns the statements that give a role, $1, the right to read those of the tables $2 that
-// exist (a sharded database lacks some), and to write $3, which is like Writes. It leaves out a right on
-// the schema that the role has, since the owner of the tables need not own the schema.
+// grantsSQL returns the statements that give a role, $1, the rights $2 on those tables that exist (a
+// sharded database lacks some). It leaves out a right on the schema that the role has, since the owner
+// of the tables need not own the schema.
 const grantsSQL = `
-	WITH rights AS (
-		SELECT relname, 'SELECT' AS does FROM pg_class
-		WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p') AND relname = ANY($2::text[])
-		UNION ALL
-		SELECT split_part(write, ' ', 1), regexp_replace(write, '^\S+ ', '') FROM unnest($3::text[]) write
-	)
 	SELECT CASE WHEN has_schema_privilege($1, current_schema(), 'USAGE') THEN ''
 			ELSE format('GRANT USAGE ON SCHEMA %I TO %I;', current_schema(), $1::text) END
-		|| string_agg(format('GRANT %s ON %I.%I TO %I;', does, current_schema(), relname, $1), '')
-	FROM rights`
+		|| string_agg(format('GRANT %s ON %I.%I TO %I;', regexp_replace(may, '^\S+ ', ''), current_schema(), relname, $1), '')
+	FROM unnest($2::text[]) may JOIN pg_class ON relname = split_part(may, ' ', 1)
+	WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p')`
 
-// Grant gives a role the rights that the service needs, on the tables of the migrations alone. Safe
-// to repeat.
-func (m *Migrator) Grant(ctx context.Context, role string) error {
+// Grant gives a role rights, which are like Writes. Safe to repeat.
+func (m *Migrator) Grant(ctx context.Context, role string, rights []string) error {
 	var grants string
-	err := m.db.QueryRowContext(ctx, grantsSQL, role, Tables(), Writes()).Scan(&grants)
+	err := m.db.QueryRowContext(ctx, grantsSQL, role, rights).Scan(&grants)
 	if err == nil {
 		// Statements in one text are one transaction. Two grants on a table at the same time would fail.
 		_, err = m.db.ExecContext(ctx, "SELECT pg_advisory_xact_lock(hashtext('commerce grant'));"+grants)

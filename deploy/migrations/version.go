@@ -44,6 +44,12 @@ func Check(ctx context.Context, db Querier) error {
 	return cmp.Or(err, versions(has, has < Latest(), ErrOlder))
 }
 
+// CheckVersion is Check for a user who does not need all rights of the service.
+func CheckVersion(ctx context.Context, db Querier) error {
+	has, _, err := state(ctx, db)
+	return cmp.Or(err, versions(has, has < Latest(), ErrOlder))
+}
+
 // CheckMigratable returns an error that wraps ErrNewer or ErrEarly if this program cannot migrate
 // the schema of db, and another error if it cannot read the version.
 func CheckMigratable(ctx context.Context, db Querier) error {

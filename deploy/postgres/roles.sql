@@ -1,17 +1,23 @@
--- Creates the role that the service runs as. Safe to repeat. Run it before `commerce migrate up`,
--- with a role that may create roles:
+-- Creates the roles of the service and of `commerce prune`. Safe to repeat. Run it before
+-- `commerce migrate up`, with a role that may create roles:
 --
 --	psql "$OWNER_URL" -f deploy/postgres/roles.sql
 --	psql "$OWNER_URL" -c '\password commerce_service'
---	SERVICE_ROLE=commerce_service commerce migrate up
+--	psql "$OWNER_URL" -c '\password commerce_prune'
+--	SERVICE_ROLE=commerce_service PRUNE_ROLE=commerce_prune commerce migrate up
 --
--- The last command, with the URL of the tables' owner, grants the rights that the service needs.
--- Use commerce_service in the DATABASE_URL of `commerce serve`. `commerce migrate`, `commerce seed`,
--- `commerce prune` and `commerce token` still need the owner.
+-- The last command, with the URL of the tables' owner, grants the rights that the roles need, on the
+-- tables of the service alone. Use commerce_service in the DATABASE_URL of `commerce serve`, and
+-- commerce_prune in that of `commerce prune`. `commerce migrate`, `commerce seed` and `commerce token`
+-- still need the owner.
 
 DO $$
+DECLARE
+    needed text;
 BEGIN
-    IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'commerce_service') THEN
-        CREATE ROLE commerce_service LOGIN;
-    END IF;
+    FOREACH needed IN ARRAY ARRAY['commerce_service', 'commerce_prune'] LOOP
+        IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = needed) THEN
+            EXECUTE format('CREATE ROLE %I LOGIN', needed);
+        END IF;
+    END LOOP;
 END $$;

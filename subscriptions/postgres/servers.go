@@ -13,6 +13,7 @@ import (
 
 	"commerce/auth/cause"
 	"commerce/auth/limit"
+	"commerce/auth/pgread"
 	"commerce/auth/problem"
 	"commerce/auth/timing"
 	"commerce/subscriptions"
@@ -142,7 +143,7 @@ func (s *server) acquire(ctx context.Context, store int64) (conn *pgxpool.Conn, 
 	return conn, func() { conn.Release(); leave() }, nil
 }
 
-// connected calls read with a connection for a store.
+// connected calls read with a connection for a store. It may call read twice, as pgread.On does.
 func (s *server) connected(ctx context.Context, store int64, read func(context.Context, *pgxpool.Conn) error) error {
 	began := time.Now()
 	conn, release, err := s.acquire(ctx, store)
@@ -153,7 +154,8 @@ func (s *server) connected(ctx context.Context, store int64, read func(context.C
 	}
 	defer release()
 	defer func() { timing.Add(ctx, timing.Postgres, time.Since(acquired)) }()
-	return failure(s.pool, began, read(ctx, conn))
+	err = pgread.On(ctx, conn, func() error { return read(ctx, conn) })
+	return failure(s.pool, began, err)
 }
 
 // failure returns the error of a call that has begun at the given time, with the name of the

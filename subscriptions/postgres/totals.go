@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"commerce/auth/pgread"
 	"commerce/subscriptions"
 )
 
@@ -23,8 +24,7 @@ func (p *Source) Totals(ctx context.Context, store int64) (totals []subscription
 	defer context.AfterFunc(p.base, cancel)()
 	err = p.onServers(ctx, store, func(ctx context.Context, s *server) (err error) {
 		began := time.Now()
-		rows, _ := s.summaryPool.Query(ctx, totalsSQL, store) // the rows have the error
-		totals, err = pgx.CollectRows(rows, scanTotal)
+		totals, err = pgread.Rows(ctx, s.summaryPool, scanTotal, totalsSQL, store)
 		return failure(s.summaryPool, began, err)
 	})
 	return totals, err

@@ -73,7 +73,7 @@ var csvColumns = []string{
 	"product.id", "product.name", "product.slug", "product.type",
 	"variant.id", "variant.duration", "variant.duration_text", "variant.price",
 	"payment_method.last_four", "payment_method.scheme", "metadata", "features",
-	"is_active", "is_expired", "days_remaining", "created_at", "updated_at",
+	"is_active", "is_expired", "days_remaining", "grace_ends_at", "created_at", "updated_at",
 	"scheduled_variant.id", "scheduled_variant.duration", "scheduled_variant.duration_text", "scheduled_variant.price",
 	"paused_at", "paused_remaining_days", "next_retry_at", "deleted_at",
 }
@@ -134,21 +134,37 @@ func (c *csv) Amount(name string, a money.Amount, digits int) {
 	c.raw(name, string(money.AppendMajor(nil, a, digits)))
 }
 
-// Text writes a text so that no spreadsheet takes it for a formula. Invalid UTF-8 is replaced by
-// U+FFFD, as in JSON.
+// Text writes a text so that no spreadsheet takes it, or a part of it, for a formula. Invalid UTF-8
+// is replaced by U+FFFD, as in JSON.
 func (c *csv) Text(name, value string) {
-	value = strings.ToValidUTF8(value, "\uFFFD")
-	if value != "" && strings.IndexByte("=+-@\t\r", value[0]) >= 0 {
-		value = "'" + value
-	}
-	c.quoted(name, value)
+	c.quoted(name, withoutFormulas(strings.ToValidUTF8(value, "\uFFFD")))
 }
+
+// withoutFormulas returns a text with a ' in front of each character that would begin a formula: at
+// its beginning, and after a semicolon or line feed, where some spreadsheets begin a cell.
+func withoutFormulas(text string) string {
+	var done string
+	rest, begins := 0, true
+	for i, r := range text {
+		if begins && strings.ContainsRune("=+-@\t\r\n＝＋－＠", r) {
+			done, rest = done+text[rest:i]+"'", i
+		}
+		begins = r == ';' || r == '\n' || begins && r == '"' // which a cell may have around it
+	}
+	return done + text[rest:]
+}
+
+// escapesFormulas does the same in JSON, without another value.
+var escapesFormulas = strings.NewReplacer(";=", `;\u003d`, ";+", `;\u002b`, ";-", `;\u002d`, ";@", `;\u0040`,
+	";＝", `;\uff1d`, ";＋", `;\uff0b`, ";－", `;\uff0d`, ";＠", `;\uff20`)
 
 func (c *csv) Time(name string, t time.Time, layout string) { c.quoted(name, t.UTC().Format(layout)) }
 
 func (c *csv) Optional(name, value string) { c.Text(name, value) }
 
-func (c *csv) JSON(name string, value []byte) { c.quoted(name, string(value)) }
+func (c *csv) JSON(name string, value []byte) {
+	c.quoted(name, escapesFormulas.Replace(string(value)))
+}
 
 func (c *csv) quoted(name, text string) {
 	if strings.ContainsAny(text, "\",\r\n") {

@@ -82,7 +82,7 @@ func parseEmail(s string) (string, bool) {
 }
 
 func parseCallingCode(s string) (string, bool) {
-	return s, len(s) <= subscriptions.MaxCallingCode && digitsOnly(s)
+	return s, len(s) <= subscriptions.MaxCallingCode && digitsOnly(s) && s[0] != '0'
 }
 
 // parseExternalCustomer refuses only what no stored ID can be.

@@ -50,8 +50,8 @@ var (
 		locale.Ar: "يجب أن يكون customerPhone رقم هاتف من 1 إلى 20 خانة.",
 	}
 	textCallingCode = locale.Text{
-		locale.En: "customerCountryCode must be 1 to 4 digits, such as 966.",
-		locale.Ar: "يجب أن يكون customerCountryCode من 1 إلى 4 أرقام، مثل 966.",
+		locale.En: "customerCountryCode must be 1 to 4 digits, the first one not 0, such as 966.",
+		locale.Ar: "يجب أن يكون customerCountryCode من 1 إلى 4 أرقام أولها ليس 0، مثل 966.",
 	}
 	textUnknownOfChanges = locale.Text{
 		locale.En: "Unknown parameter. Changes accept after and limit.",

@@ -144,6 +144,7 @@ func (v *view) subscription(s *subscriptions.Subscription, dates, periods string
 	v.Bool("is_active", s.GrantsAccess(v.now))
 	v.Bool("is_expired", s.HasExpired(v.now))
 	v.Number("days_remaining", int64(s.DaysRemaining(v.now)))
+	v.instant("grace_ends_at", s.GraceEnd())
 	v.instant("created_at", s.CreatedAt)
 	v.instant("updated_at", s.UpdatedAt)
 }

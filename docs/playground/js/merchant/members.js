@@ -24,6 +24,7 @@ const groups = [
     ["days_remaining", "daysLeft", (n) => counted("days", n)],
     ["trial_ends_at", "trialEnds", minute],
     ["next_retry_at", "nextRetry", minute],
+    ["grace_ends_at", "graceEnds", minute],
     ["paused_at", "pausedAt", minute],
     ["paused_remaining_days", "pausedDays", (n) => counted("days", n)],
     ["canceled_at", "canceledAt", minute],
