@@ -90,13 +90,13 @@ func TestCommands_ReportInOneLineWhatIsWrongWithTheDatabase(t *testing.T) {
 		{"migrate up", down, 1, "DATABASE_URL: .*connection refused"},
 		{"migrate status", down, 1, "DATABASE_URL: .*connection refused"},
 		{"seed", down, 1, "DATABASE_URL: .*connection refused"},
-		{"prune", down, 1, "DATABASE_URL: .*connection refused"},
+		{"subscriptions prune", down, 1, "DATABASE_URL: .*connection refused"},
 		{"token list", down, 1, "DATABASE_URL: .*connection refused"},
 		{"migrate up --service-role=nobody", empty, 2, "SERVICE_ROLE: nobody: the role does not exist: see deploy/postgres/roles.sql$"},
 		{"migrate up --prune-role=nobody", empty, 2, "PRUNE_ROLE: nobody: the role does not exist"},
 		{"migrate up --sharded", has, 1, ".*00102_changes.sql"},
 		{"seed", rules, 1, `.*"product_is_not_free"`},
-		{"prune", sharded, 1, "nothing to prune"},
+		{"subscriptions prune", sharded, 1, "nothing to prune"},
 		{"serve --default-store=9", has, 2, "DEFAULT_STORE: there is no store 9$"},
 		{"token store --store 99 --name x", has, 2, "--store: there is no store 99"},
 		{"token store --store 0 --name x", has, 2, "--store: must be"},
@@ -121,7 +121,7 @@ func TestCommands_ReportInOneLineWhatIsWrongWithTheDatabase(t *testing.T) {
 func TestCommands_FailIfTheirOutputCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	url := ephemeral.Migrated(t)
-	for _, line := range []string{"--help", "help serve", "version", "migrate status", "seed", "prune", "token list"} {
+	for _, line := range []string{"--help", "help serve", "version", "migrate status", "seed", "subscriptions prune", "token list"} {
 		full := assert.Must(os.OpenFile("/dev/full", os.O_WRONLY, 0))(t)
 		defer full.Close()
 		cmd, errors := program(t, []string{"DATABASE_URL=" + url}, strings.Split(line, " ")...), &strings.Builder{}

@@ -10,8 +10,8 @@ import (
 
 // everyCommand lists all commands of the program.
 var everyCommand = []string{
-	"", "demo", "serve", "check", "migrate", "migrate up", "migrate down", "migrate status", "seed", "prune", "token", "token customer",
-	"token store", "token list", "token revoke", "cart", "cart show", "cart erase", "completion", "version",
+	"", "demo", "serve", "check", "migrate", "migrate up", "migrate down", "migrate status", "seed",
+	"subscriptions", "subscriptions prune", "token", "token customer", "token store", "token list", "token revoke", "cart", "cart show", "cart erase", "completion", "version",
 }
 
 func TestHelp_FitsEightyColumnsAndSucceeds(t *testing.T) {

@@ -34,7 +34,7 @@ Exit status: 0 for success, 1 for a failure, and 2 for wrong arguments or settin
 			newCheck(),
 			newMigrate(),
 			newSeed(),
-			newPrune(),
+			newSubscriptions(),
 			newToken(),
 			newCart(),
 			{Name: "version", Help: "Print the version.", Run: func(_ context.Context, out cli.Output) error {

@@ -36,7 +36,7 @@ func newMigrate() cli.Command {
 			},
 			cli.Setting{
 				Name: "PRUNE_ROLE", Hint: "ROLE", Value: cli.Text(&up.PruneRole, nil),
-				Help: "Role of commerce prune. It gets the rights to delete records of deletions. Default: none is granted.",
+				Help: "Role of commerce subscriptions prune. It gets the rights to delete records of deletions. Default: none is granted.",
 			},
 			cli.Setting{
 				Name: "sharded", Value: cli.Switch(&up.Sharded),
@@ -63,7 +63,7 @@ func (c *migrateUp) run(ctx context.Context, m *migrations.Migrator, out cli.Out
 	}
 	grants := slices.DeleteFunc([]grant{
 		{"SERVICE_ROLE", c.ServiceRole, "the service's rights", migrations.ServiceRights()},
-		{"PRUNE_ROLE", c.PruneRole, "the rights of commerce prune", migrations.PruneRights()},
+		{"PRUNE_ROLE", c.PruneRole, "the rights of commerce subscriptions prune", migrations.PruneRights()},
 	}, func(g grant) bool { return g.role == "" })
 	for _, g := range grants {
 		switch err := m.CheckRole(ctx, g.role); {

@@ -90,8 +90,13 @@ func onOneCore(pool *pgxpool.Config) {
 // pruneTimeout bounds each of the short transactions.
 const pruneTimeout = time.Minute
 
-// newPrune returns the command that deletes old deletions of all stores. It prints how many it has
-// deleted, also before an error.
+// newSubscriptions returns the commands on the subscriptions of all stores.
+func newSubscriptions() cli.Command {
+	return cli.Command{Name: "subscriptions", Help: "Delete records of subscriptions.", Commands: []cli.Command{newPrune()}}
+}
+
+// newPrune returns the command that deletes old deletions. It prints how many it has deleted, also
+// before an error.
 func newPrune() cli.Command {
 	return onMigrated("prune", "Delete the records of subscriptions that were deleted long ago. Run it daily.",
 		connect.PostgresConfig{

@@ -200,7 +200,7 @@ func TestPrune_PrintsHowManyDeletionsItDeleted(t *testing.T) {
 	change(t, db, "UPDATE deleted_subscriptions SET deleted_at = now() - interval '91 days' WHERE id <= 5002")
 	_, asRole := newRole(t, url, "--prune-role=")
 	for _, want := range []string{"2", "0"} {
-		out := onDatabase(t, asRole, "prune")
+		out := onDatabase(t, asRole, "subscriptions", "prune")
 		assert.That(t, strings.Contains(out, "the records of "+want+" deletions older than 90 days"), "printed %q", out)
 	}
 }

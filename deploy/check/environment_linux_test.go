@@ -209,6 +209,6 @@ func TestUnknown_FindsMisspeltSettings(t *testing.T) {
 	env := map[string]string{"DRAIN_DELAY": "4s", "DRAIN_DELAYS": "4s", "JWT_SECRET_FILE": "/f", "GOGC": "100"}
 	got := unknown(env, settingsOf(t, "serve"))
 	assert.That(t, slices.Equal(got, []string{"DRAIN_DELAYS"}), "unknown settings: %q", got)
-	got = unknown(map[string]string{"REDIS_URL": "redis://r"}, settingsOf(t, "prune"))
+	got = unknown(map[string]string{"REDIS_URL": "redis://r"}, settingsOf(t, "subscriptions", "prune"))
 	assert.That(t, len(got) == 1, "a setting of serve counts as one of prune")
 }

@@ -20,7 +20,7 @@ COMMENT ON COLUMN subscriptions.changed_in IS 'the transaction that inserted or 
 
 -- One row for each subscription that was deleted, unless a new one has its ID: readers
 -- ignore such a row. There is no foreign key, so a store that is deleted leaves its rows
--- here until `commerce prune` deletes them, 90 days after deleted_at.
+-- here until `commerce subscriptions prune` deletes them, 90 days after deleted_at.
 CREATE TABLE deleted_subscriptions (
     store_id   bigint      NOT NULL,
     id         bigint      NOT NULL,

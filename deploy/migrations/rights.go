@@ -29,8 +29,8 @@ func ServiceRights() []string {
 	return rights
 }
 
-// PruneRights returns the rights that `commerce prune` needs, like Writes. Locking a row needs the right
-// to update one of its columns.
+// PruneRights returns the rights that `commerce subscriptions prune` needs, like Writes. Locking a row
+// needs the right to update one of its columns.
 func PruneRights() []string {
 	return []string{
 		"goose_db_version SELECT", "subscriptions SELECT (store_id, id)",

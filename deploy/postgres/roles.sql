@@ -1,4 +1,4 @@
--- Creates the roles of the service and of `commerce prune`. Safe to repeat. Run it before
+-- Creates the roles of the service and of `commerce subscriptions prune`. Safe to repeat. Run it before
 -- `commerce migrate up`, with a role that may create roles:
 --
 --	psql "$OWNER_URL" -f deploy/postgres/roles.sql
@@ -8,8 +8,8 @@
 --
 -- The last command, with the URL of the tables' owner, grants the rights that the roles need, on the
 -- tables of the service alone. Use commerce_service in the DATABASE_URL of `commerce serve`, and
--- commerce_prune in that of `commerce prune`. `commerce migrate`, `commerce seed` and `commerce token`
--- still need the owner.
+-- commerce_prune in that of `commerce subscriptions prune`. `commerce migrate`, `commerce seed` and
+-- `commerce token` still need the owner.
 
 DO $$
 DECLARE

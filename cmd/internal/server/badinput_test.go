@@ -3,6 +3,7 @@ package server_test
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -147,6 +148,30 @@ func TestBody_IsAskedForUnlessItIsTooLarge(t *testing.T) {
 		fmt.Fprintf(conn, "POST /cart/add HTTP/1.1\r\nHost: x\r\nX-Public-Key: %s\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n", s.Key, length)
 		response := assert.Must(http.ReadResponse(bufio.NewReader(conn), nil))(t)
 		assert.Equal(t, response.StatusCode, want, "first status for %d bytes", length)
+	}
+}
+
+func TestExpect_OfAnythingElseIsRefusedWithAnEnvelope(t *testing.T) {
+	s := openShop(t, embeddedRedis(t))
+	for _, line := range []string{"GET /cart HTTP/1.1", "GET /cart HTTP/1.0", "HEAD /cart HTTP/1.1"} {
+		conn := openWeb(t, s.handler).dial(t)
+		fmt.Fprintf(conn, "%s\r\nHost: x\r\nExpect: gold\r\n\r\n", line)
+		response := assert.Must(http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: strings.Fields(line)[0]}))(t)
+		body := assert.Must(io.ReadAll(response.Body))(t)
+		assert.Equal(t, response.StatusCode, http.StatusExpectationFailed, "%s: status", line)
+		if response.Request.Method == "HEAD" {
+			assert.Equal(t, len(body), 0, "%s: body", line)
+			continue
+		}
+		var envelope struct {
+			Success   bool
+			Code      string
+			Errors    map[string][]string
+			RequestID string `json:"request_id"`
+		}
+		assert.NoError(t, json.Unmarshal(body, &envelope))
+		assert.That(t, !envelope.Success && envelope.Code == "invalid_parameter" && len(envelope.Errors["Expect"]) == 1 &&
+			envelope.RequestID == response.Header.Get("X-Request-Id"), "%s: %s", line, body)
 	}
 }
 

@@ -63,6 +63,10 @@ type holdingConn struct {
 
 func (c *holdingConn) Write(p []byte) (int, error) {
 	if !c.holding {
+		if isExpectationFailed(p) {
+			_, err := c.Conn.Write(refuseExpectation(p))
+			return len(p), err
+		}
 		return c.Conn.Write(p)
 	}
 	if c.n+len(p) > maxHeld {

@@ -114,7 +114,7 @@ func (f *front) refuse(w http.ResponseWriter, r *http.Request) {
 	beginError(body, errUnavailable, language)
 	body.Null("data")
 	body.Text("request_id", id)
-	f.respond.endEnvelope(body)
+	endEnvelope(body, f.respond.Now())
 	w.WriteHeader(http.StatusServiceUnavailable)
 	_, _ = w.Write(body.Bytes()) // the client may be gone
 }

@@ -154,15 +154,15 @@ func writeData(w *wire.Writer, answer *wire.Answer) (tag string) {
 }
 
 // endEnvelope writes the last members of every envelope.
-func (r *responder) endEnvelope(w *wire.Writer) {
+func endEnvelope(w *wire.Writer, now time.Time) {
 	w.Text("api", APIName)
-	w.Number("timestamp", r.Now().Unix())
+	w.Number("timestamp", now.Unix())
 	w.EndObject()
 }
 
 // finish ends the envelope and sends it.
 func (r *responder) finish(c *gin.Context, w *wire.Writer, status int) {
-	r.endEnvelope(w)
+	endEnvelope(w, r.Now())
 	size := len(w.Bytes())
 	if size > countedByNetHTTP {
 		c.Header("Content-Length", strconv.Itoa(size))
