@@ -328,7 +328,7 @@ func TestKeySet_WithoutKidOnlyIfOneKeyIsPossible(t *testing.T) {
 		{"three", []jwk{one, two, one}, keyMisfit},
 	} {
 		keys := must(parseKeys([]byte(keySetText(tt.keys...))))
-		_, got := (&keySet{keys: keys}).find(keyName{alg: "EdDSA"})
+		_, got := (&keySet{keys: keys, fetched: time.Now()}).find(keyName{alg: "EdDSA"})
 		assert.That(t, got == tt.want, "%s: got %d, want %d", tt.name, got, tt.want)
 	}
 }

@@ -172,6 +172,7 @@ func TestServe_AcceptsRequestsDuringTheDrainDelay(t *testing.T) {
 	token := storeToken(t, database)
 	serve := startServe(t, database, "DRAIN_DELAY="+delay.String())
 	serve.wantReady(t, http.StatusOK, "ok", "ok")
+	serve.asStoreServed(t, token, "/subscriptions") // has a connection to Postgres, which takes time on a busy machine
 	signaled := time.Now()
 	serve.signal(t, syscall.SIGTERM)
 	soon(t, "draining", func() string { return serve.ready(t).Status })

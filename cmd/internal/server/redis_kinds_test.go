@@ -268,6 +268,7 @@ func TestRedisUsers_HaveThePermissionsThatTheServiceNeeds(t *testing.T) {
 		"ping": true, "client|setname": true, "cluster|slots": true, "command": true, "asking": true, // go-redis
 		"eval": true, "evalsha": true, "hgetall": true, "exists": true, // redisstore
 		"role": true, "wait": true, "cluster|nodes": true, // merges, DURABILITY=replica
+		"info": true, // the check of every minute
 	}
 	scripts, err := filepath.Glob("../../../cart/redisstore/lua/*.lua")
 	assert.Require(t, err == nil && len(scripts) != 0, "scripts: %v, %v", scripts, err)
