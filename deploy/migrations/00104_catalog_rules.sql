@@ -61,7 +61,6 @@ RESET lock_timeout;
 
 -- +goose Down
 SET lock_timeout = '2s';
-ALTER TABLE plans DROP COLUMN IF EXISTS active;
 UPDATE products SET original_price = price WHERE original_price < price;
 ALTER TABLE products DROP CONSTRAINT IF EXISTS product_original_price_is_in_range;
 ALTER TABLE products ADD CONSTRAINT product_original_price_is_in_range CHECK (original_price BETWEEN price AND 1000000000000) NOT VALID;
@@ -72,4 +71,5 @@ ALTER TABLE subscriptions DROP CONSTRAINT IF EXISTS subscription_id_is_a_safe_in
 ALTER TABLE plans DROP CONSTRAINT IF EXISTS plan_id_is_a_safe_integer;
 ALTER TABLE products DROP CONSTRAINT IF EXISTS product_id_is_a_safe_integer;
 ALTER TABLE stores DROP CONSTRAINT IF EXISTS store_id_is_a_safe_integer;
+ALTER TABLE plans DROP COLUMN IF EXISTS active; -- last: the service of this schema needs it, if one of the others fails
 RESET lock_timeout;

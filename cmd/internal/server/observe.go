@@ -104,7 +104,7 @@ func (r *responder) logRequest(ctx context.Context, s *served) {
 		return
 	}
 	if s.problem != nil && s.problem.Budget.Name != "" {
-		if s.refused = r.repeats.count(s.Client, time.Second, r.Now()); s.refused == 0 {
+		if s.refused = r.repeats.count(s.Client+" "+s.problem.Budget.Name, time.Second, r.Now()); s.refused == 0 {
 			return
 		}
 	}

@@ -63,7 +63,7 @@ func TestPostgresKind_NamesEachSQLState(t *testing.T) {
 	t.Parallel()
 	for code, want := range map[string]string{
 		"57014": "timeout", "57P01": "reset", "57P03": "unavailable", "53300": "too_many_connections", "53100": "resources",
-		"25006": "read_only", "42501": "denied", "3D000": "denied", "28P01": "denied", "40P01": "conflict", "42601": "other", "": "other",
+		"25006": "read_only", "42501": "denied", "3D000": "denied", "28P01": "denied", "40P01": "conflict", "0A000": "stale_statement", "42601": "other", "": "other",
 	} {
 		assert.Equal(t, postgresKind(&pgconn.PgError{Code: code}), want, "%q", code)
 	}
