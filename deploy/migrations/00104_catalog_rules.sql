@@ -9,12 +9,12 @@
 -- +goose Up
 SET lock_timeout = '2s'; -- as in 00102
 
--- Constraints on ids that rows break would refuse each later update of these rows.
+-- Constraints that rows break would refuse each later update of these rows.
 -- +goose StatementBegin
 DO $$
 DECLARE
     id record;
-    found bigint;
+    found text;
 BEGIN
     FOR id IN VALUES ('stores', 'id'), ('products', 'id'), ('plans', 'id'), ('subscriptions', 'id'), ('subscriptions', 'order_id') LOOP
         EXECUTE format('SELECT %I FROM %I WHERE %1$I > 9007199254740991 LIMIT 1', id.column2, id.column1) INTO found;
@@ -23,6 +23,10 @@ BEGIN
                 id.column1, id.column2, found;
         END IF;
     END LOOP;
+    SELECT name FROM fields WHERE name ~ '^\s*[0-9]+\s*$' LIMIT 1 INTO found;
+    IF found IS NOT NULL THEN
+        RAISE EXCEPTION 'fields.name has the value "%": callers may give positions instead of names, so replace it, then repeat the migration', found;
+    END IF;
 END $$;
 -- +goose StatementEnd
 
@@ -46,9 +50,9 @@ ALTER TABLE subscriptions DROP CONSTRAINT IF EXISTS subscription_order_is_a_safe
 ALTER TABLE subscriptions ADD CONSTRAINT subscription_order_is_a_safe_integer CHECK (order_id <= 9007199254740991) NOT VALID;
 ALTER TABLE subscriptions VALIDATE CONSTRAINT subscription_order_is_a_safe_integer;
 
--- Not validated: an older field with such a name is still served, and its name wins over a position.
 ALTER TABLE fields DROP CONSTRAINT IF EXISTS field_name_is_no_position;
-ALTER TABLE fields ADD CONSTRAINT field_name_is_no_position CHECK (name !~ '^[0-9]+$') NOT VALID;
+ALTER TABLE fields ADD CONSTRAINT field_name_is_no_position CHECK (name !~ '^\s*[0-9]+\s*$') NOT VALID;
+ALTER TABLE fields VALIDATE CONSTRAINT field_name_is_no_position;
 
 -- A product whose price is above the original one is shown without a former price.
 ALTER TABLE products DROP CONSTRAINT IF EXISTS product_original_price_is_in_range;

@@ -33,9 +33,9 @@ var sqlstateKinds = map[string]string{
 	"53300": "too_many_connections",
 	"25006": "read_only",
 	"0A000": "stale_statement", "26000": "stale_statement", // reads are repeated, see package pgread
-	"28":    "denied",    // wrong user or password
-	"40":    "conflict",  // serialization, deadlock, conflict with recovery
-	"53":    "resources", // disk or memory is short
+	"28": "denied",    // wrong user or password
+	"40": "conflict",  // serialization, deadlock, conflict with recovery
+	"53": "resources", // disk or memory is short
 }
 
 // kindsOf returns all kinds of a server's failures: those of replies, and those without a reply.
