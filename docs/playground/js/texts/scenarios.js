@@ -13,7 +13,7 @@ export const scenarios = {
     nextStep: "Next",
     playAgain: "Play again",
     done: "Back to my carts",
-    surprise: "Unexpected result: {what}. Another page of this demo may have changed the stock or the cart.",
+    surprise: "Unexpected result: {what}. Another page of this demo may have changed the cart.",
 
     lostAnswer_title: "Lost response, safe retry",
     lostAnswer_adds: "Device A adds a game credit. The service applies the change, but the response gets lost.",
@@ -111,7 +111,7 @@ export const scenarios = {
     nextStep: "التالي",
     playAgain: "إعادة العرض",
     done: "العودة إلى سلتيّ",
-    surprise: "نتيجة غير متوقعة: {what}. ربما غيّرت صفحة أخرى لهذا العرض المخزون أو السلة.",
+    surprise: "نتيجة غير متوقعة: {what}. ربما غيّرت صفحة أخرى لهذا العرض السلة.",
 
     lostAnswer_title: "رد ضائع وإعادة آمنة",
     lostAnswer_adds: "يضيف الجهاز A رصيد ألعاب. تنفّذ الخدمة التغيير، لكن الرد يضيع في الطريق.",
