@@ -29,7 +29,7 @@ func TestKubernetes_ConnectionsToPostgresAreDocumented(t *testing.T) {
 		}
 		instances := bounds.MaxReplicas + surge
 		// The pools in docs/operations.md.
-		primary, replicas := 8*cpus+2+4+1+16+1, "none"
+		primary, replicas := 8*cpus+2+4+1+16+2+1, "none"
 		if _, has := env["DATABASE_REPLICA_URL_FILE"]; has {
 			primary++ // for checks of the replicas
 			replicas = fmt.Sprint(instances * (8*cpus + 2 + 1))

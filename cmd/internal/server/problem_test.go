@@ -52,8 +52,11 @@ func TestProblems_AreExplainedInTheGuide(t *testing.T) {
 		explained[problem.Code(row[2])], _ = strconv.Atoi(row[1])
 	}
 	assert.Equal(t, explained, server.Statuses, "docs/cart.md, compared with the server")
-	for _, code := range assert.Must(document())(t).Components.Schemas["IssueCode"].Value.Enum {
-		assert.That(t, strings.Contains(section, "`"+code.(string)+"`"), "docs/cart.md does not explain %s", code)
+	issues := map[problem.Code]bool{}
+	listCodes(assert.Must(document())(t).Components.Schemas["IssueCode"].Value, issues)
+	assert.That(t, len(issues) >= 10, "the document has only %d codes of issues", len(issues))
+	for code := range issues {
+		assert.That(t, strings.Contains(section, "`"+string(code)+"`"), "docs/cart.md does not explain %s", code)
 	}
 }
 
