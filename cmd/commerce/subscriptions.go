@@ -100,7 +100,7 @@ func newSubscriptions() cli.Command {
 func newPrune() cli.Command {
 	return onMigrated("prune", "Delete the records of subscriptions that were deleted long ago. Run it daily.",
 		connect.PostgresConfig{
-			Writable: true, ApplicationName: "commerce prune", MaxConns: 1, StatementTimeout: pruneTimeout,
+			Writable: true, ApplicationName: "commerce subscriptions prune", MaxConns: 1, StatementTimeout: pruneTimeout,
 		},
 		func(ctx context.Context, db *pgxpool.Pool, out cli.Output) error {
 			end := startWaiting(out.Errors, "deleting old records")

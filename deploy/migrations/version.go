@@ -25,7 +25,7 @@ var (
 )
 
 // ErrRights is for a user who lacks rights on a table of the schema.
-var ErrRights = errors.New("the role lacks rights: set SERVICE_ROLE to it and run `commerce migrate up` as the owner of the tables")
+var ErrRights = errors.New("the role lacks rights: set SERVICE_ROLE, or for pruning PRUNE_ROLE, to it and run `commerce migrate up` as the owner of the tables")
 
 // Querier is a connection, a pool or a transaction.
 type Querier interface {

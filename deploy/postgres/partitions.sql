@@ -7,7 +7,7 @@
 --
 --	psql "$OWNER_URL" -v ON_ERROR_STOP=1 --single-transaction -f deploy/postgres/partitions.sql
 --	psql "$OWNER_URL" -c 'VACUUM (ANALYZE) subscriptions'
---	SERVICE_ROLE=commerce_service commerce migrate up    # as the owner: grants rights on the new table, and expires the cursors of changes
+--	SERVICE_ROLE=commerce_service PRUNE_ROLE=commerce_prune commerce migrate up    # as the owner: grants rights on the new table, and expires the cursors of changes
 --
 -- All indexes, foreign keys and triggers stay, with the same names.
 
