@@ -1,32 +1,38 @@
 package backstage
 
 import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
-	"time"
 
+	"github.com/gin-gonic/gin"
+
+	"commerce/auth/store"
+	"commerce/cart"
+	"commerce/cart/catalog"
 	"commerce/deploy/assert"
 )
 
-func TestOutdated_IsWhatIsTooOldOrOneTooMany(t *testing.T) {
+func TestCopyProduct_KeepsTheNewestCopies(t *testing.T) {
 	t.Parallel()
-	now := time.Now()
-	for name, tt := range map[string]struct {
-		copies, old int
-		want        int
-	}{
-		"none":            {0, 0, 0},
-		"room":            {maxCopies - 1, 0, 0},
-		"no room":         {maxCopies, 0, 1},
-		"old ones":        {maxCopies, 3, 3},
-		"only old copies": {2, 2, 2},
-	} {
-		copies := make([]productCopy, tt.copies)
-		for i := range copies {
-			copies[i].made = now.Add(-copyAge)
-			if i < tt.old {
-				copies[i].made = copies[i].made.Add(-1)
-			}
-		}
-		assert.Equal(t, outdated(copies, now), tt.want, "%s: outdated", name)
+	products := catalog.NewMemory(map[int64][]*cart.Product{1: {{ID: 7}}})
+	b := &backstage{store: &store.Store{ID: 1}, products: products}
+	for range maxCopies + 2 {
+		c, _ := gin.CreateTestContext(httptest.NewRecorder())
+		c.Request = httptest.NewRequest(http.MethodPost, "/", strings.NewReader("{}"))
+		c.Request.Header.Set("Content-Type", "application/json")
+		c.Params = gin.Params{{Key: "id", Value: "7"}}
+		_, err := b.copyProduct(c)
+		assert.NoError(t, err)
 	}
+	ids := []int64{7}
+	for i := range int64(maxCopies + 2) {
+		ids = append(ids, firstCopy+1+i)
+	}
+	found, err := products.Products(t.Context(), 1, ids)
+	assert.NoError(t, err)
+	assert.Equal(t, len(found), 1+maxCopies, "products")
+	assert.That(t, found[7] != nil && found[ids[1]] == nil && found[ids[2]] == nil && found[ids[3]] != nil,
+		"the deleted copies are not the oldest ones")
 }
