@@ -213,8 +213,7 @@ func (c *call) showAs(write form, p *cart.Priced) wire.Answer {
 	return wire.Answer{
 		Version: p.Cart.Tag(),
 		Data: func(w *wire.Writer) {
-			v := newView(w, c.Store)
-			v.origin, v.basePath = c.api.origin(c.Request), c.api.basePath
+			v := newView(w, c.Store).reachedAt(c.api.origin(c.Request), c.api.basePath)
 			write(v, p, c.token(), c.Merge())
 		},
 	}

@@ -98,9 +98,7 @@ func (w written) etag(p *cart.Priced) string { return strings.Trim(w.ETag(p.Cart
 
 func in(l locale.Locale, write func(view)) written {
 	w := wire.NewWriter(nil, l, money.NewFormatter())
-	v := newView(w, riyadh)
-	v.origin, v.basePath = "https://shop.example.com", "/api"
-	write(v)
+	write(newView(w, riyadh).reachedAt("https://shop.example.com", "/api"))
 	return written{w}
 }
 
@@ -197,8 +195,7 @@ func TestETag_IsTheSameForTheSameCart(t *testing.T) {
 	tag := cartTag("en", fullPriced())
 	assert.Equal(t, cartTag("en", later), tag, "got %s, and an hour later", tag)
 	elsewhere := in("en", func(w view) {
-		w.origin = "http://localhost:8080"
-		w.cart(fullPriced(), "", nil)
+		w.reachedAt("http://localhost:8080", "/api").cart(fullPriced(), "", nil)
 	})
 	assert.Equal(t, elsewhere.etag(fullPriced()), tag, "got %s, and on another host", tag)
 	assert.That(t, strings.HasPrefix(tag, "CARTID.7.MARK-") && !strings.ContainsAny(tag, `" ,`), "tag %s", tag)
