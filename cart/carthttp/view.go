@@ -21,15 +21,9 @@ type view struct {
 	origin, path, service string // for images: the URL in front of the service's path, the path, and both
 }
 
-func newView(w *wire.Writer, s *store.Store) view {
+func newView(w *wire.Writer, s *store.Store, origin, path string) view {
 	digits, _ := money.Digits(s.Currency) // a store in an unknown currency is not served
-	return view{Writer: w, store: s, digits: digits}
-}
-
-// reachedAt is the view of a client that reaches the service at a URL.
-func (w view) reachedAt(origin, path string) view {
-	w.origin, w.path, w.service = origin, path, origin+path
-	return w
+	return view{w, s, digits, origin, path, origin + path}
 }
 
 func (w view) amount(name string, a money.Amount) { w.Amount(name, a, w.digits) }
