@@ -196,7 +196,7 @@ func TestAPITokens_Identify(t *testing.T) {
 // A check that found no token has an all-zero hash. No secret may match it.
 func TestAPITokens_UnknownTokensAreRefused(t *testing.T) {
 	t.Parallel()
-	source := NewMemoryAPITokens(APIToken{ID: 1, StoreID: 9, Hash: sha256.Sum256([]byte(strings.Repeat("a", 43)))})
+	source := MemoryAPITokens{1: {ID: 1, StoreID: 9, Hash: sha256.Sum256([]byte(strings.Repeat("a", 43)))}}
 	tokens := NewAPITokens(APITokensConfig{Source: source, Stores: testStores()})
 	_, _, err := tokens.Identify(apiRequest("1|"+strings.Repeat("a", 43)), "")
 	wantRefusal(t, err, errAPITokenUnknown)
@@ -314,7 +314,7 @@ func TestAPITokens_UnresponsiveSourceTimesOut(t *testing.T) {
 
 func TestAPITokens_GuessingDoesNotFillMemory(t *testing.T) {
 	t.Parallel()
-	tokens := NewAPITokens(APITokensConfig{Source: NewMemoryAPITokens(), Stores: testStores()})
+	tokens := NewAPITokens(APITokensConfig{Source: MemoryAPITokens{}, Stores: testStores()})
 	secret := strings.Repeat("x", 43)
 	for id := range 3 * maxAPITokens {
 		_, _, err := tokens.Identify(apiRequest(fmt.Sprintf("%d|%s", id+1, secret)), "")

@@ -87,7 +87,7 @@ type jwksFetch struct {
 // NewJWKS returns the key set at cfg.URL, or an error that names JWT_JWKS_URL.
 func NewJWKS(cfg JWKSConfig) (*JWKS, error) {
 	u, err := url.Parse(cfg.URL)
-	if err != nil || u.Host == "" || !unaltered(u) {
+	if err != nil || u.Host == "" || !secure(u) {
 		return nil, errors.New("JWT_JWKS_URL must be an https URL, or an http URL of this machine")
 	}
 	if cfg.Transport == nil {
@@ -116,14 +116,14 @@ func checkRedirect(next *http.Request, via []*http.Request) error {
 	switch {
 	case len(via) > jwksRedirects:
 		return fmt.Errorf("more than %d redirects", jwksRedirects)
-	case via[0].URL.Scheme == "https" && next.URL.Scheme != "https", !unaltered(next.URL):
+	case via[0].URL.Scheme == "https" && next.URL.Scheme != "https", !secure(next.URL):
 		return fmt.Errorf("redirect from %s to %s", via[0].URL.Scheme, next.URL.Scheme)
 	}
 	return nil
 }
 
-// unaltered reports whether nobody on the network can change what a URL returns.
-func unaltered(u *url.URL) bool {
+// secure reports whether nobody on the network can change what a URL returns.
+func secure(u *url.URL) bool {
 	return u.Scheme == "https" || u.Scheme == "http" && IsLoopback(u.Hostname())
 }
 

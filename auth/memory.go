@@ -33,20 +33,10 @@ func NewMemoryStores(knownCurrency func(code string) bool, stores ...*store.Stor
 	return &MemoryStores{directory{find, knownCurrency}}
 }
 
-// MemoryAPITokens is a source of API tokens that never change.
+// MemoryAPITokens is a source of API tokens that never change, by ID.
 type MemoryAPITokens map[int64]APIToken
 
 var _ APITokenSource = MemoryAPITokens(nil)
-
-// NewMemoryAPITokens returns a source of the given tokens. If two share an
-// id, the later one has it.
-func NewMemoryAPITokens(tokens ...APIToken) MemoryAPITokens {
-	m := MemoryAPITokens{}
-	for _, t := range tokens {
-		m[t.ID] = t
-	}
-	return m
-}
 
 // APIToken implements APITokenSource.
 func (m MemoryAPITokens) APIToken(_ context.Context, id int64) (APIToken, error) {

@@ -147,11 +147,9 @@ func answerFields(given map[string]string, p *Product, unreadable map[string]boo
 			unknown = append(unknown, problem.New(problem.FieldInvalid, "fields."+key, textNoField, key, p.Name))
 		}
 	}
-	skipped := make([]bool, len(p.Fields))
+	skipped := map[int]bool{}
 	for key := range unreadable {
-		if i := fieldIndex(p, key); i >= 0 {
-			skipped[i] = true
-		}
+		skipped[fieldIndex(p, key)] = true
 	}
 	for i := range p.Fields {
 		if skipped[i] {

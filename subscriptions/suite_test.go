@@ -139,15 +139,15 @@ func newBundle(source subscriptions.Source, stores ...*store.Store) bundle {
 
 // configOf returns the configuration of an API over one source, with a token per store.
 func configOf(source subscriptions.Source, stores ...*store.Store) subscriptionshttp.Config {
-	var tokens []auth.APIToken
+	tokens := auth.MemoryAPITokens{}
 	for _, s := range stores {
-		tokens = append(tokens, auth.APIToken{ID: s.ID, StoreID: s.ID, Hash: sha256.Sum256([]byte(secret))})
+		tokens[s.ID] = auth.APIToken{ID: s.ID, StoreID: s.ID, Hash: sha256.Sum256([]byte(secret))}
 	}
 	return subscriptionshttp.Config{
 		Source: source, Now: func() time.Time { return now },
 		Origin: func(*http.Request) string { return "http://shop.test" },
 		Tokens: auth.NewAPITokens(auth.APITokensConfig{
-			Source: auth.NewMemoryAPITokens(tokens...), Stores: auth.NewMemoryStores(money.Known, stores...),
+			Source: tokens, Stores: auth.NewMemoryStores(money.Known, stores...),
 		}),
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"log/slog"
 	"net/netip"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -92,11 +91,8 @@ func (q *Quota) Refuse(client string, refusal *problem.Error) *problem.Error {
 
 // siteOf returns the site of a client, "" if it has none.
 func siteOf(client string) string {
-	if !strings.HasSuffix(client, "/64") {
-		return ""
-	}
 	network, err := netip.ParsePrefix(client)
-	if err != nil {
+	if err != nil || network.Bits() != 64 {
 		return ""
 	}
 	return netip.PrefixFrom(network.Addr(), 48).Masked().String()

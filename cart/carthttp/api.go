@@ -213,16 +213,14 @@ func (c *call) showAs(write form, p *cart.Priced) wire.Answer {
 	return wire.Answer{
 		Version: p.Cart.Tag(),
 		Data: func(w *wire.Writer) {
-			v := newView(w, c.Store)
-			v.origin, v.basePath = c.api.origin(c.Request), c.api.basePath
-			write(v, p, c.token(), c.Merge())
+			write(newView(w, c.Store, c.api.origin(c.Request), c.api.basePath), p, c.token(), c.Merge())
 		},
 	}
 }
 
 // show returns an answer whose data is written by write.
 func (c *call) show(write func(view)) wire.Answer {
-	return wire.Answer{Data: func(w *wire.Writer) { write(newView(w, c.Store)) }}
+	return wire.Answer{Data: func(w *wire.Writer) { write(newView(w, c.Store, "", "")) }}
 }
 
 var textCartInvalid = locale.Text{

@@ -28,7 +28,7 @@ func BenchmarkView(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
 					w := wire.NewWriter(buffer[:0], l, prices)
-					newView(w, riyadh).cart(p, token, nil)
+					newView(w, riyadh, "https://shop.example.com", "").cart(p, token, nil)
 					w.ETag(p.Cart.Tag())
 					buffer = w.Bytes()
 				}

@@ -18,12 +18,12 @@ type view struct {
 	store  *store.Store
 	digits int // decimals of the store's currency
 
-	origin, basePath string // the URL in front of basePath, and the path of the service, for images
+	origin, path, service string // for images: the URL in front of the service's path, the path, and both
 }
 
-func newView(w *wire.Writer, s *store.Store) view {
+func newView(w *wire.Writer, s *store.Store, origin, path string) view {
 	digits, _ := money.Digits(s.Currency) // a store in an unknown currency is not served
-	return view{Writer: w, store: s, digits: digits}
+	return view{w, s, digits, origin, path, origin + path}
 }
 
 func (w view) amount(name string, a money.Amount) { w.Amount(name, a, w.digits) }
@@ -170,7 +170,7 @@ func (w view) links(url string) (shown, absolute string) {
 		scheme, _, _ := strings.Cut(w.origin, "//")
 		return url, scheme + url
 	case strings.HasPrefix(url, "/"):
-		return w.basePath + url, w.origin + w.basePath + url
+		return w.path + url, w.service + url
 	}
 	return url, url
 }

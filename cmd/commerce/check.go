@@ -105,9 +105,7 @@ func (c *serveCommand) startChecks(ctx context.Context, log *slog.Logger, metric
 				return
 			}
 			metrics.ServersChecked(findings)
-			logFindings(ctx, log, slices.DeleteFunc(slices.Clone(findings), func(f inspect.Finding) bool {
-				return slices.ContainsFunc(previous, f.Repeats)
-			}))
+			logFindings(ctx, log, findings, previous)
 			previous = findings
 			select {
 			case <-ctx.Done():
@@ -118,21 +116,23 @@ func (c *serveCommand) startChecks(ctx context.Context, log *slog.Logger, metric
 	})
 }
 
-// logFindings logs a line for each finding that is serious or a warning. It logs one line for
-// all unknown ones, because the service's user usually has no right to read settings.
-func logFindings(ctx context.Context, log *slog.Logger, findings []inspect.Finding) {
-	var hidden []string
+// logFindings logs a line for each finding that is serious or a warning, unless the previous check had
+// it. It logs one line for all unknown ones, because the service's user usually has no right to read
+// settings.
+func logFindings(ctx context.Context, log *slog.Logger, findings, previous []inspect.Finding) {
+	hidden := 0
 	for _, f := range findings {
-		switch f.Level {
-		case inspect.Serious, inspect.Warning:
+		switch {
+		case slices.ContainsFunc(previous, f.Repeats):
+		case f.Level == inspect.Unknown:
+			hidden++
+		case f.Level != inspect.OK:
 			log.WarnContext(ctx, "check: "+f.Message, "finding", string(f.Level), "code", f.Code, "server", f.Server, "change", f.Setting)
-		case inspect.Unknown:
-			hidden = append(hidden, f.Code)
 		}
 	}
-	if len(hidden) > 0 {
+	if hidden > 0 {
 		log.InfoContext(ctx, "check: some settings are not visible to this process. To see them, run `commerce check` with the Redis user check from deploy/redis/users.conf",
-			"unknown", len(hidden))
+			"unknown", hidden)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -26,7 +27,7 @@ import (
 // subscriptions, of one store, whose currency is known. The server must accept them only from the
 // demo's own page.
 func Routes(s *store.Store, products *catalog.Memory, subs *subscriptions.Memory) []wire.Route {
-	b := &backstage{store: s, products: products, subscriptions: subs, nextCopy: firstCopy}
+	b := &backstage{store: s, products: products, subscriptions: subs}
 	b.decimals, _ = money.Digits(s.Currency)
 	return []wire.Route{
 		{Method: http.MethodPost, Path: "/playground/products/:id", Handle: b.answer(b.copyProduct)},
@@ -44,22 +45,12 @@ type backstage struct {
 	billing sync.Mutex // Bill reads all subscriptions before one changes
 	last    sample.Event
 
-	copying  sync.Mutex
-	copies   []productCopy // oldest first
-	nextCopy int64
-}
-
-// productCopy is a product that only the scenario that has requested it knows. Other visitors never
-// see what the scenario changes, even if its browser is killed.
-type productCopy struct {
-	id   int64
-	made time.Time
+	copies atomic.Int64 // of products, made so far
 }
 
 const (
 	firstCopy = 1_000_000 // above the IDs of the store's own products
-	maxCopies = 100
-	copyAge   = time.Hour
+	maxCopies = 100       // that exist at the same time
 )
 
 // answer adds the language to what a call returns.
@@ -100,7 +91,8 @@ func (b *backstage) bill(c *gin.Context) (wire.Answer, error) {
 // maxStock is the database's limit.
 const maxStock = 1_000_000_000_000
 
-// copyProduct copies a product, and deletes outdated copies.
+// copyProduct copies a product for the scenario that requests it, and deletes the oldest copy. Other
+// visitors never see what the scenario changes, even if its browser is killed.
 func (b *backstage) copyProduct(c *gin.Context) (wire.Answer, error) {
 	if _, _, err := wire.ReadBody(c.Request); err != nil {
 		return wire.Answer{}, err
@@ -113,27 +105,11 @@ func (b *backstage) copyProduct(c *gin.Context) (wire.Answer, error) {
 	if found[id] == nil {
 		return wire.Answer{}, problem.New(problem.ProductNotFound, "", textNoProduct)
 	}
-	b.copying.Lock()
-	defer b.copying.Unlock()
-	now := time.Now()
-	for range outdated(b.copies, now) {
-		b.products.Delete(b.store.ID, b.copies[0].id)
-		b.copies = b.copies[1:]
-	}
 	made := *found[id]
-	made.ID = b.nextCopy
-	b.nextCopy++
-	b.copies = append(b.copies, productCopy{made.ID, now})
+	made.ID = firstCopy + b.copies.Add(1)
 	b.products.Put(b.store.ID, &made)
+	b.products.Delete(b.store.ID, made.ID-maxCopies)
 	return b.shown(&made), nil
-}
-
-// outdated returns how many copies, the oldest, are too old or leave no room for another.
-func outdated(copies []productCopy, now time.Time) (n int) {
-	for n < len(copies) && (len(copies)-n >= maxCopies || now.Sub(copies[n].made) > copyAge) {
-		n++
-	}
-	return n
 }
 
 // changeProduct changes the price or the stock of a copy, or both.

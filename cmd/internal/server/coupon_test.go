@@ -266,7 +266,7 @@ func inCurrency(t *testing.T, code string) *shop {
 		other := *assert.Must(p.Stores.Sole(t.Context()))(t)
 		other.Currency = code
 		p.Stores = auth.NewMemoryStores(money.Known, &other)
-		p.APITokens = auth.NewAPITokens(auth.APITokensConfig{Source: auth.NewMemoryAPITokens(), Stores: p.Stores})
+		p.APITokens = auth.NewAPITokens(auth.APITokensConfig{Source: auth.MemoryAPITokens{}, Stores: p.Stores})
 	})
 }
 

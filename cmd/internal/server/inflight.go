@@ -191,8 +191,8 @@ func (s *slot) Close() error { return s.body.Close() }
 // WriteHeader gives a compressed response a tag of its own.
 func (s *slot) WriteHeader(status int) {
 	h := s.Header()
-	if encoding, tag := h.Get("Content-Encoding"), h.Get("ETag"); encoding != "" && tag != "" {
-		h.Set("ETag", wire.Encoded(tag, encoding))
+	if encoding, tag := h["Content-Encoding"], h["Etag"]; len(encoding) > 0 && len(tag) > 0 {
+		tag[0] = wire.Encoded(tag[0], encoding[0])
 	}
 	s.ResponseWriter.WriteHeader(status)
 }

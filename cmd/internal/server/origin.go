@@ -94,6 +94,9 @@ var errForeignHost = problem.New(problem.InvalidParameter, "Host", locale.Text{
 })
 
 func (o origins) trusts(remoteAddr string) bool {
+	if len(o.trusted) == 0 {
+		return false
+	}
 	peer, err := netip.ParseAddrPort(remoteAddr)
 	if err != nil {
 		return false

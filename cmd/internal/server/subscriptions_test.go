@@ -37,16 +37,16 @@ func (s *shop) offerSubscriptions(t testing.TB, parts *server.Parts) {
 	t.Helper()
 	now := time.Now()
 	customers, all := sampleOf(s.ID, now)
-	var tokens []auth.APIToken
+	tokens := auth.MemoryAPITokens{}
 	issue := func(id, store int64, revoked *time.Time) (text string) {
 		secret, sum, err := auth.NewAPISecret(rand.Reader)
 		assert.NoError(t, err)
-		tokens = append(tokens, auth.APIToken{ID: id, StoreID: store, Hash: sum, RevokedAt: revoked})
+		tokens[id] = auth.APIToken{ID: id, StoreID: store, Hash: sum, RevokedAt: revoked}
 		return strconv.FormatInt(id, 10) + "|" + secret
 	}
 	s.API, s.Revoked = issue(1, s.ID, nil), issue(2, s.ID, &now)
 	parts.Subscriptions = subscriptions.NewMemory(customers, all)
-	parts.APITokens = auth.NewAPITokens(auth.APITokensConfig{Source: auth.NewMemoryAPITokens(tokens...), Stores: parts.Stores})
+	parts.APITokens = auth.NewAPITokens(auth.APITokensConfig{Source: tokens, Stores: parts.Stores})
 }
 
 // listBody has the members of lists and of changes that tests check.

@@ -67,7 +67,7 @@ func (r *reader) fromPostgres(t *testing.T, p *server.Parts) string {
 	p.Stores = auth.NewMemoryStores(money.Known, sample.Stores()...)
 	p.Subscriptions = postgres.New(postgres.Config{Pool: r.db, Budget: 10 * time.Second, Wait: 5 * time.Second})
 	p.APITokens = auth.NewAPITokens(auth.APITokensConfig{
-		Source: auth.NewMemoryAPITokens(auth.APIToken{ID: 1, StoreID: 1, Hash: sum}), Stores: p.Stores,
+		Source: auth.MemoryAPITokens{1: {ID: 1, StoreID: 1, Hash: sum}}, Stores: p.Stores,
 	})
 	return "1|" + secret
 }

@@ -131,20 +131,16 @@ func oneIf(is bool) float64 {
 
 // ServersChecked records the findings of a check of the servers.
 func (m *Metrics) ServersChecked(findings []inspect.Finding) {
-	type series struct {
-		code  string
-		level inspect.Level
-	}
-	servers, connected := map[series]int{}, math.MaxInt
+	servers, connected := map[[2]string]float64{}, math.MaxInt
 	for _, f := range findings {
-		servers[series{f.Code, f.Level}]++
+		servers[[2]string{f.Code, string(f.Level)}]++
 		if f.Code == "redis_replicas" && f.Level != inspect.Unknown {
 			connected = min(connected, f.Connected)
 		}
 	}
 	for _, code := range inspect.Codes() {
 		for _, level := range inspect.Levels() {
-			m.findings.WithLabelValues(code, string(level)).Set(float64(servers[series{code, level}]))
+			m.findings.WithLabelValues(code, string(level)).Set(servers[[2]string{code, string(level)}])
 		}
 	}
 	if connected != math.MaxInt {

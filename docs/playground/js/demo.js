@@ -31,7 +31,7 @@ export async function meetDemo() {
   }
 }
 
-/** copyProduct returns the id of a copy of a product, which only this page knows. It exists for an hour at most. */
+/** copyProduct returns the id of a copy of a product, which only this page knows, until 100 newer copies exist. */
 export async function copyProduct(id) {
   return (await backstage("POST", `playground/products/${id}`, {})).id;
 }
