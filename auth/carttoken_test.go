@@ -39,9 +39,8 @@ func TestParseCartToken_Forms(t *testing.T) {
 		{guestToken + "é", false},
 	} {
 		token, ok := ParseCartToken(tt.s)
-		if ok != tt.ok || ok && token.Reveal() != tt.s || !ok && token != "" {
-			t.Errorf("ParseCartToken(%q) = %q, %v, want ok %v", tt.s, token.Reveal(), ok, tt.ok)
-		}
+		assert.That(t, ok == tt.ok && (!ok || token.Reveal() == tt.s) && (ok || token == ""),
+			"ParseCartToken(%q) = %q, %v, want ok %v", tt.s, token.Reveal(), ok, tt.ok)
 	}
 }
 
@@ -58,10 +57,9 @@ func TestNewCartToken_IsValidAndDependsOnlyOnItsSource(t *testing.T) {
 func TestNewCartToken_RefusesAShortSource(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("no entropy")
-	if token, err := NewCartToken(iotest.ErrReader(broken)); !errors.Is(err, broken) || token != "" {
-		t.Errorf("got %q, %v, want the source's error", token.Reveal(), err)
-	}
-	_, err := NewCartToken(strings.NewReader("fifteen letters"))
+	token, err := NewCartToken(iotest.ErrReader(broken))
+	assert.That(t, errors.Is(err, broken) && token == "", "got %q, %v, want the source's error", token.Reveal(), err)
+	_, err = NewCartToken(strings.NewReader("fifteen letters"))
 	assert.That(t, errors.Is(err, io.ErrUnexpectedEOF), "got %v, want %v", err, io.ErrUnexpectedEOF)
 }
 

@@ -85,9 +85,8 @@ func testDirectory(t *testing.T, d auth.StoreDirectory) {
 			diff := cmp.Diff(wanted, byID)
 			assert.That(t, err == nil && diff == "", "ByID(%d): error %v (-want +got):\n%s", wanted.ID, err, diff)
 			byKey, err := d.ByPublicKey(t.Context(), wanted.PublicKeys[0])
-			if diff := cmp.Diff(wanted, byKey); err != nil || diff != "" {
-				t.Errorf("ByPublicKey(%s): error %v (-want +got):\n%s", wanted.PublicKeys[0], err, diff)
-			}
+			diff = cmp.Diff(wanted, byKey)
+			assert.That(t, err == nil && diff == "", "ByPublicKey(%s): error %v (-want +got):\n%s", wanted.PublicKeys[0], err, diff)
 		}
 	}
 	for name, find := range map[string]func(context.Context) (*store.Store, error){

@@ -54,9 +54,8 @@ func TestRedeem_NamesTheFirstReasonThatHolds(t *testing.T) {
 		coupon, uses := lost(now, inOrder[:i]...)
 		p := tenRiyals()
 		p.Redeem(coupon, uses, riyals, now)
-		if p.Coupon.Issue == nil || p.Coupon.Issue.Reason != want || p.Discount != 0 || p.Lines[0].Discount != 0 {
-			t.Errorf("without %v: %+v, discount %d, want %s", inOrder[:i], p.Coupon.Issue, p.Discount, want)
-		}
+		assert.That(t, p.Coupon.Issue != nil && p.Coupon.Issue.Reason == want && p.Discount == 0 && p.Lines[0].Discount == 0,
+			"without %v: %+v, discount %d, want %s", inOrder[:i], p.Coupon.Issue, p.Discount, want)
 		coupon, uses = lost(now, slices.Delete(slices.Clone(inOrder), i, i+1)...)
 		p = tenRiyals()
 		p.Redeem(coupon, uses, riyals, now)
@@ -64,13 +63,11 @@ func TestRedeem_NamesTheFirstReasonThatHolds(t *testing.T) {
 	}
 	coupon, uses := lost(now, inOrder...)
 	p := tenRiyals()
-	if p.Redeem(coupon, uses, riyals, now); p.Coupon.Issue != nil || p.Discount != 100 {
-		t.Errorf("without faults: %+v, discount %d", p.Coupon.Issue, p.Discount)
-	}
+	p.Redeem(coupon, uses, riyals, now)
+	assert.That(t, p.Coupon.Issue == nil && p.Discount == 100, "without faults: %+v, discount %d", p.Coupon.Issue, p.Discount)
 	p = tenRiyals()
-	if p.Redeem(nil, Uses{}, riyals, now); p.Coupon.Issue.Reason != CouponGone {
-		t.Errorf("a coupon that is gone: %+v", p.Coupon.Issue)
-	}
+	p.Redeem(nil, Uses{}, riyals, now)
+	assert.That(t, p.Coupon.Issue.Reason == CouponGone, "a coupon that is gone: %+v", p.Coupon.Issue)
 }
 
 func TestRefuseCoupon_DoesNotRevealACodeBeforeItStarts(t *testing.T) {
@@ -94,9 +91,8 @@ func TestRefuseCoupon_HasACodeAndAReason(t *testing.T) {
 		others := slices.DeleteFunc(slices.Clone(inOrder), func(r CouponReason) bool { return r == reason })
 		coupon, uses := lost(now, others...)
 		got := RefuseCoupon(coupon, &p, uses, riyals, now, "code")
-		if got == nil || got.Code != code || got.Data != reason || got.Faults[0].Member != "code" || got.Message(locale.Ar) == "" {
-			t.Errorf("%s: %+v", reason, got)
-		}
+		assert.That(t, got != nil && got.Code == code && got.Data == reason && got.Faults[0].Member == "code" && got.Message(locale.Ar) != "",
+			"%s: %+v", reason, got)
 	}
 }
 

@@ -120,8 +120,6 @@ func TestPrice_GoneProductsAndPlansCostNothing(t *testing.T) {
 func TestCart_CountAndProductIDs(t *testing.T) {
 	t.Parallel()
 	c := Cart{Lines: []Line{{ID: "5.p52", Quantity: 3}, {ID: "1", Quantity: 2}, {ID: "5.p51", Quantity: 1}}}
-	if c.Count() != 6 {
-		t.Errorf("count %d", c.Count())
-	}
+	assert.That(t, c.Count() == 6, "count %d", c.Count())
 	assert.Equal(t, c.ProductIDs(), []int64{1, 5}, "products")
 }

@@ -50,12 +50,8 @@ func sampleData() data { return data{sample.Customers(), sample.Subscriptions(no
 
 // sources are the implementations that every test of the suite runs on.
 var sources = map[string]func(t *testing.T, d data) subscriptions.Source{
-	"memory": func(_ *testing.T, d data) subscriptions.Source {
-		return subscriptions.NewMemory(d.customers, d.all)
-	},
-	"postgres": func(t *testing.T, d data) subscriptions.Source {
-		return patient(filled(t, d))
-	},
+	"memory":   func(_ *testing.T, d data) subscriptions.Source { return subscriptions.NewMemory(d.customers, d.all) },
+	"postgres": func(t *testing.T, d data) subscriptions.Source { return patient(filled(t, d)) },
 	"postgres with partitions": func(t *testing.T, d data) subscriptions.Source {
 		pool := planningOnce(t, partitioned(t))
 		fill(t, pool, d)

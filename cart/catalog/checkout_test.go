@@ -41,9 +41,8 @@ func documented(t *testing.T, section string) string {
 func openCheckouts(t *testing.T) *checkouts {
 	t.Helper()
 	statements := strings.Split(documented(t, "Counting the use of a coupon"), ";\n")
-	if len(statements) != 4 || statements[0] != "BEGIN ISOLATION LEVEL READ COMMITTED" || !strings.HasSuffix(statements[3], "COMMIT;") {
-		t.Fatalf("docs/cart.md has no SQL of checkout from BEGIN to COMMIT: %q", statements)
-	}
+	assert.Require(t, len(statements) == 4 && statements[0] == "BEGIN ISOLATION LEVEL READ COMMITTED" && strings.HasSuffix(statements[3], "COMMIT;"),
+		"docs/cart.md has no SQL of checkout from BEGIN to COMMIT: %q", statements)
 	url := ephemeral.Migrated(t)
 	db := ephemeral.OpenPool(t, url, connect.PostgresConfig{
 		Writable: true, StatementTimeout: -1, Edit: func(c *pgxpool.Config) { c.MaxConns = 20 },
@@ -139,9 +138,8 @@ func TestCheckout_TakesTheStock(t *testing.T) {
 		done := assert.Must(c.db.Exec(t.Context(), take))(t)
 		var left string
 		assert.NoError(t, c.db.QueryRow(t.Context(), "SELECT coalesce(stock::text, 'NULL') FROM products").Scan(&left))
-		if left != test.left || (done.RowsAffected() == 1) != test.taken {
-			t.Errorf("%s: %s left, %d taken", name, left, done.RowsAffected())
-		}
+		assert.That(t, left == test.left && (done.RowsAffected() == 1) == test.taken,
+			"%s: %s left, %d taken", name, left, done.RowsAffected())
 	}
 }
 

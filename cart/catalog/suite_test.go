@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -114,9 +115,8 @@ func testProducts(t *testing.T, c catalog.Source) {
 		}
 		for _, ask := range []string{"at first", "again"} {
 			got, err := c.Products(t.Context(), store, ids)
-			if diff := cmp.Diff(wanted, got); err != nil || diff != "" {
-				t.Errorf("products of store %d %s: error %v (-want +got):\n%s", store, ask, err, diff)
-			}
+			diff := cmp.Diff(wanted, got)
+			assert.That(t, err == nil && diff == "", "products of store %d %s: error %v (-want +got):\n%s", store, ask, err, diff)
 		}
 	}
 	for name, ask := range map[string]struct {
@@ -411,4 +411,22 @@ func TestCache_WaitsForItsSourceUpToPatience(t *testing.T) {
 		}
 		time.Sleep(2 * slowly) // let pending loads end
 	})
+}
+
+func TestMemory_ChangesAProductWithoutLosingOtherChanges(t *testing.T) {
+	t.Parallel()
+	first := &cart.Product{ID: 1, Price: 100}
+	m := catalog.NewMemory(map[int64][]*cart.Product{1: {first}})
+	var running sync.WaitGroup
+	for range 100 {
+		running.Go(func() { m.Change(1, 1, func(p *cart.Product) { p.Price++ }) })
+	}
+	running.Wait()
+	found := assert.Must(m.Products(t.Context(), 1, []int64{1}))(t)
+	assert.That(t, found[1].Price == 200 && first.Price == 100,
+		"the price is %d, want 200; of the product before %d, want 100", found[1].Price, first.Price)
+	for _, of := range []struct{ store, id int64 }{{1, 2}, {2, 1}} {
+		assert.That(t, m.Change(of.store, of.id, func(*cart.Product) { t.Error("changed") }) == nil,
+			"store %d has product %d", of.store, of.id)
+	}
 }

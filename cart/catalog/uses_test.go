@@ -54,9 +54,8 @@ func TestPostgres_CountsUsesFromAnIndexAlone(t *testing.T) {
 		rows := assert.Must(d.pool.Query(t.Context(), `EXPLAIN (ANALYZE, BUFFERS OFF, COSTS OFF)
 			SELECT count(*) FROM (SELECT FROM coupon_uses WHERE store_id = 1 AND code = 'C0'`+where+` LIMIT 5000) u`))(t)
 		text := strings.Join(assert.Must(pgx.CollectRows(rows, pgx.RowTo[string]))(t), "\n")
-		if !strings.Contains(text, "Index Only Scan using coupon_uses_by_customer") || !strings.Contains(text, "Heap Fetches: 0") {
-			t.Errorf("where%s:\n%s", where, text)
-		}
+		assert.That(t, strings.Contains(text, "Index Only Scan using coupon_uses_by_customer") && strings.Contains(text, "Heap Fetches: 0"),
+			"where%s:\n%s", where, text)
 	}
 }
 

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"maps"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -11,6 +13,7 @@ import (
 	"testing"
 
 	"commerce/deploy/assert"
+	"commerce/deploy/ephemeral"
 )
 
 // The picture of the packages in docs/architecture.md shows imports that are made. The picture
@@ -75,4 +78,28 @@ func TestMake_HasTheTargetsOfThePages(t *testing.T) {
 func source(t *testing.T, path string) string {
 	t.Helper()
 	return string(assert.Must(os.ReadFile(filepath.Join(root, path)))(t))
+}
+
+// maxSize is the size in bytes that the stripped program may have, without debug information.
+const maxSize = 32_000_000
+
+// If one function that is reachable finds methods by name, the linker keeps all exported methods
+// of all packages, which is a third of the program. Libraries do so without need: they import
+// text/template, or call methods of the values that they are given.
+func TestProgram_IsSmallBecauseNothingFindsMethodsByName(t *testing.T) {
+	t.Parallel()
+	ephemeral.Slow(t)
+	file := filepath.Join(t.TempDir(), "commerce")
+	build := exec.CommandContext(t.Context(), "go", "build", "-tags=nomsgpack", "-trimpath", "-ldflags=-s -w -dumpdep", "-o", file, ".")
+	var edges bytes.Buffer // which function needs which, on standard error
+	build.Stderr = &edges
+	err := build.Run()
+	assert.Require(t, err == nil, "go build: %v\n%.1000s", err, edges.String())
+	assert.Require(t, strings.Contains(edges.String(), "main.main"),
+		"the linker does not say what it keeps: %.1000s", edges.String())
+	for edge := range strings.Lines(edges.String()) {
+		assert.That(t, !strings.Contains(edge, "<ReflectMethod>"), "finds methods by name: %s", edge)
+	}
+	size := assert.Must(os.Stat(file))(t).Size()
+	assert.That(t, size <= maxSize, "the program has %d bytes, more than %d", size, maxSize)
 }

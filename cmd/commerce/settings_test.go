@@ -127,9 +127,7 @@ func TestSettings_OfThePagesAreAccepted(t *testing.T) {
 				continue // for systemd
 			}
 			found++
-			t.Run(page, func(t *testing.T) {
-				assert.Succeeds(t, faultOf(t, file[1]), "%s", file[1])
-			})
+			t.Run(page, func(t *testing.T) { assert.Succeeds(t, faultOf(t, file[1]), "%s", file[1]) })
 		}
 		assert.That(t, found == want, "%s has %d files with settings, want %d", page, found, want)
 	}

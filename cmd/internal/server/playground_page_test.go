@@ -124,9 +124,7 @@ func send[P, R any](command cdp.Command[P, R], params P) chromedp.Action[chromed
 
 // expect allows responses that otherwise fail the test: a status and a path, such as
 // "409 /cart/add", or a pattern for path.Match. Without a response, the status is 0.
-func (p page) expect(responses ...string) {
-	p.faults.expect(responses)
-}
+func (p page) expect(responses ...string) { p.faults.expect(responses) }
 
 func (p page) do(steps ...chromedp.Action[chromedp.Void]) {
 	p.t.Helper()

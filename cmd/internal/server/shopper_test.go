@@ -283,9 +283,7 @@ func (c *shopper) logIn(customer string) *shopper {
 }
 
 // withoutToken returns the same customer on a device without a guest's token.
-func (c *shopper) withoutToken() *shopper {
-	return &shopper{t: c.t, shop: c.shop, JWT: c.JWT}
-}
+func (c *shopper) withoutToken() *shopper { return &shopper{t: c.t, shop: c.shop, JWT: c.JWT} }
 
 // with returns the same shopper on another connection, for concurrent use.
 func (s *shop) with(t testing.TB, c *shopper) *shopper {

@@ -64,9 +64,8 @@ func TestRedis_EachCommandCountsOnce(t *testing.T) {
 			limit := limit.NewQuota(limit.Config{Name: "test", Redis: client, Timeout: time.Minute, Rates: []limit.Rate{{Uses: 1, Per: time.Second}}})
 			limit.Use(ctx, t.Name()) // EVALSHA may be followed by EVAL
 			limits := m.commands(t, "limit")
-			if limit.Use(ctx, t.Name()); m.commands(t, "limit")-limits != 1 {
-				t.Errorf("the script of limits counts %v times", m.commands(t, "limit")-limits)
-			}
+			limit.Use(ctx, t.Name())
+			assert.That(t, m.commands(t, "limit")-limits == 1, "the script of limits counts %v times", m.commands(t, "limit")-limits)
 			err := client.Get(ctx, "{never}").Err()
 			assert.Require(t, err == redis.Nil, "%v", err)
 			assert.Equal(t, m.failures(t, "redis"), map[string]float64{}, "failures, although nothing failed")

@@ -72,9 +72,8 @@ func TestFailedSpans_HaveWordsOfTheServerOrOurOwn(t *testing.T) {
 		for _, a := range got.Attributes {
 			has[string(a.Key)] = a.Value.String()
 		}
-		if got.Status.Code != codes.Error || got.Status.Description != tc.kind || has["error.type"] != tc.kind || has["db.response.status_code"] != tc.status {
-			t.Errorf("%v: status %v and %v, want %q and %q", tc.err, got.Status, has, tc.kind, tc.status)
-		}
+		assert.That(t, got.Status.Code == codes.Error && got.Status.Description == tc.kind && has["error.type"] == tc.kind && has["db.response.status_code"] == tc.status,
+			"%v: status %v and %v, want %q and %q", tc.err, got.Status, has, tc.kind, tc.status)
 	}
 }
 

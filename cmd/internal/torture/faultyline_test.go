@@ -36,9 +36,7 @@ func (l *faultyLine) blackhole() { l.add("timeout", `{"timeout":0}`, "upstream",
 func (l *faultyLine) reset() { l.add("reset_peer", `{"timeout":0}`, "upstream") }
 
 // delay delays all replies.
-func (l *faultyLine) delay(ms int) {
-	l.add("latency", fmt.Sprintf(`{"latency":%d}`, ms), "downstream")
-}
+func (l *faultyLine) delay(ms int) { l.add("latency", fmt.Sprintf(`{"latency":%d}`, ms), "downstream") }
 
 // heal ends all faults.
 func (l *faultyLine) heal() { l.proxy.Toxics.ResetToxics(context.Background()) }

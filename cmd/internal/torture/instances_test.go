@@ -39,9 +39,8 @@ func TestInstances_AShopperSwitchesAtEachRequest(t *testing.T) {
 	}
 
 	for i, instance := range instances {
-		if served := instance.served() - before[i]; served < s.sent/5 {
-			t.Errorf("instance %d served %v of %v requests: the shopper did not switch", i, served, s.sent)
-		}
+		served := instance.served() - before[i]
+		assert.That(t, served >= s.sent/5, "instance %d served %v of %v requests: the shopper did not switch", i, served, s.sent)
 	}
 }
 

@@ -51,9 +51,7 @@ func TestLostShard_IsRestoredFromItsBackup(t *testing.T) {
 				break
 			}
 		}
-		if now.Header.Get("ETag") != tag {
-			t.Errorf("%s: %s in %v, want %s", token, now.Header.Get("ETag"), now, tag)
-		}
+		assert.That(t, now.Header.Get("ETag") == tag, "%s: %s in %v, want %s", token, now.Header.Get("ETag"), now, tag)
 		mustChange(t, s.as(token, ""), "second", 1002)
 	}
 }

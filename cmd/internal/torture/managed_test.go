@@ -44,9 +44,7 @@ func startManagedRedis(t testing.TB) *managedRedis {
 func (m *managedRedis) URL() string { return "redis://" + m.address.Listen }
 
 // replicas returns the numbers of the nodes that are not the master.
-func (m *managedRedis) replicas() []int {
-	return []int{(m.master + 1) % 3, (m.master + 2) % 3}
-}
+func (m *managedRedis) replicas() []int { return []int{(m.master + 1) % 3, (m.master + 2) % 3} }
 
 // promote makes a replica the master, and points the address at it.
 func (m *managedRedis) promote(replica int) {
