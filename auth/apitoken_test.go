@@ -185,7 +185,7 @@ func TestAPITokens_Identify(t *testing.T) {
 			tokens := NewAPITokens(APITokensConfig{Source: ledger, Stores: testStores()})
 			store, id, err := tokens.Identify(cartRequest(tt.headers...), "")
 			wantRefusal(t, err, tt.refused)
-			assert.That(t, tt.refused != nil || store.ID == 1 && id == 7, "got store %d by token %d, want 1 by 7", store.ID, id)
+			assert.That(t, tt.refused != nil || store.ID == 1 && id == 7, "got store %v by token %d, want 1 by 7", store, id)
 			assert.That(t, tt.refused == nil || store == nil && id == 0, "refused, but got store %v by token %d", store, id)
 		})
 	}
