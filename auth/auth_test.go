@@ -136,10 +136,9 @@ func TestCartCallers_Identify(t *testing.T) {
 				assert.That(t, caller == (Caller{}), "refused caller is %+v, want none", caller)
 				return
 			}
-			if caller.Store.ID != tt.store || caller.Customer != tt.customer || caller.Token != tt.token {
-				t.Errorf("got store %d, customer %q, token %q; want %d, %q, %q", caller.Store.ID,
-					caller.Customer, caller.Token.Reveal(), tt.store, tt.customer, tt.token.Reveal())
-			}
+			assert.That(t, caller.Store.ID == tt.store && caller.Customer == tt.customer && caller.Token == tt.token,
+				"got store %d, customer %q, token %q; want %d, %q, %q",
+				caller.Store.ID, caller.Customer, caller.Token.Reveal(), tt.store, tt.customer, tt.token.Reveal())
 		})
 	}
 }

@@ -202,9 +202,8 @@ func TestRoles_TheServiceReadsAndWritesOnlyLastUse(t *testing.T) {
 	assert.Require(t, err == nil, "read as the service: %v", err)
 	used := NewLastUsed(LastUsedConfig{Pool: db, Log: slog.New(slog.DiscardHandler)})
 	used.Record(1)
-	if err := used.Flush(t.Context()); err != nil {
-		t.Fatalf("write last use: %v", err)
-	}
+	err = used.Flush(t.Context())
+	assert.Require(t, err == nil, "write last use: %v", err)
 	token, err := NewPostgresAPITokens(db, nil).APIToken(t.Context(), 1)
 	assert.That(t, err == nil && token.LastUsedAt != nil, "last used at %v (%v), want a time", token.LastUsedAt, err)
 	for _, forbidden := range []string{

@@ -244,9 +244,8 @@ func TestFollower_KeepsItsCursorWhileAStandbyIsBehind(t *testing.T) {
 	change(2, 10, 12)
 	h.standbys[0].Follow(h.primary)
 	assert.NoError(t, h.settle(t.Context()))
-	if err := h.check(t.Context(), f, onStandby); err != nil || f.expired > 0 {
-		t.Errorf("%d cursors expired, error %v", f.expired, err)
-	}
+	err = h.check(t.Context(), f, onStandby)
+	assert.That(t, err == nil && f.expired == 0, "%d cursors expired, error %v", f.expired, err)
 }
 
 // reader is where a follower reads, and where it reads last.

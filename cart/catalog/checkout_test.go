@@ -117,10 +117,9 @@ func TestCheckout_RacingOrdersNeverPassALimit(t *testing.T) {
 		all.Wait()
 		var rows int64
 		assert.NoError(t, c.db.QueryRow(t.Context(), "SELECT count(*) FROM coupon_uses WHERE code = $1", race.code).Scan(&rows))
-		if rows != race.want || placed.Load() != 2*race.want || refused.Load() != 100-2*race.want {
-			t.Errorf("%s: %d uses, %d of 100 checkouts succeeded, %d were refused; want %d uses, each placed twice",
-				race.code, rows, placed.Load(), refused.Load(), race.want)
-		}
+		assert.That(t, rows == race.want && placed.Load() == 2*race.want && refused.Load() == 100-2*race.want,
+			"%s: %d uses, %d of 100 checkouts succeeded, %d were refused; want %d uses, each placed twice",
+			race.code, rows, placed.Load(), refused.Load(), race.want)
 	}
 }
 

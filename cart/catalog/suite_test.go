@@ -134,9 +134,8 @@ func testCoupons(t *testing.T, c catalog.Source) {
 		got, err := c.Coupon(t.Context(), 1, wanted.Code)
 		diff := cmp.Diff(wanted, got)
 		assert.That(t, err == nil && diff == "", "coupon %s: error %v (-want +got):\n%s", wanted.Code, err, diff)
-		if got, err := c.Coupon(t.Context(), 2, wanted.Code); err != nil || got != nil {
-			t.Errorf("coupon %s of another store: %v, %v, want none", wanted.Code, got, err)
-		}
+		got, err = c.Coupon(t.Context(), 2, wanted.Code)
+		assert.That(t, err == nil && got == nil, "coupon %s of another store: %v, %v, want none", wanted.Code, got, err)
 	}
 }
 
@@ -364,9 +363,8 @@ func TestCache_FailsOnlyForUncachedValuesWhenPostgresIsDown(t *testing.T) {
 		got, err := cache.Products(t.Context(), 1, []int64{1, 4})
 		diff := cmp.Diff(known, got)
 		assert.That(t, err == nil && diff == "", "cached products: error %v (-want +got):\n%s", err, diff)
-		if got, err := cache.Products(t.Context(), 1, []int64{1, 2}); !errors.Is(err, lastknown.ErrUnknown) {
-			t.Errorf("an uncached product: %v, %v, want ErrUnknown", got, err)
-		}
+		got, err = cache.Products(t.Context(), 1, []int64{1, 2})
+		assert.That(t, errors.Is(err, lastknown.ErrUnknown), "an uncached product: %v, %v, want ErrUnknown", got, err)
 		if got, err := cache.Coupon(t.Context(), 1, "TEN"); !errors.Is(err, lastknown.ErrUnknown) {
 			t.Errorf("an uncached coupon: %v, %v, want ErrUnknown", got, err)
 		}

@@ -213,9 +213,8 @@ func TestMerge_OneDeviceDoesNotWaitForAnother(t *testing.T) {
 		assert.That(t, report != nil && strings.Contains(linesOf(got), "2×1"),
 			"the phone died after step %d: the laptop got %q, %+v", step, linesOf(got), report)
 		d.read(d.as("c", d.token))
-		if got, _ := d.read(d.as("c", "")); got.Count() != 2 {
-			t.Errorf("the phone died after step %d: finally %q", step, linesOf(got))
-		}
+		got, _ = d.read(d.as("c", ""))
+		assert.That(t, got.Count() == 2, "the phone died after step %d: finally %q", step, linesOf(got))
 		d.settle()
 		d.wantSettled()
 	}

@@ -127,9 +127,8 @@ func TestCompose_RefersToWhatExistsAndListensLocally(t *testing.T) {
 		tag := tagOf(service.Image)
 		assert.That(t, tag != "" && tag != "latest", "%s: the image %s has no version", name, service.Image)
 		for _, volume := range service.Volumes {
-			if _, err := os.Stat(volume.Source); volume.Type == types.VolumeTypeBind && err != nil {
-				t.Errorf("%s mounts a file that does not exist: %v", name, err)
-			}
+			_, err := os.Stat(volume.Source)
+			assert.That(t, volume.Type != types.VolumeTypeBind || err == nil, "%s mounts a file that does not exist: %v", name, err)
 		}
 		for _, port := range service.Ports {
 			assert.Equal(t, port.HostIP, "127.0.0.1", "%s: everyone can reach the port %s", name, port.Published)

@@ -195,9 +195,8 @@ func TestDockerfile_MakesAnImageOfTheProgramAlone(t *testing.T) {
 	for _, warning := range i.warnings {
 		t.Error(warning)
 	}
-	if i.uid == 0 || i.gid == 0 || len(i.bases) != 2 || tagOf(i.bases[0]) == "" || i.bases[1] != "scratch" || len(i.entrypoint) != 1 {
-		t.Errorf("from %s, for user %d of group %d, runs %q", i.bases, i.uid, i.gid, i.entrypoint)
-	}
+	assert.That(t, i.uid != 0 && i.gid != 0 && len(i.bases) == 2 && tagOf(i.bases[0]) != "" && i.bases[1] == "scratch" && len(i.entrypoint) == 1,
+		"from %s, for user %d of group %d, runs %q", i.bases, i.uid, i.gid, i.entrypoint)
 }
 
 // tagOf returns the tag of an image's name.

@@ -71,8 +71,7 @@ func TestKubernetes_ExamplesReferToTheService(t *testing.T) {
 	pods := m.selected(monitor.Spec.Selector)
 	assert.Require(t, len(pods) == 1 && pods[0].hasPort(monitor.Spec.PodMetricsEndpoints[0].Port),
 		"the PodMonitor selects %d workloads, or another port", len(pods))
-	if pods[0].Metadata.Labels[monitor.Spec.JobLabel] != "commerce" {
-		t.Errorf("the PodMonitor takes the job name from the label %q, want one with the value that the rules expect, commerce", monitor.Spec.JobLabel)
-	}
+	assert.That(t, pods[0].Metadata.Labels[monitor.Spec.JobLabel] == "commerce",
+		"the PodMonitor takes the job name from the label %q, want one with the value that the rules expect, commerce", monitor.Spec.JobLabel)
 	assert.Equal(t, monitor.Metadata.Namespace, service.Metadata.Namespace, "the PodMonitor is in the namespace")
 }

@@ -223,9 +223,7 @@ func TestKubernetes_ManifestsFitTogether(t *testing.T) {
 	t.Parallel()
 	for _, name := range overlays {
 		m := overlay(t, name)
-		if len(m.pods()) != 3 {
-			t.Errorf("%s: %d workloads, want the service, the migration and the pruning", name, len(m.pods()))
-		}
+		assert.That(t, len(m.pods()) == 3, "%s: %d workloads, want the service, the migration and the pruning", name, len(m.pods()))
 		for _, fault := range m.faults() {
 			t.Errorf("%s: %s", name, fault)
 		}
@@ -274,8 +272,7 @@ func TestKubernetes_FaultsOfManifestsAreFound(t *testing.T) {
 		broken := named(t, objects, kind, strings.TrimSuffix("commerce-"+further, "-"))
 		patch(t, broken, fmt.Sprintf("[{op: %s, path: %q, value: %s}]", test.op, test.path, test.value))
 		m, err := decode(objects)
-		if got := fmt.Sprint(err, m.faults()); !strings.Contains(got, test.want) {
-			t.Errorf("with %s at %s: faults %q, want %q", test.value, test.path, got, test.want)
-		}
+		got := fmt.Sprint(err, m.faults())
+		assert.That(t, strings.Contains(got, test.want), "with %s at %s: faults %q, want %q", test.value, test.path, got, test.want)
 	}
 }

@@ -135,9 +135,8 @@ func TestJudge_GoesByItsOrder(t *testing.T) {
 		"no cart yet":             {Record{}, Attempt{IfMatch: []string{"0.0.0"}}, Applied, ""},
 	} {
 		got, _, refusal := test.record.Check(test.attempt, now)
-		if got != test.want || (refusal == nil) != (test.code == "") || refusal != nil && refusal.Code != test.code {
-			t.Errorf("%s: %s, %v", name, got, refusal)
-		}
+		assert.That(t, got == test.want && (refusal == nil) == (test.code == "") && (refusal == nil || refusal.Code == test.code),
+			"%s: %s, %v", name, got, refusal)
 	}
 }
 
