@@ -138,10 +138,7 @@ func TestLastUsed_IsWrittenInBatches(t *testing.T) {
 	used.Record(1)
 	used.Record(2)
 	used.Record(999) // does not exist
-	flush := func() {
-		t.Helper()
-		assert.NoError(t, used.Flush(t.Context()))
-	}
+	flush := func() { t.Helper(); assert.NoError(t, used.Flush(t.Context())) }
 	flush()
 	want := func(id int, want *time.Time) {
 		t.Helper()

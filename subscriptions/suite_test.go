@@ -37,6 +37,13 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
+// slow marks a test that takes seconds. It runs beside others.
+func slow(t *testing.T) {
+	t.Helper()
+	t.Parallel()
+	ephemeral.Slow(t)
+}
+
 // now is the clock of all tests.
 var now = time.Date(2025, 11, 20, 10, 0, 0, 123456000, time.UTC)
 

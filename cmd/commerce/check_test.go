@@ -58,8 +58,7 @@ func found(t *testing.T, status int, settings ...string) map[inspect.Level][]str
 }
 
 func TestCheck_TheUserCheckSeesAllOfRedis(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	all := guard(t)
 	for name, redisURL := range map[string]string{
 		"single": startGuarded(t).URL, "cluster": all.StartCluster(t).URL, "sentinels": all.StartSentinels(t).URL,
@@ -162,8 +161,7 @@ func TestServe_LogsWhatTheCheckFinds(t *testing.T) {
 
 // Each later check logs only what is new. What Redis refuses to it again is no further entry in the ACL LOG.
 func TestServe_FindsWhatGoesWrongLater(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	redis := startGuarded(t)
 	serve := startServe(t, seeded(t), "REDIS_URL="+redis.URL)
 	serve.log.wait(t, 0, "commerce check")

@@ -37,6 +37,13 @@ func TestMain(m *testing.M) {
 	main()
 }
 
+// slow marks a test that takes seconds. It runs beside others.
+func slow(t *testing.T) {
+	t.Helper()
+	t.Parallel()
+	ephemeral.Slow(t)
+}
+
 const secret = "a secret of the tests, 32 bytes and more"
 
 // program returns a command that runs the program with only these settings.

@@ -17,7 +17,6 @@ import (
 	"testing"
 
 	"commerce/deploy/assert"
-	"commerce/deploy/ephemeral"
 )
 
 const (
@@ -276,8 +275,7 @@ const maxSize = 32_000_000
 // of all packages, which is a third of the program. Libraries do so without need: they import
 // text/template, or call methods of the values that they are given.
 func TestProgram_IsSmallBecauseNothingFindsMethodsByName(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	file := filepath.Join(t.TempDir(), "commerce")
 	build := exec.CommandContext(t.Context(), "go", "build", "-tags=nomsgpack", "-trimpath", "-ldflags=-s -w -dumpdep", "-o", file, ".")
 	var edges bytes.Buffer // which function needs which, on standard error

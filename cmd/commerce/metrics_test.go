@@ -62,10 +62,7 @@ func captured(pattern, text string) func(yield func(string) bool) {
 }
 
 // hostOf returns the host and port of a URL.
-func hostOf(t *testing.T, rawURL string) string {
-	t.Helper()
-	return parsed(t, rawURL).Host
-}
+func hostOf(t *testing.T, rawURL string) string { t.Helper(); return parsed(t, rawURL).Host }
 
 func parsed(t *testing.T, rawURL string) *url.URL {
 	t.Helper()

@@ -43,10 +43,7 @@ type image struct {
 }
 
 // builtImage returns the image, which is built once for all tests of this process.
-func builtImage(t *testing.T) image {
-	t.Helper()
-	return assert.Must(buildImage())(t)
-}
+func builtImage(t *testing.T) image { t.Helper(); return assert.Must(buildImage())(t) }
 
 var buildImage = sync.OnceValues(func() (i image, err error) {
 	text, err := os.Open(filepath.Join(root, "deploy/Dockerfile"))

@@ -241,10 +241,7 @@ func (c *shopper) add(payload string, headers ...string) answer {
 	return c.ok("POST", "/cart/add", payload, headers...)
 }
 
-func (c *shopper) cart() cartBody {
-	c.t.Helper()
-	return c.ok("GET", "/cart", "").Body.Data
-}
+func (c *shopper) cart() cartBody { c.t.Helper(); return c.ok("GET", "/cart", "").Body.Data }
 
 // lines formats a cart as "id×quantity …", in cart order.
 func (b cartBody) lines() string {

@@ -23,10 +23,7 @@ type shopper struct {
 }
 
 // newShopper returns a client of a service with a connection pool of its own.
-func newShopper(t testing.TB, s *service) *shopper {
-	t.Helper()
-	return shopperAt(t, s.URL)
-}
+func newShopper(t testing.TB, s *service) *shopper { t.Helper(); return shopperAt(t, s.URL) }
 
 // shopperAt returns a client whose calls go to what base returns.
 func shopperAt(t testing.TB, base func() string) *shopper {
@@ -43,10 +40,7 @@ func (c *shopper) as(token, jwt string) *shopper {
 }
 
 // customer returns a JWT of a customer of store 1.
-func customer(t testing.TB, id string) string {
-	t.Helper()
-	return customerToken(t, storeOne, id)
-}
+func customer(t testing.TB, id string) string { t.Helper(); return customerToken(t, storeOne, id) }
 
 // reply is what a shopper learns about a call.
 type reply struct {
