@@ -24,10 +24,25 @@ const document = "../../docs/openapi.yaml"
 func absolute(t *testing.T, file string) string {
 	t.Helper()
 	path, err := filepath.Abs(file)
+	noError(t, err)
+	return path
+}
+
+// noError ends the test if a step that it needs fails.
+func noError(t *testing.T, err error) {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return path
+}
+
+// copied copies a file of testdata, and returns its text.
+func copied(t *testing.T, from, to string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", from))
+	noError(t, err)
+	noError(t, os.WriteFile(to, text, 0o666))
+	return string(text)
 }
 
 // run runs a program in a folder. It must exit with 0.
@@ -67,18 +82,13 @@ func npm(t *testing.T, program string) (path, dir string) {
 			t.Fatal("npm is not installed (sh deploy/ephemeral/install.sh)")
 		}
 		var err error
-		if packages.dir, err = os.MkdirTemp("", "commerce-clients-"); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.CopyFS(packages.dir, os.DirFS("testdata/npm")); err != nil {
-			t.Fatal(err)
-		}
+		packages.dir, err = os.MkdirTemp("", "commerce-clients-")
+		noError(t, err)
+		noError(t, os.CopyFS(packages.dir, os.DirFS("testdata/npm")))
 		run(t, packages.dir, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline")
 	})
 	dir = filepath.Join(packages.dir, t.Name())
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.MkdirAll(dir, 0o777))
 	return filepath.Join(packages.dir, "node_modules/.bin", program), dir
 }
 
@@ -94,29 +104,15 @@ func TestDocument_LintsWithoutWarnings(t *testing.T) {
 func TestClient_OfOAPICodegenReadsACartAndRefusesWrongCode(t *testing.T) {
 	t.Parallel()
 	dir := "testdata/generated"
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.MkdirAll(dir, 0o777))
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	run(t, ".", "go", "tool", "oapi-codegen", "-generate", "types,client", "-package", "generated", "-o", filepath.Join(dir, "client.go"), document)
-	text, err := os.ReadFile("testdata/use.go.txt")
-	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, "client_test.go"), text, 0o666)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	copied(t, "use.go.txt", filepath.Join(dir, "client_test.go"))
 	run(t, ".", "go", "test", "./"+dir)
 
-	wrong, err := os.ReadFile("testdata/wrong.go.txt")
-	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, "wrong.go"), wrong, 0o666)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	wrong := copied(t, "wrong.go.txt", filepath.Join(dir, "wrong.go"))
 	said, _ := exec.CommandContext(t.Context(), "go", "build", "-gcflags=-e", "./"+dir).CombinedOutput()
-	for i, line := range strings.Split(string(wrong), "\n")[1:] {
+	for i, line := range strings.Split(wrong, "\n")[1:] {
 		want, at := "", fmt.Sprintf("wrong.go:%d:", i+2)
 		if _, comment, found := strings.Cut(line, " // "); found {
 			want = comment
@@ -172,13 +168,7 @@ func TestDocument_ParsesWithTheDefaultsOfYAML(t *testing.T) {
 // compile type-checks a program of testdata that uses the code in dir.
 func compile(t *testing.T, dir, program string) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("testdata", program))
-	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, program), text, 0o666)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	copied(t, program, filepath.Join(dir, program))
 	check(t, dir, program)
 }
 
