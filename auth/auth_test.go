@@ -3,12 +3,18 @@ package auth
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
+	"commerce/auth/limit"
 	"commerce/auth/problem"
 	"commerce/auth/store"
 	"commerce/deploy/assert"
@@ -130,10 +136,9 @@ func TestCartCallers_Identify(t *testing.T) {
 				assert.That(t, caller == (Caller{}), "refused caller is %+v, want none", caller)
 				return
 			}
-			if caller.Store.ID != tt.store || caller.Customer != tt.customer || caller.Token != tt.token {
-				t.Errorf("got store %d, customer %q, token %q; want %d, %q, %q", caller.Store.ID,
-					caller.Customer, caller.Token.Reveal(), tt.store, tt.customer, tt.token.Reveal())
-			}
+			assert.That(t, caller.Store.ID == tt.store && caller.Customer == tt.customer && caller.Token == tt.token,
+				"got store %d, customer %q, token %q; want %d, %q, %q",
+				caller.Store.ID, caller.Customer, caller.Token.Reveal(), tt.store, tt.customer, tt.token.Reveal())
 		})
 	}
 }
@@ -224,4 +229,90 @@ func BenchmarkCartCallers(b *testing.B) {
 			}
 		})
 	}
+}
+
+// TestTexts in cmd/commerce checks that no language is missing.
+func TestErrors_AreSentencesInTheirLanguage(t *testing.T) {
+	t.Parallel()
+	texts := regexp.MustCompile(`locale\.(En|Ar): "(.*)",`).FindAllStringSubmatch(string(must(os.ReadFile("errors.go"))), -1)
+	for _, text := range texts {
+		isArabic := strings.ContainsFunc(text[2], func(r rune) bool { return unicode.Is(unicode.Arabic, r) })
+		assert.That(t, isArabic == (text[1] == "Ar") && strings.HasSuffix(text[2], "."),
+			"not a sentence in %s: %q", text[1], text[2])
+	}
+	assert.That(t, len(texts) >= 40, "found %d texts: this test does not read all", len(texts))
+}
+
+func TestErrors_HaveTheKindsOfRefusedCredentials(t *testing.T) {
+	t.Parallel()
+	var used []string
+	for _, call := range regexp.MustCompile(`unauthenticated\("(\w+)"`).FindAllStringSubmatch(string(must(os.ReadFile("errors.go"))), -1) {
+		used = append(used, call[1])
+	}
+	slices.Sort(used)
+	listed := slices.Sorted(slices.Values(CredentialKinds()))
+	assert.That(t, slices.Equal(slices.Compact(used), listed), "kinds %v, listed are %v", used, listed)
+	e := unauthenticated("type", nil)
+	assert.That(t, e.Code == "unauthenticated" && e.Kind == "type" && e.Faults[0].Member == "Authorization", "got %+v", e)
+}
+
+const neighbor, guesser = "192.0.2.1", "192.0.2.1" // behind one address
+
+func threeFailures() *limit.Quota {
+	return limit.NewQuota(limit.Config{Name: "credentials", Rates: []limit.Rate{{Uses: 3, Per: time.Hour}}, Now: atNoon})
+}
+
+func TestFailures_InvalidTokensBeyondTheLimitAreRateLimited(t *testing.T) {
+	t.Parallel()
+	tokens := newTestJWT()
+	callers := NewCartCallers(Config{Stores: testStores(), Tokens: tokens, Failures: threeFailures()})
+	valid, header := sign(tokens, 1, "c"), strings.Split(sign(tokens, 1, "c"), ".")[0]
+	send := func(token, client string) error {
+		_, err := callers.Identify(cartRequest("Authorization", "Bearer "+token), client)
+		return err
+	}
+	// Genuine tokens do not count, however many there are.
+	for range 20 {
+		wantRefusal(t, send(hs256(testSecret, plainHeader, `{"sub":"c","store_id":1,"exp":1}`), guesser), errTokenExpired)
+		_, err := callers.Identify(cartRequest("Authorization", "Bearer "+sign(tokens, 2, "c"), "X-Public-Key", "pk_one"), guesser)
+		wantRefusal(t, err, errOtherStore)
+	}
+	wantRefusal(t, send(hs256(previousSecret, plainHeader, plainClaims), guesser), errTokenSignature)
+	wantRefusal(t, send("garbage", guesser), errTokenMalformed)
+	wantRefusal(t, send(header+".e30.x", guesser), errTokenMalformed)
+	for range 5 {
+		refused := wantCode(t, send("garbage", guesser), problem.RateLimited)
+		assert.That(t, refused.RetryAfter == 20*time.Minute && refused.Budget == (problem.Budget{Name: "credentials", Uses: 3}),
+			"Retry-After %v, %+v", refused.RetryAfter, refused.Budget)
+	}
+	wantRefusal(t, send(valid, neighbor), nil)
+	wantRefusal(t, send(sign(tokens, 1, "never seen before"), neighbor), nil)
+	wantRefusal(t, send(hs256(testSecret, plainHeader, `{"sub":"c","store_id":1,"exp":1}`), neighbor), errTokenExpired)
+	wantRefusal(t, send("garbage", "192.0.2.2"), errTokenMalformed)
+}
+
+func TestFailures_OfAPITokensCauseNoLookupsBeyondTheLimit(t *testing.T) {
+	t.Parallel()
+	ledger, token, _ := newLedger(t)
+	tokens := NewAPITokens(APITokensConfig{Source: ledger, Stores: testStores(), Failures: threeFailures(), TTL: time.Nanosecond})
+	send := func(token, client string) error {
+		_, _, err := tokens.Identify(apiRequest(token), client)
+		return err
+	}
+	guess := func(id int) string { return fmt.Sprintf("%d|%s", id, strings.Repeat("x", 43)) }
+	wantRefusal(t, send(token, neighbor), nil)
+	for i := range 3 {
+		wantRefusal(t, send(guess(100+i), guesser), errAPITokenUnknown)
+	}
+	asked := ledger.asked.Load()
+	for i := range 20 {
+		wantCode(t, send(guess(200+i), guesser), problem.RateLimited)
+	}
+	wantCode(t, send("no token", guesser), problem.RateLimited)
+	assert.Equal(t, ledger.asked.Load()-asked, 0, "lookups")
+	wantRefusal(t, send(token, neighbor), nil) // its check has expired, and is made again
+	wantCode(t, send("7|"+strings.Repeat("x", 43), guesser), problem.RateLimited)
+	wantRefusal(t, send(guess(300), "192.0.2.2"), errAPITokenUnknown)
+	_, _, err := tokens.Identify(cartRequest(), guesser)
+	wantRefusal(t, err, errAPITokenMissing)
 }

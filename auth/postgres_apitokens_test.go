@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -50,14 +51,12 @@ func TestPostgresAPITokens_StoresOnlyAHashOfTheSecret(t *testing.T) {
 	assert.That(t, !strings.Contains(row, secret) && strings.Contains(row, "export script"),
 		"the row is %s: want the name in it and not the secret", row)
 	found, err := table.APIToken(t.Context(), id)
-	if err != nil || found.StoreID != 1 || found.Name != "export script" || found.RevokedAt != nil || found.LastUsedAt != nil {
-		t.Errorf("found %+v, %v", found, err)
-	}
+	assert.That(t, err == nil && found.StoreID == 1 && found.Name == "export script" && found.RevokedAt == nil && found.LastUsedAt == nil,
+		"found %+v, %v", found, err)
 	_ = assert.Must(db.Exec(t.Context(), "ALTER TABLE api_tokens ALTER name TYPE varchar(255)"))(t) // the statement must be prepared again
 	tokens := NewAPITokens(APITokensConfig{Source: table, Stores: testStores()})
-	if store, used, err := tokens.Identify(apiRequest(text), ""); err != nil || store.ID != 1 || used != id {
-		t.Errorf("identified as %v by %d, %v", store, used, err)
-	}
+	store, used, err := tokens.Identify(apiRequest(text), "")
+	assert.That(t, err == nil && store.ID == 1 && used == id, "identified as %v by %d, %v", store, used, err)
 }
 
 func TestPostgresAPITokens_NotFound(t *testing.T) {
@@ -139,10 +138,7 @@ func TestLastUsed_IsWrittenInBatches(t *testing.T) {
 	used.Record(1)
 	used.Record(2)
 	used.Record(999) // does not exist
-	flush := func() {
-		t.Helper()
-		assert.NoError(t, used.Flush(t.Context()))
-	}
+	flush := func() { t.Helper(); assert.NoError(t, used.Flush(t.Context())) }
 	flush()
 	want := func(id int, want *time.Time) {
 		t.Helper()
@@ -169,9 +165,8 @@ func TestLastUsed_KeepsWhatCannotBeWritten(t *testing.T) {
 	used.Record(1)
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := used.Flush(gone); err == nil {
-		t.Fatal("written without a connection")
-	}
+	err := used.Flush(gone)
+	assert.Require(t, err != nil, "written without a connection")
 	used.Run(gone) // writes, then returns immediately
 	token, err := table.APIToken(t.Context(), 1)
 	assert.That(t, err == nil && token.LastUsedAt != nil, "last used at %v (%v), want a time", token.LastUsedAt, err)
@@ -200,14 +195,12 @@ func TestRoles_TheServiceReadsAndWritesOnlyLastUse(t *testing.T) {
 	text := create(t, NewPostgresAPITokens(tokenTable(t, ephemeral.OpenPool(t, owner, connect.PostgresConfig{Writable: true})), rand.Reader), "script")
 	db := ephemeral.OpenPool(t, roles(t, owner), connect.PostgresConfig{Writable: true})
 	tokens := NewAPITokens(APITokensConfig{Source: NewPostgresAPITokens(db, nil), Stores: testStores()})
-	if _, _, err := tokens.Identify(apiRequest(text), ""); err != nil {
-		t.Fatalf("read as the service: %v", err)
-	}
+	_, _, err := tokens.Identify(apiRequest(text), "")
+	assert.Require(t, err == nil, "read as the service: %v", err)
 	used := NewLastUsed(LastUsedConfig{Pool: db, Log: slog.New(slog.DiscardHandler)})
 	used.Record(1)
-	if err := used.Flush(t.Context()); err != nil {
-		t.Fatalf("write last use: %v", err)
-	}
+	err = used.Flush(t.Context())
+	assert.Require(t, err == nil, "write last use: %v", err)
 	token, err := NewPostgresAPITokens(db, nil).APIToken(t.Context(), 1)
 	assert.That(t, err == nil && token.LastUsedAt != nil, "last used at %v (%v), want a time", token.LastUsedAt, err)
 	for _, forbidden := range []string{
@@ -235,4 +228,51 @@ func refusedTo(t *testing.T, db *pgxpool.Pool, script string) {
 	var refused *pgconn.PgError
 	assert.That(t, errors.As(err, &refused) && refused.Code == "42501" && undo == nil,
 		"%s: got %v (%v), want insufficient_privilege", script, err, undo)
+}
+
+func TestLastUsed_IsBoundedWhileItCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	used := NewLastUsed(LastUsedConfig{Now: atNoon})
+	for id := range int64(maxAPITokens) {
+		used.Record(id)
+	}
+	later := noon.Add(time.Second)
+	used.keep(map[int64]time.Time{0: later, maxAPITokens: later, maxAPITokens + 1: later})
+	assert.Equal(t, len(used.uses), maxAPITokens, "uses are kept")
+	got := used.uses[0]
+	assert.That(t, got.Equal(later), "a known token was last used at %v, want %v", got, later)
+}
+
+func TestLastUsed_NeedsNoLogger(t *testing.T) {
+	t.Parallel()
+	pool := assert.Must(pgxpool.New(t.Context(), "postgres://127.0.0.1:1/none"))(t)
+	t.Cleanup(pool.Close)
+	used := NewLastUsed(LastUsedConfig{Pool: pool})
+	used.Record(1)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	used.Run(ended) // logs that the database is unreachable
+	assert.Equal(t, len(used.uses), 1, "uses are kept")
+}
+
+func TestLastUsed_LogsAnOutageOnceAndItsEndOnce(t *testing.T) {
+	t.Parallel()
+	open := func(url string) *pgxpool.Pool {
+		pool := assert.Must(pgxpool.New(t.Context(), url))(t)
+		t.Cleanup(pool.Close)
+		return pool
+	}
+	log, now := &bytes.Buffer{}, noon
+	used := NewLastUsed(LastUsedConfig{Log: slog.New(slog.NewTextHandler(log, nil)), Now: func() time.Time { return now }})
+	used.Record(1)
+	for _, pool := range []*pgxpool.Pool{open("postgres://127.0.0.1:1/none"), used.cfg.Pool, open(ephemeral.Migrated(t)), nil} {
+		if pool != nil {
+			used.cfg.Pool = pool
+		}
+		used.tryFlush(t.Context())
+		now = now.Add(10 * time.Second)
+	}
+	text := log.String()
+	assert.That(t, strings.Count(text, "\n") == 2 && strings.Count(text, "level=WARN") == 1 && strings.Contains(text, "after=20s"),
+		"the log reads %s: want one warning and one all-clear", text)
 }

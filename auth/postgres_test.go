@@ -85,9 +85,8 @@ func testDirectory(t *testing.T, d auth.StoreDirectory) {
 			diff := cmp.Diff(wanted, byID)
 			assert.That(t, err == nil && diff == "", "ByID(%d): error %v (-want +got):\n%s", wanted.ID, err, diff)
 			byKey, err := d.ByPublicKey(t.Context(), wanted.PublicKeys[0])
-			if diff := cmp.Diff(wanted, byKey); err != nil || diff != "" {
-				t.Errorf("ByPublicKey(%s): error %v (-want +got):\n%s", wanted.PublicKeys[0], err, diff)
-			}
+			diff = cmp.Diff(wanted, byKey)
+			assert.That(t, err == nil && diff == "", "ByPublicKey(%s): error %v (-want +got):\n%s", wanted.PublicKeys[0], err, diff)
 		}
 	}
 	for name, find := range map[string]func(context.Context) (*store.Store, error){
@@ -97,9 +96,8 @@ func testDirectory(t *testing.T, d auth.StoreDirectory) {
 		"no key":         func(ctx context.Context) (*store.Store, error) { return d.ByPublicKey(ctx, "") },
 		"one of two":     d.Sole,
 	} {
-		if store, err := find(t.Context()); !errors.Is(err, auth.ErrNoStore) || store != nil {
-			t.Errorf("store by %s: %v, %v, want ErrNoStore", name, store, err)
-		}
+		store, err := find(t.Context())
+		assert.That(t, errors.Is(err, auth.ErrNoStore) && store == nil, "store by %s: %v, %v, want ErrNoStore", name, store, err)
 	}
 }
 
@@ -115,9 +113,8 @@ func TestStoreDirectories_RefuseAStoreInAnUnknownCurrency(t *testing.T) {
 		_, byID := directory.ByID(t.Context(), 2)
 		_, byKey := directory.ByPublicKey(t.Context(), odd.PublicKeys[0])
 		for _, err := range []error{byID, byKey} {
-			if err == nil || errors.Is(err, auth.ErrNoStore) || !strings.Contains(err.Error(), `store 2: unknown currency "XYZ"`) {
-				t.Errorf("%s: %v, want an error that names the store and its currency", name, err)
-			}
+			assert.That(t, err != nil && !errors.Is(err, auth.ErrNoStore) && strings.Contains(err.Error(), `store 2: unknown currency "XYZ"`),
+				"%s: %v, want an error that names the store and its currency", name, err)
 		}
 		_, err := directory.ByID(t.Context(), 1)
 		assert.That(t, err == nil, "%s: another store: %v", name, err)

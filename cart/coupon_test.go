@@ -9,6 +9,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"commerce/auth/locale"
+	"commerce/auth/problem"
 	"commerce/auth/store"
 	"commerce/cart/money"
 	"commerce/deploy/assert"
@@ -215,5 +217,97 @@ func TestNormalCouponCode_FoldsOnlyASCII(t *testing.T) {
 	} {
 		got := NormalCouponCode(given)
 		assert.That(t, got == want && NormalCouponCode(got) == got, "%+q is %+q, want %+q", given, got, want)
+	}
+}
+
+var inOrder = []CouponReason{CouponNotStarted, CouponExpired, CouponUsedUp, CouponMinimum, CouponNotApplicable}
+
+// lost returns a coupon, and its uses, that has every reason not to apply to the cart of
+// tenRiyals, except for those listed.
+func lost(now time.Time, without ...CouponReason) (*Coupon, Uses) {
+	c := &Coupon{
+		Code: "C", Kind: Fixed, Amount: 100, Minimum: 2000, Starts: now.Add(time.Hour), Expires: now,
+		Products: []int64{2}, MaxUses: new(int64(3)), MaxUsesCustomer: new(int64(1)),
+	}
+	uses := Uses{All: 3, Customer: 1}
+	for _, reason := range without {
+		switch reason {
+		case CouponNotStarted:
+			c.Starts = now
+		case CouponExpired:
+			c.Expires = now.Add(1)
+		case CouponUsedUp:
+			uses = Uses{All: 2}
+		case CouponMinimum:
+			c.Minimum = 1000
+		case CouponNotApplicable:
+			c.Products = []int64{1, 2}
+		}
+	}
+	return c, uses
+}
+
+var riyals = &store.Store{Currency: "SAR", PricesIncludeTax: true}
+
+func tenRiyals() Priced {
+	c := Cart{Coupon: "C", Lines: []Line{{ID: "1", Quantity: 1}}}
+	return Price(c, riyals, map[int64]*Product{1: sold(1, 1000)}, testLimits)
+}
+
+func TestRedeem_NamesTheFirstReasonThatHolds(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	for i, want := range inOrder {
+		coupon, uses := lost(now, inOrder[:i]...)
+		p := tenRiyals()
+		p.Redeem(coupon, uses, riyals, now)
+		assert.That(t, p.Coupon.Issue != nil && p.Coupon.Issue.Reason == want && p.Discount == 0 && p.Lines[0].Discount == 0,
+			"without %v: %+v, discount %d, want %s", inOrder[:i], p.Coupon.Issue, p.Discount, want)
+		coupon, uses = lost(now, slices.Delete(slices.Clone(inOrder), i, i+1)...)
+		p = tenRiyals()
+		p.Redeem(coupon, uses, riyals, now)
+		assert.That(t, p.Coupon.Issue != nil && p.Coupon.Issue.Reason == want, "with %s alone: %+v", want, p.Coupon.Issue)
+	}
+	coupon, uses := lost(now, inOrder...)
+	p := tenRiyals()
+	p.Redeem(coupon, uses, riyals, now)
+	assert.That(t, p.Coupon.Issue == nil && p.Discount == 100, "without faults: %+v, discount %d", p.Coupon.Issue, p.Discount)
+	p = tenRiyals()
+	p.Redeem(nil, Uses{}, riyals, now)
+	assert.That(t, p.Coupon.Issue.Reason == CouponGone, "a coupon that is gone: %+v", p.Coupon.Issue)
+}
+
+func TestRefuseCoupon_DoesNotRevealACodeBeforeItStarts(t *testing.T) {
+	t.Parallel()
+	now, p := time.Now(), tenRiyals()
+	early, uses := lost(now)
+	refusal := RefuseCoupon(early, &p, uses, riyals, now, "coupon")
+	assert.Equal(t, refusal, RefuseCoupon(nil, &p, Uses{}, riyals, now, "coupon"),
+		"unknown and not started differ (-unknown +not started)")
+	assert.That(t, refusal.Data == CouponGone && refusal.Code == problem.CouponInvalid,
+		"refused with %s, %v", refusal.Code, refusal.Data)
+}
+
+func TestRefuseCoupon_HasACodeAndAReason(t *testing.T) {
+	t.Parallel()
+	now, p := time.Now(), tenRiyals()
+	for reason, code := range map[CouponReason]problem.Code{
+		CouponExpired: problem.CouponInvalid, CouponUsedUp: problem.CouponInvalid,
+		CouponMinimum: problem.CouponMinimum, CouponNotApplicable: problem.CouponInvalid,
+	} {
+		others := slices.DeleteFunc(slices.Clone(inOrder), func(r CouponReason) bool { return r == reason })
+		coupon, uses := lost(now, others...)
+		got := RefuseCoupon(coupon, &p, uses, riyals, now, "code")
+		assert.That(t, got != nil && got.Code == code && got.Data == reason && got.Faults[0].Member == "code" && got.Message(locale.Ar) != "",
+			"%s: %+v", reason, got)
+	}
+}
+
+func TestCouponMinimum_HasTheSumInItsLanguage(t *testing.T) {
+	t.Parallel()
+	sentence := textCouponMinimum.With("FIVE", money.Price{Amount: 2000, Currency: "SAR"})
+	for l, want := range map[locale.Locale]string{locale.En: "SAR\u00a020.00", locale.Ar: "20.00\u00a0ر.س."} {
+		got := sentence.In(l)
+		assert.That(t, strings.Contains(got, want), "%q does not have %q", got, want)
 	}
 }

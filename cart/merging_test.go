@@ -2,6 +2,7 @@ package cart
 
 import (
 	"testing"
+	"time"
 
 	"commerce/auth/problem"
 	"commerce/deploy/assert"
@@ -27,5 +28,16 @@ func TestMergeReport_SaysThatAnotherCartWaits(t *testing.T) {
 		"a report of nothing counted")
 	if both := merged.With(waits); both.ID != "A" || both.Lines != 1 || both.Code != problem.CartFull || merged.Code != "" {
 		t.Errorf("got %+v, and the first has become %+v", both, merged)
+	}
+}
+
+var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+
+func TestStampUse_TellsARetryFromASecondClick(t *testing.T) {
+	t.Parallel()
+	for age, want := range map[time.Duration]bool{
+		999 * time.Millisecond: false, time.Second: true, 5 * time.Minute: true, 5*time.Minute + time.Millisecond: false,
+	} {
+		assert.Equal(t, (StampUse{At: noon}).IsRetry(noon.Add(age)), want, "after %v", age)
 	}
 }

@@ -2,6 +2,8 @@ package docs_test
 
 import (
 	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +11,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +21,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/getkin/kin-openapi/routers"
 	"github.com/getkin/kin-openapi/routers/gorillamux"
+	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"commerce/deploy/assert"
@@ -435,4 +439,19 @@ func TestOpenAPI_CatchesUndocumentedStatus(t *testing.T) {
 	a.status = http.StatusTeapot
 	err := a.check(t)
 	assert.That(t, err != nil, "418 passes, want an error")
+}
+
+// The viewer in the repository is what reference/update.sh downloads.
+func TestReference_HasTheViewerOfItsScript(t *testing.T) {
+	t.Parallel()
+	digest := regexp.MustCompile(`(?m)^digest=(\S+)`).FindSubmatch(read(t, "reference/update.sh"))
+	assert.Require(t, digest != nil, "update.sh names no digest")
+	stored := read(t, "reference/viewer.js.gz")
+	assert.That(t, len(stored) <= 2<<20, "the viewer adds %d bytes to the binary", len(stored))
+	r := assert.Must(gzip.NewReader(bytes.NewReader(stored)))(t)
+	viewer := assert.Must(io.ReadAll(r))(t)
+	assert.Equal(t, fmt.Sprintf("%x", sha256.Sum256(viewer)), string(digest[1]), "digest of viewer.js; run update.sh")
+	want := map[string]string{"@scalar/api-reference": licenseIn(t, "reference")}
+	assert.Equal(t, gocmp.Diff(want, listed(t, string(read(t, "licenses.md")), "The API reference")), "",
+		"licenses (-reference/LICENSE.txt +licenses.md):\n")
 }

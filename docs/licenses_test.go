@@ -196,9 +196,8 @@ func listed(t *testing.T, page, section string) map[string]string {
 	names := map[string]string{}
 	for _, group := range regexp.MustCompile("(?m)^- ([^:`\n]+):((?:\n  `[^`]+`,?)+)$").FindAllStringSubmatch(rest, -1) {
 		for _, name := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(group[2], -1) {
-			if other, twice := names[name[1]]; twice {
-				t.Errorf("licenses.md lists %s twice, with %s and %s", name[1], other, group[1])
-			}
+			other, twice := names[name[1]]
+			assert.That(t, !twice, "licenses.md lists %s twice, with %s and %s", name[1], other, group[1])
 			names[name[1]] = group[1]
 		}
 	}

@@ -81,9 +81,8 @@ func TestPages_ShowPicturesThatExist(t *testing.T) {
 	picture := regexp.MustCompile(`(?:src|srcset)="([^":]+)"`)
 	for _, page := range all {
 		for _, match := range picture.FindAllStringSubmatch(string(read(t, page)), -1) {
-			if _, err := os.Stat(path.Join(path.Dir(page), match[1])); err != nil {
-				t.Errorf("%s shows %s: %v", page, match[1], err)
-			}
+			_, err := os.Stat(path.Join(path.Dir(page), match[1]))
+			assert.Succeeds(t, err, "%s shows %s", page, match[1])
 		}
 	}
 }

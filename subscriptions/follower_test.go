@@ -192,8 +192,7 @@ func TestFollower_MissesNothing(t *testing.T) {
 // Followers that read a standby, or sometimes it and sometimes the primary, end with the rows
 // of the table, although the standby is late.
 func TestFollower_MissesNothingOnAStandby(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	const workers = 2
 	runHistories(t, "TestFollower_MissesNothingOnAStandby", max(1, *histories/5), workers, func(h *setting) []reader {
 		standby := h.addStandby()
@@ -208,8 +207,7 @@ func TestFollower_MissesNothingOnAStandby(t *testing.T) {
 // Followers whose reads go to the replicas that are fit, and sometimes to the primary, end with
 // the rows of the table, although the replicas keep being left out because they lag.
 func TestFollower_MissesNothingOnReplicas(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	const workers, maxLag = 1, 50 * time.Millisecond
 	var replicated *replicated
 	runHistories(t, "TestFollower_MissesNothingOnReplicas", max(1, *histories/5), workers, func(h *setting) []reader {
@@ -244,9 +242,8 @@ func TestFollower_KeepsItsCursorWhileAStandbyIsBehind(t *testing.T) {
 	change(2, 10, 12)
 	h.standbys[0].Follow(h.primary)
 	assert.NoError(t, h.settle(t.Context()))
-	if err := h.check(t.Context(), f, onStandby); err != nil || f.expired > 0 {
-		t.Errorf("%d cursors expired, error %v", f.expired, err)
-	}
+	err = h.check(t.Context(), f, onStandby)
+	assert.That(t, err == nil && f.expired == 0, "%d cursors expired, error %v", f.expired, err)
 }
 
 // reader is where a follower reads, and where it reads last.

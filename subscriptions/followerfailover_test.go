@@ -46,8 +46,7 @@ func (o failover) known() bool { return !o.restart && (!o.second || o.between) }
 // new primary. A cursor expires if the new primary lacks what its follower has seen. It does
 // not expire if the follower has seen nothing that the new primary lacks.
 func TestFollower_MissesNothingAfterAPromotion(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	for i, o := range failovers {
 		t.Run(fmt.Sprintf("%+v", o), func(t *testing.T) {
 			t.Parallel()
@@ -194,8 +193,7 @@ func TestFollower_WritersDoNotWaitForEachOtherAfterAPromotion(t *testing.T) {
 
 // A transaction gives up waiting for the disk after it has changed a subscription.
 func TestFollower_SeesNothingThatACrashLoses(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	h, f := newSetting(t, "fsync=on", "full_page_writes=on", "wal_writer_delay=10s"), newFollower(1, 1)
 	for n := range 5 {
 		readAll(t, f, h.source)
@@ -214,8 +212,7 @@ func TestFollower_SeesNothingThatACrashLoses(t *testing.T) {
 // Transactions whose commit is not on the disk are lost in a crash, and others get their
 // numbers. No follower has seen them.
 func TestFollower_MissesNothingAfterACrash(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	h := newSetting(t, "fsync=on", "full_page_writes=on", "synchronous_commit=off", "wal_writer_delay=10s")
 	followers := []*follower{newFollower(1, 1), newFollower(1, 2), newFollower(2, 3)}
 	for crash := range uint64(6) {
@@ -268,10 +265,7 @@ func (h *setting) restart() {
 // change, and crashes the server at once. Then it changes another subscription.
 func crashAfterReading(t *testing.T, h *setting, seed uint64, followers []*follower) {
 	t.Helper()
-	change := func(id int) {
-		t.Helper()
-		exec(t, h.writes, insertOne, id, seed)
-	}
+	change := func(id int) { t.Helper(); exec(t, h.writes, insertOne, id, seed) }
 	for i := range 10 {
 		change(100 + i)
 		assert.NoError(t, h.settle(t.Context()))

@@ -11,7 +11,6 @@ import (
 
 	"commerce/auth/locale"
 	"commerce/deploy/assert"
-	"commerce/deploy/ephemeral"
 	"commerce/subscriptions"
 	"commerce/subscriptions/postgres"
 )
@@ -71,10 +70,7 @@ func begin(t *testing.T, h *setting, level pgx.TxIsoLevel) pgx.Tx {
 	return tx
 }
 
-func commit(t *testing.T, tx pgx.Tx) {
-	t.Helper()
-	assert.NoError(t, tx.Commit(t.Context()))
-}
+func commit(t *testing.T, tx pgx.Tx) { t.Helper(); assert.NoError(t, tx.Commit(t.Context())) }
 
 // waitForLock waits until a transaction waits for another one.
 func waitForLock(t *testing.T, h *setting) {
@@ -122,8 +118,7 @@ func TestFollower_SeesASubscriptionThatWasReplaced(t *testing.T) {
 // A rewrite of a table gives its rows to no snapshot that is older. A reader that waits for it must
 // take its snapshot afterwards.
 func TestFollower_MissesNothingWhileATableIsRewritten(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	for _, table := range []string{"products", "plans", "subscriptions", "saved_cards", "deleted_subscriptions", "subscription_timelines"} {
 		t.Run(table, func(t *testing.T) {
 			t.Parallel()

@@ -2,8 +2,10 @@ package subscriptions_test
 
 import (
 	"fmt"
+	mathrand "math/rand/v2"
 	"net/url"
 	"slices"
+	"strings"
 	"testing"
 
 	"commerce/deploy/assert"
@@ -152,5 +154,244 @@ func TestList_Filters(t *testing.T) {
 				}
 			}
 		}
+	})
+}
+
+// mixedData returns the subscriptions of two stores whose customers share addresses,
+// numbers, calling codes and external IDs.
+func mixedData() data {
+	random := mathrand.New(mathrand.NewPCG(3, 4))
+	one := sixStates().all
+	var d data
+	for store := int64(1); store <= 2; store++ {
+		for c := range int64(12) {
+			d.customers = append(d.customers, subscriptions.Customer{
+				StoreID: store, ID: 1001 + c, Email: []string{"sara@example.com", "Sara@Example.com", "omar@example.com", ""}[c%4],
+				Phone: []string{"501234567", "0501234567", "507654321"}[c%3], CallingCode: []string{"966", "971"}[c/2%2],
+			})
+		}
+	}
+	for i := range int64(400) {
+		s := one[random.IntN(len(one))]
+		s.ID, s.OrderID, s.StoreID, s.CustomerID = 10_000+i, 1+i, 1+i%4/3, int64(1001+random.IntN(12))
+		s.ExternalCustomerID = []string{"", "crm-7", "CRM-7", "crm 7,٧&"}[random.IntN(4)]
+		s.Card, s.Scheduled = nil, nil
+		d.all = append(d.all, s)
+	}
+	return d
+}
+
+// choice is a value of a filter and what it matches; "" is no filter.
+type choice struct {
+	value string
+	match func(s subscriptions.Subscription, c subscriptions.Customer) bool
+}
+
+// choices are values of each filter. Their matches are counted without the package.
+func choices() map[string][]choice {
+	email := func(address string) choice {
+		return choice{address, func(_ subscriptions.Subscription, c subscriptions.Customer) bool {
+			return strings.EqualFold(c.Email, address)
+		}}
+	}
+	phone := func(number string) choice {
+		return choice{number, func(_ subscriptions.Subscription, c subscriptions.Customer) bool {
+			return strings.HasSuffix(c.Phone, number)
+		}}
+	}
+	code := func(code string) choice {
+		return choice{code, func(_ subscriptions.Subscription, c subscriptions.Customer) bool { return c.CallingCode == code }}
+	}
+	status := func(list string) choice {
+		return choice{list, func(s subscriptions.Subscription, _ subscriptions.Customer) bool {
+			return slices.Contains(strings.Split(list, ","), string(s.Status))
+		}}
+	}
+	external := func(id string) choice {
+		return choice{id, func(s subscriptions.Subscription, _ subscriptions.Customer) bool { return s.ExternalCustomerID == id }}
+	}
+	return map[string][]choice{
+		"customerEmail":       {{}, email("SARA@example.com"), email("omar@example.com")},
+		"customerPhone":       {{}, phone("501234567")},
+		"customerCountryCode": {{}, code("966"), code("44")},
+		"status":              {{}, status("active"), status("past_due,trialing"), status("expired,active,canceled"), status("paused,trialing,expired,past_due,active,canceled")},
+		"externalCustomerId":  {{}, external("crm-7"), external("crm 7,٧&"), external("crm-8")},
+	}
+}
+
+// combinations calls each with every combination of choices: as a query, and as a condition.
+func combinations(each func(query string, pass func(s subscriptions.Subscription, c subscriptions.Customer) bool)) {
+	type combination struct {
+		query   url.Values
+		matches []choice
+	}
+	all := []combination{{}}
+	for parameter, values := range choices() {
+		var longer []combination
+		for _, shorter := range all {
+			for _, v := range values {
+				if v.match == nil {
+					longer = append(longer, shorter)
+					continue
+				}
+				query := url.Values{parameter: {v.value}}
+				for name, value := range shorter.query {
+					query[name] = value
+				}
+				longer = append(longer, combination{query, append(slices.Clip(shorter.matches), v)})
+			}
+		}
+		all = longer
+	}
+	for _, c := range all {
+		each(c.query.Encode(), func(s subscriptions.Subscription, customer subscriptions.Customer) bool {
+			return !slices.ContainsFunc(c.matches, func(m choice) bool { return !m.match(s, customer) })
+		})
+	}
+}
+
+// Links lead through the matching rows in both directions, and page numbers to the same
+// pages.
+func TestList_EveryCombinationOfFiltersEqualsARecount(t *testing.T) {
+	t.Parallel()
+	d := mixedData()
+	customers := map[int64]subscriptions.Customer{}
+	for _, c := range d.customers {
+		if c.StoreID == 1 {
+			customers[c.ID] = c
+		}
+	}
+	onEach(t, d, func(t *testing.T, b bundle) {
+		found := 0
+		combinations(func(query string, pass func(subscriptions.Subscription, subscriptions.Customer) bool) {
+			want := idsOf(d.all, 1, func(s subscriptions.Subscription) bool { return pass(s, customers[s.CustomerID]) })
+			start := fmt.Sprintf("http://shop.test/subscriptions?per_page=%d&%s", 2+len(want)/4, query)
+			if len(want) == 0 {
+				assert.Equal(t, b.list(t, start, 1).ids(), want, "%s", query)
+				return
+			}
+			found++
+			wantWalk(t, b, start, want)
+		})
+		assert.That(t, found >= 100, "only %d combinations match anything", found)
+	})
+}
+
+func TestList_KeepsFiltersInItsLinksAsGiven(t *testing.T) {
+	t.Parallel()
+	onEach(t, mixedData(), func(t *testing.T, b bundle) {
+		const kept = "&per_page=1&status=past_due%2Cactive&externalCustomerId=crm+7%2C%D9%A7%26"
+		first := b.list(t, "http://shop.test/subscriptions?externalCustomerId=crm%207,٧%26&status=past_due,active&per_page=1", 1)
+		assert.Equal(t, first.FirstPageURL, "http://shop.test/subscriptions?page=1"+kept, "first page")
+		want := "http://shop.test/subscriptions?page=2" + kept + "&cursor="
+		assert.That(t, strings.HasPrefix(*first.NextPageURL, want), "next page: %s, want %s", *first.NextPageURL, want)
+		b.list(t, strings.Replace(*first.NextPageURL, "past_due%2Cactive", "active%2Cpast_due", 1), 1) // the same list
+	})
+}
+
+// Every refusal names the parameter, and none returns rows.
+func TestList_RefusesInvalidParameters(t *testing.T) {
+	t.Parallel()
+	onEach(t, sampleData(), func(t *testing.T, b bundle) {
+		for at, queries := range map[string][]string{
+			"page": {
+				"page=0", "page=-1", "page=1000001",
+				"page=66668", // skips 1,000,005 rows
+				"page=10002&per_page=100", "page=1000000&per_page=2", "page=10002&per_page=100&customerCountryCode=966",
+				"page=9007199254740993&cursor=AAAA", "page=9223372036854775808", "page=" + strings.Repeat("9", 1000),
+				"page=1.0", "page=1e1", "page=01", "page=%2B1", "page=+1", "page=one", "page=", "page", "page=1&page=1",
+				"page=1&page=2",
+			},
+			"cursor":   {"page=1000001&cursor=AAAA", "cursor=", "cursor=AAAA", "cursor=" + strings.Repeat("A", 1000), "cursor=%00"},
+			"per_page": {"per_page=0", "per_page=101", "per_page=-15", "per_page=٥"},
+			"customerEmail": {
+				"customerEmail=", "customerEmail=sara", "customerEmail=@", "customerEmail=a@b@c", "customerEmail=a@b%00",
+				"customerEmail=a@%FF", "customerEmail=a%20@b", "customerEmail=" + url.QueryEscape("' OR 1=1 --"),
+				"customerEmail=" + strings.Repeat("a", 253) + "@b", "customerEmail=a@b&customerEmail=a@b",
+			},
+			"customerPhone": {
+				"customerPhone=", "customerPhone=abc", "customerPhone=0", "customerPhone=" + strings.Repeat("1", 21),
+				"customerPhone=" + url.QueryEscape("1; DROP TABLE subscriptions"),
+			},
+			"customerCountryCode": {
+				"customerCountryCode=", "customerCountryCode=%2B966", "customerCountryCode=SA", "customerCountryCode=12345",
+				"customerCountryCode=9%2066", "customerCountryCode=0966", "customerCountryCode=0",
+			},
+			"status": {
+				"status=", "status", "status=cancelled", "status=Active", "status=active,", "status=,active",
+				"status=active,,paused", "status=active,active", "status=active,paused,active", "status=active,+paused",
+				"status=active%00", "status=active&status=paused", "status=" + strings.Repeat("active,", 10_000),
+			},
+			"query":    {"status=active;paused", "=1", "page=%zz", "page=1;per_page=2"},
+			"status[]": {"status[]=active"},
+			"externalCustomerId": {
+				"externalCustomerId=", "externalCustomerId=%00", "externalCustomerId=crm%FF",
+				"externalCustomerId=" + strings.Repeat("x", 256), "externalCustomerId=" + strings.Repeat("٥", 256),
+				"externalCustomerId=a&externalCustomerId=a",
+			},
+			"externalCustomerID":   {"externalCustomerID=a"},
+			"external_customer_id": {"external_customer_id=a"},
+			"customeremail":        {"customeremail=a@b"},
+			"customerEmail[]":      {"customerEmail[]=a@b"},
+			"email":                {"email=a@b"},
+			"perPage":              {"perPage=10"},
+			"sort":                 {"sort=id"},
+		} {
+			for _, query := range queries {
+				refused := b.refused(t, "http://shop.test/subscriptions?"+query, 1)
+				assert.That(t, refused.Code == "invalid_parameter" && len(refused.Errors[at]) == 1 && refused.Message != "",
+					"%.80s: %+v, want invalid_parameter at %q", query, refused, at)
+			}
+		}
+		for _, page := range []string{"10002", "1000000", "1000001", "9007199254740993", strings.Repeat("9", 30)} {
+			tooFar := b.refused(t, "http://shop.test/subscriptions?per_page=100&page="+page, 1)
+			assert.That(t, strings.Contains(tooFar.Message, "1000000 subscriptions") && strings.Contains(tooFar.Message, "next_page_url"), "%s: no limit, or no advice to follow links: %+v", page, tooFar)
+		}
+		several := b.refused(t, "http://shop.test/subscriptions?page=0&per_page=0&colour=red", 1)
+		assert.Equal(t, len(several.Errors), 3, "three invalid parameters: %+v", several.Errors)
+	})
+}
+
+func TestList_AcceptsEveryParameterAtItsLimits(t *testing.T) {
+	t.Parallel()
+	onEach(t, sampleData(), func(t *testing.T, b bundle) {
+		for _, query := range []string{
+			"page=1", "page=66667", "page=1000000&per_page=1", "per_page=1", "per_page=100", "page=10001&per_page=100",
+			"customerEmail=a@b", "customerEmail=" + strings.Repeat("a", 252) + "@b", "customerEmail=" + url.QueryEscape("'OR''=''@b"),
+			"customerPhone=1", "customerPhone=" + url.QueryEscape("\u202a+٩٦٦\u00a0٥٠١٢٣٤٥٦٧\u202c"), "customerPhone=" + strings.Repeat("1", 20), "customerCountryCode=1", "customerCountryCode=9999",
+			"status=trialing", "status=expired,canceled,paused,past_due,active,trialing", "status=active%2Cpaused",
+			"externalCustomerId=x", "externalCustomerId=" + strings.Repeat("x", 255), "externalCustomerId=" + strings.Repeat("٥", 255),
+			"externalCustomerId=+", "externalCustomerId=" + url.QueryEscape("' OR 1=1 --\n,\""),
+			"&page=1&", "",
+		} {
+			b.list(t, "http://shop.test/subscriptions?"+query, 1)
+		}
+	})
+}
+
+func TestList_RefusesForeignAndTamperedLinks(t *testing.T) {
+	t.Parallel()
+	onEach(t, sampleData(), func(t *testing.T, b bundle) {
+		link := *b.list(t, "http://shop.test/subscriptions?per_page=5&customerCountryCode=966", 1).NextPageURL
+		assert.Equal(t, b.list(t, link, 1).CurrentPage, 2, "the link leads to page")
+		b.wantRefused(t, link, 2, "invalid_parameter")
+		// TestLink_IsBoundToItsWholeListing has all changes.
+		b.wantRefused(t, strings.Replace(link, "page=2", "page=3", 1), 1, "invalid_parameter", "cursor")
+		// The link itself contains the page number, too.
+		assert.Equal(t, b.list(t, strings.Replace(link, "page=2&", "", 1), 1).CurrentPage, 2,
+			"without its number the link leads to page")
+	})
+}
+
+func TestGet_NotFound(t *testing.T) {
+	t.Parallel()
+	onEach(t, sampleData(), func(t *testing.T, b bundle) {
+		for _, id := range []string{
+			"5000", "6001", "0", "-5001", "+5001", "05001", "5001.0", "5e3", "five", "9223372036854775807", "9223372036854775808",
+			"summar", "summaryy", "s", "Summary", "summary%20", "5001%20", "%27", "%00", "5001'--", "null", strings.Repeat("9", 1000), "%D9%A5",
+		} {
+			b.wantRefused(t, "http://shop.test/subscriptions/"+id, 1, "subscription_not_found")
+		}
+		b.wantRefused(t, "http://shop.test/subscriptions/5001", 2, "subscription_not_found")
 	})
 }

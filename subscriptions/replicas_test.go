@@ -170,8 +170,7 @@ func (r *replicated) get(id int64) error {
 func (r *replicated) insert(id int) { r.t.Helper(); exec(r.t, r.writes, insertOne, id, 1) }
 
 func TestReplicas_ThatStopAreReplacedAtOnce(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	r := replicate(newSetting(t), 10*time.Second, patience)
 	r.wantReads(0)
 	r.standbys[1].Stop()
@@ -192,8 +191,7 @@ func TestReplicas_ThatStopAreReplacedAtOnce(t *testing.T) {
 
 // A read of a replica that hangs goes on elsewhere while half of its time is left.
 func TestReplicas_ThatHangAreReplacedInTime(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	r := replicate(newSetting(t), 10*time.Second, hangs)
 	r.wantReads(anyNumber) // opens connections
 	r.standbys[1].Freeze()
@@ -205,8 +203,7 @@ func TestReplicas_ThatHangAreReplacedInTime(t *testing.T) {
 
 // Without writes there is nothing that a replica could lack, so those of an idle primary do not lag.
 func TestReplicas_ThatLagAreLeftOut(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	const maxLag = 2 * time.Second
 	r := replicate(newSetting(t), maxLag, patience)
 	time.Sleep(2 * maxLag)
@@ -226,8 +223,7 @@ func TestReplicas_ThatLagAreLeftOut(t *testing.T) {
 
 // A replica that lacks a subscription or a timeline must not say that it does not exist.
 func TestReplicas_LeaveRefusalsToThePrimary(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	r := replicate(newSetting(t), time.Minute, patience)
 	r.cutOff()
 	r.insert(900_001)
@@ -281,8 +277,7 @@ func TestReplicas_ServeReadsWithoutThePrimary(t *testing.T) {
 }
 
 func TestReplicas_OfAnotherDatabaseAreLeftOut(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	h, other := newSetting(t), newSetting(t)
 	r := readFrom(h, h.primary.URL, []string{ephemeral.StartStandby(t, other.primary).URL}, 10*time.Second, patience)
 	r.wantStates("foreign")
@@ -292,8 +287,7 @@ func TestReplicas_OfAnotherDatabaseAreLeftOut(t *testing.T) {
 
 // A replica of another primary must not serve reads whenever both logs are about as long.
 func TestReplicas_OfAPromotedOneStayLeftOut(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	r := replicate(newSetting(t), time.Minute, patience)
 	follower, promoted := r.standbys[0], r.standbys[1]
 	r.insert(900_001) // a server that never replayed a transaction does not know where it was promoted
@@ -319,8 +313,7 @@ func TestReplicas_OfAPromotedOneStayLeftOut(t *testing.T) {
 
 // The URL of the replicas may have another user than the primary's.
 func TestReplicas_WhoseRoleMayNotReadAreLeftOut(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	h := newSetting(t)
 	h.addStandby()
 	standby := h.standbys[0]
@@ -339,8 +332,7 @@ func TestReplicas_WhoseRoleMayNotReadAreLeftOut(t *testing.T) {
 
 // Both URLs may list all servers of a group, whichever of them is the primary.
 func TestReplicas_ThatAreListedWithThePrimaryFollowAFailover(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	h := newSetting(t)
 	h.addStandby()
 	h.addStandby()

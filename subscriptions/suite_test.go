@@ -37,6 +37,13 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
+// slow marks a test that takes seconds. It runs beside others.
+func slow(t *testing.T) {
+	t.Helper()
+	t.Parallel()
+	ephemeral.Slow(t)
+}
+
 // now is the clock of all tests.
 var now = time.Date(2025, 11, 20, 10, 0, 0, 123456000, time.UTC)
 
@@ -50,12 +57,8 @@ func sampleData() data { return data{sample.Customers(), sample.Subscriptions(no
 
 // sources are the implementations that every test of the suite runs on.
 var sources = map[string]func(t *testing.T, d data) subscriptions.Source{
-	"memory": func(_ *testing.T, d data) subscriptions.Source {
-		return subscriptions.NewMemory(d.customers, d.all)
-	},
-	"postgres": func(t *testing.T, d data) subscriptions.Source {
-		return patient(filled(t, d))
-	},
+	"memory":   func(_ *testing.T, d data) subscriptions.Source { return subscriptions.NewMemory(d.customers, d.all) },
+	"postgres": func(t *testing.T, d data) subscriptions.Source { return patient(filled(t, d)) },
 	"postgres with partitions": func(t *testing.T, d data) subscriptions.Source {
 		pool := planningOnce(t, partitioned(t))
 		fill(t, pool, d)

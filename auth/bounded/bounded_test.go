@@ -42,9 +42,7 @@ func TestGetOrPut_CreatesOneValueForAllCallers(t *testing.T) {
 		got := make([]*int, 8)
 		var all sync.WaitGroup
 		for i := range got {
-			all.Go(func() {
-				got[i] = c.GetOrPut(1, func() *int { created.Add(1); return new(int) })
-			})
+			all.Go(func() { got[i] = c.GetOrPut(1, func() *int { created.Add(1); return new(int) }) })
 		}
 		all.Wait()
 		n := created.Load()

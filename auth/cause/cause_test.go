@@ -81,7 +81,6 @@ func TestFailure_TellsWhyACallWasRepeated(t *testing.T) {
 	if want := "redis a:1: it closed the connection"; got.Error() != want || !errors.Is(got, context.DeadlineExceeded) || errors.Is(got, io.EOF) {
 		t.Errorf("got %v, want %s", got, want)
 	}
-	if got := last.Because(nil); got != last {
-		t.Errorf("without an earlier one: %v", got)
-	}
+	got = last.Because(nil)
+	assert.That(t, got == last, "without an earlier one: %v", got)
 }

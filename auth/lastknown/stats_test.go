@@ -100,9 +100,8 @@ func TestGet_LogsAnOutageOfTheSourceOnceAndItsEndOnce(t *testing.T) {
 		const lines = `level=WARN msg="cannot load values; known ones stay in use" of=texts server="postgres a:1" err="connection refused"
 level=INFO msg="values can be loaded again" of=texts server="postgres a:1" after=3s
 `
-		if got := log.String(); got != lines {
-			t.Errorf("got\n%swant\n%s", got, strings.TrimSpace(lines))
-		}
+		got := log.String()
+		assert.That(t, got == lines, "got\n%swant\n%s", got, strings.TrimSpace(lines))
 	})
 }
 

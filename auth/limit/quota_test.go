@@ -67,9 +67,8 @@ func keys(t *testing.T, c limit.Config) []string {
 func allowed(t *testing.T, q *limit.Quota, client string) (n int) {
 	t.Helper()
 	for q.Refuse(client, refusal) == nil {
-		if n++; n > 10_000 {
-			t.Fatal("no limit")
-		}
+		n++
+		assert.Require(t, n <= 10_000, "no limit")
 		q.Use(t.Context(), client)
 	}
 	return n
@@ -181,9 +180,8 @@ func TestQuota_IsSharedByInstances(t *testing.T) {
 			running.Wait()
 			for _, q := range instances {
 				q.Use(t.Context(), "a") // learns what the other instance has counted
-				if refused := q.Refuse("a", refusal); refused == nil || refused.RetryAfter > 5*time.Minute {
-					t.Errorf("after 40 uses at two instances: %v", refused)
-				}
+				refused := q.Refuse("a", refusal)
+				assert.That(t, refused != nil && refused.RetryAfter <= 5*time.Minute, "after 40 uses at two instances: %v", refused)
 			}
 			restarted := limit.NewQuota(c)
 			assert.That(t, allowed(t, restarted, "a") == 1, "an instance that starts later does not continue the count")
@@ -197,9 +195,8 @@ func TestQuota_AnnouncesTheRateThatRefusesInRedis(t *testing.T) {
 	allowed(t, limit.NewQuota(c), "a")
 	later := limit.NewQuota(c) // has only the count in Redis
 	later.Use(t.Context(), "a")
-	if later.Refuse("a", refusal) == nil || later.Refused("a", refusal).Budget.Uses != 3 {
-		t.Errorf("refused with %+v", later.Refused("a", refusal).Budget)
-	}
+	assert.That(t, later.Refuse("a", refusal) != nil && later.Refused("a", refusal).Budget.Uses == 3,
+		"refused with %+v", later.Refused("a", refusal).Budget)
 }
 
 // A failover may be to a server whose clock is behind.
@@ -297,9 +294,8 @@ func TestQuota_PausesAsLongWhenItsClockIsSetBack(t *testing.T) {
 		want int64
 	}{{began, 1}, {setBack(began, 500*time.Millisecond), 1}, {setBack(began, 2*time.Second), 2}} {
 		now = at.now
-		if q.Use(t.Context(), "a"); sent.Load() != at.want {
-			t.Errorf("%v later Redis was asked %d times, want %d", at.now.Sub(began), sent.Load(), at.want)
-		}
+		q.Use(t.Context(), "a")
+		assert.That(t, sent.Load() == at.want, "%v later Redis was asked %d times, want %d", at.now.Sub(began), sent.Load(), at.want)
 	}
 }
 

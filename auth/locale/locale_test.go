@@ -59,9 +59,8 @@ func TestSentence_SaysItsArgumentsInItsLanguage(t *testing.T) {
 	} {
 		assert.Equal(t, sentence.In(l), want, "in %s", l)
 	}
-	if got := left.With(3, box, locale.Text{locale.En: "new", locale.Ar: "جديد"}).In(locale.Ar); got != "بقي 3 من «صندوق»: جديد." {
-		t.Errorf("a text as an argument: %q", got)
-	}
+	got := left.With(3, box, locale.Text{locale.En: "new", locale.Ar: "جديد"}).In(locale.Ar)
+	assert.That(t, got == "بقي 3 من «صندوق»: جديد.", "a text as an argument: %q", got)
 	assert.Equal(t, sentence.Args[1].(locale.Name).Own, "Box", "the sentence's arguments have changed")
 }
 

@@ -58,9 +58,8 @@ func TestDetach_KeepsValuesAndMeasuresNothing(t *testing.T) {
 	detached := timing.Detach(ctx)
 	cancel()
 	timing.Add(detached, timing.Postgres, time.Second)
-	if ctx.Spent(timing.Postgres) != 0 || detached.Err() != nil || detached.Value(key{}) != "value" {
-		t.Errorf("spent %v, err %v, value %v", ctx.Spent(timing.Postgres), detached.Err(), detached.Value(key{}))
-	}
+	assert.That(t, ctx.Spent(timing.Postgres) == 0 && detached.Err() == nil && detached.Value(key{}) == "value",
+		"spent %v, err %v, value %v", ctx.Spent(timing.Postgres), detached.Err(), detached.Value(key{}))
 }
 
 // A deadline below Times must not need a goroutine, as it would for an unknown context.
@@ -89,9 +88,8 @@ func TestStep_HasWhatFailed(t *testing.T) {
 	assert.That(t, own.SpanKind == trace.SpanKindInternal && own.Status.Code == codes.Unset && len(own.Attributes) == 0,
 		"a step that succeeds: %v %v %v", own.SpanKind, own.Status, own.Attributes)
 	want := []attribute.KeyValue{attribute.String("db.system.name", "redis"), attribute.String("error.type", "timeout")}
-	if call.SpanKind != trace.SpanKindClient || call.Status.Code != codes.Error || call.Status.Description != "timeout" || !slices.Equal(call.Attributes, want) {
-		t.Errorf("a call that fails: %v %v %v", call.SpanKind, call.Status, call.Attributes)
-	}
+	assert.That(t, call.SpanKind == trace.SpanKindClient && call.Status.Code == codes.Error && call.Status.Description == "timeout" && slices.Equal(call.Attributes, want),
+		"a call that fails: %v %v %v", call.SpanKind, call.Status, call.Attributes)
 }
 
 // Not parallel, because testing counts the allocations of the whole process.
@@ -123,9 +121,8 @@ func TestWithin_EndsAtTheEarlierDeadline(t *testing.T) {
 			ctx, stop := timing.Within(context.WithValue(request, key{}, "value"), c.limit)
 			defer stop()
 			start := time.Now()
-			if ctx.Err() != nil || ctx.Value(key{}) != "value" {
-				t.Errorf("%s: begins with %v and the value %v", name, ctx.Err(), ctx.Value(key{}))
-			}
+			assert.That(t, ctx.Err() == nil && ctx.Value(key{}) == "value",
+				"%s: begins with %v and the value %v", name, ctx.Err(), ctx.Value(key{}))
 			<-ctx.Done()
 			if took := time.Since(start); took != c.want || !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 				t.Errorf("%s: ended after %v with %v, want %v", name, took, ctx.Err(), c.want)
@@ -149,9 +146,8 @@ func TestWithin_EndsWhenCanceled(t *testing.T) {
 			<-ctx.Done()
 			<-child.Done()
 			time.Sleep(2 * time.Second)
-			if ctx.Err() != context.Canceled || child.Err() != context.Canceled {
-				t.Errorf("the errors are %v and %v, want the first reason", ctx.Err(), child.Err())
-			}
+			assert.That(t, ctx.Err() == context.Canceled && child.Err() == context.Canceled,
+				"the errors are %v and %v, want the first reason", ctx.Err(), child.Err())
 		}
 	})
 }
@@ -164,10 +160,7 @@ func TestWithin_HasEndedIfItsRequestHas(t *testing.T) {
 	cancel()
 	late, stopLate := timing.Within(request, time.Minute)
 	defer stopLate()
-	if <-late.Done(); late.Err() != context.Canceled {
-		t.Errorf("a call that begins late has the error %v", late.Err())
-	}
-	if running.Err() != nil {
-		t.Errorf("a call under way ended with its request: %v", running.Err())
-	}
+	<-late.Done()
+	assert.That(t, late.Err() == context.Canceled, "a call that begins late has the error %v", late.Err())
+	assert.That(t, running.Err() == nil, "a call under way ended with its request: %v", running.Err())
 }

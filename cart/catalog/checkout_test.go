@@ -5,15 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"commerce/auth/lastknown"
+	"commerce/cart/catalog"
 	"commerce/deploy/assert"
 	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
@@ -41,9 +46,8 @@ func documented(t *testing.T, section string) string {
 func openCheckouts(t *testing.T) *checkouts {
 	t.Helper()
 	statements := strings.Split(documented(t, "Counting the use of a coupon"), ";\n")
-	if len(statements) != 4 || statements[0] != "BEGIN ISOLATION LEVEL READ COMMITTED" || !strings.HasSuffix(statements[3], "COMMIT;") {
-		t.Fatalf("docs/cart.md has no SQL of checkout from BEGIN to COMMIT: %q", statements)
-	}
+	assert.Require(t, len(statements) == 4 && statements[0] == "BEGIN ISOLATION LEVEL READ COMMITTED" && strings.HasSuffix(statements[3], "COMMIT;"),
+		"docs/cart.md has no SQL of checkout from BEGIN to COMMIT: %q", statements)
 	url := ephemeral.Migrated(t)
 	db := ephemeral.OpenPool(t, url, connect.PostgresConfig{
 		Writable: true, StatementTimeout: -1, Edit: func(c *pgxpool.Config) { c.MaxConns = 20 },
@@ -113,10 +117,9 @@ func TestCheckout_RacingOrdersNeverPassALimit(t *testing.T) {
 		all.Wait()
 		var rows int64
 		assert.NoError(t, c.db.QueryRow(t.Context(), "SELECT count(*) FROM coupon_uses WHERE code = $1", race.code).Scan(&rows))
-		if rows != race.want || placed.Load() != 2*race.want || refused.Load() != 100-2*race.want {
-			t.Errorf("%s: %d uses, %d of 100 checkouts succeeded, %d were refused; want %d uses, each placed twice",
-				race.code, rows, placed.Load(), refused.Load(), race.want)
-		}
+		assert.That(t, rows == race.want && placed.Load() == 2*race.want && refused.Load() == 100-2*race.want,
+			"%s: %d uses, %d of 100 checkouts succeeded, %d were refused; want %d uses, each placed twice",
+			race.code, rows, placed.Load(), refused.Load(), race.want)
 	}
 }
 
@@ -139,9 +142,8 @@ func TestCheckout_TakesTheStock(t *testing.T) {
 		done := assert.Must(c.db.Exec(t.Context(), take))(t)
 		var left string
 		assert.NoError(t, c.db.QueryRow(t.Context(), "SELECT coalesce(stock::text, 'NULL') FROM products").Scan(&left))
-		if left != test.left || (done.RowsAffected() == 1) != test.taken {
-			t.Errorf("%s: %s left, %d taken", name, left, done.RowsAffected())
-		}
+		assert.That(t, left == test.left && (done.RowsAffected() == 1) == test.taken,
+			"%s: %s left, %d taken", name, left, done.RowsAffected())
 	}
 }
 
@@ -172,4 +174,162 @@ func TestCheckout_RefusesWhatTheCartWouldRefuse(t *testing.T) {
 		err := c.place(t.Context(), step.code, step.customer, step.order)
 		assert.That(t, (err == nil) == step.ok && (err == nil || errors.Is(err, errUsedUp)), "%+v: %v", step, err)
 	}
+}
+
+// Every source counts the uses of guests for all customers together, and no further than
+// the limit.
+func TestUses_CountNoFurtherThanTheLimit(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	memory := catalog.NewMemory(nil)
+	sub := strings.Repeat("أ", 255) // the longest subject
+	for order := range int64(9) {
+		customer := []string{"", sub, "other"}[order%3]
+		memory.PutUse(1, "TEN", customer, 1+order)
+		d.exec(t, "INSERT INTO coupon_uses (store_id, code, customer, order_id) VALUES (1, 'TEN', nullif($1, ''), $2)", customer, 1+order)
+	}
+	memory.PutUse(1, "TEN", "", 9) // again
+	postgres := catalog.NewPostgres(d.pool)
+	for name, source := range map[string]catalog.Source{
+		"memory": memory, "postgres": postgres, "cached memory": newCache(memory), "cached postgres": newCache(postgres),
+	} {
+		for customer, all := range map[string]int64{"": 9, sub: 3, "other": 3, "Other": 0, "nobody": 0} {
+			for limit := range int64(12) {
+				if got, err := source.Uses(t.Context(), 1, "TEN", customer, limit+1); err != nil || got != min(all, limit+1) {
+					t.Errorf("%s: %d uses by %.9q up to %d, %v; want %d", name, got, customer, limit+1, err, min(all, limit+1))
+				}
+			}
+		}
+	}
+}
+
+func TestPostgres_CountsUsesFromAnIndexAlone(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	d.exec(t, `INSERT INTO coupon_uses (store_id, code, customer, order_id)
+		SELECT 1, 'C' || n % 50, CASE n % 3 WHEN 0 THEN 'c' || n % 7 END, 10000 + n FROM generate_series(1, 50000) n`)
+	// With FREEZE it waits for pages that the background writer holds, instead of skipping them.
+	d.exec(t, `VACUUM (FREEZE, ANALYZE) coupon_uses`)
+	for _, where := range []string{"", " AND customer = 'c0'"} {
+		rows := assert.Must(d.pool.Query(t.Context(), `EXPLAIN (ANALYZE, BUFFERS OFF, COSTS OFF)
+			SELECT count(*) FROM (SELECT FROM coupon_uses WHERE store_id = 1 AND code = 'C0'`+where+` LIMIT 5000) u`))(t)
+		text := strings.Join(assert.Must(pgx.CollectRows(rows, pgx.RowTo[string]))(t), "\n")
+		assert.That(t, strings.Contains(text, "Index Only Scan using coupon_uses_by_customer") && strings.Contains(text, "Heap Fetches: 0"),
+			"where%s:\n%s", where, text)
+	}
+}
+
+func TestPostgres_AcceptsOnlyUsesThatCount(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	for name, use := range map[string]struct {
+		code     string
+		customer any
+		order    int64
+		ok       bool
+	}{
+		"a guest's":                      {"TEN", nil, 1, true},
+		"a customer's":                   {"TEN", "1001", 2, true},
+		"of a coupon that is gone":       {"NEVER", "1001", 3, true},
+		"a second coupon of one order":   {"FIVE", "1002", 7001, true},
+		"the same order again":           {"USED", "1009", 7001, false},
+		"a code in lower case":           {"ten", nil, 4, false},
+		"a code with a space":            {"TEN\u00a0", nil, 5, false},
+		"a customer without characters":  {"TEN", "", 6, false},
+		"a customer with too many":       {"TEN", strings.Repeat("x", 256), 7, false},
+		"an order without a positive id": {"TEN", nil, 0, false},
+	} {
+		_, err := d.admin.Exec(t.Context(), "INSERT INTO coupon_uses (store_id, code, customer, order_id) VALUES (1, $1, $2, $3)",
+			use.code, use.customer, use.order)
+		assert.Equal(t, (err == nil), use.ok, "%s: %v", name, err)
+	}
+	d.exec(t, "DELETE FROM coupons WHERE (store_id, code) = (1, 'GAMES')")
+	var products, uses int
+	err := d.admin.QueryRow(t.Context(), "SELECT (SELECT count(*) FROM coupon_products), (SELECT count(*) FROM coupon_uses)").Scan(&products, &uses)
+	assert.That(t, err == nil && products == 0 && uses == 6,
+		"%d products and %d uses after their coupon was deleted, %v; want 0 and 6", products, uses, err)
+}
+
+// A product that is deleted must not make a coupon for it apply to all products.
+func TestPostgres_DeletedProductsStayInACoupon(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	d.exec(t, "DELETE FROM products WHERE (store_id, id) = (1, 1)")
+	got, err := catalog.NewPostgres(d.pool).Coupon(t.Context(), 1, "GAMES")
+	assert.That(t, err == nil && slices.Equal(got.Products, []int64{1}), "%+v, %v", got, err)
+}
+
+// counted is a source whose uses and failures a test sets.
+type counted struct {
+	*catalog.Memory
+	failing bool
+	asked   []string
+}
+
+func (c *counted) Uses(ctx context.Context, store int64, code, customer string, limit int64) (int64, error) {
+	c.asked = append(c.asked, code+" "+customer)
+	if c.failing {
+		return 0, errors.New("connection refused")
+	}
+	return c.Memory.Uses(ctx, store, code, customer, limit)
+}
+
+func TestCache_ShowsUsesWithinAMinute(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		source := &counted{Memory: catalog.NewMemory(nil)}
+		cache := newCache(source)
+		uses := func() int64 {
+			t.Helper()
+			n, err := cache.Uses(t.Context(), 1, "TEN", "c", 5)
+			synctest.Wait() // for a load in the background
+			assert.NoError(t, err)
+			return n
+		}
+		uses()
+		source.PutUse(1, "TEN", "c", 1)
+		time.Sleep(19 * time.Second)
+		n := uses()
+		assert.That(t, n == 0 && len(source.asked) == 1, "%d uses after 19 s, asked %q", n, source.asked)
+		time.Sleep(41 * time.Second)
+		assert.Equal(t, uses(), 1, "uses after a minute")
+		source.PutUse(1, "TEN", "c", 2)
+		time.Sleep(25 * time.Second)
+		uses() // starts a load in the background
+		assert.Equal(t, uses(), 2, "uses after a load in the background")
+	})
+}
+
+func TestCache_KeepsTheLastKnownUsesWhileTheSourceFails(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		source := &counted{Memory: catalog.NewMemory(nil)}
+		source.PutUse(1, "TEN", "", 1)
+		cache := newCache(source)
+		n, err := cache.Uses(t.Context(), 1, "TEN", "", 5)
+		assert.Require(t, n == 1 && err == nil, "%d uses, %v", n, err)
+		source.failing = true
+		for range 3 {
+			time.Sleep(time.Hour)
+			n, err := cache.Uses(t.Context(), 1, "TEN", "", 5)
+			assert.That(t, n == 1 && err == nil, "%d uses, %v; want the last known one", n, err)
+			_, err = cache.Uses(t.Context(), 1, "TEN", "c", 5)
+			assert.That(t, errors.Is(err, lastknown.ErrUnknown), "uses that were never known: %v, want ErrUnknown", err)
+		}
+		synctest.Wait()
+	})
+}
+
+// A limit that is raised must not be compared with a count that ended at the lower one.
+func TestCache_CountsAgainForAnotherLimit(t *testing.T) {
+	t.Parallel()
+	source := &counted{Memory: catalog.NewMemory(nil)}
+	for order := range int64(9) {
+		source.PutUse(1, "TEN", "", 1+order)
+	}
+	cache, got := newCache(source), []int64{}
+	for _, limit := range []int64{3, 6, 3, 20} {
+		got = append(got, assert.Must(cache.Uses(t.Context(), 1, "TEN", "", limit))(t))
+	}
+	assert.Equal(t, got, []int64{3, 6, 3, 9}, "got")
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -114,9 +115,8 @@ func testProducts(t *testing.T, c catalog.Source) {
 		}
 		for _, ask := range []string{"at first", "again"} {
 			got, err := c.Products(t.Context(), store, ids)
-			if diff := cmp.Diff(wanted, got); err != nil || diff != "" {
-				t.Errorf("products of store %d %s: error %v (-want +got):\n%s", store, ask, err, diff)
-			}
+			diff := cmp.Diff(wanted, got)
+			assert.That(t, err == nil && diff == "", "products of store %d %s: error %v (-want +got):\n%s", store, ask, err, diff)
 		}
 	}
 	for name, ask := range map[string]struct {
@@ -134,9 +134,8 @@ func testCoupons(t *testing.T, c catalog.Source) {
 		got, err := c.Coupon(t.Context(), 1, wanted.Code)
 		diff := cmp.Diff(wanted, got)
 		assert.That(t, err == nil && diff == "", "coupon %s: error %v (-want +got):\n%s", wanted.Code, err, diff)
-		if got, err := c.Coupon(t.Context(), 2, wanted.Code); err != nil || got != nil {
-			t.Errorf("coupon %s of another store: %v, %v, want none", wanted.Code, got, err)
-		}
+		got, err = c.Coupon(t.Context(), 2, wanted.Code)
+		assert.That(t, err == nil && got == nil, "coupon %s of another store: %v, %v, want none", wanted.Code, got, err)
 	}
 }
 
@@ -364,9 +363,8 @@ func TestCache_FailsOnlyForUncachedValuesWhenPostgresIsDown(t *testing.T) {
 		got, err := cache.Products(t.Context(), 1, []int64{1, 4})
 		diff := cmp.Diff(known, got)
 		assert.That(t, err == nil && diff == "", "cached products: error %v (-want +got):\n%s", err, diff)
-		if got, err := cache.Products(t.Context(), 1, []int64{1, 2}); !errors.Is(err, lastknown.ErrUnknown) {
-			t.Errorf("an uncached product: %v, %v, want ErrUnknown", got, err)
-		}
+		got, err = cache.Products(t.Context(), 1, []int64{1, 2})
+		assert.That(t, errors.Is(err, lastknown.ErrUnknown), "an uncached product: %v, %v, want ErrUnknown", got, err)
 		if got, err := cache.Coupon(t.Context(), 1, "TEN"); !errors.Is(err, lastknown.ErrUnknown) {
 			t.Errorf("an uncached coupon: %v, %v, want ErrUnknown", got, err)
 		}
@@ -411,4 +409,22 @@ func TestCache_WaitsForItsSourceUpToPatience(t *testing.T) {
 		}
 		time.Sleep(2 * slowly) // let pending loads end
 	})
+}
+
+func TestMemory_ChangesAProductWithoutLosingOtherChanges(t *testing.T) {
+	t.Parallel()
+	first := &cart.Product{ID: 1, Price: 100}
+	m := catalog.NewMemory(map[int64][]*cart.Product{1: {first}})
+	var running sync.WaitGroup
+	for range 100 {
+		running.Go(func() { m.Change(1, 1, func(p *cart.Product) { p.Price++ }) })
+	}
+	running.Wait()
+	found := assert.Must(m.Products(t.Context(), 1, []int64{1}))(t)
+	assert.That(t, found[1].Price == 200 && first.Price == 100,
+		"the price is %d, want 200; of the product before %d, want 100", found[1].Price, first.Price)
+	for _, of := range []struct{ store, id int64 }{{1, 2}, {2, 1}} {
+		assert.That(t, m.Change(of.store, of.id, func(*cart.Product) { t.Error("changed") }) == nil,
+			"store %d has product %d", of.store, of.id)
+	}
 }

@@ -34,9 +34,7 @@ func TestDuration(t *testing.T) {
 func TestDuration_UnknownIsNotValid(t *testing.T) {
 	t.Parallel()
 	for _, d := range []period.Duration{"", "weekly", "Monthly", "semiannual", " monthly"} {
-		if d.Months() != 0 {
-			t.Errorf("%q has %d months", d, d.Months())
-		}
+		assert.That(t, d.Months() == 0, "%q has %d months", d, d.Months())
 		for _, l := range []locale.Locale{locale.En, locale.Ar} {
 			got := d.Label(l)
 			assert.That(t, got == string(d), "%q in %s: %q, want the key", d, l, got)

@@ -158,7 +158,6 @@ func TestChange_ARefusalSaysWhenTheCartExpires(t *testing.T) {
 	absent := redisstore.SetQuantity("9", 1, cart.BoundsOf(carttest.Sold(9, 100), carttest.Limits), "")
 	o, err := r.Change(t.Context(), ref, redisstore.Conditions{}, redisstore.Attempt{}, absent)
 	assert.Require(t, err == nil && o.Refusal.Code == problem.ItemNotFound, "%v %v", o, err)
-	if left := time.Until(o.ExpiresAt); (left - usualTTLs.Guest + time.Hour).Abs() > time.Minute {
-		t.Errorf("the refusal says that the cart expires in %v", left)
-	}
+	left := time.Until(o.ExpiresAt)
+	assert.That(t, (left-usualTTLs.Guest+time.Hour).Abs() <= time.Minute, "the refusal says that the cart expires in %v", left)
 }

@@ -77,7 +77,6 @@ func TestErase_KnowsEachFunctionThatBuildsAKey(t *testing.T) {
 		builders = append(builders, method[1])
 	}
 	slices.Sort(builders)
-	if known := slices.Sorted(maps.Keys(keysOf(redisstore.CustomerRef(1, "1001")))); !slices.Equal(builders, known) {
-		t.Errorf("keys.go builds keys with %v, and the test of Erase has keys of %v", builders, known)
-	}
+	known := slices.Sorted(maps.Keys(keysOf(redisstore.CustomerRef(1, "1001"))))
+	assert.That(t, slices.Equal(builders, known), "keys.go builds keys with %v, and the test of Erase has keys of %v", builders, known)
 }

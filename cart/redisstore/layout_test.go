@@ -76,12 +76,10 @@ func TestLayout_ALineWithTextNotInNormalFormCanBeReadAndChanged(t *testing.T) {
 		t.Errorf("line %s with issue %v, total %d, fields %q", l.ID, l.Issue, l.Total, l.Fields)
 	}
 	three := service.Edit{Item: old.ID, Edit: cart.Edit{Quantity: new(int64(3))}}
-	if changed, err := d.Edit(t.Context(), d.as("", d.token), redisstore.Conditions{}, three); err != nil || changed.Lines[0].Quantity != 3 {
-		t.Errorf("set to 3: %v, %v", linesOf(changed.Cart), err)
-	}
-	if changed, err := d.Remove(t.Context(), d.as("", d.token), redisstore.Conditions{}, old.ID); err != nil || len(changed.Lines) != 0 {
-		t.Errorf("removed: %v, %v", linesOf(changed.Cart), err)
-	}
+	changed, err := d.Edit(t.Context(), d.as("", d.token), redisstore.Conditions{}, three)
+	assert.That(t, err == nil && changed.Lines[0].Quantity == 3, "set to 3: %v, %v", linesOf(changed.Cart), err)
+	changed, err = d.Remove(t.Context(), d.as("", d.token), redisstore.Conditions{}, old.ID)
+	assert.That(t, err == nil && len(changed.Lines) == 0, "removed: %v, %v", linesOf(changed.Cart), err)
 }
 
 // Values that no release writes are refused, so that none reaches a price or a header.

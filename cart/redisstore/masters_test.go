@@ -73,9 +73,8 @@ func TestMaster_ThatHasTakenOverCountsAsManyReplicasAsOthersHave(t *testing.T) {
 	assert.That(t, got == 2, "a new master counts %d replicas, want 2 as another has", got)
 	now = now.Add(ReplicasRemembered + time.Second)
 	known.at("b").maxReplicas(1)
-	if got := known.at("a").maxReplicas(0); got != 2 {
-		t.Errorf("a master that was not one for ten minutes counts %d replicas, want 2 as another had until now", got)
-	}
+	got = known.at("a").maxReplicas(0)
+	assert.That(t, got == 2, "a master that was not one for ten minutes counts %d replicas, want 2 as another had until now", got)
 	now = now.Add(ReplicasRemembered + time.Second)
 	assert.Equal(t, known.at("c").maxReplicas(0), 0, "replicas, when no master has had one for ten minutes")
 }

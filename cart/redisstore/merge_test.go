@@ -133,9 +133,8 @@ func TestMerge_AnEditFindsALineThatItBrings(t *testing.T) {
 	d := openDesk(t, "1×1 2×1", "2×2 3×1")
 	d.dieAfter(claimedStep, d.token)
 	changed, err := d.Edit(t.Context(), d.as("c", ""), redisstore.Conditions{}, service.Edit{Item: "3", Edit: cart.Edit{Notice: new("n")}})
-	if err != nil || changed.Cart.Line("3") == nil || changed.Cart.Line("3").Notice != "n" {
-		t.Errorf("%v, the cart holds %v", err, linesOf(changed.Cart))
-	}
+	assert.That(t, err == nil && changed.Cart.Line("3") != nil && changed.Cart.Line("3").Notice == "n",
+		"%v, the cart holds %v", err, linesOf(changed.Cart))
 }
 
 func TestMerge_IsResumedExactlyOnceAfterAnyStep(t *testing.T) {
@@ -211,13 +210,11 @@ func TestMerge_OneDeviceDoesNotWaitForAnother(t *testing.T) {
 		d.add(d.as("", laptop), 2, 1)
 		d.dieAfter(step, d.token)
 		got, report := d.read(d.as("c", laptop))
-		if report == nil || !strings.Contains(linesOf(got), "2×1") {
-			t.Errorf("the phone died after step %d: the laptop got %q, %+v", step, linesOf(got), report)
-		}
+		assert.That(t, report != nil && strings.Contains(linesOf(got), "2×1"),
+			"the phone died after step %d: the laptop got %q, %+v", step, linesOf(got), report)
 		d.read(d.as("c", d.token))
-		if got, _ := d.read(d.as("c", "")); got.Count() != 2 {
-			t.Errorf("the phone died after step %d: finally %q", step, linesOf(got))
-		}
+		got, _ = d.read(d.as("c", ""))
+		assert.That(t, got.Count() == 2, "the phone died after step %d: finally %q", step, linesOf(got))
 		d.settle()
 		d.wantSettled()
 	}
@@ -271,9 +268,8 @@ func TestMerge_WaitsWhileTheCatalogIsUnreachable(t *testing.T) {
 			d.wantLines(d.as("c", ""), calls[name].before)
 			d.goods.out.Store(0)
 			got, _ := d.read(d.as("c", ""))
-			if two, three := got.Line("2"), got.Line("3"); two == nil || two.Quantity < 2 || three == nil || three.Quantity != 1 {
-				t.Errorf("later: %q", linesOf(got))
-			}
+			two, three := got.Line("2"), got.Line("3")
+			assert.That(t, two != nil && two.Quantity >= 2 && three != nil && three.Quantity == 1, "later: %q", linesOf(got))
 			d.wantSettled()
 		})
 	}

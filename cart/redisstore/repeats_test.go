@@ -54,9 +54,8 @@ func TestMerge_TheOldestKeysAndStampsGoFirst(t *testing.T) {
 	keys := d.client.HKeys(t.Context(), d.customer.KeysKey()).Val()
 	assert.That(t, !slices.Contains(stamps, "oldest") && slices.Contains(stamps, "new3  ") && len(stamps) == 16,
 		"%d stamps: %q", len(stamps), stamps)
-	if slices.Contains(keys, "oldest") || !slices.Contains(keys, "new3") || len(keys) != 256 {
-		t.Errorf("%d keys, the oldest among them: %v", len(keys), slices.Contains(keys, "oldest"))
-	}
+	assert.That(t, !slices.Contains(keys, "oldest") && slices.Contains(keys, "new3") && len(keys) == 256,
+		"%d keys, the oldest among them: %v", len(keys), slices.Contains(keys, "oldest"))
 }
 
 // A stamped change went to the guest's cart. Its retry comes with the login, which does not bring

@@ -56,9 +56,7 @@ func TestSchedules_OfSmallScenarios(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			run := newRuns(t)
-			run.worker(func(w *scheduler) {
-				t.Log(run.inTurn(w, name), "schedules")
-			})
+			run.worker(func(w *scheduler) { t.Log(run.inTurn(w, name), "schedules") })
 			run.Wait()
 		})
 	}

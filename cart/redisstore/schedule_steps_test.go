@@ -67,9 +67,7 @@ func (p *pending) repeats() bool {
 	return !p.asksMaster()
 }
 
-func (p *pending) asksMaster() bool {
-	return p.named("role") || p.named("wait")
-}
+func (p *pending) asksMaster() bool { return p.named("role") || p.named("wait") }
 
 func (p *pending) named(name string) bool { return p.cmds[0].Name() == name }
 

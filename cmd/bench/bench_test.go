@@ -89,9 +89,8 @@ func measured(t *testing.T, flags ...string) func(names ...string) results.Repor
 		assert.NoError(t, runAll(t.Context(), chosen, o, &printed))
 		got, err := results.Read(filepath.Join(out, resultsFile))
 		assert.NoError(t, err)
-		if got.Machine.CPUs == 0 || got.Machine.CPU == "" || got.Commit == "" || got.Connections != 3 || got.Turn != "50ms" {
-			t.Errorf("the results do not describe the run: %+v", got)
-		}
+		assert.That(t, got.Machine.CPUs != 0 && got.Machine.CPU != "" && got.Commit != "" && got.Connections == 3 && got.Turn == "50ms",
+			"the results do not describe the run: %+v", got)
 		tables, err := os.ReadFile(filepath.Join(out, "results.md"))
 		for _, text := range []string{string(tables), printed.String()} {
 			for _, b := range got.Benchmarks {
@@ -117,9 +116,8 @@ func check(t *testing.T, measure func(names ...string) results.Report, want []si
 		for _, c := range b.Cases {
 			s.ratios += len(c.Ratios)
 			r := c.Rounds[0]
-			if r.Requests < 1 || r.Rate <= 0 || r.P50 <= 0 || r.P99 < r.P50 || r.Server <= 0 || r.Allocations <= 0 || r.Allocated <= 0 || r.Resident <= 0 {
-				t.Errorf("%s, %s is not measured: %+v", b.Name, c.Name, r)
-			}
+			assert.That(t, r.Requests >= 1 && r.Rate > 0 && r.P50 > 0 && r.P99 >= r.P50 && r.Server > 0 && r.Allocations > 0 && r.Allocated > 0 && r.Resident > 0,
+				"%s, %s is not measured: %+v", b.Name, c.Name, r)
 			for _, ratio := range c.Ratios {
 				assert.That(t, ratio.Median > 0, "%s, %s is compared with nothing: %+v", b.Name, c.Name, ratio)
 			}
@@ -131,9 +129,8 @@ func check(t *testing.T, measure func(names ...string) results.Report, want []si
 		}
 		sizes = append(sizes, s)
 	}
-	if diff := cmp.Diff(want, sizes, cmp.AllowUnexported(size{})); diff != "" {
-		t.Errorf("cases, ratios and values (-want +got):\n%s", diff)
-	}
+	diff := cmp.Diff(want, sizes, cmp.AllowUnexported(size{}))
+	assert.That(t, diff == "", "cases, ratios and values (-want +got):\n%s", diff)
 }
 
 func TestRatio_ComparesWithinEachRound(t *testing.T) {
@@ -171,9 +168,8 @@ func TestFloors_AnswerTheSameCart(t *testing.T) {
 				if err != nil {
 					return results.Benchmark{}, err
 				}
-				if answers[name], err = io.ReadAll(response.Body); err != nil || response.StatusCode != http.StatusOK {
-					t.Errorf("%s: %s, %v", name, response.Status, err)
-				}
+				answers[name], err = io.ReadAll(response.Body)
+				assert.That(t, err == nil && response.StatusCode == http.StatusOK, "%s: %s, %v", name, response.Status, err)
 			}
 		}
 		if get, add := answers["floor-get"], answers["floor-add"]; len(get) != len(add) || len(get) < 2000 {

@@ -38,9 +38,8 @@ func TestSend_CountsUnavailableAndStopsAtAnyOtherStatus(t *testing.T) {
 				}
 			})
 			l, err := all.send(t.Context(), pace{lasting: 100 * time.Millisecond, rate: rate})
-			if l.failed != failed || (err == nil) != (failed == 1) || l.requests < 1 || failed == 0 && l.requests > 1 {
-				t.Errorf("after a %d: %d good, %d failed, %v", status, l.requests, l.failed, err)
-			}
+			assert.That(t, l.failed == failed && (err == nil) == (failed == 1) && l.requests >= 1 && (failed != 0 || l.requests <= 1),
+				"after a %d: %d good, %d failed, %v", status, l.requests, l.failed, err)
 		}
 	}
 }
@@ -63,9 +62,8 @@ func TestSend_AtARateCountsFromWhenARequestIsDue(t *testing.T) {
 		}
 		// During the first two thirds of the stall 40 requests are due. All of them wait for more
 		// than a third of it. A loop that waits for each answer would count one.
-		if l.requests+l.failed != rate || late < 40 || (l.failed > 0) != (patience > 0) {
-			t.Errorf("patience %v: %d requests of %d, %d failed, %d late after a stall of %v", patience, l.requests, rate, l.failed, late, stall)
-		}
+		assert.That(t, l.requests+l.failed == rate && late >= 40 && (l.failed > 0) == (patience > 0),
+			"patience %v: %d requests of %d, %d failed, %d late after a stall of %v", patience, l.requests, rate, l.failed, late, stall)
 	}
 }
 

@@ -112,9 +112,8 @@ func (r *running) wantClean(t *testing.T, s secrets) {
 	_, apiSecret, _ := strings.Cut(s.apiToken, "|")
 	log := r.log.String()
 	for _, secret := range append(strings.Split(s.jwt, "."), "planted", "cGxhbnRlZA", apiSecret, "966501234567", secret) {
-		if at := strings.Index(strings.ToLower(log), strings.ToLower(secret)); at >= 0 {
-			t.Errorf("%q is in the log: …%s…", secret, log[max(0, at-200):min(len(log), at+100)])
-		}
+		at := strings.Index(strings.ToLower(log), strings.ToLower(secret))
+		assert.That(t, at < 0, "%q is in the log: …%s…", secret, log[max(0, at-200):min(len(log), at+100)])
 	}
 }
 
@@ -167,8 +166,7 @@ func customerToken(t *testing.T) string {
 }
 
 func TestServe_NamesAFailingRedisAndLogsNoSecret(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	redis, database := ephemeral.StartRedis(t), seeded(t)
 	admin := redis.Admin()
 	do := func(args ...any) { assert.NoError(t, admin.Do(t.Context(), args...).Err()) }
@@ -192,8 +190,7 @@ func TestServe_NamesAFailingRedisAndLogsNoSecret(t *testing.T) {
 }
 
 func TestServe_NamesAFailingPostgresAndLogsNoSecret(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	postgres := startSeeded(t)
 	change(t, writer(t, postgres.URL), "CREATE ROLE shop LOGIN SUPERUSER PASSWORD '"+plantedPassword+"'")
 	databaseURL, wire := through(t, postgres.URL, url.UserPassword("shop", plantedPassword))
@@ -215,8 +212,7 @@ func TestServe_NamesAFailingPostgresAndLogsNoSecret(t *testing.T) {
 
 // A Postgres that is slow but serves requests is not lost.
 func TestServe_DoesNotLoseASlowPostgresThatServesRequests(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	database := seeded(t)
 	token := storeToken(t, database)
 	databaseURL, wire := through(t, database, parsed(t, database).User)
@@ -236,8 +232,7 @@ func TestServe_DoesNotLoseASlowPostgresThatServesRequests(t *testing.T) {
 }
 
 func TestServe_NamesAFailingIssuer(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	const unknownKey = "eyJhbGciOiJFUzI1NiIsImtpZCI6ImEifQ.eyJzdWIiOiIxIn0." // {"alg":"ES256","kid":"a"}
 	token := unknownKey + strings.Repeat("A", 86)
 	for name, o := range map[string]struct {

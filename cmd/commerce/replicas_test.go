@@ -90,8 +90,7 @@ func (r *replicatedServe) wantEachStateOnce(t *testing.T) {
 }
 
 func TestServe_ReadsSubscriptionsFromReplicas(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	r := startReplicated(t, "REPLICA_MAX_LAG=1m")
 	_, page := r.asStoreServed(t, r.token, "/subscriptions")
 	assert.Require(t, len(page.Data.Data) != 0, "the list is empty")
@@ -138,8 +137,7 @@ func TestServe_RefusesARevokedTokenWhileReplicasLag(t *testing.T) {
 }
 
 func TestServe_RecoversFromTheLossOfThePrimaryOfReplicas(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	r := startReplicated(t, "REPLICA_MAX_LAG=1m")
 	r.wantList(t, http.StatusOK)
 	r.primary.Kill()

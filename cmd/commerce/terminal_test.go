@@ -49,8 +49,7 @@ func TestDemo_PrintsTokensOnLinesOfTheirOwn(t *testing.T) {
 }
 
 func TestDemo_IsBoldOnlyOnATerminalThatMayBe(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	for name, tc := range map[string]struct {
 		settings []string
 		pipe     string
@@ -95,8 +94,7 @@ func TestWaiting_IsShownOnATerminalOnly(t *testing.T) {
 }
 
 func TestSeed_ShowsProgressOnATerminalOnly(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
+	slow(t)
 	url := "DATABASE_URL=" + ephemeral.Migrated(t)
 	const line = "commerce seed --subscriptions 20000"
 	for _, width := range []int{60, 100} {

@@ -34,9 +34,8 @@ type process struct {
 func run(t *testing.T, cart int, processes ...process) {
 	t.Helper()
 	for _, p := range processes {
-		if names := unknown(p.env, settingsOf(t, p.arguments...)); len(names) != 0 {
-			t.Errorf("%s sets %q, which commerce %s does not know", p.name, names, strings.Join(p.arguments, " "))
-		}
+		names := unknown(p.env, settingsOf(t, p.arguments...))
+		assert.That(t, len(names) == 0, "%s sets %q, which commerce %s does not know", p.name, names, strings.Join(p.arguments, " "))
 		c := builtImage(t).container(t, p.files)
 		if p.arguments[0] != "serve" {
 			c.run(t, p.env, p.arguments...)
@@ -180,9 +179,8 @@ func assignRoles(t *testing.T, service types.ServiceConfig, database string) {
 	}
 	cmd := exec.CommandContext(t.Context(), program, words[1:]...)
 	cmd.Env = os.Environ()
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v\n%s", strings.Join(words, " "), err, out)
-	}
+	out, err := cmd.CombinedOutput()
+	assert.Require(t, err == nil, "%s: %v\n%s", strings.Join(words, " "), err, out)
 }
 
 // settingsOf returns the environment variables that a command knows, by its own help.

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/compose-spec/compose-go/v2/cli"
+	"github.com/compose-spec/compose-go/v2/types"
 	"github.com/google/go-cmp/cmp"
 
 	"commerce/deploy/assert"
@@ -109,4 +111,30 @@ func TestHAProxy_ReplacesTheHeadersOfClientsAndALostInstance(t *testing.T) {
 		"User-Agent": got["User-Agent"], "Accept-Encoding": {"gzip"},
 	}
 	assert.Equal(t, cmp.Diff(want, got), "", "headers of the instance")
+}
+
+// composeProject returns deploy/compose.yaml as `docker compose` reads it, with all profiles.
+// Compose refuses unknown members and references to services that do not exist.
+func composeProject(t *testing.T) *types.Project {
+	t.Helper()
+	options := assert.Must(cli.NewProjectOptions([]string{filepath.Join(root, "deploy/compose.yaml")}, cli.WithProfiles([]string{"*"})))(t)
+	return assert.Must(options.LoadProject(t.Context()))(t)
+}
+
+func TestCompose_RefersToWhatExistsAndListensLocally(t *testing.T) {
+	t.Parallel()
+	for name, service := range composeProject(t).Services {
+		tag := tagOf(service.Image)
+		assert.That(t, tag != "" && tag != "latest", "%s: the image %s has no version", name, service.Image)
+		for _, volume := range service.Volumes {
+			_, err := os.Stat(volume.Source)
+			assert.That(t, volume.Type != types.VolumeTypeBind || err == nil, "%s mounts a file that does not exist: %v", name, err)
+		}
+		for _, port := range service.Ports {
+			assert.Equal(t, port.HostIP, "127.0.0.1", "%s: everyone can reach the port %s", name, port.Published)
+		}
+		if build := service.Build; build != nil && (!service.ReadOnly || strings.Join(service.CapDrop, "") != "ALL") {
+			t.Errorf("%s has a writable root or capabilities", name)
+		}
+	}
 }

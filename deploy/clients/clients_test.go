@@ -4,12 +4,17 @@ package clients_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	_ "github.com/oapi-codegen/runtime" // the generated code needs it
 )
 
 // document is the OpenAPI document, from here.
@@ -19,10 +24,25 @@ const document = "../../docs/openapi.yaml"
 func absolute(t *testing.T, file string) string {
 	t.Helper()
 	path, err := filepath.Abs(file)
+	noError(t, err)
+	return path
+}
+
+// noError ends the test if a step that it needs fails.
+func noError(t *testing.T, err error) {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return path
+}
+
+// copied copies a file of testdata, and returns its text.
+func copied(t *testing.T, from, to string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", from))
+	noError(t, err)
+	noError(t, os.WriteFile(to, text, 0o666))
+	return string(text)
 }
 
 // run runs a program in a folder. It must exit with 0.
@@ -62,17 +82,99 @@ func npm(t *testing.T, program string) (path, dir string) {
 			t.Fatal("npm is not installed (sh deploy/ephemeral/install.sh)")
 		}
 		var err error
-		if packages.dir, err = os.MkdirTemp("", "commerce-clients-"); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.CopyFS(packages.dir, os.DirFS("testdata/npm")); err != nil {
-			t.Fatal(err)
-		}
+		packages.dir, err = os.MkdirTemp("", "commerce-clients-")
+		noError(t, err)
+		noError(t, os.CopyFS(packages.dir, os.DirFS("testdata/npm")))
 		run(t, packages.dir, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline")
 	})
 	dir = filepath.Join(packages.dir, t.Name())
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.MkdirAll(dir, 0o777))
 	return filepath.Join(packages.dir, "node_modules/.bin", program), dir
+}
+
+// testdata/redocly.yaml lists the rules, and why some are off.
+func TestDocument_LintsWithoutWarnings(t *testing.T) {
+	t.Parallel()
+	redocly, dir := npm(t, "redocly")
+	run(t, dir, redocly, "lint", "--max-problems=100", "--format=stylish", "--config="+absolute(t, "testdata/redocly.yaml"), absolute(t, document))
+}
+
+// The generated client calls a server that answers with an example of the document. Wrong code
+// does not compile.
+func TestClient_OfOAPICodegenReadsACartAndRefusesWrongCode(t *testing.T) {
+	t.Parallel()
+	dir := "testdata/generated"
+	noError(t, os.MkdirAll(dir, 0o777))
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	run(t, ".", "go", "tool", "oapi-codegen", "-generate", "types,client", "-package", "generated", "-o", filepath.Join(dir, "client.go"), document)
+	copied(t, "use.go.txt", filepath.Join(dir, "client_test.go"))
+	run(t, ".", "go", "test", "./"+dir)
+
+	wrong := copied(t, "wrong.go.txt", filepath.Join(dir, "wrong.go"))
+	said, _ := exec.CommandContext(t.Context(), "go", "build", "-gcflags=-e", "./"+dir).CombinedOutput()
+	for i, line := range strings.Split(wrong, "\n")[1:] {
+		want, at := "", fmt.Sprintf("wrong.go:%d:", i+2)
+		if _, comment, found := strings.Cut(line, " // "); found {
+			want = comment
+		}
+		if got := regexp.MustCompile(regexp.QuoteMeta(at) + ".*").FindString(string(said)); (got == "") != (want == "") || !strings.Contains(got, want) {
+			t.Errorf("%s\ncompiler: %q, want %q", line, got, want)
+		}
+	}
+}
+
+// strict are the options with which the generated code and its use must compile.
+var strict = []string{
+	"--noEmit", "--strict", "--skipLibCheck", "false", "--target", "es2022", "--lib", "es2022,dom,dom.iterable",
+	"--module", "esnext", "--moduleResolution", "bundler",
+}
+
+func TestClient_OfOpenAPITypescriptCompilesAndRefusesWrongCode(t *testing.T) {
+	t.Parallel()
+	generate, dir := npm(t, "openapi-typescript")
+	run(t, dir, generate, absolute(t, document), "--output", "schema.d.ts")
+	compile(t, dir, "types.ts")
+}
+
+func TestClient_OfHeyAPICompilesAndRefusesWrongCode(t *testing.T) {
+	t.Parallel()
+	generate, dir := npm(t, "openapi-ts")
+	run(t, dir, generate, "--input", absolute(t, document), "--output", "client", "--no-log-file")
+	compile(t, dir, "fetch.ts")
+
+	// A type with the name of a global, such as Date, hides it in a program that imports the type.
+	types, err := os.ReadFile(filepath.Join(dir, "client/types.gen.ts"))
+	var names strings.Builder
+	for _, name := range regexp.MustCompile(`(?m)^export type (\w+)`).FindAllSubmatch(types, -1) {
+		fmt.Fprintf(&names, "// @ts-expect-error: %s is no global\nexport type Global%[1]s = typeof globalThis.%[1]s;\n", name[1])
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "names.ts"), []byte(names.String()), 0o666)
+	}
+	if err != nil || names.Len() == 0 {
+		t.Fatalf("no names of types: %v", err)
+	}
+	check(t, dir, "names.ts")
+}
+
+// Some parsers refuse documents with many aliases, as an attack on their memory: this one
+// more than 100, counted with those inside of what an alias stands for.
+func TestDocument_ParsesWithTheDefaultsOfYAML(t *testing.T) {
+	t.Parallel()
+	_, dir := npm(t, "yaml")
+	run(t, dir, "node", "-e", `require("yaml").parse(require("fs").readFileSync(process.argv[1], "utf8"))`, absolute(t, document))
+}
+
+// compile type-checks a program of testdata that uses the code in dir.
+func compile(t *testing.T, dir, program string) {
+	t.Helper()
+	copied(t, program, filepath.Join(dir, program))
+	check(t, dir, program)
+}
+
+// check type-checks a program in dir.
+func check(t *testing.T, dir, program string) {
+	t.Helper()
+	tsc, _ := npm(t, "tsc")
+	run(t, dir, tsc, append(strict, program)...)
 }

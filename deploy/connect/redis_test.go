@@ -1,9 +1,14 @@
 package connect_test
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -90,4 +95,148 @@ func keyOf(t *testing.T, client redis.UniversalClient, node *ephemeral.Server) s
 	}
 	t.Fatalf("found no key of %s", node.URL)
 	return ""
+}
+
+// By default, go-redis stops dialing for a second once as many dials have failed as the pool
+// has connections.
+func TestRedis_UsesAServerThatIsBackImmediately(t *testing.T) {
+	t.Parallel()
+	server := ephemeral.StartRedis(t)
+	client := open(t, server.URL, func(o *redis.UniversalOptions) { o.MaxRetries, o.PoolSize = -1, 5 })
+	server.Stop()
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() { wantNoDial(t, client) })
+	}
+	all.Wait()
+	server.Restart()
+	wantPings(t, client)
+}
+
+func wantNoDial(t *testing.T, client redis.UniversalClient) {
+	t.Helper()
+	err := client.Ping(t.Context()).Err()
+	failed, ok := errors.AsType[*net.OpError](err)
+	assert.That(t, ok && failed.Op == "dial", "ping of a stopped server: %v, want that the dial failed", err)
+}
+
+func wantPings(t *testing.T, client redis.UniversalClient) {
+	t.Helper()
+	for range 20 {
+		assert.NoError(t, client.Ping(t.Context()).Err())
+	}
+}
+
+// A dial may fail after its command has given up. No other command may get the failed
+// connection.
+func TestRedis_DoesNotUseADialThatFailedLate(t *testing.T) {
+	t.Parallel()
+	server := ephemeral.StartRedis(t, "--tcp-backlog", "1")
+	client := open(t, server.URL, func(o *redis.UniversalOptions) { o.MaxRetries = -1 })
+	server.Freeze()
+	for range 10 { // the server's queue is full after a few, and further dials hang
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		assert.That(t, client.Ping(ctx).Err() != nil, "ping of a frozen server succeeded")
+		cancel()
+	}
+	time.Sleep(500 * time.Millisecond) // dials fail after 200 ms
+	server.Thaw()
+	eventually(t, "the server's queue has room", func() bool {
+		return open(t, server.URL).Ping(t.Context()).Err() == nil
+	})
+	wantPings(t, client)
+}
+
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for began := time.Now(); !is(); time.Sleep(10 * time.Millisecond) {
+		assert.Require(t, time.Since(began) <= 20*time.Second, "not after 20s: %s", what)
+	}
+}
+
+func TestRedisSentinels_ListAReplicaThatHangs(t *testing.T) {
+	t.Parallel()
+	servers := ephemeral.StartSentinels(t)
+	sentinels := assert.Must(connect.RedisSentinels(servers.URL))(t)
+	defer sentinels.Close()
+	servers.Replica.Freeze()
+	defer servers.Replica.Thaw()
+	n, err := sentinels.Replicas(t.Context(), time.Hour)
+	assert.That(t, n == 1 && err == nil, "%d replicas, %v", n, err)
+	eventually(t, "a replica that has not responded for 100 ms does not count", func() bool {
+		n, err := sentinels.Replicas(t.Context(), 100*time.Millisecond)
+		return n == 0 && err == nil
+	})
+}
+
+// Every durable change waits for the list, and then for the replicas in the same time.
+func TestRedisSentinels_ListReplicasWhileASentinelHangs(t *testing.T) {
+	t.Parallel()
+	servers := ephemeral.StartSentinels(t)
+	sentinels := assert.Must(connect.RedisSentinels(servers.URL))(t)
+	defer sentinels.Close()
+	for i, sentinel := range servers.Sentinels {
+		sentinel.Freeze()
+		eventually(t, fmt.Sprintf("a list while sentinel %d hangs", i), func() bool {
+			n, err := sentinels.Replicas(briefly(t), time.Hour)
+			return n == 1 && err == nil
+		})
+		sentinel.Thaw()
+	}
+}
+
+func TestRedisSentinels_AreNoneWithoutAMaster(t *testing.T) {
+	t.Parallel()
+	for _, url := range []string{"redis://localhost", "redis://a,b", "redis://a?cluster=true"} {
+		s, err := connect.RedisSentinels(url)
+		assert.That(t, s == nil && err == nil, "%s: %v, %v", url, s, err)
+		assert.NoError(t, s.Close())
+	}
+	_, err := connect.RedisSentinels("http://a")
+	assert.That(t, err != nil, "another scheme was taken")
+}
+
+// If a machine is lost, its sentinel hangs instead of refusing connections. If it is down, go-redis
+// tries it several times. A request's time must be enough for another one.
+func TestRedis_FindsTheMasterWhileASentinelHangsOrIsDown(t *testing.T) {
+	t.Parallel()
+	for name, outage := range map[string]struct{ begin, end func(*ephemeral.Server) }{
+		"hangs":   {(*ephemeral.Server).Freeze, (*ephemeral.Server).Thaw},
+		"is down": {(*ephemeral.Server).Stop, (*ephemeral.Server).Restart},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			servers := ephemeral.StartSentinels(t)
+			client := open(t, servers.URL)
+			findsMaster := func() {
+				t.Helper()
+				eventually(t, "the client finds the master", func() bool { return client.Ping(briefly(t)).Err() == nil })
+			}
+			findsMaster()
+			for _, sentinel := range servers.Sentinels { // the client uses one of them
+				outage.begin(sentinel)
+				assert.NoError(t, servers.Master.Admin().ClientKillByFilter(t.Context(), "type", "normal").Err())
+				findsMaster()
+				outage.end(sentinel)
+			}
+		})
+	}
+}
+
+// go-redis stops asking the sentinels for a second after as many failures as the pool has
+// connections.
+func TestRedis_UsesSentinelsThatAreBackImmediately(t *testing.T) {
+	t.Parallel()
+	servers := ephemeral.StartSentinels(t)
+	client := open(t, servers.URL, func(o *redis.UniversalOptions) { o.MaxRetries, o.PoolSize = -1, 5 })
+	for _, sentinel := range servers.Sentinels {
+		sentinel.Stop()
+	}
+	for range 20 {
+		wantNoDial(t, client)
+	}
+	for _, sentinel := range servers.Sentinels {
+		sentinel.Restart()
+	}
+	wantPings(t, client)
 }

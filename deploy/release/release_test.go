@@ -22,6 +22,31 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+// noError ends the test if a step that it needs fails.
+func noError(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// must returns the value of a call that a test needs, when it is given the test.
+func must[T any](value T, err error) func(*testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		noError(t, err)
+		return value
+	}
+}
+
+// wantError fails the test unless an error has a text.
+func wantError(t *testing.T, err error, text string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), text) {
+		t.Errorf("got %v, want an error with %q", err, text)
+	}
+}
+
 func TestRelease_IsTheSameWhenItIsBuiltAgain(t *testing.T) {
 	t.Parallel()
 	first, second := made(t, "1.0.0-test"), made(t, "1.0.0-test")
@@ -37,9 +62,7 @@ func TestRelease_IsTheSameWhenItIsBuiltAgain(t *testing.T) {
 	base := "commerce_1.0.0-test_linux_" + runtime.GOARCH
 	packed := unpacked(t, first[base+".tar.gz"])
 	program := filepath.Join(t.TempDir(), "commerce")
-	if err := os.WriteFile(program, packed[base+"/commerce"], 0o755); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.WriteFile(program, packed[base+"/commerce"], 0o755))
 	checkProgram(t, program, "1.0.0-test")
 	checkLicenses(t, string(packed[base+"/LICENSES.txt"]))
 	checkSBOM(t, first[base+".cdx.json"])
@@ -58,55 +81,38 @@ func made(t *testing.T, version string) map[string][]byte {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "release")
 	r := release{repository: "../..", commit: "HEAD", version: version, out: out, platforms: []platform{{"linux", runtime.GOARCH}}}
-	if err := r.make(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, r.make(t.Context()))
 	check := exec.CommandContext(t.Context(), "sha256sum", "--check", "--strict", "SHA256SUMS")
 	check.Dir = out
 	if said, err := check.CombinedOutput(); err != nil {
 		t.Errorf("sha256sum: %v: %s", err, said)
 	}
 	files := map[string][]byte{}
-	names, err := os.ReadDir(out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	names := must(os.ReadDir(out))(t)
 	for _, f := range names {
-		if files[f.Name()], err = os.ReadFile(filepath.Join(out, f.Name())); err != nil {
-			t.Fatal(err)
-		}
+		files[f.Name()] = must(os.ReadFile(filepath.Join(out, f.Name())))(t)
 	}
 	return files
 }
 
 func unpacked(t *testing.T, archive []byte) map[string][]byte {
 	t.Helper()
-	compressed, err := gzip.NewReader(bytes.NewReader(archive))
-	if err != nil {
-		t.Fatal(err)
-	}
+	compressed := must(gzip.NewReader(bytes.NewReader(archive)))(t)
 	files := map[string][]byte{}
 	for r := tar.NewReader(compressed); ; {
 		header, err := r.Next()
 		if errors.Is(err, io.EOF) {
 			return files
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if files[header.Name], err = io.ReadAll(r); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
+		files[header.Name] = must(io.ReadAll(r))(t)
 	}
 }
 
 // checkProgram checks that a program is static, stripped and stamped.
 func checkProgram(t *testing.T, program, version string) {
 	t.Helper()
-	binary, err := elf.Open(program)
-	if err != nil {
-		t.Fatal(err)
-	}
+	binary := must(elf.Open(program))(t)
 	defer binary.Close()
 	for _, section := range []string{".symtab", ".debug_info", ".interp"} {
 		if binary.Section(section) != nil {
@@ -117,10 +123,7 @@ func checkProgram(t *testing.T, program, version string) {
 	if err != nil || strings.TrimSpace(string(said)) != version {
 		t.Errorf("commerce version prints %q (%v), want %s", said, err, version)
 	}
-	content, err := os.ReadFile(program)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must(os.ReadFile(program))(t)
 	if home, err := os.UserHomeDir(); err != nil || bytes.Contains(content, []byte(home+"/")) {
 		t.Errorf("the program has paths of this machine's user (%v)", err)
 	}
@@ -140,9 +143,7 @@ func checkLicenses(t *testing.T, texts string) {
 func checkSBOM(t *testing.T, text []byte) {
 	t.Helper()
 	var bom cyclonedx.BOM
-	if err := cyclonedx.NewBOMDecoder(bytes.NewReader(text), cyclonedx.BOMFileFormatJSON).Decode(&bom); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, cyclonedx.NewBOMDecoder(bytes.NewReader(text), cyclonedx.BOMFileFormatJSON).Decode(&bom))
 	var got []string
 	for _, c := range *bom.Components {
 		got = append(got, c.Name)
@@ -150,10 +151,7 @@ func checkSBOM(t *testing.T, text []byte) {
 			t.Errorf("component %s: version %q, purl %q, licenses %v", c.Name, c.Version, c.PackageURL, c.Licenses)
 		}
 	}
-	page, err := os.ReadFile("../../docs/licenses.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must(os.ReadFile("../../docs/licenses.md"))(t)
 	_, section, _ := strings.Cut(string(page), "\n## In the binary\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	want := append(slices.Collect(maps.Keys(listed(section))), "std")
@@ -179,14 +177,10 @@ func TestRelease_RefusesAVersionThatIsNotPrepared(t *testing.T) {
 		"1 0":      "version \"1 0\"",
 	} {
 		r := release{repository: "../..", commit: "HEAD", version: version, out: out}
-		if err := r.make(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("version %q: %v, want an error with %q", version, err, want)
-		}
+		wantError(t, r.make(t.Context()), want)
 	}
 	r := release{repository: ".", commit: "no-such-commit", version: "test", out: out}
-	if err := r.make(t.Context()); err == nil || !strings.Contains(err.Error(), "no-such-commit") {
-		t.Errorf("unknown commit: %v", err)
-	}
+	wantError(t, r.make(t.Context()), "no-such-commit")
 	if _, err := os.Stat(out); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a refused release left %s: %v", out, err)
 	}
@@ -196,13 +190,9 @@ func TestRelease_ThatFailsLeavesTheOldOne(t *testing.T) {
 	t.Parallel()
 	out := filepath.Join(t.TempDir(), "release")
 	old := filepath.Join(out, "SHA256SUMS")
-	if err := errors.Join(os.Mkdir(out, 0o755), os.WriteFile(old, []byte("old"), 0o644)); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, errors.Join(os.Mkdir(out, 0o755), os.WriteFile(old, []byte("old"), 0o644)))
 	r := release{repository: "../..", commit: "HEAD", version: "test", out: out, platforms: []platform{{"linux", "no-such-architecture"}}}
-	if err := r.make(t.Context()); err == nil || !strings.Contains(err.Error(), "no-such-architecture") {
-		t.Errorf("make: %v", err)
-	}
+	wantError(t, r.make(t.Context()), "no-such-architecture")
 	if content, err := os.ReadFile(old); err != nil || string(content) != "old" {
 		t.Errorf("the old release: %q, %v", content, err)
 	}
@@ -212,19 +202,13 @@ func TestRelease_ReplacesOnlyARelease(t *testing.T) {
 	t.Parallel()
 	out := t.TempDir()
 	kept := filepath.Join(out, "thesis.txt")
-	if err := os.WriteFile(kept, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.WriteFile(kept, nil, 0o644))
 	r := release{repository: "../..", commit: "HEAD", version: "test", out: out} // for no platform
-	if err := r.make(t.Context()); err == nil || !strings.Contains(err.Error(), out+" is not empty") {
-		t.Errorf("make: %v", err)
-	}
+	wantError(t, r.make(t.Context()), out+" is not empty")
 	if _, err := os.Stat(kept); err != nil {
 		t.Fatalf("a file that is no release's is gone: %v", err)
 	}
-	if err := os.Remove(kept); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.Remove(kept))
 	if err := r.make(t.Context()); err != nil {
 		t.Errorf("into an empty folder: %v", err)
 	}
@@ -232,10 +216,7 @@ func TestRelease_ReplacesOnlyARelease(t *testing.T) {
 
 func TestSign_IsVerifiedAsDocumented(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../docs/changelog.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must(os.ReadFile("../../docs/changelog.md"))(t)
 	_, rest, _ := strings.Cut(string(page), "<!-- run-by: TestSign_IsVerifiedAsDocumented -->\n```sh\n")
 	verify, _, _ := strings.Cut(rest, "```")
 	dir := t.TempDir()
@@ -246,10 +227,7 @@ func TestSign_IsVerifiedAsDocumented(t *testing.T) {
 		t.Logf("%s", said)
 		return err
 	}
-	repository, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	repository := must(filepath.Abs("../.."))(t)
 	sign := "make -C '" + repository + "' sign OUT=\"$PWD\" SIGNING_KEY=\"$PWD/key\"\n"
 	for _, step := range []struct {
 		script string

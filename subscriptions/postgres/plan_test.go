@@ -197,10 +197,10 @@ func checkPlans(t *testing.T, conn *pgx.Conn, cases []planCase, slack float64) {
 			allowed := slack * float64(cmp.Or(tt.read, 2*tt.rows))
 			customers, _ := plan.read("customers")
 			read, _ := plan.read("subscriptions")
-			if wrong := plan.faults(tt.q.Filter.ByCustomer()); len(wrong) > 0 || customers > 2 || plan.Rows != float64(tt.rows) || read > allowed {
-				t.Errorf("%s, skipping %d, %s: %v; returns %v rows of %v read and %v customers, want %d of %v at most and 2\n%s",
-					tt.name, tt.q.Skip, mode, wrong, plan.Rows, read, customers, tt.rows, allowed, plan)
-			}
+			wrong := plan.faults(tt.q.Filter.ByCustomer())
+			assert.That(t, len(wrong) == 0 && customers <= 2 && plan.Rows == float64(tt.rows) && read <= allowed,
+				"%s, skipping %d, %s: %v; returns %v rows of %v read and %v customers, want %d of %v at most and 2\n%s",
+				tt.name, tt.q.Skip, mode, wrong, plan.Rows, read, customers, tt.rows, allowed, plan)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -80,4 +81,132 @@ func TestSetQuantity(t *testing.T) {
 
 func newLine(id cart.LineID, quantity int64, b cart.Bounds) cart.NewLine {
 	return cart.NewLine{ID: id, Quantity: quantity, Price: 500, Bounds: b}
+}
+
+func TestBounds_Cut(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		bounds               cart.Bounds
+		wanted, held, others int64
+		kept                 int64
+		by                   problem.Code
+	}{
+		"fits":                                {cart.Bounds{Stock: 9, PerCart: 9, Min: 1, Max: 9, Step: 1}, 5, 2, 4, 5, ""},
+		"the line's maximum":                  {cart.Bounds{Stock: -1, Min: 1, Max: 4}, 5, 2, 0, 4, cart.AboveMaxQuantity},
+		"the maximum per cart":                {cart.Bounds{Stock: -1, PerCart: 6, Min: 1, Max: 9}, 5, 2, 3, 3, cart.AboveMaxQuantity},
+		"stock":                               {cart.Bounds{Stock: 6, PerCart: 8, Min: 1, Max: 9}, 5, 2, 3, 3, problem.InsufficientStock},
+		"stock, then down to a step":          {cart.Bounds{Stock: 6, Min: 1, Max: 9, Step: 2}, 5, 2, 2, 3, problem.InsufficientStock},
+		"down to a step":                      {cart.Bounds{Stock: -1, Min: 3, Max: 9, Step: 2}, 6, 3, 0, 5, cart.OffStep},
+		"no steps below the minimum":          {cart.Bounds{Stock: -1, Min: 5, Max: 9, Step: 5}, 4, 2, 0, 4, ""},
+		"never below the customer's":          {cart.Bounds{Stock: 1, Min: 1, Max: 9}, 5, 3, 2, 3, problem.InsufficientStock},
+		"never below the customer's, by step": {cart.Bounds{Stock: -1, Min: 1, Max: 9, Step: 5}, 4, 4, 0, 4, ""},
+		"never to nothing":                    {cart.Bounds{Stock: 1, Min: 1, Max: 9}, 2, 0, 5, 1, problem.InsufficientStock},
+	} {
+		kept, by := cut(tc.bounds, tc.wanted, tc.held, tc.others)
+		assert.That(t, kept == tc.kept && by == tc.by, "%s: kept %d, cut by %q, want %d, %q", name, kept, by, tc.kept, tc.by)
+	}
+}
+
+var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+
+// Each attempt has all that comes after what it is about, too.
+func TestJudge_GoesByItsOrder(t *testing.T) {
+	t.Parallel()
+	one := cartOf(cart.Line{ID: "1", Quantity: 1})
+	known := Memory{Keys: map[string]cart.KeyUse{"k": {At: noon, Fingerprint: "f"}}, Stamps: map[string]cart.StampUse{"s": {At: noon}}}
+	merges := map[string]cart.Reservation{"m1": {CartID: "G"}}
+	now := noon.Add(time.Minute)
+	for name, test := range map[string]struct {
+		record  Record
+		attempt Attempt
+		want    Status
+		code    problem.Code
+	}{
+		"after its deadline":      {Record{Cart: one, Memory: known, Merges: merges}, Attempt{Key: "k", Fingerprint: "f", Deadline: noon}, Late, ""},
+		"at its deadline":         {Record{Cart: one, Memory: known}, Attempt{Deadline: now}, Applied, ""},
+		"a merge under way":       {Record{Cart: one, Memory: known, Merges: merges}, Attempt{Key: "k", Fingerprint: "f"}, MergeFirst, ""},
+		"a merge passed by":       {Record{Cart: one, Memory: known, Merges: merges}, Attempt{Ignore: []string{"m1"}}, Applied, ""},
+		"a key again":             {Record{Cart: one, Memory: known}, Attempt{Key: "k", Fingerprint: "f", IfMatch: []string{"C.9.M"}}, Replayed, ""},
+		"a key of something else": {Record{Cart: one, Memory: known}, Attempt{Key: "k", Fingerprint: "g", IfMatch: []string{"C.9.M"}}, Refused, problem.IdempotencyConflict},
+		"a stamp again":           {Record{Cart: one, Memory: known}, Attempt{Stamp: "s", IfMatch: []string{"C.9.M"}}, Replayed, ""},
+		"another version":         {Record{Cart: one, Memory: known}, Attempt{IfMatch: []string{"C.9.M", "C.11.M"}}, Refused, problem.VersionMismatch},
+		"one of two versions":     {Record{Cart: one, Memory: known}, Attempt{IfMatch: []string{"C.9.M", "C.1.M"}}, Applied, ""},
+		"any version":             {Record{Cart: one, Memory: known}, Attempt{IfMatch: []string{"*"}}, Applied, ""},
+		"no cart yet":             {Record{}, Attempt{IfMatch: []string{"0.0.0"}}, Applied, ""},
+	} {
+		got, _, refusal := test.record.Check(test.attempt, now)
+		assert.That(t, got == test.want && (refusal == nil) == (test.code == "") && (refusal == nil || refusal.Code == test.code),
+			"%s: %s, %v", name, got, refusal)
+	}
+}
+
+func TestEdit(t *testing.T) {
+	t.Parallel()
+	plan := func(n int64) cart.LineID { return cart.NewLineID(1, n, nil) }
+	held := cartOf(
+		cart.Line{ID: plan(1), Quantity: 2, AddedPrice: 10, Notice: "one"},
+		cart.Line{ID: "2", Quantity: 1, AddedPrice: 20},
+		cart.Line{ID: plan(2), Quantity: 3, AddedPrice: 30, Notice: "two"},
+	)
+	one, two, three := held.Lines[0], held.Lines[1], held.Lines[2]
+	for name, test := range map[string]struct {
+		item  cart.LineID
+		from  cart.Line
+		edit  func(*cart.EditedLine)
+		want  []cart.Line // nil for the cart as it is
+		moved cart.LineID
+		why   *cart.Refusal
+	}{
+		"another plan keeps the place": {
+			plan(1), one, func(e *cart.EditedLine) { e.ID = plan(3) },
+			[]cart.Line{{ID: plan(3), Quantity: 2, AddedPrice: 99, Notice: "one"}, two, three},
+			plan(3), nil,
+		},
+		"a notice keeps the price": {
+			"2", two, func(e *cart.EditedLine) { e.Notice = "new" },
+			[]cart.Line{one, {ID: "2", Quantity: 1, AddedPrice: 20, Notice: "new"}, three},
+			"", nil,
+		},
+		"joins an earlier line": {
+			plan(2), three, func(e *cart.EditedLine) { e.ID = plan(1) },
+			[]cart.Line{{ID: plan(1), Quantity: 5, AddedPrice: 10, Notice: "two"}, two},
+			plan(1), nil,
+		},
+		"joins a later line": {
+			plan(1), one, func(e *cart.EditedLine) { e.ID, e.Notice, e.Quantity = plan(2), "", new(int64(4)) },
+			[]cart.Line{two, {ID: plan(2), Quantity: 7, AddedPrice: 30, Notice: "two"}},
+			plan(2), nil,
+		},
+		"the bounds apply to the sum": {
+			plan(1), one, func(e *cart.EditedLine) {
+				e.ID, e.Quantity, e.Bounds = plan(2), new(int64(1)), cart.Bounds{Stock: -1, Min: 2, Max: 4, Step: 2}
+			},
+			[]cart.Line{two, {ID: plan(2), Quantity: 4, AddedPrice: 30, Notice: "one"}},
+			plan(2), nil,
+		},
+		"a product names its first line": {
+			"1", one, func(e *cart.EditedLine) { e.Notice = "" },
+			[]cart.Line{{ID: plan(1), Quantity: 2, AddedPrice: 10}, two, three},
+			plan(1), nil,
+		},
+		"nothing":                    {plan(1), one, func(*cart.EditedLine) {}, nil, "", nil},
+		"no such line":               {plan(7), one, func(*cart.EditedLine) {}, nil, "", &cart.Refusal{Code: problem.ItemNotFound}},
+		"read with another notice":   {plan(1), one, func(e *cart.EditedLine) { e.From.Notice = "old" }, nil, "", &cart.Refusal{Code: cart.LineChanged}},
+		"another line is the first":  {"1", three, func(*cart.EditedLine) {}, nil, "", &cart.Refusal{Code: cart.LineChanged}},
+		"more than a line may hold":  {plan(1), one, func(e *cart.EditedLine) { e.ID, e.Bounds.Max = plan(2), 4 }, nil, "", &cart.Refusal{Code: problem.QuantityOutOfRange}},
+		"a sum between two steps":    {plan(1), one, func(e *cart.EditedLine) { e.ID, e.Bounds.Step = plan(2), 3 }, nil, "", &cart.Refusal{Code: cart.OffStep}},
+		"growth beyond the stock":    {plan(1), one, func(e *cart.EditedLine) { e.Quantity, e.Bounds.Stock = new(int64(3)), 5 }, nil, "", &cart.Refusal{Code: problem.InsufficientStock, Held: 3}},
+		"growth of what is not sold": {plan(1), one, func(e *cart.EditedLine) { e.Quantity, e.Raise = new(int64(3)), problem.ProductInactive }, nil, "", &cart.Refusal{Code: problem.ProductInactive}},
+	} {
+		edited := cart.EditedLine{From: test.from, ID: test.from.ID, Notice: test.from.Notice, Price: 99, Bounds: anyQuantity}
+		test.edit(&edited)
+		want := held
+		if test.want != nil {
+			want.Lines, want.Version = test.want, held.Version+1
+		}
+		got, moved, refusal := Edit(held, test.item, edited, roomy)
+		if diff := cmp.Diff(want, got); diff != "" || moved != test.moved || !cmp.Equal(test.why, refusal) {
+			t.Errorf("%s: %+v, want %+v; moved to %q (-want +got)\n%s", name, refusal, test.why, moved, diff)
+		}
+	}
 }

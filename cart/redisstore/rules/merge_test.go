@@ -18,9 +18,8 @@ func TestMerge_StrategiesDecideWhatBothHold(t *testing.T) {
 	for by, want := range map[cart.Strategy][]int64{cart.Sum: {6, 8, 1}, cart.Max: {4, 5, 1}, cart.KeepGuest: {4, 3, 1}, cart.KeepCustomer: {2, 5, 1}} {
 		got, offers, report := Merge(own, guest, by, bounds, Offers{})
 		quantities := []int64{got.Lines[0].Quantity, got.Lines[1].Quantity, got.Lines[2].Quantity}
-		if !slices.Equal(quantities, want) || got.Version != 2 || got.Lines[0].AddedPrice != 300 || got.Lines[0].Notice != "n" {
-			t.Errorf("%s: %+v", by, got)
-		}
+		assert.That(t, slices.Equal(quantities, want) && got.Version == 2 && got.Lines[0].AddedPrice == 300 && got.Lines[0].Notice == "n",
+			"%s: %+v", by, got)
 		assert.That(t, report != nil && report.Lines == 3 && len(report.Adjusted) == 0, "%s: report %+v", by, report)
 		again, _, report := Merge(got, guest, by, bounds, offers)
 		diff := cmp.Diff(got, again)

@@ -62,9 +62,7 @@ func TestWriter_WritesAllLinesInOrder(t *testing.T) {
 		fmt.Fprintln(&want, "line", i)
 	}
 	w.Close()
-	if r.text() != want.String() || w.Lost() != 0 {
-		t.Errorf("lost %d of 1000 lines, read:\n%s", w.Lost(), r.text())
-	}
+	assert.That(t, r.text() == want.String() && w.Lost() == 0, "lost %d of 1000 lines, read:\n%s", w.Lost(), r.text())
 }
 
 func TestWriter_LosesAndReportsWhatAStalledReaderDoesNotRead(t *testing.T) {
@@ -100,9 +98,7 @@ func TestWriter_LosesAndReportsWhatAnEndedReaderRefuses(t *testing.T) {
 			io.WriteString(w, line)
 			synctest.Wait()
 		}
-		if w.Lost() != 3 {
-			t.Errorf("%d lines count as lost, want 3", w.Lost())
-		}
+		assert.That(t, w.Lost() == 3, "%d lines count as lost, want 3", w.Lost())
 		r.end(false)
 		io.WriteString(w, "next\n")
 		w.Close()

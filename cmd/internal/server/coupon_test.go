@@ -25,7 +25,7 @@ func TestCoupon_LowersThePriceWhileItsConditionHolds(t *testing.T) {
 		c.costs("add 2×2", "20 - 0 = 20 SAR", "redeem five", "20 - 5 = 15 SAR, FIVE", "set 2 1", "10 - 0 = 10 SAR, FIVE")
 		warnings := c.ok("GET", "/cart/validate", "").Body.Data.Warnings
 		assert.That(t, len(warnings) == 2 && warnings[1].Code == "coupon_invalid" && warnings[1].ItemID == nil, "warnings: %+v", warnings)
-		c.costs("add 2×1", "20 - 5 = 15 SAR, FIVE", "return", "20 - 0 = 20 SAR")
+		c.costs("add 2×1", "20 - 5 = 15 SAR, FIVE", "redeem TEN", "20 - 2 = 18 SAR, TEN", "remove 2", "0 - 0 = 0 SAR, TEN", "add 1×2", "99 - 9.9 = 89.1 SAR, TEN", "return", "99 - 0 = 99 SAR")
 	})
 }
 

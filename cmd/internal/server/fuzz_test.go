@@ -86,9 +86,7 @@ func subscriptionsFromPostgres(t testing.TB, p *server.Parts) string {
 func (s *shop) begin(t *testing.T) {
 	t.Helper()
 	assert.NoError(t, s.Redis.FlushDB(t.Context()).Err())
-	t.Cleanup(func() {
-		assert.Equal(t, s.Log.String(), "", "logged errors")
-	})
+	t.Cleanup(func() { assert.Equal(t, s.Log.String(), "", "logged errors") })
 }
 
 // fuzzed makes one call, which must not get a 5xx. It skips calls that no HTTP client can

@@ -122,9 +122,7 @@ func creating(n int64) func(*server.Parts) {
 // onLimitedRedis runs a test with a limit of 3 new carts, counted in each kind of Redis.
 func onLimitedRedis(t *testing.T, test func(*testing.T, *shop)) {
 	t.Helper()
-	onEachKind(t, func(t *testing.T, url string) {
-		test(t, openShop(t, url, dialed(t, url), creating(3)))
-	})
+	onEachKind(t, func(t *testing.T, url string) { test(t, openShop(t, url, dialed(t, url), creating(3))) })
 }
 
 // onEachKind runs a test with the URL of each kind of Redis.

@@ -78,23 +78,6 @@ func TestPeers_Lines(t *testing.T) {
 			c.ok("PATCH", "/cart/items/202", `{"quantity":0}`)
 			c.wantLines("")
 		},
-		"a line that cannot be bought stays and blocks checkout, until it can": func(t *testing.T, s *shop) {
-			s.offer(203)
-			s.offer(204)
-			c := s.guest(t).fill("203×1 204×1 1×1")
-			s.offer(203, func(p *cart.Product) { p.Active = false })
-			s.offer(204, func(p *cart.Product) { p.Stock = new(int64) })
-			got := c.wantLines("203×1 204×1 1×1").Items
-			assert.That(t, got[0].Issue != nil && got[1].Issue != nil && got[2].Issue == nil, "issues: %+v", got)
-			var codes []string
-			for _, i := range c.refused(400, "cart_invalid", "GET", "/cart/validate", "").Body.Data.Issues {
-				codes = append(codes, *i.ItemID+" "+i.Code)
-			}
-			assert.Equal(t, codes, []string{"203 product_inactive", "204 out_of_stock"}, "validation")
-			c.refused(422, "product_inactive", "POST", "/cart/add", `{"product_id":203}`)
-			s.offer(203)
-			c.add(`{"product_id":203}`)
-		},
 		"stock is not reserved": func(t *testing.T, s *shop) {
 			s.offer(205, func(p *cart.Product) { p.Stock = new(int64(3)) })
 			one, other := s.guest(t).fill("205×3"), s.guest(t).fill("205×3")
@@ -111,44 +94,6 @@ func TestPeers_Lines(t *testing.T) {
 			}
 		},
 	}.onEachRedis(t)
-}
-
-func TestPeers_Prices(t *testing.T) {
-	onEachRedis(t, func(t *testing.T, s *shop) {
-		s.offer(402, func(p *cart.Product) { p.Price = 0 })
-		s.offer(403)
-		s.Catalog.PutCoupon(s.ID, &cart.Coupon{Code: "EIGHTH", Kind: cart.Percent, Rate: 125_000})
-		for name, calls := range map[string][]string{
-			"nothing is discounted without a code": {"add 1×9", "445.5 - 0 = 445.5 SAR"},
-			"another coupon replaces one, and the cart remembers none": {
-				"add 1×2", "99 - 0 = 99 SAR", "redeem TEN", "99 - 9.9 = 89.1 SAR, TEN", "redeem FIVE", "99 - 5 = 94 SAR, FIVE", "return", "99 - 0 = 99 SAR",
-			},
-			"the discount follows the lines": {
-				"add 1×2", "99 - 0 = 99 SAR", "redeem TEN", "99 - 9.9 = 89.1 SAR, TEN", "add 2×2", "119 - 11.9 = 107.1 SAR, TEN",
-				"remove 1", "20 - 2 = 18 SAR, TEN", "remove 2", "0 - 0 = 0 SAR, TEN",
-			},
-			"a free line costs nothing, and others are discounted": {
-				"add 402×3", "0 - 0 = 0 SAR", "redeem TEN", "0 - 0 = 0 SAR, TEN", "add 2×1", "10 - 1 = 9 SAR, TEN",
-			},
-			"a percentage counts for every item": {
-				"add 403×1", "10 - 0 = 10 SAR", "redeem TEN", "10 - 1 = 9 SAR, TEN", "set 403 2", "20 - 2 = 18 SAR, TEN",
-				"set 403 3", "30 - 3 = 27 SAR, TEN", "set 403 4", "40 - 4 = 36 SAR, TEN", "set 403 5", "50 - 5 = 45 SAR, TEN",
-				"set 403 6", "60 - 6 = 54 SAR, TEN", "set 403 7", "70 - 7 = 63 SAR, TEN",
-			},
-			"a percentage may have decimals": {"add 1×1", "49.5 - 0 = 49.5 SAR", "redeem EIGHTH", "49.5 - 6.19 = 43.31 SAR, EIGHTH"},
-			"a unit price does not depend on the quantity": {
-				"add 403×1", "10 - 0 = 10 SAR", "set 403 10", "100 - 0 = 100 SAR", "set 403 100", "1000 - 0 = 1000 SAR", "set 403 999", "9990 - 0 = 9990 SAR",
-			},
-		} {
-			t.Run(name, func(t *testing.T) {
-				c := s.guest(t)
-				c.costs(calls...)
-				if c.cart().Count > 0 {
-					c.ok("GET", "/cart/validate", "")
-				}
-			})
-		}
-	})
 }
 
 func TestPeers_Coupons(t *testing.T) {

@@ -216,7 +216,4 @@ func (p page) jump(page string) {
 }
 
 // run runs statements in the page.
-func (p page) run(statements string) {
-	p.t.Helper()
-	evaluate[any](p, `{ `+statements+`; null }`)
-}
+func (p page) run(statements string) { p.t.Helper(); evaluate[any](p, `{ `+statements+`; null }`) }

@@ -53,10 +53,7 @@ const patience = 20 * time.Second
 
 // openPage opens a URL in a new tab with storage of its own. See pageFaults for what fails
 // the test.
-func openPage(t *testing.T, address string) page {
-	t.Helper()
-	return openPageAs(t, address, look{})
-}
+func openPage(t *testing.T, address string) page { t.Helper(); return openPageAs(t, address, look{}) }
 
 func openPageAs(t *testing.T, address string, l look) page {
 	t.Helper()
@@ -124,9 +121,7 @@ func send[P, R any](command cdp.Command[P, R], params P) chromedp.Action[chromed
 
 // expect allows responses that otherwise fail the test: a status and a path, such as
 // "409 /cart/add", or a pattern for path.Match. Without a response, the status is 0.
-func (p page) expect(responses ...string) {
-	p.faults.expect(responses)
-}
+func (p page) expect(responses ...string) { p.faults.expect(responses) }
 
 func (p page) do(steps ...chromedp.Action[chromedp.Void]) {
 	p.t.Helper()
@@ -145,10 +140,7 @@ func evaluate[T any](p page, expression string) T {
 	return value
 }
 
-func (p page) click(selector string) {
-	p.t.Helper()
-	p.do(chromedp.Click(selector))
-}
+func (p page) click(selector string) { p.t.Helper(); p.do(chromedp.Click(selector)) }
 
 // tap clicks an element as a user does: where it is, after scrolling it away from what covers
 // the edges of the window. Nothing may cover it in the middle and at the top.
@@ -241,16 +233,10 @@ func (p page) key(keys ...string) {
 
 // tabTo presses Tab until an element that matches the selector has the focus. The focus must
 // get there before it has been everywhere.
-func (p page) tabTo(selector string) {
-	p.t.Helper()
-	p.moveTo("Tab", selector)
-}
+func (p page) tabTo(selector string) { p.t.Helper(); p.moveTo("Tab", selector) }
 
 // tabBackTo is tabTo with Shift+Tab.
-func (p page) tabBackTo(selector string) {
-	p.t.Helper()
-	p.moveTo("Shift+Tab", selector)
-}
+func (p page) tabBackTo(selector string) { p.t.Helper(); p.moveTo("Shift+Tab", selector) }
 
 func (p page) moveTo(key, selector string) {
 	p.t.Helper()

@@ -241,10 +241,7 @@ func (c *shopper) add(payload string, headers ...string) answer {
 	return c.ok("POST", "/cart/add", payload, headers...)
 }
 
-func (c *shopper) cart() cartBody {
-	c.t.Helper()
-	return c.ok("GET", "/cart", "").Body.Data
-}
+func (c *shopper) cart() cartBody { c.t.Helper(); return c.ok("GET", "/cart", "").Body.Data }
 
 // lines formats a cart as "id×quantity …", in cart order.
 func (b cartBody) lines() string {
@@ -283,9 +280,7 @@ func (c *shopper) logIn(customer string) *shopper {
 }
 
 // withoutToken returns the same customer on a device without a guest's token.
-func (c *shopper) withoutToken() *shopper {
-	return &shopper{t: c.t, shop: c.shop, JWT: c.JWT}
-}
+func (c *shopper) withoutToken() *shopper { return &shopper{t: c.t, shop: c.shop, JWT: c.JWT} }
 
 // with returns the same shopper on another connection, for concurrent use.
 func (s *shop) with(t testing.TB, c *shopper) *shopper {

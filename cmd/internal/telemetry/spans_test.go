@@ -2,12 +2,15 @@ package telemetry
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
+	"net/url"
 	"slices"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/redis/go-redis/v9"
@@ -16,8 +19,12 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
+	"commerce/auth/limit"
 	"commerce/auth/timing"
+	"commerce/cart/redisstore"
 	"commerce/deploy/assert"
+	"commerce/deploy/connect"
+	"commerce/deploy/ephemeral"
 )
 
 func TestStatementName_IsTheCommentOrTheFirstWord(t *testing.T) {
@@ -72,9 +79,8 @@ func TestFailedSpans_HaveWordsOfTheServerOrOurOwn(t *testing.T) {
 		for _, a := range got.Attributes {
 			has[string(a.Key)] = a.Value.String()
 		}
-		if got.Status.Code != codes.Error || got.Status.Description != tc.kind || has["error.type"] != tc.kind || has["db.response.status_code"] != tc.status {
-			t.Errorf("%v: status %v and %v, want %q and %q", tc.err, got.Status, has, tc.kind, tc.status)
-		}
+		assert.That(t, got.Status.Code == codes.Error && got.Status.Description == tc.kind && has["error.type"] == tc.kind && has["db.response.status_code"] == tc.status,
+			"%v: status %v and %v, want %q and %q", tc.err, got.Status, has, tc.kind, tc.status)
 	}
 }
 
@@ -91,5 +97,183 @@ func TestPipelineOperation_NamesOnlyACommonCommand(t *testing.T) {
 		end(nil)
 		got := recorded.GetSpans()[0].Attributes
 		assert.That(t, slices.Contains(got, attribute.String("db.operation.name", want)), "%v, want %q", got, want)
+	}
+}
+
+// dialMeasured returns a client whose commands the metrics count.
+func dialMeasured(t *testing.T, redisURL string) (redis.UniversalClient, *Metrics) {
+	t.Helper()
+	client := assert.Must(connect.Redis(redisURL, func(o *redis.UniversalOptions) {
+		o.DialTimeout, o.ReadTimeout, o.WriteTimeout = 10*time.Second, 10*time.Second, 10*time.Second
+	}))(t)
+	t.Cleanup(func() { client.Close() })
+	m := New("test")
+	m.ObserveRedis(client)
+	return client, m
+}
+
+func TestRedis_EachCommandCountsOnce(t *testing.T) {
+	t.Parallel()
+	for kind, url := range map[string]func(testing.TB) string{
+		"single":    ephemeral.Redis,
+		"cluster":   ephemeral.Cluster,
+		"sentinels": func(tb testing.TB) string { return ephemeral.StartSentinels(tb).URL },
+	} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			client, m := dialMeasured(t, url(t))
+			carts := redisstore.New(redisstore.Config{Client: client, TTL: redisstore.TTLs{Guest: time.Hour, Customer: time.Hour}})
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			customer := redisstore.CustomerRef(1, t.Name())
+			change := func() {
+				t.Helper()
+				assert.Must(carts.Change(ctx, customer, redisstore.Conditions{}, redisstore.Attempt{CartID: "A"}, redisstore.Clear()))(t)
+			}
+			change() // EVALSHA may be followed by EVAL
+			clears := m.commands(t, "clear")
+			change()
+			got := m.commands(t, "clear") - clears
+			assert.That(t, got == 1, "a script counts %v times", got)
+			assert.Must(carts.Load(ctx, customer))(t)
+			got = m.commands(t, "read_batch") + m.commands(t, "hgetall")
+			assert.That(t, got == 1, "a read counts %v times", got)
+			assert.NoError(t, client.Ping(ctx).Err())
+			got = m.commands(t, "ping")
+			assert.That(t, got == 1, "PING counts %v times", got)
+			limit := limit.NewQuota(limit.Config{Name: "test", Redis: client, Timeout: time.Minute, Rates: []limit.Rate{{Uses: 1, Per: time.Second}}})
+			limit.Use(ctx, t.Name()) // EVALSHA may be followed by EVAL
+			limits := m.commands(t, "limit")
+			limit.Use(ctx, t.Name())
+			assert.That(t, m.commands(t, "limit")-limits == 1, "the script of limits counts %v times", m.commands(t, "limit")-limits)
+			err := client.Get(ctx, "{never}").Err()
+			assert.Require(t, err == redis.Nil, "%v", err)
+			assert.Equal(t, m.failures(t, "redis"), map[string]float64{}, "failures, although nothing failed")
+		})
+	}
+}
+
+func TestRedis_CountsAPipelineOnceByItsFirstFailure(t *testing.T) {
+	t.Parallel()
+	client, m := dialMeasured(t, ephemeral.Redis(t))
+	pipe := client.Pipeline()
+	pipe.Get(t.Context(), "never")
+	pipe.Do(t.Context(), "no such command")
+	_ = pipe.Process(t.Context(), redis.NewRawCmd(t.Context(), "no such command either"))
+	_, _ = pipe.Exec(t.Context())
+	got := m.commands(t, readBatch)
+	assert.That(t, got == 1, "a pipeline counts %v times", got)
+	assert.Equal(t, m.failures(t, "redis"), map[string]float64{"other": 1}, "result")
+}
+
+func TestRedis_CountsFailuresByKind(t *testing.T) {
+	t.Parallel()
+	shared := assert.Must(url.Parse(ephemeral.Redis(t)))(t)
+	closed := assert.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
+	closed.Close()
+	for kind, redisURL := range map[string]string{
+		"refused": "redis://" + closed.Addr().String(),
+		"denied":  "redis://nobody:wrong@" + shared.Host,
+	} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			client, m := dialMeasured(t, redisURL)
+			assert.Require(t, client.Ping(t.Context()).Err() != nil, "PING succeeds")
+			assert.Equal(t, m.failures(t, "redis"), map[string]float64{kind: 1}, "result")
+		})
+	}
+}
+
+// reply is an error that Redis replied with.
+type reply string
+
+func (r reply) Error() string { return string(r) }
+func (reply) RedisError()     {}
+
+func TestRedisKind_NamesEachFailure(t *testing.T) {
+	t.Parallel()
+	for want, errs := range map[string][]error{
+		"":              {nil, redis.Nil, context.Canceled, reply("NOSCRIPT No matching script. Please use EVAL.")},
+		"timeout":       {context.DeadlineExceeded, &net.OpError{Op: "read", Err: errTimeout{}}},
+		"refused":       {fmt.Errorf("dial redis: %w", &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED})},
+		"reset":         {io.EOF, fmt.Errorf("read: %w", syscall.ECONNRESET), net.ErrClosed},
+		"readonly":      {reply("READONLY You can't write against a read only replica.")},
+		"loading":       {reply("LOADING Redis is loading the dataset in memory")},
+		"out_of_memory": {reply("OOM command not allowed when used memory > 'maxmemory'. script: 1, on @user_script:1.")},
+		"no_replicas":   {reply("NOREPLICAS Not enough good replicas to write.")},
+		"misconf":       {reply("MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk.")},
+		"dns":           {&net.OpError{Op: "dial", Err: &net.DNSError{Err: "i/o timeout", Name: "redis", IsTimeout: true}}},
+		"cluster_down":  {reply("CLUSTERDOWN The cluster is down")},
+		"try_again":     {reply("TRYAGAIN Multiple keys request during rehashing of slot")},
+		"moved":         {reply("MOVED 1 127.0.0.1:1"), reply("ASK 1 127.0.0.1:1")},
+		"denied":        {reply("NOAUTH Authentication required."), fmt.Errorf("failed to authenticate: %w", reply("WRONGPASS invalid")), reply("NOPERM no")},
+		"pool_timeout":  {redis.ErrPoolTimeout, redis.ErrPoolExhausted},
+		"other":         {errors.New("what?"), reply("WRONGTYPE Operation"), fmt.Errorf("no sentinel knows the master: %w", redis.Nil)},
+	} {
+		for _, err := range errs {
+			assert.Equal(t, redisKind(err), want, "%v", err)
+		}
+	}
+}
+
+type errTimeout struct{}
+
+func (errTimeout) Error() string   { return "i/o timeout" }
+func (errTimeout) Timeout() bool   { return true }
+func (errTimeout) Temporary() bool { return true }
+
+func TestPostgres_CountsStatementsByNameAndFailuresByKind(t *testing.T) {
+	t.Parallel()
+	m := New("test")
+	db := ephemeral.OpenPool(t, ephemeral.Postgres(t), connect.PostgresConfig{Tracer: m.PostgresTracer(), MaxConns: 1, ConnectTimeout: 10 * time.Second})
+	m.ObservePool("one", db)
+	for range 2 {
+		assert.Must(db.Exec(t.Context(), "/* nothing */ SELECT"))(t)
+	}
+	_, err := db.Exec(t.Context(), "/* slow */ SET statement_timeout = 1; SELECT pg_sleep(60)")
+	assert.Require(t, err != nil, "a slow statement succeeds")
+	conn := assert.Must(db.Acquire(t.Context()))(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	_, err = db.Acquire(ctx)
+	assert.Require(t, errors.Is(err, context.DeadlineExceeded), "%v", err)
+	values := m.scrape(t)
+	conn.Release()
+	assert.Equal(t, m.failures(t, "postgres"), map[string]float64{"timeout": 1, "pool_timeout": 1}, "failures")
+	for series, want := range map[string]float64{
+		`commerce_postgres_statement_duration_seconds_count{statement="nothing"}`: 2,
+		`commerce_postgres_statement_duration_seconds_count{statement="slow"}`:    1,
+		`commerce_postgres_pool_connections{pool="one",state="used"}`:             1,
+		`commerce_postgres_pool_connections{pool="one",state="idle"}`:             0,
+		`commerce_postgres_pool_max_connections{pool="one"}`:                      1,
+	} {
+		got, ok := values[series]
+		assert.That(t, ok && got == want, "%s is %v, want %v", series, got, want)
+	}
+}
+
+func TestStatementName_IsInTheLeadingComment(t *testing.T) {
+	t.Parallel()
+	for sql, want := range map[string]string{
+		"/* products */ SELECT 1":               "products",
+		"/* store */\nSELECT 1":                 "store",
+		"SELECT /* late */ 1":                   "other",
+		"/* open":                               "other",
+		"":                                      "other",
+		"commit":                                "commit",
+		"begin isolation level repeatable read": "begin",
+	} {
+		_, got := statementName(sql)
+		assert.Equal(t, got, want, "%q", sql)
+	}
+}
+
+func TestPostgresKind_NamesEachSQLState(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[string]string{
+		"57014": "timeout", "57P01": "reset", "57P03": "unavailable", "53300": "too_many_connections", "53100": "resources",
+		"25006": "read_only", "42501": "denied", "3D000": "denied", "28P01": "denied", "40P01": "conflict", "0A000": "stale_statement", "42601": "other", "": "other",
+	} {
+		assert.Equal(t, postgresKind(&pgconn.PgError{Code: code}), want, "%q", code)
 	}
 }

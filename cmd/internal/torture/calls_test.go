@@ -49,9 +49,7 @@ func unless(yours func(visitor) bool, status int, code string) func(visitor) (in
 	}
 }
 
-func inStore(store int64) func(visitor) bool {
-	return func(v visitor) bool { return v.store == store }
-}
+func inStore(store int64) func(visitor) bool { return func(v visitor) bool { return v.store == store } }
 
 // calls returns calls of all endpoints, with the names of everything that others own.
 func (m *mall) calls() []call {

@@ -39,9 +39,7 @@ func (s cartState) find(id string) int {
 	return slices.IndexFunc(s.lines, func(l stateLine) bool { return l.id == id })
 }
 
-func (s cartState) changed(lines []stateLine) cartState {
-	return cartState{s.version + 1, lines}
-}
+func (s cartState) changed(lines []stateLine) cartState { return cartState{s.version + 1, lines} }
 
 // cartCall is a call on a cart of lines with at most maxQuantity.
 type cartCall struct {

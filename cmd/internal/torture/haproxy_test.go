@@ -39,9 +39,8 @@ func startHAProxy(t testing.TB, a, b *service) string {
 	cmd.ExtraFiles = []*os.File{file}
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
-		t.Fatalf("start haproxy: %v", err)
-	}
+	err = cmd.Start()
+	assert.Require(t, err == nil, "start haproxy: %v", err)
 	_ = file.Close()
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()

@@ -1,7 +1,10 @@
 package torture
 
 import (
+	"context"
+	"fmt"
 	"math/rand/v2"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -9,6 +12,7 @@ import (
 
 	toxiproxy "github.com/Shopify/toxiproxy/v2"
 	"github.com/Shopify/toxiproxy/v2/toxics"
+	"github.com/rs/zerolog"
 
 	"commerce/deploy/assert"
 )
@@ -104,5 +108,60 @@ func (f *lossy) Pipe(stub *toxics.ToxicStub) {
 				stub.Output <- chunk
 			}
 		}
+	}
+}
+
+// newProxy returns a proxy to host:port on a free port. The caller starts it; it stops with the
+// test.
+func newProxy(t testing.TB, upstream string) *toxiproxy.Proxy {
+	api := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
+	proxy := toxiproxy.NewProxy(api, "line", "127.0.0.1:0", upstream)
+	t.Cleanup(proxy.Stop)
+	return proxy
+}
+
+// through returns the URL of a server with the address of a proxy that start starts to it.
+func through(t testing.TB, server string, start func(upstream string) *toxiproxy.Proxy) string {
+	t.Helper()
+	u := assert.Must(url.Parse(server))(t)
+	u.Host = start(u.Host).Listen
+	return u.String()
+}
+
+// faultyLine is a proxy to a server. It can lose or delay data and cut connections.
+type faultyLine struct {
+	t     testing.TB
+	proxy *toxiproxy.Proxy
+}
+
+// faultyLineTo starts a proxy to the server that a URL names, and returns the URL of the same
+// server through the proxy.
+func faultyLineTo(t testing.TB, server string) (via string, line *faultyLine) {
+	t.Helper()
+	via = through(t, server, func(upstream string) *toxiproxy.Proxy {
+		line = &faultyLine{t, newProxy(t, upstream)}
+		assert.NoError(t, line.proxy.Start())
+		return line.proxy
+	})
+	return via, line
+}
+
+// blackhole drops all data. Connections stay open.
+func (l *faultyLine) blackhole() { l.add("timeout", `{"timeout":0}`, "upstream", "downstream") }
+
+// reset resets each connection when the client uses it.
+func (l *faultyLine) reset() { l.add("reset_peer", `{"timeout":0}`, "upstream") }
+
+// delay delays all replies.
+func (l *faultyLine) delay(ms int) { l.add("latency", fmt.Sprintf(`{"latency":%d}`, ms), "downstream") }
+
+// heal ends all faults.
+func (l *faultyLine) heal() { l.proxy.Toxics.ResetToxics(context.Background()) }
+
+func (l *faultyLine) add(kind, attributes string, streams ...string) {
+	l.t.Helper()
+	for _, stream := range streams {
+		toxic := fmt.Sprintf(`{"type":%q,"stream":%q,"attributes":%s}`, kind, stream, attributes)
+		assert.Must(l.proxy.Toxics.AddToxicJson(strings.NewReader(toxic)))(l.t)
 	}
 }

@@ -2,6 +2,8 @@ package torture
 
 import (
 	"math/rand/v2"
+	"net"
+	"strconv"
 	"strings"
 	"time"
 
@@ -93,4 +95,104 @@ func (f *faults) do(cmd redis.Cmder) {
 	if err := cmd.Err(); err != nil {
 		f.t.Fatalf("%v: %v", cmd.Args(), err)
 	}
+}
+
+// moveSlot moves the slot of a cart that is in use to another master, as operators do. For a
+// while, some of its keys are on the old master and some on the new one.
+func (f *faults) moveSlot() bool {
+	key := f.m.someKey()
+	from, to := f.owner(key), f.otherMaster(key)
+	if from == nil || to == nil {
+		return false
+	}
+	f.patience(longPatience) // a failover now would lose the slot and the keys that have moved
+	defer f.patience(shortPatience)
+	ctx := f.t.Context()
+	slot := from.admin.ClusterKeySlot(ctx, key).Val()
+	number := strconv.FormatInt(slot, 10)
+	fromID, toID := from.admin.ClusterMyID(ctx).Val(), to.admin.ClusterMyID(ctx).Val()
+	f.do(to.admin.Do(ctx, "cluster", "setslot", number, "importing", fromID))
+	f.do(from.admin.Do(ctx, "cluster", "setslot", number, "migrating", toID))
+	f.pause(100)
+	for {
+		keys := from.admin.ClusterGetKeysInSlot(ctx, int(slot), 100).Val()
+		if len(keys) == 0 {
+			break
+		}
+		f.migrate(from, to, keys[:1+rand.IntN(len(keys))])
+		f.pause(50)
+	}
+	f.do(to.admin.Do(ctx, "cluster", "setslot", number, "node", toID))
+	f.do(from.admin.Do(ctx, "cluster", "setslot", number, "node", toID))
+	f.await("all nodes know where a slot is", func() bool { return f.known(key, number, to) })
+	moved, _ := offsets(to.admin.Info(ctx, "replication").Val())
+	f.await("the slot's new replica has its keys", func() bool {
+		_, replica := offsets(to.admin.Info(ctx, "replication").Val())
+		return replica >= moved
+	})
+	return true
+}
+
+// owner returns the master that serves a key, or nil if none does.
+func (f *faults) owner(key string) *clusterNode {
+	for _, n := range f.nodes {
+		if n.admin.Type(f.t.Context(), key).Err() == nil {
+			return n
+		}
+	}
+	return nil
+}
+
+// otherMaster returns a random master that does not serve a key, or nil if there is none.
+func (f *faults) otherMaster(key string) *clusterNode {
+	var found []*clusterNode
+	for _, n := range f.nodes {
+		if f.says(n, "role:master") && n.admin.Type(f.t.Context(), key).Err() != nil {
+			found = append(found, n)
+		}
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	return found[rand.IntN(len(found))]
+}
+
+func (f *faults) migrate(from, to *clusterNode, keys []string) {
+	host, port, err := net.SplitHostPort(to.admin.Options().Addr)
+	assert.NoError(f.t, err)
+	args := []any{"migrate", host, port, "", 0, 5000, "keys"}
+	for _, key := range keys {
+		args = append(args, key)
+	}
+	f.do(from.admin.Do(f.t.Context(), args...))
+}
+
+// known reports whether all nodes say that a master serves a slot.
+func (f *faults) known(key, slot string, master *clusterNode) bool {
+	for _, n := range f.nodes {
+		err := n.admin.Type(f.t.Context(), key).Err()
+		switch {
+		case n == master && err == nil:
+		case err != nil && err.Error() == "MOVED "+slot+" "+master.admin.Options().Addr:
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// offsets returns the replication offsets of a master and of its replica, from the master's
+// INFO REPLICATION.
+func offsets(info string) (master, replica int64) {
+	for line := range strings.Lines(info) {
+		line = strings.TrimSpace(line)
+		if rest, ok := strings.CutPrefix(line, "master_repl_offset:"); ok {
+			master, _ = strconv.ParseInt(rest, 10, 64)
+		}
+		if _, rest, ok := strings.Cut(line, ",offset="); ok {
+			rest, _, _ = strings.Cut(rest, ",")
+			replica, _ = strconv.ParseInt(rest, 10, 64)
+		}
+	}
+	return master, replica
 }

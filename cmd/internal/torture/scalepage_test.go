@@ -60,9 +60,8 @@ func TestScale_OneRedisGrowsIntoACluster(t *testing.T) {
 	}
 	s = newShopper(t, startService(t, url+"/?cluster=true", "DATABASE_URL="+database))
 	for token, tag := range tags {
-		if now := s.as(token, "").send("GET", "/cart", ""); now.Header.Get("ETag") != tag {
-			t.Errorf("%s: %s in %v, want %s", token, now.Header.Get("ETag"), now, tag)
-		}
+		now := s.as(token, "").send("GET", "/cart", "")
+		assert.That(t, now.Header.Get("ETag") == tag, "%s: %s in %v, want %s", token, now.Header.Get("ETag"), now, tag)
 		mustChange(t, s.as(token, ""), "second", 1002)
 	}
 }

@@ -108,9 +108,7 @@ func (u *unavailability) enough() bool {
 func unavailabilities(t *testing.T, server *ephemeral.Server, back *line) []*unavailability {
 	admin := server.Admin()
 	do := func(arguments ...any) func() {
-		return func() {
-			assert.Succeeds(t, admin.Do(t.Context(), arguments...).Err(), "%v", arguments)
-		}
+		return func() { assert.Succeeds(t, admin.Do(t.Context(), arguments...).Err(), "%v", arguments) }
 	}
 	return []*unavailability{
 		{name: "Redis is down", begin: server.Kill, end: server.Restart},

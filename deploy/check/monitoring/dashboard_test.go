@@ -62,9 +62,8 @@ func TestDashboard_ShowsDataOrSaysWhyNot(t *testing.T) {
 		}
 	})
 	for _, p := range readDashboard(t).Panels {
-		if p.Type != "row" && (p.Title == "" || p.Description == "" || p.FieldConfig.Defaults.Unit == "" || len(p.Targets) == 0) {
-			t.Errorf("%q lacks a title, a description, a unit or a query", p.Title)
-		}
+		assert.That(t, p.Type == "row" || !(p.Title == "" || p.Description == "" || p.FieldConfig.Defaults.Unit == "" || len(p.Targets) == 0),
+			"%q lacks a title, a description, a unit or a query", p.Title)
 		if p.Type == "row" || saysWhyEmpty.MatchString(p.Description) {
 			continue
 		}
@@ -123,9 +122,8 @@ func TestGrafana_ProvisionsTheDashboardAndItsSource(t *testing.T) {
 		}
 	}
 	read("datasources/prometheus.yml", &sources)
-	if len(sources.Datasources) != 1 || sources.Datasources[0].Type != "prometheus" || sources.Datasources[0].URL != "http://prometheus:9090" {
-		t.Errorf("data sources: %+v", sources)
-	}
+	assert.That(t, len(sources.Datasources) == 1 && sources.Datasources[0].Type == "prometheus" && sources.Datasources[0].URL == "http://prometheus:9090",
+		"data sources: %+v", sources)
 	var providers struct {
 		APIVersion int `yaml:"apiVersion"`
 		Providers  []struct {
@@ -134,7 +132,6 @@ func TestGrafana_ProvisionsTheDashboardAndItsSource(t *testing.T) {
 		}
 	}
 	read("dashboards/commerce.yml", &providers)
-	if len(providers.Providers) != 1 || providers.Providers[0].Type != "file" || providers.Providers[0].Options.Path != "/var/lib/grafana/dashboards" {
-		t.Errorf("providers: %+v", providers)
-	}
+	assert.That(t, len(providers.Providers) == 1 && providers.Providers[0].Type == "file" && providers.Providers[0].Options.Path == "/var/lib/grafana/dashboards",
+		"providers: %+v", providers)
 }

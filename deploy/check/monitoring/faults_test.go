@@ -157,9 +157,7 @@ func faults() []fault {
 			name:    "a client creates too many carts",
 			staging: staging{settings: func(*scene, int) []string { return []string{"CREATE_LIMIT=1/s"} }},
 			begin: func(s *scene) {
-				s.always(func() {
-					s.send(call{method: "POST", path: "/cart/add", body: `{"product_id":1}`})
-				})
+				s.always(func() { s.send(call{method: "POST", path: "/cart/add", body: `{"product_id":1}`}) })
 			},
 			alerts: []string{"CommerceClientsLimited"},
 		},
@@ -172,10 +170,8 @@ func faults() []fault {
 		{
 			name:    "a bug",
 			staging: staging{program: buggy},
-			begin: func(s *scene) {
-				s.send(call{method: "GET", path: "/cart/summary", cart: cartToken})
-			},
-			alerts: []string{"CommerceInternalError"},
+			begin:   func(s *scene) { s.send(call{method: "GET", path: "/cart/summary", cart: cartToken}) },
+			alerts:  []string{"CommerceInternalError"},
 		},
 		{
 			name:    "one of two instances ends",

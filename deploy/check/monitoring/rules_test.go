@@ -99,9 +99,8 @@ func TestPromtool_AcceptsTheConfigurationAndTheRules(t *testing.T) {
 		{"check", "rules", "--lint=all", "--lint-fatal", rulesFile},
 		{"test", "rules", filepath.Join(root, "deploy/prometheus/rules_test.yml")},
 	} {
-		if out, err := exec.CommandContext(t.Context(), "promtool", arguments...).CombinedOutput(); err != nil {
-			t.Errorf("promtool %s (sh deploy/ephemeral/install.sh): %v\n%s", strings.Join(arguments, " "), err, out)
-		}
+		out, err := exec.CommandContext(t.Context(), "promtool", arguments...).CombinedOutput()
+		assert.That(t, err == nil, "promtool %s (sh deploy/ephemeral/install.sh): %v\n%s", strings.Join(arguments, " "), err, out)
 	}
 }
 

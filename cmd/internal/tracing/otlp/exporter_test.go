@@ -117,9 +117,8 @@ func TestExporter_RetriesWhatMaySucceedLater(t *testing.T) {
 				took := time.Since(began)
 				assert.That(t, collector.requests == c.requests && took >= c.min && took <= c.max,
 					"%d requests in %v, want %d in %v to %v", collector.requests, took, c.requests, c.min, c.max)
-				if c.err == "" && err != nil || c.err != "" && (err == nil || err.Error() != "collector c:4318: "+c.err) {
-					t.Errorf("error %v, want %q", err, c.err)
-				}
+				assert.That(t, (c.err != "" || err == nil) && (c.err == "" || !(err == nil || err.Error() != "collector c:4318: "+c.err)),
+					"error %v, want %q", err, c.err)
 			})
 		})
 	}
@@ -246,9 +245,8 @@ func TestExporter_PostsToItsURLWithItsHeaders(t *testing.T) {
 	})
 	assert.NoError(t, e.ExportSpans(t.Context(), batch))
 	r := <-requests
-	if r.Method != http.MethodPost || r.RequestURI != "/otlp/v1/traces?tenant=1" || r.ContentLength != int64(len(r.body)) {
-		t.Errorf("%s %s with %d of %d bytes", r.Method, r.RequestURI, r.ContentLength, len(r.body))
-	}
+	assert.That(t, r.Method == http.MethodPost && r.RequestURI == "/otlp/v1/traces?tenant=1" && r.ContentLength == int64(len(r.body)),
+		"%s %s with %d of %d bytes", r.Method, r.RequestURI, r.ContentLength, len(r.body))
 	for name, want := range map[string]string{
 		"Content-Type": "application/json", "Content-Encoding": "", "User-Agent": "commerce/test", "Api-Key": "hunter2",
 	} {
@@ -311,9 +309,8 @@ func TestExporter_KeepsCredentialsOutOfErrors(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond) // no retry
 		err := e.ExportSpans(ctx, batch)
 		cancel()
-		if err == nil || strings.Contains(err.Error(), "hunter2") || !strings.HasPrefix(err.Error(), "collector "+host+": ") {
-			t.Errorf("%s: %v", name, err)
-		}
+		assert.That(t, err != nil && !strings.Contains(err.Error(), "hunter2") && strings.HasPrefix(err.Error(), "collector "+host+": "),
+			"%s: %v", name, err)
 		failed, ok := errors.AsType[*url.Error](err)
 		assert.That(t, !ok, "%s: the error contains %v", name, failed)
 	}

@@ -5,8 +5,12 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -14,12 +18,86 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
+
+	"pgregory.net/rapid"
 
 	"commerce/auth/problem"
 	"commerce/deploy/assert"
 )
+
+func TestNewCartToken_IsValidAndDependsOnlyOnItsSource(t *testing.T) {
+	t.Parallel()
+	token := must(NewCartToken(bytes.NewReader(bytes.Repeat([]byte{0xfb}, 16))))
+	assert.Equal(t, token.Reveal(), "-_v7-_v7-_v7-_v7-_v7-w", "token.Reveal()")
+	_, ok := ParseCartToken(token.Reveal())
+	assert.That(t, ok, "a new token is not valid")
+	other, _ := NewCartToken(rand.Reader)
+	assert.That(t, other != token, "two sources gave the same token")
+}
+
+func TestNewCartToken_RefusesAShortSource(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("no entropy")
+	token, err := NewCartToken(iotest.ErrReader(broken))
+	assert.That(t, errors.Is(err, broken) && token == "", "got %q, %v, want the source's error", token.Reveal(), err)
+	_, err = NewCartToken(strings.NewReader("fifteen letters"))
+	assert.That(t, errors.Is(err, io.ErrUnexpectedEOF), "got %v, want %v", err, io.ErrUnexpectedEOF)
+}
+
+func TestCartToken_Digest(t *testing.T) {
+	t.Parallel()
+	sum := sha256.Sum256([]byte(guestToken))
+	want := base64.RawURLEncoding.EncodeToString(sum[:16])
+	got := CartToken(guestToken).Digest()
+	assert.That(t, got == want && len(got) == 22, "got %s, want %s", got, want)
+}
+
+func TestCartToken_IsNeverPrinted(t *testing.T) {
+	t.Parallel()
+	token := CartToken(guestToken)
+	var log bytes.Buffer
+	for _, h := range []slog.Handler{slog.NewJSONHandler(&log, nil), slog.NewTextHandler(&log, nil)} {
+		slog.New(h).Info("seen", "token", token, "caller", Caller{Token: token}, "caller", &Caller{Token: token})
+	}
+	marshaled := must(json.Marshal([]any{token, Caller{Token: token}}))
+	shown := map[string]string{"log": log.String(), "json": string(marshaled), "String": token.String()}
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "%10s"} {
+		shown[verb] = fmt.Sprintf(verb+verb, token, Caller{Token: token})
+	}
+	for how, s := range shown {
+		assert.That(t, !strings.Contains(s, guestToken) && !strings.Contains(strings.ToLower(s), fmt.Sprintf("%x", guestToken)),
+			"%s shows the token: %s", how, s)
+		assert.That(t, strings.Contains(s, hiddenCartToken), "%s does not say that a token was there: %s", how, s)
+	}
+}
+
+func TestCustomerKey_PlainSubjectIsItsOwnKey(t *testing.T) {
+	t.Parallel()
+	for _, sub := range []string{"1", "1001", "a_B-9", strings.Repeat("x", 64)} {
+		assert.Equal(t, CustomerKey(sub), sub, "CustomerKey(%q)", sub)
+	}
+}
+
+func TestCustomerKey_DiffersForDifferentSubjects(t *testing.T) {
+	t.Parallel()
+	form := regexp.MustCompile(`\A([A-Za-z0-9_-]{1,64}|~[A-Za-z0-9_-]{22})\z`)
+	subject := rapid.OneOf(rapid.StringMatching(`[A-Za-z0-9_~-]{0,70}`), rapid.String())
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := subject.Draw(t, "a"), subject.Draw(t, "b")
+		if rapid.Bool().Draw(t, "imitate") {
+			b = CustomerKey(a)
+		}
+		if !form.MatchString(CustomerKey(a)) {
+			t.Fatalf("CustomerKey(%q) = %q is not a safe key", a, CustomerKey(a))
+		}
+		if a != b && CustomerKey(a) == CustomerKey(b) {
+			t.Fatalf("%q and %q share %q", a, b, CustomerKey(a))
+		}
+	})
+}
 
 func TestNewAPISecret_HasTheFormatAndTheHash(t *testing.T) {
 	t.Parallel()
@@ -37,54 +115,35 @@ func TestNewAPISecret_HasTheFormatAndTheHash(t *testing.T) {
 	assert.That(t, err != nil, "a short random source gave a secret")
 }
 
-func TestParseAPIToken_Forms(t *testing.T) {
-	t.Parallel()
-	secret := strings.Repeat("aZ9x", 10)
-	for _, tt := range []struct {
-		s  string
-		id int64 // 0: not ok
-	}{
-		{"1|" + secret, 1},
-		{"9223372036854775807|" + secret, 9223372036854775807},
-		{"9223372036854775808|" + secret, 0},
-		{"1|" + strings.Repeat("a", 128), 1},
-		{"1|" + strings.Repeat("a", 129), 0},
-		{"1|" + secret[1:], 0},
-		{"0|" + secret, 0},
-		{"01|" + secret, 0},
-		{"-1|" + secret, 0},
-		{"+1|" + secret, 0},
-		{"1.0|" + secret, 0},
-		{"1_0|" + secret, 0},
-		{" 1|" + secret, 0},
-		{"|" + secret, 0},
-		{"1" + secret, 0},
-		{"1|" + secret + "|", 0},
-		{"1|" + secret + "-", 0},
-		{"1|" + secret + " ", 0},
-		{"", 0},
-	} {
-		id, _, ok := ParseAPIToken(tt.s)
-		assert.That(t, id == tt.id && ok == (tt.id != 0), "ParseAPIToken(%q) = %d, %v, want id %d", tt.s, id, ok, tt.id)
-	}
-}
-
-// FuzzParseTokens fuzzes both kinds of opaque tokens.
+// FuzzParseTokens compares both parsers of opaque tokens with patterns of their forms.
 func FuzzParseTokens(f *testing.F) {
+	secret := strings.Repeat("aZ9x", 10)
 	for _, s := range []string{
-		"1|" + strings.Repeat("a", 43), "01|" + strings.Repeat("a", 43), "||", guestToken, "null", guestToken + "\x00",
+		"", "||", "null", "|" + secret, "1" + secret, "1|" + secret, "1|" + secret[1:], "1|" + strings.Repeat("a", 128), "1|" + strings.Repeat("a", 129),
+		"9223372036854775807|" + secret, "9223372036854775808|" + secret, "0|" + secret, "01|" + secret, "-1|" + secret, "+1|" + secret,
+		"1.0|" + secret, "1_0|" + secret, " 1|" + secret, "1|" + secret + "|", "1|" + secret + "-", "1|" + secret + " ",
+		strings.Repeat("a", 21), strings.Repeat("a", 22), strings.Repeat("a", 128), strings.Repeat("a", 129), "azAZ09_-azAZ09_-azAZ09",
+		guestToken, " " + guestToken, guestToken + "=", guestToken + "\n", guestToken + "\x00", guestToken + "}", guestToken + "é",
 	} {
 		f.Add(s)
 	}
-	cartForm := regexp.MustCompile(`\A[A-Za-z0-9_-]{22,128}\z`)
+	apiForm, cartForm := regexp.MustCompile(`\A([1-9][0-9]*)\|([A-Za-z0-9]{40,128})\z`), regexp.MustCompile(`\A[A-Za-z0-9_-]{22,128}\z`)
 	f.Fuzz(func(t *testing.T, s string) {
-		id, secret, ok := ParseAPIToken(s)
-		assert.That(t, !ok || id > 0 && strconv.FormatInt(id, 10)+"|"+secret == s && len(secret) >= 40,
-			"ParseAPIToken(%q) = %d, %q", s, id, secret)
-		assert.That(t, ok || id == 0 && secret == "", "ParseAPIToken(%q) is not ok, but returns %d, %q", s, id, secret)
-		if _, ok := ParseCartToken(s); ok != cartForm.MatchString(s) {
-			t.Errorf("ParseCartToken(%q) is ok: %v", s, ok)
+		var wantID int64
+		var wantSecret string
+		if m := apiForm.FindStringSubmatch(s); m != nil {
+			if id, err := strconv.ParseInt(m[1], 10, 64); err == nil {
+				wantID, wantSecret = id, m[2]
+			}
 		}
+		id, secret, ok := ParseAPIToken(s)
+		assert.That(t, id == wantID && secret == wantSecret && ok == (wantID != 0), "ParseAPIToken(%q) = %d, %q, %v; want %d, %q", s, id, secret, ok, wantID, wantSecret)
+		var want CartToken
+		if cartForm.MatchString(s) {
+			want = CartToken(s)
+		}
+		token, ok := ParseCartToken(s)
+		assert.That(t, token == want && ok == (want != ""), "ParseCartToken(%q) = %q, %v; want %q", s, token.Reveal(), ok, want.Reveal())
 	})
 }
 
@@ -185,9 +244,7 @@ func TestAPITokens_Identify(t *testing.T) {
 			tokens := NewAPITokens(APITokensConfig{Source: ledger, Stores: testStores()})
 			store, id, err := tokens.Identify(cartRequest(tt.headers...), "")
 			wantRefusal(t, err, tt.refused)
-			if tt.refused == nil && (store.ID != 1 || id != 7) {
-				t.Errorf("got store %d by token %d, want 1 by 7", store.ID, id)
-			}
+			assert.That(t, tt.refused != nil || store.ID == 1 && id == 7, "got store %v by token %d, want 1 by 7", store, id)
 			assert.That(t, tt.refused == nil || store == nil && id == 0, "refused, but got store %v by token %d", store, id)
 		})
 	}

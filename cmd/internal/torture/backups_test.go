@@ -1,0 +1,197 @@
+package torture
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+
+	"commerce/deploy/assert"
+	"commerce/deploy/ephemeral"
+)
+
+func TestBackup_OfRedisRestoresAllCarts(t *testing.T) {
+	t.Parallel()
+	ephemeral.Slow(t)
+	steps := runbook(t, "### Redis")
+	assert.Require(t, len(steps) == 2, "the runbook has %d blocks, want the backup and the restore", len(steps))
+	lost, database := ephemeral.StartRedis(t), catalog(t)
+	s := newShopper(t, startService(t, "REDIS_URL="+lost.URL, "DATABASE_URL="+database))
+	before := map[string]reply{}
+	for _, token := range []string{"a-cart-that-is-backed-up", "a-cart-that-changes-later"} {
+		before[token] = mustChange(t, s.as(token, ""), "first-of-"+token, 1001)
+	}
+	dir := t.TempDir()
+	follow(t, dir, steps[0], "REDIS_BACKUP_URL="+ephemeral.AsUser(t, lost.URL, readFile(t, "../../../deploy/redis/users.conf"), "backup"))
+	mustChange(t, s.as("a-cart-that-changes-later", ""), "second", 1002)
+	mustChange(t, s.as("a-cart-that-begins-later", ""), "third", 1001)
+	lost.Kill()
+
+	url := restoreRedis(t, dir, t.TempDir(), steps[1])
+	s = newShopper(t, startService(t, "REDIS_URL="+url, "DATABASE_URL="+database))
+	for token, was := range before {
+		now := s.as(token, "").send("GET", "/cart", "")
+		assert.That(t, now.Header.Get("ETag") == was.Header.Get("ETag") && cmp.Equal(now.Cart.Items, was.Cart.Items),
+			"%s: %v, want %v", token, now, was)
+		again := s.as(token, "").send("POST", "/cart/add", `{"product_id":1001}`, "Idempotency-Key", "first-of-"+token)
+		assert.That(t, again.replayed(), "%s: the repeat of a change from before the backup: %v, want a replay", token, again)
+	}
+	a := s.as("a-cart-that-begins-later", "").send("GET", "/cart", "")
+	assert.That(t, a.Cart.Count == 0, "a cart from after the backup: %v", a)
+	mustChange(t, s.as("a-cart-that-changes-later", ""), "second", 1002) // lost, so it is applied
+}
+
+// restoreRedis follows the runbook with a new data directory. Then it starts Redis as usual, and
+// returns its URL. settings are lines of redis.conf.
+func restoreRedis(t *testing.T, dir, data, steps string, settings ...string) string {
+	t.Helper()
+	port := fmt.Sprint(ephemeral.FreePorts(t, 1)[0])
+	socket := "127.0.0.1:" + port
+	conf := filepath.Join(dir, "redis.conf")
+	lines := append(settings, "bind 127.0.0.1", "port "+port, "dir "+data, "appendonly yes", "maxmemory-policy noeviction")
+	assert.NoError(t, os.WriteFile(conf, []byte(strings.Join(lines, "\n")+"\n"), 0o600))
+	url := "redis://" + socket
+	admin := redis.NewClient(&redis.Options{Addr: socket})
+	t.Cleanup(func() { // the runbook's server runs in the background, if a step fails
+		_ = admin.ShutdownNoSave(context.Background()).Err()
+		_ = admin.Close()
+	})
+	follow(t, dir, steps, "REDIS_CONF="+conf, "REDIS_DATA="+data, "REDIS_ADMIN_URL="+url)
+	startUsual(t, conf, admin)
+	return url
+}
+
+// startUsual starts Redis with its settings alone, and waits until it has loaded its data.
+func startUsual(t *testing.T, conf string, admin *redis.Client) {
+	t.Helper()
+	server := exec.Command("redis-server", conf)
+	assert.NoError(t, server.Start())
+	t.Cleanup(func() {
+		_ = server.Process.Kill()
+		_ = server.Wait()
+	})
+	for began := time.Now(); admin.Ping(t.Context()).Err() != nil; time.Sleep(20 * time.Millisecond) {
+		assert.Require(t, time.Since(began) <= startLimit, "the restored Redis does not answer within %v", startLimit)
+	}
+}
+
+// mustChange adds a product with a key.
+func mustChange(t *testing.T, s *shopper, key string, product int64) reply {
+	t.Helper()
+	a := s.send("POST", "/cart/add", fmt.Sprintf(`{"product_id":%d}`, product), "Idempotency-Key", key)
+	assert.Require(t, a.Status == http.StatusOK && !a.replayed(), "add %d: %v", product, a)
+	return a
+}
+
+func TestBackup_OfPostgresRestoresSubscriptionsAndTokens(t *testing.T) {
+	t.Parallel()
+	ephemeral.Slow(t)
+	steps := runbook(t, "### Postgres")
+	assert.Require(t, len(steps) == 2, "the runbook has %d blocks, want the backup and the restore", len(steps))
+	database := ephemeral.StartPostgres(t)
+	assert.NoError(t, stock(t.Context(), commerce.compiled(t), database.URL))
+	token := apiToken(t, database.URL, "backup")
+	redis := ephemeral.StartRedis(t)
+	s := newShopper(t, startService(t, "REDIS_URL="+redis.URL, "DATABASE_URL="+database.URL))
+	const list, changes = "/subscriptions?per_page=100", "/subscriptions/changes?limit=1000"
+	listed, cursor := read(t, s, token, list).Data, read(t, s, token, changes).Next
+
+	deploy := assert.Must(filepath.Abs("../../../deploy"))(t)
+	dir := t.TempDir()
+	assert.NoError(t, os.Symlink(deploy, filepath.Join(dir, "deploy")))
+	follow(t, dir, steps[0], "OWNER_URL="+database.URL)
+	execSQL(t, database.URL, "DELETE FROM subscriptions WHERE id % 2 = 0")
+	restored := strings.Replace(database.URL, "/postgres?", "/commerce_restored?", 1)
+	follow(t, dir, steps[1], "ADMIN_URL="+database.URL, "RESTORED_URL="+restored)
+
+	s = newShopper(t, startService(t, "REDIS_URL="+redis.URL, "DATABASE_URL="+loginAs(t, restored, "commerce_service", "")))
+	assert.Equal(t, read(t, s, token, list).Data, listed, "the restored list (-before +after)")
+	a := s.send("GET", changes+"&after="+cursor, "", "Authorization", "Bearer "+token)
+	assert.That(t, a.Code == "cursor_expired", "a cursor of the lost database: %v, want cursor_expired", a)
+	read(t, s, token, changes)
+	a = s.send("POST", "/cart/add", `{"product_id":1001}`)
+	assert.That(t, a.Status == http.StatusOK, "a change of a cart with the restored catalog: %v", a)
+}
+
+// subscriptionsPage is the data of a page of subscriptions or of changes.
+type subscriptionsPage struct {
+	Data []map[string]any
+	Next string
+}
+
+// read makes a call of a program, which must succeed.
+func read(t *testing.T, s *shopper, token, path string) subscriptionsPage {
+	t.Helper()
+	a := s.send("GET", path, "", "Authorization", "Bearer "+token)
+	var page struct{ Data subscriptionsPage }
+	err := json.Unmarshal(a.Raw, &page)
+	assert.Require(t, a.Status == http.StatusOK && err == nil && len(page.Data.Data) != 0, "GET %s: %v (%v)", path, a, err)
+	return page.Data
+}
+
+// A master of a cluster and its replica are lost with their disks. A new server takes the
+// master's place, with its backup.
+func TestLostShard_IsRestoredFromItsBackup(t *testing.T) {
+	t.Parallel()
+	ephemeral.Slow(t)
+	backUp, identify := runbook(t, "### Redis"), runbook(t, "## A lost shard")
+	assert.Require(t, len(backUp) == 2 && len(identify) == 1,
+		"the runbook has %d and %d blocks, want 2 and 1", len(backUp), len(identify))
+	cluster := ephemeral.StartCluster(t)
+	lost, other := cluster.Nodes[0], cluster.Nodes[1]
+	s := newShopper(t, startService(t, "REDIS_URL="+cluster.URL, "DATABASE_URL="+catalog(t)))
+	tags := map[string]string{} // by cart token, over all shards
+	for i := range 30 {
+		token := fmt.Sprint("a-cart-of-some-shard-", i)
+		tags[token] = mustChange(t, s.as(token, ""), "first", 1001).Header.Get("ETag")
+	}
+	held := lost.Admin().DBSize(t.Context()).Val()
+	assert.Require(t, held != 0, "no cart is on the master that will be lost")
+	id := assert.Must(lost.Admin().ClusterMyID(t.Context()).Result())(t)
+	dir, data := t.TempDir(), t.TempDir()
+	follow(t, dir, backUp[0], "REDIS_BACKUP_URL="+lost.URL)
+	cluster.Nodes[3].Kill()
+	lost.Kill()
+	awaitMatch(t, "the loss", regexp.MustCompile(`(?m)^`+id+` .* master,fail `), func() string {
+		return other.Admin().ClusterNodes(t.Context()).Val()
+	})
+
+	follow(t, dir, identify[0], "OTHER_URL="+other.URL, "LOST_ID="+id, "REDIS_DATA="+data)
+	restoreRedis(t, dir, data, backUp[1], "cluster-enabled yes", "cluster-require-full-coverage no")
+	awaitMatch(t, "the whole cluster", regexp.MustCompile(`cluster_slots_ok:16384\r\n`), func() string {
+		return other.Admin().ClusterInfo(t.Context()).Val()
+	})
+	for token, tag := range tags {
+		var now reply
+		for began := time.Now(); ; time.Sleep(20 * time.Millisecond) { // the service may still look for the old address
+			now = s.as(token, "").send("GET", "/cart", "")
+			if now.Status == http.StatusOK || time.Since(began) > startLimit {
+				break
+			}
+		}
+		assert.That(t, now.Header.Get("ETag") == tag, "%s: %s in %v, want %s", token, now.Header.Get("ETag"), now, tag)
+		mustChange(t, s.as(token, ""), "second", 1002)
+	}
+}
+
+// awaitMatch waits until what look returns matches.
+func awaitMatch(t *testing.T, what string, want *regexp.Regexp, look func() string) {
+	t.Helper()
+	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		seen := look()
+		if want.MatchString(seen) {
+			return
+		}
+		assert.Require(t, time.Since(began) <= startLimit, "%s: not after %v:\n%s", what, startLimit, seen)
+	}
+}
