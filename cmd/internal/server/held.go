@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"net"
 	"net/http"
@@ -55,15 +56,22 @@ type buffer [maxHeld]byte
 // its request writes, so it needs no mutex.
 type holdingConn struct {
 	net.Conn
+	head    bool // the request is HEAD, if it began with what was read last
 	holding bool
 	buffer  *buffer // nil: nothing is held back
 	n       int     // bytes in buffer
 	buffers *sync.Pool
 }
 
+func (c *holdingConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.head = bytes.HasPrefix(p[:n], []byte("HEAD "))
+	return n, err
+}
+
 func (c *holdingConn) Write(p []byte) (int, error) {
 	if !c.holding {
-		if isExpectationFailed(p) {
+		if isExpectationFailed(p) && !c.head {
 			_, err := c.Conn.Write(refuseExpectation(p))
 			return len(p), err
 		}
