@@ -40,31 +40,28 @@ func (c Config) readClock(code, breaks string, ask func() (time.Time, error)) *c
 
 // judgeClocks compares every clock, also this machine's, with the median of all, so that one wrong
 // clock causes only one finding. Of two medians, it takes the one that is closer to this machine's
-// clock.
+// clock. It returns servers with the report of this machine, if there is a clock to compare it with.
 func judgeClocks(servers []*report) []*report {
-	reports := []*report{{server: "this machine", clock: &clock{code: "machine_clock", breaks: machineClockBreaks, known: true}}}
-	known := []time.Duration{0}
+	known := []time.Duration{0} // this machine's
 	for _, s := range servers {
-		if s.clock == nil {
-			continue
-		}
-		reports = append(reports, &report{server: s.server, clock: s.clock})
-		if s.clock.known {
+		if s.clock != nil && s.clock.known {
 			known = append(known, s.clock.ahead)
 		}
 	}
-	if len(known) == 1 { // there is nothing to compare this machine's clock with
-		reports = reports[1:]
+	if len(known) > 1 {
+		servers = append(servers, &report{server: "this machine", clock: &clock{code: "machine_clock", breaks: machineClockBreaks, known: true}})
 	}
 	slices.Sort(known)
 	median := known[(len(known)-1)/2]
 	if upper := known[len(known)/2]; upper.Abs() < median.Abs() {
 		median = upper
 	}
-	for _, r := range reports {
-		r.judgeClock(median)
+	for _, s := range servers {
+		if s.clock != nil {
+			s.judgeClock(median)
+		}
 	}
-	return reports
+	return servers
 }
 
 func (r *report) judgeClock(median time.Duration) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -95,7 +96,7 @@ func NewGenerator(n int, now time.Time) *Generator {
 		s.PublicKeys = []string{fmt.Sprintf("pk_synthetic_%d", id)}
 		stores, products[id] = append(stores, s), syntheticProducts(currency)
 	}
-	return newGenerator(n, max(n/3, 2*len(stores)), now, products, stores...)
+	return newGenerator(n, max(n/3, min(n, 2*len(stores))), now, products, stores...)
 }
 
 func newGenerator(n, customers int, now time.Time, products map[int64][]*cart.Product, stores ...*store.Store) *Generator {
@@ -120,22 +121,33 @@ func (g *Generator) Write(ctx context.Context, db *pgxpool.Pool, progress func(s
 	if err != nil {
 		return err
 	}
-	const step = 1000
+	const step = 1000 // Postgres keeps all rows of a COPY in memory until it has checked their foreign keys
 	for from := 0; from < g.Subscriptions; from += step {
-		var customers []subscriptions.Customer
-		var all []subscriptions.Subscription
+		var customers, cards, rows [][]any
 		for i := from; i < min(from+step, g.Subscriptions); i++ {
+			if i < g.Customers {
+				customers = append(customers, customerRow(g.customer(i)))
+			}
 			customer := i % g.Customers
 			if i%997 == 0 {
 				customer = 0 // who has many, so that lists of one customer have several pages
 			}
-			customers, all = append(customers, g.customer(customer)), append(all, g.subscription(i, customer))
+			s := g.subscription(i, customer)
+			if s.Card != nil {
+				cards = append(cards, cardRow(&s))
+			}
+			rows = append(rows, subscriptionRow(&s, g.customer(customer).CallingCode))
 		}
-		err := pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error { return WriteSubscriptions(ctx, tx, customers, all) })
-		if err != nil {
-			return err
+		for _, part := range []struct {
+			table, columns string
+			rows           [][]any
+		}{{"customers", ofCustomer, customers}, {"saved_cards", ofCard, cards}, {"subscriptions", ofSubscription, rows}} {
+			columns := strings.Split(byID+", "+part.columns, ", ")
+			if _, err := db.CopyFrom(ctx, pgx.Identifier{part.table}, columns, pgx.CopyFromRows(part.rows)); err != nil {
+				return fmt.Errorf("copy %s: %w", part.table, err)
+			}
 		}
-		progress(len(all))
+		progress(len(rows))
 	}
 	// Postgres answers a list from its index alone only where it knows that all rows
 	// are visible.
