@@ -52,7 +52,20 @@ func Subscriptions(now time.Time) []subscriptions.Subscription {
 		if i%2 == 1 {
 			offer = yearly
 		}
-		all = append(all, offer.aged(id, customer, daysAgo(9*i), now))
+		switch i % 6 {
+		case 0:
+			all = append(all, offer.sold(id, customer, daysAgo(9*i), now))
+		case 1:
+			all = append(all, offer.trialing(id, customer, daysAgo(i%14)))
+		case 2:
+			all = append(all, offer.pastDue(id, customer, daysAgo(9*i), now, i%4))
+		case 3:
+			all = append(all, offer.then(pause, id, customer, daysAgo(9*i+5), daysAgo(4)))
+		case 4:
+			all = append(all, offer.then(cancel, id, customer, daysAgo(9*i), daysAgo(3*i)))
+		case 5:
+			all = append(all, offer.expired(id, customer, daysAgo(400+9*i)))
+		}
 	}
 	for i := range 6 {
 		all = append(all, magazine.sold(int64(6001+i), int64(2001+i%2), daysAgo(20*i), now))
