@@ -40,28 +40,31 @@ func (c Config) readClock(code, breaks string, ask func() (time.Time, error)) *c
 
 // judgeClocks compares every clock, also this machine's, with the median of all, so that one wrong
 // clock causes only one finding. Of two medians, it takes the one that is closer to this machine's
-// clock. It returns servers with the report of this machine, if there is a clock to compare it with.
+// clock.
 func judgeClocks(servers []*report) []*report {
-	known := []time.Duration{0} // this machine's
+	reports := []*report{{server: "this machine", clock: &clock{code: "machine_clock", breaks: machineClockBreaks, known: true}}}
+	known := []time.Duration{0}
 	for _, s := range servers {
-		if s.clock != nil && s.clock.known {
+		if s.clock == nil {
+			continue
+		}
+		reports = append(reports, &report{server: s.server, clock: s.clock})
+		if s.clock.known {
 			known = append(known, s.clock.ahead)
 		}
 	}
-	if len(known) > 1 {
-		servers = append(servers, &report{server: "this machine", clock: &clock{code: "machine_clock", breaks: machineClockBreaks, known: true}})
+	if len(known) == 1 { // there is nothing to compare this machine's clock with
+		reports = reports[1:]
 	}
 	slices.Sort(known)
 	median := known[(len(known)-1)/2]
 	if upper := known[len(known)/2]; upper.Abs() < median.Abs() {
 		median = upper
 	}
-	for _, s := range servers {
-		if s.clock != nil {
-			s.judgeClock(median)
-		}
+	for _, r := range reports {
+		r.judgeClock(median)
 	}
-	return servers
+	return reports
 }
 
 func (r *report) judgeClock(median time.Duration) {

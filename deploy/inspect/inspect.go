@@ -54,8 +54,10 @@ func Servers(ctx context.Context, c Config) ([]Finding, error) {
 		both.Go(func() { postgres, postgresErr = checkPostgres(ctx, c) })
 	}
 	both.Wait()
+	reports := slices.Concat(redis, postgres)
+	reports = append(reports, judgeClocks(reports)...)
 	var all []Finding
-	for _, r := range judgeClocks(slices.Concat(redis, postgres)) {
+	for _, r := range reports {
 		all = append(all, r.findings...)
 	}
 	slices.SortStableFunc(all, func(a, b Finding) int { return cmp.Compare(a.Level.rank(), b.Level.rank()) })
