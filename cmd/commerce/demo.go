@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"slices"
 	"strings"
 	"time"
 
@@ -205,8 +204,8 @@ const longList = 20_000
 
 // demoSubscriptions returns the sample subscriptions and the long list.
 func demoSubscriptions(now time.Time) *subscriptions.Memory {
-	all := slices.AppendSeq(sample.Subscriptions(now), sample.LongList(longList, now))
-	return subscriptions.NewMemory(append(sample.Customers(), sample.LongListCustomers(longList)...), all)
+	customers, all := sample.LongList(longList, now)
+	return subscriptions.NewMemory(append(sample.Customers(), customers...), append(sample.Subscriptions(now), all...))
 }
 
 // offer returns what the demo offers to its page, except its backstage. It also sets the API tokens.

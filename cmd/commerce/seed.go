@@ -52,8 +52,8 @@ func writeSample(ctx context.Context, db *pgxpool.Pool, out cli.Output, syntheti
 		return nil
 	}
 	g := sample.NewGenerator(synthetic, now)
-	bar := startProgress(out.Errors, "writing rows", g.Rows())
-	err = g.Write(ctx, db, func(rows int) { _ = bar.Add(rows) })
+	bar := startProgress(out.Errors, "writing rows", g.Subscriptions)
+	err = g.Write(ctx, db, func(n int) { _ = bar.Add(n) })
 	bar.end()
 	if err != nil {
 		return err

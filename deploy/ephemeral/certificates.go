@@ -33,19 +33,13 @@ func makeCertificate(certificateFile, keyFile string) (*tls.Config, error) {
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		IsCA:        true, BasicConstraintsValid: true,
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		return nil, err
-	}
-	secret, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		return nil, err
-	}
+	der, unsigned := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	secret, unmarshaled := x509.MarshalPKCS8PrivateKey(key)
 	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 	private := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})
 	pair, err := tls.X509KeyPair(certificate, private)
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(certificate)
 	return &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12},
-		errors.Join(err, os.WriteFile(certificateFile, certificate, 0o600), os.WriteFile(keyFile, private, 0o600))
+		errors.Join(unsigned, unmarshaled, err, os.WriteFile(certificateFile, certificate, 0o600), os.WriteFile(keyFile, private, 0o600))
 }

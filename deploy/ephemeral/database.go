@@ -47,8 +47,6 @@ func PostgresFrom(tb testing.TB, name string, prepare func(ctx context.Context, 
 
 // createDatabase creates a database on server from a template, and returns its URL.
 func createDatabase(server, name, template string, prepare func(ctx context.Context, url string) error) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), databaseLimit)
-	defer cancel()
 	at, err := url.Parse(server)
 	if err != nil || at.Host == "" {
 		return "", fmt.Errorf("%s must be a URL", EnvPostgres)
@@ -58,12 +56,12 @@ func createDatabase(server, name, template string, prepare func(ctx context.Cont
 		u.Path = "/" + database
 		return u.String()
 	}
-	return urlOf(name), query(ctx, server, func(conn *pgx.Conn) error {
+	return urlOf(name), query(server, func(ctx context.Context, conn *pgx.Conn) error {
 		source := "template0"
 		if template != "" {
 			source = "template_" + template
-			prepareDraft := func(draft string) error { return prepare(ctx, urlOf(draft)) }
-			if err := ensureTemplate(ctx, conn, source, prepareDraft); err != nil {
+			err := ensureTemplate(ctx, conn, source, func(draft string) error { return prepare(ctx, urlOf(draft)) })
+			if err != nil {
 				return fmt.Errorf("template %s: %w", template, err)
 			}
 		}
@@ -106,21 +104,21 @@ func execute(ctx context.Context, conn *pgx.Conn, statements ...string) error {
 
 // dropDatabase drops a database and ends its open sessions.
 func dropDatabase(server, name string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), databaseLimit)
-	defer cancel()
-	return query(ctx, server, func(conn *pgx.Conn) error {
+	return query(server, func(ctx context.Context, conn *pgx.Conn) error {
 		return execute(ctx, conn, "DROP DATABASE "+name+" WITH (FORCE)")
 	})
 }
 
-// query calls do with a connection, and closes it.
-func query(ctx context.Context, url string, do func(conn *pgx.Conn) error) error {
+// query calls do with a connection, and closes it. It takes at most databaseLimit.
+func query(url string, do func(ctx context.Context, conn *pgx.Conn) error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), databaseLimit)
+	defer cancel()
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
-	return do(conn)
+	return do(ctx, conn)
 }
 
 // Migrated is like Postgres, but the database has the service's schema. It has no rows.

@@ -112,7 +112,7 @@ func TestServer_PostgresKeepsItsDataThroughACrash(t *testing.T) {
 
 func statements(t *testing.T, url string, texts ...string) {
 	t.Helper()
-	assert.NoError(t, query(t.Context(), url, func(conn *pgx.Conn) error { return execute(t.Context(), conn, texts...) }))
+	assert.NoError(t, query(url, func(ctx context.Context, conn *pgx.Conn) error { return execute(ctx, conn, texts...) }))
 }
 
 func TestRedis_IsShared(t *testing.T) {
@@ -186,10 +186,8 @@ func TestStartCluster_SetsClocksAhead(t *testing.T) {
 // wantTakeover waits until a replica is the master.
 func wantTakeover(t *testing.T, replica *redis.Client) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
 	start := time.Now()
-	assert.NoError(t, until(ctx, func() error {
+	assert.NoError(t, until(func(ctx context.Context) error {
 		info, err := replica.Info(ctx, "replication").Result()
 		if err == nil && !strings.Contains(info, "role:master") {
 			err = errors.New("still a replica")
@@ -311,9 +309,7 @@ func TestStartShared_LeavesNothingBehindWhenItsProcessIsKilled(t *testing.T) {
 	_ = cmd.Wait()
 	assert.Require(t, len(processes) == 9 && directory != "",
 		"processes %v in %q, want 8 servers and the janitor", processes, directory)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	err := until(ctx, func() error { return anyLeft(directory, processes) })
+	err := until(func(context.Context) error { return anyLeft(directory, processes) })
 	assert.That(t, err == nil, "%v", err)
 }
 

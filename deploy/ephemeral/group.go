@@ -26,13 +26,11 @@ type maker func(ports []int) (*group, error)
 
 // start starts the servers, and waits until all are ready.
 func (g *group) start() error {
-	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
-	defer cancel()
 	for _, stage := range g.stages {
 		if err := inParallel(stage, (*Server).start); err != nil {
 			return err
 		}
-		if err := inParallel(stage, func(s *Server) error { return s.becomeReady(ctx) }); err != nil {
+		if err := inParallel(stage, (*Server).becomeReady); err != nil {
 			return err
 		}
 	}
@@ -79,14 +77,16 @@ func private(tb testing.TB, n int, make maker) *group {
 	return g
 }
 
-// until repeats attempt until it succeeds or ctx ends. It returns the last error.
-func until(ctx context.Context, attempt func() error) error {
+// until repeats attempt until it succeeds, or until startLimit. It returns the last error.
+func until(attempt func(ctx context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
+	defer cancel()
 	for {
-		err := attempt()
-		if err == nil || ctx.Err() != nil {
+		err := attempt(ctx)
+		if err == nil || ctx.Err() != nil || errors.Is(err, errGone) {
 			return err
 		}
-		time.Sleep(20 * time.Millisecond)
+		time.Sleep(10 * time.Millisecond)
 	}
 }
 

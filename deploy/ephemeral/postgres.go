@@ -83,8 +83,8 @@ func postgresMaker(settings []string, fill ...string) maker {
 }
 
 // postgresAnswers checks that s.URL serves the data directory of s.
-func postgresAnswers(ctx context.Context, s *Server) error {
-	return query(ctx, s.URL, func(conn *pgx.Conn) error {
+func postgresAnswers(_ context.Context, s *Server) error {
+	return query(s.URL, func(ctx context.Context, conn *pgx.Conn) error {
 		var data string
 		err := conn.QueryRow(ctx, "SHOW data_directory").Scan(&data)
 		if err == nil && data != filepath.Join(s.dir, "data") {

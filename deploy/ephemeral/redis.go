@@ -87,11 +87,11 @@ func dialRedis(s *Server) *redis.Client {
 }
 
 // becomeReady waits until a server that has started is ready too.
-func (s *Server) becomeReady(ctx context.Context) error {
+func (s *Server) becomeReady() error {
 	if s.ready == nil {
 		return nil
 	}
 	client := dialRedis(s)
 	defer client.Close()
-	return until(ctx, func() error { return s.ready(ctx, client) })
+	return until(func(ctx context.Context) error { return s.ready(ctx, client) })
 }

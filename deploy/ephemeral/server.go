@@ -103,25 +103,13 @@ func (s *Server) launch(log string) error {
 	}
 	s.process = cmd.Process
 	defer removeClockFiles(cmd.Process.Pid)
-	return s.await()
-}
-
-// await waits until the server responds.
-func (s *Server) await() error {
-	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
-	defer cancel()
-	for {
+	return until(func(ctx context.Context) error {
 		err := s.answers(ctx, s)
-		switch {
-		case err == nil:
-			return nil
-		case s.reap():
+		if err != nil && s.reap() {
 			return errGone
-		case ctx.Err() != nil:
-			return fmt.Errorf("not ready within %v: %w", startLimit, err)
 		}
-		time.Sleep(5 * time.Millisecond)
-	}
+		return err
+	})
 }
 
 func (s *Server) stop() error { return s.end(s.shutdown) }

@@ -4,6 +4,7 @@ package ephemeral
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 	"hash/crc32"
 	"os"
@@ -20,20 +21,8 @@ import (
 	"commerce/deploy/migrations"
 )
 
-// likeCitus are the functions of Citus that deploy/postgres/citus.sql calls. Instead of shards on
-// other servers, a distributed table gets hash partitions. A plan then shows whether a
-// statement needs one shard or all.
-const likeCitus = `
-	CREATE FUNCTION create_reference_table(name text) RETURNS void LANGUAGE plpgsql AS 'BEGIN END';
-	CREATE FUNCTION create_distributed_table(name text, key text, colocate_with text, shard_count int DEFAULT 64) RETURNS void LANGUAGE plpgsql AS $$
-	BEGIN
-		EXECUTE format('ALTER TABLE %I RENAME TO undistributed', name);
-		EXECUTE format('CREATE TABLE %I (LIKE undistributed INCLUDING ALL) PARTITION BY HASH (%I)', name, key);
-		FOR i IN 0..7 LOOP
-			EXECUTE format('CREATE TABLE %I PARTITION OF %I FOR VALUES WITH (MODULUS 8, REMAINDER %s)', name || '_shard_' || i, name, i);
-		END LOOP;
-		DROP TABLE undistributed CASCADE;
-	END $$;`
+//go:embed likecitus.sql
+var likeCitus string
 
 // ShardedPool returns a pool, which can write, for a database with the schema of a sharded one,
 // without foreign keys between distributed tables. Each table that script distributes, the path
@@ -49,7 +38,7 @@ func ShardedPool(tb testing.TB, script string) (*pgxpool.Pool, *Statements) {
 		if err != nil {
 			return err
 		}
-		return query(ctx, url, func(conn *pgx.Conn) error {
+		return query(url, func(ctx context.Context, conn *pgx.Conn) error {
 			_, err := conn.PgConn().Exec(ctx, distribute).ReadAll()
 			return err
 		})

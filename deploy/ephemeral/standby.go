@@ -26,10 +26,8 @@ func StartStandby(tb testing.TB, primary *Server) *Standby {
 // called. That includes each transaction whose synchronous commit has returned.
 func (s *Standby) CatchUp(primary *Server) {
 	s.tb.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
-	defer cancel()
 	var end string
-	must(s.tb, "read the primary's position", query(ctx, primary.URL, func(conn *pgx.Conn) error {
+	must(s.tb, "read the primary's position", query(primary.URL, func(ctx context.Context, conn *pgx.Conn) error {
 		return conn.QueryRow(ctx, `SELECT CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn()
 			ELSE pg_current_wal_flush_lsn() END::text`).Scan(&end)
 	}))
@@ -68,13 +66,11 @@ func (s *Standby) Promote() {
 // alter runs statements, and waits until a condition in SQL is true, up to startLimit.
 func (s *Standby) alter(what, condition string, statements ...string) {
 	s.tb.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
-	defer cancel()
-	must(s.tb, what, query(ctx, s.URL, func(conn *pgx.Conn) error {
+	must(s.tb, what, query(s.URL, func(ctx context.Context, conn *pgx.Conn) error {
 		if err := execute(ctx, conn, statements...); err != nil {
 			return err
 		}
-		return until(ctx, func() error {
+		return until(func(ctx context.Context) error {
 			var is bool
 			err := conn.QueryRow(ctx, "SELECT "+condition).Scan(&is)
 			if err == nil && !is {

@@ -3,6 +3,7 @@
 package ephemeral
 
 import (
+	"context"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -78,7 +79,7 @@ func TestStartPostgres_TakesSettings(t *testing.T) {
 // ask returns the text that a query gives.
 func ask(t *testing.T, url, sql string) (text string) {
 	t.Helper()
-	err := query(t.Context(), url, func(conn *pgx.Conn) error { return conn.QueryRow(t.Context(), sql).Scan(&text) })
+	err := query(url, func(ctx context.Context, conn *pgx.Conn) error { return conn.QueryRow(ctx, sql).Scan(&text) })
 	assert.Require(t, err == nil, "%s: %v", sql, err)
 	return text
 }

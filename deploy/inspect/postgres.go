@@ -134,24 +134,18 @@ type setting struct {
 	own   bool // set for this role only, so other roles may have another value
 }
 
-// settings returns the settings that are judged, by name.
-func (s *postgresServer) settings(ctx context.Context) map[string]setting {
+// judgeSettings judges what a crash loses, and what delays changes.
+func (s *postgresServer) judgeSettings(ctx context.Context) {
+	const fsync, pages, commit, idle = "fsync", "full_page_writes", "synchronous_commit", "idle_in_transaction_session_timeout"
 	found := map[string]setting{}
-	rows, _ := s.db.Query(ctx, `
-		SELECT name, setting, source IN ('user', 'database user', 'client') FROM pg_settings
-		WHERE name IN ('fsync', 'full_page_writes', 'synchronous_commit', 'idle_in_transaction_session_timeout')`)
+	rows, _ := s.db.Query(ctx, "SELECT name, setting, source IN ('user', 'database user', 'client') FROM pg_settings WHERE name = ANY($1)",
+		[]string{fsync, pages, commit, idle})
 	var name string
 	var is setting
 	_, _ = pgx.ForEachRow(rows, []any{&name, &is.value, &is.own}, func() error {
 		found[name] = is
 		return nil
 	})
-	return found
-}
-
-// judgeSettings judges what a crash loses, and what delays changes.
-func (s *postgresServer) judgeSettings(ctx context.Context) {
-	found := s.settings(ctx)
 	hidden := func(name string) outcome {
 		_, known := found[name]
 		return unknown(!known, name, "The setting %s is not visible.", name)
@@ -159,7 +153,6 @@ func (s *postgresServer) judgeSettings(ctx context.Context) {
 	own := func(name string) outcome {
 		return unknown(found[name].own, name, "%s is set for this role. Its value for other roles, such as the platform's, is not visible.", name)
 	}
-	const fsync, pages, commit, idle = "fsync", "full_page_writes", "synchronous_commit", "idle_in_transaction_session_timeout"
 	s.judge("postgres_fsync",
 		hidden(fsync),
 		serious(found[fsync].value != "on", "fsync on", "If the machine dies, the database can be damaged or lose committed changes."),

@@ -20,15 +20,15 @@ const (
 		"saved_card_id, metadata, created_at, updated_at"
 )
 
-// cardRow returns the card of s as a row of its table, nil for none. Its id is that of s.
+func customerRow(c subscriptions.Customer) []any {
+	return []any{c.StoreID, c.ID, orNull(c.Email), orNull(c.Phone), c.CallingCode}
+}
+
+// cardRow returns the card of s, whose id is that of s.
 func cardRow(s *subscriptions.Subscription) []any {
-	if s.Card == nil {
-		return nil
-	}
 	return []any{s.StoreID, s.ID, s.CustomerID, s.Card.LastFour, s.Card.Scheme}
 }
 
-// subscriptionRow returns s as a row of its table, with nil for null.
 func subscriptionRow(s *subscriptions.Subscription, callingCode string) []any {
 	var pausedDays, scheduled, saved any
 	if s.Status == subscriptions.Paused {
@@ -53,28 +53,31 @@ func subscriptionRow(s *subscriptions.Subscription, callingCode string) []any {
 // the same ids. A subscription's card gets the subscription's id. The stores,
 // products and plans must exist.
 func WriteSubscriptions(ctx context.Context, tx pgx.Tx, customers []subscriptions.Customer, all []subscriptions.Subscription) error {
-	customer := upsert("customers", byID, ofCustomer)
-	card := upsert("saved_cards", byID, ofCard)
-	subscription := upsert("subscriptions", byID, ofSubscription)
 	var batch pgx.Batch
 	codes := map[[2]int64]string{} // by store and customer
 	for _, c := range customers {
 		codes[[2]int64{c.StoreID, c.ID}] = c.CallingCode
-		batch.Queue(customer, c.StoreID, c.ID, orNull(c.Email), orNull(c.Phone), c.CallingCode)
+		batch.Queue(upsert("customers", byID, ofCustomer), customerRow(c)...)
 	}
+	var last int64
 	for i := range all {
 		s := &all[i]
-		if row := cardRow(s); row != nil {
-			batch.Queue(card, row...)
+		last = max(last, s.ID)
+		if s.Card != nil {
+			batch.Queue(upsert("saved_cards", byID, ofCard), cardRow(s)...)
 		}
-		batch.Queue(subscription, subscriptionRow(s, codes[[2]int64{s.StoreID, s.CustomerID}])...)
+		batch.Queue(upsert("subscriptions", byID, ofSubscription), subscriptionRow(s, codes[[2]int64{s.StoreID, s.CustomerID}])...)
 	}
-	for _, table := range []string{"saved_cards", "subscriptions"} { // continue after the ids given here
-		batch.Queue("SELECT setval(pg_get_serial_sequence('" + table + "', 'id'), greatest(" +
-			"nextval(pg_get_serial_sequence('" + table + "', 'id')), (SELECT coalesce(max(id), 1) FROM " + table + ")))")
-	}
+	continueAfter(&batch, last)
 	if err := tx.SendBatch(ctx, &batch).Close(); err != nil {
 		return fmt.Errorf("write %d subscriptions of %d customers: %w", len(all), len(customers), err)
 	}
 	return nil
+}
+
+// continueAfter makes Postgres give higher ids than last to new cards and subscriptions.
+func continueAfter(batch *pgx.Batch, last int64) {
+	for _, table := range []string{"saved_cards", "subscriptions"} {
+		batch.Queue("SELECT setval(pg_get_serial_sequence($1, 'id'), greatest(nextval(pg_get_serial_sequence($1, 'id')), $2))", table, last)
+	}
 }
