@@ -35,6 +35,7 @@ func newCheck() cli.Command {
 		Name: "check", Help: "Check the Redis and Postgres servers for settings that could lose carts or break promises.", Details: checkDetails,
 		Settings: []cli.Setting{
 			database, redis,
+			{Name: "DATABASE_REPLICA_URL", Hint: "URL", Secret: true, Help: "As for serve.", Value: cli.Text(&c.ReplicaURL, checkDatabaseURL)},
 			minReplicasSetting(&c.MinReplicas, "As for serve."),
 			durabilitySetting(&c.Durable, "As for serve: memory or replica."),
 			{Name: "json", Help: "Print the findings as JSON.", Value: cli.Switch(&asJSON)},
@@ -99,7 +100,7 @@ func (c *serveCommand) startChecks(ctx context.Context, log *slog.Logger, metric
 		var previous []inspect.Finding
 		for {
 			findings, err := inspect.Servers(ctx, inspect.Config{
-				RedisURL: c.RedisURL, DatabaseURL: c.Database.URL, MinReplicas: c.RedisMinReplicas, Durable: c.Durable, Serving: true,
+				RedisURL: c.RedisURL, DatabaseURL: c.Database.URL, ReplicaURL: c.Replicas.URL, MinReplicas: c.RedisMinReplicas, Durable: c.Durable, Serving: true,
 			})
 			if err != nil || ctx.Err() != nil { // the process stops, so the check may be incomplete
 				return

@@ -21,6 +21,7 @@ import (
 type Config struct {
 	RedisURL    string           // empty: no Redis
 	DatabaseURL string           // empty: no Postgres
+	ReplicaURL  string           // of replicas of Postgres, of which only the encryption is checked; empty: none
 	MinReplicas int              // REDIS_MIN_REPLICAS
 	Durable     bool             // DURABILITY=replica
 	Serving     bool             // the user of Redis is the service's
@@ -56,6 +57,15 @@ func Servers(ctx context.Context, c Config) ([]Finding, error) {
 	both.Wait()
 	reports := slices.Concat(redis, postgres)
 	reports = append(reports, judgeClocks(reports)...)
+	if c.ReplicaURL != "" {
+		replicas, err := pgconn.ParseConfig(c.ReplicaURL)
+		if err != nil {
+			return nil, errors.New("DATABASE_REPLICA_URL: not in libpq's format") // err can contain a password
+		}
+		r := &report{server: "replicas of Postgres"}
+		r.judgeTLS("postgres_tls", postgresTLS+"DATABASE_REPLICA_URL", encrypted(replicas))
+		reports = append(reports, r)
+	}
 	var all []Finding
 	for _, r := range reports {
 		all = append(all, r.findings...)
@@ -91,7 +101,7 @@ func failure(err error) string {
 // What to change so that a connection is encrypted.
 const (
 	redisTLS    = "rediss:// in REDIS_URL, and TLS in Redis"
-	postgresTLS = "sslmode=verify-full, or at least require, in DATABASE_URL"
+	postgresTLS = "sslmode=verify-full, or at least require, in "
 )
 
 // judgeTLS judges whether a connection is encrypted, or does not leave this machine.

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"commerce/deploy/assert"
 	"commerce/deploy/connect"
@@ -29,7 +28,7 @@ func TestTLS_IsNeededBeyondThisMachine(t *testing.T) {
 			servers := assert.Must(connect.NewRedisServers(url))(t)
 			r.judgeTLS("redis_tls", redisTLS, servers.TLS() || local(servers.Addrs()[0]))
 		} else {
-			r.judgeTLS("postgres_tls", postgresTLS, encrypted(assert.Must(pgconn.ParseConfig(url))(t)))
+			r.findings = assert.Must(Servers(t.Context(), Config{ReplicaURL: url}))(t)
 		}
 		assert.Equal(t, r.findings[0].Level, want, "%s: %+v", url, r.findings)
 	}

@@ -52,7 +52,7 @@ func checkPostgres(ctx context.Context, c Config) ([]*report, error) {
 
 func (s *postgresServer) check(ctx context.Context, c Config) {
 	s.judge("postgres_answers", ok("Postgres answers."))
-	s.judgeTLS("postgres_tls", postgresTLS, encrypted(&s.db.Config().ConnConfig.Config))
+	s.judgeTLS("postgres_tls", postgresTLS+"DATABASE_URL", encrypted(&s.db.Config().ConnConfig.Config))
 	s.clock = c.readClock("postgres_clock", postgresClockBreaks, func() (at time.Time, err error) {
 		return at, s.db.QueryRow(ctx, "SELECT clock_timestamp()").Scan(&at)
 	})

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -108,7 +109,7 @@ func (r *responder) logRequest(ctx context.Context, s *served) {
 			return
 		}
 	}
-	if s.problem != nil && s.problem.Kind == problem.KindCurrency && r.repeats.count(s.err.Error(), time.Minute, r.Now()) == 0 {
+	if s.problem != nil && s.problem.Kind == problem.KindCurrency && r.repeats.count("currency of "+strconv.FormatInt(s.store, 10), time.Minute, r.Now()) == 0 {
 		s.err = nil
 	}
 	// slog.Logger would look up the caller's source line for each record.
