@@ -24,10 +24,10 @@ func TestClocks_FindTheOneThatIsOff(t *testing.T) {
 	}{
 		{0, 0, "", "differs from the others by at most"},
 		{five, 0, "redis_clock", `[345]\.\d seconds ahead of the other clocks`},
-		{-five, 0, "redis_clock", `[567]\.\d seconds behind the other clocks`},
+		{-five, 0, "redis_clock", `[4567]\.\d seconds behind the other clocks`},
 		{0, five, "machine_clock", `[345]\.\d seconds ahead of the other clocks`},
-		{0, -five, "machine_clock", `[567]\.\d seconds behind the other clocks`},
-		{five, five, "postgres_clock", `[567]\.\d seconds behind the other clocks`},
+		{0, -five, "machine_clock", `[4567]\.\d seconds behind the other clocks`},
+		{five, five, "postgres_clock", `[4567]\.\d seconds behind the other clocks`},
 	} {
 		url := ephemeral.Redis(t)
 		if test.redis != 0 {

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-
 	"commerce/deploy/assert"
 	"commerce/deploy/connect"
 )
