@@ -130,6 +130,14 @@ func (r *responder) fail(c *gin.Context, answer wire.Answer, err error) {
 	r.finish(c, w, status)
 }
 
+// writeError writes the whole envelope of an error without data, for a response that no handler makes.
+func writeError(w *wire.Writer, known *problem.Error, l locale.Locale, requestID string, now time.Time) {
+	beginError(w, known, l)
+	w.Null("data")
+	w.Text("request_id", requestID)
+	endEnvelope(w, now)
+}
+
 // beginError writes the first members of an error's envelope, before data.
 func beginError(w *wire.Writer, known *problem.Error, l locale.Locale) {
 	w.BeginObject()
