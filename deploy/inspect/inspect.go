@@ -57,21 +57,14 @@ func Servers(ctx context.Context, c Config) ([]Finding, error) {
 	both.Wait()
 	reports := slices.Concat(redis, postgres)
 	reports = append(reports, judgeClocks(reports)...)
-	if c.ReplicaURL != "" {
-		replicas, err := pgconn.ParseConfig(c.ReplicaURL)
-		if err != nil {
-			return nil, errors.New("DATABASE_REPLICA_URL: not in libpq's format") // err can contain a password
-		}
-		r := &report{server: "replicas of Postgres"}
-		r.judgeTLS("postgres_tls", postgresTLS+"DATABASE_REPLICA_URL", encrypted(replicas))
-		reports = append(reports, r)
-	}
+	replicas, replicasErr := checkReplicaURL(ctx, c.ReplicaURL)
+	reports = append(reports, replicas...)
 	var all []Finding
 	for _, r := range reports {
 		all = append(all, r.findings...)
 	}
 	slices.SortStableFunc(all, func(a, b Finding) int { return cmp.Compare(a.Level.rank(), b.Level.rank()) })
-	return all, errors.Join(redisErr, postgresErr)
+	return all, errors.Join(redisErr, postgresErr, replicasErr)
 }
 
 // failure says in a few words why a server does not answer. It leaves out the user. It is empty if

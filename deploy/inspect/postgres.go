@@ -50,6 +50,21 @@ func checkPostgres(ctx context.Context, c Config) ([]*report, error) {
 	return []*report{&s.report}, nil
 }
 
+// checkReplicaURL checks whether connections to the replicas are encrypted. It does not connect.
+func checkReplicaURL(ctx context.Context, url string) ([]*report, error) {
+	if url == "" {
+		return nil, nil
+	}
+	db, err := connect.Postgres(ctx, url, connect.PostgresConfig{})
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	r := &report{server: "replicas of Postgres"}
+	r.judgeTLS("postgres_tls", postgresTLS+"DATABASE_REPLICA_URL", encrypted(&db.Config().ConnConfig.Config))
+	return []*report{r}, nil
+}
+
 func (s *postgresServer) check(ctx context.Context, c Config) {
 	s.judge("postgres_answers", ok("Postgres answers."))
 	s.judgeTLS("postgres_tls", postgresTLS+"DATABASE_URL", encrypted(&s.db.Config().ConnConfig.Config))
