@@ -83,8 +83,11 @@ func until(attempt func(ctx context.Context) error) error {
 	defer cancel()
 	for {
 		err := attempt(ctx)
-		if err == nil || ctx.Err() != nil || errors.Is(err, errGone) {
+		switch {
+		case err == nil, errors.Is(err, errGone):
 			return err
+		case ctx.Err() != nil:
+			return fmt.Errorf("not within %v: %w", startLimit, err)
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
