@@ -71,11 +71,15 @@ func TestRedisFailure_NamesTheServerAndWhatHappened(t *testing.T) {
 			client := open(t, server.URL)
 			roundTrip(t, client)
 			test.fail(t, server)
-			wantFailure(t, client.Set(briefly(t), "k", "v", 0).Err(), server, test.want)
+			within := func() context.Context { return t.Context() } // a server that refuses may be slow on a busy machine
+			if name == "frozen" {
+				within = func() context.Context { return briefly(t) }
+			}
+			wantFailure(t, client.Set(within(), "k", "v", 0).Err(), server, test.want)
 			pipe := client.Pipeline()
-			pipe.Set(briefly(t), "k", "v", 0)
-			pipe.Set(briefly(t), "k", "v", 0)
-			_, err := pipe.Exec(briefly(t))
+			pipe.Set(within(), "k", "v", 0)
+			pipe.Set(within(), "k", "v", 0)
+			_, err := pipe.Exec(within())
 			wantFailure(t, err, server, test.want)
 		})
 	}
