@@ -130,7 +130,7 @@ func TestView_Golden(t *testing.T) {
 		"cart.merged.json":      in("en", func(w view) { w.cart(&empty, "", fullReport) }),
 		"summary.json":          in("ar", func(w view) { w.summary(&empty, token, nil) }),
 		"summary.rates.json":    in("en", func(w view) { w.summary(twoRates, "", nil) }),
-		"coupon.refused.json":   in("en", func(w view) { w.refusal(cart.CouponUsedUp, fullReport) }),
+		"coupon.refused.json":   in("en", func(w view) { w.refusal(nil, cart.CouponUsedUp, fullReport) }),
 		"count.json":            in("en", func(w view) { w.count(8, 4, token, fullReport) }),
 		"validation.json":       in("en", func(w view) { w.validation(&full, fullReport) }),
 		"validation.ar.json":    in("ar", func(w view) { w.validation(&full, nil) }),
