@@ -304,7 +304,7 @@ func drawList(t *rapid.T, on cart.Cart) []doing {
 	for i := range list {
 		list[i] = drawOperation(t, on)
 		if rapid.IntRange(0, 9).Draw(t, "refused whatever the cart holds") == 0 {
-			list[i] = doing{change: redisstore.RefusedOp(), apply: refuseByRequest}
+			list[i] = doing{change: redisstore.RefusedOp(problem.PlanUnavailable), apply: refuseByRequest}
 		}
 		on, _, _ = list[i].inList(on, rules.Room{})
 	}
@@ -312,7 +312,7 @@ func drawList(t *rapid.T, on cart.Cart) []doing {
 }
 
 func refuseByRequest(c cart.Cart, _ rules.Room) (cart.Cart, cart.LineID, *cart.Refusal) {
-	return c, "", &cart.Refusal{Code: redisstore.RefusedByRequest}
+	return c, "", &cart.Refusal{Code: problem.PlanUnavailable}
 }
 
 func drawOperation(t *rapid.T, on cart.Cart) doing {

@@ -9,6 +9,7 @@ import (
 	"commerce/auth/problem"
 	"commerce/cart"
 	"commerce/cart/redisstore"
+	"commerce/cart/redisstore/rules"
 )
 
 // List is a shopper's request to make several changes in one step.
@@ -139,10 +140,10 @@ func (s *Carts) op(op Op, c cart.Cart, products map[int64]*cart.Product) change 
 	case op.Coupon != nil:
 		return couponSet("")
 	case op.Metadata != nil:
-		return change{Change: redisstore.SetMetadata(op.Metadata, s.Limits), rule: func(c cart.Cart) (cart.Cart, *cart.Refusal) {
-			c.Metadata = c.Metadata.With(op.Metadata)
-			return c, nil
-		}}
+		return change{
+			Change: redisstore.SetMetadata(op.Metadata, s.Limits),
+			rule:   func(c cart.Cart) (cart.Cart, *cart.Refusal) { return rules.SetMetadata(c, op.Metadata, s.Limits) },
+		}
 	}
 	return clearing()
 }
