@@ -18,6 +18,7 @@ type Addition struct {
 	PlanID    *int64            // nil for none
 	Fields    map[string]string // keyed by field name, or by position from 0
 	Notice    string
+	Metadata  Metadata // changes of the line's; nil for none
 
 	QuantityMember string // name of the request member that held the quantity, for errors
 
@@ -38,6 +39,7 @@ type NewLine struct {
 	Price    money.Amount // unit price now
 	Fields   []FieldValue // sorted by name
 	Notice   string
+	Metadata Metadata // changes of the line's; nil for none
 	Bounds   Bounds
 }
 
@@ -72,7 +74,9 @@ func Resolve(a Addition, p *Product, limits Limits) (NewLine, *problem.Error) {
 	if !a.Err.Names("fields") {
 		fields, badFields = answerFields(a.Fields, p, a.FieldKeys)
 	}
-	text := tooMuchText(TextSize(fields)+int64(len(a.Notice)), len(fields) > 0, limits)
+	metadata := Metadata(nil).With(a.Metadata)
+	size := TextSize(fields) + int64(len(a.Notice)) + metadata.TextSize()
+	text := problem.Join(tooMuchText(size, textMember(len(fields) > 0, a.Notice != ""), limits), tooMuchMetadata(nil, metadata))
 	if err := problem.Join(a.Err, badPlan, badFields, text); err != nil {
 		return NewLine{}, problem.Join(err, aboveMaximum(a.Quantity, a.QuantityMember, p, limits))
 	}
@@ -86,6 +90,7 @@ func Resolve(a Addition, p *Product, limits Limits) (NewLine, *problem.Error) {
 		Price:    unitPrice(p, plan, fields).Total(),
 		Fields:   fields,
 		Notice:   a.Notice,
+		Metadata: a.Metadata,
 		Bounds:   BoundsOf(p, limits),
 	}, nil
 }
@@ -116,17 +121,24 @@ func choosePlan(id *int64, p *Product) (*Plan, *problem.Error) {
 	return nil, problem.New(problem.PlanUnavailable, member, textPlanGone, p.Name)
 }
 
-// tooMuchText refuses a line whose text exceeds its limit. The error names the fields if
-// they were given, otherwise the notice.
-func tooMuchText(size int64, fields bool, limits Limits) *problem.Error {
+// tooMuchText refuses a line whose text exceeds its limit.
+func tooMuchText(size int64, member string, limits Limits) *problem.Error {
 	if size <= limits.LineText {
 		return nil
 	}
-	member := "notice"
-	if fields {
-		member = "fields"
-	}
 	return problem.New(problem.ValidationFailed, member, textLineTextTooLong, limits.LineText)
+}
+
+// textMember names the member at fault when a line's text is too long: the fields or the notice if
+// the request has them, otherwise the metadata.
+func textMember(fields, notice bool) string {
+	switch {
+	case fields:
+		return "fields"
+	case notice:
+		return "notice"
+	}
+	return "metadata"
 }
 
 // answerFields matches the shopper's answers to the product's fields, sorted by name so that the

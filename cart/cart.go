@@ -22,6 +22,7 @@ type Cart struct {
 	Mark      string    // random, drawn for each version; "" when nothing is stored
 	Lines     []Line    // in the order in which they were first added
 	Coupon    string    // its code; "" for none
+	Metadata  Metadata  // nil for none
 	ExpiresAt time.Time // when an unchanged cart expires; zero when nothing is stored
 }
 
@@ -32,6 +33,7 @@ type Line struct {
 	AddedPrice money.Amount // unit price when the line was first added, for the price_changed warning
 	Fields     []FieldValue // the shopper's answers, sorted by field name; nil when there are none
 	Notice     string       // "" when none was given
+	Metadata   Metadata     // nil for none
 }
 
 // FieldValue is a shopper's answer to one field of a product: free text, or the
@@ -86,9 +88,10 @@ func (c *Cart) ProductIDs() []int64 {
 	return slices.Compact(ids)
 }
 
-// TextSize returns the size in bytes of the text of all lines: fields and notices.
+// TextSize returns the size in bytes of the text of the cart and of all lines: fields, notices and
+// metadata.
 func (c *Cart) TextSize() int64 {
-	var n int64
+	n := c.Metadata.TextSize()
 	for i := range c.Lines {
 		n += c.Lines[i].TextSize()
 	}
@@ -96,7 +99,9 @@ func (c *Cart) TextSize() int64 {
 }
 
 // TextSize returns the size in bytes of the line's text.
-func (l *Line) TextSize() int64 { return TextSize(l.Fields) + int64(len(l.Notice)) }
+func (l *Line) TextSize() int64 {
+	return TextSize(l.Fields) + int64(len(l.Notice)) + l.Metadata.TextSize()
+}
 
 // TextSize returns the size in bytes of the answers. Field names do not count, since the
 // merchant chose them.

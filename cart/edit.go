@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"commerce/auth/locale"
 	"commerce/auth/problem"
 	"commerce/cart/money"
 )
@@ -17,6 +18,11 @@ type Edit struct {
 	PlanID   *int64            // of another plan
 	Fields   map[string]string // answers to change, keyed as in Addition; "" clears one
 	Notice   *string           // "" clears it
+	Metadata Metadata          // changes of the line's
+
+	// AcceptPrice is the unit price after the edit, which the line gets as its AddedPrice. Another
+	// unit price is refused.
+	AcceptPrice *money.Amount
 
 	QuantityMember string // name of the request member that held the quantity, for errors
 
@@ -28,7 +34,7 @@ func (e Edit) Removes() bool { return e.Quantity != nil && *e.Quantity == 0 }
 
 // OnlyQuantity reports whether the edit changes nothing but the quantity.
 func (e Edit) OnlyQuantity() bool {
-	return e.Quantity != nil && e.PlanID == nil && e.Fields == nil && e.Notice == nil
+	return e.Quantity != nil && e.PlanID == nil && e.Fields == nil && e.Notice == nil && e.Metadata == nil && e.AcceptPrice == nil
 }
 
 // EditedLine is what an edit makes of a line.
@@ -37,9 +43,11 @@ type EditedLine struct {
 	ID   LineID // the ID that the line gets; another line with this ID absorbs it
 
 	Quantity *int64       // 1 or more; nil keeps the line's
-	Price    money.Amount // unit price now, for a line that gets another ID
+	Price    money.Amount // unit price now, for a line that gets another ID or Accepts it
+	Accepts  bool         // Price becomes the line's AddedPrice
 	Fields   []FieldValue // sorted by name
 	Notice   string
+	Metadata Metadata // changes of the line's; nil for none
 	Bounds   Bounds
 	Raise    problem.Code // see RaiseRefusal
 }
@@ -60,7 +68,7 @@ func (e Edit) Resolve(l Line, p *Product, limits Limits) (EditedLine, *problem.E
 
 func (e Edit) resolve(l Line, p *Product, limits Limits) (EditedLine, *problem.Error) {
 	edited := EditedLine{
-		From: l, ID: l.ID, Quantity: e.Quantity, Fields: l.Fields, Notice: l.Notice,
+		From: l, ID: l.ID, Quantity: e.Quantity, Fields: l.Fields, Notice: l.Notice, Metadata: e.Metadata,
 		Bounds: BoundsOf(p, limits), Raise: RaiseRefusal(p),
 	}
 	if e.Notice != nil {
@@ -75,10 +83,28 @@ func (e Edit) resolve(l Line, p *Product, limits Limits) (EditedLine, *problem.E
 			return EditedLine{}, err
 		}
 	}
-	if size := TextSize(edited.Fields) + int64(len(edited.Notice)); size > l.TextSize() {
-		return edited, tooMuchText(size, newFields, limits)
+	var tooLong *problem.Error
+	metadata := l.Metadata.With(e.Metadata)
+	if size := TextSize(edited.Fields) + int64(len(edited.Notice)) + metadata.TextSize(); size > l.TextSize() {
+		tooLong = tooMuchText(size, textMember(newFields, e.Notice != nil), limits)
 	}
-	return edited, nil
+	return edited, problem.Join(tooLong, tooMuchMetadata(l.Metadata, metadata), edited.accept(e.AcceptPrice, p))
+}
+
+// accept gives the edited line the price that the shopper accepts, if it is the unit price now.
+func (l *EditedLine) accept(price *money.Amount, p *Product) *problem.Error {
+	const member = "accept_price"
+	switch {
+	case price == nil:
+		return nil
+	case p == nil:
+		return Refusal{Code: problem.ProductNotFound}.Problem(member, p, Limits{})
+	}
+	l.Accepts, l.Price = true, unitPrice(p, p.Plan(l.ID.Plan()), l.Fields).Total()
+	if l.Price != *price {
+		return problem.New(problem.PriceChanged, member, textPriceMoved, p.Name)
+	}
+	return nil
 }
 
 // become gives the edited line its new fields and plan.
@@ -163,8 +189,12 @@ func (e Edit) Member() string {
 		return "fields"
 	case e.PlanID != nil:
 		return "subscription_plan"
+	case e.Notice != nil:
+		return "notice"
+	case e.Metadata != nil:
+		return "metadata"
 	}
-	return "notice"
+	return "accept_price"
 }
 
 // merge returns the line's answers with those of the edit in their place, keyed as in
@@ -195,4 +225,9 @@ func answerOf(fields []FieldValue, name string) (value string, ok bool) {
 		value = fields[i].Value
 	}
 	return value, ok
+}
+
+var textPriceMoved = locale.Text{
+	locale.En: "The price of “%s” is another one now. Please check it and try again.",
+	locale.Ar: "أصبح سعر المنتج «%s» مختلفًا. يُرجى مراجعته ثم المحاولة مرة أخرى.",
 }

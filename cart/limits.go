@@ -7,8 +7,8 @@ import "commerce/cart/money"
 type Limits struct {
 	Lines    int64 // lines of a cart
 	Quantity int64 // of one line
-	LineText int64 // bytes of fields and notice of one line
-	CartText int64 // bytes of fields and notices of a cart
+	LineText int64 // bytes of fields, notice and metadata of one line
+	CartText int64 // bytes of fields, notices and metadata of a cart, its own included
 }
 
 // The highest values that an installation may set as its Limits.
@@ -36,3 +36,11 @@ const highestTotal = MergeFactor * MaxLines * MaxQuantity * (2*MaxPrice + MaxFie
 
 // MaxNotice bounds the notice of a line, in characters.
 const MaxNotice = 500
+
+// The limits of metadata, of a line and of a cart. A merge may exceed MaxMetadata, up to MergeFactor
+// times.
+const (
+	MaxMetadata      = 20  // names
+	MaxMetadataName  = 40  // characters
+	MaxMetadataValue = 500 // characters
+)

@@ -17,6 +17,9 @@ const (
 	AboveMaxPerCart problem.Code = "above_max_per_cart" // as quantity_out_of_range
 	TextFull        problem.Code = "text_full"          // as cart_full
 	LineChanged     problem.Code = "line_changed"       // the edit is computed again
+	MetadataFull    problem.Code = "metadata_full"      // as validation_failed: too many names
+	LineTextFull    problem.Code = "line_text_full"     // as validation_failed: the metadata is too long
+	NoticeTooLong   problem.Code = "notice_too_long"    // as validation_failed: the notice is, with the line's metadata
 )
 
 // Problem returns the refusal as an error. member is the request's member that the error
@@ -27,6 +30,12 @@ func (r Refusal) Problem(member string, p *Product, limits Limits) *problem.Erro
 		return problem.New(r.Code, "", textItemNotFound)
 	case TextFull:
 		return problem.New(problem.CartFull, "", textTooMuchText, limits.CartText)
+	case MetadataFull:
+		return problem.New(problem.ValidationFailed, "metadata", textTooManyNames, MaxMetadata)
+	case LineTextFull:
+		return tooMuchText(limits.LineText+1, "metadata", limits)
+	case NoticeTooLong:
+		return tooMuchText(limits.LineText+1, "notice", limits)
 	case problem.CartFull:
 		return problem.New(r.Code, "", textTooManyLines, differentItems.Of(limits.Lines))
 	}

@@ -31,6 +31,7 @@ const (
 	FieldInvalid         Code = "field_invalid"
 	QuantityOutOfRange   Code = "quantity_out_of_range"
 	CartFull             Code = "cart_full"
+	PriceChanged         Code = "price_changed"
 	CouponInvalid        Code = "coupon_invalid"
 	CouponMinimum        Code = "coupon_minimum"
 	RateLimited          Code = "rate_limited"

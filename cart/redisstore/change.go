@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -25,7 +26,8 @@ type Change struct {
 func Add(l cart.NewLine, limits cart.Limits) Change {
 	return Change{"add", append(
 		boundArgs(string(l.ID), l.Bounds),
-		l.Quantity, int64(l.Price), encodeFields(l.Fields), l.Notice, limits.Lines, limits.CartText,
+		l.Quantity, int64(l.Price), encodeFields(l.Fields), l.Notice, encodeMetadata(l.Metadata),
+		limits.Lines, limits.CartText, limits.LineText,
 	)}
 }
 
@@ -43,23 +45,54 @@ func Edit(item cart.LineID, e cart.EditedLine, limits cart.Limits) Change {
 	return Change{"edit", append(
 		boundArgs(string(item), e.Bounds),
 		quantity, string(e.Raise), string(e.From.ID), e.From.Notice,
-		string(e.ID), int64(e.Price), encodeFields(e.Fields), e.Notice, limits.CartText,
+		string(e.ID), int64(e.Price), e.Accepts, encodeFields(e.Fields), e.Notice, encodeMetadata(e.Metadata),
+		limits.CartText, limits.LineText,
 	)}
 }
 
 // boundArgs are the first arguments of the scripts that judge quantities.
 func boundArgs(item string, b cart.Bounds) []any {
-	return append(make([]any, 0, 16), item, b.Stock, b.PerCart, b.Min, b.Max, b.Step)
+	return append(make([]any, 0, 18), item, b.Stock, b.PerCart, b.Min, b.Max, b.Step)
 }
 
 // Remove removes a line. Removing a line that does not exist changes nothing.
 func Remove(item cart.LineID) Change { return Change{"remove", []any{string(item)}} }
 
-// Clear removes all lines and the coupon.
+// Clear removes all lines, the coupon and the cart's metadata.
 func Clear() Change { return Change{script: "clear"} }
 
 // SetCoupon sets the cart's coupon; "" removes it.
 func SetCoupon(code string) Change { return Change{"coupon", []any{code}} }
+
+// SetMetadata changes the cart's metadata by name; "" removes a name. See cart.Metadata.
+func SetMetadata(changes cart.Metadata, limits cart.Limits) Change {
+	return Change{"metadata", []any{encodeMetadata(changes), limits.CartText}}
+}
+
+// RefusedOp stands in a list for an operation that is refused whatever the cart holds. Its refusal
+// has the code RefusedByRequest.
+func RefusedOp() Change { return Change{script: "refused"} }
+
+// RefusedByRequest is the code of a RefusedOp.
+const RefusedByRequest problem.Code = "refused_by_request"
+
+// Ops makes a list of changes, in order, in one step: those that are not refused, if each is set, and
+// else all of them or none. In a list, an item names only a line, never a product. A line that is not
+// as an Edit has read it refuses the whole list.
+func Ops(each bool, list []Change) Change {
+	mode, size := "all", 1
+	if each {
+		mode = "each"
+	}
+	for _, c := range list {
+		size += 2 + len(c.args)
+	}
+	args := append(make([]any, 0, size), mode)
+	for _, c := range list {
+		args = append(append(args, c.script, len(c.args)), c.args...)
+	}
+	return Change{"ops", args}
+}
 
 // CheckOnly changes nothing. It runs the replay and If-Match checks, which take precedence over
 // the refusal of a change that is refused anyway.
@@ -89,7 +122,19 @@ type Outcome struct {
 	// names another; "" for none.
 	ChangedLine cart.LineID
 
+	// Ops has the outcome of each operation of an applied or replayed list; nil for a list that is
+	// replayed by its stamp, which does not keep them. Op is the operation for which a list is
+	// refused, from 0.
+	Ops []OpOutcome
+	Op  int
+
 	Durability string // Confirmed or unconfirmed; "" when changes do not wait for replicas
+}
+
+// OpOutcome is what became of one operation of a list.
+type OpOutcome struct {
+	Line    cart.LineID   // that it changed; "" for none
+	Refusal *cart.Refusal // nil if it was not refused
 }
 
 // Status says whether a change was made.
@@ -175,9 +220,35 @@ func (s *Store) parseOutcome(cmd *redis.Cmd) (o Outcome, now int64, err error) {
 	default:
 		o.Status, o.Refusal = Refused, cart.Refusal{Code: problem.Code(word), Held: held}
 	}
-	o.ChangedLine = cart.LineID(line)
+	if o.Status == Refused {
+		o.Op, _ = strconv.Atoi(line) // "" if no list is refused for one of its operations
+	} else {
+		o.ChangedLine, o.Ops = parseChanged(line)
+	}
 	o.Stored, err = s.parseStored(flat, left, now)
 	return o, now, err
+}
+
+// parseChanged parses what a change has changed: a line, or the outcomes of a list, each after a
+// comma, as lua/ops.lua has them.
+func parseChanged(word string) (cart.LineID, []OpOutcome) {
+	list, isList := strings.CutPrefix(word, ",")
+	if !isList {
+		return cart.LineID(word), nil
+	}
+	var ops []OpOutcome
+	for one := range strings.SplitSeq(list, ",") {
+		var o OpOutcome
+		if refusal, refused := strings.CutPrefix(one, "!"); refused {
+			code, held, _ := strings.Cut(refusal, ".")
+			n, _ := strconv.ParseInt(held, 10, 64)
+			o.Refusal = &cart.Refusal{Code: problem.Code(code), Held: n}
+		} else if one != "-" {
+			o.Line = cart.LineID(one)
+		}
+		ops = append(ops, o)
+	}
+	return "", ops
 }
 
 // mayHaveRun reports whether a script that failed with err may still have changed

@@ -40,7 +40,9 @@ func (g GuestCart) RepeatOf(on Conditions) *Outcome {
 	case "":
 		return nil
 	case on.Fingerprint:
-		return &Outcome{Status: Replayed, ChangedLine: g.key.Line}
+		o := &Outcome{Status: Replayed}
+		o.ChangedLine, o.Ops = parseChanged(string(g.key.Line))
+		return o
 	default:
 		return &Outcome{Status: Refused, Refusal: cart.Refusal{Code: problem.IdempotencyConflict}}
 	}

@@ -22,8 +22,11 @@ import (
 // errLayout means that a cart's hash has another layout, or a value that no release writes.
 var errLayout = errors.New("redisstore: not a cart's layout")
 
-// layout is the number of the layout that the scripts write.
-const layout = "1"
+// The numbers of the layouts that this release knows. A cart that has had metadata has the second.
+const (
+	layout       = "1"
+	withMetadata = "2"
+)
 
 // parseCart parses a cart's hash: member, value, member, value, …
 func parseCart(flat []string) (Stored, error) {
@@ -49,6 +52,12 @@ func parseCart(flat []string) (Stored, error) {
 			c.Version, c.Mark = n, mark
 		case member == "c":
 			c.Coupon = value
+		case member == "d":
+			metadata, err := decodeMetadata(value)
+			if err != nil {
+				return Stored{}, fmt.Errorf("metadata: %w", err)
+			}
+			c.Metadata = metadata
 		case member == "l":
 			c.layout = value
 		case member == "x":
@@ -119,7 +128,7 @@ func countLines(flat []string) int {
 	return n
 }
 
-// addTexts adds the fields and notices to the lines.
+// addTexts adds the fields, notices and metadata to the lines.
 func addTexts(lines []cart.Line, texts map[string]string) error {
 	if texts == nil {
 		return nil
@@ -131,6 +140,9 @@ func addTexts(lines []cart.Line, texts map[string]string) error {
 			return fmt.Errorf("fields of line %s: %w", l.ID, err)
 		}
 		l.Notice = texts[string(l.ID)+":n"]
+		if l.Metadata, err = decodeMetadata(texts[string(l.ID)+":m"]); err != nil {
+			return fmt.Errorf("metadata of line %s: %w", l.ID, err)
+		}
 	}
 	return nil
 }
@@ -178,6 +190,28 @@ func decodeFields(s string) ([]cart.FieldValue, error) {
 		fields[i] = cart.FieldValue{Name: p[0], Value: p[1]}
 	}
 	return fields, nil
+}
+
+// encodeMetadata returns metadata, or changes of it, as a cart stores them: the size of the values in
+// bytes, and a JSON object. "" for none.
+func encodeMetadata(m cart.Metadata) string {
+	if len(m) == 0 {
+		return ""
+	}
+	body, _ := json.Marshal(m) // strings always marshal
+	return strconv.FormatInt(m.TextSize(), 10) + " " + string(body)
+}
+
+// decodeMetadata is the inverse of encodeMetadata; nil for "".
+func decodeMetadata(s string) (m cart.Metadata, err error) {
+	if s == "" {
+		return nil, nil
+	}
+	_, body, _ := strings.Cut(s, " ")
+	if err := fastjson.Unmarshal([]byte(body), &m); err != nil {
+		return nil, fmt.Errorf("%w: %w", errLayout, err)
+	}
+	return m, nil
 }
 
 // parseReport parses what the store keeps of the latest merge: "<ms> <name> <lines>", and for

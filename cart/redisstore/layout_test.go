@@ -20,7 +20,7 @@ import (
 func TestLayout_OfAnotherReleaseIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	for name, renumber := range map[string]func(*desk, string) *redis.IntCmd{
-		"a later one": func(d *desk, key string) *redis.IntCmd { return d.client.HSet(t.Context(), key, "l", "2") },
+		"a later one": func(d *desk, key string) *redis.IntCmd { return d.client.HSet(t.Context(), key, "l", "3") },
 		"no number":   func(d *desk, key string) *redis.IntCmd { return d.client.HDel(t.Context(), key, "l") },
 	} {
 		d := openDesk(t, "", "1×1")

@@ -136,12 +136,12 @@ func (s *Store) Apply(ctx context.Context, customer Ref, c Claimed, by cart.Stra
 		s.ttlOf(customer).Milliseconds(), (s.TTL.Customer + offersOutlive).Milliseconds(), newID, string(by),
 		c.Cart.Coupon, ShortID(c.Cart.ID), shift,
 		mark{},
-		strings.TrimPrefix(c.Note, "m"), len(c.Cart.Lines),
+		strings.TrimPrefix(c.Note, "m"), encodeMetadata(c.Cart.Metadata), len(c.Cart.Lines),
 	}
 	for _, l := range c.Cart.Lines {
 		b := bounds[l.ID]
 		args = append(args, string(l.ID), l.Quantity, int64(l.AddedPrice),
-			encodeFields(l.Fields), l.Notice, b.Stock, b.PerCart, b.Min, b.Max, b.Step)
+			encodeFields(l.Fields), l.Notice, b.Stock, b.PerCart, b.Min, b.Max, b.Step, encodeMetadata(l.Metadata))
 	}
 	args = append(args, len(c.stamps))
 	for stamp, use := range c.stamps {

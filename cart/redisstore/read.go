@@ -27,7 +27,9 @@ type Stored struct {
 
 // inUse reports whether reads renew the cart's TTL. The remains of an emptied cart are not
 // in use.
-func (c *Stored) inUse() bool { return len(c.Lines) > 0 || c.Coupon != "" || len(c.Pending) > 0 }
+func (c *Stored) inUse() bool {
+	return len(c.Lines) > 0 || c.Coupon != "" || c.Metadata != nil || len(c.Pending) > 0
+}
 
 // Load reads a cart with one HGETALL, and renews its TTL if 1/renewals of it has passed. It
 // creates nothing: if there is no cart, it returns the zero Stored.
@@ -84,8 +86,8 @@ func (s *Store) loaded(ctx context.Context, at located, ref Ref, hash redis.Cmde
 		return Stored{}, nil
 	}
 	stored, err := parseCart(flat)
-	if err == nil && stored.layout != layout {
-		err = fmt.Errorf("%w: number %q, this release knows %s", errLayout, stored.layout, layout)
+	if err == nil && stored.layout != layout && stored.layout != withMetadata {
+		err = fmt.Errorf("%w: number %q, this release knows %s and %s", errLayout, stored.layout, layout, withMetadata)
 	}
 	if err != nil {
 		return Stored{}, cart.Unavailable("read cart", err)

@@ -17,18 +17,25 @@ var lua embed.FS
 // file of that name.
 var scriptFiles = map[string][]string{
 	"renew":   {"cart"},
-	"add":     {"cart", "stamps", "keys", "change", "bounds", "room"},
-	"set":     {"cart", "stamps", "keys", "change", "bounds"},
-	"edit":    {"cart", "stamps", "keys", "change", "bounds", "room"},
-	"remove":  {"cart", "stamps", "keys", "change"},
-	"clear":   {"cart", "stamps", "keys", "change"},
-	"coupon":  {"cart", "stamps", "keys", "change"},
+	"ops":     {"cart", "stamps", "keys", "change", "bounds", "room", "texts", "add", "set", "edit", "remove", "clear", "coupon", "metadata"},
 	"check":   {"cart", "stamps", "keys", "change"},
 	"reserve": {"cart", "room"},
 	"claim":   {"cart", "stamps"},
-	"apply":   {"cart", "stamps", "keys"},
+	"apply":   {"cart", "stamps", "keys", "texts"},
 	"finish":  {"cart"},
 	"forget":  {"cart"},
+}
+
+// operationFiles lists the operations, of which each is also a script of its own: the files that come
+// between change.lua and the file of that name.
+var operationFiles = map[string][]string{
+	"add":      {"bounds", "room", "texts"},
+	"set":      {"bounds"},
+	"edit":     {"bounds", "room", "texts"},
+	"remove":   nil,
+	"clear":    nil,
+	"coupon":   nil,
+	"metadata": {"room", "texts"},
 }
 
 // scripts are the scripts by name.
@@ -37,20 +44,29 @@ type scripts map[string]script.Script
 func newScripts() scripts {
 	all := scripts{}
 	for name, files := range scriptFiles {
-		var source strings.Builder
-		for _, file := range append(slices.Clone(files), name) {
-			part, _ := lua.ReadFile("lua/" + file + ".lua") // the files are embedded, and tests load all of them
-			source.Write(part)
-			source.WriteByte('\n')
-		}
-		all[name] = script.New(name, source.String())
+		all[name] = script.New(name, sourceOf(append(slices.Clone(files), name)))
+	}
+	for name, files := range operationFiles {
+		source := sourceOf(slices.Concat([]string{"cart", "stamps", "keys", "change"}, files, []string{name}))
+		all[name] = script.New(name, source+"return conclude("+name+"(hash, 10))\n")
 	}
 	return all
 }
 
+// sourceOf joins files of lua/.
+func sourceOf(files []string) string {
+	var source strings.Builder
+	for _, file := range files {
+		part, _ := lua.ReadFile("lua/" + file + ".lua") // the files are embedded, and tests load all of them
+		source.Write(part)
+		source.WriteByte('\n')
+	}
+	return source.String()
+}
+
 // ScriptNames lists the names of all scripts. The commands that run them have these names as
 // their FullName.
-func ScriptNames() []string { return slices.Sorted(maps.Keys(scriptFiles)) }
+func ScriptNames() []string { return slices.Sorted(maps.Keys(newScripts())) }
 
 // mark is the mark of the version that a script makes: six random characters. It is drawn whenever
 // go-redis writes the command, so that a command that runs on a master and on its successor does

@@ -2,21 +2,22 @@
 -- many of each were offered. Any repeat of this adds nothing.
 --
 -- KEYS  1 customer's cart  2 quantities offered by this guest's cart: line -> quantity,
---       and c -> coupon  3 customer's idempotency keys
+--       c -> coupon, and d -> 1 if it had metadata  3 customer's idempotency keys
 -- ARGV  1 cart TTL in ms  2 TTL of the quantities in ms  3 cart id, used when the
 --       cart begins here  4 strategy: sum, max, guest or customer  5 the guest's coupon, or ""
 --       6 the guest's cart id, cut as notes have it  7 by how many ms this clock is
 --       ahead of that of the guest's Redis  8 mark of the version that this merge makes
---       9 name of the merge in its report  10 number of lines, then for each: line, quantity offered, unit price when
+--       9 name of the merge in its report  10 the guest's metadata as stored, or ""
+--       11 number of lines, then for each: line, quantity offered, unit price when
 --       added, fields as stored or "", notice or "", stock (-1 where it does not
 --       bound the line), maximum of all lines of the product (0 for none), minimum and
---       maximum quantity of a line, step (0 and 1 for any)
+--       maximum quantity of a line, step (0 and 1 for any), metadata as stored or ""
 --       then number of stamps and for each: stamp, ms, line or ""; then keys: digest,
 --       value, …
 -- Reply: the report of what was merged now, as cart.lua has it; "" when nothing was
 
 local cart, offers, keys = KEYS[1], KEYS[2], KEYS[3]
-local strategy, coupon, n_lines = ARGV[4], ARGV[5], tonumber(ARGV[10])
+local strategy, coupon, n_lines = ARGV[4], ARGV[5], tonumber(ARGV[11])
 local now = clock()
 local shift = tonumber(ARGV[7])
 local hash = scan(cart, nil)
@@ -60,10 +61,25 @@ local function cut(want, held, others, stock, per_cart, minimum, maximum, step)
   return math.max(kept, math.min(want, held), 1), code
 end
 
-local WIDTH = 10      -- arguments of a line
+-- fill_metadata adds those of the guest's names that a member of the customer's has room for and
+-- does not have, in their order. It reports whether it added any.
+local function fill_metadata(hash, member, guests)
+  if guests == '' then return false end
+  local own, others, names = decode(get(hash, member) or ''), decode(guests), {}
+  local _, n = encode(own)
+  for name in pairs(others) do
+    if not own[name] then names[#names + 1] = name end
+  end
+  table.sort(names)
+  for i = 1, math.min(#names, 2 * MAX_NAMES - n) do own[names[i]] = others[names[i]] end
+  if #names > 0 and n < 2 * MAX_NAMES then put_metadata(hash, member, (encode(own))) return true end
+  return false
+end
+
+local WIDTH = 11      -- arguments of a line
 local ADJUSTED = 100  -- lines in a report
 local taken, adjusted, now_noted = 0, {}, {}
-for i = 11, 10 + n_lines * WIDTH, WIDTH do
+for i = 12, 11 + n_lines * WIDTH, WIDTH do
   local line, offered, price, fields, notice = unpack(ARGV, i, i + 4)
   local held, order, added = parse(get(hash, line))
   local want = wanted(held, tonumber(offered), tonumber(noted[line] or 0))
@@ -79,6 +95,7 @@ for i = 11, 10 + n_lines * WIDTH, WIDTH do
     put(hash, line, kept .. ' ' .. order .. ' ' .. added)
     if fields ~= '' and not get(hash, line .. ':f') then put(hash, line .. ':f', fields) end
     if notice ~= '' and not get(hash, line .. ':n') then put(hash, line .. ':n', notice) end
+    fill_metadata(hash, line .. ':m', ARGV[i + 10])
     taken = taken + 1
     now_noted[#now_noted + 1] = line
     now_noted[#now_noted + 1] = offered
@@ -92,6 +109,10 @@ end
 local offers_coupon = coupon ~= '' and not noted.c
 local redeemed = offers_coupon and not hash.at.c
 if redeemed then put(hash, 'c', coupon) end
+
+-- So is the cart's metadata.
+local offers_metadata = ARGV[10] ~= '' and not noted.d
+local filled = offers_metadata and fill_metadata(hash, 'd', ARGV[10])
 
 -- These lines no longer need their reservation, nor does anyone need to wait for them.
 for _, n in ipairs(hash.notes) do
@@ -113,7 +134,7 @@ local function with_stamp(entries, stamp, ms, line)
 end
 
 -- The newest of both carts' stamps and keys.
-local first = 11 + n_lines * WIDTH
+local first = 12 + n_lines * WIDTH
 local n_stamps, stamps = tonumber(ARGV[first]), stamps_of(hash)
 local before = ''
 for _, member in ipairs(MEMBERS) do before = before .. (get(hash, member) or '') end
@@ -146,7 +167,7 @@ for i = first + 1 + 3 * n_stamps, #ARGV, 2 do
 end
 
 local report = ''
-if taken > 0 or redeemed then
+if taken > 0 or redeemed or filled then
   if not hash.at.i then put(hash, 'i', ARGV[3]) end
   advance(hash, ARGV[8])
   report = string.format('%d %s %d', now, ARGV[9], taken) .. table.concat(adjusted)
@@ -158,6 +179,7 @@ local life = lifetime(hash, ARGV[1], now)
 write(cart, hash)
 if #now_noted > 0 then redis.call('HSET', offers, unpack(now_noted)) end
 if offers_coupon then redis.call('HSETNX', offers, 'c', coupon) end
+if offers_metadata then redis.call('HSETNX', offers, 'd', '1') end
 redis.call('PEXPIRE', offers, ARGV[2])
 remember(keys, new_keys)
 expire(cart, life)

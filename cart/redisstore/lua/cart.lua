@@ -4,14 +4,17 @@
 --   42.p41           "<quantity> <order> <unit price when added>"   one member a line
 --   42.p41:f         "<bytes of text> <fields as JSON>"             only lines with fields
 --   42.p41:n         the notice                                     only lines with a notice
+--   42.p41:m         "<bytes of values> <metadata as JSON>"         only lines with metadata
 --   i                cart id
 --   v                "<version>.<mark>": the mark, which each change brings, is random, so that
 --                    a version that a failover or a backup takes back is not taken for
 --                    the next one of that number
 --   c                the coupon's code
+--   d                "<bytes of values> <the cart's metadata as JSON>"
 --   x                when the cart expires, in seconds by Redis's clock; HGETALL does
 --                    not return the TTL
---   l                the number of this layout
+--   l                the number of the layout: 2 once the cart has had metadata, which releases
+--                    that know only 1 would lose
 --   r1 … r4 e<stamp> changes that a retry would repeat (see stamps.lua)
 --   m<random>        a request is merging a guest's cart into this one:
 --                    "<guest's digest> <seconds> <lines> <bytes of text> <guest's cart id, cut>",
@@ -34,7 +37,7 @@
 -- All times are by the clock of the Redis that runs the script: the clocks of the
 -- service's instances differ.
 
-local LAYOUT = '1'
+local LAYOUT, WITH_METADATA = '1', '2'
 local DAY = 86400000         -- ms, as all durations
 local STAMP_LIFE = 300000    -- see stamps.lua
 local REPORT_LIFE = 60000
@@ -55,8 +58,9 @@ end
 --   written  what write is to set: member, value, …
 --   gone     what write is to remove: members
 -- and after survey
---   lines    the indexes of all lines
---   text     the bytes of text of all lines
+--   lines    the indexes of all lines, and of those that were dropped since
+--   count    the number of lines
+--   text     the bytes of text of the cart and of all lines
 local function scan(key, line)
   local flat, byte = redis.call('HGETALL', key), string.byte
   local at, notes = {}, {}
@@ -71,8 +75,16 @@ local function scan(key, line)
     end
   end
   local layout = at.l and flat[at.l + 1] or 'without a number'
-  if #flat > 0 and layout ~= LAYOUT then error('LAYOUT ' .. layout .. ' of a cart, this release knows ' .. LAYOUT) end
+  if #flat > 0 and layout ~= LAYOUT and layout ~= WITH_METADATA then
+    error('LAYOUT ' .. layout .. ' of a cart, this release knows ' .. LAYOUT .. ' and ' .. WITH_METADATA)
+  end
   return { flat = flat, at = at, all = not line, notes = notes, written = {}, gone = {} }
+end
+
+-- text_in returns the bytes of text in a member of a line that ends in :f, :n or :m, or in d.
+local function text_in(member, value)
+  if string.byte(member, -1) == 110 then return #value end -- n
+  return tonumber(string.match(value, '^%d+')) or 0
 end
 
 -- survey adds to hash what only some scripts need.
@@ -82,17 +94,15 @@ local function survey(hash)
   for n = 1, #flat, 2 do
     local member = flat[n]
     if (byte(member) or 58) <= 57 then
-      local colon, kind = byte(member, -2, -1)
-      if colon ~= 58 then                                    -- no :
+      if byte(member, -2) ~= 58 then                         -- no :
         lines[#lines + 1] = n
-      elseif kind == 102 then                                -- f
-        text = text + (tonumber(string.match(flat[n + 1], '^%d+')) or 0)
       else
-        text = text + #flat[n + 1]
+        text = text + text_in(member, flat[n + 1])
       end
     end
   end
-  hash.lines, hash.text = lines, text
+  if hash.at.d then text = text + text_in('d', flat[hash.at.d + 1]) end
+  hash.lines, hash.count, hash.text = lines, #lines, text
 end
 
 -- index returns the index of a member; nil if there is none.
@@ -121,11 +131,25 @@ local function parse(line)
   return tonumber(quantity), order, price
 end
 
+-- resurvey keeps what survey has found right, for scripts that set hash.surveyed: the member of
+-- index n gets a value; nil for none.
+local function resurvey(hash, n, member, value)
+  local first, held = string.byte(member) or 58, hash.flat[n + 1]
+  if first == 100 or first <= 57 and string.byte(member, -2) == 58 then
+    hash.text = hash.text + (value and text_in(member, value) or 0) - (held and text_in(member, held) or 0)
+  elseif first <= 57 and not value then
+    hash.count = hash.count - 1
+  elseif first <= 57 and not held then
+    hash.lines[#hash.lines + 1], hash.count = n, hash.count + 1
+  end
+end
+
 -- put sets a member, in flat now and in Redis with the next write. It returns the
 -- member's index.
 local function put(hash, member, value)
   local flat, written = hash.flat, hash.written
   local n = index(hash, member) or #flat + 1
+  if hash.surveyed then resurvey(hash, n, member, value) end
   hash.at[member], flat[n], flat[n + 1] = n, member, value
   written[#written + 1] = member
   written[#written + 1] = value
@@ -136,6 +160,7 @@ end
 local function drop(hash, n)
   if not n then return end
   local flat, gone = hash.flat, hash.gone
+  if hash.surveyed then resurvey(hash, n, flat[n], nil) end
   gone[#gone + 1] = flat[n]
   hash.at[flat[n]] = nil
   flat[n], flat[n + 1] = '', ''
@@ -171,12 +196,12 @@ end
 -- is_applied reports whether the lines that a note is about are in the customer's cart.
 local function is_applied(note) return string.sub(note, -8) == ' applied' end
 
--- in_use is false for what remains of an emptied cart: it has no lines, no coupon, and
--- no note of a merge.
+-- in_use is false for what remains of an emptied cart: it has no lines, no coupon, no metadata,
+-- and no note of a merge.
 local function in_use(flat)
   for n = 1, #flat, 2 do
     local first = string.byte(flat[n]) or 0
-    if first >= 48 and first <= 57 or first == 99 or first == 109 then return true end -- 0 to 9, c, m
+    if first >= 48 and first <= 57 or first == 99 or first == 100 or first == 109 then return true end -- 0 to 9, c, d, m
   end
   return false
 end

@@ -1,5 +1,9 @@
--- What every change of a cart does around its own rule; prepended to add, set,
--- edit, remove, clear, coupon and check, each of which says what its ARGV are from 10 on.
+-- What every change of a cart does around its own rule; prepended to ops, check, and the
+-- operations: add, set, edit, remove, clear, coupon and metadata. An operation is a function of the
+-- hash and the place of its first argument, which is ARGV 10 if it is the only one. It judges the
+-- change and puts it, and returns the code of a refusal and its number, if it has one; or else nil,
+-- whether it altered anything, the line that it changed, if one remains, and whether the request
+-- names that line by its ID.
 -- Judged in this order: the deadline, a merge under way, a replay, If-Match, the rule itself.
 -- A refused change leaves no trace; an applied one is remembered, by its key or its
 -- stamp, in the same step.
@@ -24,11 +28,10 @@
 
 local cart, keys = KEYS[1], KEYS[2]
 local ttl, if_match, key, fingerprint, stamp = ARGV[1], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
--- The item of add, set, edit and remove. For coupon.lua it is a code, and a line with that
--- ID does no harm.
-local item = ARGV[10] or ''
+-- ARGV 10 is the item of add, set, edit and remove. For the others it is another text, and a line
+-- with that ID does no harm.
 local now = clock()
-local hash = scan(cart, item)
+local hash = scan(cart, ARGV[10] or '')
 
 -- When a change with this stamp was applied; nil for never, and for a change without a stamp.
 local earlier = stamp ~= '' and stamped(hash, stamp) or nil
@@ -45,11 +48,6 @@ local function reply(status, number, line)
     end
   end
   return { status, number or 0, hash.flat, left, now, line or '' }
-end
-
--- unnamed returns a line unless the request names it by its ID.
-local function unnamed(line)
-  if line ~= item then return line end
 end
 
 -- accept ends a change that was allowed. changed says whether it altered anything. line is
@@ -90,10 +88,11 @@ local function lines_of_product(hash, product)
 end
 
 -- find_line is the index of the line that an item names: the line of that id, or else,
--- where it names a product, that product's first line in cart order; nil for none.
+-- where it names a product, that product's first line in cart order; nil for none. In a list, it
+-- can only name a line.
 local function find_line(hash, item)
   local first, lowest = index(hash, item), nil
-  if first or string.find(item, '%D') then return first end
+  if first or hash.in_list or string.find(item, '%D') then return first end
   for _, n in ipairs(lines_of_product(hash, item)) do
     local _, order = parse(hash.flat[n + 1])
     order = tonumber(order)
@@ -102,8 +101,8 @@ local function find_line(hash, item)
   return first
 end
 
--- held_of_product is the quantity that all lines of the item's product hold.
-local function held_of_product(hash)
+-- held_of_product is the quantity that all lines of an item's product hold.
+local function held_of_product(hash, item)
   local sum = 0
   for _, n in ipairs(lines_of_product(hash, string.match(item, '^%d*'))) do sum = sum + parse(hash.flat[n + 1]) end
   return sum
@@ -114,6 +113,13 @@ local function drop_line(hash, n)
   drop(hash, n)
   drop(hash, index(hash, line .. ':f'))
   drop(hash, index(hash, line .. ':n'))
+  drop(hash, index(hash, line .. ':m'))
+end
+
+-- conclude ends a change that consists of one operation, with what that returned.
+local function conclude(code, number, line, named)
+  if code then return reply(code, number) end
+  return accept(number, not named and line or nil)
 end
 
 if now > tonumber(ARGV[8]) then return reply('late') end

@@ -44,7 +44,7 @@ if owner then return { 'again', note, scan(claimed, '').flat, claimed_keys() } e
 
 local hash = scan(guest, '')
 survey(hash)
-local id, lines, text = get(hash, 'i'), #hash.lines, hash.text
+local id, lines, text = get(hash, 'i'), hash.count, hash.text
 if ARGV[3] == '' or not id then return { 'nothing' } end
 if clock() > tonumber(ARGV[4]) then return { 'late' } end
 if string.sub(id, 1, #ARGV[5]) ~= ARGV[5] or lines > tonumber(ARGV[6]) or text > tonumber(ARGV[7]) then

@@ -1,7 +1,9 @@
 -- Removes a line. A line that does not exist counts as removed.
 --
--- ARGV  10 item
+-- ARGV  i item
 
-local line = find_line(hash, item)
-if line then drop_line(hash, line) end
-return accept(line ~= nil)
+local function remove(hash, i)
+  local at = find_line(hash, ARGV[i])
+  if at then drop_line(hash, at) end
+  return nil, at ~= nil
+end

@@ -40,6 +40,7 @@ var statuses = map[problem.Code]int{
 	problem.FieldInvalid:         http.StatusUnprocessableEntity,
 	problem.QuantityOutOfRange:   http.StatusUnprocessableEntity,
 	problem.CartFull:             http.StatusUnprocessableEntity,
+	problem.PriceChanged:         http.StatusUnprocessableEntity,
 	problem.CouponInvalid:        http.StatusUnprocessableEntity,
 	problem.CouponMinimum:        http.StatusUnprocessableEntity,
 	problem.RateLimited:          http.StatusTooManyRequests,

@@ -1,0 +1,30 @@
+-- Makes a list of operations, in order, in one step.
+--
+-- ARGV  10 all (all of them or none) or each (those that are not refused)
+--       11 … for each operation: its name, the number of its arguments, and these. The name refused
+--       is of one that is refused whatever the cart holds
+-- Refusals: those of the operations, of the first at fault; line_changed in both modes. The line of
+--       the reply is then the place of the operation, from 0.
+-- The line that an applied list has changed is one word with all outcomes: for each, after a comma,
+--       the line, "-" for none, or "!<code>.<number>" of a refusal
+
+local OPERATIONS = {
+  add = add, set = set, edit = edit, remove = remove, clear = clear, coupon = coupon, metadata = metadata,
+  refused = function() return 'refused_by_request' end,
+}
+
+for n = 1, #hash.flat, 2 do hash.at[hash.flat[n]] = n end
+survey(hash)
+hash.all, hash.surveyed, hash.in_list = true, true, true
+local outcomes, altered, i = {}, false, 11
+while ARGV[i] do
+  local code, number, line = OPERATIONS[ARGV[i]](hash, i + 2)
+  if code and (ARGV[10] == 'all' or code == 'line_changed') then
+    hash.flat = redis.call('HGETALL', cart) -- without what the operations before have put
+    return reply(code, number, tostring(#outcomes))
+  end
+  if code then line = '!' .. code .. '.' .. (number or 0) else altered = altered or number end
+  outcomes[#outcomes + 1] = line or '-'
+  i = i + 2 + ARGV[i + 1]
+end
+return accept(altered, ',' .. table.concat(outcomes, ','))
