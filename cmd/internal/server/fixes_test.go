@@ -10,6 +10,7 @@ import (
 	"commerce/auth/locale"
 	"commerce/cart"
 	"commerce/cart/money"
+	"commerce/cart/period"
 	"commerce/deploy/assert"
 )
 
@@ -20,7 +21,7 @@ func TestFixes_SentBackMendTheCart(t *testing.T) {
 		seed := rand.Uint64()
 		r := rand.New(rand.NewPCG(seed, 0))
 		left := []string{"plan_unavailable", "field_invalid", "cart_empty", "coupon_invalid", "low_stock"}
-		for round := range 20 {
+		for round := range 10 {
 			c, coupon := s.guest(t), fmt.Sprint("C", round)
 			s.Catalog.PutCoupon(s.ID, &cart.Coupon{Code: coupon, Kind: cart.Fixed, Amount: 1})
 			for id := range int64(3) {
@@ -41,6 +42,9 @@ func TestFixes_SentBackMendTheCart(t *testing.T) {
 			broken, validated := c.cart(), c.send("GET", "/cart/validate", "").Body.Data
 			fixes := fixesOf(broken.issues())
 			assert.Equal(t, fixes, fixesOf(slices.Concat(validated.Issues, validated.Warnings)), "seed %d: fixes of the cart, and of validate", seed)
+			if len(fixes) == 0 {
+				continue
+			}
 			list := `{"ops":[` + strings.Join(fixes, ",") + `]}`
 			mended := c.ok("POST", "/cart/ops", list).Body.Data
 			for _, i := range slices.Concat(mended.issues(), c.send("GET", "/cart/validate", "").Body.Data.Issues) {
@@ -76,7 +80,7 @@ func bundle(id int64) *cart.Product {
 	p := pack()
 	p.ID, p.MinQuantity, p.Step = id, 1, 1
 	for n := range int64(4) {
-		p.Plans = append(p.Plans, cart.Plan{ID: id + 1 + n, Price: 5})
+		p.Plans = append(p.Plans, cart.Plan{ID: id + 1 + n, Duration: period.Monthly, Price: 5})
 	}
 	p.Fields = []cart.Field{{Name: "Size", Options: []cart.Option{{Code: "m", Name: locale.Named("M")}, {Code: "xl", Name: locale.Named("XL"), Price: 3}}}}
 	return p
