@@ -14,6 +14,7 @@ type Issue struct {
 	Requested int64
 	Available *int64 // stock left for this line; nil unless the issue is about stock
 	Sentence  locale.Sentence
+	Fix       *Fix // nil if only the shopper can decide, or if another issue of the line has it
 }
 
 // Codes of issues and warnings that no error response uses.
@@ -89,20 +90,30 @@ func (l *Line) lostPart(p *Product) *Issue {
 // lowStock is the highest stock at which the shopper gets a warning.
 const lowStock = 5
 
+// priceChanged reports whether the unit price has changed since the line was added. A line whose
+// plan or option is gone costs less, but its price has not gone down.
+func (l *PricedLine) priceChanged() bool {
+	return l.Product != nil && l.Unit.Total() != l.AddedPrice && l.lostPart(l.Product) == nil
+}
+
 // warningsOf lists the warnings of a line. A line with an issue gets no warning about low
-// stock. A line whose plan or option is gone costs less, but its price has not gone down.
+// stock. The fix of an issue accepts a changed price too.
 func warningsOf(l *PricedLine) []Issue {
 	p := l.Product
 	if p == nil {
 		return nil
 	}
 	var warnings []Issue
-	if unit := l.Unit.Total(); unit != l.AddedPrice && l.lostPart(p) == nil {
-		text := textPriceRose
+	if l.priceChanged() {
+		unit, text := l.Unit.Total(), textPriceRose
 		if unit < l.AddedPrice {
 			text = textPriceFell
 		}
-		warnings = append(warnings, *l.issue(PriceChanged, text.With(p.Name)))
+		w := l.issue(PriceChanged, text.With(p.Name))
+		if l.Issue == nil || l.Issue.Fix == nil {
+			w.Fix = &Fix{Line: l.ID, Price: &unit}
+		}
+		warnings = append(warnings, *w)
 	}
 	if l.Issue == nil && p.Stock != nil && *p.Stock <= lowStock {
 		text := textLowStock

@@ -60,6 +60,7 @@ type PricedLine struct {
 func Price(c Cart, store *store.Store, products map[int64]*Product, limits Limits) Priced {
 	priced := Priced{Cart: c, Lines: make([]PricedLine, len(c.Lines))}
 	var taken map[int64]int64 // by product, of those whose lines share stock or a maximum per cart
+	broken := false
 	for i := range c.Lines {
 		l := &c.Lines[i]
 		id := l.ID.Product()
@@ -81,7 +82,12 @@ func Price(c Cart, store *store.Store, products map[int64]*Product, limits Limit
 		priced.Subtotal += line.Total
 		if line.Issue == nil {
 			priced.Buyable += line.Total
+		} else {
+			broken = true
 		}
+	}
+	if broken {
+		mend(priced.Lines, limits)
 	}
 	priced.addTax(store)
 	return priced

@@ -23,7 +23,7 @@ func (v *Validation) Valid() bool { return len(v.Issues) == 0 }
 
 // Validate collects the issues and warnings of a priced cart.
 func Validate(p *Priced) Validation {
-	var v Validation
+	v := Validation{Warnings: Warnings(p)}
 	if len(p.Lines) == 0 {
 		v.Issues = []LineIssue{{Issue: Issue{Code: CartEmpty, Sentence: textCartEmpty.With()}}}
 	}
@@ -32,14 +32,23 @@ func Validate(p *Priced) Validation {
 		if l.Issue != nil {
 			v.Issues = append(v.Issues, LineIssue{Line: l, Issue: *l.Issue})
 		}
+	}
+	return v
+}
+
+// Warnings lists the warnings of a priced cart; nil for none.
+func Warnings(p *Priced) []LineIssue {
+	var warnings []LineIssue
+	for i := range p.Lines {
+		l := &p.Lines[i]
 		for _, w := range warningsOf(l) {
-			v.Warnings = append(v.Warnings, LineIssue{Line: l, Issue: w})
+			warnings = append(warnings, LineIssue{Line: l, Issue: w})
 		}
 	}
 	if p.Coupon != nil && p.Coupon.Issue != nil {
-		v.Warnings = append(v.Warnings, LineIssue{Issue: Issue{Code: problem.CouponInvalid, Sentence: p.Coupon.Issue.Sentence}})
+		warnings = append(warnings, LineIssue{Issue: Issue{Code: problem.CouponInvalid, Sentence: p.Coupon.Issue.Sentence}})
 	}
-	return v
+	return warnings
 }
 
 var textCartEmpty = locale.Text{

@@ -82,6 +82,7 @@ func (w view) members(p *cart.Priced, token auth.CartToken, m *cart.MergeReport)
 		w.Null("merge")
 	}
 	w.merge(m)
+	w.lineIssues("warnings", cart.Warnings(p))
 }
 
 // rest writes what the cart's ETag does not cover.
@@ -299,6 +300,29 @@ func (w view) issue(i *cart.Issue) {
 	if i.Available != nil {
 		w.Number("available", *i.Available)
 	}
+	w.fix(i.Fix)
+	w.EndObject()
+}
+
+// fix writes an operation as POST /cart/ops takes it; null for none.
+func (w view) fix(f *cart.Fix) {
+	if f == nil {
+		w.Null("fix")
+		return
+	}
+	op := "edit"
+	if f.Remove {
+		op = "remove"
+	}
+	w.Object("fix")
+	w.Text("op", op)
+	w.Text("item", string(f.Line))
+	if f.Quantity > 0 {
+		w.Number("quantity", f.Quantity)
+	}
+	if f.Price != nil {
+		w.Number("accept_price", int64(*f.Price))
+	}
 	w.EndObject()
 }
 
@@ -445,6 +469,7 @@ func (w view) lineIssues(name string, issues []cart.LineIssue) {
 		w.Text("message", i.Sentence.In(w.Language))
 		w.Number("requested", i.Requested)
 		w.NullableNumber("available", i.Available)
+		w.fix(i.Fix)
 		w.EndObject()
 	}
 	w.EndArray()

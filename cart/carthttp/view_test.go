@@ -153,7 +153,12 @@ func TestView_Golden(t *testing.T) {
 func TestView_NamesCostNoAllocations(t *testing.T) {
 	translated, named := fullPriced(), fullPriced()
 	for i := range named.Lines {
-		translated.Lines[i].Issue, named.Lines[i].Issue = nil, nil // their sentences allocate
+		for _, l := range []*cart.PricedLine{&translated.Lines[i], &named.Lines[i]} {
+			l.Issue, l.AddedPrice = nil, l.Unit.Total() // sentences of issues and warnings allocate
+			if l.Product != nil {
+				l.Product.Stock = nil
+			}
+		}
 		if p := named.Lines[i].Product; p != nil {
 			p.Name.Others = nil
 			for j := range p.Fields {

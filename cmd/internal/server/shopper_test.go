@@ -132,6 +132,7 @@ type issueBody struct {
 	ItemID        *string `json:"item_id"`
 	Code, Message string
 	Requested     int64
+	Fix           json.RawMessage
 }
 
 type mergeBody struct {
