@@ -8,38 +8,44 @@ import (
 	"commerce/cmd/bench/results"
 )
 
-// read is the call whose latency is measured.
-func read() func(*shop) clients { return reading("/cart", fewLines, (*shop).newGuest) }
-
-// benchLatency measures how long a read of a cart takes at constant rates of arrival, which are
-// shares of the service's highest throughput, in the same rounds as that of the floor.
+// benchLatency measures how long a read and an add take at constant rates of arrival, which are shares
+// of the service's highest throughput, in the same rounds as those of their floors.
 func benchLatency(ctx context.Context, s *stage) (results.Benchmark, error) {
-	shop, err := openShop(ctx, s, opening{binary: s.binary})
+	opened, err := openShop(ctx, s, opening{binary: s.binary})
 	if err != nil {
 		return results.Benchmark{}, err
 	}
-	floor, err := openFloor(ctx, s, "floor-get", shop)
-	if err != nil {
-		return results.Benchmark{}, err
-	}
-	own := testCase{name: "GET /cart", server: shop.server, clients: read()(shop)}
-	closed, err := measure(ctx, s.options, own)
-	if err != nil {
-		return closed, err
-	}
-	highest := closed.Cases[0].Figure(results.Round.Throughput).Median
 	var cases []testCase
-	for _, share := range []float64{0.1, 0.3, 0.6, 0.75, 0.9} {
-		least, most := floor, own
-		for _, c := range []*testCase{&least, &most} {
-			c.rate = share * highest
-			c.name += fmt.Sprintf(", %.0f %% of the highest rate", share*100)
+	for _, call := range []struct {
+		name, floor string
+		clients     clients
+		atMost      float64 // p99, × that of the floor, at a share of 0.6
+		shares      []float64
+	}{
+		{"GET /cart", "floor-get", reading("/cart", fewLines, (*shop).newGuest)(opened), 1.5, []float64{0.1, 0.3, 0.6, 0.75, 0.9}},
+		{"POST /cart/add", "floor-add", adding(plain)(opened), 1, []float64{0.6}},
+	} {
+		floor, err := openFloor(ctx, s, call.floor, opened)
+		if err != nil {
+			return results.Benchmark{}, err
 		}
-		most.compared = []comparison{{of: least.name, cost: p99()}}
-		if share == 0.6 {
-			most.compared[0].atMost = 1.5
+		own := testCase{name: call.name, server: opened.server, clients: call.clients}
+		closed, err := measure(ctx, s.options, own)
+		if err != nil {
+			return closed, err
 		}
-		cases = append(cases, least, most)
+		for _, share := range call.shares {
+			least, most := floor, own
+			for _, c := range []*testCase{&least, &most} {
+				c.rate = share * closed.Cases[0].Figure(results.Round.Throughput).Median
+				c.name += fmt.Sprintf(", %.0f %% of the highest rate", share*100)
+			}
+			most.compared = []comparison{{of: least.name, cost: p99()}}
+			if share == 0.6 {
+				most.compared[0].atMost = call.atMost
+			}
+			cases = append(cases, least, most)
+		}
 	}
 	return measure(ctx, s.options, cases...)
 }
@@ -68,7 +74,7 @@ func benchOutage(ctx context.Context, s *stage) (results.Benchmark, error) {
 	for _, call := range []struct {
 		name    string
 		clients func(*shop) clients
-	}{{"GET /cart", read()}, {"POST /cart/add", adding(plain)}} {
+	}{{"GET /cart", reading("/cart", fewLines, (*shop).newGuest)}, {"POST /cart/add", adding(plain)}} {
 		usual := testCase{name: call.name, server: up.server, clients: call.clients(up), rate: outageRate}
 		frozen := testCase{name: call.name + ", Postgres is frozen", server: down.server, clients: call.clients(down), rate: outageRate}
 		frozen.compared = []comparison{{of: call.name, cost: p50(), atMost: 1.1}, {of: call.name, cost: p99(), atMost: 1.25}}

@@ -31,7 +31,7 @@ func benchList(ctx context.Context, s *stage) (results.Benchmark, error) {
 	if err != nil {
 		return results.Benchmark{}, err
 	}
-	all := []testCase{floor, own.list(firstPage, "", comparison{floor.name, serverCPU(), 0.95}, comparison{of: floor.name, cost: cpu()})}
+	all := []testCase{floor, own.list(firstPage, "", comparison{floor.name, serverCPU(), 0.95}, comparison{floor.name, cpu(), 1})}
 	for _, shop := range shops[1:] {
 		all = append(all, shop.list(firstPage+shop.label, "", cpuOf(firstPage, 0)...))
 	}
