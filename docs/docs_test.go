@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -47,48 +46,6 @@ func TestOpenAPI_IsValid(t *testing.T) {
 		"openapi: %s, want 3.1: before it, kin-openapi checks answers by the laxer rules of 3.0", b.doc.OpenAPI)
 	err := b.doc.Validate(t.Context(), openapi3.EnableSchemaFormatValidation(), openapi3.EnableMultiError())
 	assert.That(t, err == nil, "%v", err)
-}
-
-// Every error answer admits some codes and no word that is not a code; a
-// misspelt one would otherwise make an answer that nothing can satisfy.
-func TestOpenAPI_ErrorAnswersAdmitKnownCodes(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	known := extensible(b.doc.Components.Schemas["ErrorCode"])
-	for name, response := range b.doc.Components.Responses {
-		media := response.Value.Content.Get("application/json")
-		if media == nil || !narrows(media.Schema, "ErrorAnswer") {
-			continue
-		}
-		codes := admittedCodes(media.Schema.Value)
-		assert.That(t, len(codes) != 0, "%s: no code", name)
-		for _, code := range codes {
-			assert.That(t, slices.Contains(known, code), "%s: %v is not in ErrorCode", name, code)
-		}
-	}
-}
-
-// narrows reports whether schema builds on the named component.
-func narrows(schema *openapi3.SchemaRef, component string) bool {
-	return strings.HasSuffix(schema.Ref, "/"+component) ||
-		slices.ContainsFunc(schema.Value.AllOf, func(s *openapi3.SchemaRef) bool { return narrows(s, component) })
-}
-
-// extensible returns the codes of this release in a schema that leaves room for more.
-func extensible(code *openapi3.SchemaRef) []any {
-	codes, _ := code.Value.Extensions["x-extensible-enum"].([]any)
-	return codes
-}
-
-// admittedCodes collects what the narrowing parts of an error schema say of code.
-func admittedCodes(schema *openapi3.Schema) []any {
-	var codes []any
-	for _, part := range schema.AllOf {
-		if code := part.Value.Properties["code"]; code != nil && part.Ref == "" {
-			codes = append(codes, extensible(code)...)
-		}
-	}
-	return codes
 }
 
 func TestOpenAPI_ParameterAndHeaderExamplesMatch(t *testing.T) {
