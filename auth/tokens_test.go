@@ -250,15 +250,6 @@ func TestAPITokens_Identify(t *testing.T) {
 	}
 }
 
-// A check that found no token has an all-zero hash. No secret may match it.
-func TestAPITokens_UnknownTokensAreRefused(t *testing.T) {
-	t.Parallel()
-	source := MemoryAPITokens{1: {ID: 1, StoreID: 9, Hash: sha256.Sum256([]byte(strings.Repeat("a", 43)))}}
-	tokens := NewAPITokens(APITokensConfig{Source: source, Stores: testStores()})
-	_, _, err := tokens.Identify(apiRequest("1|"+strings.Repeat("a", 43)), "")
-	wantRefusal(t, err, errAPITokenUnknown)
-}
-
 func TestAPITokens_ChecksAreCachedForTheTTL(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -2,12 +2,9 @@ package subscriptions_test
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"os"
-	"slices"
 	"testing"
 	"time"
 
@@ -87,42 +84,6 @@ func TestPartitions_KeepRowsIndexesKeysAndTriggers(t *testing.T) {
 	assert.Equal(t, tag.RowsAffected(), 64, "partitions")
 }
 
-// everyRead calls what reads a store's subscriptions, except for changes.
-func everyRead(t *testing.T, s subscriptions.Source) (found []string) {
-	t.Helper()
-	add := func(rows any, err error) {
-		t.Helper()
-		text, encoding := json.Marshal(rows)
-		assert.NoError(t, errors.Join(err, encoding))
-		found = append(found, string(text))
-	}
-	active, some := subscriptions.SetOf(subscriptions.Active), subscriptions.SetOf(subscriptions.Active, subscriptions.Paused, subscriptions.Expired)
-	phone, _ := subscriptions.ParsePhone("501234567")
-	for _, f := range []subscriptions.Filter{
-		{},
-		{Statuses: active},
-		{Statuses: some},
-		{Statuses: some, CallingCode: "966"},
-		{CallingCode: "966"},
-		{Email: "sara@example.com"},
-		{Phone: phone},
-		{Email: "sara@example.com", Phone: phone, CallingCode: "966", Statuses: active},
-		{ExternalCustomerID: "crm-1001"},
-	} {
-		for _, q := range []subscriptions.Query{{Limit: 16}, {Limit: 5, Skip: 5}, {Limit: 5, Older: 5020}, {Limit: 5, Newer: 5005}} {
-			q.Filter, q.Language = f, locale.Ar
-			add(s.List(t.Context(), 1, q))
-		}
-	}
-	add(s.Get(t.Context(), 1, 5001, locale.Ar))
-	totals, err := s.Totals(t.Context(), 1)
-	slices.SortFunc(totals, func(a, b subscriptions.Total) int {
-		return slices.Compare([]string{string(a.Status), a.Currency, string(a.Duration)}, []string{string(b.Status), b.Currency, string(b.Duration)})
-	})
-	add(totals, err)
-	return found
-}
-
 // BenchmarkPartitions compares pages of 15 rows of 200,000 in 64 partitions with the same rows
 // in one table. Both take turns, so that other load affects both alike.
 func BenchmarkPartitions(b *testing.B) {
@@ -161,24 +122,5 @@ func BenchmarkPartitions(b *testing.B) {
 			b.ReportMetric(float64(took[1].Microseconds())/float64(pages), "µs/page-partitioned")
 			b.ReportMetric(float64(took[1])/float64(took[0]), "ratio")
 		})
-	}
-}
-
-// A sharded database gives the same answers. Every statement reads one shard, which is the
-// same one of each table.
-func TestSharded_ReadsOneShardAndGivesTheSameRows(t *testing.T) {
-	t.Parallel()
-	d := sampleData()
-	pool, statements := ephemeral.ShardedPool(t, "../deploy/postgres/citus.sql")
-	fill(t, pool, d)
-	source := postgres.New(postgres.Config{Pool: pool, Budget: time.Minute, Wait: time.Minute})
-	plain := postgres.New(postgres.Config{Pool: filled(t, d), Budget: time.Minute, Wait: time.Minute})
-	assert.Equal(t, everyRead(t, source), everyRead(t, plain), "(-plain +sharded)")
-	read := statements.Shards(t)
-	for _, statement := range []string{"subscriptions", "subscription", "summary"} {
-		assert.That(t, len(read[statement]) != 0, "statement %s reads no distributed table: %v", statement, read)
-	}
-	for statement, shards := range read {
-		assert.That(t, len(shards) <= 1, "%s reads several shards: %v", statement, shards)
 	}
 }

@@ -376,20 +376,6 @@ func TestGet_ServesALateResultToTheNextReader(t *testing.T) {
 	})
 }
 
-func TestGet_LimitsConcurrentQueries(t *testing.T) {
-	inBubble(t, func(t *testing.T, s *source, c *Cache[string, string]) {
-		s.behave(time.Hour, nil)
-		var all sync.WaitGroup
-		for i := range 200 {
-			all.Go(func() { wantUnknown(t, c, c.c.MissPatience, fmt.Sprint(i)) })
-		}
-		all.Wait()
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		assert.Equal(t, s.most, c.c.MaxLoads, "queries at the same time")
-	})
-}
-
 // askAll reads n keys concurrently, one Get each, and returns how many were unknown.
 func askAll(t *testing.T, c cached, n int, within time.Duration) int {
 	t.Helper()

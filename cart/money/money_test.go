@@ -94,14 +94,6 @@ func TestAppendMajor_HasTheValueOfTheAmount(t *testing.T) {
 	})
 }
 
-func BenchmarkAppendMajor(b *testing.B) {
-	buf := make([]byte, 0, 32)
-	b.ReportAllocs()
-	for b.Loop() {
-		buf = money.AppendMajor(buf[:0], 123456, 2)
-	}
-}
-
 const (
 	nbsp = "\u00a0" // no-break space
 	lrm  = "\u200e" // left-to-right mark

@@ -67,8 +67,7 @@ var imports = map[string][]string{
 		"cart/money", "cart/wire", "subscriptions",
 	},
 
-	"docs":        nil,
-	"docs/strict": nil,
+	"docs": nil,
 
 	"deploy/check":            nil, // this and the next four are in modules of their own
 	"deploy/check/monitoring": nil,
@@ -94,7 +93,7 @@ const wiring = "cmd"
 // subscriptions drive whole requests, and the rules to which they hold the scripts.
 var forTests = []string{
 	"auth", "auth/store", "cart/service", "cart/carttest", "cart/redisstore/rules", "cart/wire", "deploy/assert", "deploy/connect", "deploy/ephemeral",
-	"deploy/migrations", "deploy/sample", "docs/strict", "subscriptions/postgres", "subscriptions/replicas", "subscriptions/subscriptionshttp",
+	"deploy/migrations", "deploy/sample", "subscriptions/postgres", "subscriptions/replicas", "subscriptions/subscriptionshttp",
 }
 
 // pure packages take values and return values: neither they nor the packages that they import may

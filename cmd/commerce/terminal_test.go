@@ -3,7 +3,6 @@ package main
 import (
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -109,20 +108,4 @@ func TestSeed_ShowsProgressOnATerminalOnly(t *testing.T) {
 	assert.That(t, !strings.Contains(printed, "%"), "progress on a dumb terminal: %q", printed)
 	got := ended(t, program(t, []string{"TERM=xterm", url}, strings.Fields(line)[1:]...))
 	assert.That(t, got.status == 0 && got.errors == "" && !strings.Contains(got.out, "\r"), "in a pipe: %+v", got)
-}
-
-func TestProgress_IsShownOnATerminalOnly(t *testing.T) {
-	t.Parallel()
-	var terminal strings.Builder // anything but a file counts as one
-	bar := startProgress(&terminal, "rows", 3)
-	_ = bar.Add(3)
-	bar.end()
-	got := terminal.String()
-	assert.That(t, regexp.MustCompile(`rows 100%.*\b3/3.*\n$`).MatchString(got), "%q", got)
-	log := assert.Must(os.Create(filepath.Join(t.TempDir(), "log")))(t)
-	defer log.Close()
-	bar = startProgress(log, "rows", 3)
-	_ = bar.Add(3)
-	bar.end()
-	assert.Equal(t, assert.Must(log.Stat())(t).Size(), 0, "bytes of a file")
 }

@@ -12,7 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -101,70 +100,9 @@ func TestServer_FreezesAPostgresSessionToo(t *testing.T) {
 	assert.Succeeds(t, <-answer, "a thawed session")
 }
 
-func TestServer_PostgresKeepsItsDataThroughACrash(t *testing.T) {
-	t.Parallel()
-	server := StartPostgres(t)
-	statements(t, server.URL, "CREATE TABLE kept ()", "CHECKPOINT")
-	server.Kill()
-	server.Restart()
-	statements(t, server.URL, "SELECT FROM kept")
-}
-
 func statements(t *testing.T, url string, texts ...string) {
 	t.Helper()
 	assert.NoError(t, query(url, func(ctx context.Context, conn *pgx.Conn) error { return execute(ctx, conn, texts...) }))
-}
-
-func TestRedis_IsShared(t *testing.T) {
-	t.Parallel()
-	url := Redis(t)
-	again := Redis(t)
-	assert.That(t, again == url, "a second call gave %s, the first %s", again, url)
-	err := ping(t, url, 10*time.Second)
-	assert.That(t, err == nil, "%v", err)
-}
-
-func TestCluster_HasThreeMastersWithAReplicaEach(t *testing.T) {
-	t.Parallel()
-	client := redis.NewClusterClient(&redis.ClusterOptions{
-		Addrs:       strings.Split(strings.TrimPrefix(Cluster(t), "redis://"), ","),
-		ReadTimeout: 15 * time.Second,
-	})
-	defer client.Close()
-	shards := assert.Must(client.ClusterShards(t.Context()).Result())(t)
-	served := int64(0)
-	for _, shard := range shards {
-		for _, r := range shard.Slots {
-			served += r.End - r.Start + 1
-		}
-		var roles []string
-		for _, node := range shard.Nodes {
-			roles = append(roles, node.Role+" "+node.Health)
-		}
-		slices.Sort(roles)
-		assert.Equal(t, roles, []string{"master online", "replica online"}, "a shard")
-	}
-	assert.That(t, len(shards) == masters && served == slots, "%d shards serve %d slots, want 3 and 16384", len(shards), served)
-	// WAIT counts only writes of its own connection, so both go through one.
-	for i := range 20 {
-		key := fmt.Sprintf("ephemeral:%d", i)
-		pipe := assert.Must(client.MasterForKey(t.Context(), key))(t).Pipeline()
-		pipe.Set(t.Context(), key, i, time.Minute)
-		wait := pipe.Do(t.Context(), "wait", 1, 10_000)
-		if _, err := pipe.Exec(t.Context()); err != nil || wait.Val() != int64(1) {
-			t.Errorf("SET and WAIT on %s: %v, %v replicas", key, err, wait.Val())
-		}
-	}
-}
-
-func TestStartCluster_ReplacesADeadMaster(t *testing.T) {
-	t.Parallel()
-	Slow(t)
-	cluster := StartCluster(t)
-	cluster.Nodes[0].Kill()
-	client := dialRedis(cluster.Nodes[3])
-	defer client.Close()
-	wantTakeover(t, client)
 }
 
 func TestStartCluster_SetsClocksAhead(t *testing.T) {
@@ -181,27 +119,6 @@ func TestStartCluster_SetsClocksAhead(t *testing.T) {
 	}
 	left, _ := filepath.Glob("/dev/shm/*faketime*_" + strconv.Itoa(cluster.Nodes[1].process.Pid))
 	assert.That(t, len(left) == 0, "left behind: %v", left)
-}
-
-// wantTakeover waits until a replica is the master.
-func wantTakeover(t *testing.T, replica *redis.Client) {
-	t.Helper()
-	start := time.Now()
-	assert.NoError(t, until(func(ctx context.Context) error {
-		info, err := replica.Info(ctx, "replication").Result()
-		if err == nil && !strings.Contains(info, "role:master") {
-			err = errors.New("still a replica")
-		}
-		return err
-	}))
-	t.Logf("took over after %v", time.Since(start).Round(time.Millisecond))
-}
-
-func TestPostgres_ReturnsANewDatabaseForEachCall(t *testing.T) {
-	t.Parallel()
-	for range 2 {
-		statements(t, Postgres(t), "CREATE TABLE mine ()")
-	}
 }
 
 func TestPostgres_DropsTheDatabaseWithTheTest(t *testing.T) {
@@ -337,32 +254,4 @@ func TestFreePorts_AreFreeAndLeaveRoomForTheBus(t *testing.T) {
 		assert.That(t, !seen[port] && port >= firstPort && port+busOffset < 32768, "port %d given twice or out of range", port)
 		seen[port] = true
 	}
-}
-
-func BenchmarkStart(b *testing.B) {
-	for name, start := range map[string]func() (*group, error){
-		"redis":     func() (*group, error) { return startNew(1, redisMaker(Guard{})) },
-		"cluster":   func() (*group, error) { return startNew(2*masters, clusterMaker(Guard{}, slowFailover)) },
-		"sentinels": func() (*group, error) { return startNew(5, sentinelsMaker(Guard{})) },
-		"postgres":  func() (*group, error) { return startNew(1, postgresMaker(nil, initdb...)) },
-	} {
-		b.Run(name, func(b *testing.B) {
-			for b.Loop() {
-				started := assert.Must(start())(b)
-				for _, s := range started.servers() {
-					_ = s.kill()
-				}
-			}
-		})
-	}
-	b.Run("database", func(b *testing.B) {
-		server := sharedPostgres.urlFor(b)
-		for b.Loop() {
-			_, err := createDatabase(server, "test_benchmark", "", nil)
-			if err == nil {
-				err = dropDatabase(server, "test_benchmark")
-			}
-			assert.NoError(b, err)
-		}
-	})
 }

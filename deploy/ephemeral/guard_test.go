@@ -55,16 +55,3 @@ func TestGuard_ServersUseTLSWithEachOther(t *testing.T) {
 		_ = conn.Close()
 	}
 }
-
-func TestGuard_SentinelsFailOverWithUsers(t *testing.T) {
-	t.Parallel()
-	Slow(t)
-	sentinels := Guard{TLS: true, Users: `user default reset
-user commerce on +ping
-user replica on +ping +psync +replconf
-user sentinel on &* +@all
-`}.StartSentinels(t)
-	sentinels.Sentinels[0].Kill() // the other two need each other's votes
-	sentinels.Master.Kill()
-	wantTakeover(t, sentinels.Replica.Admin())
-}

@@ -103,16 +103,11 @@ func TestCluster_IsUnreachable(t *testing.T) {
 	assert.That(t, len(got) == 2, "%+v, want one finding for each node of the URL", got)
 }
 
-func TestCluster_FindsThatANodeIsInNoCluster(t *testing.T) {
-	t.Parallel()
-	server := startHealthy(t, "--cluster-enabled", "yes")
-	check(t, "alone", Config{RedisURL: server.URL + "?cluster=true"},
-		wrong{"redis_slots": Serious, "redis_replicas": Warning, "redis_coverage": Warning})
-}
-
 func TestCluster_FindsServersThatAreInNone(t *testing.T) {
 	t.Parallel()
 	alone, node := startHealthy(t), startHealthy(t, "--cluster-enabled", "yes")
+	check(t, "a node in no cluster", Config{RedisURL: node.URL + "?cluster=true"},
+		wrong{"redis_slots": Serious, "redis_replicas": Warning, "redis_coverage": Warning})
 	with := func(other *ephemeral.Server) Config {
 		return Config{RedisURL: alone.URL + "," + other.Admin().Options().Addr}
 	}

@@ -143,6 +143,7 @@ func TestUnresponsiveGuestShard_LeavesCustomersServed(t *testing.T) {
 	customer.add(addOne)
 	customer.Token = guest.Token
 	cluster.Nodes[1].Freeze()
+	customer.ok("PATCH", "/cart/items/1", `{"quantity":3}`) // waits for the node, and has time left
 	for i := range 10 {
 		for _, path := range []string{"/cart", "/cart/count", "/cart/summary", "/cart/validate"} {
 			customer.ok("GET", path, "")

@@ -192,16 +192,6 @@ func TestBudget_IsNotUsedUpByASlowBody(t *testing.T) {
 	assert.That(t, a.Status == http.StatusOK, "a slow body: %d %s", a.Status, a.Raw)
 }
 
-func TestBudget_AnUnresponsiveGuestShardLeavesTimeForTheChange(t *testing.T) {
-	_, cluster, guest, customer := openShards(t, 3*time.Second)
-	guest.cart()
-	customer.Token = guest.Token
-	customer.add(addOne)
-	cluster.Nodes[1].Freeze()
-	defer cluster.Nodes[1].Thaw()
-	assert.Equal(t, customer.add(addOne).Body.Data.lines(), "1×2", "the cart")
-}
-
 // A merge has five times the budget of a request, but one step that hangs must not use all
 // of it.
 func TestBudget_AStepOfAMergeThatHangsDoesNotDelayTheAnswer(t *testing.T) {

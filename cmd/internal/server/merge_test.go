@@ -236,28 +236,6 @@ func TestMerge_LeavesTheTokenUsable(t *testing.T) {
 	})
 }
 
-// Guests and a customer add while their carts are merged again and again. Finally, every
-// accepted add counts exactly once.
-func TestMerge_RacesWithAddsOnBothSides(t *testing.T) {
-	onEachRedisAndCluster(t, func(t *testing.T, s *shop) {
-		guest := s.visitor(t)
-		customer := guest.logIn("1")
-		at(50, func(i int) {
-			switch {
-			case i < 20:
-				s.with(t, guest).add(`{"product_id":1}`)
-			case i < 40:
-				customer.withoutToken().add(`{"product_id":1}`)
-			default:
-				s.with(t, customer).cart()
-			}
-		})
-		s.with(t, customer).wantLines("1×40")
-		customer.withoutToken().wantLines("1×40")
-		s.wantTTLs(t)
-	})
-}
-
 // flaky is a catalog that fails for one product while it is down.
 type flaky struct {
 	service.Catalog

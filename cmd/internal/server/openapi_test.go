@@ -24,7 +24,6 @@ import (
 	"commerce/cart/wire"
 	"commerce/deploy/assert"
 	"commerce/docs"
-	"commerce/docs/strict"
 	"commerce/subscriptions/subscriptionshttp"
 )
 
@@ -38,12 +37,8 @@ var document = sync.OnceValues(func() (spec, error) {
 	if err != nil {
 		return spec{}, err
 	}
-	var components map[string]any
-	text, err := json.Marshal(doc.Components)
-	if err == nil {
-		err = json.Unmarshal(text, &components)
-	}
-	strict.Components(components)
+	components, err := plainJSON(doc.Components)
+	closeComponents(components)
 	return spec{doc, router, components, &sync.Map{}}, err
 })
 
@@ -165,26 +160,37 @@ func (s spec) compiled(schema *openapi3.Schema) (*jsonschema.Schema, error) {
 	if known, ok := s.schemas.Load(schema); ok {
 		return known.(*jsonschema.Schema), nil
 	}
-	var resource map[string]any
-	text, err := json.Marshal(schema)
-	if err == nil {
-		err = json.Unmarshal(text, &resource)
-	}
+	resource, err := plainJSON(schema)
 	if err != nil {
 		return nil, err
 	}
-	strict.Response(resource)
-	resource["components"] = s.components // the targets of its references
-	c := jsonschema.NewCompiler()
-	c.DefaultDraft(jsonschema.Draft2020)
-	if err := c.AddResource("response.json", resource); err != nil {
-		return nil, err
-	}
-	compiled, err := c.Compile("response.json")
+	closeSchema(resource, true)
+	compiled, err := compile(resource, s.components)
 	if err == nil {
 		s.schemas.Store(schema, compiled)
 	}
 	return compiled, err
+}
+
+// compile compiles a schema. components are the targets of its references.
+func compile(schema, components map[string]any) (*jsonschema.Schema, error) {
+	schema["components"] = components
+	c := jsonschema.NewCompiler()
+	c.DefaultDraft(jsonschema.Draft2020)
+	c.AssertFormat()
+	if err := c.AddResource("response.json", schema); err != nil {
+		return nil, err
+	}
+	return c.Compile("response.json")
+}
+
+// plainJSON returns a part of the document as plain JSON.
+func plainJSON(part any) (object map[string]any, err error) {
+	text, err := json.Marshal(part)
+	if err == nil {
+		err = json.Unmarshal(text, &object)
+	}
+	return object, err
 }
 
 // only returns a route with one possible response.
@@ -246,6 +252,9 @@ func TestConforms_DetectsDifferences(t *testing.T) {
 	assert.That(t, judge(without, 200) != nil, "a missing header passed")
 	without.Header.Set("ETag", "no tag")
 	assert.That(t, judge(without, 200) != nil, "a malformed header passed")
+	without.Header = good.Header.Clone()
+	without.Header.Set("Content-Type", "text/plain")
+	assert.That(t, judge(without, 200) != nil, "plain text passed")
 }
 
 func TestDocument_IsTheSameAsYAMLAndJSON(t *testing.T) {

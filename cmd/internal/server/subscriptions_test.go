@@ -181,17 +181,3 @@ func TestSubscriptions_ChangesAreAsDocumented(t *testing.T) {
 	}
 	other.refused(400, "invalid_parameter", "GET", "/subscriptions/changes?"+after, "").names(t, "after")
 }
-
-// A cursor of another database expires. Streams end when the process stops.
-func TestSubscriptions_ChangesEnd(t *testing.T) {
-	stopping := false
-	shop := newShop(t, func(p *server.Parts) { p.Stopping = func() bool { return stopping } })
-	elsewhere := assert.Must(subscriptions.NewMemory(nil, []subscriptions.Subscription{{StoreID: shop.ID, ID: 1}}).
-		Changes(t.Context(), shop.ID, subscriptions.ChangesQuery{Limit: 1}))(t)
-	path := "/subscriptions/changes?after=" + elsewhere.Next.Text(shop.ID)
-	for _, accept := range []string{"application/json", "text/csv"} {
-		shop.merchant(t).refused(410, "cursor_expired", "GET", path, "", "Accept", accept).names(t, "after")
-	}
-	stopping = true
-	shop.merchant(t).refused(503, "unavailable", "GET", "/subscriptions/changes", "", "Accept", "text/csv")
-}

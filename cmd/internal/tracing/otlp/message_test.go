@@ -1,8 +1,12 @@
 package otlp
 
 import (
+	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"math"
+	"regexp"
 	"testing"
 	"time"
 
@@ -17,9 +21,9 @@ import (
 	common "go.opentelemetry.io/proto/otlp/common/v1"
 	standard "go.opentelemetry.io/proto/otlp/resource/v1"
 	spans "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/testing/protocmp"
 
-	"commerce/cmd/internal/tracing/otlp/otlptest"
 	"commerce/deploy/assert"
 )
 
@@ -39,11 +43,26 @@ func snapshots(stubs ...tracetest.SpanStub) []sdk.ReadOnlySpan {
 	return tracetest.SpanStubs(stubs).Snapshots()
 }
 
+var ids = regexp.MustCompile(`"(traceId|spanId|parentSpanId)":"([^"]*)"`)
+
+// sizes of IDs, in bytes.
+var sizes = map[string]int{"traceId": 16, "spanId": 8, "parentSpanId": 8}
+
+// decoded reads a body with OpenTelemetry's own messages, and refuses members that these lack.
+// TracesData has the members of the request's message, whose package needs gRPC. JSON of Protocol
+// Buffers has IDs in base64 instead.
 func decoded(t *testing.T, body []byte) *spans.TracesData {
 	t.Helper()
-	all, err := otlptest.Decode(body)
+	standard := ids.ReplaceAllFunc(body, func(member []byte) []byte {
+		parts := ids.FindSubmatch(member)
+		id, err := hex.DecodeString(string(parts[2]))
+		assert.That(t, err == nil && len(id) == sizes[string(parts[1])], "%s is not hexadecimal, or of another size", member)
+		return fmt.Appendf(nil, `"%s":"%s"`, parts[1], base64.StdEncoding.EncodeToString(id))
+	})
+	var all spans.TracesData
+	err := protojson.Unmarshal(standard, &all)
 	assert.Require(t, err == nil, "%v in %s", err, body)
-	return all
+	return &all
 }
 
 // Messages of Protocol Buffers can be read from other JSON, too: with 64-bit numbers, enums by
