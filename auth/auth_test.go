@@ -215,6 +215,22 @@ func TestMemoryStores_SoleNeedsExactlyOne(t *testing.T) {
 	}
 }
 
+func BenchmarkCartCallers(b *testing.B) {
+	tokens := newTestJWT()
+	callers := NewCartCallers(Config{Stores: testStores(), Tokens: tokens})
+	for name, r := range map[string]*http.Request{
+		"guest":    cartRequest("X-Public-Key", "pk_one", "X-Cart-Token", guestToken),
+		"customer": cartRequest("X-Public-Key", "pk_one", "Authorization", "Bearer "+sign(tokens, 1, "1001")),
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				assert.Must(callers.Identify(r, ""))(b)
+			}
+		})
+	}
+}
+
 // TestTexts in cmd/commerce checks that no language is missing.
 func TestErrors_AreSentencesInTheirLanguage(t *testing.T) {
 	t.Parallel()
