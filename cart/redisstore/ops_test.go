@@ -34,8 +34,14 @@ func TestOps_MakesAListInOneStep(t *testing.T) {
 			redisstore.SetMetadata(cart.Metadata{"a": "xyz", "b": ""}, limits), redisstore.SetQuantity("2", 1, cart.Bounds{Max: 9}, ""),
 		}
 		want := []redisstore.OpOutcome{
-			{Line: "1"}, {Refusal: &cart.Refusal{Code: problem.PlanUnavailable}}, {Refusal: &cart.Refusal{Code: problem.InsufficientStock}},
-			{}, {Line: "1.p1"}, {}, {}, {Refusal: &cart.Refusal{Code: problem.ItemNotFound}},
+			{Line: "1"},
+			{Refusal: &cart.Refusal{Code: problem.PlanUnavailable}},
+			{Refusal: &cart.Refusal{Code: problem.InsufficientStock}},
+			{},
+			{Line: "1.p1"},
+			{},
+			{},
+			{Refusal: &cart.Refusal{Code: problem.ItemNotFound}},
 		}
 		for _, status := range []redisstore.Status{redisstore.Applied, redisstore.Replayed} {
 			o = send(true, list...)
