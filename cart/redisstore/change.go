@@ -151,7 +151,7 @@ const (
 // hide a change that was made: that is problem.OutcomeUnknown. Other failures are
 // problem.Unavailable.
 func (s *Store) Change(ctx context.Context, ref Ref, on Conditions, with Attempt, c Change) (Outcome, error) {
-	rule, keys, how := s.scripts[c.script], []string{ref.cartKey()}, script.Once
+	rule, keys, how := s.scripts.of(c, on), []string{ref.cartKey()}, script.Once
 	if on.Key != "" {
 		keys, how = append(keys, ref.keysKey()), script.Repeatable
 	}

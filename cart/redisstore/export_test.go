@@ -63,7 +63,7 @@ func (v Variant) scripts() scripts {
 end)()`, int(v.GuestsAhead.Seconds())),
 	)
 	for name, own := range all {
-		all[name] = script.New(name, edit.Replace(own.Source))
+		all[name] = script.New(own.Name, edit.Replace(own.Source))
 	}
 	return all
 }
@@ -79,11 +79,11 @@ func LoadScripts(ctx context.Context, client redis.UniversalClient, variants ...
 	for _, v := range variants {
 		all := v.scripts()
 		loaded.byVariant[v] = all
-		for name, own := range all {
+		for _, own := range all {
 			if err := client.ScriptLoad(ctx, own.Source).Err(); err != nil {
 				return Scripts{}, err
 			}
-			loaded.Names[own.Digest] = name
+			loaded.Names[own.Digest] = own.Name
 		}
 	}
 	return loaded, nil
@@ -149,7 +149,7 @@ func (s *Store) MistakeClock(ctx context.Context, ref Ref, ahead time.Duration) 
 // ChangeAt sends a change once, with a deadline in Redis' time, and returns its outcome.
 func (s *Store) ChangeAt(ctx context.Context, ref Ref, on Conditions, with Attempt, c Change, deadline time.Time) (Outcome, error) {
 	keys := []string{ref.cartKey(), ref.keysKey()}
-	o, _, err := s.parseOutcome(s.scripts[c.script].Run(ctx, s.Client, script.Once, keys, s.changeArgs(ref, on, with, deadline.UnixMilli(), c)...))
+	o, _, err := s.parseOutcome(s.scripts.of(c, on).Run(ctx, s.Client, script.Once, keys, s.changeArgs(ref, on, with, deadline.UnixMilli(), c)...))
 	return o, err
 }
 

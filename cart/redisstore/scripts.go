@@ -3,6 +3,7 @@ package redisstore
 import (
 	"crypto/rand"
 	"embed"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -13,32 +14,44 @@ import (
 //go:embed lua/*.lua
 var lua embed.FS
 
-// scriptFiles lists the scripts that write carts, by name: the files of lua/ that come before the
+// scriptFiles lists the scripts of merges and reads, by name: the files of lua/ that come before the
 // file of that name.
 var scriptFiles = map[string][]string{
 	"renew":   {"cart"},
-	"ops":     {"cart", "stamps", "keys", "change", "bounds", "room", "texts", "add", "set", "edit", "remove", "clear", "coupon", "metadata"},
-	"check":   {"cart", "stamps", "keys", "change"},
-	"reserve": {"cart", "room"},
-	"claim":   {"cart", "stamps"},
-	"apply":   {"cart", "stamps", "keys", "texts"},
+	"reserve": {"cart", "survey", "room"},
+	"claim":   {"cart", "survey"},
+	"apply":   {"cart", "survey", "stamps", "keys", "texts"},
 	"finish":  {"cart"},
 	"forget":  {"cart"},
 }
 
-// operationFiles lists the operations, of which each is also a script of its own: the files that come
-// between change.lua and the file of that name.
+// operationFiles lists the operations, by name: the files that come between change.lua and the file
+// of that name. Each is also a script of its own, which ends with its outcome.
 var operationFiles = map[string][]string{
-	"add":      {"bounds", "room", "texts"},
-	"set":      {"bounds"},
-	"edit":     {"bounds", "room", "texts"},
-	"remove":   nil,
+	"add":      {"survey", "bounds", "room", "texts"},
+	"set":      {"lines", "bounds", "growth"},
+	"edit":     {"survey", "lines", "bounds", "growth", "room", "texts"},
+	"remove":   {"lines"},
 	"clear":    nil,
 	"coupon":   nil,
-	"metadata": {"room", "texts"},
+	"metadata": {"survey", "room", "texts"},
 }
 
-// scripts are the scripts by name.
+const operationEnd = `
+local code, number, line, named = %s(hash, 10)
+if code then return reply(code, number) end
+return accept(number, not named and line or nil)
+`
+
+// repeatFiles lists how the repeat of a change is known, by what the name of its script ends with:
+// the files that come between cart.lua and change.lua.
+var repeatFiles = map[string][]string{
+	"":          {"plain"},
+	" by key":   {"keys", "keyed"},
+	" by stamp": {"stamps", "stamped"},
+}
+
+// scripts are the scripts by name, those of changes with how a repeat is known.
 type scripts map[string]script.Script
 
 func newScripts() scripts {
@@ -46,11 +59,28 @@ func newScripts() scripts {
 	for name, files := range scriptFiles {
 		all[name] = script.New(name, sourceOf(append(slices.Clone(files), name)))
 	}
-	for name, files := range operationFiles {
-		source := sourceOf(slices.Concat([]string{"cart", "stamps", "keys", "change"}, files, []string{name}))
-		all[name] = script.New(name, source+"return conclude("+name+"(hash, 10))\n")
+	list := []string{"survey", "lines", "bounds", "growth", "room", "texts"}
+	for repeats, files := range repeatFiles {
+		prelude := slices.Concat([]string{"cart"}, files, []string{"change"})
+		for name, own := range operationFiles {
+			end := fmt.Sprintf(operationEnd, name)
+			all[name+repeats] = script.New(name, sourceOf(slices.Concat(prelude, own, []string{name}))+end)
+		}
+		all["check"+repeats] = script.New("check", sourceOf(append(prelude, "check")))
+		all["ops"+repeats] = script.New("ops", sourceOf(slices.Concat(prelude, list, slices.Sorted(maps.Keys(operationFiles)), []string{"ops"})))
 	}
 	return all
+}
+
+// of returns the script of a change.
+func (s scripts) of(c Change, on Conditions) script.Script {
+	switch {
+	case on.Key != "":
+		return s[c.script+" by key"]
+	case on.Stamp != "":
+		return s[c.script+" by stamp"]
+	}
+	return s[c.script]
 }
 
 // sourceOf joins files of lua/.
@@ -66,7 +96,14 @@ func sourceOf(files []string) string {
 
 // ScriptNames lists the names of all scripts. The commands that run them have these names as
 // their FullName.
-func ScriptNames() []string { return slices.Sorted(maps.Keys(newScripts())) }
+func ScriptNames() []string {
+	var names []string
+	for _, one := range newScripts() {
+		names = append(names, one.Name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
 
 // mark is the mark of the version that a script makes: six random characters. It is drawn whenever
 // go-redis writes the command, so that a command that runs on a master and on its successor does

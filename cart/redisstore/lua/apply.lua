@@ -22,6 +22,8 @@ local now = clock()
 local shift = tonumber(ARGV[7])
 local hash = scan(cart, nil)
 survey(hash)
+local decode, encode, _, put_metadata = texts()
+local stamps_of, applied_at, put_line, drop_lines, ms_of = stamps()
 
 -- in_cart has the quantity of each product in the customer's cart.
 local in_cart, last_order = {}, 0

@@ -8,6 +8,13 @@
 -- A refused change leaves no trace; an applied one is remembered, by its key or its
 -- stamp, in the same step.
 --
+-- One of plain.lua, keyed.lua and stamped.lua comes before this file, for a change that a retry
+-- would make again, or whose retries are known by an idempotency key or by a stamp:
+--   find_repeat      returns replayed, with the line of the reply, or a refusal; nil for a new change
+--   remember_change  remembers an applied change. It puts what write is to send, or returns what
+--                    remember then takes
+--   hide_stamps      takes from the reply what its caller has no use for
+--
 -- KEYS  1 cart  2 its idempotency keys: only of a change that has one
 -- ARGV  1 TTL in ms  2 cart id, used when the cart begins here; "": no cart may begin here
 --       3 If-Match: " <id>.<version>.<mark> …", "*" or ""
@@ -27,27 +34,14 @@
 --       name it; else "".
 
 local cart, keys = KEYS[1], KEYS[2]
-local ttl, if_match, key, fingerprint, stamp = ARGV[1], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+local now = clock()
 -- ARGV 10 is the item of add, set, edit and remove. For the others it is another text, and a line
 -- with that ID does no harm.
-local now = clock()
 local hash = scan(cart, ARGV[10] or '')
 
--- When a change with this stamp was applied; nil for never, and for a change without a stamp.
-local earlier = stamp ~= '' and stamped(hash, stamp) or nil
-
--- left is the number of ms after which the cart expires; nil until a write sets it.
-local left
-
-local function reply(status, number, line)
-  if not left then left = redis.call('PTTL', cart) end
-  if stamp ~= '' then -- the caller has no use for the stamps
-    for i = 1, #MEMBERS do
-      local n = hash.at[MEMBERS[i]]
-      if n then hash.flat[n], hash.flat[n + 1] = false, false end
-    end
-  end
-  return { status, number or 0, hash.flat, left, now, line or '' }
+local function reply(status, number, line, left)
+  if hide_stamps then hide_stamps(hash) end
+  return { status, number or 0, hash.flat, left or redis.call('PTTL', cart), now, line or '' }
 end
 
 -- accept ends a change that was allowed. changed says whether it altered anything. line is
@@ -55,91 +49,43 @@ end
 -- nothing is remembered too, because its repeat may come after a change that it would undo.
 -- An unused cart stays unused.
 local function accept(changed, line)
-  if changed and not hash.at.i and ARGV[2] == '' then
-    hash.flat = {} -- without what the rule has put
-    return reply('rate_limited')
-  end
+  local at = hash.at
   if changed then
-    if not hash.at.i then put(hash, 'i', ARGV[2]) end
+    if not at.i then
+      if ARGV[2] == '' then
+        hash.flat = {} -- without what the rule has put
+        return reply('rate_limited')
+      end
+      put(hash, 'i', ARGV[2])
+    end
     advance(hash, ARGV[9])
-    if not hash.at.l then put(hash, 'l', LAYOUT) end
+    if not at.l then put(hash, 'l', LAYOUT) end
   end
-  if not hash.at.i then return reply('applied', 0, line) end
+  if not at.i then return reply('applied', 0, line) end
   -- What makes a repeat safe goes in the same write as the change, or right after it:
   -- Redis may end a script in the middle, as for a command that its user may not run.
-  -- Of two clicks within a second the first counts: a retry of either comes a second or more
-  -- after it.
-  if stamp ~= '' and not (earlier and now - earlier <= STAMP_LIFE) then
-    add_stamp(hash, stamp, now, not hash.in_list and line or nil) -- every read carries it: no outcomes of a list
-  end
-  left = lifetime(hash, ttl, now)
+  local use = remember_change and remember_change(hash, now, line)
+  local left = lifetime(hash, ARGV[1], now)
   write(cart, hash)
-  if key ~= '' then remember(keys, use_of(key, now, fingerprint, line)) end
+  if use then remember(keys, use) end
   expire(cart, left)
-  return reply('applied', 0, line)
-end
-
--- lines_of_product returns the indexes of a product's lines.
-local function lines_of_product(hash, product)
-  survey(hash)
-  local same = {}
-  for _, n in ipairs(hash.lines) do
-    if string.match(hash.flat[n], '^%d+') == product then same[#same + 1] = n end
-  end
-  return same
-end
-
--- find_line is the index of the line that an item names: the line of that id, or else,
--- where it names a product, that product's first line in cart order; nil for none. In a list, it
--- can only name a line.
-local function find_line(hash, item)
-  local first, lowest = index(hash, item), nil
-  if first or hash.in_list or string.find(item, '%D') then return first end
-  for _, n in ipairs(lines_of_product(hash, item)) do
-    local _, order = parse(hash.flat[n + 1])
-    order = tonumber(order)
-    if not first or order < lowest then first, lowest = n, order end
-  end
-  return first
-end
-
--- held_of_product is the quantity that all lines of an item's product hold.
-local function held_of_product(hash, item)
-  local sum = 0
-  for _, n in ipairs(lines_of_product(hash, string.match(item, '^%d*'))) do sum = sum + parse(hash.flat[n + 1]) end
-  return sum
-end
-
-local function drop_line(hash, n)
-  local line = hash.flat[n]
-  drop(hash, n)
-  drop(hash, index(hash, line .. ':f'))
-  drop(hash, index(hash, line .. ':n'))
-  drop(hash, index(hash, line .. ':m'))
-end
-
--- conclude ends a change that consists of one operation, with what that returned.
-local function conclude(code, number, line, named)
-  if code then return reply(code, number) end
-  return accept(number, not named and line or nil)
+  return reply('applied', 0, line, left)
 end
 
 if now > tonumber(ARGV[8]) then return reply('late') end
 
 for _, n in ipairs(hash.notes) do
-  if not is_applied(hash.flat[n + 1]) and not string.find(ARGV[7], ' ' .. hash.flat[n] .. ' ', 1, true) then
-    return reply('merge_first')
-  end
+  local applied = string.sub(hash.flat[n + 1], -8) == ' applied' -- the lines are in the customer's cart
+  if not applied and not string.find(ARGV[7], ' ' .. hash.flat[n] .. ' ', 1, true) then return reply('merge_first') end
 end
 
-local applied, applied_under
-if key ~= '' then applied, applied_under = known(keys, key, now) end
-if applied and applied ~= fingerprint then return reply('idempotency_conflict') end
-if applied or is_retry(earlier, now) then
-  if hash.at.i then left = settle(cart, hash, ttl, now) end
-  return reply('replayed', 0, applied and line_under(keys, key, applied_under) or get(hash, 'e' .. stamp))
+if find_repeat then
+  local found, line = find_repeat(hash, now)
+  if found == 'replayed' then return reply(found, 0, line, hash.at.i and settle(cart, hash, ARGV[1], now)) end
+  if found then return reply(found) end
 end
 
+local if_match = ARGV[3]
 if if_match ~= '' and if_match ~= '*' then
   local current = ' ' .. (get(hash, 'i') or '0') .. '.' .. (get(hash, 'v') or '0.0') .. ' '
   if not string.find(if_match, current, 1, true) then return reply('version_mismatch') end

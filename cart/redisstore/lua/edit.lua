@@ -12,6 +12,8 @@
 --       the code of ARGV i + 7, those of bounds.lua, room.lua and texts.lua
 
 local function edit(hash, i)
+  local text_size, refuse_text, refuse_line_text = room()
+  local _, _, merge_metadata, put_metadata = texts()
   local at = find_line(hash, ARGV[i])
   if not at then return 'item_not_found' end
   local from = hash.flat[at]
@@ -36,7 +38,7 @@ local function edit(hash, i)
     local absorbing
     absorbing, order, price = parse(hash.flat[other + 1])
     quantity = quantity + absorbing
-    code, in_cart = refuse_line(i, quantity)
+    code, in_cart = refuse_line(i, quantity, tonumber(ARGV[i + 4]))
     if code then return code, in_cart end
     local its_notice = get(hash, line .. ':n') or ''
     if notice == '' then notice = its_notice end

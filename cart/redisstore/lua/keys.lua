@@ -7,42 +7,21 @@
 local KEYS_KEPT = 256   -- of a cart, the newest
 local KEY_LIFE = DAY
 
--- known returns the fingerprint of the change that was applied under a key, and when;
--- nil for none.
-local function known(keys, key, now)
-  local ms, fingerprint = string.match(redis.call('HGET', keys, key) or '', '^(%d+) (%S+)$')
-  if ms and now - tonumber(ms) < KEY_LIFE then return fingerprint, ms end
-end
-
--- line_under returns the line that the change applied under a key at ms has changed; nil
--- for none.
-local function line_under(keys, key, ms)
-  local its_ms, line = string.match(redis.call('HGET', keys, key .. ':l') or '', '^(%d+) (%S+)$')
-  if its_ms == ms then return line end
-end
-
--- use_of returns what remember takes for one key. line is nil for none.
-local function use_of(key, ms, fingerprint, line)
-  local use = { key, string.format('%d %s', ms, fingerprint) }
-  if line then use[3], use[4] = key .. ':l', string.format('%d %s', ms, line) end
-  return use
-end
-
--- age_limit is for dropping the excess oldest of some times: all before the bound go, and
--- as many at the bound itself. One too many is the usual case, and needs no sorting.
-local function age_limit(times, excess)
-  if excess == 1 then return math.min(unpack(times)), 1 end
-  table.sort(times)
-  local bound, at_bound = times[excess], 0
-  for i = 1, excess do
-    if times[i] == bound then at_bound = at_bound + 1 end
-  end
-  return bound, at_bound
-end
-
 -- trim keeps the newest keys. It reads all of them, which are few.
 local function trim(keys)
   if redis.call('HLEN', keys) <= KEYS_KEPT then return end
+  -- age_limit is for dropping the excess oldest of some times: all before the bound go, and
+  -- as many at the bound itself. One too many is the usual case, and needs no sorting.
+  local function age_limit(times, excess)
+    if excess == 1 then return math.min(unpack(times)), 1 end
+    table.sort(times)
+    local bound, at_bound = times[excess], 0
+    for i = 1, excess do
+      if times[i] == bound then at_bound = at_bound + 1 end
+    end
+    return bound, at_bound
+  end
+
   local all = redis.call('HGETALL', keys)
   local ms, times, old = {}, {}, {}
   for n = 1, #all, 2 do

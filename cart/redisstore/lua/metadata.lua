@@ -4,6 +4,8 @@
 -- Refusals: those of room.lua and texts.lua
 
 local function metadata(hash, i)
+  local text_size, refuse_text = room()
+  local _, _, merge_metadata, put_metadata = texts()
   local held = get(hash, 'd') or ''
   local merged, code = merge_metadata(held, ARGV[i])
   code = code or refuse_text(hash, text_size('', '', held), text_size('', '', merged), ARGV[i + 1])

@@ -15,7 +15,7 @@ local OPERATIONS = {
 
 for n = 1, #hash.flat, 2 do hash.at[hash.flat[n]] = n end
 survey(hash)
-hash.all, hash.surveyed, hash.in_list = true, true, true
+hash.all, hash.in_list = true, true
 local outcomes, altered, i = {}, false, 11
 while ARGV[i] do
   local code, number, line = OPERATIONS[ARGV[i]](hash, i + 2)

@@ -16,6 +16,7 @@ local lines, text = tonumber(ARGV[4]), tonumber(ARGV[5])
 local hash = scan(cart, '')
 survey(hash)
 
+local _, _, _, _, reserved = room()
 local reserved_lines, reserved_text, others = reserved(hash, own, { [ARGV[6]] = { lines = lines, text = text } })
 local all_lines, all_text = hash.count + reserved_lines, hash.text + reserved_text
 if lines > 0 and all_lines > tonumber(ARGV[7]) or text > 0 and all_text > tonumber(ARGV[8]) then

@@ -18,34 +18,32 @@ local STAMP_FROM = 1000  -- age in ms from which a repeat is a retry
 local STAMP, ENTRY, MEMBER = 6, 12, 60  -- bytes
 local MEMBERS = { 'r1', 'r2', 'r3', 'r4' }
 
--- is_retry takes the time in ms at which a change with the same stamp was applied; nil
--- for none.
-local function is_retry(ms, now)
-  local age = ms and now - ms
-  return age and age >= STAMP_FROM and age <= STAMP_LIFE
-end
-
 local function entry(stamp, ms)
-  local floor, high, low = math.floor, math.floor(ms / 16777216), ms % 16777216
-  return stamp .. string.char(
-    floor(high / 65536), floor(high / 256) % 256, high % 256, floor(low / 65536), floor(low / 256) % 256, low % 256)
-end
-
-local function ms_of(entries, at)
-  local a, b, c, d, e, f = string.byte(entries, at + STAMP, at + ENTRY - 1)
-  return ((a * 256 + b) * 256 + c) * 16777216 + (d * 256 + e) * 256 + f
+  local f = ms % 256
+  ms = (ms - f) / 256
+  local e = ms % 256
+  ms = (ms - e) / 256
+  local d = ms % 256
+  ms = (ms - d) / 256
+  local c = ms % 256
+  ms = (ms - c) / 256
+  local b = ms % 256
+  return stamp .. string.char((ms - b) / 256, b, c, d, e, f)
 end
 
 -- last_written returns the place of the member that was written last; 0 for none. That is the one
 -- which is not full, or else the one with the latest time, of which r1 follows r4.
 local function last_written(hash)
+  local at, flat = hash.at, hash.flat
+  for n = 1, #MEMBERS do
+    local i = at[MEMBERS[n]]
+    if i and #flat[i + 1] < MEMBER then return n end
+  end
   local last, latest, first = 0, '', ''
-  for n, member in ipairs(MEMBERS) do
-    local at = hash.at[member]
-    if at then
-      local part = hash.flat[at + 1]
-      if #part < MEMBER then return n end
-      local written = string.sub(part, STAMP - ENTRY)
+  for n = 1, #MEMBERS do
+    local i = at[MEMBERS[n]]
+    if i then
+      local written = string.sub(flat[i + 1], STAMP - ENTRY)
       if written >= latest then last, latest = n, written end
       if n == 1 then first = written end
     end
@@ -54,58 +52,46 @@ local function last_written(hash)
   return last
 end
 
--- stamps_of returns the entries that count as one text, the oldest first.
-local function stamps_of(hash)
-  local last, all = last_written(hash), ''
-  for n = last + 1, last + #MEMBERS do
-    local at = hash.at[MEMBERS[(n - 1) % #MEMBERS + 1]]
-    if at then all = all .. hash.flat[at + 1] end
+-- stamps returns the functions that only a repeat, a merge or a line to remember needs.
+local function stamps()
+  local function ms_of(entries, at)
+    local a, b, c, d, e, f = string.byte(entries, at + STAMP, at + ENTRY - 1)
+    return ((a * 256 + b) * 256 + c) * 16777216 + (d * 256 + e) * 256 + f
   end
-  return string.sub(all, -STAMPS * ENTRY)
-end
 
--- applied_at returns when a change with a stamp was applied last, and where its entry begins
--- among the entries; nil for none.
-local function applied_at(entries, stamp)
-  local at, found = 0, nil
-  repeat
-    at = string.find(entries, stamp, at + 1, true)
-    if at and at % ENTRY == 1 then found = at end
-  until not at
-  if found then return ms_of(entries, found), found end
-end
-
--- stamped returns when a change with a stamp was applied last to a cart; nil for never. Mostly
--- there is none, and then nothing needs to be put in order.
-local function stamped(hash, stamp)
-  for n = 1, #MEMBERS do
-    local at = hash.at[MEMBERS[n]]
-    if at and string.find(hash.flat[at + 1], stamp, 1, true) then return (applied_at(stamps_of(hash), stamp)) end
+  -- stamps_of returns the entries that count as one text, the oldest first.
+  local function stamps_of(hash)
+    local last, all = last_written(hash), ''
+    for n = last + 1, last + #MEMBERS do
+      local at = hash.at[MEMBERS[(n - 1) % #MEMBERS + 1]]
+      if at then all = all .. hash.flat[at + 1] end
+    end
+    return string.sub(all, -STAMPS * ENTRY)
   end
-end
 
--- put_line remembers the line that a change has changed; nil for none.
-local function put_line(hash, stamp, line)
-  if line then put(hash, 'e' .. stamp, line) else drop(hash, hash.at['e' .. stamp]) end
-end
-
--- drop_lines removes the lines of stamps that have no entry any more.
-local function drop_lines(hash, entries)
-  for at = 1, #entries, ENTRY do
-    local stamp = string.sub(entries, at, at + STAMP - 1)
-    if hash.at['e' .. stamp] and not applied_at(stamps_of(hash), stamp) then put_line(hash, stamp, nil) end
+  -- applied_at returns when a change with a stamp was applied last, and where its entry begins
+  -- among the entries; nil for none.
+  local function applied_at(entries, stamp)
+    local at, found = 0, nil
+    repeat
+      at = string.find(entries, stamp, at + 1, true)
+      if at and at % ENTRY == 1 then found = at end
+    until not at
+    if found then return ms_of(entries, found), found end
   end
-end
 
--- add_stamp remembers a change that is applied now.
-local function add_stamp(hash, stamp, now, line)
-  local last = last_written(hash)
-  local member, part, oldest = MEMBERS[last], get(hash, MEMBERS[last] or ''), ''
-  if not part or #part >= MEMBER then
-    member, part = MEMBERS[last % #MEMBERS + 1], ''
-    oldest = get(hash, member) or ''
+  -- put_line remembers the line that a change has changed; nil for none.
+  local function put_line(hash, stamp, line)
+    if line then put(hash, 'e' .. stamp, line) else drop(hash, hash.at['e' .. stamp]) end
   end
-  put(hash, member, part .. entry(stamp, now))
-  put_line(hash, stamp, line)
-  drop_lines(hash, oldest)
+
+  -- drop_lines removes the lines of stamps that have no entry any more.
+  local function drop_lines(hash, entries)
+    for at = 1, #entries, ENTRY do
+      local stamp = string.sub(entries, at, at + STAMP - 1)
+      if hash.at['e' .. stamp] and not applied_at(stamps_of(hash), stamp) then put_line(hash, stamp, nil) end
+    end
+  end
+
+  return stamps_of, applied_at, put_line, drop_lines, ms_of
 end

@@ -3,37 +3,42 @@
 
 local MAX_NAMES = 20
 
--- decode returns the names and values of metadata as stored, or "".
-local function decode(metadata)
-  if metadata == '' then return {} end
-  return cjson.decode(string.match(metadata, '^%d+ (.*)$'))
-end
-
--- encode returns metadata as stored, "" for none, and the number of its names.
-local function encode(values)
-  local names, bytes = 0, 0
-  for _, value in pairs(values) do names, bytes = names + 1, bytes + #value end
-  return names > 0 and string.format('%d ', bytes) .. cjson.encode(values) or '', names
-end
-
--- merge_metadata returns metadata as stored after changes, as stored, in which "" removes a name; or
--- also the code of a refusal.
-local function merge_metadata(metadata, changes)
-  if changes == '' then return metadata end
-  local values, altered = decode(metadata), false
-  local _, before = encode(values)
-  for name, value in pairs(decode(changes)) do
-    if value == '' then value = nil end
-    if values[name] ~= value then values[name], altered = value, true end
+-- texts returns its functions.
+local function texts()
+  -- decode returns the names and values of metadata as stored, or "".
+  local function decode(metadata)
+    if metadata == '' then return {} end
+    return cjson.decode(string.match(metadata, '^%d+ (.*)$'))
   end
-  if not altered then return metadata end
-  local merged, names = encode(values)
-  return merged, names > before and names > MAX_NAMES and 'metadata_full' or nil
-end
 
--- put_metadata sets the member with metadata; "" removes it.
-local function put_metadata(hash, member, metadata)
-  if metadata == '' then return drop(hash, index(hash, member)) end
-  put(hash, member, metadata)
-  if get(hash, 'l') ~= WITH_METADATA then put(hash, 'l', WITH_METADATA) end
+  -- encode returns metadata as stored, "" for none, and the number of its names.
+  local function encode(values)
+    local names, bytes = 0, 0
+    for _, value in pairs(values) do names, bytes = names + 1, bytes + #value end
+    return names > 0 and string.format('%d ', bytes) .. cjson.encode(values) or '', names
+  end
+
+  -- merge_metadata returns metadata as stored after changes, as stored, in which "" removes a name; or
+  -- also the code of a refusal.
+  local function merge_metadata(metadata, changes)
+    if changes == '' then return metadata end
+    local values, altered = decode(metadata), false
+    local _, before = encode(values)
+    for name, value in pairs(decode(changes)) do
+      if value == '' then value = nil end
+      if values[name] ~= value then values[name], altered = value, true end
+    end
+    if not altered then return metadata end
+    local merged, names = encode(values)
+    return merged, names > before and names > MAX_NAMES and 'metadata_full' or nil
+  end
+
+  -- put_metadata sets the member with metadata; "" removes it.
+  local function put_metadata(hash, member, metadata)
+    if metadata == '' then return drop(hash, index(hash, member)) end
+    put(hash, member, metadata)
+    if get(hash, 'l') ~= WITH_METADATA then put(hash, 'l', WITH_METADATA) end
+  end
+
+  return decode, encode, merge_metadata, put_metadata
 end

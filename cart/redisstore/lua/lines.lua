@@ -1,0 +1,26 @@
+-- Lines, as items name them; prepended to set, edit and remove.
+
+-- find_line is the index of the line that an item names: the line of that id, or else,
+-- where it names a product, that product's first line in cart order; nil for none. In a list, it
+-- can only name a line.
+local function find_line(hash, item)
+  local first, lowest = index(hash, item), nil
+  if first or hash.in_list or string.find(item, '%D') then return first end
+  local flat, prefix = hash.flat, item .. '.'
+  for n = 1, #flat, 2 do
+    if string.sub(flat[n], 1, #prefix) == prefix and string.byte(flat[n], -2) ~= 58 then -- no :
+      local _, order = parse(flat[n + 1])
+      order = tonumber(order)
+      if not first or order < lowest then first, lowest = n, order end
+    end
+  end
+  return first
+end
+
+local function drop_line(hash, n)
+  local line = hash.flat[n]
+  drop(hash, n)
+  drop(hash, index(hash, line .. ':f'))
+  drop(hash, index(hash, line .. ':n'))
+  drop(hash, index(hash, line .. ':m'))
+end
