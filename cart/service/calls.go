@@ -138,6 +138,9 @@ func (s *Carts) faults(ctx context.Context, v *Visit, e Edit) *problem.Error {
 
 // readLines reads the cart with the lines that are on their way from a guest's cart.
 func (s *Carts) readLines(ctx context.Context, v *Visit) (redisstore.Stored, error) {
+	if v.Fresh {
+		return redisstore.Stored{}, nil
+	}
 	stored, err := s.loadOwn(ctx, v)
 	if err == nil && len(stored.Pending) > 0 {
 		_ = s.resume(ctx, v, stored.Pending)

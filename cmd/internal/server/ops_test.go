@@ -81,7 +81,7 @@ func unprefixed(errors map[string][]string, prefix string) map[string][]string {
 
 var (
 	opFields   = []string{`{"0":"a@example.com"}`, `{"Account email":"b@example.com","Region":"us"}`, `{"Region":"fr"}`, `{"1":null}`, `{"Color":"red"}`}
-	opMetadata = []string{`{"gift":"yes"}`, `{"gift":null}`, `{}`, manyNames("a", 12, 1), manyNames("b", 12, 1), manyNames("c", 10, 450)}
+	opMetadata = []string{`{"gift":"yes"}`, `{"gift":null}`, `{}`, manyNames("a", 12, 1), manyNames("b", 12, 1), manyNames("c", 10, 45), manyNames("d", 10, 20)}
 	opItems    = []string{
 		"1", "2", "7", "302", "4.p41", "4.p42", "301.p311", "301.p312", "404", "no-line",
 		string(cart.NewLineID(5, 0, []cart.FieldValue{{Name: "Account email", Value: "a@example.com"}})),
@@ -172,7 +172,9 @@ func (b cartBody) itemIDs() (ids []string) {
 // refused. A keyed list gives its outcomes again.
 func TestOps_GiveWhatTheSingleCallsGive(t *testing.T) {
 	t.Parallel()
-	small := func(p *server.Parts) { p.CartLimits.Lines, p.CartLimits.CartText = 5, 6000 }
+	small := func(p *server.Parts) {
+		p.CartLimits = cart.Limits{Lines: 3, Quantity: 999, LineText: 600, CartText: 800}
+	}
 	property := func(t *testing.T, s *shop) {
 		s.Catalog.Put(s.ID, membership(2))
 		s.Catalog.Put(s.ID, pack())
@@ -202,7 +204,7 @@ func (s *shop) compareLists(t *testing.T, r *rapid.T) {
 	case 1:
 		s.alter(5, func(p *cart.Product) { p.Active = false })
 	case 2:
-		s.alter(2, func(p *cart.Product) { p.Stock = new(int64(1)) })
+		s.alter(2, func(p *cart.Product) { p.Stock = new(rapid.Int64Range(0, 1).Draw(r, "stock")) })
 	case 3:
 		s.Catalog.Delete(s.ID, 7)
 	}
@@ -336,6 +338,19 @@ func TestOps_AStampedListIsAppliedOnceWithoutOutcomes(t *testing.T) {
 		assert.That(t, again.replayed(t) && again.Body.Data.Outcomes == nil, "again: %s", again.Raw)
 		assert.Equal(t, again.Body.Data.itemIDs(), []string{"", ""}, "item_ids")
 		c.wantLines("1×1")
+	})
+}
+
+// In a list, an item is never a product, which the single calls accept.
+func TestOps_AnItemIsOnlyALine(t *testing.T) {
+	onEachRedis(t, func(t *testing.T, s *shop) {
+		c := s.guest(t).fill("4.p41×1")
+		for _, members := range []string{`"quantity":2`, `"quantity":0`, `"notice":"n"`, `"subscription_plan":42`} {
+			a := c.refused(404, "item_not_found", "POST", "/cart/ops", list("all", operation{"edit", "4", members}))
+			assert.That(t, a.Body.Data.Op != nil, "refused: %s", a.Raw)
+		}
+		c.ok("POST", "/cart/ops", list("all", operation{"remove", "4", ""}))
+		c.wantLines("4.p41×1")
 	})
 }
 
