@@ -69,12 +69,8 @@ func SetMetadata(changes cart.Metadata, limits cart.Limits) Change {
 	return Change{"metadata", []any{encodeMetadata(changes), limits.CartText}}
 }
 
-// RefusedOp stands in a list for an operation that is refused whatever the cart holds. Its refusal
-// has the code RefusedByRequest.
-func RefusedOp() Change { return Change{script: "refused"} }
-
-// RefusedByRequest is the code of a RefusedOp.
-const RefusedByRequest problem.Code = "refused_by_request"
+// RefusedOp stands in a list for an operation that is refused with a code, whatever the cart holds.
+func RefusedOp(code problem.Code) Change { return Change{"refused", []any{string(code)}} }
 
 // Ops makes a list of changes, in order, in one step: those that are not refused, if each is set, and
 // else all of them or none. In a list, an item names only a line, never a product. A line that is not

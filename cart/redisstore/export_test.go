@@ -23,10 +23,11 @@ const (
 func Stamps(flat []string) map[string]cart.StampUse { return stampsOf(flat) }
 
 var (
-	ParseCart = parseCart
-	ParseHash = parseHash
-	Texts     = texts
-	RefOf     = refOf
+	ParseCart    = parseCart
+	ParseChanged = parseChanged
+	ParseHash    = parseHash
+	Texts        = texts
+	RefOf        = refOf
 )
 
 // Report returns the report of the latest merge, however old.

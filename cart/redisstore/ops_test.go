@@ -30,11 +30,11 @@ func TestOps_MakesAListInOneStep(t *testing.T) {
 		o := send(false, add("1", 2), add("2", 7))
 		assert.That(t, o.Status == redisstore.Refused && o.Op == 1 && o.Refusal.Code == problem.InsufficientStock && o.ID == "", "%+v", o)
 		list := []redisstore.Change{
-			add("1", 2), redisstore.RefusedOp(), add("2", 7), redisstore.Remove("3"), add("1.p1", 1), redisstore.Remove("2"),
+			add("1", 2), redisstore.RefusedOp(problem.PlanUnavailable), add("2", 7), redisstore.Remove("3"), add("1.p1", 1), redisstore.Remove("2"),
 			redisstore.SetMetadata(cart.Metadata{"a": "xyz", "b": ""}, limits), redisstore.SetQuantity("2", 1, cart.Bounds{Max: 9}, ""),
 		}
 		want := []redisstore.OpOutcome{
-			{Line: "1"}, {Refusal: &cart.Refusal{Code: redisstore.RefusedByRequest}}, {Refusal: &cart.Refusal{Code: problem.InsufficientStock}},
+			{Line: "1"}, {Refusal: &cart.Refusal{Code: problem.PlanUnavailable}}, {Refusal: &cart.Refusal{Code: problem.InsufficientStock}},
 			{}, {Line: "1.p1"}, {}, {}, {Refusal: &cart.Refusal{Code: problem.ItemNotFound}},
 		}
 		for _, status := range []redisstore.Status{redisstore.Applied, redisstore.Replayed} {

@@ -1,6 +1,7 @@
 package redisstore_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -95,15 +96,69 @@ type command struct {
 	doing
 }
 
+// doing is a change and its rule.
 type doing struct {
 	change redisstore.Change
-	rule   rules.Rule // nil to judge only
+	apply  rules.Rule  // returns the line that it changed; nil to judge only
+	named  cart.LineID // the line that the request names by its ID; "" for none
+	ofLine bool        // named is a line that the cart must hold
+
+	refusedAt *int // of a list: the operation for which it was refused last
+}
+
+// rule is the rule of the change alone.
+func (d doing) rule(c cart.Cart, reserved rules.Room) (cart.Cart, cart.LineID, *cart.Refusal) {
+	changed, line, refusal := d.apply(c, reserved)
+	if line == d.named {
+		line = ""
+	}
+	return changed, line, refusal
+}
+
+// doList makes a list of changes, each of which sees what those before did.
+func doList(each bool, list []doing) doing {
+	at, changes := new(int), make([]redisstore.Change, len(list))
+	for i := range list {
+		changes[i] = list[i].change
+	}
+	apply := func(before cart.Cart, reserved rules.Room) (cart.Cart, cart.LineID, *cart.Refusal) {
+		c, outcomes := before, ""
+		for i, d := range list {
+			changed, line, refusal := d.inList(c, reserved)
+			switch {
+			case refusal != nil && (!each || refusal.Code == cart.LineChanged):
+				*at = i
+				return before, "", refusal
+			case refusal != nil:
+				line = cart.LineID(fmt.Sprintf("!%s.%d", refusal.Code, refusal.Held))
+			default:
+				c = changed
+			}
+			outcomes += "," + string(cmp.Or(line, "-"))
+		}
+		if c.Version != before.Version {
+			c.Version = before.Version + 1
+		}
+		return c, cart.LineID(outcomes), nil
+	}
+	return doing{change: redisstore.Ops(each, changes), apply: apply, refusedAt: at}
+}
+
+// inList is the rule of the change in a list, where no product names a line.
+func (d doing) inList(c cart.Cart, reserved rules.Room) (cart.Cart, cart.LineID, *cart.Refusal) {
+	if d.ofLine && !c.Has(d.named) {
+		_, _, refusal := d.apply(cart.Cart{}, reserved)
+		return c, "", refusal
+	}
+	return d.apply(c, reserved)
 }
 
 type changed struct {
 	Status  redisstore.Status
 	Refusal cart.Refusal
 	Line    cart.LineID
+	Ops     []redisstore.OpOutcome
+	Op      int
 	Cart    cart.Cart
 }
 
@@ -127,17 +182,21 @@ func (w *twins) change(t *rapid.T, ref redisstore.Ref, c command) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return changed{o.Status, o.Refusal, o.ChangedLine, o.Cart}
+		return changed{o.Status, o.Refusal, o.ChangedLine, o.Ops, o.Op, o.Cart}
 	}, func(r rules.Record, now time.Time) becomes {
 		status, moved, refusal := r.Check(c.attempt, now)
-		if c.rule != nil {
+		if c.apply != nil {
 			r, status, moved, refusal = r.Change(c.attempt, with.CartID, now, c.rule)
 		}
-		answer := changed{Status: redisstore.Status(status), Line: moved, Cart: r.Cart}
+		answer := changed{Status: redisstore.Status(status), Cart: r.Cart}
+		answer.Line, answer.Ops = redisstore.ParseChanged(string(moved))
 		if refusal != nil {
 			answer.Refusal = *refusal
 		}
-		renews := status == rules.Replayed || status == rules.Applied && c.rule != nil
+		if c.refusedAt != nil {
+			answer.Op, *c.refusedAt = *c.refusedAt, 0
+		}
+		renews := status == rules.Replayed || status == rules.Applied && c.apply != nil
 		return becomes{r, answer, renews && r.Cart.ID != ""}
 	})
 }
@@ -192,7 +251,11 @@ func drawNote(t *rapid.T) string {
 }
 
 func drawLimits(t *rapid.T) cart.Limits {
-	return cart.Limits{Lines: rapid.Int64Range(1, 4).Draw(t, "limit of lines"), CartText: rapid.Int64Range(2, 9).Draw(t, "limit of text")}
+	return cart.Limits{
+		Lines:    rapid.Int64Range(1, 4).Draw(t, "limit of lines"),
+		LineText: rapid.SampledFrom([]int64{3, 9, 99}).Draw(t, "limit of a line's text"),
+		CartText: rapid.SampledFrom([]int64{2, 4, 6, 7, 8, 9, 20, 99}).Draw(t, "limit of text"),
+	}
 }
 
 func (w *twins) drawCommand(t *rapid.T, ref redisstore.Ref) command {
@@ -226,7 +289,34 @@ func drawIfMatch(t *rapid.T, c cart.Cart) []string {
 }
 
 func drawDoing(t *rapid.T, on cart.Cart) doing {
-	switch rapid.SampledFrom([]string{"add", "add", "add", "set", "set", "edit", "edit", "edit", "remove", "clear", "coupon", "check"}).Draw(t, "what") {
+	switch rapid.IntRange(0, 9).Draw(t, "alone, or a list") {
+	case 0:
+		return doing{change: redisstore.CheckOnly()}
+	case 1, 2:
+		return doList(rapid.Bool().Draw(t, "each"), drawList(t, on))
+	}
+	return drawOperation(t, on)
+}
+
+// drawList draws operations, mostly on what those before have made of the cart.
+func drawList(t *rapid.T, on cart.Cart) []doing {
+	list := make([]doing, rapid.IntRange(1, 6).Draw(t, "operations"))
+	for i := range list {
+		list[i] = drawOperation(t, on)
+		if rapid.IntRange(0, 9).Draw(t, "refused whatever the cart holds") == 0 {
+			list[i] = doing{change: redisstore.RefusedOp(problem.PlanUnavailable), apply: refuseByRequest}
+		}
+		on, _, _ = list[i].inList(on, rules.Room{})
+	}
+	return list
+}
+
+func refuseByRequest(c cart.Cart, _ rules.Room) (cart.Cart, cart.LineID, *cart.Refusal) {
+	return c, "", &cart.Refusal{Code: problem.PlanUnavailable}
+}
+
+func drawOperation(t *rapid.T, on cart.Cart) doing {
+	switch rapid.SampledFrom([]string{"add", "add", "add", "set", "set", "edit", "edit", "edit", "remove", "clear", "coupon", "metadata"}).Draw(t, "what") {
 	case "add":
 		return doAdd(drawNewLine(t), drawLimits(t))
 	case "set":
@@ -237,46 +327,58 @@ func drawDoing(t *rapid.T, on cart.Cart) doing {
 		return drawEdit(t, on)
 	case "remove":
 		item, _ := drawItem(t, on)
-		return doing{change: redisstore.Remove(item), rule: unrefused(func(c cart.Cart) cart.Cart { return rules.Remove(c, item) })}
+		return doing{
+			change: redisstore.Remove(item), named: item, ofLine: true,
+			apply: unrefused(func(c cart.Cart) cart.Cart { return rules.Remove(c, item) }),
+		}
 	case "clear":
 		return doClear()
 	case "coupon":
 		return doSetCoupon(rapid.SampledFrom([]string{"", "TEN", "FIVE"}).Draw(t, "coupon"))
 	}
-	return doing{change: redisstore.CheckOnly()}
+	return doSetMetadata(drawMetadata(t), drawLimits(t))
 }
 
 func doAdd(l cart.NewLine, limits cart.Limits) doing {
-	return doing{change: redisstore.Add(l, limits), rule: func(c cart.Cart, reserved rules.Room) (cart.Cart, cart.LineID, *cart.Refusal) {
+	named := l.ID
+	if l.Fields != nil { // whose meaning may change with the catalog
+		named = ""
+	}
+	return doing{change: redisstore.Add(l, limits), named: named, apply: func(c cart.Cart, reserved rules.Room) (cart.Cart, cart.LineID, *cart.Refusal) {
 		changed, refusal := rules.Add(c, l, rules.WithoutReserved(limits, reserved))
-		return changed, rules.Unnamed(l), refusal
+		return changed, l.ID, refusal
 	}}
 }
 
 func doSet(item cart.LineID, quantity int64, b cart.Bounds, raise problem.Code) doing {
 	return doing{
-		change: redisstore.SetQuantity(item, quantity, b, raise),
-		rule: func(c cart.Cart, _ rules.Room) (cart.Cart, cart.LineID, *cart.Refusal) {
+		change: redisstore.SetQuantity(item, quantity, b, raise), named: item, ofLine: true,
+		apply: func(c cart.Cart, _ rules.Room) (cart.Cart, cart.LineID, *cart.Refusal) {
 			return rules.SetQuantity(c, item, quantity, b, raise)
 		},
 	}
 }
 
-func doClear() doing {
-	return doing{change: redisstore.Clear(), rule: unrefused(rules.Clear)}
-}
+func doClear() doing { return doing{change: redisstore.Clear(), apply: unrefused(rules.Clear)} }
 
 func doSetCoupon(code string) doing {
 	return doing{
 		change: redisstore.SetCoupon(code),
-		rule:   unrefused(func(c cart.Cart) cart.Cart { return rules.SetCoupon(c, code) }),
+		apply:  unrefused(func(c cart.Cart) cart.Cart { return rules.SetCoupon(c, code) }),
 	}
+}
+
+func doSetMetadata(changes cart.Metadata, limits cart.Limits) doing {
+	return doing{change: redisstore.SetMetadata(changes, limits), apply: func(c cart.Cart, reserved rules.Room) (cart.Cart, cart.LineID, *cart.Refusal) {
+		changed, refusal := rules.SetMetadata(c, changes, rules.WithoutReserved(limits, reserved))
+		return changed, "", refusal
+	}}
 }
 
 func doEdit(item cart.LineID, e cart.EditedLine, limits cart.Limits) doing {
 	return doing{
-		change: redisstore.Edit(item, e, limits),
-		rule: func(c cart.Cart, reserved rules.Room) (cart.Cart, cart.LineID, *cart.Refusal) {
+		change: redisstore.Edit(item, e, limits), named: item, ofLine: true,
+		apply: func(c cart.Cart, reserved rules.Room) (cart.Cart, cart.LineID, *cart.Refusal) {
 			return rules.Edit(c, item, e, rules.WithoutReserved(limits, reserved))
 		},
 	}
@@ -284,6 +386,18 @@ func doEdit(item cart.LineID, e cart.EditedLine, limits cart.Limits) doing {
 
 func unrefused(rule func(cart.Cart) cart.Cart) rules.Rule {
 	return func(c cart.Cart, _ rules.Room) (cart.Cart, cart.LineID, *cart.Refusal) { return rule(c), "", nil }
+}
+
+// drawMetadata draws changes, sometimes of more than half as many names as there may be.
+func drawMetadata(t *rapid.T) cart.Metadata {
+	changes := rapid.SampledFrom([]cart.Metadata{nil, nil, nil, {"a": "x"}, {"a": ""}, {"a": "né", "1": "y"}, {"b.c": "", "a": "xyz"}}).Draw(t, "metadata")
+	if from := rapid.IntRange(0, 40).Draw(t, "many names"); from < 4 {
+		changes = cart.Metadata{}
+		for i := range 14 {
+			changes[fmt.Sprintf("n%d", 10*from+i)] = rapid.SampledFrom([]string{"", "1", "1", "1"}).Draw(t, "value")
+		}
+	}
+	return changes
 }
 
 // twinLines are the lines that there may be. Product 12 begins like product 1.
@@ -302,6 +416,7 @@ func drawNewLine(t *rapid.T) cart.NewLine {
 	l.Quantity = rapid.Int64Range(1, 4).Draw(t, "quantity")
 	l.Price = money.Amount(rapid.Int64Range(0, 3).Draw(t, "price"))
 	l.Notice = rapid.SampledFrom([]string{"", "", "n", "né", "note"}).Draw(t, "notice")
+	l.Metadata = drawMetadata(t)
 	l.Bounds = drawBounds(t)
 	return l
 }
@@ -359,7 +474,8 @@ func drawEdit(t *rapid.T, on cart.Cart) doing {
 		to := rapid.SampledFrom(others).Draw(t, "other line")
 		e.ID, e.Fields, e.Bounds = to.ID, to.Fields, cart.Bounds{Stock: -1, Min: 1, Max: 99}
 	}
-	e.Price = money.Amount(rapid.Int64Range(0, 3).Draw(t, "price"))
+	e.Price, e.Metadata = money.Amount(rapid.Int64Range(0, 3).Draw(t, "price")), drawMetadata(t)
+	e.Accepts = rapid.IntRange(0, 3).Draw(t, "accepts the price") == 0
 	if rapid.Bool().Draw(t, "new notice") {
 		e.Notice = rapid.SampledFrom([]string{"", "", "n", "note"}).Draw(t, "notice")
 	}

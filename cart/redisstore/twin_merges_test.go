@@ -82,7 +82,7 @@ func (m *merging) fill(t *rapid.T, ref redisstore.Ref) {
 		if rapid.Bool().Draw(t, "with room") {
 			l := drawNewLine(t)
 			l.Bounds = cart.Bounds{Stock: -1, Min: 1, Max: 99}
-			c.doing = doAdd(l, cart.Limits{Lines: 99, CartText: 99})
+			c.doing = doAdd(l, allRoom)
 			c.attempt.IfMatch, c.on.IfMatch = nil, ""
 		}
 		m.change(t, ref, c)
@@ -94,7 +94,7 @@ func (m *merging) reserveFor(t *rapid.T) {
 	if m.carts[guest].Cart.ID == "" {
 		return // nothing comes
 	}
-	limits := cart.Limits{Lines: rapid.Int64Range(1, 6).Draw(t, "limit of lines"), CartText: rapid.Int64Range(2, 20).Draw(t, "limit of text")}
+	limits := cart.Limits{Lines: rapid.Int64Range(1, 6).Draw(t, "limit of lines"), CartText: rapid.Int64Range(2, 40).Draw(t, "limit of text")}
 	m.reserve(t, customer, guest, drawNote(t), m.carts[guest].Cart.RoomNeeded(), limits)
 }
 
@@ -185,13 +185,16 @@ func (m *merging) apply(t *rapid.T) {
 	m.applyClaim(t, c)
 }
 
+var allRoom = cart.Limits{Lines: 99, LineText: 99, CartText: 99}
+
 // grown is what a guest's cart may have become after a failover lost its claim.
 func grown(t *rapid.T, c cart.Cart) cart.Cart {
 	id := c.ID
+	c.Metadata = c.Metadata.With(drawMetadata(t))
 	for range rapid.IntRange(1, 3).Draw(t, "growth") {
 		l := drawNewLine(t)
 		l.Bounds = cart.Bounds{Stock: -1, Min: 1, Max: 99}
-		c, _ = rules.Add(c, l, cart.Limits{Lines: 99, CartText: 99})
+		c, _ = rules.Add(c, l, allRoom)
 	}
 	c.ID, c.Coupon = id, rapid.SampledFrom([]string{c.Coupon, "", "TEN"}).Draw(t, "coupon")
 	return c
@@ -249,10 +252,11 @@ func (m *merging) login(t *rapid.T) {
 	customer, guest, note := drawRef(t, m.customers), drawRef(t, m.guests), drawNote(t)
 	m.fill(t, guest)
 	m.change(t, guest, command{doing: doSetCoupon(rapid.SampledFrom([]string{"", "TEN", "FIVE"}).Draw(t, "coupon"))})
+	m.change(t, guest, command{doing: doSetMetadata(drawMetadata(t), allRoom)})
 	if m.carts[guest].Cart.ID == "" {
 		return
 	}
-	m.reserve(t, customer, guest, note, m.carts[guest].Cart.RoomNeeded(), cart.Limits{Lines: 99, CartText: 99})
+	m.reserve(t, customer, guest, note, m.carts[guest].Cart.RoomNeeded(), allRoom)
 	claims := len(m.claims)
 	m.claimFor(t, customer, guest, note, m.carts[guest].Cart.RoomNeeded())
 	if len(m.claims) == claims {

@@ -69,7 +69,9 @@ local function accept(changed, line)
   -- Redis may end a script in the middle, as for a command that its user may not run.
   -- Of two clicks within a second the first counts: a retry of either comes a second or more
   -- after it.
-  if stamp ~= '' and not (earlier and now - earlier <= STAMP_LIFE) then add_stamp(hash, stamp, now, line) end
+  if stamp ~= '' and not (earlier and now - earlier <= STAMP_LIFE) then
+    add_stamp(hash, stamp, now, not hash.in_list and line or nil) -- every read carries it: no outcomes of a list
+  end
   left = lifetime(hash, ttl, now)
   write(cart, hash)
   if key ~= '' then remember(keys, use_of(key, now, fingerprint, line)) end

@@ -2,7 +2,7 @@
 --
 -- ARGV  10 all (all of them or none) or each (those that are not refused)
 --       11 … for each operation: its name, the number of its arguments, and these. The name refused
---       is of one that is refused whatever the cart holds
+--       is of one that is refused whatever the cart holds, with the code that is its argument
 -- Refusals: those of the operations, of the first at fault; line_changed in both modes. The line of
 --       the reply is then the place of the operation, from 0.
 -- The line that an applied list has changed is one word with all outcomes: for each, after a comma,
@@ -10,7 +10,7 @@
 
 local OPERATIONS = {
   add = add, set = set, edit = edit, remove = remove, clear = clear, coupon = coupon, metadata = metadata,
-  refused = function() return 'refused_by_request' end,
+  refused = function(_, i) return ARGV[i] end,
 }
 
 for n = 1, #hash.flat, 2 do hash.at[hash.flat[n]] = n end

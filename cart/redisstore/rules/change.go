@@ -1,11 +1,13 @@
-// Package rules says what each script in redisstore/lua must do, as pure functions, for tests:
-// TestTwin_Changes and TestTwin_Merges compare their results with those of the scripts.
+// Package rules says what each script in redisstore/lua must do, as pure functions. The service uses
+// them to compute what the operations of a list do before Redis makes the list. TestTwin_Changes and
+// TestTwin_Merges compare their results with those of the scripts.
 //
 // Changes return a new cart, whose version is one higher if anything changed.
 package rules
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"commerce/auth/problem"
@@ -13,8 +15,9 @@ import (
 )
 
 // Add adds to a line, or begins it at the end of the cart. A line keeps its order and the
-// price when it was first added. Refusals: cart_full, text_full, quantity_out_of_range, off_step,
-// above_max_per_cart, out_of_stock, insufficient_stock.
+// price when it was first added. Refusals: cart_full, quantity_out_of_range, off_step,
+// above_max_per_cart, out_of_stock, insufficient_stock, metadata_full, line_text_full,
+// notice_too_long, text_full.
 func Add(c cart.Cart, l cart.NewLine, limits cart.Limits) (cart.Cart, *cart.Refusal) {
 	line, at := cart.Line{ID: l.ID, AddedPrice: l.Price}, slices.IndexFunc(c.Lines, func(held cart.Line) bool { return held.ID == l.ID })
 	if at >= 0 {
@@ -25,7 +28,7 @@ func Add(c cart.Cart, l cart.NewLine, limits cart.Limits) (cart.Cart, *cart.Refu
 	if refusal := refuse(l.Bounds, line.Quantity+l.Quantity, l.Quantity, quantityOf(c, l.ID)); refusal != nil {
 		return c, refusal
 	}
-	before := line.TextSize()
+	before := line
 	line.Quantity += l.Quantity
 	if len(l.Fields) > 0 {
 		line.Fields = l.Fields
@@ -33,22 +36,39 @@ func Add(c cart.Cart, l cart.NewLine, limits cart.Limits) (cart.Cart, *cart.Refu
 	if l.Notice != "" {
 		line.Notice = l.Notice
 	}
-	if refusal := refuseText(c, before, line.TextSize(), limits); refusal != nil {
+	line.Metadata = line.Metadata.With(l.Metadata)
+	refusal := cmp.Or(
+		refuseNames(before.Metadata, line.Metadata),
+		refuseLineText(before.TextSize(), line, l.Metadata, limits),
+		refuseText(c, before.TextSize(), line.TextSize(), limits),
+	)
+	if refusal != nil {
 		return c, refusal
 	}
 	return with(c, at, line), nil
 }
 
-// Unnamed returns the ID of an added line with fields, whose meaning may change with the catalog.
-// Else "".
-func Unnamed(l cart.NewLine) cart.LineID {
-	if len(l.Fields) == 0 {
-		return ""
+// refuseNames checks a change of the number of names in metadata.
+func refuseNames(before, after cart.Metadata) *cart.Refusal {
+	if len(after) > max(len(before), cart.MaxMetadata) {
+		return &cart.Refusal{Code: cart.MetadataFull}
 	}
-	return l.ID
+	return nil
 }
 
-// refuseText checks a change of the size of one line's text.
+// refuseLineText checks a change of the size of the text of a line that has metadata. Without, the
+// text is checked before.
+func refuseLineText(before int64, line cart.Line, changes cart.Metadata, limits cart.Limits) *cart.Refusal {
+	switch after := line.TextSize(); {
+	case line.Metadata == nil || after <= before || after <= limits.LineText:
+		return nil
+	case changes != nil:
+		return &cart.Refusal{Code: cart.LineTextFull}
+	}
+	return &cart.Refusal{Code: cart.NoticeTooLong}
+}
+
+// refuseText checks a change of the size of one text of the cart.
 func refuseText(c cart.Cart, before, after int64, limits cart.Limits) *cart.Refusal {
 	if text := c.TextSize(); after > before && text-before+after > limits.CartText {
 		return &cart.Refusal{Code: cart.TextFull}
@@ -57,9 +77,9 @@ func refuseText(c cart.Cart, before, after int64, limits cart.Limits) *cart.Refu
 }
 
 // SetQuantity sets the quantity of a line; 0 removes it. raise is RaiseRefusal of its product.
-// moved is the line's ID, if item is not that ID. Refusals: item_not_found, raise,
+// id is that of the line; "" if it was removed. Refusals: item_not_found, raise,
 // quantity_out_of_range, off_step, above_max_per_cart, out_of_stock, insufficient_stock.
-func SetQuantity(c cart.Cart, item cart.LineID, quantity int64, b cart.Bounds, raise problem.Code) (changed cart.Cart, moved cart.LineID, refusal *cart.Refusal) {
+func SetQuantity(c cart.Cart, item cart.LineID, quantity int64, b cart.Bounds, raise problem.Code) (changed cart.Cart, id cart.LineID, refusal *cart.Refusal) {
 	at := find(c, item)
 	if at < 0 {
 		return c, "", &cart.Refusal{Code: problem.ItemNotFound}
@@ -75,15 +95,15 @@ func SetQuantity(c cart.Cart, item cart.LineID, quantity int64, b cart.Bounds, r
 		line.Quantity = quantity
 		c = with(c, at, line)
 	}
-	return c, movedTo(line.ID, item), nil
+	return c, line.ID, nil
 }
 
 // Edit edits the line that item names, as cart.Edit.Resolve has computed it. The line keeps its place.
 // If another line has its new ID, that line absorbs it: it keeps its own place, the quantities add,
-// and the edited line's notice replaces its own unless it is empty. The bounds of a line then apply
-// to the sum alone. moved is the ID of the line after the edit, if item is not that ID. Refusals:
-// item_not_found, line_changed, text_full, and those of SetQuantity.
-func Edit(c cart.Cart, item cart.LineID, e cart.EditedLine, limits cart.Limits) (changed cart.Cart, moved cart.LineID, refusal *cart.Refusal) {
+// the edited line's notice replaces its own unless it is empty, and so do the values of its metadata.
+// The bounds of a line then apply to the sum alone. id is that of the line after the edit. Refusals:
+// item_not_found, line_changed, those of SetQuantity, and those of Add about text.
+func Edit(c cart.Cart, item cart.LineID, e cart.EditedLine, limits cart.Limits) (changed cart.Cart, id cart.LineID, refusal *cart.Refusal) {
 	at := find(c, item)
 	if at < 0 {
 		return c, "", &cart.Refusal{Code: problem.ItemNotFound}
@@ -105,35 +125,42 @@ func Edit(c cart.Cart, item cart.LineID, e cart.EditedLine, limits cart.Limits) 
 	if e.ID != line.ID {
 		edited.AddedPrice = e.Price
 	}
-	text := line.TextSize()
+	text, names := line.TextSize(), line.Metadata
+	edited.Metadata = line.Metadata.With(e.Metadata)
 	if other < 0 {
 		refusal = refuseNew(e.Bounds, quantity, line.Quantity, inCart, e.Raise)
 	} else {
+		metadata := edited.Metadata
 		edited = c.Lines[other]
-		text += edited.TextSize()
+		text, names = text+edited.TextSize(), edited.Metadata
 		edited.Quantity += quantity
 		edited.Notice = cmp.Or(e.Notice, edited.Notice)
+		edited.Metadata = edited.Metadata.With(metadata)
 		refusal = cmp.Or(refuseGrowth(e.Bounds, quantity, line.Quantity, inCart, e.Raise), refuseLine(e.Bounds, edited.Quantity))
 	}
-	if refusal = cmp.Or(refusal, refuseText(c, text, edited.TextSize(), limits)); refusal != nil {
-		return c, "", refusal
+	if e.Accepts {
+		edited.AddedPrice = e.Price
 	}
+	refusal = cmp.Or(refusal,
+		refuseNames(names, edited.Metadata),
+		refuseLineText(text, edited, e.Metadata, limits),
+		refuseText(c, text, edited.TextSize(), limits),
+	)
 	switch {
+	case refusal != nil:
+		return c, "", refusal
 	case other >= 0:
 		c = with(c, other, edited)
 		c.Lines = slices.Delete(c.Lines, at, at+1)
-	case e.ID != line.ID || quantity != line.Quantity || e.Notice != line.Notice:
+	case !same(edited, line):
 		c = with(c, at, edited)
 	}
-	return c, movedTo(e.ID, item), nil
+	return c, e.ID, nil
 }
 
-// movedTo returns the line's ID if item is another one, such as the product's; else "".
-func movedTo(line, item cart.LineID) cart.LineID {
-	if line == item {
-		return ""
-	}
-	return line
+// same reports whether a line is as it was, except for fields, for which its ID stands.
+func same(a, b cart.Line) bool {
+	return a.ID == b.ID && a.Quantity == b.Quantity && a.AddedPrice == b.AddedPrice && a.Notice == b.Notice && maps.Equal(a.Metadata, b.Metadata)
 }
 
 // Remove removes a line. Removing a line that is not there changes nothing.
@@ -144,12 +171,12 @@ func Remove(c cart.Cart, item cart.LineID) cart.Cart {
 	return c
 }
 
-// Clear removes all lines and the coupon. The cart keeps its id.
+// Clear removes all lines, the coupon and the metadata. The cart keeps its id.
 func Clear(c cart.Cart) cart.Cart {
-	if len(c.Lines) == 0 && c.Coupon == "" {
+	if len(c.Lines) == 0 && c.Coupon == "" && c.Metadata == nil {
 		return c
 	}
-	c.Lines, c.Coupon = nil, ""
+	c.Lines, c.Coupon, c.Metadata = nil, "", nil
 	c.Version++
 	return c
 }
@@ -161,6 +188,18 @@ func SetCoupon(c cart.Cart, code string) cart.Cart {
 		c.Version++
 	}
 	return c
+}
+
+// SetMetadata changes the cart's metadata by name. Refusals: metadata_full, text_full.
+func SetMetadata(c cart.Cart, changes cart.Metadata, limits cart.Limits) (cart.Cart, *cart.Refusal) {
+	merged := c.Metadata.With(changes)
+	refusal := cmp.Or(refuseNames(c.Metadata, merged), refuseText(c, c.Metadata.TextSize(), merged.TextSize(), limits))
+	if refusal != nil || maps.Equal(merged, c.Metadata) {
+		return c, refusal
+	}
+	c.Metadata = merged
+	c.Version++
+	return c, nil
 }
 
 // quantityOf is what all lines of a line's product hold.

@@ -150,12 +150,12 @@ func TestEdit(t *testing.T) {
 	)
 	one, two, three := held.Lines[0], held.Lines[1], held.Lines[2]
 	for name, test := range map[string]struct {
-		item  cart.LineID
-		from  cart.Line
-		edit  func(*cart.EditedLine)
-		want  []cart.Line // nil for the cart as it is
-		moved cart.LineID
-		why   *cart.Refusal
+		item cart.LineID
+		from cart.Line
+		edit func(*cart.EditedLine)
+		want []cart.Line // nil for the cart as it is
+		id   cart.LineID
+		why  *cart.Refusal
 	}{
 		"another plan keeps the place": {
 			plan(1), one, func(e *cart.EditedLine) { e.ID = plan(3) },
@@ -165,7 +165,17 @@ func TestEdit(t *testing.T) {
 		"a notice keeps the price": {
 			"2", two, func(e *cart.EditedLine) { e.Notice = "new" },
 			[]cart.Line{one, {ID: "2", Quantity: 1, AddedPrice: 20, Notice: "new"}, three},
-			"", nil,
+			"2", nil,
+		},
+		"its metadata wins where it joins": {
+			plan(2), three, func(e *cart.EditedLine) { e.ID, e.Metadata = plan(1), cart.Metadata{"a": "", "b": "y"} },
+			[]cart.Line{{ID: plan(1), Quantity: 5, AddedPrice: 10, Notice: "two", Metadata: cart.Metadata{"b": "y"}}, two},
+			plan(1), nil,
+		},
+		"an accepted price": {
+			"2", two, func(e *cart.EditedLine) { e.Accepts = true },
+			[]cart.Line{one, {ID: "2", Quantity: 1, AddedPrice: 99}, three},
+			"2", nil,
 		},
 		"joins an earlier line": {
 			plan(2), three, func(e *cart.EditedLine) { e.ID = plan(1) },
@@ -189,7 +199,7 @@ func TestEdit(t *testing.T) {
 			[]cart.Line{{ID: plan(1), Quantity: 2, AddedPrice: 10}, two, three},
 			plan(1), nil,
 		},
-		"nothing":                    {plan(1), one, func(*cart.EditedLine) {}, nil, "", nil},
+		"nothing":                    {plan(1), one, func(*cart.EditedLine) {}, nil, plan(1), nil},
 		"no such line":               {plan(7), one, func(*cart.EditedLine) {}, nil, "", &cart.Refusal{Code: problem.ItemNotFound}},
 		"read with another notice":   {plan(1), one, func(e *cart.EditedLine) { e.From.Notice = "old" }, nil, "", &cart.Refusal{Code: cart.LineChanged}},
 		"another line is the first":  {"1", three, func(*cart.EditedLine) {}, nil, "", &cart.Refusal{Code: cart.LineChanged}},
@@ -204,9 +214,9 @@ func TestEdit(t *testing.T) {
 		if test.want != nil {
 			want.Lines, want.Version = test.want, held.Version+1
 		}
-		got, moved, refusal := Edit(held, test.item, edited, roomy)
-		if diff := cmp.Diff(want, got); diff != "" || moved != test.moved || !cmp.Equal(test.why, refusal) {
-			t.Errorf("%s: %+v, want %+v; moved to %q (-want +got)\n%s", name, refusal, test.why, moved, diff)
+		got, id, refusal := Edit(held, test.item, edited, roomy)
+		if diff := cmp.Diff(want, got); diff != "" || id != test.id || !cmp.Equal(test.why, refusal) {
+			t.Errorf("%s: %+v, want %+v; line %q (-want +got)\n%s", name, refusal, test.why, id, diff)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"commerce/cart"
@@ -30,13 +31,16 @@ func (m Memory) appliedUnder(key string, now time.Time) (use cart.KeyUse, ok boo
 }
 
 // remember adds an applied change. line is the line that it changed, if its request names
-// another.
+// another. The outcomes of a list, which take its place, are only remembered with a key.
 func (m Memory) remember(a Attempt, line cart.LineID, now time.Time) Memory {
 	change := Memory{}
 	if a.Key != "" {
 		change.Keys = map[string]cart.KeyUse{a.Key: {At: now, Fingerprint: a.Fingerprint, Line: line}}
 	}
 	if a.Stamp != "" {
+		if strings.HasPrefix(string(line), ",") {
+			line = ""
+		}
 		change.Stamps = map[string]cart.StampUse{a.Stamp: {At: now, Line: line}}
 	}
 	return m.Join(change, 0, now)

@@ -14,14 +14,16 @@ import (
 type Offers struct {
 	Lines  map[cart.LineID]int64 // quantities
 	Coupon string
+
+	Metadata bool // the cart's own
 }
 
 // Merge adds the lines of a guest's cart, each within its bounds (see cart.MergeBounds), and reports
 // what it did now; nil for nothing. A line that was offered before stays, except that Sum adds what
-// has been offered beyond that. The customer's line keeps its order, price, fields and notice. A
-// coupon is taken once, if the customer has none.
+// has been offered beyond that. The customer's line keeps its order, price, fields and notice, and its
+// values of metadata. A coupon is taken once, if the customer has none, and so is the cart's metadata.
 func Merge(c, guest cart.Cart, by cart.Strategy, bounds map[cart.LineID]cart.Bounds, before Offers) (cart.Cart, Offers, *cart.MergeReport) {
-	merged, after, report := c, Offers{maps.Clone(before.Lines), before.Coupon}, &cart.MergeReport{}
+	merged, after, report := c, Offers{maps.Clone(before.Lines), before.Coupon, before.Metadata}, &cart.MergeReport{}
 	for _, l := range guest.Lines {
 		at := slices.IndexFunc(merged.Lines, func(own cart.Line) bool { return own.ID == l.ID })
 		line, held := l, int64(0)
@@ -29,6 +31,7 @@ func Merge(c, guest cart.Cart, by cart.Strategy, bounds map[cart.LineID]cart.Bou
 			line = merged.Lines[at]
 			held = line.Quantity
 			line.Notice = cmp.Or(line.Notice, l.Notice)
+			line.Metadata = fill(line.Metadata, l.Metadata)
 			if len(line.Fields) == 0 {
 				line.Fields = l.Fields
 			}
@@ -54,11 +57,26 @@ func Merge(c, guest cart.Cart, by cart.Strategy, bounds map[cart.LineID]cart.Bou
 		merged.Coupon = guest.Coupon
 	}
 	after.Coupon = cmp.Or(before.Coupon, guest.Coupon)
-	if report.Lines == 0 && !redeemed {
+	if guest.Metadata != nil && !before.Metadata {
+		merged.Metadata, after.Metadata = fill(c.Metadata, guest.Metadata), true
+	}
+	if report.Lines == 0 && !redeemed && len(merged.Metadata) == len(c.Metadata) {
 		return c, after, nil
 	}
 	merged.Version = c.Version + 1
 	return merged, after, report
+}
+
+// fill adds the guest's names that the customer's metadata does not have, in their order while there
+// is room.
+func fill(own, guests cart.Metadata) cart.Metadata {
+	filled := maps.Clone(own)
+	for _, name := range slices.Sorted(maps.Keys(guests)) {
+		if _, has := own[name]; !has && len(filled) < cart.MergeFactor*cart.MaxMetadata {
+			filled = put(filled, name, guests[name])
+		}
+	}
+	return filled
 }
 
 // wanted is the quantity that a line gets before it is cut; held is 0 for no line. ok is

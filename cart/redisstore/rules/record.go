@@ -112,7 +112,7 @@ const EmptiedLife = 24 * time.Hour
 // use. Idempotency keys live on their own, each for KeyLife.
 func (r Record) Life(ttl time.Duration) time.Duration {
 	switch {
-	case len(r.Cart.Lines) > 0 || r.Cart.Coupon != "" || len(r.Merges) > 0:
+	case len(r.Cart.Lines) > 0 || r.Cart.Coupon != "" || r.Cart.Metadata != nil || len(r.Merges) > 0:
 		return ttl
 	case r.Cart.ID != "":
 		return EmptiedLife
