@@ -51,3 +51,7 @@ export function issues({ code, data }: Answer<Validate, 400>, { data: valid }: A
   valid.isues;
   return data && "issues" in data ? data.issues.map((issue) => issue.message) : [code, ...valid.errors];
 }
+
+export function mend(cart: Cart): Body<paths["/cart/ops"]["post"]> {
+  return { ops: [...cart.items.map((item) => item.issue), ...cart.warnings].flatMap((issue) => issue?.fix ?? []) };
+}
