@@ -459,3 +459,46 @@ func TestBatch_IsBoundedInNumberAndBytes(t *testing.T) {
 		assert.Equal(t, redisstore.BatchesOf(test.bytes), test.want, "batches of %v bytes", test.bytes)
 	}
 }
+
+// A connection that breaks in the middle of the replies takes back none of those before.
+func TestChanges_ThatRedisHasAnsweredStayKnownWhenTheConnectionBreaks(t *testing.T) {
+	t.Parallel()
+	var left atomic.Int64
+	left.Store(1 << 40)
+	r := newReader(t, ephemeral.Redis(t), true, func(o *redis.UniversalOptions) {
+		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+			return &brief{conn, &left}, err
+		}
+	})
+	r.add(r.filled())
+	left.Store(4_000)
+	got := count(r.together(newRefs(40), func(int) (redisstore.Conditions, redisstore.Change) { return redisstore.Conditions{}, addOf("1") }))
+	assert.That(t, got["applied"] > 5 && got["unknown"] > 0, "%v", got)
+}
+
+// brief is a connection that ends after a number of bytes that it shares with others.
+type brief struct {
+	net.Conn
+	left *atomic.Int64
+}
+
+func (b *brief) Read(p []byte) (int, error) {
+	n, err := b.Conn.Read(p[:min(len(p), 100)])
+	if b.left.Add(int64(-n)) < 0 {
+		b.Close()
+		return 0, io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
+// go-redis leaves the commands of a pipeline without an error when Redis refuses the connection.
+func TestChanges_WithoutAConnectionAreNotMade(t *testing.T) {
+	t.Parallel()
+	r := newReader(t, ephemeral.StartRedis(t).URL, true)
+	refs := newRefs(30)
+	assert.NoError(t, r.MistakeClock(t.Context(), refs[0], time.Duration(time.Now().UnixMilli())*time.Millisecond))
+	assert.NoError(t, r.client.ConfigSet(t.Context(), "maxclients", "1").Err())
+	got := count(r.together(refs, func(int) (redisstore.Conditions, redisstore.Change) { return redisstore.Conditions{}, addOf("1") }))
+	assert.Equal(t, got, map[string]int{"not made": len(refs)}, "the changes")
+}
