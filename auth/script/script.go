@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -51,13 +52,7 @@ func (s Script) Run(ctx context.Context, rdb Processor, how Sending, keys []stri
 // fails, as it does while a cluster replaces a master, go-redis gives up on a command that
 // opted out of retries. Nothing ran then, so send tries again.
 func (s Script) send(ctx context.Context, rdb Processor, how Sending, verb, body string, keys []string, args []any) *redis.Cmd {
-	all := make([]any, 0, 3+len(keys)+len(args))
-	all = append(all, verb, body, len(keys))
-	for _, key := range keys {
-		all = append(all, key)
-	}
-	cmd := &command{Cmd: redis.NewCmd(ctx, append(all, args...)...), script: s.Name, how: how}
-	cmd.SetFirstKeyPos(3)
+	cmd := &command{Cmd: newCmd(ctx, verb, body, keys, args), script: s.Name, how: how}
 	for range dials {
 		cmd.SetErr(nil)
 		if err := rdb.Process(ctx, cmd); how == Repeatable || !failedDial(err) {
@@ -67,10 +62,21 @@ func (s Script) send(ctx context.Context, rdb Processor, how Sending, verb, body
 	// A cluster reads the arguments to find the node, long before it writes them. Without a
 	// connection it never did.
 	err := cmd.Err()
-	if how == Once && err != nil && (!cmd.written || failedDial(err) || errors.Is(err, redis.ErrPoolTimeout)) {
+	if how == Once && err != nil && (!cmd.written || Unsent(err)) {
 		cmd.SetErr(fmt.Errorf("%w: %w", ErrNotSent, err))
 	}
 	return cmd.Cmd
+}
+
+func newCmd(ctx context.Context, verb, body string, keys []string, args []any) *redis.Cmd {
+	all := make([]any, 0, 3+len(keys)+len(args))
+	all = append(all, verb, body, len(keys))
+	for _, key := range keys {
+		all = append(all, key)
+	}
+	cmd := redis.NewCmd(ctx, append(all, args...)...)
+	cmd.SetFirstKeyPos(3)
+	return cmd
 }
 
 // failedDial reports whether a command failed because no connection could be opened.
@@ -78,6 +84,9 @@ func failedDial(err error) bool {
 	failed, ok := errors.AsType[*net.OpError](err)
 	return ok && failed.Op == "dial"
 }
+
+// Unsent reports whether err says that there was no connection to write to.
+func Unsent(err error) bool { return failedDial(err) || errors.Is(err, redis.ErrPoolTimeout) }
 
 // dials is how often a command that must run once tries to connect.
 const dials = 3
@@ -105,4 +114,60 @@ func (c *command) NoRetry() bool { return c.how == Once }
 func (c *command) Args() []any {
 	c.written = true
 	return c.Cmd.Args()
+}
+
+// Shared is a script that is sent in one pipeline with those of other callers. Because of it,
+// go-redis never repeats the pipeline. A caller may leave before the pipeline has ended: only
+// Answered and Withdraw may be called until then, and after Answered the result may be read.
+type Shared struct {
+	*redis.Cmd
+	script   string
+	state    atomic.Int32
+	answered atomic.Bool
+}
+
+// The states of a Shared.
+const (
+	unwritten int32 = iota
+	written
+	withdrawn
+)
+
+// Shared returns the command that runs the script with EVALSHA in a pipeline.
+func (s Script) Shared(ctx context.Context, keys []string, args ...any) *Shared {
+	return &Shared{Cmd: newCmd(ctx, "evalsha", s.Digest, keys, args), script: s.Name}
+}
+
+// FullName is the script's name, for hooks.
+func (c *Shared) FullName() string { return c.script }
+
+// NoRetry is go-redis' way to opt out of its retries.
+func (c *Shared) NoRetry() bool { return true }
+
+// Args returns what go-redis writes: after Withdraw a PING, since other commands follow.
+func (c *Shared) Args() []any {
+	if !c.state.CompareAndSwap(unwritten, written) && c.state.Load() == withdrawn {
+		return []any{"ping"}
+	}
+	return c.Cmd.Args()
+}
+
+// Withdraw reports whether the script was not written to a connection; it then never will be.
+func (c *Shared) Withdraw() bool {
+	return c.state.CompareAndSwap(unwritten, withdrawn) || c.state.Load() == withdrawn
+}
+
+// Answered reports whether Redis has replied.
+func (c *Shared) Answered() bool { return c.answered.Load() }
+
+// SetErr sets the error, but not that of a command after this one, which go-redis gives to all.
+func (c *Shared) SetErr(err error) {
+	if c.Answered() {
+		return
+	}
+	c.Cmd.SetErr(err)
+	_, refused := errors.AsType[redis.Error](err)
+	if c.state.Load() == written && (refused || err == nil && c.Val() != nil) {
+		c.answered.Store(true)
+	}
 }

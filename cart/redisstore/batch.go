@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime"
@@ -12,29 +13,31 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"commerce/auth/cause"
+	"commerce/auth/script"
 	"commerce/auth/timing"
 )
 
-// reads sends the reads of one master. While several requests read at the same time, their
-// commands share one round trip: with 64 callers, a read then takes Redis a fifth of the CPU time
+// batcher sends the commands of one kind to one master. While several callers have some at the same
+// time, these share one round trip: with 64 callers, a read then takes Redis a fifth of the CPU time
 // (see docs/performance.md). A caller waits no longer than its own context allows, which
-// go-redis's AutoPipeline would ignore. Only reads may share a batch: a lost connection fails
-// everything in it. The zero value is ready to use.
-type reads struct {
+// go-redis's AutoPipeline would ignore. Reads and changes have batches of their own: go-redis
+// repeats a batch of reads if its connection breaks. The zero value is ready to use.
+type batcher struct {
 	inFlight atomic.Int64
 
 	mu      sync.Mutex
-	waiting []*read
-	sending int       // goroutines that send batches until no read waits
+	waiting []*share
+	sending int       // goroutines that send batches until nothing waits
 	began   time.Time // when the latest batch was sent
 }
 
 const (
-	// maxBatch is how many reads share a round trip. A larger batch of large carts may take
-	// longer than all its callers can wait, and much memory of Redis.
-	maxBatch = 64
+	// A batch has at most maxBatch shares, and maxBatchBytes of arguments or one share. A larger
+	// batch of large carts may take longer than all its callers can wait, and much memory of Redis.
+	maxBatch      = 64
+	maxBatchBytes = 128 << 10
 
-	// After slowBatch, reads no longer wait for the batch under way: its connection may
+	// After slowBatch, commands no longer wait for the batch under way: its connection may
 	// hang while others work. At most maxSending batches are under way.
 	slowBatch  = 10 * time.Millisecond
 	maxSending = 4
@@ -46,29 +49,34 @@ type reading struct {
 	guard bool // make sure that a master answers (see exec)
 }
 
-// read is what one caller reads.
-type read struct {
+// share is what one caller sends in a batch.
+type share struct {
 	ctx    context.Context
 	client *redis.Client
 	guard  bool // see exec
 	cmds   []redis.Cmder
+	bytes  int           // of the arguments
 	sent   bool          // whether cmds were sent; only after done
 	done   chan struct{} // closed when cmds have their results
+
+	// For changes that wait for replicas: copied has what confirm has returned for the batch.
+	confirm func(context.Context, *redis.Conn) replication
+	copied  chan replication
 }
 
 // send runs commands that only read, and returns the first failure. After an error of ctx, the
 // commands must not be used: Redis may still be answering them.
-func (r *reads) send(ctx context.Context, client *redis.Client, how reading, cmds ...redis.Cmder) error {
+func (b *batcher) send(ctx context.Context, client *redis.Client, how reading, cmds ...redis.Cmder) error {
 	began := time.Now()
-	concurrent := r.inFlight.Add(1)
-	defer r.inFlight.Add(-1)
+	concurrent := b.inFlight.Add(1)
+	defer b.inFlight.Add(-1)
 	if !how.batch || concurrent == 1 {
 		exec(ctx, client, how.guard, cmds)
 		return firstFailure(cmds)
 	}
 	ctx, end := timing.Call(ctx, "redis", "redis shared read") // the batch itself belongs to no request
-	mine := &read{ctx: ctx, client: client, guard: how.guard, cmds: cmds, done: make(chan struct{})}
-	r.add(mine)
+	mine := &share{ctx: ctx, client: client, guard: how.guard, cmds: cmds, done: make(chan struct{})}
+	b.add(mine)
 	sent := false
 	select {
 	case <-mine.done:
@@ -85,23 +93,91 @@ func (r *reads) send(ctx context.Context, client *redis.Client, how reading, cmd
 	return err
 }
 
-func (r *reads) add(mine *read) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.waiting = append(r.waiting, mine)
-	if r.sending == 0 || r.sending < maxSending && time.Since(r.began) > slowBatch {
-		r.sending++
-		r.began = time.Now()
-		go r.sendAll()
+// runShared runs a script as run does, but in a batch while others run on the same master. What
+// Redis has certainly not run there, and what has no reply but may run twice, then runs by itself.
+func (s *Store) runShared(
+	ctx context.Context, at located, c script.Script, wait time.Duration, how script.Sending, keys []string, args ...any,
+) (*redis.Cmd, replication) {
+	concurrent := at.changes.inFlight.Add(1)
+	defer at.changes.inFlight.Add(-1)
+	if !s.Batch || concurrent == 1 {
+		return s.run(ctx, at, c, wait, how, keys, args...)
+	}
+	began := time.Now()
+	shared, end := timing.Call(ctx, "redis", "redis shared change")
+	cmd := c.Shared(shared, keys, args...)
+	mine := s.shareOf(shared, at, cmd, wait, args)
+	at.changes.add(mine)
+	err := cause.Of(serverOf(at.client), began, mine.await(cmd))
+	end(err)
+	copies := replication{replied: time.Now()}
+	unrun := cmd.Withdraw() || script.Unsent(err) || !mayHaveRun(err)
+	if ctx.Err() == nil && (unrun || how == script.Repeatable && !cmd.Answered()) {
+		return s.run(ctx, at, c, wait, how, keys, args...)
+	}
+	if err == nil {
+		if mine.copied != nil {
+			made := <-mine.copied
+			copies.replicas, copies.confirmed = made.replicas, made.confirmed
+		}
+		return cmd.Cmd, copies
+	}
+	if unrun {
+		err = fmt.Errorf("%w: %w", script.ErrNotSent, err)
+	}
+	failed := redis.NewCmd(ctx)
+	failed.SetErr(err)
+	return failed, copies
+}
+
+// shareOf returns what runShared adds to a batch.
+func (s *Store) shareOf(ctx context.Context, at located, cmd *script.Shared, wait time.Duration, args []any) *share {
+	mine := &share{ctx: ctx, client: at.client, cmds: []redis.Cmder{cmd}, done: make(chan struct{})}
+	for _, arg := range args {
+		text, _ := arg.(string)
+		mine.bytes += len(text)
+	}
+	if wait > 0 {
+		mine.copied = make(chan replication, 1)
+		mine.confirm = func(ctx context.Context, conn *redis.Conn) replication {
+			return s.awaitReplicas(ctx, conn, at.master, wait)
+		}
+	}
+	return mine
+}
+
+// await waits for the reply, or until the caller's time is over, and returns why there is none.
+func (mine *share) await(cmd *script.Shared) error {
+	select {
+	case <-mine.done:
+		if !cmd.Answered() {
+			return cmp.Or(cmd.Err(), mine.ctx.Err(), script.ErrNotSent)
+		}
+	case <-mine.ctx.Done():
+		if !cmd.Answered() {
+			return mine.ctx.Err()
+		}
+	}
+	return cmd.Err()
+}
+
+func (b *batcher) add(mine *share) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.waiting = append(b.waiting, mine)
+	if b.sending == 0 || b.sending < maxSending && time.Since(b.began) > slowBatch {
+		b.sending++
+		b.began = time.Now()
+		go b.sendAll()
 	}
 }
 
-// sendAll sends one batch after the other until no read waits. The reads that arrive
-// during one round trip make up the next batch.
-func (r *reads) sendAll() {
+// sendAll sends one batch after the other until nothing waits. What arrives during one
+// round trip makes up the next batch.
+func (b *batcher) sendAll() {
 	for {
 		runtime.Gosched() // lets other callers join this batch
-		batch := r.next()
+		batch := b.next()
 		if batch == nil {
 			return
 		}
@@ -110,31 +186,36 @@ func (r *reads) sendAll() {
 }
 
 // next takes the next batch. If it is nil, the caller must end.
-func (r *reads) next() []*read {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	n := min(len(r.waiting), maxBatch)
+func (b *batcher) next() []*share {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n, bytes := 0, 0
+	for ; n < min(len(b.waiting), maxBatch); n++ {
+		if bytes += b.waiting[n].bytes; n > 0 && bytes > maxBatchBytes {
+			break
+		}
+	}
 	if n == 0 {
-		r.sending--
+		b.sending--
 		return nil
 	}
-	batch := slices.Clone(r.waiting[:n])
-	r.waiting = slices.Delete(r.waiting, 0, n)
-	r.began = time.Now()
+	batch := slices.Clone(b.waiting[:n])
+	b.waiting = slices.Delete(b.waiting, 0, n)
+	b.began = time.Now()
 	return batch
 }
 
-// sendBatch sends the reads whose callers are still waiting, and wakes all callers.
-func sendBatch(batch []*read) {
+// sendBatch sends what the callers that are still waiting share, and wakes all callers.
+func sendBatch(batch []*share) {
 	cmds := make([]redis.Cmder, 0, 2*len(batch))
 	var last time.Time
-	for _, r := range batch {
-		if r.ctx.Err() != nil {
+	for _, each := range batch {
+		if each.ctx.Err() != nil {
 			continue
 		}
-		r.sent = true
-		cmds = append(cmds, r.cmds...)
-		deadline, bounded := r.ctx.Deadline()
+		each.sent = true
+		cmds = append(cmds, each.cmds...)
+		deadline, bounded := each.ctx.Deadline()
 		if !bounded {
 			deadline = time.Now().Add(time.Second)
 		}
@@ -142,15 +223,39 @@ func sendBatch(batch []*read) {
 			last = deadline
 		}
 	}
-	if len(cmds) > 0 {
-		ctx, cancel := context.WithDeadline(context.Background(), last)
-		latest := batch[len(batch)-1] // all clients of a master are alike, and this one is open
+	ctx, cancel := context.WithDeadline(context.Background(), last)
+	defer cancel()
+	latest := batch[len(batch)-1] // all clients of a master are alike, and this one is open
+	var conn *redis.Conn
+	switch {
+	case len(cmds) == 0:
+	case latest.confirm != nil:
+		conn = latest.client.Conn()
+		exec(ctx, conn, false, cmds)
+	default:
 		exec(ctx, latest.client, latest.guard, cmds)
-		cancel()
 	}
-	for _, r := range batch {
-		close(r.done)
+	for _, each := range batch {
+		close(each.done)
 	}
+	if conn != nil {
+		go confirmBatch(batch, conn)
+	}
+}
+
+// confirmBatch waits once for all changes of a batch: a WAIT covers every write of its connection.
+func confirmBatch(batch []*share, conn *redis.Conn) {
+	copies := batch[0].confirm(context.Background(), conn)
+	_ = conn.Close()
+	for _, each := range batch {
+		each.copied <- copies
+	}
+}
+
+// pipeliner is a client, or one connection of it.
+type pipeliner interface {
+	script.Processor
+	Pipeline() redis.Pipeliner
 }
 
 // exec runs commands in one round trip. Each has its own error afterwards.
@@ -159,7 +264,7 @@ func sendBatch(batch []*read) {
 // to it may stay open behind a fixed address, and HGETALL alone would show old carts. So a
 // command that writes comes first. It changes nothing, because its key never exists. On a
 // cluster, such a server redirects reads by itself.
-func exec(ctx context.Context, client redis.UniversalClient, guard bool, cmds []redis.Cmder) {
+func exec(ctx context.Context, client pipeliner, guard bool, cmds []redis.Cmder) {
 	if len(cmds) == 1 && !guard {
 		_ = client.Process(ctx, cmds[0])
 		return

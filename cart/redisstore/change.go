@@ -172,7 +172,7 @@ func (s *Store) Change(ctx context.Context, ref Ref, on Conditions, with Attempt
 			return Outcome{}, cart.Unavailable("change cart", cause.Of(serverOf(home.client), time.Now(), err))
 		}
 		sent := time.Now()
-		cmd, copies := s.run(ctx, home, rule, wait, how, keys, s.changeArgs(ref, on, with, deadline, c)...)
+		cmd, copies := s.runShared(ctx, home, rule, wait, how, keys, s.changeArgs(ref, on, with, deadline, c)...)
 		o, now, err := s.parseOutcome(cmd)
 		if now > 0 {
 			home.learn(now, sent, copies.replied)

@@ -16,9 +16,22 @@ import (
 // Exports for the tests in package redisstore_test, which also import package service.
 
 const (
-	NoteGrace = noteGrace
-	MaxBatch  = maxBatch
+	NoteGrace     = noteGrace
+	MaxBatch      = maxBatch
+	MaxBatchBytes = maxBatchBytes
 )
+
+// BatchesOf returns how many shares of the given sizes go into each batch.
+func BatchesOf(bytes []int) (batches []int) {
+	b := &batcher{}
+	for _, n := range bytes {
+		b.waiting = append(b.waiting, &share{bytes: n})
+	}
+	for batch := b.next(); batch != nil; batch = b.next() {
+		batches = append(batches, len(batch))
+	}
+	return batches
+}
 
 func Stamps(flat []string) map[string]cart.StampUse { return stampsOf(flat) }
 

@@ -122,7 +122,8 @@ type master struct {
 	now   func() time.Time
 	start time.Time
 	all   *masters // all masters, this one included
-	reads reads
+
+	reads, changes batcher
 
 	mu                sync.Mutex
 	slowReplicas      bool              // its replicas did not confirm in time

@@ -58,7 +58,7 @@ func (s *Store) ask(ctx context.Context, at located, keys []string, others ...re
 		cmds = append(cmds, redis.NewRawCmd(ctx, "hgetall", key))
 	}
 	cmds = append(cmds, others...)
-	err = at.reads.send(ctx, at.client, reading{s.BatchReads, !s.clustered()}, cmds...)
+	err = at.reads.send(ctx, at.client, reading{s.Batch, !s.clustered()}, cmds...)
 	if err == nil {
 		return cmds[:len(keys)], nil
 	}

@@ -16,6 +16,7 @@ import (
 	"commerce/cart/carttest"
 	"commerce/cart/redisstore"
 	"commerce/deploy/assert"
+	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
 )
 
@@ -31,9 +32,9 @@ func newReader(t *testing.T, url string, batch bool, change ...func(*redis.Unive
 	t.Helper()
 	sent := &commands{}
 	client := dial(t, url, change...)
-	client.AddHook(sent)
+	connect.AddHook(client, sent)
 	return reader{
-		Store: redisstore.New(redisstore.Config{Client: client, TTL: usualTTLs, BatchReads: batch}),
+		Store: redisstore.New(redisstore.Config{Client: client, TTL: usualTTLs, Batch: batch}),
 		t:     t, client: dial(t, url), sent: sent,
 	}
 }
@@ -77,6 +78,13 @@ type commands struct {
 	names map[string]int
 	trips int
 	most  int // commands in one round trip
+	gate  sync.RWMutex
+}
+
+// holdBack holds back what is sent until open is called.
+func (c *commands) holdBack() (open func()) {
+	c.gate.Lock()
+	return c.gate.Unlock
 }
 
 func (c *commands) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -96,6 +104,8 @@ func (c *commands) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 }
 
 func (c *commands) count(cmds ...redis.Cmder) {
+	c.gate.RLock()
+	defer c.gate.RUnlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.names == nil {

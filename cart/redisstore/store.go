@@ -33,7 +33,7 @@ type Config struct {
 	// known. A merge drops the guest's cart only after that many have confirmed it.
 	MinReplicas int
 
-	BatchReads bool // reads that come at the same time share a round trip
+	Batch bool // reads, and changes, that come at the same time share a round trip
 
 	// Sentinels returns how many replicas that were reachable within the given time
 	// the sentinels list; nil without sentinels.

@@ -72,7 +72,7 @@ func (s *settings) declare() []cli.Setting {
 		{Name: "MERGE_STRATEGY", Default: "sum", Help: "Quantity of a line that is in both the guest's and the customer's cart: sum, max, guest or customer.", Value: cli.Parsed(&s.Strategy, cart.ParseStrategy)},
 		{Name: "DEFAULT_STORE", Hint: "ID", Help: "Store of cart calls that name no store. Default: 1 in the demo, otherwise the only store if there is just one.", Value: cli.Parsed(&s.DefaultStore, parseStore)},
 		minReplicasSetting(&s.RedisMinReplicas, fmt.Sprintf("Minimum number of replicas of each Redis master, at most %d. A merge on login waits for this many, connected or not.", maxReplicas)),
-		{Name: "REDIS_BATCH_READS", Default: "on", Help: "on or off: concurrent reads of carts share round trips to Redis.", Value: cli.OnOff(&s.RedisBatchReads)},
+		{Name: "REDIS_BATCH", Default: "on", Help: "on or off: concurrent reads, and concurrent changes, share round trips to Redis.", Value: cli.OnOff(&s.RedisBatch)},
 		durabilitySetting(&s.Durable, "memory or replica. With replica, each change waits up to half a second for all replicas, and the response says whether they have it."),
 		{Name: "MAX_LINES", Default: fmt.Sprint(limits.Lines), Help: atMost("Maximum lines of a cart", cart.MaxLines), Value: cli.Number(&s.CartLimits.Lines, 1, cart.MaxLines)},
 		{Name: "MAX_QUANTITY", Default: fmt.Sprint(limits.Quantity), Help: atMost("Maximum quantity of a line", cart.MaxQuantity), Value: cli.Number(&s.CartLimits.Quantity, 1, cart.MaxQuantity)},

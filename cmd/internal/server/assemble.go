@@ -46,7 +46,7 @@ type Parts struct {
 	RedisMinReplicas int
 	RedisSentinels   func(context.Context, time.Duration) (int, error)
 
-	RedisBatchReads bool // concurrent reads share round trips
+	RedisBatch bool // concurrent reads, and concurrent changes, share round trips
 
 	RedisBudget time.Duration // of each request; 0: the default
 
@@ -60,7 +60,7 @@ func Assemble(p Parts) (http.Handler, error) {
 	carts := service.New(service.Config{
 		Redis: redisstore.New(redisstore.Config{
 			Client: p.Redis, TTL: p.CartTTL, Durable: p.Durable,
-			MinReplicas: p.RedisMinReplicas, BatchReads: p.RedisBatchReads, Sentinels: p.RedisSentinels, Now: p.Now,
+			MinReplicas: p.RedisMinReplicas, Batch: p.RedisBatch, Sentinels: p.RedisSentinels, Now: p.Now,
 		}),
 		Catalog:  p.Catalog,
 		Coupons:  p.Coupons,

@@ -197,7 +197,7 @@ func openShopAs(t testing.TB, redisURL string, postgres bool, edits ...func(*ser
 		CartTTL:         redisstore.TTLs{Guest: 720 * time.Hour, Customer: 2160 * time.Hour},
 		CartLimits:      cart.Limits{Lines: 100, Quantity: 999, LineText: 4096, CartText: 65536},
 		Strategy:        cart.Sum,
-		RedisBatchReads: true,
+		RedisBatch: true,
 		RedisBudget:     5 * time.Second, // no 503 on a busy test machine
 		Config: server.Config{
 			Now:         s.Clock.Now,

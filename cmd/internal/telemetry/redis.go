@@ -20,8 +20,9 @@ import (
 )
 
 const (
-	readBatch    = "read_batch" // the command label of a round trip that reads one or more carts
-	otherCommand = "other"      // of commands that newRedisHook does not list
+	readBatch    = "read_batch"   // the command label of a round trip that reads one or more carts
+	changeBatch  = "change_batch" // of one that changes several carts
+	otherCommand = "other"        // of commands that newRedisHook does not list
 )
 
 // connecting lists the commands that go-redis sends to set up a connection. They do not count.
@@ -46,7 +47,7 @@ func newRedisHook(r registry) redisHook {
 		failures: fromZero(r.counters("commerce_redis_errors_total",
 			"Redis commands that failed, by kind.", "kind"), kindsOf(redisReplies)...),
 	}
-	commands := append(redisstore.ScriptNames(), limit.ScriptName, readBatch, "hgetall", "hget", "exists", "pttl",
+	commands := append(redisstore.ScriptNames(), limit.ScriptName, readBatch, changeBatch, "hgetall", "hget", "exists", "pttl",
 		"ping", "time", "role", "wait", "cluster slots", "cluster nodes", otherCommand)
 	for _, name := range commands {
 		h.took[name] = duration.WithLabelValues(name)
@@ -69,11 +70,14 @@ func (h redisHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 	}
 }
 
-// pipelineName returns the command label of a pipeline. All pipelines read carts, except those
-// that go-redis sends to follow the redirection of a single command.
+// pipelineName returns the command label of a pipeline. All pipelines read or change carts, except
+// those that go-redis sends to follow the redirection of a single command.
 func pipelineName(cmds []redis.Cmder) string {
-	if cmds[0].Name() == "asking" && len(cmds) == 2 {
+	switch {
+	case cmds[0].Name() == "asking" && len(cmds) == 2:
 		return cmds[1].FullName()
+	case cmds[0].NoRetry():
+		return changeBatch
 	}
 	return readBatch
 }
