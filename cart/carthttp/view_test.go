@@ -98,7 +98,7 @@ func (w written) etag(p *cart.Priced) string { return strings.Trim(w.ETag(p.Cart
 
 func in(l locale.Locale, write func(view)) written {
 	w := wire.NewWriter(nil, l, money.NewFormatter())
-	write(newView(w, riyadh, "https://shop.example.com", "/api"))
+	write(newView(w, riyadh, "https://shop.example.com", "/api", nil))
 	return written{w}
 }
 
@@ -161,7 +161,7 @@ func TestView_NamesCostNoAllocations(t *testing.T) {
 	buffer, prices := make([]byte, 0, 64<<10), money.NewFormatter()
 	count := func(p *cart.Priced, l locale.Locale) float64 {
 		return testing.AllocsPerRun(100, func() {
-			newView(wire.NewWriter(buffer, l, prices), riyadh, "https://shop.example.com", "/api").members(p, "", nil)
+			newView(wire.NewWriter(buffer, l, prices), riyadh, "https://shop.example.com", "/api", nil).members(p, "", nil)
 		})
 	}
 	for _, l := range locale.All() {
@@ -194,7 +194,7 @@ func TestETag_IsTheSameForTheSameCart(t *testing.T) {
 	tag := cartTag("en", fullPriced())
 	assert.Equal(t, cartTag("en", later), tag, "got %s, and an hour later", tag)
 	elsewhere := in("en", func(w view) {
-		newView(w.Writer, riyadh, "http://localhost:8080", "/api").cart(fullPriced(), "", nil)
+		newView(w.Writer, riyadh, "http://localhost:8080", "/api", nil).cart(fullPriced(), "", nil)
 	})
 	assert.Equal(t, elsewhere.etag(fullPriced()), tag, "got %s, and on another host", tag)
 	assert.That(t, strings.HasPrefix(tag, "CARTID.7.MARK-") && !strings.ContainsAny(tag, `" ,`), "tag %s", tag)
