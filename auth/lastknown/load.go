@@ -2,6 +2,7 @@ package lastknown
 
 import (
 	"context"
+	"reflect"
 	"slices"
 	"time"
 
@@ -134,20 +135,24 @@ func (c *Cache[K, V]) end(l *load[K, V]) {
 	close(l.done)
 }
 
-// keep stores the values of a load, except where a newer one is cached. It returns since when
+// keep stores the values of a load, except where a newer one is cached. A value that has not changed
+// stays, so that a pointer to it is a name of its contents. It returns since when
 // readers have wanted the keys that were expired before the load began. The caller holds mu, so that
 // no Expire is lost between a load and its entry.
 func (c *Cache[K, V]) keep(l *load[K, V], values map[K]V, began moment) (wanted []moment) {
 	l.answers = make(map[K]*entry[V], len(l.keys))
 	for _, key := range l.keys {
 		value, exists := values[key]
+		old, held := c.entries.Peek(key)
+		if held && reflect.DeepEqual(value, old.value) {
+			value = old.value
+		}
 		e := &entry[V]{value: value, exists: exists, known: exists, at: began}
 		l.answers[key] = e
 		current := c.loading[key] == l
 		if !current { // expired while it was loaded
 			e.expired.Store(began)
 		}
-		old, held := c.entries.Peek(key)
 		if held {
 			e.known = exists || old.known
 		}

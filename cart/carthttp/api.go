@@ -24,13 +24,14 @@ type API struct {
 	carts    *service.Carts
 	basePath string
 	origin   func(*http.Request) string
+	parts    *partsCache
 }
 
 // New returns an API. basePath is the prefix of its routes' paths, "" for none. A retry under another
 // prefix is a replay. origin returns the URL in front of basePath by which the client of a request
 // reaches the service, such as "https://shop.example.com".
 func New(callers *auth.CartCallers, carts *service.Carts, basePath string, origin func(*http.Request) string) *API {
-	return &API{callers, carts, basePath, origin}
+	return &API{callers, carts, basePath, origin, newPartsCache()}
 }
 
 // Area lists every cart call.
@@ -218,14 +219,14 @@ func (c *call) showAs(write form, p *cart.Priced) wire.Answer {
 	return wire.Answer{
 		Version: p.Cart.Tag(),
 		Data: func(w *wire.Writer) {
-			write(newView(w, c.Store, c.api.origin(c.Request), c.api.basePath), p, c.token(), c.Merge())
+			write(newView(w, c.Store, c.api.origin(c.Request), c.api.basePath, c.api.parts), p, c.token(), c.Merge())
 		},
 	}
 }
 
 // show returns an answer whose data is written by write.
 func (c *call) show(write func(view)) wire.Answer {
-	return wire.Answer{Data: func(w *wire.Writer) { write(newView(w, c.Store, "", "")) }}
+	return wire.Answer{Data: func(w *wire.Writer) { write(newView(w, c.Store, "", "", nil)) }}
 }
 
 var textCartInvalid = locale.Text{

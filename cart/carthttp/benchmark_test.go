@@ -20,7 +20,7 @@ import (
 )
 
 func BenchmarkView(b *testing.B) {
-	token, prices := auth.CartToken(strings.Repeat("t", 22)), money.NewFormatter()
+	token, prices, parts := auth.CartToken(strings.Repeat("t", 22)), money.NewFormatter(), newPartsCache()
 	for name, p := range map[string]*cart.Priced{"5 lines": plainCart(5), "50 lines": plainCart(50), "every kind of line": fullPriced()} {
 		for _, l := range locale.All() {
 			b.Run(fmt.Sprintf("%s/%s", name, l), func(b *testing.B) {
@@ -28,7 +28,7 @@ func BenchmarkView(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
 					w := wire.NewWriter(buffer[:0], l, prices)
-					newView(w, riyadh, "https://shop.example.com", "").cart(p, token, nil)
+					newView(w, riyadh, "https://shop.example.com", "", parts).cart(p, token, nil)
 					w.ETag(p.Cart.Tag())
 					buffer = w.Bytes()
 				}

@@ -22,11 +22,13 @@ type view struct {
 	digits int // decimals of the store's currency
 
 	origin, path, service string // for images: the URL in front of the service's path, the path, and both
+
+	parts *partsCache // nil: each line's are written
 }
 
-func newView(w *wire.Writer, s *store.Store, origin, path string) view {
+func newView(w *wire.Writer, s *store.Store, origin, path string, parts *partsCache) view {
 	digits, _ := money.Digits(s.Currency) // a store in an unknown currency is not served
-	return view{w, s, digits, origin, path, origin + path}
+	return view{w, s, digits, origin, path, origin + path, parts}
 }
 
 func (w view) amount(name string, a money.Amount) { w.Amount(name, a, w.digits) }
@@ -130,37 +132,36 @@ func (w view) couponIssue(i *cart.CouponIssue) {
 }
 
 func (w view) line(l *cart.PricedLine) {
-	p := cmp.Or(l.Product, &gone)
+	parts := w.partsOf(l)
 	w.BeginObject()
 	w.Text("id", string(l.ID))
-	w.Number("product_id", l.ID.Product())
-	w.Text("name", p.Name.In(w.Language))
-	w.Text("slug", p.Slug)
-	image := w.image(p)
+	w.Part(&parts.product)
 	w.Number("quantity", l.Quantity)
 	w.amount("unit_price", l.Unit.Total())
 	w.amount("total_price", l.Total)
 	w.amount("added_price", l.AddedPrice)
 	w.amount("discount", l.Discount)
-	w.pricing(l)
-	w.customFields(l.Fields, p)
-	w.plan(l.Plan)
+	w.Part(&parts.pricing)
+	w.price("total_price", l.Total)
+	w.EndObject()
+	w.EndObject()
+	w.customFields(l.Fields, cmp.Or(l.Product, &gone))
+	w.Part(&parts.plan)
 	w.Optional("notice", l.Notice)
 	w.metadata(l.Metadata)
-	w.product(l.ID, p, image)
+	w.Part(&parts.details)
 	w.issue(l.Issue)
 	w.EndObject()
 }
 
-// image writes a product's image and returns what it wrote, because a line shows it twice. The ETag
-// does not cover full_link, which follows from url and the host that the client calls.
-func (w view) image(p *cart.Product) (value []byte) {
+// image writes a product's image. The ETag does not cover full_link, which follows from url and the
+// host that the client calls.
+func (w view) image(p *cart.Product) {
 	if p.Image == nil {
 		w.Null("image")
-		return []byte("null")
+		return
 	}
 	w.Object("image")
-	from := len(w.Bytes()) - 1
 	url, link := w.links(p.Image.URL)
 	w.Text("url", url)
 	since := len(w.Bytes())
@@ -169,7 +170,6 @@ func (w view) image(p *cart.Product) (value []byte) {
 	w.Text("alt", p.Image.Alt)
 	w.Text("alt_text", p.Image.Alt)
 	w.EndObject()
-	return w.Bytes()[from:]
 }
 
 // links returns the URL of an image as the catalog has it, and absolute. A path is one of this service.
@@ -182,22 +182,6 @@ func (w view) links(url string) (shown, absolute string) {
 		return w.path + url, w.service + url
 	}
 	return url, url
-}
-
-func (w view) pricing(l *cart.PricedLine) {
-	w.Object("pricing")
-	w.amount("base_price", l.Unit.Base)
-	w.amount("addons_price", l.Unit.Addons)
-	w.amount("subscription_price", l.Unit.Plan)
-	w.amount("unit_total", l.Unit.Total())
-	w.Object("formatted")
-	w.price("base_price", l.Unit.Base)
-	w.priceOrNull("addons_price", l.Unit.Addons)
-	w.priceOrNull("subscription_price", l.Unit.Plan)
-	w.price("unit_total", l.Unit.Total())
-	w.price("total_price", l.Total)
-	w.EndObject()
-	w.EndObject()
 }
 
 // customFields writes the shopper's answers in the merchant's order. Answers to fields that
@@ -232,59 +216,6 @@ func (w view) customField(a cart.FieldValue, o *cart.Option) {
 	} else {
 		w.amount("price", o.Price)
 	}
-	w.EndObject()
-}
-
-func (w view) plan(p *cart.Plan) {
-	if p == nil {
-		w.Null("subscription_plan")
-		return
-	}
-	w.Object("subscription_plan")
-	w.Number("id", p.ID)
-	w.Text("duration", string(p.Duration))
-	w.Text("duration_text", p.Text(w.Language))
-	w.Text("duration_text_en", p.Text(locale.En))
-	w.amount("price", p.Price)
-	w.price("formatted_price", p.Price)
-	w.EndObject()
-}
-
-// gone stands in for a product that no longer exists.
-var gone = cart.Product{
-	Name: locale.Name{Own: textGone[locale.En], Others: textGone}, Stock: new(int64), MinQuantity: 1,
-}
-
-var textGone = locale.Text{locale.En: "No longer available", locale.Ar: "لم يعد متوفرًا"}
-
-func (w view) product(line cart.LineID, p *cart.Product, image []byte) {
-	status := int64(0)
-	if p.Active {
-		status = 1
-	}
-	w.Object("product")
-	w.Number("id", line.Product())
-	w.Text("name", p.Name.In(w.Language))
-	w.Text("slug", p.Slug)
-	w.Text("type", p.Type)
-	w.Number("status", status)
-	w.Object("price")
-	w.amount("original", max(p.OriginalPrice, p.Price))
-	w.amount("actual", p.Price)
-	w.price("formatted", p.Price)
-	w.Text("currency", w.store.Currency)
-	w.EndObject()
-	w.Object("stock")
-	w.NullableNumber("available", p.Stock)
-	w.Bool("unlimited", p.Stock == nil)
-	w.Number("min_qty", max(p.MinQuantity, 1))
-	w.NullableNumber("max_qty", p.MaxQuantity)
-	w.NullableNumber("max_per_cart", p.MaxPerCart)
-	w.Number("step", max(p.Step, 1))
-	w.EndObject()
-	since := len(w.Bytes())
-	w.JSON("image", image)
-	w.LeaveOut(since)
 	w.EndObject()
 }
 

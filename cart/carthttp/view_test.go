@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -99,7 +102,7 @@ func (w written) etag(p *cart.Priced) string { return strings.Trim(w.ETag(p.Cart
 
 func in(l locale.Locale, write func(view)) written {
 	w := wire.NewWriter(nil, l, money.NewFormatter())
-	write(newView(w, riyadh, "https://shop.example.com", "/api"))
+	write(newView(w, riyadh, "https://shop.example.com", "/api", nil))
 	return written{w}
 }
 
@@ -171,7 +174,7 @@ func TestView_NamesCostNoAllocations(t *testing.T) {
 	buffer, prices := make([]byte, 0, 64<<10), money.NewFormatter()
 	count := func(p *cart.Priced, l locale.Locale) float64 {
 		return testing.AllocsPerRun(100, func() {
-			newView(wire.NewWriter(buffer, l, prices), riyadh, "https://shop.example.com", "/api").members(p, "", nil)
+			newView(wire.NewWriter(buffer, l, prices), riyadh, "https://shop.example.com", "/api", nil).members(p, "", nil)
 		})
 	}
 	for _, l := range locale.All() {
@@ -204,7 +207,7 @@ func TestETag_IsTheSameForTheSameCart(t *testing.T) {
 	tag := cartTag("en", fullPriced())
 	assert.Equal(t, cartTag("en", later), tag, "got %s, and an hour later", tag)
 	elsewhere := in("en", func(w view) {
-		newView(w.Writer, riyadh, "http://localhost:8080", "/api").cart(fullPriced(), "", nil)
+		newView(w.Writer, riyadh, "http://localhost:8080", "/api", nil).cart(fullPriced(), "", nil)
 	})
 	assert.Equal(t, elsewhere.etag(fullPriced()), tag, "got %s, and on another host", tag)
 	assert.That(t, strings.HasPrefix(tag, "CARTID.7.MARK-") && !strings.ContainsAny(tag, `" ,`), "tag %s", tag)
@@ -213,48 +216,125 @@ func TestETag_IsTheSameForTheSameCart(t *testing.T) {
 	assert.That(t, strings.HasPrefix(tag, "0.0.0-"), "empty cart: tag %s", tag)
 }
 
+// shown is what the body of a summary depends on.
+type shown struct {
+	Cart     cart.Cart
+	Store    store.Store
+	Products map[int64]*cart.Product
+	Coupon   *cart.Coupon
+	Uses     cart.Uses
+	Limits   cart.Limits
+	Report   cart.MergeReport
+}
+
+func everythingShown() *shown {
+	rate, uses := int64(50_000), int64(9)
+	s := &shown{
+		Cart: fullCart(), Store: *riyadh, Products: fullCatalog(), Limits: carttest.Limits, Report: *fullReport,
+		Coupon: &cart.Coupon{Code: "TEN", Kind: cart.Percent, Rate: 100_000, Products: []int64{1, 5}, MaxUses: &uses, MaxUsesCustomer: &uses},
+	}
+	s.Products[1].TaxRate, s.Products[2].MaxPerCart = &rate, new(int64(9))
+	s.Cart.Lines[0].Fields = []cart.FieldValue{{Name: "former", Value: "kept"}}
+	return s
+}
+
+// summary returns the body and its tag.
+func (s *shown) summary(l locale.Locale, prices *money.Formatter, parts *partsCache) (body, tag string) {
+	priced := cart.Price(s.Cart, &s.Store, s.Products, s.Limits)
+	priced.Redeem(s.Coupon, s.Uses, &s.Store, time.Unix(1763632800, 0))
+	w := wire.NewWriter(nil, l, prices)
+	newView(w, &s.Store, "https://shop.example.com", "/api", parts).summary(&priced, "", &s.Report)
+	return string(w.Bytes()), w.ETag(priced.Cart.Tag())
+}
+
+// For every value that a body depends on, found by reflection: nothing that was written before it
+// changed is used again, and the tag changes exactly if the body does.
 func TestETag_ChangesWithEverythingShown(t *testing.T) {
 	t.Parallel()
+	prices, parts := money.NewFormatter(), newPartsCache()
+	leftOut := regexp.MustCompile(`"(full_link|expires_at)":("[^"]*"|null)`)
+	seen := 0
+	for _, l := range locale.All() {
+		before := everythingShown()
+		base, baseTag := before.summary(l, prices, parts)
+		for n := 0; ; n++ {
+			changed, path, left := everythingShown(), "", n
+			if !mutate(reflect.ValueOf(changed).Elem(), "", func(at string) bool { path = at; left--; return left < 0 }) {
+				break
+			}
+			if !strings.HasPrefix(path, ".Products") { // a changed product has another address
+				changed.Products = before.Products
+			}
+			body, tag := changed.summary(l, prices, parts)
+			want, wantTag := changed.summary(l, prices, nil)
+			assert.That(t, body == want && tag == wantTag, "%s, %s: the tag %s of\n%s\nwant %s of\n%s", path, l, tag, body, wantTag, want)
+			same := leftOut.ReplaceAllString(body, "") == leftOut.ReplaceAllString(base, "") && !slices.Contains([]string{".Cart.ID", ".Cart.Mark"}, path)
+			assert.That(t, (tag == baseTag) == same, "%s, %s: tags %s and %s of\n%s\n%s", path, l, baseTag, tag, base, body)
+			if !same {
+				seen++
+			}
+		}
+	}
+	assert.That(t, seen > 200, "%d changes are shown", seen)
 	tag := cartTag("en", fullPriced())
-	with := func(edit func(map[int64]*cart.Product)) string {
-		products := fullCatalog()
-		edit(products)
-		return cartTag("en", redeemed(fullCart(), products))
-	}
-	same := with(func(map[int64]*cart.Product) {})
-	assert.Require(t, same == tag, "it changes for the same cart: %s and %s", tag, same)
-	edited := func(edit func(*cart.Cart)) string {
-		c := fullCart()
-		edit(&c)
-		return cartTag("en", redeemed(c, fullCatalog()))
-	}
-	lapsed := cart.Price(fullCart(), riyadh, fullCatalog(), carttest.Limits)
-	lapsed.Redeem(nil, cart.Uses{}, riyadh, time.Now())
 	for name, other := range map[string]string{
-		"price":    with(func(p map[int64]*cart.Product) { p[1].Price++ }),
-		"was":      with(func(p map[int64]*cart.Product) { p[1].OriginalPrice++ }),
-		"name":     with(func(p map[int64]*cart.Product) { p[1].Name.Own += "!" }),
-		"stock":    with(func(p map[int64]*cart.Product) { *p[2].Stock-- }),
-		"status":   with(func(p map[int64]*cart.Product) { p[1].Active = false }),
-		"maximum":  with(func(p map[int64]*cart.Product) { *p[1].MaxQuantity++ }),
-		"picture":  with(func(p map[int64]*cart.Product) { p[1].Image = nil }),
-		"path":     with(func(p map[int64]*cart.Product) { p[2].Image.URL += "!" }),
-		"alt":      with(func(p map[int64]*cart.Product) { p[2].Image.Alt += "!" }),
-		"label":    with(func(p map[int64]*cart.Product) { p[5].Plans[1].Label.Own += "!" }),
-		"option":   with(func(p map[int64]*cart.Product) { p[5].Fields[1].Options[1].Name.Own += "!" }),
-		"plan":     with(func(p map[int64]*cart.Product) { p[5].Plans[1].Duration = "monthly" }),
-		"gone":     with(func(p map[int64]*cart.Product) { delete(p, 5) }),
-		"coupon":   cartTag("en", &lapsed),
 		"language": cartTag("ar", fullPriced()),
-		"version":  edited(func(c *cart.Cart) { c.Version++ }),
-		"mark":     edited(func(c *cart.Cart) { c.Mark = "OTHER" }),
 		"merge":    in("en", func(w view) { w.cart(fullPriced(), "", fullReport) }).etag(fullPriced()),
-		"cart":     edited(func(c *cart.Cart) { c.ID = "OTHER" }),
-		"notice":   edited(func(c *cart.Cart) { c.Lines[0].Notice = "n" }),
-		"metadata": edited(func(c *cart.Cart) { c.Metadata = nil }),
-		"a line's": edited(func(c *cart.Cart) { c.Lines[0].Metadata = cart.Metadata{"to": "Omar", "gift": "yes"} }),
 		"summary":  in("en", func(w view) { w.summary(fullPriced(), "", nil) }).etag(fullPriced()),
 	} {
 		assert.That(t, other != tag, "%s: the same tag", name)
 	}
+}
+
+// mutate makes the first change at or below v that chosen accepts. It returns false if there is none.
+func mutate(v reflect.Value, path string, chosen func(path string) bool) bool {
+	change := reflect.Zero(v.Type())
+	switch v.Kind() {
+	case reflect.Struct:
+		if at, ok := v.Interface().(time.Time); ok {
+			change = reflect.ValueOf(at.Add(time.Hour))
+			break
+		}
+		for i := range v.NumField() {
+			if mutate(v.Field(i), path+"."+v.Type().Field(i).Name, chosen) {
+				return true
+			}
+		}
+		return false
+	case reflect.Pointer:
+		if v.IsNil() {
+			change = reflect.New(v.Type().Elem())
+		} else if mutate(v.Elem(), path, chosen) {
+			return true
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			if mutate(v.Index(i), fmt.Sprintf("%s[%d]", path, i), chosen) {
+				return true
+			}
+		}
+		change = reflect.Append(v, reflect.New(v.Type().Elem()).Elem())
+	case reflect.Map:
+		keys := slices.SortedFunc(slices.Values(v.MapKeys()), func(a, b reflect.Value) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+		for _, k := range keys {
+			value := reflect.New(v.Type().Elem()).Elem()
+			value.Set(v.MapIndex(k))
+			done := mutate(value, fmt.Sprintf("%s[%v]", path, k), chosen)
+			v.SetMapIndex(k, value)
+			if done {
+				return true
+			}
+		}
+	case reflect.String:
+		change = reflect.ValueOf(v.String() + "!").Convert(v.Type())
+	case reflect.Bool:
+		change = reflect.ValueOf(!v.Bool())
+	default:
+		change = reflect.ValueOf(v.Int() + 1).Convert(v.Type())
+	}
+	if !chosen(path) {
+		return false
+	}
+	v.Set(change)
+	return true
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	fastjson "github.com/go-json-experiment/json"
 
@@ -180,8 +181,10 @@ func decodeFields(s string) ([]cart.FieldValue, error) {
 		return nil, nil
 	}
 	_, body, _ := strings.Cut(s, " ")
+	if fields, ok := splitFields(body); ok {
+		return fields, nil
+	}
 	var pairs [][2]string
-	// Every read of a cart decodes them. encoding/json takes twice as long.
 	if err := fastjson.Unmarshal([]byte(body), &pairs); err != nil {
 		return nil, fmt.Errorf("%w: %w", errLayout, err)
 	}
@@ -212,6 +215,25 @@ func decodeMetadata(s string) (m cart.Metadata, err error) {
 		return nil, fmt.Errorf("%w: %w", errLayout, err)
 	}
 	return m, nil
+}
+
+// splitFields decodes fields without escapes, which most are. Every read of a cart decodes the fields of
+// all lines, and a JSON decoder takes ten times as long.
+func splitFields(body string) ([]cart.FieldValue, bool) {
+	body, found := strings.CutPrefix(body, `[["`)
+	body, ended := strings.CutSuffix(body, `"]]`)
+	if !found || !ended || strings.IndexByte(body, '\\') >= 0 || !utf8.ValidString(body) {
+		return nil, false
+	}
+	fields := make([]cart.FieldValue, 0, 1+strings.Count(body, `"],["`))
+	for pair := range strings.SplitSeq(body, `"],["`) {
+		name, value, ok := strings.Cut(pair, `","`)
+		if !ok || strings.Contains(name, `"`) || strings.Contains(value, `"`) {
+			return nil, false
+		}
+		fields = append(fields, cart.FieldValue{Name: name, Value: value})
+	}
+	return fields, true
 }
 
 // parseReport parses what the store keeps of the latest merge: "<ms> <name> <lines>", and for

@@ -21,20 +21,28 @@ type Writer struct {
 
 	json   []byte
 	prices *money.Formatter
-	start  int // where the bytes that the ETag covers begin
-	end    int // where they end; 0 if it covers everything
 
-	leftOut []int // where bytes between them that the ETag does not cover begin and end, in turn
+	digest   xxhash.Digest // of the language, and of what the ETag covers before digested
+	digested int           // a position in json
+	end      int           // where the bytes that the ETag covers end; 0 if it covers everything
 }
 
 // NewWriter returns a writer that appends to a buffer. Its ETag covers what is appended.
 func NewWriter(buffer []byte, l locale.Locale, prices *money.Formatter) *Writer {
-	return &Writer{Language: l, json: buffer, prices: prices, start: len(buffer)}
+	w := &Writer{json: buffer, prices: prices}
+	w.begin(l)
+	return w
 }
 
 // Reset makes w a new writer for l, which overwrites what Bytes has returned.
 func (w *Writer) Reset(l locale.Locale) {
-	*w = Writer{Language: l, json: w.json[:0], prices: w.prices, leftOut: w.leftOut[:0]}
+	w.json, w.end = w.json[:0], 0
+	w.begin(l)
+}
+
+func (w *Writer) begin(l locale.Locale) {
+	w.Language = l
+	w.BeginView()
 }
 
 // Bytes returns the buffer's initial content and what was written so far.
@@ -220,27 +228,37 @@ func (w *Writer) JSON(name string, value []byte) {
 }
 
 // BeginView makes the ETag cover only what is written from here on.
-func (w *Writer) BeginView() { w.start = len(w.json) }
+func (w *Writer) BeginView() {
+	w.digest.Reset()
+	_, _ = w.digest.WriteString(string(w.Language))
+	w.digested = len(w.json)
+}
 
 // EndOfView ends what the ETag covers: what is written later does not change the ETag.
 func (w *Writer) EndOfView() { w.end = len(w.json) }
 
 // LeaveOut makes the ETag not cover what was written since Bytes had this length.
-func (w *Writer) LeaveOut(since int) { w.leftOut = append(w.leftOut, since, len(w.json)) }
+func (w *Writer) LeaveOut(since int) {
+	w.cover(since)
+	w.digested = len(w.json)
+}
+
+// cover makes the ETag cover what was written before a position.
+func (w *Writer) cover(end int) {
+	_, _ = w.digest.Write(w.json[w.digested:end])
+	w.digested = end
+}
+
+// sum returns the digest of the language and of what the ETag covers.
+func (w *Writer) sum() uint64 {
+	w.cover(cmp.Or(w.end, len(w.json)))
+	return w.digest.Sum64()
+}
 
 // ETag returns the value of an ETag header, in quotes: version, "-", and a digest of the
 // language and of what was written between BeginView and EndOfView, except what is left out.
 func (w *Writer) ETag(version string) string {
-	var d xxhash.Digest
-	d.Reset()
-	_, _ = d.WriteString(string(w.Language))
-	from := w.start
-	for i := 0; i < len(w.leftOut); i += 2 {
-		_, _ = d.Write(w.json[from:w.leftOut[i]])
-		from = w.leftOut[i+1]
-	}
-	_, _ = d.Write(w.json[from:cmp.Or(w.end, len(w.json))])
 	var room [64]byte // enough for most versions, so that only the result is allocated
 	tag := append(append(append(room[:0], '"'), version...), '-')
-	return string(append(strconv.AppendUint(tag, d.Sum64(), 36), '"'))
+	return string(append(strconv.AppendUint(tag, w.sum(), 36), '"'))
 }
