@@ -161,10 +161,10 @@ func TestView_NamesCostNoAllocations(t *testing.T) {
 			}
 		}
 	}
-	buffer, prices := make([]byte, 0, 64<<10), money.NewFormatter()
+	buffer, prices, parts := make([]byte, 0, 64<<10), money.NewFormatter(), newPartsCache()
 	count := func(p *cart.Priced, l locale.Locale) float64 {
 		return testing.AllocsPerRun(100, func() {
-			newView(wire.NewWriter(buffer, l, prices), riyadh, "https://shop.example.com", "/api", nil).members(p, "", nil)
+			newView(wire.NewWriter(buffer, l, prices), riyadh, "https://shop.example.com", "/api", parts).members(p, "", nil)
 		})
 	}
 	for _, l := range locale.All() {

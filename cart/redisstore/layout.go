@@ -62,7 +62,7 @@ func parseCart(flat []string) (Stored, error) {
 		case !ofLine(member):
 		case strings.IndexByte(member, ':') >= 0:
 			if texts == nil {
-				texts = map[string]string{}
+				texts = make(map[string]string, cap(lines))
 			}
 			texts[member] = value
 		default:
