@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -224,6 +225,11 @@ func everythingShown() *shown {
 		Coupon: &cart.Coupon{Code: "TEN", Kind: cart.Percent, Rate: 100_000, Products: []int64{1, 5}, MaxUses: &uses, MaxUsesCustomer: &uses},
 	}
 	s.Products[1].TaxRate, s.Products[2].MaxPerCart = &rate, new(int64(9))
+	s.Report.Adjusted = slices.Clone(s.Report.Adjusted)
+	s.Store.PaymentMethods = slices.Clone(s.Store.PaymentMethods)
+	for i := range s.Store.PaymentMethods {
+		s.Store.PaymentMethods[i].Name = maps.Clone(s.Store.PaymentMethods[i].Name)
+	}
 	s.Cart.Lines[0].Fields = []cart.FieldValue{{Name: "former", Value: "kept"}}
 	return s
 }
