@@ -184,7 +184,7 @@ func decodeFields(s string) ([]cart.FieldValue, error) {
 }
 
 // splitFields decodes fields without escapes, which most are. Every read of a cart decodes the fields of
-// all lines, and a JSON decoder takes ten times as long.
+// all lines, and a JSON decoder takes several times as long.
 func splitFields(body string) ([]cart.FieldValue, bool) {
 	body, found := strings.CutPrefix(body, `[["`)
 	body, ended := strings.CutSuffix(body, `"]]`)
