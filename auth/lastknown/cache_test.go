@@ -192,6 +192,28 @@ func TestGet_RefreshesInTheBackground(t *testing.T) {
 	})
 }
 
+// Others keep what they derive from a value under its address.
+func TestGet_KeepsTheAddressOfAnUnchangedValue(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &source{rows: texts{"a": "1"}}
+		load := func(ctx context.Context, key string) (*string, bool, error) {
+			rows, err := s.load(ctx, []string{key})
+			return new(rows[key]), true, err
+		}
+		c := New(Config[string, *string]{Source: Each(load), MaxWeight: 1 << 20, Weigh: func(string, *string) uint32 { return 1 }})
+		read := func() (value *string) {
+			time.Sleep(c.c.MaxAge)
+			assert.NoError(t, c.Get(t.Context(), []string{"a"}, func(_ string, v *string) { value = v }))
+			return value
+		}
+		first, second := read(), read()
+		s.set("a", "2")
+		third := read()
+		assert.That(t, first == second && *first == "1" && *third == "2" && len(s.queries()) == 3, "%p %p %p", first, second, third)
+	})
+}
+
 func TestExpire_ReloadsTheKey(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *source, c *Cache[string, string]) {
 		want(t, c, 0, texts{"a": "1", "b": "1"}, "a", "b")

@@ -9,8 +9,8 @@ import (
 	"commerce/cart/wire"
 )
 
-// lineParts is the JSON that lines have in common if they have the same product, plan and unit price.
-// Only what is between these parts is written for each response.
+// lineParts is the JSON that lines have in common if they have the same product, plan, unit price and
+// quantity. Only what is between these parts is written for each response.
 type lineParts struct{ product, pricing, plan, details wire.Part }
 
 // partsKey is everything that a line's parts depend on. A changed product has another address.
@@ -18,6 +18,7 @@ type partsKey struct {
 	product  *cart.Product
 	plan     *cart.Plan
 	unit     cart.Unit
+	quantity int64
 	language locale.Locale
 	currency string
 	service  string // URL of the service's own images
@@ -38,7 +39,7 @@ func (w view) partsOf(l *cart.PricedLine) *lineParts {
 	if l.Product == nil || w.parts == nil {
 		return w.writeParts(l)
 	}
-	key := partsKey{l.Product, l.Plan, l.Unit, w.Language, w.store.Currency, w.service}
+	key := partsKey{l.Product, l.Plan, l.Unit, l.Quantity, w.Language, w.store.Currency, w.service}
 	if parts, ok := w.parts.Get(key); ok {
 		return parts
 	}
@@ -57,8 +58,8 @@ func (w view) writeParts(l *cart.PricedLine) *lineParts {
 		})
 	}
 	return &lineParts{
-		product: part(func(w view) { w.product(l.ID, p) }),
-		pricing: part(func(w view) { w.pricing(l.Unit) }),
+		product: part(func(w view) { w.product(l, p) }),
+		pricing: part(func(w view) { w.pricing(l) }),
 		plan:    part(func(w view) { w.plan(l.Plan) }),
 		details: part(func(w view) { w.details(l.ID, p) }),
 	}
@@ -71,15 +72,18 @@ var gone = cart.Product{
 
 var textGone = locale.Text{locale.En: "No longer available", locale.Ar: "لم يعد متوفرًا"}
 
-func (w view) product(line cart.LineID, p *cart.Product) {
-	w.Number("product_id", line.Product())
+func (w view) product(l *cart.PricedLine, p *cart.Product) {
+	w.Number("product_id", l.ID.Product())
 	w.Text("name", p.Name.In(w.Language))
 	w.Text("slug", p.Slug)
 	w.image(p)
+	w.Number("quantity", l.Quantity)
+	w.amount("unit_price", l.Unit.Total())
+	w.amount("total_price", l.Total)
 }
 
-// pricing begins the object with the prices, which ends with the line's total.
-func (w view) pricing(unit cart.Unit) {
+func (w view) pricing(l *cart.PricedLine) {
+	unit := l.Unit
 	w.Object("pricing")
 	w.amount("base_price", unit.Base)
 	w.amount("addons_price", unit.Addons)
@@ -90,6 +94,9 @@ func (w view) pricing(unit cart.Unit) {
 	w.priceOrNull("addons_price", unit.Addons)
 	w.priceOrNull("subscription_price", unit.Plan)
 	w.price("unit_total", unit.Total())
+	w.price("total_price", l.Total)
+	w.EndObject()
+	w.EndObject()
 }
 
 func (w view) plan(p *cart.Plan) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -171,10 +172,10 @@ func TestView_NamesCostNoAllocations(t *testing.T) {
 			}
 		}
 	}
-	buffer, prices := make([]byte, 0, 64<<10), money.NewFormatter()
+	buffer, prices, parts := make([]byte, 0, 64<<10), money.NewFormatter(), newPartsCache()
 	count := func(p *cart.Priced, l locale.Locale) float64 {
 		return testing.AllocsPerRun(100, func() {
-			newView(wire.NewWriter(buffer, l, prices), riyadh, "https://shop.example.com", "/api", nil).members(p, "", nil)
+			newView(wire.NewWriter(buffer, l, prices), riyadh, "https://shop.example.com", "/api", parts).members(p, "", nil)
 		})
 	}
 	for _, l := range locale.All() {
@@ -234,6 +235,11 @@ func everythingShown() *shown {
 		Coupon: &cart.Coupon{Code: "TEN", Kind: cart.Percent, Rate: 100_000, Products: []int64{1, 5}, MaxUses: &uses, MaxUsesCustomer: &uses},
 	}
 	s.Products[1].TaxRate, s.Products[2].MaxPerCart = &rate, new(int64(9))
+	s.Report.Adjusted = slices.Clone(s.Report.Adjusted)
+	s.Store.PaymentMethods = slices.Clone(s.Store.PaymentMethods)
+	for i := range s.Store.PaymentMethods {
+		s.Store.PaymentMethods[i].Name = maps.Clone(s.Store.PaymentMethods[i].Name)
+	}
 	s.Cart.Lines[0].Fields = []cart.FieldValue{{Name: "former", Value: "kept"}}
 	return s
 }

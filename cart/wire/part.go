@@ -2,8 +2,7 @@ package wire
 
 import "encoding/binary"
 
-// Part is JSON that is written once and then copied into many responses: members of an object, or
-// the beginning of some.
+// Part is JSON that is written once and then copied into many responses: members of an object.
 type Part struct {
 	json []byte
 	sum  uint64 // digest of what the ETag covers of it

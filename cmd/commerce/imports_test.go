@@ -47,7 +47,7 @@ var imports = map[string][]string{
 	"cart/redisstore/rules": {"auth/problem", "cart"},
 	"cart/service":          {"auth", "auth/bounded", "auth/locale", "auth/store", "auth/problem", "auth/limit", "auth/timing", "cart", "cart/redisstore", "cart/redisstore/rules"},
 	"cart/carthttp": {
-		"auth", "auth/locale", "auth/store", "auth/problem",
+		"auth", "auth/bounded", "auth/locale", "auth/store", "auth/problem",
 		"cart", "cart/service", "cart/wire", "cart/money",
 	},
 	"cart/catalog":  {"auth/cause", "auth/lastknown", "auth/locale", "auth/pgread", "cart", "cart/money", "cart/period"},

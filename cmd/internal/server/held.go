@@ -45,8 +45,7 @@ const (
 	// fitsNetHTTP is the size of a body that fits into the buffer of net/http, with headers.
 	fitsNetHTTP = 3 << 10
 
-	// maxHeld bounds what a connection holds. It has room for a cart with 15 lines. In a
-	// larger response, a second write hardly matters.
+	// maxHeld bounds what a connection holds. It has room for a cart with 15 lines.
 	maxHeld = 16 << 10
 )
 
@@ -78,10 +77,7 @@ func (c *holdingConn) Write(p []byte) (int, error) {
 		return c.Conn.Write(p)
 	}
 	if c.n+len(p) > maxHeld {
-		if err := c.send(); err != nil {
-			return 0, err
-		}
-		return c.Conn.Write(p)
+		return c.sendWith(p)
 	}
 	if c.buffer == nil {
 		if c.buffer, _ = c.buffers.Get().(*buffer); c.buffer == nil {
@@ -98,9 +94,25 @@ func (c *holdingConn) send() error {
 		return nil
 	}
 	_, err := c.Conn.Write(c.buffer[:c.n])
+	c.release()
+	return err
+}
+
+// sendWith writes what is held back and p, in one system call. It returns how much of p was written.
+func (c *holdingConn) sendWith(p []byte) (int, error) {
+	if c.buffer == nil {
+		return c.Conn.Write(p)
+	}
+	both := net.Buffers{c.buffer[:c.n], p}
+	n, err := both.WriteTo(c.Conn)
+	n = max(n-int64(c.n), 0)
+	c.release()
+	return int(n), err
+}
+
+func (c *holdingConn) release() {
 	c.buffers.Put(c.buffer)
 	c.buffer, c.n = nil, 0
-	return err
 }
 
 // CloseWrite is what net/http calls to end a response before the client has sent its whole
