@@ -1,54 +1,126 @@
 package redisstore_test
 
 import (
+	"cmp"
+	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/alicebob/miniredis/v2"
+	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
 
 	"commerce/auth/problem"
 	"commerce/cart"
 	"commerce/cart/redisstore"
+	"commerce/cart/redisstore/rules"
 	"commerce/deploy/assert"
 )
 
 func TestOps_MakesAListInOneStep(t *testing.T) {
 	t.Parallel()
 	store := openBench(t).store
-	{
-		ref := redisstore.CustomerRef(newStoreID(), "c")
-		limits := cart.Limits{Lines: 3, Quantity: 9, LineText: 10, CartText: 20}
-		add := func(id cart.LineID, quantity int64) redisstore.Change {
-			return redisstore.Add(cart.NewLine{ID: id, Quantity: quantity, Price: 5, Bounds: cart.Bounds{Stock: 6, Min: 1, Max: 9}}, limits)
-		}
-		send := func(each bool, list ...redisstore.Change) redisstore.Outcome {
-			on := redisstore.Conditions{Key: "k", Fingerprint: "f"}
-			return assert.Must(store.Change(t.Context(), ref, on, redisstore.Attempt{CartID: "A"}, redisstore.Ops(each, list)))(t)
-		}
-		same := cmp.Options{cmpopts.EquateEmpty(), cmpopts.IgnoreUnexported(redisstore.Stored{})}
+	ref := redisstore.CustomerRef(newStoreID(), "c")
+	limits := cart.Limits{Lines: 3, Quantity: 9, LineText: 10, CartText: 20}
+	add := func(id cart.LineID, quantity int64) redisstore.Change {
+		return redisstore.Add(cart.NewLine{ID: id, Quantity: quantity, Price: 5, Bounds: cart.Bounds{Stock: 6, Min: 1, Max: 9}}, limits)
+	}
+	send := func(each bool, list ...redisstore.Change) redisstore.Outcome {
+		on := redisstore.Conditions{Key: "k", Fingerprint: "f"}
+		return assert.Must(store.Change(t.Context(), ref, on, redisstore.Attempt{CartID: "A"}, redisstore.Ops(each, list)))(t)
+	}
+	same := gocmp.Options{cmpopts.EquateEmpty(), cmpopts.IgnoreUnexported(redisstore.Stored{})}
 
-		o := send(false, add("1", 2), add("2", 7))
-		assert.That(t, o.Status == redisstore.Refused && o.Op == 1 && o.Refusal.Code == problem.InsufficientStock && o.ID == "", "%+v", o)
-		list := []redisstore.Change{
-			add("1", 2), redisstore.RefusedOp(problem.PlanUnavailable), add("2", 7), redisstore.Remove("3"), add("1.p1", 1), redisstore.Remove("2"),
-			redisstore.SetMetadata(cart.Metadata{"a": "xyz", "b": ""}, limits), redisstore.SetQuantity("2", 1, cart.Bounds{Max: 9}, ""),
-		}
-		want := []redisstore.OpOutcome{
-			{Line: "1"},
-			{Refusal: &cart.Refusal{Code: problem.PlanUnavailable}},
-			{Refusal: &cart.Refusal{Code: problem.InsufficientStock}},
-			{},
-			{Line: "1.p1"},
-			{},
-			{},
-			{Refusal: &cart.Refusal{Code: problem.ItemNotFound}},
-		}
-		for _, status := range []redisstore.Status{redisstore.Applied, redisstore.Replayed} {
-			o = send(true, list...)
-			diff := cmp.Diff(want, o.Ops, same)
-			assert.That(t, o.Status == status && o.Version == 1 && diff == "", "%s: %+v (-want +got)\n%s", status, o, diff)
-			assert.Equal(t, o.Metadata["a"], "xyz", "metadata")
-			assert.Equal(t, len(o.Lines), 2, "lines")
-		}
+	o := send(false, add("1", 2), add("2", 7))
+	assert.That(t, o.Status == redisstore.Refused && o.Op == 1 && o.Refusal.Code == problem.InsufficientStock && o.ID == "", "%+v", o)
+	list := []redisstore.Change{
+		add("1", 2), redisstore.RefusedOp(problem.PlanUnavailable), add("2", 7), redisstore.Remove("3"), add("1.p1", 1), redisstore.Remove("2"),
+		redisstore.SetMetadata(cart.Metadata{"a": "xyz", "b": ""}, limits), redisstore.SetQuantity("2", 1, cart.Bounds{Max: 9}, ""),
+	}
+	want := []redisstore.OpOutcome{
+		{Line: "1"},
+		{Refusal: &cart.Refusal{Code: problem.PlanUnavailable}},
+		{Refusal: &cart.Refusal{Code: problem.InsufficientStock}},
+		{},
+		{Line: "1.p1"},
+		{},
+		{},
+		{Refusal: &cart.Refusal{Code: problem.ItemNotFound}},
+	}
+	for _, status := range []redisstore.Status{redisstore.Applied, redisstore.Replayed} {
+		o = send(true, list...)
+		diff := gocmp.Diff(want, o.Ops, same)
+		assert.That(t, o.Status == status && o.Version == 1 && diff == "", "%s: %+v (-want +got)\n%s", status, o, diff)
+		assert.Equal(t, o.Metadata["a"], "xyz", "metadata")
+		assert.Equal(t, len(o.Lines), 2, "lines")
+	}
+}
+
+// Each outcome of a list is what the single call gives in its place. A list of all or nothing is refused
+// as the first single call is that is refused.
+func TestOps_EqualTheSingleCalls(t *testing.T) {
+	t.Parallel()
+	small := redisstore.New(redisstore.Config{Client: dial(t, "redis://"+miniredis.RunT(t).Addr()), TTL: usualTTLs})
+	for name, store := range map[string]*redisstore.Store{"Redis": openBench(t).store, "miniredis": small} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rapid.Check(t, func(r *rapid.T) {
+				id := newStoreID()
+				single, each, all := redisstore.CustomerRef(id, "single"), redisstore.CustomerRef(id, "each"), redisstore.CustomerRef(id, "all")
+				change := func(ref redisstore.Ref, c redisstore.Change) redisstore.Outcome {
+					o, err := store.Change(t.Context(), ref, redisstore.Conditions{}, redisstore.Attempt{CartID: "A"}, c)
+					if err != nil {
+						r.Fatal(err)
+					}
+					return o
+				}
+				var before cart.Cart
+				for range rapid.IntRange(0, 4).Draw(r, "before") {
+					d := drawOperation(r, before)
+					for _, ref := range []redisstore.Ref{each, all, single} {
+						before = change(ref, d.change).Cart
+					}
+				}
+				list := drawList(r, before)
+				changes, outcomes := make([]redisstore.Change, len(list)), make([]redisstore.OpOutcome, len(list))
+				after := before
+				for i, d := range list {
+					changes[i] = d.change
+					o := redisstore.Outcome{Stored: redisstore.Stored{Cart: after}}
+					if d.onlyListed || d.ofLine && !after.Has(d.named) { // a product names a line only in a single call
+						if _, _, refusal := d.inList(after, rules.Room{}); refusal != nil {
+							o.Status, o.Refusal = redisstore.Refused, *refusal
+						}
+					} else {
+						o = change(single, d.change)
+					}
+					after = o.Cart
+					if line := cmp.Or(o.ChangedLine, d.named); after.Has(line) {
+						outcomes[i].Line = line
+					}
+					if o.Status == redisstore.Refused {
+						outcomes[i] = redisstore.OpOutcome{Refusal: &o.Refusal}
+					}
+				}
+				judge := func(what string, o redisstore.Outcome, refusedAt int) {
+					want := redisstore.Outcome{Status: redisstore.Applied, Ops: outcomes}
+					want.Cart = after
+					if after.Version != before.Version {
+						want.Version = before.Version + 1
+					}
+					if refusedAt >= 0 {
+						want = redisstore.Outcome{Status: redisstore.Refused, Refusal: *outcomes[refusedAt].Refusal, Op: refusedAt}
+						want.Cart = before
+					}
+					if diff := gocmp.Diff(want, o, likeTwins, cmpopts.IgnoreUnexported(redisstore.Stored{})); diff != "" {
+						r.Fatalf("%s (-single calls +list)\n%s", what, diff)
+					}
+				}
+				judge("each", change(each, redisstore.Ops(true, changes)), slices.IndexFunc(outcomes, func(o redisstore.OpOutcome) bool {
+					return o.Refusal != nil && o.Refusal.Code == cart.LineChanged
+				}))
+				judge("all", change(all, redisstore.Ops(false, changes)), slices.IndexFunc(outcomes, func(o redisstore.OpOutcome) bool { return o.Refusal != nil }))
+			})
+		})
 	}
 }

@@ -103,6 +103,8 @@ type doing struct {
 	named  cart.LineID // the line that the request names by its ID; "" for none
 	ofLine bool        // named is a line that the cart must hold
 
+	onlyListed bool // a script of its own does not exist
+
 	refusedAt *int // of a list: the operation for which it was refused last
 }
 
@@ -304,7 +306,7 @@ func drawList(t *rapid.T, on cart.Cart) []doing {
 	for i := range list {
 		list[i] = drawOperation(t, on)
 		if rapid.IntRange(0, 9).Draw(t, "refused whatever the cart holds") == 0 {
-			list[i] = doing{change: redisstore.RefusedOp(problem.PlanUnavailable), apply: refuseByRequest}
+			list[i] = doing{change: redisstore.RefusedOp(problem.PlanUnavailable), apply: refuseByRequest, onlyListed: true}
 		}
 		on, _, _ = list[i].inList(on, rules.Room{})
 	}

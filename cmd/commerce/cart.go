@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"commerce/auth"
+	"commerce/cart"
 	"commerce/cart/redisstore"
 	"commerce/cmd/internal/cli"
 	"commerce/deploy/connect"
@@ -138,9 +141,17 @@ func describe(out cli.Output, h redisstore.Holding) {
 		if l.Notice != "" {
 			fmt.Fprintf(out, "    notice: %s\n", onOneLine(l.Notice))
 		}
+		describeMetadata(out, "    ", l.Metadata)
 	}
+	describeMetadata(out, "  ", h.Cart.Metadata)
 	if h.Cart.Coupon != "" {
 		fmt.Fprintf(out, "  coupon %s\n", onOneLine(h.Cart.Coupon))
+	}
+}
+
+func describeMetadata(out cli.Output, indent string, m cart.Metadata) {
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		fmt.Fprintf(out, "%smetadata %s: %s\n", indent, name, onOneLine(m[name]))
 	}
 }
 

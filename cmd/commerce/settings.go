@@ -76,7 +76,7 @@ func (s *settings) declare() []cli.Setting {
 		durabilitySetting(&s.Durable, "memory or replica. With replica, each change waits up to half a second for all replicas, and the response says whether they have it."),
 		{Name: "MAX_LINES", Default: fmt.Sprint(limits.Lines), Help: atMost("Maximum lines of a cart", cart.MaxLines), Value: cli.Number(&s.CartLimits.Lines, 1, cart.MaxLines)},
 		{Name: "MAX_QUANTITY", Default: fmt.Sprint(limits.Quantity), Help: atMost("Maximum quantity of a line", cart.MaxQuantity), Value: cli.Number(&s.CartLimits.Quantity, 1, cart.MaxQuantity)},
-		{Name: "MAX_LINE_TEXT", Default: fmt.Sprint(limits.LineText), Help: atMost("Maximum bytes of text (fields and notice) of a line", cart.MaxText), Value: cli.Number(&s.CartLimits.LineText, 1, cart.MaxText)},
+		{Name: "MAX_LINE_TEXT", Default: fmt.Sprint(limits.LineText), Help: atMost("Maximum bytes of text (fields, notice and metadata) of a line", cart.MaxText), Value: cli.Number(&s.CartLimits.LineText, 1, cart.MaxText)},
 		{Name: "MAX_CART_TEXT", Default: fmt.Sprint(limits.CartText), Help: atMost("Maximum bytes of text of a cart", cart.MaxText), Value: cli.Number(&s.CartLimits.CartText, 1, cart.MaxText)},
 
 		{Name: "BASE_PATH", Hint: "PATH", Help: "Path in front of every route, such as /api.", Value: cli.Text(&s.BasePath, checkPath)},
