@@ -117,7 +117,7 @@ func (s *Carts) changes(ctx context.Context, v *Visit, list List, products map[i
 		default:
 			ops[i] = s.op(op, c, products)
 		}
-		if reads && ops[i].refusal == nil {
+		if item := op.item(); reads && ops[i].refusal == nil && (item == "" || c.Has(item)) { // never a product's line
 			c, _ = ops[i].rule(c)
 		}
 	}
@@ -151,15 +151,25 @@ func (s *Carts) op(op Op, c cart.Cart, products map[int64]*cart.Product) change 
 // productIDs lists the products of additions and edits.
 func (l List) productIDs() (ids []int64) {
 	for _, op := range l.Ops {
-		switch {
-		case op.Add != nil:
+		if op.Add != nil {
 			ids = append(ids, op.Add.ProductID)
-		case op.Edit != nil && op.Edit.Item != "":
-			ids = append(ids, op.Edit.Item.Product())
+		} else if op.Edit != nil && op.item() != "" {
+			ids = append(ids, op.item().Product())
 		}
 	}
 	slices.Sort(ids)
 	return slices.Compact(ids)
+}
+
+// item returns the line that the operation names; "" for none.
+func (op Op) item() cart.LineID {
+	switch {
+	case op.Edit != nil:
+		return op.Edit.Item
+	case op.Remove != nil:
+		return *op.Remove
+	}
+	return ""
 }
 
 // redeems reports whether the operation gives the cart a coupon.

@@ -129,7 +129,7 @@ func spoil(node any, path string, visit func(what string)) {
 	}
 	switch node := node.(type) {
 	case map[string]any:
-		if path != "/errors" { // names the request's members, whatever they are
+		if !strings.HasSuffix(path, "/errors") { // names the request's members, whatever they are
 			node["unforeseen"] = true
 			visit(path + ": unknown member")
 			delete(node, "unforeseen")
@@ -169,7 +169,7 @@ func optional(object map[string]any, member string) bool {
 	case "available":
 		return len(object) == 3 && object["code"] != nil
 	}
-	return strings.HasPrefix(member, "fields.") // one of the product's fields at fault
+	return strings.HasPrefix(member, "fields.") || strings.HasPrefix(member, "ops.") // one of the request's members at fault
 }
 
 // wrongFor returns what the member cannot be: another type for any, and another
@@ -178,7 +178,10 @@ func wrongFor(object map[string]any, member string) []any {
 	var wrong []any
 	switch object[member].(type) {
 	case []any:
-		wrong = append(wrong, map[string]any{}, nil)
+		wrong = append(wrong, map[string]any{})
+		if member != "outcomes" { // null after some replays
+			wrong = append(wrong, nil)
+		}
 	case map[string]any, nil:
 		wrong = append(wrong, []any{})
 	case string:

@@ -349,7 +349,8 @@ func TestOps_AnItemIsOnlyALine(t *testing.T) {
 			a := c.refused(404, "item_not_found", "POST", "/cart/ops", list("all", operation{"edit", "4", members}))
 			assert.That(t, a.Body.Data.Op != nil, "refused: %s", a.Raw)
 		}
-		c.ok("POST", "/cart/ops", list("all", operation{"remove", "4", ""}))
+		a := c.ok("POST", "/cart/ops", list("each", operation{"remove", "4", ""}, operation{"edit", "4", `"quantity":0`}, operation{"edit", "4.p41", `"notice":"n"`}))
+		assert.Equal(t, a.Body.Data.itemIDs(), []string{"", "", "4.p41"}, "item_ids of an edit after them")
 		c.wantLines("4.p41×1")
 	})
 }

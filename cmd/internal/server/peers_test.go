@@ -33,7 +33,7 @@ func (s *shop) offer(id int64, edits ...func(*cart.Product)) {
 
 // foreign are members of other carts' requests that this service does not have. Their
 // texts contain the word unheard.
-const foreign = `"metadata":{"campaign":"unheard"},"attributes":[{"key":"a","value":"unheard"}],"note":"unheard",` +
+const foreign = `"meta":{"campaign":"unheard"},"attributes":[{"key":"a","value":"unheard"}],"note":"unheard",` +
 	`"email":"unheard@example.com","address":{"country":"unheard"},"currency":"unheard","customer_group":"unheard",` +
 	`"saved_for_later":"unheard","gift_card":"unheard","fees":[{"name":"unheard","amount":5}],` +
 	`"force_new_line":true,"price":0.01,"unit_price":0.01,"price_list":7`

@@ -146,9 +146,10 @@ func TestETag_ChangesWithTheShownCart(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
 		c := s.guest(t)
 		assert.That(t, s.guest(t).tag() != "", "a new cart has no ETag")
-		added := c.add(`{"product_id":1}`).Header.Get("ETag")
+		plain := []string{"Accept-Encoding", "identity"} // a longer answer would be compressed
+		added := c.add(`{"product_id":1}`, plain...).Header.Get("ETag")
+		assert.That(t, added == c.tag(plain...) && added == s.with(t, c).tag(plain...), "one cart, two tags: %s and %s", added, c.tag(plain...))
 		first := c.tag()
-		assert.That(t, added == first && first == s.with(t, c).tag(), "one cart, two tags: %s and %s", added, first)
 		before := c.cart().ExpiresAt
 		s.Clock.Forward(time.Hour)
 		after := c.cart().ExpiresAt
