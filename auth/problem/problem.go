@@ -103,6 +103,22 @@ func Join(errs ...*Error) *Error {
 	return joined
 }
 
+// Within returns a copy of the error whose members are named as those of an object in the request, such
+// as "ops.2"; nil for nil.
+func (e *Error) Within(object string) *Error {
+	if e == nil {
+		return nil
+	}
+	inner := *e
+	inner.Faults = slices.Clone(e.Faults)
+	for i := range inner.Faults {
+		if f := &inner.Faults[i]; f.Member != "" {
+			f.Member = object + "." + f.Member
+		}
+	}
+	return &inner
+}
+
 // Names reports whether a member is at fault; false for a nil error.
 func (e *Error) Names(member string) bool {
 	return e != nil && slices.ContainsFunc(e.Faults, func(f Fault) bool { return f.Member == member })

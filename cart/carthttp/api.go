@@ -46,6 +46,7 @@ func (a *API) Area() wire.Area {
 			{Method: "POST", Path: "/cart/add", Handle: serveChange(a, input.addition, a.carts.Add)},
 			{Method: "PATCH", Path: "/cart/items/:item_id", Handle: serveChange(a, input.edit, a.carts.Edit)},
 			{Method: "DELETE", Path: "/cart/items/:item_id", Handle: serveChange(a, input.lineID, a.carts.Remove)},
+			{Method: "POST", Path: "/cart/ops", Handle: serveChange(a, input.list, a.carts.Ops)},
 			{Method: "DELETE", Path: "/cart/clear", Handle: serveChange(a, input.nothing, plain(a.carts.Clear))},
 			{Method: "POST", Path: "/cart/coupon", Handle: serveChange(a, input.couponCode, a.carts.RedeemCoupon)},
 			{Method: "DELETE", Path: "/cart/coupon", Handle: serveChange(a, input.nothing, plain(a.carts.DropCoupon))},
@@ -120,10 +121,14 @@ func (a *API) errorAnswer(c *call, err error) wire.Answer {
 		return c.show(func(w view) { w.validation(data, c.Merge()) })
 	}
 	reason, _ := e.Data.(cart.CouponReason)
-	if reason == "" && c.Merge() == nil {
+	var op *int64
+	if fault, ok := e.Data.(service.OpFault); ok {
+		op, reason = new(int64(fault.Op)), fault.Reason
+	}
+	if op == nil && reason == "" && c.Merge() == nil {
 		return wire.Answer{}
 	}
-	return c.show(func(w view) { w.refusal(reason, c.Merge()) })
+	return c.show(func(w view) { w.refusal(op, reason, c.Merge()) })
 }
 
 // serveChange handles a call that changes the cart. A waiting guest's cart is merged before the
@@ -171,7 +176,7 @@ func (c *call) showChanged(changed service.Changed, err error) (wire.Answer, err
 		c.Header("Idempotency-Replayed", "true")
 	}
 	return c.showAs(func(w view, p *cart.Priced, token auth.CartToken, m *cart.MergeReport) {
-		w.changedCart(p, token, changed.Item, m)
+		w.changedCart(p, token, changed.Item, changed.Ops, m)
 	}, &changed.Priced), nil
 }
 

@@ -2,8 +2,10 @@ package carthttp
 
 import (
 	"bytes"
+	"fmt"
 	"maps"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -17,6 +19,7 @@ import (
 	"commerce/auth/locale"
 	"commerce/auth/problem"
 	"commerce/cart"
+	"commerce/cart/money"
 	"commerce/cart/service"
 	"commerce/cart/wire"
 )
@@ -100,13 +103,14 @@ func either[T comparable](o object, first, second string, read func(o object, na
 // product may refuse more.
 func (in input) addition() (cart.Addition, *problem.Error) {
 	o, a := in.members, cart.Addition{}
-	var badID, badQuantity, badPlan, badFields, badNotice *problem.Error
+	var badID, badQuantity, badPlan, badFields, badNotice, badMetadata *problem.Error
 	a.ProductID, badID = o.productID()
 	a.Quantity, a.QuantityMember, badQuantity = o.addedQuantity()
 	a.PlanID, badPlan = o.plan()
 	a.Fields, a.FieldKeys, badFields = o.fields(in.lineText)
 	a.Notice, badNotice = o.notice()
-	a.Err = problem.Join(badID, badQuantity, badPlan, badFields, badNotice)
+	a.Metadata, badMetadata = o.metadata()
+	a.Err = problem.Join(badID, badQuantity, badPlan, badFields, badNotice, badMetadata)
 	return a, nil
 }
 
@@ -160,13 +164,9 @@ func (o object) fields(limit int64) (fields map[string]string, unreadable map[st
 	if !o.has(name) {
 		return nil, nil, nil
 	}
-	if o[name].Kind() != '{' {
-		return nil, nil, problem.New(problem.ValidationFailed, name, textObject, name)
-	}
-	parsed, _ := wire.ParseObject(o[name])
-	given := object(parsed)
-	if len(given) > maxFieldKeys {
-		return nil, nil, problem.New(problem.ValidationFailed, name, textManyKeys, name, maxFieldKeys)
+	given, err := o.keyed(name)
+	if err != nil {
+		return nil, nil, err
 	}
 	fields = make(map[string]string, len(given))
 	var refusals []*problem.Error
@@ -188,19 +188,79 @@ func (o object) fields(limit int64) (fields map[string]string, unreadable map[st
 	return fields, unreadable, problem.Join(refusals...)
 }
 
-// maxFieldKeys is how many keys fields may have.
-const maxFieldKeys = 100
+// keyed reads a member that is an object with keys of the client's choice.
+func (o object) keyed(name string) (object, *problem.Error) {
+	if o[name].Kind() != '{' {
+		return nil, problem.New(problem.ValidationFailed, name, textObject, name)
+	}
+	given, _ := wire.ParseObject(o[name]) // wire.ReadBody has checked it
+	if len(given) > maxKeys {
+		return nil, problem.New(problem.ValidationFailed, name, textManyKeys, name, maxKeys)
+	}
+	return object(given), nil
+}
+
+// maxKeys is how many keys fields and metadata may have.
+const maxKeys = 100
 
 func (o object) notice() (string, *problem.Error) {
 	const name = "notice"
 	if !o.has(name) {
 		return "", nil
 	}
-	s, err := text(o[name], name, utf8.UTFMax*cart.MaxNotice)
-	if utf8.RuneCountInString(s) > cart.MaxNotice {
-		return "", problem.New(problem.ValidationFailed, name, textTextTooLong, name, characters.Of(cart.MaxNotice))
+	return shortText(o[name], name, cart.MaxNotice)
+}
+
+// shortText reads a text of up to so many characters.
+func shortText(v jsontext.Value, name string, limit int64) (string, *problem.Error) {
+	s, err := text(v, name, utf8.UTFMax*limit)
+	if int64(utf8.RuneCountInString(s)) > limit {
+		return "", problem.New(problem.ValidationFailed, name, textTextTooLong, name, characters.Of(limit))
 	}
 	return s, err
+}
+
+// metadata reads changes by name, "" to remove a name; nil when not given.
+func (o object) metadata() (cart.Metadata, *problem.Error) {
+	const name = "metadata"
+	if !o.has(name) {
+		return nil, nil
+	}
+	given, refusal := o.keyed(name)
+	changes := cart.Metadata{}
+	for _, key := range slices.Sorted(maps.Keys(given)) {
+		member := name + "." + key
+		if !metadataName.MatchString(key) || strippedName.MatchString(key) {
+			refusal = problem.Join(refusal, problem.New(problem.ValidationFailed, member, textMetadataName, key))
+			continue
+		}
+		var err *problem.Error
+		if given.has(key) {
+			changes[key], err = shortText(given[key], member, cart.MaxMetadataValue)
+		} else {
+			changes[key] = ""
+		}
+		refusal = problem.Join(refusal, err)
+	}
+	return changes, refusal
+}
+
+var metadataName = regexp.MustCompile(fmt.Sprintf(`^[A-Za-z0-9_.-]{1,%d}$`, cart.MaxMetadataName))
+
+// strippedName matches the members of responses that the published client removes.
+var strippedName = regexp.MustCompile(`(?i)key|secret|password|token|^(?:email_verified_at|deleted_at|created_by|updated_by|deleted_by)$`)
+
+// acceptedPrice reads accept_price, in minor units; nil when not given.
+func (o object) acceptedPrice() (*money.Amount, *problem.Error) {
+	const name = "accept_price"
+	if !o.has(name) {
+		return nil, nil
+	}
+	n, err := o.whole(name)
+	if err == nil && n < 0 {
+		err = problem.New(problem.ValidationFailed, name, textNotNegative, name)
+	}
+	return new(money.Amount(n)), err
 }
 
 // couponCode reads the body of POST /cart/coupon.
@@ -216,12 +276,9 @@ func (in input) couponCode() (service.CouponCode, *problem.Error) {
 }
 
 func (o object) code(name string) (string, *problem.Error) {
-	given, err := text(o[name], name, utf8.UTFMax*cart.MaxCouponCode)
+	given, err := shortText(o[name], name, cart.MaxCouponCode) // before the normal form of a code, which costs time
 	if err != nil {
 		return "", err
-	}
-	if utf8.RuneCountInString(given) > cart.MaxCouponCode { // as its normal form, which costs time
-		return "", problem.New(problem.ValidationFailed, name, textTextTooLong, name, characters.Of(cart.MaxCouponCode))
 	}
 	code := cart.NormalCouponCode(given)
 	if code == "" {
@@ -244,7 +301,7 @@ func (in input) edit() (service.Edit, *problem.Error) {
 	case e.Quantity != nil && quantity == 0:
 		return e, nil
 	}
-	var badPlan, badFields, badNotice *problem.Error
+	var badPlan, badFields, badNotice, badMetadata, badPrice *problem.Error
 	e.PlanID, badPlan = o.plan()
 	e.Fields, e.FieldKeys, badFields = o.fields(in.lineText)
 	if _, ok := o["notice"]; ok {
@@ -253,8 +310,11 @@ func (in input) edit() (service.Edit, *problem.Error) {
 			e.Notice = &notice
 		}
 	}
-	e.Err = problem.Join(badQuantity, badPlan, badFields, badNotice, o.neverNull(), in.otherProduct())
-	if e.Err == nil && e.Quantity == nil && e.PlanID == nil && e.Fields == nil && e.Notice == nil {
+	e.Metadata, badMetadata = o.metadata()
+	e.AcceptPrice, badPrice = o.acceptedPrice()
+	e.Err = problem.Join(badQuantity, badPlan, badFields, badNotice, badMetadata, badPrice, o.neverNull(), in.otherProduct())
+	given = given || e.PlanID != nil || e.Fields != nil || e.Notice != nil || e.Metadata != nil || e.AcceptPrice != nil
+	if e.Err == nil && !given {
 		e.Err = problem.New(problem.ValidationFailed, "quantity", textNothingToEdit)
 	}
 	return e, nil
@@ -263,7 +323,7 @@ func (in input) edit() (service.Edit, *problem.Error) {
 // neverNull refuses null for the members of an edit that it cannot clear.
 func (o object) neverNull() *problem.Error {
 	var refusals []*problem.Error
-	for _, name := range []string{"quantity", "qty", "fields", "subscription_plan"} {
+	for _, name := range []string{"quantity", "qty", "fields", "subscription_plan", "metadata", "accept_price"} {
 		if _, ok := o[name]; ok && !o.has(name) {
 			refusals = append(refusals, problem.New(problem.ValidationFailed, name, textNotNull, name))
 		}
@@ -314,8 +374,12 @@ var (
 		locale.Ar: "يجب ألا يقل %s عن واحد.",
 	}
 	textNothingToEdit = locale.Text{
-		locale.En: "Send at least one of quantity, fields, subscription_plan and notice.",
-		locale.Ar: "أرسل واحدًا على الأقل من quantity وfields وsubscription_plan وnotice.",
+		locale.En: "Send at least one of quantity, fields, subscription_plan, notice, metadata and accept_price.",
+		locale.Ar: "أرسل واحدًا على الأقل من quantity وfields وsubscription_plan وnotice وmetadata وaccept_price.",
+	}
+	textMetadataName = locale.Text{
+		locale.En: "“%s” is not allowed as a name of metadata.",
+		locale.Ar: "لا يُسمح باستخدام «%s» اسمًا في metadata.",
 	}
 	textNotNull = locale.Text{
 		locale.En: "%s must not be null.",

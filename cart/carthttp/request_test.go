@@ -16,6 +16,7 @@ import (
 	"commerce/auth/problem"
 	"commerce/cart"
 	"commerce/cart/carttest"
+	"commerce/cart/money"
 	"commerce/cart/service"
 	"commerce/cart/wire"
 	"commerce/deploy/assert"
@@ -116,12 +117,16 @@ func TestEdit(t *testing.T) {
 		`{"notice":" \u200b"}`:                  {cart.Edit{Notice: new("")}, nil},
 		`{"fields":{"a":null,"b":" ","c":"x"}}`: {cart.Edit{Fields: map[string]string{"a": "", "b": "", "c": "x"}}, nil},
 		`{"subscription_plan":{"id":7}}`:        {cart.Edit{PlanID: new(int64(7))}, nil},
-		`{"product_id":5,"qty":1}`:              {cart.Edit{Quantity: new(int64(1)), QuantityMember: "qty"}, nil},
+		`{"metadata":{}}`:                       {cart.Edit{Metadata: cart.Metadata{}}, nil},
+		`{"metadata":{"a.b_C-1":" cafe\u0301","` + strings.Repeat("n", 40) + `":null,"z":"\u200b"}}`: {cart.Edit{Metadata: cart.Metadata{"a.b_C-1": "café", strings.Repeat("n", 40): "", "z": ""}}, nil},
+		`{"accept_price":0}`:       {cart.Edit{AcceptPrice: new(money.Amount(0))}, nil},
+		`{"product_id":5,"qty":1}`: {cart.Edit{Quantity: new(int64(1)), QuantityMember: "qty"}, nil},
 		`{"quantity":0,"fields":5,"notice":5,"subscription_plan":null}`: {cart.Edit{Quantity: new(int64(0)), QuantityMember: "quantity"}, nil},
 
-		`{"quantity":4,"qty":5}`:   {at: []string{"qty"}},
-		`{}`:                       {at: []string{"quantity"}},
-		`{"metadata":1}`:           {at: []string{"quantity"}},
+		`{"quantity":4,"qty":5}`: {at: []string{"qty"}},
+		`{}`:                     {at: []string{"quantity"}},
+		`{"other":1}`:            {at: []string{"quantity"}},
+		`{"metadata":{"` + strings.Repeat("n", 41) + `":"x","created_by":"x","creator":1},"accept_price":"1"}`: {at: []string{"accept_price", "metadata.created_by", "metadata.creator", "metadata." + strings.Repeat("n", 41)}},
 		`{"quantity":null}`:        {at: []string{"quantity"}},
 		`{"quantity":-1}`:          {at: []string{"quantity"}},
 		`{"qty":0.5}`:              {at: []string{"qty"}},

@@ -2,6 +2,8 @@ package carthttp
 
 import (
 	"cmp"
+	"maps"
+	"slices"
 	"strings"
 
 	"commerce/auth"
@@ -9,6 +11,7 @@ import (
 	"commerce/auth/store"
 	"commerce/cart"
 	"commerce/cart/money"
+	"commerce/cart/service"
 	"commerce/cart/wire"
 )
 
@@ -40,17 +43,20 @@ func (w view) priceOrNull(name string, a money.Amount) {
 
 // cart writes the object that every response with a full cart contains.
 func (w view) cart(p *cart.Priced, token auth.CartToken, m *cart.MergeReport) {
-	w.changedCart(p, token, nil, m)
+	w.changedCart(p, token, nil, nil, m)
 }
 
-// changedCart writes the response of a change: the cart and, if item is not nil, the line
-// that was changed; "" is null.
-func (w view) changedCart(p *cart.Priced, token auth.CartToken, item *cart.LineID, m *cart.MergeReport) {
+// changedCart writes the response of a change: the cart and, if they are not nil, the line that was
+// changed, where "" is null, and what became of a list of changes.
+func (w view) changedCart(p *cart.Priced, token auth.CartToken, item *cart.LineID, ops *service.Outcomes, m *cart.MergeReport) {
 	w.BeginObject()
 	w.members(p, token, m)
 	w.rest(p)
 	if item != nil {
 		w.Optional("item_id", string(*item))
+	}
+	if ops != nil {
+		w.outcomes(ops)
 	}
 	w.EndObject()
 }
@@ -69,6 +75,7 @@ func (w view) members(p *cart.Priced, token auth.CartToken, m *cart.MergeReport)
 	w.amount("tax_amount", p.Tax)
 	w.amount("total", p.Total)
 	w.coupon(p)
+	w.metadata(p.Cart.Metadata)
 	w.Text("currency", w.store.Currency)
 	w.Number("version", p.Cart.Version)
 	if m == nil {
@@ -138,6 +145,7 @@ func (w view) line(l *cart.PricedLine) {
 	w.customFields(l.Fields, p)
 	w.plan(l.Plan)
 	w.Optional("notice", l.Notice)
+	w.metadata(l.Metadata)
 	w.product(l.ID, p, image)
 	w.issue(l.Issue)
 	w.EndObject()
@@ -317,10 +325,24 @@ func (w view) merge(m *cart.MergeReport) {
 	w.EndObject()
 }
 
-// refusal writes the data of an error response: why a coupon was refused, "" for another error,
-// and the report of a merge.
-func (w view) refusal(reason cart.CouponReason, m *cart.MergeReport) {
+// metadata writes the metadata of the cart or a line.
+func (w view) metadata(m cart.Metadata) {
+	w.Object("metadata")
+	if len(m) > 0 {
+		for _, name := range slices.Sorted(maps.Keys(m)) {
+			w.Text(name, m[name])
+		}
+	}
+	w.EndObject()
+}
+
+// refusal writes the data of an error response: which operation of a list was refused, nil for none,
+// why a coupon was refused, "" for another error, and the report of a merge.
+func (w view) refusal(op *int64, reason cart.CouponReason, m *cart.MergeReport) {
 	w.BeginObject()
+	if op != nil {
+		w.Number("op", *op)
+	}
 	if reason != "" {
 		w.Text("reason", string(reason))
 	}

@@ -18,6 +18,7 @@ import (
 	"commerce/cart"
 	"commerce/cart/carttest"
 	"commerce/cart/money"
+	"commerce/cart/service"
 	"commerce/cart/wire"
 	"commerce/deploy/assert"
 )
@@ -52,10 +53,10 @@ var riyadh = &store.Store{
 // the stock, and of a product that no longer exists.
 func fullCart() cart.Cart {
 	return cart.Cart{
-		ID: "CARTID", Version: 7, Mark: "MARK", Coupon: "TEN",
+		ID: "CARTID", Version: 7, Mark: "MARK", Coupon: "TEN", Metadata: cart.Metadata{"channel": "kiosk"},
 		ExpiresAt: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
 		Lines: []cart.Line{
-			{ID: "1", Quantity: 2, AddedPrice: 4000},
+			{ID: "1", Quantity: 2, AddedPrice: 4000, Metadata: cart.Metadata{"to": "“Sara”", "gift": "yes"}},
 			{ID: "5.p52.fAAAAAAAAAAAAAAAA", Quantity: 1, AddedPrice: 22025, Notice: "as a “gift” </script>", Fields: []cart.FieldValue{
 				{Name: "email", Value: "a@example.com"}, {Name: "former", Value: "kept"}, {Name: "region", Value: "us"},
 			}},
@@ -123,6 +124,8 @@ func TestView_Golden(t *testing.T) {
 	token := auth.CartToken(strings.Repeat("t", 22))
 	empty := cart.Price(cart.Cart{}, riyadh, nil, carttest.Limits)
 	full, none := cart.Validate(fullPriced()), cart.Validate(&empty)
+	tooMany, used := cart.Refusal{Code: problem.CartFull}.Problem("", nil, carttest.Limits), problem.New(problem.CouponInvalid, "coupon", textText, "x")
+	outcomes := service.Outcomes{Each: []service.Outcome{{Item: "1"}, {}, {Refusal: tooMany}, {Refusal: used.WithData(cart.CouponUsedUp)}}}
 	for name, got := range map[string]written{
 		"cart.en.json":          in("en", func(w view) { w.cart(fullPriced(), token, nil) }),
 		"cart.ar.json":          in("ar", func(w view) { w.cart(fullPriced(), "", nil) }),
@@ -130,7 +133,9 @@ func TestView_Golden(t *testing.T) {
 		"cart.merged.json":      in("en", func(w view) { w.cart(&empty, "", fullReport) }),
 		"summary.json":          in("ar", func(w view) { w.summary(&empty, token, nil) }),
 		"summary.rates.json":    in("en", func(w view) { w.summary(twoRates, "", nil) }),
-		"coupon.refused.json":   in("en", func(w view) { w.refusal(cart.CouponUsedUp, fullReport) }),
+		"coupon.refused.json":   in("en", func(w view) { w.refusal(nil, cart.CouponUsedUp, fullReport) }),
+		"list.refused.json":     in("en", func(w view) { w.refusal(new(int64(2)), "", nil) }),
+		"list.json":             in("ar", func(w view) { w.changedCart(&empty, token, nil, &outcomes, nil) }),
 		"count.json":            in("en", func(w view) { w.count(8, 4, token, fullReport) }),
 		"validation.json":       in("en", func(w view) { w.validation(&full, fullReport) }),
 		"validation.ar.json":    in("ar", func(w view) { w.validation(&full, nil) }),
@@ -241,6 +246,8 @@ func TestETag_ChangesWithEverythingShown(t *testing.T) {
 		"merge":    in("en", func(w view) { w.cart(fullPriced(), "", fullReport) }).etag(fullPriced()),
 		"cart":     edited(func(c *cart.Cart) { c.ID = "OTHER" }),
 		"notice":   edited(func(c *cart.Cart) { c.Lines[0].Notice = "n" }),
+		"metadata": edited(func(c *cart.Cart) { c.Metadata = nil }),
+		"a line's": edited(func(c *cart.Cart) { c.Lines[0].Metadata = cart.Metadata{"to": "Omar", "gift": "yes"} }),
 		"summary":  in("en", func(w view) { w.summary(fullPriced(), "", nil) }).etag(fullPriced()),
 	} {
 		assert.That(t, other != tag, "%s: the same tag", name)

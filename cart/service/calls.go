@@ -7,6 +7,7 @@ import (
 	"commerce/auth/problem"
 	"commerce/cart"
 	"commerce/cart/redisstore"
+	"commerce/cart/redisstore/rules"
 )
 
 // Add adds a product. It is atomic: a refusal changes nothing. A failure is
@@ -28,11 +29,19 @@ func (s *Carts) Add(ctx context.Context, v *Visit, on Conditions, a cart.Additio
 	if err := s.priceable(ctx, v, on); err != nil {
 		return Changed{}, err
 	}
+	return s.makeChange(ctx, v, on, s.addition(a, product))
+}
+
+// addition returns the change of an addition of a product.
+func (s *Carts) addition(a cart.Addition, product *cart.Product) change {
 	line, refusal := cart.Resolve(a, product, s.Limits)
 	if refusal != nil {
 		line.ID = a.LineID(product)
 	}
-	return s.makeChange(ctx, v, on, change{redisstore.Add(line, s.Limits), refusal, a.QuantityMember, product, &line.ID})
+	return change{
+		Change: redisstore.Add(line, s.Limits), refusal: refusal, member: a.QuantityMember, product: product, line: &line.ID,
+		rule: func(c cart.Cart) (cart.Cart, *cart.Refusal) { return rules.Add(c, line, s.Limits) },
+	}
 }
 
 // Edit is a shopper's request to edit a line.
@@ -50,32 +59,65 @@ func (s *Carts) Edit(ctx context.Context, v *Visit, on Conditions, e Edit) (Chan
 	if e.Err != nil {
 		return s.Refuse(ctx, v, on, s.faults(ctx, v, e))
 	}
-	if e.Item == "" {
-		return s.makeChange(ctx, v, on, change{refusal: errItemNotFound, line: &e.Item})
+	var product *cart.Product
+	if e.Item != "" && !e.Removes() {
+		var err error
+		if product, err = s.product(ctx, v, e.Item.Product()); err != nil {
+			return Changed{}, err
+		}
 	}
-	if e.Removes() {
-		set := redisstore.SetQuantity(e.Item, 0, cart.Bounds{}, "")
-		return s.makeChange(ctx, v, on, change{Change: set, line: new(cart.LineID(""))})
-	}
-	product, err := s.product(ctx, v, e.Item.Product())
-	if err != nil {
-		return Changed{}, err
-	}
-	if e.OnlyQuantity() {
-		set := redisstore.SetQuantity(e.Item, *e.Quantity, cart.BoundsOf(product, s.Limits), cart.RaiseRefusal(product))
-		return s.makeChange(ctx, v, on, change{set, nil, e.QuantityMember, product, &e.Item})
+	if !e.needsLine() {
+		return s.makeChange(ctx, v, on, s.edit(e, product, nil))
 	}
 	if err := s.priceable(ctx, v, on); err != nil {
 		return Changed{}, err
 	}
 	for range maxReads {
-		changed, err := s.editOnce(ctx, v, on, e, product)
+		stored, err := s.readLines(ctx, v)
+		if err != nil {
+			return Changed{}, err
+		}
+		changed, err := s.makeChange(ctx, v, on, s.edit(e, product, stored.Line(e.Item)))
 		if !errors.Is(err, errLineChanged) {
 			return changed, err
 		}
 	}
-	err = errors.New("service: other requests changed the line after each read")
-	return Changed{}, cart.Unavailable("edit line", err)
+	return Changed{}, errAlwaysChanged
+}
+
+// errAlwaysChanged means that a line was another one after each of maxReads reads.
+var errAlwaysChanged = cart.Unavailable("edit line", errors.New("service: other requests changed the line after each read"))
+
+// needsLine reports whether the edit is computed from a read of its line.
+func (e Edit) needsLine() bool { return e.Item != "" && !e.Removes() && !e.OnlyQuantity() }
+
+// edit returns the change of an edit. line is the line as it was read, nil if the cart does not have it;
+// only an edit that needs it uses it.
+func (s *Carts) edit(e Edit, product *cart.Product, line *cart.Line) change {
+	c := change{member: e.Member(), product: product, line: &e.Item}
+	switch {
+	case e.Item == "" || e.needsLine() && line == nil:
+		c.refusal = errItemNotFound
+	case !e.needsLine():
+		if e.Removes() {
+			c.line = new(cart.LineID(""))
+		}
+		bounds, raise := cart.BoundsOf(product, s.Limits), cart.RaiseRefusal(product)
+		c.Change = redisstore.SetQuantity(e.Item, *e.Quantity, bounds, raise)
+		c.rule = func(before cart.Cart) (cart.Cart, *cart.Refusal) {
+			after, _, refusal := rules.SetQuantity(before, e.Item, *e.Quantity, bounds, raise)
+			return after, refusal
+		}
+	default:
+		var edited cart.EditedLine
+		edited, c.refusal = e.Resolve(*line, product, s.Limits)
+		c.Change = redisstore.Edit(e.Item, edited, s.Limits)
+		c.rule = func(before cart.Cart) (cart.Cart, *cart.Refusal) {
+			after, _, refusal := rules.Edit(before, e.Item, edited, s.Limits)
+			return after, refusal
+		}
+	}
+	return c
 }
 
 // faults returns all that is wrong with a malformed edit, as far as the line and its product are
@@ -94,26 +136,17 @@ func (s *Carts) faults(ctx context.Context, v *Visit, e Edit) *problem.Error {
 	return refusal
 }
 
-// editOnce reads the line, and makes the edit if the line is still as it was read; if not, it fails
-// with errLineChanged.
-func (s *Carts) editOnce(ctx context.Context, v *Visit, on Conditions, e Edit, product *cart.Product) (Changed, error) {
+// readLines reads the cart with the lines that are on their way from a guest's cart.
+func (s *Carts) readLines(ctx context.Context, v *Visit) (redisstore.Stored, error) {
+	if v.Fresh {
+		return redisstore.Stored{}, nil
+	}
 	stored, err := s.loadOwn(ctx, v)
-	if err == nil && len(stored.Pending) > 0 { // the line may be on its way from a guest's cart
+	if err == nil && len(stored.Pending) > 0 {
 		_ = s.resume(ctx, v, stored.Pending)
 		stored, err = s.loadOwn(ctx, v)
 	}
-	if err != nil {
-		return Changed{}, err
-	}
-	c := change{member: e.Member(), product: product, line: &e.Item}
-	if line := stored.Line(e.Item); line == nil {
-		c.refusal = errItemNotFound
-	} else {
-		var edited cart.EditedLine
-		edited, c.refusal = e.Resolve(*line, product, s.Limits)
-		c.Change = redisstore.Edit(e.Item, edited, s.Limits)
-	}
-	return s.makeChange(ctx, v, on, c)
+	return stored, err
 }
 
 // errItemNotFound refuses an edit of a line that the cart does not have.
@@ -121,12 +154,26 @@ var errItemNotFound = cart.Refusal{Code: problem.ItemNotFound}.Problem("", nil, 
 
 // Remove removes a line. Removing a line that does not exist changes nothing and succeeds.
 func (s *Carts) Remove(ctx context.Context, v *Visit, on Conditions, item cart.LineID) (Changed, error) {
-	return s.makeChange(ctx, v, on, change{Change: redisstore.Remove(item)})
+	return s.makeChange(ctx, v, on, removal(item))
 }
 
-// Clear removes all lines and the coupon.
+func removal(item cart.LineID) change {
+	return change{
+		Change: redisstore.Remove(item),
+		rule:   func(c cart.Cart) (cart.Cart, *cart.Refusal) { return rules.Remove(c, item), nil },
+	}
+}
+
+// Clear removes all lines, the coupon and the cart's metadata.
 func (s *Carts) Clear(ctx context.Context, v *Visit, on Conditions) (Changed, error) {
-	return s.makeChange(ctx, v, on, change{Change: redisstore.Clear()})
+	return s.makeChange(ctx, v, on, clearing())
+}
+
+func clearing() change {
+	return change{
+		Change: redisstore.Clear(),
+		rule:   func(c cart.Cart) (cart.Cart, *cart.Refusal) { return rules.Clear(c), nil },
+	}
 }
 
 // Refuse returns refusal, which is about an invalid request body, unless a replay or

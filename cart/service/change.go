@@ -23,6 +23,8 @@ type Changed struct {
 	// Item is the line that an addition or an edit changed; "" when the cart does not hold
 	// it. nil for other changes.
 	Item *cart.LineID
+
+	Ops *Outcomes // of a list; nil for other changes
 }
 
 // change is what one call changes, and the details of the error if the cart refuses it.
@@ -32,6 +34,9 @@ type change struct {
 	member  string         // request member that a refusal by the cart names
 	product *cart.Product  // that a refusal by the cart names; nil for none
 	line    *cart.LineID   // the line that the request names; "" for none. See Changed.Item
+
+	rule func(cart.Cart) (cart.Cart, *cart.Refusal) // the change as a pure function, for lists
+	ops  []change                                   // of a list; nil for other changes
 }
 
 // makeChange makes a change and returns the changed cart. For a request that is refused by
@@ -64,11 +69,17 @@ func (s *Carts) makeChange(ctx context.Context, v *Visit, on Conditions, c chang
 		}
 		changed.Item = &line
 	}
+	if c.ops != nil {
+		changed.Ops = s.outcomes(c.ops, o)
+	}
 	return changed, err
 }
 
 // refused returns the error of a change that Redis has refused.
 func (s *Carts) refused(ctx context.Context, v *Visit, c change, o redisstore.Outcome) error {
+	if c.ops != nil && c.ops[o.Op].refusedAs(o.Refusal.Code) {
+		return s.refusedOp(c.ops, o)
+	}
 	switch code := o.Refusal.Code; code {
 	case problem.VersionMismatch:
 		priced, err := s.price(ctx, v, o.Cart)
@@ -83,7 +94,21 @@ func (s *Carts) refused(ctx context.Context, v *Visit, c change, o redisstore.Ou
 	case problem.RateLimited:
 		return s.tooManyCarts(v)
 	}
-	return o.Refusal.Problem(c.member, c.product, s.Limits)
+	if c.ops != nil {
+		return s.refusedOp(c.ops, o)
+	}
+	return s.problem(c, o.Refusal)
+}
+
+// refusedAs reports whether the request is invalid by itself, with this code.
+func (c *change) refusedAs(code problem.Code) bool { return c.refusal != nil && c.refusal.Code == code }
+
+// problem returns the error of a change that is refused for r.
+func (s *Carts) problem(c change, r cart.Refusal) *problem.Error {
+	if c.refusedAs(r.Code) {
+		return c.refusal
+	}
+	return r.Problem(c.member, c.product, s.Limits)
 }
 
 // send sends a change to Redis, and finishes unfinished merges first. If one cannot be finished now,

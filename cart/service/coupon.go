@@ -6,6 +6,7 @@ import (
 
 	"commerce/cart"
 	"commerce/cart/redisstore"
+	"commerce/cart/redisstore/rules"
 )
 
 // CouponCode is a shopper's request to redeem a coupon.
@@ -26,22 +27,40 @@ func (s *Carts) RedeemCoupon(ctx context.Context, v *Visit, on Conditions, c Cou
 	if tooMany != nil {
 		return s.makeChange(ctx, v, on, change{refusal: tooMany})
 	}
-	coupon, uses, err := s.coupon(ctx, v, c.Code)
+	redemption, err := s.redemption(ctx, v, c, &priced)
 	if err != nil {
 		forget()
 		return Changed{}, err
 	}
-	refusal := cart.RefuseCoupon(coupon, &priced, uses, v.Store, s.Now(), c.Member)
-	changed, err := s.makeChange(ctx, v, on, change{Change: redisstore.SetCoupon(c.Code), refusal: refusal, member: c.Member})
-	if refusal == nil || !errors.Is(err, refusal) {
+	changed, err := s.makeChange(ctx, v, on, redemption)
+	if redemption.refusal == nil || !errors.Is(err, redemption.refusal) {
 		forget()
 	}
 	return changed, err
 }
 
+// redemption returns the change that sets the coupon of a priced cart.
+func (s *Carts) redemption(ctx context.Context, v *Visit, c CouponCode, p *cart.Priced) (change, error) {
+	coupon, uses, err := s.coupon(ctx, v, c.Code)
+	if err != nil {
+		return change{}, err
+	}
+	set := couponSet(c.Code)
+	set.refusal = cart.RefuseCoupon(coupon, p, uses, v.Store, s.Now(), c.Member)
+	return set, nil
+}
+
+// couponSet returns the change that sets the cart's coupon; "" removes it.
+func couponSet(code string) change {
+	return change{
+		Change: redisstore.SetCoupon(code),
+		rule:   func(c cart.Cart) (cart.Cart, *cart.Refusal) { return rules.SetCoupon(c, code), nil },
+	}
+}
+
 // DropCoupon removes the coupon, if there is one.
 func (s *Carts) DropCoupon(ctx context.Context, v *Visit, on Conditions) (Changed, error) {
-	return s.makeChange(ctx, v, on, change{Change: redisstore.SetCoupon("")})
+	return s.makeChange(ctx, v, on, couponSet(""))
 }
 
 // coupon returns one coupon of the request's store, nil when the store does not have it, and

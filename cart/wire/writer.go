@@ -6,9 +6,11 @@ import (
 	"time"
 
 	"github.com/cespare/xxhash/v2"
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"commerce/auth/locale"
+	"commerce/auth/problem"
 	"commerce/cart/money"
 )
 
@@ -86,9 +88,13 @@ func (w *Writer) Array(name string) {
 // EndArray ends an array.
 func (w *Writer) EndArray() { w.json = append(w.json, ']') }
 
-// Element writes a text that is an element of an array.
+// Element writes a text that is an element of an array, or null for "".
 func (w *Writer) Element(text string) {
 	w.separate()
+	if text == "" {
+		w.json = append(w.json, "null"...)
+		return
+	}
 	w.quote(text)
 }
 
@@ -154,6 +160,16 @@ func (w *Writer) Optional(name, value string) {
 		return
 	}
 	w.Text(name, value)
+}
+
+// Problem writes the members of an error that are about what is wrong.
+func (w *Writer) Problem(e *problem.Error) {
+	w.Text("message", e.Message(w.Language))
+	w.Text("code", string(e.Code))
+	// The names may be the caller's. Text always marshals.
+	members, _ := json.Marshal(e.Members(w.Language),
+		json.Deterministic(true), json.FormatNilMapAsNull(true), jsontext.AllowInvalidUTF8(true))
+	w.JSON("errors", members)
 }
 
 // Bool writes a member that is true or false.

@@ -44,8 +44,8 @@ var imports = map[string][]string{
 
 	"cart":                  {"auth/locale", "auth/store", "auth/problem", "cart/money", "cart/period"},
 	"cart/redisstore":       {"auth", "auth/cause", "auth/problem", "auth/script", "auth/timing", "cart", "cart/money"},
-	"cart/redisstore/rules": {"auth/problem", "cart"}, // for tests
-	"cart/service":          {"auth", "auth/bounded", "auth/locale", "auth/store", "auth/problem", "auth/limit", "auth/timing", "cart", "cart/redisstore"},
+	"cart/redisstore/rules": {"auth/problem", "cart"},
+	"cart/service":          {"auth", "auth/bounded", "auth/locale", "auth/store", "auth/problem", "auth/limit", "auth/timing", "cart", "cart/redisstore", "cart/redisstore/rules"},
 	"cart/carthttp": {
 		"auth", "auth/locale", "auth/store", "auth/problem",
 		"cart", "cart/service", "cart/wire", "cart/money",

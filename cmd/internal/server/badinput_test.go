@@ -87,8 +87,8 @@ func TestPatch_RefusesABadBody(t *testing.T) {
 // refuseAll sends every body to a cart with lines, which must not change.
 func refuseAll(t *testing.T, method, path string, bodies []badBody) {
 	s := openShop(t, embeddedRedis(t))
-	c := s.guest(t)
-	before := c.add(`{"product_id":1,"qty":2}`).Header.Get("ETag")
+	c := s.guest(t).fill("1×2")
+	before := c.tag()
 	for _, bad := range bodies {
 		a := c.send(method, path, bad.body)
 		assert.That(t, a.Status == bad.status && a.Body.Code == bad.code && a.Body.Message != "", "%s: got %d %.300s, want %d %s", bad.name, a.Status, a.Raw, bad.status, bad.code)

@@ -137,6 +137,8 @@ func cartExamples(t *testing.T, add func(string, answer)) {
 	guest.add(`{"product_id":5,"fields":{"Account email":"sara@example.com","Region":"us"},"notice":"Please activate before Friday."}`)
 	add("CartWithCoupon", guest.redeem("TEN"))
 	add("GuestCart", guest.ok("GET", "/cart", ""))
+	lister := &shopper{t: t, shop: s, Token: "a" + exampleToken}
+	add("OpsEach", lister.ok("POST", "/cart/ops", `{"mode":"each","ops":[{"op":"add","product_id":1,"metadata":{"gift":"yes"}},{"op":"add","product_id":2,"qty":9}]}`))
 	add("CountGuest", guest.ok("GET", "/cart/count", ""))
 	add("Summary", guest.ok("GET", "/cart/summary", ""))
 	add("EditedLine", guest.ok("PATCH", "/cart/items/4.p41", `{"subscription_plan":42}`))
@@ -182,6 +184,9 @@ func refusalExamples(t *testing.T, add func(string, answer)) {
 	call("UnsupportedMediaTypeForm", "POST", "/cart/add", `product_id=1`, "Content-Type", "application/x-www-form-urlencoded")
 	call("AddRefusedInvalid", "POST", "/cart/add", `{"product_id":1,"qty":0}`)
 	call("AddRefusedFields", "POST", "/cart/add", `{"product_id":5,"fields":{"Region":"fr"}}`)
+	call("OpsNotFoundItem", "POST", "/cart/ops", `{"ops":[{"op":"add","product_id":1},{"op":"edit","item":"404","quantity":1}]}`)
+	call("OpsRefusedMalformed", "POST", "/cart/ops", `{"ops":[{"op":"add","product_id":1,"qty":0},{"op":"edit","item":"1"}]}`)
+	call("OpsRefusedStock", "POST", "/cart/ops", `{"ops":[{"op":"remove","item":"1"},{"op":"add","product_id":2,"qty":9}]}`)
 	guest.add(`{"product_id":7,"qty":2}`)
 	call("UpdateRefusedRange", "PATCH", "/cart/items/7", `{"quantity":1}`)
 	minimum := s.guest(t)

@@ -23,7 +23,7 @@ func isExpectationFailed(p []byte) bool {
 // refuseExpectation returns that response with the envelope of an error.
 func refuseExpectation(response []byte) []byte {
 	id, w := rand.Text(), wire.NewWriter(nil, locale.En, nil)
-	writeError(w, errExpectation, locale.En, id, time.Now())
+	writeError(w, errExpectation, id, time.Now())
 	head := bytes.TrimSuffix(response, []byte(noBody))
 	return fmt.Appendf(nil, "%s\r\nContent-Type: %s\r\nCache-Control: no-store\r\nX-Request-Id: %s\r\nContent-Length: %d\r\n\r\n%s",
 		head, jsonContent[0], id, len(w.Bytes()), w.Bytes())

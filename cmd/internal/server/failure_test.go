@@ -26,6 +26,7 @@ var cartCalls = [][3]string{
 	{"POST", "/cart/add", `{"product_id":1}`},
 	{"POST", "/cart/add", `{"product_id":6}`}, // out of stock: refused if Redis answers
 	{"PATCH", "/cart/items/1", `{"quantity":2}`},
+	{"POST", "/cart/ops", `{"ops":[{"op":"edit","item":"1","notice":"n"},{"op":"remove","item":"2"}]}`},
 	{"DELETE", "/cart/items/2"},
 	{"DELETE", "/cart/clear"},
 }

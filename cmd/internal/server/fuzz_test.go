@@ -132,6 +132,7 @@ func fuzzedCalls() []fuzzedCall {
 		{"POST", "/cart/add", `{"product_id":1}`},
 		{"PATCH", "/cart/items/{item_id}", `{"quantity":2}`},
 		{"DELETE", "/cart/items/{item_id}", ""},
+		{"POST", "/cart/ops", `{"ops":[{"op":"add","product_id":1},{"op":"edit","item":"1","notice":"n"},{"op":"coupon","coupon":"TEN"}],"mode":"each"}`},
 		{"DELETE", "/cart/clear", ""},
 		{"POST", "/cart/coupon", `{"coupon":"TEN"}`},
 		{"DELETE", "/cart/coupon", ""},

@@ -24,6 +24,7 @@ func TestKey_ARepeatChangesNothing(t *testing.T) {
 			{"POST", "/cart/add", `{"product_id":1,"qty":2}`, "7×2 2×1 1×3"},
 			{"PATCH", "/cart/items/7", `{"quantity":4}`, "7×4 2×1 1×1"},
 			{"PATCH", "/cart/items/7", `{"quantity":0}`, "2×1 1×1"},
+			{"POST", "/cart/ops", `{"ops":[{"op":"add","product_id":7},{"op":"remove","item":"2"}]}`, "7×3 1×1"},
 			{"DELETE", "/cart/items/7", "", "2×1 1×1"},
 			{"DELETE", "/cart/clear", "", "1×1"},
 		} {
@@ -117,6 +118,7 @@ func TestOrderOfChecks_ReplayThenVersionThenBounds(t *testing.T) {
 			`{"product_id":2,"qty":3}`: "/cart/add", `{"product_id":3}`: "/cart/add", `{"product_id":404}`: "/cart/add",
 			`{"product_id":4,"subscription_plan":9}`: "/cart/add", `{"qty":0}`: "/cart/add",
 			`{"quantity":9}`: "/cart/items/2", `{"quantity":8}`: "/cart/items/99", `{}`: "/cart/items/2", `{"coupon":7}`: "/cart/coupon",
+			`{"ops":[]}`: "/cart/ops", `{"ops":[{"op":"add","product_id":2,"qty":3}]}`: "/cart/ops",
 		} {
 			method := "POST"
 			if strings.HasPrefix(path, "/cart/items/") {

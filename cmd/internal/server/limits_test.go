@@ -164,6 +164,8 @@ func TestCreation_StoresNothingBeyondTheLimit(t *testing.T) {
 			"a stamped add":   {"POST", "/cart/add", addOne, "X-Timestamp", "1763632800000"},
 			"a coupon":        {"POST", "/cart/coupon", `{"coupon":"TEN"}`},
 			"an add by a new": {"POST", "/cart/add", addOne, "X-Cart-Token", ""},
+			"a list":          {"POST", "/cart/ops", `{"ops":[{"op":"add","product_id":1},{"op":"add","product_id":2}]}`},
+			"a list in part":  {"POST", "/cart/ops", `{"ops":[{"op":"add","product_id":6},{"op":"add","product_id":2}],"mode":"each"}`},
 		} {
 			c := s.guest(t)
 			c.Token = "made-up-cart-token-of-" + strconv.FormatInt(nextStore(), 10)
@@ -201,6 +203,7 @@ func TestCreation_IsJudgedLast(t *testing.T) {
 			{422, "out_of_stock", "/cart/add", `{"product_id":6}`, nil},
 			{422, "validation_failed", "/cart/add", `{}`, nil},
 			{422, "coupon_invalid", "/cart/coupon", `{"coupon":"OLD"}`, nil},
+			{422, "out_of_stock", "/cart/ops", `{"ops":[{"op":"add","product_id":1},{"op":"add","product_id":6}]}`, nil},
 			{412, "version_mismatch", "/cart/add", addOne, []string{"If-Match", `"x.1-y"`}},
 			{429, "rate_limited", "/cart/add", addOne, []string{"If-Match", "*"}},
 		} {

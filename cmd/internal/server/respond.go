@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"commerce/auth/locale"
 	"commerce/auth/problem"
@@ -106,7 +104,7 @@ func (r *responder) fail(c *gin.Context, answer wire.Answer, err error) {
 
 	w := r.writers.get(l)
 	defer r.writers.put(w)
-	beginError(w, known, l)
+	beginError(w, known)
 	if answer.Data == nil {
 		w.Null("data")
 	} else if tag := writeData(w, &answer); tag != "" {
@@ -131,23 +129,18 @@ func (r *responder) fail(c *gin.Context, answer wire.Answer, err error) {
 }
 
 // writeError writes the whole envelope of an error without data, for a response that no handler makes.
-func writeError(w *wire.Writer, known *problem.Error, l locale.Locale, requestID string, now time.Time) {
-	beginError(w, known, l)
+func writeError(w *wire.Writer, known *problem.Error, requestID string, now time.Time) {
+	beginError(w, known)
 	w.Null("data")
 	w.Text("request_id", requestID)
 	endEnvelope(w, now)
 }
 
 // beginError writes the first members of an error's envelope, before data.
-func beginError(w *wire.Writer, known *problem.Error, l locale.Locale) {
+func beginError(w *wire.Writer, known *problem.Error) {
 	w.BeginObject()
 	w.Bool("success", false)
-	w.Text("message", known.Message(l))
-	w.Text("code", string(known.Code))
-	// The names may be the caller's. Text always marshals.
-	members, _ := json.Marshal(known.Members(l),
-		json.Deterministic(true), json.FormatNilMapAsNull(true), jsontext.AllowInvalidUTF8(true))
-	w.JSON("errors", members)
+	w.Problem(known)
 }
 
 // writeData writes the member data and returns its entity tag in quotes, "" for none.

@@ -74,6 +74,10 @@ type cartBody struct {
 	TaxAmount        float64 `json:"tax_amount"`
 	Coupon           *couponBody
 	Reason           string // of a refused coupon
+	Op               *int   // of a refused list
+	Metadata         map[string]any
+	ItemIDs          []*string `json:"item_ids"`
+	Outcomes         []outcomeBody
 	Currency         string
 	Version          int64
 	ExpiresAt        *string `json:"expires_at"`
@@ -83,6 +87,14 @@ type cartBody struct {
 	PaymentRequired  *bool `json:"payment_required"`
 	Errors           []string
 	Issues, Warnings []issueBody
+}
+
+// outcomeBody is what became of one operation of a list.
+type outcomeBody struct {
+	ItemID        *string `json:"item_id"`
+	Code, Message string
+	Errors        map[string][]string
+	Data          struct{ Reason string }
 }
 
 type couponBody struct {
@@ -111,8 +123,9 @@ type itemBody struct {
 	Image      struct {
 		FullLink string `json:"full_link"`
 	}
-	Issue  *issueBody
-	Fields []struct{ Name, Value string } `json:"custom_fields"`
+	Metadata map[string]string
+	Issue    *issueBody
+	Fields   []struct{ Name, Value string } `json:"custom_fields"`
 }
 
 type issueBody struct {

@@ -72,7 +72,7 @@ func worstBodies() (bodies []string) {
 	for _, text := range worstTexts() {
 		values = append(values, `"`+text+`"`, `{"`+text+`":"x"}`, `{"Field 1":"`+text+`"}`, `{"Email":"`+text+`","0":5}`)
 	}
-	for _, member := range []string{"product_id", "qty", "quantity", "subscription_plan", "fields", "notice", "coupon", "code", "other"} {
+	for _, member := range []string{"product_id", "qty", "quantity", "subscription_plan", "fields", "notice", "coupon", "code", "metadata", "ops", "other"} {
 		for _, value := range values {
 			rest := `"product_id":501,`
 			if member == "product_id" {
@@ -80,6 +80,12 @@ func worstBodies() (bodies []string) {
 			}
 			bodies = append(bodies, "{"+rest+`"`+member+`":`+value+"}")
 		}
+	}
+	for _, op := range []string{
+		`{"op":"add","product_id":501,"fields":{"Field 1":"` + filled("\u0344", 1000) + `"}}`, `{"op":"edit","item":"501","metadata":{"a":"` + filled("\u0344", 1000) + `"}}`,
+		`{"op":"metadata","metadata":{` + each(100, `"n%d":"x"`) + `}}`, `{"op":"edit","item":"501","notice":"` + filled("x", 400) + `"}`,
+	} {
+		bodies = append(bodies, `{"ops":[`+strings.Repeat(op+",", 49)+op+"]}", `{"mode":"each","ops":[`+strings.Repeat(op+",", 49)+op+"]}")
 	}
 	name := filled("n", size/2)
 	return append(bodies,

@@ -42,6 +42,7 @@ func everyCall() []shopCall {
 			{"PATCH", "/cart/items/1001", `{"quantity":3}`},
 			{"PATCH", "/cart/items/5", `{"fields":{"Account email":"#@example.com"}}`},
 			{"PATCH", "/cart/items/5", `{"notice":"#"}`},
+			{"POST", "/cart/ops", `{"ops":[{"op":"add","product_id":1001},{"op":"edit","item":"1001","notice":"#"}],"mode":"each"}`},
 			{"DELETE", "/cart/items/1002"},
 			{"POST", "/cart/coupon", `{"coupon":"TEN"}`},
 			{"DELETE", "/cart/coupon"},

@@ -13,7 +13,13 @@ type Body<Call extends { requestBody: { content: { "application/json": unknown }
 const body: Body<Add> = { product_id: 4, subscription_plan: 41 };
 export const edit: Body<Edit> = { quantity: 2, fields: { Region: null } };
 export const coupons: Body<paths["/cart/coupon"]["post"]>[] = [{ coupon: "TEN" }, { code: "TEN" }];
+export const list: Body<paths["/cart/ops"]["post"]> = {
+  mode: "each",
+  ops: [{ op: "add", product_id: 1 }, { op: "edit", item: "1", quantity: 2 }, { op: "coupon", coupon: null }, { op: "clear" }],
+};
 
+// @ts-expect-error: no such operation
+export const replaced: Body<paths["/cart/ops"]["post"]> = { ops: [{ op: "replace", item: "1" }] };
 // @ts-expect-error: an unknown member
 export const misspelled: Body<Edit> = { quantty: 2 };
 // @ts-expect-error: another type

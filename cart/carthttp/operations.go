@@ -1,0 +1,166 @@
+package carthttp
+
+import (
+	"fmt"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"commerce/auth/locale"
+	"commerce/auth/problem"
+	"commerce/cart"
+	"commerce/cart/service"
+	"commerce/cart/wire"
+)
+
+// maxOps is how many operations a list may have.
+const maxOps = 50
+
+// list reads the body of POST /cart/ops. It refuses a malformed list, and names the faults of all
+// operations.
+func (in input) list() (service.List, *problem.Error) {
+	each, refusal := in.members.each()
+	elements, badOps := in.members.ops()
+	refusal = problem.Join(refusal, badOps)
+	list := service.List{Each: each, Ops: make([]service.Op, len(elements))}
+	redeems := false
+	for i, element := range elements {
+		name := fmt.Sprintf("ops.%d", i)
+		if element.Kind() != '{' {
+			refusal = problem.Join(refusal, problem.New(problem.ValidationFailed, name, textObject, name))
+			continue
+		}
+		members, _ := wire.ParseObject(element) // wire.ReadBody has checked it
+		op, err := input{members: object(members), lineText: in.lineText}.operation()
+		if op.Coupon != nil && redeems {
+			err = problem.Join(err, problem.New(problem.ValidationFailed, "op", textOneCoupon))
+		}
+		redeems = redeems || op.Coupon != nil
+		list.Ops[i], refusal = op, problem.Join(refusal, err.Within(name))
+	}
+	return list, refusal
+}
+
+// each reports whether the mode is each; all is the default.
+func (o object) each() (bool, *problem.Error) {
+	const name = "mode"
+	if !o.has(name) {
+		return false, nil
+	}
+	switch mode, _ := jsontext.AppendUnquote(nil, o[name]); string(mode) {
+	case "each":
+		return true, nil
+	case "all":
+		return false, nil
+	}
+	return false, problem.New(problem.ValidationFailed, name, textMode)
+}
+
+// ops returns the elements of the list.
+func (o object) ops() (elements []jsontext.Value, _ *problem.Error) {
+	const name = "ops"
+	if !o.has(name) {
+		return nil, problem.New(problem.ValidationFailed, name, textRequired, name)
+	}
+	if o[name].Kind() == '[' {
+		_ = json.Unmarshal(o[name], &elements) // wire.ReadBody has checked it
+	}
+	if len(elements) == 0 || len(elements) > maxOps {
+		return nil, problem.New(problem.ValidationFailed, name, textOps, maxOps)
+	}
+	return elements, nil
+}
+
+// operation reads one operation, whose members are those of the single call.
+func (in input) operation() (op service.Op, refusal *problem.Error) {
+	name, _ := jsontext.AppendUnquote(nil, in.members["op"]) // "" for what is no text
+	switch string(name) {
+	case "add":
+		a, _ := in.addition()
+		return service.Op{Add: &a}, a.Err
+	case "edit":
+		in.item, refusal = in.members.item()
+		e, _ := in.edit()
+		return service.Op{Edit: &e}, problem.Join(refusal, e.Err)
+	case "remove":
+		in.item, refusal = in.members.item()
+		return service.Op{Remove: &in.item}, refusal
+	case "clear":
+		return service.Op{Clear: true}, nil
+	case "coupon":
+		if value := in.members["coupon"]; value.Kind() == 'n' && !in.members.has("code") {
+			return service.Op{Coupon: &service.CouponCode{}}, nil
+		}
+		code, refusal := in.couponCode()
+		return service.Op{Coupon: &code}, refusal
+	case "metadata":
+		if !in.members.has("metadata") {
+			return op, problem.New(problem.ValidationFailed, "metadata", textRequired, "metadata")
+		}
+		op.Metadata, refusal = in.members.metadata()
+		return op, refusal
+	}
+	return op, problem.New(problem.ValidationFailed, "op", textOp)
+}
+
+// item reads the line that an operation is about; "" if no line can have that ID.
+func (o object) item() (cart.LineID, *problem.Error) {
+	const name = "item"
+	if !o.has(name) {
+		return "", problem.New(problem.ValidationFailed, name, textRequired, name)
+	}
+	id, err := jsontext.AppendUnquote(nil, o[name])
+	if err != nil { // not a text
+		return "", problem.New(problem.ValidationFailed, name, textText, name)
+	}
+	item, _ := cart.ParseLineID(string(id))
+	return item, nil
+}
+
+// outcomes writes what became of a list of changes.
+func (w view) outcomes(ops *service.Outcomes) {
+	w.Array("item_ids")
+	for _, o := range ops.Each {
+		w.Element(string(o.Item))
+	}
+	w.EndArray()
+	if ops.Unknown {
+		w.Null("outcomes")
+		return
+	}
+	w.Array("outcomes")
+	for _, o := range ops.Each {
+		w.BeginObject()
+		if o.Refusal == nil {
+			w.Optional("item_id", string(o.Item))
+		} else {
+			w.Problem(o.Refusal)
+			if reason, ok := o.Refusal.Data.(cart.CouponReason); ok {
+				w.Object("data")
+				w.Text("reason", string(reason))
+				w.EndObject()
+			}
+		}
+		w.EndObject()
+	}
+	w.EndArray()
+}
+
+var (
+	textMode = locale.Text{
+		locale.En: "mode must be all or each.",
+		locale.Ar: "يجب أن يكون mode إما all أو each.",
+	}
+	textOps = locale.Text{
+		locale.En: "ops must be a list of 1 to %d operations.",
+		locale.Ar: "يجب أن يكون ops قائمة من 1 إلى %d عملية.",
+	}
+	textOp = locale.Text{
+		locale.En: "op must be add, edit, remove, clear, coupon or metadata.",
+		locale.Ar: "يجب أن يكون op واحدًا من add وedit وremove وclear وcoupon وmetadata.",
+	}
+	textOneCoupon = locale.Text{
+		locale.En: "A list can have only one coupon operation.",
+		locale.Ar: "لا تتسع القائمة لأكثر من عملية coupon واحدة.",
+	}
+)

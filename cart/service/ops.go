@@ -1,0 +1,199 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"commerce/auth/problem"
+	"commerce/cart"
+	"commerce/cart/redisstore"
+	"commerce/cart/redisstore/rules"
+)
+
+// List is a shopper's request to make several changes in one step.
+type List struct {
+	Ops  []Op
+	Each bool // apply what can be applied; otherwise all or nothing
+}
+
+// Op is one change of a list. One member is set.
+type Op struct {
+	Add      *cart.Addition
+	Edit     *Edit        // of a line, never of a product's first one
+	Remove   *cart.LineID // "" if no line can have the requested ID
+	Clear    bool
+	Coupon   *CouponCode   // with the code "" to remove the coupon
+	Metadata cart.Metadata // changes of the cart's
+}
+
+// Outcomes is what became of each change of a list.
+type Outcomes struct {
+	Each    []Outcome
+	Unknown bool // an earlier request applied the list, and only the cart tells what became of it
+}
+
+// Outcome is what became of one change of a list. The zero value is that of a change without a line.
+type Outcome struct {
+	Item    cart.LineID    // the line that an addition or an edit made; after a replay, only if the cart has it
+	Refusal *problem.Error // nil for a change that was applied
+}
+
+// OpFault is the data of the error that refuses a list for one of its changes.
+type OpFault struct {
+	Op     int               // its place in the list
+	Reason cart.CouponReason // why its coupon was refused; "" for another reason
+}
+
+// Ops makes a list of changes in one step. Each one is judged by the cart as those before it leave it. If
+// that takes a read, and a line has changed when Redis makes the change, it is computed again. It fails like
+// Edit.
+func (s *Carts) Ops(ctx context.Context, v *Visit, on Conditions, list List) (Changed, error) {
+	products, err := s.Catalog.Products(ctx, v.Store.ID, list.productIDs())
+	if err != nil {
+		return Changed{}, cart.Unavailable("products", err)
+	}
+	if err := s.priceable(ctx, v, on); err != nil {
+		return Changed{}, err
+	}
+	redeems := slices.IndexFunc(list.Ops, Op.redeems)
+	if redeems < 0 {
+		return s.makeList(ctx, v, on, list, products, nil)
+	}
+	forget, tooMany := s.Guesses.begin(ctx, v.client, v.name())
+	changed, err := s.makeList(ctx, v, on, list, products, tooMany)
+	if tooMany == nil && !tellsOf(redeems, changed, err) {
+		forget()
+	}
+	return changed, err
+}
+
+// makeList makes a list of changes. tooMany refuses any coupon; nil for none.
+func (s *Carts) makeList(ctx context.Context, v *Visit, on Conditions, list List, products map[int64]*cart.Product, tooMany *problem.Error) (Changed, error) {
+	for range maxReads {
+		ops, err := s.changes(ctx, v, list, products, tooMany)
+		if err != nil {
+			return Changed{}, err
+		}
+		each := make([]redisstore.Change, len(ops))
+		for i, op := range ops {
+			if each[i] = op.Change; op.refusal != nil {
+				each[i] = redisstore.RefusedOp(op.refusal.Code)
+			}
+		}
+		changed, err := s.makeChange(ctx, v, on, change{Change: redisstore.Ops(list.Each, each), ops: ops})
+		if !errors.Is(err, errLineChanged) {
+			return changed, err
+		}
+	}
+	return Changed{}, errAlwaysChanged
+}
+
+// changes computes each change of a list. If one needs the cart, the rules say what the others make of it.
+func (s *Carts) changes(ctx context.Context, v *Visit, list List, products map[int64]*cart.Product, tooMany *problem.Error) ([]change, error) {
+	var c cart.Cart
+	reads := slices.ContainsFunc(list.Ops, Op.needsCart)
+	if reads {
+		stored, err := s.readLines(ctx, v)
+		if err != nil {
+			return nil, err
+		}
+		c = stored.Cart
+	}
+	ops := make([]change, len(list.Ops))
+	for i, op := range list.Ops {
+		switch {
+		case op.redeems() && tooMany != nil:
+			ops[i] = change{refusal: tooMany}
+		case op.redeems():
+			priced, err := s.price(ctx, v, c)
+			if err == nil {
+				ops[i], err = s.redemption(ctx, v, *op.Coupon, &priced)
+			}
+			if err != nil {
+				return nil, err
+			}
+		default:
+			ops[i] = s.op(op, c, products)
+		}
+		if reads && ops[i].refusal == nil {
+			c, _ = ops[i].rule(c)
+		}
+	}
+	return ops, nil
+}
+
+// op returns an operation's change of a cart. Only an operation that needs the cart uses it.
+func (s *Carts) op(op Op, c cart.Cart, products map[int64]*cart.Product) change {
+	switch {
+	case op.Add != nil:
+		return s.addition(*op.Add, products[op.Add.ProductID])
+	case op.Edit != nil:
+		var line *cart.Line
+		if c.Has(op.Edit.Item) {
+			line = c.Line(op.Edit.Item)
+		}
+		return s.edit(*op.Edit, products[op.Edit.Item.Product()], line)
+	case op.Remove != nil:
+		return removal(*op.Remove)
+	case op.Coupon != nil:
+		return couponSet("")
+	case op.Metadata != nil:
+		return change{
+			Change: redisstore.SetMetadata(op.Metadata, s.Limits),
+			rule:   func(c cart.Cart) (cart.Cart, *cart.Refusal) { return rules.SetMetadata(c, op.Metadata, s.Limits) },
+		}
+	}
+	return clearing()
+}
+
+// productIDs lists the products of additions and edits.
+func (l List) productIDs() (ids []int64) {
+	for _, op := range l.Ops {
+		switch {
+		case op.Add != nil:
+			ids = append(ids, op.Add.ProductID)
+		case op.Edit != nil && op.Edit.Item != "":
+			ids = append(ids, op.Edit.Item.Product())
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// redeems reports whether the operation gives the cart a coupon.
+func (op Op) redeems() bool { return op.Coupon != nil && op.Coupon.Code != "" }
+
+// needsCart reports whether the operation is computed from a read of the cart.
+func (op Op) needsCart() bool { return op.redeems() || op.Edit != nil && op.Edit.needsLine() }
+
+// outcomes returns what became of the changes of a list.
+func (s *Carts) outcomes(ops []change, o redisstore.Outcome) *Outcomes {
+	all := &Outcomes{Each: make([]Outcome, len(ops)), Unknown: o.Ops == nil}
+	for i, op := range o.Ops {
+		switch {
+		case op.Refusal != nil:
+			all.Each[i].Refusal = s.problem(ops[i], *op.Refusal)
+		case o.Status == redisstore.Applied || o.Cart.Has(op.Line):
+			all.Each[i].Item = op.Line
+		}
+	}
+	return all
+}
+
+// refusedOp returns the error of a list that Redis has refused for one of its operations.
+func (s *Carts) refusedOp(ops []change, o redisstore.Outcome) *problem.Error {
+	refusal := s.problem(ops[o.Op], o.Refusal)
+	reason, _ := refusal.Data.(cart.CouponReason)
+	return refusal.Within(fmt.Sprintf("ops.%d", o.Op)).WithData(OpFault{o.Op, reason})
+}
+
+// tellsOf reports whether the answer to a list says that an operation is refused now.
+func tellsOf(op int, changed Changed, err error) bool {
+	if refusal, ok := errors.AsType[*problem.Error](err); ok {
+		fault, ok := refusal.Data.(OpFault)
+		return ok && fault.Op == op
+	}
+	return err == nil && !changed.Replayed && changed.Ops.Each[op].Refusal != nil
+}
