@@ -117,7 +117,7 @@ func (s *Carts) changes(ctx context.Context, v *Visit, list List, products map[i
 		default:
 			ops[i] = s.op(op, c, products)
 		}
-		if reads && ops[i].refusal == nil {
+		if reads && ops[i].refusal == nil && op.finds(&c) {
 			c, _ = ops[i].rule(c)
 		}
 	}
@@ -146,6 +146,17 @@ func (s *Carts) op(op Op, c cart.Cart, products map[int64]*cart.Product) change 
 		}
 	}
 	return clearing()
+}
+
+// finds is false for an operation on a line that the cart does not have. In a list, no product names it.
+func (op Op) finds(c *cart.Cart) bool {
+	switch {
+	case op.Edit != nil:
+		return c.Has(op.Edit.Item)
+	case op.Remove != nil:
+		return c.Has(*op.Remove)
+	}
+	return true
 }
 
 // productIDs lists the products of additions and edits.
