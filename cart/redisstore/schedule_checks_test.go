@@ -140,11 +140,26 @@ func (s *schedule) checkRepeats() (wrong []string) {
 				n++
 			}
 		}
+		for _, a := range op.attempts {
+			if told := a.result.outcomes; told != nil && op.key != "" && !op.mayRepeat() && !slices.Equal(told, op.outcomes()) {
+				wrong = append(wrong, fmt.Sprintf("%s tells the outcomes %q, an earlier answer %q", a, told, op.outcomes()))
+			}
+		}
 		if op.remembered() != "" && n > 1 && !op.mayRepeat() {
 			wrong = append(wrong, fmt.Sprintf("%s was carried out %d times", op.name, n))
 		}
 	}
 	return wrong
+}
+
+// outcomes are those that the first answer with some tells.
+func (o *operation) outcomes() []problem.Code {
+	for _, a := range o.attempts {
+		if a.result.outcomes != nil {
+			return a.result.outcomes
+		}
+	}
+	return nil
 }
 
 func (s *schedule) checkConditions() (wrong []string) {
