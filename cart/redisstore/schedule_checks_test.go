@@ -141,7 +141,7 @@ func (s *schedule) checkRepeats() (wrong []string) {
 			}
 		}
 		for _, a := range op.attempts {
-			if told := a.result.outcomes; told != nil && op.key != "" && !op.mayRepeat() && !slices.Equal(told, op.outcomes()) {
+			if told := a.result.outcomes; a.result.cart.ID != "" && told != nil && op.key != "" && !op.mayRepeat() && !slices.Equal(told, op.outcomes()) {
 				wrong = append(wrong, fmt.Sprintf("%s tells the outcomes %q, an earlier answer %q", a, told, op.outcomes()))
 			}
 		}
@@ -152,10 +152,11 @@ func (s *schedule) checkRepeats() (wrong []string) {
 	return wrong
 }
 
-// outcomes are those that the first answer with some tells.
+// outcomes are those that the first answer about a cart tells. A list that leaves an unused cart unused
+// is not remembered.
 func (o *operation) outcomes() []problem.Code {
 	for _, a := range o.attempts {
-		if a.result.outcomes != nil {
+		if a.result.outcomes != nil && a.result.cart.ID != "" {
 			return a.result.outcomes
 		}
 	}
