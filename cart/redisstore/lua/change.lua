@@ -47,7 +47,7 @@ end
 -- accept ends a change that was allowed. changed says whether it altered anything. line is
 -- the line that it changed, if the request does not name it; else nil. A change that altered
 -- nothing is remembered too, because its repeat may come after a change that it would undo.
--- An unused cart stays unused.
+-- An unused cart stays unused; but its keys remember the outcomes of a list, which its repeat tells again.
 local function accept(changed, line)
   local at = hash.at
   if changed then
@@ -60,6 +60,10 @@ local function accept(changed, line)
     end
     advance(hash, ARGV[9])
     if not at.l then put(hash, 'l', LAYOUT) end
+  end
+  if not at.i and hash.in_list and ARGV[4] ~= '' then
+    if ARGV[2] == '' then return reply('rate_limited') end
+    remember(keys, remember_change(hash, now, line))
   end
   if not at.i then return reply('applied', 0, line) end
   -- What makes a repeat safe goes in the same write as the change, or right after it:
