@@ -69,12 +69,12 @@ func SetMetadata(changes cart.Metadata, limits cart.Limits) Change {
 	return Change{"metadata", []any{encodeMetadata(changes), limits.CartText}}
 }
 
-// RefusedOp stands in a list for an operation that is refused with a code, whatever the cart holds.
+// RefusedOp is the place in a list of an operation that the service has refused, with its code.
 func RefusedOp(code problem.Code) Change { return Change{"refused", []any{string(code)}} }
 
-// Ops makes a list of changes, in order, in one step: those that are not refused, if each is set, and
-// else all of them or none. In a list, an item names only a line, never a product. A line that is not
-// as an Edit has read it refuses the whole list.
+// Ops makes a list of changes, in order, in one step: with each, those that are not refused, otherwise
+// all or none. An item of the list names a line, never a product. If a line is no longer as an Edit has
+// read it, the whole list is refused.
 func Ops(each bool, list []Change) Change {
 	mode, size := "all", 1
 	if each {
@@ -127,7 +127,7 @@ type Outcome struct {
 	Durability string // Confirmed or unconfirmed; "" when changes do not wait for replicas
 }
 
-// OpOutcome is what became of one operation of a list.
+// OpOutcome is the result of one operation of a list.
 type OpOutcome struct {
 	Line    cart.LineID   // that it changed; "" for none
 	Refusal *cart.Refusal // nil if it was not refused
