@@ -194,11 +194,11 @@ func openShopAs(t testing.TB, redisURL string, postgres bool, edits ...func(*ser
 	}
 	parts := server.Parts{
 		Catalog: s.Catalog, Coupons: s.Catalog, Stores: stores, JWT: tokens,
-		CartTTL:     redisstore.TTLs{Guest: 720 * time.Hour, Customer: 2160 * time.Hour},
-		CartLimits:  cart.Limits{Lines: 100, Quantity: 999, LineText: 4096, CartText: 65536},
-		Strategy:    cart.Sum,
-		RedisBatch:  true,
-		RedisBudget: 5 * time.Second, // no 503 on a busy test machine
+		CartTTL:         redisstore.TTLs{Guest: 720 * time.Hour, Customer: 2160 * time.Hour},
+		CartLimits:      cart.Limits{Lines: 100, Quantity: 999, LineText: 4096, CartText: 65536},
+		Strategy:        cart.Sum,
+		RedisBatch: true,
+		RedisBudget:     5 * time.Second, // no 503 on a busy test machine
 		Config: server.Config{
 			Now:         s.Clock.Now,
 			CORSOrigins: []string{"https://shop.example.com"},
