@@ -69,12 +69,12 @@ func SetMetadata(changes cart.Metadata, limits cart.Limits) Change {
 	return Change{"metadata", []any{encodeMetadata(changes), limits.CartText}}
 }
 
-// RefusedOp is the place in a list of an operation that the service has refused, with its code.
+// RefusedOp stands in a list for an operation that is refused with a code, whatever the cart holds.
 func RefusedOp(code problem.Code) Change { return Change{"refused", []any{string(code)}} }
 
-// Ops makes a list of changes, in order, in one step: with each, those that are not refused, otherwise
-// all or none. An item of the list names a line, never a product. If a line is no longer as an Edit has
-// read it, the whole list is refused.
+// Ops makes a list of changes, in order, in one step: those that are not refused, if each is set, and
+// else all of them or none. In a list, an item names only a line, never a product. A line that is not
+// as an Edit has read it refuses the whole list.
 func Ops(each bool, list []Change) Change {
 	mode, size := "all", 1
 	if each {
