@@ -11,9 +11,9 @@
 -- One of plain.lua, keyed.lua and stamped.lua comes before this file, for a change that a retry
 -- would make again, or whose retries are known by an idempotency key or by a stamp:
 --   find_repeat      returns replayed, with the line of the reply, or a refusal; nil for a new change
---   remember_change  remembers an applied change. It puts what write is to send, or returns what
---                    remember then takes
---   hide_stamps      takes from the reply what its caller has no use for
+--   remember_change  remembers an applied change: in the cart, or by returning the arguments of
+--                    remember
+--   hide_stamps      removes the stamps from the reply
 --
 -- KEYS  1 cart  2 its idempotency keys: only of a change that has one
 -- ARGV  1 TTL in ms  2 cart id, used when the cart begins here; "": no cart may begin here
