@@ -311,7 +311,11 @@ func TestOps_AKeyedListGivesItsOutcomesAgain(t *testing.T) {
 		first := guest.ok("POST", "/cart/ops", body, "Idempotency-Key", "k").Body.Data
 		line := first.itemIDs()[2]
 		assert.Equal(t, first.itemIDs(), []string{"1", "", line, "", ""}, "item_ids")
+		unused, refused := s.visitor(t), list("each", operation{"add", "", `"product_id":6`})
+		unused.ok("POST", "/cart/ops", refused, "Idempotency-Key", "k")
 		s.offer(6) // what was refused could be applied now
+		again := unused.ok("POST", "/cart/ops", refused, "Idempotency-Key", "k")
+		assert.That(t, again.replayed(t) && again.Body.Data.Outcomes[0].Code == "out_of_stock", "an unused cart: %s", again.Raw)
 		for i, c := range []*shopper{guest, guest.logIn("1001"), guest.logIn("1002")} {
 			name := []string{"the guest", "the customer", "another customer"}[i]
 			again := c.ok("POST", "/cart/ops", body, "Idempotency-Key", "k")
