@@ -72,13 +72,19 @@ func (s *Carts) Edit(ctx context.Context, v *Visit, on Conditions, e Edit) (Chan
 	if err := s.priceable(ctx, v, on); err != nil {
 		return Changed{}, err
 	}
-	for range maxReads {
+	return untilUnchanged(func() (Changed, error) {
 		stored, err := s.readLines(ctx, v)
 		if err != nil {
 			return Changed{}, err
 		}
-		changed, err := s.makeChange(ctx, v, on, s.edit(e, product, stored.Line(e.Item)))
-		if !errors.Is(err, errLineChanged) {
+		return s.makeChange(ctx, v, on, s.edit(e, product, stored.Line(e.Item)))
+	})
+}
+
+// untilUnchanged makes a change that is computed from a read, again if a line has changed since.
+func untilUnchanged(change func() (Changed, error)) (Changed, error) {
+	for range maxReads {
+		if changed, err := change(); !errors.Is(err, errLineChanged) {
 			return changed, err
 		}
 	}
@@ -152,28 +158,9 @@ func (s *Carts) readLines(ctx context.Context, v *Visit) (redisstore.Stored, err
 // errItemNotFound refuses an edit of a line that the cart does not have.
 var errItemNotFound = cart.Refusal{Code: problem.ItemNotFound}.Problem("", nil, cart.Limits{})
 
-// Remove removes a line. Removing a line that does not exist changes nothing and succeeds.
-func (s *Carts) Remove(ctx context.Context, v *Visit, on Conditions, item cart.LineID) (Changed, error) {
-	return s.makeChange(ctx, v, on, removal(item))
-}
-
-func removal(item cart.LineID) change {
-	return change{
-		Change: redisstore.Remove(item),
-		rule:   func(c cart.Cart) (cart.Cart, *cart.Refusal) { return rules.Remove(c, item), nil },
-	}
-}
-
-// Clear removes all lines, the coupon and the cart's metadata.
-func (s *Carts) Clear(ctx context.Context, v *Visit, on Conditions) (Changed, error) {
-	return s.makeChange(ctx, v, on, clearing())
-}
-
-func clearing() change {
-	return change{
-		Change: redisstore.Clear(),
-		rule:   func(c cart.Cart) (cart.Cart, *cart.Refusal) { return rules.Clear(c), nil },
-	}
+// Do makes the change of an operation that needs neither the cart nor a product.
+func (s *Carts) Do(ctx context.Context, v *Visit, on Conditions, op Op) (Changed, error) {
+	return s.makeChange(ctx, v, on, s.op(op, cart.Cart{}, nil))
 }
 
 // Refuse returns refusal, which is about an invalid request body, unless a replay or

@@ -58,11 +58,6 @@ func couponSet(code string) change {
 	}
 }
 
-// DropCoupon removes the coupon, if there is one.
-func (s *Carts) DropCoupon(ctx context.Context, v *Visit, on Conditions) (Changed, error) {
-	return s.makeChange(ctx, v, on, couponSet(""))
-}
-
 // coupon returns one coupon of the request's store, nil when the store does not have it, and
 // how often it was used: 0 if that is not known, since checkout counts again.
 func (s *Carts) coupon(ctx context.Context, v *Visit, code string) (*cart.Coupon, cart.Uses, error) {

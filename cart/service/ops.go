@@ -21,9 +21,9 @@ type List struct {
 // Op is one change of a list. One member is set.
 type Op struct {
 	Add      *cart.Addition
-	Edit     *Edit        // of a line, never of a product's first one
-	Remove   *cart.LineID // "" if no line can have the requested ID
-	Clear    bool
+	Edit     *Edit         // of a line, never of a product's first one
+	Remove   *cart.LineID  // "" if no line can have the requested ID; a line that is not there changes nothing
+	Clear    bool          // of the lines, the coupon and the metadata
 	Coupon   *CouponCode   // with the code "" to remove the coupon
 	Metadata cart.Metadata // changes of the cart's
 }
@@ -71,7 +71,7 @@ func (s *Carts) Ops(ctx context.Context, v *Visit, on Conditions, list List) (Ch
 
 // makeList makes a list of changes. tooMany refuses any coupon; nil for none.
 func (s *Carts) makeList(ctx context.Context, v *Visit, on Conditions, list List, products map[int64]*cart.Product, tooMany *problem.Error) (Changed, error) {
-	for range maxReads {
+	return untilUnchanged(func() (Changed, error) {
 		ops, err := s.changes(ctx, v, list, products, tooMany)
 		if err != nil {
 			return Changed{}, err
@@ -82,12 +82,8 @@ func (s *Carts) makeList(ctx context.Context, v *Visit, on Conditions, list List
 				each[i] = redisstore.RefusedOp(op.refusal.Code)
 			}
 		}
-		changed, err := s.makeChange(ctx, v, on, change{Change: redisstore.Ops(list.Each, each), ops: ops})
-		if !errors.Is(err, errLineChanged) {
-			return changed, err
-		}
-	}
-	return Changed{}, errAlwaysChanged
+		return s.makeChange(ctx, v, on, change{Change: redisstore.Ops(list.Each, each), ops: ops})
+	})
 }
 
 // changes computes each change of a list. If one needs the cart, the rules say what the others make of it.
@@ -136,7 +132,10 @@ func (s *Carts) op(op Op, c cart.Cart, products map[int64]*cart.Product) change 
 		}
 		return s.edit(*op.Edit, products[op.Edit.Item.Product()], line)
 	case op.Remove != nil:
-		return removal(*op.Remove)
+		return change{
+			Change: redisstore.Remove(*op.Remove),
+			rule:   func(c cart.Cart) (cart.Cart, *cart.Refusal) { return rules.Remove(c, *op.Remove), nil },
+		}
 	case op.Coupon != nil:
 		return couponSet("")
 	case op.Metadata != nil:
@@ -145,7 +144,10 @@ func (s *Carts) op(op Op, c cart.Cart, products map[int64]*cart.Product) change 
 			rule:   func(c cart.Cart) (cart.Cart, *cart.Refusal) { return rules.SetMetadata(c, op.Metadata, s.Limits) },
 		}
 	}
-	return clearing()
+	return change{
+		Change: redisstore.Clear(),
+		rule:   func(c cart.Cart) (cart.Cart, *cart.Refusal) { return rules.Clear(c), nil },
+	}
 }
 
 // productIDs lists the products of additions and edits.
