@@ -154,7 +154,7 @@ func TestCart_ReadsCreateNothing(t *testing.T) {
 func TestCart_LinesKeepTheOrderOfTheirFirstAdd(t *testing.T) {
 	slow(t)
 	const lines = 600 // above the 512 fields up to which a Redis hash is ordered
-	s := openShop(t, ephemeral.Redis(t), func(p *server.Parts) { p.CartLimits.Lines = lines })
+	s := openShop(t, ephemeral.Redis(t), func(p *server.Parts) { p.Carts.Limits.Lines = lines })
 	c := s.visitor(t)
 	want := make([]string, lines)
 	for i := range lines {

@@ -233,7 +233,7 @@ func (unknownUses) Uses(context.Context, int64, string, string, int64) (int64, e
 }
 
 func TestCoupon_CountsAsUnusedWhileItsUsesAreUnknown(t *testing.T) {
-	c := newShop(t, func(p *server.Parts) { p.Coupons = unknownUses{p.Coupons} }).customer(t, "1002").fill("1×1")
+	c := newShop(t, func(p *server.Parts) { p.Carts.Coupons = unknownUses{p.Carts.Coupons} }).customer(t, "1002").fill("1×1")
 	wantIssue(t, c.redeem("ONCE").Body.Data, "", "")
 	wantIssue(t, c.cart(), "", "")
 }

@@ -88,7 +88,7 @@ func TestMerge_ShowsTheMergedCartAndWhatWasCut(t *testing.T) {
 				assert.Equal(t, got.cuts(t), tc.cuts, "cuts")
 				assert.Equal(t, got.Version, int64(len(strings.Fields(tc.customer)))+1, "version")
 				wantIssues(t, got)
-			}, func(p *server.Parts) { p.Strategy = tc.strategy })
+			}, func(p *server.Parts) { p.Carts.Strategy = tc.strategy })
 		})
 	}
 }
@@ -246,7 +246,7 @@ type flaky struct {
 func flakyShop(t *testing.T) (*shop, *flaky) {
 	t.Helper()
 	source := &flaky{}
-	return realShop(t, func(p *server.Parts) { source.Catalog, p.Catalog = p.Catalog, source }), source
+	return realShop(t, func(p *server.Parts) { source.Catalog, p.Carts.Catalog = p.Carts.Catalog, source }), source
 }
 
 func (f *flaky) Reachable() bool { return f.down.Load() == 0 }
@@ -269,7 +269,7 @@ func TestMerge_AnEmptiedGuestsCartBringsNothing(t *testing.T) {
 }
 
 // small limits carts to five lines, and to ten after a merge.
-func small(p *server.Parts) { p.CartLimits.Lines = 5 }
+func small(p *server.Parts) { p.Carts.Limits.Lines = 5 }
 
 // sell makes the store sell products 101 to 100+n.
 func (s *shop) sell(n int64) {
@@ -310,7 +310,7 @@ func TestMerge_WithoutRoomLeavesTheGuestsCartUnchanged(t *testing.T) {
 }
 
 func TestMerge_CountsTextToo(t *testing.T) {
-	s := realShop(t, func(p *server.Parts) { p.CartLimits.CartText, p.CartLimits.LineText = 40, 40 })
+	s := realShop(t, func(p *server.Parts) { p.Carts.Limits.CartText, p.Carts.Limits.LineText = 40, 40 })
 	line := func(product int, text string) string {
 		return fmt.Sprintf(`{"product_id":%d,"notice":%q}`, product, text)
 	}

@@ -173,7 +173,7 @@ func (b cartBody) itemIDs() (ids []string) {
 func TestOps_GiveWhatTheSingleCallsGive(t *testing.T) {
 	t.Parallel()
 	small := func(p *server.Parts) {
-		p.CartLimits = cart.Limits{Lines: 3, Quantity: 999, LineText: 600, CartText: 800}
+		p.Carts.Limits = cart.Limits{Lines: 3, Quantity: 999, LineText: 600, CartText: 800}
 	}
 	property := func(t *testing.T, s *shop) {
 		s.Catalog.Put(s.ID, membership(2))
@@ -386,7 +386,7 @@ func (c countingCatalog) Products(ctx context.Context, store int64, ids []int64)
 
 func TestOps_FiftyOperationsLoadTheCatalogOnce(t *testing.T) {
 	var calls atomic.Int64
-	s := newShop(t, func(p *server.Parts) { p.Catalog = countingCatalog{p.Catalog, &calls} })
+	s := newShop(t, func(p *server.Parts) { p.Carts.Catalog = countingCatalog{p.Carts.Catalog, &calls} })
 	var ops []operation
 	for _, p := range sample.Products()[1][:2] {
 		ops = append(ops, slices.Repeat([]operation{{"add", "", fmt.Sprintf(`"product_id":%d`, p.ID)}, {"edit", fmt.Sprint(p.ID), `"notice":"n"`}}, 12)...)
