@@ -140,11 +140,27 @@ func (s *schedule) checkRepeats() (wrong []string) {
 				n++
 			}
 		}
+		for _, a := range op.attempts {
+			if told := a.result.outcomes; a.result.cart.ID != "" && told != nil && op.key != "" && !op.mayRepeat() && !slices.Equal(told, op.outcomes()) {
+				wrong = append(wrong, fmt.Sprintf("%s tells the outcomes %q, an earlier answer %q", a, told, op.outcomes()))
+			}
+		}
 		if op.remembered() != "" && n > 1 && !op.mayRepeat() {
 			wrong = append(wrong, fmt.Sprintf("%s was carried out %d times", op.name, n))
 		}
 	}
 	return wrong
+}
+
+// outcomes are those that the first answer about a cart tells. A list that leaves an unused cart unused
+// is not remembered.
+func (o *operation) outcomes() []problem.Code {
+	for _, a := range o.attempts {
+		if a.result.outcomes != nil && a.result.cart.ID != "" {
+			return a.result.outcomes
+		}
+	}
+	return nil
 }
 
 func (s *schedule) checkConditions() (wrong []string) {

@@ -1,8 +1,10 @@
 package redisstore_test
 
 import (
+	"slices"
 	"strings"
 
+	"commerce/auth/problem"
 	"commerce/cart"
 )
 
@@ -118,8 +120,39 @@ func (o *operation) effect(c contents) contents {
 		return contents{}
 	case redeems:
 		c.coupon = o.coupon
+	case lists:
+		c, _ = o.listed(c)
 	}
 	return c
+}
+
+// listed returns the contents of a cart after a list, and the outcome of each operation: the code of
+// its refusal, or "".
+func (o *operation) listed(c contents) (contents, []problem.Code) {
+	after, outcomes := c, make([]problem.Code, len(o.list))
+	for i, one := range o.list {
+		l := &after.lines[one.line()]
+		switch {
+		case one.needsLine() && l.quantity == 0:
+			outcomes[i] = problem.ItemNotFound
+		case one.verb == removes || one.verb == sets && one.quantity == 0:
+			*l = modelLine{}
+		case one.verb == sets:
+			l.quantity = uint8(one.quantity)
+		case one.verb == edits:
+			l.notice = one.notice
+		default:
+			after = one.effect(after)
+		}
+	}
+	if !o.each && refusesAny(outcomes) {
+		return c, outcomes
+	}
+	return after, outcomes
+}
+
+func refusesAny(outcomes []problem.Code) bool {
+	return slices.ContainsFunc(outcomes, func(code problem.Code) bool { return code != "" })
 }
 
 // edit returns the contents of a cart after an edit. An edit adds an engraving to the line that

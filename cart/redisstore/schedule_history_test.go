@@ -6,6 +6,7 @@ import (
 	"math"
 	"time"
 
+	"commerce/auth/problem"
 	"commerce/cart"
 
 	"github.com/anishathalye/porcupine"
@@ -57,6 +58,7 @@ func (s *schedule) mayMerge() (n [modelCustomers]int) {
 func (o *operation) events(set *setting, note func(e *event, call, end int64)) {
 	var unseen []caller // callers as whom it may have taken effect
 	done, replayed := false, int64(never)
+	var outcomes []problem.Code // that a replay has told
 	for _, a := range o.attempts {
 		a.loginEvents(set, note)
 		r := a.result
@@ -78,13 +80,16 @@ func (o *operation) events(set *setting, note func(e *event, call, end int64)) {
 		switch {
 		case r.replayed:
 			replayed = min(replayed, a.end)
+			if r.outcomes != nil {
+				outcomes = r.outcomes
+			}
 		case r.refused() == "" && o.verb != reads:
-			shows.as, done = []caller{a.who}, true
+			shows.as, shows.outcomes, done = []caller{a.who}, r.outcomes, true
 		}
 		note(shows, a.call, a.end)
 	}
 	if !done && o.verb != reads && len(unseen) > 0 {
-		note(&event{op: o, setting: set, as: unseen, optional: replayed == never}, o.attempts[0].call, replayed)
+		note(&event{op: o, setting: set, as: unseen, optional: replayed == never, outcomes: outcomes}, o.attempts[0].call, replayed)
 	}
 }
 

@@ -1,6 +1,8 @@
 package redisstore_test
 
 import (
+	"slices"
+
 	"commerce/auth/problem"
 	"commerce/cart"
 
@@ -79,6 +81,7 @@ type event struct {
 	setting  *setting
 	as       []caller            // it takes effect as one of these callers; empty for no effect
 	optional bool                // it may also have no effect
+	outcomes []problem.Code      // of a list that takes effect; nil if no answer has them
 	shows    *reply              // nil if the answer was lost
 	merges   [modelCustomers]int // number of requests in the schedule that may begin a merge, by customer
 
@@ -117,6 +120,9 @@ func (e *event) step(from carts) []carts {
 		for _, who := range e.as {
 			next := c
 			own := next.of(who)
+			if _, outcomes := e.op.listed(*own); e.outcomes != nil && !slices.Equal(outcomes, e.outcomes) {
+				continue
+			}
 			*own = e.op.effect(*own)
 			if e.allows(&c, &next) {
 				all = append(all, next)
@@ -133,12 +139,12 @@ func (e *event) allows(before, after *carts) bool {
 	old, now := before.of(e.shows.who), after.of(e.shows.who)
 	switch e.shows.refused {
 	case "":
-		missing := len(e.as) > 0 && e.op.needsLine() && old.lines[e.op.target(old)].quantity == 0
+		missing := len(e.as) > 0 && e.lacksLine(old)
 		return *now == e.shows.cart && !missing && e.namesItem(old, now)
 	case problem.VersionMismatch:
 		return *now == e.shows.cart
 	case problem.ItemNotFound:
-		return e.op.needsLine() && old.lines[e.op.target(old)].quantity == 0
+		return e.lacksLine(old)
 	case problem.CartFull:
 		return e.op.verb == adds && old.lines[e.op.line()].quantity == 0 &&
 			(old.count() >= e.setting.lines || e.takesAllRoom(e.shows.who))
@@ -146,6 +152,15 @@ func (e *event) allows(before, after *carts) bool {
 		return e.op.verb == redeems && e.op.coupon != 0 && len(e.as) == 0
 	}
 	return false
+}
+
+// lacksLine reports whether the operation is refused for a line that does not exist.
+func (e *event) lacksLine(c *contents) bool {
+	if e.op.verb == lists {
+		_, outcomes := e.op.listed(*c)
+		return !e.op.each && refusesAny(outcomes)
+	}
+	return e.op.needsLine() && c.lines[e.op.target(c)].quantity == 0
 }
 
 // takesAllRoom reports whether merges may have reserved all the room in a customer's cart. That

@@ -2,6 +2,7 @@ package redisstore_test
 
 import (
 	"fmt"
+	"slices"
 
 	"commerce/cart"
 	"commerce/cart/service"
@@ -17,11 +18,12 @@ const (
 	removes
 	clears
 	redeems // a coupon; 0 removes it
+	lists   // several of the others, in one step
 	erases  // everything that is stored for the caller
 )
 
 func (v verb) String() string {
-	return [...]string{"read", "add", "set", "edit", "remove", "clear", "redeem", "erase"}[v]
+	return [...]string{"read", "add", "set", "edit", "remove", "clear", "redeem", "list", "erase"}[v]
 }
 
 // operation is a request with its repeats. Together they must count once.
@@ -29,21 +31,26 @@ type operation struct {
 	name     string
 	verb     verb
 	product  int64
-	quantity int64  // 0 in an edit keeps the quantity
-	engraved bool   // whether the line that an add or edit results in has an engraving
-	notice   byte   // 0 for none
-	renotes  bool   // whether an edit changes the notice
-	coupon   byte   // 0 to remove it
-	insists  bool   // whether the client repeats it even after a success
-	checks   bool   // whether the requests have an If-Match
-	ifMatch  etag   // the If-Match of the first request
-	key      string // the Idempotency-Key of all its requests; "" for none
-	stamp    string // their X-Timestamp; "" for none
+	quantity int64        // 0 in an edit keeps the quantity
+	engraved bool         // whether the line that an add or edit results in has an engraving
+	notice   byte         // 0 for none
+	renotes  bool         // whether an edit changes the notice
+	coupon   byte         // 0 to remove it
+	list     []*operation // of a list
+	each     bool         // whether the list is applied without what is refused
+	insists  bool         // whether the client repeats it even after a success
+	checks   bool         // whether the requests have an If-Match
+	ifMatch  etag         // the If-Match of the first request
+	key      string       // the Idempotency-Key of all its requests; "" for none
+	stamp    string       // their X-Timestamp; "" for none
 	tries    []caller
 	attempts []*request
 }
 
-func (o *operation) String() string {
+func (o *operation) String() (text string) {
+	for _, one := range slices.Backward(o.list) {
+		defer func() { text += "\n    " + one.String() }()
+	}
 	return fmt.Sprintf("%s: %s %d×%d as %v, engraved: %t, notice: %q, changes it: %t, coupon: %q, If-Match: %t, repeats known by: %q",
 		o.name, o.verb, o.product, o.quantity, o.tries, o.engraved, noticeOf(o.notice), o.renotes, couponOf(o.coupon), o.checks, o.remembered())
 }
@@ -201,4 +208,35 @@ func (o *operation) request() service.Edit {
 		e.Notice = new(noticeOf(o.notice))
 	}
 	return e
+}
+
+// item is the ID of the line that an operation of a list names.
+func (o *operation) item() cart.LineID {
+	if o.engraved {
+		return engravedID(o.product)
+	}
+	return cart.LineID(fmt.Sprint(o.product))
+}
+
+// inList returns the operation for a list.
+func (o *operation) inList() service.Op {
+	switch o.verb {
+	case adds:
+		return service.Op{Add: new(o.addition())}
+	case sets:
+		return service.Op{Edit: &service.Edit{Item: o.item(), Edit: cart.Edit{Quantity: &o.quantity}}}
+	case edits:
+		return service.Op{Edit: &service.Edit{Item: o.item(), Edit: cart.Edit{Notice: new(noticeOf(o.notice))}}}
+	case removes:
+		return service.Op{Remove: new(o.item())}
+	}
+	return service.Op{Clear: true}
+}
+
+func (o *operation) addition() cart.Addition {
+	add := cart.Addition{ProductID: o.product, Quantity: o.quantity, Notice: noticeOf(o.notice)}
+	if o.engraved {
+		add.Fields = map[string]string{engraving: engravedFor}
+	}
+	return add
 }

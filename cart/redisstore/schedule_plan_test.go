@@ -153,6 +153,28 @@ func (c cast) operation(number int64) *operation {
 	case redeems:
 		o.coupon = "\x0012"[c.IntN(3)]
 	}
+	if o.verb != reads && c.plan.setting.lines == carttest.Limits.Lines && c.IntN(3) == 0 {
+		o.verb, o.each = lists, c.IntN(2) == 0
+		for range 1 + c.IntN(3) {
+			o.list = append(o.list, c.listed())
+		}
+	}
+	return o
+}
+
+// listed draws an operation of a list.
+func (c cast) listed() *operation {
+	o := &operation{
+		verb:    []verb{adds, adds, sets, sets, edits, removes, clears}[c.IntN(7)],
+		product: 1 + c.Int64N(modelProducts), quantity: 1 + c.Int64N(2), notice: rarely(c.Rand, 2),
+	}
+	if c.narrow {
+		o.product = engravable
+	}
+	o.engraved = o.product == engravable && c.IntN(2) == 0
+	if o.verb == sets {
+		o.quantity = c.Int64N(3)
+	}
 	return o
 }
 

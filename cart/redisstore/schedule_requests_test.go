@@ -51,7 +51,8 @@ type result struct {
 	err        error // nil, a refusal, or what left the outcome unknown
 	died       bool
 	cart       cart.Cart
-	item       *cart.LineID // the line that the answer names
+	item       *cart.LineID   // the line that the answer names
+	outcomes   []problem.Code // of the operations of a list, "" for those that were applied; nil if the answer has none
 	merge      *cart.MergeReport
 	replayed   bool
 	durability string
@@ -89,7 +90,11 @@ func (r result) String() string {
 }
 
 func (r result) lines() string {
-	return fmt.Sprintf("[%s] version %d", linesOf(r.cart), r.cart.Version)
+	text := fmt.Sprintf("[%s] version %d", linesOf(r.cart), r.cart.Version)
+	if r.outcomes != nil {
+		text += fmt.Sprintf(", outcomes %q", r.outcomes)
+	}
+	return text
 }
 
 func (a *request) run(ctx context.Context) {
@@ -118,6 +123,16 @@ func (a *request) run(ctx context.Context) {
 		err: err, cart: changed.Cart, item: changed.Item, merge: v.Merge(),
 		replayed: changed.Replayed, durability: changed.Durability,
 	}
+	if changed.Ops != nil && !changed.Ops.Unknown {
+		a.result.outcomes = []problem.Code{}
+		for _, one := range changed.Ops.Each {
+			code := problem.Code("")
+			if one.Refusal != nil {
+				code = one.Refusal.Code
+			}
+			a.result.outcomes = append(a.result.outcomes, code)
+		}
+	}
 	var e *problem.Error
 	if errors.As(err, &e) && e.Code == problem.VersionMismatch {
 		a.result.cart = e.Data.(*cart.Priced).Cart
@@ -136,15 +151,17 @@ func (a *request) change(ctx context.Context, v *service.Visit) (service.Changed
 	item := cart.LineID(fmt.Sprint(o.product))
 	switch o.verb {
 	case adds:
-		add := cart.Addition{ProductID: o.product, Quantity: o.quantity, Notice: noticeOf(o.notice)}
-		if o.engraved {
-			add.Fields = map[string]string{engraving: engravedFor}
-		}
-		return a.service.Add(ctx, v, on, add)
+		return a.service.Add(ctx, v, on, o.addition())
 	case sets:
 		return a.service.Edit(ctx, v, on, service.Edit{Item: item, Edit: cart.Edit{Quantity: &o.quantity}})
 	case edits:
 		return a.service.Edit(ctx, v, on, o.request())
+	case lists:
+		list := service.List{Each: o.each}
+		for _, one := range o.list {
+			list.Ops = append(list.Ops, one.inList())
+		}
+		return a.service.Ops(ctx, v, on, list)
 	case removes:
 		return a.service.Do(ctx, v, on, service.Op{Remove: &item})
 	case redeems:

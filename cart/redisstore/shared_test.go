@@ -111,18 +111,17 @@ type shopper struct {
 	ref     redisstore.Ref
 	line    cart.NewLine
 	keyed   bool
-	patient time.Duration // how long each try may take
-	made    int64         // changes that certainly were
-	unknown int64         // changes that may have been
-	last    int64         // quantity in the latest reply
-	refused int64         // 503s
+	made    int64 // changes that certainly were
+	unknown int64 // changes that may have been
+	last    int64 // quantity in the latest reply
+	refused int64 // 503s
 }
 
 // newShopper returns the shopper number i, of whom every other one sends idempotency keys.
-func newShopper(i int, patient time.Duration) *shopper {
+func newShopper(i int) *shopper {
 	const many = 1_000_000
 	return &shopper{
-		ref: redisstore.GuestRef(newStoreID(), tokenOf("t")), keyed: i%2 == 0, patient: patient,
+		ref: redisstore.GuestRef(newStoreID(), tokenOf("t")), keyed: i%2 == 0,
 		line: cart.NewLine{ID: cart.LineID(fmt.Sprint(i + 1)), Quantity: 1, Price: 100, Bounds: cart.Bounds{Max: many, PerCart: many, Stock: -1}},
 	}
 }
@@ -134,7 +133,7 @@ func (s *shopper) add(ctx context.Context, r *redisstore.Store, n int) error {
 		on.Key, on.Fingerprint = fmt.Sprintf("%s.%d", s.line.ID, n), fmt.Sprint("f", n)
 	}
 	for {
-		limited, cancel := context.WithTimeout(ctx, s.patient)
+		limited, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
 		o, err := r.Change(limited, s.ref, on, redisstore.Attempt{CartID: string(s.line.ID)}, redisstore.Add(s.line, carttest.Limits))
 		cancel()
 		switch {
@@ -181,7 +180,7 @@ func TestChanges_ThatShareRoundTripsCountOnceOverABadLine(t *testing.T) {
 	shoppers := make([]*shopper, 64)
 	var all sync.WaitGroup
 	for i := range shoppers {
-		s := newShopper(i, 200*time.Millisecond)
+		s := newShopper(i)
 		shoppers[i] = s
 		all.Go(func() {
 			for n := range total / len(shoppers) {

@@ -102,8 +102,12 @@ func (e Edit) needsLine() bool { return e.Item != "" && !e.Removes() && !e.OnlyQ
 func (s *Carts) edit(e Edit, product *cart.Product, line *cart.Line) change {
 	c := change{member: e.Member(), product: product, line: &e.Item}
 	switch {
-	case e.Item == "" || e.needsLine() && line == nil:
+	case e.Item == "":
 		c.refusal = errItemNotFound
+	case e.needsLine() && line == nil:
+		// If the cart has the line by then, it is not as it was read.
+		c.Change = redisstore.Edit(e.Item, cart.EditedLine{}, s.Limits)
+		c.rule = func(before cart.Cart) (cart.Cart, *cart.Refusal) { return before, nil }
 	case !e.needsLine():
 		if e.Removes() {
 			c.line = new(cart.LineID(""))

@@ -20,8 +20,8 @@ local function held_of_product(hash, item)
   return sum
 end
 
--- refuse_line checks the quantity of a line by the bounds of a line. Like all refuse
--- functions here, it returns the code of a refusal and its number, if it has one, or nil.
+-- refuse_line checks the quantity of a line by the bounds of a line, with another maximum where a
+-- quantity is lowered. Like all refuse functions here, it returns the code of a refusal and its number, if it has one, or nil.
 local function refuse_line(i, quantity, maximum)
   local minimum, step = tonumber(ARGV[i + 3]), tonumber(ARGV[i + 5])
   if quantity < minimum or quantity > maximum then return 'quantity_out_of_range' end
