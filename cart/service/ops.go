@@ -138,15 +138,15 @@ func (s *Carts) op(op Op, c cart.Cart, products map[int64]*cart.Product) change 
 		}
 	case op.Coupon != nil:
 		return couponSet("")
-	case op.Metadata != nil:
+	case op.Clear:
 		return change{
-			Change: redisstore.SetMetadata(op.Metadata, s.Limits),
-			rule:   func(c cart.Cart) (cart.Cart, *cart.Refusal) { return rules.SetMetadata(c, op.Metadata, s.Limits) },
+			Change: redisstore.Clear(),
+			rule:   func(c cart.Cart) (cart.Cart, *cart.Refusal) { return rules.Clear(c), nil },
 		}
 	}
 	return change{
-		Change: redisstore.Clear(),
-		rule:   func(c cart.Cart) (cart.Cart, *cart.Refusal) { return rules.Clear(c), nil },
+		Change: redisstore.SetMetadata(op.Metadata, s.Limits),
+		rule:   func(c cart.Cart) (cart.Cart, *cart.Refusal) { return rules.SetMetadata(c, op.Metadata, s.Limits) },
 	}
 }
 
