@@ -52,6 +52,9 @@ func TestOps_EqualTheSingleCalls(t *testing.T) {
 						}
 					} else {
 						o = change(single, d.change)
+						if diff := gocmp.Diff(o.Cart, d.change.After(after), cmpopts.EquateEmpty(), cmpopts.IgnoreFields(cart.Cart{}, "ID", "Version", "Mark", "ExpiresAt")); diff != "" {
+							r.Fatalf("%+v (-script +After)\n%s", d.change, diff)
+						}
 					}
 					after = o.Cart
 					if line := cmp.Or(o.ChangedLine, d.named); after.Has(line) {

@@ -7,7 +7,6 @@ import (
 	"commerce/auth/problem"
 	"commerce/cart"
 	"commerce/cart/redisstore"
-	"commerce/cart/redisstore/rules"
 )
 
 // Add adds a product. It is atomic: a refusal changes nothing. A failure is
@@ -40,7 +39,6 @@ func (s *Carts) addition(a cart.Addition, product *cart.Product) change {
 	}
 	return change{
 		Change: redisstore.Add(line, s.Limits), refusal: refusal, member: a.QuantityMember, product: product, line: &line.ID,
-		rule: func(c cart.Cart) (cart.Cart, *cart.Refusal) { return rules.Add(c, line, s.Limits) },
 	}
 }
 
@@ -107,25 +105,15 @@ func (s *Carts) edit(e Edit, product *cart.Product, line *cart.Line) change {
 	case e.needsLine() && line == nil:
 		// If the cart has the line by then, it is not as it was read.
 		c.Change = redisstore.Edit(e.Item, cart.EditedLine{}, s.Limits)
-		c.rule = func(before cart.Cart) (cart.Cart, *cart.Refusal) { return before, nil }
 	case !e.needsLine():
 		if e.Removes() {
 			c.line = new(cart.LineID(""))
 		}
-		bounds, raise := cart.BoundsOf(product, s.Limits), cart.RaiseRefusal(product)
-		c.Change = redisstore.SetQuantity(e.Item, *e.Quantity, bounds, raise)
-		c.rule = func(before cart.Cart) (cart.Cart, *cart.Refusal) {
-			after, _, refusal := rules.SetQuantity(before, e.Item, *e.Quantity, bounds, raise)
-			return after, refusal
-		}
+		c.Change = redisstore.SetQuantity(e.Item, *e.Quantity, cart.BoundsOf(product, s.Limits), cart.RaiseRefusal(product))
 	default:
 		var edited cart.EditedLine
 		edited, c.refusal = e.Resolve(*line, product, s.Limits)
 		c.Change = redisstore.Edit(e.Item, edited, s.Limits)
-		c.rule = func(before cart.Cart) (cart.Cart, *cart.Refusal) {
-			after, _, refusal := rules.Edit(before, e.Item, edited, s.Limits)
-			return after, refusal
-		}
 	}
 	return c
 }

@@ -35,8 +35,7 @@ type change struct {
 	product *cart.Product  // that a refusal by the cart names; nil for none
 	line    *cart.LineID   // the line that the request names; "" for none. See Changed.Item
 
-	rule func(cart.Cart) (cart.Cart, *cart.Refusal) // the change as a pure function, for lists
-	ops  []change                                   // of a list; nil for other changes
+	ops []change // of a list; nil for other changes
 }
 
 // makeChange makes a change and returns the changed cart. For a request that is refused by

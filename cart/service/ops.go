@@ -9,7 +9,6 @@ import (
 	"commerce/auth/problem"
 	"commerce/cart"
 	"commerce/cart/redisstore"
-	"commerce/cart/redisstore/rules"
 )
 
 // List is a shopper's request to make several changes in one step.
@@ -114,7 +113,7 @@ func (s *Carts) changes(ctx context.Context, v *Visit, list List, products map[i
 			ops[i] = s.op(op, c, products)
 		}
 		if item := op.item(); reads && ops[i].refusal == nil && (item == "" || c.Has(item)) { // never a product's line
-			c, _ = ops[i].rule(c)
+			c = ops[i].After(c)
 		}
 	}
 	return ops, nil
@@ -132,22 +131,13 @@ func (s *Carts) op(op Op, c cart.Cart, products map[int64]*cart.Product) change 
 		}
 		return s.edit(*op.Edit, products[op.Edit.Item.Product()], line)
 	case op.Remove != nil:
-		return change{
-			Change: redisstore.Remove(*op.Remove),
-			rule:   func(c cart.Cart) (cart.Cart, *cart.Refusal) { return rules.Remove(c, *op.Remove), nil },
-		}
+		return change{Change: redisstore.Remove(*op.Remove)}
 	case op.Coupon != nil:
-		return couponSet("")
+		return change{Change: redisstore.SetCoupon("")}
 	case op.Clear:
-		return change{
-			Change: redisstore.Clear(),
-			rule:   func(c cart.Cart) (cart.Cart, *cart.Refusal) { return rules.Clear(c), nil },
-		}
+		return change{Change: redisstore.Clear()}
 	}
-	return change{
-		Change: redisstore.SetMetadata(op.Metadata, s.Limits),
-		rule:   func(c cart.Cart) (cart.Cart, *cart.Refusal) { return rules.SetMetadata(c, op.Metadata, s.Limits) },
-	}
+	return change{Change: redisstore.SetMetadata(op.Metadata, s.Limits)}
 }
 
 // productIDs lists the products of additions and edits.
