@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -99,9 +100,16 @@ func SetMetadata(changes cart.Metadata, limits cart.Limits) Change {
 // RefusedOp stands in a list for an operation that is refused with a code, whatever the cart holds.
 func RefusedOp(code problem.Code) Change { return Change{script: "refused", args: []any{string(code)}} }
 
+// RefusedEdit stands in a list for an edit that is refused because of its line as it was read; nil if
+// the cart did not have it. If the line is another one when its turn comes, the whole list is refused.
+func RefusedEdit(code problem.Code, item cart.LineID, read *cart.Line) Change {
+	read = cmp.Or(read, &cart.Line{})
+	return Change{script: "refused", args: []any{string(code), string(item), string(read.ID), read.Notice}}
+}
+
 // Ops makes a list of changes, in order, in one step: those that are not refused, if each is set, and
 // else all of them or none. In a list, an item names only a line, never a product. A line that is not
-// as an Edit has read it refuses the whole list.
+// as an Edit or a RefusedEdit has read it refuses the whole list.
 func Ops(each bool, list []Change) Change {
 	mode, size := "all", 1
 	if each {

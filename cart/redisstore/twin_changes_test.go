@@ -305,8 +305,11 @@ func drawList(t *rapid.T, on cart.Cart) []doing {
 	list := make([]doing, rapid.IntRange(1, 6).Draw(t, "operations"))
 	for i := range list {
 		list[i] = drawOperation(t, on)
-		if rapid.IntRange(0, 9).Draw(t, "refused whatever the cart holds") == 0 {
+		switch rapid.IntRange(0, 9).Draw(t, "refused before") {
+		case 0:
 			list[i] = doing{change: redisstore.RefusedOp(problem.PlanUnavailable), apply: refuseByRequest, onlyListed: true}
+		case 1:
+			list[i] = drawRefusedEdit(t, on)
 		}
 		on, _, _ = list[i].inList(on, rules.Room{})
 	}
@@ -315,6 +318,32 @@ func drawList(t *rapid.T, on cart.Cart) []doing {
 
 func refuseByRequest(c cart.Cart, _ rules.Room) (cart.Cart, cart.LineID, *cart.Refusal) {
 	return c, "", &cart.Refusal{Code: problem.PlanUnavailable}
+}
+
+// drawRefusedEdit draws an edit that was refused because of its line, or of another one that it had before.
+func drawRefusedEdit(t *rapid.T, on cart.Cart) doing {
+	item, _ := drawItem(t, on)
+	var read cart.Line // the zero value for none
+	if i := slices.IndexFunc(on.Lines, func(l cart.Line) bool { return l.ID == item }); i >= 0 {
+		read = on.Lines[i]
+	}
+	switch rapid.IntRange(0, 7).Draw(t, "as another read it") {
+	case 0:
+		read.ID, read.Notice = item, "before"
+	case 1:
+		read = cart.Line{}
+	}
+	apply := func(c cart.Cart, room rules.Room) (cart.Cart, cart.LineID, *cart.Refusal) {
+		var line cart.Line
+		if c.Has(item) {
+			line = *c.Line(item)
+		}
+		if line.ID != read.ID || line.Notice != read.Notice {
+			return c, "", &cart.Refusal{Code: cart.LineChanged}
+		}
+		return refuseByRequest(c, room)
+	}
+	return doing{change: redisstore.RefusedEdit(problem.PlanUnavailable, item, &read), apply: apply, onlyListed: true}
 }
 
 func drawOperation(t *rapid.T, on cart.Cart) doing {

@@ -98,7 +98,7 @@ func (e Edit) needsLine() bool { return e.Item != "" && !e.Removes() && !e.OnlyQ
 // edit returns the change of an edit. line is the line as it was read, nil if the cart does not have it;
 // only an edit that needs it uses it.
 func (s *Carts) edit(e Edit, product *cart.Product, line *cart.Line) change {
-	c := change{member: e.Member(), product: product, line: &e.Item}
+	c := change{member: e.Member(), product: product, line: &e.Item, read: line}
 	switch {
 	case e.Item == "":
 		c.refusal = errItemNotFound

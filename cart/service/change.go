@@ -35,7 +35,8 @@ type change struct {
 	product *cart.Product  // that a refusal by the cart names; nil for none
 	line    *cart.LineID   // the line that the request names; "" for none. See Changed.Item
 
-	ops []change // of a list; nil for other changes
+	read *cart.Line // the line from which an edit was computed; nil for none
+	ops  []change   // of a list; nil for other changes
 }
 
 // makeChange makes a change and returns the changed cart. For a request that is refused by

@@ -77,7 +77,12 @@ func (s *Carts) makeList(ctx context.Context, v *Visit, on Conditions, list List
 		}
 		each := make([]redisstore.Change, len(ops))
 		for i, op := range ops {
-			if each[i] = op.Change; op.refusal != nil {
+			switch edit := list.Ops[i].Edit; {
+			case op.refusal == nil:
+				each[i] = op.Change
+			case edit != nil && edit.needsLine():
+				each[i] = redisstore.RefusedEdit(op.refusal.Code, edit.Item, op.read)
+			default:
 				each[i] = redisstore.RefusedOp(op.refusal.Code)
 			}
 		}

@@ -2,7 +2,9 @@
 --
 -- ARGV  10 all (all of them or none) or each (those that are not refused)
 --       11 … for each operation: its name, the number of its arguments, and these. The name refused
---       is of one that is refused whatever the cart holds, with the code that is its argument
+--       is of one that is refused whatever the cart holds, with the code that is its argument; or of an
+--       edit that is refused because of its line: then the item, and the line's ID, "" for none, and
+--       notice as they were read follow
 -- Refusals: those of the operations, of the first at fault; line_changed in both modes. The line of
 --       the reply is then the place of the operation, from 0.
 -- The line that an applied list has changed is one word with all outcomes: for each, after a comma,
@@ -10,7 +12,13 @@
 
 local OPERATIONS = {
   add = add, set = set, edit = edit, remove = remove, clear = clear, coupon = coupon, metadata = metadata,
-  refused = function(_, i) return ARGV[i] end,
+  refused = function(hash, i)
+    local code, item = ARGV[i], ARGV[i + 1]
+    if ARGV[i - 1] == '1' then return code end
+    local line = index(hash, item) and item or ''
+    local as_read = line == ARGV[i + 2] and (get(hash, item .. ':n') or '') == ARGV[i + 3]
+    return as_read and code or 'line_changed'
+  end,
 }
 
 for n = 1, #hash.flat, 2 do hash.at[hash.flat[n]] = n end

@@ -414,6 +414,34 @@ func TestOps_ComputedFromAReadLoseNoOthersChange(t *testing.T) {
 	})
 }
 
+// In no order of the requests is a line added and then not found.
+func TestOps_ARefusalForAReadIsComputedAgain(t *testing.T) {
+	between := func() {}
+	s := newShop(t, small, func(p *server.Parts) { p.Carts.Coupons = changingCoupons{p.Carts.Coupons, &between} })
+	c := s.visitor(t).fill("1×1 2×1 4.p41×1 4.p42×1 7×2")
+	ops := []operation{{"add", "", `"product_id":5,"fields":` + opFields[0]}, {"edit", opItems[10], `"notice":"n"`}, {"coupon", "", `"coupon":"TEN"`}}
+	between = func() {
+		between = func() {}
+		s.with(t, c).send("DELETE", "/cart/items/1", "")
+	}
+	got := c.ok("POST", "/cart/ops", list("each", ops...)).Body.Data
+	for i, o := range got.Outcomes {
+		assert.That(t, o.Code == "", "operation %d: %+v", i, o)
+	}
+	assert.That(t, got.Items[4].Notice != nil && *got.Items[4].Notice == "n", "after the list: %+v", got.Items[4])
+}
+
+// changingCoupons runs between before it loads a coupon, which a list does after it has read the cart.
+type changingCoupons struct {
+	service.Coupons
+	between *func()
+}
+
+func (c changingCoupons) Coupon(ctx context.Context, store int64, code string) (*cart.Coupon, error) {
+	(*c.between)()
+	return c.Coupons.Coupon(ctx, store, code)
+}
+
 func TestMetadata_IsMergedByNameAndShown(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
 		c := s.guest(t)

@@ -166,3 +166,23 @@ func TestPlayground_HealsATokenWithDamagedBytes(t *testing.T) {
 	p.addProduct("1")
 	p.until(`/^[A-Za-z0-9_-]{22,}$/.test(localStorage.getItem("commerce:/:a.cart_token"))`)
 }
+
+// The shop raises a price in more lines than a list of operations has, and has sold out of a product.
+func TestPlayground_FixesAllThatACheckFinds(t *testing.T) {
+	p, s := openStore(t)
+	p.expect("400 /cart/validate")
+	p.addProduct("2")
+	c := &shopper{t: t, shop: s, Token: evaluate[string](p, `localStorage.getItem("commerce:/:a.cart_token")`)}
+	for i := range 51 {
+		c.add(fmt.Sprintf(`{"product_id":5,"fields":{"Account email":"%d@example.com"}}`, i))
+	}
+	s.alter(2, func(p *cart.Product) { p.Stock = new(int64) })
+	s.alter(5, func(p *cart.Product) { p.Price++ })
+	p.click(`[data-part="checkout"]`)
+	p.until(`document.querySelectorAll("[data-outcome='checked'] li").length === 52`)
+	p.shows("broken")
+	p.press(`[data-outcome="checked"] .primary`)
+	p.until(`document.querySelector("[data-outcome='checked'].good")`)
+	p.until(`!document.querySelector("[data-outcome='checked'] .primary") && document.querySelector("[data-part='count']").textContent === "51"`)
+	p.shows("fixed")
+}

@@ -24,10 +24,11 @@ type playedScenario struct {
 
 var playedScenarios = map[string]playedScenario{
 	"lostAnswer": {3, nil, []string{"lost", "replayed", "changed"}, ""},
+	"offline":    {4, nil, []string{"lost", "replayed"}, ""},
 	"merge":      {6, nil, []string{"merged", "notModified"}, "insufficient_stock"},
 	"lastItem":   {5, []string{"422 /cart/add", "400 /cart/validate"}, []string{"valid", "refused", "invalid"}, "insufficient_stock"},
 	"twoTabs":    {4, []string{"412 /cart/items/*"}, []string{"conflict", "changed"}, "version_mismatch"},
-	"price":      {4, nil, []string{"valid", "changed"}, "price_changed"},
+	"price":      {5, nil, []string{"valid", "changed"}, "price_changed"},
 	"coupon":     {5, []string{"422 /cart/coupon"}, []string{"refused", "changed"}, "coupon_invalid"},
 	"staleToken": {4, []string{"401 /cart/add"}, []string{"unauthenticated", "merged"}, "unauthenticated"},
 	"deepPage":   {4, []string{"400 /subscriptions"}, []string{"read", "refused"}, "invalid_parameter"},
@@ -109,7 +110,7 @@ func TestPlaygroundScenarios_NeverChangeTheShopOfOthers(t *testing.T) {
 func TestPlaygroundScenarios_NeedWhatOnlyTheDemoOffers(t *testing.T) {
 	p, _ := openStore(t)
 	offered := evaluate[string](p, `[...document.querySelectorAll("[data-scenario]")].filter((b) => b.ariaDisabled !== "true").map((b) => b.dataset.scenario).join()`)
-	assert.That(t, offered == "lostAnswer,coupon", "offered: %s", offered)
+	assert.That(t, offered == "lostAnswer,offline,coupon", "offered: %s", offered)
 	p.press(`[data-scenario="merge"]`)
 	p.until(`document.querySelector("#story").hidden`)
 }

@@ -9,11 +9,12 @@ import { deepPage } from "./plays/deeppage.js";
 import { lastItem } from "./plays/lastitem.js";
 import { lostAnswer } from "./plays/lostanswer.js";
 import { merge } from "./plays/merge.js";
+import { offline } from "./plays/offline.js";
 import { price } from "./plays/price.js";
 import { staleToken } from "./plays/staletoken.js";
 import { twoTabs } from "./plays/twotabs.js";
 
-const plays = [lostAnswer, merge, lastItem, twoTabs, price, coupon, staleToken, deepPage];
+const plays = [lostAnswer, offline, merge, lastItem, twoTabs, price, coupon, staleToken, deepPage];
 
 /**
  * startScenarios lets them play on the devices. showArea opens a tab of the page. The result's

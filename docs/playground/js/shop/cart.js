@@ -118,6 +118,20 @@ export class Cart extends EventTarget {
     return this.#change("DELETE", "/cart/coupon");
   }
 
+  /** apply makes operations in their order, as one change. A refused one does not stop the others. */
+  apply(ops, options) {
+    return this.#change("POST", "/cart/ops", { body: { mode: "each", ops }, ...options });
+  }
+
+  /** fixAll sends the fixes of the last check, and checks again. */
+  async fixAll() {
+    for (let fixes = fixesOf(this.validation); fixes.length > 0; fixes = fixes.slice(atOnce)) {
+      const answer = await this.apply(fixes.slice(0, atOnce));
+      if (!answer.ok) return answer;
+    }
+    return this.checkOut();
+  }
+
   /**
    * checkOut checks the cart, and if it is valid reads the summary. 400 cart_invalid is a
    * result, not an error. It returns the answer of the check.
@@ -208,6 +222,11 @@ export class Cart extends EventTarget {
     this.dispatchEvent(new Event("change"));
   }
 }
+
+const atOnce = 50; // operations in a list
+
+/** fixesOf returns the operations that mend what a check found. */
+export const fixesOf = ({ issues, warnings }) => [...issues, ...warnings].map(({ fix }) => fix).filter(Boolean);
 
 const unlessStill = (tag) => (tag ? { "If-None-Match": tag } : {});
 

@@ -3,6 +3,7 @@
 
 import { el, icon } from "../page/dom.js";
 import { counted, number, t } from "../page/language.js";
+import { fixesOf } from "./cart.js";
 
 const looks = {
   merged: ["good", "merge"], replayed: ["same", "replay"], conflict: ["warm", "alert"], ended: ["warm", "lock"],
@@ -36,7 +37,10 @@ const sentences = {
   unanswered: ({ status, code: word, message }) => [
     status < 400 ? el("p", {}, t("noAnswer")) : coded(word || `HTTP ${status}`, message),
   ],
-  checked: ({ ok, data }) => (ok ? [el("p", {}, t("valid")), problems(data.warnings)] : [el("p", {}, t("invalid")), problems(data.issues), problems(data.warnings)]),
+  checked: ({ ok, data }, cart) => [
+    el("p", {}, t(ok ? "valid" : "invalid")), problems(data.issues), problems(data.warnings),
+    fixesOf(data).length > 0 && el("button", { class: "primary", onclick: () => cart.fixAll() }, t("fixAll")),
+  ],
 };
 
 const verdictLook = ({ ok, data }) => (!ok ? ["bad", "alert"] : data.warnings.length > 0 ? ["warm", "check"] : ["good", "check"]);

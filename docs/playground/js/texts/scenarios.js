@@ -23,6 +23,16 @@ export const scenarios = {
     lostAnswer_clicks: "The shopper clicks Add again. This is a new request with a new key.",
     lostAnswer_counted: "Applied: 2 items, version {version}.",
 
+    offline_title: "Offline, then one trip",
+    offline_adds: "Device A, a phone, adds a concert ticket.",
+    offline_added: "The cart has 1 item, version {version}.",
+    offline_stores: "A loses its network. The shopper adds 2 game credits, wants 9 tickets, then takes 3.",
+    offline_stored: "Nothing was sent. A keeps {n} operations as one list, with one Idempotency-Key.",
+    offline_sends: "The network is back, and A sends the list. The service applies it, but the response gets lost.",
+    offline_noAnswer: "A gets no response, so it cannot know which operations were applied.",
+    offline_repeats: "A sends the same list again, with the same key.",
+    offline_replayed: "Replayed: the same results, and nothing is added twice. {n} operations were applied as version {version}, and one was refused: {message}",
+
     merge_title: "Log in and merge",
     merge_customer: "Layla is logged in on device B and puts 2 concert tickets in her cart. The store has 3.",
     merge_customerHas: "Her cart has {n} items.",
@@ -68,6 +78,8 @@ export const scenarios = {
     price_warned: "{message} This is a warning, not an error.",
     price_changes: "A sets the quantity to 2, but only if the cart has not changed (If-Match).",
     price_applied: "Applied: version {version}. A new price never causes a conflict.",
+    price_accepts: "A checks out again, and sends the fix that comes with the warning.",
+    price_accepted: "The new price is accepted: version {version}. The cart is valid and has no warning.",
 
     coupon_title: "A refused coupon",
     coupon_adds: "A adds a concert ticket.",
@@ -121,6 +133,16 @@ export const scenarios = {
     lostAnswer_clicks: "ينقر المتسوق «إضافة» مرة أخرى. هذا طلب جديد بمفتاح جديد.",
     lostAnswer_counted: "نُفّذ: عنصران، الإصدار {version}.",
 
+    offline_title: "دون شبكة، ثم طلب واحد",
+    offline_adds: "يضيف الجهاز A، وهو هاتف، تذكرة حفل.",
+    offline_added: "في السلة عنصر واحد، الإصدار {version}.",
+    offline_stores: "تنقطع الشبكة عن A. يضيف المتسوق رصيدَي ألعاب، ويريد 9 تذاكر، ثم يكتفي بثلاث.",
+    offline_stored: "لم يُرسل شيء. عدد العمليات التي يحفظها A هو {n}، في قائمة واحدة لها مفتاح واحد (Idempotency-\u2060Key).",
+    offline_sends: "تعود الشبكة، فيرسل A القائمة. تنفّذها الخدمة، لكن الرد يضيع في الطريق.",
+    offline_noAnswer: "لم يصل رد إلى A، فلا يعلم أي العمليات نُفّذت.",
+    offline_repeats: "يرسل A القائمة نفسها مرة أخرى بالمفتاح نفسه.",
+    offline_replayed: "قائمة مكررة: النتائج نفسها، ولم يُضف شيء مرتين. عدد العمليات التي نُفّذت {n}، في الإصدار {version}، ورُفضت عملية واحدة: {message}",
+
     merge_title: "تسجيل الدخول والدمج",
     merge_customer: "ليلى مسجلة الدخول على الجهاز B وتضع في سلتها تذكرتي حفل. لدى المتجر 3 تذاكر.",
     merge_customerHas: "عدد العناصر في سلتها: {n}.",
@@ -166,6 +188,8 @@ export const scenarios = {
     price_warned: "{message} هذا تنبيه لا خطأ.",
     price_changes: "يجعل A الكمية 2، بشرط ألا تكون السلة قد تغيرت (If-\u2060Match).",
     price_applied: "نُفّذ: الإصدار {version}. تغيّر السعر لا يسبب تعارضًا أبدًا.",
+    price_accepts: "يُتمّ A الشراء مرة أخرى، ويرسل العملية التي تعالج التنبيه كما وردت معه.",
+    price_accepted: "قُبل السعر الجديد: الإصدار {version}. السلة صالحة وبلا تنبيهات.",
 
     coupon_title: "قسيمة مرفوضة",
     coupon_adds: "يضيف A تذكرة حفل.",

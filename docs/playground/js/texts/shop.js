@@ -79,6 +79,7 @@ export const shop = {
     lapses: "If not used, this cart expires on {date}.",
     checkout: "Check out",
 
+    fixAll: "Fix all",
     valid: "This cart is ready for checkout. Another service handles orders and payment.",
     invalid: "This cart cannot be checked out yet:",
     merged: { zero: "Your guest cart was merged.", one: "{n} line moved from your guest cart.", other: "{n} lines moved from your guest cart." },
@@ -171,6 +172,7 @@ export const shop = {
     lapses: "تنتهي صلاحية السلة في {date} إن لم تُستخدم.",
     checkout: "إتمام الشراء",
 
+    fixAll: "إصلاح الكل",
     valid: "السلة جاهزة لإتمام الشراء. تتولى خدمة أخرى الطلبات والدفع.",
     invalid: "لا يمكن إتمام الشراء بعد:",
     merged: {

@@ -43,5 +43,14 @@ export const price = {
         return ["price_applied", { version: answer.data.version }];
       },
     },
+    {
+      name: "accepts", on: "a",
+      async does({ a }) {
+        await a.checkOut();
+        const answer = await a.fixAll();
+        expect(answer, answer.ok && answer.data.warnings.length === 0);
+        return ["price_accepted", { version: a.now.version }];
+      },
+    },
   ],
 };
