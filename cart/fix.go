@@ -5,8 +5,8 @@ import (
 	"commerce/cart/money"
 )
 
-// Fix is an operation that mends one line. It removes the line, or gives it another quantity
-// and accepts its unit price, or does one of the two.
+// Fix is an operation that fixes one line. It removes the line, or sets its quantity, accepts its unit
+// price, or both.
 type Fix struct {
 	Line     LineID
 	Remove   bool
@@ -14,9 +14,9 @@ type Fix struct {
 	Price    *money.Amount // the unit price now, which the shopper accepts; nil if it has not changed
 }
 
-// mend gives issues their fixes. They are made for one list in the order of the lines: a line
-// gets what the lines before it leave once they are mended, and grows only if there is room
-// before any later line is mended. So the cart refuses none of them.
+// mend sets the fixes of issues. They are computed for one list in the order of the lines: a line gets
+// what the lines before it leave after their fixes, and grows only if there is room before the fix of any
+// later line. So the cart refuses none of them.
 func mend(lines []PricedLine, limits Limits) {
 	now := make(map[int64]int64, len(lines)) // by product, what all its lines hold
 	for i := range lines {

@@ -192,7 +192,7 @@ func TestGet_RefreshesInTheBackground(t *testing.T) {
 	})
 }
 
-// Others keep what they derive from a value under its address.
+// Other caches have the address of a value in their keys.
 func TestGet_KeepsTheAddressOfAnUnchangedValue(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

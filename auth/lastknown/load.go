@@ -135,10 +135,10 @@ func (c *Cache[K, V]) end(l *load[K, V]) {
 	close(l.done)
 }
 
-// keep stores the values of a load, except where a newer one is cached. A value that has not changed
-// stays, so that a pointer to it is a name of its contents. It returns since when
-// readers have wanted the keys that were expired before the load began. The caller holds mu, so that
-// no Expire is lost between a load and its entry.
+// keep stores the values of a load, except where a newer one is cached. An unchanged value keeps its
+// address, which can be part of another cache's key. keep returns since when readers have wanted the keys
+// that were expired before the load began. The caller holds mu, so that no Expire is lost between a load
+// and its entry.
 func (c *Cache[K, V]) keep(l *load[K, V], values map[K]V, began moment) (wanted []moment) {
 	l.answers = make(map[K]*entry[V], len(l.keys))
 	for _, key := range l.keys {

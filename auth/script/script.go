@@ -160,7 +160,8 @@ func (c *Shared) Withdraw() bool {
 // Answered reports whether Redis has replied.
 func (c *Shared) Answered() bool { return c.answered.Load() }
 
-// SetErr sets the error, but not that of a command after this one, which go-redis gives to all.
+// SetErr sets the error, unless Redis has replied: when a later command of the pipeline fails, go-redis
+// sets its error on all commands.
 func (c *Shared) SetErr(err error) {
 	if c.Answered() {
 		return

@@ -126,7 +126,7 @@ func (o object) item() (cart.LineID, *problem.Error) {
 	return item, nil
 }
 
-// outcomes writes what became of a list of changes.
+// outcomes writes the result of each operation of a list.
 func (w view) outcomes(ops *service.Outcomes) {
 	w.Array("item_ids")
 	for _, o := range ops.Each {

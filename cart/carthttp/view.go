@@ -49,7 +49,7 @@ func (w view) cart(p *cart.Priced, token auth.CartToken, m *cart.MergeReport) {
 }
 
 // changedCart writes the response of a change: the cart and, if they are not nil, the line that was
-// changed, where "" is null, and what became of a list of changes.
+// changed, where "" is null, and the results of a list of changes.
 func (w view) changedCart(p *cart.Priced, token auth.CartToken, item *cart.LineID, ops *service.Outcomes, m *cart.MergeReport) {
 	w.BeginObject()
 	w.members(p, token, m)

@@ -162,7 +162,7 @@ type Outcome struct {
 	Durability string // Confirmed or unconfirmed; "" when changes do not wait for replicas
 }
 
-// OpOutcome is what became of one operation of a list.
+// OpOutcome is the result of one operation of a list.
 type OpOutcome struct {
 	Line    cart.LineID   // that it changed; "" for none
 	Refusal *cart.Refusal // nil if it was not refused

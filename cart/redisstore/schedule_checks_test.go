@@ -141,7 +141,7 @@ func (s *schedule) checkRepeats() (wrong []string) {
 			}
 		}
 		for _, a := range op.attempts {
-			if told := a.result.outcomes; a.result.cart.ID != "" && told != nil && op.key != "" && !op.mayRepeat() && !slices.Equal(told, op.outcomes()) {
+			if told := a.result.outcomes; told != nil && op.key != "" && !op.mayRepeat() && !slices.Equal(told, op.outcomes()) {
 				wrong = append(wrong, fmt.Sprintf("%s tells the outcomes %q, an earlier answer %q", a, told, op.outcomes()))
 			}
 		}
@@ -152,11 +152,10 @@ func (s *schedule) checkRepeats() (wrong []string) {
 	return wrong
 }
 
-// outcomes are those that the first answer about a cart tells. A list that leaves an unused cart unused
-// is not remembered.
+// outcomes are those that the first answer with some tells.
 func (o *operation) outcomes() []problem.Code {
 	for _, a := range o.attempts {
-		if a.result.outcomes != nil && a.result.cart.ID != "" {
+		if a.result.outcomes != nil {
 			return a.result.outcomes
 		}
 	}

@@ -27,13 +27,13 @@ type Op struct {
 	Metadata cart.Metadata // changes of the cart's
 }
 
-// Outcomes is what became of each change of a list.
+// Outcomes has the result of each change of a list.
 type Outcomes struct {
 	Each    []Outcome
-	Unknown bool // an earlier request applied the list, and only the cart tells what became of it
+	Unknown bool // an earlier request applied the list, without a key that stores the results
 }
 
-// Outcome is what became of one change of a list. The zero value is that of a change without a line.
+// Outcome is the result of one change of a list. The zero value is that of a change without a line.
 type Outcome struct {
 	Item    cart.LineID    // the line that an addition or an edit made; after a replay, only if the cart has it
 	Refusal *problem.Error // nil for a change that was applied
@@ -45,9 +45,9 @@ type OpFault struct {
 	Reason cart.CouponReason // why its coupon was refused; "" for another reason
 }
 
-// Ops makes a list of changes in one step. Each one is judged by the cart as those before it leave it. If
-// that takes a read, and a line has changed when Redis makes the change, it is computed again. It fails like
-// Edit.
+// Ops makes a list of changes in one step. Each one sees the results of those before it. If one is
+// computed from a read, and a line has changed when the script runs, the list is computed again. Ops fails
+// like Edit.
 func (s *Carts) Ops(ctx context.Context, v *Visit, on Conditions, list List) (Changed, error) {
 	products, err := s.Catalog.Products(ctx, v.Store.ID, list.productIDs())
 	if err != nil {
@@ -90,7 +90,8 @@ func (s *Carts) makeList(ctx context.Context, v *Visit, on Conditions, list List
 	})
 }
 
-// changes computes each change of a list. If one needs the cart, the rules say what the others make of it.
+// changes computes each change of a list. If one needs the cart, it gets the cart as read, after the
+// changes before it, by the rules.
 func (s *Carts) changes(ctx context.Context, v *Visit, list List, products map[int64]*cart.Product, tooMany *problem.Error) ([]change, error) {
 	var c cart.Cart
 	reads := slices.ContainsFunc(list.Ops, Op.needsCart)
@@ -175,7 +176,7 @@ func (op Op) redeems() bool { return op.Coupon != nil && op.Coupon.Code != "" }
 // needsCart reports whether the operation is computed from a read of the cart.
 func (op Op) needsCart() bool { return op.redeems() || op.Edit != nil && op.Edit.needsLine() }
 
-// outcomes returns what became of the changes of a list.
+// outcomes returns the results of a list that was applied, now or earlier.
 func (s *Carts) outcomes(ops []change, o redisstore.Outcome) *Outcomes {
 	all := &Outcomes{Each: make([]Outcome, len(ops)), Unknown: o.Ops == nil}
 	for i, op := range o.Ops {
@@ -196,7 +197,7 @@ func (s *Carts) refusedOp(ops []change, o redisstore.Outcome) *problem.Error {
 	return refusal.Within(fmt.Sprintf("ops.%d", o.Op)).WithData(OpFault{o.Op, reason})
 }
 
-// tellsOf reports whether the answer to a list says that an operation is refused now.
+// tellsOf reports whether the response shows that an operation is refused now, not by an earlier request.
 func tellsOf(op int, changed Changed, err error) bool {
 	if refusal, ok := errors.AsType[*problem.Error](err); ok {
 		fault, ok := refusal.Data.(OpFault)

@@ -11,9 +11,9 @@
 -- One of plain.lua, keyed.lua and stamped.lua comes before this file, for a change that a retry
 -- would make again, or whose retries are known by an idempotency key or by a stamp:
 --   find_repeat      returns replayed, with the line of the reply, or a refusal; nil for a new change
---   remember_change  remembers an applied change. It puts what write is to send, or returns what
---                    remember then takes
---   hide_stamps      takes from the reply what its caller has no use for
+--   remember_change  remembers an applied change: in the cart, or by returning the arguments of
+--                    remember
+--   hide_stamps      removes the stamps from the reply
 --
 -- KEYS  1 cart  2 its idempotency keys: only of a change that has one
 -- ARGV  1 TTL in ms  2 cart id, used when the cart begins here; "": no cart may begin here
@@ -47,7 +47,7 @@ end
 -- accept ends a change that was allowed. changed says whether it altered anything. line is
 -- the line that it changed, if the request does not name it; else nil. A change that altered
 -- nothing is remembered too, because its repeat may come after a change that it would undo.
--- An unused cart stays unused.
+-- An unused cart stays unused; but its keys remember the outcomes of a list, which its repeat tells again.
 local function accept(changed, line)
   local at = hash.at
   if changed then
@@ -60,6 +60,10 @@ local function accept(changed, line)
     end
     advance(hash, ARGV[9])
     if not at.l then put(hash, 'l', LAYOUT) end
+  end
+  if not at.i and hash.in_list and ARGV[4] ~= '' then
+    if ARGV[2] == '' then return reply('rate_limited') end
+    remember(keys, remember_change(hash, now, line))
   end
   if not at.i then return reply('applied', 0, line) end
   -- What makes a repeat safe goes in the same write as the change, or right after it:

@@ -1,8 +1,7 @@
 -- Lines, as items name them; prepended to set, edit and remove.
 
--- find_line is the index of the line that an item names: the line of that id, or else,
--- where it names a product, that product's first line in cart order; nil for none. In a list, it
--- can only name a line.
+-- find_line returns the index of the line that an item names: the line with that ID, or, outside of a
+-- list, the first line in cart order of the product with that ID; nil for none.
 local function find_line(hash, item)
   local first, lowest = index(hash, item), nil
   if first or hash.in_list or string.find(item, '%D') then return first end

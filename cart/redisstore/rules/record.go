@@ -3,6 +3,7 @@ package rules
 import (
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"commerce/auth/problem"
@@ -76,7 +77,8 @@ type Rule func(c cart.Cart, reserved Room) (changed cart.Cart, moved cart.LineID
 
 // Change makes a change if Check allows it. newID is for a cart that begins with this change; ""
 // refuses such a change. An applied change is remembered even if it altered nothing: its repeat may
-// come after a change that it would undo. Any other status leaves no trace.
+// come after a change that it would undo. A cart that stays unused remembers only a list with a key,
+// whose outcomes its repeat tells again. Any other status leaves no trace.
 func (r Record) Change(a Attempt, newID string, now time.Time, rule Rule) (Record, Status, cart.LineID, *cart.Refusal) {
 	status, moved, refusal := r.Check(a, now)
 	if status != Applied {
@@ -90,7 +92,11 @@ func (r Record) Change(a Attempt, newID string, now time.Time, rule Rule) (Recor
 		return r, Refused, "", &cart.Refusal{Code: problem.RateLimited}
 	}
 	r = r.become(changed, newID)
-	if r.Cart.ID != "" {
+	list := a.Key != "" && strings.HasPrefix(string(moved), ",")
+	if list && r.Cart.ID == "" && newID == "" {
+		return r, Refused, "", &cart.Refusal{Code: problem.RateLimited}
+	}
+	if list || r.Cart.ID != "" {
 		r.Memory = r.Memory.remember(a, moved, now)
 	}
 	return r, Applied, moved, nil

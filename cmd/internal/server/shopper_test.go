@@ -89,7 +89,7 @@ type cartBody struct {
 	Issues, Warnings []issueBody
 }
 
-// outcomeBody is what became of one operation of a list.
+// outcomeBody is the result of one operation of a list.
 type outcomeBody struct {
 	ItemID        *string `json:"item_id"`
 	Code, Message string
