@@ -46,11 +46,11 @@ func (a *API) Area() wire.Area {
 			{Method: "GET", Path: "/cart/summary", Handle: a.serve(a.read(view.summary))},
 			{Method: "POST", Path: "/cart/add", Handle: serveChange(a, input.addition, a.carts.Add)},
 			{Method: "PATCH", Path: "/cart/items/:item_id", Handle: serveChange(a, input.edit, a.carts.Edit)},
-			{Method: "DELETE", Path: "/cart/items/:item_id", Handle: serveChange(a, input.lineID, a.carts.Remove)},
+			{Method: "DELETE", Path: "/cart/items/:item_id", Handle: serveChange(a, input.removal, a.carts.Do)},
 			{Method: "POST", Path: "/cart/ops", Handle: serveChange(a, input.list, a.carts.Ops)},
-			{Method: "DELETE", Path: "/cart/clear", Handle: serveChange(a, input.nothing, plain(a.carts.Clear))},
+			{Method: "DELETE", Path: "/cart/clear", Handle: serveChange(a, input.clearing, a.carts.Do)},
 			{Method: "POST", Path: "/cart/coupon", Handle: serveChange(a, input.couponCode, a.carts.RedeemCoupon)},
-			{Method: "DELETE", Path: "/cart/coupon", Handle: serveChange(a, input.nothing, plain(a.carts.DropCoupon))},
+			{Method: "DELETE", Path: "/cart/coupon", Handle: serveChange(a, input.withoutCoupon, a.carts.Do)},
 		},
 	}
 }
@@ -154,15 +154,6 @@ func serveChange[T any](
 		}
 		return c.showChanged(change(c.ctx(), c.Visit, on, wanted))
 	})
-}
-
-// plain adapts a change that needs nothing but the cart.
-func plain(
-	change func(context.Context, *service.Visit, service.Conditions) (service.Changed, error),
-) func(context.Context, *service.Visit, service.Conditions, struct{}) (service.Changed, error) {
-	return func(ctx context.Context, v *service.Visit, on service.Conditions, _ struct{}) (service.Changed, error) {
-		return change(ctx, v, on)
-	}
 }
 
 // showChanged shows the cart after a change.

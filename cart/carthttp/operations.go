@@ -84,12 +84,13 @@ func (in input) operation() (op service.Op, refusal *problem.Error) {
 		return service.Op{Edit: &e}, problem.Join(refusal, e.Err)
 	case "remove":
 		in.item, refusal = in.members.item()
-		return service.Op{Remove: &in.item}, refusal
+		op, _ = in.removal()
+		return op, refusal
 	case "clear":
-		return service.Op{Clear: true}, nil
+		return in.clearing()
 	case "coupon":
 		if value := in.members["coupon"]; value.Kind() == 'n' && !in.members.has("code") {
-			return service.Op{Coupon: &service.CouponCode{}}, nil
+			return in.withoutCoupon()
 		}
 		code, refusal := in.couponCode()
 		return service.Op{Coupon: &code}, refusal
@@ -101,6 +102,14 @@ func (in input) operation() (op service.Op, refusal *problem.Error) {
 		return op, refusal
 	}
 	return op, problem.New(problem.ValidationFailed, "op", textOp)
+}
+
+func (in input) removal() (service.Op, *problem.Error) { return service.Op{Remove: &in.item}, nil }
+
+func (in input) clearing() (service.Op, *problem.Error) { return service.Op{Clear: true}, nil }
+
+func (in input) withoutCoupon() (service.Op, *problem.Error) {
+	return service.Op{Coupon: &service.CouponCode{}}, nil
 }
 
 // item reads the line that an operation is about; "" if no line can have that ID.

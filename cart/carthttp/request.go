@@ -344,12 +344,6 @@ func (in input) otherProduct() *problem.Error {
 	return err
 }
 
-// lineID returns the line that the path names.
-func (in input) lineID() (cart.LineID, *problem.Error) { return in.item, nil }
-
-// nothing decodes a request that has nothing beyond its method and path.
-func (in input) nothing() (struct{}, *problem.Error) { return struct{}{}, nil }
-
 // characters is the length of a text. The Arabic forms are those after a preposition (genitive).
 var characters = locale.Noun{locale.Ar: {
 	plural.Zero:  "0 حرف",

@@ -15,12 +15,23 @@ import (
 	"commerce/auth/problem"
 	"commerce/auth/script"
 	"commerce/cart"
+	"commerce/cart/redisstore/rules"
 )
 
 // Change is one change of a cart: the name of a script, and its own arguments.
 type Change struct {
 	script string
 	args   []any
+	rule   func(cart.Cart) cart.Cart // nil: it changes nothing
+}
+
+// After returns what the rules make of a cart, without the room that merges reserve: the same cart if
+// they refuse the change.
+func (c Change) After(before cart.Cart) cart.Cart {
+	if c.rule == nil {
+		return before
+	}
+	return c.rule(before)
 }
 
 // Add adds to a line, and creates it if needed. See rules.Add.
@@ -29,12 +40,18 @@ func Add(l cart.NewLine, limits cart.Limits) Change {
 		boundArgs(string(l.ID), l.Bounds),
 		l.Quantity, int64(l.Price), encodeFields(l.Fields), l.Notice, encodeMetadata(l.Metadata),
 		limits.Lines, limits.CartText, limits.LineText,
-	)}
+	), func(c cart.Cart) cart.Cart {
+		c, _ = rules.Add(c, l, limits)
+		return c
+	}}
 }
 
 // SetQuantity sets the quantity of a line; 0 removes it. See rules.SetQuantity.
 func SetQuantity(item cart.LineID, quantity int64, b cart.Bounds, raise problem.Code) Change {
-	return Change{"set", append(boundArgs(string(item), b), quantity, string(raise))}
+	return Change{"set", append(boundArgs(string(item), b), quantity, string(raise)), func(c cart.Cart) cart.Cart {
+		c, _, _ = rules.SetQuantity(c, item, quantity, b, raise)
+		return c
+	}}
 }
 
 // Edit edits a line. See rules.Edit.
@@ -48,7 +65,10 @@ func Edit(item cart.LineID, e cart.EditedLine, limits cart.Limits) Change {
 		quantity, string(e.Raise), string(e.From.ID), e.From.Notice,
 		string(e.ID), int64(e.Price), e.Accepts, encodeFields(e.Fields), e.Notice, encodeMetadata(e.Metadata),
 		limits.CartText, limits.LineText,
-	)}
+	), func(c cart.Cart) cart.Cart {
+		c, _, _ = rules.Edit(c, item, e, limits)
+		return c
+	}}
 }
 
 // boundArgs are the first arguments of the scripts that judge quantities.
@@ -57,27 +77,34 @@ func boundArgs(item string, b cart.Bounds) []any {
 }
 
 // Remove removes a line. Removing a line that does not exist changes nothing.
-func Remove(item cart.LineID) Change { return Change{"remove", []any{string(item)}} }
+func Remove(item cart.LineID) Change {
+	return Change{"remove", []any{string(item)}, func(c cart.Cart) cart.Cart { return rules.Remove(c, item) }}
+}
 
 // Clear removes all lines, the coupon and the cart's metadata.
-func Clear() Change { return Change{script: "clear"} }
+func Clear() Change { return Change{script: "clear", rule: rules.Clear} }
 
 // SetCoupon sets the cart's coupon; "" removes it.
-func SetCoupon(code string) Change { return Change{"coupon", []any{code}} }
+func SetCoupon(code string) Change {
+	return Change{"coupon", []any{code}, func(c cart.Cart) cart.Cart { return rules.SetCoupon(c, code) }}
+}
 
 // SetMetadata changes the cart's metadata by name; "" removes a name. See cart.Metadata.
 func SetMetadata(changes cart.Metadata, limits cart.Limits) Change {
-	return Change{"metadata", []any{encodeMetadata(changes), limits.CartText}}
+	return Change{"metadata", []any{encodeMetadata(changes), limits.CartText}, func(c cart.Cart) cart.Cart {
+		c, _ = rules.SetMetadata(c, changes, limits)
+		return c
+	}}
 }
 
 // RefusedOp stands in a list for an operation that is refused with a code, whatever the cart holds.
-func RefusedOp(code problem.Code) Change { return Change{"refused", []any{string(code)}} }
+func RefusedOp(code problem.Code) Change { return Change{script: "refused", args: []any{string(code)}} }
 
 // RefusedEdit stands in a list for an edit that is refused because of its line as it was read; nil if
 // the cart did not have it. If the line is another one when its turn comes, the whole list is refused.
 func RefusedEdit(code problem.Code, item cart.LineID, read *cart.Line) Change {
 	read = cmp.Or(read, &cart.Line{})
-	return Change{"refused", []any{string(code), string(item), string(read.ID), read.Notice}}
+	return Change{script: "refused", args: []any{string(code), string(item), string(read.ID), read.Notice}}
 }
 
 // Ops makes a list of changes, in order, in one step: those that are not refused, if each is set, and
@@ -95,7 +122,7 @@ func Ops(each bool, list []Change) Change {
 	for _, c := range list {
 		args = append(append(args, c.script, len(c.args)), c.args...)
 	}
-	return Change{"ops", args}
+	return Change{script: "ops", args: args}
 }
 
 // CheckOnly changes nothing. It runs the replay and If-Match checks, which take precedence over

@@ -78,7 +78,7 @@ func TestLayout_ALineWithTextNotInNormalFormCanBeReadAndChanged(t *testing.T) {
 	three := service.Edit{Item: old.ID, Edit: cart.Edit{Quantity: new(int64(3))}}
 	changed, err := d.Edit(t.Context(), d.as("", d.token), redisstore.Conditions{}, three)
 	assert.That(t, err == nil && changed.Lines[0].Quantity == 3, "set to 3: %v, %v", linesOf(changed.Cart), err)
-	changed, err = d.Remove(t.Context(), d.as("", d.token), redisstore.Conditions{}, old.ID)
+	changed, err = d.Do(t.Context(), d.as("", d.token), redisstore.Conditions{}, service.Op{Remove: &old.ID})
 	assert.That(t, err == nil && len(changed.Lines) == 0, "removed: %v, %v", linesOf(changed.Cart), err)
 }
 

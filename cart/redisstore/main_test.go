@@ -165,7 +165,9 @@ func (d *desk) add(v *service.Visit, product, quantity int64) *cart.MergeReport 
 
 func (d *desk) clear(v *service.Visit) *cart.MergeReport {
 	d.t.Helper()
-	return d.change(v, func() (service.Changed, error) { return d.Clear(d.t.Context(), v, redisstore.Conditions{}) })
+	return d.change(v, func() (service.Changed, error) {
+		return d.Do(d.t.Context(), v, redisstore.Conditions{}, service.Op{Clear: true})
+	})
 }
 
 func (d *desk) read(v *service.Visit) (cart.Cart, *cart.MergeReport) {

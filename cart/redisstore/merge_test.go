@@ -109,7 +109,7 @@ var calls = map[string]call{
 	"remove": {
 		func(d *desk, v *service.Visit) *cart.MergeReport {
 			return d.change(v, func() (service.Changed, error) {
-				return d.Remove(d.t.Context(), v, redisstore.Conditions{}, "1")
+				return d.Do(d.t.Context(), v, redisstore.Conditions{}, service.Op{Remove: new(cart.LineID("1"))})
 			})
 		},
 		"2×3 3×1", "2×1",

@@ -287,21 +287,6 @@ func TestReads_SurviveALostConnection(t *testing.T) {
 	assert.That(t, failed == 0 && read != 0, "%d reads succeeded, %d failed while connections were killed", read, failed)
 }
 
-func TestReads_FindCartsOnEveryNodeOfACluster(t *testing.T) {
-	t.Parallel()
-	for _, batch := range []bool{true, false} {
-		r := newReader(t, ephemeral.Cluster(t), batch)
-		refs := make([]redisstore.Ref, 30)
-		for i := range refs {
-			refs[i] = r.filled()
-		}
-		for _, ref := range refs {
-			held := r.load(ref)
-			assert.That(t, len(held.Lines) == 1, "read %d lines", len(held.Lines))
-		}
-	}
-}
-
 func FuzzParseHash(f *testing.F) {
 	for _, reply := range []string{
 		"*0\r\n", "%0\r\n", "*2\r\n$1\r\na\r\n$2\r\nbb\r\n", "%1\r\n$1\r\na\r\n$0\r\n\r\n", "*2\r\n$1\r\na\r\n$2\r\nb",

@@ -163,12 +163,12 @@ func (a *request) change(ctx context.Context, v *service.Visit) (service.Changed
 		}
 		return a.service.Ops(ctx, v, on, list)
 	case removes:
-		return a.service.Remove(ctx, v, on, item)
+		return a.service.Do(ctx, v, on, service.Op{Remove: &item})
 	case redeems:
 		if o.coupon == 0 {
-			return a.service.DropCoupon(ctx, v, on)
+			return a.service.Do(ctx, v, on, service.Op{Coupon: &service.CouponCode{}})
 		}
 		return a.service.RedeemCoupon(ctx, v, on, service.CouponCode{Code: couponOf(o.coupon)})
 	}
-	return a.service.Clear(ctx, v, on)
+	return a.service.Do(ctx, v, on, service.Op{Clear: true})
 }

@@ -7,7 +7,6 @@ import (
 	"commerce/auth/problem"
 	"commerce/cart"
 	"commerce/cart/redisstore"
-	"commerce/cart/redisstore/rules"
 )
 
 // Add adds a product. It is atomic: a refusal changes nothing. A failure is
@@ -40,7 +39,6 @@ func (s *Carts) addition(a cart.Addition, product *cart.Product) change {
 	}
 	return change{
 		Change: redisstore.Add(line, s.Limits), refusal: refusal, member: a.QuantityMember, product: product, line: &line.ID,
-		rule: func(c cart.Cart) (cart.Cart, *cart.Refusal) { return rules.Add(c, line, s.Limits) },
 	}
 }
 
@@ -72,13 +70,19 @@ func (s *Carts) Edit(ctx context.Context, v *Visit, on Conditions, e Edit) (Chan
 	if err := s.priceable(ctx, v, on); err != nil {
 		return Changed{}, err
 	}
-	for range maxReads {
+	return untilUnchanged(func() (Changed, error) {
 		stored, err := s.readLines(ctx, v)
 		if err != nil {
 			return Changed{}, err
 		}
-		changed, err := s.makeChange(ctx, v, on, s.edit(e, product, stored.Line(e.Item)))
-		if !errors.Is(err, errLineChanged) {
+		return s.makeChange(ctx, v, on, s.edit(e, product, stored.Line(e.Item)))
+	})
+}
+
+// untilUnchanged makes a change that is computed from a read, again if a line has changed since.
+func untilUnchanged(change func() (Changed, error)) (Changed, error) {
+	for range maxReads {
+		if changed, err := change(); !errors.Is(err, errLineChanged) {
 			return changed, err
 		}
 	}
@@ -101,25 +105,15 @@ func (s *Carts) edit(e Edit, product *cart.Product, line *cart.Line) change {
 	case e.needsLine() && line == nil:
 		// If the cart has the line by then, it is not as it was read.
 		c.Change = redisstore.Edit(e.Item, cart.EditedLine{}, s.Limits)
-		c.rule = func(before cart.Cart) (cart.Cart, *cart.Refusal) { return before, nil }
 	case !e.needsLine():
 		if e.Removes() {
 			c.line = new(cart.LineID(""))
 		}
-		bounds, raise := cart.BoundsOf(product, s.Limits), cart.RaiseRefusal(product)
-		c.Change = redisstore.SetQuantity(e.Item, *e.Quantity, bounds, raise)
-		c.rule = func(before cart.Cart) (cart.Cart, *cart.Refusal) {
-			after, _, refusal := rules.SetQuantity(before, e.Item, *e.Quantity, bounds, raise)
-			return after, refusal
-		}
+		c.Change = redisstore.SetQuantity(e.Item, *e.Quantity, cart.BoundsOf(product, s.Limits), cart.RaiseRefusal(product))
 	default:
 		var edited cart.EditedLine
 		edited, c.refusal = e.Resolve(*line, product, s.Limits)
 		c.Change = redisstore.Edit(e.Item, edited, s.Limits)
-		c.rule = func(before cart.Cart) (cart.Cart, *cart.Refusal) {
-			after, _, refusal := rules.Edit(before, e.Item, edited, s.Limits)
-			return after, refusal
-		}
 	}
 	return c
 }
@@ -156,28 +150,9 @@ func (s *Carts) readLines(ctx context.Context, v *Visit) (redisstore.Stored, err
 // errItemNotFound refuses an edit of a line that the cart does not have.
 var errItemNotFound = cart.Refusal{Code: problem.ItemNotFound}.Problem("", nil, cart.Limits{})
 
-// Remove removes a line. Removing a line that does not exist changes nothing and succeeds.
-func (s *Carts) Remove(ctx context.Context, v *Visit, on Conditions, item cart.LineID) (Changed, error) {
-	return s.makeChange(ctx, v, on, removal(item))
-}
-
-func removal(item cart.LineID) change {
-	return change{
-		Change: redisstore.Remove(item),
-		rule:   func(c cart.Cart) (cart.Cart, *cart.Refusal) { return rules.Remove(c, item), nil },
-	}
-}
-
-// Clear removes all lines, the coupon and the cart's metadata.
-func (s *Carts) Clear(ctx context.Context, v *Visit, on Conditions) (Changed, error) {
-	return s.makeChange(ctx, v, on, clearing())
-}
-
-func clearing() change {
-	return change{
-		Change: redisstore.Clear(),
-		rule:   func(c cart.Cart) (cart.Cart, *cart.Refusal) { return rules.Clear(c), nil },
-	}
+// Do makes the change of an operation that needs neither the cart nor a product.
+func (s *Carts) Do(ctx context.Context, v *Visit, on Conditions, op Op) (Changed, error) {
+	return s.makeChange(ctx, v, on, s.op(op, cart.Cart{}, nil))
 }
 
 // Refuse returns refusal, which is about an invalid request body, unless a replay or

@@ -35,9 +35,8 @@ type change struct {
 	product *cart.Product  // that a refusal by the cart names; nil for none
 	line    *cart.LineID   // the line that the request names; "" for none. See Changed.Item
 
-	read *cart.Line                                 // the line from which an edit was computed; nil for none
-	rule func(cart.Cart) (cart.Cart, *cart.Refusal) // the change as a pure function, for lists
-	ops  []change                                   // of a list; nil for other changes
+	read *cart.Line // the line from which an edit was computed; nil for none
+	ops  []change   // of a list; nil for other changes
 }
 
 // makeChange makes a change and returns the changed cart. For a request that is refused by

@@ -6,7 +6,6 @@ import (
 
 	"commerce/cart"
 	"commerce/cart/redisstore"
-	"commerce/cart/redisstore/rules"
 )
 
 // CouponCode is a shopper's request to redeem a coupon.
@@ -45,22 +44,8 @@ func (s *Carts) redemption(ctx context.Context, v *Visit, c CouponCode, p *cart.
 	if err != nil {
 		return change{}, err
 	}
-	set := couponSet(c.Code)
-	set.refusal = cart.RefuseCoupon(coupon, p, uses, v.Store, s.Now(), c.Member)
-	return set, nil
-}
-
-// couponSet returns the change that sets the cart's coupon; "" removes it.
-func couponSet(code string) change {
-	return change{
-		Change: redisstore.SetCoupon(code),
-		rule:   func(c cart.Cart) (cart.Cart, *cart.Refusal) { return rules.SetCoupon(c, code), nil },
-	}
-}
-
-// DropCoupon removes the coupon, if there is one.
-func (s *Carts) DropCoupon(ctx context.Context, v *Visit, on Conditions) (Changed, error) {
-	return s.makeChange(ctx, v, on, couponSet(""))
+	refusal := cart.RefuseCoupon(coupon, p, uses, v.Store, s.Now(), c.Member)
+	return change{Change: redisstore.SetCoupon(c.Code), refusal: refusal}, nil
 }
 
 // coupon returns one coupon of the request's store, nil when the store does not have it, and

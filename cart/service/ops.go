@@ -9,7 +9,6 @@ import (
 	"commerce/auth/problem"
 	"commerce/cart"
 	"commerce/cart/redisstore"
-	"commerce/cart/redisstore/rules"
 )
 
 // List is a shopper's request to make several changes in one step.
@@ -21,9 +20,9 @@ type List struct {
 // Op is one change of a list. One member is set.
 type Op struct {
 	Add      *cart.Addition
-	Edit     *Edit        // of a line, never of a product's first one
-	Remove   *cart.LineID // "" if no line can have the requested ID
-	Clear    bool
+	Edit     *Edit         // of a line, never of a product's first one
+	Remove   *cart.LineID  // "" if no line can have the requested ID; a line that is not there changes nothing
+	Clear    bool          // of the lines, the coupon and the metadata
 	Coupon   *CouponCode   // with the code "" to remove the coupon
 	Metadata cart.Metadata // changes of the cart's
 }
@@ -71,7 +70,7 @@ func (s *Carts) Ops(ctx context.Context, v *Visit, on Conditions, list List) (Ch
 
 // makeList makes a list of changes. tooMany refuses any coupon; nil for none.
 func (s *Carts) makeList(ctx context.Context, v *Visit, on Conditions, list List, products map[int64]*cart.Product, tooMany *problem.Error) (Changed, error) {
-	for range maxReads {
+	return untilUnchanged(func() (Changed, error) {
 		ops, err := s.changes(ctx, v, list, products, tooMany)
 		if err != nil {
 			return Changed{}, err
@@ -87,12 +86,8 @@ func (s *Carts) makeList(ctx context.Context, v *Visit, on Conditions, list List
 				each[i] = redisstore.RefusedOp(op.refusal.Code)
 			}
 		}
-		changed, err := s.makeChange(ctx, v, on, change{Change: redisstore.Ops(list.Each, each), ops: ops})
-		if !errors.Is(err, errLineChanged) {
-			return changed, err
-		}
-	}
-	return Changed{}, errAlwaysChanged
+		return s.makeChange(ctx, v, on, change{Change: redisstore.Ops(list.Each, each), ops: ops})
+	})
 }
 
 // changes computes each change of a list. If one needs the cart, it gets the cart as read, after the
@@ -124,7 +119,7 @@ func (s *Carts) changes(ctx context.Context, v *Visit, list List, products map[i
 			ops[i] = s.op(op, c, products)
 		}
 		if item := op.item(); reads && ops[i].refusal == nil && (item == "" || c.Has(item)) { // never a product's line
-			c, _ = ops[i].rule(c)
+			c = ops[i].After(c)
 		}
 	}
 	return ops, nil
@@ -142,16 +137,13 @@ func (s *Carts) op(op Op, c cart.Cart, products map[int64]*cart.Product) change 
 		}
 		return s.edit(*op.Edit, products[op.Edit.Item.Product()], line)
 	case op.Remove != nil:
-		return removal(*op.Remove)
+		return change{Change: redisstore.Remove(*op.Remove)}
 	case op.Coupon != nil:
-		return couponSet("")
-	case op.Metadata != nil:
-		return change{
-			Change: redisstore.SetMetadata(op.Metadata, s.Limits),
-			rule:   func(c cart.Cart) (cart.Cart, *cart.Refusal) { return rules.SetMetadata(c, op.Metadata, s.Limits) },
-		}
+		return change{Change: redisstore.SetCoupon("")}
+	case op.Clear:
+		return change{Change: redisstore.Clear()}
 	}
-	return clearing()
+	return change{Change: redisstore.SetMetadata(op.Metadata, s.Limits)}
 }
 
 // productIDs lists the products of additions and edits.

@@ -102,13 +102,13 @@ func (s *settings) useRedis(a *assembly, url string) error {
 		return &cli.BadSetting{Name: "REDIS_URL", Err: err}
 	}
 	a.atEnd(func() { _ = rdb.Close() })
-	a.Redis = rdb
+	a.Redis.Client = rdb
 	a.Metrics.ObserveRedis(rdb)
 	if !s.RateLimit {
 		return nil
 	}
-	a.Creation = limit.NewQuota(limit.Config{Name: "create", Rates: s.CreateLimit, Redis: rdb, Log: a.Log})
-	a.Guesses = service.NewGuesses(limit.Config{Redis: rdb, Log: a.Log})
+	a.Carts.Creation = limit.NewQuota(limit.Config{Name: "create", Rates: s.CreateLimit, Redis: rdb, Log: a.Log})
+	a.Carts.Guesses = service.NewGuesses(limit.Config{Redis: rdb, Log: a.Log})
 	// Access tokens and API tokens have their own limit, so that a flood of one kind does not disturb
 	// programs that send the other from the same address.
 	failures := []limit.Rate{{Uses: failuresPerMinute, Per: time.Minute}}

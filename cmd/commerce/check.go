@@ -100,7 +100,7 @@ func (c *serveCommand) startChecks(ctx context.Context, log *slog.Logger, metric
 		var previous []inspect.Finding
 		for {
 			findings, err := inspect.Servers(ctx, inspect.Config{
-				RedisURL: c.RedisURL, DatabaseURL: c.Database.URL, ReplicaURL: c.Replicas.URL, MinReplicas: c.RedisMinReplicas, Durable: c.Durable, Serving: true,
+				RedisURL: c.RedisURL, DatabaseURL: c.Database.URL, ReplicaURL: c.Replicas.URL, MinReplicas: c.Redis.MinReplicas, Durable: c.Redis.Durable, Serving: true,
 			})
 			if err != nil || ctx.Err() != nil { // the process stops, so the check may be incomplete
 				return

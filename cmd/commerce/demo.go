@@ -80,7 +80,7 @@ func (c *demoCommand) run(ctx context.Context, out cli.Output) error {
 	now := time.Now()
 	a.Stores = auth.NewMemoryStores(money.Known, append(sample.Stores(), sample.LongListStore())...)
 	catalog, subs := sampleCatalog(now), demoSubscriptions(now)
-	a.Catalog, a.Coupons, a.Subscriptions = catalog, catalog, subs
+	a.Carts.Catalog, a.Carts.Coupons, a.Subscriptions = catalog, catalog, subs
 	demo, err := c.offer(a, now)
 	if err != nil {
 		return err

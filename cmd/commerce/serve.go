@@ -68,16 +68,16 @@ func (c *serveCommand) run(ctx context.Context, out cli.Output) error {
 		return &cli.BadSetting{Name: "REDIS_URL", Err: err}
 	}
 	if sentinels != nil {
-		a.RedisSentinels = sentinels.Replicas
+		a.Redis.Sentinels = sentinels.Replicas
 		a.atEnd(func() { _ = sentinels.Close() })
 	}
 	db, err := a.pool(ctx, "DATABASE_URL", c.Database.URL, connect.PostgresConfig{ApplicationName: "commerce carts", MaxConns: catalogConns})
 	if err != nil {
 		return err
 	}
-	admin := &server.Admin{Metrics: a.Metrics, Started: time.Now(), Dependencies: dependencies(a.Redis, db), Log: a.Log}
+	admin := &server.Admin{Metrics: a.Metrics, Started: time.Now(), Dependencies: dependencies(a.Redis.Client, db), Log: a.Log}
 	catalog := openCatalog(db, a.Metrics, a.Log)
-	a.Catalog, a.Coupons, a.Stores = catalog.products, catalog.products, catalog.stores
+	a.Carts.Catalog, a.Carts.Coupons, a.Stores = catalog.products, catalog.products, catalog.stores
 	if err := c.reach(ctx, admin, a.Stores, a.Log); err != nil {
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 	"bufio"
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -35,69 +34,6 @@ func TestMain(m *testing.M) {
 	}
 	redis.SetLogger(connect.RedisLog{Log: slog.New(slog.DiscardHandler)}) // go-redis logs every failed dial
 	goleak.VerifyTestMain(m)
-}
-
-// ping asks a server whether it is there, for as long as it does not answer but at most
-// this long.
-func ping(t *testing.T, url string, within time.Duration) error {
-	t.Helper()
-	o := assert.Must(redis.ParseURL(url))(t)
-	o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = -1, 1, true
-	client := redis.NewClient(o)
-	defer client.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), within)
-	defer cancel()
-	return client.Ping(ctx).Err()
-}
-
-func TestServer_CanBeStoppedFrozenAndRestarted(t *testing.T) {
-	t.Parallel()
-	server := StartRedis(t)
-	steps := []struct {
-		name  string
-		do    func()
-		alive bool
-	}{
-		{"Freeze", server.Freeze, false},
-		{"Thaw", server.Thaw, true},
-		{"Kill", server.Kill, false},
-		{"Restart", server.Restart, true},
-		{"Stop", server.Stop, false},
-		{"Stop twice", server.Stop, false},
-		{"Restart after Stop", server.Restart, true},
-		{"Restart while up", server.Restart, true},
-		{"Freeze again", server.Freeze, false},
-		{"Stop while frozen", server.Stop, false},
-	}
-	for _, step := range steps {
-		step.do()
-		patience := 300 * time.Millisecond
-		if step.alive {
-			patience = 10 * time.Second
-		}
-		err := ping(t, server.URL, patience)
-		assert.Require(t, (err == nil) == step.alive, "after %s: ping says %v, want alive %t", step.name, err, step.alive)
-	}
-}
-
-func TestServer_FreezesAPostgresSessionToo(t *testing.T) {
-	t.Parallel()
-	server := StartPostgres(t)
-	conn := assert.Must(pgx.Connect(t.Context(), server.URL))(t)
-	defer conn.Close(context.Background())
-	answer := make(chan error, 1)
-	server.Freeze()
-	go func() {
-		_, err := conn.Exec(context.Background(), "SELECT 1")
-		answer <- err
-	}()
-	select {
-	case err := <-answer:
-		t.Errorf("a frozen session answered: %v", err)
-	case <-time.After(200 * time.Millisecond):
-	}
-	server.Thaw()
-	assert.Succeeds(t, <-answer, "a thawed session")
 }
 
 func statements(t *testing.T, url string, texts ...string) {
@@ -151,18 +87,6 @@ func TestPostgresFrom_PreparesATemplateOnceAndCopiesIt(t *testing.T) {
 	all.Wait()
 	n := prepared.Load()
 	assert.That(t, n == 1, "prepared %d times, want once", n)
-}
-
-func TestPostgresFrom_RepeatsAPreparationThatFailed(t *testing.T) {
-	t.Parallel()
-	broken := errors.New("broken")
-	name := templateName(t)
-	prepare := func(err error) func(context.Context, string) error {
-		return func(_ context.Context, url string) error { statements(t, url, "CREATE TABLE half ()"); return err }
-	}
-	_, err := createDatabase(sharedPostgres.urlFor(t), "test_half", name, prepare(broken))
-	assert.Require(t, errors.Is(err, broken), "error %v, want that of the preparation", err)
-	statements(t, PostgresFrom(t, name, prepare(nil)), "SELECT FROM half")
 }
 
 // templateName returns a new name. Its template is dropped when the test ends.
@@ -244,14 +168,4 @@ func anyLeft(directory string, processes []int) error {
 		}
 	}
 	return nil
-}
-
-func TestFreePorts_AreFreeAndLeaveRoomForTheBus(t *testing.T) {
-	t.Parallel()
-	ports := assert.Must(freePorts(20))(t)
-	seen := map[int]bool{}
-	for _, port := range ports {
-		assert.That(t, !seen[port] && port >= firstPort && port+busOffset < 32768, "port %d given twice or out of range", port)
-		seen[port] = true
-	}
 }

@@ -1,6 +1,6 @@
-// Package rules says what each script in redisstore/lua must do, as pure functions. The service uses
-// them to compute what the operations of a list do before Redis makes the list. TestTwin_Changes and
-// TestTwin_Merges compare their results with those of the scripts.
+// Package rules says what each script in redisstore/lua must do, as pure functions. By those of changes,
+// the service computes what the operations of a list do before Redis makes the list (Change.After).
+// TestTwin_Changes and TestTwin_Merges compare their results with those of the scripts.
 //
 // Changes return a new cart, whose version is one higher if anything changed.
 package rules

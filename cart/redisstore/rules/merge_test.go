@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"commerce/auth/problem"
 	"commerce/cart"
 	"commerce/deploy/assert"
 )
@@ -24,6 +25,20 @@ func TestMerge_StrategiesDecideWhatBothHold(t *testing.T) {
 		again, _, report := Merge(got, guest, by, bounds, offers)
 		diff := cmp.Diff(got, again)
 		assert.That(t, diff == "" && report == nil, "%s, again: %+v (-first +again)\n%s", by, report, diff)
+	}
+}
+
+// The lines of a product share its stock in the order of the guest's cart. No line of the customer gets less.
+func TestMerge_LinesOfAProductShareItsStock(t *testing.T) {
+	t.Parallel()
+	five := cart.Bounds{Stock: 5, Min: 1, Max: 9}
+	bounds := map[cart.LineID]cart.Bounds{"1.p1": five, "1.p2": five}
+	guest := cartOf(cart.Line{ID: "1.p2", Quantity: 3}, cart.Line{ID: "1.p1", Quantity: 1})
+	for by, want := range map[cart.Strategy][]int64{cart.Sum: {4, 1}, cart.KeepGuest: {1, 1}, cart.KeepCustomer: {4, 1}} {
+		got, _, report := Merge(cartOf(cart.Line{ID: "1.p1", Quantity: 4}), guest, by, bounds, Offers{})
+		cut := report.Adjusted[0]
+		assert.That(t, got.Lines[0].Quantity == want[0] && got.Lines[1].Quantity == want[1], "%s: %+v", by, got.Lines)
+		assert.That(t, cut.Line == "1.p2" && cut.Requested == 3 && cut.Kept == 1 && cut.Code == problem.InsufficientStock, "%s: %+v", by, cut)
 	}
 }
 

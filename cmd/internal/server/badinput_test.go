@@ -53,15 +53,8 @@ func TestAdd_RefusesABadBody(t *testing.T) {
 		unreadable(),
 		badBody{"nothing", `{}`, 422, "validation_failed", "product_id"},
 		badBody{"qty 0", `{"product_id":1,"qty":0}`, 422, "validation_failed", "qty"},
-		badBody{"qty -1", `{"product_id":1,"qty":-1}`, 422, "validation_failed", "qty"},
-		badBody{"qty 1.5", `{"product_id":1,"qty":1.5}`, 422, "validation_failed", "qty"},
-		badBody{"qty as text", `{"product_id":1,"qty":"2"}`, 422, "validation_failed", "qty"},
-		badBody{"qty and quantity differ", `{"product_id":1,"qty":1,"quantity":2}`, 422, "validation_failed", "quantity"},
-		badBody{"plan as text", `{"product_id":4,"subscription_plan":"41"}`, 422, "validation_failed", "subscription_plan"},
-		badBody{"fields as list", `{"product_id":5,"fields":["x"]}`, 422, "validation_failed", "fields"},
 		badBody{"a field as list", `{"product_id":5,"fields":{"0":["x"]}}`, 422, "validation_failed", "fields.0"},
 		badBody{"4 KiB and a byte of text", `{"product_id":5,"fields":{"0":"` + strings.Repeat("x", 4097) + `"}}`, 422, "validation_failed", "fields"},
-		badBody{"501 characters of notice", `{"product_id":1,"notice":"` + strings.Repeat("é", 501) + `"}`, 422, "validation_failed", "notice"},
 		badBody{"qty 10^400", `{"product_id":1,"quantity":1` + strings.Repeat("0", 400) + `}`, 422, "quantity_out_of_range", "quantity"},
 		badBody{"qty 1000", `{"product_id":1,"qty":1000}`, 422, "quantity_out_of_range", "qty"},
 		badBody{"product 0", `{"product_id":0}`, 404, "product_not_found", "product_id"},
@@ -78,8 +71,6 @@ func TestPatch_RefusesABadBody(t *testing.T) {
 	refuseAll(t, "PATCH", "/cart/items/1", append(
 		unreadable(),
 		badBody{"nothing", `{}`, 422, "validation_failed", "quantity"},
-		badBody{"quantity -1", `{"quantity":-1}`, 422, "validation_failed", "quantity"},
-		badBody{"quantity and qty differ", `{"quantity":3,"qty":4}`, 422, "validation_failed", "qty"},
 		badBody{"qty 10^400", `{"qty":1e400}`, 422, "quantity_out_of_range", "qty"},
 	))
 }

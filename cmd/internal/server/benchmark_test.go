@@ -21,7 +21,7 @@ import (
 // connections: with all middleware, a cached catalog, and a real Redis.
 func BenchmarkCart(b *testing.B) {
 	shop := openShop(b, ephemeral.Redis(b), func(p *server.Parts) {
-		p.Catalog = catalog.NewCache(catalog.CacheConfig{Source: p.Catalog.(catalog.Source)})
+		p.Carts.Catalog = catalog.NewCache(catalog.CacheConfig{Source: p.Carts.Catalog.(catalog.Source)})
 		p.Log = slog.New(slog.NewJSONHandler(discard{}, nil))
 		p.Now = nil
 	})

@@ -35,20 +35,6 @@ func TestCart_AShopperFillsChangesAndEmptiesIt(t *testing.T) {
 	})
 }
 
-func TestCart_SameFieldsMakeTheSameLine(t *testing.T) {
-	onEachRedis(t, func(t *testing.T, s *shop) {
-		c := s.guest(t)
-		c.add(`{"product_id":5,"fields":{"Account email":"a@example.com","Region":"us"},"notice":"first"}`)
-		c.add(`{"product_id":5,"fields":{"1":"us","0":"a@example.com"}}`)
-		c.add(`{"product_id":5,"fields":{"Account email":"a@example.com","Region":""},"notice":"other line"}`)
-		a := c.add(`{"product_id":5,"fields":{"Account email":"a@example.com","1":"us"},"notice":"second"}`)
-		items := a.Body.Data.Items
-		assert.Require(t, len(items) == 2 && items[0].Quantity == 3 && items[1].Quantity == 1, "lines: %+v", items)
-		assert.That(t, items[0].UnitPrice == 20.25 && items[1].UnitPrice == 15, "prices: %v and %v", items[0].UnitPrice, items[1].UnitPrice)
-		assert.That(t, *items[0].Notice == "second" && *items[1].Notice == "other line", "notices: %q and %q", *items[0].Notice, *items[1].Notice)
-	})
-}
-
 func TestCart_ShowsARetiredPlanThatCannotBeBought(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
 		c := s.guest(t)
@@ -101,28 +87,6 @@ func TestCart_ConcurrentAdds(t *testing.T) {
 	})
 }
 
-func TestCart_ARefusalChangesNothing(t *testing.T) {
-	onEachRedisAndCluster(t, func(t *testing.T, s *shop) {
-		c := s.guest(t).fill("2×2 7×2")
-		before := c.tag()
-		for name, call := range map[string][]string{
-			"insufficient_stock":    {"POST", "/cart/add", `{"product_id":2,"qty":2}`},
-			"out_of_stock":          {"POST", "/cart/add", `{"product_id":6}`},
-			"product_inactive":      {"POST", "/cart/add", `{"product_id":3}`},
-			"plan_unavailable":      {"POST", "/cart/add", `{"product_id":4,"subscription_plan":43}`},
-			"field_missing":         {"POST", "/cart/add", `{"product_id":5,"fields":{"Region":"sa"}}`},
-			"field_invalid":         {"POST", "/cart/add", `{"product_id":5,"fields":{"Account email":"x","Region":"fr"}}`},
-			"quantity_out_of_range": {"PATCH", "/cart/items/7", `{"quantity":6}`},
-			"validation_failed":     {"PATCH", "/cart/items/7", `{"quantity":-1}`},
-		} {
-			a := c.refused(422, name, call[0], call[1], call[2])
-			assert.That(t, len(a.Body.Errors) != 0, "%s names no member: %s", name, a.Raw)
-		}
-		c.refused(404, "product_not_found", "POST", "/cart/add", `{"product_id":404}`)
-		assert.Equal(t, c.tag(), before, "the cart's tag after refusals")
-	})
-}
-
 func TestCart_AnAddThatCouldNotBePricedIsNotMade(t *testing.T) {
 	s, source := flakyShop(t)
 	c := s.guest(t).fill("7×2")
@@ -154,7 +118,7 @@ func TestCart_ReadsCreateNothing(t *testing.T) {
 func TestCart_LinesKeepTheOrderOfTheirFirstAdd(t *testing.T) {
 	slow(t)
 	const lines = 600 // above the 512 fields up to which a Redis hash is ordered
-	s := openShop(t, ephemeral.Redis(t), func(p *server.Parts) { p.CartLimits.Lines = lines })
+	s := openShop(t, ephemeral.Redis(t), func(p *server.Parts) { p.Carts.Limits.Lines = lines })
 	c := s.visitor(t)
 	want := make([]string, lines)
 	for i := range lines {
@@ -166,22 +130,6 @@ func TestCart_LinesKeepTheOrderOfTheirFirstAdd(t *testing.T) {
 	c.wantLines(strings.Join(want, " "))
 	c.refused(422, "cart_full", "POST", "/cart/add", `{"product_id":1}`)
 	c.add(fmt.Sprintf(`{"product_id":%d}`, 1000)) // an existing line may still grow
-}
-
-func TestCart_TextIsBounded(t *testing.T) {
-	c := realShop(t).guest(t)
-	add := func(field, notice string) string {
-		return fmt.Sprintf(`{"product_id":5,"fields":{"0":%q},"notice":%q}`, field, notice)
-	}
-	for i := range 16 {
-		c.add(add(fmt.Sprintf("%02d", i)+strings.Repeat("a", 3594), strings.Repeat("n", 500)))
-	}
-	c.refused(422, "validation_failed", "POST", "/cart/add", add(strings.Repeat("b", 3597), strings.Repeat("n", 500)))
-	c.refused(422, "validation_failed", "POST", "/cart/add", add("b", strings.Repeat("n", 501)))
-	c.refused(422, "cart_full", "POST", "/cart/add", add("b", ""))
-	c.add(add("00"+strings.Repeat("a", 3594), "")) // grows a line without adding text
-	got := c.cart()
-	assert.That(t, got.Count == 17 && len(got.Items) == 16, "cart holds %d in %d lines", got.Count, len(got.Items))
 }
 
 func TestCart_FiveLinesAreASmallListpack(t *testing.T) {

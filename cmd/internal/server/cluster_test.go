@@ -18,7 +18,7 @@ import (
 
 func TestDurability_ConfirmsWhatEveryReplicaHas(t *testing.T) {
 	t.Parallel()
-	c := openShop(t, ephemeral.Cluster(t), func(p *server.Parts) { p.Durable = true }).guest(t)
+	c := openShop(t, ephemeral.Cluster(t), func(p *server.Parts) { p.Redis.Durable = true }).guest(t)
 	added := c.addConfirmed()
 	within(t, 10*time.Second, "a replay is confirmed", func() bool {
 		again := c.add(`{"product_id":1}`, "Idempotency-Key", fmt.Sprint(added))
@@ -31,7 +31,7 @@ func TestDurability_ConfirmsWhatEveryReplicaHas(t *testing.T) {
 func TestDurability_IsUnconfirmedWithoutAReplica(t *testing.T) {
 	t.Parallel()
 	for name, url := range map[string]string{"embedded": embeddedRedis(t), "single": ephemeral.Redis(t)} {
-		s := openShop(t, url, func(p *server.Parts) { p.Durable = true })
+		s := openShop(t, url, func(p *server.Parts) { p.Redis.Durable = true })
 		assert.Equal(t, s.guest(t).add(`{"product_id":1}`).Header.Get("Durability"), "unconfirmed", "%s: Durability", name)
 		assert.Equal(t, metric(t, s.Metrics, `commerce_replicated_changes_total{result="unconfirmed"}`), 1, "%s: unconfirmed changes that are counted", name)
 	}
@@ -71,7 +71,7 @@ func TestMerge_SurvivesAFailoverToAnOutdatedReplica(t *testing.T) {
 			t.Parallel()
 			cluster := ephemeral.StartCluster(t)
 			open := func() *shop {
-				return openShop(t, cluster.URL, func(p *server.Parts) { p.RedisBudget = 2 * time.Second })
+				return openShop(t, cluster.URL, func(p *server.Parts) { p.Carts.Budget = 2 * time.Second })
 			}
 			s := open()
 			s.logInOn(t, cluster, "early") // by which the instance sees the replica
@@ -197,7 +197,7 @@ func TestMovingSlot_ServesThePublishedClient(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			cluster := ephemeral.StartCluster(t)
-			s := openShop(t, cluster.URL, func(p *server.Parts) { p.Durable = durable })
+			s := openShop(t, cluster.URL, func(p *server.Parts) { p.Redis.Durable = durable })
 			old, fresh := s.published(t), s.published(t)
 			old.Token = s.tokenOn(t, cluster, 0, "old")
 			fresh.Token = old.Token + "-is-of-another-slot"

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"regexp"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -26,40 +24,6 @@ func TestCoupon_LowersThePriceWhileItsConditionHolds(t *testing.T) {
 		warnings := c.ok("GET", "/cart/validate", "").Body.Data.Warnings
 		assert.That(t, len(warnings) == 2 && warnings[1].Code == "coupon_invalid" && warnings[1].ItemID == nil, "warnings: %+v", warnings)
 		c.costs("add 2×1", "20 - 5 = 15 SAR, FIVE", "redeem TEN", "20 - 2 = 18 SAR, TEN", "remove 2", "0 - 0 = 0 SAR, TEN", "add 1×2", "99 - 9.9 = 89.1 SAR, TEN", "return", "99 - 0 = 99 SAR")
-	})
-}
-
-func TestCoupon_IsRefusedWithAReason(t *testing.T) {
-	s := realShop(t)
-	c := s.guest(t).fill("2×1")
-	for _, tc := range []struct{ coupon, code, reason string }{
-		{"NOPE", "coupon_invalid", "gone"},
-		{"old", "coupon_invalid", "expired"},
-		{"FIVE", "coupon_minimum", "minimum"},
-		{"fıve", "coupon_invalid", "gone"},
-		{"LATER", "coupon_invalid", "gone"},
-		{"USED", "coupon_invalid", "used_up"},
-		{"GAMES", "coupon_invalid", "not_applicable"},
-		{"GIFT-1234-5678", "coupon_invalid", "gone"},
-	} {
-		got := c.refused(422, tc.code, "POST", "/cart/coupon", `{"coupon":"`+tc.coupon+`"}`)
-		assert.That(t, got.Body.Data.Reason == tc.reason, "%s: %s, want the reason %s", tc.coupon, got.Raw, tc.reason)
-	}
-	for _, body := range []string{`{"coupon":"TEN","code":"FIVE"}`, `{"coupon":"` + strings.Repeat("خ", 65) + `"}`, `{}`, `{"coupon":" "}`, `{"coupon":10}`} {
-		c.refused(422, "validation_failed", "POST", "/cart/coupon", body)
-	}
-	got := c.cart()
-	assert.That(t, got.Version == 1 && got.Coupon == nil, "a refusal changed the cart: %+v", got)
-}
-
-func TestCoupon_AcceptsAnyScriptAndBothMemberNames(t *testing.T) {
-	onEachRedis(t, func(t *testing.T, s *shop) {
-		arabic := strings.Repeat("خصم", 21) + "١" // 64 characters, 128 bytes
-		s.Catalog.PutCoupon(s.ID, &cart.Coupon{Code: arabic, Kind: cart.Fixed, Amount: 100})
-		c := s.guest(t).fill("2×1")
-		for _, body := range []string{`{"coupon":"` + arabic + `"}`, `{"coupon":"TEN","code":"ten"}`, `{"code":"  ` + arabic + `\n"}`} {
-			assert.Equal(t, c.ok("POST", "/cart/coupon", body).Body.Data.Discount, 1, "%s: discount", body)
-		}
 	})
 }
 
@@ -111,40 +75,6 @@ func TestCoupon_AloneKeepsACartAliveAndMerges(t *testing.T) {
 	assert.That(t, left >= 719*time.Hour, "a cart with a coupon expires in %v", left)
 	got := guest.logIn("1").cart()
 	assert.That(t, got.Coupon != nil && got.Merge != nil && got.Merge.Lines == 0 && got.Version == 1, "merged: %+v", got)
-}
-
-func TestCoupon_TotalsAreRightDuringConcurrentChanges(t *testing.T) {
-	onEachRedisAndCluster(t, func(t *testing.T, s *shop) {
-		c := s.guest(t).fill("1×1")
-		var applied atomic.Int64
-		at(24, func(i int) {
-			call := [][3]string{
-				{"POST", "/cart/coupon", `{"coupon":"FIVE"}`},
-				{"POST", "/cart/coupon", `{"coupon":"TEN"}`},
-				{"DELETE", "/cart/coupon", ""},
-				{"POST", "/cart/add", `{"product_id":1}`},
-			}[i%4]
-			a := s.with(t, c).send(call[0], call[1], call[2])
-			if a.Body.Code != "coupon_minimum" {
-				got := a.Body.Data
-				applied.Add(1)
-				assert.That(t, a.Status == 200 && got.Discount == discountOf(got) && math.Abs(got.Subtotal-got.Discount-got.Total) <= 1e-9, "%v: %d %s", call, a.Status, a.Raw)
-			}
-		})
-		got := c.cart()
-		assert.That(t, got.Count == 7 && got.Version <= 1+applied.Load() && got.Discount == discountOf(got), "%d pieces, version %d after %d changes, discount %v", got.Count, got.Version, applied.Load(), got.Discount)
-	})
-}
-
-// discountOf returns the discount that a cart's coupon should give.
-func discountOf(c cartBody) float64 {
-	switch {
-	case c.Coupon == nil:
-		return 0
-	case c.Coupon.Code == "FIVE":
-		return 5
-	}
-	return math.Round(c.Subtotal*10) / 100
 }
 
 func TestCoupon_IsSafeToRepeat(t *testing.T) {
@@ -233,30 +163,9 @@ func (unknownUses) Uses(context.Context, int64, string, string, int64) (int64, e
 }
 
 func TestCoupon_CountsAsUnusedWhileItsUsesAreUnknown(t *testing.T) {
-	c := newShop(t, func(p *server.Parts) { p.Coupons = unknownUses{p.Coupons} }).customer(t, "1002").fill("1×1")
+	c := newShop(t, func(p *server.Parts) { p.Carts.Coupons = unknownUses{p.Carts.Coupons} }).customer(t, "1002").fill("1×1")
 	wantIssue(t, c.redeem("ONCE").Body.Data, "", "")
 	wantIssue(t, c.cart(), "", "")
-}
-
-func TestTax_IsByProduct(t *testing.T) {
-	onEachRedis(t, func(t *testing.T, s *shop) {
-		s.alter(2, func(p *cart.Product) { p.TaxRate, p.Stock = new(int64), nil })
-		s.alter(5, func(p *cart.Product) { p.TaxRate, p.Fields = new(int64(50_000)), nil })
-		c := s.guest(t)
-		empty := c.ok("GET", "/cart/summary", "").Body.Data
-		assert.That(t, *empty.Tax.Rate == 15 && len(empty.Tax.Lines) == 0 && !*empty.PaymentRequired, "an empty cart: %+v, payment %t", empty.Tax, *empty.PaymentRequired)
-		c.fill("2×2") // 20.00
-		single := c.ok("GET", "/cart/summary", "").Body.Data
-		assert.Equal(t, *single.Tax, taxBody{new(float64), 0, []taxLineBody{{Rate: 0, Base: 20}}}, "tax of one rate")
-		c.fill("5×1 1×1").redeem("TEN") // 15.00 and 49.50
-		got := c.ok("GET", "/cart/summary", "").Body.Data
-		assert.Equal(t, *got.Tax, taxBody{nil, 6.45, []taxLineBody{{15, 38.74, 5.81}, {5, 12.86, 0.64}, {0, 18, 0}}}, "tax of three rates")
-		assert.That(t, got.TaxAmount == 6.45 && got.Total == 76.05 && *got.PaymentRequired, "tax %v, total %v, payment %t", got.TaxAmount, got.Total, *got.PaymentRequired)
-		s.Catalog.PutCoupon(s.ID, &cart.Coupon{Code: "FREE", Kind: cart.Percent, Rate: 1_000_000})
-		c.redeem("FREE")
-		free := c.ok("GET", "/cart/summary", "").Body.Data
-		assert.That(t, free.Total == 0 && !*free.PaymentRequired, "total %v, payment %t", free.Total, *free.PaymentRequired)
-	})
 }
 
 // inCurrency opens a shop whose store has another currency than the sample's.

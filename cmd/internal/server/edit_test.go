@@ -37,29 +37,6 @@ func (c *shopper) edited(item, payload string, headers ...string) (cartBody, str
 	return a.Body.Data, a.itemID()
 }
 
-func TestEdit_FieldsAreMergedByKey(t *testing.T) {
-	onEachRedis(t, func(t *testing.T, s *shop) {
-		c := s.guest(t).fill("1×1")
-		id := c.account("sara@exmaple.com", "us")
-		c.add(`{"product_id":7,"qty":2}`)
-		before := c.cart()
-
-		got, corrected := c.edited(id, `{"fields":{"Account email":"sara@example.com"}}`)
-		assert.Equal(t, got.fields(t, corrected), "sara@example.com/United States", "answers")
-		assert.That(t, corrected != id && got.lines() == "1×1 "+corrected+"×1 7×2" && got.Version == before.Version+1, "%s became %q at version %d", id, got.lines(), got.Version)
-		assert.Equal(t, got.Items[1].UnitPrice, 20.25, "unit price")
-
-		got, cleared := c.edited(corrected, `{"fields":{"1":null}}`)
-		assert.Equal(t, got.fields(t, cleared), "sara@example.com", "answers without a region")
-		assert.Equal(t, got.Items[1].UnitPrice, 15, "unit price without a region")
-		c.refused(422, "field_missing", "PATCH", "/cart/items/"+cleared, `{"fields":{"Account email":" "}}`)
-		c.refused(422, "field_invalid", "PATCH", "/cart/items/"+cleared, `{"fields":{"Acount email":null}}`)
-		_, same := c.edited(cleared, `{"fields":{"Account email":" sara@example.com "},"notice":null}`)
-		assert.That(t, same == cleared, "%s became %s by nothing", cleared, same)
-		assert.Equal(t, c.cart().Version, got.Version, "version after an edit that changes nothing")
-	})
-}
-
 func TestEdit_AllPartsAtOnceOrNone(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
 		c := s.guest(t)
@@ -127,19 +104,6 @@ func TestEdit_JudgesOnlyWhatItAlters(t *testing.T) {
 		c.edited(id, `{"quantity":0}`)
 		c.wantLines("")
 	})
-}
-
-// An edit does not ignore the product_id that an add has.
-func TestEdit_RefusesAnotherProduct(t *testing.T) {
-	c := realShop(t).guest(t).fill("1×1")
-	a := c.refused(422, "validation_failed", "PATCH", "/cart/items/1", `{"product_id":2,"quantity":3}`)
-	assert.That(t, len(a.Body.Errors["product_id"]) == 1, "errors name %v", a.Body.Errors)
-	for _, nothing := range []string{`{}`, `{"product_id":1}`, `{"metadata":{"a":1}}`, `{"quantity":null}`, `{"fields":null,"quantity":2}`} {
-		c.refused(422, "validation_failed", "PATCH", "/cart/items/1", nothing)
-	}
-	c.wantLines("1×1")
-	c.edited("1", `{"product_id":1,"quantity":3}`)
-	c.wantLines("1×3")
 }
 
 // A repeat answers before the line is looked up, and names the line that the first try
@@ -228,47 +192,4 @@ func membership(perCart int64) *cart.Product {
 // A pack that is sold from 5 on, in steps of 5.
 func pack() *cart.Product {
 	return &cart.Product{ID: 302, Name: locale.Named("Pack"), Active: true, MinQuantity: 5, Step: 5, Price: 10}
-}
-
-func TestBounds_AllLinesOfAProductShareItsMaximumPerCart(t *testing.T) {
-	onEachRedis(t, func(t *testing.T, s *shop) {
-		s.Catalog.Put(s.ID, membership(2))
-		c := s.guest(t).fill("301.p311×1 301.p312×1")
-		a := c.refused(422, "quantity_out_of_range", "POST", "/cart/add", `{"product_id":301,"qty":1,"subscription_plan":311}`)
-		text := a.Body.Errors["qty"]
-		assert.That(t, len(text) == 1 && strings.Contains(text[0], "2"), "errors %v", a.Body.Errors)
-		c.refused(422, "quantity_out_of_range", "PATCH", "/cart/items/301.p311", `{"quantity":2}`)
-		c.edited("301.p311", `{"subscription_plan":312}`)
-		c.wantLines("301.p312×2")
-
-		s.Catalog.Put(s.ID, membership(1))
-		a = c.refused(400, "cart_invalid", "GET", "/cart/validate", "")
-		issues := a.Body.Data.Issues
-		assert.That(t, len(issues) == 1 && issues[0].Code == "above_max_quantity", "issues %+v", issues)
-		c.edited("301.p312", `{"quantity":1}`)
-		c.ok("GET", "/cart/validate", "")
-	})
-}
-
-func TestBounds_ALineGrowsInSteps(t *testing.T) {
-	onEachRedis(t, func(t *testing.T, s *shop) {
-		s.Catalog.Put(s.ID, pack())
-		c := s.guest(t)
-		c.refused(422, "quantity_out_of_range", "POST", "/cart/add", `{"product_id":302,"qty":6}`)
-		c.fill("302×5 302×10")
-		c.refused(422, "quantity_out_of_range", "POST", "/cart/add", `{"product_id":302,"qty":4}`)
-		c.refused(422, "quantity_out_of_range", "PATCH", "/cart/items/302", `{"quantity":13}`)
-		c.edited("302", `{"quantity":10}`)
-		got := c.wantLines("302×10")
-		assert.That(t, got.Items[0].Issue == nil, "issue %+v", got.Items[0].Issue)
-		changed := pack()
-		changed.Step = 4
-		s.Catalog.Put(s.ID, changed)
-		a := c.refused(400, "cart_invalid", "GET", "/cart/validate", "")
-		issues := a.Body.Data.Issues
-		assert.That(t, len(issues) == 1 && issues[0].Code == "off_step" && issues[0].Requested == 10, "issues %+v", issues)
-		c.edited("302", `{"notice":"still"}`)
-		c.edited("302", `{"quantity":9}`)
-		c.ok("GET", "/cart/validate", "")
-	})
 }

@@ -260,7 +260,7 @@ func faultExamples(t *testing.T, add func(string, answer)) {
 	}
 	add("RateLimitedLimited", a)
 	broken := exampleShop(t, func(p *server.Parts) {
-		p.Redis = dialRedis(t, "redis://127.0.0.1:1")
+		p.Redis.Client = dialRedis(t, "redis://127.0.0.1:1")
 	})
 	add("UnavailableDown", exampleCall(&shopper{t: t, shop: broken, Token: exampleToken}, "GET", "/cart", ""))
 }

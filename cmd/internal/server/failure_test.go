@@ -32,7 +32,7 @@ var cartCalls = [][3]string{
 }
 
 // hasty gives requests the default timeouts.
-func hasty(p *server.Parts) { p.RedisBudget = 0 }
+func hasty(p *server.Parts) { p.Carts.Budget = 0 }
 
 // fragileShop opens a shop with a Redis of its own, for a test that breaks it beside other tests.
 func fragileShop(t *testing.T, edits ...func(*server.Parts)) (*shop, *ephemeral.Server) {
@@ -241,7 +241,7 @@ func TestRedisAbortsAScript_OutcomeIsReportedCorrectly(t *testing.T) {
 	for _, denied := range []string{"pexpire", "hset", "hgetall", "time", "hlen"} {
 		redisServer := ephemeral.StartRedis(t)
 		url := asService(t, redisServer.URL)
-		s := openShop(t, redisServer.URL, func(p *server.Parts) { p.Redis = dialRedis(t, url, patient) })
+		s := openShop(t, redisServer.URL, func(p *server.Parts) { p.Redis.Client = dialRedis(t, url, patient) })
 		keyed, unkeyed := s.guest(t).fill("1×1"), s.guest(t).fill("1×1")
 		assert.NoError(t, redisServer.Admin().Do(t.Context(), "acl", "setuser", "commerce", "-"+denied).Err())
 		keyed.refused(503, "unavailable", "POST", "/cart/add", `{"product_id":1,"qty":10}`, "Idempotency-Key", "k")

@@ -65,7 +65,7 @@ func (l errorLog) Write(line []byte) (int, error) {
 // from the database of its catalog. It returns an API token.
 func subscriptionsFromPostgres(t testing.TB, p *server.Parts) string {
 	t.Helper()
-	catalog := p.Catalog.(*inPostgres)
+	catalog := p.Carts.Catalog.(*inPostgres)
 	own := catalog.store.ID
 	customers, all := sampleOf(own, time.Now())
 	customers = slices.DeleteFunc(customers, func(c subscriptions.Customer) bool { return c.StoreID != own })

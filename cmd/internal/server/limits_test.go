@@ -112,9 +112,9 @@ func TestRateLimit_OffSendsNoHeaders(t *testing.T) {
 func creating(n int64) func(*server.Parts) {
 	return func(p *server.Parts) {
 		limited(p)
-		p.Creation = limit.NewQuota(limit.Config{
+		p.Carts.Creation = limit.NewQuota(limit.Config{
 			Name: fmt.Sprintf("test%d", nextStore()), Rates: []limit.Rate{{Uses: n, Per: time.Hour}},
-			Redis: p.Redis, Timeout: time.Minute, Log: slog.New(slog.DiscardHandler),
+			Redis: p.Redis.Client, Timeout: time.Minute, Log: slog.New(slog.DiscardHandler),
 		})
 	}
 }
@@ -139,7 +139,7 @@ func onEachKind(t *testing.T, test func(t *testing.T, url string)) {
 
 // dialed gives a shop its Redis early, so that limits can use it.
 func dialed(t testing.TB, url string) func(*server.Parts) {
-	return func(p *server.Parts) { p.Redis = dialRedis(t, asService(t, url), patient) }
+	return func(p *server.Parts) { p.Redis.Client = dialRedis(t, asService(t, url), patient) }
 }
 
 // wantWait checks after how many seconds a refused client may try again.
@@ -254,7 +254,7 @@ func TestCreation_WhatExceedsTheLimitDelaysTheNextCarts(t *testing.T) {
 // X-Forwarded-For.
 func limited(p *server.Parts) {
 	p.RateLimit, p.TrustedProxies = true, []string{"127.0.0.1", "::1"}
-	p.Guesses = service.NewGuesses(limit.Config{Redis: p.Redis, Timeout: time.Minute, Now: p.Now, Log: slog.New(slog.DiscardHandler)})
+	p.Carts.Guesses = service.NewGuesses(limit.Config{Redis: p.Redis.Client, Timeout: time.Minute, Now: p.Now, Log: slog.New(slog.DiscardHandler)})
 }
 
 // guesses sends n codes that the store does not have, and that do not exceed the limit.

@@ -165,7 +165,7 @@ type commandHook func(ctx context.Context, cmd redis.Cmder, next redis.ProcessHo
 func hooked(t testing.TB, hook commandHook) func(*server.Parts) {
 	return func(p *server.Parts) {
 		dialed(t, ephemeral.Redis(t))(p)
-		p.Redis.AddHook(hook)
+		p.Redis.Client.AddHook(hook)
 	}
 }
 
@@ -181,7 +181,7 @@ func (commandHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 
 func TestBudget_IsNotUsedUpByASlowBody(t *testing.T) {
 	slow(t)
-	c := openShop(t, ephemeral.Redis(t), func(p *server.Parts) { p.RedisBudget = 2 * time.Second }).visitor(t)
+	c := openShop(t, ephemeral.Redis(t), func(p *server.Parts) { p.Carts.Budget = 2 * time.Second }).visitor(t)
 	body, writer := io.Pipe()
 	go func() {
 		time.Sleep(2200 * time.Millisecond)
@@ -205,7 +205,7 @@ func TestBudget_AStepOfAMergeThatHangsDoesNotDelayTheAnswer(t *testing.T) {
 		cmd.SetErr(ctx.Err())
 		return ctx.Err()
 	}
-	s := realShop(t, hooked(t, scripts), func(p *server.Parts) { p.RedisBudget = budget })
+	s := realShop(t, hooked(t, scripts), func(p *server.Parts) { p.Carts.Budget = budget })
 	both := s.customer(t, "1001")
 	guest := s.guest(t).fill("1×1")
 	both.Token = guest.Token

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -16,108 +15,19 @@ import (
 	"commerce/cart/service"
 	"commerce/cmd/internal/server"
 	"commerce/deploy/assert"
+	"commerce/deploy/ephemeral"
 )
 
-// Products of the merge tests: all can be bought without limits when they are added, and
-// are as their names say when the carts are merged. Those that cannot be bought then have
-// limits too, which must not matter.
-const (
-	plain, stock5, max4, inactive, gone, soldOut, twoPlans = 11, 12, 13, 14, 15, 16, 17
-)
-
-// sellForMerge sells the products while carts are filled, or when they are merged.
-func (s *shop) sellForMerge(merging bool) {
-	for id := int64(plain); id <= twoPlans; id++ {
-		s.offer(id, func(p *cart.Product) {
-			if id == twoPlans {
-				p.Plans = []cart.Plan{{ID: 171, Duration: "monthly"}, {ID: 172, Duration: "annually"}}
-			}
-			if !merging {
-				return
-			}
-			p.Active = id != inactive
-			p.Stock = map[int64]*int64{stock5: new(int64(5)), twoPlans: new(int64(5)), soldOut: new(int64)}[id]
-			if slices.Contains([]int64{max4, inactive, soldOut}, id) {
-				p.MaxQuantity = new(int64(4))
-			}
-		})
-	}
-	if merging {
-		s.Catalog.Delete(s.ID, gone)
-	}
-}
-
-// TestTwin_Merges compares the scripts to the rules with random carts. These are the cases of the
-// rules, as clients see them.
-func TestMerge_ShowsTheMergedCartAndWhatWasCut(t *testing.T) {
-	const (
-		same, more = "11×2 12×2 13×2 14×2 15×2 16×2 17.p171×2", "11×9 12×9 13×9 14×9 15×9 16×9 17.p171×9"
-		less       = "11×1 12×1 13×1 14×1 15×1 16×1 17.p171×1"
-		many       = "11×600 12×600 13×600 14×400"
-	)
-	for _, tc := range []struct {
-		strategy        cart.Strategy
-		customer, guest string
-		lines, cuts     string
-	}{
-		{cart.Sum, "", "17.p172×2 16×1 15×2 14×3 13×9 12×9 11×1", "17.p172×2 16×1 15×2 14×3 13×4 12×5 11×1", "13 9→4, 12 9→5"},
-		{cart.Sum, "11×1 14×2 17.p171×1", "16×7 15×1 12×5 13×4 17.p172×4", "11×1 14×2 17.p171×1 16×7 15×1 12×5 13×4 17.p172×4", ""},
-		{cart.Sum, same, "17.p171×2 16×2 15×2 14×2 13×2 12×2 11×2", "11×4 12×4 13×4 14×4 15×4 16×4 17.p171×4", ""},
-		{cart.Sum, less, more, "11×10 12×5 13×4 14×10 15×10 16×10 17.p171×5", "12 10→5, 13 10→4, 17.p171 10→5"},
-		{cart.Sum, more, less, "11×10 12×9 13×9 14×10 15×10 16×10 17.p171×9", "12 10→9, 13 10→9, 17.p171 10→9"},
-		{cart.Sum, many, "11×600 12×600 13×600 14×500", "11×999 12×600 13×600 14×900", "11 1200→999, 12 1200→600, 13 1200→600"},
-		{cart.Sum, "17.p171×4", "17.p172×3 17.p171×1", "17.p171×4 17.p172×1", "17.p172 3→1, 17.p171 5→4"}, // one stock
-		{cart.Sum, "17.p171×5", "17.p172×1", "17.p171×5 17.p172×1", ""},                                   // used up
-		{cart.Max, less, more, "11×9 12×5 13×4 14×9 15×9 16×9 17.p171×5", "12 9→5, 13 9→4, 17.p171 9→5"},
-		{cart.Max, more, less, more, ""},
-		{cart.KeepGuest, less, more, "11×9 12×5 13×4 14×9 15×9 16×9 17.p171×5", "12 9→5, 13 9→4, 17.p171 9→5"},
-		{cart.KeepGuest, "17.p171×4", "17.p172×3 17.p171×1", "17.p171×1 17.p172×1", "17.p172 3→1"},
-		{cart.KeepCustomer, less, more, less, ""},
-		{cart.KeepCustomer, "17.p171×4", "17.p172×3 17.p171×1", "17.p171×4 17.p172×1", "17.p172 3→1"},
+// TestTwin_Merges compares the scripts to the rules, whose own tests say what each strategy makes of two carts.
+func TestMerge_FollowsTheStrategyOfTheService(t *testing.T) {
+	t.Parallel()
+	for strategy, lines := range map[cart.Strategy]string{
+		"": "1×5 7×2", cart.Sum: "1×5 7×2", cart.Max: "1×3 7×2", cart.KeepGuest: "1×3 7×2", cart.KeepCustomer: "1×2 7×2",
 	} {
-		t.Run(fmt.Sprintf("%s of %q and %q", tc.strategy, tc.customer, tc.guest), func(t *testing.T) {
-			onEachRedis(t, func(t *testing.T, s *shop) {
-				s.sellForMerge(false)
-				customer, guest := s.customer(t, "1"), s.guest(t)
-				customer.fill(tc.customer)
-				guest.fill(tc.guest)
-				s.sellForMerge(true)
-				customer.Token = guest.Token
-				got := customer.wantLines(tc.lines)
-				assert.Require(t, got.Merge != nil && got.Merge.Lines == int64(len(strings.Fields(tc.guest))), "report %+v", got.Merge)
-				assert.Equal(t, got.cuts(t), tc.cuts, "cuts")
-				assert.Equal(t, got.Version, int64(len(strings.Fields(tc.customer)))+1, "version")
-				wantIssues(t, got)
-			}, func(p *server.Parts) { p.Strategy = tc.strategy })
-		})
-	}
-}
-
-// cuts formats what a merge cut as "id requested→kept, …", and checks the codes.
-func (b cartBody) cuts(t *testing.T) string {
-	t.Helper()
-	var cuts []string
-	for _, a := range b.Merge.Adjusted {
-		cuts = append(cuts, fmt.Sprintf("%s %d→%d", a.ItemID, a.Requested, a.Kept))
-		want := "insufficient_stock"
-		if a.ItemID == strconv.Itoa(max4) {
-			want = "above_max_quantity"
-		}
-		assert.That(t, a.Kept > 5 || a.Code == want, "%s was cut for %s, want %s", a.ItemID, a.Code, want)
-	}
-	return strings.Join(cuts, ", ")
-}
-
-// wantIssues checks the issues of lines that cannot be bought.
-func wantIssues(t *testing.T, b cartBody) {
-	t.Helper()
-	want := map[int64]string{inactive: "product_inactive", gone: "product_not_found", soldOut: "out_of_stock"}
-	for _, item := range b.Items {
-		code := ""
-		if item.Issue != nil {
-			code = item.Issue.Code
-		}
-		assert.That(t, want[item.ProductID] == "" || code == want[item.ProductID], "line %s has the issue %q, want %q", item.ID, code, want[item.ProductID])
+		s := openShop(t, ephemeral.Redis(t), func(p *server.Parts) { p.Carts.Strategy = strategy })
+		guest := s.guest(t).fill("1×3 7×2")
+		s.customer(t, "1").fill("1×2")
+		guest.logIn("1").wantLines(lines)
 	}
 }
 
@@ -246,7 +156,7 @@ type flaky struct {
 func flakyShop(t *testing.T) (*shop, *flaky) {
 	t.Helper()
 	source := &flaky{}
-	return realShop(t, func(p *server.Parts) { source.Catalog, p.Catalog = p.Catalog, source }), source
+	return realShop(t, func(p *server.Parts) { source.Catalog, p.Carts.Catalog = p.Carts.Catalog, source }), source
 }
 
 func (f *flaky) Reachable() bool { return f.down.Load() == 0 }
@@ -269,7 +179,7 @@ func TestMerge_AnEmptiedGuestsCartBringsNothing(t *testing.T) {
 }
 
 // small limits carts to five lines, and to ten after a merge.
-func small(p *server.Parts) { p.CartLimits.Lines = 5 }
+func small(p *server.Parts) { p.Carts.Limits.Lines = 5 }
 
 // sell makes the store sell products 101 to 100+n.
 func (s *shop) sell(n int64) {
@@ -310,7 +220,7 @@ func TestMerge_WithoutRoomLeavesTheGuestsCartUnchanged(t *testing.T) {
 }
 
 func TestMerge_CountsTextToo(t *testing.T) {
-	s := realShop(t, func(p *server.Parts) { p.CartLimits.CartText, p.CartLimits.LineText = 40, 40 })
+	s := realShop(t, func(p *server.Parts) { p.Carts.Limits.CartText, p.Carts.Limits.LineText = 40, 40 })
 	line := func(product int, text string) string {
 		return fmt.Sprintf(`{"product_id":%d,"notice":%q}`, product, text)
 	}

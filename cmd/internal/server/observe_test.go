@@ -224,11 +224,11 @@ func TestSlowRequest_SaysThatTheCatalogIsSlow(t *testing.T) {
 	var slow func()
 	s := openShopAs(t, embeddedRedis(t), true, func(p *server.Parts) {
 		var via string
-		via, slow = slowLine(t, p.Catalog.(*inPostgres).db.Config().ConnString())
+		via, slow = slowLine(t, p.Carts.Catalog.(*inPostgres).db.Config().ConnString())
 		cache = catalog.NewCache(catalog.CacheConfig{
 			Source: catalog.NewPostgres(patientPool(t, via, telemetry.New("test").PostgresTracer())), Patience: 10 * time.Second,
 		})
-		p.Catalog, p.Coupons, p.Traces = cache, cache, r.traces
+		p.Carts.Catalog, p.Carts.Coupons, p.Traces = cache, cache, r.traces
 	})
 	guest := s.guest(t).fill("1×1")
 	slow()

@@ -173,7 +173,7 @@ func (b cartBody) itemIDs() (ids []string) {
 func TestOps_GiveWhatTheSingleCallsGive(t *testing.T) {
 	t.Parallel()
 	small := func(p *server.Parts) {
-		p.CartLimits = cart.Limits{Lines: 3, Quantity: 999, LineText: 600, CartText: 800}
+		p.Carts.Limits = cart.Limits{Lines: 3, Quantity: 999, LineText: 600, CartText: 800}
 	}
 	property := func(t *testing.T, s *shop) {
 		s.Catalog.Put(s.ID, membership(2))
@@ -390,7 +390,7 @@ func (c countingCatalog) Products(ctx context.Context, store int64, ids []int64)
 
 func TestOps_FiftyOperationsLoadTheCatalogOnce(t *testing.T) {
 	var calls atomic.Int64
-	s := newShop(t, func(p *server.Parts) { p.Catalog = countingCatalog{p.Catalog, &calls} })
+	s := newShop(t, func(p *server.Parts) { p.Carts.Catalog = countingCatalog{p.Carts.Catalog, &calls} })
 	var ops []operation
 	for _, p := range sample.Products()[1][:2] {
 		ops = append(ops, slices.Repeat([]operation{{"add", "", fmt.Sprintf(`"product_id":%d`, p.ID)}, {"edit", fmt.Sprint(p.ID), `"notice":"n"`}}, 12)...)
@@ -421,7 +421,7 @@ func TestOps_ComputedFromAReadLoseNoOthersChange(t *testing.T) {
 // In no order of the requests is a line added and then not found.
 func TestOps_ARefusalForAReadIsComputedAgain(t *testing.T) {
 	between := func() {}
-	s := newShop(t, small, func(p *server.Parts) { p.Coupons = changingCoupons{p.Coupons, &between} })
+	s := newShop(t, small, func(p *server.Parts) { p.Carts.Coupons = changingCoupons{p.Carts.Coupons, &between} })
 	c := s.visitor(t).fill("1×1 2×1 4.p41×1 4.p42×1 7×2")
 	ops := []operation{{"add", "", `"product_id":5,"fields":` + opFields[0]}, {"edit", opItems[10], `"notice":"n"`}, {"coupon", "", `"coupon":"TEN"`}}
 	between = func() {

@@ -56,7 +56,7 @@ func TestRedisKinds_AWholeTripWithTLSAndLeastPrivilege(t *testing.T) {
 func TestRedisKinds_AClusterRedirectsWithinTLS(t *testing.T) {
 	slow(t)
 	cluster := guarded(t).StartCluster(t)
-	s := openShop(t, cluster.URL, func(p *server.Parts) { p.Durable = true })
+	s := openShop(t, cluster.URL, func(p *server.Parts) { p.Redis.Durable = true })
 	s.trip(t)
 
 	c := s.guest(t)
@@ -204,7 +204,7 @@ func TestRedisKinds_ARedisThatRefusesEveryUserIs503(t *testing.T) {
 // asServed gives a shop the service's own timeouts, which are shorter than in other tests,
 // and a budget per request, 0 for the default.
 func asServed(t testing.TB, redisURL string, budget time.Duration) func(*server.Parts) {
-	return func(p *server.Parts) { p.Redis, p.RedisBudget = dialRedis(t, redisURL), budget }
+	return func(p *server.Parts) { p.Redis.Client, p.Carts.Budget = dialRedis(t, redisURL), budget }
 }
 
 func TestRedisUsers_TheServiceCanAccessOnlyItsCarts(t *testing.T) {

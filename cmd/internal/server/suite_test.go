@@ -193,12 +193,13 @@ func openShopAs(t testing.TB, redisURL string, postgres bool, edits ...func(*ser
 		s.Catalog.PutUse(id, use.Code, use.Customer, use.Order)
 	}
 	parts := server.Parts{
-		Catalog: s.Catalog, Coupons: s.Catalog, Stores: stores, JWT: tokens,
-		CartTTL:     redisstore.TTLs{Guest: 720 * time.Hour, Customer: 2160 * time.Hour},
-		CartLimits:  cart.Limits{Lines: 100, Quantity: 999, LineText: 4096, CartText: 65536},
-		Strategy:    cart.Sum,
-		RedisBatch:  true,
-		RedisBudget: 5 * time.Second, // no 503 on a busy test machine
+		Stores: stores, JWT: tokens,
+		Redis: redisstore.Config{TTL: redisstore.TTLs{Guest: 720 * time.Hour, Customer: 2160 * time.Hour}, Batch: true},
+		Carts: service.Config{
+			Catalog: s.Catalog, Coupons: s.Catalog,
+			Limits: cart.Limits{Lines: 100, Quantity: 999, LineText: 4096, CartText: 65536},
+			Budget: 5 * time.Second, // no 503 on a busy test machine
+		},
 		Config: server.Config{
 			Now:         s.Clock.Now,
 			CORSOrigins: []string{"https://shop.example.com"},
@@ -210,10 +211,10 @@ func openShopAs(t testing.TB, redisURL string, postgres bool, edits ...func(*ser
 	for _, edit := range edits {
 		edit(&parts)
 	}
-	if parts.Redis == nil {
-		parts.Redis = dialRedis(t, asService(t, redisURL), patient)
+	if parts.Redis.Client == nil {
+		parts.Redis.Client = dialRedis(t, asService(t, redisURL), patient)
 	}
-	parts.Metrics.ObserveRedis(parts.Redis)
+	parts.Metrics.ObserveRedis(parts.Redis.Client)
 	s.Metrics, s.handler = parts.Metrics, assert.Must(server.Assemble(parts))(t)
 	listener := httptest.NewServer(s.handler)
 	t.Cleanup(listener.Close)
