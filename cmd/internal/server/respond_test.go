@@ -150,12 +150,15 @@ func TestETag_ChangesWithTheShownCart(t *testing.T) {
 		added := c.add(`{"product_id":1}`, plain...).Header.Get("ETag")
 		assert.That(t, added == c.tag(plain...) && added == s.with(t, c).tag(plain...), "one cart, two tags: %s and %s", added, c.tag(plain...))
 		first := c.tag()
+		unchanged := func(tag string) bool { return c.send("GET", "/cart", "", "If-None-Match", tag).Status == 304 }
+		assert.That(t, unchanged(first) && unchanged(first) && !unchanged(`""`), "the tag is not that of the cart twice")
 		before := c.cart().ExpiresAt
 		s.Clock.Forward(time.Hour)
 		after := c.cart().ExpiresAt
 		assert.That(t, *before != *after && c.tag() == first, "the tag changes with expires_at")
 		arabic := c.tag("Accept-Language", "ar")
 		s.Catalog.Put(s.ID, &cart.Product{ID: 1, Name: locale.Named("Game credit"), Active: true, MinQuantity: 1, Price: 9900})
+		assert.That(t, !unchanged(first), "a dearer product leaves the tag that was remembered")
 		dearer := c.tag()
 		c.add(`{"product_id":2}`)
 		grown := c.tag()
