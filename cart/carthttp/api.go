@@ -175,16 +175,33 @@ func (c *call) showChanged(changed service.Changed, err error) (wire.Answer, err
 // read answers with the cart, in the form that write gives it. An invalid If-None-Match is
 // refused after the merge, like every refusal.
 func (a *API) read(write form) func(*call) (wire.Answer, error) {
+	remembered := newTagCache()
 	return func(c *call) (wire.Answer, error) {
-		priced, err := a.carts.Read(c.ctx(), c.Visit)
+		unpriced, err := a.carts.Look(c.ctx(), c.Visit)
 		if err != nil {
 			return wire.Answer{}, err
 		}
-		known, err := wire.ParseTags(c.Request.Header, "If-None-Match")
+		known, invalid := wire.ParseTags(c.Request.Header, "If-None-Match")
 		known.Any = known.Any && c.Merge() == nil // "*" does not say that the client has the report
+		key, lasting := tagKeyOf(&unpriced.Cart, c.token(), c.Store, c.language, c.Merge())
+		lasting = lasting && len(known.List) > 0
+		if lasting {
+			if tag, ok := tagOf(remembered, key, unpriced.Products); ok {
+				if held, ok := known.Find(tag); ok {
+					return wire.Answer{Unchanged: held}, nil
+				}
+			}
+		}
+		priced, err := a.carts.Price(c.ctx(), c.Visit, unpriced)
+		if err != nil {
+			return wire.Answer{}, err
+		}
 		answer := c.showAs(write, &priced)
 		answer.Known = known
-		return answer, err
+		if lasting {
+			answer = remembering(remembered, key, unpriced.Products, answer)
+		}
+		return answer, invalid
 	}
 }
 

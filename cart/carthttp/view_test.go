@@ -292,6 +292,64 @@ func TestETag_ChangesWithEverythingShown(t *testing.T) {
 	}
 }
 
+// A remembered tag is found only for a cart that would have it. The version names the contents of a cart.
+func TestETag_IsRememberedWhileNothingShownChanges(t *testing.T) {
+	t.Parallel()
+	plain := func() *shown {
+		s := everythingShown()
+		s.Cart.Coupon = ""
+		return s
+	}
+	before := plain()
+	prices, tags, found, missed := money.NewFormatter(), newTagCache(), 0, 0
+	remember := func(what string, s *shown, of *store.Store, l locale.Locale, token auth.CartToken) {
+		priced := cart.Price(s.Cart, of, s.Products, s.Limits)
+		w := wire.NewWriter(nil, l, prices)
+		newView(w, of, "https://shop.example.com", "/api", nil).summary(&priced, token, nil)
+		key, lasting := tagKeyOf(&s.Cart, token, of, l, nil)
+		assert.That(t, lasting == (s.Cart.Coupon == ""), "%s: lasting %v", what, lasting)
+		want := strings.Trim(w.ETag(s.Cart.Tag()), `"`)
+		if got, ok := tagOf(tags, key, s.Products); ok {
+			assert.Equal(t, got, want, "%s, %s: the remembered tag", what, l)
+			found++
+		} else {
+			missed++
+		}
+		if what == "" {
+			tags.Put(key, tagged{s.Products, want})
+		}
+	}
+	for _, l := range locale.All() {
+		remember("", before, &before.Store, l, "")
+	}
+	for _, l := range locale.All() {
+		remember("nothing", before, &before.Store, l, "")
+		remember("token", before, &before.Store, l, "another")
+		for n := 0; ; n++ {
+			changed, path, left := plain(), "", n
+			if !mutate(reflect.ValueOf(changed).Elem(), "", func(at string) bool { path = at; left--; return left < 0 }) {
+				break
+			}
+			of := &changed.Store
+			if !strings.HasPrefix(path, ".Store") {
+				of = &before.Store
+			}
+			if !strings.HasPrefix(path, ".Products") {
+				changed.Products = before.Products
+			}
+			if strings.HasPrefix(path, ".Cart.") && path != ".Cart.ID" && path != ".Cart.Mark" {
+				changed.Cart.Version++
+			}
+			if !strings.HasPrefix(path, ".Limits") { // they are settings
+				remember(path, changed, of, l, "")
+			}
+		}
+	}
+	assert.That(t, found > len(locale.All()) && missed > 200, "%d tags were remembered, %d were not", found, missed)
+	_, lasting := tagKeyOf(&before.Cart, "", &before.Store, locale.En, fullReport)
+	assert.That(t, !lasting, "a tag with a report lasts")
+}
+
 // mutate makes the first change at or below v that chosen accepts. It returns false if there is none.
 func mutate(v reflect.Value, path string, chosen func(path string) bool) bool {
 	change := reflect.Zero(v.Type())

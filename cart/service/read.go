@@ -7,14 +7,29 @@ import (
 	"commerce/cart/redisstore"
 )
 
-// Read returns the priced cart. It merges a waiting guest's cart first; if that fails, it
-// returns the cart without it. It renews the cart's TTL.
-func (s *Carts) Read(ctx context.Context, v *Visit) (cart.Priced, error) {
+// Unpriced is a cart with the products of its lines.
+type Unpriced struct {
+	cart.Cart
+	Products map[int64]*cart.Product
+}
+
+// Look returns the cart without its prices. It merges a waiting guest's cart first; if that fails,
+// it returns the cart without it. It renews the cart's TTL.
+func (s *Carts) Look(ctx context.Context, v *Visit) (Unpriced, error) {
 	stored, err := s.load(ctx, v)
+	if err != nil {
+		return Unpriced{}, err
+	}
+	return s.withProducts(ctx, v, stored.Cart)
+}
+
+// Read is Look and Price.
+func (s *Carts) Read(ctx context.Context, v *Visit) (cart.Priced, error) {
+	c, err := s.Look(ctx, v)
 	if err != nil {
 		return cart.Priced{}, err
 	}
-	return s.price(ctx, v, stored.Cart)
+	return s.Price(ctx, v, c)
 }
 
 // Count returns the sum of quantities and the number of lines. It merges like Read.
@@ -88,14 +103,27 @@ func (s *Carts) Recall(ctx context.Context, v *Visit) {
 
 // price prices a cart with the current catalog and applies its coupon.
 func (s *Carts) price(ctx context.Context, v *Visit, c cart.Cart) (cart.Priced, error) {
-	var products map[int64]*cart.Product
+	with, err := s.withProducts(ctx, v, c)
+	if err != nil {
+		return cart.Priced{}, err
+	}
+	return s.Price(ctx, v, with)
+}
+
+func (s *Carts) withProducts(ctx context.Context, v *Visit, c cart.Cart) (Unpriced, error) {
+	with := Unpriced{Cart: c}
 	if len(c.Lines) > 0 {
 		var err error
-		if products, err = s.Catalog.Products(ctx, v.Store.ID, c.ProductIDs()); err != nil {
-			return cart.Priced{}, cart.Unavailable("products", err)
+		if with.Products, err = s.Catalog.Products(ctx, v.Store.ID, c.ProductIDs()); err != nil {
+			return Unpriced{}, cart.Unavailable("products", err)
 		}
 	}
-	priced := cart.Price(c, v.Store, products, s.Limits)
+	return with, nil
+}
+
+// Price prices a cart and applies its coupon.
+func (s *Carts) Price(ctx context.Context, v *Visit, c Unpriced) (cart.Priced, error) {
+	priced := cart.Price(c.Cart, v.Store, c.Products, s.Limits)
 	if c.Coupon != "" {
 		coupon, uses, err := s.coupon(ctx, v, c.Coupon)
 		if err != nil {

@@ -33,8 +33,8 @@ type Handler func(*gin.Context) (Answer, error)
 
 // Answer is what a handler returns for the response.
 type Answer struct {
-	// Data writes the member data. nil means null with an error; without an error it
-	// means that there is a Stream, or that the handler has written the response itself.
+	// Data writes the member data. nil means null with an error; without an error it means that
+	// Unchanged or Stream is set, or that the handler has written the response itself.
 	Data func(*Writer)
 
 	// Stream is the response instead of Data, without an envelope.
@@ -52,6 +52,9 @@ type Answer struct {
 
 	// Known are the ETags that the client has cached, from If-None-Match.
 	Known Tags
+
+	// Unchanged is the one of them that the data has, without quotes, if that is known without Data.
+	Unchanged string
 }
 
 // Caller is the kind of a caller.

@@ -48,7 +48,7 @@ func (r *responder) adapt(area *wire.Area, route *wire.Route) gin.HandlerFunc {
 		switch {
 		case err != nil:
 			r.fail(c, answer, err)
-		case answer.Data != nil:
+		case answer.Data != nil, answer.Unchanged != "":
 			r.show(c, area, answer)
 		case answer.Stream != nil:
 			c.Request = c.Request.WithContext(request.withoutDeadline())
@@ -59,6 +59,14 @@ func (r *responder) adapt(area *wire.Area, route *wire.Route) gin.HandlerFunc {
 
 // show writes data in its envelope, or 304 if the client has the data already.
 func (r *responder) show(c *gin.Context, area *wire.Area, answer wire.Answer) {
+	c.Writer.Header()["Cache-Control"] = revalidated
+	if area.Private {
+		c.Writer.Header()["Cache-Control"] = notStored
+	}
+	if answer.Unchanged != "" {
+		notModified(c, answer.Unchanged)
+		return
+	}
 	w := r.writers.get(answer.Language)
 	defer r.writers.put(w)
 	w.BeginObject()
@@ -71,19 +79,20 @@ func (r *responder) show(c *gin.Context, area *wire.Area, answer wire.Answer) {
 	if !safe(c.Request) && c.Writer.Header()["Idempotency-Replayed"] != nil {
 		r.Metrics.Replayed()
 	}
-	c.Writer.Header()["Cache-Control"] = revalidated
-	if area.Private {
-		c.Writer.Header()["Cache-Control"] = notStored
-	}
 	if tag != "" {
-		c.Header("ETag", tag)
 		if known, found := answer.Known.Find(strings.Trim(tag, `"`)); found && safe(c.Request) {
-			c.Header("ETag", `"`+known+`"`) // of the client's copy
-			c.Status(http.StatusNotModified)
+			notModified(c, known)
 			return
 		}
+		c.Header("ETag", tag)
 	}
 	r.finish(c, w, http.StatusOK)
+}
+
+// notModified answers that the client's copy, which has this tag, is current.
+func notModified(c *gin.Context, tag string) {
+	c.Header("ETag", `"`+tag+`"`)
+	c.Status(http.StatusNotModified)
 }
 
 // fail writes an error. One that wraps http.ErrAbortHandler closes the connection

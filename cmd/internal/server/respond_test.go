@@ -142,6 +142,30 @@ func TestDeadline_EndsARequestThatHangs(t *testing.T) {
 	assert.That(t, granted > 0 && granted <= 10*time.Second, "by default a request has %v", granted)
 }
 
+func TestETag_ChangesWithTheShownCart(t *testing.T) {
+	onEachRedis(t, func(t *testing.T, s *shop) {
+		c := s.guest(t)
+		assert.That(t, s.guest(t).tag() != "", "a new cart has no ETag")
+		plain := []string{"Accept-Encoding", "identity"} // a longer answer would be compressed
+		added := c.add(`{"product_id":1}`, plain...).Header.Get("ETag")
+		assert.That(t, added == c.tag(plain...) && added == s.with(t, c).tag(plain...), "one cart, two tags: %s and %s", added, c.tag(plain...))
+		first := c.tag()
+		unchanged := func(tag string) bool { return c.send("GET", "/cart", "", "If-None-Match", tag).Status == 304 }
+		assert.That(t, unchanged(first) && unchanged(first) && !unchanged(`""`), "the tag is not that of the cart twice")
+		before := c.cart().ExpiresAt
+		s.Clock.Forward(time.Hour)
+		after := c.cart().ExpiresAt
+		assert.That(t, *before != *after && c.tag() == first, "the tag changes with expires_at")
+		arabic := c.tag("Accept-Language", "ar")
+		s.Catalog.Put(s.ID, &cart.Product{ID: 1, Name: locale.Named("Game credit"), Active: true, MinQuantity: 1, Price: 9900})
+		assert.That(t, !unchanged(first), "a dearer product leaves the tag that was remembered")
+		dearer := c.tag()
+		c.add(`{"product_id":2}`)
+		grown := c.tag()
+		assert.That(t, first != arabic && first != dearer && dearer != grown && arabic != dearer, "%s, in Arabic %s, dearer %s, grown %s", first, arabic, dearer, grown)
+	})
+}
+
 func TestIfNoneMatch_SavesTheBody(t *testing.T) {
 	s := newShop(t)
 	c := s.guest(t).fill("1×1")
