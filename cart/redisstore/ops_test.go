@@ -2,7 +2,10 @@ package redisstore_test
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/alicebob/miniredis/v2"
@@ -11,9 +14,39 @@ import (
 	"pgregory.net/rapid"
 
 	"commerce/cart"
+	"commerce/cart/carttest"
 	"commerce/cart/redisstore"
 	"commerce/cart/redisstore/rules"
+	"commerce/deploy/assert"
 )
+
+// However large the metadata is that each operation of a list changes, Redis decodes, encodes and writes it once.
+func TestOps_WriteMetadataOnce(t *testing.T) {
+	t.Parallel()
+	r := newReader(t, startPair(t).master.URL, false)
+	ref, large, list := newRefs(1)[0], cart.Metadata{}, make([]redisstore.Change, 50)
+	for i := range cart.MaxMetadata {
+		large[fmt.Sprint("n", i)] = strings.Repeat("\U0001F600", cart.MaxMetadataValue)
+	}
+	for i := range list {
+		list[i] = redisstore.SetMetadata(cart.Metadata{"n0": fmt.Sprint("12 @", i)}, carttest.Limits)
+	}
+	change := func(c redisstore.Change) redisstore.Outcome {
+		return assert.Must(r.Change(t.Context(), ref, redisstore.Conditions{}, redisstore.Attempt{CartID: "ID"}, c))(t)
+	}
+	written := func() int {
+		_, n, _ := strings.Cut(r.client.Info(t.Context(), "replication").Val(), "master_repl_offset:")
+		n, _, _ = strings.Cut(n, "\r\n")
+		return assert.Must(strconv.Atoi(n))(t)
+	}
+	change(redisstore.SetMetadata(large, carttest.Limits))
+	before := written()
+	o := change(redisstore.Ops(false, list))
+	assert.Equal(t, o.Metadata["n0"], "12 @49", "the last value")
+	assert.Equal(t, len(o.Metadata), cart.MaxMetadata, "names")
+	size := written() - before
+	assert.That(t, size > 30_000 && size < 100_000, "the list wrote %d bytes", size)
+}
 
 // Each outcome of a list is what the single call gives in its place. A list of all or nothing is refused
 // as the first single call is that is refused.

@@ -66,7 +66,8 @@ func (s *Store) run(ctx context.Context, at located, c script.Script, wait time.
 		}
 		_ = conn.Close()
 		if redis.HasErrorPrefix(cmd.Err(), "ASK") {
-			return c.Run(ctx, s.Client, how, keys, args...), unsafeWrite
+			cmd, p.replied = c.Run(ctx, s.Client, how, keys, args...), time.Now()
+			return cmd, p
 		}
 		if try == redirections || !isElsewhere(cmd.Err()) {
 			p.replied = replied

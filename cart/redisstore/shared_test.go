@@ -210,12 +210,18 @@ func TestChanges_ThatShareRoundTripsCountOnceOverABadLine(t *testing.T) {
 // together makes a change of each cart, of which the first runs by itself and the others share few
 // round trips. It returns the statuses, or "not made" and "unknown".
 func (r reader) together(refs []redisstore.Ref, change func(i int) (redisstore.Conditions, redisstore.Change)) []string {
+	r.t.Helper()
+	return r.within(2*time.Second, refs, change)
+}
+
+// within does what together does, for callers that wait no longer than limit.
+func (r reader) within(limit time.Duration, refs []redisstore.Ref, change func(i int) (redisstore.Conditions, redisstore.Change)) []string {
 	results := make([]string, len(refs))
 	open := r.sent.holdBack()
 	var all sync.WaitGroup
 	for i, ref := range refs {
 		all.Go(func() {
-			ctx, cancel := context.WithTimeout(r.t.Context(), 2*time.Second)
+			ctx, cancel := context.WithTimeout(r.t.Context(), limit)
 			defer cancel()
 			on, c := change(i)
 			switch o, err := r.Change(ctx, ref, on, redisstore.Attempt{CartID: "ID"}, c); {
@@ -439,7 +445,7 @@ func TestChanges_OfABrokenConnectionAreKnownIfAnsweredOrKeyed(t *testing.T) {
 	r := newReader(t, ephemeral.Redis(t), true, func(o *redis.UniversalOptions) {
 		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
 			conn, err := new(net.Dialer).DialContext(ctx, network, addr)
-			return &brief{conn, &left}, err
+			return &brief{conn, &left, nil}, err
 		}
 	})
 	r.add(r.filled())
@@ -457,16 +463,48 @@ func TestChanges_OfABrokenConnectionAreKnownIfAnsweredOrKeyed(t *testing.T) {
 	}
 }
 
-// brief is a connection of which one ends, after a number of bytes that they share.
+// A connection that stalls in the middle of the replies holds up no caller longer than its own time.
+// Those that have their reply know that the change was made, and the next batch takes another connection.
+func TestChanges_OfAConnectionThatStallsEndWithTheirCallers(t *testing.T) {
+	t.Parallel()
+	var left atomic.Int64
+	left.Store(1 << 40)
+	stall := make(chan struct{})
+	goOn := sync.OnceFunc(func() { close(stall) })
+	defer goOn()
+	r := newReader(t, startPair(t).master.URL, true, func(o *redis.UniversalOptions) {
+		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+			return &brief{conn, &left, stall}, err
+		}
+	})
+	r.Durable = true
+	r.add(r.filled())
+	left.Store(1_500)
+	time.AfterFunc(3*time.Second, goOn)
+	began, refs := time.Now(), newRefs(2*redisstore.MaxBatch+10)
+	results := count(r.within(700*time.Millisecond, refs, func(int) (redisstore.Conditions, redisstore.Change) {
+		return redisstore.Conditions{}, addOf("1")
+	}))
+	assert.That(t, time.Since(began) < 2*time.Second, "the callers took %v", time.Since(began))
+	assert.That(t, results["applied unconfirmed"] > 0 && results["unknown"] > 0 && results["not made"] == 0, "%v", results)
+}
+
+// brief is a connection of which one ends, after a number of bytes that they share, or stalls.
 type brief struct {
 	net.Conn
-	left *atomic.Int64
+	left  *atomic.Int64
+	stall <-chan struct{} // until it is closed; nil to end
 }
 
 func (b *brief) Read(p []byte) (int, error) {
 	n, err := b.Conn.Read(p[:min(len(p), 100)])
 	if b.left.Add(int64(-n)) < 0 {
 		b.left.Store(1 << 40)
+		if b.stall != nil {
+			<-b.stall
+			return n, err
+		}
 		b.Close()
 		return 0, io.ErrUnexpectedEOF
 	}

@@ -126,8 +126,9 @@ local function drop(hash, n)
   flat[n], flat[n + 1] = '', ''
 end
 
--- write sends what put and drop have collected, first what was dropped. A merged cart of
--- 1,000 lines with fields and notices is within the 7,999 values that unpack allows.
+-- write sends what put and drop have collected, first what was dropped. A guest's
+-- cart of 500 lines that is merged, and the members of a merged cart of 1,000 lines that is cleared, each
+-- with all texts, are within the 7,999 values that unpack allows.
 local function write(key, hash)
   if #hash.gone > 0 then
     redis.call('HDEL', key, unpack(hash.gone))

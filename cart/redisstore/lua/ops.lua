@@ -23,7 +23,7 @@ local OPERATIONS = {
 
 for n = 1, #hash.flat, 2 do hash.at[hash.flat[n]] = n end
 survey(hash)
-hash.all, hash.in_list = true, true
+hash.all, hash.in_list, known = true, true, {}
 local outcomes, altered, i = {}, false, 11
 while ARGV[i] do
   local code, number, line = OPERATIONS[ARGV[i]](hash, i + 2)
@@ -35,4 +35,22 @@ while ARGV[i] do
   outcomes[#outcomes + 1] = line or '-'
   i = i + 2 + ARGV[i + 1]
 end
+
+-- Each member is written once, with its last value, and metadata as it is stored.
+local at, flat, written, seen = hash.at, hash.flat, {}, {}
+for i = 1, #hash.written, 2 do
+  local member = hash.written[i]
+  local n = at[member]
+  if n and not seen[member] then
+    local value = flat[n + 1]
+    if string.find(member, '^d$') or string.find(member, ':m$') then
+      value = string.gsub(value, '^(%d+ )@%d+$', function(bytes) return bytes .. cjson.encode(known[value]) end)
+      flat[n + 1] = value
+    end
+    seen[member] = true
+    written[#written + 1] = member
+    written[#written + 1] = value
+  end
+end
+hash.written = written
 return accept(altered, ',' .. table.concat(outcomes, ','))
