@@ -117,7 +117,7 @@ func (s *Store) runShared(
 	}
 	if err == nil {
 		if mine.copied != nil {
-			made := <-mine.copied
+			made := mine.awaitCopies()
 			copies.replicas, copies.confirmed = made.replicas, made.confirmed
 		}
 		return cmd.Cmd, copies
@@ -161,15 +161,22 @@ func (mine *share) await(cmd *script.Shared) error {
 	return cmd.Err()
 }
 
+// awaitCopies waits for what confirm returns, but not for the batch: what other callers sent may still
+// be running when the time of this one is over.
+func (mine *share) awaitCopies() replication {
+	select {
+	case <-mine.done:
+		return <-mine.copied
+	default:
+		return unsafeWrite
+	}
+}
+
 func (b *batcher) add(mine *share) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.waiting = append(b.waiting, mine)
-	if b.sending == 0 || b.sending < maxSending && time.Since(b.began) > slowBatch {
-		b.sending++
-		b.began = time.Now()
-		go b.sendAll()
-	}
+	b.start()
 }
 
 // sendAll sends one batch after the other until nothing waits. What arrives during one
@@ -181,7 +188,27 @@ func (b *batcher) sendAll() {
 		if batch == nil {
 			return
 		}
+		slow := time.AfterFunc(slowBatch, b.help)
 		sendBatch(batch)
+		slow.Stop()
+	}
+}
+
+// help sends what waits for a batch that is slow, if no later caller does.
+func (b *batcher) help() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.waiting) > 0 {
+		b.start()
+	}
+}
+
+// start begins to send, if the batches under way are slow.
+func (b *batcher) start() {
+	if b.sending == 0 || b.sending < maxSending && time.Since(b.began) > slowBatch {
+		b.sending++
+		b.began = time.Now()
+		go b.sendAll()
 	}
 }
 

@@ -1,6 +1,7 @@
 package redisstore_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -210,12 +211,18 @@ func TestChanges_ThatShareRoundTripsCountOnceOverABadLine(t *testing.T) {
 // together makes a change of each cart, of which the first runs by itself and the others share few
 // round trips. It returns the statuses, or "not made" and "unknown".
 func (r reader) together(refs []redisstore.Ref, change func(i int) (redisstore.Conditions, redisstore.Change)) []string {
+	r.t.Helper()
+	return r.within(2*time.Second, refs, change)
+}
+
+// within does what together does, for callers that wait no longer than limit.
+func (r reader) within(limit time.Duration, refs []redisstore.Ref, change func(i int) (redisstore.Conditions, redisstore.Change)) []string {
 	results := make([]string, len(refs))
 	open := r.sent.holdBack()
 	var all sync.WaitGroup
 	for i, ref := range refs {
 		all.Go(func() {
-			ctx, cancel := context.WithTimeout(r.t.Context(), 2*time.Second)
+			ctx, cancel := context.WithTimeout(r.t.Context(), limit)
 			defer cancel()
 			on, c := change(i)
 			switch o, err := r.Change(ctx, ref, on, redisstore.Attempt{CartID: "ID"}, c); {
@@ -455,6 +462,59 @@ func TestChanges_OfABrokenConnectionAreKnownIfAnsweredOrKeyed(t *testing.T) {
 	for i := 1; i < len(got); i += 2 {
 		assert.That(t, got[i] == "applied" || got[i] == "replayed", "change %d, with a key: %s", i, got[i])
 	}
+}
+
+// A connection that stalls in the middle of the replies holds up no caller longer than its own time.
+// Those that have their reply know that the change was made, and the next batch takes another connection.
+func TestChanges_OfAConnectionThatStallsEndWithTheirCallers(t *testing.T) {
+	t.Parallel()
+	var armed atomic.Bool
+	stall := make(chan struct{})
+	goOn := sync.OnceFunc(func() { close(stall) })
+	defer goOn()
+	r := newReader(t, startPair(t).master.URL, true, func(o *redis.UniversalOptions) {
+		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+			return &staller{Conn: conn, armed: &armed, stall: stall}, err
+		}
+	})
+	r.Durable = true
+	r.add(r.filled())
+	armed.Store(true)
+	time.AfterFunc(4*time.Second, goOn)
+	began, refs := time.Now(), newRefs(2*redisstore.MaxBatch+10)
+	results := count(r.within(time.Second, refs, func(int) (redisstore.Conditions, redisstore.Change) {
+		return redisstore.Conditions{}, addOf("1")
+	}))
+	assert.That(t, time.Since(began) < 3*time.Second, "the callers took %v", time.Since(began))
+	assert.That(t, results["applied unconfirmed"] > 0 && results["unknown"] > 0 && results["not made"] == 0, "%v", results)
+}
+
+// staller is a connection that stalls after a few of the replies to the first batch of scripts.
+type staller struct {
+	net.Conn
+	armed *atomic.Bool // for one of all connections
+	stall <-chan struct{}
+	left  int // one more than the bytes until it stalls; 0 for never
+}
+
+func (s *staller) Write(p []byte) (int, error) {
+	if bytes.Count(p, []byte("evalsha")) >= 16 && s.armed.CompareAndSwap(true, false) {
+		s.left = 1000
+	}
+	return s.Conn.Write(p)
+}
+
+func (s *staller) Read(p []byte) (int, error) {
+	switch s.left {
+	case 0:
+		return s.Conn.Read(p)
+	case 1:
+		<-s.stall
+	}
+	n, err := s.Conn.Read(p[:min(len(p), max(s.left-1, 1))])
+	s.left = max(s.left-n, 1)
+	return n, err
 }
 
 // brief is a connection of which one ends, after a number of bytes that they share.
