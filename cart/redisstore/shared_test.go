@@ -1,6 +1,7 @@
 package redisstore_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -467,30 +468,56 @@ func TestChanges_OfABrokenConnectionAreKnownIfAnsweredOrKeyed(t *testing.T) {
 // Those that have their reply know that the change was made, and the next batch takes another connection.
 func TestChanges_OfAConnectionThatStallsEndWithTheirCallers(t *testing.T) {
 	t.Parallel()
-	var left atomic.Int64
-	left.Store(1 << 40)
+	var armed atomic.Bool
 	stall := make(chan struct{})
 	goOn := sync.OnceFunc(func() { close(stall) })
 	defer goOn()
 	r := newReader(t, startPair(t).master.URL, true, func(o *redis.UniversalOptions) {
 		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
 			conn, err := new(net.Dialer).DialContext(ctx, network, addr)
-			return &brief{conn, &left, stall}, err
+			return &staller{Conn: conn, armed: &armed, stall: stall}, err
 		}
 	})
 	r.Durable = true
 	r.add(r.filled())
-	left.Store(1_500)
-	time.AfterFunc(3*time.Second, goOn)
+	armed.Store(true)
+	time.AfterFunc(4*time.Second, goOn)
 	began, refs := time.Now(), newRefs(2*redisstore.MaxBatch+10)
-	results := count(r.within(700*time.Millisecond, refs, func(int) (redisstore.Conditions, redisstore.Change) {
+	results := count(r.within(time.Second, refs, func(int) (redisstore.Conditions, redisstore.Change) {
 		return redisstore.Conditions{}, addOf("1")
 	}))
-	assert.That(t, time.Since(began) < 2*time.Second, "the callers took %v", time.Since(began))
+	assert.That(t, time.Since(began) < 3*time.Second, "the callers took %v", time.Since(began))
 	assert.That(t, results["applied unconfirmed"] > 0 && results["unknown"] > 0 && results["not made"] == 0, "%v", results)
 }
 
-// brief is a connection of which one ends, after a number of bytes that they share, or stalls.
+// staller is a connection that stalls after a few of the replies to the first batch of scripts.
+type staller struct {
+	net.Conn
+	armed *atomic.Bool // for one of all connections
+	stall <-chan struct{}
+	left  int // one more than the bytes until it stalls; 0 for never
+}
+
+func (s *staller) Write(p []byte) (int, error) {
+	if bytes.Count(p, []byte("evalsha")) >= 16 && s.armed.CompareAndSwap(true, false) {
+		s.left = 1000
+	}
+	return s.Conn.Write(p)
+}
+
+func (s *staller) Read(p []byte) (int, error) {
+	switch s.left {
+	case 0:
+		return s.Conn.Read(p)
+	case 1:
+		<-s.stall
+	}
+	n, err := s.Conn.Read(p[:min(len(p), max(s.left-1, 1))])
+	s.left = max(s.left-n, 1)
+	return n, err
+}
+
+// brief is a connection of which one ends, after a number of bytes that they share.
 type brief struct {
 	net.Conn
 	left  *atomic.Int64
