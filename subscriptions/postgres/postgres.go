@@ -112,14 +112,8 @@ func (p *Source) List(ctx context.Context, store int64, q subscriptions.Query) (
 		all, err = p.rows(ctx, conn, newRow(store), q.Limit, sql, args...)
 		return err
 	})
-	// Only the subquery of IDs is ordered, not the statement. Yet the rows usually come in order, and a
-	// sort would copy each for each comparison.
-	for i := 1; i < len(all); i++ {
-		if all[i].ID > all[i-1].ID {
-			slices.SortFunc(all, func(a, b subscriptions.Subscription) int { return cmp.Compare(b.ID, a.ID) })
-			break
-		}
-	}
+	// Only the subquery of IDs is ordered, not the statement.
+	slices.SortFunc(all, func(a, b subscriptions.Subscription) int { return cmp.Compare(b.ID, a.ID) })
 	return all, err
 }
 

@@ -151,7 +151,9 @@ func TestETag_ChangesWithTheShownCart(t *testing.T) {
 		assert.That(t, added == c.tag(plain...) && added == s.with(t, c).tag(plain...), "one cart, two tags: %s and %s", added, c.tag(plain...))
 		first := c.tag()
 		unchanged := func(tag string) bool { return c.send("GET", "/cart", "", "If-None-Match", tag).Status == 304 }
-		assert.That(t, unchanged(first) && unchanged(first) && !unchanged(`""`), "the tag is not that of the cart twice")
+		for range 2 { // the second time, the tag is remembered
+			assert.That(t, unchanged(first) && !unchanged(`""`), "the tag is not that of the cart")
+		}
 		before := c.cart().ExpiresAt
 		s.Clock.Forward(time.Hour)
 		after := c.cart().ExpiresAt
