@@ -45,7 +45,7 @@ func (s *Carts) redemption(ctx context.Context, v *Visit, c CouponCode, p *cart.
 		return change{}, err
 	}
 	refusal := cart.RefuseCoupon(coupon, p, uses, v.Store, s.Now(), c.Member)
-	return change{Change: redisstore.SetCoupon(c.Code), refusal: refusal}, nil
+	return change{Change: redisstore.SetCoupon(c.Code), refusal: refusal, member: c.Member}, nil
 }
 
 // coupon returns one coupon of the request's store, nil when the store does not have it, and
