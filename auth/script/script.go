@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"sync/atomic"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -121,6 +122,7 @@ func (c *command) Args() []any {
 // Answered and Withdraw may be called until then, and after Answered the result may be read.
 type Shared struct {
 	*redis.Cmd
+	ctx      context.Context
 	script   string
 	state    atomic.Int32
 	answered atomic.Bool
@@ -135,7 +137,7 @@ const (
 
 // Shared returns the command that runs the script with EVALSHA in a pipeline.
 func (s Script) Shared(ctx context.Context, keys []string, args ...any) *Shared {
-	return &Shared{Cmd: newCmd(ctx, "evalsha", s.Digest, keys, args), script: s.Name}
+	return &Shared{Cmd: newCmd(ctx, "evalsha", s.Digest, keys, args), ctx: ctx, script: s.Name}
 }
 
 // FullName is the script's name, for hooks.
@@ -144,8 +146,19 @@ func (c *Shared) FullName() string { return c.script }
 // NoRetry is go-redis' way to opt out of its retries.
 func (c *Shared) NoRetry() bool { return true }
 
-// Args returns what go-redis writes: after Withdraw a PING, since other commands follow.
+// TimeLeft reports whether a command that is sent now can be answered before ctx ends. If not, sending
+// it would only make its outcome unknown.
+func TimeLeft(ctx context.Context) bool {
+	deadline, bounded := ctx.Deadline()
+	return ctx.Err() == nil && (!bounded || time.Until(deadline) > 5*time.Millisecond)
+}
+
+// Args returns what go-redis writes: after Withdraw, or when the caller's time is over, a PING, since
+// other commands follow.
 func (c *Shared) Args() []any {
+	if !TimeLeft(c.ctx) {
+		c.Withdraw()
+	}
 	if !c.state.CompareAndSwap(unwritten, written) && c.state.Load() == withdrawn {
 		return []any{"ping"}
 	}

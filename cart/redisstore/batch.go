@@ -93,8 +93,16 @@ func (b *batcher) send(ctx context.Context, client *redis.Client, how reading, c
 	return err
 }
 
-// runShared runs a script as run does, but in a batch while others run on the same master. What
-// Redis has certainly not run there, and what has no reply but may run twice, then runs by itself.
+// isNotHere reports whether a Redis that works has refused a script that it or another node runs if
+// it is sent by itself.
+func isNotHere(err error) bool {
+	return slices.ContainsFunc([]string{"NOSCRIPT", "MOVED", "ASK", "TRYAGAIN"}, func(prefix string) bool {
+		return redis.HasErrorPrefix(err, prefix)
+	})
+}
+
+// runShared runs a script as run does, but in a batch while others run on the same master. What was
+// not sent there or not to the right place, and what may run twice and failed, then runs by itself.
 func (s *Store) runShared(
 	ctx context.Context, at located, c script.Script, wait time.Duration, how script.Sending, keys []string, args ...any,
 ) (*redis.Cmd, replication) {
@@ -112,7 +120,8 @@ func (s *Store) runShared(
 	end(err)
 	copies := replication{replied: time.Now()}
 	unrun := cmd.Withdraw() || script.Unsent(err) || !mayHaveRun(err)
-	if ctx.Err() == nil && (unrun || how == script.Repeatable && !cmd.Answered()) {
+	again := unrun && (!cmd.Answered() || isNotHere(err)) || how == script.Repeatable && (unrun || !cmd.Answered())
+	if again && script.TimeLeft(ctx) {
 		return s.run(ctx, at, c, wait, how, keys, args...)
 	}
 	if err == nil {
@@ -292,7 +301,9 @@ type pipeliner interface {
 // command that writes comes first. It changes nothing, because its key never exists. On a
 // cluster, such a server redirects reads by itself.
 func exec(ctx context.Context, client pipeliner, guard bool, cmds []redis.Cmder) {
-	if len(cmds) == 1 && !guard {
+	// A Shared learns of its reply when a pipeline has read it. Process may return much later, because
+	// it replaces the connection of a Redis that is loading or read-only first.
+	if _, shared := cmds[0].(*script.Shared); len(cmds) == 1 && !guard && !shared {
 		_ = client.Process(ctx, cmds[0])
 		return
 	}
