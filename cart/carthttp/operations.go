@@ -30,8 +30,7 @@ func (in input) list() (service.List, *problem.Error) {
 			refusal = problem.Join(refusal, problem.New(problem.ValidationFailed, name, textObject, name))
 			continue
 		}
-		members, _ := wire.ParseObject(element) // wire.ReadBody has checked it
-		op, err := input{members: object(members), lineText: in.lineText}.operation()
+		op, err := input{members: object(wire.Members(element)), lineText: in.lineText}.operation()
 		if op.Coupon != nil && redeems {
 			err = problem.Join(err, problem.New(problem.ValidationFailed, "op", textOneCoupon))
 		}

@@ -164,7 +164,7 @@ func (o object) fields(limit int64) (fields map[string]string, unreadable map[st
 	if !o.has(name) {
 		return nil, nil, nil
 	}
-	given, err := o.keyed(name)
+	given, err := o.keyed(name, maxFields)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -188,20 +188,23 @@ func (o object) fields(limit int64) (fields map[string]string, unreadable map[st
 	return fields, unreadable, problem.Join(refusals...)
 }
 
-// keyed reads a member that is an object with keys of the client's choice.
-func (o object) keyed(name string) (object, *problem.Error) {
+// keyed reads a member that is an object with at most so many keys of the client's choice.
+func (o object) keyed(name string, most int) (object, *problem.Error) {
 	if o[name].Kind() != '{' {
 		return nil, problem.New(problem.ValidationFailed, name, textObject, name)
 	}
-	given, _ := wire.ParseObject(o[name]) // wire.ReadBody has checked it
-	if len(given) > maxKeys {
-		return nil, problem.New(problem.ValidationFailed, name, textManyKeys, name, maxKeys)
+	given := wire.Members(o[name])
+	if len(given) > most {
+		return nil, problem.New(problem.ValidationFailed, name, textManyKeys, name, most)
 	}
 	return object(given), nil
 }
 
-// maxKeys is how many keys fields and metadata may have.
-const maxKeys = 100
+// How many keys a request may give. A merge can leave as many names of metadata.
+const (
+	maxFields   = 100
+	maxMetadata = cart.MergeFactor * cart.MaxMetadata
+)
 
 func (o object) notice() (string, *problem.Error) {
 	const name = "notice"
@@ -226,7 +229,7 @@ func (o object) metadata() (cart.Metadata, *problem.Error) {
 	if !o.has(name) {
 		return nil, nil
 	}
-	given, refusal := o.keyed(name)
+	given, refusal := o.keyed(name, maxMetadata)
 	changes := cart.Metadata{}
 	for _, key := range slices.Sorted(maps.Keys(given)) {
 		member := name + "." + key

@@ -103,19 +103,25 @@ func ParseObject(body []byte) (Object, error) {
 	if err := checkJSON(body); err != nil {
 		return nil, unreadable(err)
 	}
-	d := jsontext.NewDecoder(bytes.NewBuffer(body)) // reads a Buffer without a copy
-	if d.PeekKind() != '{' {
+	if jsontext.Value(body).Kind() != '{' {
 		return nil, malformed(nil, "", textNotObject)
 	}
+	return Members(body), nil
+}
+
+// Members reads a JSON object that is a part of what ParseObject has read, and checks nothing again.
+func Members(object []byte) Object {
+	// A decoder reads a Buffer without a copy.
+	d := jsontext.NewDecoder(bytes.NewBuffer(object), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	members := Object{}
-	_, _ = d.ReadToken() // checkJSON has read it all: no error can follow
+	_, _ = d.ReadToken()
 	for d.PeekKind() != '}' {
 		name, _ := d.ReadToken()
 		key := name.String()
 		value, _ := d.ReadValue()
 		members[key] = value.Clone()
 	}
-	return members, nil
+	return members
 }
 
 // checkJSON reads the whole body once, so that reading it again cannot fail.
