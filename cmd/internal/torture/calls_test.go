@@ -111,6 +111,10 @@ func (m *mall) cartChanges() []call {
 		{method: "DELETE", path: "/cart/clear", expected: always(200, "")},
 		{method: "DELETE", path: "/cart/coupon", expected: always(200, "")},
 		{method: "POST", path: "/cart/coupon", body: `{"coupon":"TEN"}`, expected: unless(inStore(storeOne), 422, "coupon_invalid")},
+		{
+			method: "POST", path: "/cart/ops", body: `{"ops":[{"op":"coupon","coupon":null},{"op":"add","product_id":1001}]}`,
+			expected: unless(inStore(storeOne), 404, "product_not_found"),
+		},
 	}
 	for product, store := range map[string]int64{"1001": storeOne, "2010": storeTwo, "9999": 0} {
 		calls = append(calls, call{

@@ -154,7 +154,11 @@ func (l *largest) changeAll(c *shopper) {
 		{"remove", "DELETE", last, "", []string{"Idempotency-Key", key + "remove"}, ""},
 		{"clear", "DELETE", "/cart/clear", "", []string{"Idempotency-Key", key + "clear"}, ""},
 	} {
-		l.run([]string{step.script}, func() {
+		name := step.script
+		if len(step.headers) != 0 { // a script of its own
+			name += ", " + step.headers[0]
+		}
+		l.run([]string{name}, func() {
 			if r := l.send(c, step.method, step.path, step.body, step.headers...); r.Code != step.code {
 				l.t.Fatalf("%s %s: got %d %s %v, want %q", step.method, step.path, r.Status, r.Code, r.Err, step.code)
 			}
