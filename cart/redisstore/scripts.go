@@ -97,12 +97,8 @@ func sourceOf(files []string) string {
 // ScriptNames lists the names of all scripts. The commands that run them have these names as
 // their FullName.
 func ScriptNames() []string {
-	var names []string
-	for _, one := range newScripts() {
-		names = append(names, one.Name)
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	names := slices.AppendSeq([]string{"check", "ops"}, maps.Keys(scriptFiles))
+	return slices.Sorted(slices.Values(slices.AppendSeq(names, maps.Keys(operationFiles))))
 }
 
 // mark is the mark of the version that a script makes: six random characters. It is drawn whenever
