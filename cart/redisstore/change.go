@@ -1,7 +1,6 @@
 package redisstore
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -100,10 +99,9 @@ func SetMetadata(changes cart.Metadata, limits cart.Limits) Change {
 // RefusedOp stands in a list for an operation that is refused with a code, whatever the cart holds.
 func RefusedOp(code problem.Code) Change { return Change{script: "refused", args: []any{string(code)}} }
 
-// RefusedEdit stands in a list for an edit that is refused because of its line as it was read; nil if
-// the cart did not have it. If the line is another one when its turn comes, the whole list is refused.
+// RefusedEdit stands in a list for an edit that is refused because of its line as it was read; the zero
+// Line if the cart did not have it. If the line is another one when its turn comes, the whole list is refused.
 func RefusedEdit(code problem.Code, item cart.LineID, read *cart.Line) Change {
-	read = cmp.Or(read, &cart.Line{})
 	return Change{script: "refused", args: []any{string(code), string(item), string(read.ID), read.Notice}}
 }
 

@@ -34,12 +34,12 @@ func (s *Carts) Add(ctx context.Context, v *Visit, on Conditions, a cart.Additio
 // addition returns the change of an addition of a product.
 func (s *Carts) addition(a cart.Addition, product *cart.Product) change {
 	line, refusal := cart.Resolve(a, product, s.Limits)
+	c := change{Change: redisstore.Add(line, s.Limits), member: a.QuantityMember, product: product, line: &line.ID}
 	if refusal != nil {
 		line.ID = a.LineID(product)
+		c.refuse(refusal)
 	}
-	return change{
-		Change: redisstore.Add(line, s.Limits), refusal: refusal, member: a.QuantityMember, product: product, line: &line.ID,
-	}
+	return c
 }
 
 // Edit is a shopper's request to edit a line.
@@ -98,10 +98,10 @@ func (e Edit) needsLine() bool { return e.Item != "" && !e.Removes() && !e.OnlyQ
 // edit returns the change of an edit. line is the line as it was read, nil if the cart does not have it;
 // only an edit that needs it uses it.
 func (s *Carts) edit(e Edit, product *cart.Product, line *cart.Line) change {
-	c := change{member: e.Member(), product: product, line: &e.Item, read: line}
+	c := change{member: e.Member(), product: product, line: &e.Item}
 	switch {
 	case e.Item == "":
-		c.refusal = errItemNotFound
+		c.refuse(errItemNotFound)
 	case e.needsLine() && line == nil:
 		// If the cart has the line by then, it is not as it was read.
 		c.Change = redisstore.Edit(e.Item, cart.EditedLine{}, s.Limits)
@@ -114,6 +114,9 @@ func (s *Carts) edit(e Edit, product *cart.Product, line *cart.Line) change {
 		var edited cart.EditedLine
 		edited, c.refusal = e.Resolve(*line, product, s.Limits)
 		c.Change = redisstore.Edit(e.Item, edited, s.Limits)
+		if c.refusal != nil {
+			c.Change = redisstore.RefusedEdit(c.refusal.Code, e.Item, line)
+		}
 	}
 	return c
 }

@@ -35,8 +35,12 @@ type change struct {
 	product *cart.Product  // that a refusal by the cart names; nil for none
 	line    *cart.LineID   // the line that the request names; "" for none. See Changed.Item
 
-	read *cart.Line // the line from which an edit was computed; nil for none
-	ops  []change   // of a list; nil for other changes
+	ops []change // of a list; nil for other changes
+}
+
+// refuse makes c a change that is invalid by itself, whatever the cart holds.
+func (c *change) refuse(refusal *problem.Error) {
+	c.refusal, c.Change = refusal, redisstore.RefusedOp(refusal.Code)
 }
 
 // makeChange makes a change and returns the changed cart. For a request that is refused by

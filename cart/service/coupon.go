@@ -44,8 +44,11 @@ func (s *Carts) redemption(ctx context.Context, v *Visit, c CouponCode, p *cart.
 	if err != nil {
 		return change{}, err
 	}
-	refusal := cart.RefuseCoupon(coupon, p, uses, v.Store, s.Now(), c.Member)
-	return change{Change: redisstore.SetCoupon(c.Code), refusal: refusal, member: c.Member}, nil
+	set := change{Change: redisstore.SetCoupon(c.Code), member: c.Member}
+	if refusal := cart.RefuseCoupon(coupon, p, uses, v.Store, s.Now(), c.Member); refusal != nil {
+		set.refuse(refusal)
+	}
+	return set, nil
 }
 
 // coupon returns one coupon of the request's store, nil when the store does not have it, and

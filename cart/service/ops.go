@@ -77,14 +77,7 @@ func (s *Carts) makeList(ctx context.Context, v *Visit, on Conditions, list List
 		}
 		each := make([]redisstore.Change, len(ops))
 		for i, op := range ops {
-			switch edit := list.Ops[i].Edit; {
-			case op.refusal == nil:
-				each[i] = op.Change
-			case edit != nil && edit.needsLine():
-				each[i] = redisstore.RefusedEdit(op.refusal.Code, edit.Item, op.read)
-			default:
-				each[i] = redisstore.RefusedOp(op.refusal.Code)
-			}
+			each[i] = op.Change
 		}
 		return s.makeChange(ctx, v, on, change{Change: redisstore.Ops(list.Each, each), ops: ops})
 	})
@@ -106,7 +99,7 @@ func (s *Carts) changes(ctx context.Context, v *Visit, list List, products map[i
 	for i, op := range list.Ops {
 		switch {
 		case op.redeems() && tooMany != nil:
-			ops[i] = change{refusal: tooMany}
+			ops[i].refuse(tooMany)
 		case op.redeems():
 			priced, err := s.price(ctx, v, c)
 			if err == nil {
@@ -118,7 +111,7 @@ func (s *Carts) changes(ctx context.Context, v *Visit, list List, products map[i
 		default:
 			ops[i] = s.op(op, c, products)
 		}
-		if item := op.item(); reads && ops[i].refusal == nil && (item == "" || c.Has(item)) { // never a product's line
+		if item := op.item(); reads && (item == "" || c.Has(item)) { // never a product's line
 			c = ops[i].After(c)
 		}
 	}
