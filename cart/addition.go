@@ -75,8 +75,8 @@ func Resolve(a Addition, p *Product, limits Limits) (NewLine, *problem.Error) {
 		fields, badFields = answerFields(a.Fields, p, a.FieldKeys)
 	}
 	metadata := Metadata(nil).With(a.Metadata)
-	size := TextSize(fields) + int64(len(a.Notice)) + metadata.TextSize()
-	text := problem.Join(tooMuchText(size, textMember(len(fields) > 0, a.Notice != ""), limits), tooMuchMetadata(nil, metadata))
+	added := Line{Fields: fields, Notice: a.Notice, Metadata: metadata}
+	text := problem.Join(tooMuchText(added.TextSize(), textMember(len(fields) > 0, a.Notice != ""), limits), tooMuchMetadata(nil, metadata))
 	if err := problem.Join(a.Err, badPlan, badFields, text); err != nil {
 		return NewLine{}, problem.Join(err, aboveMaximum(a.Quantity, a.QuantityMember, p, limits))
 	}
@@ -126,6 +126,10 @@ func tooMuchText(size int64, member string, limits Limits) *problem.Error {
 	if size <= limits.LineText {
 		return nil
 	}
+	return textTooLong(member, limits)
+}
+
+func textTooLong(member string, limits Limits) *problem.Error {
 	return problem.New(problem.ValidationFailed, member, textLineTextTooLong, limits.LineText)
 }
 

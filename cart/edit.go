@@ -84,11 +84,11 @@ func (e Edit) resolve(l Line, p *Product, limits Limits) (EditedLine, *problem.E
 		}
 	}
 	var tooLong *problem.Error
-	metadata := l.Metadata.With(e.Metadata)
-	if size := TextSize(edited.Fields) + int64(len(edited.Notice)) + metadata.TextSize(); size > l.TextSize() {
+	after := Line{Fields: edited.Fields, Notice: edited.Notice, Metadata: l.Metadata.With(e.Metadata)}
+	if size := after.TextSize(); size > l.TextSize() {
 		tooLong = tooMuchText(size, textMember(newFields, e.Notice != nil), limits)
 	}
-	return edited, problem.Join(tooLong, tooMuchMetadata(l.Metadata, metadata), edited.accept(e.AcceptPrice, p))
+	return edited, problem.Join(tooLong, tooMuchMetadata(l.Metadata, after.Metadata), edited.accept(e.AcceptPrice, p))
 }
 
 // accept gives the edited line the price that the shopper accepts, if it is the unit price now.

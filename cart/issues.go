@@ -23,7 +23,6 @@ const (
 	BelowMinQuantity problem.Code = "below_min_quantity"
 	AboveMaxQuantity problem.Code = "above_max_quantity"
 	OffStep          problem.Code = "off_step"
-	PriceChanged     problem.Code = "price_changed"
 	LowStock         problem.Code = "low_stock"
 )
 
@@ -109,7 +108,7 @@ func warningsOf(l *PricedLine) []Issue {
 		if unit < l.AddedPrice {
 			text = textPriceFell
 		}
-		w := l.issue(PriceChanged, text.With(p.Name))
+		w := l.issue(problem.PriceChanged, text.With(p.Name))
 		if l.Issue == nil || l.Issue.Fix == nil {
 			w.Fix = &Fix{Line: l.ID, Price: &unit}
 		}

@@ -78,12 +78,12 @@ func TestWarningsOf(t *testing.T) {
 		want  []problem.Code
 	}{
 		"no warning":                  {100, nil, nil, nil},
-		"more expensive":              {90, nil, textPriceRose, []problem.Code{PriceChanged}},
-		"cheaper":                     {110, nil, textPriceFell, []problem.Code{PriceChanged}},
+		"more expensive":              {90, nil, textPriceRose, []problem.Code{problem.PriceChanged}},
+		"cheaper":                     {110, nil, textPriceFell, []problem.Code{problem.PriceChanged}},
 		"plenty left":                 {100, new(int64(6)), nil, nil},
 		"few left":                    {100, new(int64(5)), nil, []problem.Code{LowStock}},
-		"more expensive and few left": {90, new(int64(1)), textPriceRose, []problem.Code{PriceChanged, LowStock}},
-		"was free until now":          {0, nil, nil, []problem.Code{PriceChanged}},
+		"more expensive and few left": {90, new(int64(1)), textPriceRose, []problem.Code{problem.PriceChanged, LowStock}},
+		"was free until now":          {0, nil, nil, []problem.Code{problem.PriceChanged}},
 	} {
 		p := sold(1, 100)
 		p.Stock = tc.stock
@@ -117,8 +117,8 @@ func TestWarningsOf_IgnoresThePriceWhenAPartIsGone(t *testing.T) {
 		"inactive, and the plan is gone": {Line{ID: "5.p59", Quantity: 1, AddedPrice: 3500, Fields: []FieldValue{email}}, inactive, nil},
 		"the option is gone":             {Line{ID: "5.p51", Quantity: 1, AddedPrice: 4025, Fields: []FieldValue{email, region}}, noOption, nil},
 		"the field is gone":              {Line{ID: "5.p51", Quantity: 1, AddedPrice: 9000, Fields: []FieldValue{{"age", "9"}, email}}, account(), nil},
-		"nothing is gone, and cheaper":   {Line{ID: "5.p51", Quantity: 1, AddedPrice: 9000, Fields: []FieldValue{email, region}}, account(), []problem.Code{PriceChanged}},
-		"inactive, and cheaper":          {Line{ID: "5.p51", Quantity: 1, AddedPrice: 9000, Fields: []FieldValue{email}}, inactive, []problem.Code{PriceChanged}},
+		"nothing is gone, and cheaper":   {Line{ID: "5.p51", Quantity: 1, AddedPrice: 9000, Fields: []FieldValue{email, region}}, account(), []problem.Code{problem.PriceChanged}},
+		"inactive, and cheaper":          {Line{ID: "5.p51", Quantity: 1, AddedPrice: 9000, Fields: []FieldValue{email}}, inactive, []problem.Code{problem.PriceChanged}},
 	} {
 		priced := Price(Cart{Lines: []Line{tc.line}}, &store.Store{}, map[int64]*Product{5: tc.product}, testLimits)
 		var got []problem.Code

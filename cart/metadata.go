@@ -35,12 +35,19 @@ func (m Metadata) TextSize() int64 {
 	return n
 }
 
-// tooMuchMetadata refuses metadata with more names than before and than allowed.
-func tooMuchMetadata(before, after Metadata) *problem.Error {
+// RefuseMetadata refuses metadata with more names than before and than allowed.
+func RefuseMetadata(before, after Metadata) *Refusal {
 	if len(after) <= max(len(before), MaxMetadata) {
 		return nil
 	}
-	return problem.New(problem.ValidationFailed, "metadata", textTooManyNames, MaxMetadata)
+	return &Refusal{Code: MetadataFull}
+}
+
+func tooMuchMetadata(before, after Metadata) *problem.Error {
+	if refusal := RefuseMetadata(before, after); refusal != nil {
+		return refusal.Problem("metadata", nil, Limits{})
+	}
+	return nil
 }
 
 var textTooManyNames = locale.Text{

@@ -33,9 +33,9 @@ func (r Refusal) Problem(member string, p *Product, limits Limits) *problem.Erro
 	case MetadataFull:
 		return problem.New(problem.ValidationFailed, "metadata", textTooManyNames, MaxMetadata)
 	case LineTextFull:
-		return tooMuchText(limits.LineText+1, "metadata", limits)
+		return textTooLong("metadata", limits)
 	case NoticeTooLong:
-		return tooMuchText(limits.LineText+1, "notice", limits)
+		return textTooLong("notice", limits)
 	case problem.CartFull:
 		return problem.New(r.Code, "", textTooManyLines, differentItems.Of(limits.Lines))
 	}

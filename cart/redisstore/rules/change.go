@@ -38,7 +38,7 @@ func Add(c cart.Cart, l cart.NewLine, limits cart.Limits) (cart.Cart, *cart.Refu
 	}
 	line.Metadata = line.Metadata.With(l.Metadata)
 	refusal := cmp.Or(
-		refuseNames(before.Metadata, line.Metadata),
+		cart.RefuseMetadata(before.Metadata, line.Metadata),
 		refuseLineText(before.TextSize(), line, l.Metadata, limits),
 		refuseText(c, before.TextSize(), line.TextSize(), limits),
 	)
@@ -46,14 +46,6 @@ func Add(c cart.Cart, l cart.NewLine, limits cart.Limits) (cart.Cart, *cart.Refu
 		return c, refusal
 	}
 	return with(c, at, line), nil
-}
-
-// refuseNames checks a change of the number of names in metadata.
-func refuseNames(before, after cart.Metadata) *cart.Refusal {
-	if len(after) > max(len(before), cart.MaxMetadata) {
-		return &cart.Refusal{Code: cart.MetadataFull}
-	}
-	return nil
 }
 
 // refuseLineText checks a change of the size of the text of a line that has metadata. Without, the
@@ -142,7 +134,7 @@ func Edit(c cart.Cart, item cart.LineID, e cart.EditedLine, limits cart.Limits) 
 		edited.AddedPrice = e.Price
 	}
 	refusal = cmp.Or(refusal,
-		refuseNames(names, edited.Metadata),
+		cart.RefuseMetadata(names, edited.Metadata),
 		refuseLineText(text, edited, e.Metadata, limits),
 		refuseText(c, text, edited.TextSize(), limits),
 	)
@@ -193,7 +185,7 @@ func SetCoupon(c cart.Cart, code string) cart.Cart {
 // SetMetadata changes the cart's metadata by name. Refusals: metadata_full, text_full.
 func SetMetadata(c cart.Cart, changes cart.Metadata, limits cart.Limits) (cart.Cart, *cart.Refusal) {
 	merged := c.Metadata.With(changes)
-	refusal := cmp.Or(refuseNames(c.Metadata, merged), refuseText(c, c.Metadata.TextSize(), merged.TextSize(), limits))
+	refusal := cmp.Or(cart.RefuseMetadata(c.Metadata, merged), refuseText(c, c.Metadata.TextSize(), merged.TextSize(), limits))
 	if refusal != nil || maps.Equal(merged, c.Metadata) {
 		return c, refusal
 	}
