@@ -39,13 +39,14 @@ var imports = map[string][]string{
 	"auth/problem":   {"auth/locale"},
 	"auth/limit":     {"auth/bounded", "auth/problem", "auth/script"},
 	"auth/script":    nil,
+	"auth/sealed":    nil,
 	"auth/store":     {"auth/locale"},
 	"auth/timing":    nil,
 
 	"cart":                  {"auth/locale", "auth/store", "auth/problem", "cart/money", "cart/period"},
 	"cart/redisstore":       {"auth", "auth/cause", "auth/problem", "auth/script", "auth/timing", "cart", "cart/money", "cart/redisstore/rules"},
 	"cart/redisstore/rules": {"auth/problem", "cart"},
-	"cart/service":          {"auth", "auth/bounded", "auth/locale", "auth/store", "auth/problem", "auth/limit", "auth/timing", "cart", "cart/redisstore"},
+	"cart/service":          {"auth", "auth/bounded", "auth/locale", "auth/sealed", "auth/store", "auth/problem", "auth/limit", "auth/timing", "cart", "cart/redisstore"},
 	"cart/carthttp": {
 		"auth", "auth/bounded", "auth/locale", "auth/store", "auth/problem",
 		"cart", "cart/service", "cart/wire", "cart/money",
