@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"commerce/auth/limit"
+	"commerce/auth/sealed"
 	"commerce/cart"
 	"commerce/cart/redisstore"
 )
@@ -55,6 +56,7 @@ type Config struct {
 	Budget   time.Duration    // how long each request may wait for Redis; default 200 ms
 	Now      func() time.Time // default time.Now
 	Rand     io.Reader        // for cart IDs and tokens; default crypto/rand
+	Keys     *sealed.Keys     // of codes that hand a cart over; nil: carts cannot be handed over
 	Log      *slog.Logger     // for postponed merges; default slog.Default
 	Events   Events
 }
