@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"commerce/auth/limit"
+	"commerce/auth/sealed"
 	"commerce/cart"
 	"commerce/cart/redisstore"
 )
@@ -48,6 +49,7 @@ type Config struct {
 	Redis    *redisstore.Store
 	Catalog  Catalog
 	Coupons  Coupons
+	Keys     *sealed.Keys // of codes of hand-overs; nil: none
 	Guesses  Guesses      // zero: any number of coupon codes may be refused
 	Creation *limit.Quota // how many guests' carts a client may create; nil: any number
 	Limits   cart.Limits
