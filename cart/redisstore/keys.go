@@ -14,6 +14,7 @@ import (
 //	cart:{1:c:1001}:keys         idempotency keys of the changes applied to it
 //	cart:{1:g:…}:claimed         a guest cart on its way to its new owner
 //	cart:{1:g:…}:moved           where an agent's cart was handed over to (see Moved)
+//	cart:{1:g:…}:results         of keyed calls of the agent whose cart it is
 //	cart:{1:c:1001}:offered:<id> quantities that the guest's cart with that ID has offered
 
 // Ref refers to the cart of one guest or customer, whether or not it exists.
@@ -60,6 +61,7 @@ func (r Ref) cartKey() string    { return r.key }
 func (r Ref) keysKey() string    { return r.key + ":keys" }
 func (r Ref) claimedKey() string { return r.key + ":claimed" }
 func (r Ref) movedKey() string   { return r.key + ":moved" }
+func (r Ref) resultsKey() string { return r.key + ":results" }
 
 // neverExists is a key that no cart has. exec says what it is for.
 const neverExists = "cart:master"

@@ -59,6 +59,8 @@ func parseCart(flat []string) (Stored, error) {
 				return Stored{}, fmt.Errorf("metadata: %w", err)
 			}
 			c.Metadata = metadata
+		case member == "a":
+			c.Agent = value
 		case member == "l":
 			c.layout = value
 		case member == "x":

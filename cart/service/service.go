@@ -57,6 +57,7 @@ type Config struct {
 	Budget   time.Duration    // how long each request may wait for Redis; default 200 ms
 	Now      func() time.Time // default time.Now
 	Rand     io.Reader        // for cart IDs and tokens; default crypto/rand
+	Keys     *sealed.Keys     // of codes that hand a cart over; nil: carts cannot be handed over
 	Log      *slog.Logger     // for postponed merges; default slog.Default
 	Events   Events
 }
@@ -80,8 +81,11 @@ func New(c Config) *Carts {
 
 // newCartID returns 100 random bits, so that no two carts share an ID. It has none of the
 // separators of an ETag.
-func (s *Carts) newCartID() string {
-	var bits [13]byte
+func (s *Carts) newCartID() string { return s.newName(20) }
+
+// newName returns random characters of base32, at most 26.
+func (s *Carts) newName(size int) string {
+	var bits [17]byte
 	_, _ = io.ReadFull(s.Rand, bits[:]) // crypto/rand does not fail
-	return base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(bits[:])[:20]
+	return base32.StdEncoding.EncodeToString(bits[:])[:size]
 }

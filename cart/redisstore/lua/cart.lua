@@ -11,6 +11,8 @@
 --                    the next one of that number
 --   c                the coupon's code
 --   d                "<bytes of values> <the cart's metadata as JSON>"
+--   a                the "<version>.<mark>" that the last change of its agent has made, or - once the
+--                    agent has canceled it (see agent.lua)
 --   x                when the cart expires, in seconds by Redis's clock; HGETALL does
 --                    not return the TTL
 --   l                the number of the layout: 2 once the cart has had metadata, which releases
