@@ -150,6 +150,8 @@ func (b brokenStores) ByID(context.Context, int64) (*store.Store, error) { retur
 
 func (b brokenStores) ByPublicKey(context.Context, string) (*store.Store, error) { return nil, b.err }
 
+func (b brokenStores) ByHost(context.Context, string) (*store.Store, error) { return nil, b.err }
+
 func (b brokenStores) Sole(context.Context) (*store.Store, error) { return nil, b.err }
 
 func (b brokenStores) APIToken(context.Context, int64) (APIToken, error) { return APIToken{}, b.err }

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"regexp"
+	"strings"
 
 	"commerce/auth/problem"
 	"commerce/auth/store"
@@ -18,6 +21,8 @@ var ErrNoStore = errors.New("auth: no such store")
 type StoreDirectory interface {
 	ByID(ctx context.Context, id int64) (*store.Store, error)
 	ByPublicKey(ctx context.Context, key string) (*store.Store, error)
+	// ByHost finds the store of a request's Host, which may have a port.
+	ByHost(ctx context.Context, host string) (*store.Store, error)
 	// Sole returns the only store, or ErrNoStore if there are none or several.
 	Sole(ctx context.Context) (*store.Store, error)
 }
@@ -28,11 +33,11 @@ type directory struct {
 	knownCurrency func(code string) bool
 }
 
-// storeKey identifies a store by one of its public keys or by its id. The zero value
-// is the only store there is.
+// storeKey identifies a store by one of its public keys, by its host or by its id. The zero
+// value is the only store there is.
 type storeKey struct {
-	id        int64
-	publicKey string
+	id              int64
+	publicKey, host string
 }
 
 // ByID implements StoreDirectory.
@@ -50,6 +55,20 @@ func (d directory) ByPublicKey(ctx context.Context, key string) (*store.Store, e
 	}
 	return d.get(ctx, storeKey{publicKey: key})
 }
+
+// ByHost implements StoreDirectory.
+func (d directory) ByHost(ctx context.Context, host string) (*store.Store, error) {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	if host = strings.ToLower(strings.TrimSuffix(host, ".")); !plainHost.MatchString(host) {
+		return nil, ErrNoStore
+	}
+	return d.get(ctx, storeKey{host: host})
+}
+
+// plainHost matches every host that the tables accept.
+var plainHost = regexp.MustCompile(`^[a-z0-9.-]{1,253}$`)
 
 // Sole implements StoreDirectory.
 func (d directory) Sole(ctx context.Context) (*store.Store, error) { return d.get(ctx, storeKey{}) }

@@ -13,7 +13,7 @@ type MemoryStores struct{ directory }
 var _ StoreDirectory = (*MemoryStores)(nil)
 
 // NewMemoryStores returns a directory of copies of the given stores. If two stores
-// share an id or a public key, the later one has it. knownCurrency reports whether the
+// share an id, a host or a public key, the later one has it. knownCurrency reports whether the
 // decimals of a currency are known.
 func NewMemoryStores(knownCurrency func(code string) bool, stores ...*store.Store) *MemoryStores {
 	known := map[storeKey]*store.Store{}
@@ -22,6 +22,9 @@ func NewMemoryStores(knownCurrency func(code string) bool, stores ...*store.Stor
 		store.PublicKeys = slices.Clone(given.PublicKeys)
 		store.PaymentMethods = slices.Clone(given.PaymentMethods)
 		known[storeKey{}], known[storeKey{id: store.ID}] = &store, &store
+		if store.Host != "" {
+			known[storeKey{host: store.Host}] = &store
+		}
 		for _, key := range store.PublicKeys {
 			known[storeKey{publicKey: key}] = &store
 		}

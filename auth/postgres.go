@@ -77,7 +77,7 @@ func (s *PostgresStores) find(ctx context.Context, key storeKey) (found *store.S
 
 // selectStore returns payment methods as the JSON of store.PaymentMethod.
 const selectStore = `/* store */
-SELECT s.id, s.name, s.currency, s.language, s.tax_ppm, s.prices_include_tax,
+SELECT s.id, s.name, coalesce(s.host, ''), coalesce(s.cart_url, ''), s.currency, s.language, s.tax_ppm, s.prices_include_tax,
 	ARRAY(SELECT k.key FROM publishable_keys k WHERE k.store_id = s.id ORDER BY k.key),
 	(SELECT json_agg(json_build_object('id', m.id, 'icon', m.icon, 'enabled', m.enabled,
 			'name', json_strip_nulls(json_build_object('en', m.name_en, 'ar', nullif(m.name_ar, '')))) ORDER BY m.position, m.id)
@@ -92,6 +92,8 @@ func (s *PostgresStores) load(ctx context.Context, key storeKey) (*store.Store, 
 	switch {
 	case key.publicKey != "":
 		id, args = `(SELECT store_id FROM publishable_keys WHERE key = $1)`, []any{key.publicKey}
+	case key.host != "":
+		id, args = `(SELECT id FROM stores WHERE host = $1)`, []any{key.host}
 	case key.id != 0:
 		id, args = `$1`, []any{key.id}
 	}
@@ -107,16 +109,16 @@ func (s *PostgresStores) load(ctx context.Context, key storeKey) (*store.Store, 
 
 func scanStore(row pgx.CollectableRow) (*store.Store, error) {
 	var s store.Store
-	return &s, row.Scan(&s.ID, &s.Name, &s.Currency, &s.Locale,
+	return &s, row.Scan(&s.ID, &s.Name, &s.Host, &s.CartURL, &s.Currency, &s.Locale,
 		&s.TaxRate, &s.PricesIncludeTax, &s.PublicKeys, &s.PaymentMethods)
 }
 
 func storeWeight(key storeKey, s *store.Store) uint32 {
-	size := len(key.publicKey)
+	size := len(key.publicKey) + len(key.host)
 	if s == nil {
 		return uint32(size)
 	}
-	size += int(unsafe.Sizeof(*s)) + len(s.Name)
+	size += int(unsafe.Sizeof(*s)) + len(s.Name) + len(s.Host) + len(s.CartURL)
 	for _, key := range s.PublicKeys {
 		size += len(key)
 	}

@@ -87,14 +87,21 @@ func testDirectory(t *testing.T, d auth.StoreDirectory) {
 			byKey, err := d.ByPublicKey(t.Context(), wanted.PublicKeys[0])
 			diff = cmp.Diff(wanted, byKey)
 			assert.That(t, err == nil && diff == "", "ByPublicKey(%s): error %v (-want +got):\n%s", wanted.PublicKeys[0], err, diff)
+			for _, host := range []string{"localhost", "LocalHost:8080", "localhost."} {
+				byHost, err := d.ByHost(t.Context(), host)
+				assert.That(t, err == nil && byHost.ID == 1, "ByHost(%s): %v, %v", host, byHost, err)
+			}
 		}
 	}
 	for name, find := range map[string]func(context.Context) (*store.Store, error){
-		"an unknown ID":  func(ctx context.Context) (*store.Store, error) { return d.ByID(ctx, 999) },
-		"no id":          func(ctx context.Context) (*store.Store, error) { return d.ByID(ctx, 0) },
-		"an unknown key": func(ctx context.Context) (*store.Store, error) { return d.ByPublicKey(ctx, "pk_none") },
-		"no key":         func(ctx context.Context) (*store.Store, error) { return d.ByPublicKey(ctx, "") },
-		"one of two":     d.Sole,
+		"an unknown ID":   func(ctx context.Context) (*store.Store, error) { return d.ByID(ctx, 999) },
+		"no id":           func(ctx context.Context) (*store.Store, error) { return d.ByID(ctx, 0) },
+		"an unknown key":  func(ctx context.Context) (*store.Store, error) { return d.ByPublicKey(ctx, "pk_none") },
+		"an unknown host": func(ctx context.Context) (*store.Store, error) { return d.ByHost(ctx, "shop.example") },
+		"no host":         func(ctx context.Context) (*store.Store, error) { return d.ByHost(ctx, "") },
+		"a wrong host":    func(ctx context.Context) (*store.Store, error) { return d.ByHost(ctx, "\xff:80") },
+		"no key":          func(ctx context.Context) (*store.Store, error) { return d.ByPublicKey(ctx, "") },
+		"one of two":      d.Sole,
 	} {
 		store, err := find(t.Context())
 		assert.That(t, errors.Is(err, auth.ErrNoStore) && store == nil, "store by %s: %v, %v, want ErrNoStore", name, store, err)

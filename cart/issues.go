@@ -19,7 +19,6 @@ type Issue struct {
 
 // Codes of issues and warnings that no error response uses.
 const (
-	CartEmpty        problem.Code = "cart_empty"
 	BelowMinQuantity problem.Code = "below_min_quantity"
 	AboveMaxQuantity problem.Code = "above_max_quantity"
 	OffStep          problem.Code = "off_step"

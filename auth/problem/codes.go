@@ -34,6 +34,8 @@ const (
 	PriceChanged         Code = "price_changed"
 	CouponInvalid        Code = "coupon_invalid"
 	CouponMinimum        Code = "coupon_minimum"
+	GuestOnly            Code = "guest_only"
+	CartEmpty            Code = "cart_empty"
 	RateLimited          Code = "rate_limited"
 	Internal             Code = "internal"
 	Unavailable          Code = "unavailable"

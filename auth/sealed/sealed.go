@@ -3,6 +3,7 @@
 package sealed
 
 import (
+	"cmp"
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/hkdf"
@@ -38,38 +39,39 @@ type key struct {
 func New(current, previous string) (*Keys, error) {
 	if current == "" {
 		if previous != "" {
-			return nil, errors.New("a previous key without a current one")
+			return nil, errors.New("is missing, but there is a previous key")
 		}
 		return nil, nil
 	}
-	now, err := newKey(current)
-	if err != nil {
+	if err := cmp.Or(Check(current), Check(previous)); err != nil {
 		return nil, err
 	}
+	keys := &Keys{current: newKey(current)}
 	if previous == "" || previous == current {
-		return &Keys{current: now}, nil
+		return keys, nil
 	}
-	before, err := newKey(previous)
-	if err != nil {
-		return nil, fmt.Errorf("previous key: %w", err)
+	if keys.previous = new(newKey(previous)); keys.previous.name == keys.current.name {
+		return nil, errors.New("has the same name as the previous key, by a chance of one in 15 million: choose another key")
 	}
-	if before.name == now.name {
-		return nil, errors.New("both keys have the same name, which happens once in 15 million times: choose another key")
-	}
-	return &Keys{current: now, previous: &before}, nil
+	return keys, nil
 }
 
-func newKey(secret string) (key, error) {
-	if len(secret) < minKey {
-		return key{}, fmt.Errorf("it has %d bytes, and needs %d", len(secret), minKey)
+// Check returns what is wrong with a key. The empty one stands for none.
+func Check(secret string) error {
+	if secret != "" && len(secret) < minKey {
+		return fmt.Errorf("must have at least %d bytes, and has %d", minKey, len(secret))
 	}
+	return nil
+}
+
+func newKey(secret string) key {
 	k := key{secret: []byte(secret)}
 	name := k.expand(nil, "name")
 	for i := range name[:nameLength] {
 		name[i] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"[name[i]%62]
 	}
 	k.name = string(name[:nameLength])
-	return k, nil
+	return k
 }
 
 // expand returns the 32 bytes that HKDF gives for a salt and a use.

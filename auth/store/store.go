@@ -13,6 +13,9 @@ type Store struct {
 	// X-Public-Key. They name the store and grant nothing.
 	PublicKeys []string
 
+	Host    string // of the storefront, in lower case, without a port; "": none
+	CartURL string // of the page that opens a cart which was handed over, without a fragment; "": none
+
 	Currency string        // ISO 4217; a directory returns an error for an unknown one
 	Locale   locale.Locale // of texts, for a request that names no language
 

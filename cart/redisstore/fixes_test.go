@@ -37,7 +37,7 @@ func TestOps_FixesMendAnyCart(t *testing.T) {
 		priced := cart.Price(mended, &store.Store{}, products, carttest.Limits)
 		for _, i := range slices.Concat(cart.Validate(&priced).Issues, cart.Warnings(&priced)) {
 			switch i.Code {
-			case problem.PlanUnavailable, problem.FieldMissing, cart.CartEmpty, cart.LowStock:
+			case problem.PlanUnavailable, problem.FieldMissing, problem.CartEmpty, cart.LowStock:
 			default:
 				t.Fatalf("still %s of %s, in\n%+v", i.Code, i.Line.ID, mended.Lines)
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"commerce/auth/limit"
+	"commerce/auth/sealed"
 	"commerce/cart/service"
 	"commerce/cmd/internal/cli"
 	"commerce/cmd/internal/pages"
@@ -35,7 +36,7 @@ func (s *settings) begin(ctx context.Context, out cli.Output) (*assembly, error)
 	a.Log, a.Metrics = s.logger(out), telemetry.New(version)
 	a.Metrics.ObserveLog(s.logLines.Lost)
 	a.BasePath = strings.TrimSuffix(s.BasePath, "/")
-	a.Reference = s.Docs == "on"
+	a.Reference, a.UCP = s.Docs == "on", s.UCP == "on"
 	if s.Playground == "on" {
 		a.Playground = &pages.Playground{}
 	}
@@ -57,6 +58,10 @@ func (s *settings) begin(ctx context.Context, out cli.Output) (*assembly, error)
 	if a.JWT, err = s.JWT.verifier(); err != nil {
 		a.close()
 		return nil, err
+	}
+	if a.Carts.Keys, err = sealed.New(s.HandoverKey, s.Previous); err != nil {
+		a.close()
+		return nil, &cli.BadSetting{Name: "HANDOVER_KEY", Err: err}
 	}
 	return a, nil
 }

@@ -69,6 +69,10 @@ func (c *demoCommand) run(ctx context.Context, out cli.Output) error {
 	if c.guarded {
 		a.Log.Warn("only this machine can connect, because the demo gives everyone tokens that your JWT_SECRET signs; set ADDR to change this")
 	}
+	sockets, err := c.listen()
+	if err != nil {
+		return err
+	}
 	embedded, err := startEmbeddedRedis(ctx)
 	if err != nil {
 		return err
@@ -78,7 +82,9 @@ func (c *demoCommand) run(ctx context.Context, out cli.Output) error {
 		return err
 	}
 	now := time.Now()
-	a.Stores = auth.NewMemoryStores(money.Known, append(sample.Stores(), sample.LongListStore())...)
+	stores := append(sample.Stores(), sample.LongListStore())
+	stores[0].CartURL = c.cartURL(sockets)
+	a.Stores = auth.NewMemoryStores(money.Known, stores...)
 	catalog, subs := sampleCatalog(now), demoSubscriptions(now)
 	a.Carts.Catalog, a.Carts.Coupons, a.Subscriptions = catalog, catalog, subs
 	demo, err := c.offer(a, now)
@@ -92,17 +98,18 @@ func (c *demoCommand) run(ctx context.Context, out cli.Output) error {
 	if a.Playground != nil {
 		a.Playground.Demo = demo
 	}
-	return c.serve(ctx, a.Parts, &server.Admin{Metrics: a.Metrics}, 0, func(sockets listeners) { c.welcome(out, sockets, demo.CustomerJWT, demo.APIToken) })
+	return c.serve(ctx, sockets, a.Parts, &server.Admin{Metrics: a.Metrics}, 0, func() { c.welcome(out, sockets, demo.CustomerJWT, demo.APIToken) })
 }
 
 // complete sets the demo's own defaults.
 func (c *demoCommand) complete() {
 	c.DefaultStore = cmp.Or(c.DefaultStore, 1)
-	c.Playground, c.Docs = cmp.Or(c.Playground, "on"), cmp.Or(c.Docs, "on")
+	c.Playground, c.Docs, c.UCP = cmp.Or(c.Playground, "on"), cmp.Or(c.Docs, "on"), cmp.Or(c.UCP, "on")
 	c.LogFormat = cmp.Or(c.LogFormat, "text")
 	if c.CORSOrigins == nil {
 		c.CORSOrigins = []string{"*"}
 	}
+	c.HandoverKey = cmp.Or(c.HandoverKey, rand.Text()+rand.Text())
 	c.guarded = len(c.JWT.Secret) > 0 && c.Addr == ""
 	if c.guarded {
 		c.Addr = "127.0.0.1:8080"
@@ -116,8 +123,7 @@ func (c *demoCommand) complete() {
 // welcome prints the demo's addresses, its tokens, calls to paste, and the URL last, where a reader
 // looks first. A token has a line of its own, so that a triple click selects it.
 func (c *demoCommand) welcome(out cli.Output, sockets listeners, token, apiToken string) {
-	_, port, _ := net.SplitHostPort(sockets.public.Addr().String())
-	url := "http://localhost:" + port + strings.TrimSuffix(c.BasePath, "/")
+	url := c.localURL(sockets)
 	reference := "/docs"
 	if c.Docs == "off" {
 		reference = "/openapi.yaml"
@@ -153,6 +159,24 @@ curl -sw '\n' "$URL/subscriptions?customerEmail=sara@example.com" \
 
 `, url, token, apiToken, sockets.admin.Addr(), c.store().PublicKeys[0], sample.Products()[c.DefaultStore][0].ID,
 		bold("Customer JWT"), bold("API token"), bold("To try it, paste this into another terminal:"), reference, bold("Or open this page in a browser:"))
+}
+
+// localURL is the demo's URL on this machine.
+func (c *demoCommand) localURL(sockets listeners) string {
+	_, port, _ := net.SplitHostPort(sockets.public.Addr().String())
+	return "http://localhost:" + port + strings.TrimSuffix(c.BasePath, "/")
+}
+
+// cartURL is the URL of the page that opens a cart which was handed over: the playground's, if there is one.
+func (c *demoCommand) cartURL(sockets listeners) string {
+	base := strings.TrimSuffix(c.BasePath, "/")
+	switch public := strings.TrimSuffix(c.PublicURL, "/"); {
+	case c.Playground == "off":
+		return ""
+	case public != "":
+		return strings.TrimSuffix(public, base) + base + "/"
+	}
+	return c.localURL(sockets) + "/"
 }
 
 // store returns the demo's default store, nil if there is no store with that id.

@@ -57,8 +57,8 @@ func listen(setting, addr string) (net.Listener, error) {
 }
 
 // serve assembles the parts and serves them until ctx ends, and then for another
-// drainDelay. It calls announce once both addresses accept connections.
-func (s *settings) serve(ctx context.Context, parts server.Parts, admin *server.Admin, drainDelay time.Duration, announce func(listeners)) error {
+// drainDelay. It calls announce before the first request.
+func (s *settings) serve(ctx context.Context, sockets listeners, parts server.Parts, admin *server.Admin, drainDelay time.Duration, announce func()) error {
 	if _, err := heap.Configure(s.MemoryLimit); err != nil {
 		parts.Log.Warn("starting without a memory limit", "err", err) // it still works
 	}
@@ -69,13 +69,9 @@ func (s *settings) serve(ctx context.Context, parts server.Parts, admin *server.
 	if err != nil {
 		return fmt.Errorf("assemble: %w", err)
 	}
-	sockets, err := s.listen()
-	if err != nil {
-		return err
-	}
 	admin.Version, admin.Profiles = version, s.profiles(sockets.admin)
 	defer s.openProfiles(ctx, admin, parts.Log)()
-	announce(sockets)
+	announce()
 	public := httpServer(reconnect(handler, admin), parts.Log)
 	public.ConnContext = server.ConnContext
 	if s.H2C {

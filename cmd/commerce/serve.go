@@ -42,6 +42,15 @@ func newServe() cli.Command {
 	}
 }
 
+// faults adds what agents need in serve: their endpoints have a fixed URL.
+func (c *serveCommand) faults() cli.Faults {
+	f := c.settings.faults()
+	if c.UCP == "on" && c.PublicURL == "" {
+		f.Add("PUBLIC_URL", errors.New("is required with UCP=on"))
+	}
+	return f
+}
+
 // redisSetting declares REDIS_URL.
 func redisSetting(to *string, help string) cli.Setting {
 	return cli.Setting{Name: "REDIS_URL", Hint: "URL", Secret: true, Required: true, Help: help, Value: cli.Text(to, checkRedisURL)}
@@ -96,7 +105,11 @@ func (c *serveCommand) run(ctx context.Context, out cli.Output) error {
 			a.Log.WarnContext(ctx, "cannot record the timeline of Postgres: the next request for changes tries again", "err", err)
 		}
 	}))
-	return c.serve(ctx, a.Parts, admin, c.DrainDelay, func(sockets listeners) {
+	sockets, err := c.listen()
+	if err != nil {
+		return err
+	}
+	return c.serve(ctx, sockets, a.Parts, admin, c.DrainDelay, func() {
 		a.Log.Info("serving", "addr", sockets.public.Addr().String(), "admin", sockets.admin.Addr().String(), "version", version)
 		a.atEnd(c.startChecks(ctx, a.Log, a.Metrics))
 	})

@@ -21,6 +21,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"commerce/auth/limit"
+	"commerce/auth/sealed"
 	"commerce/cart"
 	"commerce/cmd/internal/cli"
 	"commerce/cmd/internal/logbuffer"
@@ -39,6 +40,8 @@ type settings struct {
 	JWT                    jwtSettings
 	CreateLimit            []limit.Rate
 	H2C                    bool
+	HandoverKey, Previous  string // HANDOVER_KEY and HANDOVER_KEY_PREVIOUS
+	UCP                    string
 	Playground, Docs       string
 	MemoryLimit            int64 // bytes; 0: not given
 	LogLevel               slog.Level
@@ -85,6 +88,10 @@ func (s *settings) declare() []cli.Setting {
 		{Name: "RATE_LIMIT", Default: "on", Help: "on or off. Turn it off if a gateway limits requests.", Value: cli.OnOff(&s.RateLimit)},
 		{Name: "CREATE_LIMIT", Default: "200/s,20000/h", Help: "Carts that the guests of one address (IPv6: /64 network) may create, as rates per s, m or h, or off; a /48 network 16 times as many. No limit if RATE_LIMIT is off.", Value: cli.Parsed(&s.CreateLimit, limit.Parse)},
 		{Name: "MAX_IN_FLIGHT", Hint: "N", Default: "0", Help: fmt.Sprintf("Requests of carts, and of subscriptions, that are worked on at the same time; at most %d. Further ones get a 503. 0: %d for each CPU.", maxInFlight, server.InFlightPerCPU), Value: cli.Number(&s.MaxInFlight, 0, maxInFlight)},
+		{Name: "HANDOVER_KEY", Secret: true, Help: "Key of the codes that hand a cart over, at least 32 bytes. Default: drawn at start in the demo, otherwise none, and carts cannot be handed over.", Value: cli.Text(&s.HandoverKey, sealed.Check)},
+		{Name: "HANDOVER_KEY_PREVIOUS", Secret: true, Help: "Previous key, still accepted during a rotation.", Value: cli.Text(&s.Previous, sealed.Check)},
+		{Name: "UCP", Help: "on or off: serve carts to AI agents, with the Universal Commerce Protocol. Needs HANDOVER_KEY and PUBLIC_URL. Default: on in the demo, otherwise off.", Value: cli.Word(&s.UCP, "", "on", "off")},
+		{Name: "UCP_PROFILES", Default: "fetch", Help: "fetch or trust: whether the profiles of agents' platforms are fetched, or every platform is trusted.", Value: cli.Either(&s.TrustProfiles, "trust", "fetch", "trust")},
 		{Name: "H2C", Default: "off", Help: "on or off: also accept HTTP/2 without TLS, for a proxy that uses it.", Value: cli.OnOff(&s.H2C)},
 		{Name: "TRUSTED_PROXIES", Hint: "NETWORK,...", Help: "Addresses or networks of proxies whose X-Forwarded-For, X-Forwarded-Proto, X-Forwarded-Host and traceparent headers are trusted. Default: none.", Value: cli.List(&s.TrustedProxies, checkNetwork)},
 		{Name: "PLAYGROUND", Help: "on or off: serve a page at / to try the API. Default: on in the demo, otherwise off.", Value: cli.Word(&s.Playground, "", "on", "off")},
@@ -108,7 +115,15 @@ func durabilitySetting(durable *bool, help string) cli.Setting {
 
 // faults checks the settings that are not right or wrong alone.
 func (s *settings) faults() cli.Faults {
-	return append(s.JWT.faults(), tracing.Faults(os.Getenv)...)
+	f := append(s.JWT.faults(), tracing.Faults(os.Getenv)...)
+	switch {
+	case s.HandoverKey != "":
+	case s.UCP == "on":
+		f.Add("HANDOVER_KEY", errors.New("is required with UCP=on"))
+	case s.Previous != "":
+		f.Add("HANDOVER_KEY", errors.New("is required with HANDOVER_KEY_PREVIOUS"))
+	}
+	return f
 }
 
 // settingsHelp lists the settings of serve for the help of the program.

@@ -50,7 +50,7 @@ func run(t *testing.T, cart int, processes ...process) {
 	}
 }
 
-// Only the addresses of the servers, and the secret of JWTs, are the test's own.
+// Only the addresses of the servers, and the secrets, are the test's own.
 func TestCompose_ServicesRunInTheImage(t *testing.T) {
 	t.Parallel()
 	project := composeProject(t)
@@ -67,7 +67,7 @@ func TestCompose_ServicesRunInTheImage(t *testing.T) {
 		}
 		p.env["DATABASE_URL"] = moved(t, p.env["DATABASE_URL"], postgres)
 		if name == "commerce" {
-			p.env["REDIS_URL"], p.env["JWT_SECRET"] = ephemeral.Redis(t), strings.Repeat("s", 32)
+			p.env["REDIS_URL"], p.env["JWT_SECRET"], p.env["HANDOVER_KEY"] = ephemeral.Redis(t), strings.Repeat("s", 32), strings.Repeat("h", 32)
 		}
 		processes = append(processes, p)
 	}
@@ -85,7 +85,7 @@ func TestKubernetes_WorkloadsRunInTheImage(t *testing.T) {
 			assignRoles(t, composeProject(t).Services["roles"], database)
 			service := moved(t, "postgres://commerce_service@postgres", database)
 			secrets := map[string]map[string]string{ // as docs/deploy.md has them
-				"commerce":       {"REDIS_URL": redis[name], "DATABASE_URL": service, "JWT_SECRET": strings.Repeat("s", 32)},
+				"commerce":       {"REDIS_URL": redis[name], "DATABASE_URL": service, "JWT_SECRET": strings.Repeat("s", 32), "HANDOVER_KEY": strings.Repeat("h", 32)},
 				"commerce-owner": {"DATABASE_URL": database},
 			}
 			if name == "cluster" {
@@ -124,6 +124,7 @@ func TestSystemd_UnitsRunTheProgram(t *testing.T) {
 		"/etc/commerce/secrets/DATABASE_URL":       database,
 		"/etc/commerce/secrets/OWNER_DATABASE_URL": database,
 		"/etc/commerce/secrets/JWT_SECRET":         strings.Repeat("s", 32),
+		"/etc/commerce/secrets/HANDOVER_KEY":       strings.Repeat("h", 32),
 	}
 	processes := []process{{"docs/deploy.md", []string{"migrate", "up"}, map[string]string{"DATABASE_URL": database}, nil}}
 	for _, name := range []string{"commerce-prune.service", "commerce.service"} {

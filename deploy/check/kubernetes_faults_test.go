@@ -122,7 +122,7 @@ func (m manifests) podFaults(p pod) (found []string) {
 
 // secret reports whether a setting holds credentials.
 func secret(name string) bool {
-	return name == "REDIS_URL" || name == "DATABASE_URL" || name == "DATABASE_REPLICA_URL" || strings.Contains(name, "SECRET") || strings.Contains(name, "PASSWORD")
+	return name == "REDIS_URL" || name == "DATABASE_URL" || name == "DATABASE_REPLICA_URL" || strings.Contains(name, "SECRET") || strings.Contains(name, "PASSWORD") || strings.HasPrefix(name, "HANDOVER_KEY")
 }
 
 // env returns the environment of a container, as far as it is in the manifests.

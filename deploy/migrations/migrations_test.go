@@ -262,6 +262,9 @@ func TestSchema_RejectsImpossibleRowsByConstraintName(t *testing.T) {
 	t.Parallel()
 	conn := dial(t, ephemeral.Migrated(t))
 	exec(t, conn, aShop+aRestriction)
+	for _, url := range []string{"https://shop.example", "https://shop.example:444/en/cart?a=b", "http://localhost", "http://127.0.0.1:8080/cart", "http://[::1]:80/?a"} {
+		exec(t, conn, `UPDATE stores SET host = 'shop-1.example', cart_url = $1`, url)
+	}
 	for change, rule := range map[string]string{
 		`INSERT INTO stores (id, name, currency) VALUES (0, 'Shop', 'SAR')`:       "store_id_is_positive",
 		`UPDATE stores SET name = ''`:                                             "store_has_a_name",
@@ -333,6 +336,18 @@ func TestSchema_RejectsImpossibleRowsByConstraintName(t *testing.T) {
 		`INSERT INTO coupon_uses VALUES (1, 'BOOKS', '', 8)`:                      "use_customer_is_short",
 		`INSERT INTO coupon_uses VALUES (1, 'BOOKS', NULL, 0)`:                    "use_order_id_is_positive",
 		`INSERT INTO coupon_uses VALUES (2, 'BOOKS', NULL, 8)`:                    "coupon_uses_store_id_fkey",
+
+		`UPDATE stores SET host = ''`:                                                                               "store_host_is_a_host_in_lower_case",
+		`UPDATE stores SET host = 'Shop.example'`:                                                                   "store_host_is_a_host_in_lower_case",
+		`UPDATE stores SET host = 'shop.example:443'`:                                                               "store_host_is_a_host_in_lower_case",
+		`UPDATE stores SET host = repeat('a', 254)`:                                                                 "store_host_is_a_host_in_lower_case",
+		`UPDATE stores SET cart_url = 'https:///cart'`:                                                              "store_cart_url_is_https_without_a_fragment",
+		`UPDATE stores SET cart_url = 'https://me@shop.example'`:                                                    "store_cart_url_is_https_without_a_fragment",
+		`UPDATE stores SET cart_url = 'https://shop.example/cart#'`:                                                 "store_cart_url_is_https_without_a_fragment",
+		`UPDATE stores SET cart_url = 'http://shop.example/cart'`:                                                   "store_cart_url_is_https_without_a_fragment",
+		`UPDATE stores SET cart_url = 'http://localhost.example/cart'`:                                              "store_cart_url_is_https_without_a_fragment",
+		`UPDATE stores SET cart_url = 'https://a/' || repeat('a', 1991)`:                                            "store_cart_url_is_https_without_a_fragment",
+		`UPDATE stores SET host = 'a'; INSERT INTO stores (id, name, currency, host) VALUES (2, 'Two', 'SAR', 'a')`: "store_host_is_its_own",
 	} {
 		_, err := conn.Exec(t.Context(), change)
 		var refusal *pgconn.PgError
@@ -376,7 +391,7 @@ func TestSchema_NotifiesOfEveryChange(t *testing.T) {
 		{`UPDATE coupon_products SET product_id = 3 WHERE product_id = 2`, []string{"coupon 1 TEN"}},
 		{`INSERT INTO coupon_uses (store_id, code, order_id) VALUES (1, 'TEN', 1)`, nil},
 		{`INSERT INTO publishable_keys VALUES ('pk', 1)`, []string{"store"}},
-		{`UPDATE stores SET name = 'New'`, []string{"store"}},
+		{`UPDATE stores SET host = 'shop.example'`, []string{"store"}},
 	} {
 		exec(t, conn, step.change)
 		exec(t, conn, "NOTIFY commerce, 'end'")

@@ -21,7 +21,7 @@ func Stores() []*store.Store {
 	}
 	return []*store.Store{
 		{
-			ID: 1, Name: "Riyadh Digital", PublicKeys: []string{"pk_demo"}, Currency: "SAR", Locale: locale.En,
+			ID: 1, Name: "Riyadh Digital", Host: "localhost", PublicKeys: []string{"pk_demo"}, Currency: "SAR", Locale: locale.En,
 			TaxRate: 150_000, PricesIncludeTax: true, PaymentMethods: payment,
 		},
 		{

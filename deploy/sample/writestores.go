@@ -38,8 +38,8 @@ func WriteStores(ctx context.Context, tx pgx.Tx, stores []*store.Store, products
 }
 
 func queueStore(batch *pgx.Batch, s *store.Store) {
-	batch.Queue(upsert("stores", "id", "name, currency, language, tax_ppm, prices_include_tax"),
-		s.ID, s.Name, s.Currency, s.Locale, s.TaxRate, s.PricesIncludeTax)
+	batch.Queue(upsert("stores", "id", "name, host, cart_url, currency, language, tax_ppm, prices_include_tax"),
+		s.ID, s.Name, orNull(s.Host), orNull(s.CartURL), s.Currency, s.Locale, s.TaxRate, s.PricesIncludeTax)
 	for _, key := range s.PublicKeys {
 		batch.Queue(upsert("publishable_keys", "key", "store_id"), key, s.ID)
 	}

@@ -26,8 +26,11 @@ type Parts struct {
 	DefaultStore int64     // 0: the only store, if there is exactly one
 
 	Subscriptions subscriptions.Source // nil: the subscription routes do not exist
-	APITokens     *auth.APITokens      // verifies stores' API tokens
-	APITokenUsed  func(id int64)       // called for each accepted token; nil: nothing is called
+	UCP           bool                 // whether agents have endpoints
+	TrustProfiles bool                 // whether agents' platforms need no profile that can be fetched
+
+	APITokens    *auth.APITokens // verifies stores' API tokens
+	APITokenUsed func(id int64)  // called for each accepted token; nil: nothing is called
 
 	Stopping func() bool // whether streams must end because the process stops; nil: never
 

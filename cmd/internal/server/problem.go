@@ -43,6 +43,8 @@ var statuses = map[problem.Code]int{
 	problem.PriceChanged:         http.StatusUnprocessableEntity,
 	problem.CouponInvalid:        http.StatusUnprocessableEntity,
 	problem.CouponMinimum:        http.StatusUnprocessableEntity,
+	problem.GuestOnly:            http.StatusUnprocessableEntity,
+	problem.CartEmpty:            http.StatusUnprocessableEntity,
 	problem.RateLimited:          http.StatusTooManyRequests,
 	problem.Unavailable:          http.StatusServiceUnavailable,
 	problem.OutcomeUnknown:       http.StatusGatewayTimeout,
