@@ -49,6 +49,7 @@ type Config struct {
 	Redis    *redisstore.Store
 	Catalog  Catalog
 	Coupons  Coupons
+	Keys     *sealed.Keys // of codes of hand-overs; nil: none
 	Guesses  Guesses      // zero: any number of coupon codes may be refused
 	Creation *limit.Quota // how many guests' carts a client may create; nil: any number
 	Limits   cart.Limits
@@ -56,7 +57,6 @@ type Config struct {
 	Budget   time.Duration    // how long each request may wait for Redis; default 200 ms
 	Now      func() time.Time // default time.Now
 	Rand     io.Reader        // for cart IDs and tokens; default crypto/rand
-	Keys     *sealed.Keys     // of codes that hand a cart over, and of agents' ids; nil: neither exists
 	Log      *slog.Logger     // for postponed merges; default slog.Default
 	Events   Events
 }
