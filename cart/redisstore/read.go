@@ -2,7 +2,6 @@ package redisstore
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -81,20 +80,12 @@ func (s *Store) ask(ctx context.Context, at located, keys []string, others ...re
 
 // loaded parses a cart that was read from a master, and renews its TTL if needed.
 func (s *Store) loaded(ctx context.Context, at located, ref Ref, hash redis.Cmder) (Stored, error) {
-	var room [128]string // on the stack, for most carts
-	flat, err := membersOf(hash, room[:0])
+	stored, err := s.parsed.parse(ref, hash)
 	if err != nil {
 		return Stored{}, cart.Unavailable("read cart", err)
 	}
-	if len(flat) == 0 {
+	if stored.layout == "" {
 		return Stored{}, nil
-	}
-	stored, err := parseCart(flat)
-	if err == nil && stored.layout != layout && stored.layout != withMetadata {
-		err = fmt.Errorf("%w: number %q, this release knows %s and %s", errLayout, stored.layout, layout, withMetadata)
-	}
-	if err != nil {
-		return Stored{}, cart.Unavailable("read cart", err)
 	}
 	redisNow, err := at.redisNow(ctx)
 	if err != nil {

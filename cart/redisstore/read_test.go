@@ -321,3 +321,16 @@ func TestReads_FailWhenNoSentinelKnowsTheMaster(t *testing.T) {
 	held, err := s.Load(t.Context(), customer)
 	assert.That(t, err != nil, "the cart is %+v, want a failure", held)
 }
+
+func TestRead_OfAnUnchangedCartIsNotParsedAgain(t *testing.T) {
+	t.Parallel()
+	r := newReader(t, ephemeral.Redis(t), true)
+	ref := r.filled()
+	first, again := r.load(ref), r.load(ref)
+	assert.That(t, &first.Lines[0] == &again.Lines[0], "the second read has parsed the cart again")
+	r.add(ref)
+	changed := r.load(ref)
+	assert.That(t, changed.Lines[0].Quantity == 2 && first.Lines[0].Quantity == 1, "after a change: %+v, and before it: %+v", changed.Lines, first.Lines)
+	assert.NoError(t, r.client.Del(t.Context(), ref.CartKey()).Err())
+	assert.That(t, r.load(ref).ID == "", "it is read after it was deleted")
+}

@@ -16,6 +16,7 @@ type Store struct {
 	Config
 	scripts  scripts
 	masterOf locator
+	parsed   parsedCarts
 }
 
 // Config configures a Store. Client and TTL are required.
@@ -42,8 +43,8 @@ type Config struct {
 	Now func() time.Time // default time.Now
 }
 
-// TTLs are how long after its last read or change a cart expires. A read renews the TTL
-// only once 1/720 of it has passed (an hour of 30 days), because renewing is a write.
+// TTLs are how long after its last read or change a cart expires. Either renews the TTL only once
+// 1/720 of it has passed (an hour of 30 days), because renewing is a write.
 type TTLs struct {
 	Guest    time.Duration
 	Customer time.Duration
@@ -54,7 +55,7 @@ func New(c Config) *Store {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	return &Store{Config: c, scripts: newScripts(), masterOf: newLocator(c.Client, newMasters(c.Now))}
+	return &Store{Config: c, scripts: newScripts(), masterOf: newLocator(c.Client, newMasters(c.Now)), parsed: newParsedCarts()}
 }
 
 func (s *Store) ttlOf(ref Ref) time.Duration {

@@ -33,7 +33,7 @@ func (s *Carts) noteCreation(ctx context.Context, v *Visit, newID string, o redi
 	if created {
 		s.Events.Created(v.customer != "")
 	}
-	remembered := o.Ops != nil && o.Cart.ID == "" // a list that left the cart unused, which takes memory too
+	remembered := o.Status == redisstore.Applied && o.Ops != nil && o.Cart.ID == "" // a list that left the cart unused, which takes memory too
 	if v.customer == "" && !v.counted && (created || remembered || err != nil && errors.Is(ctx.Err(), context.Canceled)) {
 		s.Creation.Use(ctx, v.client)
 	}

@@ -178,7 +178,7 @@ if taken > 0 or redeemed or filled then
 end
 if #hash.written > 0 and not hash.at.l then put(hash, 'l', LAYOUT) end
 
-local life = lifetime(hash, ARGV[1], now)
+local life, kept = lifetime(hash, ARGV[1], now)
 write(cart, hash)
 if #now_noted > 0 then redis.call('HSET', offers, unpack(now_noted)) end
 if offers_coupon then redis.call('HSETNX', offers, 'c', coupon) end
@@ -186,5 +186,5 @@ if offers_metadata then redis.call('HSETNX', offers, 'd', '1') end
 if string.byte(ARGV[9]) == 104 then redis.call('HSETNX', offers, 'n', 'm' .. ARGV[9]) end -- h
 redis.call('PEXPIRE', offers, ARGV[2])
 remember(keys, new_keys)
-expire(cart, life)
+expire(cart, life, kept)
 return report

@@ -44,6 +44,7 @@ local LAYOUT, WITH_METADATA = '1', '2'
 local DAY = 86400000         -- ms, as all durations
 local STAMP_LIFE = 300000    -- see stamps.lua
 local REPORT_LIFE = 60000
+local RENEWALS = 720         -- a TTL is renewed once this part of it has passed, as read.go has it
 
 -- clock returns the current time in ms.
 local function clock()
@@ -166,35 +167,38 @@ local function in_use(flat)
   return false
 end
 
--- lifetime returns how many ms to keep a cart, and puts its expiry into x. It drops the report
--- of a merge that is over. It returns nil if nothing is left. An emptied cart keeps for a day what is needed to recognize a
--- stale If-Match or a retry. If there was never a cart, the key may hold only stamps: it
--- lives as long as they count.
+-- lifetime returns how many ms to keep a cart, and whether Redis keeps it that long already; if not,
+-- it puts its expiry into x. It drops the report of a merge that is over. It returns nil if nothing is
+-- left. An emptied cart keeps for a day what is needed to recognize a stale If-Match or a retry. If
+-- there was never a cart, the key may hold only stamps: it lives as long as they count.
 local function lifetime(hash, ttl, now)
   local report = hash.at.g
   if report and now - tonumber(string.match(hash.flat[report + 1], '^%d+')) > REPORT_LIFE then drop(hash, report) end
-  local life = in_use(hash.flat) and tonumber(ttl) or hash.at.i and DAY
+  local life, expiry = in_use(hash.flat) and tonumber(ttl) or hash.at.i and DAY, hash.at.x
   if life then
+    local left = (tonumber(expiry and hash.flat[expiry + 1]) or 0) * 1000 - now
+    if left <= life and left > life - life / RENEWALS then return left, true end
     put(hash, 'x', string.format('%d', math.floor((now + life) / 1000)))
     return life
   end
-  drop(hash, hash.at.x)
+  drop(hash, expiry)
   for member in pairs(hash.at) do
     if member ~= 'l' then return STAMP_LIFE end
   end
 end
 
--- expire ends every write, so that no cart is without a TTL and no key is empty. life is
+-- expire ends every write, so that no cart is without a TTL and no key is empty. life and kept are
 -- what lifetime has returned.
-local function expire(key, life)
+local function expire(key, life, kept)
+  if kept then return end
   if life then redis.call('PEXPIRE', key, life) else redis.call('DEL', key) end
 end
 
 -- settle writes what put and drop have collected, and renews the TTL. It returns the ms
 -- left.
 local function settle(key, hash, ttl, now)
-  local life = lifetime(hash, ttl, now)
+  local life, kept = lifetime(hash, ttl, now)
   write(key, hash)
-  expire(key, life)
+  expire(key, life, kept)
   return life
 end

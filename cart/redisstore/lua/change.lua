@@ -69,10 +69,10 @@ local function accept(changed, line)
   -- What makes a repeat safe goes in the same write as the change, or right after it:
   -- Redis may end a script in the middle, as for a command that its user may not run.
   local use = remember_change and remember_change(hash, now, line)
-  local left = lifetime(hash, ARGV[1], now)
+  local left, kept = lifetime(hash, ARGV[1], now)
   write(cart, hash)
   if use then remember(keys, use) end
-  expire(cart, left)
+  expire(cart, left, kept)
   return reply('applied', 0, line, left)
 end
 
