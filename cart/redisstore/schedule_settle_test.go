@@ -44,7 +44,7 @@ func (s *schedule) settle() error {
 		s.catchUp(sh)
 	}
 	for round := range settleRounds {
-		if s.found = s.look(); s.quiet() {
+		if s.found = s.look(); s.quiet() && (round > 0 || s.taken()[0] == nil) {
 			return nil
 		}
 		if round > 0 || !s.plan.hasty {
