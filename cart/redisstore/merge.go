@@ -185,9 +185,13 @@ func (s *Store) Forget(ctx context.Context, owner Ref, notes ...string) error {
 	return s.forget(ctx, owner, 0, notes...)
 }
 
-// ForgetOld deletes a note without a claim, if it is old by Redis' clock.
+// ForgetOld deletes a note without a claim, if its lines have arrived or it is old by Redis' clock.
 func (s *Store) ForgetOld(ctx context.Context, owner Ref, note PendingMerge) error {
-	return s.forget(ctx, owner, noteGrace, note.member)
+	age := noteGrace
+	if note.Applied {
+		age = 0
+	}
+	return s.forget(ctx, owner, age, note.member)
 }
 
 // forget deletes notes that are at least as old as age.

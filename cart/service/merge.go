@@ -96,7 +96,7 @@ func (s *Carts) resumeEach(ctx context.Context, v *Visit, owner redisstore.Ref, 
 		switch {
 		case err != nil:
 			waiting = append(waiting, pending)
-		case pending.Old(s.Now()): // no claim is left that it could be about
+		case pending.Applied || pending.Old(s.Now()): // no claim is left that it could be about
 			err = s.step(ctx, func(ctx context.Context) error { return s.Redis.ForgetOld(ctx, owner, pending) })
 		}
 		failed = errors.Join(failed, err)
