@@ -177,7 +177,8 @@ func (s *Carts) redeem(ctx context.Context, v *Visit, d *redeeming) error {
 		if done {
 			d.replayed = round == 0
 		}
-		if done || err != nil && !errors.Is(err, redisstore.ErrUnconfirmed) { // its lines have arrived
+		passing := errors.Is(err, redisstore.ErrUnconfirmed) || errors.Is(err, redisstore.ErrMerging)
+		if done || err != nil && !passing {
 			return err
 		}
 	}
@@ -202,14 +203,13 @@ func (s *Carts) redeemRound(ctx context.Context, v *Visit, d *redeeming) (done b
 	switch {
 	case err != nil:
 		return false, err
-	case known && ours:
-		d.pending = true // a later request finishes it
-		return true, nil
-	case claim.CartID == d.cartID && !ours:
+	case ours:
+		return true, s.resumeRedemption(ctx, v, d, claim.Owner)
+	case claim.CartID == d.cartID:
 		return false, cart.ErrNoCode
 	case g.Claimed && claim == redisstore.Claim{}: // it has just ended
 		return false, nil
-	case g.Claimed: // by an earlier try of this key; or an earlier cart of the token, which comes first
+	case g.Claimed: // an earlier cart of the token, which comes first
 		return false, s.completeClaimed(ctx, v, claim.Owner, d.from)
 	case g.Needs.CartID == d.cartID: // also if a failover has lost the claim
 		return false, s.redeemInto(ctx, v, d, g)
@@ -217,6 +217,20 @@ func (s *Carts) redeemRound(ctx context.Context, v *Visit, d *redeeming) (done b
 		return true, nil
 	}
 	return false, cart.ErrNoCode
+}
+
+// resumeRedemption brings the lines that an earlier try of this key has claimed to the owner that it chose.
+func (s *Carts) resumeRedemption(ctx context.Context, v *Visit, d *redeeming, owner redisstore.Ref) error {
+	err := s.completeClaimed(ctx, v, owner, d.from)
+	arrived := d.to == owner || errors.Is(err, redisstore.ErrUnconfirmed)
+	if err != nil && !arrived {
+		return err
+	}
+	d.to, d.pending = owner, err != nil
+	if !slices.Contains(d.owners(v), owner) {
+		return cart.ErrNoCode
+	}
+	return nil
 }
 
 // owners are the carts that an earlier try of this shopper can have chosen.
