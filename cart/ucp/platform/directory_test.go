@@ -110,7 +110,10 @@ func onInternet(t *testing.T, serve http.HandlerFunc, edits ...func(*Config)) *i
 	server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	server.StartTLS()
 	t.Cleanup(server.Close)
-	c := Config{Version: release, Capabilities: ours, lookup: i.lookup, connect: i.connectTo(server.Listener.Addr().String()), roots: x509.NewCertPool()}
+	c := Config{
+		Version: release, Capabilities: ours, roots: x509.NewCertPool(),
+		lookup: i.lookup, connect: i.connectTo(server.Listener.Addr().String()), patience: time.Minute, // for a machine with much to do
+	}
 	c.roots.AddCert(server.Certificate())
 	c.Now = func() time.Time {
 		i.mu.Lock()
@@ -344,6 +347,9 @@ func TestProfile_EndsAFetchThatIsSlowOrEndless(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			i := onInternet(t, attack.serve, func(c *Config) {
+				if !attack.large {
+					c.patience = fetchTime
+				}
 				if attack.edit != nil {
 					attack.edit(c)
 				}
@@ -352,7 +358,7 @@ func TestProfile_EndsAFetchThatIsSlowOrEndless(t *testing.T) {
 			fault := i.want(t, "profile_unreachable", Request{URL: "https://agent.example.com/p"})
 			took := time.Since(began)
 			assert.That(t, fault != nil && fault.Status == 424 && (fault == errTooLarge) == attack.large, "%+v", fault)
-			assert.That(t, took < 2*fetchTime, "took %v", took)
+			assert.That(t, took < 20*fetchTime, "took %v", took)
 		})
 	}
 	i := onInternet(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -398,6 +404,7 @@ func TestProfile_TrustsOnlyCertificatesOfTheHost(t *testing.T) {
 func TestProfile_SaysWhyThereIsNone(t *testing.T) {
 	t.Parallel()
 	i := onInternet(t, nil, func(c *Config) {
+		c.patience = 2 * fetchTime // half of it is for the address that hangs
 		connect := c.connect
 		c.connect = func(ctx context.Context, a netip.AddrPort) (net.Conn, error) {
 			switch a.Addr().String() {
@@ -571,6 +578,9 @@ func TestProfile_IsFetchedOnceForAllWhoWait(t *testing.T) {
 	close(proceed)
 	all.Wait()
 	assert.Equal(t, i.served.Load(), 1, "fetches")
+	u, _ := parseURL("https://agent.example.com/p")
+	f, wait := i.ask(t.Context(), Request{URL: u.String()}, u) // as one does that looked before the fetch ended
+	assert.That(t, f == nil && wait == 0, "another fetch %v, or a wait of %v", f, wait)
 }
 
 func TestBegin_LimitsAllFetchesAndThoseOfEachClientAndHost(t *testing.T) {
@@ -617,10 +627,10 @@ func TestBegin_LimitsAllFetchesAndThoseOfEachClientAndHost(t *testing.T) {
 // A host that answers each fetch after a second has at most one at a time, so others have theirs.
 func TestProfile_OfOneHostCannotStarveOthers(t *testing.T) {
 	t.Parallel()
+	proceed := make(chan struct{})
 	i := onInternet(t, func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(strings.ToLower(r.Host), "slow.") {
-			<-r.Context().Done()
-			return
+			<-proceed
 		}
 		says("max-age=60")(w, r)
 	})
@@ -637,7 +647,7 @@ func TestProfile_OfOneHostCannotStarveOthers(t *testing.T) {
 			}
 		})
 	}
-	for began := time.Now(); busy.Load() < 99 && time.Since(began) < fetchTime; {
+	for began := time.Now(); busy.Load() < 99 && time.Since(began) < 20*fetchTime; {
 		runtime.Gosched()
 	}
 	assert.Equal(t, busy.Load(), 99, "fetches of one host that must wait")
@@ -646,6 +656,7 @@ func TestProfile_OfOneHostCannotStarveOthers(t *testing.T) {
 		i.Profile(t.Context(), Request{URL: fmt.Sprintf("https://a%d.example.com/p", n), Client: "one"})
 		i.Profile(t.Context(), Request{URL: fmt.Sprintf("https://b%d.example.com/p", n), Client: fmt.Sprint("many", n)})
 	}
+	close(proceed)
 	all.Wait()
 	i.want(t, "unavailable", Request{URL: "https://new.example.com/p", Client: "new"})
 	i.want(t, "", Request{URL: "https://known.example.com/p", Client: "known"}) // although it should be fetched again
