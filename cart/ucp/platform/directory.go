@@ -240,8 +240,5 @@ func hostOf(u *url.URL) string {
 	if u.Scheme == "http" {
 		return u.Host
 	}
-	if addr, err := netip.ParseAddr(u.Hostname()); err == nil {
-		return addr.String()
-	}
 	return strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
 }

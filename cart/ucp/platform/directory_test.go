@@ -733,7 +733,8 @@ func TestProfile_OnThisMachineIsForTheDemoAlone(t *testing.T) {
 	}
 	assert.Equal(t, demo.asked, []string{"localhost."}, "looked up: for https only")
 
-	served := onInternet(t, nil, real)
+	served := onInternet(t, nil, real, func(c *Config) { c.lookup = nil })
+	served.want(t, "invalid_profile_url", Request{URL: "https://localhost/p", Loopback: true})
 	served.want(t, "invalid_profile_url", Request{URL: byAddress, Loopback: true})
 }
 
