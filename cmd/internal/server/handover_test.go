@@ -177,7 +177,7 @@ func TestHandover_IsNotThereWithoutAKey(t *testing.T) {
 	for _, path := range []string{"/cart/handover", "/cart/handover/redeem"} {
 		c.refused(404, "not_found", "POST", path, `{"code":"x"}`, "Idempotency-Key", redeemerKey)
 		response, _ := exchange(t, c.request("GET", path, nil)) // the document has this path, so a 404 is not one of GET
-		assert.Equal(t, response.StatusCode, http.StatusNotFound, "GET "+path)
+		assert.Equal(t, response.StatusCode, http.StatusNotFound, "GET %s", path)
 	}
 	c.wantLines("1×1")
 }
