@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
+
 	"commerce/auth/limit"
 	"commerce/auth/problem"
 	"commerce/auth/sealed"
@@ -112,7 +114,15 @@ func TestOnce_OneKeyHasOneResultAndOneChange(t *testing.T) {
 // An attempt that has died after its change has no result: the next one finds the change, and makes none.
 func TestOnce_AnAttemptThatDiedIsTakenUp(t *testing.T) {
 	t.Parallel()
-	d := openDesk(t, "", "")
+	for name, d := range map[string]*desk{
+		"Redis":     openDesk(t, "", ""),
+		"miniredis": openDeskOn(t, dial(t, "redis://"+miniredis.RunT(t).Addr()), time.Now),
+	} {
+		t.Run(name, func(t *testing.T) { takesUp(t, d) })
+	}
+}
+
+func takesUp(t *testing.T, d *desk) {
 	k := &keyed{carts: d.Carts}
 	dies := func(v *service.AgentVisit, key, body string, do func(service.Conditions) (service.AgentCart, error)) {
 		body = fingerprint(body)
