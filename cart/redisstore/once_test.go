@@ -186,6 +186,7 @@ func TestOnce_AnotherRequestUnderAKeyIsAConflict(t *testing.T) {
 
 	d.pass(24*time.Hour - time.Minute)
 	assert.Equal(t, assert.Must(k.replace(d, id, "other", wants("1×2", made)))(t), replaced, "after nearly a day")
+	assert.Must(k.replace(d, id, "later", wants("1×4")))(t) // refused, but its result keeps the others in Redis for another day
 	d.pass(2 * time.Minute)
 	_, err = k.create(d, "key", "1×1")
 	conflicts("a cart whose first result is a day old", err)
@@ -263,7 +264,11 @@ func TestOnce_StoresNoMoreThanIsCounted(t *testing.T) {
 	}
 	assert.Equal(t, assert.Must(k.replace(d, id, "first", wants("1×9")))(t), first, "of 256")
 	assert.Must(k.replace(d, id, "one more", wants("1×9")))(t)
-	assert.Must(k.replace(d, id, "and one more", wants("1×9")))(t)
+	_, err = d.Once(t.Context(), d.opens(id), "and one more", fingerprint(fmt.Sprint(wants("1×9"))), func(context.Context) ([]byte, error) {
+		return nil, errors.New("dead")
+	})
+	assert.That(t, err != nil, "an attempt without a result")
+	assert.Must(k.replace(d, id, "and one more", wants("1×9")))(t) // the same call
 	assert.That(t, assert.Must(k.replace(d, id, "first", wants("1×9")))(t) != first, "the oldest of 257 results is still kept")
 	key := redisstore.GuestRef(d.store.ID, d.opens(id).Token).ResultsKey()
 	assert.Equal(t, d.client.HLen(t.Context(), key).Val(), int64(257), "members, with the order")
