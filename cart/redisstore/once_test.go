@@ -186,7 +186,7 @@ func TestOnce_AnotherRequestUnderAKeyIsAConflict(t *testing.T) {
 
 	d.pass(24*time.Hour - time.Minute)
 	assert.Equal(t, assert.Must(k.replace(d, id, "other", wants("1×2", made)))(t), replaced, "after nearly a day")
-	assert.Must(k.replace(d, id, "later", wants("1×4")))(t) // refused, but its result keeps the others in Redis for another day
+	assert.Must(k.replace(d, id, "later", wants("1×2")))(t) // it keeps the others in Redis for another day
 	d.pass(2 * time.Minute)
 	_, err = k.create(d, "key", "1×1")
 	conflicts("a cart whose first result is a day old", err)
