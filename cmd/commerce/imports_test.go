@@ -57,6 +57,8 @@ var imports = map[string][]string{
 	"cart/wire":     {"auth/locale", "auth/problem", "cart/money"},
 	"cart/carttest": {"auth/locale", "cart", "cart/money"},
 
+	"cart/ucp/platform": {"auth", "auth/bounded", "auth/cause", "auth/locale", "auth/timing"},
+
 	"subscriptions": {"auth/locale", "auth/problem", "cart/money", "cart/period"},
 	"subscriptions/postgres": {
 		"auth/cause", "auth/limit", "auth/locale", "auth/pgread", "auth/problem", "auth/timing", "cart/money", "cart/period",

@@ -1,0 +1,139 @@
+package cart
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Replacement is an agent's request to replace all lines of a cart. An agent sends the whole cart, which a
+// shopper may have changed since the agent read it: see Cart.SeenBy.
+type Replacement struct {
+	Elements []Element
+	Coupon   *string // nil keeps the cart's, "" removes it; in the form that NormalCouponCode returns
+}
+
+// Element is one line that a Replacement asks for.
+type Element struct {
+	ID       string // as Cart.ShownID returned it, or any other text that the agent sent; "" for none
+	Product  int64  // 0 if no product can have the requested ID
+	Plan     int64  // 0 for none
+	Quantity int64  // 1 or more
+}
+
+// IDs lists the IDs that the agent sent.
+func (r Replacement) IDs() (ids []string) {
+	for _, e := range r.Elements {
+		if e.ID != "" {
+			ids = append(ids, e.ID)
+		}
+	}
+	return ids
+}
+
+// ParseItem parses what agents call a product: its ID, or with a plan "<product>.p<plan>".
+func ParseItem(s string) (product, plan int64, ok bool) {
+	id, ok := ParseLineID(s)
+	if !ok || strings.Contains(s, ".f") {
+		return 0, 0, false
+	}
+	return id.Product(), id.Plan(), true
+}
+
+// Item is the inverse of ParseItem, for a line.
+func (id LineID) Item() string { return string(NewLineID(id.Product(), id.Plan(), nil)) }
+
+// ErrChangedUnseen means that a change would undo what its sender has not seen.
+var ErrChangedUnseen = errors.New("cart: the cart has changed since the sender of the change has read it")
+
+// ShownID returns a line's ID as agents see it: with the version of the cart. "" makes the ID of a new
+// element, whose sender has seen that version.
+func (c Cart) ShownID(line LineID) string { return string(line) + "~" + c.Moment() }
+
+// Moment is the version and its mark, by which a cart's states are told apart.
+func (c Cart) Moment() string {
+	if c.ID == "" {
+		return "0.0"
+	}
+	return strconv.FormatInt(c.Version, 10) + "." + c.Mark
+}
+
+// SeenBy reports whether an agent that sends IDs as shown has seen the cart as it is: all of them are of this
+// version. An agent that sends none has seen it if nobody else has changed it since the agent's own last
+// change, which has left it at the Moment last. A cart that was never used has nothing to see.
+func (c Cart) SeenBy(ids []string, last string) bool {
+	if len(ids) == 0 {
+		return c.ID == "" || last == c.Moment()
+	}
+	return !slices.ContainsFunc(ids, func(id string) bool {
+		_, moment, _ := strings.Cut(id, "~")
+		return moment != c.Moment()
+	})
+}
+
+// Step is one operation by which a Replacement changes a cart.
+type Step struct {
+	Element  int    // that it is for; -1 for a line that no element keeps
+	Line     LineID // whose quantity is set; "" to add the element
+	Quantity int64  // 0 removes the line
+}
+
+// Plan returns the steps that make a cart hold the elements. An element keeps the line that its ID names, or else the
+// first line of its product and plan that no other element keeps, and only changes its quantity. First, lines
+// that no element keeps are removed and others lowered, so that stock and room are free for what follows.
+func (r Replacement) Plan(c Cart) []Step {
+	var steps []Step
+	elementOf := r.match(c.Lines)
+	kept := make([]bool, len(r.Elements))
+	for i, l := range c.Lines {
+		e := elementOf[i]
+		if e < 0 {
+			steps = append(steps, Step{-1, l.ID, 0})
+			continue
+		}
+		kept[e] = true
+		if q := r.Elements[e].Quantity; q != l.Quantity {
+			steps = append(steps, Step{e, l.ID, q})
+		}
+	}
+	for e, k := range kept {
+		if !k {
+			steps = append(steps, Step{e, "", r.Elements[e].Quantity})
+		}
+	}
+	slices.SortStableFunc(steps, func(a, b Step) int { return cmp.Compare(a.turn(&c), b.turn(&c)) })
+	return steps
+}
+
+// turn is the place of the step among those of other kinds.
+func (s Step) turn(c *Cart) int {
+	switch {
+	case s.Element < 0:
+		return 0
+	case s.Line == "":
+		return 3
+	case s.Quantity < c.Line(s.Line).Quantity:
+		return 1
+	}
+	return 2
+}
+
+// match returns the element that keeps each line; -1 for none.
+func (r Replacement) match(lines []Line) []int {
+	elementOf := slices.Repeat([]int{-1}, len(lines))
+	matched := make([]bool, len(r.Elements))
+	for _, byID := range []bool{true, false} {
+		for e, wanted := range r.Elements {
+			named, _, _ := strings.Cut(wanted.ID, "~")
+			for i, l := range lines {
+				free := elementOf[i] < 0 && !matched[e]
+				if free && l.ID.Product() == wanted.Product && l.ID.Plan() == wanted.Plan && (!byID || string(l.ID) == named) {
+					elementOf[i], matched[e] = e, true
+				}
+			}
+		}
+	}
+	return elementOf
+}

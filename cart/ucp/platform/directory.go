@@ -1,0 +1,244 @@
+// Package platform knows the platforms whose agents call. It reads the URL of a platform's profile from a
+// request, fetches the profile, and negotiates what both sides support.
+//
+// Anyone may name any URL. So a fetch reaches only servers on the internet, and all fetches together take
+// little time, memory and traffic, whoever asks for how many URLs.
+package platform
+
+import (
+	"context"
+	"crypto/x509"
+	"net"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"commerce/auth/bounded"
+	"commerce/auth/timing"
+)
+
+const (
+	minAge     = time.Minute // of a profile that is used without a fetch, whatever its headers say
+	maxAge     = 24 * time.Hour
+	failureAge = 30 * time.Second
+
+	maxProfiles = 1000
+	maxFailures = int(maxStarts * failureAge / period) // more cannot be current
+
+	// The starts of fetches in each period: of all, of those for one client, and of those from one host.
+	// One that hangs ends within fetchTime, so about as many run at the same time.
+	period        = time.Second
+	maxStarts     = 10
+	maxStartsEach = 1
+)
+
+// Config configures a Directory.
+type Config struct {
+	Version      string                  // of the protocol that this service speaks
+	Capabilities map[string][]Capability // of this service, by name
+	Trust        bool                    // fetch nothing: each platform speaks Version, and has all Capabilities
+	Loopback     bool                    // serve requests with a profile on this machine, as the demo does
+	Now          func() time.Time        // default time.Now
+
+	// For tests.
+	lookup  func(ctx context.Context, host string) ([]netip.Addr, error)
+	connect func(context.Context, netip.AddrPort) (net.Conn, error)
+	roots   *x509.CertPool
+}
+
+// Directory has the profiles of platforms. It is safe for concurrent use.
+type Directory struct {
+	cfg      Config
+	profiles *bounded.Cache[string, *result] // by URL
+	failures *bounded.Cache[string, *result] // of their own, so that they evict no profile
+
+	mu      sync.Mutex
+	fetches map[string]*fetch // in progress, by URL
+	starts  []start           // of fetches in the last period
+}
+
+// Request is a request that names a profile.
+type Request struct {
+	URL    string // of the profile; "": none
+	Client string // that the request counts for
+
+	// Loopback says that the request came from this machine, to a Host that is this machine, and without
+	// Origin. Otherwise a page or another machine could read from servers on this one.
+	Loopback bool
+}
+
+// result is the result of a fetch. It is immutable.
+type result struct {
+	profile *Profile
+	fault   *Fault    // nil if there is a profile
+	fetched time.Time // when the fetch began
+	age     time.Duration
+}
+
+func (r *result) fresh(now time.Time) bool { return r != nil && now.Sub(r.fetched) < r.age }
+
+// fetch is a fetch in progress. Several requests may wait for it.
+type fetch struct {
+	done   chan struct{}
+	result *result // read it only after done is closed
+}
+
+// start is a fetch that counts towards the limits.
+type start struct {
+	at           time.Time
+	client, host string
+}
+
+// NewDirectory returns a Directory that knows no profile yet.
+func NewDirectory(c Config) *Directory {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.lookup == nil {
+		c.lookup = lookup
+	}
+	if c.connect == nil {
+		c.connect = connect
+	}
+	return &Directory{
+		cfg:      c,
+		profiles: bounded.New[string, *result](maxProfiles, nil),
+		failures: bounded.New[string, *result](uint64(maxFailures), nil),
+		fetches:  map[string]*fetch{},
+	}
+}
+
+// Profile returns the profile that a request names. It fetches the profile unless it knows it, and waits at
+// most fetchTime.
+//
+// When the limit of fetches is reached, a profile that should be fetched again is used for up to a day. So
+// nobody can keep known platforms out by naming many others.
+func (d *Directory) Profile(ctx context.Context, r Request) (*Profile, *Fault) {
+	u, ok := parseURL(r.URL)
+	if !ok || u.Scheme == "http" && !(d.cfg.Loopback && r.Loopback) {
+		return nil, errURL
+	}
+	if d.cfg.Trust {
+		return &Profile{URL: r.URL, Version: d.cfg.Version, Capabilities: d.cfg.Capabilities}, nil
+	}
+	known := d.known(r.URL)
+	if !known.fresh(d.cfg.Now()) {
+		f, wait := d.ask(ctx, r, u)
+		if f == nil {
+			if known = d.known(r.URL); known == nil {
+				return nil, errBusy.after(wait)
+			}
+			return known.profile, known.fault
+		}
+		began := time.Now()
+		defer func() { timing.Add(ctx, timing.Waiting, time.Since(began)) }()
+		select {
+		case <-f.done:
+			known = f.result
+		case <-ctx.Done():
+			return nil, errBusy.with(ctx.Err()).after(0)
+		}
+	}
+	return known.profile, known.fault
+}
+
+// known returns the current result for a URL, or else a profile that is at most a day old; nil for none.
+func (d *Directory) known(address string) *result {
+	now := d.cfg.Now()
+	profile, _ := d.profiles.Get(address)
+	if profile.fresh(now) {
+		return profile
+	}
+	if failure, _ := d.failures.Get(address); failure.fresh(now) {
+		return failure
+	}
+	if profile != nil && now.Sub(profile.fetched) < maxAge {
+		return profile
+	}
+	return nil
+}
+
+// ask returns the fetch to wait for, the current one or a new one. It returns nil if the result is known by
+// now, or if no fetch may begin before a wait.
+func (d *Directory) ask(ctx context.Context, r Request, u *url.URL) (*fetch, time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if f := d.fetches[r.URL]; f != nil {
+		return f, 0
+	}
+	now := d.cfg.Now()
+	if d.known(r.URL).fresh(now) {
+		return nil, 0
+	}
+	next := start{at: now, client: r.Client, host: hostOf(u)}
+	var wait time.Duration
+	if d.starts, wait = begin(d.starts, next); wait > 0 {
+		return nil, wait
+	}
+	f := &fetch{done: make(chan struct{})}
+	address := strings.Clone(r.URL) // which may be part of a body
+	d.fetches[address] = f
+	go func() {
+		ctx, traced := timing.Step(timing.Detach(ctx), "fetch profile")
+		result := d.fetch(ctx, address, u)
+		result.fetched = now
+		if result.fault != nil {
+			traced(result.fault)
+		} else {
+			traced(nil)
+		}
+		d.end(address, f, result)
+	}()
+	return f, 0
+}
+
+// end publishes the result of a fetch.
+func (d *Directory) end(address string, f *fetch, r *result) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if r.fault != nil {
+		d.failures.Put(address, r)
+	} else {
+		d.profiles.Put(address, r)
+	}
+	delete(d.fetches, address)
+	f.result = r
+	close(f.done)
+}
+
+// begin adds a start to the earlier ones, and drops those that do not count any more. If it must wait, it
+// returns for how long, and does not add it.
+func begin(starts []start, next start) (_ []start, wait time.Duration) {
+	starts = slices.DeleteFunc(starts, func(s start) bool { return next.at.Sub(s.at) >= period })
+	var all, client, host int
+	for _, s := range slices.Backward(starts) { // the one that must end is the last of as many as may be
+		all++
+		if s.client == next.client {
+			client++
+		}
+		if s.host == next.host {
+			host++
+		}
+		if all == maxStarts || s.client == next.client && client == maxStartsEach || s.host == next.host && host == maxStartsEach {
+			wait = max(wait, s.at.Add(period).Sub(next.at))
+		}
+	}
+	if wait > 0 {
+		return starts, wait
+	}
+	return append(starts, next), 0
+}
+
+// hostOf returns the host that a fetch counts for. On this machine each port is one.
+func hostOf(u *url.URL) string {
+	if u.Scheme == "http" {
+		return u.Host
+	}
+	if addr, err := netip.ParseAddr(u.Hostname()); err == nil {
+		return addr.String()
+	}
+	return strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
+}
