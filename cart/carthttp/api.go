@@ -34,9 +34,9 @@ func New(callers *auth.CartCallers, carts *service.Carts, basePath string, origi
 	return &API{callers, carts, basePath, origin, newPartsCache()}
 }
 
-// Area lists every cart call.
+// Area lists every cart call. Without a key for their codes, carts are not handed over.
 func (a *API) Area() wire.Area {
-	return wire.Area{
+	area := wire.Area{
 		Success: true,
 		Vary:    "Authorization, X-Cart-Token, X-Public-Key, Accept-Language, Origin",
 		Routes: []wire.Route{
@@ -53,6 +53,12 @@ func (a *API) Area() wire.Area {
 			{Method: "DELETE", Path: "/cart/coupon", Handle: serveChange(a, input.withoutCoupon, a.carts.Do)},
 		},
 	}
+	if a.carts.Keys != nil {
+		area.Routes = append(area.Routes,
+			wire.Route{Method: "POST", Path: "/cart/handover", Handle: a.serve(a.handOver)},
+			wire.Route{Method: "POST", Path: "/cart/handover/redeem", Handle: a.serve(a.redeem)})
+	}
+	return area
 }
 
 // call is one call, with the language of its response.

@@ -113,16 +113,21 @@ func (in input) withoutCoupon() (service.Op, *problem.Error) {
 
 // item reads the line that an operation is about; "" if no line can have that ID.
 func (o object) item() (cart.LineID, *problem.Error) {
-	const name = "item"
+	id, err := o.asSent("item")
+	item, _ := cart.ParseLineID(id)
+	return item, err
+}
+
+// asSent reads a text that this service has made.
+func (o object) asSent(name string) (string, *problem.Error) {
 	if !o.has(name) {
 		return "", problem.New(problem.ValidationFailed, name, textRequired, name)
 	}
-	id, err := jsontext.AppendUnquote(nil, o[name])
+	text, err := jsontext.AppendUnquote(nil, o[name])
 	if err != nil { // not a text
 		return "", problem.New(problem.ValidationFailed, name, textText, name)
 	}
-	item, _ := cart.ParseLineID(string(id))
-	return item, nil
+	return string(text), nil
 }
 
 // outcomes writes the result of each operation of a list.

@@ -96,6 +96,18 @@ func SetMetadata(changes cart.Metadata, limits cart.Limits) Change {
 	}}
 }
 
+// NoteAgent ends a list of an agent: the cart notes that the agent has seen what the list makes of it,
+// or that the agent has canceled it.
+func NoteAgent(cancels bool) Change {
+	if cancels {
+		return Change{script: "agent", args: []any{AgentCanceled}}
+	}
+	return Change{script: "agent", args: []any{""}}
+}
+
+// AgentCanceled is the Stored.Agent of a cart that its agent has canceled.
+const AgentCanceled = "-"
+
 // RefusedOp stands in a list for an operation that is refused with a code, whatever the cart holds.
 func RefusedOp(code problem.Code) Change { return Change{script: "refused", args: []any{string(code)}} }
 

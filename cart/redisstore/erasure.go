@@ -21,7 +21,7 @@ type Holding struct {
 	Key     string
 	Expires time.Duration // time to live; negative for none
 	Cart    cart.Cart     // for KindCart and KindClaimed
-	Entries int64         // for KindKeys and KindOffers: how many
+	Entries int64         // for KindKeys, KindOffers and KindResults: how many
 }
 
 // HoldingKind is the kind of data in a Holding.
@@ -33,6 +33,7 @@ const (
 	KindClaimed HoldingKind = "claimed cart" // a guest's cart, set aside for a customer
 	KindKeys    HoldingKind = "idempotency keys"
 	KindOffers  HoldingKind = "merged quantities"
+	KindResults HoldingKind = "results of an agent's calls"
 )
 
 // Holdings lists everything stored for a reference. For a customer, that includes the guests' carts
@@ -74,6 +75,8 @@ func kindOf(key string) HoldingKind {
 		return KindClaimed
 	case suffix == ":keys":
 		return KindKeys
+	case suffix == ":results":
+		return KindResults
 	}
 	return KindOffers
 }
@@ -131,8 +134,10 @@ func (s *Store) holding(ctx context.Context, key string) (h Holding, found bool,
 		return h, false, err
 	}
 	switch h.Kind {
-	case KindOffers:
-		h.Entries, err = s.Client.HLen(ctx, key).Result()
+	case KindOffers, KindResults:
+		if h.Entries, err = s.Client.HLen(ctx, key).Result(); h.Kind == KindResults {
+			h.Entries-- // their order
+		}
 	case KindKeys:
 		var uses map[string]string
 		uses, err = s.Client.HGetAll(ctx, key).Result()

@@ -23,6 +23,7 @@ func keysOf(shopper redisstore.Ref) map[string]string {
 		"cartKey":    shopper.CartKey(),
 		"keysKey":    shopper.KeysKey(),
 		"claimedKey": shopper.ClaimedKey(),
+		"resultsKey": shopper.ResultsKey(),
 		"offeredKey": shopper.OfferedKey("IHC2CEN3UINNEVCRMTWP"),
 	}
 }

@@ -49,6 +49,7 @@ func (c Stored) Report() (*cart.MergeReport, error) { return c.mergedSince(0) }
 func (r Ref) CartKey() string                      { return r.cartKey() }
 func (r Ref) ClaimedKey() string                   { return r.claimedKey() }
 func (r Ref) KeysKey() string                      { return r.keysKey() }
+func (r Ref) ResultsKey() string                   { return r.resultsKey() }
 func (r Ref) OfferedKey(guestCartID string) string { return r.offeredKey(guestCartID) }
 func (r Ref) IsGuest() bool                        { return r.guest }
 
@@ -145,8 +146,8 @@ func (s *Store) Conn() *redis.Conn { return s.Client.(*redis.Client).Conn() }
 // ClaimAt runs the script that claims a guest's cart, with a deadline in Redis' time.
 func (s *Store) ClaimAt(ctx context.Context, customer, guest Ref, note string, b cart.Reservation, deadline int64) ([]any, error) {
 	return s.scripts["claim"].Run(ctx, s.Client, script.Repeatable,
-		[]string{guest.cartKey(), guest.claimedKey(), guest.keysKey()},
-		customer.tag(), 1000, note, deadline, ShortID(b.CartID), b.Lines, b.Text).Slice()
+		[]string{guest.cartKey(), guest.claimedKey(), guest.keysKey(), guest.movedKey()},
+		customer.tag(), 1000, note, deadline, ShortID(b.CartID), b.Lines, b.Text, 1000, "").Slice()
 }
 
 // MistakeClock makes the store assume that the clock of a cart's master is ahead by that

@@ -12,9 +12,10 @@ import (
 	"commerce/cart"
 )
 
-// GuestCart is what is stored for a guest's token that a customer sends.
+// GuestCart is what is stored for a guest's token whose cart is to be merged.
 type GuestCart struct {
 	Claimed  bool             // an earlier request has claimed a cart and not finished its merge
+	Pending  PendingMerges    // into the token's current cart, which finish first
 	Products []int64          // of the token's current cart
 	Needs    cart.Reservation // the room that the cart which lies there now needs
 
@@ -49,12 +50,14 @@ func (g GuestCart) RepeatOf(on Conditions) *Outcome {
 }
 
 // Mergeable reports whether there is anything to merge.
-func (g GuestCart) Mergeable() bool { return g.Claimed || g.Needs.CartID != "" }
+func (g GuestCart) Mergeable() bool {
+	return g.Claimed || g.Needs.CartID != "" || len(g.Pending) > 0
+}
 
 // FindGuest looks up what waits to be merged under a guest's token, and which changes the
-// guest's cart has applied. key is the digest of an idempotency key; "" for none.
-func (s *Store) FindGuest(ctx context.Context, customer, guest Ref, key string) (GuestCart, error) {
-	at, err := s.guestMaster(ctx, customer, guest)
+// guest's cart has applied, for a request of another cart. key is the digest of an idempotency key; "" for none.
+func (s *Store) FindGuest(ctx context.Context, own, guest Ref, key string) (GuestCart, error) {
+	at, err := s.guestMaster(ctx, own, guest)
 	if err != nil {
 		return GuestCart{}, err
 	}
@@ -125,7 +128,10 @@ func parseGuest(hash redis.Cmder, claimed *redis.IntCmd) (GuestCart, error) {
 	if err != nil {
 		return GuestCart{}, err
 	}
-	return GuestCart{Claimed: claimed.Val() > 0, Products: stored.ProductIDs(), Needs: stored.RoomNeeded(), flat: flat}, nil
+	return GuestCart{
+		Claimed: claimed.Val() > 0, Pending: stored.Pending,
+		Products: stored.ProductIDs(), Needs: stored.RoomNeeded(), flat: flat,
+	}, nil
 }
 
 // lineOfKey ends the name of the member with the line that the change under a key has changed.

@@ -12,7 +12,9 @@ import (
 //
 //	cart:{1:c:1001}              the cart
 //	cart:{1:c:1001}:keys         idempotency keys of the changes applied to it
-//	cart:{1:g:…}:claimed         a guest cart on its way to a customer
+//	cart:{1:g:…}:claimed         a guest cart on its way to its new owner
+//	cart:{1:g:…}:moved           where an agent's cart was handed over to (see Moved)
+//	cart:{1:g:…}:results         of keyed calls of the agent whose cart it is
 //	cart:{1:c:1001}:offered:<id> quantities that the guest's cart with that ID has offered
 
 // Ref refers to the cart of one guest or customer, whether or not it exists.
@@ -31,8 +33,16 @@ func CustomerRef(store int64, customer string) Ref {
 	return Ref{key: beforeTag + strconv.FormatInt(store, 10) + ":c:" + auth.CustomerKey(customer) + afterTag}
 }
 
+// GuestRefOf refers to a guest's cart by the digest of its token.
+func GuestRefOf(store int64, digest string) Ref {
+	return tagged(strconv.FormatInt(store, 10) + ":g:" + digest)
+}
+
 // tagged refers to a cart by its tag.
-func tagged(tag string, guest bool) Ref { return Ref{key: beforeTag + tag + afterTag, guest: guest} }
+func tagged(tag string) Ref {
+	_, kind, _ := strings.Cut(tag, ":")
+	return Ref{key: beforeTag + tag + afterTag, guest: strings.HasPrefix(kind, "g:")}
+}
 
 const beforeTag, afterTag = "cart:{", "}"
 
@@ -50,6 +60,8 @@ func (r Ref) String() string {
 func (r Ref) cartKey() string    { return r.key }
 func (r Ref) keysKey() string    { return r.key + ":keys" }
 func (r Ref) claimedKey() string { return r.key + ":claimed" }
+func (r Ref) movedKey() string   { return r.key + ":moved" }
+func (r Ref) resultsKey() string { return r.key + ":results" }
 
 // neverExists is a key that no cart has. exec says what it is for.
 const neverExists = "cart:master"
@@ -61,7 +73,7 @@ func guestPattern(token auth.CartToken) string { return beforeTag + "*:g:" + tok
 func refOf(key string) Ref {
 	_, rest, _ := strings.Cut(key, "{")
 	tag, _, _ := strings.Cut(rest, "}")
-	return tagged(tag, strings.Contains(tag, ":g:"))
+	return tagged(tag)
 }
 
 // claimsPattern matches the claimed carts of all guests of the same store.
@@ -70,14 +82,14 @@ func (r Ref) claimsPattern() string {
 	return beforeTag + store + ":g:*}:claimed"
 }
 
-// offeredKey is the key of the quantities that a guest's cart has offered to this customer's.
+// offeredKey is the key of the quantities that a guest's cart has offered to this cart.
 func (r Ref) offeredKey(guestCartID string) string { return r.cartKey() + ":offered:" + guestCartID }
 
 // guestOfStore refers to a guest's cart in the same store, by the digest of the token.
 func (r Ref) guestOfStore(digest string) Ref {
 	store, _, _ := strings.Cut(r.tag(), ":")
-	return tagged(store+":g:"+digest, true)
+	return tagged(store + ":g:" + digest)
 }
 
-// tokenDigest is the digest of the token in a guest's tag.
-func (r Ref) tokenDigest() string { return r.tag()[strings.LastIndexByte(r.tag(), ':')+1:] }
+// TokenDigest is the digest of the token in a guest's tag.
+func (r Ref) TokenDigest() string { return r.tag()[strings.LastIndexByte(r.tag(), ':')+1:] }

@@ -59,6 +59,8 @@ func parseCart(flat []string) (Stored, error) {
 				return Stored{}, fmt.Errorf("metadata: %w", err)
 			}
 			c.Metadata = metadata
+		case member == "a":
+			c.Agent = value
 		case member == "l":
 			c.layout = value
 		case member == "x":
@@ -295,7 +297,7 @@ type PendingMerges []PendingMerge
 
 // Applied reports whether a guest's lines are in the customer's cart.
 func (p PendingMerges) Applied(guest Ref) bool {
-	return guest.key != "" && slices.ContainsFunc(p, func(m PendingMerge) bool { return m.Applied && m.guest == guest.tokenDigest() })
+	return guest.key != "" && slices.ContainsFunc(p, func(m PendingMerge) bool { return m.Applied && m.guest == guest.TokenDigest() })
 }
 
 // Unapplied returns the merges whose lines are not in the customer's cart yet.

@@ -18,6 +18,7 @@ import (
 
 	"commerce/auth"
 	"commerce/auth/problem"
+	"commerce/auth/sealed"
 	"commerce/auth/store"
 	"commerce/cart"
 	"commerce/cart/carttest"
@@ -91,7 +92,8 @@ func openDeskOn(t *testing.T, client redis.UniversalClient, now func() time.Time
 	}
 	d.redis = redisstore.New(redisstore.Config{Client: d.client, TTL: usualTTLs, Now: d.now})
 	d.Carts = service.New(service.Config{
-		Redis: d.redis, Catalog: d.goods, Limits: carttest.Limits, Strategy: cart.Sum,
+		Redis: d.redis, Catalog: d.goods, Coupons: d.goods, Keys: assert.Must(sealed.New(strings.Repeat("k", 32), strings.Repeat("p", 32)))(t),
+		Limits: carttest.Limits, Strategy: cart.Sum,
 		Log: slog.New(slog.DiscardHandler), Now: d.now,
 		Budget: 5 * time.Second, // enough for a busy test machine
 	})
@@ -133,6 +135,16 @@ func (g *goods) Products(_ context.Context, _ int64, ids []int64) (map[int64]*ca
 	}
 	return found, nil
 }
+
+// Coupon returns the only coupon, TEN.
+func (g *goods) Coupon(_ context.Context, _ int64, code string) (*cart.Coupon, error) {
+	if code != "TEN" {
+		return nil, nil
+	}
+	return &cart.Coupon{Code: code, Kind: cart.Percent, Rate: 100_000}, nil
+}
+
+func (g *goods) Uses(context.Context, int64, string, string, int64) (int64, error) { return 0, nil }
 
 func (d *desk) now() time.Time { return d.clock().Add(time.Duration(d.forward.Load())) }
 

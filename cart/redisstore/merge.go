@@ -50,10 +50,10 @@ var (
 	ErrUnconfirmed = errors.New("redisstore: merge not confirmed by every replica")
 )
 
-// OtherOwnerError means that another customer's claim on the same token comes first.
+// OtherOwnerError means that another owner's claim on the same token comes first.
 type OtherOwnerError struct{ Owner Ref }
 
-func (e *OtherOwnerError) Error() string { return "redisstore: claimed by another customer" }
+func (e *OtherOwnerError) Error() string { return "redisstore: claimed by another owner" }
 
 // GrownError means that the guest's cart was replaced or has grown since room was
 // reserved for it.
@@ -63,9 +63,9 @@ func (e *GrownError) Error() string { return "redisstore: the guest's cart has c
 
 // Reserve reserves room for a guest's cart and writes a note, under a name that the caller
 // chooses, that it is to be merged. After cart.ErrNoRoom or cart.ErrCrowded there is no note.
-func (s *Store) Reserve(ctx context.Context, customer, guest Ref, note string, b cart.Reservation, limits cart.Limits) error {
-	word, err := s.scripts["reserve"].Run(ctx, s.Client, script.Repeatable, []string{customer.cartKey()},
-		note, s.ttlOf(customer).Milliseconds(), guest.tokenDigest(), b.Lines, b.Text, ShortID(b.CartID),
+func (s *Store) Reserve(ctx context.Context, owner, guest Ref, note string, b cart.Reservation, limits cart.Limits) error {
+	word, err := s.scripts["reserve"].Run(ctx, s.Client, script.Repeatable, []string{owner.cartKey()},
+		note, s.ttlOf(owner).Milliseconds(), guest.TokenDigest(), b.Lines, b.Text, ShortID(b.CartID),
 		cart.MergeFactor*limits.Lines, cart.MergeFactor*limits.CartText).Text()
 	switch {
 	case err != nil:
@@ -79,14 +79,15 @@ func (s *Store) Reserve(ctx context.Context, customer, guest Ref, note string, b
 }
 
 // Claim sets the guest's cart aside under a note. With note "", it only returns an earlier
-// claim of this customer. Errors: ErrNothingToMerge, *OtherOwnerError, *GrownError.
+// claim of this owner. moved is the mark that a new claim leaves under the token (see MovedTo); "" for
+// none. Errors: ErrNothingToMerge, *OtherOwnerError, *GrownError.
 //
 // It waits for replicas, for a limited time, so that a failover does not give the cart to
-// another customer. It continues without them: otherwise no request could see the cart.
+// another owner. It continues without them: otherwise no request could see the cart.
 func (s *Store) Claim(
-	ctx context.Context, customer, guest Ref, note string, b cart.Reservation,
+	ctx context.Context, owner, guest Ref, note string, b cart.Reservation, moved string,
 ) (_ Claimed, err error) {
-	at, err := s.guestMaster(ctx, customer, guest)
+	at, err := s.guestMaster(ctx, owner, guest)
 	if err != nil {
 		return Claimed{}, err
 	}
@@ -96,8 +97,9 @@ func (s *Store) Claim(
 		return Claimed{}, cart.Unavailable("ask time", err)
 	}
 	cmd, _ := s.run(ctx, at.located, s.scripts["claim"], claimWait, script.Repeatable,
-		[]string{guest.cartKey(), guest.claimedKey(), guest.keysKey()},
-		customer.tag(), s.TTL.Customer.Milliseconds(), note, deadline, ShortID(b.CartID), b.Lines, b.Text)
+		[]string{guest.cartKey(), guest.claimedKey(), guest.keysKey(), guest.movedKey()},
+		owner.tag(), s.TTL.Customer.Milliseconds(), note, deadline, ShortID(b.CartID), b.Lines, b.Text,
+		s.TTL.Guest.Milliseconds(), moved)
 	reply, err := cmd.Slice()
 	if err != nil {
 		return Claimed{}, cart.Unavailable("claim guest cart", err)
@@ -108,7 +110,7 @@ func (s *Store) Claim(
 	case "late":
 		return Claimed{}, cart.Unavailable("claim guest cart", errDeadlinePassed)
 	case "other":
-		return Claimed{}, &OtherOwnerError{Owner: tagged(reply[1].(string), false)}
+		return Claimed{}, &OtherOwnerError{Owner: tagged(reply[1].(string))}
 	case "grown":
 		return Claimed{}, &GrownError{cart.Reservation{CartID: reply[1].(string), Lines: reply[2].(int64), Text: reply[3].(int64)}}
 	}
@@ -120,11 +122,11 @@ func (s *Store) Claim(
 	}, err
 }
 
-// Apply adds the lines of a claimed cart to the customer's, each within its bounds (see
+// Apply adds the lines of a claimed cart to the owner's, each within its bounds (see
 // cart.MergeBounds). It reports what this call did; nil when an earlier call did it all. newID is
 // the ID of a cart that it creates. After ErrUnconfirmed it is done, and the report is valid.
-func (s *Store) Apply(ctx context.Context, customer Ref, c Claimed, by cart.Strategy, bounds map[cart.LineID]cart.Bounds, newID string) (*cart.MergeReport, error) {
-	at, err := s.masterOf(ctx, customer.cartKey())
+func (s *Store) Apply(ctx context.Context, owner Ref, c Claimed, by cart.Strategy, bounds map[cart.LineID]cart.Bounds, newID string) (*cart.MergeReport, error) {
+	at, err := s.masterOf(ctx, owner.cartKey())
 	if err != nil {
 		return nil, cart.Unavailable("find master", err)
 	}
@@ -133,7 +135,7 @@ func (s *Store) Apply(ctx context.Context, customer Ref, c Claimed, by cart.Stra
 		return nil, cart.Unavailable("ask time", err)
 	}
 	args := []any{
-		s.ttlOf(customer).Milliseconds(), (s.TTL.Customer + offersOutlive).Milliseconds(), newID, string(by),
+		s.ttlOf(owner).Milliseconds(), (s.TTL.Customer + offersOutlive).Milliseconds(), newID, string(by),
 		c.Cart.Coupon, ShortID(c.Cart.ID), shift,
 		mark{},
 		strings.TrimPrefix(c.Note, "m"), encodeMetadata(c.Cart.Metadata), len(c.Cart.Lines),
@@ -148,7 +150,7 @@ func (s *Store) Apply(ctx context.Context, customer Ref, c Claimed, by cart.Stra
 		args = append(args, stamp, use.At.UnixMilli(), string(use.Line))
 	}
 	cmd, copies := s.run(ctx, at, s.scripts["apply"], replicaWait, script.Repeatable,
-		[]string{customer.cartKey(), customer.offeredKey(c.Cart.ID), customer.keysKey()}, append(args, c.keys...)...)
+		[]string{owner.cartKey(), owner.offeredKey(c.Cart.ID), owner.keysKey()}, append(args, c.keys...)...)
 	text, err := cmd.Text()
 	if err != nil {
 		return nil, cart.Unavailable("apply merge", err)
@@ -164,9 +166,9 @@ func (s *Store) Apply(ctx context.Context, customer Ref, c Claimed, by cart.Stra
 }
 
 // Finish deletes a claimed cart. Call it only after Apply has succeeded.
-func (s *Store) Finish(ctx context.Context, customer, guest Ref, c Claimed) error {
+func (s *Store) Finish(ctx context.Context, owner, guest Ref, c Claimed) error {
 	err := s.scripts["finish"].Run(ctx, s.Client, script.Repeatable,
-		[]string{guest.claimedKey()}, customer.tag()+" "+c.Note, c.Cart.ID).Err()
+		[]string{guest.claimedKey()}, owner.tag()+" "+c.Note, c.Cart.ID).Err()
 	if err != nil {
 		return cart.Unavailable("finish merge", err)
 	}
@@ -174,22 +176,22 @@ func (s *Store) Finish(ctx context.Context, customer, guest Ref, c Claimed) erro
 }
 
 // Forget deletes the notes of finished merges.
-func (s *Store) Forget(ctx context.Context, customer Ref, notes ...string) error {
-	return s.forget(ctx, customer, 0, notes...)
+func (s *Store) Forget(ctx context.Context, owner Ref, notes ...string) error {
+	return s.forget(ctx, owner, 0, notes...)
 }
 
 // ForgetOld deletes a note without a claim, if it is old by Redis' clock.
-func (s *Store) ForgetOld(ctx context.Context, customer Ref, note PendingMerge) error {
-	return s.forget(ctx, customer, noteGrace, note.member)
+func (s *Store) ForgetOld(ctx context.Context, owner Ref, note PendingMerge) error {
+	return s.forget(ctx, owner, noteGrace, note.member)
 }
 
 // forget deletes notes that are at least as old as age.
-func (s *Store) forget(ctx context.Context, customer Ref, age time.Duration, notes ...string) error {
-	args := []any{s.ttlOf(customer).Milliseconds(), int64(age.Seconds())}
+func (s *Store) forget(ctx context.Context, owner Ref, age time.Duration, notes ...string) error {
+	args := []any{s.ttlOf(owner).Milliseconds(), int64(age.Seconds())}
 	for _, note := range notes {
 		args = append(args, note)
 	}
-	if err := s.scripts["forget"].Run(ctx, s.Client, script.Repeatable, []string{customer.cartKey()}, args...).Err(); err != nil {
+	if err := s.scripts["forget"].Run(ctx, s.Client, script.Repeatable, []string{owner.cartKey()}, args...).Err(); err != nil {
 		return cart.Unavailable("forget merge", err)
 	}
 	return nil

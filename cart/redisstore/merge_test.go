@@ -37,7 +37,7 @@ func (d *desk) dieAfter(step int, token auth.CartToken) {
 	var c redisstore.Claimed
 	for _, do := range []func() error{
 		func() error { return d.redis.Reserve(ctx, d.customer, guest, n, w.Needs, carttest.Limits) },
-		func() (err error) { c, err = d.redis.Claim(ctx, d.customer, guest, n, w.Needs); return },
+		func() (err error) { c, err = d.redis.Claim(ctx, d.customer, guest, n, w.Needs, ""); return },
 		func() error {
 			products, err := d.goods.Products(ctx, d.store.ID, c.Cart.ProductIDs())
 			if err == nil {
@@ -196,7 +196,7 @@ func TestMerge_AClaimExpiresAfterAFixedTimeAndBeforeItsOffers(t *testing.T) {
 	offers, left := d.ttl(d.customer.OfferedKey(id)), d.ttl(aside)
 	assert.That(t, offers >= left+6*24*time.Hour, "the offered quantities expire in %v, the claimed cart in %v", offers, left)
 	d.client.PExpire(t.Context(), aside, time.Hour)
-	assert.Must(d.redis.Claim(t.Context(), d.customer, d.guest, "", cart.Reservation{}))(t)
+	assert.Must(d.redis.Claim(t.Context(), d.customer, d.guest, "", cart.Reservation{}, ""))(t)
 	left = d.ttl(aside)
 	assert.That(t, left >= 0 && left <= time.Hour, "claimed again, it expires in %v", left)
 }
@@ -227,7 +227,7 @@ func TestMerge_AFinishKeepsALaterClaimOfTheSameCart(t *testing.T) {
 	d := openDesk(t, "", "1×1")
 	ctx, bring, before := t.Context(), d.brings(), d.client.Dump(t.Context(), d.guest.CartKey()).Val()
 	first := d.reserve()
-	claimed := assert.Must(d.redis.Claim(ctx, d.customer, d.guest, first, bring))(t)
+	claimed := assert.Must(d.redis.Claim(ctx, d.customer, d.guest, first, bring, ""))(t)
 	d.client.Del(ctx, d.guest.ClaimedKey())
 	assert.NoError(t, d.client.Restore(ctx, d.guest.CartKey(), time.Hour, before).Err())
 	d.add(d.as("", d.token), 2, 1)
@@ -283,7 +283,7 @@ func TestMerge_AFastClockDeletesNoNoteOfARunningRequest(t *testing.T) {
 	own := d.reserve()
 	d.forward.Add(int64(2 * redisstore.NoteGrace))
 	d.read(d.as("c", "")) // by that instance, while the request stalls
-	assert.Must(d.redis.Claim(t.Context(), d.customer, d.guest, own, d.brings()))(t)
+	assert.Must(d.redis.Claim(t.Context(), d.customer, d.guest, own, d.brings(), ""))(t)
 	d.wantLines(d.as("c", ""), "1×2") // the request died, and the next one finds its claim
 	d.wantSettled()
 }

@@ -20,6 +20,10 @@ type Stored struct {
 	// cart.ReportLife.
 	Merged *cart.MergeReport
 
+	// Agent is the cart.Moment at which the last change of the cart's agent has left it, or
+	// AgentCanceled; "" for none.
+	Agent string
+
 	layout  string
 	merged  string // Merged as it is stored
 	expires int64  // ms by Redis' clock, a whole second; 0 if only stamps are left

@@ -48,6 +48,16 @@ func (p replication) durability() string {
 	return "unconfirmed"
 }
 
+// Durability returns the Durability of a merge into a cart, whose replicas have confirmed it or not.
+func (s *Store) Durability(ctx context.Context, owner Ref, confirmed bool) string {
+	at, err := s.masterOf(ctx, owner.cartKey())
+	if err != nil || !confirmed {
+		return unsafeWrite.durability()
+	}
+	known := max(s.MinReplicas, at.remembered(), 0)
+	return replication{replicas: known, confirmed: known}.durability()
+}
+
 // run runs a script on the master of its first key, and waits, no longer than wait, until every
 // replica of that master has confirmed it. With a wait of 0, nothing is known of replicas. WAIT
 // covers only the last write of its own connection, so all commands use one. While the slot

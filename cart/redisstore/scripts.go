@@ -14,7 +14,7 @@ import (
 //go:embed lua/*.lua
 var lua embed.FS
 
-// scriptFiles lists the scripts of merges and reads, by name: the files of lua/ that come before the
+// scriptFiles lists the scripts of merges, reads and keyed calls, by name: the files of lua/ that come before the
 // file of that name.
 var scriptFiles = map[string][]string{
 	"renew":   {"cart"},
@@ -23,6 +23,8 @@ var scriptFiles = map[string][]string{
 	"apply":   {"cart", "survey", "stamps", "keys", "texts"},
 	"finish":  {"cart"},
 	"forget":  {"cart"},
+	"attempt": {"cart"},
+	"result":  {"cart"},
 }
 
 // operationFiles lists the operations, by name: the files that come between change.lua and the file
@@ -67,7 +69,7 @@ func newScripts() scripts {
 			all[name+repeats] = script.New(name, sourceOf(slices.Concat(prelude, own, []string{name}))+end)
 		}
 		all["check"+repeats] = script.New("check", sourceOf(append(prelude, "check")))
-		all["ops"+repeats] = script.New("ops", sourceOf(slices.Concat(prelude, list, slices.Sorted(maps.Keys(operationFiles)), []string{"ops"})))
+		all["ops"+repeats] = script.New("ops", sourceOf(slices.Concat(prelude, list, slices.Sorted(maps.Keys(operationFiles)), []string{"agent", "ops"})))
 	}
 	return all
 }

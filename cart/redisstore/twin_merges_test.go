@@ -124,7 +124,7 @@ func (m *merging) claimFor(t *rapid.T, customer, guest redisstore.Ref, note stri
 	var taken *aside
 	m.step(guest, func() any {
 		var err error
-		got, err = m.store.Claim(m.ctx, customer, guest, note, b)
+		got, err = m.store.Claim(m.ctx, customer, guest, note, b, "")
 		if other, ok := errors.AsType[*redisstore.OtherOwnerError](err); ok {
 			return claimed{Word: "other", Owner: other.Owner.String()}
 		}

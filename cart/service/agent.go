@@ -2,10 +2,18 @@ package service
 
 import (
 	"context"
+	"encoding/base32"
+	"encoding/base64"
+	"errors"
+	"strconv"
+	"strings"
 
+	"commerce/auth"
+	"commerce/auth/locale"
 	"commerce/auth/problem"
 	"commerce/auth/store"
 	"commerce/cart"
+	"commerce/cart/redisstore"
 )
 
 // Agent is who makes an agent's call.
@@ -16,10 +24,14 @@ type Agent struct {
 }
 
 // AgentVisit is one call of an agent, to the guest's cart that an ID opens. The cart's token is derived from the
-// ID, so an ID is no token.
+// ID, so an ID is no token, and nothing is stored about it.
 type AgentVisit struct {
 	*Visit
 	ID string
+
+	home    redisstore.Ref // where the ID's cart lies before it is handed over, with the results of keyed calls
+	earlier redisstore.Ref // the home of the cart of a keyed create under the previous key; zero for none
+	again   bool           // an earlier attempt of this keyed call may have changed the cart
 }
 
 // AgentCart is a cart as an agent's call has left it.
@@ -27,7 +39,7 @@ type AgentCart struct {
 	cart.Priced
 	ID         string  // that opens it
 	Moved      bool    // it is empty, because the shopper has taken the cart over
-	Created    bool    // an AgentCreate has stored it
+	Created    bool    // AgentCreate has stored it
 	Faults     []Fault // what could not be applied
 	Durability string  // as in Changed
 }
@@ -39,35 +51,272 @@ type Fault struct {
 	Problem *problem.Error
 }
 
-// AgentVisit begins a call to the cart of an ID as the agent sent it. It reports false if it is no ID of this service.
-func (s *Carts) AgentVisit(a Agent, id string) (*AgentVisit, bool) { panic("TODO") }
+const (
+	keyName = 4  // characters of an ID that name the key
+	idSize  = 26 // characters of an ID after these: 130 bits in base32
+)
 
-// NewAgentVisit begins a call that creates a cart. With a key, as the agent sent it, the ID is derived from store, profile and
+// AgentVisit begins a call to the cart of an ID as the agent sent it. It reports false for what is no ID of this
+// service.
+func (s *Carts) AgentVisit(a Agent, id string) (*AgentVisit, bool) {
+	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
+	if len(id) != keyName+idSize || strings.Trim(id[keyName:], alphabet) != "" {
+		return nil, false
+	}
+	token, ok := s.Keys.Derive(id[:keyName], "agent token", id)
+	if !ok {
+		return nil, false
+	}
+	v := &Visit{Store: a.Store, Token: auth.CartToken(base64.RawURLEncoding.EncodeToString(token[:])), client: a.Client, budget: budget{s.Budget}}
+	v.own = redisstore.GuestRef(a.Store.ID, v.Token)
+	return &AgentVisit{Visit: v, ID: id, home: v.own}, true
+}
+
+// NewAgentVisit begins a call that creates a cart. With an Idempotency-Key, the ID is derived from store, profile and
 // key, so that a retry meets the cart of its first attempt.
-func (s *Carts) NewAgentVisit(a Agent, key string) *AgentVisit { panic("TODO") }
-
-// Once makes a keyed call once. It runs do unless the first result of the key is kept; it keeps that of do for 24 hours,
-// and returns it byte for byte. An error of do is no result: the next attempt runs again. key and fingerprint
-// are the digests that do has in its Conditions; without a key, Once only runs do.
-func (s *Carts) Once(ctx context.Context, v *AgentVisit, key, fingerprint string, do func(context.Context) ([]byte, error)) ([]byte, error) {
-	panic("TODO")
+func (s *Carts) NewAgentVisit(a Agent, key string) *AgentVisit {
+	id := func(name string) string {
+		if key == "" {
+			return name + s.newName(idSize)
+		}
+		sum, _ := s.Keys.Derive(name, "agent id", strconv.FormatInt(a.Store.ID, 10), a.Profile, key)
+		return name + base32.StdEncoding.EncodeToString(sum[:])[:idSize]
+	}
+	v, _ := s.AgentVisit(a, id(s.Keys.Name()))
+	v.Fresh = key == ""
+	if previous := s.Keys.Previous(); previous != "" && key != "" {
+		before, _ := s.AgentVisit(a, id(previous))
+		v.earlier = before.home
+	}
+	return v
 }
 
 // AgentRead returns the cart. An ID under which there is none, or a canceled one, is a problem.NotFound.
-func (s *Carts) AgentRead(ctx context.Context, v *AgentVisit) (AgentCart, error) { panic("TODO") }
+func (s *Carts) AgentRead(ctx context.Context, v *AgentVisit) (AgentCart, error) {
+	held, moved, err := s.open(ctx, v)
+	if err != nil {
+		return AgentCart{}, err
+	}
+	return s.asRead(ctx, v, held, moved)
+}
 
-// AgentCreate stores a cart with those elements that can be bought. If none can, it stores nothing, and the cart is not Created.
+// AgentCreate stores a cart with those elements that can be bought. If none can, it stores no cart, and
+// the result is not Created.
 func (s *Carts) AgentCreate(ctx context.Context, v *AgentVisit, on Conditions, r cart.Replacement) (AgentCart, error) {
-	panic("TODO")
+	on.IfMatch = onlyAt(cart.Cart{})
+	ops := replacing(r, cart.Cart{})
+	for i := range ops {
+		if ops[i].Coupon != nil {
+			ops[i].Coupon.needsLine = true // a coupon alone makes no cart
+		}
+	}
+	made, err := s.changeAsAgent(ctx, v, on, ops)
+	if isVersionMismatch(err) {
+		err = errKeyReused // the key's cart exists, and its first result is gone
+	}
+	made.Created = made.Cart.ID != ""
+	return made, err
 }
 
 // AgentReplace replaces the lines of the cart in one step, as far as they can be bought. With cart.ErrChangedUnseen,
 // nothing was changed, and the cart is as it is now. A client's If-Match that names another version is a problem.VersionMismatch.
 func (s *Carts) AgentReplace(ctx context.Context, v *AgentVisit, on Conditions, r cart.Replacement) (AgentCart, error) {
-	panic("TODO")
+	return s.asAgent(ctx, v, on, r.IDs(), func(c cart.Cart) []agentOp { return replacing(r, c) })
 }
 
-// AgentCancel ends the cart, and returns it as it was. ids are those of lines that the agent sent, if any. It fails like AgentReplace.
+// AgentCancel ends the cart, and returns it as it was. ids are those of lines that the agent sent, if any. It fails
+// like AgentReplace.
 func (s *Carts) AgentCancel(ctx context.Context, v *AgentVisit, on Conditions, ids ...string) (AgentCart, error) {
-	panic("TODO")
+	var before cart.Cart
+	canceled, err := s.asAgent(ctx, v, on, ids, func(c cart.Cart) []agentOp {
+		before = c
+		return []agentOp{{Op{Clear: true}, -1}, {Op{agent: agentCancels}, -1}}
+	})
+	if err == nil && before.ID != "" {
+		canceled.Priced, err = s.price(ctx, v.Visit, before)
+	}
+	return canceled, err
 }
+
+// asAgent makes the list that ops returns for the cart as read, if the agent has seen that: see cart.SeenBy. If the
+// cart has changed since the read, it reads again. A repeat, and then the agent's If-Match, take precedence over any
+// refusal.
+func (s *Carts) asAgent(ctx context.Context, v *AgentVisit, on Conditions, ids []string, ops func(cart.Cart) []agentOp) (AgentCart, error) {
+	for range maxReads {
+		held, moved, err := s.open(ctx, v)
+		judged, refusal := on, (*problem.Error)(nil)
+		switch tag := onlyAt(held.Cart); {
+		case errors.Is(err, errNoCart):
+			judged.IfMatch, refusal = "", errNoCart
+		case err != nil:
+			return AgentCart{}, err
+		case on.IfMatch != "" && on.IfMatch != "*" && !strings.Contains(on.IfMatch, tag):
+			refusal = errOtherVersion
+		case on.IfMatch == "" || on.IfMatch == "*" || len(ids) > 0: // a version that If-Match names was seen
+			if !held.SeenBy(ids, held.Agent) {
+				refusal = errUnseen
+			}
+		}
+		if refusal != nil || v.again {
+			made, err := s.refuseAsAgent(ctx, v, judged, refusal)
+			switch {
+			case errors.Is(err, errUnseen):
+				if made, err = s.asRead(ctx, v, held, moved); err == nil {
+					err = cart.ErrChangedUnseen
+				}
+				return made, err
+			case !errors.Is(err, errFirst):
+				return made, err
+			}
+		}
+		exactly := on
+		exactly.IfMatch = onlyAt(held.Cart)
+		made, err := s.changeAsAgent(ctx, v, exactly, ops(held.Cart))
+		if !isVersionMismatch(err) {
+			made.Moved = moved && made.Cart.ID == ""
+			return made, err
+		}
+	}
+	return AgentCart{}, errAlwaysChanged
+}
+
+// refuseAsAgent returns refusal, or errFirst for nil, unless the call is a repeat or the agent's If-Match takes precedence.
+func (s *Carts) refuseAsAgent(ctx context.Context, v *AgentVisit, on Conditions, refusal *problem.Error) (AgentCart, error) {
+	if refusal == nil {
+		refusal = errFirst
+	}
+	repeated, err := s.Refuse(ctx, v.Visit, on, refusal)
+	return s.asMade(v, repeated, nil, err)
+}
+
+// changeAsAgent makes a list of an agent.
+func (s *Carts) changeAsAgent(ctx context.Context, v *AgentVisit, on Conditions, ops []agentOp) (AgentCart, error) {
+	list := List{Each: true}
+	for _, op := range ops {
+		list.Ops = append(list.Ops, op.Op)
+	}
+	changed, err := s.Ops(ctx, v.Visit, on, list)
+	return s.asMade(v, changed, ops, err)
+}
+
+// asMade returns what a list of an agent has made of the cart.
+func (s *Carts) asMade(v *AgentVisit, changed Changed, ops []agentOp, err error) (AgentCart, error) {
+	if err == nil && changed.Replayed && !v.again {
+		err = errKeyReused // the change was made, and its first result is gone
+	}
+	if err != nil {
+		return AgentCart{}, err
+	}
+	made := AgentCart{Priced: changed.Priced, ID: v.ID, Durability: changed.Durability}
+	if changed.Ops != nil && !changed.Ops.Unknown {
+		for i, o := range changed.Ops.Each {
+			if o.Refusal != nil {
+				made.Faults = append(made.Faults, Fault{ops[i].element, ops[i].Coupon != nil, o.Refusal})
+			}
+		}
+	}
+	return made, nil
+}
+
+// agentOp is an operation of an agent's list, and the element that it is for; -1 for none.
+type agentOp struct {
+	Op
+	element int
+}
+
+// agentMark is how a list of an agent ends.
+type agentMark string
+
+const (
+	agentSees    agentMark = "sees"
+	agentCancels agentMark = "cancels"
+)
+
+// replacing returns the list that replaces the lines of a cart.
+func replacing(r cart.Replacement, c cart.Cart) (ops []agentOp) {
+	for _, step := range r.Plan(c) {
+		op := agentOp{element: step.Element}
+		switch {
+		case step.Quantity == 0:
+			op.Remove = &step.Line
+		case step.Line != "":
+			op.Edit = &Edit{Item: step.Line, Edit: cart.Edit{Quantity: &step.Quantity, QuantityMember: "quantity"}}
+		default:
+			e := r.Elements[step.Element]
+			op.Add = &cart.Addition{ProductID: e.Product, Quantity: e.Quantity, QuantityMember: "quantity"}
+			if e.Plan != 0 {
+				op.Add.PlanID = &e.Plan
+			}
+		}
+		ops = append(ops, op)
+	}
+	if r.Coupon != nil && *r.Coupon != c.Coupon {
+		ops = append(ops, agentOp{Op{Coupon: &CouponCode{Code: *r.Coupon, Member: "codes"}}, -1})
+	}
+	return append(ops, agentOp{Op{agent: agentSees}, -1})
+}
+
+// open reads the cart that the ID opens, and follows it to where it was handed over. From then on, the visit is one of the
+// cart there. moved means that the shopper has taken the cart over. The error of an ID without a cart is errNoCart.
+func (s *Carts) open(ctx context.Context, v *AgentVisit) (held redisstore.Stored, moved bool, err error) {
+	v.own = v.home
+	for range maxReads { // a shopper may hand over the cart again, with the agent
+		held, err = s.load(ctx, v.Visit)
+		if err != nil || held.ID != "" {
+			break
+		}
+		to, found, err := s.movedFrom(ctx, v)
+		if err != nil {
+			return held, false, err
+		}
+		if moved = moved || found; to == (redisstore.Ref{}) {
+			break
+		}
+		v.own, v.Token = to, ""
+	}
+	switch {
+	case err != nil:
+	case held.Agent == redisstore.AgentCanceled, held.ID == "" && !moved:
+		err = errNoCart
+	}
+	return held, moved && held.ID == "", err
+}
+
+func (s *Carts) movedFrom(ctx context.Context, v *AgentVisit) (to redisstore.Ref, moved bool, err error) {
+	ctx, trip := v.budget.spend(ctx, 1)
+	defer trip.done()
+	return s.Redis.Moved(ctx, v.own)
+}
+
+// asRead prices a cart that open has read.
+func (s *Carts) asRead(ctx context.Context, v *AgentVisit, held redisstore.Stored, moved bool) (AgentCart, error) {
+	priced, err := s.price(ctx, v.Visit, held.Cart)
+	return AgentCart{Priced: priced, ID: v.ID, Moved: moved}, err
+}
+
+// onlyAt is the If-Match of a change of the cart as it is.
+func onlyAt(c cart.Cart) string { return " " + c.Tag() + " " }
+
+func isVersionMismatch(err error) bool {
+	refused, ok := errors.AsType[*problem.Error](err)
+	return ok && refused.Code == problem.VersionMismatch
+}
+
+var (
+	errNoCart = problem.New(problem.NotFound, "", locale.Text{
+		locale.En: "There is no such cart. It may have expired.",
+		locale.Ar: "لا توجد سلة كهذه. ربما انتهت صلاحيتها.",
+	})
+	errNoLine       = problem.New(cart.CartEmpty, "", textNoLine)
+	errOtherVersion = problem.New(problem.VersionMismatch, "If-Match", textVersionMismatch)
+	errKeyReused    = problem.New(problem.IdempotencyConflict, "Idempotency-Key", textKeyReused)
+
+	// Not for clients: they only mark what refuseAsAgent has found.
+	errUnseen = problem.New(problem.VersionMismatch, "", textVersionMismatch)
+	errFirst  = problem.New(problem.VersionMismatch, "", textVersionMismatch)
+
+	textNoLine = locale.Text{
+		locale.En: "A coupon needs a cart with a product.",
+		locale.Ar: "تحتاج القسيمة إلى سلة فيها منتج.",
+	}
+)

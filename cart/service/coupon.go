@@ -12,6 +12,8 @@ import (
 type CouponCode struct {
 	Code   string // in the form that cart.NormalCouponCode returns
 	Member string // name of the request member that held the code, for errors
+
+	needsLine bool // refused while the cart has no line
 }
 
 // RedeemCoupon sets the cart's coupon, and replaces any other. A client that has had too
@@ -45,7 +47,9 @@ func (s *Carts) redemption(ctx context.Context, v *Visit, c CouponCode, p *cart.
 		return change{}, err
 	}
 	set := change{Change: redisstore.SetCoupon(c.Code), member: c.Member}
-	if refusal := cart.RefuseCoupon(coupon, p, uses, v.Store, s.Now(), c.Member); refusal != nil {
+	if c.needsLine && len(p.Lines) == 0 {
+		set.refuse(errNoLine)
+	} else if refusal := cart.RefuseCoupon(coupon, p, uses, v.Store, s.Now(), c.Member); refusal != nil {
 		set.refuse(refusal)
 	}
 	return set, nil

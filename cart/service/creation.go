@@ -34,7 +34,7 @@ func (s *Carts) noteCreation(ctx context.Context, v *Visit, newID string, o redi
 		s.Events.Created(v.customer != "")
 	}
 	remembered := o.Ops != nil && o.Cart.ID == "" // a list that left the cart unused, which takes memory too
-	if v.customer == "" && (created || remembered || err != nil && errors.Is(ctx.Err(), context.Canceled)) {
+	if v.customer == "" && !v.counted && (created || remembered || err != nil && errors.Is(ctx.Err(), context.Canceled)) {
 		s.Creation.Use(ctx, v.client)
 	}
 }

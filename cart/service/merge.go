@@ -50,7 +50,7 @@ func (s *Carts) merge(ctx context.Context, v *Visit, g redisstore.GuestCart) err
 func (s *Carts) resume(ctx context.Context, v *Visit, unfinished redisstore.PendingMerges) (waiting redisstore.PendingMerges) {
 	if len(unfinished) > 0 {
 		_ = s.observed(ctx, v, func(ctx context.Context) (err error) {
-			waiting, err = s.resumeEach(ctx, v, unfinished)
+			waiting, err = s.resumeEach(ctx, v, v.own, unfinished)
 			return err
 		})
 	}
@@ -83,20 +83,20 @@ func (s *Carts) ended(ctx context.Context, report *cart.MergeReport, began time.
 	}
 }
 
-func (s *Carts) resumeEach(ctx context.Context, v *Visit, unfinished redisstore.PendingMerges) (waiting redisstore.PendingMerges, failed error) {
+func (s *Carts) resumeEach(ctx context.Context, v *Visit, owner redisstore.Ref, unfinished redisstore.PendingMerges) (waiting redisstore.PendingMerges, failed error) {
 	results := map[redisstore.Ref]error{}
 	for _, pending := range unfinished {
-		guest := pending.Guest(v.own)
+		guest := pending.Guest(owner)
 		err, done := results[guest]
 		if !done {
-			err = s.completeClaimed(ctx, v, v.own, guest)
+			err = s.completeClaimed(ctx, v, owner, guest)
 			results[guest] = err
 		}
 		switch {
 		case err != nil:
 			waiting = append(waiting, pending)
 		case pending.Old(s.Now()): // no claim is left that it could be about
-			err = s.step(ctx, func(ctx context.Context) error { return s.Redis.ForgetOld(ctx, v.own, pending) })
+			err = s.step(ctx, func(ctx context.Context) error { return s.Redis.ForgetOld(ctx, owner, pending) })
 		}
 		failed = errors.Join(failed, err)
 	}
@@ -109,18 +109,47 @@ func (s *Carts) mergeGuest(ctx context.Context, v *Visit, g redisstore.GuestCart
 			return err
 		}
 	}
-	// Before anything is claimed: while the catalog is unreachable, nothing is merged.
-	if _, err := s.Catalog.Products(ctx, v.Store.ID, g.Products); err != nil {
-		return cart.Unavailable("products of guest cart", err)
-	}
-	needs := g.Needs
-	for round := 0; needs.CartID != "" && round < mergeRounds; round++ {
-		again, err := s.mergeCart(ctx, v, &needs)
-		if err != nil || !again {
-			return err
+	g, err := s.ready(ctx, v, v.guest, g)
+	m := merging{owner: v.own, guest: v.guest, needs: g.Needs}
+	for round := 0; err == nil && m.needs.CartID != "" && round < mergeRounds; round++ {
+		again := false
+		m.note = "m" + s.newCartID()[:10]
+		if again, err = s.mergeCart(ctx, v, &m); !again {
+			break
 		}
 	}
-	return nil
+	if errors.Is(err, cart.ErrNoRoom) {
+		// To the minute, so that polls see no change.
+		v.noRoom = &cart.MergeReport{ID: redisstore.ShortID(m.needs.CartID), At: s.Now().Truncate(time.Minute), Code: problem.CartFull}
+	}
+	return err
+}
+
+// ready finishes the merges into a guest's cart, before it is merged itself. What cannot be finished
+// now arrives in the token's next cart. While the catalog is unreachable, nothing is claimed.
+func (s *Carts) ready(ctx context.Context, v *Visit, guest redisstore.Ref, g redisstore.GuestCart) (redisstore.GuestCart, error) {
+	if len(g.Pending) > 0 {
+		_, _ = s.resumeEach(ctx, v, guest, g.Pending)
+		err := s.step(ctx, func(ctx context.Context) (err error) {
+			g, err = s.Redis.FindGuest(ctx, v.own, guest, "")
+			return err
+		})
+		if err != nil {
+			return g, err
+		}
+	}
+	if _, err := s.Catalog.Products(ctx, v.Store.ID, g.Products); err != nil {
+		return g, cart.Unavailable("products of guest cart", err)
+	}
+	return g, nil
+}
+
+// merging is one merge of a guest's cart into another one.
+type merging struct {
+	owner, guest redisstore.Ref
+	note         string           // under which it is claimed; "" only continues an earlier claim
+	needs        cart.Reservation // of the guest's cart
+	moved        string           // the mark of a hand-over, as redisstore.MovedTo has it; "" for none
 }
 
 // mergeRounds limits how many carts one request merges, and how often it reserves room
@@ -129,45 +158,42 @@ const mergeRounds = 4
 
 // mergeCart reserves room for a guest's cart and merges it. again means that there may be
 // more to merge: another request had claimed an earlier cart, or this one has grown.
-func (s *Carts) mergeCart(ctx context.Context, v *Visit, b *cart.Reservation) (again bool, err error) {
-	note := "m" + s.newCartID()[:10]
-	err = s.step(ctx, func(ctx context.Context) error { return s.Redis.Reserve(ctx, v.own, v.guest, note, *b, s.Limits) })
+func (s *Carts) mergeCart(ctx context.Context, v *Visit, m *merging) (again bool, err error) {
+	err = s.step(ctx, func(ctx context.Context) error {
+		return s.Redis.Reserve(ctx, m.owner, m.guest, m.note, m.needs, s.Limits)
+	})
 	if err != nil {
-		if errors.Is(err, cart.ErrNoRoom) {
-			// To the minute, so that polls see no change.
-			v.noRoom = &cart.MergeReport{ID: redisstore.ShortID(b.CartID), At: s.Now().Truncate(time.Minute), Code: problem.CartFull}
-		}
 		return false, err
 	}
-	again, err = s.complete(ctx, v, v.own, v.guest, note, *b)
+	again, err = s.complete(ctx, v, *m)
 	if grown, ok := errors.AsType[*redisstore.GrownError](err); ok {
-		*b = grown.Needs
-		return true, s.forget(ctx, v.own, note)
+		m.needs = grown.Needs
+		return true, s.forget(ctx, m.owner, m.note)
 	}
 	if errors.Is(err, redisstore.ErrNothingToMerge) {
-		return false, s.forget(ctx, v.own, note)
+		return false, s.forget(ctx, m.owner, m.note)
 	}
 	return again, err
 }
 
 // completeClaimed completes the merge of a cart that an earlier request has claimed, if there is one.
-func (s *Carts) completeClaimed(ctx context.Context, v *Visit, customer, guest redisstore.Ref) error {
-	_, err := s.complete(ctx, v, customer, guest, "", cart.Reservation{})
+func (s *Carts) completeClaimed(ctx context.Context, v *Visit, owner, guest redisstore.Ref) error {
+	_, err := s.complete(ctx, v, merging{owner: owner, guest: guest})
 	if errors.Is(err, redisstore.ErrNothingToMerge) {
 		return nil
 	}
 	return err
 }
 
-// complete runs one merge from claim to forget. Without a note, "", it only continues an earlier
-// claim. again means that the claim was an earlier one, so the token may have a newer cart.
-func (s *Carts) complete(ctx context.Context, v *Visit, customer, guest redisstore.Ref, note string, b cart.Reservation) (again bool, err error) {
-	c, err := s.claim(ctx, customer, guest, note, b)
+// complete runs one merge from claim to forget. again means that the claim was an earlier one, so
+// the token may have a newer cart.
+func (s *Carts) complete(ctx context.Context, v *Visit, m merging) (again bool, err error) {
+	c, err := s.claim(ctx, m)
 	if other, ok := errors.AsType[*redisstore.OtherOwnerError](err); ok {
-		if err := s.completeClaimed(ctx, v, other.Owner, guest); err != nil {
+		if err := s.completeClaimed(ctx, v, other.Owner, m.guest); err != nil {
 			return false, err
 		}
-		c, err = s.claim(ctx, customer, guest, note, b)
+		c, err = s.claim(ctx, m)
 	}
 	if err != nil {
 		return false, err
@@ -179,32 +205,32 @@ func (s *Carts) complete(ctx context.Context, v *Visit, customer, guest redissto
 	bounds := cart.MergeBounds(c.Cart, products, s.Limits)
 	var report *cart.MergeReport
 	err = s.step(ctx, func(ctx context.Context) error {
-		report, err = s.Redis.Apply(ctx, customer, c, s.Strategy, bounds, s.newCartID())
+		report, err = s.Redis.Apply(ctx, m.owner, c, s.Strategy, bounds, s.newCartID())
 		return err
 	})
-	if customer == v.own && report != nil { // another customer's report is not for this one
+	if m.owner == v.own && report != nil { // another owner's report is not for this one
 		v.merged = report
 	}
 	if err != nil {
 		return false, err
 	}
-	err = s.step(ctx, func(ctx context.Context) error { return s.Redis.Finish(ctx, customer, guest, c) })
+	err = s.step(ctx, func(ctx context.Context) error { return s.Redis.Finish(ctx, m.owner, m.guest, c) })
 	if err != nil {
 		return false, err
 	}
-	return c.Again, s.forget(ctx, customer, c.Note, note)
+	return c.Again, s.forget(ctx, m.owner, c.Note, m.note)
 }
 
-func (s *Carts) claim(ctx context.Context, customer, guest redisstore.Ref, note string, b cart.Reservation) (c redisstore.Claimed, err error) {
+func (s *Carts) claim(ctx context.Context, m merging) (c redisstore.Claimed, err error) {
 	err = s.step(ctx, func(ctx context.Context) error {
-		c, err = s.Redis.Claim(ctx, customer, guest, note, b)
+		c, err = s.Redis.Claim(ctx, m.owner, m.guest, m.note, m.needs, m.moved)
 		return err
 	})
 	return c, err
 }
 
-func (s *Carts) forget(ctx context.Context, customer redisstore.Ref, notes ...string) error {
-	return s.step(ctx, func(ctx context.Context) error { return s.Redis.Forget(ctx, customer, notes...) })
+func (s *Carts) forget(ctx context.Context, owner redisstore.Ref, notes ...string) error {
+	return s.step(ctx, func(ctx context.Context) error { return s.Redis.Forget(ctx, owner, notes...) })
 }
 
 // step runs one step of a merge, with one request's budget, apart from a wait for replicas: a Redis

@@ -25,6 +25,8 @@ type Op struct {
 	Clear    bool          // of the lines, the coupon and the metadata
 	Coupon   *CouponCode   // with the code "" to remove the coupon
 	Metadata cart.Metadata // changes of the cart's
+
+	agent agentMark // ends the list of an agent
 }
 
 // Outcomes has the result of each change of a list.
@@ -135,6 +137,8 @@ func (s *Carts) op(op Op, c cart.Cart, products map[int64]*cart.Product) change 
 		return change{Change: redisstore.SetCoupon("")}
 	case op.Clear:
 		return change{Change: redisstore.Clear()}
+	case op.agent != "":
+		return change{Change: redisstore.NoteAgent(op.agent == agentCancels)}
 	}
 	return change{Change: redisstore.SetMetadata(op.Metadata, s.Limits)}
 }
@@ -171,7 +175,10 @@ func (op Op) needsCart() bool { return op.redeems() || op.Edit != nil && op.Edit
 
 // outcomes returns the results of a list that was applied, now or earlier.
 func (s *Carts) outcomes(ops []change, o redisstore.Outcome) *Outcomes {
-	all := &Outcomes{Each: make([]Outcome, len(ops)), Unknown: o.Ops == nil}
+	all := &Outcomes{Each: make([]Outcome, len(ops)), Unknown: len(o.Ops) != len(ops)} // a repeat of an agent's has another list
+	if all.Unknown {
+		return all
+	}
 	for i, op := range o.Ops {
 		switch {
 		case op.Refusal != nil:

@@ -49,6 +49,7 @@ type Config struct {
 	Redis    *redisstore.Store
 	Catalog  Catalog
 	Coupons  Coupons
+	Keys     *sealed.Keys // of codes of hand-overs; nil: none
 	Guesses  Guesses      // zero: any number of coupon codes may be refused
 	Creation *limit.Quota // how many guests' carts a client may create; nil: any number
 	Limits   cart.Limits
@@ -80,8 +81,11 @@ func New(c Config) *Carts {
 
 // newCartID returns 100 random bits, so that no two carts share an ID. It has none of the
 // separators of an ETag.
-func (s *Carts) newCartID() string {
-	var bits [13]byte
+func (s *Carts) newCartID() string { return s.newName(20) }
+
+// newName returns random characters of base32, at most 26.
+func (s *Carts) newName(size int) string {
+	var bits [17]byte
 	_, _ = io.ReadFull(s.Rand, bits[:]) // crypto/rand does not fail
-	return base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(bits[:])[:20]
+	return base32.StdEncoding.EncodeToString(bits[:])[:size]
 }

@@ -19,6 +19,8 @@ type Visit struct {
 	Token auth.CartToken // of the guest's cart; "" for a customer's
 	Fresh bool           // Token was created for this call, so it has no cart yet
 
+	counted bool // the client's quota of new carts has counted this call
+
 	ReadOnly bool // the call begins and finishes no merge
 
 	merged *cart.MergeReport // of the latest merge of this call

@@ -119,6 +119,8 @@ func summary(h redisstore.Holding) string {
 		return fmt.Sprintf("idempotency keys: %d (digests of requests, and the lines that some of them changed)", h.Entries)
 	case redisstore.KindOffers:
 		return fmt.Sprintf("quantities merged from a guest's cart: %d", h.Entries)
+	case redisstore.KindResults:
+		return fmt.Sprintf("results of an agent's calls: %d (carts as they were shown to the agent)", h.Entries)
 	case redisstore.KindClaimed:
 		return fmt.Sprintf("a guest's cart that is being merged into a customer's, lines: %d", len(h.Cart.Lines))
 	}

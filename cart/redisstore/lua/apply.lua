@@ -1,13 +1,14 @@
--- Merge, in the customer's slot: adds the guest's lines, and in the same step stores how
+-- Merge, in the owner's slot: adds the guest's lines, and in the same step stores how
 -- many of each were offered. Any repeat of this adds nothing.
 --
--- KEYS  1 customer's cart  2 quantities offered by this guest's cart: line -> quantity,
---       c -> coupon, and d -> 1 if it had metadata  3 customer's idempotency keys
+-- KEYS  1 owner's cart  2 quantities offered by this guest's cart: line -> quantity,
+--       c -> coupon, d -> 1 if it had metadata, and n -> the note of the hand-over that
+--       brought it, if one did  3 owner's idempotency keys
 -- ARGV  1 cart TTL in ms  2 TTL of the quantities in ms  3 cart id, used when the
 --       cart begins here  4 strategy: sum, max, guest or customer  5 the guest's coupon, or ""
 --       6 the guest's cart id, cut as notes have it  7 by how many ms this clock is
 --       ahead of that of the guest's Redis  8 mark of the version that this merge makes
---       9 name of the merge in its report  10 the guest's metadata as stored, or ""
+--       9 name of the merge in its report: its note without the m  10 the guest's metadata as stored, or ""
 --       11 number of lines, then for each: line, quantity offered, unit price when
 --       added, fields as stored or "", notice or "", stock (-1 where it does not
 --       bound the line), maximum of all lines of the product (0 for none), minimum and
@@ -182,6 +183,7 @@ write(cart, hash)
 if #now_noted > 0 then redis.call('HSET', offers, unpack(now_noted)) end
 if offers_coupon then redis.call('HSETNX', offers, 'c', coupon) end
 if offers_metadata then redis.call('HSETNX', offers, 'd', '1') end
+if string.byte(ARGV[9]) == 104 then redis.call('HSETNX', offers, 'n', 'm' .. ARGV[9]) end -- h
 redis.call('PEXPIRE', offers, ARGV[2])
 remember(keys, new_keys)
 expire(cart, life)

@@ -11,12 +11,14 @@
 --                    the next one of that number
 --   c                the coupon's code
 --   d                "<bytes of values> <the cart's metadata as JSON>"
+--   a                the "<version>.<mark>" that the last change of its agent has made, or - once the
+--                    agent has canceled it (see agent.lua)
 --   x                when the cart expires, in seconds by Redis's clock; HGETALL does
 --                    not return the TTL
 --   l                the number of the layout: 2 once the cart has had metadata, which releases
 --                    that know only 1 would lose
 --   r1 … r4 e<stamp> changes that a retry would repeat (see stamps.lua)
---   m<random>        a request is merging a guest's cart into this one:
+--   m<name>          a request is merging a guest's cart into this one; mh… is a hand-over:
 --                    "<guest's digest> <seconds> <lines> <bytes of text> <guest's cart id, cut>",
 --                    and " applied" once its lines are here
 --   g                the report of the latest merge, for a minute:

@@ -1,16 +1,19 @@
--- Merge, in the guest's slot: sets the guest's cart aside for one customer. The token can
+-- Merge, in the guest's slot: sets the guest's cart aside for its new owner. The token can
 -- be used again immediately: the next add under it creates a cart with a new id. A token
 -- has at most one claim. The guest's key keeps a copy of the stamps, so that a retry that
--- still goes there is recognized.
+-- still goes there is recognized; and the notes of merges into the guest's cart, whose lines
+-- arrive in the token's next cart.
 --
--- KEYS  1 guest's cart  2 claimed sibling  3 guest's idempotency keys
+-- KEYS  1 guest's cart  2 claimed sibling  3 guest's idempotency keys  4 mark of a hand-over
 -- ARGV  1 owner's tag  2 TTL of the claim in ms, never renewed
 --       3 the note under which to claim, or "" to only find again what this owner had
 --         claimed before
 --       4 deadline in ms for a new claim  5 the guest's cart id, cut, 6 lines and
---       7 bytes of text, as the note has reserved them
+--       7 bytes of text, as the note has reserved them  8 TTL of a guest's cart in ms
+--       9 the mark that a new claim leaves, "" for none: the tag of the cart where an agent
+--         finds its cart again, or "-" if it does not
 -- Replies:
---   {"other", tag}                another customer's claim must be merged first
+--   {"other", tag}                another owner's claim must be merged first
 --   {"nothing"}                   there is no claim, and no cart or no note to claim under
 --   {"late"}                      the deadline has passed
 --   {"grown", id, lines, bytes}   the reservation does not fit the cart
@@ -46,7 +49,8 @@ local hash = scan(guest, '')
 survey(hash)
 local id, lines, text = get(hash, 'i'), hash.count, hash.text
 if ARGV[3] == '' or not id then return { 'nothing' } end
-if clock() > tonumber(ARGV[4]) then return { 'late' } end
+local now = clock()
+if now > tonumber(ARGV[4]) then return { 'late' } end
 if string.sub(id, 1, #ARGV[5]) ~= ARGV[5] or lines > tonumber(ARGV[6]) or text > tonumber(ARGV[7]) then
   return { 'grown', id, lines, text }
 end
@@ -56,13 +60,17 @@ for n = 1, #keys, 2 do uses = uses .. use(keys, n) end
 redis.call('RENAME', guest, claimed)
 redis.call('HSET', claimed, 'o', ARGV[1] .. ' ' .. ARGV[3], 'k', uses)
 redis.call('PEXPIRE', claimed, ARGV[2])
+if ARGV[9] ~= '' then
+  redis.call('HSET', KEYS[4], 't', ARGV[9])
+  redis.call('PEXPIRE', KEYS[4], ARGV[8])
+end
+local kept = scan(guest, nil)
 for n = 1, #hash.flat, 2 do
   local first = string.byte(hash.flat[n])
-  if first == 114 or first == 101 then put(hash, hash.flat[n], hash.flat[n + 1]) end -- r, e
+  if first == 114 or first == 101 or first == 109 then put(kept, hash.flat[n], hash.flat[n + 1]) end -- r, e, m
 end
-if #hash.written > 0 then
-  put(hash, 'l', LAYOUT)
-  write(guest, hash)
-  redis.call('PEXPIRE', guest, STAMP_LIFE)
+if #kept.written > 0 then
+  put(kept, 'l', LAYOUT)
+  settle(guest, kept, ARGV[8], now)
 end
 return { 'claimed', ARGV[3], hash.flat, keys }

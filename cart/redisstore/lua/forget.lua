@@ -1,7 +1,7 @@
--- Merge, in the customer's slot: deletes notes whose merge is finished, or had nothing to
+-- Merge, in the owner's slot: deletes notes whose merge is finished, or had nothing to
 -- claim.
 --
--- KEYS  1 customer's cart
+-- KEYS  1 owner's cart
 -- ARGV  1 TTL in ms  2 age in seconds from which a note is dropped, 0 for any
 --       3 … members of the notes
 

@@ -11,7 +11,7 @@
 --       the line, "-" for none, or "!<code>.<number>" of a refusal
 
 local OPERATIONS = {
-  add = add, set = set, edit = edit, remove = remove, clear = clear, coupon = coupon, metadata = metadata,
+  add = add, set = set, edit = edit, remove = remove, clear = clear, coupon = coupon, metadata = metadata, agent = agent,
   refused = function(hash, i)
     local code, item = ARGV[i], ARGV[i + 1]
     if ARGV[i - 1] == '1' then return code end
@@ -26,7 +26,7 @@ survey(hash)
 hash.all, hash.in_list, known = true, true, {}
 local outcomes, altered, i = {}, false, 11
 while ARGV[i] do
-  local code, number, line = OPERATIONS[ARGV[i]](hash, i + 2)
+  local code, number, line = OPERATIONS[ARGV[i]](hash, i + 2, altered)
   if code and (ARGV[10] == 'all' or code == 'line_changed') then
     hash.flat = redis.call('HGETALL', cart) -- without what the operations before have put
     return reply(code, number, tostring(#outcomes))

@@ -1,9 +1,9 @@
--- Merge, in the customer's slot: notes which guest's cart is to be merged, before it is
+-- Merge, in the owner's slot: notes which guest's cart is to be merged, before it is
 -- claimed, so that the next request can finish a broken merge. The note also reserves room
 -- for the guest's lines, so that merges cannot make a cart grow without limit. Each request
 -- writes only its own note.
 --
--- KEYS  1 customer's cart
+-- KEYS  1 owner's cart
 -- ARGV  1 member of the note  2 TTL in ms  3 guest's digest
 --       4 lines and 5 bytes of text that the guest brings, 6 the guest's cart id, cut
 --       7 maximum number of lines and 8 maximum bytes of text after a merge

@@ -115,6 +115,6 @@ func (r Record) Merge(guest Record, by cart.Strategy, bounds map[cart.LineID]car
 	return r, after, report
 }
 
-// Claimed is what a guest's token keeps when a customer claims its cart: what it
-// remembers, so that a retry with the token alone is still recognized.
-func (r Record) Claimed() Record { return Record{Memory: r.Memory} }
+// Claimed is what a guest's token keeps when its cart is claimed: what it remembers, so that a
+// retry with the token alone is still recognized, and the merges into its cart.
+func (r Record) Claimed() Record { return Record{Memory: r.Memory, Merges: r.Merges} }

@@ -21,6 +21,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"commerce/cart/carthttp"
+	"commerce/cart/service"
 	"commerce/cart/wire"
 	"commerce/deploy/assert"
 	"commerce/docs"
@@ -213,7 +214,7 @@ func TestOpenAPI_HasEveryRegisteredRoute(t *testing.T) {
 // servedRoutes returns the methods and paths of all areas, as the document writes them.
 func servedRoutes() (routes []string) {
 	parameter := regexp.MustCompile(`:(\w+)`)
-	for _, area := range []wire.Area{carthttp.New(nil, nil, "", nil).Area(), subscriptionshttp.New(subscriptionshttp.Config{}).Area()} {
+	for _, area := range []wire.Area{carthttp.New(nil, service.New(service.Config{Keys: handoverKeys}), "", nil).Area(), subscriptionshttp.New(subscriptionshttp.Config{}).Area()} {
 		for _, route := range area.Routes {
 			routes = append(routes, route.Method+" "+parameter.ReplaceAllString(route.Path, "{$1}"))
 		}

@@ -22,6 +22,7 @@ import (
 	"go.uber.org/goleak"
 
 	"commerce/auth"
+	"commerce/auth/sealed"
 	"commerce/auth/store"
 	"commerce/cart"
 	"commerce/cart/carttest"
@@ -152,6 +153,9 @@ func (l *logBuffer) String() string {
 	return l.b.String()
 }
 
+// handoverKeys are those of every shop.
+var handoverKeys, _ = sealed.New("a key of the tests, with 32 bytes and more", "")
+
 // lastStore gives every shop its own ID, also across processes that share a Redis.
 var lastStore atomic.Int64
 
@@ -172,6 +176,7 @@ func openShopAs(t testing.TB, redisURL string, postgres bool, edits ...func(*ser
 	id := nextStore()
 	store := *sample.Stores()[0]
 	store.ID, store.PublicKeys = id, []string{"pk_" + time.Now().Format("150405.000000000")}
+	store.CartURL = "https://shop.example.com/cart"
 	rdb := dialRedis(t, redisURL, patient)
 	tokens := assert.Must(auth.NewJWT(auth.JWTConfig{Secret: []byte(jwtSecret)}))(t)
 	s := &shop{
@@ -197,7 +202,7 @@ func openShopAs(t testing.TB, redisURL string, postgres bool, edits ...func(*ser
 		Redis: redisstore.Config{TTL: redisstore.TTLs{Guest: 720 * time.Hour, Customer: 2160 * time.Hour}, Batch: true},
 		Carts: service.Config{
 			Catalog: s.Catalog, Coupons: s.Catalog,
-			Limits: cart.Limits{Lines: 100, Quantity: 999, LineText: 4096, CartText: 65536},
+			Limits: cart.Limits{Lines: 100, Quantity: 999, LineText: 4096, CartText: 65536}, Keys: handoverKeys,
 			Budget: 5 * time.Second, // no 503 on a busy test machine
 		},
 		Config: server.Config{

@@ -1,0 +1,101 @@
+package carthttp
+
+import (
+	"cmp"
+
+	"commerce/auth"
+	"commerce/auth/locale"
+	"commerce/auth/problem"
+	"commerce/cart"
+	"commerce/cart/service"
+	"commerce/cart/wire"
+)
+
+// minRedeemerKey is how long the key of a redeemer is at least: the token of the new cart is derived from
+// it and the code, so nobody who made the code may guess it.
+const minRedeemerKey = 22
+
+// handOver answers with a code of the guest's cart. The request has no members, so its body is optional.
+func (a *API) handOver(c *call) (wire.Answer, error) {
+	a.carts.Merge(c.ctx(), c.Visit, "")
+	if c.Request.ContentLength != 0 {
+		if _, _, err := wire.ReadBody(c.Request); err != nil {
+			return wire.Answer{}, err
+		}
+	}
+	h, err := a.carts.HandOver(c.ctx(), c.Visit)
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	return c.show(func(w view) { w.handover(h) }), nil
+}
+
+// redeem shows the cart of a code, or moves it and answers with the cart where it is now.
+func (a *API) redeem(c *call) (wire.Answer, error) {
+	a.carts.Merge(c.ctx(), c.Visit, "")
+	key, invalid := idempotencyKey(c.Request.Header)
+	in, _, err := readInput(c.Context)
+	if err := cmp.Or(err, invalid); err != nil {
+		return wire.Answer{}, err
+	}
+	r, preview, refusal := in.members.redemption()
+	switch {
+	case refusal != nil:
+		return wire.Answer{}, refusal
+	case preview:
+		return a.preview(c, r.Code)
+	case len(key) < minRedeemerKey:
+		return wire.Answer{}, problem.New(problem.InvalidParameter, "Idempotency-Key", textRedeemerKey, minRedeemerKey)
+	}
+	r.Key = key
+	sent := c.Token
+	changed, err := a.carts.Redeem(c.ctx(), c.Visit, r)
+	c.issuesToken = c.issuesToken || c.Token != sent
+	return c.showChanged(changed, err)
+}
+
+// preview shows the cart of a code, which is not the caller's, so it issues no token and has no report.
+func (a *API) preview(c *call, code string) (wire.Answer, error) {
+	priced, err := a.carts.PreviewHandover(c.ctx(), c.Visit, code)
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	c.issuesToken = false
+	return c.showAs(func(w view, p *cart.Priced, _ auth.CartToken, _ *cart.MergeReport) { w.cart(p, "", nil) }, &priced), nil
+}
+
+// redemption reads the body of POST /cart/handover/redeem.
+func (o object) redemption() (r service.Redemption, preview bool, _ *problem.Error) {
+	code, badCode := o.asSent("code")
+	preview, badPreview := o.flag("preview")
+	keepAgent, badKeepAgent := o.flag("keep_agent")
+	return service.Redemption{Code: code, KeepAgent: keepAgent}, preview, problem.Join(badCode, badPreview, badKeepAgent)
+}
+
+// flag reads true or false; false when not given.
+func (o object) flag(name string) (bool, *problem.Error) {
+	if !o.has(name) {
+		return false, nil
+	}
+	kind := o[name].Kind()
+	if kind != 't' && kind != 'f' {
+		return false, problem.New(problem.ValidationFailed, name, textFlag, name)
+	}
+	return kind == 't', nil
+}
+
+// handover writes a code that hands the cart over.
+func (w view) handover(h service.Handover) {
+	w.BeginObject()
+	w.Text("code", h.Code)
+	w.Time("expires_at", h.ExpiresAt, wire.RFC3339)
+	w.Optional("url", h.URL)
+	w.EndObject()
+}
+
+var (
+	textFlag = locale.Text{
+		locale.En: "%s must be true or false.",
+		locale.Ar: "يجب أن يكون %s إما true أو false.",
+	}
+)

@@ -1,0 +1,87 @@
+package redisstore
+
+import (
+	"context"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"commerce/cart"
+)
+
+// A hand-over is a merge that is asked for by a code: see service/handover.go. What it needs beside
+// the steps of a merge is to recognize its own earlier tries, by the name of its note.
+
+// HandoverNote begins the name of a hand-over's note. The names of logins are of another alphabet.
+const HandoverNote = "mh"
+
+// Claim is what a guest's cart that is set aside says about its merge.
+type Claim struct {
+	Owner  Ref
+	Note   string
+	CartID string
+}
+
+// ClaimOn returns the claim on a guest's token; zero for none.
+func (s *Store) ClaimOn(ctx context.Context, guest Ref) (Claim, error) {
+	var by, id *redis.StringCmd
+	_, err := s.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		by, id = p.HGet(ctx, guest.claimedKey(), "o"), p.HGet(ctx, guest.claimedKey(), "i")
+		return nil
+	})
+	if err != nil && !isMissing(err) {
+		return Claim{}, cart.Unavailable("look for claim", err)
+	}
+	owner, note, _ := strings.Cut(by.Val(), " ")
+	if owner == "" {
+		return Claim{}, nil
+	}
+	return Claim{tagged(owner), note, id.Val()}, nil
+}
+
+// Redeemed returns which of the owners has got a guest's cart under the note of a hand-over; the zero
+// Ref for none of them.
+func (s *Store) Redeemed(ctx context.Context, cartID, note string, owners ...Ref) (Ref, error) {
+	notes := make([]*redis.StringCmd, len(owners))
+	_, err := s.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for i, owner := range owners {
+			notes[i] = p.HGet(ctx, owner.offeredKey(cartID), "n")
+		}
+		return nil
+	})
+	if err != nil && !isMissing(err) {
+		return Ref{}, cart.Unavailable("look for earlier redemption", err)
+	}
+	for i, owner := range owners {
+		if notes[i].Val() == note {
+			return owner, nil
+		}
+	}
+	return Ref{}, nil
+}
+
+// Moved reports whether an agent's cart was handed over from a guest's token, and to which fresh token;
+// the zero Ref if the shopper did not keep the agent, or if the lines went into a cart in use.
+func (s *Store) Moved(ctx context.Context, guest Ref) (to Ref, moved bool, err error) {
+	tag, err := s.Client.HGet(ctx, guest.movedKey(), "t").Result()
+	switch {
+	case isMissing(err):
+		return Ref{}, false, nil
+	case err != nil:
+		return Ref{}, false, cart.Unavailable("look where the cart has moved", err)
+	case tag == nowhere:
+		return Ref{}, true, nil
+	}
+	return tagged(tag), true, nil
+}
+
+// MovedTo is the mark that a claim leaves for Moved: the fresh token that the agent follows to, or the
+// zero Ref for none. The mark "" leaves none.
+func MovedTo(to Ref) (mark string) {
+	if to.key == "" {
+		return nowhere
+	}
+	return to.tag()
+}
+
+const nowhere = "-"

@@ -1,0 +1,11 @@
+-- Notes which version an agent's list has made, or found if the list altered nothing: the last operation
+-- of such a list. Only lists have it.
+--
+-- ARGV  i "", or - for a cart that the agent cancels
+
+local function agent(hash, i, altered)
+  local version, mark = string.match(get(hash, 'v') or '0.', '^(%d+)%.(.*)$')
+  if altered then version, mark = version + 1, ARGV[9] end
+  if altered or hash.at.i then put(hash, 'a', ARGV[i] == '-' and '-' or string.format('%d.%s', version, mark)) end
+  return nil, false
+end

@@ -1,0 +1,336 @@
+package service
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"commerce/auth"
+	"commerce/auth/locale"
+	"commerce/auth/problem"
+	"commerce/cart"
+	"commerce/cart/redisstore"
+)
+
+// A hand-over moves a guest's cart to whoever redeems a code, by the steps of a merge: see "Handing over"
+// in docs/design.md. The code names the cart and is stored nowhere.
+
+const (
+	handoverLife = time.Hour
+	minRedeemKey = 22 // characters: whoever guesses the key knows the fresh token
+)
+
+// Handover is the offer of a guest's cart to whoever redeems its code.
+type Handover struct {
+	Code      string
+	ExpiresAt time.Time
+	URL       string // of the page that redeems the code; "" if the store has none
+}
+
+// HandOver offers the guest's cart of a visit. Errors: problem.GuestOnly, problem.CartEmpty; problem.NotFound
+// without Config.Keys.
+func (s *Carts) HandOver(ctx context.Context, v *Visit) (Handover, error) {
+	switch {
+	case s.Keys == nil:
+		return Handover{}, errHandoverGone
+	case v.customer != "":
+		return Handover{}, errGuestOnly
+	}
+	stored, err := s.load(ctx, v)
+	if err == nil && len(stored.Lines) == 0 {
+		err = errNothingToHandOver
+	}
+	if err != nil {
+		return Handover{}, err
+	}
+	return s.HandoverOf(v, stored.Cart, false), nil
+}
+
+// HandoverOf offers a guest's cart as it was read, which is not empty, without I/O. agent says that the
+// visit is an agent's, whose id opens an empty cart afterwards. It needs Config.Keys.
+func (s *Carts) HandoverOf(v *Visit, c cart.Cart, agent bool) Handover {
+	ends := s.Now().Add(handoverLife).Truncate(time.Second)
+	text := fmt.Sprintf("%s %s %d %t", v.own.TokenDigest(), c.ID, ends.Unix(), agent)
+	h := Handover{Code: s.Keys.Seal(handoverPurpose(v), []byte(text)), ExpiresAt: ends}
+	if v.Store.CartURL != "" {
+		h.URL = v.Store.CartURL + "#handover=" + h.Code
+	}
+	return h
+}
+
+func handoverPurpose(v *Visit) string { return "handover " + strconv.FormatInt(v.Store.ID, 10) }
+
+// handedOver is what a code names.
+type handedOver struct {
+	from   redisstore.Ref
+	cartID string // never another cart of that token
+	agent  bool
+}
+
+// opened returns what a code names. ok is false if it is expired, tampered with, or of another store.
+func (s *Carts) opened(v *Visit, code string) (h handedOver, ok bool) {
+	text, ok := s.Keys.Open(handoverPurpose(v), code)
+	if !ok {
+		return h, false
+	}
+	var digest string
+	var ends int64
+	_, err := fmt.Sscan(string(text), &digest, &h.cartID, &ends, &h.agent)
+	h.from = redisstore.GuestRefOf(v.Store.ID, digest)
+	return h, err == nil && s.Now().Before(time.Unix(ends, 0))
+}
+
+// PreviewHandover returns the cart that a code offers. A code that cannot be redeemed any more is
+// problem.NotFound.
+func (s *Carts) PreviewHandover(ctx context.Context, v *Visit, code string) (cart.Priced, error) {
+	h, ok := s.opened(v, code)
+	if !ok {
+		return cart.Priced{}, errHandoverGone
+	}
+	limited, trip := v.budget.spend(ctx, 1)
+	stored, err := s.Redis.Load(limited, h.from)
+	trip.done()
+	switch {
+	case err != nil:
+		return cart.Priced{}, err
+	case stored.ID != h.cartID:
+		return cart.Priced{}, errHandoverGone
+	}
+	return s.price(ctx, v, stored.Cart)
+}
+
+// Redemption is a shopper's request to redeem a code.
+type Redemption struct {
+	Code      string
+	Key       string // the Idempotency-Key, made by the redeemer: a retry has the same result
+	KeepAgent bool   // an agent's id follows to a fresh token
+}
+
+// Redeem moves the cart that a code offers to the visit's cart, or to a fresh token: see target. Afterwards
+// the visit's cart and Token are those that hold the lines. Errors: problem.NotFound for a code that cannot be
+// redeemed by this key, problem.CartFull, problem.RateLimited, problem.InvalidParameter for a short key.
+// After problem.Unavailable, a retry completes what was begun.
+func (s *Carts) Redeem(ctx context.Context, v *Visit, r Redemption) (Changed, error) {
+	h, ok := s.opened(v, r.Code)
+	switch {
+	case len(r.Key) < minRedeemKey:
+		return Changed{}, errShortKey
+	case !ok:
+		return Changed{}, errHandoverGone
+	}
+	d := s.newRedemption(v, h, r)
+	var refused *problem.Error
+	err := s.observed(ctx, v, func(ctx context.Context) error {
+		err := s.redeem(ctx, v, d)
+		if p, ok := errors.AsType[*problem.Error](err); ok && p.Code != problem.Unavailable {
+			refused, err = p, nil
+		}
+		return err
+	})
+	switch {
+	case refused != nil:
+		return Changed{}, refused
+	case errors.Is(err, cart.ErrNoRoom):
+		return Changed{}, errNoRoomToRedeem
+	case err != nil:
+		return Changed{}, asUnavailable("redeem hand-over", err)
+	}
+	if err := s.enter(ctx, v, d); err != nil {
+		return Changed{}, err
+	}
+	return s.redeemed(ctx, v, d)
+}
+
+// redeeming is one request to redeem a code.
+type redeeming struct {
+	handedOver
+	keepAgent bool
+	note      string         // under which every try of this key merges
+	fresh     redisstore.Ref // the token that only this key leads to
+	token     auth.CartToken // of fresh
+
+	to       redisstore.Ref // the cart that has got the lines; zero while it is not known
+	replayed bool           // an earlier request had moved them
+	pending  bool           // not all replicas have confirmed them
+}
+
+func (s *Carts) newRedemption(v *Visit, h handedOver, r Redemption) *redeeming {
+	derive := func(label string) string {
+		sum, _ := s.Keys.Derive(r.Code[:len(s.Keys.Name())], label, r.Code, r.Key) // the key that has opened the code
+		return base64.RawURLEncoding.EncodeToString(sum[:16])
+	}
+	token := auth.CartToken(derive("handover token"))
+	return &redeeming{
+		handedOver: h, keepAgent: r.KeepAgent, note: redisstore.HandoverNote + derive("handover note")[:10],
+		fresh: redisstore.GuestRef(v.Store.ID, token), token: token,
+	}
+}
+
+// redeem moves the lines, unless an earlier try has. Each round finds out how far the hand-over is.
+func (s *Carts) redeem(ctx context.Context, v *Visit, d *redeeming) error {
+	for round := range 2 * mergeRounds {
+		done, err := s.redeemRound(ctx, v, d)
+		if done {
+			d.replayed = round == 0
+		}
+		if done || err != nil && !errors.Is(err, redisstore.ErrUnconfirmed) { // its lines have arrived
+			return err
+		}
+	}
+	return cart.Unavailable("redeem hand-over", errors.New("service: other requests kept changing the cart"))
+}
+
+// redeemRound makes the next merge that the hand-over needs. done means that it needs none.
+func (s *Carts) redeemRound(ctx context.Context, v *Visit, d *redeeming) (done bool, err error) {
+	var g redisstore.GuestCart
+	var claim redisstore.Claim
+	err = s.step(ctx, func(ctx context.Context) error {
+		// First the source: what leaves it afterwards has arrived by then, or is claimed.
+		if g, err = s.Redis.FindGuest(ctx, v.own, d.from, ""); err == nil && g.Claimed {
+			claim, err = s.Redis.ClaimOn(ctx, d.from)
+		}
+		if err == nil {
+			d.to, err = s.Redis.Redeemed(ctx, d.cartID, d.note, d.owners(v)...)
+		}
+		return err
+	})
+	known, ours := d.to != redisstore.Ref{}, claim.CartID == d.cartID && claim.Note == d.note
+	switch {
+	case err != nil:
+		return false, err
+	case known && ours:
+		d.pending = true // a later request finishes it
+		return true, nil
+	case claim.CartID == d.cartID && !ours:
+		return false, errHandoverGone
+	case g.Claimed && claim == redisstore.Claim{}: // it has just ended
+		return false, nil
+	case g.Claimed: // by an earlier try of this key; or an earlier cart of the token, which comes first
+		return false, s.completeClaimed(ctx, v, claim.Owner, d.from)
+	case g.Needs.CartID == d.cartID: // also if a failover has lost the claim
+		return false, s.redeemInto(ctx, v, d, g)
+	case known:
+		return true, nil
+	}
+	return false, errHandoverGone
+}
+
+// owners are the carts that an earlier try of this shopper can have chosen.
+func (d *redeeming) owners(v *Visit) []redisstore.Ref {
+	return slices.DeleteFunc([]redisstore.Ref{d.fresh, v.own, v.guest}, func(r redisstore.Ref) bool { return r == redisstore.Ref{} })
+}
+
+// redeemInto merges the cart that still has its token.
+func (s *Carts) redeemInto(ctx context.Context, v *Visit, d *redeeming, g redisstore.GuestCart) error {
+	to := d.to
+	if (to == redisstore.Ref{}) {
+		var err error
+		if to, err = s.target(ctx, v, d); err != nil {
+			return err
+		}
+	}
+	g, err := s.ready(ctx, v, d.from, g)
+	if err != nil || g.Needs.CartID != d.cartID {
+		return err
+	}
+	m := merging{owner: to, guest: d.from, note: d.note, needs: g.Needs}
+	if d.agent {
+		var follows redisstore.Ref
+		if d.keepAgent && to == d.fresh {
+			follows = to
+		}
+		m.moved = redisstore.MovedTo(follows)
+	}
+	_, err = s.mergeCart(ctx, v, &m)
+	if to == d.fresh && err == nil {
+		s.Creation.Use(ctx, v.client)
+	}
+	return err
+}
+
+// target chooses the cart for the lines: the customer's own, or that of the visit's token if it is not
+// empty; else that of a fresh token, of which whoever made the code knows nothing.
+func (s *Carts) target(ctx context.Context, v *Visit, d *redeeming) (redisstore.Ref, error) {
+	if v.customer != "" {
+		return v.own, nil
+	}
+	if !v.Fresh && v.own != d.from {
+		stored, err := s.load(ctx, v)
+		if err != nil || len(stored.Lines) > 0 {
+			return v.own, err
+		}
+	}
+	if s.Creation.Refuse(v.client, errTooManyCarts) != nil {
+		return redisstore.Ref{}, s.tooManyCarts(v)
+	}
+	return d.fresh, nil
+}
+
+// enter makes the cart with the lines the visit's. If an earlier try was a guest's and this one is a
+// customer's, the guest's cart is merged, as on any login.
+func (s *Carts) enter(ctx context.Context, v *Visit, d *redeeming) error {
+	switch {
+	case d.to == v.own:
+	case v.customer == "":
+		v.own, v.Token, v.Fresh = d.fresh, d.token, false
+	default:
+		v.guest = d.to
+		s.Merge(ctx, v, "")
+		if v.noRoom != nil {
+			return errNoRoomToRedeem
+		}
+		if v.postponed {
+			return cart.Unavailable("merge redeemed cart", errors.New("service: postponed"))
+		}
+	}
+	return nil
+}
+
+// redeemed returns the cart with the lines.
+func (s *Carts) redeemed(ctx context.Context, v *Visit, d *redeeming) (Changed, error) {
+	priced, err := s.Read(ctx, v)
+	if err != nil {
+		return Changed{}, err
+	}
+	changed := Changed{Priced: priced, Replayed: d.replayed}
+	if s.Redis.Durable {
+		changed.Durability = s.Redis.Durability(ctx, d.to, !d.pending)
+		s.Events.Replicated(changed.Durability == redisstore.Confirmed)
+	}
+	return changed, nil
+}
+
+// asUnavailable makes err a problem.Unavailable, if it is none.
+func asUnavailable(doing string, err error) error {
+	if _, ok := errors.AsType[*problem.Error](err); ok {
+		return err
+	}
+	return cart.Unavailable(doing, err)
+}
+
+var (
+	errHandoverGone = problem.New(problem.NotFound, "code", locale.Text{
+		locale.En: "This link is no longer valid. Please ask for a new one.",
+		locale.Ar: "هذا الرابط لم يعد صالحًا. يُرجى طلب رابط جديد.",
+	})
+	errGuestOnly = problem.New(problem.GuestOnly, "", locale.Text{
+		locale.En: "Only the cart of a guest can be handed over. Yours is in your account.",
+		locale.Ar: "لا يمكن تسليم سوى سلة الزائر. سلتك محفوظة في حسابك.",
+	})
+	errNothingToHandOver = problem.New(problem.CartEmpty, "", locale.Text{
+		locale.En: "Your cart is empty.",
+		locale.Ar: "سلتك فارغة.",
+	})
+	errNoRoomToRedeem = problem.New(problem.CartFull, "", locale.Text{
+		locale.En: "Your cart has no room for these items. Please remove some and try again.",
+		locale.Ar: "لا تتسع سلتك لهذه المنتجات. يُرجى إزالة بعضها ثم المحاولة مرة أخرى.",
+	})
+	errShortKey = problem.New(problem.InvalidParameter, "Idempotency-Key", locale.Text{
+		locale.En: "The Idempotency-Key must be random and have at least 22 characters.",
+		locale.Ar: "يجب أن يكون Idempotency-Key عشوائيًا وألا يقل عن 22 حرفًا.",
+	})
+)
