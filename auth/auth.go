@@ -139,6 +139,30 @@ func refuse(err error, missing *problem.Error) error {
 	}
 }
 
+// AgentStore returns the store whose public key is in the path of an agent's call, which counts for a
+// client. It refuses Bearer tokens: an agent's cart is no customer's.
+func (c *CartCallers) AgentStore(r *http.Request, key, client string) (*store.Store, error) {
+	if _, present, foreign := bearer(r.Header); present && !foreign {
+		return nil, countFailure(r.Context(), c.cfg.Failures, client, errNoCustomers)
+	}
+	if !isPublicKey(key) {
+		return nil, errNoSuchStore
+	}
+	store, err := c.cfg.Stores.ByPublicKey(r.Context(), key)
+	return store, refuse(err, errNoSuchStore)
+}
+
+// HostStore returns the store of a host, otherwise the default one.
+func (c *CartCallers) HostStore(ctx context.Context, host string) (*store.Store, error) {
+	store, err := c.cfg.Stores.ByHost(ctx, host)
+	if errors.Is(err, ErrNoStore) {
+		if store, err = c.home(ctx, Claims{}); errors.Is(err, errStoreRequired) {
+			return nil, errNoSuchStore
+		}
+	}
+	return store, refuse(err, errNoSuchStore)
+}
+
 // Language returns the language of r's store, "" if the store cannot be found. Unlike
 // Identify it ignores an invalid X-Public-Key or Bearer token.
 func (c *CartCallers) Language(r *http.Request) locale.Locale {

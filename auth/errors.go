@@ -29,6 +29,10 @@ var (
 		locale.En: "No store has this X-Public-Key. Check the key in the store's settings.",
 		locale.Ar: "لا يوجد متجر بهذا المفتاح في X-Public-Key. تحقق من المفتاح في إعدادات المتجر.",
 	})
+	errNoSuchStore = problem.New(problem.NotFound, "", locale.Text{
+		locale.En: "This URL belongs to no store.",
+		locale.Ar: "هذا العنوان لا يخص أي متجر.",
+	})
 	errTokenStoreUnknown = problem.New(problem.StoreUnknown, "Authorization", locale.Text{
 		locale.En: "The store_id of the access token does not exist. Check the service that issued the token.",
 		locale.Ar: "لا يوجد متجر بقيمة store_id الواردة في رمز الوصول. تحقق من الخدمة التي أصدرت الرمز.",

@@ -41,10 +41,16 @@ func publicKey(h http.Header) (string, error) {
 			return "", errPublicKeyRepeated
 		}
 	}
-	if len(key) > maxPublicKey || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {
+	if key != "" && !isPublicKey(key) {
 		return "", errStoreUnknown
 	}
 	return key, nil
+}
+
+// isPublicKey reports whether a store can have a key.
+func isPublicKey(key string) bool {
+	strange := func(r rune) bool { return r <= ' ' || r > '~' }
+	return key != "" && len(key) <= maxPublicKey && !strings.ContainsFunc(key, strange)
 }
 
 // cartToken returns the token of the X-Cart-Token header, "" if it is absent, repeated or

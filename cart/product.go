@@ -29,6 +29,9 @@ type Product struct {
 	Fields        []Field      // in the merchant's order, which gives each its position
 }
 
+// TextGone is shown instead of the name of a product that no longer exists.
+var TextGone = locale.Text{locale.En: "No longer available", locale.Ar: "لم يعد متوفرًا"}
+
 // Image is a picture of a product. Alt is its alternative text.
 type Image struct {
 	URL string

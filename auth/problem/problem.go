@@ -22,6 +22,7 @@ type Error struct {
 	Cause  error   // for the log, without tokens or bodies; nil where the caller is at fault
 	Kind   string  // finer than Code, for operators: a fixed word that callers are not told; "" for none
 
+	Status     int           // of a code that a protocol defines; 0: that of the server's table
 	RetryAfter time.Duration // when a repeat may succeed; 0: in a moment, or never
 	Budget     Budget        // that a RateLimited call has used up
 }
@@ -63,6 +64,11 @@ func (e *Error) After(wait time.Duration) *Error {
 	later := *e
 	later.RetryAfter = wait
 	return &later
+}
+
+// RetrySeconds returns RetryAfter in whole seconds, at least 1.
+func (e *Error) RetrySeconds() int64 {
+	return int64(max((e.RetryAfter+time.Second-1)/time.Second, 1))
 }
 
 // KindCurrency is the Kind of UnknownCurrency. It lasts until a row or the release changes, so the

@@ -67,10 +67,8 @@ func (w view) writeParts(l *cart.PricedLine) *lineParts {
 
 // gone stands in for a product that no longer exists.
 var gone = cart.Product{
-	Name: locale.Name{Own: textGone[locale.En], Others: textGone}, Stock: new(int64), MinQuantity: 1,
+	Name: locale.Name{Own: cart.TextGone[locale.En], Others: cart.TextGone}, Stock: new(int64), MinQuantity: 1,
 }
-
-var textGone = locale.Text{locale.En: "No longer available", locale.Ar: "لم يعد متوفرًا"}
 
 func (w view) product(l *cart.PricedLine, p *cart.Product) {
 	w.Number("product_id", l.ID.Product())

@@ -202,7 +202,7 @@ func TestVersions_AreTheTagsWithoutTheirView(t *testing.T) {
 		" a,b ":     {List: []string{"a,b"}},
 		" * ":       {List: []string{"*"}},
 	} {
-		assert.Equal(t, versions(tags), want, "%+v", tags)
+		assert.Equal(t, tags.Versions(), want, "%+v", tags)
 	}
 }
 

@@ -1,4 +1,4 @@
-// Package wire defines how both areas of the API answer over HTTP: routes, what a handler
+// Package wire defines how the areas of the API answer over HTTP: routes, what a handler
 // returns, and the JSON writer. The server adds the envelope.
 package wire
 
@@ -9,6 +9,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"commerce/auth/locale"
+	"commerce/auth/problem"
 )
 
 // Area is one part of the API.
@@ -17,12 +18,20 @@ type Area struct {
 	Vary    string  // request headers that its answers depend on
 	Success bool    // whether the envelope of its answers begins with "success": true
 	Private bool    // whether its answers have personal data, which no cache may store
+
+	// Bare returns how an error on one of the area's paths is written, also one that no handler has
+	// returned; nil for other paths. If Bare is not nil, no answer of the area has an envelope.
+	Bare func(path string) Failure
 }
+
+// Failure writes the body of an error without an envelope.
+type Failure func(w *Writer, e *problem.Error, status int)
 
 // Route is one call of the API.
 type Route struct {
 	Method string
 	Path   string // as Gin takes it, such as "/cart/items/:item_id"
+	AtRoot bool   // the path is at the root of the host, whatever BASE_PATH is
 	Vary   string // further request headers that its answers depend on
 	Handle Handler
 }
@@ -33,9 +42,16 @@ type Handler func(*gin.Context) (Answer, error)
 
 // Answer is what a handler returns for the response.
 type Answer struct {
-	// Data writes the member data. nil means null with an error; without an error it means that
-	// Unchanged or Stream is set, or that the handler has written the response itself.
+	// Data writes the member data, or all of a response without an envelope. nil means null with an
+	// error; without an error it means that Unchanged or Stream is set, or that the handler has written
+	// the response itself.
 	Data func(*Writer)
+
+	// Failure writes the error instead of the one of Area.Bare; nil: that one.
+	Failure Failure
+
+	Status int    // of a response without an error; 0: 200
+	Cache  string // Cache-Control of a response without an error; "": the area's
 
 	// Stream is the response instead of Data, without an envelope.
 	Stream *Stream
@@ -65,6 +81,7 @@ const (
 	Guest    Caller = "guest"
 	Customer Caller = "customer"
 	Merchant Caller = "merchant"
+	Agent    Caller = "agent"
 )
 
 // Stream is a response of any length that is sent while it is made.

@@ -227,6 +227,12 @@ func (w *Writer) JSON(name string, value []byte) {
 	w.json = append(w.json, value...)
 }
 
+// Value writes a value that is already JSON: an element of an array, or the whole response.
+func (w *Writer) Value(json []byte) {
+	w.separate()
+	w.json = append(w.json, json...)
+}
+
 // BeginView makes the ETag cover only what is written from here on.
 func (w *Writer) BeginView() {
 	w.digest.Reset()

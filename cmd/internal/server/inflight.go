@@ -111,7 +111,11 @@ func (f *front) refuse(w http.ResponseWriter, r *http.Request) {
 	language := cmp.Or(locale.Match(r.Header.Get("Accept-Language"), ""), locale.En)
 	body := f.respond.writers.get(language)
 	defer f.respond.writers.put(body)
-	writeError(body, errUnavailable, id, f.respond.Now())
+	if write := f.respond.bareFailure(r.URL.Path); write != nil {
+		write(body, errUnavailable, http.StatusServiceUnavailable)
+	} else {
+		writeError(body, errUnavailable, id, f.respond.Now())
+	}
 	w.WriteHeader(http.StatusServiceUnavailable)
 	_, _ = w.Write(body.Bytes()) // the client may be gone
 }

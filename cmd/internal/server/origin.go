@@ -55,7 +55,7 @@ func (o origins) of(r *http.Request) string {
 	if o.public != "" {
 		return o.public
 	}
-	scheme, host := "http", r.Host
+	scheme := "http"
 	if r.TLS != nil {
 		scheme = "https"
 	}
@@ -63,11 +63,16 @@ func (o origins) of(r *http.Request) string {
 		if s := strings.ToLower(first(r.Header.Get("X-Forwarded-Proto"))); s == "http" || s == "https" {
 			scheme = s
 		}
-		if s := first(r.Header.Get("X-Forwarded-Host")); hostAndPort.MatchString(s) {
-			host = s
-		}
 	}
-	return scheme + "://" + host
+	return scheme + "://" + o.hostOf(r)
+}
+
+// hostOf returns the host, and maybe port, that the client has called.
+func (o origins) hostOf(r *http.Request) string {
+	if s := first(r.Header.Get("X-Forwarded-Host")); o.trusts(r.RemoteAddr) && hostAndPort.MatchString(s) {
+		return s
+	}
+	return r.Host
 }
 
 // first returns the value of the proxy nearest to the client. Later proxies append.

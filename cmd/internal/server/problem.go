@@ -75,12 +75,15 @@ var (
 	})
 )
 
+// statusOf returns the HTTP status of an error, 0 if its code has none.
+func statusOf(e *problem.Error) int { return cmp.Or(e.Status, statuses[e.Code]) }
+
 // problemOf returns what clients see of an error. An error that is no problem.Error, or
 // whose code has no status, becomes internal.
 func problemOf(err error) *problem.Error {
 	known, ok := errors.AsType[*problem.Error](err)
 	switch {
-	case ok && statuses[known.Code] != 0:
+	case ok && statusOf(known) != 0:
 		return known
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return errUnavailable

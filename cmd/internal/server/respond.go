@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -60,7 +61,9 @@ func (r *responder) adapt(area *wire.Area, route *wire.Route) gin.HandlerFunc {
 // show writes data in its envelope, or 304 if the client has the data already.
 func (r *responder) show(c *gin.Context, area *wire.Area, answer wire.Answer) {
 	c.Writer.Header()["Cache-Control"] = revalidated
-	if area.Private {
+	if answer.Cache != "" {
+		c.Header("Cache-Control", answer.Cache)
+	} else if area.Private {
 		c.Writer.Header()["Cache-Control"] = notStored
 	}
 	if answer.Unchanged != "" {
@@ -69,6 +72,11 @@ func (r *responder) show(c *gin.Context, area *wire.Area, answer wire.Answer) {
 	}
 	w := r.writers.get(answer.Language)
 	defer r.writers.put(w)
+	if area.Bare != nil {
+		answer.Data(w)
+		r.whole(c, w, cmp.Or(answer.Status, http.StatusOK))
+		return
+	}
 	w.BeginObject()
 	if area.Success {
 		w.Bool("success", true)
@@ -86,7 +94,8 @@ func (r *responder) show(c *gin.Context, area *wire.Area, answer wire.Answer) {
 		}
 		c.Header("ETag", tag)
 	}
-	r.finish(c, w, http.StatusOK)
+	endEnvelope(w, r.Now())
+	r.whole(c, w, http.StatusOK)
 }
 
 // notModified answers that the client's copy, which has this tag, is current.
@@ -107,25 +116,33 @@ func (r *responder) fail(c *gin.Context, answer wire.Answer, err error) {
 		return
 	}
 	known := problemOf(err)
-	status := statuses[known.Code]
+	status := statusOf(known)
 	r.Metrics.Failed(c.Request.Method, c.FullPath(), status, known)
 	l := r.language(c, answer.Language, status)
 
 	w := r.writers.get(l)
 	defer r.writers.put(w)
-	beginError(w, known)
-	if answer.Data == nil {
-		w.Null("data")
-	} else if tag := writeData(w, &answer); tag != "" {
-		c.Header("ETag", tag)
+	write := answer.Failure
+	if write == nil {
+		write = r.bareFailure(c.Request.URL.Path)
 	}
-	w.Text("request_id", requestIDOf(c))
-
+	switch {
+	case write != nil:
+		write(w, known, status)
+	case answer.Data == nil:
+		writeError(w, known, requestIDOf(c), r.Now())
+	default:
+		beginError(w, known)
+		if tag := writeData(w, &answer); tag != "" {
+			c.Header("ETag", tag)
+		}
+		endError(w, requestIDOf(c), r.Now())
+	}
 	switch status {
 	case http.StatusUnauthorized:
 		c.Header("WWW-Authenticate", "Bearer")
 	case http.StatusServiceUnavailable, http.StatusTooManyRequests, http.StatusGatewayTimeout:
-		seconds := strconv.Itoa(int(max((known.RetryAfter+time.Second-1)/time.Second, 1)))
+		seconds := strconv.FormatInt(known.RetrySeconds(), 10)
 		c.Header("Retry-After", seconds)
 		if limit := known.Budget.Uses; status == http.StatusTooManyRequests && limit != 0 {
 			c.Header("Ratelimit-Limit", strconv.FormatInt(limit, 10))
@@ -134,15 +151,26 @@ func (r *responder) fail(c *gin.Context, answer wire.Answer, err error) {
 		}
 	}
 	c.Writer.Header()["Cache-Control"] = notStored
-	r.finish(c, w, status)
+	r.whole(c, w, status)
+}
+
+// bareFailure returns how an error on a path without an envelope is written; nil for other paths.
+func (r *responder) bareFailure(path string) wire.Failure {
+	for i := range r.Areas {
+		if bare := r.Areas[i].Bare; bare != nil {
+			if write := bare(strings.TrimPrefix(path, r.BasePath)); write != nil {
+				return write
+			}
+		}
+	}
+	return nil
 }
 
 // writeError writes the whole envelope of an error without data, for a response that no handler makes.
 func writeError(w *wire.Writer, known *problem.Error, requestID string, now time.Time) {
 	beginError(w, known)
 	w.Null("data")
-	w.Text("request_id", requestID)
-	endEnvelope(w, now)
+	endError(w, requestID, now)
 }
 
 // beginError writes the first members of an error's envelope, before data.
@@ -150,6 +178,12 @@ func beginError(w *wire.Writer, known *problem.Error) {
 	w.BeginObject()
 	w.Bool("success", false)
 	w.Problem(known)
+}
+
+// endError writes the last members of an error's envelope, after data.
+func endError(w *wire.Writer, requestID string, now time.Time) {
+	w.Text("request_id", requestID)
+	endEnvelope(w, now)
 }
 
 // writeData writes the member data and returns its entity tag in quotes, "" for none.
@@ -170,9 +204,8 @@ func endEnvelope(w *wire.Writer, now time.Time) {
 	w.EndObject()
 }
 
-// finish ends the envelope and sends it.
-func (r *responder) finish(c *gin.Context, w *wire.Writer, status int) {
-	endEnvelope(w, r.Now())
+// whole sends a whole response.
+func (r *responder) whole(c *gin.Context, w *wire.Writer, status int) {
 	size := len(w.Bytes())
 	if size > countedByNetHTTP {
 		c.Header("Content-Length", strconv.Itoa(size))

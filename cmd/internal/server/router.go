@@ -86,7 +86,7 @@ func NewHandler(c Config) (http.Handler, error) {
 	}
 	engine.NoRoute(func(c *gin.Context) { respond.fail(c, wire.Answer{}, errNotFound) })
 	engine.NoMethod(func(c *gin.Context) { respond.fail(c, wire.Answer{}, errMethodNotAllowed) })
-	route(engine.Group(c.BasePath), respond)
+	route(engine, respond)
 	compress, err := gzhttp.NewWrapper(gzhttp.MinSize(1400), gzhttp.CompressionLevel(1))
 	if err != nil {
 		return nil, err
@@ -95,16 +95,19 @@ func NewHandler(c Config) (http.Handler, error) {
 }
 
 // route registers all routes: those of the areas, the pages' and the document's.
-func route(base *gin.RouterGroup, r *responder) {
+func route(engine *gin.Engine, r *responder) {
 	shown := pages.Areas(pages.Config{
 		Playground: r.Playground, Reference: r.Reference, BasePath: r.BasePath, NotFound: errNotFound, Protect: protect,
 	})
 	for _, area := range slices.Concat(r.Areas, shown) {
 		for _, route := range area.Routes {
-			handle := r.adapt(&area, &route)
-			base.Handle(route.Method, route.Path, handle)
+			handle, path := r.adapt(&area, &route), r.BasePath+route.Path
+			if route.AtRoot {
+				path = route.Path
+			}
+			engine.Handle(route.Method, path, handle)
 			if route.Method == http.MethodGet {
-				base.Handle(http.MethodHead, route.Path, handle)
+				engine.Handle(http.MethodHead, path, handle)
 			}
 		}
 	}

@@ -1,0 +1,244 @@
+package ucp
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+
+	"github.com/gin-gonic/gin"
+
+	"commerce/auth"
+	"commerce/auth/locale"
+	"commerce/auth/problem"
+	"commerce/cart"
+	"commerce/cart/service"
+	"commerce/cart/ucp/platform"
+	"commerce/cart/wire"
+)
+
+// operation is what a call does, by its name in the protocol.
+type operation string
+
+const (
+	create operation = "create_cart"
+	get    operation = "get_cart"
+	update operation = "update_cart"
+	cancel operation = "cancel_cart"
+)
+
+// call is one call of an agent, whichever way it came.
+type call struct {
+	*gin.Context
+	api      *API
+	agent    service.Agent
+	language locale.Locale
+
+	operation operation
+	id        string      // of the cart; "" to create one
+	key       string      // Idempotency-Key; "" for none
+	cart      wire.Object // what the agent sent of the cart; nil for nothing
+	sent      []byte      // the same as it was sent
+
+	active map[string]platform.Capability // that both sides support
+}
+
+// result is the response to a call that has run, whatever its outcome.
+type result struct {
+	status int
+	tag    string // ETag; "" for none
+	body   []byte
+}
+
+// begin identifies the store and the language of a call.
+func (a *API) begin(g *gin.Context) (*call, error) {
+	client := wire.Client(g)
+	store, err := a.Callers.AgentStore(g.Request, g.Param("key"), client)
+	if err != nil {
+		return nil, err
+	}
+	return &call{
+		Context: g, api: a, agent: service.Agent{Store: store, Client: client},
+		language: locale.Match(g.GetHeader("Accept-Language"), store.Locale),
+	}, nil
+}
+
+// answer returns the answer of a call that has run.
+func (c *call) answer(status int, data func(*wire.Writer)) wire.Answer {
+	return wire.Answer{Status: status, Data: data, Language: c.language, Store: c.agent.Store.ID, Caller: wire.Agent}
+}
+
+// failed returns the answer that goes with a protocol error.
+func (c *call) failed(write wire.Failure) wire.Answer {
+	a := c.answer(0, nil)
+	a.Failure = write
+	return a
+}
+
+// run runs a call. Its errors are those of the protocol; other refusals are results.
+func (c *call) run(ctx context.Context) (result, error) {
+	on, err := c.conditions()
+	if err != nil {
+		return result{}, err
+	}
+	if err := c.negotiate(ctx); err != nil {
+		return result{}, err
+	}
+	if _, ok := c.active[cartCapability]; !ok {
+		return c.refused(message{code: "capabilities_incompatible", severity: unrecoverable, content: textIncompatible.With(version)}), nil
+	}
+	read := c.read()
+	if read.faults != nil {
+		return c.refused(read.messages()...), nil
+	}
+	v, ok := c.visit()
+	if !ok {
+		return c.notFound(), nil
+	}
+	var unkept *result
+	kept, err := c.api.Carts.Once(ctx, v, on.Key, on.Fingerprint, func(ctx context.Context) ([]byte, error) {
+		r, keep, err := c.do(ctx, v, on, read)
+		if err == nil && !keep {
+			unkept, err = &r, errNotKept
+		}
+		return r.encode(), err
+	})
+	switch {
+	case unkept != nil:
+		return *unkept, nil
+	case err != nil:
+		return result{}, err
+	}
+	return decodeResult(kept), nil
+}
+
+// errNotKept ends service.Carts.Once without keeping the result of a call that has changed nothing and found
+// no cart. Otherwise anyone could fill Redis with such results.
+var errNotKept = errors.New("ucp: nothing happened")
+
+// do makes the change or the read of a call. It reports whether its result must be kept for retries.
+func (c *call) do(ctx context.Context, v *service.AgentVisit, on service.Conditions, read request) (r result, keep bool, err error) {
+	var shown service.AgentCart
+	status := http.StatusOK
+	switch c.operation {
+	case create:
+		shown, err = c.api.Carts.AgentCreate(ctx, v, on, read.Replacement)
+		status = http.StatusCreated
+	case get:
+		shown, err = c.api.Carts.AgentRead(ctx, v)
+	case update:
+		shown, err = c.api.Carts.AgentReplace(ctx, v, on, read.Replacement)
+	case cancel:
+		shown, err = c.api.Carts.AgentCancel(ctx, v, on, read.IDs()...)
+	}
+	known, _ := errors.AsType[*problem.Error](err)
+	switch {
+	case errors.Is(err, cart.ErrChangedUnseen):
+		return c.show(http.StatusOK, &shown, read, message{code: "cart_changed", severity: recoverable, content: textChanged.With()}), true, nil
+	case known != nil && known.Code == problem.NotFound:
+		return c.notFound(), false, nil
+	case err != nil:
+		return result{}, false, err
+	case c.operation == create && !shown.Created && len(shown.Lines) == 0:
+		return c.refused(faultMessages(shown.Faults, true)...), false, nil
+	}
+	if shown.Durability != "" {
+		c.Header("Durability", shown.Durability)
+	}
+	return c.show(status, &shown, read), true, nil
+}
+
+// visit opens the cart of the call. It reports false for an ID that none of our carts has.
+func (c *call) visit() (*service.AgentVisit, bool) {
+	if c.operation == create {
+		return c.api.Carts.NewAgentVisit(c.agent, c.key), true
+	}
+	return c.api.Carts.AgentVisit(c.agent, c.id)
+}
+
+// checkKey refuses an Idempotency-Key that cannot have 128 random bits. name is where it was sent.
+func checkKey(name, key string) error {
+	const shortest = 22
+	if len(key) < shortest || !wire.ValidKey(key) {
+		return wire.BadHeader(name)
+	}
+	return nil
+}
+
+// conditions returns the conditions under which a change is made.
+func (c *call) conditions() (on service.Conditions, err error) {
+	if c.operation == get {
+		return on, nil
+	}
+	if c.key != "" {
+		on.Key = wire.Digest(c.key)
+		on.Fingerprint = wire.Digest(string(c.operation), c.id, string(c.sent))
+	}
+	match, err := wire.ParseTags(c.Request.Header, "If-Match")
+	on.IfMatch = match.Versions()
+	return on, err
+}
+
+// negotiate finds the capabilities that the agent's platform and this service have in common.
+func (c *call) negotiate(ctx context.Context) error {
+	profile, fault := c.api.profiles.Profile(ctx, platform.Request{
+		URL: c.agent.Profile, Client: c.agent.Client, Loopback: isLocal(c.Request),
+	})
+	if fault == nil && profile.Version != version {
+		fault = &platform.Fault{Code: "version_unsupported", Status: http.StatusUnprocessableEntity, Content: textVersion.With(profile.Version, version)}
+	}
+	if fault != nil {
+		return &problem.Error{
+			Code: problem.Code(fault.Code), Status: fault.Status, RetryAfter: fault.RetryAfter, Cause: fault.Cause,
+			Faults: []problem.Fault{{Sentence: fault.Content}},
+		}
+	}
+	c.active = platform.Negotiate(capabilities(), profile.Capabilities)
+	return nil
+}
+
+// isLocal reports whether a request came from this machine, to a host that is this machine, and not from a page.
+func isLocal(r *http.Request) bool {
+	host := r.Host
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	from, err := netip.ParseAddrPort(r.RemoteAddr)
+	return err == nil && from.Addr().Unmap().IsLoopback() && auth.IsLoopback(host) && len(r.Header["Origin"]) == 0
+}
+
+// encode returns the form in which a result is kept.
+func (r result) encode() []byte {
+	return slices.Concat(fmt.Appendf(nil, "%d %s\n", r.status, r.tag), r.body)
+}
+
+// decodeResult is the inverse of encode.
+func decodeResult(kept []byte) (r result) {
+	head, body, _ := bytes.Cut(kept, []byte("\n"))
+	_, _ = fmt.Sscanf(string(head), "%d %s", &r.status, &r.tag) // "" if there is no tag
+	r.body = body
+	return r
+}
+
+var (
+	textIncompatible = locale.Text{
+		locale.En: "The platform does not support the capability dev.ucp.shopping.cart of release %s.",
+		locale.Ar: "لا تدعم المنصة القدرة dev.ucp.shopping.cart من الإصدار %s.",
+	}
+	textVersion = locale.Text{
+		locale.En: "Protocol version %s is not supported. This business supports version %s.",
+		locale.Ar: "إصدار البروتوكول %s غير مدعوم. يدعم هذا المتجر الإصدار %s.",
+	}
+	textChanged = locale.Text{
+		locale.En: "The cart has changed since you read it, so nothing was applied. This is the cart now. Check it, and send your change again with these line ids.",
+		locale.Ar: "تغيّرت السلة منذ أن قرأتها، فلم يُطبّق شيء. هذه هي السلة الآن. راجعها ثم أعد إرسال تغييرك بمعرّفات البنود هذه.",
+	}
+	textNotFound = locale.Text{
+		locale.En: "The cart does not exist, has expired or was canceled.",
+		locale.Ar: "السلة غير موجودة أو انتهت صلاحيتها أو أُلغيت.",
+	}
+)

@@ -1,0 +1,199 @@
+package ucp
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"commerce/auth/locale"
+	"commerce/cart"
+	"commerce/cart/money"
+	"commerce/cart/service"
+	"commerce/cart/wire"
+)
+
+// writer returns a writer of the response's body.
+func (c *call) writer() *wire.Writer { return wire.NewWriter(nil, c.language, nil) }
+
+// writeMetadata writes the member ucp: the release, the status and the capabilities that are active.
+func (c *call) writeMetadata(w *wire.Writer, status string) {
+	w.Object("ucp")
+	w.Text("version", version)
+	w.Text("status", status)
+	w.Object("capabilities")
+	for _, name := range []string{cartCapability, discountCapability} {
+		if active, ok := c.active[name]; ok {
+			w.Array(name)
+			w.BeginObject()
+			w.Text("version", active.Version)
+			w.EndObject()
+			w.EndArray()
+		}
+	}
+	w.EndObject()
+	w.EndObject()
+}
+
+// discounts reports whether both sides support discount codes.
+func (c *call) discounts() bool {
+	_, ok := c.active[discountCapability]
+	return ok
+}
+
+// show returns the result with a cart. It never shows the texts of fields, notices or metadata, which a person
+// wrote for the merchant.
+func (c *call) show(status int, shown *service.AgentCart, read request, first ...message) result {
+	p := &shown.Priced
+	messages := slices.Concat(first, read.refusedCodes, faultMessages(shown.Faults, false), c.messagesOf(p))
+	if shown.Moved {
+		messages = slices.Insert(messages, 0, message{code: "cart_moved", content: textMoved.With()})
+	}
+	w := c.writer()
+	w.BeginObject()
+	c.writeMetadata(w, "success")
+	w.Text("id", shown.ID)
+	w.Array("line_items")
+	for i := range p.Lines {
+		c.writeLine(w, p.Cart, &p.Lines[i])
+	}
+	w.EndArray()
+	w.Text("currency", c.agent.Store.Currency)
+	c.writeTotals(w, p)
+	if c.discounts() {
+		writeDiscounts(w, p, read.codes)
+	}
+	writeMessages(w, messages)
+	w.EndOfView()
+	if url := c.continueURL(p); url != "" {
+		w.Text("continue_url", url)
+	}
+	if !p.Cart.ExpiresAt.IsZero() {
+		w.Time("expires_at", p.Cart.ExpiresAt, wire.RFC3339)
+	}
+	w.EndObject()
+	return result{status: status, tag: w.ETag(p.Cart.Tag()), body: w.Bytes()}
+}
+
+// continueURL returns where a person can go on with a cart; "" for nowhere.
+func (c *call) continueURL(*cart.Priced) string { return c.agent.Store.CartURL }
+
+func (c *call) writeLine(w *wire.Writer, whole cart.Cart, l *cart.PricedLine) {
+	w.BeginObject()
+	w.Text("id", whole.ShownID(l.ID))
+	w.Object("item")
+	w.Text("id", l.ID.Item())
+	w.Text("title", titleOf(l, w.Language))
+	w.Number("price", int64(l.Unit.Total()))
+	if l.Product != nil && l.Product.Image != nil {
+		w.Text("image_url", c.imageURL(l.Product.Image.URL))
+	}
+	w.EndObject()
+	w.Number("quantity", l.Quantity)
+	w.Array("totals")
+	writeTotal(w, "subtotal", nil, l.Total)
+	writeTotal(w, "items_discount", nil, -l.Discount)
+	writeTotal(w, "total", nil, l.Total-l.Discount)
+	w.EndArray()
+	w.EndObject()
+}
+
+// titleOf returns the name of a line's product, with its plan.
+func titleOf(l *cart.PricedLine, language locale.Locale) string {
+	if l.Product == nil {
+		return cart.TextGone.In(language)
+	}
+	title := l.Product.Name.In(language)
+	if l.Plan != nil {
+		title += " – " + l.Plan.Text(language)
+	}
+	return title
+}
+
+// imageURL returns the absolute URL of an image. A path is one of this service.
+func (c *call) imageURL(url string) string {
+	origin := c.api.Origin(c.Request)
+	switch {
+	case strings.HasPrefix(url, "//"):
+		scheme, _, _ := strings.Cut(origin, "//")
+		return scheme + url
+	case strings.HasPrefix(url, "/"):
+		return origin + c.api.BasePath + url
+	}
+	return url
+}
+
+// writeTotals writes what the cart costs. The entries before the total sum to it.
+func (c *call) writeTotals(w *wire.Writer, p *cart.Priced) {
+	w.Array("totals")
+	writeTotal(w, "subtotal", textSubtotal, p.Subtotal)
+	writeTotal(w, "items_discount", textDiscount, -p.Discount)
+	if !c.agent.Store.PricesIncludeTax {
+		for _, t := range p.TaxLines {
+			writeTotal(w, "tax", textTax, t.Amount)
+		}
+	}
+	writeTotal(w, "total", textTotal, p.Total)
+	w.EndArray()
+}
+
+// writeTotal writes one entry of totals; none for a discount or a tax of 0.
+func writeTotal(w *wire.Writer, kind string, text locale.Text, amount money.Amount) {
+	if amount == 0 && (kind == "items_discount" || kind == "tax") {
+		return
+	}
+	w.BeginObject()
+	w.Text("type", kind)
+	if text != nil {
+		w.Text("display_text", text.In(w.Language))
+	}
+	w.Number("amount", int64(amount))
+	w.EndObject()
+}
+
+// writeDiscounts writes the codes that were sent, otherwise the cart's, and what its coupon takes off.
+func writeDiscounts(w *wire.Writer, p *cart.Priced, codes []jsontext.Value) {
+	coupon := p.Coupon
+	w.Object("discounts")
+	w.Array("codes")
+	for _, code := range codes {
+		w.Value(code)
+	}
+	if codes == nil && coupon != nil {
+		w.Element(coupon.Code)
+	}
+	w.EndArray()
+	w.Array("applied")
+	if coupon != nil && coupon.Issue == nil {
+		w.BeginObject()
+		w.Text("code", coupon.Code)
+		w.Text("title", textCoupon.With(coupon.Code).In(w.Language))
+		w.Number("amount", int64(p.Discount))
+		w.Text("method", "across")
+		w.Array("allocations")
+		for i := range p.Lines {
+			if part := p.Lines[i].Discount; part != 0 {
+				w.BeginObject()
+				w.Text("path", itemPath(i))
+				w.Number("amount", int64(part))
+				w.EndObject()
+			}
+		}
+		w.EndArray()
+		w.EndObject()
+	}
+	w.EndArray()
+	w.EndObject()
+}
+
+var (
+	textSubtotal = locale.Text{locale.En: "Subtotal", locale.Ar: "المجموع الفرعي"}
+	textDiscount = locale.Text{locale.En: "Discount", locale.Ar: "الخصم"}
+	textTax      = locale.Text{locale.En: "Tax", locale.Ar: "الضريبة"}
+	textTotal    = locale.Text{locale.En: "Total", locale.Ar: "الإجمالي"}
+	textCoupon   = locale.Text{locale.En: "Coupon %s", locale.Ar: "القسيمة %s"}
+	textMoved    = locale.Text{
+		locale.En: "The shopper has taken this cart over, and goes on without you. What you add now is in a new cart.",
+		locale.Ar: "تسلّم المتسوق هذه السلة ويتابع من دونك. ما تضيفه الآن يدخل في سلة جديدة.",
+	}
+)

@@ -1,0 +1,168 @@
+package ucp
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+
+	"commerce/auth/locale"
+	"commerce/auth/problem"
+	"commerce/cart"
+	"commerce/cart/money"
+	"commerce/cart/service"
+	"commerce/cart/wire"
+)
+
+// severity says what an agent can do about an error. A message without one is a warning, or as kind says.
+type severity string
+
+const (
+	recoverable   severity = "recoverable"
+	needsBuyer    severity = "requires_buyer_input"
+	unrecoverable severity = "unrecoverable"
+)
+
+// message is one message of a response: an error if it has a severity.
+type message struct {
+	info     bool // it is information, otherwise a warning
+	code     problem.Code
+	severity severity
+	path     string // JSONPath (RFC 9535); "" for the cart as a whole
+	content  locale.Sentence
+}
+
+func (m *message) write(w *wire.Writer) {
+	kind := "warning"
+	switch {
+	case m.severity != "":
+		kind = "error"
+	case m.info:
+		kind = "info"
+	}
+	w.BeginObject()
+	w.Text("type", kind)
+	w.Text("code", string(m.code))
+	if m.path != "" {
+		w.Text("path", m.path)
+	}
+	w.Text("content", m.content.In(w.Language))
+	if m.severity != "" {
+		w.Text("severity", string(m.severity))
+	}
+	w.EndObject()
+}
+
+func writeMessages(w *wire.Writer, all []message) {
+	if len(all) == 0 {
+		return
+	}
+	w.Array("messages")
+	for i := range all {
+		all[i].write(w)
+	}
+	w.EndArray()
+}
+
+// itemPath is the path of a line, or of an element of a request.
+func itemPath(i int) string { return fmt.Sprintf("$.line_items[%d]", i) }
+
+// codeOf returns the protocol's code for one of ours, which stands if the protocol has none.
+func codeOf(code problem.Code) problem.Code {
+	switch code {
+	case problem.ProductNotFound, problem.ProductInactive:
+		return "item_unavailable"
+	}
+	return code
+}
+
+// severityOf returns the severity of what is wrong with a line.
+func severityOf(code problem.Code) severity {
+	switch code {
+	case problem.FieldMissing, problem.FieldInvalid:
+		return needsBuyer
+	}
+	return recoverable
+}
+
+// faultMessages returns the messages about what could not be applied of a request. Their paths are those of the
+// request. nothing is whether there is no cart to act on.
+func faultMessages(faults []service.Fault, nothing bool) (all []message) {
+	for _, f := range faults {
+		m := message{code: codeOf(f.Problem.Code), severity: severityOf(f.Problem.Code), content: f.Problem.Faults[0].Sentence}
+		switch {
+		case f.Coupon:
+			reason, _ := f.Problem.Data.(cart.CouponReason)
+			m.code, m.severity, m.path = couponCode(f.Problem.Code, reason), "", codePath(0)
+		case f.Element >= 0:
+			m.path = itemPath(f.Element)
+			if member := f.Problem.Faults[0].Member; member == "quantity" {
+				m.path += "." + member
+			}
+		}
+		if nothing && m.severity == recoverable {
+			m.severity = unrecoverable
+		}
+		all = append(all, m)
+	}
+	return all
+}
+
+func codePath(i int) string { return fmt.Sprintf("$.discounts.codes[%d]", i) }
+
+// couponCode returns the protocol's code for a coupon that takes nothing off, or ours if it has none.
+func couponCode(code problem.Code, reason cart.CouponReason) problem.Code {
+	switch reason {
+	case cart.CouponExpired:
+		return "discount_code_expired"
+	case cart.CouponGone, cart.CouponNotStarted:
+		return "discount_code_invalid"
+	}
+	return code
+}
+
+// messagesOf returns the messages about a cart as it is.
+func (c *call) messagesOf(p *cart.Priced) (all []message) {
+	for i := range p.Lines {
+		if issue := p.Lines[i].Issue; issue != nil {
+			all = append(all, message{code: codeOf(issue.Code), severity: severityOf(issue.Code), path: itemPath(i), content: issue.Sentence})
+		}
+	}
+	for _, w := range cart.Warnings(p) {
+		m := message{code: w.Code, content: w.Sentence}
+		switch {
+		case w.Line != nil:
+			m.path = itemPath(slices.IndexFunc(p.Lines, func(l cart.PricedLine) bool { return l.ID == w.Line.ID }))
+		case !c.discounts():
+			continue
+		case p.Coupon.Issue != nil:
+			m.code, m.path = couponCode(p.Coupon.Issue.Code(), p.Coupon.Issue.Reason), codePath(0)
+		}
+		all = append(all, m)
+	}
+	if store := c.agent.Store; store.PricesIncludeTax && p.Tax > 0 {
+		all = append(all, message{info: true, code: "tax_included", path: "$.totals", content: textTaxIncluded.With(money.Price{Amount: p.Tax, Currency: store.Currency})})
+	}
+	return all
+}
+
+// refused returns the result of a call that found or made no cart.
+func (c *call) refused(messages ...message) result {
+	w := c.writer()
+	w.BeginObject()
+	c.writeMetadata(w, "error")
+	writeMessages(w, messages)
+	if url := c.agent.Store.CartURL; url != "" {
+		w.Text("continue_url", url)
+	}
+	w.EndObject()
+	return result{status: http.StatusOK, body: w.Bytes()}
+}
+
+func (c *call) notFound() result {
+	return c.refused(message{code: problem.NotFound, severity: unrecoverable, content: textNotFound.With()})
+}
+
+var textTaxIncluded = locale.Text{
+	locale.En: "The prices include %s of tax.",
+	locale.Ar: "تشمل الأسعار ضريبة قدرها %s.",
+}

@@ -1,0 +1,286 @@
+package ucp
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"commerce/auth/locale"
+	"commerce/auth/problem"
+	"commerce/cart"
+	"commerce/cart/wire"
+)
+
+// request is what an agent asks for. Members that are not used are checked, and not kept.
+type request struct {
+	cart.Replacement
+	codes        []jsontext.Value // of discounts as they were sent; nil for none
+	refusedCodes []message        // about codes that cannot be applied
+
+	faults *problem.Error // what is wrong with the form; members are paths
+}
+
+const (
+	maxElements = cart.MaxLines
+	maxCodes    = 50
+	maxQuantity = 1<<53 - 1 // beyond which JSON numbers are not exact everywhere
+)
+
+// read reads the cart that an agent sent, by the schemas of the protocol. null counts as not given.
+func (c *call) read() request {
+	var r request
+	if c.cart == nil {
+		return r
+	}
+	r.texts(c.cart, "$", "buyer", "first_name", "last_name", "email", "phone_number")
+	context := r.texts(c.cart, "$", "context", "address_country", "address_region", "postal_code", "intent", "language", "currency")
+	r.names(context, "$.context", "eligibility")
+	signals := r.texts(c.cart, "$", "signals", "dev.ucp.buyer_ip", "dev.ucp.user_agent")
+	for _, name := range slices.Sorted(maps.Keys(signals)) {
+		if !reverseDomain.MatchString(name) {
+			r.fault(memberPath("$.signals", name), textName)
+		}
+	}
+	attribution := r.object(c.cart, "$", "attribution")
+	for _, name := range slices.Sorted(maps.Keys(attribution)) {
+		r.text(attribution, "$.attribution", name)
+	}
+	if language, ok := unquote(context["language"]); ok {
+		c.language = locale.Match(language, c.language)
+	}
+	if id, ok := r.text(c.cart, "$", "id"); ok && id != c.id && c.operation != create {
+		r.fault("$.id", textOtherID)
+	}
+	r.elements(c.cart, c.operation != cancel)
+	if c.discounts() {
+		r.discounts(c.cart)
+	}
+	return r
+}
+
+func (r *request) fault(path string, text locale.Text, args ...any) {
+	r.faults = problem.Join(r.faults, problem.New(problem.ValidationFailed, path, text, args...))
+}
+
+// messages returns the messages about what is wrong with the form.
+func (r *request) messages() []message {
+	all := make([]message, len(r.faults.Faults))
+	for i, f := range r.faults.Faults {
+		all[i] = message{code: problem.ValidationFailed, severity: recoverable, path: f.Member, content: f.Sentence}
+	}
+	return all
+}
+
+func has(o wire.Object, name string) bool {
+	v, ok := o[name]
+	return ok && v.Kind() != 'n'
+}
+
+// object reads a member that is an object; nil if it is not given.
+func (r *request) object(o wire.Object, path, name string) wire.Object {
+	if !has(o, name) {
+		return nil
+	}
+	if o[name].Kind() != '{' {
+		r.fault(path+"."+name, textObject)
+		return nil
+	}
+	return wire.Members(o[name])
+}
+
+// texts reads a member that is an object, whose members with these names are texts.
+func (r *request) texts(o wire.Object, path, name string, members ...string) wire.Object {
+	inner := r.object(o, path, name)
+	for _, member := range members {
+		r.text(inner, path+"."+name, member)
+	}
+	return inner
+}
+
+// text reads a member that is a text. It reports whether it is given and is one.
+func (r *request) text(o wire.Object, path, name string) (string, bool) {
+	if !has(o, name) {
+		return "", false
+	}
+	s, ok := unquote(o[name])
+	if !ok {
+		r.fault(memberPath(path, name), textText)
+	}
+	return s, ok
+}
+
+func unquote(v jsontext.Value) (string, bool) {
+	if v.Kind() != '"' {
+		return "", false
+	}
+	b, err := jsontext.AppendUnquote(nil, v)
+	return string(b), err == nil
+}
+
+// list reads a member that is a list of at most so many elements. It reports whether it is given and is one.
+func (r *request) list(o wire.Object, path, name string, most int) (elements []jsontext.Value, ok bool) {
+	if !has(o, name) {
+		return nil, false
+	}
+	if o[name].Kind() != '[' {
+		r.fault(path+"."+name, textList)
+		return nil, false
+	}
+	_ = json.Unmarshal(o[name], &elements) // wire.ReadBody has checked it
+	if len(elements) > most {
+		r.fault(path+"."+name, textManyElements, most)
+		return nil, false
+	}
+	return elements, true
+}
+
+// names reads a member that is a list of different names in reverse-domain form.
+func (r *request) names(o wire.Object, path, name string) {
+	seen := map[string]bool{}
+	elements, _ := r.list(o, path, name, 100)
+	for i, v := range elements {
+		text, _ := unquote(v)
+		if !reverseDomain.MatchString(text) || seen[text] {
+			r.fault(fmt.Sprintf("%s.%s[%d]", path, name, i), textName)
+		}
+		seen[text] = true
+	}
+}
+
+var reverseDomain = regexp.MustCompile(`^[a-z][a-z0-9]*(?:\.[a-z][a-z0-9_]*)+$`)
+
+// elements reads line_items.
+func (r *request) elements(o wire.Object, required bool) {
+	elements, ok := r.list(o, "$", "line_items", maxElements)
+	if required && !has(o, "line_items") {
+		r.fault("$.line_items", textRequired)
+	}
+	if !ok {
+		return
+	}
+	r.Elements = make([]cart.Element, len(elements))
+	for i, v := range elements {
+		if v.Kind() != '{' {
+			r.fault(itemPath(i), textObject)
+			continue
+		}
+		r.Elements[i] = r.element(wire.Members(v), itemPath(i), required)
+	}
+}
+
+// element reads an element of line_items. Only its ID matters if its item and quantity are not required.
+func (r *request) element(o wire.Object, path string, required bool) (e cart.Element) {
+	e.ID, _ = r.text(o, path, "id")
+	r.text(o, path, "parent_id")
+	if !required {
+		return e
+	}
+	if item := r.object(o, path, "item"); r.given(o, path, "item") && item != nil && r.given(item, path+".item", "id") {
+		id, _ := r.text(item, path+".item", "id")
+		e.Product, e.Plan, _ = cart.ParseItem(id)
+	}
+	if r.given(o, path, "quantity") {
+		var whole bool
+		if e.Quantity, whole = wire.WholeNumber(o["quantity"]); !whole || e.Quantity < 1 || e.Quantity > maxQuantity {
+			r.fault(path+".quantity", textQuantity)
+		}
+	}
+	return e
+}
+
+// given refuses a request without a member.
+func (r *request) given(o wire.Object, path, name string) bool {
+	if !has(o, name) {
+		r.fault(path+"."+name, textRequired)
+		return false
+	}
+	return true
+}
+
+// discounts reads the codes of discounts. A cart has one coupon, so several codes are refused, and the coupon stays.
+func (r *request) discounts(o wire.Object) {
+	codes, given := r.list(r.object(o, "$", "discounts"), "$.discounts", "codes", maxCodes)
+	if !given {
+		return
+	}
+	r.codes = append([]jsontext.Value{}, codes...)
+	var code string
+	for i, v := range codes {
+		var ok bool
+		if code, ok = unquote(v); !ok {
+			r.fault(codePath(i), textText)
+		} else if len(codes) > 1 {
+			r.refusedCodes = append(r.refusedCodes, message{code: "discount_code_combination_disallowed", path: codePath(i), content: textOneCode.With()})
+		}
+	}
+	if len(codes) > 1 {
+		return
+	}
+	if len(code) <= utf8.UTFMax*cart.MaxCouponCode { // before the normal form, which costs time
+		code = cart.NormalCouponCode(code)
+	}
+	if n := utf8.RuneCountInString(code); len(codes) == 1 && (n == 0 || n > cart.MaxCouponCode) {
+		r.refusedCodes = []message{{code: "discount_code_invalid", path: codePath(0), content: textNoCode.With()}}
+		return
+	}
+	r.Coupon = &code
+}
+
+// memberPath is the path of a member with any name.
+func memberPath(path, name string) string {
+	if plainName.MatchString(name) {
+		return path + "." + name
+	}
+	return path + "['" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(name) + "']"
+}
+
+var plainName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+var (
+	textRequired = locale.Text{
+		locale.En: "This member is required.",
+		locale.Ar: "هذا الحقل مطلوب.",
+	}
+	textText = locale.Text{
+		locale.En: "This must be text.",
+		locale.Ar: "يجب أن تكون هذه القيمة نصًا.",
+	}
+	textObject = locale.Text{
+		locale.En: "This must be an object.",
+		locale.Ar: "يجب أن تكون هذه القيمة كائنًا.",
+	}
+	textList = locale.Text{
+		locale.En: "This must be a list.",
+		locale.Ar: "يجب أن تكون هذه القيمة قائمة.",
+	}
+	textManyElements = locale.Text{
+		locale.En: "This list has more than %d elements.",
+		locale.Ar: "عدد عناصر هذه القائمة أكبر من %d.",
+	}
+	textName = locale.Text{
+		locale.En: "This must be a name in reverse-domain form, such as com.example.name, and appear once.",
+		locale.Ar: "يجب أن يكون هذا اسمًا بصيغة النطاق المعكوس، مثل com.example.name، وألا يتكرر.",
+	}
+	textQuantity = locale.Text{
+		locale.En: "The quantity must be a whole number, 1 or more and below 2^53.",
+		locale.Ar: "يجب أن تكون الكمية عددًا صحيحًا لا يقل عن 1 وأقل من 2^53.",
+	}
+	textOtherID = locale.Text{
+		locale.En: "This is not the id of the cart that the request names.",
+		locale.Ar: "هذا ليس معرّف السلة التي يذكرها الطلب.",
+	}
+	textOneCode = locale.Text{
+		locale.En: "A cart can have only one discount code, so these codes were not applied.",
+		locale.Ar: "لا تتسع السلة لأكثر من رمز خصم واحد، لذلك لم تُطبّق هذه الرموز.",
+	}
+	textNoCode = locale.Text{
+		locale.En: "This discount code does not exist.",
+		locale.Ar: "رمز الخصم هذا غير موجود.",
+	}
+)

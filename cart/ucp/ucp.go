@@ -1,0 +1,93 @@
+// Package ucp serves the cart to the agents of shoppers, by the Universal Commerce Protocol: its cart
+// capability with the discount extension, over REST and over MCP (https://ucp.dev). Both are thin faces
+// of the same calls, whose use cases and rules are those of the rest of the cart.
+package ucp
+
+import (
+	"net/http"
+	"strings"
+
+	"commerce/auth"
+	"commerce/cart/service"
+	"commerce/cart/ucp/platform"
+	"commerce/cart/wire"
+)
+
+// version is the only release of the protocol that is served.
+const version = "2026-04-08"
+
+// The capabilities that are served.
+const (
+	cartCapability     = "dev.ucp.shopping.cart"
+	discountCapability = "dev.ucp.shopping.discount"
+)
+
+func capabilities() map[string][]platform.Capability {
+	return map[string][]platform.Capability{
+		cartCapability:     {{Version: version}},
+		discountCapability: {{Version: version, Extends: []string{cartCapability}}},
+	}
+}
+
+// Config configures an API. All members are required.
+type Config struct {
+	Callers  *auth.CartCallers
+	Carts    *service.Carts
+	Profiles platform.Config // except for Version and Capabilities
+	BasePath string          // prefix of the paths of calls; "" for none
+
+	// Origin returns the URL in front of BasePath by which the client of a request reaches the service,
+	// such as "https://shop.example.com".
+	Origin func(*http.Request) string
+
+	// Host returns the host that the client of a request has called, maybe with a port.
+	Host func(*http.Request) string
+
+	// Allowed reports whether the scripts of an origin may read responses.
+	Allowed func(origin string) bool
+}
+
+// API handles the calls of agents.
+type API struct {
+	Config
+	profiles *platform.Directory
+}
+
+// New returns an API.
+func New(c Config) *API {
+	c.Profiles.Version, c.Profiles.Capabilities = version, capabilities()
+	return &API{c, platform.NewDirectory(c.Profiles)}
+}
+
+const (
+	profilePath = "/.well-known/ucp"
+	prefix      = "/ucp/"
+	base        = prefix + ":key"
+)
+
+// Area lists every call of agents.
+func (a *API) Area() wire.Area {
+	return wire.Area{
+		Vary: "UCP-Agent, Accept-Language, Origin",
+		Bare: bare,
+		Routes: []wire.Route{
+			{Method: "GET", Path: profilePath, AtRoot: true, Handle: a.profile},
+			{Method: "POST", Path: base + "/carts", Handle: a.rest(create)},
+			{Method: "GET", Path: base + "/carts/:id", Handle: a.rest(get)},
+			{Method: "PUT", Path: base + "/carts/:id", Handle: a.rest(update)},
+			{Method: "POST", Path: base + "/carts/:id/cancel", Handle: a.rest(cancel)},
+			{Method: "POST", Path: base + "/mcp", Handle: a.mcp},
+		},
+	}
+}
+
+// bare returns how an error on a path is written.
+func bare(path string) wire.Failure {
+	switch {
+	case strings.HasPrefix(path, prefix) && strings.HasSuffix(path, "/mcp"):
+		return rpcFailure(nil, "")
+	case strings.HasPrefix(path, prefix), path == profilePath:
+		return restFailure("")
+	}
+	return nil
+}
