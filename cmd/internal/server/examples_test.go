@@ -70,6 +70,8 @@ var changing = []struct {
 }{
 	{regexp.MustCompile(`"cart_token":"[^"]+"`), `"cart_token":"` + exampleToken + `"`},
 	{regexp.MustCompile(`"expires_at":"[^"]+"`), `"expires_at":"2025-12-20T10:00:00Z"`},
+	{regexp.MustCompile(`"expires_at":"[^"]+","url"`), `"expires_at":"2025-11-20T11:00:00Z","url"`},
+	{regexp.MustCompile(`[A-Za-z0-9_-]{80,}`), "89CJtdSXUoEIyMjbm8ZPtnXpe9HrTSnqIF48usRpMne7J8jXaWqzTkgil1ih3cYgLuPMd8c1C29pXip77o6wIPUQt5B7Ptq"}, // a code of a hand-over
 	{regexp.MustCompile(`"merge":\{"id":"[^"]+","at":"[^"]+"`), `"merge":{"id":"5APZMAR32G","at":"2025-11-20T10:00:00Z"`},
 	{regexp.MustCompile(`cursor=[A-Za-z0-9_-]+`), `cursor=AAQFqTbl0dC8Mz9hZc3uTqSQGg`},
 	{regexp.MustCompile(`A[A-Za-z0-9_-]{40,}`), `AdOIrOtWW_exAAAAAAAAAAAAAAAAAAIBjCcEAA4Xwm3B_g`}, // a cursor of changes
@@ -139,6 +141,7 @@ func cartExamples(t *testing.T, add func(string, answer)) {
 	add("GuestCart", guest.ok("GET", "/cart", ""))
 	lister := &shopper{t: t, shop: s, Token: "a" + exampleToken}
 	add("OpsEach", lister.ok("POST", "/cart/ops", `{"mode":"each","ops":[{"op":"add","product_id":1,"metadata":{"gift":"yes"}},{"op":"add","product_id":2,"qty":9}]}`))
+	add("HandoverCode", guest.ok("POST", "/cart/handover", ""))
 	add("CountGuest", guest.ok("GET", "/cart/count", ""))
 	add("Summary", guest.ok("GET", "/cart/summary", ""))
 	add("EditedLine", guest.ok("PATCH", "/cart/items/4.p41", `{"subscription_plan":42}`))
@@ -191,6 +194,9 @@ func refusalExamples(t *testing.T, add func(string, answer)) {
 	call("UpdateRefusedRange", "PATCH", "/cart/items/7", `{"quantity":1}`)
 	minimum := s.guest(t)
 	add("CouponRefusedMinimum", exampleCall(minimum, "POST", "/cart/coupon", `{"coupon":"FIVE"}`))
+	add("HandoverRefusedEmpty", exampleCall(minimum, "POST", "/cart/handover", ""))
+	add("RedeemRefusedMissing", exampleCall(minimum, "POST", "/cart/handover/redeem", `{}`, "Idempotency-Key", exampleToken))
+	add("HandoverNotFoundCode", exampleCall(minimum, "POST", "/cart/handover/redeem", `{"code":"used"}`, "Idempotency-Key", exampleToken))
 	add("CouponRefusedUnknown", exampleCall(minimum, "POST", "/cart/coupon", `{"coupon":"NOPE"}`))
 
 	buyer, visitor := s.customer(t, "1001"), s.guest(t)
