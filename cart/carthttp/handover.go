@@ -29,7 +29,7 @@ func (a *API) handOver(c *call) (wire.Answer, error) {
 // redeem shows the cart of a code, or moves it and answers with the cart where it is now.
 func (a *API) redeem(c *call) (wire.Answer, error) {
 	a.carts.Merge(c.ctx(), c.Visit, "")
-	key, invalid := idempotencyKey(c.Request.Header)
+	key, invalid := wire.IdempotencyKey(c.Request.Header)
 	in, _, err := readInput(c.Context)
 	if err := cmp.Or(err, invalid); err != nil {
 		return wire.Answer{}, err

@@ -307,7 +307,7 @@ var (
 		locale.En: "There is no such cart. It may have expired.",
 		locale.Ar: "لا توجد سلة كهذه. ربما انتهت صلاحيتها.",
 	})
-	errNoLine       = problem.New(cart.CartEmpty, "", textNoLine)
+	errNoLine       = problem.New(problem.CartEmpty, "", textNoLine)
 	errOtherVersion = problem.New(problem.VersionMismatch, "If-Match", textVersionMismatch)
 	errKeyReused    = problem.New(problem.IdempotencyConflict, "Idempotency-Key", textKeyReused)
 

@@ -57,7 +57,6 @@ type Config struct {
 	Budget   time.Duration    // how long each request may wait for Redis; default 200 ms
 	Now      func() time.Time // default time.Now
 	Rand     io.Reader        // for cart IDs and tokens; default crypto/rand
-	Keys     *sealed.Keys     // of codes that hand a cart over; nil: carts cannot be handed over
 	Log      *slog.Logger     // for postponed merges; default slog.Default
 	Events   Events
 }
