@@ -17,6 +17,7 @@ export const log = {
     "from.b.long": "Device B",
     "from.merchant": "Store",
     "from.merchant.long": "Store",
+    "from.agent.long": "AI agent",
 
     "verdict.waiting": "Waiting",
     "verdict.changed": "Changed",
@@ -102,6 +103,7 @@ export const log = {
     "from.b.long": "الجهاز B",
     "from.merchant": "المتجر",
     "from.merchant.long": "المتجر",
+    "from.agent.long": "وكيل الذكاء الاصطناعي",
 
     "verdict.waiting": "قيد الانتظار",
     "verdict.changed": "تم التغيير",
