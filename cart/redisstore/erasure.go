@@ -30,26 +30,25 @@ type HoldingKind string
 // The kinds.
 const (
 	KindCart    HoldingKind = "cart"
-	KindClaimed HoldingKind = "claimed cart" // a guest's cart, set aside for a customer
+	KindClaimed HoldingKind = "claimed cart" // a guest's cart, set aside for its new owner
 	KindKeys    HoldingKind = "idempotency keys"
 	KindOffers  HoldingKind = "merged quantities"
 	KindResults HoldingKind = "results of an agent's calls"
+	KindMoved   HoldingKind = "mark of a hand-over" // of an agent's cart
 )
 
-// Holdings lists everything stored for a reference. For a customer, that includes the guests' carts
-// that are claimed for that customer. It scans all keys of Redis: do not use it in requests.
+// Holdings lists everything stored for a reference. That includes the guests' carts that are claimed for
+// it. It scans all keys of Redis: do not use it in requests.
 func (s *Store) Holdings(ctx context.Context, ref Ref) ([]Holding, error) {
 	keys, err := s.scan(ctx, escapeGlob(ref.key)+"*")
 	if err != nil {
 		return nil, err
 	}
-	if !ref.guest {
-		claims, err := s.claimsFor(ctx, ref)
-		if err != nil {
-			return nil, err
-		}
-		keys = append(keys, claims...)
+	claims, err := s.claimsFor(ctx, ref)
+	if err != nil {
+		return nil, err
 	}
+	keys = append(keys, claims...)
 	slices.SortFunc(keys, func(a, b string) int {
 		return cmp.Or(cmp.Compare(kindOf(a), kindOf(b)), cmp.Compare(a, b))
 	})
@@ -77,6 +76,8 @@ func kindOf(key string) HoldingKind {
 		return KindKeys
 	case suffix == ":results":
 		return KindResults
+	case suffix == ":moved":
+		return KindMoved
 	}
 	return KindOffers
 }
@@ -107,19 +108,19 @@ func (s *Store) Erase(ctx context.Context, ref Ref) ([]Holding, error) {
 	return held, nil
 }
 
-// claimsFor returns the keys of the guests' carts that are claimed for a customer.
-func (s *Store) claimsFor(ctx context.Context, customer Ref) ([]string, error) {
-	all, err := s.scan(ctx, customer.claimsPattern())
+// claimsFor returns the keys of the guests' carts that are claimed for an owner.
+func (s *Store) claimsFor(ctx context.Context, owner Ref) ([]string, error) {
+	all, err := s.scan(ctx, owner.claimsPattern())
 	if err != nil {
 		return nil, err
 	}
 	var own []string
 	for _, key := range all {
-		owner, err := s.Client.HGet(ctx, key, "o").Result()
+		claim, err := s.Client.HGet(ctx, key, "o").Result()
 		if err != nil && err != redis.Nil {
 			return nil, fmt.Errorf("read claimed cart: %w", err)
 		}
-		if tag, _, _ := strings.Cut(owner, " "); tag == customer.tag() {
+		if tag, _, _ := strings.Cut(claim, " "); tag == owner.tag() {
 			own = append(own, key)
 		}
 	}
@@ -134,6 +135,7 @@ func (s *Store) holding(ctx context.Context, key string) (h Holding, found bool,
 		return h, false, err
 	}
 	switch h.Kind {
+	case KindMoved:
 	case KindOffers, KindResults:
 		if h.Entries, err = s.Client.HLen(ctx, key).Result(); h.Kind == KindResults {
 			h.Entries-- // their order

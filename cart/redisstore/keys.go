@@ -60,8 +60,8 @@ func (r Ref) String() string {
 func (r Ref) cartKey() string    { return r.key }
 func (r Ref) keysKey() string    { return r.key + ":keys" }
 func (r Ref) claimedKey() string { return r.key + ":claimed" }
-func (r Ref) movedKey() string   { return r.key + ":moved" }
 func (r Ref) resultsKey() string { return r.key + ":results" }
+func (r Ref) movedKey() string   { return r.key + ":moved" }
 
 // neverExists is a key that no cart has. exec says what it is for.
 const neverExists = "cart:master"

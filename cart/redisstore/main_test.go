@@ -92,9 +92,9 @@ func openDeskOn(t *testing.T, client redis.UniversalClient, now func() time.Time
 	}
 	d.redis = redisstore.New(redisstore.Config{Client: d.client, TTL: usualTTLs, Now: d.now})
 	d.Carts = service.New(service.Config{
-		Redis: d.redis, Catalog: d.goods, Coupons: d.goods, Keys: assert.Must(sealed.New(strings.Repeat("k", 32), strings.Repeat("p", 32)))(t),
-		Limits: carttest.Limits, Strategy: cart.Sum,
-		Log: slog.New(slog.DiscardHandler), Now: d.now,
+		Redis: d.redis, Catalog: d.goods, Coupons: d.goods, Limits: carttest.Limits, Strategy: cart.Sum,
+		Keys: assert.Must(sealed.New(strings.Repeat("k", 32), strings.Repeat("p", 32)))(t),
+		Log:  slog.New(slog.DiscardHandler), Now: d.now,
 		Budget: 5 * time.Second, // enough for a busy test machine
 	})
 	return d

@@ -99,35 +99,23 @@ func (c *call) run(ctx context.Context) (result, error) {
 	if !ok {
 		return c.notFound(), nil
 	}
-	var unkept *result
 	kept, err := c.api.Carts.Once(ctx, v, on.Key, on.Fingerprint, func(ctx context.Context) ([]byte, error) {
-		r, keep, err := c.do(ctx, v, on, read)
-		if err == nil && !keep {
-			unkept, err = &r, errNotKept
-		}
+		r, err := c.do(ctx, v, on, read)
 		return r.encode(), err
 	})
-	switch {
-	case unkept != nil:
-		return *unkept, nil
-	case err != nil:
+	if err != nil {
 		return result{}, err
 	}
 	return decodeResult(kept), nil
 }
 
-// errNotKept ends service.Carts.Once without keeping the result of a call that has changed nothing and found
-// no cart. Otherwise anyone could fill Redis with such results.
-var errNotKept = errors.New("ucp: nothing happened")
-
-// do makes the change or the read of a call. It reports whether its result must be kept for retries.
-func (c *call) do(ctx context.Context, v *service.AgentVisit, on service.Conditions, read request) (r result, keep bool, err error) {
+// do makes the change or the read of a call.
+func (c *call) do(ctx context.Context, v *service.AgentVisit, on service.Conditions, read request) (result, error) {
 	var shown service.AgentCart
-	status := http.StatusOK
+	var err error
 	switch c.operation {
 	case create:
 		shown, err = c.api.Carts.AgentCreate(ctx, v, on, read.Replacement)
-		status = http.StatusCreated
 	case get:
 		shown, err = c.api.Carts.AgentRead(ctx, v)
 	case update:
@@ -138,18 +126,22 @@ func (c *call) do(ctx context.Context, v *service.AgentVisit, on service.Conditi
 	known, _ := errors.AsType[*problem.Error](err)
 	switch {
 	case errors.Is(err, cart.ErrChangedUnseen):
-		return c.show(http.StatusOK, &shown, read, message{code: "cart_changed", severity: recoverable, content: textChanged.With()}), true, nil
+		return c.show(v, &shown, read, message{code: "cart_changed", severity: recoverable, content: textChanged.With()}), nil
 	case known != nil && known.Code == problem.NotFound:
-		return c.notFound(), false, nil
+		return c.notFound(), nil
 	case err != nil:
-		return result{}, false, err
-	case c.operation == create && !shown.Created && len(shown.Lines) == 0:
-		return c.refused(faultMessages(shown.Faults, true)...), false, nil
+		return result{}, err
+	case c.operation == create && !shown.Created:
+		return c.refused(faultMessages(shown.Faults, true)...), nil
 	}
 	if shown.Durability != "" {
 		c.Header("Durability", shown.Durability)
 	}
-	return c.show(status, &shown, read), true, nil
+	r := c.show(v, &shown, read)
+	if c.operation == create {
+		r.status = http.StatusCreated
+	}
+	return r, nil
 }
 
 // visit opens the cart of the call. It reports false for an ID that none of our carts has.

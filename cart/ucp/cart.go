@@ -1,6 +1,7 @@
 package ucp
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 
@@ -43,7 +44,7 @@ func (c *call) discounts() bool {
 
 // show returns the result with a cart. It never shows the texts of fields, notices or metadata, which a person
 // wrote for the merchant.
-func (c *call) show(status int, shown *service.AgentCart, read request, first ...message) result {
+func (c *call) show(v *service.AgentVisit, shown *service.AgentCart, read request, first ...message) result {
 	p := &shown.Priced
 	messages := slices.Concat(first, read.refusedCodes, faultMessages(shown.Faults, false), c.messagesOf(p))
 	if shown.Moved {
@@ -65,18 +66,23 @@ func (c *call) show(status int, shown *service.AgentCart, read request, first ..
 	}
 	writeMessages(w, messages)
 	w.EndOfView()
-	if url := c.continueURL(p); url != "" {
+	if url := c.continueURL(v, p); url != "" {
 		w.Text("continue_url", url)
 	}
-	if !p.Cart.ExpiresAt.IsZero() {
+	if !p.Cart.ExpiresAt.IsZero() && c.operation != cancel {
 		w.Time("expires_at", p.Cart.ExpiresAt, wire.RFC3339)
 	}
 	w.EndObject()
-	return result{status: status, tag: w.ETag(p.Cart.Tag()), body: w.Bytes()}
+	return result{status: http.StatusOK, tag: w.ETag(p.Cart.Tag()), body: w.Bytes()}
 }
 
-// continueURL returns where a person can go on with a cart; "" for nowhere.
-func (c *call) continueURL(*cart.Priced) string { return c.agent.Store.CartURL }
+// continueURL returns where a person can go on with the cart, if it can be handed over; "" for nowhere.
+func (c *call) continueURL(v *service.AgentVisit, p *cart.Priced) string {
+	if c.agent.Store.CartURL == "" || len(p.Lines) == 0 || c.operation == cancel {
+		return c.agent.Store.CartURL
+	}
+	return c.api.Carts.HandoverOf(v.Visit, p.Cart, true).URL
+}
 
 func (c *call) writeLine(w *wire.Writer, whole cart.Cart, l *cart.PricedLine) {
 	w.BeginObject()

@@ -94,6 +94,7 @@ func (c *demoCommand) run(ctx context.Context, out cli.Output) error {
 	// On a loopback address, others can still come through a browser of this machine.
 	at, err := net.ResolveTCPAddr("tcp", c.Addr)
 	a.Local = err == nil && at.IP.IsLoopback()
+	a.LocalProfiles = true
 	demo.Backstage = backstage.Routes(c.store(), catalog, subs)
 	if a.Playground != nil {
 		a.Playground.Demo = demo

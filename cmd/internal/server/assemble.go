@@ -8,6 +8,8 @@ import (
 	"commerce/cart/carthttp"
 	"commerce/cart/redisstore"
 	"commerce/cart/service"
+	"commerce/cart/ucp"
+	"commerce/cart/ucp/platform"
 	"commerce/cart/wire"
 	"commerce/subscriptions"
 	"commerce/subscriptions/subscriptionshttp"
@@ -28,6 +30,7 @@ type Parts struct {
 	Subscriptions subscriptions.Source // nil: the subscription routes do not exist
 	UCP           bool                 // whether agents have endpoints
 	TrustProfiles bool                 // whether agents' platforms need no profile that can be fetched
+	LocalProfiles bool                 // whether profiles may be on this machine, for requests from it
 
 	APITokens    *auth.APITokens // verifies stores' API tokens
 	APITokenUsed func(id int64)  // called for each accepted token; nil: nothing is called
@@ -51,6 +54,12 @@ func Assemble(p Parts) (http.Handler, error) {
 	})
 	p.Language = callers.Language
 	p.Areas = []wire.Area{carthttp.New(callers, carts, p.BasePath, origins.of).Area()}
+	if p.UCP {
+		p.Areas = append(p.Areas, ucp.New(ucp.Config{
+			Callers: callers, Carts: carts, BasePath: p.BasePath, Origin: origins.of, Host: origins.hostOf, Allowed: allowedOrigins(p.CORSOrigins),
+			Profiles: platform.Config{Trust: p.TrustProfiles, Loopback: p.LocalProfiles, Now: p.Now},
+		}).Area())
+	}
 	if p.Subscriptions != nil {
 		p.Areas = append(p.Areas, subscriptionshttp.New(subscriptionshttp.Config{
 			Source: p.Subscriptions, Tokens: p.APITokens, Used: p.APITokenUsed,

@@ -1,0 +1,214 @@
+package cart_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"commerce/cart"
+	"commerce/deploy/assert"
+)
+
+// Whatever the cart holds, a plan makes it hold what the elements ask for: an element keeps the line that it names, or the
+// first one of its product and plan that is left, of which only the quantity changes.
+func TestReplacement_PlanMakesWhatItsElementsAskFor(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		before := cart.Cart{ID: "C", Version: 7, Mark: "M", Lines: drawLines(t)}
+		r := cart.Replacement{Elements: drawElements(t, before)}
+		steps := r.Plan(before)
+		after := carriedOut(t, steps, r, before)
+
+		wanted, held, elements := map[string]int64{}, map[string]int64{}, map[string]int{}
+		for _, e := range r.Elements {
+			wanted[itemOf(e)] += e.Quantity
+			elements[itemOf(e)]++
+		}
+		for _, l := range after.Lines {
+			held[l.ID.Item()] += l.Quantity
+		}
+		if diff := cmp.Diff(wanted, held); diff != "" {
+			t.Fatalf("-asked for +held\n%s", diff)
+		}
+		lines, kept := map[string]int{}, map[string]int{}
+		for _, l := range before.Lines {
+			lines[l.ID.Item()]++
+			if !after.Has(l.ID) {
+				continue
+			}
+			kept[l.ID.Item()]++
+			now := *after.Line(l.ID)
+			if now.Quantity = l.Quantity; !cmp.Equal(l, now) {
+				t.Fatalf("line %+v has become %+v", l, now)
+			}
+		}
+		named := map[cart.LineID]bool{}
+		for i, e := range r.Elements {
+			line, names := nameOf(e, before)
+			if names && !named[line] && line != cart.LineID(itemOf(e)) && after.Line(line).Quantity != e.Quantity {
+				t.Fatalf("element %d names line %s, which has %d", i, line, after.Line(line).Quantity)
+			}
+			named[line] = true
+		}
+		for item, n := range lines {
+			if kept[item] != min(n, elements[item]) {
+				t.Fatalf("%d of %d lines of %s are kept for %d elements", kept[item], n, item, elements[item])
+			}
+		}
+		if firstNotKept(r, before, after) {
+			t.Fatalf("a later line than the first is kept: %+v", after.Lines)
+		}
+		same := cart.Replacement{}
+		for _, l := range after.Lines {
+			same.Elements = append(same.Elements, cart.Element{ID: after.ShownID(l.ID), Product: l.ID.Product(), Plan: l.ID.Plan(), Quantity: l.Quantity})
+		}
+		same.Elements = rapid.Permutation(same.Elements).Draw(t, "order")
+		if again := same.Plan(after); len(again) > 0 {
+			t.Fatalf("what the cart holds needs %+v", again)
+		}
+	})
+}
+
+// firstNotKept reports whether a line goes although an element without a name could have kept it instead of a later one.
+func firstNotKept(r cart.Replacement, before, after cart.Cart) bool {
+	if len(r.IDs()) > 0 {
+		return false
+	}
+	gone := map[string]bool{}
+	for _, l := range before.Lines {
+		if !after.Has(l.ID) {
+			gone[l.ID.Item()] = true
+		} else if gone[l.ID.Item()] {
+			return true
+		}
+	}
+	return false
+}
+
+// carriedOut makes the steps, and fails if they are not in order: removals, then lower quantities, higher ones, additions.
+func carriedOut(t *rapid.T, steps []cart.Step, r cart.Replacement, c cart.Cart) cart.Cart {
+	c.Lines = slices.Clone(c.Lines)
+	last := ""
+	for _, s := range steps {
+		at := slices.IndexFunc(c.Lines, func(l cart.Line) bool { return l.ID == s.Line })
+		kind := "3 higher"
+		switch {
+		case s.Line == "":
+			kind = "4 added"
+			e := r.Elements[s.Element]
+			id := cart.NewLineID(e.Product, e.Plan, nil)
+			if at = slices.IndexFunc(c.Lines, func(l cart.Line) bool { return l.ID == id }); at < 0 {
+				at, c.Lines = len(c.Lines), append(c.Lines, cart.Line{ID: id})
+			}
+			c.Lines[at].Quantity += s.Quantity
+		case at < 0:
+			t.Fatalf("step %+v is for no line", s)
+		case s.Quantity == 0:
+			kind = "1 removed"
+			c.Lines = slices.Delete(c.Lines, at, at+1)
+		default:
+			if s.Quantity == c.Lines[at].Quantity {
+				t.Fatalf("step %+v changes nothing", s)
+			}
+			if s.Quantity < c.Lines[at].Quantity {
+				kind = "2 lower"
+			}
+			c.Lines[at].Quantity = s.Quantity
+		}
+		if kind < last || (s.Element < 0) != (kind == "1 removed") {
+			t.Fatalf("%s comes after %s in %+v", kind, last, steps)
+		}
+		last = kind
+	}
+	return c
+}
+
+func itemOf(e cart.Element) string { return string(cart.NewLineID(e.Product, e.Plan, nil)) }
+
+// nameOf returns the line of its product and plan that an element names.
+func nameOf(e cart.Element, c cart.Cart) (cart.LineID, bool) {
+	name, _, _ := strings.Cut(e.ID, "~")
+	id := cart.LineID(name)
+	return id, c.Has(id) && id.Item() == itemOf(e)
+}
+
+// drawLines draws lines of few products: with a plan, and with fields, which agents do not see.
+func drawLines(t *rapid.T) []cart.Line {
+	var lines []cart.Line
+	for _, n := range rapid.SliceOfNDistinct(rapid.IntRange(0, 17), 0, 8, rapid.ID).Draw(t, "lines") {
+		fields := []cart.FieldValue{{Name: "f", Value: string(rune('a' + n%3))}}[:min(n%3, 1)]
+		lines = append(lines, cart.Line{
+			ID: cart.NewLineID(int64(1+n/6), int64(n/3%2), fields), Quantity: rapid.Int64Range(1, 4).Draw(t, "quantity"),
+			AddedPrice: 5, Fields: fields, Notice: "n",
+		})
+	}
+	return lines
+}
+
+func drawElements(t *rapid.T, c cart.Cart) []cart.Element {
+	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) cart.Element {
+		e := cart.Element{
+			Product: rapid.Int64Range(1, 4).Draw(t, "product"), Plan: rapid.Int64Range(0, 1).Draw(t, "plan"),
+			Quantity: rapid.Int64Range(1, 4).Draw(t, "quantity"),
+		}
+		if len(c.Lines) > 0 && rapid.Bool().Draw(t, "named") {
+			line := rapid.SampledFrom(c.Lines).Draw(t, "line").ID
+			e.ID = c.ShownID(line)
+			if rapid.IntRange(0, 4).Draw(t, "of another item") > 0 {
+				e.Product, e.Plan = line.Product(), line.Plan()
+			}
+		}
+		return e
+	}), 0, 8).Draw(t, "elements")
+}
+
+func TestCart_SeenByTellsWhatWouldBeUndone(t *testing.T) {
+	t.Parallel()
+	c := cart.Cart{ID: "C", Version: 7, Mark: "M", Lines: []cart.Line{{ID: "1", Quantity: 1}}}
+	older, lost, later := c, c, c
+	older.Version, lost.Mark, later.Version = 6, "L", 8
+	for name, row := range map[string]struct {
+		on   cart.Cart
+		ids  []string
+		last string
+		want bool
+	}{
+		"as shown":                               {on: c, ids: []string{c.ShownID("1")}, want: true},
+		"as shown, for a new element":            {on: c, ids: []string{c.ShownID("")}, want: true},
+		"as shown, by another's change":          {on: c, ids: []string{c.ShownID("1")}, last: older.Moment(), want: true},
+		"a line that it never had, of now":       {on: c, ids: []string{c.ShownID("2")}, want: true},
+		"an older version":                       {on: c, ids: []string{older.ShownID("1")}, last: c.Moment()},
+		"one of two is older":                    {on: c, ids: []string{c.ShownID("1"), older.ShownID("2")}, last: c.Moment()},
+		"a later one, which a failover has lost": {on: c, ids: []string{later.ShownID("1")}},
+		"this number, made again":                {on: c, ids: []string{lost.ShownID("1")}, last: lost.Moment()},
+		"an ID of its own making":                {on: c, ids: []string{"li_1"}, last: c.Moment()},
+		"without the version":                    {on: c, ids: []string{"1"}, last: c.Moment()},
+		"more after the version":                 {on: c, ids: []string{c.ShownID("1") + "~"}, last: c.Moment()},
+		"none, after its own change":             {on: c, last: c.Moment(), want: true},
+		"none, after another's":                  {on: c, last: older.Moment()},
+		"none, after a failover lost its own":    {on: c, last: lost.Moment()},
+		"none, and none before":                  {on: c},
+		"none, of a canceled cart":               {on: c, last: "-"},
+		"none, of one never used":                {want: true},
+		"of one never used, as shown":            {ids: []string{cart.Cart{}.ShownID("")}, want: true},
+		"of one never used, as another was":      {ids: []string{c.ShownID("1")}},
+	} {
+		assert.Equal(t, row.on.SeenBy(row.ids, row.last), row.want, "%s", name)
+	}
+}
+
+func TestParseItem_ReadsAProductAndItsPlan(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]cart.Element{"42": {Product: 42}, "42.p41": {Product: 42, Plan: 41}} {
+		product, plan, ok := cart.ParseItem(text)
+		assert.That(t, ok && product == want.Product && plan == want.Plan, "%s is %d and %d, %v", text, product, plan, ok)
+		assert.Equal(t, cart.LineID(text+".fAAAAAAAAAAAAAAAA").Item(), text, "the item of a line with fields")
+	}
+	for _, text := range []string{"", "0", "-1", "1.0", "42.p", "42.p0", "42.fAAAAAAAAAAAAAAAA", " 42", "42 ", "١", "42.p41.p41"} {
+		_, _, ok := cart.ParseItem(text)
+		assert.That(t, !ok, "%q is taken for an item", text)
+	}
+}
