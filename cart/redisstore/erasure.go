@@ -30,25 +30,24 @@ type HoldingKind string
 // The kinds.
 const (
 	KindCart    HoldingKind = "cart"
-	KindClaimed HoldingKind = "claimed cart" // a guest's cart, set aside for a customer
+	KindClaimed HoldingKind = "claimed cart" // a guest's cart, set aside for its new owner
 	KindKeys    HoldingKind = "idempotency keys"
 	KindOffers  HoldingKind = "merged quantities"
+	KindMoved   HoldingKind = "mark of a hand-over" // of an agent's cart
 )
 
-// Holdings lists everything stored for a reference. For a customer, that includes the guests' carts
-// that are claimed for that customer. It scans all keys of Redis: do not use it in requests.
+// Holdings lists everything stored for a reference. That includes the guests' carts that are claimed for
+// it. It scans all keys of Redis: do not use it in requests.
 func (s *Store) Holdings(ctx context.Context, ref Ref) ([]Holding, error) {
 	keys, err := s.scan(ctx, escapeGlob(ref.key)+"*")
 	if err != nil {
 		return nil, err
 	}
-	if !ref.guest {
-		claims, err := s.claimsFor(ctx, ref)
-		if err != nil {
-			return nil, err
-		}
-		keys = append(keys, claims...)
+	claims, err := s.claimsFor(ctx, ref)
+	if err != nil {
+		return nil, err
 	}
+	keys = append(keys, claims...)
 	slices.SortFunc(keys, func(a, b string) int {
 		return cmp.Or(cmp.Compare(kindOf(a), kindOf(b)), cmp.Compare(a, b))
 	})
@@ -74,6 +73,8 @@ func kindOf(key string) HoldingKind {
 		return KindClaimed
 	case suffix == ":keys":
 		return KindKeys
+	case suffix == ":moved":
+		return KindMoved
 	}
 	return KindOffers
 }
@@ -104,19 +105,19 @@ func (s *Store) Erase(ctx context.Context, ref Ref) ([]Holding, error) {
 	return held, nil
 }
 
-// claimsFor returns the keys of the guests' carts that are claimed for a customer.
-func (s *Store) claimsFor(ctx context.Context, customer Ref) ([]string, error) {
-	all, err := s.scan(ctx, customer.claimsPattern())
+// claimsFor returns the keys of the guests' carts that are claimed for an owner.
+func (s *Store) claimsFor(ctx context.Context, owner Ref) ([]string, error) {
+	all, err := s.scan(ctx, owner.claimsPattern())
 	if err != nil {
 		return nil, err
 	}
 	var own []string
 	for _, key := range all {
-		owner, err := s.Client.HGet(ctx, key, "o").Result()
+		claim, err := s.Client.HGet(ctx, key, "o").Result()
 		if err != nil && err != redis.Nil {
 			return nil, fmt.Errorf("read claimed cart: %w", err)
 		}
-		if tag, _, _ := strings.Cut(owner, " "); tag == customer.tag() {
+		if tag, _, _ := strings.Cut(claim, " "); tag == owner.tag() {
 			own = append(own, key)
 		}
 	}
@@ -131,6 +132,7 @@ func (s *Store) holding(ctx context.Context, key string) (h Holding, found bool,
 		return h, false, err
 	}
 	switch h.Kind {
+	case KindMoved:
 	case KindOffers:
 		h.Entries, err = s.Client.HLen(ctx, key).Result()
 	case KindKeys:

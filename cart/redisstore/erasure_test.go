@@ -23,6 +23,7 @@ func keysOf(shopper redisstore.Ref) map[string]string {
 		"cartKey":    shopper.CartKey(),
 		"keysKey":    shopper.KeysKey(),
 		"claimedKey": shopper.ClaimedKey(),
+		"movedKey":   shopper.MovedKey(),
 		"offeredKey": shopper.OfferedKey("IHC2CEN3UINNEVCRMTWP"),
 	}
 }
@@ -31,19 +32,18 @@ func TestErase_DeletesEachKindOfKey(t *testing.T) {
 	t.Parallel()
 	store := newStoreID()
 	guest := redisstore.GuestRef(store, auth.CartToken(strings.Repeat("g", 22)))
-	for name, shopper := range map[string]redisstore.Ref{"guest": guest, "customer": redisstore.CustomerRef(store, "1001")} {
+	other := redisstore.GuestRef(store, auth.CartToken(strings.Repeat("h", 22)))
+	for name, shopper := range map[string]redisstore.Ref{"guest": other, "customer": redisstore.CustomerRef(store, "1001")} {
 		for _, url := range []string{ephemeral.Redis(t), ephemeral.Cluster(t)} {
 			r := newReader(t, url, false)
 			keys := keysOf(shopper)
-			if !shopper.IsGuest() {
-				keys["claimedKey"] = guest.ClaimedKey() // of the guest who is becoming this customer
-			}
+			keys["merging"] = guest.ClaimedKey() // of the guest who is becoming this shopper
 			others := keysOf(redisstore.CustomerRef(store, "10011"))
 			maps.Copy(others, map[string]string{
 				"another store's": redisstore.CustomerRef(store+1, "1001").CartKey(),
 				"another guest's": redisstore.GuestRef(store, auth.CartToken(strings.Repeat("o", 22))).ClaimedKey(),
 			})
-			put(t, r.client, keys, redisstore.CustomerRef(store, "1001"))
+			put(t, r.client, keys, shopper)
 			put(t, r.client, others, redisstore.CustomerRef(store, "10011"))
 			_, err := r.Erase(t.Context(), shopper)
 			assert.Require(t, err == nil, "%s: %v", name, err)

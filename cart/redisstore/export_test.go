@@ -49,6 +49,7 @@ func (c Stored) Report() (*cart.MergeReport, error) { return c.mergedSince(0) }
 func (r Ref) CartKey() string                      { return r.cartKey() }
 func (r Ref) ClaimedKey() string                   { return r.claimedKey() }
 func (r Ref) KeysKey() string                      { return r.keysKey() }
+func (r Ref) MovedKey() string                     { return r.movedKey() }
 func (r Ref) OfferedKey(guestCartID string) string { return r.offeredKey(guestCartID) }
 func (r Ref) IsGuest() bool                        { return r.guest }
 

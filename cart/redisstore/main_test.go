@@ -18,6 +18,7 @@ import (
 
 	"commerce/auth"
 	"commerce/auth/problem"
+	"commerce/auth/sealed"
 	"commerce/auth/store"
 	"commerce/cart"
 	"commerce/cart/carttest"
@@ -92,7 +93,8 @@ func openDeskOn(t *testing.T, client redis.UniversalClient, now func() time.Time
 	d.redis = redisstore.New(redisstore.Config{Client: d.client, TTL: usualTTLs, Now: d.now})
 	d.Carts = service.New(service.Config{
 		Redis: d.redis, Catalog: d.goods, Limits: carttest.Limits, Strategy: cart.Sum,
-		Log: slog.New(slog.DiscardHandler), Now: d.now,
+		Keys: assert.Must(sealed.New(strings.Repeat("k", 32), ""))(t),
+		Log:  slog.New(slog.DiscardHandler), Now: d.now,
 		Budget: 5 * time.Second, // enough for a busy test machine
 	})
 	return d

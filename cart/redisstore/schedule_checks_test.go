@@ -258,8 +258,8 @@ func (s *schedule) checkTokens(e ending) (wrong []string) {
 		if !who.logsIn() {
 			continue
 		}
-		guests := e.carts[caller{-1, who.token}.ref(s.store).CartKey()]
-		own := e.carts[who.ref(s.store).CartKey()]
+		guests := e.carts[caller{-1, who.token}.ref(s.world).CartKey()]
+		own := e.carts[who.ref(s.world).CartKey()]
 		n := len(guests.Lines)
 		switch {
 		case n == 0:

@@ -17,9 +17,9 @@ const never = math.MaxInt64
 // checkHistory checks that the model can explain the answers and the final state.
 func (s *schedule) checkHistory(e ending) []string {
 	history := []porcupine.Operation{{Input: s.beginning(), Call: -2, Return: -1}}
-	merges := s.mayMerge()
+	merges, taken := s.mayMerge(), s.taken()
 	note := func(e *event, call, end int64) {
-		e.merges = merges
+		e.merges, e.taken = merges, taken
 		history = append(history, porcupine.Operation{Input: e, Call: call, Return: end})
 	}
 	set := &s.plan.setting
@@ -31,6 +31,12 @@ func (s *schedule) checkHistory(e ending) []string {
 	for _, who := range s.returning() {
 		if who.logsIn() {
 			note(&event{setting: set, login: &who, count: 1}, s.clock+1, s.clock+1)
+		}
+	}
+	for _, op := range taken {
+		if op != nil && len(op.attempts) > 0 {
+			note(&event{setting: set, take: op, count: 1}, s.clock+1, s.clock+1)
+			op.loginsOfTaker(func(login caller) { note(&event{setting: set, login: &login, count: 1}, s.clock+1, s.clock+1) })
 		}
 	}
 	note(&event{setting: set, ending: s.modelOf(e.carts)}, s.clock+2, never)
@@ -47,15 +53,56 @@ const modelTime = time.Minute
 
 func (s *schedule) mayMerge() (n [modelCustomers]int) {
 	for a := range s.requests() {
-		if a.who.logsIn() {
+		if a.who.logsIn() || a.op.verb == takes && a.who.customer >= 0 {
 			n[a.who.customer]++
 		}
 	}
 	return n
 }
 
+// taken lists the operations that take a cart, by number.
+func (s *schedule) taken() (all [modelTakes]*operation) {
+	for _, op := range s.ops {
+		if op.verb == takes {
+			all[op.take] = op
+		}
+	}
+	return all
+}
+
+// loginsOfTaker calls do with each login of a customer who may have taken the cart as a guest.
+func (o *operation) loginsOfTaker(do func(caller)) {
+	for _, who := range o.tries {
+		if who.customer >= 0 {
+			do(caller{who.customer, o.freshToken()})
+		}
+	}
+}
+
+// takeEvents is events of an operation that takes a cart.
+func (o *operation) takeEvents(set *setting, note func(e *event, call, end int64)) {
+	for _, a := range o.attempts {
+		a.loginEvents(set, note)
+		count := func(n int8, at int64) {
+			note(&event{setting: set, take: o, count: n}, at, at)
+			o.loginsOfTaker(func(login caller) { note(&event{setting: set, login: &login, count: n}, at, at) })
+		}
+		count(1, a.call)
+		if a.late == 0 {
+			count(-1, a.end)
+		}
+		if r := a.result; !r.unknown() {
+			note(&event{op: o, setting: set, shows: &reply{who: r.where, refused: r.refused(), cart: contentsOf(r.cart)}}, a.call, a.end)
+		}
+	}
+}
+
 // events notes what an operation may have done, and what its answers show.
 func (o *operation) events(set *setting, note func(e *event, call, end int64)) {
+	if o.verb == takes {
+		o.takeEvents(set, note)
+		return
+	}
 	var unseen []caller // callers as whom it may have taken effect
 	done, replayed := false, int64(never)
 	var outcomes []problem.Code // that a replay has told
@@ -112,6 +159,9 @@ func (s *schedule) beginning() carts {
 		l.quantity++
 		l.notice = cmp.Or(b.notice, l.notice)
 		own.coupon = cmp.Or(b.coupon, own.coupon)
+		if b.who.customer < 0 {
+			c.first[b.who.token] = true
+		}
 	}
 	return c
 }
@@ -119,7 +169,7 @@ func (s *schedule) beginning() carts {
 func (s *schedule) modelOf(found map[string]cart.Cart) *carts {
 	var c carts
 	for _, who := range s.everyone() {
-		*c.of(who) = contentsOf(found[who.ref(s.store).CartKey()])
+		*c.of(who) = contentsOf(found[who.ref(s.world).CartKey()])
 	}
 	return &c
 }

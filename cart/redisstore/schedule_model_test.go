@@ -5,45 +5,66 @@ import (
 
 	"commerce/auth/problem"
 	"commerce/cart"
+	"commerce/cart/carttest"
 
 	"github.com/anishathalye/porcupine"
 )
 
-// The model of all carts of a schedule. A guest's cart moves to a customer in two
+// The model of all carts of a schedule. A guest's cart moves to its new owner in two
 // steps, each of which is atomic: it leaves its token, and it arrives. It may leave
 // while a request with that token is under way, and arrive at any later time.
 
 const (
 	modelCustomers = 2
 	modelTokens    = 2
+	modelTakes     = 2                        // operations that redeem a code
+	modelGuests    = modelTokens + modelTakes // with the tokens that these make
 )
 
-// moving is a guest's cart between its token and its customer.
+// place is a cart, counted from 1: the customers', then the guests'. 0 is none.
+type place int8
+
+func (c caller) place() place {
+	if c.customer < 0 {
+		return place(modelCustomers + c.token + 1)
+	}
+	return place(c.customer + 1)
+}
+
+// moving is a guest's cart between its token and its new owner.
 type moving struct {
-	to   int8 // the customer, counted from 1; 0 for nobody
+	to   place
+	by   int8 // the number of the operation that takes it, counted from 1; 0 for a login
 	cart contents
 }
 
 type carts struct {
 	customer [modelCustomers]contents
-	guest    [modelTokens]contents
-	transit  [modelTokens]moving
-	logins   [modelCustomers][modelTokens]int8 // under way
+	guest    [modelGuests]contents
+	transit  [modelGuests]moving
+	logins   [modelCustomers][modelGuests]int8 // under way
+
+	taking [modelTakes]int8   // redeems under way
+	first  [modelTokens]bool  // the token still has the cart that its codes name
+	took   [modelTokens]int8  // the operation that has taken that cart, as in moving
+	where  [modelTokens]place // to which it has taken it
 }
 
-func (c *carts) of(who caller) *contents {
-	if who.customer < 0 {
-		return &c.guest[who.token]
+func (c *carts) at(p place) *contents {
+	if p <= modelCustomers {
+		return &c.customer[p-1]
 	}
-	return &c.customer[who.customer]
+	return &c.guest[p-modelCustomers-1]
 }
+
+func (c *carts) of(who caller) *contents { return c.at(who.place()) }
 
 // reachable lists c and all states that merges can make of it.
-func (c carts) reachable(by cart.Strategy) []carts {
+func (c carts) reachable(by cart.Strategy, taken [modelTakes]*operation) []carts {
 	all := []carts{c}
 	seen := map[carts]bool{c: true}
 	for i := 0; i < len(all); i++ {
-		for _, next := range all[i].merges(by) {
+		for _, next := range all[i].merges(by, taken) {
 			if !seen[next] {
 				seen[next] = true
 				all = append(all, next)
@@ -53,22 +74,54 @@ func (c carts) reachable(by cart.Strategy) []carts {
 	return all
 }
 
-func (c carts) merges(by cart.Strategy) []carts {
+func (c carts) merges(by cart.Strategy, taken [modelTakes]*operation) []carts {
 	var all []carts
-	for t := range modelTokens {
-		if to := c.transit[t].to; to != 0 {
+	for t := range modelGuests {
+		if m := c.transit[t]; m.to != 0 {
 			next := c
-			next.customer[to-1] = c.customer[to-1].merged(c.transit[t].cart, by)
+			*next.at(m.to) = c.at(m.to).merged(m.cart, by)
 			next.transit[t] = moving{}
+			if m.by > 0 {
+				next.took[t], next.where[t] = m.by, m.to
+			}
 			all = append(all, next)
 			continue
 		}
-		for customer := range modelCustomers {
-			if c.logins[customer][t] > 0 && c.guest[t] != (contents{}) {
-				next := c
-				next.guest[t], next.transit[t] = contents{}, moving{int8(customer + 1), c.guest[t]}
-				all = append(all, next)
+		leaves := func(to place, by int8) {
+			next := c
+			next.guest[t], next.transit[t] = contents{}, moving{to, by, c.guest[t]}
+			if t < modelTokens {
+				next.first[t] = false
 			}
+			all = append(all, next)
+		}
+		for customer := range modelCustomers {
+			if c.logins[customer][t] > 0 && (c.guest[t] != contents{} || t < modelTokens && c.first[t]) {
+				leaves(place(customer+1), 0)
+			}
+		}
+		for k, o := range taken {
+			if o != nil && o.from == t && c.taking[k] > 0 && c.first[t] {
+				for _, who := range o.owners() {
+					leaves(who.place(), int8(k+1))
+				}
+			}
+		}
+		if t < modelTokens && c.first[t] && c.guest[t] == (contents{}) { // an emptied cart lapses after a day
+			next := c
+			next.first[t] = false
+			all = append(all, next)
+		}
+	}
+	return all
+}
+
+// owners are the carts that an operation may take a cart to.
+func (o *operation) owners() (all callers) {
+	all.add(caller{-1, o.freshToken()})
+	for _, who := range o.tries {
+		if own := who.owner(); own.customer >= 0 || own.token >= 0 && own.token != o.from {
+			all.add(own)
 		}
 	}
 	return all
@@ -84,8 +137,10 @@ type event struct {
 	outcomes []problem.Code      // of a list that takes effect; nil if no answer has them
 	shows    *reply              // nil if the answer was lost
 	merges   [modelCustomers]int // number of requests in the schedule that may begin a merge, by customer
+	taken    [modelTakes]*operation
 
-	login *caller // begins, or ends, by count
+	login *caller    // begins, or ends, by count
+	take  *operation // likewise
 	count int8
 
 	ending *carts // what is in Redis at the end
@@ -101,8 +156,12 @@ type reply struct {
 // step returns all states that an event may lead to.
 func (e *event) step(from carts) []carts {
 	var all []carts
-	for _, c := range from.reachable(e.setting.strategy) {
+	for _, c := range from.reachable(e.setting.strategy, e.taken) {
 		switch {
+		case e.take != nil:
+			c.taking[e.take.take] += e.count
+			all = append(all, c)
+			continue
 		case e.login != nil:
 			c.logins[e.login.customer][e.login.token] += e.count
 			all = append(all, c)
@@ -136,6 +195,9 @@ func (e *event) allows(before, after *carts) bool {
 	if e.shows == nil {
 		return true
 	}
+	if e.op.verb == takes {
+		return e.allowsTaken(after)
+	}
 	old, now := before.of(e.shows.who), after.of(e.shows.who)
 	switch e.shows.refused {
 	case "":
@@ -154,6 +216,22 @@ func (e *event) allows(before, after *carts) bool {
 	return false
 }
 
+// allowsTaken reports whether an operation that takes a cart may give its answer.
+func (e *event) allowsTaken(c *carts) bool {
+	t, own := e.op.from, int8(e.op.take+1)
+	took := c.took[t] == own
+	switch e.shows.refused {
+	case "":
+		return took && *c.of(e.shows.who) == e.shows.cart
+	case problem.NotFound: // somebody else has it, or another try has taken it to a cart that this one does not know
+		unknown := c.where[t] != caller{-1, e.op.freshToken()}.place() && c.where[t] != e.shows.who.place() && len(e.op.tries) > 1
+		return !took && !c.first[t] && c.transit[t].by != own || took && unknown
+	case problem.CartFull:
+		return e.setting.lines < carttest.Limits.Lines
+	}
+	return false
+}
+
 // lacksLine reports whether the operation is refused for a line that does not exist.
 func (e *event) lacksLine(c *contents) bool {
 	if e.op.verb == lists {
@@ -163,9 +241,11 @@ func (e *event) lacksLine(c *contents) bool {
 	return e.op.needsLine() && c.lines[e.op.target(c)].quantity == 0
 }
 
-// takesAllRoom reports whether merges may have reserved all the room in a customer's cart. That
-// takes two merges.
-func (e *event) takesAllRoom(who caller) bool { return who.customer >= 0 && e.merges[who.customer] > 1 }
+// takesAllRoom reports whether merges may have reserved all the room in a cart. That takes two merges,
+// or one of a cart into which another one was taken.
+func (e *event) takesAllRoom(who caller) bool {
+	return e.taken[0] != nil || who.customer >= 0 && e.merges[who.customer] > 1
+}
 
 // namesItem reports whether the answer names the line that the operation has changed, if
 // the cart still holds it.

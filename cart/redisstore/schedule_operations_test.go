@@ -20,10 +20,11 @@ const (
 	redeems // a coupon; 0 removes it
 	lists   // several of the others, in one step
 	erases  // everything that is stored for the caller
+	takes   // redeems a code of a guest's cart
 )
 
 func (v verb) String() string {
-	return [...]string{"read", "add", "set", "edit", "remove", "clear", "redeem", "list", "erase"}[v]
+	return [...]string{"read", "add", "set", "edit", "remove", "clear", "redeem", "list", "erase", "take"}[v]
 }
 
 // operation is a request with its repeats. Together they must count once.
@@ -45,11 +46,18 @@ type operation struct {
 	stamp    string       // their X-Timestamp; "" for none
 	tries    []caller
 	attempts []*request
+
+	take  int  // of an operation that takes: its number, by which world has its code
+	from  int  // the token whose cart it takes
+	agent bool // whether the cart is an agent's, and the agent is kept
 }
 
 func (o *operation) String() (text string) {
 	for _, one := range slices.Backward(o.list) {
 		defer func() { text += "\n    " + one.String() }()
+	}
+	if o.verb == takes {
+		return fmt.Sprintf("%s: takes the cart of t%d as %v, fresh token t%d", o.name, o.from+1, o.tries, o.freshToken()+1)
 	}
 	return fmt.Sprintf("%s: %s %d×%d as %v, engraved: %t, notice: %q, changes it: %t, coupon: %q, If-Match: %t, repeats known by: %q",
 		o.name, o.verb, o.product, o.quantity, o.tries, o.engraved, noticeOf(o.notice), o.renotes, couponOf(o.coupon), o.checks, o.remembered())
@@ -159,7 +167,7 @@ func (o *operation) last() *request { return o.attempts[len(o.attempts)-1] }
 
 // mayStart reports whether the shopper would send the (next) request now.
 func (o *operation) mayStart(s *schedule) bool {
-	if o.triesLeft() == 0 {
+	if o.triesLeft() == 0 || !s.knows(o.tries[len(o.attempts)].token) {
 		return false
 	}
 	return len(o.attempts) == 0 || o.mayGoOn()
@@ -172,13 +180,26 @@ func (o *operation) mayGoOn() bool {
 	return a.leftOpen() || o.insists && a.over && a.result.refused() == "" && a.result.cart.ID != ""
 }
 
+// knows reports whether any client knows a token.
+func (s *schedule) knows(token int) bool {
+	if token < modelTokens {
+		return true
+	}
+	return slices.ContainsFunc(slices.Collect(s.requests()), func(a *request) bool {
+		return a.op.verb == takes && a.op.freshToken() == token && a.over && a.result.err == nil && !a.dead
+	})
+}
+
+// freshToken is the number of the token to which the operation leads a guest without a cart.
+func (o *operation) freshToken() int { return modelTokens + o.take }
+
 func (a *request) leftOpen() bool { return a.abandoned || a.over && a.result.unknown() }
 
 // mayGiveUp reports whether the client of a request may repeat it before it has ended. It may not
 // do so if a guest has logged in since: the two tries go to different shards, and neither shard
 // knows the other try before it has ended.
 func (o *operation) mayGiveUp(a *request) bool {
-	return o.key != "" && a == o.last() && !a.abandoned && o.triesLeft() > 0 && o.tries[len(o.attempts)] == a.who
+	return (o.key != "" || o.verb == takes) && a == o.last() && !a.abandoned && o.triesLeft() > 0 && o.tries[len(o.attempts)] == a.who
 }
 
 // settled reports whether no request of the operation is running or still to come.

@@ -2,6 +2,7 @@ package redisstore_test
 
 import (
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"commerce/cart"
@@ -79,12 +80,63 @@ func (p *plan) draw(r *rand.Rand) {
 	for i := range cast.tokens {
 		p.lay(r, caller{customer: -1, token: i})
 	}
-	for i := range 2 + r.IntN(3) {
-		o := cast.operation(int64(i))
-		o.name = string(rune('A' + i))
-		cast.repeat(o)
-		p.ops = append(p.ops, o)
+	hands := r.IntN(3) == 0
+	if hands && p.budgets.failovers > 0 {
+		cast.tokens = 1 // after a lost claim, somebody else could take the cart: nobody but one operation does
+		p.lay(r, caller{customer: -1, token: 1})
 	}
+	for range 2 + r.IntN(3) {
+		p.add(cast.operation(int64(len(p.ops))), cast)
+	}
+	if hands {
+		p.drawTakes(cast)
+	}
+}
+
+func (p *plan) add(o *operation, cast cast) {
+	o.name = string(rune('A' + len(p.ops)))
+	cast.repeat(o)
+	p.ops = append(p.ops, o)
+}
+
+// drawTakes draws operations that take a guest's cart, and one of somebody whom they have given a token.
+func (p *plan) drawTakes(c cast) {
+	from := c.IntN(c.tokens)
+	if p.budgets.failovers > 0 {
+		from = 1
+	}
+	if !slices.ContainsFunc(p.base, func(b base) bool { return b.who == caller{-1, from} }) {
+		return // there is nothing to hand over
+	}
+	n := 1
+	if p.budgets.failovers == 0 {
+		n += c.IntN(modelTakes)
+	}
+	for take := range n {
+		o := &operation{verb: takes, take: take, from: from, agent: c.IntN(2) == 0, insists: c.IntN(3) == 0, tries: []caller{c.taker()}}
+		for range c.IntN(3) {
+			again := o.tries[0]
+			if c.IntN(4) == 0 {
+				again = c.taker()
+			}
+			o.tries = append(o.tries, again)
+		}
+		p.add(o, c)
+	}
+	o := c.operation(int64(len(p.ops)))
+	o.tries[0].token = modelTokens + c.IntN(n)
+	if o.verb == erases {
+		return
+	}
+	p.add(o, c)
+}
+
+// taker draws who redeems a code.
+func (c cast) taker() caller {
+	if c.IntN(3) == 0 {
+		return caller{-1, -1}
+	}
+	return c.caller()
 }
 
 // lay adds base lines to a cart, or none. If lines are counted, each has its own product.
@@ -196,7 +248,7 @@ func (c cast) count(o *operation, number int64) {
 
 // repeat may give an operation a key or a stamp, and repeats.
 func (c cast) repeat(o *operation) {
-	if o.verb == reads || o.verb == erases {
+	if o.verb == reads || o.verb == erases || o.verb == takes {
 		return
 	}
 	kind := c.IntN(3)

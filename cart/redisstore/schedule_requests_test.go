@@ -56,6 +56,7 @@ type result struct {
 	merge      *cart.MergeReport
 	replayed   bool
 	durability string
+	where      caller // of a taken cart: the cart that the answer shows
 }
 
 // unknown reports whether the client does not know if the request was carried out.
@@ -104,10 +105,10 @@ func (a *request) run(ctx context.Context) {
 		a.schedule.stopped <- a
 	}()
 	if a.op.verb == erases {
-		_, a.result.err = a.service.redis.Erase(ctx, a.who.ref(a.schedule.store))
+		_, a.result.err = a.service.redis.Erase(ctx, a.who.ref(a.schedule.world))
 		return
 	}
-	v, err := a.service.Visit(a.who.auth(a.schedule.store))
+	v, err := a.service.Visit(a.who.auth(a.schedule.world))
 	if err != nil {
 		a.result.err = err
 		return
@@ -118,6 +119,14 @@ func (a *request) run(ctx context.Context) {
 		return
 	}
 	a.service.Merge(ctx, v, a.op.key)
+	if a.op.verb == takes {
+		changed, err := a.service.Redeem(ctx, v, service.Redemption{Code: a.schedule.codes[a.op.take], Key: takeKey(a.op.take), KeepAgent: a.op.agent})
+		a.result = result{err: err, cart: changed.Cart, merge: v.Merge(), replayed: changed.Replayed, durability: changed.Durability, where: a.who.owner()}
+		if v.Token == a.schedule.fresh[a.op.take] {
+			a.result.where = caller{-1, a.op.freshToken()}
+		}
+		return
+	}
 	changed, err := a.change(ctx, v)
 	a.result = result{
 		err: err, cart: changed.Cart, item: changed.Item, merge: v.Merge(),
@@ -138,6 +147,9 @@ func (a *request) run(ctx context.Context) {
 		a.result.cart = e.Data.(*cart.Priced).Cart
 	}
 }
+
+// takeKey is the Idempotency-Key of a redeemer.
+func takeKey(number int) string { return fmt.Sprintf("a key of the redeemer %d's own", number) }
 
 func (a *request) change(ctx context.Context, v *service.Visit) (service.Changed, error) {
 	o := a.op

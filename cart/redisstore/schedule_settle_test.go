@@ -1,10 +1,13 @@
 package redisstore_test
 
 import (
+	"encoding/base64"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"commerce/auth"
 )
 
 func (s *schedule) lay() {
@@ -15,7 +18,23 @@ func (s *schedule) lay() {
 			s.must(s.inPeace("before", b.who, operation{verb: redeems, coupon: b.coupon}).err)
 		}
 	}
+	for _, op := range s.ops {
+		if op.verb == takes {
+			s.handOver(op)
+		}
+	}
 	s.log, s.clock = nil, 0
+}
+
+// handOver makes the code that an operation redeems.
+func (s *schedule) handOver(op *operation) {
+	v, err := s.services[0].Visit(caller{-1, op.from}.auth(s.world))
+	s.must(err)
+	priced, err := s.services[0].Read(s.ctx, v)
+	s.must(err)
+	code := s.services[0].HandoverOf(v, priced.Cart, op.agent).Code
+	sum, _ := handoverKeys.Derive(handoverKeys.Name(), "handover token", code, takeKey(op.take))
+	s.codes[op.take], s.fresh[op.take] = code, auth.CartToken(base64.RawURLEncoding.EncodeToString(sum[:16]))
 }
 
 // settle ends all faults. Then it makes every shopper return, with and without the tokens that
@@ -30,6 +49,15 @@ func (s *schedule) settle() error {
 		}
 		if round > 0 || !s.plan.hasty {
 			s.advance(noteLife)
+		}
+		for _, op := range s.taken() {
+			if op == nil || len(op.attempts) == 0 {
+				continue
+			}
+			r := s.inPeace("end", op.last().who.owner(), operation{verb: takes, take: op.take, from: op.from, agent: op.agent})
+			if r.unknown() && round > 0 { // at first, a Redis that has just timed out is not asked
+				return fmt.Errorf("%s, after all faults ended: %w", op.name, r.err)
+			}
 		}
 		for _, who := range s.returning() {
 			r := s.inPeace("end", who, operation{verb: reads})
@@ -47,7 +75,7 @@ func (s *schedule) quiet() bool {
 	waits := map[string]bool{}
 	for _, who := range s.returning() {
 		if who.logsIn() {
-			waits[caller{-1, who.token}.ref(s.store).CartKey()] = true
+			waits[caller{-1, who.token}.ref(s.world).CartKey()] = true
 		}
 	}
 	for _, key := range s.found {
@@ -84,7 +112,7 @@ func (s *schedule) returning() (all callers) {
 		}
 	}
 	for _, who := range s.everyone() {
-		if who.customer >= 0 {
+		if who.customer >= 0 || s.taken()[0] != nil {
 			all.add(who)
 		}
 	}
@@ -107,6 +135,10 @@ func (s *schedule) everyone() (all callers) {
 	for _, op := range s.ops {
 		for _, who := range op.tries {
 			note(who)
+		}
+		if op.verb == takes {
+			note(caller{-1, op.from})
+			note(caller{-1, op.freshToken()})
 		}
 	}
 	return all

@@ -148,7 +148,7 @@ func (t tried) add(other tried) {
 
 func (t tried) String() string {
 	var all []string
-	for _, what := range []string{"requests", "replays", "merges", "cart full", "faults", "failovers", "clock jumps", "adds that a failover may lose"} {
+	for _, what := range []string{"requests", "replays", "merges", "carts taken", "cart full", "faults", "failovers", "clock jumps", "adds that a failover may lose"} {
 		all = append(all, fmt.Sprintf("%s: %d", what, t[what]))
 	}
 	return strings.Join(all, ", ")
@@ -159,6 +159,9 @@ func (s *schedule) count() {
 		s.tried["requests"]++
 		if a.result.replayed {
 			s.tried["replays"]++
+		}
+		if a.op.verb == takes && a.result.err == nil && !a.dead && !a.result.replayed {
+			s.tried["carts taken"]++
 		}
 		if m := a.result.merge; m != nil && m.Code == problem.CartFull {
 			s.tried["cart full"]++

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"commerce/auth"
+	"commerce/auth/sealed"
 	"commerce/auth/store"
 	"commerce/cart"
 	"commerce/cart/carttest"
@@ -44,6 +45,9 @@ type world struct {
 	client   redis.UniversalClient
 	store    *store.Store
 	services [2]instance
+
+	codes [modelTakes]string         // of the hand-overs, by the number of the operation that redeems one
+	fresh [modelTakes]auth.CartToken // to which these operations lead a guest without a cart
 
 	keys   []string // every key that a command has used, in order of first use
 	known  map[string]bool
@@ -100,7 +104,7 @@ func newWorld(ctx context.Context, client redis.UniversalClient, template *redis
 		})
 		w.services[i] = instance{service.New(service.Config{
 			Redis: own, Catalog: sold, Coupons: anyCoupon{}, Strategy: set.strategy,
-			Limits: limits, Rand: random, Budget: scheduleBudget, Log: slog.New(slog.DiscardHandler),
+			Keys: handoverKeys, Limits: limits, Rand: random, Budget: scheduleBudget, Log: slog.New(slog.DiscardHandler),
 			Now: func() time.Time { return time.Now().Add(set.skew[i]) },
 		}), own}
 	}
@@ -110,6 +114,8 @@ func newWorld(ctx context.Context, client redis.UniversalClient, template *redis
 func (s *setting) variant() redisstore.Variant {
 	return redisstore.Variant{Remembers: s.remembers, GuestsAhead: s.ahead}
 }
+
+var handoverKeys, _ = sealed.New(strings.Repeat("k", 32), "")
 
 type anyCoupon struct{}
 
@@ -123,11 +129,13 @@ func (anyCoupon) Uses(context.Context, int64, string, string, int64) (int64, err
 const scheduleBudget = 20 * time.Second
 
 // caller is who makes a request: a customer, the holder of a token, or both. -1 means
-// none.
+// none. A token from modelTokens is one that redeeming a code has made.
 type caller struct{ customer, token int }
 
 func (c caller) String() string {
 	switch {
+	case c == caller{-1, -1}:
+		return "a guest without a token"
 	case c.customer < 0:
 		return fmt.Sprintf("guest t%d", c.token+1)
 	case c.token < 0:
@@ -154,23 +162,26 @@ func (c caller) shard() shard {
 	return customerShard
 }
 
-func (c caller) auth(store *store.Store) auth.Caller {
-	who := auth.Caller{Store: store}
+func (c caller) auth(w *world) auth.Caller {
+	who := auth.Caller{Store: w.store}
 	if c.customer >= 0 {
 		who.Customer = fmt.Sprintf("c%d", c.customer+1)
 	}
-	if c.token >= 0 {
+	switch {
+	case c.token >= modelTokens:
+		who.Token = w.fresh[c.token-modelTokens]
+	case c.token >= 0:
 		who.Token = tokenOf(fmt.Sprintf("t%d", c.token+1))
 	}
 	return who
 }
 
-func (c caller) ref(store *store.Store) redisstore.Ref {
-	who := c.auth(store)
+func (c caller) ref(w *world) redisstore.Ref {
+	who := c.auth(w)
 	if c.customer < 0 {
-		return redisstore.GuestRef(store.ID, who.Token)
+		return redisstore.GuestRef(w.store.ID, who.Token)
 	}
-	return redisstore.CustomerRef(store.ID, who.Customer)
+	return redisstore.CustomerRef(w.store.ID, who.Customer)
 }
 
 // know remembers the keys of commands that are about to run.

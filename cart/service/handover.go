@@ -36,13 +36,13 @@ type Handover struct {
 func (s *Carts) HandOver(ctx context.Context, v *Visit) (Handover, error) {
 	switch {
 	case s.Keys == nil:
-		return Handover{}, errHandoverGone
+		return Handover{}, cart.ErrNoCode
 	case v.customer != "":
-		return Handover{}, errGuestOnly
+		return Handover{}, cart.ErrGuestOnly
 	}
 	stored, err := s.load(ctx, v)
 	if err == nil && len(stored.Lines) == 0 {
-		err = errNothingToHandOver
+		err = cart.ErrEmpty
 	}
 	if err != nil {
 		return Handover{}, err
@@ -89,7 +89,7 @@ func (s *Carts) opened(v *Visit, code string) (h handedOver, ok bool) {
 func (s *Carts) PreviewHandover(ctx context.Context, v *Visit, code string) (cart.Priced, error) {
 	h, ok := s.opened(v, code)
 	if !ok {
-		return cart.Priced{}, errHandoverGone
+		return cart.Priced{}, cart.ErrNoCode
 	}
 	limited, trip := v.budget.spend(ctx, 1)
 	stored, err := s.Redis.Load(limited, h.from)
@@ -98,7 +98,7 @@ func (s *Carts) PreviewHandover(ctx context.Context, v *Visit, code string) (car
 	case err != nil:
 		return cart.Priced{}, err
 	case stored.ID != h.cartID:
-		return cart.Priced{}, errHandoverGone
+		return cart.Priced{}, cart.ErrNoCode
 	}
 	return s.price(ctx, v, stored.Cart)
 }
@@ -120,7 +120,7 @@ func (s *Carts) Redeem(ctx context.Context, v *Visit, r Redemption) (Changed, er
 	case len(r.Key) < minRedeemKey:
 		return Changed{}, errShortKey
 	case !ok:
-		return Changed{}, errHandoverGone
+		return Changed{}, cart.ErrNoCode
 	}
 	d := s.newRedemption(v, h, r)
 	var refused *problem.Error
@@ -202,21 +202,34 @@ func (s *Carts) redeemRound(ctx context.Context, v *Visit, d *redeeming) (done b
 	switch {
 	case err != nil:
 		return false, err
-	case known && ours:
-		d.pending = true // a later request finishes it
-		return true, nil
-	case claim.CartID == d.cartID && !ours:
-		return false, errHandoverGone
+	case ours:
+		return true, s.resumeRedemption(ctx, v, d, claim.Owner)
+	case claim.CartID == d.cartID:
+		return false, cart.ErrNoCode
 	case g.Claimed && claim == redisstore.Claim{}: // it has just ended
 		return false, nil
-	case g.Claimed: // by an earlier try of this key; or an earlier cart of the token, which comes first
+	case g.Claimed: // an earlier cart of the token, which comes first
 		return false, s.completeClaimed(ctx, v, claim.Owner, d.from)
 	case g.Needs.CartID == d.cartID: // also if a failover has lost the claim
 		return false, s.redeemInto(ctx, v, d, g)
 	case known:
 		return true, nil
 	}
-	return false, errHandoverGone
+	return false, cart.ErrNoCode
+}
+
+// resumeRedemption brings the lines that an earlier try of this key has claimed to the owner that it chose.
+func (s *Carts) resumeRedemption(ctx context.Context, v *Visit, d *redeeming, owner redisstore.Ref) error {
+	err := s.completeClaimed(ctx, v, owner, d.from)
+	arrived := d.to == owner || errors.Is(err, redisstore.ErrUnconfirmed)
+	if err != nil && !arrived {
+		return err
+	}
+	d.to, d.pending = owner, err != nil
+	if !slices.Contains(d.owners(v), owner) {
+		return cart.ErrNoCode
+	}
+	return nil
 }
 
 // owners are the carts that an earlier try of this shopper can have chosen.
@@ -313,18 +326,6 @@ func asUnavailable(doing string, err error) error {
 }
 
 var (
-	errHandoverGone = problem.New(problem.NotFound, "code", locale.Text{
-		locale.En: "This link is no longer valid. Please ask for a new one.",
-		locale.Ar: "هذا الرابط لم يعد صالحًا. يُرجى طلب رابط جديد.",
-	})
-	errGuestOnly = problem.New(problem.GuestOnly, "", locale.Text{
-		locale.En: "Only the cart of a guest can be handed over. Yours is in your account.",
-		locale.Ar: "لا يمكن تسليم سوى سلة الزائر. سلتك محفوظة في حسابك.",
-	})
-	errNothingToHandOver = problem.New(problem.CartEmpty, "", locale.Text{
-		locale.En: "Your cart is empty.",
-		locale.Ar: "سلتك فارغة.",
-	})
 	errNoRoomToRedeem = problem.New(problem.CartFull, "", locale.Text{
 		locale.En: "Your cart has no room for these items. Please remove some and try again.",
 		locale.Ar: "لا تتسع سلتك لهذه المنتجات. يُرجى إزالة بعضها ثم المحاولة مرة أخرى.",

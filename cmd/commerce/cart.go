@@ -120,7 +120,9 @@ func summary(h redisstore.Holding) string {
 	case redisstore.KindOffers:
 		return fmt.Sprintf("quantities merged from a guest's cart: %d", h.Entries)
 	case redisstore.KindClaimed:
-		return fmt.Sprintf("a guest's cart that is being merged into a customer's, lines: %d", len(h.Cart.Lines))
+		return fmt.Sprintf("a guest's cart that is being merged into this one, lines: %d", len(h.Cart.Lines))
+	case redisstore.KindMoved:
+		return "a mark that an agent's cart was handed over"
 	}
 	return fmt.Sprintf("a cart, lines: %d, version: %d", len(h.Cart.Lines), h.Cart.Version)
 }
