@@ -80,6 +80,8 @@ func (r *running) plant(t *testing.T, s secrets) {
 		{"DELETE", "/cart/clear", ""},
 		{"POST", "/cart/coupon", `{"coupon":"PLANTED-COUPON"}`},
 		{"DELETE", "/cart/coupon", ""},
+		{"POST", "/cart/handover", ""},
+		{"POST", "/cart/handover/redeem", `{"code":"planted-code"}`},
 	}
 	lists := []string{
 		"?customerEmail=planted%40example.com", "?customerPhone=966501234567", "?externalCustomerId=planted-customer",
@@ -94,7 +96,7 @@ func (r *running) plant(t *testing.T, s secrets) {
 	}
 	for _, c := range cart {
 		for _, authorization := range []string{"", "Bearer " + s.jwt, "Bearer planted.planted.planted", "Basic cGxhbnRlZA=="} {
-			send(c[0], c[1], c[2], "X-Public-Key", "pk_demo", "X-Cart-Token", plantedCart, "Idempotency-Key", "planted-key",
+			send(c[0], c[1], c[2], "X-Public-Key", "pk_demo", "X-Cart-Token", plantedCart, "Idempotency-Key", "planted-key-of-22-characters",
 				"Content-Type", "application/json", "Authorization", authorization)
 		}
 	}

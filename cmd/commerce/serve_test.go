@@ -114,7 +114,7 @@ func start(t *testing.T, command string, settings ...string) *running {
 func startServe(t *testing.T, databaseURL string, settings ...string) *running {
 	t.Helper()
 	redisURL := ephemeral.AsUser(t, ephemeral.Redis(t), source(t, "deploy/redis/users.conf"), "commerce")
-	has := []string{"DATABASE_URL=" + databaseURL, "REDIS_URL=" + redisURL, "JWT_SECRET=" + secret, "DRAIN_DELAY=0s"}
+	has := []string{"DATABASE_URL=" + databaseURL, "REDIS_URL=" + redisURL, "JWT_SECRET=" + secret, "HANDOVER_KEY=" + secret, "DRAIN_DELAY=0s"}
 	return start(t, "serve", append(has, settings...)...)
 }
 
@@ -146,6 +146,7 @@ func TestServe_BehavesLikeTheDemo(t *testing.T) {
 		{"POST", "/cart/add", `{"product_id":21}`},
 		{"POST", "/cart/coupon", `{"coupon":"ten"}`},
 		{"GET", "/cart/summary", ""},
+		{"POST", "/cart/handover/redeem", `{"code":"none","preview":true}`},
 		{"POST", "/cart/coupon", `{"coupon":"FIVE"}`},
 		{"POST", "/cart/coupon", `{"coupon":"OLD"}`},
 		{"PATCH", "/cart/items/2", `{"quantity":4}`},

@@ -193,7 +193,9 @@ func wrongFor(object map[string]any, member string) []any {
 	_, merge := object["adjusted"]
 	switch member {
 	case "code":
-		if !coupon {
+		_, named := object[member].([]any) // a request's member at fault
+		_, handover := object["url"]
+		if !coupon && !named && !handover {
 			wrong = append(wrong, "no_such_code")
 		}
 		if !coupon && !merge { // a merge has null for a code

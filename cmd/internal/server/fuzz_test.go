@@ -136,6 +136,8 @@ func fuzzedCalls() []fuzzedCall {
 		{"DELETE", "/cart/clear", ""},
 		{"POST", "/cart/coupon", `{"coupon":"TEN"}`},
 		{"DELETE", "/cart/coupon", ""},
+		{"POST", "/cart/handover", ""},
+		{"POST", "/cart/handover/redeem", `{"code":"none","preview":true}`},
 		{"GET", "/subscriptions", ""},
 		{"GET", "/subscriptions/changes", ""},
 		{"GET", "/subscriptions/summary", ""},

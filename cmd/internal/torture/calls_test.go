@@ -7,7 +7,10 @@ import (
 	"strings"
 )
 
-var nextPage = regexp.MustCompile(`"next_page_url":"([^"]+)"`)
+var (
+	nextPage     = regexp.MustCompile(`"next_page_url":"([^"]+)"`)
+	handoverCode = regexp.MustCompile(`"code":"([^"]+)"`)
+)
 
 // call is a call of an endpoint.
 type call struct {
@@ -23,6 +26,9 @@ type call struct {
 	// not, the answer must not reveal whether it exists: all answers of the group are equal.
 	alike, named string
 	yours        func(visitor) bool
+
+	// offered is the owner whose cart the call shows to everyone in its store; nil for none.
+	offered *owner
 
 	// expected is the answer to a visitor who is served.
 	expected func(v visitor) (status int, code string)
@@ -116,6 +122,7 @@ func (m *mall) cartChanges() []call {
 			expected: unless(inStore(storeOne), 404, "product_not_found"),
 		},
 	}
+	calls = append(calls, m.handovers()...)
 	for product, store := range map[string]int64{"1001": storeOne, "2010": storeTwo, "9999": 0} {
 		calls = append(calls, call{
 			method: "POST", path: "/cart/add", body: `{"product_id":` + product + `}`, expected: unless(inStore(store), 404, "product_not_found"),
@@ -142,6 +149,33 @@ func (m *mall) cartChanges() []call {
 	}
 	for i := range calls {
 		calls[i].route = calls[i].method + " " + calls[i].path
+	}
+	return calls
+}
+
+// handovers returns calls that hand the visitor's cart over, and that show the carts of all codes.
+func (m *mall) handovers() []call {
+	calls := []call{{method: "POST", path: "/cart/handover", expected: func(v visitor) (int, string) {
+		switch {
+		case v.cart.sub != "":
+			return 422, "guest_only"
+		case len(m.reaches(v)) == 0:
+			return 422, "cart_empty"
+		}
+		return 200, ""
+	}}}
+	offer := func(code string, o *owner) {
+		yours := func(v visitor) bool { return o != nil && v.store == o.cart.store && v.guest != o.cart } // not merged by this call
+		calls = append(calls, call{
+			method: "POST", path: "/cart/handover/redeem", body: fmt.Sprintf(`{"code":%q,"preview":true}`, code),
+			expected: unless(yours, 404, "not_found"), alike: "code", named: code, yours: yours, offered: o,
+		})
+	}
+	for _, o := range m.owners {
+		if o.code != "" {
+			offer(o.code, o)
+			offer(o.code+"A", nil)
+		}
 	}
 	return calls
 }

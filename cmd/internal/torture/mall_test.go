@@ -44,6 +44,7 @@ type owner struct {
 	merged  cartOf // of the guest's token with which the cart began; zero for none
 	marks   []string
 	etag    string
+	code    string          // that hands a guest's cart over
 	keys    map[string]bool // of Redis
 }
 
@@ -131,6 +132,9 @@ func (m *mall) plantCarts() {
 		m.must(m.ask(first, "POST", "/cart/add", body, "Idempotency-Key", plantedKey+o.slug()))
 		m.must(m.ask(o.credentials(m.t, token), "GET", "/cart", "")) // merges
 		o.etag = m.must(m.ask(o.credentials(m.t, o.cart.token), "GET", "/cart", "")).header.Get("ETag")
+		if o.cart.sub == "" {
+			o.code = handoverCode.FindStringSubmatch(string(m.must(m.ask(o.credentials(m.t, token), "POST", "/cart/handover", "")).body))[1]
+		}
 		id, _, _ := strings.Cut(strings.Trim(o.etag, `"`), ".")
 		o.marks = []string{mark, fmt.Sprintf("product-%d", o.product), id}
 		o.keys = map[string]bool{}

@@ -179,6 +179,7 @@ func (o *ownership) compareMarks(c credentials, call call, v visitor, a answer) 
 	reached := o.reaches(v)
 	for _, owner := range o.owners {
 		switch own := v.status == 0 && !call.programs && slices.Contains(reached, owner); {
+		case call.offered == owner && v.status == 0 && v.store == owner.cart.store:
 		case own && a.shows(owner.marks):
 			o.seen[owner.name] = true
 		case !own && a.shows(owner.without(call.headers)):

@@ -70,7 +70,7 @@ func (s *service) start() {
 	from := assert.Must(log.Seek(0, io.SeekEnd))(s.t)
 	cmd := exec.Command(s.program, "serve")
 	cmd.Env = slices.Concat(
-		[]string{"PATH=" + os.Getenv("PATH"), "ADDR=" + s.addr, "ADMIN_ADDR=" + s.admin, "JWT_SECRET=" + jwtSecret, "RATE_LIMIT=off"},
+		[]string{"PATH=" + os.Getenv("PATH"), "ADDR=" + s.addr, "ADMIN_ADDR=" + s.admin, "JWT_SECRET=" + jwtSecret, "HANDOVER_KEY=" + jwtSecret, "RATE_LIMIT=off"},
 		s.settings)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
