@@ -55,3 +55,17 @@ var textCartEmpty = locale.Text{
 	locale.En: "The cart is empty.",
 	locale.Ar: "السلة فارغة.",
 }
+
+// Why a cart is not handed over, and why a code is not redeemed: it is used up, expired, of another store
+// or not a code, all alike.
+var (
+	ErrGuestOnly = problem.New(problem.GuestOnly, "", locale.Text{
+		locale.En: "Only a guest's cart can be handed over.",
+		locale.Ar: "لا يمكن تسليم سوى سلة زائر.",
+	})
+	ErrEmpty  = problem.New(problem.CartEmpty, "", textCartEmpty)
+	ErrNoCode = problem.New(problem.NotFound, "code", locale.Text{
+		locale.En: "This link is no longer valid. Please ask for a new one.",
+		locale.Ar: "لم يعد هذا الرابط صالحًا. يُرجى طلب رابط جديد.",
+	})
+)
