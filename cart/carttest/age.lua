@@ -6,9 +6,9 @@
 local passed = tonumber(ARGV[1])
 
 local function age(key, member, value)
-  if string.find(key, ':keys$') then
+  if string.find(key, ':keys$') or string.find(key, ':results$') and member ~= 'o' then
     local ms, rest = string.match(value, '^(%d+)(.*)$')
-    redis.call('HSET', key, member, string.format('%d%s', tonumber(ms) - passed, rest))
+    redis.call('HSET', key, member, string.format('%d', tonumber(ms) - passed) .. rest) -- a result has zero bytes
   elseif member == 'x' then
     redis.call('HSET', key, member, string.format('%d', math.floor(tonumber(value) - passed / 1000)))
   elseif string.find(member, '^r%d$') then

@@ -1,15 +1,15 @@
 package redisstore_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
 	"commerce/auth/problem"
+	"commerce/auth/store"
 	"commerce/cart"
-	"commerce/cart/redisstore"
+	"commerce/cart/carttest"
 	"commerce/cart/service"
 	"commerce/deploy/assert"
 )
@@ -69,6 +69,175 @@ func TestAgent_CreatesReadsReplacesAndCancels(t *testing.T) {
 	assert.That(t, isProblem(err, problem.NotFound), "replace after cancel: %v", err)
 }
 
-var _ = errors.New
-var _ context.Context
-var _ redisstore.Ref
+// by begins a call of the shopper who has the cart of an ID on another device.
+func (d *desk) by(id string) *service.Visit { return d.opens(id).Visit }
+
+// What an agent has not seen, its replacement or cancellation leaves as it is.
+func TestAgent_UndoesNothingUnseen(t *testing.T) {
+	t.Parallel()
+	const want = "1×1 3×1"
+	none := func(cart.Cart, cart.Cart) cart.Replacement { return wants(want) }
+	then := func(then, _ cart.Cart) cart.Replacement { return wants(want, then) }
+	now := func(_, now cart.Cart) cart.Replacement { return wants(want, now) }
+	both := func(then, now cart.Cart) cart.Replacement {
+		r := wants(want, now)
+		r.Elements[0].ID = then.ShownID("1")
+		return r
+	}
+	own := func(then, _ cart.Cart) cart.Replacement {
+		r := wants(want)
+		r.Elements[0].ID = "li_1"
+		return r
+	}
+	nobody := func(*desk, string) {}
+	shopper := func(d *desk, id string) { d.add(d.by(id), 2, 1) }
+	for name, row := range map[string]struct {
+		meanwhile func(*desk, string)
+		send      func(then, now cart.Cart) cart.Replacement
+		refused   bool
+	}{
+		"nobody, without IDs":                            {nobody, none, false},
+		"nobody, as shown":                               {nobody, then, false},
+		"nobody, IDs of its own making":                  {nobody, own, true},
+		"a shopper, without IDs":                         {shopper, none, true},
+		"a shopper, as shown before":                     {shopper, then, true},
+		"a shopper, as shown since":                      {shopper, now, false},
+		"a shopper, one ID from before":                  {shopper, both, true},
+		"a shopper who empties the cart":                 {func(d *desk, id string) { d.clear(d.by(id)) }, none, true},
+		"a shopper who empties the cart, as shown since": {func(d *desk, id string) { d.clear(d.by(id)) }, now, false},
+		"a shopper who changes nothing":                  {func(d *desk, id string) { d.read(d.by(id)) }, none, false},
+		"a shopper, and then the agent": {func(d *desk, id string) {
+			shopper(d, id)
+			c, _ := d.read(d.by(id))
+			assert.Must(d.AgentReplace(t.Context(), d.opens(id), service.Conditions{}, wants("5×1", c)))(t)
+		}, none, false},
+		"a shopper, and then a refused agent": {func(d *desk, id string) {
+			shopper(d, id)
+			_, err := d.AgentReplace(t.Context(), d.opens(id), service.Conditions{}, wants("5×1"))
+			assert.ErrorIs(t, err, cart.ErrChangedUnseen, "the refused agent")
+		}, none, true},
+		"a shopper, and then the agent who finds what it asks for": {func(d *desk, id string) {
+			shopper(d, id)
+			c, _ := d.read(d.by(id))
+			assert.Must(d.AgentReplace(t.Context(), d.opens(id), service.Conditions{}, wants("1×2 2×1", c)))(t)
+		}, none, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := openDesk(t, "", "")
+			for _, cancels := range []bool{false, true} {
+				made := d.agentCreates("1×2")
+				row.meanwhile(d, made.ID)
+				before, _ := d.read(d.by(made.ID))
+				r := row.send(made.Cart, before)
+				var got service.AgentCart
+				var err error
+				after := want
+				if cancels {
+					got, err = d.AgentCancel(t.Context(), d.opens(made.ID), service.Conditions{}, r.IDs()...)
+					after = ""
+				} else {
+					got, err = d.AgentReplace(t.Context(), d.opens(made.ID), service.Conditions{}, r)
+				}
+				if row.refused {
+					assert.ErrorIs(t, err, cart.ErrChangedUnseen, "cancels %v", cancels)
+					assert.Equal(t, got.Cart.Tag(), before.Tag(), "the cart of the refusal")
+					after = linesOf(before)
+				} else {
+					assert.NoError(t, err)
+				}
+				d.wantLines(d.by(made.ID), after)
+			}
+		})
+	}
+}
+
+// If-Match says what an agent has seen, too. Another version is a mismatch, and not merely unseen.
+func TestAgent_IfMatchNamesWhatItHasSeen(t *testing.T) {
+	t.Parallel()
+	d := openDesk(t, "", "")
+	made := d.agentCreates("1×2")
+	d.add(d.by(made.ID), 2, 1)
+	changed, _ := d.read(d.by(made.ID))
+	at := func(c cart.Cart) service.Conditions { return service.Conditions{IfMatch: " " + c.Tag() + " "} }
+	for name, row := range map[string]struct {
+		on      service.Conditions
+		r       cart.Replacement
+		refused func(error) bool
+	}{
+		"an older version":          {at(made.Cart), wants("3×1"), func(err error) bool { return isProblem(err, problem.VersionMismatch) }},
+		"an older version, new IDs": {at(made.Cart), wants("3×1", changed), func(err error) bool { return isProblem(err, problem.VersionMismatch) }},
+		"this version, older IDs":   {at(changed), wants("3×1", made.Cart), func(err error) bool { return errors.Is(err, cart.ErrChangedUnseen) }},
+		"any version":               {service.Conditions{IfMatch: "*"}, wants("3×1"), func(err error) bool { return errors.Is(err, cart.ErrChangedUnseen) }},
+	} {
+		_, err := d.AgentReplace(t.Context(), d.opens(made.ID), row.on, row.r)
+		assert.That(t, row.refused(err), "%s: %v", name, err)
+		d.wantLines(d.by(made.ID), "1×2 2×1")
+	}
+	assert.Must(d.AgentReplace(t.Context(), d.opens(made.ID), at(changed), wants("3×1")))(t)
+	d.wantLines(d.by(made.ID), "3×1")
+}
+
+func TestAgent_AppliesWhatCanBeBoughtAndNamesTheRest(t *testing.T) {
+	t.Parallel()
+	d := openDesk(t, "", "")
+	d.goods.products[2].Stock = new(int64(3))
+	d.goods.products[5] = carttest.Account()
+	r := wants("5×1 2×5 4×1 9×1")
+	r.Coupon = new("TEN")
+	made := assert.Must(d.AgentCreate(t.Context(), d.NewAgentVisit(d.agent(), ""), service.Conditions{}, r))(t)
+	assert.That(t, made.Created && linesOf(made.Cart) == "4×1" && made.Cart.Coupon == "TEN", "%s with %q", linesOf(made.Cart), made.Cart.Coupon)
+	assert.Equal(t, faultsOf(made), "0 plan_unavailable, 1 insufficient_stock, 3 product_not_found", "faults")
+	r = wants("2×3 4×1000 1×1", made.Cart)
+	r.Coupon = new("OLD")
+	replaced := assert.Must(d.AgentReplace(t.Context(), d.opens(made.ID), service.Conditions{}, r))(t)
+	assert.Equal(t, linesOf(replaced.Cart)+" "+replaced.Cart.Coupon, "4×1 2×3 1×1 TEN", "the cart")
+	assert.Equal(t, faultsOf(replaced), "1 quantity_out_of_range, coupon coupon_invalid", "faults")
+	r = wants("1×1")
+	r.Coupon = new("")
+	replaced = assert.Must(d.AgentReplace(t.Context(), d.opens(made.ID), service.Conditions{}, r))(t)
+	assert.Equal(t, linesOf(replaced.Cart)+replaced.Cart.Coupon, "1×1", "without the coupon")
+	r = wants("9×1")
+	r.Coupon = new("TEN")
+	before := len(d.keys())
+	nothing := assert.Must(d.AgentCreate(t.Context(), d.NewAgentVisit(d.agent(), ""), service.Conditions{}, r))(t)
+	assert.That(t, !nothing.Created && len(d.keys()) == before, "a cart of nothing is stored: %+v, %v", nothing, d.keys())
+	assert.Equal(t, faultsOf(nothing), "0 product_not_found, coupon cart_empty", "faults")
+}
+
+func faultsOf(c service.AgentCart) string {
+	parts := make([]string, len(c.Faults))
+	for i, f := range c.Faults {
+		parts[i] = fmt.Sprintf("%d %s", f.Element, f.Problem.Code)
+		if f.Coupon {
+			parts[i] = fmt.Sprintf("coupon %s", f.Problem.Code)
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func TestAgent_OtherIDsOpenNothing(t *testing.T) {
+	t.Parallel()
+	d := openDesk(t, "", "")
+	id := d.agentCreates("1×1").ID
+	for _, bad := range []string{"", id[:29], id + "A", "0" + id[1:], id[:29] + "1", strings.ToLower(id), id[:4] + strings.Repeat("=", 26), id[:29] + "\n"} {
+		if bad == strings.ToLower(id) && bad == id {
+			continue
+		}
+		_, ok := d.AgentVisit(d.agent(), bad)
+		assert.That(t, !ok, "%q is taken for an ID", bad)
+	}
+	madeUp := id[:4] + strings.Repeat("A", 26)
+	other := d.agent()
+	other.Store = &store.Store{ID: newStoreID(), Currency: "SAR"}
+	elsewhere, _ := d.AgentVisit(other, id)
+	for name, v := range map[string]*service.AgentVisit{"made up": d.opens(madeUp), "another store's": elsewhere} {
+		_, readErr := d.AgentRead(t.Context(), v)
+		_, replaceErr := d.AgentReplace(t.Context(), v, service.Conditions{}, wants("1×1"))
+		_, cancelErr := d.AgentCancel(t.Context(), v, service.Conditions{Key: "k", Fingerprint: "f", IfMatch: "*"})
+		for _, err := range []error{readErr, replaceErr, cancelErr} {
+			assert.That(t, isProblem(err, problem.NotFound), "%s: %v", name, err)
+		}
+	}
+	assert.That(t, !strings.Contains(fmt.Sprint(d.keys(), d.client.HGetAll(t.Context(), d.keys()[0]).Val()), id[4:]), "Redis knows the ID")
+}

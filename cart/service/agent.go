@@ -39,6 +39,7 @@ type AgentCart struct {
 	cart.Priced
 	ID         string  // that opens it
 	Moved      bool    // it is empty, because the shopper has taken the cart over
+	Kept       bool    // the shopper has taken the cart over with the agent, which must not hand it over again
 	Created    bool    // AgentCreate has stored it
 	Faults     []Fault // what could not be applied
 	Durability string  // as in Changed
@@ -207,7 +208,7 @@ func (s *Carts) asMade(v *AgentVisit, changed Changed, ops []agentOp, err error)
 	if err != nil {
 		return AgentCart{}, err
 	}
-	made := AgentCart{Priced: changed.Priced, ID: v.ID, Durability: changed.Durability}
+	made := AgentCart{Priced: changed.Priced, ID: v.ID, Kept: v.own != v.home, Durability: changed.Durability}
 	if changed.Ops != nil && !changed.Ops.Unknown {
 		for i, o := range changed.Ops.Each {
 			if o.Refusal != nil {
@@ -256,14 +257,20 @@ func replacing(r cart.Replacement, c cart.Cart) (ops []agentOp) {
 	return append(ops, agentOp{Op{agent: agentSees}, -1})
 }
 
-// open reads the cart that the ID opens, and follows it to where it was handed over. From then on, the visit is one of the
-// cart there. moved means that the shopper has taken the cart over. The error of an ID without a cart is errNoCart.
+// open reads the cart that the ID opens, and follows it to where the shopper who has taken it over has it, with the agent. The visit
+// is one of that cart then, or of the ID's own place if there is none. moved means that the shopper has taken it over, and
+// the agent has none. The error of an ID without a cart is errNoCart.
 func (s *Carts) open(ctx context.Context, v *AgentVisit) (held redisstore.Stored, moved bool, err error) {
 	v.own = v.home
-	for range maxReads { // a shopper may hand over the cart again, with the agent
-		held, err = s.load(ctx, v.Visit)
-		if err != nil || held.ID != "" {
-			break
+	for range maxReads { // it may have been handed over again
+		if held, err = s.load(ctx, v.Visit); err != nil {
+			return held, false, err
+		}
+		if held.Agent == redisstore.AgentCanceled {
+			return held, false, errNoCart
+		}
+		if held.ID != "" {
+			return held, false, nil
 		}
 		to, found, err := s.movedFrom(ctx, v)
 		if err != nil {
@@ -272,14 +279,13 @@ func (s *Carts) open(ctx context.Context, v *AgentVisit) (held redisstore.Stored
 		if moved = moved || found; to == (redisstore.Ref{}) {
 			break
 		}
-		v.own, v.Token = to, ""
+		v.own = to
 	}
-	switch {
-	case err != nil:
-	case held.Agent == redisstore.AgentCanceled, held.ID == "" && !moved:
+	v.own = v.home
+	if !moved {
 		err = errNoCart
 	}
-	return held, moved && held.ID == "", err
+	return redisstore.Stored{}, moved, err
 }
 
 func (s *Carts) movedFrom(ctx context.Context, v *AgentVisit) (to redisstore.Ref, moved bool, err error) {
@@ -291,7 +297,7 @@ func (s *Carts) movedFrom(ctx context.Context, v *AgentVisit) (to redisstore.Ref
 // asRead prices a cart that open has read.
 func (s *Carts) asRead(ctx context.Context, v *AgentVisit, held redisstore.Stored, moved bool) (AgentCart, error) {
 	priced, err := s.price(ctx, v.Visit, held.Cart)
-	return AgentCart{Priced: priced, ID: v.ID, Moved: moved}, err
+	return AgentCart{Priced: priced, ID: v.ID, Moved: moved, Kept: v.own != v.home}, err
 }
 
 // onlyAt is the If-Match of a change of the cart as it is.
@@ -307,16 +313,10 @@ var (
 		locale.En: "There is no such cart. It may have expired.",
 		locale.Ar: "لا توجد سلة كهذه. ربما انتهت صلاحيتها.",
 	})
-	errNoLine       = problem.New(problem.CartEmpty, "", textNoLine)
 	errOtherVersion = problem.New(problem.VersionMismatch, "If-Match", textVersionMismatch)
 	errKeyReused    = problem.New(problem.IdempotencyConflict, "Idempotency-Key", textKeyReused)
 
 	// Not for clients: they only mark what refuseAsAgent has found.
 	errUnseen = problem.New(problem.VersionMismatch, "", textVersionMismatch)
 	errFirst  = problem.New(problem.VersionMismatch, "", textVersionMismatch)
-
-	textNoLine = locale.Text{
-		locale.En: "A coupon needs a cart with a product.",
-		locale.Ar: "تحتاج القسيمة إلى سلة فيها منتج.",
-	}
 )

@@ -48,7 +48,7 @@ func (s *Carts) redemption(ctx context.Context, v *Visit, c CouponCode, p *cart.
 	}
 	set := change{Change: redisstore.SetCoupon(c.Code), member: c.Member}
 	if c.needsLine && len(p.Lines) == 0 {
-		set.refuse(errNoLine)
+		set.refuse(cart.ErrEmpty)
 	} else if refusal := cart.RefuseCoupon(coupon, p, uses, v.Store, s.Now(), c.Member); refusal != nil {
 		set.refuse(refusal)
 	}

@@ -17,7 +17,7 @@ import (
 
 // newCartIDFor returns the ID for a cart that a change creates, "" if it may not create one.
 func (s *Carts) newCartIDFor(v *Visit) string {
-	if v.customer == "" && s.Creation.Refuse(v.client, errTooManyCarts) != nil {
+	if v.customer == "" && !v.counted && s.Creation.Refuse(v.client, errTooManyCarts) != nil {
 		return ""
 	}
 	return s.newCartID()
