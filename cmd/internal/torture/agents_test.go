@@ -95,6 +95,9 @@ type pair struct {
 	sent     int             // updates
 	quantity int64           // of its own product
 
+	lastUpdates bool   // it knows the lines, so that it cannot begin another cart after the login
+	cart        string // its id in ETags
+
 	mu   sync.Mutex
 	made map[int64]madeChange // by the version that it made
 }
@@ -160,6 +163,7 @@ func newPair(f *fair, rnd *rand.Rand) *pair {
 	}
 	v.guest = v.instances[0].as(*opened.Cart.Token, "")
 	v.customer = v.guest.as(v.guest.Token, customer(v.p.t, name))
+	v.cart, _, _ = strings.Cut(opened.versionTag(""), ".")
 	v.note(opened, false, func(held map[string]int64) { maps.Copy(held, cart.quantities()) })
 	return v
 }
@@ -172,6 +176,7 @@ func (v *pair) shop() {
 	for range roundsPerPair {
 		v.together(v.act)
 	}
+	v.lastUpdates = true
 	v.together(func() { v.served("GET", "/cart", "", v.customer) })
 	v.check()
 }
@@ -215,7 +220,9 @@ func (v *pair) served(method, path, body string, as *shopper, change ...func(map
 // buy is a call by the agent.
 func (v *pair) buy() {
 	switch n := v.agent.IntN(6); {
-	case n < 2:
+	case v.lastUpdates && len(v.shown.LineItems) > 0:
+		v.update(v.body(true), "")
+	case n < 2 || v.lastUpdates:
 		if r, cart := v.ask("GET", "/"+v.id, "", ""); r.Status == http.StatusOK && v.agent.IntN(3) > 0 {
 			v.see(r, cart)
 		}
