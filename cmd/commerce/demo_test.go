@@ -228,7 +228,7 @@ func TestDemo_BackstageMakesAnAgentsCalls(t *testing.T) {
 		method, path, shows string
 		status              int // 0: the call is refused
 	}{
-		{"GET", "/.well-known/ucp", d.URL + "/ucp/pk_demo", 200},
+		{"GET", "/.well-known/ucp", `/shop/ucp/pk_demo"`, 200},
 		{"POST", "/shop/ucp/pk_demo/carts", `"title":"Game credit"`, 201},
 		{"GET", "/shop/ucp/pk_demo/carts/none", `"not_found"`, 200},
 		{"GET", "/shop/cart", "", 0},
