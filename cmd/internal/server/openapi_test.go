@@ -86,6 +86,8 @@ func conforms(r *http.Request, response *http.Response, basePath string) error {
 	}
 	route, _, err := doc.router.FindRoute(as)
 	switch {
+	case forAgents(as.URL.Path) && (errors.Is(err, routers.ErrPathNotFound) || errors.Is(err, routers.ErrMethodNotAllowed)):
+		route = doc.only(response.StatusCode, doc.Components.Responses["AgentError"])
 	case errors.Is(err, routers.ErrPathNotFound):
 		route = doc.only(http.StatusNotFound, doc.Components.Responses["NotFound"])
 	case errors.Is(err, routers.ErrMethodNotAllowed):
@@ -114,7 +116,7 @@ func conforms(r *http.Request, response *http.Response, basePath string) error {
 	switch {
 	case media == nil:
 		return fmt.Errorf("%q is not documented", contentType)
-	case !strings.HasPrefix(contentType, "application/json"): // text, whose form the document only describes
+	case status == http.StatusAccepted, !strings.HasPrefix(contentType, "application/json"): // text, whose form the document only describes
 		return nil
 	}
 	content, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
@@ -125,7 +127,10 @@ func conforms(r *http.Request, response *http.Response, basePath string) error {
 	if err != nil {
 		return err
 	}
-	return schema.Validate(content)
+	if err := schema.Validate(content); err != nil || !forAgents(as.URL.Path) {
+		return err
+	}
+	return agentsConform(content)
 }
 
 // headersConform validates the headers of a response by their schemas.

@@ -198,7 +198,7 @@ func openShopAs(t testing.TB, redisURL string, postgres bool, edits ...func(*ser
 		s.Catalog.PutUse(id, use.Code, use.Customer, use.Order)
 	}
 	parts := server.Parts{
-		Stores: stores, JWT: tokens,
+		Stores: stores, JWT: tokens, UCP: true, TrustProfiles: true,
 		Redis: redisstore.Config{TTL: redisstore.TTLs{Guest: 720 * time.Hour, Customer: 2160 * time.Hour}, Batch: true},
 		Carts: service.Config{
 			Catalog: s.Catalog, Coupons: s.Catalog,
