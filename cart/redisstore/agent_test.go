@@ -1,6 +1,7 @@
 package redisstore_test
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"strings"
@@ -240,4 +241,82 @@ func TestAgent_OtherIDsOpenNothing(t *testing.T) {
 		}
 	}
 	assert.That(t, !strings.Contains(fmt.Sprint(d.keys(), d.client.HGetAll(t.Context(), d.keys()[0]).Val()), id[4:]), "Redis knows the ID")
+}
+
+// takesOver redeems a code of an agent's cart, and keeps the agent or not.
+func (d *desk) takesOver(v *service.Visit, id string, keeps bool) *service.Visit {
+	d.t.Helper()
+	agents := d.opens(id)
+	held, err := d.AgentRead(d.t.Context(), agents)
+	assert.NoError(d.t, err)
+	code := d.HandoverOf(agents.Visit, held.Cart, true).Code
+	_, err = d.Redeem(d.t.Context(), v, service.Redemption{Code: code, Key: redeemKey(rand.Text()), KeepAgent: keeps})
+	assert.NoError(d.t, err)
+	return v
+}
+
+func (d *desk) wantMoved(id, when string) {
+	d.t.Helper()
+	read := assert.Must(d.AgentRead(d.t.Context(), d.opens(id)))(d.t)
+	assert.That(d.t, read.Moved && !read.Kept && len(read.Lines) == 0, "%s, the agent finds %s, moved %v", when, linesOf(read.Cart), read.Moved)
+}
+
+// Once the shopper has taken the cart over, its agent sees and changes nothing of it, and can begin another one.
+func TestAgent_HandsItsCartOver(t *testing.T) {
+	t.Parallel()
+	d := openDesk(t, "4×1", "")
+	for name, taker := range map[string]*service.Visit{"a fresh token": d.as("", ""), "a customer": d.as("c", "")} {
+		made := d.agentCreates("1×2")
+		shopper := d.takesOver(taker, made.ID, name == "a customer") // who has a cart keeps no agent
+		d.add(shopper, 2, 1)
+		before, _ := d.read(shopper)
+		d.wantMoved(made.ID, "after a hand-over to "+name)
+		_, err := d.AgentReplace(t.Context(), d.opens(made.ID), service.Conditions{}, wants("3×1", made.Cart))
+		assert.ErrorIs(t, err, cart.ErrChangedUnseen, "%s: with IDs from before", name)
+		canceled := assert.Must(d.AgentCancel(t.Context(), d.opens(made.ID), service.Conditions{}))(t)
+		assert.That(t, canceled.Moved, "%s: a cart that was taken over is canceled", name)
+		next := assert.Must(d.AgentReplace(t.Context(), d.opens(made.ID), service.Conditions{}, wants("3×1")))(t)
+		assert.That(t, linesOf(next.Cart) == "3×1" && !next.Moved && !next.Kept, "%s: another cart of %s, moved %v", name, linesOf(next.Cart), next.Moved)
+		after, _ := d.read(shopper)
+		assert.Equal(t, after.Tag(), before.Tag(), "%s: the shopper's cart", name)
+		d.takesOver(shopper, made.ID, false)
+		d.wantMoved(made.ID, "after a second one to "+name)
+	}
+}
+
+// An agent that the shopper keeps follows to the fresh token, as far as that has a cart.
+func TestAgent_FollowsAShopperWhoKeepsIt(t *testing.T) {
+	t.Parallel()
+	d := openDesk(t, "4×1", "")
+	made := d.agentCreates("1×2")
+	shopper := d.takesOver(d.as("", ""), made.ID, true)
+	d.add(shopper, 2, 1)
+	read := assert.Must(d.AgentRead(t.Context(), d.opens(made.ID)))(t)
+	assert.That(t, read.Kept && linesOf(read.Cart) == "1×2 2×1", "the agent finds %s, kept %v", linesOf(read.Cart), read.Kept)
+	_, err := d.AgentReplace(t.Context(), d.opens(made.ID), service.Conditions{}, wants("3×1"))
+	assert.ErrorIs(t, err, cart.ErrChangedUnseen, "without IDs")
+	_, err = d.AgentReplace(t.Context(), d.opens(made.ID), service.Conditions{}, wants("3×1", made.Cart))
+	assert.ErrorIs(t, err, cart.ErrChangedUnseen, "with IDs from before")
+	assert.Must(d.AgentReplace(t.Context(), d.opens(made.ID), service.Conditions{}, wants("3×1", read.Cart)))(t)
+	d.wantLines(shopper, "3×1")
+
+	shopper = d.takesOver(d.as("", ""), made.ID, true) // to the next device
+	d.add(shopper, 2, 1)
+	read = assert.Must(d.AgentRead(t.Context(), d.opens(made.ID)))(t)
+	assert.Equal(t, linesOf(read.Cart), "3×1 2×1", "after two hand-overs")
+
+	d.read(d.as("c", shopper.Token)) // logs in
+	d.wantLines(d.as("c", ""), "4×1 3×1 2×1")
+	d.wantMoved(made.ID, "after a login")
+	assert.Must(d.AgentReplace(t.Context(), d.opens(made.ID), service.Conditions{}, wants("5×1")))(t)
+	d.wantLines(d.as("c", shopper.Token), "4×1 3×1 2×1") // not by the next login
+
+	made = d.agentCreates("1×1")
+	shopper = d.takesOver(d.as("", ""), made.ID, true)
+	read = assert.Must(d.AgentRead(t.Context(), d.opens(made.ID)))(t)
+	canceled := assert.Must(d.AgentCancel(t.Context(), d.opens(made.ID), service.Conditions{}, read.Cart.ShownID("1")))(t)
+	assert.Equal(t, linesOf(canceled.Cart), "1×1", "as it was")
+	d.add(shopper, 2, 1)
+	_, err = d.AgentRead(t.Context(), d.opens(made.ID))
+	assert.That(t, isProblem(err, problem.NotFound), "after it has canceled: %v", err)
 }

@@ -54,6 +54,8 @@ func (r Ref) MovedKey() string                     { return r.movedKey() }
 func (r Ref) OfferedKey(guestCartID string) string { return r.offeredKey(guestCartID) }
 func (r Ref) IsGuest() bool                        { return r.guest }
 
+func (c Change) Is(script string) bool { return c.script == script }
+
 // Variant says how scripts differ from those in production. The zero value does not differ.
 type Variant struct {
 	Remembers   int           // how many keys, and stamps, a cart remembers; 0 for the usual numbers

@@ -2,36 +2,55 @@ package redisstore_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"commerce/auth"
+	"commerce/auth/limit"
 	"commerce/auth/problem"
+	"commerce/auth/sealed"
+	"commerce/auth/store"
+	"commerce/cart/carttest"
 	"commerce/cart/redisstore"
 	"commerce/cart/service"
 	"commerce/deploy/assert"
+	"commerce/deploy/ephemeral"
 )
+
+// TestSchedules proves what hand-overs make of carts. These tests are about where the lines go, which
+// codes are refused, and what whoever made a link can see afterwards.
 
 // redeemKey returns an Idempotency-Key as a redeemer makes one.
 func redeemKey(name string) string { return name + strings.Repeat("-", 22) }
 
-// handOver returns a code of the guest's cart.
+// handOver returns a code of a guest's cart.
 func (d *desk) handOver(token auth.CartToken) string {
 	d.t.Helper()
 	return assert.Must(d.HandOver(d.t.Context(), d.as("", token)))(d.t).Code
 }
 
+// agentsCode returns a code of a guest's cart that an agent has made.
+func (d *desk) agentsCode(token auth.CartToken) string {
+	d.t.Helper()
+	v := d.as("", token)
+	c, _ := d.read(v)
+	return d.HandoverOf(v, c, true).Code
+}
+
 // redeem redeems a code, and returns the visit afterwards.
 func (d *desk) redeem(v *service.Visit, code, key string) (*service.Visit, service.Changed) {
 	d.t.Helper()
-	changed, err := d.Redeem(d.t.Context(), v, service.Redemption{Code: code, Key: redeemKey(key)})
-	assert.NoError(d.t, err)
-	return v, changed
+	return v, assert.Must(d.Redeem(d.t.Context(), v, service.Redemption{Code: code, Key: redeemKey(key)}))(d.t)
 }
 
-func (d *desk) wantRefused(err error, code problem.Code) {
+// wantRefused redeems a code, and fails unless it is refused with an error code.
+func (d *desk) wantRefused(v *service.Visit, code string, want problem.Code) {
 	d.t.Helper()
-	assert.That(d.t, refusedAs(err, code), "%v, want %s", err, code)
+	_, err := d.Redeem(d.t.Context(), v, service.Redemption{Code: code, Key: redeemKey("refused")})
+	p, ok := errors.AsType[*problem.Error](err)
+	assert.That(d.t, ok && p.Code == want, "redeemed: %v, want %s", err, want)
 }
 
 func TestHandOver_MovesAGuestsCartToAFreshToken(t *testing.T) {
@@ -41,22 +60,277 @@ func TestHandOver_MovesAGuestsCartToAFreshToken(t *testing.T) {
 	preview := assert.Must(d.PreviewHandover(t.Context(), d.as("", ""), code))(t)
 	assert.Equal(t, linesOf(preview.Cart), "1×2 2×1", "the preview shows")
 	v, changed := d.redeem(d.as("", ""), code, "phone")
-	assert.Equal(t, linesOf(changed.Cart), "1×2 2×1", "the answer shows")
-	assert.That(t, !changed.Replayed, "it is a replay")
+	assert.That(t, linesOf(changed.Cart) == "1×2 2×1" && !changed.Replayed, "it answers %q, replayed %v", linesOf(changed.Cart), changed.Replayed)
 	d.wantLines(d.as("", v.Token), "1×2 2×1")
-	d.wantLines(d.as("", d.token), "")
-	_, again := d.redeem(d.as("", ""), code, "phone")
-	assert.That(t, again.Replayed && linesOf(again.Cart) == "1×2 2×1", "a retry answers %v, %q", again.Replayed, linesOf(again.Cart))
-	_, err := d.Redeem(t.Context(), d.as("", ""), service.Redemption{Code: code, Key: redeemKey("other")})
-	d.wantRefused(err, problem.NotFound)
-	_, err = d.PreviewHandover(t.Context(), d.as("", ""), code)
-	d.wantRefused(err, problem.NotFound)
+	d.add(d.as("", v.Token), 3, 1)
+	again, changed := d.redeem(d.as("", ""), code, "phone")
+	assert.That(t, changed.Replayed && linesOf(changed.Cart) == "1×2 2×1 3×1" && again.Token == v.Token,
+		"a retry answers %q, replayed %v", linesOf(changed.Cart), changed.Replayed)
+	d.wantRefused(d.as("", ""), code, problem.NotFound) // with another key
+	_, err := d.PreviewHandover(t.Context(), d.as("", ""), code)
+	assert.That(t, problemOf(err, problem.NotFound) != nil, "previewed: %v", err)
 	d.wantSettled()
 }
 
-func refusedAs(err error, code problem.Code) bool {
-	p, ok := errors.AsType[*problem.Error](err)
-	return ok && p.Code == code
+// problemOf returns the problem in err, if it has a code.
+func problemOf(err error, code problem.Code) *problem.Error {
+	if p, ok := errors.AsType[*problem.Error](err); ok && p.Code == code {
+		return p
+	}
+	return nil
 }
 
-var _ = redisstore.HandoverNote
+func TestHandOver_GoesWhereTheRedeemerShops(t *testing.T) {
+	t.Parallel()
+	laptop := tokenOf("laptop")
+	for name, test := range map[string]struct {
+		customers, laptops string // lines in the carts of "c" and of the laptop's guest
+		customer           string
+		token              auth.CartToken
+		fresh              bool
+		want               string
+	}{
+		"a customer":                            {customers: "3×1", customer: "c", want: "3×1 1×2"},
+		"a customer without a cart":             {customer: "c", want: "1×2"},
+		"a customer with a guest's cart":        {customers: "3×1", laptops: "4×1", customer: "c", token: laptop, want: "3×1 4×1 1×2"},
+		"a guest with a cart":                   {laptops: "4×1 1×1", token: laptop, want: "4×1 1×3"},
+		"a guest with an empty cart":            {token: laptop, fresh: true, want: "1×2"},
+		"a guest without a token":               {fresh: true, want: "1×2"},
+		"the guest whose cart it is, by a link": {token: tokenOf("t"), fresh: true, want: "1×2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := openDesk(t, test.customers, "1×2")
+			d.fill(d.as("", laptop), test.laptops)
+			code := d.handOver(d.token)
+			for range 2 { // the second is a retry
+				v := d.as(test.customer, test.token)
+				d.Merge(t.Context(), v, "")
+				_, changed := d.redeem(v, code, "redeemer")
+				assert.Equal(t, linesOf(changed.Cart), test.want, "it answers")
+				fresh := v.Token != "" && v.Token != test.token
+				assert.That(t, fresh == test.fresh && !v.Fresh, "a fresh token: %v, want %v", fresh, test.fresh)
+				d.wantLines(d.as(test.customer, v.Token), test.want)
+			}
+			d.wantLines(d.as("", d.token), "")
+			d.wantSettled()
+		})
+	}
+}
+
+// The first try was a guest's. Before the retry, the shopper has logged in.
+func TestHandOver_ARetryAfterALoginBringsTheLines(t *testing.T) {
+	t.Parallel()
+	d := openDesk(t, "3×1", "1×2")
+	code := d.handOver(d.token)
+	v, _ := d.redeem(d.as("", ""), code, "shopper")
+	_, changed := d.redeem(d.as("c", ""), code, "shopper")
+	assert.Equal(t, linesOf(changed.Cart), "3×1 1×2", "the customer gets")
+	d.wantLines(d.as("", v.Token), "")
+	d.wantSettled()
+}
+
+func TestHandOver_RefusesCodes(t *testing.T) {
+	t.Parallel()
+	d := openDesk(t, "3×1", "1×2")
+	handed := assert.Must(d.HandOver(t.Context(), d.as("", d.token)))(t)
+	assert.That(t, handed.ExpiresAt.Sub(d.now()).Round(time.Minute) == time.Hour && handed.URL == "", "%v, %q", handed.ExpiresAt, handed.URL)
+	code := handed.Code
+	for i := range code {
+		flipped := []byte(code)
+		flipped[i] ^= 1
+		_, err := d.PreviewHandover(t.Context(), d.as("", ""), string(flipped))
+		assert.That(t, problemOf(err, problem.NotFound) != nil, "byte %d is another one: %v", i, err)
+	}
+	for _, sealed := range []string{"", d.Keys.Seal("agent", []byte("x")), code[:len(code)-2], code + "AA", code[:4]} {
+		d.wantRefused(d.as("", ""), sealed, problem.NotFound)
+	}
+	other := d.as("", "")
+	other.Store = &store.Store{ID: d.store.ID + 1, Currency: "SAR"}
+	d.wantRefused(other, code, problem.NotFound)
+
+	_, err := d.Redeem(t.Context(), d.as("", ""), service.Redemption{Code: code, Key: strings.Repeat("k", 21)})
+	assert.That(t, problemOf(err, problem.InvalidParameter) != nil, "redeemed with a short key: %v", err)
+	_, err = d.HandOver(t.Context(), d.as("c", ""))
+	assert.That(t, problemOf(err, problem.GuestOnly) != nil, "of a customer: %v", err)
+	_, err = d.HandOver(t.Context(), d.as("", ""))
+	assert.That(t, problemOf(err, problem.CartEmpty) != nil, "of no cart: %v", err)
+
+	d.pass(time.Hour)
+	d.wantRefused(d.as("", ""), code, problem.NotFound) // it has expired
+	d.wantLines(d.as("", d.token), "1×2")
+
+	d.Keys = nil
+	_, err = d.HandOver(t.Context(), d.as("", d.token))
+	assert.That(t, problemOf(err, problem.NotFound) != nil, "without a key: %v", err)
+}
+
+func TestHandOver_KnowsThePreviousKey(t *testing.T) {
+	t.Parallel()
+	d := openDesk(t, "", "1×2")
+	code := d.handOver(d.token)
+	d.Keys = assert.Must(sealed.New(strings.Repeat("n", 32), strings.Repeat("k", 32)))(t)
+	v, _ := d.redeem(d.as("", ""), code, "phone")
+	again, changed := d.redeem(d.as("", ""), code, "phone")
+	assert.That(t, again.Token == v.Token && changed.Replayed, "a retry leads to another token")
+	d.Keys = assert.Must(sealed.New(strings.Repeat("n", 32), ""))(t)
+	d.wantRefused(d.as("", ""), code, problem.NotFound)
+}
+
+// Of a login or another redemption before, nothing is left to redeem.
+func TestHandOver_NeverTakesALaterCartOfTheToken(t *testing.T) {
+	t.Parallel()
+	d := openDesk(t, "", "1×2")
+	code, second := d.handOver(d.token), d.handOver(d.token)
+	d.read(d.as("c", d.token))
+	d.add(d.as("", d.token), 3, 1) // the token's next cart
+	for _, code := range []string{code, second} {
+		d.wantRefused(d.as("", ""), code, problem.NotFound)
+		_, err := d.PreviewHandover(t.Context(), d.as("", ""), code)
+		assert.That(t, problemOf(err, problem.NotFound) != nil, "previewed: %v", err)
+	}
+	d.wantLines(d.as("", d.token), "3×1")
+	d.wantSettled()
+}
+
+// Whoever made a link knows the code, the old token and everything about the old cart, but not the
+// redeemer's key. That must show nothing of what the shopper adds.
+func TestHandOver_WhoeverMadeTheLinkSeesNothing(t *testing.T) {
+	t.Parallel()
+	for name, r := range map[string]struct {
+		code  func(*desk) string
+		keeps bool
+		as    func(*desk) *service.Visit
+	}{
+		"a guest's cart, to a fresh token":           {code: func(d *desk) string { return d.handOver(d.token) }, as: func(d *desk) *service.Visit { return d.as("", "") }},
+		"a guest's cart, though an agent is kept":    {code: func(d *desk) string { return d.handOver(d.token) }, keeps: true, as: func(d *desk) *service.Visit { return d.as("", "") }},
+		"an agent's cart, to a fresh token":          {code: func(d *desk) string { return d.agentsCode(d.token) }, as: func(d *desk) *service.Visit { return d.as("", "") }},
+		"an agent's cart, to a cart in use":          {code: func(d *desk) string { return d.agentsCode(d.token) }, keeps: true, as: func(d *desk) *service.Visit { return d.as("", tokenOf("laptop")) }},
+		"an agent's cart, to a customer, being kept": {code: func(d *desk) string { return d.agentsCode(d.token) }, keeps: true, as: func(d *desk) *service.Visit { return d.as("c", "") }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := openDesk(t, "", "1×2")
+			d.add(d.as("", tokenOf("laptop")), 4, 1)
+			code, v := r.code(d), r.as(d)
+			assert.Must(d.Redeem(t.Context(), v, service.Redemption{Code: code, Key: redeemKey("shopper's"), KeepAgent: r.keeps}))(t)
+			d.add(v, 3, 1)
+
+			d.wantLines(d.as("", d.token), "")
+			to, _, err := d.redis.Moved(t.Context(), d.guest)
+			assert.That(t, err == nil && to == redisstore.Ref{}, "the agent is led to %v, %v", to, err)
+			for i := range 50 { // guessed keys
+				d.wantRefusedKey(code, redeemKey(fmt.Sprint("guess ", i)))
+			}
+			d.wantRefusedKey(code, redeemKey("shopper's")+"-")
+			d.add(d.as("", d.token), 5, 1) // and then a code of the token's next cart
+			own, _ := d.redeem(d.as("", ""), r.code(d), "shopper's")
+			d.wantLines(own, "5×1")
+			got, _ := d.read(v)
+			assert.That(t, got.Has("1") && got.Has("3") && !got.Has("5"), "the shopper has %q", linesOf(got))
+		})
+	}
+}
+
+func (d *desk) wantRefusedKey(code, key string) {
+	d.t.Helper()
+	_, err := d.Redeem(d.t.Context(), d.as("", ""), service.Redemption{Code: code, Key: key})
+	assert.That(d.t, problemOf(err, problem.NotFound) != nil, "with another key: %v", err)
+}
+
+func TestHandOver_LeadsAnAgentToAFreshTokenThatKeepsIt(t *testing.T) {
+	t.Parallel()
+	d := openDesk(t, "", "1×2")
+	_, moved, err := d.redis.Moved(t.Context(), d.guest)
+	assert.That(t, err == nil && !moved, "before: %v, %v", moved, err)
+	v := d.as("", "")
+	assert.Must(d.Redeem(t.Context(), v, service.Redemption{Code: d.agentsCode(d.token), Key: redeemKey("shopper's"), KeepAgent: true}))(t)
+	to, moved, err := d.redis.Moved(t.Context(), d.guest)
+	assert.That(t, err == nil && moved && to == redisstore.GuestRef(d.store.ID, v.Token), "the agent is led to %v, %v", to, err)
+	left := d.ttl(d.guest.MovedKey())
+	assert.That(t, left > 719*time.Hour && left <= 720*time.Hour, "for %v", left)
+}
+
+func TestHandOver_AFullCartTakesNothing(t *testing.T) {
+	t.Parallel()
+	d := openDesk(t, "", "1×1 2×1 3×1")
+	laptop := tokenOf("laptop")
+	d.add(d.as("", laptop), 4, 1)
+	d.Limits.Lines = 1
+	code := d.handOver(d.token)
+	d.wantRefused(d.as("", laptop), code, problem.CartFull)
+	d.wantLines(d.as("", laptop), "4×1")
+	d.wantLines(d.as("", d.token), "1×1 2×1 3×1")
+	d.wantSettled()
+	d.Limits.Lines = carttest.Limits.Lines
+	d.redeem(d.as("", laptop), code, "later")
+	d.wantLines(d.as("", laptop), "4×1 1×1 2×1 3×1")
+}
+
+// A fresh token is a new cart of the client's address.
+func TestHandOver_CountsAsACreation(t *testing.T) {
+	t.Parallel()
+	d := openDesk(t, "3×1", "1×1")
+	d.Creation = limit.NewQuota(limit.Config{Rates: []limit.Rate{{Uses: 1, Per: time.Hour}}, Now: d.now})
+	code := d.handOver(d.token)
+	d.redeem(d.as("", ""), code, "phone")
+	d.redeem(d.as("", ""), code, "phone") // a retry counts nothing, and is not refused
+	d.Creation.Use(t.Context(), "")
+	d.add(d.as("c", ""), 2, 1)
+	next := d.as("", tokenOf("next"))
+	d.Creation = nil
+	d.add(next, 2, 1)
+	d.Creation = limit.NewQuota(limit.Config{Rates: []limit.Rate{{Uses: 1, Per: time.Hour}}, Now: d.now})
+	d.Creation.Use(t.Context(), "")
+	code = d.handOver(tokenOf("next"))
+	d.wantRefused(d.as("", ""), code, problem.RateLimited)
+	d.wantLines(d.as("", tokenOf("next")), "2×1")
+	d.redeem(d.as("c", ""), code, "customer") // whose cart it does not create
+}
+
+// A guest's cart may be on its way to an owner while other lines are on their way into it.
+func TestHandOver_LinesOnTheirWayGoOnWithALogin(t *testing.T) {
+	t.Parallel()
+	for step := intended; step <= forgotten; step++ {
+		d := openDesk(t, "", "1×2")
+		laptop := tokenOf("laptop")
+		d.add(d.as("", laptop), 4, 1)
+		owner := d.customer
+		d.customer = redisstore.GuestRef(d.store.ID, laptop)
+		d.dieAfter(step, d.token) // on the way to the laptop
+		d.customer = owner
+		d.read(d.as("c", laptop))
+		want := "4×1 1×2"
+		if step == intended { // nothing was claimed
+			want = "4×1"
+			d.wantLines(d.as("", d.token), "1×2")
+		}
+		d.wantLines(d.as("c", ""), want)
+		d.wantLines(d.as("", laptop), "")
+	}
+}
+
+func TestHandOver_WorksOnACluster(t *testing.T) {
+	t.Parallel()
+	d := openDeskOn(t, dial(t, asService(t, ephemeral.Cluster(t))), time.Now)
+	for i := range 8 { // carts in several slots
+		token := tokenOf(fmt.Sprint("t", i))
+		d.fill(d.as("", token), "1×2 2×1")
+		code := d.handOver(token)
+		v, _ := d.redeem(d.as("", ""), code, fmt.Sprint("phone", i))
+		d.wantLines(d.as("", v.Token), "1×2 2×1")
+		d.wantLines(d.as("", token), "")
+		again := d.handOver(v.Token)
+		d.redeem(d.as("c", ""), again, fmt.Sprint("laptop", i))
+		d.wantLines(d.as("c", ""), fmt.Sprintf("1×%d 2×%d", 2*(i+1), i+1))
+	}
+}
+
+func TestHandOver_TellsItsDurability(t *testing.T) {
+	t.Parallel()
+	d := openDesk(t, "", "1×2")
+	d.redis.Durable = true
+	code := d.handOver(d.token)
+	_, changed := d.redeem(d.as("", ""), code, "phone")
+	assert.Equal(t, changed.Durability, "unconfirmed", "without replicas")
+}

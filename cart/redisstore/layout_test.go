@@ -55,9 +55,11 @@ func TestLayout_HasANumberWithoutACart(t *testing.T) {
 func TestLayout_UnknownMembersAreIgnored(t *testing.T) {
 	t.Parallel()
 	d := openDesk(t, "", "1×1")
-	d.client.HSet(t.Context(), d.guest.CartKey(), "", "", "x", "", "ی", "1")
+	d.client.HSet(t.Context(), d.guest.CartKey(), "", "", "x", "", "ی", "1", "z", "7.ABCDEF")
 	d.add(d.as("", d.token), 1, 1)
 	d.wantLines(d.as("", d.token), "1×2")
+	d.clear(d.as("", d.token))
+	assert.Equal(t, d.client.HGet(t.Context(), d.guest.CartKey(), "z").Val(), "7.ABCDEF", "what a later release has noted")
 }
 
 // A line whose text was stored in another form keeps its ID and its text.

@@ -45,6 +45,9 @@ var (
 	// ErrNothingToMerge means that no guest cart waits to be merged.
 	ErrNothingToMerge = errors.New("redisstore: nothing to merge")
 
+	// ErrMerging means that a merge into the guest's cart must be finished first.
+	ErrMerging = errors.New("redisstore: a merge into the guest's cart is not finished")
+
 	// ErrUnconfirmed means that not every replica has confirmed what Apply did. The claimed cart
 	// must stay, since a failover may lose the merged lines.
 	ErrUnconfirmed = errors.New("redisstore: merge not confirmed by every replica")
@@ -80,7 +83,7 @@ func (s *Store) Reserve(ctx context.Context, owner, guest Ref, note string, b ca
 
 // Claim sets the guest's cart aside under a note. With note "", it only returns an earlier
 // claim of this owner. moved is the mark that a new claim leaves under the token (see MovedTo); "" for
-// none. Errors: ErrNothingToMerge, *OtherOwnerError, *GrownError.
+// none. Errors: ErrNothingToMerge, ErrMerging, *OtherOwnerError, *GrownError.
 //
 // It waits for replicas, for a limited time, so that a failover does not give the cart to
 // another owner. It continues without them: otherwise no request could see the cart.
@@ -107,6 +110,8 @@ func (s *Store) Claim(
 	switch reply[0].(string) {
 	case "nothing":
 		return Claimed{}, ErrNothingToMerge
+	case "merging":
+		return Claimed{}, ErrMerging
 	case "late":
 		return Claimed{}, cart.Unavailable("claim guest cart", errDeadlinePassed)
 	case "other":
@@ -180,9 +185,13 @@ func (s *Store) Forget(ctx context.Context, owner Ref, notes ...string) error {
 	return s.forget(ctx, owner, 0, notes...)
 }
 
-// ForgetOld deletes a note without a claim, if it is old by Redis' clock.
+// ForgetOld deletes a note without a claim, if its lines have arrived or it is old by Redis' clock.
 func (s *Store) ForgetOld(ctx context.Context, owner Ref, note PendingMerge) error {
-	return s.forget(ctx, owner, noteGrace, note.member)
+	age := noteGrace
+	if note.Applied {
+		age = 0
+	}
+	return s.forget(ctx, owner, age, note.member)
 }
 
 // forget deletes notes that are at least as old as age.

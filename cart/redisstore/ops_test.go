@@ -107,7 +107,7 @@ func TestOps_EqualTheSingleCalls(t *testing.T) {
 						want = redisstore.Outcome{Status: redisstore.Refused, Refusal: *outcomes[refusedAt].Refusal, Op: refusedAt}
 						want.Cart = before
 					}
-					if diff := gocmp.Diff(want, o, likeTwins, cmpopts.IgnoreUnexported(redisstore.Stored{})); diff != "" {
+					if diff := gocmp.Diff(want, o, likeTwins, cmpopts.IgnoreUnexported(redisstore.Stored{}), cmpopts.IgnoreFields(redisstore.Stored{}, "Agent")); diff != "" {
 						r.Fatalf("%s (-single calls +list)\n%s", what, diff)
 					}
 				}
@@ -115,6 +115,47 @@ func TestOps_EqualTheSingleCalls(t *testing.T) {
 					return o.Refusal != nil && o.Refusal.Code == cart.LineChanged
 				}))
 				judge("all", change(all, redisstore.Ops(false, changes)), slices.IndexFunc(outcomes, func(o redisstore.OpOutcome) bool { return o.Refusal != nil }))
+			})
+		})
+	}
+}
+
+// A list of an agent notes the version that it has made or found. A refused list, and any other change, notes nothing.
+func TestOps_NoteWhatAnAgentHasSeen(t *testing.T) {
+	t.Parallel()
+	small := redisstore.New(redisstore.Config{Client: dial(t, "redis://"+miniredis.RunT(t).Addr()), TTL: usualTTLs})
+	for name, store := range map[string]*redisstore.Store{"Redis": openBench(t).store, "miniredis": small} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rapid.Check(t, func(r *rapid.T) {
+				ref := redisstore.CustomerRef(newStoreID(), "c")
+				var held redisstore.Stored
+				noted := ""
+				for range rapid.IntRange(1, 6).Draw(r, "lists") {
+					var changes []redisstore.Change
+					for _, d := range drawList(r, held.Cart) {
+						changes = append(changes, d.change)
+					}
+					agents, cancels := rapid.Bool().Draw(r, "of the agent"), rapid.IntRange(0, 3).Draw(r, "cancels") == 0
+					changes = slices.DeleteFunc(changes, func(c redisstore.Change) bool { return c.Is("agent") })
+					if agents {
+						changes = append(changes, redisstore.NoteAgent(cancels))
+					}
+					o, err := store.Change(t.Context(), ref, redisstore.Conditions{}, redisstore.Attempt{CartID: "A"}, redisstore.Ops(rapid.Bool().Draw(r, "each"), changes))
+					if err != nil {
+						r.Fatal(err)
+					}
+					switch held = o.Stored; {
+					case !agents || o.Status != redisstore.Applied || held.ID == "":
+					case cancels:
+						noted = redisstore.AgentCanceled
+					default:
+						noted = held.Moment()
+					}
+					if read, err := store.Load(t.Context(), ref); err != nil || held.Agent != noted || read.Agent != noted {
+						r.Fatalf("the list answers %q, and the cart has %q, %v, want %q", held.Agent, read.Agent, err, noted)
+					}
+				}
 			})
 		})
 	}

@@ -25,10 +25,13 @@ const (
 type place int8
 
 func (c caller) place() place {
-	if c.customer < 0 {
+	switch {
+	case c.customer >= 0:
+		return place(c.customer + 1)
+	case c.token >= 0:
 		return place(modelCustomers + c.token + 1)
 	}
-	return place(c.customer + 1)
+	return 0
 }
 
 // moving is a guest's cart between its token and its new owner.

@@ -116,7 +116,7 @@ func (p *plan) drawTakes(c cast) {
 		o := &operation{verb: takes, take: take, from: from, agent: c.IntN(2) == 0, insists: c.IntN(3) == 0, tries: []caller{c.taker()}}
 		for range c.IntN(3) {
 			again := o.tries[0]
-			if c.IntN(4) == 0 {
+			if p.budgets.failovers == 0 && c.IntN(4) == 0 { // after a lost claim, it is taken again
 				again = c.taker()
 			}
 			o.tries = append(o.tries, again)

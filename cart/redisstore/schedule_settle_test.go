@@ -44,19 +44,18 @@ func (s *schedule) settle() error {
 		s.catchUp(sh)
 	}
 	for round := range settleRounds {
-		if s.found = s.look(); s.quiet() {
+		if s.found = s.look(); s.quiet() && (round > 0 || s.taken()[0] == nil) {
 			return nil
 		}
 		if round > 0 || !s.plan.hasty {
 			s.advance(noteLife)
 		}
 		for _, op := range s.taken() {
-			if op == nil || len(op.attempts) == 0 {
-				continue
-			}
-			r := s.inPeace("end", op.last().who.owner(), operation{verb: takes, take: op.take, from: op.from, agent: op.agent})
-			if r.unknown() && round > 0 { // at first, a Redis that has just timed out is not asked
-				return fmt.Errorf("%s, after all faults ended: %w", op.name, r.err)
+			for _, who := range op.takers() {
+				r := s.inPeace("end", who, operation{verb: takes, take: op.take, from: op.from, agent: op.agent})
+				if r.unknown() && round > 0 { // at first, a Redis that has just timed out is not asked
+					return fmt.Errorf("%s, after all faults ended: %w", op.name, r.err)
+				}
 			}
 		}
 		for _, who := range s.returning() {
@@ -69,6 +68,16 @@ func (s *schedule) settle() error {
 	}
 	s.found = s.look()
 	return nil
+}
+
+// takers lists who has tried to take a cart, without the tokens of logins.
+func (o *operation) takers() (all callers) {
+	if o != nil {
+		for _, a := range o.attempts {
+			all.add(a.who.owner())
+		}
+	}
+	return all
 }
 
 func (s *schedule) quiet() bool {

@@ -3,6 +3,7 @@ package redisstore_test
 import (
 	"flag"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -18,6 +19,10 @@ var (
 	c1      = caller{customer: 0, token: -1}
 	c1t1    = caller{customer: 0, token: 0}
 	c2t1    = caller{customer: 1, token: 0}
+	guestT2 = caller{customer: -1, token: 1}
+	c1t2    = caller{customer: 0, token: 1}
+	nobody  = caller{customer: -1, token: -1}
+	c1Fresh = caller{customer: 0, token: modelTokens}
 )
 
 // smallScenarios run in every order of their steps, with a fault at every step.
@@ -35,6 +40,14 @@ var smallScenarios = map[string][]operation{
 	"a customer redeems a coupon during a login":                    {login("A", c1t1), {name: "B", verb: redeems, coupon: '2', tries: []caller{c1}}},
 	"a customer changes the version that they saw, during a login":  {login("A", c1t1), {name: "B", verb: sets, product: 3, quantity: 2, checks: true, tries: []caller{c1}}},
 	"a customer clears during a login":                              {login("A", c1t1), {name: "B", verb: clears, tries: []caller{c1t1}}},
+	"a code is redeemed twice by its redeemer":                      {take("A", 0, nobody, nobody)},
+	"two redeem a code":                                             {take("A", 0, nobody), take("B", 1, c1)},
+	"a code is redeemed during a login of its maker":                {login("A", c1t1), take("B", 0, nobody)},
+	"its maker adds while a code is redeemed":                       {take("A", 0, nobody, nobody), addOne("B", "", guestT1)},
+	"a code is redeemed into the cart of a guest, who logs in":      {take("A", 0, guestT2), login("B", c1t2)},
+	"the redeemer of a code has logged in when the answer is lost":  {take("A", 0, nobody, c1)},
+	"the redeemer of a code logs in":                                {take("A", 0, nobody), login("B", c1Fresh)},
+	"two guests redeem codes of each other's carts":                 {take("A", 0, guestT2), {name: "B", verb: takes, take: 1, from: 1, agent: true, tries: []caller{guestT1}}},
 }
 
 // afterMinutes is a scenario in which the clock may jump, and the customer never sends the
@@ -43,6 +56,10 @@ const afterMinutes = "a customer returns after minutes, without the token"
 
 func login(name string, who caller) operation {
 	return operation{name: name, verb: reads, tries: []caller{who}}
+}
+
+func take(name string, number int, tries ...caller) operation {
+	return operation{name: name, verb: takes, take: number, insists: len(tries) > 1, tries: tries}
 }
 
 func addOne(name, key string, tries ...caller) operation {
@@ -72,6 +89,9 @@ func (r *runs) inTurn(w *scheduler, name string) (n int) {
 		}
 		for _, op := range smallScenarios[name] {
 			p.ops = append(p.ops, &op)
+			if slices.Contains(op.tries, guestT2) {
+				p.base = append(p.base, base{who: guestT2, product: 2})
+			}
 		}
 		if len(p.ops) > 2 {
 			p.budgets.switches--

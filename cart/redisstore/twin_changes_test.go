@@ -310,6 +310,8 @@ func drawList(t *rapid.T, on cart.Cart) []doing {
 			list[i] = doing{change: redisstore.RefusedOp(problem.PlanUnavailable), apply: refuseByRequest, onlyListed: true}
 		case 1:
 			list[i] = drawRefusedEdit(t, on)
+		case 2:
+			list[i] = doing{change: redisstore.NoteAgent(rapid.Bool().Draw(t, "cancels")), onlyListed: true, apply: unrefused(func(c cart.Cart) cart.Cart { return c })}
 		}
 		on, _, _ = list[i].inList(on, rules.Room{})
 	}

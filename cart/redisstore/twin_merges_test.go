@@ -29,8 +29,8 @@ func TestTwin_Merges(t *testing.T) {
 			offers:    map[redisstore.Ref]map[string]rules.Offers{},
 		}
 		m.twins = bench.begin(t.Context(), r, slices.Concat(m.customers, m.guests)...)
-		for _, customer := range m.customers {
-			m.offers[customer] = map[string]rules.Offers{}
+		for ref := range m.carts {
+			m.offers[ref] = map[string]rules.Offers{}
 		}
 		m.remembersMuch(r, m.customers[0], 1)
 		m.remembersMuch(r, m.guests[0], 18)
@@ -41,7 +41,7 @@ func TestTwin_Merges(t *testing.T) {
 			"claim":    m.claim,
 			"apply":    m.apply,
 			"finish":   m.finish,
-			"forget":   func(t *rapid.T) { m.forget(t, drawRef(t, m.customers), drawNote(t)) },
+			"forget":   func(t *rapid.T) { m.forget(t, m.drawOwner(t, redisstore.Ref{}), drawNote(t)) },
 			"pass":     m.pass,
 			"retry":    func(t *rapid.T) { m.retry(t, drawRef(t, m.customers)) },
 			"login":    m.login,
@@ -72,6 +72,11 @@ type claim struct {
 	passed       time.Duration
 }
 
+// drawOwner draws who is to get a guest's cart: a customer, or by a hand-over another guest.
+func (m *merging) drawOwner(t *rapid.T, guest redisstore.Ref) redisstore.Ref {
+	return drawRef(t, slices.DeleteFunc(slices.Concat(m.customers, m.guests), func(ref redisstore.Ref) bool { return ref == guest }))
+}
+
 func drawRef(t *rapid.T, refs []redisstore.Ref) redisstore.Ref {
 	return refs[rapid.IntRange(0, len(refs)-1).Draw(t, "whose")]
 }
@@ -90,12 +95,13 @@ func (m *merging) fill(t *rapid.T, ref redisstore.Ref) {
 }
 
 func (m *merging) reserveFor(t *rapid.T) {
-	customer, guest := drawRef(t, m.customers), drawRef(t, m.guests)
+	guest := drawRef(t, m.guests)
+	owner := m.drawOwner(t, guest)
 	if m.carts[guest].Cart.ID == "" {
 		return // nothing comes
 	}
 	limits := cart.Limits{Lines: rapid.Int64Range(1, 6).Draw(t, "limit of lines"), CartText: rapid.Int64Range(2, 40).Draw(t, "limit of text")}
-	m.reserve(t, customer, guest, drawNote(t), m.carts[guest].Cart.RoomNeeded(), limits)
+	m.reserve(t, owner, guest, drawNote(t), m.carts[guest].Cart.RoomNeeded(), limits)
 }
 
 type claimed struct {
@@ -107,24 +113,25 @@ type claimed struct {
 }
 
 func (m *merging) claim(t *rapid.T) {
-	customer, guest := drawRef(t, m.customers), drawRef(t, m.guests)
+	guest := drawRef(t, m.guests)
+	owner := m.drawOwner(t, guest)
 	note := rapid.SampledFrom([]string{"", "m1", "m2", "m3", "m4"}).Draw(t, "note")
-	b, reserved := m.carts[customer].Merges[note]
+	b, reserved := m.carts[owner].Merges[note]
 	if !reserved || rapid.IntRange(0, 3).Draw(t, "as it is") == 0 {
 		b = m.carts[guest].Cart.RoomNeeded()
 		b.Lines -= rapid.Int64Range(0, 1).Draw(t, "lines more")
 		b.Text -= rapid.Int64Range(0, 1).Draw(t, "text more")
 		b.CartID = rapid.SampledFrom([]string{b.CartID, b.CartID, "cart-other"}).Draw(t, "cart")
 	}
-	m.claimFor(t, customer, guest, note, b)
+	m.claimFor(t, owner, guest, note, b)
 }
 
-func (m *merging) claimFor(t *rapid.T, customer, guest redisstore.Ref, note string, b cart.Reservation) {
+func (m *merging) claimFor(t *rapid.T, owner, guest redisstore.Ref, note string, b cart.Reservation) {
 	var got redisstore.Claimed
 	var taken *aside
 	m.step(guest, func() any {
 		var err error
-		got, err = m.store.Claim(m.ctx, customer, guest, note, b, "")
+		got, err = m.store.Claim(m.ctx, owner, guest, note, b, "")
 		if other, ok := errors.AsType[*redisstore.OtherOwnerError](err); ok {
 			return claimed{Word: "other", Owner: other.Owner.String()}
 		}
@@ -134,6 +141,8 @@ func (m *merging) claimFor(t *rapid.T, customer, guest redisstore.Ref, note stri
 		switch {
 		case errors.Is(err, redisstore.ErrNothingToMerge):
 			return claimed{Word: "nothing"}
+		case errors.Is(err, redisstore.ErrMerging):
+			return claimed{Word: "merging"}
 		case err != nil:
 			t.Fatal(err)
 		}
@@ -141,17 +150,19 @@ func (m *merging) claimFor(t *rapid.T, customer, guest redisstore.Ref, note stri
 	}, func(r rules.Record, _ time.Time) becomes {
 		taken = nil
 		switch own := m.aside[guest]; {
-		case own != nil && own.owner != customer:
+		case own != nil && own.owner != owner:
 			return becomes{r, claimed{Word: "other", Owner: own.owner.String()}, false}
 		case own != nil:
 			taken = own
 			return becomes{r, claimed{Word: "again", Note: own.note, Cart: own.Cart}, false}
 		case note == "" || r.Cart.ID == "":
 			return becomes{r, claimed{Word: "nothing"}, false}
+		case r.Merging():
+			return becomes{r, claimed{Word: "merging"}, false}
 		case !rules.Covers(b, r.Cart):
 			return becomes{r, claimed{Word: "grown", Grown: r.Cart.RoomNeeded()}, false}
 		}
-		taken = &aside{customer, note, r}
+		taken = &aside{owner, note, r}
 		return becomes{r.Claimed(), claimed{Word: "claimed", Note: note, Cart: r.Cart}, true}
 	})
 	if taken == nil {
@@ -159,7 +170,7 @@ func (m *merging) claimFor(t *rapid.T, customer, guest redisstore.Ref, note stri
 	}
 	m.aside[guest] = taken
 	m.claims = append(m.claims, claim{
-		owner: customer, guest: guest, claimed: got, passed: m.passed,
+		owner: owner, guest: guest, claimed: got, passed: m.passed,
 		memory: rules.Memory{Stamps: taken.Memory.Stamps, Keys: m.keysOf(guest, taken)},
 	})
 }
@@ -249,22 +260,23 @@ func (m *merging) finishClaim(t *rapid.T, c claim) {
 
 // login drives a merge from its beginning, often to its end.
 func (m *merging) login(t *rapid.T) {
-	customer, guest, note := drawRef(t, m.customers), drawRef(t, m.guests), drawNote(t)
+	guest, note := drawRef(t, m.guests), drawNote(t)
+	owner := m.drawOwner(t, guest)
 	m.fill(t, guest)
 	m.change(t, guest, command{doing: doSetCoupon(rapid.SampledFrom([]string{"", "TEN", "FIVE"}).Draw(t, "coupon"))})
 	m.change(t, guest, command{doing: doSetMetadata(drawMetadata(t), allRoom)})
 	if m.carts[guest].Cart.ID == "" {
 		return
 	}
-	m.reserve(t, customer, guest, note, m.carts[guest].Cart.RoomNeeded(), allRoom)
+	m.reserve(t, owner, guest, note, m.carts[guest].Cart.RoomNeeded(), allRoom)
 	claims := len(m.claims)
-	m.claimFor(t, customer, guest, note, m.carts[guest].Cart.RoomNeeded())
+	m.claimFor(t, owner, guest, note, m.carts[guest].Cart.RoomNeeded())
 	if len(m.claims) == claims {
 		return
 	}
 	m.applyClaim(t, m.claims[claims])
 	if rapid.Bool().Draw(t, "finishes") {
 		m.finishClaim(t, m.claims[claims])
-		m.forget(t, customer, note)
+		m.forget(t, owner, note)
 	}
 }

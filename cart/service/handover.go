@@ -177,7 +177,8 @@ func (s *Carts) redeem(ctx context.Context, v *Visit, d *redeeming) error {
 		if done {
 			d.replayed = round == 0
 		}
-		if done || err != nil && !errors.Is(err, redisstore.ErrUnconfirmed) { // its lines have arrived
+		passing := errors.Is(err, redisstore.ErrUnconfirmed) || errors.Is(err, redisstore.ErrMerging)
+		if done || err != nil && !passing {
 			return err
 		}
 	}

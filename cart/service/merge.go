@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"commerce/auth/problem"
@@ -95,7 +96,7 @@ func (s *Carts) resumeEach(ctx context.Context, v *Visit, owner redisstore.Ref, 
 		switch {
 		case err != nil:
 			waiting = append(waiting, pending)
-		case pending.Old(s.Now()): // no claim is left that it could be about
+		case pending.Applied || pending.Old(s.Now()): // no claim is left that it could be about
 			err = s.step(ctx, func(ctx context.Context) error { return s.Redis.ForgetOld(ctx, owner, pending) })
 		}
 		failed = errors.Join(failed, err)
@@ -125,8 +126,8 @@ func (s *Carts) mergeGuest(ctx context.Context, v *Visit, g redisstore.GuestCart
 	return err
 }
 
-// ready finishes the merges into a guest's cart, before it is merged itself. What cannot be finished
-// now arrives in the token's next cart. While the catalog is unreachable, nothing is claimed.
+// ready finishes the merges into a guest's cart, before it is merged itself. Lines that have not arrived
+// arrive in the token's next cart. While the catalog is unreachable, nothing is claimed.
 func (s *Carts) ready(ctx context.Context, v *Visit, guest redisstore.Ref, g redisstore.GuestCart) (redisstore.GuestCart, error) {
 	if len(g.Pending) > 0 {
 		_, _ = s.resumeEach(ctx, v, guest, g.Pending)
@@ -136,6 +137,9 @@ func (s *Carts) ready(ctx context.Context, v *Visit, guest redisstore.Ref, g red
 		})
 		if err != nil {
 			return g, err
+		}
+		if slices.ContainsFunc(g.Pending, func(m redisstore.PendingMerge) bool { return m.Applied }) {
+			return g, redisstore.ErrMerging
 		}
 	}
 	if _, err := s.Catalog.Products(ctx, v.Store.ID, g.Products); err != nil {
@@ -172,6 +176,9 @@ func (s *Carts) mergeCart(ctx context.Context, v *Visit, m *merging) (again bool
 	}
 	if errors.Is(err, redisstore.ErrNothingToMerge) {
 		return false, s.forget(ctx, m.owner, m.note)
+	}
+	if errors.Is(err, redisstore.ErrMerging) {
+		err = cmp.Or(s.forget(ctx, m.owner, m.note), err)
 	}
 	return again, err
 }

@@ -2,7 +2,8 @@
 -- be used again immediately: the next add under it creates a cart with a new id. A token
 -- has at most one claim. The guest's key keeps a copy of the stamps, so that a retry that
 -- still goes there is recognized; and the notes of merges into the guest's cart, whose lines
--- arrive in the token's next cart.
+-- arrive in the token's next cart. If they have arrived, but not on all replicas, the cart stays:
+-- a failover could lose both, and they would arrive again and go on in a cart of another id.
 --
 -- KEYS  1 guest's cart  2 claimed sibling  3 guest's idempotency keys  4 mark of a hand-over
 -- ARGV  1 owner's tag  2 TTL of the claim in ms, never renewed
@@ -15,6 +16,7 @@
 -- Replies:
 --   {"other", tag}                another owner's claim must be merged first
 --   {"nothing"}                   there is no claim, and no cart or no note to claim under
+--   {"merging"}                   a merge into the guest's cart must be finished first
 --   {"late"}                      the deadline has passed
 --   {"grown", id, lines, bytes}   the reservation does not fit the cart
 --   {"claimed", note, flat hash, flat keys}
@@ -49,6 +51,9 @@ local hash = scan(guest, '')
 survey(hash)
 local id, lines, text = get(hash, 'i'), hash.count, hash.text
 if ARGV[3] == '' or not id then return { 'nothing' } end
+for _, n in ipairs(hash.notes) do
+  if string.sub(hash.flat[n + 1], -8) == ' applied' then return { 'merging' } end
+end
 local now = clock()
 if now > tonumber(ARGV[4]) then return { 'late' } end
 if string.sub(id, 1, #ARGV[5]) ~= ARGV[5] or lines > tonumber(ARGV[6]) or text > tonumber(ARGV[7]) then

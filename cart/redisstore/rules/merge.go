@@ -115,6 +115,16 @@ func (r Record) Merge(guest Record, by cart.Strategy, bounds map[cart.LineID]car
 	return r, after, report
 }
 
+// Merging reports whether a merge into a guest's cart must be finished before the cart is claimed itself.
+func (r Record) Merging() bool {
+	for _, m := range r.Merges {
+		if m.Applied {
+			return true
+		}
+	}
+	return false
+}
+
 // Claimed is what a guest's token keeps when its cart is claimed: what it remembers, so that a
 // retry with the token alone is still recognized, and the merges into its cart.
 func (r Record) Claimed() Record { return Record{Memory: r.Memory, Merges: r.Merges} }
