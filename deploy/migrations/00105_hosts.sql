@@ -31,5 +31,6 @@ RESET lock_timeout;
 
 -- +goose Down
 SET lock_timeout = '2s';
-ALTER TABLE stores DROP COLUMN IF EXISTS host, DROP COLUMN IF EXISTS cart_url;
+ALTER TABLE stores DROP COLUMN IF EXISTS host;
+ALTER TABLE stores DROP COLUMN IF EXISTS cart_url;
 RESET lock_timeout;
