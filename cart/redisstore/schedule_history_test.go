@@ -33,12 +33,6 @@ func (s *schedule) checkHistory(e ending) []string {
 			note(&event{setting: set, login: &who, count: 1}, s.clock+1, s.clock+1)
 		}
 	}
-	for _, op := range taken {
-		if op != nil && len(op.attempts) > 0 {
-			note(&event{setting: set, take: op, count: 1}, s.clock+1, s.clock+1)
-			op.loginsOfTaker(func(login caller) { note(&event{setting: set, login: &login, count: 1}, s.clock+1, s.clock+1) })
-		}
-	}
 	note(&event{setting: set, ending: s.modelOf(e.carts)}, s.clock+2, never)
 	switch porcupine.CheckOperationsTimeout(cartsModel, history, modelTime) {
 	case porcupine.Illegal:

@@ -43,20 +43,15 @@ func (s *schedule) settle() error {
 	for _, sh := range []shard{guestShard, customerShard} {
 		s.catchUp(sh)
 	}
+	if err := s.retake(); err != nil {
+		return err
+	}
 	for round := range settleRounds {
-		if s.found = s.look(); s.quiet() && (round > 0 || s.taken()[0] == nil) {
+		if s.found = s.look(); s.quiet() {
 			return nil
 		}
 		if round > 0 || !s.plan.hasty {
 			s.advance(noteLife)
-		}
-		for _, op := range s.taken() {
-			for _, who := range op.takers() {
-				r := s.inPeace("end", who, operation{verb: takes, take: op.take, from: op.from, agent: op.agent})
-				if r.unknown() && round > 0 { // at first, a Redis that has just timed out is not asked
-					return fmt.Errorf("%s, after all faults ended: %w", op.name, r.err)
-				}
-			}
 		}
 		for _, who := range s.returning() {
 			r := s.inPeace("end", who, operation{verb: reads})
@@ -70,14 +65,19 @@ func (s *schedule) settle() error {
 	return nil
 }
 
-// takers lists who has tried to take a cart, without the tokens of logins.
-func (o *operation) takers() (all callers) {
-	if o != nil {
-		for _, a := range o.attempts {
-			all.add(a.who.owner())
+// retake makes those who redeemed a code return with it, if a failover may have lost the claim.
+func (s *schedule) retake() error {
+	for _, op := range s.taken() {
+		if op == nil || len(op.attempts) == 0 || s.plan.budgets.failovers == 0 {
+			continue
+		}
+		s.advance(noteLife)
+		r := s.inPeace("end", op.tries[0].owner(), operation{verb: takes, take: op.take, from: op.from, agent: op.agent})
+		if r.unknown() {
+			return fmt.Errorf("%s, after all faults ended: %w", op.name, r.err)
 		}
 	}
-	return all
+	return nil
 }
 
 func (s *schedule) quiet() bool {

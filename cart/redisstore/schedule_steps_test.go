@@ -146,6 +146,7 @@ func (a *request) carryOut(d decision) (err error, again bool) {
 func (a *request) perform(p *pending) error {
 	s := a.schedule
 	if p.expired(s.passed) { // go-redis does not send it
+		a.unasked = a.unasked || p.asksGuest()
 		return fail(p.cmds, context.DeadlineExceeded)
 	}
 	if p.asksMaster() {
