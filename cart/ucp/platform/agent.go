@@ -33,9 +33,9 @@ func ParseAgent(header string) (url string, ok bool) {
 			return "", false
 		}
 		if m[1] == "profile" { // the last one counts
-			quoted := m[2]
-			if ok = strings.HasPrefix(quoted, `"`); ok {
-				url = unescape.Replace(quoted[1 : len(quoted)-1])
+			url, ok = "", strings.HasPrefix(m[2], `"`)
+			if ok {
+				url = unescape.Replace(m[2][1 : len(m[2])-1])
 			}
 		}
 		if rest = rest[len(m[0]):]; rest == "" {

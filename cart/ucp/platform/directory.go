@@ -6,6 +6,7 @@
 package platform
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"net"
@@ -44,9 +45,10 @@ type Config struct {
 	Now          func() time.Time        // default time.Now
 
 	// For tests.
-	lookup  func(ctx context.Context, host string) ([]netip.Addr, error)
-	connect func(context.Context, netip.AddrPort) (net.Conn, error)
-	roots   *x509.CertPool
+	patience time.Duration // default fetchTime
+	lookup   func(ctx context.Context, host string) ([]netip.Addr, error)
+	connect  func(context.Context, netip.AddrPort) (net.Conn, error)
+	roots    *x509.CertPool
 }
 
 // Directory has the profiles of platforms. It is safe for concurrent use.
@@ -97,6 +99,7 @@ func NewDirectory(c Config) *Directory {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
+	c.patience = cmp.Or(c.patience, fetchTime)
 	if c.lookup == nil {
 		c.lookup = lookup
 	}
@@ -236,9 +239,6 @@ func begin(starts []start, next start) (_ []start, wait time.Duration) {
 func hostOf(u *url.URL) string {
 	if u.Scheme == "http" {
 		return u.Host
-	}
-	if addr, err := netip.ParseAddr(u.Hostname()); err == nil {
-		return addr.String()
 	}
 	return strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
 }

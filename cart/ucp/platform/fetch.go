@@ -28,7 +28,7 @@ const (
 // what it fetches.
 func (d *Directory) fetch(ctx context.Context, address string, u *url.URL) *result {
 	began := time.Now()
-	ctx, cancel := context.WithTimeout(ctx, fetchTime)
+	ctx, cancel := context.WithTimeout(ctx, d.cfg.patience)
 	defer cancel()
 	transport := &http.Transport{ // HTTP/1.1 only
 		DialContext:            func(_ context.Context, _, address string) (net.Conn, error) { return d.dial(ctx, u, address) },
