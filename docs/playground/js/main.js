@@ -28,12 +28,11 @@ scenarios.startLinked();
 openLink();
 addEventListener("hashchange", openLink);
 
-/** openLink offers the cart of a link, such as #handover=<code>. Nobody should copy it from the address bar. */
+/** openLink offers the cart of a link, such as #handover=<code>. */
 function openLink() {
   const [, code] = /^#handover=(.+)/.exec(location.hash) ?? [];
   if (!code) return;
-  history.replaceState(null, "", location.pathname + location.search);
-  showArea("store");
+  showArea("store"); // also clears the code from the address, so that nobody copies it
   devices.active.cart.preview(code);
 }
 
