@@ -40,7 +40,7 @@ const sentences = {
     return [
       el("p", {}, t("offered", { n: number(data.count), total: money(data.total, data.currency) })),
       el("ul", {}, data.items.map(({ name, quantity }) => el("li", {}, `${number(quantity)} × ${name}`))),
-      el("label", { class: "keep" }, keep, " ", t("keepAgent")),
+      el("label", { class: "keep" }, keep, t("keepAgent")),
       el("button", { class: "primary", onclick: () => cart.takeOver(code, { keepAgent: keep.checked }) }, t("takeOver")),
     ];
   },
