@@ -42,7 +42,7 @@ func (i *CouponIssue) Code() problem.Code {
 func (c *Coupon) issue(p *Priced, uses Uses, store *store.Store, now time.Time) *CouponIssue {
 	switch {
 	case c == nil:
-		return &CouponIssue{CouponGone, textCouponUnknown.With()}
+		return &CouponIssue{CouponGone, TextNoCoupon.With()}
 	case now.Before(c.Starts):
 		return &CouponIssue{CouponNotStarted, textCouponNotStarted.With(c.Code)}
 	case !c.Expires.IsZero() && !now.Before(c.Expires):
@@ -85,11 +85,13 @@ func RefuseCoupon(c *Coupon, p *Priced, uses Uses, store *store.Store, now time.
 	}
 }
 
+// TextNoCoupon is about a code that no coupon of the store has.
+var TextNoCoupon = locale.Text{
+	locale.En: "This coupon does not exist.",
+	locale.Ar: "هذه القسيمة غير موجودة.",
+}
+
 var (
-	textCouponUnknown = locale.Text{
-		locale.En: "This coupon does not exist.",
-		locale.Ar: "هذه القسيمة غير موجودة.",
-	}
 	textCouponNotStarted = locale.Text{
 		locale.En: "Coupon %s is not valid yet.",
 		locale.Ar: "لم يبدأ سريان القسيمة %s بعد.",

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"commerce/auth/problem"
@@ -319,4 +320,29 @@ func TestAgent_FollowsAShopperWhoKeepsIt(t *testing.T) {
 	d.add(shopper, 2, 1)
 	_, err = d.AgentRead(t.Context(), d.opens(made.ID))
 	assert.That(t, isProblem(err, problem.NotFound), "after it has canceled: %v", err)
+}
+
+// While a shopper adds to the same line, a replacement by what the agent has seen comes first, or is refused.
+func TestAgent_AReplacementLosesNoChangeThatComesDuringIt(t *testing.T) {
+	t.Parallel()
+	d := openDesk(t, "", "")
+	id := d.agentCreates("1×1").ID
+	refused := 0
+	for round := range int64(150) {
+		before, _ := d.read(d.by(id))
+		r := wants(fmt.Sprintf("1×%d", 1+round%5), before)
+		var shopper sync.WaitGroup
+		shopper.Go(func() { d.add(d.by(id), 1, 1) })
+		_, err := d.AgentReplace(t.Context(), d.opens(id), service.Conditions{}, r)
+		shopper.Wait()
+		after, _ := d.read(d.by(id))
+		want := r.Elements[0].Quantity + 1
+		if err != nil {
+			assert.ErrorIs(t, err, cart.ErrChangedUnseen, "round %d", round)
+			want = before.Lines[0].Quantity + 1
+			refused++
+		}
+		assert.Equal(t, after.Lines[0].Quantity, want, "round %d, refused %v", round, err)
+	}
+	t.Logf("%d were refused", refused)
 }

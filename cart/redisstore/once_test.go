@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
+
 	"commerce/auth/limit"
 	"commerce/auth/problem"
 	"commerce/auth/sealed"
@@ -112,7 +114,15 @@ func TestOnce_OneKeyHasOneResultAndOneChange(t *testing.T) {
 // An attempt that has died after its change has no result: the next one finds the change, and makes none.
 func TestOnce_AnAttemptThatDiedIsTakenUp(t *testing.T) {
 	t.Parallel()
-	d := openDesk(t, "", "")
+	for name, d := range map[string]*desk{
+		"Redis":     openDesk(t, "", ""),
+		"miniredis": openDeskOn(t, dial(t, "redis://"+miniredis.RunT(t).Addr()), time.Now),
+	} {
+		t.Run(name, func(t *testing.T) { takesUp(t, d) })
+	}
+}
+
+func takesUp(t *testing.T, d *desk) {
 	k := &keyed{carts: d.Carts}
 	dies := func(v *service.AgentVisit, key, body string, do func(service.Conditions) (service.AgentCart, error)) {
 		body = fingerprint(body)
@@ -176,6 +186,7 @@ func TestOnce_AnotherRequestUnderAKeyIsAConflict(t *testing.T) {
 
 	d.pass(24*time.Hour - time.Minute)
 	assert.Equal(t, assert.Must(k.replace(d, id, "other", wants("1×2", made)))(t), replaced, "after nearly a day")
+	assert.Must(k.replace(d, id, "later", wants("1×2")))(t) // it keeps the others in Redis for another day
 	d.pass(2 * time.Minute)
 	_, err = k.create(d, "key", "1×1")
 	conflicts("a cart whose first result is a day old", err)
@@ -253,7 +264,11 @@ func TestOnce_StoresNoMoreThanIsCounted(t *testing.T) {
 	}
 	assert.Equal(t, assert.Must(k.replace(d, id, "first", wants("1×9")))(t), first, "of 256")
 	assert.Must(k.replace(d, id, "one more", wants("1×9")))(t)
-	assert.Must(k.replace(d, id, "and one more", wants("1×9")))(t)
+	_, err = d.Once(t.Context(), d.opens(id), "and one more", fingerprint(fmt.Sprint(wants("1×9"))), func(context.Context) ([]byte, error) {
+		return nil, errors.New("dead")
+	})
+	assert.That(t, err != nil, "an attempt without a result")
+	assert.Must(k.replace(d, id, "and one more", wants("1×9")))(t) // the same call
 	assert.That(t, assert.Must(k.replace(d, id, "first", wants("1×9")))(t) != first, "the oldest of 257 results is still kept")
 	key := redisstore.GuestRef(d.store.ID, d.opens(id).Token).ResultsKey()
 	assert.Equal(t, d.client.HLen(t.Context(), key).Val(), int64(257), "members, with the order")

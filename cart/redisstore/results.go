@@ -37,50 +37,31 @@ var (
 	ErrKeyUnstored = errors.New("redisstore: the call may not store anything")
 )
 
-// BeginKeyed begins an attempt that ends within life, or returns the result of an earlier one. mayStore
-// allows the first key under the reference.
+// BeginKeyed begins an attempt that ends within life, or returns the result of an earlier one. mayStore allows the
+// first key under the reference. With a life of 0 it only looks: then ErrKeyReused also means that there is a cart
+// without a result.
 func (s *Store) BeginKeyed(ctx context.Context, ref Ref, key, fingerprint string, life time.Duration, mayStore bool) (Keyed, error) {
 	k := Keyed{key: digest96(key), fingerprint: digest96(fingerprint)}
-	word, text, err := s.attempt(ctx, ref, k, max(life.Milliseconds(), 1), mayStore)
-	switch {
-	case err != nil:
-		return Keyed{}, err
-	case word == "kept":
-		k.Result, err = unpack(text)
-		return k, err
-	case word == "conflict":
-		return Keyed{}, ErrKeyReused
-	case word == "busy":
-		return Keyed{}, ErrKeyBusy
-	case word == "rate_limited":
-		return Keyed{}, ErrKeyUnstored
-	}
-	k.First, k.Again, k.last = word == "first", word == "again", text
-	return k, nil
-}
-
-// FindKeyed returns the result of a keyed call that creates a cart under a reference; nil if nothing
-// is stored there. ErrKeyReused also means that there is a cart, and no result.
-func (s *Store) FindKeyed(ctx context.Context, ref Ref, key, fingerprint string) ([]byte, error) {
-	word, text, err := s.attempt(ctx, ref, Keyed{key: digest96(key), fingerprint: digest96(fingerprint)}, 0, false)
-	switch {
-	case err != nil || word == "none":
-		return nil, err
-	case word == "kept":
-		return unpack(text)
-	case word == "busy":
-		return nil, ErrKeyBusy
-	}
-	return nil, ErrKeyReused
-}
-
-func (s *Store) attempt(ctx context.Context, ref Ref, k Keyed, life int64, mayStore bool) (word, text string, err error) {
 	reply, err := s.scripts["attempt"].Run(ctx, s.Client, script.Once, []string{ref.resultsKey(), ref.cartKey()},
-		k.key, k.fingerprint, life, mayStore).StringSlice()
+		k.key, k.fingerprint, life.Milliseconds(), mayStore).StringSlice()
 	if err != nil {
-		return "", "", cart.Unavailable("begin keyed call", err)
+		return Keyed{}, cart.Unavailable("begin keyed call", err)
 	}
-	return reply[0], append(reply, "")[1], nil
+	switch reply[0] {
+	case "kept":
+		k.Result, err = unpack(reply[1])
+		return k, err
+	case "conflict", "used":
+		return Keyed{}, ErrKeyReused
+	case "busy":
+		return Keyed{}, ErrKeyBusy
+	case "rate_limited":
+		return Keyed{}, ErrKeyUnstored
+	case "none":
+		return Keyed{}, nil
+	}
+	k.First, k.Again, k.last = reply[0] == "first", reply[0] == "again", reply[1]
+	return k, nil
 }
 
 // EndKeyed keeps the result of the attempt, for a day; nil for none, so that another attempt may run. It returns the result

@@ -65,10 +65,11 @@ func (s *schedule) settle() error {
 	return nil
 }
 
-// retake makes those who redeemed a code return with it, if a failover may have lost the claim.
+// retake makes those who redeemed a code return with it, if a failover may have lost the claim, or if the
+// note may have lapsed.
 func (s *schedule) retake() error {
 	for _, op := range s.taken() {
-		if op == nil || len(op.attempts) == 0 || s.plan.budgets.failovers == 0 {
+		if op == nil || len(op.attempts) == 0 || s.plan.budgets.failovers == 0 && !s.plan.forgetful {
 			continue
 		}
 		s.advance(noteLife)

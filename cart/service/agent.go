@@ -41,7 +41,7 @@ type AgentCart struct {
 	Moved      bool    // it is empty, because the shopper has taken the cart over
 	Kept       bool    // the shopper has taken the cart over with the agent, which must not hand it over again
 	Created    bool    // AgentCreate has stored it
-	Faults     []Fault // what could not be applied
+	Faults     []Fault // what could not be applied; nil if an attempt that died had applied a replacement
 	Durability string  // as in Changed
 }
 
@@ -134,7 +134,9 @@ func (s *Carts) AgentCancel(ctx context.Context, v *AgentVisit, on Conditions, i
 		return []agentOp{{Op{Clear: true}, -1}, {Op{agent: agentCancels}, -1}}
 	})
 	if err == nil && before.ID != "" {
-		canceled.Priced, err = s.price(ctx, v.Visit, before)
+		if canceled.Priced, err = s.price(ctx, v.Visit, before); err != nil && on.Key == "" {
+			err = cart.OutcomeUnknown("show cart", err)
+		}
 	}
 	return canceled, err
 }
@@ -145,18 +147,11 @@ func (s *Carts) AgentCancel(ctx context.Context, v *AgentVisit, on Conditions, i
 func (s *Carts) asAgent(ctx context.Context, v *AgentVisit, on Conditions, ids []string, ops func(cart.Cart) []agentOp) (AgentCart, error) {
 	for range maxReads {
 		held, moved, err := s.open(ctx, v)
-		judged, refusal := on, (*problem.Error)(nil)
-		switch tag := onlyAt(held.Cart); {
-		case errors.Is(err, errNoCart):
+		judged, refusal := on, unseen(held, on, ids)
+		if errors.Is(err, errNoCart) {
 			judged.IfMatch, refusal = "", errNoCart
-		case err != nil:
+		} else if err != nil {
 			return AgentCart{}, err
-		case on.IfMatch != "" && on.IfMatch != "*" && !strings.Contains(on.IfMatch, tag):
-			refusal = errOtherVersion
-		case on.IfMatch == "" || on.IfMatch == "*" || len(ids) > 0: // a version that If-Match names was seen
-			if !held.SeenBy(ids, held.Agent) {
-				refusal = errUnseen
-			}
 		}
 		if refusal != nil || v.again {
 			made, err := s.refuseAsAgent(ctx, v, judged, refusal)
@@ -179,6 +174,20 @@ func (s *Carts) asAgent(ctx context.Context, v *AgentVisit, on Conditions, ids [
 		}
 	}
 	return AgentCart{}, errAlwaysChanged
+}
+
+// unseen returns why an agent must not change the cart as it was read; nil if it may.
+func unseen(held redisstore.Stored, on Conditions, ids []string) *problem.Error {
+	named := on.IfMatch != "" && on.IfMatch != "*"
+	switch {
+	case named && !strings.Contains(on.IfMatch, onlyAt(held.Cart)):
+		return errOtherVersion
+	case named && len(ids) == 0: // it has seen the version that it names
+		return nil
+	case !held.SeenBy(ids, held.Agent):
+		return errUnseen
+	}
+	return nil
 }
 
 // refuseAsAgent returns refusal, or errFirst for nil, unless the call is a repeat or the agent's If-Match takes precedence.

@@ -41,7 +41,7 @@ func (s *Carts) beginKeyed(ctx context.Context, v *AgentVisit, key, fingerprint 
 	limited, trip := v.budget.spend(ctx, 1)
 	defer trip.done()
 	if v.earlier != (redisstore.Ref{}) {
-		keyed.Result, err = s.Redis.FindKeyed(limited, v.earlier, key, fingerprint)
+		keyed, err = s.Redis.BeginKeyed(limited, v.earlier, key, fingerprint, 0, false)
 	}
 	if err == nil && keyed.Result == nil {
 		mayStore := s.Creation.Refuse(v.client, errTooManyCarts) == nil

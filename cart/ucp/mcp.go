@@ -145,18 +145,14 @@ func isRevision(text string) bool { return slices.Contains(revisions, text) }
 // readTool reads the params of tools/call.
 func (c *call) readTool(params wire.Object) error {
 	name, _ := unquote(params["name"])
-	switch c.operation = operation(name); c.operation {
-	case create, get, update, cancel:
-	default:
-		return errTool
-	}
+	c.operation = operation(name)
 	var r request
 	arguments := r.object(params, "", "arguments")
 	meta := r.object(arguments, "", "meta")
 	agent := r.object(meta, "", "ucp-agent")
 	c.cart, c.sent = r.object(arguments, "", "cart"), arguments["cart"]
-	if r.faults != nil {
-		return errArguments
+	if r.faults != nil || !slices.Contains([]operation{create, get, update, cancel}, c.operation) {
+		return errParams
 	}
 	if c.cart == nil && (c.operation == create || c.operation == update) {
 		c.cart = wire.Object{}
@@ -229,12 +225,8 @@ var (
 		locale.En: "The service has only the methods initialize, ping, tools/list and tools/call.",
 		locale.Ar: "لا توفر الخدمة إلا الطرق initialize وping وtools/list وtools/call.",
 	})
-	errTool = refusal("invalid_params", http.StatusOK, locale.Text{
-		locale.En: "There is no such tool. See tools/list.",
-		locale.Ar: "لا توجد أداة بهذا الاسم. راجع tools/list.",
-	})
-	errArguments = refusal("invalid_params", http.StatusOK, locale.Text{
-		locale.En: "arguments must be an object, and so must be its members meta, meta.ucp-agent and cart if they are given.",
-		locale.Ar: "يجب أن يكون arguments كائنًا، وكذلك meta وmeta.ucp-agent وcart فيه إن وُجدت.",
+	errParams = refusal("invalid_params", http.StatusOK, locale.Text{
+		locale.En: "There is no such tool, or arguments or its meta, meta.ucp-agent or cart is not an object. See tools/list.",
+		locale.Ar: "لا توجد أداة بهذا الاسم، أو أن arguments أو meta أو meta.ucp-agent أو cart فيه ليس كائنًا. راجع tools/list.",
 	})
 )

@@ -30,6 +30,9 @@ const (
 	maxElements = cart.MaxLines
 	maxCodes    = 50
 	maxQuantity = 1<<53 - 1 // beyond which JSON numbers are not exact everywhere
+
+	quantities = "integer, minimum 1, below 2^53"
+	domainName = "string, a unique name in reverse-domain form, such as com.example.gold"
 )
 
 // read reads the cart that an agent sent, by the schemas of the protocol. null counts as not given.
@@ -44,7 +47,7 @@ func (c *call) read() request {
 	signals := r.texts(c.cart, "$", "signals", "dev.ucp.buyer_ip", "dev.ucp.user_agent")
 	for _, name := range slices.Sorted(maps.Keys(signals)) {
 		if !reverseDomain.MatchString(name) {
-			r.fault(memberPath("$.signals", name), textName)
+			r.fault(memberPath("$.signals", name), domainName)
 		}
 	}
 	attribution := r.object(c.cart, "$", "attribution")
@@ -55,7 +58,7 @@ func (c *call) read() request {
 		c.language = locale.Match(language, c.language)
 	}
 	if id, ok := r.text(c.cart, "$", "id"); ok && id != c.id && c.operation != create {
-		r.fault("$.id", textOtherID)
+		r.fault("$.id", "the id that the request names")
 	}
 	r.elements(c.cart, c.operation != cancel)
 	if c.discounts() {
@@ -64,8 +67,9 @@ func (c *call) read() request {
 	return r
 }
 
-func (r *request) fault(path string, text locale.Text, args ...any) {
-	r.faults = problem.Join(r.faults, problem.New(problem.ValidationFailed, path, text, args...))
+// fault refuses a member, which should be as a word of JSON Schema says.
+func (r *request) fault(path, want string) {
+	r.faults = problem.Join(r.faults, problem.New(problem.ValidationFailed, path, textForm, want))
 }
 
 // messages returns the messages about what is wrong with the form.
@@ -88,7 +92,7 @@ func (r *request) object(o wire.Object, path, name string) wire.Object {
 		return nil
 	}
 	if o[name].Kind() != '{' {
-		r.fault(path+"."+name, textObject)
+		r.fault(path+"."+name, "object")
 		return nil
 	}
 	return wire.Members(o[name])
@@ -110,7 +114,7 @@ func (r *request) text(o wire.Object, path, name string) (string, bool) {
 	}
 	s, ok := unquote(o[name])
 	if !ok {
-		r.fault(memberPath(path, name), textText)
+		r.fault(memberPath(path, name), "string")
 	}
 	return s, ok
 }
@@ -129,12 +133,12 @@ func (r *request) list(o wire.Object, path, name string, most int) (elements []j
 		return nil, false
 	}
 	if o[name].Kind() != '[' {
-		r.fault(path+"."+name, textList)
+		r.fault(path+"."+name, "array")
 		return nil, false
 	}
 	_ = json.Unmarshal(o[name], &elements) // wire.ReadBody has checked it
 	if len(elements) > most {
-		r.fault(path+"."+name, textManyElements, most)
+		r.fault(path+"."+name, fmt.Sprintf("array, maxItems %d", most))
 		return nil, false
 	}
 	return elements, true
@@ -147,7 +151,7 @@ func (r *request) names(o wire.Object, path, name string) {
 	for i, v := range elements {
 		text, _ := unquote(v)
 		if !reverseDomain.MatchString(text) || seen[text] {
-			r.fault(fmt.Sprintf("%s.%s[%d]", path, name, i), textName)
+			r.fault(fmt.Sprintf("%s.%s[%d]", path, name, i), domainName)
 		}
 		seen[text] = true
 	}
@@ -159,7 +163,7 @@ var reverseDomain = regexp.MustCompile(`^[a-z][a-z0-9]*(?:\.[a-z][a-z0-9_]*)+$`)
 func (r *request) elements(o wire.Object, required bool) {
 	elements, ok := r.list(o, "$", "line_items", maxElements)
 	if required && !has(o, "line_items") {
-		r.fault("$.line_items", textRequired)
+		r.fault("$.line_items", "array")
 	}
 	if !ok {
 		return
@@ -167,7 +171,7 @@ func (r *request) elements(o wire.Object, required bool) {
 	r.Elements = make([]cart.Element, len(elements))
 	for i, v := range elements {
 		if v.Kind() != '{' {
-			r.fault(itemPath(i), textObject)
+			r.fault(itemPath(i), "object")
 			continue
 		}
 		r.Elements[i] = r.element(wire.Members(v), itemPath(i), required)
@@ -181,26 +185,19 @@ func (r *request) element(o wire.Object, path string, required bool) (e cart.Ele
 	if !required {
 		return e
 	}
-	if item := r.object(o, path, "item"); r.given(o, path, "item") && item != nil && r.given(item, path+".item", "id") {
+	if item := r.object(o, path, "item"); item != nil {
 		id, _ := r.text(item, path+".item", "id")
-		e.Product, e.Plan, _ = cart.ParseItem(id)
-	}
-	if r.given(o, path, "quantity") {
-		var whole bool
-		if e.Quantity, whole = wire.WholeNumber(o["quantity"]); !whole || e.Quantity < 1 || e.Quantity > maxQuantity {
-			r.fault(path+".quantity", textQuantity)
+		if e.Product, e.Plan, _ = cart.ParseItem(id); !has(item, "id") {
+			r.fault(path+".item.id", "string")
 		}
+	} else if !has(o, "item") {
+		r.fault(path+".item", "object")
+	}
+	var whole bool
+	if e.Quantity, whole = wire.WholeNumber(o["quantity"]); !whole || e.Quantity < 1 || e.Quantity > maxQuantity {
+		r.fault(path+".quantity", quantities)
 	}
 	return e
-}
-
-// given refuses a request without a member.
-func (r *request) given(o wire.Object, path, name string) bool {
-	if !has(o, name) {
-		r.fault(path+"."+name, textRequired)
-		return false
-	}
-	return true
 }
 
 // discounts reads the codes of discounts. A cart has one coupon, so several codes are refused, and the coupon stays.
@@ -214,7 +211,7 @@ func (r *request) discounts(o wire.Object) {
 	for i, v := range codes {
 		var ok bool
 		if code, ok = unquote(v); !ok {
-			r.fault(codePath(i), textText)
+			r.fault(codePath(i), "string")
 		} else if len(codes) > 1 {
 			r.refusedCodes = append(r.refusedCodes, message{code: "discount_code_combination_disallowed", path: codePath(i), content: textOneCode.With()})
 		}
@@ -226,7 +223,7 @@ func (r *request) discounts(o wire.Object) {
 		code = cart.NormalCouponCode(code)
 	}
 	if n := utf8.RuneCountInString(code); len(codes) == 1 && (n == 0 || n > cart.MaxCouponCode) {
-		r.refusedCodes = []message{{code: "discount_code_invalid", path: codePath(0), content: textNoCode.With()}}
+		r.refusedCodes = []message{{code: "discount_code_invalid", path: codePath(0), content: cart.TextNoCoupon.With()}}
 		return
 	}
 	r.Coupon = &code
@@ -243,44 +240,13 @@ func memberPath(path, name string) string {
 var plainName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 var (
-	textRequired = locale.Text{
-		locale.En: "This member is required.",
-		locale.Ar: "هذا الحقل مطلوب.",
-	}
-	textText = locale.Text{
-		locale.En: "This must be text.",
-		locale.Ar: "يجب أن تكون هذه القيمة نصًا.",
-	}
-	textObject = locale.Text{
-		locale.En: "This must be an object.",
-		locale.Ar: "يجب أن تكون هذه القيمة كائنًا.",
-	}
-	textList = locale.Text{
-		locale.En: "This must be a list.",
-		locale.Ar: "يجب أن تكون هذه القيمة قائمة.",
-	}
-	textManyElements = locale.Text{
-		locale.En: "This list has more than %d elements.",
-		locale.Ar: "عدد عناصر هذه القائمة أكبر من %d.",
-	}
-	textName = locale.Text{
-		locale.En: "This must be a name in reverse-domain form, such as com.example.name, and appear once.",
-		locale.Ar: "يجب أن يكون هذا اسمًا بصيغة النطاق المعكوس، مثل com.example.name، وألا يتكرر.",
-	}
-	textQuantity = locale.Text{
-		locale.En: "The quantity must be a whole number, 1 or more and below 2^53.",
-		locale.Ar: "يجب أن تكون الكمية عددًا صحيحًا لا يقل عن 1 وأقل من 2^53.",
-	}
-	textOtherID = locale.Text{
-		locale.En: "This is not the id of the cart that the request names.",
-		locale.Ar: "هذا ليس معرّف السلة التي يذكرها الطلب.",
+	// textForm has a word of JSON Schema, which is the same in all languages.
+	textForm = locale.Text{
+		locale.En: "This is missing, or not what the protocol's schema wants: %s.",
+		locale.Ar: "هذه القيمة ناقصة أو ليست كما يطلبها مخطط البروتوكول: %s.",
 	}
 	textOneCode = locale.Text{
 		locale.En: "A cart can have only one discount code, so these codes were not applied.",
 		locale.Ar: "لا تتسع السلة لأكثر من رمز خصم واحد، لذلك لم تُطبّق هذه الرموز.",
-	}
-	textNoCode = locale.Text{
-		locale.En: "This discount code does not exist.",
-		locale.Ar: "رمز الخصم هذا غير موجود.",
 	}
 )

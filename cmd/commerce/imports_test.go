@@ -57,6 +57,10 @@ var imports = map[string][]string{
 	"cart/wire":     {"auth/locale", "auth/problem", "cart/money"},
 	"cart/carttest": {"auth/locale", "cart", "cart/money"},
 
+	"cart/ucp": {
+		"auth", "auth/locale", "auth/problem", "auth/store",
+		"cart", "cart/money", "cart/service", "cart/ucp/platform", "cart/wire",
+	},
 	"cart/ucp/platform": {"auth", "auth/bounded", "auth/cause", "auth/locale", "auth/timing"},
 
 	"subscriptions": {"auth/locale", "auth/problem", "cart/money", "cart/period"},

@@ -4,8 +4,8 @@
 -- ARGV  i "", or - for a cart that the agent cancels
 
 local function agent(hash, i, altered)
-  local version, mark = string.match(get(hash, 'v') or '0.', '^(%d+)%.(.*)$')
+  local version, mark = string.match(get(hash, 'v') or '0.0', '^(%d+)%.(.*)$')
   if altered then version, mark = version + 1, ARGV[9] end
-  if altered or hash.at.i then put(hash, 'a', ARGV[i] == '-' and '-' or string.format('%d.%s', version, mark)) end
+  put(hash, 'a', ARGV[i] == '-' and '-' or string.format('%d.%s', version, mark)) -- a cart that stays unused is not written
   return nil, false
 end

@@ -1,183 +1,703 @@
 package server_test
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"os"
-	"reflect"
+	"net/http"
+	"net/http/httptest"
 	"strings"
-	"sync"
+	"testing"
+	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"commerce/auth"
+	"commerce/auth/locale"
+	"commerce/auth/store"
+	"commerce/cart"
+	"commerce/cmd/internal/server"
+	"commerce/deploy/assert"
 )
 
-// forAgents reports whether a path is one of the calls of agents, whose responses have no envelope.
-func forAgents(path string) bool {
-	return strings.HasPrefix(path, "/ucp/") || path == "/.well-known/ucp"
+// agent is an AI agent, which calls over REST or over MCP.
+type agent struct {
+	*shopper
+	mcp     bool
+	profile string // of its platform
+	headers []string
 }
 
-// agentSchemas are the protocol's schemas of what agents get.
-type agentSchemas struct{ profile, cart, discounted *jsonschema.Schema }
+const agentProfile = "https://platform.example/profile.json"
 
-// protocol returns the schemas of testdata/ucp.
-var protocol = sync.OnceValues(func() (s agentSchemas, err error) {
-	c := jsonschema.NewCompiler()
-	c.AssertFormat()
-	c.UseLoader(pinned{})
-	const base = "https://ucp.dev/schemas/"
-	either := func(cart string) *jsonschema.Schema {
-		url := "https://ucp.dev/either/" + cart
-		refused := map[string]any{"$ref": base + "shopping/types/error_response.json"}
-		err = errors.Join(err, c.AddResource(url, map[string]any{"oneOf": []any{map[string]any{"$ref": base + cart}, refused}}))
-		schema, failed := c.Compile(url)
-		err = errors.Join(err, failed)
-		return schema
-	}
-	s.cart, s.discounted = either("shopping/cart.json"), either("shopping/discount.json#/$defs/dev.ucp.shopping.cart")
-	profile, failed := c.Compile(base + "ucp.json#/$defs/business_schema")
-	s.profile = profile
-	return s, errors.Join(err, failed)
-})
-
-// pinned loads schemas from testdata.
-type pinned struct{}
-
-func (pinned) Load(url string) (any, error) {
-	f, err := os.Open("testdata/ucp/" + strings.TrimPrefix(url, "https://ucp.dev/"))
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return jsonschema.UnmarshalJSON(f)
+// agents returns an agent of each face.
+func (s *shop) agents(t testing.TB) []*agent {
+	t.Helper()
+	return []*agent{s.agent(t), {shopper: s.guest(t), mcp: true, profile: agentProfile}}
 }
 
-// agentsConform compares the body of a response to an agent with the protocol's schemas, and its sums with each other.
-func agentsConform(body any) error {
-	schemas, err := protocol()
-	if err != nil {
-		return err
-	}
-	content := body.(map[string]any)
-	if result, ok := content["result"].(map[string]any); ok {
-		shown, ok := result["structuredContent"].(map[string]any)
-		if !ok {
-			return nil // of another method than tools/call
-		}
-		text := result["content"].([]any)[0].(map[string]any)["text"].(string)
-		same, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
-		if err != nil || !reflect.DeepEqual(same, any(shown)) {
-			return fmt.Errorf("content and structuredContent differ: %w", err)
-		}
-		content = shown
-	}
-	meta, ok := content["ucp"].(map[string]any)
-	switch {
-	case !ok:
-		return nil // an error
-	case meta["services"] != nil:
-		return schemas.profile.Validate(meta)
-	case meta["capabilities"].(map[string]any)["dev.ucp.shopping.discount"] != nil:
-		err = schemas.discounted.Validate(content)
-	default:
-		err = schemas.cart.Validate(content)
-	}
-	if err == nil && content["line_items"] != nil {
-		err = sums(content)
-	}
-	return err
+func (s *shop) agent(t testing.TB) *agent {
+	t.Helper()
+	return &agent{shopper: s.guest(t), profile: agentProfile}
 }
 
-// sums holds the numbers of a cart to the invariants of the protocol.
-func sums(shown map[string]any) error {
-	text, err := json.Marshal(shown)
-	if err != nil {
-		return err
+// reply is the response to an agent.
+type reply struct {
+	answer
+	Cart  agentCart
+	Fault struct { // of the protocol
+		Code, Content string
+		ContinueURL   string `json:"continue_url"`
+		RetryAfter    int64  `json:"retry_after"`
 	}
-	var c agentCart
-	if err := json.Unmarshal(text, &c); err != nil {
-		return err
-	}
-	var discounts int64
-	for _, l := range c.Items {
-		if l.total("subtotal") != l.Item.Price*l.Quantity || l.total("subtotal")+l.total("items_discount") != l.total("total") {
-			return fmt.Errorf("the line %s does not add up: %+v", l.ID, l)
-		}
-		discounts += l.total("items_discount")
-	}
-	var all, applied, allocated int64
-	for _, t := range c.Totals {
-		if t.Type != "total" {
-			all += t.Amount
-		}
-	}
-	for _, d := range c.Discounts.Applied {
-		applied += d.Amount
-		for _, a := range d.Allocations {
-			allocated += a.Amount
-		}
-	}
-	if all != c.total("total") || discounts != c.total("items_discount") || c.Discounts.Codes != nil && (applied != -discounts || allocated != applied) {
-		return fmt.Errorf("the cart does not add up: %s", text)
-	}
-	return nil
+	RPC int64 // code of JSON-RPC's error
 }
 
-// agentCart is what agents see of a cart.
-type agentCart struct {
-	UCP struct {
-		Status       string
-		Capabilities map[string]any
-	}
-	ID    string
-	Items []struct {
-		ID   string
-		Item struct {
-			ID, Title string
-			Price     int64
+// messages are those of the response, such as "error out_of_stock $.line_items[0] recoverable".
+func (r reply) messages() []string {
+	var all []string
+	for _, m := range r.Cart.Messages {
+		if m.Code != "tax_included" {
+			all = append(all, m.String())
 		}
-		Quantity int64
-		totals
-	} `json:"line_items"`
-	Currency string
-	totals
-	Discounts struct {
-		Codes   []string
-		Applied []struct {
-			Code, Title string
-			Amount      int64
-			Allocations []struct {
-				Path   string
-				Amount int64
+	}
+	return all
+}
+
+// lines are such as "1×2 4.p41×1".
+func (r reply) lines() string {
+	var all []string
+	for _, l := range r.Cart.Items {
+		all = append(all, fmt.Sprint(l.Item.ID, "×", l.Quantity))
+	}
+	return strings.Join(all, " ")
+}
+
+// call makes a call. cart is JSON, "" for none; key is the Idempotency-Key, "" for none.
+func (a *agent) call(operation, id, cart, key string) reply {
+	a.t.Helper()
+	if a.mcp {
+		arguments := map[string]any{}
+		meta := map[string]any{"ucp-agent": map[string]any{"profile": a.profile}}
+		if key != "" {
+			meta["idempotency-key"] = key
+		}
+		arguments["meta"] = meta
+		if operation != "create_cart" {
+			arguments["id"] = id
+		}
+		if cart != "" {
+			arguments["cart"] = json.RawMessage(cart)
+		}
+		body := assert.Must(json.Marshal(map[string]any{
+			"jsonrpc": "2.0", "id": "r1", "method": "tools/call", "params": map[string]any{"name": operation, "arguments": arguments},
+		}))(a.t)
+		return a.rpc(string(body))
+	}
+	headers := append([]string{"UCP-Agent", `profile="` + a.profile + `"`}, a.headers...)
+	if key != "" {
+		headers = append(headers, "Idempotency-Key", key)
+	}
+	base := "/ucp/" + a.shop.Key + "/carts"
+	var r reply
+	switch operation {
+	case "create_cart":
+		r.answer = a.send("POST", base, cart, headers...)
+	case "get_cart":
+		r.answer = a.send("GET", base+"/"+id, "", headers...)
+	case "update_cart":
+		r.answer = a.send("PUT", base+"/"+id, cart, headers...)
+	case "cancel_cart":
+		r.answer = a.send("POST", base+"/"+id+"/cancel", cart, headers...)
+	}
+	if r.Status >= 300 {
+		assert.NoError(a.t, json.Unmarshal(r.Raw, &r.Fault))
+	} else {
+		assert.NoError(a.t, json.Unmarshal(r.Raw, &r.Cart))
+	}
+	return r
+}
+
+// rpc sends a request of JSON-RPC.
+func (a *agent) rpc(body string) reply {
+	a.t.Helper()
+	r := reply{answer: a.send("POST", "/ucp/"+a.shop.Key+"/mcp", body, a.headers...)}
+	if len(r.Raw) == 0 {
+		return r
+	}
+	var envelope struct {
+		JSONRPC string
+		Result  *struct{ StructuredContent json.RawMessage }
+		Error   *struct {
+			Code int64
+			Data json.RawMessage
+		}
+	}
+	assert.NoError(a.t, json.Unmarshal(r.Raw, &envelope))
+	assert.That(a.t, envelope.JSONRPC == "2.0" && (envelope.Result == nil) != (envelope.Error == nil), "no response of JSON-RPC: %s", r.Raw)
+	if envelope.Error != nil {
+		r.RPC = envelope.Error.Code
+		assert.NoError(a.t, json.Unmarshal(envelope.Error.Data, &r.Fault))
+	} else if shown := envelope.Result.StructuredContent; shown != nil {
+		assert.NoError(a.t, json.Unmarshal(shown, &r.Cart))
+	}
+	return r
+}
+
+// create makes a cart with lines such as "1×2 4.p41×1".
+func (a *agent) create(lines string) reply {
+	a.t.Helper()
+	r := a.call("create_cart", "", elements(lines), "")
+	assert.Require(a.t, r.Cart.ID != "", "no cart: %s", r.Raw)
+	return r
+}
+
+// elements is a cart with lines such as "1×2 4.p41×1".
+func elements(lines string) string {
+	var all []string
+	for line := range strings.FieldsSeq(lines) {
+		item, quantity, _ := strings.Cut(line, "×")
+		all = append(all, `{"item":{"id":"`+item+`"},"quantity":`+quantity+`}`)
+	}
+	return `{"line_items":[` + strings.Join(all, ",") + `]}`
+}
+
+// asShown is a cart with the lines of a reply, and their IDs.
+func (r reply) asShown(more string) string {
+	var all []string
+	for _, l := range r.Cart.Items {
+		all = append(all, fmt.Sprintf(`{"id":%q,"item":{"id":%q},"quantity":%d}`, l.ID, l.Item.ID, l.Quantity))
+	}
+	if more != "" {
+		all = append(all, more)
+	}
+	return `{"line_items":[` + strings.Join(all, ",") + `]}`
+}
+
+// onEachFace runs a test for an agent of each face.
+func onEachFace(t *testing.T, test func(*testing.T, *shop, *agent), edits ...func(*server.Parts)) {
+	t.Helper()
+	onEachRedis(t, func(t *testing.T, s *shop) {
+		for _, a := range s.agents(t) {
+			test(t, s, a)
+		}
+	}, edits...)
+}
+
+func TestAgent_CreatesReadsReplacesAndCancels(t *testing.T) {
+	onEachFace(t, func(t *testing.T, s *shop, a *agent) {
+		made := a.create("1×2 4.p41×1")
+		status := http.StatusCreated
+		if a.mcp {
+			status = http.StatusOK
+		}
+		assert.Equal(t, made.Status, status, "status of a create")
+		assert.Equal(t, made.lines(), "1×2 4.p41×1", "lines")
+		assert.Equal(t, made.Cart.total("total"), int64(11900), "total")
+		assert.That(t, strings.HasPrefix(made.Cart.ContinueURL, "https://shop.example.com/cart#handover="), "continue_url %q", made.Cart.ContinueURL)
+		read := a.call("get_cart", made.Cart.ID, "", "")
+		assert.Equal(t, read.lines()+read.Cart.ID+read.Cart.UCP.Status, made.lines()+made.Cart.ID+"success", "as read")
+		replaced := a.call("update_cart", made.Cart.ID, elements("1×3 2×1"), "")
+		assert.Equal(t, replaced.lines(), "1×3 2×1", "replaced")
+		canceled := a.call("cancel_cart", made.Cart.ID, "", "")
+		assert.Equal(t, canceled.lines(), "1×3 2×1", "canceled, as it was")
+		for _, operation := range []string{"get_cart", "update_cart", "cancel_cart"} {
+			gone := a.call(operation, made.Cart.ID, elements("1×1"), "")
+			assert.Equal(t, gone.messages(), []string{"error not_found unrecoverable"}, "%s of a canceled cart", operation)
+			assert.That(t, gone.Status == 200 && gone.Cart.UCP.Status == "error" && gone.Cart.ContinueURL == "https://shop.example.com/cart", "%s", gone.Raw)
+		}
+		s.wantTTLs(t)
+	})
+}
+
+// An agent's cart is a guest's: a person who changes it is not undone unseen.
+func TestAgent_UndoesNothingUnseen(t *testing.T) {
+	onEachFace(t, func(t *testing.T, s *shop, a *agent) {
+		made := a.create("1×1")
+		code := strings.TrimPrefix(made.Cart.ContinueURL, "https://shop.example.com/cart#handover=")
+		person := s.guest(t)
+		person.ok("POST", "/cart/handover/redeem", `{"code":"`+code+`","keep_agent":true}`, "Idempotency-Key", strings.Repeat("k", 22))
+		person.add(`{"product_id":2}`)
+		for _, stale := range []string{elements("1×2"), made.asShown("")} {
+			refused := a.call("update_cart", made.Cart.ID, stale, "")
+			assert.Equal(t, refused.messages(), []string{"error cart_changed recoverable", "warning low_stock $.line_items[1]"}, "messages")
+			assert.Equal(t, refused.lines(), "1×1 2×1", "the cart as it is")
+			again := a.call("cancel_cart", made.Cart.ID, stale, "")
+			assert.Equal(t, again.messages()[0], "error cart_changed recoverable", "messages of a cancellation")
+		}
+		seen := a.call("get_cart", made.Cart.ID, "", "")
+		redone := a.call("update_cart", made.Cart.ID, seen.asShown(`{"item":{"id":"4.p41"},"quantity":1}`), "")
+		assert.Equal(t, redone.lines(), "1×1 2×1 4.p41×1", "redone")
+		person.wantLines("1×1 2×1 4.p41×1")
+	})
+}
+
+func TestAgent_GetsAnEmptyCartAfterAHandOver(t *testing.T) {
+	onEachFace(t, func(t *testing.T, s *shop, a *agent) {
+		made := a.create("1×1")
+		code := strings.TrimPrefix(made.Cart.ContinueURL, "https://shop.example.com/cart#handover=")
+		s.guest(t).ok("POST", "/cart/handover/redeem", `{"code":"`+code+`"}`, "Idempotency-Key", strings.Repeat("k", 22))
+		moved := a.call("get_cart", made.Cart.ID, "", "")
+		assert.Equal(t, moved.messages(), []string{"warning cart_moved"}, "messages")
+		assert.That(t, moved.Cart.UCP.Status == "success" && moved.Cart.ID == made.Cart.ID && moved.lines() == "", "%s", moved.Raw)
+	})
+}
+
+func TestAgent_NamesWhatCannotBeBought(t *testing.T) {
+	onEachFace(t, func(t *testing.T, s *shop, a *agent) {
+		mixed := a.create("1×1 99×1 3×1 6×1 5×1 4×1 7×1 2×9 x×1 1.f0123456789abcdef×1 4.p9×1")
+		assert.Equal(t, mixed.lines(), "1×1", "the rest is applied")
+		assert.Equal(t, mixed.messages(), []string{
+			"error item_unavailable $.line_items[1] recoverable",
+			"error item_unavailable $.line_items[2] recoverable",
+			"error out_of_stock $.line_items[3].quantity recoverable",
+			"error field_missing $.line_items[4] requires_buyer_input",
+			"error plan_unavailable $.line_items[5] recoverable",
+			"error quantity_out_of_range $.line_items[6].quantity recoverable",
+			"error insufficient_stock $.line_items[7].quantity recoverable",
+			"error item_unavailable $.line_items[8] recoverable",
+			"error item_unavailable $.line_items[9] recoverable",
+			"error plan_unavailable $.line_items[10] recoverable",
+		}, "messages")
+		none := a.call("create_cart", "", elements("6×1 5×1"), "")
+		assert.Equal(t, none.messages(), []string{
+			"error out_of_stock $.line_items[0].quantity unrecoverable", "error field_missing $.line_items[1] requires_buyer_input",
+		}, "messages without a cart")
+		assert.That(t, none.Status == 200 && none.Cart.UCP.Status == "error" && none.Cart.ID == "", "%s", none.Raw)
+
+		// What goes wrong later is said about the line.
+		s.Catalog.Put(s.ID, &cart.Product{ID: 1, Name: locale.Named("P"), Active: false, MinQuantity: 1, Price: 4950})
+		assert.Equal(t, a.call("get_cart", mixed.Cart.ID, "", "").messages(), []string{"error item_unavailable $.line_items[0] recoverable"}, "of a product that is no longer sold")
+		s.Catalog.Put(s.ID, &cart.Product{ID: 1, Name: locale.Named("P"), Active: true, MinQuantity: 1, Price: 4950})
+	})
+}
+
+func TestAgent_NamesEveryMemberAtFault(t *testing.T) {
+	onEachFace(t, func(t *testing.T, s *shop, a *agent) {
+		made := a.create("1×1")
+		item := func(members string) string { return `{"line_items":[{` + members + `}]}` }
+		for sent, want := range map[string]string{
+			`{}`:                  "$.line_items",
+			`{"line_items":null}`: "$.line_items",
+			`{"line_items":{}}`:   "$.line_items",
+			`{"line_items":[7,{"item":{"id":1},"quantity":0},{}]}`:                                                   "$.line_items[0] $.line_items[1].item.id $.line_items[1].quantity $.line_items[2].item $.line_items[2].quantity",
+			item(`"item":"1","quantity":1`):                                                                          "$.line_items[0].item",
+			item(`"item":{},"quantity":1`):                                                                           "$.line_items[0].item.id",
+			item(`"item":{"id":"1"},"quantity":1.5`):                                                                 "$.line_items[0].quantity",
+			item(`"item":{"id":"1"},"quantity":"1"`):                                                                 "$.line_items[0].quantity",
+			item(`"item":{"id":"1"},"quantity":-1`):                                                                  "$.line_items[0].quantity",
+			item(`"item":{"id":"1"},"quantity":9007199254740992`):                                                    "$.line_items[0].quantity",
+			item(`"item":{"id":"1"},"quantity":1e400`):                                                               "$.line_items[0].quantity",
+			item(`"item":{"id":"1"},"quantity":1,"id":7`):                                                            "$.line_items[0].id",
+			item(`"item":{"id":"1"},"quantity":1,"parent_id":[]`):                                                    "$.line_items[0].parent_id",
+			`{"line_items":[],"buyer":[],"context":"x","signals":1}`:                                                 "$.buyer $.context $.signals",
+			`{"line_items":[],"buyer":{"email":1,"phone_number":{}}}`:                                                "$.buyer.email $.buyer.phone_number",
+			`{"line_items":[],"context":{"language":1,"eligibility":["com.example.gold","x","com.example.gold",1]}}`: "$.context.language $.context.eligibility[1] $.context.eligibility[2] $.context.eligibility[3]",
+			`{"line_items":[],"signals":{"dev.ucp.buyer_ip":1,"it's":1,"com.example.x":1}}`:                          `$.signals['dev.ucp.buyer_ip'] $.signals['it\'s']`,
+			`{"line_items":[],"attribution":{"gclid":1}}`:                                                            "$.attribution.gclid",
+			`{"line_items":[],"discounts":[]}`:                                                                       "$.discounts",
+			`{"line_items":[],"discounts":{"codes":"TEN"}}`:                                                          "$.discounts.codes",
+			`{"line_items":[],"discounts":{"codes":[1]}}`:                                                            "$.discounts.codes[0]",
+			`{"line_items":[` + strings.Repeat(`{},`, 500) + `{}]}`:                                                  "$.line_items",
+			`{"line_items":[],"discounts":{"codes":[` + strings.Repeat(`"A",`, 50) + `"A"]}}`:                        "$.discounts.codes",
+		} {
+			for _, operation := range []string{"create_cart", "update_cart"} {
+				r := a.call(operation, made.Cart.ID, sent, "")
+				var paths []string
+				for _, m := range r.Cart.Messages {
+					assert.That(t, m.Code == "validation_failed" && m.Severity == "recoverable" && m.Content != "", "%s: %+v", sent, m)
+					paths = append(paths, m.Path)
+				}
+				assert.Equal(t, strings.Join(paths, " "), want, "%s %.100s: paths", operation, sent)
+				assert.That(t, r.Status == 200 && r.Cart.UCP.Status == "error", "%s", r.Raw)
+			}
+		}
+		other := a.call("update_cart", made.Cart.ID, `{"id":"another","line_items":[]}`, "")
+		assert.Equal(t, other.messages(), []string{"error validation_failed $.id recoverable"}, "another id in the body")
+		assert.Equal(t, a.call("get_cart", made.Cart.ID, "", "").lines(), "1×1", "the cart after all refusals")
+		fine := `{"id":"` + made.Cart.ID + `","line_items":[{"item":{"id":"1","title":"x"},"quantity":2.0,"id":null,"x":1}],"buyer":null,` +
+			`"context":{"eligibility":["com.example.gold"]},"signals":{"com.example.x":{}},"attribution":{"gclid":"x"},"unknown":1}`
+		assert.Equal(t, a.call("update_cart", made.Cart.ID, fine, "").lines(), "1×2", "what the schemas allow")
+	})
+}
+
+func TestAgent_RefusesIDsOfAnotherForm(t *testing.T) {
+	onEachFace(t, func(t *testing.T, s *shop, a *agent) {
+		id := a.create("1×1").Cart.ID
+		for _, wrong := range []string{"x", id + "A", id[1:], strings.ToLower(id), "AAAA" + id[4:], id[:29] + "1", "%00", strings.Repeat("A", 3000)} {
+			for _, operation := range []string{"get_cart", "update_cart", "cancel_cart"} {
+				r := a.call(operation, wrong, elements("1×1"), "")
+				assert.Equal(t, r.messages(), []string{"error not_found unrecoverable"}, "%s of %q", operation, wrong)
+			}
+		}
+	})
+}
+
+func TestAgent_HasOneDiscountCode(t *testing.T) {
+	onEachFace(t, func(t *testing.T, s *shop, a *agent) {
+		with := func(codes string) string {
+			return `{"line_items":[{"item":{"id":"1"},"quantity":1}],"discounts":{"codes":` + codes + `}}`
+		}
+		made := a.call("create_cart", "", with(`["ten"]`), "")
+		id := made.Cart.ID
+		assert.Equal(t, made.Cart.Discounts.Codes, []string{"ten"}, "codes as they were sent")
+		assert.Equal(t, made.Cart.total("items_discount"), int64(-495), "discount")
+		for codes, want := range map[string][]string{
+			`["OLD"]`:                             {"warning discount_code_expired $.discounts.codes[0]"},
+			`["NONE"]`:                            {"warning discount_code_invalid $.discounts.codes[0]"},
+			`[" "]`:                               {"warning discount_code_invalid $.discounts.codes[0]"},
+			`["` + strings.Repeat("A", 65) + `"]`: {"warning discount_code_invalid $.discounts.codes[0]"},
+			`["TEN","FIVE"]`:                      {"warning discount_code_combination_disallowed $.discounts.codes[0]", "warning discount_code_combination_disallowed $.discounts.codes[1]"},
+		} {
+			refused := a.call("update_cart", id, with(codes), "")
+			assert.Equal(t, refused.messages(), want, "%s: messages", codes)
+			assert.Equal(t, refused.Cart.total("items_discount"), int64(-495), "%s: the coupon stays", codes)
+		}
+		assert.Equal(t, len(a.call("update_cart", id, with(`[`+strings.Repeat(`"TEN",`, 49)+`"TEN"]`), "").messages()), 50, "messages of 50 codes")
+		assert.Equal(t, a.call("update_cart", id, elements("1×2"), "").Cart.Discounts.Codes, []string{"TEN"}, "codes without discounts in the request")
+		assert.Equal(t, len(a.call("update_cart", id, with(`[]`), "").Cart.Discounts.Codes), 0, "codes of an empty list")
+		alone := a.call("create_cart", "", `{"line_items":[],"discounts":{"codes":["TEN"]}}`, "")
+		assert.Equal(t, alone.Cart.UCP.Status, "error", "status of a coupon without a line")
+	})
+}
+
+// The rows of the protocol's tables of errors (overview, Error Codes), of discovery and of this service's own.
+func TestAgent_GetsTheProtocolsErrors(t *testing.T) {
+	profiles := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/html":
+			fmt.Fprint(w, "<html>")
+		case "/old":
+			fmt.Fprint(w, `{"ucp":{"version":"2026-01-23","services":{},"payment_handlers":{}}}`)
+		case "/checkout":
+			fmt.Fprint(w, `{"ucp":{"version":"2026-04-08","services":{},"payment_handlers":{},"capabilities":{"dev.ucp.shopping.checkout":[{"version":"2026-04-08"}]}}}`)
+		case "/plain":
+			fmt.Fprint(w, `{"ucp":{"version":"2026-04-08","services":{},"payment_handlers":{},"capabilities":{"dev.ucp.shopping.cart":[{"version":"2026-04-08"}]}}}`)
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	t.Cleanup(profiles.Close)
+	s := newShop(t, func(p *server.Parts) { p.TrustProfiles, p.LocalProfiles, p.Deadline = false, true, 20*time.Second })
+	const first = "the-first-random-key-long-enough"
+	rows := []struct {
+		code   string
+		status int
+		rpc    int64
+		call   func(*agent) reply
+	}{
+		{"invalid_profile_url", 400, -32001, func(a *agent) reply { a.profile = ""; return a.call("get_cart", "x", "", "") }},
+		{"invalid_profile_url", 400, -32001, func(a *agent) reply { a.profile = "ftp://x"; return a.call("get_cart", "x", "", "") }},
+		{"invalid_profile_url", 400, -32001, func(a *agent) reply {
+			a.headers = []string{"Origin", "https://shop.example.com"}
+			return a.call("get_cart", "x", "", "")
+		}},
+		{"profile_unreachable", 424, -32001, func(a *agent) reply { a.profile = profiles.URL + "/none"; return a.call("get_cart", "x", "", "") }},
+		{"profile_malformed", 422, -32001, func(a *agent) reply { a.profile = profiles.URL + "/html"; return a.call("get_cart", "x", "", "") }},
+		{"version_unsupported", 422, -32001, func(a *agent) reply { a.profile = profiles.URL + "/old"; return a.call("get_cart", "x", "", "") }},
+		{"unauthenticated", 401, -32000, func(a *agent) reply {
+			a.headers = []string{"Authorization", "Bearer x"}
+			return a.call("get_cart", "x", "", "")
+		}},
+		{"idempotency_conflict", 409, -32000, func(a *agent) reply {
+			a.call("create_cart", "", elements("1×1"), first)
+			return a.call("create_cart", "", elements("1×2"), first)
+		}},
+		{"version_mismatch", 412, -32000, func(a *agent) reply {
+			id := a.create("1×1").Cart.ID
+			a.headers = []string{"If-Match", `"x.1-y"`}
+			return a.call("update_cart", id, elements("1×2"), "")
+		}},
+		{"body_too_large", 413, -32600, func(a *agent) reply { return a.call("create_cart", "", `{"x":"`+strings.Repeat("x", 64<<10)+`"}`, "") }},
+		{"unsupported_media_type", 415, -32600, func(a *agent) reply {
+			a.headers = []string{"Content-Type", "text/plain"}
+			return a.call("create_cart", "", elements("1×1"), "")
+		}},
+		{"invalid_parameter", 400, -32602, func(a *agent) reply { return a.call("create_cart", "", elements("1×1"), "short") }},
+	}
+	for _, row := range rows {
+		for _, a := range s.agents(t) {
+			a.profile = profiles.URL + "/plain"
+			var r reply
+			within(t, 20*time.Second, "a fetch that the limits allow", func() bool {
+				r = row.call(a)
+				return r.Status != http.StatusServiceUnavailable
+			})
+			assert.That(t, r.Status == row.status && r.Fault.Code == row.code && r.Fault.Content != "", "%s over MCP %t: got %d %s", row.code, a.mcp, r.Status, r.Raw)
+			assert.That(t, !a.mcp || r.RPC == row.rpc, "%s: the code of JSON-RPC is %d, want %d", row.code, r.RPC, row.rpc)
+		}
+	}
+	for _, a := range s.agents(t) {
+		a.profile = profiles.URL + "/checkout"
+		var r reply
+		within(t, 20*time.Second, "a fetch that the limits allow", func() bool {
+			r = a.call("create_cart", "", elements("1×1"), "")
+			assert.That(t, r.Status != 503 || r.Header.Get("Retry-After") != "", "no Retry-After: %v", r.Header)
+			return r.Status != http.StatusServiceUnavailable
+		})
+		assert.Equal(t, r.messages(), []string{"error capabilities_incompatible unrecoverable"}, "messages without a common capability")
+		assert.That(t, r.Status == 200 && len(r.Cart.UCP.Capabilities) == 0, "%s", r.Raw)
+		a.profile = profiles.URL + "/plain"
+		plain := a.call("create_cart", "", `{"line_items":[{"item":{"id":"1"},"quantity":1}],"discounts":{"codes":["TEN"]}}`, "")
+		assert.That(t, plain.Cart.total("total") == 4950 && plain.Cart.Discounts.Codes == nil && len(plain.messages()) == 0, "discounts, which are not negotiated: %s", plain.Raw)
+	}
+}
+
+// What the server itself answers has the protocol's form too.
+func TestAgent_GetsBareErrorsOfTheServer(t *testing.T) {
+	limited := &agent{mcp: true}
+	s := newShop(t, func(p *server.Parts) { p.RateLimit, p.BasePath = true, "/v1" })
+	for _, a := range []struct {
+		status             int
+		code, method, path string
+	}{
+		{404, "not_found", "GET", "/ucp/" + s.Key}, {404, "not_found", "GET", "/ucp/"}, {404, "not_found", "GET", "/ucp/x/carts/y"},
+		{405, "method_not_allowed", "GET", "/ucp/" + s.Key + "/carts"}, {405, "method_not_allowed", "GET", "/ucp/" + s.Key + "/mcp"},
+		{405, "method_not_allowed", "DELETE", "/ucp/" + s.Key + "/mcp"}, {404, "not_found", "POST", "/ucp/x/mcp"},
+	} {
+		got := s.guest(t).send(a.method, a.path, "")
+		assert.That(t, got.Status == a.status && bytes.Contains(got.Raw, []byte(`"code":"`+a.code+`","content":"`)), "%s %s: %d %s", a.method, a.path, got.Status, got.Raw)
+		assert.That(t, strings.HasPrefix(string(got.Raw), `{"jsonrpc":"2.0","id":null,"error":{"code":-32000`) == strings.HasSuffix(a.path, "/mcp"), "%s %s: %s", a.method, a.path, got.Raw)
+	}
+	limited.shopper = s.guest(t)
+	var last reply
+	for range 2000 {
+		if last = limited.rpc(`{"jsonrpc":"2.0","id":1,"method":"ping"}`); last.Status != 200 {
+			break
+		}
+	}
+	assert.That(t, last.Status == 429 && last.Fault.Code == "rate_limited" && last.Fault.RetryAfter >= 1 && last.Header.Get("Retry-After") != "", "%d %s", last.Status, last.Raw)
+}
+
+func TestAgent_FindsTheStoreByTheHost(t *testing.T) {
+	s := newShop(t, func(p *server.Parts) {
+		p.BasePath, p.PublicURL, p.TrustedProxies = "/v1", "https://api.example.com", []string{"127.0.0.2"}
+		other := store.Store{ID: nextStore(), PublicKeys: []string{"pk_other"}, Host: "other.example.com", Currency: "USD", Locale: "en"}
+		p.DefaultStore = 0
+		p.Stores = withStore{p.Stores, &other}
+	})
+	root := *s
+	root.URL = strings.TrimSuffix(s.URL, "/v1")
+	endpoint := func(host string, headers ...string) string {
+		c := root.guest(t)
+		r := c.request("GET", "/.well-known/ucp", nil, headers...)
+		r.Host = host
+		a := c.do(r)
+		if a.Status != 200 {
+			return fmt.Sprint(a.Status)
+		}
+		assert.Equal(t, a.Header.Get("Cache-Control"), "public, max-age=300", "Cache-Control")
+		var found struct {
+			UCP struct {
+				Services map[string][]struct{ Transport, Endpoint string }
+			}
+		}
+		assert.NoError(t, json.Unmarshal(a.Raw, &found))
+		both := found.UCP.Services["dev.ucp.shopping"]
+		assert.That(t, len(both) == 2 && both[1].Endpoint == both[0].Endpoint+"/mcp", "%s", a.Raw)
+		return both[0].Endpoint
+	}
+	own := "https://api.example.com/v1/ucp/" + s.Key
+	assert.Equal(t, endpoint("other.example.com:8443"), "https://api.example.com/v1/ucp/pk_other", "endpoint of a store's host")
+	assert.Equal(t, endpoint("OTHER.example.com"), "https://api.example.com/v1/ucp/pk_other", "endpoint of a store's host in capitals")
+	assert.Equal(t, endpoint("nobody.example.com"), own, "endpoint of another host")
+	assert.Equal(t, endpoint("nobody.example.com", "X-Forwarded-Host", "other.example.com"), own, "endpoint of a forwarded host, from no proxy")
+	assert.Equal(t, s.guest(t).send("GET", "/.well-known/ucp", "").Status, 404, "status below the base path")
+	assert.Equal(t, root.guest(t).send("HEAD", "/.well-known/ucp", "").Status, 200, "status of HEAD")
+}
+
+// withStore is a directory that has one more store, by its host, and then no sole store.
+type withStore struct {
+	auth.StoreDirectory
+	more *store.Store
+}
+
+func (d withStore) ByHost(ctx context.Context, host string) (*store.Store, error) {
+	if host, _, _ := strings.Cut(strings.ToLower(host), ":"); host == d.more.Host {
+		return d.more, nil
+	}
+	return d.StoreDirectory.ByHost(ctx, host)
+}
+
+func TestAgent_GetsTheFirstResultAgain(t *testing.T) {
+	onEachFace(t, func(t *testing.T, s *shop, a *agent) {
+		key1, key2 := fmt.Sprintf("a-random-key-long-enough-1-%t", a.mcp), fmt.Sprintf("a-random-key-long-enough-2-%t", a.mcp)
+		sent := elements("1×1 6×1")
+		made := a.call("create_cart", "", sent, key1)
+		assert.Equal(t, made.lines(), "1×1", "lines")
+		replaced := a.call("update_cart", made.Cart.ID, elements("1×2"), key2)
+		s.Catalog.Put(s.ID, &cart.Product{ID: 1, Name: locale.Named("P"), Active: true, MinQuantity: 1, Price: 100})
+		a.headers = []string{"Accept-Language", "ar"}
+		for first, again := range map[*reply]reply{&made: a.call("create_cart", "", sent, key1), &replaced: a.call("update_cart", made.Cart.ID, elements("1×2"), key2)} {
+			assert.That(t, bytes.Equal(first.Raw, again.Raw) && first.Status == again.Status && first.Header.Get("ETag") == again.Header.Get("ETag"), "first %s\nagain %s", first.Raw, again.Raw)
+		}
+		a.headers = nil
+		s.Catalog.Put(s.ID, &cart.Product{ID: 1, Name: locale.Named("P"), Active: true, MinQuantity: 1, Price: 4950})
+	})
+}
+
+func TestAgent_IsAnsweredInItsLanguage(t *testing.T) {
+	onEachFace(t, func(t *testing.T, s *shop, a *agent) {
+		title := func(cart string, headers ...string) string {
+			a.headers = headers
+			return a.call("create_cart", "", cart, "").Cart.Totals[0].Text
+		}
+		in := func(language string) string {
+			return strings.TrimSuffix(elements("1×1"), "}") + `,"context":{"language":"` + language + `"}}`
+		}
+		for _, test := range []struct{ got, want string }{
+			{title(elements("1×1")), "Subtotal"},
+			{title(elements("1×1"), "Accept-Language", "ar"), "المجموع الفرعي"},
+			{title(in("ar-SA"), "Accept-Language", "en"), "المجموع الفرعي"},
+			{title(in("en"), "Accept-Language", "ar"), "Subtotal"},
+			{title(in("fr"), "Accept-Language", "ar"), "المجموع الفرعي"},
+		} {
+			assert.Equal(t, test.got, test.want, "text")
+		}
+	})
+}
+
+func TestAgent_SeesNoTextsOfThePerson(t *testing.T) {
+	s := newShop(t)
+	for _, a := range s.agents(t) {
+		made := a.create("1×1")
+		code := strings.TrimPrefix(made.Cart.ContinueURL, "https://shop.example.com/cart#handover=")
+		person := s.guest(t)
+		person.ok("POST", "/cart/handover/redeem", `{"code":"`+code+`","keep_agent":true}`, "Idempotency-Key", strings.Repeat("k", 22))
+		person.add(`{"product_id":5,"fields":{"Account email":"secret@example.com","Region":"us"},"notice":"secret notice","metadata":{"n":"secret"}}`)
+		read := a.call("get_cart", made.Cart.ID, "", "")
+		assert.Equal(t, read.lines(), "1×1 5×1", "lines")
+		assert.That(t, !strings.Contains(string(read.Raw), "secret"), "shows %s", read.Raw)
+	}
+}
+
+func TestAgent_CanHaveAFullCart(t *testing.T) {
+	s := newShop(t)
+	a := s.agent(t)
+	var lines []string
+	for id := int64(1001); id <= 1101; id++ {
+		s.Catalog.Put(s.ID, &cart.Product{ID: id, Name: locale.Named("P"), Active: true, MinQuantity: 1, Price: 100})
+		lines = append(lines, fmt.Sprint(id, "×1"))
+	}
+	full := a.create(strings.Join(lines, " "))
+	assert.Equal(t, len(full.Cart.Items), 100, "lines")
+	assert.Equal(t, full.messages(), []string{"error cart_full $.line_items[100] recoverable"}, "messages")
+}
+
+func TestMCP_SpeaksJSONRPC(t *testing.T) {
+	s := newShop(t)
+	a := s.agents(t)[1]
+	const latest = `"protocolVersion":"2025-11-25"`
+	for _, test := range []struct {
+		body, want string
+		status     int
+	}{
+		{`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}`, `"protocolVersion":"2025-06-18"`, 200},
+		{`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2030-01-01"}}`, latest, 200},
+		{`{"jsonrpc":"2.0","id":1,"method":"initialize"}`, latest, 200},
+		{`{"jsonrpc":"2.0","id":"x","method":"ping"}`, `{"jsonrpc":"2.0","id":"x","result":{}}`, 200},
+		{`{"jsonrpc":"2.0","id":1.5,"method":"tools/list","params":{}}`, `"id":1.5,"result":{"tools":[{"name":"create_cart"`, 200},
+		{`{"jsonrpc":"2.0","method":"notifications/initialized"}`, "", 202},
+		{`{"jsonrpc":"2.0","method":"no such notification"}`, "", 202},
+		{`{"jsonrpc":"2.0","id":1,"result":{}}`, "", 202},
+		{`{"jsonrpc":"2.0","id":1,"method":"resources/list"}`, `"id":1,"error":{"code":-32601`, 200},
+		{`{"jsonrpc":"2.0","id":1,"method":"tools/call"}`, `"id":1,"error":{"code":-32602`, 200},
+		{`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"delete_cart"}}`, `"error":{"code":-32602`, 200},
+		{`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_cart","arguments":[]}}`, `"error":{"code":-32602`, 200},
+		{`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_cart","arguments":{"meta":1}}}`, `"error":{"code":-32602`, 200},
+		{`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"create_cart","arguments":{"cart":[]}}}`, `"error":{"code":-32602`, 200},
+		{`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_cart","arguments":{"id":7}}}`, `"error":{"code":-32001`, 400},
+		{`{`, `"id":null,"error":{"code":-32700`, 400},
+		{`[{"jsonrpc":"2.0","id":1,"method":"ping"}]`, `"id":null,"error":{"code":-32700`, 400},
+		{`{"jsonrpc":"1.0","id":1,"method":"ping"}`, `"error":{"code":-32600`, 400},
+		{`{"jsonrpc":"2.0","id":null,"method":"ping"}`, `"error":{"code":-32600`, 400},
+		{`{"jsonrpc":"2.0","id":[],"method":"ping"}`, `"error":{"code":-32600`, 400},
+		{`{"jsonrpc":"2.0","id":1,"method":7}`, `"error":{"code":-32600`, 400},
+		{`{"jsonrpc":"2.0","id":1,"method":"ping","params":[]}`, `"error":{"code":-32600`, 400},
+		{`{}`, `"error":{"code":-32600`, 400},
+	} {
+		r := a.rpc(test.body)
+		assert.That(t, r.Status == test.status && strings.Contains(string(r.Raw), test.want) && (test.want != "" || len(r.Raw) == 0), "%s: got %d %s, want %d %s", test.body, r.Status, r.Raw, test.status, test.want)
+	}
+	for _, test := range []struct {
+		header, value string
+		status        int
+	}{
+		{"Origin", "https://evil.example", 403}, {"Origin", "null", 403}, {"Origin", "https://shop.example.com", 200}, {"Origin", s.URL, 200},
+		{"MCP-Protocol-Version", "2025-06-18", 200}, {"MCP-Protocol-Version", "1999-01-01", 400},
+	} {
+		a.headers = []string{test.header, test.value}
+		assert.Equal(t, a.rpc(`{"jsonrpc":"2.0","id":1,"method":"ping"}`).Status, test.status, "status with %s: %s", test.header, test.value)
+	}
+}
+
+// A change of a tool's schema must not make it unusable: clients compile it, and refuse what does not match.
+func TestMCP_ToolsAcceptWhatTheServiceAccepts(t *testing.T) {
+	s := newShop(t)
+	var listed struct {
+		Result struct {
+			Tools []struct {
+				Name         string
+				InputSchema  json.RawMessage
+				OutputSchema json.RawMessage
 			}
 		}
 	}
-	Messages    []agentMessage
-	ContinueURL string `json:"continue_url"`
-	ExpiresAt   string `json:"expires_at"`
-}
-
-type totals struct {
-	Totals []struct {
-		Type   string
-		Text   string `json:"display_text"`
-		Amount int64
-	}
-}
-
-// total is the sum of the totals of a type.
-func (t totals) total(kind string) (sum int64) {
-	for _, one := range t.Totals {
-		if one.Type == kind {
-			sum += one.Amount
+	a := s.agents(t)[1]
+	assert.NoError(t, json.Unmarshal(a.rpc(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`).Raw, &listed))
+	var names []string
+	for _, tool := range listed.Result.Tools {
+		names = append(names, tool.Name)
+		for _, schema := range []json.RawMessage{tool.InputSchema, tool.OutputSchema} {
+			c := jsonschema.NewCompiler()
+			assert.NoError(t, c.AddResource("tool.json", assert.Must(jsonschema.UnmarshalJSON(bytes.NewReader(schema)))(t)))
+			compiled := assert.Must(c.Compile("tool.json"))(t)
+			if bytes.Equal(schema, tool.InputSchema) {
+				arguments := map[string]any{
+					"meta": map[string]any{"ucp-agent": map[string]any{"profile": agentProfile}}, "id": "x",
+					"cart": map[string]any{"line_items": []any{map[string]any{"item": map[string]any{"id": "1"}, "quantity": 1}}},
+				}
+				assert.Succeeds(t, compiled.Validate(arguments), "arguments of %s", tool.Name)
+				assert.That(t, compiled.Validate(map[string]any{}) != nil, "%s needs nothing", tool.Name)
+			}
 		}
 	}
-	return sum
+	assert.Equal(t, names, []string{"create_cart", "get_cart", "update_cart", "cancel_cart"}, "tools")
 }
 
-type agentMessage struct{ Type, Code, Path, Content, Severity string }
+// The tests above check every response against the protocol's schemas. These are mistakes that the check finds.
+func TestAgents_ConformToTheProtocol(t *testing.T) {
+	s := newShop(t)
+	good := s.agent(t).call("create_cart", "", `{"line_items":[{"item":{"id":"1"},"quantity":2},{"item":{"id":"6"},"quantity":1}],"discounts":{"codes":["TEN"]}}`, "")
+	assert.NoError(t, agentsConform(decode[any](t, good.Raw)))
+	for before, after := range map[string]string{
+		`"version":"2026-04-08","status"`: `"version":"today","status"`,
+		`"status":"success"`:              `"status":"fine"`,
+		`"currency":"SAR",`:               "",
+		`"quantity":2`:                    `"quantity":0`,
+		`"price":4950`:                    `"price":49.5`,
+		`"type":"subtotal"`:               `"type":"sub"`,
+		`"amount":-990`:                   `"amount":990`,
+		`"amount":8910}],`:                `"amount":8911}],`,
+		`"severity":"recoverable"`:        `"severity":"fatal"`,
+		`"type":"info","code"`:            `"type":"note","code"`,
+		`"continue_url":"https`:           `"continue_url":"https:// x`,
+		`"expires_at":"`:                  `"expires_at":"on `,
+		`"codes":["TEN"]`:                 `"codes":[null]`,
+		`"title":"Coupon TEN",`:           "",
+	} {
+		bad := strings.Replace(string(good.Raw), before, after, 1)
+		assert.That(t, bad != string(good.Raw) && agentsConform(decode[any](t, []byte(bad))) != nil, "%q passes for %q", after, before)
+	}
+	profile := s.guest(t).ok("GET", "/.well-known/ucp", "").Raw
+	assert.That(t, agentsConform(decode[any](t, bytes.Replace(profile, []byte(`"transport":"rest"`), []byte(`"transport":"soap"`), 1))) != nil, "another transport passes")
+}
 
-// String is such as "error out_of_stock $.line_items[0] recoverable".
-func (m agentMessage) String() string {
-	return strings.Join(strings.Fields(strings.Join([]string{m.Type, m.Code, m.Path, m.Severity}, " ")), " ")
+func agentExamples(t *testing.T, add func(string, answer)) {
+	t.Helper()
+	a := exampleShop(t).agent(t)
+	add("AgentCart", a.create("1×2 6×1").answer)
+	a.profile = ""
+	add("AgentWithoutProfile", a.call("get_cart", "x", "", "").answer)
 }

@@ -64,7 +64,7 @@ func TestConforms_CatchesDrift(t *testing.T) {
 		assert.That(t, strings.Contains(string(docs.OpenAPI), "/responses/"+name+`"`) || name == "NotFound" || name == "MethodNotAllowed",
 			"response %s: no operation gives it", name)
 		media := response.Value.Content.Get("application/json")
-		if media == nil {
+		if media == nil || name == "AgentResponse" { // whose schemas are not ours: see TestAgents_ConformToTheProtocol
 			continue
 		}
 		assert.That(t, len(media.Examples) != 0, "response %s: no examples", name)
@@ -160,8 +160,8 @@ func spoil(node any, path string, visit func(what string)) {
 }
 
 // optional reports whether object is complete without the member: the merge
-// report, except where it is all there is, and how many are to be had in the
-// issue of an item.
+// report, except where it is all there is, how many are to be had in the
+// issue of an item, and where a person can go on.
 func optional(object map[string]any, member string) bool {
 	switch member {
 	case "merge":
@@ -169,7 +169,7 @@ func optional(object map[string]any, member string) bool {
 	case "available":
 		return len(object) == 3 && object["code"] != nil
 	}
-	return strings.HasPrefix(member, "fields.") || strings.HasPrefix(member, "ops.") // one of the request's members at fault
+	return member == "continue_url" || strings.HasPrefix(member, "fields.") || strings.HasPrefix(member, "ops.") // one of the request's members at fault
 }
 
 // wrongFor returns what the member cannot be: another type for any, and another

@@ -70,6 +70,8 @@ var changing = []struct {
 }{
 	{regexp.MustCompile(`"cart_token":"[^"]+"`), `"cart_token":"` + exampleToken + `"`},
 	{regexp.MustCompile(`"expires_at":"[^"]+"`), `"expires_at":"2025-12-20T10:00:00Z"`},
+	{regexp.MustCompile(`"id":"\w{30}"`), `"id":"89CJBUKPXAVLHTRD2OXHH64QBRFL6KG"`},
+	{regexp.MustCompile(`~1\.[A-Z2-7]{6}"`), `~1.K4ZQ2M"`},
 	{regexp.MustCompile(`"expires_at":"[^"]+","url"`), `"expires_at":"2025-11-20T11:00:00Z","url"`},
 	{regexp.MustCompile(`[A-Za-z0-9_-]{80,}`), "89CJtdSXUoEIyMjbm8ZPtnXpe9HrTSnqIF48usRpMne7J8jXaWqzTkgil1ih3cYgLuPMd8c1C29pXip77o6wIPUQt5B7Ptq"}, // a code of a hand-over
 	{regexp.MustCompile(`"merge":\{"id":"[^"]+","at":"[^"]+"`), `"merge":{"id":"5APZMAR32G","at":"2025-11-20T10:00:00Z"`},
@@ -103,6 +105,7 @@ func exampleAnswers(t *testing.T) map[string][]byte {
 	refusalExamples(t, add)
 	subscriptionExamples(t, add)
 	faultExamples(t, add)
+	agentExamples(t, add)
 	return answers
 }
 

@@ -100,7 +100,7 @@ func (c *shopper) fuzzed(method, path string, body []byte, headers ...string) an
 	}
 	a := c.send(method, path, string(body), headers...)
 	assert.Require(c.t, a.Status < http.StatusInternalServerError, "%s %s: %d %s", method, path, a.Status, a.Raw)
-	explained := a.Body.Code != "" && a.Body.Message != "" || method == http.MethodHead
+	explained := a.Body.Code != "" && a.Body.Message != "" || method == http.MethodHead || forAgents(c.request(method, path, nil).URL.Path)
 	assert.Require(c.t, a.Status == http.StatusOK || a.Status == http.StatusNotModified || explained, "%s %s: %d says nothing: %s", method, path, a.Status, a.Raw)
 	return a
 }
@@ -138,6 +138,12 @@ func fuzzedCalls() []fuzzedCall {
 		{"DELETE", "/cart/coupon", ""},
 		{"POST", "/cart/handover", ""},
 		{"POST", "/cart/handover/redeem", `{"code":"none","preview":true}`},
+		{"GET", "/.well-known/ucp", ""},
+		{"POST", "/ucp/{key}/carts", `{"line_items":[{"item":{"id":"1"},"quantity":1}],"discounts":{"codes":["TEN"]}}`},
+		{"GET", "/ucp/{key}/carts/{id}", ""},
+		{"PUT", "/ucp/{key}/carts/{id}", `{"line_items":[{"item":{"id":"1"},"quantity":2}]}`},
+		{"POST", "/ucp/{key}/carts/{id}/cancel", `{}`},
+		{"POST", "/ucp/{key}/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_cart","arguments":{"id":"x"}}}`},
 		{"GET", "/subscriptions", ""},
 		{"GET", "/subscriptions/changes", ""},
 		{"GET", "/subscriptions/summary", ""},
@@ -151,7 +157,7 @@ func fuzzedHeaders() []string {
 		"Accept", "Accept-Encoding", "Accept-Language", "Authorization", "Content-Encoding", "Content-Type",
 		"Idempotency-Key", "If-Match", "If-None-Match", "Origin", "X-Cart-Token", "X-Client-Auth", "X-Forwarded-For",
 		"X-Forwarded-Host", "X-Forwarded-Proto", "X-Public-Key", "X-Request-Id", "X-Signature", "X-Signature-Version",
-		"X-Timestamp",
+		"X-Timestamp", "UCP-Agent",
 	}
 }
 
@@ -197,7 +203,7 @@ func FuzzRequest(f *testing.F) {
 		c := s.guest(t)
 		tag := c.add(`{"product_id":1}`).Header.Get("ETag")
 		call := fuzzedCalls()[int(route)%len(fuzzedCalls())]
-		path := strings.NewReplacer("{item_id}", url.PathEscape(segment), "{id}", url.PathEscape(segment)).Replace(call.path)
+		path := strings.NewReplacer("{item_id}", url.PathEscape(segment), "{id}", url.PathEscape(segment), "{key}", s.Key).Replace(call.path)
 		if _, err := url.Parse("/?" + query); err == nil && query != "" && !strings.ContainsAny(query, "# \t\r\n") {
 			path += "?" + query
 		}

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
+
 	"commerce/cmd/internal/server"
 	"commerce/deploy/assert"
 )
@@ -177,7 +179,27 @@ func TestHandover_IsNotThereWithoutAKey(t *testing.T) {
 	for _, path := range []string{"/cart/handover", "/cart/handover/redeem"} {
 		c.refused(404, "not_found", "POST", path, `{"code":"x"}`, "Idempotency-Key", redeemerKey)
 		response, _ := exchange(t, c.request("GET", path, nil)) // the document has this path, so a 404 is not one of GET
-		assert.Equal(t, response.StatusCode, http.StatusNotFound, "GET "+path)
+		assert.Equal(t, response.StatusCode, http.StatusNotFound, "GET %s", path)
 	}
 	c.wantLines("1×1")
+}
+
+// A code is sealed without Redis, but the cart is not read without it.
+func TestHandover_WithoutRedisIsUnavailable(t *testing.T) {
+	t.Parallel()
+	redis := miniredis.RunT(t)
+	s := openShop(t, "redis://"+redis.Addr(), hasty)
+	phone, redeemers := s.guest(t).fill("1×1"), []*shopper{s.guest(t), s.customer(t, "1001"), s.visitor(t)}
+	code := phone.handOver()
+	redis.Close()
+	unavailable := func(c *shopper, path, body string) {
+		t.Helper()
+		a := c.refused(503, "unavailable", "POST", path, body, "Idempotency-Key", redeemerKey)
+		assert.That(t, a.Header.Get("Retry-After") != "", "no Retry-After")
+	}
+	unavailable(phone, "/cart/handover", "")
+	for _, c := range redeemers {
+		unavailable(c, "/cart/handover/redeem", codeBody(code))
+		unavailable(c, "/cart/handover/redeem", `{"code":"`+code+`","preview":true}`)
+	}
 }

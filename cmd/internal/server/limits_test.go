@@ -179,6 +179,12 @@ func TestCreation_StoresNothingBeyondTheLimit(t *testing.T) {
 		known.add(addOne, from...) // a cart that exists has no limit
 		known.wantLines("1×2")
 		s.guest(t).add(addOne, "X-Forwarded-For", "192.0.2.2") // nor has another address
+		code := known.handOver()
+		for _, redeemer := range []*shopper{s.guest(t), s.visitor(t)} { // each would get a new cart
+			redeemer.refused(429, "rate_limited", "POST", "/cart/handover/redeem", codeBody(code), append(from, "Idempotency-Key", redeemerKey)...)
+		}
+		known.wantLines("1×2")
+		s.guest(t).ok("POST", "/cart/handover/redeem", codeBody(code), "X-Forwarded-For", "192.0.2.2", "Idempotency-Key", redeemerKey)
 		customer := s.customer(t, "1001")
 		customer.add(addOne, from...)
 		customer.wantLines("1×1")

@@ -44,7 +44,7 @@ func plant(t testing.TB, s *shop) int {
 		return append([]string{
 			"Idempotency-Key", planted.key, "X-Timestamp", planted.other + "1", "X-Signature", planted.other + "2",
 			"X-Client-Auth", planted.other + "3", "Cookie", planted.other + "4", "User-Agent", planted.other + "5",
-			"Referer", "https://" + planted.other + ".example.com/", "X-Forwarded-For", planted.other + "6",
+			"UCP-Agent", `profile="https://` + planted.other + `7.example.com/"`, "Referer", "https://" + planted.other + ".example.com/", "X-Forwarded-For", planted.other + "6",
 		}, more...)
 	}
 	calls := [][3]string{
@@ -63,6 +63,10 @@ func plant(t testing.TB, s *shop) int {
 		{"GET", "/cart/validate"},
 		{"GET", "/cart/summary"},
 		{"DELETE", "/cart/clear"},
+		{"POST", "/ucp/" + s.Key + "/carts", `{"line_items":[{"item":{"id":"1"},"quantity":1}],"buyer":{"email":"` + planted.email + `"}}`},
+		{"PUT", "/ucp/" + s.Key + "/carts/" + planted.path, `{"line_items":[],"` + planted.name + `":1}`},
+		{"GET", "/ucp/" + planted.path + "/carts/" + planted.path},
+		{"POST", "/ucp/" + s.Key + "/mcp", `{"jsonrpc":"2.0","id":"` + planted.field + `","method":"` + planted.name + `"}`},
 		{"GET", "/" + planted.path + "?" + planted.query},
 		{"PUT", "/cart", planted.field},
 	}

@@ -22,6 +22,7 @@ import (
 
 	"commerce/cart/carthttp"
 	"commerce/cart/service"
+	"commerce/cart/ucp"
 	"commerce/cart/wire"
 	"commerce/deploy/assert"
 	"commerce/docs"
@@ -114,9 +115,11 @@ func conforms(r *http.Request, response *http.Response, basePath string) error {
 	contentType := response.Header.Get("Content-Type")
 	media := documented.Value.Content.Get(contentType)
 	switch {
+	case len(documented.Value.Content) == 0 && len(body) == 0:
+		return nil
 	case media == nil:
 		return fmt.Errorf("%q is not documented", contentType)
-	case status == http.StatusAccepted, !strings.HasPrefix(contentType, "application/json"): // text, whose form the document only describes
+	case !strings.HasPrefix(contentType, "application/json"): // text, whose form the document only describes
 		return nil
 	}
 	content, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
@@ -219,7 +222,7 @@ func TestOpenAPI_HasEveryRegisteredRoute(t *testing.T) {
 // servedRoutes returns the methods and paths of all areas, as the document writes them.
 func servedRoutes() (routes []string) {
 	parameter := regexp.MustCompile(`:(\w+)`)
-	for _, area := range []wire.Area{carthttp.New(nil, service.New(service.Config{Keys: handoverKeys}), "", nil).Area(), subscriptionshttp.New(subscriptionshttp.Config{}).Area()} {
+	for _, area := range []wire.Area{carthttp.New(nil, service.New(service.Config{Keys: handoverKeys}), "", nil).Area(), ucp.New(ucp.Config{}).Area(), subscriptionshttp.New(subscriptionshttp.Config{}).Area()} {
 		for _, route := range area.Routes {
 			routes = append(routes, route.Method+" "+parameter.ReplaceAllString(route.Path, "{$1}"))
 		}

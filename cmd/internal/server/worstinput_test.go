@@ -72,7 +72,7 @@ func worstBodies() (bodies []string) {
 	for _, text := range worstTexts() {
 		values = append(values, `"`+text+`"`, `{"`+text+`":"x"}`, `{"Field 1":"`+text+`"}`, `{"Email":"`+text+`","0":5}`)
 	}
-	for _, member := range []string{"product_id", "qty", "quantity", "subscription_plan", "fields", "notice", "coupon", "code", "metadata", "ops", "other"} {
+	for _, member := range []string{"product_id", "qty", "quantity", "subscription_plan", "fields", "notice", "coupon", "code", "preview", "metadata", "ops", "other"} {
 		for _, value := range values {
 			rest := `"product_id":501,`
 			if member == "product_id" {
