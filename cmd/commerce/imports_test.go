@@ -99,7 +99,7 @@ const wiring = "cmd"
 // or fill them with data, packages with which the tests of carts in Redis and those of
 // subscriptions drive whole requests, and the rules to which they hold the scripts.
 var forTests = []string{
-	"auth", "auth/sealed", "auth/store", "cart/service", "cart/carttest", "cart/redisstore/rules", "cart/wire", "deploy/assert", "deploy/connect", "deploy/ephemeral",
+	"auth", "auth/limit", "auth/sealed", "auth/store", "cart/service", "cart/carttest", "cart/redisstore/rules", "cart/wire", "deploy/assert", "deploy/connect", "deploy/ephemeral",
 	"deploy/migrations", "deploy/sample", "subscriptions/postgres", "subscriptions/replicas", "subscriptions/subscriptionshttp",
 }
 
