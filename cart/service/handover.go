@@ -121,10 +121,10 @@ type Redemption struct {
 func (s *Carts) Redeem(ctx context.Context, v *Visit, r Redemption) (Changed, error) {
 	h, ok := s.opened(v, r.Code)
 	switch {
-	case len(r.Key) < minRedeemKey:
-		return Changed{}, errShortKey
 	case !ok:
 		return Changed{}, cart.ErrNoCode
+	case len(r.Key) < minRedeemKey:
+		return Changed{}, errShortKey
 	}
 	d := s.newRedemption(v, h, r)
 	var refused *problem.Error
@@ -264,7 +264,7 @@ func (s *Carts) redeemInto(ctx context.Context, v *Visit, d *redeeming, g rediss
 		m.moved = redisstore.MovedTo(follows)
 	}
 	_, err = s.mergeCart(ctx, v, &m)
-	if to == d.fresh && err == nil {
+	if to == d.fresh && (err == nil || errors.Is(err, redisstore.ErrUnconfirmed)) {
 		s.Creation.Use(ctx, v.client)
 	}
 	return err
