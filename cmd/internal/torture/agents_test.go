@@ -157,9 +157,11 @@ func newPair(f *fair, rnd *rand.Rand) *pair {
 	}
 	v.id = cart.ID
 	code := strings.TrimPrefix(link.Fragment, "handover=")
-	opened := v.at(v.person).as("", "").send("POST", "/cart/handover/redeem", fmt.Sprintf(`{"code":%q,"keep_agent":true}`, code),
-		"Idempotency-Key", name+"-and-a-key-of-22-characters")
-	if opened.Status != http.StatusOK || opened.Cart.Token == nil || opened.Cart.Count != 1 {
+	opened, ok := served(func() reply {
+		return v.at(v.person).as("", "").send("POST", "/cart/handover/redeem", fmt.Sprintf(`{"code":%q,"keep_agent":true}`, code),
+			"Idempotency-Key", name+"-and-a-key-of-22-characters")
+	})
+	if !ok || opened.Cart.Token == nil || opened.Cart.Count != 1 {
 		v.p.broke("open: %v", opened)
 		return nil
 	}
