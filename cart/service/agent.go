@@ -152,17 +152,15 @@ func (s *Carts) asAgent(ctx context.Context, v *AgentVisit, on Conditions, ids [
 		} else if err != nil {
 			return AgentCart{}, err
 		}
-		if refusal != nil || v.again {
-			made, err := s.refuseAsAgent(ctx, v, judged, refusal)
-			switch {
-			case errors.Is(err, errUnseen):
+		if refusal != nil {
+			repeated, err := s.Refuse(ctx, v.Visit, judged, refusal)
+			made, err := s.asMade(v, repeated, nil, err)
+			if errors.Is(err, errUnseen) {
 				if made, err = s.asRead(ctx, v, held, moved); err == nil {
 					err = cart.ErrChangedUnseen
 				}
-				return made, err
-			case !errors.Is(err, errFirst):
-				return made, err
 			}
+			return made, err
 		}
 		exactly := on
 		exactly.IfMatch = onlyAt(held.Cart)
@@ -187,15 +185,6 @@ func unseen(held redisstore.Stored, on Conditions, ids []string) *problem.Error 
 		return errUnseen
 	}
 	return nil
-}
-
-// refuseAsAgent returns refusal, or errFirst for nil, unless the call is a repeat or the agent's If-Match takes precedence.
-func (s *Carts) refuseAsAgent(ctx context.Context, v *AgentVisit, on Conditions, refusal *problem.Error) (AgentCart, error) {
-	if refusal == nil {
-		refusal = errFirst
-	}
-	repeated, err := s.Refuse(ctx, v.Visit, on, refusal)
-	return s.asMade(v, repeated, nil, err)
 }
 
 // changeAsAgent makes a list of an agent.
@@ -316,8 +305,5 @@ var (
 	})
 	errOtherVersion = problem.New(problem.VersionMismatch, "If-Match", textVersionMismatch)
 	errKeyReused    = problem.New(problem.IdempotencyConflict, "Idempotency-Key", textKeyReused)
-
-	// Not for clients: they only mark what refuseAsAgent has found.
-	errUnseen = problem.New(problem.VersionMismatch, "", textVersionMismatch)
-	errFirst  = problem.New(problem.VersionMismatch, "", textVersionMismatch)
+	errUnseen       = problem.New(problem.VersionMismatch, "", textVersionMismatch) // shown as cart.ErrChangedUnseen
 )
