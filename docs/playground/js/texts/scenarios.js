@@ -63,7 +63,7 @@ export const scenarios = {
     handover_again: "Somebody else finds the link and opens it.",
     handover_used: "A link works once.",
 
-    agent_title: "An AI agent shops too",
+    agent_title: "An AI agent",
     agent_creates: "An agent finds the shop by its profile, and creates a cart with 1 game credit (Universal Commerce Protocol).",
     agent_created: "The answer has the cart, and a link for the shopper.",
     agent_opens: "The shopper opens the link on A, and lets the agent go on.",
@@ -203,7 +203,7 @@ export const scenarios = {
     handover_again: "يجد شخص آخر الرابط ويفتحه.",
     handover_used: "يعمل الرابط مرة واحدة.",
 
-    agent_title: "وكيل ذكاء اصطناعي يتسوق أيضًا",
+    agent_title: "وكيل ذكاء اصطناعي",
     agent_creates: "يعثر وكيل على المتجر بملفه التعريفي، وينشئ سلة فيها رصيد ألعاب واحد (Universal Commerce Protocol).",
     agent_created: "في الرد السلة ورابط للمتسوق.",
     agent_opens: "يفتح المتسوق الرابط على A، ويسمح للوكيل بالمتابعة.",
