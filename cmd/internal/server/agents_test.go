@@ -393,6 +393,10 @@ func TestAgent_GetsTheProtocolsErrors(t *testing.T) {
 			a.headers = []string{"Origin", "https://shop.example.com"}
 			return a.call("get_cart", "x", "", "")
 		}},
+		{"invalid_profile_url", 400, -32001, func(a *agent) reply {
+			a.headers = []string{"X-Forwarded-For", "203.0.113.9"}
+			return a.call("get_cart", "x", "", "")
+		}},
 		{"profile_unreachable", 424, -32001, func(a *agent) reply { a.profile = profiles.URL + "/none"; return a.call("get_cart", "x", "", "") }},
 		{"profile_malformed", 422, -32001, func(a *agent) reply { a.profile = profiles.URL + "/html"; return a.call("get_cart", "x", "", "") }},
 		{"version_unsupported", 422, -32001, func(a *agent) reply { a.profile = profiles.URL + "/old"; return a.call("get_cart", "x", "", "") }},
@@ -425,6 +429,7 @@ func TestAgent_GetsTheProtocolsErrors(t *testing.T) {
 				return r.Status != http.StatusServiceUnavailable
 			})
 			assert.That(t, r.Status == row.status && r.Fault.Code == row.code && r.Fault.Content != "", "%s over MCP %t: got %d %s", row.code, a.mcp, r.Status, r.Raw)
+			assert.That(t, !strings.Contains(s.Log.String(), `"level":"ERROR"`), "%s: logged as a failure of the service", row.code)
 			assert.That(t, !a.mcp || r.RPC == row.rpc, "%s: the code of JSON-RPC is %d, want %d", row.code, r.RPC, row.rpc)
 		}
 	}
