@@ -316,7 +316,7 @@ func (v *pair) ask(method, path, body, key string) (r reply, cart agentsCart) {
 	if key != "" {
 		headers = append(headers, "Idempotency-Key", key)
 	}
-	for began := time.Now(); time.Since(began) < startLimit; time.Sleep(20 * time.Millisecond) {
+	for began := time.Now(); time.Since(began) < 3*startLimit; time.Sleep(20 * time.Millisecond) {
 		r = v.at(v.agent).as("", "").send(method, "/ucp/pk_demo/carts"+path, body, headers...)
 		if o := r.outcome(); o != unchanged && o != unknown {
 			break
