@@ -235,7 +235,7 @@ func demoSubscriptions(now time.Time) *subscriptions.Memory {
 
 // offer returns what the demo offers to its page, except its backstage. It also sets the API tokens.
 func (c *demoCommand) offer(a *assembly, now time.Time) (*pages.Demo, error) {
-	demo := &pages.Demo{Reference: a.Reference, Customers: []pages.DemoCustomer{
+	demo := &pages.Demo{Reference: a.Reference, Agent: a.UCP, Customers: []pages.DemoCustomer{
 		{ID: "1001", Name: locale.Text{locale.En: "Sara", locale.Ar: "سارة"}},
 		{ID: "1002", Name: locale.Text{locale.En: "Omar", locale.Ar: "عمر"}},
 		{ID: "1003", Name: locale.Text{locale.En: "Layla", locale.Ar: "ليلى"}},

@@ -29,6 +29,7 @@ type demoOffer struct {
 	ExpiredJWT    string `json:"expired_jwt"`
 	LongListToken string `json:"long_list_token"`
 	Backstage     bool
+	Agent         bool
 }
 
 func openDemo(t *testing.T, settings ...string) demoClient {
@@ -218,6 +219,42 @@ func TestDemo_BackstageRefusesBadProducts(t *testing.T) {
 	assert.That(t, a.Status == http.StatusUnsupportedMediaType, "as text: %d %s", a.Status, a.Body)
 }
 
+// The demo's agent is a program on its machine, which names the profile that the demo serves.
+func TestDemo_BackstageMakesAnAgentsCalls(t *testing.T) {
+	t.Parallel()
+	d := openDemo(t, "BASE_PATH=/shop")
+	assert.That(t, d.offered.Agent && !openDemo(t, "UCP=off").offered.Agent, "offers %+v", d.offered)
+	for _, tt := range []struct {
+		method, path, shows string
+		status              int // 0: the call is refused
+	}{
+		{"GET", "/.well-known/ucp", `/shop/ucp/pk_demo"`, 200},
+		{"POST", "/shop/ucp/pk_demo/carts", `"title":"Game credit"`, 201},
+		{"GET", "/shop/ucp/pk_demo/carts/none", `"not_found"`, 200},
+		{"GET", "/shop/cart", "", 0},
+		{"GET", "/shop/ucp/pk_demo/carts/../../cart", "", 0},
+		{"GET", "@elsewhere.example.com/ucp/pk_demo/carts", "", 0},
+		{"G T", "/.well-known/ucp", "", 0},
+	} {
+		call := map[string]any{"method": tt.method, "path": tt.path, "headers": map[string]string{
+			"UCP-Agent": `profile="` + d.URL + `/playground/agent.json"`, "Content-Type": "application/json",
+		}}
+		if tt.method == "POST" {
+			call["body"] = `{"line_items":[{"item":{"id":"1"},"quantity":1}]}`
+		}
+		a := d.send(t, "POST", "/playground/agent", string(assert.Must(json.Marshal(call))(t)))
+		if tt.status == 0 {
+			assert.That(t, a.Status == 422 && a.Code == "validation_failed", "%s %s: %d %s", tt.method, tt.path, a.Status, a.Body)
+			continue
+		}
+		got := data[struct {
+			Status int
+			Body   string
+		}](t, a)
+		assert.That(t, got.Status == tt.status && strings.Contains(got.Body, tt.shows), "%s %s: %+v", tt.method, tt.path, got)
+	}
+}
+
 func TestDemo_BackstageBillsOneSubscriptionAtATime(t *testing.T) {
 	t.Parallel()
 	d := openDemo(t)
@@ -261,6 +298,7 @@ func TestDemo_BackstageIsForItsOwnPage(t *testing.T) {
 		{"POST", "/playground/products/1", `{}`},
 		{"PATCH", "/playground/products/" + d.copyProduct(t), `{"stock":5}`},
 		{"POST", "/playground/subscriptions", `{}`},
+		{"POST", "/playground/agent", `{"method":"GET","path":"/.well-known/ucp"}`},
 	} {
 		for _, tt := range []struct {
 			headers []string

@@ -24,15 +24,16 @@ import (
 )
 
 // Routes returns the calls, below "/playground". They change copies of the products, and the
-// subscriptions, of one store, whose currency is known. The server must accept them only from the
-// demo's own page.
+// subscriptions, of one store, whose currency is known, and make agents' calls. The server must accept
+// them only from the demo's own page.
 func Routes(s *store.Store, products *catalog.Memory, subs *subscriptions.Memory) []wire.Route {
-	b := &backstage{store: s, products: products, subscriptions: subs}
+	b := &backstage{store: s, products: products, subscriptions: subs, client: http.Client{Timeout: 5 * time.Second}}
 	b.decimals, _ = money.Digits(s.Currency)
 	return []wire.Route{
 		{Method: http.MethodPost, Path: "/playground/products/:id", Handle: b.answer(b.copyProduct)},
 		{Method: http.MethodPatch, Path: "/playground/products/:id", Handle: b.answer(b.changeProduct)},
 		{Method: http.MethodPost, Path: "/playground/subscriptions", Handle: b.answer(b.bill)},
+		{Method: http.MethodPost, Path: "/playground/agent", Handle: b.answer(b.agent)},
 	}
 }
 
@@ -40,7 +41,8 @@ type backstage struct {
 	store         *store.Store
 	products      *catalog.Memory
 	subscriptions *subscriptions.Memory
-	decimals      int // of the store's currency
+	decimals      int         // of the store's currency
+	client        http.Client // for agents' calls
 
 	billing sync.Mutex // Bill reads all subscriptions before one changes
 	last    sample.Event

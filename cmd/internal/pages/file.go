@@ -24,6 +24,7 @@ var contentTypes = map[string]string{
 	".html":  "text/html; charset=utf-8",
 	".css":   "text/css; charset=utf-8",
 	".js":    "text/javascript; charset=utf-8",
+	".json":  "application/json", // the profile of the page's agent
 	".svg":   "image/svg+xml",
 	".woff2": "font/woff2",
 	".txt":   "text/plain; charset=utf-8", // licenses

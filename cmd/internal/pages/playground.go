@@ -26,6 +26,7 @@ type Demo struct {
 	ExpiredJWT    string         `json:"expired_jwt"`     // of the first of Customers
 	LongListToken string         `json:"long_list_token"` // an API token of a store with many subscriptions
 	Reference     bool           `json:"reference"`       // whether the demo also has the API reference
+	Agent         bool           `json:"agent"`           // whether it serves carts to AI agents
 
 	// Backstage are calls that change what other systems change in reality.
 	Backstage []wire.Route `json:"-"`

@@ -26,6 +26,8 @@ var playedScenarios = map[string]playedScenario{
 	"lostAnswer": {3, nil, []string{"lost", "replayed", "changed"}, ""},
 	"offline":    {4, nil, []string{"lost", "replayed"}, ""},
 	"merge":      {6, nil, []string{"merged", "notModified"}, "insufficient_stock"},
+	"handover":   {7, []string{"404 /cart/handover/redeem"}, []string{"lost", "changed", "refused"}, "not_found"},
+	"agent":      {6, nil, []string{"conflict", "changed"}, "cart_changed"},
 	"lastItem":   {5, []string{"422 /cart/add", "400 /cart/validate"}, []string{"valid", "refused", "invalid"}, "insufficient_stock"},
 	"twoTabs":    {4, []string{"412 /cart/items/*"}, []string{"conflict", "changed"}, "version_mismatch"},
 	"price":      {5, nil, []string{"valid", "changed"}, "price_changed"},

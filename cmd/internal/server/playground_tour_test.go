@@ -87,6 +87,33 @@ func TestPlaygroundTour(t *testing.T) {
 	}
 }
 
+// A link's cart is shown first, and moves after a click. The agent that made it may go on with it if the
+// shopper says so. A used link is refused, also in a page that is open.
+func TestPlayground_OpensALinkAfterAClick(t *testing.T) {
+	slow(t)
+	for _, l := range everyLook {
+		t.Run(l.String(), func(t *testing.T) {
+			t.Parallel()
+			demo := startDemo(t)
+			sender := demo.shopper(t, "").fill("1×2 2×1")
+			link := "#handover=" + decode[struct{ Data struct{ Code string } }](t, sender.ok("POST", "/cart/handover", "").Raw).Data.Code
+			p := openPageAs(t, demo.url+"/"+link, l)
+			p.expect("404 /cart/handover/redeem")
+			p.until(inA(`[data-outcome="offered"] li`))
+			p.until(`location.hash === "#store"`)
+			sender.wantLines("1×2 2×1")
+			p.shows("offered")
+			p.tap(deviceA + `[data-outcome="offered"] input`)
+			p.tap(deviceA + `[data-outcome="offered"] .primary`)
+			p.until(inA(`[data-line="2"]`))
+			p.shows("opened")
+			p.run(`location.hash = "` + link + `"`)
+			p.until(inA(`[data-outcome="refused"]`) + `?.textContent.includes("not_found")`)
+			sender.wantLines("")
+		})
+	}
+}
+
 // everyLook has each end of the widths, both languages, both colors and a touch screen.
 var everyLook = []look{
 	{width: 320, height: 568, touch: true},

@@ -10,6 +10,7 @@ export const demo = {
   apiToken: "",      // of the sample store
   longListToken: "", // of a store with 20,000 subscriptions
   backstage: false,  // whether copyProduct, setProduct and happen work
+  agent: false,      // whether callAsAgent works
   reference: false,  // whether docs shows the API reference
 };
 
@@ -25,6 +26,7 @@ export async function meetDemo() {
     demo.apiToken = lent.api_token ?? "";
     demo.longListToken = lent.long_list_token ?? "";
     demo.backstage = lent.backstage ?? false;
+    demo.agent = lent.agent ?? false;
     demo.reference = lent.reference ?? false;
   } catch {
     // unreachable: the first real call reports it
@@ -53,6 +55,14 @@ export function setProduct(id, members) {
  */
 export function happen() {
   return backstage("POST", "playground/subscriptions", {});
+}
+
+/**
+ * callAsAgent makes a call of the Universal Commerce Protocol outside of the browser, and returns
+ * {status, headers, body}.
+ */
+export function callAsAgent({ method, path, headers, body }) {
+  return backstage("POST", "playground/agent", { method, path, headers, body });
 }
 
 async function backstage(method, path, body) {

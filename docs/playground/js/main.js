@@ -25,6 +25,16 @@ const showArea = startTabs((area) => { if (area === "subscriptions") openSubscri
 const scenarios = startScenarios(devices, showArea);
 await devices.loadAll();
 scenarios.startLinked();
+openLink();
+addEventListener("hashchange", openLink);
+
+/** openLink offers the cart of a link, such as #handover=<code>. */
+function openLink() {
+  const [, code] = /^#handover=(.+)/.exec(location.hash) ?? [];
+  if (!code) return;
+  showArea("store"); // also clears the code from the address, so that nobody copies it
+  devices.active.cart.preview(code);
+}
 
 /** tryOn makes one of the log's example calls as the shopper of a device. */
 function tryOn(cart, path) {

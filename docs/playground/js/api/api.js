@@ -2,6 +2,7 @@
 // retries safe, and with a wait when the service asks for one.
 
 import { base } from "./base.js";
+import { callAsAgent } from "../demo.js";
 import { language } from "../page/language.js";
 
 const attempts = 3;
@@ -10,7 +11,7 @@ const attempts = 3;
  * exchanges has an event for each attempt: "sent" and "answered". The detail is an exchange:
  *
  *   request  {method, path, url, headers, body}, as sent
- *   from     who called: "a" and "b" are the two devices, "merchant" is the store
+ *   from     who called: "a" and "b" are the two devices, "merchant" is the store, "agent" an AI agent
  *   before   the cart version that the caller knew, or null
  *   at, ms   when it was sent, and how long it took
  *   answer   what the caller got; null while it waits
@@ -62,7 +63,7 @@ export async function send(request, { from = "", before = null, lose = false } =
   const exchange = { request, from, before, at: new Date(), ms: 0, answer: null, lost: null };
   exchanges.dispatchEvent(new CustomEvent("sent", { detail: exchange }));
   const started = performance.now();
-  const answer = await attempt(request);
+  const answer = await (from === "agent" ? agentsAttempt : attempt)(request);
   exchange.ms = performance.now() - started;
   if (!lose) answer.merge = unseen(from, answer.data?.merge);
   exchange.lost = lose ? answer : null;
@@ -94,11 +95,20 @@ async function attempt({ method, url, headers, body }) {
   }
 }
 
+async function agentsAttempt(request) {
+  try {
+    const { status, headers, body } = await callAsAgent(request);
+    return answerOf(status, body, (name) => headers[name] ?? null);
+  } catch {
+    return nothing();
+  }
+}
+
 function answerOf(status, text, header) {
   const body = parse(text);
   return {
     status, ok: status >= 200 && status < 300 && body !== null, text, body, header,
-    code: body?.code ?? "", message: body?.message ?? "", errors: body?.errors ?? {}, data: body?.data ?? null, merge: null,
+    code: body?.code ?? "", message: body?.message ?? body?.content ?? "", errors: body?.errors ?? {}, data: body?.data ?? null, merge: null,
   };
 }
 

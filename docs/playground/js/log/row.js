@@ -45,7 +45,7 @@ function badgeOf(from) {
   if (!from) return el("span", { class: "badge" });
   return el("span", { class: `badge from-${from}`, title: t(`from.${from}.long`) },
     el("span", { class: "hidden" }, `${t(`from.${from}.long`)} `),
-    from === "merchant" ? sign("merchant") : el("span", { "aria-hidden": "true" }, t(`from.${from}`)));
+    from.length > 1 ? sign(from) : el("span", { "aria-hidden": "true" }, t(`from.${from}`)));
 }
 
 // IDs and cursors are long. Their ends are enough to tell them apart.

@@ -8,20 +8,32 @@
  *   message  the service's own sentence, or ""
  *   facts    {name: value}, in the order in which to say them; words.js has the phrases
  */
-export function verdictOf({ request, before, answer, lost }) {
+export function verdictOf({ request, from, before, answer, lost }) {
   if (!answer) return verdict("waiting");
   if (lost) return verdict("lost", { thrownAway: true });
   if (answer.status === 0) return verdict("unreachable", { noResponse: true });
   if (answer.status === 304) return verdict("notModified", { size: 0 });
   if (!answer.ok) return refusalOf(answer);
+  if (from === "agent") return agentsVerdict(request, answer);
   const { data } = answer;
   if (answer.header("Idempotency-Replayed") === "true") return verdict("replayed", { nothingChanged: true, still: data?.version });
   if (answer.merge) return mergeOf(data);
   if (request.path === "/cart/validate") return verdict("valid", { ready: true, warnings: data?.warnings?.length || undefined });
   const newToken = isReplaced(request, answer) || undefined;
-  if (request.method === "GET") return verdict("read", { newToken, ...contentOf(request.path, data), size: sizeOf(answer.text) });
+  if (isRead(request)) return verdict("read", { newToken, ...contentOf(request.path, data), size: sizeOf(answer.text) });
   return changeOf(before, data?.version);
 }
+
+/** agentsVerdict tells a refusal by its message: the protocol answers 200 to what it understands. */
+function agentsVerdict({ method }, { body, text }) {
+  const fault = body.messages?.find(({ type }) => type === "error");
+  const facts = { lines: body.line_items?.length, size: method === "GET" ? sizeOf(text) : undefined };
+  if (!fault) return verdict(method === "GET" ? "read" : "changed", facts);
+  return verdict(fault.code === "cart_changed" ? "conflict" : "refused", facts, { code: fault.code, message: fault.content });
+}
+
+/** isRead reports whether a call changes nothing, as also a link and its preview do. */
+const isRead = ({ method, path, body }) => method === "GET" || path === "/cart/handover" || body?.includes('"preview":true');
 
 /** isReplaced reports whether the service issued a cart token in place of one that it cannot use. */
 function isReplaced({ headers }, { header }) {
@@ -48,6 +60,7 @@ function mergeOf({ merge, version }) {
 // The facts of each read. Other paths have only their size.
 const contents = {
   "/cart": ({ version, items }) => ({ version, lines: items.length }),
+  "/cart/handover/redeem": ({ items }) => ({ lines: items.length }),
   "/cart/count": ({ count, lines }) => ({ pieces: count, lines }),
   "/cart/summary": ({ total, currency }) => ({ total: { amount: total, currency } }),
   "/subscriptions": ({ current_page: page, data }) => ({ rows: { page, n: data.length } }),

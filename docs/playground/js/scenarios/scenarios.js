@@ -4,8 +4,10 @@ import { demo } from "../demo.js";
 import { byId, el, icon } from "../page/dom.js";
 import { onLanguage, t } from "../page/language.js";
 import { Player } from "./player.js";
+import { agent } from "./plays/agent.js";
 import { coupon } from "./plays/coupon.js";
 import { deepPage } from "./plays/deeppage.js";
+import { handover } from "./plays/handover.js";
 import { lastItem } from "./plays/lastitem.js";
 import { lostAnswer } from "./plays/lostanswer.js";
 import { merge } from "./plays/merge.js";
@@ -14,7 +16,7 @@ import { price } from "./plays/price.js";
 import { staleToken } from "./plays/staletoken.js";
 import { twoTabs } from "./plays/twotabs.js";
 
-const plays = [lostAnswer, offline, merge, lastItem, twoTabs, price, coupon, staleToken, deepPage];
+const plays = [lostAnswer, offline, merge, handover, agent, lastItem, twoTabs, price, coupon, staleToken, deepPage];
 
 /**
  * startScenarios lets them play on the devices. showArea opens a tab of the page. The result's
@@ -48,5 +50,6 @@ const offers = {
   actors: () => demo.actors.length === 2,
   expired: () => demo.expiredJWT !== "",
   backstage: () => demo.backstage,
+  agent: () => demo.agent && ["localhost", "127.0.0.1", "[::1]"].includes(location.hostname), // the service reads its profile there
   longList: () => demo.longListToken !== "",
 };

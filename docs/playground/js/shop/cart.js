@@ -123,6 +123,25 @@ export class Cart extends EventTarget {
     return this.#change("POST", "/cart/ops", { body: { mode: "each", ops }, ...options });
   }
 
+  /** handOver makes a link to the cart, and stores nothing. */
+  handOver() {
+    return this.#inTurn(() => this.#call("POST", "/cart/handover"));
+  }
+
+  /** preview offers the cart of a link. It changes nothing. */
+  preview(code) {
+    return this.#inTurn(async () => {
+      const answer = await this.#call("POST", "/cart/handover/redeem", { body: { code, preview: true } });
+      this.outcome = answer.ok ? { kind: "offered", answer, code } : outcomeOf(answer, () => this.preview(code));
+      return answer;
+    });
+  }
+
+  /** takeOver moves the cart of a link into this one. keepAgent lets the agent that made it go on with it. */
+  takeOver(code, { keepAgent = false, ...options } = {}) {
+    return this.#change("POST", "/cart/handover/redeem", { body: { code, keep_agent: keepAgent }, ...options });
+  }
+
   /** fixAll sends the fixes of the last check, and checks again. */
   async fixAll() {
     for (let fixes = fixesOf(this.validation); fixes.length > 0; fixes = fixes.slice(atOnce)) {

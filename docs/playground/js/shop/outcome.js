@@ -2,12 +2,12 @@
 // refusal. It stays until the next call.
 
 import { el, icon } from "../page/dom.js";
-import { counted, number, t } from "../page/language.js";
+import { counted, money, number, t } from "../page/language.js";
 import { fixesOf } from "./cart.js";
 
 const looks = {
   merged: ["good", "merge"], replayed: ["same", "replay"], conflict: ["warm", "alert"], ended: ["warm", "lock"],
-  refused: ["bad", "alert"], unanswered: ["bad", "lost"],
+  refused: ["bad", "alert"], offered: ["same", "cart"], unanswered: ["bad", "lost"],
 };
 
 /** outcomeNotes draws a cart's outcome. It returns no elements for none. */
@@ -34,6 +34,16 @@ const sentences = {
   conflict: ({ code: word, message }) => [coded(word, t("changedElsewhere", { message }))],
   ended: ({ code: word, message }) => [coded(word, t("sessionEnded", { message }))],
   refused: (answer) => [refusalOf(answer)],
+  offered: ({ data }, cart) => {
+    const keep = el("input", { type: "checkbox" });
+    const { code } = cart.outcome;
+    return [
+      el("p", {}, t("offered", { n: number(data.count), total: money(data.total, data.currency) })),
+      el("ul", {}, data.items.map(({ name, quantity }) => el("li", {}, `${number(quantity)} × ${name}`))),
+      el("label", { class: "keep" }, keep, t("keepAgent")),
+      el("button", { class: "primary", onclick: () => cart.takeOver(code, { keepAgent: keep.checked }) }, t("takeOver")),
+    ];
+  },
   unanswered: ({ status, code: word, message }) => [
     status < 400 ? el("p", {}, t("noAnswer")) : coded(word || `HTTP ${status}`, message),
   ],

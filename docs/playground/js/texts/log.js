@@ -17,6 +17,7 @@ export const log = {
     "from.b.long": "Device B",
     "from.merchant": "Store",
     "from.merchant.long": "Store",
+    "from.agent.long": "AI agent",
 
     "verdict.waiting": "Waiting",
     "verdict.changed": "Changed",
@@ -24,7 +25,7 @@ export const log = {
     "verdict.unchanged": "No change",
     "verdict.read": "Read",
     "verdict.notModified": "Not modified",
-    "verdict.merged": "Guest cart merged",
+    "verdict.merged": "Carts merged",
     "verdict.valid": "Valid",
     "verdict.invalid": "Not valid",
     "verdict.refused": "Refused",
@@ -102,6 +103,7 @@ export const log = {
     "from.b.long": "الجهاز B",
     "from.merchant": "المتجر",
     "from.merchant.long": "المتجر",
+    "from.agent.long": "وكيل الذكاء الاصطناعي",
 
     "verdict.waiting": "قيد الانتظار",
     "verdict.changed": "تم التغيير",
@@ -109,7 +111,7 @@ export const log = {
     "verdict.unchanged": "بلا تغيير",
     "verdict.read": "قراءة",
     "verdict.notModified": "لم يتغير",
-    "verdict.merged": "دُمجت سلة الزائر",
+    "verdict.merged": "دُمجت السلتان",
     "verdict.valid": "صالحة",
     "verdict.invalid": "غير صالحة",
     "verdict.refused": "مرفوض",

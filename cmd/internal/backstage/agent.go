@@ -1,0 +1,80 @@
+package backstage
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"regexp"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+
+	"commerce/auth/locale"
+	"commerce/auth/problem"
+	"commerce/cart/wire"
+)
+
+// agentsPaths are those of the Universal Commerce Protocol.
+var agentsPaths = regexp.MustCompile(`^(/[\w-]+)*/ucp/\w+/carts(/[\w-]+(/cancel)?)?$|^/\.well-known/ucp$`)
+
+// agent makes the call that the body describes, to this service, and answers with its response. It is an
+// AI agent's program on this machine. A page cannot be one, because a browser adds its Origin.
+func (b *backstage) agent(c *gin.Context) (wire.Answer, error) {
+	body, _, err := wire.ReadBody(c.Request)
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	var asked struct {
+		Method, Path, Body string
+		Headers            map[string]string
+	}
+	err = json.Unmarshal(body, &asked)
+	r, faulty := http.NewRequestWithContext(c.Request.Context(), asked.Method, ownURL(c.Request)+asked.Path, strings.NewReader(asked.Body))
+	if err = cmp.Or(err, faulty); err != nil || !agentsPaths.MatchString(asked.Path) {
+		return wire.Answer{}, problem.New(problem.ValidationFailed, "path", textAgent).Because(err)
+	}
+	for name, value := range asked.Headers {
+		r.Header.Set(name, value)
+	}
+	response, err := b.client.Do(r)
+	if err != nil {
+		return wire.Answer{}, problem.New(problem.Unavailable, "", textAgentFails).Because(err)
+	}
+	defer response.Body.Close()
+	said, err := io.ReadAll(response.Body)
+	if err != nil {
+		return wire.Answer{}, problem.New(problem.Unavailable, "", textAgentFails).Because(err)
+	}
+	return wire.Answer{Data: func(w *wire.Writer) {
+		w.BeginObject()
+		w.Number("status", int64(response.StatusCode))
+		w.Text("body", string(said))
+		w.Object("headers")
+		for name := range response.Header {
+			w.Text(strings.ToLower(name), response.Header.Get(name))
+		}
+		w.EndObject()
+		w.EndObject()
+	}}, nil
+}
+
+// ownURL is the service's URL on this machine.
+func ownURL(r *http.Request) string {
+	own, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	_, port, _ := net.SplitHostPort(fmt.Sprint(own))
+	return "http://localhost:" + port
+}
+
+var (
+	textAgent = locale.Text{
+		locale.En: "An agent can call only the Universal Commerce Protocol: send method, path, headers and body as text.",
+		locale.Ar: "لا يستدعي الوكيل إلا Universal Commerce Protocol: أرسل method وpath وheaders وbody كنص.",
+	}
+	textAgentFails = locale.Text{
+		locale.En: "The agent cannot reach this service.",
+		locale.Ar: "لا يستطيع الوكيل الوصول إلى هذه الخدمة.",
+	}
+)
