@@ -1,5 +1,5 @@
-// Package clients_test generates clients from docs/openapi.yaml, and compiles them. It is a
-// module of its own, so that the service does not depend on the generators.
+// Package clients_test generates clients from docs/openapi.yaml, and compiles them. It also runs
+// published clients of agents. It is a module of its own, so that the service depends on none of them.
 package clients_test
 
 import (
@@ -67,8 +67,10 @@ var packages struct {
 
 func TestMain(m *testing.M) {
 	status := m.Run()
-	if packages.dir != "" {
-		_ = os.RemoveAll(packages.dir)
+	for _, dir := range []string{packages.dir, demo.dir} {
+		if dir != "" {
+			_ = os.RemoveAll(dir)
+		}
 	}
 	os.Exit(status)
 }
