@@ -17,7 +17,7 @@ import (
 
 // guides are the pages whose examples a reader can paste into a terminal, one after the
 // other, while the demo runs.
-var guides = []string{"README.md", "docs/cart.md", "docs/storefront.md", "docs/mobile.md", "docs/subscriptions.md"}
+var guides = []string{"README.md", "docs/cart.md", "docs/storefront.md", "docs/mobile.md", "docs/agents.md", "docs/subscriptions.md"}
 
 func TestGuides_PrintWhatTheyShow(t *testing.T) {
 	slow(t)

@@ -179,6 +179,28 @@ func TestStorefrontGuide_FixesAll(t *testing.T) {
 	assert.That(t, len(sent) == 3 && sent[0] == sent[1] && sent[1][:32] != sent[2][:32], "sent %.36q", sent)
 }
 
+// A link offers its cart, and a click moves it. Afterwards the page has that cart's new token, and the
+// address has no code.
+func TestStorefrontGuide_OpensACartFromALink(t *testing.T) {
+	slow(t)
+	demo := startDemo(t)
+	phone := demo.shopper(t, "")
+	phone.fill("1×2 2×1")
+	link := decode[struct{ Data struct{ Code string } }](t, phone.ok("POST", "/cart/handover", "").Raw).Data.Code
+	shop := saveGuidePage(t, demo.url)
+	p := openPage(t, shop.address+"#handover="+link)
+	p.expect("404 /favicon.ico")
+	p.until(`document.querySelector("div p").checkVisibility() && document.querySelector("div p").textContent === "A link offers you a cart: 3 items, 109 SAR"`)
+	p.untilStatus(shop.shows[0])
+	phone.wantLines("1×2 2×1")
+	p.press("div button")
+	p.untilStatus("3 in the cart, 109 SAR")
+	p.until(`!document.querySelector("div p").checkVisibility() && location.hash === "" && localStorage.cart !== "` + phone.Token + `"`)
+	p.press("button")
+	p.untilStatus("4 in the cart, 119 SAR")
+	phone.wantLines("")
+}
+
 // storefront.js gives keys to changes of its service's cart only. Two requests have the same key only if
 // the second one may repeat the first.
 func TestStorefrontGuide_KeysOnlyChangesOfTheCart(t *testing.T) {
