@@ -1,0 +1,380 @@
+package torture
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"commerce/deploy/assert"
+	"commerce/deploy/ephemeral"
+)
+
+// An agent and a shopper change one cart at the same time, through two instances. The agent replaces all
+// lines by what it has seen, with and without their ids, loses answers, and repeats what was refused.
+// The test orders all changes by the versions that they made: an update must follow a cart that its agent
+// has seen, or made. Finally, the shopper logs in.
+func TestPromise16_AnAgentUndoesNothingUnseen(t *testing.T) {
+	t.Parallel()
+	ephemeral.Slow(t)
+	p := promised(t, 16, "an agent undoes nothing that it has not seen", "0 undone, 0 doubled in 100,000 rounds")
+	redis, database := ephemeral.StartRedis(t), catalog(t)
+	db := assert.Must(pgx.Connect(t.Context(), database))(t)
+	defer db.Close(context.WithoutCancel(t.Context()))
+	assert.Must(db.Exec(t.Context(), `UPDATE stores SET cart_url = 'https://shop.example.com/cart' WHERE id = 1`))(t)
+	f := &fair{p: p, wanted: sized[int64](2_000, 100_000)}
+	for range 2 {
+		f.instances = append(f.instances, newShopper(t, startService(t, "REDIS_URL="+redis.URL, "DATABASE_URL="+database, "UCP=on",
+			"UCP_PROFILES=trust", "PUBLIC_URL=https://shop.example.com", "HANDOVER_KEY=a key of the tests, 32 bytes and more")))
+	}
+	f.run()
+	p.counted("rounds", f.rounds.Load())
+	p.counted("updates by agents", f.updates.Load())
+	p.counted("of them refused, because of changes unseen", f.refused.Load())
+	p.counted("undone unseen, lost or doubled", f.wrong.Load())
+	p.detail("changes by shoppers", float64(f.changes.Load()), "")
+	p.detail("repeats with the same key", float64(f.repeats.Load()), "")
+	for _, n := range []*atomic.Int64{&f.updates, &f.refused, &f.changes, &f.repeats} {
+		assert.That(t, n.Load() > 0, "some kind of call never occurred, so the test shows nothing")
+	}
+}
+
+// fair is a set of carts, each of an agent and a shopper.
+type fair struct {
+	p         *promise
+	instances []*shopper
+	wanted    int64
+
+	carts, rounds, updates, refused, changes, repeats, wrong atomic.Int64
+}
+
+const (
+	pairs          = 16 // at the same time
+	roundsPerPair  = 20
+	sharedProducts = 6 // after the first one, which only the agent changes
+)
+
+func (f *fair) run() {
+	var all sync.WaitGroup
+	bar := f.p.progress("rounds", int(f.wanted))
+	for i := range pairs {
+		all.Go(func() {
+			rnd := rand.New(rand.NewPCG(uint64(i), uint64(os.Getpid())))
+			for f.rounds.Load() < f.wanted && !f.p.t.Failed() {
+				if v := newPair(f, rnd); v != nil {
+					v.shop()
+				}
+				_ = bar.Set64(min(f.wanted, f.rounds.Load()))
+			}
+		})
+	}
+	all.Wait()
+}
+
+// pair is an agent and a shopper with one cart.
+type pair struct {
+	*fair
+	agent, person   *rand.Rand
+	guest, customer *shopper
+
+	// What the agent knows.
+	id       string
+	shown    agentsCart      // the last one that it got
+	mine     map[string]bool // the tags of the versions that it got or made
+	refusal  *update         // of the last update that was refused
+	sent     int             // updates
+	quantity int64           // of its own product
+
+	loggingIn bool
+
+	mu      sync.Mutex
+	made    map[int64]madeChange // by the version that it made
+	spoiled bool                 // a change has an unknown outcome, because the machine is too busy
+}
+
+// madeChange is a change that an answer shows as applied.
+type madeChange struct {
+	tag    string // of the version
+	update bool   // by the agent, not by the shopper
+	apply  func(map[string]int64)
+}
+
+// update is an agent's request, and what it got.
+type update struct{ body, key, answer string }
+
+// agentsCart is a cart as the protocol shows it.
+type agentsCart struct {
+	ID        string
+	LineItems []agentsLine `json:"line_items"`
+	Messages  []struct{ Code string }
+	URL       string `json:"continue_url"`
+}
+
+type agentsLine struct {
+	ID   string `json:"id,omitempty"`
+	Item struct {
+		ID string `json:"id"`
+	} `json:"item"`
+	Quantity int64 `json:"quantity"`
+}
+
+func (c agentsCart) says(code string) bool {
+	return slices.ContainsFunc(c.Messages, func(m struct{ Code string }) bool { return m.Code == code })
+}
+
+func (c agentsCart) quantities() map[string]int64 {
+	found := map[string]int64{}
+	for _, line := range c.LineItems {
+		found[line.Item.ID] = line.Quantity
+	}
+	return found
+}
+
+// newPair lets an agent create a cart, and a shopper open it. It returns nil if that fails.
+func newPair(f *fair, rnd *rand.Rand) *pair {
+	v := &pair{
+		fair: f, agent: rand.New(rand.NewPCG(rnd.Uint64(), 1)), person: rand.New(rand.NewPCG(rnd.Uint64(), 2)),
+		mine: map[string]bool{}, made: map[int64]madeChange{},
+	}
+	name := fmt.Sprintf("fair-%d-%d-%d", os.Getpid(), f.carts.Add(1), rnd.Uint64())
+	created, cart := v.ask("POST", "", v.body(false), name+"-and-a-key-of-22-characters")
+	link, err := url.Parse(cart.URL)
+	if created.Status != http.StatusCreated || err != nil || link.Fragment == "" {
+		v.p.broke("create: %v", created)
+		return nil
+	}
+	v.id = cart.ID
+	code := strings.TrimPrefix(link.Fragment, "handover=")
+	opened, ok := served(func() reply {
+		return v.at(v.person).as("", "").send("POST", "/cart/handover/redeem", fmt.Sprintf(`{"code":%q,"keep_agent":true}`, code),
+			"Idempotency-Key", name+"-and-a-key-of-22-characters")
+	})
+	if !ok || opened.Cart.Token == nil || opened.Cart.Count != 1 {
+		v.p.broke("open: %v", opened)
+		return nil
+	}
+	v.guest = v.instances[0].as(*opened.Cart.Token, "")
+	v.customer = v.guest.as(v.guest.Token, customer(v.p.t, name))
+	v.note(opened, false, func(held map[string]int64) { maps.Copy(held, cart.quantities()) })
+	return v
+}
+
+// at returns either instance.
+func (v *pair) at(rnd *rand.Rand) *shopper { return v.instances[rnd.IntN(len(v.instances))] }
+
+// shop makes rounds, in each of which both make a call at the same time, and checks the cart.
+func (v *pair) shop() {
+	for range roundsPerPair {
+		v.together(v.act)
+	}
+	v.loggingIn = true
+	v.together(func() { v.served("GET", "/cart", "", v.customer) })
+	v.check()
+}
+
+func (v *pair) together(person func()) {
+	if v.p.t.Failed() {
+		return
+	}
+	var both sync.WaitGroup
+	both.Go(v.buy)
+	both.Go(person)
+	both.Wait()
+	v.rounds.Add(1)
+}
+
+// act is a call by the shopper.
+func (v *pair) act() {
+	item := plainLine(1 + v.person.IntN(sharedProducts))
+	n := 1 + v.person.Int64N(5)
+	switch v.person.IntN(4) {
+	case 0: // only looks at the shop
+	case 1:
+		body := fmt.Sprintf(`{"quantity":%d,"notice":"%d"}`, n-1, v.changes.Load()) // another notice is a change
+		v.served("PATCH", "/cart/items/"+item, body, v.guest, func(held map[string]int64) { held[item] = n - 1 })
+	default:
+		v.served("POST", "/cart/add", fmt.Sprintf(`{"product_id":%s,"qty":%d}`, item, n), v.guest, func(held map[string]int64) { held[item] += n })
+	}
+}
+
+// served makes a call as a shopper, and notes the change that it made.
+func (v *pair) served(method, path, body string, as *shopper, change ...func(map[string]int64)) {
+	r := v.at(v.person).as(as.Token, as.JWT).send(method, path, body)
+	switch {
+	case r.Status == http.StatusOK && len(change) > 0:
+		v.changes.Add(1)
+		v.note(r, false, change[0])
+	case r.outcome() == unknown:
+		v.spoiled = true
+	case r.outcome() == refused && r.Code != "item_not_found":
+		v.p.broke("%s %s: %v", method, path, r)
+	}
+}
+
+// buy is a call by the agent.
+func (v *pair) buy() {
+	switch n := v.agent.IntN(6); {
+	case v.loggingIn && len(v.shown.LineItems) > 0:
+		v.update(v.body(true), "") // without ids, it may begin another cart
+	case n < 3 || v.loggingIn:
+		r, cart := v.ask("GET", "/"+v.id, "", "")
+		if r.Status == http.StatusOK && v.agent.IntN(3) > 0 {
+			v.see(r, cart)
+		}
+		if n < 2 && !v.loggingIn {
+			v.update(v.body(n == 0), "")
+		}
+	case n == 3 && v.refusal != nil:
+		v.repeat(*v.refusal)
+	default:
+		v.update(v.body(n > 4), "")
+	}
+}
+
+// see remembers the cart of an answer.
+func (v *pair) see(r reply, cart agentsCart) {
+	v.shown = cart
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.mine[r.versionTag("")] = true
+}
+
+// body is an update of all lines of the cart that the agent has seen, with their ids or without.
+func (v *pair) body(ids bool) string {
+	v.quantity = v.quantity%900 + 1
+	lines := []agentsLine{{Quantity: v.quantity}}
+	lines[0].Item.ID = plainLine(0)
+	for _, line := range v.shown.LineItems {
+		if !ids {
+			line.ID = ""
+		}
+		if line.Item.ID == plainLine(0) {
+			lines[0].ID = line.ID
+		} else if v.agent.IntN(8) > 0 { // otherwise the agent removes it
+			lines = append(lines, line)
+		}
+	}
+	return string(assert.Must(json.Marshal(map[string]any{"line_items": lines}))(v.p.t))
+}
+
+// update replaces all lines. The agent may lose the answer.
+func (v *pair) update(body, key string) {
+	if key == "" {
+		v.sent++
+		key = fmt.Sprintf("an-update-of-22-characters-%d", v.sent)
+	}
+	r, cart := v.ask("PUT", "/"+v.id, body, key)
+	if r.Status != http.StatusOK {
+		v.p.broke("PUT %s: %v", body, r)
+		return
+	}
+	v.updates.Add(1)
+	if cart.says("cart_changed") || cart.says("cart_moved") {
+		v.refused.Add(1)
+		v.refusal = &update{body, key, string(r.Raw)}
+	} else {
+		v.refusal = nil // a second time, it would change nothing
+		var sent agentsCart
+		assert.NoError(v.p.t, json.Unmarshal([]byte(body), &sent))
+		v.note(r, true, func(held map[string]int64) {
+			clear(held)
+			maps.Copy(held, sent.quantities())
+		})
+	}
+	if v.agent.IntN(3) > 0 {
+		v.see(r, cart)
+	}
+}
+
+// repeat sends a refused update again. With the same key, it is the same answer.
+func (v *pair) repeat(u update) {
+	if v.agent.IntN(2) == 0 {
+		v.update(u.body, "")
+		return
+	}
+	v.repeats.Add(1)
+	if r, _ := v.ask("PUT", "/"+v.id, u.body, u.key); string(r.Raw) != u.answer {
+		v.p.broke("PUT %s with the same key: %v, the first time %s", u.body, r, u.answer)
+	}
+}
+
+// ask makes a call as the agent.
+func (v *pair) ask(method, path, body, key string) (r reply, cart agentsCart) {
+	headers := []string{"UCP-Agent", `profile="https://agent.example.com/profile.json"`}
+	if key != "" {
+		headers = append(headers, "Idempotency-Key", key)
+	}
+	for began := time.Now(); time.Since(began) < 3*startLimit; time.Sleep(20 * time.Millisecond) {
+		r = v.at(v.agent).as("", "").send(method, "/ucp/pk_demo/carts"+path, body, headers...)
+		if o := r.outcome(); o != unchanged && o != unknown {
+			break
+		}
+	}
+	if err := json.Unmarshal(r.Raw, &cart); err != nil {
+		v.p.broke("%s %s: %v", method, path, r)
+	}
+	return r, cart
+}
+
+// note records a change that made the version which an answer shows. Two changes cannot make the same one.
+func (v *pair) note(r reply, update bool, apply func(map[string]int64)) {
+	tag := r.versionTag("")
+	var version int64
+	_, _ = fmt.Sscan(strings.Split(tag+"..", ".")[1], &version)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if _, twice := v.made[version]; twice {
+		v.fail("two changes made version %d, one of them %v", version, r)
+	}
+	v.made[version] = madeChange{tag, update, apply}
+}
+
+func (v *pair) fail(format string, arguments ...any) {
+	v.wrong.Add(1)
+	v.p.broke("cart %s: "+format, append([]any{v.id}, arguments...)...)
+}
+
+// check replays all changes, and compares the customer's cart with the result, and the agent's.
+func (v *pair) check() {
+	if v.spoiled {
+		return
+	}
+	held := map[string]int64{}
+	versions := slices.Sorted(maps.Keys(v.made))
+	for i, version := range versions {
+		m := v.made[version]
+		if i > 0 && version != versions[i-1]+1 {
+			v.fail("nobody made the version before %d", version)
+		}
+		if before := v.made[version-1]; m.update && !before.update && !v.mine[before.tag] {
+			v.fail("the agent's update made version %d, and it had not seen the one before", version)
+		}
+		m.apply(held)
+	}
+	maps.DeleteFunc(held, func(_ string, n int64) bool { return n == 0 })
+	var r reply
+	for began := time.Now(); time.Since(began) < startLimit; time.Sleep(20 * time.Millisecond) {
+		r = v.customer.send("GET", "/cart", "")
+		if r.Status == http.StatusOK && maps.Equal(r.Cart.quantities(), held) {
+			break
+		}
+	}
+	if !maps.Equal(r.Cart.quantities(), held) {
+		v.fail("the customer has %v, want %v", r, held)
+	}
+	if r, cart := v.ask("GET", "/"+v.id, "", ""); r.Status != http.StatusOK || len(cart.LineItems) != 0 || !cart.says("cart_moved") {
+		v.fail("after the login, the agent reads %v", r)
+	}
+}
