@@ -111,12 +111,13 @@ func (w *twins) step(ref redisstore.Ref, do func() any, rule func(r rules.Record
 		w.t.Fatalf("%s: the mark of version %d is %q, that of version %d before was %q", ref.String(),
 			found.Cart.Version, found.Cart.Mark, own.Cart.Version, own.Cart.Mark)
 	}
+	claimed := own.Cart.ID != "" && next.Cart.ID == "" // what stays under the token is a new hash
 	own.Record = next.Record
 	own.Cart.Mark = found.Cart.Mark
 	own.Memory, own.Merged = found.Memory, found.Merged // the same, and what counts no more only where Redis still has it
 	life := next.Life(ttlOf(ref))
 	rest := own.lapses.Truncate(time.Second).Sub(now) // as the cart's member x has it
-	if next.renews && (rest > life || rest <= life-life/720) {
+	if next.renews && (claimed || rest > life || rest <= life-life/720) {
 		own.lapses = now.Add(life)
 	}
 	if due := w.clock.Add(left).Sub(own.lapses).Abs(); left == -1 || left >= 0 && due > w.clock.Sub(from)+time.Second {

@@ -44,7 +44,7 @@ var imports = map[string][]string{
 	"auth/timing":    nil,
 
 	"cart":                  {"auth/locale", "auth/store", "auth/problem", "cart/money", "cart/period"},
-	"cart/redisstore":       {"auth", "auth/cause", "auth/problem", "auth/script", "auth/timing", "cart", "cart/money", "cart/redisstore/rules"},
+	"cart/redisstore":       {"auth", "auth/bounded", "auth/cause", "auth/problem", "auth/script", "auth/timing", "cart", "cart/money", "cart/redisstore/rules"},
 	"cart/redisstore/rules": {"auth/problem", "cart"},
 	"cart/service":          {"auth", "auth/bounded", "auth/locale", "auth/sealed", "auth/store", "auth/problem", "auth/limit", "auth/timing", "cart", "cart/redisstore"},
 	"cart/carthttp": {
