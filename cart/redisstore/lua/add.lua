@@ -13,11 +13,13 @@ local function add(hash, i)
     survey(hash)
     local _, _, _, remaining_room = room()
     if hash.count >= remaining_room(hash, tonumber(ARGV[i + 11]), 0) then return 'cart_full' end
-    held, order, price = 0, 1, ARGV[i + 7]
-    for _, n in ipairs(hash.lines) do
-      local other = tonumber(string.match(hash.flat[n + 1], ' (%d+)') or 0)
-      if other >= order then order = other + 1 end
+    if not hash.last_order then -- once for all of a list
+      hash.last_order = 0
+      for _, n in ipairs(hash.lines) do
+        hash.last_order = math.max(hash.last_order, tonumber(string.match(hash.flat[n + 1], ' (%d+)') or 0))
+      end
     end
+    held, order, price = 0, hash.last_order + 1, ARGV[i + 7]
   end
 
   local total = held + ARGV[i + 6]
@@ -42,6 +44,7 @@ local function add(hash, i)
     if changes ~= '' then put_metadata(hash, line .. ':m', metadata) end
   end
 
+  if not value then hash.last_order = order end
   put(hash, line, total .. ' ' .. order .. ' ' .. price)
   -- A repeat may come when the catalog gives the request's fields another meaning.
   return nil, true, line, fields == ''
