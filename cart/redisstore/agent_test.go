@@ -250,8 +250,12 @@ func (d *desk) takesOver(v *service.Visit, id string, keeps bool) *service.Visit
 	agents := d.opens(id)
 	held, err := d.AgentRead(d.t.Context(), agents)
 	assert.NoError(d.t, err)
-	code := d.HandoverOf(agents.Visit, held.Cart, true).Code
-	_, err = d.Redeem(d.t.Context(), v, service.Redemption{Code: code, Key: redeemKey(rand.Text()), KeepAgent: keeps})
+	return d.takes(v, d.HandoverOf(agents.Visit, held.Cart, true).Code, keeps)
+}
+
+func (d *desk) takes(v *service.Visit, code string, keeps bool) *service.Visit {
+	d.t.Helper()
+	_, err := d.Redeem(d.t.Context(), v, service.Redemption{Code: code, Key: redeemKey(rand.Text()), KeepAgent: keeps})
 	assert.NoError(d.t, err)
 	return v
 }
@@ -310,6 +314,20 @@ func TestAgent_FollowsAShopperWhoKeepsIt(t *testing.T) {
 	d.wantMoved(made.ID, "after a login")
 	assert.Must(d.AgentReplace(t.Context(), d.opens(made.ID), service.Conditions{}, wants("5×1")))(t)
 	d.wantLines(d.as("c", shopper.Token), "4×1 3×1 2×1") // not by the next login
+
+	for how, leaves := range map[string]func(*service.Visit){
+		"a login":     func(shopper *service.Visit) { d.read(d.as("d", shopper.Token)) },
+		"a hand-over": func(shopper *service.Visit) { d.takes(d.as("", ""), assert.Must(d.HandOver(t.Context(), shopper))(t).Code, false) },
+	} {
+		made = d.agentCreates("1×1")
+		shopper = d.takesOver(d.as("", ""), made.ID, true)
+		leaves(d.as("", shopper.Token))
+		next := d.as("", shopper.Token)
+		d.add(next, 2, 1)
+		d.wantMoved(made.ID, "after "+how+", when the shopper has begun another cart")
+		assert.Must(d.AgentReplace(t.Context(), d.opens(made.ID), service.Conditions{}, wants("5×1")))(t)
+		d.wantLines(next, "2×1")
+	}
 
 	made = d.agentCreates("1×1")
 	shopper = d.takesOver(d.as("", ""), made.ID, true)

@@ -20,7 +20,7 @@ type Stored struct {
 	Merged *cart.MergeReport
 
 	// Agent is the cart.Moment at which the last change of the cart's agent has left it, or
-	// AgentCanceled; "" for none.
+	// AgentCanceled; "0.0" in a cart that a hand-over has begun, "" in others.
 	Agent string
 
 	layout  string

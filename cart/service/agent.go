@@ -278,8 +278,8 @@ func (s *Carts) follow(ctx context.Context, v *AgentVisit) (held redisstore.Stor
 		return held, moved, err
 	}
 	v.own, v.kept = to, true
-	if held, err = s.load(ctx, v.Visit); err == nil && held.ID == "" {
-		v.own, v.kept = v.home, false
+	if held, err = s.load(ctx, v.Visit); err == nil && held.Agent == "" { // no cart, or a later one of the fresh token
+		held, v.own, v.kept = redisstore.Stored{}, v.home, false
 	}
 	return held, held.ID == "", err
 }

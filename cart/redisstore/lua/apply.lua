@@ -171,9 +171,12 @@ for i = first + 1 + 3 * n_stamps, #ARGV, 2 do
   end
 end
 
-local report = ''
+local report, handed_over = '', string.byte(ARGV[9]) == 104 -- h
 if taken > 0 or redeemed or filled then
-  if not hash.at.i then put(hash, 'i', ARGV[3]) end
+  if not hash.at.i then
+    put(hash, 'i', ARGV[3])
+    if handed_over then put(hash, 'a', '0.0') end -- an agent that the shopper keeps follows to this cart only
+  end
   advance(hash, ARGV[8])
   report = string.format('%d %s %d', now, ARGV[9], taken) .. table.concat(adjusted)
   put(hash, 'g', report)
@@ -185,7 +188,7 @@ write(cart, hash)
 if #now_noted > 0 then redis.call('HSET', offers, unpack(now_noted)) end
 if offers_coupon then redis.call('HSETNX', offers, 'c', coupon) end
 if offers_metadata then redis.call('HSETNX', offers, 'd', '1') end
-if string.byte(ARGV[9]) == 104 then redis.call('HSETNX', offers, 'n', 'm' .. ARGV[9]) end -- h
+if handed_over then redis.call('HSETNX', offers, 'n', 'm' .. ARGV[9]) end
 redis.call('PEXPIRE', offers, ARGV[2])
 remember(keys, new_keys)
 expire(cart, life, kept)

@@ -12,7 +12,7 @@
 --   c                the coupon's code
 --   d                "<bytes of values> <the cart's metadata as JSON>"
 --   a                the "<version>.<mark>" that the last change of its agent has made, or - once the
---                    agent has canceled it (see agent.lua)
+--                    agent has canceled it (see agent.lua); 0.0 in a cart that a hand-over has begun
 --   x                when the cart expires, in seconds by Redis's clock; HGETALL does
 --                    not return the TTL
 --   l                the number of the layout: 2 once the cart has had metadata, which releases
