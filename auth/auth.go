@@ -160,6 +160,9 @@ func (c *CartCallers) HostStore(ctx context.Context, host string) (*store.Store,
 			return nil, errNoSuchStore
 		}
 	}
+	if err == nil && len(store.PublicKeys) == 0 { // so no URL names it
+		err = ErrNoStore
+	}
 	return store, refuse(err, errNoSuchStore)
 }
 

@@ -484,7 +484,8 @@ func TestAgent_FindsTheStoreByTheHost(t *testing.T) {
 		p.BasePath, p.PublicURL, p.TrustedProxies = "/v1", "https://api.example.com", []string{"127.0.0.2"}
 		other := store.Store{ID: nextStore(), PublicKeys: []string{"pk_other"}, Host: "other.example.com", Currency: "USD", Locale: "en"}
 		p.DefaultStore = 0
-		p.Stores = withStore{p.Stores, &other}
+		keyless := store.Store{ID: nextStore(), Host: "keyless.example.com", Currency: "USD", Locale: "en"}
+		p.Stores = withStore{withStore{p.Stores, &other}, &keyless}
 	})
 	root := *s
 	root.URL = strings.TrimSuffix(s.URL, "/v1")
@@ -511,6 +512,7 @@ func TestAgent_FindsTheStoreByTheHost(t *testing.T) {
 	assert.Equal(t, endpoint("other.example.com:8443"), "https://api.example.com/v1/ucp/pk_other", "endpoint of a store's host")
 	assert.Equal(t, endpoint("OTHER.example.com"), "https://api.example.com/v1/ucp/pk_other", "endpoint of a store's host in capitals")
 	assert.Equal(t, endpoint("nobody.example.com"), own, "endpoint of another host")
+	assert.Equal(t, endpoint("keyless.example.com"), "404", "status for a store without a publishable key")
 	assert.Equal(t, endpoint("nobody.example.com", "X-Forwarded-Host", "other.example.com"), own, "endpoint of a forwarded host, from no proxy")
 	assert.Equal(t, s.guest(t).send("GET", "/.well-known/ucp", "").Status, 404, "status below the base path")
 	assert.Equal(t, root.guest(t).send("HEAD", "/.well-known/ucp", "").Status, 200, "status of HEAD")
