@@ -316,8 +316,10 @@ func TestAgent_FollowsAShopperWhoKeepsIt(t *testing.T) {
 	d.wantLines(d.as("c", shopper.Token), "4×1 3×1 2×1") // not by the next login
 
 	for how, leaves := range map[string]func(*service.Visit){
-		"a login":     func(shopper *service.Visit) { d.read(d.as("d", shopper.Token)) },
-		"a hand-over": func(shopper *service.Visit) { d.takes(d.as("", ""), assert.Must(d.HandOver(t.Context(), shopper))(t).Code, false) },
+		"a login": func(shopper *service.Visit) { d.read(d.as("d", shopper.Token)) },
+		"a hand-over": func(shopper *service.Visit) {
+			d.takes(d.as("", ""), assert.Must(d.HandOver(t.Context(), shopper))(t).Code, false)
+		},
 	} {
 		made = d.agentCreates("1×1")
 		shopper = d.takesOver(d.as("", ""), made.ID, true)

@@ -131,6 +131,8 @@ func (c *call) do(ctx context.Context, v *service.AgentVisit, on service.Conditi
 		return c.notFound(), nil
 	case err != nil:
 		return result{}, err
+	case c.operation == create && len(read.Elements) == 0:
+		return c.refused(message{code: problem.CartEmpty, severity: unrecoverable, content: cart.ErrEmpty.Faults[0].Sentence}), nil
 	case c.operation == create && !shown.Created:
 		return c.refused(faultMessages(shown.Faults, true)...), nil
 	}

@@ -2,6 +2,7 @@ package ucp
 
 import (
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -66,8 +67,8 @@ func (c *call) show(v *service.AgentVisit, shown *service.AgentCart, read reques
 	}
 	writeMessages(w, messages)
 	w.EndOfView()
-	if url := c.continueURL(v, p); url != "" {
-		w.Text("continue_url", url)
+	if page := c.continueURL(v, p); page != "" {
+		w.Text("continue_url", page)
 	}
 	if !p.Cart.ExpiresAt.IsZero() && c.operation != cancel {
 		w.Time("expires_at", p.Cart.ExpiresAt, wire.RFC3339)
@@ -92,7 +93,9 @@ func (c *call) writeLine(w *wire.Writer, whole cart.Cart, l *cart.PricedLine) {
 	w.Text("title", titleOf(l, w.Language))
 	w.Number("price", int64(l.Unit.Total()))
 	if l.Product != nil && l.Product.Image != nil {
-		w.Text("image_url", c.imageURL(l.Product.Image.URL))
+		if image := c.imageURL(l.Product.Image.URL); image != "" {
+			w.Text("image_url", image)
+		}
 	}
 	w.EndObject()
 	w.Number("quantity", l.Quantity)
@@ -116,17 +119,22 @@ func titleOf(l *cart.PricedLine, language locale.Locale) string {
 	return title
 }
 
-// imageURL returns the absolute URL of an image. A path is one of this service.
-func (c *call) imageURL(url string) string {
+// imageURL returns the absolute URL of an image in the characters that URIs have; "" if it has none. A path is one
+// of this service.
+func (c *call) imageURL(image string) string {
 	origin := c.api.Origin(c.Request)
 	switch {
-	case strings.HasPrefix(url, "//"):
+	case strings.HasPrefix(image, "//"):
 		scheme, _, _ := strings.Cut(origin, "//")
-		return scheme + url
-	case strings.HasPrefix(url, "/"):
-		return origin + c.api.BasePath + url
+		image = scheme + image
+	case strings.HasPrefix(image, "/"):
+		image = origin + c.api.BasePath + image
 	}
-	return url
+	parsed, err := url.Parse(image)
+	if err != nil || !parsed.IsAbs() {
+		return ""
+	}
+	return parsed.String()
 }
 
 // writeTotals writes what the cart costs. The entries before the total sum to it.

@@ -20,7 +20,7 @@ ALTER TABLE stores VALIDATE CONSTRAINT store_host_is_a_host_in_lower_case;
 -- The code of a hand-over follows as the fragment.
 ALTER TABLE stores DROP CONSTRAINT IF EXISTS store_cart_url_is_https_without_a_fragment;
 ALTER TABLE stores ADD CONSTRAINT store_cart_url_is_https_without_a_fragment
-    CHECK (length(cart_url) <= 2000
+    CHECK (length(cart_url) <= 2000 AND cart_url ~ '^[!-~]*$'
         AND cart_url ~ '^(https://[^/?#@[:space:]]+|http://(localhost|127[.]0[.]0[.]1|\[::1\])(:[0-9]+)?)([/?][^#[:space:]]*)?$') NOT VALID;
 ALTER TABLE stores VALIDATE CONSTRAINT store_cart_url_is_https_without_a_fragment;
 

@@ -345,6 +345,7 @@ func TestSchema_RejectsImpossibleRowsByConstraintName(t *testing.T) {
 		`UPDATE stores SET cart_url = 'https://me@shop.example'`:                                                    "store_cart_url_is_https_without_a_fragment",
 		`UPDATE stores SET cart_url = 'https://shop.example/cart#'`:                                                 "store_cart_url_is_https_without_a_fragment",
 		`UPDATE stores SET cart_url = 'http://shop.example/cart'`:                                                   "store_cart_url_is_https_without_a_fragment",
+		`UPDATE stores SET cart_url = 'https://shop.example/سلة'`:                                                   "store_cart_url_is_https_without_a_fragment",
 		`UPDATE stores SET cart_url = 'http://localhost.example/cart'`:                                              "store_cart_url_is_https_without_a_fragment",
 		`UPDATE stores SET cart_url = 'https://a/' || repeat('a', 1991)`:                                            "store_cart_url_is_https_without_a_fragment",
 		`UPDATE stores SET host = 'a'; INSERT INTO stores (id, name, currency, host) VALUES (2, 'Two', 'SAR', 'a')`: "store_host_is_its_own",

@@ -265,6 +265,9 @@ func TestAgent_NamesWhatCannotBeBought(t *testing.T) {
 			"error out_of_stock $.line_items[0].quantity unrecoverable", "error field_missing $.line_items[1] requires_buyer_input",
 		}, "messages without a cart")
 		assert.That(t, none.Status == 200 && none.Cart.UCP.Status == "error" && none.Cart.ID == "", "%s", none.Raw)
+		for _, empty := range []string{`{"line_items":[]}`, `{"line_items":[],"discounts":{"codes":["TEN"]}}`} {
+			assert.Equal(t, a.call("create_cart", "", empty, "").messages(), []string{"error cart_empty unrecoverable"}, "messages about %s", empty)
+		}
 
 		// What goes wrong later is said about the line.
 		s.Catalog.Put(s.ID, &cart.Product{ID: 1, Name: locale.Named("P"), Active: false, MinQuantity: 1, Price: 4950})
