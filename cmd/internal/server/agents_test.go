@@ -599,6 +599,21 @@ func TestAgent_CanHaveAFullCart(t *testing.T) {
 	assert.Equal(t, full.messages(), []string{"error cart_full $.line_items[100] recoverable"}, "messages")
 }
 
+// Catalogs have URLs as a person types them.
+func TestAgent_GetsImagesByURIs(t *testing.T) {
+	s := newShop(t)
+	for stored, want := range map[string]string{
+		"https://cdn.example.com/ة 1.png": `"image_url":"https://cdn.example.com/%D8%A9%201.png"`,
+		"https://cdn.example.com/%41?a=b": `"image_url":"https://cdn.example.com/%41?a=b"`,
+		"relative/1.png":                  "",
+		"https://cdn.example.com/%zz":     "",
+	} {
+		s.Catalog.Put(s.ID, &cart.Product{ID: 1001, Name: locale.Named("P"), Active: true, MinQuantity: 1, Price: 100, Image: &cart.Image{URL: stored}})
+		shown := string(s.agent(t).create("1001×1").Raw)
+		assert.That(t, strings.Contains(shown, want) && strings.Contains(shown, "image_url") == (want != ""), "%q is shown as %s", stored, shown)
+	}
+}
+
 func TestMCP_SpeaksJSONRPC(t *testing.T) {
 	s := newShop(t)
 	a := s.agents(t)[1]
