@@ -126,7 +126,11 @@ func (c *call) do(ctx context.Context, v *service.AgentVisit, on service.Conditi
 	known, _ := errors.AsType[*problem.Error](err)
 	switch {
 	case errors.Is(err, cart.ErrChangedUnseen):
-		return c.show(v, &shown, read, message{code: "cart_changed", severity: recoverable, content: textChanged.With()}), nil
+		content := textChanged.With()
+		if len(shown.Lines) == 0 { // so it shows no line id
+			content = textEmptied.With(shown.Cart.ShownID(""))
+		}
+		return c.show(v, &shown, read, message{code: "cart_changed", severity: recoverable, content: content}), nil
 	case known != nil && known.Code == problem.NotFound:
 		return c.notFound(), nil
 	case err != nil:
@@ -234,6 +238,10 @@ var (
 	textChanged = locale.Text{
 		locale.En: "The cart has changed since you read it, so nothing was applied. This is the cart now. Check it, and send your change again with these line ids.",
 		locale.Ar: "تغيّرت السلة منذ أن قرأتها، فلم يُطبّق شيء. هذه هي السلة الآن. راجعها ثم أعد إرسال تغييرك بمعرّفات البنود هذه.",
+	}
+	textEmptied = locale.Text{
+		locale.En: "The cart has changed since you read it and is empty now, so nothing was applied. To go on, send your lines with the id %s.",
+		locale.Ar: "تغيّرت السلة منذ أن قرأتها وهي فارغة الآن، فلم يُطبّق شيء. للمتابعة أرسل بنودك بالمعرّف %s.",
 	}
 	textNotFound = locale.Text{
 		locale.En: "The cart does not exist, has expired or was canceled.",

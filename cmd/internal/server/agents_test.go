@@ -230,6 +230,13 @@ func TestAgent_UndoesNothingUnseen(t *testing.T) {
 		redone := a.call("update_cart", made.Cart.ID, seen.asShown(`{"item":{"id":"4.p41"},"quantity":1}`), "")
 		assert.Equal(t, redone.lines(), "1×1 2×1 4.p41×1", "redone")
 		person.wantLines("1×1 2×1 4.p41×1")
+
+		person.ok("DELETE", "/cart/clear", "")
+		emptied := a.call("update_cart", made.Cart.ID, elements("1×2"), "")
+		assert.Equal(t, emptied.messages(), []string{"error cart_changed recoverable"}, "messages of an empty cart")
+		_, id, _ := strings.Cut(strings.TrimSuffix(emptied.Cart.Messages[0].Content, "."), " id ")
+		again := a.call("update_cart", made.Cart.ID, fmt.Sprintf(`{"line_items":[{"id":%q,"item":{"id":"1"},"quantity":2}]}`, id), "")
+		assert.Equal(t, again.lines(), "1×2", "with the id that the message names")
 	})
 }
 
