@@ -169,6 +169,9 @@ type Outcome struct {
 	Ops []OpOutcome
 	Op  int
 
+	// At is when a change that is replayed by its key was applied, in ms by Redis' clock.
+	At int64
+
 	Durability string // Confirmed or unconfirmed; "" when changes do not wait for replicas
 }
 
@@ -257,7 +260,9 @@ func (s *Store) parseOutcome(cmd *redis.Cmd) (o Outcome, now int64, err error) {
 	}
 	word, held, flat, left, now, line := reply[0].(string), reply[1].(int64), reply[2], reply[3].(int64), reply[4].(int64), reply[5].(string)
 	switch o.Status = Status(word); o.Status {
-	case Applied, Replayed, MergeFirst, late:
+	case Replayed:
+		o.At = held
+	case Applied, MergeFirst, late:
 	default:
 		o.Status, o.Refusal = Refused, cart.Refusal{Code: problem.Code(word), Held: held}
 	}

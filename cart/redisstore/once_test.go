@@ -112,6 +112,19 @@ func TestOnce_OneKeyHasOneResultAndOneChange(t *testing.T) {
 	}
 }
 
+// The Redis client sends a change with a key again when its reply is lost.
+func TestOnce_AChangeThatIsSentTwiceIsNoConflict(t *testing.T) {
+	t.Parallel()
+	d := openDesk(t, "", "")
+	k := &keyed{carts: d.Carts}
+	v := d.NewAgentVisit(d.agent(), "create")
+	result, err := k.call(t.Context(), v, "create", "1×1", func(ctx context.Context, on service.Conditions) (service.AgentCart, error) {
+		assert.Must(d.AgentCreate(ctx, v, on, wants("1×1")))(t)
+		return d.AgentCreate(ctx, v, on, wants("1×1"))
+	})
+	assert.That(t, err == nil && strings.Contains(result, "1×1, run 1"), "%q, %v", result, err)
+}
+
 // An attempt that has died after its change has no result: the next one finds the change, and makes none.
 func TestOnce_AnAttemptThatDiedIsTakenUp(t *testing.T) {
 	t.Parallel()

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"time"
 
 	"github.com/klauspost/compress/flate"
@@ -22,6 +23,8 @@ type Keyed struct {
 	Result []byte // of an earlier attempt; nil if this one is to run, until EndKeyed
 	First  bool   // nothing was stored here before
 	Again  bool   // an earlier attempt has ended without a result, and may have changed the cart
+
+	Began int64 // when this one began, in ms by Redis' clock
 
 	key, fingerprint, last string
 }
@@ -61,6 +64,8 @@ func (s *Store) BeginKeyed(ctx context.Context, ref Ref, key, fingerprint string
 		return Keyed{}, nil
 	}
 	k.First, k.Again, k.last = reply[0] == "first", reply[0] == "again", reply[1]
+	until, _ := strconv.ParseInt(k.last, 10, 64) // as the script has written it
+	k.Began = until - life.Milliseconds()
 	return k, nil
 }
 

@@ -32,6 +32,7 @@ type AgentVisit struct {
 	home    redisstore.Ref // where the ID's cart lies before it is handed over, with the results of keyed calls
 	earlier redisstore.Ref // the home of the cart of a keyed create under the previous key; zero for none
 	again   bool           // an earlier attempt of this keyed call may have changed the cart
+	began   int64          // when this attempt began, in ms by Redis' clock
 }
 
 // AgentCart is a cart as an agent's call has left it.
@@ -199,7 +200,7 @@ func (s *Carts) changeAsAgent(ctx context.Context, v *AgentVisit, on Conditions,
 
 // asMade returns what a list of an agent has made of the cart.
 func (s *Carts) asMade(v *AgentVisit, changed Changed, ops []agentOp, err error) (AgentCart, error) {
-	if err == nil && changed.Replayed && !v.again {
+	if err == nil && changed.Replayed && changed.at < v.began && !v.again { // not a repeat of the Redis client's
 		err = errKeyReused // the change was made, and its first result is gone
 	}
 	if err != nil {

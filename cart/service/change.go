@@ -19,6 +19,7 @@ type Changed struct {
 	cart.Priced
 	Durability string // confirmed or unconfirmed; "" when changes do not wait for replicas
 	Replayed   bool   // an earlier request made this change; nothing changed now
+	at         int64  // when that was, in ms by Redis' clock, if it had the same key
 
 	// Item is the line that an addition or an edit changed; "" when the cart does not hold
 	// it. nil for other changes.
@@ -65,7 +66,7 @@ func (s *Carts) makeChange(ctx context.Context, v *Visit, on Conditions, c chang
 	if err != nil && o.Status == redisstore.Applied && on.Key == "" {
 		err = cart.OutcomeUnknown("show cart", err) // the change was made; a repeat would count twice
 	}
-	changed := Changed{Priced: priced, Durability: o.Durability, Replayed: o.Status == redisstore.Replayed}
+	changed := Changed{Priced: priced, Durability: o.Durability, Replayed: o.Status == redisstore.Replayed, at: o.At}
 	if c.line != nil {
 		line := cmp.Or(o.ChangedLine, *c.line)
 		if !o.Cart.Has(line) {

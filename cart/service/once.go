@@ -20,7 +20,7 @@ func (s *Carts) Once(ctx context.Context, v *AgentVisit, key, fingerprint string
 	if err != nil || keyed.Result != nil {
 		return keyed.Result, err
 	}
-	v.again = keyed.Again
+	v.again, v.began = keyed.Again, keyed.Began
 	result, failed := do(ctx)
 	if failed != nil {
 		result = nil

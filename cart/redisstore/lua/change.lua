@@ -10,7 +10,8 @@
 --
 -- One of plain.lua, keyed.lua and stamped.lua comes before this file, for a change that a retry
 -- would make again, or whose retries are known by an idempotency key or by a stamp:
---   find_repeat      returns replayed, with the line of the reply, or a refusal; nil for a new change
+--   find_repeat      returns replayed, with the line of the reply, and for a key when the change was
+--                    applied; or a refusal; nil for a new change
 --   remember_change  remembers an applied change: in the cart, or by returning the arguments of
 --                    remember
 --   hide_stamps      removes the stamps from the reply
@@ -26,7 +27,7 @@
 --         caller was told that its outcome is unknown, and may be repeating it
 --       9 mark of the version that this change makes
 -- Reply {status, number, flat hash, ms left, now in ms, line}. Statuses: applied,
---       replayed, late, merge_first (a merge must be finished first; nothing was
+--       replayed (with when, in ms, for a key), late, merge_first (a merge must be finished first; nothing was
 --       done), idempotency_conflict, version_mismatch, the code of a refusal with its
 --       number, or rate_limited (the cart would begin here; nothing was done). The hash is
 --       as it is after the change, with '' for members that the change has removed. The line
@@ -84,8 +85,8 @@ for _, n in ipairs(hash.notes) do
 end
 
 if find_repeat then
-  local found, line = find_repeat(hash, now)
-  if found == 'replayed' then return reply(found, 0, line, hash.at.i and settle(cart, hash, ARGV[1], now)) end
+  local found, line, ms = find_repeat(hash, now)
+  if found == 'replayed' then return reply(found, ms, line, hash.at.i and settle(cart, hash, ARGV[1], now)) end
   if found then return reply(found) end
 end
 

@@ -9,7 +9,7 @@ local function find_repeat(_, now)
   if not ms or now - ms >= KEY_LIFE then return end
   if fingerprint ~= ARGV[5] then return 'idempotency_conflict' end
   local its_ms, line = string.match(redis.call('HGET', keys, key .. ':l') or '', '^(%d+) (%S+)$')
-  return 'replayed', its_ms == ms and line or nil
+  return 'replayed', its_ms == ms and line or nil, tonumber(ms)
 end
 
 local function remember_change(_, now, line)
