@@ -84,7 +84,7 @@ export const shop = {
     invalid: "This cart cannot be checked out yet:",
     merged: { zero: "The other cart was merged.", one: "{n} line moved into this cart.", other: "{n} lines moved into this cart." },
     offered: "A link offers you a cart with {n} items, {total}.",
-    keepAgent: "Let the agent that sent the link go on with it",
+    keepAgent: "Let the agent that made the link go on with this cart",
     takeOver: "Open this cart",
     noRoom: "Your guest cart was not moved: this cart has no room for it. Remove some lines first.",
     cutTo: "{name}: {requested} are too many, so {kept} were kept.",
