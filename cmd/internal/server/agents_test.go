@@ -457,9 +457,13 @@ func TestAgent_GetsBareErrorsOfTheServer(t *testing.T) {
 		status             int
 		code, method, path string
 	}{
-		{404, "not_found", "GET", "/ucp/" + s.Key}, {404, "not_found", "GET", "/ucp/"}, {404, "not_found", "GET", "/ucp/x/carts/y"},
-		{405, "method_not_allowed", "GET", "/ucp/" + s.Key + "/carts"}, {405, "method_not_allowed", "GET", "/ucp/" + s.Key + "/mcp"},
-		{405, "method_not_allowed", "DELETE", "/ucp/" + s.Key + "/mcp"}, {404, "not_found", "POST", "/ucp/x/mcp"},
+		{404, "not_found", "GET", "/ucp/" + s.Key},
+		{404, "not_found", "GET", "/ucp/"},
+		{404, "not_found", "GET", "/ucp/x/carts/y"},
+		{405, "method_not_allowed", "GET", "/ucp/" + s.Key + "/carts"},
+		{405, "method_not_allowed", "GET", "/ucp/" + s.Key + "/mcp"},
+		{405, "method_not_allowed", "DELETE", "/ucp/" + s.Key + "/mcp"},
+		{404, "not_found", "POST", "/ucp/x/mcp"},
 	} {
 		got := s.guest(t).send(a.method, a.path, "")
 		assert.That(t, got.Status == a.status && bytes.Contains(got.Raw, []byte(`"code":"`+a.code+`","content":"`)), "%s %s: %d %s", a.method, a.path, got.Status, got.Raw)
@@ -629,8 +633,12 @@ func TestMCP_SpeaksJSONRPC(t *testing.T) {
 		header, value string
 		status        int
 	}{
-		{"Origin", "https://evil.example", 403}, {"Origin", "null", 403}, {"Origin", "https://shop.example.com", 200}, {"Origin", s.URL, 200},
-		{"MCP-Protocol-Version", "2025-06-18", 200}, {"MCP-Protocol-Version", "1999-01-01", 400},
+		{"Origin", "https://evil.example", 403},
+		{"Origin", "null", 403},
+		{"Origin", "https://shop.example.com", 200},
+		{"Origin", s.URL, 200},
+		{"MCP-Protocol-Version", "2025-06-18", 200},
+		{"MCP-Protocol-Version", "1999-01-01", 400},
 	} {
 		a.headers = []string{test.header, test.value}
 		assert.Equal(t, a.rpc(`{"jsonrpc":"2.0","id":1,"method":"ping"}`).Status, test.status, "status with %s: %s", test.header, test.value)
