@@ -139,8 +139,8 @@ func refuse(err error, missing *problem.Error) error {
 	}
 }
 
-// AgentStore returns the store whose public key is in the path of an agent's call, which counts for a
-// client. It refuses Bearer tokens: an agent's cart is no customer's.
+// AgentStore returns the store whose public key is in the path of an agent's call. It refuses Bearer tokens,
+// because no agent's cart is a customer's, and counts them as the client's failures.
 func (c *CartCallers) AgentStore(r *http.Request, key, client string) (*store.Store, error) {
 	if _, present, foreign := bearer(r.Header); present && !foreign {
 		return nil, countFailure(r.Context(), c.cfg.Failures, client, errNoCustomers)

@@ -61,8 +61,8 @@ func (c Cart) Moment() string {
 }
 
 // SeenBy reports whether an agent that sends IDs as shown has seen the cart as it is: all of them are of this
-// version. An agent that sends none has seen it if nobody else has changed it since the agent's own last
-// change, which has left it at the Moment last. A cart that was never used has nothing to see.
+// version. An agent that sends none has seen it if nobody else has changed it since the Moment last, which the
+// agent's own last change made. A cart that was never used has nothing to see.
 func (c Cart) SeenBy(ids []string, last string) bool {
 	if len(ids) == 0 {
 		return c.ID == "" || last == c.Moment()
@@ -107,7 +107,7 @@ func (r Replacement) Plan(c Cart) []Step {
 	return steps
 }
 
-// turn is the place of the step among those of other kinds.
+// turn orders steps by their kind.
 func (s Step) turn(c *Cart) int {
 	switch {
 	case s.Element < 0:

@@ -56,7 +56,7 @@ func New(current, previous string) (*Keys, error) {
 	return keys, nil
 }
 
-// Check returns what is wrong with a key. The empty one stands for none.
+// Check returns what is wrong with a key. An empty key means none.
 func Check(secret string) error {
 	if secret != "" && len(secret) < minKey {
 		return fmt.Errorf("must have at least %d bytes, and has %d", minKey, len(secret))
@@ -83,8 +83,8 @@ func (k key) expand(salt []byte, use string) []byte {
 	return out
 }
 
-// Name is that of the current key: 4 characters of A-Za-z0-9, with which everything starts that is sealed
-// under it. It is empty without a key.
+// Name returns the name of the current key: 4 characters of A-Za-z0-9, the prefix of everything sealed under
+// it. It is empty without a key.
 func (k *Keys) Name() string {
 	if k == nil {
 		return ""
@@ -113,8 +113,8 @@ func (k *Keys) named(name string) (key, bool) {
 	return key{}, false
 }
 
-// Derive returns an HMAC of the parts, under a key of the label's own. Parts that are divided differently
-// give another sum. It reports false for a name that is neither key's.
+// Derive returns an HMAC of the parts, with a key that it derives from the named key for the label. Parts that
+// are divided differently have another sum. It reports false if no key has the name.
 func (k *Keys) Derive(name, label string, parts ...string) (sum [sha256.Size]byte, ok bool) {
 	of, ok := k.named(name)
 	if !ok {

@@ -29,7 +29,7 @@ func TestNew_RefusesWeakKeys(t *testing.T) {
 	}
 }
 
-// Names, sums and codes outlive a release: under the same key they stay what they are.
+// Names, sums and codes under a key stay the same in later releases.
 func TestKeys_StayTheSameInAllReleases(t *testing.T) {
 	t.Parallel()
 	k := keys(t, first, second)

@@ -14,7 +14,7 @@ type Store struct {
 	PublicKeys []string
 
 	Host    string // of the storefront, in lower case, without a port; "": none
-	CartURL string // of the page that opens a cart which was handed over, without a fragment; "": none
+	CartURL string // of the page that takes handed-over carts, without a fragment; "": none
 
 	Currency string        // ISO 4217; a directory returns an error for an unknown one
 	Locale   locale.Locale // of texts, for a request that names no language

@@ -34,7 +34,7 @@ func New(callers *auth.CartCallers, carts *service.Carts, basePath string, origi
 	return &API{callers, carts, basePath, origin, newPartsCache()}
 }
 
-// Area lists every cart call. Without a key for their codes, carts are not handed over.
+// Area lists every cart call. Without a key for codes, the calls that hand carts over are absent.
 func (a *API) Area() wire.Area {
 	area := wire.Area{
 		Success: true,

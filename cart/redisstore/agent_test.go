@@ -74,7 +74,7 @@ func TestAgent_CreatesReadsReplacesAndCancels(t *testing.T) {
 // by begins a call of the shopper who has the cart of an ID on another device.
 func (d *desk) by(id string) *service.Visit { return d.opens(id).Visit }
 
-// What an agent has not seen, its replacement or cancellation leaves as it is.
+// A replacement or cancellation changes nothing that the agent has not seen.
 func TestAgent_UndoesNothingUnseen(t *testing.T) {
 	t.Parallel()
 	const want = "1×1 3×1"

@@ -96,8 +96,8 @@ func SetMetadata(changes cart.Metadata, limits cart.Limits) Change {
 	}}
 }
 
-// NoteAgent ends a list of an agent: the cart notes that the agent has seen what the list makes of it,
-// or that the agent has canceled it.
+// NoteAgent is the last operation of an agent's list. It stores that the agent has seen the version that the
+// list makes, or has canceled the cart.
 func NoteAgent(cancels bool) Change {
 	if cancels {
 		return Change{script: "agent", args: []any{AgentCanceled}}

@@ -9,13 +9,13 @@ import (
 	"commerce/cart"
 )
 
-// A hand-over is a merge that is asked for by a code: see service/handover.go. What it needs beside
-// the steps of a merge is to recognize its own earlier tries, by the name of its note.
+// A hand-over is a merge that a code requests: see service/handover.go. In addition, it recognizes its own
+// earlier attempts by the name of its note.
 
-// HandoverNote begins the name of a hand-over's note. The names of logins are of another alphabet.
+// HandoverNote is the prefix of the name of a hand-over's note. The names of other notes never have it.
 const HandoverNote = "mh"
 
-// Claim is what a guest's cart that is set aside says about its merge.
+// Claim is what a claimed cart says about its merge.
 type Claim struct {
 	Owner  Ref
 	Note   string
@@ -39,8 +39,8 @@ func (s *Store) ClaimOn(ctx context.Context, guest Ref) (Claim, error) {
 	return Claim{tagged(owner), note, id.Val()}, nil
 }
 
-// Redeemed returns which of the owners has got a guest's cart under the note of a hand-over; the zero
-// Ref for none of them.
+// Redeemed returns which of the owners has received a guest's cart under the note of a hand-over, or the zero
+// Ref.
 func (s *Store) Redeemed(ctx context.Context, cartID, note string, owners ...Ref) (Ref, error) {
 	notes := make([]*redis.StringCmd, len(owners))
 	_, err := s.Client.Pipelined(ctx, func(p redis.Pipeliner) error {

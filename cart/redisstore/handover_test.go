@@ -177,7 +177,7 @@ func TestHandOver_KnowsThePreviousKey(t *testing.T) {
 	d.wantRefused(d.as("", ""), code, problem.NotFound)
 }
 
-// Of a login or another redemption before, nothing is left to redeem.
+// After a login or another redemption, nothing is left to redeem.
 func TestHandOver_NeverTakesALaterCartOfTheToken(t *testing.T) {
 	t.Parallel()
 	d := openDesk(t, "", "1×2")

@@ -36,7 +36,7 @@ var (
 	// ErrKeyBusy means that another attempt is running.
 	ErrKeyBusy = errors.New("redisstore: another attempt of the call is running")
 
-	// ErrKeyUnstored means that the call would store the first key here, which it must not.
+	// ErrKeyUnstored means that the call may not store the first key under the reference.
 	ErrKeyUnstored = errors.New("redisstore: the call may not store anything")
 )
 
@@ -87,7 +87,7 @@ func (s *Store) EndKeyed(ctx context.Context, ref Ref, k Keyed, result []byte) (
 	return unpack(kept)
 }
 
-// pack compresses a result: a cart in JSON says the same of each line. nil stays empty.
+// pack compresses a result, because each line in JSON repeats the same names. nil stays empty.
 func pack(result []byte) (string, error) {
 	if result == nil {
 		return "", nil

@@ -271,7 +271,7 @@ func (s *Carts) redeemInto(ctx context.Context, v *Visit, d *redeeming, g rediss
 }
 
 // target chooses the cart for the lines: the customer's own, or that of the visit's token if it is not
-// empty; else that of a fresh token, of which whoever made the code knows nothing.
+// empty, otherwise that of a fresh token, which whoever made the code does not know.
 func (s *Carts) target(ctx context.Context, v *Visit, d *redeeming) (redisstore.Ref, error) {
 	if v.customer != "" {
 		return v.own, nil

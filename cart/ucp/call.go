@@ -31,7 +31,7 @@ const (
 	cancel operation = "cancel_cart"
 )
 
-// call is one call of an agent, whichever way it came.
+// call is one call of an agent, over REST or MCP.
 type call struct {
 	*gin.Context
 	api      *API

@@ -207,7 +207,7 @@ var (
 	textTotal    = locale.Text{locale.En: "Total", locale.Ar: "الإجمالي"}
 	textCoupon   = locale.Text{locale.En: "Coupon %s", locale.Ar: "القسيمة %s"}
 	textMoved    = locale.Text{
-		locale.En: "The shopper has taken this cart over, and goes on without you. What you add now is in a new cart.",
+		locale.En: "The shopper has taken this cart over, and continues without you. What you add now goes into a new cart.",
 		locale.Ar: "تسلّم المتسوق هذه السلة ويتابع من دونك. ما تضيفه الآن يدخل في سلة جديدة.",
 	}
 )

@@ -214,19 +214,19 @@ func refusal(code problem.Code, status int, text locale.Text) *problem.Error {
 
 var (
 	errOrigin = refusal("forbidden", http.StatusForbidden, locale.Text{
-		locale.En: "Pages of this origin may not call the service.",
+		locale.En: "Pages of this origin are not allowed to call the service.",
 		locale.Ar: "لا يُسمح لصفحات هذا المصدر باستدعاء الخدمة.",
 	})
 	errRequest = refusal("invalid_request", http.StatusBadRequest, locale.Text{
-		locale.En: "The request body is not a single request of JSON-RPC 2.0, whose id is text or a number and whose params are an object.",
-		locale.Ar: "محتوى الطلب ليس طلبًا واحدًا من JSON-RPC 2.0 معرّفه id نص أو عدد وقيمة params فيه كائن.",
+		locale.En: "The request body must be a single JSON-RPC 2.0 request. Its id must be a string or a number, and its params an object.",
+		locale.Ar: "يجب أن يكون محتوى الطلب طلب JSON-RPC 2.0 واحدًا. يجب أن يكون id نصًا أو عددًا، وأن تكون params كائنًا.",
 	})
 	errMethod = refusal("method_not_found", http.StatusOK, locale.Text{
 		locale.En: "The service has only the methods initialize, ping, tools/list and tools/call.",
 		locale.Ar: "لا توفر الخدمة إلا الطرق initialize وping وtools/list وtools/call.",
 	})
 	errParams = refusal("invalid_params", http.StatusOK, locale.Text{
-		locale.En: "There is no such tool, or arguments or its meta, meta.ucp-agent or cart is not an object. See tools/list.",
-		locale.Ar: "لا توجد أداة بهذا الاسم، أو أن arguments أو meta أو meta.ucp-agent أو cart فيه ليس كائنًا. راجع tools/list.",
+		locale.En: "There is no such tool, or one of arguments, meta, meta.ucp-agent and cart is not an object. See tools/list.",
+		locale.Ar: "لا توجد أداة بهذا الاسم، أو أن إحدى القيم arguments وmeta وmeta.ucp-agent وcart ليست كائنًا. راجع tools/list.",
 	})
 )

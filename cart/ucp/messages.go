@@ -13,7 +13,7 @@ import (
 	"commerce/cart/wire"
 )
 
-// severity says what an agent can do about an error. A message without one is a warning, or as kind says.
+// severity says what an agent can do about an error.
 type severity string
 
 const (
@@ -66,7 +66,7 @@ func writeMessages(w *wire.Writer, all []message) {
 // itemPath is the path of a line, or of an element of a request.
 func itemPath(i int) string { return fmt.Sprintf("$.line_items[%d]", i) }
 
-// codeOf returns the protocol's code for one of ours, which stands if the protocol has none.
+// codeOf returns the protocol's code for one of ours, or ours if the protocol has none.
 func codeOf(code problem.Code) problem.Code {
 	switch code {
 	case problem.ProductNotFound, problem.ProductInactive:
@@ -85,7 +85,7 @@ func severityOf(code problem.Code) severity {
 }
 
 // faultMessages returns the messages about what could not be applied of a request. Their paths are those of the
-// request. nothing is whether there is no cart to act on.
+// request. nothing reports whether there is no cart to act on.
 func faultMessages(faults []service.Fault, nothing bool) (all []message) {
 	for _, f := range faults {
 		m := message{code: codeOf(f.Problem.Code), severity: severityOf(f.Problem.Code), content: f.Problem.Faults[0].Sentence}

@@ -67,7 +67,7 @@ func (c *call) read() request {
 	return r
 }
 
-// fault refuses a member, which should be as a word of JSON Schema says.
+// fault refuses a member. want is what JSON Schema calls the value that it should have.
 func (r *request) fault(path, want string) {
 	r.faults = problem.Join(r.faults, problem.New(problem.ValidationFailed, path, textForm, want))
 }
@@ -242,8 +242,8 @@ var plainName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 var (
 	// textForm has a word of JSON Schema, which is the same in all languages.
 	textForm = locale.Text{
-		locale.En: "This is missing, or not what the protocol's schema wants: %s.",
-		locale.Ar: "هذه القيمة ناقصة أو ليست كما يطلبها مخطط البروتوكول: %s.",
+		locale.En: "This is missing, or does not match the protocol's schema: %s.",
+		locale.Ar: "هذه القيمة ناقصة أو لا توافق مخطط البروتوكول: %s.",
 	}
 	textOneCode = locale.Text{
 		locale.En: "A cart can have only one discount code, so these codes were not applied.",

@@ -1,6 +1,6 @@
 // Package ucp serves the cart to the agents of shoppers, by the Universal Commerce Protocol: its cart
-// capability with the discount extension, over REST and over MCP (https://ucp.dev). Both are thin faces
-// of the same calls, whose use cases and rules are those of the rest of the cart.
+// capability with the discount extension, over REST and over MCP (https://ucp.dev). Both are thin layers
+// over the same calls, which have the use cases and rules of the storefront's calls.
 package ucp
 
 import (

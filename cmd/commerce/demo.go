@@ -168,7 +168,7 @@ func (c *demoCommand) localURL(sockets listeners) string {
 	return "http://localhost:" + port + strings.TrimSuffix(c.BasePath, "/")
 }
 
-// cartURL is the URL of the page that opens a cart which was handed over: the playground's, if there is one.
+// cartURL is the URL of the page that takes handed-over carts: the playground, if there is one.
 func (c *demoCommand) cartURL(sockets listeners) string {
 	base := strings.TrimSuffix(c.BasePath, "/")
 	switch public := strings.TrimSuffix(c.PublicURL, "/"); {

@@ -1,5 +1,5 @@
--- Notes which version an agent's list has made, or found if the list altered nothing: the last operation
--- of such a list. Only lists have it.
+-- Stores the version that an agent's list made, or found if the list changed nothing. It is the last
+-- operation of such a list, and never a call of its own.
 --
 -- ARGV  i "", or - for a cart that the agent cancels
 

@@ -2,8 +2,8 @@
 -- be used again immediately: the next add under it creates a cart with a new id. A token
 -- has at most one claim. The guest's key keeps a copy of the stamps, so that a retry that
 -- still goes there is recognized; and the notes of merges into the guest's cart, whose lines
--- arrive in the token's next cart. If they have arrived, but not on all replicas, the cart stays:
--- a failover could lose both, and they would arrive again and go on in a cart of another id.
+-- arrive in the token's next cart. Until all replicas have the lines that arrived, the cart is not
+-- claimed: a failover could lose them, and they would arrive a second time, in another cart.
 --
 -- KEYS  1 guest's cart  2 claimed sibling  3 guest's idempotency keys  4 mark of a hand-over
 -- ARGV  1 owner's tag  2 TTL of the claim in ms, never renewed

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// special are the special-use addresses (RFC 6890 and the registries that it began), and multicast. Those of
-// IPv6 are only the ones in unicast. The first ones of them can contain an IPv4 address: Teredo, 6to4.
+// special are the special-use addresses (RFC 6890 and its registries), and multicast. Of IPv6, it has only
+// those within unicast. The first two, Teredo and 6to4, can contain an IPv4 address.
 var special = prefixes(
 	"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12",
 	"192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.168.0.0/16",

@@ -48,7 +48,7 @@ func TestParseAgent_ReadsTheMemberProfileOfADictionary(t *testing.T) {
 	}
 }
 
-// Regular expressions that try again would take years.
+// A regular expression that backtracks would take years.
 func TestParseAgent_TakesLinearTime(t *testing.T) {
 	t.Parallel()
 	for _, part := range []string{"a=(", "a=( ", `a="\\`, "a,", "a;a", "a=(1 ", ` ;`} {

@@ -217,7 +217,7 @@ func (d *Directory) end(address string, f *fetch, r *result) {
 func begin(starts []start, next start) (_ []start, wait time.Duration) {
 	starts = slices.DeleteFunc(starts, func(s start) bool { return next.at.Sub(s.at) >= period })
 	var all, client, host int
-	for _, s := range slices.Backward(starts) { // the one that must end is the last of as many as may be
+	for _, s := range slices.Backward(starts) { // at a limit, its oldest start must end first
 		all++
 		if s.client == next.client {
 			client++

@@ -148,7 +148,7 @@ func (i *internet) want(t *testing.T, code string, r Request) *Fault {
 	return fault
 }
 
-// later is a request that no limit concerns: of another client, when a second is over.
+// later is a request that no limit affects: of another client, after a second.
 func (i *internet) later(url string) Request {
 	i.advance(period)
 	return Request{URL: url}

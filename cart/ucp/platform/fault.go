@@ -33,7 +33,7 @@ func (f *Fault) with(cause error, args ...any) *Fault {
 	return &told
 }
 
-// after returns a copy of the fault that tells when to try again.
+// after returns a copy of the fault with the time to wait before a retry.
 func (f *Fault) after(wait time.Duration) *Fault {
 	later := *f
 	later.RetryAfter = cmp.Or(wait, time.Second)

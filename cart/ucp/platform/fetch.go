@@ -21,11 +21,10 @@ const (
 	maxBody     = 256 << 10   // bytes, decompressed
 	maxHeader   = 32 << 10
 	maxAttempts = 4   // addresses of a host
-	maxCause    = 200 // bytes of what the log says: a server chooses some of it, and it is kept
+	maxCause    = 200 // bytes of the text for the log, which is cached, and partly chosen by a server
 )
 
-// fetch fetches a profile. It follows no redirect, and sends no cookie, no header of a trace and no proxy
-// what it fetches.
+// fetch fetches a profile. It follows no redirects, uses no proxy, and sends no cookies or trace headers.
 func (d *Directory) fetch(ctx context.Context, address string, u *url.URL) *result {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, d.cfg.patience)

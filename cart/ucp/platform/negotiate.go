@@ -12,8 +12,8 @@ type Capability struct {
 }
 
 // Negotiate returns the capabilities that both sides support, each in the latest version of both. It
-// leaves out extensions of which no parent is left. The specification calls it the intersection
-// algorithm. Only what ours says of an extension's parents counts.
+// leaves out extensions without an active parent. The specification calls it the intersection
+// algorithm. Only ours defines the parents of an extension.
 func Negotiate(ours, theirs map[string][]Capability) map[string]Capability {
 	active := map[string]Capability{}
 	for name, versions := range ours {

@@ -76,8 +76,8 @@ func parse(text []byte, ours map[string][]Capability, version string) (*Profile,
 	return p, nil
 }
 
-// malformed returns the fault for a profile that is not JSON, or has a member of another type. The fault is
-// kept, so it has no name that the platform chose.
+// malformed returns the fault for a profile that is not JSON, or has a member of the wrong type. The fault is
+// cached, so it contains no name that the platform chose.
 func malformed(err error) *Fault {
 	semantic, ok := errors.AsType[*json.SemanticError](err)
 	if !ok {

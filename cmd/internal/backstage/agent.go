@@ -20,8 +20,8 @@ import (
 // agentsPaths are those of the Universal Commerce Protocol.
 var agentsPaths = regexp.MustCompile(`^(/[\w-]+)*/ucp/\w+/carts(/[\w-]+(/cancel)?)?$|^/\.well-known/ucp$`)
 
-// agent makes the call that the body describes, to this service, and answers with its response. It is an
-// AI agent's program on this machine. A page cannot be one, because a browser adds its Origin.
+// agent makes the call that the body describes, to this service, and answers with its response. It acts as
+// an AI agent on this machine, which a page cannot, because a browser adds its Origin.
 func (b *backstage) agent(c *gin.Context) (wire.Answer, error) {
 	body, _, err := wire.ReadBody(c.Request)
 	if err != nil {

@@ -211,7 +211,7 @@ func TestAgent_CreatesReadsReplacesAndCancels(t *testing.T) {
 	})
 }
 
-// An agent's cart is a guest's: a person who changes it is not undone unseen.
+// An agent cannot undo a shopper's change that it has not seen.
 func TestAgent_UndoesNothingUnseen(t *testing.T) {
 	onEachFace(t, func(t *testing.T, s *shop, a *agent) {
 		made := a.create("1×1")
@@ -459,7 +459,7 @@ func TestAgent_GetsTheProtocolsErrors(t *testing.T) {
 	}
 }
 
-// What the server itself answers has the protocol's form too.
+// Errors of the server itself have the protocol's form too.
 func TestAgent_GetsBareErrorsOfTheServer(t *testing.T) {
 	limited := &agent{mcp: true}
 	s := newShop(t, func(p *server.Parts) { p.RateLimit, p.BasePath = true, "/v1" })

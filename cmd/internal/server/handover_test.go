@@ -150,7 +150,7 @@ func TestHandover_RefusesByMember(t *testing.T) {
 	s.guest(t).ok("POST", redeem, codeBody(code), "Idempotency-Key", redeemerKey) // no refusal has used it up
 }
 
-// Whoever tries codes cannot tell a used one from one that never was.
+// A used code gets the same response as one that never existed.
 func TestHandover_CodesThatAreNotValidAreAlike(t *testing.T) {
 	s, other := newShop(t), openShop(t, embeddedRedis(t))
 	used, expired := s.guest(t).fill("1×1").handOver(), s.guest(t).fill("1×1").handOver()

@@ -55,6 +55,7 @@ func TestPlaygroundScenarios_PlayToTheirEndAndRestoreEverything(t *testing.T) {
 				for _, kind := range want.log {
 					assert.That(t, evaluate[bool](p, `document.querySelector("#log-entries .entry[data-kind='`+kind+`']") !== null`), "the log has no row of kind %s", kind)
 				}
+				assert.That(t, evaluate[bool](p, `[...document.querySelectorAll("#log-entries .said bdi:not([dir])")].every(({ lang }) => lang === document.documentElement.lang)`), "a message in the log is in another language")
 				p.shows("end")
 				p.tap(`#story [data-part="done"]`)
 				before.areBack(p)

@@ -1,8 +1,9 @@
-// An AI agent, which uses the Universal Commerce Protocol. It is no page: the service accepts a profile on
-// this machine only from programs that are no browser. So the demo sends the agent's calls.
+// An AI agent, which uses the Universal Commerce Protocol. The service accepts a profile on this machine only
+// from programs that are not a browser, so the demo sends the agent's calls.
 
 import { newKey, send } from "./api.js";
 import { base } from "./base.js";
+import { language } from "../page/language.js";
 
 const profile = new URL("playground/agent.json", base).href;
 
@@ -16,7 +17,7 @@ export async function discover() {
 /** ask makes a call and returns its answer, whose body is the protocol's. lines are those of a cart. */
 export function ask(method, address, lines) {
   const { href: url, pathname: path } = new URL(address);
-  const headers = { Accept: "application/json", "UCP-Agent": `profile="${profile}"` };
+  const headers = { Accept: "application/json", "Accept-Language": language(), "UCP-Agent": `profile="${profile}"` };
   if (!lines) return send({ method, path, url, headers }, { from: "agent" });
   const body = JSON.stringify({ line_items: lines });
   Object.assign(headers, { "Content-Type": "application/json", "Idempotency-Key": newKey() });

@@ -24,7 +24,7 @@ export function verdictOf({ request, from, before, answer, lost }) {
   return changeOf(before, data?.version);
 }
 
-/** agentsVerdict tells a refusal by its message: the protocol answers 200 to what it understands. */
+/** agentsVerdict recognizes a refusal by its message, because its status is 200. */
 function agentsVerdict({ method }, { body, text }) {
   const fault = body.messages?.find(({ type }) => type === "error");
   const facts = { lines: body.line_items?.length, size: method === "GET" ? sizeOf(text) : undefined };
