@@ -250,7 +250,12 @@ func replacing(r cart.Replacement, c cart.Cart) (ops []agentOp) {
 		ops = append(ops, op)
 	}
 	if r.Coupon != nil && *r.Coupon != c.Coupon {
-		ops = append(ops, agentOp{Op{Coupon: &CouponCode{Code: *r.Coupon, Member: "codes"}}, -1})
+		if c.Coupon != "" { // it goes also if the new one is refused: codes replace codes
+			ops = append(ops, agentOp{Op{Coupon: &CouponCode{}}, -1})
+		}
+		if *r.Coupon != "" {
+			ops = append(ops, agentOp{Op{Coupon: &CouponCode{Code: *r.Coupon, Member: "codes"}}, -1})
+		}
 	}
 	return append(ops, agentOp{Op{agent: agentSees}, -1})
 }

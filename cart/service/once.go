@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"commerce/auth/problem"
 	"commerce/cart"
 	"commerce/cart/redisstore"
 )
@@ -51,7 +52,8 @@ func (s *Carts) beginKeyed(ctx context.Context, v *AgentVisit, key, fingerprint 
 	case errors.Is(err, redisstore.ErrKeyReused):
 		err = errKeyReused
 	case errors.Is(err, redisstore.ErrKeyBusy):
-		err = cart.Unavailable("begin keyed call", err).After(time.Second)
+		busy := cart.Unavailable("begin keyed call", err).After(time.Second)
+		busy.Kind, err = problem.KindAgent, busy
 	case errors.Is(err, redisstore.ErrKeyUnstored):
 		err = s.tooManyCarts(v.Visit)
 	case err == nil && keyed.First:

@@ -92,14 +92,14 @@ func (c *call) run(ctx context.Context) (result, error) {
 		return c.refused(message{code: "capabilities_incompatible", severity: unrecoverable, content: textIncompatible.With(version)}), nil
 	}
 	read := c.read()
-	if read.faults != nil {
-		return c.refused(read.messages()...), nil
-	}
 	v, ok := c.visit()
 	if !ok {
 		return c.notFound(), nil
 	}
 	kept, err := c.api.Carts.Once(ctx, v, on.Key, on.Fingerprint, func(ctx context.Context) ([]byte, error) {
+		if read.faults != nil {
+			return c.refused(read.messages()...).encode(), nil
+		}
 		r, err := c.do(ctx, v, on, read)
 		return r.encode(), err
 	})
@@ -192,7 +192,7 @@ func (c *call) negotiate(ctx context.Context) error {
 	if fault != nil {
 		return &problem.Error{
 			Code: problem.Code(fault.Code), Status: fault.Status, RetryAfter: fault.RetryAfter, Cause: fault.Cause,
-			Kind: problem.KindProfile, Faults: []problem.Fault{{Sentence: fault.Content}},
+			Kind: problem.KindAgent, Faults: []problem.Fault{{Sentence: fault.Content}},
 		}
 	}
 	c.active = platform.Negotiate(capabilities(), profile.Capabilities)

@@ -548,9 +548,11 @@ func TestAgent_GetsTheFirstResultAgain(t *testing.T) {
 		made := a.call("create_cart", "", sent, key1)
 		assert.Equal(t, made.lines(), "1×1", "lines")
 		replaced := a.call("update_cart", made.Cart.ID, elements("1×2"), key2)
+		key3, malformed := fmt.Sprintf("a-random-key-long-enough-3-%t", a.mcp), elements("1×0")
+		refused := a.call("update_cart", made.Cart.ID, malformed, key3)
 		s.Catalog.Put(s.ID, &cart.Product{ID: 1, Name: locale.Named("P"), Active: true, MinQuantity: 1, Price: 100})
 		a.headers = []string{"Accept-Language", "ar"}
-		for first, again := range map[*reply]reply{&made: a.call("create_cart", "", sent, key1), &replaced: a.call("update_cart", made.Cart.ID, elements("1×2"), key2)} {
+		for first, again := range map[*reply]reply{&made: a.call("create_cart", "", sent, key1), &replaced: a.call("update_cart", made.Cart.ID, elements("1×2"), key2), &refused: a.call("update_cart", made.Cart.ID, malformed, key3)} {
 			assert.That(t, bytes.Equal(first.Raw, again.Raw) && first.Status == again.Status && first.Header.Get("ETag") == again.Header.Get("ETag"), "first %s\nagain %s", first.Raw, again.Raw)
 		}
 		a.headers = nil
