@@ -201,6 +201,7 @@ func (r *request) element(o wire.Object, path string, required bool) (e cart.Ele
 }
 
 // discounts reads the codes of discounts. A cart has one coupon, so several codes are refused, and the coupon stays.
+// One code replaces it, also if that code is refused.
 func (r *request) discounts(o wire.Object) {
 	codes, given := r.list(r.object(o, "$", "discounts"), "$.discounts", "codes", maxCodes)
 	if !given {
@@ -224,7 +225,7 @@ func (r *request) discounts(o wire.Object) {
 	}
 	if n := utf8.RuneCountInString(code); len(codes) == 1 && (n == 0 || n > cart.MaxCouponCode) {
 		r.refusedCodes = []message{{code: "discount_code_invalid", path: codePath(0), content: cart.TextNoCoupon.With()}}
-		return
+		code = ""
 	}
 	r.Coupon = &code
 }
