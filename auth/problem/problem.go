@@ -75,6 +75,10 @@ func (e *Error) RetrySeconds() int64 {
 // server logs its cause once a minute, and not with each request.
 const KindCurrency = "currency"
 
+// KindProfile is the Kind of an error because of the profile that an agent names. Any client can cause it,
+// so it is no failure of the service in the log.
+const KindProfile = "profile"
+
 // UnknownCurrency returns the error of a call that would show amounts in a currency whose decimals
 // are not known: each could be wrong by a factor of a hundred. of says what has the currency.
 func UnknownCurrency(of, currency string) *Error {

@@ -271,21 +271,14 @@ func TestHandOver_AFullCartTakesNothing(t *testing.T) {
 func TestHandOver_CountsAsACreation(t *testing.T) {
 	t.Parallel()
 	d := openDesk(t, "3×1", "1×1")
+	d.fill(d.as("", tokenOf("next")), "2×1")
+	first, second := d.handOver(d.token), d.handOver(tokenOf("next"))
 	d.Creation = limit.NewQuota(limit.Config{Rates: []limit.Rate{{Uses: 1, Per: time.Hour}}, Now: d.now})
-	code := d.handOver(d.token)
-	d.redeem(d.as("", ""), code, "phone")
-	d.redeem(d.as("", ""), code, "phone") // a retry counts nothing, and is not refused
-	d.Creation.Use(t.Context(), "")
-	d.add(d.as("c", ""), 2, 1)
-	next := d.as("", tokenOf("next"))
-	d.Creation = nil
-	d.add(next, 2, 1)
-	d.Creation = limit.NewQuota(limit.Config{Rates: []limit.Rate{{Uses: 1, Per: time.Hour}}, Now: d.now})
-	d.Creation.Use(t.Context(), "")
-	code = d.handOver(tokenOf("next"))
-	d.wantRefused(d.as("", ""), code, problem.RateLimited)
+	d.redeem(d.as("", ""), first, "phone")
+	d.redeem(d.as("", ""), first, "phone") // a retry creates nothing
+	d.wantRefused(d.as("", ""), second, problem.RateLimited)
 	d.wantLines(d.as("", tokenOf("next")), "2×1")
-	d.redeem(d.as("c", ""), code, "customer") // whose cart it does not create
+	d.redeem(d.as("c", ""), second, "customer")
 }
 
 // A guest's cart may be on its way to an owner while other lines are on their way into it.
@@ -328,9 +321,32 @@ func TestHandOver_WorksOnACluster(t *testing.T) {
 
 func TestHandOver_TellsItsDurability(t *testing.T) {
 	t.Parallel()
-	d := openDesk(t, "", "1×2")
-	d.redis.Durable = true
+	p := startPair(t)
+	d := openDeskOn(t, dial(t, p.master.URL), time.Now)
+	d.fill(d.as("", d.token), "2×1")
 	code := d.handOver(d.token)
-	_, changed := d.redeem(d.as("", ""), code, "phone")
-	assert.Equal(t, changed.Durability, "unconfirmed", "without replicas")
+	d.redis.Durable = true
+	tries := 0
+	p.await(func() bool { // on a busy machine, the replica may need more time at first
+		tries++
+		d.forward.Add(int64(time.Second))
+		token := tokenOf(fmt.Sprint("try", tries))
+		d.fill(d.as("", token), "1×2")
+		_, changed := d.redeem(d.as("", ""), d.handOver(token), "phone")
+		return changed.Durability == redisstore.Confirmed
+	})
+
+	p.replica.Freeze()
+	defer p.replica.Thaw()
+	v, changed := d.redeem(d.as("", ""), code, "phone")
+	assert.Equal(t, changed.Durability, "unconfirmed", "with a replica that does not answer")
+	// Until the replica has the lines, they go no further: a failover would bring them twice.
+	d.read(d.as("c", v.Token))
+	d.wantLines(d.as("", v.Token), "2×1")
+	p.replica.Thaw()
+	p.await(func() bool {
+		d.forward.Add(int64(time.Second))
+		c, _ := d.read(d.as("c", v.Token))
+		return linesOf(c) == "2×1"
+	})
 }

@@ -20,6 +20,7 @@ import (
 	"commerce/cart/redisstore"
 	"commerce/cart/service"
 	"commerce/deploy/assert"
+	"commerce/deploy/ephemeral"
 )
 
 // instance returns another instance of the service, with keys of its own; "" for none.
@@ -116,6 +117,7 @@ func TestOnce_AnAttemptThatDiedIsTakenUp(t *testing.T) {
 	t.Parallel()
 	for name, d := range map[string]*desk{
 		"Redis":     openDesk(t, "", ""),
+		"a cluster": openDeskOn(t, dial(t, ephemeral.Cluster(t)), time.Now),
 		"miniredis": openDeskOn(t, dial(t, "redis://"+miniredis.RunT(t).Addr()), time.Now),
 	} {
 		t.Run(name, func(t *testing.T) { takesUp(t, d) })

@@ -39,7 +39,6 @@ type AgentCart struct {
 	cart.Priced
 	ID         string  // that opens it
 	Moved      bool    // it is empty, because the shopper has taken the cart over
-	Kept       bool    // the shopper has taken the cart over with the agent, which must not hand it over again
 	Created    bool    // AgentCreate has stored it
 	Faults     []Fault // what could not be applied; nil if an attempt that died had applied a replacement
 	Durability string  // as in Changed
@@ -153,17 +152,15 @@ func (s *Carts) asAgent(ctx context.Context, v *AgentVisit, on Conditions, ids [
 		} else if err != nil {
 			return AgentCart{}, err
 		}
-		if refusal != nil || v.again {
-			made, err := s.refuseAsAgent(ctx, v, judged, refusal)
-			switch {
-			case errors.Is(err, errUnseen):
+		if refusal != nil {
+			repeated, err := s.Refuse(ctx, v.Visit, judged, refusal)
+			made, err := s.asMade(v, repeated, nil, err)
+			if errors.Is(err, errUnseen) {
 				if made, err = s.asRead(ctx, v, held, moved); err == nil {
 					err = cart.ErrChangedUnseen
 				}
-				return made, err
-			case !errors.Is(err, errFirst):
-				return made, err
 			}
+			return made, err
 		}
 		exactly := on
 		exactly.IfMatch = onlyAt(held.Cart)
@@ -190,15 +187,6 @@ func unseen(held redisstore.Stored, on Conditions, ids []string) *problem.Error 
 	return nil
 }
 
-// refuseAsAgent returns refusal, or errFirst for nil, unless the call is a repeat or the agent's If-Match takes precedence.
-func (s *Carts) refuseAsAgent(ctx context.Context, v *AgentVisit, on Conditions, refusal *problem.Error) (AgentCart, error) {
-	if refusal == nil {
-		refusal = errFirst
-	}
-	repeated, err := s.Refuse(ctx, v.Visit, on, refusal)
-	return s.asMade(v, repeated, nil, err)
-}
-
 // changeAsAgent makes a list of an agent.
 func (s *Carts) changeAsAgent(ctx context.Context, v *AgentVisit, on Conditions, ops []agentOp) (AgentCart, error) {
 	list := List{Each: true}
@@ -217,7 +205,7 @@ func (s *Carts) asMade(v *AgentVisit, changed Changed, ops []agentOp, err error)
 	if err != nil {
 		return AgentCart{}, err
 	}
-	made := AgentCart{Priced: changed.Priced, ID: v.ID, Kept: v.own != v.home, Durability: changed.Durability}
+	made := AgentCart{Priced: changed.Priced, ID: v.ID, Durability: changed.Durability}
 	if changed.Ops != nil && !changed.Ops.Unknown {
 		for i, o := range changed.Ops.Each {
 			if o.Refusal != nil {
@@ -266,47 +254,40 @@ func replacing(r cart.Replacement, c cart.Cart) (ops []agentOp) {
 	return append(ops, agentOp{Op{agent: agentSees}, -1})
 }
 
-// open reads the cart that the ID opens, and follows it to where the shopper who has taken it over has it, with the agent. The visit
-// is one of that cart then, or of the ID's own place if there is none. moved means that the shopper has taken it over, and
-// the agent has none. The error of an ID without a cart is errNoCart.
+// open reads the cart that the ID opens. moved means that the shopper has taken it over, and the agent has none
+// now. The error of an ID without a cart is errNoCart.
 func (s *Carts) open(ctx context.Context, v *AgentVisit) (held redisstore.Stored, moved bool, err error) {
-	v.own = v.home
-	for range maxReads { // it may have been handed over again
-		if held, err = s.load(ctx, v.Visit); err != nil {
-			return held, false, err
-		}
-		if held.Agent == redisstore.AgentCanceled {
-			return held, false, errNoCart
-		}
-		if held.ID != "" {
-			return held, false, nil
-		}
-		to, found, err := s.movedFrom(ctx, v)
-		if err != nil {
-			return held, false, err
-		}
-		if moved = moved || found; to == (redisstore.Ref{}) {
-			break
-		}
-		v.own = to
+	v.own, v.kept = v.home, false
+	held, err = s.load(ctx, v.Visit)
+	if err == nil && held.ID == "" {
+		held, moved, err = s.follow(ctx, v)
 	}
-	v.own = v.home
-	if !moved {
+	if err == nil && (held.Agent == redisstore.AgentCanceled || held.ID == "" && !moved) {
 		err = errNoCart
 	}
-	return redisstore.Stored{}, moved, err
+	return held, moved, err
 }
 
-func (s *Carts) movedFrom(ctx context.Context, v *AgentVisit) (to redisstore.Ref, moved bool, err error) {
-	ctx, trip := v.budget.spend(ctx, 1)
-	defer trip.done()
-	return s.Redis.Moved(ctx, v.own)
+// follow reads the cart of a shopper who has taken over the agent's and kept the agent. While there is none, the
+// visit stays in the agent's own place.
+func (s *Carts) follow(ctx context.Context, v *AgentVisit) (held redisstore.Stored, moved bool, err error) {
+	limited, trip := v.budget.spend(ctx, 1)
+	to, moved, err := s.Redis.Moved(limited, v.home)
+	trip.done()
+	if err != nil || to == (redisstore.Ref{}) {
+		return held, moved, err
+	}
+	v.own, v.kept = to, true
+	if held, err = s.load(ctx, v.Visit); err == nil && held.ID == "" {
+		v.own, v.kept = v.home, false
+	}
+	return held, held.ID == "", err
 }
 
 // asRead prices a cart that open has read.
 func (s *Carts) asRead(ctx context.Context, v *AgentVisit, held redisstore.Stored, moved bool) (AgentCart, error) {
 	priced, err := s.price(ctx, v.Visit, held.Cart)
-	return AgentCart{Priced: priced, ID: v.ID, Moved: moved, Kept: v.own != v.home}, err
+	return AgentCart{Priced: priced, ID: v.ID, Moved: moved}, err
 }
 
 // onlyAt is the If-Match of a change of the cart as it is.
@@ -324,8 +305,5 @@ var (
 	})
 	errOtherVersion = problem.New(problem.VersionMismatch, "If-Match", textVersionMismatch)
 	errKeyReused    = problem.New(problem.IdempotencyConflict, "Idempotency-Key", textKeyReused)
-
-	// Not for clients: they only mark what refuseAsAgent has found.
-	errUnseen = problem.New(problem.VersionMismatch, "", textVersionMismatch)
-	errFirst  = problem.New(problem.VersionMismatch, "", textVersionMismatch)
+	errUnseen       = problem.New(problem.VersionMismatch, "", textVersionMismatch) // shown as cart.ErrChangedUnseen
 )

@@ -51,8 +51,12 @@ func (s *Carts) HandOver(ctx context.Context, v *Visit) (Handover, error) {
 }
 
 // HandoverOf offers a guest's cart as it was read, which is not empty, without I/O. agent says that the
-// visit is an agent's, whose id opens an empty cart afterwards. It needs Config.Keys.
+// visit is an agent's, whose id opens an empty cart afterwards. It needs Config.Keys. An agent whom the shopper has
+// kept gets no code: redeeming it would give the agent a token, which shows the shopper's texts.
 func (s *Carts) HandoverOf(v *Visit, c cart.Cart, agent bool) Handover {
+	if v.kept {
+		return Handover{}
+	}
 	ends := s.Now().Add(handoverLife).Truncate(time.Second)
 	text := fmt.Sprintf("%s %s %d %t", v.own.TokenDigest(), c.ID, ends.Unix(), agent)
 	h := Handover{Code: s.Keys.Seal(handoverPurpose(v), []byte(text)), ExpiresAt: ends}
@@ -117,10 +121,10 @@ type Redemption struct {
 func (s *Carts) Redeem(ctx context.Context, v *Visit, r Redemption) (Changed, error) {
 	h, ok := s.opened(v, r.Code)
 	switch {
-	case len(r.Key) < minRedeemKey:
-		return Changed{}, errShortKey
 	case !ok:
 		return Changed{}, cart.ErrNoCode
+	case len(r.Key) < minRedeemKey:
+		return Changed{}, errShortKey
 	}
 	d := s.newRedemption(v, h, r)
 	var refused *problem.Error
@@ -260,7 +264,7 @@ func (s *Carts) redeemInto(ctx context.Context, v *Visit, d *redeeming, g rediss
 		m.moved = redisstore.MovedTo(follows)
 	}
 	_, err = s.mergeCart(ctx, v, &m)
-	if to == d.fresh && err == nil {
+	if to == d.fresh && (err == nil || errors.Is(err, redisstore.ErrUnconfirmed)) {
 		s.Creation.Use(ctx, v.client)
 	}
 	return err

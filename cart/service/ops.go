@@ -175,7 +175,7 @@ func (op Op) needsCart() bool { return op.redeems() || op.Edit != nil && op.Edit
 
 // outcomes returns the results of a list that was applied, now or earlier.
 func (s *Carts) outcomes(ops []change, o redisstore.Outcome) *Outcomes {
-	all := &Outcomes{Each: make([]Outcome, len(ops)), Unknown: len(o.Ops) != len(ops)} // a repeat of an agent's has another list
+	all := &Outcomes{Each: make([]Outcome, len(ops)), Unknown: len(o.Ops) != len(ops)} // the repeat of an agent's is another list
 	if all.Unknown {
 		return all
 	}

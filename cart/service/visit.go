@@ -19,6 +19,7 @@ type Visit struct {
 	Token auth.CartToken // of the guest's cart; "" for a customer's
 	Fresh bool           // Token was created for this call, so it has no cart yet
 
+	kept    bool // an agent's call to the cart of a shopper who has taken it over and kept the agent
 	counted bool // the client's quota of new carts has counted this call
 
 	ReadOnly bool // the call begins and finishes no merge

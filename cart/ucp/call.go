@@ -186,21 +186,25 @@ func (c *call) negotiate(ctx context.Context) error {
 	if fault != nil {
 		return &problem.Error{
 			Code: problem.Code(fault.Code), Status: fault.Status, RetryAfter: fault.RetryAfter, Cause: fault.Cause,
-			Faults: []problem.Fault{{Sentence: fault.Content}},
+			Kind: problem.KindProfile, Faults: []problem.Fault{{Sentence: fault.Content}},
 		}
 	}
 	c.active = platform.Negotiate(capabilities(), profile.Capabilities)
 	return nil
 }
 
-// isLocal reports whether a request came from this machine, to a host that is this machine, and not from a page.
+// isLocal reports whether a request came from this machine, to a host that is this machine, and neither from a page
+// nor through a proxy: a tunnel brings requests of other machines.
 func isLocal(r *http.Request) bool {
 	host := r.Host
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}
 	from, err := netip.ParseAddrPort(r.RemoteAddr)
-	return err == nil && from.Addr().Unmap().IsLoopback() && auth.IsLoopback(host) && len(r.Header["Origin"]) == 0
+	foreign := slices.ContainsFunc([]string{"Origin", "Forwarded", "X-Forwarded-For", "X-Forwarded-Host"}, func(name string) bool {
+		return len(r.Header[name]) > 0
+	})
+	return err == nil && from.Addr().Unmap().IsLoopback() && auth.IsLoopback(host) && !foreign
 }
 
 // encode returns the form in which a result is kept.

@@ -71,12 +71,12 @@ func (a *API) Area() wire.Area {
 		Vary: "UCP-Agent, Accept-Language, Origin",
 		Bare: bare,
 		Routes: []wire.Route{
-			{Method: "GET", Path: profilePath, AtRoot: true, Handle: a.profile},
 			{Method: "POST", Path: base + "/carts", Handle: a.rest(create)},
 			{Method: "GET", Path: base + "/carts/:id", Handle: a.rest(get)},
 			{Method: "PUT", Path: base + "/carts/:id", Handle: a.rest(update)},
 			{Method: "POST", Path: base + "/carts/:id/cancel", Handle: a.rest(cancel)},
 			{Method: "POST", Path: base + "/mcp", Handle: a.mcp},
+			{Method: "GET", Path: profilePath, AtRoot: true, Handle: a.profile},
 		},
 	}
 }

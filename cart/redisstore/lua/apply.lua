@@ -158,10 +158,12 @@ if #ARGV > first + 3 * n_stamps then
   local all = redis.call('HGETALL', keys)  -- one call instead of one for each key
   for n = 1, #all, 2 do own_keys[all[n]] = all[n + 1] end
 end
+local used = {} -- when, of each key
+for i = first + 1 + 3 * n_stamps, #ARGV, 2 do used[ARGV[i]] = string.match(ARGV[i + 1], '^%d+') end
 for i = first + 1 + 3 * n_stamps, #ARGV, 2 do
   local ms, fingerprint = string.match(ARGV[i + 1], '^(%d+) (%S+)$')
-  ms = math.min(tonumber(ms) + shift, now)
-  local key = string.gsub(ARGV[i], ':l$', '') -- a line comes with its key, or not at all
+  local key = string.gsub(ARGV[i], ':l$', '') -- a line comes with its key, or, if it is of an earlier use, not at all
+  ms = used[key] == ms and math.min(tonumber(ms) + shift, now) or 0
   local own = tonumber(string.match(own_keys[key] or '', '^%d+') or 0)
   if ms > own and now - ms < KEY_LIFE then
     new_keys[#new_keys + 1] = ARGV[i]

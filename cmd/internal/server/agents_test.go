@@ -393,6 +393,10 @@ func TestAgent_GetsTheProtocolsErrors(t *testing.T) {
 			a.headers = []string{"Origin", "https://shop.example.com"}
 			return a.call("get_cart", "x", "", "")
 		}},
+		{"invalid_profile_url", 400, -32001, func(a *agent) reply {
+			a.headers = []string{"X-Forwarded-For", "203.0.113.9"}
+			return a.call("get_cart", "x", "", "")
+		}},
 		{"profile_unreachable", 424, -32001, func(a *agent) reply { a.profile = profiles.URL + "/none"; return a.call("get_cart", "x", "", "") }},
 		{"profile_malformed", 422, -32001, func(a *agent) reply { a.profile = profiles.URL + "/html"; return a.call("get_cart", "x", "", "") }},
 		{"version_unsupported", 422, -32001, func(a *agent) reply { a.profile = profiles.URL + "/old"; return a.call("get_cart", "x", "", "") }},
@@ -425,6 +429,7 @@ func TestAgent_GetsTheProtocolsErrors(t *testing.T) {
 				return r.Status != http.StatusServiceUnavailable
 			})
 			assert.That(t, r.Status == row.status && r.Fault.Code == row.code && r.Fault.Content != "", "%s over MCP %t: got %d %s", row.code, a.mcp, r.Status, r.Raw)
+			assert.That(t, !strings.Contains(s.Log.String(), `"level":"ERROR"`), "%s: logged as a failure of the service", row.code)
 			assert.That(t, !a.mcp || r.RPC == row.rpc, "%s: the code of JSON-RPC is %d, want %d", row.code, r.RPC, row.rpc)
 		}
 	}
@@ -452,9 +457,13 @@ func TestAgent_GetsBareErrorsOfTheServer(t *testing.T) {
 		status             int
 		code, method, path string
 	}{
-		{404, "not_found", "GET", "/ucp/" + s.Key}, {404, "not_found", "GET", "/ucp/"}, {404, "not_found", "GET", "/ucp/x/carts/y"},
-		{405, "method_not_allowed", "GET", "/ucp/" + s.Key + "/carts"}, {405, "method_not_allowed", "GET", "/ucp/" + s.Key + "/mcp"},
-		{405, "method_not_allowed", "DELETE", "/ucp/" + s.Key + "/mcp"}, {404, "not_found", "POST", "/ucp/x/mcp"},
+		{404, "not_found", "GET", "/ucp/" + s.Key},
+		{404, "not_found", "GET", "/ucp/"},
+		{404, "not_found", "GET", "/ucp/x/carts/y"},
+		{405, "method_not_allowed", "GET", "/ucp/" + s.Key + "/carts"},
+		{405, "method_not_allowed", "GET", "/ucp/" + s.Key + "/mcp"},
+		{405, "method_not_allowed", "DELETE", "/ucp/" + s.Key + "/mcp"},
+		{404, "not_found", "POST", "/ucp/x/mcp"},
 	} {
 		got := s.guest(t).send(a.method, a.path, "")
 		assert.That(t, got.Status == a.status && bytes.Contains(got.Raw, []byte(`"code":"`+a.code+`","content":"`)), "%s %s: %d %s", a.method, a.path, got.Status, got.Raw)
@@ -624,8 +633,12 @@ func TestMCP_SpeaksJSONRPC(t *testing.T) {
 		header, value string
 		status        int
 	}{
-		{"Origin", "https://evil.example", 403}, {"Origin", "null", 403}, {"Origin", "https://shop.example.com", 200}, {"Origin", s.URL, 200},
-		{"MCP-Protocol-Version", "2025-06-18", 200}, {"MCP-Protocol-Version", "1999-01-01", 400},
+		{"Origin", "https://evil.example", 403},
+		{"Origin", "null", 403},
+		{"Origin", "https://shop.example.com", 200},
+		{"Origin", s.URL, 200},
+		{"MCP-Protocol-Version", "2025-06-18", 200},
+		{"MCP-Protocol-Version", "1999-01-01", 400},
 	} {
 		a.headers = []string{test.header, test.value}
 		assert.Equal(t, a.rpc(`{"jsonrpc":"2.0","id":1,"method":"ping"}`).Status, test.status, "status with %s: %s", test.header, test.value)

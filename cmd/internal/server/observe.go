@@ -95,10 +95,13 @@ func endOf(c *gin.Context, client context.Context, request *requestContext, abor
 
 func (s *served) failed() bool { return s.Status >= http.StatusInternalServerError }
 
+// ofProfile reports whether the profile that an agent names is why the request failed.
+func (s *served) ofProfile() bool { return s.problem != nil && s.problem.Kind == problem.KindProfile }
+
 // logRequest writes the line of a request.
 func (r *responder) logRequest(ctx context.Context, s *served) {
 	level := slog.LevelInfo
-	if s.failed() {
+	if s.failed() && !s.ofProfile() {
 		level = slog.LevelError
 	}
 	if !r.Log.Enabled(ctx, level) {
@@ -144,7 +147,7 @@ func (s *served) appendAttrs(attrs []slog.Attr) []slog.Attr {
 			attrs = append(attrs, slog.String("limit", limit), slog.String("client", s.Client), slog.Int("refused", s.refused))
 		}
 	}
-	if s.failed() && s.err != nil {
+	if s.failed() && s.err != nil || s.ofProfile() && s.problem.Cause != nil {
 		attrs = append(attrs, slog.String("err", truncate(s.err.Error(), maxLoggedError)))
 	}
 	if s.failed() || s.took >= slowRequest {

@@ -68,13 +68,13 @@ func (a answer) list(t testing.TB) listBody {
 // subscriptions, its customers and guests have carts.
 func TestCredentials_WorkForTheirOwnCallsOnly(t *testing.T) {
 	shop, other := newShop(t), openShop(t, embeddedRedis(t))
-	const cart, merchant = "cart", "merchant"
+	const cart, merchant, agents = "cart", "merchant", "agents"
 	for _, tt := range []struct {
 		name          string
 		authorization []string
 		opens         map[string]bool
 	}{
-		{"none", nil, map[string]bool{cart: true}},
+		{"none", nil, map[string]bool{cart: true, agents: true}},
 		{"customer", []string{"Bearer " + shop.token(t, "c1")}, map[string]bool{cart: true}},
 		{"API token", []string{"Bearer " + shop.API}, map[string]bool{merchant: true}},
 		{"expired customer", []string{"Bearer " + shop.expired(t)}, nil},
@@ -85,9 +85,9 @@ func TestCredentials_WorkForTheirOwnCallsOnly(t *testing.T) {
 		{"customer without a signature", []string{"Bearer " + strings.TrimRight(shop.token(t, "c1"), "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")}, nil},
 		{"secret of an API token alone", []string{"Bearer " + shop.API[2:]}, nil},
 		{"publishable key", []string{"Bearer " + shop.Key}, nil},
-		{"basic, which is for a proxy", []string{"Basic " + shop.API}, map[string]bool{cart: true}},
+		{"basic, which is for a proxy", []string{"Basic " + shop.API}, map[string]bool{cart: true, agents: true}},
 		{"bare", []string{shop.API}, nil},
-		{"empty", []string{""}, map[string]bool{cart: true}},
+		{"empty", []string{""}, map[string]bool{cart: true, agents: true}},
 		{"both", []string{"Bearer " + shop.API, "Bearer " + shop.token(t, "c1")}, nil},
 	} {
 		for _, call := range fuzzedCalls() {
@@ -95,7 +95,10 @@ func TestCredentials_WorkForTheirOwnCallsOnly(t *testing.T) {
 			if strings.HasPrefix(call.path, "/subscriptions") {
 				area = merchant
 			}
-			path := strings.NewReplacer("{item_id}", "1", "{id}", "5001").Replace(call.path)
+			if forAgents(call.path) {
+				area = agents
+			}
+			path := strings.NewReplacer("{item_id}", "1", "{id}", "5001", "{key}", shop.Key).Replace(call.path)
 			var headers []string
 			for _, value := range tt.authorization {
 				headers = append(headers, "Authorization", value)
@@ -104,7 +107,7 @@ func TestCredentials_WorkForTheirOwnCallsOnly(t *testing.T) {
 			for _, method := range methods {
 				a := shop.guest(t).send(method, path, call.body, headers...)
 				opened := a.Status != http.StatusUnauthorized
-				assert.That(t, opened == tt.opens[area], "%s: %s %s answers %d", tt.name, method, path, a.Status)
+				assert.That(t, opened == (tt.opens[area] || call.path == "/.well-known/ucp"), "%s: %s %s answers %d", tt.name, method, path, a.Status)
 				assert.That(t, opened || a.Header.Get("WWW-Authenticate") == "Bearer", "%s: %s %s is refused without a challenge", tt.name, method, path)
 			}
 		}

@@ -20,6 +20,7 @@ type call struct {
 	headers      []string
 	programs     bool // for API tokens
 	anyone       bool // needs no credentials
+	agents       bool // needs no credentials, and takes no Bearer token
 
 	// alike is a group of calls that differ only in the thing that they name. named is the
 	// text of that name, and yours says whether the thing belongs to the visitor. If it does
@@ -59,7 +60,13 @@ func inStore(store int64) func(visitor) bool { return func(v visitor) bool { ret
 
 // calls returns calls of all endpoints, with the names of everything that others own.
 func (m *mall) calls() []call {
-	all := slices.Concat(m.cartReads(), m.cartChanges(), m.itemChanges(), m.subscriptionCalls(), []call{
+	all := slices.Concat(m.cartReads(), m.cartChanges(), m.itemChanges(), m.subscriptionCalls(), m.agentsCalls(), []call{
+		{route: "GET /.well-known/ucp", method: "GET", path: "/.well-known/ucp", anyone: true, expected: func(visitor) (int, string) {
+			if m.defaultStore == 0 {
+				return 404, "not_found"
+			}
+			return 200, ""
+		}},
 		{route: "GET /openapi.yaml", method: "GET", path: "/openapi.yaml", anyone: true, expected: always(200, "")},
 		{route: "GET /openapi.json", method: "GET", path: "/openapi.json", anyone: true, expected: always(200, "")},
 		{route: "GET /storefront.js", method: "GET", path: "/storefront.js", anyone: true, expected: always(200, "")},
@@ -200,6 +207,35 @@ func (m *mall) itemChanges() []call {
 			route: "DELETE /cart/items/{item_id}", method: "DELETE", path: "/cart/items/" + named,
 			expected: always(200, ""), alike: "removed line", named: named, yours: yours,
 		})
+	}
+	return calls
+}
+
+var (
+	agentsID    = regexp.MustCompile(`"id":"(\w{30})"`)
+	agentHeader = []string{"Content-Type", "application/json", "UCP-Agent", `profile="https://platform.example/"`}
+)
+
+// agentsCalls returns calls that name the cart of store 1's agent, or none, in the other store.
+func (m *mall) agentsCalls() []call {
+	nobody := func(visitor) bool { return false }
+	base := "/ucp/" + storeTwoKey
+	calls := []call{{route: "POST /ucp/{key}/carts", method: "POST", path: base + "/carts", body: `{"line_items":[{"item":{"id":"1015"},"quantity":1}]}`, expected: always(200, "item_unavailable")}}
+	for _, id := range []string{m.agentsCart, m.agentsCart[:26] + "AAAA"} {
+		tool := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_cart","arguments":{"id":%q,"meta":{"ucp-agent":{"profile":"https://platform.example/"}}}}}`, id)
+		for _, c := range []call{
+			{route: "GET /ucp/{key}/carts/{id}", path: base + "/carts/" + id},
+			{route: "PUT /ucp/{key}/carts/{id}", path: base + "/carts/" + id, body: `{"line_items":[]}`},
+			{route: "POST /ucp/{key}/carts/{id}/cancel", path: base + "/carts/" + id + "/cancel", body: `{}`},
+			{route: "POST /ucp/{key}/mcp", path: base + "/mcp", body: tool},
+		} {
+			c.method, _, _ = strings.Cut(c.route, " ")
+			c.expected, c.alike, c.named, c.yours = always(200, "not_found"), "agent's cart: "+c.route, id, nobody
+			calls = append(calls, c)
+		}
+	}
+	for i := range calls {
+		calls[i].agents, calls[i].headers = true, agentHeader
 	}
 	return calls
 }

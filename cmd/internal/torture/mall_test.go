@@ -33,6 +33,7 @@ type mall struct {
 	owners       []*owner
 	programs     map[int64]*program // by store
 	planted      map[string]string  // dumps of Redis's values, by key
+	agentsCart   string             // the id of an agent's cart in store 1
 }
 
 // owner is the owner of a cart with one line, and with a change under an idempotency key.
@@ -83,7 +84,8 @@ func openMall(t testing.TB, defaultStore int64) *mall {
 	if defaultStore != 0 {
 		settings = append(settings, fmt.Sprintf("DEFAULT_STORE=%d", defaultStore))
 	}
-	m.service = startService(t, append(settings, "REDIS_URL="+server.URL, "JWT_ISSUER="+jwtIssuer)...)
+	m.service = startService(t, append(settings, "REDIS_URL="+server.URL, "JWT_ISSUER="+jwtIssuer,
+		"UCP=on", "UCP_PROFILES=trust", "PUBLIC_URL=http://localhost")...)
 	m.plantCarts()
 	m.plantPrograms()
 	return m
@@ -110,6 +112,10 @@ func plantRows(t testing.TB, database string) {
 
 func (m *mall) plantCarts() {
 	m.t.Helper()
+	made := m.ask(credentials{}, "POST", "/ucp/"+storeOneKey+"/carts", `{"line_items":[{"item":{"id":"1015"},"quantity":1}]}`, agentHeader...)
+	id := agentsID.FindSubmatch(made.body)
+	assert.Require(m.t, made.status == http.StatusCreated && id != nil, "create an agent's cart: %d %s", made.status, made.body)
+	m.agentsCart = string(id[1])
 	one, two := publicKey{value: storeOneKey, store: storeOne}, publicKey{value: storeTwoKey, store: storeTwo}
 	m.owners = []*owner{
 		{name: "guest", cart: cartOf{store: 1, token: guestToken}, key: one, product: 1011},

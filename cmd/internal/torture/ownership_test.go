@@ -113,8 +113,13 @@ func (o *ownership) compareRoutes(calls []call) {
 // try makes one call and checks the answer.
 func (o *ownership) try(c credentials, call call) {
 	v := c.visits(o.defaultStore)
-	if call.programs {
+	switch {
+	case call.programs:
 		v = c.programs()
+	case call.agents && c.bearer.kind >= customerJWT:
+		v = refusedVisitor(401, "unauthenticated")
+	case call.agents:
+		v = visitor{store: storeTwo}
 	}
 	status, code := v.status, v.code
 	if status == 0 || call.anyone {
@@ -151,7 +156,7 @@ func (o *ownership) answered(c credentials, call call, v visitor) (a answer, ok 
 		now := o.stored()
 		o.compareStored(c, call, v, now)
 		o.restore(now)
-		if a.status < 500 && (call.programs || call.anyone || !call.merges() || !o.postponed(v, now)) {
+		if a.status < 500 && (call.programs || call.agents || call.anyone || !call.merges() || !o.postponed(v, now)) {
 			return a, true
 		}
 		time.Sleep(50 * time.Millisecond)
@@ -196,7 +201,7 @@ func (o *ownership) compareMarks(c credentials, call call, v visitor, a answer) 
 			o.p.broke("%v, %v: the answer shows a subscription of store %d: %.500s", call, c, store, a.body)
 		}
 	}
-	if v.cart.sub != "" && !call.anyone && !call.programs && (a.header.Get("X-Cart-Token") != "" || bytes.Contains(a.body, []byte(`"cart_token":"`))) {
+	if v.cart.sub != "" && !call.anyone && !call.programs && !call.agents && (a.header.Get("X-Cart-Token") != "" || bytes.Contains(a.body, []byte(`"cart_token":"`))) {
 		o.leaks++
 		o.p.broke("%v, %v: a customer got a cart token: %.500s", call, c, a.body)
 	}
