@@ -181,13 +181,10 @@ func (c *call) negotiate(ctx context.Context) error {
 		URL: c.agent.Profile, Client: c.agent.Client, Loopback: isLocal(c.Request),
 	})
 	if fault == nil && profile.Version != version {
-		fault = &platform.Fault{Code: "version_unsupported", Status: http.StatusUnprocessableEntity, Content: textVersion.With(profile.Version, version)}
+		fault = platform.NewFault("version_unsupported", http.StatusUnprocessableEntity, textVersion, profile.Version, version)
 	}
 	if fault != nil {
-		return &problem.Error{
-			Code: problem.Code(fault.Code), Status: fault.Status, RetryAfter: fault.RetryAfter, Cause: fault.Cause,
-			Kind: problem.KindProfile, Faults: []problem.Fault{{Sentence: fault.Content}},
-		}
+		return fault
 	}
 	c.active = platform.Negotiate(capabilities(), profile.Capabilities)
 	return nil

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"commerce/auth/bounded"
+	"commerce/auth/problem"
 	"commerce/auth/timing"
 )
 
@@ -75,8 +76,8 @@ type Request struct {
 // result is the result of a fetch. It is immutable.
 type result struct {
 	profile *Profile
-	fault   *Fault    // nil if there is a profile
-	fetched time.Time // when the fetch began
+	fault   *problem.Error // nil if there is a profile
+	fetched time.Time      // when the fetch began
 	age     time.Duration
 }
 
@@ -119,7 +120,7 @@ func NewDirectory(c Config) *Directory {
 //
 // When the limit of fetches is reached, a profile that should be fetched again is used for up to a day. So
 // nobody can keep known platforms out by naming many others.
-func (d *Directory) Profile(ctx context.Context, r Request) (*Profile, *Fault) {
+func (d *Directory) Profile(ctx context.Context, r Request) (*Profile, *problem.Error) {
 	u, ok := parseURL(r.URL)
 	if !ok || u.Scheme == "http" && !(d.cfg.Loopback && r.Loopback) {
 		return nil, errURL
@@ -132,7 +133,7 @@ func (d *Directory) Profile(ctx context.Context, r Request) (*Profile, *Fault) {
 		f, wait := d.ask(ctx, r, u)
 		if f == nil {
 			if known = d.known(r.URL); known == nil {
-				return nil, errBusy.after(wait)
+				return nil, errBusy.After(cmp.Or(wait, time.Second))
 			}
 			return known.profile, known.fault
 		}
@@ -142,7 +143,7 @@ func (d *Directory) Profile(ctx context.Context, r Request) (*Profile, *Fault) {
 		case <-f.done:
 			known = f.result
 		case <-ctx.Done():
-			return nil, errBusy.with(ctx.Err()).after(0)
+			return nil, errBusy.Because(ctx.Err()).After(time.Second)
 		}
 	}
 	return known.profile, known.fault
