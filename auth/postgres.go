@@ -16,7 +16,6 @@ import (
 	"commerce/auth/store"
 )
 
-// PostgresStoresConfig is what PostgresStores need.
 type PostgresStoresConfig struct {
 	DB *pgxpool.Pool
 
@@ -67,7 +66,6 @@ func (s *PostgresStores) Invalidate(message string) {
 // InvalidateAll reloads every store. Call it when messages may have been lost.
 func (s *PostgresStores) InvalidateAll() { s.cache.ExpireAll() }
 
-// Stats returns how the cache has answered.
 func (s *PostgresStores) Stats() lastknown.Stats { return s.cache.Stats() }
 
 func (s *PostgresStores) find(ctx context.Context, key storeKey) (found *store.Store, err error) {

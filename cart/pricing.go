@@ -12,7 +12,6 @@ type Unit struct {
 	Plan   money.Amount
 }
 
-// Total is the unit price.
 func (u Unit) Total() money.Amount { return u.Base + u.Addons + u.Plan }
 
 // unitPrice prices one piece. A nil plan is no plan. Answers to fields or options that no

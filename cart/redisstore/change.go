@@ -153,7 +153,6 @@ type Attempt struct {
 	Ignore PendingMerges // merges that cannot be finished now: the change is made without them
 }
 
-// Outcome is the result of a change.
 type Outcome struct {
 	Status  Status
 	Refusal cart.Refusal // of Refused; its code may also be idempotency_conflict, version_mismatch, rate_limited
@@ -181,7 +180,6 @@ type OpOutcome struct {
 // Status says whether a change was made.
 type Status string
 
-// The statuses.
 const (
 	Applied    Status = "applied"
 	Replayed   Status = "replayed"    // an earlier request applied it; nothing changed now

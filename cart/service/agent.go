@@ -187,7 +187,6 @@ func unseen(held redisstore.Stored, on Conditions, ids []string) *problem.Error 
 	return nil
 }
 
-// changeAsAgent makes a list of an agent.
 func (s *Carts) changeAsAgent(ctx context.Context, v *AgentVisit, on Conditions, ops []agentOp) (AgentCart, error) {
 	list := List{Each: true}
 	for _, op := range ops {

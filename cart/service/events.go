@@ -27,7 +27,6 @@ type Events struct {
 // MergeOutcome is how an attempt at a merge ended.
 type MergeOutcome string
 
-// The outcomes of merges.
 const (
 	MergeDone      MergeOutcome = "merged"
 	MergeCut       MergeOutcome = "cut"       // merged, but some quantities were cut to what may be bought

@@ -61,7 +61,6 @@ type Config struct {
 	Events   Events
 }
 
-// New returns Carts.
 func New(c Config) *Carts {
 	c.Strategy = cmp.Or(c.Strategy, cart.Sum)
 	c.Budget = cmp.Or(c.Budget, defaultBudget)

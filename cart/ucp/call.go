@@ -67,7 +67,6 @@ func (a *API) begin(g *gin.Context) (*call, error) {
 	}, nil
 }
 
-// answer returns the answer of a call that has run.
 func (c *call) answer(status int, data func(*wire.Writer)) wire.Answer {
 	return wire.Answer{Status: status, Data: data, Language: c.language, Store: c.agent.Store.ID, Caller: wire.Agent}
 }
@@ -109,7 +108,6 @@ func (c *call) run(ctx context.Context) (result, error) {
 	return decodeResult(kept), nil
 }
 
-// do makes the change or the read of a call.
 func (c *call) do(ctx context.Context, v *service.AgentVisit, on service.Conditions, read request) (result, error) {
 	var shown service.AgentCart
 	var err error

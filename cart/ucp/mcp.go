@@ -62,7 +62,6 @@ func (a *API) refusePage(r *http.Request) error {
 	return nil
 }
 
-// rpc is a request of JSON-RPC.
 type rpc struct {
 	id     jsontext.Value // nil for a notification or a response
 	method string
@@ -99,7 +98,6 @@ func readRPC(r *http.Request) (m rpc, err error) {
 	return m, nil
 }
 
-// method runs a method and returns its result.
 func (c *call) method(m rpc) (jsontext.Value, error) {
 	switch m.method {
 	case "initialize":

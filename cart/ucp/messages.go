@@ -75,7 +75,6 @@ func codeOf(code problem.Code) problem.Code {
 	return code
 }
 
-// severityOf returns the severity of what is wrong with a line.
 func severityOf(code problem.Code) severity {
 	switch code {
 	case problem.FieldMissing, problem.FieldInvalid:
@@ -120,7 +119,6 @@ func couponCode(code problem.Code, reason cart.CouponReason) problem.Code {
 	return code
 }
 
-// messagesOf returns the messages about a cart as it is.
 func (c *call) messagesOf(p *cart.Priced) (all []message) {
 	for i := range p.Lines {
 		if issue := p.Lines[i].Issue; issue != nil {

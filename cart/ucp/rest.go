@@ -10,7 +10,6 @@ import (
 	"commerce/cart/wire"
 )
 
-// rest serves an operation over REST.
 func (a *API) rest(o operation) wire.Handler {
 	return func(g *gin.Context) (wire.Answer, error) {
 		c, err := a.begin(g)

@@ -16,7 +16,6 @@ import (
 // version is the only release of the protocol that is served.
 const version = "2026-04-08"
 
-// The capabilities that are served.
 const (
 	cartCapability     = "dev.ucp.shopping.cart"
 	discountCapability = "dev.ucp.shopping.discount"
@@ -53,7 +52,6 @@ type API struct {
 	profiles *platform.Directory
 }
 
-// New returns an API.
 func New(c Config) *API {
 	c.Profiles.Version, c.Profiles.Capabilities = version, capabilities()
 	return &API{c, platform.NewDirectory(c.Profiles)}

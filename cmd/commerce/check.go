@@ -50,7 +50,6 @@ func newCheck() cli.Command {
 	}
 }
 
-// check prints the findings.
 func check(ctx context.Context, c inspect.Config, asJSON bool, out cli.Output) error {
 	findings, err := inspect.Servers(ctx, c)
 	if err != nil {

@@ -103,12 +103,10 @@ func (s *settings) declare() []cli.Setting {
 	})
 }
 
-// minReplicasSetting declares REDIS_MIN_REPLICAS.
 func minReplicasSetting(to *int, help string) cli.Setting {
 	return cli.Setting{Name: "REDIS_MIN_REPLICAS", Default: "0", Help: help, Value: cli.Number(to, 0, maxReplicas)}
 }
 
-// durabilitySetting declares DURABILITY.
 func durabilitySetting(durable *bool, help string) cli.Setting {
 	return cli.Setting{Name: "DURABILITY", Default: "memory", Help: help, Value: cli.Either(durable, "replica", "memory", "replica")}
 }

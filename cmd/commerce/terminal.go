@@ -49,7 +49,6 @@ func visible(to io.Writer) io.Writer {
 	return to
 }
 
-// end ends the line.
 func (p progress) end() {
 	_ = p.Exit()
 	fmt.Fprintln(p.to)

@@ -125,7 +125,6 @@ func withAPITokens(name, help string, work func(context.Context, *auth.PostgresA
 		}, more...)
 }
 
-// storeFlag declares --store.
 func storeFlag(to *int64) cli.Setting {
 	return cli.Setting{Name: "store", Hint: "ID", Required: true, Help: "The store's id.", Value: cli.Number(to, 1, 0)}
 }
@@ -156,7 +155,6 @@ type jwtSettings struct {
 	Keys auth.JWKSConfig
 }
 
-// settings declares the settings.
 func (j *jwtSettings) settings() []cli.Setting {
 	secret := func(text string) ([]byte, error) { return []byte(text), nil }
 	return []cli.Setting{

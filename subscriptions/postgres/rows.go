@@ -122,7 +122,6 @@ func bound(s *subscriptions.Subscription) (changed bool) {
 // usually does, it reuses that string.
 type text string
 
-// ScanBytes implements pgtype.BytesScanner.
 func (t *text) ScanBytes(b []byte) error {
 	if b == nil {
 		return errNull
@@ -138,7 +137,6 @@ var errNull = errors.New("null in a column that must not be null")
 // instant reads null as the zero time, and infinity as a time outside of what can be shown.
 type instant time.Time
 
-// ScanTimestamptz implements pgtype.TimestamptzScanner.
 func (i *instant) ScanTimestamptz(v pgtype.Timestamptz) error {
 	switch v.InfinityModifier {
 	case pgtype.Infinity:

@@ -37,7 +37,6 @@ const (
 	maxStartsEach = 1
 )
 
-// Config configures a Directory.
 type Config struct {
 	Version      string                  // of the protocol that this service speaks
 	Capabilities map[string][]Capability // of this service, by name
@@ -63,7 +62,6 @@ type Directory struct {
 	starts  []start           // of fetches in the last period
 }
 
-// Request is a request that names a profile.
 type Request struct {
 	URL    string // of the profile; "": none
 	Client string // that the request counts for
@@ -199,7 +197,6 @@ func (d *Directory) ask(ctx context.Context, r Request, u *url.URL) (*fetch, tim
 	return f, 0
 }
 
-// end publishes the result of a fetch.
 func (d *Directory) end(address string, f *fetch, r *result) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -108,7 +108,6 @@ func (b *BadSetting) Error() string {
 	return b.Name + ": " + b.Err.Error()
 }
 
-// Unwrap returns what is wrong.
 func (b *BadSetting) Unwrap() error { return b.Err }
 
 // Faults are the bad settings of a command.

@@ -113,7 +113,6 @@ func New(version string) *Metrics {
 	}
 }
 
-// Handler serves the metrics.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{EnableOpenMetrics: true}) // has exemplars
 }
