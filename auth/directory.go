@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
+	"net/url"
 	"regexp"
 	"strings"
 
@@ -55,9 +55,7 @@ func (d directory) ByPublicKey(ctx context.Context, key string) (*store.Store, e
 }
 
 func (d directory) ByHost(ctx context.Context, host string) (*store.Store, error) {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
+	host = (&url.URL{Host: host}).Hostname()
 	if host = strings.ToLower(strings.TrimSuffix(host, ".")); !plainHost.MatchString(host) {
 		return nil, ErrNoStore
 	}

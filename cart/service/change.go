@@ -84,15 +84,15 @@ func (s *Carts) refused(ctx context.Context, v *Visit, c change, o redisstore.Ou
 	if c.ops != nil && c.ops[o.Op].refusedAs(o.Refusal.Code) {
 		return s.refusedOp(c.ops, o)
 	}
-	switch code := o.Refusal.Code; code {
+	switch o.Refusal.Code {
 	case problem.VersionMismatch:
 		priced, err := s.price(ctx, v, o.Cart)
 		if err != nil {
 			return err
 		}
-		return problem.New(code, "If-Match", textVersionMismatch).WithData(&priced)
+		return errOtherVersion.WithData(&priced)
 	case problem.IdempotencyConflict:
-		return problem.New(code, "Idempotency-Key", textKeyReused)
+		return errKeyReused
 	case cart.LineChanged:
 		return errLineChanged
 	case problem.RateLimited:
@@ -176,15 +176,15 @@ func (s *Carts) repeated(ctx context.Context, v *Visit, o *redisstore.Outcome) (
 	return *o, err
 }
 
-var errLineChanged = errors.New("service: the line has changed since it was read")
-
 var (
-	textVersionMismatch = locale.Text{
+	errLineChanged = errors.New("service: the line has changed since it was read")
+
+	errOtherVersion = problem.New(problem.VersionMismatch, "If-Match", locale.Text{
 		locale.En: "Your cart has changed in the meantime. Please check it and try again.",
 		locale.Ar: "تغيّرت سلتك في هذه الأثناء. يُرجى مراجعتها ثم المحاولة مرة أخرى.",
-	}
-	textKeyReused = locale.Text{
+	})
+	errKeyReused = problem.New(problem.IdempotencyConflict, "Idempotency-Key", locale.Text{
 		locale.En: "This Idempotency-Key was already used for a different request.",
 		locale.Ar: "استُخدم مفتاح Idempotency-Key هذا لطلب مختلف.",
-	}
+	})
 )

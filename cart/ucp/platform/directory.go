@@ -124,7 +124,7 @@ func (d *Directory) Profile(ctx context.Context, r Request) (*Profile, *problem.
 		return nil, errURL
 	}
 	if d.cfg.Trust {
-		return &Profile{URL: r.URL, Version: d.cfg.Version, Capabilities: d.cfg.Capabilities}, nil
+		return &Profile{Version: d.cfg.Version, Capabilities: d.cfg.Capabilities}, nil
 	}
 	known := d.known(r.URL)
 	if !known.fresh(d.cfg.Now()) {
@@ -185,7 +185,7 @@ func (d *Directory) ask(ctx context.Context, r Request, u *url.URL) (*fetch, tim
 	d.fetches[address] = f
 	go func() {
 		ctx, traced := timing.Step(timing.Detach(ctx), "fetch profile")
-		result := d.fetch(ctx, address, u)
+		result := d.fetch(ctx, u)
 		result.fetched = now
 		if result.fault != nil {
 			traced(result.fault)

@@ -27,7 +27,7 @@ const (
 
 // fetch fetches a profile. It follows no redirect, and sends no cookie, no header of a trace and no proxy
 // what it fetches.
-func (d *Directory) fetch(ctx context.Context, address string, u *url.URL) *result {
+func (d *Directory) fetch(ctx context.Context, u *url.URL) *result {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, d.cfg.patience)
 	defer cancel()
@@ -57,7 +57,6 @@ func (d *Directory) fetch(ctx context.Context, address string, u *url.URL) *resu
 	if fault != nil {
 		return failed(fault)
 	}
-	profile.URL = address
 	return &result{profile: profile, age: ageOf(response.Header)}
 }
 

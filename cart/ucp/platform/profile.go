@@ -13,7 +13,6 @@ import (
 
 // Profile is what a platform says about itself. It is shared: do not change it.
 type Profile struct {
-	URL     string
 	Version string // of the protocol
 
 	// Capabilities has only the versions that this service has too, so that a large profile takes no
