@@ -100,7 +100,6 @@ type APITokensConfig struct {
 	Failures *limit.Quota // of the invalid tokens of a client; nil: no limit
 }
 
-// APITokens identifies stores by their API tokens.
 type APITokens struct {
 	cfg APITokensConfig
 

@@ -44,7 +44,6 @@ var _ StoreDirectory = (*PostgresStores)(nil)
 // storeMemory is the maximum size of the cache in bytes, about 50,000 stores.
 const storeMemory = 32 << 20
 
-// NewPostgresStores returns a directory with an empty cache.
 func NewPostgresStores(c PostgresStoresConfig) *PostgresStores {
 	s := &PostgresStores{db: c.DB}
 	s.directory = directory{s.find, c.KnownCurrency}

@@ -43,7 +43,6 @@ type Priced struct {
 	Buyable money.Amount // sum of the lines without an issue
 }
 
-// PricedLine is a line with its product, price and issue.
 type PricedLine struct {
 	*Line
 	Product  *Product // nil when the store no longer has it

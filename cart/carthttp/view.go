@@ -274,7 +274,6 @@ func (w view) merge(m *cart.MergeReport) {
 	w.EndObject()
 }
 
-// metadata writes the metadata of the cart or a line.
 func (w view) metadata(m cart.Metadata) {
 	w.Object("metadata")
 	if len(m) > 0 {
@@ -354,7 +353,6 @@ func (w view) paymentMethods() {
 	w.EndArray()
 }
 
-// count writes the response of GET /cart/count.
 func (w view) count(quantity, lines int64, token auth.CartToken, m *cart.MergeReport) {
 	w.BeginObject()
 	w.Number("count", quantity)

@@ -171,13 +171,11 @@ type Outcome struct {
 	Durability string // Confirmed or unconfirmed; "" when changes do not wait for replicas
 }
 
-// OpOutcome is the result of one operation of a list.
 type OpOutcome struct {
 	Line    cart.LineID   // that it changed; "" for none
 	Refusal *cart.Refusal // nil if it was not refused
 }
 
-// Status says whether a change was made.
 type Status string
 
 const (
@@ -236,7 +234,6 @@ func (s *Store) Change(ctx context.Context, ref Ref, on Conditions, with Attempt
 	}
 }
 
-// errDeadlinePassed means that a script reached Redis after its deadline, and changed nothing.
 var errDeadlinePassed = errors.New("redis ran it after its deadline, and changed nothing")
 
 // changeArgs are ARGV as lua/change.lua has it. deadline is in ms by Redis' clock.

@@ -16,7 +16,6 @@ import (
 	"commerce/cart/redisstore"
 )
 
-// Agent is who makes an agent's call.
 type Agent struct {
 	Store   *store.Store
 	Client  string // that the call counts for
@@ -34,7 +33,6 @@ type AgentVisit struct {
 	again   bool           // an earlier attempt of this keyed call may have changed the cart
 }
 
-// AgentCart is a cart as an agent's call has left it.
 type AgentCart struct {
 	cart.Priced
 	ID         string  // that opens it
@@ -196,7 +194,6 @@ func (s *Carts) changeAsAgent(ctx context.Context, v *AgentVisit, on Conditions,
 	return s.asMade(v, changed, ops, err)
 }
 
-// asMade returns what a list of an agent has made of the cart.
 func (s *Carts) asMade(v *AgentVisit, changed Changed, ops []agentOp, err error) (AgentCart, error) {
 	if err == nil && changed.Replayed && !v.again {
 		err = errKeyReused // the change was made, and its first result is gone
@@ -229,7 +226,6 @@ const (
 	agentCancels agentMark = "cancels"
 )
 
-// replacing returns the list that replaces the lines of a cart.
 func replacing(r cart.Replacement, c cart.Cart) (ops []agentOp) {
 	for _, step := range r.Plan(c) {
 		op := agentOp{element: step.Element}

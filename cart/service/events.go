@@ -52,7 +52,6 @@ func (e Events) withDefaults() Events {
 	return e
 }
 
-// mergeOutcome returns how a merge with a report and an error ended.
 func mergeOutcome(report *cart.MergeReport, err error) MergeOutcome {
 	switch {
 	case errors.Is(err, cart.ErrNoRoom):

@@ -71,7 +71,6 @@ func (c *call) answer(status int, data func(*wire.Writer)) wire.Answer {
 	return wire.Answer{Status: status, Data: data, Language: c.language, Store: c.agent.Store.ID, Caller: wire.Agent}
 }
 
-// failed returns the answer that goes with a protocol error.
 func (c *call) failed(write wire.Failure) wire.Answer {
 	a := c.answer(0, nil)
 	a.Failure = write
@@ -159,7 +158,6 @@ func checkKey(name, key string) error {
 	return nil
 }
 
-// conditions returns the conditions under which a change is made.
 func (c *call) conditions() (on service.Conditions, err error) {
 	if c.operation == get {
 		return on, nil

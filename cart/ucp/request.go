@@ -72,7 +72,6 @@ func (r *request) fault(path, want string) {
 	r.faults = problem.Join(r.faults, problem.New(problem.ValidationFailed, path, textForm, want))
 }
 
-// messages returns the messages about what is wrong with the form.
 func (r *request) messages() []message {
 	all := make([]message, len(r.faults.Faults))
 	for i, f := range r.faults.Faults {

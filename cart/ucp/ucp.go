@@ -46,7 +46,6 @@ type Config struct {
 	Allowed func(origin string) bool
 }
 
-// API handles the calls of agents.
 type API struct {
 	Config
 	profiles *platform.Directory

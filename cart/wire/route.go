@@ -38,7 +38,6 @@ type Route struct {
 // language, data and ETag of the error response.
 type Handler func(*gin.Context) (Answer, error)
 
-// Answer is what a handler returns for the response.
 type Answer struct {
 	// Data writes the member data, or all of a response without an envelope. nil means null with an
 	// error; without an error it means that Unchanged or Stream is set, or that the handler has written

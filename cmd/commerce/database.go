@@ -15,7 +15,6 @@ import (
 	"commerce/deploy/migrations"
 )
 
-// databaseSettings are the settings of commands that use Postgres.
 type databaseSettings struct{ URL string }
 
 func databaseSetting(to *string) cli.Setting {

@@ -46,7 +46,6 @@ func newMigrate() cli.Command {
 	}}
 }
 
-// migrateUp has the settings of `commerce migrate up`.
 type migrateUp struct {
 	Sharded     bool
 	ServiceRole string // "": none

@@ -32,7 +32,6 @@ type progress struct {
 	to io.Writer
 }
 
-// startProgress shows a bar.
 func startProgress(to io.Writer, description string, total int) progress {
 	to = visible(to)
 	return progress{progressbar.NewOptions(total,

@@ -18,7 +18,6 @@ import (
 	"commerce/deploy/connect"
 )
 
-// newToken returns the commands for customers' tokens and stores' API tokens.
 func newToken() cli.Command {
 	return cli.Command{Name: "token", Help: "Create and manage tokens.", Commands: []cli.Command{
 		newCustomerToken(), newStoreToken(), newTokenList(), newTokenRevoke(),
@@ -166,7 +165,6 @@ func (j *jwtSettings) settings() []cli.Setting {
 	}
 }
 
-// faults checks the settings together.
 func (j *jwtSettings) faults() (f cli.Faults) {
 	hasSecret := len(j.Secret) > 0
 	switch {

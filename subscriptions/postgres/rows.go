@@ -51,7 +51,6 @@ type row struct {
 	columns   []any                 // the destinations of the columns, in their order
 }
 
-// newRow returns a destination for a store's rows.
 func newRow(store int64) *row {
 	r := &row{Subscription: subscriptions.Subscription{StoreID: store}}
 	r.columns = []any{

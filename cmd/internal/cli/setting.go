@@ -110,7 +110,6 @@ func (b *BadSetting) Error() string {
 
 func (b *BadSetting) Unwrap() error { return b.Err }
 
-// Faults are the bad settings of a command.
 type Faults []*BadSetting
 
 // Add records an error of a setting. It ignores nil.

@@ -123,7 +123,6 @@ func (m *Metrics) ObserveLog(lost func() uint64) {
 		nil, func() float64 { return float64(lost()) })
 }
 
-// registry makes and registers metrics.
 type registry struct {
 	*prometheus.Registry
 	promauto.Factory
