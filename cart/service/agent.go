@@ -128,7 +128,7 @@ func (s *Carts) AgentCancel(ctx context.Context, v *AgentVisit, on Conditions, i
 	var before cart.Cart
 	canceled, err := s.asAgent(ctx, v, on, ids, func(c cart.Cart) []agentOp {
 		before = c
-		return []agentOp{{Op{Clear: true}, -1}, {Op{agent: agentCancels}, -1}}
+		return []agentOp{{Op{Clear: true}, -1}, {Op{agent: new(redisstore.NoteAgent(true))}, -1}}
 	})
 	if err == nil && before.ID != "" {
 		if canceled.Priced, err = s.price(ctx, v.Visit, before); err != nil && on.Key == "" {
@@ -218,14 +218,6 @@ type agentOp struct {
 	element int
 }
 
-// agentMark is how a list of an agent ends.
-type agentMark string
-
-const (
-	agentSees    agentMark = "sees"
-	agentCancels agentMark = "cancels"
-)
-
 func replacing(r cart.Replacement, c cart.Cart) (ops []agentOp) {
 	for _, step := range r.Plan(c) {
 		op := agentOp{element: step.Element}
@@ -246,7 +238,7 @@ func replacing(r cart.Replacement, c cart.Cart) (ops []agentOp) {
 	if r.Coupon != nil && *r.Coupon != c.Coupon {
 		ops = append(ops, agentOp{Op{Coupon: &CouponCode{Code: *r.Coupon, Member: "codes"}}, -1})
 	}
-	return append(ops, agentOp{Op{agent: agentSees}, -1})
+	return append(ops, agentOp{Op{agent: new(redisstore.NoteAgent(false))}, -1})
 }
 
 // open reads the cart that the ID opens. moved means that the shopper has taken it over, and the agent has none
