@@ -152,9 +152,6 @@ func (c *call) readTool(params wire.Object) error {
 	if r.faults != nil || !slices.Contains([]operation{create, get, update, cancel}, c.operation) {
 		return errParams
 	}
-	if c.cart == nil && (c.operation == create || c.operation == update) {
-		c.cart = wire.Object{}
-	}
 	c.agent.Profile, _ = wire.Unquote(agent["profile"])
 	c.id, _ = wire.Unquote(arguments["id"])
 	if key := "idempotency-key"; meta.Has(key) && c.operation != get {

@@ -38,7 +38,7 @@ const (
 // read reads the cart that an agent sent, by the schemas of the protocol. null counts as not given.
 func (c *call) read() request {
 	var r request
-	if c.cart == nil {
+	if c.cart == nil && c.operation == get {
 		return r
 	}
 	r.texts(c.cart, "$", "buyer", "first_name", "last_name", "email", "phone_number")
