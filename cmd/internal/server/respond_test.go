@@ -381,3 +381,46 @@ func TestProblemOf_HidesUnexpectedErrors(t *testing.T) {
 		assert.That(t, got.Code == tt.want && !strings.Contains(got.Message(locale.En), "10.0.0.1"), "%s: %s %q, want %s", name, got.Code, got.Message(locale.En), tt.want)
 	}
 }
+
+func TestRespond_LeavesOutTheEnvelopeOfABareArea(t *testing.T) {
+	t.Parallel()
+	entered, leave := make(chan struct{}), make(chan struct{})
+	h, _ := handlerOf(t, func(c *server.Config) {
+		c.MaxInFlight = 1
+		c.Areas = only("/bare", func(g *gin.Context) (wire.Answer, error) {
+			switch g.Query("do") {
+			case "wait":
+				close(entered)
+				<-leave
+			case "panic":
+				panic("bare")
+			}
+			return wire.Answer{Status: 201, Cache: "public", Data: func(w *wire.Writer) { w.Value([]byte(`{"a":1}`)) }}, nil
+		})
+		c.Areas[0].Bare = func(path string) wire.Failure {
+			if path != "/bare" {
+				return nil
+			}
+			return func(w *wire.Writer, e *problem.Error, status int) {
+				w.BeginObject()
+				w.Text("code", string(e.Code))
+				w.Number("status", int64(status))
+				w.EndObject()
+			}
+		}
+	})
+	shown := ask(h, "192.0.2.1", "GET", "/bare")
+	assert.That(t, shown.Code == 201 && shown.Body.String() == `{"a":1}` && shown.Header().Get("Cache-Control") == "public", "%d %s %v", shown.Code, shown.Body, shown.Header())
+	assert.Equal(t, ask(h, "192.0.2.1", "GET", "/bare?do=panic").Body.String(), `{"code":"internal","status":500}`, "after a panic")
+	assert.Equal(t, ask(h, "192.0.2.1", "POST", "/bare").Body.String(), `{"code":"method_not_allowed","status":405}`, "another method")
+	assert.That(t, strings.HasPrefix(ask(h, "192.0.2.1", "GET", "/other").Body.String(), `{"success":false,`), "another path has no envelope")
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		ask(h, "192.0.2.1", "GET", "/bare?do=wait")
+	}()
+	<-entered
+	assert.Equal(t, ask(h, "192.0.2.1", "GET", "/bare").Body.String(), `{"code":"unavailable","status":503}`, "above the limit")
+	close(leave)
+	<-done
+}
