@@ -2,12 +2,10 @@ package cart
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
-
-	"commerce/auth/locale"
-	"commerce/auth/problem"
 )
 
 // Replacement is an agent's request to replace all lines of a cart. An agent sends the whole cart, which a
@@ -46,10 +44,7 @@ func ParseItem(s string) (product, plan int64, ok bool) {
 func (id LineID) Item() string { return string(NewLineID(id.Product(), id.Plan(), nil)) }
 
 // ErrChangedUnseen means that a change would undo what its sender has not seen.
-var ErrChangedUnseen = problem.New("cart_changed", "", locale.Text{
-	locale.En: "The cart has changed since you read it, so nothing was applied. This is the cart now. Check it, and send your change again with these line ids.",
-	locale.Ar: "تغيّرت السلة منذ أن قرأتها، فلم يُطبّق شيء. هذه هي السلة الآن. راجعها ثم أعد إرسال تغييرك بمعرّفات البنود هذه.",
-})
+var ErrChangedUnseen = errors.New("cart: the cart has changed since the sender of the change has read it")
 
 // ShownID returns a line's ID as agents see it: with the version of the cart. "" makes the ID of a new
 // element, whose sender has seen that version.

@@ -2,13 +2,13 @@ package redisstore
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/klauspost/compress/flate"
@@ -94,8 +94,9 @@ func pack(result []byte) (string, error) {
 }
 
 func unpack(packed string) ([]byte, error) {
-	result, err := io.ReadAll(flate.NewReader(strings.NewReader(packed)))
-	if err != nil {
+	r := flate.NewReader(bytes.NewReader([]byte(packed)))
+	result, err := io.ReadAll(r)
+	if err = cmp.Or(err, r.Close()); err != nil {
 		return nil, cart.Unavailable("read result", err)
 	}
 	return result, nil

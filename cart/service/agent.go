@@ -89,7 +89,7 @@ func (s *Carts) NewAgentVisit(a Agent, key string) *AgentVisit {
 	return v
 }
 
-// AgentRead returns the cart. An ID under which there is none, or a canceled one, is ErrNoCart.
+// AgentRead returns the cart. An ID under which there is none, or a canceled one, is a problem.NotFound.
 func (s *Carts) AgentRead(ctx context.Context, v *AgentVisit) (AgentCart, error) {
 	held, moved, err := s.open(ctx, v)
 	if err != nil {
@@ -145,15 +145,15 @@ func (s *Carts) asAgent(ctx context.Context, v *AgentVisit, on Conditions, ids [
 	for range maxReads {
 		held, moved, err := s.open(ctx, v)
 		judged, refusal := on, unseen(held, on, ids)
-		if errors.Is(err, ErrNoCart) {
-			judged.IfMatch, refusal = "", ErrNoCart
+		if errors.Is(err, errNoCart) {
+			judged.IfMatch, refusal = "", errNoCart
 		} else if err != nil {
 			return AgentCart{}, err
 		}
 		if refusal != nil {
 			repeated, err := s.Refuse(ctx, v.Visit, judged, refusal)
 			made, err := s.asMade(v, repeated, nil, err)
-			if errors.Is(err, cart.ErrChangedUnseen) {
+			if errors.Is(err, errUnseen) {
 				if made, err = s.asRead(ctx, v, held, moved); err == nil {
 					err = cart.ErrChangedUnseen
 				}
@@ -180,7 +180,7 @@ func unseen(held redisstore.Stored, on Conditions, ids []string) *problem.Error 
 	case named && len(ids) == 0: // it has seen the version that it names
 		return nil
 	case !held.SeenBy(ids, held.Agent):
-		return cart.ErrChangedUnseen
+		return errUnseen
 	}
 	return nil
 }
@@ -242,7 +242,7 @@ func replacing(r cart.Replacement, c cart.Cart) (ops []agentOp) {
 }
 
 // open reads the cart that the ID opens. moved means that the shopper has taken it over, and the agent has none
-// now. The error of an ID without a cart is ErrNoCart.
+// now. The error of an ID without a cart is errNoCart.
 func (s *Carts) open(ctx context.Context, v *AgentVisit) (held redisstore.Stored, moved bool, err error) {
 	v.own, v.kept = v.home, false
 	held, err = s.load(ctx, v.Visit)
@@ -250,7 +250,7 @@ func (s *Carts) open(ctx context.Context, v *AgentVisit) (held redisstore.Stored
 		held, moved, err = s.follow(ctx, v)
 	}
 	if err == nil && (held.Agent == redisstore.AgentCanceled || held.ID == "" && !moved) {
-		err = ErrNoCart
+		err = errNoCart
 	}
 	return held, moved, err
 }
@@ -285,8 +285,12 @@ func isVersionMismatch(err error) bool {
 	return ok && refused.Code == problem.VersionMismatch
 }
 
-// ErrNoCart refuses an ID under which an agent has no cart.
-var ErrNoCart = problem.New(problem.NotFound, "", locale.Text{
-	locale.En: "The cart does not exist, has expired or was canceled.",
-	locale.Ar: "السلة غير موجودة أو انتهت صلاحيتها أو أُلغيت.",
-})
+var (
+	errNoCart = problem.New(problem.NotFound, "", locale.Text{
+		locale.En: "There is no such cart. It may have expired.",
+		locale.Ar: "لا توجد سلة كهذه. ربما انتهت صلاحيتها.",
+	})
+	errOtherVersion = problem.New(problem.VersionMismatch, "If-Match", textVersionMismatch)
+	errKeyReused    = problem.New(problem.IdempotencyConflict, "Idempotency-Key", textKeyReused)
+	errUnseen       = problem.New(problem.VersionMismatch, "", textVersionMismatch) // shown as cart.ErrChangedUnseen
+)

@@ -83,15 +83,15 @@ func (s *Carts) refused(ctx context.Context, v *Visit, c change, o redisstore.Ou
 	if c.ops != nil && c.ops[o.Op].refusedAs(o.Refusal.Code) {
 		return s.refusedOp(c.ops, o)
 	}
-	switch o.Refusal.Code {
+	switch code := o.Refusal.Code; code {
 	case problem.VersionMismatch:
 		priced, err := s.price(ctx, v, o.Cart)
 		if err != nil {
 			return err
 		}
-		return errOtherVersion.WithData(&priced)
+		return problem.New(code, "If-Match", textVersionMismatch).WithData(&priced)
 	case problem.IdempotencyConflict:
-		return errKeyReused
+		return problem.New(code, "Idempotency-Key", textKeyReused)
 	case cart.LineChanged:
 		return errLineChanged
 	case problem.RateLimited:
@@ -175,15 +175,15 @@ func (s *Carts) repeated(ctx context.Context, v *Visit, o *redisstore.Outcome) (
 	return *o, err
 }
 
-var (
-	errLineChanged = errors.New("service: the line has changed since it was read")
+var errLineChanged = errors.New("service: the line has changed since it was read")
 
-	errOtherVersion = problem.New(problem.VersionMismatch, "If-Match", locale.Text{
+var (
+	textVersionMismatch = locale.Text{
 		locale.En: "Your cart has changed in the meantime. Please check it and try again.",
 		locale.Ar: "تغيّرت سلتك في هذه الأثناء. يُرجى مراجعتها ثم المحاولة مرة أخرى.",
-	})
-	errKeyReused = problem.New(problem.IdempotencyConflict, "Idempotency-Key", locale.Text{
+	}
+	textKeyReused = locale.Text{
 		locale.En: "This Idempotency-Key was already used for a different request.",
 		locale.Ar: "استُخدم مفتاح Idempotency-Key هذا لطلب مختلف.",
-	})
+	}
 )

@@ -123,8 +123,8 @@ func (c *call) do(ctx context.Context, v *service.AgentVisit, on service.Conditi
 	known, _ := errors.AsType[*problem.Error](err)
 	switch {
 	case errors.Is(err, cart.ErrChangedUnseen):
-		return c.show(v, &shown, read, message{code: known.Code, severity: recoverable, content: known.Faults[0].Sentence}), nil
-	case errors.Is(err, service.ErrNoCart):
+		return c.show(v, &shown, read, message{code: "cart_changed", severity: recoverable, content: textChanged.With()}), nil
+	case known != nil && known.Code == problem.NotFound:
 		return c.notFound(), nil
 	case err != nil:
 		return result{}, err
@@ -218,5 +218,13 @@ var (
 	textVersion = locale.Text{
 		locale.En: "Protocol version %s is not supported. This business supports version %s.",
 		locale.Ar: "إصدار البروتوكول %s غير مدعوم. يدعم هذا المتجر الإصدار %s.",
+	}
+	textChanged = locale.Text{
+		locale.En: "The cart has changed since you read it, so nothing was applied. This is the cart now. Check it, and send your change again with these line ids.",
+		locale.Ar: "تغيّرت السلة منذ أن قرأتها، فلم يُطبّق شيء. هذه هي السلة الآن. راجعها ثم أعد إرسال تغييرك بمعرّفات البنود هذه.",
+	}
+	textNotFound = locale.Text{
+		locale.En: "The cart does not exist, has expired or was canceled.",
+		locale.Ar: "السلة غير موجودة أو انتهت صلاحيتها أو أُلغيت.",
 	}
 )

@@ -3,6 +3,7 @@ package ucp
 import (
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -90,8 +91,7 @@ func (c *call) writeLine(w *wire.Writer, whole cart.Cart, l *cart.PricedLine) {
 	w.Text("title", titleOf(l, w.Language))
 	w.Number("price", int64(l.Unit.Total()))
 	if l.Product != nil && l.Product.Image != nil {
-		_, link := l.Product.Image.Links(c.api.Origin(c.Request), c.api.BasePath)
-		w.Text("image_url", link)
+		w.Text("image_url", c.imageURL(l.Product.Image.URL))
 	}
 	w.EndObject()
 	w.Number("quantity", l.Quantity)
@@ -113,6 +113,19 @@ func titleOf(l *cart.PricedLine, language locale.Locale) string {
 		title += " – " + l.Plan.Text(language)
 	}
 	return title
+}
+
+// imageURL returns the absolute URL of an image. A path is one of this service.
+func (c *call) imageURL(url string) string {
+	origin := c.api.Origin(c.Request)
+	switch {
+	case strings.HasPrefix(url, "//"):
+		scheme, _, _ := strings.Cut(origin, "//")
+		return scheme + url
+	case strings.HasPrefix(url, "/"):
+		return origin + c.api.BasePath + url
+	}
+	return url
 }
 
 // writeTotals writes what the cart costs. The entries before the total sum to it.
