@@ -89,7 +89,6 @@ const (
 	apiTokenTimeout    = 2 * time.Second // of a lookup
 )
 
-// APITokensConfig configures APITokens.
 type APITokensConfig struct {
 	Source APITokenSource
 	Stores StoreDirectory
@@ -101,7 +100,6 @@ type APITokensConfig struct {
 	Failures *limit.Quota // of the invalid tokens of a client; nil: no limit
 }
 
-// APITokens identifies stores by their API tokens.
 type APITokens struct {
 	cfg APITokensConfig
 
@@ -111,7 +109,6 @@ type APITokens struct {
 	lookups singleflight.Group
 }
 
-// apiTokenCheck is the result of a lookup.
 type apiTokenCheck struct {
 	refusal *problem.Error // why the token is refused with any secret; nil if its store is set
 
@@ -120,7 +117,6 @@ type apiTokenCheck struct {
 	at    time.Time // when the lookup began
 }
 
-// NewAPITokens returns APITokens for a config.
 func NewAPITokens(cfg APITokensConfig) *APITokens {
 	cfg.TTL = cmp.Or(cfg.TTL, defaultAPITokenTTL)
 	return &APITokens{cfg: cfg, checks: bounded.New[int64, apiTokenCheck](maxAPITokens, nil)}

@@ -32,7 +32,6 @@ type Caller struct {
 	Client string // that the request counts for, as it was passed to Identify
 }
 
-// Config configures CartCallers.
 type Config struct {
 	Stores   StoreDirectory
 	Tokens   *JWT         // verifies customers' JWTs; nil: every Bearer token is refused
@@ -43,10 +42,8 @@ type Config struct {
 	DefaultStore int64
 }
 
-// CartCallers identifies the callers of the cart.
 type CartCallers struct{ cfg Config }
 
-// NewCartCallers returns CartCallers for a config.
 func NewCartCallers(cfg Config) *CartCallers { return &CartCallers{cfg} }
 
 // Identify returns the sender of r, which counts for a client. Its errors are problem.Errors.

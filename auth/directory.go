@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
+	"net/url"
 	"regexp"
 	"strings"
 
@@ -40,7 +40,6 @@ type storeKey struct {
 	publicKey, host string
 }
 
-// ByID implements StoreDirectory.
 func (d directory) ByID(ctx context.Context, id int64) (*store.Store, error) {
 	if id == 0 {
 		return nil, ErrNoStore
@@ -48,7 +47,6 @@ func (d directory) ByID(ctx context.Context, id int64) (*store.Store, error) {
 	return d.get(ctx, storeKey{id: id})
 }
 
-// ByPublicKey implements StoreDirectory.
 func (d directory) ByPublicKey(ctx context.Context, key string) (*store.Store, error) {
 	if key == "" {
 		return nil, ErrNoStore
@@ -56,11 +54,8 @@ func (d directory) ByPublicKey(ctx context.Context, key string) (*store.Store, e
 	return d.get(ctx, storeKey{publicKey: key})
 }
 
-// ByHost implements StoreDirectory.
 func (d directory) ByHost(ctx context.Context, host string) (*store.Store, error) {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
+	host = (&url.URL{Host: host}).Hostname()
 	if host = strings.ToLower(strings.TrimSuffix(host, ".")); !plainHost.MatchString(host) {
 		return nil, ErrNoStore
 	}
@@ -70,7 +65,6 @@ func (d directory) ByHost(ctx context.Context, host string) (*store.Store, error
 // plainHost matches every host that the tables accept.
 var plainHost = regexp.MustCompile(`^[a-z0-9.-]{1,253}$`)
 
-// Sole implements StoreDirectory.
 func (d directory) Sole(ctx context.Context) (*store.Store, error) { return d.get(ctx, storeKey{}) }
 
 // get returns ErrNoStore if there is no store. A store in a currency whose decimals are not known is

@@ -47,7 +47,6 @@ func publicKey(h http.Header) (string, error) {
 	return key, nil
 }
 
-// isPublicKey reports whether a store can have a key.
 func isPublicKey(key string) bool {
 	strange := func(r rune) bool { return r <= ' ' || r > '~' }
 	return key != "" && len(key) <= maxPublicKey && !strings.ContainsFunc(key, strange)

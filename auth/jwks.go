@@ -42,7 +42,6 @@ const (
 	maxKeysAsked  = 256 // requested names that a fetch keeps
 )
 
-// JWKSConfig configures a JWKS.
 type JWKSConfig struct {
 	URL       string                             // https, or http of this machine. Redirects to other URLs, and from https to http, are refused
 	Transport http.RoundTripper                  // nil: a new transport

@@ -20,7 +20,6 @@ const (
 	jwtLeeway    = 30 * time.Second
 )
 
-// JWTConfig configures a JWT.
 type JWTConfig struct {
 	// Secret signs and verifies HS256. It has at least 32 bytes. PreviousSecret only
 	// verifies; nil for none.
@@ -98,7 +97,6 @@ func secrets(current, previous []byte) func(context.Context, *jwt.Token) (any, e
 	return func(context.Context, *jwt.Token) (any, error) { return set, nil }
 }
 
-// Claims are the claims of a verified token.
 type Claims struct {
 	Customer string // sub, never ""
 	Store    int64  // store_id; 0: absent

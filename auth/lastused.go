@@ -13,7 +13,6 @@ import (
 	"commerce/auth/cause"
 )
 
-// LastUsedConfig configures a LastUsed.
 type LastUsedConfig struct {
 	Pool  *pgxpool.Pool    // writable. One connection is enough
 	Every time.Duration    // between writes; default 10 s

@@ -41,7 +41,6 @@ type MemoryAPITokens map[int64]APIToken
 
 var _ APITokenSource = MemoryAPITokens(nil)
 
-// APIToken implements APITokenSource.
 func (m MemoryAPITokens) APIToken(_ context.Context, id int64) (APIToken, error) {
 	if t, ok := m[id]; ok {
 		return t, nil

@@ -16,7 +16,6 @@ import (
 	"commerce/auth/store"
 )
 
-// PostgresStoresConfig is what PostgresStores need.
 type PostgresStoresConfig struct {
 	DB *pgxpool.Pool
 
@@ -45,7 +44,6 @@ var _ StoreDirectory = (*PostgresStores)(nil)
 // storeMemory is the maximum size of the cache in bytes, about 50,000 stores.
 const storeMemory = 32 << 20
 
-// NewPostgresStores returns a directory with an empty cache.
 func NewPostgresStores(c PostgresStoresConfig) *PostgresStores {
 	s := &PostgresStores{db: c.DB}
 	s.directory = directory{s.find, c.KnownCurrency}
@@ -67,7 +65,6 @@ func (s *PostgresStores) Invalidate(message string) {
 // InvalidateAll reloads every store. Call it when messages may have been lost.
 func (s *PostgresStores) InvalidateAll() { s.cache.ExpireAll() }
 
-// Stats returns how the cache has answered.
 func (s *PostgresStores) Stats() lastknown.Stats { return s.cache.Stats() }
 
 func (s *PostgresStores) find(ctx context.Context, key storeKey) (found *store.Store, err error) {

@@ -34,7 +34,6 @@ func NewPostgresAPITokens(db *pgxpool.Pool, rand io.Reader) *PostgresAPITokens {
 // lookupBudget bounds the time to find a token.
 const lookupBudget = 900 * time.Millisecond
 
-// APIToken implements APITokenSource.
 func (p *PostgresAPITokens) APIToken(ctx context.Context, id int64) (APIToken, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookupBudget)
 	defer cancel()

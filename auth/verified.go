@@ -24,7 +24,6 @@ type verifiedToken struct {
 
 type tokenDigest [sha256.Size]byte
 
-// valid reports whether the token is valid at a time with a key set.
 func (t *verifiedToken) valid(now time.Time, keys *keySet) bool {
 	return t.keys == keys && (keys == nil || keys.trusted()) && !now.Before(t.from) && now.Before(t.until)
 }

@@ -52,7 +52,6 @@ func (c *Cart) Count() int64 {
 	return n
 }
 
-// Has reports whether the cart has a line.
 func (c *Cart) Has(line LineID) bool {
 	return slices.ContainsFunc(c.Lines, func(l Line) bool { return l.ID == line })
 }

@@ -34,7 +34,6 @@ type Uses struct {
 // CouponKind says how a coupon lowers the price.
 type CouponKind string
 
-// The kinds.
 const (
 	Percent CouponKind = "percent"
 	Fixed   CouponKind = "fixed"
@@ -54,7 +53,6 @@ func NormalCouponCode(code string) string {
 	}, NormalText(code))
 }
 
-// applies reports whether the coupon lowers the price of a product.
 func (c *Coupon) applies(product int64) bool {
 	if c.Products == nil {
 		return true

@@ -29,7 +29,6 @@ type CouponIssue struct {
 	Sentence locale.Sentence
 }
 
-// Code returns the code of an error with this reason.
 func (i *CouponIssue) Code() problem.Code {
 	if i.Reason == CouponMinimum {
 		return problem.CouponMinimum

@@ -29,7 +29,6 @@ type Edit struct {
 	Malformed // what cannot be read is left out of the rest
 }
 
-// Removes reports whether the edit removes the line.
 func (e Edit) Removes() bool { return e.Quantity != nil && *e.Quantity == 0 }
 
 // OnlyQuantity reports whether the edit changes nothing but the quantity.
@@ -216,7 +215,6 @@ func (e Edit) merge(held []FieldValue, p *Product) map[string]string {
 	return merged
 }
 
-// answerOf returns the answer to a field.
 func answerOf(fields []FieldValue, name string) (value string, ok bool) {
 	i, ok := slices.BinarySearchFunc(fields, name, func(f FieldValue, name string) int {
 		return strings.Compare(f.Name, name)

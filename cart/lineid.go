@@ -42,7 +42,6 @@ func ParseLineID(s string) (LineID, bool) {
 	return LineID(s), true
 }
 
-// Product returns the ID of the line's product.
 func (id LineID) Product() int64 {
 	digits, _, _ := strings.Cut(string(id), ".")
 	n, _ := strconv.ParseInt(digits, 10, 64)

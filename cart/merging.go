@@ -12,7 +12,6 @@ import (
 // Strategy says what becomes of a line that both carts hold.
 type Strategy string
 
-// The strategies.
 const (
 	Sum          Strategy = "sum"
 	Max          Strategy = "max"
@@ -20,7 +19,6 @@ const (
 	KeepCustomer Strategy = "customer"
 )
 
-// ParseStrategy reads a setting.
 func ParseStrategy(s string) (Strategy, error) {
 	switch st := Strategy(s); st {
 	case Sum, Max, KeepGuest, KeepCustomer:
@@ -76,7 +74,6 @@ var (
 	// ErrNoRoom means that the guest's cart does not fit into the customer's.
 	ErrNoRoom = errors.New("cart: no room for the guest's cart")
 
-	// ErrCrowded means that too many merges into one cart are under way.
 	ErrCrowded = errors.New("cart: too many merges under way")
 )
 

@@ -12,7 +12,6 @@ type Unit struct {
 	Plan   money.Amount
 }
 
-// Total is the unit price.
 func (u Unit) Total() money.Amount { return u.Base + u.Addons + u.Plan }
 
 // unitPrice prices one piece. A nil plan is no plan. Answers to fields or options that no
@@ -44,7 +43,6 @@ type Priced struct {
 	Buyable money.Amount // sum of the lines without an issue
 }
 
-// PricedLine is a line with its product, price and issue.
 type PricedLine struct {
 	*Line
 	Product  *Product // nil when the store no longer has it

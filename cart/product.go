@@ -38,6 +38,19 @@ type Image struct {
 	Alt string
 }
 
+// Links returns the URL as the catalog has it, and absolute. A path is one of this service, which is at path
+// of origin.
+func (i *Image) Links(origin, path string) (shown, absolute string) {
+	switch {
+	case strings.HasPrefix(i.URL, "//"):
+		scheme, _, _ := strings.Cut(origin, "//")
+		return i.URL, scheme + i.URL
+	case strings.HasPrefix(i.URL, "/"):
+		return path + i.URL, origin + path + i.URL
+	}
+	return i.URL, i.URL
+}
+
 // Plan is a billing period of a subscription product (its variant). Its price is added to
 // the product's own.
 type Plan struct {

@@ -17,7 +17,6 @@ type KeyUse struct {
 	Line        LineID // the line that it changed, if its request names another; else ""
 }
 
-// StampUse is the change that was applied with a stamp.
 type StampUse struct {
 	At   time.Time
 	Line LineID // as in KeyUse

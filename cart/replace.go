@@ -15,7 +15,6 @@ type Replacement struct {
 	Coupon   *string // nil keeps the cart's, "" removes it; in the form that NormalCouponCode returns
 }
 
-// Element is one line that a Replacement asks for.
 type Element struct {
 	ID       string // as Cart.ShownID returned it, or any other text that the agent sent; "" for none
 	Product  int64  // 0 if no product can have the requested ID
@@ -23,7 +22,6 @@ type Element struct {
 	Quantity int64  // 1 or more
 }
 
-// IDs lists the IDs that the agent sent.
 func (r Replacement) IDs() (ids []string) {
 	for _, e := range r.Elements {
 		if e.ID != "" {
@@ -73,7 +71,6 @@ func (c Cart) SeenBy(ids []string, last string) bool {
 	})
 }
 
-// Step is one operation by which a Replacement changes a cart.
 type Step struct {
 	Element  int    // that it is for; -1 for a line that no element keeps
 	Line     LineID // whose quantity is set; "" to add the element

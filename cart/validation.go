@@ -21,7 +21,6 @@ type LineIssue struct {
 // Valid reports whether the cart can be checked out.
 func (v *Validation) Valid() bool { return len(v.Issues) == 0 }
 
-// Validate collects the issues and warnings of a priced cart.
 func Validate(p *Priced) Validation {
 	v := Validation{Warnings: Warnings(p)}
 	if len(p.Lines) == 0 {
@@ -36,7 +35,6 @@ func Validate(p *Priced) Validation {
 	return v
 }
 
-// Warnings lists the warnings of a priced cart; nil for none.
 func Warnings(p *Priced) []LineIssue {
 	var warnings []LineIssue
 	for i := range p.Lines {

@@ -8,7 +8,6 @@ import (
 // Errors of sources for which the caller gets no rows. Errors have no values of parameters, since
 // those are customers' addresses and numbers.
 var (
-	// ErrNotFound means that the store does not have the subscription.
 	ErrNotFound = problem.New(problem.SubscriptionNotFound, "", locale.Text{
 		locale.En: "This store has no such subscription.",
 		locale.Ar: "لا يوجد اشتراك بهذا الرقم في هذا المتجر.",

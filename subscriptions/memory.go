@@ -26,7 +26,6 @@ type Memory struct {
 	history History // for the changes
 }
 
-// memoryStore has the subscriptions of one store.
 type memoryStore struct {
 	rows    []*Subscription // newest first; they are replaced, never modified
 	changes []memoryChange  // in their order; a subscription has only its last one
@@ -112,10 +111,8 @@ func newestFirst(rows []*Subscription, id int64) (at int, found bool) {
 	return slices.BinarySearchFunc(rows, id, func(s *Subscription, id int64) int { return cmp.Compare(id, s.ID) })
 }
 
-// LinkKeys implements Source.
 func (m *Memory) LinkKeys(context.Context, bool) ([][]byte, error) { return m.keys, nil }
 
-// Get implements Source.
 func (m *Memory) Get(_ context.Context, store, id int64, _ locale.Locale) (*Subscription, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -127,7 +124,6 @@ func (m *Memory) Get(_ context.Context, store, id int64, _ locale.Locale) (*Subs
 	return new(*rows[at]), nil
 }
 
-// List implements Source.
 func (m *Memory) List(_ context.Context, store int64, q Query) ([]Subscription, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -165,7 +161,6 @@ func (m *Memory) page(rows iter.Seq2[int, *Subscription], q Query) []Subscriptio
 	return page
 }
 
-// Totals implements Source.
 func (m *Memory) Totals(_ context.Context, store int64) ([]Total, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -187,7 +182,6 @@ func (m *Memory) Totals(_ context.Context, store int64) ([]Total, error) {
 	return slices.Collect(maps.Values(groups)), nil
 }
 
-// Changes implements Source.
 func (m *Memory) Changes(_ context.Context, store int64, q ChangesQuery) (Changes, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()

@@ -63,7 +63,6 @@ type Changes struct {
 	More bool // whether more changes follow Next now
 }
 
-// Deletion is a subscription that was deleted.
 type Deletion struct {
 	ID int64
 	At time.Time // when the transaction that deleted it began

@@ -6,10 +6,8 @@ import (
 	"time"
 )
 
-// Status is the state of a subscription.
 type Status string
 
-// All states of subscriptions.
 const (
 	Trialing Status = "trialing"
 	Active   Status = "active"
@@ -25,7 +23,6 @@ var Statuses = [...]Status{Trialing, Active, PastDue, Paused, Canceled, Expired}
 // StatusSet is a set of states: one bit for each, in the order of Statuses.
 type StatusSet uint8
 
-// EveryStatus is the set of all states.
 const EveryStatus = StatusSet(1<<len(Statuses) - 1)
 
 // ParseStatuses reads distinct states between commas, in any order.
@@ -40,7 +37,6 @@ func ParseStatuses(s string) (set StatusSet, ok bool) {
 	return set, true
 }
 
-// SetOf returns the set of the given states.
 func SetOf(statuses ...Status) (set StatusSet) {
 	for at, status := range Statuses {
 		if slices.Contains(statuses, status) {
@@ -50,7 +46,6 @@ func SetOf(statuses ...Status) (set StatusSet) {
 	return set
 }
 
-// Has reports whether a state is in the set.
 func (s StatusSet) Has(status Status) bool { return s&SetOf(status) != 0 }
 
 // Names returns the states in the order of Statuses.

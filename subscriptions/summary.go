@@ -24,7 +24,6 @@ type Total struct {
 	Prices *big.Int // sum of the prices, in minor units of Currency
 }
 
-// Summary has the figures of a store.
 type Summary struct {
 	AsOf     time.Time        // when reading the source began
 	ByStatus map[Status]int64 // has every status
@@ -70,7 +69,6 @@ func Summarize(totals []Total) (*Summary, error) {
 	return s, nil
 }
 
-// monthly returns the revenue of totals in one currency.
 func monthly(currency string, totals []Total) (Revenue, error) {
 	if !money.Known(currency) {
 		return Revenue{}, problem.UnknownCurrency("monthly revenue", currency)

@@ -56,7 +56,6 @@ func (c *Cache[K, V]) Peek(key K) (value V, ok bool) {
 	return value, false
 }
 
-// Put adds a key, or replaces its value.
 func (c *Cache[K, V]) Put(key K, value V) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -79,7 +78,6 @@ func (c *Cache[K, V]) GetOrPut(key K, create func() V) V {
 	return value
 }
 
-// Len returns the number of entries.
 func (c *Cache[K, V]) Len() int {
 	c.mu.RLock()
 	defer c.mu.RUnlock()

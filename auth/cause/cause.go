@@ -84,7 +84,6 @@ func Root(err error) error {
 	return err
 }
 
-// Unwrap returns the error of the client library.
 func (f *Failure) Unwrap() error { return f.Err }
 
 // reply is an error reply of Redis.
@@ -143,5 +142,4 @@ func noAnswer(took time.Duration) string {
 
 func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
 
-// Text returns a duration, rounded to milliseconds.
 func Text(d time.Duration) string { return d.Round(time.Millisecond).String() }

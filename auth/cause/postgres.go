@@ -56,7 +56,6 @@ func address(host string, port uint16) string {
 	return net.JoinHostPort(host, strconv.Itoa(int(port)))
 }
 
-// describePostgres returns what happened.
 func describePostgres(err error, took time.Duration) string {
 	if refused, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return describeRefusal(refused, took)

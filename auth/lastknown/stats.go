@@ -18,7 +18,6 @@ type Stats struct {
 	Oldest time.Duration
 }
 
-// Stats returns the numbers of the cache.
 func (c *Cache[K, V]) Stats() Stats { return c.counts.sum(c.moment()) }
 
 // serve counts a key, by its result if it exists, and then passes its value on.

@@ -39,7 +39,6 @@ type Quota struct {
 	args    []any // of the script: for each rate, its period and the time in which a use is restored, in ms
 }
 
-// Config configures a Quota or a Window.
 type Config struct {
 	Name  string // of the limit, such as "create"; part of the keys in Redis
 	Rates []Rate // all of them apply; none: no limit

@@ -19,7 +19,6 @@ type Slots[K comparable] struct {
 	byKey map[K]*slotsOfKey // of keys with users
 }
 
-// SlotsConfig configures Slots.
 type SlotsConfig struct {
 	All     int // operations of all keys, with those that wait; 0: any number
 	Each    int // operations of one key
@@ -31,7 +30,6 @@ type slotsOfKey struct {
 	users int // with those that wait; guarded by the mutex of Slots
 }
 
-// NewSlots returns Slots that are all free.
 func NewSlots[K comparable](c SlotsConfig) *Slots[K] {
 	return &Slots[K]{SlotsConfig: c, byKey: map[K]*slotsOfKey{}}
 }

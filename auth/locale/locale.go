@@ -20,7 +20,6 @@ const (
 	Ar Locale = "ar"
 )
 
-// All lists the languages.
 func All() []Locale { return []Locale{En, Ar} }
 
 // Text is one text in several languages.

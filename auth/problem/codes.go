@@ -4,7 +4,6 @@ package problem
 // of their HTTP statuses.
 type Code string
 
-// All codes of errors.
 const (
 	MalformedJSON        Code = "malformed_json"
 	InvalidParameter     Code = "invalid_parameter"

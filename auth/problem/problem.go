@@ -143,7 +143,6 @@ func (e *Error) Error() string {
 	return string(e.Code) + ": " + e.Message(locale.En)
 }
 
-// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
 // Message is a sentence that a shopper or a developer can act on.

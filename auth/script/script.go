@@ -95,7 +95,6 @@ const dials = 3
 // ErrNotSent means that a command failed before any of it was written.
 var ErrNotSent = errors.New("not sent")
 
-// command runs a script.
 type command struct {
 	*redis.Cmd
 	script  string

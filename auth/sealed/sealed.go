@@ -100,7 +100,6 @@ func (k *Keys) Previous() string {
 	return k.previous.name
 }
 
-// named returns the key of a name.
 func (k *Keys) named(name string) (key, bool) {
 	switch {
 	case k == nil:

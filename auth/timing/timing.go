@@ -18,7 +18,6 @@ import (
 // Place is where a request spends time.
 type Place int
 
-// The places.
 const (
 	Redis    Place = iota
 	Postgres       // statements that the request itself waits for
@@ -38,7 +37,6 @@ type Times struct {
 
 type timesKey struct{}
 
-// Value implements context.Context.
 func (t *Times) Value(key any) any {
 	if key == (timesKey{}) {
 		return t
@@ -63,7 +61,6 @@ func Add(ctx context.Context, at Place, d time.Duration) {
 	}
 }
 
-// Add adds time spent at a place.
 func (t *Times) Add(at Place, d time.Duration) {
 	if t != nil {
 		t.spent[at].Add(int64(d))

@@ -61,7 +61,6 @@ func (a *API) Area() wire.Area {
 	return area
 }
 
-// call is one call, with the language of its response.
 type call struct {
 	*gin.Context
 	*service.Visit
@@ -162,7 +161,6 @@ func serveChange[T any](
 	})
 }
 
-// showChanged shows the cart after a change.
 func (c *call) showChanged(changed service.Changed, err error) (wire.Answer, error) {
 	if err != nil {
 		return wire.Answer{}, err
@@ -238,7 +236,6 @@ func (c *call) showAs(write form, p *cart.Priced) wire.Answer {
 	}
 }
 
-// show returns an answer whose data is written by write.
 func (c *call) show(write func(view)) wire.Answer {
 	return wire.Answer{Data: func(w *wire.Writer) { write(newView(w, c.Store, "", "", nil)) }}
 }

@@ -55,7 +55,6 @@ func (o object) each() (bool, *problem.Error) {
 	return false, problem.New(problem.ValidationFailed, name, textMode)
 }
 
-// ops returns the elements of the list.
 func (o object) ops() (elements []jsontext.Value, _ *problem.Error) {
 	const name = "ops"
 	if !o.has(name) {

@@ -46,11 +46,7 @@ func readInput(c *gin.Context) (in input, body []byte, err error) {
 	return in, body, err
 }
 
-// has reports whether a member was given; null counts as not given.
-func (o object) has(name string) bool {
-	v, ok := o[name]
-	return ok && v.Kind() != 'n'
-}
+func (o object) has(name string) bool { return wire.Object(o).Has(name) }
 
 // whole reads a member with wire.WholeNumber.
 func (o object) whole(name string) (int64, *problem.Error) {

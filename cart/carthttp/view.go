@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strings"
 
 	"commerce/auth"
 	"commerce/auth/locale"
@@ -156,7 +155,7 @@ func (w view) image(p *cart.Product) {
 		return
 	}
 	w.Object("image")
-	url, link := w.links(p.Image.URL)
+	url, link := p.Image.Links(w.origin, w.path)
 	w.Text("url", url)
 	since := len(w.Bytes())
 	w.Text("full_link", link)
@@ -164,18 +163,6 @@ func (w view) image(p *cart.Product) {
 	w.Text("alt", p.Image.Alt)
 	w.Text("alt_text", p.Image.Alt)
 	w.EndObject()
-}
-
-// links returns the URL of an image as the catalog has it, and absolute. A path is one of this service.
-func (w view) links(url string) (shown, absolute string) {
-	switch {
-	case strings.HasPrefix(url, "//"):
-		scheme, _, _ := strings.Cut(w.origin, "//")
-		return url, scheme + url
-	case strings.HasPrefix(url, "/"):
-		return w.path + url, w.service + url
-	}
-	return url, url
 }
 
 // customFields writes the shopper's answers in the merchant's order. Answers to fields that
@@ -274,7 +261,6 @@ func (w view) merge(m *cart.MergeReport) {
 	w.EndObject()
 }
 
-// metadata writes the metadata of the cart or a line.
 func (w view) metadata(m cart.Metadata) {
 	w.Object("metadata")
 	if len(m) > 0 {
@@ -354,7 +340,6 @@ func (w view) paymentMethods() {
 	w.EndArray()
 }
 
-// count writes the response of GET /cart/count.
 func (w view) count(quantity, lines int64, token auth.CartToken, m *cart.MergeReport) {
 	w.BeginObject()
 	w.Number("count", quantity)

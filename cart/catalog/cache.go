@@ -72,7 +72,6 @@ const (
 	usesMaxAge       = 50 * time.Second // and a load, so less than a minute
 )
 
-// NewCache returns an empty Cache.
 func NewCache(c CacheConfig) *Cache {
 	c.Memory = cmp.Or(c.Memory, 128<<20)
 	return &Cache{
@@ -107,7 +106,6 @@ func (c *Cache) Stats() map[string]func() lastknown.Stats {
 	}
 }
 
-// Products implements service.Catalog.
 func (c *Cache) Products(ctx context.Context, store int64, ids []int64) (map[int64]*cart.Product, error) {
 	var room [16]productKey // enough for most carts, without an allocation
 	keys := room[:0]
@@ -122,13 +120,11 @@ func (c *Cache) Products(ctx context.Context, store int64, ids []int64) (map[int
 	return products, nil
 }
 
-// Coupon implements service.Coupons.
 func (c *Cache) Coupon(ctx context.Context, store int64, code string) (coupon *cart.Coupon, err error) {
 	err = c.coupons.Get(ctx, []couponKey{{store, code}}, func(_ couponKey, found *cart.Coupon) { coupon = found })
 	return coupon, err
 }
 
-// Uses implements service.Coupons.
 func (c *Cache) Uses(ctx context.Context, store int64, code, customer string, limit int64) (n int64, err error) {
 	key := useKey{couponKey{store, code}, customer, limit}
 	err = c.uses.Get(ctx, []useKey{key}, func(_ useKey, count int64) { n = count })

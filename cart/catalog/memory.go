@@ -64,7 +64,6 @@ func (m *Memory) Change(store, id int64, change func(*cart.Product)) *cart.Produ
 	return &changed
 }
 
-// Delete removes a product.
 func (m *Memory) Delete(store, id int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -78,7 +77,6 @@ func (m *Memory) PutCoupon(store int64, c *cart.Coupon) {
 	m.coupons[couponKey{store, c.Code}] = c
 }
 
-// DeleteCoupon removes a coupon.
 func (m *Memory) DeleteCoupon(store int64, code string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -99,7 +97,6 @@ func (m *Memory) PutUse(store int64, code, customer string, order int64) {
 	}
 }
 
-// Uses implements service.Coupons.
 func (m *Memory) Uses(_ context.Context, store int64, code, customer string, limit int64) (n int64, err error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -111,7 +108,6 @@ func (m *Memory) Uses(_ context.Context, store int64, code, customer string, lim
 	return n, nil
 }
 
-// Coupon implements service.Coupons.
 func (m *Memory) Coupon(_ context.Context, store int64, code string) (*cart.Coupon, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -121,7 +117,6 @@ func (m *Memory) Coupon(_ context.Context, store int64, code string) (*cart.Coup
 // Reachable implements service.Catalog. It is always true.
 func (m *Memory) Reachable() bool { return true }
 
-// Products implements service.Catalog.
 func (m *Memory) Products(_ context.Context, store int64, ids []int64) (map[int64]*cart.Product, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()

@@ -18,7 +18,6 @@ import (
 // front of it.
 type Postgres struct{ db *pgxpool.Pool }
 
-// NewPostgres returns a catalog that reads from db.
 func NewPostgres(db *pgxpool.Pool) *Postgres { return &Postgres{db: db} }
 
 // selectProducts returns plans and fields as the JSON of cart.Plan and cart.Field. It compares each
@@ -74,7 +73,6 @@ SELECT rate_ppm, amount, minimum, starts_at, expires_at, max_uses, max_uses_cust
 FROM coupons c
 WHERE c.store_id = $1 AND c.code = $2`
 
-// Coupon implements service.Coupons.
 func (c *Postgres) Coupon(ctx context.Context, store int64, code string) (*cart.Coupon, error) {
 	began := time.Now()
 	found, err := pgread.Rows(ctx, c.db, scanCoupon, selectCoupon, store, code)
@@ -106,7 +104,6 @@ const (
 	countCustomerUses = `/* coupon_uses_customer */ SELECT count(*) FROM (SELECT FROM coupon_uses WHERE store_id = $1 AND code = $2 AND customer = $4 LIMIT $3) u`
 )
 
-// Uses implements service.Coupons.
 func (c *Postgres) Uses(ctx context.Context, store int64, code, customer string, limit int64) (int64, error) {
 	sql, args := countUses, []any{store, code, limit}
 	if customer != "" {

@@ -58,7 +58,6 @@ func (k key) slot() uint64 {
 	return h * golden >> (64 - bucketBits)
 }
 
-// NewFormatter returns a Formatter with an empty cache.
 func NewFormatter() *Formatter {
 	f := &Formatter{byLanguage: map[locale.Locale]*currency.Formatter{}}
 	for _, l := range locale.All() {

@@ -153,7 +153,6 @@ type Attempt struct {
 	Ignore PendingMerges // merges that cannot be finished now: the change is made without them
 }
 
-// Outcome is the result of a change.
 type Outcome struct {
 	Status  Status
 	Refusal cart.Refusal // of Refused; its code may also be idempotency_conflict, version_mismatch, rate_limited
@@ -175,16 +174,13 @@ type Outcome struct {
 	Durability string // Confirmed or unconfirmed; "" when changes do not wait for replicas
 }
 
-// OpOutcome is the result of one operation of a list.
 type OpOutcome struct {
 	Line    cart.LineID   // that it changed; "" for none
 	Refusal *cart.Refusal // nil if it was not refused
 }
 
-// Status says whether a change was made.
 type Status string
 
-// The statuses.
 const (
 	Applied    Status = "applied"
 	Replayed   Status = "replayed"    // an earlier request applied it; nothing changed now
@@ -241,7 +237,6 @@ func (s *Store) Change(ctx context.Context, ref Ref, on Conditions, with Attempt
 	}
 }
 
-// errDeadlinePassed means that a script reached Redis after its deadline, and changed nothing.
 var errDeadlinePassed = errors.New("redis ran it after its deadline, and changed nothing")
 
 // changeArgs are ARGV as lua/change.lua has it. deadline is in ms by Redis' clock.

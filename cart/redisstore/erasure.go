@@ -24,10 +24,8 @@ type Holding struct {
 	Entries int64         // for KindKeys, KindOffers and KindResults: how many
 }
 
-// HoldingKind is the kind of data in a Holding.
 type HoldingKind string
 
-// The kinds.
 const (
 	KindCart    HoldingKind = "cart"
 	KindClaimed HoldingKind = "claimed cart" // a guest's cart, set aside for its new owner

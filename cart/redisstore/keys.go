@@ -28,7 +28,6 @@ func GuestRef(store int64, token auth.CartToken) Ref {
 	return Ref{key: beforeTag + strconv.FormatInt(store, 10) + ":g:" + token.Digest() + afterTag, guest: true}
 }
 
-// CustomerRef refers to a customer's cart.
 func CustomerRef(store int64, customer string) Ref {
 	return Ref{key: beforeTag + strconv.FormatInt(store, 10) + ":c:" + auth.CustomerKey(customer) + afterTag}
 }

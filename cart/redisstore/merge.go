@@ -45,7 +45,6 @@ var (
 	// ErrNothingToMerge means that no guest cart waits to be merged.
 	ErrNothingToMerge = errors.New("redisstore: nothing to merge")
 
-	// ErrMerging means that a merge into the guest's cart must be finished first.
 	ErrMerging = errors.New("redisstore: a merge into the guest's cart is not finished")
 
 	// ErrUnconfirmed means that not every replica has confirmed what Apply did. The claimed cart

@@ -33,7 +33,6 @@ var (
 	// ErrKeyReused means that the key belongs to another request, or that the first result is gone.
 	ErrKeyReused = errors.New("redisstore: another call has used the key")
 
-	// ErrKeyBusy means that another attempt is running.
 	ErrKeyBusy = errors.New("redisstore: another attempt of the call is running")
 
 	// ErrKeyUnstored means that the call may not store the first key under the reference.

@@ -74,7 +74,6 @@ func newScripts() scripts {
 	return all
 }
 
-// of returns the script of a change.
 func (s scripts) of(c Change, on Conditions) script.Script {
 	switch {
 	case on.Key != "":

@@ -50,7 +50,6 @@ type TTLs struct {
 	Customer time.Duration
 }
 
-// New returns a Store.
 func New(c Config) *Store {
 	if c.Now == nil {
 		c.Now = time.Now

@@ -16,7 +16,6 @@ import (
 	"commerce/cart/redisstore"
 )
 
-// Agent is who makes an agent's call.
 type Agent struct {
 	Store   *store.Store
 	Client  string // that the call counts for
@@ -35,7 +34,6 @@ type AgentVisit struct {
 	began   int64          // when this attempt began, in ms by Redis' clock
 }
 
-// AgentCart is a cart as an agent's call has left it.
 type AgentCart struct {
 	cart.Priced
 	ID         string  // that opens it
@@ -131,7 +129,7 @@ func (s *Carts) AgentCancel(ctx context.Context, v *AgentVisit, on Conditions, i
 	var before cart.Cart
 	canceled, err := s.asAgent(ctx, v, on, ids, func(c cart.Cart) []agentOp {
 		before = c
-		return []agentOp{{Op{Clear: true}, -1}, {Op{agent: agentCancels}, -1}}
+		return []agentOp{{Op{Clear: true}, -1}, {Op{agent: new(redisstore.NoteAgent(true))}, -1}}
 	})
 	if err == nil && before.ID != "" {
 		if canceled.Priced, err = s.price(ctx, v.Visit, before); err != nil && on.Key == "" {
@@ -188,7 +186,6 @@ func unseen(held redisstore.Stored, on Conditions, ids []string) *problem.Error 
 	return nil
 }
 
-// changeAsAgent makes a list of an agent.
 func (s *Carts) changeAsAgent(ctx context.Context, v *AgentVisit, on Conditions, ops []agentOp) (AgentCart, error) {
 	list := List{Each: true}
 	for _, op := range ops {
@@ -198,7 +195,6 @@ func (s *Carts) changeAsAgent(ctx context.Context, v *AgentVisit, on Conditions,
 	return s.asMade(v, changed, ops, err)
 }
 
-// asMade returns what a list of an agent has made of the cart.
 func (s *Carts) asMade(v *AgentVisit, changed Changed, ops []agentOp, err error) (AgentCart, error) {
 	if err == nil && changed.Replayed && changed.at < v.began && !v.again { // not a repeat of the Redis client's
 		err = errKeyReused // the change was made, and its first result is gone
@@ -223,15 +219,6 @@ type agentOp struct {
 	element int
 }
 
-// agentMark is how a list of an agent ends.
-type agentMark string
-
-const (
-	agentSees    agentMark = "sees"
-	agentCancels agentMark = "cancels"
-)
-
-// replacing returns the list that replaces the lines of a cart.
 func replacing(r cart.Replacement, c cart.Cart) (ops []agentOp) {
 	for _, step := range r.Plan(c) {
 		op := agentOp{element: step.Element}
@@ -257,7 +244,7 @@ func replacing(r cart.Replacement, c cart.Cart) (ops []agentOp) {
 			ops = append(ops, agentOp{Op{Coupon: &CouponCode{Code: *r.Coupon, Member: "codes"}}, -1})
 		}
 	}
-	return append(ops, agentOp{Op{agent: agentSees}, -1})
+	return append(ops, agentOp{Op{agent: new(redisstore.NoteAgent(false))}, -1})
 }
 
 // open reads the cart that the ID opens. moved means that the shopper has taken it over, and the agent has none

@@ -42,7 +42,6 @@ func (s *Carts) addition(a cart.Addition, product *cart.Product) change {
 	return c
 }
 
-// Edit is a shopper's request to edit a line.
 type Edit struct {
 	Item cart.LineID // a line, or a product for the first line that holds it; "" if no line can have the requested ID
 	cart.Edit
@@ -150,7 +149,6 @@ func (s *Carts) readLines(ctx context.Context, v *Visit) (redisstore.Stored, err
 	return stored, err
 }
 
-// errItemNotFound refuses an edit of a line that the cart does not have.
 var errItemNotFound = cart.Refusal{Code: problem.ItemNotFound}.Problem("", nil, cart.Limits{})
 
 // Do makes the change of an operation that needs neither the cart nor a product.

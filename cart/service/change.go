@@ -14,7 +14,6 @@ import (
 // Conditions are what a client sends with a change beside what it changes.
 type Conditions = redisstore.Conditions
 
-// Changed is the cart after a change.
 type Changed struct {
 	cart.Priced
 	Durability string // confirmed or unconfirmed; "" when changes do not wait for replicas

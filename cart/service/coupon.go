@@ -8,7 +8,6 @@ import (
 	"commerce/cart/redisstore"
 )
 
-// CouponCode is a shopper's request to redeem a coupon.
 type CouponCode struct {
 	Code   string // in the form that cart.NormalCouponCode returns
 	Member string // name of the request member that held the code, for errors

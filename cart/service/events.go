@@ -27,7 +27,6 @@ type Events struct {
 // MergeOutcome is how an attempt at a merge ended.
 type MergeOutcome string
 
-// The outcomes of merges.
 const (
 	MergeDone      MergeOutcome = "merged"
 	MergeCut       MergeOutcome = "cut"       // merged, but some quantities were cut to what may be bought
@@ -53,7 +52,6 @@ func (e Events) withDefaults() Events {
 	return e
 }
 
-// mergeOutcome returns how a merge with a report and an error ended.
 func mergeOutcome(report *cart.MergeReport, err error) MergeOutcome {
 	switch {
 	case errors.Is(err, cart.ErrNoRoom):

@@ -149,7 +149,6 @@ func (s *Carts) Redeem(ctx context.Context, v *Visit, r Redemption) (Changed, er
 	return s.redeemed(ctx, v, d)
 }
 
-// redeeming is one request to redeem a code.
 type redeeming struct {
 	handedOver
 	keepAgent bool

@@ -26,7 +26,7 @@ type Op struct {
 	Coupon   *CouponCode   // with the code "" to remove the coupon
 	Metadata cart.Metadata // changes of the cart's
 
-	agent agentMark // ends the list of an agent
+	agent *redisstore.Change // ends the list of an agent
 }
 
 // Outcomes has the result of each change of a list.
@@ -137,8 +137,8 @@ func (s *Carts) op(op Op, c cart.Cart, products map[int64]*cart.Product) change 
 		return change{Change: redisstore.SetCoupon("")}
 	case op.Clear:
 		return change{Change: redisstore.Clear()}
-	case op.agent != "":
-		return change{Change: redisstore.NoteAgent(op.agent == agentCancels)}
+	case op.agent != nil:
+		return change{Change: *op.agent}
 	}
 	return change{Change: redisstore.SetMetadata(op.Metadata, s.Limits)}
 }

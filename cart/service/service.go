@@ -21,7 +21,6 @@ import (
 // call; everything else is in Redis. It is safe for concurrent use.
 type Carts struct{ Config }
 
-// Catalog returns the products that a store sells.
 type Catalog interface {
 	// Products returns the store's products with the given IDs, by ID. An unknown ID has
 	// no entry and is not an error: an error means that the catalog is unreachable.
@@ -32,7 +31,6 @@ type Catalog interface {
 	Reachable() bool
 }
 
-// Coupons returns the coupons that a store accepts.
 type Coupons interface {
 	// Coupon returns the store's coupon with a code, nil when the store does not have
 	// it. An error means that the coupons are unreachable.
@@ -61,7 +59,6 @@ type Config struct {
 	Events   Events
 }
 
-// New returns Carts.
 func New(c Config) *Carts {
 	c.Strategy = cmp.Or(c.Strategy, cart.Sum)
 	c.Budget = cmp.Or(c.Budget, defaultBudget)

@@ -5,9 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"slices"
 
 	"github.com/gin-gonic/gin"
@@ -67,12 +67,10 @@ func (a *API) begin(g *gin.Context) (*call, error) {
 	}, nil
 }
 
-// answer returns the answer of a call that has run.
 func (c *call) answer(status int, data func(*wire.Writer)) wire.Answer {
 	return wire.Answer{Status: status, Data: data, Language: c.language, Store: c.agent.Store.ID, Caller: wire.Agent}
 }
 
-// failed returns the answer that goes with a protocol error.
 func (c *call) failed(write wire.Failure) wire.Answer {
 	a := c.answer(0, nil)
 	a.Failure = write
@@ -109,7 +107,6 @@ func (c *call) run(ctx context.Context) (result, error) {
 	return decodeResult(kept), nil
 }
 
-// do makes the change or the read of a call.
 func (c *call) do(ctx context.Context, v *service.AgentVisit, on service.Conditions, read request) (result, error) {
 	var shown service.AgentCart
 	var err error
@@ -167,7 +164,6 @@ func checkKey(name, key string) error {
 	return nil
 }
 
-// conditions returns the conditions under which a change is made.
 func (c *call) conditions() (on service.Conditions, err error) {
 	if c.operation == get {
 		return on, nil
@@ -187,13 +183,10 @@ func (c *call) negotiate(ctx context.Context) error {
 		URL: c.agent.Profile, Client: c.agent.Client, Loopback: isLocal(c.Request),
 	})
 	if fault == nil && profile.Version != version {
-		fault = &platform.Fault{Code: "version_unsupported", Status: http.StatusUnprocessableEntity, Content: textVersion.With(profile.Version, version)}
+		fault = platform.NewFault("version_unsupported", http.StatusUnprocessableEntity, textVersion, profile.Version, version)
 	}
 	if fault != nil {
-		return &problem.Error{
-			Code: problem.Code(fault.Code), Status: fault.Status, RetryAfter: fault.RetryAfter, Cause: fault.Cause,
-			Kind: problem.KindAgent, Faults: []problem.Fault{{Sentence: fault.Content}},
-		}
+		return fault
 	}
 	c.active = platform.Negotiate(capabilities(), profile.Capabilities)
 	return nil
@@ -202,10 +195,7 @@ func (c *call) negotiate(ctx context.Context) error {
 // isLocal reports whether a request came from this machine, to a host that is this machine, and neither from a page
 // nor through a proxy: a tunnel brings requests of other machines.
 func isLocal(r *http.Request) bool {
-	host := r.Host
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
+	host := (&url.URL{Host: r.Host}).Hostname()
 	from, err := netip.ParseAddrPort(r.RemoteAddr)
 	foreign := slices.ContainsFunc([]string{"Origin", "Forwarded", "X-Forwarded-For", "X-Forwarded-Host"}, func(name string) bool {
 		return len(r.Header[name]) > 0

@@ -15,7 +15,6 @@ import (
 	"commerce/cart/wire"
 )
 
-// writer returns a writer of the response's body.
 func (c *call) writer() *wire.Writer { return wire.NewWriter(nil, c.language, nil) }
 
 // writeMetadata writes the member ucp: the release, the status and the capabilities that are active.

@@ -62,7 +62,6 @@ func (a *API) refusePage(r *http.Request) error {
 	return nil
 }
 
-// rpc is a request of JSON-RPC.
 type rpc struct {
 	id     jsontext.Value // nil for a notification or a response
 	method string
@@ -81,10 +80,10 @@ func readRPC(r *http.Request) (m rpc, err error) {
 	}
 	_, result := o["result"]
 	_, failure := o["error"]
-	method, ok := unquote(o["method"])
+	method, ok := wire.Unquote(o["method"])
 	id, named := o["id"]
 	params, given := o["params"]
-	switch spoken, _ := unquote(o["jsonrpc"]); {
+	switch spoken, _ := wire.Unquote(o["jsonrpc"]); {
 	case spoken != "2.0", named && id.Kind() != '"' && id.Kind() != '0', given && params.Kind() != '{':
 		return m, errRequest
 	case !ok && (result || failure):
@@ -99,7 +98,6 @@ func readRPC(r *http.Request) (m rpc, err error) {
 	return m, nil
 }
 
-// method runs a method and returns its result.
 func (c *call) method(m rpc) (jsontext.Value, error) {
 	switch m.method {
 	case "initialize":
@@ -132,7 +130,7 @@ func (c *call) method(m rpc) (jsontext.Value, error) {
 }
 
 func initialized(params wire.Object) jsontext.Value {
-	revision, _ := unquote(params["protocolVersion"])
+	revision, _ := wire.Unquote(params["protocolVersion"])
 	if !isRevision(revision) {
 		revision = revisions[0]
 	}
@@ -144,7 +142,7 @@ func isRevision(text string) bool { return slices.Contains(revisions, text) }
 
 // readTool reads the params of tools/call.
 func (c *call) readTool(params wire.Object) error {
-	name, _ := unquote(params["name"])
+	name, _ := wire.Unquote(params["name"])
 	c.operation = operation(name)
 	var r request
 	arguments := r.object(params, "", "arguments")
@@ -154,13 +152,10 @@ func (c *call) readTool(params wire.Object) error {
 	if r.faults != nil || !slices.Contains([]operation{create, get, update, cancel}, c.operation) {
 		return errParams
 	}
-	if c.cart == nil && (c.operation == create || c.operation == update) {
-		c.cart = wire.Object{}
-	}
-	c.agent.Profile, _ = unquote(agent["profile"])
-	c.id, _ = unquote(arguments["id"])
-	if key := "idempotency-key"; has(meta, key) && c.operation != get {
-		c.key, _ = unquote(meta[key])
+	c.agent.Profile, _ = wire.Unquote(agent["profile"])
+	c.id, _ = wire.Unquote(arguments["id"])
+	if key := "idempotency-key"; meta.Has(key) && c.operation != get {
+		c.key, _ = wire.Unquote(meta[key])
 		return checkKey(key, c.key)
 	}
 	return nil

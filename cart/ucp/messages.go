@@ -1,6 +1,7 @@
 package ucp
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -24,7 +25,7 @@ const (
 
 // message is one message of a response: an error if it has a severity.
 type message struct {
-	info     bool // it is information, otherwise a warning
+	kind     string // without a severity; "" for a warning
 	code     problem.Code
 	severity severity
 	path     string // JSONPath (RFC 9535); "" for the cart as a whole
@@ -32,12 +33,9 @@ type message struct {
 }
 
 func (m *message) write(w *wire.Writer) {
-	kind := "warning"
-	switch {
-	case m.severity != "":
+	kind := cmp.Or(m.kind, "warning")
+	if m.severity != "" {
 		kind = "error"
-	case m.info:
-		kind = "info"
 	}
 	w.BeginObject()
 	w.Text("type", kind)
@@ -68,17 +66,14 @@ func itemPath(i int) string { return fmt.Sprintf("$.line_items[%d]", i) }
 
 // codeOf returns the protocol's code for one of ours, or ours if the protocol has none.
 func codeOf(code problem.Code) problem.Code {
-	switch code {
-	case problem.ProductNotFound, problem.ProductInactive:
+	if code == problem.ProductNotFound || code == problem.ProductInactive {
 		return "item_unavailable"
 	}
 	return code
 }
 
-// severityOf returns the severity of what is wrong with a line.
 func severityOf(code problem.Code) severity {
-	switch code {
-	case problem.FieldMissing, problem.FieldInvalid:
+	if code == problem.FieldMissing || code == problem.FieldInvalid {
 		return needsBuyer
 	}
 	return recoverable
@@ -120,7 +115,6 @@ func couponCode(code problem.Code, reason cart.CouponReason) problem.Code {
 	return code
 }
 
-// messagesOf returns the messages about a cart as it is.
 func (c *call) messagesOf(p *cart.Priced) (all []message) {
 	for i := range p.Lines {
 		if issue := p.Lines[i].Issue; issue != nil {
@@ -140,7 +134,7 @@ func (c *call) messagesOf(p *cart.Priced) (all []message) {
 		all = append(all, m)
 	}
 	if store := c.agent.Store; store.PricesIncludeTax && p.Tax > 0 {
-		all = append(all, message{info: true, code: "tax_included", path: "$.totals", content: textTaxIncluded.With(money.Price{Amount: p.Tax, Currency: store.Currency})})
+		all = append(all, message{kind: "info", code: "tax_included", path: "$.totals", content: textTaxIncluded.With(money.Price{Amount: p.Tax, Currency: store.Currency})})
 	}
 	return all
 }

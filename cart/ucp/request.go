@@ -38,7 +38,7 @@ const (
 // read reads the cart that an agent sent, by the schemas of the protocol. null counts as not given.
 func (c *call) read() request {
 	var r request
-	if c.cart == nil {
+	if c.cart == nil && c.operation == get {
 		return r
 	}
 	r.texts(c.cart, "$", "buyer", "first_name", "last_name", "email", "phone_number")
@@ -54,7 +54,7 @@ func (c *call) read() request {
 	for _, name := range slices.Sorted(maps.Keys(attribution)) {
 		r.text(attribution, "$.attribution", name)
 	}
-	if language, ok := unquote(context["language"]); ok {
+	if language, ok := wire.Unquote(context["language"]); ok {
 		c.language = locale.Match(language, c.language)
 	}
 	if id, ok := r.text(c.cart, "$", "id"); ok && id != c.id && c.operation != create {
@@ -72,7 +72,6 @@ func (r *request) fault(path, want string) {
 	r.faults = problem.Join(r.faults, problem.New(problem.ValidationFailed, path, textForm, want))
 }
 
-// messages returns the messages about what is wrong with the form.
 func (r *request) messages() []message {
 	all := make([]message, len(r.faults.Faults))
 	for i, f := range r.faults.Faults {
@@ -81,14 +80,9 @@ func (r *request) messages() []message {
 	return all
 }
 
-func has(o wire.Object, name string) bool {
-	v, ok := o[name]
-	return ok && v.Kind() != 'n'
-}
-
 // object reads a member that is an object; nil if it is not given.
 func (r *request) object(o wire.Object, path, name string) wire.Object {
-	if !has(o, name) {
+	if !o.Has(name) {
 		return nil
 	}
 	if o[name].Kind() != '{' {
@@ -109,27 +103,19 @@ func (r *request) texts(o wire.Object, path, name string, members ...string) wir
 
 // text reads a member that is a text. It reports whether it is given and is one.
 func (r *request) text(o wire.Object, path, name string) (string, bool) {
-	if !has(o, name) {
+	if !o.Has(name) {
 		return "", false
 	}
-	s, ok := unquote(o[name])
+	s, ok := wire.Unquote(o[name])
 	if !ok {
 		r.fault(memberPath(path, name), "string")
 	}
 	return s, ok
 }
 
-func unquote(v jsontext.Value) (string, bool) {
-	if v.Kind() != '"' {
-		return "", false
-	}
-	b, err := jsontext.AppendUnquote(nil, v)
-	return string(b), err == nil
-}
-
 // list reads a member that is a list of at most so many elements. It reports whether it is given and is one.
 func (r *request) list(o wire.Object, path, name string, most int) (elements []jsontext.Value, ok bool) {
-	if !has(o, name) {
+	if !o.Has(name) {
 		return nil, false
 	}
 	if o[name].Kind() != '[' {
@@ -149,7 +135,7 @@ func (r *request) names(o wire.Object, path, name string) {
 	seen := map[string]bool{}
 	elements, _ := r.list(o, path, name, 100)
 	for i, v := range elements {
-		text, _ := unquote(v)
+		text, _ := wire.Unquote(v)
 		if !reverseDomain.MatchString(text) || seen[text] {
 			r.fault(fmt.Sprintf("%s.%s[%d]", path, name, i), domainName)
 		}
@@ -162,7 +148,7 @@ var reverseDomain = regexp.MustCompile(`^[a-z][a-z0-9]*(?:\.[a-z][a-z0-9_]*)+$`)
 // elements reads line_items.
 func (r *request) elements(o wire.Object, required bool) {
 	elements, ok := r.list(o, "$", "line_items", maxElements)
-	if required && !has(o, "line_items") {
+	if required && !o.Has("line_items") {
 		r.fault("$.line_items", "array")
 	}
 	if !ok {
@@ -187,10 +173,10 @@ func (r *request) element(o wire.Object, path string, required bool) (e cart.Ele
 	}
 	if item := r.object(o, path, "item"); item != nil {
 		id, _ := r.text(item, path+".item", "id")
-		if e.Product, e.Plan, _ = cart.ParseItem(id); !has(item, "id") {
+		if e.Product, e.Plan, _ = cart.ParseItem(id); !item.Has("id") {
 			r.fault(path+".item.id", "string")
 		}
-	} else if !has(o, "item") {
+	} else if !o.Has("item") {
 		r.fault(path+".item", "object")
 	}
 	var whole bool
@@ -211,7 +197,7 @@ func (r *request) discounts(o wire.Object) {
 	var code string
 	for i, v := range codes {
 		var ok bool
-		if code, ok = unquote(v); !ok {
+		if code, ok = wire.Unquote(v); !ok {
 			r.fault(codePath(i), "string")
 		} else if len(codes) > 1 {
 			r.refusedCodes = append(r.refusedCodes, message{code: "discount_code_combination_disallowed", path: codePath(i), content: textOneCode.With()})

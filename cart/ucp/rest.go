@@ -10,7 +10,6 @@ import (
 	"commerce/cart/wire"
 )
 
-// rest serves an operation over REST.
 func (a *API) rest(o operation) wire.Handler {
 	return func(g *gin.Context) (wire.Answer, error) {
 		c, err := a.begin(g)
@@ -37,9 +36,8 @@ func (c *call) readREST() (err error) {
 	if c.operation == get {
 		return nil
 	}
-	const name = "Idempotency-Key"
 	if c.key, err = wire.IdempotencyKey(c.Request.Header); err == nil && c.key != "" {
-		err = checkKey(name, c.key)
+		err = checkKey("Idempotency-Key", c.key)
 	}
 	if err != nil || c.operation == cancel && c.Request.ContentLength == 0 {
 		return err

@@ -16,7 +16,6 @@ import (
 // version is the only release of the protocol that is served.
 const version = "2026-04-08"
 
-// The capabilities that are served.
 const (
 	cartCapability     = "dev.ucp.shopping.cart"
 	discountCapability = "dev.ucp.shopping.discount"
@@ -47,13 +46,11 @@ type Config struct {
 	Allowed func(origin string) bool
 }
 
-// API handles the calls of agents.
 type API struct {
 	Config
 	profiles *platform.Directory
 }
 
-// New returns an API.
 func New(c Config) *API {
 	c.Profiles.Version, c.Profiles.Capabilities = version, capabilities()
 	return &API{c, platform.NewDirectory(c.Profiles)}

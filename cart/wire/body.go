@@ -25,6 +25,18 @@ const (
 // Object is a JSON object by member name, with values as they were sent.
 type Object map[string]jsontext.Value
 
+// Has reports whether a member was given; null counts as not given.
+func (o Object) Has(name string) bool {
+	v, ok := o[name]
+	return ok && v.Kind() != 'n'
+}
+
+// Unquote returns the text of a value; false if it is no text.
+func Unquote(v jsontext.Value) (string, bool) {
+	b, err := jsontext.AppendUnquote(nil, v)
+	return string(b), err == nil
+}
+
 // ReadBody reads a request's JSON object and returns its bytes too. It refuses that on which two
 // parsers could disagree: duplicate members, data after the object, and invalid UTF-8. A body that
 // does not arrive in time is an http.ErrAbortHandler.

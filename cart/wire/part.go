@@ -15,7 +15,6 @@ func (w *Writer) NewPart(write func(*Writer)) Part {
 	return Part{own.json, own.sum()}
 }
 
-// Size returns the size of the part in bytes.
 func (p *Part) Size() int { return len(p.json) }
 
 // Part writes a part. The ETag covers its digest instead of its bytes.

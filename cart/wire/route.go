@@ -12,7 +12,6 @@ import (
 	"commerce/auth/problem"
 )
 
-// Area is one part of the API.
 type Area struct {
 	Routes  []Route // in the order in which to document them
 	Vary    string  // request headers that its answers depend on
@@ -27,7 +26,6 @@ type Area struct {
 // Failure writes the body of an error without an envelope.
 type Failure func(w *Writer, e *problem.Error, status int)
 
-// Route is one call of the API.
 type Route struct {
 	Method string
 	Path   string // as Gin takes it, such as "/cart/items/:item_id"
@@ -40,7 +38,6 @@ type Route struct {
 // language, data and ETag of the error response.
 type Handler func(*gin.Context) (Answer, error)
 
-// Answer is what a handler returns for the response.
 type Answer struct {
 	// Data writes the member data, or all of a response without an envelope. nil means null with an
 	// error; without an error it means that Unchanged or Stream is set, or that the handler has written
@@ -76,7 +73,6 @@ type Answer struct {
 // Caller is the kind of a caller.
 type Caller string
 
-// The kinds of callers.
 const (
 	Guest    Caller = "guest"
 	Customer Caller = "customer"

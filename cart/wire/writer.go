@@ -75,7 +75,6 @@ func (w *Writer) BeginObject() {
 	w.json = append(w.json, '{')
 }
 
-// EndObject ends an object.
 func (w *Writer) EndObject() { w.json = append(w.json, '}') }
 
 // EndLine ends a line of several JSON values.
@@ -93,7 +92,6 @@ func (w *Writer) Array(name string) {
 	w.json = append(w.json, '[')
 }
 
-// EndArray ends an array.
 func (w *Writer) EndArray() { w.json = append(w.json, ']') }
 
 // Element writes a text that is an element of an array, or null for "".
@@ -106,7 +104,6 @@ func (w *Writer) Element(text string) {
 	w.quote(text)
 }
 
-// Null writes a member that is null.
 func (w *Writer) Null(name string) {
 	w.Member(name)
 	w.json = append(w.json, "null"...)
@@ -186,7 +183,6 @@ func (w *Writer) Bool(name string, value bool) {
 	w.json = strconv.AppendBool(w.json, value)
 }
 
-// Number writes a whole number.
 func (w *Writer) Number(name string, n int64) {
 	w.Member(name)
 	w.json = strconv.AppendInt(w.json, n, 10)

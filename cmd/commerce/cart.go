@@ -29,7 +29,6 @@ func newCart() cli.Command {
 // finding finds, and perhaps deletes, what is stored under a key of a shopper.
 type finding func(*redisstore.Store, context.Context, redisstore.Ref) ([]redisstore.Holding, error)
 
-// cartCommand returns a command that prints everything that find returns for a shopper, or none.
 func cartCommand(name, help, none string, find finding, show func(cli.Output, redisstore.Holding)) cli.Command {
 	var s shopperFlags
 	return cli.Command{
@@ -66,7 +65,6 @@ func (s *shopperFlags) settings() []cli.Setting {
 	}
 }
 
-// faults checks the flags together.
 func (s *shopperFlags) faults() (f cli.Faults) {
 	switch {
 	case s.Customer == "" && s.Token == "":

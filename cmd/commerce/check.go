@@ -24,7 +24,6 @@ import (
 // checkDetails explain the exit status.
 const checkDetails = `A finding is serious, a warning, or unknown if the server does not show the value to the user of the URL. The exit status is 1 if a finding is serious, 2 if a setting of this command is wrong, and otherwise 0. The command does not check a server whose URL is not set.`
 
-// newCheck returns the command that checks the Redis and Postgres servers.
 func newCheck() cli.Command {
 	var c inspect.Config
 	var asJSON bool
@@ -50,7 +49,6 @@ func newCheck() cli.Command {
 	}
 }
 
-// check prints the findings.
 func check(ctx context.Context, c inspect.Config, asJSON bool, out cli.Output) error {
 	findings, err := inspect.Servers(ctx, c)
 	if err != nil {

@@ -15,10 +15,8 @@ import (
 	"commerce/deploy/migrations"
 )
 
-// databaseSettings are the settings of commands that use Postgres.
 type databaseSettings struct{ URL string }
 
-// databaseSetting declares DATABASE_URL.
 func databaseSetting(to *string) cli.Setting {
 	return cli.Setting{
 		Name: "DATABASE_URL", Hint: "URL", Secret: true, Required: true,

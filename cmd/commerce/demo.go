@@ -162,7 +162,6 @@ curl -sw '\n' "$URL/subscriptions?customerEmail=sara@example.com" \
 		bold("Customer JWT"), bold("API token"), bold("To try it, paste this into another terminal:"), reference, bold("Or open this page in a browser:"))
 }
 
-// localURL is the demo's URL on this machine.
 func (c *demoCommand) localURL(sockets listeners) string {
 	_, port, _ := net.SplitHostPort(sockets.public.Addr().String())
 	return "http://localhost:" + port + strings.TrimSuffix(c.BasePath, "/")
@@ -210,7 +209,6 @@ func startEmbeddedRedis(ctx context.Context) (*miniredis.Miniredis, error) {
 	return embedded, nil
 }
 
-// sampleCatalog returns the products and coupons of the sample stores.
 func sampleCatalog(now time.Time) *catalog.Memory {
 	memory := catalog.NewMemory(sample.Products())
 	for store, coupons := range sample.Coupons(now) {
@@ -227,7 +225,6 @@ func sampleCatalog(now time.Time) *catalog.Memory {
 // longList is the number of subscriptions in the demo's long list: 1,334 pages of 15.
 const longList = 20_000
 
-// demoSubscriptions returns the sample subscriptions and the long list.
 func demoSubscriptions(now time.Time) *subscriptions.Memory {
 	customers, all := sample.LongList(longList, now)
 	return subscriptions.NewMemory(append(sample.Customers(), customers...), append(sample.Subscriptions(now), all...))

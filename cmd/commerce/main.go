@@ -20,7 +20,6 @@ import (
 // version is set by the Makefile.
 var version = "dev"
 
-// allCommands returns the commands of the program.
 func allCommands() cli.Command {
 	serve := newServe()
 	return cli.Command{

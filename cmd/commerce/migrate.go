@@ -11,7 +11,6 @@ import (
 	"commerce/deploy/migrations"
 )
 
-// newMigrate returns the commands that migrate the database.
 func newMigrate() cli.Command {
 	var db databaseSettings
 	command := func(name, help string, work func(context.Context, *migrations.Migrator, cli.Output) error, more ...cli.Setting) cli.Command {
@@ -47,7 +46,6 @@ func newMigrate() cli.Command {
 	}}
 }
 
-// migrateUp has the settings of `commerce migrate up`.
 type migrateUp struct {
 	Sharded     bool
 	ServiceRole string // "": none

@@ -30,7 +30,6 @@ type serveCommand struct {
 	DrainDelay time.Duration
 }
 
-// newServe returns the command that runs the service.
 func newServe() cli.Command {
 	c := &serveCommand{}
 	return cli.Command{
@@ -51,7 +50,6 @@ func (c *serveCommand) faults() cli.Faults {
 	return f
 }
 
-// redisSetting declares REDIS_URL.
 func redisSetting(to *string, help string) cli.Setting {
 	return cli.Setting{Name: "REDIS_URL", Hint: "URL", Secret: true, Required: true, Help: help, Value: cli.Text(to, checkRedisURL)}
 }

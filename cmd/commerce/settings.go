@@ -56,14 +56,9 @@ const (
 	maxReplicas = 100
 )
 
-// defaultLimits are the limits of a cart, unless they are set.
-func defaultLimits() cart.Limits {
-	return cart.Limits{Lines: 100, Quantity: 999, LineText: 4 << 10, CartText: 64 << 10}
-}
-
 // declare declares the settings of both demo and serve.
 func (s *settings) declare() []cli.Setting {
-	limits := defaultLimits()
+	limits := cart.Limits{Lines: 100, Quantity: 999, LineText: 4 << 10, CartText: 64 << 10}
 	atMost := func(help string, maximum int64) string { return fmt.Sprintf("%s; at most %d.", help, maximum) }
 	return slices.Concat([]cli.Setting{
 		{Name: "ADDR", Default: ":8080", Help: "Address of the public API.", Value: cli.Parsed(&s.Addr, parseAddr)},
@@ -103,12 +98,10 @@ func (s *settings) declare() []cli.Setting {
 	})
 }
 
-// minReplicasSetting declares REDIS_MIN_REPLICAS.
 func minReplicasSetting(to *int, help string) cli.Setting {
 	return cli.Setting{Name: "REDIS_MIN_REPLICAS", Default: "0", Help: help, Value: cli.Number(to, 0, maxReplicas)}
 }
 
-// durabilitySetting declares DURABILITY.
 func durabilitySetting(durable *bool, help string) cli.Setting {
 	return cli.Setting{Name: "DURABILITY", Default: "memory", Help: help, Value: cli.Either(durable, "replica", "memory", "replica")}
 }

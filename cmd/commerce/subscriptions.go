@@ -90,7 +90,6 @@ func onOneCore(pool *pgxpool.Config) {
 // pruneTimeout bounds each of the short transactions.
 const pruneTimeout = time.Minute
 
-// newSubscriptions returns the commands on the subscriptions of all stores.
 func newSubscriptions() cli.Command {
 	return cli.Command{Name: "subscriptions", Help: "Delete records of subscriptions.", Commands: []cli.Command{newPrune()}}
 }
@@ -128,7 +127,6 @@ const (
 	maxMaxLag = 10 * time.Minute
 )
 
-// settings declares the settings.
 func (r *replicaSettings) settings() []cli.Setting {
 	return []cli.Setting{
 		{Name: "DATABASE_REPLICA_URL", Hint: "URL", Secret: true, Help: "Postgres URL whose hosts are the replicas to read subscriptions from. Default: none; all reads use DATABASE_URL.", Value: cli.Text(&r.URL, r.readHosts)},

@@ -32,7 +32,6 @@ type progress struct {
 	to io.Writer
 }
 
-// startProgress shows a bar.
 func startProgress(to io.Writer, description string, total int) progress {
 	to = visible(to)
 	return progress{progressbar.NewOptions(total,
@@ -49,7 +48,6 @@ func visible(to io.Writer) io.Writer {
 	return to
 }
 
-// end ends the line.
 func (p progress) end() {
 	_ = p.Exit()
 	fmt.Fprintln(p.to)

@@ -18,7 +18,6 @@ import (
 	"commerce/deploy/connect"
 )
 
-// newToken returns the commands for customers' tokens and stores' API tokens.
 func newToken() cli.Command {
 	return cli.Command{Name: "token", Help: "Create and manage tokens.", Commands: []cli.Command{
 		newCustomerToken(), newStoreToken(), newTokenList(), newTokenRevoke(),
@@ -125,7 +124,6 @@ func withAPITokens(name, help string, work func(context.Context, *auth.PostgresA
 		}, more...)
 }
 
-// storeFlag declares --store.
 func storeFlag(to *int64) cli.Setting {
 	return cli.Setting{Name: "store", Hint: "ID", Required: true, Help: "The store's id.", Value: cli.Number(to, 1, 0)}
 }
@@ -156,7 +154,6 @@ type jwtSettings struct {
 	Keys auth.JWKSConfig
 }
 
-// settings declares the settings.
 func (j *jwtSettings) settings() []cli.Setting {
 	secret := func(text string) ([]byte, error) { return []byte(text), nil }
 	return []cli.Setting{
@@ -168,7 +165,6 @@ func (j *jwtSettings) settings() []cli.Setting {
 	}
 }
 
-// faults checks the settings together.
 func (j *jwtSettings) faults() (f cli.Faults) {
 	hasSecret := len(j.Secret) > 0
 	switch {

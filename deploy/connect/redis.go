@@ -77,7 +77,6 @@ func Redis(rawURL string, edits ...func(*redis.UniversalOptions)) (redis.Univers
 	}
 }
 
-// options returns all client options for t.
 func (t redisTarget) options() *redis.UniversalOptions {
 	o := t.UniversalOptions
 	o.ClientName = "commerce"

@@ -92,10 +92,8 @@ type serverDials struct {
 // address that the sentinels name.
 type toServer struct{}
 
-// ProcessHook returns next.
 func (serverDials) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
 
-// ProcessPipelineHook returns next.
 func (serverDials) ProcessPipelineHook(n redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return n
 }

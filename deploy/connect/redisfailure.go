@@ -16,7 +16,6 @@ import (
 // redis.Nil, which is no failure, and redis.ErrClosed, which go-redis compares, stay as they are.
 type failures struct{ *tries }
 
-// DialHook returns next.
 func (failures) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 // ProcessHook describes the error of a command.
@@ -103,10 +102,8 @@ type failedTry struct {
 	err error
 }
 
-// Allow implements redis.Limiter.
 func (*tries) Allow() error { return nil }
 
-// ReportResult implements redis.Limiter.
 func (t *tries) ReportResult(err error) {
 	if err != nil && err != redis.Nil && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
 		t.last.Store(&failedTry{time.Now(), err})
@@ -122,7 +119,6 @@ func (t *tries) failedSince(began time.Time) error {
 	return cause.Of(*t.server.Load(), began, last.err)
 }
 
-// newServerClient returns a client of one server.
 func newServerClient(o *redis.Options) *redis.Client {
 	tries := newTries("redis " + o.Addr)
 	o.Limiter = tries

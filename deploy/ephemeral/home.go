@@ -48,7 +48,6 @@ func newHome() (home, error) {
 	return home{dir, alive, cmd}, cmd.Start()
 }
 
-// serverDir creates a directory for one server.
 func serverDir(kind string) (string, error) {
 	home, err := theHome()
 	if err != nil {

@@ -59,7 +59,6 @@ func (s *Server) Kill() { s.tb.Helper(); must(s.tb, "kill", s.kill()) }
 // that includes the sessions of a Postgres server.
 func (s *Server) Freeze() { s.tb.Helper(); must(s.tb, "freeze", s.signal(syscall.SIGSTOP)) }
 
-// Thaw resumes a frozen server.
 func (s *Server) Thaw() { s.tb.Helper(); must(s.tb, "thaw", s.signal(syscall.SIGCONT)) }
 
 // Restart stops the server if it is running, and starts it on the same port. It loses what

@@ -22,7 +22,6 @@ func Levels() []Level { return []Level{Serious, Warning, Unknown, OK} }
 
 func (l Level) rank() int { return slices.Index(Levels(), l) }
 
-// Codes returns the codes of all checks.
 func Codes() []string {
 	return strings.Fields(`machine_clock
 		postgres_answers postgres_clock postgres_fsync postgres_full_page_writes postgres_icu postgres_idle_in_transaction

@@ -16,7 +16,6 @@ import (
 	"commerce/deploy/migrations"
 )
 
-// postgresServer is one Postgres server.
 type postgresServer struct {
 	report
 	db      *pgxpool.Pool

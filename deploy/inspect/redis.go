@@ -92,7 +92,6 @@ func (s *redisServer) either(setting, field string) (string, bool) {
 	return value, known
 }
 
-// number returns a number from INFO.
 func (s *redisServer) number(field string) (int64, bool) {
 	n, err := strconv.ParseInt(s.info[field], 10, 64)
 	return n, err == nil

@@ -31,7 +31,6 @@ type Migrator struct {
 	sharded *goose.Provider // without leftOut
 }
 
-// Step is one migration of a database.
 type Step struct {
 	Version int64
 	Name    string // of its file
@@ -63,10 +62,8 @@ func Open(config *pgx.ConnConfig) (*Migrator, error) {
 	return m, nil
 }
 
-// Close closes the connections.
 func (m *Migrator) Close() error { return m.db.Close() }
 
-// Result is what Up has done.
 type Result struct {
 	Applied []Step
 

@@ -38,7 +38,6 @@ func PruneRights() []string {
 	}
 }
 
-// ErrNoRole is for a role that does not exist.
 var ErrNoRole = errors.New("the role does not exist: see deploy/postgres/roles.sql")
 
 // CheckRole returns an error that wraps ErrNoRole if the server has no such role.

@@ -117,7 +117,6 @@ type CouponUse struct {
 	Order    int64
 }
 
-// CouponUses returns the uses of the coupons.
 func CouponUses() []CouponUse {
 	return []CouponUse{
 		{Store: 1, Code: "USED", Customer: "1002", Order: 7001},

@@ -9,7 +9,6 @@ import (
 	"commerce/subscriptions"
 )
 
-// Customers returns the customers of both stores.
 func Customers() []subscriptions.Customer {
 	customers := []subscriptions.Customer{
 		{StoreID: 1, ID: 1001, Email: "Sara@Example.com", Phone: "501234567", CallingCode: "966"},
@@ -81,7 +80,6 @@ type offer struct {
 	variant  subscriptions.Variant
 }
 
-// offersOf returns the plans that a store sells.
 func offersOf(s *store.Store, products []*cart.Product) (offers []offer) {
 	for _, p := range products {
 		product := subscriptions.Product{ID: p.ID, Name: p.Name, Slug: p.Slug, Type: p.Type}

@@ -19,7 +19,6 @@ import (
 	"commerce/subscriptions/replicas"
 )
 
-// Config configures a Source.
 type Config struct {
 	// Pool may be read-only. Its statement timeout ends statements that the source no
 	// longer waits for.
@@ -117,7 +116,6 @@ func (p *Source) List(ctx context.Context, store int64, q subscriptions.Query) (
 	return all, err
 }
 
-// Get implements subscriptions.Source.
 func (p *Source) Get(ctx context.Context, store, id int64, l locale.Locale) (found *subscriptions.Subscription, err error) {
 	err = p.read(ctx, store, func(ctx context.Context, _ *server, conn *pgxpool.Conn) error {
 		all, err := p.rows(ctx, conn, newRow(store).full(), 1, getSQL, store, string(l), id)

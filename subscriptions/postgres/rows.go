@@ -51,7 +51,6 @@ type row struct {
 	columns   []any                 // the destinations of the columns, in their order
 }
 
-// newRow returns a destination for a store's rows.
 func newRow(store int64) *row {
 	r := &row{Subscription: subscriptions.Subscription{StoreID: store}}
 	r.columns = []any{
@@ -122,7 +121,6 @@ func bound(s *subscriptions.Subscription) (changed bool) {
 // usually does, it reuses that string.
 type text string
 
-// ScanBytes implements pgtype.BytesScanner.
 func (t *text) ScanBytes(b []byte) error {
 	if b == nil {
 		return errNull
@@ -138,7 +136,6 @@ var errNull = errors.New("null in a column that must not be null")
 // instant reads null as the zero time, and infinity as a time outside of what can be shown.
 type instant time.Time
 
-// ScanTimestamptz implements pgtype.TimestamptzScanner.
 func (i *instant) ScanTimestamptz(v pgtype.Timestamptz) error {
 	switch v.InfinityModifier {
 	case pgtype.Infinity:

@@ -17,7 +17,6 @@ const totalsSQL = `/* summary */
 	SELECT status, currency, duration, count(*), count(*) FILTER (WHERE cancel_at_period_end), sum(price_amount)::text
 	FROM subscriptions WHERE store_id = $1 GROUP BY status, currency, duration`
 
-// Totals implements subscriptions.Source.
 func (p *Source) Totals(ctx context.Context, store int64) (totals []subscriptions.Total, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -11,7 +11,6 @@ import (
 	"commerce/auth/cause"
 )
 
-// Replica is a server of a Set.
 type Replica struct {
 	Server
 	Index int // in Set.All
@@ -68,7 +67,6 @@ func (s *Set) check(ctx context.Context, r *Replica) {
 	s.config.Observe(r.Name, after.state == OK, after.lag)
 }
 
-// report logs a change of the state.
 func (r *Replica) report(ctx context.Context, log *slog.Logger, now verdict) {
 	log = log.With("replica", r.Name, "state", string(now.state))
 	switch {
@@ -97,7 +95,6 @@ func (r *Replica) report(ctx context.Context, log *slog.Logger, now verdict) {
 	}
 }
 
-// State is the result of the checks of a replica.
 type State string
 
 // The states. Only replicas that are OK serve reads.
@@ -119,7 +116,6 @@ type verdict struct {
 	err   error         // of a check that failed
 }
 
-// judge decides about one replica.
 type judge struct {
 	maxLag time.Duration
 	verdict

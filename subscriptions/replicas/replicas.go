@@ -13,7 +13,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// Config configures a Set.
 type Config struct {
 	// Primary is checked once per interval. One connection is enough.
 	Primary *pgxpool.Pool
@@ -37,7 +36,6 @@ type Config struct {
 	Observe func(name string, fit bool, lag time.Duration)
 }
 
-// Server is a replica.
 type Server struct {
 	Name string // host and port
 

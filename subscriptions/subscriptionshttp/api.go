@@ -20,7 +20,6 @@ import (
 	"commerce/subscriptions"
 )
 
-// Config configures an API.
 type Config struct {
 	Source subscriptions.Source
 	Tokens *auth.APITokens
@@ -52,7 +51,6 @@ type API struct {
 	summaries *summaries
 }
 
-// New returns an API for a Config.
 func New(c Config) *API {
 	if c.Used == nil {
 		c.Used = func(int64) {}
@@ -67,7 +65,6 @@ func New(c Config) *API {
 	}
 }
 
-// Area returns the API's routes.
 func (a *API) Area() wire.Area {
 	return wire.Area{
 		Routes: []wire.Route{

@@ -14,7 +14,6 @@ import (
 	"commerce/subscriptions"
 )
 
-// changesRequest is a request for changes.
 type changesRequest struct {
 	after  subscriptions.Cursor
 	limit  int

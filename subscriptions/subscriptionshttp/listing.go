@@ -23,7 +23,6 @@ const (
 	maxEmail       = 254       // characters; the maximum of RFC 5321
 )
 
-// listing is a request for a page of the list.
 type listing struct {
 	filter  subscriptions.Filter
 	page    int // 0: not given

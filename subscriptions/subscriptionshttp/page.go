@@ -13,7 +13,6 @@ import (
 	"commerce/subscriptions"
 )
 
-// page is one page of the list.
 type page struct {
 	listing
 	number int   // from 1

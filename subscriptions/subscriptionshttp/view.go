@@ -87,7 +87,6 @@ func (v *view) full(s *subscriptions.Subscription) {
 	}
 }
 
-// deletion writes the members of a deletion.
 func (v *view) deletion(d subscriptions.Deletion) {
 	v.Number("id", d.ID)
 	v.instant("deleted_at", d.At)
@@ -158,7 +157,6 @@ func (v *view) variant(name string, variant *subscriptions.Variant) {
 	v.EndObject()
 }
 
-// writeChanges writes a page of changes.
 func writeChanges(w *wire.Writer, v *view, c *subscriptions.Changes, store int64) {
 	w.BeginObject()
 	w.Array("data")

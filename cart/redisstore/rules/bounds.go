@@ -7,7 +7,6 @@ import (
 	"commerce/cart"
 )
 
-// refuseLine checks the quantity of a line by the bounds of a line.
 func refuseLine(b cart.Bounds, quantity int64) *cart.Refusal {
 	switch {
 	case quantity < b.Min || quantity > b.Max:

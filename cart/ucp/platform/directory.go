@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"commerce/auth/bounded"
+	"commerce/auth/problem"
 	"commerce/auth/timing"
 )
 
@@ -36,7 +37,6 @@ const (
 	maxStartsEach = 1
 )
 
-// Config configures a Directory.
 type Config struct {
 	Version      string                  // of the protocol that this service speaks
 	Capabilities map[string][]Capability // of this service, by name
@@ -62,7 +62,6 @@ type Directory struct {
 	starts  []start           // of fetches in the last period
 }
 
-// Request is a request that names a profile.
 type Request struct {
 	URL    string // of the profile; "": none
 	Client string // that the request counts for
@@ -75,8 +74,8 @@ type Request struct {
 // result is the result of a fetch. It is immutable.
 type result struct {
 	profile *Profile
-	fault   *Fault    // nil if there is a profile
-	fetched time.Time // when the fetch began
+	fault   *problem.Error // nil if there is a profile
+	fetched time.Time      // when the fetch began
 	age     time.Duration
 }
 
@@ -119,20 +118,20 @@ func NewDirectory(c Config) *Directory {
 //
 // When the limit of fetches is reached, a profile that should be fetched again is used for up to a day. So
 // nobody can keep known platforms out by naming many others.
-func (d *Directory) Profile(ctx context.Context, r Request) (*Profile, *Fault) {
+func (d *Directory) Profile(ctx context.Context, r Request) (*Profile, *problem.Error) {
 	u, ok := parseURL(r.URL)
 	if !ok || u.Scheme == "http" && !(d.cfg.Loopback && r.Loopback) {
 		return nil, errURL
 	}
 	if d.cfg.Trust {
-		return &Profile{URL: r.URL, Version: d.cfg.Version, Capabilities: d.cfg.Capabilities}, nil
+		return &Profile{Version: d.cfg.Version, Capabilities: d.cfg.Capabilities}, nil
 	}
 	known := d.known(r.URL)
 	if !known.fresh(d.cfg.Now()) {
 		f, wait := d.ask(ctx, r, u)
 		if f == nil {
 			if known = d.known(r.URL); known == nil {
-				return nil, errBusy.after(wait)
+				return nil, errBusy.After(cmp.Or(wait, time.Second))
 			}
 			return known.profile, known.fault
 		}
@@ -142,7 +141,7 @@ func (d *Directory) Profile(ctx context.Context, r Request) (*Profile, *Fault) {
 		case <-f.done:
 			known = f.result
 		case <-ctx.Done():
-			return nil, errBusy.with(ctx.Err()).after(0)
+			return nil, errBusy.Because(ctx.Err()).After(time.Second)
 		}
 	}
 	return known.profile, known.fault
@@ -186,7 +185,7 @@ func (d *Directory) ask(ctx context.Context, r Request, u *url.URL) (*fetch, tim
 	d.fetches[address] = f
 	go func() {
 		ctx, traced := timing.Step(timing.Detach(ctx), "fetch profile")
-		result := d.fetch(ctx, address, u)
+		result := d.fetch(ctx, u)
 		result.fetched = now
 		if result.fault != nil {
 			traced(result.fault)
@@ -198,7 +197,6 @@ func (d *Directory) ask(ctx context.Context, r Request, u *url.URL) (*fetch, tim
 	return f, 0
 }
 
-// end publishes the result of a fetch.
 func (d *Directory) end(address string, f *fetch, r *result) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

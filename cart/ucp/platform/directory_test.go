@@ -24,6 +24,7 @@ import (
 	"go.uber.org/goleak"
 
 	"commerce/auth/locale"
+	"commerce/auth/problem"
 	"commerce/deploy/assert"
 )
 
@@ -136,12 +137,12 @@ func says(cacheControl string) http.HandlerFunc {
 }
 
 // want checks the code of a fault; "": a profile.
-func (i *internet) want(t *testing.T, code string, r Request) *Fault {
+func (i *internet) want(t *testing.T, code string, r Request) *problem.Error {
 	t.Helper()
 	p, fault := i.Profile(t.Context(), r)
 	got := ""
 	if fault != nil {
-		got = fault.Code
+		got = string(fault.Code)
 	}
 	assert.That(t, got == code, "%.100s: %v, want %q", r.URL, fault, code)
 	assert.That(t, (p == nil) == (fault != nil), "%.100s: both or none of profile %v and fault %v", r.URL, p, fault)
@@ -167,11 +168,11 @@ func TestProfile_IsFetchedOnceAndOnlyWithWhatItNeeds(t *testing.T) {
 	defer span.End()
 	p, fault := i.Profile(ctx, Request{URL: "https://agent.example.com/p?q=1"})
 	assert.Require(t, fault == nil, "%v", fault)
-	assert.Equal(t, *p, Profile{"https://agent.example.com/p?q=1", release, map[string][]Capability{cartOf: {{Version: release}}}}, "profile")
+	assert.Equal(t, *p, Profile{release, map[string][]Capability{cartOf: {{Version: release}}}}, "profile")
 	got := header.Load()
 	assert.Equal(t, got.Host+got.RequestURI, "agent.example.com/p?q=1", "URL")
 	assert.Equal(t, got.Header, http.Header{"Accept": {"application/json"}, "Accept-Encoding": {"gzip"}, "User-Agent": {"Go-http-client/1.1"}, "Connection": {"close"}}, "header")
-	i.want(t, "", Request{URL: p.URL})
+	i.want(t, "", Request{URL: "https://agent.example.com/p?q=1"})
 	assert.Equal(t, i.served.Load(), 1, "fetches")
 	assert.Equal(t, i.dialed, []string{"93.184.215.14:443"}, "dialed")
 	assert.Equal(t, i.asked, []string{"agent.example.com."}, "looked up, not in the search domains of resolv.conf")
@@ -218,7 +219,7 @@ func TestProfile_ReachesNoSpecialUseAddress(t *testing.T) {
 		for _, url := range []string{"https://by-name.example.com/" + address, "https://" + netip.AddrPortFrom(netip.MustParseAddr(address), 443).String() + "/"} {
 			i.name("by-name.example.com", address)
 			fault := i.want(t, "invalid_profile_url", i.later(strings.ReplaceAll(url, "%", "%25")))
-			assert.That(t, fault != nil && fault.Status == 400 && fault.Content.In(locale.En) == errHost.Content.In(locale.En), "%s: %+v", address, fault)
+			assert.That(t, fault != nil && fault.Status == 400 && fault.Message(locale.En) == errHost.Message(locale.En), "%s: %+v", address, fault)
 		}
 	}
 	for _, network := range []string{
@@ -382,7 +383,7 @@ func TestProfile_FollowsNoRedirect(t *testing.T) {
 			}
 		})
 		fault := i.want(t, "profile_unreachable", Request{URL: "https://agent.example.com/p"})
-		assert.That(t, fault != nil && strings.Contains(fault.Content.In(locale.En), fmt.Sprint(status)), "%d: %v", status, fault)
+		assert.That(t, fault != nil && strings.Contains(fault.Message(locale.En), fmt.Sprint(status)), "%d: %v", status, fault)
 		assert.Equal(t, i.served.Load(), 1, "requests")
 	}
 }
@@ -443,7 +444,7 @@ func TestProfile_MustHaveWhatTheSchemaRequires(t *testing.T) {
 	i := onInternet(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, body.Load()) })
 	const head = `{"ucp":{"version":"2026-04-08",`
 	n := 0
-	get := func(text string) (*Profile, *Fault) {
+	get := func(text string) (*Profile, *problem.Error) {
 		body.Store(text)
 		n++
 		return i.Profile(t.Context(), i.later(fmt.Sprint("https://agent.example.com/", n)))
@@ -469,8 +470,8 @@ func TestProfile_MustHaveWhatTheSchemaRequires(t *testing.T) {
 		_, fault := get(text)
 		assert.Require(t, fault != nil, "%.100q is valid", text)
 		assert.That(t, fault.Code == "profile_malformed" && fault.Status == 422, "%.100q: %v", text, fault)
-		content := fault.Content.In(locale.En)
-		assert.That(t, len(content) < 100 && (at == "" && content == errNotJSON.Content.In(locale.En) || at != "" && strings.HasSuffix(content, " at "+at+".")),
+		content := fault.Message(locale.En)
+		assert.That(t, len(content) < 100 && (at == "" && content == errNotJSON.Message(locale.En) || at != "" && strings.HasSuffix(content, " at "+at+".")),
 			"%.100q: %.200s", text, content)
 	}
 	type caps = map[string][]Capability
@@ -486,7 +487,6 @@ func TestProfile_MustHaveWhatTheSchemaRequires(t *testing.T) {
 	} {
 		p, fault := get(text)
 		assert.Require(t, fault == nil, "%.100q: %v", text, fault)
-		want.URL = p.URL
 		if want.Capabilities == nil {
 			want.Capabilities = caps{}
 		}
@@ -745,7 +745,7 @@ func TestProfile_IsNotFetchedWhenPlatformsAreTrusted(t *testing.T) {
 		url := fmt.Sprintf("https://a%d.example.com/p", n)
 		p, fault := i.Profile(t.Context(), Request{URL: url})
 		assert.Require(t, fault == nil, "%v", fault)
-		assert.Equal(t, *p, Profile{url, release, ours}, "profile")
+		assert.Equal(t, *p, Profile{release, ours}, "profile")
 	}
 	for _, url := range []string{"", "http://agent.example.com/p", "http://localhost/p", "https://user@agent.example.com/p", "https://agent.example.com:22/p"} {
 		i.want(t, "invalid_profile_url", Request{URL: url, Loopback: true})

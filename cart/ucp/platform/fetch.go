@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"commerce/auth/cause"
+	"commerce/auth/problem"
 )
 
 const (
@@ -25,7 +26,7 @@ const (
 )
 
 // fetch fetches a profile. It follows no redirects, uses no proxy, and sends no cookies or trace headers.
-func (d *Directory) fetch(ctx context.Context, address string, u *url.URL) *result {
+func (d *Directory) fetch(ctx context.Context, u *url.URL) *result {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, d.cfg.patience)
 	defer cancel()
@@ -42,7 +43,7 @@ func (d *Directory) fetch(ctx context.Context, address string, u *url.URL) *resu
 	}
 	defer response.Body.Close()
 	if response.StatusCode < 200 || response.StatusCode > 299 {
-		return failed(errStatus.with(nil, response.StatusCode))
+		return failed(badStatus(response.StatusCode))
 	}
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxBody+1))
 	switch {
@@ -55,20 +56,19 @@ func (d *Directory) fetch(ctx context.Context, address string, u *url.URL) *resu
 	if fault != nil {
 		return failed(fault)
 	}
-	profile.URL = address
 	return &result{profile: profile, age: ageOf(response.Header)}
 }
 
-func failed(f *Fault) *result { return &result{fault: f, age: failureAge} }
+func failed(f *problem.Error) *result { return &result{fault: f, age: failureAge} }
 
 // unreachable returns the fault for an error of a fetch.
-func unreachable(u *url.URL, began time.Time, err error) *Fault {
+func unreachable(u *url.URL, began time.Time, err error) *problem.Error {
 	fault := errNoAnswer
 	if name, ok := errors.AsType[*net.DNSError](err); ok && !name.IsTimeout || errors.Is(err, errNoAddress) {
 		fault = errHost
 	}
 	text := cause.Of("profile at "+u.Host, began, err).Error()
-	return fault.with(errors.New(text[:min(len(text), maxCause)]))
+	return fault.Because(errors.New(text[:min(len(text), maxCause)]))
 }
 
 var errNoAddress = errors.New("no public address")

@@ -7,11 +7,12 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
+
+	"commerce/auth/problem"
 )
 
 // Profile is what a platform says about itself. It is shared: do not change it.
 type Profile struct {
-	URL     string
 	Version string // of the protocol
 
 	// Capabilities has only the versions that this service has too, so that a large profile takes no
@@ -24,7 +25,7 @@ var dated = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`)
 // parse reads a profile as far as this service needs it (source/discovery/profile_schema.json of the
 // specification). Other releases have other forms, so it reads only the version of those. Payment handlers,
 // which the schema requires, do not matter for carts.
-func parse(text []byte, ours map[string][]Capability, version string) (*Profile, *Fault) {
+func parse(text []byte, ours map[string][]Capability, version string) (*Profile, *problem.Error) {
 	var head struct {
 		UCP struct {
 			Version string `json:"version"`
@@ -35,7 +36,7 @@ func parse(text []byte, ours map[string][]Capability, version string) (*Profile,
 	}
 	p := &Profile{Version: head.UCP.Version, Capabilities: map[string][]Capability{}}
 	if !dated.MatchString(p.Version) {
-		return nil, errMember.with(nil, "/ucp/version")
+		return nil, badMember("/ucp/version")
 	}
 	if p.Version != version {
 		return p, nil
@@ -54,19 +55,19 @@ func parse(text []byte, ours map[string][]Capability, version string) (*Profile,
 		return nil, malformed(err)
 	}
 	if body.UCP.Services == nil {
-		return nil, errMember.with(nil, "/ucp/services")
+		return nil, badMember("/ucp/services")
 	}
 	for _, entries := range body.UCP.Services {
 		for _, e := range entries {
 			if !dated.MatchString(e.Version) || e.Transport == "" {
-				return nil, errMember.with(nil, "/ucp/services")
+				return nil, badMember("/ucp/services")
 			}
 		}
 	}
 	for name, entries := range body.UCP.Capabilities {
 		for _, e := range entries {
 			if !dated.MatchString(e.Version) {
-				return nil, errMember.with(nil, "/ucp/capabilities")
+				return nil, badMember("/ucp/capabilities")
 			}
 			if hasVersion(ours[name], e.Version) && !hasVersion(p.Capabilities[name], e.Version) {
 				p.Capabilities[name] = append(p.Capabilities[name], Capability{Version: e.Version})
@@ -78,11 +79,11 @@ func parse(text []byte, ours map[string][]Capability, version string) (*Profile,
 
 // malformed returns the fault for a profile that is not JSON, or has a member of the wrong type. The fault is
 // cached, so it contains no name that the platform chose.
-func malformed(err error) *Fault {
+func malformed(err error) *problem.Error {
 	semantic, ok := errors.AsType[*json.SemanticError](err)
 	if !ok {
 		return errNotJSON
 	}
 	path := strings.SplitN(string(semantic.JSONPointer), "/", 4)
-	return errMember.with(nil, cmp.Or(strings.Join(path[:min(len(path), 3)], "/"), "/"))
+	return badMember(cmp.Or(strings.Join(path[:min(len(path), 3)], "/"), "/"))
 }

@@ -45,7 +45,6 @@ type Output struct {
 	failed *error // of the first write to standard output that failed
 }
 
-// NewOutput returns an Output of two writers.
 func NewOutput(stdout, stderr io.Writer) Output { return Output{stdout, stderr, new(error)} }
 
 // Write writes to standard output.

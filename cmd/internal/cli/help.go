@@ -31,7 +31,6 @@ func (c Command) usage() string {
 	return strings.Join(append(words, "[flags]"), " ")
 }
 
-// help prints the help of a command.
 func (p *program) help(command *cobra.Command, _ []string) {
 	if words := command.Flags().Args(); len(words) > 0 && command.HasAvailableSubCommands() {
 		if child, _, _ := command.Find(words); child != command { // the flag came before the command

@@ -108,10 +108,8 @@ func (b *BadSetting) Error() string {
 	return b.Name + ": " + b.Err.Error()
 }
 
-// Unwrap returns what is wrong.
 func (b *BadSetting) Unwrap() error { return b.Err }
 
-// Faults are the bad settings of a command.
 type Faults []*BadSetting
 
 // Add records an error of a setting. It ignores nil.

@@ -138,8 +138,6 @@ func (f *flagText) Set(text string) error {
 	return nil
 }
 
-// String implements pflag.Value.
 func (f *flagText) String() string { return f.text }
 
-// Type implements pflag.Value.
 func (f *flagText) Type() string { return f.setting.hint() }

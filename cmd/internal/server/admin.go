@@ -55,7 +55,6 @@ func (a *Admin) profiled(serve http.HandlerFunc) http.HandlerFunc {
 // Drain makes the process not ready, so that load balancers send it no new requests.
 func (a *Admin) Drain() { a.draining.Store(true) }
 
-// Draining reports whether Drain was called.
 func (a *Admin) Draining() bool { return a.draining.Load() }
 
 // Handler serves health, readiness, metrics, version and profiles.

@@ -60,13 +60,10 @@ func (c *requestContext) stop() {
 	}
 }
 
-// Deadline implements context.Context.
 func (c *requestContext) Deadline() (time.Time, bool) { return c.deadline, true }
 
-// Done implements context.Context.
 func (c *requestContext) Done() <-chan struct{} { return c.start().Done() }
 
-// Err implements context.Context.
 func (c *requestContext) Err() error {
 	if s := c.started.Load(); s != nil {
 		return s.Err()
@@ -82,7 +79,6 @@ func (c *requestContext) Err() error {
 
 type requestContextKey struct{}
 
-// Value implements context.Context.
 func (c *requestContext) Value(key any) any {
 	switch key {
 	case requestContextKey{}:
@@ -123,5 +119,4 @@ func (c *requestContext) appendPlaces(attrs []slog.Attr) []slog.Attr {
 	return attrs
 }
 
-// milliseconds returns d in milliseconds, with microsecond precision.
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

@@ -33,7 +33,6 @@ type front struct {
 	rest    *inFlightLimit            // of all other paths, such as those of pages
 }
 
-// newFront returns the handler in front of next.
 func newFront(next http.Handler, respond *responder) *front {
 	limit := int64(cmp.Or(respond.MaxInFlight, InFlightPerCPU*runtime.GOMAXPROCS(0)))
 	f := &front{
@@ -186,7 +185,6 @@ func (s *slot) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close closes the request's body.
 func (s *slot) Close() error { return s.body.Close() }
 
 // WriteHeader gives a compressed response a tag of its own.

@@ -67,7 +67,6 @@ func newRateLimiter(name string, perSecond, burst int) *rateLimiter {
 	}
 }
 
-// of returns the limiter of a client.
 func (l *rateLimiter) of(client string) *rate.Limiter {
 	return l.clients.GetOrPut(client, func() *rate.Limiter {
 		return rate.NewLimiter(rate.Limit(l.rate), l.burst)

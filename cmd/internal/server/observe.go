@@ -98,7 +98,6 @@ func (s *served) failed() bool { return s.Status >= http.StatusInternalServerErr
 // ofAgent reports whether the profile that an agent names is why the request failed.
 func (s *served) ofAgent() bool { return s.problem != nil && s.problem.Kind == problem.KindAgent }
 
-// logRequest writes the line of a request.
 func (r *responder) logRequest(ctx context.Context, s *served) {
 	level := slog.LevelInfo
 	if s.failed() && !s.ofAgent() {
@@ -177,5 +176,4 @@ func requestIDFrom(given string) string {
 	return given
 }
 
-// requestIDOf returns the ID of a request.
 func requestIDOf(c *gin.Context) string { return c.Writer.Header().Get("X-Request-Id") }

@@ -51,7 +51,6 @@ var statuses = map[problem.Code]int{
 	problem.Internal:             http.StatusInternalServerError,
 }
 
-// The errors of the server itself.
 var (
 	errNotFound = problem.New(problem.NotFound, "", locale.Text{
 		locale.En: "This URL does not exist.",

@@ -204,7 +204,6 @@ func endEnvelope(w *wire.Writer, now time.Time) {
 	w.EndObject()
 }
 
-// whole sends a whole response.
 func (r *responder) whole(c *gin.Context, w *wire.Writer, status int) {
 	size := len(w.Bytes())
 	if size > countedByNetHTTP {

@@ -25,7 +25,6 @@ import (
 // APIName is the value of "api" in every response.
 const APIName = "merchant-commerce"
 
-// Config configures the public handler.
 type Config struct {
 	Areas          []wire.Area
 	BasePath       string           // prefix of every path; "" for none
@@ -49,7 +48,6 @@ type Config struct {
 	Language func(*http.Request) locale.Locale
 }
 
-// NewHandler returns the public handler of the service.
 func NewHandler(c Config) (http.Handler, error) {
 	c.Deadline = cmp.Or(c.Deadline, 5*time.Second)
 	c.Stall = cmp.Or(c.Stall, 15*time.Second)

@@ -129,7 +129,6 @@ func oneIf(is bool) float64 {
 	return 0
 }
 
-// ServersChecked records the findings of a check of the servers.
 func (m *Metrics) ServersChecked(findings []inspect.Finding) {
 	servers, connected := map[[2]string]float64{}, math.MaxInt
 	for _, f := range findings {

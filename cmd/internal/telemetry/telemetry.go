@@ -113,7 +113,6 @@ func New(version string) *Metrics {
 	}
 }
 
-// Handler serves the metrics.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{EnableOpenMetrics: true}) // has exemplars
 }
@@ -124,7 +123,6 @@ func (m *Metrics) ObserveLog(lost func() uint64) {
 		nil, func() float64 { return float64(lost()) })
 }
 
-// registry makes and registers metrics.
 type registry struct {
 	*prometheus.Registry
 	promauto.Factory

@@ -109,7 +109,6 @@ type variables struct {
 // value returns the value of a variable, "" if it is not set or only space.
 func (v *variables) value(name string) string { return strings.TrimSpace(v.env(name)) }
 
-// check checks a variable that is set.
 func (v *variables) check(name string, fault func(string) error) {
 	if v.value(name) != "" {
 		v.faults.Add(name, fault(v.env(name)))
@@ -191,7 +190,6 @@ func protocol(value string) error {
 	return fmt.Errorf("%q: the service sends only http/json, which OpenTelemetry's collector accepts on its port for HTTP, usually 4318", value)
 }
 
-// parseCompression returns whether the value says gzip.
 func parseCompression(value string) (gzip bool, err error) {
 	return strings.EqualFold(strings.TrimSpace(value), "gzip"), oneOf("gzip", "none")(value)
 }

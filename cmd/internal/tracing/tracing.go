@@ -31,7 +31,6 @@ type Traces struct {
 	tracer   trace.Tracer
 }
 
-// Config configures Traces.
 type Config struct {
 	Version  string           // of the program
 	Exporter sdk.SpanExporter // default: the collector of the environment

@@ -35,7 +35,6 @@ const (
 // maxResponse is how much of a response is read, in bytes.
 const maxResponse = 64 << 10
 
-// Config configures an Exporter.
 type Config struct {
 	URL     *url.URL
 	Header  http.Header   // of each request
