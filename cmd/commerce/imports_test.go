@@ -61,7 +61,7 @@ var imports = map[string][]string{
 		"auth", "auth/locale", "auth/problem", "auth/store",
 		"cart", "cart/money", "cart/service", "cart/ucp/platform", "cart/wire",
 	},
-	"cart/ucp/platform": {"auth", "auth/bounded", "auth/cause", "auth/locale", "auth/timing"},
+	"cart/ucp/platform": {"auth", "auth/bounded", "auth/cause", "auth/locale", "auth/problem", "auth/timing"},
 
 	"subscriptions": {"auth/locale", "auth/problem", "cart/money", "cart/period"},
 	"subscriptions/postgres": {
