@@ -79,7 +79,6 @@ func separatesDigits(r rune) bool {
 
 func trimZeros(digits string) string { return strings.TrimLeft(digits, "0") }
 
-// MaxCallingCode is the maximum number of digits of a calling code.
 const MaxCallingCode = 4
 
 // Nationals returns the number with and without a calling code of each possible length. An index on
@@ -106,7 +105,6 @@ func (p Phone) Matches(callingCode, national, uncoded string) bool {
 	return false
 }
 
-// withoutCode removes the calling code and leading zeros from digits.
 func withoutCode(digits, callingCode string) string {
 	return trimZeros(strings.TrimPrefix(digits, callingCode))
 }

@@ -42,7 +42,6 @@ type counts struct {
 	}
 }
 
-// partLength is the length of a part of a minute.
 const partLength = int64(10 * time.Second)
 
 // add adds the keys of one Get that began at a moment.

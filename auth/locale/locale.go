@@ -22,7 +22,6 @@ const (
 
 func All() []Locale { return []Locale{En, Ar} }
 
-// Text is one text in several languages.
 type Text map[Locale]string
 
 // In returns the text in l, or in English where l is missing or empty.

@@ -102,7 +102,6 @@ func Within(ctx context.Context, limit time.Duration) (_ context.Context, cancel
 // Scope is the name of the instrumentation in traces.
 const Scope = "commerce"
 
-// Traced reports whether the request that ctx belongs to is traced.
 func Traced(ctx context.Context) bool { return trace.SpanFromContext(ctx).IsRecording() }
 
 // Step begins a step of a request. If the request is traced, the step has its own span. The

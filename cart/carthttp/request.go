@@ -24,7 +24,6 @@ import (
 	"commerce/cart/wire"
 )
 
-// object is a JSON object by member name.
 type object wire.Object
 
 // input is what a client sends to change the cart.

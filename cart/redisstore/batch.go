@@ -139,7 +139,6 @@ func (s *Store) runShared(
 	return failed, copies
 }
 
-// shareOf returns what runShared adds to a batch.
 func (s *Store) shareOf(ctx context.Context, at located, cmd *script.Shared, wait time.Duration, args []any) *share {
 	mine := &share{ctx: ctx, client: at.client, cmds: []redis.Cmder{cmd}, done: make(chan struct{})}
 	for _, arg := range args {

@@ -49,7 +49,6 @@ func (g GuestCart) RepeatOf(on Conditions) *Outcome {
 	}
 }
 
-// Mergeable reports whether there is anything to merge.
 func (g GuestCart) Mergeable() bool {
 	return g.Claimed || g.Needs.CartID != "" || len(g.Pending) > 0
 }

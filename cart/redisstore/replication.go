@@ -40,7 +40,6 @@ func (p replication) survivesFailover() bool { return p.confirmed >= p.replicas 
 // Confirmed is the Durability of a change that all replicas have.
 const Confirmed = "confirmed"
 
-// durability returns the Durability header of an applied change.
 func (p replication) durability() string {
 	if p.replicas > 0 && p.survivesFailover() {
 		return Confirmed

@@ -73,7 +73,6 @@ func cutLength(reply string, kind byte) (n int, rest string, ok bool) {
 	return n, rest, i > 1 && ended && n <= len(reply)
 }
 
-// texts converts a list in a script's reply.
 func texts(list []any) []string {
 	flat := make([]string, len(list))
 	for i := range list {

@@ -277,7 +277,6 @@ func (s *Carts) follow(ctx context.Context, v *AgentVisit) (held redisstore.Stor
 	return held, held.ID == "", err
 }
 
-// asRead prices a cart that open has read.
 func (s *Carts) asRead(ctx context.Context, v *AgentVisit, held redisstore.Stored, moved bool) (AgentCart, error) {
 	priced, err := s.price(ctx, v.Visit, held.Cart)
 	return AgentCart{Priced: priced, ID: v.ID, Moved: moved}, err

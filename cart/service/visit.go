@@ -92,7 +92,6 @@ const (
 // the catalog. It is not safe for concurrent use: one goroutine serves a request.
 type budget struct{ left time.Duration }
 
-// trip is one round trip that is under way.
 type trip struct {
 	budget *budget
 	times  *timing.Times

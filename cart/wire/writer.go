@@ -177,7 +177,6 @@ func (w *Writer) Problem(e *problem.Error) {
 	w.JSON("errors", members)
 }
 
-// Bool writes a member that is true or false.
 func (w *Writer) Bool(name string, value bool) {
 	w.Member(name)
 	w.json = strconv.AppendBool(w.json, value)

@@ -49,7 +49,6 @@ func cartCommand(name, help, none string, find finding, show func(cli.Output, re
 	}
 }
 
-// shopperFlags name the shopper that a command is about.
 type shopperFlags struct {
 	RedisURL        string
 	Store           int64 // 0: not given

@@ -26,7 +26,6 @@ func boldFor(w io.Writer) func(string) string {
 	return func(text string) string { return "\x1b[1m" + text + "\x1b[0m" }
 }
 
-// progress is a progress bar on a line of its own.
 type progress struct {
 	*progressbar.ProgressBar
 	to io.Writer

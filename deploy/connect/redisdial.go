@@ -34,7 +34,6 @@ func (d dial) alwaysConnected() dial {
 	}
 }
 
-// failedConn is a connection that could not be opened.
 type failedConn struct {
 	net.Conn
 	err error
@@ -119,7 +118,6 @@ func (s serverDials) DialHook(next redis.DialHook) redis.DialHook {
 	return redis.DialHook(marked.alwaysConnected())
 }
 
-// nameOf returns the name of sentinels for errors.
 func nameOf(sentinels []string) string { return "redis sentinels " + strings.Join(sentinels, ",") }
 
 // unnamed returns the error of a dial for which the sentinels named no server.

@@ -92,7 +92,6 @@ func splitRedisURL(raw string) (u *url.URL, hosts []string, err error) {
 	return u, strings.Split(rest[user:end], ","), nil
 }
 
-// readQuery reads the database, the parameters and the kind.
 func (t *redisTarget) readQuery(u *url.URL, hosts int) (err error) {
 	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil {

@@ -92,7 +92,6 @@ func ensureTemplate(ctx context.Context, conn *pgx.Conn, name string, prepare fu
 	return execute(ctx, conn, "ALTER DATABASE "+draft+" RENAME TO "+name)
 }
 
-// execute runs statements, each by itself.
 func execute(ctx context.Context, conn *pgx.Conn, statements ...string) error {
 	for _, statement := range statements {
 		if _, err := conn.Exec(ctx, statement); err != nil {
@@ -127,7 +126,6 @@ func Migrated(tb testing.TB) string {
 	return PostgresFrom(tb, "migrated_"+migrations.Digest(), Migrate)
 }
 
-// Migrate applies all migrations to the database at url.
 func Migrate(ctx context.Context, url string) error {
 	return migrate(url, func(m *migrations.Migrator) error {
 		_, err := m.Up(ctx)
@@ -135,7 +133,6 @@ func Migrate(ctx context.Context, url string) error {
 	})
 }
 
-// Grant gives a role the rights of the service.
 func Grant(ctx context.Context, url, role string) error {
 	return migrate(url, func(m *migrations.Migrator) error { return m.Grant(ctx, role, migrations.ServiceRights()) })
 }

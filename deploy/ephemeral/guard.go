@@ -81,10 +81,8 @@ func StartCluster(tb testing.TB, ahead ...time.Duration) *RedisCluster {
 // StartSentinels is Guard.StartSentinels without access control.
 func StartSentinels(tb testing.TB) *RedisSentinels { tb.Helper(); return Guard{}.StartSentinels(tb) }
 
-// adminUser is the user that this package logs in as.
 const adminUser = "ephemeral"
 
-// The files of a guard.
 const (
 	certificateFile = "certificate.pem"
 	keyFile         = "key.pem"
@@ -120,7 +118,6 @@ func (g Guard) users() string {
 		"\nuser " + adminUser + " on >" + g.password + " allkeys allchannels +@all\n"
 }
 
-// listen returns the settings for a server or a sentinel that listens on port.
 func (g Guard) listen(port int) []string {
 	settings := []string{"--bind", "127.0.0.1"}
 	if !g.TLS {
@@ -173,7 +170,6 @@ func (g Guard) url(hosts []string, query url.Values) string {
 	return u.String()
 }
 
-// userPassword is the password of every user that AsUser adds.
 const userPassword = "ephemeral"
 
 // AsUser adds a user to the Redis servers of redisURL and returns a URL that logs in as

@@ -8,7 +8,6 @@ import (
 
 // Checks of what Redis keeps when a process or a machine dies.
 
-// appends reports whether Redis keeps an append-only file.
 func (s *redisServer) appends() (appends, known bool) {
 	value, known := s.either("appendonly", "aof_enabled")
 	return value == "yes" || value == "1", known

@@ -40,7 +40,6 @@ type Finding struct {
 	// Server is host:port, or what else was checked, such as "this machine".
 	Server string `json:"server"`
 
-	// Message is a sentence that says what would happen.
 	Message string `json:"message"`
 
 	// Setting is what to change or, if the level is Unknown, what to look up. Empty if

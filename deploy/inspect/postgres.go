@@ -142,7 +142,6 @@ func (s *postgresServer) judgeICU(ctx context.Context) {
 		ok("Postgres has ICU."))
 }
 
-// setting is a setting of Postgres, as it applies to this role.
 type setting struct {
 	value string
 	own   bool // set for this role only, so other roles may have another value

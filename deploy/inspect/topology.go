@@ -102,7 +102,6 @@ func (t topology) checkSentinels(ctx context.Context) (masters []string, reports
 	return masters, reports
 }
 
-// slots is the number of slots of every cluster.
 const slots = 16384
 
 // checkCluster asks the nodes in the URL for the layout of the cluster. If none answers, it returns

@@ -118,7 +118,6 @@ func (m *Migrator) Down(ctx context.Context) (*Step, error) {
 	return new(step(result.Source, false)), nil
 }
 
-// Status lists all migrations of this program, in order.
 func (m *Migrator) Status(ctx context.Context) ([]Step, error) {
 	provider, err := m.provider(ctx)
 	if err != nil {

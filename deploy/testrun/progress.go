@@ -29,7 +29,6 @@ func (u unit) String() string { return strings.TrimSpace(short(u.pkg) + " " + u.
 
 func short(pkg string) string { return strings.TrimPrefix(pkg, "commerce/") }
 
-// progress collects the events of a run.
 type progress struct {
 	out      io.Writer
 	start    time.Time
@@ -107,7 +106,6 @@ func (p *progress) suspects(pkg string) (all []unit) {
 // verdicts are lines by which go test ends a package, or begins a test.
 var verdicts = regexp.MustCompile(`(?m)^(FAIL|FAIL\t.*|exit status \d+|=== (RUN|PAUSE|CONT|NAME) .*)\n`)
 
-// text returns what a test or a package has printed.
 func (p *progress) text(of unit) string {
 	return strings.TrimSuffix(string(verdicts.ReplaceAll(p.output[of], nil)), "\n")
 }

@@ -178,7 +178,6 @@ func (p *Source) changed(ctx context.Context, conn *pgxpool.Conn, store int64, i
 	return found, nil
 }
 
-// systemKey is the key of the system identifier in a connection's custom data.
 const systemKey = "commerce system identifier"
 
 // systemIdentifier returns the identifier of the server of a connection. It reads it once

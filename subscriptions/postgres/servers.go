@@ -109,7 +109,6 @@ const (
 	// which are limited for each instance.
 	maxWaiting = 16
 
-	// noStore is the store of statements that concern no store.
 	noStore = 0
 )
 

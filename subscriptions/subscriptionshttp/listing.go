@@ -114,7 +114,6 @@ func wholeNumber(limit int) func(string) (int, bool) {
 
 func digitsOnly(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
-// parameter is a parameter of a query that is read into a T.
 type parameter[T any] struct {
 	name    string
 	read    func(into *T, value string) bool // false for an invalid value

@@ -71,7 +71,6 @@ func (p *page) fill(rows []subscriptions.Subscription, key []byte, store int64) 
 	}
 }
 
-// numbered returns the query of a page by number.
 func (l *listing) numbered(number int) string { return "?page=" + strconv.Itoa(number) + l.kept }
 
 func (l *listing) linked(p place, key []byte, store int64) string {

@@ -5,7 +5,6 @@ import (
 	"commerce/auth/problem"
 )
 
-// errManyStreams refuses a stream immediately.
 var errManyStreams = problem.New(problem.Unavailable, "", locale.Text{
 	locale.En: "Too many streams of changes are being read. Repeat the request when one has ended.",
 	locale.Ar: "تُقرأ حاليًا عمليات بث كثيرة للتغييرات. أعد إرسال الطلب بعد انتهاء إحداها.",

@@ -216,7 +216,6 @@ func with(c cart.Cart, at int, line cart.Line) cart.Cart {
 	return c
 }
 
-// without returns the changed cart without the line at an index.
 func without(c cart.Cart, at int) cart.Cart {
 	c.Lines = slices.Delete(slices.Clone(c.Lines), at, at+1)
 	c.Version++

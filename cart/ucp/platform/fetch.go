@@ -61,7 +61,6 @@ func (d *Directory) fetch(ctx context.Context, u *url.URL) *result {
 
 func failed(f *problem.Error) *result { return &result{fault: f, age: failureAge} }
 
-// unreachable returns the fault for an error of a fetch.
 func unreachable(u *url.URL, began time.Time, err error) *problem.Error {
 	fault := errNoAnswer
 	if name, ok := errors.AsType[*net.DNSError](err); ok && !name.IsTimeout || errors.Is(err, errNoAddress) {

@@ -193,7 +193,6 @@ func withoutValue(err error) error {
 	return err
 }
 
-// run reads the settings and runs a command.
 func (p *program) run(command *cobra.Command, c Command, args []string) error {
 	err := c.Read(func(s Setting) *string {
 		if s.isArgument() && len(args) > 0 {

@@ -79,7 +79,6 @@ func (p *program) overview(root *cobra.Command) {
 	fmt.Fprintf(p.out, "\nRun %[1]s --help for all settings, or %[1]s <command> --help.\n", root.Name())
 }
 
-// printCommands prints the commands of a group, and those of the groups in it.
 func printCommands(w io.Writer, group *cobra.Command, prefix string) {
 	for _, command := range group.Commands() {
 		switch {

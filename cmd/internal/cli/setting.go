@@ -29,7 +29,6 @@ type Setting struct {
 
 var errRequired = errors.New("is required")
 
-// flag returns the name of the flag, without its hyphens.
 func (s Setting) flag() string { return strings.ToLower(strings.ReplaceAll(s.Name, "_", "-")) }
 
 // hint is what help shows in place of the value.
@@ -48,7 +47,6 @@ func (s Setting) shown() string {
 	return "--" + s.Name
 }
 
-// usage is the help text of the flag.
 func (s Setting) usage() string {
 	help := strings.TrimSuffix(s.Help, ".")
 	if s.isVariable() {

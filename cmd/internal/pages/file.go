@@ -30,7 +30,6 @@ var contentTypes = map[string]string{
 	".txt":   "text/plain; charset=utf-8", // licenses
 }
 
-// namesOf returns the names of all files in a folder of a page.
 func namesOf(files embed.FS, folder string) (names []string) {
 	err := fs.WalkDir(files, folder, func(name string, entry fs.DirEntry, err error) error {
 		if err == nil && !entry.IsDir() {

@@ -48,7 +48,6 @@ func newFront(next http.Handler, respond *responder) *front {
 	return f
 }
 
-// firstSegment returns the first segment of a path that begins with a slash.
 func firstSegment(path string) string {
 	segment, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	return segment

@@ -121,7 +121,6 @@ func (r *responder) logRequest(ctx context.Context, s *served) {
 	_ = r.Log.Handler().Handle(ctx, line)
 }
 
-// appendAttrs appends the members of the log line.
 func (s *served) appendAttrs(attrs []slog.Attr) []slog.Attr {
 	attrs = append(attrs,
 		slog.String("method", truncate(s.Method, maxLoggedMethod)),

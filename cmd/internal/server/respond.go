@@ -262,7 +262,6 @@ type writers struct {
 	pool   sync.Pool // of *wire.Writer
 }
 
-// get returns a writer for an empty response.
 func (p *writers) get(l locale.Locale) *wire.Writer {
 	w, ok := p.pool.Get().(*wire.Writer)
 	if !ok {

@@ -47,7 +47,6 @@ func (r *responder) stream(c *gin.Context, answer wire.Answer) {
 	}
 }
 
-// errAfterFirstPart marks an error of a stream that has begun.
 var errAfterFirstPart = errors.New("after the first part of the stream")
 
 // send writes and flushes one part.
