@@ -86,6 +86,9 @@ func (c *call) run(ctx context.Context) (result, error) {
 	if err := c.negotiate(ctx); err != nil {
 		return result{}, err
 	}
+	if err := c.api.Limit(c.agent.Profile, c.operation == get); err != nil {
+		return result{}, err
+	}
 	if _, ok := c.active[cartCapability]; !ok {
 		return c.refused(message{code: "capabilities_incompatible", severity: unrecoverable, content: textIncompatible.With(version)}), nil
 	}

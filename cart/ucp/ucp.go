@@ -44,6 +44,9 @@ type Config struct {
 
 	// Allowed reports whether the scripts of an origin may read responses.
 	Allowed func(origin string) bool
+
+	// Limit refuses a read or a change beyond the rate of the agents with a profile.
+	Limit func(profile string, reads bool) error
 }
 
 type API struct {

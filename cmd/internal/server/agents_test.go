@@ -492,6 +492,21 @@ func TestAgent_GetsBareErrorsOfTheServer(t *testing.T) {
 	assert.That(t, last.Status == 429 && last.Fault.Code == "rate_limited" && last.Fault.RetryAfter >= 1 && last.Header.Get("Retry-After") != "", "%d %s", last.Status, last.Raw)
 }
 
+// No address of a platform exceeds its own rate here.
+func TestAgent_CountsForItsProfileToo(t *testing.T) {
+	now := time.Now()
+	s := newShop(t, limited, func(p *server.Parts) { p.Now = func() time.Time { return now } })
+	a := &agent{shopper: s.guest(t), profile: agentProfile}
+	statuses := map[int]int{}
+	for i := range 5001 {
+		a.headers = []string{"X-Forwarded-For", fmt.Sprintf("192.0.2.%d", i%11)}
+		statuses[a.call("get_cart", "none", "", "").Status]++
+	}
+	assert.Equal(t, statuses, map[int]int{200: 5000, 429: 1}, "answers by status")
+	a.profile += "/of-another"
+	assert.Equal(t, a.call("get_cart", "none", "", "").Status, 200, "status for another profile")
+}
+
 func TestAgent_FindsTheStoreByTheHost(t *testing.T) {
 	s := newShop(t, func(p *server.Parts) {
 		p.BasePath, p.PublicURL, p.TrustedProxies = "/v1", "https://api.example.com", []string{"127.0.0.2"}

@@ -55,8 +55,12 @@ func Assemble(p Parts) (http.Handler, error) {
 	p.Language = callers.Language
 	p.Areas = []wire.Area{carthttp.New(callers, carts, p.BasePath, origins.of).Area()}
 	if p.UCP {
+		limit := func(string, bool) error { return nil }
+		if p.RateLimit {
+			limit = limitProfiles(p.Now)
+		}
 		p.Areas = append(p.Areas, ucp.New(ucp.Config{
-			Callers: callers, Carts: carts, BasePath: p.BasePath, Origin: origins.of, Host: origins.hostOf, Allowed: allowedOrigins(p.CORSOrigins),
+			Callers: callers, Carts: carts, BasePath: p.BasePath, Origin: origins.of, Host: origins.hostOf, Allowed: allowedOrigins(p.CORSOrigins), Limit: limit,
 			Profiles: platform.Config{Trust: p.TrustProfiles, Loopback: p.LocalProfiles, Now: p.Now},
 		}).Area())
 	}

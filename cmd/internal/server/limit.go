@@ -4,6 +4,7 @@ import (
 	"math"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/gin-gonic/gin"
 	"golang.org/x/time/rate"
@@ -46,6 +47,28 @@ func rateLimit(r *responder) gin.HandlerFunc {
 			limiter = reads
 		}
 		limiter.limit(c, r)
+	}
+}
+
+// perProfile is how many times the rates and bursts of one client the agents of a platform have together. A
+// profile is not proven, so that no single client can use up the calls of a platform that it names.
+const perProfile = 10
+
+// limitProfiles returns a function that refuses a read or a change of a platform's agents beyond their rate,
+// whatever their addresses.
+func limitProfiles(now func() time.Time) func(profile string, reads bool) error {
+	if now == nil {
+		now = time.Now
+	}
+	limiters := map[bool]*rateLimiter{
+		true:  newRateLimiter("reads", perProfile*readRate, perProfile*readBurst),
+		false: newRateLimiter("changes", perProfile*changeRate, perProfile*changeBurst),
+	}
+	return func(profile string, reads bool) error {
+		if l := limiters[reads]; !l.of(profile).AllowN(now(), 1) {
+			return l.refusal
+		}
+		return nil
 	}
 }
 
