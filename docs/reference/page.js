@@ -9,7 +9,7 @@ globalThis.__zod_globalConfig = { jitless: true };
 
 // Optional parameters that the sample requests have. With all of them, most samples would be
 // refused: If-Match, for example, names a cart that nobody has.
-const sampled = ["X-Public-Key", "X-Cart-Token", "Idempotency-Key"];
+const sampled = ["X-Public-Key", "X-Cart-Token", "Idempotency-Key", "UCP-Agent"];
 
 // The document is in English, and this page's own texts are also in Arabic.
 const texts = {
@@ -77,8 +77,10 @@ function sampleDocument(text) {
     parameter.examples = { sample: { value: parameter.example, "x-disabled": true } };
     delete parameter.example;
   }
-  const withKey = (parameter) =>
-    parameter.$ref === "#/components/parameters/IdempotencyKey" ? { ...parameters.IdempotencyKey, example: randomText() } : parameter;
+  const withKey = (parameter) => {
+    const named = parameters[parameter.$ref?.split("/").pop()];
+    return named?.name === "Idempotency-Key" ? { ...named, example: randomText() } : parameter;
+  };
   for (const operation of Object.values(api.paths).flatMap(Object.values)) {
     if (operation.parameters) operation.parameters = operation.parameters.map(withKey);
   }
