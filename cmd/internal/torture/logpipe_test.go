@@ -68,7 +68,7 @@ func startPiped(t *testing.T, settings ...string) *piped {
 	t.Cleanup(func() { log.Close() })
 	s := &piped{service: &service{t: t}, log: log, lines: make(chan map[string]any, 1000)}
 	cmd := exec.Command(commerce.compiled(t), "serve")
-	cmd.Env = slices.Concat([]string{"PATH=" + os.Getenv("PATH"), "ADDR=127.0.0.1:0", "ADMIN_ADDR=127.0.0.1:0", "JWT_SECRET=" + jwtSecret, "RATE_LIMIT=off"}, settings)
+	cmd.Env = slices.Concat([]string{"PATH=" + os.Getenv("PATH"), "ADDR=127.0.0.1:0", "ADMIN_ADDR=127.0.0.1:0", "JWT_SECRET=" + jwtSecret, "HANDOVER_KEY=" + jwtSecret, "RATE_LIMIT=off"}, settings)
 	cmd.Stdout, cmd.Stderr = write, write
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	assert.NoError(t, cmd.Start())
