@@ -418,7 +418,9 @@ func TestAgent_GetsTheProtocolsErrors(t *testing.T) {
 			return a.call("get_cart", "x", "", "")
 		}},
 		{"idempotency_conflict", 409, -32000, func(a *agent) reply {
-			a.call("create_cart", "", elements("1×1"), first)
+			if made := a.call("create_cart", "", elements("1×1"), first); made.Status == http.StatusServiceUnavailable {
+				return made
+			}
 			return a.call("create_cart", "", elements("1×2"), first)
 		}},
 		{"version_mismatch", 412, -32000, func(a *agent) reply {
