@@ -46,7 +46,7 @@ func (o object) each() (bool, *problem.Error) {
 	if !o.has(name) {
 		return false, nil
 	}
-	switch mode, _ := jsontext.AppendUnquote(nil, o[name]); string(mode) {
+	switch mode, _ := wire.Unquote(o[name]); mode {
 	case "each":
 		return true, nil
 	case "all":
@@ -71,8 +71,8 @@ func (o object) ops() (elements []jsontext.Value, _ *problem.Error) {
 
 // operation reads one operation, whose members are those of the single call.
 func (in input) operation() (op service.Op, refusal *problem.Error) {
-	name, _ := jsontext.AppendUnquote(nil, in.members["op"]) // "" for what is no text
-	switch string(name) {
+	name, _ := wire.Unquote(in.members["op"])
+	switch name {
 	case "add":
 		a, _ := in.addition()
 		return service.Op{Add: &a}, a.Err
@@ -122,11 +122,11 @@ func (o object) asSent(name string) (string, *problem.Error) {
 	if !o.has(name) {
 		return "", problem.New(problem.ValidationFailed, name, textRequired, name)
 	}
-	text, err := jsontext.AppendUnquote(nil, o[name])
-	if err != nil { // not a text
+	text, ok := wire.Unquote(o[name])
+	if !ok {
 		return "", problem.New(problem.ValidationFailed, name, textText, name)
 	}
-	return string(text), nil
+	return text, nil
 }
 
 // outcomes writes the result of each operation of a list.

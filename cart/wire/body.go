@@ -31,7 +31,7 @@ func (o Object) Has(name string) bool {
 	return ok && v.Kind() != 'n'
 }
 
-// Unquote returns the text of a value; false if it is no text.
+// Unquote returns the text of a value; "" and false if it is no text.
 func Unquote(v jsontext.Value) (string, bool) {
 	b, err := jsontext.AppendUnquote(nil, v)
 	return string(b), err == nil
