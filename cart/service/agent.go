@@ -146,8 +146,8 @@ func (s *Carts) asAgent(ctx context.Context, v *AgentVisit, on Conditions, ids [
 	for range maxReads {
 		held, moved, err := s.open(ctx, v)
 		judged, refusal := on, unseen(held, on, ids)
-		if errors.Is(err, errNoCart) {
-			judged.IfMatch, refusal = "", errNoCart
+		if errors.Is(err, ErrNoCart) {
+			judged.IfMatch, refusal = "", ErrNoCart
 		} else if err != nil {
 			return AgentCart{}, err
 		}
@@ -248,7 +248,7 @@ func replacing(r cart.Replacement, c cart.Cart) (ops []agentOp) {
 }
 
 // open reads the cart that the ID opens. moved means that the shopper has taken it over, and the agent has none
-// now. The error of an ID without a cart is errNoCart.
+// now. The error of an ID without a cart is ErrNoCart.
 func (s *Carts) open(ctx context.Context, v *AgentVisit) (held redisstore.Stored, moved bool, err error) {
 	v.own, v.kept = v.home, false
 	held, err = s.load(ctx, v.Visit)
@@ -256,7 +256,7 @@ func (s *Carts) open(ctx context.Context, v *AgentVisit) (held redisstore.Stored
 		held, moved, err = s.follow(ctx, v)
 	}
 	if err == nil && (held.Agent == redisstore.AgentCanceled || held.ID == "" && !moved) {
-		err = errNoCart
+		err = ErrNoCart
 	}
 	return held, moved, err
 }
@@ -291,9 +291,10 @@ func isVersionMismatch(err error) bool {
 }
 
 var (
-	errNoCart = problem.New(problem.NotFound, "", locale.Text{
-		locale.En: "There is no such cart. It may have expired.",
-		locale.Ar: "لا توجد سلة كهذه. ربما انتهت صلاحيتها.",
+	// ErrNoCart is the error of an ID that opens no cart.
+	ErrNoCart = problem.New(problem.NotFound, "", locale.Text{
+		locale.En: "The cart does not exist, has expired or was canceled.",
+		locale.Ar: "السلة غير موجودة أو انتهت صلاحيتها أو أُلغيت.",
 	})
 	errOtherVersion = problem.New(problem.VersionMismatch, "If-Match", textVersionMismatch)
 	errKeyReused    = problem.New(problem.IdempotencyConflict, "Idempotency-Key", textKeyReused)

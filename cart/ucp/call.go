@@ -236,8 +236,4 @@ var (
 		locale.En: "The cart has changed since you read it and is empty now, so nothing was applied. To go on, send your lines with the id %s.",
 		locale.Ar: "تغيّرت السلة منذ أن قرأتها وهي فارغة الآن، فلم يُطبّق شيء. للمتابعة أرسل بنودك بالمعرّف %s.",
 	}
-	textNotFound = locale.Text{
-		locale.En: "The cart does not exist, has expired or was canceled.",
-		locale.Ar: "السلة غير موجودة أو انتهت صلاحيتها أو أُلغيت.",
-	}
 )

@@ -153,7 +153,7 @@ func (c *call) refused(messages ...message) result {
 }
 
 func (c *call) notFound() result {
-	return c.refused(message{code: problem.NotFound, severity: unrecoverable, content: textNotFound.With()})
+	return c.refused(message{code: problem.NotFound, severity: unrecoverable, content: service.ErrNoCart.Faults[0].Sentence})
 }
 
 var textTaxIncluded = locale.Text{
