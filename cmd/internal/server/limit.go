@@ -40,13 +40,20 @@ const (
 // rateLimit limits the requests of each client. It counts in the process, so that it needs no
 // round trip and works during outages.
 func rateLimit(r *responder) gin.HandlerFunc {
-	reads, changes := newRateLimiter("reads", readRate, readBurst), newRateLimiter("changes", changeRate, changeBurst)
-	return func(c *gin.Context) {
-		limiter := changes
-		if safe(c.Request) {
-			limiter = reads
+	limiterOf := rateLimiters(1)
+	return func(c *gin.Context) { limiterOf(safe(c.Request)).limit(c, r) }
+}
+
+// rateLimiters returns a function that returns the limiter of reads, or that of changes. Both allow so many times
+// the rate and burst of one client.
+func rateLimiters(times int) func(reads bool) *rateLimiter {
+	ofReads := newRateLimiter("reads", times*readRate, times*readBurst)
+	ofChanges := newRateLimiter("changes", times*changeRate, times*changeBurst)
+	return func(reads bool) *rateLimiter {
+		if reads {
+			return ofReads
 		}
-		limiter.limit(c, r)
+		return ofChanges
 	}
 }
 
@@ -60,12 +67,9 @@ func limitProfiles(now func() time.Time) func(profile string, reads bool) error 
 	if now == nil {
 		now = time.Now
 	}
-	limiters := map[bool]*rateLimiter{
-		true:  newRateLimiter("reads", perProfile*readRate, perProfile*readBurst),
-		false: newRateLimiter("changes", perProfile*changeRate, perProfile*changeBurst),
-	}
+	limiterOf := rateLimiters(perProfile)
 	return func(profile string, reads bool) error {
-		if l := limiters[reads]; !l.of(profile).AllowN(now(), 1) {
+		if l := limiterOf(reads); !l.of(profile).AllowN(now(), 1) {
 			return l.refusal
 		}
 		return nil

@@ -95,7 +95,7 @@ func endOf(c *gin.Context, client context.Context, request *requestContext, abor
 
 func (s *served) failed() bool { return s.Status >= http.StatusInternalServerError }
 
-// ofAgent reports whether the profile that an agent names is why the request failed.
+// ofAgent reports whether an agent is why the request failed, so that the service has not.
 func (s *served) ofAgent() bool { return s.problem != nil && s.problem.Kind == problem.KindAgent }
 
 func (r *responder) logRequest(ctx context.Context, s *served) {
