@@ -65,6 +65,9 @@ func (s *settings) serve(ctx context.Context, sockets listeners, parts server.Pa
 	var stopping atomic.Bool
 	context.AfterFunc(ctx, func() { time.AfterFunc(streamPeriod, func() { stopping.Store(true) }) })
 	parts.Stopping = stopping.Load
+	var end context.CancelFunc
+	parts.Ending, end = context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
 	handler, err := server.Assemble(parts)
 	if err != nil {
 		return fmt.Errorf("assemble: %w", err)
@@ -74,6 +77,7 @@ func (s *settings) serve(ctx context.Context, sockets listeners, parts server.Pa
 	announce()
 	public := httpServer(reconnect(handler, admin), parts.Log)
 	public.ConnContext = server.ConnContext
+	public.RegisterOnShutdown(end) // the clients of streams of events reconnect elsewhere
 	if s.H2C {
 		acceptH2C(public)
 	}
