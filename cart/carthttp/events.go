@@ -1,9 +1,8 @@
 package carthttp
 
 import (
-	"context"
+	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"time"
 
@@ -11,7 +10,7 @@ import (
 	"commerce/cart/wire"
 )
 
-// reconnects spread over this time after a deploy has ended all streams.
+// reconnects is the time over which clients reconnect after a deploy has ended all streams.
 const reconnects = 10 * time.Second
 
 // events answers with a stream of the versions of the caller's cart.
@@ -21,33 +20,32 @@ func (a *API) events(c *call) (wire.Answer, error) {
 		return wire.Answer{}, err
 	}
 	e := &cartEvents{Stream: stream, known: c.GetHeader("Last-Event-ID")}
-	return wire.Answer{Events: &wire.Events{Next: e.next, Close: stream.Close, Until: c.Until}}, nil
+	return wire.Answer{Events: &wire.Events{Next: e.next, Wake: stream.Wake, Close: stream.Close, Until: c.Until}}, nil
 }
 
 type cartEvents struct {
 	*service.Stream
-	known string // the event that the client has had; for the first one
 	begun bool
-	ended bool
+	known string // the last event that the client has, when it begins
 }
 
-// next returns the next event as it is sent. After that of a cart that is gone, it returns io.EOF.
-func (e *cartEvents) next(ctx context.Context) ([]byte, error) {
-	if e.ended {
-		return nil, io.EOF
-	}
-	seen, err := e.Stream.Next(ctx)
-	if err != nil {
+var errCartGone = errors.New("the cart is gone")
+
+// next returns the next event, with an error after that of a cart that is gone.
+func (e *cartEvents) next() (event []byte, err error) {
+	seen, ok, err := e.Stream.Next()
+	if !ok {
 		return nil, err
 	}
-	e.ended = seen.Gone
-	var event []byte
+	if seen.Gone {
+		err = errCartGone
+	}
 	if !e.begun {
 		e.begun = true
-		event = fmt.Appendf(event, "retry: %d\n\n", rand.N(reconnects).Milliseconds())
+		event = fmt.Appendf(nil, "retry: %d\n\n", rand.N(reconnects).Milliseconds())
 		if seen.Tag == e.known {
-			return event, nil
+			return event, err
 		}
 	}
-	return fmt.Appendf(event, "event: cart\nid: %s\ndata: {\"version\":%d}\n\n", seen.Tag, seen.Version), nil
+	return fmt.Appendf(event, "event: cart\nid: %s\ndata: {\"version\":%d}\n\n", seen.Tag, seen.Version), err
 }

@@ -5,6 +5,7 @@ package redisstore
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 )
 
@@ -20,10 +21,11 @@ var (
 )
 
 type Listener struct {
-	s    *Store
-	ref  Ref
-	last string
-	id   string
+	s      *Store
+	ref    Ref
+	last   string
+	id     string
+	closed atomic.Bool
 }
 
 func (s *Store) Listen(ctx context.Context, ref Ref) (*Listener, error) {
@@ -34,24 +36,27 @@ func (s *Store) Listen(ctx context.Context, ref Ref) (*Listener, error) {
 	return &Listener{s: s, ref: ref, id: c.ID}, err
 }
 
-func (l *Listener) Next(ctx context.Context) (Sighting, error) {
-	for {
-		c, err := l.s.Load(context.WithoutCancel(ctx), l.ref)
-		if err == nil && c.ID != l.id {
-			return Sighting{Tag: "0.0.0", Gone: true}, nil
-		}
-		if err == nil && c.Tag() != l.last {
-			l.last = c.Tag()
-			return Sighting{Tag: l.last, Version: c.Version}, nil
-		}
-		select {
-		case <-ctx.Done():
-			return Sighting{}, ctx.Err()
-		case <-time.After(100 * time.Millisecond):
-		}
+// Wake
+func (l *Listener) Wake(f func()) {
+	if l.closed.Load() {
+		return
 	}
+	f()
+	time.AfterFunc(100*time.Millisecond, func() { l.Wake(f) })
 }
 
-func (l *Listener) Close() {}
+func (l *Listener) Next() (Sighting, bool, error) {
+	c, err := l.s.Load(context.Background(), l.ref)
+	if err == nil && c.ID != l.id {
+		return Sighting{Tag: "0.0.0", Gone: true}, true, nil
+	}
+	if err == nil && c.Tag() != l.last {
+		l.last = c.Tag()
+		return Sighting{Tag: l.last, Version: c.Version}, true, nil
+	}
+	return Sighting{}, false, nil
+}
+
+func (l *Listener) Close() { l.closed.Store(true) }
 
 func (s *Store) Listeners() int { return 0 }

@@ -76,13 +76,12 @@ func (s *Carts) Listen(ctx context.Context, v *Visit) (*Stream, error) {
 	return &Stream{l, &s.Events, leave}, nil
 }
 
-// Next waits for the next state of the cart.
-func (s *Stream) Next(ctx context.Context) (redisstore.Sighting, error) {
-	seen, err := s.Listener.Next(ctx)
-	if err == nil {
+// Next returns the next state of the cart. ok is false if none waits.
+func (s *Stream) Next() (seen redisstore.Sighting, ok bool, err error) {
+	if seen, ok, err = s.Listener.Next(); ok {
 		s.events.Seen()
 	}
-	return seen, err
+	return seen, ok, err
 }
 
 func (s *Stream) Close() {

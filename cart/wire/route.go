@@ -94,10 +94,11 @@ type Stream struct {
 
 // Events is a response of server-sent events, which can last for days.
 type Events struct {
-	// Next waits for the next event, and returns it as it is sent, until the next call. io.EOF: there are
-	// no more events.
-	Next func(context.Context) ([]byte, error)
+	// Next returns the next event as it is to be sent; nil if none waits. An error ends the response, after
+	// the event if there is one. Wake sets a function that is called, from any goroutine, when one waits.
+	Next func() ([]byte, error)
+	Wake func(func())
 
-	Close func()    // is called once
+	Close func()
 	Until time.Time // when the response ends; zero: never
 }
