@@ -62,6 +62,11 @@ func (r Ref) claimedKey() string { return r.key + ":claimed" }
 func (r Ref) resultsKey() string { return r.key + ":results" }
 func (r Ref) movedKey() string   { return r.key + ":moved" }
 
+// liveChannel is the channel on which changes of the cart are announced.
+func (r Ref) liveChannel() string { return r.key + afterCart }
+
+const afterCart = ":live"
+
 // neverExists is a key that no cart has. exec says what it is for.
 const neverExists = "cart:master"
 
