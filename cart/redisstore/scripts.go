@@ -21,6 +21,8 @@ var scriptFiles = map[string][]string{
 	"reserve": {"cart", "survey", "room"},
 	"claim":   {"cart", "survey"},
 	"apply":   {"cart", "survey", "stamps", "keys", "texts"},
+	"begin":   {"cart"},
+	"undo":    {"cart"},
 	"finish":  {"cart"},
 	"forget":  {"cart"},
 	"attempt": {"cart"},
