@@ -61,6 +61,9 @@ func (c Cart) UndoMerge(came CameIn) Undone {
 		u.Customer.Coupon, u.Guest.Coupon = "", c.Coupon
 	}
 	u.Customer.Metadata, u.Guest.Metadata = c.Metadata.split(came.Metadata)
+	if u.Guest.InUse() {
+		u.Customer.Version++
+	}
 	return u
 }
 

@@ -110,12 +110,12 @@ func drawChanges(r *rapid.T, c cart.Cart) cart.Cart {
 	for range rapid.IntRange(1, 4).Draw(r, "changes") {
 		id := rapid.SampledFrom(undoLines).Draw(r, "line")
 		n := rapid.Int64Range(0, 9).Draw(r, "quantity")
-		any := cart.Bounds{Stock: -1, Min: 1, Max: 99}
+		free := cart.Bounds{Stock: -1, Min: 1, Max: 99}
 		switch rapid.IntRange(0, 4).Draw(r, "change") {
 		case 0:
-			c, _, _ = rules.SetQuantity(c, id, n, any, "")
+			c, _, _ = rules.SetQuantity(c, id, n, free, "")
 		case 1:
-			line := cart.NewLine{ID: id, Quantity: n + 1, Price: 300, Notice: drawNotice(r), Metadata: drawNames(r), Bounds: any}
+			line := cart.NewLine{ID: id, Quantity: n + 1, Price: 300, Notice: drawNotice(r), Metadata: drawNames(r), Bounds: free}
 			c, _ = rules.Add(c, line, carttest.Limits)
 		case 2:
 			c = rules.SetCoupon(c, drawNotice(r))
