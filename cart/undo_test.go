@@ -99,7 +99,9 @@ func drawCart(r *rapid.T, whose string) cart.Cart {
 	return c
 }
 
-func drawNotice(r *rapid.T) string { return rapid.SampledFrom([]string{"", "", "x", "y"}).Draw(r, "notice") }
+func drawNotice(r *rapid.T) string {
+	return rapid.SampledFrom([]string{"", "", "x", "y"}).Draw(r, "notice")
+}
 
 func drawNames(r *rapid.T) (m cart.Metadata) {
 	return m.With(cart.Metadata{"a": drawNotice(r), "b": drawNotice(r)})
