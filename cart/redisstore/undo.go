@@ -152,7 +152,7 @@ func (s *Store) Undo(ctx context.Context, owner Ref, id, name string, found Undo
 	args := append([]any{s.ttlOf(owner).Milliseconds(), tag, name, encodeAdjusted(u.Adjusted), mark{}}, changedMembers(found.Cart, u)...)
 	// Once: a copy that arrives after the reply to another one could find the version again, after a failover.
 	cmd, copies := s.run(ctx, at, s.scripts["undo"], replicaWait, script.Once, []string{owner.cartKey(), owner.cameKey(id)}, args...)
-	reply, err := cmd.StringSlice()
+	reply, err := cmd.Slice()
 	switch {
 	case err != nil:
 		return "", nil, cart.Unavailable("undo merge", err)
@@ -161,14 +161,15 @@ func (s *Store) Undo(ctx context.Context, owner Ref, id, name string, found Undo
 	case reply[0] == "changed":
 		return "", nil, nil
 	}
-	adjusted, err := parseAdjusted(strings.Fields(reply[2]))
+	s.announced(reply, 3)
+	adjusted, err := parseAdjusted(strings.Fields(reply[2].(string)))
 	if err != nil {
 		return "", nil, cart.Unavailable("undo merge", err)
 	}
 	if !copies.survivesFailover() {
 		err = ErrUnconfirmed
 	}
-	return reply[1], adjusted, err
+	return reply[1].(string), adjusted, err
 }
 
 // changedMembers are the members of the customer's cart that an undo changes, as undo.lua has them.

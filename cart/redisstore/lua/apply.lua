@@ -20,7 +20,8 @@
 --       maximum quantity of a line, step (0 and 1 for any), metadata as stored or ""
 --       then number of stamps and for each: stamp, ms, line or ""; then keys: digest,
 --       value, …
--- Reply: the report of what was merged now, as cart.lua has it; "" when nothing was
+-- Reply: {report, failed}: the report of what was merged now, as cart.lua has it, "" when nothing was; and
+--       the error of announce, if there was one
 
 local cart, offers, keys = KEYS[1], KEYS[2], KEYS[3]
 local strategy, coupon, n_lines = ARGV[4], ARGV[5], tonumber(ARGV[11])
@@ -223,4 +224,4 @@ if report ~= '' and KEYS[4] and redis.call('EXISTS', KEYS[4]) == 0 then
   redis.call('HSET', KEYS[4], unpack(brought))
   redis.call('PEXPIRE', KEYS[4], UNDO_LIFE)
 end
-return report
+return { report, report ~= '' and announce(cart, hash) or nil }

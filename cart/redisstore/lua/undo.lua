@@ -7,9 +7,10 @@
 --       5 mark of the version that this makes  6 … members of the cart with their new values: of a line
 --       its quantity, "" to remove the member
 -- Replies:
---   {"unknown"}               nothing is known of the merge
---   {"undone", name, adjusted}  by this call, or by an earlier one with that name
---   {"changed"}               the cart is another one; nothing was done
+--   {"unknown"}                 nothing is known of the merge
+--   {"undone", name, adjusted}  by this call, or by an earlier one with that name. The error of announce
+--                               follows, if there was one
+--   {"changed"}                 the cart is another one; nothing was done
 
 local cart, came = KEYS[1], KEYS[2]
 if redis.call('EXISTS', came) == 0 then return { 'unknown' } end
@@ -36,4 +37,4 @@ if #ARGV > 5 then
   settle(cart, hash, ARGV[1], clock())
 end
 redis.call('HSET', came, 'u', ARGV[3], 'a', ARGV[4])
-return { 'undone', ARGV[3], ARGV[4] }
+return { 'undone', ARGV[3], ARGV[4], #ARGV > 5 and announce(cart, hash) or nil }

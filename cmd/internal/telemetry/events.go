@@ -93,6 +93,9 @@ func countsAs(counter *prometheus.CounterVec, ifTrue, ifFalse string) func(bool)
 // Replayed counts a repeat of a change that an earlier request made.
 func (m *Metrics) Replayed() { m.replays.Inc() }
 
+// PublishFailed counts a change of a cart that Redis refused to announce.
+func (m *Metrics) PublishFailed() { m.publishFailures.Inc() }
+
 // CatalogChangeShown counts the load of a changed value. of is the name of the cache, as for
 // ObserveCatalog.
 func (m *Metrics) CatalogChangeShown(of string, delay time.Duration) {

@@ -39,7 +39,7 @@ type Metrics struct {
 
 	created, merges, replicated, validations, issues *prometheus.CounterVec // of carts
 	mergeDuration                                    prometheus.Observer
-	replays                                          prometheus.Counter
+	replays, publishFailures                         prometheus.Counter
 }
 
 // maxSeries is more than the program's routes, methods, statuses and statements need.
@@ -110,6 +110,8 @@ func New(version string) *Metrics {
 		replays: r.counters("commerce_idempotent_replays_total",
 			"Changes that an earlier request had made, recognized by Idempotency-Key or X-Timestamp.").
 			WithLabelValues(),
+		publishFailures: r.counters("commerce_cart_publish_failures_total",
+			"Changes of carts that Redis refused to announce to those who listen.").WithLabelValues(),
 	}
 }
 
