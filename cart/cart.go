@@ -52,6 +52,9 @@ func (c *Cart) Count() int64 {
 	return n
 }
 
+// InUse reports whether a cart has a line, a coupon or metadata.
+func (c *Cart) InUse() bool { return len(c.Lines) > 0 || c.Coupon != "" || c.Metadata != nil }
+
 func (c *Cart) Has(line LineID) bool {
 	return slices.ContainsFunc(c.Lines, func(l Line) bool { return l.ID == line })
 }

@@ -247,8 +247,14 @@ func (w view) merge(m *cart.MergeReport) {
 	w.Text("id", m.ID)
 	w.Time("at", m.At, wire.RFC3339)
 	w.Number("lines", m.Lines)
+	w.adjusted(m.Adjusted)
+	w.Optional("code", string(m.Code))
+	w.EndObject()
+}
+
+func (w view) adjusted(all []cart.Adjustment) {
 	w.Array("adjusted")
-	for _, a := range m.Adjusted {
+	for _, a := range all {
 		w.BeginObject()
 		w.Text("item_id", string(a.Line))
 		w.Number("requested", a.Requested)
@@ -257,8 +263,6 @@ func (w view) merge(m *cart.MergeReport) {
 		w.EndObject()
 	}
 	w.EndArray()
-	w.Optional("code", string(m.Code))
-	w.EndObject()
 }
 
 func (w view) metadata(m cart.Metadata) {

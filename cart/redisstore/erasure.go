@@ -21,7 +21,7 @@ type Holding struct {
 	Key     string
 	Expires time.Duration // time to live; negative for none
 	Cart    cart.Cart     // for KindCart and KindClaimed
-	Entries int64         // for KindKeys, KindOffers and KindResults: how many
+	Entries int64         // for KindKeys, KindOffers, KindResults and KindCame: how many
 }
 
 type HoldingKind string
@@ -33,6 +33,7 @@ const (
 	KindOffers  HoldingKind = "merged quantities"
 	KindResults HoldingKind = "results of an agent's calls"
 	KindMoved   HoldingKind = "mark of a hand-over" // of an agent's cart
+	KindCame    HoldingKind = "what a merge has brought"
 )
 
 // Holdings lists everything stored for a reference. That includes the guests' carts that are claimed for
@@ -66,6 +67,8 @@ func (s *Store) Holdings(ctx context.Context, ref Ref) ([]Holding, error) {
 // kindOf returns the kind of data under a key of a guest or a customer.
 func kindOf(key string) HoldingKind {
 	switch suffix := strings.TrimPrefix(key, refOf(key).key); {
+	case strings.HasPrefix(suffix, ":came:"):
+		return KindCame
 	case suffix == "":
 		return KindCart
 	case suffix == ":claimed":
@@ -134,7 +137,7 @@ func (s *Store) holding(ctx context.Context, key string) (h Holding, found bool,
 	}
 	switch h.Kind {
 	case KindMoved:
-	case KindOffers, KindResults:
+	case KindOffers, KindResults, KindCame:
 		if h.Entries, err = s.Client.HLen(ctx, key).Result(); h.Kind == KindResults {
 			h.Entries-- // their order
 		}

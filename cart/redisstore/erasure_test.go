@@ -25,6 +25,7 @@ func keysOf(shopper redisstore.Ref) map[string]string {
 		"claimedKey": shopper.ClaimedKey(),
 		"resultsKey": shopper.ResultsKey(),
 		"movedKey":   shopper.MovedKey(),
+		"cameKey":    shopper.CameKey("5APZMAR32G"),
 		"offeredKey": shopper.OfferedKey("IHC2CEN3UINNEVCRMTWP"),
 	}
 }

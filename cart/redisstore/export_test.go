@@ -51,6 +51,7 @@ func (r Ref) ClaimedKey() string                   { return r.claimedKey() }
 func (r Ref) KeysKey() string                      { return r.keysKey() }
 func (r Ref) ResultsKey() string                   { return r.resultsKey() }
 func (r Ref) MovedKey() string                     { return r.movedKey() }
+func (r Ref) CameKey(mergeID string) string        { return r.cameKey(mergeID) }
 func (r Ref) OfferedKey(guestCartID string) string { return r.offeredKey(guestCartID) }
 func (r Ref) IsGuest() bool                        { return r.guest }
 

@@ -19,6 +19,10 @@ type GuestCart struct {
 	Products []int64          // of the token's current cart
 	Needs    cart.Reservation // the room that the cart which lies there now needs
 
+	// Undone means that the customer has undone a merge, which has begun the token's current cart: their
+	// requests do not merge it again.
+	Undone bool
+
 	key  cart.KeyUse // the change applied under the given key; zero for none
 	flat []string    // the token's current cart, or the stamps of one that was claimed
 	now  time.Time   // by the guest's Redis
@@ -49,8 +53,9 @@ func (g GuestCart) RepeatOf(on Conditions) *Outcome {
 	}
 }
 
+// Mergeable reports whether a request of the customer merges something.
 func (g GuestCart) Mergeable() bool {
-	return g.Claimed || g.Needs.CartID != "" || len(g.Pending) > 0
+	return g.Claimed || !g.Undone && (g.Needs.CartID != "" || len(g.Pending) > 0)
 }
 
 // FindGuest looks up what waits to be merged under a guest's token, and which changes the
@@ -71,7 +76,7 @@ func (s *Store) FindGuest(ctx context.Context, own, guest Ref, key string) (Gues
 	hashes, err := s.ask(ctx, at.located, []string{guest.cartKey()}, others...)
 	var g GuestCart
 	if err == nil {
-		g, err = parseGuest(hashes[0], claimed)
+		g, err = parseGuest(own, hashes[0], claimed)
 	}
 	if err == nil && key != "" {
 		g.key, err = parseKeyUse(use, line)
@@ -112,13 +117,13 @@ func (s *Store) LoadWithGuest(ctx context.Context, guestTime time.Duration, cust
 	if err != nil {
 		return Stored{}, GuestCart{}, cart.Unavailable("read cart", err)
 	}
-	g, _ := parseGuest(hashes[0], claimed)
+	g, _ := parseGuest(customer, hashes[0], claimed)
 	stored, err := s.loaded(ctx, at, customer, hashes[1])
 	return stored, g, err
 }
 
-// parseGuest parses the replies about a guest's token.
-func parseGuest(hash redis.Cmder, claimed *redis.IntCmd) (GuestCart, error) {
+// parseGuest parses the replies about a guest's token, for a request of another cart.
+func parseGuest(own Ref, hash redis.Cmder, claimed *redis.IntCmd) (GuestCart, error) {
 	flat, err := membersOf(hash, nil)
 	if err := cmp.Or(err, claimed.Err()); err != nil {
 		return GuestCart{}, err
@@ -128,7 +133,7 @@ func parseGuest(hash redis.Cmder, claimed *redis.IntCmd) (GuestCart, error) {
 		return GuestCart{}, err
 	}
 	return GuestCart{
-		Claimed: claimed.Val() > 0, Pending: stored.Pending,
+		Claimed: claimed.Val() > 0, Undone: stored.undoneBy != "" && stored.undoneBy == own.tag(), Pending: stored.Pending,
 		Products: stored.ProductIDs(), Needs: stored.RoomNeeded(), flat: flat,
 	}, nil
 }

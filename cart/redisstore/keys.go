@@ -16,6 +16,7 @@ import (
 //	cart:{1:g:…}:moved           where an agent's cart was handed over to (see Moved)
 //	cart:{1:g:…}:results         of keyed calls of the agent whose cart it is
 //	cart:{1:c:1001}:offered:<id> quantities that the guest's cart with that ID has offered
+//	cart:{1:c:1001}:came:<id>    what the merge with that ID has brought, for its undo
 
 // Ref refers to the cart of one guest or customer, whether or not it exists.
 type Ref struct {
@@ -89,6 +90,9 @@ func (r Ref) claimsPattern() string {
 
 // offeredKey is the key of the quantities that a guest's cart has offered to this cart.
 func (r Ref) offeredKey(guestCartID string) string { return r.cartKey() + ":offered:" + guestCartID }
+
+// cameKey is the key of what a merge has brought into this cart.
+func (r Ref) cameKey(mergeID string) string { return r.cartKey() + ":came:" + mergeID }
 
 // guestOfStore refers to a guest's cart in the same store, by the digest of the token.
 func (r Ref) guestOfStore(digest string) Ref {

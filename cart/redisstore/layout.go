@@ -13,7 +13,6 @@ import (
 
 	fastjson "github.com/go-json-experiment/json"
 
-	"commerce/auth/problem"
 	"commerce/cart"
 	"commerce/cart/money"
 )
@@ -61,6 +60,8 @@ func parseCart(flat []string) (Stored, error) {
 			c.Metadata = metadata
 		case member == "a":
 			c.Agent = value
+		case member == "u":
+			c.undoneBy = value
 		case member == "l":
 			c.layout = value
 		case member == "x":
@@ -255,15 +256,23 @@ func parseReport(value string) (*cart.MergeReport, error) {
 		return n
 	}
 	report := &cart.MergeReport{ID: words[1], At: time.UnixMilli(number(words[0])), Lines: number(words[2])}
-	for cut := range slices.Chunk(words[3:], 4) {
-		report.Adjusted = append(report.Adjusted, cart.Adjustment{
-			Line: cart.LineID(cut[0]), Requested: number(cut[1]), Kept: number(cut[2]), Code: problem.Code(cut[3]),
-		})
-	}
-	if failed != nil {
+	adjusted, err := parseAdjusted(words[3:])
+	if failed = cmp.Or(failed, err); failed != nil {
 		return nil, fmt.Errorf("report of a merge: %w: %w", errLayout, failed)
 	}
+	report.Adjusted = adjusted
 	return report, nil
+}
+
+// parseAdjusted parses four words for each line: its ID, the requested and the kept quantity, and the code.
+func parseAdjusted(words []string) (all []cart.Adjustment, failed error) {
+	for four := range slices.Chunk(words, 4) {
+		a := cart.Adjustment{Line: cart.LineID(four[0])}
+		_, err := fmt.Sscan(strings.Join(four[1:], " "), &a.Requested, &a.Kept, &a.Code)
+		failed = cmp.Or(failed, err)
+		all = append(all, a)
+	}
+	return all, failed
 }
 
 // PendingMerge is the note that one request leaves in a customer's cart while it merges a guest's cart.

@@ -154,8 +154,11 @@ func (s *Store) Apply(ctx context.Context, owner Ref, c Claimed, by cart.Strateg
 	for stamp, use := range c.stamps {
 		args = append(args, stamp, use.At.UnixMilli(), string(use.Line))
 	}
-	cmd, copies := s.run(ctx, at, s.scripts["apply"], replicaWait, script.Repeatable,
-		[]string{owner.cartKey(), owner.offeredKey(c.Cart.ID), owner.keysKey()}, append(args, c.keys...)...)
+	keys := []string{owner.cartKey(), owner.offeredKey(c.Cart.ID), owner.keysKey()}
+	if s.Undoable && !owner.guest {
+		keys = append(keys, owner.cameKey(strings.TrimPrefix(c.Note, "m")))
+	}
+	cmd, copies := s.run(ctx, at, s.scripts["apply"], replicaWait, script.Repeatable, keys, append(args, c.keys...)...)
 	reply, err := cmd.Slice()
 	if err != nil {
 		return nil, cart.Unavailable("apply merge", err)

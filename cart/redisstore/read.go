@@ -23,6 +23,8 @@ type Stored struct {
 	// AgentCanceled; "0.0" in a cart that a hand-over has begun, "" in others.
 	Agent string
 
+	undoneBy string // the tag of the customer's cart out of which an undo has taken this one; "" for none
+
 	layout  string
 	merged  string // Merged as it is stored
 	expires int64  // ms by Redis' clock, a whole second; 0 if only stamps are left
@@ -31,7 +33,7 @@ type Stored struct {
 // inUse reports whether reads renew the cart's TTL. The remains of an emptied cart are not
 // in use.
 func (c *Stored) inUse() bool {
-	return len(c.Lines) > 0 || c.Coupon != "" || c.Metadata != nil || len(c.Pending) > 0
+	return c.InUse() || len(c.Pending) > 0
 }
 
 // Load reads a cart with one HGETALL, and renews its TTL if 1/renewals of it has passed. It

@@ -30,7 +30,7 @@ func (s *schedule) ending() ending {
 		if strings.HasSuffix(key.key, ":claimed") {
 			e.complain("%s still exists", short)
 		}
-		if strings.HasSuffix(key.key, "}") {
+		if strings.HasSuffix(key.key, "}") && !s.unknownToAll(key) {
 			s.read(&e, short, key)
 		}
 	}
@@ -89,7 +89,7 @@ func (e *ending) complain(format string, args ...any) {
 // check returns what is wrong after a schedule; nil when it is correct.
 func (s *schedule) check() []string {
 	e := s.ending()
-	wrong := e.wrong
+	wrong := append(e.wrong, s.checkUndo()...)
 	if s.plan.counted {
 		wrong = append(wrong, s.countLines(e)...)
 	} else {
@@ -182,7 +182,7 @@ func (s *schedule) checkConditions() (wrong []string) {
 
 // atLeast returns 1 for what must not be lost, unless carts may have expired.
 func (s *schedule) atLeast(kept bool) int64 {
-	if kept && !s.plan.forgetful {
+	if kept && !s.plan.forgetful && !s.forgotten() {
 		return 1
 	}
 	return 0
@@ -255,7 +255,7 @@ func (s *schedule) checkVersions() (wrong []string) {
 // unless there is no room for it.
 func (s *schedule) checkTokens(e ending) (wrong []string) {
 	for _, who := range s.returning() {
-		if !who.logsIn() {
+		if !who.logsIn() || s.keepsOut(who) {
 			continue
 		}
 		guests := e.carts[caller{-1, who.token}.ref(s.world).CartKey()]

@@ -122,6 +122,8 @@ const (
 	stampLife = 4*time.Minute + 50*time.Second
 	keyLife   = 23*time.Hour + 50*time.Minute
 
+	undoLife = 14*time.Minute + 50*time.Second // of what a merge has brought
+
 	replicaLife = redisstore.ReplicasRemembered - time.Minute
 )
 

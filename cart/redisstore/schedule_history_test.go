@@ -17,9 +17,9 @@ const never = math.MaxInt64
 // checkHistory checks that the model can explain the answers and the final state.
 func (s *schedule) checkHistory(e ending) []string {
 	history := []porcupine.Operation{{Input: s.beginning(), Call: -2, Return: -1}}
-	merges, taken := s.mayMerge(), s.taken()
+	merges, taken, undo := s.mayMerge(), s.taken(), s.undo() != nil
 	note := func(e *event, call, end int64) {
-		e.merges, e.taken = merges, taken
+		e.merges, e.taken, e.undoes = merges, taken, undo
 		history = append(history, porcupine.Operation{Input: e, Call: call, Return: end})
 	}
 	set := &s.plan.setting
@@ -33,7 +33,7 @@ func (s *schedule) checkHistory(e ending) []string {
 			note(&event{setting: set, login: &who, count: 1}, s.clock+1, s.clock+1)
 		}
 	}
-	note(&event{setting: set, ending: s.modelOf(e.carts)}, s.clock+2, never)
+	note(&event{setting: set, ending: s.modelOf(e.carts), forgotten: s.forgotten()}, s.clock+2, never)
 	switch porcupine.CheckOperationsTimeout(cartsModel, history, modelTime) {
 	case porcupine.Illegal:
 		return []string{fmt.Sprintf("no order of the operations explains the answers and the end: %s", e)}
@@ -93,8 +93,12 @@ func (o *operation) takeEvents(set *setting, note func(e *event, call, end int64
 
 // events notes what an operation may have done, and what its answers show.
 func (o *operation) events(set *setting, note func(e *event, call, end int64)) {
-	if o.verb == takes {
+	switch o.verb {
+	case takes:
 		o.takeEvents(set, note)
+		return
+	case undoes:
+		o.undoEvents(set, note)
 		return
 	}
 	var unseen []caller // callers as whom it may have taken effect
@@ -156,6 +160,12 @@ func (s *schedule) beginning() carts {
 		if b.who.customer < 0 {
 			c.first[b.who.token] = true
 		}
+	}
+	if s.plan.merged {
+		own, before := c.of(c1), *c.of(c1)
+		*own = before.merged(*c.of(guestT1), s.plan.strategy)
+		c.arrive(c1.place(), before, *own)
+		*c.of(guestT1), c.first[0] = contents{}, false
 	}
 	return c
 }

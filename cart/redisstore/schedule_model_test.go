@@ -17,8 +17,8 @@ import (
 const (
 	modelCustomers = 2
 	modelTokens    = 2
-	modelTakes     = 2                        // operations that redeem a code
-	modelGuests    = modelTokens + modelTakes // with the tokens that these make
+	modelTakes     = 2               // operations that redeem a code
+	modelGuests    = undoneToken + 1 // with the tokens that these and an undo make
 )
 
 // place is a cart, counted from 1: the customers', then the guests'. 0 is none.
@@ -51,6 +51,9 @@ type carts struct {
 	first  [modelTokens]bool  // the token still has the cart that its codes name
 	took   [modelTokens]int8  // the operation that has taken that cart, as in moving
 	where  [modelTokens]place // to which it has taken it
+
+	came     [modelMerges]arrived // in schedules with an undo, the latest last
+	undoneBy place                // whose undo has made the cart of undoneToken; 0 once it has left
 }
 
 func (c *carts) at(p place) *contents {
@@ -63,11 +66,11 @@ func (c *carts) at(p place) *contents {
 func (c *carts) of(who caller) *contents { return c.at(who.place()) }
 
 // reachable lists c and all states that merges can make of it.
-func (c carts) reachable(by cart.Strategy, taken [modelTakes]*operation) []carts {
+func (e *event) reachable(c carts) []carts {
 	all := []carts{c}
 	seen := map[carts]bool{c: true}
 	for i := 0; i < len(all); i++ {
-		for _, next := range all[i].merges(by, taken) {
+		for _, next := range e.next(all[i]) {
 			if !seen[next] {
 				seen[next] = true
 				all = append(all, next)
@@ -77,12 +80,16 @@ func (c carts) reachable(by cart.Strategy, taken [modelTakes]*operation) []carts
 	return all
 }
 
-func (c carts) merges(by cart.Strategy, taken [modelTakes]*operation) []carts {
+func (e *event) next(c carts) []carts {
 	var all []carts
 	for t := range modelGuests {
 		if m := c.transit[t]; m.to != 0 {
 			next := c
-			*next.at(m.to) = c.at(m.to).merged(m.cart, by)
+			before := *c.at(m.to)
+			*next.at(m.to) = before.merged(m.cart, e.setting.strategy)
+			if e.undoes && m.to <= modelCustomers && (m.cart.count() > 0 || next.at(m.to).coupon != before.coupon) {
+				next.arrive(m.to, before, *next.at(m.to))
+			}
 			next.transit[t] = moving{}
 			if m.by > 0 {
 				next.took[t], next.where[t] = m.by, m.to
@@ -93,17 +100,22 @@ func (c carts) merges(by cart.Strategy, taken [modelTakes]*operation) []carts {
 		leaves := func(to place, by int8) {
 			next := c
 			next.guest[t], next.transit[t] = contents{}, moving{to, by, c.guest[t]}
-			if t < modelTokens {
+			switch {
+			case t < modelTokens:
 				next.first[t] = false
+			case t == undoneToken:
+				next.undoneBy = 0
 			}
 			all = append(all, next)
 		}
 		for customer := range modelCustomers {
-			if c.logins[customer][t] > 0 && (c.guest[t] != contents{} || t < modelTokens && c.first[t]) {
+			emptied := t < modelTokens && c.first[t] || t == undoneToken && c.undoneBy != 0
+			undoer := t == undoneToken && c.undoneBy == place(customer+1)
+			if c.logins[customer][t] > 0 && (c.guest[t] != contents{} || emptied) && !undoer {
 				leaves(place(customer+1), 0)
 			}
 		}
-		for k, o := range taken {
+		for k, o := range e.taken {
 			if o != nil && o.from == t && c.taking[k] > 0 && c.first[t] {
 				for _, who := range o.owners() {
 					leaves(who.place(), int8(k+1))
@@ -113,6 +125,11 @@ func (c carts) merges(by cart.Strategy, taken [modelTakes]*operation) []carts {
 		if t < modelTokens && c.first[t] && c.guest[t] == (contents{}) { // an emptied cart lapses after a day
 			next := c
 			next.first[t] = false
+			all = append(all, next)
+		}
+		if t == undoneToken && c.undoneBy != 0 && c.guest[t] == (contents{}) { // so does this one
+			next := c
+			next.undoneBy = 0
 			all = append(all, next)
 		}
 	}
@@ -141,12 +158,14 @@ type event struct {
 	shows    *reply              // nil if the answer was lost
 	merges   [modelCustomers]int // number of requests in the schedule that may begin a merge, by customer
 	taken    [modelTakes]*operation
+	undoes   bool // the schedule has an undo
 
 	login *caller    // begins, or ends, by count
 	take  *operation // likewise
 	count int8
 
-	ending *carts // what is in Redis at the end
+	ending    *carts // what is in Redis at the end
+	forgotten bool   // but nobody knows where an undo may have put what it took out
 }
 
 type reply struct {
@@ -154,12 +173,13 @@ type reply struct {
 	refused problem.Code
 	cart    contents
 	item    *cart.LineID // the line that the request changed; nil if the answer names none
+	lapsed  bool         // it came when merges may not be known any more
 }
 
 // step returns all states that an event may lead to.
 func (e *event) step(from carts) []carts {
 	var all []carts
-	for _, c := range from.reachable(e.setting.strategy, e.taken) {
+	for _, c := range e.reachable(from) {
 		switch {
 		case e.take != nil:
 			c.taking[e.take.take] += e.count
@@ -170,6 +190,9 @@ func (e *event) step(from carts) []carts {
 			all = append(all, c)
 			continue
 		case e.ending != nil:
+			if e.forgotten {
+				c.guest[undoneToken] = e.ending.guest[undoneToken]
+			}
 			if c.guest == e.ending.guest && c.customer == e.ending.customer && c.transit == e.ending.transit {
 				all = append(all, c)
 			}
@@ -180,6 +203,10 @@ func (e *event) step(from carts) []carts {
 			}
 		}
 		for _, who := range e.as {
+			if e.op.verb == undoes {
+				all = append(all, c.undoings(who)...)
+				continue
+			}
 			next := c
 			own := next.of(who)
 			if _, outcomes := e.op.listed(*own); e.outcomes != nil && !slices.Equal(outcomes, e.outcomes) {
@@ -198,8 +225,11 @@ func (e *event) allows(before, after *carts) bool {
 	if e.shows == nil {
 		return true
 	}
-	if e.op.verb == takes {
+	switch e.op.verb {
+	case takes:
 		return e.allowsTaken(after)
+	case undoes:
+		return e.allowsUndone(after)
 	}
 	old, now := before.of(e.shows.who), after.of(e.shows.who)
 	switch e.shows.refused {

@@ -21,10 +21,11 @@ const (
 	lists   // several of the others, in one step
 	erases  // everything that is stored for the caller
 	takes   // redeems a code of a guest's cart
+	undoes  // the latest merge that the customer knows of
 )
 
 func (v verb) String() string {
-	return [...]string{"read", "add", "set", "edit", "remove", "clear", "redeem", "list", "erase", "take"}[v]
+	return [...]string{"read", "add", "set", "edit", "remove", "clear", "redeem", "list", "erase", "take", "undo"}[v]
 }
 
 // operation is a request with its repeats. Together they must count once.
@@ -50,6 +51,8 @@ type operation struct {
 	take  int  // of an operation that takes: its number, by which world has its code
 	from  int  // the token whose cart it takes
 	agent bool // whether the cart is an agent's, and the agent is kept
+
+	merge string // that it undoes
 }
 
 func (o *operation) String() (text string) {
@@ -170,6 +173,9 @@ func (o *operation) mayStart(s *schedule) bool {
 	if o.triesLeft() == 0 || !s.knows(o.tries[len(o.attempts)].token) {
 		return false
 	}
+	if o.verb == undoes && o.merge == "" && s.mergeKnown(o.tries[0].customer) == "" {
+		return false
+	}
 	return len(o.attempts) == 0 || o.mayGoOn()
 }
 
@@ -185,6 +191,9 @@ func (s *schedule) knows(token int) bool {
 	if token < modelTokens {
 		return true
 	}
+	if token == undoneToken {
+		return s.undone != ""
+	}
 	return slices.ContainsFunc(slices.Collect(s.requests()), func(a *request) bool {
 		return a.op.verb == takes && a.op.freshToken() == token && a.over && a.result.err == nil && !a.dead
 	})
@@ -199,7 +208,7 @@ func (a *request) leftOpen() bool { return a.abandoned || a.over && a.result.unk
 // do so if a guest has logged in since: the two tries go to different shards, and neither shard
 // knows the other try before it has ended.
 func (o *operation) mayGiveUp(a *request) bool {
-	return (o.key != "" || o.verb == takes) && a == o.last() && !a.abandoned && o.triesLeft() > 0 && o.tries[len(o.attempts)] == a.who
+	return (o.key != "" || o.verb == takes || o.verb == undoes) && a == o.last() && !a.abandoned && o.triesLeft() > 0 && o.tries[len(o.attempts)] == a.who
 }
 
 // settled reports whether no request of the operation is running or still to come.

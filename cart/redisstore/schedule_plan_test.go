@@ -88,8 +88,11 @@ func (p *plan) draw(r *rand.Rand) {
 	for range 2 + r.IntN(3) {
 		p.add(cast.operation(int64(len(p.ops))), cast)
 	}
-	if hands {
+	switch {
+	case hands:
 		p.drawTakes(cast)
+	case r.IntN(3) == 0:
+		p.drawUndo(cast)
 	}
 }
 
@@ -248,7 +251,7 @@ func (c cast) count(o *operation, number int64) {
 
 // repeat may give an operation a key or a stamp, and repeats.
 func (c cast) repeat(o *operation) {
-	if o.verb == reads || o.verb == erases || o.verb == takes {
+	if o.verb == reads || o.verb == erases || o.verb == takes || o.verb == undoes {
 		return
 	}
 	kind := c.IntN(3)

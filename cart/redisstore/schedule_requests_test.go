@@ -57,6 +57,7 @@ type result struct {
 	replayed   bool
 	durability string
 	where      caller // of a taken cart: the cart that the answer shows
+	undone     *service.Undone
 }
 
 // unknown reports whether the client does not know if the request was carried out.
@@ -124,6 +125,14 @@ func (a *request) run(ctx context.Context) {
 		a.result = result{err: err, cart: changed.Cart, merge: v.Merge(), replayed: changed.Replayed, durability: changed.Durability, where: a.who.owner()}
 		if v.Token == a.schedule.fresh[a.op.take] {
 			a.result.where = caller{-1, a.op.freshToken()}
+		}
+		return
+	}
+	if a.op.verb == undoes {
+		u, err := a.service.UndoMerge(ctx, v, a.op.merge)
+		a.result = result{err: err, cart: u.Cart, merge: v.Merge(), durability: u.Durability}
+		if err == nil && !a.dead {
+			a.result.undone, a.schedule.undone = &u, u.Guest
 		}
 		return
 	}

@@ -24,6 +24,7 @@ type plan struct {
 	silent    bool // customers finally return without the tokens that they sent
 	hasty     bool // customers return immediately, when notes are not old yet
 	tardy     bool // delayed commands arrive after everything else has ended
+	merged    bool // the first customer has brought the first token's cart at the start, and knows it
 	forgetful bool // enough time may pass for carts to expire
 }
 
@@ -126,6 +127,9 @@ func (s *schedule) attempt(op *operation) *request {
 	}
 	if n == 0 {
 		op.ifMatch = s.seen[a.who.owner()]
+	}
+	if op.verb == undoes && op.merge == "" {
+		op.merge = s.mergeKnown(a.who.customer)
 	}
 	op.attempts = append(op.attempts, a)
 	return a

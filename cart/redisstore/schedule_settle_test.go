@@ -1,6 +1,7 @@
 package redisstore_test
 
 import (
+	"cmp"
 	"encoding/base64"
 	"fmt"
 	"slices"
@@ -16,6 +17,13 @@ func (s *schedule) lay() {
 		s.must(s.inPeace("before", b.who, add).err)
 		if b.coupon != 0 {
 			s.must(s.inPeace("before", b.who, operation{verb: redeems, coupon: b.coupon}).err)
+		}
+	}
+	if s.plan.merged {
+		login := s.inPeace("before", c1t1, operation{verb: reads})
+		s.must(login.err)
+		for _, op := range s.ops {
+			op.merge = login.merge.ID
 		}
 	}
 	for _, op := range s.ops {
@@ -43,7 +51,7 @@ func (s *schedule) settle() error {
 	for _, sh := range []shard{guestShard, customerShard} {
 		s.catchUp(sh)
 	}
-	if err := s.retake(); err != nil {
+	if err := cmp.Or(s.undoAgain(), s.retake()); err != nil {
 		return err
 	}
 	for round := range settleRounds {
@@ -84,7 +92,7 @@ func (s *schedule) retake() error {
 func (s *schedule) quiet() bool {
 	waits := map[string]bool{}
 	for _, who := range s.returning() {
-		if who.logsIn() {
+		if who.logsIn() && !s.keepsOut(who) {
 			waits[caller{-1, who.token}.ref(s.world).CartKey()] = true
 		}
 	}
@@ -145,6 +153,9 @@ func (s *schedule) everyone() (all callers) {
 	for _, op := range s.ops {
 		for _, who := range op.tries {
 			note(who)
+		}
+		if op.verb == undoes {
+			note(caller{-1, undoneToken})
 		}
 		if op.verb == takes {
 			note(caller{-1, op.from})

@@ -23,6 +23,9 @@ var (
 	c1t2    = caller{customer: 0, token: 1}
 	nobody  = caller{customer: -1, token: -1}
 	c1Fresh = caller{customer: 0, token: modelTokens}
+
+	c1Undone = caller{customer: 0, token: undoneToken}
+	c2Undone = caller{customer: 1, token: undoneToken}
 )
 
 // smallScenarios run in every order of their steps, with a fault at every step.
@@ -47,6 +50,16 @@ var smallScenarios = map[string][]operation{
 	"a code is redeemed into the cart of a guest, who logs in":      {take("A", 0, guestT2), login("B", c1t2)},
 	"the redeemer of a code has logged in when the answer is lost":  {take("A", 0, nobody, c1)},
 	"the redeemer of a code logs in":                                {take("A", 0, nobody), login("B", c1Fresh)},
+	"a merge is undone, and again":                                  {undo("A", c1, c1)},
+	"a merge is undone while a lost answer is asked for":            {undo("A", c1, c1, c1)},
+	"a customer adds to a line that is taken out":                   {undo("A", c1, c1), addOne("B", "", c1)},
+	"a customer edits a line that is taken out":                     {undo("A", c1), {name: "B", verb: edits, product: 3, engraved: true, tries: []caller{c1}}},
+	"a customer clears while a merge is undone":                     {undo("A", c1, c1), {name: "B", verb: clears, tries: []caller{c1}}},
+	"a merge is undone during another login":                        {undo("A", c1, c1), login("B", c1t2)},
+	"a merge is undone by a request that merges another cart":       {undo("A", c1t2, c1)},
+	"a customer logs in with the token that their undo has made":    {undo("A", c1), login("B", c1Undone)},
+	"another one logs in with the token that an undo has made":      {undo("A", c1, c1), login("B", c2Undone)},
+	"a guest adds to the cart that an undo has made":                {undo("A", c1, c1), addOne("B", "", caller{-1, undoneToken})},
 	"two guests redeem codes of each other's carts":                 {take("A", 0, guestT2), {name: "B", verb: takes, take: 1, from: 1, agent: true, tries: []caller{guestT1}}},
 }
 
@@ -60,6 +73,10 @@ func login(name string, who caller) operation {
 
 func take(name string, number int, tries ...caller) operation {
 	return operation{name: name, verb: takes, take: number, insists: len(tries) > 1, tries: tries}
+}
+
+func undo(name string, tries ...caller) operation {
+	return operation{name: name, verb: undoes, insists: len(tries) == 2, tries: tries}
 }
 
 func addOne(name, key string, tries ...caller) operation {
@@ -89,6 +106,7 @@ func (r *runs) inTurn(w *scheduler, name string) (n int) {
 		}
 		for _, op := range smallScenarios[name] {
 			p.ops = append(p.ops, &op)
+			p.merged = p.merged || op.verb == undoes
 			if slices.Contains(op.tries, guestT2) {
 				p.base = append(p.base, base{who: guestT2, product: 2})
 			}

@@ -148,7 +148,7 @@ func (t tried) add(other tried) {
 
 func (t tried) String() string {
 	var all []string
-	for _, what := range []string{"requests", "replays", "merges", "carts taken", "cart full", "faults", "failovers", "clock jumps", "adds that a failover may lose"} {
+	for _, what := range []string{"requests", "replays", "merges", "carts taken", "undone", "cart full", "faults", "failovers", "clock jumps", "adds that a failover may lose"} {
 		all = append(all, fmt.Sprintf("%s: %d", what, t[what]))
 	}
 	return strings.Join(all, ", ")
@@ -202,7 +202,7 @@ func newScheduler(t *testing.T, socket string) *scheduler {
 	}
 	return &scheduler{
 		ctx: t.Context(), client: client, catalog: catalog,
-		redis: redisstore.New(redisstore.Config{Client: client, TTL: usualTTLs}),
+		redis: redisstore.New(redisstore.Config{Client: client, TTL: usualTTLs, Undoable: true}),
 		store: newStoreID(), scripts: scripts,
 	}
 }

@@ -49,6 +49,8 @@ type world struct {
 	codes [modelTakes]string         // of the hand-overs, by the number of the operation that redeems one
 	fresh [modelTakes]auth.CartToken // to which these operations lead a guest without a cart
 
+	undone auth.CartToken // to which an undo has led; "" while no client knows it
+
 	keys   []string // every key that a command has used, in order of first use
 	known  map[string]bool
 	passed time.Duration // simulated time: the sum of all advances
@@ -168,6 +170,8 @@ func (c caller) auth(w *world) auth.Caller {
 		who.Customer = fmt.Sprintf("c%d", c.customer+1)
 	}
 	switch {
+	case c.token == undoneToken:
+		who.Token = w.undone
 	case c.token >= modelTokens:
 		who.Token = w.fresh[c.token-modelTokens]
 	case c.token >= 0:

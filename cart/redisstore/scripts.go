@@ -21,6 +21,8 @@ var scriptFiles = map[string][]string{
 	"reserve": {"cart", "survey", "room"},
 	"claim":   {"cart", "survey", "announce"},
 	"apply":   {"cart", "survey", "stamps", "keys", "texts", "announce"},
+	"begin":   {"cart"},
+	"undo":    {"cart", "announce"},
 	"finish":  {"cart"},
 	"forget":  {"cart"},
 	"attempt": {"cart"},

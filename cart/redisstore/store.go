@@ -35,6 +35,8 @@ type Config struct {
 	// known. A merge drops the guest's cart only after that many have confirmed it.
 	MinReplicas int
 
+	Undoable bool // merges into customers' carts can be undone
+
 	Batch bool // reads, and changes, that come at the same time share a round trip
 
 	// Sentinels returns how many replicas that were reachable within the given time

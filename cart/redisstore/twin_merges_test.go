@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"commerce/cart"
+	"commerce/cart/carttest"
 	"commerce/cart/redisstore"
 	"commerce/cart/redisstore/rules"
 )
@@ -27,10 +28,11 @@ func TestTwin_Merges(t *testing.T) {
 			guests:    []redisstore.Ref{redisstore.GuestRef(store, tokenOf("t1")), redisstore.GuestRef(store, tokenOf("t2"))},
 			aside:     map[redisstore.Ref]*aside{},
 			offers:    map[redisstore.Ref]map[string]rules.Offers{},
+			came:      map[redisstore.Ref]map[string]*came{},
 		}
 		m.twins = bench.begin(t.Context(), r, slices.Concat(m.customers, m.guests)...)
 		for ref := range m.carts {
-			m.offers[ref] = map[string]rules.Offers{}
+			m.offers[ref], m.came[ref] = map[string]rules.Offers{}, map[string]*came{}
 		}
 		m.remembersMuch(r, m.customers[0], 1)
 		m.remembersMuch(r, m.guests[0], 18)
@@ -45,6 +47,7 @@ func TestTwin_Merges(t *testing.T) {
 			"pass":     m.pass,
 			"retry":    func(t *rapid.T) { m.retry(t, drawRef(t, m.customers)) },
 			"login":    m.login,
+			"undo":     m.undo,
 		})
 	})
 }
@@ -56,6 +59,14 @@ type merging struct {
 	aside             map[redisstore.Ref]*aside // by the guest's place
 	offers            map[redisstore.Ref]map[string]rules.Offers
 	claims            []claim
+	came              map[redisstore.Ref]map[string]*came // into customers' carts, by the merge's name
+}
+
+// came is what a merge has brought, and the adjusted lines if it is undone.
+type came struct {
+	cart.CameIn
+	undone   bool
+	adjusted []cart.Adjustment
 }
 
 type aside struct {
@@ -219,6 +230,7 @@ func (m *merging) applyClaim(t *rapid.T, c claim) {
 	}
 	behind := time.Duration(rapid.SampledFrom([]int{0, 0, -1500, 1500, -280_000, 280_000, -86_000_000}).Draw(t, "behind")) * time.Millisecond
 	newID, before := m.newID(), m.offers[c.owner][c.claimed.Cart.ID]
+	name, held := strings.TrimPrefix(c.claimed.Note, "m"), cart.Cart{}
 	var after rules.Offers
 	m.step(c.owner, func() any {
 		from, err := m.store.ClaimedBehind(m.ctx, c.owner, c.claimed, behind)
@@ -236,10 +248,51 @@ func (m *merging) applyClaim(t *rapid.T, c claim) {
 	}, func(r rules.Record, now time.Time) becomes {
 		var report *cart.MergeReport
 		guest := rules.Record{Cart: c.claimed.Cart, Memory: c.memory}
-		r, after, report = r.Merge(guest, by, bounds, before, strings.TrimPrefix(c.claimed.Note, "m"), newID, behind+m.passed-c.passed, now)
+		held = r.Cart
+		r, after, report = r.Merge(guest, by, bounds, before, name, newID, behind+m.passed-c.passed, now)
 		return becomes{r, report, true}
 	})
 	m.offers[c.owner][c.claimed.Cart.ID] = after
+	if now := m.carts[c.owner].Cart; now.Version != held.Version && !c.owner.IsGuest() && m.came[c.owner][name] == nil {
+		m.came[c.owner][name] = &came{CameIn: carttest.CameIn(held, now, c.claimed.Cart)}
+	}
+}
+
+// undo undoes a merge, perhaps again, and perhaps one that never was.
+func (m *merging) undo(t *rapid.T) {
+	owner, name := drawRef(t, m.customers), strings.TrimPrefix(drawNote(t), "m")
+	known := m.came[owner][name]
+	m.step(owner, func() any {
+		found, err := m.store.FindMerge(m.ctx, owner, name)
+		if (known == nil) != errors.Is(err, redisstore.ErrNoMerge) {
+			t.Fatalf("merge %s is known: %t, and Redis says %v", name, known != nil, err)
+		} else if err != nil {
+			return []cart.Adjustment(nil)
+		}
+		by, adjusted, err := m.store.Undo(m.ctx, owner, name, "by", found, found.Cart.UndoMerge(found.Came))
+		if err != nil || by != "by" {
+			t.Fatal(by, err)
+		}
+		return adjusted
+	}, func(r rules.Record, _ time.Time) becomes {
+		if known == nil || known.undone {
+			return becomes{r, append([]cart.Adjustment(nil), known.told()...), false}
+		}
+		u := r.Cart.UndoMerge(known.CameIn)
+		renews := u.Customer.Version != r.Cart.Version
+		r.Cart, known.adjusted = u.Customer, u.Adjusted
+		return becomes{r, u.Adjusted, renews}
+	})
+	if known != nil {
+		known.undone = true
+	}
+}
+
+func (c *came) told() []cart.Adjustment {
+	if c == nil {
+		return nil
+	}
+	return c.adjusted
 }
 
 func (m *merging) finish(t *rapid.T) {

@@ -63,7 +63,7 @@ type bench struct {
 func openBench(t *testing.T) bench {
 	t.Helper()
 	client := dial(t, asService(t, ephemeral.Redis(t)))
-	return bench{dial(t, ephemeral.Redis(t)), redisstore.New(redisstore.Config{Client: client, TTL: usualTTLs})}
+	return bench{dial(t, ephemeral.Redis(t)), redisstore.New(redisstore.Config{Client: client, TTL: usualTTLs, Undoable: true})}
 }
 
 func (b bench) begin(ctx context.Context, t *rapid.T, refs ...redisstore.Ref) *twins {

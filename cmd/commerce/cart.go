@@ -120,6 +120,8 @@ func summary(h redisstore.Holding) string {
 		return fmt.Sprintf("results of an agent's calls: %d (carts as they were shown to the agent)", h.Entries)
 	case redisstore.KindClaimed:
 		return fmt.Sprintf("a guest's cart that is being merged into this one, lines: %d", len(h.Cart.Lines))
+	case redisstore.KindCame:
+		return fmt.Sprintf("what a merge has brought, for its undo, entries: %d (quantities, prices, notices, metadata, a coupon)", h.Entries)
 	case redisstore.KindMoved:
 		return "a mark that an agent's cart was handed over"
 	}

@@ -3,7 +3,12 @@
 --
 -- KEYS  1 owner's cart  2 quantities offered by this guest's cart: line -> quantity,
 --       c -> coupon, d -> 1 if it had metadata, and n -> the note of the hand-over that
---       brought it, if one did  3 owner's idempotency keys
+--       brought it, if one did  3 owner's idempotency keys  4 what this merge has brought, for its
+--       undo, if it can be undone:
+--         l          the number of this layout
+--         42.p41     "<quantity before> <quantity after> <unit price when the guest added it>"
+--         42.p41:n, 42.p41:m, c, d: what the merge has filled, as in a cart
+--         u, a       once it is undone: the name and the adjusted lines of that (see undo.lua)
 -- ARGV  1 cart TTL in ms  2 TTL of the quantities in ms  3 cart id, used when the
 --       cart begins here  4 strategy: sum, max, guest or customer  5 the guest's coupon, or ""
 --       6 the guest's cart id, cut as notes have it  7 by how many ms this clock is
@@ -65,23 +70,35 @@ local function cut(want, held, others, stock, per_cart, minimum, maximum, step)
   return math.max(kept, math.min(want, held), 1), code
 end
 
+local brought = { 'l', '1' } -- for KEYS 4
+
+local function bring(member, value)
+  brought[#brought + 1] = member
+  brought[#brought + 1] = value
+end
+
 -- fill_metadata adds those of the guest's names that a member of the customer's has room for and
 -- does not have, in their order. It reports whether it added any.
 local function fill_metadata(hash, member, guests)
   if guests == '' then return false end
-  local own, others, names = decode(get(hash, member) or ''), decode(guests), {}
+  local own, others, names, filled = decode(get(hash, member) or ''), decode(guests), {}, {}
   local _, n = encode(own)
   for name in pairs(others) do
     if not own[name] then names[#names + 1] = name end
   end
   table.sort(names)
-  for i = 1, math.min(#names, 2 * MAX_NAMES - n) do own[names[i]] = others[names[i]] end
-  if #names > 0 and n < 2 * MAX_NAMES then put_metadata(hash, member, (encode(own))) return true end
-  return false
+  for i = 1, math.min(#names, 2 * MAX_NAMES - n) do
+    own[names[i]], filled[names[i]] = others[names[i]], others[names[i]]
+  end
+  if not next(filled) then return false end
+  put_metadata(hash, member, (encode(own)))
+  bring(member, (encode(filled)))
+  return true
 end
 
 local WIDTH = 11      -- arguments of a line
 local ADJUSTED = 100  -- lines in a report
+local UNDO_LIFE = 900000
 local taken, adjusted, now_noted = 0, {}, {}
 for i = 12, 11 + n_lines * WIDTH, WIDTH do
   local line, offered, price, fields, notice = unpack(ARGV, i, i + 4)
@@ -98,8 +115,15 @@ for i = 12, 11 + n_lines * WIDTH, WIDTH do
     end
     put(hash, line, kept .. ' ' .. order .. ' ' .. added)
     if fields ~= '' and not get(hash, line .. ':f') then put(hash, line .. ':f', fields) end
-    if notice ~= '' and not get(hash, line .. ':n') then put(hash, line .. ':n', notice) end
-    fill_metadata(hash, line .. ':m', ARGV[i + 10])
+    local noticed = notice ~= '' and not get(hash, line .. ':n')
+    if noticed then
+      put(hash, line .. ':n', notice)
+      bring(line .. ':n', notice)
+    end
+    local filled = fill_metadata(hash, line .. ':m', ARGV[i + 10])
+    if noticed or filled or kept > (held or 0) then
+      bring(line, string.format('%d %d %s', held or 0, kept, price))
+    end
     taken = taken + 1
     now_noted[#now_noted + 1] = line
     now_noted[#now_noted + 1] = offered
@@ -112,7 +136,10 @@ end
 -- A coupon is merged only once, too: the customer may have removed it since.
 local offers_coupon = coupon ~= '' and not noted.c
 local redeemed = offers_coupon and not hash.at.c
-if redeemed then put(hash, 'c', coupon) end
+if redeemed then
+  put(hash, 'c', coupon)
+  bring('c', coupon)
+end
 
 -- So is the cart's metadata.
 local offers_metadata = ARGV[10] ~= '' and not noted.d
@@ -193,4 +220,8 @@ if handed_over then redis.call('HSETNX', offers, 'n', 'm' .. ARGV[9]) end
 redis.call('PEXPIRE', offers, ARGV[2])
 remember(keys, new_keys)
 expire(cart, life, kept)
+if report ~= '' and KEYS[4] and redis.call('EXISTS', KEYS[4]) == 0 then
+  redis.call('HSET', KEYS[4], unpack(brought))
+  redis.call('PEXPIRE', KEYS[4], UNDO_LIFE)
+end
 return { report, report ~= '' and announce(cart, hash) or nil }

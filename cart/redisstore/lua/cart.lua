@@ -24,6 +24,8 @@
 --   g                the report of the latest merge, for a minute:
 --                    "<ms> <name> <lines>", and for each line that was cut
 --                    " <line> <requested> <kept> <code>"
+--   u                in a guest's cart that the undo of a merge has begun: the tag of the customer's cart,
+--                    whose requests do not merge it again
 --   w                until when a change is announced to those who listen, and how:
 --                    "<seconds> <command>" (see listen.lua)
 --   o                in a claimed guest cart: "<new owner's tag> <member of the note>"

@@ -69,6 +69,7 @@ var changing = []struct {
 	example string
 }{
 	{regexp.MustCompile(`"cart_token":"[^"]+"`), `"cart_token":"` + exampleToken + `"`},
+	{regexp.MustCompile(`"guest_cart":"[^"]+"`), `"guest_cart":"` + exampleToken + `"`},
 	{regexp.MustCompile(`"expires_at":"[^"]+"`), `"expires_at":"2025-12-20T10:00:00Z"`},
 	{regexp.MustCompile(`"id":"\w{30}"`), `"id":"89CJBUKPXAVLHTRD2OXHH64QBRFL6KG"`},
 	{regexp.MustCompile(`~1\.[A-Z2-7]{6}"`), `~1.K4ZQ2M"`},
@@ -155,6 +156,10 @@ func cartExamples(t *testing.T, add func(string, answer)) {
 	buyer.add(`{"product_id":2,"qty":2}`)
 	buyer.Token = visitor.Token
 	add("MergedCart", buyer.add(`{"product_id":1}`))
+	buyer.ok("PATCH", "/cart/items/2", `{"notice":"For Omar."}`)
+	add("UndoneMerge", buyer.ok("POST", "/cart/merge/undo", `{"id":"`+buyer.cart().Merge.ID+`"}`))
+	buyer.ok("DELETE", "/cart/clear", "")
+	buyer.fill("2×3 1×1")
 	other := s.guest(t).fill("1×1")
 	second := s.customer(t, "1002")
 	second.Token = s.guest(t).fill("1×1").Token
@@ -200,6 +205,8 @@ func refusalExamples(t *testing.T, add func(string, answer)) {
 	add("HandoverRefusedEmpty", exampleCall(minimum, "POST", "/cart/handover", ""))
 	add("RedeemRefusedMissing", exampleCall(minimum, "POST", "/cart/handover/redeem", `{}`, "Idempotency-Key", exampleToken))
 	add("HandoverNotFoundCode", exampleCall(minimum, "POST", "/cart/handover/redeem", `{"code":"used"}`, "Idempotency-Key", exampleToken))
+	add("MergeNotFoundUnknown", exampleCall(s.customer(t, "1001"), "POST", "/cart/merge/undo", `{"id":"5APZMAR32G"}`))
+	add("UndoRefusedMissing", exampleCall(s.customer(t, "1001"), "POST", "/cart/merge/undo", `{}`))
 	add("CouponRefusedUnknown", exampleCall(minimum, "POST", "/cart/coupon", `{"coupon":"NOPE"}`))
 
 	buyer, visitor := s.customer(t, "1001"), s.guest(t)

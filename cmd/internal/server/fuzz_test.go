@@ -138,6 +138,7 @@ func fuzzedCalls() []fuzzedCall {
 		{"DELETE", "/cart/coupon", ""},
 		{"POST", "/cart/handover", ""},
 		{"POST", "/cart/handover/redeem", `{"code":"none","preview":true}`},
+		{"POST", "/cart/merge/undo", `{"id":"5APZMAR32G"}`},
 		{"GET", "/.well-known/ucp", ""},
 		{"POST", "/ucp/{key}/carts", `{"line_items":[{"item":{"id":"1"},"quantity":1}],"discounts":{"codes":["TEN"]}}`},
 		{"GET", "/ucp/{key}/carts/{id}", ""},

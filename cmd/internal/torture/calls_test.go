@@ -128,6 +128,15 @@ func (m *mall) cartChanges() []call {
 			method: "POST", path: "/cart/ops", body: `{"ops":[{"op":"coupon","coupon":null},{"op":"add","product_id":1001}]}`,
 			expected: unless(inStore(storeOne), 404, "product_not_found"),
 		},
+		{
+			method: "POST", path: "/cart/merge/undo", body: `{"id":"5APZMAR32G"}`,
+			expected: func(v visitor) (int, string) {
+				if v.cart.sub == "" {
+					return 401, "unauthenticated"
+				}
+				return 404, "not_found"
+			},
+		},
 	}
 	calls = append(calls, m.handovers()...)
 	for product, store := range map[string]int64{"1001": storeOne, "2010": storeTwo, "9999": 0} {

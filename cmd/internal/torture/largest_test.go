@@ -49,7 +49,7 @@ func measureLargest(t *testing.T, p *promise, name string, limits limitsOfCart) 
 	l.save()
 	l.changeAll(l.customer)
 	l.restore("full:")
-	l.merge()
+	l.undo(l.merge())
 	clear(l.took) // Redis did not have the scripts before
 	runs := sized(3, 40)
 	bar := p.progress(name, 2*runs)
@@ -57,9 +57,11 @@ func measureLargest(t *testing.T, p *promise, name string, limits limitsOfCart) 
 		l.restore("full:")
 		l.changeAll(l.customer)
 		l.restore("full:")
-		l.merge()
+		l.undo(l.merge())
 		_ = bar.Add(1)
 	}
+	l.restore("full:")
+	l.merge()
 	l.saveAs("merged:")
 	for range runs {
 		l.restore("merged:")
@@ -77,7 +79,7 @@ func startLargest(t *testing.T, limits limitsOfCart) *largest {
 		INSERT INTO products (store_id, id, name, slug, type, price, original_price, stock, max_per_cart)
 		VALUES (1, %[1]d, 'Tall', 'tall', 'digital', 1000, 1000, 1000000, 1000000);
 		INSERT INTO fields (store_id, product_id, name, required, position) VALUES (1, %[1]d, 'f', false, 0)`, tallProduct)))(t)
-	settings := slices.Concat([]string{"REDIS_URL=" + server.URL, "DATABASE_URL=" + database}, limits.settings)
+	settings := slices.Concat([]string{"REDIS_URL=" + server.URL, "DATABASE_URL=" + database, "HANDOVER_KEY=" + strings.Repeat("k", 32)}, limits.settings)
 	client := newShopper(t, startService(t, settings...))
 	token, login := "a-token-of-the-largest-cart", customer(t, "largest")
 	return &largest{
@@ -166,17 +168,27 @@ func (l *largest) changeAll(c *shopper) {
 	}
 }
 
-// merge merges the guest's cart.
-func (l *largest) merge() {
+// merge merges the guest's cart, and returns the ID of the merge.
+func (l *largest) merge() (id string) {
 	l.run([]string{"intend", "claim", "apply", "finish", "forget"}, func() {
 		for range 50 {
 			r := l.must(l.send(l.both, "GET", "/cart", ""))
 			if len(r.Cart.Items) == 2*l.limits.lines && !l.merging() {
+				id = r.Cart.Merge.ID
 				return
 			}
 			time.Sleep(50 * time.Millisecond) // postponed, because the machine is busy
 		}
 		l.t.Fatal("the carts do not merge")
+	})
+	return id
+}
+
+// undo undoes a merge.
+func (l *largest) undo(id string) {
+	l.run([]string{"begin", "undo"}, func() {
+		r := l.must(l.send(l.customer, "POST", "/cart/merge/undo", fmt.Sprintf(`{"id":%q}`, id)))
+		assert.Require(l.t, len(r.Cart.Items) == l.limits.lines, "after the undo, the cart has %d lines", len(r.Cart.Items))
 	})
 }
 

@@ -1,0 +1,219 @@
+package redisstore_test
+
+import (
+	"slices"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"commerce/auth/problem"
+)
+
+// An operation that undoes the latest merge that its customer knows of. In the model, what a merge has brought is
+// kept when it arrives, and one step takes it out of the customer's cart and puts it under a token that nobody knows
+// before an answer tells it.
+
+const (
+	undoneToken = modelTokens + modelTakes // the token to which an undo leads
+	modelMerges = 4                        // of which the model knows what they have brought
+)
+
+// arrived is what a merge has brought into a customer's cart.
+type arrived struct {
+	to     place // 0: nothing
+	undone bool
+	lines  [modelLines]arrivedLine
+	coupon byte
+}
+
+type arrivedLine struct {
+	before, after uint8
+	notice        byte
+}
+
+// arrive notes what a merge has brought.
+func (c *carts) arrive(to place, before, after contents) {
+	in := arrived{to: to}
+	for i, l := range after.lines {
+		held := before.lines[i]
+		if l.quantity > held.quantity || l.notice != held.notice {
+			in.lines[i] = arrivedLine{before: held.quantity, after: l.quantity}
+			if held.notice == 0 {
+				in.lines[i].notice = l.notice
+			}
+		}
+	}
+	if before.coupon == 0 {
+		in.coupon = after.coupon
+	}
+	copy(c.came[:], c.came[1:])
+	c.came[modelMerges-1] = in
+}
+
+// without takes what has arrived out of a customer's cart.
+func (c contents) without(in arrived) (left, taken contents) {
+	left = c
+	for i, brought := range in.lines {
+		l := &left.lines[i]
+		n := min(int(brought.after)-int(brought.before), int(l.quantity)-int(brought.before))
+		if n <= 0 || brought.before == 0 && l.notice != brought.notice {
+			continue
+		}
+		taken.lines[i].quantity = uint8(n)
+		l.quantity -= uint8(n)
+		if l.notice == brought.notice {
+			taken.lines[i].notice, l.notice = l.notice, 0
+		}
+	}
+	if in.coupon != 0 && left.coupon == in.coupon {
+		left.coupon, taken.coupon = 0, in.coupon
+	}
+	return left, taken
+}
+
+// undoings lists the states that undoing one of the merges into the cart of a customer may lead to.
+func (c carts) undoings(who caller) (all []carts) {
+	for i, in := range c.came {
+		if in.to == who.place() && !in.undone {
+			next := c
+			*next.of(who), next.guest[undoneToken] = c.of(who).without(in)
+			next.came[i].undone, next.undoneBy = true, in.to
+			all = append(all, next)
+		}
+	}
+	return all
+}
+
+// allowsUndone reports whether an undo may give its answer.
+func (e *event) allowsUndone(c *carts) bool {
+	done := slices.ContainsFunc(c.came[:], func(in arrived) bool { return in.undone })
+	if e.shows.refused == problem.NotFound {
+		return e.shows.lapsed
+	}
+	return e.shows.refused == "" && done && *c.of(e.shows.who) == e.shows.cart
+}
+
+// undoEvents is events of an operation that undoes a merge.
+func (o *operation) undoEvents(set *setting, note func(e *event, call, end int64)) {
+	told := int64(never)
+	for _, a := range o.attempts {
+		a.loginEvents(set, note)
+		r := a.result
+		if r.unknown() {
+			continue
+		}
+		if r.refused() == "" {
+			told = min(told, a.end)
+		}
+		shows := &reply{who: a.who.owner(), refused: r.refused(), cart: contentsOf(r.cart), lapsed: a.endedAt >= undoLife}
+		note(&event{op: o, setting: set, shows: shows}, a.call, a.end)
+	}
+	note(&event{op: o, setting: set, as: []caller{o.tries[0].owner()}, optional: told == never}, o.attempts[0].call, told)
+}
+
+// undo is the operation that undoes a merge; nil if there is none.
+func (s *schedule) undo() *operation {
+	for _, op := range s.ops {
+		if op.verb == undoes && len(op.attempts) > 0 {
+			return op
+		}
+	}
+	return nil
+}
+
+// mergeKnown returns the ID of the latest merge that a customer knows of, "" for none.
+func (s *schedule) mergeKnown(customer int) (id string) {
+	latest := int64(0)
+	for a := range s.requests() {
+		if m := a.result.merge; a.who.customer == customer && a.over && !a.dead && m != nil && m.Code == "" && a.end > latest {
+			id, latest = m.ID, a.end
+		}
+	}
+	return id
+}
+
+// undoAgain makes the shopper who undid a merge ask for the result, while it can be known. Replicas that have not
+// confirmed in time are asked again later.
+func (s *schedule) undoAgain() error {
+	op := s.undo()
+	for try := 0; op != nil; try++ {
+		op.tries = append(op.tries[:len(op.attempts):len(op.attempts)], op.tries[0])
+		a := s.attempt(op)
+		s.spawn(a)
+		for !a.over {
+			s.resume(a, goesOn)
+		}
+		if !a.result.unknown() {
+			return nil
+		}
+		if try == settleRounds {
+			return a.result.err
+		}
+		s.advance(slowReplicas)
+	}
+	return nil
+}
+
+const slowReplicas = 2 * time.Second // for which replicas that were slow are not asked
+
+// checkUndo checks that all answers of an undo are the same.
+func (s *schedule) checkUndo() (wrong []string) {
+	op := s.undo()
+	if op == nil {
+		return nil
+	}
+	var first *request
+	for _, a := range op.attempts {
+		switch {
+		case a.result.undone == nil:
+		case first == nil:
+			first = a
+			s.tried["undone"]++
+		case a.result.undone.Guest != first.result.undone.Guest, !cmp.Equal(a.result.undone.Adjusted, first.result.undone.Adjusted):
+			wrong = append(wrong, a.String()+" answers otherwise than "+first.String())
+		}
+	}
+	return wrong
+}
+
+// forgotten reports whether nobody knows where an undo may have put what it took out.
+func (s *schedule) forgotten() bool { return s.undo() != nil && s.undone == "" }
+
+// unknownToAll reports whether an undo that died has begun the cart, or one that was judged again.
+func (s *schedule) unknownToAll(key stored) bool {
+	return key.count("u") > 0 && (s.undone == "" || key.key != (caller{-1, undoneToken}).ref(s.world).CartKey())
+}
+
+// keepsOut reports whether a customer's requests do not merge the cart of the token.
+func (s *schedule) keepsOut(who caller) bool {
+	op := s.undo()
+	return who.token == undoneToken && op != nil && op.tries[0].customer == who.customer
+}
+
+// drawUndo draws an operation that undoes a merge, after a login, and requests with the token that it makes.
+func (p *plan) drawUndo(c cast) {
+	who := caller{c.IntN(c.customers), c.IntN(c.tokens)}
+	p.ops = append(p.ops, &operation{name: string(rune('A' + len(p.ops))), verb: reads, tries: []caller{who}})
+	o := &operation{verb: undoes, insists: c.IntN(3) == 0, tries: []caller{who.owner()}}
+	for range c.IntN(3) {
+		o.tries = append(o.tries, who.owner())
+	}
+	if c.IntN(4) == 0 {
+		o.tries[0].token = who.token
+	}
+	p.add(o, c)
+	for range c.IntN(3) {
+		o := c.operation(int64(len(p.ops)))
+		o.tries = []caller{{-1, undoneToken}}
+		switch c.IntN(4) {
+		case 0:
+			o.tries[0].customer = who.customer
+		case 1:
+			o.tries[0].customer = c.IntN(c.customers)
+		}
+		if o.verb == erases || p.counted && o.verb != adds && o.verb != edits {
+			o.verb = reads
+		}
+		p.add(o, c)
+	}
+}

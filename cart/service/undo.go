@@ -1,0 +1,137 @@
+package service
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+
+	"commerce/auth"
+	"commerce/auth/locale"
+	"commerce/auth/problem"
+	"commerce/cart"
+	"commerce/cart/redisstore"
+)
+
+// To undo a merge, a new guest's cart is stored first, and then the lines are taken out of the customer's: see
+// "Undoing a merge" in docs/design.md. A request may die between any two steps. Nobody can know the new token before
+// the request that has taken the lines out, or a repeat of it, tells it.
+
+// Undone is the customer's cart after a merge was undone.
+type Undone struct {
+	Changed
+	Guest    auth.CartToken // of the cart with what was taken out
+	Adjusted []cart.Adjustment
+}
+
+// UndoMerge undoes a merge into the customer's cart. A repeat has the same result. Errors: problem.Unauthenticated for
+// a guest; problem.NotFound for a merge that is unknown, or too long ago; problem.RateLimited. After problem.Unavailable,
+// a repeat completes what was begun.
+func (s *Carts) UndoMerge(ctx context.Context, v *Visit, id string) (Undone, error) {
+	if v.customer == "" {
+		return Undone{}, errCustomerOnly
+	}
+	for range maxReads {
+		u := undoing{Visit: v, id: id}
+		err := s.undo(ctx, &u)
+		switch {
+		case errors.Is(err, redisstore.ErrNoMerge):
+			return Undone{}, errNoMerge
+		case err != nil:
+			return Undone{}, asUnavailable("undo merge", err)
+		case u.name != "":
+			return s.undone(ctx, &u)
+		}
+	}
+	return Undone{}, errAlwaysChanged
+}
+
+type undoing struct {
+	*Visit
+	id string // of the merge
+
+	name     string // under which it is undone; "" if the cart has changed meanwhile
+	adjusted []cart.Adjustment
+}
+
+// undo makes one attempt. The name, from which the guest's token is derived, is new in each.
+func (s *Carts) undo(ctx context.Context, u *undoing) error {
+	var found redisstore.Undoable
+	err := s.step(ctx, func(ctx context.Context) (err error) {
+		found, err = s.Redis.FindMerge(ctx, u.own, u.id)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	name, split := s.Keys.Name()+s.newName(idSize), cart.Undone{}
+	guest := redisstore.GuestRef(u.Store.ID, s.undoneToken(u, name))
+	if !found.Undone {
+		split = found.Cart.UndoMerge(found.Came)
+		if err := s.beginUndone(ctx, u, guest, split.Guest); err != nil {
+			return err
+		}
+	}
+	err = s.step(ctx, func(ctx context.Context) error {
+		u.name, u.adjusted, err = s.Redis.Undo(ctx, u.own, u.id, name, found, split)
+		return err
+	})
+	told := err == nil || errors.Is(err, redisstore.ErrNoMerge) || errors.Is(err, redisstore.ErrUnconfirmed)
+	if told && u.name != name && split.Guest.InUse() {
+		s.Redis.DropUndone(ctx, guest)
+	}
+	return err
+}
+
+// beginUndone stores the new guest's cart, unless nothing is taken out.
+func (s *Carts) beginUndone(ctx context.Context, u *undoing, guest redisstore.Ref, c cart.Cart) error {
+	if !c.InUse() {
+		return nil
+	}
+	if refusal := s.Creation.Refuse(u.client, errTooManyCarts); refusal != nil {
+		return refusal
+	}
+	c.ID = s.newCartID()
+	err := s.step(ctx, func(ctx context.Context) error { return s.Redis.BeginUndone(ctx, u.own, guest, c) })
+	s.Creation.Use(ctx, u.client)
+	if errors.Is(err, redisstore.ErrUnconfirmed) {
+		s.Redis.DropUndone(ctx, guest)
+	}
+	return err
+}
+
+// undoneToken is the token of the guest's cart that an undo has made under a name; "" if its key is gone.
+func (s *Carts) undoneToken(u *undoing, name string) auth.CartToken {
+	sum, ok := s.Keys.Derive(name[:keyName], "undo token", u.own.String(), u.id, name)
+	if !ok {
+		return ""
+	}
+	return auth.CartToken(base64.RawURLEncoding.EncodeToString(sum[:16]))
+}
+
+func (s *Carts) undone(ctx context.Context, u *undoing) (Undone, error) {
+	token := s.undoneToken(u, u.name)
+	if token == "" {
+		return Undone{}, errNoMerge
+	}
+	priced, err := s.Read(ctx, u.Visit)
+	if err != nil {
+		return Undone{}, err
+	}
+	undone := Undone{Changed{Priced: priced}, token, u.adjusted}
+	if s.Redis.Durable {
+		undone.Durability = redisstore.Confirmed
+		s.Events.Replicated(true)
+	}
+	return undone, nil
+}
+
+var (
+	errCustomerOnly = problem.New(problem.Unauthenticated, "Authorization", locale.Text{
+		locale.En: "Please log in first.",
+		locale.Ar: "يُرجى تسجيل الدخول أولًا.",
+	})
+	errNoMerge = problem.New(problem.NotFound, "id", locale.Text{
+		locale.En: "This can no longer be undone.",
+		locale.Ar: "لم يعد التراجع عن هذا ممكنًا.",
+	})
+)

@@ -1,0 +1,121 @@
+package cart
+
+import (
+	"maps"
+	"slices"
+
+	"commerce/auth/problem"
+	"commerce/cart/money"
+)
+
+// CameIn is what a merge has brought into a customer's cart.
+type CameIn struct {
+	Lines    map[LineID]CameLine // that it has raised, begun, or given texts
+	Coupon   string              // if the customer had none; "" otherwise
+	Metadata Metadata            // names that the customer did not have
+}
+
+// CameLine is what a merge has brought into a line.
+type CameLine struct {
+	Before, After int64        // its quantity; 0 before a line that began
+	Price         money.Amount // when the guest added it
+	Notice        string       // if the line had none; "" otherwise
+	Metadata      Metadata     // names that the line did not have
+}
+
+// Undone is how a merge is undone: what both carts are afterwards, and what the shopper has changed since the
+// merge.
+type Undone struct {
+	Customer Cart
+	Guest    Cart // with what was taken out; without an ID
+	Adjusted []Adjustment
+}
+
+// UndoMerge takes out of a customer's cart what a merge has brought, as far as it is still there. A line that
+// began with the merge stays if the shopper has changed its texts. Other texts leave with a quantity of their
+// line, unless the shopper has changed them, and so do the coupon and the cart's metadata. No quantity is lost
+// or added.
+func (c Cart) UndoMerge(came CameIn) Undone {
+	u := Undone{Customer: c, Guest: Cart{}}
+	u.Customer.Lines = nil
+	gone := maps.Clone(came.Lines)
+	for _, l := range c.Lines {
+		in, brought := came.Lines[l.ID]
+		delete(gone, l.ID)
+		left, taken := l, Line{}
+		if brought {
+			left, taken = l.without(in)
+			u.tell(l.ID, in, taken.Quantity, in.isIn(l))
+		}
+		if taken.Quantity > 0 {
+			u.Guest.Lines = append(u.Guest.Lines, taken)
+		}
+		if left.Quantity > 0 {
+			u.Customer.Lines = append(u.Customer.Lines, left)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(gone)) {
+		u.tell(id, gone[id], 0, false)
+	}
+	if came.Coupon != "" && c.Coupon == came.Coupon {
+		u.Customer.Coupon, u.Guest.Coupon = "", c.Coupon
+	}
+	u.Customer.Metadata, u.Guest.Metadata = c.Metadata.split(came.Metadata)
+	if u.Guest.InUse() {
+		u.Customer.Version++
+	}
+	return u
+}
+
+// tell adds a line that the shopper has changed since the merge to the adjusted ones.
+func (u *Undone) tell(id LineID, in CameLine, taken int64, unchanged bool) {
+	if !unchanged && len(u.Adjusted) < AdjustedMax {
+		u.Adjusted = append(u.Adjusted, Adjustment{Line: id, Requested: max(0, in.After-in.Before), Kept: taken, Code: AdjustedChanged})
+	}
+}
+
+// AdjustedChanged is the code of an Adjustment of a line that the shopper has changed since its merge.
+const AdjustedChanged problem.Code = "changed"
+
+// without splits a line into what stays and what is taken out, of which the quantity may be 0.
+func (l Line) without(in CameLine) (left, taken Line) {
+	n := min(in.After-in.Before, l.Quantity-in.Before)
+	if n <= 0 || in.Before == 0 && !in.hasTexts(l) {
+		return l, Line{}
+	}
+	left, taken = l, Line{ID: l.ID, Quantity: n, AddedPrice: in.Price, Fields: l.Fields}
+	left.Quantity -= n
+	if in.Notice == l.Notice {
+		left.Notice, taken.Notice = "", l.Notice
+	}
+	left.Metadata, taken.Metadata = l.Metadata.split(in.Metadata)
+	return left, taken
+}
+
+// isIn reports whether a line is as the merge has left it.
+func (in CameLine) isIn(l Line) bool { return l.Quantity == in.After && in.hasTexts(l) }
+
+// hasTexts reports whether a line has the texts that the merge has left there. What a line that had been there
+// has besides is the customer's.
+func (in CameLine) hasTexts(l Line) bool {
+	if in.Before == 0 {
+		return l.Notice == in.Notice && maps.Equal(l.Metadata, in.Metadata)
+	}
+	_, taken := l.Metadata.split(in.Metadata)
+	return (in.Notice == "" || l.Notice == in.Notice) && len(taken) == len(in.Metadata)
+}
+
+// split takes those names out of metadata that have the same value in out.
+func (m Metadata) split(out Metadata) (left, taken Metadata) {
+	for name, value := range m {
+		to := &left
+		if other, is := out[name]; is && other == value {
+			to = &taken
+		}
+		if *to == nil {
+			*to = Metadata{}
+		}
+		(*to)[name] = value
+	}
+	return left, taken
+}

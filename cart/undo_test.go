@@ -1,0 +1,131 @@
+package cart_test
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"commerce/cart"
+	"commerce/cart/carttest"
+	"commerce/cart/money"
+	"commerce/cart/redisstore/rules"
+)
+
+// A guest's cart is merged into a customer's, who may change it, and undoes the merge. No quantity, text or
+// coupon is lost or doubled, and a cart that nobody has changed is as before the merge.
+func TestUndoMerge_LosesAndAddsNothing(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(r *rapid.T) {
+		own, guest := drawCart(r, "customer's"), drawCart(r, "guest's")
+		by := rapid.SampledFrom([]cart.Strategy{cart.Sum, cart.Max, cart.KeepGuest, cart.KeepCustomer}).Draw(r, "strategy")
+		bounds := map[cart.LineID]cart.Bounds{}
+		for _, l := range guest.Lines {
+			bounds[l.ID] = cart.Bounds{Stock: rapid.SampledFrom([]int64{-1, 3, 5}).Draw(r, "stock"), Min: 1, Max: 99}
+		}
+		merged, _, _ := rules.Merge(own, guest, by, bounds, rules.Offers{})
+		came := carttest.CameIn(own, merged, guest)
+		now := merged
+		if rapid.Bool().Draw(r, "changed since") {
+			now = drawChanges(r, merged)
+		}
+		u := now.UndoMerge(came)
+		checkUndone(r, u, now, came)
+		if !cmp.Equal(now, merged) {
+			return
+		}
+		for i, l := range u.Customer.Lines {
+			if came, is := came.Lines[l.ID]; !is || came.After <= came.Before { // a line that a strategy has lowered or kept stays as it is
+				u.Customer.Lines[i] = *own.Line(l.ID)
+			}
+		}
+		if diff := cmp.Diff(own, u.Customer, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(cart.Cart{}, "Version")); diff != "" || u.Adjusted != nil {
+			r.Fatalf("adjusted: %v, the customer's cart (-before the merge +after):\n%s", u.Adjusted, diff)
+		}
+		if again := u.Customer.UndoMerge(came); again.Guest.Lines != nil || again.Guest.Coupon != "" || again.Guest.Metadata != nil {
+			r.Fatalf("undone twice, it takes out %+v", again.Guest)
+		}
+	})
+}
+
+func checkUndone(r *rapid.T, u cart.Undone, now cart.Cart, came cart.CameIn) {
+	if names := u.Customer.Metadata.With(u.Guest.Metadata); !maps.Equal(names, now.Metadata) || len(u.Customer.Metadata)+len(u.Guest.Metadata) != len(names) {
+		r.Fatalf("metadata: %v and %v", u.Customer.Metadata, u.Guest.Metadata)
+	}
+	if u.Customer.Coupon+u.Guest.Coupon != now.Coupon || u.Guest.Coupon != "" && u.Guest.Coupon != came.Coupon {
+		r.Fatalf("coupons: %q and %q", u.Customer.Coupon, u.Guest.Coupon)
+	}
+	told := map[cart.LineID]cart.Adjustment{}
+	for _, a := range u.Adjusted {
+		told[a.Line] = a
+	}
+	for id, in := range came.Lines {
+		var was, left, taken cart.Line
+		for part, c := range map[*cart.Line]cart.Cart{&was: now, &left: u.Customer, &taken: u.Guest} {
+			if c.Has(id) {
+				*part = *c.Line(id)
+			}
+		}
+		_, adjusted := told[id]
+		changed := was.Quantity != in.After || in.Notice != "" && was.Notice != in.Notice
+		switch {
+		case left.Quantity+taken.Quantity != was.Quantity, taken.Quantity > max(0, in.After-in.Before),
+			min(was.Quantity, in.Before) > left.Quantity:
+			r.Fatalf("line %s: %d of %d stay, %d leave", id, left.Quantity, was.Quantity, taken.Quantity)
+		case left.Notice+taken.Notice != was.Notice, !maps.Equal(left.Metadata.With(taken.Metadata), was.Metadata):
+			r.Fatalf("line %s: texts %q %v, %q %v", id, left.Notice, left.Metadata, taken.Notice, taken.Metadata)
+		case changed && !adjusted, told[id].Kept != taken.Quantity && adjusted, taken.Quantity > 0 && taken.AddedPrice != in.Price:
+			r.Fatalf("line %s: told %+v, taken %+v", id, told[id], taken)
+		}
+	}
+	if i := slices.IndexFunc(u.Guest.Lines, func(l cart.Line) bool { return came.Lines[l.ID].After == 0 }); i >= 0 {
+		r.Fatalf("%s never came", u.Guest.Lines[i].ID)
+	}
+}
+
+var undoLines = []cart.LineID{"1", "2", "3.p1"}
+
+func drawCart(r *rapid.T, whose string) cart.Cart {
+	c := cart.Cart{Coupon: rapid.SampledFrom([]string{"", "TEN", "FIVE"}).Draw(r, whose+" coupon"), Metadata: drawNames(r), Version: 1}
+	for _, id := range undoLines {
+		if n := rapid.Int64Range(0, 4).Draw(r, whose+" quantity"); n > 0 {
+			price := money.Amount(100 * rapid.IntRange(1, 2).Draw(r, "price"))
+			c.Lines = append(c.Lines, cart.Line{ID: id, Quantity: n, AddedPrice: price, Notice: drawNotice(r), Metadata: drawNames(r)})
+		}
+	}
+	return c
+}
+
+func drawNotice(r *rapid.T) string {
+	return rapid.SampledFrom([]string{"", "", "x", "y"}).Draw(r, "notice")
+}
+
+func drawNames(r *rapid.T) (m cart.Metadata) {
+	return m.With(cart.Metadata{"a": drawNotice(r), "b": drawNotice(r)})
+}
+
+// drawChanges changes some of a cart.
+func drawChanges(r *rapid.T, c cart.Cart) cart.Cart {
+	for range rapid.IntRange(1, 4).Draw(r, "changes") {
+		id := rapid.SampledFrom(undoLines).Draw(r, "line")
+		n := rapid.Int64Range(0, 9).Draw(r, "quantity")
+		free := cart.Bounds{Stock: -1, Min: 1, Max: 99}
+		switch rapid.IntRange(0, 4).Draw(r, "change") {
+		case 0:
+			c, _, _ = rules.SetQuantity(c, id, n, free, "")
+		case 1:
+			line := cart.NewLine{ID: id, Quantity: n + 1, Price: 300, Notice: drawNotice(r), Metadata: drawNames(r), Bounds: free}
+			c, _ = rules.Add(c, line, carttest.Limits)
+		case 2:
+			c = rules.SetCoupon(c, drawNotice(r))
+		case 3:
+			c, _ = rules.SetMetadata(c, cart.Metadata{"a": drawNotice(r)}, carttest.Limits)
+		default:
+			c = rules.Clear(c)
+		}
+	}
+	return c
+}
