@@ -35,7 +35,7 @@ export function startSheet() {
 
 /**
  * showNewest shows a new exchange in the bar, or none for null. A read that follows a change
- * on the same device does not replace the change.
+ * or an event on the same device does not replace it.
  */
 export function showNewest(exchange) {
   if (exchange && newest && follows(exchange, newest)) return;
@@ -44,7 +44,7 @@ export function showNewest(exchange) {
 }
 
 function follows(exchange, change) {
-  const isRead = exchange.request.method === "GET" && change.request.method !== "GET";
+  const isRead = exchange.request.method === "GET" && !exchange.event && (change.request.method !== "GET" || change.event);
   return isRead && exchange.from === change.from && exchange.at - change.at < change.ms + followUp;
 }
 
