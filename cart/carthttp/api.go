@@ -34,7 +34,7 @@ func New(callers *auth.CartCallers, carts *service.Carts, basePath string, origi
 	return &API{callers, carts, basePath, origin, newPartsCache()}
 }
 
-// Area lists every cart call. Without a key for codes, the calls that hand carts over are absent.
+// Area lists every cart call. Without a key for codes, the calls that hand over and share are absent.
 func (a *API) Area() wire.Area {
 	area := wire.Area{
 		Success: true,
@@ -56,7 +56,10 @@ func (a *API) Area() wire.Area {
 	if a.carts.Keys != nil {
 		area.Routes = append(area.Routes,
 			wire.Route{Method: "POST", Path: "/cart/handover", Handle: a.serve(a.handOver)},
-			wire.Route{Method: "POST", Path: "/cart/handover/redeem", Handle: a.serve(a.redeem)})
+			wire.Route{Method: "POST", Path: "/cart/handover/redeem", Handle: a.serve(a.redeem)},
+			wire.Route{Method: "POST", Path: "/cart/share", Handle: a.serve(a.share)},
+			wire.Route{Method: "GET", Path: "/cart/share/:code", Handle: a.serve(a.shared)},
+			wire.Route{Method: "DELETE", Path: "/cart/share/:code", Handle: a.serve(a.unshare)})
 	}
 	return area
 }

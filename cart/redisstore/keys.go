@@ -16,6 +16,8 @@ import (
 //	cart:{1:g:…}:moved           where an agent's cart was handed over to (see Moved)
 //	cart:{1:g:…}:results         of keyed calls of the agent whose cart it is
 //	cart:{1:c:1001}:offered:<id> quantities that the guest's cart with that ID has offered
+//	cart:{1:c:1001}:shares:<id>  the list of the shares that its cart with that ID has made
+//	cart:{1:s:…}                 a share, by the digest of its code
 
 // Ref refers to the cart of one guest or customer, whether or not it exists.
 type Ref struct {
@@ -83,6 +85,15 @@ func (r Ref) claimsPattern() string {
 
 // offeredKey is the key of the quantities that a guest's cart has offered to this cart.
 func (r Ref) offeredKey(guestCartID string) string { return r.cartKey() + ":offered:" + guestCartID }
+
+// sharesKey is the key of the list of the shares that the cart with an ID has made.
+func (r Ref) sharesKey(cartID string) string { return r.cartKey() + ":shares:" + cartID }
+
+// shareKey is the key of a share in the same store, by the digest of its code.
+func (r Ref) shareKey(digest string) string {
+	store, _, _ := strings.Cut(r.tag(), ":")
+	return beforeTag + store + ":s:" + digest + afterTag
+}
 
 // guestOfStore refers to a guest's cart in the same store, by the digest of the token.
 func (r Ref) guestOfStore(digest string) Ref {

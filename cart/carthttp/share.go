@@ -1,0 +1,48 @@
+package carthttp
+
+import (
+	"cmp"
+
+	"commerce/cart/service"
+	"commerce/cart/wire"
+)
+
+// share answers with a code of a copy of the cart's lines. The request has no members, so its body is optional.
+func (a *API) share(c *call) (wire.Answer, error) {
+	a.carts.Merge(c.ctx(), c.Visit, "")
+	key, invalid := wire.IdempotencyKey(c.Request.Header)
+	if err := cmp.Or(c.optionalBody(), invalid); err != nil {
+		return wire.Answer{}, err
+	}
+	shared, err := a.carts.Share(c.ctx(), c.Visit, key)
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	if shared.Replayed {
+		c.Header("Idempotency-Replayed", "true")
+	}
+	return c.show(func(w view) { w.handover(service.Handover{Code: shared.Code, ExpiresAt: shared.ExpiresAt, URL: shared.URL}) }), nil
+}
+
+func (a *API) shared(c *call) (wire.Answer, error) {
+	a.carts.Merge(c.ctx(), c.Visit, "")
+	priced, err := a.carts.SharedCart(c.ctx(), c.Visit, c.Param("code"))
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	known, invalid := wire.ParseTags(c.Request.Header, "If-None-Match")
+	answer := c.showOther(&priced)
+	answer.Known = known
+	return answer, invalid
+}
+
+func (a *API) unshare(c *call) (wire.Answer, error) {
+	a.carts.Merge(c.ctx(), c.Visit, "")
+	c.issuesToken = false
+	err := a.carts.Unshare(c.ctx(), c.Visit, c.Param("code"))
+	return c.show(func(w view) {
+		w.BeginObject()
+		w.Bool("deleted", true)
+		w.EndObject()
+	}), err
+}
