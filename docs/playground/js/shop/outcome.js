@@ -27,12 +27,10 @@ const sentences = {
   merged: ({ data: { merge } }, cart) => [
     (merge.lines > 0 || !merge.code) && el("p", {}, counted("merged", merge.lines)),
     merge.code && coded(merge.code, t("noRoom")),
-    merge.adjusted.length > 0 && el("ul", {}, merge.adjusted.map((a) => el("li", {}, code(a.code), t("cutTo", {
-      name: cart.nameOf(a.item_id), requested: number(a.requested), kept: number(a.kept),
-    })))),
+    adjustments("cutTo", merge, cart),
     merge.lines > 0 && el("button", { onclick: () => cart.undoMerge(merge.id) }, t("undoMerge")),
   ],
-  undone: () => [el("p", {}, t("undone"))],
+  undone: ({ data }, cart) => [el("p", {}, t("undone")), adjustments("undoKept", data.undone, cart)],
   partly: ({ data }) => [el("ul", {}, data.outcomes.filter((o) => o.code).map((o) => el("li", {}, code(o.code), o.message)))],
   replayed: ({ data }) => [el("p", {}, el("b", {}, t("replayed")), " ", t("stillVersion", { version: number(data.version) }))],
   conflict: ({ code: word, message }) => [coded(word, t("changedElsewhere", { message }))],
@@ -59,6 +57,9 @@ const sentences = {
     fixesOf(data).length > 0 && el("button", { class: "primary", onclick: () => cart.fixAll() }, t("fixAll")),
   ],
 };
+
+const adjustments = (key, { adjusted }, cart) => adjusted.length > 0 && el("ul", {}, adjusted.map((a) =>
+  el("li", {}, code(a.code), t(key, { name: cart.nameOf(a.item_id), requested: number(a.requested), kept: number(a.kept) }))));
 
 const linesOf = (key, { count, total, currency, items }) => [
   el("p", {}, t(key, { n: number(count), total: money(total, currency) })),
