@@ -21,7 +21,7 @@ func (a *API) handOver(c *call) (wire.Answer, error) {
 	if err != nil {
 		return wire.Answer{}, err
 	}
-	return c.show(func(w view) { w.handover(h) }), nil
+	return c.show(func(w view) { w.link(h) }), nil
 }
 
 // optionalBody refuses a body that is not a JSON object.
@@ -89,12 +89,12 @@ func (o object) flag(name string) (bool, *problem.Error) {
 	return kind == 't', nil
 }
 
-// handover writes a code that hands the cart over.
-func (w view) handover(h service.Handover) {
+// link writes a code that opens a cart.
+func (w view) link(l service.Link) {
 	w.BeginObject()
-	w.Text("code", h.Code)
-	w.Time("expires_at", h.ExpiresAt, wire.RFC3339)
-	w.Optional("url", h.URL)
+	w.Text("code", l.Code)
+	w.Time("expires_at", l.ExpiresAt, wire.RFC3339)
+	w.Optional("url", l.URL)
 	w.EndObject()
 }
 

@@ -3,7 +3,6 @@ package carthttp
 import (
 	"cmp"
 
-	"commerce/cart/service"
 	"commerce/cart/wire"
 )
 
@@ -14,32 +13,27 @@ func (a *API) share(c *call) (wire.Answer, error) {
 	if err := cmp.Or(c.optionalBody(), invalid); err != nil {
 		return wire.Answer{}, err
 	}
-	shared, err := a.carts.Share(c.ctx(), c.Visit, key)
-	if err != nil {
-		return wire.Answer{}, err
-	}
-	if shared.Replayed {
+	link, replayed, err := a.carts.Share(c.ctx(), c.Visit, key)
+	if replayed {
 		c.Header("Idempotency-Replayed", "true")
 	}
-	return c.show(func(w view) { w.handover(service.Handover{Code: shared.Code, ExpiresAt: shared.ExpiresAt, URL: shared.URL}) }), nil
+	return c.show(func(w view) { w.link(link) }), err
 }
 
+// shared shows the lines of a share.
 func (a *API) shared(c *call) (wire.Answer, error) {
 	a.carts.Merge(c.ctx(), c.Visit, "")
 	priced, err := a.carts.SharedCart(c.ctx(), c.Visit, c.Param("code"))
-	if err != nil {
-		return wire.Answer{}, err
-	}
 	known, invalid := wire.ParseTags(c.Request.Header, "If-None-Match")
 	answer := c.showOther(&priced)
 	answer.Known = known
-	return answer, invalid
+	return answer, cmp.Or(err, invalid)
 }
 
 func (a *API) unshare(c *call) (wire.Answer, error) {
 	a.carts.Merge(c.ctx(), c.Visit, "")
-	c.issuesToken = false
 	err := a.carts.Unshare(c.ctx(), c.Visit, c.Param("code"))
+	c.issuesToken = false
 	return c.show(func(w view) {
 		w.BeginObject()
 		w.Bool("deleted", true)

@@ -95,6 +95,12 @@ func (r Ref) shareKey(digest string) string {
 	return beforeTag + store + ":s:" + digest + afterTag
 }
 
+// isShare reports whether a reference is that of a share's key.
+func (r Ref) isShare() bool {
+	_, kind, _ := strings.Cut(r.tag(), ":")
+	return strings.HasPrefix(kind, "s:")
+}
+
 // guestOfStore refers to a guest's cart in the same store, by the digest of the token.
 func (r Ref) guestOfStore(digest string) Ref {
 	store, _, _ := strings.Cut(r.tag(), ":")

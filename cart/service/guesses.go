@@ -47,6 +47,6 @@ func (g Guesses) begin(ctx context.Context, client, cart string) (forget func(),
 }
 
 var errTooManyGuesses = problem.New(problem.RateLimited, "", locale.Text{
-	locale.En: "Too many coupon codes were refused. Please try again in a few minutes.",
-	locale.Ar: "رُفض عدد كبير جدًا من رموز القسائم. يُرجى المحاولة بعد بضع دقائق.",
+	locale.En: "Too many codes were refused. Please try again in a few minutes.",
+	locale.Ar: "رُفض عدد كبير جدًا من الرموز. يُرجى المحاولة بعد بضع دقائق.",
 })

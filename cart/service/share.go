@@ -5,104 +5,84 @@ import (
 	"encoding/base64"
 	"errors"
 	"strconv"
-	"time"
 
-	"commerce/auth"
-	"commerce/auth/locale"
 	"commerce/auth/problem"
 	"commerce/cart"
-	"commerce/cart/redisstore"
 )
 
 // A share is a copy of a cart's lines that anyone with its code can open: see "Sharing" in docs/design.md. It is
 // kept before it is listed, so a request that dies between leaves a copy whose code nobody knows, until it expires.
 
-// Shared is a share that was made.
-type Shared struct {
-	Code      string
-	ExpiresAt time.Time
-	URL       string // of the page that shows the share; "" if the store has none
-	Replayed  bool   // an earlier request with the same key made it
-}
-
-// Share shares the lines of the visit's cart. key is the Idempotency-Key, "" for none. Errors: problem.CartEmpty,
-// problem.RateLimited, problem.ValidationFailed for too many shares; problem.NotFound without Config.Keys.
-func (s *Carts) Share(ctx context.Context, v *Visit, key string) (Shared, error) {
+// Share returns a link to the lines of the visit's cart, and whether an earlier request with the same Idempotency-Key
+// has made it; key is "" for none. Errors: problem.CartEmpty, problem.RateLimited, cart.ErrTooManyShares, and
+// problem.NotFound without Config.Keys or for a share that was deleted.
+func (s *Carts) Share(ctx context.Context, v *Visit, key string) (_ Link, replayed bool, _ error) {
 	if s.Keys == nil {
-		return Shared{}, cart.ErrNoCode
+		return Link{}, false, cart.ErrNoCode
 	}
 	c, err := s.Look(ctx, v)
-	if err != nil {
-		return Shared{}, err
+	if err == nil && c.ID == "" {
+		err = cart.ErrEmpty
 	}
-	if c.ID == "" {
-		return Shared{}, cart.ErrEmpty
-	}
-	codes, err := s.shareCodes(v, c.ID, key)
 	if err != nil {
-		return Shared{}, err
+		return Link{}, false, err
 	}
 	limited, trip := v.budget.spend(ctx, 1)
 	defer trip.done()
-	found, err := s.Redis.FindShare(limited, v.own, c.ID, codes...)
-	if err == nil && found.Status == redisstore.ShareFree {
-		found, err = s.keepShare(limited, v, found.Code, c)
+	codes := s.shareCodes(v, c.ID, key)
+	for _, code := range codes {
+		if kept, err := s.Redis.Shared(limited, v.own, code); !errors.Is(err, cart.ErrNoCode) {
+			return linkTo(v, "share", code, kept.ExpiresAt), err == nil, err
+		}
 	}
-	switch {
-	case err != nil:
-		return Shared{}, err
-	case found.Status == redisstore.ShareFull:
-		return Shared{}, errTooManyShares
+	switch tooMany := s.Creation.Refuse(v.client, errTooManyCarts); {
+	case len(c.Lines) == 0:
+		return Link{}, false, cart.ErrEmpty
+	case tooMany != nil:
+		return Link{}, false, tooMany
 	}
-	shared := Shared{Code: found.Code, ExpiresAt: found.Expires, Replayed: found.Status != redisstore.ShareFree}
-	if v.Store.CartURL != "" {
-		shared.URL = v.Store.CartURL + "#share=" + shared.Code
+	ends, err := s.Redis.KeepShare(limited, v.own, c.ID, cart.Shared(c.Lines, c.Products, s.Limits.Quantity), codes...)
+	if err != nil {
+		return Link{}, false, err
 	}
-	return shared, nil
+	s.Creation.Use(ctx, v.client)
+	return linkTo(v, "share", codes[0], ends), false, nil
 }
 
-// shareCodes returns the code of a share, and what it is under the previous key.
-func (s *Carts) shareCodes(v *Visit, cartID, key string) ([]string, error) {
+// shareCodes returns the code that a share gets, and the one that it has if it was made under the previous key.
+func (s *Carts) shareCodes(v *Visit, cartID, key string) (codes []string) {
 	if key == "" {
-		random, err := auth.NewCartToken(s.Rand)
-		return []string{s.Keys.Name() + random.Reveal()}, err
+		key = s.newName(26)
 	}
-	var codes []string
 	for _, name := range []string{s.Keys.Name(), s.Keys.Previous()} {
 		if sum, ok := s.Keys.Derive(name, "share", strconv.FormatInt(v.Store.ID, 10), cartID, key); ok {
 			codes = append(codes, name+base64.RawURLEncoding.EncodeToString(sum[:16]))
 		}
 	}
-	return codes, nil
+	return codes
 }
 
-func (s *Carts) keepShare(ctx context.Context, v *Visit, code string, c Unpriced) (redisstore.Listing, error) {
-	if len(c.Lines) == 0 {
-		return redisstore.Listing{}, cart.ErrEmpty
-	}
-	if s.Creation.Refuse(v.client, errSharesTooFast) != nil {
-		return redisstore.Listing{}, s.Creation.Refused(v.client, errSharesTooFast)
-	}
-	kept, err := s.Redis.KeepShare(ctx, v.own, c.ID, code, cart.Shared(c.Lines, c.Products, s.Limits.Quantity))
-	if err == nil && kept.Status == redisstore.ShareFree {
-		s.Creation.Use(ctx, v.client)
-	}
-	return kept, err
-}
-
-// SharedCart returns the cart that a share holds, at current prices. Errors: problem.NotFound, and
-// problem.RateLimited for a client that has sent too many wrong codes.
+// SharedCart returns the lines of a share at current prices. Errors: problem.NotFound, and problem.RateLimited for a
+// client that has sent too many wrong codes.
 func (s *Carts) SharedCart(ctx context.Context, v *Visit, code string) (cart.Priced, error) {
 	shared, err := s.shared(ctx, v, code)
 	if err != nil {
 		return cart.Priced{}, err
 	}
-	shared.ID = "" // it is not the maker's cart
+	shared.ID = "" // the cart that has made the share is no one else's business
 	priced, err := s.price(ctx, v, shared)
 	for _, l := range priced.Lines {
 		l.AddedPrice = l.Unit.Total()
 	}
 	return priced, err
+}
+
+func (s *Carts) shared(ctx context.Context, v *Visit, code string) (shared cart.Cart, err error) {
+	err = s.guarded(ctx, v, func(ctx context.Context) error {
+		shared, err = s.Redis.Shared(ctx, v.own, code)
+		return err
+	})
+	return shared, err
 }
 
 // Unshare deletes a share that the visit's cart has made, or a cart that was merged into it. It fails like SharedCart.
@@ -111,32 +91,15 @@ func (s *Carts) Unshare(ctx context.Context, v *Visit, code string) error {
 	if err != nil {
 		return err
 	}
-	return s.guarded(ctx, v, func(ctx context.Context) error {
-		deleted, err := s.Redis.Unshare(ctx, v.own, stored.ID, code)
-		if err == nil && !deleted {
-			err = cart.ErrNoCode
-		}
-		return err
-	})
+	return s.guarded(ctx, v, func(ctx context.Context) error { return s.Redis.Unshare(ctx, v.own, stored.ID, code) })
 }
 
-func (s *Carts) shared(ctx context.Context, v *Visit, code string) (shared cart.Cart, err error) {
-	err = s.guarded(ctx, v, func(ctx context.Context) error {
-		if shared, err = s.Redis.Shared(ctx, v.own, code); err == nil && shared.ID == "" {
-			err = cart.ErrNoCode
-		}
-		return err
-	})
-	return shared, err
-}
-
-// guarded looks a code up, unless the client has sent too many wrong ones. find fails with cart.ErrNoCode if this one
-// is wrong.
+// guarded looks a code up, unless the client has sent too many wrong ones, for which find returns cart.ErrNoCode.
 func (s *Carts) guarded(ctx context.Context, v *Visit, find func(context.Context) error) error {
 	if s.Keys == nil {
 		return cart.ErrNoCode
 	}
-	forget, tooMany := s.Guesses.ofShare.Take(ctx, v.client, errTooManyCodes)
+	forget, tooMany := s.Guesses.ofShare.Take(ctx, v.client, errTooManyGuesses)
 	if tooMany != nil {
 		return tooMany
 	}
@@ -149,17 +112,18 @@ func (s *Carts) guarded(ctx context.Context, v *Visit, find func(context.Context
 	return err
 }
 
-var (
-	errTooManyShares = problem.New(problem.ValidationFailed, "", locale.Text{
-		locale.En: "A cart can have at most 10 shared links. Please delete one first.",
-		locale.Ar: "لا يمكن أن يكون للسلة أكثر من 10 روابط مشاركة. يُرجى حذف أحدها أولًا.",
-	})
-	errSharesTooFast = problem.New(problem.RateLimited, "", locale.Text{
-		locale.En: "Too many new carts and shared links came from your address. Please try again in a moment.",
-		locale.Ar: "أُنشئت سلات وروابط مشاركة كثيرة من عنوانك. يُرجى المحاولة بعد لحظات.",
-	})
-	errTooManyCodes = problem.New(problem.RateLimited, "", locale.Text{
-		locale.En: "Too many links were not valid. Please try again in a few minutes.",
-		locale.Ar: "كان عدد كبير جدًا من الروابط غير صالح. يُرجى المحاولة بعد بضع دقائق.",
-	})
-)
+// addShared adds the lines of a share, each as far as it can be bought.
+func (s *Carts) addShared(ctx context.Context, v *Visit, on Conditions, code string) (Changed, error) {
+	shared, err := s.shared(ctx, v, code)
+	if refusal, ok := errors.AsType[*problem.Error](err); ok && refusal.Code != problem.Unavailable {
+		return s.makeChange(ctx, v, on, change{refusal: refusal.Within("ops.0").WithData(OpFault{}), unlisted: true})
+	}
+	if err != nil {
+		return Changed{}, err
+	}
+	list := List{Each: true}
+	for _, l := range shared.Lines {
+		list.Ops = append(list.Ops, Op{Add: new(l.Addition())})
+	}
+	return s.Ops(ctx, v, on, list)
+}

@@ -122,6 +122,10 @@ func summary(h redisstore.Holding) string {
 		return fmt.Sprintf("a guest's cart that is being merged into this one, lines: %d", len(h.Cart.Lines))
 	case redisstore.KindMoved:
 		return "a mark that an agent's cart was handed over"
+	case redisstore.KindShare:
+		return fmt.Sprintf("a shared copy, lines: %d", len(h.Cart.Lines))
+	case redisstore.KindShares:
+		return fmt.Sprintf("digests of the codes of shared copies: %d", h.Entries)
 	}
 	return fmt.Sprintf("a cart, lines: %d, version: %d", len(h.Cart.Lines), h.Cart.Version)
 }
