@@ -73,11 +73,11 @@ export class Cart extends EventTarget {
     });
   }
 
-  /** refresh reads a cart that another device has changed. A change without an answer can still be repeated. */
+  /** refresh reads a cart that another device has changed. What the last outcome offers can still be taken. */
   async refresh() {
     const { outcome } = this;
     await this.load();
-    if (outcome?.kind !== "unanswered") return;
+    if (!["merged", "offered", "shared"].includes(outcome?.kind)) return;
     this.outcome ??= outcome;
     this.#changed();
   }
@@ -87,9 +87,10 @@ export class Cart extends EventTarget {
     return this.#tag !== "" && this.now.version > 0;
   }
 
-  /** settled waits for the calls that have begun. */
-  settled() {
-    return this.#last;
+  /** settled waits until no change waits for its answer, or for being repeated. */
+  async settled() {
+    await this.#last;
+    while (this.outcome?.kind === "unanswered") await new Promise((done) => this.addEventListener("change", done, { once: true }));
   }
 
   add(body, options) {

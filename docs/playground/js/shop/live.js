@@ -26,7 +26,7 @@ export class Live {
 
   async #follow(signal) {
     for await (const event of follow(() => headersOf(this.cart.session), { from: this.cart.device, signal })) {
-      await this.cart.settled(); // the event of a change may come before the answer
+      await this.cart.settled(); // the event of the device's own change may come first
       if (signal.aborted) return;
       if (event.version === this.cart.now.version) continue;
       tellEvent(event);
