@@ -55,14 +55,18 @@ func (r *responder) observe(c *gin.Context) {
 	defer request.stop()
 	request.Call = wire.Call{Method: wire.MethodOf(c.Request), Client: wire.Client(c)}
 	c.Request = c.Request.WithContext(request)
-	defer func() {
-		panicked := recover()
-		aborted := panicked != nil && !r.failAfterPanic(c, panicked)
+	request.ended = func(aborted bool) {
+		request.ended = func(bool) {}
 		s := endOf(c, client, request, aborted)
 		s.took, s.traceID = r.Now().Sub(start), span.TraceID()
 		r.Metrics.RequestEnded(s.Method, s.Route, s.Status, s.took, s.traceID)
 		span.End(s.Response)
 		r.logRequest(client, &s)
+	}
+	defer func() {
+		panicked := recover()
+		aborted := panicked != nil && !r.failAfterPanic(c, panicked)
+		request.ended(aborted)
 		if aborted {
 			panic(panicked)
 		}
