@@ -8,7 +8,10 @@ const send = globalThis.fetch;
 /** @type {{ change: string, key: string }[]} Changes that failed. The client may send them again. */
 const failed = [];
 
-let look = () => {}; // of events(): runs after each request for the cart that succeeds
+// For events():
+let look = () => {}; // runs after each request for the cart that succeeds
+let known; // the id of the cart's newest version in a response
+let pending = Promise.resolve(); // ends with the requests that have begun
 
 /** @type {typeof fetch} */
 globalThis.fetch = async (resource, options) => {
@@ -17,7 +20,10 @@ globalThis.fetch = async (resource, options) => {
   const request = new Request(resource, options);
   const { headers, method } = request;
   const isRead = method === "GET" || method === "HEAD";
-  const response = await (isRead || headers.has("Idempotency-Key") ? send(request) : sendWithKey(request, options?.body));
+  const sent = isRead || headers.has("Idempotency-Key") ? send(request) : sendWithKey(request, options?.body);
+  pending = Promise.allSettled([pending, sent]);
+  const response = await sent;
+  known = /[^"-]+(?=-)/.exec(response.headers.get("ETag"))?.[0] ?? known;
   if (response.ok) look({ isRead });
   return response;
 };
@@ -48,13 +54,14 @@ async function sendWithKey(request, body) {
 }
 
 /**
- * Yields { id, version } of the cart: as it is, and after changes by any device, of which it may skip all but the newest.
- * version is 0 when the cart is gone, such as after a merge. While the page is hidden, or has no cart, it only waits.
+ * Yields { id, version } of the cart when another device or page has changed it, and may skip all but the newest. version
+ * is 0 when the cart is gone, such as after a merge. While the page is hidden, or has no cart, it only waits.
  *
  * @param {{ headers: () => Record<string, string>, signal?: AbortSignal, fetch?: typeof globalThis.fetch }} options
- *   headers: the X-Public-Key, X-Cart-Token and Authorization that the page sends now. signal: ends it
+ *   headers: the X-Public-Key, X-Cart-Token and Authorization that the page sends now. signal: ends it. fetch: of a shopper
+ *   whose other requests do not go through this script
  */
-export async function* events({ headers, signal, fetch = send }) {
+export async function* events({ headers, signal, fetch }) {
   let last; // id
   for (let failures = 0; !signal?.aborted; ) {
     const round = new AbortController();
@@ -70,14 +77,17 @@ export async function* events({ headers, signal, fetch = send }) {
       if (JSON.stringify(headers()) !== JSON.stringify(credentials) || (changed && pause === forever)) end();
     };
     try {
-      const response = await (document.hidden ? null : fetch(`${cart}events`, {
+      const response = await (document.hidden ? null : (fetch ?? send)(`${cart}events`, {
         headers: { ...credentials, ...(last && { "Last-Event-ID": last }) }, cache: "no-store", signal: round.signal,
       }).catch(() => null));
       if (response?.headers.get("Content-Type")?.startsWith("text/event-stream")) {
         for await (const { retry, id, data } of fieldsOf(response.body, end)) {
           failures = 0;
           pause = Number(retry ?? pause);
-          if (data && id !== last) yield { id: last = id, ...JSON.parse(data) };
+          if (!data || id === last) continue;
+          last = id;
+          await pending; // its response may have the same version
+          if (fetch || id !== known) yield { id, ...JSON.parse(data) };
         }
       } else if ([401, 404].includes(response?.status)) {
         pause = changed ? 0 : forever;

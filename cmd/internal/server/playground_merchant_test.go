@@ -162,9 +162,11 @@ func TestPlaygroundMerchant_AsksForATokenWithoutTheDemo(t *testing.T) {
 func TestPlaygroundMerchant_OffersARetryAfterAnError(t *testing.T) {
 	p := openMerchant(t)
 	p.rows(15, 5048)
-	p.run(`const real = fetch; window.fetch = () => { window.fetch = real; return Promise.reject(new TypeError("offline")); }`)
+	p.expect("0 /subscriptions")
+	p.offline(true)
 	p.press(`#page-next`)
 	p.until(`document.querySelector("#subscription-list [role='alert']")?.textContent.includes("unreachable")`)
+	p.offline(false)
 	p.press(`#subscription-list .blank button`)
 	p.until(`document.querySelector("#page-position").textContent === "Page 2: 16 to 30"`)
 }

@@ -7,7 +7,7 @@ import { language } from "../page/language.js";
 
 const attempts = 3;
 
-/** browserFetch is what storefront.js replaces with one that adds headers, which the log would not show. */
+/** browserFetch makes requests as they are. storefront.js replaces the page's own. */
 export const browserFetch = globalThis.fetch;
 
 /**

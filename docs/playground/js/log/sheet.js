@@ -44,7 +44,7 @@ export function showNewest(exchange) {
 
 /** follows reports whether an exchange is an event after a change, or a read after a change or an event on the same device. */
 function follows({ request, from, event, at }, earlier) {
-  const isChange = earlier.request.method !== "GET" || earlier.answer?.merge;
+  const isChange = earlier.request.method !== "GET" || earlier.answer?.merge || (!earlier.answer && event); // it may merge
   const isRead = request.method === "GET" && from === earlier.from && (isChange || earlier.event);
   return (event ? isChange : isRead) && at - earlier.at < earlier.ms + followUp;
 }
