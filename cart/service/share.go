@@ -10,8 +10,8 @@ import (
 	"commerce/cart"
 )
 
-// A share is a copy of a cart's lines that anyone with its code can open: see "Sharing" in docs/design.md. It is
-// kept before it is listed, so a request that dies between leaves a copy whose code nobody knows, until it expires.
+// A share is a copy of a cart's lines that anyone with its code can open: see "Sharing" in docs/design.md. It is kept
+// before it is listed. If a request dies between, nobody knows the code, and a repeat with the same key lists it.
 
 // Share returns a link to the lines of the visit's cart, and whether an earlier request with the same Idempotency-Key
 // has made it; key is "" for none. Errors: problem.CartEmpty, problem.RateLimited, cart.ErrTooManyShares, and
@@ -31,11 +31,15 @@ func (s *Carts) Share(ctx context.Context, v *Visit, key string) (_ Link, replay
 	defer trip.done()
 	codes := s.shareCodes(v, c.ID, key)
 	for _, code := range codes {
-		if kept, err := s.Redis.Shared(limited, v.own, code); !errors.Is(err, cart.ErrNoCode) {
-			return linkTo(v, "share", code, kept.ExpiresAt), err == nil, err
+		if _, err = s.Redis.Shared(limited, v.own, code); !errors.Is(err, cart.ErrNoCode) {
+			codes, replayed = append([]string{code}, codes...), err == nil
+			break
 		}
 	}
 	switch tooMany := s.Creation.Refuse(v.client, errTooManyCarts); {
+	case replayed:
+	case !errors.Is(err, cart.ErrNoCode):
+		return Link{}, false, err
 	case len(c.Lines) == 0:
 		return Link{}, false, cart.ErrEmpty
 	case tooMany != nil:
@@ -45,8 +49,10 @@ func (s *Carts) Share(ctx context.Context, v *Visit, key string) (_ Link, replay
 	if err != nil {
 		return Link{}, false, err
 	}
-	s.Creation.Use(ctx, v.client)
-	return linkTo(v, "share", codes[0], ends), false, nil
+	if !replayed {
+		s.Creation.Use(ctx, v.client)
+	}
+	return linkTo(v, "share", codes[0], ends), replayed, nil
 }
 
 // shareCodes returns the code that a share gets, and the one that it has if it was made under the previous key.

@@ -26,8 +26,9 @@ for n = 3, #ARGV do
   if held[ARGV[n]] == 'deleted' then return 'deleted' end
 end
 local deletes = string.find(value, ' ', 1, true)
-if not held[digest] and not deletes and live >= LIVE then return 'full' end
-if value == '' then return held[digest] or 'free' end
+if held[digest] and not deletes then return 'listed' end
+if not deletes and live >= LIVE then return 'full' end
+if value == '' then return 'free' end
 if deletes and deleted >= DELETED then redis.call('HDEL', list, first.digest) end
 redis.call('HSET', list, digest, value)
 redis.call('PEXPIRE', list, ARGV[2])
