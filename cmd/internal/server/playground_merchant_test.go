@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 
 	"commerce/cmd/internal/pages"
@@ -219,3 +220,13 @@ func (p page) jump(page string) {
 
 // run runs statements in the page.
 func (p page) run(statements string) { p.t.Helper(); evaluate[any](p, `{ `+statements+`; null }`) }
+
+// offline takes the network from the page, or gives it back.
+func (p page) offline(off bool) {
+	p.t.Helper()
+	var blocked network.SetBlockedURLsParams
+	if off {
+		blocked.URLPatterns = []*network.BlockPattern{{URLPattern: "*://*/*", Block: true}}
+	}
+	p.do(send(network.SetBlockedURLs, blocked))
+}
