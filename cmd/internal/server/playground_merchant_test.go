@@ -226,7 +226,7 @@ func (p page) offline(off bool) {
 	p.t.Helper()
 	var blocked network.SetBlockedURLsParams
 	if off {
-		blocked.URLPatterns = []*network.BlockPattern{{URLPattern: "*://*/*", Block: true}}
+		blocked.URLPatterns = []*network.BlockPattern{{URLPattern: "*://*:*/*", Block: true}}
 	}
 	p.do(send(network.SetBlockedURLs, blocked))
 }
