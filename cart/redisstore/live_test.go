@@ -249,7 +249,7 @@ func TestListen_OutlivesRedis(t *testing.T) {
 			test.away(ref)
 			time.Sleep(3 * time.Second)
 			test.again(ref)
-			for {               // until Redis makes changes again
+			for { // until Redis makes changes again
 				change := redisstore.SetCoupon(fmt.Sprint("C", time.Now().UnixNano()))
 				o, err := r.Change(briefly(t), ref, redisstore.Conditions{}, redisstore.Attempt{}, change)
 				if err == nil && o.Status == redisstore.Applied {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"time"
 
 	"commerce/auth/limit"
 	"commerce/auth/locale"
@@ -103,7 +104,7 @@ var (
 		locale.Ar: "لا توجد سلة لمتابعتها بعد. أضف منتجًا أولًا.",
 	})
 	errManyStreams = &problem.Error{
-		Code: problem.Unavailable, Budget: problem.Budget{Name: "streams"},
+		Code: problem.Unavailable, Budget: problem.Budget{Name: "streams"}, RetryAfter: 10 * time.Second,
 		Faults: problem.New("", "", locale.Text{
 			locale.En: "Too many pages follow carts right now. Please try again in a moment.",
 			locale.Ar: "صفحات كثيرة جدًا تتابع السلات الآن. يُرجى المحاولة بعد لحظات.",

@@ -36,7 +36,7 @@ type eventStream struct {
 	caller    wire.Caller
 
 	wakes   atomic.Int32 // since the goroutine that sends began
-	comment atomic.Bool  // whether to send one
+	comment atomic.Bool  // whether to send one, if there is no event
 
 	mu   sync.Mutex // of sending
 	sent int        // events and comments
@@ -87,6 +87,7 @@ func (r *responder) events(c *gin.Context, answer wire.Answer) {
 // run keeps the stream until one side ends it.
 func (s *eventStream) run() {
 	context.AfterFunc(s.ctx, s.conn.stop)
+	s.comment.Store(true) // so that the client gets the headers now
 	s.Wake(s.wake)
 	for s.ctx.Err() == nil {
 		idle := s.Heartbeat
@@ -129,7 +130,7 @@ func (s *eventStream) sendWaiting() {
 	defer s.mu.Unlock()
 	for s.ctx.Err() == nil {
 		part, err := s.Next()
-		if part == nil && s.comment.Swap(false) {
+		if s.comment.Swap(false) && part == nil {
 			part = []byte(": \n\n") // so that client, proxies and service notice a broken connection
 		}
 		if part != nil {

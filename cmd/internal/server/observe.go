@@ -59,6 +59,9 @@ func (r *responder) observe(c *gin.Context) {
 		request.ended = func(bool) {}
 		s := endOf(c, client, request, aborted)
 		s.took, s.traceID = r.Now().Sub(start), span.TraceID()
+		if s.overLimit() {
+			s.Route = notRouted
+		}
 		r.Metrics.RequestEnded(s.Method, s.Route, s.Status, s.took, s.traceID)
 		span.End(s.Response)
 		r.logRequest(client, &s)
@@ -102,9 +105,12 @@ func (s *served) failed() bool { return s.Status >= http.StatusInternalServerErr
 // ofAgent reports whether an agent is why the request failed, so that the service has not.
 func (s *served) ofAgent() bool { return s.problem != nil && s.problem.Kind == problem.KindAgent }
 
+// overLimit reports whether a limit has refused the request with a 503, so that the service has not failed.
+func (s *served) overLimit() bool { return s.failed() && s.problem != nil && s.problem.Budget.Name != "" }
+
 func (r *responder) logRequest(ctx context.Context, s *served) {
 	level := slog.LevelInfo
-	if s.failed() && !s.ofAgent() {
+	if s.failed() && !s.ofAgent() && !s.overLimit() {
 		level = slog.LevelError
 	}
 	if !r.Log.Enabled(ctx, level) {
