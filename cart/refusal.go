@@ -47,13 +47,14 @@ func (r Refusal) Problem(member string, p *Product, limits Limits) *problem.Erro
 }
 
 func (r Refusal) sentence(p *Product, b Bounds) locale.Sentence {
-	var product locale.Name
-	if p != nil {
-		product = p.Name
-	}
-	switch r.Code {
-	case problem.ProductNotFound:
+	switch {
+	case r.Code == problem.ProductNotFound:
 		return textNoProduct.With()
+	case p == nil:
+		return textRefused.With()
+	}
+	product := p.Name
+	switch r.Code {
 	case problem.ProductInactive:
 		return textInactive.With(product)
 	case problem.OutOfStock:
@@ -102,7 +103,7 @@ func quantityRange(minimum, maximum int64, product locale.Name) locale.Sentence 
 }
 
 var (
-	// textRefused is for a code that has no sentence yet.
+	// textRefused is for a code that has no sentence, and for a product that is not known.
 	textRefused = locale.Text{
 		locale.En: "The cart does not allow this change.",
 		locale.Ar: "لا تسمح السلة بهذا التغيير.",

@@ -54,8 +54,8 @@ var textCartEmpty = locale.Text{
 	locale.Ar: "السلة فارغة.",
 }
 
-// Why a cart is not handed over, and why a code is not redeemed: it is used up, expired, of another store
-// or not a code, all alike.
+// Why a cart is not handed over or shared, and why a code opens nothing: it is used up, expired, deleted, of another
+// store or not a code, all alike.
 var (
 	ErrGuestOnly = problem.New(problem.GuestOnly, "", locale.Text{
 		locale.En: "Only a guest's cart can be handed over.",
@@ -65,5 +65,9 @@ var (
 	ErrNoCode = problem.New(problem.NotFound, "code", locale.Text{
 		locale.En: "This link is no longer valid. Please ask for a new one.",
 		locale.Ar: "لم يعد هذا الرابط صالحًا. يُرجى طلب رابط جديد.",
+	})
+	ErrTooManyShares = problem.New(problem.ValidationFailed, "", locale.Text{
+		locale.En: "A cart can have at most 10 shared links. Please delete one first.",
+		locale.Ar: "لا يمكن أن يكون للسلة أكثر من 10 روابط مشاركة. يُرجى حذف أحدها أولًا.",
 	})
 )

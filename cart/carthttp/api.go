@@ -34,7 +34,7 @@ func New(callers *auth.CartCallers, carts *service.Carts, basePath string, origi
 	return &API{callers, carts, basePath, origin, newPartsCache()}
 }
 
-// Area lists every cart call. Without a key for codes, the calls that hand carts over or undo merges are absent.
+// Area lists every cart call. Without a key for codes, the calls that hand over, share and undo are absent.
 func (a *API) Area() wire.Area {
 	area := wire.Area{
 		Success: true,
@@ -58,7 +58,10 @@ func (a *API) Area() wire.Area {
 		area.Routes = append(area.Routes,
 			wire.Route{Method: "POST", Path: "/cart/handover", Handle: a.serve(a.handOver)},
 			wire.Route{Method: "POST", Path: "/cart/handover/redeem", Handle: a.serve(a.redeem)},
-			wire.Route{Method: "POST", Path: "/cart/merge/undo", Handle: a.serve(a.undoMerge)})
+			wire.Route{Method: "POST", Path: "/cart/merge/undo", Handle: a.serve(a.undoMerge)},
+			wire.Route{Method: "POST", Path: "/cart/share", Handle: a.serve(a.share)},
+			wire.Route{Method: "GET", Path: "/cart/share/:code", Handle: a.serve(a.shared)},
+			wire.Route{Method: "DELETE", Path: "/cart/share/:code", Handle: a.serve(a.unshare)})
 	}
 	return area
 }

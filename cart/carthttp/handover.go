@@ -14,16 +14,23 @@ import (
 // handOver answers with a code of the guest's cart. The request has no members, so its body is optional.
 func (a *API) handOver(c *call) (wire.Answer, error) {
 	a.carts.Merge(c.ctx(), c.Visit, "")
-	if c.Request.ContentLength != 0 {
-		if _, _, err := wire.ReadBody(c.Request); err != nil {
-			return wire.Answer{}, err
-		}
+	if err := c.optionalBody(); err != nil {
+		return wire.Answer{}, err
 	}
 	h, err := a.carts.HandOver(c.ctx(), c.Visit)
 	if err != nil {
 		return wire.Answer{}, err
 	}
-	return c.show(func(w view) { w.handover(h) }), nil
+	return c.show(func(w view) { w.link(h) }), nil
+}
+
+// optionalBody refuses a body that is not a JSON object.
+func (c *call) optionalBody() error {
+	if c.Request.ContentLength == 0 {
+		return nil
+	}
+	_, _, err := wire.ReadBody(c.Request)
+	return err
 }
 
 // redeem shows the cart of a code, or moves it and answers with the cart where it is now.
@@ -48,14 +55,18 @@ func (a *API) redeem(c *call) (wire.Answer, error) {
 	return c.showChanged(changed, err)
 }
 
-// preview shows the cart of a code, which is not the caller's, so it issues no token and has no report.
 func (a *API) preview(c *call, code string) (wire.Answer, error) {
 	priced, err := a.carts.PreviewHandover(c.ctx(), c.Visit, code)
 	if err != nil {
 		return wire.Answer{}, err
 	}
+	return c.showOther(&priced), nil
+}
+
+// showOther shows a cart that is not the caller's, so it issues no token and has no report.
+func (c *call) showOther(p *cart.Priced) wire.Answer {
 	c.issuesToken = false
-	return c.showAs(func(w view, p *cart.Priced, _ auth.CartToken, _ *cart.MergeReport) { w.cart(p, "", nil) }, &priced), nil
+	return c.showAs(func(w view, p *cart.Priced, _ auth.CartToken, _ *cart.MergeReport) { w.cart(p, "", nil) }, p)
 }
 
 // redemption reads the body of POST /cart/handover/redeem.
@@ -78,12 +89,12 @@ func (o object) flag(name string) (bool, *problem.Error) {
 	return kind == 't', nil
 }
 
-// handover writes a code that hands the cart over.
-func (w view) handover(h service.Handover) {
+// link writes a code that opens a cart.
+func (w view) link(l service.Link) {
 	w.BeginObject()
-	w.Text("code", h.Code)
-	w.Time("expires_at", h.ExpiresAt, wire.RFC3339)
-	w.Optional("url", h.URL)
+	w.Text("code", l.Code)
+	w.Time("expires_at", l.ExpiresAt, wire.RFC3339)
+	w.Optional("url", l.URL)
 	w.EndObject()
 }
 

@@ -35,6 +35,12 @@ func (in input) list() (service.List, *problem.Error) {
 			err = problem.Join(err, problem.New(problem.ValidationFailed, "op", textOneCoupon))
 		}
 		redeems = redeems || op.Coupon != nil
+		if op.Shared != nil && len(elements) > 1 {
+			err = problem.Join(err, problem.New(problem.ValidationFailed, "op", textAlone))
+		}
+		if op.Shared != nil && !list.Each {
+			refusal = problem.Join(refusal, problem.New(problem.ValidationFailed, "mode", textOnlyEach))
+		}
 		list.Ops[i], refusal = op, problem.Join(refusal, err.Within(name))
 	}
 	return list, refusal
@@ -98,6 +104,9 @@ func (in input) operation() (op service.Op, refusal *problem.Error) {
 		}
 		op.Metadata, refusal = in.members.metadata()
 		return op, refusal
+	case "add_shared":
+		code, refusal := in.members.asSent("code")
+		return service.Op{Shared: &code}, refusal
 	}
 	return op, problem.New(problem.ValidationFailed, "op", textOp)
 }
@@ -168,8 +177,16 @@ var (
 		locale.Ar: "يجب أن يكون ops قائمة من 1 إلى %d عملية.",
 	}
 	textOp = locale.Text{
-		locale.En: "op must be add, edit, remove, clear, coupon or metadata.",
-		locale.Ar: "يجب أن يكون op واحدًا من add وedit وremove وclear وcoupon وmetadata.",
+		locale.En: "op must be add, edit, remove, clear, coupon, metadata or add_shared.",
+		locale.Ar: "يجب أن يكون op واحدًا من add وedit وremove وclear وcoupon وmetadata وadd_shared.",
+	}
+	textAlone = locale.Text{
+		locale.En: "add_shared must be the only operation of its list.",
+		locale.Ar: "يجب أن تكون add_shared العملية الوحيدة في القائمة.",
+	}
+	textOnlyEach = locale.Text{
+		locale.En: "mode must be each for add_shared.",
+		locale.Ar: "يجب أن يكون mode مساويًا لـ each عند استخدام add_shared.",
 	}
 	textOneCoupon = locale.Text{
 		locale.En: "A list can have only one coupon operation.",

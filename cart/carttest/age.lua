@@ -9,6 +9,9 @@ local function age(key, member, value)
   if string.find(key, ':keys$') or string.find(key, ':results$') and member ~= 'o' then
     local ms, rest = string.match(value, '^(%d+)(.*)$')
     redis.call('HSET', key, member, string.format('%d', tonumber(ms) - passed) .. rest) -- a result has zero bytes
+  elseif string.find(key, ':shares:') then
+    local seconds, rest = string.match(value, '^(%d+)(.*)$')
+    redis.call('HSET', key, member, string.format('%d', math.floor(tonumber(seconds) - passed / 1000)) .. rest)
   elseif member == 'x' then
     redis.call('HSET', key, member, string.format('%d', math.floor(tonumber(value) - passed / 1000)))
   elseif string.find(member, '^r%d$') then

@@ -20,8 +20,8 @@ type Holding struct {
 	Kind    HoldingKind
 	Key     string
 	Expires time.Duration // time to live; negative for none
-	Cart    cart.Cart     // for KindCart and KindClaimed
-	Entries int64         // for KindKeys, KindOffers, KindResults and KindCame: how many
+	Cart    cart.Cart     // for KindCart, KindClaimed and KindShare
+	Entries int64         // for KindKeys, KindOffers, KindResults, KindShares and KindCame: how many
 }
 
 type HoldingKind string
@@ -34,10 +34,12 @@ const (
 	KindResults HoldingKind = "results of an agent's calls"
 	KindMoved   HoldingKind = "mark of a hand-over" // of an agent's cart
 	KindCame    HoldingKind = "what a merge has brought"
+	KindShare   HoldingKind = "share" // sorts before the list that it is found by, so that Erase can be repeated
+	KindShares  HoldingKind = "shares of a cart"
 )
 
 // Holdings lists everything stored for a reference. That includes the guests' carts that are claimed for
-// it. It scans all keys of Redis: do not use it in requests.
+// it, and its shares. It scans all keys of Redis: do not use it in requests.
 func (s *Store) Holdings(ctx context.Context, ref Ref) ([]Holding, error) {
 	keys, err := s.scan(ctx, escapeGlob(ref.key)+"*")
 	if err != nil {
@@ -47,7 +49,11 @@ func (s *Store) Holdings(ctx context.Context, ref Ref) ([]Holding, error) {
 	if err != nil {
 		return nil, err
 	}
-	keys = append(keys, claims...)
+	shares, err := s.sharesIn(ctx, ref, keys)
+	if err != nil {
+		return nil, err
+	}
+	keys = slices.Concat(keys, claims, shares)
 	slices.SortFunc(keys, func(a, b string) int {
 		return cmp.Or(cmp.Compare(kindOf(a), kindOf(b)), cmp.Compare(a, b))
 	})
@@ -66,11 +72,16 @@ func (s *Store) Holdings(ctx context.Context, ref Ref) ([]Holding, error) {
 
 // kindOf returns the kind of data under a key of a guest or a customer.
 func kindOf(key string) HoldingKind {
-	switch suffix := strings.TrimPrefix(key, refOf(key).key); {
+	ref := refOf(key)
+	switch suffix := strings.TrimPrefix(key, ref.key); {
+	case ref.isShare():
+		return KindShare
 	case strings.HasPrefix(suffix, ":came:"):
 		return KindCame
 	case suffix == "":
 		return KindCart
+	case strings.HasPrefix(suffix, ":shares:"):
+		return KindShares
 	case suffix == ":claimed":
 		return KindClaimed
 	case suffix == ":keys":
@@ -128,6 +139,23 @@ func (s *Store) claimsFor(ctx context.Context, owner Ref) ([]string, error) {
 	return own, nil
 }
 
+// sharesIn returns the keys of the shares that the lists among a reference's keys have.
+func (s *Store) sharesIn(ctx context.Context, ref Ref, keys []string) (shares []string, _ error) {
+	for _, key := range keys {
+		if kindOf(key) != KindShares {
+			continue
+		}
+		list, err := s.Client.HGetAll(ctx, key).Result()
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", KindShares, err)
+		}
+		for digest := range list {
+			shares = append(shares, ref.shareKey(digest))
+		}
+	}
+	return shares, nil
+}
+
 // holding reads what is stored under a key. found is false if there is nothing.
 func (s *Store) holding(ctx context.Context, key string) (h Holding, found bool, err error) {
 	h = Holding{Kind: kindOf(key), Key: key}
@@ -137,7 +165,7 @@ func (s *Store) holding(ctx context.Context, key string) (h Holding, found bool,
 	}
 	switch h.Kind {
 	case KindMoved:
-	case KindOffers, KindResults, KindCame:
+	case KindOffers, KindResults, KindShares, KindCame:
 		if h.Entries, err = s.Client.HLen(ctx, key).Result(); h.Kind == KindResults {
 			h.Entries-- // their order
 		}

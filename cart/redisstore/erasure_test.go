@@ -27,6 +27,8 @@ func keysOf(shopper redisstore.Ref) map[string]string {
 		"movedKey":   shopper.MovedKey(),
 		"cameKey":    shopper.CameKey("5APZMAR32G"),
 		"offeredKey": shopper.OfferedKey("IHC2CEN3UINNEVCRMTWP"),
+		"sharesKey":  shopper.SharesKey("IHC2CEN3UINNEVCRMTWP"),
+		"shareKey":   shopper.ShareKey(shopper.TokenDigest()),
 	}
 }
 
@@ -61,11 +63,12 @@ func TestErase_DeletesEachKindOfKey(t *testing.T) {
 	}
 }
 
-// put stores a hash under each key. If it is taken for a claimed cart, it belongs to owner.
+// put stores a hash under each key. If it is taken for a claimed cart, it belongs to owner, and if for a list of shares,
+// it has that of keysOf.
 func put(t *testing.T, client redis.UniversalClient, keys map[string]string, owner redisstore.Ref) {
 	t.Helper()
 	for _, key := range keys {
-		assert.NoError(t, client.HSet(t.Context(), key, "i", "ID", "9001", "1 1 500", "o", owner.String()+" m1").Err())
+		assert.NoError(t, client.HSet(t.Context(), key, "i", "ID", "9001", "1 1 500", "o", owner.String()+" m1", owner.TokenDigest(), "1 1 500").Err())
 		client.Expire(t.Context(), key, time.Minute)
 	}
 }

@@ -17,6 +17,8 @@ import (
 //	cart:{1:g:…}:results         of keyed calls of the agent whose cart it is
 //	cart:{1:c:1001}:offered:<id> quantities that the guest's cart with that ID has offered
 //	cart:{1:c:1001}:came:<id>    what the merge with that ID has brought, for its undo
+//	cart:{1:c:1001}:shares:<id>  the list of the shares that its cart with that ID has made
+//	cart:{1:s:…}                 a share, by the digest of its code
 
 // Ref refers to the cart of one guest or customer, whether or not it exists.
 type Ref struct {
@@ -93,6 +95,21 @@ func (r Ref) offeredKey(guestCartID string) string { return r.cartKey() + ":offe
 
 // cameKey is the key of what a merge has brought into this cart.
 func (r Ref) cameKey(mergeID string) string { return r.cartKey() + ":came:" + mergeID }
+
+// sharesKey is the key of the list of the shares that the cart with an ID has made.
+func (r Ref) sharesKey(cartID string) string { return r.cartKey() + ":shares:" + cartID }
+
+// shareKey is the key of a share in the same store, by the digest of its code.
+func (r Ref) shareKey(digest string) string {
+	store, _, _ := strings.Cut(r.tag(), ":")
+	return beforeTag + store + ":s:" + digest + afterTag
+}
+
+// isShare reports whether a reference is that of a share's key.
+func (r Ref) isShare() bool {
+	_, kind, _ := strings.Cut(r.tag(), ":")
+	return strings.HasPrefix(kind, "s:")
+}
 
 // guestOfStore refers to a guest's cart in the same store, by the digest of the token.
 func (r Ref) guestOfStore(digest string) Ref {

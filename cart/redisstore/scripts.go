@@ -14,7 +14,7 @@ import (
 //go:embed lua/*.lua
 var lua embed.FS
 
-// scriptFiles lists the scripts of merges, reads and keyed calls, by name: the files of lua/ that come before the
+// scriptFiles lists the scripts of merges, reads, keyed calls and shares, by name: the files of lua/ that come before the
 // file of that name.
 var scriptFiles = map[string][]string{
 	"renew":   {"cart"},
@@ -27,6 +27,8 @@ var scriptFiles = map[string][]string{
 	"forget":  {"cart"},
 	"attempt": {"cart"},
 	"result":  {"cart"},
+	"share":   {"cart"},
+	"shares":  {"cart"},
 	"listen":  {"cart"},
 }
 

@@ -35,7 +35,8 @@ type change struct {
 	product *cart.Product  // that a refusal by the cart names; nil for none
 	line    *cart.LineID   // the line that the request names; "" for none. See Changed.Item
 
-	ops []change // of a list; nil for other changes
+	ops      []change // of a list; nil for other changes
+	unlisted bool     // of a list that is refused before its changes are known
 }
 
 // refuse makes c a change that is invalid by itself, whatever the cart holds.
@@ -73,7 +74,7 @@ func (s *Carts) makeChange(ctx context.Context, v *Visit, on Conditions, c chang
 		}
 		changed.Item = &line
 	}
-	if c.ops != nil {
+	if c.ops != nil || c.unlisted {
 		changed.Ops = s.outcomes(c.ops, o)
 	}
 	return changed, err

@@ -46,6 +46,6 @@ func (s *Carts) tooManyCarts(v *Visit) *problem.Error {
 }
 
 var errTooManyCarts = problem.New(problem.RateLimited, "", locale.Text{
-	locale.En: "Too many new carts came from your address. Please try again in a moment.",
-	locale.Ar: "أُنشئت سلات جديدة كثيرة من عنوانك. يُرجى المحاولة بعد لحظات.",
+	locale.En: "Too many new carts or links came from your address. Please try again in a moment.",
+	locale.Ar: "أُنشئت سلات أو روابط جديدة كثيرة من عنوانك. يُرجى المحاولة بعد لحظات.",
 })

@@ -9,27 +9,27 @@ import (
 	"commerce/auth/problem"
 )
 
-// How many coupon codes may be refused within guessPeriod, which begins with the first one.
+// How many codes may be refused within guessPeriod, which begins with the first one.
 const (
 	maxGuessesOfCart   = 20 // for one client address and cart
-	maxGuessesOfClient = 40 // for one client address
+	maxGuessesOfClient = 40 // for one client address; of coupons, and of shares
 	guessPeriod        = 10 * time.Minute
 )
 
-// Guesses limits the coupon codes that are refused. A client also has a limit for all carts, because
-// it can make up cart tokens. The zero Guesses has no limit.
-type Guesses struct{ ofCart, ofClient *limit.Window }
+// Guesses limits the codes of coupons and of shares that are refused. For coupons, a client also has a limit for all
+// carts, because it can make up cart tokens. The zero Guesses has no limit.
+type Guesses struct{ ofCart, ofClient, ofShare *limit.Window }
 
 // NewGuesses returns Guesses that count as c says, except for its name and rates.
 func NewGuesses(c limit.Config) Guesses {
-	window := func(uses int64) *limit.Window {
-		c.Name, c.Rates = "coupons", []limit.Rate{{Uses: uses, Per: guessPeriod}}
+	window := func(name string, uses int64) *limit.Window {
+		c.Name, c.Rates = name, []limit.Rate{{Uses: uses, Per: guessPeriod}}
 		return limit.NewWindow(c)
 	}
-	return Guesses{window(maxGuessesOfCart), window(maxGuessesOfClient)}
+	return Guesses{window("coupons", maxGuessesOfCart), window("coupons", maxGuessesOfClient), window("shares", maxGuessesOfClient)}
 }
 
-// begin counts a guess before it is judged. forget removes it from all counts. tooMany is why
+// begin counts a coupon's guess before it is judged. forget removes it from all counts. tooMany is why
 // the code must not be judged; nil when it may be. cart is "" for a client without a cart token.
 func (g Guesses) begin(ctx context.Context, client, cart string) (forget func(), tooMany *problem.Error) {
 	forgetCart := func() {}
@@ -47,6 +47,6 @@ func (g Guesses) begin(ctx context.Context, client, cart string) (forget func(),
 }
 
 var errTooManyGuesses = problem.New(problem.RateLimited, "", locale.Text{
-	locale.En: "Too many coupon codes were refused. Please try again in a few minutes.",
-	locale.Ar: "رُفض عدد كبير جدًا من رموز القسائم. يُرجى المحاولة بعد بضع دقائق.",
+	locale.En: "Too many codes were refused. Please try again in a few minutes.",
+	locale.Ar: "رُفض عدد كبير جدًا من الرموز. يُرجى المحاولة بعد بضع دقائق.",
 })

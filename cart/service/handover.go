@@ -24,28 +24,37 @@ const (
 	minRedeemKey = 22 // characters: whoever guesses the key knows the fresh token
 )
 
-// Handover is the offer of a guest's cart to whoever redeems its code.
-type Handover struct {
+// Link is a code that opens a cart for whoever has it.
+type Link struct {
 	Code      string
 	ExpiresAt time.Time
-	URL       string // of the page that redeems the code; "" if the store has none
+	URL       string // of the page that opens it; "" if the store has none
+}
+
+// linkTo returns a link. The URL has the code in its fragment, which no server gets.
+func linkTo(v *Visit, kind, code string, ends time.Time) Link {
+	l := Link{Code: code, ExpiresAt: ends}
+	if v.Store.CartURL != "" {
+		l.URL = v.Store.CartURL + "#" + kind + "=" + code
+	}
+	return l
 }
 
 // HandOver offers the guest's cart of a visit. Errors: problem.GuestOnly, problem.CartEmpty; problem.NotFound
 // without Config.Keys.
-func (s *Carts) HandOver(ctx context.Context, v *Visit) (Handover, error) {
+func (s *Carts) HandOver(ctx context.Context, v *Visit) (Link, error) {
 	switch {
 	case s.Keys == nil:
-		return Handover{}, cart.ErrNoCode
+		return Link{}, cart.ErrNoCode
 	case v.customer != "":
-		return Handover{}, cart.ErrGuestOnly
+		return Link{}, cart.ErrGuestOnly
 	}
 	stored, err := s.load(ctx, v)
 	if err == nil && len(stored.Lines) == 0 {
 		err = cart.ErrEmpty
 	}
 	if err != nil {
-		return Handover{}, err
+		return Link{}, err
 	}
 	return s.HandoverOf(v, stored.Cart, false), nil
 }
@@ -53,17 +62,13 @@ func (s *Carts) HandOver(ctx context.Context, v *Visit) (Handover, error) {
 // HandoverOf offers a guest's cart as it was read, which is not empty, without I/O. agent says that the
 // visit is an agent's, whose id opens an empty cart afterwards. It needs Config.Keys. An agent whom the shopper has
 // kept gets no code: redeeming it would give the agent a token, which shows the shopper's texts.
-func (s *Carts) HandoverOf(v *Visit, c cart.Cart, agent bool) Handover {
+func (s *Carts) HandoverOf(v *Visit, c cart.Cart, agent bool) Link {
 	if v.kept {
-		return Handover{}
+		return Link{}
 	}
 	ends := s.Now().Add(handoverLife).Truncate(time.Second)
 	text := fmt.Sprintf("%s %s %d %t", v.own.TokenDigest(), c.ID, ends.Unix(), agent)
-	h := Handover{Code: s.Keys.Seal(handoverPurpose(v), []byte(text)), ExpiresAt: ends}
-	if v.Store.CartURL != "" {
-		h.URL = v.Store.CartURL + "#handover=" + h.Code
-	}
-	return h
+	return linkTo(v, "handover", s.Keys.Seal(handoverPurpose(v), []byte(text)), ends)
 }
 
 func handoverPurpose(v *Visit) string { return "handover " + strconv.FormatInt(v.Store.ID, 10) }

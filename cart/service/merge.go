@@ -22,7 +22,7 @@ import (
 // idempotency key that cannot be looked up (see repeatElsewhere). key is that key's digest, ""
 // for none.
 func (s *Carts) Merge(ctx context.Context, v *Visit, key string) {
-	if !v.logsIn() {
+	if !v.logsIn() || v.ReadOnly {
 		return
 	}
 	began := time.Now()

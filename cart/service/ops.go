@@ -25,6 +25,7 @@ type Op struct {
 	Clear    bool          // of the lines, the coupon and the metadata
 	Coupon   *CouponCode   // with the code "" to remove the coupon
 	Metadata cart.Metadata // changes of the cart's
+	Shared   *string       // the code of a share, whose lines are added; alone in a list that applies each
 
 	agent *redisstore.Change // ends the list of an agent
 }
@@ -51,6 +52,9 @@ type OpFault struct {
 // computed from a read, and a line has changed when the script runs, the list is computed again. Ops fails
 // like Edit.
 func (s *Carts) Ops(ctx context.Context, v *Visit, on Conditions, list List) (Changed, error) {
+	if code := list.Ops[0].Shared; code != nil {
+		return s.addShared(ctx, v, on, *code)
+	}
 	products, err := s.Catalog.Products(ctx, v.Store.ID, list.productIDs())
 	if err != nil {
 		return Changed{}, cart.Unavailable("products", err)
@@ -173,9 +177,12 @@ func (op Op) redeems() bool { return op.Coupon != nil && op.Coupon.Code != "" }
 // needsCart reports whether the operation is computed from a read of the cart.
 func (op Op) needsCart() bool { return op.redeems() || op.Edit != nil && op.Edit.needsLine() }
 
-// outcomes returns the results of a list that was applied, now or earlier.
+// outcomes returns the results of a list that was applied, now or earlier. If ops is nil, its changes are not known.
 func (s *Carts) outcomes(ops []change, o redisstore.Outcome) *Outcomes {
-	all := &Outcomes{Each: make([]Outcome, len(ops)), Unknown: len(o.Ops) != len(ops)} // the repeat of an agent's is another list
+	if ops == nil {
+		ops = make([]change, len(o.Ops))
+	}
+	all := &Outcomes{Each: make([]Outcome, len(ops)), Unknown: o.Ops == nil || len(o.Ops) != len(ops)} // the repeat of an agent's is another list
 	if all.Unknown {
 		return all
 	}

@@ -50,8 +50,8 @@ type Config struct {
 	Redis    *redisstore.Store
 	Catalog  Catalog
 	Coupons  Coupons
-	Keys     *sealed.Keys // of codes of hand-overs; nil: none
-	Guesses  Guesses      // zero: any number of coupon codes may be refused
+	Keys     *sealed.Keys // of codes of hand-overs and shares; nil: none
+	Guesses  Guesses      // zero: any number of codes may be refused
 	Creation *limit.Quota // how many guests' carts a client may create; nil: any number
 	Limits   cart.Limits
 

@@ -124,6 +124,10 @@ func summary(h redisstore.Holding) string {
 		return fmt.Sprintf("what a merge has brought, for its undo, entries: %d (quantities, prices, notices, metadata, a coupon)", h.Entries)
 	case redisstore.KindMoved:
 		return "a mark that an agent's cart was handed over"
+	case redisstore.KindShare:
+		return fmt.Sprintf("a shared copy, lines: %d", len(h.Cart.Lines))
+	case redisstore.KindShares:
+		return fmt.Sprintf("digests of the codes of shared copies: %d", h.Entries)
 	}
 	return fmt.Sprintf("a cart, lines: %d, version: %d", len(h.Cart.Lines), h.Cart.Version)
 }

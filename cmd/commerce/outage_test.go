@@ -83,6 +83,9 @@ func (r *running) plant(t *testing.T, s secrets) {
 		{"POST", "/cart/handover", ""},
 		{"POST", "/cart/handover/redeem", `{"code":"planted-code"}`},
 		{"POST", "/cart/merge/undo", `{"id":"planted-merge"}`},
+		{"POST", "/cart/share", ""},
+		{"GET", "/cart/share/planted-code", ""},
+		{"DELETE", "/cart/share/planted-code", ""},
 	}
 	lists := []string{
 		"?customerEmail=planted%40example.com", "?customerPhone=966501234567", "?externalCustomerId=planted-customer",

@@ -147,6 +147,8 @@ func TestServe_BehavesLikeTheDemo(t *testing.T) {
 		{"POST", "/cart/coupon", `{"coupon":"ten"}`},
 		{"GET", "/cart/summary", ""},
 		{"POST", "/cart/handover/redeem", `{"code":"none","preview":true}`},
+		{"GET", "/cart/share/none", ""},
+		{"POST", "/cart/ops", `{"mode":"each","ops":[{"op":"add_shared","code":"none"}]}`},
 		{"POST", "/cart/coupon", `{"coupon":"FIVE"}`},
 		{"POST", "/cart/coupon", `{"coupon":"OLD"}`},
 		{"PATCH", "/cart/items/2", `{"quantity":4}`},

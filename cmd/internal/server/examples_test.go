@@ -75,6 +75,7 @@ var changing = []struct {
 	{regexp.MustCompile(`~1\.[A-Z2-7]{6}"`), `~1.K4ZQ2M"`},
 	{regexp.MustCompile(`"expires_at":"[^"]+","url"`), `"expires_at":"2025-11-20T11:00:00Z","url"`},
 	{regexp.MustCompile(`[A-Za-z0-9_-]{80,}`), "89CJtdSXUoEIyMjbm8ZPtnXpe9HrTSnqIF48usRpMne7J8jXaWqzTkgil1ih3cYgLuPMd8c1C29pXip77o6wIPUQt5B7Ptq"}, // a code of a hand-over
+	{regexp.MustCompile(`"code":"[\w-]{26}","expires_at":"[^"]+","url":"([^=]+)=[^"]+"`), `"code":"89CJ2l6fGq0nZc4mVb8xYw1kTA","expires_at":"2025-12-20T10:00:00Z","url":"$1=89CJ2l6fGq0nZc4mVb8xYw1kTA"`},
 	{regexp.MustCompile(`"merge":\{"id":"[^"]+","at":"[^"]+"`), `"merge":{"id":"5APZMAR32G","at":"2025-11-20T10:00:00Z"`},
 	{regexp.MustCompile(`cursor=[A-Za-z0-9_-]+`), `cursor=AAQFqTbl0dC8Mz9hZc3uTqSQGg`},
 	{regexp.MustCompile(`A[A-Za-z0-9_-]{40,}`), `AdOIrOtWW_exAAAAAAAAAAAAAAAAAAIBjCcEAA4Xwm3B_g`}, // a cursor of changes
@@ -146,6 +147,10 @@ func cartExamples(t *testing.T, add func(string, answer)) {
 	lister := &shopper{t: t, shop: s, Token: "a" + exampleToken}
 	add("OpsEach", lister.ok("POST", "/cart/ops", `{"mode":"each","ops":[{"op":"add","product_id":1,"metadata":{"gift":"yes"}},{"op":"add","product_id":2,"qty":9}]}`))
 	add("HandoverCode", guest.ok("POST", "/cart/handover", ""))
+	shared := guest.ok("POST", "/cart/share", "")
+	add("ShareCode", shared)
+	add("SharedCartCopy", s.visitor(t).ok("GET", "/cart/share/"+codeIn(t, shared), ""))
+	add("ShareDeleted", guest.ok("DELETE", "/cart/share/"+codeIn(t, shared), ""))
 	add("CountGuest", guest.ok("GET", "/cart/count", ""))
 	add("Summary", guest.ok("GET", "/cart/summary", ""))
 	add("EditedLine", guest.ok("PATCH", "/cart/items/4.p41", `{"subscription_plan":42}`))

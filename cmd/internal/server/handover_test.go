@@ -19,8 +19,12 @@ const redeemerKey = "0123456789abcdef012345"
 // handOver returns a code of a guest's cart.
 func (c *shopper) handOver() string {
 	c.t.Helper()
-	a := c.ok("POST", "/cart/handover", "")
-	return decode[struct{ Data struct{ Code string } }](c.t, a.Raw).Data.Code
+	return codeIn(c.t, c.ok("POST", "/cart/handover", ""))
+}
+
+func codeIn(t testing.TB, a answer) string {
+	t.Helper()
+	return decode[struct{ Data struct{ Code string } }](t, a.Raw).Data.Code
 }
 
 func codeBody(code string) string { return `{"code":"` + code + `"}` }

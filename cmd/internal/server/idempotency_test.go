@@ -119,6 +119,7 @@ func TestOrderOfChecks_ReplayThenVersionThenBounds(t *testing.T) {
 			`{"product_id":4,"subscription_plan":9}`: "/cart/add", `{"qty":0}`: "/cart/add",
 			`{"quantity":9}`: "/cart/items/2", `{"quantity":8}`: "/cart/items/99", `{}`: "/cart/items/2", `{"coupon":7}`: "/cart/coupon",
 			`{"ops":[]}`: "/cart/ops", `{"ops":[{"op":"add","product_id":2,"qty":3}]}`: "/cart/ops",
+			`{"ops":[{"op":"add_shared","code":"none"}],"mode":"each"}`: "/cart/ops",
 		} {
 			method := "POST"
 			if strings.HasPrefix(path, "/cart/items/") {

@@ -54,7 +54,7 @@ func TestMetrics_HaveNoLabelsFromCallers(t *testing.T) {
 	s := realShop(t)
 	c := s.guest(t)
 	const planted = "planted"
-	paths := []string{"/", "/cart", "/cart/count", "/cart/add", "/cart/items/", "/cart/coupon", "/cart/handover/redeem", "/subscriptions", "/subscriptions/", "/cart/validate?x="}
+	paths := []string{"/", "/cart", "/cart/count", "/cart/add", "/cart/items/", "/cart/coupon", "/cart/handover/redeem", "/cart/share/", "/subscriptions", "/subscriptions/", "/cart/validate?x="}
 	methods := []string{"GET", "HEAD", "POST", "PATCH", "DELETE", "OPTIONS", "PUT", planted}
 	for i := range 600 {
 		mark := planted + rand.Text()

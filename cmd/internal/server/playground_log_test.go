@@ -29,6 +29,11 @@ var verdicts = map[string]struct{ exchange, want string }{
 	"an unchanged cart":  {`{path: "/cart", answer: {status: 304}}`, `notModified {"size":0}`},
 	"a count":            {`{path: "/cart/count", answer: {status: 200, data: {count: 3, lines: 2}}}`, `read {"pieces":3,"lines":2,"size":0}`},
 	"a summary":          {`{path: "/cart/summary", answer: {status: 200, data: {total: 5, currency: "SAR"}}}`, `read {"total":{"amount":5,"currency":"SAR"},"size":0}`},
+	"a stream":           {`{path: "/cart/events", events: 2, answer: {status: 200}}`, `live {"events":2}`},
+	"an event":           {`{path: "/cart/events", event: {id: "a.4.b", version: 4}, answer: {status: 200}}`, `event {"nowVersion":4}`},
+	"too many streams":   {`{path: "/cart/events", events: 0, answer: {status: 503, code: "unavailable", message: "m"}}`, `busy unavailable m {}`},
+	"a link":             {`{method: "POST", path: "/cart/share", answer: {status: 200, data: {code: "c"}}}`, `changed {"link":true}`},
+	"a shared copy":      {`{path: "/cart/share/c", answer: {status: 200, data: {items: [1]}}}`, `read {"lines":1,"size":0}`},
 	"a merge":            {`{path: "/cart", answer: {status: 200, data: {version: 2, merge: {lines: 2, adjusted: [1], code: null}}}}`, `merged {"moved":2,"cut":1,"version":2}`},
 	"no room to merge":   {`{path: "/cart", answer: {status: 200, data: {version: 2, merge: {lines: 0, adjusted: [], code: "cart_full"}}}}`, `refused cart_full {"guestCartStays":true}`},
 	"a rule":             {`{method: "POST", answer: {status: 422, code: "insufficient_stock", message: "Only 3."}}`, `refused insufficient_stock Only 3. {}`},
@@ -61,9 +66,9 @@ func TestPlaygroundLog_TellsWhatBecameOfARequest(t *testing.T) {
 	p.until(`document.documentElement.lang === "ar"`)
 	got := evaluate[map[string]string](p, `Promise.all([import("./playground/js/log/verdict.js"), import("./playground/js/log/words.js")])
 		.then(([{ verdictOf }, { plainVerdict }]) => Object.fromEntries(Object.entries({`+script.String()+`}).map(([name, given]) => {
-			const { method = "GET", path = "/", headers = {}, before = null, lost = null, answer } = given;
+			const { method = "GET", path = "/", headers = {}, before = null, lost = null, answer, events, event } = given;
 			const full = answer && { ok: answer.status === 200, code: "", message: "", text: "", data: null, merge: answer.data?.merge ?? null, header: (n) => answer.headers?.[n] ?? null, ...answer };
-			const verdict = verdictOf({ request: { method, path, headers }, before, lost, answer: full });
+			const verdict = verdictOf({ request: { method, path, headers }, before, lost, answer: full, events, event });
 			if (/undefined|NaN|\{/.test(plainVerdict(verdict))) throw new Error(name + ": " + plainVerdict(verdict));
 			return [name, [verdict.kind, verdict.code, verdict.message, JSON.stringify(verdict.facts)].filter(Boolean).join(" ")];
 		})))`)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 
 	"commerce/cmd/internal/pages"
@@ -162,9 +163,11 @@ func TestPlaygroundMerchant_AsksForATokenWithoutTheDemo(t *testing.T) {
 func TestPlaygroundMerchant_OffersARetryAfterAnError(t *testing.T) {
 	p := openMerchant(t)
 	p.rows(15, 5048)
-	p.run(`const real = fetch; window.fetch = () => { window.fetch = real; return Promise.reject(new TypeError("offline")); }`)
+	p.expect("0 /subscriptions")
+	p.offline(true)
 	p.press(`#page-next`)
 	p.until(`document.querySelector("#subscription-list [role='alert']")?.textContent.includes("unreachable")`)
+	p.offline(false)
 	p.press(`#subscription-list .blank button`)
 	p.until(`document.querySelector("#page-position").textContent === "Page 2: 16 to 30"`)
 }
@@ -217,3 +220,13 @@ func (p page) jump(page string) {
 
 // run runs statements in the page.
 func (p page) run(statements string) { p.t.Helper(); evaluate[any](p, `{ `+statements+`; null }`) }
+
+// offline takes the network from the page, or gives it back.
+func (p page) offline(off bool) {
+	p.t.Helper()
+	var blocked network.SetBlockedURLsParams
+	if off {
+		blocked.URLPatterns = []*network.BlockPattern{{URLPattern: "*://*:*/*", Block: true}}
+	}
+	p.do(send(network.SetBlockedURLs, blocked))
+}

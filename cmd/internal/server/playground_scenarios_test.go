@@ -25,7 +25,10 @@ type playedScenario struct {
 var playedScenarios = map[string]playedScenario{
 	"lostAnswer": {3, nil, []string{"lost", "replayed", "changed"}, ""},
 	"offline":    {4, nil, []string{"lost", "replayed"}, ""},
+	"live":       {4, nil, []string{"live", "event", "changed"}, ""},
 	"merge":      {6, nil, []string{"merged", "notModified"}, "insufficient_stock"},
+	"undo":       {7, nil, []string{"merged", "lost", "changed"}, ""},
+	"share":      {7, []string{"404 /cart/share/*"}, []string{"lost", "replayed", "changed", "refused"}, "field_missing"},
 	"handover":   {7, []string{"404 /cart/handover/redeem"}, []string{"lost", "changed", "refused"}, "not_found"},
 	"agent":      {6, nil, []string{"conflict", "changed"}, "cart_changed"},
 	"lastItem":   {5, []string{"422 /cart/add", "400 /cart/validate"}, []string{"valid", "refused", "invalid"}, "insufficient_stock"},

@@ -170,11 +170,11 @@ func (p page) hasVersion(version string) {
 	p.until(inA(`[data-part="version"]`) + `?.textContent.endsWith(" ` + version + `")`)
 }
 
-// newestIs waits until the newest row of the log is of a kind. The row must be in the window,
+// newestIs waits until the newest row of the log, in a wide window of A's calls, is of a kind. The row must be in the window,
 // with device A's total and checkout, wherever the shopper has scrolled to.
 func (p page) newestIs(kind string) {
 	p.t.Helper()
-	newest := `#log-entries .entry`
+	newest := `#log-entries .entry:has(.from-a):not([data-kind="live"])` // both devices follow the cart
 	if p.width < 1120 {
 		newest = `#log-newest`
 	}

@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
@@ -130,6 +131,10 @@ func TestStorefrontGuide_FixesAll(t *testing.T) {
 	var mu sync.Mutex
 	var sent []string // keys and bodies of lists
 	shop := saveGuidePage(t, serveGateway(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/cart/events" { // would tell the page what the lost response did
+			gatewayPage(http.StatusNotFound)(w, r)
+			return
+		}
 		if r.Method != http.MethodPost {
 			service.ServeHTTP(w, r)
 			return
@@ -146,7 +151,7 @@ func TestStorefrontGuide_FixesAll(t *testing.T) {
 		service.ServeHTTP(w, r)
 	}))
 	p := openPage(t, shop.address)
-	p.expect("404 /favicon.ico", "502 /cart/ops")
+	p.expect("404 /favicon.ico", "502 /cart/ops", "404 /cart/events")
 	p.untilStatus(shop.shows[0])
 
 	c := demo.shopper(t, evaluate[string](p, `localStorage.cart`))
@@ -270,6 +275,128 @@ func TestStorefrontGuide_KeysOnlyChangesOfTheCart(t *testing.T) {
 		keys = nil
 		mu.Unlock()
 	}
+}
+
+// A page hears of each version once, however the streams are cut into pieces, and asks again from the last event. It has no
+// stream while it is hidden, or has no cart until it changes one. With other headers, it asks at once.
+func TestStorefrontGuide_HearsOfEachVersionOnce(t *testing.T) {
+	slow(t)
+	s := openShop(t, embeddedRedis(t))
+	p := openPage(t, serveGateway(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/storefront.js" {
+			s.handler.ServeHTTP(w, r)
+		} else {
+			fmt.Fprint(w, `{"api": "merchant-commerce"}`)
+		}
+	}))
+	p.expect("404 /favicon.ico")
+	// hear returns the versions that events yields, and what each request sends. A response to it is a stream if it is a list, of
+	// pieces and of functions that run between them.
+	evaluate[any](p, `import("/storefront.js").then(({ events }) => Object.assign(globalThis, {
+		at: "retry: 1\n\n",
+		told: (id, version) => "event: cart\nid: " + id + "\ndata: {\"version\":" + version + "}\n\n",
+		reply: (status) => new Response("<h1>Log in to the network</h1>", { status }),
+		wait: (ms) => new Promise((done) => setTimeout(done, ms)),
+		call: (method, as = "guest") => { globalThis.who = as; return fetch("/cart/add", { method }); },
+		hide(hidden) {
+			Object.defineProperty(document, "hidden", { configurable: true, value: hidden });
+			document.dispatchEvent(new Event("visibilitychange"));
+		},
+		async hear(...responses) {
+			const heard = [], asked = [], stop = new AbortController();
+			globalThis.who = "guest";
+			const streamOf = (pieces, signal) => new ReadableStream({ async start(stream) {
+				signal.addEventListener("abort", () => stream.error(signal.reason));
+				for (const piece of pieces) {
+					if (signal.aborted) return;
+					if (typeof piece === "string") stream.enqueue(new TextEncoder().encode(piece));
+					else await piece();
+					await wait(9);
+				}
+				stream.close();
+			} });
+			const fetch = async (_, { headers, signal }) => {
+				asked.push(headers.who + (document.hidden ? "hidden" : "") + (headers["Last-Event-ID"] ?? ""));
+				const response = responses[asked.length - 1] ?? (stop.abort(), Response.error());
+				return Array.isArray(response) ? new Response(streamOf(response, signal), { headers: { "Content-Type": "text/event-stream" } }) : response;
+			};
+			for await (const { version } of events({ headers: () => ({ who }), signal: stop.signal, fetch })) heard.push(version);
+			return heard + " of " + asked;
+		},
+	}) && null)`)
+	for calls, want := range map[string]string{
+		`hear([at, told("a", 1), ": \n\n", told("b", 2)])`:                                  "1,2 of guest,guestb",
+		`hear([at + told("a", 1).slice(0, 20), told("a", 1).slice(20) + ":", " \n\n"])`:     "1 of guest,guesta",
+		`hear([at + told("a", 1) + told("b", 2) + told("c", 3)])`:                           "3 of guest,guestc",
+		`hear([at, told("a", 1), told("a", 1)], [at, told("a", 1), told("b", 2)])`:          "1,2 of guest,guesta,guestb",
+		`hear([at, told("a", 1), told("b", 2).slice(0, 20)], [at, told("b", 2)])`:           "1,2 of guest,guesta,guestb",
+		`hear([at, told("a", 7), told("0", 0)], [at, told("b", 1)])`:                        "7,0,1 of guest,guest0,guestb",
+		`hear(reply(503), [at, told("a", 1)])`:                                              "1 of guest,guest,guesta",
+		`hear(reply(200), Response.error(), [at])`:                                          " of guest,guest,guest,guest",
+		`(setTimeout(call, 300, "POST"), hear(reply(404), [at, told("a", 1)]))`:             "1 of guest,guest,guesta",
+		`(setTimeout(call, 300, "GET", "sara"), hear(reply(401), [at, told("a", 1)]))`:      "1 of guest,sara,saraa",
+		`hear([at, told("a", 1), () => call("GET", "sara"), told("b", 2)], [at])`:           "1 of guest,saraa,saraa",
+		`hear([at, told("a", 1), () => hide(true) || wait(99).then(hide)], [told("b", 2)])`: "1,2 of guest,guesta,guestb",
+	} {
+		assert.Equal(t, evaluate[string](p, calls), want, "%s: versions and requests", calls)
+	}
+}
+
+// The page shows what another device changes, over one stream: also after an outage, and after it has moved another cart into
+// its own.
+func TestStorefrontGuide_ShowsChangesOnOtherDevices(t *testing.T) {
+	slow(t)
+	demo := startDemo(t)
+	service := proxyTo(t, demo.url)
+	var streams, most, reads atomic.Int64
+	var out atomic.Bool
+	var mu sync.Mutex
+	end := func() {} // ends the stream
+	shop := saveGuidePage(t, serveGateway(t, func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Method == http.MethodGet && r.URL.Path == "/cart":
+			reads.Add(1)
+		case r.Method == http.MethodGet && r.URL.Path == "/cart/events":
+			if out.Load() {
+				gatewayPage(http.StatusBadGateway)(w, r)
+				return
+			}
+			most.Store(max(most.Load(), streams.Add(1)))
+			defer streams.Add(-1)
+			ctx, cancel := context.WithCancel(r.Context())
+			mu.Lock()
+			end = cancel
+			mu.Unlock()
+			r = r.WithContext(ctx)
+		}
+		service.ServeHTTP(w, r)
+	}))
+	p := openPage(t, shop.address)
+	p.expect("404 /favicon.ico", "502 /cart/events", "0 /cart/events")
+	p.untilStatus(shop.shows[0])
+	p.press("button")
+	p.untilStatus(shop.shows[1])
+	within(t, patience, "a stream", func() bool { return streams.Load() == 1 })
+
+	other := demo.shopper(t, evaluate[string](p, `localStorage.cart`))
+	read := reads.Load()
+	other.add(addOne)
+	p.untilStatus("2 in the cart, 59.5 SAR")
+	p.press("button")
+	p.untilStatus("3 in the cart, 69.5 SAR")
+	assert.Equal(t, reads.Load()-read, 1, "reads after a change on another device and one of its own")
+
+	out.Store(true)
+	mu.Lock()
+	end()
+	mu.Unlock()
+	within(t, patience, "the end of the stream", func() bool { return streams.Load() == 0 })
+	other.add(addOne)
+	other.add(addOne)
+	out.Store(false)
+	p.untilStatus("5 in the cart, 168.5 SAR")
+	assert.Equal(t, reads.Load()-read, 2, "reads after an outage")
+	assert.Equal(t, most.Load(), 1, "streams at a time")
 }
 
 // The shopper does not see what a gateway says.

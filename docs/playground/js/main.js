@@ -28,12 +28,14 @@ scenarios.startLinked();
 openLink();
 addEventListener("hashchange", openLink);
 
-/** openLink offers the cart of a link, such as #handover=<code>. */
+/** openLink offers the cart of a link, #handover=<code> or #share=<code>. */
 function openLink() {
-  const [, code] = /^#handover=(.+)/.exec(location.hash) ?? [];
+  const [, kind, code] = /^#(handover|share)=(.+)/.exec(location.hash) ?? [];
   if (!code) return;
   showArea("store"); // also clears the code from the address, so that nobody copies it
-  devices.active.cart.preview(code);
+  const { cart } = devices.active;
+  if (kind === "share") cart.previewShared(code);
+  else cart.preview(code);
 }
 
 /** tryOn makes one of the log's example calls as the shopper of a device. */

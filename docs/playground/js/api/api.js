@@ -7,6 +7,9 @@ import { language } from "../page/language.js";
 
 const attempts = 3;
 
+/** browserFetch makes requests as they are. storefront.js replaces the page's own. */
+export const browserFetch = globalThis.fetch;
+
 /**
  * exchanges has an event for each attempt: "sent" and "answered". The detail is an exchange:
  *
@@ -16,6 +19,8 @@ const attempts = 3;
  *   at, ms   when it was sent, and how long it took
  *   answer   what the caller got; null while it waits
  *   lost     the real answer if the page threw it away, otherwise null
+ *   events   how many a stream has sent; undefined unless it is one
+ *   event    {id, version} if it is not a request but an event of a stream
  */
 export const exchanges = new EventTarget();
 
@@ -60,16 +65,26 @@ const mayRepeat = ({ status }) => status === 503 || status === 429;
 
 /** send makes one attempt without retries. The log uses it to repeat a call. */
 export async function send(request, { from = "", before = null, lose = false } = {}) {
-  const exchange = { request, from, before, at: new Date(), ms: 0, answer: null, lost: null };
-  exchanges.dispatchEvent(new CustomEvent("sent", { detail: exchange }));
-  const started = performance.now();
+  const exchange = begin({ request, from, before });
   const answer = await (from === "agent" ? agentsAttempt : attempt)(request);
-  exchange.ms = performance.now() - started;
   if (!lose) answer.merge = unseen(from, answer.data?.merge);
   exchange.lost = lose ? answer : null;
-  exchange.answer = lose ? nothing() : answer;
+  return end(exchange, lose ? nothing() : answer);
+}
+
+/** begin tells of an exchange that begins. */
+export function begin(members) {
+  const exchange = { before: null, at: new Date(), ms: 0, answer: null, lost: null, ...members };
+  exchanges.dispatchEvent(new CustomEvent("sent", { detail: exchange }));
+  return exchange;
+}
+
+/** end tells of the answer to an exchange, and returns it. */
+export function end(exchange, answer) {
+  if (!exchange.answer) exchange.ms = Date.now() - exchange.at;
+  exchange.answer = answer;
   exchanges.dispatchEvent(new CustomEvent("answered", { detail: exchange }));
-  return exchange.answer;
+  return answer;
 }
 
 const seen = new Set();
@@ -83,11 +98,12 @@ function unseen(from, merge) {
   return merge;
 }
 
-const nothing = () => answerOf(0, "", () => null);
+/** nothing is the answer if there is none. */
+export const nothing = () => answerOf(0, "", () => null);
 
 async function attempt({ method, url, headers, body }) {
   try {
-    const response = await fetch(url, { method, headers, body, credentials: "omit", cache: "no-store" });
+    const response = await browserFetch(url, { method, headers, body, credentials: "omit", cache: "no-store" });
     const text = await response.text();
     return answerOf(response.status, text, (name) => response.headers.get(name));
   } catch {
@@ -104,7 +120,8 @@ async function agentsAttempt(request) {
   }
 }
 
-function answerOf(status, text, header) {
+/** answerOf makes an answer of a response. */
+export function answerOf(status, text, header) {
   const body = parse(text);
   return {
     status, ok: status >= 200 && status < 300 && body !== null, text, body, header,

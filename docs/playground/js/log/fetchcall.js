@@ -1,7 +1,7 @@
 // A request of this page as JavaScript.
 
 /** fetchOf writes a request as an ES module that makes the same call and prints the response. */
-export function fetchOf({ method, url, headers, body }) {
+export function fetchOf({ method, path, url, headers, body }) {
   const headerLines = Object.entries(headers).map(([name, value]) => `    ${nameOf(name)}: ${JSON.stringify(value)},`);
   return [
     `const response = await fetch(${JSON.stringify(url)}, {`,
@@ -11,7 +11,8 @@ export function fetchOf({ method, url, headers, body }) {
     `  },`,
     ...(body === undefined ? [] : [`  body: JSON.stringify(${literal(JSON.parse(body), "  ")}),`]),
     `});`,
-    `console.log(response.status, await response.${headers["If-None-Match"] ? "text" : "json"}());`, // 304 has no body
+    path === "/cart/events" ? `for await (const text of response.body.pipeThrough(new TextDecoderStream())) console.log(text);`
+      : `console.log(response.status, await response.${headers["If-None-Match"] ? "text" : "json"}());`, // 304 has no body
   ].join("\n");
 }
 

@@ -56,9 +56,9 @@ function answered(exchange) {
   if (matters(exchange) && !isPlaying()) say(exchange);
 }
 
-// Screen readers hear of changes, checks and refusals. Reads are too many.
+// Screen readers hear of changes, events, checks and refusals. Reads are too many.
 function matters(exchange) {
-  return exchange.request.method !== "GET" || !["read", "notModified"].includes(verdictOf(exchange).kind);
+  return exchange.request.method !== "GET" || !["read", "notModified", "live"].includes(verdictOf(exchange).kind);
 }
 
 const isPlaying = () => Boolean(document.documentElement.dataset.playing); // a scenario says what happens

@@ -28,15 +28,15 @@ export function rowOf(exchange, again) {
 
 /** headOf shows an exchange on two lines: the sender and the call, and the verdict. */
 export function headOf(exchange) {
-  const { request, from, answer, ms } = exchange;
+  const { request, from, answer, ms, event } = exchange;
   const verdict = verdictOf(exchange);
   return [
     badgeOf(from),
     el("span", { class: "call", dir: "ltr" },
-      el("b", { class: `method ${request.method.toLowerCase()}` }, request.method), " ",
-      el("span", { class: "path" }, shortened(request.path))), " ",
-    el("span", { class: "status" }, answer?.status || ""), " ",
-    el("span", { class: "ms", dir: "ltr" }, answer ? `${Math.round(ms)} ms` : ""), " ",
+      el("b", { class: `method ${request.method.toLowerCase()}` }, event ? "event: cart" : request.method), " ",
+      el("span", { class: "path" }, event ? JSON.stringify({ version: event.version }) : shortened(request.path))), " ",
+    el("span", { class: "status" }, !event && answer?.status || ""), " ",
+    el("span", { class: "ms", dir: "ltr" }, !event && answer ? `${Math.round(ms)} ms` : ""), " ",
     el("span", { class: "verdict" }, sign(verdict.kind), el("span", { class: "said" }, verdictNodes(verdict, request.headers["Accept-Language"]))),
   ];
 }

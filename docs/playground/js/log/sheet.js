@@ -10,6 +10,7 @@ import { verdictOf } from "./verdict.js";
 const followUp = 1000; // ms
 
 let newest = null;
+let heard = null; // the newest event
 
 /** startSheet connects the bar and the sheet. */
 export function startSheet() {
@@ -33,19 +34,19 @@ export function startSheet() {
   sheet.addEventListener("click", ({ target }) => { if (target === sheet) sheet.close(); }); // its backdrop
 }
 
-/**
- * showNewest shows a new exchange in the bar, or none for null. A read that follows a change
- * on the same device does not replace the change.
- */
+/** showNewest shows a new exchange in the bar, or none for null. What only follows from a change does not replace it. */
 export function showNewest(exchange) {
-  if (exchange && newest && follows(exchange, newest)) return;
+  if (exchange?.event) heard = exchange;
+  if (exchange && [newest, heard].some((earlier) => earlier && follows(exchange, earlier))) return;
   newest = exchange;
   redrawNewest();
 }
 
-function follows(exchange, change) {
-  const isRead = exchange.request.method === "GET" && change.request.method !== "GET";
-  return isRead && exchange.from === change.from && exchange.at - change.at < change.ms + followUp;
+/** follows reports whether an exchange is an event after a change, or a read after a change or an event on the same device. */
+function follows({ request, from, event, at }, earlier) {
+  const isChange = earlier.request.method !== "GET" || earlier.answer?.merge || (!earlier.answer && event); // it may merge
+  const isRead = request.method === "GET" && from === earlier.from && (isChange || earlier.event);
+  return (event ? isChange : isRead) && at - earlier.at < earlier.ms + followUp;
 }
 
 /** redrawNewest draws it again after its answer or in another language. */

@@ -8,17 +8,20 @@
  *   message  the service's own sentence, or ""
  *   facts    {name: value}, in the order in which to say them; words.js has the phrases
  */
-export function verdictOf({ request, from, before, answer, lost }) {
+export function verdictOf({ request, from, before, answer, lost, events, event }) {
   if (!answer) return verdict("waiting");
+  if (event) return verdict("event", { nowVersion: event.version });
   if (lost) return verdict("lost", { thrownAway: true });
   if (answer.status === 0) return verdict("unreachable", { noResponse: true });
   if (answer.status === 304) return verdict("notModified", { size: 0 });
   if (!answer.ok) return refusalOf(answer);
+  if (events !== undefined) return verdict("live", { events });
   if (from === "agent") return agentsVerdict(request, answer);
   const { data } = answer;
   if (answer.header("Idempotency-Replayed") === "true") return verdict("replayed", { nothingChanged: true, still: data?.version });
   if (answer.merge) return mergeOf(data);
   if (request.path === "/cart/validate") return verdict("valid", { ready: true, warnings: data?.warnings?.length || undefined });
+  if (request.path === "/cart/share") return verdict("changed", { link: true });
   const newToken = isReplaced(request, answer) || undefined;
   if (isRead(request)) return verdict("read", { newToken, ...contentOf(request.path, data), size: sizeOf(answer.text) });
   return changeOf(before, data?.version);
@@ -72,6 +75,7 @@ function contentOf(path, data) {
   const name = path.split("?")[0];
   if (!data) return {};
   if (contents[name]) return contents[name](data);
+  if (name.startsWith("/cart/share/")) return { lines: data.items.length };
   return name.startsWith("/subscriptions/") ? { subscription: { id: data.id, status: data.status } } : {};
 }
 

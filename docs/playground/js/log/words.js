@@ -37,6 +37,8 @@ const phrases = {
   retryAfter: (n) => t("fact.retryAfter", { n: number(n) }),
   mayBeApplied: says("fact.mayBeApplied"),
   issues: counts("fact.issues"),
+  events: counts("fact.events"),
+  link: says("fact.link"),
   size: (n) => (n < 1000 ? counted("fact.bytes", n) : t("fact.kilobytes", { n: kilobytes(n) })),
 };
 

@@ -17,6 +17,7 @@ const timeFor = (text) => Math.min(Math.max(600 + 280 * text.split(" ").length, 
  *   needs     what the demo must offer (see offers in scenarios.js)
  *   area      the tab that shows it; without it, the shop
  *   lends     by device: a function that returns the session to start with; default a new guest
+ *   live      the device that follows its cart, if any: the others show only what they ask for
  *   steps     each is {name, on, does}: the device that acts, if any, and what it does. does
  *             returns [key, values, code] of the outcome, or throws a Surprise if the service
  *             did something else
@@ -105,9 +106,9 @@ export class Player {
     if (!play.area) await Promise.all(this.devices.all.map((device) => device.giveBack()));
   }
 
-  #lend({ lends = {} }) {
+  #lend({ lends = {}, live }) {
     for (const { root } of this.devices.all) root.inert = true; // what a visitor does now would disturb the steps
-    return Promise.all(this.devices.all.map((device) => device.lend(lends[device.id]?.())));
+    return Promise.all(this.devices.all.map((device) => device.lend(lends[device.id]?.(), { live: device.id === live })));
   }
 
   /** #stage is what a step works with. */

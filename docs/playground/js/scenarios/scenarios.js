@@ -9,14 +9,17 @@ import { coupon } from "./plays/coupon.js";
 import { deepPage } from "./plays/deeppage.js";
 import { handover } from "./plays/handover.js";
 import { lastItem } from "./plays/lastitem.js";
+import { live } from "./plays/live.js";
 import { lostAnswer } from "./plays/lostanswer.js";
 import { merge } from "./plays/merge.js";
 import { offline } from "./plays/offline.js";
 import { price } from "./plays/price.js";
+import { share } from "./plays/share.js";
 import { staleToken } from "./plays/staletoken.js";
 import { twoTabs } from "./plays/twotabs.js";
+import { undo } from "./plays/undo.js";
 
-const plays = [lostAnswer, offline, merge, handover, agent, lastItem, twoTabs, price, coupon, staleToken, deepPage];
+const plays = [lostAnswer, offline, live, merge, undo, handover, share, agent, lastItem, twoTabs, price, coupon, staleToken, deepPage];
 
 /**
  * startScenarios lets them play on the devices. showArea opens a tab of the page. The result's

@@ -73,6 +73,26 @@ export class Cart extends EventTarget {
     });
   }
 
+  /** refresh reads a cart that another device has changed. What the last outcome offers can still be taken. */
+  async refresh() {
+    const { outcome } = this;
+    await this.load();
+    if (!["merged", "offered", "shared"].includes(outcome?.kind)) return;
+    this.outcome ??= outcome;
+    this.#changed();
+  }
+
+  /** isStored reports whether the service stores the cart that is shown. */
+  get isStored() {
+    return this.#tag !== "" && this.now.version > 0;
+  }
+
+  /** settled waits until no change waits for its answer, or for being repeated. */
+  async settled() {
+    await this.#last;
+    while (this.outcome?.kind === "unanswered") await new Promise((done) => this.addEventListener("change", done, { once: true }));
+  }
+
   add(body, options) {
     return this.#change("POST", "/cart/add", { body, ...options });
   }
@@ -140,6 +160,34 @@ export class Cart extends EventTarget {
   /** takeOver moves the cart of a link into this one. keepAgent lets the agent that made it go on with it. */
   takeOver(code, { keepAgent = false, ...options } = {}) {
     return this.#change("POST", "/cart/handover/redeem", { body: { code, keep_agent: keepAgent }, ...options });
+  }
+
+  /** share makes a link to a copy of the lines. */
+  share({ key = newKey(), lose } = {}) {
+    return this.#inTurn(() => this.#call("POST", "/cart/share", { key, lose }));
+  }
+
+  /** previewShared offers the lines of such a link. */
+  previewShared(code) {
+    return this.#inTurn(async () => {
+      const answer = await this.#call("GET", `/cart/share/${encodeURIComponent(code)}`);
+      this.outcome = answer.ok ? { kind: "shared", answer, code } : outcomeOf(answer, () => this.previewShared(code));
+      return answer;
+    });
+  }
+
+  /** addShared adds the lines of such a link. */
+  addShared(code) {
+    return this.apply([{ op: "add_shared", code }]);
+  }
+
+  unshare(code) {
+    return this.#inTurn(() => this.#call("DELETE", `/cart/share/${encodeURIComponent(code)}`, { key: newKey() }));
+  }
+
+  /** undoMerge takes out of a customer's cart what a merge brought. The session gets it back as the guest's cart. */
+  undoMerge(id, options) {
+    return this.#change("POST", "/cart/merge/undo", { body: { id }, ...options });
   }
 
   /** fixAll sends the fixes of the last check, and checks again. */
@@ -233,7 +281,7 @@ export class Cart extends EventTarget {
   }
 
   #keepToken(answer) {
-    const token = answer.header("X-Cart-Token") ?? answer.data?.cart_token;
+    const token = answer.header("X-Cart-Token") ?? answer.data?.undone?.guest_cart ?? answer.data?.cart_token;
     if (token) this.session.cartToken = token;
   }
 
@@ -251,12 +299,14 @@ const unlessStill = (tag) => (tag ? { "If-None-Match": tag } : {});
 
 /**
  * outcomeOf returns what the shopper should know about the outcome of a call: kind "merged",
- * "replayed", "conflict", "ended" or "refused" with the answer, or "unanswered" with again,
+ * "undone", "replayed", "partly", "conflict", "ended" or "refused" with the answer, or "unanswered" with again,
  * which repeats the call with the same key. null: nothing special.
  */
 function outcomeOf(answer, again) {
   if (answer.merge) return { kind: "merged", answer };
+  if (answer.data?.undone) return { kind: "undone", answer };
   if (answer.header("Idempotency-Replayed") === "true") return { kind: "replayed", answer };
+  if (answer.data?.outcomes?.some(({ code }) => code)) return { kind: "partly", answer };
   if (answer.ok || answer.status === 304) return null;
   if (answer.code === "version_mismatch") return { kind: "conflict", answer };
   if (answer.status === 401) return { kind: "ended", answer };

@@ -6,6 +6,7 @@ import { money, number, onLanguage, t } from "../page/language.js";
 import { Account } from "./account.js";
 import { Basket } from "./basket.js";
 import { Cart } from "./cart.js";
+import { Live } from "./live.js";
 import { outcomeNotes } from "./outcome.js";
 import { newSession, storedSession } from "./session.js";
 import { Shelf } from "./shelf.js";
@@ -29,6 +30,7 @@ export class Device {
     parent.append(this.root);
 
     this.cart = new Cart(id, this.#own);
+    this.live = new Live(this.cart);
     this.shelf = new Shelf(this);
     this.basket = new Basket(this);
     this.account = new Account(this);
@@ -50,17 +52,18 @@ export class Device {
     return this.cart.load();
   }
 
-  /** lend starts a new session on the device, such as { jwt }, until giveBack. */
-  lend(as) {
-    return this.#use(newSession(as));
+  /** lend starts a new session on the device, such as { jwt }, until giveBack. live: the device follows its cart. */
+  lend(as, { live }) {
+    return this.#use(newSession(as), live);
   }
 
   /** giveBack restores the visitor's session. */
   giveBack() {
-    return this.#use(this.#own);
+    return this.#use(this.#own, true);
   }
 
-  async #use(session) {
+  async #use(session, live) {
+    this.live.on = live;
     await this.cart.use(session);
     this.account.draw();
     return this.cart.load();

@@ -7,7 +7,8 @@ import { fixesOf } from "./cart.js";
 
 const looks = {
   merged: ["good", "merge"], replayed: ["same", "replay"], conflict: ["warm", "alert"], ended: ["warm", "lock"],
-  refused: ["bad", "alert"], offered: ["same", "cart"], unanswered: ["bad", "lost"],
+  refused: ["bad", "alert"], offered: ["same", "cart"], shared: ["same", "cart"], partly: ["warm", "alert"], undone: ["good", "check"],
+  unanswered: ["bad", "lost"],
 };
 
 /** outcomeNotes draws a cart's outcome. It returns no elements for none. */
@@ -26,20 +27,24 @@ const sentences = {
   merged: ({ data: { merge } }, cart) => [
     (merge.lines > 0 || !merge.code) && el("p", {}, counted("merged", merge.lines)),
     merge.code && coded(merge.code, t("noRoom")),
-    merge.adjusted.length > 0 && el("ul", {}, merge.adjusted.map((a) => el("li", {}, code(a.code), t("cutTo", {
-      name: cart.nameOf(a.item_id), requested: number(a.requested), kept: number(a.kept),
-    })))),
+    adjustments("cutTo", merge, cart),
+    merge.lines > 0 && el("button", { onclick: () => cart.undoMerge(merge.id) }, t("undoMerge")),
   ],
+  undone: ({ data }, cart) => [el("p", {}, t("undone")), adjustments("undoKept", data.undone, cart)],
+  partly: ({ data }) => [el("ul", {}, data.outcomes.filter((o) => o.code).map((o) => el("li", {}, code(o.code), o.message)))],
   replayed: ({ data }) => [el("p", {}, el("b", {}, t("replayed")), " ", t("stillVersion", { version: number(data.version) }))],
   conflict: ({ code: word, message }) => [coded(word, t("changedElsewhere", { message }))],
   ended: ({ code: word, message }) => [coded(word, t("sessionEnded", { message }))],
   refused: (answer) => [refusalOf(answer)],
+  shared: ({ data }, cart) => {
+    const { code } = cart.outcome;
+    return [...linesOf("shared", data), el("button", { class: "primary", onclick: () => cart.addShared(code) }, t("addAll"))];
+  },
   offered: ({ data }, cart) => {
     const keep = el("input", { type: "checkbox" });
     const { code } = cart.outcome;
     return [
-      el("p", {}, t("offered", { n: number(data.count), total: money(data.total, data.currency) })),
-      el("ul", {}, data.items.map(({ name, quantity }) => el("li", {}, `${number(quantity)} × ${name}`))),
+      ...linesOf("offered", data),
       el("label", { class: "keep" }, keep, t("keepAgent")),
       el("button", { class: "primary", onclick: () => cart.takeOver(code, { keepAgent: keep.checked }) }, t("takeOver")),
     ];
@@ -52,6 +57,14 @@ const sentences = {
     fixesOf(data).length > 0 && el("button", { class: "primary", onclick: () => cart.fixAll() }, t("fixAll")),
   ],
 };
+
+const adjustments = (key, { adjusted }, cart) => adjusted.length > 0 && el("ul", {}, adjusted.map((a) =>
+  el("li", {}, code(a.code), t(key, { name: cart.nameOf(a.item_id), requested: number(a.requested), kept: number(a.kept) }))));
+
+const linesOf = (key, { count, total, currency, items }) => [
+  el("p", {}, t(key, { n: number(count), total: money(total, currency) })),
+  el("ul", {}, items.map(({ name, quantity }) => el("li", {}, `${number(quantity)} × ${name}`))),
+];
 
 const verdictLook = ({ ok, data }) => (!ok ? ["bad", "alert"] : data.warnings.length > 0 ? ["warm", "check"] : ["good", "check"]);
 
