@@ -81,7 +81,7 @@ func TestStreams_TenThousandTakeLittleMemory(t *testing.T) {
 		begin := sync.OnceFunc(func() { opened.Add(1); close(begun) })
 		streams.Go(func() {
 			latest := int64(0)
-			status := f.follow(t, "", func(version int64, _ string) {
+			saw := func(version int64, _ string) {
 				if latest != 0 && version != latest { // it is the same after a lost subscription
 					seen.Add(1)
 					assert.That(t, version > latest, "version %d after %d", version, latest)
@@ -91,8 +91,11 @@ func TestStreams_TenThousandTakeLittleMemory(t *testing.T) {
 				}
 				latest = version
 				begin()
-			})
-			assert.That(t, latest != 0, "stream %d: status %d", i, status)
+			}
+			for try := 0; latest == 0 && try < 20; try++ { // a busy machine refuses some
+				f.follow(t, "", saw)
+			}
+			assert.That(t, latest != 0, "stream %d did not begin", i)
 			begin()
 		})
 		<-begun
