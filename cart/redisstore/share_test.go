@@ -238,7 +238,9 @@ func (h *dying) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-func (*dying) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook { return next }
+func (*dying) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
 
 // diesAt runs test for each command at which a process can die; do reports whether it has died.
 func (d *desk) diesAt(test func(name string, do func(func() error) bool)) {
