@@ -53,7 +53,7 @@ func (r Ref) ResultsKey() string                   { return r.resultsKey() }
 func (r Ref) MovedKey() string                     { return r.movedKey() }
 func (r Ref) OfferedKey(guestCartID string) string { return r.offeredKey(guestCartID) }
 func (r Ref) SharesKey(cartID string) string       { return r.sharesKey(cartID) }
-func (r Ref) ShareKey(digest string) string        { return r.shareKey(digest) }
+func (r Ref) ShareKey(digest string) string        { return r.shareKeyOf(digest) }
 func (r Ref) IsGuest() bool                        { return r.guest }
 
 func (c Change) Is(script string) bool { return c.script == script }

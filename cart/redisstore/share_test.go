@@ -137,14 +137,17 @@ func TestShare_AtTheSameTime(t *testing.T) {
 	onSingleAndCluster(t, func(d *desk) {
 		d.fill(d.as("", d.token), "1×1")
 		other := service.New(d.Config) // another instance
-		for name, key := range map[string]func(int) string{"with one key": func(int) string { return "k" }, "with keys": func(i int) string { return fmt.Sprint(i) }} {
+		for _, name := range []string{"one key", "own keys"} {
 			var all sync.WaitGroup
 			var mu sync.Mutex
 			links, full := map[string]bool{}, 0
 			for i := range 20 {
-				v := d.as("", d.token)
+				v, key := d.as("", d.token), "k"
+				if name == "own keys" {
+					key = fmt.Sprint(i)
+				}
 				all.Go(func() {
-					link, _, err := []*service.Carts{d.Carts, other}[i%2].Share(d.t.Context(), v, key(i))
+					link, _, err := []*service.Carts{d.Carts, other}[i%2].Share(d.t.Context(), v, key)
 					mu.Lock()
 					defer mu.Unlock()
 					if err == nil {
@@ -155,11 +158,8 @@ func TestShare_AtTheSameTime(t *testing.T) {
 				})
 			}
 			all.Wait()
-			if name == "with one key" {
-				assert.That(d.t, len(links) == 1 && full == 0, "%s: %v, %d refused", name, links, full)
-			} else {
-				assert.That(d.t, len(links)+full == 20 && len(links) >= 9 && len(links) <= 10, "%s: %v, %d refused", name, links, full)
-			}
+			want := map[string]int{"one key": 1, "own keys": 9}[name] // 10 in all
+			assert.That(d.t, len(links) == want && (name == "one key") == (full == 0), "%s: %v, %d refused", name, links, full)
 		}
 	})
 }
@@ -238,7 +238,9 @@ func (h *dying) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-func (*dying) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook { return next }
+func (*dying) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
 
 // diesAt runs test for each command at which a process can die; do reports whether it has died.
 func (d *desk) diesAt(test func(name string, do func(func() error) bool)) {
@@ -259,7 +261,7 @@ func (d *desk) diesAt(test func(name string, do func(func() error) bool)) {
 				return died
 			})
 			assert.Require(d.t, n < 50, "it always dies")
-			assert.That(d.t, died || n >= 3, "it takes %d commands", n)
+			assert.That(d.t, died || n >= 2, "it takes %d commands", n)
 		}
 	}
 }
@@ -278,7 +280,7 @@ func TestShare_ARepeatCompletesWhatADeathLeft(t *testing.T) {
 			if died {
 				first = d.share(d.as("", token), "k")
 			}
-			assert.Equal(d.t, d.share(d.as("", token), "k"), first, name)
+			assert.Equal(d.t, d.share(d.as("", token), "k"), first, "%s", name)
 			d.wantShared(first.Code, "1×2 2×1")
 			for i := range 9 { // it takes one place
 				d.share(d.as("", token), fmt.Sprint(i))
