@@ -33,6 +33,7 @@ var verdicts = map[string]struct{ exchange, want string }{
 	"an event":           {`{path: "/cart/events", event: {id: "a.4.b", version: 4}, answer: {status: 200}}`, `event {"nowVersion":4}`},
 	"too many streams":   {`{path: "/cart/events", events: 0, answer: {status: 503, code: "unavailable", message: "m"}}`, `busy unavailable m {}`},
 	"a link":             {`{method: "POST", path: "/cart/share", answer: {status: 200, data: {code: "c"}}}`, `changed {"link":true}`},
+	"carts at rest":      {`{path: "/playground/abandoned?idle=1s", answer: {status: 200, ok: false, text: "{}\n{}\n{}\n"}}`, `read {"customers":2}`},
 	"a shared copy":      {`{path: "/cart/share/c", answer: {status: 200, data: {items: [1]}}}`, `read {"lines":1,"size":0}`},
 	"a merge":            {`{path: "/cart", answer: {status: 200, data: {version: 2, merge: {lines: 2, adjusted: [1], code: null}}}}`, `merged {"moved":2,"cut":1,"version":2}`},
 	"no room to merge":   {`{path: "/cart", answer: {status: 200, data: {version: 2, merge: {lines: 0, adjusted: [], code: "cart_full"}}}}`, `refused cart_full {"guestCartStays":true}`},

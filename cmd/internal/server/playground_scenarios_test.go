@@ -36,6 +36,7 @@ var playedScenarios = map[string]playedScenario{
 	"price":      {5, nil, []string{"valid", "changed"}, "price_changed"},
 	"coupon":     {5, []string{"422 /cart/coupon"}, []string{"refused", "changed"}, "coupon_invalid"},
 	"staleToken": {4, []string{"401 /cart/add"}, []string{"unauthenticated", "merged"}, "unauthenticated"},
+	"atRest":     {4, nil, []string{"read", "changed"}, ""},
 	"deepPage":   {4, []string{"400 /subscriptions"}, []string{"read", "refused"}, "invalid_parameter"},
 }
 

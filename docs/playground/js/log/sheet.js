@@ -34,8 +34,12 @@ export function startSheet() {
   sheet.addEventListener("click", ({ target }) => { if (target === sheet) sheet.close(); }); // its backdrop
 }
 
-/** showNewest shows a new exchange in the bar, or none for null. What only follows from a change does not replace it. */
+/**
+ * showNewest shows a new exchange in the bar, or none for null. Streams, and what only follows from a change, do not replace
+ * what is there.
+ */
 export function showNewest(exchange) {
+  if (exchange?.events !== undefined) return;
   if (exchange?.event) heard = exchange;
   if (exchange && [newest, heard].some((earlier) => earlier && follows(exchange, earlier))) return;
   newest = exchange;

@@ -14,6 +14,7 @@ export function verdictOf({ request, from, before, answer, lost, events, event }
   if (lost) return verdict("lost", { thrownAway: true });
   if (answer.status === 0) return verdict("unreachable", { noResponse: true });
   if (answer.status === 304) return verdict("notModified", { size: 0 });
+  if (answer.status === 200 && request.path.startsWith("/playground/abandoned")) return verdict("read", { customers: answer.text.split("\n").length - 2 });
   if (!answer.ok) return refusalOf(answer);
   if (events !== undefined) return verdict("live", { events });
   if (from === "agent") return agentsVerdict(request, answer);

@@ -38,6 +38,7 @@ const phrases = {
   mayBeApplied: says("fact.mayBeApplied"),
   issues: counts("fact.issues"),
   events: counts("fact.events"),
+  customers: counts("fact.customers"),
   link: says("fact.link"),
   size: (n) => (n < 1000 ? counted("fact.bytes", n) : t("fact.kilobytes", { n: kilobytes(n) })),
 };

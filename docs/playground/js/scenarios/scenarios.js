@@ -5,6 +5,7 @@ import { byId, el, icon } from "../page/dom.js";
 import { onLanguage, t } from "../page/language.js";
 import { Player } from "./player.js";
 import { agent } from "./plays/agent.js";
+import { atRest } from "./plays/atrest.js";
 import { coupon } from "./plays/coupon.js";
 import { deepPage } from "./plays/deeppage.js";
 import { handover } from "./plays/handover.js";
@@ -19,7 +20,7 @@ import { staleToken } from "./plays/staletoken.js";
 import { twoTabs } from "./plays/twotabs.js";
 import { undo } from "./plays/undo.js";
 
-const plays = [lostAnswer, offline, live, merge, undo, handover, share, agent, lastItem, twoTabs, price, coupon, staleToken, deepPage];
+const plays = [lostAnswer, offline, live, merge, undo, handover, share, agent, lastItem, twoTabs, price, coupon, staleToken, atRest, deepPage];
 
 /**
  * startScenarios lets them play on the devices. showArea opens a tab of the page. The result's

@@ -55,6 +55,7 @@ export const log = {
     "fact.warnings": { one: "{n} warning", other: "{n} warnings" },
     "fact.issues": { zero: "no issues", one: "{n} issue", other: "{n} issues" },
     "fact.events": { zero: "no events yet", one: "{n} event", other: "{n} events" },
+    "fact.customers": { zero: "no customers' carts", one: "{n} customer's cart", other: "{n} customers' carts" },
     "fact.link": "a link to a copy of the lines",
     "fact.lines": { zero: "no lines", one: "{n} line", other: "{n} lines" },
     "fact.pieces": { zero: "no items", one: "{n} item", other: "{n} items" },
@@ -151,6 +152,10 @@ export const log = {
     "fact.warnings": { zero: "بلا تنبيهات", one: "تنبيه واحد", two: "تنبيهان", few: "{n} تنبيهات", many: "{n} تنبيهًا", other: "{n} تنبيه" },
     "fact.issues": { zero: "بلا مشكلات", one: "مشكلة واحدة", two: "مشكلتان", few: "{n} مشكلات", many: "{n} مشكلة", other: "{n} مشكلة" },
     "fact.events": { zero: "لا أحداث بعد", one: "حدث واحد", two: "حدثان", few: "{n} أحداث", many: "{n} حدثًا", other: "{n} حدث" },
+    "fact.customers": {
+      zero: "لا سلات عملاء", one: "سلة عميل واحد", two: "سلتا عميلين",
+      few: "سلات {n} عملاء", many: "سلات {n} عميلًا", other: "سلات {n} عميل",
+    },
     "fact.link": "رابط لنسخة من الأسطر",
     "fact.lines": { zero: "بلا أسطر", one: "سطر واحد", two: "سطران", few: "{n} أسطر", many: "{n} سطرًا", other: "{n} سطر" },
     "fact.pieces": { zero: "بلا عناصر", one: "عنصر واحد", two: "عنصران", few: "{n} عناصر", many: "{n} عنصرًا", other: "{n} عنصر" },

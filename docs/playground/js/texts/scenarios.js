@@ -174,6 +174,16 @@ export const scenarios = {
     staleToken_login: "A logs in again.",
     staleToken_loggedIn: "The guest cart was merged. Items in the cart: {n}.",
 
+    atRest_title: "Carts at rest",
+    atRest_leave: "On A, Layla puts 2 game credits in her cart. On B, a guest adds a concert ticket.",
+    atRest_left: "Both leave. A day passes, which is a second here.",
+    atRest_lists: "The merchant lists the carts at rest, for a campaign (commerce cart abandoned).",
+    atRest_listed: "Layla's cart is there, with its lines, worth {value}. Guests are only counted: {n}.",
+    atRest_buys: "Layla returns and buys, which empties her cart.",
+    atRest_empty: "The cart is empty.",
+    atRest_again: "The merchant lists the carts again.",
+    atRest_gone: "Layla's is not there, so nobody reminds her of what she has bought.",
+
     deepPage_title: "Page 1,000",
     deepPage_first: "A store has 20,000 subscriptions. Read the first page.",
     deepPage_rows: "Rows {from} to {to}.",
@@ -355,6 +365,16 @@ export const scenarios = {
     staleToken_refused: "{message} لا تعامله الخدمة كزائر بدلًا من ذلك: لم يُضف شيء.",
     staleToken_login: "يسجّل A الدخول من جديد.",
     staleToken_loggedIn: "دُمجت سلة الزائر. عدد العناصر في السلة: {n}.",
+
+    atRest_title: "سلات متروكة",
+    atRest_leave: "على A تضع ليلى رصيدَي ألعاب في سلتها. وعلى B يضيف زائر تذكرة حفل.",
+    atRest_left: "يغادر الاثنان. يمر يوم، وهو هنا ثانية واحدة.",
+    atRest_lists: "يسرد التاجر السلات المتروكة لحملة تذكير (commerce cart abandoned).",
+    atRest_listed: "سلة ليلى بينها بأسطرها، وقيمتها {value} أما سلات الزوار فتُعدّ فقط، وعددها {n}.",
+    atRest_buys: "تعود ليلى وتشتري، فتفرغ سلتها.",
+    atRest_empty: "السلة فارغة.",
+    atRest_again: "يسرد التاجر السلات مرة أخرى.",
+    atRest_gone: "ليست سلة ليلى بينها، فلا يذكّرها أحد بما اشترته.",
 
     deepPage_title: "الصفحة 1,000",
     deepPage_first: "متجر لديه 20,000 اشتراك. تُقرأ الصفحة الأولى.",
