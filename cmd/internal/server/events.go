@@ -154,17 +154,17 @@ type ownConn struct {
 }
 
 // takeOver takes the connection from net/http and sends the head of the response.
-func (own *ownConn) takeOver(c *gin.Context) error {
-	if _, _, err := c.Writer.Hijack(); err != nil {
+func (c *ownConn) takeOver(g *gin.Context) error {
+	if _, _, err := g.Writer.Hijack(); err != nil {
 		return err
 	}
-	h := c.Writer.Header()
+	h := g.Writer.Header()
 	h.Set("Connection", "close")
 	h.Set("Date", time.Now().UTC().Format(http.TimeFormat))
 	head := bytes.NewBufferString("HTTP/1.1 200 OK\r\n")
 	_ = h.Write(head)
 	head.WriteString("\r\n")
-	return own.send(head.Bytes())
+	return c.send(head.Bytes())
 }
 
 func (c *ownConn) wait(t time.Duration) error {
