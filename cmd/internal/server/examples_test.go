@@ -161,7 +161,6 @@ func cartExamples(t *testing.T, add func(string, answer)) {
 	buyer.add(`{"product_id":2,"qty":2}`)
 	buyer.Token = visitor.Token
 	add("MergedCart", buyer.add(`{"product_id":1}`))
-	buyer.ok("PATCH", "/cart/items/2", `{"notice":"For Omar."}`)
 	add("UndoneMerge", buyer.ok("POST", "/cart/merge/undo", `{"id":"`+buyer.cart().Merge.ID+`"}`))
 	buyer.ok("DELETE", "/cart/clear", "")
 	buyer.fill("2×3 1×1")

@@ -159,3 +159,20 @@ func TestUndo_IsNotThereWithoutAKey(t *testing.T) {
 		assert.That(t, !strings.Contains(k, ":came:"), "%s is stored for nothing", k)
 	}
 }
+
+func TestUndo_CountsAsACart(t *testing.T) {
+	onLimitedRedis(t, func(t *testing.T, s *shop) {
+		friends := s.guest(t)
+		friends.add(addOne, from...)
+		for range 2 {
+			s.guest(t).add(addOne, from...)
+		}
+		here := friends.logIn("1")
+		body := undoBody(here.cart().Merge.ID)
+		here.refused(429, "rate_limited", "POST", "/cart/merge/undo", body, from...).wantWait(t, 1, 1200)
+		here.wantLines("1×1")
+		here.ok("POST", "/cart/merge/undo", body, "X-Forwarded-For", "192.0.2.2")
+		here.ok("POST", "/cart/merge/undo", body, from...) // a repeat stores nothing
+		here.wantLines("")
+	})
+}
