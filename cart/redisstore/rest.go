@@ -1,10 +1,13 @@
 package redisstore
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -125,6 +128,36 @@ func resting(ref Ref, stored Stored, since time.Time) Resting {
 		}
 	}
 	return r
+}
+
+// Guests are the totals of guests' carts at rest. Nobody can write to a guest.
+type Guests struct {
+	Carts int64        `json:"carts"`
+	Lines int64        `json:"lines"`
+	Value money.Amount `json:"value"`
+}
+
+// Print writes customers' carts as lines of JSON, in one write, and counts those of guests.
+func (g *Guests) Print(w io.Writer, carts []Resting) error {
+	var lines bytes.Buffer
+	for _, r := range carts {
+		if r.Owner != (Owner{}) {
+			if err := json.NewEncoder(&lines).Encode(r); err != nil {
+				return err
+			}
+			continue
+		}
+		g.Carts++
+		g.Lines += int64(len(r.Lines))
+		g.Value += r.Value
+	}
+	_, err := lines.WriteTo(w)
+	return err
+}
+
+// PrintTotals writes the last line.
+func (g Guests) PrintTotals(w io.Writer) error {
+	return json.NewEncoder(w).Encode(map[string]Guests{"guests": g})
 }
 
 // Masters are the masters of a Redis at a time, sorted.
