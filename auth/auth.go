@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	"commerce/auth/limit"
 	"commerce/auth/locale"
@@ -28,6 +29,8 @@ type Caller struct {
 	// Token is the guest's cart token, "" if the request has none or a malformed
 	// one. A customer may send one too: then that cart is to be merged.
 	Token CartToken
+
+	Expires time.Time // exp of the caller's JWT, without leeway; zero for a guest
 
 	Client string // that the request counts for, as it was passed to Identify
 }
@@ -66,7 +69,7 @@ func (c *CartCallers) Identify(r *http.Request, client string) (Caller, error) {
 	if err != nil {
 		return Caller{}, err
 	}
-	return Caller{Store: store, Customer: claims.Customer, Token: cartToken(r.Header), Client: client}, nil
+	return Caller{Store: store, Customer: claims.Customer, Token: cartToken(r.Header), Expires: claims.Expires, Client: client}, nil
 }
 
 // customer returns the claims of r's JWT. They are zero for a guest.

@@ -100,6 +100,7 @@ func secrets(current, previous []byte) func(context.Context, *jwt.Token) (any, e
 type Claims struct {
 	Customer string // sub, never ""
 	Store    int64  // store_id; 0: absent
+	Expires  time.Time
 }
 
 // Verify returns the claims of a valid token, or a problem.Error: unauthenticated, or
@@ -131,7 +132,7 @@ func (j *JWT) Verify(ctx context.Context, token string) (Claims, error) {
 	if !ok {
 		return Claims{}, errTokenStoreID
 	}
-	claims := Claims{Customer: p.Subject, Store: store}
+	claims := Claims{Customer: p.Subject, Store: store, Expires: p.ExpiresAt.Time}
 	j.remember(digest, claims, &p, keys)
 	return claims, nil
 }

@@ -46,11 +46,11 @@ func TestJWT_Claims(t *testing.T) {
 		want         Claims
 		refused      *problem.Error
 	}{
-		{"plain", plainClaims, Claims{"c", 1}, nil},
-		{"unknown claims", `{"sub":"c",` + exp + `,"roles":["x"],"jti":7,"iat":"yesterday"}`, Claims{"c", 0}, nil},
+		{"plain", plainClaims, Claims{Customer: "c", Store: 1}, nil},
+		{"unknown claims", `{"sub":"c",` + exp + `,"roles":["x"],"jti":7,"iat":"yesterday"}`, Claims{Customer: "c"}, nil},
 
-		{"store as text", `{"sub":"c","store_id":"12",` + exp + `}`, Claims{"c", 12}, nil},
-		{"largest store", `{"sub":"c","store_id":9223372036854775807,` + exp + `}`, Claims{"c", 9223372036854775807}, nil},
+		{"store as text", `{"sub":"c","store_id":"12",` + exp + `}`, Claims{Customer: "c", Store: 12}, nil},
+		{"largest store", `{"sub":"c","store_id":9223372036854775807,` + exp + `}`, Claims{Customer: "c", Store: 9223372036854775807}, nil},
 		{"store too large", `{"sub":"c","store_id":9223372036854775808,` + exp + `}`, Claims{}, errTokenStoreID},
 		{"store 0", `{"sub":"c","store_id":0,` + exp + `}`, Claims{}, errTokenStoreID},
 		{"store negative", `{"sub":"c","store_id":-1,` + exp + `}`, Claims{}, errTokenStoreID},
@@ -67,7 +67,7 @@ func TestJWT_Claims(t *testing.T) {
 		{"store text signed", `{"sub":"c","store_id":"+1",` + exp + `}`, Claims{}, errTokenStoreID},
 		{"store nonsense", `{"sub":"c","store_id":"one",` + exp + `}`, Claims{}, errTokenStoreID},
 
-		{"customer of 255 characters", `{"sub":"` + strings.Repeat("م", 255) + `",` + exp + `}`, Claims{strings.Repeat("م", 255), 0}, nil},
+		{"customer of 255 characters", `{"sub":"` + strings.Repeat("م", 255) + `",` + exp + `}`, Claims{Customer: strings.Repeat("م", 255)}, nil},
 		{"customer of 256 characters", `{"sub":"` + strings.Repeat("a", 256) + `",` + exp + `}`, Claims{}, errTokenSubject},
 		{"no customer", `{` + exp + `}`, Claims{}, errTokenSubject},
 		{"empty customer", `{"sub":"",` + exp + `}`, Claims{}, errTokenSubject},
@@ -83,21 +83,21 @@ func TestJWT_Claims(t *testing.T) {
 		{"expiry null", `{"sub":"c","exp":null}`, Claims{}, errTokenMalformed},
 		{"expiry text", `{"sub":"c","exp":"1772366460"}`, Claims{}, errTokenMalformed},
 		{"expiry in capitals", `{"sub":"c","EXP":1772366460}`, Claims{}, errTokenClaimMissing},
-		{"expired within leeway", `{"sub":"c","exp":1772366371}`, Claims{"c", 0}, nil},
+		{"expired within leeway", `{"sub":"c","exp":1772366371}`, Claims{Customer: "c"}, nil},
 		{"expired by the leeway", `{"sub":"c","exp":1772366370}`, Claims{}, errTokenExpired},
-		{"expiry with a fraction", `{"sub":"c","exp":1772366400.5}`, Claims{"c", 0}, nil},
-		{"expiry in milliseconds", `{"sub":"c","exp":1772366460000}`, Claims{"c", 0}, nil},
-		{"expiry at 2^53", `{"sub":"c","exp":9007199254740992}`, Claims{"c", 0}, nil},
+		{"expiry with a fraction", `{"sub":"c","exp":1772366400.5}`, Claims{Customer: "c"}, nil},
+		{"expiry in milliseconds", `{"sub":"c","exp":1772366460000}`, Claims{Customer: "c"}, nil},
+		{"expiry at 2^53", `{"sub":"c","exp":9007199254740992}`, Claims{Customer: "c"}, nil},
 		{"expiry beyond 2^53", `{"sub":"c","exp":9007199254740994}`, Claims{}, errTokenMalformed},
 		{"expiry negative", `{"sub":"c","exp":-1}`, Claims{}, errTokenExpired},
 		{"expiry beyond all time", `{"sub":"c","exp":1e300}`, Claims{}, errTokenMalformed},
 		{"expiry before all time", `{"sub":"c","exp":-1e300}`, Claims{}, errTokenMalformed},
 
-		{"not before within leeway", `{"sub":"c","nbf":1772366430,` + exp + `}`, Claims{"c", 0}, nil},
+		{"not before within leeway", `{"sub":"c","nbf":1772366430,` + exp + `}`, Claims{Customer: "c"}, nil},
 		{"not before past leeway", `{"sub":"c","nbf":1772366431,` + exp + `}`, Claims{}, errTokenNotYetValid},
 		{"not before null", `{"sub":"c","nbf":null,` + exp + `}`, Claims{}, errTokenMalformed},
 
-		{"any issuer and audience", `{"sub":"c","iss":"x","aud":["y"],` + exp + `}`, Claims{"c", 0}, nil},
+		{"any issuer and audience", `{"sub":"c","iss":"x","aud":["y"],` + exp + `}`, Claims{Customer: "c"}, nil},
 		{"issuer as number", `{"sub":"c","iss":1,` + exp + `}`, Claims{}, errTokenMalformed},
 		{"audience as object", `{"sub":"c","aud":{},` + exp + `}`, Claims{}, errTokenMalformed},
 
@@ -111,6 +111,7 @@ func TestJWT_Claims(t *testing.T) {
 			t.Parallel()
 			got, err := j.Verify(t.Context(), hs256(testSecret, plainHeader, tt.claims))
 			wantRefusal(t, err, tt.refused)
+			got.Expires = time.Time{} // see TestJWT_SignedTokensVerify
 			assert.That(t, got == tt.want, "got %+v, want %+v", got, tt.want)
 		})
 	}
@@ -257,7 +258,11 @@ func TestJWT_SignedTokensVerify(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := j.Verify(context.Background(), token); err != nil || got != want {
+		got, err := j.Verify(context.Background(), token)
+		if !got.Expires.Equal(noon.Add(time.Minute)) {
+			t.Fatalf("expires at %v", got.Expires)
+		}
+		if got.Expires = (time.Time{}); err != nil || got != want {
 			t.Fatalf("got %+v, %v, want %+v", got, err, want)
 		}
 	})

@@ -44,6 +44,7 @@ func (a *API) Area() wire.Area {
 			{Method: "GET", Path: "/cart/count", Handle: a.serve(a.count)},
 			{Method: "GET", Path: "/cart/validate", Handle: a.serve(a.validate)},
 			{Method: "GET", Path: "/cart/summary", Handle: a.serve(a.read(view.summary))},
+			{Method: "GET", Path: "/cart/events", Handle: a.serve(a.events)},
 			{Method: "POST", Path: "/cart/add", Handle: serveChange(a, input.addition, a.carts.Add)},
 			{Method: "PATCH", Path: "/cart/items/:item_id", Handle: serveChange(a, input.edit, a.carts.Edit)},
 			{Method: "DELETE", Path: "/cart/items/:item_id", Handle: serveChange(a, input.removal, a.carts.Do)},

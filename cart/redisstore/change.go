@@ -254,6 +254,7 @@ func (s *Store) parseOutcome(cmd *redis.Cmd) (o Outcome, now int64, err error) {
 		return Outcome{}, 0, err
 	}
 	word, held, flat, left, now, line := reply[0].(string), reply[1].(int64), reply[2], reply[3].(int64), reply[4].(int64), reply[5].(string)
+	s.announced(reply, 6)
 	switch o.Status = Status(word); o.Status {
 	case Replayed:
 		o.At = held

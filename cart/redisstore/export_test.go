@@ -122,6 +122,7 @@ func (s *Store) Instance(c InstanceConfig) *Store {
 	other := *s
 	other.Durable, other.MinReplicas, other.Now = c.Durable, c.MinReplicas, c.Now
 	other.scripts = c.Scripts.byVariant[c.Variant]
+	other.live = newLive(&other)
 	known := newMasters(c.Now)
 	client := s.Client.(*redis.Client)
 	guests, customers := located{known.at("guests"), client}, located{known.at("customers"), client}

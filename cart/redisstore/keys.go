@@ -37,6 +37,9 @@ func GuestRefOf(store int64, digest string) Ref {
 	return tagged(strconv.FormatInt(store, 10) + ":g:" + digest)
 }
 
+// keyOf returns the key of the cart of a channel.
+func keyOf(channel string) string { return strings.TrimSuffix(channel, ":live") }
+
 // tagged refers to a cart by its tag.
 func tagged(tag string) Ref {
 	_, kind, _ := strings.Cut(tag, ":")
@@ -61,6 +64,9 @@ func (r Ref) keysKey() string    { return r.key + ":keys" }
 func (r Ref) claimedKey() string { return r.key + ":claimed" }
 func (r Ref) resultsKey() string { return r.key + ":results" }
 func (r Ref) movedKey() string   { return r.key + ":moved" }
+
+// liveChannel is the channel on which changes of the cart are announced.
+func (r Ref) liveChannel() string { return r.key + ":live" }
 
 // neverExists is a key that no cart has. exec says what it is for.
 const neverExists = "cart:master"

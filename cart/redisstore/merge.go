@@ -119,6 +119,7 @@ func (s *Store) Claim(
 		return Claimed{}, &GrownError{cart.Reservation{CartID: reply[1].(string), Lines: reply[2].(int64), Text: reply[3].(int64)}}
 	}
 	flat := texts(reply[2].([]any))
+	s.announced(reply, 4)
 	stored, err := parseCart(flat)
 	return Claimed{
 		Cart: stored.Cart, Again: reply[0] == "again", Note: reply[1].(string),
@@ -155,11 +156,12 @@ func (s *Store) Apply(ctx context.Context, owner Ref, c Claimed, by cart.Strateg
 	}
 	cmd, copies := s.run(ctx, at, s.scripts["apply"], replicaWait, script.Repeatable,
 		[]string{owner.cartKey(), owner.offeredKey(c.Cart.ID), owner.keysKey()}, append(args, c.keys...)...)
-	text, err := cmd.Text()
+	reply, err := cmd.Slice()
 	if err != nil {
 		return nil, cart.Unavailable("apply merge", err)
 	}
-	report, err := parseReport(text)
+	s.announced(reply, 1)
+	report, err := parseReport(reply[0].(string))
 	if err != nil {
 		return nil, cart.Unavailable("apply merge", err)
 	}

@@ -19,12 +19,13 @@ var lua embed.FS
 var scriptFiles = map[string][]string{
 	"renew":   {"cart"},
 	"reserve": {"cart", "survey", "room"},
-	"claim":   {"cart", "survey"},
-	"apply":   {"cart", "survey", "stamps", "keys", "texts"},
+	"claim":   {"cart", "survey", "announce"},
+	"apply":   {"cart", "survey", "stamps", "keys", "texts", "announce"},
 	"finish":  {"cart"},
 	"forget":  {"cart"},
 	"attempt": {"cart"},
 	"result":  {"cart"},
+	"listen":  {"cart"},
 }
 
 // operationFiles lists the operations, by name: the files that come between change.lua and the file
@@ -63,7 +64,7 @@ func newScripts() scripts {
 	}
 	list := []string{"survey", "lines", "bounds", "growth", "room", "texts"}
 	for repeats, files := range repeatFiles {
-		prelude := slices.Concat([]string{"cart"}, files, []string{"change"})
+		prelude := slices.Concat([]string{"cart"}, files, []string{"announce", "change"})
 		for name, own := range operationFiles {
 			end := fmt.Sprintf(operationEnd, name)
 			all[name+repeats] = script.New(name, sourceOf(slices.Concat(prelude, own, []string{name}))+end)

@@ -17,6 +17,7 @@ type Store struct {
 	scripts  scripts
 	masterOf locator
 	parsed   parsedCarts
+	live     *live
 }
 
 // Config configures a Store. Client and TTL are required.
@@ -40,6 +41,9 @@ type Config struct {
 	// the sentinels list; nil without sentinels.
 	Sentinels func(context.Context, time.Duration) (int, error)
 
+	// PublishFailed is called when Redis has refused to announce a change to those who listen. It must not block.
+	PublishFailed func()
+
 	Now func() time.Time // default time.Now
 }
 
@@ -54,7 +58,20 @@ func New(c Config) *Store {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	return &Store{Config: c, scripts: newScripts(), masterOf: newLocator(c.Client, newMasters(c.Now)), parsed: newParsedCarts()}
+	if c.PublishFailed == nil {
+		c.PublishFailed = func() {}
+	}
+	s := &Store{Config: c, scripts: newScripts(), masterOf: newLocator(c.Client, newMasters(c.Now)), parsed: newParsedCarts()}
+	s.live = newLive(s)
+	return s
+}
+
+// announced notes whether the change of a script was announced: the element n of its reply is the error, if there
+// was one.
+func (s *Store) announced(reply []any, n int) {
+	if len(reply) > n && reply[n] != nil {
+		s.PublishFailed()
+	}
 }
 
 func (s *Store) ttlOf(ref Ref) time.Duration {

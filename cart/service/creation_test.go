@@ -13,7 +13,7 @@ import (
 func TestCreation_RefusesWithItsBudgetAfterTheWait(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_800_000_000, 0)
-	s := &Carts{Config{Creation: limit.NewQuota(limit.Config{
+	s := &Carts{Config: Config{Creation: limit.NewQuota(limit.Config{
 		Name: "create", Rates: []limit.Rate{{Uses: 1, Per: time.Hour}}, Now: func() time.Time { return now },
 	})}}
 	v := &Visit{client: "192.0.2.1"}

@@ -19,7 +19,10 @@ import (
 
 // Carts implements every cart call. Prices, stock and status come from the catalog at each
 // call; everything else is in Redis. It is safe for concurrent use.
-type Carts struct{ Config }
+type Carts struct {
+	Config
+	streams streams
+}
 
 type Catalog interface {
 	// Products returns the store's products with the given IDs, by ID. An unknown ID has
@@ -51,6 +54,9 @@ type Config struct {
 	Guesses  Guesses      // zero: any number of coupon codes may be refused
 	Creation *limit.Quota // how many guests' carts a client may create; nil: any number
 	Limits   cart.Limits
+
+	ClientStreams int // how many streams a client may have at the same time; 0: any number
+
 	Strategy cart.Strategy    // of merges; default cart.Sum
 	Budget   time.Duration    // how long each request may wait for Redis; default 200 ms
 	Now      func() time.Time // default time.Now
@@ -72,7 +78,7 @@ func New(c Config) *Carts {
 		c.Log = slog.Default()
 	}
 	c.Events = c.Events.withDefaults()
-	return &Carts{c}
+	return &Carts{c, newStreams(c.ClientStreams)}
 }
 
 // newCartID returns 100 random bits, so that no two carts share an ID. It has none of the

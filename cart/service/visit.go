@@ -24,6 +24,8 @@ type Visit struct {
 
 	ReadOnly bool // the call begins and finishes no merge
 
+	Until time.Time // when the customer's JWT expires; zero for a guest
+
 	merged *cart.MergeReport // of the latest merge of this call
 	stored *cart.MergeReport // of the latest merge, as the cart was read
 	noRoom *cart.MergeReport // that the cart of the guest's token has no room; nil if it has
@@ -41,7 +43,7 @@ type Visit struct {
 
 // Visit begins a call. A guest without a token gets a new one, and Fresh is set.
 func (s *Carts) Visit(c auth.Caller) (*Visit, error) {
-	v := &Visit{Store: c.Store, client: c.Client, budget: budget{s.Budget}}
+	v := &Visit{Store: c.Store, Until: c.Expires, client: c.Client, budget: budget{s.Budget}}
 	if c.Customer != "" {
 		v.own, v.customer = redisstore.CustomerRef(c.Store.ID, c.Customer), c.Customer
 		if c.Token != "" {

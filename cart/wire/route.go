@@ -5,6 +5,7 @@ package wire
 import (
 	"context"
 	"iter"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -40,7 +41,7 @@ type Handler func(*gin.Context) (Answer, error)
 
 type Answer struct {
 	// Data writes the member data, or all of a response without an envelope. nil means null with an
-	// error; without an error it means that Unchanged or Stream is set, or that the handler has written
+	// error; without an error it means that Unchanged, Stream or Events is set, or that the handler has written
 	// the response itself.
 	Data func(*Writer)
 
@@ -50,8 +51,9 @@ type Answer struct {
 	Status int    // of a response without an error; 0: 200
 	Cache  string // Cache-Control of a response without an error; "": the area's
 
-	// Stream is the response instead of Data, without an envelope.
+	// Stream or Events is the response instead of Data, without an envelope.
 	Stream *Stream
+	Events *Events
 
 	Language locale.Locale // of texts; "" when the caller could not be identified
 
@@ -88,4 +90,15 @@ type Stream struct {
 	// deadline and ends when the client disconnects. An error before the first part is an
 	// error response; a later one closes the connection.
 	Parts func(ctx context.Context, w *Writer) iter.Seq2[[]byte, error]
+}
+
+// Events is a response of server-sent events, which can last for days.
+type Events struct {
+	// Next returns the next event as it is to be sent; nil if none waits. An error ends the response, after
+	// the event if there is one. Wake sets a function that is called, from any goroutine, when one waits.
+	Next func() ([]byte, error)
+	Wake func(func())
+
+	Close func()
+	Until time.Time // when the response ends; zero: never
 }

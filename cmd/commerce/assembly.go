@@ -112,6 +112,7 @@ func (s *settings) useRedis(a *assembly, url string) error {
 	if !s.RateLimit {
 		return nil
 	}
+	a.Carts.ClientStreams = service.ClientStreams
 	a.Carts.Creation = limit.NewQuota(limit.Config{Name: "create", Rates: s.CreateLimit, Redis: rdb, Log: a.Log})
 	a.Carts.Guesses = service.NewGuesses(limit.Config{Redis: rdb, Log: a.Log})
 	// Access tokens and API tokens have their own limit, so that a flood of one kind does not disturb

@@ -56,6 +56,9 @@ func listen(setting, addr string) (net.Listener, error) {
 	return l, nil
 }
 
+// errStops ends streams of events, whose clients then connect to another instance.
+var errStops = errors.New("the process stops")
+
 // serve assembles the parts and serves them until ctx ends, and then for another
 // drainDelay. It calls announce before the first request.
 func (s *settings) serve(ctx context.Context, sockets listeners, parts server.Parts, admin *server.Admin, drainDelay time.Duration, announce func()) error {
@@ -65,6 +68,9 @@ func (s *settings) serve(ctx context.Context, sockets listeners, parts server.Pa
 	var stopping atomic.Bool
 	context.AfterFunc(ctx, func() { time.AfterFunc(streamPeriod, func() { stopping.Store(true) }) })
 	parts.Stopping = stopping.Load
+	var end context.CancelCauseFunc
+	parts.Ending, end = context.WithCancelCause(context.WithoutCancel(ctx))
+	defer end(errStops)
 	handler, err := server.Assemble(parts)
 	if err != nil {
 		return fmt.Errorf("assemble: %w", err)
@@ -74,6 +80,7 @@ func (s *settings) serve(ctx context.Context, sockets listeners, parts server.Pa
 	announce()
 	public := httpServer(reconnect(handler, admin), parts.Log)
 	public.ConnContext = server.ConnContext
+	public.RegisterOnShutdown(func() { end(errStops) })
 	if s.H2C {
 		acceptH2C(public)
 	}

@@ -15,7 +15,8 @@
 --       maximum quantity of a line, step (0 and 1 for any), metadata as stored or ""
 --       then number of stamps and for each: stamp, ms, line or ""; then keys: digest,
 --       value, …
--- Reply: the report of what was merged now, as cart.lua has it; "" when nothing was
+-- Reply: {report, failed}: the report of what was merged now, as cart.lua has it, "" when nothing was; and
+--       the error of announce, if there was one
 
 local cart, offers, keys = KEYS[1], KEYS[2], KEYS[3]
 local strategy, coupon, n_lines = ARGV[4], ARGV[5], tonumber(ARGV[11])
@@ -192,4 +193,4 @@ if handed_over then redis.call('HSETNX', offers, 'n', 'm' .. ARGV[9]) end
 redis.call('PEXPIRE', offers, ARGV[2])
 remember(keys, new_keys)
 expire(cart, life, kept)
-return report
+return { report, report ~= '' and announce(cart, hash) or nil }

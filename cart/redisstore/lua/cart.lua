@@ -24,6 +24,8 @@
 --   g                the report of the latest merge, for a minute:
 --                    "<ms> <name> <lines>", and for each line that was cut
 --                    " <line> <requested> <kept> <code>"
+--   w                until when a change is announced to those who listen, and how:
+--                    "<seconds> <command>" (see listen.lua)
 --   o                in a claimed guest cart: "<new owner's tag> <member of the note>"
 --   k                in a claimed guest cart: " <digest>=<ms> … ", of the token's idempotency keys
 -- Lines begin with a digit, the cart's own members with a letter.
@@ -168,12 +170,14 @@ local function in_use(flat)
 end
 
 -- lifetime returns how many ms to keep a cart, and whether Redis keeps it that long already; if not,
--- it puts its expiry into x. It drops the report of a merge that is over. It returns nil if nothing is
+-- it puts its expiry into x. It drops the report of a merge, and the mark of listeners, that are over. It returns nil if nothing is
 -- left. An emptied cart keeps for a day what is needed to recognize a stale If-Match or a retry. If
 -- there was never a cart, the key may hold only stamps: it lives as long as they count.
 local function lifetime(hash, ttl, now)
   local report = hash.at.g
   if report and now - tonumber(string.match(hash.flat[report + 1], '^%d+')) > REPORT_LIFE then drop(hash, report) end
+  local listened = hash.at.w
+  if listened and now > tonumber(string.match(hash.flat[listened + 1], '^%d+')) * 1000 then drop(hash, listened) end
   local life, expiry = in_use(hash.flat) and tonumber(ttl) or hash.at.i and DAY, hash.at.x
   if life then
     local left = (tonumber(expiry and hash.flat[expiry + 1]) or 0) * 1000 - now

@@ -32,7 +32,7 @@
 --       number, or rate_limited (the cart would begin here; nothing was done). The hash is
 --       as it is after the change, with '' for members that the change has removed. The line
 --       is the one that an applied or replayed change has changed, if its request does not
---       name it; else "".
+--       name it; else "". The error of announce follows, if there was one.
 
 local cart, keys = KEYS[1], KEYS[2]
 local now = clock()
@@ -40,9 +40,9 @@ local now = clock()
 -- with that ID does no harm.
 local hash = scan(cart, ARGV[10] or '')
 
-local function reply(status, number, line, left)
+local function reply(status, number, line, left, failed)
   if hide_stamps then hide_stamps(hash) end
-  return { status, number or 0, hash.flat, left or redis.call('PTTL', cart), now, line or '' }
+  return { status, number or 0, hash.flat, left or redis.call('PTTL', cart), now, line or '', failed }
 end
 
 -- accept ends a change that was allowed. changed says whether it altered anything. line is
@@ -74,7 +74,7 @@ local function accept(changed, line)
   write(cart, hash)
   if use then remember(keys, use) end
   expire(cart, left, kept)
-  return reply('applied', 0, line, left)
+  return reply('applied', 0, line, left, changed and announce(cart, hash) or nil)
 end
 
 if now > tonumber(ARGV[8]) then return reply('late') end

@@ -23,7 +23,8 @@
 --                                 "again" instead of "claimed" if an earlier call claimed it;
 --                                 note is the one of that call. The keys are those that the
 --                                 token had when it was claimed: a later one stands for a
---                                 change of a later cart, which a failover may lose unmerged
+--                                 change of a later cart, which a failover may lose unmerged.
+--                                 The error of announce follows, if there was one
 
 local guest, claimed = KEYS[1], KEYS[2]
 
@@ -78,4 +79,4 @@ if #kept.written > 0 then
   put(kept, 'l', LAYOUT)
   settle(guest, kept, ARGV[8], now)
 end
-return { 'claimed', ARGV[3], hash.flat, keys }
+return { 'claimed', ARGV[3], hash.flat, keys, announce(guest, hash, 'gone') }

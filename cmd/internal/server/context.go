@@ -19,8 +19,9 @@ import (
 type requestContext struct {
 	timing.Times // its Context is the parent
 	wire.Call
-	store  int64       // 0: not known
-	caller wire.Caller // "": not known
+	store  int64              // 0: not known
+	caller wire.Caller        // "": not known
+	ended  func(aborted bool) // reports the end of the request, once
 
 	deadline time.Time
 	once     sync.Once

@@ -1,8 +1,10 @@
 package server
 
 import (
+	"bufio"
 	"cmp"
 	"io"
+	"net"
 	"net/http"
 	"runtime"
 	"strings"
@@ -207,6 +209,12 @@ func (s *slot) Flush() {
 	if f, ok := s.ResponseWriter.(http.Flusher); ok {
 		f.Flush()
 	}
+}
+
+// Hijack implements http.Hijacker, for streams of events.
+func (s *slot) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	s.leave()
+	return http.NewResponseController(s.ResponseWriter).Hijack()
 }
 
 // Unwrap is for http.ResponseController.

@@ -55,14 +55,21 @@ func (r *responder) observe(c *gin.Context) {
 	defer request.stop()
 	request.Call = wire.Call{Method: wire.MethodOf(c.Request), Client: wire.Client(c)}
 	c.Request = c.Request.WithContext(request)
-	defer func() {
-		panicked := recover()
-		aborted := panicked != nil && !r.failAfterPanic(c, panicked)
+	request.ended = func(aborted bool) {
+		request.ended = func(bool) {}
 		s := endOf(c, client, request, aborted)
 		s.took, s.traceID = r.Now().Sub(start), span.TraceID()
+		if s.overLimit() {
+			s.Route = notRouted
+		}
 		r.Metrics.RequestEnded(s.Method, s.Route, s.Status, s.took, s.traceID)
 		span.End(s.Response)
 		r.logRequest(client, &s)
+	}
+	defer func() {
+		panicked := recover()
+		aborted := panicked != nil && !r.failAfterPanic(c, panicked)
+		request.ended(aborted)
 		if aborted {
 			panic(panicked)
 		}
@@ -98,9 +105,14 @@ func (s *served) failed() bool { return s.Status >= http.StatusInternalServerErr
 // ofAgent reports whether an agent is why the request failed, so that the service has not.
 func (s *served) ofAgent() bool { return s.problem != nil && s.problem.Kind == problem.KindAgent }
 
+// overLimit reports whether a limit has refused the request with a 503, so that the service has not failed.
+func (s *served) overLimit() bool {
+	return s.failed() && s.problem != nil && s.problem.Budget.Name != ""
+}
+
 func (r *responder) logRequest(ctx context.Context, s *served) {
 	level := slog.LevelInfo
-	if s.failed() && !s.ofAgent() {
+	if s.failed() && !s.ofAgent() && !s.overLimit() {
 		level = slog.LevelError
 	}
 	if !r.Log.Enabled(ctx, level) {

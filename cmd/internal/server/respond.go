@@ -54,6 +54,8 @@ func (r *responder) adapt(area *wire.Area, route *wire.Route) gin.HandlerFunc {
 		case answer.Stream != nil:
 			c.Request = c.Request.WithContext(request.withoutDeadline())
 			r.stream(c, answer)
+		case answer.Events != nil:
+			r.events(c, answer)
 		}
 	}
 }

@@ -4,6 +4,7 @@ package server
 
 import (
 	"cmp"
+	"context"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -36,6 +37,8 @@ type Config struct {
 	Local          bool             // serve only requests for a loopback host or that of PublicURL
 	Deadline       time.Duration    // of one request, except streams; default 5 s
 	Stall          time.Duration    // how long the client of a stream may read nothing; default 15 s
+	Heartbeat      time.Duration    // after which an idle stream of events sends a comment; default 15 s
+	Ending         context.Context  // when streams of events end, because the process stops; nil: never
 	Now            func() time.Time // default time.Now
 	Log            *slog.Logger
 	Metrics        *telemetry.Metrics
@@ -51,6 +54,10 @@ type Config struct {
 func NewHandler(c Config) (http.Handler, error) {
 	c.Deadline = cmp.Or(c.Deadline, 5*time.Second)
 	c.Stall = cmp.Or(c.Stall, 15*time.Second)
+	c.Heartbeat = cmp.Or(c.Heartbeat, 15*time.Second)
+	if c.Ending == nil {
+		c.Ending = context.Background()
+	}
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -120,7 +127,7 @@ func crossOrigin(origins []string) gin.HandlerFunc {
 		AllowMethods: []string{"GET", "HEAD", "POST", "PATCH", "DELETE", "OPTIONS"},
 		AllowHeaders: []string{
 			"Accept", "Accept-Language", "Authorization", "Content-Type", "Idempotency-Key", "If-Match",
-			"If-None-Match", "X-Cart-Token", "X-Client-Auth", "X-Public-Key", "X-Request-Id", "X-Signature",
+			"If-None-Match", "Last-Event-Id", "X-Cart-Token", "X-Client-Auth", "X-Public-Key", "X-Request-Id", "X-Signature",
 			"X-Signature-Version", "X-Timestamp",
 		},
 		ExposeHeaders: []string{

@@ -30,12 +30,7 @@ func (r *responder) stream(c *gin.Context, answer wire.Answer) {
 			r.fail(c, answer, err)
 			return
 		case !begun:
-			c.Header("Content-Type", answer.Stream.ContentType)
-			c.Writer.Header()["Cache-Control"] = notStored
-			protect(c.Writer.Header())
-			c.Header("X-Accel-Buffering", "no") // or nginx would hold it back
-			c.Status(http.StatusOK)
-			r.limitUnsent(c.Request.Context())
+			r.beginStream(c, answer.Stream.ContentType)
 			begun = true
 		}
 		if wire.MethodOf(c.Request) == http.MethodHead {
@@ -45,6 +40,16 @@ func (r *responder) stream(c *gin.Context, answer wire.Answer) {
 			r.fail(c, answer, fmt.Errorf("%w: send a part of the stream: %w", http.ErrAbortHandler, err))
 		}
 	}
+}
+
+// beginStream sets the headers of a stream, which the first part sends.
+func (r *responder) beginStream(c *gin.Context, contentType string) {
+	c.Header("Content-Type", contentType)
+	c.Writer.Header()["Cache-Control"] = notStored
+	protect(c.Writer.Header())
+	c.Header("X-Accel-Buffering", "no") // or nginx would hold it back
+	c.Status(http.StatusOK)
+	r.limitUnsent(c.Request.Context())
 }
 
 var errAfterFirstPart = errors.New("after the first part of the stream")

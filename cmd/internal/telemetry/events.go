@@ -51,7 +51,8 @@ func (m *Metrics) Failed(method, route string, status int, p *problem.Error) {
 		m.badCredentials.WithLabelValues(cmp.Or(p.Kind, "other")).Inc()
 	case problem.IdempotencyConflict, problem.VersionMismatch:
 		m.conflicts.WithLabelValues(string(p.Code)).Inc()
-	case problem.RateLimited:
+	}
+	if p.Budget.Name != "" {
 		m.Refused(p.Budget.Name)
 	}
 	if route != "" && method != http.MethodGet && status < http.StatusInternalServerError { // only carts can be changed
@@ -73,6 +74,8 @@ func (m *Metrics) CartEvents() service.Events {
 			m.mergeDuration.Observe(took.Seconds())
 		},
 		Replicated: countsAs(m.replicated, "confirmed", "unconfirmed"),
+		Streams:    func(change int) { m.streams.Add(float64(change)) },
+		Seen:       m.events.Inc,
 		Validated: func(v *cart.Validation) {
 			counted(v.Valid())
 			for _, issue := range slices.Concat(v.Issues, v.Warnings) {
@@ -92,6 +95,9 @@ func countsAs(counter *prometheus.CounterVec, ifTrue, ifFalse string) func(bool)
 
 // Replayed counts a repeat of a change that an earlier request made.
 func (m *Metrics) Replayed() { m.replays.Inc() }
+
+// PublishFailed counts a change of a cart that Redis refused to announce.
+func (m *Metrics) PublishFailed() { m.publishFailures.Inc() }
 
 // CatalogChangeShown counts the load of a changed value. of is the name of the cache, as for
 // ObserveCatalog.

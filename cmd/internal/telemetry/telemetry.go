@@ -39,7 +39,8 @@ type Metrics struct {
 
 	created, merges, replicated, validations, issues *prometheus.CounterVec // of carts
 	mergeDuration                                    prometheus.Observer
-	replays                                          prometheus.Counter
+	replays, publishFailures, events                 prometheus.Counter
+	streams                                          prometheus.Gauge
 }
 
 // maxSeries is more than the program's routes, methods, statuses and statements need.
@@ -70,7 +71,7 @@ func New(version string) *Metrics {
 			auth.CredentialKinds()...),
 		limited: fromZero(r.counters("commerce_limiter_refusals_total",
 			"Requests that a limit refused with 429 or 503, by limit.", "limit"),
-			"reads", "changes", "create", "credentials", "api_tokens", "coupons", "in_flight"),
+			"reads", "changes", "create", "credentials", "api_tokens", "coupons", "in_flight", "streams"),
 		conflicts: fromZero(r.counters("commerce_conflicts_total",
 			"Changes whose Idempotency-Key or If-Match did not fit, by error code.", "code"),
 			string(problem.IdempotencyConflict), string(problem.VersionMismatch)),
@@ -107,9 +108,13 @@ func New(version string) *Metrics {
 			"Issues and warnings that validations found.", "code"),
 		mergeDuration: r.histograms("commerce_merge_duration_seconds", "Time of an attempt to merge, with any outcome.",
 			[]float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5}).WithLabelValues(),
+		streams: r.gauges("commerce_cart_streams", "Open streams of carts.").WithLabelValues(),
+		events:  r.counters("commerce_cart_events_total", "States of carts that streams have sent.").WithLabelValues(),
 		replays: r.counters("commerce_idempotent_replays_total",
 			"Changes that an earlier request had made, recognized by Idempotency-Key or X-Timestamp.").
 			WithLabelValues(),
+		publishFailures: r.counters("commerce_cart_publish_failures_total",
+			"Changes of carts that Redis refused to announce to those who listen.").WithLabelValues(),
 	}
 }
 

@@ -1,0 +1,179 @@
+package redisstore
+
+import (
+	"context"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"commerce/auth/cause"
+)
+
+// feed is a connection on which a master sends what it announces to listeners. Any failure closes it, and another one
+// is opened: go-redis would reconnect, but does not say when, and then subscribes to all channels by one command, which a
+// cluster refuses.
+type feed struct {
+	live   *live
+	at     located
+	opened time.Time
+	ctx    context.Context // ends when nothing listens
+	sub    *redis.PubSub
+	synced time.Time // a topic, by due
+	retry  time.Time // when the next one may be opened; zero while this one is open
+
+	mu      sync.Mutex // of what follows, and of the order of commands
+	awaited []awaited  // in the order of their commands
+	err     error      // why it is closed
+	closed  chan struct{}
+}
+
+// awaited is a reply that somebody waits for.
+type awaited struct {
+	to   string // "ping", or what a Subscription says, such as "ssubscribe" and the channel
+	done chan error
+}
+
+// feedOf returns the feed of a topic, or that of its master, which is not subscribed to it. A feed that has just failed
+// is closed. told is that of the topic.
+func (v *live) feedOf(t *topic, at located) (f *feed, told int, subscribed bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if t.feed != nil {
+		return t.feed, t.told, true
+	}
+	f = v.feeds[at.master]
+	if f == nil || !f.retry.IsZero() && time.Now().After(f.retry) {
+		f = &feed{live: v, at: at, opened: time.Now(), ctx: v.ctx, sub: at.client.SSubscribe(v.ctx), closed: make(chan struct{})}
+		v.feeds[at.master] = f
+		context.AfterFunc(v.ctx, func() { f.close(errLost) })
+		go f.read()
+	}
+	return f, t.told, false
+}
+
+func (f *feed) close(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err != nil {
+		return
+	}
+	f.err = err
+	close(f.closed)
+	_ = f.sub.Close()
+	v := f.live
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	f.retry = time.Now().Add(keepEvery/4 + rand.N(2*keepEvery)) // instances lose their feeds at the same time
+	for _, t := range v.topics {
+		if t.feed == f {
+			t.lose()
+		}
+	}
+}
+
+// lose notes that no feed is subscribed to a topic. Its listeners get its state after the next sync, changed or not.
+func (t *topic) lose() { t.feed, t.last.Version = nil, -1 }
+
+// verbs are the commands of a subscription.
+var verbs = map[string]func(*redis.PubSub, context.Context, ...string) error{
+	"ping":      (*redis.PubSub).Ping,
+	"subscribe": (*redis.PubSub).Subscribe, "unsubscribe": (*redis.PubSub).Unsubscribe,
+	"ssubscribe": (*redis.PubSub).SSubscribe, "sunsubscribe": (*redis.PubSub).SUnsubscribe,
+}
+
+// do sends a command and waits for its reply.
+func (f *feed) do(ctx context.Context, verb string, channels ...string) error {
+	began, reply := time.Now(), awaited{verb + strings.Join(channels, ""), make(chan error, 1)}
+	f.mu.Lock()
+	err := verbs[verb](f.sub, f.ctx, channels...)
+	f.awaited = append(f.awaited, reply)
+	f.mu.Unlock()
+	if err != nil {
+		f.close(err)
+	}
+	select {
+	case err = <-reply.done:
+	case <-f.closed:
+		err = f.err
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	return cause.Of(serverOf(f.at.client), began, err)
+}
+
+// read handles what Redis sends, until the feed is closed.
+func (f *feed) read() {
+	for {
+		got, err := f.sub.Receive(f.ctx)
+		switch got := got.(type) {
+		case *redis.Message:
+			f.announced(got.Channel, sightingOf(got.Payload))
+		case *redis.Subscription:
+			f.subscribed(got.Channel, !strings.Contains(got.Kind, "un"))
+			f.replied(got.Kind+got.Channel, nil)
+		case *redis.Pong:
+			f.replied("ping", nil)
+		default:
+			if !isReply(err) {
+				f.close(err)
+				return
+			}
+			f.replied("", err)
+		}
+	}
+}
+
+// replied passes a reply on to the one who waits for it. An error is that to the first of the commands.
+func (f *feed) replied(to string, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.awaited) > 0 && (err != nil || f.awaited[0].to == to) {
+		f.awaited[0].done <- err
+		f.awaited = f.awaited[1:]
+	}
+}
+
+func (f *feed) announced(channel string, s Sighting) {
+	f.live.mu.Lock()
+	defer f.live.mu.Unlock()
+	if t := f.live.topics[keyOf(channel)]; t != nil && t.feed == f && t.last != s {
+		t.tell(s)
+	}
+}
+
+// subscribed notes whether the feed is subscribed to a channel. Redis ends that when the slot gets another master.
+func (f *feed) subscribed(channel string, is bool) {
+	f.live.mu.Lock()
+	defer f.live.mu.Unlock()
+	switch t := f.live.topics[keyOf(channel)]; {
+	case t == nil && is: // the listener has left
+		go f.leave(channel)
+	case t != nil && is:
+		t.feed = f
+	case t != nil && t.feed == f:
+		t.lose()
+	}
+}
+
+// subscribe subscribes to a channel.
+func (f *feed) subscribe(ctx context.Context, channel string) error {
+	err := f.do(ctx, f.live.verb("subscribe"), channel)
+	if redis.HasErrorPrefix(err, "unknown command") {
+		f.live.plain.Store(true)
+		err = f.do(ctx, f.live.verb("subscribe"), channel)
+	}
+	return err
+}
+
+func (f *feed) leave(channel string) { _ = f.do(f.ctx, f.live.verb("unsubscribe"), channel) }
+
+// verb returns the name of a command as Redis has it.
+func (v *live) verb(name string) string {
+	if v.plain.Load() {
+		return name
+	}
+	return "s" + name
+}
