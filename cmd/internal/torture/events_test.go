@@ -70,14 +70,14 @@ func startFollowing(t *testing.T, p *promise) *following {
 	return m
 }
 
-// breakRedis kills and restarts Redis, and then its connections with subscriptions.
+// breakRedis kills and restarts Redis, and then its connections with subscriptions, again and again.
 func (m *following) breakRedis() {
 	m.redis.Kill()
 	m.redis.Restart()
 	m.restarts++
 	admin := m.redis.Admin()
-	for range 3 {
-		time.Sleep(200 * time.Millisecond)
+	for range 10 { // until the last change
+		time.Sleep(150 * time.Millisecond)
 		assert.Succeeds(m.t, admin.Do(m.t.Context(), "client", "kill", "type", "pubsub").Err(), "kill subscriptions")
 	}
 }
