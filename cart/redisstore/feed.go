@@ -10,7 +10,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"commerce/auth/cause"
-	"commerce/auth/script"
 )
 
 // feed is a connection on which a master sends what it announces to listeners. Any failure closes it, and another one
@@ -22,8 +21,8 @@ type feed struct {
 	opened time.Time
 	ctx    context.Context // ends when nothing listens
 	sub    *redis.PubSub
-	pause  time.Duration // after it was closed, until the next one is opened
-	retry  time.Time     // then; zero while it is open
+	synced time.Time // a topic, by due
+	retry  time.Time // when the next one may be opened; zero while this one is open
 
 	mu      sync.Mutex // of what follows, and of the order of commands
 	awaited []awaited  // in the order of their commands
@@ -37,24 +36,22 @@ type awaited struct {
 	done chan error
 }
 
-const firstPause, longestPause = 50 * time.Millisecond, 5 * time.Second
-
-// feedOf returns the feed of a master. It is closed if the latest one has just failed.
-func (v *live) feedOf(at located) *feed {
+// feedOf returns the feed of a topic, or that of its master, which is not subscribed to it. A feed that has just failed
+// is closed. told is that of the topic.
+func (v *live) feedOf(t *topic, at located) (f *feed, told int, subscribed bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	pause, last := firstPause, v.feeds[at.master]
-	if last != nil {
-		if last.retry.IsZero() || time.Now().Before(last.retry) {
-			return last
-		}
-		pause = min(2*last.pause, longestPause)
+	if t.feed != nil {
+		return t.feed, t.told, true
 	}
-	f := &feed{live: v, at: at, opened: time.Now(), ctx: v.ctx, sub: at.client.SSubscribe(v.ctx), pause: pause, closed: make(chan struct{})}
-	v.feeds[at.master] = f
-	context.AfterFunc(v.ctx, func() { f.close(errLost) })
-	go f.read()
-	return f
+	f = v.feeds[at.master]
+	if f == nil || !f.retry.IsZero() && time.Now().After(f.retry) {
+		f = &feed{live: v, at: at, opened: time.Now(), ctx: v.ctx, sub: at.client.SSubscribe(v.ctx), closed: make(chan struct{})}
+		v.feeds[at.master] = f
+		context.AfterFunc(v.ctx, func() { f.close(errLost) })
+		go f.read()
+	}
+	return f, t.told, false
 }
 
 func (f *feed) close(err error) {
@@ -69,7 +66,7 @@ func (f *feed) close(err error) {
 	v := f.live
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	f.retry = time.Now().Add(f.pause/2 + rand.N(f.pause))
+	f.retry = time.Now().Add(keepEvery/4 + rand.N(2*keepEvery)) // instances lose their feeds at the same time
 	for _, t := range v.topics {
 		if t.feed == f {
 			t.lose()
@@ -77,8 +74,8 @@ func (f *feed) close(err error) {
 	}
 }
 
-// lose notes that no feed is subscribed to a topic.
-func (t *topic) lose() { t.feed, t.last.Version = nil, unsure }
+// lose notes that no feed is subscribed to a topic. Its listeners get its state after the next sync, changed or not.
+func (t *topic) lose() { t.feed, t.last.Version = nil, -1 }
 
 // verbs are the commands of a subscription.
 var verbs = map[string]func(*redis.PubSub, context.Context, ...string) error{
@@ -155,10 +152,20 @@ func (f *feed) subscribed(channel string, is bool) {
 	case t == nil && is: // the listener has left
 		go f.leave(channel)
 	case t != nil && is:
-		t.feed, f.pause = f, firstPause
+		t.feed = f
 	case t != nil && t.feed == f:
 		t.lose()
 	}
+}
+
+// subscribe subscribes to a channel.
+func (f *feed) subscribe(ctx context.Context, channel string) error {
+	err := f.do(ctx, f.live.verb("subscribe"), channel)
+	if redis.HasErrorPrefix(err, "unknown command") {
+		f.live.plain.Store(true)
+		err = f.do(ctx, f.live.verb("subscribe"), channel)
+	}
+	return err
 }
 
 func (f *feed) leave(channel string) { _ = f.do(f.ctx, f.live.verb("unsubscribe"), channel) }
@@ -169,32 +176,4 @@ func (v *live) verb(name string) string {
 		return name
 	}
 	return "s" + name
-}
-
-// ask subscribes to a cart, unless the feed is, and returns what the cart is now, after all that was announced before. told
-// is what the topic had told before.
-func (f *feed) ask(ctx context.Context, t *topic) (now Sighting, told int, err error) {
-	v := f.live
-	v.mu.Lock()
-	subscribed := t.feed == f
-	v.mu.Unlock()
-	if !subscribed {
-		err = f.do(ctx, v.verb("subscribe"), t.ref.liveChannel())
-		if redis.HasErrorPrefix(err, "unknown command") {
-			v.plain.Store(true)
-			err = f.do(ctx, v.verb("subscribe"), t.ref.liveChannel())
-		}
-		if err != nil {
-			return Sighting{}, 0, err
-		}
-	}
-	v.mu.Lock()
-	told = t.told
-	v.mu.Unlock()
-	tag, err := v.store.scripts["listen"].Run(ctx, v.store.Client, script.Repeatable,
-		[]string{t.ref.cartKey()}, int64(markLife.Seconds()), v.verb("publish")).Text()
-	if err != nil && !isMissing(err) {
-		return Sighting{}, 0, err
-	}
-	return sightingOf(tag), told, f.do(ctx, "ping")
 }

@@ -10,9 +10,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
 
+	"commerce/auth/script"
 	"commerce/cart"
 )
 
@@ -34,9 +34,10 @@ func sightingOf(tag string) Sighting {
 	return Sighting{Tag: tag, Version: n}
 }
 
-func (s Sighting) sameCart(other Sighting) bool {
+// of reports whether s is of a cart, by its latest sighting; "" for none yet.
+func (s Sighting) of(last Sighting) bool {
 	id, _, _ := strings.Cut(s.Tag, ".")
-	return strings.HasPrefix(other.Tag, id+".")
+	return last.Tag == "" || strings.HasPrefix(last.Tag, id+".")
 }
 
 var (
@@ -99,22 +100,22 @@ func newLive(s *Store) *live {
 // Listen begins to listen to a cart. The first sighting is the cart as it is now. The caller calls Close. Errors:
 // ErrNoCart, cart.Unavailable.
 func (s *Store) Listen(ctx context.Context, ref Ref) (*Listener, error) {
+	ctx, cancel := context.WithTimeout(ctx, syncTime)
+	defer cancel()
 	l := s.live.join(ref)
-	for try := 0; ; try++ {
-		err := s.live.sync(ctx, l.topic, l)
-		if err == nil {
-			return l, nil
-		}
-		if try < redirections && ctx.Err() == nil && (isElsewhere(err) || errors.Is(err, errLost)) {
-			_, _ = s.locateAgain(ctx, ref.cartKey())
-			continue
-		}
-		l.Close()
-		if errors.Is(err, ErrNoCart) {
-			return nil, err
-		}
-		return nil, cart.Unavailable("listen to cart", err)
+	err := s.live.sync(ctx, l.topic, l)
+	for ctx.Err() == nil && (isElsewhere(err) || errors.Is(err, errLost)) {
+		_, _ = s.locateAgain(ctx, ref.cartKey())
+		err = s.live.sync(ctx, l.topic, l)
 	}
+	if err == nil {
+		return l, nil
+	}
+	l.Close()
+	if errors.Is(err, ErrNoCart) {
+		return nil, err
+	}
+	return nil, cart.Unavailable("listen to cart", err)
 }
 
 func (s *Store) Listeners() int {
@@ -194,10 +195,14 @@ func (l *Listener) put(s Sighting) {
 	l.wake()
 }
 
-// tell gives the listeners the state of their cart.
+// tell gives the listeners a state of their cart. Another cart under the same key means that theirs is gone.
 func (t *topic) tell(s Sighting) {
+	mine := s.of(t.last)
 	t.last = s
 	t.told++
+	if !mine {
+		s = sightingOf("")
+	}
 	for _, l := range t.listeners {
 		if l.started {
 			l.put(s)
@@ -207,75 +212,64 @@ func (t *topic) tell(s Sighting) {
 
 // sync makes sure that listeners know the cart as it is now. It starts l, if that is not nil, or else returns
 // ErrNoCart.
-func (v *live) sync(ctx context.Context, t *topic, l *Listener) (err error) {
+func (v *live) sync(ctx context.Context, t *topic, l *Listener) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, syncTime, errHangs)
 	defer cancel()
-	v.mu.Lock()
-	f := t.feed
-	v.mu.Unlock()
-	if f == nil {
-		at, err := v.store.masterOf(ctx, t.ref.cartKey())
-		if err != nil {
-			return err
-		}
-		f = v.feedOf(at)
-	}
-	now, told, err := f.ask(ctx, t)
+	at, err := v.store.masterOf(ctx, t.ref.cartKey())
 	if err != nil {
-		if context.Cause(ctx) == errHangs {
-			f.close(errHangs)
-		}
-		if cluster, ok := v.store.Client.(*redis.ClusterClient); ok {
-			cluster.ReloadState(ctx)
-		}
 		return err
 	}
+	f, told, subscribed := v.feedOf(t, at)
+	if !subscribed {
+		err = f.subscribe(ctx, t.ref.liveChannel())
+	}
+	var tag string
+	if err == nil {
+		tag, err = v.store.scripts["listen"].Run(ctx, v.store.Client, script.Repeatable,
+			[]string{t.ref.cartKey()}, int64(markLife.Seconds()), v.verb("publish")).Text()
+	}
+	if err == nil || isMissing(err) {
+		err = f.do(ctx, "ping")
+	}
+	if context.Cause(ctx) == errHangs {
+		f.close(errHangs)
+	}
+	if err != nil {
+		return err
+	}
+	return v.learn(t, f, sightingOf(tag), told, l)
+}
+
+// learn handles the state of a cart that a sync has found. told is what it was before.
+func (v *live) learn(t *topic, f *feed, now Sighting, told int, l *Listener) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if t.feed != f {
 		return errLost
 	}
-	if t.learn(now, told) && time.Since(f.opened) > syncEvery { // or an older release makes changes, and announces none
-		go f.close(errLost)
+	t.synced = time.Now()
+	if t.told == told && t.last != now || !now.of(t.last) || t.last.Version < now.Version {
+		if t.last.Version > 0 && time.Since(f.opened) > syncEvery { // f does not get what is announced
+			go f.close(errLost)
+		}
+		t.tell(now)
 	}
-	switch {
-	case l != nil && now.Gone:
+	if l != nil && now.Gone {
 		return ErrNoCart
-	case l != nil:
+	}
+	if l != nil {
 		l.started = true
 		l.put(t.last)
 	}
 	return nil
 }
 
-// learn handles the state of a cart that a sync has found. told is what it was before. It reports whether a change was
-// missed.
-func (t *topic) learn(now Sighting, told int) (missed bool) {
-	t.synced = time.Now()
-	switch {
-	case t.last.Tag == "":
-		t.tell(now)
-	case !t.last.sameCart(now):
-		t.tell(sightingOf(""))
-		t.last = now
-	case t.told == told && t.last != now, t.last.Version < now.Version:
-		missed = t.last.Version != unsure
-		t.tell(now)
-	}
-	return missed
-}
-
-// unsure is the version of a last sighting after which a change may have been missed.
-const unsure = -1
-
 // keep syncs the topics whose time it is, and those that have no feed.
 func (v *live) keep(ctx context.Context) {
-	for ticker := time.NewTicker(keepEvery); ; {
+	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
-			ticker.Stop()
-			return
-		case <-ticker.C:
+		case <-time.After(keepEvery):
 		}
 		var all errgroup.Group
 		all.SetLimit(syncs)
@@ -289,26 +283,16 @@ func (v *live) keep(ctx context.Context) {
 	}
 }
 
-// due returns the topics to sync: of each feed at least one a second, to find out whether it hangs. It closes feeds
-// without topics.
+// due returns the topics to sync: of each feed one a second, to find out whether it hangs.
 func (v *live) due() (due []*topic) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	latest := map[*feed]*topic{}
 	for _, t := range v.topics {
-		if t.feed == nil || time.Since(t.synced) > syncEvery {
-			due = append(due, t)
-		}
-		if of := latest[t.feed]; of == nil || t.synced.After(of.synced) {
-			latest[t.feed] = t
-		}
-	}
-	for _, f := range v.feeds {
-		switch t := latest[f]; {
-		case t == nil && time.Since(f.opened) > syncTime:
-			delete(v.feeds, f.at.master)
-			go f.close(errLost)
-		case t != nil && time.Since(t.synced) > time.Second:
+		switch f := t.feed; {
+		case f != nil && time.Since(f.synced) > time.Second:
+			f.synced = time.Now()
+			fallthrough
+		case f == nil, time.Since(t.synced) > syncEvery:
 			due = append(due, t)
 		}
 	}

@@ -100,13 +100,26 @@ func (s *redisServer) judgeRights(ctx context.Context, client *redis.Client) {
 	if s.Clustered() {
 		ofMerges = append(ofMerges, "cluster|nodes")
 	}
-	waits := refused(ctx, client, ofMerges...)
+	waits, streams := refused(ctx, client, ofMerges...), announces(ctx, client)
 	s.judge(code,
 		serious(essential != "", setting, "Cart calls get a 503, because the user may not run %s.", essential),
 		warning(waits != "", setting, "If there are replicas, a failover can lose a merge on login, because the user may not run %s.", waits),
 		warning(refused(ctx, client, "hget limit:check 0") != "", setting,
 			"Each instance counts alone what clients have used up, because the user may not access the keys limit:*."),
+		warning(streams != "", setting, "Streams of events get a 503, because the user may not run %s on the channels cart:*.", streams),
 		ok("The user may run the commands that were tried."))
+}
+
+// announces returns the commands of streams of events that Redis refuses to this user.
+func announces(ctx context.Context, client *redis.Client) string {
+	const live = nobody + ":live"
+	names := refused(ctx, client, "publish "+live+" x", "spublish "+live+" x")
+	stream := client.SSubscribe(ctx, live)
+	defer stream.Close()
+	if _, err := stream.Receive(ctx); redis.HasErrorPrefix(err, "NOPERM") {
+		names = strings.TrimPrefix(names+", ssubscribe", ", ")
+	}
+	return names
 }
 
 // refused returns the names of the commands that Redis refuses to this user, or does not know.

@@ -145,10 +145,16 @@ func TestRedis_SaysWhatIsHidden(t *testing.T) {
 		"+@all ~* -evalsha": {"redis_rights": Serious, "redis_replicas": Warning},
 		"+@all ~* -wait":    {"redis_rights": Warning, "redis_replicas": Warning},
 		"+@all ~cart:*":     {"redis_rights": Warning, "redis_replicas": Warning},
-		"+@all":             {"redis_replicas": Warning}, // not the service's user: it may read no carts
-		"-@all":             {"redis_answers": Serious},
+
+		"+@all ~* resetchannels &cart:*": {"redis_replicas": Warning},
+		"+@all ~* resetchannels":         {"redis_rights": Warning, "redis_replicas": Warning},
+		"+@all ~* -spublish":             {"redis_rights": Warning, "redis_replicas": Warning},
+		"+@all ~* -ssubscribe":           {"redis_rights": Warning, "redis_replicas": Warning},
+
+		"+@all": {"redis_replicas": Warning}, // not the service's user: it may read no carts
+		"-@all": {"redis_answers": Serious},
 	} {
-		url := ephemeral.AsUser(t, server.URL, "user limited on "+rights, "limited")
+		url := ephemeral.AsUser(t, server.URL, "user limited on &* "+rights, "limited")
 		check(t, rights, Config{RedisURL: url}, want)
 		if rights == "+@all" {
 			check(t, "serving with "+rights, Config{RedisURL: url, Serving: true}, wrong{"redis_rights": Serious, "redis_replicas": Warning})

@@ -1,9 +1,10 @@
--- announce tells those who listen to a cart, if any do (see listen.lua), what it is now: its tag, or gone. It is
--- the last command of a script that has changed the cart. It returns the error, which is never the change's.
-local function announce(key, hash, payload)
-  local listened = hash.at.w
-  if not listened then return end
-  local command = string.match(hash.flat[listened + 1], '%a+$')
-  local reply = redis.pcall(command, key .. ':live', payload or hash.flat[hash.at.i + 1] .. '.' .. hash.flat[hash.at.v + 1])
+-- announce tells those who listen to a cart, if any do (see listen.lua), its new tag, or gone. It is the last command of
+-- a script that has changed the cart. It returns the error, if there was one, which is never the change's.
+local function announce(key, hash, gone)
+  local flat, at = hash.flat, hash.at
+  if not at.w then return end
+  local channel, payload = key .. ':live', gone or flat[at.i + 1] .. '.' .. flat[at.v + 1]
+  local plain = string.find(flat[at.w + 1], ' publish', 1, true)
+  local reply = plain and redis.pcall('PUBLISH', channel, payload) or redis.pcall('SPUBLISH', channel, payload)
   return type(reply) == 'table' and reply.err or nil
 end

@@ -106,7 +106,9 @@ func (s *served) failed() bool { return s.Status >= http.StatusInternalServerErr
 func (s *served) ofAgent() bool { return s.problem != nil && s.problem.Kind == problem.KindAgent }
 
 // overLimit reports whether a limit has refused the request with a 503, so that the service has not failed.
-func (s *served) overLimit() bool { return s.failed() && s.problem != nil && s.problem.Budget.Name != "" }
+func (s *served) overLimit() bool {
+	return s.failed() && s.problem != nil && s.problem.Budget.Name != ""
+}
 
 func (r *responder) logRequest(ctx context.Context, s *served) {
 	level := slog.LevelInfo

@@ -268,7 +268,8 @@ func TestRedisUsers_HaveThePermissionsThatTheServiceNeeds(t *testing.T) {
 		"ping": true, "client|setname": true, "cluster|slots": true, "command": true, "asking": true, // go-redis
 		"eval": true, "evalsha": true, "hgetall": true, "exists": true, // redisstore
 		"role": true, "wait": true, "cluster|nodes": true, // merges, DURABILITY=replica
-		"info": true, // the check of every minute
+		"info":      true,                                                                // the check of every minute
+		"subscribe": true, "ssubscribe": true, "unsubscribe": true, "sunsubscribe": true, // streams of events
 	}
 	scripts, err := filepath.Glob("../../../cart/redisstore/lua/*.lua")
 	assert.Require(t, err == nil && len(scripts) != 0, "scripts: %v, %v", scripts, err)
@@ -284,7 +285,7 @@ func TestRedisUsers_HaveThePermissionsThatTheServiceNeeds(t *testing.T) {
 	}
 	got := map[string]bool{}
 	for line := range strings.Lines(redisUsers(t)) {
-		if rules, ok := strings.CutPrefix(line, "user commerce on ~cart:* ~limit:* "); ok {
+		if rules, ok := strings.CutPrefix(line, "user commerce on ~cart:* ~limit:* &cart:* "); ok {
 			for rule := range strings.FieldsSeq(rules) {
 				got[strings.TrimPrefix(rule, "+")] = true
 			}
