@@ -1,10 +1,13 @@
 package redisstore
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -125,6 +128,40 @@ func resting(ref Ref, stored Stored, since time.Time) Resting {
 		}
 	}
 	return r
+}
+
+// Guests are the totals of guests' carts at rest. Nobody can write to a guest.
+type Guests struct {
+	Carts int64        `json:"carts"`
+	Lines int64        `json:"lines"`
+	Value money.Amount `json:"value"`
+}
+
+// Print writes customers' carts as lines of JSON, in one write, and counts those of guests unless that fails.
+func (g *Guests) Print(w io.Writer, carts []Resting) error {
+	var lines bytes.Buffer
+	sum := *g
+	for _, r := range carts {
+		if r.Owner != (Owner{}) {
+			if err := json.NewEncoder(&lines).Encode(r); err != nil {
+				return err
+			}
+			continue
+		}
+		sum.Carts++
+		sum.Lines += int64(len(r.Lines))
+		sum.Value += r.Value
+	}
+	if _, err := lines.WriteTo(w); err != nil {
+		return err
+	}
+	*g = sum
+	return nil
+}
+
+// PrintTotals writes the last line.
+func (g Guests) PrintTotals(w io.Writer) error {
+	return json.NewEncoder(w).Encode(map[string]Guests{"guests": g})
 }
 
 // Masters are the masters of a Redis at a time, sorted.

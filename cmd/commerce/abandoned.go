@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -36,13 +35,7 @@ type restWalk struct {
 	master  int    // the current one
 	cursor  uint64
 	visited int64 // keys, roughly
-	guests  guestTotals
-}
-
-type guestTotals struct {
-	Carts int64 `json:"carts"`
-	Lines int64 `json:"lines"`
-	Value int64 `json:"value"`
+	guests  redisstore.Guests
 }
 
 const resumeForm = "%08x.%d.%08x.%d.%d.%d.%d.%d.%d"
@@ -117,7 +110,7 @@ func (c *abandonedCommand) run(ctx context.Context, out cli.Output) error {
 		}
 		return fmt.Errorf("%w: to go on, repeat the command with --resume=%s", err, &c.restWalk)
 	}
-	return json.NewEncoder(out).Encode(map[string]guestTotals{"guests": c.guests})
+	return c.guests.PrintTotals(out)
 }
 
 var errMasters = errors.New("a Redis master was restarted or replaced, or slots have moved, since the walk began, so it could miss carts: start again, without --resume")
@@ -144,10 +137,7 @@ func (c *abandonedCommand) walk(ctx context.Context, out cli.Output, carts *redi
 		asked := time.Now()
 		batch, err := carts.AtRest(ctx, masters.Clients[c.master], rest, c.cursor)
 		took := time.Since(asked)
-		if err == nil {
-			err = c.print(out, batch.Carts)
-		}
-		if err != nil {
+		if err = cmp.Or(err, c.guests.Print(out, batch.Carts)); err != nil {
 			return err
 		}
 		unreadable, newer = unreadable+batch.Unreadable, newer+batch.Newer
@@ -178,24 +168,6 @@ func (c *abandonedCommand) walk(ctx context.Context, out cli.Output, carts *redi
 		fmt.Fprintf(out.Errors, "left out %d carts that expire later than GUEST_CART_TTL and CUSTOMER_CART_TTL allow: set both as for serve\n", newer)
 	}
 	return nil
-}
-
-// print writes the lines of customers' carts at once, and counts those of guests.
-func (c *abandonedCommand) print(out cli.Output, carts []redisstore.Resting) error {
-	var lines bytes.Buffer
-	for _, r := range carts {
-		if r.Owner != (redisstore.Owner{}) {
-			if err := json.NewEncoder(&lines).Encode(r); err != nil {
-				return err
-			}
-			continue
-		}
-		c.guests.Carts++
-		c.guests.Lines += int64(len(r.Lines))
-		c.guests.Value += int64(r.Value)
-	}
-	_, err := lines.WriteTo(out)
-	return err
 }
 
 // newDigest returns the command that computes the digests that abandoned prints.

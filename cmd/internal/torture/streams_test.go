@@ -2,6 +2,7 @@ package torture
 
 import (
 	"bufio"
+	"context"
 	"crypto/rand"
 	"net/http"
 	"strconv"
@@ -18,12 +19,13 @@ import (
 // followed is a cart that streams follow.
 type followed struct {
 	*shopper
-	version atomic.Int64 // of the latest change
-	at      atomic.Int64 // when its response came, in nanoseconds
+	ctx     context.Context // of streams
+	version atomic.Int64    // of the latest change
+	at      atomic.Int64    // when its response came, in nanoseconds
 }
 
 func newFollowed(t testing.TB, c *shopper) *followed {
-	f := &followed{shopper: c.as(rand.Text(), "")}
+	f := &followed{shopper: c.as(rand.Text(), ""), ctx: t.Context()}
 	f.change(t)
 	return f
 }
@@ -41,7 +43,7 @@ func (f *followed) change(t testing.TB) {
 
 // follow opens a stream, and calls saw for the version of each event until the stream ends.
 func (f *followed) follow(t testing.TB, last string, saw func(version int64, id string)) (status int) {
-	request := assert.Must(http.NewRequest("GET", f.base()+"/cart/events", nil))(t)
+	request := assert.Must(http.NewRequestWithContext(f.ctx, "GET", f.base()+"/cart/events", nil))(t)
 	request.Header.Set("X-Public-Key", "pk_demo")
 	request.Header.Set("X-Cart-Token", f.Token)
 	request.Header.Set("Last-Event-ID", last)
