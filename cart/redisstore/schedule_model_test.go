@@ -2,6 +2,7 @@ package redisstore_test
 
 import (
 	"slices"
+	"unique"
 
 	"commerce/auth/problem"
 	"commerce/cart"
@@ -17,8 +18,8 @@ import (
 const (
 	modelCustomers = 2
 	modelTokens    = 2
-	modelTakes     = 2               // operations that redeem a code
-	modelGuests    = undoneToken + 1 // with the tokens that these and an undo make
+	modelTakes     = 2                        // operations that redeem a code
+	modelGuests    = modelTokens + modelTakes // with the tokens that these make
 )
 
 // place is a cart, counted from 1: the customers', then the guests'. 0 is none.
@@ -41,6 +42,7 @@ type moving struct {
 	cart contents
 }
 
+// carts has at most 128 bytes. A map would store larger keys behind pointers.
 type carts struct {
 	customer [modelCustomers]contents
 	guest    [modelGuests]contents
@@ -52,8 +54,8 @@ type carts struct {
 	took   [modelTokens]int8  // the operation that has taken that cart, as in moving
 	where  [modelTokens]place // to which it has taken it
 
-	came     [modelMerges]arrived // in schedules with an undo, the latest last
-	undoneBy place                // whose undo has made the cart of undoneToken; 0 once it has left
+	undoneBy place                   // whose undo has made the cart of undoneToken; 0 once it has left
+	came     unique.Handle[arrivals] // in schedules with an undo, the latest last; zero for none
 }
 
 func (c *carts) at(p place) *contents {

@@ -191,8 +191,8 @@ func (s *schedule) knows(token int) bool {
 	if token < modelTokens {
 		return true
 	}
-	if token == undoneToken {
-		return s.undone != ""
+	if token == undoneToken && s.undone != "" {
+		return true
 	}
 	return slices.ContainsFunc(slices.Collect(s.requests()), func(a *request) bool {
 		return a.op.verb == takes && a.op.freshToken() == token && a.over && a.result.err == nil && !a.dead

@@ -3,6 +3,7 @@ package redisstore_test
 import (
 	"slices"
 	"time"
+	"unique"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -14,8 +15,8 @@ import (
 // before an answer tells it.
 
 const (
-	undoneToken = modelTokens + modelTakes // the token to which an undo leads
-	modelMerges = 4                        // of which the model knows what they have brought
+	undoneToken = modelTokens // the token to which an undo leads; no schedule also has a take
+	modelMerges = 4           // of which the model knows what they have brought
 )
 
 // arrived is what a merge has brought into a customer's cart.
@@ -24,6 +25,16 @@ type arrived struct {
 	undone bool
 	lines  [modelLines]arrivedLine
 	coupon byte
+}
+
+type arrivals [modelMerges]arrived
+
+// arrivals are what the latest merges have brought. The model holds a handle, because it compares many states.
+func (c *carts) arrivals() (all arrivals) {
+	if c.came != (unique.Handle[arrivals]{}) {
+		all = c.came.Value()
+	}
+	return all
 }
 
 type arrivedLine struct {
@@ -46,8 +57,10 @@ func (c *carts) arrive(to place, before, after contents) {
 	if before.coupon == 0 {
 		in.coupon = after.coupon
 	}
-	copy(c.came[:], c.came[1:])
-	c.came[modelMerges-1] = in
+	all := c.arrivals()
+	copy(all[:], all[1:])
+	all[modelMerges-1] = in
+	c.came = unique.Make(all)
 }
 
 // without takes what has arrived out of a customer's cart.
@@ -73,11 +86,13 @@ func (c contents) without(in arrived) (left, taken contents) {
 
 // undoings lists the states that undoing one of the merges into the cart of a customer may lead to.
 func (c carts) undoings(who caller) (all []carts) {
-	for i, in := range c.came {
+	came := c.arrivals()
+	for i, in := range came {
 		if in.to == who.place() && !in.undone {
-			next := c
+			next, then := c, came
 			*next.of(who), next.guest[undoneToken] = c.of(who).without(in)
-			next.came[i].undone, next.undoneBy = true, in.to
+			then[i].undone = true
+			next.came, next.undoneBy = unique.Make(then), in.to
 			all = append(all, next)
 		}
 	}
@@ -86,7 +101,8 @@ func (c carts) undoings(who caller) (all []carts) {
 
 // allowsUndone reports whether an undo may give its answer.
 func (e *event) allowsUndone(c *carts) bool {
-	done := slices.ContainsFunc(c.came[:], func(in arrived) bool { return in.undone })
+	came := c.arrivals()
+	done := slices.ContainsFunc(came[:], func(in arrived) bool { return in.undone })
 	if e.shows.refused == problem.NotFound {
 		return e.shows.lapsed
 	}

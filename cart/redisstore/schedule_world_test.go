@@ -170,7 +170,7 @@ func (c caller) auth(w *world) auth.Caller {
 		who.Customer = fmt.Sprintf("c%d", c.customer+1)
 	}
 	switch {
-	case c.token == undoneToken:
+	case c.token == undoneToken && w.undone != "":
 		who.Token = w.undone
 	case c.token >= modelTokens:
 		who.Token = w.fresh[c.token-modelTokens]

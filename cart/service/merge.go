@@ -112,7 +112,7 @@ func (s *Carts) mergeGuest(ctx context.Context, v *Visit, g redisstore.GuestCart
 	}
 	g, err := s.ready(ctx, v, v.guest, g)
 	m := merging{owner: v.own, guest: v.guest, needs: g.Needs}
-	for round := 0; err == nil && !g.Undone && m.needs.CartID != "" && round < mergeRounds; round++ {
+	for round := 0; err == nil && m.needs.CartID != "" && round < mergeRounds; round++ {
 		again := false
 		m.note = "m" + s.newCartID()[:10]
 		if again, err = s.mergeCart(ctx, v, &m); !again {

@@ -122,7 +122,7 @@ for i = 12, 11 + n_lines * WIDTH, WIDTH do
     end
     local filled = fill_metadata(hash, line .. ':m', ARGV[i + 10])
     if noticed or filled or kept > (held or 0) then
-      bring(line, string.format('%d %d %s', held or 0, kept, price))
+      bring(line, (held or 0) .. ' ' .. kept .. ' ' .. price)
     end
     taken = taken + 1
     now_noted[#now_noted + 1] = line

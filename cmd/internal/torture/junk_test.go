@@ -98,7 +98,7 @@ var junkChanges = []struct {
 	{"POST", "/cart/add", `{"product_id":`, "", 400},
 	{"POST", "/cart/coupon", `{"coupon":"NOPE"}`, "", 422},
 	{"POST", "/cart/handover/redeem", `{"code":"none","preview":true}`, "", 404},
-	{"POST", "/cart/merge/undo", `{"id":"none"}`, "", 401},
+	{"POST", "/cart/merge/undo", `{}`, "", 422},
 	{"POST", "/cart/share", "", "", 422},
 	{"DELETE", "/cart/share/none", "", "", 404},
 	{"PATCH", "/cart/items/1001", `{"quantity":2}`, "", 404},

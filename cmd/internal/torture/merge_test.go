@@ -3,6 +3,7 @@ package torture
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -24,7 +25,7 @@ func TestPromise03_AMergeNeitherLosesNorDoublesALine(t *testing.T) {
 	t.Parallel()
 	p := promised(t, 3, "a merge never loses or doubles a line", "0 wrong of 100,000 merges")
 	m := startMerges(t, p)
-	stop := m.shop()
+	stop := m.shop((*visit).make)
 	defer stop()
 	f := startFaults(m)
 	defer f.end()
@@ -73,7 +74,7 @@ func startMerges(t *testing.T, p *promise) *merges {
 	}
 	database := catalog(t)
 	for range 2 {
-		m.instances = append(m.instances, startService(t, "REDIS_URL="+m.cluster.URL, "DATABASE_URL="+database, "DURABILITY=replica"))
+		m.instances = append(m.instances, startService(t, "REDIS_URL="+m.cluster.URL, "DATABASE_URL="+database, "DURABILITY=replica", "HANDOVER_KEY="+strings.Repeat("k", 32)))
 	}
 	client := assert.Must(connect.Redis(m.cluster.URL))(t)
 	t.Cleanup(func() { _ = client.Close() })
@@ -84,14 +85,14 @@ func startMerges(t *testing.T, p *promise) *merges {
 
 // shop lets shoppers make one visit after another until the returned function is called. That
 // function waits for their last visits.
-func (m *merges) shop() (stop func()) {
+func (m *merges) shop(visit func(*visit)) (stop func()) {
 	var all sync.WaitGroup
 	for i := range m.current {
 		all.Go(func() {
 			for n := 0; !m.over.Load(); n++ {
 				v := m.newVisit(fmt.Sprintf("%d-%d", i, n))
 				m.current[i].Store(v)
-				v.make()
+				visit(v)
 			}
 		})
 	}
