@@ -77,6 +77,18 @@ func (s *Carts) Listen(ctx context.Context, v *Visit) (*Stream, error) {
 	return &Stream{l, &s.Events, leave}, nil
 }
 
+// MayListen returns the error of Listen without listening, so it changes nothing in Redis.
+func (s *Carts) MayListen(ctx context.Context, v *Visit) error {
+	if v.Fresh {
+		return errNoCredential
+	}
+	stored, err := s.loadOwn(ctx, v)
+	if err == nil && stored.ID == "" {
+		err = errNoCart
+	}
+	return err
+}
+
 // Next returns the next state of the cart. ok is false if none waits.
 func (s *Stream) Next() (seen redisstore.Sighting, ok bool, err error) {
 	if seen, ok, err = s.Listener.Next(); ok {
