@@ -4,7 +4,7 @@ local function announce(key, hash, gone)
   local flat, at = hash.flat, hash.at
   if not at.w then return end
   local channel, payload = key .. ':live', gone or flat[at.i + 1] .. '.' .. flat[at.v + 1]
-  local plain = string.find(flat[at.w + 1], ' publish', 1, true)
+  local plain = string.byte(flat[at.w + 1], 12) == 112 -- p
   local reply = plain and redis.pcall('PUBLISH', channel, payload) or redis.pcall('SPUBLISH', channel, payload)
   return type(reply) == 'table' and reply.err or nil
 end

@@ -179,7 +179,7 @@ local function lifetime(hash, ttl, now)
   local report = hash.at.g
   if report and now - tonumber(string.match(hash.flat[report + 1], '^%d+')) > REPORT_LIFE then drop(hash, report) end
   local listened = hash.at.w
-  if listened and now > tonumber(string.match(hash.flat[listened + 1], '^%d+')) * 1000 then drop(hash, listened) end
+  if listened and now > string.sub(hash.flat[listened + 1], 1, 10) * 1000 then drop(hash, listened) end
   local life, expiry = in_use(hash.flat) and tonumber(ttl) or hash.at.i and DAY, hash.at.x
   if life then
     local left = (tonumber(expiry and hash.flat[expiry + 1]) or 0) * 1000 - now
