@@ -14,7 +14,7 @@ func (a *API) share(c *call) (wire.Answer, error) {
 		return wire.Answer{}, err
 	}
 	link, replayed, err := a.carts.Share(c.ctx(), c.Visit, key)
-	if replayed {
+	if replayed && err == nil {
 		c.Header("Idempotency-Replayed", "true")
 	}
 	return c.show(func(w view) { w.link(link) }), err

@@ -72,9 +72,8 @@ func (s *Store) Holdings(ctx context.Context, ref Ref) ([]Holding, error) {
 
 // kindOf returns the kind of data under a key of a guest or a customer.
 func kindOf(key string) HoldingKind {
-	ref := refOf(key)
-	switch suffix := strings.TrimPrefix(key, ref.key); {
-	case ref.isShare():
+	switch suffix := strings.TrimPrefix(key, refOf(key).key); {
+	case strings.Contains(key, shareTag):
 		return KindShare
 	case strings.HasPrefix(suffix, ":came:"):
 		return KindCame
@@ -150,7 +149,7 @@ func (s *Store) sharesIn(ctx context.Context, ref Ref, keys []string) (shares []
 			return nil, fmt.Errorf("read %s: %w", KindShares, err)
 		}
 		for digest := range list {
-			shares = append(shares, ref.shareKey(digest))
+			shares = append(shares, ref.shareKeyOf(digest))
 		}
 	}
 	return shares, nil

@@ -54,7 +54,7 @@ func (r Ref) MovedKey() string                     { return r.movedKey() }
 func (r Ref) CameKey(mergeID string) string        { return r.cameKey(mergeID) }
 func (r Ref) OfferedKey(guestCartID string) string { return r.offeredKey(guestCartID) }
 func (r Ref) SharesKey(cartID string) string       { return r.sharesKey(cartID) }
-func (r Ref) ShareKey(digest string) string        { return r.shareKey(digest) }
+func (r Ref) ShareKey(digest string) string        { return r.shareKeyOf(digest) }
 func (r Ref) IsGuest() bool                        { return r.guest }
 
 func (c Change) Is(script string) bool { return c.script == script }

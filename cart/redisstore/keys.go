@@ -99,17 +99,15 @@ func (r Ref) cameKey(mergeID string) string { return r.cartKey() + ":came:" + me
 // sharesKey is the key of the list of the shares that the cart with an ID has made.
 func (r Ref) sharesKey(cartID string) string { return r.cartKey() + ":shares:" + cartID }
 
-// shareKey is the key of a share in the same store, by the digest of its code.
-func (r Ref) shareKey(digest string) string {
+// shareKey is the key of a share in the same store, with the digest of its code, which is as secret as a token.
+func (r Ref) shareKey(code string) string { return r.shareKeyOf(auth.CartToken(code).Digest()) }
+
+func (r Ref) shareKeyOf(digest string) string {
 	store, _, _ := strings.Cut(r.tag(), ":")
-	return beforeTag + store + ":s:" + digest + afterTag
+	return beforeTag + store + shareTag + digest + afterTag
 }
 
-// isShare reports whether a reference is that of a share's key.
-func (r Ref) isShare() bool {
-	_, kind, _ := strings.Cut(r.tag(), ":")
-	return strings.HasPrefix(kind, "s:")
-}
+const shareTag = ":s:"
 
 // guestOfStore refers to a guest's cart in the same store, by the digest of the token.
 func (r Ref) guestOfStore(digest string) Ref {

@@ -22,32 +22,32 @@ func (s *Store) KeepShare(ctx context.Context, ref Ref, cartID string, lines []c
 			args = append(args, string(l.ID)+":f", encodeFields(l.Fields))
 		}
 	}
-	key := ref.shareKey(digestOf(codes[0]))
+	key, status := ref.shareKey(codes[0]), ""
 	expires, err := s.scripts["share"].Run(ctx, s.Client, script.Repeatable, []string{key}, args...).Int64()
-	if err != nil {
-		return time.Time{}, cart.Unavailable("keep share", err)
+	if err == nil {
+		status, err = s.listShare(ctx, ref, cartID, fmt.Sprint(expires), codes...)
 	}
-	status, err := s.listShare(ctx, ref, cartID, fmt.Sprint(expires), codes...)
 	if err == nil && status != "listed" {
-		if err = s.Client.Del(ctx, key).Err(); err != nil {
-			return time.Time{}, cart.Unavailable("drop share", err)
-		}
-		err = cart.ErrTooManyShares
-		if status == "deleted" {
-			err = cart.ErrNoCode
-		}
+		err = s.Client.Del(ctx, key).Err()
 	}
-	return time.Unix(expires, 0), err
+	switch {
+	case err != nil:
+		return time.Time{}, cart.Unavailable("keep share", err)
+	case status == "full":
+		return time.Time{}, cart.ErrTooManyShares
+	case status == "deleted":
+		return time.Time{}, cart.ErrNoCode
+	}
+	return time.Unix(expires, 0), nil
 }
 
-// Shared returns what is kept under a code, with the ID of the cart that has shared it. If nothing is, it returns
-// cart.ErrNoCode.
+// Shared returns what is kept under a code, with the ID of the cart that has shared it; otherwise cart.ErrNoCode.
 func (s *Store) Shared(ctx context.Context, ref Ref, code string) (cart.Cart, error) {
-	flat, err := membersOf(s.Client.HGetAll(ctx, ref.shareKey(digestOf(code))), nil)
-	if err != nil {
-		return cart.Cart{}, cart.Unavailable("read share", err)
+	var stored Stored
+	flat, err := membersOf(s.Client.HGetAll(ctx, ref.shareKey(code)), nil)
+	if err == nil {
+		stored, err = parseCart(flat)
 	}
-	stored, err := parseCart(flat)
 	switch {
 	case err != nil:
 		return cart.Cart{}, cart.Unavailable("read share", err)
@@ -58,30 +58,22 @@ func (s *Store) Shared(ctx context.Context, ref Ref, code string) (cart.Cart, er
 	return stored.Cart, nil
 }
 
-// Unshare deletes a share of a cart, or of one that was merged into it. If it has none with this code, and has deleted
-// none earlier, it returns cart.ErrNoCode.
+// Unshare deletes a share of a cart, or of one that was merged into it. If there is none with this code, and the cart
+// has deleted none earlier, it returns cart.ErrNoCode.
 func (s *Store) Unshare(ctx context.Context, ref Ref, cartID, code string) error {
-	shared, err := s.Shared(ctx, ref, code)
-	switch {
-	case cartID == "":
-		return cart.ErrNoCode
-	case err == cart.ErrNoCode:
-		if status, err := s.listShare(ctx, ref, cartID, "", code); err != nil || status == "deleted" {
+	status, err := s.listShare(ctx, ref, cartID, "-", code) // first, or a late repeat could share again
+	if err == nil && status != "deleted" {
+		var shared cart.Cart
+		if shared, err = s.Shared(ctx, ref, code); err != nil {
 			return err
 		}
-		return cart.ErrNoCode
-	case err != nil:
-		return err
-	case shared.ID == cartID: // first the list, or a repeat of the share's request could keep it again
-		_, err = s.listShare(ctx, ref, cartID, fmt.Sprint(shared.ExpiresAt.Unix())+" -", code)
-	default:
 		var merged int64
-		if merged, err = s.Client.Exists(ctx, ref.offeredKey(shared.ID)).Result(); err == nil && merged == 0 {
+		if merged, err = s.Client.Exists(ctx, ref.offeredKey(shared.ID)).Result(); err == nil && merged == 0 && shared.ID != cartID {
 			return cart.ErrNoCode
 		}
 	}
 	if err == nil {
-		err = s.Client.Del(ctx, ref.shareKey(digestOf(code))).Err()
+		err = s.Client.Del(ctx, ref.shareKey(code)).Err()
 	}
 	if err != nil {
 		return cart.Unavailable("delete share", err)
@@ -93,14 +85,7 @@ func (s *Store) Unshare(ctx context.Context, ref Ref, cartID, code string) error
 func (s *Store) listShare(ctx context.Context, ref Ref, cartID, value string, codes ...string) (string, error) {
 	args := []any{value, shareLife.Milliseconds()}
 	for _, code := range codes {
-		args = append(args, digestOf(code))
+		args = append(args, auth.CartToken(code).Digest())
 	}
-	status, err := s.scripts["shares"].Run(ctx, s.Client, script.Repeatable, []string{ref.sharesKey(cartID)}, args...).Text()
-	if err != nil {
-		return "", cart.Unavailable("list share", err)
-	}
-	return status, nil
+	return s.scripts["shares"].Run(ctx, s.Client, script.Repeatable, []string{ref.sharesKey(cartID)}, args...).Text()
 }
-
-// digestOf returns the digest of a code, which is as secret as a token.
-func digestOf(code string) string { return auth.CartToken(code).Digest() }

@@ -137,14 +137,17 @@ func TestShare_AtTheSameTime(t *testing.T) {
 	onSingleAndCluster(t, func(d *desk) {
 		d.fill(d.as("", d.token), "1×1")
 		other := service.New(d.Config) // another instance
-		for name, key := range map[string]func(int) string{"with one key": func(int) string { return "k" }, "with keys": func(i int) string { return fmt.Sprint(i) }} {
+		for _, name := range []string{"one key", "own keys"} {
 			var all sync.WaitGroup
 			var mu sync.Mutex
 			links, full := map[string]bool{}, 0
 			for i := range 20 {
-				v := d.as("", d.token)
+				v, key := d.as("", d.token), "k"
+				if name == "own keys" {
+					key = fmt.Sprint(i)
+				}
 				all.Go(func() {
-					link, _, err := []*service.Carts{d.Carts, other}[i%2].Share(d.t.Context(), v, key(i))
+					link, _, err := []*service.Carts{d.Carts, other}[i%2].Share(d.t.Context(), v, key)
 					mu.Lock()
 					defer mu.Unlock()
 					if err == nil {
@@ -155,11 +158,8 @@ func TestShare_AtTheSameTime(t *testing.T) {
 				})
 			}
 			all.Wait()
-			if name == "with one key" {
-				assert.That(d.t, len(links) == 1 && full == 0, "%s: %v, %d refused", name, links, full)
-			} else {
-				assert.That(d.t, len(links)+full == 20 && len(links) >= 9 && len(links) <= 10, "%s: %v, %d refused", name, links, full)
-			}
+			want := map[string]int{"one key": 1, "own keys": 9}[name] // 10 in all
+			assert.That(d.t, len(links) == want && (name == "one key") == (full == 0), "%s: %v, %d refused", name, links, full)
 		}
 	})
 }
@@ -261,7 +261,7 @@ func (d *desk) diesAt(test func(name string, do func(func() error) bool)) {
 				return died
 			})
 			assert.Require(d.t, n < 50, "it always dies")
-			assert.That(d.t, died || n >= 3, "it takes %d commands", n)
+			assert.That(d.t, died || n >= 2, "it takes %d commands", n)
 		}
 	}
 }

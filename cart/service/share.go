@@ -13,9 +13,9 @@ import (
 // A share is a copy of a cart's lines that anyone with its code can open: see "Sharing" in docs/design.md. It is kept
 // before it is listed. If a request dies between, nobody knows the code, and a repeat with the same key lists it.
 
-// Share returns a link to the lines of the visit's cart, and whether an earlier request with the same Idempotency-Key
-// has made it; key is "" for none. Errors: problem.CartEmpty, problem.RateLimited, cart.ErrTooManyShares, and
-// problem.NotFound without Config.Keys or for a share that was deleted.
+// Share returns a link to the lines of the visit's cart, and whether an earlier request with the same Idempotency-Key,
+// "" for none, has made it. Errors: problem.CartEmpty, problem.RateLimited, those of redisstore.KeepShare, and
+// problem.NotFound without Config.Keys.
 func (s *Carts) Share(ctx context.Context, v *Visit, key string) (_ Link, replayed bool, _ error) {
 	if s.Keys == nil {
 		return Link{}, false, cart.ErrNoCode
@@ -30,29 +30,25 @@ func (s *Carts) Share(ctx context.Context, v *Visit, key string) (_ Link, replay
 	limited, trip := v.budget.spend(ctx, 1)
 	defer trip.done()
 	codes := s.shareCodes(v, c.ID, key)
-	for _, code := range codes {
-		if _, err = s.Redis.Shared(limited, v.own, code); !errors.Is(err, cart.ErrNoCode) {
-			codes, replayed = append([]string{code}, codes...), err == nil
-			break
+	for i := 0; i < len(codes) && !replayed; i++ {
+		if _, err := s.Redis.Shared(limited, v.own, codes[i]); err == nil {
+			codes, replayed = append(codes[i:], codes[:i]...), true
+		} else if !errors.Is(err, cart.ErrNoCode) {
+			return Link{}, false, err
 		}
 	}
 	switch tooMany := s.Creation.Refuse(v.client, errTooManyCarts); {
 	case replayed:
-	case !errors.Is(err, cart.ErrNoCode):
-		return Link{}, false, err
 	case len(c.Lines) == 0:
 		return Link{}, false, cart.ErrEmpty
 	case tooMany != nil:
 		return Link{}, false, tooMany
 	}
 	ends, err := s.Redis.KeepShare(limited, v.own, c.ID, cart.Shared(c.Lines, c.Products, s.Limits.Quantity), codes...)
-	if err != nil {
-		return Link{}, false, err
-	}
-	if !replayed {
+	if err == nil && !replayed {
 		s.Creation.Use(ctx, v.client)
 	}
-	return linkTo(v, "share", codes[0], ends), replayed, nil
+	return linkTo(v, "share", codes[0], ends), replayed, err
 }
 
 // shareCodes returns the code that a share gets, and the one that it has if it was made under the previous key.
@@ -68,14 +64,23 @@ func (s *Carts) shareCodes(v *Visit, cartID, key string) (codes []string) {
 	return codes
 }
 
-// SharedCart returns the lines of a share at current prices. Errors: problem.NotFound, and problem.RateLimited for a
-// client that has sent too many wrong codes.
+// shared returns the lines of a share. Errors: problem.NotFound, and problem.RateLimited for a client that has sent too
+// many wrong codes.
+func (s *Carts) shared(ctx context.Context, v *Visit, code string) (shared cart.Cart, err error) {
+	err = s.guarded(ctx, v, func(ctx context.Context) error {
+		shared, err = s.Redis.Shared(ctx, v.own, code)
+		shared.ID = "" // that of the cart that has shared
+		return err
+	})
+	return shared, err
+}
+
+// SharedCart returns the lines of a share at current prices. It fails like shared.
 func (s *Carts) SharedCart(ctx context.Context, v *Visit, code string) (cart.Priced, error) {
 	shared, err := s.shared(ctx, v, code)
 	if err != nil {
 		return cart.Priced{}, err
 	}
-	shared.ID = "" // the cart that has made the share is no one else's business
 	priced, err := s.price(ctx, v, shared)
 	for _, l := range priced.Lines {
 		l.AddedPrice = l.Unit.Total()
@@ -83,15 +88,23 @@ func (s *Carts) SharedCart(ctx context.Context, v *Visit, code string) (cart.Pri
 	return priced, err
 }
 
-func (s *Carts) shared(ctx context.Context, v *Visit, code string) (shared cart.Cart, err error) {
-	err = s.guarded(ctx, v, func(ctx context.Context) error {
-		shared, err = s.Redis.Shared(ctx, v.own, code)
-		return err
-	})
-	return shared, err
+// addShared adds the lines of a share, each as far as it can be bought.
+func (s *Carts) addShared(ctx context.Context, v *Visit, on Conditions, code string) (Changed, error) {
+	shared, err := s.shared(ctx, v, code)
+	if refusal, ok := errors.AsType[*problem.Error](err); ok && refusal.Code != problem.Unavailable {
+		return s.makeChange(ctx, v, on, change{refusal: refusal.Within("ops.0").WithData(OpFault{}), unlisted: true})
+	}
+	if err != nil {
+		return Changed{}, err
+	}
+	list := List{Each: true}
+	for _, l := range shared.Lines {
+		list.Ops = append(list.Ops, Op{Add: new(l.Addition())})
+	}
+	return s.Ops(ctx, v, on, list)
 }
 
-// Unshare deletes a share that the visit's cart has made, or a cart that was merged into it. It fails like SharedCart.
+// Unshare deletes a share that the visit's cart has made, or a cart that was merged into it. It fails like shared.
 func (s *Carts) Unshare(ctx context.Context, v *Visit, code string) error {
 	stored, err := s.load(ctx, v)
 	if err != nil {
@@ -110,26 +123,10 @@ func (s *Carts) guarded(ctx context.Context, v *Visit, find func(context.Context
 		return tooMany
 	}
 	limited, trip := v.budget.spend(ctx, 1)
+	defer trip.done()
 	err := find(limited)
-	trip.done()
 	if !errors.Is(err, cart.ErrNoCode) {
 		forget()
 	}
 	return err
-}
-
-// addShared adds the lines of a share, each as far as it can be bought.
-func (s *Carts) addShared(ctx context.Context, v *Visit, on Conditions, code string) (Changed, error) {
-	shared, err := s.shared(ctx, v, code)
-	if refusal, ok := errors.AsType[*problem.Error](err); ok && refusal.Code != problem.Unavailable {
-		return s.makeChange(ctx, v, on, change{refusal: refusal.Within("ops.0").WithData(OpFault{}), unlisted: true})
-	}
-	if err != nil {
-		return Changed{}, err
-	}
-	list := List{Each: true}
-	for _, l := range shared.Lines {
-		list.Ops = append(list.Ops, Op{Add: new(l.Addition())})
-	}
-	return s.Ops(ctx, v, on, list)
 }

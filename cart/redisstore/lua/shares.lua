@@ -1,10 +1,10 @@
--- Lists a share among those that a cart has made, or notes there that it is deleted, and drops those that have expired.
+-- Lists a share among those that a cart has made, or marks it there as deleted. Drops those that have expired.
 --
 -- KEYS  1 the list, a hash: digest of the code -> when the share expires, in seconds; with " -" behind it if it is
 --         deleted, so that a late repeat of its request does not share again
--- ARGV  1 the value to write, "" to only look  2 the life of a share in ms  3 digest of the code  4 … of the codes
---         of which a deleted one counts too
--- Reply: listed, deleted, free (it only looked), or full
+-- ARGV  1 when the share expires, or "-" to delete it  2 the life of a share in ms  3 digest of the code  4 … of other
+--         codes; if one of them is deleted, so is this one
+-- Reply: listed or deleted, now or earlier; full; or none, of a share to delete
 
 local LIVE, DELETED = 10, 50  -- at most; of the deleted, those that expire last
 local list, value, digest, now = KEYS[1], ARGV[1], ARGV[3], math.floor(clock() / 1000)
@@ -15,7 +15,7 @@ for n = 1, #all, 2 do
   if seconds <= now then
     redis.call('HDEL', list, all[n])
   elseif gone == '' then
-    held[all[n]], live = 'listed', live + 1
+    held[all[n]], live = all[n + 1], live + 1
   else
     held[all[n]], deleted = 'deleted', deleted + 1
     if not first or seconds < first.seconds then first = { digest = all[n], seconds = seconds } end
@@ -25,11 +25,14 @@ end
 for n = 3, #ARGV do
   if held[ARGV[n]] == 'deleted' then return 'deleted' end
 end
-local deletes = string.find(value, ' ', 1, true)
-if held[digest] and not deletes then return 'listed' end
-if not deletes and live >= LIVE then return 'full' end
-if value == '' then return 'free' end
-if deletes and deleted >= DELETED then redis.call('HDEL', list, first.digest) end
+if value == '-' then
+  if not held[digest] then return 'none' end
+  if deleted >= DELETED then redis.call('HDEL', list, first.digest) end
+  redis.call('HSET', list, digest, held[digest] .. ' -')
+  return 'deleted'
+end
+if held[digest] then return 'listed' end
+if live >= LIVE then return 'full' end
 redis.call('HSET', list, digest, value)
 redis.call('PEXPIRE', list, ARGV[2])
 return 'listed'
