@@ -17,12 +17,13 @@ import (
 	"commerce/deploy/connect"
 )
 
-// newCart returns the commands about what is stored about a shopper.
+// newCart returns the commands about stored carts.
 func newCart() cli.Command {
 	erased := func(out cli.Output, h redisstore.Holding) { fmt.Fprintf(out, "Erased: %s.\n", summary(h)) }
-	return cli.Command{Name: "cart", Help: "Show or erase the data stored about a shopper.", Commands: []cli.Command{
+	return cli.Command{Name: "cart", Help: "Show or erase what is stored about a shopper, and list abandoned carts.", Commands: []cli.Command{
 		cartCommand("show", "Show what is stored about a customer or a cart token.", "Nothing is stored.", (*redisstore.Store).Holdings, describe),
 		cartCommand("erase", "Delete everything that is stored about a customer or a cart token.", "Nothing was stored.", (*redisstore.Store).Erase, erased),
+		newAbandoned(), newDigest(),
 	}}
 }
 

@@ -17,6 +17,7 @@ import (
 	"commerce/auth/store"
 	"commerce/cart/catalog"
 	"commerce/cart/money"
+	"commerce/cart/redisstore"
 	"commerce/cmd/internal/backstage"
 	"commerce/cmd/internal/cli"
 	"commerce/cmd/internal/pages"
@@ -95,7 +96,7 @@ func (c *demoCommand) run(ctx context.Context, out cli.Output) error {
 	at, err := net.ResolveTCPAddr("tcp", c.Addr)
 	a.Local = err == nil && at.IP.IsLoopback()
 	a.LocalProfiles = true
-	demo.Backstage = backstage.Routes(c.store(), catalog, subs)
+	demo.Backstage = backstage.Routes(c.store(), catalog, subs, redisstore.New(a.Redis))
 	if a.Playground != nil {
 		a.Playground.Demo = demo
 	}

@@ -23,6 +23,7 @@ import (
 	"commerce/auth/limit"
 	"commerce/auth/sealed"
 	"commerce/cart"
+	"commerce/cart/redisstore"
 	"commerce/cmd/internal/cli"
 	"commerce/cmd/internal/logbuffer"
 	"commerce/cmd/internal/server"
@@ -64,9 +65,7 @@ func (s *settings) declare() []cli.Setting {
 		{Name: "ADDR", Default: ":8080", Help: "Address of the public API.", Value: cli.Parsed(&s.Addr, parseAddr)},
 		{Name: "ADMIN_ADDR", Default: "127.0.0.1:9090", Help: "Address of health checks, metrics and profiles. Must not be public.", Value: cli.Parsed(&s.AdminAddr, parseAddr)},
 		{Name: "PPROF", Help: "on or off: serve profiles at /debug/pprof/ of ADMIN_ADDR. Default: on if that is a loopback address, otherwise for 10 minutes after SIGUSR1.", Value: cli.Word(&s.Pprof, "", "on", "off")},
-	}, s.JWT.settings(), []cli.Setting{
-		{Name: "GUEST_CART_TTL", Default: "720h", Help: "How long a guest's cart is kept after its last use.", Value: cli.Duration(&s.Redis.TTL.Guest, time.Second, 0)},
-		{Name: "CUSTOMER_CART_TTL", Default: "2160h", Help: "How long a customer's cart is kept after its last use.", Value: cli.Duration(&s.Redis.TTL.Customer, time.Second, 0)},
+	}, s.JWT.settings(), ttlSettings(&s.Redis.TTL), []cli.Setting{
 		{Name: "MERGE_STRATEGY", Default: "sum", Help: "Quantity of a line that is in both the guest's and the customer's cart: sum, max, guest or customer.", Value: cli.Parsed(&s.Carts.Strategy, cart.ParseStrategy)},
 		{Name: "DEFAULT_STORE", Hint: "ID", Help: "Store of cart calls that name no store. Default: 1 in the demo, otherwise the only store if there is just one.", Value: cli.Parsed(&s.DefaultStore, parseStore)},
 		minReplicasSetting(&s.Redis.MinReplicas, fmt.Sprintf("Minimum number of replicas of each Redis master, at most %d. A merge on login waits for this many, connected or not.", maxReplicas)),
@@ -96,6 +95,13 @@ func (s *settings) declare() []cli.Setting {
 		{Name: "LOG_LEVEL", Default: "info", Help: "debug, info, warn or error.", Value: cli.Parsed(&s.LogLevel, parseLevel)},
 		{Name: "LOG_FORMAT", Help: "json or text. Default: text in the demo, otherwise json.", Value: cli.Word(&s.LogFormat, "", "json", "text")},
 	})
+}
+
+func ttlSettings(to *redisstore.TTLs) []cli.Setting {
+	return []cli.Setting{
+		{Name: "GUEST_CART_TTL", Default: "720h", Help: "How long a guest's cart is kept after its last use.", Value: cli.Duration(&to.Guest, time.Second, 0)},
+		{Name: "CUSTOMER_CART_TTL", Default: "2160h", Help: "How long a customer's cart is kept after its last use.", Value: cli.Duration(&to.Customer, time.Second, 0)},
+	}
 }
 
 func minReplicasSetting(to *int, help string) cli.Setting {

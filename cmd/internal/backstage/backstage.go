@@ -18,22 +18,24 @@ import (
 	"commerce/cart"
 	"commerce/cart/catalog"
 	"commerce/cart/money"
+	"commerce/cart/redisstore"
 	"commerce/cart/wire"
 	"commerce/deploy/sample"
 	"commerce/subscriptions"
 )
 
 // Routes returns the calls, below "/playground". They change copies of the products, and the
-// subscriptions, of one store, whose currency is known, and make agents' calls. The server must accept
+// subscriptions, of one store, whose currency is known, list its carts at rest, and make agents' calls. The server must accept
 // them only from the demo's own page.
-func Routes(s *store.Store, products *catalog.Memory, subs *subscriptions.Memory) []wire.Route {
-	b := &backstage{store: s, products: products, subscriptions: subs, client: http.Client{Timeout: 5 * time.Second}}
+func Routes(s *store.Store, products *catalog.Memory, subs *subscriptions.Memory, carts *redisstore.Store) []wire.Route {
+	b := &backstage{store: s, products: products, subscriptions: subs, carts: carts, client: http.Client{Timeout: 5 * time.Second}}
 	b.decimals, _ = money.Digits(s.Currency)
 	return []wire.Route{
 		{Method: http.MethodPost, Path: "/playground/products/:id", Handle: b.answer(b.copyProduct)},
 		{Method: http.MethodPatch, Path: "/playground/products/:id", Handle: b.answer(b.changeProduct)},
 		{Method: http.MethodPost, Path: "/playground/subscriptions", Handle: b.answer(b.bill)},
 		{Method: http.MethodPost, Path: "/playground/agent", Handle: b.answer(b.agent)},
+		{Method: http.MethodGet, Path: "/playground/abandoned", Handle: b.answer(b.abandoned)},
 	}
 }
 
@@ -41,6 +43,7 @@ type backstage struct {
 	store         *store.Store
 	products      *catalog.Memory
 	subscriptions *subscriptions.Memory
+	carts         *redisstore.Store
 	decimals      int         // of the store's currency
 	client        http.Client // for agents' calls
 

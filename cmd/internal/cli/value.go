@@ -78,8 +78,13 @@ func Number[T int | int64](to *T, minimum, maximum T) Value {
 func Duration(to *time.Duration, minimum, maximum time.Duration) Value {
 	return value("DURATION", to, func(text string) (time.Duration, error) {
 		d, err := time.ParseDuration(text)
+		if days, found := strings.CutSuffix(text, "d"); found {
+			var n int64
+			n, err = strconv.ParseInt(days, 10, 17) // what a duration can hold
+			d = time.Duration(n) * 24 * time.Hour
+		}
 		if err != nil {
-			return 0, fmt.Errorf("%q is not a duration such as 30s or 720h", text)
+			return 0, fmt.Errorf("%q is not a duration such as 30s, 720h or 7d", text)
 		}
 		return d, within(d, minimum, maximum)
 	})
