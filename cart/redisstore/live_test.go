@@ -300,6 +300,18 @@ func TestListen_MissesNothing(t *testing.T) {
 					}
 				})
 			}
+			readers.Go(func() { // each new listener asks what the cart is
+				for ref := refs[0]; ; {
+					select {
+					case <-done:
+						return
+					default:
+						if l, err := all[0].Listen(t.Context(), ref); err == nil {
+							l.Close()
+						}
+					}
+				}
+			})
 			if kills {
 				readers.Go(func() {
 					for {
