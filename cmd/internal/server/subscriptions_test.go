@@ -99,7 +99,7 @@ func TestCredentials_WorkForTheirOwnCallsOnly(t *testing.T) {
 				area = agents
 			}
 			opens := tt.opens[area] || call.path == "/.well-known/ucp"
-			if call.path == "/cart/merge/undo" {
+			if call.path == "/cart/merge/undo" || call.path == "/cart/events" { // these guests send no cart token
 				opens = tt.name == "customer"
 			}
 			path := strings.NewReplacer("{item_id}", "1", "{id}", "5001", "{key}", shop.Key).Replace(call.path)
