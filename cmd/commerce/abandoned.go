@@ -137,10 +137,7 @@ func (c *abandonedCommand) walk(ctx context.Context, out cli.Output, carts *redi
 		asked := time.Now()
 		batch, err := carts.AtRest(ctx, masters.Clients[c.master], rest, c.cursor)
 		took := time.Since(asked)
-		if err == nil {
-			err = c.guests.Print(out, batch.Carts)
-		}
-		if err != nil {
+		if err = cmp.Or(err, c.guests.Print(out, batch.Carts)); err != nil {
 			return err
 		}
 		unreadable, newer = unreadable+batch.Unreadable, newer+batch.Newer

@@ -183,6 +183,10 @@ func TestCommands_FailWithOneLineThatNamesABadSetting(t *testing.T) {
 		"--ttl: must be":                            {"token customer --store 1 --customer 7 --ttl=0s", []string{serving}},
 		"--ttl: .*soon":                             {"token customer --store 1 --customer 7 --ttl=soon", []string{serving}},
 		"JWT_SECRET: is required, or":               {"token customer --store 1 --customer 7", nil},
+		"--idle: .soon. .* 7d":                      {"cart abandoned --store 1 --idle soon", []string{redis}},
+		"--within: .9999999d. is not":               {"cart abandoned --store 1 --within 9999999d", []string{redis}},
+		"--within: must be longer than --idle":      {"cart abandoned --store 1 --idle 7d", []string{redis}},
+		"--resume: is not what":                     {"cart abandoned --store 1 --resume 1", []string{redis}},
 	} {
 		t.Run(names, func(t *testing.T) {
 			t.Parallel()

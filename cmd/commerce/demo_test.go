@@ -290,6 +290,22 @@ func TestDemo_BackstageBillsOneSubscriptionAtATime(t *testing.T) {
 	assert.That(t, len(sara.Data) == 3, "customer 1001 has %d subscriptions, want 3", len(sara.Data))
 }
 
+func TestDemo_BackstageListsCartsAtRest(t *testing.T) {
+	t.Parallel()
+	d := openDemo(t)
+	owner := d.offered.Customers[0]
+	add := d.send(t, "POST", "/cart/add", `{"product_id":1}`, "Authorization", "Bearer "+owner.JWT)
+	assert.Require(t, add.Status == http.StatusOK, "%d %s", add.Status, add.Body)
+	a := d.send(t, "GET", "/playground/abandoned?idle=0s&within=1h", "")
+	found := parseAtRest(t, a.Body)
+	assert.That(t, a.Status == http.StatusOK && found.carts[owner.ID].Value == 4950, "%d %s", a.Status, a.Body)
+	assert.Equal(t, parseAtRest(t, d.send(t, "GET", "/playground/abandoned", "").Body).lines, 0, "idle for a day")
+	for _, query := range []string{"idle=x", "within=-1s", "idle=2h&within=1h"} {
+		a := d.send(t, "GET", "/playground/abandoned?"+query, "")
+		assert.That(t, a.Status == http.StatusUnprocessableEntity && strings.Contains(a.Body, `"errors":{"idle":`), "%s: %d %s", query, a.Status, a.Body)
+	}
+}
+
 func TestDemo_BackstageIsForItsOwnPage(t *testing.T) {
 	t.Parallel()
 	d := openDemo(t) // its CORS_ORIGINS are all

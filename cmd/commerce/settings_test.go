@@ -153,7 +153,7 @@ func faultOf(t *testing.T, file string) error {
 // everyCommand lists all commands of the program.
 var everyCommand = []string{
 	"", "demo", "serve", "check", "migrate", "migrate up", "migrate down", "migrate status", "seed", "subscriptions",
-	"subscriptions prune", "token", "token customer", "token store", "token list", "token revoke", "cart", "cart show", "cart erase", "completion", "version",
+	"subscriptions prune", "token", "token customer", "token store", "token list", "token revoke", "cart", "cart show", "cart erase", "cart abandoned", "cart digest", "completion", "version",
 }
 
 func TestHelp_FitsEightyColumnsAndSucceeds(t *testing.T) {

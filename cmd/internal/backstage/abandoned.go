@@ -25,27 +25,19 @@ func (b *backstage) abandoned(c *gin.Context) (wire.Answer, error) {
 	rest := redisstore.Rest{Store: b.store.ID, Now: time.Now(), Idle: idle, Within: within}
 	return wire.Answer{Stream: &wire.Stream{ContentType: "application/x-ndjson", Parts: func(ctx context.Context, _ *wire.Writer) iter.Seq2[[]byte, error] {
 		return func(yield func([]byte, error) bool) {
+			var guests redisstore.Guests
 			var lines bytes.Buffer
-			err := b.printAtRest(ctx, &lines, rest)
-			yield(lines.Bytes(), err)
+			for cursor := uint64(0); ; {
+				batch, err := b.carts.AtRest(ctx, b.carts.Client, rest, cursor)
+				err = cmp.Or(err, guests.Print(&lines, batch.Carts))
+				if cursor = batch.Next; cursor == 0 || err != nil {
+					err = cmp.Or(err, guests.PrintTotals(&lines))
+					yield(lines.Bytes(), err)
+					return
+				}
+			}
 		}
 	}}}, nil
-}
-
-func (b *backstage) printAtRest(ctx context.Context, lines *bytes.Buffer, rest redisstore.Rest) error {
-	var guests redisstore.Guests
-	for cursor := uint64(0); ; {
-		batch, err := b.carts.AtRest(ctx, b.carts.Client, rest, cursor)
-		if err != nil {
-			return err
-		}
-		if err := guests.Print(lines, batch.Carts); err != nil {
-			return err
-		}
-		if cursor = batch.Next; cursor == 0 {
-			return guests.PrintTotals(lines)
-		}
-	}
 }
 
 var textIdle = locale.Text{

@@ -75,12 +75,13 @@ func (r *responder) events(c *gin.Context, answer wire.Answer) {
 		s.run()
 		return
 	}
-	head, err := takeOver(c)
-	if err != nil {
+	own := &ownConn{held.Conn, r.Stall}
+	if err := own.takeOver(c); err != nil {
 		s.Close()
+		own.stop()
 		r.fail(c, answer, fmt.Errorf("%w: take over the connection: %w", http.ErrAbortHandler, err))
 	}
-	s.conn = &ownConn{held.Conn, head, r.Stall}
+	s.conn = own
 	go s.run()
 }
 
@@ -149,22 +150,21 @@ func (s *eventStream) sendWaiting() {
 // ownConn is a connection that was taken from net/http. Its end is that of the response.
 type ownConn struct {
 	net.Conn
-	head  []byte // of the response, until it is sent
 	stall time.Duration
 }
 
-// takeOver takes the connection from net/http. It returns the head of the response.
-func takeOver(c *gin.Context) (head []byte, err error) {
+// takeOver takes the connection from net/http and sends the head of the response.
+func (own *ownConn) takeOver(c *gin.Context) error {
 	if _, _, err := c.Writer.Hijack(); err != nil {
-		return nil, err
+		return err
 	}
 	h := c.Writer.Header()
 	h.Set("Connection", "close")
 	h.Set("Date", time.Now().UTC().Format(http.TimeFormat))
-	b := bytes.NewBufferString("HTTP/1.1 200 OK\r\n")
-	_ = h.Write(b)
-	b.WriteString("\r\n")
-	return b.Bytes(), nil
+	head := bytes.NewBufferString("HTTP/1.1 200 OK\r\n")
+	_ = h.Write(head)
+	head.WriteString("\r\n")
+	return own.send(head.Bytes())
 }
 
 func (c *ownConn) wait(t time.Duration) error {
@@ -186,8 +186,7 @@ func (c *ownConn) send(part []byte) error {
 	if err := c.SetWriteDeadline(time.Now().Add(c.stall)); err != nil {
 		return err
 	}
-	_, err := c.Write(append(c.head, part...))
-	c.head = nil
+	_, err := c.Write(part)
 	return err
 }
 

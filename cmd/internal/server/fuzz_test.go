@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"log/slog"
 	"math"
@@ -43,7 +44,10 @@ func openFuzzed(f *testing.F, edits ...func(*server.Parts)) *shop {
 func openFuzzedAs(f *testing.F, postgres bool, edits ...func(*server.Parts)) *shop {
 	f.Helper()
 	failures := errorLog{&logBuffer{}}
+	stopped, stop := context.WithCancel(context.Background())
+	stop()
 	logged := func(p *server.Parts) {
+		p.Ending = stopped // so that streams of events end
 		p.Log = slog.New(slog.NewJSONHandler(failures, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
 	s := openShopAs(f, ephemeral.StartRedis(f).URL, postgres, append([]func(*server.Parts){logged}, edits...)...)
@@ -129,6 +133,7 @@ func fuzzedCalls() []fuzzedCall {
 		{"GET", "/cart/count", ""},
 		{"GET", "/cart/validate", ""},
 		{"GET", "/cart/summary", ""},
+		{"GET", "/cart/events", ""},
 		{"POST", "/cart/add", `{"product_id":1}`},
 		{"PATCH", "/cart/items/{item_id}", `{"quantity":2}`},
 		{"DELETE", "/cart/items/{item_id}", ""},
@@ -159,7 +164,7 @@ func fuzzedCalls() []fuzzedCall {
 func fuzzedHeaders() []string {
 	return []string{
 		"Accept", "Accept-Encoding", "Accept-Language", "Authorization", "Content-Encoding", "Content-Type",
-		"Idempotency-Key", "If-Match", "If-None-Match", "Origin", "X-Cart-Token", "X-Client-Auth", "X-Forwarded-For",
+		"Idempotency-Key", "If-Match", "If-None-Match", "Last-Event-Id", "Origin", "X-Cart-Token", "X-Client-Auth", "X-Forwarded-For",
 		"X-Forwarded-Host", "X-Forwarded-Proto", "X-Public-Key", "X-Request-Id", "X-Signature", "X-Signature-Version",
 		"X-Timestamp", "UCP-Agent",
 	}

@@ -96,7 +96,7 @@ func commaList(h http.Header, name string) []string {
 }
 
 var allowedHeaders = []string{
-	"Accept", "Accept-Language", "Authorization", "Content-Type", "Idempotency-Key", "If-Match", "If-None-Match",
+	"Accept", "Accept-Language", "Authorization", "Content-Type", "Idempotency-Key", "If-Match", "If-None-Match", "Last-Event-Id",
 	"X-Cart-Token", "X-Client-Auth", "X-Public-Key", "X-Request-Id", "X-Signature", "X-Signature-Version", "X-Timestamp",
 }
 

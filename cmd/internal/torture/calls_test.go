@@ -96,6 +96,15 @@ func (m *mall) cartReads() []call {
 		},
 		{path: "/cart", expected: always(200, ""), alike: "cart", yours: reaches},
 	}
+	events := call{route: "GET /cart/events", method: "HEAD", path: "/cart/events", expected: func(v visitor) (int, string) {
+		switch {
+		case v.cart == cartOf{}:
+			return 401, "unauthenticated"
+		case reaches(visitor{cart: v.cart}):
+			return 200, ""
+		}
+		return 404, "not_found"
+	}}
 	for _, o := range m.owners {
 		calls = append(calls, call{
 			path: "/cart", headers: []string{"If-None-Match", o.etag},
@@ -116,7 +125,7 @@ func (m *mall) cartReads() []call {
 	for i := range calls {
 		calls[i].method, calls[i].route = "GET", "GET "+calls[i].path
 	}
-	return calls
+	return append(calls, events)
 }
 
 func (m *mall) cartChanges() []call {

@@ -37,7 +37,9 @@ func (t *troubles) start() (stop func()) {
 	var all sync.WaitGroup
 	all.Go(func() {
 		r := rand.New(rand.NewPCG(uint64(os.Getpid()), 4))
-		t.times = map[string]int64{}
+		if t.times == nil {
+			t.times = map[string]int64{}
+		}
 		names := slices.Sorted(maps.Keys(t.all(r)))
 		for i := r.IntN(len(names)); ; i++ {
 			select {
