@@ -48,7 +48,6 @@ func everyCall() []shopCall {
 			{"DELETE", "/cart/coupon"},
 			{"DELETE", "/cart/clear"},
 			{"POST", "/cart/handover"},
-			{"POST", "/cart/share"},
 		} {
 			if call[1] == "/cart/handover" && who != "guest" {
 				continue // refused
