@@ -23,7 +23,7 @@ func (in input) list() (service.List, *problem.Error) {
 	elements, badOps := in.members.ops()
 	refusal = problem.Join(refusal, badOps)
 	list := service.List{Each: each, Ops: make([]service.Op, len(elements))}
-	redeems := false
+	redeems, shares := false, false
 	for i, element := range elements {
 		name := fmt.Sprintf("ops.%d", i)
 		if element.Kind() != '{' {
@@ -38,10 +38,11 @@ func (in input) list() (service.List, *problem.Error) {
 		if op.Shared != nil && len(elements) > 1 {
 			err = problem.Join(err, problem.New(problem.ValidationFailed, "op", textAlone))
 		}
-		if op.Shared != nil && !list.Each {
-			refusal = problem.Join(refusal, problem.New(problem.ValidationFailed, "mode", textOnlyEach))
-		}
+		shares = shares || op.Shared != nil
 		list.Ops[i], refusal = op, problem.Join(refusal, err.Within(name))
+	}
+	if shares && !list.Each {
+		refusal = problem.Join(refusal, problem.New(problem.ValidationFailed, "mode", textOnlyEach))
 	}
 	return list, refusal
 }

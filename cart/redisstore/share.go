@@ -22,10 +22,13 @@ func (s *Store) KeepShare(ctx context.Context, ref Ref, cartID string, lines []c
 			args = append(args, string(l.ID)+":f", encodeFields(l.Fields))
 		}
 	}
-	key, status := ref.shareKey(codes[0]), ""
-	expires, err := s.scripts["share"].Run(ctx, s.Client, script.Repeatable, []string{key}, args...).Int64()
-	if err == nil {
-		status, err = s.listShare(ctx, ref, cartID, fmt.Sprint(expires), codes...)
+	key, expires := ref.shareKey(codes[0]), int64(0)
+	status, err := s.listShare(ctx, ref, cartID, "?", codes...) // first, or a late repeat that dies could leave what was deleted
+	if err == nil && status != "deleted" {
+		expires, err = s.scripts["share"].Run(ctx, s.Client, script.Repeatable, []string{key}, args...).Int64()
+		if err == nil {
+			status, err = s.listShare(ctx, ref, cartID, fmt.Sprint(expires), codes...)
+		}
 	}
 	if err == nil && status != "listed" {
 		err = s.Client.Del(ctx, key).Err()

@@ -305,6 +305,19 @@ func TestShare_ADeathDuringADeletion(t *testing.T) {
 			_, _, err = d.Share(d.t.Context(), d.as("c", ""), name)
 			assert.That(d.t, errors.Is(err, cart.ErrNoCode), "%s: it is shared again: %v", name, err)
 		})
+		d.diesAt(func(name string, do func(func() error) bool) { // and such a repeat may die too
+			d.fill(d.as("c", ""), "1×2")
+			code := d.share(d.as("c", ""), "late "+name).Code
+			d.wantDeleted(d.as("c", ""), code, true)
+			do(func() error {
+				_, _, err := d.Share(d.t.Context(), d.as("c", ""), "late "+name)
+				if errors.Is(err, cart.ErrNoCode) {
+					return nil
+				}
+				return err
+			})
+			d.wantShared(code, "")
+		})
 	})
 }
 

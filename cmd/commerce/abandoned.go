@@ -189,9 +189,9 @@ func newDigest() cli.Command {
 
 func printDigests(ids io.Reader, out io.Writer) error {
 	lines, printed := bufio.NewScanner(ids), bufio.NewWriter(out)
-	for n := 1; lines.Scan(); n++ {
+	for n := 1; lines.Scan() || errors.Is(lines.Err(), bufio.ErrTooLong); n++ {
 		id := lines.Text()
-		if err := checkLength(id); err != nil || id == "" {
+		if err := checkLength(id); err != nil || id == "" || lines.Err() != nil {
 			return errors.Join(printed.Flush(), fmt.Errorf("line %d: a customer's id must be 1 to 255 characters of UTF-8", n))
 		}
 		if err := json.NewEncoder(printed).Encode(redisstore.NewOwner(id)); err != nil {

@@ -182,9 +182,10 @@ func TestAbandoned_RefusesToResumeOnAnotherServer(t *testing.T) {
 func TestDigest_NamesCustomersAsAbandonedDoes(t *testing.T) {
 	t.Parallel()
 	for ids, want := range map[string]outcome{
-		"1001\nsara@example.com\r\n": {0, `{"customer":"1001"}` + "\n" + `{"customer":"sara@example.com","customer_digest":"JZtlgzu639WO5m3eKQSJpg"}` + "\n", ""},
-		"1001\n\n1002\n":             {1, `{"customer":"1001"}` + "\n", "commerce: line 2: a customer's id must be 1 to 255 characters of UTF-8\n"},
-		"":                           {},
+		"1001\nsara@example.com\r\n":                 {0, `{"customer":"1001"}` + "\n" + `{"customer":"sara@example.com","customer_digest":"JZtlgzu639WO5m3eKQSJpg"}` + "\n", ""},
+		"1001\n\n1002\n":                             {1, `{"customer":"1001"}` + "\n", "commerce: line 2: a customer's id must be 1 to 255 characters of UTF-8\n"},
+		"1001\n" + strings.Repeat("x", 1<<17) + "\n": {1, `{"customer":"1001"}` + "\n", "commerce: line 2: a customer's id must be 1 to 255 characters of UTF-8\n"},
+		"": {},
 	} {
 		cmd := program(t, nil, "cart", "digest")
 		cmd.Stdin = strings.NewReader(ids)

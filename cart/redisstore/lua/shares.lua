@@ -2,9 +2,9 @@
 --
 -- KEYS  1 the list, a hash: digest of the code -> when the share expires, in seconds; with " -" behind it if it is
 --         deleted, so that a late repeat of its request does not share again
--- ARGV  1 when the share expires, or "-" to delete it  2 the life of a share in ms  3 digest of the code  4 … of other
+-- ARGV  1 when the share expires, "-" to delete it, or "?" to ask  2 the life of a share in ms  3 digest of the code  4 … of other
 --         codes; if one of them is deleted, so is this one
--- Reply: listed or deleted, now or earlier; full; or none, of a share to delete
+-- Reply: listed or deleted, now or earlier; full; or none, of a share to delete, or of one that is asked for and not deleted
 
 local LIVE, DELETED = 10, 50  -- at most; of the deleted, those that expire last
 local list, value, digest, now = KEYS[1], ARGV[1], ARGV[3], math.floor(clock() / 1000)
@@ -25,6 +25,7 @@ end
 for n = 3, #ARGV do
   if held[ARGV[n]] == 'deleted' then return 'deleted' end
 end
+if value == '?' then return 'none' end
 if value == '-' then
   if not held[digest] then return 'none' end
   if deleted >= DELETED then redis.call('HDEL', list, first.digest) end

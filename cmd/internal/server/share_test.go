@@ -164,6 +164,7 @@ func TestShare_RefusesByMember(t *testing.T) {
 		{guest, "POST", "/cart/ops", addsShared(""), nil, 404, "not_found", []string{"ops.0.code"}},
 	} {
 		a := c.who.refused(c.status, c.code, c.method, c.path, c.body, c.headers...).names(t, c.members...)
+		assert.That(t, len(a.Body.Errors["mode"]) < 2, "%s: names the mode twice", c.body)
 		assert.That(t, a.Header.Get("X-Cart-Token") == "", "%s %s: issues a token", c.path, c.body)
 		assert.That(t, (a.Body.Data.Merge != nil) == (c.who == both), "%s %s: %s", c.path, c.body, a.Raw)
 	}
