@@ -11,7 +11,6 @@ import (
 	"pgregory.net/rapid"
 
 	"commerce/cart"
-	"commerce/cart/carttest"
 	"commerce/cart/redisstore"
 	"commerce/cart/redisstore/rules"
 )
@@ -254,7 +253,7 @@ func (m *merging) applyClaim(t *rapid.T, c claim) {
 	})
 	m.offers[c.owner][c.claimed.Cart.ID] = after
 	if now := m.carts[c.owner].Cart; now.Version != held.Version && !c.owner.IsGuest() && m.came[c.owner][name] == nil {
-		m.came[c.owner][name] = &came{CameIn: carttest.CameIn(held, now, c.claimed.Cart)}
+		m.came[c.owner][name] = &came{CameIn: cameIn(held, now, c.claimed.Cart)}
 	}
 }
 
