@@ -45,7 +45,7 @@ func (c Cart) UndoMerge(came CameIn) Undone {
 		left, taken := l, Line{}
 		if brought {
 			left, taken = l.without(in)
-			u.tell(l.ID, in, taken.Quantity, in.isIn(l))
+			u.tell(l.ID, in, taken.Quantity, l.Quantity == in.After && in.hasTexts(l))
 		}
 		if taken.Quantity > 0 {
 			u.Guest.Lines = append(u.Guest.Lines, taken)
@@ -91,9 +91,6 @@ func (l Line) without(in CameLine) (left, taken Line) {
 	left.Metadata, taken.Metadata = l.Metadata.split(in.Metadata)
 	return left, taken
 }
-
-// isIn reports whether a line is as the merge has left it.
-func (in CameLine) isIn(l Line) bool { return l.Quantity == in.After && in.hasTexts(l) }
 
 // hasTexts reports whether a line has the texts that the merge has left there. What a line that had been there
 // has besides is the customer's.

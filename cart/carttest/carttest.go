@@ -47,35 +47,3 @@ func Age(ctx context.Context, client redis.UniversalClient, by time.Duration, ke
 	}
 	return nil
 }
-
-// CameIn is what the merge of a guest's cart has brought into a customer's, by what that was before and after.
-func CameIn(before, after, guest cart.Cart) cart.CameIn {
-	in := cart.CameIn{Lines: map[cart.LineID]cart.CameLine{}, Metadata: added(before.Metadata, after.Metadata)}
-	if before.Coupon == "" {
-		in.Coupon = after.Coupon
-	}
-	for _, l := range after.Lines {
-		var held cart.Line
-		if before.Has(l.ID) {
-			held = *before.Line(l.ID)
-		}
-		came := cart.CameLine{Before: held.Quantity, After: l.Quantity, Metadata: added(held.Metadata, l.Metadata)}
-		if held.Notice == "" {
-			came.Notice = l.Notice
-		}
-		if guest.Has(l.ID) && (came.After > came.Before || came.Notice != "" || came.Metadata != nil) {
-			came.Price = guest.Line(l.ID).AddedPrice
-			in.Lines[l.ID] = came
-		}
-	}
-	return in
-}
-
-func added(before, after cart.Metadata) (names cart.Metadata) {
-	for name, value := range after {
-		if _, held := before[name]; !held {
-			names = names.With(cart.Metadata{name: value})
-		}
-	}
-	return names
-}

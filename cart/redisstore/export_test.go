@@ -185,3 +185,9 @@ func (s *Store) ClaimedBehind(ctx context.Context, customer Ref, c Claimed, by t
 	c.master = &master{now: s.Now, clock: redisClock{ahead: ahead - by.Milliseconds(), known: true}}
 	return c, err
 }
+
+func (s *Store) Listeners() int {
+	s.live.mu.Lock()
+	defer s.live.mu.Unlock()
+	return s.live.count
+}

@@ -54,6 +54,11 @@ const beforeTag, afterTag = "cart:{", "}"
 // tag is the store, the kind and the owner, such as "1:c:1001".
 func (r Ref) tag() string { return r.key[len(beforeTag) : len(r.key)-len(afterTag)] }
 
+func (r Ref) store() string {
+	store, _, _ := strings.Cut(r.tag(), ":")
+	return store
+}
+
 // String identifies the cart in this process. It has no token.
 func (r Ref) String() string {
 	if r.key == "" {
@@ -86,8 +91,7 @@ func refOf(key string) Ref {
 
 // claimsPattern matches the claimed carts of all guests of the same store.
 func (r Ref) claimsPattern() string {
-	store, _, _ := strings.Cut(r.tag(), ":")
-	return beforeTag + store + ":g:*}:claimed"
+	return beforeTag + r.store() + ":g:*}:claimed"
 }
 
 // offeredKey is the key of the quantities that a guest's cart has offered to this cart.
@@ -103,17 +107,13 @@ func (r Ref) sharesKey(cartID string) string { return r.cartKey() + ":shares:" +
 func (r Ref) shareKey(code string) string { return r.shareKeyOf(auth.CartToken(code).Digest()) }
 
 func (r Ref) shareKeyOf(digest string) string {
-	store, _, _ := strings.Cut(r.tag(), ":")
-	return beforeTag + store + shareTag + digest + afterTag
+	return beforeTag + r.store() + shareTag + digest + afterTag
 }
 
 const shareTag = ":s:"
 
 // guestOfStore refers to a guest's cart in the same store, by the digest of the token.
-func (r Ref) guestOfStore(digest string) Ref {
-	store, _, _ := strings.Cut(r.tag(), ":")
-	return tagged(store + ":g:" + digest)
-}
+func (r Ref) guestOfStore(digest string) Ref { return tagged(r.store() + ":g:" + digest) }
 
 // TokenDigest is the digest of the token in a guest's tag.
 func (r Ref) TokenDigest() string { return r.tag()[strings.LastIndexByte(r.tag(), ':')+1:] }

@@ -118,12 +118,6 @@ func (s *Store) Listen(ctx context.Context, ref Ref) (*Listener, error) {
 	return nil, cart.Unavailable("listen to cart", err)
 }
 
-func (s *Store) Listeners() int {
-	s.live.mu.Lock()
-	defer s.live.mu.Unlock()
-	return s.live.count
-}
-
 // join adds a listener, which gets nothing before it is started.
 func (v *live) join(ref Ref) *Listener {
 	v.mu.Lock()

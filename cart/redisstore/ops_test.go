@@ -16,7 +16,6 @@ import (
 	"commerce/cart"
 	"commerce/cart/carttest"
 	"commerce/cart/redisstore"
-	"commerce/cart/redisstore/rules"
 	"commerce/deploy/assert"
 )
 
@@ -76,7 +75,7 @@ func TestOps_EqualTheSingleCalls(t *testing.T) {
 			changes[i] = d.change
 			o := redisstore.Outcome{Stored: redisstore.Stored{Cart: after}}
 			if d.onlyListed || d.ofLine && !after.Has(d.named) { // a product names a line only in a single call
-				if _, _, refusal := d.inList(after, rules.Room{}); refusal != nil {
+				if _, _, refusal := d.inList(after, Room{}); refusal != nil {
 					o.Status, o.Refusal = redisstore.Refused, *refusal
 				}
 			} else {

@@ -11,7 +11,6 @@ import (
 	"commerce/cart"
 	"commerce/cart/carttest"
 	"commerce/cart/redisstore"
-	"commerce/cart/redisstore/rules"
 	"commerce/deploy/assert"
 )
 
@@ -30,7 +29,7 @@ func TestMerge_TheOldestKeysAndStampsGoFirst(t *testing.T) {
 	}
 	packed, brought := stamp("oldest", oldest), ""
 	plant(d.customer, "oldest", oldest)
-	for i := range rules.KeysKept - 1 {
+	for i := range KeysKept - 1 {
 		plant(d.customer, fmt.Sprintf("tie%d", i), now)
 	}
 	for i := range cart.StampsKept - 1 {

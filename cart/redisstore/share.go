@@ -46,11 +46,7 @@ func (s *Store) KeepShare(ctx context.Context, ref Ref, cartID string, lines []c
 
 // Shared returns what is kept under a code, with the ID of the cart that has shared it; otherwise cart.ErrNoCode.
 func (s *Store) Shared(ctx context.Context, ref Ref, code string) (cart.Cart, error) {
-	var stored Stored
-	flat, err := membersOf(s.Client.HGetAll(ctx, ref.shareKey(code)), nil)
-	if err == nil {
-		stored, err = parseCart(flat)
-	}
+	stored, err := parseMembers(membersOf(s.Client.HGetAll(ctx, ref.shareKey(code)), nil))
 	switch {
 	case err != nil:
 		return cart.Cart{}, cart.Unavailable("read share", err)

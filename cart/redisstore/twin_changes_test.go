@@ -29,7 +29,7 @@ func TestTwin_Changes(t *testing.T) {
 		w := bench.begin(t.Context(), r, customer)
 		w.remembersMuch(r, customer, 1)
 		if rapid.IntRange(0, 7).Draw(r, "crowded") == 0 {
-			for i := range rules.MaxMerges - 2 {
+			for i := range MaxMerges - 2 {
 				w.reserve(r, customer, guest, fmt.Sprintf("mx%d", i), cart.Reservation{CartID: "other"}, cart.Limits{})
 			}
 		}
@@ -67,7 +67,7 @@ func (w *twins) remembersMuch(t *rapid.T, ref redisstore.Ref, first int) {
 	case 1, 2:
 		for i := range cart.StampsKept + rapid.IntRange(-1, 2).Draw(t, "stamps") {
 			stamp := fmt.Sprintf("stmp%02d", first+i)
-			w.change(t, ref, command{on: redisstore.Conditions{Stamp: stamp}, attempt: rules.Attempt{Stamp: stamp}, doing: doSetCoupon(stamp)})
+			w.change(t, ref, command{on: redisstore.Conditions{Stamp: stamp}, attempt: Attempt{Stamp: stamp}, doing: doSetCoupon(stamp)})
 		}
 	}
 }
@@ -76,14 +76,14 @@ func (w *twins) remembersMuch(t *rapid.T, ref redisstore.Ref, first int) {
 func (w *twins) manyKeys(t *rapid.T, ref redisstore.Ref) {
 	var fields []any
 	own := w.carts[ref]
-	for i := range rules.KeysKept {
+	for i := range KeysKept {
 		key, at := fmt.Sprintf("k%d", i+1), w.clock.Add(-time.Duration(i+1)*3*time.Minute)
 		own.Memory.Keys = with(own.Memory.Keys, key, cart.KeyUse{At: at, Fingerprint: "f1"})
 		fields = append(fields, key, fmt.Sprintf("%d f1", at.Add(-w.passed).UnixMilli()))
 	}
 	pipe := w.client.Pipeline()
 	pipe.HSet(w.ctx, ref.KeysKey(), fields...)
-	pipe.PExpire(w.ctx, ref.KeysKey(), rules.KeyLife)
+	pipe.PExpire(w.ctx, ref.KeysKey(), KeyLife)
 	if _, err := pipe.Exec(w.ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -92,14 +92,14 @@ func (w *twins) manyKeys(t *rapid.T, ref redisstore.Ref) {
 // command is one change with what its client sends beside it, for both sides.
 type command struct {
 	on      redisstore.Conditions
-	attempt rules.Attempt
+	attempt Attempt
 	doing
 }
 
 // doing is a change and its rule.
 type doing struct {
 	change redisstore.Change
-	apply  rules.Rule  // returns the line that it changed; nil to judge only
+	apply  Rule        // returns the line that it changed; nil to judge only
 	named  cart.LineID // the line that the request names by its ID; "" for none
 	ofLine bool        // named is a line that the cart must hold
 
@@ -109,7 +109,7 @@ type doing struct {
 }
 
 // rule is the rule of the change alone.
-func (d doing) rule(c cart.Cart, reserved rules.Room) (cart.Cart, cart.LineID, *cart.Refusal) {
+func (d doing) rule(c cart.Cart, reserved Room) (cart.Cart, cart.LineID, *cart.Refusal) {
 	changed, line, refusal := d.apply(c, reserved)
 	if line == d.named {
 		line = ""
@@ -123,7 +123,7 @@ func doList(each bool, list []doing) doing {
 	for i := range list {
 		changes[i] = list[i].change
 	}
-	apply := func(before cart.Cart, reserved rules.Room) (cart.Cart, cart.LineID, *cart.Refusal) {
+	apply := func(before cart.Cart, reserved Room) (cart.Cart, cart.LineID, *cart.Refusal) {
 		c, outcomes := before, ""
 		for i, d := range list {
 			changed, line, refusal := d.inList(c, reserved)
@@ -147,7 +147,7 @@ func doList(each bool, list []doing) doing {
 }
 
 // inList is the rule of the change in a list, where no product names a line.
-func (d doing) inList(c cart.Cart, reserved rules.Room) (cart.Cart, cart.LineID, *cart.Refusal) {
+func (d doing) inList(c cart.Cart, reserved Room) (cart.Cart, cart.LineID, *cart.Refusal) {
 	if d.ofLine && !c.Has(d.named) {
 		_, _, refusal := d.apply(cart.Cart{}, reserved)
 		return c, "", refusal
@@ -185,7 +185,7 @@ func (w *twins) change(t *rapid.T, ref redisstore.Ref, c command) {
 			t.Fatal(err)
 		}
 		return changed{o.Status, o.Refusal, o.ChangedLine, o.Ops, o.Op, o.Cart}
-	}, func(r rules.Record, now time.Time) becomes {
+	}, func(r Record, now time.Time) becomes {
 		status, moved, refusal := r.Check(c.attempt, now)
 		if c.apply != nil {
 			r, status, moved, refusal = r.Change(c.attempt, with.CartID, now, c.rule)
@@ -198,7 +198,7 @@ func (w *twins) change(t *rapid.T, ref redisstore.Ref, c command) {
 		if c.refusedAt != nil {
 			answer.Op, *c.refusedAt = *c.refusedAt, 0
 		}
-		renews := status == rules.Replayed || status == rules.Applied && c.apply != nil
+		renews := status == Replayed || status == Applied && c.apply != nil
 		return becomes{r, answer, renews && r.Cart.ID != ""}
 	})
 }
@@ -230,7 +230,7 @@ func (w *twins) reserve(t *rapid.T, customer, guest redisstore.Ref, note string,
 			t.Fatal(err)
 			return nil
 		}
-	}, func(r rules.Record, _ time.Time) becomes {
+	}, func(r Record, _ time.Time) becomes {
 		r, err := r.Reserve(note, b, limits)
 		if err != nil {
 			return becomes{r, err.Error(), false}
@@ -245,7 +245,7 @@ func (w *twins) forget(t *rapid.T, customer redisstore.Ref, note string) {
 			t.Fatal(err)
 		}
 		return nil
-	}, func(r rules.Record, _ time.Time) becomes { return becomes{r.Forget(note), nil, true} })
+	}, func(r Record, _ time.Time) becomes { return becomes{r.Forget(note), nil, true} })
 }
 
 func drawNote(t *rapid.T) string {
@@ -313,12 +313,12 @@ func drawList(t *rapid.T, on cart.Cart) []doing {
 		case 2:
 			list[i] = doing{change: redisstore.NoteAgent(rapid.Bool().Draw(t, "cancels")), onlyListed: true, apply: unrefused(func(c cart.Cart) cart.Cart { return c })}
 		}
-		on, _, _ = list[i].inList(on, rules.Room{})
+		on, _, _ = list[i].inList(on, Room{})
 	}
 	return list
 }
 
-func refuseByRequest(c cart.Cart, _ rules.Room) (cart.Cart, cart.LineID, *cart.Refusal) {
+func refuseByRequest(c cart.Cart, _ Room) (cart.Cart, cart.LineID, *cart.Refusal) {
 	return c, "", &cart.Refusal{Code: problem.PlanUnavailable}
 }
 
@@ -335,7 +335,7 @@ func drawRefusedEdit(t *rapid.T, on cart.Cart) doing {
 	case 1:
 		read = cart.Line{}
 	}
-	apply := func(c cart.Cart, room rules.Room) (cart.Cart, cart.LineID, *cart.Refusal) {
+	apply := func(c cart.Cart, room Room) (cart.Cart, cart.LineID, *cart.Refusal) {
 		var line cart.Line
 		if c.Has(item) {
 			line = *c.Line(item)
@@ -377,8 +377,8 @@ func doAdd(l cart.NewLine, limits cart.Limits) doing {
 	if l.Fields != nil { // whose meaning may change with the catalog
 		named = ""
 	}
-	return doing{change: redisstore.Add(l, limits), named: named, apply: func(c cart.Cart, reserved rules.Room) (cart.Cart, cart.LineID, *cart.Refusal) {
-		changed, refusal := rules.Add(c, l, rules.WithoutReserved(limits, reserved))
+	return doing{change: redisstore.Add(l, limits), named: named, apply: func(c cart.Cart, reserved Room) (cart.Cart, cart.LineID, *cart.Refusal) {
+		changed, refusal := rules.Add(c, l, WithoutReserved(limits, reserved))
 		return changed, l.ID, refusal
 	}}
 }
@@ -386,7 +386,7 @@ func doAdd(l cart.NewLine, limits cart.Limits) doing {
 func doSet(item cart.LineID, quantity int64, b cart.Bounds, raise problem.Code) doing {
 	return doing{
 		change: redisstore.SetQuantity(item, quantity, b, raise), named: item, ofLine: true,
-		apply: func(c cart.Cart, _ rules.Room) (cart.Cart, cart.LineID, *cart.Refusal) {
+		apply: func(c cart.Cart, _ Room) (cart.Cart, cart.LineID, *cart.Refusal) {
 			return rules.SetQuantity(c, item, quantity, b, raise)
 		},
 	}
@@ -402,8 +402,8 @@ func doSetCoupon(code string) doing {
 }
 
 func doSetMetadata(changes cart.Metadata, limits cart.Limits) doing {
-	return doing{change: redisstore.SetMetadata(changes, limits), apply: func(c cart.Cart, reserved rules.Room) (cart.Cart, cart.LineID, *cart.Refusal) {
-		changed, refusal := rules.SetMetadata(c, changes, rules.WithoutReserved(limits, reserved))
+	return doing{change: redisstore.SetMetadata(changes, limits), apply: func(c cart.Cart, reserved Room) (cart.Cart, cart.LineID, *cart.Refusal) {
+		changed, refusal := rules.SetMetadata(c, changes, WithoutReserved(limits, reserved))
 		return changed, "", refusal
 	}}
 }
@@ -411,14 +411,14 @@ func doSetMetadata(changes cart.Metadata, limits cart.Limits) doing {
 func doEdit(item cart.LineID, e cart.EditedLine, limits cart.Limits) doing {
 	return doing{
 		change: redisstore.Edit(item, e, limits), named: item, ofLine: true,
-		apply: func(c cart.Cart, reserved rules.Room) (cart.Cart, cart.LineID, *cart.Refusal) {
-			return rules.Edit(c, item, e, rules.WithoutReserved(limits, reserved))
+		apply: func(c cart.Cart, reserved Room) (cart.Cart, cart.LineID, *cart.Refusal) {
+			return rules.Edit(c, item, e, WithoutReserved(limits, reserved))
 		},
 	}
 }
 
-func unrefused(rule func(cart.Cart) cart.Cart) rules.Rule {
-	return func(c cart.Cart, _ rules.Room) (cart.Cart, cart.LineID, *cart.Refusal) { return rule(c), "", nil }
+func unrefused(rule func(cart.Cart) cart.Cart) Rule {
+	return func(c cart.Cart, _ Room) (cart.Cart, cart.LineID, *cart.Refusal) { return rule(c), "", nil }
 }
 
 // drawMetadata draws changes, sometimes of more than half as many names as there may be.

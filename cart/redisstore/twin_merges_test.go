@@ -11,7 +11,6 @@ import (
 	"pgregory.net/rapid"
 
 	"commerce/cart"
-	"commerce/cart/carttest"
 	"commerce/cart/redisstore"
 	"commerce/cart/redisstore/rules"
 )
@@ -72,14 +71,14 @@ type came struct {
 type aside struct {
 	owner redisstore.Ref
 	note  string
-	rules.Record
+	Record
 }
 
 // claim is what one request claimed. It does not grow older with what lies in Redis.
 type claim struct {
 	owner, guest redisstore.Ref
 	claimed      redisstore.Claimed
-	memory       rules.Memory
+	memory       Memory
 	passed       time.Duration
 }
 
@@ -158,7 +157,7 @@ func (m *merging) claimFor(t *rapid.T, owner, guest redisstore.Ref, note string,
 			t.Fatal(err)
 		}
 		return claimed{Word: map[bool]string{true: "again", false: "claimed"}[got.Again], Note: got.Note, Cart: got.Cart}
-	}, func(r rules.Record, _ time.Time) becomes {
+	}, func(r Record, _ time.Time) becomes {
 		taken = nil
 		switch own := m.aside[guest]; {
 		case own != nil && own.owner != owner:
@@ -170,7 +169,7 @@ func (m *merging) claimFor(t *rapid.T, owner, guest redisstore.Ref, note string,
 			return becomes{r, claimed{Word: "nothing"}, false}
 		case r.Merging():
 			return becomes{r, claimed{Word: "merging"}, false}
-		case !rules.Covers(b, r.Cart):
+		case !Covers(b, r.Cart):
 			return becomes{r, claimed{Word: "grown", Grown: r.Cart.RoomNeeded()}, false}
 		}
 		taken = &aside{owner, note, r}
@@ -182,7 +181,7 @@ func (m *merging) claimFor(t *rapid.T, owner, guest redisstore.Ref, note string,
 	m.aside[guest] = taken
 	m.claims = append(m.claims, claim{
 		owner: owner, guest: guest, claimed: got, passed: m.passed,
-		memory: rules.Memory{Stamps: taken.Memory.Stamps, Keys: m.keysOf(guest, taken)},
+		memory: Memory{Stamps: taken.Memory.Stamps, Keys: m.keysOf(guest, taken)},
 	})
 }
 
@@ -245,16 +244,16 @@ func (m *merging) applyClaim(t *rapid.T, c claim) {
 			report.At = m.at(report.At.UnixMilli())
 		}
 		return report
-	}, func(r rules.Record, now time.Time) becomes {
+	}, func(r Record, now time.Time) becomes {
 		var report *cart.MergeReport
-		guest := rules.Record{Cart: c.claimed.Cart, Memory: c.memory}
+		guest := Record{Cart: c.claimed.Cart, Memory: c.memory}
 		held = r.Cart
 		r, after, report = r.Merge(guest, by, bounds, before, name, newID, behind+m.passed-c.passed, now)
 		return becomes{r, report, true}
 	})
 	m.offers[c.owner][c.claimed.Cart.ID] = after
 	if now := m.carts[c.owner].Cart; now.Version != held.Version && !c.owner.IsGuest() && m.came[c.owner][name] == nil {
-		m.came[c.owner][name] = &came{CameIn: carttest.CameIn(held, now, c.claimed.Cart)}
+		m.came[c.owner][name] = &came{CameIn: cameIn(held, now, c.claimed.Cart)}
 	}
 }
 
@@ -274,7 +273,7 @@ func (m *merging) undo(t *rapid.T) {
 			t.Fatal(by, err)
 		}
 		return adjusted
-	}, func(r rules.Record, _ time.Time) becomes {
+	}, func(r Record, _ time.Time) becomes {
 		if known == nil || known.undone {
 			return becomes{r, append([]cart.Adjustment(nil), known.told()...), false}
 		}

@@ -18,15 +18,14 @@ import (
 	"commerce/cart"
 	"commerce/cart/carttest"
 	"commerce/cart/redisstore"
-	"commerce/cart/redisstore/rules"
 	"commerce/deploy/ephemeral"
 )
 
-// The scripts decide by rules that package rules states as pure functions. The tests of
-// twins run random commands on both, and compare what they answer and what they leave
-// after each.
+// The scripts decide by rules that package rules, and for what a cart remembers Record, state as pure
+// functions. The tests of twins run random commands on both, and compare what they answer and what they
+// leave after each.
 
-// twins are carts in a real Redis, and the record that package rules makes of each.
+// twins are carts in a real Redis, and the Record of each.
 type twins struct {
 	t      *rapid.T
 	ctx    context.Context
@@ -43,7 +42,7 @@ type twins struct {
 
 // twin is what must lie in one place.
 type twin struct {
-	rules.Record
+	Record
 	lapses time.Time // when it is not renewed before; zero for nothing there
 
 	underWay, before noted // now, and before the last step
@@ -81,9 +80,9 @@ func (w *twins) newID() string {
 	return fmt.Sprintf("cart-%05d", w.ids)
 }
 
-// becomes is what a step makes of a record at some moment, by package rules.
+// becomes is what a step makes of a record at some moment.
 type becomes struct {
-	rules.Record
+	Record
 	answer any
 	renews bool // the record lives its whole life from then on
 }
@@ -91,7 +90,7 @@ type becomes struct {
 // step does something to the cart under ref, and fails when Redis' answer, or what it
 // leaves, is not what the twin says. Redis did it at some moment before it tells the time
 // again: one of them must fit.
-func (w *twins) step(ref redisstore.Ref, do func() any, rule func(r rules.Record, now time.Time) becomes) {
+func (w *twins) step(ref redisstore.Ref, do func() any, rule func(r Record, now time.Time) becomes) {
 	w.t.Helper()
 	own, from := w.carts[ref], w.clock
 	if !own.lapses.IsZero() && from.After(own.lapses) {
@@ -135,15 +134,15 @@ func ttlOf(ref redisstore.Ref) time.Duration {
 var likeTwins = cmp.Options{cmpopts.EquateEmpty(), cmpopts.IgnoreFields(cart.Cart{}, "ExpiresAt", "Mark")}
 
 // is reports whether the answer and the record are what should be at a moment.
-func (b becomes) is(answer any, found rules.Record, now time.Time) bool {
+func (b becomes) is(answer any, found Record, now time.Time) bool {
 	want, got := alive(b.Record, now), alive(found, now)
 	return sameNewest(want.Memory.Stamps, got.Memory.Stamps, cart.StampsKept, func(use cart.StampUse) time.Time { return use.At }) &&
-		sameNewest(want.Memory.Keys, got.Memory.Keys, rules.KeysKept, func(use cart.KeyUse) time.Time { return use.At }) &&
+		sameNewest(want.Memory.Keys, got.Memory.Keys, KeysKept, func(use cart.KeyUse) time.Time { return use.At }) &&
 		cmp.Equal(b.answer, answer, likeTwins) && cmp.Equal(want.Cart, got.Cart, likeTwins) && maps.Equal(want.Merges, got.Merges) &&
 		cmp.Equal(want.Merged, got.Merged, likeTwins)
 }
 
-func (b becomes) diff(answer any, found rules.Record, now time.Time) string {
+func (b becomes) diff(answer any, found Record, now time.Time) string {
 	return cmp.Diff(b.answer, answer, likeTwins) + cmp.Diff(alive(b.Record, now), alive(found, now), likeTwins)
 }
 
@@ -168,9 +167,9 @@ func sameNewest[V comparable](want, got map[string]V, kept int, at func(V) time.
 }
 
 // alive leaves out what counts no more. When it is dropped is each side's own business.
-func alive(r rules.Record, now time.Time) rules.Record {
-	r.Memory = rules.Memory{Keys: maps.Clone(r.Memory.Keys), Stamps: maps.Clone(r.Memory.Stamps)}
-	maps.DeleteFunc(r.Memory.Keys, func(_ string, use cart.KeyUse) bool { return now.Sub(use.At) >= rules.KeyLife })
+func alive(r Record, now time.Time) Record {
+	r.Memory = Memory{Keys: maps.Clone(r.Memory.Keys), Stamps: maps.Clone(r.Memory.Stamps)}
+	maps.DeleteFunc(r.Memory.Keys, func(_ string, use cart.KeyUse) bool { return now.Sub(use.At) >= KeyLife })
 	maps.DeleteFunc(r.Memory.Stamps, func(_ string, use cart.StampUse) bool { return now.Sub(use.At) > cart.StampLife })
 	if r.Merged != nil && now.Sub(r.Merged.At) > cart.ReportLife {
 		r.Merged = nil
@@ -179,7 +178,7 @@ func alive(r rules.Record, now time.Time) rules.Record {
 }
 
 // observe reads what lies under ref, and the time. left is negative where PTTL is.
-func (w *twins) observe(ref redisstore.Ref) (_ rules.Record, left time.Duration) {
+func (w *twins) observe(ref redisstore.Ref) (_ Record, left time.Duration) {
 	w.t.Helper()
 	pipe := w.client.Pipeline()
 	told, hash, keys := pipe.Time(w.ctx), pipe.HGetAll(w.ctx, ref.CartKey()), pipe.HGetAll(w.ctx, ref.KeysKey())
@@ -188,7 +187,7 @@ func (w *twins) observe(ref redisstore.Ref) (_ rules.Record, left time.Duration)
 		w.t.Fatal(err)
 	}
 	w.clock = w.at(told.Val().UnixMilli())
-	var r rules.Record
+	var r Record
 	var flat, ofStamps []string
 	packed := ""
 	for member, value := range hash.Val() {
@@ -282,7 +281,7 @@ func (w *twins) pass(t *rapid.T) {
 	by := time.Duration(rapid.IntRange(1, 1500).Draw(t, "ms")) * time.Millisecond
 	switch rapid.IntRange(0, 9).Draw(t, "longer") {
 	case 0:
-		by = rules.KeyLife - time.Duration(rapid.IntRange(-60, 60).Draw(t, "seconds"))*time.Second
+		by = KeyLife - time.Duration(rapid.IntRange(-60, 60).Draw(t, "seconds"))*time.Second
 	case 1, 2:
 		by = time.Duration(rapid.IntRange(1, 300).Draw(t, "seconds")) * time.Second
 	}
@@ -321,7 +320,7 @@ func (w *twins) nearALapse(by time.Duration) bool {
 			return true
 		}
 		for _, use := range own.Memory.Keys {
-			if near(use.At.Add(rules.KeyLife)) {
+			if near(use.At.Add(KeyLife)) {
 				return true
 			}
 		}

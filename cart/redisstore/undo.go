@@ -1,9 +1,11 @@
 package redisstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -39,11 +41,8 @@ func (s *Store) FindMerge(ctx context.Context, owner Ref, id string) (Undoable, 
 		return Undoable{}, cart.Unavailable("read merge", err)
 	}
 	stored, err := parseMembers(membersOf(hashes[0], nil))
-	if err != nil {
-		return Undoable{}, cart.Unavailable("read cart", err)
-	}
-	flat, err := membersOf(hashes[1], nil)
-	if err == nil && len(flat) == 0 {
+	flat, failed := membersOf(hashes[1], nil)
+	if err = cmp.Or(err, failed); err == nil && len(flat) == 0 {
 		return Undoable{}, ErrNoMerge
 	}
 	u := Undoable{Cart: stored.Cart}
@@ -112,13 +111,10 @@ func (s *Store) BeginUndone(ctx context.Context, customer, guest Ref, c cart.Car
 		set(id+":f", encodeFields(l.Fields))
 		set(id+":n", l.Notice)
 		set(id+":m", encodeMetadata(l.Metadata))
-		if l.Metadata != nil {
-			layout = withMetadata
-		}
 	}
 	set("c", c.Coupon)
 	set("d", encodeMetadata(c.Metadata))
-	if c.Metadata != nil {
+	if c.Metadata != nil || slices.ContainsFunc(c.Lines, func(l cart.Line) bool { return l.Metadata != nil }) {
 		layout = withMetadata
 	}
 	cmd, copies := s.run(ctx, at, s.scripts["begin"], replicaWait, script.Repeatable, []string{guest.cartKey()}, append(args, "l", layout)...)

@@ -1,4 +1,4 @@
-// Package rules says what each script in redisstore/lua must do, as pure functions. By those of changes,
+// Package rules says what the scripts in redisstore/lua make of carts, as pure functions. By those of changes,
 // the service computes what the operations of a list do before Redis makes the list (Change.After).
 // TestTwin_Changes and TestTwin_Merges compare their results with those of the scripts.
 //

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"time"
 
 	"commerce/cart"
 )
@@ -70,13 +69,12 @@ func Merge(c, guest cart.Cart, by cart.Strategy, bounds map[cart.LineID]cart.Bou
 // fill adds the guest's names that the customer's metadata does not have, in their order while there
 // is room.
 func fill(own, guests cart.Metadata) cart.Metadata {
-	filled := maps.Clone(own)
 	for _, name := range slices.Sorted(maps.Keys(guests)) {
-		if _, has := own[name]; !has && len(filled) < cart.MergeFactor*cart.MaxMetadata {
-			filled = put(filled, name, guests[name])
+		if _, has := own[name]; !has && len(own) < cart.MergeFactor*cart.MaxMetadata {
+			own = own.With(cart.Metadata{name: guests[name]})
 		}
 	}
-	return filled
+	return own
 }
 
 // wanted is the quantity that a line gets before it is cut; held is 0 for no line. ok is
@@ -94,37 +92,3 @@ func wanted(s cart.Strategy, held, offered, before int64) (quantity int64, ok bo
 	}
 	return held, true
 }
-
-// Merge merges a guest's record: its cart (see the function Merge), and what it remembers, by a clock
-// that is behind by the given duration. The room reserved for the guest's cart is free again. name is
-// that of the report, and newID is for a cart that begins with this merge.
-func (r Record) Merge(guest Record, by cart.Strategy, bounds map[cart.LineID]cart.Bounds, before Offers, name, newID string, behind time.Duration, now time.Time) (Record, Offers, *cart.MergeReport) {
-	merged, after, report := Merge(r.Cart, guest.Cart, by, bounds, before)
-	r = r.become(merged, newID)
-	if report != nil {
-		report.ID, report.At = name, now
-		r.Merged = report
-	}
-	r.Memory = r.Memory.Join(guest.Memory, behind, now)
-	r.Merges = maps.Clone(r.Merges)
-	for name, m := range r.Merges {
-		if m.CartID == guest.Cart.ID {
-			r.Merges[name] = cart.Reservation{CartID: m.CartID, Applied: true}
-		}
-	}
-	return r, after, report
-}
-
-// Merging reports whether a merge into a guest's cart must be finished before the cart is claimed itself.
-func (r Record) Merging() bool {
-	for _, m := range r.Merges {
-		if m.Applied {
-			return true
-		}
-	}
-	return false
-}
-
-// Claimed is what a guest's token keeps when its cart is claimed: what it remembers, so that a
-// retry with the token alone is still recognized, and the merges into its cart.
-func (r Record) Claimed() Record { return Record{Memory: r.Memory, Merges: r.Merges} }

@@ -1,13 +1,16 @@
-package rules
+package redisstore_test
 
 import (
 	"cmp"
 	"maps"
 	"slices"
 	"strings"
+	"testing"
 	"time"
 
+	"commerce/auth/problem"
 	"commerce/cart"
+	"commerce/deploy/assert"
 )
 
 // How long, and how many, idempotency keys a cart remembers. Package cart has those of stamps.
@@ -54,14 +57,14 @@ func (m Memory) Join(other Memory, behind time.Duration, now time.Time) Memory {
 	for key, use := range other.Keys {
 		use.At = earlier(use.At.Add(behind), now)
 		if own, ok := keys[key]; now.Sub(use.At) < KeyLife && (!ok || use.At.After(own.At)) {
-			keys = put(keys, key, use)
+			keys = putIn(keys, key, use)
 		}
 	}
 	for stamp, use := range other.Stamps {
 		use.At = earlier(use.At.Add(behind), now)
 		own, ok := stamps[stamp]
 		if now.Sub(use.At) <= cart.StampLife && (!ok || now.Sub(own.At) > cart.StampLife || use.At.Before(own.At)) {
-			stamps = put(stamps, stamp, use)
+			stamps = putIn(stamps, stamp, use)
 		}
 	}
 	maps.DeleteFunc(stamps, func(_ string, use cart.StampUse) bool { return now.Sub(use.At) > cart.StampLife })
@@ -78,8 +81,8 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-// put adds to a map that may be nil.
-func put[V any](all map[string]V, key string, value V) map[string]V {
+// putIn adds to a map that may be nil.
+func putIn[V any](all map[string]V, key string, value V) map[string]V {
 	if all == nil {
 		all = map[string]V{}
 	}
@@ -96,4 +99,37 @@ func newest[V any](all map[string]V, n int, at func(V) time.Time) map[string]V {
 		delete(all, name)
 	}
 	return all
+}
+
+var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+
+// Each attempt has all that comes after what it is about, too.
+func TestJudge_GoesByItsOrder(t *testing.T) {
+	t.Parallel()
+	one := cart.Cart{ID: "C", Version: 1, Mark: "M", Lines: []cart.Line{{ID: "1", Quantity: 1}}}
+	known := Memory{Keys: map[string]cart.KeyUse{"k": {At: noon, Fingerprint: "f"}}, Stamps: map[string]cart.StampUse{"s": {At: noon}}}
+	merges := map[string]cart.Reservation{"m1": {CartID: "G"}}
+	now := noon.Add(time.Minute)
+	for name, test := range map[string]struct {
+		record  Record
+		attempt Attempt
+		want    Status
+		code    problem.Code
+	}{
+		"after its deadline":      {Record{Cart: one, Memory: known, Merges: merges}, Attempt{Key: "k", Fingerprint: "f", Deadline: noon}, Late, ""},
+		"at its deadline":         {Record{Cart: one, Memory: known}, Attempt{Deadline: now}, Applied, ""},
+		"a merge under way":       {Record{Cart: one, Memory: known, Merges: merges}, Attempt{Key: "k", Fingerprint: "f"}, MergeFirst, ""},
+		"a merge passed by":       {Record{Cart: one, Memory: known, Merges: merges}, Attempt{Ignore: []string{"m1"}}, Applied, ""},
+		"a key again":             {Record{Cart: one, Memory: known}, Attempt{Key: "k", Fingerprint: "f", IfMatch: []string{"C.9.M"}}, Replayed, ""},
+		"a key of something else": {Record{Cart: one, Memory: known}, Attempt{Key: "k", Fingerprint: "g", IfMatch: []string{"C.9.M"}}, Refused, problem.IdempotencyConflict},
+		"a stamp again":           {Record{Cart: one, Memory: known}, Attempt{Stamp: "s", IfMatch: []string{"C.9.M"}}, Replayed, ""},
+		"another version":         {Record{Cart: one, Memory: known}, Attempt{IfMatch: []string{"C.9.M", "C.11.M"}}, Refused, problem.VersionMismatch},
+		"one of two versions":     {Record{Cart: one, Memory: known}, Attempt{IfMatch: []string{"C.9.M", "C.1.M"}}, Applied, ""},
+		"any version":             {Record{Cart: one, Memory: known}, Attempt{IfMatch: []string{"*"}}, Applied, ""},
+		"no cart yet":             {Record{}, Attempt{IfMatch: []string{"0.0.0"}}, Applied, ""},
+	} {
+		got, _, refusal := test.record.Check(test.attempt, now)
+		assert.That(t, got == test.want && (refusal == nil) == (test.code == "") && (refusal == nil || refusal.Code == test.code),
+			"%s: %s, %v", name, got, refusal)
+	}
 }

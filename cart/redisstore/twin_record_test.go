@@ -1,4 +1,4 @@
-package rules
+package redisstore_test
 
 import (
 	"maps"
@@ -8,6 +8,7 @@ import (
 
 	"commerce/auth/problem"
 	"commerce/cart"
+	"commerce/cart/redisstore/rules"
 )
 
 // Record is a cart with all that its next change is decided by. The zero value is that of a cart that
@@ -128,3 +129,96 @@ func (r Record) Life(ttl time.Duration) time.Duration {
 
 // Lapse is what remains of a record that has lived its time: the keys.
 func (r Record) Lapse() Record { return Record{Memory: Memory{Keys: maps.Clone(r.Memory.Keys)}} }
+
+// Merge merges a guest's record: its cart (see rules.Merge), and what it remembers, by a clock
+// that is behind by the given duration. The room reserved for the guest's cart is free again. name is
+// that of the report, and newID is for a cart that begins with this merge.
+func (r Record) Merge(guest Record, by cart.Strategy, bounds map[cart.LineID]cart.Bounds, before rules.Offers, name, newID string, behind time.Duration, now time.Time) (Record, rules.Offers, *cart.MergeReport) {
+	merged, after, report := rules.Merge(r.Cart, guest.Cart, by, bounds, before)
+	r = r.become(merged, newID)
+	if report != nil {
+		report.ID, report.At = name, now
+		r.Merged = report
+	}
+	r.Memory = r.Memory.Join(guest.Memory, behind, now)
+	r.Merges = maps.Clone(r.Merges)
+	for name, m := range r.Merges {
+		if m.CartID == guest.Cart.ID {
+			r.Merges[name] = cart.Reservation{CartID: m.CartID, Applied: true}
+		}
+	}
+	return r, after, report
+}
+
+// Merging reports whether a merge into a guest's cart must be finished before the cart is claimed itself.
+func (r Record) Merging() bool {
+	for _, m := range r.Merges {
+		if m.Applied {
+			return true
+		}
+	}
+	return false
+}
+
+// Claimed is what a guest's token keeps when its cart is claimed: what it remembers, so that a
+// retry with the token alone is still recognized, and the merges into its cart.
+func (r Record) Claimed() Record { return Record{Memory: r.Memory, Merges: r.Merges} }
+
+// MaxMerges is how many merges into one cart may be under way.
+const MaxMerges = 32
+
+// Covers reports whether the reservation is enough for the guest's cart as it is now.
+func Covers(r cart.Reservation, guest cart.Cart) bool {
+	now := guest.RoomNeeded()
+	return now.CartID == r.CartID && now.Lines <= r.Lines && now.Text <= r.Text
+}
+
+// Room is what lines and their text take up in a cart.
+type Room struct {
+	Lines int64
+	Text  int64 // bytes
+}
+
+// Reserve notes a merge, under a name of the caller's making, and reserves its room. The same name
+// again replaces its reservation. Errors: ErrNoRoom, or else ErrCrowded.
+func (r Record) Reserve(name string, b cart.Reservation, limits cart.Limits) (Record, error) {
+	merges := putIn(maps.Clone(r.Merges), name, b)
+	held, all := r.Cart.RoomNeeded(), reserved(merges)
+	if b.Lines > 0 && held.Lines+all.Lines > cart.MergeFactor*limits.Lines || b.Text > 0 && held.Text+all.Text > cart.MergeFactor*limits.CartText {
+		return r, cart.ErrNoRoom
+	}
+	if len(merges) > MaxMerges {
+		return r, cart.ErrCrowded
+	}
+	r.Merges = merges
+	return r, nil
+}
+
+// reserved is the room that merges under way have reserved. Merges that bring the same
+// guest's cart share their room.
+func reserved(merges map[string]cart.Reservation) (all Room) {
+	perCart := map[string]Room{}
+	for _, m := range merges {
+		r := perCart[m.CartID]
+		perCart[m.CartID] = Room{Lines: max(r.Lines, m.Lines), Text: max(r.Text, m.Text)}
+	}
+	for _, r := range perCart {
+		all.Lines += r.Lines
+		all.Text += r.Text
+	}
+	return all
+}
+
+// WithoutReserved returns the limits for a change, so that the lines of merges under way still fit.
+func WithoutReserved(l cart.Limits, reserved Room) cart.Limits {
+	l.Lines = min(l.Lines, cart.MergeFactor*l.Lines-reserved.Lines)
+	l.CartText = min(l.CartText, cart.MergeFactor*l.CartText-reserved.Text)
+	return l
+}
+
+// Forget drops a merge that has come to its end.
+func (r Record) Forget(name string) Record {
+	r.Merges = maps.Clone(r.Merges)
+	delete(r.Merges, name)
+	return r
+}

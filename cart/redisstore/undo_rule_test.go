@@ -1,4 +1,4 @@
-package cart_test
+package redisstore_test
 
 import (
 	"maps"
@@ -27,7 +27,7 @@ func TestUndoMerge_LosesAndAddsNothing(t *testing.T) {
 			bounds[l.ID] = cart.Bounds{Stock: rapid.SampledFrom([]int64{-1, 3, 5}).Draw(r, "stock"), Min: 1, Max: 99}
 		}
 		merged, _, _ := rules.Merge(own, guest, by, bounds, rules.Offers{})
-		came := carttest.CameIn(own, merged, guest)
+		came := cameIn(own, merged, guest)
 		now := merged
 		if rapid.Bool().Draw(r, "changed since") {
 			now = drawChanges(r, merged)
@@ -128,4 +128,36 @@ func drawChanges(r *rapid.T, c cart.Cart) cart.Cart {
 		}
 	}
 	return c
+}
+
+// cameIn is what the merge of a guest's cart has brought into a customer's, by what that was before and after.
+func cameIn(before, after, guest cart.Cart) cart.CameIn {
+	in := cart.CameIn{Lines: map[cart.LineID]cart.CameLine{}, Metadata: added(before.Metadata, after.Metadata)}
+	if before.Coupon == "" {
+		in.Coupon = after.Coupon
+	}
+	for _, l := range after.Lines {
+		var held cart.Line
+		if before.Has(l.ID) {
+			held = *before.Line(l.ID)
+		}
+		came := cart.CameLine{Before: held.Quantity, After: l.Quantity, Metadata: added(held.Metadata, l.Metadata)}
+		if held.Notice == "" {
+			came.Notice = l.Notice
+		}
+		if guest.Has(l.ID) && (came.After > came.Before || came.Notice != "" || came.Metadata != nil) {
+			came.Price = guest.Line(l.ID).AddedPrice
+			in.Lines[l.ID] = came
+		}
+	}
+	return in
+}
+
+func added(before, after cart.Metadata) (names cart.Metadata) {
+	for name, value := range after {
+		if _, held := before[name]; !held {
+			names = names.With(cart.Metadata{name: value})
+		}
+	}
+	return names
 }
