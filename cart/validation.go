@@ -54,8 +54,8 @@ var textCartEmpty = locale.Text{
 	locale.Ar: "السلة فارغة.",
 }
 
-// Why a cart is not handed over or shared, and why a code opens nothing: it is used up, expired, deleted, of another
-// store or not a code, all alike.
+// Why a cart is not handed over or shared, and why a code opens nothing. ErrNoCode does not tell whether a code is used
+// up, expired, deleted, of another store, or no code at all.
 var (
 	ErrGuestOnly = problem.New(problem.GuestOnly, "", locale.Text{
 		locale.En: "Only a guest's cart can be handed over.",

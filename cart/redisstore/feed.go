@@ -36,7 +36,7 @@ type awaited struct {
 	done chan error
 }
 
-// feedOf returns the feed of a topic, or that of its master, which is not subscribed to it. A feed that has just failed
+// feedOf returns the feed of a topic, or that of its master, which is not yet subscribed to the topic. A feed that has just failed
 // is closed. told is that of the topic.
 func (v *live) feedOf(t *topic, at located) (f *feed, told int, subscribed bool) {
 	v.mu.Lock()

@@ -277,7 +277,7 @@ func (v *live) keep(ctx context.Context) {
 	}
 }
 
-// due returns the topics to sync: of each feed one a second, to find out whether it hangs.
+// due returns the topics to sync, with one of each feed a second, which finds out whether the feed hangs.
 func (v *live) due() (due []*topic) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 
 // The steps that undo a merge. service/undo.go combines them.
 
-// ErrNoMerge means that nothing is known of a merge, or not any more.
+// ErrNoMerge means that a merge is unknown, or too long ago.
 var ErrNoMerge = errors.New("redisstore: no such merge")
 
 // Undoable is a merge that can be undone, with the customer's cart as it is now.

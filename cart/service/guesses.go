@@ -9,7 +9,7 @@ import (
 	"commerce/auth/problem"
 )
 
-// How many codes may be refused within guessPeriod, which begins with the first one.
+// How many codes may be refused within guessPeriod, which begins with the first refusal.
 const (
 	maxGuessesOfCart   = 20 // for one client address and cart
 	maxGuessesOfClient = 40 // for one client address; of coupons, and of shares

@@ -47,7 +47,7 @@ func (w *restWalk) String() string {
 func (w *restWalk) parse(text string) error {
 	_, err := fmt.Sscanf(text, resumeForm, &w.flags, &w.began, &w.masters, &w.master, &w.cursor, &w.visited, &w.guests.Carts, &w.guests.Lines, &w.guests.Value)
 	if err != nil || w.String() != text {
-		return errors.New("is not what an interrupted walk has printed")
+		return errors.New("is not a text that an interrupted walk has printed")
 	}
 	return nil
 }
@@ -64,7 +64,7 @@ lines were added. It takes at most 5 % of one core from Redis.`,
 			storeFlag(&c.Store),
 			{Name: "idle", Default: "24h", Help: "Minimum time since the cart's last use.", Value: cli.Duration(&c.Idle, 0, 0)},
 			{Name: "within", Default: "7d", Help: "Maximum time since the cart's last use.", Value: cli.Duration(&c.Within, 0, 0)},
-			{Name: "resume", Hint: "TEXT", Help: "Go on with an interrupted walk: the text that it has printed.", Value: cli.Text(&c.Resume, nil)},
+			{Name: "resume", Hint: "TEXT", Help: "Continue an interrupted walk: the text that it has printed.", Value: cli.Text(&c.Resume, nil)},
 		}, ttlSettings(&c.TTL)...),
 		Faults: c.faults, Run: c.run,
 	}
@@ -108,7 +108,7 @@ func (c *abandonedCommand) run(ctx context.Context, out cli.Output) error {
 		if ctx.Err() != nil {
 			err = errors.New("interrupted")
 		}
-		return fmt.Errorf("%w: to go on, repeat the command with --resume=%s", err, &c.restWalk)
+		return fmt.Errorf("%w: to continue, repeat the command with --resume=%s", err, &c.restWalk)
 	}
 	return c.guests.PrintTotals(out)
 }
@@ -152,7 +152,7 @@ func (c *abandonedCommand) walk(ctx context.Context, out cli.Output, carts *redi
 				return cmp.Or(err, errMasters)
 			}
 			if c.master < len(masters.Clients) && isPlain(out.Errors) {
-				fmt.Fprintf(out.Errors, "visited about %d of %d keys; to go on from here, add --resume=%s\n", c.visited, masters.Keys, &c.restWalk)
+				fmt.Fprintf(out.Errors, "visited about %d of %d keys; to continue from here, add --resume=%s\n", c.visited, masters.Keys, &c.restWalk)
 			}
 		}
 		select {

@@ -148,7 +148,7 @@ func TestAbandoned_GoesOnWhereItWasInterrupted(t *testing.T) {
 					assert.That(t, interruptions > 0, "it was never interrupted")
 					break
 				}
-				assert.Require(t, strings.Contains(errs.String(), "interrupted: to go on, repeat the command with --resume="), "said %q", errs.String())
+				assert.Require(t, strings.Contains(errs.String(), "interrupted: to continue, repeat the command with --resume="), "said %q", errs.String())
 				flags = []string{resume.FindString(errs.String())}
 			}
 			found := parseAtRest(t, printed.String())

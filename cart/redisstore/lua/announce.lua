@@ -1,5 +1,5 @@
 -- announce tells those who listen to a cart, if any do (see listen.lua), its new tag, or gone. It is the last command of
--- a script that has changed the cart. It returns the error, if there was one, which is never the change's.
+-- a script that has changed the cart. It returns its own error, if there was one: the change is still made.
 local function announce(key, hash, gone)
   local flat, at = hash.flat, hash.at
   if not at.w then return end
