@@ -177,7 +177,7 @@ func (c *call) showChanged(changed service.Changed, err error) (wire.Answer, err
 		c.Header("Idempotency-Replayed", "true")
 	}
 	return c.showAs(func(w view, p *cart.Priced, token auth.CartToken, m *cart.MergeReport) {
-		w.changedCart(p, token, changed.Item, changed.Ops, m)
+		w.changedCart(p, token, &changed, m)
 	}, &changed.Priced), nil
 }
 

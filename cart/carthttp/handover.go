@@ -18,10 +18,7 @@ func (a *API) handOver(c *call) (wire.Answer, error) {
 		return wire.Answer{}, err
 	}
 	h, err := a.carts.HandOver(c.ctx(), c.Visit)
-	if err != nil {
-		return wire.Answer{}, err
-	}
-	return c.show(func(w view) { w.link(h) }), nil
+	return c.show(func(w view) { w.link(h) }), err
 }
 
 // optionalBody refuses a body that is not a JSON object.
@@ -46,21 +43,14 @@ func (a *API) redeem(c *call) (wire.Answer, error) {
 	case refusal != nil:
 		return wire.Answer{}, refusal
 	case preview:
-		return a.preview(c, r.Code)
+		priced, err := a.carts.PreviewHandover(c.ctx(), c.Visit, r.Code)
+		return c.showOther(&priced), err
 	}
 	r.Key = key
 	sent := c.Token
 	changed, err := a.carts.Redeem(c.ctx(), c.Visit, r)
 	c.issuesToken = c.issuesToken || c.Token != sent
 	return c.showChanged(changed, err)
-}
-
-func (a *API) preview(c *call, code string) (wire.Answer, error) {
-	priced, err := a.carts.PreviewHandover(c.ctx(), c.Visit, code)
-	if err != nil {
-		return wire.Answer{}, err
-	}
-	return c.showOther(&priced), nil
 }
 
 // showOther shows a cart that is not the caller's, so it issues no token and has no report.

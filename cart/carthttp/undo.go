@@ -1,8 +1,6 @@
 package carthttp
 
 import (
-	"commerce/auth"
-	"commerce/cart"
 	"commerce/cart/service"
 	"commerce/cart/wire"
 )
@@ -18,23 +16,10 @@ func (a *API) undoMerge(c *call) (wire.Answer, error) {
 	if refusal != nil {
 		return wire.Answer{}, refusal
 	}
-	undone, err := a.carts.UndoMerge(c.ctx(), c.Visit, id)
-	if err != nil {
-		return wire.Answer{}, err
-	}
-	if undone.Durability != "" {
-		c.Header("Durability", undone.Durability)
-	}
-	return c.showAs(func(w view, p *cart.Priced, token auth.CartToken, m *cart.MergeReport) {
-		w.BeginObject()
-		w.members(p, token, m)
-		w.rest(p)
-		w.undone(undone)
-		w.EndObject()
-	}, &undone.Priced), nil
+	return c.showChanged(a.carts.UndoMerge(c.ctx(), c.Visit, id))
 }
 
-func (w view) undone(u service.Undone) {
+func (w view) undone(u *service.Undone) {
 	w.Object("undone")
 	w.Text("guest_cart", u.Guest.Reveal())
 	w.adjusted(u.Adjusted)

@@ -44,20 +44,22 @@ func (w view) priceOrNull(name string, a money.Amount) {
 
 // cart writes the object that every response with a full cart contains.
 func (w view) cart(p *cart.Priced, token auth.CartToken, m *cart.MergeReport) {
-	w.changedCart(p, token, nil, nil, m)
+	w.changedCart(p, token, &service.Changed{}, m)
 }
 
-// changedCart writes the response of a change: the cart and, if they are not nil, the line that was
-// changed, where "" is null, and the results of a list of changes.
-func (w view) changedCart(p *cart.Priced, token auth.CartToken, item *cart.LineID, ops *service.Outcomes, m *cart.MergeReport) {
+// changedCart writes the response of a change: the cart and what c has beside it. An Item of "" is null.
+func (w view) changedCart(p *cart.Priced, token auth.CartToken, c *service.Changed, m *cart.MergeReport) {
 	w.BeginObject()
 	w.members(p, token, m)
 	w.rest(p)
-	if item != nil {
-		w.Optional("item_id", string(*item))
+	if c.Item != nil {
+		w.Optional("item_id", string(*c.Item))
 	}
-	if ops != nil {
-		w.outcomes(ops)
+	if c.Ops != nil {
+		w.outcomes(c.Ops)
+	}
+	if c.Undone != nil {
+		w.undone(c.Undone)
 	}
 	w.EndObject()
 }

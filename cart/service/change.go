@@ -24,7 +24,8 @@ type Changed struct {
 	// it. nil for other changes.
 	Item *cart.LineID
 
-	Ops *Outcomes // of a list; nil for other changes
+	Ops    *Outcomes // of a list; nil for other changes
+	Undone *Undone   // nil except for UndoMerge
 }
 
 // change is what one call changes, and the details of the error if the cart refuses it.

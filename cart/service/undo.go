@@ -16,9 +16,8 @@ import (
 // "Undoing a merge" in docs/design.md. A request may die between any two steps. Nobody can know the new token before
 // the request that has taken the lines out, or a repeat of it, tells it.
 
-// Undone is the customer's cart after a merge was undone.
+// Undone is what an undo took out of the customer's cart.
 type Undone struct {
-	Changed
 	Guest    auth.CartToken // of the cart with what was taken out
 	Adjusted []cart.Adjustment
 }
@@ -26,23 +25,23 @@ type Undone struct {
 // UndoMerge undoes a merge into the customer's cart. A repeat has the same result. Errors: problem.Unauthenticated for
 // a guest; problem.NotFound for a merge that is unknown, or too long ago; problem.RateLimited. After problem.Unavailable,
 // a repeat completes what was begun.
-func (s *Carts) UndoMerge(ctx context.Context, v *Visit, id string) (Undone, error) {
+func (s *Carts) UndoMerge(ctx context.Context, v *Visit, id string) (Changed, error) {
 	if v.customer == "" {
-		return Undone{}, errCustomerOnly
+		return Changed{}, errCustomerOnly
 	}
 	for range maxReads {
 		u := undoing{Visit: v, id: id}
 		err := s.undo(ctx, &u)
 		switch {
 		case errors.Is(err, redisstore.ErrNoMerge):
-			return Undone{}, errNoMerge
+			return Changed{}, errNoMerge
 		case err != nil:
-			return Undone{}, asUnavailable("undo merge", err)
+			return Changed{}, asUnavailable("undo merge", err)
 		case u.name != "":
 			return s.undone(ctx, &u)
 		}
 	}
-	return Undone{}, errAlwaysChanged
+	return Changed{}, errAlwaysChanged
 }
 
 type undoing struct {
@@ -108,21 +107,21 @@ func (s *Carts) undoneToken(u *undoing, name string) auth.CartToken {
 	return auth.CartToken(base64.RawURLEncoding.EncodeToString(sum[:16]))
 }
 
-func (s *Carts) undone(ctx context.Context, u *undoing) (Undone, error) {
+func (s *Carts) undone(ctx context.Context, u *undoing) (Changed, error) {
 	token := s.undoneToken(u, u.name)
 	if token == "" {
-		return Undone{}, errNoMerge
+		return Changed{}, errNoMerge
 	}
 	priced, err := s.Read(ctx, u.Visit)
 	if err != nil {
-		return Undone{}, err
+		return Changed{}, err
 	}
-	undone := Undone{Changed{Priced: priced}, token, u.adjusted}
+	changed := Changed{Priced: priced, Undone: &Undone{token, u.adjusted}}
 	if s.Redis.Durable {
-		undone.Durability = redisstore.Confirmed
+		changed.Durability = redisstore.Confirmed
 		s.Events.Replicated(true)
 	}
-	return undone, nil
+	return changed, nil
 }
 
 var (
