@@ -70,27 +70,21 @@ func (s *Store) Holdings(ctx context.Context, ref Ref) ([]Holding, error) {
 	return all, nil
 }
 
+// kinds are the kinds by what follows the key of a cart.
+var kinds = map[string]HoldingKind{
+	"claimed": KindClaimed, "keys": KindKeys, "results": KindResults, "moved": KindMoved, "came": KindCame, "shares": KindShares,
+}
+
 // kindOf returns the kind of data under a key of a guest or a customer.
 func kindOf(key string) HoldingKind {
-	switch suffix := strings.TrimPrefix(key, refOf(key).key); {
+	_, suffix, _ := strings.Cut(key, afterTag)
+	switch part := strings.Split(suffix, ":"); {
 	case strings.Contains(key, shareTag):
 		return KindShare
-	case strings.HasPrefix(suffix, ":came:"):
-		return KindCame
-	case suffix == "":
-		return KindCart
-	case strings.HasPrefix(suffix, ":shares:"):
-		return KindShares
-	case suffix == ":claimed":
-		return KindClaimed
-	case suffix == ":keys":
-		return KindKeys
-	case suffix == ":results":
-		return KindResults
-	case suffix == ":moved":
-		return KindMoved
+	case len(part) > 1:
+		return cmp.Or(kinds[part[1]], KindOffers)
 	}
-	return KindOffers
+	return KindCart
 }
 
 // GuestRefs finds the carts of a token in all stores. Like Holdings, it scans all keys.
