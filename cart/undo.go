@@ -32,19 +32,21 @@ type Undone struct {
 }
 
 // UndoMerge takes out of a customer's cart what a merge has brought, as far as it is still there. A line that
-// began with the merge stays if the shopper has changed its texts. Other texts leave with a quantity of their
-// line, unless the shopper has changed them, and so do the coupon and the cart's metadata. No quantity is lost
-// or added.
+// began with the merge stays if the shopper has changed its texts. Texts that it brought to another line, the
+// coupon and the cart's metadata leave unless the shopper has changed them. If nothing of the quantity leaves,
+// such texts have no line in the guest's cart: they are dropped, since they are not the customer's. No quantity
+// is lost or added.
 func (c Cart) UndoMerge(came CameIn) Undone {
 	u := Undone{Customer: c, Guest: Cart{}}
 	u.Customer.Lines = nil
-	gone := maps.Clone(came.Lines)
+	gone, changed := maps.Clone(came.Lines), false
 	for _, l := range c.Lines {
 		in, brought := came.Lines[l.ID]
 		delete(gone, l.ID)
 		left, taken := l, Line{}
 		if brought {
 			left, taken = l.without(in)
+			changed = changed || taken.Quantity > 0 || taken.Notice != "" || taken.Metadata != nil
 			u.tell(l.ID, in, taken.Quantity, l.Quantity == in.After && in.hasTexts(l))
 		}
 		if taken.Quantity > 0 {
@@ -61,16 +63,16 @@ func (c Cart) UndoMerge(came CameIn) Undone {
 		u.Customer.Coupon, u.Guest.Coupon = "", c.Coupon
 	}
 	u.Customer.Metadata, u.Guest.Metadata = c.Metadata.split(came.Metadata)
-	if u.Guest.InUse() {
+	if changed || u.Guest.InUse() {
 		u.Customer.Version++
 	}
 	return u
 }
 
-// tell adds a line that the shopper has changed since the merge to the adjusted ones.
+// tell adds a line that the merge has raised, and the shopper has changed since, to the adjusted ones.
 func (u *Undone) tell(id LineID, in CameLine, taken int64, unchanged bool) {
-	if !unchanged && len(u.Adjusted) < AdjustedMax {
-		u.Adjusted = append(u.Adjusted, Adjustment{Line: id, Requested: max(0, in.After-in.Before), Kept: taken, Code: AdjustedChanged})
+	if in.After > in.Before && !unchanged && len(u.Adjusted) < AdjustedMax {
+		u.Adjusted = append(u.Adjusted, Adjustment{Line: id, Requested: in.After - in.Before, Kept: taken, Code: AdjustedChanged})
 	}
 }
 
@@ -79,8 +81,8 @@ const AdjustedChanged problem.Code = "changed"
 
 // without splits a line into what stays and what is taken out, of which the quantity may be 0.
 func (l Line) without(in CameLine) (left, taken Line) {
-	n := min(in.After-in.Before, l.Quantity-in.Before)
-	if n <= 0 || in.Before == 0 && !in.hasTexts(l) {
+	n := max(0, min(in.After-in.Before, l.Quantity-in.Before))
+	if in.Before == 0 && !in.hasTexts(l) {
 		return l, Line{}
 	}
 	left, taken = l, Line{ID: l.ID, Quantity: n, AddedPrice: in.Price, Fields: l.Fields}

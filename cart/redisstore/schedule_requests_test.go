@@ -132,7 +132,7 @@ func (a *request) run(ctx context.Context) {
 		u, err := a.service.UndoMerge(ctx, v, a.op.merge)
 		a.result = result{err: err, cart: u.Cart, merge: v.Merge(), durability: u.Durability}
 		if err == nil && !a.dead {
-			a.result.undone, a.schedule.undone = &u, u.Guest
+			a.result.undone, a.schedule.undone = u.Undone, u.Undone.Guest
 		}
 		return
 	}

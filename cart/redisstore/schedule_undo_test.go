@@ -68,14 +68,17 @@ func (c contents) without(in arrived) (left, taken contents) {
 	left = c
 	for i, brought := range in.lines {
 		l := &left.lines[i]
-		n := min(int(brought.after)-int(brought.before), int(l.quantity)-int(brought.before))
-		if n <= 0 || brought.before == 0 && l.notice != brought.notice {
+		n := max(0, min(int(brought.after)-int(brought.before), int(l.quantity)-int(brought.before)))
+		if brought.before == 0 && l.notice != brought.notice {
 			continue
 		}
-		taken.lines[i].quantity = uint8(n)
-		l.quantity -= uint8(n)
+		notice := byte(0)
 		if l.notice == brought.notice {
-			taken.lines[i].notice, l.notice = l.notice, 0
+			notice, l.notice = l.notice, 0
+		}
+		l.quantity -= uint8(n)
+		if n > 0 {
+			taken.lines[i].quantity, taken.lines[i].notice = uint8(n), notice
 		}
 	}
 	if in.coupon != 0 && left.coupon == in.coupon {

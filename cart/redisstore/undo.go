@@ -170,18 +170,20 @@ func (s *Store) Undo(ctx context.Context, owner Ref, id, name string, found Undo
 
 // changedMembers are the members of the customer's cart that an undo changes, as undo.lua has them.
 func changedMembers(before cart.Cart, u cart.Undone) (members []any) {
-	for _, taken := range u.Guest.Lines {
-		id, was := string(taken.ID), before.Line(taken.ID)
-		if !u.Customer.Has(taken.ID) {
+	for _, was := range before.Lines {
+		id := string(was.ID)
+		if !u.Customer.Has(was.ID) {
 			members = append(members, id, "", id+":f", "", id+":n", "", id+":m", "")
 			continue
 		}
-		left := u.Customer.Line(taken.ID)
-		members = append(members, id, strconv.FormatInt(left.Quantity, 10))
+		left := u.Customer.Line(was.ID)
+		if left.Quantity != was.Quantity {
+			members = append(members, id, strconv.FormatInt(left.Quantity, 10))
+		}
 		if left.Notice != was.Notice {
 			members = append(members, id+":n", left.Notice)
 		}
-		if taken.Metadata != nil {
+		if len(left.Metadata) != len(was.Metadata) {
 			members = append(members, id+":m", encodeMetadata(left.Metadata))
 		}
 	}
