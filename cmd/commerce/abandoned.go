@@ -117,8 +117,10 @@ var errMasters = errors.New("a Redis master was restarted or replaced, or slots 
 
 const (
 	// restPause is how long a walk sleeps, as a multiple of the time that Redis needed: it uses
-	// at most 5 % of one core.
-	restPause = 19
+	// at most 5 % of one core. Longer than maxRestPause, that was the network or this machine: a step of
+	// the largest carts takes Redis less than 50 ms.
+	restPause    = 19
+	maxRestPause = time.Second
 	// restReport is how often a walk that no terminal shows prints how far it is.
 	restReport = 10 * time.Second
 )
@@ -158,7 +160,7 @@ func (c *abandonedCommand) walk(ctx context.Context, out cli.Output, carts *redi
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(restPause * took):
+		case <-time.After(min(restPause*took, maxRestPause)):
 		}
 	}
 	if unreadable > 0 {
