@@ -186,7 +186,7 @@ func TestCommands_FailWithOneLineThatNamesABadSetting(t *testing.T) {
 		"--idle: .soon. .* 7d":                      {"cart abandoned --store 1 --idle soon", []string{redis}},
 		"--within: .9999999d. is not":               {"cart abandoned --store 1 --within 9999999d", []string{redis}},
 		"--within: must be longer than --idle":      {"cart abandoned --store 1 --idle 7d", []string{redis}},
-		"--resume: is not what":                     {"cart abandoned --store 1 --resume 1", []string{redis}},
+		"--resume: is not a text":                   {"cart abandoned --store 1 --resume 1", []string{redis}},
 	} {
 		t.Run(names, func(t *testing.T) {
 			t.Parallel()

@@ -3,6 +3,7 @@
 package server_test
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -168,6 +169,11 @@ func TestWorstInput_CostsLittle(t *testing.T) {
 					r.Header.Set("Authorization", "Bearer "+s.API)
 				}
 				maps.Copy(r.Header, headers)
+				if call.path == "/cart/events" { // a stream ends when its client leaves
+					ctx, leave := context.WithCancel(t.Context())
+					time.AfterFunc(10*time.Millisecond, leave)
+					r = r.WithContext(ctx)
+				}
 				return r
 			})
 		}
