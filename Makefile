@@ -117,7 +117,7 @@ help: ## list the targets
 
 # Without vet, because make lint runs it. Tests mostly wait for servers, so more of them run at
 # the same time than there are CPUs.
-QUICK = -vet=off -timeout 10m -parallel 6
+QUICK = -vet=off -timeout 20m -parallel 6
 
 # Packages whose tests also run on Valkey.
 VALKEY = ./auth/limit ./cart/redisstore ./cart/service ./deploy/connect ./deploy/inspect
