@@ -33,6 +33,9 @@ func (s *Carts) UndoMerge(ctx context.Context, v *Visit, id string) (Changed, er
 		u := undoing{Visit: v, id: id}
 		err := s.undo(ctx, &u)
 		switch {
+		case errors.Is(err, redisstore.ErrNoMerge) && v.postponed && v.noRoom == nil:
+			// A failover may have lost the merge, which the request would have made again.
+			return Changed{}, asUnavailable("undo merge", err)
 		case errors.Is(err, redisstore.ErrNoMerge):
 			return Changed{}, errNoMerge
 		case err != nil:

@@ -76,7 +76,7 @@ func clusterMaker(guard Guard, failover time.Duration, ahead ...time.Duration) m
 			}
 			hosts[i], nodes[i] = node.admin.Addr, node
 		}
-		return &group{guard.url(hosts, url.Values{}), [][]*Server{nodes}}, nil
+		return &group{url: guard.url(hosts, url.Values{}), stages: [][]*Server{nodes}}, nil
 	}
 }
 

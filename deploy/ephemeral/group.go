@@ -17,6 +17,7 @@ import (
 type group struct {
 	url    string
 	stages [][]*Server // in the order in which they start
+	ports  claims
 }
 
 func (g *group) servers() []*Server { return slices.Concat(g.stages...) }
@@ -42,7 +43,7 @@ func (g *group) start() error {
 func startNew(n int, make maker) (*group, error) {
 	var ended error
 	for range 5 {
-		ports, err := freePorts(n)
+		ports, claimed, err := freePorts(n)
 		if err != nil {
 			return nil, err
 		}
@@ -50,10 +51,12 @@ func startNew(n int, make maker) (*group, error) {
 		if err != nil {
 			return nil, err
 		}
+		g.ports = claimed
 		failed := g.start()
 		if failed == nil {
 			return g, nil
 		}
+		claimed.release()
 		ended = errors.Join(failed, inParallel(g.servers(), (*Server).kill))
 		if !errors.Is(ended, errGone) {
 			return nil, ended
@@ -67,6 +70,7 @@ func private(tb testing.TB, n int, make maker) *group {
 	tb.Helper()
 	g, err := startNew(n, make)
 	must(tb, "start", err)
+	tb.Cleanup(g.ports.release)
 	for _, s := range g.servers() {
 		s.tb = tb
 		tb.Cleanup(func() {

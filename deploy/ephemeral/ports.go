@@ -6,7 +6,6 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net"
-	"slices"
 	"strconv"
 	"testing"
 )
@@ -21,25 +20,41 @@ const (
 )
 
 // FreePorts returns n different ports of 127.0.0.1 for servers that a test starts itself. They
-// are free now, as is the port 10000 above each.
+// are free now, as is the port 10000 above each, and no other call returns them until the test ends.
 func FreePorts(tb testing.TB, n int) []int {
 	tb.Helper()
-	ports, err := freePorts(n)
+	ports, claimed, err := freePorts(n)
+	tb.Cleanup(claimed.release)
 	must(tb, "find ports", err)
 	return ports
 }
 
-func freePorts(n int) (ports []int, err error) {
+// claims keep ports from other tests, of this process and of others, also while a server starts or
+// restarts. Each is the UDP port of the same number, which no server needs.
+type claims []net.PacketConn
+
+func (c claims) release() {
+	for _, claim := range c {
+		_ = claim.Close()
+	}
+}
+
+func freePorts(n int) (ports []int, claimed claims, err error) {
 	for range 1000 {
 		if len(ports) == n {
-			return ports, nil
+			return ports, claimed, nil
 		}
 		port := firstPort + rand.IntN(lastPort-firstPort+1)
-		if isFree(port) && isFree(port+busOffset) && !slices.Contains(ports, port) {
+		claim, err := net.ListenPacket("udp", address(port))
+		if err != nil {
+			continue
+		}
+		claimed = append(claimed, claim)
+		if isFree(port) && isFree(port+busOffset) {
 			ports = append(ports, port)
 		}
 	}
-	return nil, errors.New("no free ports")
+	return nil, claimed, errors.New("no free ports")
 }
 
 func isFree(port int) bool {

@@ -78,7 +78,7 @@ func postgresMaker(settings []string, fill ...string) maker {
 			shutdown:  syscall.SIGINT,  // "fast": does not wait for sessions
 			crash:     syscall.SIGQUIT, // "immediate"; SIGKILL would leave shared memory behind
 		}
-		return &group{server.URL, [][]*Server{{server}}}, nil
+		return &group{url: server.URL, stages: [][]*Server{{server}}}, nil
 	}
 }
 

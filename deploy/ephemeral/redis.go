@@ -25,7 +25,7 @@ func redisMaker(guard Guard, settings ...string) maker {
 		if err != nil {
 			return nil, err
 		}
-		return &group{s.URL, [][]*Server{{s}}}, nil
+		return &group{url: s.URL, stages: [][]*Server{{s}}}, nil
 	}
 }
 

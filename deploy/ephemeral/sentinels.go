@@ -48,7 +48,7 @@ func sentinelsMaker(guard Guard) maker {
 		if guard.password != "" {
 			query.Set("sentinel_password", guard.password)
 		}
-		return &group{guard.url(hosts, query), [][]*Server{all[:2], all[2:]}}, nil
+		return &group{url: guard.url(hosts, query), stages: [][]*Server{all[:2], all[2:]}}, nil
 	}
 }
 

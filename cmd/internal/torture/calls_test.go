@@ -8,8 +8,8 @@ import (
 )
 
 var (
-	nextPage     = regexp.MustCompile(`"next_page_url":"([^"]+)"`)
-	handoverCode = regexp.MustCompile(`"code":"([^"]+)"`)
+	nextPage   = regexp.MustCompile(`"next_page_url":"([^"]+)"`)
+	codeOfLink = regexp.MustCompile(`"code":"([^"]+)"`)
 )
 
 // call is a call of an endpoint.
@@ -175,7 +175,7 @@ func (m *mall) cartChanges() []call {
 	for i := range calls {
 		calls[i].route = calls[i].method + " " + calls[i].path
 	}
-	return calls
+	return append(calls, m.shares()...)
 }
 
 // handovers returns calls that hand the visitor's cart over, and that show the carts of all codes.
@@ -201,6 +201,28 @@ func (m *mall) handovers() []call {
 			offer(o.code, o)
 			offer(o.code+"A", nil)
 		}
+	}
+	return calls
+}
+
+// shares returns calls that share the visitor's cart, and that show or delete the shares of all owners.
+func (m *mall) shares() []call {
+	reaches := func(v visitor) bool { return len(m.reaches(v)) > 0 }
+	calls := []call{{route: "POST /cart/share", method: "POST", path: "/cart/share", expected: unless(reaches, 422, "cart_empty")}}
+	named := func(code string, o *owner) {
+		shown := func(v visitor) bool { return o != nil && v.store == o.cart.store }
+		made := func(v visitor) bool { return o != nil && (v.cart == o.cart || v.guest == o.cart) }
+		calls = append(calls, call{
+			route: "GET /cart/share/{code}", method: "GET", path: "/cart/share/" + code,
+			expected: unless(shown, 404, "not_found"), alike: "share", named: code, yours: shown, offered: o,
+		}, call{
+			route: "DELETE /cart/share/{code}", method: "DELETE", path: "/cart/share/" + code,
+			expected: unless(made, 404, "not_found"), alike: "deleted share", named: code, yours: made,
+		})
+	}
+	for _, o := range m.owners {
+		named(o.share, o)
+		named(o.share[:len(o.share)-4]+"AAAA", nil)
 	}
 	return calls
 }

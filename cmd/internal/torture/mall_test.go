@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strings"
 	"testing"
@@ -34,6 +35,7 @@ type mall struct {
 	programs     map[int64]*program // by store
 	planted      map[string]string  // dumps of Redis's values, by key
 	agentsCart   string             // the id of an agent's cart in store 1
+	asked        int                // requests
 }
 
 // owner is the owner of a cart with one line, and with a change under an idempotency key.
@@ -46,6 +48,7 @@ type owner struct {
 	marks   []string
 	etag    string
 	code    string          // that hands a guest's cart over
+	share   string          // a code of its lines
 	keys    map[string]bool // of Redis
 }
 
@@ -85,7 +88,7 @@ func openMall(t testing.TB, defaultStore int64) *mall {
 		settings = append(settings, fmt.Sprintf("DEFAULT_STORE=%d", defaultStore))
 	}
 	m.service = startService(t, append(settings, "REDIS_URL="+server.URL, "JWT_ISSUER="+jwtIssuer,
-		"UCP=on", "UCP_PROFILES=trust", "PUBLIC_URL=http://localhost")...)
+		"UCP=on", "UCP_PROFILES=trust", "PUBLIC_URL=http://localhost", "TRUSTED_PROXIES=127.0.0.1")...)
 	m.plantCarts()
 	m.plantPrograms()
 	return m
@@ -138,8 +141,11 @@ func (m *mall) plantCarts() {
 		m.must(m.ask(first, "POST", "/cart/add", body, "Idempotency-Key", plantedKey+o.slug()))
 		m.must(m.ask(o.credentials(m.t, token), "GET", "/cart", "")) // merges
 		o.etag = m.must(m.ask(o.credentials(m.t, o.cart.token), "GET", "/cart", "")).header.Get("ETag")
-		if o.cart.sub == "" {
-			o.code = handoverCode.FindStringSubmatch(string(m.must(m.ask(o.credentials(m.t, token), "POST", "/cart/handover", "")).body))[1]
+		link := func(path string) string {
+			return codeOfLink.FindStringSubmatch(string(m.must(m.ask(o.credentials(m.t, token), "POST", path, "")).body))[1]
+		}
+		if o.share = link("/cart/share"); o.cart.sub == "" {
+			o.code = link("/cart/handover")
 		}
 		id, _, _ := strings.Cut(strings.Trim(o.etag, `"`), ".")
 		o.marks = []string{mark, fmt.Sprintf("product-%d", o.product), id}
@@ -207,10 +213,13 @@ func (m *mall) must(a answer) answer {
 	return a
 }
 
-// ask sends a request with exactly these credentials.
+// ask sends a request with exactly these credentials, from an address of its own, since a client may send
+// only a few wrong codes.
 func (m *mall) ask(c credentials, method, path, body string, headers ...string) answer {
 	m.t.Helper()
 	r := assert.Must(http.NewRequestWithContext(m.t.Context(), method, m.service.URL()+path, strings.NewReader(body)))(m.t)
+	m.asked++
+	r.Header.Set("X-Forwarded-For", netip.AddrFrom4([4]byte{10, byte(m.asked >> 16), byte(m.asked >> 8), byte(m.asked)}).String())
 	for i := 0; i+1 < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}

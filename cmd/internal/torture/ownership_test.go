@@ -171,7 +171,8 @@ func (c call) merges() bool { return c.method != "HEAD" }
 func (o *ownership) postponed(v visitor, now map[string]string) bool {
 	for _, owner := range o.owners {
 		for key := range owner.keys {
-			if owner.cart == v.guest && !strings.HasSuffix(key, ":keys") && now[key] != "" {
+			stays := strings.HasSuffix(key, ":keys") || strings.Contains(key, ":shares:") || strings.Contains(key, ":s:")
+			if owner.cart == v.guest && !stays && now[key] != "" {
 				return true
 			}
 		}

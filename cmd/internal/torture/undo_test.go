@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -61,6 +62,11 @@ func (u *undos) visit(v *visit) {
 	}
 	token, ok := u.undo(v, func() { own = append(own, v.buy(shopper)) })
 	if !ok {
+		held, settled := v.settled()
+		confirmed := slices.ContainsFunc(friends, func(p *purchase) bool { return p.confirmed })
+		if !settled || confirmed || v.amiss(held[0], slices.Concat(own, friends)) != "" { // a failover may lose all that is not
+			v.isWrong(fmt.Sprintf("the merge was not undone; something of the friend was confirmed: %t", confirmed))
+		}
 		return
 	}
 	guest := v.guest.as(token, "")
@@ -100,9 +106,10 @@ func (u *undos) undo(v *visit, meanwhile func()) (token string, ok bool) {
 		}
 		body := fmt.Sprintf(`{"id":%q}`, login.Cart.Merge.ID)
 		var tokens [2]string
+		var last [2]reply
 		var all sync.WaitGroup
 		for i := range tokens {
-			all.Go(func() { tokens[i] = u.insist(v.devices[i], body) })
+			all.Go(func() { tokens[i], last[i] = u.insist(v.devices[i], body) })
 		}
 		if meanwhile != nil {
 			all.Go(meanwhile)
@@ -110,7 +117,7 @@ func (u *undos) undo(v *visit, meanwhile func()) (token string, ok bool) {
 		}
 		all.Wait()
 		if tokens[0] != tokens[1] {
-			v.isWrong(fmt.Sprintf("two answers to %s have the tokens %q", body, tokens))
+			v.isWrong(fmt.Sprintf("two answers to %s have the tokens %q: %v", body, tokens, last))
 			return "", false
 		}
 		if tokens[0] != "" {
@@ -118,14 +125,13 @@ func (u *undos) undo(v *visit, meanwhile func()) (token string, ok bool) {
 			return tokens[0], true
 		}
 	}
-	v.isWrong("the merge was not undone")
 	return "", false
 }
 
 // insist repeats an undo until it is answered, and returns the token; "" if the merge is not known.
-func (u *undos) insist(as *shopper, body string) string {
+func (u *undos) insist(as *shopper, body string) (token string, r reply) {
 	for began := time.Now(); time.Since(began) < serveLimit; time.Sleep(20 * time.Millisecond) {
-		r := as.send("POST", "/cart/merge/undo", body)
+		r = as.send("POST", "/cart/merge/undo", body)
 		var answer struct {
 			Data struct {
 				Undone struct {
@@ -135,16 +141,16 @@ func (u *undos) insist(as *shopper, body string) string {
 		}
 		switch {
 		case r.Status == http.StatusNotFound:
-			return ""
+			return "", r
 		case r.Status == http.StatusOK && json.Unmarshal(r.Raw, &answer) == nil:
-			return answer.Data.Undone.GuestCart
+			return answer.Data.Undone.GuestCart, r
 		case r.outcome() == refused:
 			u.p.broke("%s: %v", body, r)
-			return ""
+			return "", r
 		}
 		u.repeats.Add(1)
 	}
-	return ""
+	return "", r
 }
 
 // amiss returns how a cart differs from purchases; "" if only unconfirmed ones are missing.
