@@ -185,7 +185,6 @@ func (a *APITokens) check(ctx context.Context, id int64) (apiTokenCheck, error) 
 	}
 }
 
-// lookUp asks the source and the directory, and caches the result.
 func (a *APITokens) lookUp(ctx context.Context, id int64) (apiTokenCheck, error) {
 	ctx, cancel := context.WithTimeout(ctx, apiTokenTimeout)
 	defer cancel()

@@ -41,7 +41,6 @@ func (p *payload) UnmarshalJSON(text []byte) error {
 // them.
 var errClaimType = errors.New("a claim is not of its type")
 
-// claimText is a string.
 type claimText string
 
 func (t *claimText) UnmarshalJSON(v []byte) error {

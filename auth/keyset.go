@@ -28,14 +28,12 @@ type keyName struct {
 	alg string
 }
 
-// keyNameOf reads a token's kid and alg.
 func keyNameOf(t *jwt.Token) (name keyName, ok bool) {
 	kid, present := t.Header["kid"]
 	id, isText := kid.(string)
 	return keyName{id, t.Method.Alg()}, (isText || !present) && len(id) <= maxKeyID
 }
 
-// verificationKey is a public key for one algorithm.
 type verificationKey struct {
 	keyName
 	public any // *rsa.PublicKey, *ecdsa.PublicKey or ed25519.PublicKey

@@ -31,7 +31,6 @@ func NewPostgresAPITokens(db *pgxpool.Pool, rand io.Reader) *PostgresAPITokens {
 	return &PostgresAPITokens{db: db, rand: rand}
 }
 
-// lookupBudget bounds the time to find a token.
 const lookupBudget = 900 * time.Millisecond
 
 func (p *PostgresAPITokens) APIToken(ctx context.Context, id int64) (APIToken, error) {

@@ -129,7 +129,6 @@ func spelled[T any](all []T, text func(*T) string, given string) int {
 	return -1
 }
 
-// find returns the first element with a property; nil if none has it.
 func find[T any](all []T, has func(*T) bool) *T {
 	for i := range all {
 		if has(&all[i]) {

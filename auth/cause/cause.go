@@ -86,7 +86,6 @@ func Root(err error) error {
 
 func (f *Failure) Unwrap() error { return f.Err }
 
-// reply is an error reply of Redis.
 type reply interface {
 	error
 	RedisError()

@@ -129,5 +129,4 @@ func parseMember(member string) (tag string, weight int, ok bool) {
 	return trim(tag), weight, err == nil && weight <= 1000
 }
 
-// trim drops the optional white space HTTP allows around a member's parts.
 func trim(s string) string { return strings.Trim(s, " \t") }

@@ -80,7 +80,6 @@ func newCmd(ctx context.Context, verb, body string, keys []string, args []any) *
 	return cmd
 }
 
-// failedDial reports whether a command failed because no connection could be opened.
 func failedDial(err error) bool {
 	failed, ok := errors.AsType[*net.OpError](err)
 	return ok && failed.Op == "dial"

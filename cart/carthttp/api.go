@@ -228,10 +228,8 @@ func (a *API) validate(c *call) (wire.Answer, error) {
 	return c.show(func(w view) { w.validation(&validation, c.Merge()) }), err
 }
 
-// form is how an answer shows the whole cart.
 type form func(view, *cart.Priced, auth.CartToken, *cart.MergeReport)
 
-// showAs returns an answer with the whole cart.
 func (c *call) showAs(write form, p *cart.Priced) wire.Answer {
 	return wire.Answer{
 		Version: p.Cart.Tag(),

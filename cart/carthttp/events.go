@@ -13,7 +13,6 @@ import (
 // reconnects is the time over which clients reconnect after a deploy has ended all streams.
 const reconnects = 10 * time.Second
 
-// events answers with a stream of the versions of the caller's cart.
 func (a *API) events(c *call) (wire.Answer, error) {
 	if c.ReadOnly {
 		return wire.Answer{Events: &wire.Events{Close: func() {}}}, a.carts.MayListen(c.ctx(), c.Visit)

@@ -79,7 +79,6 @@ func (o object) flag(name string) (bool, *problem.Error) {
 	return kind == 't', nil
 }
 
-// link writes a code that opens a cart.
 func (w view) link(l service.Link) {
 	w.BeginObject()
 	w.Text("code", l.Code)

@@ -13,7 +13,6 @@ import (
 	"commerce/cart/wire"
 )
 
-// maxOps is how many operations a list may have.
 const maxOps = 50
 
 // list reads the body of POST /cart/ops. It refuses a malformed list, and names the faults of all
@@ -139,7 +138,6 @@ func (o object) asSent(name string) (string, *problem.Error) {
 	return text, nil
 }
 
-// outcomes writes the result of each operation of a list.
 func (w view) outcomes(ops *service.Outcomes) {
 	w.Array("item_ids")
 	for _, o := range ops.Each {

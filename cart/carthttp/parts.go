@@ -34,7 +34,6 @@ func newPartsCache() *partsCache {
 	})
 }
 
-// partsOf returns the parts of a line, from the cache if there is one.
 func (w view) partsOf(l *cart.PricedLine) *lineParts {
 	if l.Product == nil || w.parts == nil {
 		return w.writeParts(l)

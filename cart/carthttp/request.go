@@ -34,7 +34,6 @@ type input struct {
 	lineText int64 // limit of a line's text, in bytes
 }
 
-// readInput reads a request's path and JSON, and returns its body too.
 func readInput(c *gin.Context) (in input, body []byte, err error) {
 	in.item, _ = cart.ParseLineID(c.Param("item_id"))
 	if c.Request.Method != http.MethodDelete {
@@ -209,7 +208,6 @@ func (o object) notice() (string, *problem.Error) {
 	return shortText(o[name], name, cart.MaxNotice)
 }
 
-// shortText reads a text of up to so many characters.
 func shortText(v jsontext.Value, name string, limit int64) (string, *problem.Error) {
 	s, err := text(v, name, utf8.UTFMax*limit)
 	if int64(utf8.RuneCountInString(s)) > limit {

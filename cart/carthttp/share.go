@@ -20,7 +20,6 @@ func (a *API) share(c *call) (wire.Answer, error) {
 	return c.show(func(w view) { w.link(link) }), err
 }
 
-// shared shows the lines of a share.
 func (a *API) shared(c *call) (wire.Answer, error) {
 	a.carts.Merge(c.ctx(), c.Visit, "")
 	priced, err := a.carts.SharedCart(c.ctx(), c.Visit, c.Param("code"))

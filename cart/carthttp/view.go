@@ -119,7 +119,6 @@ func (w view) coupon(p *cart.Priced) {
 	w.EndObject()
 }
 
-// couponIssue writes why a coupon takes nothing off; null if it is valid.
 func (w view) couponIssue(i *cart.CouponIssue) {
 	if i == nil {
 		w.Null("issue")
@@ -202,7 +201,6 @@ func (w view) customField(a cart.FieldValue, o *cart.Option) {
 	w.EndObject()
 }
 
-// issue writes why a line does not pass validation; null when it does.
 func (w view) issue(i *cart.Issue) {
 	if i == nil {
 		w.Null("issue")
@@ -240,7 +238,6 @@ func (w view) fix(f *cart.Fix) {
 	w.EndObject()
 }
 
-// merge writes the report of a merge; nothing when there was none.
 func (w view) merge(m *cart.MergeReport) {
 	if m == nil {
 		return
@@ -355,7 +352,6 @@ func (w view) count(quantity, lines int64, token auth.CartToken, m *cart.MergeRe
 	w.EndObject()
 }
 
-// validation writes the response of GET /cart/validate, valid or not.
 func (w view) validation(v *cart.Validation, m *cart.MergeReport) {
 	w.BeginObject()
 	w.Bool("valid", v.Valid())

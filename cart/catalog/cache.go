@@ -164,7 +164,6 @@ func (c *Cache) InvalidateAll() {
 // succeeded without delay.
 func (c *Cache) Reachable() bool { return c.products.Reachable() }
 
-// loadProducts loads the keys of one Get, which are of one store.
 func (c *CacheConfig) loadProducts(ctx context.Context, keys []productKey) (map[productKey]*cart.Product, error) {
 	store, ids := keys[0].store, make([]int64, len(keys))
 	for i, key := range keys {

@@ -43,7 +43,6 @@ const (
 	maxSending = 4
 )
 
-// reading is how a store reads.
 type reading struct {
 	batch bool // share round trips
 	guard bool // make sure that a master answers (see exec)

@@ -113,7 +113,6 @@ func (s *Store) Erase(ctx context.Context, ref Ref) ([]Holding, error) {
 	return held, nil
 }
 
-// claimsFor returns the keys of the guests' carts that are claimed for an owner.
 func (s *Store) claimsFor(ctx context.Context, owner Ref) ([]string, error) {
 	all, err := s.scan(ctx, owner.claimsPattern())
 	if err != nil {
@@ -207,7 +206,6 @@ func (s *Store) scan(ctx context.Context, pattern string) ([]string, error) {
 	return keys, nil
 }
 
-// escapeGlob escapes the characters of a key that are special in a pattern.
 func escapeGlob(s string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(s)
 }

@@ -84,7 +84,6 @@ var verbs = map[string]func(*redis.PubSub, context.Context, ...string) error{
 	"ssubscribe": (*redis.PubSub).SSubscribe, "sunsubscribe": (*redis.PubSub).SUnsubscribe,
 }
 
-// do sends a command and waits for its reply.
 func (f *feed) do(ctx context.Context, verb string, channels ...string) error {
 	began, reply := time.Now(), awaited{verb + strings.Join(channels, ""), make(chan error, 1)}
 	f.mu.Lock()
@@ -104,7 +103,6 @@ func (f *feed) do(ctx context.Context, verb string, channels ...string) error {
 	return cause.Of(serverOf(f.at.client), began, err)
 }
 
-// read handles what Redis sends, until the feed is closed.
 func (f *feed) read() {
 	for {
 		got, err := f.sub.Receive(f.ctx)
@@ -158,7 +156,6 @@ func (f *feed) subscribed(channel string, is bool) {
 	}
 }
 
-// subscribe subscribes to a channel.
 func (f *feed) subscribe(ctx context.Context, channel string) error {
 	err := f.do(ctx, f.live.verb("subscribe"), channel)
 	if redis.HasErrorPrefix(err, "unknown command") {

@@ -43,7 +43,6 @@ func GuestRefOf(store int64, digest string) Ref {
 // keyOf returns the key of the cart of a channel.
 func keyOf(channel string) string { return strings.TrimSuffix(channel, ":live") }
 
-// tagged refers to a cart by its tag.
 func tagged(tag string) Ref {
 	_, kind, _ := strings.Cut(tag, ":")
 	return Ref{key: beforeTag + tag + afterTag, guest: strings.HasPrefix(kind, "g:")}
@@ -82,7 +81,6 @@ const neverExists = "cart:master"
 // guestPattern matches all keys that a token has in any store.
 func guestPattern(token auth.CartToken) string { return beforeTag + "*:g:" + token.Digest() + "}*" }
 
-// refOf returns the reference that a key belongs to.
 func refOf(key string) Ref {
 	_, rest, _ := strings.Cut(key, "{")
 	tag, _, _ := strings.Cut(rest, "}")
@@ -94,13 +92,10 @@ func (r Ref) claimsPattern() string {
 	return beforeTag + r.store() + ":g:*}:claimed"
 }
 
-// offeredKey is the key of the quantities that a guest's cart has offered to this cart.
 func (r Ref) offeredKey(guestCartID string) string { return r.cartKey() + ":offered:" + guestCartID }
 
-// cameKey is the key of what a merge has brought into this cart.
 func (r Ref) cameKey(mergeID string) string { return r.cartKey() + ":came:" + mergeID }
 
-// sharesKey is the key of the list of the shares that the cart with an ID has made.
 func (r Ref) sharesKey(cartID string) string { return r.cartKey() + ":shares:" + cartID }
 
 // shareKey is the key of a share in the same store, with the digest of its code, which is as secret as a token.

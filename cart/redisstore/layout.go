@@ -118,7 +118,6 @@ func isName(text string) bool {
 	return 0 < len(text) && len(text) <= maxName
 }
 
-// ofLine reports whether a member belongs to a line.
 func ofLine(member string) bool { return member != "" && '0' <= member[0] && member[0] <= '9' }
 
 // countLines returns the number of lines of a cart, or a few more if lines have texts.
@@ -132,7 +131,6 @@ func countLines(flat []string) int {
 	return n
 }
 
-// addTexts adds the fields, notices and metadata to the lines.
 func addTexts(lines []cart.Line, texts map[string]string) error {
 	if texts == nil {
 		return nil
@@ -178,7 +176,6 @@ func encodeFields(fields []cart.FieldValue) string {
 	return strconv.FormatInt(cart.TextSize(fields), 10) + " " + string(body)
 }
 
-// decodeFields is the inverse of encodeFields; nil for "".
 func decodeFields(s string) ([]cart.FieldValue, error) {
 	if s == "" {
 		return nil, nil
@@ -208,7 +205,6 @@ func encodeMetadata(m cart.Metadata) string {
 	return strconv.FormatInt(m.TextSize(), 10) + " " + string(body)
 }
 
-// decodeMetadata is the inverse of encodeMetadata; nil for "".
 func decodeMetadata(s string) (m cart.Metadata, err error) {
 	if s == "" {
 		return nil, nil

@@ -45,13 +45,11 @@ func (m *masters) mostReplicas() (most int) {
 	return most
 }
 
-// located is a master with the client for it.
 type located struct {
 	*master
 	client *redis.Client
 }
 
-// locator finds the master that has a key.
 type locator func(ctx context.Context, key string) (located, error)
 
 func newLocator(client redis.UniversalClient, known *masters) locator {
@@ -188,7 +186,6 @@ func (m *master) noteReplicas(confirmed bool, wait, took time.Duration) {
 	}
 }
 
-// unresponsive reports whether the master timed out less than slowFor ago.
 func (m *master) unresponsive() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

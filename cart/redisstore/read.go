@@ -119,7 +119,6 @@ func (c *Stored) renewedAt(left, ttl time.Duration) bool {
 	return c.inUse() && (left <= ttl-part || left > ttl+part)
 }
 
-// renew reads a cart and renews its TTL.
 func (s *Store) renew(ctx context.Context, at located, ref Ref) (Stored, error) {
 	sent := time.Now()
 	reply, err := s.scripts["renew"].Run(ctx, s.Client, script.Repeatable, []string{ref.cartKey()}, s.ttlOf(ref).Milliseconds()).Slice()

@@ -24,7 +24,6 @@ const (
 	listingWait  = 200 * time.Millisecond // for the sentinels' list of replicas
 )
 
-// replication is how far a write has been replicated.
 type replication struct {
 	replicas  int       // replicas that could replace the master
 	confirmed int       // how many of them confirmed the write in time
@@ -34,7 +33,6 @@ type replication struct {
 // unsafeWrite is a write that a failover may lose.
 var unsafeWrite = replication{replicas: 1}
 
-// survivesFailover reports whether the write survives a failover to any replica.
 func (p replication) survivesFailover() bool { return p.confirmed >= p.replicas }
 
 // Confirmed is the Durability of a change that all replicas have.

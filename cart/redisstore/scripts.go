@@ -89,7 +89,6 @@ func (s scripts) of(c Change, on Conditions) script.Script {
 	return s[c.script]
 }
 
-// sourceOf joins files of lua/.
 func sourceOf(files []string) string {
 	var source strings.Builder
 	for _, file := range files {

@@ -80,7 +80,6 @@ func (s *Store) Unshare(ctx context.Context, ref Ref, cartID, code string) error
 	return nil
 }
 
-// listShare runs lua/shares.lua, and returns its status.
 func (s *Store) listShare(ctx context.Context, ref Ref, cartID, value string, codes ...string) (string, error) {
 	args := []any{value, shareLife.Milliseconds()}
 	for _, code := range codes {

@@ -31,7 +31,6 @@ func (s *Carts) Add(ctx context.Context, v *Visit, on Conditions, a cart.Additio
 	return s.makeChange(ctx, v, on, s.addition(a, product))
 }
 
-// addition returns the change of an addition of a product.
 func (s *Carts) addition(a cart.Addition, product *cart.Product) change {
 	line, refusal := cart.Resolve(a, product, s.Limits)
 	c := change{Change: redisstore.Add(line, s.Limits), member: a.QuantityMember, product: product, line: &line.ID}

@@ -81,7 +81,6 @@ func (s *Carts) makeChange(ctx context.Context, v *Visit, on Conditions, c chang
 	return changed, err
 }
 
-// refused returns the error of a change that Redis has refused.
 func (s *Carts) refused(ctx context.Context, v *Visit, c change, o redisstore.Outcome) error {
 	if c.ops != nil && c.ops[o.Op].refusedAs(o.Refusal.Code) {
 		return s.refusedOp(c.ops, o)
@@ -109,7 +108,6 @@ func (s *Carts) refused(ctx context.Context, v *Visit, c change, o redisstore.Ou
 // refusedAs reports whether the request is invalid by itself, with this code.
 func (c *change) refusedAs(code problem.Code) bool { return c.refusal != nil && c.refusal.Code == code }
 
-// problem returns the error of a change that is refused for r.
 func (s *Carts) problem(c change, r cart.Refusal) *problem.Error {
 	if c.refusedAs(r.Code) {
 		return c.refusal

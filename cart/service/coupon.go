@@ -39,7 +39,6 @@ func (s *Carts) RedeemCoupon(ctx context.Context, v *Visit, on Conditions, c Cou
 	return changed, err
 }
 
-// redemption returns the change that sets the coupon of a priced cart.
 func (s *Carts) redemption(ctx context.Context, v *Visit, c CouponCode, p *cart.Priced) (change, error) {
 	coupon, uses, err := s.coupon(ctx, v, c.Code)
 	if err != nil {

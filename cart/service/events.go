@@ -41,7 +41,6 @@ const (
 	MergeNothing   MergeOutcome = "nothing"   // another request did it, or it added nothing
 )
 
-// withDefaults replaces nil functions.
 func (e Events) withDefaults() Events {
 	if e.Created == nil {
 		e.Created = func(bool) {}

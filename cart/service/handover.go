@@ -73,7 +73,6 @@ func (s *Carts) HandoverOf(v *Visit, c cart.Cart, agent bool) Link {
 
 func handoverPurpose(v *Visit) string { return "handover " + strconv.FormatInt(v.Store.ID, 10) }
 
-// handedOver is what a code names.
 type handedOver struct {
 	from   redisstore.Ref
 	cartID string // never another cart of that token
@@ -312,7 +311,6 @@ func (s *Carts) enter(ctx context.Context, v *Visit, d *redeeming) error {
 	return nil
 }
 
-// redeemed returns the cart with the lines.
 func (s *Carts) redeemed(ctx context.Context, v *Visit, d *redeeming) (Changed, error) {
 	priced, err := s.Read(ctx, v)
 	if err != nil {
@@ -326,7 +324,6 @@ func (s *Carts) redeemed(ctx context.Context, v *Visit, d *redeeming) (Changed, 
 	return changed, nil
 }
 
-// asUnavailable makes err a problem.Unavailable, if it is none.
 func asUnavailable(doing string, err error) error {
 	if _, ok := errors.AsType[*problem.Error](err); ok {
 		return err

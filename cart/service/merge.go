@@ -148,7 +148,6 @@ func (s *Carts) ready(ctx context.Context, v *Visit, guest redisstore.Ref, g red
 	return g, nil
 }
 
-// merging is one merge of a guest's cart into another one.
 type merging struct {
 	owner, guest redisstore.Ref
 	note         string           // under which it is claimed; "" only continues an earlier claim

@@ -147,7 +147,6 @@ func (s *Carts) op(op Op, c cart.Cart, products map[int64]*cart.Product) change 
 	return change{Change: redisstore.SetMetadata(op.Metadata, s.Limits)}
 }
 
-// productIDs lists the products of additions and edits.
 func (l List) productIDs() (ids []int64) {
 	for _, op := range l.Ops {
 		if op.Add != nil {
@@ -171,7 +170,6 @@ func (op Op) item() cart.LineID {
 	return ""
 }
 
-// redeems reports whether the operation gives the cart a coupon.
 func (op Op) redeems() bool { return op.Coupon != nil && op.Coupon.Code != "" }
 
 // needsCart reports whether the operation is computed from a read of the cart.
@@ -197,7 +195,6 @@ func (s *Carts) outcomes(ops []change, o redisstore.Outcome) *Outcomes {
 	return all
 }
 
-// refusedOp returns the error of a list that Redis has refused for one of its operations.
 func (s *Carts) refusedOp(ops []change, o redisstore.Outcome) *problem.Error {
 	refusal := s.problem(ops[o.Op], o.Refusal)
 	reason, _ := refusal.Data.(cart.CouponReason)

@@ -101,7 +101,6 @@ func (s *Carts) Recall(ctx context.Context, v *Visit) {
 	}
 }
 
-// price prices a cart with the current catalog and applies its coupon.
 func (s *Carts) price(ctx context.Context, v *Visit, c cart.Cart) (cart.Priced, error) {
 	with, err := s.withProducts(ctx, v, c)
 	if err != nil {

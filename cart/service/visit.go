@@ -109,7 +109,6 @@ func (b *budget) spend(ctx context.Context, part time.Duration) (context.Context
 	return ctx, t
 }
 
-// done subtracts the time that the round trip took.
 func (t trip) done() {
 	t.cancel()
 	took := time.Since(t.start)

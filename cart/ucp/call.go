@@ -211,7 +211,6 @@ func (r result) encode() []byte {
 	return slices.Concat(fmt.Appendf(nil, "%d %s\n", r.status, r.tag), r.body)
 }
 
-// decodeResult is the inverse of encode.
 func decodeResult(kept []byte) (r result) {
 	head, body, _ := bytes.Cut(kept, []byte("\n"))
 	_, _ = fmt.Sscanf(string(head), "%d %s", &r.status, &r.tag) // "" if there is no tag

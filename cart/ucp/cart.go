@@ -106,7 +106,6 @@ func (c *call) writeLine(w *wire.Writer, whole cart.Cart, l *cart.PricedLine) {
 	w.EndObject()
 }
 
-// titleOf returns the name of a line's product, with its plan.
 func titleOf(l *cart.PricedLine, language locale.Locale) string {
 	if l.Product == nil {
 		return cart.TextGone.In(language)

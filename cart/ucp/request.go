@@ -145,7 +145,6 @@ func (r *request) names(o wire.Object, path, name string) {
 
 var reverseDomain = regexp.MustCompile(`^[a-z][a-z0-9]*(?:\.[a-z][a-z0-9_]*)+$`)
 
-// elements reads line_items.
 func (r *request) elements(o wire.Object, required bool) {
 	elements, ok := r.list(o, "$", "line_items", maxElements)
 	if required && !o.Has("line_items") {

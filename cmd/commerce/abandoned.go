@@ -17,7 +17,6 @@ import (
 	"commerce/deploy/connect"
 )
 
-// abandonedCommand lists carts at rest.
 type abandonedCommand struct {
 	RedisURL     string
 	TTL          redisstore.TTLs
@@ -125,7 +124,6 @@ const (
 	restReport = 10 * time.Second
 )
 
-// walk visits the masters one after the other.
 func (c *abandonedCommand) walk(ctx context.Context, out cli.Output, carts *redisstore.Store, masters redisstore.Masters) error {
 	shown := out.Errors
 	if !isPlain(out.Writer) {

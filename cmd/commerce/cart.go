@@ -17,7 +17,6 @@ import (
 	"commerce/deploy/connect"
 )
 
-// newCart returns the commands about stored carts.
 func newCart() cli.Command {
 	erased := func(out cli.Output, h redisstore.Holding) { fmt.Fprintf(out, "Erased: %s.\n", summary(h)) }
 	return cli.Command{Name: "cart", Help: "Show or erase what is stored about a shopper, and list abandoned carts.", Commands: []cli.Command{

@@ -21,7 +21,6 @@ import (
 	"commerce/deploy/inspect"
 )
 
-// checkDetails explain the exit status.
 const checkDetails = `A finding is serious, a warning, or unknown if the server does not show the value to the user of the URL. The exit status is 1 if a finding is serious, 2 if a setting of this command is wrong, and otherwise 0. The command does not check a server whose URL is not set.`
 
 func newCheck() cli.Command {
@@ -69,7 +68,6 @@ func check(ctx context.Context, c inspect.Config, asJSON bool, out cli.Output) e
 	return err
 }
 
-// unset returns a finding for each server that was not checked.
 func unset(c inspect.Config) (all []inspect.Finding) {
 	for _, s := range []struct{ code, server, url, setting string }{
 		{"redis_answers", "Redis", c.RedisURL, "REDIS_URL"},

@@ -60,7 +60,6 @@ func (c *demoCommand) faults() cli.Faults {
 	return f
 }
 
-// run serves the sample stores from memory until ctx ends.
 func (c *demoCommand) run(ctx context.Context, out cli.Output) error {
 	a, err := c.begin(ctx, out)
 	if err != nil {
@@ -103,7 +102,6 @@ func (c *demoCommand) run(ctx context.Context, out cli.Output) error {
 	return c.serve(ctx, sockets, a.Parts, &server.Admin{Metrics: a.Metrics}, 0, func() { c.welcome(out, sockets, demo.CustomerJWT, demo.APIToken) })
 }
 
-// complete sets the demo's own defaults.
 func (c *demoCommand) complete() {
 	c.DefaultStore = cmp.Or(c.DefaultStore, 1)
 	c.Playground, c.Docs, c.UCP = cmp.Or(c.Playground, "on"), cmp.Or(c.Docs, "on"), cmp.Or(c.UCP, "on")
@@ -266,7 +264,6 @@ func (c *demoCommand) offer(a *assembly, now time.Time) (*pages.Demo, error) {
 	return demo, nil
 }
 
-// expiredToken returns a customer's token that expired an hour ago.
 func (c *demoCommand) expiredToken(customer string, now time.Time) (string, error) {
 	past := c.JWT.JWTConfig
 	past.Now = func() time.Time { return now.Add(-2 * time.Hour) }

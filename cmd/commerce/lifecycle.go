@@ -26,7 +26,6 @@ const gracePeriod = 9 * time.Second
 // continue like other requests.
 const streamPeriod = gracePeriod - time.Second
 
-// listeners are the sockets of the public and the admin address.
 type listeners struct {
 	public, admin net.Listener
 }
@@ -87,7 +86,6 @@ func (s *settings) serve(ctx context.Context, sockets listeners, parts server.Pa
 	return sockets.serve(ctx, public, admin, drainDelay, parts.Log)
 }
 
-// profiles reports whether to serve profiles on the admin address.
 func (s *settings) profiles(admin net.Listener) bool {
 	at, ok := admin.Addr().(*net.TCPAddr)
 	return s.Pprof == "on" || s.Pprof == "" && ok && at.IP.IsLoopback()

@@ -54,7 +54,6 @@ func redisSetting(to *string, help string) cli.Setting {
 	return cli.Setting{Name: "REDIS_URL", Hint: "URL", Secret: true, Required: true, Help: help, Value: cli.Text(to, checkRedisURL)}
 }
 
-// checkRedisURL checks a URL without connecting.
 func checkRedisURL(url string) error {
 	_, err := connect.NewRedisServers(url)
 	return err

@@ -57,7 +57,6 @@ const (
 	maxReplicas = 100
 )
 
-// declare declares the settings of both demo and serve.
 func (s *settings) declare() []cli.Setting {
 	limits := cart.Limits{Lines: 100, Quantity: 999, LineText: 4 << 10, CartText: 64 << 10}
 	atMost := func(help string, maximum int64) string { return fmt.Sprintf("%s; at most %d.", help, maximum) }
@@ -180,7 +179,6 @@ func parseAddr(addr string) (string, error) {
 	return addr, err
 }
 
-// parseStore reads the id of a store, or 0 for none.
 func parseStore(text string) (int64, error) {
 	if text == "" {
 		return 0, nil

@@ -62,7 +62,6 @@ func listPool(only string) connect.PostgresConfig {
 	return connect.PostgresConfig{ApplicationName: "commerce subscriptions", Only: only, Edit: planOnce}
 }
 
-// summaryPool is listPool for summaries.
 func summaryPool(only string) connect.PostgresConfig {
 	return connect.PostgresConfig{
 		ApplicationName: "commerce summaries", Only: only,
@@ -113,7 +112,6 @@ func newPrune() cli.Command {
 		})
 }
 
-// replicaSettings are the settings of reads from Postgres replicas.
 type replicaSettings struct {
 	URL    string
 	Hosts  []string // of URL
@@ -166,7 +164,6 @@ func (r replicaSettings) open(ctx context.Context, a *assembly, primary database
 	return set, nil
 }
 
-// checkPool is listPool for checks of replicas.
 func checkPool(only string) connect.PostgresConfig {
 	return connect.PostgresConfig{ApplicationName: "commerce replica checks", Only: only, MaxConns: 1}
 }

@@ -73,7 +73,6 @@ func newStoreToken() cli.Command {
 	)
 }
 
-// newTokenList returns the command that prints a line for each token, without its secret.
 func newTokenList() cli.Command {
 	shown := func(at *time.Time) string {
 		if at == nil {
@@ -115,7 +114,6 @@ func newTokenRevoke() cli.Command {
 	)
 }
 
-// withAPITokens returns a command that works on the API tokens in Postgres.
 func withAPITokens(name, help string, work func(context.Context, *auth.PostgresAPITokens, cli.Output) error, more ...cli.Setting) cli.Command {
 	return onMigrated(name, help,
 		connect.PostgresConfig{Writable: true, ApplicationName: "commerce token", MaxConns: 1, StatementTimeout: reach},
@@ -187,7 +185,6 @@ func (j *jwtSettings) faults() (f cli.Faults) {
 	return f
 }
 
-// verifier returns what verifies and signs customers' tokens.
 func (j jwtSettings) verifier() (_ *auth.JWT, err error) {
 	if j.Keys.URL != "" {
 		if j.JWKS, err = auth.NewJWKS(j.Keys); err != nil {

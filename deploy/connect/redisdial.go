@@ -16,7 +16,6 @@ import (
 	"commerce/auth/cause"
 )
 
-// dial is the type of a go-redis dialer.
 type dial func(ctx context.Context, network, addr string) (net.Conn, error)
 
 // alwaysConnected returns a dialer that never fails: instead of an error, it returns a

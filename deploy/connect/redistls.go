@@ -58,7 +58,6 @@ func (f tlsFiles) pair() (*tls.Certificate, error) {
 	return &pair, nil
 }
 
-// withoutPath returns the cause of a file error.
 func withoutPath(err error) error {
 	if file, ok := errors.AsType[*fs.PathError](err); ok {
 		return file.Err

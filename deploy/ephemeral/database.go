@@ -45,7 +45,6 @@ func PostgresFrom(tb testing.TB, name string, prepare func(ctx context.Context, 
 	return url
 }
 
-// createDatabase creates a database on server from a template, and returns its URL.
 func createDatabase(server, name, template string, prepare func(ctx context.Context, url string) error) (string, error) {
 	at, err := url.Parse(server)
 	if err != nil || at.Host == "" {
@@ -101,7 +100,6 @@ func execute(ctx context.Context, conn *pgx.Conn, statements ...string) error {
 	return nil
 }
 
-// dropDatabase drops a database and ends its open sessions.
 func dropDatabase(server, name string) error {
 	return query(server, func(ctx context.Context, conn *pgx.Conn) error {
 		return execute(ctx, conn, "DROP DATABASE "+name+" WITH (FORCE)")

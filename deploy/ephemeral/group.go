@@ -25,7 +25,6 @@ func (g *group) servers() []*Server { return slices.Concat(g.stages...) }
 // maker makes a group that listens on ports.
 type maker func(ports []int) (*group, error)
 
-// start starts the servers, and waits until all are ready.
 func (g *group) start() error {
 	for _, stage := range g.stages {
 		if err := inParallel(stage, (*Server).start); err != nil {

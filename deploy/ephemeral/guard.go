@@ -112,7 +112,6 @@ func (g Guard) file(name string) string { return filepath.Join(g.dir, name) }
 
 var loggedIn = regexp.MustCompile(`(?m)^user (?:commerce|support|check|replica|sentinel) .*$`)
 
-// users returns Guard.Users with passwords, and the admin user.
 func (g Guard) users() string {
 	return loggedIn.ReplaceAllString(g.Users, "$0 >"+g.password) +
 		"\nuser " + adminUser + " on >" + g.password + " allkeys allchannels +@all\n"

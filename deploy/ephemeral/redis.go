@@ -80,13 +80,11 @@ func (s *Server) Admin() *redis.Client {
 	return client
 }
 
-// dialRedis returns an admin client of one server.
 func dialRedis(s *Server) *redis.Client {
 	options := s.admin
 	return redis.NewClient(&options)
 }
 
-// becomeReady waits until a server that has started is ready too.
 func (s *Server) becomeReady() error {
 	if s.ready == nil {
 		return nil

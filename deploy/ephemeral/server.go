@@ -69,7 +69,6 @@ func (s *Server) Restart() {
 	must(s.tb, "start", s.start())
 }
 
-// start starts the process and waits until it serves requests.
 func (s *Server) start() error {
 	log := filepath.Join(s.dir, "log")
 	err := s.launch(log)

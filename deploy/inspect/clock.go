@@ -15,7 +15,6 @@ type clock struct {
 	within time.Duration // the maximum error of ahead: half of the round trip
 }
 
-// maxSkew is how far a clock may be off.
 const maxSkew = time.Second
 
 // What each clock decides. Redis's scripts use the clock of the server that runs them. After a

@@ -54,7 +54,6 @@ func (s *redisServer) judgeReplay(ctx context.Context, client *redis.Client) {
 		ok("A restart of Redis loads all changes in its append-only file."))
 }
 
-// judgeDisk judges whether the latest writes to the disk succeeded.
 func (s *redisServer) judgeDisk() {
 	const setting = "dir, and the space on its disk"
 	snapshot, known := s.info["rdb_last_bgsave_status"]

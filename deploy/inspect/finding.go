@@ -55,7 +55,6 @@ func (f Finding) Repeats(earlier Finding) bool {
 	return f.Code == earlier.Code && f.Level == earlier.Level && f.Server == earlier.Server
 }
 
-// report is what the checks of one server found.
 type report struct {
 	server   string
 	findings []Finding

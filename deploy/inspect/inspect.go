@@ -97,7 +97,6 @@ const (
 	postgresTLS = "sslmode=verify-full, or at least require, in "
 )
 
-// judgeTLS judges whether a connection is encrypted, or does not leave this machine.
 func (r *report) judgeTLS(code, setting string, private bool) {
 	r.judge(code,
 		warning(!private, setting, "Others in the network can read the password and all data, because the connection is not always encrypted."),

@@ -67,7 +67,6 @@ func (s *redisServer) judgeMerges(connected, listed int) {
 		ok("All replicas that merges on login wait for are connected."))
 }
 
-// judgeWrites judges how many replicas the master itself requires for changes.
 func (s *redisServer) judgeWrites(connected int) {
 	const setting = "min-replicas-to-write"
 	wanted, err := strconv.ParseInt(s.settings[setting], 10, 64)

@@ -147,7 +147,6 @@ type setting struct {
 	own   bool // set for this role only, so other roles may have another value
 }
 
-// judgeSettings judges what a crash loses, and what delays changes.
 func (s *postgresServer) judgeSettings(ctx context.Context) {
 	const fsync, pages, commit, idle = "fsync", "full_page_writes", "synchronous_commit", "idle_in_transaction_session_timeout"
 	found := map[string]setting{}

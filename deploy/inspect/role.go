@@ -70,7 +70,6 @@ func (s *postgresServer) judgeWrites(ctx context.Context, current bool) {
 	}
 }
 
-// few lists names, and only the first ones of many.
 func few(names []string) string {
 	const shown = 3
 	if len(names) > shown+1 {
@@ -79,7 +78,6 @@ func few(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// heardWithin is how long to wait for a notification.
 const heardWithin = time.Second
 
 // notifies reports whether a notification from one connection reaches another one. A pooler in

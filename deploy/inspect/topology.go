@@ -19,7 +19,6 @@ type topology struct {
 	expect Config
 }
 
-// watched reports whether sentinels name the master.
 func (t topology) watched() bool { return t.Master() != "" }
 
 // patient makes a client wait long enough for a distant server, and send each command once.

@@ -33,7 +33,6 @@ type rule struct {
 	change change
 }
 
-// change is what happens to a subscription.
 type change func(s *subscriptions.Subscription, now time.Time)
 
 // rules are those of all events, in the order in which they take turns. Each status gains as many

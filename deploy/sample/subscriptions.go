@@ -72,7 +72,6 @@ func Subscriptions(now time.Time) []subscriptions.Subscription {
 	return all
 }
 
-// offer is a plan of a product of a store.
 type offer struct {
 	store    int64
 	currency string
@@ -114,7 +113,6 @@ func card(id int64) *subscriptions.Card {
 	return &subscriptions.Card{LastFour: strconv.FormatInt(4000+id%1000, 10), Scheme: []string{"visa", "mada", "mastercard"}[id%3]}
 }
 
-// trialing returns a subscription in a trial of two weeks.
 func (o offer) trialing(id, customer int64, start time.Time) subscriptions.Subscription {
 	s := o.sold(id, customer, start, start)
 	s.Status = subscriptions.Trialing
@@ -156,7 +154,6 @@ func cancel(s *subscriptions.Subscription, at time.Time) {
 	s.Status, s.CancelAtPeriodEnd, s.CanceledAt, s.UpdatedAt = subscriptions.Canceled, true, at, at
 }
 
-// expired returns a subscription that ended after its first period.
 func (o offer) expired(id, customer int64, start time.Time) subscriptions.Subscription {
 	s := o.sold(id, customer, start, start)
 	end(&s, subscriptions.Expired, s.PeriodEnd)

@@ -126,7 +126,6 @@ func upsert(table, key, others string) string {
 		table, strings.Join(columns, ", "), strings.Join(places, ", "), key, others, excluded, held, excluded)
 }
 
-// orNull returns nil for a zero value.
 func orNull[T comparable](v T) any {
 	var zero T
 	if v == zero {

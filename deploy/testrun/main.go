@@ -67,7 +67,6 @@ func run(args []string) error {
 	}
 }
 
-// packagesOf returns how many packages with tests the arguments name.
 func packagesOf(args []string) (int, error) {
 	list := []string{"list", "-f", "{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}"}
 	for _, arg := range args {

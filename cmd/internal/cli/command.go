@@ -107,7 +107,6 @@ func oneLine(err error) string {
 	return strings.Join(lines, " ")
 }
 
-// program is one execution.
 type program struct {
 	out     Output
 	running bool  // a command runs, so that its error is no wrong argument

@@ -31,15 +31,12 @@ var errRequired = errors.New("is required")
 
 func (s Setting) flag() string { return strings.ToLower(strings.ReplaceAll(s.Name, "_", "-")) }
 
-// hint is what help shows in place of the value.
 func (s Setting) hint() string { return cmp.Or(s.Hint, s.Value.kind) }
 
 func (s Setting) isArgument() bool { return strings.HasPrefix(s.Name, "<") }
 
-// isVariable reports whether the setting is an environment variable.
 func (s Setting) isVariable() bool { return s.Name == strings.ToUpper(s.Name) && !s.isArgument() }
 
-// shown is the name that errors show.
 func (s Setting) shown() string {
 	if s.isVariable() || s.isArgument() {
 		return s.Name

@@ -70,7 +70,6 @@ func (w *Writer) Close() error {
 	return nil
 }
 
-// run writes until the Writer is closed.
 func (w *Writer) run() {
 	defer close(w.ended)
 	var reported uint64

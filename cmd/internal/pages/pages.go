@@ -35,7 +35,6 @@ func Areas(c Config) []wire.Area {
 	return []wire.Area{{Routes: all}, backstageArea(c.Playground, c.NotFound)}
 }
 
-// get is the route of a page or a file.
 func get(path string, handle wire.Handler) wire.Route {
 	return wire.Route{Method: http.MethodGet, Path: path, Handle: handle}
 }

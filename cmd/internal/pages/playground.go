@@ -43,7 +43,6 @@ type DemoCustomer struct {
 const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; " +
 	"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// pictures is the folder with the pictures of the sample's products.
 const pictures = "playground/pictures"
 
 // playgroundRoutes serves the page at "/", its files below "/playground" and what the demo offers

@@ -45,7 +45,6 @@ func (c *requestContext) withoutDeadline() context.Context {
 	return context.WithValue(&c.Times, wire.CallKey{}, &c.Call)
 }
 
-// start returns the context with the timer.
 func (c *requestContext) start() context.Context {
 	c.once.Do(func() {
 		ctx, cancel := context.WithDeadline(&c.Times, c.deadline)
@@ -54,7 +53,6 @@ func (c *requestContext) start() context.Context {
 	return c.started.Load()
 }
 
-// stop ends the context early and frees its timer.
 func (c *requestContext) stop() {
 	if s := c.started.Load(); s != nil {
 		s.cancel()
@@ -110,7 +108,6 @@ var places = [...]struct {
 	{"waiting_ms", timing.Waiting},
 }
 
-// appendPlaces appends the times that are not 0.
 func (c *requestContext) appendPlaces(attrs []slog.Attr) []slog.Attr {
 	for _, p := range places {
 		if spent := c.Spent(p.place); spent > 0 {

@@ -88,7 +88,6 @@ func (c *holdingConn) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// send writes what is held back.
 func (c *holdingConn) send() error {
 	if c.buffer == nil {
 		return nil

@@ -117,7 +117,6 @@ func (l *rateLimiter) limit(c *gin.Context, r *responder) {
 	}
 }
 
-// announce sets the headers that describe the client's remaining tokens.
 func (l *rateLimiter) announce(h http.Header, left float64) {
 	values := []string{
 		strconv.Itoa(max(int(left), 0)),

@@ -31,7 +31,6 @@ const (
 // slowRequest is the time from which the line of a request says where its time went.
 const slowRequest = 100 * time.Millisecond
 
-// served is a request that has ended.
 type served struct {
 	*requestContext
 	tracing.Response

@@ -71,7 +71,6 @@ func (d *Dependency) results(name string, err error) []result {
 	return all
 }
 
-// state is the result of one check of a dependency.
 type state struct {
 	*Dependency
 	found   []result
@@ -160,7 +159,6 @@ func (a *Admin) ready(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, status, map[string]any{"status": text, "checks": checks})
 }
 
-// watchInterval is the time between two checks of a dependency.
 const watchInterval = time.Second
 
 // Watch checks all dependencies about once a second until ctx ends. It logs a warning when it

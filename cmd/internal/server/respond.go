@@ -188,7 +188,6 @@ func endError(w *wire.Writer, requestID string, now time.Time) {
 	endEnvelope(w, now)
 }
 
-// writeData writes the member data and returns its entity tag in quotes, "" for none.
 func writeData(w *wire.Writer, answer *wire.Answer) (tag string) {
 	w.Member("data")
 	w.BeginView()
@@ -199,7 +198,6 @@ func writeData(w *wire.Writer, answer *wire.Answer) (tag string) {
 	return w.ETag(answer.Version)
 }
 
-// endEnvelope writes the last members of every envelope.
 func endEnvelope(w *wire.Writer, now time.Time) {
 	w.Text("api", APIName)
 	w.Number("timestamp", now.Unix())

@@ -18,7 +18,6 @@ import (
 	"commerce/deploy/inspect"
 )
 
-// request are the label values of one request.
 type request struct {
 	method, route string
 	status        int

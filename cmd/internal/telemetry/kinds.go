@@ -83,7 +83,6 @@ func redisKind(err error) string {
 	return connectionKind(err)
 }
 
-// replyKind returns the kind of an error reply of Redis.
 func replyKind(reply string) string {
 	word, _, _ := strings.Cut(reply, " ")
 	if word == "NOSCRIPT" {

@@ -106,7 +106,6 @@ type variables struct {
 	faults cli.Faults
 }
 
-// value returns the value of a variable, "" if it is not set or only space.
 func (v *variables) value(name string) string { return strings.TrimSpace(v.env(name)) }
 
 func (v *variables) check(name string, fault func(string) error) {

@@ -32,7 +32,6 @@ const (
 	retryPeriod = 10 * time.Second
 )
 
-// maxResponse is how much of a response is read, in bytes.
 const maxResponse = 64 << 10
 
 type Config struct {
@@ -134,7 +133,6 @@ type temporary struct {
 
 func (t *temporary) Unwrap() error { return t.error }
 
-// post sends a batch once.
 func (e *Exporter) post(ctx context.Context, body []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, e.c.Timeout)
 	defer cancel()
