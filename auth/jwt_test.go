@@ -20,7 +20,6 @@ import (
 	"commerce/deploy/assert"
 )
 
-// segment encodes one part of a token.
 func segment(text string) string { return base64.RawURLEncoding.EncodeToString([]byte(text)) }
 
 // hs256 signs header and claims unchanged, valid or not.

@@ -34,7 +34,6 @@ func newTokenTable(t *testing.T) (*pgxpool.Pool, *PostgresAPITokens) {
 	return db, NewPostgresAPITokens(db, rand.Reader)
 }
 
-// create makes a token of store 1 and returns its text.
 func create(t *testing.T, table *PostgresAPITokens, name string) string {
 	t.Helper()
 	return assert.Must(table.Create(t.Context(), 1, name))(t)

@@ -15,7 +15,6 @@ import (
 	"commerce/deploy/assert"
 )
 
-// refusal is an error that Redis replied with.
 type refusal string
 
 func (r refusal) Error() string { return string(r) }

@@ -57,7 +57,6 @@ func inRedis(t *testing.T, url string, rates ...limit.Rate) (limit.Config, redis
 	return limit.Config{Name: newName(), Redis: client, Timeout: time.Minute, Rates: rates}, client
 }
 
-// keys returns the keys of a limit.
 func keys(t *testing.T, c limit.Config) []string {
 	t.Helper()
 	return c.Redis.Keys(t.Context(), "limit:"+c.Name+":*").Val()

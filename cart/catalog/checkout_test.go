@@ -24,7 +24,6 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-// errUsedUp means that a checkout may not use a coupon.
 var errUsedUp = errors.New("no row")
 
 // checkouts plays the platform's checkout with the SQL of docs/cart.md.
@@ -56,7 +55,6 @@ func openCheckouts(t *testing.T) *checkouts {
 	return &checkouts{db, statements[1:3]}
 }
 
-// place runs the documented SQL for an order. customer is "" for a guest.
 func (c *checkouts) place(ctx context.Context, code, customer string, order int) error {
 	quoted := "NULL"
 	if customer != "" {

@@ -43,7 +43,6 @@ var (
 	RefOf        = refOf
 )
 
-// Report returns the report of the latest merge, however old.
 func (c Stored) Report() (*cart.MergeReport, error) { return c.mergedSince(0) }
 
 func (r Ref) CartKey() string                      { return r.cartKey() }

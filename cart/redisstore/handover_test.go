@@ -39,7 +39,6 @@ func (d *desk) agentsCode(token auth.CartToken) string {
 	return d.HandoverOf(v, c, true).Code
 }
 
-// redeem redeems a code, and returns the visit afterwards.
 func (d *desk) redeem(v *service.Visit, code, key string) (*service.Visit, service.Changed) {
 	d.t.Helper()
 	return v, assert.Must(d.Redeem(d.t.Context(), v, service.Redemption{Code: code, Key: redeemKey(key)}))(d.t)

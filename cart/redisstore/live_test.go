@@ -38,7 +38,6 @@ func next(t *testing.T, l *redisstore.Listener) redisstore.Sighting {
 	return assert.Must(await(ctx, l))(t)
 }
 
-// await waits for the next sighting.
 func await(ctx context.Context, l *redisstore.Listener) (redisstore.Sighting, error) {
 	woken := make(chan struct{}, 1)
 	l.Wake(func() {

@@ -44,7 +44,6 @@ func (p *pair) await(condition func() bool) {
 	}
 }
 
-// drop waits until the master has forgotten its replica.
 func (p *pair) drop() {
 	p.t.Helper()
 	p.await(func() bool {

@@ -54,7 +54,6 @@ func (s *schedule) mayMerge() (n [modelCustomers]int) {
 	return n
 }
 
-// taken lists the operations that take a cart, by number.
 func (s *schedule) taken() (all [modelTakes]*operation) {
 	for _, op := range s.ops {
 		if op.verb == takes {

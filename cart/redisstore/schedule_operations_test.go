@@ -186,7 +186,6 @@ func (o *operation) mayGoOn() bool {
 	return a.leftOpen() || o.insists && a.over && a.result.refused() == "" && a.result.cart.ID != ""
 }
 
-// knows reports whether any client knows a token.
 func (s *schedule) knows(token int) bool {
 	if token < modelTokens {
 		return true

@@ -134,7 +134,6 @@ func (p *plan) drawTakes(c cast) {
 	p.add(o, c)
 }
 
-// taker draws who redeems a code.
 func (c cast) taker() caller {
 	if c.IntN(3) == 0 {
 		return caller{-1, -1}
@@ -175,7 +174,6 @@ type cast struct {
 	customers, tokens int
 }
 
-// operation draws the operation with a number, for its first caller.
 func (c cast) operation(number int64) *operation {
 	o := &operation{tries: []caller{c.caller()}}
 	if c.plan.counted {
@@ -217,7 +215,6 @@ func (c cast) operation(number int64) *operation {
 	return o
 }
 
-// listed draws an operation of a list.
 func (c cast) listed() *operation {
 	o := &operation{
 		verb:    []verb{adds, adds, sets, sets, edits, removes, clears}[c.IntN(7)],

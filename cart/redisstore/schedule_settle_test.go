@@ -34,7 +34,6 @@ func (s *schedule) lay() {
 	s.log, s.clock = nil, 0
 }
 
-// handOver makes the code that an operation redeems.
 func (s *schedule) handOver(op *operation) {
 	v, err := s.services[0].Visit(caller{-1, op.from}.auth(s.world))
 	s.must(err)

@@ -209,7 +209,6 @@ func (s *schedule) keepsOut(who caller) bool {
 	return who.token == undoneToken && op != nil && op.tries[0].customer == who.customer
 }
 
-// drawUndo draws an operation that undoes a merge, after a login, and requests with the token that it makes.
 func (p *plan) drawUndo(c cast) {
 	who := caller{c.IntN(c.customers), c.IntN(c.tokens)}
 	p.ops = append(p.ops, &operation{name: string(rune('A' + len(p.ops))), verb: reads, tries: []caller{who}})

@@ -57,7 +57,6 @@ func (d *desk) held(ref redisstore.Ref) map[redisstore.HoldingKind]int {
 	return kinds
 }
 
-// onSingleAndCluster runs a test with a desk on each.
 func onSingleAndCluster(t *testing.T, test func(*desk)) {
 	t.Parallel()
 	for name, url := range map[string]func(testing.TB) string{"single": ephemeral.Redis, "cluster": ephemeral.Cluster} {

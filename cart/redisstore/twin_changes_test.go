@@ -96,7 +96,6 @@ type command struct {
 	doing
 }
 
-// doing is a change and its rule.
 type doing struct {
 	change redisstore.Change
 	apply  Rule        // returns the line that it changed; nil to judge only
@@ -108,7 +107,6 @@ type doing struct {
 	refusedAt *int // of a list: the operation for which it was refused last
 }
 
-// rule is the rule of the change alone.
 func (d doing) rule(c cart.Cart, reserved Room) (cart.Cart, cart.LineID, *cart.Refusal) {
 	changed, line, refusal := d.apply(c, reserved)
 	if line == d.named {

@@ -90,7 +90,6 @@ func putIn[V any](all map[string]V, key string, value V) map[string]V {
 	return all
 }
 
-// newest keeps the n entries with the latest times.
 func newest[V any](all map[string]V, n int, at func(V) time.Time) map[string]V {
 	names := slices.SortedFunc(maps.Keys(all), func(a, b string) int {
 		return cmp.Or(at(all[b]).Compare(at(all[a])), cmp.Compare(a, b))

@@ -115,7 +115,6 @@ func drawNames(r *rapid.T) (m cart.Metadata) {
 	return m.With(cart.Metadata{"a": drawNotice(r), "b": drawNotice(r)})
 }
 
-// drawChanges changes some of a cart.
 func drawChanges(r *rapid.T, c cart.Cart) cart.Cart {
 	for range rapid.IntRange(1, 4).Draw(r, "changes") {
 		id := rapid.SampledFrom(undoLines).Draw(r, "line")

@@ -54,7 +54,6 @@ func program(t testing.TB, settings []string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// outcome is the exit status and the output of a program.
 type outcome struct {
 	status      int
 	out, errors string

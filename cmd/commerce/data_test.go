@@ -20,7 +20,6 @@ import (
 	"commerce/subscriptions/postgres"
 )
 
-// dataPage returns docs/data.md.
 func dataPage(t *testing.T) string { return source(t, "docs/data.md") }
 
 // codeUnder returns the code blocks of a language below a heading of a page, up to the next

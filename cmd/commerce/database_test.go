@@ -18,7 +18,6 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-// writer returns a pool that can write.
 func writer(t *testing.T, url string) *pgxpool.Pool {
 	t.Helper()
 	return ephemeral.OpenPool(t, url, connect.PostgresConfig{Writable: true, StatementTimeout: -1})
@@ -37,7 +36,6 @@ func count(t *testing.T, db *pgxpool.Pool, sql string) (n int) {
 	return n
 }
 
-// wantCounts checks the results of queries for a number.
 func wantCounts(t *testing.T, db *pgxpool.Pool, wanted map[string]int) {
 	t.Helper()
 	for sql, want := range wanted {

@@ -39,7 +39,6 @@ func openDemo(t *testing.T, settings ...string) demoClient {
 	return d
 }
 
-// data decodes the data of a successful response.
 func data[T any](t *testing.T, a answer) T {
 	t.Helper()
 	assert.Require(t, a.Status == http.StatusOK, "%d %s", a.Status, a.Body)

@@ -112,7 +112,6 @@ func (r *running) plant(t *testing.T, s secrets) {
 	all.Wait()
 }
 
-// wantClean fails if a secret is in the log.
 func (r *running) wantClean(t *testing.T, s secrets) {
 	t.Helper()
 	_, apiSecret, _ := strings.Cut(s.apiToken, "|")

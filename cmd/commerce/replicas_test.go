@@ -50,7 +50,6 @@ func (r *replicatedServe) wantStates(t *testing.T, primary string, replicas ...s
 	r.wantChecks(t, http.StatusOK, want)
 }
 
-// wantList waits until the list of store 1 has a status.
 func (r *replicatedServe) wantList(t *testing.T, want int) {
 	t.Helper()
 	r.wantStatus(t, r.token, "/subscriptions", want)

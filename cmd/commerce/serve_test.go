@@ -168,7 +168,6 @@ func TestServe_BehavesLikeTheDemo(t *testing.T) {
 	}
 }
 
-// constant returns a response body without the members that differ between responses.
 func constant(t *testing.T, a answer) map[string]any {
 	t.Helper()
 	body := decoded[map[string]any](t, a)
@@ -185,7 +184,6 @@ func constant(t *testing.T, a answer) map[string]any {
 // instance is a process that serves the API.
 type instance struct{ URL string }
 
-// answer is a response.
 type answer struct {
 	Status int         `json:"-"`
 	Header http.Header `json:"-"`
@@ -241,7 +239,6 @@ func (i instance) send(t *testing.T, method, path, body string, headers ...strin
 	return a
 }
 
-// decoded is the JSON of a response.
 func decoded[T any](t *testing.T, a answer) (v T) {
 	t.Helper()
 	err := json.Unmarshal([]byte(a.Body), &v)

@@ -34,7 +34,6 @@ type listed struct {
 	}
 }
 
-// asStore sends a GET request with an API token.
 func (i instance) asStore(t *testing.T, token, url string) (status int, page listed) {
 	t.Helper()
 	a := i.send(t, "GET", url, "", "Authorization", "Bearer "+token)
@@ -93,7 +92,6 @@ type reader struct {
 	source *postgres.Source
 }
 
-// openReader opens a reader. The caller closes it.
 func openReader(t *testing.T, url string) *reader {
 	t.Helper()
 	r := &reader{}

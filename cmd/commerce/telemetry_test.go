@@ -19,7 +19,6 @@ import (
 	"commerce/deploy/assert"
 )
 
-// collector receives traces.
 type collector struct {
 	URL string
 
@@ -187,7 +186,6 @@ func TestTraces_AreOffUnlessAnEndpointIsSet(t *testing.T) {
 	}
 }
 
-// metric returns the value of a time series; 0 if it does not exist.
 func (r *running) metric(t *testing.T, series string) float64 {
 	t.Helper()
 	for line := range strings.Lines(r.send(t, "GET", r.admin+"/metrics", "").Body) {
@@ -221,7 +219,6 @@ func (r *running) browse(t *testing.T, apiToken string) {
 	}
 }
 
-// documented returns the names of the metrics that docs/metrics.md lists, sorted.
 func documented(t *testing.T) []string {
 	t.Helper()
 	return slices.Sorted(captured("(?m)^- `(commerce_[a-z_]+)[{`]", source(t, "docs/metrics.md")))
@@ -236,7 +233,6 @@ func captured(pattern, text string) func(yield func(string) bool) {
 	return maps.Keys(found)
 }
 
-// hostOf returns the host and port of a URL.
 func hostOf(t *testing.T, rawURL string) string { t.Helper(); return parsed(t, rawURL).Host }
 
 func parsed(t *testing.T, rawURL string) *url.URL {

@@ -31,7 +31,6 @@ type agent struct {
 
 const agentProfile = "https://platform.example/profile.json"
 
-// agents returns an agent of each face.
 func (s *shop) agents(t testing.TB) []*agent {
 	t.Helper()
 	return []*agent{s.agent(t), {shopper: s.guest(t), mcp: true, profile: agentProfile}}
@@ -42,7 +41,6 @@ func (s *shop) agent(t testing.TB) *agent {
 	return &agent{shopper: s.guest(t), profile: agentProfile}
 }
 
-// reply is the response to an agent.
 type reply struct {
 	answer
 	Cart  agentCart
@@ -119,7 +117,6 @@ func (a *agent) call(operation, id, cart, key string) reply {
 	return r
 }
 
-// rpc sends a request of JSON-RPC.
 func (a *agent) rpc(body string) reply {
 	a.t.Helper()
 	r := reply{answer: a.send("POST", "/ucp/"+a.shop.Key+"/mcp", body, a.headers...)}
@@ -175,7 +172,6 @@ func (r reply) asShown(more string) string {
 	return `{"line_items":[` + strings.Join(all, ",") + `]}`
 }
 
-// onEachFace runs a test for an agent of each face.
 func onEachFace(t *testing.T, test func(*testing.T, *shop, *agent), edits ...func(*server.Parts)) {
 	t.Helper()
 	onEachRedis(t, func(t *testing.T, s *shop) {

@@ -165,7 +165,6 @@ type totals struct {
 	}
 }
 
-// total is the sum of the totals of a type.
 func (t totals) total(kind string) (sum int64) {
 	for _, one := range t.Totals {
 		if one.Type == kind {

@@ -50,7 +50,6 @@ func (c *shopper) addConfirmed() (added int) {
 	return added
 }
 
-// holdsClaim reports whether a guest's cart is still claimed.
 func (s *shop) holdsClaim(t testing.TB) bool {
 	return slices.ContainsFunc(s.keys(t), func(key string) bool { return strings.HasSuffix(key, ":claimed") })
 }
@@ -249,7 +248,6 @@ func (m slotMove) do(node *redis.Client, args ...any) {
 	assert.Require(m.t, err == nil, "%v: %v", fmt.Sprint(args...), err)
 }
 
-// key migrates the cart itself.
 func (m slotMove) key() {
 	m.t.Helper()
 	host, port := "127.0.0.1", m.to.Options().Addr[len("127.0.0.1:"):]

@@ -18,7 +18,6 @@ func (c *shopper) account(email, region string) string {
 	return c.add(fmt.Sprintf(`{"product_id":5,"fields":{"Account email":%q,"Region":%q}}`, email, region)).itemID()
 }
 
-// fields lists a line's answers as "email/region".
 func (b cartBody) fields(t testing.TB, id string) string {
 	t.Helper()
 	i := slices.IndexFunc(b.Items, func(item itemBody) bool { return item.ID == id })

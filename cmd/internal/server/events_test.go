@@ -21,7 +21,6 @@ import (
 	"commerce/deploy/assert"
 )
 
-// follower reads a stream of events.
 type follower struct {
 	t testing.TB
 	*http.Response
@@ -71,7 +70,6 @@ func (f *follower) next() string {
 	}
 }
 
-// begins reads the time after which to reconnect.
 func (f *follower) begins() {
 	f.t.Helper()
 	text, ok := strings.CutPrefix(f.next(), "retry: ")
@@ -79,7 +77,6 @@ func (f *follower) begins() {
 	assert.That(f.t, ok && err == nil && 0 <= ms && ms <= 10_000, "retry %q", text)
 }
 
-// shows reads the event of a cart.
 func (f *follower) shows(tag string) {
 	f.t.Helper()
 	version := strings.Split(tag, ".")[1]

@@ -285,7 +285,6 @@ func faultExamples(t *testing.T, add func(string, answer)) {
 	add("UnavailableDown", exampleCall(&shopper{t: t, shop: broken, Token: exampleToken}, "GET", "/cart", ""))
 }
 
-// expired returns an access token that has expired.
 func (s *shop) expired(t *testing.T) string {
 	t.Helper()
 	yesterday := assert.Must(auth.NewJWT(auth.JWTConfig{Secret: []byte(jwtSecret), Now: func() time.Time { return time.Now().Add(-24 * time.Hour) }}))(t)

@@ -86,7 +86,6 @@ func bundle(id int64) *cart.Product {
 	return p
 }
 
-// changed changes what breaks lines of a bundle, each with some probability.
 func changed(p *cart.Product, r *rand.Rand) *cart.Product {
 	p.Active = r.IntN(8) > 0
 	p.Price += money.Amount(r.IntN(3))

@@ -126,7 +126,6 @@ func (b cartBody) sound(t testing.TB) {
 // fuzzedCall is a call to fuzz, with a body that it accepts.
 type fuzzedCall struct{ method, path, body string }
 
-// fuzzedCalls returns the calls that FuzzRequest and FuzzRawRequest make.
 func fuzzedCalls() []fuzzedCall {
 	return []fuzzedCall{
 		{"GET", "/cart", ""},
@@ -160,7 +159,6 @@ func fuzzedCalls() []fuzzedCall {
 	}
 }
 
-// fuzzedHeaders returns the headers that FuzzRequest and FuzzRawRequest send.
 func fuzzedHeaders() []string {
 	return []string{
 		"Accept", "Accept-Encoding", "Accept-Language", "Authorization", "Content-Encoding", "Content-Type",

@@ -150,7 +150,6 @@ func wantService(t *testing.T, r *http.Request, response *http.Response, body []
 	assert.Require(t, err == nil, "%s %q does not match the OpenAPI document: %v", r.Method, r.RequestURI, err)
 }
 
-// uncompressed decompresses a body.
 func uncompressed(response *http.Response, body *[]byte) error {
 	if response.Header.Get("Content-Encoding") != "gzip" || len(*body) == 0 {
 		return nil

@@ -91,7 +91,6 @@ func (p *pair) step(what, with, under byte) {
 	p.judge(method+" "+path+" "+body, who, brought, method != http.MethodGet, before, a)
 }
 
-// call returns the call of an act.
 func (p *pair) call(act shopperAct, who int, with byte) (method, path, body string) {
 	item := "/cart/items/1"
 	if items := p.carts[who].Items; len(items) > 0 {
@@ -131,7 +130,6 @@ func (p *pair) call(act shopperAct, who int, with byte) (method, path, body stri
 	return "GET", []string{"/cart", "/cart/count", "/cart/validate", "/cart/summary"}[with%4], ""
 }
 
-// conditions returns the headers of a call.
 func (p *pair) conditions(method string, who int, under byte) (headers []string) {
 	if key := under & 3; key != 0 && method != http.MethodGet {
 		headers = append(headers, "Idempotency-Key", fmt.Sprint("k", key))
@@ -156,7 +154,6 @@ func (p *pair) conditions(method string, who int, under byte) (headers []string)
 	return headers
 }
 
-// offer changes one of the sample's products.
 func (p *pair) offer(with byte) {
 	products := sample.Products()[1]
 	product := *products[int(with)%len(products)]
@@ -175,7 +172,6 @@ func (p *pair) offer(with byte) {
 	p.look()
 }
 
-// look reads both carts.
 func (p *pair) look() {
 	p.t.Helper()
 	guest, customer := p.shop.guest(p.t), p.shop.with(p.t, p.customer)

@@ -16,7 +16,6 @@ import (
 // redeemerKey is an Idempotency-Key that is long enough to redeem a code.
 const redeemerKey = "0123456789abcdef012345"
 
-// handOver returns a code of a guest's cart.
 func (c *shopper) handOver() string {
 	c.t.Helper()
 	return codeIn(c.t, c.ok("POST", "/cart/handover", ""))

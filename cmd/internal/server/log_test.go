@@ -232,7 +232,6 @@ func TestLog_SaysWhereOnlySlowAndFailedRequestsSpentTheirTime(t *testing.T) {
 	assert.That(t, s.line(t, "failed")["redis_ms"] != nil, "a failed request does not say where its time went")
 }
 
-// wantCaller checks which store and caller the line of a request names.
 func (s *shop) wantCaller(t *testing.T, requestID string, caller any) {
 	t.Helper()
 	store := map[bool]any{true: float64(s.ID), false: nil}[caller != nil]

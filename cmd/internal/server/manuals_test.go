@@ -158,7 +158,6 @@ func (m *machine) until(t *testing.T, status int, path string) {
 	})
 }
 
-// logs waits until the log has a text.
 func (m *machine) logs(t *testing.T, text string) {
 	t.Helper()
 	m.eventually(t, "the log line "+text, func() bool {

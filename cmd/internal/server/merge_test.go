@@ -152,7 +152,6 @@ type flaky struct {
 	down atomic.Int64
 }
 
-// flakyShop opens a shop with such a catalog.
 func flakyShop(t *testing.T) (*shop, *flaky) {
 	t.Helper()
 	source := &flaky{}
@@ -181,7 +180,6 @@ func TestMerge_AnEmptiedGuestsCartBringsNothing(t *testing.T) {
 // small limits carts to five lines, and to ten after a merge.
 func small(p *server.Parts) { p.Carts.Limits.Lines = 5 }
 
-// sell makes the store sell products 101 to 100+n.
 func (s *shop) sell(n int64) {
 	for i := range n {
 		s.offer(101 + i)

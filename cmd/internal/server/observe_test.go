@@ -137,7 +137,6 @@ func slowLine(t testing.TB, server string) (via string, slow func()) {
 	}
 }
 
-// patientPool opens a pool on a slow line.
 func patientPool(t testing.TB, url string, tracer pgx.QueryTracer) *pgxpool.Pool {
 	t.Helper()
 	return ephemeral.OpenPool(t, url, connect.PostgresConfig{

@@ -181,7 +181,6 @@ func (s spec) compiled(schema *openapi3.Schema) (*jsonschema.Schema, error) {
 	return compiled, err
 }
 
-// compile compiles a schema. components are the targets of its references.
 func compile(schema, components map[string]any) (*jsonschema.Schema, error) {
 	schema["components"] = components
 	c := jsonschema.NewCompiler()

@@ -22,7 +22,6 @@ import (
 	"commerce/deploy/sample"
 )
 
-// operation is one operation of a list.
 type operation struct{ op, item, members string }
 
 func (o operation) String() string {
@@ -58,7 +57,6 @@ func (o operation) alone(c *shopper) answer {
 	return a
 }
 
-// list returns the body of POST /cart/ops.
 func list(mode string, ops ...operation) string {
 	texts := make([]string, len(ops))
 	for i, o := range ops {
@@ -254,7 +252,6 @@ func (s *shop) compareLists(t *testing.T, r *rapid.T) {
 	}
 }
 
-// compareRepeat repeats a list with its key.
 func (s *shop) compareRepeat(r *rapid.T, c *shopper, first cartBody, body string) {
 	tag := c.tag()
 	again := c.ok("POST", "/cart/ops", body, "Idempotency-Key", "k")

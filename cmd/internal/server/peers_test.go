@@ -25,7 +25,6 @@ func (b behaviors) onEachRedis(t *testing.T) {
 	})
 }
 
-// offer adds a plain product at 10.00 to the catalog, or replaces it.
 func (s *shop) offer(id int64, edits ...func(*cart.Product)) {
 	plain := func(p *cart.Product) { p.ID, p.Price, p.OriginalPrice = id, 1000, 1000 }
 	s.alter(1, append([]func(*cart.Product){plain}, edits...)...)

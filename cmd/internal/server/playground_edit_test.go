@@ -121,7 +121,6 @@ func (p page) addProduct(id string) {
 	p.hasLine(id)
 }
 
-// addChosen adds the product whose form is open.
 func (p page) addChosen(id string) {
 	p.t.Helper()
 	p.press(`.choose .primary`)

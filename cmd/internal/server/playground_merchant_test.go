@@ -218,7 +218,6 @@ func (p page) jump(page string) {
 	p.press(`#page-jump button`)
 }
 
-// run runs statements in the page.
 func (p page) run(statements string) { p.t.Helper(); evaluate[any](p, `{ `+statements+`; null }`) }
 
 // offline takes the network from the page, or gives it back.

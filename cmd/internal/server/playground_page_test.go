@@ -21,7 +21,6 @@ import (
 	"commerce/deploy/assert"
 )
 
-// page is a browser tab.
 type page struct {
 	t      *testing.T
 	ctx    context.Context

@@ -124,7 +124,6 @@ var everyLook = []look{
 
 const deviceA, deviceB = "#device-a ", "#device-b "
 
-// tile is the button that adds a product.
 func tile(product string) string { return fmt.Sprintf(`.tile[data-product="%s"] .add`, product) }
 
 // inA is an element of device A in JavaScript, or null.
@@ -164,7 +163,6 @@ func (p page) says(kind, text string) {
 	p.until(fmt.Sprintf(`%s?.textContent.includes(%q)`, inA(`[data-outcome="`+kind+`"] .said`), text))
 }
 
-// hasVersion waits until device A shows a version of its cart.
 func (p page) hasVersion(version string) {
 	p.t.Helper()
 	p.until(inA(`[data-part="version"]`) + `?.textContent.endsWith(" ` + version + `")`)
@@ -200,7 +198,6 @@ func (p page) toDevice(id string) {
 	}
 }
 
-// logsIn chooses the first customer of the demo.
 func (p page) logsIn(device string) {
 	p.t.Helper()
 	p.with(device+`[data-part="account"]`, `control.selectedIndex = 1; control.dispatchEvent(new Event("change"))`)

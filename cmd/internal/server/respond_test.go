@@ -89,7 +89,6 @@ func TestRespond_WritesTheNamesOfMembersAsTheyCame(t *testing.T) {
 	assert.That(t, w.Code == 422 && strings.Contains(got, want), "got %d %s, want %s", w.Code, got, want)
 }
 
-// only returns an area with one route.
 func only(path string, handle wire.Handler) []wire.Area {
 	return []wire.Area{{Routes: []wire.Route{{Method: http.MethodGet, Path: path, Handle: handle}}}}
 }

@@ -20,13 +20,11 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-// share returns a code of a copy of the shopper's cart.
 func (c *shopper) share(headers ...string) string {
 	c.t.Helper()
 	return codeIn(c.t, c.ok("POST", "/cart/share", "", headers...))
 }
 
-// shared shows the cart of a code.
 func (c *shopper) shared(code string) cartBody {
 	c.t.Helper()
 	a := c.ok("GET", "/cart/share/"+code, "")

@@ -29,14 +29,12 @@ type shopper struct {
 
 func (s *shop) guest(t testing.TB) *shopper { return &shopper{t: t, shop: s} }
 
-// visitor is a guest who has a token.
 func (s *shop) visitor(t testing.TB) *shopper {
 	c := s.guest(t)
 	c.cart()
 	return c
 }
 
-// merchant is a program of the store.
 func (s *shop) merchant(t testing.TB) *shopper { return &shopper{t: t, shop: s, JWT: s.API} }
 
 func (s *shop) customer(t testing.TB, id string) *shopper {
@@ -48,7 +46,6 @@ func (s *shop) token(t testing.TB, customer string) string {
 	return assert.Must(s.JWT.Sign(s.ID, customer, time.Hour))(t)
 }
 
-// answer is a response that matches the OpenAPI document.
 type answer struct {
 	Call   string // such as "GET /cart"
 	Status int
@@ -218,7 +215,6 @@ func (c *shopper) do(r *http.Request) answer {
 	return a
 }
 
-// ok makes a call that must succeed.
 func (c *shopper) ok(method, path, payload string, headers ...string) answer {
 	c.t.Helper()
 	a := c.send(method, path, payload, headers...)
@@ -226,7 +222,6 @@ func (c *shopper) ok(method, path, payload string, headers ...string) answer {
 	return a
 }
 
-// refused makes a call that must fail with this status and code, and returns it.
 func (c *shopper) refused(status int, code, method, path, payload string, headers ...string) answer {
 	c.t.Helper()
 	a := c.send(method, path, payload, headers...)
@@ -235,7 +230,6 @@ func (c *shopper) refused(status int, code, method, path, payload string, header
 	return a
 }
 
-// names checks which members a refusal names.
 func (a answer) names(t testing.TB, members ...string) answer {
 	t.Helper()
 	assert.Equal(t, slices.Sorted(maps.Keys(a.Body.Errors)), members, "%s: members at fault", a.Call)
@@ -348,13 +342,11 @@ func (c *shopper) costs(calls ...string) {
 	}
 }
 
-// redeem applies a coupon.
 func (c *shopper) redeem(code string, headers ...string) answer {
 	c.t.Helper()
 	return c.ok("POST", "/cart/coupon", `{"coupon":"`+code+`"}`, headers...)
 }
 
-// tag returns the ETag of the cart.
 func (c *shopper) tag(headers ...string) string {
 	c.t.Helper()
 	return c.ok("GET", "/cart", "", headers...).Header.Get("ETag")

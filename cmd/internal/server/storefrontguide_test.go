@@ -456,7 +456,6 @@ func serveFolder(t *testing.T, dir string) string {
 	return address
 }
 
-// untilStatus waits for the guide's page to show a line.
 func (p page) untilStatus(line string) {
 	p.t.Helper()
 	p.until(fmt.Sprintf(`document.querySelector("[role=status]").textContent === %q`, line))
@@ -551,7 +550,6 @@ func newPhone(t *testing.T) *phone {
 	return p
 }
 
-// store stores an operation after the others.
 func (p *phone) store(t *testing.T, o operation) {
 	t.Helper()
 	p.stored++

@@ -54,7 +54,6 @@ func endless(ended chan<- struct{}) func(context.Context, yield) {
 	}
 }
 
-// stream requests the stream.
 func (w *web) stream(t *testing.T, encoding string) *http.Response {
 	t.Helper()
 	r := assert.Must(http.NewRequestWithContext(t.Context(), "GET", "http://"+w.addr+"/stream", nil))(t)

@@ -135,7 +135,6 @@ type clock struct{ ahead atomic.Int64 }
 func (c *clock) Now() time.Time          { return time.Now().Add(time.Duration(c.ahead.Load())) }
 func (c *clock) Forward(d time.Duration) { c.ahead.Add(int64(d)) }
 
-// logBuffer collects the log.
 type logBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -280,7 +279,6 @@ func (s *shop) wantTTLs(t testing.TB) {
 	}
 }
 
-// guestKey returns the key of a guest's cart.
 func (s *shop) guestKey(token string) string {
 	return fmt.Sprintf("cart:{%d:g:%s}", s.ID, auth.CartToken(token).Digest())
 }

@@ -56,7 +56,6 @@ func (r *recorder) on(t testing.TB, redisURL string) func(*server.Parts) {
 	}
 }
 
-// traced opens a shop that is recorded, for a test that runs beside others.
 func traced(t *testing.T, redisURL string, edits ...func(*server.Parts)) (*shop, *recorder) {
 	t.Helper()
 	t.Parallel()
@@ -109,7 +108,6 @@ func attributes(s sdk.ReadOnlySpan) map[string]string {
 
 func took(s sdk.ReadOnlySpan) time.Duration { return s.EndTime().Sub(s.StartTime()) }
 
-// line returns the line in the log of the request with an ID.
 func (s *shop) line(t testing.TB, requestID string) map[string]any {
 	t.Helper()
 	lines := s.Log.logged(t)

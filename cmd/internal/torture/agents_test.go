@@ -83,7 +83,6 @@ func (f *fair) run() {
 	all.Wait()
 }
 
-// pair is an agent and a shopper with one cart.
 type pair struct {
 	*fair
 	agent, person   *rand.Rand
@@ -171,7 +170,6 @@ func newPair(f *fair, rnd *rand.Rand) *pair {
 	return v
 }
 
-// at returns either instance.
 func (v *pair) at(rnd *rand.Rand) *shopper { return v.instances[rnd.IntN(len(v.instances))] }
 
 // shop makes rounds, in each of which both make a call at the same time, and checks the cart.
@@ -195,7 +193,6 @@ func (v *pair) together(person func()) {
 	v.rounds.Add(1)
 }
 
-// act is a call by the shopper.
 func (v *pair) act() {
 	item := plainLine(1 + v.person.IntN(sharedProducts))
 	n := 1 + v.person.Int64N(5)
@@ -223,7 +220,6 @@ func (v *pair) served(method, path, body string, as *shopper, change ...func(map
 	}
 }
 
-// buy is a call by the agent.
 func (v *pair) buy() {
 	switch n := v.agent.IntN(6); {
 	case v.loggingIn && len(v.shown.LineItems) > 0:
@@ -298,7 +294,6 @@ func (v *pair) update(body, key string) {
 	}
 }
 
-// repeat sends a refused update again. With the same key, it is the same answer.
 func (v *pair) repeat(u update) {
 	if v.agent.IntN(2) == 0 {
 		v.update(u.body, "")
@@ -310,7 +305,6 @@ func (v *pair) repeat(u update) {
 	}
 }
 
-// ask makes a call as the agent.
 func (v *pair) ask(method, path, body, key string) (r reply, cart agentsCart) {
 	headers := []string{"UCP-Agent", `profile="https://agent.example.com/profile.json"`}
 	if key != "" {

@@ -129,7 +129,6 @@ type subscriptionsPage struct {
 	Next string
 }
 
-// read makes a call of a program, which must succeed.
 func read(t *testing.T, s *shopper, token, path string) subscriptionsPage {
 	t.Helper()
 	a := s.send("GET", path, "", "Authorization", "Bearer "+token)

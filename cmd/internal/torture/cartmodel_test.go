@@ -11,7 +11,6 @@ import (
 
 // The model of one cart: the rules of docs/cart.md, written independently of package cart.
 
-// cartState is what a cart holds.
 type cartState struct {
 	version int64
 	lines   []stateLine

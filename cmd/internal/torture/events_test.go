@@ -43,7 +43,6 @@ func TestPromise18_AStreamMissesNoVersion(t *testing.T) {
 	assert.That(t, m.opened.Load() > m.checked && m.restarts > 0, "no stream ended, so the test shows nothing")
 }
 
-// following is a set of carts with streams.
 type following struct {
 	t         *testing.T
 	p         *promise

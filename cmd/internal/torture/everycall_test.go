@@ -110,7 +110,6 @@ func (r *regular) add(c *shopper, body string) {
 	}
 }
 
-// send makes one call.
 func (r *regular) send(call shopCall) reply {
 	n, c, body := r.sent.Add(1), r.fills[call.who], call.body
 	if call.path == "/cart/clear" {

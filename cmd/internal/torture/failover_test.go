@@ -13,7 +13,6 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-// loss is a way to lose a master.
 type loss struct {
 	name   string
 	limit  time.Duration // of the outage; longer in the short form, which runs at the same time as other tests

@@ -192,7 +192,6 @@ func (r *loyal) add(as [2]*shopper, line string) {
 	}
 }
 
-// shows checks that a cart has exactly what its shopper has bought.
 func (r *loyal) shows(answer reply) {
 	got := answer.Cart.quantities()
 	assert.That(r.g.t, maps.Equal(got, r.want), "%s, step %d: the cart has %v, want %v", r.name, r.step, got, r.want)

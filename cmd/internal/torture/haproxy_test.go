@@ -69,7 +69,6 @@ func listening(t testing.TB) (string, *os.File) {
 	return l.Addr().String(), assert.Must(l.(*net.TCPListener).File())(t)
 }
 
-// served returns how many requests an instance has answered.
 func (s *service) served() (n int) {
 	s.t.Helper()
 	_, page, err := s.adminGet("/metrics")

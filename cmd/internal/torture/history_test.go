@@ -67,7 +67,6 @@ func (h *history) note(e cartEvent) {
 
 func (h *history) now() time.Duration { return time.Since(h.began) }
 
-// seenIn completes an event with a response.
 func (e cartEvent) seenIn(knows knowledge, r reply) cartEvent {
 	e.knows = knows
 	if r.Status != 200 {
@@ -328,7 +327,6 @@ func repeatedCall(begins, ends time.Duration, version int64, quantity ...int64) 
 	return e
 }
 
-// openCall is a call without a response.
 func openCall(begins time.Duration, c cartCall) cartEvent {
 	return cartEvent{call: c, begins: begins, ends: noEnd, knows: open}
 }

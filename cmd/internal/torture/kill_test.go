@@ -184,7 +184,6 @@ func (k *kills) total() {
 	}
 }
 
-// quantity returns what a cart holds.
 func (k *kills) quantity(b *keyedBuyer, c *keyedCart) int64 {
 	r, ok := served(func() reply { return b.look(c) })
 	if !ok {

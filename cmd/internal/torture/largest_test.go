@@ -168,7 +168,6 @@ func (l *largest) changeAll(c *shopper) {
 	}
 }
 
-// merge merges the guest's cart, and returns the ID of the merge.
 func (l *largest) merge() (id string) {
 	l.run([]string{"intend", "claim", "apply", "finish", "forget"}, func() {
 		for range 50 {
@@ -184,7 +183,6 @@ func (l *largest) merge() (id string) {
 	return id
 }
 
-// undo undoes a merge.
 func (l *largest) undo(id string) {
 	l.run([]string{"begin", "undo"}, func() {
 		r := l.must(l.send(l.customer, "POST", "/cart/merge/undo", fmt.Sprintf(`{"id":%q}`, id)))
@@ -208,7 +206,6 @@ func (l *largest) saveAs(prefix string) {
 	}
 }
 
-// restore brings back what was saved under a prefix.
 func (l *largest) restore(prefix string) {
 	ctx := l.t.Context()
 	saved := l.redis.Keys(ctx, prefix+"*").Val()

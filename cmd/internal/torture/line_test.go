@@ -69,7 +69,6 @@ func (l *line) up() {
 	assert.Succeeds(l.t, l.proxy.Start(), "start the line to %s again", l.proxy.Upstream)
 }
 
-// hangUp closes all connections.
 func (l *line) hangUp() {
 	l.down()
 	l.up()
@@ -152,10 +151,8 @@ func (l *faultyLine) blackhole() { l.add("timeout", `{"timeout":0}`, "upstream",
 // reset resets each connection when the client uses it.
 func (l *faultyLine) reset() { l.add("reset_peer", `{"timeout":0}`, "upstream") }
 
-// delay delays all replies.
 func (l *faultyLine) delay(ms int) { l.add("latency", fmt.Sprintf(`{"latency":%d}`, ms), "downstream") }
 
-// heal ends all faults.
 func (l *faultyLine) heal() { l.proxy.Toxics.ResetToxics(context.Background()) }
 
 func (l *faultyLine) add(kind, attributes string, streams ...string) {

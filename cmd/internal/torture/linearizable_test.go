@@ -115,7 +115,6 @@ func (m *market) round() []*watchedCart {
 	return carts
 }
 
-// check reads the carts of an earlier round, and checks their histories.
 func (m *market) check(carts []*watchedCart) {
 	var all sync.WaitGroup
 	for _, c := range carts {
@@ -158,7 +157,6 @@ func (m *market) read(c *watchedCart) cartState {
 	}
 }
 
-// marketClient is one client.
 type marketClient struct {
 	*market
 	rnd  *rand.Rand
@@ -242,7 +240,6 @@ func (b *marketClient) send(c *watchedCart, e *cartEvent, headers []string) repl
 	return r
 }
 
-// unsent reports whether the client could not connect.
 func (r reply) unsent() bool {
 	failed, ok := errors.AsType[*net.OpError](r.Err)
 	return ok && failed.Op == "dial"

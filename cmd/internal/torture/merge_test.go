@@ -102,7 +102,6 @@ func (m *merges) shop(visit func(*visit)) (stop func()) {
 	}
 }
 
-// keep keeps a visit for recount.
 func (m *merges) keep(v *visit) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -66,7 +66,6 @@ func (m *merges) newVisit(name string) *visit {
 	return v
 }
 
-// keys returns the Redis keys of the visit's carts.
 func (v *visit) keys() []string {
 	keys := []string{v.guestKey()}
 	for _, c := range v.customers {
@@ -77,7 +76,6 @@ func (v *visit) keys() []string {
 
 func (v *visit) guestKey() string { return "cart:{1:g:" + v.token.Digest() + "}" }
 
-// make makes the visit.
 func (v *visit) make() {
 	for len(v.bought) < visitLines*changesPerLine-3 {
 		var last *purchase
@@ -93,7 +91,6 @@ func (v *visit) make() {
 	v.run.keep(v)
 }
 
-// choose returns the next change.
 func (v *visit) choose() *purchase {
 	n := len(v.bought)
 	p := &purchase{line: n % visitLines, digit: n / visitLines, stamped: rand.IntN(8) == 0}
@@ -174,7 +171,6 @@ func (v *visit) insist(p *purchase, as *shopper) {
 	v.run.p.broke("%s: %s was not served for %v", v.name, p.body, serveLimit)
 }
 
-// role returns a report's name for one of the visit's clients.
 func (v *visit) role(as *shopper) string {
 	if as == v.guest {
 		return "the guest"

@@ -225,7 +225,6 @@ func (s *street) largeCart(i int64) int {
 	return s.visitTo(s.neighbor, "GET", "/cart", "", "X-Cart-Token", largeCartToken)
 }
 
-// newToken returns an unused cart token.
 func (s *street) newToken() string { return fmt.Sprintf("a-new-cart-token-%010d", s.made.Add(1)) }
 
 // mergeCart returns an act that fills a guest's cart and merges it.

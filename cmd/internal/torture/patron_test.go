@@ -90,14 +90,12 @@ type keyedBuyer struct {
 	carts []*keyedCart
 }
 
-// keyedCart is a cart with one line.
 type keyedCart struct {
 	token string
 	acks  []ack // in the order of the changes
 	open  bool  // the next change was sent, and its outcome is unknown
 }
 
-// ack is the acknowledgment of a change.
 type ack struct {
 	at        time.Time
 	confirmed bool // by all replicas

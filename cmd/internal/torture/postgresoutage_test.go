@@ -155,7 +155,6 @@ func (s *shopOnPostgres) wantNoWaiting(o postgresOutage) {
 	s.p.broke("%s: in each of ten windows, calls failed or waited: %s", o.name, s.example)
 }
 
-// count returns the number of calls, and how many waited since the last count.
 func (s *shopOnPostgres) count() (calls, waiting int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -35,7 +35,6 @@ type row struct {
 	Date    string   `json:"date"`
 }
 
-// figure is something that was counted or measured.
 type figure struct {
 	Name   string  `json:"name"`
 	Value  float64 `json:"value"`

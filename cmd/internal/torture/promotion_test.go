@@ -60,7 +60,6 @@ var replicationTroubles = []trouble{
 	{name: "one is hidden, the other lags", hides: true, begin: func(f *promotions, _, second int) { f.redis.lag(second, f.some(100)) }},
 }
 
-// promotions kills one master after the other.
 type promotions struct {
 	t     *testing.T
 	p     *promise

@@ -46,7 +46,6 @@ func redisOutages() []redisOutage {
 	}})
 }
 
-// limit is how long a call may take during the outage.
 func (o redisOutage) limit() time.Duration {
 	if o.durable {
 		return 800 * time.Millisecond
@@ -250,7 +249,6 @@ func (s *outageSeen) returns() {
 	s.returned = time.Now()
 }
 
-// await waits until done.
 func (s *outageSeen) await(done func() bool) {
 	for began := time.Now(); time.Since(began) < startLimit; time.Sleep(5 * time.Millisecond) {
 		s.mu.Lock()
@@ -309,7 +307,6 @@ func (s *outageSeen) report(total *outageTotal) {
 	total.first, total.normal = max(total.first, first), max(total.normal, normal)
 }
 
-// outageTotal is what clients have seen of all outages.
 type outageTotal struct {
 	outages, answers int64
 	slowest          map[bool]time.Duration // the key says whether the service waits for replicas

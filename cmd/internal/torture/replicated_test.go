@@ -161,7 +161,6 @@ func (r *replicatedRedis) linked(t testing.TB) error {
 	return nil
 }
 
-// settles waits until attempt succeeds.
 func settles(t testing.TB, attempt func() error) {
 	t.Helper()
 	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
@@ -252,7 +251,6 @@ func (m *managedRedis) slow(replica int, format string, arguments ...any) {
 	assert.Must(m.lines[replica].Toxics.AddToxicJson(strings.NewReader(fmt.Sprintf(format, arguments...))))(m.t)
 }
 
-// lag delays what a replica receives.
 func (m *managedRedis) lag(replica int, d time.Duration) {
 	m.slow(replica, `{"type":"latency","attributes":{"latency":%d,"jitter":%d}}`, d.Milliseconds(), d.Milliseconds()/4)
 }
@@ -280,7 +278,6 @@ func (m *managedRedis) hide(replica int) {
 	})
 }
 
-// heal ends all faults of a line.
 func (m *managedRedis) heal(replica int) {
 	m.t.Helper()
 	m.lines[replica].Toxics.ResetToxics(context.WithoutCancel(m.t.Context()))

@@ -68,7 +68,6 @@ type retries struct {
 	replayedKeys, replayedStamps, replayedAtOnce, asCustomer, waiting atomic.Int64
 }
 
-// retryVisit is a guest who becomes a customer.
 type retryVisit struct {
 	*retries
 	rnd             *rand.Rand
@@ -83,7 +82,6 @@ const (
 	changesPerVisit = 16
 )
 
-// run makes visits until enough changes were made.
 func (r *retries) run() {
 	var all sync.WaitGroup
 	bar := r.p.progress("changes", int(r.wanted))

@@ -113,7 +113,6 @@ func (s *secrets) settings() []string {
 	return all
 }
 
-// replaceEach replaces one instance after the other.
 func replaceEach(t *testing.T, instances []*service, settings []string) {
 	t.Helper()
 	for _, instance := range instances {
@@ -172,7 +171,6 @@ func (c *rotationCrowd) token(customer, secret string) string {
 	return signJWT(c.t, jwt.SigningMethodHS256, []byte(secret), claimsOf(storeOne, customer))
 }
 
-// check counts a call and reports whether it was served.
 func (c *rotationCrowd) check(what string, a reply) bool {
 	c.calls.Add(1)
 	assert.That(c.t, a.Status == http.StatusOK || c.failed.Add(1) > 20, "%s: %v", what, a)
@@ -211,7 +209,6 @@ func (c *rotationCrowd) read(client *shopper) {
 	}
 }
 
-// apiToken creates an API token of store 1.
 func apiToken(t *testing.T, database, name string) string {
 	t.Helper()
 	return command(t, commerce.compiled(t), []string{"DATABASE_URL=" + database}, "token", "store", "--store", "1", "--name", name)
@@ -242,7 +239,6 @@ func removePassword(t *testing.T, redis *ephemeral.Server, old string) {
 	assert.NoError(t, redis.Admin().Do(t.Context(), "ACL", "SETUSER", u.User.Username(), "<"+password).Err())
 }
 
-// execSQL runs statements without parameters.
 func execSQL(t *testing.T, database, statements string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), startLimit)

@@ -60,7 +60,6 @@ func startService(t testing.TB, settings ...string) *service {
 	return s
 }
 
-// start starts the process and waits until it serves.
 func (s *service) start() {
 	s.t.Helper()
 	s.mu.Lock()
@@ -96,7 +95,6 @@ func (s *service) announced(from int64) bool {
 	return false
 }
 
-// said returns the log from an offset on.
 func (s *service) said(from int64) []byte {
 	s.t.Helper()
 	log := assert.Must(os.Open(s.log))(s.t)
@@ -124,14 +122,12 @@ func (s *service) failures(n int) []map[string]any {
 	return failed[max(0, len(failed)-n):]
 }
 
-// URL is the address of the API.
 func (s *service) URL() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return "http://" + s.addr
 }
 
-// kill ends the process with SIGKILL.
 func (s *service) kill() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
