@@ -11,7 +11,6 @@ import (
 	"commerce/auth/limit"
 	"commerce/auth/problem"
 	"commerce/auth/sealed"
-	"commerce/auth/store"
 	"commerce/cart/carttest"
 	"commerce/cart/redisstore"
 	"commerce/cart/service"
@@ -50,25 +49,6 @@ func (d *desk) wantRefused(v *service.Visit, code string, want problem.Code) {
 	_, err := d.Redeem(d.t.Context(), v, service.Redemption{Code: code, Key: redeemKey("refused")})
 	p, ok := errors.AsType[*problem.Error](err)
 	assert.That(d.t, ok && p.Code == want, "redeemed: %v, want %s", err, want)
-}
-
-func TestHandOver_MovesAGuestsCartToAFreshToken(t *testing.T) {
-	t.Parallel()
-	d := openDesk(t, "", "1×2 2×1")
-	code := d.handOver(d.token)
-	preview := assert.Must(d.PreviewHandover(t.Context(), d.as("", ""), code))(t)
-	assert.Equal(t, linesOf(preview.Cart), "1×2 2×1", "the preview shows")
-	v, changed := d.redeem(d.as("", ""), code, "phone")
-	assert.That(t, linesOf(changed.Cart) == "1×2 2×1" && !changed.Replayed, "it answers %q, replayed %v", linesOf(changed.Cart), changed.Replayed)
-	d.wantLines(d.as("", v.Token), "1×2 2×1")
-	d.add(d.as("", v.Token), 3, 1)
-	again, changed := d.redeem(d.as("", ""), code, "phone")
-	assert.That(t, changed.Replayed && linesOf(changed.Cart) == "1×2 2×1 3×1" && again.Token == v.Token,
-		"a retry answers %q, replayed %v", linesOf(changed.Cart), changed.Replayed)
-	d.wantRefused(d.as("", ""), code, problem.NotFound) // with another key
-	_, err := d.PreviewHandover(t.Context(), d.as("", ""), code)
-	assert.That(t, problemOf(err, problem.NotFound) != nil, "previewed: %v", err)
-	d.wantSettled()
 }
 
 // problemOf returns the problem in err, if it has a code.
@@ -127,41 +107,6 @@ func TestHandOver_ARetryAfterALoginBringsTheLines(t *testing.T) {
 	assert.Equal(t, linesOf(changed.Cart), "3×1 1×2", "the customer gets")
 	d.wantLines(d.as("", v.Token), "")
 	d.wantSettled()
-}
-
-func TestHandOver_RefusesCodes(t *testing.T) {
-	t.Parallel()
-	d := openDesk(t, "3×1", "1×2")
-	handed := assert.Must(d.HandOver(t.Context(), d.as("", d.token)))(t)
-	assert.That(t, handed.ExpiresAt.Sub(d.now()).Round(time.Minute) == time.Hour && handed.URL == "", "%v, %q", handed.ExpiresAt, handed.URL)
-	code := handed.Code
-	for i := range code {
-		flipped := []byte(code)
-		flipped[i] ^= 1
-		_, err := d.PreviewHandover(t.Context(), d.as("", ""), string(flipped))
-		assert.That(t, problemOf(err, problem.NotFound) != nil, "byte %d is another one: %v", i, err)
-	}
-	for _, sealed := range []string{"", d.Keys.Seal("agent", []byte("x")), code[:len(code)-2], code + "AA", code[:4]} {
-		d.wantRefused(d.as("", ""), sealed, problem.NotFound)
-	}
-	other := d.as("", "")
-	other.Store = &store.Store{ID: d.store.ID + 1, Currency: "SAR"}
-	d.wantRefused(other, code, problem.NotFound)
-
-	_, err := d.Redeem(t.Context(), d.as("", ""), service.Redemption{Code: code, Key: strings.Repeat("k", 21)})
-	assert.That(t, problemOf(err, problem.InvalidParameter) != nil, "redeemed with a short key: %v", err)
-	_, err = d.HandOver(t.Context(), d.as("c", ""))
-	assert.That(t, problemOf(err, problem.GuestOnly) != nil, "of a customer: %v", err)
-	_, err = d.HandOver(t.Context(), d.as("", ""))
-	assert.That(t, problemOf(err, problem.CartEmpty) != nil, "of no cart: %v", err)
-
-	d.pass(time.Hour)
-	d.wantRefused(d.as("", ""), code, problem.NotFound) // it has expired
-	d.wantLines(d.as("", d.token), "1×2")
-
-	d.Keys = nil
-	_, err = d.HandOver(t.Context(), d.as("", d.token))
-	assert.That(t, problemOf(err, problem.NotFound) != nil, "without a key: %v", err)
 }
 
 func TestHandOver_KnowsThePreviousKey(t *testing.T) {
