@@ -1,7 +1,6 @@
 package redisstore_test
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -9,8 +8,6 @@ import (
 	"testing"
 
 	"github.com/alicebob/miniredis/v2"
-	gocmp "github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
 	"commerce/cart"
@@ -45,72 +42,6 @@ func TestOps_WriteMetadataOnce(t *testing.T) {
 	assert.Equal(t, len(o.Metadata), cart.MaxMetadata, "names")
 	size := written() - before
 	assert.That(t, size > 30_000 && size < 100_000, "the list wrote %d bytes", size)
-}
-
-// Each outcome of a list is what the single call gives in its place. A list of all or nothing is refused
-// as the first single call is that is refused.
-func TestOps_EqualTheSingleCalls(t *testing.T) {
-	t.Parallel()
-	onBothRedises(t, func(t *testing.T, r *rapid.T, store *redisstore.Store) {
-		id := newStoreID()
-		single, each, all := redisstore.CustomerRef(id, "single"), redisstore.CustomerRef(id, "each"), redisstore.CustomerRef(id, "all")
-		change := func(ref redisstore.Ref, c redisstore.Change) redisstore.Outcome {
-			o, err := store.Change(t.Context(), ref, redisstore.Conditions{}, redisstore.Attempt{CartID: "A"}, c)
-			if err != nil {
-				r.Fatal(err)
-			}
-			return o
-		}
-		var before cart.Cart
-		for range rapid.IntRange(0, 4).Draw(r, "before") {
-			d := drawOperation(r, before)
-			for _, ref := range []redisstore.Ref{each, all, single} {
-				before = change(ref, d.change).Cart
-			}
-		}
-		list := drawList(r, before)
-		changes, outcomes := make([]redisstore.Change, len(list)), make([]redisstore.OpOutcome, len(list))
-		after := before
-		for i, d := range list {
-			changes[i] = d.change
-			o := redisstore.Outcome{Stored: redisstore.Stored{Cart: after}}
-			if d.onlyListed || d.ofLine && !after.Has(d.named) { // a product names a line only in a single call
-				if _, _, refusal := d.inList(after, Room{}); refusal != nil {
-					o.Status, o.Refusal = redisstore.Refused, *refusal
-				}
-			} else {
-				o = change(single, d.change)
-				if diff := gocmp.Diff(o.Cart, d.change.After(after), cmpopts.EquateEmpty(), cmpopts.IgnoreFields(cart.Cart{}, "ID", "Version", "Mark", "ExpiresAt")); diff != "" {
-					r.Fatalf("%+v (-script +After)\n%s", d.change, diff)
-				}
-			}
-			after = o.Cart
-			if line := cmp.Or(o.ChangedLine, d.named); after.Has(line) {
-				outcomes[i].Line = line
-			}
-			if o.Status == redisstore.Refused {
-				outcomes[i] = redisstore.OpOutcome{Refusal: &o.Refusal}
-			}
-		}
-		judge := func(what string, o redisstore.Outcome, refusedAt int) {
-			want := redisstore.Outcome{Status: redisstore.Applied, Ops: outcomes}
-			want.Cart = after
-			if after.Version != before.Version {
-				want.Version = before.Version + 1
-			}
-			if refusedAt >= 0 {
-				want = redisstore.Outcome{Status: redisstore.Refused, Refusal: *outcomes[refusedAt].Refusal, Op: refusedAt}
-				want.Cart = before
-			}
-			if diff := gocmp.Diff(want, o, likeTwins, cmpopts.IgnoreUnexported(redisstore.Stored{}), cmpopts.IgnoreFields(redisstore.Stored{}, "Agent")); diff != "" {
-				r.Fatalf("%s (-single calls +list)\n%s", what, diff)
-			}
-		}
-		judge("each", change(each, redisstore.Ops(true, changes)), slices.IndexFunc(outcomes, func(o redisstore.OpOutcome) bool {
-			return o.Refusal != nil && o.Refusal.Code == cart.LineChanged
-		}))
-		judge("all", change(all, redisstore.Ops(false, changes)), slices.IndexFunc(outcomes, func(o redisstore.OpOutcome) bool { return o.Refusal != nil }))
-	})
 }
 
 // A list of an agent notes the version that it has made or found. A refused list, and any other change, notes nothing.

@@ -78,7 +78,7 @@ func (w *twins) manyKeys(t *rapid.T, ref redisstore.Ref) {
 	own := w.carts[ref]
 	for i := range KeysKept {
 		key, at := fmt.Sprintf("k%d", i+1), w.clock.Add(-time.Duration(i+1)*3*time.Minute)
-		own.Memory.Keys = with(own.Memory.Keys, key, cart.KeyUse{At: at, Fingerprint: "f1"})
+		own.Memory.Keys = putIn(own.Memory.Keys, key, cart.KeyUse{At: at, Fingerprint: "f1"})
 		fields = append(fields, key, fmt.Sprintf("%d f1", at.Add(-w.passed).UnixMilli()))
 	}
 	pipe := w.client.Pipeline()
@@ -101,8 +101,6 @@ type doing struct {
 	apply  Rule        // returns the line that it changed; nil to judge only
 	named  cart.LineID // the line that the request names by its ID; "" for none
 	ofLine bool        // named is a line that the cart must hold
-
-	onlyListed bool // a script of its own does not exist
 
 	refusedAt *int // of a list: the operation for which it was refused last
 }
@@ -305,11 +303,11 @@ func drawList(t *rapid.T, on cart.Cart) []doing {
 		list[i] = drawOperation(t, on)
 		switch rapid.IntRange(0, 9).Draw(t, "refused before") {
 		case 0:
-			list[i] = doing{change: redisstore.RefusedOp(problem.PlanUnavailable), apply: refuseByRequest, onlyListed: true}
+			list[i] = doing{change: redisstore.RefusedOp(problem.PlanUnavailable), apply: refuseByRequest}
 		case 1:
 			list[i] = drawRefusedEdit(t, on)
 		case 2:
-			list[i] = doing{change: redisstore.NoteAgent(rapid.Bool().Draw(t, "cancels")), onlyListed: true, apply: unrefused(func(c cart.Cart) cart.Cart { return c })}
+			list[i] = doing{change: redisstore.NoteAgent(rapid.Bool().Draw(t, "cancels")), apply: unrefused(func(c cart.Cart) cart.Cart { return c })}
 		}
 		on, _, _ = list[i].inList(on, Room{})
 	}
@@ -343,7 +341,7 @@ func drawRefusedEdit(t *rapid.T, on cart.Cart) doing {
 		}
 		return refuseByRequest(c, room)
 	}
-	return doing{change: redisstore.RefusedEdit(problem.PlanUnavailable, item, &read), apply: apply, onlyListed: true}
+	return doing{change: redisstore.RefusedEdit(problem.PlanUnavailable, item, &read), apply: apply}
 }
 
 func drawOperation(t *rapid.T, on cart.Cart) doing {

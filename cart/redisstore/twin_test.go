@@ -207,7 +207,7 @@ func (w *twins) observe(ref redisstore.Ref) (_ Record, left time.Duration) {
 				w.t.Fatalf("the cart expires %v after what it says", late)
 			}
 		case 'm':
-			r.Merges = with(r.Merges, member, reservation(w.t, value))
+			r.Merges = putIn(r.Merges, member, reservation(w.t, value))
 		}
 	}
 	for _, stamp := range ofStamps {
@@ -217,7 +217,7 @@ func (w *twins) observe(ref redisstore.Ref) (_ Record, left time.Duration) {
 	}
 	for stamp, use := range redisstore.Stamps(flat) {
 		use.At = w.at(use.At.UnixMilli())
-		r.Memory.Stamps = with(r.Memory.Stamps, stamp, use)
+		r.Memory.Stamps = putIn(r.Memory.Stamps, stamp, use)
 	}
 	for key, value := range keys.Val() {
 		if owner, ok := strings.CutSuffix(key, ":l"); ok {
@@ -231,7 +231,7 @@ func (w *twins) observe(ref redisstore.Ref) (_ Record, left time.Duration) {
 		if lineMS, line, _ := strings.Cut(keys.Val()[key+":l"], " "); lineMS == ms {
 			use.Line = cart.LineID(line)
 		}
-		r.Memory.Keys = with(r.Memory.Keys, key, use)
+		r.Memory.Keys = putIn(r.Memory.Keys, key, use)
 	}
 	held, err := redisstore.ParseCart(flat)
 	if err != nil {
@@ -249,14 +249,6 @@ func (w *twins) observe(ref redisstore.Ref) (_ Record, left time.Duration) {
 
 // at is the twins' time for a time that lies in Redis now.
 func (w *twins) at(ms int64) time.Time { return time.UnixMilli(ms).Add(w.passed) }
-
-func with[V any](all map[string]V, key string, value V) map[string]V {
-	if all == nil {
-		all = map[string]V{}
-	}
-	all[key] = value
-	return all
-}
 
 func number(t *rapid.T, s string) int64 {
 	n, err := strconv.ParseInt(s, 10, 64)
