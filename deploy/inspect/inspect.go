@@ -73,19 +73,16 @@ func failure(err error) string {
 	if err == nil {
 		return ""
 	}
-	var connecting *pgconn.ConnectError
-	if errors.As(err, &connecting) { // its text contains the user and the database
+	if connecting, ok := errors.AsType[*pgconn.ConnectError](err); ok { // its text contains the user and the database
 		err = connecting.Unwrap()
 	}
-	var refused *pgconn.PgError
-	var network net.Error
-	var dial *net.OpError
-	switch {
-	case errors.As(err, &refused):
+	if refused, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return refused.Message
-	case errors.Is(err, context.DeadlineExceeded) || errors.As(err, &network) && network.Timeout():
+	}
+	if network, ok := errors.AsType[net.Error](err); errors.Is(err, context.DeadlineExceeded) || ok && network.Timeout() {
 		return fmt.Sprintf("no answer within %s", patience)
-	case errors.As(err, &dial):
+	}
+	if dial, ok := errors.AsType[*net.OpError](err); ok {
 		err = dial.Err
 	}
 	return strings.TrimRight(strings.Join(strings.Fields(err.Error()), " "), ".")
