@@ -3,7 +3,6 @@ package auth
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -31,7 +30,7 @@ func tokenTable(t *testing.T, db *pgxpool.Pool) *pgxpool.Pool {
 func newTokenTable(t *testing.T) (*pgxpool.Pool, *PostgresAPITokens) {
 	t.Helper()
 	db := tokenTable(t, ephemeral.MigratedPool(t))
-	return db, NewPostgresAPITokens(db, rand.Reader)
+	return db, NewPostgresAPITokens(db)
 }
 
 func create(t *testing.T, table *PostgresAPITokens, name string) string {
@@ -66,8 +65,6 @@ func TestPostgresAPITokens_NotFound(t *testing.T) {
 	assert.ErrorIs(t, table.Revoke(t.Context(), 7), ErrNoAPIToken, "revoked nothing")
 	_, err = table.Create(t.Context(), 99, "x")
 	assert.That(t, errors.Is(err, ErrNoStore), "for no store: %v, want ErrNoStore", err)
-	_, err = NewPostgresAPITokens(nil, strings.NewReader("")).Create(t.Context(), 1, "x")
-	assert.That(t, err != nil, "made a token without randomness")
 }
 
 // Instances share only the table: nothing notifies them of a revocation.
@@ -76,7 +73,7 @@ func TestPostgresAPITokens_RevocationIsSeenWithinASecondByEveryInstance(t *testi
 	db, table := newTokenTable(t)
 	instances := make([]*APITokens, 3)
 	for i := range instances {
-		instances[i] = NewAPITokens(APITokensConfig{Source: NewPostgresAPITokens(db, nil), Stores: testStores()})
+		instances[i] = NewAPITokens(APITokensConfig{Source: NewPostgresAPITokens(db), Stores: testStores()})
 	}
 	// A machine may be busy for a moment, but not each time.
 	const tries = 8
@@ -191,16 +188,16 @@ func TestRoles_TheServiceReadsAndWritesOnlyLastUse(t *testing.T) {
 	t.Parallel()
 	owner := ephemeral.StartPostgres(t).URL
 	assert.NoError(t, ephemeral.Migrate(t.Context(), owner))
-	text := create(t, NewPostgresAPITokens(tokenTable(t, ephemeral.OpenPool(t, owner, connect.PostgresConfig{Writable: true})), rand.Reader), "script")
+	text := create(t, NewPostgresAPITokens(tokenTable(t, ephemeral.OpenPool(t, owner, connect.PostgresConfig{Writable: true}))), "script")
 	db := ephemeral.OpenPool(t, roles(t, owner), connect.PostgresConfig{Writable: true})
-	tokens := NewAPITokens(APITokensConfig{Source: NewPostgresAPITokens(db, nil), Stores: testStores()})
+	tokens := NewAPITokens(APITokensConfig{Source: NewPostgresAPITokens(db), Stores: testStores()})
 	_, _, err := tokens.Identify(apiRequest(text), "")
 	assert.Require(t, err == nil, "read as the service: %v", err)
 	used := NewLastUsed(LastUsedConfig{Pool: db, Log: slog.New(slog.DiscardHandler)})
 	used.Record(1)
 	err = used.Flush(t.Context())
 	assert.Require(t, err == nil, "write last use: %v", err)
-	token, err := NewPostgresAPITokens(db, nil).APIToken(t.Context(), 1)
+	token, err := NewPostgresAPITokens(db).APIToken(t.Context(), 1)
 	assert.That(t, err == nil && token.LastUsedAt != nil, "last used at %v (%v), want a time", token.LastUsedAt, err)
 	for _, forbidden := range []string{
 		"UPDATE api_tokens SET revoked_at = NULL",

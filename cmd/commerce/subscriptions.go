@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"time"
@@ -51,7 +50,7 @@ func (d databaseSettings) openSubscriptions(ctx context.Context, a *assembly, re
 	a.atEnd(background(ctx, used.Run)) // records the last uses at its end
 	a.Subscriptions, a.APITokenUsed = source, used.Record
 	a.APITokens = auth.NewAPITokens(auth.APITokensConfig{
-		Source: auth.NewPostgresAPITokens(tokens, rand.Reader), Stores: a.Stores, Failures: a.apiFailures,
+		Source: auth.NewPostgresAPITokens(tokens), Stores: a.Stores, Failures: a.apiFailures,
 	})
 	return source, nil
 }

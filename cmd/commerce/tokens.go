@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"strings"
@@ -118,7 +117,7 @@ func withAPITokens(name, help string, work func(context.Context, *auth.PostgresA
 	return onMigrated(name, help,
 		connect.PostgresConfig{Writable: true, ApplicationName: "commerce token", MaxConns: 1, StatementTimeout: reach},
 		func(ctx context.Context, db *pgxpool.Pool, out cli.Output) error {
-			return work(ctx, auth.NewPostgresAPITokens(db, rand.Reader), out)
+			return work(ctx, auth.NewPostgresAPITokens(db), out)
 		}, more...)
 }
 

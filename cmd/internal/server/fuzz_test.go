@@ -3,7 +3,6 @@ package server_test
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"log/slog"
 	"math"
 	"net/http"
@@ -78,7 +77,7 @@ func subscriptionsFromPostgres(t testing.TB, p *server.Parts) string {
 		return sample.WriteSubscriptions(t.Context(), tx, customers, all)
 	}))
 	ephemeral.Settle(t, catalog.db)
-	tokens := auth.NewPostgresAPITokens(catalog.db, rand.Reader)
+	tokens := auth.NewPostgresAPITokens(catalog.db)
 	token := assert.Must(tokens.Create(t.Context(), own, "fuzz"))(t)
 	p.APITokens = auth.NewAPITokens(auth.APITokensConfig{Source: tokens, Stores: p.Stores})
 	p.Subscriptions = postgres.New(postgres.Config{Pool: catalog.db, Budget: 10 * time.Second, Wait: 5 * time.Second})
