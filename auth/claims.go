@@ -69,7 +69,6 @@ func (t *claimTexts) UnmarshalJSON(v []byte) error {
 // beyond int64 the conversion differs between processors.
 const maxClaimTime = 1 << 53
 
-// claimTime is a NumericDate without fractions of a second.
 type claimTime struct{ date *jwt.NumericDate }
 
 func (t *claimTime) UnmarshalJSON(v []byte) error {

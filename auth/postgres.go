@@ -82,7 +82,6 @@ SELECT s.id, s.name, coalesce(s.host, ''), coalesce(s.cart_url, ''), s.currency,
 FROM stores s
 WHERE s.id = `
 
-// load reads one store, false if it does not exist.
 func (s *PostgresStores) load(ctx context.Context, key storeKey) (*store.Store, bool, error) {
 	began := time.Now()
 	id, args := `(SELECT min(id) FROM (SELECT id FROM stores LIMIT 2) two HAVING count(*) = 1)`, []any(nil)

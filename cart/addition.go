@@ -95,7 +95,6 @@ func Resolve(a Addition, p *Product, limits Limits) (NewLine, *problem.Error) {
 	}, nil
 }
 
-// aboveMaximum refuses a quantity that no line of the product may have.
 func aboveMaximum(quantity int64, member string, p *Product, limits Limits) *problem.Error {
 	if quantity <= BoundsOf(p, limits).Max {
 		return nil
@@ -121,7 +120,6 @@ func choosePlan(id *int64, p *Product) (*Plan, *problem.Error) {
 	return nil, problem.New(problem.PlanUnavailable, member, textPlanGone, p.Name)
 }
 
-// tooMuchText refuses a line whose text exceeds its limit.
 func tooMuchText(size int64, member string, limits Limits) *problem.Error {
 	if size <= limits.LineText {
 		return nil

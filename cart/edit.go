@@ -106,7 +106,6 @@ func (l *EditedLine) accept(price *money.Amount, p *Product) *problem.Error {
 	return nil
 }
 
-// become gives the edited line its new fields and plan.
 func (l *EditedLine) become(e Edit, p *Product, newPlan, newFields bool) *problem.Error {
 	planID := l.From.ID.Plan()
 	plan := p.Plan(planID)

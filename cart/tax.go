@@ -51,7 +51,6 @@ func (p *Priced) taxLine(rate int64) *TaxLine {
 	return &p.TaxLines[len(p.TaxLines)-1]
 }
 
-// taxRate returns a product's own rate, or else its store's.
 func taxRate(p *Product, store *store.Store) int64 {
 	if p.TaxRate != nil {
 		return *p.TaxRate

@@ -41,7 +41,6 @@ type outage struct {
 	retryAt moment // when the next one may begin
 }
 
-// pause is the time between loads while the source fails.
 const pause = 100 * time.Millisecond
 
 // enter reports whether a load may begin now: a few while the source answers, one after each pause

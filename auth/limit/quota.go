@@ -136,7 +136,6 @@ func (q *Quota) Use(ctx context.Context, client string) {
 	}
 }
 
-// uses are the uses of one client that this instance has seen.
 type uses struct {
 	mu      sync.Mutex
 	whole   []time.Time // by rate; see Rate.use

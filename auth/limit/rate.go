@@ -37,7 +37,6 @@ func Parse(s string) ([]Rate, error) {
 	return rates, nil
 }
 
-// interval returns the time in which one use is restored.
 func (r Rate) interval() time.Duration { return r.Per / time.Duration(r.Uses) }
 
 // use counts one use at a time. whole is when all uses will have come back. It returns the new

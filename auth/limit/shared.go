@@ -30,7 +30,6 @@ const (
 	digestSize = 16 // bytes
 )
 
-// shared are the counts in Redis.
 type shared struct {
 	cfg    Config
 	resume atomic.Pointer[time.Time] // when Redis is asked again after a failure; nil if it answered

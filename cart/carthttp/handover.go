@@ -21,7 +21,6 @@ func (a *API) handOver(c *call) (wire.Answer, error) {
 	return c.show(func(w view) { w.link(h) }), err
 }
 
-// optionalBody refuses a body that is not a JSON object.
 func (c *call) optionalBody() error {
 	if c.Request.ContentLength == 0 {
 		return nil
@@ -59,7 +58,6 @@ func (c *call) showOther(p *cart.Priced) wire.Answer {
 	return c.showAs(func(w view, p *cart.Priced, _ auth.CartToken, _ *cart.MergeReport) { w.cart(p, "", nil) }, p)
 }
 
-// redemption reads the body of POST /cart/handover/redeem.
 func (o object) redemption() (r service.Redemption, preview bool, _ *problem.Error) {
 	code, badCode := o.asSent("code")
 	preview, badPreview := o.flag("preview")

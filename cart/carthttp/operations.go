@@ -75,7 +75,6 @@ func (o object) ops() (elements []jsontext.Value, _ *problem.Error) {
 	return elements, nil
 }
 
-// operation reads one operation, whose members are those of the single call.
 func (in input) operation() (op service.Op, refusal *problem.Error) {
 	name, _ := wire.Unquote(in.members["op"])
 	switch name {

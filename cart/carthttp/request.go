@@ -26,7 +26,6 @@ import (
 
 type object wire.Object
 
-// input is what a client sends to change the cart.
 type input struct {
 	item    cart.LineID // from the path; "" if no line can have that ID
 	members object      // of the body; nil for a DELETE, whose body is not read
@@ -259,7 +258,6 @@ func (o object) acceptedPrice() (*money.Amount, *problem.Error) {
 	return new(money.Amount(n)), err
 }
 
-// couponCode reads the body of POST /cart/coupon.
 func (in input) couponCode() (service.CouponCode, *problem.Error) {
 	code, name, given, refusal := either(in.members, "coupon", "code", object.code)
 	if !given {

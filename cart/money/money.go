@@ -28,7 +28,6 @@ func Known(code string) bool {
 	return ok
 }
 
-// withdrawnDigits is how many decimals each withdrawn currency has.
 const withdrawnDigits = 2
 
 // withdrawn reports whether CLDR no longer lists a currency that stores and

@@ -17,7 +17,6 @@ type redisClock struct {
 // clock does not change it.
 func (m *master) own(t time.Time) int64 { return t.Sub(m.start).Milliseconds() }
 
-// noDeadline is a deadline that never passes.
 const noDeadline int64 = 1<<53 - 1
 
 // learn updates the estimate of a Redis' clock by the time that Redis reported between sent and

@@ -75,7 +75,6 @@ var kinds = map[string]HoldingKind{
 	"claimed": KindClaimed, "keys": KindKeys, "results": KindResults, "moved": KindMoved, "came": KindCame, "shares": KindShares,
 }
 
-// kindOf returns the kind of data under a key of a guest or a customer.
 func kindOf(key string) HoldingKind {
 	_, suffix, _ := strings.Cut(key, afterTag)
 	switch part := strings.Split(suffix, ":"); {

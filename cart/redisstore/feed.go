@@ -30,7 +30,6 @@ type feed struct {
 	closed  chan struct{}
 }
 
-// awaited is a reply that somebody waits for.
 type awaited struct {
 	to   string // "ping", or what a Subscription says, such as "ssubscribe" and the channel
 	done chan error

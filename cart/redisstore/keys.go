@@ -72,7 +72,6 @@ func (r Ref) claimedKey() string { return r.key + ":claimed" }
 func (r Ref) resultsKey() string { return r.key + ":results" }
 func (r Ref) movedKey() string   { return r.key + ":moved" }
 
-// liveChannel is the channel on which changes of the cart are announced.
 func (r Ref) liveChannel() string { return r.key + ":live" }
 
 // neverExists is a key that no cart has. exec says what it is for.
@@ -107,7 +106,6 @@ func (r Ref) shareKeyOf(digest string) string {
 
 const shareTag = ":s:"
 
-// guestOfStore refers to a guest's cart in the same store, by the digest of the token.
 func (r Ref) guestOfStore(digest string) Ref { return tagged(r.store() + ":g:" + digest) }
 
 // TokenDigest is the digest of the token in a guest's tag.

@@ -14,7 +14,6 @@ import (
 	"commerce/cart"
 )
 
-// masters is what this instance knows about each Redis master that it uses.
 type masters struct {
 	now    func() time.Time
 	start  time.Time // zero point of the monotonic clock
@@ -69,7 +68,6 @@ func newLocator(client redis.UniversalClient, known *masters) locator {
 	return func(context.Context, string) (located, error) { return located{}, script.ErrNotSent }
 }
 
-// serverOf returns the name of a client's server for errors.
 func serverOf(client *redis.Client) string {
 	addr := client.Options().Addr
 	if addr == "FailoverClient" { // go-redis keeps the address from sentinels to itself
@@ -78,7 +76,6 @@ func serverOf(client *redis.Client) string {
 	return "redis " + addr
 }
 
-// guestMaster is the master of a guest's cart, for a customer's request.
 type guestMaster struct {
 	located
 	separate bool // from the customer's

@@ -32,7 +32,6 @@ var errReply = errors.New("redisstore: unexpected reply")
 // redis.Nil is a failure: no sentinel knows the master.
 func isMissing(err error) bool { return err == redis.Nil }
 
-// isReply reports whether an error is what Redis replied.
 func isReply(err error) bool {
 	_, refused := errors.AsType[redis.Error](err)
 	return refused || errors.Is(err, errReply)

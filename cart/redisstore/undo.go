@@ -55,7 +55,6 @@ func (s *Store) FindMerge(ctx context.Context, owner Ref, id string) (Undoable, 
 	return u, nil
 }
 
-// parseCame parses what apply.lua keeps of a merge.
 func parseCame(flat []string) (in cart.CameIn, undone bool, err error) {
 	in.Lines = map[cart.LineID]cart.CameLine{}
 	for i := 0; i+1 < len(flat); i += 2 {

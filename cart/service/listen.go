@@ -19,7 +19,6 @@ const (
 	ClientStreams = 100 // of one client
 )
 
-// streams are the places of streams, by cart and by client.
 type streams struct{ ofCarts, ofClients *limit.Slots[string] }
 
 func newStreams(perClient int) streams {
@@ -29,7 +28,6 @@ func newStreams(perClient int) streams {
 	}
 }
 
-// enter takes a place of a cart and one of a client.
 func (s streams) enter(ctx context.Context, cart, client string) (leave func(), err error) {
 	leaveCart, err := s.ofCarts.Enter(ctx, cart)
 	if err != nil {

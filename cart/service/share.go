@@ -88,7 +88,6 @@ func (s *Carts) SharedCart(ctx context.Context, v *Visit, code string) (cart.Pri
 	return priced, err
 }
 
-// addShared adds the lines of a share, each as far as it can be bought.
 func (s *Carts) addShared(ctx context.Context, v *Visit, on Conditions, code string) (Changed, error) {
 	shared, err := s.shared(ctx, v, code)
 	if refusal, ok := errors.AsType[*problem.Error](err); ok && refusal.Code != problem.Unavailable {

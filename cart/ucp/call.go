@@ -21,7 +21,6 @@ import (
 	"commerce/cart/wire"
 )
 
-// operation is what a call does, by its name in the protocol.
 type operation string
 
 const (
@@ -31,7 +30,6 @@ const (
 	cancel operation = "cancel_cart"
 )
 
-// call is one call of an agent, over REST or MCP.
 type call struct {
 	*gin.Context
 	api      *API
@@ -54,7 +52,6 @@ type result struct {
 	body   []byte
 }
 
-// begin identifies the store and the language of a call.
 func (a *API) begin(g *gin.Context) (*call, error) {
 	client := wire.Client(g)
 	store, err := a.Callers.AgentStore(g.Request, g.Param("key"), client)
@@ -206,7 +203,6 @@ func isLocal(r *http.Request) bool {
 	return err == nil && from.Addr().Unmap().IsLoopback() && auth.IsLoopback(host) && !foreign
 }
 
-// encode returns the form in which a result is kept.
 func (r result) encode() []byte {
 	return slices.Concat(fmt.Appendf(nil, "%d %s\n", r.status, r.tag), r.body)
 }

@@ -36,7 +36,6 @@ func (c *call) writeMetadata(w *wire.Writer, status string) {
 	w.EndObject()
 }
 
-// discounts reports whether both sides support discount codes.
 func (c *call) discounts() bool {
 	_, ok := c.active[discountCapability]
 	return ok

@@ -140,7 +140,6 @@ func initialized(params wire.Object) jsontext.Value {
 
 func isRevision(text string) bool { return slices.Contains(revisions, text) }
 
-// readTool reads the params of tools/call.
 func (c *call) readTool(params wire.Object) error {
 	name, _ := wire.Unquote(params["name"])
 	c.operation = operation(name)

@@ -14,7 +14,6 @@ import (
 	"commerce/cart/wire"
 )
 
-// severity says what an agent can do about an error.
 type severity string
 
 const (
@@ -61,7 +60,6 @@ func writeMessages(w *wire.Writer, all []message) {
 	w.EndArray()
 }
 
-// itemPath is the path of a line, or of an element of a request.
 func itemPath(i int) string { return fmt.Sprintf("$.line_items[%d]", i) }
 
 // codeOf returns the protocol's code for one of ours, or ours if the protocol has none.

@@ -15,7 +15,6 @@ import (
 //go:embed profile.json
 var profiles string
 
-// profile answers with what the store of the request's host can do, and where.
 func (a *API) profile(c *gin.Context) (wire.Answer, error) {
 	store, err := a.Callers.HostStore(c.Request.Context(), a.Host(c.Request))
 	if err != nil {

@@ -215,7 +215,6 @@ func (r *request) discounts(o wire.Object) {
 	r.Coupon = &code
 }
 
-// memberPath is the path of a member with any name.
 func memberPath(path, name string) string {
 	if plainName.MatchString(name) {
 		return path + "." + name

@@ -170,7 +170,6 @@ func (c *abandonedCommand) walk(ctx context.Context, out cli.Output, carts *redi
 	return nil
 }
 
-// newDigest returns the command that computes the digests that abandoned prints.
 func newDigest() cli.Command {
 	return cli.Command{
 		Name: "digest", Help: "Read customers' ids, one a line, and print each, with its digest if abandoned shows that instead, as NDJSON.",

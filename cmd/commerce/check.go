@@ -133,7 +133,6 @@ func logFindings(ctx context.Context, log *slog.Logger, findings, previous []ins
 	}
 }
 
-// findingLine is a line of output. It can be about several servers.
 type findingLine struct {
 	level           inspect.Level
 	server, message string

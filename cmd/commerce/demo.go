@@ -178,7 +178,6 @@ func (c *demoCommand) cartURL(sockets listeners) string {
 	return c.localURL(sockets) + "/"
 }
 
-// store returns the demo's default store, nil if there is no store with that id.
 func (c *demoCommand) store() *store.Store {
 	for _, s := range sample.Stores() {
 		if s.ID == c.DefaultStore {

@@ -124,7 +124,6 @@ func (s *settings) faults() cli.Faults {
 	return f
 }
 
-// settingsHelp lists the settings of serve for the help of the program.
 func settingsHelp(all []cli.Setting) string {
 	var list strings.Builder
 	list.WriteString("Settings of serve. Those of demo are the same, without DATABASE_URL, DATABASE_REPLICA_URL, REPLICA_MAX_LAG, REDIS_URL, DRAIN_DELAY and JWT_JWKS_URL:\n\n")

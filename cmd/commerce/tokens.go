@@ -133,7 +133,6 @@ func checkCustomer(id string) error {
 	return checkLength(id)
 }
 
-// checkLength checks the name of a token or the id of a customer.
 func checkLength(text string) error {
 	if utf8.RuneCountInString(text) > 255 {
 		return errors.New("must be 1 to 255 characters")

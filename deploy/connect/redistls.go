@@ -9,7 +9,6 @@ import (
 	"os"
 )
 
-// tlsFiles are paths of PEM files, "" for none.
 type tlsFiles struct {
 	ca        string // certificate authorities to trust instead of the system's
 	cert, key string // client certificate

@@ -13,7 +13,6 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// redisKind is the kind of server at a redisTarget's addresses.
 type redisKind int
 
 const (

@@ -107,7 +107,6 @@ func Slow(tb testing.TB) {
 	}
 }
 
-// must ends the test if something failed.
 func must(tb testing.TB, what string, err error) {
 	tb.Helper()
 	if err != nil {

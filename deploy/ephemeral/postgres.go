@@ -26,7 +26,6 @@ func StartPostgres(tb testing.TB, settings ...string) *Server {
 	return private(tb, 1, postgresMaker(settings, initdb...)).servers()[0]
 }
 
-// initdb creates the data of a new server.
 var initdb = []string{"initdb", "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync", "--no-instructions"}
 
 // postgresSettings are those of every server. Commits stay synchronous, because VACUUM does

@@ -29,7 +29,6 @@ const (
 		"begin and end early or late by this much, and expires_at in responses is wrong by this much."
 )
 
-// readClock compares a server's clock with this machine's. It asks once.
 func (c Config) readClock(code, breaks string, ask func() (time.Time, error)) *clock {
 	sent := c.Now()
 	at, err := ask()

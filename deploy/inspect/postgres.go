@@ -187,7 +187,6 @@ func (s *postgresServer) judgeSettings(ctx context.Context) {
 		ok("Postgres ends transactions that wait for their client too long."))
 }
 
-// longWriting is the age from which a transaction that has written counts as long.
 const longWriting = 2 * time.Minute
 
 // oldestWriting returns how long ago the oldest transaction began that has written something,

@@ -114,7 +114,6 @@ func (s *redisServer) judgeEviction() {
 		ok("Redis deletes no carts when its memory is full."))
 }
 
-// nearlyFull is the percentage of maxmemory from which memory counts as nearly full.
 const nearlyFull = 90
 
 func (s *redisServer) judgeMemory() {

@@ -13,7 +13,6 @@ import (
 	"commerce/deploy/connect"
 )
 
-// topology finds and checks the Redis servers of one URL.
 type topology struct {
 	*connect.RedisServers
 	expect Config

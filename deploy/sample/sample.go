@@ -75,7 +75,6 @@ func Products() map[int64][]*cart.Product {
 	}
 }
 
-// named returns a name for a store whose language is English.
 func named(en, ar string) locale.Name {
 	return locale.Name{Own: en, Others: map[locale.Locale]string{locale.Ar: ar}}
 }

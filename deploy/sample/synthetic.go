@@ -25,7 +25,6 @@ func syntheticStore(id int64, name, currency string) *store.Store {
 	return &store.Store{ID: id, Name: name, Currency: currency, Locale: locale.En, TaxRate: 150_000, PricesIncludeTax: true}
 }
 
-// syntheticProducts returns the product that each synthetic store sells.
 func syntheticProducts(currency string) []*cart.Product {
 	unit := money.Amount(1)
 	for digits, _ := money.Digits(currency); digits > 0; digits-- {

@@ -110,7 +110,6 @@ func (p *progress) text(of unit) string {
 	return strings.TrimSuffix(string(verdicts.ReplaceAll(p.output[of], nil)), "\n")
 }
 
-// line prints a line over the progress.
 func (p *progress) line(text string) {
 	if p.shown {
 		fmt.Fprint(p.out, "\r\x1b[K")
@@ -133,7 +132,6 @@ func (p *progress) show() {
 	p.shown = true
 }
 
-// result prints the output of what failed, and returns an error if anything did.
 func (p *progress) result(err error) error {
 	took := time.Since(p.start).Round(time.Second)
 	if err == nil && len(p.failed) == 0 {

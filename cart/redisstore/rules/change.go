@@ -60,7 +60,6 @@ func refuseLineText(before int64, line cart.Line, changes cart.Metadata, limits 
 	return &cart.Refusal{Code: cart.NoticeTooLong}
 }
 
-// refuseText checks a change of the size of one text of the cart.
 func refuseText(c cart.Cart, before, after int64, limits cart.Limits) *cart.Refusal {
 	if text := c.TextSize(); after > before && text-before+after > limits.CartText {
 		return &cart.Refusal{Code: cart.TextFull}

@@ -61,7 +61,6 @@ func (b *backstage) agent(c *gin.Context) (wire.Answer, error) {
 	}}, nil
 }
 
-// ownURL is the service's URL on this machine.
 func ownURL(r *http.Request) string {
 	own, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	_, port, _ := net.SplitHostPort(fmt.Sprint(own))

@@ -67,7 +67,6 @@ func (b *backstage) answer(call wire.Handler) wire.Handler {
 	}
 }
 
-// bill lets the store's billing change one subscription.
 func (b *backstage) bill(c *gin.Context) (wire.Answer, error) {
 	if _, _, err := wire.ReadBody(c.Request); err != nil {
 		return wire.Answer{}, err
@@ -93,7 +92,6 @@ func (b *backstage) bill(c *gin.Context) (wire.Answer, error) {
 	}}, nil
 }
 
-// maxStock is the database's limit.
 const maxStock = 1_000_000_000_000
 
 // copyProduct copies a product for the scenario that requests it, and deletes the oldest copy. Other

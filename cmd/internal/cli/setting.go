@@ -74,7 +74,6 @@ func (s Setting) read(given *string, faults *Faults) {
 	}
 }
 
-// lookUp returns the text of the environment, nil if there is none.
 func (s Setting) lookUp() (*string, error) {
 	text, set := os.LookupEnv(s.Name)
 	path := os.Getenv(s.Name + "_FILE")

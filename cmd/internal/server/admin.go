@@ -41,7 +41,6 @@ func (a *Admin) OpenProfiles(during time.Duration) {
 	a.profilesUntil.Store(&until)
 }
 
-// profiled serves profiles, or 404 while they are closed.
 func (a *Admin) profiled(serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if until := a.profilesUntil.Load(); a.Profiles || until != nil && time.Now().Before(*until) {

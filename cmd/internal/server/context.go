@@ -91,7 +91,6 @@ func (c *requestContext) Value(key any) any {
 	return c.Times.Value(key)
 }
 
-// requestContextOf returns the context of the request that ctx belongs to, or nil.
 func requestContextOf(ctx context.Context) *requestContext {
 	c, _ := ctx.Value(requestContextKey{}).(*requestContext)
 	return c

@@ -120,7 +120,6 @@ func (f *front) refuse(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(body.Bytes()) // the client may be gone
 }
 
-// inFlightLimit admits a limited number of requests at the same time.
 type inFlightLimit struct {
 	area    string // of its requests, such as "cart"
 	limit   int64

@@ -76,7 +76,6 @@ func limitProfiles(now func() time.Time) func(profile string, reads bool) error 
 	}
 }
 
-// rateLimiter limits the requests of one kind for each client.
 type rateLimiter struct {
 	rate, burst int
 	header      []string // the rate, as the values of its header
@@ -84,7 +83,6 @@ type rateLimiter struct {
 	clients     *bounded.Cache[string, *rate.Limiter]
 }
 
-// newRateLimiter returns a rateLimiter. Metrics show the name.
 func newRateLimiter(name string, perSecond, burst int) *rateLimiter {
 	refusal := *errRateLimited
 	refusal.Budget = problem.Budget{Name: name, Uses: int64(perSecond)}

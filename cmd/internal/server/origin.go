@@ -67,7 +67,6 @@ func (o origins) of(r *http.Request) string {
 	return scheme + "://" + o.hostOf(r)
 }
 
-// hostOf returns the host, and maybe port, that the client has called.
 func (o origins) hostOf(r *http.Request) string {
 	if s := first(r.Header.Get("X-Forwarded-Host")); o.trusts(r.RemoteAddr) && hostAndPort.MatchString(s) {
 		return s

@@ -210,7 +210,6 @@ func (a *Admin) report(ctx context.Context, name string, d *Dependency, began ti
 	}
 }
 
-// note records whether a part is lost, and since when.
 func (a *Admin) note(d *Dependency, began time.Time, r result) {
 	if !r.known {
 		return

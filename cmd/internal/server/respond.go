@@ -28,7 +28,6 @@ type responder struct {
 	repeats repeats
 }
 
-// adapt turns a handler of an area into one that Gin takes.
 func (r *responder) adapt(area *wire.Area, route *wire.Route) gin.HandlerFunc {
 	var vary []string // all responses share it
 	for _, headers := range []string{area.Vary, route.Vary} {

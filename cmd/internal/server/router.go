@@ -99,7 +99,6 @@ func NewHandler(c Config) (http.Handler, error) {
 	return newFront(compress(engine), respond), nil
 }
 
-// route registers all routes: those of the areas, the pages' and the document's.
 func route(engine *gin.Engine, r *responder) {
 	shown := pages.Areas(pages.Config{
 		Playground: r.Playground, Reference: r.Reference, BasePath: r.BasePath, NotFound: errNotFound, Protect: protect,

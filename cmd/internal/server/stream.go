@@ -54,7 +54,6 @@ func (r *responder) beginStream(c *gin.Context, contentType string) {
 
 var errAfterFirstPart = errors.New("after the first part of the stream")
 
-// send writes and flushes one part.
 func (r *responder) send(w http.ResponseWriter, part []byte) error {
 	connection := http.NewResponseController(w)
 	for len(part) > 0 {

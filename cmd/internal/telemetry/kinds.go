@@ -17,7 +17,6 @@ import (
 	"commerce/auth/cause"
 )
 
-// redisReplies maps the first word of an error reply to its kind.
 var redisReplies = map[string]string{
 	"MOVED": "moved", "ASK": "moved", "TRYAGAIN": "try_again", "CLUSTERDOWN": "cluster_down",
 	"READONLY": "readonly", "LOADING": "loading", "OOM": "out_of_memory", "NOREPLICAS": "no_replicas", "MISCONF": "misconf",
@@ -43,7 +42,6 @@ func kindsOf(replies map[string]string) []string {
 	return slices.AppendSeq([]string{"timeout", "refused", "reset", "dns", "pool_timeout", "other"}, maps.Values(replies))
 }
 
-// commandFailure returns the kind of a command's failure, or "" if it succeeded.
 func commandFailure(cmd redis.Cmder, err error) string {
 	if raw, ok := cmd.(*redis.RawCmd); ok && err == nil {
 		if reply := raw.Val(); len(reply) > 0 && (reply[0] == '-' || reply[0] == '!') {

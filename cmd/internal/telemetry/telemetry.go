@@ -153,12 +153,10 @@ func (r registry) histograms(name, help string, buckets []float64, labels ...str
 	return r.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
 }
 
-// gauge adds a gauge whose value is read at each scrape.
 func (r registry) gauge(name, help string, labels prometheus.Labels, value func() float64) {
 	r.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels}, value)
 }
 
-// counter adds a counter whose value is read at each scrape.
 func (r registry) counter(name, help string, labels prometheus.Labels, value func() float64) {
 	r.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help, ConstLabels: labels}, value)
 }

@@ -100,7 +100,6 @@ func read(env func(string) string) (otlp.Config, cli.Faults) {
 	return c, v.faults
 }
 
-// variables are those of an environment, and what is wrong with them.
 type variables struct {
 	env    func(string) string
 	faults cli.Faults
@@ -204,7 +203,6 @@ func ratio(value string) error {
 // spans as it is told, and some higher times overflow.
 const maxCount = 1_000_000
 
-// parseCount reads a number of spans, or of milliseconds.
 func parseCount(value string) (int, error) {
 	n, err := strconv.Atoi(value)
 	if err != nil || n < 1 || n > maxCount {
