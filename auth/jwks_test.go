@@ -35,7 +35,6 @@ import (
 	"commerce/deploy/assert"
 )
 
-// jwk is a key as an issuer publishes it.
 type jwk = map[string]any
 
 func b64(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
@@ -117,7 +116,6 @@ func (i *issuer) publish(keys ...jwk) {
 	i.change(func() { i.body, i.err, i.delay = keySetText(keys...), nil, 0 })
 }
 
-// publishOwn publishes the issuer's key under some IDs.
 func (i *issuer) publishOwn(ids ...string) {
 	var keys []jwk
 	for _, id := range ids {
@@ -218,7 +216,6 @@ func TestJWKS_EachAlgorithmNeedsItsOwnKindOfKey(t *testing.T) {
 	}
 }
 
-// withHeader makes a token of key "ed" with one more header.
 func withHeader(key ed25519.PrivateKey, name string, value any) string {
 	token := jwt.NewWithClaims(jwt.SigningMethodEdDSA, jwt.MapClaims{"sub": "c", "exp": 4102444800})
 	token.Header["kid"] = "ed"

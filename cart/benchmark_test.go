@@ -11,7 +11,6 @@ import (
 	"commerce/deploy/assert"
 )
 
-// cartOf returns a cart with lines of as many products, and the products.
 func cartOf(lines int) (cart.Cart, map[int64]*cart.Product) {
 	c, products := cart.Cart{ID: "CARTID", Version: 7}, map[int64]*cart.Product{}
 	for i := range int64(lines) {

@@ -78,7 +78,6 @@ func TestPrice_FixesLines(t *testing.T) {
 	}
 }
 
-// fixesOf returns the fixes of a line's issue and warnings.
 func fixesOf(l *PricedLine) (fixes []string) {
 	issues := warningsOf(l)
 	if l.Issue != nil {

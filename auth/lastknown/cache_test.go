@@ -87,7 +87,6 @@ func (s *source) load(ctx context.Context, keys []string) (map[string]string, er
 	return found, broken
 }
 
-// inBubble runs test in a synctest bubble.
 func inBubble(t *testing.T, test func(t *testing.T, s *source, c *Cache[string, string])) {
 	t.Helper()
 	t.Parallel()

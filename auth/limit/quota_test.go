@@ -250,7 +250,6 @@ func TestQuota_CountsAloneWithoutRedisAndLogsOnce(t *testing.T) {
 	}
 }
 
-// sentScripts is a hook that counts scripts by their name.
 type sentScripts struct{ atomic.Int64 }
 
 func (*sentScripts) DialHook(next redis.DialHook) redis.DialHook { return next }

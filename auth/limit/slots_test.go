@@ -67,7 +67,6 @@ func TestSlots_WhoeverStopsWaitingTakesNone(t *testing.T) {
 	enterAll(t, all, 1, 1)
 }
 
-// enterAll takes n slots that are free.
 func enterAll[K comparable](t *testing.T, s *limit.Slots[K], n int, key K) (leaves []func()) {
 	t.Helper()
 	for i := range n {

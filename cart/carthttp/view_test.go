@@ -244,7 +244,6 @@ func everythingShown() *shown {
 	return s
 }
 
-// summary returns the body and its tag.
 func (s *shown) summary(l locale.Locale, prices *money.Formatter, parts *partsCache) (body, tag string) {
 	priced := cart.Price(s.Cart, &s.Store, s.Products, s.Limits)
 	priced.Redeem(s.Coupon, s.Uses, &s.Store, time.Unix(1763632800, 0))

@@ -34,7 +34,6 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // noon is the time that the sample's dates are relative to.
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// queries counts a pool's queries.
 type queries struct{ atomic.Int64 }
 
 func (q *queries) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
@@ -233,7 +232,6 @@ func TestCache_WeighsTranslations(t *testing.T) {
 	}
 }
 
-// counting counts the products that are loaded.
 type counting struct {
 	catalog.Source
 	loaded atomic.Int64

@@ -20,7 +20,6 @@ func (d *desk) agent() service.Agent {
 	return service.Agent{Store: d.store, Client: "192.0.2.1", Profile: "https://platform.example/profile"}
 }
 
-// opens begins an agent's call to the cart of an ID.
 func (d *desk) opens(id string) *service.AgentVisit {
 	d.t.Helper()
 	v, ok := d.AgentVisit(d.agent(), id)

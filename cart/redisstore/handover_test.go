@@ -24,7 +24,6 @@ import (
 // redeemKey returns an Idempotency-Key as a redeemer makes one.
 func redeemKey(name string) string { return name + strings.Repeat("-", 22) }
 
-// handOver returns a code of a guest's cart.
 func (d *desk) handOver(token auth.CartToken) string {
 	d.t.Helper()
 	return assert.Must(d.HandOver(d.t.Context(), d.as("", token)))(d.t).Code
@@ -43,7 +42,6 @@ func (d *desk) redeem(v *service.Visit, code, key string) (*service.Visit, servi
 	return v, assert.Must(d.Redeem(d.t.Context(), v, service.Redemption{Code: code, Key: redeemKey(key)}))(d.t)
 }
 
-// wantRefused redeems a code, and fails unless it is refused with an error code.
 func (d *desk) wantRefused(v *service.Visit, code string, want problem.Code) {
 	d.t.Helper()
 	_, err := d.Redeem(d.t.Context(), v, service.Redemption{Code: code, Key: redeemKey("refused")})

@@ -106,7 +106,6 @@ func (s *schedule) failedOver() bool {
 	return s.shards[guestShard].failovers+s.shards[customerShard].failovers > 0
 }
 
-// countLines checks how often each base line and each add counts, over all carts.
 func (s *schedule) countLines(e ending) (wrong []string) {
 	count := map[int64]int64{}
 	for _, c := range e.carts {

@@ -14,7 +14,6 @@ import (
 
 const never = math.MaxInt64
 
-// checkHistory checks that the model can explain the answers and the final state.
 func (s *schedule) checkHistory(e ending) []string {
 	history := []porcupine.Operation{{Input: s.beginning(), Call: -2, Return: -1}}
 	merges, taken, undo := s.mayMerge(), s.taken(), s.undo() != nil

@@ -156,7 +156,6 @@ func (p *plan) lay(r *rand.Rand, who caller) {
 	}
 }
 
-// firstBase is the first product of the base lines in a plan that counts lines.
 const firstBase = 10
 
 // rarely returns a letter for a notice or a coupon once in n times, and otherwise 0 for none.

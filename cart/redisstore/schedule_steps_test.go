@@ -18,7 +18,6 @@ import (
 
 type requestKey struct{}
 
-// stepHook stops the commands of requests. Other commands pass.
 type stepHook struct{}
 
 func (stepHook) DialHook(next redis.DialHook) redis.DialHook { return next }

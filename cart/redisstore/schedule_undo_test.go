@@ -19,7 +19,6 @@ const (
 	modelMerges = 4           // of which the model knows what they have brought
 )
 
-// arrived is what a merge has brought into a customer's cart.
 type arrived struct {
 	to     place // 0: nothing
 	undone bool
@@ -42,7 +41,6 @@ type arrivedLine struct {
 	notice        byte
 }
 
-// arrive notes what a merge has brought.
 func (c *carts) arrive(to place, before, after contents) {
 	in := arrived{to: to}
 	for i, l := range after.lines {
@@ -175,7 +173,6 @@ func (s *schedule) undoAgain() error {
 
 const slowReplicas = 2 * time.Second // for which replicas that were slow are not asked
 
-// checkUndo checks that all answers of an undo are the same.
 func (s *schedule) checkUndo() (wrong []string) {
 	op := s.undo()
 	if op == nil {

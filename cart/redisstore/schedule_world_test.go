@@ -76,7 +76,6 @@ type replicaState struct {
 
 type span struct{ from, to int64 }
 
-// setting configures the two instances of a world.
 type setting struct {
 	skew        [2]time.Duration // of their clocks
 	durable     bool             // changes wait for replicas
@@ -188,7 +187,6 @@ func (c caller) ref(w *world) redisstore.Ref {
 	return redisstore.CustomerRef(w.store.ID, who.Customer)
 }
 
-// know remembers the keys of commands that are about to run.
 func (w *world) know(cmds []redis.Cmder) {
 	for _, cmd := range cmds {
 		for _, arg := range cmd.Args() {

@@ -39,7 +39,6 @@ func (d *desk) wantShared(code, want string) {
 	assert.That(d.t, (err == nil) == (want != "") && linesOf(shared.Cart) == want, "the share is %q, %v, want %q", linesOf(shared.Cart), err, want)
 }
 
-// wantDeleted deletes a share, or fails unless it is not the visit's.
 func (d *desk) wantDeleted(v *service.Visit, code string, want bool) {
 	d.t.Helper()
 	err := d.Unshare(d.t.Context(), v, code)

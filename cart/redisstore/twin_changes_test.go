@@ -276,7 +276,6 @@ func (w *twins) drawCommand(t *rapid.T, ref redisstore.Ref) command {
 	return c
 }
 
-// drawIfMatch draws tags of which the cart's own is often one.
 func drawIfMatch(t *rapid.T, c cart.Cart) []string {
 	stale, lost := c, c
 	lost.Mark = "OTHERS"
@@ -417,7 +416,6 @@ func unrefused(rule func(cart.Cart) cart.Cart) Rule {
 	return func(c cart.Cart, _ Room) (cart.Cart, cart.LineID, *cart.Refusal) { return rule(c), "", nil }
 }
 
-// drawMetadata draws changes, sometimes of more than half as many names as there may be.
 func drawMetadata(t *rapid.T) cart.Metadata {
 	changes := rapid.SampledFrom([]cart.Metadata{nil, nil, nil, {"a": "x"}, {"a": ""}, {"a": "né", "1": "y"}, {"b.c": "", "a": "xyz"}}).Draw(t, "metadata")
 	if from := rapid.IntRange(0, 40).Draw(t, "many names"); from < 4 {

@@ -32,7 +32,6 @@ type Attempt struct {
 	Deadline time.Time // a change that begins later is not made; zero for none
 }
 
-// Status is what an attempt came to.
 type Status string
 
 // The statuses, in the order in which they are judged. Refused also stands for a reused
@@ -173,7 +172,6 @@ func Covers(r cart.Reservation, guest cart.Cart) bool {
 	return now.CartID == r.CartID && now.Lines <= r.Lines && now.Text <= r.Text
 }
 
-// Room is what lines and their text take up in a cart.
 type Room struct {
 	Lines int64
 	Text  int64 // bytes

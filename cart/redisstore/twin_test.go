@@ -40,7 +40,6 @@ type twins struct {
 	clock  time.Time // the twins', when Redis last told the time
 }
 
-// twin is what must lie in one place.
 type twin struct {
 	Record
 	lapses time.Time // when it is not renewed before; zero for nothing there

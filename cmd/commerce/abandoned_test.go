@@ -22,7 +22,6 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-// atRest is what commerce cart abandoned prints.
 type atRest struct {
 	carts  map[string]redisstore.Resting // by customer or digest
 	totals redisstore.Guests

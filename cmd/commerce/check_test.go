@@ -16,7 +16,6 @@ import (
 	"commerce/deploy/inspect"
 )
 
-// guard is for servers with the users of users.conf.
 func guard(t *testing.T) ephemeral.Guard {
 	return ephemeral.Guard{Users: source(t, "deploy/redis/users.conf")}
 }

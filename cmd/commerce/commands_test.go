@@ -37,7 +37,6 @@ func TestMain(m *testing.M) {
 	main()
 }
 
-// slow marks a test that takes seconds. It runs beside others.
 func slow(t *testing.T) {
 	t.Helper()
 	t.Parallel()

@@ -87,7 +87,6 @@ func (i *internet) lookup(_ context.Context, host string) (addrs []netip.Addr, e
 	return addrs, nil
 }
 
-// connectTo returns a function that connects to the server at to, whatever the address.
 func (i *internet) connectTo(to string) func(context.Context, netip.AddrPort) (net.Conn, error) {
 	return func(ctx context.Context, addr netip.AddrPort) (net.Conn, error) {
 		i.mu.Lock()
@@ -199,7 +198,6 @@ func TestProfile_RefusesURLsThatAreNoPlatforms(t *testing.T) {
 	i.want(t, "", i.later("HTTPS://AGENT.example.com:443/"+strings.Repeat("a", maxURL-34)))
 }
 
-// ends returns the first and the last address of a network.
 func ends(p netip.Prefix) (first, last netip.Addr) {
 	bytes := p.Addr().AsSlice()
 	for bit := p.Bits(); bit < 8*len(bytes); bit++ {

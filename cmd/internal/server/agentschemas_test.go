@@ -17,10 +17,8 @@ func forAgents(path string) bool {
 	return strings.HasPrefix(path, "/ucp/") || path == "/.well-known/ucp"
 }
 
-// agentSchemas are the protocol's schemas of what agents get.
 type agentSchemas struct{ profile, cart, discounted *jsonschema.Schema }
 
-// protocol returns the schemas of testdata/ucp.
 var protocol = sync.OnceValues(func() (s agentSchemas, err error) {
 	c := jsonschema.NewCompiler()
 	c.AssertFormat()
@@ -40,7 +38,6 @@ var protocol = sync.OnceValues(func() (s agentSchemas, err error) {
 	return s, errors.Join(err, failed)
 })
 
-// pinned loads schemas from testdata.
 type pinned struct{}
 
 func (pinned) Load(url string) (any, error) {
@@ -123,7 +120,6 @@ func sums(shown map[string]any) error {
 	return nil
 }
 
-// agentCart is what agents see of a cart.
 type agentCart struct {
 	UCP struct {
 		Status       string

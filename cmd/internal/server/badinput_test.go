@@ -21,7 +21,6 @@ import (
 	"commerce/deploy/assert"
 )
 
-// badBody is a body that must not change a cart.
 type badBody struct {
 	name, body string
 	status     int
@@ -40,7 +39,6 @@ func unreadable() []badBody {
 	}
 }
 
-// padded returns a valid body of n bytes.
 func padded(n int) string {
 	const frame = `{"product_id":1,"quantity":3,"pad":""}`
 	return strings.Replace(frame, `""`, `"`+strings.Repeat("x", n-len(frame))+`"`, 1)

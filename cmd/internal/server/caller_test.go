@@ -17,7 +17,6 @@ import (
 	"commerce/deploy/sample"
 )
 
-// openMall is a service with two stores. other sells product 21, and may be the default.
 func openMall(t testing.TB, otherIsDefault bool) (one, other *shop) {
 	t.Helper()
 	second := *sample.Stores()[1]

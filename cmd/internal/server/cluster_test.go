@@ -100,7 +100,6 @@ func TestMerge_SurvivesAFailoverToAnOutdatedReplica(t *testing.T) {
 	}
 }
 
-// customerOn returns a customer whose cart is on the given node of a cluster.
 func (s *shop) customerOn(t testing.TB, cluster *ephemeral.RedisCluster, node int, whose string) *shopper {
 	t.Helper()
 	return s.customer(t, s.nameOn(t, cluster, node, whose, s.customerKey))
@@ -220,7 +219,6 @@ func TestMovingSlot_ServesThePublishedClient(t *testing.T) {
 	}
 }
 
-// slotMove is a slot that migrates from one node to another.
 type slotMove struct {
 	t        testing.TB
 	from, to *redis.Client
@@ -254,7 +252,6 @@ func (m slotMove) key() {
 	m.do(m.from, "migrate", host, port, m.cartKey, 0, 5000)
 }
 
-// end assigns the slot to its new node.
 func (m slotMove) end() {
 	m.t.Helper()
 	m.do(m.to, "cluster", "setslot", m.slot, "node", m.toID)

@@ -155,7 +155,6 @@ func TestCoupon_LimitOfACustomerCountsAfterTheLogin(t *testing.T) {
 	})
 }
 
-// unknownUses is a source of coupons that can no longer count uses.
 type unknownUses struct{ service.Coupons }
 
 func (unknownUses) Uses(context.Context, int64, string, string, int64) (int64, error) {
@@ -168,7 +167,6 @@ func TestCoupon_CountsAsUnusedWhileItsUsesAreUnknown(t *testing.T) {
 	wantIssue(t, c.cart(), "", "")
 }
 
-// inCurrency opens a shop whose store has another currency than the sample's.
 func inCurrency(t *testing.T, code string) *shop {
 	t.Helper()
 	return openShop(t, embeddedRedis(t), func(p *server.Parts) {

@@ -12,7 +12,6 @@ import (
 	"commerce/deploy/assert"
 )
 
-// account adds a line of product 5 and returns its id.
 func (c *shopper) account(email, region string) string {
 	c.t.Helper()
 	return c.add(fmt.Sprintf(`{"product_id":5,"fields":{"Account email":%q,"Region":%q}}`, email, region)).itemID()

@@ -194,7 +194,6 @@ func eventually(t *testing.T, holds func() bool, what string) {
 	}
 }
 
-// source is what a stream of a test sends.
 type source struct {
 	events chan string
 	wake   atomic.Pointer[func()]

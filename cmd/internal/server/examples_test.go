@@ -117,7 +117,6 @@ func atExampleTime(p *server.Parts) {
 	p.PublicURL = "https://api.example.com"
 }
 
-// exampleShop is a sample store with a fixed clock.
 func exampleShop(t *testing.T, edits ...func(*server.Parts)) *shop {
 	t.Helper()
 	s := openShop(t, embeddedRedis(t), append(edits, atExampleTime)...)

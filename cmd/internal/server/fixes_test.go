@@ -56,7 +56,6 @@ func TestFixes_SentBackMendTheCart(t *testing.T) {
 	})
 }
 
-// issues returns the issues of a cart's lines, and then its warnings.
 func (b cartBody) issues() (all []issueBody) {
 	for _, item := range b.Items {
 		if item.Issue != nil {
@@ -75,7 +74,6 @@ func fixesOf(issues []issueBody) (fixes []string) {
 	return fixes
 }
 
-// bundle returns a product with four plans and a field.
 func bundle(id int64) *cart.Product {
 	p := pack()
 	p.ID, p.MinQuantity, p.Step = id, 1, 1

@@ -54,7 +54,6 @@ func openFuzzedAs(f *testing.F, postgres bool, edits ...func(*server.Parts)) *sh
 	return s
 }
 
-// errorLog keeps the lines of a log that are errors.
 type errorLog struct{ *logBuffer }
 
 func (l errorLog) Write(line []byte) (int, error) {
@@ -122,7 +121,6 @@ func (b cartBody) sound(t testing.TB) {
 	assert.That(t, b.Count == count && minor(b.Subtotal) == subtotal && minor(b.Discount) == discount && minor(b.Total) == subtotal-discount && discount <= subtotal, "count %d, subtotal %v, discount %v, total %v: %+v", b.Count, b.Subtotal, b.Discount, b.Total, b.Items)
 }
 
-// fuzzedCall is a call to fuzz, with a body that it accepts.
 type fuzzedCall struct{ method, path, body string }
 
 func fuzzedCalls() []fuzzedCall {
@@ -230,7 +228,6 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-// seedRequests adds each call with usual and unusual headers.
 func seedRequests(f *testing.F) {
 	line := func(name, value string) string {
 		return string(rune('A'+slices.Index(fuzzedHeaders(), name))) + value + "\n"

@@ -37,7 +37,6 @@ func FuzzRawRequest(f *testing.F) {
 	})
 }
 
-// seedRawRequests adds a request for each call, and unusual requests.
 func seedRawRequests(f *testing.F) {
 	var headers strings.Builder
 	for _, name := range fuzzedHeaders() {

@@ -72,7 +72,6 @@ func (r subscriptionReader) same(path string, headers ...string) answer {
 
 var memberID = regexp.MustCompile(`"id":[^,]*`)
 
-// idsOf returns the IDs of an answer, in their order.
 func idsOf(a answer) string { return fmt.Sprintf("%s", memberID.FindAll(a.Raw, -1)) }
 
 func (r subscriptionReader) one(id string) {
@@ -81,7 +80,6 @@ func (r subscriptionReader) one(id string) {
 	assert.Require(r.t, a.Status == http.StatusOK || a.Status == http.StatusNotFound, "%q: %d", id, a.Status)
 }
 
-// list reads a list, and the pages next to it.
 func (r subscriptionReader) list(query string) {
 	r.t.Helper()
 	read := r.same
@@ -98,7 +96,6 @@ func (r subscriptionReader) list(query string) {
 	}
 }
 
-// changes reads changes, and those after them.
 func (r subscriptionReader) changes(query string) {
 	r.t.Helper()
 	read := r.same

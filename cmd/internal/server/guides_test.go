@@ -72,7 +72,6 @@ var (
 	savedAs = regexp.MustCompile(`^(?://|<!--) ([\w.-]+\.(?:mjs|html))\b`)
 )
 
-// examplesOf returns the examples of a page, whose path is relative to the repository.
 func examplesOf(t *testing.T, page string) (all []example) {
 	t.Helper()
 	text := assert.Must(os.ReadFile(filepath.Join(repository, page)))(t)
@@ -94,7 +93,6 @@ func examplesOf(t *testing.T, page string) (all []example) {
 	return all
 }
 
-// terminal runs shell scripts of guides.
 type terminal struct {
 	dir     string            // where scripts run
 	url     string            // of a service with the sample's data, instead of the demo's usual URL

@@ -86,7 +86,6 @@ func TestCaching_IsPrivate(t *testing.T) {
 	}
 }
 
-// commaList returns the members of a header, from all its lines.
 func commaList(h http.Header, name string) []string {
 	list := strings.Split(strings.Join(h.Values(name), ","), ",")
 	for i := range list {
@@ -256,7 +255,6 @@ func TestMethods_UnsupportedOnesAre405WithAllow(t *testing.T) {
 	}
 }
 
-// wantProtected checks the headers that every response has, except the files of pages.
 func wantProtected(t testing.TB, what string, h http.Header) {
 	t.Helper()
 	assert.Equal(t, h.Values("X-Content-Type-Options"), []string{"nosniff"}, "%s: X-Content-Type-Options", what)

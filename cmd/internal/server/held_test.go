@@ -57,7 +57,6 @@ func (c countedConn) Write(p []byte) (int, error) {
 
 func (c countedConn) CloseWrite() error { return c.Conn.(*net.TCPConn).CloseWrite() }
 
-// openWeb serves a handler as `commerce serve` does.
 func openWeb(t testing.TB, h http.Handler, edits ...func(*http.Server)) *web {
 	t.Helper()
 	w := &web{closed: make(chan struct{}, 1)}

@@ -10,7 +10,6 @@ import (
 	"commerce/deploy/assert"
 )
 
-// replayed reports whether a response says that the change is a replay.
 func (a answer) replayed(t testing.TB) bool {
 	t.Helper()
 	said := a.Header.Values("Idempotency-Replayed")

@@ -18,7 +18,6 @@ import (
 	"commerce/subscriptions"
 )
 
-// waiting is a route whose requests wait until the test lets them go on.
 type waiting struct {
 	entered, leave chan struct{}
 }
@@ -206,7 +205,6 @@ func TestInFlight_APanicFreesItsPlace(t *testing.T) {
 	}
 }
 
-// hanging is a source whose lists wait until the test lets them go on.
 type hanging struct {
 	subscriptions.Source
 	entered, leave chan struct{}

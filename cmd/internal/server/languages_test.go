@@ -15,7 +15,6 @@ import (
 	"commerce/deploy/assert"
 )
 
-// inArabic has the header of a shopper who reads Arabic.
 var inArabic = []string{"Accept-Language", "ar"}
 
 // pass is a product with every text that can be translated.

@@ -125,7 +125,6 @@ func onLimitedRedis(t *testing.T, test func(*testing.T, *shop)) {
 	onEachKind(t, func(t *testing.T, url string) { test(t, openShop(t, url, dialed(t, url), creating(3))) })
 }
 
-// onEachKind runs a test with the URL of each kind of Redis.
 func onEachKind(t *testing.T, test func(t *testing.T, url string)) {
 	t.Helper()
 	t.Parallel()

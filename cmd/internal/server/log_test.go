@@ -18,7 +18,6 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-// logged returns the lines of a log, decoded from JSON.
 func (l *logBuffer) logged(t testing.TB) []map[string]any {
 	t.Helper()
 	var lines []map[string]any
@@ -28,7 +27,6 @@ func (l *logBuffer) logged(t testing.TB) []map[string]any {
 	return lines
 }
 
-// planted are values that must never get into a log.
 var planted = struct {
 	token, ownToken, key, email, field, notice, customer, name, query, path, other string
 }{

@@ -161,7 +161,6 @@ func TestMerge_ContinuesWhenTheClientDisconnects(t *testing.T) {
 // commandHook is called with each command that is not part of a pipeline.
 type commandHook func(ctx context.Context, cmd redis.Cmder, next redis.ProcessHook) error
 
-// hooked gives a shop a Redis client with a hook.
 func hooked(t testing.TB, hook commandHook) func(*server.Parts) {
 	return func(p *server.Parts) {
 		dialed(t, ephemeral.Redis(t))(p)

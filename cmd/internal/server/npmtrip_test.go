@@ -77,7 +77,6 @@ func command(t testing.TB, name string, args ...string) *exec.Cmd {
 	return exec.CommandContext(ctx, name, args...)
 }
 
-// demo is a running `commerce demo` with its output.
 type demo struct {
 	binary, url, key, jwt string
 	log                   *logBuffer
@@ -161,7 +160,6 @@ func end(t testing.TB, program *exec.Cmd, log *logBuffer) {
 	assert.That(t, err == nil, "%s: %v\n%s", program, err, log)
 }
 
-// token creates a token with the program's own command.
 func (d demo) token(t testing.TB, customer string) string {
 	t.Helper()
 	sign := command(t, d.binary, "token", "customer", "--store", "1", "--customer", customer)

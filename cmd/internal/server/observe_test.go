@@ -23,7 +23,6 @@ import (
 	"commerce/subscriptions/postgres"
 )
 
-// metricsPage returns the commerce_ series of /metrics, one a line.
 func metricsPage(t *testing.T, m *telemetry.Metrics) []string {
 	t.Helper()
 	var series []string
@@ -35,7 +34,6 @@ func metricsPage(t *testing.T, m *telemetry.Metrics) []string {
 	return series
 }
 
-// metric returns the value of a series, 0 if there is none.
 func metric(t *testing.T, m *telemetry.Metrics, series string) float64 {
 	t.Helper()
 	for _, line := range metricsPage(t, m) {

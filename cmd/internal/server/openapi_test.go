@@ -136,7 +136,6 @@ func conforms(r *http.Request, response *http.Response, basePath string) error {
 	return agentsConform(content)
 }
 
-// headersConform validates the headers of a response by their schemas.
 func (s spec) headersConform(documented *openapi3.Response, sent http.Header) error {
 	for name, header := range documented.Headers {
 		text := sent.Get(name)
@@ -192,7 +191,6 @@ func compile(schema, components map[string]any) (*jsonschema.Schema, error) {
 	return c.Compile("response.json")
 }
 
-// plainJSON returns a part of the document as plain JSON.
 func plainJSON(part any) (object map[string]any, err error) {
 	text, err := json.Marshal(part)
 	if err == nil {
@@ -277,7 +275,6 @@ func TestDocument_NamesTheHeadersOfRevalidationAndOfStreams(t *testing.T) {
 	assert.That(t, doc.Paths.Value("/subscriptions/changes").Get.Responses.Status(http.StatusOK).Value.Headers["X-Accel-Buffering"] != nil, "X-Accel-Buffering is missing")
 }
 
-// loaded returns a document as plain JSON values.
 func loaded(t *testing.T, text []byte) any {
 	t.Helper()
 	doc := assert.Must(openapi3.NewLoader().LoadFromData(text))(t)

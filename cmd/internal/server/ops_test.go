@@ -65,7 +65,6 @@ func list(mode string, ops ...operation) string {
 	return `{"mode":"` + mode + `","ops":[` + strings.Join(texts, ",") + `]}`
 }
 
-// unprefixed returns errors with the names that they have in the single call.
 func unprefixed(errors map[string][]string, prefix string) map[string][]string {
 	if errors == nil {
 		return nil
@@ -87,7 +86,6 @@ var (
 	}
 )
 
-// manyNames returns metadata with n names and values of a size.
 func manyNames(prefix string, n, size int) string {
 	texts := make([]string, n)
 	for i := range texts {
@@ -155,7 +153,6 @@ func (c *shopper) contents() map[string]any {
 	return data
 }
 
-// itemIDs returns the lines of a list's operations, "" for null.
 func (b cartBody) itemIDs() (ids []string) {
 	for _, id := range b.ItemIDs {
 		if id == nil {
@@ -374,7 +371,6 @@ func TestOps_CountRefusedCoupons(t *testing.T) {
 	c.ok("POST", "/cart/ops", list("all", operation{"coupon", "", `"coupon":null`}))
 }
 
-// countingCatalog counts calls that load products.
 type countingCatalog struct {
 	service.Catalog
 	calls *atomic.Int64

@@ -72,7 +72,6 @@ func TestPages_NameFilesThatExist(t *testing.T) {
 	assert.That(t, seen >= 5, "found only %d files", seen)
 }
 
-// pagesWithCommands returns the pages of the repository that have shell blocks.
 func pagesWithCommands(t *testing.T) (pages []string) {
 	t.Helper()
 	shell := regexp.MustCompile("(?m)^ *```(sh|bash|shell|zsh|console)\\b")
@@ -85,7 +84,6 @@ func pagesWithCommands(t *testing.T) (pages []string) {
 	return pages
 }
 
-// testsOfTheRepository returns the tests by their names, each with all tests of its package.
 func testsOfTheRepository(t *testing.T) map[string]string {
 	t.Helper()
 	packages, tests := map[string]string{}, map[string]string{}
@@ -100,7 +98,6 @@ func testsOfTheRepository(t *testing.T) map[string]string {
 	return tests
 }
 
-// filesOfTheRepository returns the files whose names have the ending, by their paths.
 func filesOfTheRepository(t *testing.T, ending string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -237,7 +234,6 @@ func TestReadme_ShowsThePlayground(t *testing.T) {
 	}
 }
 
-// webp returns a picture of what the window shows.
 func (p page) webp() []byte {
 	p.t.Helper()
 	p.settle()

@@ -43,7 +43,6 @@ func axeSource(t *testing.T) string {
 	return axe.source
 }
 
-// violation is a rule that a page breaks, with the elements which break it.
 type violation struct {
 	ID    string       `json:"id"`
 	Help  string       `json:"help"`
@@ -260,7 +259,6 @@ func thrown(e *runtime.ExceptionDetails) string {
 	return cmp.Or(e.Exception.Description, e.Text)
 }
 
-// logged returns the arguments of a call of the console.
 func logged(args []*runtime.RemoteObject) string {
 	parts := make([]string, len(args))
 	for i, a := range args {

@@ -108,13 +108,11 @@ func openStore(t *testing.T) (page, *shop) {
 	return p, s
 }
 
-// hasCarts waits until both devices show their carts.
 func (p page) hasCarts() {
 	p.t.Helper()
 	p.until(`document.querySelectorAll("[data-part='basket'][aria-busy='false']").length === 2`)
 }
 
-// addProduct adds a product that leaves nothing to choose, on device A.
 func (p page) addProduct(id string) {
 	p.t.Helper()
 	p.tap(`#device-a [data-product="` + id + `"] .add`)
@@ -133,7 +131,6 @@ func (p page) hasLine(id string) {
 	p.until(`[...document.querySelectorAll(".line")].some((line) => line.dataset.line.split(".")[0] === "` + id + `" && !line.querySelector(".outcome-of-edit"))`)
 }
 
-// sentPatch waits until the log shows this body of the newest PATCH.
 func (p page) sentPatch(body string) {
 	p.t.Helper()
 	p.until(fmt.Sprintf(`(() => {

@@ -200,7 +200,6 @@ func (p page) fill(selector, value string) {
 	p.with(selector, fmt.Sprintf(`control.value = %q`, value))
 }
 
-// selects chooses an option of a select by its value.
 func (p page) selects(selector, value string) {
 	p.t.Helper()
 	p.with(selector, fmt.Sprintf(`control.value = %q; control.dispatchEvent(new Event("change"))`, value))
@@ -234,7 +233,6 @@ func (p page) key(keys ...string) {
 // get there before it has been everywhere.
 func (p page) tabTo(selector string) { p.t.Helper(); p.moveTo("Tab", selector) }
 
-// tabBackTo is tabTo with Shift+Tab.
 func (p page) tabBackTo(selector string) { p.t.Helper(); p.moveTo("Shift+Tab", selector) }
 
 func (p page) moveTo(key, selector string) {
@@ -254,7 +252,6 @@ func (p page) moveTo(key, selector string) {
 	p.t.Fatalf("%s does not reach %s, but:\n%s", key, selector, strings.Join(stops, "\n"))
 }
 
-// focusStop is an element that Tab focuses.
 type focusStop struct {
 	Reached bool   `json:"reached"`
 	Element string `json:"element"` // its tag with attributes
@@ -289,7 +286,6 @@ func startBrowser() (context.Context, error) {
 	return ctx, chromedp.Do(ctx)
 }
 
-// findBrowser finds Chromium by its usual names.
 func findBrowser() (string, error) {
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		if found, err := exec.LookPath(name); err == nil {

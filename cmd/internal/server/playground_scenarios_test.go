@@ -14,7 +14,6 @@ import (
 	"commerce/deploy/assert"
 )
 
-// playedScenario is what a scenario must show.
 type playedScenario struct {
 	steps    int
 	refusals []string // see page.expect
@@ -122,7 +121,6 @@ func TestPlaygroundScenarios_NeedWhatOnlyTheDemoOffers(t *testing.T) {
 	p.until(`document.querySelector("#story").hidden`)
 }
 
-// hurry presses Next whenever it is there.
 func (p page) hurry() {
 	p.t.Helper()
 	p.run(`setInterval(() => document.querySelector("#story [data-part='next']")?.click(), 50)`)

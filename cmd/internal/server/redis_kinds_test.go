@@ -116,7 +116,6 @@ func (s *shop) confirmMerges(t testing.TB, customer, guest *shopper) {
 	})
 }
 
-// tokenOn returns a cart token whose cart is on the given node of a cluster.
 func (s *shop) tokenOn(t testing.TB, cluster *ephemeral.RedisCluster, node int, whose string) string {
 	t.Helper()
 	return s.nameOn(t, cluster, node, "a-token-of-its-own-making-"+whose, s.guestKey)
@@ -136,7 +135,6 @@ func (s *shop) nameOn(
 	return ""
 }
 
-// nodeOfKey returns which of the cluster's nodes is the master of a key.
 func (s *shop) nodeOfKey(t testing.TB, cluster *ephemeral.RedisCluster, key string) int {
 	t.Helper()
 	master := assert.Must(s.Redis.(*redis.ClusterClient).MasterForKey(t.Context(), key))(t)

@@ -23,12 +23,10 @@ import (
 
 func withReference(p *server.Parts) { p.Reference = true }
 
-// under is an edit for a service below a base path.
 func under(basePath string) func(*server.Parts) {
 	return func(p *server.Parts) { p.BasePath = basePath }
 }
 
-// visited are the URLs that a page has requested.
 type visited struct {
 	mu   sync.Mutex
 	urls []string

@@ -40,7 +40,6 @@ func shown() wire.Answer {
 	}}
 }
 
-// areaOf returns an area that serves one answer at /shown.
 func areaOf(t *testing.T, success bool, answer wire.Answer, err error) http.Handler {
 	t.Helper()
 	h, _ := handlerOf(t, func(c *server.Config) {
@@ -205,7 +204,6 @@ func TestIfNoneMatch_SavesTheBody(t *testing.T) {
 	c.ok("GET", "/cart", "", "If-None-Match", tag)
 }
 
-// brokenTags are not valid lists of entity tags.
 func brokenTags(tag string) []string {
 	bare := strings.Trim(tag, `"`)
 	return []string{

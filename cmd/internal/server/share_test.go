@@ -32,7 +32,6 @@ func (c *shopper) shared(code string) cartBody {
 	return a.Body.Data
 }
 
-// addsShared is the list that adds the lines of a share.
 func addsShared(code string) string {
 	return fmt.Sprintf(`{"mode":"each","ops":[{"op":"add_shared","code":%q}]}`, code)
 }

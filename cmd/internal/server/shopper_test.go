@@ -86,7 +86,6 @@ type cartBody struct {
 	Issues, Warnings []issueBody
 }
 
-// outcomeBody is the result of one operation of a list.
 type outcomeBody struct {
 	ItemID        *string `json:"item_id"`
 	Code, Message string
@@ -164,7 +163,6 @@ func (c *shopper) request(method, path string, body io.Reader, headers ...string
 	return r
 }
 
-// identify sets the headers that say which store and whose cart it is.
 func (c *shopper) identify(h http.Header) {
 	h.Set("X-Public-Key", c.shop.Key)
 	if c.Token != "" {
@@ -236,7 +234,6 @@ func (a answer) names(t testing.TB, members ...string) answer {
 	return a
 }
 
-// itemID returns the ID of the line that a change has made, "" for null.
 func (a answer) itemID() string {
 	if a.Body.Data.ItemID == nil {
 		return ""
@@ -287,7 +284,6 @@ func (c *shopper) logIn(customer string) *shopper {
 	return &shopper{t: c.t, shop: c.shop, Token: c.Token, JWT: c.shop.token(c.t, customer), ID: customer}
 }
 
-// withoutToken returns the same customer on a device without a guest's token.
 func (c *shopper) withoutToken() *shopper { return &shopper{t: c.t, shop: c.shop, JWT: c.JWT} }
 
 // with returns the same shopper on another connection, for concurrent use.

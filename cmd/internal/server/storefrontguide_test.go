@@ -461,7 +461,6 @@ func (p page) untilStatus(line string) {
 	p.until(fmt.Sprintf(`document.querySelector("[role=status]").textContent === %q`, line))
 }
 
-// gatewayPage responds with HTML, which pages of any origin may read.
 func gatewayPage(status int) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Access-Control-Allow-Origin", "*")

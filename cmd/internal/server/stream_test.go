@@ -44,7 +44,6 @@ func streaming(t *testing.T, edit func(*server.Config), yields func(context.Cont
 // part is larger than what a stream writes at once.
 var part = []byte(strings.Repeat(strings.Repeat("x", 1023)+"\n", 100))
 
-// endless yields parts until the client is gone.
 func endless(ended chan<- struct{}) func(context.Context, yield) {
 	return func(ctx context.Context, yield yield) {
 		defer close(ended)

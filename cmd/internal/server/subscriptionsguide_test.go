@@ -26,7 +26,6 @@ import (
 
 const subscriptionsGuide = "docs/subscriptions.md"
 
-// reader is a store's program that follows the guide.
 type reader struct {
 	terminal
 	shop *shop
@@ -70,7 +69,6 @@ func (r *reader) fromPostgres(t *testing.T, p *server.Parts) string {
 	return "1|" + secret
 }
 
-// change changes the database.
 func (r *reader) change(t *testing.T, sql string) {
 	t.Helper()
 	assert.Must(r.db.Exec(t.Context(), sql))(t)

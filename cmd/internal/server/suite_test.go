@@ -79,7 +79,6 @@ func onEachRedisAndCluster(t *testing.T, test func(*testing.T, *shop), edits ...
 	})
 }
 
-// slow marks a test that takes seconds. It runs beside others.
 func slow(t *testing.T) {
 	t.Helper()
 	t.Parallel()
@@ -111,7 +110,6 @@ func asService(tb testing.TB, url string) string {
 	return ephemeral.AsUser(tb, url, redisUsers(tb), "commerce")
 }
 
-// shop is a running service with its own store, so that tests can share a Redis.
 type shop struct {
 	URL     string
 	ID      int64
@@ -239,7 +237,6 @@ func patient(o *redis.UniversalOptions) {
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = 5*time.Second, 5*time.Second, 5*time.Second, 5*time.Second
 }
 
-// keys lists this shop's keys in Redis.
 func (s *shop) keys(t testing.TB) []string {
 	t.Helper()
 	var mu sync.Mutex
@@ -271,7 +268,6 @@ func (s *shop) pass(t testing.TB, by time.Duration) {
 	assert.NoError(t, carttest.Age(t.Context(), s.Redis, by, s.keys(t)...))
 }
 
-// wantTTLs fails if a key of this store has no TTL.
 func (s *shop) wantTTLs(t testing.TB) {
 	t.Helper()
 	for _, key := range s.keys(t) {

@@ -24,7 +24,6 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-// recorder keeps the spans that a shop exports.
 type recorder struct {
 	traces *tracing.Traces
 	mu     sync.Mutex
@@ -70,7 +69,6 @@ func (r *recorder) ended(t testing.TB) []sdk.ReadOnlySpan {
 	return r.spans
 }
 
-// root returns the span of the request with an ID.
 func root(t testing.TB, spans []sdk.ReadOnlySpan, requestID string) sdk.ReadOnlySpan {
 	t.Helper()
 	i := slices.IndexFunc(spans, func(s sdk.ReadOnlySpan) bool { return attributes(s)["commerce.request_id"] == requestID })
@@ -88,7 +86,6 @@ func below(spans []sdk.ReadOnlySpan, parent sdk.ReadOnlySpan) (children []sdk.Re
 	return children
 }
 
-// named returns the first of these spans whose name begins with a text, nil if there is none.
 func named(spans []sdk.ReadOnlySpan, name string) sdk.ReadOnlySpan {
 	for _, s := range spans {
 		if strings.HasPrefix(s.Name(), name) {

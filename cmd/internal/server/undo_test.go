@@ -10,7 +10,6 @@ import (
 	"commerce/deploy/assert"
 )
 
-// undoneBody is what the answer of an undo adds to the cart.
 type undoneBody struct {
 	GuestCart string `json:"guest_cart"`
 	Adjusted  []struct {

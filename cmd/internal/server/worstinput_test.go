@@ -37,10 +37,8 @@ const (
 	worstHeader = 60 << 10
 )
 
-// filled repeats a text up to a size.
 func filled(text string, size int) string { return strings.Repeat(text, size/len(text)) }
 
-// each makes n texts from their numbers and joins them.
 func each(n int, text string) string {
 	all := make([]string, n)
 	for i := range all {
@@ -96,7 +94,6 @@ func worstBodies() (bodies []string) {
 	)
 }
 
-// worstQueries are queries of any call.
 func worstQueries() (queries []string) {
 	queries = []string{
 		filled("a&", worstHeader), filled("&", worstHeader), filled("a=%41&", worstHeader), strings.ReplaceAll(each(9000, "%d=1"), ",", "&"),
@@ -131,7 +128,6 @@ func worstHeaders() (values [][]string) {
 	return append(values, slices.Repeat([]string{"a"}, 4000), slices.Repeat([]string{""}, 4000), slices.Repeat([]string{`"a"`}, 4000))
 }
 
-// worstPaths are the IDs in paths.
 func worstPaths() []string {
 	return []string{
 		filled("a", worstHeader), filled("%41", worstHeader), filled("9", worstHeader), "1.p" + filled("1", worstHeader), "1.f" + filled("A", worstHeader),
@@ -216,7 +212,6 @@ func (s *shop) wantCheap(t *testing.T, name string, request func() *http.Request
 	t.Errorf("%s costs %v and %d KiB", name, took, allocated>>10)
 }
 
-// cost returns what a request takes of CPUs and of memory.
 func (s *shop) cost(r *http.Request) (took time.Duration, allocated uint64) {
 	w := discard{header: http.Header{}}
 	var before, after runtime.MemStats

@@ -10,7 +10,6 @@ import (
 	"commerce/deploy/inspect"
 )
 
-// scrape returns the values of /metrics by series.
 func (m *Metrics) scrape(t *testing.T) map[string]float64 {
 	t.Helper()
 	w := httptest.NewRecorder()
@@ -26,13 +25,11 @@ func (m *Metrics) scrape(t *testing.T) map[string]float64 {
 	return values
 }
 
-// commands returns how many commands were counted under a name.
 func (m *Metrics) commands(t *testing.T, name string) float64 {
 	t.Helper()
 	return m.scrape(t)[`commerce_redis_command_duration_seconds_count{command="`+name+`"}`]
 }
 
-// failures returns the kinds of failures that were counted for a dependency.
 func (m *Metrics) failures(t *testing.T, dependency string) map[string]float64 {
 	t.Helper()
 	kinds := map[string]float64{}

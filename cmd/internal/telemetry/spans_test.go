@@ -104,7 +104,6 @@ func TestPipelineOperation_NamesOnlyACommonCommand(t *testing.T) {
 	}
 }
 
-// dialMeasured returns a client whose commands the metrics count.
 func dialMeasured(t *testing.T, redisURL string) (redis.UniversalClient, *Metrics) {
 	t.Helper()
 	client := assert.Must(connect.Redis(redisURL, func(o *redis.UniversalOptions) {
@@ -188,7 +187,6 @@ func TestRedis_CountsFailuresByKind(t *testing.T) {
 	}
 }
 
-// reply is an error that Redis replied with.
 type reply string
 
 func (r reply) Error() string { return string(r) }

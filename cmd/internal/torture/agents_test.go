@@ -51,7 +51,6 @@ func TestPromise16_AnAgentUndoesNothingUnseen(t *testing.T) {
 	}
 }
 
-// fair is a set of carts, each of an agent and a shopper.
 type fair struct {
 	p         *promise
 	instances []*shopper
@@ -239,7 +238,6 @@ func (v *pair) buy() {
 	}
 }
 
-// see remembers the cart of an answer.
 func (v *pair) see(r reply, cart agentsCart) {
 	v.shown = cart
 	v.mu.Lock()

@@ -85,7 +85,6 @@ func startUsual(t *testing.T, conf string, admin *redis.Client) {
 	}
 }
 
-// mustChange adds a product with a key.
 func mustChange(t *testing.T, s *shopper, key string, product int64) reply {
 	t.Helper()
 	a := s.send("POST", "/cart/add", fmt.Sprintf(`{"product_id":%d}`, product), "Idempotency-Key", key)
@@ -123,7 +122,6 @@ func TestBackup_OfPostgresRestoresSubscriptionsAndTokens(t *testing.T) {
 	assert.That(t, a.Status == http.StatusOK, "a change of a cart with the restored catalog: %v", a)
 }
 
-// subscriptionsPage is the data of a page of subscriptions or of changes.
 type subscriptionsPage struct {
 	Data []map[string]any
 	Next string
@@ -183,7 +181,6 @@ func TestLostShard_IsRestoredFromItsBackup(t *testing.T) {
 	}
 }
 
-// awaitMatch waits until what look returns matches.
 func awaitMatch(t *testing.T, what string, want *regexp.Regexp, look func() string) {
 	t.Helper()
 	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {

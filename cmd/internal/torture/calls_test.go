@@ -12,6 +12,7 @@ var (
 	codeOfLink = regexp.MustCompile(`"code":"([^"]+)"`)
 )
 
+// call is a call of an endpoint.
 type call struct {
 	route        string // of the OpenAPI document, "METHOD /path"
 	method, path string

@@ -179,7 +179,6 @@ func drawCall(r *rand.Rand, version int64) cartCall {
 	return readCall()
 }
 
-// add makes c an add of its line.
 func (c cartCall) add(email int) cartCall {
 	if strings.Contains(c.item, ".f") {
 		return c.with(verbAdd, "POST", "/cart/add", fmt.Sprintf(`{"product_id":5,"qty":%d,"fields":{"0":%q}}`, c.quantity, emails[email]))
@@ -187,7 +186,6 @@ func (c cartCall) add(email int) cartCall {
 	return c.with(verbAdd, "POST", "/cart/add", fmt.Sprintf(`{"product_id":%s,"qty":%d}`, c.item, c.quantity))
 }
 
-// edit makes c an edit of a line's answer, its notice or both.
 func (c cartCall) edit(r *rand.Rand, email int) cartCall {
 	c.item = emailLine(email)
 	c.becomes = c.item

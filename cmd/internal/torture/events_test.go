@@ -128,7 +128,6 @@ func (m *following) change(f *followed) {
 	}
 }
 
-// follow keeps a stream open until its context ends.
 func (m *following) follow(f *followed, latest *atomic.Int64) {
 	for last := ""; f.ctx.Err() == nil; time.Sleep(50 * time.Millisecond) {
 		m.opened.Add(1)

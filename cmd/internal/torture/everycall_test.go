@@ -12,7 +12,6 @@ import (
 	"commerce/deploy/assert"
 )
 
-// shopCall is one kind of request of one kind of caller.
 type shopCall struct {
 	who                string // guest, customer, or both: a customer with a guest's token
 	method, path, body string // # in the body is a new number for each call
@@ -27,7 +26,6 @@ func (c shopCall) String() string {
 	return s
 }
 
-// everyCall returns all calls of the cart: reads, and changes with and without a key.
 func everyCall() []shopCall {
 	var all []shopCall
 	for _, who := range []string{"guest", "customer", "both"} {

@@ -65,7 +65,6 @@ func TestPromise07_ALostMasterHeals(t *testing.T) {
 	}
 }
 
-// report adds the distribution of outages to the table.
 func (f *failovers) report(name string, outages []time.Duration) {
 	if len(outages) == 0 {
 		return
@@ -76,7 +75,6 @@ func (f *failovers) report(name string, outages []time.Duration) {
 	f.p.detail("median outage, "+name, milliseconds(outages[len(outages)/2]), "ms")
 }
 
-// failovers makes one master after the other fail.
 type failovers struct {
 	t       *testing.T
 	p       *promise

@@ -121,7 +121,6 @@ func growCommands(t *testing.T, cluster *ephemeral.RedisCluster) (join, rebalanc
 	return join, "OLD=" + old + "\n" + last + rebalance, "REDISCLI_AUTH=" + password
 }
 
-// growth is what all loyal shoppers share.
 type growth struct {
 	t            *testing.T
 	clients      []*shopper // of each instance

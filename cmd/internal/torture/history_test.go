@@ -76,7 +76,6 @@ func (e cartEvent) seenIn(knows knowledge, r reply) cartEvent {
 	return e
 }
 
-// stateIn returns the cart that a response shows.
 func stateIn(r reply) (s cartState, ok bool) {
 	var envelope struct {
 		Data *struct {
@@ -102,7 +101,6 @@ func stateIn(r reply) (s cartState, ok bool) {
 	return s, true
 }
 
-// checkLimit is how long porcupine may take for one history.
 const checkLimit = 20 * time.Second
 
 // violation returns why no order of the calls explains the history, or "" if an order does. The
@@ -134,7 +132,6 @@ func (h *history) text() string {
 	return strings.Join(lines, "\n")
 }
 
-// model returns the cart's rules.
 func (h *history) model() porcupine.Model {
 	k := h.known()
 	return porcupine.Model{
@@ -158,7 +155,6 @@ type known struct {
 	last  int64               // version that the last event sees
 }
 
-// searched is a state of the search.
 type searched struct {
 	cartState
 	looks int // events so far that see this version and change nothing

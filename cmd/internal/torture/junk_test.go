@@ -49,7 +49,6 @@ func sendJunk(t *testing.T, p *promise) {
 	p.counted("keys in Redis", j.redis.DBSize(t.Context()).Val())
 }
 
-// junk sends requests with made-up credentials.
 type junk struct {
 	t         *testing.T
 	p         *promise
@@ -59,7 +58,6 @@ type junk struct {
 	unserved  atomic.Int64
 }
 
-// wanted is a request and the status of its response.
 type wanted struct {
 	request string
 	status  int

@@ -57,7 +57,6 @@ func (k *kills) run() {
 	}
 }
 
-// kills runs rounds of changes that end with a kill.
 type kills struct {
 	fsync
 	p       *promise
@@ -192,7 +191,6 @@ func (k *kills) quantity(b *keyedBuyer, c *keyedCart) int64 {
 	return r.Cart.Count
 }
 
-// recount compares all carts again, including those of earlier rounds.
 func (k *kills) recount() {
 	var all sync.WaitGroup
 	for _, b := range k.buyers {

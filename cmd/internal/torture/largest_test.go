@@ -16,7 +16,6 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-// limitsOfCart are cart limits and the settings of the service that set them.
 type limitsOfCart struct {
 	lines, text int
 	settings    []string
@@ -133,7 +132,6 @@ func (l *largest) must(r reply) reply {
 	return r
 }
 
-// changeAll makes each kind of change on the customer's cart.
 func (l *largest) changeAll(c *shopper) {
 	items := l.must(l.send(c, "GET", "/cart", "")).Cart.Items
 	first, last := "/cart/items/"+items[0].ID, "/cart/items/"+items[len(items)-1].ID
@@ -190,7 +188,6 @@ func (l *largest) undo(id string) {
 	})
 }
 
-// merging reports whether the customer's cart has a note of an unfinished merge.
 func (l *largest) merging() bool {
 	members := l.redis.HKeys(l.t.Context(), "cart:{1:c:largest}").Val()
 	assert.Require(l.t, len(members) != 0, "Redis does not have the customer's cart")

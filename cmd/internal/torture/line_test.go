@@ -24,7 +24,6 @@ type line struct {
 	replies *lossy // of what the server sends
 }
 
-// startLine starts a line to host:port, without faults.
 func startLine(t testing.TB, upstream string) *line {
 	t.Helper()
 	toxics.Register("lossy", new(lossy))
@@ -56,7 +55,6 @@ func lineToService(t testing.TB, s *service) (*line, func() string) {
 // for never.
 func (l *line) cutReplies(oneIn int64) { l.replies.oneIn.Store(oneIn) }
 
-// slow delays each reply; 0 for not at all.
 func (l *line) slow(by time.Duration) { l.replies.delay.Store(int64(by)) }
 
 // swallow loses all replies, but leaves the connections open.
@@ -119,7 +117,6 @@ func newProxy(t testing.TB, upstream string) *toxiproxy.Proxy {
 	return proxy
 }
 
-// through returns the URL of a server with the address of a proxy that start starts to it.
 func through(t testing.TB, server string, start func(upstream string) *toxiproxy.Proxy) string {
 	t.Helper()
 	u := assert.Must(url.Parse(server))(t)

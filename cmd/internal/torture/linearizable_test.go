@@ -48,7 +48,6 @@ func TestPromise04_EachCartIsLinearizable(t *testing.T) {
 	assert.That(t, m.sawAll(), "some kind of call or outcome never occurred, so the test shows nothing")
 }
 
-// market is a set of carts that many clients change.
 type market struct {
 	p         *promise
 	troubles  *troubles
@@ -66,7 +65,6 @@ func (m *market) sawAll() bool {
 	return m.unknown.Load() > 0 && m.unchanged.Load() > 0 && m.replayed.Load() > 0
 }
 
-// watchedCart is a cart with its history.
 type watchedCart struct {
 	*history
 	token string
@@ -95,7 +93,6 @@ func startMarket(t *testing.T, p *promise) *market {
 	return m
 }
 
-// round makes new carts and lets all clients change them.
 func (m *market) round() []*watchedCart {
 	m.rounds++
 	carts := make([]*watchedCart, marketCarts)
@@ -130,7 +127,6 @@ func (m *market) check(carts []*watchedCart) {
 	m.checked = append(m.checked, carts...)
 }
 
-// reread reports carts that have changed after their histories ended.
 func (m *market) reread() {
 	for _, c := range m.checked {
 		if now := m.read(c); !now.equal(c.end) {
@@ -193,7 +189,6 @@ func (b *marketClient) call(c *watchedCart, n int) {
 	}
 }
 
-// insist repeats a change with a key.
 func (b *marketClient) insist(c *watchedCart, e cartEvent, headers []string) {
 	first := time.Duration(-1) // when the first try began that may have taken effect
 	for range 20 {

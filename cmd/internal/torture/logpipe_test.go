@@ -46,14 +46,12 @@ func TestPromise15_NoLogReaderStopsTheService(t *testing.T) {
 	p.lasted("slowest exit", total.exit)
 }
 
-// logTotal is what all rounds have seen.
 type logTotal struct {
 	requests, unavailable, failed, slowest atomic.Int64
 	lost                                   int64
 	exit                                   time.Duration
 }
 
-// piped is a service whose log is a pipe.
 type piped struct {
 	*service
 	log     *os.File

@@ -81,7 +81,6 @@ func (f *faults) failedOver(from, to time.Time) bool {
 	return slices.ContainsFunc(f.failovers, func(span [2]time.Time) bool { return span[0].Before(to) && span[1].After(from) })
 }
 
-// complete reports whether each fault has happened.
 func (f *faults) complete() bool { return f.turn >= len(f.kinds) }
 
 // end stops the faults. It may be called twice.
@@ -106,7 +105,6 @@ func (f *faults) report() {
 	}
 }
 
-// pause waits up to a number of ms.
 func (f *faults) pause(ms int) { time.Sleep(time.Duration(rand.IntN(ms)) * time.Millisecond) }
 
 // killInstances kills one instance at a time with SIGKILL, and starts it again.

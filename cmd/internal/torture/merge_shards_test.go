@@ -16,13 +16,11 @@ import (
 // healLimit is how long a cluster may take to replace a master, or a replica to catch up.
 const healLimit = time.Minute
 
-// clusterNode is a node, with a client that has all rights.
 type clusterNode struct {
 	*ephemeral.Server
 	admin *redis.Client
 }
 
-// masters returns which nodes are masters now.
 func (f *faults) masters() (found [6]bool) {
 	for i, n := range f.nodes {
 		found[i] = f.says(n, "role:master")

@@ -44,7 +44,6 @@ func TestPromise03_AMergeNeitherLosesNorDoublesALine(t *testing.T) {
 	f.report()
 }
 
-// merges is a run of shoppers who log in.
 type merges struct {
 	p         *promise
 	t         *testing.T

@@ -178,7 +178,6 @@ func (v *visit) role(as *shopper) string {
 	return fmt.Sprintf("device %d", slices.Index(v.devices[:], as))
 }
 
-// clock formats a time for a report.
 func clock(t time.Time) string { return t.Format("15:04:05.000") }
 
 // note counts the merge that a response reports, if any, unless another response has reported it.

@@ -84,7 +84,6 @@ func openStreet(t *testing.T) *street {
 	return s
 }
 
-// clientAt returns a client that connects from an address of this machine.
 func clientAt(t testing.TB, address string) *http.Client {
 	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}
 	transport := &http.Transport{DialContext: dialer.DialContext, MaxIdleConnsPerHost: neighborPool, DisableCompression: true}
@@ -92,7 +91,6 @@ func clientAt(t testing.TB, address string) *http.Client {
 	return &http.Client{Transport: transport, Timeout: callLimit}
 }
 
-// visitTo sends a request and returns the status, or 0 if there is no response.
 func (s *street) visitTo(client *http.Client, method, path, body string, headers ...string) int {
 	r, err := http.NewRequestWithContext(context.Background(), method, s.service.URL()+path, strings.NewReader(body))
 	if err != nil {
@@ -113,7 +111,6 @@ func (s *street) visitTo(client *http.Client, method, path, body string, headers
 	return response.StatusCode
 }
 
-// shopping is what a shopper has measured.
 type shopping struct {
 	took    []time.Duration
 	failed  int
@@ -150,7 +147,6 @@ func (s *street) shop(span time.Duration) (met shopping) {
 	return met
 }
 
-// neighbor is a client that abuses one kind of request.
 type neighbor struct {
 	name string
 	act  func(i int64) (status int)
@@ -183,7 +179,6 @@ func (s *street) beside(n neighbor) (met shopping, rate int64) {
 	return met, int64(float64(served.Load()) / time.Since(began).Seconds())
 }
 
-// neighbors returns one client of each kind.
 func (s *street) neighbors() []neighbor {
 	return []neighbor{
 		{name: "a reader of deep pages", act: s.deepPage},

@@ -30,7 +30,6 @@ type replicatedRedis struct {
 	beside  []redisNode   // the sentinels, one of them on the machine of the master
 }
 
-// redisShard is a master and its replica.
 type redisShard struct{ master, replica redisNode }
 
 // find finds out which node is the master. On a busy machine, a failover may happen although no
@@ -42,7 +41,6 @@ func (s *redisShard) find(t testing.TB) {
 	}
 }
 
-// redisNode is a server, with a client that has all rights.
 type redisNode struct {
 	*ephemeral.Server
 	admin *redis.Client
@@ -200,10 +198,8 @@ func startManagedRedis(t testing.TB) *managedRedis {
 
 func (m *managedRedis) URL() string { return "redis://" + m.address.Listen }
 
-// replicas returns the numbers of the nodes that are not the master.
 func (m *managedRedis) replicas() []int { return []int{(m.master + 1) % 3, (m.master + 2) % 3} }
 
-// promote makes a replica the master, and points the address at it.
 func (m *managedRedis) promote(replica int) {
 	m.t.Helper()
 	assert.NoError(m.t, m.nodes[replica].admin.ReplicaOf(m.t.Context(), "no", "one").Err())

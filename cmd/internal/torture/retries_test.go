@@ -55,7 +55,6 @@ func TestPromise02_ARetriedChangeCountsOnce(t *testing.T) {
 	}
 }
 
-// retries is a run of shoppers who repeat changes.
 type retries struct {
 	p      *promise
 	client *shopper

@@ -59,7 +59,6 @@ func TestPromise10_AReplacementDropsNobody(t *testing.T) {
 	}
 }
 
-// awaitRequests waits until haproxy sends requests to a new instance.
 func awaitRequests(t *testing.T, s *service) {
 	t.Helper()
 	for began := time.Now(); s.served() == 0; time.Sleep(20 * time.Millisecond) {
@@ -115,7 +114,6 @@ func (c *crowd) fail(format string, arguments ...any) {
 	}
 }
 
-// stream reads all subscriptions of the store.
 func (c *crowd) stream(client *http.Client) {
 	request, err := http.NewRequest("GET", c.url+"/subscriptions/changes", nil)
 	if err != nil {

@@ -86,7 +86,6 @@ func TestRotation_OfAllSecretsRefusesNobody(t *testing.T) {
 	}
 }
 
-// secrets are the files of an instance's secrets.
 type secrets struct {
 	t   testing.TB
 	dir string
@@ -214,7 +213,6 @@ func apiToken(t *testing.T, database, name string) string {
 	return command(t, commerce.compiled(t), []string{"DATABASE_URL=" + database}, "token", "store", "--store", "1", "--name", name)
 }
 
-// loginAs returns the URL of a database with another user.
 func loginAs(t *testing.T, database, name, password string) string {
 	t.Helper()
 	u := assert.Must(url.Parse(database))(t)
@@ -231,7 +229,6 @@ func addPassword(t *testing.T, redis *ephemeral.Server, old, password string) st
 	return u.String()
 }
 
-// removePassword withdraws the password of a Redis URL.
 func removePassword(t *testing.T, redis *ephemeral.Server, old string) {
 	t.Helper()
 	u := assert.Must(url.Parse(old))(t)
@@ -256,7 +253,6 @@ func readFile(t *testing.T, path string) string {
 
 const jwtIssuer = "https://login.example.com"
 
-// bearers returns every kind of Authorization header.
 func bearers(t testing.TB, apiTokens apiTokens) []bearer {
 	one, two := customerToken(t, 1, "1001"), customerToken(t, 2, "1001")
 	return append(programBearers(apiTokens), []bearer{
@@ -281,7 +277,6 @@ func bearers(t testing.TB, apiTokens apiTokens) []bearer {
 	}...)
 }
 
-// apiTokens are API tokens that the program has issued.
 type apiTokens struct{ one, two, revoked string }
 
 func programBearers(tokens apiTokens) []bearer {

@@ -41,7 +41,6 @@ type service struct {
 	admin string
 }
 
-// startService starts an instance. Settings are "NAME=value".
 func startService(t testing.TB, settings ...string) *service {
 	t.Helper()
 	s := &service{
@@ -152,7 +151,6 @@ func (s *service) terminate() (time.Duration, error) {
 	return time.Since(began), err
 }
 
-// signal sends SIGSTOP or SIGCONT.
 func (s *service) signal(signal syscall.Signal) {
 	s.t.Helper()
 	s.mu.Lock()
@@ -160,7 +158,6 @@ func (s *service) signal(signal syscall.Signal) {
 	assert.Succeeds(s.t, s.cmd.Process.Signal(signal), "signal the service")
 }
 
-// adminGet reads a page of the admin address.
 func (s *service) adminGet(path string) (status int, body string, err error) {
 	s.mu.Lock()
 	url := "http://" + s.admin + path

@@ -34,7 +34,6 @@ func shopperAt(t testing.TB, base func() string) *shopper {
 	return &shopper{client: &http.Client{Transport: transport, Timeout: callLimit}, base: base}
 }
 
-// as returns a client of the same connections with other credentials.
 func (c *shopper) as(token, jwt string) *shopper {
 	other := *c
 	other.Token, other.JWT = token, jwt
@@ -44,7 +43,6 @@ func (c *shopper) as(token, jwt string) *shopper {
 // customer returns a JWT of a customer of store 1.
 func customer(t testing.TB, id string) string { t.Helper(); return customerToken(t, storeOne, id) }
 
-// reply is what a shopper learns about a call.
 type reply struct {
 	Status int // 0 if there was no response
 	Code   string
@@ -62,7 +60,6 @@ func (r reply) String() string {
 	return fmt.Sprintf("%d %s", r.Status, r.Raw)
 }
 
-// outcome is what a shopper knows about a change.
 type outcome string
 
 const (
@@ -104,7 +101,6 @@ type lineView struct {
 	Quantity  int64  `json:"quantity"`
 }
 
-// quantities returns the quantity of each line.
 func (c cartView) quantities() map[string]int64 {
 	found := map[string]int64{}
 	for _, item := range c.Items {

@@ -16,7 +16,6 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-// followed is a cart that streams follow.
 type followed struct {
 	*shopper
 	ctx     context.Context // of streams
@@ -30,7 +29,6 @@ func newFollowed(t testing.TB, c *shopper) *followed {
 	return f
 }
 
-// change changes the cart.
 func (f *followed) change(t testing.TB) {
 	key, r := rand.Text(), reply{}
 	for try := 0; r.Status != http.StatusOK && try < 20; try++ { // a busy machine is late

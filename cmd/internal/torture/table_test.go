@@ -19,7 +19,6 @@ import (
 	"commerce/deploy/assert"
 )
 
-// table is the rows of the promises that were tested.
 type table struct {
 	mu   sync.Mutex
 	rows []row
@@ -95,7 +94,6 @@ func text(w io.Writer, rows []row) error {
 	return aligned.Flush()
 }
 
-// markdown returns the table without details.
 func markdown(rows []row) []byte {
 	var page bytes.Buffer
 	page.WriteString("| # | promise | to reach | found | last run |\n|---|---|---|---|---|\n")

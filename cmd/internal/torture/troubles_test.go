@@ -21,7 +21,6 @@ type troubles struct {
 	times     map[string]int64 // by name
 }
 
-// troubled is an instance, with the line to it and its own line to Redis.
 type troubled struct {
 	service     *service
 	front, back *line
@@ -31,7 +30,6 @@ func (t *troubles) add(s *service, front, back *line) {
 	t.instances = append(t.instances, troubled{s, front, back})
 }
 
-// start begins one fault after the other, until stop is called.
 func (t *troubles) start() (stop func()) {
 	done := make(chan struct{})
 	var all sync.WaitGroup

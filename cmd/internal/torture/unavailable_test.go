@@ -78,7 +78,6 @@ func closed(c <-chan struct{}) bool {
 	}
 }
 
-// awaitServed waits until changes are served again.
 func awaitServed(t *testing.T, client *shopper, after *unavailability) {
 	t.Helper()
 	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
@@ -137,7 +136,6 @@ type carefulShopper struct {
 	tag          string
 }
 
-// newCart begins another cart.
 func (c *carefulShopper) newCart() {
 	c.carts++
 	c.shopper = c.as(fmt.Sprintf("a-careful-shoppers-cart-%s-%d", c.name, c.carts), "")
@@ -177,7 +175,6 @@ func (c *carefulShopper) change() {
 	}
 }
 
-// expect checks a response against the rules.
 func (c *carefulShopper) expect(call cartCall, r reply) {
 	want, refusal := call.apply(c.state)
 	shown, ok := stateIn(r)

@@ -22,7 +22,6 @@ import (
 	"commerce/deploy/assert"
 )
 
-// exporterTo returns an exporter to a URL.
 func exporterTo(t *testing.T, rawURL string, edits ...func(*Config)) *Exporter {
 	t.Helper()
 	u := assert.Must(url.Parse(rawURL))(t)
