@@ -101,8 +101,7 @@ type APITokensConfig struct {
 type APITokens struct {
 	cfg APITokensConfig
 
-	// checks are cached by token ID only. Guessed secrets add none, and guessed IDs
-	// evict none that are in use.
+	// checks are by token ID only: guessed secrets add none, and guessed IDs evict none in use.
 	checks  *bounded.Cache[int64, apiTokenCheck]
 	lookups singleflight.Group
 }

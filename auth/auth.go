@@ -126,8 +126,7 @@ func (c *CartCallers) home(ctx context.Context, claims Claims) (home *store.Stor
 	return home, refuse(err, missing)
 }
 
-// refuse turns a directory's error into one for the caller: missing if the store does
-// not exist, else unavailable.
+// refuse turns a directory's error into missing if the store does not exist, else unavailable.
 func refuse(err error, missing *problem.Error) error {
 	switch {
 	case err == nil:

@@ -37,8 +37,7 @@ func (p *payload) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// errClaimType replaces all errors about the JSON of claims. A parser's error may quote
-// them.
+// errClaimType replaces all errors about the JSON of claims, which may quote them.
 var errClaimType = errors.New("a claim is not of its type")
 
 type claimText string

@@ -7,8 +7,7 @@ import (
 	"commerce/auth/problem"
 )
 
-// unavailable is for a call that fails because a source does not answer. A cause that callers are
-// told about remains.
+// unavailable is for a source that does not answer. A cause that callers are told about remains.
 func unavailable(cause error) *problem.Error {
 	if known, ok := errors.AsType[*problem.Error](cause); ok {
 		return known
@@ -121,8 +120,7 @@ var (
 	errAPITokenSecret    = unauthenticated("secret", textAPITokenInvalid)
 )
 
-// textAPITokenInvalid does not say what is wrong, so that nobody can find out which tokens
-// exist.
+// textAPITokenInvalid does not say what is wrong, and so not which tokens exist.
 var textAPITokenInvalid = locale.Text{
 	locale.En: "The API token is not valid. It may be mistyped or revoked, or be a token of another type.",
 	locale.Ar: "رمز API غير صالح: إما أنه مكتوب خطأً أو أُلغي أو أنه من نوع آخر.",

@@ -52,8 +52,7 @@ func isPublicKey(key string) bool {
 	return key != "" && len(key) <= maxPublicKey && !strings.ContainsFunc(key, strange)
 }
 
-// cartToken returns the token of the X-Cart-Token header, "" if it is absent, repeated or
-// malformed.
+// cartToken returns X-Cart-Token, "" if it is absent, repeated or malformed.
 func cartToken(h http.Header) CartToken {
 	values := h["X-Cart-Token"]
 	if len(values) != 1 {

@@ -36,8 +36,7 @@ func NewCartToken(rand io.Reader) (CartToken, error) {
 	return CartToken(base64.RawURLEncoding.EncodeToString(bits[:])), nil
 }
 
-// Digest returns the token's part of a Redis key: the first 128 bits of its SHA-256, as
-// 22 characters of base64url.
+// Digest is the token in a Redis key: 128 bits of its SHA-256 in 22 characters of base64url.
 func (t CartToken) Digest() string { return digest128(string(t)) }
 
 // Reveal returns the token's text. Use it only for the response to its owner.

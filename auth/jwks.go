@@ -22,8 +22,7 @@ import (
 )
 
 const (
-	// jwksInterval is the minimum time between two fetches if the first one failed or
-	// lacked a requested key.
+	// jwksInterval is the minimum time between fetches if the first failed or lacked a key.
 	jwksInterval = 10 * time.Second
 
 	// jwksMaxAge is the age at which a key set is refreshed in the background, so that a
@@ -198,8 +197,7 @@ func (j *JWKS) obtain(ctx context.Context, name keyName) error {
 	return nil
 }
 
-// ask returns the fetch to wait for, the current one or a new one. It returns nil if the
-// key is known by now.
+// ask returns the fetch to wait for, current or new; nil if the key is known by now.
 func (j *JWKS) ask(ctx context.Context, name keyName) (*jwksFetch, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -221,8 +219,7 @@ func (j *JWKS) ask(ctx context.Context, name keyName) (*jwksFetch, error) {
 	return j.fetch, nil
 }
 
-// begin starts a fetch, which outlives the request that caused it. The caller holds the
-// mutex.
+// begin starts a fetch, which outlives the request. The caller holds the mutex.
 func (j *JWKS) begin(ctx context.Context) {
 	fetch := &jwksFetch{began: time.Now(), asked: make(map[keyName]struct{}), done: make(chan struct{})}
 	j.fetch = fetch
@@ -256,8 +253,7 @@ func (j *JWKS) report(ctx context.Context, fetch *jwksFetch, err error) {
 	}
 }
 
-// end publishes the result of a fetch. Unless the fetch returned all requested keys, it delays the
-// next one.
+// end publishes the result of a fetch. It delays the next one unless this one returned all keys.
 func (j *JWKS) end(ctx context.Context, fetch *jwksFetch, keys []verificationKey, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -278,8 +274,7 @@ func (j *JWKS) end(ctx context.Context, fetch *jwksFetch, keys []verificationKey
 	}
 }
 
-// load fetches the set. A set without usable keys is an error: an issuer's error page must
-// not replace valid keys.
+// load fetches the set. It refuses an empty one: an error page must not replace valid keys.
 func (j *JWKS) load(ctx context.Context) ([]verificationKey, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, j.cfg.URL, nil)
 	if err != nil {

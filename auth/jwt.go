@@ -21,8 +21,7 @@ const (
 )
 
 type JWTConfig struct {
-	// Secret signs and verifies HS256. It has at least 32 bytes. PreviousSecret only
-	// verifies; nil for none.
+	// Secret signs and verifies HS256, with at least 32 bytes. PreviousSecret only verifies.
 	Secret, PreviousSecret []byte
 
 	// JWKS verifies RS256, ES256 and EdDSA. If it is set, HS256 is refused whatever
@@ -49,8 +48,7 @@ func CheckJWTSecret(secret []byte) error {
 	return nil
 }
 
-// NewJWT returns a JWT for a config, or an error that names the setting that is missing or
-// too short.
+// NewJWT returns an error that names the setting that is missing or too short.
 func NewJWT(cfg JWTConfig) (*JWT, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
@@ -172,8 +170,7 @@ func tokenError(err error) error {
 	return errTokenMalformed
 }
 
-// Sign makes a token for a customer of a store, valid from now for ttl. With store 0 it
-// omits store_id.
+// Sign makes a token for a customer, valid from now for ttl. With store 0 it omits store_id.
 func (j *JWT) Sign(store int64, customer string, ttl time.Duration) (string, error) {
 	switch {
 	case j.cfg.JWKS != nil:

@@ -21,8 +21,7 @@ const (
 	maxKeyID = 255  // bytes
 )
 
-// keyName identifies a key. It includes the algorithm, since each key is used for one
-// algorithm only.
+// keyName identifies a key, which is used for one algorithm only.
 type keyName struct {
 	id  string // kid; "" for none
 	alg string
@@ -57,8 +56,7 @@ const (
 // trusted reports whether the set is recent enough to be used.
 func (s *keySet) trusted() bool { return s != nil && time.Since(s.fetched) < jwksTrust }
 
-// find looks up a key. A name without an ID matches if exactly one key of the set has its
-// algorithm.
+// find looks up a key. A name without an ID matches the only key of its algorithm.
 func (s *keySet) find(name keyName) (any, keyState) {
 	if !s.trusted() {
 		return nil, keyAbsent

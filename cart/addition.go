@@ -102,8 +102,7 @@ func aboveMaximum(quantity int64, member string, p *Product, limits Limits) *pro
 	return Refusal{Code: problem.QuantityOutOfRange}.Problem(member, p, limits)
 }
 
-// choosePlan requires a plan for a product that has plans, and refuses one for a product
-// that has none.
+// choosePlan requires a plan of a product that has plans, and refuses one of any other.
 func choosePlan(id *int64, p *Product) (*Plan, *problem.Error) {
 	const member = "subscription_plan"
 	switch {

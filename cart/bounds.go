@@ -43,8 +43,7 @@ func RaiseRefusal(p *Product) problem.Code {
 	return ""
 }
 
-// OffStep reports whether a quantity is between two steps. Below the minimum there are no
-// steps.
+// OffStep reports whether a quantity is between two steps. There are none below the minimum.
 func (b Bounds) OffStep(quantity int64) bool {
 	return b.Step > 1 && quantity > b.Min && (quantity-b.Min)%b.Step != 0
 }

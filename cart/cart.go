@@ -36,8 +36,7 @@ type Line struct {
 	Metadata   Metadata     // nil for none
 }
 
-// FieldValue is a shopper's answer to one field of a product: free text, or the
-// code of a select's option.
+// FieldValue is a shopper's answer to one field: free text, or the code of a select's option.
 type FieldValue struct {
 	Name  string
 	Value string
@@ -105,8 +104,7 @@ func (l *Line) TextSize() int64 {
 	return TextSize(l.Fields) + int64(len(l.Notice)) + l.Metadata.TextSize()
 }
 
-// TextSize returns the size in bytes of the answers. Field names do not count, since the
-// merchant chose them.
+// TextSize returns the bytes of the answers, without the names, which the merchant chose.
 func TextSize(fields []FieldValue) int64 {
 	var n int64
 	for _, f := range fields {

@@ -1,5 +1,4 @@
-// Package docs holds the service's documentation, and embeds the part of it
-// that the binary serves.
+// Package docs embeds the part of the service's documentation that the binary serves.
 package docs
 
 import "embed"

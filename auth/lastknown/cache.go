@@ -35,8 +35,7 @@ type Config[K comparable, V any] struct {
 	// MaxWeight bounds the sum of all entries in bytes. Those not used lately are evicted.
 	MaxWeight uint64
 
-	// Name is the name of the values in the log, such as "products". Server is the name of
-	// the source's server.
+	// Name of the values in the log, such as "products", and name of the source's server.
 	Name, Server string
 
 	Log *slog.Logger     // default slog.Default
@@ -64,16 +63,14 @@ type Cache[K comparable, V any] struct {
 
 	slots  chan struct{}          // has one element for each current load; queued loads wait to send
 	outage atomic.Pointer[outage] // nil if the last load succeeded; changed under mu
-	// slow is whether the last or the current load takes longer than Patience. Readers with an old
-	// value do not wait then.
+	// slow: the last or current load takes longer than Patience. Readers with an old value go on.
 	slow atomic.Bool
 
 	mu      sync.Mutex
 	loading map[K]*load[K, V] // loads that readers may wait for; not those that were expired since
 }
 
-// moment is a positive duration since the cache was made. It does not change when the clock
-// is set.
+// moment is a positive duration since the cache was made, whatever happens to the clock.
 type moment = int64
 
 // entry is one result of the source. It is immutable except for expired.
@@ -88,8 +85,7 @@ type entry[V any] struct {
 	wanted  atomic.Int64 // moment of the first read after it expired; 0 for none
 }
 
-// overhead bounds what the cache itself needs for an entry: 130 to 250 bytes, depending on the
-// size of the keys.
+// overhead bounds what the cache needs for an entry: 130 to 250 bytes, by the size of the keys.
 const overhead = 256
 
 // load is one call of the source. Several readers may wait for it.

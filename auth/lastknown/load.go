@@ -57,8 +57,7 @@ func (c *Cache[K, V]) enter() bool {
 	}
 }
 
-// queue is enter for loads that can wait. It waits in order until MissPatience ends or the source
-// fails.
+// queue is enter for loads that wait, in order, until MissPatience ends or the source fails.
 func (c *Cache[K, V]) queue() bool {
 	select {
 	case c.slots <- struct{}{}:
@@ -166,8 +165,7 @@ func (c *Cache[K, V]) keep(l *load[K, V], values map[K]V, began moment) (wanted 
 	return wanted
 }
 
-// await waits for loads, at most Patience for a reader with old values (held), else
-// MissPatience.
+// await waits at most Patience for a reader with old values (held), else MissPatience.
 func (c *Cache[K, V]) await(ctx context.Context, loads []*load[K, V], held bool) error {
 	patience := c.c.MissPatience
 	if held {
@@ -195,8 +193,7 @@ func (c *Cache[K, V]) await(ctx context.Context, loads []*load[K, V], held bool)
 	return nil
 }
 
-// late records that a reader stopped waiting for a load. If the load has just ended, its
-// own time is more accurate.
+// late records that a reader stopped waiting, unless the load has just ended: it knows better.
 func (c *Cache[K, V]) late(l *load[K, V]) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

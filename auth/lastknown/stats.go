@@ -13,8 +13,7 @@ type Stats struct {
 	Missing uint64 // the key does not exist
 	Failed  uint64 // ErrUnknown, or the context ended
 
-	// Oldest is the maximum age of the values that were served in the last minute; 0 for
-	// none.
+	// Oldest is the maximum age of the values that the last minute served; 0 for none.
 	Oldest time.Duration
 }
 
@@ -31,8 +30,7 @@ func serve[K comparable, V any](counted *Stats, result *uint64, key K, e *entry[
 	put(key, e.value)
 }
 
-// counts add up the Stats of all calls of Get. They remember the oldest value of each part of the
-// last minute.
+// counts add up the Stats of all calls of Get, and the oldest values of the last minute's parts.
 type counts struct {
 	mu    sync.Mutex
 	total Stats // without Oldest

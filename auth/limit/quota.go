@@ -30,8 +30,7 @@ const maxClients = 20_000
 // an IPv6 /48 network, which has 65,536 clients, and may belong to one person or to a carrier.
 const siteFactor = 16
 
-// Quota limits the uses of each client, and those of each site. It is safe for concurrent use. A nil
-// *Quota has no limit.
+// Quota limits each client and each site. It is safe for concurrent use. nil has no limit.
 type Quota struct {
 	shared
 	sites   *Quota // nil in that of the sites

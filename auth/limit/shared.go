@@ -18,8 +18,7 @@ import (
 )
 
 const (
-	// defaultTimeout limits the wait for Redis. If Redis does not count a use, this process
-	// still does.
+	// defaultTimeout limits the wait for Redis. What that does not count, this process does.
 	defaultTimeout = 50 * time.Millisecond
 
 	// After a failure, an instance counts alone for a pause, so that not every call waits while
@@ -78,15 +77,13 @@ func (s *shared) run(ctx context.Context, what script.Script, client string, arg
 	return time.Duration(reply[0]) * time.Millisecond, int(reply[1]) - 1, true
 }
 
-// key returns the key of a client. It contains a digest, so that Redis does not show who the
-// clients are.
+// key contains a digest, so that Redis does not show who the clients are.
 func key(name, client string) string {
 	sum := sha256.Sum256([]byte(client))
 	return "limit:" + name + ":" + hex.EncodeToString(sum[:digestSize])
 }
 
-// report logs the first failure and the first success after it. After each failure, it starts a
-// pause.
+// report logs the first failure and the first success after it. Each failure starts a pause.
 func (s *shared) report(ctx context.Context, at time.Time, err error) {
 	if err == nil {
 		// A call that began before the failure says nothing about the time after it.

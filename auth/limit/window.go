@@ -18,8 +18,7 @@ type Window struct {
 	clients *bounded.Cache[string, *period]
 }
 
-// NewWindow returns a Window for the only rate of c. With Redis, this process counts only what
-// Redis does not count.
+// NewWindow is for the only rate of c. With Redis, it counts only what Redis does not.
 func NewWindow(c Config) *Window {
 	w := &Window{Rate: c.Rates[0], clients: bounded.New[string, *period](maxClients, nil)}
 	w.configure(c)

@@ -1,7 +1,6 @@
 package problem
 
-// Code is the stable word for what went wrong, for programs. The server has the table
-// of their HTTP statuses.
+// Code is the stable word for what went wrong, for programs. The server has the HTTP statuses.
 type Code string
 
 const (

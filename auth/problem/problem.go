@@ -113,8 +113,7 @@ func Join(errs ...*Error) *Error {
 	return joined
 }
 
-// Within returns a copy of the error whose members are named as those of an object in the request, such
-// as "ops.2"; nil for nil.
+// Within returns a copy about members of an object in the request, such as "ops.2"; nil for nil.
 func (e *Error) Within(object string) *Error {
 	if e == nil {
 		return nil
@@ -134,8 +133,7 @@ func (e *Error) Names(member string) bool {
 	return e != nil && slices.ContainsFunc(e.Faults, func(f Fault) bool { return f.Member == member })
 }
 
-// Error is for logs: the cause, or the code and the English sentence if the caller is at
-// fault.
+// Error is for logs: the cause, or the code and the English sentence without one.
 func (e *Error) Error() string {
 	if e.Cause != nil {
 		return e.Cause.Error()
@@ -148,8 +146,7 @@ func (e *Error) Unwrap() error { return e.Cause }
 // Message is a sentence that a shopper or a developer can act on.
 func (e *Error) Message(l locale.Locale) string { return e.Faults[0].Sentence.In(l) }
 
-// Members maps each member at fault to its sentences; nil when the request as a whole
-// is refused.
+// Members maps each member at fault to its sentences; nil for a refusal of the whole request.
 func (e *Error) Members(l locale.Locale) map[string][]string {
 	var members map[string][]string
 	for _, f := range e.Faults {

@@ -44,8 +44,7 @@ func (t *Times) Value(key any) any {
 	return t.Context.Value(key)
 }
 
-// Of returns the Times of the request that ctx belongs to, or nil if the request is not
-// measured.
+// Of returns the Times of the request that ctx belongs to; nil if that is not measured.
 func Of(ctx context.Context) *Times {
 	t, _ := ctx.Value(timesKey{}).(*Times)
 	return t
@@ -146,8 +145,7 @@ var waits = [places]string{Catalog: "wait for the catalog", Waiting: "wait"}
 // MinWait is the shortest wait that has a span.
 const MinWait = 100 * time.Microsecond
 
-// Fail marks a span as failed, with the kind of the failure. The text of an error may quote a
-// caller or an address.
+// Fail marks a span with the kind of its failure. An error's text may quote a caller.
 func Fail(span trace.Span, kind string) {
 	span.SetAttributes(attribute.String("error.type", kind))
 	span.SetStatus(codes.Error, kind)

@@ -24,14 +24,12 @@ type Listener struct {
 	// message when it works again. Default: slog.Default().
 	Log *slog.Logger
 
-	// Silence is the time without a notification after which the connection is
-	// pinged. Default: 5 s.
+	// Silence is how long without a notification the connection is not pinged. Default: 5 s.
 	Silence time.Duration
 
 	// Heard is called with the payload of each notification, in order.
 	Heard func(message string)
-	// Missed is called each time the listener connects, because notifications may
-	// have been lost before.
+	// Missed is called after each connect, because notifications may have been lost before.
 	Missed func()
 }
 

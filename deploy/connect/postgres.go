@@ -18,8 +18,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// PostgresConfig holds a pool's settings. The zero value is a bounded read-only pool,
-// as the service uses it.
+// PostgresConfig has a pool's settings. Zero is the service's own: bounded and read-only.
 type PostgresConfig struct {
 	// Writable allows writes. Without it, default_transaction_read_only makes every
 	// transaction read-only, even if the role may write.
@@ -36,8 +35,7 @@ type PostgresConfig struct {
 	// All pools of all instances must stay below the server's max_connections.
 	MaxConns int
 
-	// ConnectTimeout is the maximum time to open a connection, including TLS and
-	// login. Default: 1 s.
+	// ConnectTimeout is the maximum time to connect with TLS and login. Default: 1 s.
 	ConnectTimeout time.Duration
 
 	// StatementTimeout cancels a statement on the server. A context cannot do that when the
@@ -116,8 +114,7 @@ func misread(target *pgconn.FallbackConfig) bool {
 	return strings.Contains(target.Host, "@") && !strings.HasPrefix(target.Host, "/")
 }
 
-// PostgresHosts returns the hosts of url with their ports, each once, in their order. Errors are
-// those of Postgres.
+// PostgresHosts returns the different hosts of url with ports. Errors are those of Postgres.
 func PostgresHosts(url string) ([]string, error) {
 	pool, err := parsePostgresURL(url)
 	if err != nil {
@@ -141,8 +138,7 @@ func keepOnly(config *pgx.ConnConfig, host string) {
 	}
 }
 
-// targets returns what pgx tries to connect to, in its order. A host can occur twice, with and
-// without TLS.
+// targets returns what pgx tries, in order: perhaps each host with and without TLS.
 func targets(config *pgx.ConnConfig) []*pgconn.FallbackConfig {
 	first := &pgconn.FallbackConfig{Host: config.Host, Port: config.Port, TLSConfig: config.TLSConfig}
 	return append([]*pgconn.FallbackConfig{first}, config.Fallbacks...)

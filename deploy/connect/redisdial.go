@@ -136,8 +136,7 @@ func (s serverDials) unnamed(began time.Time, err error) error {
 	return failure
 }
 
-// dialAny connects to first, or to any address if first fails or takes longer than
-// sentinelPatience.
+// dialAny connects to first; if it fails or takes longer than sentinelPatience, to any address.
 func dialAny(ctx context.Context, connect func(context.Context, string) (net.Conn, error), first string, all []string) (net.Conn, error) {
 	type result struct {
 		conn net.Conn

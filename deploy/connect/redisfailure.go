@@ -49,8 +49,7 @@ type call struct {
 	connects atomic.Bool // it opened a connection, or tries to
 }
 
-// callOf returns the call that cmd, or the pipeline that begins with it, is a part of, and a
-// context that holds the call.
+// callOf returns the call of cmd, or of the pipeline it begins, and a context that holds it.
 func (f failures) callOf(ctx context.Context, cmd redis.Cmder) (context.Context, *call) {
 	if c, inside := ctx.Value(f).(*call); inside {
 		if c.first != cmd { // otherwise another hook of this client has the same command

@@ -59,8 +59,7 @@ func (s *RedisServers) options(addr string) *redis.UniversalOptions {
 	return o
 }
 
-// Sentinels queries the sentinels of a Redis URL for the replicas of its master. It is
-// safe for concurrent use.
+// Sentinels queries those of a URL for the master's replicas. It is safe for concurrent use.
 type Sentinels struct {
 	master  string
 	clients []*redis.SentinelClient
@@ -120,8 +119,7 @@ func (s *Sentinels) Replicas(ctx context.Context, within time.Duration) (int, er
 	return 0, all
 }
 
-// KnownReplicas returns the number of replicas of a master that have answered this sentinel
-// within the given time.
+// KnownReplicas returns how many replicas of a master have lately answered this sentinel.
 func KnownReplicas(ctx context.Context, client *redis.SentinelClient, master string, within time.Duration) (int, error) {
 	replicas, err := client.Replicas(ctx, master).Result()
 	if err != nil {

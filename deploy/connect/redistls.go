@@ -64,8 +64,7 @@ func withoutPath(err error) error {
 	return err
 }
 
-// ReadRegular reads a regular file. Others, such as a device or a pipe, may never end or block
-// the process.
+// ReadRegular refuses files that may never end or block, such as a device or a pipe.
 func ReadRegular(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -72,8 +72,7 @@ func parseRedisURL(raw string) (redisTarget, error) {
 	return t, nil
 }
 
-// splitRedisURL cuts the list of hosts out of raw and parses the rest with net/url,
-// which accepts only one host.
+// splitRedisURL cuts the hosts out of raw, because net/url accepts only one.
 func splitRedisURL(raw string) (u *url.URL, hosts []string, err error) {
 	scheme, rest, _ := strings.Cut(raw, "://")
 	if scheme != "redis" && scheme != "rediss" {

@@ -87,8 +87,7 @@ func StartShared() (entries []string, err error) {
 	return entries, err
 }
 
-// StopShared stops the shared servers that this process has started. They cannot be used
-// afterwards.
+// StopShared stops the shared servers of this process for good.
 func StopShared() error {
 	var errs []error
 	for _, s := range allShared {

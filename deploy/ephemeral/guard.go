@@ -58,8 +58,7 @@ func (g Guard) StartCluster(tb testing.TB, ahead ...time.Duration) *RedisCluster
 	return &RedisCluster{c.url, c.servers()}
 }
 
-// StartSentinels starts a Redis master, its replica and three sentinels for this test
-// alone.
+// StartSentinels starts a master, its replica and three sentinels for this test alone.
 func (g Guard) StartSentinels(tb testing.TB) *RedisSentinels {
 	tb.Helper()
 	s := private(tb, 5, sentinelsMaker(g.ready(tb)))

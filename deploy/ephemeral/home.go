@@ -18,8 +18,7 @@ type home struct {
 	janitor *exec.Cmd
 }
 
-// The script tries again, because the servers may still be writing: they end at the same
-// time as this process.
+// The script tries again, because the servers end with this process and may still be writing.
 const janitor = `trap '' HUP INT TERM
 read -r _
 for _ in 1 2 3 4 5; do rm -rf "$1" && exit; sleep 1; done`

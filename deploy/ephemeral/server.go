@@ -61,8 +61,7 @@ func (s *Server) Freeze() { s.tb.Helper(); must(s.tb, "freeze", s.signal(syscall
 
 func (s *Server) Thaw() { s.tb.Helper(); must(s.tb, "thaw", s.signal(syscall.SIGCONT)) }
 
-// Restart stops the server if it is running, and starts it on the same port. It loses what
-// it did not persist.
+// Restart restarts the server on the same port. What it did not persist is lost.
 func (s *Server) Restart() {
 	s.tb.Helper()
 	must(s.tb, "stop", s.stop())

@@ -50,8 +50,7 @@ func (s *Standby) Follow(primary *Server) {
 		follow(primary.URL)...)
 }
 
-// follow returns the statements that make a standby replicate a primary. ALTER SYSTEM takes no
-// parameters.
+// follow has the URL in its statements, because ALTER SYSTEM takes no parameters.
 func follow(primary string) []string {
 	return []string{"ALTER SYSTEM SET primary_conninfo = '" + primary + "'", "SELECT pg_reload_conf()"}
 }

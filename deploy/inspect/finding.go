@@ -42,8 +42,7 @@ type Finding struct {
 
 	Message string `json:"message"`
 
-	// Setting is what to change or, if the level is Unknown, what to look up. Empty if
-	// the level is OK.
+	// Setting is what to change, or to look up if the level is Unknown. Empty for OK.
 	Setting string `json:"setting"`
 
 	// Connected is the number of replicas that a master has, or hidden, if the code is redis_replicas.

@@ -67,8 +67,7 @@ func Servers(ctx context.Context, c Config) ([]Finding, error) {
 	return all, errors.Join(redisErr, postgresErr, replicasErr)
 }
 
-// failure says in a few words why a server does not answer. It leaves out the user. It is empty if
-// err is nil.
+// failure says in a few words, without the user, why a server does not answer. Empty for nil.
 func failure(err error) string {
 	if err == nil {
 		return ""

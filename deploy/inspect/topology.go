@@ -152,8 +152,7 @@ func (t topology) checkCluster(ctx context.Context) (masters, replicas []string,
 	return unique(masters), replicas, append(reports, r)
 }
 
-// reachable completes the address of a node that does not know its own host. The node is at the
-// host that was asked.
+// reachable completes the address of a node that does not know its own host: the one asked.
 func reachable(addr, asked string) string {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil || host != "" && host != "?" {

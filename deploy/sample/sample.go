@@ -92,8 +92,7 @@ func product(id int64, name locale.Name, slug string, price money.Amount, plans 
 	}
 }
 
-// Coupons returns the coupons of each store by the store's id, with dates relative to
-// now.
+// Coupons returns the coupons of each store by its id, with dates relative to now.
 func Coupons(now time.Time) map[int64][]*cart.Coupon {
 	return map[int64][]*cart.Coupon{
 		1: {

@@ -121,8 +121,7 @@ func (o offer) trialing(id, customer int64, start time.Time) subscriptions.Subsc
 	return s
 }
 
-// pastDue returns a subscription whose renewal failed yesterday. grace is in days from
-// then; 0 means no grace.
+// pastDue returns a subscription whose renewal failed yesterday, with grace in days from then.
 func (o offer) pastDue(id, customer int64, start, now time.Time, grace int) subscriptions.Subscription {
 	s := o.sold(id, customer, start, now)
 	s.Status, s.Card = subscriptions.PastDue, card(id) // the card that could not be charged

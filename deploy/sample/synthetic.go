@@ -148,8 +148,7 @@ func (g *Generator) Write(ctx context.Context, db *pgxpool.Pool, progress func(s
 		}
 		progress(len(rows))
 	}
-	// Postgres answers a list from its index alone only where it knows that all rows
-	// are visible.
+	// Postgres answers lists from an index alone only where it knows that all rows are visible.
 	if _, err := db.Exec(ctx, "VACUUM (ANALYZE) stores, products, plans, customers, saved_cards, subscriptions"); err != nil {
 		return fmt.Errorf("vacuum: %w", err)
 	}

@@ -81,8 +81,7 @@ func translations(n locale.Name) map[locale.Locale]string {
 	return n.Others
 }
 
-// queueCoupon queues the statements that write a coupon and make its list of products as
-// given.
+// queueCoupon writes a coupon, and makes its list of products as given.
 func queueCoupon(batch *pgx.Batch, store int64, c *cart.Coupon) {
 	var rate, amount any
 	if c.Kind == cart.Percent {
@@ -98,8 +97,7 @@ func queueCoupon(batch *pgx.Batch, store int64, c *cart.Coupon) {
 		store, c.Code, c.Products)
 }
 
-// WriteCouponUses inserts the orders that used coupons, or updates those that exist. It
-// leaves other rows alone.
+// WriteCouponUses inserts or updates the orders that used coupons, and no others.
 func WriteCouponUses(ctx context.Context, tx pgx.Tx, uses []CouponUse) error {
 	var batch pgx.Batch
 	for _, u := range uses {

@@ -67,8 +67,7 @@ func publicRoutes(protect func(http.Header)) []wire.Route {
 	}
 }
 
-// referencePolicy lets the reference use only its own origin, and forbids frames. Its viewer
-// sets styles in its script.
+// referencePolicy allows the page's own origin, and styles that its viewer's script sets.
 const referencePolicy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self'; " +
 	"font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 

@@ -94,8 +94,7 @@ func backstageArea(p *Playground, notFound *problem.Error) wire.Area {
 	return area
 }
 
-// offer serves what the demo offers, to pages of its own origin only. CORS_ORIGINS is for
-// the API.
+// offer serves what the demo offers, to its own origin only: CORS_ORIGINS is for the API.
 func (d *Demo) offer(c *gin.Context) (wire.Answer, error) {
 	c.Writer.Header().Del("Access-Control-Allow-Origin")
 	c.Header("Cache-Control", "no-store")

@@ -20,8 +20,7 @@ type Admin struct {
 	// contents of the process's memory.
 	Profiles bool
 
-	// Dependencies are the servers that the service needs, by name. Started is when the
-	// process began to check them.
+	// Dependencies are the servers that the service needs, by name, and checked since Started.
 	Dependencies map[string]*Dependency
 	Started      time.Time
 

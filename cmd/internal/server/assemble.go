@@ -15,8 +15,7 @@ import (
 	"commerce/subscriptions/subscriptionshttp"
 )
 
-// Parts are the dependencies and settings of the service. The demo, the service and tests
-// differ only in these.
+// Parts are the dependencies and settings. Only in these the demo, the service and tests differ.
 type Parts struct {
 	Config // except for Areas and Language, which Assemble sets
 

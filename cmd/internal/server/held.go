@@ -114,8 +114,7 @@ func (c *holdingConn) release() {
 	c.buffer, c.n = nil, 0
 }
 
-// CloseWrite is what net/http calls to end a response before the client has sent its whole
-// request.
+// CloseWrite ends a response before the client has sent its whole request.
 func (c *holdingConn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()

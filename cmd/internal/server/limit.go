@@ -32,8 +32,7 @@ const (
 	// charged less. Streams have their own limits.
 	maxCharge = 100
 
-	// maxClients is the number of clients that each limiter remembers. A forgotten client can
-	// send a full burst again.
+	// maxClients is how many each limiter remembers. A forgotten one can send a full burst again.
 	maxClients = 25_000
 )
 
@@ -61,8 +60,7 @@ func rateLimiters(times int) func(reads bool) *rateLimiter {
 // profile is not proven, so that no single client can use up the calls of a platform that it names.
 const perProfile = 10
 
-// limitProfiles returns a function that refuses a read or a change of a platform's agents beyond their rate,
-// whatever their addresses.
+// limitProfiles limits the reads and the changes of a platform's agents, whatever their addresses.
 func limitProfiles(now func() time.Time) func(profile string, reads bool) error {
 	if now == nil {
 		now = time.Now

@@ -76,8 +76,7 @@ func (r *responder) observe(c *gin.Context) {
 	c.Next()
 }
 
-// endOf describes a request that has ended. aborted means that the server closes the connection
-// without a response.
+// endOf describes a request that has ended, aborted if its connection closes without a response.
 func endOf(c *gin.Context, client context.Context, request *requestContext, aborted bool) served {
 	s := served{
 		requestContext: request, bytes: max(c.Writer.Size(), 0),

@@ -12,8 +12,7 @@ import (
 	"commerce/auth/problem"
 )
 
-// statuses is the only table of the codes' HTTP statuses. The OpenAPI document lists the
-// same codes.
+// statuses is the only table of HTTP statuses. The OpenAPI document lists the same codes.
 var statuses = map[problem.Code]int{
 	problem.MalformedJSON:        http.StatusBadRequest,
 	problem.InvalidParameter:     http.StatusBadRequest,

@@ -111,8 +111,7 @@ func (a *Admin) Reach(ctx context.Context) map[string]error {
 	return failed
 }
 
-// check checks all dependencies concurrently, so that a slow one does not use up the
-// time of the others.
+// check checks all dependencies at once, so that a slow one takes no time of others.
 func (a *Admin) check(ctx context.Context) []state {
 	age := time.Since(a.Started)
 	seen := make(chan state, len(a.Dependencies))

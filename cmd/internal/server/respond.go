@@ -105,8 +105,7 @@ func notModified(c *gin.Context, tag string) {
 	c.Status(http.StatusNotModified)
 }
 
-// fail writes an error. One that wraps http.ErrAbortHandler closes the connection
-// without a response.
+// fail writes an error, or closes the connection for one that wraps http.ErrAbortHandler.
 func (r *responder) fail(c *gin.Context, answer wire.Answer, err error) {
 	c.Abort()
 	_ = c.Error(err) // for the request's line in the log
@@ -270,8 +269,7 @@ func (p *writers) get(l locale.Locale) *wire.Writer {
 	return w
 }
 
-// put keeps a writer that the caller no longer uses, unless it is so large that few
-// responses need it.
+// put keeps a writer that is not in use, unless it is larger than almost all responses.
 func (p *writers) put(w *wire.Writer) {
 	if cap(w.Bytes()) <= maxKeptBuffer {
 		p.pool.Put(w)

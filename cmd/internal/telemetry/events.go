@@ -26,8 +26,7 @@ type request struct {
 // RequestBegan counts a request in flight. Call RequestEnded when it ends.
 func (m *Metrics) RequestBegan() { m.inFlight.Inc() }
 
-// RequestEnded counts a response. route is the route pattern, never a path. traceID, unless it is empty,
-// becomes an exemplar.
+// RequestEnded counts a response by route pattern. traceID becomes an exemplar unless empty.
 func (m *Metrics) RequestEnded(method, route string, status int, took time.Duration, traceID string) {
 	m.inFlight.Dec()
 	if !wire.StandardMethod(method) {
@@ -59,8 +58,7 @@ func (m *Metrics) Failed(method, route string, status int, p *problem.Error) {
 	}
 }
 
-// Refused counts a request that a limit refused. limit is a name that the program chooses, such
-// as "reads".
+// Refused counts a request that a limit refused, by a name that the program chose for it.
 func (m *Metrics) Refused(limit string) { m.limited.WithLabelValues(limit).Inc() }
 
 // CartEvents returns functions that count the events of carts.
@@ -98,8 +96,7 @@ func (m *Metrics) Replayed() { m.replays.Inc() }
 // PublishFailed counts a change of a cart that Redis refused to announce.
 func (m *Metrics) PublishFailed() { m.publishFailures.Inc() }
 
-// CatalogChangeShown counts the load of a changed value. of is the name of the cache, as for
-// ObserveCatalog.
+// CatalogChangeShown counts the load of a changed value, of a cache as in ObserveCatalog.
 func (m *Metrics) CatalogChangeShown(of string, delay time.Duration) {
 	m.changeDelay.WithLabelValues(of).Observe(delay.Seconds())
 }

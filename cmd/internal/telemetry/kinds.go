@@ -89,8 +89,7 @@ func replyKind(reply string) string {
 	return cmp.Or(redisReplies[word], "other")
 }
 
-// postgresKind returns the kind of an error of pgx. It returns "" if err is nil or the caller
-// canceled the call.
+// postgresKind returns the kind of an error; "" for none, or if the caller canceled the call.
 func postgresKind(err error) string {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return ""

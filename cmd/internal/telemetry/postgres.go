@@ -44,8 +44,7 @@ func newPostgresTracer(r registry) postgresTracer {
 	}
 }
 
-// PostgresTracer returns a tracer that measures the statements of a pool, and adds spans for them to the
-// traces of requests.
+// PostgresTracer measures the statements of a pool, and adds their spans to traces.
 func (m *Metrics) PostgresTracer() pgx.QueryTracer { return m.postgres }
 
 type statementKey struct{}

@@ -130,8 +130,7 @@ func redisStep(ctx context.Context, cmds []redis.Cmder) (_ context.Context, end 
 	return timing.Call(ctx, "redis", "redis "+name, trace.WithAttributes(about...))
 }
 
-// spanFailure returns why a span has failed. A missing value and a script that Redis does not have
-// yet are no failures.
+// spanFailure returns why a span has failed: not for a missing value or an unknown script.
 func spanFailure(err error) error {
 	if err == nil || errors.Is(err, redis.Nil) || redis.HasErrorPrefix(err, "NOSCRIPT") {
 		return nil

@@ -153,8 +153,7 @@ func (e *Exporter) post(ctx context.Context, body []byte) error {
 // overloaded are the statuses after which OTLP lets clients try again.
 var overloaded = []int{http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout}
 
-// outcome returns what is wrong according to a response. Its text could repeat a credential, so
-// that errors do not have it.
+// outcome returns what is wrong, without the response's text, which could repeat a credential.
 func outcome(r *http.Response) error {
 	body, _ := io.ReadAll(io.LimitReader(r.Body, maxResponse)) // the status is known; also frees the connection
 	switch {
