@@ -96,8 +96,7 @@ func (p *Priced) Redeem(c *Coupon, uses Uses, store *store.Store, now time.Time)
 	p.addTax(store)
 }
 
-// AppliedCoupon is the coupon of a priced cart. The amount that it takes off is
-// Priced.Discount.
+// AppliedCoupon is the coupon of a priced cart, and takes Priced.Discount off.
 type AppliedCoupon struct {
 	Code   string
 	Kind   CouponKind   // "" for a coupon that no longer exists

@@ -8,8 +8,7 @@ import (
 	"commerce/cart/period"
 )
 
-// Product is one product of a store's catalog. A *Product is shared between requests:
-// do not change it.
+// Product is one of a store's catalog. Requests share a *Product: do not change it.
 type Product struct {
 	ID            int64
 	Name          locale.Name
@@ -51,8 +50,7 @@ func (i *Image) Links(origin, path string) (shown, absolute string) {
 	return i.URL, i.URL
 }
 
-// Plan is a billing period of a subscription product (its variant). Its price is added to
-// the product's own.
+// Plan is a billing period of a subscription. Its price is added to the product's own.
 type Plan struct {
 	ID       int64
 	Duration period.Duration
@@ -77,8 +75,7 @@ type Field struct {
 	Options  []Option
 }
 
-// Option is one choice of a select field; Price is its surcharge on the unit
-// price, 0 for none.
+// Option is one choice of a select field, with its surcharge on the unit price.
 type Option struct {
 	Code  string
 	Name  locale.Name

@@ -5,8 +5,7 @@ import (
 	"commerce/auth/problem"
 )
 
-// Refusal is why the cart's current content does not allow a change that is valid by
-// itself.
+// Refusal is why what the cart holds does not allow a change that is valid by itself.
 type Refusal struct {
 	Code problem.Code
 	Held int64 // insufficient_stock and above_max_per_cart: how many of the product the cart holds already

@@ -23,8 +23,7 @@ type CameLine struct {
 	Metadata      Metadata     // names that the line did not have
 }
 
-// Undone is how a merge is undone: what both carts are afterwards, and what the shopper has changed since the
-// merge.
+// Undone is what both carts are after an undo, and what the shopper changed since the merge.
 type Undone struct {
 	Customer Cart
 	Guest    Cart // with what was taken out; without an ID

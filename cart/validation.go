@@ -11,8 +11,7 @@ type Validation struct {
 	Warnings []LineIssue
 }
 
-// LineIssue is an issue or warning with the line that it is about; a nil Line means the
-// cart as a whole.
+// LineIssue is an issue or warning of a line; of the whole cart if that is nil.
 type LineIssue struct {
 	Line *PricedLine
 	Issue

@@ -76,8 +76,7 @@ type call struct {
 
 func (c *call) ctx() context.Context { return c.Request.Context() }
 
-// token is what the answer shows as the cart's token: "" for a new one that this answer
-// does not issue.
+// token is the cart's token in the answer: "" for a new one that it does not issue.
 func (c *call) token() auth.CartToken {
 	if c.Fresh && !c.issuesToken {
 		return ""

@@ -15,8 +15,7 @@ import (
 
 const maxOps = 50
 
-// list reads the body of POST /cart/ops. It refuses a malformed list, and names the faults of all
-// operations.
+// list refuses a malformed body of POST /cart/ops, and names the faults of all operations.
 func (in input) list() (service.List, *problem.Error) {
 	each, refusal := in.members.each()
 	elements, badOps := in.members.ops()

@@ -29,8 +29,7 @@ type CacheConfig struct {
 	// Server is the name of the source's server, for the log.
 	Server string
 
-	// Memory is the approximate size limit, in bytes. Default 128 MiB: about 100,000
-	// products.
+	// Memory is the approximate limit in bytes. Default 128 MiB: about 100,000 products.
 	Memory uint64
 
 	// See lastknown.Config. of is one of the names below.
@@ -98,8 +97,7 @@ func newCache[K comparable, V any](c CacheConfig, of string, own lastknown.Confi
 	return lastknown.New(own)
 }
 
-// Stats returns how the caches have answered, by the names of what they hold: products,
-// coupons, coupon_uses.
+// Stats returns how the caches of products, coupons and coupon_uses have answered.
 func (c *Cache) Stats() map[string]func() lastknown.Stats {
 	return map[string]func() lastknown.Stats{
 		ofProducts: c.products.Stats, ofCoupons: c.coupons.Stats, ofUses: c.uses.Stats,
@@ -160,8 +158,7 @@ func (c *Cache) InvalidateAll() {
 	c.uses.ExpireAll()
 }
 
-// Reachable implements service.Catalog: it reports whether the last load of products
-// succeeded without delay.
+// Reachable reports whether the last load of products succeeded without delay.
 func (c *Cache) Reachable() bool { return c.products.Reachable() }
 
 func (c *CacheConfig) loadProducts(ctx context.Context, keys []productKey) (map[productKey]*cart.Product, error) {

@@ -1,5 +1,4 @@
-// Package catalog provides the products and coupons of stores: from Postgres, from memory,
-// or through a cache.
+// Package catalog provides products and coupons from Postgres, from memory, or through a cache.
 package catalog
 
 import (
@@ -9,8 +8,7 @@ import (
 	"commerce/cart"
 )
 
-// Memory is a catalog in memory, for the demo and for tests. It is safe for concurrent
-// use.
+// Memory is for the demo and tests. It is safe for concurrent use.
 type Memory struct {
 	mu       sync.RWMutex
 	products map[productKey]*cart.Product

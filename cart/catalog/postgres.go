@@ -14,8 +14,7 @@ import (
 	"commerce/cart"
 )
 
-// Postgres reads the catalog from the database, with a query per call. Put a Cache in
-// front of it.
+// Postgres reads the catalog with a query per call. Put a Cache in front of it.
 type Postgres struct{ db *pgxpool.Pool }
 
 func NewPostgres(db *pgxpool.Pool) *Postgres { return &Postgres{db: db} }

@@ -322,8 +322,7 @@ func exec(ctx context.Context, client pipeliner, guard bool, cmds []redis.Cmder)
 	}
 }
 
-// firstFailure returns the first error of cmds, also one that is a raw reply. A missing value is
-// not an error.
+// firstFailure returns the first error of cmds, also a raw reply, but no missing value.
 func firstFailure(cmds []redis.Cmder) error {
 	for _, cmd := range cmds {
 		err := cmd.Err()

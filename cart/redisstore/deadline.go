@@ -13,8 +13,7 @@ type redisClock struct {
 	known bool
 }
 
-// own returns t in ms by this process' own clock. It is monotonic: setting the machine's
-// clock does not change it.
+// own returns t in ms by this process' own clock, which is monotonic.
 func (m *master) own(t time.Time) int64 { return t.Sub(m.start).Milliseconds() }
 
 const noDeadline int64 = 1<<53 - 1
@@ -55,8 +54,7 @@ func (l located) redisNow(ctx context.Context) (int64, error) {
 	return l.own(time.Now()) + ahead, err
 }
 
-// aheadOf returns how many ms the master's clock is ahead of another master's, whose
-// estimate must exist.
+// aheadOf returns how many ms the master is ahead of another, whose estimate must exist.
 func (l located) aheadOf(ctx context.Context, other *master) (int64, error) {
 	if l.master == other {
 		return 0, nil

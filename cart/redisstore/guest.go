@@ -141,8 +141,7 @@ func parseGuest(own Ref, hash redis.Cmder, claimed *redis.IntCmd) (GuestCart, er
 // lineOfKey ends the name of the member with the line that the change under a key has changed.
 const lineOfKey = ":l"
 
-// parseKeyUse returns the change applied under a key, without its time, from the key's two members;
-// zero for none.
+// parseKeyUse returns the change under a key, without its time, from its members; zero for none.
 func parseKeyUse(use, line *redis.StringCmd) (cart.KeyUse, error) {
 	if err := firstFailure([]redis.Cmder{use, line}); err != nil {
 		return cart.KeyUse{}, err

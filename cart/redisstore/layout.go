@@ -105,8 +105,7 @@ func parseCart(flat []string) (Stored, error) {
 // maxName is how long the ID of a cart or of a line may be.
 const maxName = 64
 
-// isName reports whether a text is one that the store writes as an ID or a mark. Clients get it in
-// a header.
+// isName reports whether the store writes such an ID or mark, which clients get in a header.
 func isName(text string) bool {
 	for i := range len(text) {
 		switch b := text[i]; {

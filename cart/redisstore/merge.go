@@ -57,8 +57,7 @@ type OtherOwnerError struct{ Owner Ref }
 
 func (e *OtherOwnerError) Error() string { return "redisstore: claimed by another owner" }
 
-// GrownError means that the guest's cart was replaced or has grown since room was
-// reserved for it.
+// GrownError means that the guest's cart was replaced, or has outgrown what was reserved for it.
 type GrownError struct{ Needs cart.Reservation }
 
 func (e *GrownError) Error() string { return "redisstore: the guest's cart has changed" }

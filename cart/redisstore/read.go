@@ -15,8 +15,7 @@ type Stored struct {
 	cart.Cart
 	Pending PendingMerges // into this cart
 
-	// Merged is the report of the latest merge; nil if there was none within
-	// cart.ReportLife.
+	// Merged is the report of the latest merge within cart.ReportLife; nil for none.
 	Merged *cart.MergeReport
 
 	// Agent is the cart.Moment at which the last change of the cart's agent has left it, or
@@ -30,8 +29,7 @@ type Stored struct {
 	expires int64  // ms by Redis' clock, a whole second; 0 if only stamps are left
 }
 
-// inUse reports whether reads renew the cart's TTL. The remains of an emptied cart are not
-// in use.
+// inUse reports whether reads renew the TTL: not for what remains of an emptied cart.
 func (c *Stored) inUse() bool {
 	return c.InUse() || len(c.Pending) > 0
 }
@@ -134,8 +132,7 @@ func (s *Store) renew(ctx context.Context, at located, ref Ref) (Stored, error) 
 	return stored, nil
 }
 
-// parseStored parses a cart in a script's reply, with the ms that it has left. now is in ms by
-// Redis' clock.
+// parseStored parses a script's reply with the ms that the cart has left, at now by Redis' clock.
 func (s *Store) parseStored(flat any, left, now int64) (Stored, error) {
 	stored, err := parseCart(texts(flat.([]any)))
 	if err == nil {

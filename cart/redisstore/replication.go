@@ -109,8 +109,7 @@ const (
 	redirectionPause = 40 * time.Millisecond
 )
 
-// isElsewhere reports whether a failed command certainly did nothing, and another node may
-// accept it.
+// isElsewhere reports whether a command certainly did nothing, and another node may accept it.
 func isElsewhere(err error) bool {
 	var failed *net.OpError
 	return redis.HasErrorPrefix(err, "MOVED") || errors.As(err, &failed) && failed.Op == "dial"

@@ -99,8 +99,7 @@ func sourceOf(files []string) string {
 	return source.String()
 }
 
-// ScriptNames lists the names of all scripts. The commands that run them have these names as
-// their FullName.
+// ScriptNames lists all scripts, by the FullName of the commands that run them.
 func ScriptNames() []string {
 	names := slices.AppendSeq([]string{"check", "ops"}, maps.Keys(scriptFiles))
 	return slices.Sorted(slices.Values(slices.AppendSeq(names, maps.Keys(operationFiles))))

@@ -22,8 +22,7 @@ type Store struct {
 
 // Config configures a Store. Client and TTL are required.
 type Config struct {
-	// Client must follow redirections, and may retry: commands that must not run twice opt out.
-	// The caller closes it.
+	// Client follows redirections and may retry what does not opt out. The caller closes it.
 	Client redis.UniversalClient
 	TTL    TTLs
 

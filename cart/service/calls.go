@@ -119,8 +119,7 @@ func (s *Carts) edit(e Edit, product *cart.Product, line *cart.Line) change {
 	return c
 }
 
-// faults returns all that is wrong with a malformed edit, as far as the line and its product are
-// known.
+// faults returns all that is wrong with an edit, as far as the line and its product are known.
 func (s *Carts) faults(ctx context.Context, v *Visit, e Edit) *problem.Error {
 	stored, err := s.loadOwn(ctx, v)
 	line := stored.Line(e.Item)

@@ -92,8 +92,7 @@ func (s *Carts) opened(v *Visit, code string) (h handedOver, ok bool) {
 	return h, err == nil && s.Now().Before(time.Unix(ends, 0))
 }
 
-// PreviewHandover returns the cart that a code offers. A code that cannot be redeemed any more is
-// problem.NotFound.
+// PreviewHandover returns the cart of a code; problem.NotFound if that cannot be redeemed.
 func (s *Carts) PreviewHandover(ctx context.Context, v *Visit, code string) (cart.Priced, error) {
 	h, ok := s.opened(v, code)
 	if !ok {

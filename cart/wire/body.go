@@ -83,8 +83,7 @@ func unreadable(err error) *problem.Error {
 	return malformed(err, "", textNotJSON)
 }
 
-// wantJSON refuses anything but JSON in UTF-8. A body without a Content-Type counts as
-// JSON.
+// wantJSON refuses other types than JSON in UTF-8. A body without a type counts as JSON.
 func wantJSON(h http.Header) error {
 	if encoding := h.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
 		return problem.New(problem.UnsupportedMediaType, "Content-Encoding", textNeedsJSON)

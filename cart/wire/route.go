@@ -57,8 +57,7 @@ type Answer struct {
 
 	Language locale.Locale // of texts; "" when the caller could not be identified
 
-	// Store and Caller are for the log and traces. They are zero when the caller could not be
-	// identified.
+	// Store and Caller are for the log and traces; zero if the caller could not be identified.
 	Store  int64
 	Caller Caller
 

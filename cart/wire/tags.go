@@ -9,8 +9,7 @@ import (
 	"commerce/auth/problem"
 )
 
-// Tags are the entity tags of an If-Match or If-None-Match header, without quotes and
-// without W/.
+// Tags are those of an If-Match or If-None-Match header, without quotes and W/.
 type Tags struct {
 	List []string
 	Any  bool // it was "*"

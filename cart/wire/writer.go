@@ -48,8 +48,7 @@ func (w *Writer) begin(l locale.Locale) {
 // Bytes returns the buffer's initial content and what was written so far.
 func (w *Writer) Bytes() []byte { return w.json }
 
-// separate writes the comma before an element or a member, unless it is the first one of
-// its object, array or line.
+// separate writes the comma before an element or member that is not the first.
 func (w *Writer) separate() {
 	if len(w.json) == 0 {
 		return
@@ -131,8 +130,7 @@ func (w *Writer) quote(text string) {
 // RFC3339 is the layout of a moment in whole seconds.
 const RFC3339 = "2006-01-02T15:04:05Z"
 
-// Time writes a moment in UTC. The layout is time.DateOnly, time.DateTime, or RFC3339, which may have
-// microseconds.
+// Time writes a moment in UTC by time.DateOnly, time.DateTime or RFC3339, maybe with microseconds.
 func (w *Writer) Time(name string, t time.Time, layout string) {
 	w.Member(name)
 	w.json = append(w.json, '"')
@@ -196,8 +194,7 @@ func (w *Writer) NullableNumber(name string, n *int64) {
 	w.Number(name, *n)
 }
 
-// Amount writes money as an exact number in major units; digits is how many decimals its
-// currency has.
+// Amount writes an exact number in major units of a currency with so many digits.
 func (w *Writer) Amount(name string, a money.Amount, digits int) {
 	w.Member(name)
 	w.json = money.AppendMajor(w.json, a, digits)

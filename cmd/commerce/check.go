@@ -139,8 +139,7 @@ type findingLine struct {
 	more            int // servers, beyond the first
 }
 
-// printFindings prints the lines of the findings, the worst ones first, and a summary. In a terminal,
-// it wraps long messages.
+// printFindings prints the findings, the worst ones first, and a summary, wrapped in a terminal.
 func printFindings(out cli.Output, findings []inspect.Finding) error {
 	lines := linesOf(findings)
 	levels, servers := 0, 0

@@ -22,8 +22,7 @@ import (
 // delay and the requests in flight.
 const gracePeriod = 9 * time.Second
 
-// streamPeriod is the time from SIGTERM until streams are ended. Until then they start and
-// continue like other requests.
+// streamPeriod is how long after SIGTERM streams still start and go on like other requests.
 const streamPeriod = gracePeriod - time.Second
 
 type listeners struct {

@@ -1,5 +1,4 @@
-// Command commerce is the Merchant Commerce Service: carts and subscriptions of a
-// digital-products platform.
+// Command commerce is the Merchant Commerce Service: carts and subscriptions of a platform.
 package main
 
 import (

@@ -128,8 +128,7 @@ func migrateStatus(ctx context.Context, m *migrations.Migrator, out cli.Output) 
 	return err
 }
 
-// openMigrator returns a migrator. Its connections have no statement timeout, because a migration
-// may take long.
+// openMigrator sets no statement timeout, because a migration may take long.
 func (d databaseSettings) openMigrator(ctx context.Context) (*migrations.Migrator, error) {
 	config := connect.PostgresConfig{Writable: true, ApplicationName: "commerce migrate", StatementTimeout: -1}
 	db, err := d.open(ctx, config, migrations.CheckMigratable)

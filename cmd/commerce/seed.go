@@ -65,8 +65,7 @@ func writeSample(ctx context.Context, db *pgxpool.Pool, out cli.Output, syntheti
 // seedLock is the Postgres advisory lock that a seed holds.
 const seedLock = 0x5EED
 
-// alone runs work while no other seed runs on this database. It waits for one that
-// does.
+// alone runs work after any other seed that runs on this database.
 func alone(ctx context.Context, db *pgxpool.Pool, work func() error) error {
 	lock, err := db.Acquire(ctx)
 	if err != nil {

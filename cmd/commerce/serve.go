@@ -145,8 +145,7 @@ func pingMasters(ctx context.Context, rdb redis.UniversalClient) error {
 	return rdb.Ping(ctx).Err()
 }
 
-// reach pings the dependencies. It fails if a setting is wrong, but not if a dependency
-// is unreachable.
+// reach pings the dependencies. A wrong setting is an error, an unreachable server is not.
 func (c *serveCommand) reach(ctx context.Context, admin *server.Admin, stores auth.StoreDirectory, log *slog.Logger) error {
 	ctx, cancel := context.WithTimeout(ctx, startReach)
 	defer cancel()

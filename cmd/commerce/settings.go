@@ -133,8 +133,7 @@ func settingsHelp(all []cli.Setting) string {
 	return list.String()
 }
 
-// openLog returns the log of the process. A log whose reader stalls or ends neither blocks nor ends the
-// process.
+// openLog returns a log whose reader, if it stalls or ends, does not stop the process.
 func (s *settings) openLog(to io.Writer) io.WriteCloser {
 	signal.Ignore(syscall.SIGPIPE)
 	s.logLines = logbuffer.New(to, func(to io.Writer, lost uint64) {
@@ -189,8 +188,7 @@ func parseStore(text string) (int64, error) {
 	return id, nil
 }
 
-// plainPath matches a path without empty segments, in characters that need no
-// encoding.
+// plainPath matches paths without empty segments and without need for encoding.
 var plainPath = regexp.MustCompile(`^(/[A-Za-z0-9._~-]+)*/?$`)
 
 func checkPath(path string) error {

@@ -55,8 +55,7 @@ func (d databaseSettings) openSubscriptions(ctx context.Context, a *assembly, re
 	return source, nil
 }
 
-// listPool configures the pool of lists and changes, on the only host to use or, if that is "",
-// on that of the URL.
+// listPool configures the pool of lists and changes, on host or, if that is "", on the URL's.
 func listPool(only string) connect.PostgresConfig {
 	return connect.PostgresConfig{ApplicationName: "commerce subscriptions", Only: only, Edit: planOnce}
 }
@@ -92,8 +91,7 @@ func newSubscriptions() cli.Command {
 	return cli.Command{Name: "subscriptions", Help: "Delete records of subscriptions.", Commands: []cli.Command{newPrune()}}
 }
 
-// newPrune returns the command that deletes old deletions. It prints how many it has deleted, also
-// before an error.
+// newPrune deletes old deletions, and prints how many, also before an error.
 func newPrune() cli.Command {
 	return onMigrated("prune", "Delete the records of subscriptions that were deleted long ago. Run it daily.",
 		connect.PostgresConfig{
@@ -136,8 +134,7 @@ func (r *replicaSettings) readHosts(url string) (err error) {
 	return err
 }
 
-// open opens the pools of the replicas and starts their checks; nil without replicas. They may be
-// unreachable.
+// open opens the pools of replicas, which may be unreachable, and starts their checks.
 func (r replicaSettings) open(ctx context.Context, a *assembly, primary databaseSettings) (*replicas.Set, error) {
 	if r.URL == "" {
 		return nil, nil

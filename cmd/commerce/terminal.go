@@ -52,8 +52,7 @@ func (p progress) end() {
 	fmt.Fprintln(p.to)
 }
 
-// startWaiting shows each second for how long work of unknown size has been running. The returned
-// function ends the line.
+// startWaiting shows each second how long work has been running, until the caller ends the line.
 func startWaiting(to io.Writer, description string) (end func()) {
 	to = visible(to)
 	return background(context.Background(), func(ctx context.Context) {

@@ -51,8 +51,7 @@ func newCustomerToken() cli.Command {
 	}
 }
 
-// newStoreToken returns the command that creates a token. It cannot be printed again, because only
-// a hash is stored.
+// newStoreToken prints a token once, because only its hash is stored.
 func newStoreToken() cli.Command {
 	var store int64
 	var name string
@@ -143,8 +142,7 @@ func checkLength(text string) error {
 	return nil
 }
 
-// jwtSettings are the settings for signing and verifying customers' tokens. Demo and serve set more
-// of Keys than its URL.
+// jwtSettings sign and verify customers' tokens. Demo and serve set more of Keys than its URL.
 type jwtSettings struct {
 	auth.JWTConfig
 	Keys auth.JWKSConfig

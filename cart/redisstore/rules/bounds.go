@@ -31,8 +31,7 @@ func refuseShared(b cart.Bounds, added, inCart int64) *cart.Refusal {
 	return nil
 }
 
-// refuse checks the quantity that a line would have, of which added is new to the cart.
-// See refuseShared.
+// refuse checks a line's new quantity, of which added is new to the cart. See refuseShared.
 func refuse(b cart.Bounds, quantity, added, inCart int64) *cart.Refusal {
 	return cmp.Or(refuseLine(b, quantity), refuseShared(b, added, inCart))
 }

@@ -66,8 +66,7 @@ func Merge(c, guest cart.Cart, by cart.Strategy, bounds map[cart.LineID]cart.Bou
 	return merged, after, report
 }
 
-// fill adds the guest's names that the customer's metadata does not have, in their order while there
-// is room.
+// fill adds names that the customer's metadata lacks, in order while there is room.
 func fill(own, guests cart.Metadata) cart.Metadata {
 	for _, name := range slices.Sorted(maps.Keys(guests)) {
 		if _, has := own[name]; !has && len(own) < cart.MergeFactor*cart.MaxMetadata {

@@ -7,8 +7,7 @@ import (
 	"commerce/auth/problem"
 )
 
-// NewFault says why a platform's profile cannot be used, with the code and the status of the specification's
-// tables.
+// NewFault says why a profile cannot be used, by the specification's tables of errors.
 func NewFault(code problem.Code, status int, content locale.Text, args ...any) *problem.Error {
 	e := problem.New(code, "", content, args...)
 	e.Status, e.Kind = status, problem.KindAgent

@@ -145,8 +145,7 @@ func (b *backstage) shown(p *cart.Product) wire.Answer {
 	}}
 }
 
-// productChange reads the members of a request, and returns what changes a product. Its error names
-// every invalid member.
+// productChange returns what changes a product, or an error that names every invalid member.
 func (b *backstage) productChange(members wire.Object) (change func(*cart.Product), err *problem.Error) {
 	price, hasPrice := members["price"]
 	stock, hasStock := members["stock"]
@@ -177,8 +176,7 @@ func (b *backstage) productChange(members wire.Object) (change func(*cart.Produc
 	}, problem.Join(faults...)
 }
 
-// setPrice changes the price of a product. One that is on sale keeps its original price, unless
-// the new price is higher.
+// setPrice keeps the original price of a product on sale, unless the new price is higher.
 func setPrice(p *cart.Product, price money.Amount) {
 	onSale := p.OriginalPrice > p.Price
 	p.Price = price

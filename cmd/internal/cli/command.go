@@ -158,8 +158,7 @@ func (p *program) group(command *cobra.Command, args []string) error {
 	return fmt.Errorf("expected one of %s after %s", strings.Join(names, ", "), command.Name())
 }
 
-// unexpected returns the error for an argument. It does not quote what follows an equals sign,
-// which may be a secret.
+// unexpected does not quote what follows an equals sign, which may be a secret.
 func unexpected(command *cobra.Command, argument string) error {
 	name, _, assigned := strings.Cut(argument, "=")
 	err := fmt.Errorf("unexpected argument %q", name)
@@ -173,8 +172,7 @@ func unexpected(command *cobra.Command, argument string) error {
 	return err
 }
 
-// withoutValue returns an error of pflag that names the flag and does not quote its value, which
-// may be a secret.
+// withoutValue names the flag of an error of pflag, but not its value, which may be a secret.
 func withoutValue(err error) error {
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		hyphens := "--"

@@ -133,8 +133,7 @@ type flagText struct {
 	text    string
 }
 
-// Set implements pflag.Value. A list can be given in several flags, of which an empty one drops
-// those before it.
+// Set takes a list in several flags, of which an empty one drops those before it.
 func (f *flagText) Set(text string) error {
 	if f.setting.Value.kind == listKind && f.text != "" && text != "" {
 		text = f.text + "," + text

@@ -83,8 +83,7 @@ func (w *Writer) run() {
 	}
 }
 
-// take waits for lines and returns them. It returns none once the Writer is closed. free is a
-// buffer for the next lines.
+// take waits for lines; none come once the Writer is closed. free is a buffer for the next ones.
 func (w *Writer) take(free []byte) []byte {
 	w.mu.Lock()
 	defer w.mu.Unlock()

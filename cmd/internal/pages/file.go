@@ -130,8 +130,7 @@ func pageHeaders(c *gin.Context, policy string) {
 	c.Header("X-Content-Type-Options", "nosniff")
 }
 
-// etagOf returns an entity tag of a file's content. It is weak, because the response can be
-// compressed or not.
+// etagOf returns a weak tag, because the response can be compressed or not.
 func etagOf(content []byte) string {
 	sum := sha256.Sum256(content)
 	return `W/"` + hex.EncodeToString(sum[:12]) + `"`
