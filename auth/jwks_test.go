@@ -76,8 +76,7 @@ func newECDSA(curve elliptic.Curve) *ecdsa.PrivateKey {
 
 func newRSA(bits int) *rsa.PrivateKey { return must(rsa.GenerateKey(rand.Reader, bits)) }
 
-// signedBy returns a token that is valid until the end of the century. A nil kid leaves
-// it out.
+// signedBy returns a token that is valid for decades. A nil kid leaves it out.
 func signedBy(method jwt.SigningMethod, key, kid any) string {
 	token := jwt.NewWithClaims(method, jwt.MapClaims{"sub": "c", "store_id": 1, "exp": 4102444800})
 	if kid != nil {

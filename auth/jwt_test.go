@@ -208,8 +208,7 @@ func TestJWT_HeaderAndSignature(t *testing.T) {
 	}
 }
 
-// looseLastBits returns the token with a signature that a lenient decoder
-// reads as the same bytes.
+// looseLastBits returns a token whose signature a lenient decoder reads as the same bytes.
 func looseLastBits(token string) string {
 	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 	last := strings.IndexByte(alphabet, token[len(token)-1])

@@ -92,8 +92,7 @@ func TestPostgresAPITokens_RevocationIsSeenWithinASecondByEveryInstance(t *testi
 		"revoked at %v, then %v: want the first time kept", first[0].RevokedAt, second[0].RevokedAt)
 }
 
-// revocationIsLate revokes a new token and returns which instance accepts it for more than
-// a second, if any.
+// revocationIsLate returns which instance accepts a revoked token for a second, if any.
 func revocationIsLate(t *testing.T, table *PostgresAPITokens, instances []*APITokens) string {
 	t.Helper()
 	text := create(t, table, "script")
@@ -168,8 +167,7 @@ func TestLastUsed_KeepsWhatCannotBeWritten(t *testing.T) {
 	assert.That(t, err == nil && token.LastUsedAt != nil, "last used at %v (%v), want a time", token.LastUsedAt, err)
 }
 
-// roles creates the deploy files' role on a server and grants it the service's rights. It returns
-// the URL of the role.
+// roles grants the deploy files' role the service's rights, and returns its URL.
 func roles(t *testing.T, owner string) (service string) {
 	t.Helper()
 	script := assert.Must(os.ReadFile("../deploy/postgres/roles.sql"))(t)

@@ -185,8 +185,7 @@ func (l *tokenLedger) revoke(id int64) {
 	})
 }
 
-// newLedger returns a ledger, the text of its token 7, and a function that identifies the sender of
-// a token.
+// newLedger returns a ledger, its token 7, and a function that identifies a token's sender.
 func newLedger(t *testing.T) (ledger *tokenLedger, text string, identify func(token string) error) {
 	t.Helper()
 	secret, sum := NewAPISecret()

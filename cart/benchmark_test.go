@@ -23,8 +23,7 @@ func cartOf(lines int) (cart.Cart, map[int64]*cart.Product) {
 
 var inSaudiArabia = &store.Store{ID: 1, Currency: "SAR", TaxRate: 150_000, PricesIncludeTax: true}
 
-// BenchmarkPrice measures the prices of a cart: with its tax, and with a coupon that is
-// split among its lines.
+// BenchmarkPrice measures prices with tax, and with a coupon that is split among the lines.
 func BenchmarkPrice(b *testing.B) {
 	coupon := &cart.Coupon{Code: "TEN", Kind: cart.Percent, Rate: 100_000}
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)

@@ -25,8 +25,7 @@ var drawnStore = rapid.Custom(func(t *rapid.T) *store.Store {
 	}
 })
 
-// drawnPriced is a priced cart of a store, with products of any tax rate, some of which are
-// gone, inactive or sold out.
+// drawnPriced is a priced cart with products of any tax rate, some gone, inactive or sold out.
 func drawnPriced(t *rapid.T, store *store.Store) Priced {
 	highest := rapid.SampledFrom([]int64{9, 9999, int64(MaxPrice)}).Draw(t, "highest price")
 	products := map[int64]*Product{}
@@ -222,8 +221,7 @@ func TestNormalCouponCode_FoldsOnlyASCII(t *testing.T) {
 
 var inOrder = []CouponReason{CouponNotStarted, CouponExpired, CouponUsedUp, CouponMinimum, CouponNotApplicable}
 
-// lost returns a coupon, and its uses, that has every reason not to apply to the cart of
-// tenRiyals, except for those listed.
+// lost returns a coupon that does not apply to tenRiyals for any reason but those listed.
 func lost(now time.Time, without ...CouponReason) (*Coupon, Uses) {
 	c := &Coupon{
 		Code: "C", Kind: Fixed, Amount: 100, Minimum: 2000, Starts: now.Add(time.Hour), Expires: now,

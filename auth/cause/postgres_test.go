@@ -29,8 +29,7 @@ func failed(t *testing.T, pool *pgxpool.Pool, sql string, args ...any) error {
 	return cause.OfPostgres(pool, began, err)
 }
 
-// wantText checks the whole text of an error. ADDR is the address in a URL, and TIME any
-// duration.
+// wantText compares an error, where ADDR is the address in a URL and TIME any duration.
 func wantText(t *testing.T, err error, rawURL, want string) {
 	t.Helper()
 	u := assert.Must(url.Parse(rawURL))(t)

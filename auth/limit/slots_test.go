@@ -10,8 +10,7 @@ import (
 	"commerce/deploy/assert"
 )
 
-// A store that sends more than its connections can serve is refused early. Another store
-// does not notice.
+// A store that sends more than its share is refused early. Another store does not notice.
 func TestSlots_RefuseAKeyThatHasManyWaiting(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -13,8 +13,7 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-// taken takes uses of a window until it refuses the client. It returns how many it got, and the
-// refusal.
+// taken returns how many uses a window gives a client, and the refusal.
 func taken(t *testing.T, w *limit.Window, client string) (n int, refused *problem.Error) {
 	t.Helper()
 	for n < 1000 {

@@ -144,8 +144,7 @@ func TestMatch_IsCheap(t *testing.T) {
 	}
 }
 
-// hostile returns a header that is far longer than servers accept, and others just short
-// enough to be parsed in full.
+// hostile returns headers far longer than servers accept, and some that are just parsed in full.
 func hostile() map[string]string {
 	fill := func(s string) string { return strings.Repeat(s, 510/len(s)) }
 	return map[string]string{

@@ -152,8 +152,7 @@ func TestView_Golden(t *testing.T) {
 	}
 }
 
-// A view reads names without copying them, so no name costs an allocation, with translations
-// or without.
+// A view reads names, translated or not, without copying them, so that none is allocated.
 func TestView_NamesCostNoAllocations(t *testing.T) {
 	translated, named := fullPriced(), fullPriced()
 	for i := range named.Lines {

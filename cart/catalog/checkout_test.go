@@ -174,8 +174,7 @@ func TestCheckout_RefusesWhatTheCartWouldRefuse(t *testing.T) {
 	}
 }
 
-// Every source counts the uses of guests for all customers together, and no further than
-// the limit.
+// Every source counts guests' uses for all customers together, and no further than the limit.
 func TestUses_CountNoFurtherThanTheLimit(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t)

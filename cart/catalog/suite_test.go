@@ -169,8 +169,7 @@ func TestPostgres_PreparesStatementsAgain(t *testing.T) {
 	}
 }
 
-// The schema has the same limits as package cart, whose constants ensure that a cart's
-// total fits into int64.
+// The schema has the limits of package cart, which ensure that a total fits into int64.
 func TestPostgres_HasTheLimitsOfPackageCart(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t)

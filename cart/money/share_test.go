@@ -66,8 +66,7 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// Both shares are the nearest whole amount, with half away from zero, as computed with
-// big.Int.
+// Both shares are what big.Int gives, rounded half away from zero.
 func TestShares_AreTheNearestAmount(t *testing.T) {
 	t.Parallel()
 	nearest := func(a money.Amount, part, whole int64) money.Amount {

@@ -156,8 +156,7 @@ func (s *Store) ClaimAt(ctx context.Context, customer, guest Ref, note string, b
 		customer.tag(), 1000, note, deadline, ShortID(b.CartID), b.Lines, b.Text, 1000, "").Slice()
 }
 
-// MistakeClock makes the store assume that the clock of a cart's master is ahead by that
-// much.
+// MistakeClock makes the store take the clock of a cart's master for ahead by that much.
 func (s *Store) MistakeClock(ctx context.Context, ref Ref, ahead time.Duration) error {
 	at, err := s.masterOf(ctx, ref.cartKey())
 	if err == nil {
@@ -173,8 +172,7 @@ func (s *Store) ChangeAt(ctx context.Context, ref Ref, on Conditions, with Attem
 	return o, err
 }
 
-// ClaimedBehind is a claimed cart as it comes from a Redis whose clock is behind that of
-// the customer's Redis.
+// ClaimedBehind is a claimed cart from a Redis whose clock is behind the customer's.
 func (s *Store) ClaimedBehind(ctx context.Context, customer Ref, c Claimed, by time.Duration) (Claimed, error) {
 	at, err := s.masterOf(ctx, customer.cartKey())
 	if err != nil {

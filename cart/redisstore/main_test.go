@@ -56,8 +56,7 @@ var lastStore atomic.Int64
 // newStoreID is of a store that no other test has, also where test processes share a Redis.
 func newStoreID() int64 { return int64(os.Getpid())*100_000 + lastStore.Add(1) }
 
-// openDesk opens a desk where the customer "c" and the guest have these lines, in the format of
-// wantLines, in their carts.
+// openDesk opens a desk with carts of "c" and of a guest, with lines as in wantLines.
 func openDesk(t *testing.T, customers, guests string) *desk {
 	t.Helper()
 	url := ephemeral.Redis(t)
@@ -107,8 +106,7 @@ func dial(t testing.TB, url string, change ...func(*redis.UniversalOptions)) red
 	return client
 }
 
-// asService returns a Redis URL for a user with only the permissions that the service
-// needs.
+// asService returns a URL for a user with only the permissions that the service needs.
 func asService(t testing.TB, url string) string {
 	t.Helper()
 	users := assert.Must(os.ReadFile("../../deploy/redis/users.conf"))(t)
@@ -212,8 +210,7 @@ func (d *desk) keys() []string {
 	return assert.Must(d.client.Keys(d.t.Context(), fmt.Sprintf("cart:{%d:*", d.store.ID)).Result())(d.t)
 }
 
-// pass lets time pass for everything in this store: stamps, notes and idempotency keys
-// become older, and TTLs shorter.
+// pass ages all stamps, notes and idempotency keys in this store, and shortens TTLs.
 func (d *desk) pass(by time.Duration) {
 	d.t.Helper()
 	d.forward.Add(int64(by))
@@ -229,8 +226,7 @@ func (d *desk) settle() {
 
 func newNote() string { return "m" + rand.Text()[:10] }
 
-// wantSettled fails when a merge left something behind: a claimed cart, a note, or a key
-// without a TTL.
+// wantSettled fails if a merge left a claimed cart, a note or a key without a TTL.
 func (d *desk) wantSettled() {
 	d.t.Helper()
 	isNote := func(member string) bool { return strings.HasPrefix(member, "m") }

@@ -201,8 +201,7 @@ func TestMerge_AClaimExpiresAfterAFixedTimeAndBeforeItsOffers(t *testing.T) {
 	assert.That(t, left >= 0 && left <= time.Hour, "claimed again, it expires in %v", left)
 }
 
-// Each device brings its own guest's cart. A merge that died must not delay another
-// device's.
+// Each device brings its own cart: a merge that died must not delay another one's.
 func TestMerge_OneDeviceDoesNotWaitForAnother(t *testing.T) {
 	t.Parallel()
 	for step := intended; step <= finished; step++ {
@@ -275,8 +274,7 @@ func TestMerge_WaitsWhileTheCatalogIsUnreachable(t *testing.T) {
 	}
 }
 
-// An instance whose clock is ahead takes a running request's note for an old one. Redis
-// decides by its own clock.
+// To a fast clock a running request's note looks old. Redis decides by its own clock.
 func TestMerge_AFastClockDeletesNoNoteOfARunningRequest(t *testing.T) {
 	t.Parallel()
 	d := openDesk(t, "1×1", "1×1")

@@ -181,8 +181,7 @@ func TestRead_NeverRevives(t *testing.T) {
 	r.wantLeft(emptied, 22*time.Hour, r.load(emptied).ExpiresAt)
 }
 
-// many reads carts concurrently until stop is closed, and returns how many reads succeeded
-// and failed.
+// many reads carts concurrently until stop closes, and counts successes and failures.
 func (r reader) many(callers int, ref redisstore.Ref, timeout time.Duration, stop <-chan struct{}) (read, failed int64, slowest time.Duration) {
 	var good, bad, worst atomic.Int64
 	var all sync.WaitGroup

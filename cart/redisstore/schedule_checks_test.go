@@ -129,8 +129,7 @@ func (s *schedule) countLines(e ending) (wrong []string) {
 	return wrong
 }
 
-// checkRepeats checks that no operation was carried out twice. A cart that was never used
-// remembers no requests.
+// checkRepeats checks that nothing was carried out twice, or remembered without a cart.
 func (s *schedule) checkRepeats() (wrong []string) {
 	for _, op := range s.ops {
 		n := 0
@@ -250,8 +249,7 @@ func (s *schedule) checkVersions() (wrong []string) {
 	return wrong
 }
 
-// checkTokens checks that the cart of a token that a customer keeps sending was merged,
-// unless there is no room for it.
+// checkTokens checks that the cart of a token that is sent was merged, if there is room.
 func (s *schedule) checkTokens(e ending) (wrong []string) {
 	for _, who := range s.returning() {
 		if !who.logsIn() || s.keepsOut(who) {

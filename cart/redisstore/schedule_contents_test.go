@@ -65,8 +65,7 @@ func (c *contents) count() (n int64) {
 	return n
 }
 
-// named returns the line that a product's ID names: its plain line or, without that, its first
-// line.
+// named returns the line that a product names: its plain line or, without that, the first.
 func (c *contents) named(product int64) int {
 	if product == engravable && c.lines[product-1].quantity == 0 {
 		return engravedLine
@@ -126,8 +125,7 @@ func (o *operation) effect(c contents) contents {
 	return c
 }
 
-// listed returns the contents of a cart after a list, and the outcome of each operation: the code of
-// its refusal, or "".
+// listed returns the contents after a list, and the refusals of its operations, or "".
 func (o *operation) listed(c contents) (contents, []problem.Code) {
 	after, outcomes := c, make([]problem.Code, len(o.list))
 	for i, one := range o.list {

@@ -66,8 +66,7 @@ func (o *operation) String() (text string) {
 		o.name, o.verb, o.product, o.quantity, o.tries, o.engraved, noticeOf(o.notice), o.renotes, couponOf(o.coupon), o.checks, o.remembered())
 }
 
-// couponOf returns the code of a coupon of the model, and noticeOf the text of a notice; "" for
-// none.
+// couponOf and noticeOf return the texts for the model's coupons and notices; "" for none.
 func couponOf(coupon byte) string { return lettered("C", coupon) }
 func noticeOf(notice byte) string { return lettered("N", notice) }
 

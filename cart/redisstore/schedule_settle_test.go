@@ -118,8 +118,7 @@ const (
 	noteLife     = 21 * time.Minute // notes are old by every clock
 )
 
-// returning lists each customer without a token and, unless the plan is silent, all logins of the
-// plan.
+// returning lists each customer without a token and, unless the plan is silent, all logins.
 func (s *schedule) returning() (all callers) {
 	for _, op := range s.ops {
 		for _, who := range op.tries {

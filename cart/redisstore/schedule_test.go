@@ -88,8 +88,7 @@ type runs struct {
 	tried tried
 }
 
-// newRuns starts a Redis for every two CPUs, because Redis needs as much CPU time as the
-// schedules themselves.
+// newRuns starts a Redis for every two CPUs, because it needs as much time as the schedules.
 func newRuns(t *testing.T) *runs {
 	t.Helper()
 	r := &runs{t: t, began: time.Now(), tried: tried{}}

@@ -62,8 +62,7 @@ type instance struct {
 	redis *redisstore.Store
 }
 
-// replicaState is the state of a shard's one replica, as its master sees it, and the
-// replica's data.
+// replicaState is what a shard's master sees of its one replica, and the replica's data.
 type replicaState struct {
 	lags      bool
 	listed    bool  // by ROLE
@@ -147,8 +146,7 @@ func (c caller) String() string {
 
 func (c caller) logsIn() bool { return c.customer >= 0 && c.token >= 0 }
 
-// owner returns the caller without the guest's token, if the caller is a customer who brings
-// one.
+// owner returns the caller without a token that a customer brings.
 func (c caller) owner() caller {
 	if c.logsIn() {
 		c.token = -1

@@ -26,8 +26,7 @@ type Memory struct {
 	Stamps map[string]cart.StampUse // by stamp: its first use
 }
 
-// appliedUnder returns the change applied under a key. ok is false when there was none,
-// or too long ago.
+// appliedUnder returns the change under a key; ok is false for none, or one too long ago.
 func (m Memory) appliedUnder(key string, now time.Time) (use cart.KeyUse, ok bool) {
 	use, ok = m.Keys[key]
 	return use, ok && now.Sub(use.At) < KeyLife

@@ -20,8 +20,7 @@ type Record struct {
 	Merged *cart.MergeReport           // the latest merge, until it is ReportLife ago; nil for none
 }
 
-// Attempt is one try of a change: what a client sends beside the change itself, and what
-// the server adds.
+// Attempt is one try of a change, with what the client sends and the server adds.
 type Attempt struct {
 	Key         string   // idempotency key; "" for none
 	Fingerprint string   // of the request that has the key

@@ -75,8 +75,7 @@ func TestBenchmarks_RunEndToEnd(t *testing.T) {
 	})
 }
 
-// measured returns a function that runs benchmarks briefly, and returns their results as read from
-// the file.
+// measured returns a function that runs benchmarks briefly, and reads their file.
 func measured(t *testing.T, flags ...string) func(names ...string) results.Report {
 	return func(names ...string) results.Report {
 		t.Helper()

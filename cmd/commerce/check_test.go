@@ -20,8 +20,7 @@ func guard(t *testing.T) ephemeral.Guard {
 	return ephemeral.Guard{Users: source(t, "deploy/redis/users.conf")}
 }
 
-// startGuarded starts a healthy Redis with the users of users.conf. Its URL logs in as
-// commerce.
+// startGuarded starts a Redis with the users of users.conf, and logs in as commerce.
 func startGuarded(t *testing.T) *ephemeral.Server {
 	t.Helper()
 	server := guard(t).StartRedis(t)

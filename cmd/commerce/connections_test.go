@@ -17,8 +17,7 @@ import (
 	"commerce/deploy/assert"
 )
 
-// serveBriefly serves a handler like the public address, with short timeouts, and returns its
-// address.
+// serveBriefly serves like the public address, with short timeouts.
 func serveBriefly(t *testing.T, h http.Handler, edits ...func(*http.Server)) string {
 	t.Helper()
 	s := httpServer(h, slog.New(slog.DiscardHandler))

@@ -22,8 +22,7 @@ import (
 
 func dataPage(t *testing.T) string { return source(t, "docs/data.md") }
 
-// codeUnder returns the code blocks of a language below a heading of a page, up to the next
-// heading.
+// codeUnder returns the code blocks of a language in a section of a page.
 func codeUnder(t *testing.T, page, heading, language string) (blocks []string) {
 	t.Helper()
 	_, section, found := strings.Cut(page, "# "+heading+"\n")

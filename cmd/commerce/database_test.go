@@ -155,8 +155,7 @@ func TestServe_StartsAndServesOnTheSchemaOfTheNextRelease(t *testing.T) {
 	}
 }
 
-// newRole returns a role with the rights that a flag of migrate up gives, and the URL of the database
-// for it.
+// newRole returns a role with the rights of a flag of migrate up, and its URL.
 func newRole(t *testing.T, url, flag string) (role, asRole string) {
 	t.Helper()
 	role = fmt.Sprintf("granted_%d", time.Now().UnixNano()) // roles belong to all databases

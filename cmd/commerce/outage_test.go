@@ -122,8 +122,7 @@ func (r *running) wantClean(t *testing.T, s secrets) {
 	}
 }
 
-// requestLines returns the lines of requests of a route after the first n bytes of the log,
-// whose error matches named.
+// requestLines returns a route's lines in the log from n on, whose error matches named.
 func (r *running) requestLines(t *testing.T, after int, route string, named *regexp.Regexp) []logLine {
 	return slices.DeleteFunc(r.log.lines(t, after), func(l logLine) bool {
 		return l.Msg != "request" || l.Route != route || !named.MatchString(l.Err)

@@ -78,8 +78,7 @@ func healthy() statuses {
 	return statuses{http.StatusOK, http.StatusOK, http.StatusOK, "ok", "ok"}
 }
 
-// wantStatuses waits until the instance responds with these statuses. token is an API
-// token.
+// wantStatuses waits until the instance responds with these. token is an API token.
 func (r *running) wantStatuses(t *testing.T, token string, want statuses) {
 	t.Helper()
 	r.wantReady(t, want.ready, want.redis, want.postgres)
@@ -117,8 +116,7 @@ func startSeeded(t *testing.T) *ephemeral.Server {
 	return postgres
 }
 
-// An outage makes no instance unready. One that starts during an outage serves what it can, and
-// everything afterwards.
+// No outage makes an instance unready. One that starts meanwhile serves what it can.
 func TestServe_ServesWhatItCanDuringAnOutage(t *testing.T) {
 	t.Parallel()
 	const ok, down = http.StatusOK, http.StatusServiceUnavailable

@@ -109,8 +109,7 @@ func start(t *testing.T, command string, settings ...string) *running {
 	return r
 }
 
-// startServe starts `commerce serve` on the shared Redis. The given settings take
-// precedence over the defaults.
+// startServe starts `commerce serve` on the shared Redis, with these settings first.
 func startServe(t *testing.T, databaseURL string, settings ...string) *running {
 	t.Helper()
 	redisURL := ephemeral.AsUser(t, ephemeral.Redis(t), source(t, "deploy/redis/users.conf"), "commerce")
@@ -246,8 +245,7 @@ func decoded[T any](t *testing.T, a answer) (v T) {
 	return v
 }
 
-// call sends a request of a guest of the sample's first store. An empty token means a new
-// guest.
+// call sends a guest's request to the sample's first store. No token means a new guest.
 func (i instance) call(token, method, path, body string) (answer, error) {
 	return i.callBy(http.DefaultClient, token, method, path, body)
 }

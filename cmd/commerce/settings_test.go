@@ -137,8 +137,7 @@ func TestSettings_OfThePagesAreAccepted(t *testing.T) {
 	assert.That(t, faultOf(t, "TRUSTED_PROXIES=nonsense") != nil, "no fault in a wrong setting")
 }
 
-// faultOf returns what is wrong with the lines of a file with settings, next to those that every
-// service needs.
+// faultOf returns what is wrong with lines of settings, beside those that all need.
 func faultOf(t *testing.T, file string) error {
 	t.Helper()
 	settings := "DATABASE_URL=postgres://localhost/commerce\nREDIS_URL=redis://localhost\nJWT_SECRET=" + strings.Repeat("s", 32) + "\n" + file

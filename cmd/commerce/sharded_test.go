@@ -104,8 +104,7 @@ func everyRead(t *testing.T, db *pgxpool.Pool, now time.Time) (found []string) {
 	return found
 }
 
-// statements collects the statements of a pool whose text begins with a comment, as all of the
-// service's do.
+// statements collects a pool's statements that begin with a comment, as the service's do.
 type statements struct {
 	mu   sync.Mutex
 	args map[string][]any // of the latest call, by text

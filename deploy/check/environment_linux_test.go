@@ -20,8 +20,7 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-// process is a command of the program, with the environment and the files that a deployment gives
-// it.
+// process is a command of the program in the environment of a deployment.
 type process struct {
 	name      string
 	arguments []string
@@ -148,8 +147,7 @@ func TestSystemd_UnitsRunTheProgram(t *testing.T) {
 	run(t, http.StatusBadRequest, processes...)
 }
 
-// moved returns the URL of the test's database, with the user of another URL, unless that is
-// the owner.
+// moved returns the test's database with another URL's user, unless that is the owner.
 func moved(t *testing.T, from, to string) string {
 	t.Helper()
 	old := assert.Must(url.Parse(from))(t)

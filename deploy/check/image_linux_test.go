@@ -116,8 +116,7 @@ var buildImage = sync.OnceValues(func() (i image, err error) {
 	return i, nil
 })
 
-// copyContext copies what Docker would send to the builder: the files that
-// Dockerfile.dockerignore does not name.
+// copyContext copies what Docker would: what Dockerfile.dockerignore does not name.
 func copyContext(to string) error {
 	ignored, err := os.Open(filepath.Join(root, "deploy/Dockerfile.dockerignore"))
 	if err != nil {
@@ -271,8 +270,7 @@ type service struct {
 	public, admin string // base URLs
 }
 
-// serve runs a command that serves, and waits until it does. Both addresses are chosen by the
-// system. It ends with the test.
+// serve runs a command that serves, on addresses that the system chooses.
 func (c container) serve(t *testing.T, env map[string]string, arguments ...string) service {
 	t.Helper()
 	env = maps.Clone(env)

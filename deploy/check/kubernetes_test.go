@@ -85,8 +85,7 @@ type probe struct {
 	HTTPGet struct{ Path, Port string }
 }
 
-// schemas compiles schemas of testdata/kubernetes.json, which are those of one version of
-// Kubernetes, and of testdata/pod.yaml.
+// schemas compiles those of testdata/kubernetes.json, of one version, and of testdata/pod.yaml.
 var schemas = sync.OnceValues(func() (*jsonschema.Compiler, error) {
 	compiler := jsonschema.NewCompiler()
 	for _, name := range []string{"kubernetes.json", "pod.yaml"} {
@@ -124,8 +123,7 @@ func validate(schema string, value any) error {
 // manifests are the objects that one overlay creates.
 type manifests []object
 
-// decode reads objects. Unknown kinds and unknown members are errors, and so are pods that break
-// the rules of testdata/pod.yaml.
+// decode refuses unknown kinds and members, and pods that break testdata/pod.yaml.
 func decode(objects []tree) (m manifests, err error) {
 	for _, o := range objects {
 		group, version, grouped := strings.Cut(o["apiVersion"].(string), "/")

@@ -15,8 +15,7 @@ import (
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 )
 
-// kustomization has the members of kustomization.yaml that deploy/kubernetes uses. Others are
-// errors.
+// kustomization has the members that deploy/kubernetes uses. Others are errors.
 type kustomization struct {
 	APIVersion, Kind, Namespace string
 	Resources                   []string

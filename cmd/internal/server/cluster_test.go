@@ -121,8 +121,7 @@ func (s *shop) logInOn(t testing.TB, cluster *ephemeral.RedisCluster, whose stri
 	return customer
 }
 
-// openShards opens a shop on a cluster of its own, for a guest whose cart is on node 1 and a customer
-// whose cart is on node 0.
+// openShards opens a shop on a cluster, with a guest's cart on node 1 and a customer's on 0.
 func openShards(t *testing.T, budget time.Duration) (*shop, *ephemeral.RedisCluster, *shopper, *shopper) {
 	t.Helper()
 	t.Parallel()

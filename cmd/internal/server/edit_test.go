@@ -104,8 +104,7 @@ func TestEdit_JudgesOnlyWhatItAlters(t *testing.T) {
 	})
 }
 
-// A repeat answers before the line is looked up, and names the line that the first try
-// made.
+// A repeat names the line that the first try made, before any line is looked up.
 func TestEdit_ARepeatNamesTheLineItMade(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
 		c := s.guest(t)

@@ -81,8 +81,7 @@ var changing = []struct {
 	{regexp.MustCompile(`A[A-Za-z0-9_-]{40,}`), `AdOIrOtWW_exAAAAAAAAAAAAAAAAAAIBjCcEAA4Xwm3B_g`}, // a cursor of changes
 }
 
-// asExample returns an answer as YAML, without what differs at each run: JSON indented, and
-// other texts as a string.
+// asExample returns an answer as YAML, without what differs at each run.
 func asExample(t *testing.T, answer []byte) string {
 	t.Helper()
 	text := string(answer)
@@ -97,8 +96,7 @@ func asExample(t *testing.T, answer []byte) string {
 	return indented.String()
 }
 
-// exampleAnswers returns the answers to the requests that the examples stand for, by the
-// examples' names.
+// exampleAnswers returns the answers by the examples' names.
 func exampleAnswers(t *testing.T) map[string][]byte {
 	t.Helper()
 	answers := map[string][]byte{}

@@ -42,8 +42,7 @@ func fragileShop(t *testing.T, edits ...func(*server.Parts)) (*shop, *ephemeral.
 	return openShop(t, redis.URL, edits...), redis
 }
 
-// shoppers returns a guest, a customer, and a customer with a guest's cart to merge. No
-// cart is empty.
+// shoppers returns a guest, a customer, and one with a cart to merge, none of them empty.
 func (s *shop) shoppers(t testing.TB) map[string]*shopper {
 	guest, customer, both, left := s.guest(t), s.customer(t, "1001"), s.customer(t, "1002"), s.guest(t)
 	for _, c := range []*shopper{guest, customer, both, left} {
@@ -102,8 +101,7 @@ func wantUnavailable(t *testing.T, shoppers map[string]*shopper, calls [][3]stri
 	t.Errorf("later than %v, in milliseconds: %v", limit, slow)
 }
 
-// wantServed waits until a shopper is served again. If there are lines, the cart must then
-// hold one of them.
+// wantServed waits until a shopper is served again, with one of these lines if any.
 func wantServed(t testing.TB, c *shopper, lines ...string) {
 	t.Helper()
 	var a answer

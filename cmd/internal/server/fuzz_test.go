@@ -28,8 +28,7 @@ import (
 // uses them. Every response must match the OpenAPI document and must not be a 5xx. The service
 // must not log errors, and a refused change must change nothing.
 
-// openFuzzed opens a shop for a fuzz target, with its data in Postgres. Its log contains only
-// errors.
+// openFuzzed opens a shop with its data in Postgres, which logs only errors.
 func openFuzzed(f *testing.F, edits ...func(*server.Parts)) *shop {
 	f.Helper()
 	var api string
@@ -91,8 +90,7 @@ func (s *shop) begin(t *testing.T) {
 	t.Cleanup(func() { assert.Equal(t, s.Log.String(), "", "logged errors") })
 }
 
-// fuzzed makes one call, which must not get a 5xx. It skips calls that no HTTP client can
-// make.
+// fuzzed makes one call, which must not get a 5xx, if an HTTP client can make it.
 func (c *shopper) fuzzed(method, path string, body []byte, headers ...string) answer {
 	c.t.Helper()
 	for i := 1; i < len(headers); i += 2 {
@@ -253,8 +251,7 @@ func seedRequests(f *testing.F) {
 	}
 }
 
-// readHeaders returns the headers in lines, in the form that send takes. It leaves out values
-// that no HTTP client can send.
+// readHeaders returns headers for send, without values that no HTTP client can send.
 func readHeaders(lines []byte, known *strings.Replacer) (headers []string) {
 	for line := range bytes.SplitSeq(lines, []byte("\n")) {
 		if len(line) == 0 {

@@ -93,8 +93,7 @@ func (w *web) talk(t *testing.T, sent []byte) {
 	}
 }
 
-// write writes bytes. The server may close the connection before it has read everything, which
-// is not an error.
+// write writes bytes, which the server need not read to the end before it closes.
 func write(c net.Conn, sent []byte) error {
 	_, err := c.Write(sent)
 	if closed, _ := errors.AsType[*net.OpError](err); closed != nil && !closed.Timeout() {
@@ -161,8 +160,7 @@ func uncompressed(response *http.Response, body *[]byte) error {
 	return err
 }
 
-// wantNetHTTP fails unless net/http itself makes such a response: a refusal, or the answer to
-// "OPTIONS *".
+// wantNetHTTP wants a refusal as of net/http itself, or the answer to "OPTIONS *".
 func wantNetHTTP(t *testing.T, r *http.Request, response *http.Response) {
 	t.Helper()
 	switch status := response.StatusCode; {

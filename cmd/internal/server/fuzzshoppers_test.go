@@ -183,8 +183,7 @@ func (p *pair) look() {
 	}
 }
 
-// judge fails if a call's effect differs from what its answer says. brought means that the
-// customer brought the guest's cart.
+// judge compares a call's effect with its answer. brought: the customer brought the guest's cart.
 func (p *pair) judge(call string, who int, brought, change bool, before [2]cartBody, a answer) {
 	p.t.Helper()
 	merge := a.Body.Data.Merge

@@ -15,8 +15,7 @@ import (
 	"commerce/deploy/assert"
 )
 
-// guides are the pages whose examples a reader can paste into a terminal, one after the
-// other, while the demo runs.
+// guides are pages whose examples can be pasted into a terminal while the demo runs.
 var guides = []string{"README.md", "docs/cart.md", "docs/storefront.md", "docs/mobile.md", "docs/agents.md", "docs/subscriptions.md"}
 
 func TestGuides_PrintWhatTheyShow(t *testing.T) {

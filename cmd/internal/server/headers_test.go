@@ -52,8 +52,7 @@ func TestHEAD_RespondsLikeGETWithoutABody(t *testing.T) {
 	assert.That(t, len(s.guest(t).send("HEAD", "/cart", "").Header.Get("X-Cart-Token")) >= 22, "HEAD issued no token")
 }
 
-// withoutBody makes a call and returns its status and its headers, except those that differ
-// between calls.
+// withoutBody returns a call's status and headers, except those that differ each time.
 func withoutBody(t *testing.T, c *shopper, method, path, encoding string) http.Header {
 	t.Helper()
 	response, body := exchange(t, c.request(method, path, nil, "X-Request-Id", "same", "Accept-Encoding", encoding))

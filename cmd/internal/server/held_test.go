@@ -90,8 +90,7 @@ func (w *web) dial(t testing.TB) net.Conn {
 	return c
 }
 
-// say sends text and returns everything that the server sends until it closes the
-// connection.
+// say sends text, and returns all until the server closes the connection.
 func (w *web) say(t *testing.T, text string) string {
 	t.Helper()
 	c := w.dial(t)
@@ -99,8 +98,7 @@ func (w *web) say(t *testing.T, text string) string {
 	return string(assert.Must(io.ReadAll(c))(t))
 }
 
-// answering returns a handler with routes that answer with data of a size, and with other
-// kinds of responses.
+// answering returns routes with data of a size, and with other kinds of responses.
 func answering(t *testing.T, routes ...wire.Route) http.Handler {
 	t.Helper()
 	for _, size := range []int{10, 3000, 3970, 6000, 12_000, 60_000} {

@@ -38,8 +38,7 @@ func quick(c *gin.Context) (wire.Answer, error) {
 	return wire.Answer{}, nil
 }
 
-// fill sends n requests that wait, and returns after they have reached their handler. Each
-// sends its status to done.
+// fill sends n requests, and waits for them in their handler. done gets each status.
 func (w waiting) fill(h http.Handler, path string, n int) (done chan int) {
 	done = make(chan int, n)
 	for range n {

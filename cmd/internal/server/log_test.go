@@ -35,8 +35,7 @@ var planted = struct {
 	query: "planted-query", path: "planted-item", other: "planted-header",
 }
 
-// plant makes every kind of call, concurrently, with secrets everywhere in the requests. It
-// returns how many requests it made.
+// plant makes every kind of call with secrets everywhere, and returns how many it made.
 func plant(t testing.TB, s *shop) int {
 	headers := func(more ...string) []string {
 		return append([]string{
@@ -93,8 +92,7 @@ func plant(t testing.TB, s *shop) int {
 	return len(calls) * (3 + len(odd))
 }
 
-// wantClean fails if a planted value or an issued token is in the log, or if a request does
-// not have exactly one line.
+// wantClean wants one line for each request, and no planted value or issued token in any.
 func (s *shop) wantClean(t *testing.T, requests int) {
 	t.Helper()
 	log := s.Log.String()

@@ -176,8 +176,7 @@ func (m *machine) eventually(t *testing.T, what string, happens func() bool) {
 	}
 }
 
-// terminal is one of the machine, where the addresses and folders of the pages are those of this
-// test.
+// terminal is one where addresses and folders of the pages are those of this test.
 func (m *machine) terminal(t *testing.T) terminal {
 	t.Helper()
 	where := assert.Must(url.Parse(m.postgres.URL))(t)

@@ -191,8 +191,7 @@ func TestBudget_IsNotUsedUpByASlowBody(t *testing.T) {
 	assert.That(t, a.Status == http.StatusOK, "a slow body: %d %s", a.Status, a.Raw)
 }
 
-// A merge has five times the budget of a request, but one step that hangs must not use all
-// of it.
+// A merge has five times a request's budget, which a step that hangs must not use up.
 func TestBudget_AStepOfAMergeThatHangsDoesNotDelayTheAnswer(t *testing.T) {
 	const budget = 500 * time.Millisecond
 	var hang atomic.Bool

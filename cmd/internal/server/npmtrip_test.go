@@ -89,8 +89,7 @@ var (
 	printedJWT = regexp.MustCompile(`(?m)^ *Customer JWT\s+(\S+\.\S+\.\S+)$`)
 )
 
-// program is the built program, which all tests share. It is built for the first of them,
-// and removeProgram removes it.
+// program is built for the first test that needs it, until removeProgram.
 var program struct {
 	build sync.Once
 	dir   string
@@ -117,8 +116,7 @@ func removeProgram() {
 	}
 }
 
-// startDemo runs the program's demo on free ports until the test ends. It must then exit
-// with 0.
+// startDemo runs the demo on free ports until the test ends. It must exit with 0.
 func startDemo(t *testing.T) demo {
 	t.Helper()
 	d := demo{binary: buildProgram(t), log: &logBuffer{}}

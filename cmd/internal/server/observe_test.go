@@ -120,8 +120,7 @@ func TestMetrics_CountWhatHappensToCarts(t *testing.T) {
 // delay is how long replies take on a slow line: longer than a request that is slow by itself.
 const delay = 400 * time.Millisecond
 
-// slowLine returns the URL of a server by way of a proxy, and a function that delays its replies
-// from then on.
+// slowLine returns a server's URL by a proxy, and a function that delays its replies.
 func slowLine(t testing.TB, server string) (via string, slow func()) {
 	t.Helper()
 	u := assert.Must(url.Parse(server))(t)

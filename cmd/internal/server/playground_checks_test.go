@@ -228,8 +228,7 @@ func (f *pageFaults) expect(responses []string) {
 	f.expected = append(f.expected, responses...)
 }
 
-// end returns the faults so far that the test does not expect, and ignores later ones:
-// requests fail when the tab closes.
+// end returns the unexpected faults so far: requests fail when the tab closes.
 func (f *pageFaults) end() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -97,8 +97,7 @@ func TestPlayground_ALinesQuantityMovesByItsStep(t *testing.T) {
 	p.sentPatch(`{"quantity":15}`)
 }
 
-// openStore opens the playground of a new shop, with empty carts. Selectors without a device
-// find device A.
+// openStore opens a new shop with empty carts. Selectors are for device A by default.
 func openStore(t *testing.T) (page, *shop) {
 	t.Helper()
 	slow(t)

@@ -50,8 +50,7 @@ func (l look) String() string {
 // patience is how long a test waits for a page.
 const patience = 20 * time.Second
 
-// openPage opens a URL in a new tab with storage of its own. See pageFaults for what fails
-// the test.
+// openPage opens a URL in a tab with its own storage. pageFaults has what fails the test.
 func openPage(t *testing.T, address string) page { t.Helper(); return openPageAs(t, address, look{}) }
 
 func openPageAs(t *testing.T, address string, l look) page {
@@ -302,8 +301,7 @@ func closeBrowser() {
 	}
 }
 
-// browserUsers runs the tests, and closes their browser and removes their program before
-// TestMain looks for leaks.
+// browserUsers runs the tests, and ends their browser before TestMain looks for leaks.
 type browserUsers struct{ *testing.M }
 
 func (u browserUsers) Run() int {

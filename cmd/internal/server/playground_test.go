@@ -64,8 +64,7 @@ func TestPlayground_ShelfHasButtonsOnlyTowardMoreProducts(t *testing.T) {
 	}
 }
 
-// The service has no call that lists products, so the page has its own table, which must
-// match the sample store.
+// No call lists products, so the page has its own table, which must match the sample.
 func TestPlayground_ShowsWhatTheSampleStoreSells(t *testing.T) {
 	p, _ := openStore(t)
 	shown := evaluate[[]map[string]any](p, `import("./playground/js/shop/sample.js").then((sample) => sample.products)`)
@@ -177,8 +176,7 @@ func withPlayground(p pages.Playground) func(*server.Parts) {
 	return func(parts *server.Parts) { parts.Playground = &p }
 }
 
-// get returns a response without its body, and does not follow redirects. Headers are
-// name, value, …
+// get returns a response without its body, also a redirect. Headers are name, value, …
 func get(t *testing.T, address string, headers ...string) *http.Response {
 	t.Helper()
 	r := assert.Must(http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil))(t)

@@ -289,8 +289,7 @@ func TestPlaygroundKeyboard_TakesTheWholeTour(t *testing.T) {
 	p.until(`document.documentElement.dir === "rtl"`)
 }
 
-// keepsFocus fails the test if the element with the focus has gone, so that the next Tab would
-// start at the top of the page.
+// keepsFocus wants the focus still on an element, so that Tab does not start at the top.
 func (p page) keepsFocus() {
 	p.t.Helper()
 	assert.That(p.t, !evaluate[bool](p, `document.activeElement === document.body`), "the focus is lost")

@@ -143,8 +143,7 @@ func (s *shop) nodeOfKey(t testing.TB, cluster *ephemeral.RedisCluster, key stri
 	})
 }
 
-// answerLimit is how long one response may take while Redis is down. A request that hangs
-// takes 5 s.
+// answerLimit is for a response while Redis is down. A request that hangs takes 5 s.
 const answerLimit = 4500 * time.Millisecond
 
 func TestRedisKinds_ARedisThatRefusesEveryUserIs503(t *testing.T) {

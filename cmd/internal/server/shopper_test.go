@@ -143,8 +143,7 @@ type mergeBody struct {
 	Code *string
 }
 
-// request returns a request of the shopper. headers are name, value, …, and replace those that
-// the shopper would send.
+// request has headers name, value, …, which replace those that the shopper would send.
 func (c *shopper) request(method, path string, body io.Reader, headers ...string) *http.Request {
 	c.t.Helper()
 	r := assert.Must(http.NewRequestWithContext(context.Background(), method, c.shop.URL+path, body))(c.t)

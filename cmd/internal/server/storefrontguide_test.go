@@ -431,8 +431,7 @@ func saveGuidePage(t *testing.T, service string) guidePage {
 	return saved
 }
 
-// serveFolder serves a folder with the guide's command, on another port, until the test ends. It
-// returns the URL.
+// serveFolder serves a folder on another port with the guide's command.
 func serveFolder(t *testing.T, dir string) string {
 	t.Helper()
 	examples := examplesOf(t, "docs/storefront.md")

@@ -32,8 +32,7 @@ type reader struct {
 	db   *pgxpool.Pool // of the service
 }
 
-// newReader starts a service with the sample's subscriptions in Postgres, for a program
-// that knows nothing but the service's URL.
+// newReader starts a service with the sample in Postgres, for a program that knows its URL.
 func newReader(t *testing.T) *reader {
 	t.Helper()
 	for _, tool := range []string{"curl", "jq", "sqlite3"} {
@@ -48,8 +47,7 @@ func newReader(t *testing.T) *reader {
 	return r
 }
 
-// fromPostgres makes the service read the sample from a new database. It returns the API
-// token of store 1.
+// fromPostgres moves the sample to a new database, and returns the API token of store 1.
 func (r *reader) fromPostgres(t *testing.T, p *server.Parts) string {
 	t.Helper()
 	r.db = ephemeral.MigratedPool(t)

@@ -54,8 +54,7 @@ func TestMain(m *testing.M) {
 // jwtSecret signs every test's customers.
 const jwtSecret = "a secret of the tests, 32 bytes and more"
 
-// onEachRedis runs a test on the embedded Redis of the demo, and on what `serve` has: a real Redis
-// and a real Postgres.
+// onEachRedis runs a test as in the demo, and as in `serve`: on a real Redis and Postgres.
 func onEachRedis(t *testing.T, test func(*testing.T, *shop), edits ...func(*server.Parts)) {
 	t.Helper()
 	t.Parallel()
@@ -103,8 +102,7 @@ func embeddedRedis(tb testing.TB) string {
 	return "redis://" + miniredis.RunT(tb).Addr()
 }
 
-// asService returns a Redis URL for a user with only the permissions that the service
-// needs.
+// asService returns a URL for a user with only the permissions that the service needs.
 func asService(tb testing.TB, url string) string {
 	tb.Helper()
 	return ephemeral.AsUser(tb, url, redisUsers(tb), "commerce")
@@ -160,8 +158,7 @@ func nextStore() int64 {
 	return int64(os.Getpid())*100_000 + lastStore.Add(1)
 }
 
-// openShop starts the service on a Redis, with the sample store's products. Edits may
-// change its config first.
+// openShop starts the service with the sample store's products and these edits.
 func openShop(t testing.TB, redisURL string, edits ...func(*server.Parts)) *shop {
 	t.Helper()
 	return openShopAs(t, redisURL, false, edits...)
@@ -231,8 +228,7 @@ func dialRedis(t testing.TB, url string, edits ...func(*redis.UniversalOptions))
 	return client
 }
 
-// patient sets long Redis timeouts, for a machine that runs many tests at once. Timeouts
-// have their own tests.
+// patient is for a busy machine. Redis timeouts have their own tests.
 func patient(o *redis.UniversalOptions) {
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = 5*time.Second, 5*time.Second, 5*time.Second, 5*time.Second
 }

@@ -235,8 +235,7 @@ func decoding() time.Duration {
 	return (cpuTime() - began) / times
 }
 
-// cpuTime returns the time that CPUs have spent on this process, which does not depend on what
-// else the machine does.
+// cpuTime is what CPUs have spent on this process, however busy the machine is.
 func cpuTime() time.Duration {
 	var used syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &used)

@@ -79,8 +79,7 @@ func (c cartCall) String() string {
 	return text
 }
 
-// apply returns the cart after the call, and the code of the refusal, or "" if the call is not
-// refused.
+// apply returns the cart after the call, and the code of its refusal, or "".
 func (c cartCall) apply(s cartState) (cartState, string) {
 	if c.ifMatch != noCondition && c.ifMatch != s.version {
 		return s, "version_mismatch"

@@ -61,8 +61,7 @@ func everyCall() []shopCall {
 	return all
 }
 
-// regular is a client with some carts that it fills and others that it only clears. It is safe
-// for concurrent use.
+// regular has carts to fill and others only to clear. It is safe for concurrent use.
 type regular struct {
 	t      testing.TB
 	name   string
@@ -88,8 +87,7 @@ func newRegular(t testing.TB, client *shopper, name string) *regular {
 	return r
 }
 
-// bring fills the guest's cart. The next calls of "both" send its token, so that they merge
-// it.
+// bring fills the guest's cart, which the next calls of "both" merge.
 func (r *regular) bring() {
 	r.t.Helper()
 	r.add(r.fills["both"].as(r.fills["both"].Token, ""), `{"product_id":1001}`)

@@ -146,8 +146,7 @@ func (f *failovers) round(l loss) (outage time.Duration) {
 	return outage
 }
 
-// rejoin restarts a lost master as the replica of the one that replaced it, and waits until
-// all nodes know that.
+// rejoin restarts a lost master as a replica, and waits until all nodes know.
 func (f *failovers) rejoin(shard *redisShard) {
 	f.t.Helper()
 	for _, node := range append(f.redis.beside, shard.master) {
@@ -185,8 +184,7 @@ func (f *failovers) tokens(shard int, prefix string) func(int) string {
 	return func(cart int) string { return ready[cart] }
 }
 
-// visit lets all patrons visit, makes a master fail, and returns after each patron was served
-// again.
+// visit makes a master fail while all patrons visit, until each was served again.
 func (f *failovers) visit(patrons []*patron, lose func()) {
 	var lost, healed atomic.Bool
 	var all, begun, again sync.WaitGroup

@@ -15,8 +15,7 @@ import (
 	"commerce/deploy/assert"
 )
 
-// startHAProxy starts haproxy with the configuration of deploy/haproxy in front of two
-// instances, and returns its URL.
+// startHAProxy starts haproxy as in deploy/haproxy for two instances, and returns its URL.
 func startHAProxy(t testing.TB, a, b *service) string {
 	t.Helper()
 	program, err := exec.LookPath("haproxy")
@@ -60,8 +59,7 @@ func startHAProxy(t testing.TB, a, b *service) string {
 	}
 }
 
-// listening returns the address and the file of a socket on which another process will accept
-// connections.
+// listening returns the address and the file of a socket for another process.
 func listening(t testing.TB) (string, *os.File) {
 	t.Helper()
 	l := assert.Must(net.Listen("tcp", "127.0.0.1:0"))(t)

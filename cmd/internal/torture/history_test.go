@@ -26,8 +26,7 @@ type history struct {
 
 func newHistory() *history { return &history{began: time.Now()} }
 
-// cartEvent is a call, or a part of one, that takes effect at one moment between its beginning
-// and its end.
+// cartEvent is a call, or a part of one that takes effect at a moment between its ends.
 type cartEvent struct {
 	call       cartCall
 	begins     time.Duration
@@ -189,8 +188,7 @@ func (e cartEvent) onlyLooks() bool {
 	return e.knows == observed || e.refusal != "" || e.call.verb == verbRead
 }
 
-// step returns the cart after an event, and whether the event could have happened to this cart
-// with its response.
+// step returns the cart after an event, if its response fits the cart before.
 func (k known) step(before searched, e cartEvent) (after searched, ok bool) {
 	if e.showsACart && e.onlyLooks() {
 		if e.look != before.looks || !e.shows.equal(before.cartState) {
@@ -262,8 +260,7 @@ func TestHistory_FindsWhatNoOrderExplains(t *testing.T) {
 	}
 }
 
-// The check finds any change that is missing in a long history, even among calls with an
-// unknown outcome.
+// The check finds any missing change, even among calls with an unknown outcome.
 func TestHistory_FindsOneMissingChangeOfMany(t *testing.T) {
 	t.Parallel()
 	whole := newHistory()

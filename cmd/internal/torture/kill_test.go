@@ -86,8 +86,7 @@ func startKills(t *testing.T, p *promise, f fsync) *kills {
 	return k
 }
 
-// round lets all shoppers buy, kills the service, Redis or both, restarts them, and compares
-// the carts.
+// round kills the service, Redis or both while all buy, and compares the carts.
 func (k *kills) round() {
 	var killed atomic.Bool
 	var all sync.WaitGroup

@@ -51,8 +51,7 @@ func lineToService(t testing.TB, s *service) (*line, func() string) {
 	return l, func() string { return through }
 }
 
-// cutReplies closes the connection instead of passing on a reply, once in oneIn replies; 0
-// for never.
+// cutReplies closes the connection instead of one reply in oneIn; 0 for never.
 func (l *line) cutReplies(oneIn int64) { l.replies.oneIn.Store(oneIn) }
 
 func (l *line) slow(by time.Duration) { l.replies.delay.Store(int64(by)) }
@@ -108,8 +107,7 @@ func (f *lossy) Pipe(stub *toxics.ToxicStub) {
 	}
 }
 
-// newProxy returns a proxy to host:port on a free port. The caller starts it; it stops with the
-// test.
+// newProxy returns a proxy to host:port, which the caller starts and the test stops.
 func newProxy(t testing.TB, upstream string) *toxiproxy.Proxy {
 	api := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
 	proxy := toxiproxy.NewProxy(api, "line", "127.0.0.1:0", upstream)
@@ -130,8 +128,7 @@ type faultyLine struct {
 	proxy *toxiproxy.Proxy
 }
 
-// faultyLineTo starts a proxy to the server that a URL names, and returns the URL of the same
-// server through the proxy.
+// faultyLineTo starts a proxy to the server of a URL, and returns the URL through it.
 func faultyLineTo(t testing.TB, server string) (via string, line *faultyLine) {
 	t.Helper()
 	via = through(t, server, func(upstream string) *toxiproxy.Proxy {

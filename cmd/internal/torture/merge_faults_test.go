@@ -177,8 +177,7 @@ func (f *faults) dropLinks() bool {
 	return true
 }
 
-// closeConnections closes all client connections. Replies on their way get lost, although
-// their commands ran.
+// closeConnections loses the replies on their way, although their commands ran.
 func (f *faults) closeConnections() bool {
 	for range 10 {
 		for _, n := range f.nodes {

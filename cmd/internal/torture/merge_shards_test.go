@@ -47,8 +47,7 @@ func (f *faults) shard() (master, replica *clusterNode) {
 	return f.whole(f.nodes[i], f.nodes[i+3])
 }
 
-// whole waits until one node of a shard follows the other. On a busy machine, they may
-// change roles at any time.
+// whole waits until one node of a shard follows the other: they may change roles.
 func (f *faults) whole(one, other *clusterNode) (master, replica *clusterNode) {
 	f.t.Helper()
 	f.await("a replica follows its master", func() bool {
@@ -67,8 +66,7 @@ func (f *faults) succeeded(replica *clusterNode) {
 	f.await("a replica is the master", func() bool { return f.says(replica, "role:master") })
 }
 
-// rejoin restarts a dead node as the replica of its successor. Until it has all data, it
-// must not become master.
+// rejoin restarts a dead node as a replica, which is no master until it has all data.
 func (f *faults) rejoin(dead, successor *clusterNode) {
 	f.patience(longPatience)
 	dead.Restart()
@@ -77,8 +75,7 @@ func (f *faults) rejoin(dead, successor *clusterNode) {
 	f.patience(shortPatience)
 }
 
-// Node timeouts in milliseconds: a node that does not respond for so long is replaced. On a
-// busy machine, nodes are sometimes slow.
+// Node timeouts in milliseconds. On a busy machine, nodes are sometimes slow.
 const shortPatience, longPatience = "1000", "30000"
 
 // patience sets the node timeout of all running nodes.
@@ -179,8 +176,7 @@ func (f *faults) known(key, slot string, master *clusterNode) bool {
 	return true
 }
 
-// offsets returns the replication offsets of a master and of its replica, from the master's
-// INFO REPLICATION.
+// offsets returns those of a master and of its replica, by INFO REPLICATION.
 func offsets(info string) (master, replica int64) {
 	for line := range strings.Lines(info) {
 		line = strings.TrimSpace(line)

@@ -82,8 +82,7 @@ func startMerges(t *testing.T, p *promise) *merges {
 	return m
 }
 
-// shop lets shoppers make one visit after another until the returned function is called. That
-// function waits for their last visits.
+// shop lets shoppers visit until the returned function, which waits for the last visits.
 func (m *merges) shop(visit func(*visit)) (stop func()) {
 	var all sync.WaitGroup
 	for i := range m.current {

@@ -248,8 +248,7 @@ func (v *visit) difference(held ...map[string]int64) (wrong string) {
 	return wrong
 }
 
-// settled reads the customers' carts until no merge is pending, and returns the quantities of
-// each.
+// settled returns the quantities of each customer once no merge is pending.
 func (v *visit) settled() ([]map[string]int64, bool) {
 	for began := time.Now(); time.Since(began) < serveLimit; time.Sleep(30 * time.Millisecond) {
 		left := v.guest.send("GET", "/cart/count", "")

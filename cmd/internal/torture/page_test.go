@@ -59,8 +59,7 @@ func shellBlocks(t *testing.T, page, heading string) []string {
 	return blocks
 }
 
-// follow runs a shell block of the runbook in a folder that has the repository's deploy and the
-// program commerce.
+// follow runs a block of the runbook, with deploy and the program commerce in its folder.
 func follow(t *testing.T, dir, block string, settings ...string) {
 	t.Helper()
 	bin := filepath.Dir(commerce.compiled(t))

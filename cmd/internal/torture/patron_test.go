@@ -8,16 +8,14 @@ import (
 )
 
 const (
-	// hangs is a response time that means that a request hangs: the service limits requests
-	// to 5 s.
+	// hangs is how long no request may take: the service limits them to 5 s.
 	hangs = 4500 * time.Millisecond
 
 	// visitPause is how long a patron waits between two calls.
 	visitPause = 20 * time.Millisecond
 )
 
-// patron visits one shard through one instance. It repeats refused calls, like a careful
-// client.
+// patron visits one shard through one instance, and repeats refused calls with care.
 type patron struct {
 	keyedBuyer
 	p     *promise
@@ -29,8 +27,7 @@ type patron struct {
 	slowest       time.Duration // response
 }
 
-// insist repeats a call until it is served. Each response must be a success or a refusal
-// that may be repeated.
+// insist repeats a call until it is served, after refusals that allow it.
 func (v *patron) insist(call func() reply) bool {
 	for began := time.Now(); time.Since(began) < 3*startLimit; {
 		r := call()

@@ -14,8 +14,7 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-// Clients make every call of the cart while Postgres is down or slow. Meanwhile another
-// instance restarts.
+// Clients make every call without Postgres, or a slow one, while an instance restarts.
 func TestPromise08_CartsDoNotNeedPostgres(t *testing.T) {
 	t.Parallel()
 	ephemeral.Slow(t)
@@ -224,8 +223,7 @@ func (s *shopOnPostgres) wantServes(o postgresOutage, i *service, c *shopper) {
 	}
 }
 
-// wantRevalidated deactivates a product that the instance has cached, and waits until it is
-// refused.
+// wantRevalidated deactivates a cached product, and waits until it is refused.
 func (s *shopOnPostgres) wantRevalidated(o postgresOutage, c *shopper) {
 	s.t.Helper()
 	db := assert.Must(pgx.Connect(s.t.Context(), s.postgres.URL))(s.t)

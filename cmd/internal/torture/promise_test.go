@@ -107,8 +107,7 @@ func (p *promise) add(f figure) {
 	p.row.Figures = append(p.row.Figures, f)
 }
 
-// progress shows a progress bar if standard error is a terminal and the run writes a table. Then
-// the tests run one at a time.
+// progress shows a bar in a terminal if the run writes a table: one test at a time.
 func (p *promise) progress(what string, total int) *progressbar.ProgressBar {
 	visible := *out != "" && term.IsTerminal(int(os.Stderr.Fd()))
 	bar := progressbar.NewOptions(total,

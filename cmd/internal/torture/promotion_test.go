@@ -90,8 +90,7 @@ func startPromotions(t *testing.T, p *promise) *promotions {
 	return f
 }
 
-// see lets the instances see both replicas. Before that, they would not wait for a replica that
-// is cut off.
+// see lets the instances see both replicas, or else they would not wait for one that is cut off.
 func (f *promotions) see() {
 	f.t.Helper()
 	for i, shop := range f.shops {
@@ -105,8 +104,7 @@ func (f *promotions) see() {
 	}
 }
 
-// some returns a random duration of up to a number of milliseconds, and at least a quarter of
-// it.
+// some returns a random duration of a quarter of a number of milliseconds, up to all.
 func (f *promotions) some(ms int) time.Duration {
 	return time.Duration(ms/4+f.rnd.IntN(ms*3/4)) * time.Millisecond
 }
@@ -214,8 +212,7 @@ func count(it bool, n *int64) {
 	}
 }
 
-// recount compares the carts of all rounds again: later failovers must not lose anything of
-// them.
+// recount compares all carts again, which later failovers must not have changed.
 func (f *promotions) recount() {
 	f.t.Helper()
 	for _, b := range f.buyers {

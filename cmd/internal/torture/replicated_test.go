@@ -32,8 +32,7 @@ type replicatedRedis struct {
 
 type redisShard struct{ master, replica redisNode }
 
-// find finds out which node is the master. On a busy machine, a failover may happen although no
-// node was lost.
+// find finds out which node is the master: one may fail over without having been lost.
 func (s *redisShard) find(t testing.TB) {
 	t.Helper()
 	if strings.Contains(s.master.admin.Info(t.Context(), "replication").Val(), "role:slave") {
@@ -215,8 +214,7 @@ func (m *managedRedis) aim(proxy *toxiproxy.Proxy) {
 	assert.NoError(m.t, proxy.Update(to))
 }
 
-// settle makes all other nodes replicas of the master, over lines without faults, and waits
-// until they have all of its writes.
+// settle waits until all other nodes are the master's replicas without faults, with all writes.
 func (m *managedRedis) settle() {
 	m.t.Helper()
 	for _, i := range m.replicas() {

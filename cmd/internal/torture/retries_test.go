@@ -168,8 +168,7 @@ func (v *retryVisit) countReplay(a reply, stamped bool, tries int) {
 	}
 }
 
-// compare reads the customer's cart until it holds what the shopper has added, because a later
-// request may complete the merge.
+// compare reads the cart until it holds all, because a later request may complete the merge.
 func (v *retryVisit) compare() {
 	var held map[string]int64
 	var a reply

@@ -66,8 +66,7 @@ func TestScale_OneRedisGrowsIntoACluster(t *testing.T) {
 	}
 }
 
-// newRedisConf writes a configuration for a server on a machine of its own. It returns the file
-// and the server's address.
+// newRedisConf returns a file for a server as on a machine of its own, and its address.
 func newRedisConf(t *testing.T) (conf, addr string) {
 	t.Helper()
 	port, dir := ephemeral.FreePorts(t, 1)[0], t.TempDir()

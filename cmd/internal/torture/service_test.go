@@ -82,8 +82,7 @@ func (s *service) start() {
 	}
 }
 
-// announced reports whether the log, from an offset on, says that the service serves. If so, it
-// takes the addresses from the log.
+// announced takes the addresses from the log, once that says that the service serves.
 func (s *service) announced(from int64) bool {
 	for _, line := range s.entries(from) {
 		if line["msg"] == "serving" {
@@ -138,8 +137,7 @@ func (s *service) kill() {
 	s.cmd = nil
 }
 
-// terminate sends SIGTERM, waits for the end, and returns how long that took. The process
-// must exit with status 0.
+// terminate waits for the end after SIGTERM, which must have status 0, and returns how long.
 func (s *service) terminate() (time.Duration, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,8 +169,7 @@ func (s *service) adminGet(path string) (status int, body string, err error) {
 	return response.StatusCode, string(content), err
 }
 
-// metric returns a value of /metrics. name includes the labels, such as
-// `go_goroutines` or `x{a="b"}`.
+// metric returns a value of /metrics by name and labels, as in `x{a="b"}`.
 func (s *service) metric(name string) float64 {
 	s.t.Helper()
 	_, page, err := s.adminGet("/metrics")
@@ -280,8 +277,7 @@ func TestInstances_AShopperSwitchesAtEachRequest(t *testing.T) {
 	}
 }
 
-// switching is a shopper who makes one request at a time. haproxy gives them to the instances
-// in turns.
+// switching makes one request at a time, which haproxy gives to the instances in turns.
 type switching struct {
 	t *testing.T
 	*shopper
@@ -300,8 +296,7 @@ func (s *switching) refused(method, path, body string) {
 	assert.Require(s.t, a.Code == "item_not_found", "%s %s: %v, want item_not_found", method, path, a)
 }
 
-// change makes a change and repeats it. Then it reads the cart so often that each instance
-// shows it.
+// change makes a change and repeats it, and lets each instance show the cart.
 func (s *switching) change(method, path, body string, version, count int64) {
 	s.t.Helper()
 	key := []string{"Idempotency-Key", fmt.Sprint("switch-", s.sent)}

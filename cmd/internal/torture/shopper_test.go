@@ -184,8 +184,7 @@ func browse(clients []*regular, note func(shopCall, time.Time, reply)) (stop fun
 	return sync.OnceFunc(func() { stopped.Store(true); all.Wait() })
 }
 
-// awaitEveryCall waits until each call has been served once. On a busy machine, some calls may
-// fail even without a fault.
+// awaitEveryCall waits until each call was served: some may fail on a busy machine.
 func awaitEveryCall(t testing.TB, clients []*regular) {
 	t.Helper()
 	var mu sync.Mutex
