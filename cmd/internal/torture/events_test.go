@@ -57,16 +57,8 @@ type following struct {
 
 func startFollowing(t *testing.T, p *promise) *following {
 	redis := ephemeral.StartRedis(t, "--appendonly", "yes", "--appendfsync", "always")
-	m := &following{t: t, p: p, redis: redis, troubles: &troubles{t: t, redis: redis}}
-	database := catalog(t)
-	for range 2 {
-		back, url := lineTo(t, redis.URL)
-		s := startService(t, "REDIS_URL="+url, "DATABASE_URL="+database)
-		front, base := lineToService(t, s)
-		m.troubles.add(s, front, back)
-		m.instances = append(m.instances, shopperAt(t, base))
-	}
-	return m
+	troubles, instances := startTroubled(t, redis)
+	return &following{t: t, p: p, redis: redis, troubles: troubles, instances: instances}
 }
 
 // breakRedis kills and restarts Redis, and then its connections with subscriptions, again and again.

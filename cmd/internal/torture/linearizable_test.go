@@ -78,19 +78,13 @@ const (
 )
 
 func startMarket(t *testing.T, p *promise) *market {
-	redis := ephemeral.StartRedis(t)
-	m := &market{p: p, rnd: rand.New(rand.NewPCG(4, uint64(os.Getpid()))), troubles: &troubles{t: t, redis: redis}}
-	database := catalog(t)
-	for range 2 {
-		back, url := lineTo(t, redis.URL)
-		s := startService(t, "REDIS_URL="+url, "DATABASE_URL="+database)
-		front, base := lineToService(t, s)
-		front.cutReplies(300)
-		back.cutReplies(300)
-		m.troubles.add(s, front, back)
-		m.instances = append(m.instances, shopperAt(t, base))
+	troubles, instances := startTroubled(t, ephemeral.StartRedis(t))
+	for _, instance := range troubles.instances {
+		instance.front.cutReplies(300)
+		instance.back.cutReplies(300)
 	}
-	return m
+	random := rand.New(rand.NewPCG(4, uint64(os.Getpid())))
+	return &market{p: p, rnd: random, troubles: troubles, instances: instances}
 }
 
 func (m *market) round() []*watchedCart {

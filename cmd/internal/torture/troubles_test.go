@@ -26,8 +26,19 @@ type troubled struct {
 	front, back *line
 }
 
-func (t *troubles) add(s *service, front, back *line) {
-	t.instances = append(t.instances, troubled{s, front, back})
+// startTroubled starts two instances on a Redis, with a shopper of each.
+func startTroubled(t testing.TB, redis *ephemeral.Server) (*troubles, []*shopper) {
+	all := &troubles{t: t, redis: redis}
+	database := catalog(t)
+	var shoppers []*shopper
+	for range 2 {
+		back, url := lineTo(t, redis.URL)
+		s := startService(t, "REDIS_URL="+url, "DATABASE_URL="+database)
+		front, base := lineToService(t, s)
+		all.instances = append(all.instances, troubled{s, front, back})
+		shoppers = append(shoppers, shopperAt(t, base))
+	}
+	return all, shoppers
 }
 
 func (t *troubles) start() (stop func()) {
