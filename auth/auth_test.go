@@ -143,7 +143,6 @@ func TestCartCallers_Identify(t *testing.T) {
 	}
 }
 
-// brokenStores is a directory that is unreachable.
 type brokenStores struct{ err error }
 
 func (b brokenStores) ByID(context.Context, int64) (*store.Store, error) { return nil, b.err }

@@ -39,7 +39,6 @@ type jwk = map[string]any
 
 func b64(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
 
-// publish returns the public half of private as a JWK.
 func publish(kid string, private crypto.Signer) jwk {
 	switch public := private.Public().(type) {
 	case *rsa.PublicKey:
@@ -54,7 +53,6 @@ func publish(kid string, private crypto.Signer) jwk {
 	panic(fmt.Sprintf("no JWK for a %T", private))
 }
 
-// with returns a copy of key with one member changed.
 func with(key jwk, member string, value any) jwk {
 	changed := maps.Clone(key)
 	changed[member] = value
@@ -138,7 +136,6 @@ func (i *issuer) wantFetches(t *testing.T, want int64) {
 	assert.Equal(t, i.served.Load(), want, "fetches")
 }
 
-// verifierOf returns a JWT that takes its keys from the issuer.
 func verifierOf(cfg JWKSConfig) *JWT {
 	cfg.URL = cmp.Or(cfg.URL, "https://issuer.example/jwks?key=hush")
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))

@@ -23,7 +23,6 @@ var (
 	previousSecret = []byte("the secret of the month before, 1")
 )
 
-// must is for what cannot fail in a test.
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)
@@ -42,7 +41,6 @@ func wantRefusal(t *testing.T, err error, want *problem.Error) {
 	}
 }
 
-// wantCode fails t unless err is a *problem.Error with this code.
 func wantCode(t *testing.T, err error, code problem.Code) *problem.Error {
 	t.Helper()
 	var refused *problem.Error

@@ -32,7 +32,6 @@ func TestMain(m *testing.M) {
 
 var refusal = &problem.Error{Code: problem.RateLimited}
 
-// clock is a clock that only the test moves.
 type clock struct{ ns atomic.Int64 }
 
 func (c *clock) now() time.Time          { return time.Unix(1_800_000_000, c.ns.Load()) }

@@ -29,7 +29,6 @@ import (
 
 var update = flag.Bool("update", false, "rewrite testdata instead of comparing with it")
 
-// golden compares indented JSON with a file in testdata.
 func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	var indented bytes.Buffer

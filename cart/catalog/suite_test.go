@@ -369,7 +369,6 @@ func TestCache_FailsOnlyForUncachedValuesWhenPostgresIsDown(t *testing.T) {
 	assert.That(t, !cache.Reachable(), "Reachable with a closed pool")
 }
 
-// slow is a slow source with one product and one coupon.
 type slow struct{ version atomic.Int64 }
 
 const slowly = 3 * time.Second

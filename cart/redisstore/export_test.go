@@ -64,7 +64,6 @@ type Variant struct {
 	GuestsAhead time.Duration // how far the clock of the guests' Redis is ahead of the customers'
 }
 
-// ownClock is how scripts ask for the time.
 const ownClock = `redis.call('TIME')`
 
 func (v Variant) scripts() scripts {

@@ -79,7 +79,6 @@ func fixesOf(t *rapid.T, c cart.Cart, products map[int64]*cart.Product) (list []
 	return list
 }
 
-// wantMostKept fails if a line could have kept more of what it had.
 func wantMostKept(t *rapid.T, broken, mended cart.Cart, products map[int64]*cart.Product) {
 	kept := map[cart.LineID]int64{}
 	for _, l := range mended.Lines {

@@ -29,7 +29,6 @@ func (d *desk) handOver(token auth.CartToken) string {
 	return assert.Must(d.HandOver(d.t.Context(), d.as("", token)))(d.t).Code
 }
 
-// agentsCode returns a code of a guest's cart that an agent has made.
 func (d *desk) agentsCode(token auth.CartToken) string {
 	d.t.Helper()
 	v := d.as("", token)
@@ -49,7 +48,6 @@ func (d *desk) wantRefused(v *service.Visit, code string, want problem.Code) {
 	assert.That(d.t, ok && p.Code == want, "redeemed: %v, want %s", err, want)
 }
 
-// problemOf returns the problem in err, if it has a code.
 func problemOf(err error, code problem.Code) *problem.Error {
 	if p, ok := errors.AsType[*problem.Error](err); ok && p.Code == code {
 		return p

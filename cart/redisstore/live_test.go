@@ -64,10 +64,8 @@ func briefly(t *testing.T) context.Context {
 	return ctx
 }
 
-// patient is for a busy machine.
 func patient(o *redis.UniversalOptions) { o.ReadTimeout = 10 * time.Second }
 
-// reaches waits until a listener has seen a tag.
 func reaches(t *testing.T, l *redisstore.Listener, tag string) {
 	t.Helper()
 	for got := next(t, l); got.Tag != tag; got = next(t, l) {

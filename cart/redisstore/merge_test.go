@@ -52,7 +52,6 @@ func (d *desk) dieAfter(step int, token auth.CartToken) {
 	}
 }
 
-// brings is the room that the guest's cart needs.
 func (d *desk) brings() cart.Reservation {
 	d.t.Helper()
 	return assert.Must(d.redis.Load(d.t.Context(), d.guest))(d.t).RoomNeeded()

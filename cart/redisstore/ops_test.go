@@ -79,7 +79,6 @@ func TestOps_NoteWhatAnAgentHasSeen(t *testing.T) {
 	})
 }
 
-// onBothRedises checks a property of lists on a real Redis and on miniredis.
 func onBothRedises(t *testing.T, check func(*testing.T, *rapid.T, *redisstore.Store)) {
 	small := redisstore.New(redisstore.Config{Client: dial(t, "redis://"+miniredis.RunT(t).Addr()), TTL: usualTTLs})
 	for name, store := range map[string]*redisstore.Store{"Redis": openBench(t).store, "miniredis": small} {

@@ -150,7 +150,6 @@ func (s *schedule) checkRepeats() (wrong []string) {
 	return wrong
 }
 
-// outcomes are those that the first answer with some tells.
 func (o *operation) outcomes() []problem.Code {
 	for _, a := range o.attempts {
 		if a.result.outcomes != nil {

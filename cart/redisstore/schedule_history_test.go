@@ -71,7 +71,6 @@ func (o *operation) loginsOfTaker(do func(caller)) {
 	}
 }
 
-// takeEvents is events of an operation that takes a cart.
 func (o *operation) takeEvents(set *setting, note func(e *event, call, end int64)) {
 	for _, a := range o.attempts {
 		a.loginEvents(set, note)

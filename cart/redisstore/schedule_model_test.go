@@ -35,7 +35,6 @@ func (c caller) place() place {
 	return 0
 }
 
-// moving is a guest's cart between its token and its new owner.
 type moving struct {
 	to   place
 	by   int8 // the number of the operation that takes it, counted from 1; 0 for a login
@@ -67,7 +66,6 @@ func (c *carts) at(p place) *contents {
 
 func (c *carts) of(who caller) *contents { return c.at(who.place()) }
 
-// reachable lists c and all states that merges can make of it.
 func (e *event) reachable(c carts) []carts {
 	all := []carts{c}
 	seen := map[carts]bool{c: true}
@@ -138,7 +136,6 @@ func (e *event) next(c carts) []carts {
 	return all
 }
 
-// owners are the carts that an operation may take a cart to.
 func (o *operation) owners() (all callers) {
 	all.add(caller{-1, o.freshToken()})
 	for _, who := range o.tries {
@@ -178,7 +175,6 @@ type reply struct {
 	lapsed  bool         // it came when merges may not be known any more
 }
 
-// step returns all states that an event may lead to.
 func (e *event) step(from carts) []carts {
 	var all []carts
 	for _, c := range e.reachable(from) {
@@ -251,7 +247,6 @@ func (e *event) allows(before, after *carts) bool {
 	return false
 }
 
-// allowsTaken reports whether an operation that takes a cart may give its answer.
 func (e *event) allowsTaken(c *carts) bool {
 	t, own := e.op.from, int8(e.op.take+1)
 	took := c.took[t] == own

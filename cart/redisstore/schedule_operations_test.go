@@ -167,7 +167,6 @@ func (o *operation) triesLeft() int { return len(o.tries) - len(o.attempts) }
 
 func (o *operation) last() *request { return o.attempts[len(o.attempts)-1] }
 
-// mayStart reports whether the shopper would send the (next) request now.
 func (o *operation) mayStart(s *schedule) bool {
 	if o.triesLeft() == 0 || !s.knows(o.tries[len(o.attempts)].token) {
 		return false
@@ -238,7 +237,6 @@ func (o *operation) request() service.Edit {
 	return e
 }
 
-// item is the ID of the line that an operation of a list names.
 func (o *operation) item() cart.LineID {
 	if o.engraved {
 		return engravedID(o.product)
@@ -246,7 +244,6 @@ func (o *operation) item() cart.LineID {
 	return cart.LineID(fmt.Sprint(o.product))
 }
 
-// inList returns the operation for a list.
 func (o *operation) inList() service.Op {
 	switch o.verb {
 	case adds:

@@ -244,7 +244,6 @@ func (c cast) count(o *operation, number int64) {
 	}
 }
 
-// repeat may give an operation a key or a stamp, and repeats.
 func (c cast) repeat(o *operation) {
 	if o.verb == reads || o.verb == erases || o.verb == takes || o.verb == undoes {
 		return

@@ -157,7 +157,6 @@ func (a *request) run(ctx context.Context) {
 	}
 }
 
-// takeKey is the Idempotency-Key of a redeemer.
 func takeKey(number int) string { return fmt.Sprintf("a key of the redeemer %d's own", number) }
 
 func (a *request) change(ctx context.Context, v *service.Visit) (service.Changed, error) {

@@ -103,7 +103,6 @@ func (s *schedule) quiet() bool {
 	return true
 }
 
-// count returns the number of members that begin with one of the letters.
 func (k stored) count(letters string) (n int) {
 	for i := 0; i < len(k.members); i += 2 {
 		if strings.Contains(letters, k.members[i][:1]) {
@@ -135,7 +134,6 @@ func (s *schedule) returning() (all callers) {
 	return all
 }
 
-// everyone lists the owner of each cart in the plan.
 func (s *schedule) everyone() (all callers) {
 	note := func(who caller) {
 		if who.customer >= 0 {

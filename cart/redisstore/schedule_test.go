@@ -36,7 +36,6 @@ var (
 	firstSeed = flag.Uint64("seed", 1, "the seed of the first random schedule")
 )
 
-// enoughFailures is how many failures stop a test of schedules.
 const enoughFailures = 5
 
 func TestSchedules(t *testing.T) {

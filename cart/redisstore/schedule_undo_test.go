@@ -100,7 +100,6 @@ func (c carts) undoings(who caller) (all []carts) {
 	return all
 }
 
-// allowsUndone reports whether an undo may give its answer.
 func (e *event) allowsUndone(c *carts) bool {
 	came := c.arrivals()
 	done := slices.ContainsFunc(came[:], func(in arrived) bool { return in.undone })
@@ -110,7 +109,6 @@ func (e *event) allowsUndone(c *carts) bool {
 	return e.shows.refused == "" && done && *c.of(e.shows.who) == e.shows.cart
 }
 
-// undoEvents is events of an operation that undoes a merge.
 func (o *operation) undoEvents(set *setting, note func(e *event, call, end int64)) {
 	told := int64(never)
 	for _, a := range o.attempts {

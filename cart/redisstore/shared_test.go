@@ -49,7 +49,6 @@ func startBadProxy(t *testing.T, url string) *badProxy {
 	return p
 }
 
-// dials makes every tenth dial fail.
 func (p *badProxy) dials(o *redis.UniversalOptions) {
 	o.Dialer = func(ctx context.Context, network, _ string) (net.Conn, error) {
 		if !p.calm.Load() && rand.N(10) == 0 {

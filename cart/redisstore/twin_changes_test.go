@@ -470,7 +470,6 @@ func drawRaise(t *rapid.T) problem.Code {
 	return rapid.SampledFrom([]problem.Code{"", "", "", problem.ProductInactive, problem.ProductNotFound}).Draw(t, "raising")
 }
 
-// otherLinesOf lists the lines of a line's product except that line.
 func otherLinesOf(c cart.Cart, id cart.LineID) []cart.Line {
 	return slices.DeleteFunc(slices.Clone(c.Lines), func(l cart.Line) bool {
 		return l.ID == id || l.ID.Product() != id.Product()

@@ -80,7 +80,6 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-// putIn adds to a map that may be nil.
 func putIn[V any](all map[string]V, key string, value V) map[string]V {
 	if all == nil {
 		all = map[string]V{}

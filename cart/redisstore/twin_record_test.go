@@ -162,7 +162,6 @@ func (r Record) Merging() bool {
 // retry with the token alone is still recognized, and the merges into its cart.
 func (r Record) Claimed() Record { return Record{Memory: r.Memory, Merges: r.Merges} }
 
-// MaxMerges is how many merges into one cart may be under way.
 const MaxMerges = 32
 
 // Covers reports whether the reservation is enough for the guest's cart as it is now.
@@ -213,7 +212,6 @@ func WithoutReserved(l cart.Limits, reserved Room) cart.Limits {
 	return l
 }
 
-// Forget drops a merge that has come to its end.
 func (r Record) Forget(name string) Record {
 	r.Merges = maps.Clone(r.Merges)
 	delete(r.Merges, name)

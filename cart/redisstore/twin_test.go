@@ -257,7 +257,6 @@ func number(t *rapid.T, s string) int64 {
 	return n
 }
 
-// reservation reads what a note reserves.
 func reservation(t *rapid.T, note string) (r cart.Reservation) {
 	var guest string
 	var seconds int64

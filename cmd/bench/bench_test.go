@@ -27,7 +27,6 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// size is how much a benchmark reports.
 type size struct {
 	name                  string
 	cases, ratios, values int

@@ -43,7 +43,6 @@ func wantCounts(t *testing.T, db *pgxpool.Pool, wanted map[string]int) {
 	}
 }
 
-// onDatabase runs a command that must succeed, and returns its output.
 func onDatabase(t *testing.T, url string, args ...string) string {
 	t.Helper()
 	got := ended(t, program(t, []string{"DATABASE_URL=" + url}, args...))

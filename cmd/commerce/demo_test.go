@@ -11,7 +11,6 @@ import (
 	"commerce/deploy/sample"
 )
 
-// demoClient calls a demo as its page does.
 type demoClient struct {
 	*running
 	offered demoOffer
@@ -129,7 +128,6 @@ func TestSample_HasPicturesOfItsProducts(t *testing.T) {
 	}
 }
 
-// copyProduct returns the id of a new copy of product 1.
 func (d demoClient) copyProduct(t *testing.T) string {
 	t.Helper()
 	return data[struct{ ID json.Number }](t, d.send(t, "POST", "/playground/products/1", `{}`)).ID.String()

@@ -16,7 +16,6 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-// seeded returns the URL of a database with the sample data.
 func seeded(t *testing.T) string {
 	t.Helper()
 	url := ephemeral.Migrated(t)

@@ -268,7 +268,6 @@ func TestMake_HasTheTargetsOfThePages(t *testing.T) {
 	}
 }
 
-// source returns a file of the repository.
 func source(t *testing.T, path string) string {
 	t.Helper()
 	return string(assert.Must(os.ReadFile(filepath.Join(root, path)))(t))

@@ -15,7 +15,6 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-// readiness is the response of /readyz.
 type readiness struct {
 	Code   int `json:"-"`
 	Status string
@@ -49,7 +48,6 @@ func (r *running) wantChecks(t *testing.T, code int, checks map[string]string) {
 	soon(t, want, func() readiness { return r.ready(t) })
 }
 
-// eventually waits until wrong returns "".
 func eventually(t *testing.T, wrong func() string) {
 	t.Helper()
 	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
@@ -67,13 +65,11 @@ func soon[T any](t *testing.T, want T, got func() T) {
 	eventually(t, func() string { return cmp.Diff(want, got()) })
 }
 
-// statuses are the responses of an instance.
 type statuses struct {
 	ready, cart, subscriptions int // HTTP statuses of /readyz, an add, and a list
 	redis, postgres            string
 }
 
-// healthy are the statuses while Redis and Postgres are up.
 func healthy() statuses {
 	return statuses{http.StatusOK, http.StatusOK, http.StatusOK, "ok", "ok"}
 }

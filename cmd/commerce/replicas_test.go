@@ -37,7 +37,6 @@ func startReplicated(t *testing.T, settings ...string) *replicatedServe {
 	return r
 }
 
-// wantStates waits until /readyz responds with 200 and these states.
 func (r *replicatedServe) wantStates(t *testing.T, primary string, replicas ...string) {
 	t.Helper()
 	want := map[string]string{"redis": "ok", "postgres": primary, "postgres_rights": "ok", "postgres_schema": "ok"}
@@ -55,7 +54,6 @@ func (r *replicatedServe) wantList(t *testing.T, want int) {
 	r.wantStatus(t, r.token, "/subscriptions", want)
 }
 
-// reads returns how many reads servers of a kind served.
 func (r *replicatedServe) reads(t *testing.T, server string) float64 {
 	t.Helper()
 	return r.metric(t, fmt.Sprintf("commerce_subscription_reads_total{server=%q}", server))

@@ -173,7 +173,6 @@ func literalText(e ast.Expr) string {
 	return "expression, عبارة"
 }
 
-// verbsOf counts the verbs of a format, whatever their order.
 func verbsOf(format string) map[byte]int {
 	verbs := map[byte]int{}
 	for _, part := range strings.Split(strings.ReplaceAll(format, "%%", ""), "%")[1:] {

@@ -47,7 +47,6 @@ func (l *logLines) String() string {
 	return string(l.text)
 }
 
-// logLine is a line of the log of serve.
 type logLine struct {
 	Level, Msg, Route, Err, Finding, Code, Replica, State string
 	TraceID                                               string `json:"trace_id"`
@@ -180,7 +179,6 @@ func constant(t *testing.T, a answer) map[string]any {
 	return body
 }
 
-// instance is a process that serves the API.
 type instance struct{ URL string }
 
 type answer struct {

@@ -149,7 +149,6 @@ func faultOf(t *testing.T, file string) error {
 	return newServe().Read(func(cli.Setting) *string { return nil })
 }
 
-// everyCommand lists all commands of the program.
 var everyCommand = []string{
 	"", "demo", "serve", "check", "migrate", "migrate up", "migrate down", "migrate status", "seed", "subscriptions",
 	"subscriptions prune", "token", "token customer", "token store", "token list", "token revoke", "cart", "cart show", "cart erase", "cart abandoned", "cart digest", "completion", "version",

@@ -110,7 +110,6 @@ type statements struct {
 	args map[string][]any // of the latest call, by text
 }
 
-// TraceQueryStart implements pgx.QueryTracer.
 func (s *statements) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.TraceQueryStartData) context.Context {
 	if strings.HasPrefix(q.SQL, "/* ") {
 		s.mu.Lock()
@@ -120,7 +119,6 @@ func (s *statements) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.Tra
 	return ctx
 }
 
-// TraceQueryEnd implements pgx.QueryTracer.
 func (*statements) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
 // shard finds the numbers of shards in a plan.

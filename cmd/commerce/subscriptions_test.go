@@ -22,7 +22,6 @@ import (
 	"commerce/subscriptions/postgres"
 )
 
-// listed is a page of a store's subscriptions, or an error.
 type listed struct {
 	Message string // of an error
 	Data    struct {
@@ -40,7 +39,6 @@ func (i instance) asStore(t *testing.T, token, url string) (status int, page lis
 	return a.Status, decoded[listed](t, a)
 }
 
-// wantStatus waits until a GET request with an API token has a status.
 func (i instance) wantStatus(t *testing.T, token, path string, want int) {
 	t.Helper()
 	soon(t, want, func() int { return i.send(t, "GET", path, "", "Authorization", "Bearer "+token).Status })
@@ -86,7 +84,6 @@ func TestStoreToken_IsAcceptedUntilItIsRevoked(t *testing.T) {
 	assert.That(t, row[len(row)-2] != "-", "token list knows of no use: %q", row)
 }
 
-// reader is the parts of `commerce serve` that read subscriptions.
 type reader struct {
 	assembly
 	source *postgres.Source

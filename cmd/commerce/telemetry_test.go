@@ -28,7 +28,6 @@ type collector struct {
 	resource map[string]string
 }
 
-// sentSpan is what the tests read of a span of OTLP.
 type sentSpan struct {
 	TraceID, SpanID, ParentSpanID, Name string
 	Start                               int64 `json:"startTimeUnixNano,string"`
@@ -224,7 +223,6 @@ func documented(t *testing.T) []string {
 	return slices.Sorted(captured("(?m)^- `(commerce_[a-z_]+)[{`]", source(t, "docs/metrics.md")))
 }
 
-// captured yields the first group of all matches.
 func captured(pattern, text string) func(yield func(string) bool) {
 	found := map[string]bool{}
 	for _, match := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {

@@ -15,7 +15,6 @@ import (
 	"commerce/deploy/assert"
 )
 
-// report is that of the committed plots.
 func report(t *testing.T) results.Report {
 	t.Helper()
 	r := assert.Must(results.Read("../../../docs/performance/results.json"))(t)

@@ -15,7 +15,6 @@ import (
 	"commerce/deploy/assert"
 )
 
-// reader is the reader of a log. It can stall, and it can end.
 type reader struct {
 	stalled chan struct{} // it stalls until this is closed; nil: it does not stall
 

@@ -107,7 +107,6 @@ func TestProtect_CoversTheAdminsJSON(t *testing.T) {
 	}
 }
 
-// outage is a dependency that can be lost.
 type outage struct {
 	mu  sync.Mutex
 	err error

@@ -29,7 +29,6 @@ import (
 
 var update = flag.Bool("update", false, "write the answers of the service to the examples in docs/openapi.yaml")
 
-// exampleTime is when all examples were answered.
 var exampleTime = time.Date(2025, 11, 20, 10, 0, 0, 0, time.UTC)
 
 const (
@@ -96,7 +95,6 @@ func asExample(t *testing.T, answer []byte) string {
 	return indented.String()
 }
 
-// exampleAnswers returns the answers by the examples' names.
 func exampleAnswers(t *testing.T) map[string][]byte {
 	t.Helper()
 	answers := map[string][]byte{}

@@ -211,7 +211,6 @@ func (p *pair) judge(call string, who int, brought, change bool, before [2]cartB
 	}
 }
 
-// wantAll fails if a merge has lost something from the two carts.
 func (p *pair) wantAll(before [2]cartBody) {
 	p.t.Helper()
 	after := map[string]int64{}

@@ -50,7 +50,6 @@ func pasteOnDemo(t *testing.T, installed string, examples []example) []string {
 	}
 }
 
-// repository is its root, from here.
 const repository = "../../.."
 
 // example is a shell block of a page, or a file that the page asks its reader to save.

@@ -17,7 +17,6 @@ import (
 
 var inArabic = []string{"Accept-Language", "ar"}
 
-// pass is a product with every text that can be translated.
 func pass(arabic string) *cart.Product {
 	translated := func(own, arabic string) locale.Name {
 		return locale.Name{Own: own, Others: map[locale.Locale]string{locale.Ar: arabic}}

@@ -108,7 +108,6 @@ func TestRateLimit_OffSendsNoHeaders(t *testing.T) {
 	}
 }
 
-// creating limits a shop to n new carts an hour for each address.
 func creating(n int64) func(*server.Parts) {
 	return func(p *server.Parts) {
 		limited(p)
@@ -141,7 +140,6 @@ func dialed(t testing.TB, url string) func(*server.Parts) {
 	return func(p *server.Parts) { p.Redis.Client = dialRedis(t, asService(t, url), patient) }
 }
 
-// wantWait checks after how many seconds a refused client may try again.
 func (a answer) wantWait(t testing.TB, least, most int64) {
 	t.Helper()
 	wait := assert.Must(strconv.ParseInt(a.Header.Get("Retry-After"), 10, 64))(t)

@@ -83,7 +83,6 @@ func newMachine(t *testing.T) *machine {
 	return m
 }
 
-// prepareRedis gives Redis the users of the pages.
 func (m *machine) prepareRedis(t *testing.T) {
 	t.Helper()
 	for _, name := range []string{"check", "support"} {

@@ -146,7 +146,6 @@ func TestMerge_LeavesTheTokenUsable(t *testing.T) {
 	})
 }
 
-// flaky is a catalog that fails for one product while it is down.
 type flaky struct {
 	service.Catalog
 	down atomic.Int64

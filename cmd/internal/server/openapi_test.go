@@ -199,7 +199,6 @@ func plainJSON(part any) (object map[string]any, err error) {
 	return object, err
 }
 
-// only returns a route with one possible response.
 func (s spec) only(status int, ref *openapi3.ResponseRef) *routers.Route {
 	return &routers.Route{Spec: s.T, Operation: &openapi3.Operation{
 		Responses: openapi3.NewResponses(openapi3.WithStatus(status, ref)),

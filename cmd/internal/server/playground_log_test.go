@@ -197,7 +197,6 @@ func TestPlaygroundSnippets_MakeTheSameCall(t *testing.T) {
 	}
 }
 
-// snippetShopper returns a new shopper with two lines in the cart.
 func snippetShopper(t *testing.T, s *shop, call snippetCall, customers *int) *shopper {
 	c := s.guest(t)
 	if call.customer {
@@ -243,7 +242,6 @@ func (p page) snippet(kind string, s *shop, c *shopper, call snippetCall) string
 	return evaluate[string](p, fmt.Sprintf(`import("./playground/js/log/%s").then((module) => module.%sOf(%s))`, writer, kind, argument))
 }
 
-// snippetResult is what a snippet prints.
 type snippetResult struct {
 	Status  int // 0 if it prints none
 	Body    any // without the members that differ between two carts
@@ -288,7 +286,6 @@ func runCurl(t testing.TB, _, code string) snippetResult {
 const asBrowser = `data:text/javascript,globalThis.window={document:{},navigator:{}};` +
 	`console.log=(...values)=>process.stdout.write(JSON.stringify(values))`
 
-// runModule runs a module in the directory with the installed client.
 func runModule(t testing.TB, installed, code string) snippetResult {
 	t.Helper()
 	file, err := os.CreateTemp(installed, "snippet-*.mjs")

@@ -47,7 +47,6 @@ func (l look) String() string {
 	return name
 }
 
-// patience is how long a test waits for a page.
 const patience = 20 * time.Second
 
 // openPage opens a URL in a tab with its own storage. pageFaults has what fails the test.
@@ -59,7 +58,6 @@ func openPageAs(t *testing.T, address string, l look) page {
 	return openTab(t, ctx, address, l)
 }
 
-// anotherTab opens a URL in a tab that shares p's storage.
 func (p page) anotherTab(address string) page {
 	p.t.Helper()
 	ctx, _ := chromedp.NewContext(p.ctx)
@@ -211,7 +209,6 @@ func (p page) with(selector, statement string) {
 	evaluate[any](p, fmt.Sprintf(`{ const control = document.querySelector(%q); %s; null }`, selector, statement))
 }
 
-// namedKeys are the keys that page.key knows by name.
 var namedKeys = map[string]string{
 	"Tab": kb.Tab, "Enter": kb.Enter, "Escape": kb.Escape, "Space": " ", "ArrowDown": kb.ArrowDown, "ArrowRight": kb.ArrowRight,
 }
@@ -294,7 +291,6 @@ func findBrowser() (string, error) {
 	return "", errors.New("chromium is not installed (sh deploy/ephemeral/install.sh)")
 }
 
-// closeBrowser waits until the browser has ended, if it was started.
 func closeBrowser() {
 	if browser.ctx != nil {
 		_ = chromedp.Cancel(browser.ctx)

@@ -126,7 +126,6 @@ func (p page) hurry() {
 	p.run(`setInterval(() => document.querySelector("#story [data-part='next']")?.click(), 50)`)
 }
 
-// beforeScenario is what must be the same after a scenario.
 type beforeScenario struct {
 	demo  demo
 	carts string // on the screen
@@ -163,7 +162,6 @@ const cartsShown = `[...document.querySelectorAll(".device")].map((device) => {
 	return [part("account").value, part("version").textContent, ...lines].join(", ");
 }).join(" | ")`
 
-// itemsShown are the items of a cart as the service shows them.
 func (c *shopper) itemsShown() string {
 	c.t.Helper()
 	return string(decode[struct {
@@ -171,7 +169,6 @@ func (c *shopper) itemsShown() string {
 	}](c.t, c.ok("GET", "/cart", "").Raw).Data.Items)
 }
 
-// areBack waits until the scenario has ended and everything is as before.
 func (before beforeScenario) areBack(p page) {
 	p.t.Helper()
 	p.until(`document.querySelector("#story").hidden`)

@@ -106,7 +106,6 @@ func asSample(p *cart.Product) row {
 	return made
 }
 
-// sparse removes the members that are null or false.
 func sparse(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -119,7 +118,6 @@ func sparse(value any) any {
 	return value
 }
 
-// inLanguages returns a text in every language, or nil for no text.
 func inLanguages(n locale.Name) any {
 	if n.Own == "" {
 		return nil

@@ -74,7 +74,6 @@ func TestRedisKinds_AClusterRedirectsWithinTLS(t *testing.T) {
 	assert.That(t, strings.Contains(got, "errorstat_MOVED:"), "the old master did not redirect: %s", got)
 }
 
-// trip uses every command that the service sends.
 func (s *shop) trip(t testing.TB) {
 	t.Helper()
 	guest := s.guest(t)

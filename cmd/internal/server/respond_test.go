@@ -29,7 +29,6 @@ import (
 	"commerce/deploy/assert"
 )
 
-// shown returns an answer with a version, and an object as data.
 func shown() wire.Answer {
 	return wire.Answer{Language: locale.En, Version: "c1.7", Data: func(w *wire.Writer) {
 		w.BeginObject()
@@ -308,7 +307,6 @@ func TestProblems_HaveAStatusForEachConstantAndNoOther(t *testing.T) {
 	assert.Equal(t, declared, slices.Sorted(maps.Keys(server.Statuses)), "constants, compared with the codes that have a status")
 }
 
-// codesOf collects the values that a response's schema allows for "code".
 func codesOf(schema *openapi3.Schema, into map[problem.Code]bool) {
 	for _, parts := range [][]*openapi3.SchemaRef{schema.AllOf, schema.OneOf, schema.AnyOf} {
 		for _, part := range parts {

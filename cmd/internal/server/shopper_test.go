@@ -54,7 +54,6 @@ type answer struct {
 	Body   body
 }
 
-// body has the members of responses that tests check.
 type body struct {
 	Success       bool
 	Message, Code string

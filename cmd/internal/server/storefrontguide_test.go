@@ -408,7 +408,6 @@ func TestStorefrontGuide_HidesAGatewaysPage(t *testing.T) {
 	p.untilStatus("The shop cannot be reached. Please try again.")
 }
 
-// guidePage is the page of the guide, saved by a reader.
 type guidePage struct {
 	address string
 	shows   []string // its lines, one after the other

@@ -24,7 +24,6 @@ import (
 // yield sends a part of a stream, and returns whether to go on.
 type yield = func([]byte, error) bool
 
-// streaming serves one stream at /stream.
 func streaming(t *testing.T, edit func(*server.Config), yields func(context.Context, yield)) *web {
 	t.Helper()
 	parts := func(ctx context.Context, _ *wire.Writer) iter.Seq2[[]byte, error] {

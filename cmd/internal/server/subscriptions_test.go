@@ -31,7 +31,6 @@ func sampleOf(store int64, now time.Time) ([]subscriptions.Customer, []subscript
 	return customers, all
 }
 
-// offerSubscriptions gives the shop the sample store's subscriptions.
 func (s *shop) offerSubscriptions(t testing.TB, parts *server.Parts) {
 	t.Helper()
 	now := time.Now()
@@ -47,7 +46,6 @@ func (s *shop) offerSubscriptions(t testing.TB, parts *server.Parts) {
 	parts.APITokens = auth.NewAPITokens(auth.APITokensConfig{Source: tokens, Stores: parts.Stores})
 }
 
-// listBody has the members of lists and of changes that tests check.
 type listBody struct {
 	Data    []struct{ ID int64 }
 	Path    string

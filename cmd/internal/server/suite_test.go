@@ -51,7 +51,6 @@ func TestMain(m *testing.M) {
 	)
 }
 
-// jwtSecret signs every test's customers.
 const jwtSecret = "a secret of the tests, 32 bytes and more"
 
 // onEachRedis runs a test as in the demo, and as in `serve`: on a real Redis and Postgres.
@@ -148,7 +147,6 @@ func (l *logBuffer) String() string {
 	return l.b.String()
 }
 
-// handoverKeys are those of every shop.
 var handoverKeys, _ = sealed.New("a key of the tests, with 32 bytes and more", "")
 
 // lastStore gives every shop its own ID, also across processes that share a Redis.
@@ -257,7 +255,6 @@ func (s *shop) keys(t testing.TB) []string {
 	return keys
 }
 
-// pass lets time pass for the service and for the carts in Redis.
 func (s *shop) pass(t testing.TB, by time.Duration) {
 	t.Helper()
 	s.Clock.Forward(by)
@@ -278,7 +275,6 @@ func (s *shop) guestKey(token string) string {
 // customerKey returns the key of a customer's cart, for a short and plain customer ID.
 func (s *shop) customerKey(id string) string { return fmt.Sprintf("cart:{%d:c:%s}", s.ID, id) }
 
-// within waits until a condition is true, and fails the test after limit.
 func within(t testing.TB, limit time.Duration, what string, so func() bool) {
 	t.Helper()
 	for start := time.Now(); !so(); time.Sleep(10 * time.Millisecond) {
@@ -306,7 +302,6 @@ type inPostgres struct {
 	db    *pgxpool.Pool
 }
 
-// newInPostgres writes a store to a new database.
 func newInPostgres(t testing.TB, store *store.Store) (*inPostgres, auth.StoreDirectory) {
 	t.Helper()
 	db := ephemeral.MigratedPool(t)

@@ -62,7 +62,6 @@ func traced(t *testing.T, redisURL string, edits ...func(*server.Parts)) (*shop,
 	return openShop(t, redisURL, append([]func(*server.Parts){r.on(t, redisURL)}, edits...)...), r
 }
 
-// ended returns all spans, and ends the recording.
 func (r *recorder) ended(t testing.TB) []sdk.ReadOnlySpan {
 	t.Helper()
 	assert.NoError(t, r.traces.Close(context.Background()))
@@ -76,7 +75,6 @@ func root(t testing.TB, spans []sdk.ReadOnlySpan, requestID string) sdk.ReadOnly
 	return spans[i]
 }
 
-// below returns the spans that are part of another.
 func below(spans []sdk.ReadOnlySpan, parent sdk.ReadOnlySpan) (children []sdk.ReadOnlySpan) {
 	for _, s := range spans {
 		if s.Parent().SpanID() == parent.SpanContext().SpanID() {
@@ -210,7 +208,6 @@ func TestTraces_HaveTheCodeOfAFailure(t *testing.T) {
 	assert.That(t, command != nil && command.Status().Code == codes.Error && command.Status().Description == "connection", "the span of the command: %v", command)
 }
 
-// wantNoSecret fails if a planted value is anywhere in a span.
 func wantNoSecret(t *testing.T, spans []sdk.ReadOnlySpan) {
 	t.Helper()
 	for _, s := range spans {

@@ -102,7 +102,6 @@ type pair struct {
 	spoiled bool                 // a change has an unknown outcome, because the machine is too busy
 }
 
-// madeChange is a change that an answer shows as applied.
 type madeChange struct {
 	tag    string // of the version
 	update bool   // by the agent, not by the shopper
@@ -112,7 +111,6 @@ type madeChange struct {
 // update is an agent's request, and what it got.
 type update struct{ body, key, answer string }
 
-// agentsCart is a cart as the protocol shows it.
 type agentsCart struct {
 	ID        string
 	LineItems []agentsLine `json:"line_items"`

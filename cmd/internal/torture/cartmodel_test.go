@@ -79,7 +79,6 @@ func (c cartCall) String() string {
 	return text
 }
 
-// apply returns the cart after the call, and the code of its refusal, or "".
 func (c cartCall) apply(s cartState) (cartState, string) {
 	if c.ifMatch != noCondition && c.ifMatch != s.version {
 		return s, "version_mismatch"

@@ -158,7 +158,6 @@ func (f *failovers) rejoin(shard *redisShard) {
 	settles(f.t, f.redis.settled)
 }
 
-// patrons returns patrons of every shard and instance, with new carts.
 func (f *failovers) patrons() []*patron {
 	f.rounds++
 	var all []*patron
@@ -173,7 +172,6 @@ func (f *failovers) patrons() []*patron {
 	return all
 }
 
-// tokens returns a source of tokens of a shard's carts.
 func (f *failovers) tokens(shard int, prefix string) func(int) string {
 	var ready []string // found while all nodes respond
 	for i := 0; len(ready) < 20; i++ {

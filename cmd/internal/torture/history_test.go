@@ -38,7 +38,6 @@ type cartEvent struct {
 	look       int // see known
 }
 
-// knowledge is what a client knows about an event.
 type knowledge string
 
 const (
@@ -306,7 +305,6 @@ func answeredCall(begins, ends time.Duration, c cartCall, version int64, quantit
 	return e
 }
 
-// refusedCall is a call that was refused with a cart.
 func refusedCall(begins, ends time.Duration, c cartCall, code string, version int64, quantity ...int64) cartEvent {
 	e := answeredCall(begins, ends, c, version, quantity...)
 	e.refusal = code

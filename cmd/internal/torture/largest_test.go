@@ -25,7 +25,6 @@ type limitsOfCart struct {
 // its lines share, so that scripts must add them up.
 const tallProduct = 3001
 
-// scriptLimit is how long a script may block Redis.
 const scriptLimit = 5 * time.Millisecond
 
 // largest is a guest and a customer with the largest carts that the limits allow.

@@ -139,7 +139,6 @@ func faultyLineTo(t testing.TB, server string) (via string, line *faultyLine) {
 	return via, line
 }
 
-// blackhole drops all data. Connections stay open.
 func (l *faultyLine) blackhole() { l.add("timeout", `{"timeout":0}`, "upstream", "downstream") }
 
 // reset resets each connection when the client uses it.

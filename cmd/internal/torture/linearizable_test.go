@@ -60,7 +60,6 @@ type market struct {
 	calls, unknown, unchanged, replayed atomic.Int64
 }
 
-// sawAll reports whether each kind of outcome has occurred.
 func (m *market) sawAll() bool {
 	return m.unknown.Load() > 0 && m.unchanged.Load() > 0 && m.replayed.Load() > 0
 }
@@ -211,7 +210,6 @@ func (b *marketClient) insist(c *watchedCart, e cartEvent, headers []string) {
 	c.note(cartEvent{call: e.call, knows: open, begins: first, ends: noEnd})
 }
 
-// send makes the call of an event through either instance.
 func (b *marketClient) send(c *watchedCart, e *cartEvent, headers []string) reply {
 	client := b.instances[b.rnd.IntN(len(b.instances))].as(c.token, "")
 	e.begins = c.now()

@@ -94,7 +94,6 @@ func (s *piped) read() {
 	}
 }
 
-// await returns the next line whose message begins with a text.
 func (s *piped) await(message string) map[string]any {
 	s.t.Helper()
 	late := time.After(startLimit)

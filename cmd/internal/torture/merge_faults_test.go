@@ -61,7 +61,6 @@ func startFaults(m *merges) *faults {
 	return f
 }
 
-// next makes the next fault and waits until the cluster has recovered.
 func (f *faults) next() {
 	kind := f.kinds[f.turn%len(f.kinds)]
 	f.turn++
@@ -188,7 +187,6 @@ func (f *faults) closeConnections() bool {
 	return true
 }
 
-// freezeNode suspends a node for too short a time to cause a failover.
 func (f *faults) freezeNode() bool {
 	master, replica := f.shard()
 	n := []*clusterNode{master, replica}[rand.IntN(2)]

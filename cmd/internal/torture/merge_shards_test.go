@@ -28,7 +28,6 @@ func (f *faults) masters() (found [6]bool) {
 	return found
 }
 
-// says reports whether a node's INFO REPLICATION has a line.
 func (f *faults) says(n *clusterNode, line string) bool {
 	return strings.Contains(n.admin.Info(f.t.Context(), "replication").Val(), line)
 }
@@ -60,7 +59,6 @@ func (f *faults) whole(one, other *clusterNode) (master, replica *clusterNode) {
 	return master, replica
 }
 
-// succeeded waits until a replica has replaced its dead or frozen master.
 func (f *faults) succeeded(replica *clusterNode) {
 	f.t.Helper()
 	f.await("a replica is the master", func() bool { return f.says(replica, "role:master") })
@@ -78,7 +76,6 @@ func (f *faults) rejoin(dead, successor *clusterNode) {
 // Node timeouts in milliseconds. On a busy machine, nodes are sometimes slow.
 const shortPatience, longPatience = "1000", "30000"
 
-// patience sets the node timeout of all running nodes.
 func (f *faults) patience(ms string) {
 	for _, n := range f.nodes {
 		_ = n.admin.ConfigSet(f.t.Context(), "cluster-node-timeout", ms)
@@ -128,7 +125,6 @@ func (f *faults) moveSlot() bool {
 	return true
 }
 
-// owner returns the master that serves a key, or nil if none does.
 func (f *faults) owner(key string) *clusterNode {
 	for _, n := range f.nodes {
 		if n.admin.Type(f.t.Context(), key).Err() == nil {

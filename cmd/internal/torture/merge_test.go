@@ -141,7 +141,6 @@ func (m *merges) report(took time.Duration) {
 		"no outcome was unknown, or no repeat was recognized, so the test shows nothing")
 }
 
-// someKey returns the Redis key of a cart that is in use now.
 func (m *merges) someKey() string {
 	for range 1000 {
 		if v := m.current[rand.IntN(len(m.current))].Load(); v != nil {

@@ -61,7 +61,6 @@ const (
 	neighborPool = 16                   // its connections
 )
 
-// street is a service and its two clients, each with an address of its own.
 type street struct {
 	t                 *testing.T
 	service           *service
@@ -222,7 +221,6 @@ func (s *street) largeCart(i int64) int {
 
 func (s *street) newToken() string { return fmt.Sprintf("a-new-cart-token-%010d", s.made.Add(1)) }
 
-// mergeCart returns an act that fills a guest's cart and merges it.
 func (s *street) mergeCart() func(int64) int {
 	var logins [64]string
 	for i := range logins {

@@ -39,7 +39,6 @@ func numbersIn(text []byte, pattern string) []string {
 	return slices.Compact(found)
 }
 
-// runbook returns the shell blocks of a section of docs/runbook.md.
 func runbook(t *testing.T, heading string) []string {
 	t.Helper()
 	return shellBlocks(t, "docs/runbook.md", heading)

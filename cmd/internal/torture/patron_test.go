@@ -101,7 +101,6 @@ type ack struct {
 // A cart remembers its newest 256 idempotency keys, so each change of a cart can be repeated.
 const changesPerCart = 200
 
-// current returns the cart that the buyer fills.
 func (b *keyedBuyer) current() *keyedCart {
 	if n := len(b.carts); n > 0 && len(b.carts[n-1].acks) < changesPerCart {
 		return b.carts[n-1]
@@ -110,7 +109,6 @@ func (b *keyedBuyer) current() *keyedCart {
 	return b.carts[len(b.carts)-1]
 }
 
-// buy makes the next change, or repeats it.
 func (b *keyedBuyer) buy() reply {
 	c := b.current()
 	c.open = true
@@ -121,13 +119,11 @@ func (b *keyedBuyer) buy() reply {
 	return r
 }
 
-// change makes or repeats a change of a cart.
 func (b *keyedBuyer) change(c *keyedCart, i int) reply {
 	return b.as(c.token, "").send("POST", "/cart/add", fmt.Sprintf(`{"product_id":%d}`, firstProduct),
 		"Idempotency-Key", strconv.Itoa(i))
 }
 
-// look reads how many changes a cart has.
 func (b *keyedBuyer) look(c *keyedCart) reply {
 	return b.as(c.token, "").send("GET", "/cart/count", "")
 }

@@ -44,7 +44,6 @@ func TestPromise08_CartsDoNotNeedPostgres(t *testing.T) {
 	p.lasted("latest first success of a restarted instance", s.recovery)
 }
 
-// postgresOutage is one way in which Postgres fails.
 type postgresOutage struct {
 	name, url  string
 	begin, end func()
@@ -96,7 +95,6 @@ func (s *shopOnPostgres) suffer(o postgresOutage) {
 	s.outages++
 }
 
-// note records a call of the instance that keeps running.
 func (s *shopOnPostgres) note(call shopCall, _ time.Time, a reply) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,7 +110,6 @@ func (s *shopOnPostgres) note(call shopCall, _ time.Time, a reply) {
 	}
 }
 
-// explain prints what an instance logged about the last failed call.
 func (s *shopOnPostgres) explain(from *service) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -192,7 +189,6 @@ func (s *shopOnPostgres) restart(o postgresOutage, i *service, c *shopper) {
 	}
 }
 
-// wantReadiness checks what a restarted instance reports about Postgres.
 func (s *shopOnPostgres) wantReadiness(o postgresOutage, i *service, want int) {
 	status, text, err := i.adminGet("/readyz")
 	var said struct{ Checks map[string]string }

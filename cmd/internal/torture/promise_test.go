@@ -22,7 +22,6 @@ type promise struct {
 	row row
 }
 
-// row is a promise in the table.
 type row struct {
 	Number  int      `json:"promise"`
 	Promise string   `json:"text"`
@@ -65,7 +64,6 @@ func promised(t testing.TB, number int, text, toReach string) *promise {
 	return p
 }
 
-// sized returns the size of the form that runs.
 func sized[T any](short, inLong T) T {
 	if *long {
 		return inLong
@@ -73,7 +71,6 @@ func sized[T any](short, inLong T) T {
 	return short
 }
 
-// broke reports that a test saw the promise broken.
 func (p *promise) broke(format string, arguments ...any) {
 	p.t.Helper()
 	p.t.Errorf(format, arguments...)
@@ -82,7 +79,6 @@ func (p *promise) broke(format string, arguments ...any) {
 	p.row.Broken++
 }
 
-// counted adds a count to the promise's row.
 func (p *promise) counted(name string, n int64) { p.add(figure{Name: name, Value: float64(n)}) }
 
 // lasted adds a duration, in milliseconds.

@@ -36,7 +36,6 @@ func TestPromise09_AFailoverLosesOnlyWhatWasNotConfirmed(t *testing.T) {
 		"no change was confirmed, or no failover lost anything, so the test shows nothing")
 }
 
-// trouble is what happens to the replicas before their master dies.
 type trouble struct {
 	name string
 	// hides says that the first replica is cut off before one of the instances starts. That
@@ -147,7 +146,6 @@ func (f *promotions) round(what trouble, any bool) {
 	f.redis.settle()
 }
 
-// newBuyers returns buyers with new carts, half of them for each instance.
 func (f *promotions) newBuyers() []*keyedBuyer {
 	var all []*keyedBuyer
 	for i := range 16 {
@@ -159,7 +157,6 @@ func (f *promotions) newBuyers() []*keyedBuyer {
 	return all
 }
 
-// buy lets buyers buy until the master is dead.
 func (f *promotions) buy(buyers []*keyedBuyer, kill func()) {
 	var dead atomic.Bool
 	var all sync.WaitGroup

@@ -15,7 +15,6 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-// redisOutage is one way in which Redis fails and returns.
 type redisOutage struct {
 	name       string
 	begin, end func(*shopOnRedis)
@@ -71,7 +70,6 @@ func TestPromise06_RedisGoneIsAnAnswer(t *testing.T) {
 	total.report(p)
 }
 
-// shopOnRedis is a service and its clients on a Redis of their own.
 type shopOnRedis struct {
 	redisOutage
 	p       *promise
@@ -106,7 +104,6 @@ func openOnRedis(t *testing.T, p *promise, database string, o redisOutage) *shop
 
 func (s *shopOnRedis) heal() { s.line.heal() }
 
-// suffer runs the outage and reports what the clients see.
 func (s *shopOnRedis) suffer(total *outageTotal) {
 	s.p.t.Helper()
 	awaitEveryCall(s.p.t, s.clients) // opens as many connections as the outage will use
@@ -162,7 +159,6 @@ func newOutageSeen(p *promise, o redisOutage) *outageSeen {
 	}
 }
 
-// outageSeen is what clients see of an outage of Redis.
 type outageSeen struct {
 	redisOutage
 	p     *promise
@@ -207,7 +203,6 @@ func (s *outageSeen) noteDuring(call shopCall, a reply) {
 // hang is less than the deadline at which the service ends a waiting request.
 const hang = 4500 * time.Millisecond
 
-// right reports whether a reply is one that the outage may cause.
 func (s *outageSeen) right(call shopCall, a reply) bool {
 	down := a.Status == http.StatusServiceUnavailable && a.Code == "unavailable"
 	unknown := a.Status == http.StatusGatewayTimeout && a.Code == "outcome_unknown" && call.method != "GET" && !call.keyed
@@ -284,7 +279,6 @@ func (s *outageSeen) recovered() bool {
 	return !*long || time.Since(s.lastFailed) > quiet && time.Since(s.returned) > quiet
 }
 
-// report checks the outage as a whole, and adds it to the total.
 func (s *outageSeen) report(total *outageTotal) {
 	s.p.t.Helper()
 	s.mu.Lock()

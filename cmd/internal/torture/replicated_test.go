@@ -138,7 +138,6 @@ func startReplicatedSentinels(t testing.TB) *replicatedRedis {
 	return r
 }
 
-// linked returns an error unless every master has its replica.
 func (r *replicatedRedis) linked(t testing.TB) error {
 	for _, shard := range r.shards {
 		shard.find(t)
@@ -206,7 +205,6 @@ func (m *managedRedis) promote(replica int) {
 	m.aim(m.address)
 }
 
-// aim closes all connections of a proxy and lets it forward to the master.
 func (m *managedRedis) aim(proxy *toxiproxy.Proxy) {
 	m.t.Helper()
 	proxy.Stop()
@@ -249,7 +247,6 @@ func (m *managedRedis) lag(replica int, d time.Duration) {
 	m.slow(replica, `{"type":"latency","attributes":{"latency":%d,"jitter":%d}}`, d.Milliseconds(), d.Milliseconds()/4)
 }
 
-// narrow limits the rate at which a replica receives data.
 func (m *managedRedis) narrow(replica, kibPerSecond int) {
 	m.slow(replica, `{"type":"bandwidth","attributes":{"rate":%d}}`, kibPerSecond)
 }

@@ -75,7 +75,6 @@ type crowd struct {
 	requests, streams, failed atomic.Int64
 }
 
-// arrive starts n shoppers and two readers of streams.
 func (c *crowd) arrive(t *testing.T, n int) (stop func()) {
 	t.Helper()
 	client := shopperAt(t, func() string { return c.url })

@@ -134,7 +134,6 @@ type rotationCrowd struct {
 	rounds               []atomic.Int64 // complete rounds of each client
 }
 
-// arrive starts n customers and one program.
 func (c *rotationCrowd) arrive(n int) (stop func()) {
 	var stopped atomic.Bool
 	var all sync.WaitGroup
@@ -184,7 +183,6 @@ func (c *rotationCrowd) shop(client *shopper, name string) {
 	c.check("clear", customer.send("DELETE", "/cart/clear", ""))
 }
 
-// read follows the links of a list to its end.
 func (c *rotationCrowd) read(client *shopper) {
 	path, authorization := "/subscriptions?per_page=10", "Bearer "+*c.apiToken.Load()
 	for path != "" {
@@ -324,7 +322,6 @@ func signJWT(t testing.TB, method jwt.SigningMethod, key any, claims jwt.Claims)
 	return assert.Must(jwt.NewWithClaims(method, claims).SignedString(key))(t)
 }
 
-// tampered returns a token with other claims and its old signature.
 func tampered(token string, claims jwt.MapClaims) string {
 	parts := strings.Split(token, ".")
 	unsigned, _ := jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SigningString() // claims are plain values

@@ -100,7 +100,6 @@ func (s *service) said(from int64) []byte {
 	return assert.Must(io.ReadAll(io.NewSectionReader(log, from, math.MaxInt64-from)))(s.t)
 }
 
-// entries returns the complete lines of the log from an offset on.
 func (s *service) entries(from int64) []map[string]any {
 	s.t.Helper()
 	var found []map[string]any
@@ -113,7 +112,6 @@ func (s *service) entries(from int64) []map[string]any {
 	return found
 }
 
-// failures returns the last n lines of the log about a request that failed.
 func (s *service) failures(n int) []map[string]any {
 	s.t.Helper()
 	failed := slices.DeleteFunc(s.entries(0), func(line map[string]any) bool { return line["level"] != "ERROR" })
@@ -183,7 +181,6 @@ func (s *service) metric(name string) float64 {
 	return 0
 }
 
-// command runs another command of the program, and returns its standard output.
 func command(t testing.TB, program string, settings []string, arguments ...string) string {
 	t.Helper()
 	return assert.Must(execute(program, settings, arguments...))(t)
@@ -201,7 +198,6 @@ func execute(program string, settings []string, arguments ...string) (string, er
 	return strings.TrimSpace(string(text)), nil
 }
 
-// binary is the service's program.
 type binary struct {
 	mu   sync.Mutex
 	path string // "" until it is compiled
@@ -289,7 +285,6 @@ func (s *switching) send(method, path, body string, headers ...string) reply {
 	return s.shopper.send(method, path, body, headers...)
 }
 
-// refused makes a change of a line that does not exist.
 func (s *switching) refused(method, path, body string) {
 	s.t.Helper()
 	a := s.send(method, path, body)

@@ -24,10 +24,8 @@ type shopper struct {
 	JWT    string        // of a customer
 }
 
-// newShopper returns a client of a service with a connection pool of its own.
 func newShopper(t testing.TB, s *service) *shopper { t.Helper(); return shopperAt(t, s.URL) }
 
-// shopperAt returns a client whose calls go to what base returns.
 func shopperAt(t testing.TB, base func() string) *shopper {
 	transport := &http.Transport{MaxIdleConnsPerHost: 100}
 	t.Cleanup(transport.CloseIdleConnections)
@@ -40,7 +38,6 @@ func (c *shopper) as(token, jwt string) *shopper {
 	return &other
 }
 
-// customer returns a JWT of a customer of store 1.
 func customer(t testing.TB, id string) string { t.Helper(); return customerToken(t, storeOne, id) }
 
 type reply struct {
@@ -83,7 +80,6 @@ func (r reply) outcome() outcome {
 
 func (r reply) replayed() bool { return r.Header.Get("Idempotency-Replayed") == "true" }
 
-// cartView has the members of a cart that tests check.
 type cartView struct {
 	Token   *string    `json:"cart_token"`
 	Items   []lineView `json:"items"`

@@ -119,7 +119,6 @@ func TestStreams_TenThousandTakeLittleMemory(t *testing.T) {
 	assert.That(t, late.Load() < seen.Load()/5, "%d of %d events came more than 200 ms after the response", late.Load(), seen.Load())
 }
 
-// inGroups calls do for 0 to n-1, in some goroutines.
 func inGroups(goroutines, n int, do func(int)) {
 	var next atomic.Int64
 	var all sync.WaitGroup

@@ -73,7 +73,6 @@ func earlier(file string) (rows []row, err error) {
 	return rows, err
 }
 
-// hasAgain reports whether the promise of an earlier row was tested again.
 func (t *table) hasAgain(r row) bool {
 	return slices.ContainsFunc(t.rows, func(again row) bool { return again.Number == r.Number && again.Promise == r.Promise })
 }
