@@ -24,7 +24,6 @@ import (
 	"commerce/docs"
 )
 
-// bundle is the document, loaded, and a router over its paths.
 type bundle struct {
 	doc    *openapi3.T
 	router routers.Router

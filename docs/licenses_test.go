@@ -114,7 +114,6 @@ func TestLicenses_OfWhatIsNotGivenAwayAreAccepted(t *testing.T) {
 		"npm packages (-lock files +licenses.md)")
 }
 
-// lockFiles returns the folders with a package-lock.json.
 func lockFiles(t *testing.T) (folders []string) {
 	t.Helper()
 	for _, root := range []string{"../auth", "../cart", "../cmd", "../deploy", "../docs", "../subscriptions"} {
@@ -168,7 +167,6 @@ func modulesOf(t *testing.T, root string, least int, packages ...string) map[str
 
 var licenseFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|unlicense)([.-].*)?$`)
 
-// licenseIn returns the licenses in a module's folder.
 func licenseIn(t *testing.T, dir string) string {
 	t.Helper()
 	files := assert.Must(os.ReadDir(dir))(t)

@@ -63,7 +63,6 @@ func TestLLMs_HasItsForm(t *testing.T) {
 	}
 }
 
-// pages lists the pages of the repository for people.
 func pages(t *testing.T) (all []string) {
 	t.Helper()
 	for _, pattern := range []string{"*.md", "../README.md", "../.github/*.md"} {

@@ -20,7 +20,6 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-// process is a command of the program in the environment of a deployment.
 type process struct {
 	name      string
 	arguments []string

@@ -20,7 +20,6 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-// read returns a file of the repository.
 func read(t *testing.T, name string) string {
 	t.Helper()
 	return string(assert.Must(os.ReadFile(filepath.Join(root, name)))(t))

@@ -195,7 +195,6 @@ func TestDockerfile_MakesAnImageOfTheProgramAlone(t *testing.T) {
 		"from %s, for user %d of group %d, runs %q", i.bases, i.uid, i.gid, i.entrypoint)
 }
 
-// tagOf returns the tag of an image's name.
 func tagOf(image string) string {
 	_, tag, _ := strings.Cut(image[strings.LastIndex(image, "/")+1:], ":")
 	return tag
@@ -264,7 +263,6 @@ func (c container) run(t *testing.T, env map[string]string, arguments ...string)
 	return string(out)
 }
 
-// service is a running `commerce serve`.
 type service struct {
 	cmd           *exec.Cmd
 	public, admin string // base URLs
@@ -316,7 +314,6 @@ func (s service) want(t *testing.T, status int, url string, headers ...string) s
 	return string(body)
 }
 
-// wantStops checks that the process exits with status 0 after SIGTERM.
 func (s service) wantStops(t *testing.T) {
 	t.Helper()
 	assert.NoError(t, s.cmd.Process.Signal(syscall.SIGTERM))

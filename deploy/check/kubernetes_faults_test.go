@@ -120,12 +120,10 @@ func (m manifests) podFaults(p pod) (found []string) {
 	return found
 }
 
-// secret reports whether a setting holds credentials.
 func secret(name string) bool {
 	return name == "REDIS_URL" || name == "DATABASE_URL" || name == "DATABASE_REPLICA_URL" || strings.Contains(name, "SECRET") || strings.Contains(name, "PASSWORD") || strings.HasPrefix(name, "HANDOVER_KEY")
 }
 
-// env returns the environment of a container, as far as it is in the manifests.
 func (m manifests) env(c podContainer) map[string]string {
 	env := map[string]string{}
 	for _, from := range c.EnvFrom {
@@ -137,7 +135,6 @@ func (m manifests) env(c podContainer) map[string]string {
 	return env
 }
 
-// configMap returns the data of a ConfigMap, nil if there is none of this name.
 func (m manifests) configMap(name string) map[string]string {
 	for _, c := range m.of("ConfigMap") {
 		if c.Metadata.Name == name {

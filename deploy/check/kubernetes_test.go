@@ -20,7 +20,6 @@ import (
 // overlays are the folders that an operator applies.
 var overlays = []string{"small", "cluster"}
 
-// object is what the tests read of an object of Kubernetes.
 type object struct {
 	Kind                         string
 	Metadata                     metadata
@@ -44,7 +43,6 @@ type metadata struct {
 	Labels, Annotations map[string]string
 }
 
-// pod is the template of a workload's pods.
 type pod struct {
 	workload  string
 	component string // label of the workload itself
@@ -120,7 +118,6 @@ func validate(schema string, value any) error {
 	return compiled.Validate(value)
 }
 
-// manifests are the objects that one overlay creates.
 type manifests []object
 
 // decode refuses unknown kinds and members, and pods that break testdata/pod.yaml.
@@ -156,13 +153,11 @@ func decode(objects []tree) (m manifests, err error) {
 	return m, nil
 }
 
-// overlay returns the objects of an overlay.
 func overlay(t *testing.T, name string) manifests {
 	t.Helper()
 	return assert.Must(decode(kustomized(t, "deploy/kubernetes/overlays/"+name)))(t)
 }
 
-// of returns all objects of one kind.
 func (m manifests) of(kind string) (found []object) {
 	for _, o := range m {
 		if o.Kind == kind {
@@ -172,7 +167,6 @@ func (m manifests) of(kind string) (found []object) {
 	return found
 }
 
-// pods returns the templates of all workloads.
 func (m manifests) pods() (pods []pod) {
 	for _, o := range m {
 		p := o.Spec.Template
@@ -207,7 +201,6 @@ next:
 	return found
 }
 
-// hasPort reports whether the pod has a port of this name.
 func (p pod) hasPort(name any) bool {
 	for _, c := range p.Spec.Containers {
 		for _, port := range c.Ports {

@@ -34,7 +34,6 @@ type kustomization struct {
 	}
 }
 
-// tree is an object of Kubernetes, or a part of it.
 type tree = map[string]any
 
 // kustomized returns the objects of a folder, as `kubectl kustomize` prints them. Only the digest in
@@ -110,7 +109,6 @@ func label(metadata tree, pairs map[string]string) {
 	}
 }
 
-// templates returns the template of the pods of an object, if it has one.
 func templates(object tree) []tree {
 	spec, _ := object["spec"].(tree)
 	if job, is := spec["jobTemplate"].(tree); is {
@@ -122,7 +120,6 @@ func templates(object tree) []tree {
 	return nil
 }
 
-// patch changes an object by a JSON Patch, in YAML.
 func patch(t *testing.T, object tree, text string) {
 	t.Helper()
 	var operations any

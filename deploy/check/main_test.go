@@ -6,7 +6,6 @@ import (
 	"testing"
 )
 
-// root is the root of the repository, from here.
 const root = "../.."
 
 // scratch is a folder for what the tests of this process share. It is removed at the end.

@@ -29,13 +29,11 @@ import (
 // faster makes replicas copy their master without a pause.
 var faster = []string{"--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1"}
 
-// shop is the image with a database, serving from Redis servers.
 type shop struct {
 	container
 	service
 }
 
-// openShop starts the service with a Redis URL.
 func openShop(t *testing.T, redisURL, durability string) shop {
 	t.Helper()
 	c := builtImage(t).container(t, nil)
@@ -62,7 +60,6 @@ func (s shop) add(t *testing.T, durability string) (token string) {
 	return token
 }
 
-// wantCart waits until the cart of a token has one product.
 func (s shop) wantCart(t *testing.T, token string) {
 	t.Helper()
 	eventually(t, func() error {
@@ -231,7 +228,6 @@ func passwords(t *testing.T) string {
 	return dir
 }
 
-// password returns the password of a user.
 func password(t *testing.T, secrets, user string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(secrets, user+".password"))
@@ -278,7 +274,6 @@ func startRedis(t *testing.T, secrets string, port int, file string, replace *st
 	return s
 }
 
-// start starts the process and waits until it answers.
 func (s *redisServer) start(t *testing.T) {
 	t.Helper()
 	s.process = exec.Command("redis-server", s.arguments...)
@@ -314,7 +309,6 @@ func (s *redisServer) end(signal syscall.Signal) {
 	}
 }
 
-// client returns a client that may do everything.
 func (s *redisServer) client(t *testing.T) *redis.Client {
 	t.Helper()
 	options := &redis.Options{Addr: s.addr(), Username: "admin", Password: password(t, s.secrets, "admin"), MaxRetries: -1}
@@ -335,7 +329,6 @@ func (s *redisServer) wantNoAnonymous(t *testing.T) {
 	assert.That(t, redis.IsAuthError(err), "a client without a password: %v, want a refusal", err)
 }
 
-// role returns what ROLE answers.
 func (s *redisServer) role(t *testing.T) ([]any, error) {
 	return s.client(t).Do(t.Context(), "role").Slice()
 }

@@ -21,7 +21,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// ucpCart is what these tests read of an answer with a cart.
 type ucpCart struct {
 	ID        string
 	LineItems []ucpLine `json:"line_items"`
@@ -39,7 +38,6 @@ type ucpID struct {
 	ID string `json:"id"`
 }
 
-// quantities are those of the lines, in order.
 func (c ucpCart) quantities() (all []int) {
 	for _, line := range c.LineItems {
 		all = append(all, line.Quantity)

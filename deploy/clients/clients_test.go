@@ -17,10 +17,8 @@ import (
 	_ "github.com/oapi-codegen/runtime" // the generated code needs it
 )
 
-// document is the OpenAPI document, from here.
 const document = "../../docs/openapi.yaml"
 
-// absolute returns the absolute path of a file.
 func absolute(t *testing.T, file string) string {
 	t.Helper()
 	path, err := filepath.Abs(file)
@@ -28,7 +26,6 @@ func absolute(t *testing.T, file string) string {
 	return path
 }
 
-// noError ends the test if a step that it needs fails.
 func noError(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
@@ -36,7 +33,6 @@ func noError(t *testing.T, err error) {
 	}
 }
 
-// copied copies a file of testdata, and returns its text.
 func copied(t *testing.T, from, to string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", from))
@@ -45,7 +41,6 @@ func copied(t *testing.T, from, to string) string {
 	return string(text)
 }
 
-// run runs a program in a folder. It must exit with 0.
 func run(t *testing.T, dir, program string, args ...string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
@@ -174,7 +169,6 @@ func compile(t *testing.T, dir, program string) {
 	check(t, dir, program)
 }
 
-// check type-checks a program in dir.
 func check(t *testing.T, dir, program string) {
 	t.Helper()
 	tsc, _ := npm(t, "tsc")

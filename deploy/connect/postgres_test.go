@@ -180,7 +180,6 @@ func TestListener_NeedsNoLogger(t *testing.T) {
 	l.Run(ctx) // logs that it cannot connect
 }
 
-// lines collects the messages of a log.
 type lines struct {
 	mu  sync.Mutex
 	all []string

@@ -31,7 +31,6 @@ func open(t *testing.T, url string, edits ...func(*redis.UniversalOptions)) redi
 	return client
 }
 
-// roundTrip writes a key and reads it back.
 func roundTrip(t *testing.T, client redis.UniversalClient) {
 	t.Helper()
 	key := "connect:" + t.Name()

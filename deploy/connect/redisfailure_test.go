@@ -20,7 +20,6 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-// addr returns the address of a server's URL.
 func addr(t *testing.T, server *ephemeral.Server) string {
 	t.Helper()
 	return assert.Must(url.Parse(server.URL))(t).Host
@@ -36,7 +35,6 @@ func wantFailure(t *testing.T, err error, server *ephemeral.Server, want string)
 	assert.That(t, err != nil && regexp.MustCompile("^"+want+"$").MatchString(err.Error()), "got %v\nwant %s", err, want)
 }
 
-// briefly is the context of a request's call.
 func briefly(t *testing.T) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
@@ -117,7 +115,6 @@ func slowed(t *testing.T, server *ephemeral.Server, delay time.Duration) string 
 	return "redis://" + proxy.Listen
 }
 
-// passing is a hook that changes nothing.
 type passing struct{}
 
 func (passing) DialHook(next redis.DialHook) redis.DialHook { return next }

@@ -77,7 +77,6 @@ func TestPostgres_FindsNothingWrongWithAHealthyOne(t *testing.T) {
 	}
 }
 
-// opposite makes GRANT of REVOKE, and REVOKE of GRANT.
 var opposite = strings.NewReplacer("GRANT", "REVOKE", "REVOKE", "GRANT", " TO ", " FROM ", " FROM ", " TO ")
 
 func TestPostgres_FindsEachFault(t *testing.T) {

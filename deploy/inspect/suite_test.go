@@ -76,7 +76,6 @@ func TestCodes_AreThoseOfAllChecks(t *testing.T) {
 	assert.Equal(t, Codes(), slices.Compact(named), "codes (-Codes +checks)")
 }
 
-// healthy are the settings of a Redis without problems.
 var healthy = map[string]string{
 	"maxmemory": "100mb", "maxmemory-policy": "noeviction", "appendonly": "yes", "appendfsync": "always", "save": "",
 	"min-replicas-to-write": "0",
@@ -97,7 +96,6 @@ func startHealthy(t *testing.T, arguments ...string) *ephemeral.Server {
 	return server
 }
 
-// startPair starts a healthy master and its replica.
 func startPair(t *testing.T) (master, replica *ephemeral.Server) {
 	t.Helper()
 	master, replica = startHealthy(t), startHealthy(t)
@@ -106,14 +104,12 @@ func startPair(t *testing.T) (master, replica *ephemeral.Server) {
 	return master, replica
 }
 
-// follow makes a server the replica of another server.
 func follow(t *testing.T, server, master *ephemeral.Server) {
 	t.Helper()
 	host, port, splits := net.SplitHostPort(master.Admin().Options().Addr)
 	assert.NoError(t, errors.Join(splits, server.Admin().ReplicaOf(t.Context(), host, port).Err()))
 }
 
-// waitForReplicas waits until a master has this many online replicas.
 func waitForReplicas(t *testing.T, master *ephemeral.Server, n int) {
 	t.Helper()
 	eventually(t, func() error {

@@ -11,7 +11,6 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-// startCluster starts a cluster without problems.
 func startCluster(t *testing.T) *ephemeral.RedisCluster {
 	t.Helper()
 	cluster := ephemeral.StartCluster(t)
@@ -118,7 +117,6 @@ func TestCluster_FindsServersThatAreInNone(t *testing.T) {
 		wrong{"redis_slots": Serious, "redis_replicas": Warning, "redis_coverage": Warning, "redis_merges": Unknown})
 }
 
-// startSentinels starts sentinels with a healthy master and its replica.
 func startSentinels(t *testing.T) *ephemeral.RedisSentinels {
 	t.Helper()
 	servers := ephemeral.StartSentinels(t)

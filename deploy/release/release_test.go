@@ -22,7 +22,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// noError ends the test if a step that it needs fails.
 func noError(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
@@ -30,7 +29,6 @@ func noError(t *testing.T, err error) {
 	}
 }
 
-// must returns the value of a call that a test needs, when it is given the test.
 func must[T any](value T, err error) func(*testing.T) T {
 	return func(t *testing.T) T {
 		t.Helper()
@@ -39,7 +37,6 @@ func must[T any](value T, err error) func(*testing.T) T {
 	}
 }
 
-// wantError fails the test unless an error has a text.
 func wantError(t *testing.T, err error, text string) {
 	t.Helper()
 	if err == nil || !strings.Contains(err.Error(), text) {

@@ -11,13 +11,11 @@ import (
 	"commerce/subscriptions"
 )
 
-// events are all events, in the order in which they take turns.
 var events = []sample.Event{
 	sample.Renewed, sample.Failed, sample.Activated, sample.Canceled, sample.Paid,
 	sample.Paused, sample.Started, sample.Deleted, sample.Resumed, sample.Expired,
 }
 
-// apply returns the subscriptions after an event.
 func apply(all []subscriptions.Subscription, event sample.Event, s subscriptions.Subscription) []subscriptions.Subscription {
 	at := slices.IndexFunc(all, func(old subscriptions.Subscription) bool { return old.ID == s.ID })
 	switch {

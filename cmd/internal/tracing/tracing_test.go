@@ -78,7 +78,6 @@ func TestFaults_NameEachWrongVariable(t *testing.T) {
 	}
 }
 
-// environment returns the variables of NAME=value pairs.
 func environment(pairs string) func(string) string {
 	all := map[string]string{}
 	for _, pair := range strings.Fields(pairs) {
@@ -88,7 +87,6 @@ func environment(pairs string) func(string) string {
 	return func(name string) string { return all[name] }
 }
 
-// flaky is an exporter with one error for each batch.
 type flaky []error
 
 func (f *flaky) ExportSpans(context.Context, []sdk.ReadOnlySpan) error {

@@ -14,7 +14,6 @@ import (
 	"commerce/deploy/assert"
 )
 
-// dashboard is the part of Grafana's format that the tests read.
 type dashboard struct {
 	Panels []panel // those of collapsed rows too
 }

@@ -19,7 +19,6 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-// fault is something that goes wrong, and the alerts that must say so.
 type fault struct {
 	name string
 	staging
@@ -232,7 +231,6 @@ func asShop() staging {
 	}}
 }
 
-// startReplica starts a replica of Redis and waits until it confirms changes.
 func (s *scene) startReplica() {
 	s.replica = ephemeral.StartRedis(s)
 	host, port, err := net.SplitHostPort(s.redis.Admin().Options().Addr)
@@ -250,10 +248,8 @@ func (s *scene) startReplica() {
 	})
 }
 
-// send makes a request of the first instance.
 func (s *scene) send(c call) (status int, body []byte) { return c.send(s.client, s.instances[0].url()) }
 
-// read reads a customer's cart.
 func (s *scene) read(token string) (status int, body []byte) {
 	return s.send(call{method: "GET", path: "/cart", bearer: token})
 }

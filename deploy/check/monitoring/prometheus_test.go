@@ -73,7 +73,6 @@ func startPrometheus(t testing.TB, targets []string) *prometheus {
 	return p
 }
 
-// freeAddress returns an address of this machine on which nothing listens.
 func freeAddress(t testing.TB) string {
 	t.Helper()
 	listener := assert.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
@@ -81,7 +80,6 @@ func freeAddress(t testing.TB) string {
 	return listener.Addr().String()
 }
 
-// get reads the data of an API call.
 func (p *prometheus) get(t testing.TB, path string, data any) {
 	t.Helper()
 	response := assert.Must(http.Get(p.url + path))(t)
@@ -177,7 +175,6 @@ func (p *prometheus) wantQuiet(t testing.TB) {
 	})
 }
 
-// wantFiring waits until all named alerts have fired.
 func (p *prometheus) wantFiring(t testing.TB, names []string) {
 	t.Helper()
 	began, missing := time.Now(), slices.Clone(names)

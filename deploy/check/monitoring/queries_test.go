@@ -63,7 +63,6 @@ func scraped(t *testing.T) series {
 	return found
 }
 
-// everyCall returns a call of each kind, so that each metric has a value.
 func everyCall(apiToken string) []call {
 	const guest = "a-guest-who-browses-0001"
 	return []call{

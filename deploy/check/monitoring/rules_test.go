@@ -20,14 +20,12 @@ import (
 
 var rulesFile = filepath.Join(root, "deploy/prometheus/rules.yml")
 
-// rule is an alert, or a query whose result is recorded.
 type rule struct {
 	Alert, Record, Expr string
 	For                 time.Duration
 	Annotations         map[string]string
 }
 
-// readRules returns the rules of all groups.
 func readRules(t testing.TB) (rules []rule) {
 	t.Helper()
 	var file struct{ Groups []struct{ Rules []rule } }
@@ -38,7 +36,6 @@ func readRules(t testing.TB) (rules []rule) {
 	return rules
 }
 
-// alertNames returns the names of all alerts, sorted.
 func alertNames(t testing.TB) (names []string) {
 	t.Helper()
 	for _, r := range readRules(t) {

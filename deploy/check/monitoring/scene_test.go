@@ -37,7 +37,6 @@ type scene struct {
 	issuer     *issuer            // likewise
 }
 
-// staging is what a scene needs that others do not.
 type staging struct {
 	instances   int                            // 0: 1
 	ownPostgres bool                           // the fault concerns the server
@@ -47,7 +46,6 @@ type staging struct {
 	prepare     func(s *scene)                 // before the service starts; nil: nothing
 }
 
-// open starts the servers, the service, its callers and Prometheus.
 func (st staging) open(t *testing.T) *scene {
 	t.Helper()
 	s := &scene{T: t, redis: ephemeral.StartRedis(t), client: &http.Client{
@@ -120,10 +118,8 @@ func (s *scene) trade() {
 	}
 }
 
-// cartToken is the token of a guest.
 const cartToken = "a-guest-of-the-tests-00"
 
-// do sends a command to Redis.
 func (s *scene) do(server *ephemeral.Server, arguments ...any) {
 	s.Helper()
 	if err := server.Admin().Do(s.Context(), arguments...).Err(); err != nil {
@@ -145,7 +141,6 @@ func (s *scene) through(rawURL string) string {
 	return u.String()
 }
 
-// customerToken returns a JWT of a customer, signed with a secret.
 func customerToken(customer int, secret string) string {
 	return signed(jwt.SigningMethodHS256, customer, "", []byte(secret))
 }

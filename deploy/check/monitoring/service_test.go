@@ -27,7 +27,6 @@ const (
 	patience = 3 * time.Minute
 )
 
-// system is an address that the system chooses.
 const system = "127.0.0.1:0"
 
 // service is an instance of `commerce serve`. After a restart it has the same addresses.
@@ -42,7 +41,6 @@ type service struct {
 	admin string
 }
 
-// startService starts an instance. Settings are "NAME=value".
 func startService(t testing.TB, program string, wrapper []string, settings ...string) *service {
 	t.Helper()
 	s := &service{
@@ -54,7 +52,6 @@ func startService(t testing.TB, program string, wrapper []string, settings ...st
 	return s
 }
 
-// start starts the process and waits until it serves.
 func (s *service) start(settings ...string) {
 	s.t.Helper()
 	log := assert.Must(os.Create(s.log))(s.t)
@@ -83,7 +80,6 @@ func (s *service) start(settings ...string) {
 	})
 }
 
-// kill ends the process like a crash.
 func (s *service) kill() {
 	if s.cmd != nil {
 		_ = s.cmd.Process.Kill()
@@ -92,10 +88,8 @@ func (s *service) kill() {
 	}
 }
 
-// url returns the address of the public API.
 func (s *service) url() string { return "http://" + s.addr }
 
-// metrics returns the page /metrics.
 func (s *service) metrics(t testing.TB) string {
 	t.Helper()
 	response := assert.Must(http.Get("http://" + s.admin + "/metrics"))(t)
@@ -168,7 +162,6 @@ func wait(t testing.TB, what string, try func() string) {
 	}
 }
 
-// root is the repository's root, from here.
 const root = "../../.."
 
 // scratch is a folder for what the tests of this process share. It is removed at the end.

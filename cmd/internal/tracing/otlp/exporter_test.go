@@ -49,7 +49,6 @@ func (s *script) RoundTrip(r *http.Request) (*http.Response, error) {
 	return s.answers[min(s.requests, len(s.answers))-1](r)
 }
 
-// exporterWith returns an exporter to a script of answers.
 func exporterWith(t *testing.T, answers ...answer) (*Exporter, *script) {
 	t.Helper()
 	e, collector := exporterTo(t, "http://c:4318/v1/traces"), &script{answers: answers}
@@ -213,7 +212,6 @@ func TestExporter_SendsNothingForNoSpans(t *testing.T) {
 	assert.That(t, err == nil, "%v", err)
 }
 
-// received is a request to a real server.
 type received struct {
 	*http.Request
 	body []byte

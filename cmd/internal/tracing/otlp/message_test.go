@@ -33,7 +33,6 @@ var (
 	begin   = time.Unix(1544712660, 300000001)
 )
 
-// sent returns stubs of spans as the exporter sends them.
 func sent(t *testing.T, stubs ...tracetest.SpanStub) []byte {
 	t.Helper()
 	return assert.Must(json.Marshal(newMessage(snapshots(stubs...))))(t)
