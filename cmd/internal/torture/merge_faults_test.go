@@ -18,7 +18,7 @@ import (
 type faults struct {
 	m      *merges
 	t      *testing.T
-	nodes  []*clusterNode
+	nodes  []*redisNode
 	kinds  []faultKind
 	counts map[string]int64
 	turn   int
@@ -41,7 +41,7 @@ type faultKind struct {
 func startFaults(m *merges) *faults {
 	f := &faults{m: m, t: m.t, counts: map[string]int64{}, quit: make(chan struct{})}
 	for _, server := range m.cluster.Nodes {
-		f.nodes = append(f.nodes, &clusterNode{server, server.Admin()})
+		f.nodes = append(f.nodes, &redisNode{server, server.Admin()})
 	}
 	f.kinds = []faultKind{
 		{"slots moved", (*faults).moveSlot},
@@ -133,7 +133,7 @@ func (f *faults) killMaster() bool {
 
 // cut disconnects a replica from its master until the returned function is called. The
 // cluster's nodes keep seeing each other, so the replica can become master.
-func (f *faults) cut(master, replica *clusterNode) (mend func()) {
+func (f *faults) cut(master, replica *redisNode) (mend func()) {
 	ctx := f.t.Context()
 	f.do(replica.admin.ConfigSet(ctx, "masterauth", "no master takes this"))
 	f.do(master.admin.Do(ctx, "client", "kill", "type", "replica"))
@@ -189,7 +189,7 @@ func (f *faults) closeConnections() bool {
 
 func (f *faults) freezeNode() bool {
 	master, replica := f.shard()
-	n := []*clusterNode{master, replica}[rand.IntN(2)]
+	n := []*redisNode{master, replica}[rand.IntN(2)]
 	n.Freeze()
 	f.pause(500)
 	n.Thaw()

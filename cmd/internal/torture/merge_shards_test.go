@@ -10,16 +10,10 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"commerce/deploy/assert"
-	"commerce/deploy/ephemeral"
 )
 
 // healLimit is how long a cluster may take to replace a master, or a replica to catch up.
 const healLimit = time.Minute
-
-type clusterNode struct {
-	*ephemeral.Server
-	admin *redis.Client
-}
 
 func (f *faults) masters() (found [6]bool) {
 	for i, n := range f.nodes {
@@ -28,7 +22,7 @@ func (f *faults) masters() (found [6]bool) {
 	return found
 }
 
-func (f *faults) says(n *clusterNode, line string) bool {
+func (f *faults) says(n *redisNode, line string) bool {
 	return strings.Contains(n.admin.Info(f.t.Context(), "replication").Val(), line)
 }
 
@@ -41,13 +35,13 @@ func (f *faults) await(what string, done func() bool) {
 
 // shard returns the master and the replica of a random shard. The replica has everything that
 // the master had when shard was called.
-func (f *faults) shard() (master, replica *clusterNode) {
+func (f *faults) shard() (master, replica *redisNode) {
 	i := rand.IntN(3)
 	return f.whole(f.nodes[i], f.nodes[i+3])
 }
 
 // whole waits until one node of a shard follows the other: they may change roles.
-func (f *faults) whole(one, other *clusterNode) (master, replica *clusterNode) {
+func (f *faults) whole(one, other *redisNode) (master, replica *redisNode) {
 	f.t.Helper()
 	f.await("a replica follows its master", func() bool {
 		master, replica = one, other
@@ -59,13 +53,13 @@ func (f *faults) whole(one, other *clusterNode) (master, replica *clusterNode) {
 	return master, replica
 }
 
-func (f *faults) succeeded(replica *clusterNode) {
+func (f *faults) succeeded(replica *redisNode) {
 	f.t.Helper()
 	f.await("a replica is the master", func() bool { return f.says(replica, "role:master") })
 }
 
 // rejoin restarts a dead node as a replica, which is no master until it has all data.
-func (f *faults) rejoin(dead, successor *clusterNode) {
+func (f *faults) rejoin(dead, successor *redisNode) {
 	f.patience(longPatience)
 	dead.Restart()
 	f.patience(longPatience)
@@ -125,7 +119,7 @@ func (f *faults) moveSlot() bool {
 	return true
 }
 
-func (f *faults) owner(key string) *clusterNode {
+func (f *faults) owner(key string) *redisNode {
 	for _, n := range f.nodes {
 		if n.admin.Type(f.t.Context(), key).Err() == nil {
 			return n
@@ -135,8 +129,8 @@ func (f *faults) owner(key string) *clusterNode {
 }
 
 // otherMaster returns a random master that does not serve a key, or nil if there is none.
-func (f *faults) otherMaster(key string) *clusterNode {
-	var found []*clusterNode
+func (f *faults) otherMaster(key string) *redisNode {
+	var found []*redisNode
 	for _, n := range f.nodes {
 		if f.says(n, "role:master") && n.admin.Type(f.t.Context(), key).Err() != nil {
 			found = append(found, n)
@@ -148,7 +142,7 @@ func (f *faults) otherMaster(key string) *clusterNode {
 	return found[rand.IntN(len(found))]
 }
 
-func (f *faults) migrate(from, to *clusterNode, keys []string) {
+func (f *faults) migrate(from, to *redisNode, keys []string) {
 	host, port, err := net.SplitHostPort(to.admin.Options().Addr)
 	assert.NoError(f.t, err)
 	args := []any{"migrate", host, port, "", 0, 5000, "keys"}
@@ -159,7 +153,7 @@ func (f *faults) migrate(from, to *clusterNode, keys []string) {
 }
 
 // known reports whether all nodes say that a master serves a slot.
-func (f *faults) known(key, slot string, master *clusterNode) bool {
+func (f *faults) known(key, slot string, master *redisNode) bool {
 	for _, n := range f.nodes {
 		err := n.admin.Type(f.t.Context(), key).Err()
 		switch {
