@@ -45,7 +45,6 @@ func (l *LastUsed) Record(id int64) {
 	l.keep(map[int64]time.Time{id: l.cfg.Now()})
 }
 
-// keep keeps the latest use of each token, as far as there is room.
 func (l *LastUsed) keep(uses map[int64]time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

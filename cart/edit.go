@@ -123,7 +123,6 @@ func (l *EditedLine) become(e Edit, p *Product, newPlan, newFields bool) *proble
 	return problem.Join(badPlan, badFields)
 }
 
-// unsold refuses a new plan or new fields of a product that is not sold now.
 func (e Edit) unsold(p *Product, newPlan, newFields bool) *problem.Error {
 	raise := RaiseRefusal(p)
 	if raise == "" {

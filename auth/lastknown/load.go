@@ -34,7 +34,6 @@ func (c *Cache[K, V]) begin(ctx context.Context, overdue, aging []K) []*load[K, 
 	return loads
 }
 
-// outage is a time during which loads fail.
 type outage struct {
 	began   moment
 	err     error  // of the last load

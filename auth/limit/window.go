@@ -49,7 +49,6 @@ func (w *Window) Take(ctx context.Context, client string, refusal *problem.Error
 	return nil, w.refused(refusal, wait, 0)
 }
 
-// period is the current period of one client, as this process counts it.
 type period struct {
 	mu   sync.Mutex
 	uses int64

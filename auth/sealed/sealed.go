@@ -74,7 +74,6 @@ func newKey(secret string) key {
 	return k
 }
 
-// expand returns the 32 bytes that HKDF gives for a salt and a use.
 func (k key) expand(salt []byte, use string) []byte {
 	out, err := hkdf.Key(sha256.New, k.secret, salt, use, sha256.Size)
 	if err != nil {

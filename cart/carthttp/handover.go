@@ -65,7 +65,6 @@ func (o object) redemption() (r service.Redemption, preview bool, _ *problem.Err
 	return service.Redemption{Code: code, KeepAgent: keepAgent}, preview, problem.Join(badCode, badPreview, badKeepAgent)
 }
 
-// flag reads true or false; false when not given.
 func (o object) flag(name string) (bool, *problem.Error) {
 	if !o.has(name) {
 		return false, nil

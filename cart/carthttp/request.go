@@ -45,7 +45,6 @@ func readInput(c *gin.Context) (in input, body []byte, err error) {
 
 func (o object) has(name string) bool { return wire.Object(o).Has(name) }
 
-// whole reads a member with wire.WholeNumber.
 func (o object) whole(name string) (int64, *problem.Error) {
 	n, ok := wire.WholeNumber(o[name])
 	if !ok {

@@ -5,7 +5,6 @@ import (
 	"commerce/cart/wire"
 )
 
-// undoMerge undoes a merge, and answers with the customer's cart and the token of the guest's.
 func (a *API) undoMerge(c *call) (wire.Answer, error) {
 	a.carts.Merge(c.ctx(), c.Visit, "")
 	in, _, err := readInput(c.Context)

@@ -14,7 +14,6 @@ import (
 	"commerce/cart/wire"
 )
 
-// view writes a cart as clients see it.
 type view struct {
 	*wire.Writer
 	store  *store.Store
@@ -216,7 +215,6 @@ func (w view) issue(i *cart.Issue) {
 	w.EndObject()
 }
 
-// fix writes an operation as POST /cart/ops takes it; null for none.
 func (w view) fix(f *cart.Fix) {
 	if f == nil {
 		w.Null("fix")

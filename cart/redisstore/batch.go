@@ -286,7 +286,6 @@ func confirmBatch(batch []*share, conn *redis.Conn) {
 	}
 }
 
-// pipeliner is a client, or one connection of it.
 type pipeliner interface {
 	script.Processor
 	Pipeline() redis.Pipeliner

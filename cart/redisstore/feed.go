@@ -76,7 +76,6 @@ func (f *feed) close(err error) {
 // lose notes that no feed is subscribed to a topic. Its listeners get its state after the next sync, changed or not.
 func (t *topic) lose() { t.feed, t.last.Version = nil, -1 }
 
-// verbs are the commands of a subscription.
 var verbs = map[string]func(*redis.PubSub, context.Context, ...string) error{
 	"ping":      (*redis.PubSub).Ping,
 	"subscribe": (*redis.PubSub).Subscribe, "unsubscribe": (*redis.PubSub).Unsubscribe,

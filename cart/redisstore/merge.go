@@ -197,7 +197,6 @@ func (s *Store) ForgetOld(ctx context.Context, owner Ref, note PendingMerge) err
 	return s.forget(ctx, owner, age, note.member)
 }
 
-// forget deletes notes that are at least as old as age.
 func (s *Store) forget(ctx context.Context, owner Ref, age time.Duration, notes ...string) error {
 	args := []any{s.ttlOf(owner).Milliseconds(), int64(age.Seconds())}
 	for _, note := range notes {

@@ -107,7 +107,6 @@ func unpack(packed string) ([]byte, error) {
 	return result, nil
 }
 
-// digest96 returns 96 bits of a text's digest, in 16 characters.
 func digest96(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return base64.RawURLEncoding.EncodeToString(sum[:12])

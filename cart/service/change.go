@@ -105,7 +105,6 @@ func (s *Carts) refused(ctx context.Context, v *Visit, c change, o redisstore.Ou
 	return s.problem(c, o.Refusal)
 }
 
-// refusedAs reports whether the request is invalid by itself, with this code.
 func (c *change) refusedAs(code problem.Code) bool { return c.refusal != nil && c.refusal.Code == code }
 
 func (s *Carts) problem(c change, r cart.Refusal) *problem.Error {

@@ -244,7 +244,6 @@ func (d *redeeming) owners(v *Visit) []redisstore.Ref {
 	return slices.DeleteFunc([]redisstore.Ref{d.fresh, v.own, v.guest}, func(r redisstore.Ref) bool { return r == redisstore.Ref{} })
 }
 
-// redeemInto merges the cart that still has its token.
 func (s *Carts) redeemInto(ctx context.Context, v *Visit, d *redeeming, g redisstore.GuestCart) error {
 	to := d.to
 	if (to == redisstore.Ref{}) {

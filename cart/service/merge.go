@@ -182,7 +182,6 @@ func (s *Carts) mergeCart(ctx context.Context, v *Visit, m *merging) (again bool
 	return again, err
 }
 
-// completeClaimed completes the merge of a cart that an earlier request has claimed, if there is one.
 func (s *Carts) completeClaimed(ctx context.Context, v *Visit, owner, guest redisstore.Ref) error {
 	_, err := s.complete(ctx, v, merging{owner: owner, guest: guest})
 	if errors.Is(err, redisstore.ErrNothingToMerge) {

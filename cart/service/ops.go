@@ -159,7 +159,6 @@ func (l List) productIDs() (ids []int64) {
 	return slices.Compact(ids)
 }
 
-// item returns the line that the operation names; "" for none.
 func (op Op) item() cart.LineID {
 	switch {
 	case op.Edit != nil:
@@ -172,7 +171,6 @@ func (op Op) item() cart.LineID {
 
 func (op Op) redeems() bool { return op.Coupon != nil && op.Coupon.Code != "" }
 
-// needsCart reports whether the operation is computed from a read of the cart.
 func (op Op) needsCart() bool { return op.redeems() || op.Edit != nil && op.Edit.needsLine() }
 
 // outcomes returns the results of a list that was applied, now or earlier. If ops is nil, its changes are not known.

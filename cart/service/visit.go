@@ -82,7 +82,6 @@ func (v *Visit) Merge() *cart.MergeReport {
 // learn takes the report of the latest merge from what was read.
 func (v *Visit) learn(c redisstore.Stored) { v.stored = cmp.Or(c.Merged, v.stored) }
 
-// logsIn reports whether a guest's token came with a customer.
 func (v *Visit) logsIn() bool { return v.guest != (redisstore.Ref{}) }
 
 const (

@@ -45,7 +45,6 @@ type call struct {
 	active map[string]platform.Capability // that both sides support
 }
 
-// result is the response to a call that has run, whatever its outcome.
 type result struct {
 	status int
 	tag    string // ETag; "" for none
@@ -177,7 +176,6 @@ func (c *call) conditions() (on service.Conditions, err error) {
 	return on, err
 }
 
-// negotiate finds the capabilities that the agent's platform and this service have in common.
 func (c *call) negotiate(ctx context.Context) error {
 	profile, fault := c.api.profiles.Profile(ctx, platform.Request{
 		URL: c.agent.Profile, Client: c.agent.Client, Loopback: isLocal(c.Request),

@@ -162,7 +162,6 @@ func writeTotal(w *wire.Writer, kind string, text locale.Text, amount money.Amou
 	w.EndObject()
 }
 
-// writeDiscounts writes the codes that were sent, otherwise the cart's, and what its coupon takes off.
 func writeDiscounts(w *wire.Writer, p *cart.Priced, codes []jsontext.Value) {
 	coupon := p.Coupon
 	w.Object("discounts")

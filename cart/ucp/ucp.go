@@ -81,7 +81,6 @@ func (a *API) Area() wire.Area {
 	}
 }
 
-// bare returns how an error on a path is written.
 func bare(path string) wire.Failure {
 	switch {
 	case strings.HasPrefix(path, prefix) && strings.HasSuffix(path, "/mcp"):

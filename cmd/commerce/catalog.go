@@ -19,7 +19,6 @@ import (
 // catalogConns is the maximum number of concurrent queries for products, coupons and stores.
 const catalogConns = 16
 
-// storeCatalog reads stores, products and coupons from Postgres and caches them.
 type storeCatalog struct {
 	stores   *auth.PostgresStores
 	products *catalog.Cache // and coupons

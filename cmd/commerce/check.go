@@ -199,7 +199,6 @@ func linesOf(findings []inspect.Finding) (lines []findingLine) {
 	return lines
 }
 
-// lineWidth returns the width of the terminal, or no limit for a file or a pipe.
 func lineWidth(out cli.Output) int {
 	const narrow = 60 // columns; less leaves no room for a message
 	if file, ok := out.Writer.(*os.File); ok {

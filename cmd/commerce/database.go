@@ -25,7 +25,6 @@ func databaseSetting(to *string) cli.Setting {
 	}
 }
 
-// checkDatabaseURL checks a URL without connecting.
 func checkDatabaseURL(url string) error {
 	db, err := connect.Postgres(context.Background(), url, connect.PostgresConfig{})
 	if err == nil {

@@ -134,7 +134,6 @@ func (t *redisTarget) readQuery(u *url.URL, hosts int) (err error) {
 	return nil
 }
 
-// addr adds the default port to a host, which may be an IPv6 address in brackets.
 func (t *redisTarget) addr(host string) (string, error) {
 	u, err := url.Parse("//" + host)
 	if err != nil || u.User != nil || u.Path != "" || u.Hostname() == "" {

@@ -22,7 +22,6 @@ type group struct {
 
 func (g *group) servers() []*Server { return slices.Concat(g.stages...) }
 
-// maker makes a group that listens on ports.
 type maker func(ports []int) (*group, error)
 
 func (g *group) start() error {
@@ -96,7 +95,6 @@ func until(attempt func(ctx context.Context) error) error {
 	}
 }
 
-// inParallel calls do for all of items and returns every error.
 func inParallel[T any](items []T, do func(item T) error) error {
 	errs := make([]error, len(items))
 	var all sync.WaitGroup

@@ -6,7 +6,6 @@ import (
 	"time"
 )
 
-// clock is a server's clock, compared with that of this machine.
 type clock struct {
 	code   string
 	breaks string        // what a wrong clock breaks

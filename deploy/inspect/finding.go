@@ -60,7 +60,6 @@ type report struct {
 	clock    *clock // nil if the server does not answer, or has none to compare
 }
 
-// outcome is what a check can find, if its condition is met.
 type outcome struct {
 	met bool
 	Finding

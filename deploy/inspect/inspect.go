@@ -108,7 +108,6 @@ func local(addr string) bool {
 	return host == "localhost" || strings.HasPrefix(host, "/") || net.ParseIP(host).IsLoopback()
 }
 
-// each calls do for all items at the same time, and returns the results in their order.
 func each[T, R any](items []T, do func(T) R) []R {
 	results := make([]R, len(items))
 	var all sync.WaitGroup

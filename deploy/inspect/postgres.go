@@ -97,7 +97,6 @@ func (s *postgresServer) check(ctx context.Context, c Config) {
 	s.judgeWriting(s.oldestWriting(ctx))
 }
 
-// encrypted reports whether all connections that pgx may try are encrypted or local.
 func encrypted(c *pgconn.Config) bool {
 	private := c.TLSConfig != nil || local(c.Host)
 	for _, other := range c.Fallbacks { // further hosts, and the same host without TLS

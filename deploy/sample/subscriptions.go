@@ -148,7 +148,6 @@ func pause(s *subscriptions.Subscription, at time.Time) {
 	s.Status, s.PausedAt, s.UpdatedAt = subscriptions.Paused, at, at
 }
 
-// cancel lets a subscription end with its period.
 func cancel(s *subscriptions.Subscription, at time.Time) {
 	s.Status, s.CancelAtPeriodEnd, s.CanceledAt, s.UpdatedAt = subscriptions.Canceled, true, at, at
 }

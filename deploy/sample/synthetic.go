@@ -168,7 +168,6 @@ func (g *Generator) reserveIDs(ctx context.Context, tx pgx.Tx) error {
 	return tx.SendBatch(ctx, &batch).Close()
 }
 
-// storeOf returns the number of the store of customer i.
 func (g *Generator) storeOf(i int) int {
 	if i < g.Customers/10 || len(g.Stores) == 1 {
 		return 0

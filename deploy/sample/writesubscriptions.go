@@ -24,7 +24,6 @@ func customerRow(c subscriptions.Customer) []any {
 	return []any{c.StoreID, c.ID, orNull(c.Email), orNull(c.Phone), c.CallingCode}
 }
 
-// cardRow returns the card of s, whose id is that of s.
 func cardRow(s *subscriptions.Subscription) []any {
 	return []any{s.StoreID, s.ID, s.CustomerID, s.Card.LastFour, s.Card.Scheme}
 }

@@ -118,7 +118,6 @@ func (p *progress) line(text string) {
 	fmt.Fprintln(p.out, text)
 }
 
-// show writes what runs and what is left in the terminal's last line.
 func (p *progress) show() {
 	var running []string
 	for _, pkg := range slices.Sorted(maps.Keys(p.running)) {

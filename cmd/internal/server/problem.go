@@ -73,7 +73,6 @@ var (
 	})
 )
 
-// statusOf returns the HTTP status of an error, 0 if its code has none.
 func statusOf(e *problem.Error) int { return cmp.Or(e.Status, statuses[e.Code]) }
 
 // problemOf returns what clients see of an error. An error that is no problem.Error, or

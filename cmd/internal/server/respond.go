@@ -59,7 +59,6 @@ func (r *responder) adapt(area *wire.Area, route *wire.Route) gin.HandlerFunc {
 	}
 }
 
-// show writes data in its envelope, or 304 if the client has the data already.
 func (r *responder) show(c *gin.Context, area *wire.Area, answer wire.Answer) {
 	c.Writer.Header()["Cache-Control"] = revalidated
 	if answer.Cache != "" {
@@ -173,14 +172,12 @@ func writeError(w *wire.Writer, known *problem.Error, requestID string, now time
 	endError(w, requestID, now)
 }
 
-// beginError writes the first members of an error's envelope, before data.
 func beginError(w *wire.Writer, known *problem.Error) {
 	w.BeginObject()
 	w.Bool("success", false)
 	w.Problem(known)
 }
 
-// endError writes the last members of an error's envelope, after data.
 func endError(w *wire.Writer, requestID string, now time.Time) {
 	w.Text("request_id", requestID)
 	endEnvelope(w, now)
@@ -234,7 +231,6 @@ func protect(h http.Header) {
 	h["Content-Security-Policy"] = noContent
 }
 
-// safe reports whether a request changes nothing.
 func safe(r *http.Request) bool {
 	return r.Method == http.MethodGet || r.Method == http.MethodHead
 }

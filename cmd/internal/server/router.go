@@ -151,7 +151,6 @@ func crossOrigin(origins []string) gin.HandlerFunc {
 	}
 }
 
-// isPreflight reports whether a browser asks what a page may send.
 func isPreflight(r *http.Request) bool {
 	return r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != ""
 }

@@ -41,7 +41,6 @@ func (r *responder) stream(c *gin.Context, answer wire.Answer) {
 	}
 }
 
-// beginStream sets the headers of a stream, which the first part sends.
 func (r *responder) beginStream(c *gin.Context, contentType string) {
 	c.Header("Content-Type", contentType)
 	c.Writer.Header()["Cache-Control"] = notStored

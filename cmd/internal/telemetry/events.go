@@ -82,7 +82,6 @@ func (m *Metrics) CartEvents() service.Events {
 	}
 }
 
-// countsAs returns a function that counts true and false as values of a label.
 func countsAs(counter *prometheus.CounterVec, ifTrue, ifFalse string) func(bool) {
 	counters := map[bool]prometheus.Counter{
 		true: counter.WithLabelValues(ifTrue), false: counter.WithLabelValues(ifFalse),

@@ -23,7 +23,6 @@ var redisReplies = map[string]string{
 	"NOAUTH": "denied", "NOPERM": "denied", "WRONGPASS": "denied",
 }
 
-// sqlstateKinds maps an SQLSTATE, or else its class, to its kind.
 var sqlstateKinds = map[string]string{
 	"57014": "timeout",                 // statement_timeout
 	"57P01": "reset", "57P02": "reset", // the connection was terminated
@@ -100,7 +99,6 @@ func postgresKind(err error) string {
 	return connectionKind(err)
 }
 
-// connectionKind returns the kind of an error that is not a reply of the server.
 func connectionKind(err error) string {
 	failed, isNet := errors.AsType[net.Error](err)
 	_, isDNS := errors.AsType[*net.DNSError](err)

@@ -121,7 +121,6 @@ func parse[T any](v *variables, name string, parse func(string) (T, error), to *
 	})
 }
 
-// readAuthorities reads a file of certificates that the collector's must be signed by.
 func readAuthorities(path string) (*x509.CertPool, error) {
 	pem, err := readFile(path)
 	if err != nil {

@@ -125,7 +125,6 @@ func (e *Exporter) encode(spans []sdk.ReadOnlySpan) ([]byte, error) {
 	return small.Bytes(), err
 }
 
-// temporary is an error because of which the batch is sent again.
 type temporary struct {
 	error
 	after time.Duration // the collector asks to wait this long
