@@ -48,8 +48,7 @@ const (
 	newAPISecret = 43 // characters that hold 256 bits in base 62
 )
 
-// NewAPISecret returns a random secret of 256 bits, 43 characters of A-Za-z0-9, and its
-// SHA-256, which is stored instead.
+// NewAPISecret returns 256 random bits as 43 characters of A-Za-z0-9, and the SHA-256 to store.
 func NewAPISecret() (secret string, sum [32]byte) {
 	var bits [32]byte
 	_, _ = rand.Read(bits[:]) // never fails
@@ -91,8 +90,7 @@ type APITokensConfig struct {
 	Source APITokenSource
 	Stores StoreDirectory
 
-	// TTL is how long a check is cached, from its start, and therefore the maximum
-	// delay of a revocation. Default: 500 ms.
+	// TTL is how long a check is cached, and the most that a revocation is late. Default: 500 ms.
 	TTL time.Duration
 
 	Failures *limit.Quota // of the invalid tokens of a client; nil: no limit

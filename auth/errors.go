@@ -132,8 +132,7 @@ func unauthenticated(kind string, text locale.Text) *problem.Error {
 	return refusal
 }
 
-// CredentialKinds lists the kinds of refused credentials: the Kind of every unauthenticated error.
-// docs/metrics.md says what each one means.
+// CredentialKinds lists the Kinds of unauthenticated errors, which docs/metrics.md explains.
 func CredentialKinds() []string {
 	return []string{
 		"missing", "malformed", "not_accepted", "type", "signature", "key", "expired", "not_yet_valid",

@@ -25,8 +25,7 @@ const (
 	// jwksInterval is the minimum time between fetches if the first failed or lacked a key.
 	jwksInterval = 10 * time.Second
 
-	// jwksMaxAge is the age at which a key set is refreshed in the background, so that a
-	// withdrawn key does not stay valid.
+	// jwksMaxAge is when a key set is refreshed, so that no withdrawn key stays valid for long.
 	jwksMaxAge = 5 * time.Minute
 
 	// jwksTrust is the age from which keys are no longer trusted. While nobody can fetch the

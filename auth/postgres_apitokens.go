@@ -16,8 +16,7 @@ import (
 	"commerce/auth/pgread"
 )
 
-// PostgresAPITokens stores API tokens in the table api_tokens. APIToken and List only
-// read. The other methods need a writable pool.
+// PostgresAPITokens is the table api_tokens. All methods but APIToken and List write to it.
 type PostgresAPITokens struct{ db *pgxpool.Pool }
 
 var _ APITokenSource = (*PostgresAPITokens)(nil)

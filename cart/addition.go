@@ -181,8 +181,7 @@ func answerFields(given map[string]string, p *Product, unreadable map[string]boo
 	return answers, problem.Join(append(refusals, unknown...)...)
 }
 
-// answer returns the shopper's answer to one field, given under any of keys: text, or an
-// option's code; "" for none.
+// answer returns the answer to one field, under any of keys: text or an option's code; "" for none.
 func answer(f *Field, keys []string, given map[string]string, product locale.Name) (string, *problem.Error) {
 	var value string
 	for _, key := range keys {

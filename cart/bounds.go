@@ -10,8 +10,7 @@ type Bounds struct {
 	Step     int64 // the line's quantity is Min plus a multiple of it; 0 and 1: any
 }
 
-// BoundsOf returns the bounds for one line of a product. A product that no longer exists
-// (nil) has only the service's own limit.
+// BoundsOf returns the bounds of a line. A nil product has only the service's own limit.
 func BoundsOf(p *Product, limits Limits) Bounds {
 	b := Bounds{Stock: -1, Min: 1, Max: limits.Quantity}
 	if p == nil {

@@ -89,8 +89,7 @@ func (c *Cart) ProductIDs() []int64 {
 	return slices.Compact(ids)
 }
 
-// TextSize returns the size in bytes of the text of the cart and of all lines: fields, notices and
-// metadata.
+// TextSize returns the bytes of all texts of the cart and its lines.
 func (c *Cart) TextSize() int64 {
 	n := c.Metadata.TextSize()
 	for i := range c.Lines {

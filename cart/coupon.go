@@ -24,8 +24,7 @@ type Coupon struct {
 	MaxUsesCustomer *int64  // by each customer; nil for no limit
 }
 
-// Uses is how often a coupon was used in orders that checkout has placed. The platform
-// counts, the service only reads.
+// Uses is how many orders used a coupon. The platform counts, the service only reads.
 type Uses struct {
 	All      int64
 	Customer int64 // by the customer whose cart it is; 0 for a guest
@@ -61,8 +60,7 @@ func (c *Coupon) applies(product int64) bool {
 	return listed
 }
 
-// discount returns what a valid coupon takes off the lines that it applies to: rounded
-// once, and never more than they cost.
+// discount returns what a valid coupon takes off its lines: rounded once, never above their cost.
 func (c *Coupon) discount(cost money.Amount) money.Amount {
 	if c.Kind == Percent {
 		return min(money.Share(cost, c.Rate), cost)

@@ -5,8 +5,7 @@ import (
 	"commerce/cart/money"
 )
 
-// Fix is an operation that fixes one line. It removes the line, or sets its quantity, accepts its unit
-// price, or both.
+// Fix removes a line, or sets its quantity, accepts its unit price, or both.
 type Fix struct {
 	Line     LineID
 	Remove   bool

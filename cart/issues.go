@@ -29,8 +29,7 @@ func (l *Line) issue(code problem.Code, sentence locale.Sentence) *Issue {
 	return &Issue{Code: code, Requested: l.Quantity, Sentence: sentence}
 }
 
-// issueOf returns what is wrong with one line, or nil. taken is the quantity that the lines
-// before it have taken of the product.
+// issueOf returns what is wrong with a line, or nil. taken is what the lines before it hold.
 func issueOf(l *Line, p *Product, taken int64, limits Limits) *Issue {
 	if code := RaiseRefusal(p); code != "" {
 		return l.issue(code, Refusal{Code: code}.sentence(p, Bounds{}))
@@ -64,8 +63,7 @@ func issueOf(l *Line, p *Product, taken int64, limits Limits) *Issue {
 	return nil
 }
 
-// lostPart returns the issue of a line whose plan, field or selected option the product no
-// longer offers; nil for none.
+// lostPart returns the issue of a plan, field or option that is no longer offered; nil for none.
 func (l *Line) lostPart(p *Product) *Issue {
 	plan := l.ID.Plan()
 	if chosen := p.Plan(plan); plan != 0 && (chosen == nil || chosen.Retired) {

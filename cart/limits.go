@@ -29,8 +29,7 @@ const (
 // MergeFactor multiplies Limits.Lines and Limits.CartText for a merge.
 const MergeFactor = 2
 
-// highestTotal is the highest total that a cart can have. It does not compile if int64
-// cannot hold it, so no total overflows.
+// highestTotal is the highest total of a cart. It does not compile if int64 cannot hold it.
 const highestTotal = MergeFactor * MaxLines * MaxQuantity * (2*MaxPrice + MaxFields*MaxSurcharge) * (1 + MaxTaxRate/1_000_000)
 
 // MaxNotice bounds the notice of a line, in characters.

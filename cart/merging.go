@@ -60,8 +60,7 @@ func (m *MergeReport) With(waits *MergeReport) *MergeReport {
 	return &both
 }
 
-// Reservation is the room in a customer's cart that a merge under way has reserved for
-// what a guest's cart brings.
+// Reservation is the room in a customer's cart for what a merge under way brings.
 type Reservation struct {
 	CartID string // of the guest's cart
 	Lines  int64

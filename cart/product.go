@@ -37,8 +37,7 @@ type Image struct {
 	Alt string
 }
 
-// Links returns the URL as the catalog has it, and absolute. A path is one of this service, which is at path
-// of origin.
+// Links returns the catalog's URL, and the absolute one: a path is below that of origin.
 func (i *Image) Links(origin, path string) (shown, absolute string) {
 	switch {
 	case strings.HasPrefix(i.URL, "//"):
@@ -92,8 +91,7 @@ func (p *Product) Field(name string) *Field {
 	return find(p.Fields, func(f *Field) bool { return f.Name == name })
 }
 
-// Option finds an option by code, as the catalog spells it or in normal form; nil when the
-// field does not have it, or is nil.
+// Option finds a code as spelled does; nil for none, or of a nil field.
 func (f *Field) Option(code string) *Option {
 	if f == nil {
 		return nil
@@ -104,8 +102,7 @@ func (f *Field) Option(code string) *Option {
 	return nil
 }
 
-// spelled returns the index of the element with a text, as the catalog spells it or in normal
-// form; -1 if there is none.
+// spelled finds a text as the catalog spells it or in normal form; -1 if there is none.
 func spelled[T any](all []T, text func(*T) string, given string) int {
 	longest := 0
 	for i := range all {

@@ -41,8 +41,7 @@ func (p *Priced) addTax(store *store.Store) {
 	}
 }
 
-// taxLine returns the tax line of a rate, which it adds if there is none. The pointer is
-// valid until the next one is added.
+// taxLine finds or adds the line of a rate. The pointer is valid until the next one is added.
 func (p *Priced) taxLine(rate int64) *TaxLine {
 	if t := find(p.TaxLines, func(t *TaxLine) bool { return t.Rate == rate }); t != nil {
 		return t

@@ -84,8 +84,7 @@ func (c *Cache[K, V]) Len() int {
 	return len(c.entries)
 }
 
-// put is Put. The caller holds mu. A new key is added when there is room for it, so that it
-// is kept even if all others were used.
+// put is Put, under mu. A new key stays while there is room, even if all others were used.
 func (c *Cache[K, V]) put(key K, value V) {
 	weight := uint32(1)
 	if c.weigh != nil {

@@ -130,8 +130,7 @@ func describeNet(failed *net.OpError, took time.Duration) string {
 	return oneLine(failed.Err)
 }
 
-// noAnswer returns that a call that failed after took had no answer. If that is no time at all,
-// it was over before the call.
+// noAnswer is for a call that failed after took; if that is no time, it was over before the call.
 func noAnswer(took time.Duration) string {
 	if took < time.Millisecond {
 		return "not called, because its time was over"

@@ -1,5 +1,4 @@
-// Package locale names the languages the service speaks and chooses one for a
-// request. It has no texts of its own.
+// Package locale names the service's languages and chooses one for a request.
 package locale
 
 import (
@@ -13,8 +12,7 @@ import (
 // Locale is a language the service has texts for, as its BCP 47 tag.
 type Locale string
 
-// The languages that every text exists in. A new one also goes into All; a test then names
-// the texts that lack it.
+// The languages of every text. For a new one in All, a test names the texts that lack it.
 const (
 	En Locale = "en"
 	Ar Locale = "ar"

@@ -147,8 +147,7 @@ func (w view) line(l *cart.PricedLine) {
 	w.EndObject()
 }
 
-// image writes a product's image. The ETag does not cover full_link, which follows from url and the
-// host that the client calls.
+// image writes full_link outside of the ETag, since it follows from url and the caller's host.
 func (w view) image(p *cart.Product) {
 	if p.Image == nil {
 		w.Null("image")
@@ -286,8 +285,7 @@ func (w view) refusal(op *int64, reason cart.CouponReason, m *cart.MergeReport) 
 	w.EndObject()
 }
 
-// summary writes the response of GET /cart/summary: the cart and more. shipping is always
-// free, since digital goods are not shipped.
+// summary writes the cart and more. shipping is always free, since goods are digital.
 func (w view) summary(p *cart.Priced, token auth.CartToken, m *cart.MergeReport) {
 	w.BeginObject()
 	w.members(p, token, m)

@@ -92,8 +92,7 @@ func (b *batcher) send(ctx context.Context, client *redis.Client, how reading, c
 	return err
 }
 
-// isNotHere reports whether a Redis that works has refused a script that it or another node runs if
-// it is sent by itself.
+// isNotHere reports whether Redis refused a script that it or another node runs if it comes alone.
 func isNotHere(err error) bool {
 	return slices.ContainsFunc([]string{"NOSCRIPT", "MOVED", "ASK", "TRYAGAIN"}, func(prefix string) bool {
 		return redis.HasErrorPrefix(err, prefix)
@@ -186,8 +185,7 @@ func (b *batcher) add(mine *share) {
 	b.start()
 }
 
-// sendAll sends one batch after the other until nothing waits. What arrives during one
-// round trip makes up the next batch.
+// sendAll sends batches until nothing waits: each is what arrives during a round trip.
 func (b *batcher) sendAll() {
 	for {
 		runtime.Gosched() // lets other callers join this batch

@@ -10,8 +10,7 @@ import (
 	"commerce/cart"
 )
 
-// The steps of a merge. Each is one script, atomic in its own slot and safe to repeat.
-// service/merge.go combines them.
+// The steps of a merge: scripts, each atomic in its slot and safe to repeat. See service/merge.go.
 
 const (
 	// offersOutlive is how much longer the quantities that a guest's cart has offered are stored

@@ -56,8 +56,7 @@ func (s *Store) Load(ctx context.Context, ref Ref) (Stored, error) {
 func (s *Store) ask(ctx context.Context, at located, keys []string, others ...redis.Cmder) (hashes []redis.Cmder, err error) {
 	cmds := make([]redis.Cmder, 0, len(keys)+len(others))
 	for _, key := range keys {
-		// One allocation for all members. go-redis does not look into the reply, so it follows no
-		// redirection and repeats nothing.
+		// One allocation for all members. go-redis neither redirects nor repeats what it does not read.
 		cmds = append(cmds, redis.NewRawCmd(ctx, "hgetall", key))
 	}
 	cmds = append(cmds, others...)

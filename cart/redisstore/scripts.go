@@ -14,8 +14,7 @@ import (
 //go:embed lua/*.lua
 var lua embed.FS
 
-// scriptFiles lists the scripts of merges, reads, keyed calls and shares, by name: the files of lua/ that come before the
-// file of that name.
+// scriptFiles lists scripts by name: files of lua/ that come before the one of that name.
 var scriptFiles = map[string][]string{
 	"renew":   {"cart"},
 	"reserve": {"cart", "survey", "room"},

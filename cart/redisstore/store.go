@@ -26,8 +26,7 @@ type Config struct {
 	Client redis.UniversalClient
 	TTL    TTLs
 
-	// Durable makes every change wait, for a limited time, until all replicas have
-	// confirmed it, and report whether they have.
+	// Durable makes changes wait for a time until all replicas confirm them, and report whether.
 	Durable bool
 
 	// MinReplicas is the minimum number of replicas of each master; 0 when it is not
@@ -67,8 +66,7 @@ func New(c Config) *Store {
 	return s
 }
 
-// announced notes whether the change of a script was announced: the element n of its reply is the error, if there
-// was one.
+// announced notes whether a change was announced: element n of the reply is the error, if any.
 func (s *Store) announced(reply []any, n int) {
 	if len(reply) > n && reply[n] != nil {
 		s.PublishFailed()

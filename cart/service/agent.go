@@ -55,8 +55,7 @@ const (
 	idSize  = 26 // characters of an ID after these: 130 bits in base32
 )
 
-// AgentVisit begins a call to the cart of an ID as the agent sent it. It reports false for what is no ID of this
-// service.
+// AgentVisit begins a call to the cart of an ID; false for what is no ID of this service.
 func (s *Carts) AgentVisit(a Agent, id string) (*AgentVisit, bool) {
 	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 	if len(id) != keyName+idSize || strings.Trim(id[keyName:], alphabet) != "" {

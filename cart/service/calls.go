@@ -154,8 +154,7 @@ func (s *Carts) Do(ctx context.Context, v *Visit, on Conditions, op Op) (Changed
 	return s.makeChange(ctx, v, on, s.op(op, cart.Cart{}, nil))
 }
 
-// Refuse returns refusal, which is about an invalid request body, unless a replay or
-// If-Match takes precedence.
+// Refuse returns the refusal of a malformed body, unless a replay or If-Match takes precedence.
 func (s *Carts) Refuse(ctx context.Context, v *Visit, on Conditions, refusal *problem.Error) (Changed, error) {
 	if on.Key == "" && on.IfMatch == "" {
 		return Changed{}, refusal

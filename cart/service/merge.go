@@ -75,8 +75,7 @@ func (s *Carts) observed(ctx context.Context, v *Visit, merge func(context.Conte
 	return err
 }
 
-// ended counts an attempt at a merge, and logs why it was postponed, except for a full cart, which
-// the response reports.
+// ended counts an attempt, and logs why it was postponed, except for a full cart.
 func (s *Carts) ended(ctx context.Context, report *cart.MergeReport, began time.Time, err error) {
 	s.Events.Merged(mergeOutcome(report, err), time.Since(began))
 	if err != nil && !errors.Is(err, cart.ErrNoRoom) {
@@ -190,8 +189,7 @@ func (s *Carts) completeClaimed(ctx context.Context, v *Visit, owner, guest redi
 	return err
 }
 
-// complete runs one merge from claim to forget. again means that the claim was an earlier one, so
-// the token may have a newer cart.
+// complete runs a merge from claim to forget. again: the token may have a newer cart.
 func (s *Carts) complete(ctx context.Context, v *Visit, m merging) (again bool, err error) {
 	c, err := s.claim(ctx, m)
 	if other, ok := errors.AsType[*redisstore.OtherOwnerError](err); ok {

@@ -29,14 +29,12 @@ type Catalog interface {
 	// no entry and is not an error: an error means that the catalog is unreachable.
 	Products(ctx context.Context, store int64, ids []int64) (map[int64]*cart.Product, error)
 
-	// Reachable reports whether a product that is not cached can be loaded now. It does
-	// no I/O, and may be wrong for a moment.
+	// Reachable reports without I/O whether a product can be loaded now; it may be wrong briefly.
 	Reachable() bool
 }
 
 type Coupons interface {
-	// Coupon returns the store's coupon with a code, nil when the store does not have
-	// it. An error means that the coupons are unreachable.
+	// Coupon returns the store's coupon; nil for none. An error means that all are unreachable.
 	Coupon(ctx context.Context, store int64, code string) (*cart.Coupon, error)
 
 	// Uses returns how many orders of a customer, "" for all customers and guests, have

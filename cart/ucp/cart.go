@@ -116,8 +116,7 @@ func titleOf(l *cart.PricedLine, language locale.Locale) string {
 	return title
 }
 
-// imageURL returns the absolute URL of an image in the characters that URIs have; "" if it has none. A path is one
-// of this service.
+// imageURL returns an absolute URL in the characters that URIs have; "" for none.
 func (c *call) imageURL(image string) string {
 	origin := c.api.Origin(c.Request)
 	switch {

@@ -56,8 +56,7 @@ func ParseTags(h http.Header, name string) (Tags, error) {
 	return t, nil
 }
 
-// codings are what a response's compression adds to its tag, because strong tags of different bytes
-// must differ (see Encoded).
+// codings are what compression adds to a tag: strong tags of different bytes differ.
 var codings = []string{"", "-gzip", "-zstd"}
 
 // Encoded returns the ETag of a response that was compressed. It does not change weak tags.

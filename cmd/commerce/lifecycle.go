@@ -18,8 +18,7 @@ import (
 	"commerce/deploy/heap"
 )
 
-// gracePeriod is the time from SIGTERM to the end of the process. It covers the drain
-// delay and the requests in flight.
+// gracePeriod is from SIGTERM to the end: the drain delay, and then the requests in flight.
 const gracePeriod = 9 * time.Second
 
 // streamPeriod is how long after SIGTERM streams still start and go on like other requests.
@@ -154,8 +153,7 @@ func reconnect(h http.Handler, admin *server.Admin) http.Handler {
 	})
 }
 
-// httpServer returns a server that closes the connection of a client, or in HTTP/2 ends its request,
-// after these timeouts.
+// httpServer closes a client's connection, or ends its request in HTTP/2, after these timeouts.
 func httpServer(h http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{
 		Handler:           h,

@@ -14,8 +14,7 @@ import (
 	"commerce/deploy/sample"
 )
 
-// newSeed returns the command that writes the sample data. It restores sample rows that were
-// changed. Two runs at the same time take turns.
+// newSeed also restores sample rows that were changed. Two runs at a time take turns.
 func newSeed() cli.Command {
 	var synthetic int
 	return onMigrated("seed", "Write the sample data to the database. Safe to repeat.",

@@ -17,8 +17,7 @@ func isPlain(w io.Writer) bool {
 	return !ok || !term.IsTerminal(int(file.Fd())) || os.Getenv("TERM") == "dumb"
 }
 
-// boldFor returns a function that makes text bold, if w is a terminal and the user has not asked
-// for plain text (https://no-color.org).
+// boldFor makes text bold in a terminal, unless the user has asked not to (https://no-color.org).
 func boldFor(w io.Writer) func(string) string {
 	if isPlain(w) || os.Getenv("NO_COLOR") != "" {
 		return func(text string) string { return text }

@@ -111,8 +111,7 @@ func (l *Listener) dial(ctx context.Context) (*pgx.Conn, error) {
 	return conn, nil
 }
 
-// next waits for a notification. It pings the connection when none has arrived for a
-// while, to find out whether the connection still works.
+// next waits for a notification, and pings a connection without one for a while.
 func (l *Listener) next(ctx context.Context, conn *pgx.Conn) (string, error) {
 	for {
 		began := time.Now()

@@ -20,8 +20,7 @@ import (
 
 // PostgresConfig has a pool's settings. Zero is the service's own: bounded and read-only.
 type PostgresConfig struct {
-	// Writable allows writes. Without it, default_transaction_read_only makes every
-	// transaction read-only, even if the role may write.
+	// Writable allows writes, or else every transaction is read-only, whatever the role may do.
 	Writable bool
 
 	// Only is the host and port of the only server to use, one of PostgresHosts. Default: the
@@ -91,8 +90,7 @@ func Postgres(ctx context.Context, url string, c PostgresConfig) (*pgxpool.Pool,
 	return made, nil
 }
 
-// parsePostgresURL replaces pgx's error about an invalid url, because pgx masks only
-// the passwords that it recognizes.
+// parsePostgresURL replaces pgx's error, which masks only passwords that pgx recognizes.
 func parsePostgresURL(url string) (*pgxpool.Config, error) {
 	if url == "" {
 		// pgx would use the PG* environment variables.

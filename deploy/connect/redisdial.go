@@ -86,8 +86,7 @@ type serverDials struct {
 	failed    *tries
 }
 
-// toServer marks the context of a dial to a server. Its value is a *string that receives the
-// address that the sentinels name.
+// toServer marks a dial's context with a *string for the address that the sentinels name.
 type toServer struct{}
 
 func (serverDials) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }

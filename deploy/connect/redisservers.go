@@ -25,8 +25,7 @@ func NewRedisServers(rawURL string, edits ...func(*redis.UniversalOptions)) (*Re
 	return &RedisServers{target, edits}, nil
 }
 
-// Addrs returns the addresses in the URL as host:port. They are the addresses of the server,
-// of nodes of the cluster, or of the sentinels.
+// Addrs returns the URL's host:port: of the server, of the cluster's nodes or of sentinels.
 func (s *RedisServers) Addrs() []string { return s.target.Addrs }
 
 // Clustered reports whether the URL is that of a cluster.

@@ -28,8 +28,7 @@ const (
 	slowFailover = 10 * time.Second
 )
 
-// RedisCluster is a Redis Cluster: Nodes[0] to Nodes[2] start as masters, and
-// Nodes[i+3] as the replica of Nodes[i].
+// RedisCluster starts with the masters Nodes[0] to Nodes[2], and Nodes[i+3] as their replicas.
 type RedisCluster struct {
 	URL   string
 	Nodes []*Server
@@ -137,8 +136,7 @@ func clockAhead(by time.Duration) ([]string, error) {
 	}, nil
 }
 
-// removeClockFiles removes the files that libfaketime would share with child processes. A
-// killed program would leave them behind.
+// removeClockFiles removes libfaketime's files for child processes, which a kill leaves behind.
 func removeClockFiles(pid int) {
 	_ = os.Remove("/dev/shm/faketime_shm_" + strconv.Itoa(pid))
 	_ = os.Remove("/dev/shm/sem.faketime_sem_" + strconv.Itoa(pid))

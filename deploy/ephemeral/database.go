@@ -148,8 +148,7 @@ func migrate(url string, work func(*migrations.Migrator) error) error {
 	return work(migrator)
 }
 
-// MigratedPool returns a pool for a new database with the service's schema and no
-// rows. The pool can write, and its statements have no timeout.
+// MigratedPool returns a pool for writes, without timeout, on a new empty database.
 func MigratedPool(tb testing.TB) *pgxpool.Pool {
 	tb.Helper()
 	return OpenPool(tb, Migrated(tb), connect.PostgresConfig{Writable: true, MaxConns: 4, StatementTimeout: -1})

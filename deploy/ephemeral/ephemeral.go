@@ -28,8 +28,7 @@ const (
 	EnvPostgres = "TEST_POSTGRES_URL" // a role that may create databases
 )
 
-// EnvRedisServer is the environment variable that names the program of Redis servers, such as
-// valkey-server. Default: redis-server.
+// EnvRedisServer names the program of Redis servers, such as valkey-server. Default: redis-server.
 const EnvRedisServer = "TEST_REDIS_SERVER"
 
 // shared is a server that all tests of a process use, started at its first use.

@@ -72,8 +72,7 @@ func redisAnswers(ctx context.Context, s *Server) error {
 	return nil
 }
 
-// Admin returns a client of this Redis server that has all rights, whatever the guard.
-// It is closed when the test ends.
+// Admin returns a client with all rights, which is closed when the test ends.
 func (s *Server) Admin() *redis.Client {
 	client := dialRedis(s)
 	s.tb.Cleanup(func() { _ = client.Close() })

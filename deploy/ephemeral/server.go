@@ -24,8 +24,7 @@ const (
 	stopLimit  = 10 * time.Second
 )
 
-// errGone is the error of a server that ended while it was starting, for example because
-// another process took its port.
+// errGone means that a server ended while it started: another process may have its port.
 var errGone = errors.New("ended while starting")
 
 // Server is one server process. If a method fails, it fails the test that the server was

@@ -55,8 +55,7 @@ func follow(primary string) []string {
 	return []string{"ALTER SYSTEM SET primary_conninfo = '" + primary + "'", "SELECT pg_reload_conf()"}
 }
 
-// Promote makes the standby a primary that begins a new timeline with what it has received,
-// and waits until it accepts writes.
+// Promote makes the standby a primary with what it has, and waits until that accepts writes.
 func (s *Standby) Promote() {
 	s.tb.Helper()
 	s.alter("promote", "NOT pg_is_in_recovery()", "SELECT pg_promote(false)")

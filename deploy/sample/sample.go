@@ -1,5 +1,4 @@
-// Package sample holds the data of the demo and of `commerce seed`: two small stores,
-// and a generator of synthetic subscriptions.
+// Package sample has the data of the demo and of `commerce seed`: two stores, and synthetic ones.
 package sample
 
 import (

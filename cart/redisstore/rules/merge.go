@@ -8,8 +8,7 @@ import (
 	"commerce/cart"
 )
 
-// Offers is what one guest's cart has offered a customer's so far, so that to merge it
-// again adds nothing. The zero value is nothing.
+// Offers is what a guest's cart has offered so far, so that merging it again adds nothing.
 type Offers struct {
 	Lines  map[cart.LineID]int64 // quantities
 	Coupon string

@@ -16,8 +16,7 @@ import (
 type Admin struct {
 	Metrics *telemetry.Metrics
 	Version string
-	// Profiles serves /debug/pprof/. Otherwise it is served only after OpenProfiles. Profiles show the
-	// contents of the process's memory.
+	// Profiles serves /debug/pprof/, which shows memory. Otherwise only OpenProfiles does.
 	Profiles bool
 
 	// Dependencies are the servers that the service needs, by name, and checked since Started.

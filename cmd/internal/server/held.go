@@ -51,8 +51,7 @@ const (
 
 type buffer [maxHeld]byte
 
-// holdingConn is a connection that can hold back writes. Only the goroutine that handles
-// its request writes, so it needs no mutex.
+// holdingConn can hold back writes, which only the goroutine of its request makes: no mutex.
 type holdingConn struct {
 	net.Conn
 	head    bool // the request is HEAD, if it began with what was read last

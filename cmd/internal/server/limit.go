@@ -36,8 +36,7 @@ const (
 	maxClients = 25_000
 )
 
-// rateLimit limits the requests of each client. It counts in the process, so that it needs no
-// round trip and works during outages.
+// rateLimit counts each client in the process: no round trip, and it works during outages.
 func rateLimit(r *responder) gin.HandlerFunc {
 	limiterOf := rateLimiters(1)
 	return func(c *gin.Context) { limiterOf(safe(c.Request)).limit(c, r) }

@@ -109,8 +109,7 @@ func (o origins) trusts(remoteAddr string) bool {
 	return slices.ContainsFunc(o.trusted, func(network netip.Prefix) bool { return network.Contains(addr) })
 }
 
-// warnOfProxy logs once if requests come through a proxy. It is for a service that has neither
-// PUBLIC_URL nor TRUSTED_PROXIES.
+// warnOfProxy logs once that requests come through a proxy, without PUBLIC_URL or TRUSTED_PROXIES.
 func warnOfProxy(log *slog.Logger) gin.HandlerFunc {
 	var once sync.Once
 	return func(c *gin.Context) {

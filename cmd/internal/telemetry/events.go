@@ -100,8 +100,7 @@ func (m *Metrics) CatalogChangeShown(of string, delay time.Duration) {
 	m.changeDelay.WithLabelValues(of).Observe(delay.Seconds())
 }
 
-// ObserveCatalog adds the metrics of a catalog cache. stats is called at each scrape. of is the
-// name of the cache, and its label value.
+// ObserveCatalog adds the metrics of the cache that of names. Each scrape calls stats.
 func (m *Metrics) ObserveCatalog(of string, stats func() lastknown.Stats) {
 	m.changeDelay.WithLabelValues(of)
 	for result, count := range map[string]func(lastknown.Stats) uint64{

@@ -126,8 +126,7 @@ func statementName(sql string) (name, label string) {
 	return cmp.Or(name, "statement"), "other"
 }
 
-// ObservePool adds the metrics of a pool, which are read at each scrape. name is the name of
-// the pool, and its label value.
+// ObservePool adds the metrics of a pool, which its label names. They are read at each scrape.
 func (m *Metrics) ObservePool(name string, pool *pgxpool.Pool) {
 	of, stat := prometheus.Labels{"pool": name}, pool.Stat
 	const connections, now = "commerce_postgres_pool_connections", "Connections to Postgres now, by pool."

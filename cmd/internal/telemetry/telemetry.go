@@ -46,8 +46,7 @@ type Metrics struct {
 // maxSeries is more than the program's routes, methods, statuses and statements need.
 const maxSeries = 10_000
 
-// New returns the metrics of a program, including those of the Go runtime and the process.
-// version is the version of the program.
+// New returns the metrics of a version of the program, with those of Go and the process.
 func New(version string) *Metrics {
 	all := prometheus.NewRegistry()
 	r := registry{all, promauto.With(all)}

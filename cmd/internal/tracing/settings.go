@@ -157,8 +157,7 @@ func (v *variables) readClientCertificate(prefix string, to *[]tls.Certificate) 
 	}
 }
 
-// These functions check values as the SDK reads them. It ignores space around some, but not
-// around numbers.
+// These functions read values as the SDK does: it ignores space around some, but not numbers.
 
 func oneOf(words ...string) func(string) error {
 	return func(value string) error {

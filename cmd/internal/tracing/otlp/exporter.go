@@ -81,8 +81,7 @@ func (e *Exporter) Shutdown(context.Context) error {
 	return nil
 }
 
-// ExportSpans implements sdk.SpanExporter. While the collector cannot be reached or is
-// overloaded, it tries again for retryPeriod.
+// ExportSpans tries again for retryPeriod while the collector is unreachable or overloaded.
 func (e *Exporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
 	if len(spans) == 0 {
 		return nil
