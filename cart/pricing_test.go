@@ -177,8 +177,7 @@ func TestPrice_TaxesEachRateOnce(t *testing.T) {
 	}
 }
 
-// The tax of each rate is what its lines give. The sum of all taxes is the tax, and the sum
-// of all taxes and bases is the total.
+// The tax of each rate is that of its lines, and all taxes with all bases are the total.
 func TestPrice_TaxLinesSumToTheTaxAndTheTotal(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

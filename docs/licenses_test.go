@@ -16,8 +16,7 @@ import (
 	"commerce/deploy/assert"
 )
 
-// accepted are the licenses under which a binary may be given away without its source, by
-// SPDX identifier.
+// accepted are the licenses, by SPDX, of what may be given away without its source.
 var accepted = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT"}
 
 // acceptedInTests are further licenses of modules that are not given away.

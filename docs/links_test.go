@@ -48,8 +48,7 @@ func TestIndexes_ListEveryPage(t *testing.T) {
 	}
 }
 
-// llms.txt has the form of llmstxt.org: a title, a summary, and lists of links, each with a
-// description.
+// llms.txt has the form of llmstxt.org: a title, a summary, and lists of described links.
 func TestLLMs_HasItsForm(t *testing.T) {
 	t.Parallel()
 	text := string(read(t, "llms.txt"))

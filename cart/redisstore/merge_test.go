@@ -171,8 +171,7 @@ func TestMerge_IsResumedExactlyOnceAfterAnyStep(t *testing.T) {
 	}
 }
 
-// One change merges both: the cart that an earlier request claimed, and the newer one. The report
-// is that of the latest merge.
+// One change merges a claimed cart and a newer one. The report is that of the latest.
 func TestMerge_AChangeMergesEverythingThatWaits(t *testing.T) {
 	t.Parallel()
 	d := openDesk(t, "", "1×2")
@@ -218,8 +217,7 @@ func TestMerge_OneDeviceDoesNotWaitForAnother(t *testing.T) {
 	}
 }
 
-// A failover of the guest's shard loses a claim. The same cart, which has grown, is claimed again
-// before the first login goes on.
+// A failover loses a claim. The cart has grown when it is claimed again, before the login goes on.
 func TestMerge_AFinishKeepsALaterClaimOfTheSameCart(t *testing.T) {
 	t.Parallel()
 	d := openDesk(t, "", "1×1")
@@ -255,8 +253,7 @@ func TestMerge_WaitsWhileTheCatalogIsUnreachable(t *testing.T) {
 			assert.That(t, report != nil && report.Lines == 2, "later: %+v", report)
 			d.wantSettled()
 		})
-		// The catalog becomes unreachable after the guest's cart was claimed: no line may be
-		// lost, whatever the customer does meanwhile.
+		// Without a catalog after the claim no line may be lost, whatever the customer does.
 		t.Run(name+" after a claim", func(t *testing.T) {
 			t.Parallel()
 			d := openDesk(t, "1×1 2×1", "2×2 3×1")

@@ -269,8 +269,7 @@ func TestReads_EndWithTheirCallersWhileRedisHangs(t *testing.T) {
 	assert.That(t, failed >= 32, "%d reads failed while Redis hung for 900 ms", failed)
 }
 
-// Each round loses the connections once: on a busy machine, losses every few milliseconds may
-// outlast a read's retries.
+// Each round loses connections once: on a busy machine, more may outlast a read's retries.
 func TestReads_SurviveALostConnection(t *testing.T) {
 	t.Parallel()
 	server := ephemeral.StartRedis(t)

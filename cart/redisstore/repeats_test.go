@@ -14,8 +14,7 @@ import (
 	"commerce/deploy/assert"
 )
 
-// When a merge brings more keys and stamps than a cart keeps, the oldest go, however many
-// others have one and the same time.
+// The oldest of too many keys and stamps go, however many have one and the same time.
 func TestMerge_TheOldestKeysAndStampsGoFirst(t *testing.T) {
 	t.Parallel()
 	d := openDesk(t, "1×1", "2×1")

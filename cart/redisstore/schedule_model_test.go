@@ -277,8 +277,7 @@ func (e *event) takesAllRoom(who caller) bool {
 	return e.taken[0] != nil || who.customer >= 0 && e.merges[who.customer] > 1
 }
 
-// namesItem reports whether the answer names the line that the operation has changed, if
-// the cart still holds it.
+// namesItem reports whether the answer names the changed line, if the cart still holds it.
 func (e *event) namesItem(before, after *contents) bool {
 	if e.shows.item == nil {
 		return e.op.verb != adds && !e.op.needsLine()

@@ -72,8 +72,7 @@ func (s *schedule) settle() error {
 	return nil
 }
 
-// retake makes those who redeemed a code return with it, if a failover may have lost the claim, or if the
-// note may have lapsed.
+// retake lets redeemers return with the code if a failover or time may have lost the claim.
 func (s *schedule) retake() error {
 	for _, op := range s.taken() {
 		if op == nil || len(op.attempts) == 0 || s.plan.budgets.failovers == 0 && !s.plan.forgetful {

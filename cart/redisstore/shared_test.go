@@ -240,8 +240,7 @@ func (r reader) within(limit time.Duration, refs []redisstore.Ref, change func(i
 	return results
 }
 
-// sharing is how a test makes changes of carts together, of which Redis refuses the one in the
-// middle: Go begins with the last one.
+// sharing makes changes together, of which Redis refuses the middle one: Go begins with the last.
 type sharing struct {
 	prepare       func(r reader, refused redisstore.Ref)
 	change        redisstore.Change // the one that Redis refuses; default an add

@@ -190,8 +190,7 @@ func (r Record) Reserve(name string, b cart.Reservation, limits cart.Limits) (Re
 	return r, nil
 }
 
-// reserved is the room that merges under way have reserved. Merges that bring the same
-// guest's cart share their room.
+// reserved is the room of merges under way. Those of the same guest's cart share theirs.
 func reserved(merges map[string]cart.Reservation) (all Room) {
 	perCart := map[string]Room{}
 	for _, m := range merges {

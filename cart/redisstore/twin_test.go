@@ -34,8 +34,7 @@ type twins struct {
 	carts  map[redisstore.Ref]*twin
 	ids    int // of carts, given so far
 
-	// Redis' clock cannot be set. What lies there is made older instead, and the
-	// twins' clock is ahead by as much.
+	// Redis' clock cannot be set: what lies there is made older, and the twins' clock is ahead.
 	passed time.Duration
 	clock  time.Time // the twins', when Redis last told the time
 }
@@ -300,8 +299,7 @@ func (w *twins) passAbout(by time.Duration) {
 	w.age(by)
 }
 
-// nearALapse reports whether Redis could drop a key about then: it does so by the
-// millisecond, and making it older may cost one.
+// nearALapse reports whether Redis could drop a key about then, give or take a millisecond.
 func (w *twins) nearALapse(by time.Duration) bool {
 	near := func(at time.Time) bool { return w.clock.Add(by).Sub(at).Abs() < 5*time.Second }
 	for _, own := range w.carts {

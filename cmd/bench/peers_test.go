@@ -14,8 +14,7 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-// The small cart keeps every add, as measurePeers checks, and is compared to the service. The
-// other peers are too large for a test.
+// The small cart keeps every add, as measurePeers checks. Other peers are too large to test.
 func TestPeers_CompareTheServiceToTheSmallCart(t *testing.T) {
 	t.Parallel()
 	binary := assert.Must(build(t.Context(), t.TempDir()))(t)

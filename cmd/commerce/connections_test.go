@@ -147,8 +147,7 @@ func TestH2C_IsOffByDefault(t *testing.T) {
 	assert.That(t, err != nil, "got %d", a.Status)
 }
 
-// Responses of many sizes share a connection. Each is complete, also one that HTTP/1.1 would
-// hold back.
+// Responses of any size on one connection are complete, also what HTTP/1.1 would hold back.
 func TestH2C_ServesManyRequestsOnOneConnection(t *testing.T) {
 	t.Parallel()
 	demo := start(t, "demo", "H2C=on")

@@ -129,8 +129,7 @@ func TestCommands_FailIfTheirOutputCannotBeWritten(t *testing.T) {
 	}
 }
 
-// The next release has migrated the database: it has added what this release does not know, and may
-// not read.
+// The next release has added to the database what this one does not know, and may not read.
 func TestServe_StartsAndServesOnTheSchemaOfTheNextRelease(t *testing.T) {
 	t.Parallel()
 	url := seeded(t)

@@ -103,8 +103,7 @@ var forTests = []string{
 	"deploy/migrations", "deploy/sample", "subscriptions/postgres", "subscriptions/replicas", "subscriptions/subscriptionshttp",
 }
 
-// pure packages take values and return values: neither they nor the packages that they import may
-// use any of impure.
+// pure packages take and return values: neither they nor what they import use any of impure.
 var (
 	pure   = []string{"cart", "cart/redisstore/rules", "auth/locale", "auth/store", "auth/problem", "cart/money", "cart/period", "subscriptions"}
 	impure = []string{"net/http", "log/slog", "github.com/gin-gonic/gin", "github.com/redis/go-redis", "github.com/jackc/pgx"}
@@ -253,8 +252,7 @@ func TestArchitecture_ShowsThePackagesAndTheirImports(t *testing.T) {
 	}
 }
 
-// The pages name only targets of make that exist, also in their tables and in commands that take too
-// long for a test.
+// The pages name only targets of make that exist, also where no test runs them.
 func TestMake_HasTheTargetsOfThePages(t *testing.T) {
 	t.Parallel()
 	makefile := source(t, "Makefile")

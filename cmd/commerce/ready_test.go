@@ -156,8 +156,7 @@ func TestServe_IsNotReadyWhenItsCredentialsAreRefused(t *testing.T) {
 	startServe(t, database, "REDIS_URL="+with(redis, noUser)).wantReady(t, http.StatusServiceUnavailable, "refused", "ok")
 }
 
-// After SIGTERM the process is not ready, but accepts requests until load balancers have
-// noticed.
+// After SIGTERM the process accepts requests until load balancers know it is not ready.
 func TestServe_AcceptsRequestsDuringTheDrainDelay(t *testing.T) {
 	t.Parallel()
 	const delay = 3 * time.Second // in which the checks below have to fit

@@ -74,8 +74,7 @@ func wantOwnQuotes(t *testing.T, place string, text map[string]string) {
 		"%s: a header without isolates, which a browser shows scrambled: %q", place, ar)
 }
 
-// Plural categories of Arabic: zero, one, two, few, many, other. English has one and other, and
-// its sentences avoid them.
+// Arabic has the categories zero, one, two, few, many, other. English sentences avoid plurals.
 func TestNouns_HaveAFormForEveryArabicNumber(t *testing.T) {
 	t.Parallel()
 	nouns := 0

@@ -102,8 +102,7 @@ func TestSettings_AreCheckedAgainstTheBoundsInHelp(t *testing.T) {
 	assert.That(t, checked >= 5, "only %d settings have a bound in their help", checked)
 }
 
-// Libraries that write to the standard library's log do not block either. Not parallel: there is one
-// such log.
+// Not parallel: there is one standard log, by which libraries must not block either.
 func TestLogger_TakesTheLinesOfTheStandardLog(t *testing.T) {
 	before := slog.Default()
 	t.Cleanup(func() {

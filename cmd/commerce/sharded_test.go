@@ -25,8 +25,7 @@ import (
 	"commerce/subscriptions/postgres"
 )
 
-// A sharded database gives the same answers. Every statement reads one shard, which is the same one of
-// each table.
+// A sharded database gives the same answers, each from the same shard of each table.
 func TestSharded_ReadsOneShardAndGivesTheSameAnswers(t *testing.T) {
 	t.Parallel()
 	url := ephemeral.Postgres(t)

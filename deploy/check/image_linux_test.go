@@ -183,8 +183,7 @@ func write(name string, content []byte) error {
 	return os.WriteFile(name, content, 0o755)
 }
 
-// What the rehearsal does not show: the image has nothing but what is copied into it, and its
-// user is not root.
+// Beyond the rehearsal: the image has only what is copied, and its user is not root.
 func TestDockerfile_MakesAnImageOfTheProgramAlone(t *testing.T) {
 	t.Parallel()
 	i := builtImage(t)

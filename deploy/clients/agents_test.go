@@ -100,8 +100,7 @@ func TestAgent_OfThePublishedCLIShops(t *testing.T) {
 	}
 }
 
-// A client of the official SDK for Go negotiates, lists and calls the tools. A call that is refused
-// does not end its session.
+// The official SDK for Go negotiates, lists and calls the tools. A refusal ends no session.
 func TestAgent_OfTheGoSDKCallsTools(t *testing.T) {
 	t.Parallel()
 	shop := startDemo(t, "UCP_PROFILES=trust")

@@ -70,8 +70,7 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// npm returns the path of a program of the npm packages, and a new folder beside them, in
-// which TypeScript finds its libraries.
+// npm returns a program of the packages, and a new folder where TypeScript finds its libraries.
 func npm(t *testing.T, program string) (path, dir string) {
 	t.Helper()
 	packages.install.Do(func() {
@@ -96,8 +95,7 @@ func TestDocument_LintsWithoutWarnings(t *testing.T) {
 	run(t, dir, redocly, "lint", "--max-problems=100", "--format=stylish", "--config="+absolute(t, "testdata/redocly.yaml"), absolute(t, document))
 }
 
-// The generated client calls a server that answers with an example of the document. Wrong code
-// does not compile.
+// The generated client reads an example of the document. Wrong code does not compile.
 func TestClient_OfOAPICodegenReadsACartAndRefusesWrongCode(t *testing.T) {
 	t.Parallel()
 	dir := "testdata/generated"

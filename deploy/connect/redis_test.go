@@ -96,8 +96,7 @@ func keyOf(t *testing.T, client redis.UniversalClient, node *ephemeral.Server) s
 	return ""
 }
 
-// By default, go-redis stops dialing for a second once as many dials have failed as the pool
-// has connections.
+// By default, go-redis stops dialing for a second after as many failures as connections.
 func TestRedis_UsesAServerThatIsBackImmediately(t *testing.T) {
 	t.Parallel()
 	server := ephemeral.StartRedis(t)
@@ -126,8 +125,7 @@ func wantPings(t *testing.T, client redis.UniversalClient) {
 	}
 }
 
-// A dial may fail after its command has given up. No other command may get the failed
-// connection.
+// A dial may fail after its command has given up, and must not reach another command.
 func TestRedis_DoesNotUseADialThatFailedLate(t *testing.T) {
 	t.Parallel()
 	server := ephemeral.StartRedis(t, "--tcp-backlog", "1")
@@ -222,8 +220,7 @@ func TestRedis_FindsTheMasterWhileASentinelHangsOrIsDown(t *testing.T) {
 	}
 }
 
-// go-redis stops asking the sentinels for a second after as many failures as the pool has
-// connections.
+// go-redis stops asking the sentinels for a second after as many failures as connections.
 func TestRedis_UsesSentinelsThatAreBackImmediately(t *testing.T) {
 	t.Parallel()
 	servers := ephemeral.StartSentinels(t)

@@ -25,8 +25,7 @@ func addr(t *testing.T, server *ephemeral.Server) string {
 	return assert.Must(url.Parse(server.URL))(t).Host
 }
 
-// wantFailure checks the whole text of an error. ADDR is the server's address, and TIME any
-// duration, on a new connection or not.
+// wantFailure compares an error, with ADDR and TIME, on a new connection or not.
 func wantFailure(t *testing.T, err error, server *ephemeral.Server, want string) {
 	t.Helper()
 	want = regexp.QuoteMeta(want)
@@ -83,8 +82,7 @@ func TestRedisFailure_NamesTheServerAndWhatHappened(t *testing.T) {
 	}
 }
 
-// go-redis sets up a new connection with commands of its own, which must not hide how long the
-// caller waited.
+// The commands that set up a connection must not hide how long the caller waited.
 func TestRedisFailure_SaysHowLongACallThatOpensAConnectionTook(t *testing.T) {
 	t.Parallel()
 	server := ephemeral.StartRedis(t)

@@ -104,8 +104,7 @@ func templateName(t *testing.T) string {
 // envAbandon makes the test binary act as a test process that is killed.
 const envAbandon = "EPHEMERAL_ABANDON"
 
-// abandon starts one server of each kind, prints their process ids and directory, and
-// waits until it is killed.
+// abandon starts one server of each kind, prints their processes, and waits to be killed.
 func abandon() {
 	home, err := theHome()
 	if err == nil {

@@ -13,8 +13,7 @@ import (
 	"commerce/deploy/heap"
 )
 
-// The collector's settings belong to the process. Each case runs this test again in a
-// process of its own.
+// The collector's settings are a process' own, so each case runs this test in another one.
 func TestConfigure_SetsGrowthAndLimitUnlessTheEnvironmentDoes(t *testing.T) {
 	t.Parallel()
 	if limit := os.Getenv("HEAP_TEST_LIMIT"); limit != "" {

@@ -19,8 +19,7 @@ import (
 
 // What is between the check and Postgres: a pooler, or a network that breaks.
 
-// startPooler starts a PgBouncer in front of a database, and returns the URL that goes through
-// it.
+// startPooler starts a PgBouncer for a database, and returns the URL through it.
 func startPooler(t *testing.T, database, mode string) string {
 	t.Helper()
 	to := assert.Must(pgx.ParseConfig(database))(t)

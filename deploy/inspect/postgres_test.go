@@ -26,8 +26,7 @@ type database struct {
 	service Config    // as commerce_service
 }
 
-// startDatabase starts a Postgres without problems, with the roles of
-// deploy/postgres/roles.sql and the given additional settings.
+// startDatabase starts a Postgres with deploy/postgres/roles.sql and more settings.
 func startDatabase(t *testing.T, settings ...string) database {
 	t.Helper()
 	server := ephemeral.StartPostgres(t, append([]string{"fsync=on", "full_page_writes=on"}, settings...)...)

@@ -94,8 +94,7 @@ func TestRedis_FindsADiskThatCannotBeWritten(t *testing.T) {
 	check(t, "free again", Config{RedisURL: server.URL}, wrong{"redis_replicas": Warning})
 }
 
-// Redis loads its append-only file as the user default, and drops transactions that this user
-// may not run.
+// Redis loads its file as the user default, and drops what this user may not run.
 func TestRedis_FindsAnAppendOnlyFileThatARestartWouldNotLoad(t *testing.T) {
 	t.Parallel()
 	users := assert.Must(os.ReadFile("../redis/users.conf"))(t)

@@ -72,8 +72,7 @@ func TestRelease_IsTheSameWhenItIsBuiltAgain(t *testing.T) {
 	}
 }
 
-// made makes a release of HEAD for one platform and returns its files, after sha256sum has
-// checked them.
+// made returns the files of a release of HEAD that sha256sum has checked.
 func made(t *testing.T, version string) map[string][]byte {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "release")

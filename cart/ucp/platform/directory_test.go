@@ -704,8 +704,7 @@ func TestProfile_OfManyURLsTakesLittleMemoryAndEvictsNoKnownOne(t *testing.T) {
 	i.cfg.connect = connect
 }
 
-// Only the demo reaches this machine, and only for requests that this machine's own programs sent to it by
-// its own name.
+// Only the demo reaches this machine, for requests of its own programs by its own name.
 func TestProfile_OnThisMachineIsForTheDemoAlone(t *testing.T) {
 	t.Parallel()
 	local := httptest.NewServer(says(""))

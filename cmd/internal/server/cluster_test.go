@@ -132,8 +132,7 @@ func openShards(t *testing.T, budget time.Duration) (*shop, *ephemeral.RedisClus
 	return s, cluster, guest, s.customerOn(t, cluster, 0, "customer")
 }
 
-// If the shard of a guest's cart is unresponsive, customers on other shards are still
-// served.
+// An unresponsive shard of a guest's cart does not stop customers on other shards.
 func TestUnresponsiveGuestShard_LeavesCustomersServed(t *testing.T) {
 	s, cluster, guest, customer := openShards(t, time.Second)
 	guest.add(`{"product_id":2}`)
@@ -175,8 +174,7 @@ func TestUnresponsiveGuestShard_WithAnUnfinishedMerge(t *testing.T) {
 	assert.That(t, strings.Contains(s.Log.String(), "not called, because it has just timed out"), "the node was asked each time")
 }
 
-// A change without a key that got no connection has certainly not run, so its client need not
-// read the cart first.
+// A change that got no connection has not run, so its client need not read the cart first.
 func TestStoppedShard_RefusesChangesThatWereNotSent(t *testing.T) {
 	_, cluster, guest, _ := openShards(t, 300*time.Millisecond)
 	guest.add(addOne)

@@ -72,8 +72,7 @@ func TestEdit_ALineThatBecomesAnotherIsAbsorbed(t *testing.T) {
 	})
 }
 
-// A line with an issue can still be lowered, removed or given another notice, and only
-// what an edit alters is judged.
+// A line with an issue can be lowered or removed: only what an edit alters is judged.
 func TestEdit_JudgesOnlyWhatItAlters(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
 		c := s.guest(t)
@@ -156,8 +155,7 @@ func TestItemID_NamesTheLineOfAnAdd(t *testing.T) {
 	assert.That(t, !strings.Contains(string(c.ok("DELETE", "/cart/clear", "").Raw), `"item_id"`), "a change of the whole cart names a line")
 }
 
-// A repeat names the line that its first try made, also when the catalog has given the
-// same request another meaning.
+// A repeat names the line of its first try, whatever the catalog now makes of the request.
 func TestItemID_OfARepeatDoesNotFollowTheCatalog(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
 		add := `{"product_id":5,"fields":{"0":"sa","1":"us"}}`

@@ -76,8 +76,7 @@ func TestWriters_KeepUsualOnes(t *testing.T) {
 	t.Error("keeps no writer")
 }
 
-// Anyone with an IPv6 network has more addresses than memory could hold. The bound is 25,000
-// clients at about 220 bytes.
+// Anyone with an IPv6 network has more addresses than the 25,000 that are kept, 220 bytes each.
 func TestBudget_RemembersABoundedNumberOfClients(t *testing.T) {
 	b := newRateLimiter("reads", readRate, readBurst)
 	before := heapInUse()

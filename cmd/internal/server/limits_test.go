@@ -307,8 +307,7 @@ func TestCouponGuesses_OfAnEmptyCartCountByItsToken(t *testing.T) {
 	other.guesses(20)
 }
 
-// Carts cost nothing and cart tokens can be made up, so all carts of an address share a limit,
-// at all instances.
+// Cart tokens can be made up, so all carts of an address share a limit, at all instances.
 func TestCouponGuesses_OfAnAddressAreLimitedWhateverTheCart(t *testing.T) {
 	onEachKind(t, func(t *testing.T, url string) {
 		network := fmt.Sprintf("2001:db8:%x:%x:", os.Getpid()&0xffff, nextStore()&0xffff)

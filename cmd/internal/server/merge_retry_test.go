@@ -20,8 +20,7 @@ import (
 
 const addOne = `{"product_id":1}`
 
-// A guest's change was made, its response was lost, and the retry comes from a customer
-// whose merge cannot be finished now.
+// A customer whose merge cannot be finished retries the guest's change that was made.
 func TestKey_OfAGuestIsLookedUpWhileTheMergeWaits(t *testing.T) {
 	s, source := flakyShop(t)
 	guest := s.visitor(t)
@@ -58,8 +57,7 @@ func TestKey_OfAnUnreachableGuestIs503(t *testing.T) {
 	customer.wantLines("2×1 1×1")
 }
 
-// Requests that a guest's page in another tab sent before the login are retried: as the
-// customer, or still as the guest.
+// A guest's requests in another tab are retried after the login: as the customer or as the guest.
 func TestRetry_OfAGuestCountsOnceAfterALoginElsewhere(t *testing.T) {
 	onEachRedisAndCluster(t, func(t *testing.T, s *shop) {
 		for i, mark := range []string{"Idempotency-Key", "X-Timestamp"} {

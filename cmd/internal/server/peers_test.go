@@ -10,8 +10,7 @@ import (
 	"commerce/deploy/assert"
 )
 
-// The tests in this file show behaviors in which carts of other products agree or differ,
-// as far as no other test shows them.
+// Behaviors in which carts of other products agree or differ, as far as no other test has them.
 
 // behaviors are tests that share a shop. Each has its own shoppers and products.
 type behaviors map[string]func(*testing.T, *shop)
@@ -30,8 +29,7 @@ func (s *shop) offer(id int64, edits ...func(*cart.Product)) {
 	s.alter(1, append([]func(*cart.Product){plain}, edits...)...)
 }
 
-// foreign are members of other carts' requests that this service does not have. Their
-// texts contain the word unheard.
+// foreign are members of other carts' requests, with texts that contain the word unheard.
 const foreign = `"meta":{"campaign":"unheard"},"attributes":[{"key":"a","value":"unheard"}],"note":"unheard",` +
 	`"email":"unheard@example.com","address":{"country":"unheard"},"currency":"unheard","customer_group":"unheard",` +
 	`"saved_for_later":"unheard","gift_card":"unheard","fees":[{"name":"unheard","amount":5}],` +

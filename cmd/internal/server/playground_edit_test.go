@@ -67,8 +67,7 @@ func TestPlayground_ShowsAnEditsErrorsAtItsFieldsUntilItIsCanceled(t *testing.T)
 	p.until(`document.querySelector(".edit [name='fields.Account email'] + .refusal")?.textContent.includes("is required")`)
 	p.until(`document.activeElement.name === "fields.Account email" && document.activeElement.ariaInvalid === "true"`)
 
-	// The form keeps its input and focus when the cart changes, and its input when the page
-	// changes to Arabic.
+	// The form keeps its input when the cart or the language changes, and its focus with the cart.
 	p.fill(`.edit [name="notice"]`, "unsaved")
 	p.with(`[data-product="1"] .add`, `control.click()`)
 	p.until(`document.querySelector("[data-line='1']") && document.querySelector(".edit .refusal")`)

@@ -173,8 +173,7 @@ var snippetCalls = map[string]snippetCall{
 
 var keyed = map[string]string{"Idempotency-Key": "k1", "X-Timestamp": "1763632800"}
 
-// Each snippet runs as its reader would run it, for one of two equal carts. The other cart
-// gets the same call directly.
+// Each snippet runs for one of two equal carts. The other one gets the same call directly.
 func TestPlaygroundSnippets_MakeTheSameCall(t *testing.T) {
 	p, s := openStore(t)
 	installed := installPackages(t, "npmtrip")

@@ -185,8 +185,7 @@ func (p page) until(expression string) {
 	}
 }
 
-// press activates a control with the keyboard's focus. chromedp's own actions fail if the
-// cart redraws its lines meanwhile.
+// press uses the keyboard: chromedp's own actions fail if the cart redraws its lines.
 func (p page) press(selector string) {
 	p.t.Helper()
 	p.with(selector, `control.focus(); control.click()`)

@@ -184,8 +184,7 @@ func TestStorefrontGuide_FixesAll(t *testing.T) {
 	assert.That(t, len(sent) == 3 && sent[0] == sent[1] && sent[1][:32] != sent[2][:32], "sent %.36q", sent)
 }
 
-// A link offers its cart, and a click moves it. Afterwards the page has that cart's new token, and the
-// address has no code.
+// A link offers its cart, and a click moves it: the page has its new token, the address no code.
 func TestStorefrontGuide_OpensACartFromALink(t *testing.T) {
 	slow(t)
 	demo := startDemo(t)

@@ -114,8 +114,7 @@ func TestCredentials_WorkForTheirOwnCallsOnly(t *testing.T) {
 	}
 }
 
-// Every page and every subscription of the sample matches the document, as send checks. The
-// links lead through all of them.
+// All that the links lead to matches the document, as send checks.
 func TestSubscriptions_AreAsDocumented(t *testing.T) {
 	t.Parallel()
 	for name, public := range map[string]string{"as the request has it": "", "public URL": "https://api.example.com/shop"} {

@@ -153,8 +153,7 @@ func TestTraces_FollowTheDecisionOfATrustedProxy(t *testing.T) {
 	assert.That(t, len(spans) == 0, "%d spans", len(spans))
 }
 
-// The id of a trace decides whether it is sampled, so a client could have each of its requests recorded,
-// or none.
+// A trace's id decides whether it is sampled: a client could have all requests recorded, or none.
 func TestTraces_IgnoreTheTraceOfAClient(t *testing.T) {
 	s, r := traced(t, ephemeral.Redis(t), func(p *server.Parts) { p.TrustedProxies = nil })
 	const traceID = "4bf92f3577b34da6a3ce929d0e0e4736"

@@ -30,8 +30,7 @@ const (
 	worstAllocations = 5 << 20              // bytes
 )
 
-// The size of the inputs: bodies have at most 64 KiB, and so have the request line and the
-// headers together.
+// Bodies have at most 64 KiB, and so have the request line and the headers together.
 const (
 	worstBody   = 64 << 10
 	worstHeader = 60 << 10

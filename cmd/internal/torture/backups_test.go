@@ -136,8 +136,7 @@ func read(t *testing.T, s *shopper, token, path string) subscriptionsPage {
 	return page.Data
 }
 
-// A master of a cluster and its replica are lost with their disks. A new server takes the
-// master's place, with its backup.
+// A master and its replica are lost with their disks. A new server begins from the backup.
 func TestLostShard_IsRestoredFromItsBackup(t *testing.T) {
 	t.Parallel()
 	ephemeral.Slow(t)

@@ -141,8 +141,7 @@ func (s cartState) with(at int, change func(*stateLine)) cartState {
 	return s.changed(lines)
 }
 
-// The lines that calls use: of two plain products, and of product 5 of the sample data with
-// three answers to its required field.
+// Calls use two plain products, and product 5 of the sample with three answers.
 var emails = [3]string{"a@example.com", "b@example.com", "c@example.com"}
 
 func plainLine(i int) string { return fmt.Sprint(firstProduct + i) }

@@ -87,8 +87,7 @@ func startLargest(t *testing.T, limits limitsOfCart) *largest {
 	}
 }
 
-// line returns the body of an add. Both carts have other lines, and the text of all lines of
-// a cart is just within the limit.
+// line returns an add of a line. All lines of a cart have just the text that the limit allows.
 func (l *largest) line(of *shopper, i int) string {
 	owner, text := "customer", l.limits.text/l.limits.lines
 	if of == l.guest {
@@ -113,8 +112,7 @@ func (l *largest) fill(c *shopper) {
 	assert.Require(l.t, r.Code == "cart_full", "the cart is not full: %v", r)
 }
 
-// send repeats a call while the machine is too busy to serve it. A change may then be applied
-// twice, which does not matter here.
+// send repeats a call while the machine is too busy. A change may count twice, which does no harm.
 func (l *largest) send(c *shopper, method, path, body string, headers ...string) reply {
 	for range 50 {
 		if r := c.send(method, path, body, headers...); r.Status != 0 && r.Status < 500 {

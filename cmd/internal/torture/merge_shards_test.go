@@ -33,8 +33,7 @@ func (f *faults) await(what string, done func() bool) {
 	}
 }
 
-// shard returns the master and the replica of a random shard. The replica has everything that
-// the master had when shard was called.
+// shard returns a random master, and its replica after that has everything.
 func (f *faults) shard() (master, replica *redisNode) {
 	i := rand.IntN(3)
 	return f.whole(f.nodes[i], f.nodes[i+3])

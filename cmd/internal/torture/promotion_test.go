@@ -176,8 +176,7 @@ func (f *promotions) buy(buyers []*keyedBuyer, kill func()) {
 	all.Wait()
 }
 
-// compare counts the changes that a cart has lost. A replica receives changes in order, so it
-// can lack only the last ones.
+// compare counts lost changes: only the last ones, since a replica gets them in order.
 func (f *promotions) compare(b *keyedBuyer, c *keyedCart, what string) {
 	f.t.Helper()
 	r, ok := served(func() reply { return b.look(c) })

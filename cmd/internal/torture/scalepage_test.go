@@ -14,8 +14,7 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-// The commands of docs/scale.md make one Redis a cluster of three masters with a replica each, as the
-// user admin. All carts stay.
+// docs/scale.md makes one Redis a cluster of three masters with replicas. All carts stay.
 func TestScale_OneRedisGrowsIntoACluster(t *testing.T) {
 	t.Parallel()
 	ephemeral.Slow(t)
