@@ -78,7 +78,8 @@ func failure(err error) string {
 	if refused, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return refused.Message
 	}
-	if network, ok := errors.AsType[net.Error](err); errors.Is(err, context.DeadlineExceeded) || ok && network.Timeout() {
+	network, ok := errors.AsType[net.Error](err)
+	if errors.Is(err, context.DeadlineExceeded) || ok && network.Timeout() {
 		return fmt.Sprintf("no answer within %s", patience)
 	}
 	if dial, ok := errors.AsType[*net.OpError](err); ok {
