@@ -10,12 +10,6 @@ import (
 
 func TestPrice_FixesLines(t *testing.T) {
 	t.Parallel()
-	sells := func(edit func(*Product)) *Product {
-		p := sold(1, 100)
-		edit(p)
-		return p
-	}
-	stocked := func(n int64) *Product { return sells(func(p *Product) { p.Stock = &n }) }
 	limited := func(minimum, maximum, step, perCart, stock int64) *Product {
 		return sells(func(p *Product) {
 			p.MinQuantity, p.MaxQuantity, p.Step, p.MaxPerCart, p.Stock = minimum, &maximum, step, &perCart, &stock

@@ -15,12 +15,6 @@ import (
 
 func TestIssueOf(t *testing.T) {
 	t.Parallel()
-	sells := func(edit func(*Product)) *Product {
-		p := sold(1, 100)
-		edit(p)
-		return p
-	}
-	stocked := func(n int64) *Product { return sells(func(p *Product) { p.Stock = &n }) }
 	email := []FieldValue{{"email", "x"}}
 	two, zero := int64(2), int64(0)
 	sellsNo51 := account()

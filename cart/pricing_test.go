@@ -21,6 +21,14 @@ func sold(id int64, price money.Amount) *Product {
 	return &Product{ID: id, Name: locale.Named(fmt.Sprintf("P%d", id)), Active: true, MinQuantity: 1, Price: price, OriginalPrice: price}
 }
 
+func sells(edit func(*Product)) *Product {
+	p := sold(1, 100)
+	edit(p)
+	return p
+}
+
+func stocked(n int64) *Product { return sells(func(p *Product) { p.Stock = &n }) }
+
 func account() *Product {
 	return &Product{
 		ID: 5, Name: locale.Named("Account"), Active: true, MinQuantity: 1, Price: 1500,

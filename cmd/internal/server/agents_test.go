@@ -207,13 +207,20 @@ func TestAgent_CreatesReadsReplacesAndCancels(t *testing.T) {
 	})
 }
 
+// sharing returns a person who has taken an agent's cart over, and keeps the agent.
+func (s *shop) sharing(t *testing.T, made reply) *shopper {
+	t.Helper()
+	code := strings.TrimPrefix(made.Cart.ContinueURL, "https://shop.example.com/cart#handover=")
+	person := s.guest(t)
+	person.ok("POST", "/cart/handover/redeem", `{"code":"`+code+`","keep_agent":true}`, "Idempotency-Key", strings.Repeat("k", 22))
+	return person
+}
+
 // An agent cannot undo a shopper's change that it has not seen.
 func TestAgent_UndoesNothingUnseen(t *testing.T) {
 	onEachFace(t, func(t *testing.T, s *shop, a *agent) {
 		made := a.create("1×1")
-		code := strings.TrimPrefix(made.Cart.ContinueURL, "https://shop.example.com/cart#handover=")
-		person := s.guest(t)
-		person.ok("POST", "/cart/handover/redeem", `{"code":"`+code+`","keep_agent":true}`, "Idempotency-Key", strings.Repeat("k", 22))
+		person := s.sharing(t, made)
 		person.add(`{"product_id":2}`)
 		for _, stale := range []string{elements("1×2"), made.asShown("")} {
 			refused := a.call("update_cart", made.Cart.ID, stale, "")
@@ -601,9 +608,7 @@ func TestAgent_SeesNoTextsOfThePerson(t *testing.T) {
 	s := newShop(t)
 	for _, a := range s.agents(t) {
 		made := a.create("1×1")
-		code := strings.TrimPrefix(made.Cart.ContinueURL, "https://shop.example.com/cart#handover=")
-		person := s.guest(t)
-		person.ok("POST", "/cart/handover/redeem", `{"code":"`+code+`","keep_agent":true}`, "Idempotency-Key", strings.Repeat("k", 22))
+		person := s.sharing(t, made)
 		person.add(`{"product_id":5,"fields":{"Account email":"secret@example.com","Region":"us"},"notice":"secret notice","metadata":{"n":"secret"}}`)
 		read := a.call("get_cart", made.Cart.ID, "", "")
 		assert.Equal(t, read.lines(), "1×1 5×1", "lines")

@@ -21,9 +21,19 @@ func (c *shopper) handOver() string {
 	return codeIn(c.t, c.ok("POST", "/cart/handover", ""))
 }
 
+type linkBody struct {
+	Code, URL string
+	ExpiresAt time.Time `json:"expires_at"`
+}
+
+func linkIn(t testing.TB, a answer) linkBody {
+	t.Helper()
+	return decode[struct{ Data linkBody }](t, a.Raw).Data
+}
+
 func codeIn(t testing.TB, a answer) string {
 	t.Helper()
-	return decode[struct{ Data struct{ Code string } }](t, a.Raw).Data.Code
+	return linkIn(t, a).Code
 }
 
 func codeBody(code string) string { return `{"code":"` + code + `"}` }
@@ -34,12 +44,7 @@ func TestHandover_GivesACodeForAnHour(t *testing.T) {
 	phone := s.guest(t).fill("1×2")
 	before := s.keys(t)
 	a := phone.ok("POST", "/cart/handover", "")
-	got := decode[struct {
-		Data struct {
-			Code, URL string
-			ExpiresAt time.Time `json:"expires_at"`
-		}
-	}](t, a.Raw).Data
+	got := linkIn(t, a)
 	assert.Equal(t, got.URL, "https://shop.example.com/cart#handover="+got.Code, "url")
 	assert.That(t, got.ExpiresAt.Equal(exampleTime.Add(time.Hour)), "expires at %v", got.ExpiresAt)
 	assert.That(t, a.Header.Get("X-Cart-Token") == "" && a.Body.Data.CartToken == nil, "shows a token: %s", a.Raw)

@@ -41,12 +41,7 @@ func TestShare_ShowsTheLinesAtCurrentPrices(t *testing.T) {
 		c := s.customer(t, "1001").fill("1×2 4.p41×1")
 		c.account("secret@example.com", "us")
 		a := c.ok("POST", "/cart/share", "{}", "Idempotency-Key", "k")
-		got := decode[struct {
-			Data struct {
-				Code, URL string
-				ExpiresAt time.Time `json:"expires_at"`
-			}
-		}](t, a.Raw).Data
+		got := linkIn(t, a)
 		assert.Equal(t, got.URL, "https://shop.example.com/cart#share="+got.Code, "url")
 		assert.That(t, time.Until(got.ExpiresAt.Add(-720*time.Hour)).Abs() < time.Minute && a.Header.Get("Idempotency-Replayed") == "", "%v", got)
 		c.ok("DELETE", "/cart/clear", "")

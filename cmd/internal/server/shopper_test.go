@@ -134,12 +134,14 @@ type mergeBody struct {
 	Lines    int64
 	ID       string
 	At       time.Time
-	Adjusted []struct {
-		ItemID          string `json:"item_id"`
-		Requested, Kept int64
-		Code            string
-	}
-	Code *string
+	Adjusted []adjustedBody
+	Code     *string
+}
+
+type adjustedBody struct {
+	ItemID          string `json:"item_id"`
+	Requested, Kept int64
+	Code            string
 }
 
 // request has headers name, value, …, which replace those that the shopper would send.

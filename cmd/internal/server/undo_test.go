@@ -12,11 +12,7 @@ import (
 
 type undoneBody struct {
 	GuestCart string `json:"guest_cart"`
-	Adjusted  []struct {
-		ItemID          string `json:"item_id"`
-		Requested, Kept int64
-		Code            string
-	}
+	Adjusted  []adjustedBody
 }
 
 func undoBody(id string) string { return `{"id":"` + id + `"}` }
