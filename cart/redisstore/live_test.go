@@ -65,9 +65,6 @@ func briefly(t *testing.T) context.Context {
 	return ctx
 }
 
-// patient is for a busy machine.
-func patient(o *redis.UniversalOptions) { o.ReadTimeout = 10 * time.Second }
-
 // reaches waits until a listener has seen a tag.
 func reaches(t *testing.T, l *redisstore.Listener, tag string) {
 	t.Helper()
@@ -133,7 +130,7 @@ func TestListen_EndsWhenTheCartIsMerged(t *testing.T) {
 
 func TestListen_DropsAListenerThatIsBehind(t *testing.T) {
 	t.Parallel()
-	r := newReader(t, ephemeral.Redis(t), true, patient)
+	r := newReader(t, ephemeral.Redis(t), true)
 	ref := r.filled()
 	l := r.listen(ref)
 	for range 600 {
@@ -280,7 +277,7 @@ func TestListen_MissesNothing(t *testing.T) {
 			refs := make([]redisstore.Ref, carts)
 			all := make([]reader, instances)
 			for i := range all {
-				all[i] = newReader(t, server.URL, true, patient)
+				all[i] = newReader(t, server.URL, true)
 			}
 			began := time.Now()
 			listeners := map[*redisstore.Listener]redisstore.Ref{}
