@@ -64,8 +64,6 @@ func briefly(t *testing.T) context.Context {
 	return ctx
 }
 
-func patient(o *redis.UniversalOptions) { o.ReadTimeout = 10 * time.Second }
-
 func reaches(t *testing.T, l *redisstore.Listener, tag string) {
 	t.Helper()
 	for got := next(t, l); got.Tag != tag; got = next(t, l) {
@@ -130,7 +128,7 @@ func TestListen_EndsWhenTheCartIsMerged(t *testing.T) {
 
 func TestListen_DropsAListenerThatIsBehind(t *testing.T) {
 	t.Parallel()
-	r := newReader(t, ephemeral.Redis(t), true, patient)
+	r := newReader(t, ephemeral.Redis(t), true)
 	ref := r.filled()
 	l := r.listen(ref)
 	for range 600 {
@@ -276,7 +274,7 @@ func TestListen_MissesNothing(t *testing.T) {
 			refs := make([]redisstore.Ref, carts)
 			all := make([]reader, instances)
 			for i := range all {
-				all[i] = newReader(t, server.URL, true, patient)
+				all[i] = newReader(t, server.URL, true)
 			}
 			began := time.Now()
 			listeners := map[*redisstore.Listener]redisstore.Ref{}

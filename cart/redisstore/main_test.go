@@ -99,9 +99,11 @@ func openDeskOn(t *testing.T, client redis.UniversalClient, now func() time.Time
 	return d
 }
 
+// dial returns a client that gives Redis more time than the service does: the machine may be busy.
 func dial(t testing.TB, url string, change ...func(*redis.UniversalOptions)) redis.UniversalClient {
 	t.Helper()
-	client := assert.Must(connect.Redis(url, change...))(t)
+	patient := func(o *redis.UniversalOptions) { o.ReadTimeout = 2 * time.Second }
+	client := assert.Must(connect.Redis(url, slices.Concat([]func(*redis.UniversalOptions){patient}, change)...))(t)
 	t.Cleanup(func() { client.Close() })
 	return client
 }

@@ -218,8 +218,9 @@ func TestReference_SamplesWorkOneAfterAnother(t *testing.T) {
 	pasted := strings.Join(samples, "\n")
 	token := regexp.MustCompile(`Bearer (\d+\|\w+)`).FindStringSubmatch(pasted)
 	assert.Require(t, token != nil && !strings.Contains(pasted, "localhost:8080"), "the samples are not this demo's:\n%s", pasted)
+	// The visitor ends the stream of events, which never ends by itself (28).
 	script := "API_TOKEN='" + token[1] + "'\n" +
-		`curl() { command curl -sS -o /dev/null -w '%{http_code} %header{idempotency-replayed}\n' "$@"; }` + "\n" + pasted
+		`curl() { command curl -sS -m 5 -o /dev/null -w '%{http_code} %header{idempotency-replayed}\n' "$@" 2>/dev/null || [ $? = 28 ]; }` + "\n" + pasted
 	got := strings.Fields(terminal{dir: t.TempDir(), url: d.url}.run(t, script))
 	statuses := slices.Repeat([]string{"200"}, want)
 	for i, sample := range samples {
