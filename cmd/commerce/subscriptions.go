@@ -91,7 +91,8 @@ func newSubscriptions() cli.Command {
 	return cli.Command{Name: "subscriptions", Help: "Delete records of subscriptions.", Commands: []cli.Command{newPrune()}}
 }
 
-// newPrune deletes old deletions, and prints how many, also before an error.
+// newPrune returns the command that deletes old deletions. It prints how many it has deleted, also
+// before an error.
 func newPrune() cli.Command {
 	return onMigrated("prune", "Delete the records of subscriptions that were deleted long ago. Run it daily.",
 		connect.PostgresConfig{

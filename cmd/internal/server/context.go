@@ -53,6 +53,7 @@ func (c *requestContext) start() context.Context {
 	return c.started.Load()
 }
 
+// stop ends the context early and frees its timer.
 func (c *requestContext) stop() {
 	if s := c.started.Load(); s != nil {
 		s.cancel()
