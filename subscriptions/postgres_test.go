@@ -75,20 +75,22 @@ func TestList_WalkIsSteadyWhileRowsAreInserted(t *testing.T) {
 // A link whose page was deleted leads to an empty page, which links to the remaining rows.
 func TestList_LinksSurviveDeletedPages(t *testing.T) {
 	t.Parallel()
-	pool := filled(t, sampleData())
-	b := newBundle(patient(pool), stores()...)
-	first := b.list(t, "http://shop.test/subscriptions?per_page=16", 1)
-	middle := b.list(t, *first.NextPageURL, 1)
-	exec(t, pool, "DELETE FROM subscriptions WHERE store_id = 1 AND NOT id = ANY($1)", middle.ids())
-	for name, gone := range map[string]answer{
-		"next": b.list(t, *middle.NextPageURL, 1), "previous": b.list(t, *middle.PrevPageURL, 1),
-	} {
-		link := gone.NextPageURL
-		if name == "next" {
-			link = gone.PrevPageURL
+	for _, sort := range []string{"", "&sort=periodEnd"} {
+		pool := filled(t, sampleData())
+		b := newBundle(patient(pool), stores()...)
+		first := b.list(t, "http://shop.test/subscriptions?per_page=16"+sort, 1)
+		middle := b.list(t, *first.NextPageURL, 1)
+		exec(t, pool, "DELETE FROM subscriptions WHERE store_id = 1 AND NOT id = ANY($1)", middle.ids())
+		for name, gone := range map[string]answer{
+			"next": b.list(t, *middle.NextPageURL, 1), "previous": b.list(t, *middle.PrevPageURL, 1),
+		} {
+			link := gone.NextPageURL
+			if name == "next" {
+				link = gone.PrevPageURL
+			}
+			assert.Require(t, len(gone.Data) == 0 && link != nil, "%s page%s: %v, want an empty one with a link", name, sort, gone)
+			assert.Equal(t, b.list(t, *link, 1).ids(), middle.ids(), "from the %s page%s (-left +seen)", name, sort)
 		}
-		assert.Require(t, len(gone.Data) == 0 && link != nil, "%s page: %v, want an empty one with a link", name, gone)
-		assert.Equal(t, b.list(t, *link, 1).ids(), middle.ids(), "from the %s page (-left +seen)", name)
 	}
 }
 

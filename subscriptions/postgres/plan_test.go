@@ -92,8 +92,8 @@ func TestPlans_UseIndexesAndDoNotSort(t *testing.T) {
 	cases := slices.Concat(customerCases, externalCases, statusCases(1_000_000, 20_000), []planCase{
 		{"page 1", subscriptions.Query{Limit: 16}, 16, 0},
 		{"page 1, long", subscriptions.Query{Limit: 101}, 101, 0},
-		{"by link", subscriptions.Query{Limit: 16, Older: 850_000}, 16, 0},
-		{"by link, back", subscriptions.Query{Limit: 15, Newer: 850_000}, 15, 0},
+		{"by link", subscriptions.Query{Limit: 16, After: subscriptions.Position{ID: 850_000}}, 16, 0},
+		{"by link, back", subscriptions.Query{Limit: 15, Before: subscriptions.Position{ID: 850_000}}, 15, 0},
 		{"page 1000 by number", subscriptions.Query{Limit: 16, Skip: 999 * 15}, 16, 999*15 + 2*16},
 		{"past the end", subscriptions.Query{Limit: 16, Skip: 999_999 * 100}, 0, 100_000},
 		{"by active, past the end", subscriptions.Query{Limit: 16, Skip: maxSkip, Filter: subscriptions.Filter{Statuses: subscriptions.SetOf(subscriptions.Active)}}, 0, 68_749},
@@ -118,7 +118,7 @@ var customerCases = []planCase{
 	{"by phone and calling code in it", subscriptions.Query{Limit: 16, Filter: subscriptions.Filter{Phone: "971520000020"}}, 10, 0},
 	{"by phone, stored with its calling code", subscriptions.Query{Limit: 16, Filter: subscriptions.Filter{Phone: "520000120"}}, 10, 0},
 	{"by phone and calling code, stored with both", subscriptions.Query{Limit: 16, Filter: subscriptions.Filter{Phone: "971520000120"}}, 10, 0},
-	{"by e-mail, second page by link", subscriptions.Query{Limit: 16, Older: 800_000, Filter: subscriptions.Filter{Email: "customer20@example.com"}}, 8, 0},
+	{"by e-mail, second page by link", subscriptions.Query{Limit: 16, After: subscriptions.Position{ID: 800_000}, Filter: subscriptions.Filter{Email: "customer20@example.com"}}, 8, 0},
 	{"by e-mail, second page by number", subscriptions.Query{Limit: 6, Skip: 5, Filter: subscriptions.Filter{Email: "customer20@example.com"}}, 5, 15},
 	{"by e-mail, phone and calling code", subscriptions.Query{Limit: 16, Filter: subscriptions.Filter{Email: "customer20@example.com", Phone: "520000020", CallingCode: "971"}}, 10, 0},
 	{"by two that differ", subscriptions.Query{Limit: 16, Filter: subscriptions.Filter{Email: "customer20@example.com", Phone: "520000030"}}, 0, 0},
@@ -137,8 +137,8 @@ var customerCases = []planCase{
 // their external ID.
 var externalCases = []planCase{
 	{"by external ID", subscriptions.Query{Limit: 16, Filter: subscriptions.Filter{ExternalCustomerID: "crm-20"}}, 10, 0},
-	{"by external ID, by link", subscriptions.Query{Limit: 16, Older: 800_000, Filter: subscriptions.Filter{ExternalCustomerID: "crm-20"}}, 8, 0},
-	{"by external ID, by link back", subscriptions.Query{Limit: 16, Newer: 800_000, Filter: subscriptions.Filter{ExternalCustomerID: "crm-20"}}, 2, 0},
+	{"by external ID, by link", subscriptions.Query{Limit: 16, After: subscriptions.Position{ID: 800_000}, Filter: subscriptions.Filter{ExternalCustomerID: "crm-20"}}, 8, 0},
+	{"by external ID, by link back", subscriptions.Query{Limit: 16, Before: subscriptions.Position{ID: 800_000}, Filter: subscriptions.Filter{ExternalCustomerID: "crm-20"}}, 2, 0},
 	{"by external ID, past the end", subscriptions.Query{Limit: 16, Skip: maxSkip, Filter: subscriptions.Filter{ExternalCustomerID: "crm-20"}}, 0, 10},
 	{"by an external ID without rows", subscriptions.Query{Limit: 16, Filter: subscriptions.Filter{ExternalCustomerID: "crm-0"}}, 0, 0},
 	{"by external ID and active", subscriptions.Query{Limit: 16, Filter: subscriptions.Filter{ExternalCustomerID: "crm-20", Statuses: subscriptions.SetOf(subscriptions.Active)}}, 6, 10 + 6},
@@ -159,8 +159,8 @@ func statusCases(ids int64, skip int) []planCase {
 			for _, q := range []subscriptions.Query{
 				{Limit: 16},
 				{Limit: 101},
-				{Limit: 16, Older: ids * 7 / 10},
-				{Limit: 15, Newer: ids / 100},
+				{Limit: 16, After: subscriptions.Position{ID: ids * 7 / 10}},
+				{Limit: 15, Before: subscriptions.Position{ID: ids / 100}},
 				{Limit: 16, Skip: skip / 4},
 				{Limit: 16, Skip: skip},
 			} {
@@ -228,8 +228,8 @@ func TestPlans_OfALargeStoreReadByIndex(t *testing.T) {
 				{"by external ID and another calling code", subscriptions.Query{Limit: 16, Filter: subscriptions.Filter{ExternalCustomerID: "crm-20", CallingCode: "966"}}, 0, 10},
 				{"page 1", subscriptions.Query{Limit: 16}, 16, 0},
 				{"page 1, long", subscriptions.Query{Limit: 101}, 101, 0},
-				{"by link", subscriptions.Query{Limit: 16, Older: 50_000}, 16, 0},
-				{"by link, back", subscriptions.Query{Limit: 15, Newer: 50_000}, 15, 0},
+				{"by link", subscriptions.Query{Limit: 16, After: subscriptions.Position{ID: 50_000}}, 16, 0},
+				{"by link, back", subscriptions.Query{Limit: 15, Before: subscriptions.Position{ID: 50_000}}, 15, 0},
 			}...)
 			checkPlans(t, conn, cases, 1)
 			checkChangesPlans(t, conn)
