@@ -27,6 +27,20 @@ func idsOf(all []subscriptions.Subscription, store int64, pass func(s subscripti
 	return ids
 }
 
+// idsByPeriodEnd is idsOf with the earliest end of the period first.
+func idsByPeriodEnd(all []subscriptions.Subscription, store int64, pass func(s subscriptions.Subscription) bool) []int64 {
+	all = slices.SortedFunc(slices.Values(all), func(a, b subscriptions.Subscription) int {
+		return cmp.Or(a.PeriodEnd.Compare(b.PeriodEnd), cmp.Compare(a.ID, b.ID))
+	})
+	ids := []int64{}
+	for _, s := range all {
+		if s.StoreID == store && (pass == nil || pass(s)) {
+			ids = append(ids, s.ID)
+		}
+	}
+	return ids
+}
+
 func TestList_WalksEveryPageOnceNewestFirst(t *testing.T) {
 	t.Parallel()
 	d := sampleData()
@@ -301,20 +315,10 @@ func TestList_ByPeriodEndEqualsARecount(t *testing.T) {
 						start += "&" + name + "=" + value
 					}
 				}
-				var passing []subscriptions.Subscription
-				for _, s := range d.all {
+				want := idsByPeriodEnd(d.all, 1, func(s subscriptions.Subscription) bool {
 					day := s.PeriodEnd.Format(time.DateOnly)
-					if s.StoreID == 1 && (status == "" || slices.Contains(strings.Split(status, ","), string(s.Status))) && day >= days.from && (days.to == "" || day <= days.to) {
-						passing = append(passing, s)
-					}
-				}
-				slices.SortFunc(passing, func(a, b subscriptions.Subscription) int {
-					return cmp.Or(a.PeriodEnd.Compare(b.PeriodEnd), cmp.Compare(a.ID, b.ID))
+					return (status == "" || slices.Contains(strings.Split(status, ","), string(s.Status))) && day >= days.from && (days.to == "" || day <= days.to)
 				})
-				want := []int64{}
-				for _, s := range passing {
-					want = append(want, s.ID)
-				}
 				if len(want) == 0 {
 					assert.Equal(t, b.list(t, start, 1).ids(), want, "%s", start)
 					continue
