@@ -3,6 +3,7 @@ package subscriptions
 import (
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"golang.org/x/text/cases"
@@ -18,6 +19,10 @@ type Filter struct {
 
 	Statuses           StatusSet
 	ExternalCustomerID string // exact
+	OrderID            int64
+
+	// The current period ends in this time, the second excluded. Only of a query ByPeriodEnd.
+	PeriodEndFrom, PeriodEndBefore time.Time
 }
 
 // ByCustomer reports whether a query must find customers first.
@@ -26,7 +31,10 @@ func (f Filter) ByCustomer() bool { return f.Email != "" || f.Phone != "" }
 // passes applies the filter to a subscription. c is nil if its customer is unknown.
 func (f Filter) passes(s *Subscription, c *Customer) bool {
 	switch {
-	case f.Statuses != 0 && !f.Statuses.Has(s.Status), f.ExternalCustomerID != "" && f.ExternalCustomerID != s.ExternalCustomerID:
+	case f.Statuses != 0 && !f.Statuses.Has(s.Status),
+		f.ExternalCustomerID != "" && f.ExternalCustomerID != s.ExternalCustomerID,
+		f.OrderID != 0 && f.OrderID != s.OrderID,
+		s.PeriodEnd.Before(f.PeriodEndFrom), !f.PeriodEndBefore.IsZero() && !s.PeriodEnd.Before(f.PeriodEndBefore):
 		return false
 	case !f.ByCustomer() && f.CallingCode == "":
 		return true

@@ -1,12 +1,14 @@
 package subscriptions_test
 
 import (
+	"cmp"
 	"fmt"
 	mathrand "math/rand/v2"
 	"net/url"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"commerce/deploy/assert"
 	"commerce/subscriptions"
@@ -22,6 +24,20 @@ func idsOf(all []subscriptions.Subscription, store int64, pass func(s subscripti
 	}
 	slices.Sort(ids)
 	slices.Reverse(ids)
+	return ids
+}
+
+// idsByPeriodEnd is idsOf with the earliest end of the period first.
+func idsByPeriodEnd(all []subscriptions.Subscription, store int64, pass func(s subscriptions.Subscription) bool) []int64 {
+	all = slices.SortedFunc(slices.Values(all), func(a, b subscriptions.Subscription) int {
+		return cmp.Or(a.PeriodEnd.Compare(b.PeriodEnd), cmp.Compare(a.ID, b.ID))
+	})
+	ids := []int64{}
+	for _, s := range all {
+		if s.StoreID == store && (pass == nil || pass(s)) {
+			ids = append(ids, s.ID)
+		}
+	}
 	return ids
 }
 
@@ -128,7 +144,10 @@ func TestList_Filters(t *testing.T) {
 				"customerPhone=501234567966", "customerPhone=2345678", "customerCountryCode=9",
 				"customerEmail=sara@example.com&customerCountryCode=971",
 				"customerEmail=omar@example.com&customerPhone=501234567",
+				"orderId=5001", "orderId=95001&status=paused", "orderId=9223372036854775807", "orderId=95002&customerPhone=557778888",
 			}},
+			{[]int64{7005, 7004, 7003, 7002, 7001, 5001}, []string{"orderId=95001", "orderId=95001&status=active,paused"}},
+			{[]int64{7001, 5001}, []string{"orderId=95001&customerCountryCode=966", "orderId=95001&customerEmail=sara@example.com&status=active"}},
 			{[]int64{5003, 5002, 5001}, []string{
 				"customerPhone=501234567", "customerPhone=0501234567", "customerPhone=966501234567",
 				"customerPhone=%2B966501234567",
@@ -175,6 +194,7 @@ func mixedData() data {
 		s := one[random.IntN(len(one))]
 		s.ID, s.OrderID, s.StoreID, s.CustomerID = 10_000+i, 1+i, 1+i%4/3, int64(1001+random.IntN(12))
 		s.ExternalCustomerID = []string{"", "crm-7", "CRM-7", "crm 7,٧&"}[random.IntN(4)]
+		s.PeriodEnd = now.Add(time.Duration(random.IntN(20)) * 12 * time.Hour)
 		s.Card, s.Scheduled = nil, nil
 		d.all = append(d.all, s)
 	}
@@ -277,6 +297,38 @@ func TestList_EveryCombinationOfFiltersEqualsARecount(t *testing.T) {
 	})
 }
 
+// Many subscriptions end at the same time. The last microsecond of a day belongs to it.
+func TestList_ByPeriodEndEqualsARecount(t *testing.T) {
+	t.Parallel()
+	d := mixedData()
+	for i, end := range []string{"2025-11-21T00:00:00Z", "2025-11-20T23:59:59.999999Z", "2025-11-22T23:59:59.999999Z", "2025-11-23T00:00:00Z"} {
+		d.all[4*i].PeriodEnd = assert.Must(time.Parse(time.RFC3339Nano, end))(t)
+	}
+	onEach(t, d, func(t *testing.T, b bundle) {
+		for _, status := range []string{"", "active", "past_due,trialing,paused"} {
+			for _, days := range []struct{ from, to string }{
+				{"", ""}, {"2025-11-21", ""}, {"", "2025-11-22"}, {"2025-11-21", "2025-11-22"}, {"2025-11-24", "2025-11-24"}, {"2030-01-01", "9999-12-31"},
+			} {
+				start := "http://shop.test/subscriptions?sort=periodEnd"
+				for name, value := range map[string]string{"status": status, "periodEndFrom": days.from, "periodEndTo": days.to} {
+					if value != "" {
+						start += "&" + name + "=" + value
+					}
+				}
+				want := idsByPeriodEnd(d.all, 1, func(s subscriptions.Subscription) bool {
+					day := s.PeriodEnd.Format(time.DateOnly)
+					return (status == "" || slices.Contains(strings.Split(status, ","), string(s.Status))) && day >= days.from && (days.to == "" || day <= days.to)
+				})
+				if len(want) == 0 {
+					assert.Equal(t, b.list(t, start, 1).ids(), want, "%s", start)
+					continue
+				}
+				wantWalk(t, b, fmt.Sprintf("%s&per_page=%d", start, 2+len(want)/5), want)
+			}
+		}
+	})
+}
+
 func TestList_KeepsFiltersInItsLinksAsGiven(t *testing.T) {
 	t.Parallel()
 	onEach(t, mixedData(), func(t *testing.T, b bundle) {
@@ -300,7 +352,7 @@ func TestList_RefusesInvalidParameters(t *testing.T) {
 				"page=10002&per_page=100", "page=1000000&per_page=2", "page=10002&per_page=100&customerCountryCode=966",
 				"page=9007199254740993&cursor=AAAA", "page=9223372036854775808", "page=" + strings.Repeat("9", 1000),
 				"page=1.0", "page=1e1", "page=01", "page=%2B1", "page=+1", "page=one", "page=", "page", "page=1&page=1",
-				"page=1&page=2",
+				"page=1&page=2", "page=66668&sort=periodEnd",
 			},
 			"cursor":   {"page=1000001&cursor=AAAA", "cursor=", "cursor=AAAA", "cursor=" + strings.Repeat("A", 1000), "cursor=%00"},
 			"per_page": {"per_page=0", "per_page=101", "per_page=-15", "per_page=٥"},
@@ -308,14 +360,15 @@ func TestList_RefusesInvalidParameters(t *testing.T) {
 				"customerEmail=", "customerEmail=sara", "customerEmail=@", "customerEmail=a@b@c", "customerEmail=a@b%00",
 				"customerEmail=a@%FF", "customerEmail=a%20@b", "customerEmail=" + url.QueryEscape("' OR 1=1 --"),
 				"customerEmail=" + strings.Repeat("a", 253) + "@b", "customerEmail=a@b&customerEmail=a@b",
+				"sort=periodEnd&customerEmail=a@b", "sort=periodEnd&customerEmail=a",
 			},
 			"customerPhone": {
 				"customerPhone=", "customerPhone=abc", "customerPhone=0", "customerPhone=" + strings.Repeat("1", 21),
-				"customerPhone=" + url.QueryEscape("1; DROP TABLE subscriptions"),
+				"customerPhone=" + url.QueryEscape("1; DROP TABLE subscriptions"), "customerPhone=1&sort=periodEnd",
 			},
 			"customerCountryCode": {
 				"customerCountryCode=", "customerCountryCode=%2B966", "customerCountryCode=SA", "customerCountryCode=12345",
-				"customerCountryCode=9%2066", "customerCountryCode=0966", "customerCountryCode=0",
+				"customerCountryCode=9%2066", "customerCountryCode=0966", "customerCountryCode=0", "sort=periodEnd&customerCountryCode=966",
 			},
 			"status": {
 				"status=", "status", "status=cancelled", "status=Active", "status=active,", "status=,active",
@@ -327,7 +380,7 @@ func TestList_RefusesInvalidParameters(t *testing.T) {
 			"externalCustomerId": {
 				"externalCustomerId=", "externalCustomerId=%00", "externalCustomerId=crm%FF",
 				"externalCustomerId=" + strings.Repeat("x", 256), "externalCustomerId=" + strings.Repeat("٥", 256),
-				"externalCustomerId=a&externalCustomerId=a",
+				"externalCustomerId=a&externalCustomerId=a", "sort=periodEnd&externalCustomerId=a",
 			},
 			"externalCustomerID":   {"externalCustomerID=a"},
 			"external_customer_id": {"external_customer_id=a"},
@@ -335,7 +388,21 @@ func TestList_RefusesInvalidParameters(t *testing.T) {
 			"customerEmail[]":      {"customerEmail[]=a@b"},
 			"email":                {"email=a@b"},
 			"perPage":              {"perPage=10"},
-			"sort":                 {"sort=id"},
+			"sort":                 {"sort=id", "sort=", "sort=periodEnd&sort=periodEnd", "sort=periodend", "sort=-periodEnd", "sort=periodEnd,id"},
+			"orderId": {
+				"orderId=", "orderId=0", "orderId=-1", "orderId=%2B1", "orderId=01", "orderId=1.0", "orderId=1e3", "orderId=٥", "orderId=9223372036854775808",
+				"orderId=1&orderId=1", "sort=periodEnd&orderId=1", "sort=periodEnd&orderId=0",
+			},
+			"periodEndFrom": {
+				"periodEndFrom=2025-11-20", "periodEndFrom=2025-11-20&status=active", "sort=periodEnd&periodEndFrom=", "sort=periodEnd&periodEndFrom=2025-02-30",
+				"sort=periodEnd&periodEndFrom=2025-11-20T00:00:00Z", "sort=periodEnd&periodEndFrom=2025-1-1", "sort=periodEnd&periodEndFrom=0000-12-31",
+				"sort=periodEnd&periodEndFrom=10000-01-01", "sort=periodEnd&periodEndFrom=2025-11-20&periodEndFrom=2025-11-20",
+				"sort=periodEnd&periodEndFrom=2025-11-21&periodEndTo=2025-11-20",
+			},
+			"periodEndTo": {
+				"periodEndTo=2025-11-20", "periodEndTo=0001-01-01", "sort=periodEnd&periodEndTo=2025-11-31", "sort=periodEnd&periodEndTo=tomorrow", "sort=periodEnd&periodEndTo=%202025-11-20",
+				"sort=periodEnd&periodEndFrom=2025-11-21&periodEndTo=2025-11-20", "sort=periodEnd&periodEndTo=٢٠٢٥-11-20",
+			},
 		} {
 			for _, query := range queries {
 				refused := b.refused(t, "http://shop.test/subscriptions?"+query, 1)
@@ -362,6 +429,9 @@ func TestList_AcceptsEveryParameterAtItsLimits(t *testing.T) {
 			"status=trialing", "status=expired,canceled,paused,past_due,active,trialing", "status=active%2Cpaused",
 			"externalCustomerId=x", "externalCustomerId=" + strings.Repeat("x", 255), "externalCustomerId=" + strings.Repeat("٥", 255),
 			"externalCustomerId=+", "externalCustomerId=" + url.QueryEscape("' OR 1=1 --\n,\""),
+			"orderId=1", "orderId=9223372036854775807", "orderId=1&customerCountryCode=966&status=active&externalCustomerId=x&customerEmail=a@b&customerPhone=1",
+			"sort=periodEnd&page=66667", "sort=periodEnd&periodEndFrom=0001-01-01", "sort=periodEnd&periodEndTo=9999-12-31", "sort=periodEnd&periodEndTo=0001-01-01",
+			"periodEndFrom=2024-02-29&periodEndTo=2024-02-29&sort=periodEnd&status=past_due&per_page=1&page=2",
 			"&page=1&", "",
 		} {
 			b.list(t, "http://shop.test/subscriptions?"+query, 1)

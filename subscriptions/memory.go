@@ -128,14 +128,23 @@ func (m *Memory) List(_ context.Context, store int64, q Query) ([]Subscription, 
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	rows := m.byStore[store].rows
-	if q.Newer != 0 {
-		at, _ := newestFirst(rows, q.Newer)
+	if q.ByPeriodEnd {
+		rows = slices.SortedFunc(slices.Values(rows), q.Compare)
+	}
+	find := func(p Position) (at int, found bool) {
+		return slices.BinarySearchFunc(rows, p, func(s *Subscription, p Position) int { return q.compare(Position{s.PeriodEnd, s.ID}, p) })
+	}
+	if q.Before != (Position{}) {
+		at, _ := find(q.Before)
 		nearest := m.page(slices.Backward(rows[:at]), q)
 		slices.Reverse(nearest)
 		return nearest, nil
 	}
-	if q.Older != 0 {
-		at, _ := newestFirst(rows, q.Older-1)
+	if q.After != (Position{}) {
+		at, found := find(q.After)
+		if found {
+			at++
+		}
 		rows = rows[at:]
 	}
 	return m.page(slices.All(rows), q), nil

@@ -31,10 +31,20 @@ import (
 )
 
 // A client that follows the links forward and then back sees every row that existed when it
-// began, once in each direction and newest first, although rows are inserted meanwhile.
+// began, once in each direction and in order, although rows are inserted meanwhile.
 func TestList_WalkIsSteadyWhileRowsAreInserted(t *testing.T) {
 	t.Parallel()
 	d := sampleData()
+	for sort, want := range map[string][]int64{"": idsOf(d.all, 1, nil), "&sort=periodEnd": idsByPeriodEnd(d.all, 1, nil)} {
+		t.Run("per_page=5"+sort, func(t *testing.T) {
+			t.Parallel()
+			wantSteady(t, d, sort, want)
+		})
+	}
+}
+
+func wantSteady(t *testing.T, d data, sort string, want []int64) {
+	t.Helper()
 	pool := filled(t, d)
 	b := newBundle(patient(pool), stores()...)
 	stop, inserted, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
@@ -56,8 +66,7 @@ func TestList_WalkIsSteadyWhileRowsAreInserted(t *testing.T) {
 			page = b.list(t, *link(page), 1)
 		}
 	}
-	want := idsOf(d.all, 1, nil)
-	first := b.list(t, "http://shop.test/subscriptions?per_page=5", 1)
+	first := b.list(t, "http://shop.test/subscriptions?per_page=5"+sort, 1)
 	forth, last := follow(first, func(a answer) *string { return a.NextPageURL })
 	assert.Equal(t, slices.Concat(forth...), want, "forward (-existed at the beginning +seen)")
 	newest := b.list(t, "http://shop.test/subscriptions?per_page=1", 1).ids()[0]
@@ -66,7 +75,7 @@ func TestList_WalkIsSteadyWhileRowsAreInserted(t *testing.T) {
 	slices.Reverse(back)
 	assert.Equal(t, slices.Concat(back...), want, "back (-existed at the beginning +seen)")
 	ids := top.ids()
-	assert.That(t, top.CurrentPage == 1 && len(ids) > 0 && ids[0] >= newest,
+	assert.That(t, sort != "" || top.CurrentPage == 1 && len(ids) > 0 && ids[0] >= newest,
 		"the way back ends on page %d with %v, want page 1 and what came after %d", top.CurrentPage, ids, newest)
 	close(stop)
 	assert.NoError(t, <-done)
@@ -75,20 +84,22 @@ func TestList_WalkIsSteadyWhileRowsAreInserted(t *testing.T) {
 // A link whose page was deleted leads to an empty page, which links to the remaining rows.
 func TestList_LinksSurviveDeletedPages(t *testing.T) {
 	t.Parallel()
-	pool := filled(t, sampleData())
-	b := newBundle(patient(pool), stores()...)
-	first := b.list(t, "http://shop.test/subscriptions?per_page=16", 1)
-	middle := b.list(t, *first.NextPageURL, 1)
-	exec(t, pool, "DELETE FROM subscriptions WHERE store_id = 1 AND NOT id = ANY($1)", middle.ids())
-	for name, gone := range map[string]answer{
-		"next": b.list(t, *middle.NextPageURL, 1), "previous": b.list(t, *middle.PrevPageURL, 1),
-	} {
-		link := gone.NextPageURL
-		if name == "next" {
-			link = gone.PrevPageURL
+	for _, sort := range []string{"", "&sort=periodEnd"} {
+		pool := filled(t, sampleData())
+		b := newBundle(patient(pool), stores()...)
+		first := b.list(t, "http://shop.test/subscriptions?per_page=16"+sort, 1)
+		middle := b.list(t, *first.NextPageURL, 1)
+		exec(t, pool, "DELETE FROM subscriptions WHERE store_id = 1 AND NOT id = ANY($1)", middle.ids())
+		for name, gone := range map[string]answer{
+			"next": b.list(t, *middle.NextPageURL, 1), "previous": b.list(t, *middle.PrevPageURL, 1),
+		} {
+			link := gone.NextPageURL
+			if name == "next" {
+				link = gone.PrevPageURL
+			}
+			assert.Require(t, len(gone.Data) == 0 && link != nil, "%s page%s: %v, want an empty one with a link", name, sort, gone)
+			assert.Equal(t, b.list(t, *link, 1).ids(), middle.ids(), "from the %s page%s (-left +seen)", name, sort)
 		}
-		assert.Require(t, len(gone.Data) == 0 && link != nil, "%s page: %v, want an empty one with a link", name, gone)
-		assert.Equal(t, b.list(t, *link, 1).ids(), middle.ids(), "from the %s page (-left +seen)", name)
 	}
 }
 

@@ -1,6 +1,7 @@
 package subscriptions
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -10,8 +11,8 @@ import (
 // Source has the subscriptions of stores. Errors for the caller are problem.Errors, such as
 // ErrNotFound. Any other error means that the source failed.
 type Source interface {
-	// List returns the rows of a query for one store by descending ID. Their Scheduled
-	// is not set, since the list does not show it.
+	// List returns the rows of a query for one store, in its order. Their Scheduled is not
+	// set, since the list does not show it.
 	List(ctx context.Context, store int64, q Query) ([]Subscription, error)
 
 	// Get returns one complete subscription of the store, with the product's name in a
@@ -32,15 +33,39 @@ type Source interface {
 	LinkKeys(ctx context.Context, fresh bool) ([][]byte, error)
 }
 
-// Query is a page of the rows that match a filter. At most one of Skip, Older and Newer is set.
+// Query is a page of the rows that match a filter. At most one of Skip, After and Before is set.
 type Query struct {
 	Filter   Filter
 	Language locale.Locale // of the products' names
 	Limit    int           // maximum number of rows
 
-	Skip  int   // rows to skip first; takes proportional time
-	Older int64 // only IDs below it
-	Newer int64 // only the nearest IDs above it
+	// ByPeriodEnd lists the earliest end of the current period first, then the lowest ID. The
+	// filter has then no other members than Statuses and those of the period's end. Otherwise
+	// the highest ID is first.
+	ByPeriodEnd bool
+
+	Skip   int      // rows to skip first; takes proportional time
+	After  Position // only rows after it
+	Before Position // only the nearest rows before it
+}
+
+// Position is a place in a list: that of a subscription, whether or not it exists.
+type Position struct {
+	PeriodEnd time.Time // only of a list by it
+	ID        int64
+}
+
+// compare orders positions as the query lists them. Times have microseconds, as in Postgres.
+func (q *Query) compare(a, b Position) int {
+	if q.ByPeriodEnd {
+		return cmp.Or(cmp.Compare(a.PeriodEnd.UnixMicro(), b.PeriodEnd.UnixMicro()), cmp.Compare(a.ID, b.ID))
+	}
+	return cmp.Compare(b.ID, a.ID)
+}
+
+// Compare orders subscriptions as the query lists them.
+func (q *Query) Compare(a, b *Subscription) int {
+	return q.compare(Position{a.PeriodEnd, a.ID}, Position{b.PeriodEnd, b.ID})
 }
 
 // ChangesQuery asks for the changes of a store after a cursor.

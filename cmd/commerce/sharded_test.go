@@ -88,9 +88,11 @@ func everyRead(t *testing.T, db *pgxpool.Pool, now time.Time) (found []string) {
 		{Phone: phone},
 		{Email: "sara@example.com", Phone: phone, CallingCode: "966", Statuses: active},
 		{ExternalCustomerID: "crm-7"},
+		{OrderID: 7},
+		{Statuses: some, PeriodEndFrom: time.Unix(1, 0), PeriodEndBefore: time.Unix(1<<40, 0)},
 	} {
-		for _, q := range []subscriptions.Query{{Limit: 16}, {Limit: 5, Skip: 5}, {Limit: 5, Older: 5020}, {Limit: 5, Newer: 5005}} {
-			q.Filter, q.Language = f, locale.Ar
+		for _, q := range []subscriptions.Query{{Limit: 16}, {Limit: 5, Skip: 5}, {Limit: 5, After: subscriptions.Position{ID: 5020}}, {Limit: 5, Before: subscriptions.Position{ID: 5005}}} {
+			q.Filter, q.Language, q.ByPeriodEnd = f, locale.Ar, !f.PeriodEndFrom.IsZero()
 			add(s.List(t.Context(), 1, q))
 		}
 	}

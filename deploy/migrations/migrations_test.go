@@ -203,8 +203,15 @@ func TestMigrations_AddTheRulesOfTheCatalogToOldRows(t *testing.T) {
 				assert.Equal(t, definitions(t, conn), before, "after Up failed (-before +after)")
 				exec(t, conn, wrong.mend)
 			}
+			if form != "partitioned" { // leaves an index that is not valid, like a build that was interrupted
+				_, err := conn.Exec(t.Context(), "CREATE UNIQUE INDEX CONCURRENTLY subscriptions_by_order ON subscriptions (store_id)")
+				assert.That(t, err != nil, "a unique index on equal values")
+			}
 			assert.Must(up(t.Context()))(t)
 			assert.Equal(t, texts(t, conn, "SELECT DISTINCT conname FROM pg_constraint WHERE NOT convalidated"), []string{}, "not validated")
+			assert.Equal(t, texts(t, conn, `SELECT format('%s %s %s', indexrelid::regclass, pg_get_indexdef(indexrelid) ~ '\(store_id, order_id, id\)', indisvalid)
+				FROM pg_index WHERE indexrelid::regclass::text IN ('subscriptions_by_order', 'subscriptions_by_period_end') OR NOT indisvalid ORDER BY 1`),
+				[]string{"subscriptions_by_order t t", "subscriptions_by_period_end f t"}, "indexes: their name, whether by order, whether valid")
 			for change, rule := range map[string]string{
 				"UPDATE subscriptions SET order_id = 9007199254740992": "subscription_order_is_a_safe_integer",
 				"UPDATE subscriptions SET id = 9007199254740992":       "subscription_id_is_a_safe_integer",

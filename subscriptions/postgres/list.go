@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -8,7 +9,7 @@ import (
 )
 
 // listSQL selects the rows of a page in a subquery, so that no plan joins first and limits
-// afterwards. To skip rows, the subquery selects only IDs: skipping the rows of a thousand pages
+// afterwards. To skip rows, the subquery selects only what an index has: skipping the rows of a thousand pages
 // then only scans the index. The limit is a literal, since for a parameter a generic plan assumes
 // a tenth of the store's rows and reads the whole table to join them. Each row is joined
 // separately (LIMIT 1), because a generic plan assumes that every store has the average size,
@@ -21,18 +22,12 @@ func listSQL(store int64, q subscriptions.Query) (sql string, args []any) {
 		args = append(args, v)
 		return "$" + strconv.Itoa(len(args))
 	}
-	p := pageSQL{what: "*", of: "store_id = " + arg(store), order: "id DESC", arg: arg}
+	p := pageSQL{what: "*", of: "store_id = " + arg(store), arg: arg}
 	arg(string(q.Language)) // for columns
-	if q.Older != 0 {
-		p.of += " AND id < " + arg(q.Older)
-	}
-	if q.Newer != 0 {
-		p.of += " AND id > " + arg(q.Newer)
-		p.order = "id"
-	}
+	key := p.place(q)
 	from, offset := "(SELECT page.*) s"+joins, ""
 	if q.Skip != 0 {
-		p.what, offset = "id", " OFFSET "+arg(q.Skip)
+		p.what, offset = key, " OFFSET "+arg(q.Skip)
 		from = "subscriptions s" + joins + " WHERE s.store_id = $1 AND s.id = page.id"
 	}
 	var page string
@@ -54,14 +49,45 @@ type pageSQL struct {
 	arg   func(any) string // adds an argument and returns its name
 }
 
+// place adds the order of the rows, and where the page begins in it. It returns the columns of the
+// order. A position replaces the bound on its side: with both, Postgres can begin to read at the
+// bound.
+func (p *pageSQL) place(q subscriptions.Query) (key string) {
+	none := subscriptions.Position{}
+	if !q.ByPeriodEnd {
+		p.order = "id DESC"
+		if q.After != none {
+			p.of += " AND id < " + p.arg(q.After.ID)
+		}
+		if q.Before != none {
+			p.of += " AND id > " + p.arg(q.Before.ID)
+			p.order = "id"
+		}
+		return "id"
+	}
+	p.order = "current_period_end, id"
+	if q.After != none {
+		p.of += " AND (current_period_end, id) > (" + p.arg(q.After.PeriodEnd) + ", " + p.arg(q.After.ID) + ")"
+	} else if from := q.Filter.PeriodEndFrom; !from.IsZero() {
+		p.of += " AND current_period_end >= " + p.arg(from)
+	}
+	if q.Before != none {
+		p.of += " AND (current_period_end, id) < (" + p.arg(q.Before.PeriodEnd) + ", " + p.arg(q.Before.ID) + ")"
+		p.order = "current_period_end DESC, id DESC"
+	} else if before := q.Filter.PeriodEndBefore; !before.IsZero() {
+		p.of += " AND current_period_end < " + p.arg(before)
+	}
+	return "id, current_period_end"
+}
+
 // subscriptions selects rows that also meet more conditions, which begin with " AND ".
 func (p pageSQL) subscriptions(conditions string) string {
 	return "SELECT " + p.what + " FROM subscriptions WHERE " + p.of + conditions
 }
 
 // ofStore selects a store's subscriptions by what the subscriptions themselves have. The indexes
-// with the status are ordered by ID only within one state, so each state has a branch, and Postgres
-// merges the branches in order. States are literals, so that even a generic plan takes into account
+// with the status are ordered only within one state, so each state has a branch, and Postgres
+// merges the branches in order. Only the plain list has an index without the status. States are literals, so that even a generic plan takes into account
 // how rare they are. Branches have their own limit. Without it, Postgres plans each as if all of
 // its rows were read, and sorts those of a large store.
 func (p pageSQL) ofStore(q subscriptions.Query) string {
@@ -69,13 +95,14 @@ func (p pageSQL) ofStore(q subscriptions.Query) string {
 	if f.CallingCode != "" {
 		p.of += " AND calling_code = " + p.arg(f.CallingCode)
 	}
+	states := cmp.Or(f.Statuses, subscriptions.EveryStatus)
 	switch {
-	case f.ExternalCustomerID != "": // few rows
+	case f.ExternalCustomerID != "", f.OrderID != 0: // few rows
 		return p.subscriptions(ofRowSQL(f, p.arg)) + ordered
-	case f.Statuses == 0, f.Statuses == subscriptions.EveryStatus:
+	case states == subscriptions.EveryStatus && f.CallingCode == "" && !q.ByPeriodEnd:
 		return p.subscriptions("") + ordered
 	}
-	branches := f.Statuses.Names()
+	branches := states.Names()
 	for i, name := range branches {
 		branches[i] = p.subscriptions(" AND status = '"+name+"'") + ordered
 	}
@@ -95,6 +122,9 @@ func ofRowSQL(f subscriptions.Filter, arg func(any) string) string {
 	if f.ExternalCustomerID != "" {
 		// The length is the condition of the index.
 		conditions += " AND length(external_customer_id) <= 255 AND external_customer_id = " + arg(f.ExternalCustomerID)
+	}
+	if f.OrderID != 0 {
+		conditions += " AND order_id = " + arg(f.OrderID)
 	}
 	if f.Statuses != 0 {
 		conditions += " AND status = ANY(" + arg(f.Statuses.Names()) + ")"

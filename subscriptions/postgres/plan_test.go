@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -20,7 +21,7 @@ import (
 
 // aMillion fills a database with a million subscriptions of 1,000 stores, of which
 // store 1 has a hundred thousand, and of 100,000 customers. Of 64 subscriptions, 44
-// are active and 1 is paused. References are not checked, and rows come in the order of
+// are active and 1 is paused. Periods end within a year. References are not checked, and rows come in the order of
 // their index, since both cost minutes.
 const aMillion = `
 SET session_replication_role = replica;
@@ -40,7 +41,7 @@ INSERT INTO subscriptions (store_id, id, customer_id, calling_code, status, star
 		current_period_end, duration, order_id, price_amount, currency, product_id, variant_id, saved_card_id, metadata, external_customer_id,
 		trial_ends_at, next_retry_at, paused_at, paused_remaining_days, canceled_at)
 	SELECT c.store_id, i, c.id, c.calling_code, status, now() - interval '60 days', now() + interval '20 days', now() - interval '10 days',
-		now() + interval '20 days', 'monthly', i, 2000, 'SAR', 4, 41 + i % 3, CASE WHEN c.id % 3 > 0 THEN c.id END, '{"seats": 3}',
+		now() + i::bigint * 7919 % 8760 * interval '1 hour', 'monthly', i, 2000, 'SAR', 4, 41 + i % 3, CASE WHEN c.id % 3 > 0 THEN c.id END, '{"seats": 3}',
 		CASE WHEN c.id % 20 < 10 THEN 'crm-' || c.id END, CASE status WHEN 'trialing' THEN now() END, CASE status WHEN 'past_due' THEN now() END,
 		CASE status WHEN 'paused' THEN now() END, CASE status WHEN 'paused' THEN 5 END, CASE status WHEN 'canceled' THEN now() END
 	FROM generate_series(1, 1000000) i JOIN customers c ON c.id = 1 + i * 7 % 100000
@@ -89,11 +90,11 @@ func TestPlans_UseIndexesAndDoNotSort(t *testing.T) {
 	t.Parallel()
 	ephemeral.Slow(t)
 	conn := prepared(t, aMillion)
-	cases := slices.Concat(customerCases, externalCases, statusCases(1_000_000, 20_000), []planCase{
+	cases := slices.Concat(customerCases, externalCases, statusCases(1_000_000, 20_000), periodEndCases(20_000), []planCase{
 		{"page 1", subscriptions.Query{Limit: 16}, 16, 0},
 		{"page 1, long", subscriptions.Query{Limit: 101}, 101, 0},
-		{"by link", subscriptions.Query{Limit: 16, Older: 850_000}, 16, 0},
-		{"by link, back", subscriptions.Query{Limit: 15, Newer: 850_000}, 15, 0},
+		{"by link", subscriptions.Query{Limit: 16, After: subscriptions.Position{ID: 850_000}}, 16, 0},
+		{"by link, back", subscriptions.Query{Limit: 15, Before: subscriptions.Position{ID: 850_000}}, 15, 0},
 		{"page 1000 by number", subscriptions.Query{Limit: 16, Skip: 999 * 15}, 16, 999*15 + 2*16},
 		{"past the end", subscriptions.Query{Limit: 16, Skip: 999_999 * 100}, 0, 100_000},
 		{"by active, past the end", subscriptions.Query{Limit: 16, Skip: maxSkip, Filter: subscriptions.Filter{Statuses: subscriptions.SetOf(subscriptions.Active)}}, 0, 68_749},
@@ -118,7 +119,7 @@ var customerCases = []planCase{
 	{"by phone and calling code in it", subscriptions.Query{Limit: 16, Filter: subscriptions.Filter{Phone: "971520000020"}}, 10, 0},
 	{"by phone, stored with its calling code", subscriptions.Query{Limit: 16, Filter: subscriptions.Filter{Phone: "520000120"}}, 10, 0},
 	{"by phone and calling code, stored with both", subscriptions.Query{Limit: 16, Filter: subscriptions.Filter{Phone: "971520000120"}}, 10, 0},
-	{"by e-mail, second page by link", subscriptions.Query{Limit: 16, Older: 800_000, Filter: subscriptions.Filter{Email: "customer20@example.com"}}, 8, 0},
+	{"by e-mail, second page by link", subscriptions.Query{Limit: 16, After: subscriptions.Position{ID: 800_000}, Filter: subscriptions.Filter{Email: "customer20@example.com"}}, 8, 0},
 	{"by e-mail, second page by number", subscriptions.Query{Limit: 6, Skip: 5, Filter: subscriptions.Filter{Email: "customer20@example.com"}}, 5, 15},
 	{"by e-mail, phone and calling code", subscriptions.Query{Limit: 16, Filter: subscriptions.Filter{Email: "customer20@example.com", Phone: "520000020", CallingCode: "971"}}, 10, 0},
 	{"by two that differ", subscriptions.Query{Limit: 16, Filter: subscriptions.Filter{Email: "customer20@example.com", Phone: "520000030"}}, 0, 0},
@@ -137,8 +138,8 @@ var customerCases = []planCase{
 // their external ID.
 var externalCases = []planCase{
 	{"by external ID", subscriptions.Query{Limit: 16, Filter: subscriptions.Filter{ExternalCustomerID: "crm-20"}}, 10, 0},
-	{"by external ID, by link", subscriptions.Query{Limit: 16, Older: 800_000, Filter: subscriptions.Filter{ExternalCustomerID: "crm-20"}}, 8, 0},
-	{"by external ID, by link back", subscriptions.Query{Limit: 16, Newer: 800_000, Filter: subscriptions.Filter{ExternalCustomerID: "crm-20"}}, 2, 0},
+	{"by external ID, by link", subscriptions.Query{Limit: 16, After: subscriptions.Position{ID: 800_000}, Filter: subscriptions.Filter{ExternalCustomerID: "crm-20"}}, 8, 0},
+	{"by external ID, by link back", subscriptions.Query{Limit: 16, Before: subscriptions.Position{ID: 800_000}, Filter: subscriptions.Filter{ExternalCustomerID: "crm-20"}}, 2, 0},
 	{"by external ID, past the end", subscriptions.Query{Limit: 16, Skip: maxSkip, Filter: subscriptions.Filter{ExternalCustomerID: "crm-20"}}, 0, 10},
 	{"by an external ID without rows", subscriptions.Query{Limit: 16, Filter: subscriptions.Filter{ExternalCustomerID: "crm-0"}}, 0, 0},
 	{"by external ID and active", subscriptions.Query{Limit: 16, Filter: subscriptions.Filter{ExternalCustomerID: "crm-20", Statuses: subscriptions.SetOf(subscriptions.Active)}}, 6, 10 + 6},
@@ -159,8 +160,8 @@ func statusCases(ids int64, skip int) []planCase {
 			for _, q := range []subscriptions.Query{
 				{Limit: 16},
 				{Limit: 101},
-				{Limit: 16, Older: ids * 7 / 10},
-				{Limit: 15, Newer: ids / 100},
+				{Limit: 16, After: subscriptions.Position{ID: ids * 7 / 10}},
+				{Limit: 15, Before: subscriptions.Position{ID: ids / 100}},
 				{Limit: 16, Skip: skip / 4},
 				{Limit: 16, Skip: skip},
 			} {
@@ -173,6 +174,46 @@ func statusCases(ids int64, skip int) []planCase {
 					cases = append(cases, planCase{name, q, rows, q.Skip + 2*rows + oneAhead})
 				}
 			}
+		}
+	}
+	return cases
+}
+
+// periodEndCases are pages by the end of the period: with and without states, of a month, by number
+// and by link in both directions. Order 50007 has one subscription of store 1.
+func periodEndCases(skip int) []planCase {
+	const order = 50_007
+	cases := []planCase{
+		{"by order", subscriptions.Query{Limit: 16, Filter: subscriptions.Filter{OrderID: order}}, 1, 0},
+		{"by order, by link", subscriptions.Query{Limit: 16, After: subscriptions.Position{ID: order + 1}, Filter: subscriptions.Filter{OrderID: order}}, 1, 0},
+		{"by order and states", subscriptions.Query{Limit: 16, Filter: subscriptions.Filter{OrderID: order, Statuses: subscriptions.EveryStatus}}, 1, 0},
+		{"by order and calling code", subscriptions.Query{Limit: 16, Filter: subscriptions.Filter{OrderID: order, CallingCode: "966"}}, 1, 0},
+		{"by order and another calling code", subscriptions.Query{Limit: 16, Filter: subscriptions.Filter{OrderID: order, CallingCode: "971"}}, 0, 1},
+		{"by an order without rows", subscriptions.Query{Limit: 16, Filter: subscriptions.Filter{OrderID: 1 << 40}}, 0, 0},
+	}
+	from := time.Now().AddDate(0, 6, 0)
+	month := subscriptions.Filter{PeriodEndFrom: from, PeriodEndBefore: from.AddDate(0, 1, 0)}
+	middle := subscriptions.Position{PeriodEnd: from.AddDate(0, 0, 15), ID: 1}
+	for _, set := range []subscriptions.StatusSet{0, subscriptions.SetOf(subscriptions.Active), subscriptions.SetOf(subscriptions.Paused), subscriptions.SetOf(subscriptions.Active, subscriptions.PastDue)} {
+		for _, q := range []subscriptions.Query{
+			{Limit: 16},
+			{Limit: 101},
+			{Limit: 16, After: middle},
+			{Limit: 15, Before: middle},
+			{Limit: 16, Filter: month},
+			{Limit: 15, After: middle, Filter: month},
+			{Limit: 15, Before: middle, Filter: month},
+			{Limit: 16, Skip: skip},
+		} {
+			q.ByPeriodEnd, q.Filter.Statuses = true, set
+			if q.Skip != 0 && !set.Has(subscriptions.Active) && set != 0 {
+				continue // too few rows
+			}
+			most := q.Limit + oneAhead
+			if q.Skip != 0 {
+				most += q.Skip + q.Limit
+			}
+			cases = append(cases, planCase{fmt.Sprintf("by period end from %v and states %v", q.Filter.PeriodEndFrom, set.Names()), q, q.Limit, most})
 		}
 	}
 	return cases
@@ -222,15 +263,15 @@ func TestPlans_OfALargeStoreReadByIndex(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			conn := prepared(t, strings.NewReplacer(changes...).Replace(aMillion))
-			cases := append(statusCases(100_000, 10_000), []planCase{
+			cases := slices.Concat(statusCases(100_000, 10_000), periodEndCases(10_000), []planCase{
 				{"by external ID", subscriptions.Query{Limit: 16, Filter: subscriptions.Filter{ExternalCustomerID: "crm-20"}}, 10, 0},
 				{"by external ID and calling code", subscriptions.Query{Limit: 16, Filter: subscriptions.Filter{ExternalCustomerID: "crm-20", CallingCode: "971"}}, 10, 0},
 				{"by external ID and another calling code", subscriptions.Query{Limit: 16, Filter: subscriptions.Filter{ExternalCustomerID: "crm-20", CallingCode: "966"}}, 0, 10},
 				{"page 1", subscriptions.Query{Limit: 16}, 16, 0},
 				{"page 1, long", subscriptions.Query{Limit: 101}, 101, 0},
-				{"by link", subscriptions.Query{Limit: 16, Older: 50_000}, 16, 0},
-				{"by link, back", subscriptions.Query{Limit: 15, Newer: 50_000}, 15, 0},
-			}...)
+				{"by link", subscriptions.Query{Limit: 16, After: subscriptions.Position{ID: 50_000}}, 16, 0},
+				{"by link, back", subscriptions.Query{Limit: 15, Before: subscriptions.Position{ID: 50_000}}, 15, 0},
+			})
 			checkPlans(t, conn, cases, 1)
 			checkChangesPlans(t, conn)
 			hideRows(t, conn)
@@ -279,6 +320,8 @@ func literal(arg any) string {
 	switch arg := arg.(type) {
 	case string:
 		return "'" + strings.ReplaceAll(arg, "'", "''") + "'"
+	case time.Time:
+		return literal(arg.Format(time.RFC3339Nano))
 	case []int64:
 		return "'{" + strings.Trim(strings.ReplaceAll(fmt.Sprint(arg), " ", ","), "[]") + "}'"
 	case []string:

@@ -111,8 +111,8 @@ func (p *Source) List(ctx context.Context, store int64, q subscriptions.Query) (
 		all, err = p.rows(ctx, conn, newRow(store), q.Limit, sql, args...)
 		return err
 	})
-	// Only the subquery of IDs is ordered, not the statement.
-	slices.SortFunc(all, func(a, b subscriptions.Subscription) int { return cmp.Compare(b.ID, a.ID) })
+	// Only the subquery is ordered, not the statement.
+	slices.SortFunc(all, func(a, b subscriptions.Subscription) int { return q.Compare(&a, &b) })
 	return all, err
 }
 

@@ -1,6 +1,6 @@
 // Package subscriptionshttp lets a store's programs read the subscriptions of its customers over
-// HTTP: a list, newest first, whose pages all cost the same, single subscriptions, a summary, and
-// the changes since a cursor.
+// HTTP: a list, newest or next renewal first, whose pages all cost the same, single subscriptions,
+// a summary, and the changes since a cursor.
 package subscriptionshttp
 
 import (

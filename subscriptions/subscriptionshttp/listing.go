@@ -3,10 +3,12 @@ package subscriptionshttp
 import (
 	"cmp"
 	"maps"
+	"math"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -24,15 +26,16 @@ const (
 )
 
 type listing struct {
-	filter  subscriptions.Filter
-	page    int // 0: not given
-	perPage int
+	filter      subscriptions.Filter
+	byPeriodEnd bool
+	page        int // 0: not given
+	perPage     int
 
 	// link is the opaque part of a page link, "" for a page by number. It has not been verified.
 	link string
 
-	// kept is the part of the query that every URL of the answer repeats: filters and
-	// page size as given, each after an ampersand.
+	// kept is the part of the query that every URL of the answer repeats: filters, sort
+	// and page size as given, each after an ampersand.
 	kept string
 }
 
@@ -44,6 +47,10 @@ var listParameters = []parameter[listing]{
 	kept("customerCountryCode", into(func(l *listing) *string { return &l.filter.CallingCode }, parseCallingCode), textCallingCode),
 	kept("status", into(func(l *listing) *subscriptions.StatusSet { return &l.filter.Statuses }, subscriptions.ParseStatuses), textStatuses),
 	kept("externalCustomerId", into(func(l *listing) *string { return &l.filter.ExternalCustomerID }, parseExternalCustomer), textExternalCustomer),
+	kept("orderId", into(func(l *listing) *int64 { return &l.filter.OrderID }, wholeNumber[int64](math.MaxInt64)), textNumber, "orderId", int64(math.MaxInt64)),
+	kept("sort", into(func(l *listing) *bool { return &l.byPeriodEnd }, parseSort), textSort),
+	kept("periodEndFrom", into(func(l *listing) *time.Time { return &l.filter.PeriodEndFrom }, parseDay), textDay, "periodEndFrom"),
+	kept("periodEndTo", into(func(l *listing) *time.Time { return &l.filter.PeriodEndBefore }, parseLastDay), textDay, "periodEndTo"),
 	{"page", into(func(l *listing) *int { return &l.page }, parsePage), textNumber.With("page", maxPage)},
 	{linkParameter, into(func(l *listing) *string { return &l.link }, parseLink), textLink.With()},
 }
@@ -63,13 +70,37 @@ func parseListing(query string) (listing, error) {
 		return l, nil
 	}
 	faults := readQuery(query, &l, listParameters, textEmpty, textUnknown)
-	atFault := func(f problem.Fault) bool { return f.Member == "page" || f.Member == "per_page" }
-	linked := l.link != "" && l.page <= maxLinkedPage // and finds its rows by ID
-	if !linked && (l.page > maxPage || (l.page-1)*l.perPage > maxSkip) && !slices.ContainsFunc(faults, atFault) {
+	atFault := func(members ...string) bool {
+		return slices.ContainsFunc(faults, func(f problem.Fault) bool { return slices.Contains(members, f.Member) })
+	}
+	linked := l.link != "" && l.page <= maxLinkedPage // and finds its rows by an index
+	if !linked && (l.page > maxPage || (l.page-1)*l.perPage > maxSkip) && !atFault("page", "per_page") {
 		faults = append(faults, fault("page", textTooFar))
+	}
+	others, why := periodEnds, textNeedsSort
+	if l.byPeriodEnd {
+		others, why = notSorted, textNotSorted
+	}
+	for _, name := range others {
+		if strings.Contains(l.kept, "&"+name+"=") && !atFault(name) {
+			faults = append(faults, fault(name, why))
+		}
+	}
+	if from, before := l.filter.PeriodEndFrom, l.filter.PeriodEndBefore; !before.IsZero() && !from.Before(before) && !atFault(periodEnds...) {
+		for _, name := range periodEnds {
+			faults = append(faults, fault(name, textEndsFirst))
+		}
 	}
 	return l, refused(faults)
 }
+
+const sortPeriodEnd = "periodEnd" // the only value of sort
+
+var (
+	periodEnds = []string{"periodEndFrom", "periodEndTo"} // need the sort
+	// notSorted are the filters whose rows no index has in the order of the sort.
+	notSorted = []string{"customerEmail", "customerPhone", "customerCountryCode", "externalCustomerId", "orderId"}
+)
 
 // parseEmail checks only enough to refuse a name or SQL, which would otherwise be an
 // address without subscriptions.
@@ -89,6 +120,20 @@ func parseExternalCustomer(s string) (string, bool) {
 	return s, utf8.ValidString(s) && utf8.RuneCountInString(s) <= subscriptions.MaxExternalCustomer && !strings.Contains(s, "\x00")
 }
 
+func parseSort(s string) (byPeriodEnd, ok bool) { return s == sortPeriodEnd, s == sortPeriodEnd }
+
+// parseDay reads the beginning of a day.
+func parseDay(s string) (time.Time, bool) {
+	day, err := time.Parse(time.DateOnly, s)
+	return day, err == nil && day.Year() > 0
+}
+
+// parseLastDay reads the end of a day.
+func parseLastDay(s string) (time.Time, bool) {
+	day, ok := parseDay(s)
+	return day.AddDate(0, 0, 1), ok
+}
+
 func parseLink(s string) (string, bool) { return s, len(s) <= maxLink }
 
 // parsePage reads a page's number. All that are too large for a link are the same: too far.
@@ -102,13 +147,13 @@ func parsePage(s string) (int, bool) {
 
 // wholeNumber returns a function that reads a number from 1 to limit without a sign, leading
 // zeros or a fraction.
-func wholeNumber(limit int) func(string) (int, bool) {
-	return func(s string) (int, bool) {
+func wholeNumber[N int | int64](limit N) func(string) (N, bool) {
+	return func(s string) (N, bool) {
 		if len(s) > len("9223372036854775807") || !digitsOnly(s) || s[0] == '0' {
 			return 0, false
 		}
-		n, err := strconv.Atoi(s)
-		return n, err == nil && n <= limit
+		n, err := strconv.ParseInt(s, 10, 64)
+		return N(n), err == nil && n <= int64(limit)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"commerce/cart/wire"
 	"commerce/subscriptions"
@@ -19,55 +20,69 @@ type page struct {
 	at     place // where a linked page begins; zero for a page by number
 	rows   []subscriptions.Subscription
 
-	older, newer string // the queries of links to the adjacent pages; "" for none
+	next, previous string // the queries of links to the adjacent pages; "" for none
 }
 
 // ask returns the page of a listing, and the query for its rows. ok is false if none of the keys
 // signed the link.
 func (l *listing) ask(keys [][]byte, store int64) (p page, q subscriptions.Query, ok bool) {
-	q = subscriptions.Query{Filter: l.filter, Limit: l.perPage + 1} // one more shows whether another page follows
+	q = subscriptions.Query{Filter: l.filter, ByPeriodEnd: l.byPeriodEnd, Limit: l.perPage + 1} // one more shows whether another page follows
 	if l.link == "" {
 		p = page{listing: *l, number: max(l.page, 1)}
 		q.Skip = (p.number - 1) * l.perPage
 		return p, q, true
 	}
 	at, ok := openLink(keys, store, l)
-	if at.newer {
-		q.Newer = at.id
+	position := subscriptions.Position{ID: at.id}
+	if l.byPeriodEnd {
+		position.PeriodEnd = time.UnixMicro(at.end).UTC()
+	}
+	if at.back {
+		q.Before = position
 	} else {
-		q.Older = at.id
+		q.After = position
 	}
 	return page{listing: *l, number: at.page, at: at}, q, ok
 }
 
-// fill adds the rows that the source returned, and links, which key signs. Links lead to an ID
-// instead of a position, so that rows inserted in the meantime do not shift their pages. Going
+// fill adds the rows that the source returned, and links, which key signs. Links lead to a row
+// instead of a number of rows, so that rows inserted in the meantime do not shift their pages. Going
 // back, additional pages with number 1 show those rows.
 func (p *page) fill(rows []subscriptions.Subscription, key []byte, store int64) {
 	more := len(rows) > p.perPage // in the direction of reading
 	p.rows = rows[:min(len(rows), p.perPage)]
-	if p.at.newer {
+	if p.at.back {
 		p.rows = rows[len(rows)-len(p.rows):]
 	}
-	olderThan := func(id int64) string { return p.linked(place{page: p.number + 1, id: id}, key, store) }
-	newerThan := func(id int64) string {
-		return p.linked(place{page: max(p.number-1, 1), id: id, newer: true}, key, store)
+	edge := func(row int) (end, id int64) {
+		if p.byPeriodEnd {
+			end = p.rows[row].PeriodEnd.UnixMicro()
+		}
+		return end, p.rows[row].ID
+	}
+	after := func(end, id int64) string { return p.linked(place{page: p.number + 1, end: end, id: id}, key, store) }
+	before := func(end, id int64) string {
+		return p.linked(place{page: max(p.number-1, 1), end: end, id: id, back: true}, key, store)
+	}
+	down := int64(-1) // from an ID to the next one
+	if p.byPeriodEnd {
+		down = 1
 	}
 	switch n := len(p.rows); {
 	case n > 0:
-		if more || p.at.newer {
-			p.older = olderThan(p.rows[n-1].ID)
+		if more || p.at.back {
+			p.next = after(edge(n - 1))
 		}
-		if p.at.newer && more || !p.at.newer && p.number > 1 {
-			p.newer = newerThan(p.rows[0].ID)
+		if p.at.back && more || !p.at.back && p.number > 1 {
+			p.previous = before(edge(0))
 		}
 	// The rows of a linked page are gone. The row next to it may still exist.
-	case p.at.newer:
-		p.older = olderThan(p.at.id + 1)
+	case p.at.back:
+		p.next = after(p.at.end, p.at.id-down)
 	case p.at != place{}:
-		p.newer = newerThan(p.at.id - 1)
+		p.previous = before(p.at.end, p.at.id+down)
 	case p.number > 1: // past the end, by number
-		p.newer = p.numbered(p.number - 1)
+		p.previous = p.numbered(p.number - 1)
 	}
 }
 
@@ -104,8 +119,8 @@ func writePage(w *wire.Writer, v *view, p *page, path string) {
 		w.Null("from")
 		w.Null("to")
 	}
-	link("next_page_url", p.older)
-	link("prev_page_url", p.newer)
+	link("next_page_url", p.next)
+	link("prev_page_url", p.previous)
 	w.Text("path", path)
 	w.Number("per_page", int64(p.perPage))
 	w.EndObject()
@@ -115,37 +130,45 @@ func writePage(w *wire.Writer, v *view, p *page, path string) {
 const linkParameter = "cursor"
 
 // place is where a linked page begins. Every page costs the same, since its rows are found
-// by ID and no rows are skipped.
+// by an index and no rows are skipped.
 type place struct {
-	page  int   // its number, for current_page, from and to
-	id    int64 // of the row next to the page
-	newer bool  // the page has the rows just above id, else those just below
+	page int   // its number, for current_page, from and to
+	end  int64 // of the current period of the row next to the page, in microseconds since 1970; 0 if the list is not by it
+	id   int64 // of that row
+	back bool  // the page has the rows just before that one, else those just after
 }
 
 const (
 	linkSum = 16 // bytes of the signature that a link carries
-	maxLink = 80 // characters; sealed links have at most 46
+	maxLink = 80 // characters; sealed links have at most 58
 
 	// maxLinkedPage is the maximum number of a linked page, up to which JSON numbers are exact.
 	maxLinkedPage = 1 << 53
 )
 
-// A link has its place and a signature of the place, store, filter and page size. If any of
+// A link has its place and a signature of the place, store, filter, sort and page size. If any of
 // these or the link is changed, the signature does not match.
 //
-//	newer? 1 byte · page, id: uvarint · signature, 16 bytes
+//	back? 1 byte · page, id: uvarint · end: varint, only of a list by it · signature, 16 bytes
 
 // seal returns the opaque part of a link to a place in a store's listing.
 func (p place) seal(key []byte, store int64, l *listing) string {
 	link := append(make([]byte, 0, maxLink), 0)
-	if p.newer {
+	if p.back {
 		link[0] = 1
 	}
 	link = binary.AppendUvarint(link, uint64(p.page))
 	link = binary.AppendUvarint(link, uint64(p.id))
-	signed := append(append(make([]byte, 0, 128), "page link\x00"...), link...)
+	list := "page link\x00"
+	if l.byPeriodEnd {
+		list = "page link by period end\x00"
+		link = binary.AppendVarint(link, p.end)
+	}
+	signed := append(append(make([]byte, 0, 192), list...), link...)
 	signed = binary.AppendUvarint(signed, uint64(store))
-	signed = binary.AppendUvarint(signed, uint64(l.perPage))
+	for _, number := range []int64{int64(l.perPage), l.filter.OrderID, l.filter.PeriodEndFrom.Unix(), l.filter.PeriodEndBefore.Unix()} {
+		signed = binary.AppendVarint(signed, number)
+	}
 	for _, part := range []string{
 		subscriptions.FoldEmail(l.filter.Email), string(l.filter.Phone), l.filter.CallingCode,
 		strings.Join(l.filter.Statuses.Names(), ","), l.filter.ExternalCustomerID,
@@ -169,8 +192,12 @@ func openLink(keys [][]byte, store int64, l *listing) (p place, ok bool) {
 	if n <= 0 {
 		return place{}, false
 	}
-	id, _ := binary.Uvarint(link[1+n:])
-	p = place{page: int(page), id: int64(id), newer: link[0] == 1}
+	rest := link[1+n:]
+	id, n := binary.Uvarint(rest)
+	p = place{page: int(page), id: int64(id), back: link[0] == 1}
+	if l.byPeriodEnd {
+		p.end, _ = binary.Varint(rest[max(n, 0):])
+	}
 	sealed := func(key []byte) bool { return hmac.Equal([]byte(l.link), []byte(p.seal(key, store, l))) }
 	return p, (l.page == 0 || l.page == p.page) && slices.ContainsFunc(keys, sealed)
 }

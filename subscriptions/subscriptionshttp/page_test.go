@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -29,22 +30,30 @@ func drawListing(t *rapid.T) listing {
 
 			Statuses:           subscriptions.StatusSet(rapid.IntRange(0, int(subscriptions.EveryStatus)).Draw(t, "statuses")),
 			ExternalCustomerID: rapid.SampledFrom([]string{"", "7", "crm-7", "active"}).Draw(t, "external"),
+			OrderID:            rapid.SampledFrom([]int64{0, 1, math.MaxInt64}).Draw(t, "order"),
 		},
+		byPeriodEnd: rapid.Bool().Draw(t, "by period end"),
 	}
 }
 
-func drawPlace(t *rapid.T) place {
+func drawPlace(t *rapid.T, byPeriodEnd bool) place {
+	end := int64(0)
+	if byPeriodEnd {
+		end = rapid.Int64Range(time.Time{}.UnixMicro(), time.Date(9999, 12, 31, 23, 59, 59, 999_999_000, time.UTC).UnixMicro()).Draw(t, "end")
+	}
 	return place{
-		page:  rapid.IntRange(1, maxLinkedPage).Draw(t, "page"),
-		id:    rapid.Int64Range(1, math.MaxInt64).Draw(t, "id"),
-		newer: rapid.Bool().Draw(t, "newer"),
+		end:  end,
+		page: rapid.IntRange(1, maxLinkedPage).Draw(t, "page"),
+		id:   rapid.Int64Range(1, math.MaxInt64).Draw(t, "id"),
+		back: rapid.Bool().Draw(t, "newer"),
 	}
 }
 
 func TestLink_OpensWhatItWasSealedFor(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		l, p := drawListing(t), drawPlace(t)
+		l := drawListing(t)
+		p := drawPlace(t, l.byPeriodEnd)
 		store := rapid.Int64Range(1, math.MaxInt64).Draw(t, "store")
 		l.link = p.seal(linkKey, store, &l)
 		if len(l.link) > maxLink {
@@ -63,8 +72,12 @@ func TestLink_OpensWhatItWasSealedFor(t *testing.T) {
 
 func TestLink_IsBoundToItsWholeListing(t *testing.T) {
 	t.Parallel()
-	l := listing{perPage: 15, filter: subscriptions.Filter{Email: "a@b", Phone: "5", CallingCode: "966", Statuses: subscriptions.SetOf(subscriptions.Active, subscriptions.Paused), ExternalCustomerID: "crm-7"}}
-	l.link = place{page: 2, id: 7}.seal(linkKey, 1, &l)
+	day := time.Date(2025, 11, 20, 0, 0, 0, 0, time.UTC)
+	l := listing{perPage: 15, byPeriodEnd: true, filter: subscriptions.Filter{
+		Email: "a@b", Phone: "5", CallingCode: "966", Statuses: subscriptions.SetOf(subscriptions.Active, subscriptions.Paused), ExternalCustomerID: "crm-7",
+		OrderID: 7, PeriodEndFrom: day, PeriodEndBefore: day.AddDate(0, 0, 7),
+	}}
+	l.link = place{page: 2, end: day.UnixMicro(), id: 7}.seal(linkKey, 1, &l)
 	for name, change := range map[string]func(l *listing, store *int64, key *[]byte){
 		"nothing":       func(*listing, *int64, *[]byte) {},
 		"store":         func(_ *listing, store *int64, _ *[]byte) { *store = 2 },
@@ -81,6 +94,13 @@ func TestLink_IsBoundToItsWholeListing(t *testing.T) {
 		"no state":      func(l *listing, _ *int64, _ *[]byte) { l.filter.Statuses = 0 },
 		"external":      func(l *listing, _ *int64, _ *[]byte) { l.filter.ExternalCustomerID = "crm-8" },
 		"no external":   func(l *listing, _ *int64, _ *[]byte) { l.filter.ExternalCustomerID = "" },
+		"order":         func(l *listing, _ *int64, _ *[]byte) { l.filter.OrderID = 8 },
+		"no order":      func(l *listing, _ *int64, _ *[]byte) { l.filter.OrderID = 0 },
+		"no sort":       func(l *listing, _ *int64, _ *[]byte) { l.byPeriodEnd = false },
+		"from":          func(l *listing, _ *int64, _ *[]byte) { l.filter.PeriodEndFrom = day.AddDate(0, 0, 1) },
+		"no from":       func(l *listing, _ *int64, _ *[]byte) { l.filter.PeriodEndFrom = time.Time{} },
+		"to":            func(l *listing, _ *int64, _ *[]byte) { l.filter.PeriodEndBefore = day.AddDate(0, 0, 8) },
+		"no to":         func(l *listing, _ *int64, _ *[]byte) { l.filter.PeriodEndBefore = time.Time{} },
 		"neither":       func(l *listing, _ *int64, _ *[]byte) { l.filter.Statuses, l.filter.ExternalCustomerID = 0, "" },
 		"cut":           func(l *listing, _ *int64, _ *[]byte) { l.link = l.link[:len(l.link)-1] },
 		"longer":        func(l *listing, _ *int64, _ *[]byte) { l.link += "A" },
@@ -132,11 +152,11 @@ func TestLinks_ContinuePastTheHighestPageNumber(t *testing.T) {
 	}
 	const before = maxPage - 2
 	forth := start.linked(place{page: before, id: 11}, keys[0], 1)
-	numbers, ids := walk(forth, func(p page) string { return p.older })
+	numbers, ids := walk(forth, func(p page) string { return p.next })
 	assert.Equal(t, ids, []int64{10, 9, 8, 7, 6, 5, 4, 3, 2, 1}, "forward")
 	assert.Equal(t, numbers[4], maxPage+2, "page number, forward")
-	back := start.linked(place{page: maxPage + 2, id: 2, newer: true}, keys[0], 1)
-	numbers, ids = walk(back, func(p page) string { return p.newer })
+	back := start.linked(place{page: maxPage + 2, id: 2, back: true}, keys[0], 1)
+	numbers, ids = walk(back, func(p page) string { return p.previous })
 	assert.That(t, len(ids) == 18 && ids[0] == 4 && numbers[8] == maxPage-6,
 		"back: %v on pages %v, want 18 from 4 on down to page %d", ids, numbers, maxPage-6)
 }
@@ -145,7 +165,7 @@ func TestLinks_ContinuePastTheHighestPageNumber(t *testing.T) {
 func FuzzParseQuery(f *testing.F) {
 	sealed := listing{perPage: 15}
 	for _, link := range []string{
-		place{page: 2, id: 7}.seal(linkKey, 1, &sealed), place{page: maxLinkedPage, id: math.MaxInt64, newer: true}.seal(linkKey, 1, &sealed),
+		place{page: 2, id: 7}.seal(linkKey, 1, &sealed), place{page: maxLinkedPage, id: math.MaxInt64, back: true}.seal(linkKey, 1, &sealed),
 		"AQIHAAAAAAAAAAAAAAAAAAAAAA",
 	} {
 		f.Add("cursor="+link, link, "", int64(1))
@@ -153,6 +173,7 @@ func FuzzParseQuery(f *testing.F) {
 	for _, query := range []string{
 		"page=2&per_page=20&customerEmail=sara%40example.com", "customerPhone=%2B966+50&customerCountryCode=966&cursor=AA",
 		"page=1;per_page=2&%zz", "status=active,past_due&externalCustomerId=crm-7", "status=active%2Cactive&externalCustomerId=%00",
+		"sort=periodEnd&periodEndFrom=2025-11-20&periodEndTo=2025-11-20&status=past_due&cursor=AQIHAAAAAAAAAAAAAAAAAAAAAA", "orderId=9223372036854775807&periodEndTo=9999-12-31",
 	} {
 		f.Add(query, "", "", int64(1))
 	}
@@ -188,7 +209,7 @@ func checkListing(t *testing.T, query string) {
 	assert.That(t, l.page >= 0 && (l.link != "" || l.page <= maxPage && (l.page-1)*l.perPage <= maxSkip) &&
 		l.perPage >= 1 && l.perPage <= maxPerPage, "%q: page %d of %d", query, l.page, l.perPage)
 	again, err := parseListing(strings.TrimPrefix(l.kept, "&"))
-	assert.That(t, err == nil && again.filter == l.filter && again.perPage == l.perPage,
+	assert.That(t, err == nil && again.filter == l.filter && again.byPeriodEnd == l.byPeriodEnd && again.perPage == l.perPage,
 		"%q: keeps %q, which is %+v (%v)", query, l.kept, again, err)
 	p, ok := openLink(keys, 1, &l)
 	assert.That(t, !ok || p.seal(linkKey, 1, &l) == l.link, "%q opens as %+v and was never sealed", query, p)

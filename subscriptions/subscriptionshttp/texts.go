@@ -21,8 +21,8 @@ var (
 		locale.Ar: "تتعذر قراءة معاملات الطلب. رمّز قيمها بصيغة percent-encoding.",
 	}
 	textUnknown = locale.Text{
-		locale.En: "Unknown parameter. The list accepts page, per_page, customerEmail, customerPhone, customerCountryCode, status and externalCustomerId.",
-		locale.Ar: "معامل غير معروف. تقبل القائمة page وper_page وcustomerEmail وcustomerPhone وcustomerCountryCode وstatus وexternalCustomerId.",
+		locale.En: "Unknown parameter. The list accepts page, per_page, customerEmail, customerPhone, customerCountryCode, status, externalCustomerId, orderId, sort, periodEndFrom and periodEndTo.",
+		locale.Ar: "معامل غير معروف. تقبل القائمة page وper_page وcustomerEmail وcustomerPhone وcustomerCountryCode وstatus وexternalCustomerId وorderId وsort وperiodEndFrom وperiodEndTo.",
 	}
 	textRepeated = locale.Text{
 		locale.En: "The parameter must appear only once.",
@@ -75,6 +75,26 @@ var (
 	textExternalCustomer = locale.Text{
 		locale.En: "externalCustomerId must be valid text of at most 255 characters.",
 		locale.Ar: "يجب أن يكون externalCustomerId نصًا صالحًا لا يتجاوز 255 حرفًا.",
+	}
+	textSort = locale.Text{
+		locale.En: "sort must be periodEnd. Omit it to list the newest subscriptions first.",
+		locale.Ar: "يجب أن تكون قيمة sort هي periodEnd. احذف sort لعرض أحدث الاشتراكات أولًا.",
+	}
+	textDay = locale.Text{
+		locale.En: "%s must be a date such as 2025-11-30.",
+		locale.Ar: "يجب أن يكون %s تاريخًا مثل 2025-11-30.",
+	}
+	textNeedsSort = locale.Text{
+		locale.En: "The parameter needs sort=periodEnd.",
+		locale.Ar: "يتطلب هذا المعامل sort=periodEnd.",
+	}
+	textNotSorted = locale.Text{
+		locale.En: "The parameter cannot be combined with sort=periodEnd, which accepts status, periodEndFrom and periodEndTo.",
+		locale.Ar: "لا يمكن الجمع بين هذا المعامل وsort=periodEnd، الذي يقبل status وperiodEndFrom وperiodEndTo.",
+	}
+	textEndsFirst = locale.Text{
+		locale.En: "periodEndTo must not be before periodEndFrom.",
+		locale.Ar: "يجب ألا يسبق periodEndTo التاريخ periodEndFrom.",
 	}
 	textLink = locale.Text{
 		locale.En: "cursor is not from this list. Follow next_page_url and prev_page_url unchanged, or use page without cursor.",

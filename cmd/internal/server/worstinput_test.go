@@ -99,7 +99,7 @@ func worstQueries() (queries []string) {
 		filled("page=1&", worstHeader), "%zz" + filled("a", worstHeader), filled("%00", worstHeader), filled("é=é&", worstHeader),
 	}
 	for _, name := range []string{
-		"page", "per_page", "customerEmail", "customerPhone", "customerCountryCode", "status", "externalCustomerId", "cursor", "after", "limit",
+		"page", "per_page", "customerEmail", "customerPhone", "customerCountryCode", "status", "externalCustomerId", "orderId", "sort", "periodEndFrom", "cursor", "after", "limit",
 	} {
 		for _, value := range []string{"a", "1", "0", "%00", "active,", ",", "%20", "%D9%A0", "a@", "é", "%E2%80%8B", "-"} {
 			queries = append(queries, name+"="+filled(value, worstHeader-50))
