@@ -95,7 +95,8 @@ BEGIN
         card.last_four := coalesce(card.last_four, '');
         card.scheme := coalesce(card.scheme, '');
         -- Another card may look the same. And a row that is inserted from a dump has its states already.
-        IF (latest.status, latest.variant_id, latest.price_amount, latest.currency, latest.duration, latest.cancel_at_period_end,
+        -- An older snapshot does not see that a row with this ID was deleted.
+        IF (TG_OP = 'UPDATE' OR current_setting('transaction_isolation') = 'read committed') AND (latest.status, latest.variant_id, latest.price_amount, latest.currency, latest.duration, latest.cancel_at_period_end,
                 latest.period_start, latest.period_end, known.card_last_four, known.card_scheme)
             = (NEW.status, NEW.variant_id, NEW.price_amount, NEW.currency, NEW.duration, NEW.cancel_at_period_end,
                 NEW.current_period_start, NEW.current_period_end, card.last_four, card.scheme)
