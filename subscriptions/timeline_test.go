@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"net/http"
 	"slices"
 	"sync"
 	"testing"
@@ -17,10 +19,13 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"commerce/auth/locale"
+	"commerce/cart/money"
+	"commerce/cart/period"
 	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 	"commerce/deploy/sample"
 	"commerce/subscriptions"
+	"commerce/subscriptions/postgres"
 )
 
 // happened reads a whole history in pages, the newest event first.
@@ -252,4 +257,159 @@ func write(ctx context.Context, pool *pgxpool.Pool, random *rand.Rand) error {
 		return nil
 	}
 	return tx.Commit(ctx)
+}
+
+// pastOf returns a subscription's states at hours before now, the oldest first. Each changes the one before.
+func pastOf(id int64, before time.Time, changes map[int]func(*subscriptions.State)) subscriptions.Past {
+	s := subscriptions.State{
+		Status: subscriptions.Active, VariantID: 41, Price: 2050, Currency: "SAR", Duration: period.Monthly,
+		Card: &subscriptions.Card{LastFour: "4242", Scheme: "visa"}, PeriodStart: before.AddDate(0, -1, 0), PeriodEnd: before,
+	}
+	p := subscriptions.Past{StoreID: 1, ID: id}
+	for _, hours := range slices.Backward(slices.Sorted(maps.Keys(changes))) {
+		s.At, s.Baseline, s.WasBearing = before.Add(-time.Duration(hours)*time.Hour), false, false
+		changes[hours](&s)
+		p.States = append(p.States, s)
+	}
+	return p
+}
+
+// remembering returns sources that also have a past.
+func remembering(past ...subscriptions.Past) map[string]func(t *testing.T) subscriptions.Source {
+	return map[string]func(t *testing.T) subscriptions.Source{
+		"memory": func(*testing.T) subscriptions.Source {
+			m := subscriptions.NewMemory(nil, sampleData().all)
+			m.Record(past...)
+			return m
+		},
+		"postgres": func(t *testing.T) subscriptions.Source { return patient(writePast(t, past...)) },
+	}
+}
+
+func writePast(t *testing.T, past ...subscriptions.Past) *pgxpool.Pool {
+	t.Helper()
+	pool := filled(t, sampleData())
+	assert.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error { return sample.WritePast(t.Context(), tx, past) }))
+	return pool
+}
+
+func TestHistory_MatchesGoldenFile(t *testing.T) {
+	t.Parallel()
+	past := pastOf(5001, now, map[int]func(s *subscriptions.State){
+		9: func(*subscriptions.State) {},
+		8: func(s *subscriptions.State) { s.Status, s.CancelAtPeriodEnd = subscriptions.PastDue, true },
+		7: func(s *subscriptions.State) { s.Card = &subscriptions.Card{LastFour: "1111", Scheme: "mada"} },
+		6: func(s *subscriptions.State) {
+			s.Status, s.CancelAtPeriodEnd, s.PeriodStart, s.PeriodEnd = subscriptions.Active, false, s.PeriodEnd, s.PeriodEnd.AddDate(0, 1, 0)
+		},
+		5: func(s *subscriptions.State) {
+			s.VariantID, s.Price, s.Currency, s.Duration = 42, 20_000, "KWD", period.Annually
+		},
+		4: func(s *subscriptions.State) { s.Card = nil },
+		3: func(s *subscriptions.State) { *s = subscriptions.State{At: s.At, Deleted: true} },
+		2: func(s *subscriptions.State) {
+			*s = subscriptions.State{At: s.At, Status: subscriptions.Trialing, VariantID: 41, Currency: "SAR", Duration: period.Monthly, PeriodStart: now, PeriodEnd: now}
+		},
+	})
+	baseline := pastOf(5002, now, map[int]func(s *subscriptions.State){
+		9: func(s *subscriptions.State) { s.Baseline = true },
+		1: func(s *subscriptions.State) { s.Status = subscriptions.Expired },
+	})
+	for name, source := range remembering(past, baseline) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBundle(source(t), stores()...)
+			golden(t, "history", b, "/subscriptions/5001/history", "en")
+			golden(t, "history.baseline", b, "/subscriptions/5002/history", "ar")
+		})
+	}
+}
+
+func TestHistory_RefusesWhatItDoesNotKnow(t *testing.T) {
+	t.Parallel()
+	onEach(t, sampleData(), func(t *testing.T, b bundle) {
+		own, others := subscriptions.Place{State: 7}.Text(1, 5001), subscriptions.Place{State: 7}.Text(1, 5002)
+		for query, want := range map[string][]string{
+			"after=":                          {"after"},
+			"after=" + others:                 {"after"},
+			"after=" + own[:len(own)-1] + "A": {"after"},
+			"after=" + own + "&after=" + own:  {"after"},
+			"after=x&limit=101":               {"after", "limit"},
+			"limit=0":                         {"limit"},
+			"limit=+5":                        {"limit"},
+			"limit=5&page=2":                  {"page"},
+			"%zz":                             {"query"},
+		} {
+			refused := b.refused(t, "/subscriptions/5001/history?"+query, 1)
+			assert.Equal(t, refused.Code, "invalid_parameter", "%s", query)
+			assert.Equal(t, slices.Sorted(maps.Keys(refused.Errors)), want, "%s: named", query)
+		}
+		assert.Equal(t, b.do("/subscriptions/5001/history?limit=100&after="+own, 1, "en").Code, http.StatusOK, "a place of its own")
+		for path, store := range map[string]int64{
+			"/subscriptions/5001/history": 2, "/subscriptions/404/history": 1, "/subscriptions/05001/history": 1, "/subscriptions/x/history": 1,
+		} {
+			assert.Equal(t, b.refused(t, path, store).Code, "subscription_not_found", "%s of store %d", path, store)
+		}
+	})
+}
+
+// After a fold, the events of the last three years are the same, and no others are left.
+func TestFold_KeepsTheEventsOfThreeYears(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(3, uint64(time.Now().UnixNano())))
+	const day, histories = 24, 150
+	cutoff := time.Now().Add(-subscriptions.KeepStates)
+	var past []subscriptions.Past
+	for id := range int64(histories) {
+		changes := map[int]func(*subscriptions.State){}
+		for range 1 + random.IntN(8) {
+			status, price, deleted := subscriptions.Statuses[random.IntN(6)], money.Amount(random.IntN(3)), random.IntN(4) == 0
+			card := []*subscriptions.Card{nil, {LastFour: "4242", Scheme: "visa"}}[random.IntN(2)]
+			changes[day*random.IntN(6*365)+day/2] = func(s *subscriptions.State) {
+				*s = subscriptions.State{At: s.At, Deleted: deleted}
+				if !deleted {
+					s.Status, s.Price, s.Card, s.Currency = status, price, card, "SAR"
+				}
+			}
+		}
+		past = append(past, pastOf(9001+id, time.Now(), changes))
+	}
+	pool := writePast(t, past...)
+	source := patient(pool)
+	wants := map[int64][]subscriptions.Event{}
+	bearing := map[int64]bool{} // whether a baseline was, if there is one
+	for _, p := range past {
+		wants[p.ID] = slices.DeleteFunc(happened(t, source, 1, p.ID, 7), func(e subscriptions.Event) bool { return e.To.At.Before(cutoff) })
+		last := p.States[len(p.States)-1]
+		for _, s := range p.States {
+			if s.At.Before(cutoff) && !(last.Deleted && last.At.Before(cutoff)) {
+				bearing[p.ID] = bearing[p.ID] || s.Status == subscriptions.Active || s.Status == subscriptions.PastDue
+			}
+		}
+	}
+	var folds sync.WaitGroup
+	var folded [2]int64
+	for i := range folded {
+		folds.Go(func() {
+			var err error
+			folded[i], err = postgres.Fold(t.Context(), pool)
+			assert.Succeeds(t, err, "Fold")
+		})
+	}
+	folds.Wait()
+	_, err := postgres.Fold(t.Context(), pool) // what both have skipped
+	assert.NoError(t, err)
+	for id, want := range wants {
+		diff := cmp.Diff(want, happened(t, source, 1, id, 7), alike, cmpopts.EquateEmpty())
+		assert.That(t, diff == "", "the history of subscription %d (-before +after):\n%s", id, diff)
+	}
+	got := map[int64]bool{}
+	rows, _ := pool.Query(t.Context(), "SELECT subscription_id, was_bearing FROM subscription_states WHERE first AND subscription_id > 9000")
+	var id int64
+	var was bool
+	_, err = pgx.ForEachRow(rows, []any{&id, &was}, func() error { got[id] = was; return nil })
+	assert.NoError(t, err)
+	assert.Equal(t, got, bearing, "was_bearing of the baselines")
+	again, err := postgres.Fold(t.Context(), pool)
+	assert.That(t, err == nil && again == 0 && folded[0]+folded[1] > 0, "folded %v, and again %d: %v", folded, again, err)
 }
