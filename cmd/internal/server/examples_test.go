@@ -238,6 +238,9 @@ func subscriptionExamples(t *testing.T, add func(string, answer)) {
 	call("PausedSubscription", "/subscriptions/5005")
 	call("PastDueSubscription", "/subscriptions/5004")
 	call("SubscriptionSummaryFigures", "/subscriptions/summary")
+	memory.Record(pastOf(all[0]))
+	call("SubscriptionHistoryEvents", "/subscriptions/5001/history?limit=6")
+	call("HistoryRefusedAfter", "/subscriptions/5001/history?after=AdOIrOtWW_exAAAAAAAAAAAAAAAAAAIBjCcEAA4Xwm3B_g")
 	call("SummaryRefusedFilter", "/subscriptions/summary?status=active")
 	call("ListRefusedUnknown", "/subscriptions?customerMail=sara@example.com")
 	call("ListRefusedTooFar", "/subscriptions?page=1000000&per_page=100")
@@ -255,6 +258,30 @@ func subscriptionExamples(t *testing.T, add func(string, answer)) {
 	elsewhere := assert.Must(subscriptions.NewMemory(nil, []subscriptions.Subscription{{StoreID: s.ID, ID: 1}}).
 		Changes(t.Context(), s.ID, subscriptions.ChangesQuery{Limit: 1}))(t)
 	call("CursorExpiredExpired", "/subscriptions/changes?after="+elsewhere.Next.Text(s.ID))
+}
+
+// pastOf returns a past of s with a yearly plan, a renewal that failed, and a card that was removed.
+func pastOf(s subscriptions.Subscription) subscriptions.Past {
+	last := subscriptions.StateOf(&s, exampleTime.Add(-2*time.Hour))
+	p := subscriptions.Past{StoreID: s.StoreID, ID: s.ID}
+	for i, edit := range []func(*subscriptions.State){
+		func(s *subscriptions.State) { s.Card = &subscriptions.Card{LastFour: "1234", Scheme: "visa"} },
+		func(s *subscriptions.State) { s.Status = subscriptions.PastDue },
+		func(s *subscriptions.State) { s.Card = last.Card },
+		func(s *subscriptions.State) {
+			s.Status, s.PeriodStart, s.PeriodEnd = last.Status, last.PeriodStart, last.PeriodEnd
+		},
+		func(s *subscriptions.State) { *s = last },
+	} {
+		state := subscriptions.State{Status: last.Status, VariantID: 42, Price: 20_000, Currency: last.Currency, Duration: "annually", PeriodStart: last.PeriodStart.AddDate(-1, 0, 0), PeriodEnd: last.PeriodStart}
+		if i > 0 {
+			state = p.States[i-1]
+		}
+		edit(&state)
+		state.At = exampleTime.AddDate(0, 0, i-5)
+		p.States = append(p.States, state)
+	}
+	return p
 }
 
 // faultExamples are answers of limits, and of what goes wrong in the service.
