@@ -35,7 +35,7 @@ type State struct {
 	PeriodEnd         time.Time
 }
 
-// StateOf returns the state of a subscription that changed. It has no number.
+// StateOf returns the state of a subscription that changed at a time. It has no number.
 func StateOf(s *Subscription, at time.Time) State {
 	return State{
 		At: at, Status: s.Status, VariantID: s.Variant.ID, Price: s.Price, Currency: s.Currency, Duration: s.Duration,
