@@ -79,6 +79,7 @@ var changing = []struct {
 	{regexp.MustCompile(`"merge":\{"id":"[^"]+","at":"[^"]+"`), `"merge":{"id":"5APZMAR32G","at":"2025-11-20T10:00:00Z"`},
 	{regexp.MustCompile(`cursor=[A-Za-z0-9_-]+`), `cursor=AAQFqTbl0dC8Mz9hZc3uTqSQGg`},
 	{regexp.MustCompile(`A[A-Za-z0-9_-]{40,}`), `AdOIrOtWW_exAAAAAAAAAAAAAAAAAAIBjCcEAA4Xwm3B_g`}, // a cursor of changes
+	{regexp.MustCompile(`"next":"AQE[A-Za-z0-9_-]{12}"`), `"next":"AQECqGrsDcA1pvU"`},
 }
 
 // asExample returns an answer as YAML, without what differs at each run: JSON indented, and
