@@ -23,8 +23,8 @@ var (
 	// ErrNoChanges is for a database that does not record changes, because it is sharded by store.
 	// Repeating the request does not help.
 	ErrNoChanges = problem.New(problem.NotFound, "", locale.Text{
-		locale.En: "This service does not offer changes of subscriptions. Read the list instead.",
-		locale.Ar: "لا توفر هذه الخدمة تغييرات الاشتراكات. اقرأ القائمة بدلًا من ذلك.",
+		locale.En: "This service does not record changes of subscriptions. Read the list instead.",
+		locale.Ar: "لا تسجّل هذه الخدمة تغييرات الاشتراكات. اقرأ القائمة بدلًا من ذلك.",
 	})
 
 	// ErrManySkips refuses a page far down a list immediately, so that it takes no connection.

@@ -23,6 +23,10 @@ type Source interface {
 	// ErrCursorExpired if a reader with this cursor could miss something.
 	Changes(ctx context.Context, store int64, q ChangesQuery) (Changes, error)
 
+	// History returns what happened to a subscription of the store, also if it was deleted since. The
+	// error is ErrNotFound if nothing is known about it.
+	History(ctx context.Context, store, id int64, q HistoryQuery) (HistoryPage, error)
+
 	// Totals adds up all subscriptions of the store by status, currency and duration. The
 	// order is undefined. A call may outlive the request that caused it.
 	Totals(ctx context.Context, store int64) ([]Total, error)

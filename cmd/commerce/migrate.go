@@ -35,7 +35,7 @@ func newMigrate() cli.Command {
 			},
 			cli.Setting{
 				Name: "PRUNE_ROLE", Hint: "ROLE", Value: cli.Text(&up.PruneRole, nil),
-				Help: "Role of commerce subscriptions prune. It gets the rights to delete records of deletions. Default: none is granted.",
+				Help: "Role of commerce subscriptions prune. It gets the rights to delete records of deletions and to shorten histories. Default: none is granted.",
 			},
 			cli.Setting{
 				Name: "sharded", Value: cli.Switch(&up.Sharded),

@@ -91,22 +91,25 @@ func newSubscriptions() cli.Command {
 	return cli.Command{Name: "subscriptions", Help: "Delete records of subscriptions.", Commands: []cli.Command{newPrune()}}
 }
 
-// newPrune returns the command that deletes old deletions. It prints how many it has deleted, also
-// before an error.
+// newPrune returns the command that deletes old deletions and folds old histories. It prints how
+// many, also before an error.
 func newPrune() cli.Command {
-	return onMigrated("prune", "Delete the records of subscriptions that were deleted long ago. Run it daily.",
+	return onMigrated("prune", "Delete old records of deletions, and shorten histories to three years. Run it daily.",
 		connect.PostgresConfig{
 			Writable: true, ApplicationName: "commerce subscriptions prune", MaxConns: 1, StatementTimeout: pruneTimeout,
 		},
 		func(ctx context.Context, db *pgxpool.Pool, out cli.Output) error {
+			const day = 24 * time.Hour
 			end := startWaiting(out.Errors, "deleting old records")
 			deleted, err := postgres.Prune(ctx, db)
+			folded, foldErr := postgres.Fold(ctx, db)
 			end()
 			if errors.Is(err, subscriptions.ErrNoChanges) {
 				return errors.New("nothing to prune: the database is sharded by store, so it keeps no records of deletions")
 			}
-			fmt.Fprintf(out, "deleted the records of %d deletions older than %d days\n", deleted, subscriptions.KeepDeletions/(24*time.Hour))
-			return err
+			fmt.Fprintf(out, "deleted the records of %d deletions older than %d days\n", deleted, subscriptions.KeepDeletions/day)
+			fmt.Fprintf(out, "shortened the histories of %d subscriptions to %d days\n", folded, subscriptions.KeepStates/day)
+			return errors.Join(err, foldErr)
 		})
 }
 

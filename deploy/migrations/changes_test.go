@@ -51,29 +51,60 @@ func TestChanges_AreStampedWithTheirTransaction(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change string
 		want   string // B: the transaction before, T: that of the change
+		states string // that the change recorded
 	}{
-		"update":                        {"UPDATE subscriptions SET order_id = 9 WHERE id = 2", "1 B, 2 T, 3 B"},
-		"update of nothing":             {"UPDATE subscriptions SET order_id = order_id WHERE id = 2", "1 B, 2 T, 3 B"},
-		"a stamp of the writer's own":   {"UPDATE subscriptions SET changed_in = '1' WHERE id = 2", "1 B, 2 T, 3 B"},
-		"delete":                        {"DELETE FROM subscriptions WHERE id = 2", "1 B, 2 deleted T, 3 B"},
-		"another ID":                    {"UPDATE subscriptions SET id = 5 WHERE id = 2", "1 B, 2 deleted T, 3 B, 5 T"},
-		"truncate":                      {"TRUNCATE subscriptions", "1 deleted T, 2 deleted T, 3 deleted T"},
-		"truncate of what it refers to": {"TRUNCATE customers CASCADE", "1 deleted T, 2 deleted T, 3 deleted T"},
-		"another card":                  {"UPDATE saved_cards SET last_four = '1111'", "1 T, 2 T, 3 B"},
-		"the same card":                 {"UPDATE saved_cards SET last_four = '4242'", "1 B, 2 B, 3 B"},
-		"a card that is removed":        {"DELETE FROM saved_cards", "1 T, 2 T, 3 B"},
-		"a calling code":                {"UPDATE customers SET calling_code = '971'", "1 T, 2 T, 3 T"},
-		"a product, which is not shown": {"UPDATE products SET name = 'New'", "1 B, 2 B, 3 B"},
+		"update":                      {"UPDATE subscriptions SET order_id = 9 WHERE id = 2", "1 B, 2 T, 3 B", ""},
+		"update of nothing":           {"UPDATE subscriptions SET order_id = order_id WHERE id = 2", "1 B, 2 T, 3 B", ""},
+		"a stamp of the writer's own": {"UPDATE subscriptions SET changed_in = '1' WHERE id = 2", "1 B, 2 T, 3 B", ""},
+		"what a history shows": {
+			"UPDATE subscriptions SET status = 'expired', cancel_at_period_end = true, price_amount = 7 WHERE id = 2", "1 B, 2 T, 3 B", "2 expired 7 t",
+		},
+		"each of its columns": {
+			`UPDATE subscriptions SET currency = 'USD' WHERE id = 1; UPDATE subscriptions SET duration = 'annually' WHERE id = 1;
+			UPDATE subscriptions SET current_period_end = now() + interval '1 month' WHERE id = 1; UPDATE subscriptions SET current_period_start = '2020-01-01' WHERE id = 1;
+			UPDATE subscriptions SET cancel_at_period_end = true WHERE id = 1; UPDATE subscriptions SET price_amount = 1 WHERE id = 1;
+			INSERT INTO plans (store_id, id, product_id, duration, price) VALUES (1, 22, 2, 'annually', 900); UPDATE subscriptions SET variant_id = 22 WHERE id = 1`,
+			"1 T, 2 B, 3 B", "1 active 100 f, 1 active 100 f, 1 active 100 f, 1 active 100 f, 1 active 100 t, 1 active 1 t, 1 active 1 t",
+		},
+		"delete":                        {"DELETE FROM subscriptions WHERE id = 2", "1 B, 2 deleted T, 3 B", "2 deleted"},
+		"another ID":                    {"UPDATE subscriptions SET id = 5 WHERE id = 2", "1 B, 2 deleted T, 3 B, 5 T", "2 deleted, 5 active 100 f 4242 visa"},
+		"truncate":                      {"TRUNCATE subscriptions", "1 deleted T, 2 deleted T, 3 deleted T", "1 deleted, 2 deleted, 3 deleted"},
+		"truncate of what it refers to": {"TRUNCATE customers CASCADE", "1 deleted T, 2 deleted T, 3 deleted T", "1 deleted, 2 deleted, 3 deleted"},
+		"another card":                  {"UPDATE saved_cards SET last_four = '1111'", "1 T, 2 T, 3 B", "1 active 100 f 1111 visa, 2 active 100 f 1111 visa"},
+		"the same card":                 {"UPDATE saved_cards SET last_four = '4242'", "1 B, 2 B, 3 B", ""},
+		"a card that looks the same": {
+			"INSERT INTO saved_cards (store_id, id, customer_id, last_four, scheme) VALUES (1, 5, 7, '4242', 'visa'); UPDATE subscriptions SET saved_card_id = 5 WHERE id < 3", "1 T, 2 T, 3 B", "",
+		},
+		"a card and the status":         {"UPDATE subscriptions SET saved_card_id = 4, status = 'expired' WHERE id > 1", "1 B, 2 T, 3 T", "2 expired 100 f, 3 expired 100 f 4242 visa"},
+		"a card that is removed":        {"DELETE FROM saved_cards", "1 T, 2 T, 3 B", "1 active 100 f  , 2 active 100 f  "},
+		"a calling code":                {"UPDATE customers SET calling_code = '971'", "1 T, 2 T, 3 T", ""},
+		"a product, which is not shown": {"UPDATE products SET name = 'New'", "1 B, 2 B, 3 B", ""},
+		"a replacement": {
+			"CREATE TABLE copy AS TABLE subscriptions; DELETE FROM subscriptions WHERE id < 3; INSERT INTO subscriptions SELECT * FROM copy WHERE id = 1",
+			"1 T, 1 deleted T, 2 deleted T, 3 B", "1 deleted, 1 active 100 f 4242 visa, 2 deleted",
+		},
+		"rows that are loaded from a dump after their states": {
+			`CREATE TABLE rows AS TABLE subscriptions; CREATE TABLE states AS TABLE subscription_states; TRUNCATE subscriptions, subscription_states;
+			INSERT INTO subscription_states OVERRIDING SYSTEM VALUE TABLE states; INSERT INTO subscriptions TABLE rows`,
+			"1 T, 1 deleted T, 2 T, 2 deleted T, 3 T, 3 deleted T", "",
+		},
 		"as a subscriber of logical replication": {
-			"SET LOCAL session_replication_role = replica; UPDATE subscriptions SET order_id = 9 WHERE id = 2; DELETE FROM subscriptions WHERE id = 1",
-			"1 deleted T, 2 T, 3 B",
+			"SET LOCAL session_replication_role = replica; UPDATE subscriptions SET status = 'expired' WHERE id = 2; DELETE FROM subscriptions WHERE id = 1; UPDATE saved_cards SET scheme = 'mada'",
+			"1 deleted T, 2 T, 3 B", "1 deleted, 2 expired 100 f, 2 expired 100 f 4242 mada",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			conn := dial(t, ephemeral.Migrated(t))
 			before := inOne(t, conn, aShop, threeSubscriptions)
+			exec(t, conn, "UPDATE subscription_states SET first = true") // those of before
 			change := inOne(t, conn, tc.change)
+			states := texts(t, conn, `SELECT concat_ws(' ', subscription_id, coalesce(status, 'deleted'), price_amount, cancel_at_period_end, card_last_four, card_scheme)
+				FROM subscription_states WHERE NOT first ORDER BY subscription_id, number`)
+			assert.Equal(t, strings.Join(states, ", "), tc.states, "recorded states")
+			withCard := texts(t, conn, `SELECT s.subscription_id::text FROM subscription_states s JOIN subscription_states d
+				ON d.subscription_id = s.subscription_id AND d.status IS NULL AND d.number > s.number WHERE s.card_last_four IS NOT NULL`)
+			assert.Equal(t, len(withCard), 0, "deleted subscriptions with a card")
 			want := strings.NewReplacer("B", strconv.FormatUint(before, 10), "T", strconv.FormatUint(change, 10)).Replace(tc.want)
 			assert.Equal(t, changedIn(t, conn), want, "changedIn(t, conn)")
 		})
@@ -106,13 +137,15 @@ func TestChanges_NeedOnlyTheRightsOfTheWriter(t *testing.T) {
 		GRANT SELECT, INSERT, UPDATE, DELETE ON subscriptions, saved_cards, api_tokens TO changes_test_writer;
 		SET LOCAL ROLE changes_test_writer;
 		CREATE TEMP TABLE deleted_subscriptions (store_id bigint, id bigint, deleted_in xid8, deleted_at timestamptz, PRIMARY KEY (store_id, id));
+		CREATE TEMP TABLE subscription_states (store_id bigint);
 		SET LOCAL search_path = pg_temp, public;
-		UPDATE subscriptions SET order_id = 9 WHERE id = 1;
+		UPDATE subscriptions SET order_id = 9, status = 'expired' WHERE id = 1;
+		UPDATE subscriptions SET saved_card_id = NULL WHERE id = 1;
 		DELETE FROM subscriptions WHERE id = 3;
 		UPDATE saved_cards SET last_four = '1111';
 		UPDATE api_tokens SET last_used_at = now();
 		RESET ROLE;
-		DROP TABLE pg_temp.deleted_subscriptions;
+		DROP TABLE pg_temp.deleted_subscriptions, pg_temp.subscription_states;
 		DROP OWNED BY changes_test_writer;
 		DROP ROLE changes_test_writer;
 		COMMIT`)

@@ -9,6 +9,8 @@ import (
 // restartChanges stamps all subscriptions again if the database was restored from a dump or
 // upgraded by pg_upgrade: its changed_in then has transaction IDs of another server.
 //
+// Histories stay, since their times are still right. Those of subscriptions that have none begin.
+//
 // Everything is one transaction. Meanwhile the subscriptions can be read, and instances
 // refuse to read changes.
 func restartChanges(ctx context.Context, db *sql.DB) (restarted bool, stamped int64, err error) {
@@ -33,6 +35,7 @@ func restartChanges(ctx context.Context, db *sql.DB) (restarted bool, stamped in
 		DELETE FROM deleted_subscriptions;
 		DELETE FROM pruned_deletions;
 		SELECT mark_timeline();
+		SELECT begin_histories();
 		UPDATE subscriptions SET id = id -- a trigger stamps them`)
 	if err != nil {
 		return false, 0, fmt.Errorf("stamp subscriptions: %w", err)

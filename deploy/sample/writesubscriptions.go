@@ -74,6 +74,43 @@ func WriteSubscriptions(ctx context.Context, tx pgx.Tx, customers []subscription
 	return nil
 }
 
+// WritePast replaces what is recorded about the past of subscriptions, after WriteSubscriptions. The
+// last state of each must be what it is now. Numbers are not read. A sharded database records nothing.
+func WritePast(ctx context.Context, tx pgx.Tx, all []subscriptions.Past) error {
+	var records bool
+	if err := tx.QueryRow(ctx, "SELECT to_regclass('subscription_states') IS NOT NULL").Scan(&records); err != nil || !records {
+		return err
+	}
+	var batch pgx.Batch
+	for _, p := range all {
+		batch.Queue("DELETE FROM subscription_states WHERE store_id = $1 AND subscription_id = $2", p.StoreID, p.ID)
+		for _, s := range p.States {
+			batch.Queue(insertState, stateRow(p, &s)...)
+		}
+	}
+	if err := tx.SendBatch(ctx, &batch).Close(); err != nil {
+		return fmt.Errorf("write the past of %d subscriptions: %w", len(all), err)
+	}
+	return nil
+}
+
+const insertState = `INSERT INTO subscription_states (store_id, subscription_id, recorded_at, first, was_bearing, status, variant_id,
+	price_amount, currency, duration, cancel_at_period_end, card_last_four, card_scheme, period_start, period_end)
+	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`
+
+func stateRow(p subscriptions.Past, s *subscriptions.State) []any {
+	row := []any{p.StoreID, p.ID, s.At, s.Baseline, s.WasBearing}
+	if s.Deleted {
+		return append(row, make([]any, 10)...)
+	}
+	var card subscriptions.Card
+	if s.Card != nil {
+		card = *s.Card
+	}
+	return append(row, string(s.Status), s.VariantID, int64(s.Price), s.Currency, string(s.Duration), s.CancelAtPeriodEnd,
+		card.LastFour, card.Scheme, s.PeriodStart, s.PeriodEnd)
+}
+
 // continueAfter makes Postgres give higher ids than last to new cards and subscriptions.
 func continueAfter(batch *pgx.Batch, last int64) {
 	for _, table := range []string{"saved_cards", "subscriptions"} {

@@ -16,10 +16,7 @@ import (
 
 // Changes implements subscriptions.Source. It returns ErrNoChanges if the database has no changes.
 func (p *Source) Changes(ctx context.Context, store int64, q subscriptions.ChangesQuery) (found subscriptions.Changes, err error) {
-	if since := p.noChanges.Load(); since != nil && time.Since(*since) < noChangesFor {
-		return found, subscriptions.ErrNoChanges
-	}
-	err = p.read(ctx, store, func(ctx context.Context, on *server, conn *pgxpool.Conn) error {
+	err = p.readRecorded(ctx, store, func(ctx context.Context, on *server, conn *pgxpool.Conn) error {
 		if on.lately.Load().good(q.After) {
 			var news bool
 			err := conn.QueryRow(ctx, newsSQL, store, q.After.Transaction, q.After.ID, q.After.Timeline).Scan(&news)
@@ -40,15 +37,25 @@ func (p *Source) Changes(ctx context.Context, store int64, q subscriptions.Chang
 		}
 		return err
 	})
-	if lacksChanges(err) {
-		p.noChanges.Store(new(time.Now()))
-		return found, subscriptions.ErrNoChanges
-	}
 	return found, err
 }
 
-// noChangesFor is how long Changes remembers that the database has no changes. Postgres logs each
-// statement that fails, so Changes should not repeat it for every request.
+// readRecorded is read for what the database records when subscriptions change. It returns
+// ErrNoChanges if the database records nothing.
+func (p *Source) readRecorded(ctx context.Context, store int64, try func(context.Context, *server, *pgxpool.Conn) error) error {
+	if since := p.noChanges.Load(); since != nil && time.Since(*since) < noChangesFor {
+		return subscriptions.ErrNoChanges
+	}
+	err := p.read(ctx, store, try)
+	if lacksChanges(err) {
+		p.noChanges.Store(new(time.Now()))
+		return subscriptions.ErrNoChanges
+	}
+	return err
+}
+
+// noChangesFor is how long readRecorded remembers that the database has no changes. Postgres logs
+// each statement that fails, so it should not repeat one for every request.
 const noChangesFor = time.Minute
 
 // lacksChanges reports whether a statement failed because the database does not have the

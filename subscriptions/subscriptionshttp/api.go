@@ -1,6 +1,6 @@
 // Package subscriptionshttp lets a store's programs read the subscriptions of its customers over
-// HTTP: a list, newest or next renewal first, whose pages all cost the same, single subscriptions,
-// a summary, and the changes since a cursor.
+// HTTP: a list, newest or next renewal first, whose pages all cost the same, single subscriptions
+// and their histories, a summary, and the changes since a cursor.
 package subscriptionshttp
 
 import (
@@ -72,6 +72,7 @@ func (a *API) Area() wire.Area {
 			{Method: http.MethodGet, Path: "/subscriptions/changes", Handle: a.serve(a.changes), Vary: "Accept"},
 			{Method: http.MethodGet, Path: "/subscriptions/summary", Handle: a.serve(a.summary)},
 			{Method: http.MethodGet, Path: "/subscriptions/:id", Handle: a.serve(a.get)},
+			{Method: http.MethodGet, Path: "/subscriptions/:id/history", Handle: a.serve(a.history)},
 		},
 		Vary:    "Authorization, Accept-Language, Origin",
 		Private: true,
@@ -83,6 +84,15 @@ type merchant struct {
 	*gin.Context
 	store    *store.Store
 	language locale.Locale
+}
+
+// subscription returns the ID in the path.
+func (m *merchant) subscription() (int64, error) {
+	id, err := strconv.ParseInt(m.Param("id"), 10, 64)
+	if err != nil || id < 1 || strconv.FormatInt(id, 10) != m.Param("id") {
+		return 0, subscriptions.ErrNotFound
+	}
+	return id, nil
 }
 
 // serve identifies the store before a call.
@@ -139,9 +149,9 @@ func (a *API) question(m *merchant, asked *listing) (p page, q subscriptions.Que
 }
 
 func (a *API) get(m *merchant) (wire.Answer, error) {
-	id, err := strconv.ParseInt(m.Param("id"), 10, 64)
-	if err != nil || id < 1 || strconv.FormatInt(id, 10) != m.Param("id") {
-		return wire.Answer{}, subscriptions.ErrNotFound
+	id, err := m.subscription()
+	if err != nil {
+		return wire.Answer{}, err
 	}
 	s, err := a.Source.Get(m.Request.Context(), m.store.ID, id, m.language)
 	if err != nil {

@@ -56,6 +56,14 @@ var (
 		locale.En: "Unknown parameter. Changes accept after and limit.",
 		locale.Ar: "معامل غير معروف. تقبل التغييرات after وlimit.",
 	}
+	textUnknownOfHistory = locale.Text{
+		locale.En: "Unknown parameter. A history accepts after and limit.",
+		locale.Ar: "معامل غير معروف. يقبل السجل after وlimit.",
+	}
+	textPlace = locale.Text{
+		locale.En: "after is not from the history of this subscription. Send the value of next unchanged, or omit after to start with the newest event.",
+		locale.Ar: "قيمة after لا تخص سجل هذا الاشتراك. أرسل قيمة next دون تغيير، أو احذف after للبدء من أحدث حدث.",
+	}
 	textNoValue = locale.Text{
 		locale.En: "The parameter has no value. Omit it for the default.",
 		locale.Ar: "لا قيمة لهذا المعامل. احذفه لاستخدام القيمة الافتراضية.",

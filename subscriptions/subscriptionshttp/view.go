@@ -113,9 +113,7 @@ func (v *view) subscription(s *subscriptions.Subscription, dates, periods string
 	v.Bool("auto_renew", card != nil)
 
 	v.Object("price")
-	v.amount("amount", s.Price, s.Currency)
-	v.Text("formatted", v.texts.Formatted(s.Price, s.Currency))
-	v.Text("currency", s.Currency)
+	v.price(s.Price, s.Currency)
 	v.EndObject()
 
 	v.Object("product")
@@ -126,14 +124,7 @@ func (v *view) subscription(s *subscriptions.Subscription, dates, periods string
 	v.EndObject()
 
 	v.variant("variant", &s.Variant)
-	if card == nil {
-		v.Null("payment_method")
-	} else {
-		v.Object("payment_method")
-		v.Text("last_four", card.LastFour)
-		v.Text("scheme", card.Scheme)
-		v.EndObject()
-	}
+	v.card("payment_method", card)
 	if s.Metadata == nil {
 		v.Null("metadata")
 	} else {
@@ -146,6 +137,25 @@ func (v *view) subscription(s *subscriptions.Subscription, dates, periods string
 	v.instant("grace_ends_at", s.GraceEnd())
 	v.instant("created_at", s.CreatedAt)
 	v.instant("updated_at", s.UpdatedAt)
+}
+
+// price writes the members of a price.
+func (v *view) price(a money.Amount, currency string) {
+	v.amount("amount", a, currency)
+	v.Text("formatted", v.texts.Formatted(a, currency))
+	v.Text("currency", currency)
+}
+
+// card writes null for none.
+func (v *view) card(name string, c *subscriptions.Card) {
+	if c == nil {
+		v.Null(name)
+		return
+	}
+	v.Object(name)
+	v.Text("last_four", c.LastFour)
+	v.Text("scheme", c.Scheme)
+	v.EndObject()
 }
 
 func (v *view) variant(name string, variant *subscriptions.Variant) {

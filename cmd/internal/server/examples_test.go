@@ -78,6 +78,7 @@ var changing = []struct {
 	{regexp.MustCompile(`"merge":\{"id":"[^"]+","at":"[^"]+"`), `"merge":{"id":"5APZMAR32G","at":"2025-11-20T10:00:00Z"`},
 	{regexp.MustCompile(`cursor=[A-Za-z0-9_-]+`), `cursor=AAQFqTbl0dC8Mz9hZc3uTqSQGg`},
 	{regexp.MustCompile(`A[A-Za-z0-9_-]{40,}`), `AdOIrOtWW_exAAAAAAAAAAAAAAAAAAIBjCcEAA4Xwm3B_g`}, // a cursor of changes
+	{regexp.MustCompile(`"next":"AQE[A-Za-z0-9_-]{12}"`), `"next":"AQECqGrsDcA1pvU"`},
 }
 
 // asExample returns an answer as YAML, without what differs at each run.
@@ -233,6 +234,9 @@ func subscriptionExamples(t *testing.T, add func(string, answer)) {
 	call("PausedSubscription", "/subscriptions/5005")
 	call("PastDueSubscription", "/subscriptions/5004")
 	call("SubscriptionSummaryFigures", "/subscriptions/summary")
+	memory.Record(pastOf(all[0]))
+	call("SubscriptionHistoryEvents", "/subscriptions/5001/history?limit=6")
+	call("HistoryRefusedAfter", "/subscriptions/5001/history?after=AdOIrOtWW_exAAAAAAAAAAAAAAAAAAIBjCcEAA4Xwm3B_g")
 	call("SummaryRefusedFilter", "/subscriptions/summary?status=active")
 	call("ListRefusedUnknown", "/subscriptions?customerMail=sara@example.com")
 	call("ListRefusedTooFar", "/subscriptions?page=1000000&per_page=100")
@@ -250,6 +254,30 @@ func subscriptionExamples(t *testing.T, add func(string, answer)) {
 	elsewhere := assert.Must(subscriptions.NewMemory(nil, []subscriptions.Subscription{{StoreID: s.ID, ID: 1}}).
 		Changes(t.Context(), s.ID, subscriptions.ChangesQuery{Limit: 1}))(t)
 	call("CursorExpiredExpired", "/subscriptions/changes?after="+elsewhere.Next.Text(s.ID))
+}
+
+// pastOf returns a past of s with a yearly plan, a renewal that failed, and a card that was removed.
+func pastOf(s subscriptions.Subscription) subscriptions.Past {
+	last := subscriptions.StateOf(&s, exampleTime.Add(-2*time.Hour))
+	p := subscriptions.Past{StoreID: s.StoreID, ID: s.ID}
+	for i, edit := range []func(*subscriptions.State){
+		func(s *subscriptions.State) { s.Card = &subscriptions.Card{LastFour: "1234", Scheme: "visa"} },
+		func(s *subscriptions.State) { s.Status = subscriptions.PastDue },
+		func(s *subscriptions.State) { s.Card = last.Card },
+		func(s *subscriptions.State) {
+			s.Status, s.PeriodStart, s.PeriodEnd = last.Status, last.PeriodStart, last.PeriodEnd
+		},
+		func(s *subscriptions.State) { *s = last },
+	} {
+		state := subscriptions.State{Status: last.Status, VariantID: 42, Price: 20_000, Currency: last.Currency, Duration: "annually", PeriodStart: last.PeriodStart.AddDate(-1, 0, 0), PeriodEnd: last.PeriodStart}
+		if i > 0 {
+			state = p.States[i-1]
+		}
+		edit(&state)
+		state.At = exampleTime.AddDate(0, 0, i-5)
+		p.States = append(p.States, state)
+	}
+	return p
 }
 
 // faultExamples are answers of limits, and of what goes wrong in the service.

@@ -151,6 +151,7 @@ func fuzzedCalls() []fuzzedCall {
 		{"GET", "/subscriptions/changes", ""},
 		{"GET", "/subscriptions/summary", ""},
 		{"GET", "/subscriptions/{id}", ""},
+		{"GET", "/subscriptions/{id}/history", ""},
 	}
 }
 

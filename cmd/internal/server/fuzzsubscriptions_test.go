@@ -45,6 +45,7 @@ func FuzzSubscriptions(f *testing.F) {
 		}
 		r.list(query)
 		r.changes(query)
+		r.get("/subscriptions/5001/history?" + query)
 		a := r.get("/subscriptions/summary?" + query)
 		assert.Require(t, (a.Status == http.StatusOK) == (query == ""), "the summary with %q: %d", query, a.Status)
 	})

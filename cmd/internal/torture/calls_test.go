@@ -288,12 +288,14 @@ func (m *mall) subscriptionCalls() []call {
 		{path: "/subscriptions/changes", headers: []string{"Accept", "application/x-ndjson"}, expected: always(200, "")},
 		{path: "/subscriptions/changes", headers: []string{"Accept", "text/csv"}, expected: always(200, "")},
 		{path: "/subscriptions/900009", expected: always(200, "")},
+		{path: "/subscriptions/900009/history", expected: always(200, "")},
 	}
 	for store, p := range m.programsAndNobody() {
 		yours, id, external := inStore(store), fmt.Sprint(p.subscription), fmt.Sprint("planted-external-", store)
 		missing, refused := unless(yours, 404, "subscription_not_found"), unless(yours, 400, "invalid_parameter")
 		calls = append(calls,
 			call{path: "/subscriptions/" + id, alike: "subscription", named: id, yours: yours, expected: missing},
+			call{path: "/subscriptions/" + id + "/history", alike: "history", named: id, yours: yours, expected: missing},
 			call{path: "/subscriptions?" + p.link, alike: "page link", named: p.link, yours: yours, expected: refused},
 			call{path: "/subscriptions/changes?" + p.cursor, alike: "cursor", named: p.cursor, yours: yours, expected: refused},
 			call{path: "/subscriptions?customerEmail=" + p.email, alike: "e-mail", named: p.email, yours: yours, expected: always(200, "")},
@@ -301,15 +303,13 @@ func (m *mall) subscriptionCalls() []call {
 	}
 	for i := range calls {
 		path, _, _ := strings.Cut(calls[i].path, "?")
-		if calls[i].method, calls[i].programs = "GET", true; subscriptionID.MatchString(path) {
-			path = "/subscriptions/{id}"
-		}
-		calls[i].route = "GET " + path
+		calls[i].method, calls[i].programs = "GET", true
+		calls[i].route = "GET " + subscriptionID.ReplaceAllString(path, "/subscriptions/{id}")
 	}
 	return calls
 }
 
-var subscriptionID = regexp.MustCompile(`^/subscriptions/\d+$`)
+var subscriptionID = regexp.MustCompile(`^/subscriptions/\d+`)
 
 // programsAndNobody returns the programs by store. Store 0 has made-up values that no store
 // has.
