@@ -18,6 +18,10 @@ import (
 // Memory is a source of subscriptions in memory, for the demo and for tests. It is safe for
 // concurrent use.
 type Memory struct {
+	// Now is the clock of the states that Put records. Set it before other goroutines use the
+	// Memory. Default: time.Now.
+	Now func() time.Time
+
 	customers map[customerKey]*Customer
 	keys      [][]byte
 
@@ -27,8 +31,9 @@ type Memory struct {
 }
 
 type memoryStore struct {
-	rows    []*Subscription // newest first; they are replaced, never modified
-	changes []memoryChange  // in their order; a subscription has only its last one
+	rows    []*Subscription   // newest first; they are replaced, never modified
+	changes []memoryChange    // in their order; a subscription has only its last one
+	states  map[int64][]State // by subscription, the oldest first
 }
 
 // memoryChange is the last change of a subscription.
@@ -45,9 +50,10 @@ type customerKey struct{ store, id int64 }
 const firstTransaction = 1
 
 // NewMemory returns a source of the given subscriptions, which the caller must not modify afterwards.
-// Filters match the given customers. Page links and cursors become invalid when the process ends.
+// Filters match the given customers. Histories begin now, unless Record is called. Page links and cursors become invalid when the process ends.
 func NewMemory(customers []Customer, all []Subscription) *Memory {
 	m := &Memory{
+		Now:       time.Now,
 		byStore:   map[int64]memoryStore{},
 		customers: make(map[customerKey]*Customer, len(customers)),
 		keys:      [][]byte{[]byte(rand.Text() + rand.Text())},
@@ -64,7 +70,9 @@ func NewMemory(customers []Customer, all []Subscription) *Memory {
 	for store, of := range m.byStore {
 		slices.SortFunc(of.rows, func(a, b *Subscription) int { return cmp.Compare(b.ID, a.ID) })
 		of.changes = make([]memoryChange, 0, len(of.rows))
+		of.states = make(map[int64][]State, len(of.rows))
 		for _, s := range slices.Backward(of.rows) {
+			of.states[s.ID] = []State{baseline(s, m.Now())}
 			of.changes = append(of.changes, memoryChange{Change: Change{firstTransaction, s.ID}, row: s})
 		}
 		m.byStore[store] = of
@@ -77,11 +85,15 @@ func (m *Memory) Put(s Subscription) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	of := m.byStore[s.StoreID]
+	if of.states == nil {
+		of.states = map[int64][]State{}
+	}
 	if at, found := newestFirst(of.rows, s.ID); found {
 		of.rows[at] = &s
 	} else {
 		of.rows = slices.Insert(of.rows, at, &s)
 	}
+	of.states[s.ID] = appendState(of.states[s.ID], stateOf(&s, m.Now()))
 	m.record(s.StoreID, of, memoryChange{Change: Change{ID: s.ID}, row: &s})
 }
 
@@ -93,8 +105,35 @@ func (m *Memory) Delete(store, id int64, now time.Time) {
 	of := m.byStore[store]
 	if at, found := newestFirst(of.rows, id); found {
 		of.rows = slices.Delete(of.rows, at, at+1)
+		for i := range of.states[id] {
+			of.states[id][i].Card = nil
+		}
+		of.states[id] = appendState(of.states[id], State{At: now, Deleted: true})
 		m.record(store, of, memoryChange{Change: Change{ID: id}, deleted: now})
 	}
+}
+
+// Record replaces what is known about the past of subscriptions that were given to NewMemory or Put.
+// The last state of each must be what it is now. Numbers are not read.
+func (m *Memory) Record(all ...Past) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, p := range all {
+		states := make([]State, 0, len(p.States))
+		for _, s := range p.States {
+			states = appendState(states, s)
+		}
+		m.byStore[p.StoreID].states[p.ID] = states
+	}
+}
+
+// appendState adds a state, unless nothing happened.
+func appendState(states []State, s State) []State {
+	if last := len(states) - 1; last >= 0 && !s.Baseline && len(Events([]State{s, states[last]}, false)) == 0 {
+		return states
+	}
+	s.Number = int64(len(states) + 1)
+	return append(states, s)
 }
 
 // record makes a change the last one of a store, whose rows have it. The caller holds the lock.
@@ -159,6 +198,19 @@ func (m *Memory) page(rows iter.Seq2[int, *Subscription], q Query) []Subscriptio
 		}
 	}
 	return page
+}
+
+func (m *Memory) History(_ context.Context, store, id int64, q HistoryQuery) (HistoryPage, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	all := m.byStore[store].states[id]
+	if all == nil {
+		return HistoryPage{}, ErrNotFound
+	}
+	states := slices.Clone(all[:min(q.Newest(), int64(len(all)))])
+	slices.Reverse(states)
+	p, _ := q.Page(states, true)
+	return p, nil
 }
 
 func (m *Memory) Totals(_ context.Context, store int64) ([]Total, error) {

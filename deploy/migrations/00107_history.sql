@@ -1,0 +1,172 @@
+-- Every state that a subscription had, for its history and for metrics. Begins with the state
+-- that each subscription has now.
+--
+-- A sharded database (00103) has no changes of subscriptions, so it has no history either.
+
+-- +goose Up
+SET LOCAL lock_timeout = '2s'; -- as in 00102
+
+-- +goose StatementBegin
+DO $migration$
+BEGIN
+    IF to_regclass('subscription_timelines') IS NULL THEN
+        RETURN;
+    END IF;
+    PERFORM set_config('search_path', quote_ident(current_schema()) || ', pg_temp', true);
+
+    -- In the order of writers, as in 00102. Readers go on.
+    LOCK saved_cards IN SHARE ROW EXCLUSIVE MODE;
+    LOCK subscriptions IN SHARE ROW EXCLUSIVE MODE;
+
+    -- There is no foreign key: the states of a deleted subscription stay until
+    -- `commerce subscriptions prune` deletes them, three years later.
+    CREATE TABLE subscription_states (
+        store_id             bigint      NOT NULL,
+        subscription_id      bigint      NOT NULL,
+        number               bigint      GENERATED ALWAYS AS IDENTITY,
+        recorded_at          timestamptz NOT NULL,
+        first                boolean     NOT NULL,
+        was_bearing          boolean     NOT NULL,
+        status               text,
+        variant_id           bigint,
+        price_amount         bigint,
+        currency             text,
+        duration             text,
+        cancel_at_period_end boolean,
+        card_last_four       text,
+        card_scheme          text,
+        period_start         timestamptz,
+        period_end           timestamptz,
+        PRIMARY KEY (store_id, subscription_id, number)
+    );
+    COMMENT ON COLUMN subscription_states.number IS 'orders the states of a subscription: its row is locked while one is recorded';
+    COMMENT ON COLUMN subscription_states.recorded_at IS 'the time of the change, not of the commit';
+    COMMENT ON COLUMN subscription_states.first IS 'nothing happened at this row: recording began, or older rows were folded into it';
+    COMMENT ON COLUMN subscription_states.was_bearing IS 'of a first row: the subscription is active or past due, or was before; false in other rows';
+    COMMENT ON COLUMN subscription_states.status IS 'null: the subscription was deleted, which also removed the cards of its rows';
+    COMMENT ON COLUMN subscription_states.card_last_four IS 'null: as in the row before; empty: no card';
+
+    -- Begins the history of each subscription that has none. One whose paid time goes on after
+    -- its trial has been active.
+    CREATE FUNCTION begin_histories() RETURNS void LANGUAGE sql AS $$
+        INSERT INTO subscription_states (store_id, subscription_id, recorded_at, first, was_bearing, status, variant_id,
+            price_amount, currency, duration, cancel_at_period_end, card_last_four, card_scheme, period_start, period_end)
+        SELECT s.store_id, s.id, clock_timestamp(), true,
+            s.status IN ('active', 'past_due') OR s.status <> 'trialing' AND coalesce(s.ends_at > s.trial_ends_at, true),
+            s.status, s.variant_id, s.price_amount, s.currency, s.duration, s.cancel_at_period_end,
+            coalesce(c.last_four, ''), coalesce(c.scheme, ''), s.current_period_start, s.current_period_end
+        FROM subscriptions s LEFT JOIN saved_cards c ON c.store_id = s.store_id AND c.id = s.saved_card_id
+        WHERE NOT EXISTS (SELECT FROM subscription_states h WHERE h.store_id = s.store_id AND h.subscription_id = s.id)
+    $$;
+
+    -- Records an update that leaves the ID and the card. It is for many rows at a time, so it
+    -- sets no search_path and uses no operator, and does not read the card.
+    EXECUTE format('CREATE FUNCTION record_update() RETURNS trigger SECURITY DEFINER LANGUAGE plpgsql AS $$
+    BEGIN
+        INSERT INTO %I.subscription_states (store_id, subscription_id, recorded_at, first, was_bearing, status, variant_id,
+            price_amount, currency, duration, cancel_at_period_end, period_start, period_end)
+        VALUES (NEW.store_id, NEW.id, pg_catalog.clock_timestamp(), false, false, NEW.status, NEW.variant_id,
+            NEW.price_amount, NEW.currency, NEW.duration, NEW.cancel_at_period_end, NEW.current_period_start, NEW.current_period_end);
+        RETURN NULL;
+    END $$', current_schema());
+
+    -- Records anything else. Foreign keys are checked before, so the card exists, and its digits
+    -- cannot change before the end of the transaction.
+    CREATE FUNCTION record_state() RETURNS trigger SECURITY DEFINER SET search_path FROM CURRENT LANGUAGE plpgsql AS $$
+    DECLARE
+        latest subscription_states;
+        known subscription_states; -- the latest row with a card
+        card saved_cards;
+        begins boolean := false;
+    BEGIN
+        IF TG_OP = 'DELETE' OR TG_OP = 'UPDATE' AND (OLD.store_id, OLD.id) <> (NEW.store_id, NEW.id) THEN
+            UPDATE subscription_states SET card_last_four = NULL, card_scheme = NULL
+            WHERE store_id = OLD.store_id AND subscription_id = OLD.id AND card_last_four IS NOT NULL;
+            INSERT INTO subscription_states (store_id, subscription_id, recorded_at, first, was_bearing)
+            VALUES (OLD.store_id, OLD.id, clock_timestamp(), false, false);
+            IF TG_OP = 'DELETE' THEN
+                RETURN NULL;
+            END IF;
+        END IF;
+        SELECT * INTO latest FROM subscription_states WHERE store_id = NEW.store_id AND subscription_id = NEW.id ORDER BY number DESC LIMIT 1;
+        SELECT * INTO known FROM subscription_states
+        WHERE store_id = NEW.store_id AND subscription_id = NEW.id AND card_last_four IS NOT NULL ORDER BY number DESC LIMIT 1;
+        SELECT * INTO card FROM saved_cards WHERE store_id = NEW.store_id AND id = NEW.saved_card_id;
+        card.last_four := coalesce(card.last_four, '');
+        card.scheme := coalesce(card.scheme, '');
+        -- Another card may look the same. And a row that is inserted from a dump has its states already.
+        -- An older snapshot does not see that a row with this ID was deleted.
+        IF (TG_OP = 'UPDATE' OR current_setting('transaction_isolation') = 'read committed') AND (latest.status, latest.variant_id, latest.price_amount, latest.currency, latest.duration, latest.cancel_at_period_end,
+                latest.period_start, latest.period_end, known.card_last_four, known.card_scheme)
+            = (NEW.status, NEW.variant_id, NEW.price_amount, NEW.currency, NEW.duration, NEW.cancel_at_period_end,
+                NEW.current_period_start, NEW.current_period_end, card.last_four, card.scheme)
+        THEN
+            RETURN NULL;
+        END IF;
+        -- A subscriber of logical replication that copies the table first was not there when they were created.
+        IF TG_OP = 'INSERT' AND current_setting('session_replication_role') = 'replica' THEN
+            begins := EXISTS (SELECT FROM pg_subscription_rel WHERE srrelid IN (TG_RELID, to_regclass('subscriptions')) AND srsubstate = 'd');
+        END IF;
+        INSERT INTO subscription_states (store_id, subscription_id, recorded_at, first, was_bearing, status, variant_id,
+            price_amount, currency, duration, cancel_at_period_end, card_last_four, card_scheme, period_start, period_end)
+        VALUES (NEW.store_id, NEW.id, clock_timestamp(), begins,
+            begins AND (NEW.status IN ('active', 'past_due') OR NEW.status <> 'trialing' AND coalesce(NEW.ends_at > NEW.trial_ends_at, true)),
+            NEW.status, NEW.variant_id, NEW.price_amount, NEW.currency, NEW.duration, NEW.cancel_at_period_end,
+            card.last_four, card.scheme, NEW.current_period_start, NEW.current_period_end);
+        RETURN NULL;
+    END $$;
+
+    CREATE FUNCTION record_all_deletions() RETURNS trigger SECURITY DEFINER SET search_path FROM CURRENT LANGUAGE plpgsql AS $$
+    BEGIN
+        UPDATE subscription_states SET card_last_four = NULL, card_scheme = NULL WHERE card_last_four IS NOT NULL;
+        INSERT INTO subscription_states (store_id, subscription_id, recorded_at, first, was_bearing)
+        SELECT store_id, id, clock_timestamp(), false, false FROM subscriptions;
+        RETURN NULL;
+    END $$;
+
+    -- Runs after the trigger that stamps the card's subscriptions, which has locked them.
+    CREATE FUNCTION record_card() RETURNS trigger SECURITY DEFINER SET search_path FROM CURRENT LANGUAGE plpgsql AS $$
+    BEGIN
+        INSERT INTO subscription_states (store_id, subscription_id, recorded_at, first, was_bearing, status, variant_id,
+            price_amount, currency, duration, cancel_at_period_end, card_last_four, card_scheme, period_start, period_end)
+        SELECT store_id, id, clock_timestamp(), false, false, status, variant_id,
+            price_amount, currency, duration, cancel_at_period_end, NEW.last_four, NEW.scheme, current_period_start, current_period_end
+        FROM subscriptions WHERE store_id = NEW.store_id AND customer_id = NEW.customer_id AND saved_card_id = NEW.id;
+        RETURN NULL;
+    END $$;
+
+    CREATE TRIGGER recorded AFTER INSERT OR DELETE ON subscriptions FOR EACH ROW EXECUTE FUNCTION record_state();
+    CREATE TRIGGER recorded_move AFTER UPDATE ON subscriptions
+        FOR EACH ROW WHEN ((OLD.store_id, OLD.id) <> (NEW.store_id, NEW.id) OR OLD.saved_card_id IS DISTINCT FROM NEW.saved_card_id)
+        EXECUTE FUNCTION record_state();
+    CREATE TRIGGER recorded_update AFTER UPDATE ON subscriptions
+        FOR EACH ROW WHEN ((OLD.store_id, OLD.id) = (NEW.store_id, NEW.id) AND OLD.saved_card_id IS NOT DISTINCT FROM NEW.saved_card_id
+            AND (OLD.status, OLD.variant_id, OLD.price_amount, OLD.currency, OLD.duration, OLD.cancel_at_period_end,
+                OLD.current_period_start, OLD.current_period_end)
+            <> (NEW.status, NEW.variant_id, NEW.price_amount, NEW.currency, NEW.duration, NEW.cancel_at_period_end,
+                NEW.current_period_start, NEW.current_period_end))
+        EXECUTE FUNCTION record_update();
+    CREATE TRIGGER recorded_emptying BEFORE TRUNCATE ON subscriptions FOR EACH STATEMENT EXECUTE FUNCTION record_all_deletions();
+    CREATE TRIGGER stamp_recorded AFTER UPDATE ON saved_cards
+        FOR EACH ROW WHEN ((OLD.last_four, OLD.scheme) <> (NEW.last_four, NEW.scheme)) EXECUTE FUNCTION record_card();
+
+    -- As in 00102.
+    ALTER TABLE subscriptions ENABLE ALWAYS TRIGGER recorded;
+    ALTER TABLE subscriptions ENABLE ALWAYS TRIGGER recorded_move;
+    ALTER TABLE subscriptions ENABLE ALWAYS TRIGGER recorded_update;
+    ALTER TABLE subscriptions ENABLE ALWAYS TRIGGER recorded_emptying;
+    ALTER TABLE saved_cards ENABLE ALWAYS TRIGGER stamp_recorded;
+
+    PERFORM begin_histories();
+END $migration$;
+-- +goose StatementEnd
+
+-- +goose Down
+SET LOCAL lock_timeout = '2s';
+DROP TRIGGER IF EXISTS stamp_recorded ON saved_cards;
+DROP TRIGGER IF EXISTS recorded ON subscriptions;
+DROP TRIGGER IF EXISTS recorded_move ON subscriptions;
+DROP TRIGGER IF EXISTS recorded_update ON subscriptions;
+DROP TRIGGER IF EXISTS recorded_emptying ON subscriptions;
+DROP FUNCTION IF EXISTS record_card(), record_all_deletions(), record_state(), record_update(), begin_histories();
+DROP TABLE IF EXISTS subscription_states;
