@@ -93,7 +93,7 @@ func (m *Memory) Put(s Subscription) {
 	} else {
 		of.rows = slices.Insert(of.rows, at, &s)
 	}
-	of.states[s.ID] = appendState(of.states[s.ID], stateOf(&s, m.Now()))
+	of.states[s.ID] = appendState(of.states[s.ID], StateOf(&s, m.Now()))
 	m.record(s.StoreID, of, memoryChange{Change: Change{ID: s.ID}, row: &s})
 }
 

@@ -35,8 +35,8 @@ type State struct {
 	PeriodEnd         time.Time
 }
 
-// stateOf returns the state of a subscription that changed.
-func stateOf(s *Subscription, at time.Time) State {
+// StateOf returns the state of a subscription that changed at a time. It has no number.
+func StateOf(s *Subscription, at time.Time) State {
 	return State{
 		At: at, Status: s.Status, VariantID: s.Variant.ID, Price: s.Price, Currency: s.Currency, Duration: s.Duration,
 		CancelAtPeriodEnd: s.CancelAtPeriodEnd, Card: s.Card, PeriodStart: s.PeriodStart, PeriodEnd: s.PeriodEnd,
@@ -46,7 +46,7 @@ func stateOf(s *Subscription, at time.Time) State {
 // baseline returns the state with which the history of a subscription begins. One whose paid time
 // goes on after its trial has been active.
 func baseline(s *Subscription, at time.Time) State {
-	first := stateOf(s, at)
+	first := StateOf(s, at)
 	first.Baseline = true
 	first.WasBearing = s.Status == Active || s.Status == PastDue ||
 		s.Status != Trialing && (s.TrialEndsAt.IsZero() || s.EndsAt.After(s.TrialEndsAt))
