@@ -16,10 +16,7 @@ import (
 
 // Changes implements subscriptions.Source. It returns ErrNoChanges if the database has no changes.
 func (p *Source) Changes(ctx context.Context, store int64, q subscriptions.ChangesQuery) (found subscriptions.Changes, err error) {
-	if since := p.noChanges.Load(); since != nil && time.Since(*since) < noChangesFor {
-		return found, subscriptions.ErrNoChanges
-	}
-	err = p.read(ctx, store, func(ctx context.Context, on *server, conn *pgxpool.Conn) error {
+	try := func(ctx context.Context, on *server, conn *pgxpool.Conn) error {
 		if on.lately.Load().good(q.After) {
 			var news bool
 			err := conn.QueryRow(ctx, newsSQL, store, q.After.Transaction, q.After.ID, q.After.Timeline).Scan(&news)
@@ -39,16 +36,27 @@ func (p *Source) Changes(ctx context.Context, store int64, q subscriptions.Chang
 			delete(conn.Conn().PgConn().CustomData(), systemKey) // a pooler may have changed the server behind the connection
 		}
 		return err
-	})
-	if lacksChanges(err) {
-		p.noChanges.Store(new(time.Now()))
-		return found, subscriptions.ErrNoChanges
 	}
+	err = p.recorded(func() error { return p.read(ctx, store, try) })
 	return found, err
 }
 
-// noChangesFor is how long Changes remembers that the database has no changes. Postgres logs each
-// statement that fails, so Changes should not repeat it for every request.
+// recorded calls read, which reads what the database records of changes. It returns ErrNoChanges if
+// the database records none.
+func (p *Source) recorded(read func() error) error {
+	if since := p.noChanges.Load(); since != nil && time.Since(*since) < noChangesFor {
+		return subscriptions.ErrNoChanges
+	}
+	err := read()
+	if lacksChanges(err) {
+		p.noChanges.Store(new(time.Now()))
+		return subscriptions.ErrNoChanges
+	}
+	return err
+}
+
+// noChangesFor is how long recorded remembers that the database has no changes. Postgres logs each
+// statement that fails, so it should not be repeated for every request.
 const noChangesFor = time.Minute
 
 // lacksChanges reports whether a statement failed because the database does not have the

@@ -239,6 +239,8 @@ func subscriptionExamples(t *testing.T, add func(string, answer)) {
 	call("PastDueSubscription", "/subscriptions/5004")
 	call("SubscriptionSummaryFigures", "/subscriptions/summary")
 	call("SummaryRefusedFilter", "/subscriptions/summary?status=active")
+	call("SubscriptionMetricsMonths", "/subscriptions/metrics?from=2025-10&to=2025-11")
+	call("MetricsRefusedReversed", "/subscriptions/metrics?from=2025-11&to=2025-10")
 	call("ListRefusedUnknown", "/subscriptions?customerMail=sara@example.com")
 	call("ListRefusedTooFar", "/subscriptions?page=1000000&per_page=100")
 	call("ChangesRefusedLimit", "/subscriptions/changes?limit=5000")

@@ -156,6 +156,7 @@ func fuzzedCalls() []fuzzedCall {
 		{"GET", "/subscriptions", ""},
 		{"GET", "/subscriptions/changes", ""},
 		{"GET", "/subscriptions/summary", ""},
+		{"GET", "/subscriptions/metrics", ""},
 		{"GET", "/subscriptions/{id}", ""},
 	}
 }
