@@ -243,6 +243,19 @@ func (m *Memory) Totals(_ context.Context, store int64) ([]Total, error) {
 	return slices.Collect(maps.Values(groups)), nil
 }
 
+func (m *Memory) Movements(_ context.Context, store int64) (all []Movement, err error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	for _, states := range m.byStore[store].states {
+		some, err := Movements(states)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, some...)
+	}
+	return all, nil
+}
+
 func (m *Memory) Changes(_ context.Context, store int64, q ChangesQuery) (Changes, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()

@@ -457,7 +457,7 @@ func TestPostgres_AnOutageIsUnavailableInTime(t *testing.T) {
 		quickest := time.Hour
 		for try := 0; try < 8 && quickest > within; try++ {
 			b := lists
-			if url == "/subscriptions/summary" {
+			if url == "/subscriptions/summary" || url == "/subscriptions/metrics" {
 				b = instance()
 			}
 			began := time.Now()
@@ -471,6 +471,7 @@ func TestPostgres_AnOutageIsUnavailableInTime(t *testing.T) {
 		unavailable(when, "/subscriptions", 1300*time.Millisecond)
 		unavailable(when, "/subscriptions/1", 1300*time.Millisecond)
 		unavailable(when, "/subscriptions/summary", 2300*time.Millisecond)
+		unavailable(when, "/subscriptions/metrics", 2300*time.Millisecond)
 	}
 	served()
 	var held []*pgxpool.Conn

@@ -31,6 +31,11 @@ type Source interface {
 	// order is undefined. A call may outlive the request that caused it.
 	Totals(ctx context.Context, store int64) ([]Total, error)
 
+	// Movements adds up all states of the store's subscriptions by month and currency. The order is
+	// undefined. The error is ErrNoChanges if the source records none. A call may outlive the request
+	// that caused it.
+	Movements(ctx context.Context, store int64) ([]Movement, error)
+
 	// LinkKeys returns the secrets of page links. The first one signs new links. Links of all of
 	// them are accepted. Instances with the same source have the same keys within seconds of a
 	// change, or immediately with fresh. The caller must not modify them.

@@ -83,11 +83,17 @@ func monthly(currency string, totals []Total) (Revenue, error) {
 		sum.Add(sum, new(big.Rat).SetFrac(t.Prices, big.NewInt(int64(months))))
 		r.Subscriptions += t.Count
 	}
-	// FloatString rounds half away from zero. ParseInt refuses what an Amount cannot hold.
+	var err error
+	r.Amount, err = rounded(currency, sum)
+	return r, err
+}
+
+// rounded rounds an amount half away from zero.
+func rounded(currency string, sum *big.Rat) (money.Amount, error) {
+	// ParseInt refuses what an Amount cannot hold.
 	amount, err := strconv.ParseInt(sum.FloatString(0), 10, 64)
 	if err != nil {
-		return Revenue{}, Unavailable(fmt.Errorf("monthly revenue in %s: %w", currency, err))
+		return 0, Unavailable(fmt.Errorf("monthly revenue in %s: %w", currency, err))
 	}
-	r.Amount = money.Amount(amount)
-	return r, nil
+	return money.Amount(amount), nil
 }

@@ -102,7 +102,7 @@ func recount(all []subscriptions.Subscription, store int64) summary {
 			}
 		}
 		if n > 0 {
-			want.MRR = append(want.MRR, revenue{currency, inMajorUnits(sum, currency), n})
+			want.MRR = append(want.MRR, revenue{currency, inMajor(nearest(sum), currency), n})
 		}
 	}
 	for _, s := range all {
@@ -116,12 +116,16 @@ func recount(all []subscriptions.Subscription, store int64) summary {
 	return want
 }
 
-// inMajorUnits rounds half up, and writes the amount as the shortest number.
-func inMajorUnits(minor *big.Rat, currency string) json.Number {
-	doubled := new(big.Rat).Add(minor, big.NewRat(1, 2))
-	rounded := new(big.Int).Quo(doubled.Num(), doubled.Denom())
+// nearest rounds an amount of at least 0 half up.
+func nearest(minor *big.Rat) int64 {
+	raised := new(big.Rat).Add(minor, big.NewRat(1, 2))
+	return new(big.Int).Quo(raised.Num(), raised.Denom()).Int64()
+}
+
+// inMajor writes an amount as the shortest number.
+func inMajor(minor int64, currency string) json.Number {
 	digits := map[string]int{"JPY": 0, "KWD": 3, "SAR": 2, "USD": 2}[currency]
-	return json.Number(money.AppendMajor(nil, money.Amount(rounded.Int64()), digits))
+	return json.Number(money.AppendMajor(nil, money.Amount(minor), digits))
 }
 
 // customersOfBoth are the customer of the subscriptions, in two stores.

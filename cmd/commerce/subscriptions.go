@@ -16,9 +16,10 @@ import (
 	"commerce/subscriptions/replicas"
 )
 
-// A summary reads all rows of a store, so summaries have few connections and more time than lists.
+// A summary reads all rows of a store, so summaries have few connections and more time than lists. One of
+// the connections is for metrics, which take longer.
 const (
-	summaryConns   = 2
+	summaryConns   = 3
 	summaryTimeout = 10 * time.Second
 )
 

@@ -208,6 +208,7 @@ func (r *running) browse(t *testing.T, apiToken string) {
 		{"GET", "/subscriptions", "", apiToken},
 		{"GET", "/subscriptions/1", "", apiToken},
 		{"GET", "/subscriptions/summary", "", apiToken},
+		{"GET", "/subscriptions/metrics", "", apiToken},
 		{"GET", "/subscriptions/changes", "", apiToken},
 	} {
 		authorization := ""

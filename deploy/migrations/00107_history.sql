@@ -27,6 +27,7 @@ BEGIN
         recorded_at          timestamptz NOT NULL,
         first                boolean     NOT NULL,
         was_bearing          boolean     NOT NULL,
+        moves_revenue        boolean     NOT NULL DEFAULT true,
         status               text,
         variant_id           bigint,
         price_amount         bigint,
@@ -39,10 +40,16 @@ BEGIN
         period_end           timestamptz,
         PRIMARY KEY (store_id, subscription_id, number)
     );
+    -- Metrics read only this index, which most renewals do not change. Inserts make pages visible to
+    -- all only after a VACUUM.
+    CREATE INDEX subscription_states_by_revenue ON subscription_states (store_id, subscription_id, number)
+        INCLUDE (recorded_at, first, was_bearing, status, price_amount, currency, duration) WHERE first OR moves_revenue;
+    ALTER TABLE subscription_states SET (autovacuum_vacuum_insert_scale_factor = 0.02);
     COMMENT ON COLUMN subscription_states.number IS 'orders the states of a subscription: its row is locked while one is recorded';
     COMMENT ON COLUMN subscription_states.recorded_at IS 'the time of the change, not of the commit';
     COMMENT ON COLUMN subscription_states.first IS 'nothing happened at this row: recording began, or older rows were folded into it';
     COMMENT ON COLUMN subscription_states.was_bearing IS 'of a first row: the subscription is active or past due, or was before; false in other rows';
+    COMMENT ON COLUMN subscription_states.moves_revenue IS 'false: status, price, currency and duration are as in the row before';
     COMMENT ON COLUMN subscription_states.status IS 'null: the subscription was deleted, which also removed the cards of its rows';
     COMMENT ON COLUMN subscription_states.card_last_four IS 'null: as in the row before; empty: no card';
 
@@ -60,13 +67,15 @@ BEGIN
     $$;
 
     -- Records an update that leaves the ID and the card. It is for many rows at a time, so it
-    -- sets no search_path and uses no operator, and does not read the card.
+    -- sets no search_path, and does not read the card.
     EXECUTE format('CREATE FUNCTION record_update() RETURNS trigger SECURITY DEFINER LANGUAGE plpgsql AS $$
     BEGIN
-        INSERT INTO %I.subscription_states (store_id, subscription_id, recorded_at, first, was_bearing, status, variant_id,
+        INSERT INTO %I.subscription_states (store_id, subscription_id, recorded_at, first, was_bearing, moves_revenue, status, variant_id,
             price_amount, currency, duration, cancel_at_period_end, period_start, period_end)
-        VALUES (NEW.store_id, NEW.id, pg_catalog.clock_timestamp(), false, false, NEW.status, NEW.variant_id,
-            NEW.price_amount, NEW.currency, NEW.duration, NEW.cancel_at_period_end, NEW.current_period_start, NEW.current_period_end);
+        VALUES (NEW.store_id, NEW.id, pg_catalog.clock_timestamp(), false, false,
+            NEW.status OPERATOR(pg_catalog.<>) OLD.status OR NEW.price_amount OPERATOR(pg_catalog.<>) OLD.price_amount
+                OR NEW.currency OPERATOR(pg_catalog.<>) OLD.currency OR NEW.duration OPERATOR(pg_catalog.<>) OLD.duration,
+            NEW.status, NEW.variant_id, NEW.price_amount, NEW.currency, NEW.duration, NEW.cancel_at_period_end, NEW.current_period_start, NEW.current_period_end);
         RETURN NULL;
     END $$', current_schema());
 

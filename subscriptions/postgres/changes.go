@@ -40,13 +40,18 @@ func (p *Source) Changes(ctx context.Context, store int64, q subscriptions.Chang
 	return found, err
 }
 
-// readRecorded is read for what the database records when subscriptions change. It returns
-// ErrNoChanges if the database records nothing.
+// readRecorded is read for what the database records when subscriptions change.
 func (p *Source) readRecorded(ctx context.Context, store int64, try func(context.Context, *server, *pgxpool.Conn) error) error {
+	return p.recorded(func() error { return p.read(ctx, store, try) })
+}
+
+// recorded calls read, which reads what the database records of changes. It returns ErrNoChanges if
+// the database records none.
+func (p *Source) recorded(read func() error) error {
 	if since := p.noChanges.Load(); since != nil && time.Since(*since) < noChangesFor {
 		return subscriptions.ErrNoChanges
 	}
-	err := p.read(ctx, store, try)
+	err := read()
 	if lacksChanges(err) {
 		p.noChanges.Store(new(time.Now()))
 		return subscriptions.ErrNoChanges
@@ -54,8 +59,8 @@ func (p *Source) readRecorded(ctx context.Context, store int64, try func(context
 	return err
 }
 
-// noChangesFor is how long readRecorded remembers that the database has no changes. Postgres logs
-// each statement that fails, so it should not repeat one for every request.
+// noChangesFor is how long recorded remembers that the database has no changes. Postgres logs each
+// statement that fails, so it should not be repeated for every request.
 const noChangesFor = time.Minute
 
 // lacksChanges reports whether a statement failed because the database does not have the

@@ -1,6 +1,6 @@
 // Package subscriptionshttp lets a store's programs read the subscriptions of its customers over
 // HTTP: a list, newest or next renewal first, whose pages all cost the same, single subscriptions
-// and their histories, a summary, and the changes since a cursor.
+// and their histories, a summary, monthly figures, and the changes since a cursor.
 package subscriptionshttp
 
 import (
@@ -48,7 +48,8 @@ const maxStreams, maxStreamsOfStore = 8, 2
 type API struct {
 	Config
 	streams   *limit.Slots[int64] // of changes, by store
-	summaries *summaries
+	summaries *runs[*subscriptions.Summary]
+	measured  *runs[*subscriptions.Metrics]
 }
 
 func New(c Config) *API {
@@ -62,6 +63,7 @@ func New(c Config) *API {
 		Config:    c,
 		streams:   limit.NewSlots[int64](limit.SlotsConfig{All: maxStreams, Each: maxStreamsOfStore}),
 		summaries: newSummaries(c.Source, c.Now),
+		measured:  newMetrics(c.Source, c.Now),
 	}
 }
 
@@ -71,6 +73,7 @@ func (a *API) Area() wire.Area {
 			{Method: http.MethodGet, Path: "/subscriptions", Handle: a.serve(a.list)},
 			{Method: http.MethodGet, Path: "/subscriptions/changes", Handle: a.serve(a.changes), Vary: "Accept"},
 			{Method: http.MethodGet, Path: "/subscriptions/summary", Handle: a.serve(a.summary)},
+			{Method: http.MethodGet, Path: "/subscriptions/metrics", Handle: a.serve(a.metrics)},
 			{Method: http.MethodGet, Path: "/subscriptions/:id", Handle: a.serve(a.get)},
 			{Method: http.MethodGet, Path: "/subscriptions/:id/history", Handle: a.serve(a.history)},
 		},

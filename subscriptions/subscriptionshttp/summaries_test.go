@@ -62,18 +62,18 @@ func (s *totals) count() (runs, most int) {
 }
 
 // inBubble runs a test with a clock of its own.
-func inBubble(t *testing.T, test func(t *testing.T, source *totals, s *summaries)) {
+func inBubble(t *testing.T, test func(t *testing.T, source *totals, s *runs[*subscriptions.Summary])) {
 	t.Helper()
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		source := &totals{}
 		test(t, source, newSummaries(source, time.Now))
-		time.Sleep(summaryPatience + summaryTimeout) // let pending runs end
+		time.Sleep(runPatience + runTimeout) // let pending runs end
 	})
 }
 
 // wantRun checks that a store's summary is that of a run, and takes no longer than within.
-func wantRun(t *testing.T, s *summaries, store int64, run int64, within time.Duration) {
+func wantRun(t *testing.T, s *runs[*subscriptions.Summary], store int64, run int64, within time.Duration) {
 	t.Helper()
 	began := time.Now()
 	got, err := s.get(t.Context(), store)
@@ -84,7 +84,7 @@ func wantRun(t *testing.T, s *summaries, store int64, run int64, within time.Dur
 }
 
 // wantUnavailable checks that there is no summary, and that this is known after exactly took.
-func wantUnavailable(t *testing.T, s *summaries, store int64, took time.Duration) {
+func wantUnavailable(t *testing.T, s *runs[*subscriptions.Summary], store int64, took time.Duration) {
 	t.Helper()
 	began := time.Now()
 	got, err := s.get(t.Context(), store)
@@ -94,7 +94,7 @@ func wantUnavailable(t *testing.T, s *summaries, store int64, took time.Duration
 }
 
 func TestSummaries_CallersOfAStoreShareARun(t *testing.T) {
-	inBubble(t, func(t *testing.T, source *totals, s *summaries) {
+	inBubble(t, func(t *testing.T, source *totals, s *runs[*subscriptions.Summary]) {
 		source.behave(time.Second, nil)
 		var callers sync.WaitGroup
 		for i := range 50 {
@@ -110,7 +110,7 @@ func TestSummaries_CallersOfAStoreShareARun(t *testing.T) {
 }
 
 func TestSummaries_AreAtMostAMinuteOld(t *testing.T) {
-	inBubble(t, func(t *testing.T, source *totals, s *summaries) {
+	inBubble(t, func(t *testing.T, source *totals, s *runs[*subscriptions.Summary]) {
 		source.behave(time.Second, nil)
 		wantRun(t, s, 1, 1, time.Second) // begun a second ago
 		for range 57 {
@@ -130,21 +130,21 @@ func TestSummaries_AreAtMostAMinuteOld(t *testing.T) {
 }
 
 func TestSummaries_ALateRunServesTheNextCaller(t *testing.T) {
-	inBubble(t, func(t *testing.T, source *totals, s *summaries) {
-		source.behave(summaryTimeout-time.Second, nil)
-		wantUnavailable(t, s, 1, summaryPatience)
+	inBubble(t, func(t *testing.T, source *totals, s *runs[*subscriptions.Summary]) {
+		source.behave(runTimeout-time.Second, nil)
+		wantUnavailable(t, s, 1, runPatience)
 		gone, leave := context.WithCancel(t.Context())
 		leave()
 		_, err := s.get(gone, 1)
 		assert.That(t, err != nil, "a caller that is gone has a summary")
-		time.Sleep(summaryTimeout - summaryPatience - 2*time.Second)
+		time.Sleep(runTimeout - runPatience - 2*time.Second)
 		wantRun(t, s, 1, 1, time.Second)
 		wantRun(t, s, 1, 1, 0)
 	})
 }
 
 func TestSummaries_ARunOutlivesItsCaller(t *testing.T) {
-	inBubble(t, func(t *testing.T, source *totals, s *summaries) {
+	inBubble(t, func(t *testing.T, source *totals, s *runs[*subscriptions.Summary]) {
 		source.behave(time.Second, nil)
 		ctx, leave := context.WithTimeout(t.Context(), time.Millisecond)
 		defer leave()
@@ -156,17 +156,17 @@ func TestSummaries_ARunOutlivesItsCaller(t *testing.T) {
 }
 
 func TestSummaries_LimitTheirRunsInAll(t *testing.T) {
-	inBubble(t, func(t *testing.T, source *totals, s *summaries) {
-		source.behave(summaryTimeout+time.Hour, nil) // a database that hangs
+	inBubble(t, func(t *testing.T, source *totals, s *runs[*subscriptions.Summary]) {
+		source.behave(runTimeout+time.Hour, nil) // a database that hangs
 		var callers sync.WaitGroup
 		for store := range int64(50) {
-			callers.Go(func() { wantUnavailable(t, s, store, summaryPatience) })
+			callers.Go(func() { wantUnavailable(t, s, store, runPatience) })
 		}
 		callers.Wait()
 		runs, most := source.count()
-		assert.That(t, runs == maxRuns && most == maxRuns, "%d runs, %d at the same time, want %d", runs, most, maxRuns)
-		wantUnavailable(t, s, 99, summaryPatience)
-		time.Sleep(summaryTimeout)
+		assert.That(t, runs == maxSummaries && most == maxSummaries, "%d runs, %d at the same time, want %d", runs, most, maxSummaries)
+		wantUnavailable(t, s, 99, runPatience)
+		time.Sleep(runTimeout)
 		source.behave(time.Millisecond, nil)
 		for store := range int64(50) {
 			callers.Go(func() {
@@ -176,15 +176,44 @@ func TestSummaries_LimitTheirRunsInAll(t *testing.T) {
 		}
 		callers.Wait()
 		_, most = source.count()
-		assert.That(t, most == maxRuns, "%d runs at the same time, want %d", most, maxRuns)
+		assert.That(t, most == maxSummaries, "%d runs at the same time, want %d", most, maxSummaries)
 	})
+}
+
+// The figures of a month that has ended are no longer those of the running one.
+func TestMetrics_AreKeptForAnHourOfTheirLastMonth(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		now := time.Date(2025, 11, 30, 22, 30, 0, 0, time.UTC)
+		source := &movements{}
+		m := newMetrics(source, func() time.Time { return now })
+		for _, step := range []struct {
+			passes time.Duration
+			runs   int
+		}{{0, 1}, {time.Hour, 1}, {time.Microsecond, 2}, {30*time.Minute - 2*time.Microsecond, 2}, {time.Microsecond, 3}} {
+			now = now.Add(step.passes)
+			got, err := m.get(t.Context(), 1)
+			assert.That(t, err == nil && got.Last == subscriptions.MonthOf(now) && source.runs == step.runs, "at %s: %+v, %v after %d runs, want %d", now, got, err, source.runs, step.runs)
+		}
+	})
+}
+
+// movements is a source of no movements that counts its calls.
+type movements struct {
+	subscriptions.Source
+	runs int
+}
+
+func (s *movements) Movements(context.Context, int64) ([]subscriptions.Movement, error) {
+	s.runs++
+	return nil, nil
 }
 
 func TestSummaries_LimitTheirMemory(t *testing.T) {
 	t.Parallel()
 	s := newSummaries(&totals{}, time.Now)
-	for store := range int64(2 * maxSummaries) {
+	for store := range int64(2 * maxKept) {
 		assert.Must(s.get(t.Context(), store))(t)
 	}
-	assert.Equal(t, s.kept.Len(), maxSummaries, "kept")
+	assert.Equal(t, s.kept.Len(), maxKept, "kept")
 }

@@ -64,6 +64,22 @@ var (
 		locale.En: "after is not from the history of this subscription. Send the value of next unchanged, or omit after to start with the newest event.",
 		locale.Ar: "قيمة after لا تخص سجل هذا الاشتراك. أرسل قيمة next دون تغيير، أو احذف after للبدء من أحدث حدث.",
 	}
+	textUnknownOfMetrics = locale.Text{
+		locale.En: "Unknown parameter. Metrics accept from and to.",
+		locale.Ar: "معامل غير معروف. تقبل المقاييس from وto.",
+	}
+	textMonth = locale.Text{
+		locale.En: "%s must be a month such as 2026-07, in UTC and not in the future.",
+		locale.Ar: "يجب أن يكون %s شهرًا مثل 2026-07 بتوقيت UTC، وألا يكون في المستقبل.",
+	}
+	textMonthsReversed = locale.Text{
+		locale.En: "from must not be after to.",
+		locale.Ar: "يجب ألا يكون from بعد to.",
+	}
+	textManyMonths = locale.Text{
+		locale.En: "from and to must include at most %d months.",
+		locale.Ar: "يجب ألا تشمل المدة من from إلى to أكثر من %d شهرًا.",
+	}
 	textNoValue = locale.Text{
 		locale.En: "The parameter has no value. Omit it for the default.",
 		locale.Ar: "لا قيمة لهذا المعامل. احذفه لاستخدام القيمة الافتراضية.",

@@ -238,6 +238,8 @@ func subscriptionExamples(t *testing.T, add func(string, answer)) {
 	call("SubscriptionHistoryEvents", "/subscriptions/5001/history?limit=6")
 	call("HistoryRefusedAfter", "/subscriptions/5001/history?after=AdOIrOtWW_exAAAAAAAAAAAAAAAAAAIBjCcEAA4Xwm3B_g")
 	call("SummaryRefusedFilter", "/subscriptions/summary?status=active")
+	call("SubscriptionMetricsMonths", "/subscriptions/metrics?from=2025-10&to=2025-11")
+	call("MetricsRefusedReversed", "/subscriptions/metrics?from=2025-11&to=2025-10")
 	call("ListRefusedUnknown", "/subscriptions?customerMail=sara@example.com")
 	call("ListRefusedTooFar", "/subscriptions?page=1000000&per_page=100")
 	call("ChangesRefusedLimit", "/subscriptions/changes?limit=5000")

@@ -150,6 +150,7 @@ func fuzzedCalls() []fuzzedCall {
 		{"GET", "/subscriptions", ""},
 		{"GET", "/subscriptions/changes", ""},
 		{"GET", "/subscriptions/summary", ""},
+		{"GET", "/subscriptions/metrics", ""},
 		{"GET", "/subscriptions/{id}", ""},
 		{"GET", "/subscriptions/{id}/history", ""},
 	}

@@ -24,6 +24,7 @@ func FuzzSubscriptions(f *testing.F) {
 		"status=active,canceled&per_page=3", "status=active,", "externalCustomerId=crm-7", "externalCustomerId=%00",
 		"orderId=5001", "sort=periodEnd&per_page=5&status=past_due,active", "sort=periodEnd&periodEndFrom=2025-11-20&periodEndTo=2025-12-20",
 		"page=0", "per_page=101", "cursor=AAAA", "customerMail=x", "page=1&page=2", "%zz", "customerEmail=%00@x", "a;b",
+		"from=2025-01&to=2025-12", "from=2025-1",
 		"customerEmail=%ff@x", "externalCustomerId=%ed%a0%80", "customerEmail=%25_%27%22%5C@x", "customerPhone=%D9%A5%D9%A0",
 	} {
 		f.Add(query, "1", "", []byte(nil))
@@ -48,6 +49,7 @@ func FuzzSubscriptions(f *testing.F) {
 		r.get("/subscriptions/5001/history?" + query)
 		a := r.get("/subscriptions/summary?" + query)
 		assert.Require(t, (a.Status == http.StatusOK) == (query == ""), "the summary with %q: %d", query, a.Status)
+		r.same("/subscriptions/metrics?" + query)
 	})
 }
 

@@ -156,6 +156,7 @@ func (term terminal) outputs(t *testing.T, examples []example) []string {
 func likeThis(printed string) string {
 	for _, form := range [][2]string{
 		{`\b\d{4}-\d\d-\d\d`, "YYYY-MM-DD"},
+		{`"\d{4}-\d\d"`, `"YYYY-MM"`},
 		{`\d\d:\d\d:\d\d(\.\d{6}Z)?`, "hh:mm:ss$1"},
 		{`\.\d{6}Z`, ".ffffffZ"},
 		{`"timestamp": \d{10}\b`, `"timestamp": N`},

@@ -264,7 +264,7 @@ func wantProtected(t testing.TB, what string, h http.Header) {
 func TestSubscriptions_AreNeverStoredByCaches(t *testing.T) {
 	s := newShop(t)
 	for path, status := range map[string]int{
-		"/subscriptions": 200, "/subscriptions/5001": 200, "/subscriptions/5001/history": 200, "/subscriptions/summary": 200, "/subscriptions/changes": 200,
+		"/subscriptions": 200, "/subscriptions/5001": 200, "/subscriptions/5001/history": 200, "/subscriptions/summary": 200, "/subscriptions/metrics": 200, "/subscriptions/changes": 200,
 		"/subscriptions/999999": 404, "/subscriptions?unknown=1": 400,
 	} {
 		for _, accept := range []string{"application/json", "application/x-ndjson", "text/csv"} {

@@ -284,6 +284,7 @@ func (m *mall) subscriptionCalls() []call {
 	calls := []call{
 		{path: "/subscriptions", expected: always(200, "")},
 		{path: "/subscriptions/summary", expected: always(200, "")},
+		{path: "/subscriptions/metrics", expected: always(200, "")},
 		{path: "/subscriptions/changes?limit=1000", expected: always(200, "")},
 		{path: "/subscriptions/changes", headers: []string{"Accept", "application/x-ndjson"}, expected: always(200, "")},
 		{path: "/subscriptions/changes", headers: []string{"Accept", "text/csv"}, expected: always(200, "")},

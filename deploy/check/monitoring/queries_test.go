@@ -75,6 +75,7 @@ func everyCall(apiToken string) []call {
 		{method: "GET", path: "/cart", cart: guest, bearer: customerToken(7, jwtSecret)}, // merges
 		{method: "GET", path: "/subscriptions", bearer: apiToken},
 		{method: "GET", path: "/subscriptions/summary", bearer: apiToken},
+		{method: "GET", path: "/subscriptions/metrics", bearer: apiToken},
 		{method: "GET", path: "/subscriptions/changes", bearer: apiToken},
 	}
 }
