@@ -40,7 +40,7 @@ func Subscriptions(now time.Time) []subscriptions.Subscription {
 		yearly.trialing(5002, 1001, daysAgo(5)),
 		monthly.then(cancel, 5003, 1001, daysAgo(190), daysAgo(2)),
 		monthly.pastDue(5004, 1002, daysAgo(61), now, 3),
-		yearly.then(pause, 5005, 1002, daysAgo(120), daysAgo(75)),
+		yearly.then(pause, 5005, 1002, daysAgo(120), daysAgo(100)),
 		monthly.expired(5006, 1002, daysAgo(365)),
 	}
 	all[0].ExternalCustomerID = "crm-7"
