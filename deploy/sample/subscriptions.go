@@ -40,7 +40,7 @@ func Subscriptions(now time.Time) []subscriptions.Subscription {
 		yearly.trialing(5002, 1001, daysAgo(5)),
 		monthly.then(cancel, 5003, 1001, daysAgo(190), daysAgo(2)),
 		monthly.pastDue(5004, 1002, daysAgo(61), now, 3),
-		yearly.then(pause, 5005, 1002, daysAgo(120), daysAgo(4)),
+		yearly.then(pause, 5005, 1002, daysAgo(120), daysAgo(100)),
 		monthly.expired(5006, 1002, daysAgo(365)),
 	}
 	all[0].ExternalCustomerID = "crm-7"
@@ -59,7 +59,11 @@ func Subscriptions(now time.Time) []subscriptions.Subscription {
 		case 2:
 			all = append(all, offer.pastDue(id, customer, daysAgo(9*i), now, i%4))
 		case 3:
-			all = append(all, offer.then(pause, id, customer, daysAgo(9*i+5), daysAgo(4)))
+			at := daysAgo(9 * i)
+			if i > 15 {
+				at = now.AddDate(0, -badMonth, 0)
+			}
+			all = append(all, offer.then(pause, id, customer, daysAgo(9*i+5), at))
 		case 4:
 			all = append(all, offer.then(cancel, id, customer, daysAgo(9*i), daysAgo(3*i)))
 		case 5:

@@ -38,14 +38,18 @@ func TestSubscriptions_HaveWhatTheDocumentationPromises(t *testing.T) {
 // The dates are consistent whenever the demo starts, also on January 31 and on a leap day.
 func TestSubscriptions_HaveConsistentDatesOnAnyDay(t *testing.T) {
 	t.Parallel()
-	epoch := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
 	rapid.Check(t, func(t *rapid.T) {
-		now := epoch.Add(time.Duration(rapid.Int64Range(0, 5*365*24*60).Draw(t, "minutes")) * time.Minute)
+		now := anyMinute(t)
 		wantConsistentDates(t, sample.Subscriptions(now), now)
 		n := rapid.IntRange(1, 500).Draw(t, "n")
 		_, long := sample.LongList(n, now)
 		wantConsistentDates(t, long, now)
 	})
+}
+
+func anyMinute(t *rapid.T) time.Time {
+	epoch := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
+	return epoch.Add(time.Duration(rapid.Int64Range(0, 5*365*24*60).Draw(t, "minutes")) * time.Minute)
 }
 
 func wantConsistentDates(t rapid.TB, all []subscriptions.Subscription, now time.Time) {

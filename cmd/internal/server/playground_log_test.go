@@ -52,6 +52,9 @@ var verdicts = map[string]struct{ exchange, want string }{
 	"a subscription":     {`{path: "/subscriptions/7", answer: {status: 200, data: {id: 7, status: "active"}}}`, `read {"subscription":{"id":7,"status":"active"},"size":0}`},
 	"the feed":           {`{path: "/subscriptions/changes?after=x", answer: {status: 200, data: {data: [1, 2], deleted: [1], has_more: true}}}`, `read {"updated":2,"deleted":1,"more":true,"size":0}`},
 	"nothing in it":      {`{path: "/subscriptions/changes", answer: {status: 200, data: {data: [], deleted: [], has_more: false}}}`, `read {"nothingNew":true,"size":0}`},
+	"ended by the page":  {`{path: "/subscriptions/changes?after=x&wait=25", answer: {status: 0, stopped: true}}`, `read {"stopped":true}`},
+	"a history":          {`{path: "/subscriptions/7/history?limit=5", answer: {status: 200, data: {data: [1, 2]}}}`, `read {"events":2,"size":0}`},
+	"months":             {`{path: "/subscriptions/metrics", answer: {status: 200, data: {data: [1, 2]}}}`, `read {"rows":{"n":2},"size":0}`},
 	"the merchant's sum": {`{path: "/subscriptions/summary", answer: {status: 200, data: {by_status: {active: 2, paused: 1}, mrr: []}}}`, `read {"subscriptions":3,"revenue":[],"size":0}`},
 }
 

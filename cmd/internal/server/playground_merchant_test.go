@@ -2,12 +2,15 @@ package server_test
 
 import (
 	"fmt"
+	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 
 	"commerce/cmd/internal/pages"
+	"commerce/deploy/assert"
 )
 
 func TestPlaygroundMerchant_ListsAtOnceWithTheDemosToken(t *testing.T) {
@@ -16,7 +19,7 @@ func TestPlaygroundMerchant_ListsAtOnceWithTheDemosToken(t *testing.T) {
 	p.until(`document.querySelector("#page-position").textContent === "Page 1: 1 to 15"`)
 	p.until(`document.querySelector("#own-token").hidden && document.querySelector("[name='merchant-store'][value='sample']").checked`)
 	p.until(`document.querySelector(".figure .big").textContent === "SAR\u00a0320.00"`)
-	p.until(`document.querySelector(".chart caption").textContent === "48 subscriptions"`)
+	p.until(`[...document.querySelectorAll("#status-filter .count")].map((count) => count.textContent).join() === "8,8,8,8,8,8"`)
 
 	p.click(`#language`)
 	p.until(`document.querySelector("[data-subscription='5045'] .status-badge").textContent === "past_dueمتأخر السداد"`)
@@ -42,10 +45,6 @@ func TestPlaygroundMerchant_FiltersByStatusAtOnceAndByTheOthersTogether(t *testi
 	p.press(`#active-filters button:not([data-name])`)
 	p.rows(15, 5048)
 	p.until(`!document.querySelector("#status-filter :checked")`)
-
-	p.press(`.chart [data-status="trialing"] button`)
-	p.listed("/subscriptions?status=trialing")
-	p.until(`document.querySelector("#status-filter [value='trialing']").checked`)
 }
 
 func TestPlaygroundMerchant_ShowsWhatIsWrongWithAFilterAtItsInput(t *testing.T) {
@@ -73,7 +72,7 @@ func TestPlaygroundMerchant_TurnsPagesByLinkAndJumpsByNumber(t *testing.T) {
 	p.press(`#page-next`)
 	p.until(`document.querySelector("#page-position").textContent === "Page 2: 16 to 30"`)
 	p.until(`document.activeElement.id === "page-next"`)
-	p.until(`document.querySelector(".entry .path").textContent.startsWith("/subscriptions?page=2&cursor=")`)
+	p.until(newestList + `.startsWith("/subscriptions?page=2&cursor=")`)
 	p.press(`#page-prev`)
 	p.rows(15, 5048)
 
@@ -120,27 +119,88 @@ func TestPlaygroundMerchant_FollowsChanges(t *testing.T) {
 	p := openPage(t, r.url+"/#subscriptions")
 	p.expect("400 /cart") // of the devices: no store is the default
 	p.rows(15, 5048)
-	p.press(`#feed-switch`)
-	p.until(`document.querySelector("#feed").dataset.state === "on"`)
+	p.following()
 	p.until(`document.querySelectorAll(".feed-row").length === 0`) // the first copy is not news
+	p.press(`[data-subscription="5045"] button`)
+	p.until(`document.querySelectorAll("#subscription-history li").length === 5`)
+	p.until(`document.querySelector("#subscription-history li").textContent.includes("Past due")`)
+	p.press(`#subscription-history button`)
+	p.until(`document.querySelector("#subscription-history li:last-child").dataset.event === "created" && !document.querySelector("#subscription-history button")`)
 
 	r.change(t, `UPDATE subscriptions SET status = 'active', grace_ends_at = NULL, next_retry_at = NULL, current_period_end = current_period_end + interval '1 month'
 		WHERE (store_id, id) = (1, 5045)`)
 	p.until(`document.querySelector("[data-event='paid']")?.textContent.includes("status")`)
 	p.until(`document.querySelector("[data-subscription='5045'] [data-status='active']")`) // also in the list
+	p.until(`document.querySelector("#subscription-history li:nth-child(2)").dataset.event === "renewed"`)
+	p.until(`!document.querySelector(".late").textContent.includes("#5045")`)
 	r.change(t, `DELETE FROM subscriptions WHERE (store_id, id) = (1, 5047)`)
 	p.until(`document.querySelector("[data-event='deleted']")?.textContent.includes("#5047")`)
+	p.until(`!document.querySelector("[data-subscription='5047']")`)
 
-	p.press(`#feed-refresh`)
-	p.rows(15, 5048)
-	p.until(`!document.querySelector("[data-subscription='5047']") && document.querySelector("#feed-refresh").hidden`)
-
-	// Changes while it is off are not missed.
+	// Changes while it is off, or out of sight, are not missed.
 	p.press(`#feed-switch`)
 	p.until(`document.querySelector("#feed").dataset.state === "off"`)
 	r.change(t, `UPDATE subscriptions SET status = 'expired' WHERE (store_id, id) = (1, 5044)`)
 	p.press(`#feed-switch`)
 	p.until(`document.querySelector("[data-event='expired']")?.textContent.includes("#5044")`)
+	p.press(`#tab-store`)
+	p.until(`[...document.querySelectorAll(".entry")].some((entry) => entry.textContent.includes("ended by this page"))`)
+	r.change(t, `UPDATE subscriptions SET status = 'expired' WHERE (store_id, id) = (1, 5043)`)
+	p.press(`#tab-subscriptions`)
+	p.until(`document.querySelector("[data-event='expired']")?.textContent.includes("#5043")`)
+}
+
+// The numbers follow, too, and the page asks for none of it until something changes.
+func TestPlaygroundMerchant_ShowsNewsWithoutAClick(t *testing.T) {
+	slow(t)
+	demo := startDemo(t)
+	p := openPage(t, demo.url+"/#subscriptions")
+	p.following()
+	p.until(`document.querySelector(".month-detail").textContent.includes("SAR\u00a0320.00")`)
+	calls := evaluate[int](p, `document.querySelectorAll(".entry").length`)
+	for range 2 { // the second one ends a trial
+		r := assert.Must(http.Post(demo.url+"/playground/subscriptions", "application/json", strings.NewReader("{}")))(t)
+		assert.NoError(t, r.Body.Close())
+		assert.Equal(t, r.StatusCode, http.StatusOK, "a billing event")
+	}
+	p.until(`document.querySelector("[data-event='activated']")`)
+	p.until(`document.querySelector(".month-detail").textContent.includes("SAR\u00a0336.67")`)
+	p.until(`document.querySelector(".figure .big").textContent === "SAR\u00a0336.67"`)
+	p.until(`document.querySelector("#status-filter [value='trialing'] ~ span .count").textContent === "7"`)
+	assert.That(t, calls < 12, "%d calls before anything happened", calls)
+}
+
+func TestPlaygroundMerchant_SaysTheSameInChartAndTable(t *testing.T) {
+	for _, l := range []look{{width: 320, height: 568}, {width: 1440, language: "ar", dark: true}} {
+		t.Run(l.String(), func(t *testing.T) { wantChartAsTable(openMerchantAs(t, l)) })
+	}
+}
+
+func wantChartAsTable(p page) {
+	p.t.Helper()
+	p.until(`document.querySelectorAll(".months .month").length === 18`)
+	p.press(`.revenue summary`)
+	faults := evaluate[[]string](p, `(() => {
+		const rows = [...document.querySelectorAll(".revenue tbody tr")].reverse().map((row) =>
+			[row.dataset.month, ...[...row.cells].slice(1).map((cell) => Number(cell.textContent.replace(/[^\d.-]/g, "")))]);
+		const moves = ["new", "reactivated", "expansion", "contraction", "churned"];
+		const drawn = (group) => moves.map((move) => Number(group.querySelector("[data-move=" + move + "]")?.getAttribute("height") ?? 0));
+		const groups = [...document.querySelectorAll(".month")];
+		const line = document.querySelector(".revenue-line .stroke").getAttribute("d").slice(1).split("L").map((point) => Number(point.split(" ")[1]));
+		const scale = Math.max(...groups.flatMap(drawn)) / Math.max(...rows.flatMap((row) => row.slice(2, 7).map(Math.abs)));
+		const near = (a, b) => Math.abs(a - b) < 0.02;
+		return groups.flatMap((group, i) => {
+			const [month, mrr, ...moved] = rows[i];
+			return [
+				group.dataset.month !== month && "month " + group.dataset.month,
+				!drawn(group).every((height, at) => near(height, Math.abs(moved[at]) * scale)) && "bars " + drawn(group),
+				i > 0 && !near((line[i] - line[0]) * (rows[17][1] - rows[0][1]), (mrr - rows[0][1]) * (line[17] - line[0])) && "line " + line[i],
+				i > 0 && !near(mrr, rows[i - 1][1] + moved.slice(0, 5).reduce((a, b) => a + b)) && "sum " + mrr,
+			].filter(Boolean).map((fault) => fault + " of " + rows[i]);
+		});
+	})()`)
+	assert.That(p.t, len(faults) == 0, "%q", faults)
+	p.noSidewaysScroll()
 }
 
 func TestPlaygroundMerchant_AsksForATokenWithoutTheDemo(t *testing.T) {
@@ -156,14 +216,14 @@ func TestPlaygroundMerchant_AsksForATokenWithoutTheDemo(t *testing.T) {
 	p.fill(`#own-token-input`, s.API)
 	p.press(`#own-token button`)
 	p.rows(15, 5048)
-	p.until(`!document.querySelector("#own-token .refusal") && document.querySelector(".chart")`)
+	p.until(`!document.querySelector("#own-token .refusal") && document.querySelector(".months")`)
 }
 
 // The page must not claim that nothing is there when the service cannot say.
 func TestPlaygroundMerchant_OffersARetryAfterAnError(t *testing.T) {
 	p := openMerchant(t)
 	p.rows(15, 5048)
-	p.expect("0 /subscriptions")
+	p.expect("0 /subscriptions", "0 /subscriptions/changes")
 	p.offline(true)
 	p.press(`#page-next`)
 	p.until(`document.querySelector("#subscription-list [role='alert']")?.textContent.includes("unreachable")`)
@@ -172,29 +232,22 @@ func TestPlaygroundMerchant_OffersARetryAfterAnError(t *testing.T) {
 	p.until(`document.querySelector("#page-position").textContent === "Page 2: 16 to 30"`)
 }
 
-// A bar that shrinks to fit would show a number that is not its own.
-func TestPlaygroundMerchant_DrawsBarsInProportion(t *testing.T) {
-	p := openMerchant(t)
-	for _, width := range []int64{320, 1440} {
-		p.do(chromedp.EmulateViewport(width, 900))
-		p.until(`document.querySelector(".chart")`)
-		p.run(`import("./playground/js/merchant/summary.js").then(({ chartOf }) =>
-			document.querySelector(".chart").replaceWith(chartOf({ trialing: 0, active: 20000, past_due: 18000, paused: 10000, canceled: 1, expired: 5000 })))`)
-		p.until(`(() => {
-			const [none, all, most, half, one, quarter] = [...document.querySelectorAll(".chart .bar")].map((bar) => bar.getBoundingClientRect().width);
-			return all > 60 && none === 0 && one > 0 && [[most, 0.9], [half, 0.5], [quarter, 0.25]].every(([bar, share]) => Math.abs(bar / all - share) < 0.01);
-		})()`)
-	}
-}
-
 // openMerchant opens the merchant's tab of a demo with the sample's 48 subscriptions.
-func openMerchant(t *testing.T) page {
+func openMerchant(t *testing.T) page { t.Helper(); return openMerchantAs(t, look{}) }
+
+func openMerchantAs(t *testing.T, l look) page {
 	t.Helper()
 	slow(t)
 	offered := &pages.Demo{APIToken: "of the shop"}
 	s := openShop(t, embeddedRedis(t), withPlayground(pages.Playground{Demo: offered}))
 	offered.APIToken = s.API
-	return openPage(t, s.URL+"/#subscriptions")
+	return openPageAs(t, s.URL+"/#subscriptions", l)
+}
+
+// following waits until the page follows the changes.
+func (p page) following() {
+	p.t.Helper()
+	p.until(`document.querySelector("#feed").dataset.state === "on"`)
 }
 
 // rows waits for a list of n rows, of which the first has this ID.
@@ -206,11 +259,14 @@ func (p page) rows(n, first int) {
 	})()`, n, first))
 }
 
-// listed waits until the newest call in the log has this path.
+// listed waits until the newest call for the list in the log has this path.
 func (p page) listed(path string) {
 	p.t.Helper()
-	p.until(fmt.Sprintf(`document.querySelector(".entry .path").textContent === %q && document.querySelector("#subscription-list").ariaBusy === "false"`, path))
+	p.until(fmt.Sprintf(`%s === %q && document.querySelector("#subscription-list").ariaBusy === "false"`, newestList, path))
 }
+
+// newestList is the path of the newest call in the log that is not of another panel.
+const newestList = `[...document.querySelectorAll(".entry .path")].map((path) => path.textContent).find((path) => /^\/subscriptions($|\?(?!sort))/.test(path))`
 
 func (p page) jump(page string) {
 	p.t.Helper()

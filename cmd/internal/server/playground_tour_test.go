@@ -82,7 +82,13 @@ func TestPlaygroundTour(t *testing.T) {
 			p.rows(15, 5048)
 			p.tap(`#page-next`)
 			p.until(`document.querySelector("#page-position").textContent === "` + said.position + `"`)
+			p.until(`document.querySelector(".months") && document.querySelector("#renewals-content li")`)
 			p.shows("7-subscriptions")
+			p.tap(`.revenue summary`)
+			p.shows("7-months")
+			p.tap(`[data-subscription="5027"] button`)
+			p.until(`document.querySelector("#subscription-history li")`)
+			p.shows("7-history")
 		})
 	}
 }

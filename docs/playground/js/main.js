@@ -3,7 +3,7 @@
 
 import { demo, meetDemo } from "./demo.js";
 import { startLog } from "./log/log.js";
-import { openSubscriptions, startSubscriptions } from "./merchant/subscriptions.js";
+import { showSubscriptions, startSubscriptions } from "./merchant/subscriptions.js";
 import { startArt } from "./page/art.js";
 import { byId } from "./page/dom.js";
 import { startLanguage, t } from "./page/language.js";
@@ -21,7 +21,7 @@ await meetDemo();
 if (demo.reference) document.querySelectorAll("[data-description]").forEach(linkReference);
 drawAccounts(devices);
 startSubscriptions();
-const showArea = startTabs((area) => { if (area === "subscriptions") openSubscriptions(); });
+const showArea = startTabs((area) => showSubscriptions(area === "subscriptions"));
 const scenarios = startScenarios(devices, showArea);
 await devices.loadAll();
 scenarios.startLinked();

@@ -35,11 +35,12 @@ export const pauses = new EventTarget();
  *
  * @param {string} method
  * @param {string} path below the base, such as "/cart"
- * @param {{body?: object, headers?: object, key?: string, from?: string, before?: number, lose?: boolean}} [options]
+ * @param {{body?: object, headers?: object, key?: string, from?: string, before?: number, lose?: boolean, signal?: AbortSignal}} [options]
  *   key: the Idempotency-Key of a change; newKey() makes one. lose: throw the response away,
- *   as a connection that breaks after the service has applied a change
+ *   as a connection that breaks after the service has applied a change. signal: ends a read, whose
+ *   answer is then stopped
  */
-export async function call(method, path, { body, headers = {}, key, from = "", before = null, lose = false } = {}) {
+export async function call(method, path, { body, headers = {}, key, from = "", before = null, lose = false, signal } = {}) {
   const request = {
     method, path,
     url: new URL(path.replace(/^\//, ""), base).href,
@@ -52,8 +53,8 @@ export async function call(method, path, { body, headers = {}, key, from = "", b
     request.headers["X-Timestamp"] = String(Math.floor(Date.now() / 1000));
   }
   for (let attempt = 1; ; attempt++) {
-    const answer = await send(request, { from, before, lose });
-    if (attempt === attempts || !mayRepeat(answer)) return answer;
+    const answer = await send(request, { from, before, lose, signal });
+    if (attempt === attempts || !mayRepeat(answer) || signal?.aborted) return answer;
     const wait = Math.min(Math.max(Number(answer.header("Retry-After")) || attempt, 1), 10);
     pauses.dispatchEvent(new CustomEvent("pause", { detail: { answer, wait } }));
     await new Promise((done) => setTimeout(done, wait * 1000));
@@ -64,9 +65,9 @@ export async function call(method, path, { body, headers = {}, key, from = "", b
 const mayRepeat = ({ status }) => status === 503 || status === 429;
 
 /** send makes one attempt without retries. The log uses it to repeat a call. */
-export async function send(request, { from = "", before = null, lose = false } = {}) {
+export async function send(request, { from = "", before = null, lose = false, signal } = {}) {
   const exchange = begin({ request, from, before });
-  const answer = await (from === "agent" ? agentsAttempt : attempt)(request);
+  const answer = await (from === "agent" ? agentsAttempt : attempt)(request, signal);
   if (!lose) answer.merge = unseen(from, answer.data?.merge);
   exchange.lost = lose ? answer : null;
   return end(exchange, lose ? nothing() : answer);
@@ -101,13 +102,13 @@ function unseen(from, merge) {
 /** nothing is the answer if there is none. */
 export const nothing = () => answerOf(0, "", () => null);
 
-async function attempt({ method, url, headers, body }) {
+async function attempt({ method, url, headers, body }, signal) {
   try {
-    const response = await browserFetch(url, { method, headers, body, credentials: "omit", cache: "no-store" });
+    const response = await browserFetch(url, { method, headers, body, signal, credentials: "omit", cache: "no-store" });
     const text = await response.text();
     return answerOf(response.status, text, (name) => response.headers.get(name));
   } catch {
-    return nothing();
+    return { ...nothing(), stopped: signal?.aborted };
   }
 }
 

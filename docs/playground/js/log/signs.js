@@ -1,6 +1,6 @@
 // The small drawings of the log: one for each kind of verdict, and those of its controls.
 
-const SVG = "http://www.w3.org/2000/svg";
+import { drawn } from "../page/dom.js";
 
 const check = "M3.5 8.5 6.6 11.5 12.5 4.5";
 const equals = "M4 6.2h8M4 9.8h8";
@@ -36,12 +36,5 @@ const paths = {
 
 /** sign draws one of them. It is hidden from screen readers. */
 export function sign(name) {
-  const svg = document.createElementNS(SVG, "svg");
-  svg.setAttribute("class", "sign-drawing");
-  svg.setAttribute("viewBox", "0 0 16 16");
-  svg.setAttribute("aria-hidden", "true");
-  const path = document.createElementNS(SVG, "path");
-  path.setAttribute("d", paths[name]);
-  svg.append(path);
-  return svg;
+  return drawn("svg", { class: "sign-drawing", viewBox: "0 0 16 16", "aria-hidden": "true" }, drawn("path", { d: paths[name] }));
 }

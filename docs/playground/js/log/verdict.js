@@ -12,6 +12,7 @@ export function verdictOf({ request, from, before, answer, lost, events, event }
   if (!answer) return verdict("waiting");
   if (event) return verdict("event", { nowVersion: event.version });
   if (lost) return verdict("lost", { thrownAway: true });
+  if (answer.stopped) return verdict("read", { stopped: true });
   if (answer.status === 0) return verdict("unreachable", { noResponse: true });
   if (answer.status === 304) return verdict("notModified", { size: 0 });
   if (answer.status === 200 && request.path.startsWith("/playground/abandoned")) return verdict("read", { customers: answer.text.split("\n").length - 2 });
@@ -70,6 +71,7 @@ const contents = {
   "/subscriptions": ({ current_page: page, data }) => ({ rows: { page, n: data.length } }),
   "/subscriptions/summary": ({ by_status: states, mrr }) => ({ subscriptions: sum(Object.values(states)), revenue: mrr }),
   "/subscriptions/changes": (feed) => feedOf(feed),
+  "/subscriptions/metrics": ({ data }) => ({ rows: { n: data.length } }),
 };
 
 function contentOf(path, data) {
@@ -77,6 +79,7 @@ function contentOf(path, data) {
   if (!data) return {};
   if (contents[name]) return contents[name](data);
   if (name.startsWith("/cart/share/")) return { lines: data.items.length };
+  if (name.endsWith("/history")) return { events: data.data.length };
   return name.startsWith("/subscriptions/") ? { subscription: { id: data.id, status: data.status } } : {};
 }
 

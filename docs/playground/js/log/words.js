@@ -10,6 +10,7 @@ const says = (key) => () => t(key);
 const phrases = {
   thrownAway: says("fact.thrownAway"),
   noResponse: says("fact.noResponse"),
+  stopped: says("fact.stopped"),
   nothingChanged: says("fact.nothingChanged"),
   still: (n) => t("fact.still", { n: number(n) }),
   ready: says("fact.ready"),
@@ -25,7 +26,7 @@ const phrases = {
   lines: counts("fact.lines"),
   pieces: counts("fact.pieces"),
   total: ({ amount, currency }) => t("fact.total", { amount: money(amount, currency) }),
-  rows: ({ page, n }) => t("fact.page", { page: number(page), rows: counted("fact.rows", n) }),
+  rows: ({ page, n }) => (page ? t("fact.page", { page: number(page), rows: counted("fact.rows", n) }) : counted("fact.rows", n)),
   subscriptions: counts("fact.subscriptions"),
   revenue: (mrr) => t("fact.revenue", { amounts: mrr.map(({ amount, currency }) => money(amount, currency)).join(" + ") }),
   subscription: ({ id, status }) => t("fact.subscription", { id: isolated(id), status: isolated(status) }),

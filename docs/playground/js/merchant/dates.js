@@ -28,6 +28,21 @@ export function minute(text) {
   return format({ ...asDay, hour: "2-digit", minute: "2-digit", hourCycle: "h23" }).format(dateOf(text));
 }
 
+/** shortDay returns the day without its year: "Mar 12". */
+export function shortDay(text) {
+  return format({ month: "short", day: "numeric" }).format(dateOf(text));
+}
+
+/** month returns "March 2026" for "2026-03". */
+export function month(text) {
+  return format({ year: "numeric", month: "long" }).format(dateOf(`${text}-01`));
+}
+
+/** monthName returns "Mar" for "2026-03". */
+export function monthName(text) {
+  return format({ month: "short" }).format(dateOf(`${text}-01`));
+}
+
 /** clock returns the time of day where the reader is, to the second. */
 export function clock(date) {
   return new Intl.DateTimeFormat(tag(), { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" }).format(date);

@@ -5,6 +5,7 @@ import { colored } from "../log/json.js";
 import { byId, el, icon } from "../page/dom.js";
 import { onLanguage, t } from "../page/language.js";
 import { passes, sentenceOf, warn } from "../page/notices.js";
+import { askHistory, historyOf } from "./history.js";
 import { markRow } from "./list.js";
 import { groupsOf } from "./members.js";
 import { ask } from "./session.js";
@@ -54,7 +55,7 @@ export function closeDetail() {
 
 async function fetchAndDraw(id) {
   const asked = ++lastAsked;
-  const answer = await ask(`/subscriptions/${encodeURIComponent(id)}`);
+  const [answer, past] = await Promise.all([ask(`/subscriptions/${encodeURIComponent(id)}`), askHistory(id)]);
   if (asked !== lastAsked) return false; // another one was opened meanwhile
   if (passes(answer)) {
     warn(sentenceOf(answer), () => openDetail(id));
@@ -63,13 +64,13 @@ async function fetchAndDraw(id) {
   const raw = panel().querySelector("details")?.open;
   shown = { id, answer };
   const focused = panel().contains(document.activeElement);
-  panel().replaceChildren(el("div", { class: "detail" }, ...content(id, answer, raw)));
+  panel().replaceChildren(el("div", { class: "detail" }, ...content(id, answer, past, raw)));
   if (focused) byId("subscription-title").focus();
   markRow(id);
   return true;
 }
 
-function content(id, answer, raw) {
+function content(id, answer, past, raw) {
   const head = el("div", { class: "heading" },
     el("h2", { id: "subscription-title", tabIndex: -1 }, `#${id}`),
     answer.ok && statusBadge(answer.data.status),
@@ -81,11 +82,12 @@ function content(id, answer, raw) {
   return [
     head,
     el("p", { class: "detail-price" }, el("bdi", {}, s.price.formatted), " ", el("span", { class: "hint" }, `${s.product.name} · ${s.variant.duration_text}`)),
+    historyOf(id, past),
     ...groupsOf(s),
     el("details", { open: Boolean(raw) },
       el("summary", {}, t("allMembers")),
       el("pre", { dir: "ltr", lang: "en", tabIndex: 0 }, el("code", {}, colored(JSON.stringify(s))))),
-  ];
+  ].filter(Boolean);
 }
 
 /** place opens the panel beside the list, or over it, as the room allows. */

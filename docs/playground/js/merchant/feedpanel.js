@@ -2,27 +2,23 @@
 
 import { demo, happen } from "../demo.js";
 import { byId, el } from "../page/dom.js";
-import { counted, onLanguage, t } from "../page/language.js";
+import { onLanguage, t } from "../page/language.js";
 import { announce, warn } from "../page/notices.js";
 import { clock, day } from "./dates.js";
-import { caughtUpNow, checkNow, feed, follow, isOn, problem, state, stop } from "./feed.js";
+import { fromTo } from "./difference.js";
+import { caughtUpNow, feed, follow, isOn, problem, state, stop } from "./feed.js";
 import { session } from "./session.js";
-import { statusBadge } from "./status.js";
 
 const kept = 50; // rows
 
 const changes = []; // newest first: what is on the screen
-let unseen = 0; // changes since the list was loaded
 let open = () => {};
-let refresh = () => {};
 
-/** startFeedPanel calls opened with the ID of a row, and refreshed to load the list again. */
-export function startFeedPanel({ opened, refreshed }) {
+/** startFeedPanel calls opened with the ID of a row. */
+export function startFeedPanel(opened) {
   open = opened;
-  refresh = refreshed;
   byId("feed-switch").addEventListener("click", () => (isOn() ? stop() : follow()));
   byId("feed-happen").addEventListener("click", letHappen);
-  byId("feed-refresh").addEventListener("click", () => refresh());
   feed.addEventListener("state", drawState);
   feed.addEventListener("change", ({ detail }) => add(detail));
   onLanguage(draw);
@@ -32,14 +28,7 @@ export function startFeedPanel({ opened, refreshed }) {
 /** emptyFeedPanel removes the changes of another store. */
 export function emptyFeedPanel() {
   changes.length = 0;
-  unseen = 0;
   draw();
-}
-
-/** feedIsSeen is called when the list shows everything that the feed has reported. */
-export function feedIsSeen() {
-  unseen = 0;
-  drawRefresh();
 }
 
 async function letHappen() {
@@ -49,7 +38,6 @@ async function letHappen() {
     if (!isOn()) follow();
     await caughtUpNow(); // otherwise the change would be part of the first copy
     await happen();
-    checkNow();
   } catch (error) {
     warn(t("happenFailed", { why: error.message }));
   } finally {
@@ -61,7 +49,6 @@ function add(change) {
   change.seen = new Date();
   changes.unshift(change);
   changes.length = Math.min(changes.length, kept);
-  unseen++;
   const row = rowOf(change);
   row.classList.add("new");
   byId("feed-rows").prepend(row);
@@ -82,12 +69,6 @@ function drawState() {
   byId("feed-state").textContent = t(`feed_${state}`, { why: problem });
   byId("feed-rows").hidden = changes.length === 0;
   byId("feed-empty").hidden = changes.length > 0;
-  drawRefresh();
-}
-
-function drawRefresh() {
-  byId("feed-refresh").hidden = unseen === 0;
-  byId("feed-unseen").textContent = counted("refreshAfter", unseen);
 }
 
 function rowOf(change) {
@@ -97,23 +78,10 @@ function rowOf(change) {
       gone ? el("b", {}, `#${change.id}`) : el("button", { class: "link", "aria-label": t("show", { id: `#${change.id}` }), onclick: () => open(change.id) }, `#${change.id}`),
       el("span", { class: "feed-event" }, sentenceOf(change)),
       el("time", { class: "hint", dateTime: change.at }, clock(change.seen))),
-    !gone && change.differences.length > 0 && el("ul", { class: "differences" }, change.differences.map(differenceOf)));
+    !gone && change.differences.length > 0 && el("ul", { class: "differences" }, change.differences.map(({ member, before, after }) => el("li", {},
+      el("code", { dir: "ltr", lang: "en" }, member), fromTo(member, before, after)))));
 }
 
 function sentenceOf({ event, now }) {
   return t(`event_${event}`, { date: now ? day(now.current_period_end) : "" });
-}
-
-function differenceOf({ member, before, after }) {
-  return el("li", {},
-    el("code", { dir: "ltr", lang: "en" }, member),
-    el("span", { class: "from-to" },
-      el("span", { class: "was" }, shown(member, before)), el("span", { class: "arrow", role: "img", "aria-label": t("becomes") }), shown(member, after)));
-}
-
-function shown(member, value) {
-  if (value === null || value === undefined) return t("none");
-  if (member === "status") return statusBadge(value);
-  if (member === "current_period_end") return el("bdi", {}, day(value));
-  return el("bdi", {}, typeof value === "boolean" ? t(value ? "yes" : "no") : String(value));
 }

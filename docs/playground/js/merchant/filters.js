@@ -2,7 +2,7 @@
 
 import { byId, el, icon } from "../page/dom.js";
 import { clearErrors, showErrors } from "../page/forms.js";
-import { onLanguage, t } from "../page/language.js";
+import { number, onLanguage, t } from "../page/language.js";
 import { filtersIn, inStates, queryOf, without } from "./query.js";
 import { statuses } from "./status.js";
 
@@ -51,9 +51,9 @@ export function refuseFilters(errors, message) {
   showErrors(byId("subscription-filters"), errors, message);
 }
 
-/** onlyStatus returns the query of the list with no other states than this one. */
-export function onlyStatus(status) {
-  return inStates(shown, [status]);
+/** showCounts shows how many subscriptions the store has in each state. */
+export function showCounts(counts) {
+  for (const box of boxes()) box.parentElement.querySelector(".count").textContent = box.value in counts ? number(counts[box.value]) : "";
 }
 
 function queryOfForm(form) {

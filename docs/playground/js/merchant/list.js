@@ -1,13 +1,13 @@
 // The list: GET /subscriptions with its filters, page by page.
 
-import { byId, el } from "../page/dom.js";
+import { byId, el, redraw } from "../page/dom.js";
 import { clearErrors, showErrors } from "../page/forms.js";
 import { number, onLanguage, t } from "../page/language.js";
 import { announce } from "../page/notices.js";
 import { blank, failed } from "./blank.js";
 import { refuseFilters, showFilters } from "./filters.js";
 import { atPage, filtersIn, ofLink } from "./query.js";
-import { rowOf, skeletonOf, tableOf } from "./rows.js";
+import { skeletonOf, tableOf } from "./rows.js";
 import { ask, session } from "./session.js";
 import { refuseToken } from "./storeswitch.js";
 
@@ -33,9 +33,11 @@ export function startList(opened) {
 /** listed reports whether the list has been requested. */
 export const listed = () => lastAsked > 0;
 
-/** refresh lists the same page again. */
-export function refresh() {
-  if (shown) list(shown.query);
+/** refresh lists the same page again after changes, and marks the rows with these IDs. */
+export async function refresh(changed) {
+  if (!shown || byId("subscription-list").ariaBusy === "true") return;
+  await list(shown.query, { quiet: true });
+  for (const id of changed) rowOnScreen(id)?.classList.add("changed");
 }
 
 /** empty removes what another store has shown. */
@@ -44,20 +46,24 @@ export function empty() {
   byId("subscription-list").replaceChildren();
 }
 
-/** list shows a page of the list and returns the answer, or null without a token. reveal scrolls to it. */
-export async function list(query, { reveal = false } = {}) {
+/**
+ * list shows a page of the list and returns the answer, or null without a token. reveal scrolls to it. quiet
+ * leaves the list as it is until the answer is there, and after a failure.
+ */
+export async function list(query, { reveal = false, quiet = false } = {}) {
   const asked = ++lastAsked;
   if (!session.apiToken) {
     refuseNoToken();
     return null;
   }
-  wait();
+  if (!quiet) wait();
   const answer = await ask(`/subscriptions${query}`);
-  if (asked !== lastAsked) return answer; // a newer request replaces this one
+  if (asked !== lastAsked || quiet && !answer.ok) return answer; // a newer request replaces this one
   byId("subscription-list").ariaBusy = "false";
   clearErrors(byId("page-jump"));
   if (answer.ok) {
     draw(query, answer.data);
+    if (!quiet) announce(position(answer.data));
     if (reveal) scrollToTop();
   } else refuse(query, answer);
   return answer;
@@ -77,12 +83,11 @@ function wait() {
 function draw(query, page) {
   shown = { query, page };
   showFilters(query);
-  if (page.data.length > 0) byId("subscription-list").replaceChildren(tableOf(page.data, open));
+  if (page.data.length > 0) redraw(byId("subscription-list"), () => [tableOf(page.data, open)], byId("subscription-list"));
   else if (page.current_page > 1) sayPastEnd(query, page);
   else sayNone(query);
   markRow(marked);
   drawPager(page);
-  announce(position(page));
 }
 
 function drawPager(page) {
@@ -135,23 +140,6 @@ function refuse(query, answer) {
 function scrollToTop() {
   const { top } = byId("listing").getBoundingClientRect();
   if (top < 0 || top > innerHeight * 0.7) byId("listing").scrollIntoView({ block: "start" });
-}
-
-/** replaceRow redraws one row after a change. Rows of other pages are not shown. */
-export function replaceRow(s) {
-  const old = rowOnScreen(s.id);
-  if (!old) return;
-  const row = rowOf(s, open);
-  row.classList.add("changed");
-  const focused = old.contains(document.activeElement);
-  old.replaceWith(row);
-  markRow(marked);
-  if (focused) row.querySelector("button").focus();
-}
-
-/** removeRow marks a row as deleted. */
-export function removeRow(id) {
-  rowOnScreen(id)?.classList.add("deleted");
 }
 
 /** markRow marks the row whose details are shown; null for none. It returns the row. */

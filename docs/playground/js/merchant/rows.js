@@ -21,11 +21,11 @@ export function tableOf(subscriptions, open) {
     el("tbody", { role: "rowgroup" }, subscriptions.map((s) => rowOf(s, open))));
 }
 
-export function rowOf(s, open) {
+function rowOf(s, open) {
   const cell = (column, ...content) => el("td", { role: "cell", class: `of-${column}` }, ...content);
   return el("tr", { role: "row", "data-subscription": s.id },
     el("th", { scope: "row", role: "rowheader", class: "of-number" },
-      el("button", { class: "row-button", "aria-label": t("show", { id: `#${s.id}` }), onclick: () => open(s.id) }, `#${s.id}`)),
+      el("button", { class: "row-button", "data-key": s.id, "aria-label": t("show", { id: `#${s.id}` }), onclick: () => open(s.id) }, `#${s.id}`)),
     cell("status", statusBadge(s.status)),
     cell("product", el("span", { class: "name" }, s.product.name), " ", el("span", { class: "hint" }, s.variant.duration_text)),
     cell("price", el("bdi", {}, s.price.formatted)),

@@ -33,8 +33,8 @@ function tokenOf(store) {
   return store === "own" ? session.ownToken : "";
 }
 
-/** ask makes a GET as the store. */
-export function ask(path) {
+/** ask makes a GET as the store. signal ends it. */
+export function ask(path, signal) {
   const headers = session.apiToken ? { Authorization: `Bearer ${session.apiToken}` } : {};
-  return call("GET", path, { headers, from: "merchant" });
+  return call("GET", path, { headers, from: "merchant", signal });
 }

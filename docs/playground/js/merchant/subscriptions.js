@@ -2,13 +2,24 @@
 
 import { byId } from "../page/dom.js";
 import { closeDetail, openDetail, redrawDetail, startDetail } from "./detail.js";
-import { feed, forget, startFeed } from "./feed.js";
-import { emptyFeedPanel, feedIsSeen, startFeedPanel } from "./feedpanel.js";
-import { onlyStatus, showFilters, startFilters } from "./filters.js";
-import { empty, list, listed, refresh, removeRow, replaceRow, startList } from "./list.js";
+import { attend, feed, follow, forget, startFeed } from "./feed.js";
+import { emptyFeedPanel, startFeedPanel } from "./feedpanel.js";
+import { showFilters, startFilters } from "./filters.js";
+import { empty, list, listed, refresh, startList } from "./list.js";
+import { clearRenewals, loadRenewals, startRenewals } from "./renewals.js";
+import { clearRevenue, loadRevenue, startRevenue } from "./revenue.js";
 import { offered, session } from "./session.js";
 import { showStore, startStoreSwitch } from "./storeswitch.js";
 import { clearSummary, loadSummary, startSummary } from "./summary.js";
+
+const fewEnough = 5_000; // subscriptions of a store that the page reads without being asked, to follow them
+const between = 3_000;   // between two refreshes, in ms
+const stale = 61_000;    // how long the service may show older numbers
+
+let changed = []; // IDs, since the last refresh
+let refreshed = 0;
+let due = 0;   // the timer of the next refresh; 0 for none
+let later = 0; // the timer of the last one after a change
 
 /** startSubscriptions must run after meetDemo. */
 export function startSubscriptions() {
@@ -16,15 +27,22 @@ export function startSubscriptions() {
   startFilters((query) => find(query));
   startList(openDetail);
   startDetail();
-  startSummary((status) => find(onlyStatus(status), { reveal: true }));
+  startSummary();
+  startRevenue();
+  startRenewals(openDetail);
   startFeed();
-  startFeedPanel({ opened: openDetail, refreshed: refreshAll });
-  feed.addEventListener("change", ({ detail }) => redrawChanged(detail));
+  startFeedPanel(openDetail);
+  feed.addEventListener("change", ({ detail: { id } }) => {
+    changed.push(id);
+    redrawDetail(id);
+  });
+  feed.addEventListener("news", () => { due ||= setTimeout(refreshAll, Math.max(0, refreshed + between - Date.now())); });
 }
 
-/** openSubscriptions is called when the tab is shown. The first time, it loads everything. */
-export function openSubscriptions() {
-  if (!listed()) enter();
+/** showSubscriptions is called when the tab is shown, or left. The first time, it loads everything. */
+export function showSubscriptions(shown) {
+  attend();
+  if (shown && !listed()) enter();
 }
 
 /**
@@ -48,15 +66,34 @@ export async function showPage(query, { long = false } = {}) {
 async function enter(query = "") {
   closeDetail();
   forget();
+  clearTimeout(due);
+  clearTimeout(later);
+  due = 0;
+  changed = [];
   emptyFeedPanel();
   clearSummary();
+  clearRevenue();
+  clearRenewals();
   empty();
   showFilters("");
   byId("overview").hidden = !session.apiToken;
+  const { store } = session;
   const answer = await list(query);
+  if (store !== session.store) return answer;
   byId("overview").hidden = !session.apiToken || answer?.status === 401;
-  if (answer?.ok) loadSummary();
+  if (answer?.ok) loadAll(store);
   return answer;
+}
+
+async function loadAll(store) {
+  const summary = await loadNumbers();
+  if (store === session.store && summary.ok && sum(Object.values(summary.data.by_status)) <= fewEnough) follow();
+}
+
+function loadNumbers() {
+  loadRevenue();
+  loadRenewals();
+  return loadSummary();
 }
 
 function find(query, options) {
@@ -64,14 +101,14 @@ function find(query, options) {
   return list(query, options);
 }
 
+/** refreshAll shows what has changed, and later also the numbers that the service has kept until then. */
 function refreshAll() {
-  feedIsSeen();
-  refresh();
-  loadSummary();
+  due = 0;
+  refreshed = Date.now();
+  refresh(changed.splice(0));
+  loadNumbers();
+  clearTimeout(later);
+  later = setTimeout(loadNumbers, stale);
 }
 
-function redrawChanged({ id, event, now }) {
-  if (event === "deleted") return removeRow(id);
-  replaceRow(now);
-  redrawDetail(id);
-}
+const sum = (numbers) => numbers.reduce((total, n) => total + n, 0);

@@ -1,30 +1,28 @@
-// The store's numbers: GET /subscriptions/summary as figures and as a chart.
+// The store's numbers now: GET /subscriptions/summary.
 
 import { byId, el, redraw } from "../page/dom.js";
 import { counted, money, number, onLanguage, t } from "../page/language.js";
 import { failed } from "./blank.js";
 import { clock } from "./dates.js";
+import { showCounts } from "./filters.js";
 import { ask } from "./session.js";
-import { statusName, statuses, statusWords } from "./status.js";
 
 let shown = null; // the answer on the screen
 let lastAsked = 0;
-let choose = () => {};
 
-/** startSummary calls chosen with a status whose bar is clicked. */
-export function startSummary(chosen) {
-  choose = chosen;
+export function startSummary() {
   onLanguage(() => { if (shown) draw(shown); });
 }
 
-/** loadSummary counts the store's subscriptions. */
+/** loadSummary counts the store's subscriptions, and returns the answer. */
 export async function loadSummary() {
   const asked = ++lastAsked;
   byId("summary-content").ariaBusy = "true";
   const answer = await ask("/subscriptions/summary");
-  if (asked !== lastAsked) return; // of another store
+  if (asked !== lastAsked) return answer; // of another store
   byId("summary-content").ariaBusy = "false";
   draw(answer);
+  return answer;
 }
 
 /** clearSummary removes the numbers of another store. */
@@ -33,12 +31,14 @@ export function clearSummary() {
   shown = null;
   byId("summary-content").replaceChildren();
   byId("summary-time").textContent = "";
+  showCounts({});
 }
 
 function draw(answer) {
   shown = answer;
   byId("summary-time").textContent = answer.ok ? t("asOf", { time: clock(new Date(answer.data.as_of)) }) : "";
-  redraw(byId("summary-content"), () => (answer.ok ? [figures(answer.data), chartOf(answer.data.by_status)] : [failed(answer, loadSummary)]));
+  redraw(byId("summary-content"), () => (answer.ok ? [figures(answer.data)] : [failed(answer, loadSummary)]));
+  if (answer.ok) showCounts(answer.data.by_status);
 }
 
 function figures({ mrr, ending }) {
@@ -52,24 +52,4 @@ function figures({ mrr, ending }) {
       el("dt", {}, t("ending")),
       el("dd", { class: "big" }, number(ending)),
       el("dd", { class: "hint" }, t("endingWhat"))));
-}
-
-/** chartOf draws the counts. To a screen reader, it is a table with a button in each row. */
-export function chartOf(counts) {
-  const all = statuses.reduce((sum, status) => sum + counts[status], 0);
-  const longest = Math.max(1, ...statuses.map((status) => counts[status]));
-  return el("table", { class: "chart" },
-    el("caption", {}, counted("inAll", all)),
-    el("thead", { class: "hidden" }, el("tr", {},
-      el("th", { scope: "col" }, t("status")), el("th", { scope: "col" }, t("subscriptions")))),
-    el("tbody", {}, statuses.map((status) => bar(status, counts[status], longest))));
-}
-
-function bar(status, n, longest) {
-  const fill = el("span", { class: "bar", "aria-hidden": "true" });
-  fill.style.setProperty("--share", String(n / longest));
-  return el("tr", { "data-status": status },
-    el("th", { scope: "row" },
-      el("button", { "data-key": status, title: t("onlyThese", { status: statusName(status) }), onclick: () => choose(status) }, statusWords(status))),
-    el("td", {}, fill, el("span", { class: "count" }, number(n))));
 }

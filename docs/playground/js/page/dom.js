@@ -19,15 +19,17 @@ export function el(tag, properties = {}, ...children) {
   return element;
 }
 
+/** drawn makes an element of SVG. */
+export function drawn(tag, attributes = {}, ...children) {
+  const element = document.createElementNS(SVG, tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  element.append(...children.flat(2));
+  return element;
+}
+
 /** icon draws a symbol of art.svg. It is hidden from screen readers. */
 export function icon(name, className = "icon") {
-  const svg = document.createElementNS(SVG, "svg");
-  svg.setAttribute("class", className);
-  svg.setAttribute("aria-hidden", "true");
-  const use = document.createElementNS(SVG, "use");
-  use.setAttribute("href", `#art-${name}`);
-  svg.append(use);
-  return svg;
+  return drawn("svg", { class: className, "aria-hidden": "true" }, drawn("use", { href: `#art-${name}` }));
 }
 
 /**

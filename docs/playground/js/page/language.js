@@ -72,6 +72,17 @@ export function money(amount, currency) {
   return new Intl.NumberFormat(tag(), { style: "currency", currency }).format(amount);
 }
 
+/** bare formats an amount without its currency. */
+export function bare(amount, currency, signDisplay = "auto") {
+  const { maximumFractionDigits: digits } = new Intl.NumberFormat("en", { style: "currency", currency }).resolvedOptions();
+  return new Intl.NumberFormat(tag(), { minimumFractionDigits: digits, maximumFractionDigits: digits, signDisplay }).format(amount);
+}
+
+/** compact formats an amount for an axis: "SAR 1.5K". */
+export function compact(amount, currency, signDisplay = "auto") {
+  return new Intl.NumberFormat(tag(), { style: "currency", currency, notation: "compact", signDisplay, maximumSignificantDigits: 3 }).format(amount);
+}
+
 export function number(n) {
   return new Intl.NumberFormat(tag()).format(n);
 }

@@ -41,6 +41,7 @@ export const log = {
 
     "fact.thrownAway": "This page discarded it. Was the change applied?",
     "fact.noResponse": "There was no response.",
+    "fact.stopped": "ended by this page",
     "fact.nothingChanged": "nothing changed",
     "fact.still": "still version {n}",
     "fact.version": "version {n}",
@@ -132,6 +133,7 @@ export const log = {
 
     "fact.thrownAway": "تجاهلته هذه الصفحة. هل نُفّذ التغيير؟",
     "fact.noResponse": "لم يصل أي رد.",
+    "fact.stopped": "أنهته هذه الصفحة",
     "fact.nothingChanged": "لم يتغير شيء",
     "fact.still": "ما زال الإصدار {n}",
     "fact.version": "الإصدار {n}",

@@ -1,0 +1,99 @@
+package sample
+
+import (
+	"slices"
+	"time"
+
+	"commerce/cart/period"
+	"commerce/subscriptions"
+)
+
+// Pasts returns how the subscriptions of Subscriptions(now) were before, oldest first. Each was so
+// from its UpdatedAt until the UpdatedAt of the next one with its ID.
+func Pasts(now time.Time) (pasts []subscriptions.Subscription) {
+	now = now.UTC().Truncate(time.Second)
+	fanClub := offersOf(Stores()[0], Products()[1])[2:]
+	for _, s := range Subscriptions(now) {
+		pasts = append(pasts, pastOf(s, now, fanClub[0].variant, fanClub[1].variant)...)
+	}
+	slices.SortStableFunc(pasts, func(a, b subscriptions.Subscription) int { return a.UpdatedAt.Compare(b.UpdatedAt) })
+	return pasts
+}
+
+// badMonth is how many months ago customers paused, canceled or chose a cheaper plan. Some came back later.
+const badMonth = 5
+
+// pastOf returns the states of a subscription before s, its present one. They follow from its ID. The cheaper
+// plans are a monthly and a yearly one.
+func pastOf(s subscriptions.Subscription, now time.Time, cheapMonth, cheapYear subscriptions.Variant) (states []subscriptions.Subscription) {
+	is := s // at the time of the loop
+	is.CanceledAt, is.PausedAt, is.NextRetryAt, is.GraceEndsAt, is.PausedRemainingDays = time.Time{}, time.Time{}, time.Time{}, time.Time{}, 0
+	become := func(status subscriptions.Status, at time.Time) {
+		if at.Before(s.UpdatedAt) {
+			is.Status, is.UpdatedAt = status, at
+			states = append(states, is)
+		}
+	}
+	begins := append(periodsOf(s), s.PeriodEnd)
+	turn, long := s.ID/2, len(begins) > 6
+	stays := s.Status == subscriptions.Active || s.Status == subscriptions.PastDue
+	for n, begin := range begins[:len(begins)-1] {
+		ago := monthsBetween(begin, now)
+		away := n > 0 && (is.Status == subscriptions.Paused || is.Status == subscriptions.Expired)
+		bad := stays && n > 1 && n < len(begins)-2 &&
+			(ago == badMonth || ago < badMonth && ago > int(turn/2+1)%3 && (away || is.Variant == cheapMonth))
+		switch {
+		case bad && away:
+			continue
+		case bad && turn%4 == 0:
+			become(subscriptions.Paused, begin)
+			continue
+		case bad && turn%4 == 2:
+			is.CancelAtPeriodEnd = true
+			become(subscriptions.Canceled, begin.AddDate(0, 0, -6))
+			become(subscriptions.Expired, begin)
+			continue
+		case n > 0 && !away && (int(turn)+ago)%6 == 0:
+			become(subscriptions.PastDue, begin)
+			begin = begin.AddDate(0, 0, 2) // when the card was charged again
+		}
+		is.Variant, is.Price, is.Card, is.CancelAtPeriodEnd = s.Variant, s.Price, s.Card, false
+		is.PeriodStart, is.PeriodEnd = begins[n], begins[n+1]
+		if s.Card != nil && long && n < 4 {
+			is.Card = card(s.ID + 7) // an earlier card
+		}
+		switch {
+		case n == 0 && s.Status == subscriptions.PastDue && begin.Before(s.PeriodStart):
+			become(subscriptions.Trialing, begin)
+			continue
+		case n == 0 && s.Duration == period.Annually && turn%2 == 0 && begin.AddDate(0, 0, 45).Before(s.UpdatedAt):
+			is.Variant, is.Price = cheapYear, cheapYear.Price
+			become(subscriptions.Active, begin)
+			is.Variant, is.Price = s.Variant, s.Price
+			begin = begin.AddDate(0, 0, 45)
+		case bad && turn%2 == 1:
+			is.Variant, is.Price = cheapMonth, cheapMonth.Price
+		case n < 3 && long && turn%4 == 3:
+			is.Price = s.Price / 2 // an introductory price
+		}
+		become(subscriptions.Active, begin)
+	}
+	return states
+}
+
+// periodsOf returns when the periods of s until the present one began.
+func periodsOf(s subscriptions.Subscription) []time.Time {
+	begins := []time.Time{s.PeriodStart}
+	for n := 1; begins[0].After(s.CreatedAt); n++ {
+		begin := s.PeriodStart.AddDate(0, -n*s.Duration.Months(), 0)
+		if begin.Before(s.CreatedAt) {
+			begin = s.CreatedAt
+		}
+		begins = slices.Insert(begins, 0, begin)
+	}
+	return begins
+}
+
+func monthsBetween(from, to time.Time) int {
+	return 12*(to.Year()-from.Year()) + int(to.Month()) - int(from.Month())
+}
