@@ -176,13 +176,13 @@ func (r *reader) pipeline(t *testing.T) copier {
 	return copier{run, query}
 }
 
-type answer struct {
+type answered struct {
 	Code string
 	Data json.RawMessage
 }
 
 // ask gets a URL that contains the guide's variables.
-func (r *reader) ask(t *testing.T, url, authorization string) (a answer) {
+func (r *reader) ask(t *testing.T, url, authorization string) (a answered) {
 	t.Helper()
 	printed := r.run(t, examplesOf(t, subscriptionsGuide)[0].script+fmt.Sprintf("curl -s %q -H %q", url, "Authorization: "+authorization))
 	assert.NoError(t, json.Unmarshal([]byte(printed), &a))
