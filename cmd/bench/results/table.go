@@ -30,10 +30,7 @@ func (t table) write(w io.Writer) error {
 
 // cases is the table of what each case took, in medians.
 func (b Benchmark) cases() table {
-	t := table{{
-		b.Name, "requests/s", "p50 ms", "p99 ms", "server CPU µs", "stores' CPU µs",
-		"allocations", "allocated bytes", "resident MB",
-	}}
+	t := table{{b.Name, "requests/s", "p50 ms", "p99 ms", "server CPU µs", "stores' CPU µs", "resident MB"}}
 	for _, c := range b.Cases {
 		row, failed := []string{c.Name}, 0
 		for _, value := range []func(Round) float64{
@@ -42,8 +39,6 @@ func (b Benchmark) cases() table {
 			func(r Round) float64 { return r.P99 },
 			Round.ServerCPU,
 			func(r Round) float64 { return r.Store },
-			func(r Round) float64 { return r.Allocations },
-			func(r Round) float64 { return r.Allocated },
 			func(r Round) float64 { return r.Resident },
 		} {
 			row = append(row, short(c.Figure(value).Median))
@@ -128,7 +123,7 @@ func (r Report) Markdown(w io.Writer) error {
 // conditions says in one paragraph where and how the results were measured.
 func (r Report) conditions() string {
 	return fmt.Sprintf("Commit %s, %s, %s: %d CPUs (%s), %s/%s, load averages %s. %d connections, %d rounds, turns of %s; %s in all. "+
-		"Values are medians; those compared with others or with a target have the range of the rounds. CPU times, allocations and allocated bytes are per request.",
+		"Values are medians; those compared with others or with a target have the range of the rounds. CPU times are per request.",
 		r.Commit, r.Began.Format("2006-01-02 15:04 MST"), r.Go, r.Machine.CPUs, r.Machine.CPU, r.Machine.OS, r.Machine.Arch,
 		r.Machine.Load, r.Connections, r.Rounds, r.Turn, r.Took)
 }

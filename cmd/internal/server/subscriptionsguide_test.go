@@ -2,15 +2,19 @@ package server_test
 
 import (
 	"bytes"
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/goccy/go-yaml"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -19,6 +23,7 @@ import (
 	"commerce/cmd/internal/pages"
 	"commerce/cmd/internal/server"
 	"commerce/deploy/assert"
+	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
 	"commerce/deploy/sample"
 	"commerce/subscriptions/postgres"
@@ -94,21 +99,105 @@ func (r *reader) follow(t *testing.T, script string) string {
 	return ""
 }
 
-// copied returns what the copy of the sync example has, and listed what the service has.
-func (r *reader) copied(t *testing.T) []string {
-	t.Helper()
-	return strings.Fields(r.run(t, `sqlite3 copy.db "SELECT id || (body ->> 'status') FROM subscriptions ORDER BY id DESC"`))
-}
-
+// listed returns what the service has, as ids and states, newest first.
 func (r *reader) listed(t *testing.T) []string {
 	t.Helper()
 	return strings.Fields(r.run(t, examplesOf(t, subscriptionsGuide)[0].script+
 		`curl -sSf "$BASE/subscriptions?per_page=100" -H "Authorization: Bearer $TOKEN" | jq -r '.data.data[] | "\(.id)\(.status)"'`))
 }
 
-func TestSubscriptionsGuide_SyncFollowsChangesAndStartsAgain(t *testing.T) {
+// A copier is a file of the guide that keeps a copy.
+type copier struct {
+	run   func()
+	query func(sql string) []string
+}
+
+// script is sync.sh.
+func (r *reader) script(t *testing.T) copier {
+	return copier{
+		run:   func() { r.follow(t, "sync.sh") },
+		query: func(sql string) []string { return strings.Fields(r.run(t, `sqlite3 copy.db "`+sql+`"`)) },
+	}
+}
+
+// pipeline is copy.yaml. It does what Redpanda Connect does in one minute: the requests and the
+// SQL are those of the file; its mappings are repeated here.
+func (r *reader) pipeline(t *testing.T) copier {
+	var file struct {
+		Pipeline struct {
+			Processors []struct {
+				While struct {
+					Processors []struct {
+						Try []struct {
+							SQL struct {
+								Init  string `yaml:"init_statement"`
+								Query string
+							} `yaml:"sql_raw"`
+							HTTP struct {
+								URL     string
+								Headers map[string]string
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+	assert.NoError(t, yaml.Unmarshal([]byte(codeOf(t, "yaml")), &file))
+	steps := file.Pipeline.Processors[0].While.Processors[0].Try
+	assert.Require(t, len(steps) == 6, "%d steps", len(steps))
+	db := ephemeral.OpenPool(t, ephemeral.Postgres(t), connect.PostgresConfig{Writable: true})
+	assert.Must(db.Exec(t.Context(), steps[0].SQL.Init))(t)
+	query := func(sql string) []string {
+		return assert.Must(pgx.CollectRows(assert.Must(db.Query(t.Context(), sql))(t), pgx.RowTo[string]))(t)
+	}
+	run := func() {
+		for more := true; more; {
+			request := steps[2].HTTP
+			answer := r.ask(t, strings.ReplaceAll(request.URL, "${! @after }", query(steps[0].SQL.Query)[0]), request.Headers["Authorization"])
+			if answer.Code == "cursor_expired" {
+				answer.Data = json.RawMessage(`{"data": [], "deleted": [], "has_more": true, "again": 1}`)
+			}
+			var page struct {
+				More bool `json:"has_more"`
+			}
+			assert.NoError(t, json.Unmarshal(answer.Data, &page))
+			assert.Must(db.Exec(t.Context(), steps[4].SQL.Query, string(answer.Data)))(t)
+			assert.Must(db.Exec(t.Context(), steps[5].SQL.Query, page.More))(t)
+			more = page.More
+		}
+	}
+	return copier{run, query}
+}
+
+type answered struct {
+	Code string
+	Data json.RawMessage
+}
+
+// ask gets a URL that contains the guide's variables.
+func (r *reader) ask(t *testing.T, url, authorization string) (a answered) {
+	t.Helper()
+	printed := r.run(t, examplesOf(t, subscriptionsGuide)[0].script+fmt.Sprintf("curl -s %q -H %q", url, "Authorization: "+authorization))
+	assert.NoError(t, json.Unmarshal([]byte(printed), &a))
+	return a
+}
+
+// codeOf returns the guide's code in a language.
+func codeOf(t *testing.T, language string) string {
+	t.Helper()
+	page := assert.Must(os.ReadFile(filepath.Join(repository, subscriptionsGuide)))(t)
+	_, code, found := strings.Cut(string(page), "\n```"+language+"\n")
+	assert.Require(t, found, "the guide has no %s", language)
+	code, _, _ = strings.Cut(code, "\n```\n")
+	return code
+}
+
+func TestSubscriptionsGuide_CopiesFollowChangesAndStartAgain(t *testing.T) {
 	t.Parallel()
 	r := newReader(t)
+	copiers := map[string]copier{"sync.sh": r.script(t), "copy.yaml": r.pipeline(t)}
+	const copied, number = "SELECT id || (body ->> 'status') FROM subscriptions ORDER BY id DESC", "SELECT copy || '' FROM sync"
 	for _, step := range []struct{ name, sql string }{
 		{"first copy", ""},
 		{"changes", `
@@ -127,12 +216,34 @@ func TestSubscriptionsGuide_SyncFollowsChangesAndStartsAgain(t *testing.T) {
 		if step.sql != "" {
 			r.change(t, step.sql)
 		}
-		r.follow(t, "sync.sh")
-		assert.Equal(t, r.copied(t), r.listed(t), "%s: the copy, compared with the list", step.name)
+		for name, c := range copiers {
+			c.run()
+			assert.Equal(t, c.query(copied), r.listed(t), "%s: %s, compared with the list", name, step.name)
+		}
 	}
-	copied := r.copied(t)
-	assert.That(t, len(copied) == 47 && copied[0] == "6000active", "copied %q", copied)
-	assert.Equal(t, r.run(t, "sqlite3 copy.db 'SELECT copy FROM sync'"), "2\n", "number of the copy: the second, after the backup")
+	for name, c := range copiers {
+		rows := c.query(copied)
+		assert.That(t, len(rows) == 47 && rows[0] == "6000active", "%s: copied %q", name, rows)
+		assert.Equal(t, c.query(number), []string{"2"}, "%s: number of the copy: the second, after the backup", name)
+	}
+}
+
+// The script for dlt names parameters and members that the call has.
+func TestSubscriptionsGuide_ScriptForDltFitsTheCall(t *testing.T) {
+	t.Parallel()
+	r, code := newReader(t), codeOf(t, "python")
+	params := regexp.MustCompile(`"path": "(.+)",\n\s+"params": \{"(\w+)": (\d+), "(\w+)": after\}`).FindStringSubmatch(code)
+	assert.Require(t, params != nil, "the script sends other parameters:\n%s", code)
+	var page map[string]any
+	assert.NoError(t, json.Unmarshal(r.ask(t, fmt.Sprintf("$BASE/%s?%s=%s", params[1], params[2], params[3]), "Bearer $TOKEN").Data, &page))
+	named := regexp.MustCompile(`(?:page\["|"data\.)(\w+)"`).FindAllStringSubmatch(code, -1)
+	assert.That(t, len(named) == 5, "the script names %q", named)
+	for _, member := range named {
+		_, exists := page[member[1]]
+		assert.That(t, exists, "a page has no %s", member[1])
+	}
+	next := r.ask(t, fmt.Sprintf("$BASE/%s?%s=%s", params[1], params[4], page["next"]), "Bearer $TOKEN")
+	assert.That(t, next.Code == "", "the next page: %s", next.Code)
 }
 
 // cutting cuts the first stream of a handler in its second page.
