@@ -22,6 +22,10 @@ type Source interface {
 	// ErrCursorExpired if a reader with this cursor could miss something.
 	Changes(ctx context.Context, store int64, q ChangesQuery) (Changes, error)
 
+	// News returns the latest change of each store that has one after the given change of the
+	// store. It is cheap, also for many stores. With an error, it returns what it knows.
+	News(ctx context.Context, after map[int64]Change) (map[int64]Change, error)
+
 	// Totals adds up all subscriptions of the store by status, currency and duration. The
 	// order is undefined. A call may outlive the request that caused it.
 	Totals(ctx context.Context, store int64) ([]Total, error)

@@ -49,6 +49,7 @@ type API struct {
 	Config
 	streams   *limit.Slots[int64] // of changes, by store
 	summaries *summaries
+	waiter    *Waiter // for changes
 }
 
 func New(c Config) *API {
@@ -62,6 +63,7 @@ func New(c Config) *API {
 		Config:    c,
 		streams:   limit.NewSlots[int64](limit.SlotsConfig{All: maxStreams, Each: maxStreamsOfStore}),
 		summaries: newSummaries(c.Source, c.Now),
+		waiter:    NewWaiter(c.Source),
 	}
 }
 
