@@ -1,0 +1,56 @@
+package subscriptions_test
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"commerce/auth"
+	"commerce/cart/money"
+	"commerce/deploy/assert"
+	"commerce/subscriptions"
+)
+
+func TestWait_EndsWithAChangeOfTheStore(t *testing.T) {
+	t.Parallel()
+	const changes, heard, limit = 7100 * time.Millisecond, 7250 * time.Millisecond, 20 * time.Second
+	for name, tc := range map[string]struct {
+		change           func(*subscriptions.Memory, auth.MemoryAPITokens)
+		ends             time.Duration
+		code             string
+		changed, deleted int
+	}{
+		"nothing":    {func(*subscriptions.Memory, auth.MemoryAPITokens) {}, limit, "", 0, 0},
+		"a change":   {func(m *subscriptions.Memory, _ auth.MemoryAPITokens) { m.Put(many(3)[2]) }, heard, "", 1, 0},
+		"a deletion": {func(m *subscriptions.Memory, _ auth.MemoryAPITokens) { m.Delete(1, 2, now) }, heard, "", 0, 1},
+		"both":       {func(m *subscriptions.Memory, _ auth.MemoryAPITokens) { m.Put(many(3)[2]); m.Delete(1, 2, now) }, heard, "", 1, 1},
+		"one of another store": {func(m *subscriptions.Memory, _ auth.MemoryAPITokens) {
+			m.Put(subscriptions.Subscription{ID: 1, StoreID: 2})
+		}, limit, "", 0, 0},
+		"the token was revoked": {func(m *subscriptions.Memory, tokens auth.MemoryAPITokens) { delete(tokens, 1); m.Delete(1, 404, now) }, limit, "unauthenticated", 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				m, tokens := subscriptions.NewMemory(nil, many(3)), auth.MemoryAPITokens{1: {ID: 1, StoreID: 1, Hash: sha256.Sum256([]byte(secret))}}
+				config := configOf(m)
+				config.Tokens = auth.NewAPITokens(auth.APITokensConfig{Source: tokens, Stores: auth.NewMemoryStores(money.Known, stores()...)})
+				b := bundle{m, newEngine(config)}
+				_, _, read := follow(t, m, 1, subscriptions.Cursor{}, 10)
+				time.AfterFunc(changes, func() { tc.change(m, tokens) })
+				began := time.Now()
+				got := b.do("/subscriptions/changes?wait=20&after="+read.Text(1), 1, "en")
+				var body struct {
+					Code string
+					Data struct{ Data, Deleted []json.RawMessage }
+				}
+				assert.NoError(t, json.Unmarshal(got.Body.Bytes(), &body))
+				assert.That(t, time.Since(began) == tc.ends && body.Code == tc.code && len(body.Data.Data) == tc.changed && len(body.Data.Deleted) == tc.deleted,
+					"after %v: %s", time.Since(began), got.Body)
+				time.Sleep(time.Second) // until the checks end
+			})
+		})
+	}
+}
