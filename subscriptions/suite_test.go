@@ -163,7 +163,7 @@ func newEngine(c subscriptionshttp.Config) *gin.Engine {
 		engine.Handle(route.Method, route.Path, func(c *gin.Context) {
 			answer, err := route.Handle(c)
 			if answer.Later != nil {
-				answer.Data, err = answer.Later(func(wait func(context.Context)) error { wait(c.Request.Context()); return nil })
+				answer.Data, err = answer.Later(func(wait func(context.Context) bool) error { wait(c.Request.Context()); return nil })
 			}
 			if err != nil {
 				c.JSON(http.StatusTeapot, refusalOf(answer, err))

@@ -90,8 +90,8 @@ type Later func(pause Pause) (data func(*Writer), err error)
 
 // Pause calls wait, whose context has no deadline. It ends when the client disconnects, or when
 // the process stops. Meanwhile the request has no place among those in flight. Afterwards it
-// has one again, and its whole deadline, unless there is an error.
-type Pause func(wait func(context.Context)) error
+// has its whole deadline, and if wait returned true, because work follows, a place.
+type Pause func(wait func(context.Context) bool) error
 
 // Stream is a response of any length that is sent while it is made.
 type Stream struct {

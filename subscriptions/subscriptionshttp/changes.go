@@ -125,12 +125,13 @@ func (a *API) awaitChanges(
 	m *merchant, r changesRequest, empty subscriptions.Changes, until time.Time, pause wire.Pause,
 ) (c subscriptions.Changes, again bool, err error) {
 	news, leave := false, func() {}
-	err = pause(func(ctx context.Context) {
+	err = pause(func(ctx context.Context) bool {
 		waiting, cancel := context.WithDeadline(ctx, until)
 		defer cancel()
 		if news = a.waiter.Wait(waiting, m.store.ID, r.after.Change); news {
 			leave = a.waiter.takeTurn(ctx)
 		}
+		return news
 	})
 	defer leave()
 	if err == nil {

@@ -10,7 +10,7 @@ import (
 )
 
 // pause implements wire.Pause. Neither log nor metrics count the time of wait.
-func (r *responder) pause(c *gin.Context, request *requestContext, wait func(context.Context)) error {
+func (r *responder) pause(c *gin.Context, request *requestContext, wait func(context.Context) bool) error {
 	place, conn, began := slotOf(c.Writer), http.NewResponseController(c.Writer), time.Now()
 	place.leave()
 	_ = conn.SetReadDeadline(time.Time{}) // it would end the context; a test's recorder has none
@@ -19,13 +19,16 @@ func (r *responder) pause(c *gin.Context, request *requestContext, wait func(con
 	ctx, cancel := context.WithCancel(client)
 	defer cancel()
 	defer context.AfterFunc(r.Ending, cancel)()
-	wait(ctx)
+	works := wait(ctx)
 	request.paused += time.Since(began)
 	if err := client.Err(); err != nil {
 		return fmt.Errorf("wait for the answer: %w", err)
 	}
 	request.restart(time.Now().Add(r.Deadline))
 	_ = conn.SetWriteDeadline(time.Now().Add(r.Stall))
+	if !works {
+		return nil
+	}
 	return place.enter()
 }
 

@@ -18,21 +18,24 @@ import (
 
 // pausing is a route whose requests pause until the test, the client or the process ends the pause.
 type pausing struct {
-	begun, end chan struct{}
-	slow       waiting // another route of the area
-	handler    http.Handler
-	log        *logBuffer
-	statuses   chan int
-	clients    []func(context.Context) // by protocol; each sends a request, and its status to statuses
+	begun    chan struct{}
+	end      chan bool // whether work follows
+	slow     waiting   // another route of the area
+	handler  http.Handler
+	log      *logBuffer
+	statuses chan int
+	clients  []func(context.Context) // by protocol; each sends a request, and its status to statuses
 }
 
 func (p *pausing) handle(c *gin.Context) (wire.Answer, error) {
 	return wire.Answer{Later: func(pause wire.Pause) (func(*wire.Writer), error) {
-		err := pause(func(ctx context.Context) {
+		err := pause(func(ctx context.Context) bool {
 			p.begun <- struct{}{}
 			select {
-			case <-p.end:
+			case works := <-p.end:
+				return works
 			case <-ctx.Done():
+				return false
 			}
 		})
 		return func(w *wire.Writer) { w.BeginObject(); w.EndObject() }, errors.Join(err, c.Request.Context().Err())
@@ -43,7 +46,7 @@ func (p *pausing) handle(c *gin.Context) (wire.Answer, error) {
 func startPausing(t *testing.T, ending context.Context) *pausing {
 	t.Helper()
 	p := &pausing{
-		begun: make(chan struct{}), end: make(chan struct{}), statuses: make(chan int),
+		begun: make(chan struct{}), end: make(chan bool), statuses: make(chan int),
 		slow: waiting{make(chan struct{}), make(chan struct{})},
 	}
 	p.handler, p.log = handlerOf(t, func(c *server.Config) {
@@ -87,20 +90,13 @@ func (p *pausing) ask(ctx context.Context) {
 	}
 }
 
-func (p *pausing) wantStatuses(t *testing.T, want int) {
-	t.Helper()
-	for range 2 * len(p.clients) {
-		assert.Equal(t, <-p.statuses, want, "status")
-	}
-}
-
 func TestPause_HasNeitherDeadlineNorPlace(t *testing.T) {
 	t.Parallel()
 	p := startPausing(t, nil)
 	p.ask(t.Context())
 	time.Sleep(500 * time.Millisecond)
 	for range 2 * len(p.clients) {
-		p.end <- struct{}{}
+		p.end <- true
 		assert.Equal(t, <-p.statuses, http.StatusOK, "after a pause")
 	}
 	for line := range strings.Lines(p.log.String()) {
@@ -112,13 +108,20 @@ func TestPause_HasNeitherDeadlineNorPlace(t *testing.T) {
 	assert.Equal(t, <-done, http.StatusNoContent, "a request afterwards")
 }
 
-func TestPause_IsFollowedByARefusalWithoutAPlace(t *testing.T) {
+func TestPause_EndsWithARefusalIfThereIsNoPlaceForWork(t *testing.T) {
 	t.Parallel()
 	p := startPausing(t, nil)
-	p.ask(t.Context())
 	done := p.slow.fill(p.handler, "/calls/slow", 1)
-	close(p.end)
-	p.wantStatuses(t, http.StatusServiceUnavailable)
+	for works, want := range map[bool]int{true: http.StatusServiceUnavailable, false: http.StatusOK} {
+		p.slow.leave <- struct{}{}
+		assert.Equal(t, <-done, http.StatusNoContent, "the request with the place")
+		p.ask(t.Context())
+		done = p.slow.fill(p.handler, "/calls/slow", 1)
+		for range 2 * len(p.clients) {
+			p.end <- works
+			assert.Equal(t, <-p.statuses, want, "status, if work follows: %v", works)
+		}
+	}
 	p.slow.leave <- struct{}{}
 	assert.Equal(t, <-done, http.StatusNoContent, "the request with the place")
 }
@@ -129,7 +132,9 @@ func TestPause_EndsWithTheClient(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	p.ask(ctx)
 	leave()
-	p.wantStatuses(t, 0)
+	for range 2 * len(p.clients) {
+		<-p.statuses
+	}
 	eventually(t, func() bool { return strings.Count(p.log.String(), `"status":499`) == 2*len(p.clients) }, "lines about clients that left")
 }
 

@@ -45,7 +45,7 @@ func (r *responder) adapt(area *wire.Area, route *wire.Route) gin.HandlerFunc {
 		request := requestContextOf(c.Request.Context())
 		request.store, request.caller = answer.Store, answer.Caller
 		if err == nil && answer.Later != nil {
-			answer.Data, err = answer.Later(func(wait func(context.Context)) error { return r.pause(c, request, wait) })
+			answer.Data, err = answer.Later(func(wait func(context.Context) bool) error { return r.pause(c, request, wait) })
 		}
 		if vary != nil { // compression adds Accept-Encoding, but CORS replaces it
 			c.Writer.Header()["Vary"] = vary
