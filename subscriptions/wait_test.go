@@ -1,8 +1,10 @@
 package subscriptions_test
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,33 +15,43 @@ import (
 	"commerce/subscriptions"
 )
 
+// revocable is the token of store 1.
+type revocable struct{ revoked atomic.Bool }
+
+func (r *revocable) APIToken(context.Context, int64) (auth.APIToken, error) {
+	if r.revoked.Load() {
+		return auth.APIToken{}, auth.ErrNoAPIToken
+	}
+	return auth.APIToken{ID: 1, StoreID: 1, Hash: sha256.Sum256([]byte(secret))}, nil
+}
+
 func TestWait_EndsWithAChangeOfTheStore(t *testing.T) {
 	t.Parallel()
 	const changes, heard, limit = 7100 * time.Millisecond, 7250 * time.Millisecond, 20 * time.Second
 	for name, tc := range map[string]struct {
-		change           func(*subscriptions.Memory, auth.MemoryAPITokens)
+		change           func(*subscriptions.Memory, *revocable)
 		ends             time.Duration
 		code             string
 		changed, deleted int
 	}{
-		"nothing":    {func(*subscriptions.Memory, auth.MemoryAPITokens) {}, limit, "", 0, 0},
-		"a change":   {func(m *subscriptions.Memory, _ auth.MemoryAPITokens) { m.Put(many(3)[2]) }, heard, "", 1, 0},
-		"a deletion": {func(m *subscriptions.Memory, _ auth.MemoryAPITokens) { m.Delete(1, 2, now) }, heard, "", 0, 1},
-		"both":       {func(m *subscriptions.Memory, _ auth.MemoryAPITokens) { m.Put(many(3)[2]); m.Delete(1, 2, now) }, heard, "", 1, 1},
-		"one of another store": {func(m *subscriptions.Memory, _ auth.MemoryAPITokens) {
+		"nothing":    {func(*subscriptions.Memory, *revocable) {}, limit, "", 0, 0},
+		"a change":   {func(m *subscriptions.Memory, _ *revocable) { m.Put(many(3)[2]) }, heard, "", 1, 0},
+		"a deletion": {func(m *subscriptions.Memory, _ *revocable) { m.Delete(1, 2, now) }, heard, "", 0, 1},
+		"both":       {func(m *subscriptions.Memory, _ *revocable) { m.Put(many(3)[2]); m.Delete(1, 2, now) }, heard, "", 1, 1},
+		"one of another store": {func(m *subscriptions.Memory, _ *revocable) {
 			m.Put(subscriptions.Subscription{ID: 1, StoreID: 2})
 		}, limit, "", 0, 0},
-		"the token was revoked": {func(m *subscriptions.Memory, tokens auth.MemoryAPITokens) { delete(tokens, 1); m.Delete(1, 404, now) }, limit, "unauthenticated", 0, 0},
+		"the token was revoked": {func(_ *subscriptions.Memory, token *revocable) { token.revoked.Store(true) }, limit, "unauthenticated", 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				m, tokens := subscriptions.NewMemory(nil, many(3)), auth.MemoryAPITokens{1: {ID: 1, StoreID: 1, Hash: sha256.Sum256([]byte(secret))}}
+				m, token := subscriptions.NewMemory(nil, many(3)), &revocable{}
 				config := configOf(m)
-				config.Tokens = auth.NewAPITokens(auth.APITokensConfig{Source: tokens, Stores: auth.NewMemoryStores(money.Known, stores()...)})
+				config.Tokens = auth.NewAPITokens(auth.APITokensConfig{Source: token, Stores: auth.NewMemoryStores(money.Known, stores()...)})
 				b := bundle{m, newEngine(config)}
 				_, _, read := follow(t, m, 1, subscriptions.Cursor{}, 10)
-				time.AfterFunc(changes, func() { tc.change(m, tokens) })
+				time.AfterFunc(changes, func() { tc.change(m, token) })
 				began := time.Now()
 				got := b.do("/subscriptions/changes?wait=20&after="+read.Text(1), 1, "en")
 				var body struct {
