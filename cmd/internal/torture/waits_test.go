@@ -163,7 +163,6 @@ func TestWaits_ThroughHAProxy(t *testing.T) {
 	assert.That(t, time.Since(began) > 29*time.Second, "the calls ended after %v", time.Since(began))
 	for _, instance := range []*service{a, b} {
 		pages := w.wait(url, 20)
-		began = time.Now()
 		took, err := instance.terminate()
 		assert.That(t, err == nil && took < 5*time.Second, "the instance ends after %v: %v", took, err)
 		w.change()
