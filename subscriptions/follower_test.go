@@ -23,6 +23,7 @@ import (
 	"commerce/deploy/ephemeral"
 	"commerce/subscriptions"
 	"commerce/subscriptions/postgres"
+	"commerce/subscriptions/subscriptionshttp"
 )
 
 // A history is what writers do to subscriptions for a second while followers copy them. A
@@ -47,7 +48,8 @@ type follower struct {
 	copied
 	stored copied // what is left when it dies
 
-	expired int // how often it had to start from the beginning
+	waits   bool // for news, instead of reading again and again
+	expired int  // how often it had to start from the beginning
 }
 
 // copied is what a follower has received.
@@ -122,6 +124,20 @@ func (f *follower) dieOrStore() {
 	}
 }
 
+// waiters are those of the sources, which all followers share.
+var waiters sync.Map
+
+// wait returns whether there is news for the follower, at the latest when ctx ends.
+func (f *follower) wait(ctx context.Context, source subscriptions.Source, limit time.Duration) bool {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	waiter, _ := waiters.LoadOrStore(source, subscriptionshttp.NewWaiter(source))
+	return waiter.(*subscriptionshttp.Waiter).Wait(ctx, f.store, f.cursor.Change)
+}
+
+// newsLimit is within which a change is news.
+const newsLimit = time.Second
+
 // follow reads pages until ctx ends, each from a source that pick returns.
 func (f *follower) follow(ctx context.Context, pick func(*rand.Rand) subscriptions.Source) error {
 	for ctx.Err() == nil {
@@ -129,7 +145,11 @@ func (f *follower) follow(ctx context.Context, pick func(*rand.Rand) subscriptio
 		if err != nil && !isUnavailable(err) {
 			return err
 		}
-		if !moved {
+		switch {
+		case moved:
+		case f.waits:
+			f.wait(ctx, pick(f.random), time.Duration(f.random.IntN(1000))*time.Millisecond)
+		default:
 			time.Sleep(time.Duration(f.random.IntN(20)) * time.Millisecond)
 		}
 		f.dieOrStore()
@@ -140,6 +160,23 @@ func (f *follower) follow(ctx context.Context, pick func(*rand.Rand) subscriptio
 func isUnavailable(err error) bool {
 	known, ok := errors.AsType[*problem.Error](err)
 	return ok && known.Code == problem.Unavailable
+}
+
+// hear reads what is news until nothing is. Then nothing may follow.
+func (f *follower) hear(ctx context.Context, source subscriptions.Source) error {
+	for f.wait(ctx, source, newsLimit) {
+		if err := f.finish(ctx, source); err != nil {
+			return err
+		}
+	}
+	heard, expired := f.cursor, f.expired
+	if err := f.finish(ctx, source); err != nil {
+		return err
+	}
+	if f.cursor.Change != heard.Change && f.expired == expired {
+		return fmt.Errorf("changes up to %v followed %v, and were no news within %v", f.cursor.Change, heard.Change, newsLimit)
+	}
+	return nil
 }
 
 // finish reads until nothing follows. A cursor that expires as soon as the follower has begun
@@ -298,9 +335,9 @@ func settingOf(t *testing.T, primary *ephemeral.Server, url string) *setting {
 	return &setting{t: t, primary: primary, writes: writesTo(t, url), source: sourceOf(t, url)}
 }
 
-func (h *setting) addStandby() *postgres.Source {
+func (h *setting) addStandby(settings ...string) *postgres.Source {
 	h.t.Helper()
-	standby := ephemeral.StartStandby(h.t, h.primary)
+	standby := ephemeral.StartStandby(h.t, h.primary, settings...)
 	h.standbys = append(h.standbys, standby)
 	return sourceOf(h.t, standby.URL)
 }
@@ -352,6 +389,7 @@ func (h *setting) run(ctx context.Context, seed uint64, readers []reader) error 
 	followers := make([]*follower, len(readers))
 	for i, r := range readers {
 		followers[i] = newFollower(1, seed+uint64(i)<<32)
+		followers[i].waits = i%2 == 0
 		read.Go(func() { fail(followers[i].follow(writing, r.pick)) })
 	}
 	for i, standby := range h.standbys {
@@ -366,6 +404,11 @@ func (h *setting) run(ctx context.Context, seed uint64, readers []reader) error 
 		return err
 	}
 	for i, r := range readers {
+		if followers[i].waits {
+			if err := followers[i].hear(ctx, r.last); err != nil {
+				return fmt.Errorf("follower %d: %w", i, err)
+			}
+		}
 		if err := h.check(ctx, followers[i], r.last); err != nil || followers[i].expired > 0 {
 			return fmt.Errorf("follower %d: %d cursors expired, error %v", i, followers[i].expired, err)
 		}

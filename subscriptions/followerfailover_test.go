@@ -57,6 +57,7 @@ func TestFollower_MissesNothingAfterAPromotion(t *testing.T) {
 			}
 			f.write(f.now)
 			for _, reader := range f.readers {
+				assert.Succeeds(t, reader.hear(t.Context(), f.now.source), "%s, after a write", reader.name)
 				wantComplete(t, f.now, reader.follower)
 				f.wantExpired(reader)
 			}

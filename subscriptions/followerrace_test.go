@@ -3,6 +3,7 @@ package subscriptions_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -32,6 +33,64 @@ func TestFollower_SeesACardThatChangesWhileItIsAssigned(t *testing.T) {
 	assert.NoError(t, <-changed)
 	commit(t, changes)
 	wantComplete(t, h, f)
+}
+
+// A follower that waits hears of a change as soon as it can be read, on the primary and on a standby.
+func TestFollower_HearsOfEachKindOfChange(t *testing.T) {
+	t.Parallel()
+	h := newSetting(t, "max_prepared_transactions=1")
+	standby := h.addStandby("max_prepared_transactions=1")
+	change := func(id int) string {
+		return fmt.Sprintf("UPDATE subscriptions SET order_id = 777 WHERE store_id = 1 AND id = %d", id)
+	}
+	runs := func(sql string) func() { return func() { exec(t, h.writes, sql) } }
+	prepare := func(id int) {
+		tx := begin(t, h, pgx.ReadCommitted)
+		exec(t, tx, change(id))
+		exec(t, tx, "PREPARE TRANSACTION 'open'")
+	}
+	for _, tc := range []struct {
+		name string
+		open func() (end func()) // end makes something readable
+	}{
+		{"an update", func() func() { return runs(change(1)) }},
+		{"a deletion", func() func() { return runs("DELETE FROM subscriptions WHERE store_id = 1 AND id = 2") }},
+		{"a prepared transaction", func() func() { prepare(3); return runs("COMMIT PREPARED 'open'") }},
+		{"what a prepared transaction held back", func() func() {
+			prepare(4)
+			exec(t, h.writes, change(5))
+			return runs("ROLLBACK PREPARED 'open'")
+		}},
+		{"what another transaction held back", func() func() {
+			tx := begin(t, h, pgx.ReadCommitted)
+			exec(t, h.writes, change(6))
+			return func() { commit(t, tx) }
+		}},
+	} {
+		assert.NoError(t, h.settle(t.Context()))
+		followers := map[subscriptions.Source]*follower{h.source: newFollower(1, 1), standby: newFollower(1, 2)}
+		for source, f := range followers {
+			readAll(t, f, source)
+		}
+		end := tc.open()
+		heard := make(chan time.Time, len(followers))
+		for source, f := range followers {
+			go func() {
+				assert.That(t, f.wait(t.Context(), source, settleLimit), "%s: no news", tc.name)
+				heard <- time.Now()
+			}()
+		}
+		time.Sleep(newsLimit / 2)
+		ended := time.Now()
+		end()
+		for _, f := range followers {
+			took := (<-heard).Sub(ended)
+			assert.That(t, 0 < took && took < newsLimit, "%s: heard after %v", tc.name, took)
+			before := f.cursor
+			wantComplete(t, h, f)
+			assert.That(t, f.cursor != before, "%s: nothing followed", tc.name)
+		}
+	}
 }
 
 // A transaction with an old snapshot does not see the subscriptions that its statement

@@ -45,7 +45,8 @@ type Change struct {
 	ID          int64
 }
 
-func (c Change) compare(other Change) int {
+// Compare orders changes: the earlier one is negative.
+func (c Change) Compare(other Change) int {
 	return cmp.Or(cmp.Compare(c.Transaction, other.Transaction), cmp.Compare(c.ID, other.ID))
 }
 
@@ -182,7 +183,7 @@ func (h *History) check(c Cursor) error {
 		return ErrCursorExpired
 	// A deletion after the cursor is no longer known. Deletions from before the reader started do
 	// not matter: it has not seen those subscriptions.
-	case h.Pruned.compare(c.Change) > 0 && h.Pruned.Transaction >= c.Since:
+	case h.Pruned.Compare(c.Change) > 0 && h.Pruned.Transaction >= c.Since:
 		return ErrCursorExpired
 	}
 	return nil

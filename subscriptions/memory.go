@@ -260,7 +260,7 @@ func (m *Memory) Changes(_ context.Context, store int64, q ChangesQuery) (Change
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	all := m.byStore[store].changes
-	at, found := slices.BinarySearchFunc(all, q.After.Change, func(c memoryChange, after Change) int { return c.compare(after) })
+	at, found := slices.BinarySearchFunc(all, q.After.Change, func(c memoryChange, after Change) int { return c.Compare(after) })
 	if found {
 		at++
 	}
@@ -276,4 +276,17 @@ func (m *Memory) Changes(_ context.Context, store int64, q ChangesQuery) (Change
 		last = change.Change
 	}
 	return m.history.Result(q.After, c, last)
+}
+
+func (m *Memory) News(_ context.Context, after map[int64]Change) (map[int64]Change, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	news := map[int64]Change{}
+	for store, known := range after {
+		all := m.byStore[store].changes
+		if n := len(all); n > 0 && all[n-1].Compare(known) > 0 {
+			news[store] = all[n-1].Change
+		}
+	}
+	return news, nil
 }

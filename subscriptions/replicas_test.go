@@ -142,7 +142,9 @@ func (r *replicated) wantReads(fromPrimary int64) {
 	_, get := r.source.Get(ctx, 1, 1, locale.En)
 	_, changes := r.source.Changes(ctx, 1, subscriptions.ChangesQuery{Limit: 10, Language: locale.En})
 	_, totals := r.source.Totals(ctx, 1)
-	assert.Succeeds(r.t, errors.Join(list, get, changes, totals), "reads")
+	latest, news := r.source.News(ctx, map[int64]subscriptions.Change{1: {}, 2: {}, 3: {}}) // store 3 has none
+	assert.That(r.t, len(latest) == 2, "the latest changes are %v", latest)
+	assert.Succeeds(r.t, errors.Join(list, get, changes, totals, news), "reads")
 	n := r.fromPrimary.Load() - primary
 	assert.That(r.t, fromPrimary == anyNumber || n == fromPrimary, "the primary served %d reads, want %d", n, fromPrimary)
 	assert.Equal(r.t, r.fromPrimary.Load()+r.fromReplicas.Load()-before, 4, "reads were counted")

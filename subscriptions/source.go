@@ -23,6 +23,10 @@ type Source interface {
 	// ErrCursorExpired if a reader with this cursor could miss something.
 	Changes(ctx context.Context, store int64, q ChangesQuery) (Changes, error)
 
+	// News returns the latest change of each store that has one after the given change of the
+	// store. It is cheap, also for many stores. With an error, it returns what it knows.
+	News(ctx context.Context, after map[int64]Change) (map[int64]Change, error)
+
 	// History returns what happened to a subscription of the store, also if it was deleted since. The
 	// error is ErrNotFound if nothing is known about it.
 	History(ctx context.Context, store, id int64, q HistoryQuery) (HistoryPage, error)

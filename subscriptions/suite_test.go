@@ -162,6 +162,9 @@ func newEngine(c subscriptionshttp.Config) *gin.Engine {
 	for _, route := range subscriptionshttp.New(c).Area().Routes {
 		engine.Handle(route.Method, route.Path, func(c *gin.Context) {
 			answer, err := route.Handle(c)
+			if answer.Later != nil {
+				answer.Data, err = answer.Later(func(wait func(context.Context) bool) error { wait(c.Request.Context()); return nil })
+			}
 			if err != nil {
 				c.JSON(http.StatusTeapot, refusalOf(answer, err))
 				return

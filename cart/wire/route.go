@@ -41,7 +41,7 @@ type Handler func(*gin.Context) (Answer, error)
 
 type Answer struct {
 	// Data writes the member data, or all of a response without an envelope. nil means null with an
-	// error; without an error it means that Unchanged, Stream or Events is set, or that the handler has written
+	// error; without an error it means that Unchanged, Later, Stream or Events is set, or that the handler has written
 	// the response itself.
 	Data func(*Writer)
 
@@ -50,6 +50,9 @@ type Answer struct {
 
 	Status int    // of a response without an error; 0: 200
 	Cache  string // Cache-Control of a response without an error; "": the area's
+
+	// Later returns Data when there is some. nil: Data is set already.
+	Later Later
 
 	// Stream or Events is the response instead of Data, without an envelope.
 	Stream *Stream
@@ -80,6 +83,14 @@ const (
 	Merchant Caller = "merchant"
 	Agent    Caller = "agent"
 )
+
+// Later makes an answer that may take long. It calls pause for each time that it waits.
+type Later func(pause Pause) (data func(*Writer), err error)
+
+// Pause calls wait, whose context has no deadline. It ends when the client disconnects, or when
+// the process stops. Meanwhile the request has no place among those in flight. Afterwards it
+// has its whole deadline, and if wait returned true, because work follows, a place.
+type Pause func(wait func(context.Context) bool) error
 
 // Stream is a response of any length that is sent while it is made.
 type Stream struct {

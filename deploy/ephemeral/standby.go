@@ -15,10 +15,10 @@ import (
 type Standby struct{ *Server }
 
 // StartStandby starts a hot standby of primary for this test alone, with all databases. The
-// primary must not be a standby, but a standby can follow another one later.
-func StartStandby(tb testing.TB, primary *Server) *Standby {
+// primary must not be a standby, but a standby can follow another one later. It has the settings, too.
+func StartStandby(tb testing.TB, primary *Server, settings ...string) *Standby {
 	tb.Helper()
-	copied := postgresMaker(nil, "pg_basebackup", "-d", primary.URL, "-R", "-X", "stream", "-c", "fast", "--no-sync")
+	copied := postgresMaker(settings, "pg_basebackup", "-d", primary.URL, "-R", "-X", "stream", "-c", "fast", "--no-sync")
 	return &Standby{private(tb, 1, copied).servers()[0]}
 }
 

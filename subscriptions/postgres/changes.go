@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -38,6 +39,43 @@ func (p *Source) Changes(ctx context.Context, store int64, q subscriptions.Chang
 		return err
 	})
 	return found, err
+}
+
+// News implements subscriptions.Source. It asks the server from which a store's changes are read.
+func (p *Source) News(ctx context.Context, after map[int64]subscriptions.Change) (map[int64]subscriptions.Change, error) {
+	ctx, cancel := context.WithTimeout(ctx, p.budget)
+	defer cancel()
+	byServer := map[*server][]int64{}
+	for store := range after {
+		first := append(p.fit(store), p.primary)[0]
+		byServer[first] = append(byServer[first], store)
+	}
+	latest, failed := map[int64]subscriptions.Change{}, error(nil)
+	for _, stores := range byServer {
+		failed = errors.Join(failed, each(ctx, append(p.fit(stores[0]), p.primary), func(ctx context.Context, s *server) error {
+			return s.connected(ctx, noStore, func(ctx context.Context, conn *pgxpool.Conn) error {
+				return readLatest(ctx, conn, stores, after, latest)
+			})
+		}))
+	}
+	return latest, failed
+}
+
+// readLatest adds the latest changes of stores to latest.
+func readLatest(ctx context.Context, conn *pgxpool.Conn, stores []int64, after, latest map[int64]subscriptions.Change) error {
+	var transactions []uint64
+	var ids []int64
+	for _, store := range stores {
+		transactions, ids = append(transactions, after[store].Transaction), append(ids, after[store].ID)
+	}
+	rows, _ := conn.Query(ctx, latestSQL, stores, transactions, ids) // the rows have the error
+	var store int64
+	var c subscriptions.Change
+	_, err := pgx.ForEachRow(rows, []any{&store, &c.Transaction, &c.ID}, func() error {
+		latest[store] = c
+		return nil
+	})
+	return err
 }
 
 // readRecorded is read for what the database records when subscriptions change.

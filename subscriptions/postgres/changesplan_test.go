@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -38,6 +39,30 @@ func checkChangesPlans(t *testing.T, conn *pgx.Conn) {
 		checkPagePlan(t, conn, "a poll without changes", newsSQL, []any{int64(1), fmt.Sprint(1 << 62), int64(1), mark}, 0, "force_custom_plan", "force_generic_plan")
 		// With a custom plan, to scan a small table can be as fast.
 		checkPagePlan(t, conn, fmt.Sprintf("%d subscriptions", limit), changedSQL, []any{int64(1), "ar", idsOf(t, conn, limit)}, limit, "force_generic_plan")
+	}
+	for _, stores := range []int{1, 200} {
+		for _, after := range []int64{0, 1 << 62} {
+			checkLatestPlan(t, conn, stores, after)
+		}
+	}
+}
+
+// checkLatestPlan explains a check of some stores for changes after a transaction. It reads the latest
+// entries of the indexes, and nothing else.
+func checkLatestPlan(t *testing.T, conn *pgx.Conn, stores int, after int64) {
+	t.Helper()
+	all, name := make([]int64, stores), fmt.Sprintf("the latest changes of %d stores after %d", stores, after)
+	for i := range all {
+		all[i] = int64(i + 1)
+	}
+	args := []any{all, slices.Repeat([]int64{after}, stores), make([]int64, stores)}
+	for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {
+		plan := checkPagePlan(t, conn, name, latestSQL, args, stores, mode)
+		for _, n := range plan.nodes() {
+			known := n.Relation == "" || n.Type == "Index Only Scan" && strings.HasSuffix(n.Index, "_by_change")
+			assert.That(t, known || n.Rows == 0, "%s, %s: %s of %s\n%s", name, mode, n.Type, n.Relation, plan)
+		}
+		assert.That(t, (plan.Rows == 0) == (after > 0), "%s, %s: returns %v changes\n%s", name, mode, plan.Rows, plan)
 	}
 }
 

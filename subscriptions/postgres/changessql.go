@@ -146,6 +146,26 @@ func (d *dated) good(c subscriptions.Cursor) bool {
 	return c.Log <= d.Log
 }
 
+// latestSQL returns the latest change of each store that has one after a change. The arguments are
+// the stores, and the transactions and the IDs of the changes. From the change on, no index
+// has entries of rows that were deleted long ago, which the scan would have to skip.
+const latestSQL = `/* changes_latest */
+	SELECT reader.store_id, latest.transaction, latest.id
+	FROM unnest($1::bigint[], $2::xid8[], $3::bigint[]) reader (store_id, transaction, id)
+	CROSS JOIN LATERAL (
+		SELECT * FROM (
+			(SELECT s.changed_in AS transaction, s.id FROM subscriptions s
+			WHERE s.store_id = reader.store_id AND (s.changed_in, s.id) > (reader.transaction, reader.id)
+				AND s.changed_in < pg_snapshot_xmin(pg_current_snapshot())
+			ORDER BY s.changed_in DESC, s.id DESC LIMIT 1)
+			UNION ALL
+			(SELECT d.deleted_in, d.id FROM deleted_subscriptions d
+			WHERE d.store_id = reader.store_id AND (d.deleted_in, d.id) > (reader.transaction, reader.id)
+				AND d.deleted_in < pg_snapshot_xmin(pg_current_snapshot())
+			ORDER BY d.deleted_in DESC, d.id DESC LIMIT 1)
+		) each_latest ORDER BY transaction DESC, id DESC LIMIT 1
+	) latest`
+
 // newsSQL reports whether there may be a change of a store after a cursor, or another history.
 // The arguments are the store, the transaction and the ID of the cursor, and its timeline.
 // The order makes the planner choose the indexes: it expects that any row is soon found.

@@ -50,6 +50,7 @@ type API struct {
 	streams   *limit.Slots[int64] // of changes, by store
 	summaries *runs[*subscriptions.Summary]
 	measured  *runs[*subscriptions.Metrics]
+	waiter    *Waiter // for changes
 }
 
 func New(c Config) *API {
@@ -64,6 +65,7 @@ func New(c Config) *API {
 		streams:   limit.NewSlots[int64](limit.SlotsConfig{All: maxStreams, Each: maxStreamsOfStore}),
 		summaries: newSummaries(c.Source, c.Now),
 		measured:  newMetrics(c.Source, c.Now),
+		waiter:    NewWaiter(c.Source),
 	}
 }
 

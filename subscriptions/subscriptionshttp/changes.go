@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"iter"
 	"mime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
+	"commerce/auth/problem"
 	"commerce/cart/wire"
 	"commerce/subscriptions"
 )
@@ -17,6 +20,7 @@ import (
 type changesRequest struct {
 	after  subscriptions.Cursor
 	limit  int
+	wait   int // seconds; 0: not at all
 	format format
 }
 
@@ -30,11 +34,19 @@ func parseChanges(query, accept string, store int64) (r changesRequest, err erro
 		"limit", into(func(r *changesRequest) *int { return &r.limit }, wholeNumber(subscriptions.MaxChanges)),
 		textNumber.With("limit", subscriptions.MaxChanges),
 	}
-	if r.format != asJSON {
-		limit.read, limit.invalid = func(*changesRequest, string) bool { return false }, textLimitOfStream.With()
+	wait := parameter[changesRequest]{
+		"wait", into(func(r *changesRequest) *int { return &r.wait }, wholeNumber(maxWait)), textNumber.With("wait", maxWait),
 	}
-	err = refused(readQuery(query, &r, []parameter[changesRequest]{after, limit}, textNoValue, textUnknownOfChanges))
-	return r, err
+	if r.format != asJSON {
+		never := func(*changesRequest, string) bool { return false }
+		limit.read, limit.invalid = never, textLimitOfStream.With()
+		wait.read, wait.invalid = never, textWaitOfStream.With()
+	}
+	faults := readQuery(query, &r, []parameter[changesRequest]{after, limit, wait}, textNoValue, textUnknownOfChanges)
+	if r.wait > 0 && r.after == (subscriptions.Cursor{}) && !slices.ContainsFunc(faults, func(f problem.Fault) bool { return f.Member == "after" }) {
+		faults = append(faults, fault("wait", textWaitAlone))
+	}
+	return r, refused(faults)
 }
 
 // format is the media type in which changes are sent.
@@ -83,7 +95,53 @@ func (a *API) changes(m *merchant) (wire.Answer, error) {
 	if err != nil {
 		return wire.Answer{}, err
 	}
-	return wire.Answer{Data: func(w *wire.Writer) { writeChanges(w, a.view(m, w), &c, m.store.ID) }}, nil
+	if r.wait > 0 && c.Next == r.after {
+		return wire.Answer{Later: a.waiting(m, r, c)}, nil
+	}
+	return wire.Answer{Data: a.page(m, &c)}, nil
+}
+
+func (a *API) page(m *merchant, c *subscriptions.Changes) func(*wire.Writer) {
+	return func(w *wire.Writer) { writeChanges(w, a.view(m, w), c, m.store.ID) }
+}
+
+// waiting answers with the changes that come after the cursor, or without any, as empty is.
+func (a *API) waiting(m *merchant, r changesRequest, empty subscriptions.Changes) wire.Later {
+	return func(pause wire.Pause) (func(*wire.Writer), error) {
+		c, until := empty, time.Now().Add(time.Duration(r.wait)*time.Second)
+		for waits := true; waits; {
+			var err error
+			if c, waits, err = a.awaitChanges(m, r, empty, until, pause); err != nil {
+				return nil, err
+			}
+		}
+		return a.page(m, &c), nil
+	}
+}
+
+// awaitChanges waits for news and reads them. A read without them, as of a replica that is late, must
+// be repeated.
+func (a *API) awaitChanges(
+	m *merchant, r changesRequest, empty subscriptions.Changes, until time.Time, pause wire.Pause,
+) (c subscriptions.Changes, again bool, err error) {
+	news, leave := false, func() {}
+	err = pause(func(ctx context.Context) bool {
+		waiting, cancel := context.WithDeadline(ctx, until)
+		defer cancel()
+		if news = a.waiter.Wait(waiting, m.store.ID, r.after.Change); news {
+			leave = a.waiter.takeTurn(ctx)
+		}
+		return news
+	})
+	defer leave()
+	if err == nil {
+		err = a.mayContinue(m)
+	}
+	if err != nil || !news {
+		return empty, false, err
+	}
+	c, err = a.readChanges(m.Request.Context(), m, r.after, r.limit)
+	return c, c.Next == r.after, err
 }
 
 // readChanges reads changes that can be shown.
@@ -163,7 +221,7 @@ func (a *API) pagesAfter(ctx context.Context, m *merchant, after subscriptions.C
 // errStopping ends a stream. The client continues at another instance.
 var errStopping = subscriptions.Unavailable(errors.New("the process is stopping"))
 
-// mayContinue returns why a stream must end: the process stops, or the token was revoked.
+// mayContinue returns why a stream, or a call that waited, must end: the process stops, or the token was revoked.
 func (a *API) mayContinue(m *merchant) error {
 	if a.Stopping != nil && a.Stopping() {
 		return errStopping

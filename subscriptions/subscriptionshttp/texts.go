@@ -53,8 +53,8 @@ var (
 		locale.Ar: "يجب أن يكون customerCountryCode من 1 إلى 4 أرقام أولها ليس 0، مثل 966.",
 	}
 	textUnknownOfChanges = locale.Text{
-		locale.En: "Unknown parameter. Changes accept after and limit.",
-		locale.Ar: "معامل غير معروف. تقبل التغييرات after وlimit.",
+		locale.En: "Unknown parameter. Changes accept after, limit and wait.",
+		locale.Ar: "معامل غير معروف. تقبل التغييرات after وlimit وwait.",
 	}
 	textUnknownOfHistory = locale.Text{
 		locale.En: "Unknown parameter. A history accepts after and limit.",
@@ -87,6 +87,14 @@ var (
 	textLimitOfStream = locale.Text{
 		locale.En: "A stream does not accept limit. Omit it, or ask for application/json.",
 		locale.Ar: "لا يقبل البث المعامل limit. احذفه، أو اطلب application/json.",
+	}
+	textWaitOfStream = locale.Text{
+		locale.En: "A stream does not accept wait. Omit it, or ask for application/json.",
+		locale.Ar: "لا يقبل البث المعامل wait. احذفه، أو اطلب application/json.",
+	}
+	textWaitAlone = locale.Text{
+		locale.En: "wait needs after. Read all changes first, then wait for those after the last next.",
+		locale.Ar: "يتطلب wait المعامل after. اقرأ كل التغييرات أولًا، ثم انتظر ما بعد آخر قيمة next.",
 	}
 	textCursor = locale.Text{
 		locale.En: "after is not a cursor of this store's changes. Send the value of next unchanged, or omit after to start from the beginning.",

@@ -22,6 +22,7 @@ type requestContext struct {
 	store  int64              // 0: not known
 	caller wire.Caller        // "": not known
 	ended  func(aborted bool) // reports the end of the request, once
+	paused time.Duration      // the time of its pauses
 
 	deadline time.Time
 	once     sync.Once
@@ -51,6 +52,13 @@ func (c *requestContext) start() context.Context {
 		c.started.Store(&startedContext{ctx, cancel})
 	})
 	return c.started.Load()
+}
+
+// restart gives the context another deadline, also if it has ended. Nothing else may use it meanwhile.
+func (c *requestContext) restart(deadline time.Time) {
+	c.stop()
+	c.started.Store(nil)
+	c.once, c.deadline = sync.Once{}, deadline
 }
 
 // stop ends the context early and frees its timer.

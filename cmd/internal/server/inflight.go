@@ -147,8 +147,8 @@ func (l *inFlightLimit) count() {
 }
 
 // slot is a request's place below a limit. The request gives up its place while the service waits
-// for the client: while it reads the body, and from the first byte of the response on. So slow
-// clients and long streams do not use up the limit.
+// for the client or for news: while it reads the body, in a pause, and from the first byte of the
+// response on. So slow clients, long streams and calls that wait do not use up the limit.
 type slot struct {
 	http.ResponseWriter
 	body  io.ReadCloser
@@ -177,11 +177,19 @@ func (s *slot) Read(p []byte) (int, error) {
 		return n, err
 	}
 	s.arrived = true
-	if s.taken = s.limit.enter(); !s.taken {
-		s.limit.count()
-		return n, errUnavailable
+	if refused := s.enter(); refused != nil {
+		return n, refused
 	}
 	return n, err
+}
+
+// enter takes a place again. It returns errUnavailable if the limit is reached.
+func (s *slot) enter() error {
+	if s.taken = s.limit.enter(); !s.taken {
+		s.limit.count()
+		return errUnavailable
+	}
+	return nil
 }
 
 func (s *slot) Close() error { return s.body.Close() }

@@ -57,7 +57,7 @@ func (r *responder) observe(c *gin.Context) {
 	request.ended = func(aborted bool) {
 		request.ended = func(bool) {}
 		s := endOf(c, client, request, aborted)
-		s.took, s.traceID = r.Now().Sub(start), span.TraceID()
+		s.took, s.traceID = r.Now().Sub(start)-request.paused, span.TraceID()
 		if s.overLimit() {
 			s.Route = notRouted
 		}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -42,6 +43,9 @@ func (r *responder) adapt(area *wire.Area, route *wire.Route) gin.HandlerFunc {
 		answer, err := route.Handle(c)
 		request := requestContextOf(c.Request.Context())
 		request.store, request.caller = answer.Store, answer.Caller
+		if err == nil && answer.Later != nil {
+			answer.Data, err = answer.Later(func(wait func(context.Context) bool) error { return r.pause(c, request, wait) })
+		}
 		if vary != nil { // compression adds Accept-Encoding, but CORS replaces it
 			c.Writer.Header()["Vary"] = vary
 		}

@@ -172,12 +172,16 @@ func TestSubscriptions_ChangesAreAsDocumented(t *testing.T) {
 		assert.That(t, lines >= 49 && strings.HasPrefix(a.Header.Get("Content-Type"), format), "%s: %d lines of %s", format, lines, a.Header.Get("Content-Type"))
 		assert.Equal(t, strings.Join(a.Header.Values("Vary"), ", "), "Authorization, Accept-Language, Origin, Accept, Accept-Encoding", "%s: Vary", format)
 		assert.That(t, len(merchant.ok("HEAD", "/subscriptions/changes", "", "Accept", format).Raw) == 0, "HEAD has a body")
-		merchant.refused(400, "invalid_parameter", "GET", "/subscriptions/changes?limit=1", "", "Accept", format).names(t, "limit")
+		merchant.refused(400, "invalid_parameter", "GET", "/subscriptions/changes?limit=1&wait=1"+after, "", "Accept", format).names(t, "limit", "wait")
 	}
+	began := time.Now()
+	empty := merchant.ok("GET", "/subscriptions/changes?wait=1"+after, "").list(t)
+	assert.That(t, len(empty.Data) == 0 && "&after="+empty.Next == after && !empty.HasMore && time.Since(began) >= time.Second, "after %v: %+v", time.Since(began), empty)
 	for query, parameters := range map[string][]string{
 		"?limit=0": {"limit"}, "?limit=1001": {"limit"}, "?limit=": {"limit"}, "?limit=1&limit=1": {"limit"}, "?limit=01": {"limit"}, "?limit=1.0": {"limit"},
 		"?after=": {"after"}, "?after=x&limit=x": {"after", "limit"}, "?" + after + after: {"after"}, "?page=1": {"page"}, "?status=active&Limit=1": {"Limit", "status"},
-		"?%zz": {"query"},
+		"?wait=1": {"wait"}, "?wait=0" + after: {"wait"}, "?wait=31" + after: {"wait"}, "?wait=" + after: {"wait"}, "?wait=1&wait=1" + after: {"wait"},
+		"?wait=1.0" + after: {"wait"}, "?wait=30&after=x": {"after"}, "?wait=x&after=": {"after", "wait"}, "?%zz": {"query"},
 	} {
 		merchant.refused(400, "invalid_parameter", "GET", "/subscriptions/changes"+query, "").names(t, parameters...)
 	}

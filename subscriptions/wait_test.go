@@ -1,0 +1,68 @@
+package subscriptions_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"commerce/auth"
+	"commerce/cart/money"
+	"commerce/deploy/assert"
+	"commerce/subscriptions"
+)
+
+// revocable is the token of store 1.
+type revocable struct{ revoked atomic.Bool }
+
+func (r *revocable) APIToken(context.Context, int64) (auth.APIToken, error) {
+	if r.revoked.Load() {
+		return auth.APIToken{}, auth.ErrNoAPIToken
+	}
+	return auth.APIToken{ID: 1, StoreID: 1, Hash: sha256.Sum256([]byte(secret))}, nil
+}
+
+func TestWait_EndsWithAChangeOfTheStore(t *testing.T) {
+	t.Parallel()
+	const changes, heard, limit = 7100 * time.Millisecond, 7250 * time.Millisecond, 20 * time.Second
+	for name, tc := range map[string]struct {
+		change           func(*subscriptions.Memory, *revocable)
+		ends             time.Duration
+		code             string
+		changed, deleted int
+	}{
+		"nothing":    {func(*subscriptions.Memory, *revocable) {}, limit, "", 0, 0},
+		"a change":   {func(m *subscriptions.Memory, _ *revocable) { m.Put(many(3)[2]) }, heard, "", 1, 0},
+		"a deletion": {func(m *subscriptions.Memory, _ *revocable) { m.Delete(1, 2, now) }, heard, "", 0, 1},
+		"both":       {func(m *subscriptions.Memory, _ *revocable) { m.Put(many(3)[2]); m.Delete(1, 2, now) }, heard, "", 1, 1},
+		"one of another store": {func(m *subscriptions.Memory, _ *revocable) {
+			m.Put(subscriptions.Subscription{ID: 1, StoreID: 2})
+		}, limit, "", 0, 0},
+		"the token was revoked": {func(_ *subscriptions.Memory, token *revocable) { token.revoked.Store(true) }, limit, "unauthenticated", 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				m, token := subscriptions.NewMemory(nil, many(3)), &revocable{}
+				config := configOf(m)
+				config.Tokens = auth.NewAPITokens(auth.APITokensConfig{Source: token, Stores: auth.NewMemoryStores(money.Known, stores()...)})
+				b := bundle{m, newEngine(config)}
+				_, _, read := follow(t, m, 1, subscriptions.Cursor{}, 10)
+				time.AfterFunc(changes, func() { tc.change(m, token) })
+				began := time.Now()
+				got := b.do("/subscriptions/changes?wait=20&after="+read.Text(1), 1, "en")
+				var body struct {
+					Code string
+					Data struct{ Data, Deleted []json.RawMessage }
+				}
+				assert.NoError(t, json.Unmarshal(got.Body.Bytes(), &body))
+				assert.That(t, time.Since(began) == tc.ends && body.Code == tc.code && len(body.Data.Data) == tc.changed && len(body.Data.Deleted) == tc.deleted,
+					"after %v: %s", time.Since(began), got.Body)
+				time.Sleep(time.Second) // until the checks end
+			})
+		})
+	}
+}
