@@ -1,5 +1,5 @@
 -- Every state that a subscription had, for its history and for metrics. Begins with the state
--- that each subscription has now.
+-- that each subscription has now: for a million of them, writers wait about 10 seconds.
 --
 -- A sharded database (00103) has no changes of subscriptions, so it has no history either.
 

@@ -163,13 +163,18 @@ func TestUp_StampsTheSubscriptionsOfACopyAnew(t *testing.T) {
 	mark := func() string { return texts(t, conn, "SELECT mark::text FROM subscription_timelines")[0] }
 	before := mark()
 	for _, copied := range []string{"system_identifier = 1", "database_oid = 1", "table_oid = 1"} {
-		last := inOne(t, conn, "UPDATE subscription_timelines SET "+copied)
+		last := inOne(t, conn, "UPDATE subscription_timelines SET "+copied, "DELETE FROM subscription_states WHERE subscription_id = 2")
+		states := texts(t, conn, "SELECT number::text FROM subscription_states ORDER BY number")
 		inOne(t, conn, "UPDATE subscriptions SET order_id = 9 WHERE id = 1") // the platform may write before Up
 		r, err := m.Up(t.Context())
 		assert.That(t, err == nil && r.Restarted && r.Stamped == 2, "%s: %+v, %v", copied, r, err)
 		old := texts(t, conn, "SELECT id::text FROM subscriptions WHERE changed_in <= $1", last)
 		assert.That(t, len(old) == 0, "%s: %v have the old stamp", copied, old)
 		assert.That(t, !strings.Contains(changedIn(t, conn), "deleted"), "%s: %s", copied, changedIn(t, conn))
+		kept := texts(t, conn, "SELECT number::text FROM subscription_states WHERE NOT first OR subscription_id <> 2 ORDER BY number")
+		assert.Equal(t, kept, states, "%s: the states", copied)
+		begun := texts(t, conn, "SELECT status FROM subscription_states WHERE first AND was_bearing AND subscription_id = 2")
+		assert.Equal(t, begun, []string{"active"}, "%s: the history that begins", copied)
 		after := mark()
 		assert.That(t, after != before, "%s: the timeline has the same mark", copied)
 		before = after

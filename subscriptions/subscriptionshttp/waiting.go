@@ -14,7 +14,7 @@ const (
 	maxWait = 30 // seconds of one call
 
 	// maxWaiting is how many calls of one instance wait at the same time. Each takes a connection of a
-	// client, and about 25 KB.
+	// client, and about 40 KB.
 	maxWaiting, maxWaitingOfStore = 1000, 20
 
 	// checkPause is the shortest time between the starts of two checks.
