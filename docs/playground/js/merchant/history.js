@@ -1,7 +1,7 @@
 // What happened to one subscription: GET /subscriptions/<id>/history.
 
 import { el } from "../page/dom.js";
-import { number, t } from "../page/language.js";
+import { t } from "../page/language.js";
 import { failed } from "./blank.js";
 import { minute } from "./dates.js";
 import { fromTo } from "./difference.js";
@@ -28,10 +28,12 @@ export function historyOf(id, answer) {
     if (page.data.has_more) section.append(el("button", { class: "plain", onclick: () => more(page.data.next) }, t("earlier")));
   };
   const more = async (after) => {
+    section.lastChild.inert = true; // the button
     const page = await askHistory(id, after);
     section.lastChild.remove();
+    const first = events.children.length;
     show(page);
-    events.lastChild?.querySelector("time").focus();
+    events.children[first]?.querySelector("time").focus();
   };
   show(answer);
   return section;

@@ -3,12 +3,12 @@
 import { byId, el, redraw } from "../page/dom.js";
 import { counted, onLanguage, t } from "../page/language.js";
 import { failed } from "./blank.js";
-import { later, shortDay } from "./dates.js";
+import { shortDay } from "./dates.js";
 import { ask } from "./session.js";
 
-const [before, after] = [14, 14]; // days; the payments of those before now have failed
+const days = 14;
 
-let shown = null; // the answer on the screen
+let shown = null; // the answers on the screen
 let lastAsked = 0;
 let open = () => {};
 
@@ -20,11 +20,15 @@ export function startRenewals(opened) {
 
 export async function loadRenewals() {
   const asked = ++lastAsked;
-  const query = new URLSearchParams({
-    sort: "periodEnd", periodEndFrom: dateIn(-before), periodEndTo: dateIn(after), status: "trialing,active,past_due", per_page: "50",
-  });
-  const answer = await ask(`/subscriptions?${query}`.replaceAll("%2C", ","));
-  if (asked === lastAsked) draw(answer); // not of another store
+  const answers = await Promise.all([
+    list(dateIn(-days), dateIn(0), "past_due", 12),
+    list(dateIn(0), dateIn(days), "trialing,active,past_due", 50),
+  ]);
+  if (asked === lastAsked) draw(answers); // not of another store
+}
+
+function list(from, to, status, rows) {
+  return ask(`/subscriptions?sort=periodEnd&periodEndFrom=${from}&periodEndTo=${to}&status=${status}&per_page=${rows}`);
 }
 
 /** clearRenewals removes those of another store. */
@@ -34,20 +38,21 @@ export function clearRenewals() {
   byId("renewals-content").replaceChildren();
 }
 
-const dateIn = (days) => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10);
+const dateIn = (n) => new Date(Date.now() + n * 86_400_000).toISOString().slice(0, 10);
 
-function draw(answer) {
-  shown = answer;
-  redraw(byId("renewals-content"), () => (answer.ok ? contentOf(answer.data) : [failed(answer, loadRenewals)]));
+function draw(answers) {
+  shown = answers;
+  const fault = answers.find(({ ok }) => !ok);
+  redraw(byId("renewals-content"), () => (fault ? [failed(fault, loadRenewals)] : contentOf(...answers.map(({ data }) => data))));
 }
 
-function contentOf({ data: rows, next_page_url: more }) {
-  const late = rows.filter((s) => s.status === "past_due" && !later(s.current_period_end, new Date().toISOString()));
-  const ahead = rows.filter((s) => !late.includes(s));
+function contentOf(late, ahead) {
+  const rows = ahead.data.filter(({ id }) => !late.data.some((s) => s.id === id));
+  const count = late.next_page_url ? t("cardFails") : counted("failing", late.data.length);
   return [
-    late.length > 0 && el("p", { class: "late" }, el("span", { class: "tag bad" }, counted("failing", late.length)), late.map(linkTo)),
-    ahead.length > 0 ? el("ol", {}, ahead.map(rowOf)) : el("p", { class: "empty" }, t("noRenewals")),
-    more && el("p", { class: "hint" }, counted("firstOnes", rows.length)),
+    late.data.length > 0 && el("p", { class: "late" }, el("span", { class: "tag bad" }, count), late.data.map(linkTo), late.next_page_url && "…"),
+    rows.length > 0 ? el("ol", {}, rows.map(rowOf)) : el("p", { class: "empty" }, t("noRenewals")),
+    ahead.next_page_url && el("p", { class: "hint" }, counted("firstOnes", rows.length)),
   ].filter(Boolean);
 }
 

@@ -58,7 +58,7 @@ function contentOf(all) {
     el("div", { class: "panel-head" }, el("h3", {}, t("revenueByMonth")), currencies.length > 1 && currencyChoice(currencies, currency)),
     detail,
     chartOf(rows, { width: byId("revenue").clientWidth, label: labelOf(known), choose }),
-    known.length < rows.length && el("p", { class: "hint" }, t("recordedSince", { month: known.length > 0 ? month(known[0].month) : "" })),
+    known.length < rows.length && el("p", { class: "hint" }, known.length > 0 ? t("recordedSince", { month: month(known[0].month) }) : t("noneYet")),
     tableOf(rows),
   ].filter(Boolean);
 }
