@@ -86,7 +86,7 @@ func (c *demoCommand) run(ctx context.Context, out cli.Output) error {
 	stores[0].CartURL = c.cartURL(sockets)
 	a.Stores = auth.NewMemoryStores(money.Known, stores...)
 	catalog, subs := sampleCatalog(now), demoSubscriptions(now)
-	a.Carts.Catalog, a.Carts.Coupons, a.Subscriptions = catalog, catalog, subs
+	a.Carts.Catalog, a.Carts.Coupons, a.Subscriptions, a.FreshFigures = catalog, catalog, subs, true
 	demo, err := c.offer(a, now)
 	if err != nil {
 		return err
@@ -225,7 +225,9 @@ const longList = 20_000
 
 func demoSubscriptions(now time.Time) *subscriptions.Memory {
 	customers, all := sample.LongList(longList, now)
-	return subscriptions.NewMemory(append(sample.Customers(), customers...), append(sample.Subscriptions(now), all...))
+	memory := subscriptions.NewMemory(append(sample.Customers(), customers...), append(sample.Subscriptions(now), all...))
+	memory.Record(sample.Pasts(now)...)
+	return memory
 }
 
 // offer returns what the demo offers to its page, except its backstage. It also sets the API tokens.

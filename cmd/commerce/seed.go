@@ -41,7 +41,10 @@ func writeSample(ctx context.Context, db *pgxpool.Pool, out cli.Output, syntheti
 	fmt.Fprintln(out, "wrote the sample's stores, products and coupons")
 	customers, subscriptions := sample.Customers(), sample.Subscriptions(now)
 	err = pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
-		return sample.WriteSubscriptions(ctx, tx, customers, subscriptions)
+		if err := sample.WriteSubscriptions(ctx, tx, customers, subscriptions); err != nil {
+			return err
+		}
+		return sample.WritePast(ctx, tx, sample.Pasts(now))
 	})
 	if err != nil {
 		return err

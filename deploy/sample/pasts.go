@@ -8,23 +8,25 @@ import (
 	"commerce/subscriptions"
 )
 
-// Pasts returns how the subscriptions of Subscriptions(now) were before, oldest first. Each was so
-// from its UpdatedAt until the UpdatedAt of the next one with its ID.
-func Pasts(now time.Time) (pasts []subscriptions.Subscription) {
+// Pasts returns the states that the subscriptions of Subscriptions(now) have had, with their present ones.
+func Pasts(now time.Time) (pasts []subscriptions.Past) {
 	now = now.UTC().Truncate(time.Second)
 	fanClub := offersOf(Stores()[0], Products()[1])[2:]
 	for _, s := range Subscriptions(now) {
-		pasts = append(pasts, pastOf(s, now, fanClub[0].variant, fanClub[1].variant)...)
+		past := subscriptions.Past{StoreID: s.StoreID, ID: s.ID}
+		for _, was := range append(pastOf(s, now, fanClub[0].variant, fanClub[1].variant), s) {
+			past.States = append(past.States, subscriptions.StateOf(&was, was.UpdatedAt))
+		}
+		pasts = append(pasts, past)
 	}
-	slices.SortStableFunc(pasts, func(a, b subscriptions.Subscription) int { return a.UpdatedAt.Compare(b.UpdatedAt) })
 	return pasts
 }
 
 // badMonth is how many months ago customers paused, canceled or chose a cheaper plan. Some came back later.
 const badMonth = 5
 
-// pastOf returns the states of a subscription before s, its present one. They follow from its ID. The cheaper
-// plans are a monthly and a yearly one.
+// pastOf returns how a subscription was before s, as it is now, each from its UpdatedAt on. That follows from its
+// ID. The cheaper plans are a monthly and a yearly one.
 func pastOf(s subscriptions.Subscription, now time.Time, cheapMonth, cheapYear subscriptions.Variant) (states []subscriptions.Subscription) {
 	is := s // at the time of the loop
 	is.CanceledAt, is.PausedAt, is.NextRetryAt, is.GraceEndsAt, is.PausedRemainingDays = time.Time{}, time.Time{}, time.Time{}, time.Time{}, 0

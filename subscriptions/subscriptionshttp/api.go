@@ -35,6 +35,9 @@ type Config struct {
 	// Their clients continue at another instance.
 	Stopping func() bool
 
+	// Fresh makes summaries and metrics for each call, as a source in memory can afford.
+	Fresh bool
+
 	// Now is the clock. Default: time.Now.
 	Now func() time.Time
 }
@@ -60,13 +63,18 @@ func New(c Config) *API {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	return &API{
+	a := &API{
 		Config:    c,
 		streams:   limit.NewSlots[int64](limit.SlotsConfig{All: maxStreams, Each: maxStreamsOfStore}),
 		summaries: newSummaries(c.Source, c.Now),
 		measured:  newMetrics(c.Source, c.Now),
 		waiter:    NewWaiter(c.Source),
 	}
+	if c.Fresh {
+		a.summaries.usable = func(*subscriptions.Summary) bool { return false }
+		a.measured.usable = func(*subscriptions.Metrics) bool { return false }
+	}
+	return a
 }
 
 func (a *API) Area() wire.Area {

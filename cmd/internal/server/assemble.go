@@ -27,6 +27,7 @@ type Parts struct {
 	DefaultStore int64     // 0: the only store, if there is exactly one
 
 	Subscriptions subscriptions.Source // nil: the subscription routes do not exist
+	FreshFigures  bool                 // whether their summaries and metrics are made for each call
 	UCP           bool                 // whether agents have endpoints
 	TrustProfiles bool                 // whether agents' platforms need no profile that can be fetched
 	LocalProfiles bool                 // whether profiles may be on this machine, for requests from it
@@ -66,7 +67,7 @@ func Assemble(p Parts) (http.Handler, error) {
 	if p.Subscriptions != nil {
 		p.Areas = append(p.Areas, subscriptionshttp.New(subscriptionshttp.Config{
 			Source: p.Subscriptions, Tokens: p.APITokens, Used: p.APITokenUsed,
-			Origin: origins.of, Stopping: p.Stopping, Now: p.Now,
+			Origin: origins.of, Stopping: p.Stopping, Now: p.Now, Fresh: p.FreshFigures,
 		}).Area())
 	}
 	return NewHandler(p.Config)

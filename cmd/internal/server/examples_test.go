@@ -234,7 +234,7 @@ func subscriptionExamples(t *testing.T, add func(string, answer)) {
 	call("PausedSubscription", "/subscriptions/5005")
 	call("PastDueSubscription", "/subscriptions/5004")
 	call("SubscriptionSummaryFigures", "/subscriptions/summary")
-	memory.Record(pastOf(all[0]))
+	memory.Record(append(pastsOf(s.ID, exampleTime), pastOf(all[0]))...)
 	call("SubscriptionHistoryEvents", "/subscriptions/5001/history?limit=6")
 	call("HistoryRefusedAfter", "/subscriptions/5001/history?after=AdOIrOtWW_exAAAAAAAAAAAAAAAAAAIBjCcEAA4Xwm3B_g")
 	call("SummaryRefusedFilter", "/subscriptions/summary?status=active")

@@ -31,6 +31,16 @@ func sampleOf(store int64, now time.Time) ([]subscriptions.Customer, []subscript
 	return customers, all
 }
 
+// pastsOf returns the pasts of what sampleOf returns.
+func pastsOf(store int64, now time.Time) []subscriptions.Past {
+	_, all := sampleOf(store, now)
+	pasts := sample.Pasts(now)
+	for i := range pasts {
+		pasts[i].StoreID = all[i].StoreID
+	}
+	return pasts
+}
+
 func (s *shop) offerSubscriptions(t testing.TB, parts *server.Parts) {
 	t.Helper()
 	now := time.Now()
@@ -42,7 +52,9 @@ func (s *shop) offerSubscriptions(t testing.TB, parts *server.Parts) {
 		return strconv.FormatInt(id, 10) + "|" + secret
 	}
 	s.API, s.Revoked = issue(1, s.ID, nil), issue(2, s.ID, &now)
-	parts.Subscriptions = subscriptions.NewMemory(customers, all)
+	memory := subscriptions.NewMemory(customers, all)
+	memory.Record(pastsOf(s.ID, now)...)
+	parts.Subscriptions = memory
 	parts.APITokens = auth.NewAPITokens(auth.APITokensConfig{Source: tokens, Stores: parts.Stores})
 }
 

@@ -60,7 +60,9 @@ func (r *reader) fromPostgres(t *testing.T, p *server.Parts) string {
 		if err := sample.WriteStores(t.Context(), tx, sample.Stores(), sample.Products(), nil); err != nil {
 			return err
 		}
-		return sample.WriteSubscriptions(t.Context(), tx, sample.Customers(), sample.Subscriptions(time.Now()))
+		now := time.Now()
+		assert.NoError(t, sample.WriteSubscriptions(t.Context(), tx, sample.Customers(), sample.Subscriptions(now)))
+		return sample.WritePast(t.Context(), tx, sample.Pasts(now))
 	}))
 	ephemeral.Settle(t, r.db)
 	secret, sum := auth.NewAPISecret()
