@@ -45,6 +45,9 @@ func closeSchema(schema any, whole bool) {
 		parts, composed := s[composition].([]any)
 		for _, part := range parts {
 			closeSchema(part, false)
+			if conditional, ok := part.(map[string]any); ok {
+				closeSchema(conditional["then"], false)
+			}
 		}
 		describes = describes || composed
 	}
