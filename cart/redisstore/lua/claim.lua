@@ -61,10 +61,10 @@ if string.sub(id, 1, #ARGV[5]) ~= ARGV[5] or lines > tonumber(ARGV[6]) or text >
   return { 'grown', id, lines, text }
 end
 
-local keys, uses = redis.call('HGETALL', KEYS[3]), ''
-for n = 1, #keys, 2 do uses = uses .. use(keys, n) end
+local keys, uses = redis.call('HGETALL', KEYS[3]), {}
+for n = 1, #keys, 2 do uses[#uses + 1] = use(keys, n) end
 redis.call('RENAME', guest, claimed)
-redis.call('HSET', claimed, 'o', ARGV[1] .. ' ' .. ARGV[3], 'k', uses)
+redis.call('HSET', claimed, 'o', ARGV[1] .. ' ' .. ARGV[3], 'k', table.concat(uses))
 redis.call('PEXPIRE', claimed, ARGV[2])
 if ARGV[9] ~= '' then
   redis.call('HSET', KEYS[4], 't', ARGV[9])
