@@ -90,7 +90,8 @@ type APITokensConfig struct {
 	Source APITokenSource
 	Stores StoreDirectory
 
-	// TTL is how long a check is cached, and the most that a revocation is late. Default: 500 ms.
+	// TTL is how long a check is cached, from its start, and therefore the maximum
+	// delay of a revocation. Default: 500 ms.
 	TTL time.Duration
 
 	Failures *limit.Quota // of the invalid tokens of a client; nil: no limit
@@ -99,7 +100,8 @@ type APITokensConfig struct {
 type APITokens struct {
 	cfg APITokensConfig
 
-	// checks are by token ID only: guessed secrets add none, and guessed IDs evict none in use.
+	// checks are cached by token ID only. Guessed secrets add none, and guessed IDs
+	// evict none that are in use.
 	checks  *bounded.Cache[int64, apiTokenCheck]
 	lookups singleflight.Group
 }

@@ -16,7 +16,8 @@ import (
 // that the directory is unreachable or that the store cannot be served.
 var ErrNoStore = errors.New("auth: no such store")
 
-// StoreDirectory finds stores, for every request once or twice: one that does I/O needs a cache.
+// StoreDirectory finds stores. Every request calls it once or twice, so an implementation
+// that does I/O needs a cache.
 type StoreDirectory interface {
 	ByID(ctx context.Context, id int64) (*store.Store, error)
 	ByPublicKey(ctx context.Context, key string) (*store.Store, error)

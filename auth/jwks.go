@@ -25,7 +25,8 @@ const (
 	// jwksInterval is the minimum time between fetches if the first failed or lacked a key.
 	jwksInterval = 10 * time.Second
 
-	// jwksMaxAge is when a key set is refreshed, so that no withdrawn key stays valid for long.
+	// jwksMaxAge is the age at which a key set is refreshed in the background, so that a
+	// withdrawn key does not stay valid.
 	jwksMaxAge = 5 * time.Minute
 
 	// jwksTrust is the age from which keys are no longer trusted. While nobody can fetch the
@@ -252,7 +253,8 @@ func (j *JWKS) report(ctx context.Context, fetch *jwksFetch, err error) {
 	}
 }
 
-// end publishes the result of a fetch. It delays the next one unless this one returned all keys.
+// end publishes the result of a fetch. Unless the fetch returned all requested keys, it delays the
+// next one.
 func (j *JWKS) end(ctx context.Context, fetch *jwksFetch, keys []verificationKey, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

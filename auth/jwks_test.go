@@ -142,7 +142,8 @@ func verifierOf(cfg JWKSConfig) *JWT {
 	return must(NewJWT(JWTConfig{JWKS: must(NewJWKS(cfg)), Secret: testSecret}))
 }
 
-// published returns an issuer of the key "a", and verifies a token of that key with any ID.
+// published returns an issuer that publishes its key with the ID "a", and a function that
+// verifies a token of that key with any ID.
 func published(t testing.TB, cfg JWKSConfig) (*issuer, func(kid string) error) {
 	t.Helper()
 	server := &issuer{key: newEd25519()}

@@ -21,7 +21,8 @@ const (
 )
 
 type JWTConfig struct {
-	// Secret signs and verifies HS256, with at least 32 bytes. PreviousSecret only verifies.
+	// Secret signs and verifies HS256. It has at least 32 bytes. PreviousSecret only
+	// verifies; nil for none.
 	Secret, PreviousSecret []byte
 
 	// JWKS verifies RS256, ES256 and EdDSA. If it is set, HS256 is refused whatever

@@ -21,7 +21,8 @@ const (
 	maxKeyID = 255  // bytes
 )
 
-// keyName identifies a key, which is used for one algorithm only.
+// keyName identifies a key. It includes the algorithm, since each key is used for one
+// algorithm only.
 type keyName struct {
 	id  string // kid; "" for none
 	alg string

@@ -92,7 +92,8 @@ func TestPostgresAPITokens_RevocationIsSeenWithinASecondByEveryInstance(t *testi
 		"revoked at %v, then %v: want the first time kept", first[0].RevokedAt, second[0].RevokedAt)
 }
 
-// revocationIsLate returns which instance accepts a revoked token for a second, if any.
+// revocationIsLate revokes a new token and returns which instance accepts it for more than
+// a second, if any.
 func revocationIsLate(t *testing.T, table *PostgresAPITokens, instances []*APITokens) string {
 	t.Helper()
 	text := create(t, table, "script")

@@ -277,7 +277,8 @@ func TestAPITokens_NewTokenIsValidAfterTheTTL(t *testing.T) {
 	})
 }
 
-// The TTL counts from when a lookup begins, also one before a revocation.
+// The TTL counts from the beginning of a lookup, and a lookup that began before a
+// revocation is not used after the TTL.
 func TestAPITokens_SlowSourceDoesNotDelayRevocation(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// maxVerified bounds the tokens that are remembered, typically in 2 MB.
+// maxVerified bounds the verified tokens that are remembered. With subjects of typical
+// length they take 2 MB.
 const maxVerified = 8192
 
 // verifiedToken is a token that was verified. JWT remembers it by its SHA-256, because verifying

@@ -24,7 +24,8 @@ type Coupon struct {
 	MaxUsesCustomer *int64  // by each customer; nil for no limit
 }
 
-// Uses is how many orders used a coupon. The platform counts, the service only reads.
+// Uses is how often a coupon was used in orders that checkout has placed. The platform
+// counts, the service only reads.
 type Uses struct {
 	All      int64
 	Customer int64 // by the customer whose cart it is; 0 for a guest

@@ -20,7 +20,8 @@ type Edit struct {
 	Notice   *string           // "" clears it
 	Metadata Metadata          // changes of the line's
 
-	// AcceptPrice becomes the line's AddedPrice if it is the unit price after the edit, or is refused.
+	// AcceptPrice is the unit price after the edit, which the line gets as its AddedPrice. Another
+	// unit price is refused.
 	AcceptPrice *money.Amount
 
 	QuantityMember string // name of the request member that held the quantity, for errors

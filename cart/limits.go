@@ -2,7 +2,8 @@ package cart
 
 import "commerce/cart/money"
 
-// Limits are a cart's. A merge may exceed Lines and CartText, up to MergeFactor times each.
+// Limits are the maximums for a cart. A merge may exceed Lines and CartText, up to
+// MergeFactor times each.
 type Limits struct {
 	Lines    int64 // lines of a cart
 	Quantity int64 // of one line

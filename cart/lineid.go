@@ -33,7 +33,8 @@ func NewLineID(product, plan int64, fields []FieldValue) LineID {
 	return LineID(id)
 }
 
-// ParseLineID refuses all but IDs of lines, so that no other text reaches a script.
+// ParseLineID parses a line's ID that a client sent. ok is false for any other text, so
+// that none reaches a script.
 func ParseLineID(s string) (LineID, bool) {
 	if len(s) > 64 || !lineIDShape.MatchString(s) {
 		return "", false

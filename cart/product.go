@@ -8,7 +8,8 @@ import (
 	"commerce/cart/period"
 )
 
-// Product is one of a store's catalog. Requests share a *Product: do not change it.
+// Product is one product of a store's catalog. A *Product is shared between requests:
+// do not change it.
 type Product struct {
 	ID            int64
 	Name          locale.Name
@@ -37,7 +38,8 @@ type Image struct {
 	Alt string
 }
 
-// Links returns the catalog's URL, and the absolute one: a path is below that of origin.
+// Links returns the URL as the catalog has it, and absolute. A path is one of this service, which is at path
+// of origin.
 func (i *Image) Links(origin, path string) (shown, absolute string) {
 	switch {
 	case strings.HasPrefix(i.URL, "//"):
@@ -74,7 +76,8 @@ type Field struct {
 	Options  []Option
 }
 
-// Option is one choice of a select field, with its surcharge on the unit price.
+// Option is one choice of a select field; Price is its surcharge on the unit
+// price, 0 for none.
 type Option struct {
 	Code  string
 	Name  locale.Name
@@ -91,7 +94,8 @@ func (p *Product) Field(name string) *Field {
 	return find(p.Fields, func(f *Field) bool { return f.Name == name })
 }
 
-// Option finds a code as spelled does; nil for none, or of a nil field.
+// Option finds an option by code, as the catalog spells it or in normal form; nil when the
+// field does not have it, or is nil.
 func (f *Field) Option(code string) *Option {
 	if f == nil {
 		return nil

@@ -40,7 +40,8 @@ func OfConnection(config *pgx.ConnConfig, began time.Time, err error) error {
 	return &Failure{Server: Postgres(config), What: describePostgres(err, took), Took: took, Err: err}
 }
 
-// Postgres returns a server's name in the log: "postgres", and the hosts and ports of its URL.
+// Postgres returns the name of a server in the log: "postgres", and the hosts and ports of its
+// URL.
 func Postgres(c *pgx.ConnConfig) string {
 	hosts := []string{address(c.Host, c.Port)}
 	for _, other := range c.Fallbacks { // a fallback can be the same address without TLS

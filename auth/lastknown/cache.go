@@ -35,7 +35,8 @@ type Config[K comparable, V any] struct {
 	// MaxWeight bounds the sum of all entries in bytes. Those not used lately are evicted.
 	MaxWeight uint64
 
-	// Name of the values in the log, such as "products", and name of the source's server.
+	// Name is the name of the values in the log, such as "products". Server is the name of
+	// the source's server.
 	Name, Server string
 
 	Log *slog.Logger     // default slog.Default
@@ -63,7 +64,8 @@ type Cache[K comparable, V any] struct {
 
 	slots  chan struct{}          // has one element for each current load; queued loads wait to send
 	outage atomic.Pointer[outage] // nil if the last load succeeded; changed under mu
-	// slow: the last or current load takes longer than Patience. Readers with an old value go on.
+	// slow is whether the last or the current load takes longer than Patience. Readers with an old
+	// value do not wait then.
 	slow atomic.Bool
 
 	mu      sync.Mutex

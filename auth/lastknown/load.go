@@ -192,7 +192,8 @@ func (c *Cache[K, V]) await(ctx context.Context, loads []*load[K, V], held bool)
 	return nil
 }
 
-// late records that a reader stopped waiting, unless the load has just ended: it knows better.
+// late records that a reader stopped waiting for a load. If the load has just ended, its
+// own time is more accurate.
 func (c *Cache[K, V]) late(l *load[K, V]) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -30,7 +30,8 @@ func serve[K comparable, V any](counted *Stats, result *uint64, key K, e *entry[
 	put(key, e.value)
 }
 
-// counts add up the Stats of all calls of Get, and the oldest values of the last minute's parts.
+// counts add up the Stats of all calls of Get. They remember the oldest value of each part of the
+// last minute.
 type counts struct {
 	mu    sync.Mutex
 	total Stats // without Oldest

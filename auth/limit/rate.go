@@ -18,7 +18,8 @@ type Rate struct {
 // more, which is the precision of the times in Redis.
 const maxUses = 1_000_000
 
-// Parse parses rates per s, m or h that all apply, such as "200/s,20000/h". "off" has none.
+// Parse parses rates such as "200/s,20000/h": uses per s, m or h. All of them apply. For "off",
+// it returns no rates.
 func Parse(s string) ([]Rate, error) {
 	if s == "off" {
 		return nil, nil

@@ -9,7 +9,8 @@ import (
 // ErrBusy means that no slot is free, and too many operations of the key wait for one already.
 var ErrBusy = errors.New("too many operations run or wait at the same time")
 
-// Slots limit concurrent operations, in total and by key. It is safe for concurrent use.
+// Slots limit how many operations run at the same time, in total and for each key, such as a
+// store. It is safe for concurrent use.
 type Slots[K comparable] struct {
 	SlotsConfig
 

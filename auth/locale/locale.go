@@ -12,7 +12,8 @@ import (
 // Locale is a language the service has texts for, as its BCP 47 tag.
 type Locale string
 
-// The languages of every text. For a new one in All, a test names the texts that lack it.
+// The languages that every text exists in. A new one also goes into All; a test then names
+// the texts that lack it.
 const (
 	En Locale = "en"
 	Ar Locale = "ar"

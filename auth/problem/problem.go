@@ -133,7 +133,8 @@ func (e *Error) Names(member string) bool {
 	return e != nil && slices.ContainsFunc(e.Faults, func(f Fault) bool { return f.Member == member })
 }
 
-// Error is for logs: the cause, or the code and the English sentence without one.
+// Error is for logs: the cause, or the code and the English sentence if the caller is at
+// fault.
 func (e *Error) Error() string {
 	if e.Cause != nil {
 		return e.Cause.Error()

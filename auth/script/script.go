@@ -27,7 +27,8 @@ func New(name, source string) Script {
 type Sending bool
 
 const (
-	// Repeatable scripts change nothing the second time: a lost reply may send them again.
+	// Repeatable scripts change nothing the second time: the client may send them
+	// again when a reply is lost.
 	Repeatable Sending = true
 	// Once is for scripts that would count twice.
 	Once Sending = false

@@ -9,7 +9,8 @@ type Store struct {
 	ID   int64
 	Name string
 
-	// PublicKeys are what storefronts may send as X-Public-Key: names, which grant nothing.
+	// PublicKeys are the publishable keys that a storefront may send as
+	// X-Public-Key. They name the store and grant nothing.
 	PublicKeys []string
 
 	Host    string // of the storefront, in lower case, without a port; "": none

@@ -71,7 +71,8 @@ func text(v jsontext.Value, name string, limit int64) (string, *problem.Error) {
 	return s, nil
 }
 
-// either reads a member of two names, which may both be there if equal, and the name used.
+// either reads a member that has two names, and returns the name that it used. Both are allowed
+// when they are equal.
 func either[T comparable](o object, first, second string, read func(o object, name string) (T, *problem.Error)) (v T, name string, given bool, err *problem.Error) {
 	if o.has(second) && !o.has(first) {
 		first, second = second, first
@@ -90,7 +91,8 @@ func either[T comparable](o object, first, second string, read func(o object, na
 	return v, first, true, problem.Join(err, otherErr)
 }
 
-// addition keeps what is wrong with the body in the result, since the product may refuse more.
+// addition reads the body of POST /cart/add. What is wrong with it is in the result, since the
+// product may refuse more.
 func (in input) addition() (cart.Addition, *problem.Error) {
 	o, a := in.members, cart.Addition{}
 	var badID, badQuantity, badPlan, badFields, badNotice, badMetadata *problem.Error

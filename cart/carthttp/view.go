@@ -147,7 +147,8 @@ func (w view) line(l *cart.PricedLine) {
 	w.EndObject()
 }
 
-// image writes full_link outside of the ETag, since it follows from url and the caller's host.
+// image writes a product's image. The ETag does not cover full_link, which follows from url and the
+// host that the client calls.
 func (w view) image(p *cart.Product) {
 	if p.Image == nil {
 		w.Null("image")

@@ -97,7 +97,8 @@ func newCache[K comparable, V any](c CacheConfig, of string, own lastknown.Confi
 	return lastknown.New(own)
 }
 
-// Stats returns how the caches of products, coupons and coupon_uses have answered.
+// Stats returns how the caches have answered, by the names of what they hold: products,
+// coupons, coupon_uses.
 func (c *Cache) Stats() map[string]func() lastknown.Stats {
 	return map[string]func() lastknown.Stats{
 		ofProducts: c.products.Stats, ofCoupons: c.coupons.Stats, ofUses: c.uses.Stats,

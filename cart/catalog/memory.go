@@ -81,7 +81,8 @@ func (m *Memory) DeleteCoupon(store int64, code string) {
 	delete(m.coupons, couponKey{store, code})
 }
 
-// PutUse records an order of a customer, "" for a guest, which uses a coupon once.
+// PutUse records that an order of a customer, "" for a guest, used a coupon. An order uses
+// a coupon once.
 func (m *Memory) PutUse(store int64, code, customer string, order int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -92,7 +92,8 @@ func (b *batcher) send(ctx context.Context, client *redis.Client, how reading, c
 	return err
 }
 
-// isNotHere reports whether Redis refused a script that it or another node runs if it comes alone.
+// isNotHere reports whether a Redis that works has refused a script that it or another node runs if
+// it is sent by itself.
 func isNotHere(err error) bool {
 	return slices.ContainsFunc([]string{"NOSCRIPT", "MOVED", "ASK", "TRYAGAIN"}, func(prefix string) bool {
 		return redis.HasErrorPrefix(err, prefix)
@@ -319,7 +320,8 @@ func exec(ctx context.Context, client pipeliner, guard bool, cmds []redis.Cmder)
 	}
 }
 
-// firstFailure returns the first error of cmds, also a raw reply, but no missing value.
+// firstFailure returns the first error of cmds, also one that is a raw reply. A missing value is
+// not an error.
 func firstFailure(cmds []redis.Cmder) error {
 	for _, cmd := range cmds {
 		err := cmd.Err()

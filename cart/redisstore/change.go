@@ -158,7 +158,8 @@ type Outcome struct {
 	Refusal cart.Refusal // of Refused; its code may also be idempotency_conflict, version_mismatch, rate_limited
 	Stored               // the cart after the change
 
-	// ChangedLine is what a change or a replay has changed, if it names another line; "" for none.
+	// ChangedLine is the line that an applied or replayed change has changed, if its request
+	// names another; "" for none.
 	ChangedLine cart.LineID
 
 	// Ops has the outcome of each operation of an applied or replayed list; nil for a list that is

@@ -39,7 +39,8 @@ func (s *Store) ClaimOn(ctx context.Context, guest Ref) (Claim, error) {
 	return Claim{tagged(owner), note, id.Val()}, nil
 }
 
-// Redeemed returns which owner has received a guest's cart under a note; the zero Ref for none.
+// Redeemed returns which of the owners has received a guest's cart under the note of a hand-over, or the zero
+// Ref.
 func (s *Store) Redeemed(ctx context.Context, cartID, note string, owners ...Ref) (Ref, error) {
 	notes := make([]*redis.StringCmd, len(owners))
 	_, err := s.Client.Pipelined(ctx, func(p redis.Pipeliner) error {

@@ -204,7 +204,8 @@ func (t *topic) tell(s Sighting) {
 	}
 }
 
-// sync lets listeners know the cart as it is now, and starts l or returns ErrNoCart for it.
+// sync makes sure that listeners know the cart as it is now. It starts l, if that is not nil, or else returns
+// ErrNoCart.
 func (v *live) sync(ctx context.Context, t *topic, l *Listener) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, syncTime, errHangs)
 	defer cancel()

@@ -262,7 +262,8 @@ func TestListen_OutlivesRedis(t *testing.T) {
 	}
 }
 
-// Each listener sees every version of several instances, and the last one whatever was lost.
+// Under changes by several instances, each listener sees every version, and ends with the last one even if
+// connections were lost.
 func TestListen_MissesNothing(t *testing.T) {
 	t.Parallel()
 	for _, kills := range []bool{false, true} {

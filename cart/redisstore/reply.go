@@ -58,7 +58,8 @@ func parseHash(room []string, reply string) ([]string, error) {
 	return flat, nil
 }
 
-// cutLength cuts a kind and a length off a reply, which must be at least that long.
+// cutLength cuts the first line off a reply: its kind and a length. A length that exceeds the
+// reply is not valid.
 func cutLength(reply string, kind byte) (n int, rest string, ok bool) {
 	if reply == "" || reply[0] != kind {
 		return 0, "", false

@@ -129,7 +129,8 @@ func (s *schedule) countLines(e ending) (wrong []string) {
 	return wrong
 }
 
-// checkRepeats checks that nothing was carried out twice, or remembered without a cart.
+// checkRepeats checks that no operation was carried out twice. A cart that was never used
+// remembers no requests.
 func (s *schedule) checkRepeats() (wrong []string) {
 	for _, op := range s.ops {
 		n := 0

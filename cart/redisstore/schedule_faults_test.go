@@ -98,7 +98,8 @@ func (p *pending) faults() []decision {
 	return all
 }
 
-// times lists jumps of the clock that delay no repeat past the time of its promise.
+// times lists the allowed jumps of the clock: none may delay a repeat past the time for
+// which the service promises to recognize it.
 func (s *schedule) times() []move {
 	if s.jumps == 0 {
 		return nil

@@ -229,7 +229,8 @@ func (c cast) listed() *operation {
 	return o
 }
 
-// count lets each add have a product of its own, and edits keep the quantity.
+// count makes an operation one that a plan can count: each add has its own product, and
+// edits keep the quantity.
 func (c cast) count(o *operation, number int64) {
 	o.verb, o.product, o.quantity = adds, number+1, 1
 	first := &o.tries[0]

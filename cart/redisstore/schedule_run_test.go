@@ -28,7 +28,8 @@ type plan struct {
 	forgetful bool // enough time may pass for carts to expire
 }
 
-// budgets limit the events of each kind in a schedule; negative for no limit.
+// budgets limit how often each kind of event may happen in a schedule; negative for no
+// limit.
 type budgets struct {
 	faults    int
 	jumpsLeft int

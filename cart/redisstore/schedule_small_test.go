@@ -63,7 +63,8 @@ var smallScenarios = map[string][]operation{
 	"two guests redeem codes of each other's carts":                 {take("A", 0, guestT2), {name: "B", verb: takes, take: 1, from: 1, agent: true, tries: []caller{guestT1}}},
 }
 
-// afterMinutes is for jumps of the clock, after which the customer never sends the token.
+// afterMinutes is a scenario in which the clock may jump, and the customer never sends the
+// token again.
 const afterMinutes = "a customer returns after minutes, without the token"
 
 func login(name string, who caller) operation {

@@ -140,7 +140,8 @@ func (a *request) carryOut(d decision) (err error, again bool) {
 	return a.perform(p), false
 }
 
-// perform runs the commands, except ROLE and WAIT, since the real Redis has no replica.
+// perform runs the commands. It answers ROLE and WAIT itself, since the real Redis has no
+// replica.
 func (a *request) perform(p *pending) error {
 	s := a.schedule
 	if p.expired(s.passed) { // go-redis does not send it

@@ -58,7 +58,8 @@ func TestTwin_Changes(t *testing.T) {
 	})
 }
 
-// remembersMuch sometimes begins with as many keys and stamps as are kept, or more.
+// remembersMuch sometimes begins with as many keys and stamps as are kept, or more. The
+// stamps are numbered from first.
 func (w *twins) remembersMuch(t *rapid.T, ref redisstore.Ref, first int) {
 	switch rapid.IntRange(0, 7).Draw(t, "much to remember") {
 	case 0:
@@ -198,7 +199,8 @@ func (w *twins) change(t *rapid.T, ref redisstore.Ref, c command) {
 	})
 }
 
-// retry repeats a stamped change about when that begins or ends to count as a retry.
+// retry repeats a stamped change at about the moment from which, or until which, that
+// counts as a retry.
 func (w *twins) retry(t *rapid.T, ref redisstore.Ref) {
 	c := command{doing: drawDoing(t, w.carts[ref].Cart)}
 	if stamp := w.passToAnEdge(t, ref); stamp != "" {
@@ -446,7 +448,8 @@ func drawNewLine(t *rapid.T) cart.NewLine {
 	return l
 }
 
-// drawItem draws what a client may name, mostly a line, and its quantity.
+// drawItem draws what a client may name, mostly a line of the cart, and the quantity of
+// that line.
 func drawItem(t *rapid.T, c cart.Cart) (item cart.LineID, held int64) {
 	if len(c.Lines) > 0 && rapid.IntRange(0, 2).Draw(t, "of the cart") > 0 {
 		l := c.Lines[rapid.IntRange(0, len(c.Lines)-1).Draw(t, "line")]
@@ -476,7 +479,8 @@ func otherLinesOf(c cart.Cart, id cart.LineID) []cart.Line {
 	})
 }
 
-// drawEdit draws an edit, mostly of a line into any line of the same product.
+// drawEdit draws an edit, mostly of a line as it is now, which gives it the content of any
+// line of the same product.
 func drawEdit(t *rapid.T, on cart.Cart) doing {
 	item, held := drawItem(t, on)
 	from := cart.Line{ID: item}

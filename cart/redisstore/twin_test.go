@@ -277,7 +277,8 @@ func (w *twins) pass(t *rapid.T) {
 	w.passAbout(by)
 }
 
-// passToAnEdge lets time pass until a stamp is about to count or not; "" if there is none.
+// passToAnEdge lets time pass until a stamp is about to count, or to count no more, and
+// returns that stamp; "" when there is none.
 func (w *twins) passToAnEdge(t *rapid.T, ref redisstore.Ref) (stamp string) {
 	stamps := w.carts[ref].Memory.Stamps
 	age := rapid.SampledFrom([]time.Duration{cart.StampFrom, cart.StampLife}).Draw(t, "age")

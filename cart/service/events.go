@@ -7,7 +7,8 @@ import (
 	"commerce/cart"
 )
 
-// Events are for metrics. A nil function is not called. They must not block.
+// Events are called when something happens to a cart, for metrics. A nil function is not
+// called. They must not block.
 type Events struct {
 	// Created is called when a change, and not a merge, has created a customer's or a guest's cart.
 	Created func(customer bool)
@@ -15,7 +16,8 @@ type Events struct {
 	// Merged is called after each attempt at a merge.
 	Merged func(outcome MergeOutcome, took time.Duration)
 
-	// Replicated is called after each wait for replicas, with whether all of them have the change.
+	// Replicated is called after each change that waited for replicas, with whether all of
+	// them have it.
 	Replicated func(confirmed bool)
 
 	// Streams is called when a stream of a cart begins, with 1, and when it ends, with -1.

@@ -40,7 +40,8 @@ func linkTo(v *Visit, kind, code string, ends time.Time) Link {
 	return l
 }
 
-// HandOver offers a guest's cart. Errors: GuestOnly, CartEmpty; NotFound without Config.Keys.
+// HandOver offers the guest's cart of a visit. Errors: problem.GuestOnly, problem.CartEmpty; problem.NotFound
+// without Config.Keys.
 func (s *Carts) HandOver(ctx context.Context, v *Visit) (Link, error) {
 	switch {
 	case s.Keys == nil:

@@ -189,7 +189,8 @@ func (s *Carts) completeClaimed(ctx context.Context, v *Visit, owner, guest redi
 	return err
 }
 
-// complete runs a merge from claim to forget. again: the token may have a newer cart.
+// complete runs one merge from claim to forget. again means that the claim was an earlier one, so
+// the token may have a newer cart.
 func (s *Carts) complete(ctx context.Context, v *Visit, m merging) (again bool, err error) {
 	c, err := s.claim(ctx, m)
 	if other, ok := errors.AsType[*redisstore.OtherOwnerError](err); ok {

@@ -79,7 +79,8 @@ func New(c Config) *Carts {
 	return &Carts{c, newStreams(c.ClientStreams)}
 }
 
-// newCartID returns 100 random bits, which no two carts share, without an ETag's separators.
+// newCartID returns 100 random bits, so that no two carts share an ID. It has none of the
+// separators of an ETag.
 func (s *Carts) newCartID() string { return s.newName(20) }
 
 // newName returns random characters of base32, at most 26.

@@ -194,7 +194,8 @@ func (w *Writer) NullableNumber(name string, n *int64) {
 	w.Number(name, *n)
 }
 
-// Amount writes an exact number in major units of a currency with so many digits.
+// Amount writes money as an exact number in major units; digits is how many decimals its
+// currency has.
 func (w *Writer) Amount(name string, a money.Amount, digits int) {
 	w.Member(name)
 	w.json = money.AppendMajor(w.json, a, digits)

@@ -210,7 +210,7 @@ func importsOf(t *testing.T, file string) []string {
 }
 
 // The picture of the packages in docs/architecture.md shows imports that are made. The picture
-// and its table leave out no package of the service.
+// and its list leave out no package of the service.
 func TestArchitecture_ShowsThePackagesAndTheirImports(t *testing.T) {
 	t.Parallel()
 	page := source(t, "docs/architecture.md")
@@ -238,7 +238,7 @@ func TestArchitecture_ShowsThePackagesAndTheirImports(t *testing.T) {
 	}
 	assert.That(t, arrows >= 9, "found %d arrows: this test does not read all", arrows)
 	shown := slices.Collect(maps.Values(packages))
-	for _, row := range regexp.MustCompile("(?m)^\\| `([\\w/]+)` \\|").FindAllStringSubmatch(page, -1) {
+	for _, row := range regexp.MustCompile("(?m)^- `([\\w/]+)`: ").FindAllStringSubmatch(page, -1) {
 		shown = append(shown, row[1])
 	}
 	for pkg := range imports {

@@ -21,7 +21,8 @@ import (
 // gracePeriod is from SIGTERM to the end: the drain delay, and then the requests in flight.
 const gracePeriod = 9 * time.Second
 
-// streamPeriod is how long after SIGTERM streams still start and go on like other requests.
+// streamPeriod is the time from SIGTERM until streams are ended. Until then they start and
+// continue like other requests.
 const streamPeriod = gracePeriod - time.Second
 
 type listeners struct {
@@ -153,7 +154,8 @@ func reconnect(h http.Handler, admin *server.Admin) http.Handler {
 	})
 }
 
-// httpServer closes a client's connection, or ends its request in HTTP/2, after these timeouts.
+// httpServer returns a server that closes the connection of a client, or in HTTP/2 ends its request,
+// after these timeouts.
 func httpServer(h http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{
 		Handler:           h,

@@ -14,7 +14,8 @@ import (
 	"commerce/deploy/sample"
 )
 
-// newSeed also restores sample rows that were changed. Two runs at a time take turns.
+// newSeed returns the command that writes the sample data. It restores sample rows that were
+// changed. Two runs at the same time take turns.
 func newSeed() cli.Command {
 	var synthetic int
 	return onMigrated("seed", "Write the sample data to the database. Safe to repeat.",
@@ -67,7 +68,8 @@ func writeSample(ctx context.Context, db *pgxpool.Pool, out cli.Output, syntheti
 // seedLock is the Postgres advisory lock that a seed holds.
 const seedLock = 0x5EED
 
-// alone runs work after any other seed that runs on this database.
+// alone runs work while no other seed runs on this database. It waits for one that
+// does.
 func alone(ctx context.Context, db *pgxpool.Pool, work func() error) error {
 	lock, err := db.Acquire(ctx)
 	if err != nil {

@@ -133,7 +133,8 @@ func settingsHelp(all []cli.Setting) string {
 	return list.String()
 }
 
-// openLog returns a log whose reader, if it stalls or ends, does not stop the process.
+// openLog returns the log of the process. A log whose reader stalls or ends neither blocks nor ends the
+// process.
 func (s *settings) openLog(to io.Writer) io.WriteCloser {
 	signal.Ignore(syscall.SIGPIPE)
 	s.logLines = logbuffer.New(to, func(to io.Writer, lost uint64) {

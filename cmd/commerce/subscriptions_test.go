@@ -44,7 +44,8 @@ func (i instance) wantStatus(t *testing.T, token, path string, want int) {
 	soon(t, want, func() int { return i.send(t, "GET", path, "", "Authorization", "Bearer "+token).Status })
 }
 
-// asStoreServed repeats asStore after a 503, for a first list on a busy machine.
+// asStoreServed repeats asStore for at most 10 s while the response is a 503: on a busy
+// machine the first list may be late.
 func (i instance) asStoreServed(t *testing.T, token, url string) (status int, page listed) {
 	t.Helper()
 	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {

@@ -17,7 +17,8 @@ func isPlain(w io.Writer) bool {
 	return !ok || !term.IsTerminal(int(file.Fd())) || os.Getenv("TERM") == "dumb"
 }
 
-// boldFor makes text bold in a terminal, unless the user has asked not to (https://no-color.org).
+// boldFor returns a function that makes text bold, if w is a terminal and the user has not asked
+// for plain text (https://no-color.org).
 func boldFor(w io.Writer) func(string) string {
 	if isPlain(w) || os.Getenv("NO_COLOR") != "" {
 		return func(text string) string { return text }
@@ -51,7 +52,8 @@ func (p progress) end() {
 	fmt.Fprintln(p.to)
 }
 
-// startWaiting shows each second how long work has been running, until the caller ends the line.
+// startWaiting shows each second for how long work of unknown size has been running. The returned
+// function ends the line.
 func startWaiting(to io.Writer, description string) (end func()) {
 	to = visible(to)
 	return background(context.Background(), func(ctx context.Context) {

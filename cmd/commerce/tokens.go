@@ -142,7 +142,8 @@ func checkLength(text string) error {
 	return nil
 }
 
-// jwtSettings sign and verify customers' tokens. Demo and serve set more of Keys than its URL.
+// jwtSettings are the settings for signing and verifying customers' tokens. Demo and serve set more
+// of Keys than its URL.
 type jwtSettings struct {
 	auth.JWTConfig
 	Keys auth.JWKSConfig

@@ -146,7 +146,8 @@ func TestSystemd_UnitsRunTheProgram(t *testing.T) {
 	run(t, http.StatusBadRequest, processes...)
 }
 
-// moved returns the test's database with another URL's user, unless that is the owner.
+// moved returns the URL of the test's database, with the user of another URL, unless that is
+// the owner.
 func moved(t *testing.T, from, to string) string {
 	t.Helper()
 	old := assert.Must(url.Parse(from))(t)

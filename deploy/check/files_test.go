@@ -62,7 +62,8 @@ func TestFiles_AreAcceptedByTheirPrograms(t *testing.T) {
 	}
 }
 
-// The service believes these headers of a proxy, which tries another instance if one got nothing.
+// The service believes these headers of a proxy in TRUSTED_PROXIES. A request that an instance never got
+// is tried at the other one.
 func TestHAProxy_ReplacesTheHeadersOfClientsAndALostInstance(t *testing.T) {
 	t.Parallel()
 	var got http.Header

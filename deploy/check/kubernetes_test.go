@@ -83,7 +83,8 @@ type probe struct {
 	HTTPGet struct{ Path, Port string }
 }
 
-// schemas compiles those of testdata/kubernetes.json, of one version, and of testdata/pod.yaml.
+// schemas compiles schemas of testdata/kubernetes.json, which are those of one version of
+// Kubernetes, and of testdata/pod.yaml.
 var schemas = sync.OnceValues(func() (*jsonschema.Compiler, error) {
 	compiler := jsonschema.NewCompiler()
 	for _, name := range []string{"kubernetes.json", "pod.yaml"} {

@@ -24,7 +24,8 @@ type Listener struct {
 	// message when it works again. Default: slog.Default().
 	Log *slog.Logger
 
-	// Silence is how long without a notification the connection is not pinged. Default: 5 s.
+	// Silence is the time without a notification after which the connection is
+	// pinged. Default: 5 s.
 	Silence time.Duration
 
 	// Heard is called with the payload of each notification, in order.

@@ -20,7 +20,8 @@ import (
 
 // PostgresConfig has a pool's settings. Zero is the service's own: bounded and read-only.
 type PostgresConfig struct {
-	// Writable allows writes, or else every transaction is read-only, whatever the role may do.
+	// Writable allows writes. Without it, default_transaction_read_only makes every
+	// transaction read-only, even if the role may write.
 	Writable bool
 
 	// Only is the host and port of the only server to use, one of PostgresHosts. Default: the
@@ -112,7 +113,8 @@ func misread(target *pgconn.FallbackConfig) bool {
 	return strings.Contains(target.Host, "@") && !strings.HasPrefix(target.Host, "/")
 }
 
-// PostgresHosts returns the different hosts of url with ports. Errors are those of Postgres.
+// PostgresHosts returns the hosts of url with their ports, each once, in their order. Errors are
+// those of Postgres.
 func PostgresHosts(url string) ([]string, error) {
 	pool, err := parsePostgresURL(url)
 	if err != nil {
@@ -136,7 +138,8 @@ func keepOnly(config *pgx.ConnConfig, host string) {
 	}
 }
 
-// targets returns what pgx tries, in order: perhaps each host with and without TLS.
+// targets returns what pgx tries to connect to, in its order. A host can occur twice, with and
+// without TLS.
 func targets(config *pgx.ConnConfig) []*pgconn.FallbackConfig {
 	first := &pgconn.FallbackConfig{Host: config.Host, Port: config.Port, TLSConfig: config.TLSConfig}
 	return append([]*pgconn.FallbackConfig{first}, config.Fallbacks...)

@@ -118,7 +118,8 @@ func (s *Sentinels) Replicas(ctx context.Context, within time.Duration) (int, er
 	return 0, all
 }
 
-// KnownReplicas returns how many replicas of a master have lately answered this sentinel.
+// KnownReplicas returns the number of replicas of a master that have answered this sentinel
+// within the given time.
 func KnownReplicas(ctx context.Context, client *redis.SentinelClient, master string, within time.Duration) (int, error) {
 	replicas, err := client.Replicas(ctx, master).Result()
 	if err != nil {

@@ -28,7 +28,8 @@ const (
 	slowFailover = 10 * time.Second
 )
 
-// RedisCluster starts with the masters Nodes[0] to Nodes[2], and Nodes[i+3] as their replicas.
+// RedisCluster is a Redis Cluster: Nodes[0] to Nodes[2] start as masters, and
+// Nodes[i+3] as the replica of Nodes[i].
 type RedisCluster struct {
 	URL   string
 	Nodes []*Server

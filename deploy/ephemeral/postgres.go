@@ -110,7 +110,8 @@ func postgresBin() (string, error) {
 	return "", errors.New("postgres and initdb are not installed (sh deploy/ephemeral/install.sh)")
 }
 
-// postgresUser is whom Postgres runs as, because it refuses root; nil if we are not root.
+// postgresUser returns the user to run Postgres as, because it refuses to run as root.
+// It returns nil if we are not root.
 func postgresUser() (*syscall.Credential, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil

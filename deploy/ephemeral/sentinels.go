@@ -76,7 +76,8 @@ func (s *Server) makeSentinel(guard Guard, ports []int, own int) error {
 	return os.WriteFile(file, []byte(conf.String()), 0o600)
 }
 
-// replicates wants a replica to confirm a write, for which a new one may need a second.
+// replicates returns an error unless a replica confirms a write. A new replica may need a
+// second for that after it has connected.
 func replicates(ctx context.Context, master *redis.Client) error {
 	pipe := master.Pipeline() // WAIT counts only writes of its own connection
 	pipe.Publish(ctx, "ephemeral", "settle")
@@ -88,7 +89,8 @@ func replicates(ctx context.Context, master *redis.Client) error {
 	return err
 }
 
-// watches wants a sentinel to see the replica at work, and the other sentinels.
+// watches returns an error unless a sentinel is connected to the replica and to the other
+// sentinels, and knows that the replica works.
 func watches(ctx context.Context, sentinel *redis.Client) error {
 	pipe := sentinel.Pipeline()
 	replicas, sentinels := pipe.Do(ctx, "sentinel", "replicas", "main"), pipe.Do(ctx, "sentinel", "sentinels", "main")

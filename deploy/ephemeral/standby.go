@@ -50,7 +50,8 @@ func (s *Standby) Follow(primary *Server) {
 		follow(primary.URL)...)
 }
 
-// follow has the URL in its statements, because ALTER SYSTEM takes no parameters.
+// follow returns the statements that make a standby replicate a primary. ALTER SYSTEM takes no
+// parameters.
 func follow(primary string) []string {
 	return []string{"ALTER SYSTEM SET primary_conninfo = '" + primary + "'", "SELECT pg_reload_conf()"}
 }

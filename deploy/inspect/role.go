@@ -31,7 +31,8 @@ func (s *postgresServer) judgeReads(ctx context.Context) {
 		ok("The role may read all tables of the service."))
 }
 
-// writable is whether the role may write to more of a table than the service writes, $1.
+// writable is whether the role may write to a table or to some of its columns, except for what the
+// service writes, $1.
 const writable = `EXISTS (
 	SELECT FROM pg_roles, pg_attribute
 	WHERE pg_has_role(pg_roles.oid, 'MEMBER') AND attrelid = pg_class.oid AND attnum > 0 AND NOT attisdropped

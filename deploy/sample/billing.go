@@ -88,7 +88,8 @@ func Bill(all []subscriptions.Subscription, last Event, now time.Time) (Event, s
 	}
 }
 
-// oldest returns the subscription of an event that is the longest unchanged. Only a card can fail.
+// oldest returns the subscription that an event fits and that has not changed for the
+// longest time. Only a card can fail.
 func (r rule) oldest(all []subscriptions.Subscription) (found subscriptions.Subscription, ok bool) {
 	for i := range all {
 		s := &all[i]

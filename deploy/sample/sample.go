@@ -1,4 +1,5 @@
-// Package sample has the data of the demo and of `commerce seed`: two stores, and synthetic ones.
+// Package sample holds the data of the demo and of `commerce seed`: two small stores,
+// and a generator of synthetic subscriptions.
 package sample
 
 import (

@@ -93,7 +93,8 @@ func offersOf(s *store.Store, products []*cart.Product) (offers []offer) {
 	return offers
 }
 
-// sold returns a subscription in the period of moment. Every third one has no saved card.
+// sold returns a subscription in the period that contains moment, at the plan's price.
+// Every third one has no saved card.
 func (o offer) sold(id, customer int64, start, moment time.Time) subscriptions.Subscription {
 	s := subscriptions.Subscription{
 		ID: id, StoreID: o.store, CustomerID: customer, Status: subscriptions.Active,

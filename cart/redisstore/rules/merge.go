@@ -8,7 +8,8 @@ import (
 	"commerce/cart"
 )
 
-// Offers is what a guest's cart has offered so far, so that merging it again adds nothing.
+// Offers is what one guest's cart has offered a customer's so far, so that to merge it
+// again adds nothing. The zero value is nothing.
 type Offers struct {
 	Lines  map[cart.LineID]int64 // quantities
 	Coupon string

@@ -23,7 +23,8 @@ type Command struct {
 	Usage   string // what follows the name in help. Default: arguments, required flags and [flags]
 
 	Settings []Setting
-	// Faults checks settings together once they have values, and may change them. nil: no check
+	// Faults checks what no setting can check alone, and may change settings, when all have their
+	// values. nil: nothing to check
 	Faults func() Faults
 
 	// OpenLog returns what replaces the standard error of Run; nil: nothing. Execute also writes the

@@ -18,7 +18,8 @@ import (
 	"commerce/cart/wire"
 )
 
-// contentTypes replace the system's table, whose mistakes would break a page under nosniff.
+// contentTypes are the types of the pages' files. The system's table may be wrong, and
+// with nosniff a wrong type breaks a page.
 var contentTypes = map[string]string{
 	".html":  "text/html; charset=utf-8",
 	".css":   "text/css; charset=utf-8",

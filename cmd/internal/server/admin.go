@@ -19,7 +19,8 @@ type Admin struct {
 	// Profiles serves /debug/pprof/, which shows memory. Otherwise only OpenProfiles does.
 	Profiles bool
 
-	// Dependencies are the servers that the service needs, by name, and checked since Started.
+	// Dependencies are the servers that the service needs, by name. Started is when the
+	// process began to check them.
 	Dependencies map[string]*Dependency
 	Started      time.Time
 

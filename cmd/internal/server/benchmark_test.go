@@ -49,7 +49,8 @@ func BenchmarkCart(b *testing.B) {
 	}
 }
 
-// repeated returns a function that sends one request again, without a connection.
+// repeated returns a function that sends a request, always the same, without a connection.
+// headers are name, value, …
 func repeated(b *testing.B, shop *shop, token, method, path, body string, headers ...string) (send func()) {
 	r := httptest.NewRequest(method, path, nil)
 	r.Header.Set("X-Public-Key", shop.Key)

@@ -133,7 +133,8 @@ func TestCoupon_IsUsedUp(t *testing.T) {
 	})
 }
 
-// A guest may redeem what the customer has used up. The login then says why it ends.
+// A guest may redeem a coupon that the customer has used up. The login then takes its
+// discount away, and says why.
 func TestCoupon_LimitOfACustomerCountsAfterTheLogin(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
 		sub := "user@example.com|١٢٣" // not a Redis key as it is

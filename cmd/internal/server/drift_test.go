@@ -175,7 +175,8 @@ func optional(object map[string]any, member string) bool {
 	return member == "continue_url" || strings.HasPrefix(member, "fields.") || strings.HasPrefix(member, "ops.") // one of the request's members at fault
 }
 
-// wrongFor returns what a member cannot be: another type for any, or another word or form.
+// wrongFor returns what the member cannot be: another type for any, and another
+// word or form where the words or the form are fixed.
 func wrongFor(object map[string]any, member string) []any {
 	var wrong []any
 	switch object[member].(type) {

@@ -81,7 +81,8 @@ var changing = []struct {
 	{regexp.MustCompile(`"next":"AQE[A-Za-z0-9_-]{12}"`), `"next":"AQECqGrsDcA1pvU"`},
 }
 
-// asExample returns an answer as YAML, without what differs at each run.
+// asExample returns an answer as YAML, without what differs at each run: JSON indented, and
+// other texts as a string.
 func asExample(t *testing.T, answer []byte) string {
 	t.Helper()
 	text := string(answer)

@@ -253,7 +253,8 @@ func seedRequests(f *testing.F) {
 	}
 }
 
-// readHeaders returns headers for send, without values that no HTTP client can send.
+// readHeaders returns the headers in lines, in the form that send takes. It leaves out values
+// that no HTTP client can send.
 func readHeaders(lines []byte, known *strings.Replacer) (headers []string) {
 	for line := range bytes.SplitSeq(lines, []byte("\n")) {
 		if len(line) == 0 {

@@ -160,7 +160,8 @@ func uncompressed(response *http.Response, body *[]byte) error {
 	return err
 }
 
-// wantNetHTTP wants a refusal as of net/http itself, or the answer to "OPTIONS *".
+// wantNetHTTP fails unless net/http itself makes such a response: a refusal, or the answer to
+// "OPTIONS *".
 func wantNetHTTP(t *testing.T, r *http.Request, response *http.Response) {
 	t.Helper()
 	switch status := response.StatusCode; {

@@ -122,7 +122,8 @@ func (r subscriptionReader) changes(query string) {
 	assert.Require(r.t, next != "" && r.get("/subscriptions/changes?after="+next).Status == http.StatusOK, "%q gave the cursor %q, which is refused", query, next)
 }
 
-// lastOf returns what follows before in the last line of a stream, up to after; or "".
+// lastOf returns the text between before and after in the last line of a stream, or "" if the
+// line does not begin with before.
 func lastOf(stream, before, after string) string {
 	lines := strings.Split(strings.TrimRight(stream, "\r\n"), "\n")
 	rest, ok := strings.CutPrefix(lines[len(lines)-1], before)

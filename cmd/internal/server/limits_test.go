@@ -256,7 +256,8 @@ func TestCreation_WhatExceedsTheLimitDelaysTheNextCarts(t *testing.T) {
 	s.guest(t).refused(429, "rate_limited", "POST", "/cart/add", addOne, from...).wantWait(t, earned-120, earned)
 }
 
-// limited turns on the limits, for the addresses in X-Forwarded-For.
+// limited turns on the limits, for clients whose addresses a test names in
+// X-Forwarded-For.
 func limited(p *server.Parts) {
 	p.RateLimit, p.TrustedProxies = true, []string{"127.0.0.1", "::1"}
 	p.Carts.Guesses = service.NewGuesses(limit.Config{Redis: p.Redis.Client, Timeout: time.Minute, Now: p.Now, Log: slog.New(slog.DiscardHandler)})

@@ -126,12 +126,15 @@ func TestPlaygroundMerchant_FollowsChanges(t *testing.T) {
 	p.until(`document.querySelector("#subscription-history li").textContent.includes("Past due")`)
 	p.press(`#subscription-history button`)
 	p.until(`document.querySelector("#subscription-history li:last-child").dataset.event === "created" && !document.querySelector("#subscription-history button")`)
+	p.with(`#subscription-details summary`, `control.focus()`)
 
 	r.change(t, `UPDATE subscriptions SET status = 'active', grace_ends_at = NULL, next_retry_at = NULL, current_period_end = current_period_end + interval '1 month'
 		WHERE (store_id, id) = (1, 5045)`)
 	p.until(`document.querySelector("[data-event='paid']")?.textContent.includes("status")`)
 	p.until(`document.querySelector("[data-subscription='5045'] [data-status='active']")`) // also in the list
 	p.until(`document.querySelector("#subscription-history li:nth-child(2)").dataset.event === "renewed"`)
+	p.until(`document.querySelector("#subscription-history li:last-child").dataset.event === "created"`) // as many as before
+	p.until(`document.activeElement.matches("#subscription-details summary")`)
 	p.until(`!document.querySelector(".late").textContent.includes("#5045")`)
 	r.change(t, `DELETE FROM subscriptions WHERE (store_id, id) = (1, 5047)`)
 	p.until(`document.querySelector("[data-event='deleted']")?.textContent.includes("#5047")`)
@@ -157,6 +160,8 @@ func TestPlaygroundMerchant_ShowsNewsWithoutAClick(t *testing.T) {
 	p := openPage(t, demo.url+"/#subscriptions")
 	p.following()
 	p.until(`document.querySelector(".month-detail").textContent.includes("SAR\u00a0320.00")`)
+	p.press(`.revenue summary`)
+	p.with(`.table-scroll`, `control.focus()`)
 	calls := evaluate[int](p, `document.querySelectorAll(".entry").length`)
 	for range 2 { // the second one ends a trial
 		r := assert.Must(http.Post(demo.url+"/playground/subscriptions", "application/json", strings.NewReader("{}")))(t)
@@ -167,6 +172,7 @@ func TestPlaygroundMerchant_ShowsNewsWithoutAClick(t *testing.T) {
 	p.until(`document.querySelector(".month-detail").textContent.includes("SAR\u00a0336.67")`)
 	p.until(`document.querySelector(".figure .big").textContent === "SAR\u00a0336.67"`)
 	p.until(`document.querySelector("#status-filter [value='trialing'] ~ span .count").textContent === "7"`)
+	p.until(`document.activeElement.matches("details[open] .table-scroll")`)
 	assert.That(t, calls < 13, "%d calls before anything happened", calls)
 }
 

@@ -269,7 +269,8 @@ func (p *writers) get(l locale.Locale) *wire.Writer {
 	return w
 }
 
-// put keeps a writer that is not in use, unless it is larger than almost all responses.
+// put keeps a writer that the caller no longer uses, unless it is so large that few
+// responses need it.
 func (p *writers) put(w *wire.Writer) {
 	if cap(w.Bytes()) <= maxKeptBuffer {
 		p.pool.Put(w)

@@ -12,7 +12,8 @@ import (
 	"commerce/cart/wire"
 )
 
-// streamWrite is the maximum bytes of one write, which a client must read within Config.Stall.
+// streamWrite is the maximum number of bytes of one write. A slow client must read this
+// much within Config.Stall.
 const streamWrite = 32 << 10
 
 // stream sends the parts of a stream as they come. An error before the first part is a response like
@@ -68,7 +69,8 @@ func (r *responder) send(w http.ResponseWriter, part []byte) error {
 	return connection.Flush()
 }
 
-// limitUnsent lets deadlines notice a slow client's progress, also for the connection's next requests.
+// limitUnsent lets the deadlines of send notice progress of a slow client. It stays for later
+// requests of the connection.
 func (r *responder) limitUnsent(ctx context.Context) {
 	if c, ok := ctx.Value(connKey{}).(*holdingConn); ok {
 		if err := limitUnsent(c.Conn); err != nil {

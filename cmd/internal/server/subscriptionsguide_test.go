@@ -52,7 +52,8 @@ func newReader(t *testing.T) *reader {
 	return r
 }
 
-// fromPostgres moves the sample to a new database, and returns the API token of store 1.
+// fromPostgres makes the service read the sample from a new database. It returns the API
+// token of store 1.
 func (r *reader) fromPostgres(t *testing.T, p *server.Parts) string {
 	t.Helper()
 	r.db = ephemeral.MigratedPool(t)

@@ -226,7 +226,8 @@ func dialRedis(t testing.TB, url string, edits ...func(*redis.UniversalOptions))
 	return client
 }
 
-// patient is for a busy machine. Redis timeouts have their own tests.
+// patient sets long Redis timeouts, for a machine that runs many tests at once. Timeouts
+// have their own tests.
 func patient(o *redis.UniversalOptions) {
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = 5*time.Second, 5*time.Second, 5*time.Second, 5*time.Second
 }

@@ -26,7 +26,8 @@ type request struct {
 // RequestBegan counts a request in flight. Call RequestEnded when it ends.
 func (m *Metrics) RequestBegan() { m.inFlight.Inc() }
 
-// RequestEnded counts a response by route pattern. traceID becomes an exemplar unless empty.
+// RequestEnded counts a response. route is the route pattern, never a path. traceID, unless it is empty,
+// becomes an exemplar.
 func (m *Metrics) RequestEnded(method, route string, status int, took time.Duration, traceID string) {
 	m.inFlight.Dec()
 	if !wire.StandardMethod(method) {

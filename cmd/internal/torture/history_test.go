@@ -26,7 +26,8 @@ type history struct {
 
 func newHistory() *history { return &history{began: time.Now()} }
 
-// cartEvent is a call, or a part of one that takes effect at a moment between its ends.
+// cartEvent is a call, or a part of one, that takes effect at one moment between its beginning
+// and its end.
 type cartEvent struct {
 	call       cartCall
 	begins     time.Duration

@@ -205,7 +205,8 @@ func (f *faults) freezeReplica() bool {
 	return true
 }
 
-// freezeMaster suspends a master until it is replaced. It resumes as a master for a moment.
+// freezeMaster suspends a master until its replica has replaced it. When the node resumes, it
+// still acts as a master for a moment.
 func (f *faults) freezeMaster() bool {
 	master, replica := f.shard()
 	master.Freeze()

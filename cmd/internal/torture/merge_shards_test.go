@@ -33,7 +33,8 @@ func (f *faults) await(what string, done func() bool) {
 	}
 }
 
-// shard returns a random master, and its replica after that has everything.
+// shard returns the master and the replica of a random shard. The replica has everything that
+// the master had when shard was called.
 func (f *faults) shard() (master, replica *redisNode) {
 	i := rand.IntN(3)
 	return f.whole(f.nodes[i], f.nodes[i+3])
@@ -57,7 +58,8 @@ func (f *faults) succeeded(replica *redisNode) {
 	f.await("a replica is the master", func() bool { return f.says(replica, "role:master") })
 }
 
-// rejoin restarts a dead node as a replica, which is no master until it has all data.
+// rejoin restarts a dead node as the replica of its successor. Until it has all data, it
+// must not become master.
 func (f *faults) rejoin(dead, successor *redisNode) {
 	f.patience(longPatience)
 	dead.Restart()
@@ -66,7 +68,8 @@ func (f *faults) rejoin(dead, successor *redisNode) {
 	f.patience(shortPatience)
 }
 
-// Node timeouts in milliseconds. On a busy machine, nodes are sometimes slow.
+// Node timeouts in milliseconds: a node that does not respond for so long is replaced. On a
+// busy machine, nodes are sometimes slow.
 const shortPatience, longPatience = "1000", "30000"
 
 func (f *faults) patience(ms string) {

@@ -103,7 +103,8 @@ func (f *promotions) see() {
 	}
 }
 
-// some returns a random duration of a quarter of a number of milliseconds, up to all.
+// some returns a random duration of up to a number of milliseconds, and at least a quarter of
+// it.
 func (f *promotions) some(ms int) time.Duration {
 	return time.Duration(ms/4+f.rnd.IntN(ms*3/4)) * time.Millisecond
 }

@@ -32,7 +32,8 @@ type replicatedRedis struct {
 
 type redisShard struct{ master, replica redisNode }
 
-// find finds out which node is the master: one may fail over without having been lost.
+// find finds out which node is the master. On a busy machine, a failover may happen although no
+// node was lost.
 func (s *redisShard) find(t testing.TB) {
 	t.Helper()
 	if strings.Contains(s.master.admin.Info(t.Context(), "replication").Val(), "role:slave") {

@@ -177,7 +177,8 @@ func parseURL(value string) (*url.URL, error) {
 	return u, nil
 }
 
-// protocol also refuses http/protobuf, which is OpenTelemetry's default but not sent here.
+// protocol also refuses http/protobuf, OpenTelemetry's default: who sets it would get another
+// format.
 func protocol(value string) error {
 	if strings.TrimSpace(value) == "http/json" {
 		return nil

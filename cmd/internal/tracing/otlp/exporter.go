@@ -81,7 +81,8 @@ func (e *Exporter) Shutdown(context.Context) error {
 	return nil
 }
 
-// ExportSpans tries again for retryPeriod while the collector is unreachable or overloaded.
+// ExportSpans implements sdk.SpanExporter. While the collector cannot be reached or is
+// overloaded, it tries again for retryPeriod.
 func (e *Exporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
 	if len(spans) == 0 {
 		return nil

@@ -2,7 +2,7 @@
 // there is room, otherwise as a sheet over it.
 
 import { colored } from "../log/json.js";
-import { byId, el, icon } from "../page/dom.js";
+import { byId, el, icon, redraw } from "../page/dom.js";
 import { onLanguage, t } from "../page/language.js";
 import { passes, sentenceOf, warn } from "../page/notices.js";
 import { askHistory, historyOf } from "./history.js";
@@ -55,17 +55,20 @@ export function closeDetail() {
 
 async function fetchAndDraw(id) {
   const asked = ++lastAsked;
-  const [answer, past] = await Promise.all([ask(`/subscriptions/${encodeURIComponent(id)}`), askHistory(id)]);
+  const whole = shown?.id === id && !panel().querySelector("[data-key='earlier']");
+  const [answer, past] = await Promise.all([ask(`/subscriptions/${encodeURIComponent(id)}`), askHistory(id, { whole })]);
   if (asked !== lastAsked) return false; // another one was opened meanwhile
   if (passes(answer)) {
     warn(sentenceOf(answer), () => openDetail(id));
     return false;
   }
   const raw = panel().querySelector("details")?.open;
+  const scrolled = shown?.id === id ? panel().scrollTop : 0;
   shown = { id, answer };
   const focused = panel().contains(document.activeElement);
-  panel().replaceChildren(el("div", { class: "detail" }, ...content(id, answer, past, raw)));
-  if (focused) byId("subscription-title").focus();
+  redraw(panel(), () => [el("div", { class: "detail" }, ...content(id, answer, past, raw))]);
+  if (focused && !panel().contains(document.activeElement)) byId("subscription-title").focus();
+  panel().scrollTop = scrolled;
   markRow(id);
   return true;
 }
@@ -74,7 +77,7 @@ function content(id, answer, past, raw) {
   const head = el("div", { class: "heading" },
     el("h2", { id: "subscription-title", tabIndex: -1 }, `#${id}`),
     answer.ok && statusBadge(answer.data.status),
-    el("button", { class: "plain sign", "aria-label": t("close"), onclick: closeDetail }, icon("close")));
+    el("button", { class: "plain sign", "data-key": "close", "aria-label": t("close"), onclick: closeDetail }, icon("close")));
   if (!answer.ok) {
     return [head, el("p", { class: "refusal" }, el("code", { dir: "ltr" }, answer.code), " ", answer.message)];
   }
@@ -85,7 +88,7 @@ function content(id, answer, past, raw) {
     historyOf(id, past),
     ...groupsOf(s),
     el("details", { open: Boolean(raw) },
-      el("summary", {}, t("allMembers")),
+      el("summary", { "data-key": "all" }, t("allMembers")),
       el("pre", { dir: "ltr", lang: "en", tabIndex: 0 }, el("code", {}, colored(JSON.stringify(s))))),
   ].filter(Boolean);
 }

@@ -13,8 +13,8 @@ const crowded = 3_000;  // between two requests while the service has too many t
 
 /**
  * feed has an event "state" when its state changes, "change" for each change, and "news" after the
- * changes of a request. The detail of a change is {id, event, at, now, was, differences}; of a
- * deletion, {id, event, at}.
+ * changes of a request, and after a copy that replaces one. The detail of a change is
+ * {id, event, at, now, was, differences}; of a deletion, {id, event, at}.
  */
 export const feed = new EventTarget();
 
@@ -27,6 +27,7 @@ export let problem = "";
 const known = new Map(); // id → what knownOf returned
 let cursor = "";
 let caughtUp = false;
+let again = false; // the copy replaces one whose cursor has expired
 let run = 0; // counts starts and stops, so that a late answer of an old run is dropped
 let wake = () => {};
 let request = new AbortController();
@@ -82,7 +83,8 @@ export function forget() {
   startAgain();
 }
 
-function startAgain() {
+function startAgain(expired = false) {
+  again = expired;
   known.clear();
   cursor = "";
   caughtUp = false;
@@ -131,7 +133,7 @@ function apply({ deleted, data, next, has_more: more }) {
     report({ id: now.id, event: eventOf(was, is), at: now.updated_at, now, was, differences: differences(was, is) });
   }
   const news = deleted.length + data.length;
-  if (caughtUp && news > 0) feed.dispatchEvent(new Event("news"));
+  if (caughtUp ? news > 0 : again && !more) feed.dispatchEvent(new Event("news"));
   cursor = next;
   caughtUp ||= !more;
   return news;
@@ -144,7 +146,7 @@ function report(change) {
 /** survives reports whether the feed continues after an error. */
 function survives(answer) {
   if (answer.code === "cursor_expired") {
-    startAgain();
+    startAgain(true);
     become("reading");
     return true;
   }

@@ -10,9 +10,9 @@ import { statusBadge } from "./status.js";
 
 const few = 5; // events that are shown at first
 
-/** askHistory returns the answer with the newest events, or with those after a cursor. */
-export function askHistory(id, after) {
-  const query = new URLSearchParams(after ? { limit: "50", after } : { limit: String(few) });
+/** askHistory returns the answer with the newest events, many of them if whole is set, or with those after a cursor. */
+export function askHistory(id, { after, whole }) {
+  const query = new URLSearchParams(after ? { limit: "50", after } : { limit: whole ? "100" : String(few) });
   return ask(`/subscriptions/${encodeURIComponent(id)}/history?${query}`);
 }
 
@@ -25,11 +25,11 @@ export function historyOf(id, answer) {
     if (!page.ok) return section.append(failed(page, () => more(events.dataset.next)));
     events.append(...page.data.data.map(eventRow));
     events.dataset.next = page.data.next ?? "";
-    if (page.data.has_more) section.append(el("button", { class: "plain", onclick: () => more(page.data.next) }, t("earlier")));
+    if (page.data.has_more) section.append(el("button", { class: "plain", "data-key": "earlier", onclick: () => more(page.data.next) }, t("earlier")));
   };
   const more = async (after) => {
     section.lastChild.inert = true; // the button
-    const page = await askHistory(id, after);
+    const page = await askHistory(id, { after });
     section.lastChild.remove();
     const first = events.children.length;
     show(page);

@@ -43,8 +43,12 @@ export function clearRevenue() {
 function draw(answer) {
   shown = answer;
   byId("revenue").hidden = answer.status === 404; // no history is recorded
+  const scrolled = tableScroll()?.scrollLeft;
   redraw(byId("revenue"), () => (answer.ok ? contentOf(answer.data.data) : [failed(answer, loadRevenue)]));
+  if (scrolled) tableScroll()?.scrollTo(scrolled, 0);
 }
+
+const tableScroll = () => byId("revenue").querySelector(".table-scroll");
 
 function contentOf(all) {
   const currencies = [...new Set(all.map(({ currency }) => currency))];
@@ -98,7 +102,7 @@ function tableOf(rows) {
   const head = (text) => el("th", { scope: "col" }, text);
   const open = byId("revenue").querySelector("details")?.open ?? false;
   return el("details", { open }, el("summary", { "data-key": "table" }, t("asTable")),
-    el("div", { class: "table-scroll", tabIndex: 0, role: "group", "aria-label": t("revenueByMonth") },
+    el("div", { class: "table-scroll", "data-key": "months", tabIndex: 0, role: "group", "aria-label": t("revenueByMonth") },
       el("table", {},
         el("thead", {}, el("tr", {}, head(t("month")), head(`MRR (${rows[0].currency})`), moves.map((move) => head(t(`move_${move}`))), head(t("subscriptions")))),
         el("tbody", {}, rows.toReversed().map((row) => el("tr", { "data-month": row.month },

@@ -1,7 +1,7 @@
 // Which store the merchant's tab reads, and the API token that identifies it.
 
 import { call } from "../api/api.js";
-import { demo } from "../demo.js";
+import { demo, meetDemo } from "../demo.js";
 import { passing } from "../page/storage.js";
 
 // The demo lends tokens of two stores. "own" is the store of the token that the visitor enters.
@@ -33,8 +33,16 @@ function tokenOf(store) {
   return store === "own" ? session.ownToken : "";
 }
 
-/** ask makes a GET as the store. signal ends it. */
-export function ask(path, signal) {
-  const headers = session.apiToken ? { Authorization: `Bearer ${session.apiToken}` } : {};
+/** ask makes a GET as the store. signal ends it. A demo that has restarted lends another token. */
+export async function ask(path, signal) {
+  const token = session.apiToken;
+  const answer = await askWith(token, path, signal);
+  if (answer.status !== 401 || session.store === "own") return answer;
+  if (session.apiToken === token) await meetDemo();
+  return session.apiToken === token ? answer : askWith(session.apiToken, path, signal);
+}
+
+function askWith(token, path, signal) {
+  const headers = token ? { Authorization: `Bearer ${token}` } : {};
   return call("GET", path, { headers, from: "merchant", signal });
 }
