@@ -414,8 +414,10 @@ func TestList_RefusesInvalidParameters(t *testing.T) {
 			tooFar := b.refused(t, "http://shop.test/subscriptions?per_page=100&page="+page, 1)
 			assert.That(t, strings.Contains(tooFar.Message, "1000000 subscriptions") && strings.Contains(tooFar.Message, "next_page_url"), "%s: no limit, or no advice to follow links: %+v", page, tooFar)
 		}
-		several := b.refused(t, "http://shop.test/subscriptions?page=0&per_page=0&colour=red", 1)
-		assert.Equal(t, len(several.Errors), 3, "three invalid parameters: %+v", several.Errors)
+		for query, want := range map[string]int{"page=0&per_page=0&colour=red": 3, "sort=id&periodEndFrom=2025-11-20&orderId=1": 1} {
+			refused := b.refused(t, "http://shop.test/subscriptions?"+query, 1)
+			assert.Equal(t, len(refused.Errors), want, "invalid parameters of %s: %+v", query, refused.Errors)
+		}
 	})
 }
 

@@ -52,7 +52,7 @@ const parts = 120
 type Metrics struct {
 	AsOf        time.Time // when reading the source began
 	First, Last Month     // that have figures; the last one is running. If nothing is recorded, First is after Last
-	Series      []Series  // by currency; those without any figure are left out
+	Series      []Series  // by currency; those without any figure are left out, and past ones in an unknown currency
 }
 
 // Series has the figures of the months of Metrics, in one currency.
@@ -115,6 +115,9 @@ func Measure(movements []Movement, running Month) (*Metrics, error) {
 			continue
 		}
 		if !money.Known(currency) {
+			if s.Months[len(s.Months)-1].Subscriptions == 0 { // a mistake that was corrected
+				continue
+			}
 			return nil, problem.UnknownCurrency("monthly figures", currency)
 		}
 		m.Series = append(m.Series, s)

@@ -37,9 +37,16 @@ func TestMeasure_KeepsThreeYearsUntilTheRunningMonth(t *testing.T) {
 		since("2025-11", Canceled, "SAR", 200), since("2027-01", PastDue, "SAR", 1000), // by another clock
 	}, []State{
 		since("2021-01", Active, "XYZ", 100), since("2022-11", Expired, "XYZ", 100), // forgotten
+	}, []State{
+		since("2025-06", Trialing, "SAR", 0), since("2025-10", Active, "XYZ", 100), since("2025-11", Trialing, "SAR", 0), // corrected
 	})
 	assert.Require(t, err == nil && len(m.Series) == 1 && m.Last-m.First == MaxMonths-1, "%+v, %v", m, err)
 	assert.That(t, m.First.String() == "2022-12" && m.Last.String() == "2025-11", "from %s to %s", m.First, m.Last)
+	for month := time.Month(1); month <= 48; month++ {
+		end := time.Date(2025, month+1, 1, 0, 0, 0, -1, time.UTC)
+		first := time.Date(2025, month-MaxMonths+1, 1, 0, 0, 0, 0, time.UTC)
+		assert.That(t, end.Sub(first) < KeepStates, "at %s, states of %s may be folded", end, first)
+	}
 	months := m.Series[0].Months
 	assert.Equal(t, months[0], Figures{MRR: 200, Subscriptions: 1, Contraction: 100}, "first")
 	assert.Equal(t, months[MaxMonths-2], Figures{MRR: 200, Subscriptions: 1}, "before the last one")

@@ -161,8 +161,9 @@ const (
 	MaxEvents     = 100
 )
 
-// KeepStates is how long states are kept in Postgres. Older ones are folded into one.
-const KeepStates = 3 * 365 * 24 * time.Hour
+// KeepStates is how long states are kept in Postgres. Older ones are folded into one. Three years
+// have a leap day at most, so all months of metrics are kept whole.
+const KeepStates = (3*365 + 1) * 24 * time.Hour
 
 // Place is the place of an event in a history. The zero Place is before the newest one.
 type Place struct {
@@ -219,5 +220,5 @@ func ParsePlace(s string, store, subscription int64) (p Place, ok bool) {
 	}
 	number, _ := binary.Uvarint(b[2:])
 	p = Place{State: int64(number), Kind: int(b[1])}
-	return p, p.Text(store, subscription) == s
+	return p, p.State >= 0 && p.Text(store, subscription) == s
 }

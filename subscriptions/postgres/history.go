@@ -38,7 +38,7 @@ func (p *Source) History(ctx context.Context, store, id int64, q subscriptions.H
 			switch {
 			case err != nil:
 				return err
-			case len(states) == 0:
+			case len(states) == 0 && q.After == subscriptions.Place{}: // else the older ones may be folded
 				return subscriptions.ErrNotFound
 			}
 			var ok bool

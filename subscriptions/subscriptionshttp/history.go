@@ -3,7 +3,6 @@ package subscriptionshttp
 import (
 	"fmt"
 
-	"commerce/auth/problem"
 	"commerce/cart/money"
 	"commerce/cart/wire"
 	"commerce/subscriptions"
@@ -37,13 +36,6 @@ func (a *API) history(m *merchant) (wire.Answer, error) {
 	if err != nil {
 		return wire.Answer{}, fmt.Errorf("read the history of subscription %d of store %d: %w", id, m.store.ID, err)
 	}
-	for _, e := range p.Events {
-		for _, s := range []*subscriptions.State{e.From, e.To} {
-			if e.Kind == subscriptions.EventPrice && !money.Known(s.Currency) {
-				return wire.Answer{}, problem.UnknownCurrency(fmt.Sprintf("the history of subscription %d of store %d", id, m.store.ID), s.Currency)
-			}
-		}
-	}
 	return wire.Answer{Data: func(w *wire.Writer) { writeHistory(w, a.view(m, w), &p, id) }}, nil
 }
 
@@ -70,10 +62,11 @@ func writeHistory(w *wire.Writer, v *view, p *subscriptions.HistoryPage, id int6
 }
 
 // side writes what a subscription was before or after an event of a kind, as a single
-// subscription shows it. It writes null for a subscription that did not exist, or no longer does.
+// subscription shows it. It writes null for a subscription that did not exist, or no longer does, and
+// for a price in an unknown currency: a mistake of the past must not hide the other events.
 func (v *view) side(name string, kind subscriptions.EventKind, s *subscriptions.State) {
 	switch {
-	case s == nil || s.Deleted:
+	case s == nil, s.Deleted, kind == subscriptions.EventPrice && !money.Known(s.Currency):
 		v.Null(name)
 	case kind == subscriptions.EventCreated, kind == subscriptions.EventStatus:
 		v.Text(name, string(s.Status))

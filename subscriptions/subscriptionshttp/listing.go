@@ -82,7 +82,7 @@ func parseListing(query string) (listing, error) {
 		others, why = notSorted, textNotSorted
 	}
 	for _, name := range others {
-		if strings.Contains(l.kept, "&"+name+"=") && !atFault(name) {
+		if strings.Contains(l.kept, "&"+name+"=") && !atFault(name, "sort") {
 			faults = append(faults, fault(name, why))
 		}
 	}
