@@ -89,8 +89,9 @@ BEGIN
         begins boolean := false;
     BEGIN
         IF TG_OP = 'DELETE' OR TG_OP = 'UPDATE' AND (OLD.store_id, OLD.id) <> (NEW.store_id, NEW.id) THEN
+            -- All rows, since a prune may move the card from one to another at the same time.
             UPDATE subscription_states SET card_last_four = NULL, card_scheme = NULL
-            WHERE store_id = OLD.store_id AND subscription_id = OLD.id AND card_last_four IS NOT NULL;
+            WHERE store_id = OLD.store_id AND subscription_id = OLD.id;
             INSERT INTO subscription_states (store_id, subscription_id, recorded_at, first, was_bearing)
             VALUES (OLD.store_id, OLD.id, clock_timestamp(), false, false);
             IF TG_OP = 'DELETE' THEN
@@ -127,6 +128,7 @@ BEGIN
 
     CREATE FUNCTION record_all_deletions() RETURNS trigger SECURITY DEFINER SET search_path FROM CURRENT LANGUAGE plpgsql AS $$
     BEGIN
+        LOCK subscription_states IN SHARE ROW EXCLUSIVE MODE; -- a prune moves cards from one row to another
         UPDATE subscription_states SET card_last_four = NULL, card_scheme = NULL WHERE card_last_four IS NOT NULL;
         INSERT INTO subscription_states (store_id, subscription_id, recorded_at, first, was_bearing)
         SELECT store_id, id, clock_timestamp(), false, false FROM subscriptions;
@@ -144,11 +146,13 @@ BEGIN
         RETURN NULL;
     END $$;
 
-    CREATE TRIGGER recorded AFTER INSERT OR DELETE ON subscriptions FOR EACH ROW EXECUTE FUNCTION record_state();
-    CREATE TRIGGER recorded_move AFTER UPDATE ON subscriptions
+    -- They run in the order of their names: after the checks of foreign keys, RI_…, and before triggers
+    -- of the platform, which may change the row again.
+    CREATE TRIGGER _recorded AFTER INSERT OR DELETE ON subscriptions FOR EACH ROW EXECUTE FUNCTION record_state();
+    CREATE TRIGGER _recorded_move AFTER UPDATE ON subscriptions
         FOR EACH ROW WHEN ((OLD.store_id, OLD.id) <> (NEW.store_id, NEW.id) OR OLD.saved_card_id IS DISTINCT FROM NEW.saved_card_id)
         EXECUTE FUNCTION record_state();
-    CREATE TRIGGER recorded_update AFTER UPDATE ON subscriptions
+    CREATE TRIGGER _recorded_update AFTER UPDATE ON subscriptions
         FOR EACH ROW WHEN ((OLD.store_id, OLD.id) = (NEW.store_id, NEW.id) AND OLD.saved_card_id IS NOT DISTINCT FROM NEW.saved_card_id
             AND (OLD.status, OLD.variant_id, OLD.price_amount, OLD.currency, OLD.duration, OLD.cancel_at_period_end,
                 OLD.current_period_start, OLD.current_period_end)
@@ -160,11 +164,15 @@ BEGIN
         FOR EACH ROW WHEN ((OLD.last_four, OLD.scheme) <> (NEW.last_four, NEW.scheme)) EXECUTE FUNCTION record_card();
 
     -- As in 00102.
-    ALTER TABLE subscriptions ENABLE ALWAYS TRIGGER recorded;
-    ALTER TABLE subscriptions ENABLE ALWAYS TRIGGER recorded_move;
-    ALTER TABLE subscriptions ENABLE ALWAYS TRIGGER recorded_update;
+    ALTER TABLE subscriptions ENABLE ALWAYS TRIGGER _recorded;
+    ALTER TABLE subscriptions ENABLE ALWAYS TRIGGER _recorded_move;
+    ALTER TABLE subscriptions ENABLE ALWAYS TRIGGER _recorded_update;
     ALTER TABLE subscriptions ENABLE ALWAYS TRIGGER recorded_emptying;
     ALTER TABLE saved_cards ENABLE ALWAYS TRIGGER stamp_recorded;
+
+    -- Whoever may execute one of these could forge changes, by a trigger on a table of its own.
+    REVOKE EXECUTE ON FUNCTION record_card(), record_all_deletions(), record_state(), record_update(),
+        stamp_card(), keep_all_deletions(), keep_deletion() FROM PUBLIC;
 
     PERFORM begin_histories();
 END $migration$;
@@ -173,9 +181,9 @@ END $migration$;
 -- +goose Down
 SET LOCAL lock_timeout = '2s';
 DROP TRIGGER IF EXISTS stamp_recorded ON saved_cards;
-DROP TRIGGER IF EXISTS recorded ON subscriptions;
-DROP TRIGGER IF EXISTS recorded_move ON subscriptions;
-DROP TRIGGER IF EXISTS recorded_update ON subscriptions;
+DROP TRIGGER IF EXISTS _recorded ON subscriptions;
+DROP TRIGGER IF EXISTS _recorded_move ON subscriptions;
+DROP TRIGGER IF EXISTS _recorded_update ON subscriptions;
 DROP TRIGGER IF EXISTS recorded_emptying ON subscriptions;
 DROP FUNCTION IF EXISTS record_card(), record_all_deletions(), record_state(), record_update(), begin_histories();
 DROP TABLE IF EXISTS subscription_states;

@@ -88,6 +88,13 @@ func TestChanges_AreStampedWithTheirTransaction(t *testing.T) {
 			INSERT INTO subscription_states OVERRIDING SYSTEM VALUE TABLE states; INSERT INTO subscriptions TABLE rows`,
 			"1 T, 1 deleted T, 2 T, 2 deleted T, 3 T, 3 deleted T", "",
 		},
+		"a trigger of the platform that changes the row again": {
+			`CREATE FUNCTION again() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+				IF TG_OP = 'DELETE' THEN INSERT INTO subscriptions SELECT OLD.*; ELSIF NEW.price_amount = 7 THEN UPDATE subscriptions SET price_amount = 8 WHERE id = NEW.id; END IF;
+				RETURN NULL; END $$; CREATE TRIGGER again AFTER UPDATE OR DELETE ON subscriptions FOR EACH ROW EXECUTE FUNCTION again();
+			UPDATE subscriptions SET price_amount = 7 WHERE id = 2; DELETE FROM subscriptions WHERE id = 1`,
+			"1 T, 1 deleted T, 2 T, 3 B", "1 deleted, 1 active 100 f 4242 visa, 2 active 7 f, 2 active 8 f",
+		},
 		"as a subscriber of logical replication": {
 			"SET LOCAL session_replication_role = replica; UPDATE subscriptions SET status = 'expired' WHERE id = 2; DELETE FROM subscriptions WHERE id = 1; UPDATE saved_cards SET scheme = 'mada'",
 			"1 deleted T, 2 T, 3 B", "1 deleted, 2 expired 100 f, 2 expired 100 f 4242 mada",
@@ -150,6 +157,16 @@ func TestChanges_NeedOnlyTheRightsOfTheWriter(t *testing.T) {
 		DROP ROLE changes_test_writer;
 		COMMIT`)
 	assert.That(t, strings.Contains(changedIn(t, conn), "3 deleted"), "%s", changedIn(t, conn))
+}
+
+// With a trigger on a table of its own, any role could forge changes.
+func TestChanges_CannotBeForged(t *testing.T) {
+	t.Parallel()
+	conn := dial(t, ephemeral.Migrated(t))
+	for _, name := range texts(t, conn, `SELECT proname::text FROM pg_proc WHERE pronamespace = current_schema()::regnamespace
+		AND prosecdef AND prorettype = 'trigger'::regtype AND has_function_privilege('pg_monitor', oid, 'EXECUTE')`) {
+		t.Errorf("any role may create triggers with %s", name)
+	}
 }
 
 // A database that was copied has other transactions than those in its rows.
