@@ -80,7 +80,8 @@ BEGIN
     END $$', current_schema());
 
     -- Records anything else. Foreign keys are checked before, so the card exists, and its digits
-    -- cannot change before the end of the transaction.
+    -- cannot change before the end of the transaction. Above READ COMMITTED, they may have changed since
+    -- the snapshot: the lock fails then, with serialization_failure (40001).
     CREATE FUNCTION record_state() RETURNS trigger SECURITY DEFINER SET search_path FROM CURRENT LANGUAGE plpgsql AS $$
     DECLARE
         latest subscription_states;
@@ -98,20 +99,26 @@ BEGIN
                 RETURN NULL;
             END IF;
         END IF;
-        SELECT * INTO latest FROM subscription_states WHERE store_id = NEW.store_id AND subscription_id = NEW.id ORDER BY number DESC LIMIT 1;
-        SELECT * INTO known FROM subscription_states
-        WHERE store_id = NEW.store_id AND subscription_id = NEW.id AND card_last_four IS NOT NULL ORDER BY number DESC LIMIT 1;
         SELECT * INTO card FROM saved_cards WHERE store_id = NEW.store_id AND id = NEW.saved_card_id;
+        IF card.id IS NOT NULL AND current_setting('transaction_isolation') <> 'read committed' THEN
+            PERFORM FROM saved_cards WHERE store_id = card.store_id AND id = card.id FOR SHARE;
+        END IF;
         card.last_four := coalesce(card.last_four, '');
         card.scheme := coalesce(card.scheme, '');
         -- Another card may look the same. And a row that is inserted from a dump has its states already.
-        -- An older snapshot does not see that a row with this ID was deleted.
-        IF (TG_OP = 'UPDATE' OR current_setting('transaction_isolation') = 'read committed') AND (latest.status, latest.variant_id, latest.price_amount, latest.currency, latest.duration, latest.cancel_at_period_end,
-                latest.period_start, latest.period_end, known.card_last_four, known.card_scheme)
-            = (NEW.status, NEW.variant_id, NEW.price_amount, NEW.currency, NEW.duration, NEW.cancel_at_period_end,
-                NEW.current_period_start, NEW.current_period_end, card.last_four, card.scheme)
-        THEN
-            RETURN NULL;
+        -- An older snapshot does not see that a row with this ID was deleted, so nothing is compared with
+        -- it. Such reads would also make SERIALIZABLE transactions that insert fail.
+        IF TG_OP = 'UPDATE' OR current_setting('transaction_isolation') = 'read committed' THEN
+            SELECT * INTO latest FROM subscription_states WHERE store_id = NEW.store_id AND subscription_id = NEW.id ORDER BY number DESC LIMIT 1;
+            SELECT * INTO known FROM subscription_states
+            WHERE store_id = NEW.store_id AND subscription_id = NEW.id AND card_last_four IS NOT NULL ORDER BY number DESC LIMIT 1;
+            IF (latest.status, latest.variant_id, latest.price_amount, latest.currency, latest.duration, latest.cancel_at_period_end,
+                    latest.period_start, latest.period_end, known.card_last_four, known.card_scheme)
+                = (NEW.status, NEW.variant_id, NEW.price_amount, NEW.currency, NEW.duration, NEW.cancel_at_period_end,
+                    NEW.current_period_start, NEW.current_period_end, card.last_four, card.scheme)
+            THEN
+                RETURN NULL;
+            END IF;
         END IF;
         -- A subscriber of logical replication that copies the table first was not there when they were created.
         IF TG_OP = 'INSERT' AND current_setting('session_replication_role') = 'replica' THEN
@@ -180,6 +187,7 @@ END $migration$;
 
 -- +goose Down
 SET LOCAL lock_timeout = '2s';
+LOCK saved_cards, subscriptions IN ACCESS EXCLUSIVE MODE; -- partitions after their table, as writers do
 DROP TRIGGER IF EXISTS stamp_recorded ON saved_cards;
 DROP TRIGGER IF EXISTS _recorded ON subscriptions;
 DROP TRIGGER IF EXISTS _recorded_move ON subscriptions;

@@ -2,12 +2,14 @@ package migrations_test
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
@@ -167,6 +169,23 @@ func TestChanges_CannotBeForged(t *testing.T) {
 		AND prosecdef AND prorettype = 'trigger'::regtype AND has_function_privilege('pg_monitor', oid, 'EXECUTE')`) {
 		t.Errorf("any role may create triggers with %s", name)
 	}
+}
+
+// Above READ COMMITTED, a transaction does not see the digits that a card has got since its snapshot.
+func TestChanges_RecordNoDigitsOfAnOlderSnapshot(t *testing.T) {
+	t.Parallel()
+	url := ephemeral.Migrated(t)
+	conn, writer := dial(t, url), dial(t, url)
+	inOne(t, conn, aShop, threeSubscriptions, "UPDATE subscriptions SET saved_card_id = NULL")
+	const give = "UPDATE subscriptions SET saved_card_id = 4 WHERE id = 3"
+	exec(t, writer, "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM saved_cards")
+	exec(t, conn, "UPDATE saved_cards SET last_four = '1111'")
+	_, err := writer.Exec(t.Context(), give)
+	refused, ok := errors.AsType[*pgconn.PgError](err)
+	assert.Require(t, ok && refused.Code == "40001", "%s: %v", give, err)
+	exec(t, writer, "ROLLBACK; BEGIN ISOLATION LEVEL REPEATABLE READ; "+give+"; COMMIT")
+	got := texts(t, conn, "SELECT card_last_four FROM subscription_states WHERE subscription_id = 3 ORDER BY number DESC LIMIT 1")
+	assert.Equal(t, got[0], "1111", "recorded digits")
 }
 
 // A database that was copied has other transactions than those in its rows.
