@@ -524,7 +524,7 @@ func TestPostgres_PreparesStatementsAgain(t *testing.T) {
 	b := newBundle(patient(sole), stores()...)
 	for _, change := range []string{
 		"SELECT", `ALTER TABLE products ALTER slug TYPE varchar(99);
-			DROP TRIGGER recorded_update ON subscriptions; ALTER TABLE subscriptions ALTER currency TYPE varchar(3)`, "DISCARD ALL",
+			DROP TRIGGER _recorded_update ON subscriptions; ALTER TABLE subscriptions ALTER currency TYPE varchar(3)`, "DISCARD ALL",
 	} {
 		exec(t, sole, change)
 		for _, path := range []string{"", "/3", "/changes"} {

@@ -417,3 +417,43 @@ func TestFold_KeepsTheEventsOfThreeYears(t *testing.T) {
 	again, err := postgres.Fold(t.Context(), pool)
 	assert.That(t, err == nil && again == 0 && folded[0]+folded[1] > 0, "folded %v, and again %d: %v", folded, again, err)
 }
+
+// A fold gives the card of an older state to the one that it keeps.
+func TestFold_LeavesNoCardOfASubscriptionThatIsDeletedMeanwhile(t *testing.T) {
+	t.Parallel()
+	for _, deletion := range []string{"DELETE FROM subscriptions WHERE store_id = 1 AND id = 5001", "TRUNCATE subscriptions"} {
+		pool := writePast(t, pastOf(5001, time.Now(), map[int]func(s *subscriptions.State){
+			50_000: func(*subscriptions.State) {},
+			40_000: func(s *subscriptions.State) { s.Status = subscriptions.PastDue },
+		}))
+		exec(t, pool, `CREATE FUNCTION pause() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NEW; END';
+			CREATE TRIGGER pause BEFORE UPDATE OF first ON subscription_states FOR EACH ROW EXECUTE FUNCTION pause();
+			UPDATE subscription_states SET card_last_four = NULL, card_scheme = NULL WHERE subscription_id = 5001 AND status = 'past_due'`)
+		holder := assert.Must(pool.Acquire(t.Context()))(t)
+		exec(t, holder, "SELECT pg_advisory_lock(1)")
+		var all sync.WaitGroup
+		waiting := func(want int) {
+			for n := 0; n < want; time.Sleep(time.Millisecond) {
+				err := holder.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity
+					WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&n)
+				assert.NoError(t, err)
+			}
+		}
+		all.Go(func() {
+			_, err := postgres.Fold(t.Context(), pool)
+			assert.Succeeds(t, err, "Fold")
+		})
+		waiting(1)
+		all.Go(func() {
+			_, err := pool.Exec(t.Context(), deletion)
+			assert.Succeeds(t, err, "%s", deletion)
+		})
+		waiting(2)
+		exec(t, holder, "SELECT pg_advisory_unlock(1)")
+		all.Wait()
+		var cards int
+		err := holder.QueryRow(t.Context(), "SELECT count(*) FROM subscription_states WHERE subscription_id = 5001 AND card_last_four IS NOT NULL").Scan(&cards)
+		assert.That(t, err == nil && cards == 0, "after %s: %d states have a card, %v", deletion, cards, err)
+		holder.Release()
+	}
+}

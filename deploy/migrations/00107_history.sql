@@ -80,7 +80,8 @@ BEGIN
     END $$', current_schema());
 
     -- Records anything else. Foreign keys are checked before, so the card exists, and its digits
-    -- cannot change before the end of the transaction.
+    -- cannot change before the end of the transaction. Above READ COMMITTED, they may have changed since
+    -- the snapshot: the lock fails then, with serialization_failure (40001).
     CREATE FUNCTION record_state() RETURNS trigger SECURITY DEFINER SET search_path FROM CURRENT LANGUAGE plpgsql AS $$
     DECLARE
         latest subscription_states;
@@ -89,28 +90,35 @@ BEGIN
         begins boolean := false;
     BEGIN
         IF TG_OP = 'DELETE' OR TG_OP = 'UPDATE' AND (OLD.store_id, OLD.id) <> (NEW.store_id, NEW.id) THEN
+            -- All rows, since a prune may move the card from one to another at the same time.
             UPDATE subscription_states SET card_last_four = NULL, card_scheme = NULL
-            WHERE store_id = OLD.store_id AND subscription_id = OLD.id AND card_last_four IS NOT NULL;
+            WHERE store_id = OLD.store_id AND subscription_id = OLD.id;
             INSERT INTO subscription_states (store_id, subscription_id, recorded_at, first, was_bearing)
             VALUES (OLD.store_id, OLD.id, clock_timestamp(), false, false);
             IF TG_OP = 'DELETE' THEN
                 RETURN NULL;
             END IF;
         END IF;
-        SELECT * INTO latest FROM subscription_states WHERE store_id = NEW.store_id AND subscription_id = NEW.id ORDER BY number DESC LIMIT 1;
-        SELECT * INTO known FROM subscription_states
-        WHERE store_id = NEW.store_id AND subscription_id = NEW.id AND card_last_four IS NOT NULL ORDER BY number DESC LIMIT 1;
         SELECT * INTO card FROM saved_cards WHERE store_id = NEW.store_id AND id = NEW.saved_card_id;
+        IF card.id IS NOT NULL AND current_setting('transaction_isolation') <> 'read committed' THEN
+            PERFORM FROM saved_cards WHERE store_id = card.store_id AND id = card.id FOR SHARE;
+        END IF;
         card.last_four := coalesce(card.last_four, '');
         card.scheme := coalesce(card.scheme, '');
         -- Another card may look the same. And a row that is inserted from a dump has its states already.
-        -- An older snapshot does not see that a row with this ID was deleted.
-        IF (TG_OP = 'UPDATE' OR current_setting('transaction_isolation') = 'read committed') AND (latest.status, latest.variant_id, latest.price_amount, latest.currency, latest.duration, latest.cancel_at_period_end,
-                latest.period_start, latest.period_end, known.card_last_four, known.card_scheme)
-            = (NEW.status, NEW.variant_id, NEW.price_amount, NEW.currency, NEW.duration, NEW.cancel_at_period_end,
-                NEW.current_period_start, NEW.current_period_end, card.last_four, card.scheme)
-        THEN
-            RETURN NULL;
+        -- An older snapshot does not see that a row with this ID was deleted, so nothing is compared with
+        -- it. Such reads would also make SERIALIZABLE transactions that insert fail.
+        IF TG_OP = 'UPDATE' OR current_setting('transaction_isolation') = 'read committed' THEN
+            SELECT * INTO latest FROM subscription_states WHERE store_id = NEW.store_id AND subscription_id = NEW.id ORDER BY number DESC LIMIT 1;
+            SELECT * INTO known FROM subscription_states
+            WHERE store_id = NEW.store_id AND subscription_id = NEW.id AND card_last_four IS NOT NULL ORDER BY number DESC LIMIT 1;
+            IF (latest.status, latest.variant_id, latest.price_amount, latest.currency, latest.duration, latest.cancel_at_period_end,
+                    latest.period_start, latest.period_end, known.card_last_four, known.card_scheme)
+                = (NEW.status, NEW.variant_id, NEW.price_amount, NEW.currency, NEW.duration, NEW.cancel_at_period_end,
+                    NEW.current_period_start, NEW.current_period_end, card.last_four, card.scheme)
+            THEN
+                RETURN NULL;
+            END IF;
         END IF;
         -- A subscriber of logical replication that copies the table first was not there when they were created.
         IF TG_OP = 'INSERT' AND current_setting('session_replication_role') = 'replica' THEN
@@ -127,6 +135,7 @@ BEGIN
 
     CREATE FUNCTION record_all_deletions() RETURNS trigger SECURITY DEFINER SET search_path FROM CURRENT LANGUAGE plpgsql AS $$
     BEGIN
+        LOCK subscription_states IN SHARE ROW EXCLUSIVE MODE; -- a prune moves cards from one row to another
         UPDATE subscription_states SET card_last_four = NULL, card_scheme = NULL WHERE card_last_four IS NOT NULL;
         INSERT INTO subscription_states (store_id, subscription_id, recorded_at, first, was_bearing)
         SELECT store_id, id, clock_timestamp(), false, false FROM subscriptions;
@@ -144,11 +153,13 @@ BEGIN
         RETURN NULL;
     END $$;
 
-    CREATE TRIGGER recorded AFTER INSERT OR DELETE ON subscriptions FOR EACH ROW EXECUTE FUNCTION record_state();
-    CREATE TRIGGER recorded_move AFTER UPDATE ON subscriptions
+    -- They run in the order of their names: after the checks of foreign keys, RI_…, and before triggers
+    -- of the platform, which may change the row again.
+    CREATE TRIGGER _recorded AFTER INSERT OR DELETE ON subscriptions FOR EACH ROW EXECUTE FUNCTION record_state();
+    CREATE TRIGGER _recorded_move AFTER UPDATE ON subscriptions
         FOR EACH ROW WHEN ((OLD.store_id, OLD.id) <> (NEW.store_id, NEW.id) OR OLD.saved_card_id IS DISTINCT FROM NEW.saved_card_id)
         EXECUTE FUNCTION record_state();
-    CREATE TRIGGER recorded_update AFTER UPDATE ON subscriptions
+    CREATE TRIGGER _recorded_update AFTER UPDATE ON subscriptions
         FOR EACH ROW WHEN ((OLD.store_id, OLD.id) = (NEW.store_id, NEW.id) AND OLD.saved_card_id IS NOT DISTINCT FROM NEW.saved_card_id
             AND (OLD.status, OLD.variant_id, OLD.price_amount, OLD.currency, OLD.duration, OLD.cancel_at_period_end,
                 OLD.current_period_start, OLD.current_period_end)
@@ -160,11 +171,15 @@ BEGIN
         FOR EACH ROW WHEN ((OLD.last_four, OLD.scheme) <> (NEW.last_four, NEW.scheme)) EXECUTE FUNCTION record_card();
 
     -- As in 00102.
-    ALTER TABLE subscriptions ENABLE ALWAYS TRIGGER recorded;
-    ALTER TABLE subscriptions ENABLE ALWAYS TRIGGER recorded_move;
-    ALTER TABLE subscriptions ENABLE ALWAYS TRIGGER recorded_update;
+    ALTER TABLE subscriptions ENABLE ALWAYS TRIGGER _recorded;
+    ALTER TABLE subscriptions ENABLE ALWAYS TRIGGER _recorded_move;
+    ALTER TABLE subscriptions ENABLE ALWAYS TRIGGER _recorded_update;
     ALTER TABLE subscriptions ENABLE ALWAYS TRIGGER recorded_emptying;
     ALTER TABLE saved_cards ENABLE ALWAYS TRIGGER stamp_recorded;
+
+    -- Whoever may execute one of these could forge changes, by a trigger on a table of its own.
+    REVOKE EXECUTE ON FUNCTION record_card(), record_all_deletions(), record_state(), record_update(),
+        stamp_card(), keep_all_deletions(), keep_deletion() FROM PUBLIC;
 
     PERFORM begin_histories();
 END $migration$;
@@ -172,10 +187,11 @@ END $migration$;
 
 -- +goose Down
 SET LOCAL lock_timeout = '2s';
+LOCK saved_cards, subscriptions IN ACCESS EXCLUSIVE MODE; -- partitions after their table, as writers do
 DROP TRIGGER IF EXISTS stamp_recorded ON saved_cards;
-DROP TRIGGER IF EXISTS recorded ON subscriptions;
-DROP TRIGGER IF EXISTS recorded_move ON subscriptions;
-DROP TRIGGER IF EXISTS recorded_update ON subscriptions;
+DROP TRIGGER IF EXISTS _recorded ON subscriptions;
+DROP TRIGGER IF EXISTS _recorded_move ON subscriptions;
+DROP TRIGGER IF EXISTS _recorded_update ON subscriptions;
 DROP TRIGGER IF EXISTS recorded_emptying ON subscriptions;
 DROP FUNCTION IF EXISTS record_card(), record_all_deletions(), record_state(), record_update(), begin_histories();
 DROP TABLE IF EXISTS subscription_states;

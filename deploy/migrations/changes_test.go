@@ -2,12 +2,14 @@ package migrations_test
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
@@ -88,6 +90,13 @@ func TestChanges_AreStampedWithTheirTransaction(t *testing.T) {
 			INSERT INTO subscription_states OVERRIDING SYSTEM VALUE TABLE states; INSERT INTO subscriptions TABLE rows`,
 			"1 T, 1 deleted T, 2 T, 2 deleted T, 3 T, 3 deleted T", "",
 		},
+		"a trigger of the platform that changes the row again": {
+			`CREATE FUNCTION again() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+				IF TG_OP = 'DELETE' THEN INSERT INTO subscriptions SELECT OLD.*; ELSIF NEW.price_amount = 7 THEN UPDATE subscriptions SET price_amount = 8 WHERE id = NEW.id; END IF;
+				RETURN NULL; END $$; CREATE TRIGGER again AFTER UPDATE OR DELETE ON subscriptions FOR EACH ROW EXECUTE FUNCTION again();
+			UPDATE subscriptions SET price_amount = 7 WHERE id = 2; DELETE FROM subscriptions WHERE id = 1`,
+			"1 T, 1 deleted T, 2 T, 3 B", "1 deleted, 1 active 100 f 4242 visa, 2 active 7 f, 2 active 8 f",
+		},
 		"as a subscriber of logical replication": {
 			"SET LOCAL session_replication_role = replica; UPDATE subscriptions SET status = 'expired' WHERE id = 2; DELETE FROM subscriptions WHERE id = 1; UPDATE saved_cards SET scheme = 'mada'",
 			"1 deleted T, 2 T, 3 B", "1 deleted, 2 expired 100 f, 2 expired 100 f 4242 mada",
@@ -150,6 +159,33 @@ func TestChanges_NeedOnlyTheRightsOfTheWriter(t *testing.T) {
 		DROP ROLE changes_test_writer;
 		COMMIT`)
 	assert.That(t, strings.Contains(changedIn(t, conn), "3 deleted"), "%s", changedIn(t, conn))
+}
+
+// With a trigger on a table of its own, any role could forge changes.
+func TestChanges_CannotBeForged(t *testing.T) {
+	t.Parallel()
+	conn := dial(t, ephemeral.Migrated(t))
+	for _, name := range texts(t, conn, `SELECT proname::text FROM pg_proc WHERE pronamespace = current_schema()::regnamespace
+		AND prosecdef AND prorettype = 'trigger'::regtype AND has_function_privilege('pg_monitor', oid, 'EXECUTE')`) {
+		t.Errorf("any role may create triggers with %s", name)
+	}
+}
+
+// Above READ COMMITTED, a transaction does not see the digits that a card has got since its snapshot.
+func TestChanges_RecordNoDigitsOfAnOlderSnapshot(t *testing.T) {
+	t.Parallel()
+	url := ephemeral.Migrated(t)
+	conn, writer := dial(t, url), dial(t, url)
+	inOne(t, conn, aShop, threeSubscriptions, "UPDATE subscriptions SET saved_card_id = NULL")
+	const give = "UPDATE subscriptions SET saved_card_id = 4 WHERE id = 3"
+	exec(t, writer, "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM saved_cards")
+	exec(t, conn, "UPDATE saved_cards SET last_four = '1111'")
+	_, err := writer.Exec(t.Context(), give)
+	refused, ok := errors.AsType[*pgconn.PgError](err)
+	assert.Require(t, ok && refused.Code == "40001", "%s: %v", give, err)
+	exec(t, writer, "ROLLBACK; BEGIN ISOLATION LEVEL REPEATABLE READ; "+give+"; COMMIT")
+	got := texts(t, conn, "SELECT card_last_four FROM subscription_states WHERE subscription_id = 3 ORDER BY number DESC LIMIT 1")
+	assert.Equal(t, got[0], "1111", "recorded digits")
 }
 
 // A database that was copied has other transactions than those in its rows.
