@@ -14,6 +14,7 @@ import (
 // movementsSQL reads the states of a store that can move revenue from the index
 // subscription_states_by_revenue, which has all of these columns in the order of the window. It is one
 // window, since each takes a pass over the rows. Sums are numeric, so they cannot overflow.
+// No state is of an earlier month than one before, even if a clock was set back.
 const movementsSQL = `/* metrics */
 	WITH states AS (
 		SELECT subscription_id, number, recorded_at, first, was_bearing,
@@ -24,7 +25,7 @@ const movementsSQL = `/* metrics */
 			END AS price
 		FROM subscription_states WHERE store_id = $1 AND (first OR moves_revenue)
 	), steps AS (
-		SELECT date_trunc('month', recorded_at AT TIME ZONE 'UTC') AS month,
+		SELECT date_trunc('month', greatest(recorded_at, max(recorded_at) OVER before) AT TIME ZONE 'UTC') AS month,
 			last_value(currency) OVER before AS was_in, currency, last_value(price) OVER before AS was, price,
 			first AND count(*) OVER before = 0 AS opening,
 			count(*) FILTER (WHERE was_bearing OR currency IS NOT NULL) OVER before > 0 AS again
