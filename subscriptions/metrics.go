@@ -169,13 +169,14 @@ func measured(currency string, flows []flow) (Series, error) {
 	return s, nil
 }
 
-// Movements returns the movements of one subscription, from its states, oldest first.
+// Movements returns the movements of one subscription, from its states, oldest first. None is of an
+// earlier month than one before, even if a clock was set back.
 func Movements(states []State) ([]Movement, error) {
 	var all []Movement
 	before, again := Movement{Is: new(big.Int)}, false
 	for at, s := range states {
 		m := Movement{
-			Month: MonthOf(s.At), From: before.To, Opening: at == 0 && s.Baseline, Again: again,
+			Month: max(before.Month, MonthOf(s.At)), From: before.To, Opening: at == 0 && s.Baseline, Again: again,
 			Count: 1, Was: before.Is, Is: new(big.Int), Raised: new(big.Int),
 		}
 		if s.Status == Active || s.Status == PastDue {

@@ -457,3 +457,22 @@ func TestFold_LeavesNoCardOfASubscriptionThatIsDeletedMeanwhile(t *testing.T) {
 		holder.Release()
 	}
 }
+
+func TestMovements_NeverGoBackInTime(t *testing.T) {
+	t.Parallel()
+	ahead := time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC)
+	past := pastOf(5001, ahead, map[int]func(s *subscriptions.State){
+		3: func(s *subscriptions.State) { s.At, s.Currency = ahead, "KWD" },
+		2: func(s *subscriptions.State) { s.At, s.Status = ahead.Add(-time.Second), subscriptions.Expired },
+	})
+	for name, source := range remembering(past) {
+		var months []subscriptions.Month
+		for _, m := range assert.Must(source(t).Movements(t.Context(), 1))(t) {
+			if m.From == "KWD" || m.To == "KWD" {
+				months = append(months, m.Month)
+			}
+		}
+		february := subscriptions.MonthOf(ahead)
+		assert.Equal(t, months, []subscriptions.Month{february, february}, "%s: months", name)
+	}
+}

@@ -12,8 +12,9 @@ import (
 )
 
 // movementsSQL reads the states of a store that can move revenue from the index
-// subscription_states_by_revenue, which has all of these columns in the order of the window. Sums are
-// numeric, so they cannot overflow.
+// subscription_states_by_revenue, which has all of these columns in the order of the window. It is one
+// window, since each takes a pass over the rows. Sums are numeric, so they cannot overflow.
+// No state is of an earlier month than one before, even if a clock was set back.
 const movementsSQL = `/* metrics */
 	WITH states AS (
 		SELECT subscription_id, number, recorded_at, first, was_bearing,
@@ -24,12 +25,12 @@ const movementsSQL = `/* metrics */
 			END AS price
 		FROM subscription_states WHERE store_id = $1 AND (first OR moves_revenue)
 	), steps AS (
-		SELECT date_trunc('month', recorded_at AT TIME ZONE 'UTC') AS month,
-			lag(currency) OVER each AS was_in, currency, lag(price) OVER each AS was, price,
-			first AND lag(number) OVER each IS NULL AS opening,
+		SELECT date_trunc('month', greatest(recorded_at, max(recorded_at) OVER before) AT TIME ZONE 'UTC') AS month,
+			last_value(currency) OVER before AS was_in, currency, last_value(price) OVER before AS was, price,
+			first AND count(*) OVER before = 0 AS opening,
 			count(*) FILTER (WHERE was_bearing OR currency IS NOT NULL) OVER before > 0 AS again
 		FROM states
-		WINDOW each AS (PARTITION BY subscription_id ORDER BY number), before AS (each ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+		WINDOW before AS (PARTITION BY subscription_id ORDER BY number ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
 	)
 	SELECT month, coalesce(was_in, ''), coalesce(currency, ''), opening, again, count(*),
 		coalesce(sum(was), 0)::text, coalesce(sum(price), 0)::text, coalesce(sum(price - was) FILTER (WHERE price > was), 0)::text,
