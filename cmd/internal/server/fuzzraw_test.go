@@ -56,6 +56,7 @@ func seedRawRequests(f *testing.F) {
 		"GET //cart/../cart HTTP/1.1\r\nHost: x\r\n\r\n", "GET /cart%2Fadd?%zz HTTP/1.1\r\nHost: x\r\n\r\n", "GET http://y/cart/items/%00 HTTP/1.1\r\nHost: x\r\n\r\n",
 		"HEAD /openapi.yaml HTTP/1.1\r\nHost: x\r\nAccept-Encoding: gzip\r\n\r\nGET /nothing HTTP/1.1\r\nHost: x\r\n\r\n",
 		"POST /cart/add HTTP/1.1\r\nHost: x\r\nX-Public-Key: {key}\r\nExpect: 100-continue\r\nTransfer-Encoding: chunked\r\n\r\n10\r\n{\"product_id\":1}\r\n0\r\n\r\n",
+		"POST /cart/add HTTP/1.1\r\nHost: x\r\nX-Public-Key: {key}\r\nExpect: 200-ok\r\nContent-Length: 16\r\n\r\n{\"product_id\":1}",
 		"POST /cart/add HTTP/1.1\r\nHost: x\r\nX-Public-Key: {key}\r\nContent-Length: 99\r\n\r\n{\"product_id\":1}",
 		"POST /cart/add HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nContent-Length: 1\r\n\r\nzz\r\n",
 		"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "CONNECT x:443 HTTP/1.1\r\nHost: x\r\n\r\n", "BREW /cart HTTP/1.1\r\nHost: x\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\n",
@@ -140,6 +141,11 @@ func wantService(t *testing.T, r *http.Request, response *http.Response, body []
 	failed := response.StatusCode >= http.StatusInternalServerError
 	assert.Require(t, !failed || r == nil && response.StatusCode != http.StatusInternalServerError, "%d %s", response.StatusCode, body)
 	if r == nil {
+		return
+	}
+	if expect := r.Header.Get("Expect"); response.StatusCode == http.StatusExpectationFailed && expect != "" { // of any call
+		refusal := decode[struct{ Errors map[string][]string }](t, body)
+		assert.Require(t, !strings.EqualFold(expect, "100-continue") && len(refusal.Errors["Expect"]) == 1, "Expect: %q: %s", expect, body)
 		return
 	}
 	assert.NoError(t, uncompressed(response, &body))
