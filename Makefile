@@ -33,10 +33,10 @@ run: ## run the demo with sample data, without Redis or Postgres
 	@$(BUILD)
 	@$(PROGRAM) demo
 
-test: ## run the tests on real servers (3 minutes); slow ones only in make verify
+test: ## run the tests on real servers (4 minutes); slow ones only in make verify
 	$(WITH_SERVERS) $(GO) run ./deploy/testrun $(QUICK) -short ./...
 
-verify: ## run all other tests: races, failures, browsers, large tables, pages, fuzzing (15 minutes)
+verify: ## run all other tests: races, failures, browsers, large tables, pages, fuzzing (25 minutes)
 	$(WITH_SERVERS) $(MAKE) --no-print-directory all-tests go-fuzz
 	sh deploy/pages.sh
 
