@@ -253,9 +253,12 @@ func TestEventStream_EndsWithTheProcess(t *testing.T) {
 	ending, end := context.WithCancelCause(t.Context())
 	s, log, web, shared := sending(t, func(c *server.Config) { c.Ending = ending })
 	streams := []*follower{follow(t, "http://"+web.addr+"/stream"), follow(t, shared.URL+"/stream")}
+	for _, f := range streams {
+		assert.Equal(t, f.next(), ": \n", "the beginning")
+	}
 	end(errors.New("the process stops"))
 	for _, f := range streams {
-		assert.That(t, f.next() == ": \n" && f.next() == "", "a comment is not followed by the end")
+		assert.Equal(t, f.next(), "", "what follows")
 		happens(t, s.closed, "the stream ends")
 	}
 	eventually(t, func() bool { return strings.Count(log.String(), `"end":"the process stops"`) == 2 }, "lines about the ends")
