@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -44,19 +45,24 @@ const pruneSQL = `/* prune */
 // cursors of readers that have not seen one of them expire. It is safe to repeat, and to run several
 // at the same time. The pool must be able to write.
 func Prune(ctx context.Context, db *pgxpool.Pool) (deleted int64, err error) {
+	return inBatches(ctx, db, "prune deletions", pruneSQL, subscriptions.KeepDeletions)
+}
+
+// inBatches repeats a statement about what is older than keep until it finds nothing, and returns how much it
+// found in all.
+func inBatches(ctx context.Context, db *pgxpool.Pool, doing, sql string, keep time.Duration) (all int64, err error) {
 	for {
 		var n int64
-		err := db.QueryRow(ctx, pruneSQL, subscriptions.KeepDeletions, pruneBatch).Scan(&n)
+		err := db.QueryRow(ctx, sql, keep, pruneBatch).Scan(&n)
 		switch {
 		case lacksChanges(err):
-			return deleted, subscriptions.ErrNoChanges
+			return all, subscriptions.ErrNoChanges
 		case err != nil:
-			return deleted, fmt.Errorf("prune deletions: %w", err)
+			return all, fmt.Errorf("%s: %w", doing, err)
+		case n == 0:
+			return all, nil
 		}
-		deleted += n
-		if n < pruneBatch {
-			return deleted, nil
-		}
+		all += n
 	}
 }
 
@@ -106,17 +112,5 @@ const foldSQL = `/* fold */
 // events and metrics stay the same. It returns the number of subscriptions. Otherwise it is like
 // Prune.
 func Fold(ctx context.Context, db *pgxpool.Pool) (folded int64, err error) {
-	for {
-		var n int64
-		err := db.QueryRow(ctx, foldSQL, subscriptions.KeepStates, pruneBatch).Scan(&n)
-		switch {
-		case lacksChanges(err):
-			return folded, subscriptions.ErrNoChanges
-		case err != nil:
-			return folded, fmt.Errorf("fold states: %w", err)
-		case n == 0:
-			return folded, nil
-		}
-		folded += n
-	}
+	return inBatches(ctx, db, "fold states", foldSQL, subscriptions.KeepStates)
 }
