@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
-	"slices"
 )
 
 // Cursor is a reader's position in the changes of a store. The zero Cursor is the beginning.
@@ -68,7 +67,7 @@ func (c Cursor) Text(store int64) string {
 	for _, v := range [...]uint64{c.Log, c.Since, c.Transaction, uint64(c.ID)} {
 		b = binary.AppendUvarint(b, v)
 	}
-	return base64.RawURLEncoding.EncodeToString(append(b, checksum(b, store)...))
+	return base64.RawURLEncoding.EncodeToString(append(b, checksum(b, "changes cursor", store)...))
 }
 
 // ParseCursor reads the text of a cursor, as the `next` of an answer or a stream has it. ok is
@@ -94,10 +93,13 @@ func ParseCursor(s string, store int64) (c Cursor, ok bool) {
 	return c, c.Text(store) == s
 }
 
-// checksum covers the store, so that a cursor of another one is not accepted.
-func checksum(b []byte, store int64) []byte {
-	salted := binary.BigEndian.AppendUint64([]byte("changes cursor\x00"), uint64(store))
-	sum := sha256.Sum256(slices.Concat(salted, b))
+// checksum covers a text of one kind, and whose it is, so that one of another kind or owner is not accepted.
+func checksum(b []byte, kind string, owner ...int64) []byte {
+	salted := append([]byte(kind), 0)
+	for _, id := range owner {
+		salted = binary.BigEndian.AppendUint64(salted, uint64(id))
+	}
+	sum := sha256.Sum256(append(salted, b...))
 	return sum[:cursorSum]
 }
 

@@ -1,7 +1,6 @@
 package subscriptions
 
 import (
-	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
 	"math"
@@ -205,10 +204,7 @@ const (
 //	version, kind: 1 byte each · number: uvarint · checksum, 8 bytes
 func (p Place) Text(store, subscription int64) string {
 	b := binary.AppendUvarint([]byte{placeVersion, byte(p.Kind)}, uint64(p.State))
-	salted := binary.BigEndian.AppendUint64([]byte("history cursor\x00"), uint64(store))
-	salted = binary.BigEndian.AppendUint64(salted, uint64(subscription))
-	sum := sha256.Sum256(append(salted, b...))
-	return base64.RawURLEncoding.EncodeToString(append(b, sum[:cursorSum]...))
+	return base64.RawURLEncoding.EncodeToString(append(b, checksum(b, "history cursor", store, subscription)...))
 }
 
 // ParsePlace reads the text of a place. ok is true only if exactly this text was made for
