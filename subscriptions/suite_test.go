@@ -5,8 +5,10 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -274,6 +276,14 @@ func (b bundle) refused(t *testing.T, url string, store int64) refusal {
 	err := json.Unmarshal(w.Body.Bytes(), &body)
 	assert.Require(t, err == nil && w.Code != http.StatusOK, "GET %s: %d %s (%v), want a refusal", url, w.Code, w.Body, err)
 	return body
+}
+
+// names checks that a request of store 1 is refused because of exactly these parameters, in order.
+func (b bundle) names(t *testing.T, url string, want []string) {
+	t.Helper()
+	refused := b.refused(t, url, 1)
+	assert.Equal(t, refused.Code, "invalid_parameter", "%s", url)
+	assert.Equal(t, slices.Sorted(maps.Keys(refused.Errors)), want, "%s: named", url)
 }
 
 // exec runs a statement on a pool, a connection or a transaction.

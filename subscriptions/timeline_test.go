@@ -342,9 +342,7 @@ func TestHistory_RefusesWhatItDoesNotKnow(t *testing.T) {
 			"limit=5&page=2": {"page"},
 			"%zz":            {"query"},
 		} {
-			refused := b.refused(t, "/subscriptions/5001/history?"+query, 1)
-			assert.Equal(t, refused.Code, "invalid_parameter", "%s", query)
-			assert.Equal(t, slices.Sorted(maps.Keys(refused.Errors)), want, "%s: named", query)
+			b.names(t, "/subscriptions/5001/history?"+query, want)
 		}
 		for _, place := range []string{own, subscriptions.Place{Kind: 1}.Text(1, 5001)} { // older ones than that may be folded
 			assert.Equal(t, b.do("/subscriptions/5001/history?limit=100&after="+place, 1, "en").Code, http.StatusOK, "a place of its own")
