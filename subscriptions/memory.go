@@ -50,7 +50,8 @@ type customerKey struct{ store, id int64 }
 const firstTransaction = 1
 
 // NewMemory returns a source of the given subscriptions, which the caller must not modify afterwards.
-// Filters match the given customers. Histories begin now, unless Record is called. Page links and cursors become invalid when the process ends.
+// Filters match the given customers. Histories begin now, unless Record is called. Page links and
+// cursors become invalid when the process ends.
 func NewMemory(customers []Customer, all []Subscription) *Memory {
 	m := &Memory{
 		Now:       time.Now,

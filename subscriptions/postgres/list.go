@@ -9,8 +9,8 @@ import (
 )
 
 // listSQL selects the rows of a page in a subquery, so that no plan joins first and limits
-// afterwards. To skip rows, the subquery selects only what an index has: skipping the rows of a thousand pages
-// then only scans the index. The limit is a literal, since for a parameter a generic plan assumes
+// afterwards. To skip rows, the subquery selects only what an index has: skipping the rows of a
+// thousand pages then only scans the index. The limit is a literal, since for a parameter a generic plan assumes
 // a tenth of the store's rows and reads the whole table to join them. Each row is joined
 // separately (LIMIT 1), because a generic plan assumes that every store has the average size,
 // and would read all rows of a large one for a hash join.
@@ -87,9 +87,10 @@ func (p pageSQL) subscriptions(conditions string) string {
 
 // ofStore selects a store's subscriptions by what the subscriptions themselves have. The indexes
 // with the status are ordered only within one state, so each state has a branch, and Postgres
-// merges the branches in order. Only the plain list has an index without the status. States are literals, so that even a generic plan takes into account
-// how rare they are. Branches have their own limit. Without it, Postgres plans each as if all of
-// its rows were read, and sorts those of a large store.
+// merges the branches in order. Only the plain list has an index without the status. States are
+// literals, so that even a generic plan takes into account how rare they are. Branches have their
+// own limit. Without it, Postgres plans each as if all of its rows were read, and sorts those of a
+// large store.
 func (p pageSQL) ofStore(q subscriptions.Query) string {
 	f, ordered := q.Filter, " ORDER BY "+p.order
 	if f.CallingCode != "" {
