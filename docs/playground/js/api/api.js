@@ -15,6 +15,7 @@ export const browserFetch = globalThis.fetch;
  *
  *   request  {method, path, url, headers, body}, as sent
  *   from     who called: "a" and "b" are the two devices, "merchant" is the store, "agent" an AI agent
+ *   scenario the name of the scenario that plays, or ""
  *   before   the cart version that the caller knew, or null
  *   at, ms   when it was sent, and how long it took
  *   answer   what the caller got; null while it waits
@@ -75,7 +76,7 @@ export async function send(request, { from = "", before = null, lose = false, si
 
 /** begin tells of an exchange that begins. */
 export function begin(members) {
-  const exchange = { before: null, at: new Date(), ms: 0, answer: null, lost: null, ...members };
+  const exchange = { scenario: document.documentElement.dataset.playing ?? "", before: null, at: new Date(), ms: 0, answer: null, lost: null, ...members };
   exchanges.dispatchEvent(new CustomEvent("sent", { detail: exchange }));
   return exchange;
 }
