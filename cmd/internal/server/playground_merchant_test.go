@@ -185,6 +185,7 @@ func TestPlaygroundMerchant_SaysTheSameInChartAndTable(t *testing.T) {
 func wantChartAsTable(p page) {
 	p.t.Helper()
 	p.until(`document.querySelectorAll(".months .month").length === 18`)
+	p.until(`/\d/.test(document.querySelector(".revenue .panel-head .hint").textContent)`) // the time of the figures
 	p.press(`.revenue summary`)
 	faults := evaluate[[]string](p, `(() => {
 		const rows = [...document.querySelectorAll(".revenue tbody tr")].reverse().map((row) =>

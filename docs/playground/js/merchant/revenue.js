@@ -4,7 +4,7 @@ import { byId, el, redraw } from "../page/dom.js";
 import { bare, money, number, onLanguage, t } from "../page/language.js";
 import { failed } from "./blank.js";
 import { chartOf } from "./chart.js";
-import { month } from "./dates.js";
+import { clock, month } from "./dates.js";
 import { ask } from "./session.js";
 
 const months = 18; // with the running one
@@ -44,13 +44,13 @@ function draw(answer) {
   shown = answer;
   byId("revenue").hidden = answer.status === 404; // no history is recorded
   const scrolled = tableScroll()?.scrollLeft;
-  redraw(byId("revenue"), () => (answer.ok ? contentOf(answer.data.data) : [failed(answer, loadRevenue)]));
+  redraw(byId("revenue"), () => (answer.ok ? contentOf(answer.data) : [failed(answer, loadRevenue)]));
   if (scrolled) tableScroll()?.scrollTo(scrolled, 0);
 }
 
 const tableScroll = () => byId("revenue").querySelector(".table-scroll");
 
-function contentOf(all) {
+function contentOf({ data: all, as_of: asOf }) {
   const currencies = [...new Set(all.map(({ currency }) => currency))];
   const currency = currencies.includes(chosen) ? chosen : largest(all);
   const rows = all.filter((row) => row.currency === currency);
@@ -59,7 +59,8 @@ function contentOf(all) {
   const choose = (row) => redraw(detail, () => detailOf(row));
   choose(rows.at(-1));
   return [
-    el("div", { class: "panel-head" }, el("h3", {}, t("revenueByMonth")), currencies.length > 1 && currencyChoice(currencies, currency)),
+    el("div", { class: "panel-head" }, el("h3", {}, t("revenueByMonth")),
+      el("span", { class: "hint" }, t("asOf", { time: clock(new Date(asOf)) })), currencies.length > 1 && currencyChoice(currencies, currency)),
     detail,
     chartOf(rows, { width: byId("revenue").clientWidth, label: labelOf(known), choose }),
     known.length < rows.length && el("p", { class: "hint" }, known.length > 0 ? t("recordedSince", { month: month(known[0].month) }) : t("noneYet")),
