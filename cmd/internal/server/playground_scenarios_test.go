@@ -182,7 +182,9 @@ func TestPlaygroundScenarios_NeedWhatOnlyTheDemoOffers(t *testing.T) {
 	p, _ := openStore(t)
 	offered := evaluate[string](p, `[...document.querySelectorAll("[data-scenario]")].filter((b) => b.ariaDisabled !== "true").map((b) => b.dataset.scenario).join()`)
 	assert.That(t, offered == "lostAnswer,offline,coupon", "offered: %s", offered)
-	p.press(`[data-scenario="merge"]`)
+	p.tap(`#watch-open`)
+	p.shows("list")
+	p.tap(`[data-scenario="merge"]`)
 	p.until(`document.querySelector("#story").hidden`)
 }
 
