@@ -219,7 +219,7 @@ func TestReadme_ShowsThePlayground(t *testing.T) {
 			t.Parallel()
 			p, _ := openScenarios(t, l)
 			p.do(chromedp.EmulateViewport(1280, l.height, chromedp.EmulateScale(2)))
-			p.tap(`[data-scenario="lostAnswer"]`)
+			p.play("lostAnswer")
 			p.hurry()
 			p.until(`document.querySelector("#story [data-part='done']")`)
 			story := evaluate[string](p, `document.querySelector("#story").textContent`)

@@ -101,6 +101,40 @@ func TestPlaygroundLog_ShowsThatARepeatedChangeChangedNothing(t *testing.T) {
 	p.until(`!document.querySelector("#log-empty").hidden`)
 }
 
+// Polls that bring nothing new are one row. The log keeps 60 rows, and says so.
+func TestPlaygroundLog_CountsPollsAndSaysWhatItKeeps(t *testing.T) {
+	p, _ := openStore(t)
+	evaluate[any](p, `import("./playground/js/api/api.js").then(({ begin, end, answerOf }) => {
+		window.exchanged = (from, path, status, data) => {
+			end(begin({ request: { method: "GET", path, url: "", headers: {} }, from }), answerOf(status, status === 304 ? "" : JSON.stringify({ data }), () => null));
+		};
+		window.poll = (after, data = []) => exchanged("merchant", "/subscriptions/changes?wait=25&after=" + after, 200, { data, deleted: [], has_more: false });
+		window.rows = (path) => [...document.querySelectorAll("#log-entries .entry")].map((row) => row.querySelector(".path").textContent + (row.querySelector(".times")?.textContent ?? "")).filter((row) => row.startsWith(path)).join(", ");
+	})`)
+	for _, step := range []struct{ run, path, want string }{
+		{`exchanged("a", "/cart", 304); exchanged("b", "/cart", 304); exchanged("a", "/cart", 304)`, `/cart ×`, `/cart ×2`},
+		{`exchanged("a", "/cart/count", 200, { count: 1, lines: 1 }); exchanged("a", "/cart", 304)`, `/cart`, `/cart, /cart/count, /cart ×2, /cart, /cart, /cart`},
+		{`poll(1)`, `/subscriptions/changes`, `/subscriptions/changes?wait=25&after=1`},
+		{`exchanged("merchant", "/subscriptions/7", 200, { id: 7, status: "active" }); poll(2); poll(3)`, `/subscriptions/changes`, `/subscriptions/changes?wait=25&after=3 ×3`},
+		{`poll(4, [1])`, `/subscriptions/changes`, `/subscriptions/changes?wait=25&after=4, /subscriptions/changes?wait=25&after=3 ×3`},
+		{`poll(5); poll(6)`, `/subscriptions/changes`, `/subscriptions/changes?wait=25&after=6 ×2, /subscriptions/changes?wait=25&after=4, /subscriptions/changes?wait=25&after=3 ×3`},
+	} {
+		evaluate[any](p, step.run+`; null`)
+		assert.Equal(t, evaluate[string](p, fmt.Sprintf(`rows(%q)`, step.path)), step.want, "rows after "+step.run)
+	}
+
+	p.press(`.entry:has(.times) summary`)
+	p.until(`document.querySelector(".entry:has(.times) .start-line")`)
+	evaluate[any](p, `poll(7); null`)
+	p.until(`document.querySelector(".entry:has(.times) .start-line").textContent.endsWith("after=7") && document.activeElement.matches(".entry:has(.times) summary")`)
+
+	p.until(`document.querySelector("#log-keeps").hidden`)
+	evaluate[any](p, `{ for (let i = 0; i < 60; i++) exchanged("a", "/cart/count?" + i, 200, { count: 1, lines: 1 }); null }`)
+	p.until(`document.querySelectorAll("#log-entries .entry").length === 60 && /^60 of (6[1-9]|7\d): /.test(document.querySelector("#log-keeps").textContent)`)
+	p.click(`#log-clear`)
+	p.until(`document.querySelector("#log-keeps").hidden`)
+}
+
 // Tokens are short on the screen, and complete in the copy.
 func TestPlaygroundLog_CopiesWholeSnippets(t *testing.T) {
 	p, _ := openStore(t)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -23,20 +24,20 @@ type playedScenario struct {
 
 var playedScenarios = map[string]playedScenario{
 	"lostAnswer": {3, nil, []string{"lost", "replayed", "changed"}, ""},
-	"offline":    {4, nil, []string{"lost", "replayed"}, ""},
+	"merge":      {3, nil, []string{"merged", "changed"}, "insufficient_stock"},
 	"live":       {4, nil, []string{"live", "event", "changed"}, ""},
-	"merge":      {6, nil, []string{"merged", "notModified"}, "insufficient_stock"},
-	"undo":       {7, nil, []string{"merged", "lost", "changed"}, ""},
-	"share":      {7, []string{"404 /cart/share/*"}, []string{"lost", "replayed", "changed", "refused"}, "field_missing"},
-	"handover":   {7, []string{"404 /cart/handover/redeem"}, []string{"lost", "changed", "refused"}, "not_found"},
-	"agent":      {6, nil, []string{"conflict", "changed"}, "cart_changed"},
-	"lastItem":   {5, []string{"422 /cart/add", "400 /cart/validate"}, []string{"valid", "refused", "invalid"}, "insufficient_stock"},
-	"twoTabs":    {4, []string{"412 /cart/items/*"}, []string{"conflict", "changed"}, "version_mismatch"},
-	"price":      {5, nil, []string{"valid", "changed"}, "price_changed"},
-	"coupon":     {5, []string{"422 /cart/coupon"}, []string{"refused", "changed"}, "coupon_invalid"},
-	"staleToken": {4, []string{"401 /cart/add"}, []string{"unauthenticated", "merged"}, "unauthenticated"},
-	"atRest":     {4, nil, []string{"read", "changed"}, ""},
-	"deepPage":   {4, []string{"400 /subscriptions"}, []string{"read", "refused"}, "invalid_parameter"},
+	"offline":    {2, nil, []string{"lost", "replayed"}, ""},
+	"agent":      {3, nil, []string{"conflict", "changed"}, "cart_changed"},
+	"lastItem":   {2, []string{"400 /cart/validate"}, []string{"valid", "invalid"}, "out_of_stock"},
+	"handover":   {4, []string{"404 /cart/handover/redeem"}, []string{"lost", "changed", "refused"}, "not_found"},
+	"undo":       {4, nil, []string{"merged", "lost", "changed"}, ""},
+	"twoTabs":    {3, []string{"412 /cart/items/*"}, []string{"conflict", "changed"}, "version_mismatch"},
+	"price":      {3, nil, []string{"valid", "changed"}, "price_changed"},
+	"share":      {4, []string{"404 /cart/share/*"}, []string{"lost", "replayed", "changed", "refused"}, "field_missing"},
+	"coupon":     {3, []string{"422 /cart/coupon"}, []string{"refused", "changed"}, "coupon_minimum"},
+	"staleToken": {3, []string{"401 /cart/add"}, []string{"unauthenticated", "merged"}, "unauthenticated"},
+	"atRest":     {3, nil, []string{"read", "changed"}, ""},
+	"deepPage":   {3, []string{"400 /subscriptions"}, []string{"read", "refused"}, "invalid_parameter"},
 }
 
 // A scenario shows what it says, and leaves everything as it was.
@@ -48,7 +49,7 @@ func TestPlaygroundScenarios_PlayToTheirEndAndRestoreEverything(t *testing.T) {
 				t.Parallel()
 				p, before := openScenarios(t, l)
 				p.expect(want.refusals...)
-				p.tap(`[data-scenario="` + name + `"]`)
+				p.play(name)
 				p.hurry()
 				p.until(`document.querySelector("#story [data-part='done']")`)
 				steps := evaluate[string](p, `[...document.querySelectorAll("#story .step")].map((step) => step.className + ": " + step.textContent).join("\n")`)
@@ -59,6 +60,8 @@ func TestPlaygroundScenarios_PlayToTheirEndAndRestoreEverything(t *testing.T) {
 					assert.That(t, evaluate[bool](p, `document.querySelector("#log-entries .entry[data-kind='`+kind+`']") !== null`), "the log has no row of kind %s", kind)
 				}
 				assert.That(t, evaluate[bool](p, `[...document.querySelectorAll("#log-entries .said bdi:not([dir])")].every(({ lang }) => lang === document.documentElement.lang)`), "a message in the log is in another language")
+				assert.That(t, evaluate[bool](p, `(({ played, own }) => played.length > 0 && own.length > 0 && played.every((row) => row.querySelector(".played-in")?.title.endsWith(document.querySelector("#story .of").textContent)))(
+					Object.groupBy(document.querySelectorAll("#log-entries .entry"), (row) => row.matches(".played") ? "played" : "own"))`), "the log does not tell the scenario's requests from others")
 				p.shows("end")
 				p.tap(`#story [data-part="done"]`)
 				before.areBack(p)
@@ -67,31 +70,93 @@ func TestPlaygroundScenarios_PlayToTheirEndAndRestoreEverything(t *testing.T) {
 	}
 }
 
-func TestPlaygroundScenarios_WaitWhilePausedAndCloseWithEscape(t *testing.T) {
+func TestPlaygroundScenarios_GoStepByStepWhilePausedAndCloseWithEscape(t *testing.T) {
 	slow(t)
 	p, before := openScenarios(t, look{})
-	p.tap(`[data-scenario="lostAnswer"]`)
+	p.play("lostAnswer")
 	p.until(`document.activeElement.dataset.part === "pause"`)
 	p.key("Enter")
 	p.until(`document.querySelector("#story [data-part='pause'] use").getAttribute("href") === "#art-play"`)
-	evaluate[any](p, `new Promise((done) => setTimeout(done, 2000))`) // longer than the pause before a step
-	assert.Equal(t, evaluate[int](p, `document.querySelectorAll("#story .step.done").length`), 0, "steps that are done")
-	p.key("Enter")
-	p.until(`document.querySelectorAll("#story .step.done").length === 1 && document.activeElement.dataset.part === "pause"`)
+	p.sleep(time.Second) // the first step may have begun
+	done := evaluate[int](p, doneSteps)
+	p.press(`#story [data-part="next"]`)
+	p.until(fmt.Sprintf(`%s === %d`, doneSteps, done+1))
+	p.sleep(4 * time.Second) // longer than a step takes
+	assert.Equal(t, evaluate[int](p, doneSteps), done+1, "steps that are done")
+	p.press(`#story [data-part="pause"]`)
+	p.until(fmt.Sprintf(`%s === %d && document.activeElement.dataset.part === "pause" || %[1]s === 3`, doneSteps, done+2))
+	p.press(`#story [data-part="close"]`)
+	before.areBack(p)
+	p.until(`document.activeElement.id === "watch-open"`)
+
+	p.play("lostAnswer")
+	p.until(`document.activeElement.dataset.part === "pause"`)
 	p.key("Escape")
 	before.areBack(p)
-	p.until(`document.activeElement.dataset.scenario === "lostAnswer"`)
+}
+
+const doneSteps = `document.querySelectorAll("#story .step.done").length`
+
+func (p page) sleep(d time.Duration) {
+	p.t.Helper()
+	evaluate[any](p, fmt.Sprintf(`new Promise((done) => setTimeout(done, %d))`, d.Milliseconds()))
+}
+
+type plannedScenario struct {
+	Start, Proof, Whole float64   // ms after the click
+	Waits               []float64 // in their order, two for each step
+	Proves              int       // the step that proves the point
+	Point               string
+	Stated              int // seconds, in the list
+}
+
+// The point is on the card at once. A step acts after half a second, the one that proves the point within 4 seconds,
+// and the last one within 12.
+func TestPlaygroundScenarios_KeepTheirPace(t *testing.T) {
+	slow(t)
+	p, _ := openScenarios(t, look{width: 1440})
+	planned := evaluate[map[string]plannedScenario](p, `Promise.all([import("./playground/js/scenarios/scenarios.js"), import("./playground/js/scenarios/pace.js")])
+		.then(([{ plays }, { paceOf }]) => Object.fromEntries(plays.map((play) => {
+			const { start, proof, whole, of } = paceOf(play);
+			const listed = (part) => document.querySelector("[data-scenario='" + play.name + "'] ." + part).textContent;
+			return [play.name, {
+				start, proof, whole, waits: play.steps.flatMap((_, i) => [of(i).lead, of(i).rest]),
+				proves: play.steps.findIndex(({ proves }) => proves), point: listed("point"), stated: Number.parseInt(listed("length")),
+			}];
+		})))`)
+	assert.Equal(t, len(planned), len(playedScenarios), "scenarios in the list")
+	for name, plan := range planned {
+		assert.Require(t, plan.Proves > 0 && len(plan.Waits) == 2*playedScenarios[name].steps, "%s: %+v", name, plan)
+		assert.That(t, plan.Waits[0] == plan.Start && plan.Start <= 500, "%s starts after %.0f ms", name, plan.Start)
+		proof, whole := 0., 0.
+		for i, wait := range plan.Waits {
+			if whole += wait; i == 2*plan.Proves {
+				proof = whole
+			}
+		}
+		assert.That(t, math.Abs(proof-plan.Proof) < 1 && proof <= 4_000, "%s proves its point after %.0f ms: %+v", name, proof, plan)
+		assert.That(t, math.Abs(whole-plan.Whole) < 1 && whole <= 11_000, "%s ends after %.0f ms, and its requests take time, too: %+v", name, whole, plan) // a second is for requests
+		assert.That(t, math.Abs(float64(plan.Stated)-whole/1000) <= 1, "%s states %d s: %+v", name, plan.Stated, plan)
+	}
+
+	plan := planned["lostAnswer"]
+	title := evaluate[string](p, `(document.querySelector("[data-scenario='lostAnswer']").click(), window.clicked = performance.now(), new Promise(requestAnimationFrame)).then(() => document.querySelector("#story-title").textContent)`)
+	assert.Equal(t, title, plan.Point, "the card's title")
+	p.until(`document.querySelector("#story [data-part='done']")`)
+	took := evaluate[float64](p, `performance.now() - clicked`) // more on a busy machine
+	assert.That(t, took >= plan.Whole-10, "it took %.0f ms instead of %.0f", took, plan.Whole)
+	t.Logf("planned %.0f ms, took %.0f ms", plan.Whole, took)
 }
 
 // A step may run when this scenario is closed.
 func TestPlaygroundScenarios_RestoreEverythingWhenClosedInTheMiddle(t *testing.T) {
 	slow(t)
-	for _, steps := range []int{0, 1, 3} {
+	for _, steps := range []int{0, 1, 2} {
 		t.Run(fmt.Sprintf("after %d steps", steps), func(t *testing.T) {
 			t.Parallel()
 			p, before := openScenarios(t, look{})
 			p.expect("422 /cart/add", "400 /cart/validate")
-			p.tap(`[data-scenario="lastItem"]`)
+			p.play("lastItem")
 			p.until(fmt.Sprintf(`(document.querySelectorAll("#story .step.done").length === %d) || document.querySelector("#story [data-part='next']").click()`, steps))
 			evaluate[any](p, `{ document.querySelector("#story [data-part='next']")?.click(); document.querySelector("#story [data-part='close']").click(); null }`)
 			before.areBack(p)
@@ -103,7 +168,7 @@ func TestPlaygroundScenarios_RestoreEverythingWhenClosedInTheMiddle(t *testing.T
 func TestPlaygroundScenarios_NeverChangeTheShopOfOthers(t *testing.T) {
 	slow(t)
 	p, before := openScenarios(t, look{})
-	p.tap(`[data-scenario="price"]`)
+	p.play("price")
 	p.hurry()
 	p.until(inA(`.line`) + `?.textContent.includes("59.50")`)
 	before.isTheShop(t)
@@ -117,8 +182,19 @@ func TestPlaygroundScenarios_NeedWhatOnlyTheDemoOffers(t *testing.T) {
 	p, _ := openStore(t)
 	offered := evaluate[string](p, `[...document.querySelectorAll("[data-scenario]")].filter((b) => b.ariaDisabled !== "true").map((b) => b.dataset.scenario).join()`)
 	assert.That(t, offered == "lostAnswer,offline,coupon", "offered: %s", offered)
-	p.press(`[data-scenario="merge"]`)
+	p.tap(`#watch-open`)
+	p.shows("list")
+	p.tap(`[data-scenario="merge"]`)
 	p.until(`document.querySelector("#story").hidden`)
+}
+
+// play starts a scenario from the list, which a button opens in most windows.
+func (p page) play(name string) {
+	p.t.Helper()
+	if p.width < 1440 {
+		p.tap(`#watch-open`)
+	}
+	p.tap(`[data-scenario="` + name + `"]`)
 }
 
 func (p page) hurry() {

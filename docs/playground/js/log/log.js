@@ -13,6 +13,7 @@ import { plainVerdict } from "./words.js";
 const maxRows = 60; // older rows are removed
 
 const rows = new Map(); // exchange → its row
+let removed = 0;
 
 /**
  * startLog shows every exchange.
@@ -51,10 +52,37 @@ function append(exchange, again) {
 }
 
 function answered(exchange) {
-  rows.get(exchange)?.refresh(); // it may be cleared
+  const row = rows.get(exchange);
+  row?.refresh(); // it may be cleared
+  if (row && bringsNothing(exchange)) absorb(exchange, row);
   redrawNewest();
   if (matters(exchange) && !isPlaying()) say(exchange);
 }
+
+/**
+ * absorb lets a row that brings nothing new replace the sender's previous one if it is of the same call, so that polling
+ * does not fill the log. Other calls may come between two polls.
+ */
+function absorb(exchange, row) {
+  const all = [...rows.keys()];
+  const last = all.slice(0, all.indexOf(exchange)).findLast((other) =>
+    other.from === exchange.from && !other.event && (!isPoll(exchange) || sameCall(other, exchange)));
+  if (!last || !sameCall(last, exchange) || !bringsNothing(last)) return;
+  row.takeOver(rows.get(last));
+  rows.delete(last);
+  count();
+}
+
+const bringsNothing = (exchange) => {
+  const { kind, facts } = verdictOf(exchange);
+  return kind === "notModified" || facts.nothingNew || facts.stopped;
+};
+
+// The merchant's feed polls, and its cursor changes.
+const isPoll = ({ request }) => request.path.startsWith("/subscriptions/changes");
+
+const sameCall = (one, other) => one.scenario === other.scenario && one.request.method === other.request.method &&
+  (one.request.path === other.request.path || (isPoll(one) && isPoll(other)));
 
 // Screen readers hear of changes, events, checks and refusals. Reads are too many.
 function matters(exchange) {
@@ -70,6 +98,7 @@ function say(exchange) {
 
 function clear() {
   rows.clear();
+  removed = 0;
   byId("log-entries").replaceChildren();
   byId("log-title").focus();
   showNewest(null);
@@ -80,6 +109,7 @@ function trim() {
   for (const [exchange, { item }] of rows) {
     if (rows.size <= maxRows) return;
     rows.delete(exchange);
+    removed++;
     item.remove();
   }
 }
@@ -87,5 +117,7 @@ function trim() {
 function count() {
   byId("log-count").textContent = number(rows.size);
   byId("log-empty").hidden = rows.size > 0;
+  byId("log-keeps").hidden = removed === 0;
+  byId("log-keeps").textContent = t("logKeeps", { n: number(rows.size), total: number(rows.size + removed) });
   byId("log-clear").hidden = rows.size === 0;
 }

@@ -1,40 +1,55 @@
 // A row of the log: a request on one line, and its outcome below.
 
-import { el } from "../page/dom.js";
-import { t } from "../page/language.js";
+import { el, icon } from "../page/dom.js";
+import { language, number, t } from "../page/language.js";
+import { texts } from "../texts/all.js";
 import { detailsOf } from "./details.js";
 import { sign } from "./signs.js";
 import { verdictOf } from "./verdict.js";
 import { verdictNodes } from "./words.js";
 
-/** rowOf makes a row, and returns it with a function that redraws it. */
+/**
+ * rowOf makes a row, and returns it with a function that redraws it, and one that takes over an earlier row: it
+ * counts its requests too, and is open or has the focus if that one was.
+ */
 export function rowOf(exchange, again) {
   const summary = el("summary");
   const details = el("details", {}, summary);
-  const item = el("li", { class: "entry" }, details);
+  const item = el("li", { class: exchange.scenario ? "entry played" : "entry" }, details);
+  const row = { item, refresh, takeOver, times: 1 };
   const fill = () => {
-    if (details.open) details.replaceChildren(summary, ...detailsOf(exchange, again));
-    else details.replaceChildren(summary); // most are never opened
+    for (const part of details.querySelectorAll(":scope > :not(summary)")) part.remove(); // the summary may have the focus
+    if (details.open) details.append(...detailsOf(exchange, again)); // most are never opened
   };
-  const refresh = () => {
+  function refresh() {
     item.dataset.kind = verdictOf(exchange).kind;
-    summary.replaceChildren(...headOf(exchange), sign("down"));
+    summary.replaceChildren(...headOf(exchange, row.times), sign("down"));
     fill();
-  };
+  }
+  function takeOver(earlier) {
+    row.times += earlier.times;
+    details.open ||= earlier.item.firstChild.open;
+    const focused = earlier.item.contains(document.activeElement);
+    earlier.item.remove();
+    refresh();
+    if (focused) summary.focus({ preventScroll: true });
+  }
   details.addEventListener("toggle", () => { if (details.open !== (details.children.length > 1)) fill(); });
   refresh();
-  return { item, refresh };
+  return row;
 }
 
-/** headOf shows an exchange on two lines: the sender and the call, and the verdict. */
-export function headOf(exchange) {
+/** headOf shows an exchange on two lines: the sender and the call, how often it was sent, and the verdict. */
+export function headOf(exchange, times = 1) {
   const { request, from, answer, ms, event } = exchange;
   const verdict = verdictOf(exchange);
   return [
     badgeOf(from),
     el("span", { class: "call", dir: "ltr" },
+      playedIn(exchange),
       el("b", { class: `method ${request.method.toLowerCase()}` }, event ? "event: cart" : request.method), " ",
-      el("span", { class: "path" }, event ? JSON.stringify({ version: event.version }) : shortened(request.path))), " ",
+      el("span", { class: "path" }, event ? JSON.stringify({ version: event.version }) : shortened(request.path)),
+      times > 1 && el("b", { class: "times", title: t("timesSent", { n: number(times) }) }, ` ×${number(times)}`)), " ",
     el("span", { class: "status" }, !event && answer?.status || ""), " ",
     el("span", { class: "ms", dir: "ltr" }, !event && answer ? `${Math.round(ms)} ms` : ""), " ",
     el("span", { class: "verdict" }, sign(verdict.kind), el("span", { class: "said" }, verdictNodes(verdict, request.headers["Accept-Language"]))),
@@ -47,6 +62,15 @@ function badgeOf(from) {
     el("span", { class: "hidden" }, `${t(`from.${from}.long`)} `),
     from.length > 1 ? sign(from) : el("span", { "aria-hidden": "true" }, t(`from.${from}`)));
 }
+
+/** playedIn marks a request of a scenario, or of the page's opening. */
+function playedIn({ scenario }) {
+  if (!scenario) return null;
+  const title = t("played", { title: titleOf(scenario) });
+  return el("span", { class: "played-in", title }, icon("play"), el("span", { class: "hidden" }, `${title} `));
+}
+
+const titleOf = (scenario) => texts[language()][`${scenario}_title`] ?? t("scenarios");
 
 // IDs and cursors are long. Their ends are enough to tell them apart.
 const shortened = (path) => path.replace(/[\w.%-]{20,}/g, (run) => `${run.slice(0, 8)}…${run.slice(-4)}`);

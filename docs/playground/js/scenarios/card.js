@@ -15,12 +15,14 @@ export function drawCard(card, state, actions) {
   const ended = at >= play.steps.length;
   const focused = card.contains(document.activeElement) ? document.activeElement.dataset.part : null;
   card.hidden = false;
+  card.classList.toggle("ended", ended);
   card.replaceChildren(
     el("div", { class: "heading" },
       icon(play.sign),
-      el("h2", { id: "story-title" }, t(`${play.name}_title`)),
+      el("p", { class: "of" }, t(`${play.name}_title`)),
       el("span", { class: "progress" }, ended ? t("storyEnded") : t("stepOf", { n: number(at + 1), of: number(play.steps.length) })),
       el("button", { class: "plain sign", "data-part": "close", "aria-label": t("closeScenario"), onclick: actions.close }, icon("close"))),
+    el("h2", { id: "story-title" }, t(`${play.name}_point`)),
     el("ol", { class: "steps", tabIndex: 0, "data-part": "steps", "aria-labelledby": "story-title" },
       play.steps.map((step, i) => stepOf(step, i, state))),
     ended ? endOf(play, actions) : controls(state, actions));

@@ -1,26 +1,26 @@
 // Plays a scenario, one step after the other. A step shows a sentence before it runs, and its
-// outcome afterwards. The visitor can pause, skip a wait, play it again and close it.
+// outcome afterwards. The visitor can pause, go step by step, play it again and close it.
 
 import { byId } from "../page/dom.js";
 import { onLanguage, t } from "../page/language.js";
 import { announce } from "../page/notices.js";
 import { drawCard, sentenceOf } from "./card.js";
+import { paceOf } from "./pace.js";
 
-/** timeFor is how long a text stays before the scenario goes on, in ms: slow readers read 200 words a minute. */
-const timeFor = (text) => Math.min(Math.max(600 + 280 * text.split(" ").length, 1600), 8000);
+const shortest = 0.3; // of the time that a text stays, which is shorter if its step took long
 
 /**
  * A play is {name, sign, needs, area, lends, steps}:
  *
- *   name      also the prefix of its texts: <name>_title and <name>_<name of a step>
+ *   name      also the prefix of its texts: <name>_title, <name>_point and <name>_<name of a step>
  *   sign      its icon
  *   needs     what the demo must offer (see offers in scenarios.js)
  *   area      the tab that shows it; without it, the shop
  *   lends     by device: a function that returns the session to start with; default a new guest
  *   live      the device that follows its cart, if any: the others show only what they ask for
- *   steps     each is {name, on, does}: the device that acts, if any, and what it does. does
- *             returns [key, values, code] of the outcome, or throws a Surprise if the service
- *             did something else
+ *   steps     each is {name, on, proves, does}: the device that acts, if any; true for the one that
+ *             proves the point; and what it does. does returns [key, values, code] of the outcome,
+ *             or throws a Surprise if the service did something else
  */
 export class Player {
   #play = null;
@@ -28,6 +28,8 @@ export class Player {
   #outcomes = []; // of the steps so far: {key, values, failed}
   #paused = false;
   #wake = () => {}; // ends the current wait
+  #due = 0; // when it ends
+  #hurries = false; // the visitor wants the next step at once
   #running = null; // the promise of the step's outcome
   #state = {}; // what the steps keep for later ones
   #run = 0; // so that a play that was closed stops
@@ -36,6 +38,8 @@ export class Player {
     this.devices = devices;
     this.showArea = showArea;
     this.card = byId("story");
+    this.wide = matchMedia("(min-width: 90rem)"); // as in scenarios.css
+    this.wide.addEventListener("change", () => this.#place());
     onLanguage(() => { if (this.#play) this.#draw(); });
     addEventListener("hashchange", () => this.#follow());
     for (const tab of document.querySelectorAll("[role=tab]")) tab.addEventListener("click", () => this.#follow());
@@ -43,6 +47,8 @@ export class Player {
   }
 
   async start(play) {
+    const pace = paceOf(play);
+    this.#due = performance.now();
     const run = ++this.#run;
     await this.#end();
     if (run !== this.#run) return; // another one was started meanwhile
@@ -50,9 +56,11 @@ export class Player {
     this.#at = 0;
     this.#outcomes = [];
     this.#paused = false;
+    this.#hurries = false;
     this.#state = {};
     document.documentElement.dataset.playing = play.name;
     this.showArea(play.area ?? "store");
+    this.#place();
     this.#draw();
     this.card.querySelector("[data-part='pause']").focus({ preventScroll: true });
     const fault = !play.area && await this.#lend(play).then(() => false, (error) => error);
@@ -61,15 +69,20 @@ export class Player {
       this.#at = i;
       this.#draw();
       if (step.on) this.devices.show(this.devices[step.on]);
-      await this.#tell(t(`${play.name}_${step.name}`));
+      const sentence = t(`${play.name}_${step.name}`);
+      announce(i === 0 ? `${t(`${play.name}_point`)} ${sentence}` : sentence);
+      const { lead, rest } = pace.of(i);
+      if (!this.#hurries) await this.#stay(lead);
+      this.#hurries = false;
       if (run !== this.#run) return;
       this.#running = outcomeOf(step, this.#stage(), i === 0 && fault);
       const outcome = await this.#running;
       if (run !== this.#run) return;
       this.#outcomes[i] = outcome;
       this.#draw();
+      announce(sentenceOf(outcome));
       if (outcome.failed) break;
-      await this.#tell(sentenceOf(outcome), i === play.steps.length - 1);
+      if (rest) await this.#stay(rest);
     }
     this.#at = play.steps.length;
     this.#draw();
@@ -87,7 +100,7 @@ export class Player {
     this.#run++;
     await this.#end();
     const button = document.querySelector(`[data-scenario="${name}"]`);
-    (area ? byId(`tab-${area}`) : button).focus({ preventScroll: true });
+    (area ? byId(`tab-${area}`) : button.checkVisibility() ? button : byId("watch-open")).focus({ preventScroll: true });
   }
 
   /** #end waits for the step that runs, because it works with the devices. */
@@ -106,6 +119,12 @@ export class Player {
     if (!play.area) await Promise.all(this.devices.all.map((device) => device.giveBack()));
   }
 
+  /** #place puts the card above the list in a very wide window, otherwise above the log. */
+  #place() {
+    if (this.wide.matches && !this.#play?.area) byId("watch").prepend(this.card);
+    else byId("log").before(this.card);
+  }
+
   #lend({ lends = {}, live }) {
     for (const { root } of this.devices.all) root.inert = true; // what a visitor does now would disturb the steps
     return Promise.all(this.devices.all.map((device) => device.lend(lends[device.id]?.(), { live: device.id === live })));
@@ -117,17 +136,17 @@ export class Player {
     return { a: a.cart, b: b.cart, deviceA: a, deviceB: b, state: this.#state };
   }
 
-  /** #tell leaves time to read a sentence, except after the last one. */
-  async #tell(sentence, isLast = false) {
-    announce(sentence);
-    if (!isLast) await this.#wait(timeFor(sentence));
-  }
-
-  /** #wait waits for ms, or until the visitor goes on. While paused, only the visitor ends it. */
-  async #wait(ms) {
+  /** #stay leaves a text for ms, or until the visitor goes on. While paused, only the visitor ends it. */
+  async #stay(ms) {
+    const now = performance.now();
+    this.#due = Math.max(this.#due + ms, now + ms * shortest);
     await new Promise((done) => {
-      const timer = setTimeout(() => { if (!this.#paused) done(); }, ms);
-      this.#wake = () => { clearTimeout(timer); done(); };
+      const timer = setTimeout(() => { if (!this.#paused) done(); }, this.#due - now);
+      this.#wake = () => {
+        clearTimeout(timer);
+        this.#due = performance.now();
+        done();
+      };
     });
   }
 
@@ -138,7 +157,10 @@ export class Player {
       close: () => this.close(),
       again: () => this.start(this.#play),
       pause: () => this.#togglePause(),
-      next: () => this.#wake(),
+      next: () => {
+        this.#hurries = true;
+        this.#wake();
+      },
     });
   }
 

@@ -7,34 +7,19 @@ export const coupon = {
   name: "coupon", sign: "tag", needs: [],
   steps: [
     {
-      name: "adds", on: "a",
-      async does({ a }) {
-        const answer = await a.add({ product_id: 2, qty: 1 });
-        expect(answer, answer.ok);
-        return ["coupon_subtotal", { total: answer.data.items[0].pricing.formatted.total_price }];
-      },
-    },
-    {
-      name: "expired", on: "a",
-      async does({ a }) {
-        const answer = await a.redeem("OLD");
-        expect(answer, answer.code === "coupon_invalid" && answer.data.reason === "expired");
-        return ["coupon_refused", { message: answer.message }, answer.code];
-      },
-    },
-    {
       name: "minimum", on: "a",
       async does({ a }) {
+        await a.add({ product_id: 2, qty: 1 });
         const answer = await a.redeem("FIVE");
         expect(answer, answer.code === "coupon_minimum");
         return ["coupon_refused", { message: answer.message }, answer.code];
       },
     },
     {
-      name: "enough", on: "a",
+      name: "enough", on: "a", proves: true,
       async does({ a }) {
         const added = await a.add({ product_id: 2, qty: 1 });
-        const answer = await a.redeem("five");
+        const answer = await a.redeem("FIVE");
         expect(answer, added.ok && answer.ok && answer.data.discount_amount === 5);
         return ["coupon_counts", { total: () => money(answer.data.total, answer.data.currency) }];
       },

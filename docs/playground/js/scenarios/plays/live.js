@@ -29,12 +29,12 @@ export const live = {
       },
     },
     {
-      name: "adds", on: "a",
+      name: "adds", on: "a", proves: true,
       async does({ a, b }) {
         const answer = await a.add({ product_id: 2, qty: 2 });
         expect(answer, answer.ok);
         await shows(b, answer.data.version);
-        return ["live_shown", { n: b.now.count, version: b.now.version }];
+        return ["live_shown", { n: b.now.count }];
       },
     },
     {

@@ -18,7 +18,7 @@ export const lostAnswer = {
       },
     },
     {
-      name: "repeats", on: "a",
+      name: "repeats", on: "a", proves: true,
       async does({ a, state }) {
         const answer = await a.add(credit, { key: state.key });
         expect(answer, answer.ok && answer.header("Idempotency-Replayed") === "true" && answer.data.count === 1);
