@@ -53,15 +53,13 @@ function append(exchange, again) {
 function answered(exchange) {
   rows.get(exchange)?.refresh(); // it may be cleared
   redrawNewest();
-  if (matters(exchange) && !isPlaying()) say(exchange);
+  if (matters(exchange) && !exchange.scenario) say(exchange); // a scenario says what happens
 }
 
 // Screen readers hear of changes, events, checks and refusals. Reads are too many.
 function matters(exchange) {
   return exchange.request.method !== "GET" || !["read", "notModified", "live"].includes(verdictOf(exchange).kind);
 }
-
-const isPlaying = () => Boolean(document.documentElement.dataset.playing); // a scenario says what happens
 
 function say(exchange) {
   const who = exchange.from ? `${t(`from.${exchange.from}.long`)}: ` : "";
