@@ -101,7 +101,7 @@ func openStore(t *testing.T) (page, *shop) {
 	t.Helper()
 	slow(t)
 	s := openShop(t, embeddedRedis(t), withPlayground(pages.Playground{}))
-	p := openPage(t, s.URL+"/")
+	p := openPage(t, s.URL+"/#store")
 	p.hasCarts()
 	return p, s
 }

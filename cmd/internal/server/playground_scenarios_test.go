@@ -213,7 +213,7 @@ type beforeScenario struct {
 func openScenarios(t *testing.T, l look) (page, beforeScenario) {
 	t.Helper()
 	d := startDemo(t)
-	p := openPageAs(t, d.url+"/", l)
+	p := openPageAs(t, d.url+"/#store", l)
 	p.hasCarts()
 	for _, product := range []string{"8", "2"} {
 		p.press(deviceB + tile(product))

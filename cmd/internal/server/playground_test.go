@@ -51,7 +51,7 @@ func TestPlayground_ShelfHasButtonsOnlyTowardMoreProducts(t *testing.T) {
 	slow(t)
 	s := openShop(t, embeddedRedis(t), withPlayground(pages.Playground{}))
 	for _, l := range []look{{width: 320}, {language: "ar"}} {
-		p := openPageAs(t, s.URL+"/", l)
+		p := openPageAs(t, s.URL+"/#store", l)
 		turns := func(want string) {
 			t.Helper()
 			p.until(`[...document.querySelectorAll("#device-a .turn")].filter((b) => b.checkVisibility()).map((b) => b.dataset.part).join() === "` + want + `"`)
@@ -196,7 +196,7 @@ type pageText struct {
 // Every text is there in both languages, once, with the same values in it, and used.
 func TestPlaygroundTexts_AreCompleteAndUsed(t *testing.T) {
 	p, _ := openStore(t)
-	all := evaluate[[]pageText](p, `Promise.all(["page", "shop", "scenarios", "log", "merchant"].map(async (area) => {
+	all := evaluate[[]pageText](p, `Promise.all(["page", "hero", "shop", "scenarios", "log", "merchant"].map(async (area) => {
 		const { [area]: texts } = await import("./playground/js/texts/" + area + ".js");
 		return Object.entries(texts).flatMap(([language, byKey]) => Object.entries(byKey).map(([key, text]) =>
 			({ area, key, language, forms: typeof text === "string" ? { "": text } : text })));

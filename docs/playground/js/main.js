@@ -2,6 +2,7 @@
 // log of all their requests.
 
 import { demo, meetDemo } from "./demo.js";
+import { startHero } from "./hero/hero.js";
 import { startLog } from "./log/log.js";
 import { showSubscriptions, startSubscriptions } from "./merchant/subscriptions.js";
 import { startArt } from "./page/art.js";
@@ -17,6 +18,7 @@ const devices = startDevices();
 startTokenDialog();
 startLog({ repeated: (from) => devices[from]?.cart.load(), tries: (path) => tryOn(devices.active.cart, path) });
 startLanguage(byId("language"));
+startHero();
 await meetDemo();
 if (demo.reference) document.querySelectorAll("[data-description]").forEach(linkReference);
 drawAccounts(devices);

@@ -56,7 +56,7 @@ function answered(exchange) {
   row?.refresh(); // it may be cleared
   if (row && bringsNothing(exchange)) absorb(exchange, row);
   redrawNewest();
-  if (matters(exchange) && !isPlaying()) say(exchange);
+  if (matters(exchange) && !exchange.scenario) say(exchange); // a scenario says what happens
 }
 
 /**
@@ -88,8 +88,6 @@ const sameCall = (one, other) => one.scenario === other.scenario && one.request.
 function matters(exchange) {
   return exchange.request.method !== "GET" || !["read", "notModified", "live"].includes(verdictOf(exchange).kind);
 }
-
-const isPlaying = () => Boolean(document.documentElement.dataset.playing); // a scenario says what happens
 
 function say(exchange) {
   const who = exchange.from ? `${t(`from.${exchange.from}.long`)}: ` : "";

@@ -2,8 +2,6 @@
 
 export const shop = {
   en: {
-    shopTitle: "A small shop on the real API",
-    shopLead: "Shop on two devices, lose a response, log in. Each request is listed with its outcome.",
     whichDevice: "Device",
     device: "Device",
     shoppingAs: "Shopping as",
@@ -103,8 +101,6 @@ export const shop = {
   },
 
   ar: {
-    shopTitle: "متجر صغير على الواجهة البرمجية الحقيقية",
-    shopLead: "تسوّق على جهازين، وأضِع ردًّا، وسجّل الدخول. كل طلب يظهر في السجل مع نتيجته.",
     whichDevice: "الجهاز",
     device: "الجهاز",
     shoppingAs: "التسوق باسم",
