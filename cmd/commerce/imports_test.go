@@ -5,7 +5,6 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
-	"maps"
 	"os"
 	"os/exec"
 	"path"
@@ -209,47 +208,103 @@ func importsOf(t *testing.T, file string) []string {
 	return found
 }
 
-// The picture of the packages in docs/architecture.md shows imports that are made. The picture
-// and its list leave out no package of the service.
+// The picture of docs/architecture.md is what the code has: packages, an arrow for each import that
+// no path of arrows implies, and a dotted one for each kind of server that a package calls. The lists
+// below it have the other packages of the program.
 func TestArchitecture_ShowsThePackagesAndTheirImports(t *testing.T) {
 	t.Parallel()
 	page := source(t, "docs/architecture.md")
 	picture := codeUnder(t, page, "The packages and the servers", "mermaid")[0]
+	made, called := importsOfPackages(t)
+	program := append(reachable(made, "cmd/commerce"), "cmd/commerce")
 
-	packages := map[string]string{} // by their id in the picture
+	boxes := map[string]string{} // packages, and servers as Redis or Postgres, by their id in the picture
+	var drawn, listed []string
 	for _, box := range regexp.MustCompile(`(?m)^ *(\w+)\["([\w/]+)(?:<br>[^"]*)?"\]$`).FindAllStringSubmatch(picture, -1) {
-		packages[box[1]] = box[2]
+		boxes[box[1]] = box[2]
+		drawn = append(drawn, box[2])
 	}
-	made := map[string][]string{} // by the package that imports, except in tests
-	for _, file := range goFiles(t) {
-		if !strings.HasSuffix(file, "_test.go") {
-			made[path.Dir(file)] = append(made[path.Dir(file)], importsOf(t, file)...)
-		}
+	for _, box := range regexp.MustCompile(`(?m)^ *(\w+)\[\("[^"]*(Redis|Postgres)[^"]*"\)\]$`).FindAllStringSubmatch(picture, -1) {
+		boxes[box[1]] = box[2]
 	}
-	arrows := 0
-	for _, line := range regexp.MustCompile(`(?m)^ *\w+(?: --> \w+)+$`).FindAllString(picture, -1) {
-		chain := strings.Split(strings.TrimSpace(line), " --> ")
-		for i, from := range chain[:len(chain)-1] {
-			arrows++
-			to := chain[i+1]
-			assert.That(t, packages[from] != "" && slices.Contains(made[packages[from]], module+"/"+packages[to]),
-				"%s --> %s: the package %q does not import %q", from, to, packages[from], packages[to])
-		}
-	}
-	assert.That(t, arrows >= 9, "found %d arrows: this test does not read all", arrows)
-	shown := slices.Collect(maps.Values(packages))
 	for _, row := range regexp.MustCompile("(?m)^- `([\\w/]+)`: ").FindAllStringSubmatch(page, -1) {
-		shown = append(shown, row[1])
+		listed = append(listed, row[1])
 	}
-	for pkg := range imports {
-		area, _, _ := strings.Cut(pkg, "/")
-		isOfAService := slices.Contains([]string{"auth", "cart", "subscriptions"}, area) && pkg != "cart/carttest"
-		assert.That(t, !isOfAService || slices.Contains(shown, pkg), "the page lacks the package %s", pkg)
+	assert.Equal(t, slices.Sorted(slices.Values(append(listed, drawn...))), slices.Sorted(slices.Values(program)),
+		"the packages of the page, compared with those of the program")
+
+	arrows, calls := map[string][]string{}, map[string]bool{}
+	dotted := regexp.MustCompile(`^(\w+) -\.(?: "[^"]+" \.)?-> (\w+)$`)
+	for line := range strings.Lines(picture) {
+		line = strings.TrimSpace(line)
+		if call := dotted.FindStringSubmatch(line); call != nil {
+			calls[boxes[call[1]]+" calls "+boxes[call[2]]] = true
+			continue
+		}
+		chain := strings.Split(line, " --> ")
+		for i, id := range chain[1:] {
+			from, to := boxes[chain[i]], boxes[id]
+			assert.That(t, slices.Contains(made[from], to), "%s: the package %q does not import %q", line, from, to)
+			arrows[from] = append(arrows[from], to)
+		}
+		assert.That(t, len(chain) > 1 || !strings.Contains(line, "->"), "this test does not read the arrow %s", line)
 	}
-	for _, pkg := range shown {
-		_, exists := imports[pkg]
-		assert.That(t, exists || strings.HasPrefix(pkg, wiring+"/"), "the page has the package %s, which does not exist", pkg)
+	for _, from := range drawn {
+		for _, to := range drawn {
+			assert.That(t, !slices.Contains(made[from], to) || slices.Contains(reachable(arrows, from), to), "no arrow leads from %s to %s, which it imports", from, to)
+		}
 	}
+	want := map[string]bool{}
+	for _, pkg := range program {
+		caller := pkg // a listed package calls servers for the drawn one that it is below
+		for !slices.Contains(drawn, caller) && caller != "." {
+			caller = path.Dir(caller)
+		}
+		for _, server := range called[pkg] {
+			if !isBelow(pkg, []string{wiring, "deploy"}) { // which open connections and watch them
+				want[caller+" calls "+server] = true
+			}
+		}
+	}
+	assert.Equal(t, calls, want, "the dotted arrows, compared with the imports of servers' clients")
+}
+
+// importsOfPackages returns which of our packages each package imports, and which servers' clients,
+// except in tests.
+func importsOfPackages(t *testing.T) (ours, servers map[string][]string) {
+	t.Helper()
+	ours, servers = map[string][]string{}, map[string][]string{}
+	for _, file := range goFiles(t) {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		pkg := path.Dir(file)
+		for _, imported := range importsOf(t, file) {
+			if name, is := strings.CutPrefix(imported, module+"/"); is {
+				ours[pkg] = append(ours[pkg], name)
+			}
+			for server, client := range map[string]string{"Redis": "github.com/redis/go-redis", "Postgres": "github.com/jackc/pgx"} {
+				if isBelow(imported, []string{client}) {
+					servers[pkg] = append(servers[pkg], server)
+				}
+			}
+		}
+	}
+	return ours, servers
+}
+
+// reachable returns what a graph's arrows lead to from one of its points.
+func reachable(arrows map[string][]string, from string) (reached []string) {
+	todo := []string{from}
+	for len(todo) > 0 {
+		for _, to := range arrows[todo[0]] {
+			if !slices.Contains(reached, to) {
+				reached, todo = append(reached, to), append(todo, to)
+			}
+		}
+		todo = todo[1:]
+	}
+	return reached
 }
 
 // The pages name only targets of make that exist, also where no test runs them.

@@ -1,7 +1,6 @@
 package server_test
 
 import (
-	"context"
 	"fmt"
 	"io/fs"
 	"os"
@@ -11,10 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/chromedp/cdproto/cdp"
-	pagetools "github.com/chromedp/cdproto/page"
-	"github.com/chromedp/chromedp"
 
 	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
@@ -144,9 +139,9 @@ func TestPages_HavePicturesThatMermaidDraws(t *testing.T) {
 	assert.That(t, pictures >= 2, "found %d pictures", pictures)
 }
 
-// What the README says about running the service works in two terminals, with the URLs of
-// other servers and with a program that is built already.
-func TestReadme_RunsForReal(t *testing.T) {
+// What the page says about running the service on one's machine works in two terminals, with the
+// URLs of other servers and with a program that is built already.
+func TestDeploy_RunsOnOneMachine(t *testing.T) {
 	slow(t)
 	server, client := twoTerminals(t)
 	dir, ports := t.TempDir(), ephemeral.FreePorts(t, 2)
@@ -170,27 +165,27 @@ func TestReadme_RunsForReal(t *testing.T) {
 
 	second := terminal{dir: dir, url: fmt.Sprintf("http://127.0.0.1:%d", ports[0])}
 	second.run(t, "until curl -s -o /dev/null http://localhost:8080/openapi.yaml; do sleep 0.1; done")
-	assert.Equal(t, second.run(t, client.script), client.prints, "what the README's commands print, with the log\n%s", log)
+	assert.Equal(t, second.run(t, client.script), client.prints, "what the page's commands print, with the log\n%s", log)
 }
 
-// twoTerminals returns the README's commands for a real service, and for its client.
+// twoTerminals returns the commands of docs/deploy.md for a real service, and for its client.
 func twoTerminals(t *testing.T) (server, client example) {
 	t.Helper()
-	all := examplesOf(t, "README.md")
+	all := examplesOf(t, "docs/deploy.md")
 	for i, e := range all {
 		if strings.HasSuffix(e.script, "&& commerce serve\n") {
 			e.script = all[i-1].script + e.script
 			return e, all[i+1]
 		}
 	}
-	t.Fatal("the README does not start the service")
+	t.Fatal("the page does not start the service")
 	return server, client
 }
 
-func TestReadme_ListsEveryCall(t *testing.T) {
+func TestTour_ListsEveryCall(t *testing.T) {
 	t.Parallel()
-	readme := assert.Must(os.ReadFile(filepath.Join(repository, "README.md")))(t)
-	_, calls, _ := strings.Cut(string(readme), "## Calls\n")
+	tour := assert.Must(os.ReadFile(filepath.Join(repository, "docs/tour.md")))(t)
+	_, calls, _ := strings.Cut(string(tour), "## Calls\n")
 	calls, _, _ = strings.Cut(calls, "\n## ")
 	var listed, described []string
 	for _, call := range regexp.MustCompile("`([A-Z]+ /[^`]+)`").FindAllStringSubmatch(calls, -1) {
@@ -204,48 +199,18 @@ func TestReadme_ListsEveryCall(t *testing.T) {
 	}
 	slices.Sort(listed)
 	slices.Sort(described)
-	assert.Equal(t, listed, described, "the README's calls, compared with openapi.yaml")
+	assert.Equal(t, listed, described, "the page's calls, compared with openapi.yaml")
 }
 
-// The README's pictures show the playground after the first scenario, and their alternative
-// text quotes a sentence of it. -update takes them anew.
-func TestReadme_ShowsThePlayground(t *testing.T) {
-	slow(t)
-	readme := assert.Must(os.ReadFile(filepath.Join(repository, "README.md")))(t)
-	quoted := regexp.MustCompile(`<img src="docs/screenshot-light.webp" [^>]*alt="[^"]*“([^”]+)”`).FindSubmatch(readme)
-	assert.Require(t, quoted != nil, "the README's picture quotes nothing")
-	for color, l := range map[string]look{"light": {height: 820}, "dark": {height: 820, dark: true}} {
-		t.Run(color, func(t *testing.T) {
-			t.Parallel()
-			p, _ := openScenarios(t, l)
-			p.do(chromedp.EmulateViewport(1280, l.height, chromedp.EmulateScale(2)))
-			p.play("lostAnswer")
-			p.hurry()
-			p.until(`document.querySelector("#story [data-part='done']")`)
-			story := evaluate[string](p, `document.querySelector("#story").textContent`)
-			assert.That(t, strings.Contains(story, string(quoted[1])), "the scenario does not say %q: %s", quoted[1], story)
-			file := filepath.Join(repository, "docs", "screenshot-"+color+".webp")
-			if *update {
-				assert.NoError(t, os.WriteFile(file, p.webp(), 0o666))
-			} else if picture, err := os.ReadFile(file); err != nil || !strings.HasPrefix(string(picture[8:]), "WEBP") {
-				t.Errorf("%s is no picture (%v)", file, err)
-			}
-		})
+// Whoever decides reads the README in minutes. Its proofs are commands, of the promises that they name.
+func TestReadme_IsShortAndNamesProofs(t *testing.T) {
+	t.Parallel()
+	readme := string(assert.Must(os.ReadFile(filepath.Join(repository, "README.md")))(t))
+	words := len(strings.Fields(readme))
+	assert.That(t, words <= 900, "it has %d words", words)
+	proofs := regexp.MustCompile("\\[[Pp]romise (\\d+)\\]\\(docs/guarantees.md#(\\d+)-[^)]*\\): `make torture PROMISE=0?(\\d+)`").FindAllStringSubmatch(readme, -1)
+	for _, proof := range proofs {
+		assert.That(t, proof[1] == proof[2] && proof[1] == proof[3], "one promise has several numbers: %s", proof[0])
 	}
-}
-
-func (p page) webp() []byte {
-	p.t.Helper()
-	p.settle()
-	quality := int64(90) // percent
-	picture := assert.Must(chromedp.Run(p.ctx, chromedp.Action[[]byte](func(ctx context.Context, tab *chromedp.Target) ([]byte, error) {
-		taken, err := cdp.Call(ctx, tab, pagetools.CaptureScreenshot, pagetools.CaptureScreenshotParams{
-			Format: pagetools.CaptureScreenshotFormatWebp, Quality: &quality,
-		})
-		if err != nil {
-			return nil, err
-		}
-		return taken.Data, nil
-	})))(p.t)
-	return picture
+	assert.That(t, len(proofs) > 5 && len(proofs) == strings.Count(readme, "PROMISE="), "this test does not read all proofs, but %d", len(proofs))
 }
