@@ -25,6 +25,6 @@ var Playground embed.FS
 // reference: index.html and what it loads, and the look of Playground. Files that end
 // in .gz are compressed, because the viewer has 4 MB.
 //
-//go:embed reference/index.html reference/page.css reference/page.js reference/viewer.js.gz reference/LICENSE.txt
-//go:embed playground/icon.svg playground/css/fonts.css playground/css/theme.css playground/fonts
+//go:embed reference/index.html reference/page.css reference/page.js reference/ar.json reference/viewer.js.gz reference/LICENSE.txt
+//go:embed playground/icon.svg playground/css/bar.css playground/css/fonts.css playground/css/theme.css playground/fonts
 var Reference embed.FS

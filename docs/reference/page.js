@@ -11,38 +11,65 @@ globalThis.__zod_globalConfig = { jitless: true };
 // refused: If-Match, for example, names a cart that nobody has.
 const sampled = ["X-Public-Key", "X-Cart-Token", "Idempotency-Key", "UCP-Agent"];
 
-// The document is in English, and this page's own texts are also in Arabic.
+// The page's own texts. ar.json has those of the document.
 const texts = {
-  en: { title: "API reference · Merchant Commerce Service", reference: "API reference", playground: "Playground", failed: "The document cannot be loaded. Please reload this page." },
-  ar: { title: "مرجع الواجهة البرمجية · خدمة التجارة", reference: "مرجع الواجهة البرمجية", playground: "ساحة التجربة", failed: "تعذّر تحميل المستند. أعد تحميل الصفحة." },
+  en: {
+    title: "API reference · Merchant Commerce Service", playground: "Playground", store: "Shop", subscriptions: "Subscriptions", reference: "API reference",
+    itself: "English", failed: "The document cannot be loaded. Please reload this page.",
+  },
+  ar: {
+    title: "مرجع الواجهة البرمجية · خدمة التجارة", playground: "ساحة التجربة", store: "المتجر", subscriptions: "الاشتراكات", reference: "مرجع الواجهة البرمجية",
+    itself: "العربية", failed: "تعذّر تحميل المستند. أعد تحميل الصفحة.",
+  },
 };
 
-/** language is the visitor's choice in the playground, otherwise the browser's. */
-function language() {
+const storageKey = `commerce:${new URL(base).pathname.replace(/\/?$/, "/")}:language`; // the playground's
+
+/** chosenLanguage is the visitor's choice, also in the playground, otherwise the browser's. */
+function chosenLanguage() {
   let chosen = null;
   try {
-    chosen = localStorage.getItem(`commerce:${new URL(base).pathname.replace(/\/?$/, "/")}:language`);
+    chosen = localStorage.getItem(storageKey);
   } catch {
     // the browser has no storage
   }
   return texts[chosen] ? chosen : navigator.language.startsWith("ar") ? "ar" : "en";
 }
 
-/** translate writes the title and the texts of the page's bar. */
-function translate() {
-  const [code, bar] = [language(), document.querySelector(".top")];
+const language = () => document.documentElement.lang;
+const otherLanguage = () => (language() === "ar" ? "en" : "ar");
+
+/** translate writes the page's own texts in a language. */
+function translate(code) {
+  const root = document.documentElement;
+  [root.lang, root.dir] = [code, code === "ar" ? "rtl" : "ltr"];
   document.title = texts[code].title;
-  bar.lang = code;
-  bar.dir = code === "ar" ? "rtl" : "ltr";
-  bar.querySelector("#title").textContent = texts[code].reference;
-  bar.querySelector("#playground").textContent = texts[code].playground;
+  for (const element of document.querySelectorAll("[data-t]")) element.textContent = texts[code][element.dataset.t];
+  const button = document.querySelector("#language");
+  [button.lang, button.textContent] = [otherLanguage(), texts[otherLanguage()].itself];
+}
+
+/** inArabic translates what a reader scans: the introduction, the groups and the names of calls. */
+function inArabic(api, arabic) {
+  const [introduction] = api.info.description.split("\n## ", 1);
+  const [sample] = /```[^]+?```/.exec(introduction);
+  api.info.title = arabic.title;
+  api.info.description = api.info.description
+    .replace(introduction, () => arabic.introduction.replace("{sample}", () => sample) + "\n")
+    .replaceAll(/^## (.+)$/gm, (_, heading) => `## ${arabic.headings[heading]}`);
+  for (const tag of api.tags) {
+    const { name, description } = arabic.tags[tag.name];
+    Object.assign(tag, { "x-displayName": name, description });
+  }
+  for (const operation of Object.values(api.paths).flatMap(Object.values)) operation.summary = arabic.operations[operation.operationId];
 }
 
 /** show renders the document at the page's #reference. The demo lends an API token for samples. */
 function show(api, lent) {
-  Scalar.createApiReference("#reference", {
+  return Scalar.createApiReference("#reference", {
     content: api,
-    servers: [{ url: base, description: "This service." }],
+    servers: [{ url: base, description: "" }],
+    localization: { locale: language() },
     authentication: { securitySchemes: { store: { token: lent || "API_TOKEN" } } },
 
     telemetry: false,
@@ -51,7 +78,7 @@ function show(api, lent) {
     mcp: { disabled: true },
     showDeveloperTools: "never",
     hideClientButton: true,
-    hideTestRequestButton: true, // the playground sends requests
+    hideDarkModeToggle: true, // the page follows the system, as the playground does
     persistAuth: false,
 
     defaultHttpClient: { targetKey: "shell", clientKey: "curl" },
@@ -95,10 +122,11 @@ function randomText() {
 
 /**
  * helpReaders names the buttons that the viewer leaves without a name for screen readers, says that the list below
- * the search is open, removes landmarks that have the same name, and lets keyboards scroll code.
+ * the search is open, removes landmarks that have the same name, lets keyboards scroll code, shows samples in the
+ * page's colors, and marks what is in English on an Arabic page.
  */
 function helpReaders() {
-  for (const [selector, name] of [["button[aria-pressed]", "Dark mode"], [".scalar-code-copy", "Copy"]]) {
+  for (const [selector, name] of [[".scalar-code-copy", "Copy"]]) {
     for (const button of document.querySelectorAll(`${selector}:not([aria-label])`)) {
       if (!button.innerText.trim()) button.setAttribute("aria-label", name);
     }
@@ -106,6 +134,11 @@ function helpReaders() {
   for (const search of document.querySelectorAll("[role='combobox']:not([aria-expanded])")) search.ariaExpanded = "true";
   for (const region of document.querySelectorAll("[role='region']")) region.removeAttribute("role");
   for (const code of document.querySelectorAll("code.custom-scroll:not([tabindex])")) code.tabIndex = 0;
+  for (const sample of document.querySelectorAll(".request-card.dark-mode")) sample.classList.remove("dark-mode");
+  if (language() !== "ar") return;
+  for (const text of document.querySelectorAll(".markdown > :not([lang])")) {
+    if (!/[\u0600-\u06ff]/.test(text.textContent)) [text.lang, text.dir] = ["en", "ltr"];
+  }
 }
 
 async function get(file) {
@@ -115,19 +148,31 @@ async function get(file) {
 }
 
 async function load() {
-  const [text, demo] = await Promise.all([get("openapi.json"), get("docs/demo.json")]);
+  const [text, demo, arabic] = await Promise.all([get("openapi.json"), get("docs/demo.json"), get("docs/ar.json")]);
   new MutationObserver(helpReaders).observe(document.body, { childList: true, subtree: true });
   const { api_token: lent } = JSON.parse(demo);
-  document.querySelector("#playground").hidden = !lent; // only the demo has both
-  show(sampleDocument(text), lent);
+  for (const link of document.querySelectorAll(".top [hidden]")) link.hidden = !lent; // only the demo has both
+  const draw = () => {
+    const api = sampleDocument(text);
+    if (language() === "ar") inArabic(api, JSON.parse(arabic));
+    return show(api, lent);
+  };
+  let reference = draw();
+  document.querySelector("#language").addEventListener("click", () => {
+    reference.destroy();
+    translate(otherLanguage());
+    try {
+      localStorage.setItem(storageKey, language());
+    } catch {
+      // the browser has no storage
+    }
+    reference = draw();
+  });
 }
 
 addEventListener("DOMContentLoaded", () => {
-  translate();
+  translate(chosenLanguage());
   load().catch((error) => {
-    const place = document.querySelector("#reference");
-    place.lang = language();
-    place.dir = "auto";
-    place.textContent = `${texts[language()].failed} (${error.message})`;
+    document.querySelector("#reference").textContent = `${texts[language()].failed} (${error.message})`;
   });
 });

@@ -2,7 +2,9 @@ package server_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"regexp"
 	"slices"
@@ -41,7 +43,7 @@ func (v *visited) see(event any) {
 }
 
 // openReference opens the API reference, and fails the test if it requests other hosts.
-func openReference(t *testing.T, s *shop, fragment string, l look) page {
+func openReference(t *testing.T, service, fragment string, l look) page {
 	t.Helper()
 	p := openPageAs(t, "about:blank", l)
 	var seen visited
@@ -50,7 +52,7 @@ func openReference(t *testing.T, s *shop, fragment string, l look) page {
 		seen.mu.Lock()
 		defer seen.mu.Unlock()
 		for _, address := range seen.urls {
-			assert.That(t, strings.HasPrefix(address, s.URL+"/") || address == "about:blank", "the page requested %.200s", address)
+			assert.That(t, strings.HasPrefix(address, service+"/") || address == "about:blank", "the page requested %.200s", address)
 		}
 		assert.That(t, len(seen.urls) >= 5, "saw only these requests: %q", seen.urls)
 	})
@@ -58,9 +60,13 @@ func openReference(t *testing.T, s *shop, fragment string, l look) page {
 		send(cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{
 			Source: `globalThis.refused = []; addEventListener("securitypolicyviolation", (e) => refused.push(e.violatedDirective + " " + e.blockedURI));`,
 		}),
-		chromedp.Navigate(s.URL+"/docs"+fragment),
+		chromedp.Navigate(service+"/docs"+fragment),
 	)
-	p.until(`document.querySelector("h1")?.textContent.includes("Merchant Commerce Service")`)
+	title := "Merchant Commerce Service"
+	if l.language == "ar" {
+		title = "خدمة التجارة"
+	}
+	p.until(`document.querySelector("h1")?.textContent.includes("` + title + `")`)
 	return p
 }
 
@@ -69,12 +75,12 @@ func TestReference_ShowsTheDocument(t *testing.T) {
 	slow(t)
 	for _, basePath := range []string{"", "/shop"} {
 		s := openShop(t, embeddedRedis(t), withReference, under(basePath), withPlayground(pages.Playground{Demo: &pages.Demo{APIToken: "1|lent"}}))
-		for _, l := range []look{{width: 1440}, {width: 1440, dark: true}, {width: 360, touch: true}, {width: 360, touch: true, dark: true}, {width: 320, language: "ar"}} {
+		for _, l := range []look{{width: 1440}, {width: 1440, dark: true}, {width: 360, touch: true}, {width: 360, touch: true, dark: true}, {width: 320, language: "ar"}, {width: 1440, language: "ar", dark: true}} {
 			t.Run(strings.TrimPrefix(basePath+"/"+l.String(), "/"), func(t *testing.T) {
 				t.Parallel()
-				p := openReference(t, s, "", l)
+				p := openReference(t, s.URL, "", l)
 				p.until(`document.body.innerText.includes("` + s.URL + `")`) // the server
-				if l.width > 1000 {
+				if l.width > 1000 && l.language == "" {
 					for _, group := range []string{"Cart", "Subscriptions", "OpenAPI document"} {
 						p.until(`[...document.querySelectorAll("nav button, aside button, aside a")].some((e) => e.innerText.trim().startsWith("` + group + `"))`)
 					}
@@ -98,7 +104,7 @@ func TestReference_LinksToCallsAndFindsThem(t *testing.T) {
 	for _, dark := range []bool{false, true} {
 		t.Run(look{dark: dark}.String(), func(t *testing.T) {
 			t.Parallel()
-			p := openReference(t, s, "#tag/cart/POST/cart/add", look{width: 1440, dark: dark})
+			p := openReference(t, s.URL, "#tag/cart/POST/cart/add", look{width: 1440, dark: dark})
 			p.until(`document.activeElement.innerText.includes("` + s.URL + `/cart/add")`)
 			p.screenshot("add-" + look{width: 1440, dark: dark}.String())
 			sample := evaluate[string](p, `document.activeElement.innerText`)
@@ -108,7 +114,7 @@ func TestReference_LinksToCallsAndFindsThem(t *testing.T) {
 			assert.That(t, !evaluate[bool](p, `[...document.querySelectorAll("button")].some((b) => b.checkVisibility() && b.innerText.includes("Markdown"))`), "operations offer to copy the whole document")
 		})
 	}
-	p := openReference(t, s, "", look{})
+	p := openReference(t, s.URL, "", look{})
 	p.do(chromedp.KeyEvent("k", chromedp.KeyModifiers(2))) // Ctrl+K
 	p.until(`document.activeElement.matches("input")`)
 	p.key("coupon")
@@ -121,7 +127,7 @@ func TestReference_ServesItsFilesBoundToItsOrigin(t *testing.T) {
 	const policy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self'; font-src 'self'; " +
 		"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 	for path, contentType := range map[string]string{
-		"/docs": "text/html", "/docs/page.css": "text/css", "/docs/page.js": "text/javascript", "/docs/icon.svg": "image/svg+xml",
+		"/docs": "text/html", "/docs/page.css": "text/css", "/docs/page.js": "text/javascript", "/docs/ar.json": "application/json", "/docs/icon.svg": "image/svg+xml",
 		"/docs/viewer.js": "text/javascript", "/docs/LICENSE.txt": "text/plain",
 	} {
 		a := get(t, s.URL+path, "Accept-Encoding", "gzip")
@@ -176,17 +182,97 @@ func TestReference_SendsItsViewerCompressedWhereAccepted(t *testing.T) {
 	}
 }
 
-func TestPlayground_AndReferenceOfTheDemoLinkToEachOther(t *testing.T) {
+// barParts are the texts and places of what is in the bar on top of a page.
+const barParts = `[...document.querySelectorAll(".top, .brand, .tabs > *, .top .api, #language")].filter((e) => e.checkVisibility()).map((e) => {
+	const { x, y, width, height } = e.getBoundingClientRect();
+	return [e.matches(".top") ? "" : e.textContent.trim().replace(/\s+/g, " "), x, y, width, height, getComputedStyle(e).fontFamily].join(" ");
+}).join("\n")`
+
+func TestReference_HasTheBarOfThePlayground(t *testing.T) {
 	slow(t)
 	s := openShop(t, embeddedRedis(t), withReference, withPlayground(pages.Playground{Demo: &pages.Demo{Reference: true, APIToken: "1|lent"}}))
-	p := openPage(t, s.URL+"/")
-	assert.That(t, !evaluate[bool](openReference(t, s, "", look{}), `document.querySelector("#playground").hidden`), "the reference does not link to the playground")
-	links := `[...document.querySelectorAll("header .api, #log [data-description]")]`
-	p.until(links + `.map((link) => link.getAttribute("href")).join() === "docs,docs"`)
-	p.click("#language")
-	p.until(links + `.every((link) => link.textContent === "مرجع الواجهة البرمجية")`)
-	p.do(chromedp.Navigate(s.URL + "/docs"))
-	p.until(`document.querySelector("[dir='rtl'] #playground:not([hidden])").textContent === "ساحة التجربة" && document.title.startsWith("مرجع")`)
+	for _, l := range []look{{width: 1920}, {width: 1440, language: "ar", dark: true}, {width: 768}, {width: 390}, {width: 320, language: "ar"}} {
+		t.Run(l.String(), func(t *testing.T) {
+			t.Parallel()
+			p := openPageAs(t, s.URL+"/", l)
+			p.until(`[...document.querySelectorAll(".top .api, #log [data-description]")].map((link) => link.getAttribute("href")).join() === "docs,docs"`)
+			p.settle()
+			want := evaluate[string](p, barParts)
+			p = openReference(t, s.URL, "", l)
+			p.settle()
+			assert.Equal(t, evaluate[string](p, barParts), want, "the bar")
+			assert.Equal(t, evaluate[string](p, `[...document.querySelectorAll(".top a")].map((a) => a.href).join(" ")`), s.URL+"/ "+s.URL+"/#subscriptions "+s.URL+"/docs", "links")
+			p.click("#language") // also the playground's from now on
+			p.until(`document.documentElement.dir === "` + map[string]string{"": "rtl", "ar": "ltr"}[l.language] + `"`)
+			p.do(chromedp.Navigate(s.URL + "/"))
+			p.until(`document.documentElement.dir === "` + map[string]string{"": "rtl", "ar": "ltr"}[l.language] + `"`)
+		})
+	}
+}
+
+func TestReference_IsInArabicWhereReadersScan(t *testing.T) {
+	t.Parallel()
+	var arabic struct {
+		Title, Introduction string
+		Headings            map[string]string
+		Tags                map[string]struct{ Name, Description string }
+		Operations          map[string]string
+	}
+	assert.NoError(t, json.Unmarshal(assert.Must(docs.Reference.ReadFile("reference/ar.json"))(t), &arabic))
+	doc := assert.Must(document())(t)
+	var headings, tags, operations []string
+	for _, match := range regexp.MustCompile(`(?m)^## (.+)$`).FindAllStringSubmatch(doc.Info.Description, -1) {
+		headings = append(headings, match[1])
+	}
+	for _, tag := range doc.Tags {
+		tags = append(tags, tag.Name)
+	}
+	for _, item := range doc.Paths.Map() {
+		for _, operation := range item.Operations() {
+			operations = append(operations, operation.OperationID)
+		}
+	}
+	for kind, ids := range map[string][2][]string{
+		"headings":   {slices.Sorted(maps.Keys(arabic.Headings)), headings},
+		"tags":       {slices.Sorted(maps.Keys(arabic.Tags)), tags},
+		"operations": {slices.Sorted(maps.Keys(arabic.Operations)), operations},
+	} {
+		slices.Sort(ids[1])
+		assert.Equal(t, ids[0], ids[1], "%s in ar.json", kind)
+	}
+	texts := slices.Concat(slices.Collect(maps.Values(arabic.Headings)), slices.Collect(maps.Values(arabic.Operations)), []string{arabic.Title, arabic.Introduction})
+	for _, tag := range arabic.Tags {
+		texts = append(texts, tag.Description)
+	}
+	for _, text := range texts {
+		assert.That(t, regexp.MustCompile(`\p{Arabic}`).MatchString(text), "%q is not in Arabic", text)
+	}
+}
+
+// A visitor sends requests from the page, while the demo runs.
+func TestReference_TriesCalls(t *testing.T) {
+	slow(t)
+	d := startDemo(t)
+	for _, l := range []look{{width: 1440}, {width: 390, language: "ar", dark: true, touch: true}} {
+		t.Run(l.String(), func(t *testing.T) {
+			t.Parallel()
+			for call, want := range map[string]string{
+				"cart/POST/cart/add": `"cart_token"`, "cart/GET/cart": `"cart_token"`, "subscriptions/GET/subscriptions": `"current_page"`,
+			} {
+				p := openReference(t, d.url, "#tag/"+call, l)
+				p.press("[id$='" + call + "'] .show-api-client-button")
+				p.until(`document.querySelector(".scalar-client [data-addressbar-action=send]")`)
+				p.axe()
+				p.press(".scalar-client [data-addressbar-action=send]")
+				p.until(`document.querySelector(".scalar-client").innerText.includes("200 OK")`)
+				p.until(`(() => { const body = [...document.querySelectorAll(".scalar-client .cm-content")].at(-1); body.scrollIntoView(); return body.innerText.includes('` + want + `') }`)
+				p.axe()
+				p.screenshot(strings.ReplaceAll(call, "/", "-") + "-" + l.String())
+				p.key("Escape")
+				p.until(`!document.querySelector(".scalar-client--open")`)
+			}
+		})
+	}
 }
 
 // nextSamples opens the groups of the page of the API reference, and scrolls on: the viewer
