@@ -109,8 +109,12 @@ func TestPlaygroundHero_ShowsNoCountsWithoutAService(t *testing.T) {
 // The first line is in sight on a phone, devices have names from a tablet on, and a wide window has no large blank.
 func TestPlaygroundHero_LeavesTheShopItsRoom(t *testing.T) {
 	for _, l := range []look{
-		{width: 390, height: 844, touch: true}, {width: 390, height: 844, touch: true, language: "ar"},
-		{width: 768, height: 1024}, {width: 1440}, {width: 1440, language: "ar"}, {width: 1920, height: 1080, dark: true},
+		{width: 390, height: 844, touch: true},
+		{width: 390, height: 844, touch: true, language: "ar"},
+		{width: 768, height: 1024},
+		{width: 1440},
+		{width: 1440, language: "ar"},
+		{width: 1920, height: 1080, dark: true},
 	} {
 		t.Run(l.String(), func(t *testing.T) {
 			p := openHero(t, l, "#store")
