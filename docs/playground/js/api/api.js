@@ -62,7 +62,7 @@ export async function call(method, path, { body, headers = {}, key, from = "", b
   }
 }
 
-// All calls are reads or changes with a key, so all of them are safe to repeat.
+// Reads and changes with a key are safe to repeat. js/hero also sends a change without one, and checks its count.
 const mayRepeat = ({ status }) => status === 503 || status === 429;
 
 /** send makes one attempt without retries. The log uses it to repeat a call. */
