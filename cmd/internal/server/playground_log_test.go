@@ -120,7 +120,7 @@ func TestPlaygroundLog_CountsPollsAndSaysWhatItKeeps(t *testing.T) {
 		{`poll(5); poll(6)`, `/subscriptions/changes`, `/subscriptions/changes?wait=25&after=6 ×2, /subscriptions/changes?wait=25&after=4, /subscriptions/changes?wait=25&after=3 ×3`},
 	} {
 		evaluate[any](p, step.run+`; null`)
-		assert.Equal(t, evaluate[string](p, fmt.Sprintf(`rows(%q)`, step.path)), step.want, "rows after "+step.run)
+		assert.Equal(t, evaluate[string](p, fmt.Sprintf(`rows(%q)`, step.path)), step.want, "rows after %s", step.run)
 	}
 
 	p.press(`.entry:has(.times) summary`)
