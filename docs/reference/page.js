@@ -130,6 +130,7 @@ function helpReaders() {
     if (!button.innerText.trim()) button.ariaLabel = texts[language()].copy;
   });
   each(".cm-content:not([aria-label])", (code) => code.setAttribute("aria-label", texts[language()].body));
+  each("[class*='copy-button'][aria-controls]", (button) => button.removeAttribute("aria-controls")); // names nothing
   each("button[role='none']", (button) => button.removeAttribute("role"));
   each(".code-input-lite__editor[role='combobox']", (input) => input.setAttribute("role", "textbox"));
   each("[role='combobox']:not([aria-expanded])", (search) => (search.ariaExpanded = "true"));
