@@ -15,11 +15,11 @@ const sampled = ["X-Public-Key", "X-Cart-Token", "Idempotency-Key", "UCP-Agent"]
 const texts = {
   en: {
     title: "API reference · Merchant Commerce Service", playground: "Playground", store: "Shop", subscriptions: "Subscriptions", reference: "API reference",
-    itself: "English", failed: "The document cannot be loaded. Please reload this page.",
+    itself: "English", copy: "Copy", body: "Body", failed: "The document cannot be loaded. Please reload this page.",
   },
   ar: {
     title: "مرجع الواجهة البرمجية · خدمة التجارة", playground: "ساحة التجربة", store: "المتجر", subscriptions: "الاشتراكات", reference: "مرجع الواجهة البرمجية",
-    itself: "العربية", failed: "تعذّر تحميل المستند. أعد تحميل الصفحة.",
+    itself: "العربية", copy: "نسخ", body: "المحتوى", failed: "تعذّر تحميل المستند. أعد تحميل الصفحة.",
   },
 };
 
@@ -121,24 +121,28 @@ function randomText() {
 }
 
 /**
- * helpReaders names the buttons that the viewer leaves without a name for screen readers, says that the list below
- * the search is open, removes landmarks that have the same name, lets keyboards scroll code, shows samples in the
- * page's colors, and marks what is in English on an Arabic page.
+ * helpReaders mends what the viewer lacks for screen readers and keyboards: names, roles, landmarks that repeat, and
+ * code that scrolls. It also shows samples in the page's colors, and marks what is in English on an Arabic page.
  */
 function helpReaders() {
-  for (const [selector, name] of [[".scalar-code-copy", "Copy"]]) {
-    for (const button of document.querySelectorAll(`${selector}:not([aria-label])`)) {
-      if (!button.innerText.trim()) button.setAttribute("aria-label", name);
-    }
-  }
-  for (const search of document.querySelectorAll("[role='combobox']:not([aria-expanded])")) search.ariaExpanded = "true";
-  for (const region of document.querySelectorAll("[role='region']")) region.removeAttribute("role");
-  for (const code of document.querySelectorAll("code.custom-scroll:not([tabindex])")) code.tabIndex = 0;
-  for (const sample of document.querySelectorAll(".request-card.dark-mode")) sample.classList.remove("dark-mode");
+  const each = (selector, mend) => document.querySelectorAll(selector).forEach(mend);
+  each(":is(.scalar-code-copy, [class*='copy-button']):not([aria-label])", (button) => {
+    if (!button.innerText.trim()) button.ariaLabel = texts[language()].copy;
+  });
+  each(".cm-content:not([aria-label])", (code) => code.setAttribute("aria-label", texts[language()].body));
+  each("[class*='copy-button'][aria-controls]", (button) => button.removeAttribute("aria-controls")); // names nothing
+  each("button[role='none']", (button) => button.removeAttribute("role"));
+  each(".code-input-lite__editor[role='combobox']", (input) => input.setAttribute("role", "textbox"));
+  each("[role='combobox']:not([aria-expanded])", (search) => (search.ariaExpanded = "true"));
+  each("[role='region']", (region) => region.removeAttribute("role"));
+  each("section[aria-live][aria-label]", (region) => region.removeAttribute("aria-label"));
+  each("code.custom-scroll:not([tabindex]), .cm-scroller[tabindex='-1']", (code) => (code.tabIndex = 0));
+  each("main.references-rendered, .references-layout > aside", (below) => (below.inert = Boolean(document.querySelector(".scalar-client--open"))));
+  each(".request-card.dark-mode", (sample) => sample.classList.remove("dark-mode"));
   if (language() !== "ar") return;
-  for (const text of document.querySelectorAll(".markdown > :not([lang])")) {
+  each(".markdown > :not([lang])", (text) => {
     if (!/[\u0600-\u06ff]/.test(text.textContent)) [text.lang, text.dir] = ["en", "ltr"];
-  }
+  });
 }
 
 async function get(file) {
@@ -149,7 +153,7 @@ async function get(file) {
 
 async function load() {
   const [text, demo, arabic] = await Promise.all([get("openapi.json"), get("docs/demo.json"), get("docs/ar.json")]);
-  new MutationObserver(helpReaders).observe(document.body, { childList: true, subtree: true });
+  new MutationObserver(helpReaders).observe(document.body, { childList: true, subtree: true, attributeFilter: ["class"] });
   const { api_token: lent } = JSON.parse(demo);
   for (const link of document.querySelectorAll(".top [hidden]")) link.hidden = !lent; // only the demo has both
   const draw = () => {
