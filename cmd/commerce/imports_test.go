@@ -224,9 +224,16 @@ func TestArchitecture_ShowsThePackagesAndTheirImports(t *testing.T) {
 		boxes[box[1]] = box[2]
 		drawn = append(drawn, box[2])
 	}
-	for _, box := range regexp.MustCompile(`(?m)^ *(\w+)\[\("[^"]*(Redis|Postgres)[^"]*"\)\]$`).FindAllStringSubmatch(picture, -1) {
+	servers := regexp.MustCompile(`(\w+)\[\("[^"]*(Redis|Postgres)[^"]*"\)\]`)
+	for _, box := range servers.FindAllStringSubmatch(picture, -1) {
 		boxes[box[1]] = box[2]
 	}
+	var outside []string
+	for _, box := range servers.FindAllStringSubmatch(codeUnder(t, page, "From the outside", "mermaid")[0], -1) {
+		outside = append(outside, box[2])
+	}
+	assert.Equal(t, slices.Sorted(slices.Values(outside)), slices.Compact(slices.Sorted(slices.Values(called["cmd/commerce"]))),
+		"the servers of the first picture, compared with those to which the program connects")
 	for _, row := range regexp.MustCompile("(?m)^- `([\\w/]+)`: ").FindAllStringSubmatch(page, -1) {
 		listed = append(listed, row[1])
 	}
