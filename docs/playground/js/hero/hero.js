@@ -1,4 +1,4 @@
-// What opens the page: a reply gets lost, the phone sends again, and only a naive cart counts
+// What opens the page: a response gets lost, the phone sends again, and only a naive cart counts
 // twice. It plays once by itself, and the numbers are those of the service's responses.
 
 import { call, newKey } from "../api/api.js";

@@ -3,10 +3,10 @@
 export const hero = {
   en: {
     heroTitle: "The network fails. The cart stays right.",
-    heroLead: "An API and service for the carts and subscriptions of digital shops. Send any request again: it never counts twice.",
-    heroStory: "Demonstration: a phone adds an item to two carts. The reply gets lost, so the phone sends the request again. A naive cart counts 2. This service recognizes the request by its key, and still counts 1.",
+    heroLead: "An API and service for the carts and subscriptions of digital shops. Repeat a request with its key: it counts once.",
+    heroStory: "Demonstration: a phone adds an item to two carts. The response gets lost, so the phone sends the request again. A naive cart counts 2. This service recognizes the request by its key, and still counts 1.",
     heroTap: "A shopper taps Add, once.",
-    heroLost: "Both carts count 1. The reply gets lost.",
+    heroLost: "Both carts count 1. The response gets lost.",
     heroAgain: "So the phone sends it again.",
     heroSame: "Same key: counted once.",
     heroOurs: "This service",
@@ -19,7 +19,7 @@ export const hero = {
 
   ar: {
     heroTitle: "تنقطع الشبكة، وتبقى السلة صحيحة.",
-    heroLead: "واجهة برمجية وخدمة لسلال المتاجر الرقمية واشتراكاتها. أعد إرسال أي طلب، فلن يُحسب مرتين.",
+    heroLead: "واجهة برمجية وخدمة لسلات المتاجر الرقمية واشتراكاتها. أعد إرسال الطلب بمفتاحه، فلا يُحسب إلا مرة واحدة.",
     heroStory: "عرض: يضيف هاتف منتجًا إلى سلتين. يضيع الرد، فيعيد الهاتف إرسال الطلب. السلة العادية تحسب 2، أما هذه الخدمة فتتعرف على الطلب من مفتاحه وتبقى على 1.",
     heroTap: "ينقر المتسوق «إضافة» مرة واحدة.",
     heroLost: "في كل سلة 1، لكن الرد يضيع.",
