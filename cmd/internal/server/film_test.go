@@ -41,8 +41,8 @@ func TestReadme_ShowsThePlayground(t *testing.T) {
 			p := openPageAs(t, startDemo(t).url+"/", look{width: filmWidth, height: filmHeight, dark: dark})
 			p.do(chromedp.EmulateViewport(filmWidth, filmHeight, chromedp.EmulateScale(filmScale)))
 			p.hasCarts()
-			p.until(heroAnimations + `.some((animation) => animation.currentTime > 0)`)
-			length := evaluate[int](p, `Math.max(...`+heroAnimations+`.map((animation) => animation.effect.getComputedTiming().endTime))`)
+			p.until(stageAnimations + `.some((animation) => animation.currentTime > 0)`)
+			length := evaluate[int](p, `Math.max(...`+stageAnimations+`.map((animation) => animation.effect.getComputedTiming().endTime))`)
 			file := filepath.Join(repository, "docs", "demo-"+color+".webp")
 			var taken []byte
 			if *update {
@@ -67,8 +67,6 @@ func TestReadme_ShowsThePlayground(t *testing.T) {
 	}
 }
 
-const heroAnimations = `document.querySelector(".hero").getAnimations({ subtree: true })`
-
 // seek shows the opening at a time.
 func (p page) seek(at int) {
 	p.t.Helper()
@@ -81,7 +79,7 @@ func (p page) seek(at int) {
 		}
 		for (let i = 0; i < 2; i++) await new Promise(requestAnimationFrame);
 		return null;
-	})()`, heroAnimations, at))
+	})()`, stageAnimations, at))
 }
 
 // playback is what the browser says about a moving picture after it has shown every frame.

@@ -103,11 +103,11 @@ func (p page) sleep(d time.Duration) {
 }
 
 type plannedScenario struct {
-	Start, Proof, Whole float64   // ms after the click
-	Waits               []float64 // in their order, two for each step
-	Proves              int       // the step that proves the point
-	Point               string
-	Stated              int // seconds, in the list
+	Whole  float64   // ms after the click
+	Waits  []float64 // in their order, two for each step
+	Proves int       // the step that proves the point
+	Point  string
+	Stated int // seconds, in the list
 }
 
 // The point is on the card at once. A step acts after half a second, the one that proves the point within 4 seconds,
@@ -117,24 +117,24 @@ func TestPlaygroundScenarios_KeepTheirPace(t *testing.T) {
 	p, _ := openScenarios(t, look{width: 1440})
 	planned := evaluate[map[string]plannedScenario](p, `Promise.all([import("./playground/js/scenarios/scenarios.js"), import("./playground/js/scenarios/pace.js")])
 		.then(([{ plays }, { paceOf }]) => Object.fromEntries(plays.map((play) => {
-			const { start, proof, whole, of } = paceOf(play);
+			const { whole, of } = paceOf(play);
 			const listed = (part) => document.querySelector("[data-scenario='" + play.name + "'] ." + part).textContent;
 			return [play.name, {
-				start, proof, whole, waits: play.steps.flatMap((_, i) => [of(i).lead, of(i).rest]),
+				whole, waits: play.steps.flatMap((_, i) => [of(i).lead, of(i).rest]),
 				proves: play.steps.findIndex(({ proves }) => proves), point: listed("point"), stated: Number.parseInt(listed("length")),
 			}];
 		})))`)
 	assert.Equal(t, len(planned), len(playedScenarios), "scenarios in the list")
 	for name, plan := range planned {
 		assert.Require(t, plan.Proves > 0 && len(plan.Waits) == 2*playedScenarios[name].steps, "%s: %+v", name, plan)
-		assert.That(t, plan.Waits[0] == plan.Start && plan.Start <= 500, "%s starts after %.0f ms", name, plan.Start)
+		assert.That(t, plan.Waits[0] <= 500, "%s starts after %.0f ms", name, plan.Waits[0])
 		proof, whole := 0., 0.
 		for i, wait := range plan.Waits {
 			if whole += wait; i == 2*plan.Proves {
 				proof = whole
 			}
 		}
-		assert.That(t, math.Abs(proof-plan.Proof) < 1 && proof <= 4_000, "%s proves its point after %.0f ms: %+v", name, proof, plan)
+		assert.That(t, proof <= 4_000, "%s proves its point after %.0f ms: %+v", name, proof, plan)
 		assert.That(t, math.Abs(whole-plan.Whole) < 1 && whole <= 11_000, "%s ends after %.0f ms, and its requests take time, too: %+v", name, whole, plan) // a second is for requests
 		assert.That(t, math.Abs(float64(plan.Stated)-whole/1000) <= 1, "%s states %d s: %+v", name, plan.Stated, plan)
 	}
@@ -151,11 +151,11 @@ func TestPlaygroundScenarios_KeepTheirPace(t *testing.T) {
 // A step may run when this scenario is closed.
 func TestPlaygroundScenarios_RestoreEverythingWhenClosedInTheMiddle(t *testing.T) {
 	slow(t)
-	for _, steps := range []int{0, 1, 2} {
+	for _, steps := range []int{0, 1} {
 		t.Run(fmt.Sprintf("after %d steps", steps), func(t *testing.T) {
 			t.Parallel()
 			p, before := openScenarios(t, look{})
-			p.expect("422 /cart/add", "400 /cart/validate")
+			p.expect("400 /cart/validate")
 			p.play("lastItem")
 			p.until(fmt.Sprintf(`(document.querySelectorAll("#story .step.done").length === %d) || document.querySelector("#story [data-part='next']").click()`, steps))
 			evaluate[any](p, `{ document.querySelector("#story [data-part='next']")?.click(); document.querySelector("#story [data-part='close']").click(); null }`)

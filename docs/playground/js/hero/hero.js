@@ -18,16 +18,14 @@ export function startHero() {
 
   async function play() {
     playing = true;
-    if (first.playState === "finished" || !measured) {
-      measured = false;
-      for (const animation of animations) animation.currentTime = 0;
-      hold();
-      const counts = await measure();
-      stage.classList.toggle("failed", !counts);
-      if (!counts) return end();
-      for (const place of stage.querySelectorAll("[data-count]")) place.textContent = number(counts[place.dataset.count]);
-      measured = true;
-    }
+    measured = false;
+    for (const animation of animations) animation.currentTime = 0;
+    hold();
+    const counts = await measure();
+    stage.classList.toggle("failed", !counts);
+    if (!counts) return end();
+    for (const place of stage.querySelectorAll("[data-count]")) place.textContent = number(counts[place.dataset.count]);
+    measured = true;
     hold();
   }
 
@@ -53,8 +51,8 @@ export function startHero() {
   }
 
   button.addEventListener("click", () => {
-    if (!playing) return play();
-    playing = false;
+    if (first.playState === "finished") return play();
+    playing = !playing;
     hold();
   });
   first.addEventListener("finish", end);

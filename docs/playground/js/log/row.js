@@ -1,8 +1,7 @@
 // A row of the log: a request on one line, and its outcome below.
 
 import { el, icon } from "../page/dom.js";
-import { language, number, t } from "../page/language.js";
-import { texts } from "../texts/all.js";
+import { number, t } from "../page/language.js";
 import { detailsOf } from "./details.js";
 import { sign } from "./signs.js";
 import { verdictOf } from "./verdict.js";
@@ -66,11 +65,9 @@ function badgeOf(from) {
 /** playedIn marks a request of a scenario, or of the page's opening. */
 function playedIn({ scenario }) {
   if (!scenario) return null;
-  const title = t("played", { title: titleOf(scenario) });
+  const title = t("played", { title: t(`${scenario}_title`) });
   return el("span", { class: "played-in", title }, icon("play"), el("span", { class: "hidden" }, `${title} `));
 }
-
-const titleOf = (scenario) => texts[language()][`${scenario}_title`] ?? t("scenarios");
 
 // IDs and cursors are long. Their ends are enough to tell them apart.
 const shortened = (path) => path.replace(/[\w.%-]{20,}/g, (run) => `${run.slice(0, 8)}…${run.slice(-4)}`);

@@ -7,8 +7,8 @@ const enough = 3_600;  // the longest that a step stays
 const leading = 1 / 3; // the part of a step's time for its sentence, before the step runs. The rest is for its outcome
 
 /**
- * paceOf returns times in ms: start; proof, when the step that proves the point runs; whole, when the last one runs;
- * and of(i), {lead, rest}: how long step i's sentence and then its outcome stay.
+ * paceOf returns times in ms: whole, from the click to the last step; and of(i), {lead, rest}: how long step i's
+ * sentence and then its outcome stay.
  */
 export function paceOf({ steps }) {
   const proves = steps.findIndex((step) => step.proves);
@@ -17,8 +17,6 @@ export function paceOf({ steps }) {
   const after = Math.min(enough, (whole - start - proves * before) / (last - proves));
   const stays = (i) => (i < proves ? before : after); // from this step to the next one
   return {
-    start,
-    proof: start + proves * before,
     whole: start + proves * before + (last - proves) * after,
     of: (i) => ({ lead: i === 0 ? start : stays(i - 1) * leading, rest: i === last ? 0 : stays(i) * (1 - leading) }),
   };

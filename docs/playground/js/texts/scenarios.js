@@ -33,7 +33,7 @@ export const scenarios = {
     merge_login: "She logs in on A. The next request carries both tokens.",
     merge_cut: "Merged. The stock is too low for {requested} tickets, so {kept} were kept.",
     merge_again: "A reads the cart again, still with both tokens. B reads it too.",
-    merge_once: "The carts merged exactly once: nothing moves again.",
+    merge_once: "Nothing moves again. B is told of the same merge.",
 
     live_title: "Two devices, live",
     live_point: "A change on one device shows on the other. Nobody reloads.",
@@ -188,7 +188,7 @@ export const scenarios = {
     merge_login: "تسجّل الدخول على A. يحمل الطلب التالي الرمزين معًا.",
     merge_cut: "اندمجت السلتان. لا يكفي المخزون {requested} تذاكر، فبقيت {kept}.",
     merge_again: "يقرأ A السلة مرة أخرى بالرمزين نفسيهما، ويقرؤها B أيضًا.",
-    merge_once: "اندمجت السلتان مرة واحدة فقط: لا ينتقل شيء ثانيةً.",
+    merge_once: "لا ينتقل شيء ثانيةً، ويصل إلى B تقرير الدمج نفسه.",
 
     live_title: "جهازان معًا",
     live_point: "ما يتغير على جهاز يظهر على الآخر دون تحديث الصفحة.",
