@@ -23,7 +23,7 @@ import (
 
 // How the README's moving picture is made: the window in CSS pixels, and times in milliseconds.
 const (
-	filmWidth, filmHeight, filmScale = 1280, 720, 1.5
+	filmWidth, filmHeight, filmScale = 900, 600, 2
 	frameTime, endTime, filmPlays    = 100, 3000, 3
 	maxFilm                          = 1_000_000 // bytes
 )
