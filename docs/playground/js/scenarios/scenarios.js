@@ -55,7 +55,7 @@ function startList(wide) {
   place();
   list.addEventListener("beforetoggle", () => {
     const { left, bottom, width } = opener.getBoundingClientRect();
-    for (const [name, px] of Object.entries({ left: left + scrollX, bottom: bottom + scrollY, width })) list.style.setProperty(`--opener-${name}`, `${px}px`);
+    for (const [name, px] of Object.entries({ left: left + scrollX, bottom: bottom + scrollY, width, room: innerHeight - bottom })) list.style.setProperty(`--opener-${name}`, `${px}px`);
   });
 }
 
