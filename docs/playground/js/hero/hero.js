@@ -14,15 +14,19 @@ export function startHero() {
   const animations = animate(stage);
   const [first] = animations;
   let playing = false;
+  let measuring = false;
   let measured = false;
+  const still = matchMedia("(prefers-reduced-motion: reduce)");
 
   async function play() {
     playing = true;
-    if (first.playState === "finished" || !measured) {
+    if (!measuring && (first.playState === "finished" || !measured)) {
       measured = false;
+      measuring = true;
       for (const animation of animations) animation.currentTime = 0;
       hold();
       const counts = await measure();
+      measuring = false;
       stage.classList.toggle("failed", !counts);
       if (!counts) return end();
       for (const place of stage.querySelectorAll("[data-count]")) place.textContent = number(counts[place.dataset.count]);
@@ -59,7 +63,8 @@ export function startHero() {
   });
   first.addEventListener("finish", end);
   document.addEventListener("visibilitychange", () => { if (playing) hold(); });
-  if (location.hash || matchMedia("(prefers-reduced-motion: reduce)").matches) end();
+  still.addEventListener("change", () => { if (still.matches && playing && measured) end(); });
+  if (location.hash || still.matches) end();
   else play();
 }
 

@@ -14,7 +14,7 @@ export const hero = {
     heroReplayed: "same key: replayed",
     heroTwice: "counted twice",
     heroNot: ", not ",
-    heroFailed: "The service does not respond.",
+    heroFailed: "The demonstration did not work. The log of requests says why.",
   },
 
   ar: {
@@ -30,6 +30,6 @@ export const hero = {
     heroReplayed: "المفتاح نفسه: مكرر",
     heroTwice: "حُسب مرتين",
     heroNot: "، لا ",
-    heroFailed: "الخدمة لا تستجيب.",
+    heroFailed: "لم ينجح العرض، وسجل الطلبات يبيّن السبب.",
   },
 };
