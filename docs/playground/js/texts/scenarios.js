@@ -171,7 +171,7 @@ export const scenarios = {
     nextStep: "التالي",
     playAgain: "إعادة العرض",
     done: "العودة إلى سلتيّ",
-    surpriseBusy: "ردت الخدمة بـ{what}. أعد المحاولة لاحقًا.",
+    surpriseBusy: "رد الخدمة: {what}. أعد المحاولة لاحقًا.",
     surprise: "نتيجة غير متوقعة: {what}. ربما غيّرت صفحة أخرى لهذا العرض السلة.",
 
     lostAnswer_title: "رد ضائع وإعادة آمنة",
