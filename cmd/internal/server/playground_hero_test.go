@@ -82,7 +82,14 @@ func TestPlaygroundHero_WaitsGoesOnAndNeverRepeatsByItself(t *testing.T) {
 	hide("false")
 	p.until(stageWord + ` === "إعادة العرض"`)
 	assert.Equal(t, evaluate[string](p, stageState), "finished", "after the language, the tab and the window have changed")
-	assert.Equal(t, evaluate[int](p, `document.querySelectorAll("#log-entries .method.post").length`), 4, "additions of one play")
+	assert.Equal(t, evaluate[int](p, `document.querySelectorAll("#log-entries .method.post").length`), 4, "additions")
+
+	p.do(look{}.emulate())
+	p.run(`for (const _ of [1, 2, 3]) document.querySelector("#stage-switch").click()`) // the numbers are asked for once
+	p.until(stageState + ` === "running"`)
+	assert.Equal(t, evaluate[int](p, `document.querySelectorAll("#log-entries .method.post").length`), 8, "additions after it was played again")
+	p.do(look{still: true}.emulate())
+	p.until(stageState + ` === "finished"`)
 }
 
 func TestPlaygroundHero_ShowsItsEndToWhoCameForSomethingElse(t *testing.T) {

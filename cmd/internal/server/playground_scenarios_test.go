@@ -164,6 +164,47 @@ func TestPlaygroundScenarios_RestoreEverythingWhenClosedInTheMiddle(t *testing.T
 	}
 }
 
+// A scenario that is closed may still wait for a response. The next one must not get the visitor's carts meanwhile.
+func TestPlaygroundScenarios_WaitForTheOneThatIsClosed(t *testing.T) {
+	slow(t)
+	p, before := openScenarios(t, look{width: 1440})
+	p.run(`const { text } = Response.prototype; Response.prototype.text = async function () { await new Promise((done) => setTimeout(done, 1000)); return text.call(this); }`)
+	p.play("lostAnswer")
+	p.until(`document.querySelector("#log-entries .entry.played .post")`)
+	p.press(`#story [data-part="close"]`)
+	p.play("offline")
+	p.hurry()
+	p.until(doneSteps + ` === 2`)
+	p.until(`document.activeElement.dataset.part === "again"`)
+	p.press(`#story [data-part="close"]`)
+	before.areBack(p)
+}
+
+// The page then reads its carts again.
+func TestPlaygroundScenarios_GoOnWhenTheLanguageChangesOrThePageWasHidden(t *testing.T) {
+	slow(t)
+	for _, name := range []string{"merge", "handover", "twoTabs"} {
+		for what, happens := range map[string]string{
+			"language": `document.querySelector("#language").click()`, "hidden": `document.dispatchEvent(new Event("visibilitychange"))`,
+		} {
+			t.Run(name+"/"+what, func(t *testing.T) {
+				t.Parallel()
+				p, before := openScenarios(t, look{width: 1440})
+				p.expect(playedScenarios[name].refusals...)
+				p.run(`location.hash = "play=` + name + `"`)
+				for step := range playedScenarios[name].steps {
+					p.until(fmt.Sprintf(`document.querySelectorAll("#story .step:is(.done, .failed)").length > %d || document.querySelector("#story [data-part='next']").click()`, step))
+					p.run(happens)
+				}
+				assert.Equal(t, evaluate[int](p, doneSteps), playedScenarios[name].steps, "steps that are done")
+				p.run(`if (document.documentElement.lang === "ar") document.querySelector("#language").click()`)
+				p.press(`#story [data-part="close"]`)
+				before.areBack(p)
+			})
+		}
+	}
+}
+
 // A browser that is killed restores nothing. The price is raised when it happens.
 func TestPlaygroundScenarios_NeverChangeTheShopOfOthers(t *testing.T) {
 	slow(t)

@@ -28,7 +28,10 @@ const scenarios = startScenarios(devices, showArea);
 await devices.loadAll();
 scenarios.startLinked();
 openLink();
-addEventListener("hashchange", openLink);
+addEventListener("hashchange", () => {
+  scenarios.startLinked();
+  openLink();
+});
 
 /** openLink offers the cart of a link, #handover=<code> or #share=<code>. */
 function openLink() {

@@ -15,6 +15,7 @@ export function startHero() {
   const [first] = animations;
   let playing = false;
   let measured = false;
+  const still = matchMedia("(prefers-reduced-motion: reduce)");
 
   async function play() {
     playing = true;
@@ -43,7 +44,7 @@ export function startHero() {
   }
 
   function draw() {
-    const [key, sign] = playing ? ["pause", "pause"] : first.playState === "finished" ? ["playAgain", "replay"] : ["resume", "play"];
+    const [key, sign] = playing ? ["pause", "pause"] : first.playState === "finished" ? [measured ? "playAgain" : "heroPlay", measured ? "replay" : "play"] : ["resume", "play"];
     button.querySelector("use").setAttribute("href", `#art-${sign}`);
     const word = button.querySelector("span");
     word.dataset.t = key;
@@ -57,7 +58,8 @@ export function startHero() {
   });
   first.addEventListener("finish", end);
   document.addEventListener("visibilitychange", () => { if (playing) hold(); });
-  if (location.hash || matchMedia("(prefers-reduced-motion: reduce)").matches) end();
+  still.addEventListener("change", () => { if (still.matches && playing && measured) end(); });
+  if (location.hash || still.matches) end();
   else play();
 }
 

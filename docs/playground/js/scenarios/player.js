@@ -3,7 +3,7 @@
 
 import { byId } from "../page/dom.js";
 import { onLanguage, t } from "../page/language.js";
-import { announce } from "../page/notices.js";
+import { announce, passes } from "../page/notices.js";
 import { drawCard, sentenceOf } from "./card.js";
 import { paceOf } from "./pace.js";
 
@@ -33,6 +33,7 @@ export class Player {
   #running = null; // the promise of the step's outcome
   #state = {}; // what the steps keep for later ones
   #run = 0; // so that a play that was closed stops
+  #ending = null; // the promise of the end of the last one that was closed
 
   constructor(devices, showArea) {
     this.devices = devices;
@@ -97,16 +98,22 @@ export class Player {
   async close() {
     if (!this.#play) return;
     const { name, area } = this.#play;
-    this.#run++;
+    const run = ++this.#run;
     await this.#end();
+    const focused = document.activeElement;
+    if (run !== this.#run || focused !== document.body && !this.card.contains(focused)) return; // the visitor went on
     const button = document.querySelector(`[data-scenario="${name}"]`);
     (area ? byId(`tab-${area}`) : button.checkVisibility() ? button : byId("watch-open")).focus({ preventScroll: true });
   }
 
-  /** #end waits for the step that runs, because it works with the devices. */
-  async #end() {
-    const play = this.#play;
-    if (!play) return;
+  /** #end ends the scenario, if one plays, and waits until the visitor has the devices again, also if it is already ending. */
+  #end() {
+    if (this.#play) this.#ending = this.#stop(this.#play);
+    return this.#ending;
+  }
+
+  /** #stop waits for the step that runs, because it works with the devices. */
+  async #stop(play) {
     this.#play = null;
     this.#wake();
     this.card.hidden = true;
@@ -121,8 +128,10 @@ export class Player {
 
   /** #place puts the card above the list in a very wide window, otherwise above the log. */
   #place() {
+    const focused = document.activeElement;
     if (this.wide.matches && !this.#play?.area) byId("watch").prepend(this.card);
     else byId("log").before(this.card);
+    if (this.card.contains(focused)) focused.focus({ preventScroll: true }); // which an element loses when it moves
   }
 
   #lend({ lends = {}, live }) {
@@ -174,7 +183,8 @@ export class Player {
 /** Surprise says that the service did something that a scenario does not expect. */
 export class Surprise extends Error {
   constructor(answer) {
-    super(answer.status === 0 ? t("offline") : [answer.status, answer.code].join(" ").trim());
+    super([answer.status, answer.code].join(" ").trim());
+    this.key = answer.status === 0 ? "offline" : passes(answer) ? "surpriseBusy" : "surprise";
   }
 }
 
@@ -189,6 +199,6 @@ async function outcomeOf(step, stage, fault) {
     const [key, values = {}, code = ""] = await step.does(stage);
     return { key, values, code, failed: false };
   } catch (error) {
-    return { key: "surprise", values: { what: error.message }, code: "", failed: true };
+    return { key: error.key ?? "surprise", values: { what: error.message }, code: "", failed: true };
   }
 }

@@ -97,9 +97,9 @@ export class Cart extends EventTarget {
     return this.#change("POST", "/cart/add", { body, ...options });
   }
 
-  /** setQuantity changes the quantity of a line. The line shows a refusal. */
-  async setQuantity(item, quantity) {
-    const answer = await this.#patch(item, { quantity });
+  /** setQuantity changes the quantity of a line. The line shows a refusal. seen is the ETag of the cart that the shopper saw. */
+  async setQuantity(item, quantity, { seen } = {}) {
+    const answer = await this.#patch(item, { quantity }, seen);
     if (refusedByRule(answer)) {
       this.refusals[item.id] = answer;
       this.#changed();
@@ -237,18 +237,19 @@ export class Cart extends EventTarget {
   }
 
   /** #patch changes a line, but only if the cart is still the one that is shown. */
-  #patch(item, body) {
-    return this.#change("PATCH", `/cart/items/${encodeURIComponent(item.id)}`, { body, ifMatch: true });
+  #patch(item, body, seen) {
+    return this.#change("PATCH", `/cart/items/${encodeURIComponent(item.id)}`, { body, ifMatch: true, seen });
   }
 
-  #change(method, path, { body, ifMatch = false, key = newKey(), lose } = {}) {
+  #change(method, path, { body, ifMatch = false, seen, key = newKey(), lose } = {}) {
     return this.#inTurn(async () => {
-      const headers = ifMatch && this.#tag ? { "If-Match": this.#tag } : {};
+      const tag = seen ?? this.#tag;
+      const headers = ifMatch && tag ? { "If-Match": tag } : {};
       const losing = lose ?? this.loseNext;
       this.loseNext = false;
       const answer = await this.#call(method, path, { body, key, headers, lose: losing });
       // With the same key, a change that was applied after all is not applied twice.
-      this.#accept(answer, () => this.#change(method, path, { body, ifMatch, key }));
+      this.#accept(answer, () => this.#change(method, path, { body, ifMatch, seen, key }));
       return answer;
     });
   }

@@ -62,6 +62,10 @@ export class Device {
     return this.#use(this.#own, true);
   }
 
+  get isLent() {
+    return this.cart.session !== this.#own;
+  }
+
   async #use(session, live) {
     this.live.on = live;
     await this.cart.use(session);

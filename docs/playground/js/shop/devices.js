@@ -27,8 +27,8 @@ export function startDevices() {
     // The ETag depends on the language, so the cart is read again.
     onLanguage(() => { if (device.cart.now) device.cart.load(); });
   }
-  // Another device may have changed the cart meanwhile.
-  document.addEventListener("visibilitychange", () => { if (!document.hidden) devices.loadAll(); });
+  // Another device may have changed the cart meanwhile. A scenario reads its carts itself.
+  document.addEventListener("visibilitychange", () => { if (!document.hidden && !all.some(({ isLent }) => isLent)) devices.loadAll(); });
   devices.show(all[0]);
   return devices;
 }

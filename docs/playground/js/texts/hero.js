@@ -14,7 +14,8 @@ export const hero = {
     heroReplayed: "same key: replayed",
     heroTwice: "counted twice",
     heroNot: ", not ",
-    heroFailed: "The service did not respond as expected.",
+    heroPlay: "Play",
+    heroFailed: "The demonstration did not work. The log of requests says why.",
   },
 
   ar: {
@@ -30,6 +31,7 @@ export const hero = {
     heroReplayed: "المفتاح نفسه: مكرر",
     heroTwice: "حُسب مرتين",
     heroNot: "، لا ",
-    heroFailed: "لم تستجب الخدمة كما هو متوقع.",
+    heroPlay: "تشغيل",
+    heroFailed: "لم ينجح العرض، وسجل الطلبات يبيّن السبب.",
   },
 };

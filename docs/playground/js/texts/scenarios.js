@@ -15,6 +15,7 @@ export const scenarios = {
     nextStep: "Next",
     playAgain: "Play again",
     done: "Back to my carts",
+    surpriseBusy: "The service answered {what}. Try again later.",
     surprise: "Unexpected result: {what}. Another page of this demo may have changed the cart.",
 
     lostAnswer_title: "Lost response, safe retry",
@@ -170,6 +171,7 @@ export const scenarios = {
     nextStep: "التالي",
     playAgain: "إعادة العرض",
     done: "العودة إلى سلتيّ",
+    surpriseBusy: "رد الخدمة: {what}. أعد المحاولة لاحقًا.",
     surprise: "نتيجة غير متوقعة: {what}. ربما غيّرت صفحة أخرى لهذا العرض السلة.",
 
     lostAnswer_title: "رد ضائع وإعادة آمنة",

@@ -38,7 +38,7 @@ export const merge = {
         const again = await a.load();
         expect(again, again.status === 304 || again.ok && again.data.merge?.id === state.merge);
         const answer = await b.load();
-        expect(answer, answer.ok && answer.data.count === a.now.count);
+        expect(answer, (answer.ok || answer.status === 304) && b.now.count === a.now.count); // 304: the language changed meanwhile
         return ["merge_once"];
       },
     },
