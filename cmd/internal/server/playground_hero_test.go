@@ -97,7 +97,7 @@ func TestPlaygroundHero_ShowsItsEndToWhoCameForSomethingElse(t *testing.T) {
 		t.Run(hash, func(t *testing.T) {
 			p := openHero(t, l, hash)
 			p.expect("404 /cart/handover/redeem")
-			p.until(stageState + ` === "finished"`)
+			p.until(stageState + ` === "finished" && ` + stageWord + ` === "Play"`)
 			if strings.HasPrefix(hash, "#play") {
 				p.until(`document.querySelector("#story .step.done") && !document.querySelector("#stage").checkVisibility()`)
 				return
@@ -114,7 +114,7 @@ func TestPlaygroundHero_ShowsNoCountsWithoutAService(t *testing.T) {
 	p.expect("0 /cart", "0 /cart/*")
 	p.offline(true)
 	p.click(`#stage-switch`)
-	p.until(`document.querySelector(".failure").checkVisibility() && ` + stageWord + ` === "Play again"`)
+	p.until(`document.querySelector(".failure").checkVisibility() && ` + stageWord + ` === "Play"`)
 	assert.Equal(t, evaluate[int](p, `[...document.querySelectorAll("#stage [data-count]")].filter((e) => e.checkVisibility()).length`), 0, "counts in sight")
 	p.offline(false)
 	p.click(`#stage-switch`)
