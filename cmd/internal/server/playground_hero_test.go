@@ -60,6 +60,7 @@ func TestPlaygroundHero_WaitsGoesOnAndNeverRepeatsByItself(t *testing.T) {
 		p.run(`Object.defineProperty(document, "hidden", { value: ` + hidden + `, configurable: true }); document.dispatchEvent(new Event("visibilitychange"))`)
 	}
 	rate("0.1")                                                                          // a slow machine must be in time
+	p.run(stageAnimations + `.forEach((a) => a.finish())`)                               // a rate can move the time of one that has just finished
 	p.run(`for (let i = 0; i < 3; i++) document.querySelector("#stage-switch").click()`) // plays, pauses, and goes on before the service responds
 	p.until(stageState + ` === "running"`)
 	p.click(`#stage-switch`)
