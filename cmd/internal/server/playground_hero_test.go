@@ -59,9 +59,8 @@ func TestPlaygroundHero_WaitsGoesOnAndNeverRepeatsByItself(t *testing.T) {
 	hide := func(hidden string) {
 		p.run(`Object.defineProperty(document, "hidden", { value: ` + hidden + `, configurable: true }); document.dispatchEvent(new Event("visibilitychange"))`)
 	}
-	rate("0.1")                                                                          // a slow machine must be in time
-	p.run(stageAnimations + `.forEach((a) => a.finish())`)                               // a rate can move the time of one that has just finished
-	p.run(`for (let i = 0; i < 3; i++) document.querySelector("#stage-switch").click()`) // plays, pauses, and goes on before the service responds
+	// Plays, pauses, and goes on before the service responds; slowly, so that a slow machine is in time.
+	p.run(`for (let i = 0; i < 3; i++) document.querySelector("#stage-switch").click(); ` + stageAnimations + `.forEach((a) => { a.playbackRate = 0.1 })`)
 	p.until(stageState + ` === "running"`)
 	p.click(`#stage-switch`)
 	p.until(stageState + ` === "paused" && ` + stageWord + ` === "Resume"`)
