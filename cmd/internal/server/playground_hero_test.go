@@ -25,6 +25,8 @@ func TestPlaygroundHero_ShowsWhatTheServiceCounts(t *testing.T) {
 	for kind, want := range map[string]int{"lost": 1, "replayed": 1, "changed": 2} {
 		assert.Equal(t, evaluate[int](p, `document.querySelectorAll("#log-entries .entry[data-kind='`+kind+`']").length`), want, "rows of kind %s", kind)
 	}
+	assert.Equal(t, evaluate[string](p, `[...document.querySelectorAll("#log-entries .played-in")].map((e) => e.textContent).sort().join()`),
+		"A naive cart,A naive cart,This service,This service,This service", "the carts of the rows")
 	for _, moment := range []struct {
 		at    int
 		shows string

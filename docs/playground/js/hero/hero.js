@@ -63,9 +63,6 @@ export function startHero() {
   else play();
 }
 
-// The calls stand in the log as those of the scenario that tells the same.
-const scenario = "lostAnswer";
-
 /**
  * measure adds an item to two new carts, and sends each addition again. It returns what the
  * carts count, or null if the service does not do what the animation shows.
@@ -76,25 +73,27 @@ async function measure() {
 }
 
 async function withKey() {
+  const scenario = "heroOurs"; // in the log
   const read = await call("GET", "/cart", { scenario });
   if (!read.ok) return null;
   const session = keeping(read);
   const key = newKey();
-  await add(session, { key, lose: true });
-  let again = await add(session, { key });
-  if (again.ok && !isReplayed(again)) again = await add(session, { key }); // a busy service refused the lost one
+  await add(session, { scenario, key, lose: true });
+  let again = await add(session, { scenario, key });
+  if (again.ok && !isReplayed(again)) again = await add(session, { scenario, key }); // a busy service refused the lost one
   return isReplayed(again) ? again.data.count : null;
 }
 
 const isReplayed = (answer) => answer.header("Idempotency-Replayed") === "true";
 
 async function withoutKey() {
-  const first = await add(newSession());
+  const scenario = "heroNaive";
+  const first = await add(newSession(), { scenario });
   if (!first.ok) return null;
-  const second = await add(keeping(first));
+  const second = await add(keeping(first), { scenario });
   return second.ok ? [first.data.count, second.data.count] : null;
 }
 
-const add = (session, options) => call("POST", "/cart/add", { body: { product_id: 1, qty: 1 }, headers: headersOf(session), scenario, ...options });
+const add = (session, options) => call("POST", "/cart/add", { body: { product_id: 1, qty: 1 }, headers: headersOf(session), ...options });
 
 const keeping = (answer) => ({ ...newSession(), cartToken: answer.header("X-Cart-Token") ?? "" });

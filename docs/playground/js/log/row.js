@@ -43,7 +43,7 @@ export function headOf(exchange, times = 1) {
   const { request, from, answer, ms, event } = exchange;
   const verdict = verdictOf(exchange);
   return [
-    badgeOf(from),
+    badgeOf(exchange),
     el("span", { class: "call", dir: "ltr" },
       playedIn(exchange),
       el("b", { class: `method ${request.method.toLowerCase()}` }, event ? "event: cart" : request.method), " ",
@@ -55,16 +55,17 @@ export function headOf(exchange, times = 1) {
   ];
 }
 
-function badgeOf(from) {
-  if (!from) return el("span", { class: "badge" });
+function badgeOf({ from, scenario }) {
+  if (!from) return el("span", { class: "badge" }, scenario && icon("play"));
   return el("span", { class: `badge from-${from}`, title: t(`from.${from}.long`) },
     el("span", { class: "hidden" }, `${t(`from.${from}.long`)} `),
     from.length > 1 ? sign(from) : el("span", { "aria-hidden": "true" }, t(`from.${from}`)));
 }
 
-/** playedIn marks a request of a scenario, or of the page's opening. */
-function playedIn({ scenario }) {
+/** playedIn marks a request of a scenario. Of one of the page's opening, it says to which of its carts it went. */
+function playedIn({ scenario, from }) {
   if (!scenario) return null;
+  if (!from) return el("bdi", { class: "played-in" }, t(scenario));
   const title = t("played", { title: t(`${scenario}_title`) });
   return el("span", { class: "played-in", title }, icon("play"), el("span", { class: "hidden" }, `${title} `));
 }

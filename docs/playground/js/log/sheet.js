@@ -35,11 +35,11 @@ export function startSheet() {
 }
 
 /**
- * showNewest shows a new exchange in the bar, or none for null. Streams, and what only follows from a change, do not replace
- * what is there.
+ * showNewest shows a new exchange in the bar, or none for null. Streams, the page's opening, and what only follows from a
+ * change do not replace what is there.
  */
 export function showNewest(exchange) {
-  if (exchange?.events !== undefined) return;
+  if (exchange?.events !== undefined || exchange?.from === "") return;
   if (exchange?.event) heard = exchange;
   if (exchange && [newest, heard].some((earlier) => earlier && follows(exchange, earlier))) return;
   newest = exchange;
