@@ -187,3 +187,10 @@ func (s *Store) Listeners() int {
 	defer s.live.mu.Unlock()
 	return s.live.count
 }
+
+// LoseWhileSubscribing closes the feed of a listener before it handles the reply to a subscription that it has read.
+func (l *Listener) LoseWhileSubscribing() {
+	f := l.topic.feed
+	f.close(errLost)
+	f.subscribed(l.topic.ref.liveChannel(), true)
+}

@@ -147,7 +147,7 @@ func (f *feed) subscribed(channel string, is bool) {
 	switch t := f.live.topics[keyOf(channel)]; {
 	case t == nil && is: // the listener has left
 		go f.leave(channel)
-	case t != nil && is:
+	case t != nil && is && f.retry.IsZero(): // or else the reply was read while f was being closed
 		t.feed = f
 	case t != nil && t.feed == f:
 		t.lose()

@@ -170,6 +170,17 @@ func TestListen_NeedsRights(t *testing.T) {
 	}
 }
 
+func TestListen_SurvivesLossWhileSubscribing(t *testing.T) {
+	t.Parallel()
+	r := newReader(t, ephemeral.Redis(t), true)
+	ref := r.filled()
+	l := r.listen(ref)
+	next(t, l)
+	l.LoseWhileSubscribing()
+	reaches(t, l, r.add(ref).Tag())
+	sees(t, l, r.add(ref).Tag()) // announced: no sync is due
+}
+
 // A slot that migrates takes its listeners along.
 func TestListen_FollowsASlot(t *testing.T) {
 	t.Parallel()
