@@ -70,7 +70,7 @@ func (r *responder) events(c *gin.Context, answer wire.Answer) {
 	if held == nil { // HTTP/2: other responses share the connection
 		requestContextOf(c.Request.Context()).ended(false)
 		c.Header(gzhttp.HeaderNoCompression, "1") // a compressor would take memory
-		ctx, cancel := context.WithCancel(c.Request.Context())
+		ctx, cancel := context.WithCancel(requestContextOf(c.Request.Context()).withoutDeadline())
 		s.conn = &sharedConn{r, c.Writer, ctx, cancel}
 		s.run()
 		return
@@ -209,5 +209,10 @@ func (c *sharedConn) wait(t time.Duration) error {
 	}
 }
 
-func (c *sharedConn) send(part []byte) error { return c.responder.send(c.w, part) }
-func (c *sharedConn) stop()                  { c.cancel() }
+func (c *sharedConn) send(part []byte) error {
+	err := c.responder.send(c.w, part)
+	_ = http.NewResponseController(c.w).SetWriteDeadline(time.Time{}) // over HTTP/2 it also ends a stream that sends nothing
+	return err
+}
+
+func (c *sharedConn) stop() { c.cancel() }

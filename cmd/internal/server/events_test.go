@@ -228,7 +228,7 @@ func sending(t *testing.T, edit func(*server.Config)) (s *source, log *logBuffer
 	})
 	shared = httptest.NewServer(h)
 	t.Cleanup(shared.Close)
-	return s, log, openWeb(t, h), shared
+	return s, log, openWeb(t, h, func(s *http.Server) { s.Protocols = protocols(true, true) }), shared
 }
 
 func TestEventStream_KeepsAnIdleConnectionAndEndsWithTheClient(t *testing.T) {
@@ -246,6 +246,21 @@ func TestEventStream_KeepsAnIdleConnectionAndEndsWithTheClient(t *testing.T) {
 	}
 	assert.Equal(t, strings.Count(log.String(), `"msg":"request","method":"GET","route":"/stream","status":200`), 2, "lines of requests in %s", log)
 	eventually(t, func() bool { return strings.Count(log.String(), `"end":"the client left"`) == 2 }, "lines about the ends")
+}
+
+func TestEventStream_HasNoDeadlineOverHTTP2(t *testing.T) {
+	t.Parallel()
+	_, log, web, _ := sending(t, func(c *server.Config) {
+		c.Deadline, c.Stall, c.Heartbeat = time.Second, time.Second, 1500*time.Millisecond
+	})
+	client := &http.Transport{Protocols: protocols(false, true)}
+	t.Cleanup(client.CloseIdleConnections)
+	response := assert.Must(client.RoundTrip(assert.Must(http.NewRequestWithContext(t.Context(), "GET", "http://"+web.addr+"/stream", nil))(t)))(t)
+	defer response.Body.Close()
+	f := &follower{t, response, bufio.NewReader(response.Body)}
+	for range 2 {
+		assert.Equal(t, f.next(), ": \n", "a comment of %s", log)
+	}
 }
 
 func TestEventStream_EndsWithTheProcess(t *testing.T) {

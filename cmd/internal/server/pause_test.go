@@ -42,6 +42,13 @@ func (p *pausing) handle(c *gin.Context) (wire.Answer, error) {
 	}}, nil
 }
 
+func protocols(http1, http2 bool) *http.Protocols {
+	p := new(http.Protocols)
+	p.SetHTTP1(http1)
+	p.SetUnencryptedHTTP2(http2)
+	return p
+}
+
 // startPausing serves one request at a time, and gives it and its connection little time.
 func startPausing(t *testing.T, ending context.Context) *pausing {
 	t.Helper()
@@ -56,14 +63,10 @@ func startPausing(t *testing.T, ending context.Context) *pausing {
 		c.MaxInFlight, c.Deadline, c.Ending = 1, 200*time.Millisecond, ending
 	})
 	web := openWeb(t, p.handler, func(s *http.Server) {
-		s.ReadTimeout, s.WriteTimeout, s.Protocols = 200*time.Millisecond, 200*time.Millisecond, new(http.Protocols)
-		s.Protocols.SetHTTP1(true)
-		s.Protocols.SetUnencryptedHTTP2(true)
+		s.ReadTimeout, s.WriteTimeout, s.Protocols = 200*time.Millisecond, 200*time.Millisecond, protocols(true, true)
 	})
 	for _, shared := range []bool{false, true} {
-		client := &http.Transport{Protocols: new(http.Protocols)}
-		client.Protocols.SetHTTP1(!shared)
-		client.Protocols.SetUnencryptedHTTP2(shared)
+		client := &http.Transport{Protocols: protocols(!shared, shared)}
 		t.Cleanup(client.CloseIdleConnections)
 		p.clients = append(p.clients, func(ctx context.Context) {
 			response, err := client.RoundTrip(assert.Must(http.NewRequestWithContext(ctx, "GET", "http://"+web.addr+"/calls/pause", nil))(t))
