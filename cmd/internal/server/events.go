@@ -77,6 +77,7 @@ func (r *responder) events(c *gin.Context, answer wire.Answer) {
 	}
 	own := &ownConn{held.Conn, r.Stall}
 	if err := own.takeOver(c); err != nil {
+		s.end(err)
 		s.Close()
 		own.stop()
 		r.fail(c, answer, fmt.Errorf("%w: take over the connection: %w", http.ErrAbortHandler, err))

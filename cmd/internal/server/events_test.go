@@ -279,6 +279,32 @@ func TestEventStream_EndsWithTheProcess(t *testing.T) {
 	eventually(t, func() bool { return strings.Count(log.String(), `"end":"the process stops"`) == 2 }, "lines about the ends")
 }
 
+// counting is a context that counts those which depend on it.
+type counting struct {
+	context.Context
+	children atomic.Int64
+}
+
+func (c *counting) Value(any) any { return nil } // or else AfterFunc is not called
+
+func (c *counting) AfterFunc(f func()) (stop func() bool) {
+	c.children.Add(1)
+	end := context.AfterFunc(c.Context, f)
+	return func() bool {
+		c.children.Add(-1)
+		return end()
+	}
+}
+
+func TestEventStream_LeavesNothingIfTheClientLeftBefore(t *testing.T) {
+	t.Parallel()
+	ending := &counting{Context: t.Context()}
+	s, _, web, _ := sending(t, func(c *server.Config) { c.Ending, c.Stall = ending, -time.Second })
+	assert.Must(io.WriteString(web.dial(t), "GET /stream HTTP/1.1\r\nHost: x\r\n\r\n"))(t)
+	happens(t, s.closed, "the stream ends")
+	assert.Equal(t, ending.children.Load(), 0, "contexts that wait for the end of the process")
+}
+
 func TestEventStream_EndsIfTheClientDoesNotRead(t *testing.T) {
 	t.Parallel()
 	s, log, web, _ := sending(t, func(c *server.Config) { c.Stall = 100 * time.Millisecond })
