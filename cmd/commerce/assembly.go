@@ -27,12 +27,14 @@ type assembly struct {
 	server.Parts
 	apiFailures *limit.Quota // invalid API tokens of one client; nil: no limit
 	closers     []func()
+	late        chan struct{} // closed when close must not wait for them any longer
 }
 
 // begin returns an assembly with the parts that depend on the settings alone. It opens the log, and
 // begins to record traces if the environment asks for them. The caller calls close.
 func (s *settings) begin(ctx context.Context, out cli.Output) (*assembly, error) {
-	a := &assembly{Parts: s.Parts}
+	a := &assembly{Parts: s.Parts, late: make(chan struct{})}
+	context.AfterFunc(ctx, func() { time.AfterFunc(gracePeriod+flushPeriod/2, func() { close(a.late) }) })
 	a.Log, a.Metrics = s.logger(out), telemetry.New(version)
 	a.Metrics.ObserveLog(s.logLines.Lost)
 	a.BasePath = strings.TrimSuffix(s.BasePath, "/")
@@ -45,13 +47,6 @@ func (s *settings) begin(ctx context.Context, out cli.Output) (*assembly, error)
 		if a.Traces, err = tracing.New(ctx, tracing.Config{Version: version, Log: a.Log}); err != nil {
 			return nil, fmt.Errorf("start traces: %w", err)
 		}
-		a.atEnd(func() {
-			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushPeriod)
-			defer cancel()
-			if err := a.Traces.Close(last); err != nil {
-				a.Log.WarnContext(last, "the last traces were not sent in time", "err", err)
-			}
-		})
 		s.JWT.Keys.Propagate = a.Traces.Propagate // to the issuer of tokens
 	}
 	s.JWT.Keys.Reachable = func(up bool) { a.Metrics.DependencyUp("issuer", up) }
@@ -66,17 +61,40 @@ func (s *settings) begin(ctx context.Context, out cli.Output) (*assembly, error)
 	return a, nil
 }
 
-// flushPeriod is how long the process waits at its end until the collector has the last spans.
-// With gracePeriod it must stay below 10 s.
-const flushPeriod = 500 * time.Millisecond
+const (
+	// flushPeriod is how long the process waits at its end until the collector has the last spans.
+	// With gracePeriod and half of it, it must stay below 10 s.
+	flushPeriod = 500 * time.Millisecond
+
+	// closePeriod is how long close waits for everything else, such as the last uses of API tokens.
+	closePeriod = 3 * time.Second
+)
 
 // atEnd makes close call a function, before those of earlier calls.
 func (a *assembly) atEnd(close func()) { a.closers = append(a.closers, close) }
 
-// close ends and closes everything, the latest first.
+// close ends and closes everything, the latest first, and traces last. It leaves to the end of the process
+// what takes too long: a pool waits up to 15 s for a Postgres that hangs.
 func (a *assembly) close() {
-	for _, close := range slices.Backward(a.closers) {
-		close()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for _, close := range slices.Backward(a.closers) {
+			close()
+		}
+	}()
+	select {
+	case <-ended:
+	case <-time.After(closePeriod):
+	case <-a.late:
+	}
+	if a.Traces == nil {
+		return
+	}
+	last, cancel := context.WithTimeout(context.Background(), flushPeriod)
+	defer cancel()
+	if err := a.Traces.Close(last); err != nil {
+		a.Log.WarnContext(last, "the last traces were not sent in time", "err", err)
 	}
 }
 

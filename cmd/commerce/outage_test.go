@@ -235,6 +235,20 @@ func TestServe_DoesNotLoseASlowPostgresThatServesRequests(t *testing.T) {
 	assert.That(t, !strings.Contains(serve.log.String(), "lost postgres"), "%s", serve.log)
 }
 
+// pgx waits up to 15 s for the end of a statement that it has canceled.
+func TestServe_EndsInTimeWhilePostgresHangs(t *testing.T) {
+	slow(t)
+	postgres := startSeeded(t)
+	serve := startServe(t, postgres.URL)
+	serve.wantReady(t, http.StatusOK, "ok", "ok")
+	postgres.Freeze()
+	t.Cleanup(postgres.Thaw)
+	serve.log.wait(t, 0, `"msg":"lost postgres"`)
+	signaled := time.Now()
+	serve.end(t)
+	assert.That(t, time.Since(signaled) <= 10*time.Second, "took %v to end", time.Since(signaled))
+}
+
 func TestServe_NamesAFailingIssuer(t *testing.T) {
 	slow(t)
 	const unknownKey = "eyJhbGciOiJFUzI1NiIsImtpZCI6ImEifQ.eyJzdWIiOiIxIn0." // {"alg":"ES256","kid":"a"}
