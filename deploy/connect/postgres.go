@@ -71,6 +71,7 @@ func Postgres(ctx context.Context, url string, c PostgresConfig) (*pgxpool.Pool,
 	pool.MaxConnIdleTime = 5 * time.Minute
 	pool.PingTimeout = 300 * time.Millisecond // for a connection that was idle for 1 s
 	pool.ConnConfig.ConnectTimeout = cmp.Or(c.ConnectTimeout, time.Second)
+	endSoon(pool, pool.ConnConfig.ConnectTimeout)
 
 	statement := cmp.Or(c.StatementTimeout, time.Second)
 	params := pool.ConnConfig.RuntimeParams
@@ -89,6 +90,28 @@ func Postgres(ctx context.Context, url string, c PostgresConfig) (*pgxpool.Pool,
 		return nil, fmt.Errorf("create postgres pool: %w", err)
 	}
 	return made, nil
+}
+
+// endSoon limits the time in which connections end. When the time of a statement is over, pgx cancels it on a
+// second connection and waits up to 15 s for its end. Meanwhile its pool opens no other connection in its
+// place, so if a server hangs, its pool would not use the next one.
+func endSoon(pool *pgxpool.Config, limit time.Duration) {
+	dial := pool.ConnConfig.DialFunc
+	pool.ConnConfig.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		ctx, cancel := context.WithTimeout(ctx, limit)
+		defer cancel()
+		conn, err := dial(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		return conn, conn.SetDeadline(time.Now().Add(limit))
+	}
+	pool.ConnConfig.AfterConnect = func(_ context.Context, conn *pgconn.PgConn) error { // not of one that cancels
+		return conn.Conn().SetDeadline(time.Time{})
+	}
+	pool.BeforeClose = func(conn *pgx.Conn) {
+		time.AfterFunc(limit, func() { _ = conn.PgConn().Conn().Close() })
+	}
 }
 
 // parsePostgresURL replaces pgx's error, which masks only passwords that pgx recognizes.

@@ -57,6 +57,30 @@ func TestPostgres_LimitsTheTimeToConnect(t *testing.T) {
 	assert.That(t, err != nil && took <= 20*time.Second, "frozen: %v after %v, want an error after 100ms", err, took)
 }
 
+// pgx itself has no free connection for 15 s.
+func TestPostgres_UsesTheNextServerIfOneHangs(t *testing.T) {
+	t.Parallel()
+	first, second := ephemeral.StartPostgres(t), ephemeral.StartPostgres(t)
+	both := strings.Replace(first.URL, addr(t, first), addr(t, first)+","+addr(t, second), 1)
+	pool := ephemeral.OpenPool(t, both, connect.PostgresConfig{MaxConns: 1, ConnectTimeout: time.Second})
+	port := func() (port string, err error) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		err = pool.QueryRow(ctx, "SHOW port").Scan(&port)
+		return port, err
+	}
+	before := assert.Must(port())(t)
+	first.Freeze()
+	for began := time.Now(); ; {
+		after, err := port()
+		if err == nil {
+			assert.That(t, after != before, "the same server")
+			return
+		}
+		assert.Require(t, time.Since(began) < 10*time.Second, "after 10 s: %v", err)
+	}
+}
+
 func TestPostgres_ReportsABadURLInOneLineWithoutThePassword(t *testing.T) {
 	t.Parallel()
 	for url, want := range map[string]string{
