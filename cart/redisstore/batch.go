@@ -27,8 +27,8 @@ type batcher struct {
 
 	mu      sync.Mutex
 	waiting []*share
-	sending int       // goroutines that send batches until nothing waits
-	began   time.Time // when the latest batch was sent
+	sending int // goroutines that send batches until nothing waits
+	slow    int // how many of these send a batch that is slow
 }
 
 const (
@@ -194,26 +194,28 @@ func (b *batcher) sendAll() {
 		if batch == nil {
 			return
 		}
-		slow := time.AfterFunc(slowBatch, b.help)
+		slow := time.AfterFunc(slowBatch, func() { b.noteSlow(1) })
 		sendBatch(batch)
-		slow.Stop()
+		if !slow.Stop() {
+			b.noteSlow(-1)
+		}
 	}
 }
 
-// help sends what waits for a batch that is slow, if no later caller does.
-func (b *batcher) help() {
+// noteSlow notes that a batch has become slow, or that a slow one has ended. What waits for it is sent, if no later caller
+// does that.
+func (b *batcher) noteSlow(change int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.waiting) > 0 {
+	if b.slow += change; len(b.waiting) > 0 {
 		b.start()
 	}
 }
 
-// start begins to send, if the batches under way are slow.
+// start begins to send, if all batches under way are slow: any other one takes what waits, or becomes slow and starts again.
 func (b *batcher) start() {
-	if b.sending == 0 || b.sending < maxSending && time.Since(b.began) > slowBatch {
+	if b.sending == b.slow && b.sending < maxSending {
 		b.sending++
-		b.began = time.Now()
 		go b.sendAll()
 	}
 }
@@ -234,7 +236,6 @@ func (b *batcher) next() []*share {
 	}
 	batch := slices.Clone(b.waiting[:n])
 	b.waiting = slices.Delete(b.waiting, 0, n)
-	b.began = time.Now()
 	return batch
 }
 

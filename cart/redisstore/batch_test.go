@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -126,6 +127,51 @@ func TestReads_DoNotAllWaitForAConnectionThatHangs(t *testing.T) {
 	}
 	all.Wait()
 	assert.That(t, quick.Load() >= 10, "%d of 40 reads were quick while one connection hung", quick.Load())
+}
+
+// hanging is a Redis that does not reply to the first commands.
+type hanging struct {
+	*commands
+	left atomic.Int64
+}
+
+func (h *hanging) ProcessHook(redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, _ redis.Cmder) error {
+		if h.left.Add(-1) < 0 {
+			return nil
+		}
+		<-ctx.Done()
+		return ctx.Err()
+	}
+}
+
+// Neither the first call after a batch has become slow waits for it, nor those that follow immediately.
+func TestReads_DoNotWaitForABatchThatHangs(t *testing.T) {
+	t.Parallel()
+	client := redis.NewClient(&redis.Options{})
+	defer client.Close()
+	h := &hanging{}
+	h.left.Store(2) // one by itself, and a batch
+	client.AddHook(h)
+	synctest.Test(t, func(t *testing.T) {
+		send := redisstore.Batched(client)
+		read := func() time.Duration {
+			began := time.Now()
+			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+			defer cancel()
+			_ = send(ctx, redis.NewRawCmd(ctx, "ping"))
+			return time.Since(began)
+		}
+		for range 2 {
+			go read()
+			synctest.Wait()
+		}
+		time.Sleep(20 * time.Millisecond)
+		for i := range 3 {
+			assert.Equal(t, read(), 0, "what call %d takes", i)
+		}
+		time.Sleep(time.Second) // until the others have ended
+	})
 }
 
 // Whatever the estimate of Redis' clock, and without a renewal too: a Redis that is full cannot

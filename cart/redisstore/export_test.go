@@ -33,6 +33,14 @@ func BatchesOf(bytes []int) (batches []int) {
 	return batches
 }
 
+// Batched returns a function that reads, in batches with its concurrent calls.
+func Batched(client *redis.Client) func(context.Context, redis.Cmder) error {
+	b := &batcher{}
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		return b.send(ctx, client, reading{batch: true}, cmd)
+	}
+}
+
 func Stamps(flat []string) map[string]cart.StampUse { return stampsOf(flat) }
 
 var (
