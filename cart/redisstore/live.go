@@ -44,8 +44,9 @@ var (
 	ErrNoCart = errors.New("redisstore: no cart to listen to")
 	ErrBehind = errors.New("redisstore: the listener does not take its sightings")
 
-	errLost  = errors.New("redisstore: the subscription was lost")
-	errHangs = errors.New("no answer to a listener")
+	errLost    = errors.New("redisstore: the subscription was lost")
+	errUnclear = errors.New("redisstore: another cart began meanwhile")
+	errHangs   = errors.New("no answer to a listener")
 )
 
 const (
@@ -104,7 +105,7 @@ func (s *Store) Listen(ctx context.Context, ref Ref) (*Listener, error) {
 	defer cancel()
 	l := s.live.join(ref)
 	err := s.live.sync(ctx, l.topic, l)
-	for ctx.Err() == nil && (isElsewhere(err) || errors.Is(err, errLost)) {
+	for ctx.Err() == nil && (isElsewhere(err) || errors.Is(err, errLost) || errors.Is(err, errUnclear)) {
 		_, _ = s.locateAgain(ctx, ref.cartKey())
 		err = s.live.sync(ctx, l.topic, l)
 	}
@@ -241,8 +242,11 @@ func (v *live) learn(t *topic, f *feed, now Sighting, told int, l *Listener) err
 	if t.feed != f {
 		return errLost
 	}
+	if t.told != told && !now.of(t.last) { // which of the two carts is the newer one?
+		return errUnclear
+	}
 	t.synced = time.Now()
-	if t.told == told && t.last != now || !now.of(t.last) || t.last.Version < now.Version {
+	if t.told == told && t.last != now || t.last.Version < now.Version {
 		if t.last.Version > 0 && time.Since(f.opened) > syncEvery { // f does not get what is announced
 			go f.close(errLost)
 		}

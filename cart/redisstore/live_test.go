@@ -17,6 +17,7 @@ import (
 	"commerce/auth/problem"
 	"commerce/cart/redisstore"
 	"commerce/deploy/assert"
+	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
 )
 
@@ -179,6 +180,47 @@ func TestListen_SurvivesLossWhileSubscribing(t *testing.T) {
 	l.LoseWhileSubscribing()
 	reaches(t, l, r.add(ref).Tag())
 	sees(t, l, r.add(ref).Tag()) // announced: no sync is due
+}
+
+// late holds back the first reply to the script "listen".
+type late struct {
+	*commands
+	held      atomic.Bool
+	came, end chan struct{}
+}
+
+func (h *late) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		if cmd.FullName() == "listen" && !redis.HasErrorPrefix(err, "NOSCRIPT") && h.held.CompareAndSwap(false, true) {
+			close(h.came)
+			<-h.end
+		}
+		return err
+	}
+}
+
+// What one listener was told before the cart of another one began must not end that.
+func TestListen_SurvivesALateReplyAboutTheCartBefore(t *testing.T) {
+	t.Parallel()
+	r := newReader(t, ephemeral.Redis(t), true)
+	h := &late{commands: r.sent, came: make(chan struct{}), end: make(chan struct{})}
+	connect.AddHook(r.Client, h)
+	ref := redisstore.GuestRef(newStoreID(), tokenOf("late"))
+	first := make(chan struct{})
+	go func() {
+		defer close(first)
+		if l, err := r.Listen(t.Context(), ref); err == nil {
+			l.Close()
+		}
+	}()
+	<-h.came // there is no cart
+	tag := r.add(ref).Tag()
+	l := r.listen(ref)
+	sees(t, l, tag)
+	close(h.end)
+	<-first
+	reaches(t, l, r.add(ref).Tag())
 }
 
 // A slot that migrates takes its listeners along.
