@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"runtime"
 	"strings"
 	"time"
+	"weak"
 
 	"commerce/auth/script"
 	"commerce/cart"
@@ -201,4 +203,14 @@ func (l *Listener) LoseWhileSubscribing() {
 	f := l.topic.feed
 	f.close(errLost)
 	f.subscribed(l.topic.ref.liveChannel(), true)
+}
+
+// Lose closes the feed of a listener. freed reports whether nothing refers to it any longer.
+func (l *Listener) Lose() (freed func() bool) {
+	f := weak.Make(l.topic.feed)
+	l.topic.feed.close(errLost)
+	return func() bool {
+		runtime.GC()
+		return f.Value() == nil
+	}
 }

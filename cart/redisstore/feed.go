@@ -47,7 +47,6 @@ func (v *live) feedOf(t *topic, at located) (f *feed, told int, subscribed bool)
 	if f == nil || !f.retry.IsZero() && time.Now().After(f.retry) {
 		f = &feed{live: v, at: at, opened: time.Now(), ctx: v.ctx, sub: at.client.SSubscribe(v.ctx), closed: make(chan struct{})}
 		v.feeds[at.master] = f
-		context.AfterFunc(v.ctx, func() { f.close(errLost) })
 		go f.read()
 	}
 	return f, t.told, false
@@ -102,6 +101,7 @@ func (f *feed) do(ctx context.Context, verb string, channels ...string) error {
 }
 
 func (f *feed) read() {
+	defer context.AfterFunc(f.ctx, func() { f.close(errLost) })() // or else the context would keep each feed that was closed
 	for {
 		got, err := f.sub.Receive(f.ctx)
 		switch got := got.(type) {

@@ -223,6 +223,20 @@ func TestListen_SurvivesALateReplyAboutTheCartBefore(t *testing.T) {
 	reaches(t, l, r.add(ref).Tag())
 }
 
+// A lost subscription must not take memory as long as another one follows.
+func TestListen_FreesALostSubscription(t *testing.T) {
+	t.Parallel()
+	r := newReader(t, ephemeral.Redis(t), true)
+	ref := r.filled()
+	l := r.listen(ref)
+	next(t, l)
+	freed := l.Lose()
+	reaches(t, l, r.add(ref).Tag())
+	for began := time.Now(); !freed(); time.Sleep(10 * time.Millisecond) {
+		assert.Require(t, time.Since(began) < 20*time.Second, "its memory is still in use")
+	}
+}
+
 // A slot that migrates takes its listeners along.
 func TestListen_FollowsASlot(t *testing.T) {
 	t.Parallel()
