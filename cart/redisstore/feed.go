@@ -31,7 +31,7 @@ type feed struct {
 }
 
 type awaited struct {
-	to   string // "ping", or what a Subscription says, such as "ssubscribe" and the channel
+	to   string // the verb and what the reply repeats: a channel, or the text of a ping
 	done chan error
 }
 
@@ -44,7 +44,7 @@ func (v *live) feedOf(t *topic, at located) (f *feed, told int, subscribed bool)
 		return t.feed, t.told, true
 	}
 	f = v.feeds[at.master]
-	if f == nil || !f.retry.IsZero() && time.Now().After(f.retry) {
+	if f == nil || f.ctx != v.ctx || !f.retry.IsZero() && time.Now().After(f.retry) {
 		f = &feed{live: v, at: at, opened: time.Now(), ctx: v.ctx, sub: at.client.SSubscribe(v.ctx), closed: make(chan struct{})}
 		v.feeds[at.master] = f
 		go f.read()
@@ -81,10 +81,11 @@ var verbs = map[string]func(*redis.PubSub, context.Context, ...string) error{
 	"ssubscribe": (*redis.PubSub).SSubscribe, "sunsubscribe": (*redis.PubSub).SUnsubscribe,
 }
 
-func (f *feed) do(ctx context.Context, verb string, channels ...string) error {
-	began, reply := time.Now(), awaited{verb + strings.Join(channels, ""), make(chan error, 1)}
+// do sends a command on a channel, or a ping with a text, and waits for the reply.
+func (f *feed) do(ctx context.Context, verb, text string) error {
+	began, reply := time.Now(), awaited{verb + text, make(chan error, 1)}
 	f.mu.Lock()
-	err := verbs[verb](f.sub, f.ctx, channels...)
+	err := verbs[verb](f.sub, f.ctx, text)
 	f.awaited = append(f.awaited, reply)
 	f.mu.Unlock()
 	if err != nil {
@@ -111,25 +112,26 @@ func (f *feed) read() {
 			f.subscribed(got.Channel, !strings.Contains(got.Kind, "un"))
 			f.replied(got.Kind+got.Channel, nil)
 		case *redis.Pong:
-			f.replied("ping", nil)
+			f.replied("ping"+got.Payload, nil)
 		default:
-			if !isReply(err) {
+			if !isReply(err) || !f.replied("", err) { // an error that nobody awaits refuses the connection
 				f.close(err)
 				return
 			}
-			f.replied("", err)
 		}
 	}
 }
 
-// replied passes a reply on to the one who waits for it. An error is that to the first of the commands.
-func (f *feed) replied(to string, err error) {
+// replied passes a reply on to the one who waits for it, if anyone does. An error is that to the first of the commands.
+func (f *feed) replied(to string, err error) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(f.awaited) > 0 && (err != nil || f.awaited[0].to == to) {
-		f.awaited[0].done <- err
-		f.awaited = f.awaited[1:]
+	if len(f.awaited) == 0 || err == nil && f.awaited[0].to != to {
+		return false
 	}
+	f.awaited[0].done <- err
+	f.awaited = f.awaited[1:]
+	return true
 }
 
 func (f *feed) announced(channel string, s Sighting) {

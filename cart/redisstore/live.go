@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"slices"
 	"strconv"
@@ -224,7 +225,7 @@ func (v *live) sync(ctx context.Context, t *topic, l *Listener) error {
 			[]string{t.ref.cartKey()}, int64(markLife.Seconds()), v.verb("publish")).Text()
 	}
 	if err == nil || isMissing(err) {
-		err = f.do(ctx, "ping")
+		err = f.do(ctx, "ping", rand.Text()) // no earlier ping has the same reply
 	}
 	if context.Cause(ctx) == errHangs {
 		f.close(errHangs)
