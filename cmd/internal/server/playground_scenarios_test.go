@@ -164,6 +164,16 @@ func TestPlaygroundScenarios_RestoreEverythingWhenClosedInTheMiddle(t *testing.T
 	}
 }
 
+func TestPlaygroundScenarios_GiveTheNetworkBackWhenClosedWithoutIt(t *testing.T) {
+	slow(t)
+	p, before := openScenarios(t, look{})
+	p.play("live")
+	p.until(`(` + doneSteps + ` === 3) ? (document.querySelector("#story [data-part='close']").click(), true) : document.querySelector("#story [data-part='next']").click()`)
+	before.areBack(p)
+	before.demo.shopper(t, evaluate[string](p, `localStorage.getItem("commerce:/:a.cart_token")`)).fill("1×1")
+	p.until(inA(`[data-line="1"]`))
+}
+
 // A scenario that is closed may still wait for a response. The next one must not get the visitor's carts meanwhile.
 func TestPlaygroundScenarios_WaitForTheOneThatIsClosed(t *testing.T) {
 	slow(t)

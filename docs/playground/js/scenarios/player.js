@@ -1,6 +1,7 @@
 // Plays a scenario, one step after the other. A step shows a sentence before it runs, and its
 // outcome afterwards. The visitor can pause, go step by step, play it again and close it.
 
+import { setNetwork } from "../api/live.js";
 import { byId } from "../page/dom.js";
 import { onLanguage, t } from "../page/language.js";
 import { announce, passes } from "../page/notices.js";
@@ -123,6 +124,7 @@ export class Player {
       root.inert = false;
     }
     await this.#running;
+    setNetwork(true); // it may have ended without
     if (!play.area) await Promise.all(this.devices.all.map((device) => device.giveBack()));
   }
 
