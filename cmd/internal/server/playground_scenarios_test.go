@@ -181,13 +181,15 @@ func TestPlaygroundScenarios_WaitForTheOneThatIsClosed(t *testing.T) {
 	p.run(`const { text } = Response.prototype; Response.prototype.text = async function () { await new Promise((done) => setTimeout(done, 1000)); return text.call(this); }`)
 	p.play("lostAnswer")
 	p.until(`document.querySelector("#log-entries .entry.played .post")`)
-	p.press(`#story [data-part="close"]`)
+	lent := evaluate[bool](p, `(document.querySelector("#story [data-part='close']").click(), document.querySelector("#device-a").inert)`)
+	assert.That(t, lent, "the visitor can change the cart of a scenario")
 	p.play("offline")
 	p.hurry()
 	p.until(doneSteps + ` === 2`)
 	p.until(`document.activeElement.dataset.part === "again"`)
 	p.press(`#story [data-part="close"]`)
 	before.areBack(p)
+	p.until(`!document.querySelector("#device-a").inert`)
 }
 
 // The page then reads its carts again.

@@ -119,13 +119,11 @@ export class Player {
     this.#wake();
     this.card.hidden = true;
     delete document.documentElement.dataset.playing;
-    for (const { root } of this.devices.all) {
-      root.classList.remove("acts");
-      root.inert = false;
-    }
+    for (const { root } of this.devices.all) root.classList.remove("acts");
     await this.#running;
     setNetwork(true); // it may have ended without
     if (!play.area) await Promise.all(this.devices.all.map((device) => device.giveBack()));
+    for (const { root } of this.devices.all) root.inert = false; // until now, a visitor would change the scenario's carts
   }
 
   /** #place puts the card above the list in a very wide window, otherwise above the log. */
