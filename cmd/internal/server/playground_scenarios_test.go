@@ -174,6 +174,16 @@ func TestPlaygroundScenarios_GiveTheNetworkBackWhenClosedWithoutIt(t *testing.T)
 	p.until(inA(`[data-line="1"]`))
 }
 
+// The device sends a quantity only when the visitor has stopped clicking.
+func TestPlaygroundScenarios_LeaveTheVisitorsLastClickInTheVisitorsCart(t *testing.T) {
+	slow(t)
+	p, _ := openScenarios(t, look{})
+	p.run(inA(`[data-key="8-more"]`) + `.click(); document.querySelector("[data-scenario='lostAnswer']").click()`)
+	p.until(doneSteps + ` === 2`)
+	p.press(`#story [data-part="close"]`)
+	p.until(inA(`[data-line="8"] [name="quantity"]`) + `.value === "2"`)
+}
+
 // A scenario that is closed may still wait for a response. The next one must not get the visitor's carts meanwhile.
 func TestPlaygroundScenarios_WaitForTheOneThatIsClosed(t *testing.T) {
 	slow(t)
