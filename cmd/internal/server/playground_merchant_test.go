@@ -113,6 +113,25 @@ func TestPlaygroundMerchant_ShowsASubscriptionBesideTheListOrOverIt(t *testing.T
 	p.until(`!document.querySelector("#subscription-details").open && document.activeElement.textContent === "#5046"`)
 }
 
+// Its answers come when another store is chosen.
+func TestPlaygroundMerchant_ShowsNothingOfTheStoreBefore(t *testing.T) {
+	p := openMerchant(t)
+	p.rows(15, 5048)
+	p.run(lateAnswers)
+	p.press(`[data-subscription="5045"] button`)
+	p.press(`#page-next`)
+	p.press(`[name="merchant-store"][value="own"]`)
+	p.until(`document.querySelector("#subscription-list .blank-title")`)
+	p.run(`deliver()`)
+	p.until(`!document.querySelector("#log-entries [data-kind='waiting']")`)
+	assert.That(t, evaluate[bool](p, `document.querySelector("#subscription-list").ariaBusy === "false"`), "the list waits for an answer that it does not show")
+	assert.That(t, evaluate[bool](p, `!document.querySelector("#subscription-details").open`), "the page shows a subscription of the store before")
+}
+
+// lateAnswers keeps answers to the page back until deliver is called.
+const lateAnswers = `const { text } = Response.prototype; const delivered = new Promise((done) => { window.deliver = done; });
+	Response.prototype.text = async function () { await delivered; return text.call(this); }`
+
 func TestPlaygroundMerchant_FollowsChanges(t *testing.T) {
 	slow(t)
 	r := newReader(t)

@@ -70,6 +70,7 @@ export async function list(query, { reveal = false, quiet = false } = {}) {
 }
 
 function refuseNoToken() {
+  byId("subscription-list").ariaBusy = "false"; // an answer on its way is not shown
   byId("subscription-pages").hidden = true;
   say(t("apiToken"), t("tokenNeeded"));
 }
