@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
@@ -117,7 +118,7 @@ func TestPlaygroundMerchant_ShowsASubscriptionBesideTheListOrOverIt(t *testing.T
 func TestPlaygroundMerchant_ShowsNothingOfTheStoreBefore(t *testing.T) {
 	p := openMerchant(t)
 	p.rows(15, 5048)
-	p.run(lateAnswers)
+	p.run(lateAnswers("/subscriptions"))
 	p.press(`[data-subscription="5045"] button`)
 	p.press(`#page-next`)
 	p.press(`[name="merchant-store"][value="own"]`)
@@ -128,9 +129,11 @@ func TestPlaygroundMerchant_ShowsNothingOfTheStoreBefore(t *testing.T) {
 	assert.That(t, evaluate[bool](p, `!document.querySelector("#subscription-details").open`), "the page shows a subscription of the store before")
 }
 
-// lateAnswers keeps answers to the page back until deliver is called.
-const lateAnswers = `const { text } = Response.prototype; const delivered = new Promise((done) => { window.deliver = done; });
-	Response.prototype.text = async function () { await delivered; return text.call(this); }`
+// lateAnswers keeps the page's answers of paths that begin so back until deliver is called.
+func lateAnswers(path string) string {
+	return fmt.Sprintf(`const { text } = Response.prototype; const delivered = new Promise((done) => { window.deliver = done; });
+		Response.prototype.text = async function () { if (this.url.includes(%q)) { window.kept = true; await delivered; } return text.call(this); }`, path)
+}
 
 func TestPlaygroundMerchant_FollowsChanges(t *testing.T) {
 	slow(t)
@@ -170,6 +173,23 @@ func TestPlaygroundMerchant_FollowsChanges(t *testing.T) {
 	r.change(t, `UPDATE subscriptions SET status = 'expired' WHERE (store_id, id) = (1, 5043)`)
 	p.press(`#tab-subscriptions`)
 	p.until(`document.querySelector("[data-event='expired']")?.textContent.includes("#5043")`)
+}
+
+func TestPlaygroundMerchant_RefreshesAListThatWasReadBeforeAChange(t *testing.T) {
+	slow(t)
+	r := newReader(t)
+	p := openPage(t, r.url+"/#subscriptions")
+	p.expect("400 /cart")
+	p.rows(15, 5048)
+	p.following()
+	p.run(lateAnswers("/subscriptions?page=1"))
+	p.jump("1")
+	p.until(`window.kept`)
+	r.change(t, `UPDATE subscriptions SET status = 'expired' WHERE (store_id, id) = (1, 5044)`)
+	p.until(`document.querySelector("[data-event='expired']")`)
+	p.sleep(100 * time.Millisecond)
+	p.run(`deliver()`)
+	p.until(`document.querySelector("[data-subscription='5044'] [data-status='expired']")`)
 }
 
 // The numbers follow, too, and the page asks for none of it until something changes.
