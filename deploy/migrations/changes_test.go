@@ -219,6 +219,28 @@ func TestUp_StampsTheSubscriptionsOfACopyAnew(t *testing.T) {
 	}
 }
 
+// The platform may change a subscription whose history is about to begin.
+func TestUp_BeginsHistoriesAfterWriters(t *testing.T) {
+	t.Parallel()
+	url := ephemeral.Migrated(t)
+	conn, m, writer := dial(t, url), open(t, url), dial(t, url)
+	inOne(t, conn, aShop, threeSubscriptions, "UPDATE subscription_timelines SET system_identifier = 1", "DELETE FROM subscription_states")
+	exec(t, writer, "BEGIN; UPDATE subscriptions SET status = 'expired' WHERE id = 2; DELETE FROM subscriptions WHERE id = 3")
+	restarted := make(chan error, 1)
+	go func() {
+		_, err := m.Up(context.Background())
+		restarted <- err
+	}()
+	for len(texts(t, conn, "SELECT wait_event FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")) == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	exec(t, writer, "COMMIT")
+	assert.NoError(t, <-restarted)
+	latest := texts(t, conn, `SELECT DISTINCT ON (subscription_id) subscription_id || coalesce(' ' || status, ' deleted')
+		FROM subscription_states ORDER BY subscription_id, number DESC`)
+	assert.Equal(t, latest, []string{"1 active", "2 expired", "3 deleted"}, "the latest states")
+}
+
 // Existing rows are not rewritten by the migration, and are among the changes.
 func TestSubscriptionChanges_StampsExistingRows(t *testing.T) {
 	t.Parallel()

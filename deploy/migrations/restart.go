@@ -35,13 +35,16 @@ func restartChanges(ctx context.Context, db *sql.DB) (restarted bool, stamped in
 		DELETE FROM deleted_subscriptions;
 		DELETE FROM pruned_deletions;
 		SELECT mark_timeline();
-		SELECT begin_histories();
 		UPDATE subscriptions SET id = id -- a trigger stamps them`)
 	if err != nil {
 		return false, 0, fmt.Errorf("stamp subscriptions: %w", err)
 	}
 	if stamped, err = result.RowsAffected(); err != nil {
 		return false, 0, err
+	}
+	// Only now all rows are locked: a writer could otherwise commit a state that comes before the first one.
+	if _, err := tx.ExecContext(ctx, "SELECT begin_histories()"); err != nil {
+		return false, 0, fmt.Errorf("begin histories: %w", err)
 	}
 	return true, stamped, tx.Commit()
 }

@@ -96,6 +96,30 @@ func TestPlayground_ALinesQuantityMovesByItsStep(t *testing.T) {
 	p.sentPatch(`{"quantity":15}`)
 }
 
+// The cart begins again while the service says that there is none.
+func TestPlayground_FollowsACartThatBeginsWhileItConnects(t *testing.T) {
+	p, s := openStore(t)
+	p.expect("404 /cart/events")
+	p.addProduct("1")
+	p.until(`document.querySelector(".entry[data-kind='live']")`)
+	token := evaluate[string](p, `localStorage.getItem("commerce:/:a.cart_token")`)
+	network := func(on string) {
+		evaluate[any](p, `import("./playground/js/api/live.js").then(({ setNetwork }) => setNetwork(`+on+`)).then(() => null)`)
+	}
+	network("false")
+	sara := s.customer(t, "1001")
+	sara.Token = token
+	sara.wantLines("1×1")
+	p.run(lateAnswers("/cart/events"))
+	network("true")
+	p.until(`window.kept`)
+	p.addProduct("2")
+	p.run(`deliver()`)
+	p.until(`!document.querySelector(".entry[data-kind='waiting']")`)
+	(&shopper{t: t, shop: s, Token: evaluate[string](p, `localStorage.getItem("commerce:/:a.cart_token")`)}).fill("8×1")
+	p.hasLine("8")
+}
+
 // openStore opens a new shop with empty carts. Selectors are for device A by default.
 func openStore(t *testing.T) (page, *shop) {
 	t.Helper()

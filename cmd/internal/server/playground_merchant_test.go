@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
@@ -113,6 +114,27 @@ func TestPlaygroundMerchant_ShowsASubscriptionBesideTheListOrOverIt(t *testing.T
 	p.until(`!document.querySelector("#subscription-details").open && document.activeElement.textContent === "#5046"`)
 }
 
+// Its answers come when another store is chosen.
+func TestPlaygroundMerchant_ShowsNothingOfTheStoreBefore(t *testing.T) {
+	p := openMerchant(t)
+	p.rows(15, 5048)
+	p.run(lateAnswers("/subscriptions"))
+	p.press(`[data-subscription="5045"] button`)
+	p.press(`#page-next`)
+	p.press(`[name="merchant-store"][value="own"]`)
+	p.until(`document.querySelector("#subscription-list .blank-title")`)
+	p.run(`deliver()`)
+	p.until(`!document.querySelector("#log-entries [data-kind='waiting']")`)
+	assert.That(t, evaluate[bool](p, `document.querySelector("#subscription-list").ariaBusy === "false"`), "the list waits for an answer that it does not show")
+	assert.That(t, evaluate[bool](p, `!document.querySelector("#subscription-details").open`), "the page shows a subscription of the store before")
+}
+
+// lateAnswers keeps the page's answers of paths that begin so back until deliver is called.
+func lateAnswers(path string) string {
+	return fmt.Sprintf(`const { text } = Response.prototype; const delivered = new Promise((done) => { window.deliver = done; });
+		Response.prototype.text = async function () { if (this.url.includes(%q)) { window.kept = true; await delivered; } return text.call(this); }`, path)
+}
+
 func TestPlaygroundMerchant_FollowsChanges(t *testing.T) {
 	slow(t)
 	r := newReader(t)
@@ -151,6 +173,23 @@ func TestPlaygroundMerchant_FollowsChanges(t *testing.T) {
 	r.change(t, `UPDATE subscriptions SET status = 'expired' WHERE (store_id, id) = (1, 5043)`)
 	p.press(`#tab-subscriptions`)
 	p.until(`document.querySelector("[data-event='expired']")?.textContent.includes("#5043")`)
+}
+
+func TestPlaygroundMerchant_RefreshesAListThatWasReadBeforeAChange(t *testing.T) {
+	slow(t)
+	r := newReader(t)
+	p := openPage(t, r.url+"/#subscriptions")
+	p.expect("400 /cart")
+	p.rows(15, 5048)
+	p.following()
+	p.run(lateAnswers("/subscriptions?page=1"))
+	p.jump("1")
+	p.until(`window.kept`)
+	r.change(t, `UPDATE subscriptions SET status = 'expired' WHERE (store_id, id) = (1, 5044)`)
+	p.until(`document.querySelector("[data-event='expired']")`)
+	p.sleep(100 * time.Millisecond)
+	p.run(`deliver()`)
+	p.until(`document.querySelector("[data-subscription='5044'] [data-status='expired']")`)
 }
 
 // The numbers follow, too, and the page asks for none of it until something changes.

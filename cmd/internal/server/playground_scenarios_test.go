@@ -164,6 +164,26 @@ func TestPlaygroundScenarios_RestoreEverythingWhenClosedInTheMiddle(t *testing.T
 	}
 }
 
+func TestPlaygroundScenarios_GiveTheNetworkBackWhenClosedWithoutIt(t *testing.T) {
+	slow(t)
+	p, before := openScenarios(t, look{})
+	p.play("live")
+	p.until(`(` + doneSteps + ` === 3) ? (document.querySelector("#story [data-part='close']").click(), true) : document.querySelector("#story [data-part='next']").click()`)
+	before.areBack(p)
+	before.demo.shopper(t, evaluate[string](p, `localStorage.getItem("commerce:/:a.cart_token")`)).fill("1×1")
+	p.until(inA(`[data-line="1"]`))
+}
+
+// The device sends a quantity only when the visitor has stopped clicking.
+func TestPlaygroundScenarios_LeaveTheVisitorsLastClickInTheVisitorsCart(t *testing.T) {
+	slow(t)
+	p, _ := openScenarios(t, look{})
+	p.run(inA(`[data-key="8-more"]`) + `.click(); document.querySelector("[data-scenario='lostAnswer']").click()`)
+	p.until(doneSteps + ` === 2`)
+	p.press(`#story [data-part="close"]`)
+	p.until(inA(`[data-line="8"] [name="quantity"]`) + `.value === "2"`)
+}
+
 // A scenario that is closed may still wait for a response. The next one must not get the visitor's carts meanwhile.
 func TestPlaygroundScenarios_WaitForTheOneThatIsClosed(t *testing.T) {
 	slow(t)
@@ -171,13 +191,15 @@ func TestPlaygroundScenarios_WaitForTheOneThatIsClosed(t *testing.T) {
 	p.run(`const { text } = Response.prototype; Response.prototype.text = async function () { await new Promise((done) => setTimeout(done, 1000)); return text.call(this); }`)
 	p.play("lostAnswer")
 	p.until(`document.querySelector("#log-entries .entry.played .post")`)
-	p.press(`#story [data-part="close"]`)
+	lent := evaluate[bool](p, `(document.querySelector("#story [data-part='close']").click(), document.querySelector("#device-a").inert)`)
+	assert.That(t, lent, "the visitor can change the cart of a scenario")
 	p.play("offline")
 	p.hurry()
 	p.until(doneSteps + ` === 2`)
 	p.until(`document.activeElement.dataset.part === "again"`)
 	p.press(`#story [data-part="close"]`)
 	before.areBack(p)
+	p.until(`!document.querySelector("#device-a").inert`)
 }
 
 // The page then reads its carts again.

@@ -9,6 +9,7 @@ let network = new AbortController(); // aborted while a scenario has no network
 /** setNetwork ends all streams, or lets them connect again. */
 export function setNetwork(on) {
   if (!on) return network.abort();
+  if (!network.signal.aborted) return;
   network = new AbortController();
   dispatchEvent(new Event("online"));
 }

@@ -44,6 +44,7 @@ export function redrawDetail(id) {
 }
 
 export function closeDetail() {
+  lastAsked++; // an answer on its way may be of another store
   if (!shown) return;
   const row = markRow(shown.id);
   const hadFocus = panel().contains(document.activeElement);

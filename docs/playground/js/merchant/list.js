@@ -33,9 +33,12 @@ export function startList(opened) {
 /** listed reports whether the list has been requested. */
 export const listed = () => lastAsked > 0;
 
+/** isListing reports whether the page waits for a list, which may be older than the latest changes. */
+export const isListing = () => byId("subscription-list").ariaBusy === "true";
+
 /** refresh lists the same page again after changes, and marks the rows with these IDs. */
 export async function refresh(changed) {
-  if (!shown || byId("subscription-list").ariaBusy === "true") return;
+  if (!shown) return;
   await list(shown.query, { quiet: true });
   for (const id of changed) rowOnScreen(id)?.classList.add("changed");
 }
@@ -70,6 +73,7 @@ export async function list(query, { reveal = false, quiet = false } = {}) {
 }
 
 function refuseNoToken() {
+  byId("subscription-list").ariaBusy = "false"; // an answer on its way is not shown
   byId("subscription-pages").hidden = true;
   say(t("apiToken"), t("tokenNeeded"));
 }

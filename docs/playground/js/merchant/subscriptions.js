@@ -5,7 +5,7 @@ import { closeDetail, openDetail, redrawDetail, startDetail } from "./detail.js"
 import { attend, feed, follow, forget, startFeed } from "./feed.js";
 import { emptyFeedPanel, startFeedPanel } from "./feedpanel.js";
 import { showFilters, startFilters } from "./filters.js";
-import { empty, list, listed, refresh, startList } from "./list.js";
+import { empty, isListing, list, listed, refresh, startList } from "./list.js";
 import { clearRenewals, loadRenewals, startRenewals } from "./renewals.js";
 import { clearRevenue, loadRevenue, startRevenue } from "./revenue.js";
 import { offered, session } from "./session.js";
@@ -103,7 +103,8 @@ function find(query, options) {
 
 /** refreshAll shows what has changed, and later also the numbers that the service has kept until then. */
 function refreshAll() {
-  due = 0;
+  due = isListing() ? setTimeout(refreshAll, between) : 0;
+  if (due) return;
   refreshed = Date.now();
   refresh(changed.splice(0));
   loadNumbers();

@@ -1,6 +1,7 @@
 // Plays a scenario, one step after the other. A step shows a sentence before it runs, and its
 // outcome afterwards. The visitor can pause, go step by step, play it again and close it.
 
+import { setNetwork } from "../api/live.js";
 import { byId } from "../page/dom.js";
 import { onLanguage, t } from "../page/language.js";
 import { announce, passes } from "../page/notices.js";
@@ -118,12 +119,11 @@ export class Player {
     this.#wake();
     this.card.hidden = true;
     delete document.documentElement.dataset.playing;
-    for (const { root } of this.devices.all) {
-      root.classList.remove("acts");
-      root.inert = false;
-    }
+    for (const { root } of this.devices.all) root.classList.remove("acts");
     await this.#running;
+    setNetwork(true); // it may have ended without
     if (!play.area) await Promise.all(this.devices.all.map((device) => device.giveBack()));
+    for (const { root } of this.devices.all) root.inert = false; // until now, a visitor would change the scenario's carts
   }
 
   /** #place puts the card above the list in a very wide window, otherwise above the log. */

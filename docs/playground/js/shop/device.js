@@ -48,6 +48,7 @@ export class Device {
 
   /** become switches to the customer of a JWT, or to the guest for "". */
   become(jwt) {
+    this.basket.lines.sendAll();
     this.cart.become(jwt).then(() => this.account.draw());
     return this.cart.load();
   }
@@ -68,6 +69,7 @@ export class Device {
 
   async #use(session, live) {
     this.live.on = live;
+    this.basket.lines.sendAll();
     await this.cart.use(session);
     this.account.draw();
     return this.cart.load();

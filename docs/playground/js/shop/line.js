@@ -13,7 +13,7 @@ const settle = 350; // ms without another click before a quantity is sent
 const fresh = 2500; // ms for which a line that has changed is highlighted
 
 export class Lines {
-  #wanted = new Map(); // line → { quantity, timer } not sent yet
+  #wanted = new Map(); // line → { quantity, timer, send } not sent yet
   #shown = new Map(); // line → { quantity, since }, to see what has changed
 
   constructor(device) {
@@ -91,11 +91,16 @@ export class Lines {
   #want(item, quantity) {
     this.#forgetWanted(item);
     if (quantity === item.quantity) return;
-    const timer = setTimeout(() => {
-      this.#wanted.delete(item.id);
+    const send = () => {
+      this.#forgetWanted(item);
       this.cart.setQuantity(item, quantity);
-    }, settle);
-    this.#wanted.set(item.id, { quantity, timer });
+    };
+    this.#wanted.set(item.id, { quantity, timer: setTimeout(send, settle), send });
+  }
+
+  /** sendAll sends wanted quantities at once, before the device shows another cart, which may have the same lines. */
+  sendAll() {
+    for (const { send } of this.#wanted.values()) send();
   }
 
   #forgetWanted(item) {

@@ -25,13 +25,20 @@ export class Live {
   }
 
   async #follow(signal) {
-    for await (const event of follow(() => headersOf(this.cart.session), { from: this.cart.device, signal })) {
+    let before; // the cart when it connected last
+    const headers = () => {
+      before = this.cart.now;
+      return headersOf(this.cart.session);
+    };
+    for await (const event of follow(headers, { from: this.cart.device, signal })) {
       await this.cart.settled(); // the event of the device's own change may come first
       if (signal.aborted) return;
       if (event.version === this.cart.now.version) continue;
       tellEvent(event);
       await this.cart.refresh();
     }
-    if (!signal.aborted) this.#followed = "";
+    if (signal.aborted) return;
+    this.#followed = "";
+    if (this.cart.now !== before) this.#check(); // it may have begun since the service said that there is none
   }
 }
