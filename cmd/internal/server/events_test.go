@@ -202,6 +202,13 @@ type source struct {
 
 func (s *source) send(event string) {
 	s.events <- event
+	s.wakeUp()
+}
+
+func (s *source) wakeUp() {
+	for s.wake.Load() == nil { // the stream has begun, but does not wait yet
+		time.Sleep(time.Millisecond)
+	}
 	(*s.wake.Load())()
 }
 
@@ -315,7 +322,7 @@ func TestEventStream_EndsIfTheClientDoesNotRead(t *testing.T) {
 	for range 10_000 {
 		s.events <- "data: " + strings.Repeat("x", 100) + "\n\n"
 	}
-	(*s.wake.Load())()
+	s.wakeUp()
 	happens(t, s.closed, "the stream ends")
 	left := len(s.events) * 108
 	assert.That(t, left > 800_000, "the connection took all but %d bytes", left)
