@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -173,6 +174,28 @@ func TestPlaygroundMerchant_FollowsChanges(t *testing.T) {
 	r.change(t, `UPDATE subscriptions SET status = 'expired' WHERE (store_id, id) = (1, 5043)`)
 	p.press(`#tab-subscriptions`)
 	p.until(`document.querySelector("[data-event='expired']")?.textContent.includes("#5043")`)
+}
+
+// Another demo lends another token, and its cursors are its own.
+func TestPlaygroundMerchant_FollowsADemoThatRestarted(t *testing.T) {
+	slow(t)
+	before, after := proxyTo(t, startDemo(t).url), proxyTo(t, startDemo(t).url)
+	var restarted atomic.Bool
+	p := openPage(t, serveGateway(t, func(w http.ResponseWriter, r *http.Request) {
+		if restarted.Load() {
+			after.ServeHTTP(w, r)
+		} else {
+			before.ServeHTTP(w, r)
+		}
+	})+"/#subscriptions")
+	p.expect("401 /subscriptions/changes", "410 /subscriptions/changes", "401 /subscriptions")
+	p.following()
+	restarted.Store(true)
+	p.press(`#feed-switch`)
+	p.press(`#feed-switch`)
+	p.until(`[...document.querySelectorAll("#log-entries .entry")].some((row) => row.textContent.includes("cursor_expired"))`)
+	p.press(`#feed-happen`)
+	p.until(`document.querySelector(".feed-row")`)
 }
 
 func TestPlaygroundMerchant_RefreshesAListThatWasReadBeforeAChange(t *testing.T) {
