@@ -66,14 +66,14 @@ func (l *LastUsed) Run(ctx context.Context) {
 		case <-tick.C:
 			l.tryFlush(ctx)
 		case <-ctx.Done():
-			l.tryFlush(context.WithoutCancel(ctx))
+			l.tryFlush(ctx)
 			return
 		}
 	}
 }
 
 func (l *LastUsed) tryFlush(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, apiTokenTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), apiTokenTimeout) // the end interrupts no write
 	defer cancel()
 	began := l.cfg.Now()
 	switch err := l.Flush(ctx); {
