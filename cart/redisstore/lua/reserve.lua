@@ -31,6 +31,6 @@ end
 if others >= NOTES then return 'crowded' end
 
 put(hash, own, string.format('%s %d %d %d %s', ARGV[3], math.floor(now / 1000), lines, text, ARGV[6]))
-put(hash, 'l', LAYOUT)
+if not hash.at.l then put(hash, 'l', LAYOUT) end
 settle(cart, hash, ARGV[2], now)
 return 'noted'
