@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/redis/go-redis/v9"
+
 	"commerce/auth/problem"
 	"commerce/auth/store"
 	"commerce/cart"
@@ -310,6 +312,28 @@ func TestAgent_FollowsAShopperWhoKeepsIt(t *testing.T) {
 	d.add(shopper, 2, 1)
 	_, err = d.AgentRead(t.Context(), d.opens(made.ID))
 	assert.That(t, isProblem(err, problem.NotFound), "after it has canceled: %v", err)
+}
+
+// The catalog fails when a hand-over has claimed the cart. Until the lines have arrived, the agent that the shopper keeps
+// begins no other cart, from which it would not return.
+func TestAgent_WaitsForTheCartThatItFollows(t *testing.T) {
+	t.Parallel()
+	d := openDesk(t, "", "")
+	made := d.agentCreates("1×2")
+	code := d.HandoverOf(d.by(made.ID), made.Cart, true).Code
+	d.redis.Client.AddHook(&then{
+		follows: func(cmd redis.Cmder) bool { return cmd.FullName() == "claim" },
+		run:     func() { d.goods.out.Store(1) },
+	})
+	r := service.Redemption{Code: code, Key: redeemKey("k"), KeepAgent: true}
+	_, err := d.Redeem(t.Context(), d.as("", ""), r)
+	assert.That(t, problemOf(err, problem.Unavailable) != nil, "redeemed without the catalog: %v", err)
+	_, err = d.AgentReplace(t.Context(), d.opens(made.ID), service.Conditions{}, wants("3×1"))
+	assert.That(t, problemOf(err, problem.Unavailable) != nil, "the agent has replaced another cart: %v", err)
+	d.goods.out.Store(0)
+	assert.Must(d.Redeem(t.Context(), d.as("", ""), r))(t)
+	read := assert.Must(d.AgentRead(t.Context(), d.opens(made.ID)))(t)
+	assert.Equal(t, linesOf(read.Cart), "1×2", "the agent finds")
 }
 
 // While a shopper adds to the same line, a replacement by what the agent has seen comes first, or is refused.

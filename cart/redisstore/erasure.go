@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -22,6 +23,8 @@ type Holding struct {
 	Expires time.Duration // time to live; negative for none
 	Cart    cart.Cart     // for KindCart, KindClaimed and KindShare
 	Entries int64         // for KindKeys, KindOffers, KindResults, KindShares and KindCame: how many
+
+	digests []string // for KindShares: of the codes of shares
 }
 
 type HoldingKind string
@@ -41,19 +44,24 @@ const (
 // Holdings lists everything stored for a reference. That includes the guests' carts that are claimed for
 // it, and its shares. It scans all keys of Redis: do not use it in requests.
 func (s *Store) Holdings(ctx context.Context, ref Ref) ([]Holding, error) {
+	claims, err := s.claimsFor(ctx, ref) // first: a claimed cart that is merged meanwhile is among the others then
+	if err != nil {
+		return nil, err
+	}
 	keys, err := s.scan(ctx, escapeGlob(ref.key)+"*")
 	if err != nil {
 		return nil, err
 	}
-	claims, err := s.claimsFor(ctx, ref)
+	lists, err := s.lists(ctx, keys)
 	if err != nil {
 		return nil, err
 	}
-	shares, err := s.sharesIn(ctx, ref, keys)
-	if err != nil {
-		return nil, err
+	keys = append(keys, claims...)
+	for _, digests := range lists {
+		for _, digest := range digests {
+			keys = append(keys, ref.shareKeyOf(digest))
+		}
 	}
-	keys = slices.Concat(keys, claims, shares)
 	slices.SortFunc(keys, func(a, b string) int {
 		return cmp.Or(cmp.Compare(kindOf(a), kindOf(b)), cmp.Compare(a, b))
 	})
@@ -64,6 +72,7 @@ func (s *Store) Holdings(ctx context.Context, ref Ref) ([]Holding, error) {
 			return nil, fmt.Errorf("read %s: %w", kindOf(key), err)
 		}
 		if found {
+			h.digests = lists[key]
 			all = append(all, h)
 		}
 	}
@@ -105,7 +114,13 @@ func (s *Store) Erase(ctx context.Context, ref Ref) ([]Holding, error) {
 		return nil, err
 	}
 	for _, h := range held {
-		if err := s.Client.Unlink(ctx, h.Key).Err(); err != nil {
+		var err error
+		if h.Kind == KindShares { // not those listed since: only the list leads to their shares
+			err = s.Client.HDel(ctx, h.Key, h.digests...).Err()
+		} else {
+			err = s.Client.Unlink(ctx, h.Key).Err()
+		}
+		if err != nil {
 			return nil, fmt.Errorf("remove %s: %w", h.Kind, err)
 		}
 	}
@@ -130,8 +145,9 @@ func (s *Store) claimsFor(ctx context.Context, owner Ref) ([]string, error) {
 	return own, nil
 }
 
-// sharesIn returns the keys of the shares that the lists among a reference's keys have.
-func (s *Store) sharesIn(ctx context.Context, ref Ref, keys []string) (shares []string, _ error) {
+// lists returns the digests of the codes of shares that the lists among a reference's keys have, by the list's key.
+func (s *Store) lists(ctx context.Context, keys []string) (map[string][]string, error) {
+	all := map[string][]string{}
 	for _, key := range keys {
 		if kindOf(key) != KindShares {
 			continue
@@ -140,11 +156,9 @@ func (s *Store) sharesIn(ctx context.Context, ref Ref, keys []string) (shares []
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", KindShares, err)
 		}
-		for digest := range list {
-			shares = append(shares, ref.shareKeyOf(digest))
-		}
+		all[key] = slices.Collect(maps.Keys(list))
 	}
-	return shares, nil
+	return all, nil
 }
 
 // holding reads what is stored under a key. found is false if there is nothing.

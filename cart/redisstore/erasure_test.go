@@ -1,11 +1,13 @@
 package redisstore_test
 
 import (
+	"context"
 	"maps"
 	"os"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -84,4 +86,67 @@ func TestErase_KnowsEachFunctionThatBuildsAKey(t *testing.T) {
 	slices.Sort(builders)
 	known := slices.Sorted(maps.Keys(keysOf(redisstore.CustomerRef(1, "1001"))))
 	assert.That(t, slices.Equal(builders, known), "keys.go builds keys with %v, and the test of Erase has keys of %v", builders, known)
+}
+
+// then is a hook that runs once, after the first command that it is to follow.
+type then struct {
+	follows func(redis.Cmder) bool
+	run     func()
+	once    sync.Once
+}
+
+func (*then) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (h *then) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		if h.follows(cmd) {
+			h.once.Do(h.run)
+		}
+		return err
+	}
+}
+
+func (*then) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+// eraseUntilNothing repeats Erase as its doc says, with something else that happens during it.
+func (d *desk) eraseUntilNothing(ref redisstore.Ref, during *then) {
+	d.t.Helper()
+	client := dial(d.t, ephemeral.Redis(d.t))
+	client.AddHook(during)
+	eraser := redisstore.New(redisstore.Config{Client: client})
+	for range 5 {
+		if len(assert.Must(eraser.Erase(d.t.Context(), ref))(d.t)) == 0 {
+			return
+		}
+	}
+	d.t.Error("there is always something to erase")
+}
+
+// The customer's cart with the note has been erased, and the merge goes on.
+func TestErase_FindsACartThatIsMergedMeanwhile(t *testing.T) {
+	t.Parallel()
+	d := openDesk(t, "", "1×1")
+	d.dieAfter(claimedStep, d.token)
+	assert.NoError(t, d.client.Del(t.Context(), d.customer.CartKey()).Err())
+	d.eraseUntilNothing(d.customer, &then{
+		follows: func(cmd redis.Cmder) bool { return cmd.Name() == "scan" },
+		run:     func() { d.read(d.as("c", d.token)) },
+	})
+	d.wantLines(d.as("c", ""), "")
+}
+
+func TestErase_FindsAShareThatIsMadeMeanwhile(t *testing.T) {
+	t.Parallel()
+	d := openDesk(t, "1×1", "")
+	d.share(d.as("c", ""), "first")
+	var code string
+	d.eraseUntilNothing(d.customer, &then{
+		follows: func(cmd redis.Cmder) bool { return cmd.Name() == "hlen" }, // the cart is still there
+		run:     func() { code = d.share(d.as("c", ""), "second").Code },
+	})
+	assert.That(t, code != "", "nothing was shared")
+	d.wantShared(code, "")
 }

@@ -52,6 +52,14 @@ func TestLayout_HasANumberWithoutACart(t *testing.T) {
 	}
 }
 
+func TestLayout_OfACartWithMetadataOutlivesAMerge(t *testing.T) {
+	t.Parallel()
+	d := openDesk(t, "", "1×1")
+	assert.Must(d.Do(t.Context(), d.as("c", ""), redisstore.Conditions{}, service.Op{Metadata: cart.Metadata{"name": "value"}}))(t)
+	d.read(d.as("c", d.token))
+	assert.Equal(t, d.client.HGet(t.Context(), d.customer.CartKey(), "l").Val(), "2", "the number of the layout")
+}
+
 func TestLayout_UnknownMembersAreIgnored(t *testing.T) {
 	t.Parallel()
 	d := openDesk(t, "", "1×1")

@@ -199,6 +199,25 @@ func TestMerge_AClaimExpiresAfterAFixedTimeAndBeforeItsOffers(t *testing.T) {
 	assert.That(t, left >= 0 && left <= time.Hour, "claimed again, it expires in %v", left)
 }
 
+// Two tries of a hand-over have the same note. When the first one reserves room late, the second one has brought the lines,
+// which a failover may still lose: they must not move on.
+func TestMerge_ALateReservationFreesNoLinesThatAreNotConfirmed(t *testing.T) {
+	t.Parallel()
+	d := openDesk(t, "", "1×1")
+	laptop := redisstore.GuestRef(d.store.ID, tokenOf("laptop"))
+	note := redisstore.HandoverNote + "AAAAAAAAAA"
+	reserve := func(b cart.Reservation) {
+		assert.NoError(t, d.redis.Reserve(t.Context(), laptop, d.guest, note, b, carttest.Limits))
+	}
+	brings := d.brings()
+	reserve(brings)
+	c := assert.Must(d.redis.Claim(t.Context(), laptop, d.guest, note, brings, ""))(t)
+	assert.Must(d.redis.Apply(t.Context(), laptop, c, cart.Sum, cart.MergeBounds(c.Cart, d.goods.products, carttest.Limits), rand.Text()))(t)
+	reserve(brings)
+	_, err := d.redis.Claim(t.Context(), d.customer, laptop, newNote(), assert.Must(d.redis.Load(t.Context(), laptop))(t).RoomNeeded(), "")
+	assert.ErrorIs(t, err, redisstore.ErrMerging, "a login claims the cart")
+}
+
 // Each device brings its own cart: a merge that died must not delay another one's.
 func TestMerge_OneDeviceDoesNotWaitForAnother(t *testing.T) {
 	t.Parallel()

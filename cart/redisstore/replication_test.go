@@ -180,6 +180,35 @@ func TestReplication_OneWriteASecondWaitsForAReplicaThatHangs(t *testing.T) {
 	d.wantLines(d.as("c0", tokenOf("c0")), "1×2")
 }
 
+// A repeat writes nothing new, and since Redis 7.2 a connection that has written nothing waits for no replica.
+func TestReplication_ARepeatWaitsForWhatItRepeats(t *testing.T) {
+	t.Parallel()
+	p, id := startPair(t), newStoreID()
+	customer, guest, undone := redisstore.CustomerRef(id, "c"), redisstore.GuestRef(id, tokenOf("t")), redisstore.GuestRef(id, tokenOf("u"))
+	change := func(on redisstore.Conditions, c redisstore.Change) func(*redisstore.Store) bool {
+		return func(s *redisstore.Store) bool {
+			o := assert.Must(s.Change(t.Context(), guest, on, redisstore.Attempt{CartID: "CART"}, c))(t)
+			return o.Durability == redisstore.Confirmed
+		}
+	}
+	one := cart.NewLine{ID: "1", Quantity: 1, Bounds: cart.Bounds{Stock: -1, Min: 1, Max: 99}}
+	p.replica.Freeze()
+	defer p.replica.Thaw()
+	for name, confirmed := range map[string]func(*redisstore.Store) bool{
+		"with a key":           change(redisstore.Conditions{Key: "key", Fingerprint: "f"}, redisstore.Add(one, carttest.Limits)),
+		"that changes no more": change(redisstore.Conditions{}, redisstore.SetCoupon("TEN")),
+		"with a stamp":         change(redisstore.Conditions{Stamp: "stamps"}, redisstore.SetCoupon("ELF")),
+		"of an undo's first step": func(s *redisstore.Store) bool {
+			return s.BeginUndone(t.Context(), customer, undone, cart.Cart{ID: "UNDONE", Coupon: "TEN"}) == nil
+		},
+	} {
+		for try := range 2 {
+			s := redisstore.New(redisstore.Config{Client: dial(t, p.master.URL), TTL: usualTTLs, Durable: true})
+			assert.That(t, !confirmed(s), "a request %s, try %d: confirmed by a replica that hangs", name, try+1)
+		}
+	}
+}
+
 func versions(t *testing.T, url string, guest redisstore.Ref, n int) []string {
 	t.Helper()
 	s := redisstore.New(redisstore.Config{Client: dial(t, url), TTL: usualTTLs})

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
@@ -168,13 +169,14 @@ func (g Guests) PrintTotals(w io.Writer) error {
 type Masters struct {
 	Clients []*redis.Client
 	// ID changes when one of them is restarted or replaced, or when slots move between them. Cursors of
-	// AtRest are then invalid, because each process orders keys in its own way.
+	// AtRest are then invalid, because each process orders keys in its own way. While a slot is being moved, each
+	// call returns another one: its keys go to a master that may have been walked.
 	ID   uint32
 	Keys int64     // of all of them
 	Now  time.Time // by the clock of one of them
 }
 
-// Masters asks the servers, which need the right to run INFO, and in a cluster CLUSTER SLOTS.
+// Masters asks the servers, which need the right to run INFO, and in a cluster CLUSTER SLOTS and CLUSTER NODES.
 func (s *Store) Masters(ctx context.Context) (m Masters, err error) {
 	var mu sync.Mutex
 	var identity []string
@@ -190,6 +192,15 @@ func (s *Store) Masters(ctx context.Context) (m Masters, err error) {
 		us, _ := strconv.ParseInt(info["Server"]["server_time_usec"], 10, 64)
 		m.Clients, m.Keys, m.Now = append(m.Clients, master), m.Keys+keys, time.UnixMicro(us)
 		identity = append(identity, master.Options().Addr+" "+info["Server"]["run_id"])
+		if s.clustered() {
+			nodes, err := master.ClusterNodes(ctx).Result()
+			if err != nil {
+				return fmt.Errorf("ask %s: %w", serverOf(master), err)
+			}
+			if strings.Contains(nodes, " [") { // a slot is being moved
+				identity = append(identity, rand.Text())
+			}
+		}
 		return nil
 	}
 	switch client := s.Client.(type) {

@@ -176,8 +176,11 @@ type Room struct {
 }
 
 // Reserve notes a merge, under a name of the caller's making, and reserves its room. The same name
-// again replaces its reservation. Errors: ErrNoRoom, or else ErrCrowded.
+// again replaces its reservation, unless the lines of this cart have arrived under it. Errors: ErrNoRoom, or else ErrCrowded.
 func (r Record) Reserve(name string, b cart.Reservation, limits cart.Limits) (Record, error) {
+	if held := r.Merges[name]; held.Applied && held.CartID == b.CartID {
+		return r, nil
+	}
 	merges := putIn(maps.Clone(r.Merges), name, b)
 	held, all := r.Cart.RoomNeeded(), reserved(merges)
 	if b.Lines > 0 && held.Lines+all.Lines > cart.MergeFactor*limits.Lines || b.Text > 0 && held.Text+all.Text > cart.MergeFactor*limits.CartText {

@@ -270,7 +270,12 @@ func (s *Carts) follow(ctx context.Context, v *AgentVisit) (held redisstore.Stor
 		return held, moved, err
 	}
 	v.own, v.kept = to, true
-	if held, err = s.load(ctx, v.Visit); err == nil && held.Agent == "" { // no cart, or a later one of the fresh token
+	held, err = s.load(ctx, v.Visit)
+	switch {
+	case err != nil:
+	case held.ID == "" && len(held.Pending) > 0:
+		err = cart.Unavailable("follow cart", errors.New("service: its lines are on their way"))
+	case held.Agent == "": // no cart, or a later one of the fresh token
 		held, v.own, v.kept = redisstore.Stored{}, v.home, false
 	}
 	return held, held.ID == "", err

@@ -200,6 +200,13 @@ local function expire(key, life, kept)
   if life then redis.call('PEXPIRE', key, life) else redis.call('DEL', key) end
 end
 
+-- touch writes a key without changing it. Since Redis 7.2, a wait for replicas covers only what its own connection
+-- has written, but a repeat must wait for what the first try has written on another one.
+local function touch(key)
+  local left = redis.call('PTTL', key)
+  if left > 0 then redis.call('PEXPIRE', key, left) end
+end
+
 -- settle writes what put and drop have collected, and renews the TTL. It returns the ms
 -- left.
 local function settle(key, hash, ttl, now)

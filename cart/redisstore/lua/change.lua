@@ -74,6 +74,7 @@ local function accept(changed, line)
   write(cart, hash)
   if use then remember(keys, use) end
   expire(cart, left, kept)
+  if not changed then touch(cart) end -- another request may have changed it to the same
   return reply('applied', 0, line, left, changed and announce(cart, hash) or nil)
 end
 
@@ -86,7 +87,10 @@ end
 
 if find_repeat then
   local found, line, ms = find_repeat(hash, now)
-  if found == 'replayed' then return reply(found, ms, line, hash.at.i and settle(cart, hash, ARGV[1], now)) end
+  if found == 'replayed' then
+    touch(keys or cart)
+    return reply(found, ms, line, hash.at.i and settle(cart, hash, ARGV[1], now))
+  end
   if found then return reply(found) end
 end
 

@@ -46,7 +46,10 @@ end
 
 local owner, note = string.match(redis.call('HGET', claimed, 'o') or '', '^(%S+) ?(%S*)$')
 if owner and owner ~= ARGV[1] then return { 'other', owner } end
-if owner then return { 'again', note, scan(claimed, '').flat, claimed_keys() } end
+if owner then
+  touch(claimed)
+  return { 'again', note, scan(claimed, '').flat, claimed_keys() }
+end
 
 local hash = scan(guest, '')
 survey(hash)

@@ -16,7 +16,7 @@ local cart, came = KEYS[1], KEYS[2]
 if redis.call('EXISTS', came) == 0 then return { 'unknown' } end
 local name = redis.call('HGET', came, 'u')
 if name then
-  redis.call('HSET', came, 'u', name) -- a wait for replicas covers only what is written
+  touch(came)
   return { 'undone', name, redis.call('HGET', came, 'a') }
 end
 local hash = scan(cart, nil)
