@@ -74,7 +74,7 @@ const (
 func (a *assembly) atEnd(close func()) { a.closers = append(a.closers, close) }
 
 // close ends and closes everything, the latest first, and traces last. It leaves to the end of the process
-// what takes too long: a pool waits up to 15 s for a Postgres that hangs.
+// what takes too long: a pool waits up to 15 s for statements that Postgres does not end.
 func (a *assembly) close() {
 	ended := make(chan struct{})
 	go func() {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	toxiproxy "github.com/Shopify/toxiproxy/v2"
@@ -235,7 +236,23 @@ func TestServe_DoesNotLoseASlowPostgresThatServesRequests(t *testing.T) {
 	assert.That(t, !strings.Contains(serve.log.String(), "lost postgres"), "%s", serve.log)
 }
 
-// pgx waits up to 15 s for the end of a statement that it has canceled.
+func TestClose_LeavesWhatHangs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		for late, want := range map[bool]time.Duration{false: closePeriod, true: 0} {
+			a, hangs := &assembly{late: make(chan struct{})}, make(chan struct{})
+			a.atEnd(func() { <-hangs })
+			if late {
+				close(a.late)
+			}
+			began := time.Now()
+			a.close()
+			assert.Equal(t, time.Since(began), want, "how long close waits")
+			close(hangs)
+		}
+	})
+}
+
 func TestServe_EndsInTimeWhilePostgresHangs(t *testing.T) {
 	slow(t)
 	postgres := startSeeded(t)

@@ -92,9 +92,10 @@ func Postgres(ctx context.Context, url string, c PostgresConfig) (*pgxpool.Pool,
 	return made, nil
 }
 
-// endSoon limits the time in which connections end. When the time of a statement is over, pgx cancels it on a
-// second connection and waits up to 15 s for its end. Meanwhile its pool opens no other connection in its
-// place, so if a server hangs, its pool would not use the next one.
+// endSoon limits the time in which connections end if their server hangs. When the time of a statement is over, pgx
+// cancels it on a second connection and waits up to 15 s for its end. Meanwhile its pool opens no other connection in
+// its place, so it would not use the next server. A server that answers the request to cancel may still run the
+// statement, for example because its disk hangs: further connections would use up its max_connections.
 func endSoon(pool *pgxpool.Config, limit time.Duration) {
 	dial := pool.ConnConfig.DialFunc
 	pool.ConnConfig.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -110,7 +111,20 @@ func endSoon(pool *pgxpool.Config, limit time.Duration) {
 		return conn.Conn().SetDeadline(time.Time{})
 	}
 	pool.BeforeClose = func(conn *pgx.Conn) {
-		time.AfterFunc(limit, func() { _ = conn.PgConn().Conn().Close() })
+		time.AfterFunc(limit, func() { closeIfHung(conn.PgConn(), limit) })
+	}
+}
+
+// closeIfHung closes a connection that has not ended, if its server does not answer a request to cancel within limit.
+func closeIfHung(conn *pgconn.PgConn, limit time.Duration) {
+	select {
+	case <-conn.CleanupDone():
+		return
+	default:
+	}
+	began := time.Now()
+	if err := conn.CancelRequest(context.Background()); err != nil || time.Since(began) >= limit { // no answer is no error
+		_ = conn.Conn().Close()
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -78,6 +79,22 @@ func TestPostgres_UsesTheNextServerIfOneHangs(t *testing.T) {
 			return
 		}
 		assert.Require(t, time.Since(began) < 10*time.Second, "after 10 s: %v", err)
+	}
+}
+
+// If its disk hangs, a server accepts connections, and requests to cancel that have no effect.
+func TestPostgres_ReplacesNoConnectionIfItsServerAnswers(t *testing.T) {
+	t.Parallel()
+	pool := ephemeral.OpenPool(t, ephemeral.StartPostgres(t).URL, connect.PostgresConfig{MaxConns: 1, ConnectTimeout: 2 * time.Second})
+	var backend int
+	assert.NoError(t, pool.QueryRow(t.Context(), "SELECT pg_backend_pid()").Scan(&backend))
+	assert.NoError(t, syscall.Kill(backend, syscall.SIGSTOP))
+	t.Cleanup(func() { _ = syscall.Kill(backend, syscall.SIGCONT) })
+	for began := time.Now(); time.Since(began) < 3*time.Second; {
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		_, err := pool.Exec(ctx, "SELECT 1")
+		cancel()
+		assert.Require(t, err != nil, "the pool has opened another connection")
 	}
 }
 
