@@ -15,8 +15,8 @@ let pending = Promise.resolve(); // ends with the requests that have begun
 
 /** @type {typeof fetch} */
 globalThis.fetch = async (resource, options) => {
-  const { href } = new URL(resource instanceof Request ? resource.url : resource, document.baseURI);
-  if (!href.startsWith(cart)) return send(resource, options);
+  const { origin, pathname } = new URL(resource instanceof Request ? resource.url : resource, document.baseURI);
+  if (!`${origin}${pathname}/`.startsWith(cart)) return send(resource, options); // a read of the whole cart has no "/"
   const request = new Request(resource, options);
   const { headers, method } = request;
   const isRead = method === "GET" || method === "HEAD";
