@@ -10,7 +10,7 @@ const failed = [];
 
 // For events():
 let look = () => {}; // runs after each request for the cart that succeeds
-let known; // the id of the cart's newest version in a response
+let known; // the id of the cart's newest version in a response with its lines
 let pending = Promise.resolve(); // ends with the requests that have begun
 
 /** @type {typeof fetch} */
@@ -23,7 +23,8 @@ globalThis.fetch = async (resource, options) => {
   const sent = isRead || headers.has("Idempotency-Key") ? send(request) : sendWithKey(request, options?.body);
   pending = Promise.allSettled([pending, sent]);
   const response = await sent;
-  known = /[^"-]+(?=-)/.exec(response.headers.get("ETag"))?.[0] ?? known;
+  const id = /[^"-]+(?=-)/.exec(response.headers.get("ETag"))?.[0];
+  if (id && !pathname.endsWith("/summary")) known = id;
   if (response.ok) look({ isRead });
   return response;
 };

@@ -336,19 +336,20 @@ func TestStorefrontGuide_HearsOfEachVersionOnce(t *testing.T) {
 		},
 	}) && null)`)
 	for calls, want := range map[string]string{
-		`hear([at, told("a", 1), ": \n\n", told("b", 2)])`:                                       "1,2 of guest,guestb",
-		`hear([at + told("a", 1).slice(0, 20), told("a", 1).slice(20) + ":", " \n\n"])`:          "1 of guest,guesta",
-		`hear([at + told("a", 1) + told("b", 2) + told("c", 3)])`:                                "3 of guest,guestc",
-		`hear([at, told("a", 1), told("a", 1)], [at, told("a", 1), told("b", 2)])`:               "1,2 of guest,guesta,guestb",
-		`hear([at, told("a", 1), told("b", 2).slice(0, 20)], [at, told("b", 2)])`:                "1,2 of guest,guesta,guestb",
-		`hear([at, told("a", 7), told("0", 0)], [at, told("b", 1)])`:                             "7,0,1 of guest,guest0,guestb",
-		`hear(reply(503), [at, told("a", 1)])`:                                                   "1 of guest,guest,guesta",
-		`hear(reply(200), Response.error(), [at])`:                                               " of guest,guest,guest,guest",
-		`(setTimeout(call, 300, "POST"), hear(reply(404), [at, told("a", 1)]))`:                  "1 of guest,guest,guesta",
-		`(setTimeout(call, 300, "GET", "sara"), hear(reply(401), [at, told("a", 1)]))`:           "1 of guest,sara,saraa",
-		`hear([at, told("a", 1), () => call("GET", "sara"), told("b", 2)], [at])`:                "1 of guest,saraa,saraa",
-		`hear([at, told("a", 1), () => hide(true) || wait(99).then(hide)], [told("b", 2)])`:      "1,2 of guest,guesta,guestb",
-		`hear([at, told("a", 1), () => call("GET", "guest", '/cart?tag="r-en"'), told("r", 2)])`: "1 of guest,guestr",
+		`hear([at, told("a", 1), ": \n\n", told("b", 2)])`:                                               "1,2 of guest,guestb",
+		`hear([at + told("a", 1).slice(0, 20), told("a", 1).slice(20) + ":", " \n\n"])`:                  "1 of guest,guesta",
+		`hear([at + told("a", 1) + told("b", 2) + told("c", 3)])`:                                        "3 of guest,guestc",
+		`hear([at, told("a", 1), told("a", 1)], [at, told("a", 1), told("b", 2)])`:                       "1,2 of guest,guesta,guestb",
+		`hear([at, told("a", 1), told("b", 2).slice(0, 20)], [at, told("b", 2)])`:                        "1,2 of guest,guesta,guestb",
+		`hear([at, told("a", 7), told("0", 0)], [at, told("b", 1)])`:                                     "7,0,1 of guest,guest0,guestb",
+		`hear(reply(503), [at, told("a", 1)])`:                                                           "1 of guest,guest,guesta",
+		`hear(reply(200), Response.error(), [at])`:                                                       " of guest,guest,guest,guest",
+		`(setTimeout(call, 300, "POST"), hear(reply(404), [at, told("a", 1)]))`:                          "1 of guest,guest,guesta",
+		`(setTimeout(call, 300, "GET", "sara"), hear(reply(401), [at, told("a", 1)]))`:                   "1 of guest,sara,saraa",
+		`hear([at, told("a", 1), () => call("GET", "sara"), told("b", 2)], [at])`:                        "1 of guest,saraa,saraa",
+		`hear([at, told("a", 1), () => hide(true) || wait(99).then(hide)], [told("b", 2)])`:              "1,2 of guest,guesta,guestb",
+		`hear([at, told("a", 1), () => call("GET", "guest", '/cart?tag="r-en"'), told("r", 2)])`:         "1 of guest,guestr",
+		`hear([at, told("a", 1), () => call("GET", "guest", '/cart/summary?tag="s-en"'), told("s", 2)])`: "1,2 of guest,guests",
 	} {
 		assert.Equal(t, evaluate[string](p, calls), want, "%s: versions and requests", calls)
 	}
