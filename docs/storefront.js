@@ -25,7 +25,7 @@ globalThis.fetch = async (resource, options) => {
   const response = await sent;
   const id = /[^"-]+(?=-)/.exec(response.headers.get("ETag"))?.[0];
   if (id && !pathname.endsWith("/summary")) known = id;
-  if (response.ok) look({ isRead });
+  if (response.ok) look({ exists: !isRead || Boolean(id && id !== "0.0.0") }); // another device may have begun the cart
   return response;
 };
 
@@ -72,10 +72,10 @@ export async function* events({ headers, signal, fetch }) {
     signal?.addEventListener("abort", end, { signal: round.signal });
     const credentials = headers();
     let pause = document.hidden ? forever : Math.min(1000 * 2 ** failures++, 30_000) * (1 - Math.random() / 2);
-    let changed = false; // by the page
-    look = ({ isRead }) => {
-      changed ||= !isRead;
-      if (JSON.stringify(headers()) !== JSON.stringify(credentials) || (changed && pause === forever)) end();
+    let exists = false; // the cart, as the page has heard meanwhile
+    look = (answer) => {
+      exists ||= answer.exists;
+      if (JSON.stringify(headers()) !== JSON.stringify(credentials) || (exists && pause === forever)) end();
     };
     try {
       const response = await (document.hidden ? null : (fetch ?? send)(`${cart}events`, {
@@ -91,7 +91,7 @@ export async function* events({ headers, signal, fetch }) {
           if (fetch || id !== known) yield { id, ...JSON.parse(data) };
         }
       } else if ([401, 404].includes(response?.status)) {
-        pause = changed ? 0 : forever;
+        pause = exists ? 0 : forever;
       } else if (response) {
         pause = Math.max(pause, 1000 * response.headers.get("Retry-After"));
       }
