@@ -78,9 +78,9 @@ export async function* events({ headers, signal, fetch }) {
       if (JSON.stringify(headers()) !== JSON.stringify(credentials) || (exists && pause === forever)) end();
     };
     try {
-      const response = await (document.hidden ? null : (fetch ?? send)(`${cart}events`, {
+      const response = await (document.hidden ? null : unlessSilent((fetch ?? send)(`${cart}events`, {
         headers: { ...credentials, ...(last && { "Last-Event-ID": last }) }, cache: "no-store", signal: round.signal,
-      }).catch(() => null));
+      }), end).catch(() => null));
       if (response?.headers.get("Content-Type")?.startsWith("text/event-stream")) {
         for await (const { retry, id, data } of fieldsOf(response.body, end)) {
           failures = 0;
@@ -110,12 +110,17 @@ const ending = (signal, ms) => new Promise((done) => {
   signal.addEventListener("abort", done);
 });
 
-/** Yields the newest value of each field of what arrives. Calls end after 45 seconds without a sign of life. */
+/** Calls end if a sign of life does not come within 45 seconds. */
+const unlessSilent = (sign, end) => {
+  const silence = setTimeout(end, 45_000); // the service writes something every 15
+  return sign.finally(() => clearTimeout(silence));
+};
+
+/** Yields the newest value of each field of what arrives. Calls end after a silence. */
 async function* fieldsOf(body, end) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   for (let text = ""; ; ) {
-    const silence = setTimeout(end, 45_000); // the service writes something every 15
-    const { value } = await reader.read().catch(() => ({})).finally(() => clearTimeout(silence));
+    const { value } = await unlessSilent(reader.read(), end).catch(() => ({}));
     if (!value) return; // the end, or no connection
     const blocks = (text + value).split("\n\n");
     text = blocks.pop();

@@ -351,6 +351,7 @@ func TestStorefrontGuide_HearsOfEachVersionOnce(t *testing.T) {
 		`hear([at, told("a", 1), () => call("GET", "guest", '/cart?tag="r-en"'), told("r", 2)])`:                "1 of guest,guestr",
 		`hear([at, told("a", 1), () => call("GET", "guest", '/cart/summary?tag="s-en"'), told("s", 2)])`:        "1,2 of guest,guests",
 		`(setTimeout(call, 300, "GET", "guest", '/cart?tag="1.2.3-en"'), hear(reply(404), [at, told("a", 1)]))`: "1 of guest,guest,guesta",
+		`hear(silence, [at, told("a", 1)])`:                                                                     "1 of guest,guest,guesta",
 	} {
 		assert.Equal(t, evaluate[string](p, calls), want, "%s: versions and requests", calls)
 	}
