@@ -93,7 +93,7 @@ export async function* events({ headers, signal, fetch }) {
       } else if ([401, 404].includes(response?.status)) {
         pause = exists ? 0 : forever;
       } else if (response) {
-        pause = Math.max(pause, 1000 * response.headers.get("Retry-After"));
+        pause = Math.max(pause, 1000 * response.headers.get("Retry-After") || 0); // a gateway's may be a date
       }
       await ending(round.signal, pause);
     } finally {
