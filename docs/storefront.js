@@ -88,7 +88,7 @@ export async function* events({ headers, signal, fetch }) {
           if (!data || id === last) continue;
           last = id;
           await pending; // its response may have the same version
-          if (fetch || id !== known) yield { id, ...JSON.parse(data) };
+          if (!signal?.aborted && (fetch || id !== known)) yield { id, ...JSON.parse(data) };
         }
       } else if ([401, 404].includes(response?.status)) {
         pause = exists ? 0 : forever;
