@@ -9,7 +9,7 @@ const send = globalThis.fetch;
 const failed = [];
 
 // For events():
-let look = () => {}; // runs after each request for the cart that succeeds
+const answers = new EventTarget(); // has an event after each request for the cart that succeeds
 let known; // the id of the cart's newest version in a response with its lines
 let pending = Promise.resolve(); // ends with the requests that have begun
 
@@ -25,7 +25,8 @@ globalThis.fetch = async (resource, options) => {
   const response = await sent;
   const id = /[^"-]+(?=-)/.exec(response.headers.get("ETag"))?.[0];
   if (id && !pathname.endsWith("/summary")) known = id;
-  if (response.ok) look({ exists: !isRead || Boolean(id && id !== "0.0.0") }); // another device may have begun the cart
+  const detail = { exists: !isRead || Boolean(id && id !== "0.0.0") }; // another device may have begun the cart
+  if (response.ok) answers.dispatchEvent(new CustomEvent("answer", { detail }));
   return response;
 };
 
@@ -73,10 +74,10 @@ export async function* events({ headers, signal, fetch }) {
     const credentials = headers();
     let pause = document.hidden ? forever : Math.min(1000 * 2 ** failures++, 30_000) * (1 - Math.random() / 2);
     let exists = false; // the cart, as the page has heard meanwhile
-    look = (answer) => {
-      exists ||= answer.exists;
+    answers.addEventListener("answer", ({ detail }) => {
+      exists ||= detail.exists;
       if (JSON.stringify(headers()) !== JSON.stringify(credentials) || (exists && pause === forever)) end();
-    };
+    }, { signal: round.signal });
     try {
       const response = await (document.hidden ? null : unlessSilent((fetch ?? send)(`${cart}events`, {
         headers: { ...credentials, ...(last && { "Last-Event-ID": last }) }, cache: "no-store", signal: round.signal,
