@@ -21,7 +21,7 @@ globalThis.fetch = async (resource, options) => {
   const { headers, method } = request;
   const isRead = method === "GET" || method === "HEAD";
   const sent = isRead || headers.has("Idempotency-Key") ? send(request) : sendWithKey(request, options?.body);
-  pending = Promise.allSettled([pending, sent]);
+  pending = Promise.allSettled([pending, sent]).then(() => {}); // without the responses, which would stay in memory
   const response = await sent;
   const id = /[^"-]+(?=-)/.exec(response.headers.get("ETag"))?.[0];
   if (id && !pathname.endsWith("/summary")) known = id;

@@ -22,6 +22,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/heapprofiler"
 	"github.com/chromedp/chromedp"
 
 	"commerce/deploy/assert"
@@ -358,6 +360,11 @@ func TestStorefrontGuide_HearsOfEachVersionOnce(t *testing.T) {
 	} {
 		assert.Equal(t, evaluate[string](p, calls), want, "%s: versions and requests", calls)
 	}
+	evaluate[any](p, `call("GET").then((response) => { globalThis.response = new WeakRef(response); return null; })`)
+	within(t, patience, "the end of a response", func() bool {
+		p.do(send(heapprofiler.CollectGarbage, cdp.Empty{}))
+		return evaluate[bool](p, `response.deref() === undefined`)
+	})
 }
 
 // The page shows what another device changes, over one stream: also after an outage, and after it has moved another cart into
