@@ -3,6 +3,7 @@ package server_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 
@@ -94,6 +95,20 @@ func TestPlayground_ALinesQuantityMovesByItsStep(t *testing.T) {
 	p.press(`.edit .primary`)
 	p.until(`document.querySelector("[data-part='count']").textContent === "15"`)
 	p.sentPatch(`{"quantity":15}`)
+}
+
+// A click back comes while the first click waits for its answer.
+func TestPlayground_SendsTheLastQuantityThatIsClicked(t *testing.T) {
+	p, _ := openStore(t)
+	p.addProduct("1")
+	p.run(lateAnswers("/cart/items/"))
+	p.press(`[data-key="1-more"]`)
+	p.until(`window.kept`)
+	p.press(`[data-key="1-less"]`)
+	p.sleep(time.Second)
+	p.run(`deliver()`)
+	p.sentPatch(`{"quantity":1}`)
+	p.until(`document.querySelector("[data-line='1'] [name='quantity']").value === "1"`)
 }
 
 // The cart begins again while the service says that there is none.
