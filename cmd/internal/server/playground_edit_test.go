@@ -9,6 +9,7 @@ import (
 
 	"commerce/cart"
 	"commerce/cmd/internal/pages"
+	"commerce/deploy/assert"
 )
 
 func TestPlayground_EditsFieldsWithOnePatchOfWhatChanged(t *testing.T) {
@@ -109,6 +110,20 @@ func TestPlayground_SendsTheLastQuantityThatIsClicked(t *testing.T) {
 	p.run(`deliver()`)
 	p.sentPatch(`{"quantity":1}`)
 	p.until(`document.querySelector("[data-line='1'] [name='quantity']").value === "1"`)
+}
+
+// Another product is open when the answer to an add comes.
+func TestPlayground_ClosesOnlyTheFormThatWasSent(t *testing.T) {
+	p, _ := openStore(t)
+	p.press(`[data-product="1"] .open`)
+	p.run(lateAnswers("/cart/add"))
+	p.press(`.choose .primary`)
+	p.until(`window.kept`)
+	p.press(`[data-product="5"] .open`)
+	p.fill(`.choose [name="fields.Account email"]`, "sara@example.com")
+	p.run(`deliver()`)
+	p.hasLine("1")
+	assert.Equal(t, evaluate[string](p, `document.querySelector(".choose [name='fields.Account email']")?.value ?? "closed"`), "sara@example.com", "the form of another product")
 }
 
 // The cart begins again while the service says that there is none.
