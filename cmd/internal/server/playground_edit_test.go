@@ -126,6 +126,19 @@ func TestPlayground_ClosesOnlyTheFormThatWasSent(t *testing.T) {
 	assert.Equal(t, evaluate[string](p, `document.querySelector(".choose [name='fields.Account email']")?.value ?? "closed"`), "sara@example.com", "the form of another product")
 }
 
+// Another tab gets a new token while this one waits for an answer.
+func TestPlayground_KeepsTheTokenOfAnotherTab(t *testing.T) {
+	p, _ := openStore(t)
+	p.expect("404 /cart/events")
+	p.addProduct("1")
+	p.run(lateAnswers("/cart/add"))
+	p.press(`#device-a [data-product="2"] .add`)
+	p.until(`window.kept`)
+	p.run(`localStorage.setItem("commerce:/:a.cart_token", "a-new-token-of-22-characters"); deliver()`)
+	p.hasLine("2")
+	assert.Equal(t, evaluate[string](p, `localStorage.getItem("commerce:/:a.cart_token")`), "a-new-token-of-22-characters", "the token")
+}
+
 // The cart begins again while the service says that there is none.
 func TestPlayground_FollowsACartThatBeginsWhileItConnects(t *testing.T) {
 	p, s := openStore(t)
