@@ -9,22 +9,24 @@ const send = globalThis.fetch;
 const failed = [];
 
 // For events():
-let look = () => {}; // runs after each request for the cart that succeeds
-let known; // the id of the cart's newest version in a response
+const answers = new EventTarget(); // has an event after each request for the cart that succeeds
+let known; // the id of the cart's newest version in a response with its lines
 let pending = Promise.resolve(); // ends with the requests that have begun
 
 /** @type {typeof fetch} */
 globalThis.fetch = async (resource, options) => {
-  const { href } = new URL(resource instanceof Request ? resource.url : resource, document.baseURI);
-  if (!href.startsWith(cart)) return send(resource, options);
+  const { origin, pathname } = new URL(resource instanceof Request ? resource.url : resource, document.baseURI);
+  if (!`${origin}${pathname}/`.startsWith(cart)) return send(resource, options); // a read of the whole cart has no "/"
   const request = new Request(resource, options);
   const { headers, method } = request;
   const isRead = method === "GET" || method === "HEAD";
   const sent = isRead || headers.has("Idempotency-Key") ? send(request) : sendWithKey(request, options?.body);
-  pending = Promise.allSettled([pending, sent]);
+  pending = Promise.allSettled([pending, sent]).then(() => {}); // without the responses, which would stay in memory
   const response = await sent;
-  known = /[^"-]+(?=-)/.exec(response.headers.get("ETag"))?.[0] ?? known;
-  if (response.ok) look({ isRead });
+  const id = /[^"-]+(?=-)/.exec(response.headers.get("ETag"))?.[0];
+  if (id && !pathname.endsWith("/summary")) known = id;
+  const detail = { exists: !isRead || Boolean(id && id !== "0.0.0") }; // another device may have begun the cart
+  if (response.ok) answers.dispatchEvent(new CustomEvent("answer", { detail }));
   return response;
 };
 
@@ -71,15 +73,15 @@ export async function* events({ headers, signal, fetch }) {
     signal?.addEventListener("abort", end, { signal: round.signal });
     const credentials = headers();
     let pause = document.hidden ? forever : Math.min(1000 * 2 ** failures++, 30_000) * (1 - Math.random() / 2);
-    let changed = false; // by the page
-    look = ({ isRead }) => {
-      changed ||= !isRead;
-      if (JSON.stringify(headers()) !== JSON.stringify(credentials) || (changed && pause === forever)) end();
-    };
+    let exists = false; // the cart, as the page has heard meanwhile
+    answers.addEventListener("answer", ({ detail }) => {
+      exists ||= detail.exists;
+      if (JSON.stringify(headers()) !== JSON.stringify(credentials) || (exists && pause === forever)) end();
+    }, { signal: round.signal });
     try {
-      const response = await (document.hidden ? null : (fetch ?? send)(`${cart}events`, {
+      const response = await (document.hidden ? null : unlessSilent((fetch ?? send)(`${cart}events`, {
         headers: { ...credentials, ...(last && { "Last-Event-ID": last }) }, cache: "no-store", signal: round.signal,
-      }).catch(() => null));
+      }), end).catch(() => null));
       if (response?.headers.get("Content-Type")?.startsWith("text/event-stream")) {
         for await (const { retry, id, data } of fieldsOf(response.body, end)) {
           failures = 0;
@@ -87,12 +89,12 @@ export async function* events({ headers, signal, fetch }) {
           if (!data || id === last) continue;
           last = id;
           await pending; // its response may have the same version
-          if (fetch || id !== known) yield { id, ...JSON.parse(data) };
+          if (!signal?.aborted && (fetch || id !== known)) yield { id, ...JSON.parse(data) };
         }
       } else if ([401, 404].includes(response?.status)) {
-        pause = changed ? 0 : forever;
+        pause = exists ? 0 : forever;
       } else if (response) {
-        pause = Math.max(pause, 1000 * response.headers.get("Retry-After"));
+        pause = Math.max(pause, 1000 * response.headers.get("Retry-After") || 0); // a gateway's may be a date
       }
       await ending(round.signal, pause);
     } finally {
@@ -109,12 +111,17 @@ const ending = (signal, ms) => new Promise((done) => {
   signal.addEventListener("abort", done);
 });
 
-/** Yields the newest value of each field of what arrives. Calls end after 45 seconds without a sign of life. */
+/** Calls end if a sign of life does not come within 45 seconds. */
+const unlessSilent = (sign, end) => {
+  const silence = setTimeout(end, 45_000); // the service writes something every 15
+  return sign.finally(() => clearTimeout(silence));
+};
+
+/** Yields the newest value of each field of what arrives. Calls end after a silence. */
 async function* fieldsOf(body, end) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   for (let text = ""; ; ) {
-    const silence = setTimeout(end, 45_000); // the service writes something every 15
-    const { value } = await reader.read().catch(() => ({})).finally(() => clearTimeout(silence));
+    const { value } = await unlessSilent(reader.read(), end).catch(() => ({}));
     if (!value) return; // the end, or no connection
     const blocks = (text + value).split("\n\n");
     text = blocks.pop();

@@ -3,11 +3,13 @@ package server_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 
 	"commerce/cart"
 	"commerce/cmd/internal/pages"
+	"commerce/deploy/assert"
 )
 
 func TestPlayground_EditsFieldsWithOnePatchOfWhatChanged(t *testing.T) {
@@ -94,6 +96,47 @@ func TestPlayground_ALinesQuantityMovesByItsStep(t *testing.T) {
 	p.press(`.edit .primary`)
 	p.until(`document.querySelector("[data-part='count']").textContent === "15"`)
 	p.sentPatch(`{"quantity":15}`)
+}
+
+// A click back comes while the first click waits for its answer.
+func TestPlayground_SendsTheLastQuantityThatIsClicked(t *testing.T) {
+	p, _ := openStore(t)
+	p.addProduct("1")
+	p.run(lateAnswers("/cart/items/"))
+	p.press(`[data-key="1-more"]`)
+	p.until(`window.kept`)
+	p.press(`[data-key="1-less"]`)
+	p.sleep(time.Second)
+	p.run(`deliver()`)
+	p.sentPatch(`{"quantity":1}`)
+	p.until(`document.querySelector("[data-line='1'] [name='quantity']").value === "1"`)
+}
+
+// Another product is open when the answer to an add comes.
+func TestPlayground_ClosesOnlyTheFormThatWasSent(t *testing.T) {
+	p, _ := openStore(t)
+	p.press(`[data-product="1"] .open`)
+	p.run(lateAnswers("/cart/add"))
+	p.press(`.choose .primary`)
+	p.until(`window.kept`)
+	p.press(`[data-product="5"] .open`)
+	p.fill(`.choose [name="fields.Account email"]`, "sara@example.com")
+	p.run(`deliver()`)
+	p.hasLine("1")
+	assert.Equal(t, evaluate[string](p, `document.querySelector(".choose [name='fields.Account email']")?.value ?? "closed"`), "sara@example.com", "the form of another product")
+}
+
+// Another tab gets a new token while this one waits for an answer.
+func TestPlayground_KeepsTheTokenOfAnotherTab(t *testing.T) {
+	p, _ := openStore(t)
+	p.expect("404 /cart/events")
+	p.addProduct("1")
+	p.run(lateAnswers("/cart/add"))
+	p.press(`#device-a [data-product="2"] .add`)
+	p.until(`window.kept`)
+	p.run(`localStorage.setItem("commerce:/:a.cart_token", "a-new-token-of-22-characters"); deliver()`)
+	p.hasLine("2")
+	assert.Equal(t, evaluate[string](p, `localStorage.getItem("commerce:/:a.cart_token")`), "a-new-token-of-22-characters", "the token")
 }
 
 // The cart begins again while the service says that there is none.

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -21,6 +22,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/heapprofiler"
 	"github.com/chromedp/chromedp"
 
 	"commerce/deploy/assert"
@@ -285,24 +288,34 @@ func TestStorefrontGuide_HearsOfEachVersionOnce(t *testing.T) {
 		if r.URL.Path == "/storefront.js" {
 			s.handler.ServeHTTP(w, r)
 		} else {
+			w.Header().Set("ETag", r.URL.Query().Get("tag"))
 			fmt.Fprint(w, `{"api": "merchant-commerce"}`)
 		}
 	}))
 	p.expect("404 /favicon.ico")
 	// hear returns the versions that events yields, and what each request sends. A response to it is a stream if it is a list, of
 	// pieces and of functions that run between them.
+	p.run(`const { fetch } = globalThis, hearers = globalThis.hearers = [];
+		globalThis.late = new Promise((done) => { globalThis.answer = done; });
+		const { setTimeout } = globalThis;
+		globalThis.setTimeout = (run, ms, ...values) => setTimeout(run, ms === 45_000 ? 300 : ms, ...values);
+		globalThis.fetch = (resource, options) => {
+			if (resource.url?.endsWith("late")) return late.then(() => fetch(resource));
+			return (resource.endsWith?.("/events") ? hearers[options.headers.hearer] : fetch)(resource, options);
+		}`)
 	evaluate[any](p, `import("/storefront.js").then(({ events }) => Object.assign(globalThis, {
 		at: "retry: 1\n\n",
 		told: (id, version) => "event: cart\nid: " + id + "\ndata: {\"version\":" + version + "}\n\n",
-		reply: (status) => new Response("<h1>Log in to the network</h1>", { status }),
+		silence: {},
+		reply: (status, headers) => new Response("<h1>Log in to the network</h1>", { status, headers }),
 		wait: (ms) => new Promise((done) => setTimeout(done, ms)),
-		call: (method, as = "guest") => { globalThis.who = as; return fetch("/cart/add", { method }); },
+		call: (method, as = "guest", path = method === "GET" ? "/cart" : "/cart/add") => { globalThis.who = as; return fetch(path, { method }); },
 		hide(hidden) {
 			Object.defineProperty(document, "hidden", { configurable: true, value: hidden });
 			document.dispatchEvent(new Event("visibilitychange"));
 		},
 		async hear(...responses) {
-			const heard = [], asked = [], stop = new AbortController();
+			const heard = [], asked = [], stop = globalThis.stop = new AbortController();
 			globalThis.who = "guest";
 			const streamOf = (pieces, signal) => new ReadableStream({ async start(stream) {
 				signal.addEventListener("abort", () => stream.error(signal.reason));
@@ -314,31 +327,44 @@ func TestStorefrontGuide_HearsOfEachVersionOnce(t *testing.T) {
 				}
 				stream.close();
 			} });
-			const fetch = async (_, { headers, signal }) => {
+			const hearer = hearers.push(async (_, { headers, signal }) => {
 				asked.push(headers.who + (document.hidden ? "hidden" : "") + (headers["Last-Event-ID"] ?? ""));
 				const response = responses[asked.length - 1] ?? (stop.abort(), Response.error());
+				if (response === silence) return new Promise((_, fail) => signal.addEventListener("abort", () => fail(signal.reason)));
 				return Array.isArray(response) ? new Response(streamOf(response, signal), { headers: { "Content-Type": "text/event-stream" } }) : response;
-			};
-			for await (const { version } of events({ headers: () => ({ who }), signal: stop.signal, fetch })) heard.push(version);
+			}) - 1;
+			for await (const { version } of events({ headers: () => ({ who, hearer }), signal: stop.signal })) heard.push(version);
 			return heard + " of " + asked;
 		},
 	}) && null)`)
 	for calls, want := range map[string]string{
-		`hear([at, told("a", 1), ": \n\n", told("b", 2)])`:                                  "1,2 of guest,guestb",
-		`hear([at + told("a", 1).slice(0, 20), told("a", 1).slice(20) + ":", " \n\n"])`:     "1 of guest,guesta",
-		`hear([at + told("a", 1) + told("b", 2) + told("c", 3)])`:                           "3 of guest,guestc",
-		`hear([at, told("a", 1), told("a", 1)], [at, told("a", 1), told("b", 2)])`:          "1,2 of guest,guesta,guestb",
-		`hear([at, told("a", 1), told("b", 2).slice(0, 20)], [at, told("b", 2)])`:           "1,2 of guest,guesta,guestb",
-		`hear([at, told("a", 7), told("0", 0)], [at, told("b", 1)])`:                        "7,0,1 of guest,guest0,guestb",
-		`hear(reply(503), [at, told("a", 1)])`:                                              "1 of guest,guest,guesta",
-		`hear(reply(200), Response.error(), [at])`:                                          " of guest,guest,guest,guest",
-		`(setTimeout(call, 300, "POST"), hear(reply(404), [at, told("a", 1)]))`:             "1 of guest,guest,guesta",
-		`(setTimeout(call, 300, "GET", "sara"), hear(reply(401), [at, told("a", 1)]))`:      "1 of guest,sara,saraa",
-		`hear([at, told("a", 1), () => call("GET", "sara"), told("b", 2)], [at])`:           "1 of guest,saraa,saraa",
-		`hear([at, told("a", 1), () => hide(true) || wait(99).then(hide)], [told("b", 2)])`: "1,2 of guest,guesta,guestb",
+		`hear([at, told("a", 1), ": \n\n", told("b", 2)])`:                                                                                                     "1,2 of guest,guestb",
+		`hear([at + told("a", 1).slice(0, 20), told("a", 1).slice(20) + ":", " \n\n"])`:                                                                        "1 of guest,guesta",
+		`hear([at + told("a", 1) + told("b", 2) + told("c", 3)])`:                                                                                              "3 of guest,guestc",
+		`hear([at, told("a", 1), told("a", 1)], [at, told("a", 1), told("b", 2)])`:                                                                             "1,2 of guest,guesta,guestb",
+		`hear([at, told("a", 1), told("b", 2).slice(0, 20)], [at, told("b", 2)])`:                                                                              "1,2 of guest,guesta,guestb",
+		`hear([at, told("a", 7), told("0", 0)], [at, told("b", 1)])`:                                                                                           "7,0,1 of guest,guest0,guestb",
+		`hear(reply(503), [at, told("a", 1)])`:                                                                                                                 "1 of guest,guest,guesta",
+		`hear(reply(200), Response.error(), [at])`:                                                                                                             " of guest,guest,guest,guest",
+		`(setTimeout(call, 300, "POST"), hear(reply(404), [at, told("a", 1)]))`:                                                                                "1 of guest,guest,guesta",
+		`(setTimeout(call, 300, "GET", "sara"), hear(reply(401), [at, told("a", 1)]))`:                                                                         "1 of guest,sara,saraa",
+		`hear([at, told("a", 1), () => call("GET", "sara"), told("b", 2)], [at])`:                                                                              "1 of guest,saraa,saraa",
+		`hear([at, told("a", 1), () => hide(true) || wait(99).then(hide)], [told("b", 2)])`:                                                                    "1,2 of guest,guesta,guestb",
+		`hear([at, told("a", 1), () => call("GET", "guest", '/cart?tag="r-en"'), told("r", 2)])`:                                                               "1 of guest,guestr",
+		`hear([at, told("a", 1), () => call("GET", "guest", '/cart/summary?tag="s-en"'), told("s", 2)])`:                                                       "1,2 of guest,guests",
+		`(setTimeout(call, 300, "GET", "guest", '/cart?tag="1.2.3-en"'), hear(reply(404), [at, told("a", 1)]))`:                                                "1 of guest,guest,guesta",
+		`hear(silence, [at, told("a", 1)])`:                                                                                                                    "1 of guest,guest,guesta",
+		`(setTimeout(() => stop.abort(), 400), hear(reply(503, { "Retry-After": "Fri, 27 Nov 2026 06:00:00 GMT" })))`:                                          " of guest",
+		`hear([at, () => void call("POST", "guest", "/cart/late"), told("a", 1), () => wait(50), () => { stop.abort(); answer(); }])`:                          " of guest",
+		`(setTimeout(call, 300, "POST"), Promise.all([hear(reply(404), [at, told("a", 1)]), hear(reply(404), [at, told("b", 2)])]).then((all) => all.join()))`: "1 of guest,guest,guesta,2 of guest,guest,guestb",
 	} {
 		assert.Equal(t, evaluate[string](p, calls), want, "%s: versions and requests", calls)
 	}
+	evaluate[any](p, `call("GET").then((response) => { globalThis.response = new WeakRef(response); return null; })`)
+	within(t, patience, "the end of a response", func() bool {
+		p.do(send(heapprofiler.CollectGarbage, cdp.Empty{}))
+		return evaluate[bool](p, `response.deref() === undefined`)
+	})
 }
 
 // The page shows what another device changes, over one stream: also after an outage, and after it has moved another cart into
@@ -396,6 +422,42 @@ func TestStorefrontGuide_ShowsChangesOnOtherDevices(t *testing.T) {
 	p.untilStatus("5 in the cart, 168.5 SAR")
 	assert.Equal(t, reads.Load()-read, 2, "reads after an outage")
 	assert.Equal(t, most.Load(), 1, "streams at a time")
+}
+
+// A read of the cart is late: the page shows what it has changed meanwhile.
+func TestStorefrontGuide_ShowsNoOlderCartForLong(t *testing.T) {
+	slow(t)
+	demo := startDemo(t)
+	service := proxyTo(t, demo.url)
+	var late atomic.Bool
+	kept, deliver := make(chan struct{}), make(chan struct{})
+	shop := saveGuidePage(t, serveGateway(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet || r.URL.Path != "/cart" || !late.CompareAndSwap(true, false) {
+			service.ServeHTTP(w, r)
+			return
+		}
+		recorded := httptest.NewRecorder()
+		service.ServeHTTP(recorded, r)
+		close(kept)
+		<-deliver
+		maps.Copy(w.Header(), recorded.Header())
+		_, _ = recorded.Body.WriteTo(w)
+	}))
+	p := openPage(t, shop.address)
+	p.expect("404 /favicon.ico")
+	p.untilStatus(shop.shows[0])
+	p.press("button")
+	p.untilStatus(shop.shows[1])
+
+	late.Store(true)
+	demo.shopper(t, evaluate[string](p, `localStorage.cart`)).add(addOne)
+	<-kept
+	p.press("button")
+	p.untilStatus("3 in the cart, 69.5 SAR")
+	p.run(`new MutationObserver(([{ target }]) => { globalThis.older ??= target.textContent; }).observe(document.querySelector("[role=status]"), { childList: true })`)
+	close(deliver)
+	p.until(`older === "2 in the cart, 59.5 SAR"`)
+	p.untilStatus("3 in the cart, 69.5 SAR")
 }
 
 // The shopper does not see what a gateway says.

@@ -27,6 +27,7 @@ export class Cart extends EventTarget {
   loseNext = false;
 
   #tag = ""; // ETag of the cart that is shown
+  #sent = ""; // the guest's token of the last call
   #last = Promise.resolve();
 
   /** device is the name of the caller in the log. */
@@ -256,6 +257,7 @@ export class Cart extends EventTarget {
 
   #call(method, path, { headers, ...options } = {}) {
     const before = this.now?.version ?? null;
+    this.#sent = this.session.cartToken;
     return call(method, path, { ...options, headers: { ...headersOf(this.session), ...headers }, from: this.device, before });
   }
 
@@ -283,7 +285,7 @@ export class Cart extends EventTarget {
 
   #keepToken(answer) {
     const token = answer.header("X-Cart-Token") ?? answer.data?.undone?.guest_cart ?? answer.data?.cart_token;
-    if (token) this.session.cartToken = token;
+    if (token && token !== this.#sent) this.session.cartToken = token; // another tab may have a newer one than was sent
   }
 
   #changed() {

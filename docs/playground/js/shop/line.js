@@ -14,6 +14,7 @@ const fresh = 2500; // ms for which a line that has changed is highlighted
 
 export class Lines {
   #wanted = new Map(); // line → { quantity, timer, send } not sent yet
+  #asked = new Map(); // line → the quantity that waits for its answer
   #shown = new Map(); // line → { quantity, since }, to see what has changed
 
   constructor(device) {
@@ -90,10 +91,12 @@ export class Lines {
   /** #want sends a quantity when the shopper has stopped clicking. */
   #want(item, quantity) {
     this.#forgetWanted(item);
-    if (quantity === item.quantity) return;
-    const send = () => {
+    if (quantity === (this.#asked.get(item.id) ?? item.quantity)) return;
+    const send = async () => {
       this.#forgetWanted(item);
-      this.cart.setQuantity(item, quantity);
+      this.#asked.set(item.id, quantity);
+      await this.cart.setQuantity(item, quantity);
+      if (this.#asked.get(item.id) === quantity) this.#asked.delete(item.id);
     };
     this.#wanted.set(item.id, { quantity, timer: setTimeout(send, settle), send });
   }

@@ -117,7 +117,7 @@ export class Shelf {
 
   async #submit(form, product) {
     if (!await submit(form, () => this.cart.add(additionOf(form, product)))) return;
-    this.#close();
+    if (form.isConnected) this.#close(); // unless another product is open meanwhile
     announce(t("added", { name: said(product.name) }));
   }
 
