@@ -15,6 +15,7 @@ names=${2:-.}
 go=${GO:-go}
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
+trap 'exit 130' HUP INT TERM # some shells run no EXIT trap when a signal ends them
 cache=$($go env GOCACHE)/fuzz
 cpus=$(getconf _NPROCESSORS_ONLN)
 

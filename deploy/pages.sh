@@ -12,6 +12,7 @@ clean() {
 	rm -rf "$clone"
 }
 trap clean EXIT
+trap 'exit 130' HUP INT TERM # some shells run no EXIT trap when a signal ends them
 git clone -q "$(dirname "$0")/.." "$clone"
 cd "$clone"
 

@@ -32,12 +32,14 @@ func TestWindow_AllowsItsUsesInEachPeriod(t *testing.T) {
 	t.Parallel()
 	var at clock
 	w := limit.NewWindow(limit.Config{Name: "it", Now: at.now, Rates: threeInTenMinutes})
+	late := func() {} // gives back a use of the period before, which changes nothing
 	for range 2 {
 		giveBack, _ := w.Take(t.Context(), "a", refusal)
 		giveBack()
-		if _, refused := w.Take(t.Context(), "a", refusal); refused != nil {
-			t.Fatal(refused)
-		}
+		kept, refused := w.Take(t.Context(), "a", refusal)
+		assert.Require(t, refused == nil, "%v", refused)
+		late()
+		late = kept
 		at.forward(time.Minute)
 		n, refused := taken(t, w, "a")
 		assert.That(t, n == 2 && refused.RetryAfter == 9*time.Minute && refused.Budget == (problem.Budget{Name: "it", Uses: 3}),
@@ -79,12 +81,16 @@ func TestWindow_EndsInRedis(t *testing.T) {
 	t.Parallel()
 	c, _ := inRedis(t, ephemeral.Redis(t), limit.Rate{Uses: 3, Per: 2 * time.Second})
 	w := limit.NewWindow(c)
+	late, _ := w.Take(t.Context(), "192.0.2.1", refusal)
 	_, refused := taken(t, w, "192.0.2.1")
 	time.Sleep(refused.RetryAfter + 2*time.Millisecond) // a key with a PTTL of 0 still exists
 	left := keys(t, c)
 	assert.That(t, len(left) == 0, "keys %q", left)
 	n, _ := taken(t, w, "192.0.2.1")
 	assert.That(t, n == 3, "%d uses in the next period, want 3", n)
+	late()
+	n, _ = taken(t, w, "192.0.2.1")
+	assert.That(t, n == 0, "%d more uses, because one of the period before was given back", n)
 }
 
 func TestWindow_CountsAloneWithoutRedis(t *testing.T) {

@@ -3,6 +3,7 @@ package redisstore
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -194,8 +195,13 @@ func (s *Store) holding(ctx context.Context, key string) (h Holding, found bool,
 	return h, true, err
 }
 
-// scan lists the keys that match a pattern, on every master of a cluster.
+// scan lists the keys that match a pattern, on every master of a cluster. It fails if it could miss some: a cursor is
+// invalid at another process, and the keys of a slot that moves go to a master that may have been walked.
 func (s *Store) scan(ctx context.Context, pattern string) ([]string, error) {
+	before, err := s.Masters(ctx)
+	if err != nil {
+		return nil, err
+	}
 	var mu sync.Mutex
 	var keys []string
 	walk := func(ctx context.Context, node redis.Cmdable) error {
@@ -207,7 +213,6 @@ func (s *Store) scan(ctx context.Context, pattern string) ([]string, error) {
 		}
 		return it.Err()
 	}
-	var err error
 	if cluster, ok := s.Client.(*redis.ClusterClient); ok {
 		err = cluster.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error { return walk(ctx, node) })
 	} else {
@@ -216,8 +221,14 @@ func (s *Store) scan(ctx context.Context, pattern string) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("look for keys: %w", err)
 	}
-	return keys, nil
+	after, err := s.Masters(ctx)
+	if err == nil && after.ID != before.ID {
+		err = errMasters
+	}
+	return keys, err
 }
+
+var errMasters = errors.New("a Redis master was restarted or replaced, or slots are being moved, so keys could be missed: try again afterwards")
 
 func escapeGlob(s string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(s)

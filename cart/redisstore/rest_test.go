@@ -31,6 +31,8 @@ func TestMasters_ChangeWhileASlotIsBeingMoved(t *testing.T) {
 	assert.NoError(t, from.Do(t.Context(), "cluster", "setslot", slot.Start, "migrating", to.ClusterMyID(t.Context()).Val()).Err())
 	first := id()
 	assert.That(t, first != before && id() != first, "a walk does not see that a slot is being moved")
+	_, err := s.Holdings(t.Context(), redisstore.CustomerRef(1, "1001"))
+	assert.That(t, err != nil, "keys are listed although some may be missing")
 	assert.NoError(t, from.Do(t.Context(), "cluster", "setslot", slot.Start, "stable").Err())
 	assert.Equal(t, id(), before, "the masters afterwards")
 }
