@@ -25,7 +25,7 @@ type Cursor struct {
 	// committed before it. 0: the reader has seen nothing.
 	Log uint64
 
-	// Since is a transaction. All transactions below it had ended when the reader started.
+	// Since is a transaction. All transactions below it had ended when the reader started, or saw its first change.
 	Since uint64
 
 	// Change is the last one that the reader has seen, zero if it has seen none.
@@ -165,6 +165,9 @@ func (h *History) Result(after Cursor, c Changes, last Change) (Changes, error) 
 		after = Cursor{Database: h.Database, Timeline: h.Latest.Mark, Since: h.Ended}
 	}
 	if (last != Change{}) {
+		if (after.Change == Change{}) { // nothing was seen before. Since may be of a timeline that lost transactions
+			after.Since = h.Ended
+		}
 		after.Change, after.Timeline, after.Log = last, h.Latest.Mark, max(after.Log, h.Log)
 	}
 	c.Next = after

@@ -118,6 +118,10 @@ func TestHistory_NextCursor(t *testing.T) {
 		{"without a change", nil, seen(), Change{}, seen()},
 		{"of a start without changes", nil, Cursor{}, Change{}, started},
 		{"of a start with changes", nil, Cursor{}, last, Cursor{here, 11, 1000, 200, last}},
+		{ // the old timeline lost transactions, so later ones have IDs below Since
+			"of a start without changes, on a later timeline", func(h *History) { promote(h, 2); h.LaterFork, h.Ended = 950, 160 }, started, last,
+			Cursor{here, 21, 1000, 160, last},
+		},
 		{"after changes", nil, seen(), last, Cursor{here, 11, 1000, 50, last}},
 		{
 			"after changes, on a later timeline", func(h *History) { promote(h, 2); h.LaterFork = 950 }, seen(), last,

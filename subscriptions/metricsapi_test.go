@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -240,6 +241,32 @@ func (all lives) prunedBefore(cutoff time.Time) lives {
 		}
 	}
 	return pruned
+}
+
+// slowly is a source that takes a second.
+type slowly struct{ stated }
+
+func (s slowly) Movements(ctx context.Context, store int64) ([]subscriptions.Movement, error) {
+	time.Sleep(time.Second)
+	return s.stated.Movements(ctx, store)
+}
+
+// A caller must not share the figures that another one asked for before the month began.
+func TestMetrics_HaveTheMonthThatBeganWhileTheyWereMade(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		config := configOf(slowly{stated{lives: lives{{{
+			At: time.Now(), Status: subscriptions.Active, Currency: "SAR", Duration: "monthly", Price: 100,
+		}}}}}, stores()...)
+		config.Now = time.Now
+		b := bundle{engine: newEngine(config)}
+		time.Sleep(time.Until(time.Date(2000, 1, 31, 23, 59, 59, 500_000_000, time.UTC)))
+		go b.do("/subscriptions/metrics", 1, "en")
+		time.Sleep(500 * time.Millisecond)
+		got := b.metrics(t, 1, "?from=2000-01")
+		assert.Require(t, len(got) == 2, "got %+v", got)
+		assert.That(t, got[0].Complete && got[1].Subscriptions != nil, "the running month has no figures: %+v", got)
+	})
 }
 
 func TestMetrics_EqualARecount(t *testing.T) {

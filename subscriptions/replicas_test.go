@@ -249,6 +249,25 @@ func TestReplicas_ThatAreBehindACursorLeaveItToThePrimary(t *testing.T) {
 	assert.That(t, has && f.expired == 0, "the follower has the latest change: %t; %d cursors expired", has, f.expired)
 }
 
+// The rest of a history that the primary began must not come from a replica that lacks its states.
+func TestReplicas_ThatLackTheStatesOfAPlaceLeaveItToThePrimary(t *testing.T) {
+	t.Parallel()
+	r := replicate(newSetting(t), time.Minute, patience)
+	r.insert(900_001)
+	r.catchUp()
+	r.cutOff()
+	r.insert(900_002)
+	for _, id := range []int64{900_001, 900_002} { // the replicas have the first state of one of them
+		for _, price := range []int{501, 502, 503} {
+			exec(t, r.writes, "UPDATE subscriptions SET price_amount = $2 WHERE id = $1", id, price)
+		}
+		onPrimary := assert.Must(r.setting.source.History(t.Context(), 1, id, subscriptions.HistoryQuery{Limit: 10}))(t)
+		after := subscriptions.HistoryPage{Events: onPrimary.Events[:1]}
+		got := assert.Must(r.source.History(t.Context(), 1, id, subscriptions.HistoryQuery{After: after.Next(), Limit: 10}))(t)
+		assert.Equal(t, len(got.Events), 3, "events after the first of 4")
+	}
+}
+
 func TestReplicas_HaveNoPartInLinkKeysWhileThePrimaryAnswers(t *testing.T) {
 	t.Parallel()
 	r := replicate(newSetting(t), time.Minute, patience)

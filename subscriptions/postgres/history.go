@@ -30,7 +30,7 @@ const historySQL = `/* history */
 
 // History implements subscriptions.Source. It returns ErrNoChanges if the database has no changes.
 func (p *Source) History(ctx context.Context, store, id int64, q subscriptions.HistoryQuery) (found subscriptions.HistoryPage, err error) {
-	err = p.readRecorded(ctx, store, func(ctx context.Context, _ *server, conn *pgxpool.Conn) error {
+	err = p.readRecorded(ctx, store, func(ctx context.Context, on *server, conn *pgxpool.Conn) error {
 		// Almost every state has an event. If too few of these have one, all are read again, since
 		// they may be folded in the meantime.
 		for rows := q.Limit + 2; ; rows *= 8 {
@@ -40,6 +40,9 @@ func (p *Source) History(ctx context.Context, store, id int64, q subscriptions.H
 				return err
 			case len(states) == 0 && q.After == subscriptions.Place{}: // else the older ones may be folded
 				return subscriptions.ErrNotFound
+			// A replica may not have the state of a place yet, nor older ones. Or it is folded.
+			case on.replica != nil && q.After != subscriptions.Place{} && (len(states) == 0 || states[0].Number != q.After.State):
+				return errBehind
 			}
 			var ok bool
 			if found, ok = q.Page(states, len(states) < rows); ok {

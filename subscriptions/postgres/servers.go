@@ -66,7 +66,7 @@ func each(ctx context.Context, all []*server, try func(context.Context, *server)
 	return try(ctx, last)
 }
 
-// errBehind means that a replica cannot tell whether more changes follow a cursor.
+// errBehind means that a replica cannot tell what follows a cursor of changes or of a history.
 var errBehind = errors.New("the replica is behind the cursor")
 
 // isMissing reports whether a server answers that it does not have what was asked for.
