@@ -63,7 +63,7 @@ func ended(t testing.TB, cmd *exec.Cmd) outcome {
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	assert.NoError(t, cmd.Start())
-	late := time.AfterFunc(20*time.Second, func() { _ = cmd.Process.Kill() })
+	late := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
 	defer late.Stop()
 	_ = cmd.Wait()
 	return outcome{cmd.ProcessState.ExitCode(), out.String(), errs.String()}

@@ -95,7 +95,7 @@ func TestWaiting_IsShownOnATerminalOnly(t *testing.T) {
 func TestSeed_ShowsProgressOnATerminalOnly(t *testing.T) {
 	slow(t)
 	url := "DATABASE_URL=" + ephemeral.Migrated(t)
-	const line = "commerce seed --subscriptions 20000"
+	const line = "commerce seed --subscriptions 5000"
 	for _, width := range []int{60, 100} {
 		printed := onTerminal(t, width, []string{"TERM=xterm", url}, line)
 		assert.That(t, strings.Contains(printed, "writing rows 100%"), "no progress on a terminal: %q", printed)
