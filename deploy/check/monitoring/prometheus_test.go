@@ -20,7 +20,7 @@ import (
 
 // prometheus is a Prometheus server, of Debian's package, that scrapes instances and evaluates
 // the project's rules with shorter durations.
-type prometheus struct{ url string }
+type prometheus struct{ url, log string }
 
 // How much faster the rules are, and how often they are evaluated. The shortest range, 5
 // minutes, becomes 3 seconds, and holds six scrapes.
@@ -46,8 +46,8 @@ func startPrometheus(t testing.TB, targets []string) *prometheus {
 	} {
 		assert.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
-	p := &prometheus{url: "http://" + freeAddress(t)}
 	log := assert.Must(os.Create(filepath.Join(dir, "log")))(t)
+	p := &prometheus{url: "http://" + freeAddress(t), log: log.Name()}
 	defer log.Close()
 	cmd := exec.Command(program,
 		"--config.file", filepath.Join(dir, "prometheus.yml"), "--storage.tsdb.path", filepath.Join(dir, "data"),
@@ -65,12 +65,17 @@ func startPrometheus(t testing.TB, targets []string) *prometheus {
 			response.Body.Close()
 		}
 		if err != nil || response.StatusCode != http.StatusOK {
-			text, _ := os.ReadFile(log.Name())
-			return fmt.Sprint(err, "\n", string(text))
+			return fmt.Sprint(err, "\n", p.says())
 		}
 		return ""
 	})
 	return p
+}
+
+// says returns what Prometheus has logged.
+func (p *prometheus) says() string {
+	text, _ := os.ReadFile(p.log)
+	return string(text)
 }
 
 func freeAddress(t testing.TB) string {
@@ -82,13 +87,14 @@ func freeAddress(t testing.TB) string {
 
 func (p *prometheus) get(t testing.TB, path string, data any) {
 	t.Helper()
-	response := assert.Must(http.Get(p.url + path))(t)
+	response, err := http.Get(p.url + path)
+	assert.Require(t, err == nil, "%v\n%s", err, p.says())
 	defer response.Body.Close()
 	answer := struct {
 		Status string
 		Data   any
 	}{Data: data}
-	err := json.NewDecoder(response.Body).Decode(&answer)
+	err = json.NewDecoder(response.Body).Decode(&answer)
 	assert.Require(t, err == nil && answer.Status == "success", "%s: %s, %v", path, answer.Status, err)
 }
 
