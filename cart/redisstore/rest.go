@@ -176,14 +176,23 @@ type Masters struct {
 	Now  time.Time // by the clock of one of them
 }
 
-// Masters asks the servers, which need the right to run INFO, and in a cluster CLUSTER SLOTS and CLUSTER NODES.
+// Masters asks the servers, which need the right to run INFO, and in a cluster CLUSTER NODES.
 func (s *Store) Masters(ctx context.Context) (m Masters, err error) {
 	var mu sync.Mutex
 	var identity []string
 	ask := func(ctx context.Context, master *redis.Client) error {
 		info, err := master.InfoMap(ctx, "server", "keyspace").Result()
+		var slots string
+		if err == nil && s.clustered() {
+			var nodes string
+			nodes, err = master.ClusterNodes(ctx).Result()
+			slots = slotsOfMyself(nodes)
+		}
 		if err != nil {
 			return fmt.Errorf("ask %s: %w", serverOf(master), err)
+		}
+		if strings.Contains(slots, "[") { // one is being moved
+			slots = rand.Text()
 		}
 		mu.Lock()
 		defer mu.Unlock()
@@ -191,16 +200,7 @@ func (s *Store) Masters(ctx context.Context) (m Masters, err error) {
 		_, _ = fmt.Sscanf(info["Keyspace"][fmt.Sprintf("db%d", master.Options().DB)], "keys=%d", &keys) // none if it is empty
 		us, _ := strconv.ParseInt(info["Server"]["server_time_usec"], 10, 64)
 		m.Clients, m.Keys, m.Now = append(m.Clients, master), m.Keys+keys, time.UnixMicro(us)
-		identity = append(identity, master.Options().Addr+" "+info["Server"]["run_id"])
-		if s.clustered() {
-			nodes, err := master.ClusterNodes(ctx).Result()
-			if err != nil {
-				return fmt.Errorf("ask %s: %w", serverOf(master), err)
-			}
-			if strings.Contains(nodes, " [") { // a slot is being moved
-				identity = append(identity, rand.Text())
-			}
-		}
+		identity = append(identity, master.Options().Addr+" "+info["Server"]["run_id"]+" "+slots)
 		return nil
 	}
 	switch client := s.Client.(type) {
@@ -208,15 +208,19 @@ func (s *Store) Masters(ctx context.Context) (m Masters, err error) {
 		err = ask(ctx, client)
 	case *redis.ClusterClient:
 		err = client.ForEachMaster(ctx, ask)
-		//lint:ignore SA1019 users.conf allows CLUSTER SLOTS, which go-redis itself needs, and not CLUSTER SHARDS
-		slots, failed := client.ClusterSlots(ctx).Result()
-		err = cmp.Or(err, failed)
-		for _, slot := range slots {
-			identity = append(identity, fmt.Sprint(slot.Start, slot.End, slot.Nodes[0].ID))
-		}
 	}
 	slices.SortFunc(m.Clients, func(a, b *redis.Client) int { return cmp.Compare(a.Options().Addr, b.Options().Addr) })
 	slices.Sort(identity)
 	m.ID = crc32.ChecksumIEEE([]byte(strings.Join(identity, "\n")))
 	return m, err
+}
+
+// slotsOfMyself returns the slots of the node that printed CLUSTER NODES, as it prints them (see ReplicasOfMyself).
+func slotsOfMyself(nodes string) string {
+	for line := range strings.Lines(nodes) {
+		if f := strings.Fields(line); len(f) > 8 && strings.Contains(f[2], "myself") {
+			return strings.Join(f[8:], " ")
+		}
+	}
+	return ""
 }
