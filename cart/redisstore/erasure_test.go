@@ -7,7 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -90,9 +90,9 @@ func TestErase_KnowsEachFunctionThatBuildsAKey(t *testing.T) {
 
 // then is a hook that runs once, after the first command that it is to follow.
 type then struct {
-	follows func(redis.Cmder) bool
+	follows func(redis.Cmder, error) bool
 	run     func()
-	once    sync.Once
+	ran     atomic.Bool
 }
 
 func (*then) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -100,8 +100,8 @@ func (*then) DialHook(next redis.DialHook) redis.DialHook { return next }
 func (h *then) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		err := next(ctx, cmd)
-		if h.follows(cmd) {
-			h.once.Do(h.run)
+		if h.follows(cmd, err) && h.ran.CompareAndSwap(false, true) {
+			h.run()
 		}
 		return err
 	}
@@ -132,7 +132,7 @@ func TestErase_FindsACartThatIsMergedMeanwhile(t *testing.T) {
 	d.dieAfter(claimedStep, d.token)
 	assert.NoError(t, d.client.Del(t.Context(), d.customer.CartKey()).Err())
 	d.eraseUntilNothing(d.customer, &then{
-		follows: func(cmd redis.Cmder) bool { return cmd.Name() == "scan" },
+		follows: func(cmd redis.Cmder, _ error) bool { return cmd.Name() == "scan" },
 		run:     func() { d.read(d.as("c", d.token)) },
 	})
 	d.wantLines(d.as("c", ""), "")
@@ -144,7 +144,7 @@ func TestErase_FindsAShareThatIsMadeMeanwhile(t *testing.T) {
 	d.share(d.as("c", ""), "first")
 	var code string
 	d.eraseUntilNothing(d.customer, &then{
-		follows: func(cmd redis.Cmder) bool { return cmd.Name() == "hlen" }, // the cart is still there
+		follows: func(cmd redis.Cmder, _ error) bool { return cmd.Name() == "hlen" }, // the cart is still there
 		run:     func() { code = d.share(d.as("c", ""), "second").Code },
 	})
 	assert.That(t, code != "", "nothing was shared")

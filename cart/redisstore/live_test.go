@@ -85,6 +85,16 @@ func (r reader) listen(ref redisstore.Ref) *redisstore.Listener {
 	}
 }
 
+// listening returns a cart and a listener that has been told of it.
+func listening(t *testing.T, url string) (reader, redisstore.Ref, *redisstore.Listener) {
+	t.Helper()
+	r := newReader(t, url, true)
+	ref := r.filled()
+	l := r.listen(ref)
+	next(t, l)
+	return r, ref, l
+}
+
 func TestListen_SeesEachChange(t *testing.T) {
 	t.Parallel()
 	for name, url := range map[string]string{
@@ -173,39 +183,23 @@ func TestListen_NeedsRights(t *testing.T) {
 
 func TestListen_SurvivesLossWhileSubscribing(t *testing.T) {
 	t.Parallel()
-	r := newReader(t, ephemeral.Redis(t), true)
-	ref := r.filled()
-	l := r.listen(ref)
-	next(t, l)
+	r, ref, l := listening(t, ephemeral.Redis(t))
 	l.LoseWhileSubscribing()
 	reaches(t, l, r.add(ref).Tag())
 	sees(t, l, r.add(ref).Tag()) // announced: no sync is due
-}
-
-// late holds back the first reply to the script "listen".
-type late struct {
-	*commands
-	held      atomic.Bool
-	came, end chan struct{}
-}
-
-func (h *late) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		err := next(ctx, cmd)
-		if cmd.FullName() == "listen" && !redis.HasErrorPrefix(err, "NOSCRIPT") && h.held.CompareAndSwap(false, true) {
-			close(h.came)
-			<-h.end
-		}
-		return err
-	}
 }
 
 // What one listener was told before the cart of another one began must not end that.
 func TestListen_SurvivesALateReplyAboutTheCartBefore(t *testing.T) {
 	t.Parallel()
 	r := newReader(t, ephemeral.Redis(t), true)
-	h := &late{commands: r.sent, came: make(chan struct{}), end: make(chan struct{})}
-	connect.AddHook(r.Client, h)
+	came, end := make(chan struct{}), make(chan struct{}) // the first reply is late
+	connect.AddHook(r.Client, &then{
+		follows: func(cmd redis.Cmder, err error) bool {
+			return cmd.FullName() == "listen" && !redis.HasErrorPrefix(err, "NOSCRIPT")
+		},
+		run: func() { close(came); <-end },
+	})
 	ref := redisstore.GuestRef(newStoreID(), tokenOf("late"))
 	first := make(chan struct{})
 	go func() {
@@ -214,11 +208,11 @@ func TestListen_SurvivesALateReplyAboutTheCartBefore(t *testing.T) {
 			l.Close()
 		}
 	}()
-	<-h.came // there is no cart
+	<-came // there is no cart
 	tag := r.add(ref).Tag()
 	l := r.listen(ref)
 	sees(t, l, tag)
-	close(h.end)
+	close(end)
 	<-first
 	reaches(t, l, r.add(ref).Tag())
 }
@@ -226,10 +220,7 @@ func TestListen_SurvivesALateReplyAboutTheCartBefore(t *testing.T) {
 // A lost subscription must not take memory as long as another one follows.
 func TestListen_FreesALostSubscription(t *testing.T) {
 	t.Parallel()
-	r := newReader(t, ephemeral.Redis(t), true)
-	ref := r.filled()
-	l := r.listen(ref)
-	next(t, l)
+	r, ref, l := listening(t, ephemeral.Redis(t))
 	freed := l.Lose()
 	reaches(t, l, r.add(ref).Tag())
 	for began := time.Now(); !freed(); time.Sleep(10 * time.Millisecond) {
@@ -242,10 +233,7 @@ func TestListen_FollowsASlot(t *testing.T) {
 	t.Parallel()
 	ephemeral.Slow(t)
 	cluster := ephemeral.StartCluster(t)
-	r := newReader(t, cluster.URL, true)
-	ref := r.filled()
-	l := r.listen(ref)
-	next(t, l)
+	r, ref, l := listening(t, cluster.URL)
 	nodes := r.client.(*redis.ClusterClient)
 	master := assert.Must(nodes.MasterForKey(t.Context(), ref.CartKey()))(t)
 	var from, to *redis.Client
@@ -302,10 +290,7 @@ func TestListen_OutlivesRedis(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newReader(t, test.url, true)
-			ref := r.filled()
-			l := r.listen(ref)
-			next(t, l)
+			r, ref, l := listening(t, test.url)
 			sees(t, l, r.add(ref).Tag())
 			assert.Must(r.client.Do(t.Context(), "wait", 1, 200).Result())(t)
 			test.away(ref)

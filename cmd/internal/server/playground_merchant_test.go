@@ -3,6 +3,7 @@ package server_test
 import (
 	"fmt"
 	"net/http"
+	"net/http/httputil"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -179,18 +180,12 @@ func TestPlaygroundMerchant_FollowsChanges(t *testing.T) {
 // Another demo lends another token, and its cursors are its own.
 func TestPlaygroundMerchant_FollowsADemoThatRestarted(t *testing.T) {
 	slow(t)
-	before, after := proxyTo(t, startDemo(t).url), proxyTo(t, startDemo(t).url)
-	var restarted atomic.Bool
-	p := openPage(t, serveGateway(t, func(w http.ResponseWriter, r *http.Request) {
-		if restarted.Load() {
-			after.ServeHTTP(w, r)
-		} else {
-			before.ServeHTTP(w, r)
-		}
-	})+"/#subscriptions")
+	var service atomic.Pointer[httputil.ReverseProxy]
+	service.Store(proxyTo(t, startDemo(t).url))
+	p := openPage(t, serveGateway(t, func(w http.ResponseWriter, r *http.Request) { service.Load().ServeHTTP(w, r) })+"/#subscriptions")
 	p.expect("401 /subscriptions/changes", "410 /subscriptions/changes", "401 /subscriptions")
 	p.following()
-	restarted.Store(true)
+	service.Store(proxyTo(t, startDemo(t).url))
 	p.press(`#feed-switch`)
 	p.press(`#feed-switch`)
 	p.until(`[...document.querySelectorAll("#log-entries .entry")].some((row) => row.textContent.includes("cursor_expired"))`)
