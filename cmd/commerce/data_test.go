@@ -132,8 +132,9 @@ func TestDataPage_EverydayChangesDoWhatItSays(t *testing.T) {
 	})
 	_, err := db.Exec(t.Context(), "DELETE FROM plans WHERE id = 401")
 	assert.That(t, err != nil, "a plan with a subscription was deleted")
-	source := postgres.New(postgres.Config{Pool: ephemeral.OpenPool(t, url, connect.PostgresConfig{})})
-	s := assert.Must(source.Get(t.Context(), 7, 9001, "en"))(t)
+	pool := ephemeral.OpenPool(t, url, connect.PostgresConfig{})
+	assert.NoError(t, pool.Ping(t.Context())) // a read waits 300 ms for a connection, which is short on a busy machine
+	s := assert.Must(postgres.New(postgres.Config{Pool: pool}).Get(t.Context(), 7, 9001, "en"))(t)
 	assert.That(t, s.Variant.ID == 401 && s.Price == 4900 && s.Product.Name.Own == "Club",
 		"the subscription of the retired plan is %+v", s)
 }
