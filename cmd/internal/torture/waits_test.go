@@ -96,6 +96,7 @@ func (w *waitingStores) read(base string, store int, after string) (p changesPag
 // wait makes n calls, which wait in turns for each store, and returns the pages that end the waits.
 func (w *waitingStores) wait(base string, n int) (pages func() []changesPage) {
 	w.t.Helper()
+	ephemeral.Settle(w.t, w.db) // else a call finds what has been written before
 	cursors := make([]string, len(w.tokens))
 	for i := range cursors {
 		cursors[i] = w.read(base, i, "").Data.Next
