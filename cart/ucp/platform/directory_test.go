@@ -290,6 +290,16 @@ func TestProfile_DialsTheAddressThatWasChecked(t *testing.T) {
 	assert.Equal(t, len(i.dialed), maxAttempts, "attempts")
 }
 
+// slowEnd is a connection that is late to end, as on a busy machine.
+type slowEnd struct{ net.Conn }
+
+func (slowEnd) SetDeadline(time.Time) error { return nil }
+
+func (c slowEnd) Close() error {
+	time.Sleep(200 * time.Millisecond)
+	return c.Conn.Close()
+}
+
 // The one second of a fetch is for all its steps together.
 func TestProfile_EndsAFetchThatIsSlowOrEndless(t *testing.T) {
 	t.Parallel()
@@ -328,6 +338,18 @@ func TestProfile_EndsAFetchThatIsSlowOrEndless(t *testing.T) {
 			w.(http.Flusher).Flush()
 			time.Sleep(5 * time.Millisecond)
 		})},
+		// The server hears of the end by TLS, and ends its body in order, before the connection is closed.
+		"a slow body that ends with the connection": {serve: func(w http.ResponseWriter, r *http.Request) {
+			fmt.Fprint(w, valid)
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+		}, edit: func(c *Config) {
+			connect := c.connect
+			c.connect = func(ctx context.Context, addr netip.AddrPort) (net.Conn, error) {
+				conn, err := connect(ctx, addr)
+				return slowEnd{conn}, err
+			}
+		}},
 		"a body that never ends": {large: true, serve: forever(func(w http.ResponseWriter) { fmt.Fprint(w, strings.Repeat(" ", 1<<12)) })},
 		"a body that expands": {large: true, serve: func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Encoding", "gzip")

@@ -46,6 +46,9 @@ func (d *Directory) fetch(ctx context.Context, u *url.URL) *result {
 		return failed(badStatus(response.StatusCode))
 	}
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxBody+1))
+	if err == nil {
+		err = ctx.Err() // a server that learns that the time is over can end its body in order, but unfinished
+	}
 	switch {
 	case err != nil:
 		return failed(unreachable(u, began, err))
