@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"commerce/auth/locale"
 	"commerce/auth/problem"
@@ -30,6 +31,18 @@ type Addition struct {
 type Malformed struct {
 	Err       *problem.Error  // nil: nothing
 	FieldKeys map[string]bool // the keys of fields whose values cannot be read
+}
+
+// Rule returns the rule of a malformed request: what rule, which has its faults, refuses. If the cart does not have what the
+// request names, only the faults are known.
+func (m Malformed) Rule(rule Rule) Rule {
+	return func(c *Cell, limits Limits, now time.Time) Effect {
+		effect := rule(c, limits, now)
+		if effect.Problem == nil {
+			return Effect{Problem: m.Err}
+		}
+		return effect
+	}
 }
 
 // NewLine is a line that is ready to be added.

@@ -15,7 +15,7 @@ type Refusal struct {
 const (
 	AboveMaxPerCart problem.Code = "above_max_per_cart" // as quantity_out_of_range
 	TextFull        problem.Code = "text_full"          // as cart_full
-	LineChanged     problem.Code = "line_changed"       // the edit is computed again
+	AmbiguousItem   problem.Code = "ambiguous_item"     // as validation_failed: several lines have the product
 	MetadataFull    problem.Code = "metadata_full"      // as validation_failed: too many names
 	LineTextFull    problem.Code = "line_text_full"     // as validation_failed: the metadata is too long
 	NoticeTooLong   problem.Code = "notice_too_long"    // as validation_failed: the notice is, with the line's metadata
@@ -27,6 +27,8 @@ func (r Refusal) Problem(member string, p *Product, limits Limits) *problem.Erro
 	switch r.Code {
 	case problem.ItemNotFound:
 		return problem.New(r.Code, "", textItemNotFound)
+	case AmbiguousItem:
+		return problem.New(problem.ValidationFailed, "item_id", textAmbiguousItem)
 	case TextFull:
 		return problem.New(problem.CartFull, "", textTooMuchText, limits.CartText)
 	case MetadataFull:
@@ -110,6 +112,10 @@ var (
 	textItemNotFound = locale.Text{
 		locale.En: "That item is not in the cart.",
 		locale.Ar: "هذا العنصر غير موجود في السلة.",
+	}
+	textAmbiguousItem = locale.Text{
+		locale.En: "The cart holds several lines of this product. Please use the ID of one of them.",
+		locale.Ar: "تحتوي السلة على عدة عناصر من هذا المنتج. يُرجى استخدام معرّف أحدها.",
 	}
 	textTooManyLines = locale.Text{
 		locale.En: "The cart is full. Remove an item before you add another. The maximum number of different items is %s.",

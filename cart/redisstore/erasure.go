@@ -171,17 +171,9 @@ func (s *Store) holding(ctx context.Context, key string) (h Holding, found bool,
 	}
 	switch h.Kind {
 	case KindMoved:
-	case KindOffers, KindResults, KindShares, KindCame:
+	case KindOffers, KindResults, KindShares, KindCame, KindKeys:
 		if h.Entries, err = s.Client.HLen(ctx, key).Result(); h.Kind == KindResults {
 			h.Entries-- // their order
-		}
-	case KindKeys:
-		var uses map[string]string
-		uses, err = s.Client.HGetAll(ctx, key).Result()
-		for member := range uses {
-			if !strings.HasSuffix(member, lineOfKey) {
-				h.Entries++
-			}
 		}
 	default:
 		hash := s.Client.HGetAll(ctx, key)

@@ -3,7 +3,6 @@ package redisstore
 import (
 	"cmp"
 	"context"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -15,7 +14,7 @@ import (
 // GuestCart is what is stored for a guest's token whose cart is to be merged.
 type GuestCart struct {
 	Claimed  bool             // an earlier request has claimed a cart and not finished its merge
-	Pending  PendingMerges    // into the token's current cart, which finish first
+	Pending  cart.Notes       // into the token's current cart, which finish first
 	Products []int64          // of the token's current cart
 	Needs    cart.Reservation // the room that the cart which lies there now needs
 
@@ -23,34 +22,27 @@ type GuestCart struct {
 	// requests do not merge it again.
 	Undone bool
 
-	key  cart.KeyUse // the change applied under the given key; zero for none
-	flat []string    // the token's current cart, or the stamps of one that was claimed
-	now  time.Time   // by the guest's Redis
+	key    cart.KeyUse // the change applied under the given key; zero for none
+	stamps cart.Stamps // of the token's current cart, or of one that was claimed
+	now    time.Time   // by the guest's Redis
 }
 
 // RepeatOf returns the outcome of a request that repeats a change of the guest's cart, without a cart:
 // Replayed, or Refused with idempotency_conflict; nil if it repeats none. It knows the change of an
 // idempotency key only if that key was looked up.
 func (g GuestCart) RepeatOf(on Conditions) *Outcome {
-	if on.Key == "" && on.Stamp == "" {
-		return nil
-	}
-	if on.Key == "" {
-		if use := stampsOf(g.flat)[on.Stamp]; use.IsRetry(g.now) {
-			return &Outcome{Status: Replayed, ChangedLine: use.Line}
+	switch {
+	case on.Key != "" && g.key.Fingerprint == on.Fingerprint:
+		return &Outcome{Status: cart.Replayed, ChangedLine: g.key.Line, Ops: g.key.Ops}
+	case on.Key != "" && g.key.Fingerprint != "":
+		return &Outcome{Status: cart.Refused, Effect: cart.Effect{Refusal: &cart.Refusal{Code: problem.IdempotencyConflict}}}
+	case on.Key != "":
+	case on.Stamp != "":
+		if use, ok := g.stamps.Of(on.Stamp); ok && use.IsRetry(g.now) {
+			return &Outcome{Status: cart.Replayed, ChangedLine: use.Line}
 		}
-		return nil
 	}
-	switch g.key.Fingerprint {
-	case "":
-		return nil
-	case on.Fingerprint:
-		o := &Outcome{Status: Replayed}
-		o.ChangedLine, o.Ops = parseChanged(string(g.key.Line))
-		return o
-	default:
-		return &Outcome{Status: Refused, Refusal: cart.Refusal{Code: problem.IdempotencyConflict}}
-	}
+	return nil
 }
 
 // Mergeable reports whether a request of the customer merges something.
@@ -67,11 +59,9 @@ func (s *Store) FindGuest(ctx context.Context, own, guest Ref, key string) (Gues
 	}
 	claimed := redis.NewIntCmd(ctx, "exists", guest.claimedKey())
 	others := []redis.Cmder{claimed}
-	var use, line *redis.StringCmd
+	use := redis.NewStringCmd(ctx, "hget", guest.keysKey(), key)
 	if key != "" {
-		use = redis.NewStringCmd(ctx, "hget", guest.keysKey(), key)
-		line = redis.NewStringCmd(ctx, "hget", guest.keysKey(), key+lineOfKey)
-		others = append(others, use, line)
+		others = append(others, use)
 	}
 	hashes, err := s.ask(ctx, at.located, []string{guest.cartKey()}, others...)
 	var g GuestCart
@@ -79,7 +69,7 @@ func (s *Store) FindGuest(ctx context.Context, own, guest Ref, key string) (Gues
 		g, err = parseGuest(own, hashes[0], claimed)
 	}
 	if err == nil && key != "" {
-		g.key, err = parseKeyUse(use, line)
+		g.key, err = parseKeyUse(use.Val()), firstFailure([]redis.Cmder{use})
 	}
 	at.noteFailure(err)
 	if err != nil {
@@ -134,22 +124,6 @@ func parseGuest(own Ref, hash redis.Cmder, claimed *redis.IntCmd) (GuestCart, er
 	}
 	return GuestCart{
 		Claimed: claimed.Val() > 0, Undone: stored.undoneBy != "" && stored.undoneBy == own.tag(), Pending: stored.Pending,
-		Products: stored.ProductIDs(), Needs: stored.RoomNeeded(), flat: flat,
+		Products: stored.ProductIDs(), Needs: stored.RoomNeeded(), stamps: stored.Stamps,
 	}, nil
-}
-
-// lineOfKey ends the name of the member with the line that the change under a key has changed.
-const lineOfKey = ":l"
-
-// parseKeyUse returns the change under a key, without its time, from its members; zero for none.
-func parseKeyUse(use, line *redis.StringCmd) (cart.KeyUse, error) {
-	if err := firstFailure([]redis.Cmder{use, line}); err != nil {
-		return cart.KeyUse{}, err
-	}
-	ms, fingerprint, _ := strings.Cut(use.Val(), " ")
-	k := cart.KeyUse{Fingerprint: fingerprint}
-	if lineMS, id, _ := strings.Cut(line.Val(), " "); lineMS == ms {
-		k.Line = cart.LineID(id)
-	}
-	return k, nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -22,56 +23,22 @@ import (
 // errLayout means that a cart's hash has another layout, or a value that no release writes.
 var errLayout = errors.New("redisstore: not a cart's layout")
 
-// The numbers of the layouts that this release knows. A cart that has had metadata has the second.
-const (
-	layout       = "1"
-	withMetadata = "2"
-)
+// layout is the number of the layout that this release knows.
+const layout = "3"
 
 // parseCart parses a cart's hash: member, value, member, value, …
 func parseCart(flat []string) (Stored, error) {
 	var c Stored
 	lines := make([]cart.Line, 0, countLines(flat))
-	var few [64]int64 // on the stack
-	orders := few[:0]
+	orders := make([]int64, 0, cap(lines))
 	var texts map[string]string
 	for i := 0; i+1 < len(flat); i += 2 {
 		member, value := flat[i], flat[i+1]
 		switch {
-		case member == "i":
-			if !isName(value) {
-				return Stored{}, fmt.Errorf("cart ID: %w", errLayout)
-			}
-			c.ID = value
-		case member == "v":
-			version, mark, _ := strings.Cut(value, ".")
-			n, err := strconv.ParseInt(version, 10, 64)
-			if err != nil || n < 1 || !isName(mark) {
-				return Stored{}, fmt.Errorf("version: %w", errLayout)
-			}
-			c.Version, c.Mark = n, mark
-		case member == "c":
-			c.Coupon = value
-		case member == "d":
-			metadata, err := decodeMetadata(value)
-			if err != nil {
-				return Stored{}, fmt.Errorf("metadata: %w", err)
-			}
-			c.Metadata = metadata
-		case member == "a":
-			c.Agent = value
-		case member == "u":
-			c.undoneBy = value
-		case member == "l":
-			c.layout = value
-		case member == "x":
-			seconds, _ := strconv.ParseInt(value, 10, 64)
-			c.expires = seconds * 1000
-		case member == "g":
-			c.merged = value
-		case strings.HasPrefix(member, "m"):
-			c.Pending = append(c.Pending, parseNote(member, value))
 		case !ofLine(member):
+			if err := c.parseMember(member, value); err != nil {
+				return Stored{}, err
+			}
 		case strings.IndexByte(member, ':') >= 0:
 			if texts == nil {
 				texts = make(map[string]string, cap(lines))
@@ -89,17 +56,94 @@ func parseCart(flat []string) (Stored, error) {
 		return Stored{}, fmt.Errorf("%d lines: %w", len(lines), errLayout)
 	}
 	if c.ID == "" { // only notes or stamps: there is no cart yet
-		return Stored{Pending: c.Pending, layout: c.layout, expires: c.expires}, nil
+		c.Cart, c.Agent, c.Report, c.Removed, c.undoneBy = cart.Cart{}, "", nil, nil, ""
+		return c, nil
 	}
 	if !slices.IsSorted(orders) { // Redis keeps small hashes in the order in which lines were added
-		order := make(map[cart.LineID]int64, len(lines))
-		for i, l := range lines {
-			order[l.ID] = orders[i]
-		}
-		slices.SortFunc(lines, func(a, b cart.Line) int { return cmp.Compare(order[a.ID], order[b.ID]) })
+		sort.Sort(byOrder{lines, orders})
 	}
-	c.Lines = lines
+	c.Lines, c.orders = lines, orders
 	return c, addTexts(lines, texts)
+}
+
+// parseMember parses a member of the cart itself.
+func (c *Stored) parseMember(member, value string) (err error) {
+	switch member[:min(len(member), 1)] {
+	case "i":
+		if !isName(value) {
+			return fmt.Errorf("cart ID: %w", errLayout)
+		}
+		c.ID = value
+	case "v":
+		version, mark, _ := strings.Cut(value, ".")
+		n, err := strconv.ParseInt(version, 10, 64)
+		if err != nil || n < 1 || !isName(mark) {
+			return fmt.Errorf("version: %w", errLayout)
+		}
+		c.Version, c.Mark = n, mark
+	case "c":
+		c.Coupon = value
+	case "d":
+		if c.Metadata, err = decodeMetadata(value); err != nil {
+			return fmt.Errorf("metadata: %w", err)
+		}
+	case "a":
+		c.Agent = value
+	case "u":
+		c.undoneBy = value
+	case "l":
+		c.layout = value
+	case "n":
+		c.fence = value
+	case "x":
+		c.Expires, _ = strconv.ParseInt(value, 10, 64)
+	case "w":
+		until, by, _ := strings.Cut(value, " ")
+		c.Listened.By = by
+		c.Listened.Until, _ = strconv.ParseInt(until, 10, 64)
+	case "g":
+		if c.Report, err = parseReport(value); err != nil {
+			return err
+		}
+	case "b":
+		c.Removed = parseRemoved(value)
+	case "r":
+		if n := strings.IndexByte("1234", member[len(member)-1]); len(member) == 2 && n >= 0 {
+			c.Stamps.Parts[n] = value
+		}
+	case "e":
+		if c.Stamps.Lines == nil {
+			c.Stamps.Lines = map[string]cart.LineID{}
+		}
+		c.Stamps.Lines[member[1:]] = cart.LineID(value)
+	case "m":
+		c.Pending = append(c.Pending, parseNote(member, value))
+	}
+	return nil
+}
+
+// byOrder sorts lines with their orders.
+type byOrder struct {
+	lines  []cart.Line
+	orders []int64
+}
+
+func (b byOrder) Len() int           { return len(b.lines) }
+func (b byOrder) Less(i, j int) bool { return b.orders[i] < b.orders[j] }
+func (b byOrder) Swap(i, j int) {
+	b.lines[i], b.lines[j] = b.lines[j], b.lines[i]
+	b.orders[i], b.orders[j] = b.orders[j], b.orders[i]
+}
+
+// parseRemoved parses "<line> <seconds> …", the latest first.
+func parseRemoved(value string) (all cart.RemovedLines) {
+	for two := range slices.Chunk(strings.Fields(value), 2) {
+		if len(two) == 2 {
+			at, _ := strconv.ParseInt(two[1], 10, 64)
+			all = append(all, cart.RemovedLine{ID: cart.LineID(two[0]), At: at})
+		}
+	}
+	return all
 }
 
 // maxName is how long the ID of a cart or of a line may be.
@@ -270,49 +314,19 @@ func parseAdjusted(words []string) (all []cart.Adjustment, failed error) {
 	return all, failed
 }
 
-// PendingMerge is the note that one request leaves in a customer's cart while it merges a guest's cart.
-type PendingMerge struct {
-	// Applied means that the lines are in the customer's cart. What is left to do is to
-	// delete the guest's, once all replicas have the lines.
-	Applied bool
-
-	member string // field name in the cart's hash
-	guest  string // digest of the guest's token
-	at     time.Time
-}
-
-// parseNote parses "<guest's digest> <seconds> …".
-func parseNote(member, value string) PendingMerge {
-	guest, rest, _ := strings.Cut(value, " ")
-	seconds, _, _ := strings.Cut(rest, " ")
-	at, _ := strconv.ParseInt(seconds, 10, 64)
-	return PendingMerge{Applied: strings.HasSuffix(value, " applied"), member: member, guest: guest, at: time.Unix(at, 0)}
-}
-
-// Guest returns the guest's cart that is being merged.
-func (m PendingMerge) Guest(customer Ref) Ref { return customer.guestOfStore(m.guest) }
-
-// Old reports whether the note is older than any request can be, by this process' clock.
-// Redis checks its age again before it deletes a note.
-func (m PendingMerge) Old(now time.Time) bool { return now.Sub(m.at) >= noteGrace }
-
-// PendingMerges are all merges under way into a customer's cart: each device may bring a guest's cart.
-type PendingMerges []PendingMerge
-
-// Applied reports whether a guest's lines are in the customer's cart.
-func (p PendingMerges) Applied(guest Ref) bool {
-	return guest.key != "" && slices.ContainsFunc(p, func(m PendingMerge) bool { return m.Applied && m.guest == guest.TokenDigest() })
-}
-
-// Unapplied returns the merges whose lines are not in the customer's cart yet.
-func (p PendingMerges) Unapplied() PendingMerges {
-	return slices.DeleteFunc(slices.Clone(p), func(m PendingMerge) bool { return m.Applied })
-}
-
-// members lists the notes' members in the form of change.lua's ARGV 7.
-func (p PendingMerges) members() (all string) {
-	for _, m := range p {
-		all += " " + m.member
+// parseNote parses "<guest's digest> <seconds> <lines> <bytes of text> <guest's cart ID, cut>", and " applied".
+func parseNote(member, value string) cart.Note {
+	note := cart.Note{Name: member}
+	word := strings.Fields(value)
+	if len(word) < 5 {
+		return note
 	}
-	return all + " "
+	seconds, _ := strconv.ParseInt(word[1], 10, 64)
+	note.Guest, note.At, note.CartID, note.Applied = word[0], time.Unix(seconds, 0), word[4], len(word) > 5
+	note.Lines, _ = strconv.ParseInt(word[2], 10, 64)
+	note.Text, _ = strconv.ParseInt(word[3], 10, 64)
+	return note
 }
+
+// GuestOf refers to the guest's cart that a note of its owner is about.
+func GuestOf(owner Ref, note cart.Note) Ref { return owner.guestOfStore(note.Guest) }

@@ -16,9 +16,6 @@ const (
 	// offersOutlive is how much longer the quantities that a guest's cart has offered are stored
 	// than its claim, so that the cart can never be merged twice.
 	offersOutlive = 7 * 24 * time.Hour
-
-	// noteGrace is the age at which a note without a claim is of a dead request.
-	noteGrace = 5 * time.Minute
 )
 
 // ShortID returns the prefix of a guest's cart ID that notes store, to keep the cart small in Redis.
@@ -35,7 +32,7 @@ type Claimed struct {
 	Again bool   // an earlier request had claimed it; the token may have a newer cart
 	Note  string // the note under which it was claimed; "" for none
 
-	stamps map[string]cart.StampUse
+	stamps cart.Stamps
 	keys   []any   // digest, value, digest, value, …
 	master *master // whose clock the times in stamps and keys are by
 }
@@ -121,7 +118,7 @@ func (s *Store) Claim(
 	stored, err := parseCart(flat)
 	return Claimed{
 		Cart: stored.Cart, Again: reply[0] == "again", Note: reply[1].(string),
-		stamps: stampsOf(flat), keys: reply[3].([]any), master: at.master,
+		stamps: stored.Stamps, keys: reply[3].([]any), master: at.master,
 	}, err
 }
 
@@ -140,7 +137,7 @@ func (s *Store) Apply(ctx context.Context, owner Ref, c Claimed, by cart.Strateg
 	args := []any{
 		s.ttlOf(owner).Milliseconds(), (s.TTL.Customer + offersOutlive).Milliseconds(), newID, string(by),
 		c.Cart.Coupon, ShortID(c.Cart.ID), shift,
-		mark{},
+		newMark(),
 		strings.TrimPrefix(c.Note, "m"), encodeMetadata(c.Cart.Metadata), len(c.Cart.Lines),
 	}
 	for _, l := range c.Cart.Lines {
@@ -148,8 +145,9 @@ func (s *Store) Apply(ctx context.Context, owner Ref, c Claimed, by cart.Strateg
 		args = append(args, string(l.ID), l.Quantity, int64(l.AddedPrice),
 			encodeFields(l.Fields), l.Notice, b.Stock, b.PerCart, b.Min, b.Max, b.Step, encodeMetadata(l.Metadata))
 	}
-	args = append(args, len(c.stamps))
-	for stamp, use := range c.stamps {
+	stamps := c.stamps.All()
+	args = append(args, len(stamps))
+	for stamp, use := range stamps {
 		args = append(args, stamp, use.At.UnixMilli(), string(use.Line))
 	}
 	keys := []string{owner.cartKey(), owner.offeredKey(c.Cart.ID), owner.keysKey()}
@@ -188,12 +186,12 @@ func (s *Store) Forget(ctx context.Context, owner Ref, notes ...string) error {
 }
 
 // ForgetOld deletes a note without a claim, if its lines have arrived or it is old by Redis' clock.
-func (s *Store) ForgetOld(ctx context.Context, owner Ref, note PendingMerge) error {
-	age := noteGrace
+func (s *Store) ForgetOld(ctx context.Context, owner Ref, note cart.Note) error {
+	age := cart.NoteGrace
 	if note.Applied {
 		age = 0
 	}
-	return s.forget(ctx, owner, age, note.member)
+	return s.forget(ctx, owner, age, note.Name)
 }
 
 func (s *Store) forget(ctx context.Context, owner Ref, age time.Duration, notes ...string) error {

@@ -6,6 +6,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"commerce/auth/bounded"
+	"commerce/cart"
 )
 
 // parsedCarts remembers carts with the replies that they were parsed from. Most reads are of a cart that
@@ -23,7 +24,9 @@ type parsedCart struct {
 // newParsedCarts returns parsedCarts for about 10,000 carts with five lines.
 func newParsedCarts() parsedCarts {
 	const overhead, copies = 512, 3 // the texts of a cart share the memory of the reply
-	return parsedCarts{bounded.New(32<<20, func(_ string, c parsedCart) uint32 { return uint32(overhead + copies*len(c.reply)) })}
+	return parsedCarts{bounded.New(32<<20, func(_ string, c parsedCart) uint32 {
+		return uint32(overhead + max(copies*len(c.reply), 96*len(c.stored.Lines)))
+	})}
 }
 
 // parse parses the reply of a command of ask; the zero Stored if there is no cart.
@@ -50,8 +53,22 @@ func parseMembers(flat []string, err error) (Stored, error) {
 		return Stored{}, err
 	}
 	stored, err := parseCart(flat)
-	if err == nil && stored.layout != layout && stored.layout != withMetadata {
-		err = fmt.Errorf("%w: number %q, this release knows %s and %s", errLayout, stored.layout, layout, withMetadata)
+	if err == nil && stored.layout != layout {
+		err = fmt.Errorf("%w: number %q, this release knows %s", errLayout, stored.layout, layout)
 	}
 	return stored, err
+}
+
+// last returns the cart that was seen last under a reference, if it is known.
+func (p parsedCarts) last(ref Ref) (Stored, bool) {
+	known, ok := p.known.Get(ref.key)
+	return known.stored, ok
+}
+
+// keep remembers a cart without the reply that it would be read by.
+func (p parsedCarts) keep(ref Ref, stored Stored) {
+	stored.Key, stored.Excess = cart.KeyUse{}, nil
+	if stored.layout != "" {
+		p.known.Put(ref.key, parsedCart{"", stored})
+	}
 }

@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -12,26 +13,16 @@ import (
 
 // Stored is what is stored for a reference. The zero value means nothing is.
 type Stored struct {
-	cart.Cart
-	Pending PendingMerges // into this cart
+	cart.Cell
 
 	// Merged is the report of the latest merge within cart.ReportLife; nil for none.
 	Merged *cart.MergeReport
 
-	// Agent is the cart.Moment at which the last change of the cart's agent has left it, or
-	// AgentCanceled; "0.0" in a cart that a hand-over has begun, "" in others.
-	Agent string
-
 	undoneBy string // the tag of the customer's cart out of which an undo has taken this one; "" for none
 
-	layout  string
-	merged  string // Merged as it is stored
-	expires int64  // ms by Redis' clock, a whole second; 0 if only stamps are left
-}
-
-// inUse reports whether reads renew the TTL: not for what remains of an emptied cart.
-func (c *Stored) inUse() bool {
-	return c.InUse() || len(c.Pending) > 0
+	layout string
+	fence  string  // see commit
+	orders []int64 // of the lines, ascending
 }
 
 // Load reads a cart with one HGETALL, and renews its TTL if 1/renewals of it has passed. It
@@ -54,27 +45,72 @@ func (s *Store) Load(ctx context.Context, ref Ref) (Stored, error) {
 // the client, which knows where the cart is now. An error means that there is no reply; otherwise
 // each command has its own result.
 func (s *Store) ask(ctx context.Context, at located, keys []string, others ...redis.Cmder) (hashes []redis.Cmder, err error) {
-	cmds := make([]redis.Cmder, 0, len(keys)+len(others))
+	return s.askInOrder(ctx, at, nil, keys, others)
+}
+
+// askInOrder is ask with commands that run before the hashes are read.
+func (s *Store) askInOrder(ctx context.Context, at located, first []redis.Cmder, keys []string, others []redis.Cmder) (hashes []redis.Cmder, err error) {
+	cmds := make([]redis.Cmder, 0, len(first)+len(keys)+len(others))
+	cmds = append(cmds, first...)
 	for _, key := range keys {
 		// One allocation for all members. go-redis neither redirects nor repeats what it does not read.
 		cmds = append(cmds, redis.NewRawCmd(ctx, "hgetall", key))
 	}
 	cmds = append(cmds, others...)
 	err = at.reads.send(ctx, at.client, reading{s.Batch, !s.clustered()}, cmds...)
+	hashes = cmds[len(first):][:len(keys)]
 	if err == nil {
-		return cmds[:len(keys)], nil
+		return hashes, nil
 	}
 	if ctx.Err() != nil || !s.clustered() && !isReply(err) { // the client has already tried again
 		return nil, err
 	}
 	for i, key := range keys {
-		cmds[i] = redis.NewMapStringStringCmd(ctx, "hgetall", key)
+		hashes[i] = redis.NewMapStringStringCmd(ctx, "hgetall", key)
 	}
-	for _, cmd := range others {
+	for _, cmd := range slices.Concat(first, others) {
 		cmd.SetErr(nil)
 	}
 	exec(ctx, s.Client, !s.clustered(), cmds)
-	return cmds[:len(keys)], nil
+	return hashes, nil
+}
+
+// read reads all that changes are decided by, and what is stored under the idempotency keys of the members. now is a
+// time in ms by Redis' clock after which the cart was read.
+func (s *Store) read(ctx context.Context, at located, ref Ref, members []*member) (_ Stored, now int64, err error) {
+	sent := time.Now()
+	clock := redis.NewTimeCmd(ctx, "time")
+	var others []redis.Cmder
+	for _, m := range members {
+		if m.Key != "" {
+			others = append(others, redis.NewStringCmd(ctx, "hget", ref.keysKey(), m.Key))
+		}
+	}
+	kept := redis.NewIntCmd(ctx, "hlen", ref.keysKey())
+	if len(others) > 0 {
+		others = append(others, kept)
+	}
+	hashes, err := s.askInOrder(ctx, at, []redis.Cmder{clock}, []string{ref.cartKey()}, others)
+	if err == nil {
+		err = firstFailure(append(others, clock))
+	}
+	if err != nil {
+		return Stored{}, 0, err
+	}
+	now = clock.Val().UnixMilli()
+	at.learn(now, sent, time.Now())
+	stored, err := s.parsed.parse(ref, hashes[0])
+	if err == nil && kept.Val() >= cart.KeysKept {
+		stored.Excess, err = s.oldestKeys(ctx, ref, len(others)-1)
+	}
+	i := 0
+	for _, m := range members {
+		if m.Key != "" {
+			m.used = others[i].(*redis.StringCmd).Val()
+			i++
+		}
+	}
+	return stored, now, err
 }
 
 // loaded parses a cart that was read from a master, and renews its TTL if needed.
@@ -90,10 +126,8 @@ func (s *Store) loaded(ctx context.Context, at located, ref Ref, hash redis.Cmde
 	if err != nil {
 		return Stored{}, cart.Unavailable("ask time", err)
 	}
-	if stored.Merged, err = stored.mergedSince(redisNow); err != nil {
-		return Stored{}, cart.Unavailable("read cart", err)
-	}
-	left := time.Duration(stored.expires-redisNow) * time.Millisecond
+	stored.Merged = stored.mergedSince(redisNow)
+	left := time.Duration(stored.Expires*1000-redisNow) * time.Millisecond
 	if stored.renewedAt(left, s.ttlOf(ref)) {
 		if renewed, err := s.renew(ctx, at, ref); err == nil {
 			return renewed, nil
@@ -113,7 +147,7 @@ const renewals = 720
 // that is more than a TTL: the setting has changed, or the estimate of Redis' clock is wrong.
 func (c *Stored) renewedAt(left, ttl time.Duration) bool {
 	part := ttl / renewals
-	return c.inUse() && (left <= ttl-part || left > ttl+part)
+	return c.InUse() && (left <= ttl-part || left > ttl+part)
 }
 
 func (s *Store) renew(ctx context.Context, at located, ref Ref) (Stored, error) {
@@ -134,19 +168,16 @@ func (s *Store) renew(ctx context.Context, at located, ref Ref) (Stored, error) 
 // parseStored parses a script's reply with the ms that the cart has left, at now by Redis' clock.
 func (s *Store) parseStored(flat any, left, now int64) (Stored, error) {
 	stored, err := parseCart(texts(flat.([]any)))
-	if err == nil {
-		stored.Merged, err = stored.mergedSince(now)
-	}
+	stored.Merged = stored.mergedSince(now)
 	return stored.expiring(time.Duration(left)*time.Millisecond, s.Now()), err
 }
 
 // mergedSince returns Merged, at a time in ms by Redis' clock.
-func (c *Stored) mergedSince(now int64) (*cart.MergeReport, error) {
-	report, err := parseReport(c.merged)
-	if report == nil || now-report.At.UnixMilli() > cart.ReportLife.Milliseconds() {
-		return nil, err
+func (c *Stored) mergedSince(now int64) *cart.MergeReport {
+	if c.Report == nil || now-c.Report.At.UnixMilli() > cart.ReportLife.Milliseconds() {
+		return nil
 	}
-	return report, nil
+	return c.Report
 }
 
 // expiring sets ExpiresAt. If left is not positive, it stays zero.

@@ -97,7 +97,7 @@ func (s *Store) AtRest(ctx context.Context, master redis.Cmdable, r Rest, cursor
 	for i, hash := range hashes {
 		stored, err := parseMembers(membersOf(hash, nil))
 		ref := refOf(keys[i])
-		since := time.UnixMilli(stored.expires).Add(-s.ttlOf(ref))
+		since := time.Unix(stored.Expires, 0).Add(-s.ttlOf(ref))
 		idle := r.Now.Sub(since)
 		switch {
 		case err != nil:

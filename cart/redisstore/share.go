@@ -53,7 +53,7 @@ func (s *Store) Shared(ctx context.Context, ref Ref, code string) (cart.Cart, er
 	case stored.ID == "":
 		return cart.Cart{}, cart.ErrNoCode
 	}
-	stored.ExpiresAt = time.UnixMilli(stored.expires)
+	stored.ExpiresAt = time.Unix(stored.Expires, 0)
 	return stored.Cart, nil
 }
 

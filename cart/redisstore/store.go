@@ -18,6 +18,8 @@ type Store struct {
 	masterOf locator
 	parsed   parsedCarts
 	live     *live
+	queues   *queues
+	name     string // of this instance, random
 }
 
 // Config configures a Store. Client and TTL are required.
@@ -61,7 +63,7 @@ func New(c Config) *Store {
 	if c.PublishFailed == nil {
 		c.PublishFailed = func() {}
 	}
-	s := &Store{Config: c, scripts: newScripts(), masterOf: newLocator(c.Client, newMasters(c.Now)), parsed: newParsedCarts()}
+	s := &Store{Config: c, scripts: newScripts(), masterOf: newLocator(c.Client, newMasters(c.Now)), parsed: newParsedCarts(), queues: newQueues(), name: newMark()}
 	s.live = newLive(s)
 	return s
 }

@@ -12,7 +12,7 @@ import (
 
 	"commerce/cart"
 	"commerce/cart/redisstore"
-	"commerce/cart/redisstore/rules"
+	
 )
 
 // The rules of merges. Their steps come in any order, from any request, and again: a merge
@@ -26,12 +26,12 @@ func TestTwin_Merges(t *testing.T) {
 			customers: []redisstore.Ref{redisstore.CustomerRef(store, "c1"), redisstore.CustomerRef(store, "c2")},
 			guests:    []redisstore.Ref{redisstore.GuestRef(store, tokenOf("t1")), redisstore.GuestRef(store, tokenOf("t2"))},
 			aside:     map[redisstore.Ref]*aside{},
-			offers:    map[redisstore.Ref]map[string]rules.Offers{},
+			offers:    map[redisstore.Ref]map[string]cart.Offers{},
 			came:      map[redisstore.Ref]map[string]*came{},
 		}
 		m.twins = bench.begin(t.Context(), r, slices.Concat(m.customers, m.guests)...)
 		for ref := range m.carts {
-			m.offers[ref], m.came[ref] = map[string]rules.Offers{}, map[string]*came{}
+			m.offers[ref], m.came[ref] = map[string]cart.Offers{}, map[string]*came{}
 		}
 		m.remembersMuch(r, m.customers[0], 1)
 		m.remembersMuch(r, m.guests[0], 18)
@@ -56,7 +56,7 @@ type merging struct {
 	*twins
 	customers, guests []redisstore.Ref
 	aside             map[redisstore.Ref]*aside // by the guest's place
-	offers            map[redisstore.Ref]map[string]rules.Offers
+	offers            map[redisstore.Ref]map[string]cart.Offers
 	claims            []claim
 	came              map[redisstore.Ref]map[string]*came // into customers' carts, by the merge's name
 }
@@ -230,7 +230,7 @@ func (m *merging) applyClaim(t *rapid.T, c claim) {
 	behind := time.Duration(rapid.SampledFrom([]int{0, 0, -1500, 1500, -280_000, 280_000, -86_000_000}).Draw(t, "behind")) * time.Millisecond
 	newID, before := m.newID(), m.offers[c.owner][c.claimed.Cart.ID]
 	name, held := strings.TrimPrefix(c.claimed.Note, "m"), cart.Cart{}
-	var after rules.Offers
+	var after cart.Offers
 	m.step(c.owner, func() any {
 		from, err := m.store.ClaimedBehind(m.ctx, c.owner, c.claimed, behind)
 		if err != nil {

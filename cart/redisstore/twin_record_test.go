@@ -8,7 +8,7 @@ import (
 
 	"commerce/auth/problem"
 	"commerce/cart"
-	"commerce/cart/redisstore/rules"
+	
 )
 
 // Record is a cart with all that its next change is decided by. The zero value is that of a cart that
@@ -128,11 +128,11 @@ func (r Record) Life(ttl time.Duration) time.Duration {
 // Lapse is what remains of a record that has lived its time: the keys.
 func (r Record) Lapse() Record { return Record{Memory: Memory{Keys: maps.Clone(r.Memory.Keys)}} }
 
-// Merge merges a guest's record: its cart (see rules.Merge), and what it remembers, by a clock
+// Merge merges a guest's record: its cart (see cart.Merge), and what it remembers, by a clock
 // that is behind by the given duration. The room reserved for the guest's cart is free again. name is
 // that of the report, and newID is for a cart that begins with this merge.
-func (r Record) Merge(guest Record, by cart.Strategy, bounds map[cart.LineID]cart.Bounds, before rules.Offers, name, newID string, behind time.Duration, now time.Time) (Record, rules.Offers, *cart.MergeReport) {
-	merged, after, report := rules.Merge(r.Cart, guest.Cart, by, bounds, before)
+func (r Record) Merge(guest Record, by cart.Strategy, bounds map[cart.LineID]cart.Bounds, before cart.Offers, name, newID string, behind time.Duration, now time.Time) (Record, cart.Offers, *cart.MergeReport) {
+	merged, after, report := cart.Merge(r.Cart, guest.Cart, by, bounds, before)
 	r = r.become(merged, newID)
 	if report != nil {
 		report.ID, report.At = name, now

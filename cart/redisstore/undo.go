@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -97,8 +96,7 @@ func (s *Store) BeginUndone(ctx context.Context, customer, guest Ref, c cart.Car
 	if err != nil {
 		return cart.Unavailable("find master", err)
 	}
-	layout := layout
-	args := []any{s.TTL.Guest.Milliseconds(), mark{}, "i", c.ID, "u", customer.tag()}
+	args := []any{s.TTL.Guest.Milliseconds(), newMark(), "i", c.ID, "u", customer.tag()}
 	set := func(member, value string) {
 		if value != "" {
 			args = append(args, member, value)
@@ -113,9 +111,6 @@ func (s *Store) BeginUndone(ctx context.Context, customer, guest Ref, c cart.Car
 	}
 	set("c", c.Coupon)
 	set("d", encodeMetadata(c.Metadata))
-	if c.Metadata != nil || slices.ContainsFunc(c.Lines, func(l cart.Line) bool { return l.Metadata != nil }) {
-		layout = withMetadata
-	}
 	cmd, copies := s.run(ctx, at, s.scripts["begin"], replicaWait, script.Repeatable, []string{guest.cartKey()}, append(args, "l", layout)...)
 	switch {
 	case cmd.Err() != nil:
@@ -144,7 +139,7 @@ func (s *Store) Undo(ctx context.Context, owner Ref, id, name string, found Undo
 	if !found.Undone {
 		tag = found.Cart.Tag()
 	}
-	args := append([]any{s.ttlOf(owner).Milliseconds(), tag, name, encodeAdjusted(u.Adjusted), mark{}}, changedMembers(found.Cart, u)...)
+	args := append([]any{s.ttlOf(owner).Milliseconds(), tag, name, encodeAdjusted(u.Adjusted), newMark()}, changedMembers(found.Cart, u)...)
 	// Once: a copy that arrives after the reply to another one could find the version again, after a failover.
 	cmd, copies := s.run(ctx, at, s.scripts["undo"], replicaWait, script.Once, []string{owner.cartKey(), owner.cameKey(id)}, args...)
 	reply, err := cmd.Slice()

@@ -12,7 +12,7 @@ import (
 	"commerce/cart"
 	"commerce/cart/carttest"
 	"commerce/cart/money"
-	"commerce/cart/redisstore/rules"
+	
 )
 
 // A guest's cart is merged into a customer's, who may change it, and undoes the merge. No quantity or coupon is
@@ -27,7 +27,7 @@ func TestUndoMerge_LosesAndAddsNothing(t *testing.T) {
 		for _, l := range guest.Lines {
 			bounds[l.ID] = cart.Bounds{Stock: rapid.SampledFrom([]int64{-1, 3, 5}).Draw(r, "stock"), Min: 1, Max: 99}
 		}
-		merged, _, _ := rules.Merge(own, guest, by, bounds, rules.Offers{})
+		merged, _, _ := cart.Merge(own, guest, by, bounds, cart.Offers{})
 		came := cameIn(own, merged, guest)
 		now := merged
 		if rapid.Bool().Draw(r, "changed since") {

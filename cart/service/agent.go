@@ -108,7 +108,7 @@ func (s *Carts) AgentCreate(ctx context.Context, v *AgentVisit, on Conditions, r
 			ops[i].Coupon.needsLine = true // a coupon alone makes no cart
 		}
 	}
-	made, err := s.changeAsAgent(ctx, v, on, ops)
+	made, err := s.changeAsAgent(ctx, v, on, ops, cart.AgentSees)
 	if isVersionMismatch(err) {
 		err = errKeyReused // the key's cart exists, and its first result is gone
 	}
@@ -119,7 +119,7 @@ func (s *Carts) AgentCreate(ctx context.Context, v *AgentVisit, on Conditions, r
 // AgentReplace replaces the lines of the cart in one step, as far as they can be bought. With cart.ErrChangedUnseen,
 // nothing was changed, and the cart is as it is now. A client's If-Match that names another version is a problem.VersionMismatch.
 func (s *Carts) AgentReplace(ctx context.Context, v *AgentVisit, on Conditions, r cart.Replacement) (AgentCart, error) {
-	return s.asAgent(ctx, v, on, r.IDs(), func(c cart.Cart) []agentOp { return replacing(r, c) })
+	return s.asAgent(ctx, v, on, r.IDs(), func(c cart.Cart) []agentOp { return replacing(r, c) }, cart.AgentSees)
 }
 
 // AgentCancel ends the cart, and returns it as it was. ids are those of lines that the agent sent, if any. It fails
@@ -128,8 +128,8 @@ func (s *Carts) AgentCancel(ctx context.Context, v *AgentVisit, on Conditions, i
 	var before cart.Cart
 	canceled, err := s.asAgent(ctx, v, on, ids, func(c cart.Cart) []agentOp {
 		before = c
-		return []agentOp{{Op{Clear: true}, -1}, {Op{agent: new(redisstore.NoteAgent(true))}, -1}}
-	})
+		return []agentOp{{Op{Clear: true}, -1}}
+	}, cart.AgentCanceled)
 	if err == nil && before.ID != "" {
 		if canceled.Priced, err = s.price(ctx, v.Visit, before); err != nil && on.Key == "" {
 			err = cart.OutcomeUnknown("show cart", err)
@@ -141,7 +141,7 @@ func (s *Carts) AgentCancel(ctx context.Context, v *AgentVisit, on Conditions, i
 // asAgent makes the list that ops returns for the cart as read, if the agent has seen that: see cart.SeenBy. If the
 // cart has changed since the read, it reads again. A repeat, and then the agent's If-Match, take precedence over any
 // refusal.
-func (s *Carts) asAgent(ctx context.Context, v *AgentVisit, on Conditions, ids []string, ops func(cart.Cart) []agentOp) (AgentCart, error) {
+func (s *Carts) asAgent(ctx context.Context, v *AgentVisit, on Conditions, ids []string, ops func(cart.Cart) []agentOp, as string) (AgentCart, error) {
 	for range maxReads {
 		held, moved, err := s.open(ctx, v)
 		judged, refusal := on, unseen(held, on, ids)
@@ -162,7 +162,7 @@ func (s *Carts) asAgent(ctx context.Context, v *AgentVisit, on Conditions, ids [
 		}
 		exactly := on
 		exactly.IfMatch = onlyAt(held.Cart)
-		made, err := s.changeAsAgent(ctx, v, exactly, ops(held.Cart))
+		made, err := s.changeAsAgent(ctx, v, exactly, ops(held.Cart), as)
 		if !isVersionMismatch(err) {
 			made.Moved = moved && made.Cart.ID == ""
 			return made, err
@@ -185,8 +185,8 @@ func unseen(held redisstore.Stored, on Conditions, ids []string) *problem.Error 
 	return nil
 }
 
-func (s *Carts) changeAsAgent(ctx context.Context, v *AgentVisit, on Conditions, ops []agentOp) (AgentCart, error) {
-	list := List{Each: true}
+func (s *Carts) changeAsAgent(ctx context.Context, v *AgentVisit, on Conditions, ops []agentOp, as string) (AgentCart, error) {
+	list := List{Each: true, agent: as}
 	for _, op := range ops {
 		list.Ops = append(list.Ops, op.Op)
 	}
@@ -243,7 +243,7 @@ func replacing(r cart.Replacement, c cart.Cart) (ops []agentOp) {
 			ops = append(ops, agentOp{Op{Coupon: &CouponCode{Code: *r.Coupon, Member: "codes"}}, -1})
 		}
 	}
-	return append(ops, agentOp{Op{agent: new(redisstore.NoteAgent(false))}, -1})
+	return ops
 }
 
 // open reads the cart that the ID opens. moved means that the shopper has taken it over, and the agent has none
@@ -254,7 +254,7 @@ func (s *Carts) open(ctx context.Context, v *AgentVisit) (held redisstore.Stored
 	if err == nil && held.ID == "" {
 		held, moved, err = s.follow(ctx, v)
 	}
-	if err == nil && (held.Agent == redisstore.AgentCanceled || held.ID == "" && !moved) {
+	if err == nil && (held.Agent == cart.AgentCanceled || held.ID == "" && !moved) {
 		err = ErrNoCart
 	}
 	return held, moved, err
@@ -285,6 +285,12 @@ func (s *Carts) asRead(ctx context.Context, v *AgentVisit, held redisstore.Store
 	priced, err := s.price(ctx, v.Visit, held.Cart)
 	return AgentCart{Priced: priced, ID: v.ID, Moved: moved}, err
 }
+
+// maxReads is how often a change is computed from a read before the call fails.
+const maxReads = 5
+
+// errAlwaysChanged means that the cart was another one after each of maxReads reads.
+var errAlwaysChanged = cart.Unavailable("change cart", errors.New("service: other requests changed the cart after each read"))
 
 // onlyAt is the If-Match of a change of the cart as it is.
 func onlyAt(c cart.Cart) string { return " " + c.Tag() + " " }

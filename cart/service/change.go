@@ -3,7 +3,6 @@ package service
 import (
 	"cmp"
 	"context"
-	"errors"
 
 	"commerce/auth/locale"
 	"commerce/auth/problem"
@@ -30,44 +29,38 @@ type Changed struct {
 
 // change is what one call changes, and the details of the error if the cart refuses it.
 type change struct {
-	redisstore.Change
-	refusal *problem.Error // why the request is invalid by itself; nil when it is valid
+	cart.Change
 	member  string         // request member that a refusal by the cart names
 	product *cart.Product  // that a refusal by the cart names; nil for none
 	line    *cart.LineID   // the line that the request names; "" for none. See Changed.Item
-
-	ops      []change // of a list; nil for other changes
-	unlisted bool     // of a list that is refused before its changes are known
+	ops     []change       // of a list; nil for other changes
+	needs   *needed        // the products that the rule needs; nil if it needs none
+	refusal *problem.Error // of a request that is refused by itself; nil for others
 }
 
-// refuse makes c a change that is invalid by itself, whatever the cart holds.
-func (c *change) refuse(refusal *problem.Error) {
-	c.refusal, c.Change = refusal, redisstore.RefusedOp(refusal.Code)
-}
+// needed are products that a rule has asked for.
+type needed struct{ products map[int64]*cart.Product }
 
-// makeChange makes a change and returns the changed cart. For a request that is refused by
-// itself it runs only the checks that take precedence: replay and If-Match.
+// refuse makes c a change that is refused by itself, whatever the cart holds.
+func (c *change) refuse(refusal *problem.Error) { c.Rule, c.refusal = cart.RefusedBy(refusal), refusal }
+
+// makeChange makes a change and returns the changed cart.
 func (s *Carts) makeChange(ctx context.Context, v *Visit, on Conditions, c change) (Changed, error) {
-	if c.refusal != nil {
-		c.Change = redisstore.CheckOnly()
-	}
-	o, err := s.send(ctx, v, on, c.Change)
+	o, err := s.send(ctx, v, on, c)
 	switch {
 	case err != nil:
 		return Changed{}, err
-	case o.Status == redisstore.Refused:
+	case o.Status == cart.Refused:
 		return Changed{}, s.refused(ctx, v, c, o)
-	case o.Status == redisstore.Applied && c.refusal != nil:
-		return Changed{}, c.refusal
 	}
 	if o.Durability != "" {
 		s.Events.Replicated(o.Durability == redisstore.Confirmed)
 	}
 	priced, err := s.price(ctx, v, o.Cart)
-	if err != nil && o.Status == redisstore.Applied && on.Key == "" {
+	if err != nil && o.Status == cart.Applied && on.Key == "" {
 		err = cart.OutcomeUnknown("show cart", err) // the change was made; a repeat would count twice
 	}
-	changed := Changed{Priced: priced, Durability: o.Durability, Replayed: o.Status == redisstore.Replayed, at: o.At}
+	changed := Changed{Priced: priced, Durability: o.Durability, Replayed: o.Status == cart.Replayed, at: o.At}
 	if c.line != nil {
 		line := cmp.Or(o.ChangedLine, *c.line)
 		if !o.Cart.Has(line) {
@@ -75,17 +68,20 @@ func (s *Carts) makeChange(ctx context.Context, v *Visit, on Conditions, c chang
 		}
 		changed.Item = &line
 	}
-	if c.ops != nil || c.unlisted {
+	if c.List {
 		changed.Ops = s.outcomes(c.ops, o)
 	}
 	return changed, err
 }
 
 func (s *Carts) refused(ctx context.Context, v *Visit, c change, o redisstore.Outcome) error {
-	if c.ops != nil && c.ops[o.Op].refusedAs(o.Refusal.Code) {
-		return s.refusedOp(c.ops, o)
+	if o.Effect.Ops != nil {
+		return s.refusedOps(c.ops, o.Effect.Ops)
 	}
-	switch code := o.Refusal.Code; code {
+	if o.Effect.Problem != nil {
+		return o.Effect.Problem
+	}
+	switch code := o.Effect.Refusal.Code; code {
 	case problem.VersionMismatch:
 		priced, err := s.price(ctx, v, o.Cart)
 		if err != nil {
@@ -94,33 +90,27 @@ func (s *Carts) refused(ctx context.Context, v *Visit, c change, o redisstore.Ou
 		return problem.New(code, "If-Match", textVersionMismatch).WithData(&priced)
 	case problem.IdempotencyConflict:
 		return problem.New(code, "Idempotency-Key", textKeyReused)
-	case cart.LineChanged:
-		return errLineChanged
 	case problem.RateLimited:
 		return s.tooManyCarts(v)
 	}
-	if c.ops != nil {
-		return s.refusedOp(c.ops, o)
-	}
-	return s.problem(c, o.Refusal)
+	return s.problem(c, o.Effect)
 }
 
-func (c *change) refusedAs(code problem.Code) bool { return c.refusal != nil && c.refusal.Code == code }
-
-func (s *Carts) problem(c change, r cart.Refusal) *problem.Error {
-	if c.refusedAs(r.Code) {
-		return c.refusal
+// problem is why a rule has refused a change.
+func (s *Carts) problem(c change, e cart.Effect) *problem.Error {
+	if e.Problem != nil {
+		return e.Problem
 	}
-	return r.Problem(c.member, c.product, s.Limits)
+	return e.Refusal.Problem(c.member, c.product, s.Limits)
 }
 
 // send sends a change to Redis, and finishes unfinished merges first. If one cannot be finished now,
 // the change is made without it. But its first attempt may have gone to a guest's cart that is not
 // merged yet, or that another customer has claimed, so send looks its key or stamp up there first.
-func (s *Carts) send(ctx context.Context, v *Visit, on Conditions, c redisstore.Change) (redisstore.Outcome, error) {
-	with := redisstore.Attempt{CartID: s.newCartIDFor(v)}
+func (s *Carts) send(ctx context.Context, v *Visit, on Conditions, c change) (redisstore.Outcome, error) {
+	with := redisstore.Attempt{CartID: s.newCartIDFor(v), Limits: s.Limits}
 	// After a merge, the customer's own keys decide about another request with the same key.
-	if earlier := v.guestCart.RepeatOf(on); earlier != nil && (v.postponed || earlier.Status == redisstore.Replayed) {
+	if earlier := v.guestCart.RepeatOf(on); earlier != nil && (v.postponed || earlier.Status == cart.Replayed) {
 		return s.repeated(ctx, v, earlier)
 	}
 	var unmerged []redisstore.Ref
@@ -134,16 +124,22 @@ func (s *Carts) send(ctx context.Context, v *Visit, on Conditions, c redisstore.
 			return s.repeated(ctx, v, earlier)
 		}
 		limited, trip := v.budget.spend(ctx, 1)
-		o, err := s.Redis.Change(limited, v.own, on, with, c)
+		o, err := s.Redis.Change(limited, v.own, on, with, c.Change)
 		trip.done()
 		v.learn(o.Stored)
 		s.noteCreation(ctx, v, with.CartID, o, err)
-		if err != nil || o.Status != redisstore.MergeFirst {
+		if err == nil && len(o.Effect.Needs) > 0 {
+			if err := c.needs.load(ctx, s, v, o.Effect.Needs); err != nil {
+				return redisstore.Outcome{}, err
+			}
+			continue
+		}
+		if err != nil || o.Status != cart.MergeFirst {
 			return o, err
 		}
 		with.Ignore, unmerged = o.Pending, nil
 		for _, merge := range s.resume(ctx, v, o.Pending) {
-			unmerged = append(unmerged, merge.Guest(v.own))
+			unmerged = append(unmerged, redisstore.GuestOf(v.own, merge))
 		}
 	}
 	return redisstore.Outcome{}, cart.Unavailable("change cart", ctx.Err())
@@ -175,8 +171,6 @@ func (s *Carts) repeated(ctx context.Context, v *Visit, o *redisstore.Outcome) (
 	return *o, err
 }
 
-var errLineChanged = errors.New("service: the line has changed since it was read")
-
 var (
 	textVersionMismatch = locale.Text{
 		locale.En: "Your cart has changed in the meantime. Please check it and try again.",
@@ -187,3 +181,15 @@ var (
 		locale.Ar: "استُخدم مفتاح Idempotency-Key هذا لطلب مختلف.",
 	}
 )
+
+// load loads products, of which those that the store does not have are nil.
+func (n *needed) load(ctx context.Context, s *Carts, v *Visit, ids []int64) error {
+	products, err := s.Catalog.Products(ctx, v.Store.ID, ids)
+	if err != nil {
+		return cart.Unavailable("products", err)
+	}
+	for _, id := range ids {
+		n.products[id] = products[id]
+	}
+	return nil
+}

@@ -3,9 +3,10 @@ package service
 import (
 	"context"
 	"errors"
+	"time"
 
+	"commerce/auth/problem"
 	"commerce/cart"
-	"commerce/cart/redisstore"
 )
 
 type CouponCode struct {
@@ -19,38 +20,62 @@ type CouponCode struct {
 // many codes refused gets problem.RateLimited, unless a replay or If-Match takes
 // precedence.
 func (s *Carts) RedeemCoupon(ctx context.Context, v *Visit, on Conditions, c CouponCode) (Changed, error) {
-	priced, err := s.Read(ctx, v)
-	if err != nil {
+	if err := s.priceable(ctx, v, on); err != nil {
 		return Changed{}, err
 	}
 	forget, tooMany := s.Guesses.begin(ctx, v.client, v.name())
 	if tooMany != nil {
-		return s.makeChange(ctx, v, on, change{refusal: tooMany})
+		return s.Refuse(ctx, v, on, tooMany)
 	}
-	redemption, err := s.redemption(ctx, v, c, &priced)
+	redemption, err := s.redemption(ctx, v, c)
 	if err != nil {
 		forget()
 		return Changed{}, err
 	}
 	changed, err := s.makeChange(ctx, v, on, redemption)
-	if redemption.refusal == nil || !errors.Is(err, redemption.refusal) {
+	if refusal, refused := errors.AsType[*problem.Error](err); !refused || !isCouponRefusal(refusal) {
 		forget()
 	}
 	return changed, err
 }
 
-func (s *Carts) redemption(ctx context.Context, v *Visit, c CouponCode, p *cart.Priced) (change, error) {
+func isCouponRefusal(err *problem.Error) bool {
+	_, ok := err.Data.(cart.CouponReason)
+	return ok
+}
+
+// redemption is the change that gives the cart a coupon, if that takes something off it.
+func (s *Carts) redemption(ctx context.Context, v *Visit, c CouponCode) (change, error) {
 	coupon, uses, err := s.coupon(ctx, v, c.Code)
 	if err != nil {
 		return change{}, err
 	}
-	set := change{Change: redisstore.SetCoupon(c.Code), member: c.Member}
-	if c.needsLine && len(p.Lines) == 0 {
-		set.refuse(cart.ErrEmpty)
-	} else if refusal := cart.RefuseCoupon(coupon, p, uses, v.Store, s.Now(), c.Member); refusal != nil {
-		set.refuse(refusal)
+	needs := &needed{map[int64]*cart.Product{}}
+	set := cart.SetCoupon(c.Code)
+	rule := func(cell *cart.Cell, limits cart.Limits, now time.Time) cart.Effect {
+		if c.needsLine && len(cell.Lines) == 0 {
+			return cart.Effect{Problem: cart.ErrEmpty}
+		}
+		if missing := needs.missing(&cell.Cart); len(missing) > 0 {
+			return cart.Effect{Needs: missing}
+		}
+		priced := cart.Price(cell.Cart, v.Store, needs.products, s.Limits)
+		if refusal := cart.RefuseCoupon(coupon, &priced, uses, v.Store, s.Now(), c.Member); refusal != nil {
+			return cart.Effect{Problem: refusal}
+		}
+		return set(cell, limits, now)
 	}
-	return set, nil
+	return change{Change: cart.Change{Rule: rule}, member: c.Member, needs: needs}, nil
+}
+
+// missing lists the products of a cart that are not loaded.
+func (n *needed) missing(c *cart.Cart) (ids []int64) {
+	for _, id := range c.ProductIDs() {
+		if _, ok := n.products[id]; !ok {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 // coupon returns one coupon of the request's store, nil when the store does not have it, and

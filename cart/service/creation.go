@@ -6,6 +6,7 @@ import (
 
 	"commerce/auth/locale"
 	"commerce/auth/problem"
+	"commerce/cart"
 	"commerce/cart/redisstore"
 )
 
@@ -33,7 +34,7 @@ func (s *Carts) noteCreation(ctx context.Context, v *Visit, newID string, o redi
 	if created {
 		s.Events.Created(v.customer != "")
 	}
-	remembered := o.Status == redisstore.Applied && o.Ops != nil && o.Cart.ID == "" // a list that left the cart unused, which takes memory too
+	remembered := o.Status == cart.Applied && o.Ops != nil && o.Cart.ID == "" // a list that left the cart unused, which takes memory too
 	if v.customer == "" && !v.counted && (created || remembered || err != nil && errors.Is(ctx.Err(), context.Canceled)) {
 		s.Creation.Use(ctx, v.client)
 	}

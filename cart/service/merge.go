@@ -48,7 +48,7 @@ func (s *Carts) merge(ctx context.Context, v *Visit, g redisstore.GuestCart) err
 
 // resume finishes the merges that earlier requests of this customer left unfinished, and returns
 // those that still wait. It begins no merge: it deletes an old note without a claim.
-func (s *Carts) resume(ctx context.Context, v *Visit, unfinished redisstore.PendingMerges) (waiting redisstore.PendingMerges) {
+func (s *Carts) resume(ctx context.Context, v *Visit, unfinished cart.Notes) (waiting cart.Notes) {
 	if len(unfinished) > 0 {
 		_ = s.observed(ctx, v, func(ctx context.Context) (err error) {
 			waiting, err = s.resumeEach(ctx, v, v.own, unfinished)
@@ -83,10 +83,10 @@ func (s *Carts) ended(ctx context.Context, report *cart.MergeReport, began time.
 	}
 }
 
-func (s *Carts) resumeEach(ctx context.Context, v *Visit, owner redisstore.Ref, unfinished redisstore.PendingMerges) (waiting redisstore.PendingMerges, failed error) {
+func (s *Carts) resumeEach(ctx context.Context, v *Visit, owner redisstore.Ref, unfinished cart.Notes) (waiting cart.Notes, failed error) {
 	results := map[redisstore.Ref]error{}
 	for _, pending := range unfinished {
-		guest := pending.Guest(owner)
+		guest := redisstore.GuestOf(owner, pending)
 		err, done := results[guest]
 		if !done {
 			err = s.completeClaimed(ctx, v, owner, guest)
@@ -137,7 +137,7 @@ func (s *Carts) ready(ctx context.Context, v *Visit, guest redisstore.Ref, g red
 		if err != nil {
 			return g, err
 		}
-		if slices.ContainsFunc(g.Pending, func(m redisstore.PendingMerge) bool { return m.Applied }) {
+		if slices.ContainsFunc(g.Pending, func(m cart.Note) bool { return m.Applied }) {
 			return g, redisstore.ErrMerging
 		}
 	}

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,8 @@ import (
 type List struct {
 	Ops  []Op
 	Each bool // apply what can be applied; otherwise all or nothing
+
+	agent string // see cart.Change
 }
 
 // Op is one change of a list. One member is set.
@@ -26,8 +29,6 @@ type Op struct {
 	Coupon   *CouponCode   // with the code "" to remove the coupon
 	Metadata cart.Metadata // changes of the cart's
 	Shared   *string       // the code of a share, whose lines are added; alone in a list that applies each
-
-	agent *redisstore.Change // ends the list of an agent
 }
 
 // Outcomes has the result of each change of a list.
@@ -48,12 +49,10 @@ type OpFault struct {
 	Reason cart.CouponReason // why its coupon was refused; "" for another reason
 }
 
-// Ops makes a list of changes in one step. Each one sees the results of those before it. If one is
-// computed from a read, and a line has changed when the script runs, the list is computed again. Ops fails
-// like Edit.
+// Ops makes a list of changes in one step. Each one sees the results of those before it. It fails like Edit.
 func (s *Carts) Ops(ctx context.Context, v *Visit, on Conditions, list List) (Changed, error) {
-	if code := list.Ops[0].Shared; code != nil {
-		return s.addShared(ctx, v, on, *code)
+	if len(list.Ops) == 1 && list.Ops[0].Shared != nil {
+		return s.addShared(ctx, v, on, *list.Ops[0].Shared)
 	}
 	products, err := s.Catalog.Products(ctx, v.Store.ID, list.productIDs())
 	if err != nil {
@@ -62,89 +61,63 @@ func (s *Carts) Ops(ctx context.Context, v *Visit, on Conditions, list List) (Ch
 	if err := s.priceable(ctx, v, on); err != nil {
 		return Changed{}, err
 	}
+	ops := make([]change, len(list.Ops))
+	for i, op := range list.Ops {
+		if !op.redeems() {
+			ops[i] = s.op(op, products, true)
+		}
+	}
 	redeems := slices.IndexFunc(list.Ops, Op.redeems)
 	if redeems < 0 {
-		return s.makeList(ctx, v, on, list, products, nil)
+		return s.makeList(ctx, v, on, list, ops)
 	}
 	forget, tooMany := s.Guesses.begin(ctx, v.client, v.name())
-	changed, err := s.makeList(ctx, v, on, list, products, tooMany)
+	for i, op := range list.Ops {
+		switch {
+		case op.redeems() && tooMany != nil:
+			ops[i].refuse(tooMany)
+		case op.redeems():
+			if ops[i], err = s.redemption(ctx, v, *op.Coupon); err != nil {
+				forget()
+				return Changed{}, err
+			}
+		}
+	}
+	changed, err := s.makeList(ctx, v, on, list, ops)
 	if tooMany == nil && !tellsOf(redeems, changed, err) {
 		forget()
 	}
 	return changed, err
 }
 
-// makeList makes a list of changes. tooMany refuses any coupon; nil for none.
-func (s *Carts) makeList(ctx context.Context, v *Visit, on Conditions, list List, products map[int64]*cart.Product, tooMany *problem.Error) (Changed, error) {
-	return untilUnchanged(func() (Changed, error) {
-		ops, err := s.changes(ctx, v, list, products, tooMany)
-		if err != nil {
-			return Changed{}, err
-		}
-		each := make([]redisstore.Change, len(ops))
-		for i, op := range ops {
-			each[i] = op.Change
-		}
-		return s.makeChange(ctx, v, on, change{Change: redisstore.Ops(list.Each, each), ops: ops})
-	})
+func (s *Carts) makeList(ctx context.Context, v *Visit, on Conditions, list List, ops []change) (Changed, error) {
+	rules := make([]cart.Rule, len(ops))
+	c := change{ops: ops}
+	for i := range ops {
+		rules[i] = ops[i].Rule
+		c.needs = cmp.Or(c.needs, ops[i].needs)
+	}
+	c.Change = cart.Change{Rule: cart.List(list.Each, rules), List: true, Agent: list.agent}
+	return s.makeChange(ctx, v, on, c)
 }
 
-// changes computes each change of a list. If one needs the cart, it gets the cart as read, after the
-// changes before it, by the rules.
-func (s *Carts) changes(ctx context.Context, v *Visit, list List, products map[int64]*cart.Product, tooMany *problem.Error) ([]change, error) {
-	var c cart.Cart
-	reads := slices.ContainsFunc(list.Ops, Op.needsCart)
-	if reads {
-		stored, err := s.readLines(ctx, v)
-		if err != nil {
-			return nil, err
-		}
-		c = stored.Cart
-	}
-	ops := make([]change, len(list.Ops))
-	for i, op := range list.Ops {
-		switch {
-		case op.redeems() && tooMany != nil:
-			ops[i].refuse(tooMany)
-		case op.redeems():
-			priced, err := s.price(ctx, v, c)
-			if err == nil {
-				ops[i], err = s.redemption(ctx, v, *op.Coupon, &priced)
-			}
-			if err != nil {
-				return nil, err
-			}
-		default:
-			ops[i] = s.op(op, c, products)
-		}
-		if item := op.item(); reads && (item == "" || c.Has(item)) { // never a product's line
-			c = ops[i].After(c)
-		}
-	}
-	return ops, nil
-}
-
-// op returns an operation's change of a cart. Only an operation that needs the cart uses it.
-func (s *Carts) op(op Op, c cart.Cart, products map[int64]*cart.Product) change {
+// op returns an operation's change, except for that of a code.
+func (s *Carts) op(op Op, products map[int64]*cart.Product, listed bool) (c change) {
 	switch {
 	case op.Add != nil:
 		return s.addition(*op.Add, products[op.Add.ProductID])
 	case op.Edit != nil:
-		var line *cart.Line
-		if c.Has(op.Edit.Item) {
-			line = c.Line(op.Edit.Item)
-		}
-		return s.edit(*op.Edit, products[op.Edit.Item.Product()], line)
+		return s.edit(*op.Edit, products[op.Edit.Item.Product()], listed)
 	case op.Remove != nil:
-		return change{Change: redisstore.Remove(*op.Remove)}
+		c.Rule = cart.Remove(cart.Item{ID: *op.Remove, OnlyIDs: listed})
 	case op.Coupon != nil:
-		return change{Change: redisstore.SetCoupon("")}
+		c.Rule = cart.SetCoupon("")
 	case op.Clear:
-		return change{Change: redisstore.Clear()}
-	case op.agent != nil:
-		return change{Change: *op.agent}
+		c.Rule = cart.Clear()
+	default:
+		c.Rule = cart.SetMetadata(op.Metadata)
 	}
-	return change{Change: redisstore.SetMetadata(op.Metadata, s.Limits)}
+	return c
 }
 
 func (l List) productIDs() (ids []int64) {
@@ -171,8 +144,6 @@ func (op Op) item() cart.LineID {
 
 func (op Op) redeems() bool { return op.Coupon != nil && op.Coupon.Code != "" }
 
-func (op Op) needsCart() bool { return op.redeems() || op.Edit != nil && op.Edit.needsLine() }
-
 // outcomes returns the results of a list that was applied, now or earlier. If ops is nil, its changes are not known.
 func (s *Carts) outcomes(ops []change, o redisstore.Outcome) *Outcomes {
 	if ops == nil {
@@ -185,18 +156,39 @@ func (s *Carts) outcomes(ops []change, o redisstore.Outcome) *Outcomes {
 	for i, op := range o.Ops {
 		switch {
 		case op.Refusal != nil:
-			all.Each[i].Refusal = s.problem(ops[i], *op.Refusal)
-		case o.Status == redisstore.Applied || o.Cart.Has(op.Line):
+			all.Each[i].Refusal = s.problem(ops[i], explained(*op.Refusal, o.Effect.Ops, i))
+		case o.Status == cart.Applied || o.Cart.Has(op.Line):
 			all.Each[i].Item = op.Line
 		}
 	}
 	return all
 }
 
-func (s *Carts) refusedOp(ops []change, o redisstore.Outcome) *problem.Error {
-	refusal := s.problem(ops[o.Op], o.Refusal)
-	reason, _ := refusal.Data.(cart.CouponReason)
-	return refusal.Within(fmt.Sprintf("ops.%d", o.Op)).WithData(OpFault{o.Op, reason})
+// explained returns the refusal of an operation with the sentences of now, if it would still be refused in the same way.
+func explained(r cart.Refusal, now []cart.Effect, i int) cart.Effect {
+	if i < len(now) && now[i].Problem != nil && now[i].Problem.Code == r.Code {
+		return now[i]
+	}
+	return cart.Effect{Refusal: &r}
+}
+
+// refusedOps is the error of a list that is refused as a whole. It names the faults of every operation, and has the code of
+// the first.
+func (s *Carts) refusedOps(ops []change, effects []cart.Effect) *problem.Error {
+	var all *problem.Error
+	var first OpFault
+	for i, effect := range effects {
+		if !effect.Refused() {
+			continue
+		}
+		refusal := s.problem(ops[i], effect)
+		if all == nil {
+			first.Op = i
+			first.Reason, _ = refusal.Data.(cart.CouponReason)
+		}
+		all = problem.Join(all, refusal.Within(fmt.Sprintf("ops.%d", i)))
+	}
+	return all.WithData(first)
 }
 
 // tellsOf reports whether the response shows that an operation is refused now, not by an earlier request.

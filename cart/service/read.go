@@ -61,7 +61,7 @@ func (s *Carts) load(ctx context.Context, v *Visit) (redisstore.Stored, error) {
 	pending := stored.Pending
 	if len(pending) > 0 && s.Redis.AwaitsReplicas(ctx, v.own) {
 		// What is merged already waits until replicas can confirm it.
-		found.Claimed = found.Claimed && !pending.Applied(v.guest)
+		found.Claimed = found.Claimed && !(v.logsIn() && pending.AppliedFrom(v.guest.TokenDigest()))
 		pending = pending.Unapplied()
 	}
 	if len(pending) == 0 && !found.Mergeable() {

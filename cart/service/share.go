@@ -91,7 +91,9 @@ func (s *Carts) SharedCart(ctx context.Context, v *Visit, code string) (cart.Pri
 func (s *Carts) addShared(ctx context.Context, v *Visit, on Conditions, code string) (Changed, error) {
 	shared, err := s.shared(ctx, v, code)
 	if refusal, ok := errors.AsType[*problem.Error](err); ok && refusal.Code != problem.Unavailable {
-		return s.makeChange(ctx, v, on, change{refusal: refusal.Within("ops.0").WithData(OpFault{}), unlisted: true})
+		c := change{Change: cart.Change{List: true}}
+		c.refuse(refusal.Within("ops.0").WithData(OpFault{}))
+		return s.makeChange(ctx, v, on, c)
 	}
 	if err != nil {
 		return Changed{}, err

@@ -29,7 +29,7 @@ local now = clock()
 local shift = tonumber(ARGV[7])
 local hash = scan(cart, nil)
 survey(hash)
-local decode, encode, _, put_metadata = texts()
+local decode, encode, put_metadata = texts()
 local stamps_of, applied_at, put_line, drop_lines, ms_of = stamps()
 
 -- in_cart has the quantity of each product in the customer's cart.
@@ -186,16 +186,13 @@ if #ARGV > first + 3 * n_stamps then
   local all = redis.call('HGETALL', keys)  -- one call instead of one for each key
   for n = 1, #all, 2 do own_keys[all[n]] = all[n + 1] end
 end
-local used = {} -- when, of each key
-for i = first + 1 + 3 * n_stamps, #ARGV, 2 do used[ARGV[i]] = string.match(ARGV[i + 1], '^%d+') end
 for i = first + 1 + 3 * n_stamps, #ARGV, 2 do
-  local ms, fingerprint = string.match(ARGV[i + 1], '^(%d+) (%S+)$')
-  local key = string.gsub(ARGV[i], ':l$', '') -- a line comes with its key, or, if it is of an earlier use, not at all
-  ms = used[key] == ms and math.min(tonumber(ms) + shift, now) or 0
-  local own = tonumber(string.match(own_keys[key] or '', '^%d+') or 0)
+  local ms, use = string.match(ARGV[i + 1], '^(%d+) (.*)$')
+  ms = math.min(tonumber(ms) + shift, now)
+  local own = tonumber(string.match(own_keys[ARGV[i]] or '', '^%d+') or 0)
   if ms > own and now - ms < KEY_LIFE then
     new_keys[#new_keys + 1] = ARGV[i]
-    new_keys[#new_keys + 1] = string.format('%d %s', ms, fingerprint)
+    new_keys[#new_keys + 1] = string.format('%d %s', ms, use)
   end
 end
 

@@ -15,8 +15,11 @@
 --                    agent has canceled it (see agent.lua); 0.0 in a cart that a hand-over has begun
 --   x                when the cart expires, in seconds by Redis's clock; HGETALL does
 --                    not return the TTL
---   l                the number of the layout: 2 once the cart has had metadata, which releases
---                    that know only 1 would lose
+--   l                the number of the layout
+--   n                the fence: the marks of the last four decisions that have written the cart, the newest last
+--                    (see commit.lua). Every write replaces it
+--   t                "<ms> <instance>": until when only that instance may commit (see commit.lua)
+--   b                "<line> <seconds> …": lines that were removed beside others of their product, the latest first
 --   r1 … r4 e<stamp> changes that a retry would repeat (see stamps.lua)
 --   m<name>          a request is merging a guest's cart into this one; mh… is a hand-over:
 --                    "<guest's digest> <seconds> <lines> <bytes of text> <guest's cart id, cut>",
@@ -44,7 +47,7 @@
 -- All times are by the clock of the Redis that runs the script: the clocks of the
 -- service's instances differ.
 
-local LAYOUT, WITH_METADATA = '1', '2'
+local LAYOUT = '3'
 local DAY = 86400000         -- ms, as all durations
 local STAMP_LIFE = 300000    -- see stamps.lua
 local REPORT_LIFE = 60000
@@ -79,9 +82,7 @@ local function scan(key, line)
     end
   end
   local layout = at.l and flat[at.l + 1] or 'without a number'
-  if #flat > 0 and layout ~= LAYOUT and layout ~= WITH_METADATA then
-    error('LAYOUT ' .. layout .. ' of a cart, this release knows ' .. LAYOUT .. ' and ' .. WITH_METADATA)
-  end
+  if #flat > 0 and layout ~= LAYOUT then error('LAYOUT ' .. layout .. ' of a cart, this release knows ' .. LAYOUT) end
   return { flat = flat, at = at, all = not line, notes = notes, written = {}, gone = {} }
 end
 
@@ -133,10 +134,18 @@ local function drop(hash, n)
   flat[n], flat[n + 1] = '', ''
 end
 
+-- fence puts the mark of a write.
+local function fence(key, hash)
+  local time = redis.call('TIME')
+  local mark = string.sub(redis.sha1hex(time[1] .. '.' .. time[2] .. key .. table.concat(hash.written)), 1, 6)
+  put(hash, 'n', string.sub(get(hash, 'n') or '', -18) .. mark)
+end
+
 -- write sends what put and drop have collected, first what was dropped. A guest's
 -- cart of 500 lines that is merged, and the members of a merged cart of 1,000 lines that is cleared, each
 -- with all texts, are within the 7,999 values that unpack allows.
 local function write(key, hash)
+  if #hash.gone > 0 or #hash.written > 0 then fence(key, hash) end
   if #hash.gone > 0 then
     redis.call('HDEL', key, unpack(hash.gone))
     -- What was put and then dropped must not come back.

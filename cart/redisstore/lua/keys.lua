@@ -1,8 +1,6 @@
 -- Idempotency keys of the changes applied to a cart: a separate hash, so that reading the
 -- cart does not read them.
---   <digest of the key>     "<ms when applied> <fingerprint of the request>"
---   <digest of the key>:l   "<the same ms> <line>"   the line that the change has changed,
---                           if its request does not name it
+--   <digest of the key>     "<ms when applied> <fingerprint of the request> <what it changed>" (see keyuse.go)
 
 local KEYS_KEPT = 256   -- of a cart, the newest
 local KEY_LIFE = DAY
@@ -25,10 +23,8 @@ local function trim(keys)
   local all = redis.call('HGETALL', keys)
   local ms, times, old = {}, {}, {}
   for n = 1, #all, 2 do
-    if string.sub(all[n], -2) ~= ':l' then
-      ms[n] = tonumber(string.match(all[n + 1], '^%d+'))
-      times[#times + 1] = ms[n]
-    end
+    ms[n] = tonumber(string.match(all[n + 1], '^%d+'))
+    times[#times + 1] = ms[n]
   end
   if #times <= KEYS_KEPT then return end
   local bound, at_bound = age_limit(times, #times - KEYS_KEPT)
@@ -37,7 +33,6 @@ local function trim(keys)
     if last then at_bound = at_bound - 1 end
     if last or time < bound then
       old[#old + 1] = all[n]
-      old[#old + 1] = all[n] .. ':l'
     end
   end
   redis.call('HDEL', keys, unpack(old))

@@ -26,7 +26,7 @@ func TestCart_AShopperFillsChangesAndEmptiesIt(t *testing.T) {
 		c.ok("PATCH", "/cart/items/4.p41", `{"quantity":2}`)
 		c.ok("PATCH", "/cart/items/1", `{"qty":0}`)
 		c.wantLines("4.p41×2 4.p42×1")
-		c.ok("DELETE", "/cart/items/4", "") // the product's first line
+		c.ok("DELETE", "/cart/items/4.p41", "")
 		c.wantLines("4.p42×1")
 		c.ok("DELETE", "/cart/items/4.p41", "") // does not exist: counts as removed
 		emptied := c.ok("DELETE", "/cart/clear", "").Body.Data

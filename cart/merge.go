@@ -1,30 +1,28 @@
-package rules
+package cart
 
 import (
 	"cmp"
 	"maps"
 	"slices"
-
-	"commerce/cart"
 )
 
 // Offers is what one guest's cart has offered a customer's so far, so that to merge it
 // again adds nothing. The zero value is nothing.
 type Offers struct {
-	Lines  map[cart.LineID]int64 // quantities
+	Lines  map[LineID]int64 // quantities
 	Coupon string
 
 	Metadata bool // the cart's own
 }
 
-// Merge adds the lines of a guest's cart, each within its bounds (see cart.MergeBounds), and reports
+// Merge adds the lines of a guest's cart, each within its bounds (see MergeBounds), and reports
 // what it did now; nil for nothing. A line that was offered before stays, except that Sum adds what
 // has been offered beyond that. The customer's line keeps its order, price, fields and notice, and its
 // values of metadata. A coupon is taken once, if the customer has none, and so is the cart's metadata.
-func Merge(c, guest cart.Cart, by cart.Strategy, bounds map[cart.LineID]cart.Bounds, before Offers) (cart.Cart, Offers, *cart.MergeReport) {
-	merged, after, report := c, Offers{maps.Clone(before.Lines), before.Coupon, before.Metadata}, &cart.MergeReport{}
+func Merge(c, guest Cart, by Strategy, bounds map[LineID]Bounds, before Offers) (Cart, Offers, *MergeReport) {
+	merged, after, report := c, Offers{maps.Clone(before.Lines), before.Coupon, before.Metadata}, &MergeReport{}
 	for _, l := range guest.Lines {
-		at := slices.IndexFunc(merged.Lines, func(own cart.Line) bool { return own.ID == l.ID })
+		at := slices.IndexFunc(merged.Lines, func(own Line) bool { return own.ID == l.ID })
 		line, held := l, int64(0)
 		if at >= 0 {
 			line = merged.Lines[at]
@@ -39,16 +37,16 @@ func Merge(c, guest cart.Cart, by cart.Strategy, bounds map[cart.LineID]cart.Bou
 		if !ok {
 			continue
 		}
-		kept, cutBy := cut(bounds[l.ID], quantity, held, quantityOf(merged, l.ID)-held)
+		kept, cutBy := cut(bounds[l.ID], quantity, held, merged.held(l.ID)-held)
 		line.Quantity = kept
-		merged = with(merged, at, line)
+		merged = merged.with(at, line)
 		if after.Lines == nil {
-			after.Lines = map[cart.LineID]int64{}
+			after.Lines = map[LineID]int64{}
 		}
 		after.Lines[l.ID] = l.Quantity
 		report.Lines++
-		if cutBy != "" && len(report.Adjusted) < cart.AdjustedMax {
-			report.Adjusted = append(report.Adjusted, cart.Adjustment{Line: l.ID, Requested: quantity, Kept: kept, Code: cutBy})
+		if cutBy != "" && len(report.Adjusted) < AdjustedMax {
+			report.Adjusted = append(report.Adjusted, Adjustment{Line: l.ID, Requested: quantity, Kept: kept, Code: cutBy})
 		}
 	}
 	redeemed := guest.Coupon != "" && before.Coupon == "" && c.Coupon == ""
@@ -67,10 +65,10 @@ func Merge(c, guest cart.Cart, by cart.Strategy, bounds map[cart.LineID]cart.Bou
 }
 
 // fill adds names that the customer's metadata lacks, in order while there is room.
-func fill(own, guests cart.Metadata) cart.Metadata {
+func fill(own, guests Metadata) Metadata {
 	for _, name := range slices.Sorted(maps.Keys(guests)) {
-		if _, has := own[name]; !has && len(own) < cart.MergeFactor*cart.MaxMetadata {
-			own = own.With(cart.Metadata{name: guests[name]})
+		if _, has := own[name]; !has && len(own) < MergeFactor*MaxMetadata {
+			own = own.With(Metadata{name: guests[name]})
 		}
 	}
 	return own
@@ -78,15 +76,15 @@ func fill(own, guests cart.Metadata) cart.Metadata {
 
 // wanted is the quantity that a line gets before it is cut; held is 0 for no line. ok is
 // false when what was offered before is all.
-func wanted(s cart.Strategy, held, offered, before int64) (quantity int64, ok bool) {
+func wanted(s Strategy, held, offered, before int64) (quantity int64, ok bool) {
 	switch {
-	case s == cart.Sum:
+	case s == Sum:
 		return held + offered - before, offered > before
 	case before > 0:
 		return 0, false
-	case held == 0 || s == cart.KeepGuest:
+	case held == 0 || s == KeepGuest:
 		return offered, true
-	case s == cart.Max:
+	case s == Max:
 		return max(held, offered), true
 	}
 	return held, true

@@ -1,76 +1,75 @@
-package rules
+package cart
 
 import (
 	"cmp"
 
 	"commerce/auth/problem"
-	"commerce/cart"
 )
 
-func refuseLine(b cart.Bounds, quantity int64) *cart.Refusal {
+func refuseLine(b Bounds, quantity int64) *Refusal {
 	switch {
 	case quantity < b.Min || quantity > b.Max:
-		return &cart.Refusal{Code: problem.QuantityOutOfRange}
+		return &Refusal{Code: problem.QuantityOutOfRange}
 	case b.OffStep(quantity):
-		return &cart.Refusal{Code: cart.OffStep}
+		return &Refusal{Code: OffStep}
 	}
 	return nil
 }
 
 // refuseShared checks what the product's lines share: stock and the maximum per cart must
 // cover added as well as inCart, the quantity that they hold apart from it.
-func refuseShared(b cart.Bounds, added, inCart int64) *cart.Refusal {
+func refuseShared(b Bounds, added, inCart int64) *Refusal {
 	switch {
 	case b.PerCart > 0 && inCart+added > b.PerCart:
-		return &cart.Refusal{Code: cart.AboveMaxPerCart, Held: inCart}
+		return &Refusal{Code: AboveMaxPerCart, Held: inCart}
 	case b.Stock == 0:
-		return &cart.Refusal{Code: problem.OutOfStock}
+		return &Refusal{Code: problem.OutOfStock}
 	case b.Stock > 0 && inCart+added > b.Stock:
-		return &cart.Refusal{Code: problem.InsufficientStock, Held: inCart}
+		return &Refusal{Code: problem.InsufficientStock, Held: inCart}
 	}
 	return nil
 }
 
-// refuse checks a line's new quantity, of which added is new to the cart. See refuseShared.
-func refuse(b cart.Bounds, quantity, added, inCart int64) *cart.Refusal {
+// refuseSum checks a line's new quantity, of which added is new to the cart. See refuseShared.
+func refuseSum(b Bounds, quantity, added, inCart int64) *Refusal {
 	return cmp.Or(refuseLine(b, quantity), refuseShared(b, added, inCart))
 }
 
 // refuseGrowth checks a new quantity of a line that has held, except for the bounds of the
 // line. raise is the code for which it may not grow at all; "" when it may. inCart is what
 // other lines of the product hold.
-func refuseGrowth(b cart.Bounds, quantity, held, inCart int64, raise problem.Code) *cart.Refusal {
+func refuseGrowth(b Bounds, quantity, held, inCart int64, raise problem.Code) *Refusal {
 	switch {
 	case quantity <= held:
 		return nil
 	case raise != "":
-		return &cart.Refusal{Code: raise}
+		return &Refusal{Code: raise}
 	}
 	return refuseShared(b, quantity, inCart)
 }
 
 // refuseNew checks a new quantity of a line that has held. It can always be lowered to the
 // product's minimum, in steps. raise and inCart are those of refuseGrowth.
-func refuseNew(b cart.Bounds, quantity, held, inCart int64, raise problem.Code) *cart.Refusal {
+func refuseNew(b Bounds, quantity, held, inCart int64, raise problem.Code) *Refusal {
 	switch {
 	case quantity == held:
 		return nil
 	case quantity > held && raise != "":
-		return &cart.Refusal{Code: raise}
+		return &Refusal{Code: raise}
 	case quantity > held:
-		return refuse(b, quantity, quantity, inCart)
+		return refuseSum(b, quantity, quantity, inCart)
 	case quantity < b.Min:
-		return &cart.Refusal{Code: problem.QuantityOutOfRange}
+		return &Refusal{Code: problem.QuantityOutOfRange}
 	case b.OffStep(quantity):
-		return &cart.Refusal{Code: cart.OffStep}
+		return &Refusal{Code: OffStep}
 	}
 	return nil
 }
 
 // cut limits the quantity that a merge would give a line. The result is at least 1, and never below
 // what the customer had. by is the code of the bound that cut the quantity; "" if none did.
-func cut(b cart.Bounds, wanted, held, inCart int64) (kept int64, by problem.Code) {
-	most, by := b.Max, cart.AboveMaxQuantity
+func cut(b Bounds, wanted, held, inCart int64) (kept int64, by problem.Code) {
+	most, by := b.Max, AboveMaxQuantity
 	if b.PerCart > 0 {
 		most = min(most, b.PerCart-inCart)
 	}
@@ -81,7 +80,7 @@ func cut(b cart.Bounds, wanted, held, inCart int64) (kept int64, by problem.Code
 	if kept > most {
 		kept = most
 	} else {
-		by = cart.OffStep
+		by = OffStep
 	}
 	if b.OffStep(kept) {
 		kept -= (kept - b.Min) % b.Step

@@ -1,0 +1,115 @@
+package cart
+
+import (
+	"slices"
+	"time"
+)
+
+// Cell is what lies in the slot of one cart, as far as changes of the cart depend on it. Everything in it is
+// immutable: a decision returns another Cell. The zero value is that of a cart that was never used.
+type Cell struct {
+	Cart // without ExpiresAt
+
+	Pending  Notes        // merges into this cart that are under way
+	Report   *MergeReport // of the latest merge, also after cart.ReportLife; nil for none
+	Stamps   Stamps
+	Removed  RemovedLines
+	Listened Listening
+
+	// Agent is the Moment at which the last change of the cart's agent has left it, or AgentCanceled; "0.0" in a
+	// cart that a hand-over has begun, "" in others.
+	Agent string
+
+	Expires int64 // when it expires, in seconds by Redis' clock; 0 for what remains of a cart without an ID
+
+	// Of the idempotency keys, only what was looked up for one request: the change applied under its key, zero for
+	// none, and those that must leave when another one is added.
+	Key    KeyUse
+	Excess []string
+}
+
+// AgentCanceled is the Agent of a cart that its agent has canceled.
+const AgentCanceled = "-"
+
+// Listening says until when changes of a cart are announced, and by which command. The zero value: they are not.
+type Listening struct {
+	Until int64 // seconds by Redis' clock
+	By    string
+}
+
+// InUse reports whether reads and changes renew the TTL, as they do unless only the remains of an emptied cart are left.
+func (c *Cell) InUse() bool { return c.Cart.InUse() || len(c.Pending) > 0 }
+
+const (
+	// remainsLife is how long an emptied cart keeps what recognizes a stale If-Match or a retry.
+	remainsLife = 24 * time.Hour
+
+	// renewals is into how many parts a TTL is divided: it is renewed when one has passed.
+	renewals = 720
+)
+
+// Expiring returns the cell with its expiry renewed, if that is due, and without what is over. left is how long the cell
+// is then kept; renewed reports whether that was changed.
+func (c Cell) Expiring(ttl time.Duration, now time.Time) (_ Cell, left time.Duration, renewed bool) {
+	if c.Report != nil && now.Sub(c.Report.At) > ReportLife {
+		c.Report = nil
+	}
+	if c.Listened.Until*1000 < now.UnixMilli() {
+		c.Listened = Listening{}
+	}
+	life := ttl
+	switch {
+	case c.InUse():
+	case c.ID != "":
+		life = remainsLife
+	default:
+		c.Expires = 0
+		return c, StampLife, true
+	}
+	left = time.Duration(c.Expires*1000-now.UnixMilli()) * time.Millisecond
+	if left <= life && left > life-life/renewals {
+		return c, left, false
+	}
+	c.Expires = now.Add(life).Unix()
+	return c, life, true
+}
+
+// RemovedLines are lines with the bare ID of their product that were removed while the cart held other lines of that
+// product, and when. In the next 5 minutes, such an ID names no other line: a second click removes nothing else.
+type RemovedLines []RemovedLine
+
+type RemovedLine struct {
+	ID LineID
+	At int64 // seconds by Redis' clock
+}
+
+const (
+	removedLife = 5 * time.Minute
+	removedKept = 100 // the newest
+)
+
+func (r RemovedLines) Has(id LineID, now time.Time) bool {
+	return slices.ContainsFunc(r, func(l RemovedLine) bool { return l.ID == id && !l.over(now) })
+}
+
+func (l RemovedLine) over(now time.Time) bool { return now.Unix()-l.At > int64(removedLife.Seconds()) }
+
+// since returns the lines that count, with those that a change has removed.
+func (r RemovedLines) since(before, after *Cart, now time.Time) RemovedLines {
+	var all RemovedLines
+	for i := range before.Lines {
+		id := before.Lines[i].ID
+		if id.isBare() && !after.Has(id) && len(after.ofProduct(id)) > 0 && len(before.ofProduct(id)) > 1 {
+			all = append(all, RemovedLine{id, now.Unix()})
+		}
+	}
+	if len(all) == 0 {
+		return r
+	}
+	for _, l := range r {
+		if !l.over(now) && !after.Has(l.ID) && !slices.ContainsFunc(all, func(newer RemovedLine) bool { return newer.ID == l.ID }) {
+			all = append(all, l)
+		}
+	}
+	return all[:min(len(all), removedKept)]
+}

@@ -1,0 +1,179 @@
+package redisstore
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"commerce/auth/script"
+)
+
+// commit is a decision on its way to Redis, as lua/commit.lua has it. Its bytes never change: however many copies of it
+// run, at most one is applied.
+type commit struct {
+	keys   []string // of one slot, the cart's first
+	time   int64    // of the decision, in ms by Redis' clock
+	until  int64    // in the same way: from then on no copy runs any more
+	fence  string   // the member n as it was read; "" for none
+	mark   string   // that the commit appends to it
+	checks []any
+	writes []any
+}
+
+// markSize is the size of a mark, and fenceMarks how many the member n has: those of the last decisions that have
+// written the cart, the newest last. One would be safe; several tell the outcome of more decisions whose replies are lost.
+const (
+	markSize   = 6
+	fenceMarks = 4
+)
+
+// newMark returns random characters. In Lua, every server draws the same random numbers.
+func newMark() string { return rand.Text()[:markSize] }
+
+// nextFence is the member n after the commit.
+func (c *commit) nextFence() string {
+	return c.fence[max(0, len(c.fence)-(fenceMarks-1)*markSize):] + c.mark
+}
+
+// tolerance is how many ms the time of a decision may differ from Redis' clock, at first: a busy machine may need longer.
+const tolerance = 20
+
+// wasMade reports whether the commit was applied to a cart with a fence.
+func (c *commit) wasMade(fence string) bool { return hasMark(fence, c.mark) }
+
+// wasNotMade reports whether the commit was certainly not applied to a cart with a fence, once no copy runs any more. If it
+// was, its mark would come right after the one that it expects.
+func (c *commit) wasNotMade(fence string) bool {
+	if c.fence == "" {
+		return len(fence) < fenceMarks*markSize && !hasMark(fence, c.mark)
+	}
+	return hasMark(fence, c.expected()) && !hasMark(fence, c.mark)
+}
+
+func (c *commit) expected() string { return c.fence[max(0, len(c.fence)-markSize):] }
+
+func hasMark(fence, mark string) bool {
+	for ; len(fence) >= markSize; fence = fence[markSize:] {
+		if fence[:markSize] == mark {
+			return true
+		}
+	}
+	return false
+}
+
+// key returns the number of a key, which it adds if it is new.
+func (c *commit) key(key string) int {
+	for i := range c.keys {
+		if c.keys[i] == key {
+			return i + 1
+		}
+	}
+	c.keys = append(c.keys, key)
+	return len(c.keys)
+}
+
+// check makes the commit depend on a member of another hash than the cart; "" means that there is none.
+func (c *commit) check(key, member, value string) {
+	want := "-"
+	if value != "" {
+		want = "=" + value
+	}
+	c.checks = append(c.checks, c.key(key), member, want)
+}
+
+// maxArgs is how many arguments of one write Lua's unpack can pass, with room to spare.
+const maxArgs = 4000
+
+// write adds a command on one key. Its arguments are split into several commands of an even number, if there are too many.
+func (c *commit) write(command, key string, args ...any) {
+	for n := c.key(key); len(args) > 0; {
+		some := args[:min(len(args), maxArgs)]
+		c.writes = append(append(c.writes, command, n, len(some)), some...)
+		args = args[len(some):]
+	}
+}
+
+// announce adds a message to those who listen, as the last write.
+func (c *commit) announce(command, channel, payload string) {
+	c.writes = append(c.writes, command, 0, 2, channel, payload)
+}
+
+func (c *commit) args(deadline int64, who string, turn time.Duration) []any {
+	all := make([]any, 0, 6+len(c.checks)+len(c.writes))
+	all = append(all, c.time-tolerance, min(deadline, c.until), c.expected(), who, turn.Milliseconds(), len(c.checks)/3)
+	return append(append(all, c.checks...), c.writes...)
+}
+
+// committed is a reply of lua/commit.lua.
+type committed struct {
+	word  string // applied, late or changed
+	now   int64
+	wait  time.Duration // until another instance's turn is over
+	cart  []string      // as it is; nil unless changed
+	found []any         // by each check; nil for no member
+}
+
+// errDeadlinePassed is of a commit that Redis has refused, and of which no other copy can run any more.
+var errDeadlinePassed = errors.New("redis got it after its deadline, and changed nothing")
+
+// send sends one copy of a commit, in a round trip that others may share. Without an error, copies tells which replicas
+// have it.
+func (s *Store) send(ctx context.Context, at located, c *commit, turn time.Duration) (committed, replication, error) {
+	deadline, err := at.deadline(ctx)
+	if err != nil {
+		return committed{}, unsafeWrite, fmt.Errorf("%w: %w", script.ErrNotSent, err)
+	}
+	var wait time.Duration
+	if s.Durable {
+		wait = replicaWait
+	}
+	sent := time.Now()
+	cmd, copies := s.runShared(ctx, at, s.scripts["commit"], wait, script.Once, c.keys, c.args(deadline, s.name, turn)...)
+	reply, err := parseCommitted(cmd)
+	if err != nil {
+		return committed{}, copies, err
+	}
+	at.learn(reply.now, sent, copies.replied)
+	return reply, copies, nil
+}
+
+func parseCommitted(cmd *redis.Cmd) (committed, error) {
+	reply, err := cmd.Slice()
+	if err != nil {
+		return committed{}, err
+	}
+	c := committed{word: reply[0].(string), now: reply[1].(int64)}
+	if c.word == "changed" {
+		c.wait = time.Duration(reply[2].(int64)) * time.Millisecond
+		c.cart, c.found = texts(reply[3].([]any)), reply[4].([]any)
+	}
+	return c, nil
+}
+
+// mayHaveRun reports whether a commit that failed with err may still have changed something. It has not if it was
+// never sent, or if Redis refused it.
+func mayHaveRun(err error) bool {
+	reply, refused := errors.AsType[redis.Error](err)
+	if !refused {
+		return !errors.Is(err, script.ErrNotSent)
+	}
+	text := reply.Error() // the text of err does not have the position in the script
+	if !strings.Contains(text, "user_script:") {
+		return false
+	}
+	for _, said := range beforeAnyWrite {
+		if strings.Contains(text, said) {
+			return false
+		}
+	}
+	return true
+}
+
+// beforeAnyWrite lists the errors that stop a script before its first write. Any other
+// error inside a script, such as NOPERM, may come after a write.
+var beforeAnyWrite = []string{"OOM ", "READONLY ", "NOREPLICAS ", "MISCONF ", "WRONGTYPE ", "LAYOUT "}

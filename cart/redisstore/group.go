@@ -1,0 +1,345 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"commerce/auth/cause"
+	"commerce/cart"
+)
+
+// group are changes of one cart that are decided in order and committed together: all of them or none. Each has its own
+// version, outcome and key.
+type group struct {
+	*Store
+	ref     Ref
+	members []*member
+	ctx     context.Context // until the first of their deadlines
+
+	held   Stored // what the next decision is made from
+	known  bool   // whether there is such
+	fresh  bool   // whether it was read after the members joined, on a server that is a master
+	failed int    // how many commits have found another cart
+	late   int    // how many have come too late
+	took   time.Duration
+
+	open *decision // whose reply was lost: it may have run, or may still run
+}
+
+// decision is what a commit makes of a cart. The commit is nil if there is nothing to commit.
+type decision struct {
+	*commit
+	now      int64 // when it was made, in ms by Redis' clock
+	each     []cart.Decision
+	versions []Stored // after each change; of the last one as it is stored
+	stored   Stored
+	left     time.Duration
+}
+
+// decideAll decides changes of one cart, and ends each.
+func (s *Store) decideAll(ref Ref, members []*member) {
+	g := group{Store: s, ref: ref, members: members}
+	var cancel func()
+	g.ctx, cancel = firstToEnd(members)
+	defer cancel()
+	for {
+		g.members = g.waiting()
+		if len(g.members) == 0 {
+			return
+		}
+		done, err := g.step()
+		if redis.HasErrorPrefix(err, "TRYAGAIN") && len(g.members) > 1 { // a key's hash is missing while the slot moves
+			for _, m := range g.members {
+				s.decideAll(ref, []*member{m})
+			}
+			return
+		}
+		if err != nil {
+			for _, m := range g.members {
+				m.end(Outcome{}, err)
+			}
+		}
+		if done || err != nil {
+			return
+		}
+	}
+}
+
+// firstToEnd returns a context that ends with the first deadline of the members, but not when one of them disconnects.
+func firstToEnd(members []*member) (context.Context, func()) {
+	ctx := context.WithoutCancel(members[0].ctx)
+	var first time.Time
+	for _, m := range members {
+		if at, bounded := m.ctx.Deadline(); bounded && (first.IsZero() || at.Before(first)) {
+			first = at
+		}
+	}
+	if first.IsZero() {
+		return ctx, func() {}
+	}
+	return context.WithDeadline(ctx, first)
+}
+
+// waiting returns the members whose time is not over. While a commit with a member is open, it stays.
+func (g *group) waiting() []*member {
+	if g.open != nil {
+		return g.members
+	}
+	var all []*member
+	for _, m := range g.members {
+		if err := m.ctx.Err(); err != nil {
+			m.end(Outcome{}, err)
+			continue
+		}
+		all = append(all, m)
+	}
+	return all
+}
+
+// step reads the cart if needed, decides and commits. done is false if that must be done again.
+func (g *group) step() (done bool, err error) {
+	at, err := g.masterOf(g.ctx, g.ref.cartKey())
+	if err != nil {
+		return false, err
+	}
+	if err := g.ctx.Err(); err != nil {
+		return false, cause.Of(serverOf(at.client), time.Now(), err)
+	}
+	if !g.known && !g.keyed() && g.open == nil && !g.fresh && g.failed == 0 {
+		g.held, g.known = g.parsed.last(g.ref)
+	}
+	if !g.known {
+		if made, err := g.look(at); err != nil || made {
+			return made, err
+		}
+	}
+	d, err := g.decide(at)
+	switch {
+	case err != nil:
+		return false, err
+	case d.commit != nil:
+		return g.commit(at, d)
+	case g.fresh:
+		g.end(d, unsafeWrite)
+		return true, nil
+	}
+	g.known, g.failed = false, 1 // a refusal, a replay and a no-op need a cart that was read now
+	return false, nil
+}
+
+func (g *group) keyed() bool {
+	for _, m := range g.members {
+		if m.Key != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// decide decides from what is held.
+func (g *group) decide(at located) (*decision, error) {
+	ms, err := at.redisNow(g.ctx)
+	if err != nil {
+		return nil, err
+	}
+	now := time.UnixMilli(ms)
+	d := &decision{now: ms, stored: g.held, left: time.Duration(g.held.Expires*1000-ms) * time.Millisecond}
+	cell, uses, commits := g.held.Cell, map[string]cart.KeyUse{}, false
+	for _, m := range g.members {
+		m.Mark = newMark()
+		cell.Key = parseKeyUse(m.used)
+		if use, again := uses[m.Key]; again && m.Key != "" {
+			cell.Key = use
+		}
+		each := m.Decide(cell, now)
+		if each.Status == cart.Applied && m.Key != "" {
+			uses[m.Key] = each.Use
+		}
+		commits = commits || each.Commits || g.touches(&each, now)
+		cell = each.Cell
+		d.each = append(d.each, each)
+	}
+	if commits {
+		g.encode(d, cell, uses)
+	}
+	return d, nil
+}
+
+// touches reports whether a change without effect writes the cart: to renew its TTL, or since a wait for replicas covers
+// only what its own connection has written.
+func (g *group) touches(d *cart.Decision, now time.Time) bool {
+	if g.held.ID == "" || d.Status != cart.Applied && d.Status != cart.Replayed {
+		return false
+	}
+	_, _, due := d.Cell.Expiring(g.members[0].TTL, now)
+	return due || g.Durable
+}
+
+// encode sets the commit of a decision, after which the cart is the cell.
+func (g *group) encode(d *decision, cell cart.Cell, uses map[string]cart.KeyUse) {
+	c := &commit{
+		keys: []string{g.ref.cartKey()}, time: d.now, until: d.now + tolerance<<min(g.late, 8), fence: g.held.fence, mark: newMark(),
+	}
+	d.commit = c
+	for _, m := range g.members {
+		if _, used := uses[m.Key]; used && m.Key != "" {
+			c.check(g.ref.keysKey(), m.Key, m.used)
+		}
+	}
+	if cell.ID != "" {
+		cell.Key = cart.KeyUse{}
+		d.stored, d.left = c.encode(&g.held, cell, g.members[0].TTL, time.UnixMilli(d.now))
+	}
+	for _, m := range g.members {
+		if use, used := uses[m.Key]; used && m.Key != "" {
+			c.write("HSET", g.ref.keysKey(), m.Key, encodeKeyUse(use))
+			delete(uses, m.Key)
+		}
+	}
+	if len(c.keys) > 1 {
+		c.write("HDEL", g.ref.keysKey(), anyOf(g.held.Excess)...)
+		c.write("PEXPIRE", g.ref.keysKey(), cart.KeyLife.Milliseconds())
+	}
+	if by := d.stored.Listened.By; by != "" && d.stored.Version != g.held.Version {
+		c.announce(by, g.ref.liveChannel(), d.stored.Tag())
+	}
+}
+
+// patience is how long a commit waits for its reply before the cart is read instead.
+const patience = 50 * time.Millisecond
+
+// commit sends a decision.
+func (g *group) commit(at located, d *decision) (done bool, err error) {
+	ctx, cancel := context.WithTimeout(g.ctx, patience)
+	defer cancel()
+	for _, m := range g.members {
+		m.maybeMade.Store(true)
+	}
+	sent := time.Now()
+	reply, copies, err := g.send(ctx, at, d.commit, g.turn())
+	g.took, g.known = time.Since(sent), false
+	if err != nil && mayHaveRun(err) && !isReply(err) {
+		g.open = d
+		return false, nil
+	}
+	if err == nil || !mayHaveRun(err) { // otherwise Redis has refused a write, maybe after the first one
+		for _, m := range g.members {
+			m.maybeMade.Store(false)
+		}
+	}
+	switch {
+	case err != nil:
+		return false, err
+	case reply.word == "applied":
+		g.end(d, copies)
+		return true, nil
+	case reply.word == "changed":
+		g.failed++
+		return false, g.changed(reply)
+	}
+	g.known, g.late = true, g.late+1 // the reply has corrected the estimate of Redis' clock
+	return false, nil
+}
+
+// turn is for how long others must not commit if this commit fails. Whoever is nearer to Redis would win every race.
+func (g *group) turn() time.Duration {
+	if g.failed < 2 {
+		return 0
+	}
+	return min(g.took*3/2+time.Millisecond, 25*time.Millisecond)
+}
+
+// changed takes the cart that a commit has found, after another instance's turn.
+func (g *group) changed(reply committed) error {
+	if reply.wait > 0 {
+		return pause(g.ctx, reply.wait)
+	}
+	held, err := parseMembers(reply.cart, nil)
+	if err != nil {
+		return err
+	}
+	i := 0
+	for _, m := range g.members {
+		if m.Key != "" && i < len(reply.found) {
+			m.used, _ = reply.found[i].(string)
+			i++
+		}
+	}
+	held.Excess = g.held.Excess
+	g.hold(held)
+	return nil
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (g *group) hold(held Stored) {
+	g.held, g.known, g.fresh = held, true, true
+	g.parsed.keep(g.ref, held)
+}
+
+// look reads the cart. made reports whether the open decision was made; then the members have ended.
+func (g *group) look(at located) (made bool, err error) {
+	for {
+		held, now, err := g.read(g.ctx, at, g.ref, g.members)
+		if err != nil {
+			return false, err
+		}
+		g.hold(held)
+		switch {
+		case g.open == nil:
+			return false, nil
+		case g.open.wasMade(held.fence):
+			g.open.stored = held
+			g.end(g.open, unsafeWrite)
+			return true, nil
+		}
+		if left := g.open.until - now; left >= 0 { // it may still run
+			if err := pause(g.ctx, time.Duration(left+1)*time.Millisecond); err != nil {
+				return false, cause.Of(serverOf(at.client), time.Now(), err)
+			}
+			continue
+		}
+		if !g.open.wasNotMade(held.fence) {
+			return false, errOvertaken
+		}
+		g.open = nil
+		for _, m := range g.members {
+			m.maybeMade.Store(false)
+		}
+		return false, nil
+	}
+}
+
+var errOvertaken = errors.New("redisstore: the reply of a commit was lost, and others have changed the cart too often since")
+
+// end ends all members. copies are those of the commit.
+func (g *group) end(d *decision, copies replication) {
+	if d.commit != nil {
+		g.parsed.keep(g.ref, d.stored)
+	}
+	for i, m := range g.members {
+		each := &d.each[i]
+		stored := d.stored
+		stored.Cart, stored.Pending = each.Cell.Cart, each.Cell.Pending
+		o := Outcome{Status: each.Status, Effect: each.Effect, Stored: stored, ChangedLine: each.Use.Line, Ops: each.Use.Ops}
+		o.Merged = stored.mergedSince(d.now)
+		o.Stored = o.expiring(d.left, g.Now())
+		if each.Status == cart.Replayed && m.Key != "" {
+			o.At = each.Use.At.UnixMilli()
+		}
+		if g.Durable && (each.Status == cart.Applied || each.Status == cart.Replayed) {
+			o.Durability = copies.durability()
+		}
+		m.end(o, nil)
+	}
+}

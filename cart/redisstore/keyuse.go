@@ -1,0 +1,91 @@
+package redisstore
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"commerce/auth/problem"
+	"commerce/cart"
+)
+
+// The idempotency keys of the changes applied to a cart are a hash next to it, so that a read of the cart does not read
+// them: the digest of the key, and "<ms when applied> <fingerprint of the request>", and " <what it changed>": a line, or
+// the outcomes of a list, each after a comma: the line, "-" for none, or "!<code>.<number>" of a refusal.
+
+// encodeKeyUse returns what is stored under a key; "" for none.
+func encodeKeyUse(use cart.KeyUse) string {
+	if use.Fingerprint == "" {
+		return ""
+	}
+	text := strconv.FormatInt(use.At.UnixMilli(), 10) + " " + use.Fingerprint
+	if use.Ops == nil {
+		return strings.TrimSuffix(text+" "+string(use.Line), " ")
+	}
+	var b strings.Builder
+	b.WriteString(text + " ")
+	for _, o := range use.Ops {
+		switch {
+		case o.Refusal != nil:
+			b.WriteString(",!" + string(o.Refusal.Code) + "." + strconv.FormatInt(o.Refusal.Held, 10))
+		default:
+			b.WriteString("," + cmp.Or(string(o.Line), "-"))
+		}
+	}
+	return b.String()
+}
+
+// parseKeyUse is the inverse of encodeKeyUse.
+func parseKeyUse(value string) (use cart.KeyUse) {
+	if value == "" {
+		return use
+	}
+	at, rest, _ := strings.Cut(value, " ")
+	ms, _ := strconv.ParseInt(at, 10, 64)
+	fingerprint, changed, _ := strings.Cut(rest, " ")
+	use = cart.KeyUse{At: time.UnixMilli(ms), Fingerprint: fingerprint}
+	list, isList := strings.CutPrefix(changed, ",")
+	if !isList {
+		use.Line = cart.LineID(changed)
+		return use
+	}
+	for one := range strings.SplitSeq(list, ",") {
+		var o cart.OpOutcome
+		if refusal, refused := strings.CutPrefix(one, "!"); refused {
+			code, held, _ := strings.Cut(refusal, ".")
+			n, _ := strconv.ParseInt(held, 10, 64)
+			o.Refusal = &cart.Refusal{Code: problem.Code(code), Held: n}
+		} else if one != "-" {
+			o.Line = cart.LineID(one)
+		}
+		use.Ops = append(use.Ops, o)
+	}
+	return use
+}
+
+// oldestKeys returns the digests of the keys that must leave when some are added.
+func (s *Store) oldestKeys(ctx context.Context, ref Ref, added int) ([]string, error) {
+	all, err := s.Client.HGetAll(ctx, ref.keysKey()).Result()
+	if err != nil {
+		return nil, err
+	}
+	oldest := make([]string, 0, len(all))
+	for key := range all {
+		oldest = append(oldest, key)
+	}
+	slices.SortFunc(oldest, func(a, b string) int {
+		return cmp.Or(parseKeyUse(all[a]).At.Compare(parseKeyUse(all[b]).At), cmp.Compare(a, b))
+	})
+	return oldest[:max(0, len(oldest)-cart.KeysKept+added)], nil
+}
+
+func anyOf(texts []string) []any {
+	all := make([]any, len(texts))
+	for i := range texts {
+		all[i] = texts[i]
+	}
+	return all
+}

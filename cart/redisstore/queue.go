@@ -1,0 +1,92 @@
+package redisstore
+
+import (
+	"sync"
+	"time"
+)
+
+// queues have the changes that wait for each cart of this instance. What waits while a group is decided is the next group.
+// A caller who finds nobody before it runs its own, without another goroutine.
+type queues struct {
+	mu     sync.Mutex
+	byCart map[string]*queue
+}
+
+type queue struct {
+	waiting []*member
+	running int // groups
+	slow    int // how many of them have been running for slowBatch: the next one does not wait for them
+}
+
+// maxGroup is how many changes are committed together.
+const maxGroup = 64
+
+func newQueues() *queues { return &queues{byCart: map[string]*queue{}} }
+
+// run decides a change with those that wait for the same cart. It returns when the change has ended, or will end.
+func (q *queues) run(s *Store, ref Ref, m *member) {
+	q.mu.Lock()
+	own := q.byCart[ref.key]
+	if own == nil {
+		own = &queue{}
+		q.byCart[ref.key] = own
+	}
+	own.waiting = append(own.waiting, m)
+	group := own.next()
+	q.mu.Unlock()
+	if group == nil {
+		return
+	}
+	if next := q.decide(s, ref, own, group); next != nil {
+		go q.serve(s, ref, own, next)
+	}
+}
+
+func (q *queues) serve(s *Store, ref Ref, own *queue, group []*member) {
+	for group != nil {
+		group = q.decide(s, ref, own, group)
+	}
+}
+
+// next takes the next group, unless one is running that is not slow.
+func (own *queue) next() []*member {
+	if len(own.waiting) == 0 || own.running > own.slow {
+		return nil
+	}
+	n := min(len(own.waiting), maxGroup)
+	group := own.waiting[:n:n]
+	own.waiting = own.waiting[n:]
+	own.running++
+	return group
+}
+
+// decide decides a group, and returns the next one. If it is slow, another goroutine begins the next one meanwhile.
+func (q *queues) decide(s *Store, ref Ref, own *queue, group []*member) []*member {
+	ended, isSlow := false, false
+	slow := time.AfterFunc(slowBatch, func() {
+		q.mu.Lock()
+		if ended {
+			q.mu.Unlock()
+			return
+		}
+		isSlow = true
+		own.slow++
+		next := own.next()
+		q.mu.Unlock()
+		q.serve(s, ref, own, next)
+	})
+	s.decideAll(ref, group)
+	slow.Stop()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	ended = true
+	own.running--
+	if isSlow {
+		own.slow--
+	}
+	next := own.next()
+	if next == nil && own.running == 0 && len(own.waiting) == 0 {
+		delete(q.byCart, ref.key)
+	}
+	return next
+}

@@ -1,0 +1,126 @@
+package cart
+
+import (
+	"maps"
+	"strings"
+	"time"
+)
+
+// Stamps identify the published client's own retry of a change. A retry repeats method, path, body and X-Timestamp,
+// 1 s or more after the first try. A second click carries another X-Timestamp, or comes within that second.
+//
+// They are packed, since every read carries them, into four members, since a hash with a value of more than 64 bytes
+// takes three times the memory, and a change should write only one of them.
+type Stamps struct {
+	// Parts are filled in turn, the first again after the last, with five entries each: the stamp, 6 characters, and
+	// when its change was applied, in ms, 6 bytes. The newest StampsKept count.
+	Parts [stampParts]string
+
+	Lines map[string]LineID // the line that the change of a stamp has changed, if its request does not name it
+}
+
+const (
+	stampParts = 4
+	stampEntry = StampSize + 6
+	stampFull  = 5 * stampEntry
+)
+
+// Of returns the latest change with a stamp. ok is false if none counts.
+func (s Stamps) Of(stamp string) (use StampUse, ok bool) {
+	for entries := s.entries(); len(entries) >= stampEntry; entries = entries[stampEntry:] {
+		if entries[:StampSize] == stamp {
+			use, ok = StampUse{At: stampedAt(entries), Line: s.Lines[stamp]}, true
+		}
+	}
+	return use, ok
+}
+
+// All returns the stamps that count.
+func (s Stamps) All() map[string]StampUse {
+	all := map[string]StampUse{}
+	for entries := s.entries(); len(entries) >= stampEntry; entries = entries[stampEntry:] {
+		all[entries[:StampSize]] = StampUse{At: stampedAt(entries), Line: s.Lines[entries[:StampSize]]}
+	}
+	return all
+}
+
+func stampedAt(entry string) time.Time {
+	var ms int64
+	for _, b := range []byte(entry[StampSize:stampEntry]) {
+		ms = ms<<8 | int64(b)
+	}
+	return time.UnixMilli(ms)
+}
+
+// entries are those that count, the oldest first.
+func (s Stamps) entries() string {
+	last := s.last()
+	all := strings.Join(s.Parts[last:], "") + strings.Join(s.Parts[:last], "")
+	return all[max(0, len(all)-StampsKept*stampEntry):]
+}
+
+// last returns the place of the part that was written last, from 1; 0 for none. That is the one which is not full, or
+// else the one whose last entry has the latest time, of which the first part follows the last one.
+func (s Stamps) last() int {
+	last, latest, first := 0, "", ""
+	for i, part := range s.Parts {
+		switch {
+		case part == "":
+			continue
+		case len(part) < stampFull:
+			return i + 1
+		}
+		written := part[len(part)-stampEntry+StampSize:]
+		if written >= latest {
+			last, latest = i+1, written
+		}
+		if i == 0 {
+			first = written
+		}
+	}
+	if first != "" && first == latest && last == stampParts {
+		return 1
+	}
+	return last
+}
+
+// With returns the stamps with one of a change that is applied now, and the line that it changed; "" for none. Of two
+// clicks within a second the first counts: a retry of either comes a second or more after it.
+func (s Stamps) With(stamp string, line LineID, now time.Time) Stamps {
+	if earlier, ok := s.Of(stamp); ok && now.Sub(earlier.At) <= StampLife {
+		return s
+	}
+	ms := now.UnixMilli()
+	if entries := s.entries(); entries != "" { // their order is that of their times
+		ms = max(ms, stampedAt(entries[len(entries)-stampEntry:]).UnixMilli())
+	}
+	at := s.last() - 1
+	if at < 0 || len(s.Parts[at]) >= stampFull {
+		at = (at + 1) % stampParts
+		s.Parts[at] = ""
+	}
+	s.Parts[at] += stamp + string([]byte{byte(ms >> 40), byte(ms >> 32), byte(ms >> 24), byte(ms >> 16), byte(ms >> 8), byte(ms)})
+	if line == "" && len(s.Lines) == 0 {
+		return s
+	}
+	s.Lines = maps.Clone(s.Lines)
+	if s.Lines == nil {
+		s.Lines = map[string]LineID{}
+	}
+	delete(s.Lines, stamp)
+	if line != "" {
+		s.Lines[stamp] = line
+	}
+	entries := s.entries()
+	maps.DeleteFunc(s.Lines, func(stamp string, _ LineID) bool { return !containsStamp(entries, stamp) })
+	return s
+}
+
+func containsStamp(entries, stamp string) bool {
+	for ; len(entries) >= stampEntry; entries = entries[stampEntry:] {
+		if entries[:StampSize] == stamp {
+			return true
+		}
+	}
+	return false
+}
