@@ -1,4 +1,4 @@
-package rules
+package cart
 
 import (
 	"slices"
@@ -7,16 +7,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"commerce/auth/problem"
-	"commerce/cart"
 	"commerce/deploy/assert"
 )
 
 func TestMerge_StrategiesDecideWhatBothHold(t *testing.T) {
 	t.Parallel()
-	own := cartOf(cart.Line{ID: "1", Quantity: 2, AddedPrice: 300}, cart.Line{ID: "2", Quantity: 5})
-	guest := cartOf(cart.Line{ID: "2", Quantity: 3}, cart.Line{ID: "1", Quantity: 4, AddedPrice: 500, Notice: "n"}, cart.Line{ID: "3", Quantity: 1})
-	bounds := map[cart.LineID]cart.Bounds{"1": anyQuantity, "2": anyQuantity, "3": anyQuantity}
-	for by, want := range map[cart.Strategy][]int64{cart.Sum: {6, 8, 1}, cart.Max: {4, 5, 1}, cart.KeepGuest: {4, 3, 1}, cart.KeepCustomer: {2, 5, 1}} {
+	own := cartOf(Line{ID: "1", Quantity: 2, AddedPrice: 300}, Line{ID: "2", Quantity: 5})
+	guest := cartOf(Line{ID: "2", Quantity: 3}, Line{ID: "1", Quantity: 4, AddedPrice: 500, Notice: "n"}, Line{ID: "3", Quantity: 1})
+	bounds := map[LineID]Bounds{"1": anyQuantity, "2": anyQuantity, "3": anyQuantity}
+	for by, want := range map[Strategy][]int64{Sum: {6, 8, 1}, Max: {4, 5, 1}, KeepGuest: {4, 3, 1}, KeepCustomer: {2, 5, 1}} {
 		got, offers, report := Merge(own, guest, by, bounds, Offers{})
 		quantities := []int64{got.Lines[0].Quantity, got.Lines[1].Quantity, got.Lines[2].Quantity}
 		assert.That(t, slices.Equal(quantities, want) && got.Version == 2 && got.Lines[0].AddedPrice == 300 && got.Lines[0].Notice == "n",
@@ -28,14 +27,14 @@ func TestMerge_StrategiesDecideWhatBothHold(t *testing.T) {
 	}
 }
 
-// The lines of a product share its stock in the order of the guest's cart. No line of the customer gets less.
+// The lines of a product share its stock in the order of the guest's  No line of the customer gets less.
 func TestMerge_LinesOfAProductShareItsStock(t *testing.T) {
 	t.Parallel()
-	five := cart.Bounds{Stock: 5, Min: 1, Max: 9}
-	bounds := map[cart.LineID]cart.Bounds{"1.p1": five, "1.p2": five}
-	guest := cartOf(cart.Line{ID: "1.p2", Quantity: 3}, cart.Line{ID: "1.p1", Quantity: 1})
-	for by, want := range map[cart.Strategy][]int64{cart.Sum: {4, 1}, cart.KeepGuest: {1, 1}, cart.KeepCustomer: {4, 1}} {
-		got, _, report := Merge(cartOf(cart.Line{ID: "1.p1", Quantity: 4}), guest, by, bounds, Offers{})
+	five := Bounds{Stock: 5, Min: 1, Max: 9}
+	bounds := map[LineID]Bounds{"1.p1": five, "1.p2": five}
+	guest := cartOf(Line{ID: "1.p2", Quantity: 3}, Line{ID: "1.p1", Quantity: 1})
+	for by, want := range map[Strategy][]int64{Sum: {4, 1}, KeepGuest: {1, 1}, KeepCustomer: {4, 1}} {
+		got, _, report := Merge(cartOf(Line{ID: "1.p1", Quantity: 4}), guest, by, bounds, Offers{})
 		cut := report.Adjusted[0]
 		assert.That(t, got.Lines[0].Quantity == want[0] && got.Lines[1].Quantity == want[1], "%s: %+v", by, got.Lines)
 		assert.That(t, cut.Line == "1.p2" && cut.Requested == 3 && cut.Kept == 1 && cut.Code == problem.InsufficientStock, "%s: %+v", by, cut)
@@ -45,9 +44,9 @@ func TestMerge_LinesOfAProductShareItsStock(t *testing.T) {
 // A failover may lose a claim: the guest's cart is back, and grows.
 func TestMerge_SumAddsOnlyGrowth(t *testing.T) {
 	t.Parallel()
-	bounds := map[cart.LineID]cart.Bounds{"1": anyQuantity}
-	got, offers, _ := Merge(cartOf(), cartOf(cart.Line{ID: "1", Quantity: 3}), cart.Sum, bounds, Offers{})
-	got, _, _ = SetQuantity(got, "1", 1, anyQuantity, "")
-	got, _, _ = Merge(got, cartOf(cart.Line{ID: "1", Quantity: 5}), cart.Sum, bounds, offers)
+	bounds := map[LineID]Bounds{"1": anyQuantity}
+	got, offers, _ := Merge(cartOf(), cartOf(Line{ID: "1", Quantity: 3}), Sum, bounds, Offers{})
+	got = made(SetQuantity(Item{ID: "1"}, 1, anyQuantity, ""), got, roomy).Cart
+	got, _, _ = Merge(got, cartOf(Line{ID: "1", Quantity: 5}), Sum, bounds, offers)
 	assert.Equal(t, got.Lines[0].Quantity, 3, "got %+v", got.Lines)
 }
