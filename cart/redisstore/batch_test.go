@@ -201,9 +201,9 @@ func TestChange_ARefusalSaysWhenTheCartExpires(t *testing.T) {
 	r := newReader(t, ephemeral.Redis(t), true)
 	ref := r.filled()
 	r.age(ref, time.Hour)
-	absent := redisstore.SetQuantity("9", 1, cart.BoundsOf(carttest.Sold(9, 100), carttest.Limits), "")
-	o, err := r.Change(t.Context(), ref, redisstore.Conditions{}, redisstore.Attempt{}, absent)
-	assert.Require(t, err == nil && o.Refusal.Code == problem.ItemNotFound, "%v %v", o, err)
+	absent := redisstore.Only(cart.SetQuantity(cart.Item{ID: "9"}, 1, cart.BoundsOf(carttest.Sold(9, 100), carttest.Limits), ""))
+	o, err := r.Change(t.Context(), ref, redisstore.Conditions{}, redisstore.Attempt{Limits: carttest.Limits}, absent)
+	assert.Require(t, err == nil && o.Effect.Refusal.Code == problem.ItemNotFound, "%v %v", o, err)
 	left := time.Until(o.ExpiresAt)
 	assert.That(t, (left-usualTTLs.Guest+time.Hour).Abs() <= time.Minute, "the refusal says that the cart expires in %v", left)
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"commerce/auth/problem"
+	"commerce/cart"
+	"commerce/cart/carttest"
 	"commerce/cart/redisstore"
 	"commerce/deploy/assert"
 )
@@ -26,10 +28,10 @@ func TestChange_IsMadeOnlyBeforeItsDeadline(t *testing.T) {
 	clear := func(deadline time.Duration) (redisstore.Outcome, error) {
 		ctx, cancel := context.WithTimeout(t.Context(), deadline)
 		defer cancel()
-		return r.Change(ctx, d.guest, redisstore.Conditions{}, redisstore.Attempt{CartID: "ID"}, redisstore.Clear())
+		return r.Change(ctx, d.guest, redisstore.Conditions{}, redisstore.Attempt{CartID: "ID", Limits: carttest.Limits}, redisstore.Only(cart.Clear()))
 	}
 	o, err := clear(10 * time.Second)
-	assert.That(t, err == nil && o.Status == redisstore.Applied, "with a wrong clock: %+v, %v", o, err)
+	assert.That(t, err == nil && o.Status == cart.Applied, "with a wrong clock: %+v, %v", o, err)
 	_, err = clear(-time.Second)
 	assert.That(t, err != nil && !isProblem(err, problem.OutcomeUnknown), "after the request's deadline: %v", err)
 }

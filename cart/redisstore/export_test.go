@@ -18,7 +18,6 @@ import (
 // Exports for the tests in package redisstore_test, which also import package service.
 
 const (
-	NoteGrace     = noteGrace
 	MaxBatch      = maxBatch
 	MaxBatchBytes = maxBatchBytes
 )
@@ -43,17 +42,13 @@ func Batched(client *redis.Client) func(context.Context, redis.Cmder) error {
 	}
 }
 
-func Stamps(flat []string) map[string]cart.StampUse { return stampsOf(flat) }
-
 var (
-	ParseCart    = parseCart
-	ParseChanged = parseChanged
-	ParseHash    = parseHash
-	Texts        = texts
-	RefOf        = refOf
+	ParseCart   = parseCart
+	ParseKeyUse = parseKeyUse
+	ParseHash   = parseHash
+	Texts       = texts
+	RefOf       = refOf
 )
-
-func (c Stored) Report() (*cart.MergeReport, error) { return c.mergedSince(0) }
 
 func (r Ref) CartKey() string                      { return r.cartKey() }
 func (r Ref) ClaimedKey() string                   { return r.claimedKey() }
@@ -66,7 +61,13 @@ func (r Ref) SharesKey(cartID string) string       { return r.sharesKey(cartID) 
 func (r Ref) ShareKey(digest string) string        { return r.shareKeyOf(digest) }
 func (r Ref) IsGuest() bool                        { return r.guest }
 
-func (c Change) Is(script string) bool { return c.script == script }
+// Only is a change by one rule.
+func Only(rule cart.Rule) Change { return cart.Change{Rule: rule} }
+
+// Listed is a list of changes.
+func Listed(each bool, rules []cart.Rule) Change {
+	return cart.Change{Rule: cart.List(each, rules), List: true}
+}
 
 // Variant says how scripts differ from those in production. The zero value does not differ.
 type Variant struct {
@@ -172,13 +173,6 @@ func (s *Store) MistakeClock(ctx context.Context, ref Ref, ahead time.Duration) 
 		at.clock = redisClock{ahead: ahead.Milliseconds(), known: true}
 	}
 	return err
-}
-
-// ChangeAt sends a change once, with a deadline in Redis' time, and returns its outcome.
-func (s *Store) ChangeAt(ctx context.Context, ref Ref, on Conditions, with Attempt, c Change, deadline time.Time) (Outcome, error) {
-	keys := []string{ref.cartKey(), ref.keysKey()}
-	o, _, err := s.parseOutcome(s.scripts.of(c, on).Run(ctx, s.Client, script.Once, keys, s.changeArgs(ref, on, with, deadline.UnixMilli(), c)...))
-	return o, err
 }
 
 // ClaimedBehind is a claimed cart from a Redis whose clock is behind the customer's.

@@ -25,10 +25,10 @@ func TestOps_FixesMendAnyCart(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ref := redisstore.CustomerRef(newStoreID(), "c")
 		products := map[int64]*cart.Product{1: breakingProduct(t, 1), 2: breakingProduct(t, 2)}
-		send := func(list []redisstore.Change) cart.Cart {
-			o, err := redis.Change(ctx, ref, redisstore.Conditions{}, redisstore.Attempt{CartID: "C"}, redisstore.Ops(false, list))
-			if err != nil || o.Status != redisstore.Applied {
-				t.Fatalf("operation %d of %+v: %v, %s %+v", o.Op, list, err, o.Status, o.Refusal)
+		send := func(list []cart.Rule) cart.Cart {
+			o, err := redis.Change(ctx, ref, redisstore.Conditions{}, redisstore.Attempt{CartID: "C", Limits: carttest.Limits}, redisstore.Listed(false, list))
+			if err != nil || o.Status != cart.Applied {
+				t.Fatalf("%v, %s %+v", err, o.Status, o.Effect)
 			}
 			return o.Cart
 		}
@@ -50,7 +50,7 @@ func TestOps_FixesMendAnyCart(t *testing.T) {
 }
 
 // fixesOf returns the fixes of a cart, of which no line has two.
-func fixesOf(t *rapid.T, c cart.Cart, products map[int64]*cart.Product) (list []redisstore.Change) {
+func fixesOf(t *rapid.T, c cart.Cart, products map[int64]*cart.Product) (list []cart.Rule) {
 	priced := cart.Price(c, &store.Store{}, products, carttest.Limits)
 	fixed := map[cart.LineID]bool{}
 	for _, i := range slices.Concat(cart.Validate(&priced).Issues, cart.Warnings(&priced)) {
@@ -67,14 +67,12 @@ func fixesOf(t *rapid.T, c cart.Cart, products map[int64]*cart.Product) (list []
 			edit.Quantity = &f.Quantity
 		}
 		if f.Remove {
-			list = append(list, redisstore.Remove(f.Line))
+			list = append(list, cart.Remove(cart.Item{ID: f.Line, OnlyIDs: true}))
 			continue
 		}
-		edited, refusal := edit.Resolve(*i.Line.Line, i.Line.Product, carttest.Limits)
-		if refusal != nil {
-			t.Fatalf("%+v: %v", f, refusal)
-		}
-		list = append(list, redisstore.Edit(f.Line, edited, carttest.Limits))
+		list = append(list, cart.EditLine(cart.Item{ID: f.Line, OnlyIDs: true}, func(l cart.Line) (cart.EditedLine, *problem.Error) {
+			return edit.Resolve(l, i.Line.Product, carttest.Limits)
+		}))
 	}
 	return list
 }
@@ -121,13 +119,13 @@ func breakingProduct(t *rapid.T, id int64) *cart.Product {
 }
 
 // lines adds up to five lines of each product, and of one that is gone.
-func lines(t *rapid.T) (adds []redisstore.Change) {
+func lines(t *rapid.T) (adds []cart.Rule) {
 	for _, n := range rapid.SliceOfNDistinct(rapid.Int64Range(5, 19), 0, 12, rapid.ID).Draw(t, "lines") {
 		id := cart.NewLineID(n/5, n%5, nil)
-		adds = append(adds, redisstore.Add(cart.NewLine{
+		adds = append(adds, cart.Add(cart.NewLine{
 			ID: id, Quantity: rapid.Int64Range(1, 12).Draw(t, fmt.Sprint(id)), Price: money.Amount(rapid.Int64Range(0, 3).Draw(t, "added at")),
 			Bounds: cart.Bounds{Stock: -1, Min: 1, Max: 12},
-		}, carttest.Limits))
+		}))
 	}
 	return adds
 }

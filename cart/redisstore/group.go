@@ -108,7 +108,7 @@ func (g *group) step() (done bool, err error) {
 	if err := g.ctx.Err(); err != nil {
 		return false, cause.Of(serverOf(at.client), time.Now(), err)
 	}
-	if !g.known && !g.keyed() && g.open == nil && !g.fresh && g.failed == 0 {
+	if g.Batch && !g.known && !g.keyed() && g.open == nil && !g.fresh && g.failed == 0 {
 		g.held, g.known = g.parsed.last(g.ref)
 	}
 	if !g.known {

@@ -68,7 +68,11 @@ func parseCart(flat []string) (Stored, error) {
 
 // parseMember parses a member of the cart itself.
 func (c *Stored) parseMember(member, value string) (err error) {
-	switch member[:min(len(member), 1)] {
+	kind := member
+	if len(member) > 1 {
+		kind = member[:1] + "…"
+	}
+	switch kind {
 	case "i":
 		if !isName(value) {
 			return fmt.Errorf("cart ID: %w", errLayout)
@@ -107,16 +111,16 @@ func (c *Stored) parseMember(member, value string) (err error) {
 		}
 	case "b":
 		c.Removed = parseRemoved(value)
-	case "r":
+	case "r…":
 		if n := strings.IndexByte("1234", member[len(member)-1]); len(member) == 2 && n >= 0 {
 			c.Stamps.Parts[n] = value
 		}
-	case "e":
+	case "e…":
 		if c.Stamps.Lines == nil {
 			c.Stamps.Lines = map[string]cart.LineID{}
 		}
 		c.Stamps.Lines[member[1:]] = cart.LineID(value)
-	case "m":
+	case "m…":
 		c.Pending = append(c.Pending, parseNote(member, value))
 	}
 	return nil

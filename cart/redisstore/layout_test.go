@@ -20,8 +20,10 @@ import (
 func TestLayout_OfAnotherReleaseIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	for name, renumber := range map[string]func(*desk, string) *redis.IntCmd{
-		"a later one": func(d *desk, key string) *redis.IntCmd { return d.client.HSet(t.Context(), key, "l", "3") },
-		"no number":   func(d *desk, key string) *redis.IntCmd { return d.client.HDel(t.Context(), key, "l") },
+		"a later one": func(d *desk, key string) *redis.IntCmd {
+			return d.client.HSet(t.Context(), key, "l", "4", "n", "later1")
+		},
+		"no number": func(d *desk, key string) *redis.IntCmd { return d.client.HDel(t.Context(), key, "l", "n") },
 	} {
 		d := openDesk(t, "", "1×1")
 		key := d.guest.CartKey()
@@ -48,16 +50,8 @@ func TestLayout_HasANumberWithoutACart(t *testing.T) {
 		held := d.client.HGetAll(t.Context(), ref.CartKey()).Val()
 		kept := strings.Contains(" "+strings.Join(slices.Collect(maps.Keys(held)), " "), " "+prefix)
 		_, exists := held["i"]
-		assert.That(t, !exists && kept && held["l"] == "1", "%s holds %v", ref.String(), held)
+		assert.That(t, !exists && kept && held["l"] == "3", "%s holds %v", ref.String(), held)
 	}
-}
-
-func TestLayout_OfACartWithMetadataOutlivesAMerge(t *testing.T) {
-	t.Parallel()
-	d := openDesk(t, "", "1×1")
-	assert.Must(d.Do(t.Context(), d.as("c", ""), redisstore.Conditions{}, service.Op{Metadata: cart.Metadata{"name": "value"}}))(t)
-	d.read(d.as("c", d.token))
-	assert.Equal(t, d.client.HGet(t.Context(), d.customer.CartKey(), "l").Val(), "2", "the number of the layout")
 }
 
 func TestLayout_UnknownMembersAreIgnored(t *testing.T) {
@@ -80,7 +74,7 @@ func TestLayout_ALineWithTextNotInNormalFormCanBeReadAndChanged(t *testing.T) {
 		ID: cart.NewLineID(5, 51, fields), Quantity: 1, Price: 4025, Fields: fields, Notice: "\u200b",
 		Bounds: cart.Bounds{Stock: -1, Min: 1, Max: 999},
 	}
-	assert.Must(d.redis.Change(t.Context(), d.guest, redisstore.Conditions{}, redisstore.Attempt{CartID: "OLD"}, redisstore.Add(old, carttest.Limits)))(t)
+	assert.Must(d.redis.Change(t.Context(), d.guest, redisstore.Conditions{}, redisstore.Attempt{CartID: "OLD", Limits: carttest.Limits}, redisstore.Only(cart.Add(old))))(t)
 	priced := assert.Must(d.Read(t.Context(), d.as("", d.token)))(t)
 	if l := priced.Lines[0]; l.ID != old.ID || l.Issue != nil || l.Total != 4025 || l.Fields[0].Value != " jose\u0301@example.com" {
 		t.Errorf("line %s with issue %v, total %d, fields %q", l.ID, l.Issue, l.Total, l.Fields)

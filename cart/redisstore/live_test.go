@@ -15,6 +15,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"commerce/auth/problem"
+	"commerce/cart"
+	"commerce/cart/carttest"
 	"commerce/cart/redisstore"
 	"commerce/deploy/assert"
 	"commerce/deploy/connect"
@@ -297,9 +299,9 @@ func TestListen_OutlivesRedis(t *testing.T) {
 			time.Sleep(3 * time.Second)
 			test.again(ref)
 			for { // until Redis makes changes again
-				change := redisstore.SetCoupon(fmt.Sprint("C", time.Now().UnixNano()))
-				o, err := r.Change(briefly(t), ref, redisstore.Conditions{}, redisstore.Attempt{}, change)
-				if err == nil && o.Status == redisstore.Applied {
+				change := redisstore.Only(cart.SetCoupon(fmt.Sprint("C", time.Now().UnixNano())))
+				o, err := r.Change(briefly(t), ref, redisstore.Conditions{}, redisstore.Attempt{Limits: carttest.Limits}, change)
+				if err == nil && o.Status == cart.Applied {
 					reaches(t, l, o.Tag())
 					break
 				}

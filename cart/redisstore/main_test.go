@@ -222,7 +222,7 @@ func (d *desk) pass(by time.Duration) {
 // settle lets the notes of dead requests become old, and makes a request of "c" to find them.
 func (d *desk) settle() {
 	d.t.Helper()
-	d.pass(redisstore.NoteGrace + time.Second)
+	d.pass(cart.NoteGrace + time.Second)
 	d.read(d.as("c", ""))
 }
 

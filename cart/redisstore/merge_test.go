@@ -294,7 +294,7 @@ func TestMerge_AFastClockDeletesNoNoteOfARunningRequest(t *testing.T) {
 	t.Parallel()
 	d := openDesk(t, "1×1", "1×1")
 	own := d.reserve()
-	d.forward.Add(int64(2 * redisstore.NoteGrace))
+	d.forward.Add(int64(2 * cart.NoteGrace))
 	d.read(d.as("c", "")) // by that instance, while the request stalls
 	assert.Must(d.redis.Claim(t.Context(), d.customer, d.guest, own, d.brings(), ""))(t)
 	d.wantLines(d.as("c", ""), "1×2") // the request died, and the next one finds its claim

@@ -2,7 +2,6 @@ package redisstore_test
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -20,24 +19,24 @@ import (
 func TestOps_WriteMetadataOnce(t *testing.T) {
 	t.Parallel()
 	r := newReader(t, startPair(t).master.URL, false)
-	ref, large, list := newRefs(1)[0], cart.Metadata{}, make([]redisstore.Change, 50)
+	ref, large, list := newRefs(1)[0], cart.Metadata{}, make([]cart.Rule, 50)
 	for i := range cart.MaxMetadata {
 		large[fmt.Sprint("n", i)] = strings.Repeat("\U0001F600", cart.MaxMetadataValue)
 	}
 	for i := range list {
-		list[i] = redisstore.SetMetadata(cart.Metadata{"n0": fmt.Sprint("12 @", i)}, carttest.Limits)
+		list[i] = cart.SetMetadata(cart.Metadata{"n0": fmt.Sprint("12 @", i)})
 	}
 	change := func(c redisstore.Change) redisstore.Outcome {
-		return assert.Must(r.Change(t.Context(), ref, redisstore.Conditions{}, redisstore.Attempt{CartID: "ID"}, c))(t)
+		return assert.Must(r.Change(t.Context(), ref, redisstore.Conditions{}, redisstore.Attempt{CartID: "ID", Limits: carttest.Limits}, c))(t)
 	}
 	written := func() int {
 		_, n, _ := strings.Cut(r.client.Info(t.Context(), "replication").Val(), "master_repl_offset:")
 		n, _, _ = strings.Cut(n, "\r\n")
 		return assert.Must(strconv.Atoi(n))(t)
 	}
-	change(redisstore.SetMetadata(large, carttest.Limits))
+	change(redisstore.Only(cart.SetMetadata(large)))
 	before := written()
-	o := change(redisstore.Ops(false, list))
+	o := change(redisstore.Listed(false, list))
 	assert.Equal(t, o.Metadata["n0"], "12 @49", "the last value")
 	assert.Equal(t, len(o.Metadata), cart.MaxMetadata, "names")
 	size := written() - before
@@ -52,23 +51,23 @@ func TestOps_NoteWhatAnAgentHasSeen(t *testing.T) {
 		var held redisstore.Stored
 		noted := ""
 		for range rapid.IntRange(1, 6).Draw(r, "lists") {
-			var changes []redisstore.Change
-			for _, d := range drawList(r, held.Cart) {
-				changes = append(changes, d.change)
+			rules := make([]cart.Rule, rapid.IntRange(1, 4).Draw(r, "operations"))
+			for i := range rules {
+				rules[i] = drawRule(r)
 			}
 			agents, cancels := rapid.Bool().Draw(r, "of the agent"), rapid.IntRange(0, 3).Draw(r, "cancels") == 0
-			changes = slices.DeleteFunc(changes, func(c redisstore.Change) bool { return c.Is("agent") })
+			list := redisstore.Listed(rapid.Bool().Draw(r, "each"), rules)
 			if agents {
-				changes = append(changes, redisstore.NoteAgent(cancels))
+				list.Agent = map[bool]string{true: cart.AgentCanceled, false: cart.AgentSees}[cancels]
 			}
-			o, err := store.Change(t.Context(), ref, redisstore.Conditions{}, redisstore.Attempt{CartID: "A"}, redisstore.Ops(rapid.Bool().Draw(r, "each"), changes))
+			o, err := store.Change(t.Context(), ref, redisstore.Conditions{}, redisstore.Attempt{CartID: "A", Limits: carttest.Limits}, list)
 			if err != nil {
 				r.Fatal(err)
 			}
 			switch held = o.Stored; {
-			case !agents || o.Status != redisstore.Applied || held.ID == "":
+			case !agents || o.Status != cart.Applied || held.ID == "":
 			case cancels:
-				noted = redisstore.AgentCanceled
+				noted = cart.AgentCanceled
 			default:
 				noted = held.Moment()
 			}

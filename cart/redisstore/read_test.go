@@ -49,8 +49,8 @@ func (r reader) filled() redisstore.Ref {
 func (r reader) add(ref redisstore.Ref) redisstore.Outcome {
 	r.t.Helper()
 	line := cart.NewLine{ID: "1", Quantity: 1, Price: 100, Bounds: cart.BoundsOf(carttest.Sold(1, 100), carttest.Limits)}
-	o, err := r.Change(r.t.Context(), ref, redisstore.Conditions{}, redisstore.Attempt{CartID: "ID"}, redisstore.Add(line, carttest.Limits))
-	assert.Require(r.t, err == nil && o.Status == redisstore.Applied, "add: %v %v", o.Status, err)
+	o, err := r.Change(r.t.Context(), ref, redisstore.Conditions{}, redisstore.Attempt{CartID: "ID", Limits: carttest.Limits}, redisstore.Only(cart.Add(line)))
+	assert.Require(r.t, err == nil && o.Status == cart.Applied, "add: %v %v", o.Status, err)
 	return o
 }
 
@@ -176,7 +176,7 @@ func TestRead_NeverRevives(t *testing.T) {
 	assert.Equal(t, r.client.Exists(ctx, ref.CartKey()).Val(), 0, "a read created a key")
 
 	emptied := r.filled()
-	assert.Must(r.Change(ctx, emptied, redisstore.Conditions{}, redisstore.Attempt{}, redisstore.Clear()))(t)
+	assert.Must(r.Change(ctx, emptied, redisstore.Conditions{}, redisstore.Attempt{Limits: carttest.Limits}, redisstore.Only(cart.Clear())))(t)
 	r.age(emptied, 2*time.Hour)
 	r.wantLeft(emptied, 22*time.Hour, r.load(emptied).ExpiresAt)
 }

@@ -48,7 +48,7 @@ func TestMerge_TheOldestKeysAndStampsGoFirst(t *testing.T) {
 	for member, value := range d.client.HGetAll(t.Context(), d.customer.CartKey()).Val() {
 		flat = append(flat, member, value)
 	}
-	stamps := slices.Collect(maps.Keys(redisstore.Stamps(flat)))
+	stamps := slices.Collect(maps.Keys(assert.Must(redisstore.ParseCart(flat))(t).Stamps.All()))
 	keys := d.client.HKeys(t.Context(), d.customer.KeysKey()).Val()
 	assert.That(t, !slices.Contains(stamps, "oldest") && slices.Contains(stamps, "new3  ") && len(stamps) == 16,
 		"%d stamps: %q", len(stamps), stamps)

@@ -187,7 +187,7 @@ func TestReplication_ARepeatWaitsForWhatItRepeats(t *testing.T) {
 	customer, guest, undone := redisstore.CustomerRef(id, "c"), redisstore.GuestRef(id, tokenOf("t")), redisstore.GuestRef(id, tokenOf("u"))
 	change := func(on redisstore.Conditions, c redisstore.Change) func(*redisstore.Store) bool {
 		return func(s *redisstore.Store) bool {
-			o := assert.Must(s.Change(t.Context(), guest, on, redisstore.Attempt{CartID: "CART"}, c))(t)
+			o := assert.Must(s.Change(t.Context(), guest, on, redisstore.Attempt{CartID: "CART", Limits: carttest.Limits}, c))(t)
 			return o.Durability == redisstore.Confirmed
 		}
 	}
@@ -195,9 +195,9 @@ func TestReplication_ARepeatWaitsForWhatItRepeats(t *testing.T) {
 	p.replica.Freeze()
 	defer p.replica.Thaw()
 	for name, confirmed := range map[string]func(*redisstore.Store) bool{
-		"with a key":           change(redisstore.Conditions{Key: "key", Fingerprint: "f"}, redisstore.Add(one, carttest.Limits)),
-		"that changes no more": change(redisstore.Conditions{}, redisstore.SetCoupon("TEN")),
-		"with a stamp":         change(redisstore.Conditions{Stamp: "stamps"}, redisstore.SetCoupon("ELF")),
+		"with a key":           change(redisstore.Conditions{Key: "key", Fingerprint: "f"}, redisstore.Only(cart.Add(one))),
+		"that changes no more": change(redisstore.Conditions{}, redisstore.Only(cart.SetCoupon("TEN"))),
+		"with a stamp":         change(redisstore.Conditions{Stamp: "stamps"}, redisstore.Only(cart.SetCoupon("ELF"))),
 		"of an undo's first step": func(s *redisstore.Store) bool {
 			return s.BeginUndone(t.Context(), customer, undone, cart.Cart{ID: "UNDONE", Coupon: "TEN"}) == nil
 		},
@@ -214,9 +214,9 @@ func versions(t *testing.T, url string, guest redisstore.Ref, n int) []string {
 	s := redisstore.New(redisstore.Config{Client: dial(t, url), TTL: usualTTLs})
 	var tags []string
 	for range n {
-		add := redisstore.Add(cart.NewLine{ID: "1", Quantity: 1, Bounds: cart.Bounds{Stock: -1, Min: 1, Max: 99}}, carttest.Limits)
-		o, err := s.Change(t.Context(), guest, redisstore.Conditions{}, redisstore.Attempt{CartID: "CART"}, add)
-		assert.Require(t, err == nil && o.Status == redisstore.Applied, "%v %v", o, err)
+		add := redisstore.Only(cart.Add(cart.NewLine{ID: "1", Quantity: 1, Bounds: cart.Bounds{Stock: -1, Min: 1, Max: 99}}))
+		o, err := s.Change(t.Context(), guest, redisstore.Conditions{}, redisstore.Attempt{CartID: "CART", Limits: carttest.Limits}, add)
+		assert.Require(t, err == nil && o.Status == cart.Applied, "%v %v", o, err)
 		tags = append(tags, o.Cart.Tag())
 	}
 	return tags

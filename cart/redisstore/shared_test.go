@@ -134,7 +134,7 @@ func (s *shopper) add(ctx context.Context, r *redisstore.Store, n int) error {
 	}
 	for {
 		limited, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
-		o, err := r.Change(limited, s.ref, on, redisstore.Attempt{CartID: string(s.line.ID)}, redisstore.Add(s.line, carttest.Limits))
+		o, err := r.Change(limited, s.ref, on, redisstore.Attempt{CartID: string(s.line.ID), Limits: carttest.Limits}, redisstore.Only(cart.Add(s.line)))
 		cancel()
 		switch {
 		case err == nil:
@@ -152,7 +152,7 @@ func (s *shopper) add(ctx context.Context, r *redisstore.Store, n int) error {
 
 // check says whether a reply is of the shopper's cart, right after the change.
 func (s *shopper) check(o redisstore.Outcome) error {
-	if o.Status != redisstore.Applied && !(o.Status == redisstore.Replayed && s.keyed) {
+	if o.Status != cart.Applied && !(o.Status == cart.Replayed && s.keyed) {
 		return fmt.Errorf("status %s", o.Status)
 	}
 	if o.ID != string(s.line.ID) || len(o.Lines) != 1 || o.Lines[0].ID != s.line.ID || o.Version != o.Lines[0].Quantity {
@@ -224,7 +224,7 @@ func (r reader) within(limit time.Duration, refs []redisstore.Ref, change func(i
 			ctx, cancel := context.WithTimeout(r.t.Context(), limit)
 			defer cancel()
 			on, c := change(i)
-			switch o, err := r.Change(ctx, ref, on, redisstore.Attempt{CartID: "ID"}, c); {
+			switch o, err := r.Change(ctx, ref, on, redisstore.Attempt{CartID: "ID", Limits: carttest.Limits}, c); {
 			case err == nil:
 				results[i] = strings.TrimSpace(string(o.Status) + " " + o.Durability)
 			case isProblem(err, problem.OutcomeUnknown):
@@ -247,7 +247,7 @@ type sharing struct {
 	key           string            // of the same
 	want          string
 	others        redisstore.Change // default an add
-	wantOfAnother redisstore.Status // default Applied
+	wantOfAnother cart.Status       // default Applied
 }
 
 func (s sharing) run(r reader, refs []redisstore.Ref) {
@@ -274,20 +274,20 @@ func (s sharing) run(r reader, refs []redisstore.Ref) {
 // What Redis refuses of one caller, it does for the others.
 func TestChanges_ARefusalOfOneDoesNotTouchOthers(t *testing.T) {
 	t.Parallel()
-	add, absent := addOf("1"), redisstore.SetQuantity("9", 1, cart.Bounds{Max: 1}, "")
+	add, absent := addOf("1"), redisstore.Only(cart.SetQuantity(cart.Item{ID: "9"}, 1, cart.Bounds{Max: 1}, ""))
 	for name, test := range map[string]sharing{
-		"without the script": {change: redisstore.SetCoupon("TEN"), want: "applied", others: add, wantOfAnother: redisstore.Applied},
+		"without the script": {change: redisstore.Only(cart.SetCoupon("TEN")), want: "applied", others: add, wantOfAnother: cart.Applied},
 		"with a key of another type": {
 			prepare: func(r reader, of redisstore.Ref) { r.client.Set(t.Context(), of.CartKey(), "text", 0) },
-			change:  add, want: "not made", others: add, wantOfAnother: redisstore.Applied,
+			change:  add, want: "not made", others: add, wantOfAnother: cart.Applied,
 		},
 		"that is full": {
 			prepare: func(r reader, _ redisstore.Ref) { r.client.ConfigSet(t.Context(), "maxmemory", "1") },
-			change:  add, want: "not made", others: absent, wantOfAnother: redisstore.Refused,
+			change:  add, want: "not made", others: absent, wantOfAnother: cart.Refused,
 		},
 		"that is a replica now": {
 			prepare: func(r reader, _ redisstore.Ref) { r.client.Do(t.Context(), "REPLICAOF", "127.0.0.1", "1") },
-			change:  add, want: "not made", others: absent, wantOfAnother: redisstore.Refused,
+			change:  add, want: "not made", others: absent, wantOfAnother: "not made",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -302,7 +302,7 @@ func TestChanges_ARefusalOfOneDoesNotTouchOthers(t *testing.T) {
 }
 
 func addOf(line cart.LineID) redisstore.Change {
-	return redisstore.Add(cart.NewLine{ID: line, Quantity: 1, Price: 100, Bounds: cart.Bounds{Max: 100, Stock: -1}}, carttest.Limits)
+	return redisstore.Only(cart.Add(cart.NewLine{ID: line, Quantity: 1, Price: 100, Bounds: cart.Bounds{Max: 100, Stock: -1}}))
 }
 
 // One slot moves while changes of others share its round trips.
@@ -339,7 +339,7 @@ func TestChanges_AMovingSlotDoesNotTouchOthers(t *testing.T) {
 				setSlot(to, "NODE", idOf(to))
 				setSlot(from, "NODE", idOf(to))
 			}
-			test.prepare, test.change, test.others, test.wantOfAnother = nil, add, add, redisstore.Applied
+			test.prepare, test.change, test.others, test.wantOfAnother = nil, add, add, cart.Applied
 			test.run(r, refs)
 		})
 	}
@@ -377,7 +377,7 @@ func TestChanges_OfCallersThatLeaveBeforeTheyAreSentAreNeverMade(t *testing.T) {
 		all.Go(func() {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			time.AfterFunc(100*time.Millisecond, cancel)
-			_, err := r.Change(ctx, ref, redisstore.Conditions{}, redisstore.Attempt{CartID: "ID"}, addOf("1"))
+			_, err := r.Change(ctx, ref, redisstore.Conditions{}, redisstore.Attempt{CartID: "ID", Limits: carttest.Limits}, addOf("1"))
 			assert.That(t, isProblem(err, problem.Unavailable), "caller %d: %v", i, err)
 		})
 	}

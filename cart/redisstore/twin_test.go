@@ -43,13 +43,7 @@ type twin struct {
 	Record
 	lapses time.Time // when it is not renewed before; zero for nothing there
 
-	underWay, before noted // now, and before the last step
-}
-
-// noted are merges under way, as both sides pass them by.
-type noted struct {
-	notes redisstore.PendingMerges
-	names []string
+	underWay cart.Notes // now
 }
 
 type bench struct {
@@ -94,7 +88,6 @@ func (w *twins) step(ref redisstore.Ref, do func() any, rule func(r Record, now 
 	if !own.lapses.IsZero() && from.After(own.lapses) {
 		own.Record, own.lapses = own.Lapse(), time.Time{}
 	}
-	own.before = own.underWay
 	answer := do()
 	found, left := w.observe(ref)
 	next, now := rule(own.Record, from), from
@@ -149,13 +142,13 @@ func (b becomes) diff(answer any, found Record, now time.Time) string {
 
 // sameNewest reports whether both sides kept the same. Where there are as many as are
 // kept, it is open which of several with the oldest time these are.
-func sameNewest[V comparable](want, got map[string]V, kept int, at func(V) time.Time) bool {
+func sameNewest[V any](want, got map[string]V, kept int, at func(V) time.Time) bool {
 	if len(want) != kept || len(got) != kept {
-		return maps.Equal(want, got)
+		return cmp.Equal(want, got)
 	}
 	oldest := slices.MinFunc(slices.Collect(maps.Values(want)), func(a, b V) int { return at(a).Compare(at(b)) })
 	for name, w := range want {
-		if g, ok := got[name]; ok && g != w || !ok && !at(w).Equal(at(oldest)) {
+		if g, ok := got[name]; ok && !cmp.Equal(g, w) || !ok && !at(w).Equal(at(oldest)) {
 			return false
 		}
 	}
@@ -216,35 +209,26 @@ func (w *twins) observe(ref redisstore.Ref) (_ Record, left time.Duration) {
 			w.t.Fatalf("the line of %s outlives its stamp", stamp)
 		}
 	}
-	for stamp, use := range redisstore.Stamps(flat) {
-		use.At = w.at(use.At.UnixMilli())
-		r.Memory.Stamps = putIn(r.Memory.Stamps, stamp, use)
-	}
-	for key, value := range keys.Val() {
-		if owner, ok := strings.CutSuffix(key, ":l"); ok {
-			if keys.Val()[owner] == "" {
-				w.t.Fatalf("%s outlives its key", key)
-			}
-			continue
-		}
-		ms, fingerprint, _ := strings.Cut(value, " ")
-		use := cart.KeyUse{At: w.at(number(w.t, ms)), Fingerprint: fingerprint}
-		if lineMS, line, _ := strings.Cut(keys.Val()[key+":l"], " "); lineMS == ms {
-			use.Line = cart.LineID(line)
-		}
-		r.Memory.Keys = putIn(r.Memory.Keys, key, use)
-	}
 	held, err := redisstore.ParseCart(flat)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if r.Merged, err = held.Report(); err != nil {
-		w.t.Fatal(err)
+	for stamp, use := range held.Stamps.All() {
+		use.At = w.at(use.At.UnixMilli())
+		r.Memory.Stamps = putIn(r.Memory.Stamps, stamp, use)
+	}
+	for key, value := range keys.Val() {
+		use := redisstore.ParseKeyUse(value)
+		use.At, use.Ops = w.at(use.At.UnixMilli()), nil
+		r.Memory.Keys = putIn(r.Memory.Keys, key, use)
+	}
+	if held.Report != nil {
+		r.Merged = new(*held.Report)
 	}
 	if r.Merged != nil {
 		r.Merged.At = w.at(r.Merged.At.UnixMilli())
 	}
-	r.Cart, w.carts[ref].underWay = held.Cart, noted{held.Pending, slices.Collect(maps.Keys(r.Merges))}
+	r.Cart, w.carts[ref].underWay = held.Cart, held.Pending
 	return r, ttl.Val()
 }
 
@@ -278,21 +262,6 @@ func (w *twins) pass(t *rapid.T) {
 		by = time.Duration(rapid.IntRange(1, 300).Draw(t, "seconds")) * time.Second
 	}
 	w.passAbout(by)
-}
-
-// passToAnEdge lets time pass until a stamp is about to count, or to count no more, and
-// returns that stamp; "" when there is none.
-func (w *twins) passToAnEdge(t *rapid.T, ref redisstore.Ref) (stamp string) {
-	stamps := w.carts[ref].Memory.Stamps
-	age := rapid.SampledFrom([]time.Duration{cart.StampFrom, cart.StampLife}).Draw(t, "age")
-	due := slices.DeleteFunc(slices.Sorted(maps.Keys(stamps)), func(stamp string) bool { return w.clock.Sub(stamps[stamp].At) > age-10*time.Millisecond })
-	if len(due) == 0 {
-		return ""
-	}
-	stamp = due[rapid.IntRange(0, len(due)-1).Draw(t, "stamp")]
-	before := time.Duration(rapid.IntRange(1, 4).Draw(t, "ms before")) * time.Millisecond
-	w.passAbout(stamps[stamp].At.Add(age).Sub(w.clock) - before)
-	return stamp
 }
 
 // passAbout lets so much time pass, or more.

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -12,7 +13,6 @@ import (
 	"commerce/cart"
 	"commerce/cart/carttest"
 	"commerce/cart/money"
-	
 )
 
 // A guest's cart is merged into a customer's, who may change it, and undoes the merge. No quantity or coupon is
@@ -120,18 +120,21 @@ func drawChanges(r *rapid.T, c cart.Cart) cart.Cart {
 		id := rapid.SampledFrom(undoLines).Draw(r, "line")
 		n := rapid.Int64Range(0, 9).Draw(r, "quantity")
 		free := cart.Bounds{Stock: -1, Min: 1, Max: 99}
+		var rule cart.Rule
 		switch rapid.IntRange(0, 4).Draw(r, "change") {
 		case 0:
-			c, _, _ = rules.SetQuantity(c, id, n, free, "")
+			rule = cart.SetQuantity(cart.Item{ID: id, OnlyIDs: true}, n, free, "")
 		case 1:
-			line := cart.NewLine{ID: id, Quantity: n + 1, Price: 300, Notice: drawNotice(r), Metadata: drawNames(r), Bounds: free}
-			c, _ = rules.Add(c, line, carttest.Limits)
+			rule = cart.Add(cart.NewLine{ID: id, Quantity: n + 1, Price: 300, Notice: drawNotice(r), Metadata: drawNames(r), Bounds: free})
 		case 2:
-			c = rules.SetCoupon(c, drawNotice(r))
+			rule = cart.SetCoupon(drawNotice(r))
 		case 3:
-			c, _ = rules.SetMetadata(c, cart.Metadata{"a": drawNotice(r)}, carttest.Limits)
+			rule = cart.SetMetadata(cart.Metadata{"a": drawNotice(r)})
 		default:
-			c = rules.Clear(c)
+			rule = cart.Clear()
+		}
+		if made := rule(&cart.Cell{Cart: c}, carttest.Limits, time.Now()); !made.Refused() {
+			c = made.Cart
 		}
 	}
 	return c

@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -21,6 +22,8 @@ import (
 
 	"commerce/auth/limit"
 	"commerce/auth/timing"
+	"commerce/cart"
+	"commerce/cart/carttest"
 	"commerce/cart/redisstore"
 	"commerce/deploy/assert"
 	"commerce/deploy/connect"
@@ -131,12 +134,12 @@ func TestRedis_EachCommandCountsOnce(t *testing.T) {
 			customer := redisstore.CustomerRef(1, t.Name())
 			change := func() {
 				t.Helper()
-				assert.Must(carts.Change(ctx, customer, redisstore.Conditions{}, redisstore.Attempt{CartID: "A"}, redisstore.Clear()))(t)
+				assert.Must(carts.Change(ctx, customer, redisstore.Conditions{}, redisstore.Attempt{CartID: "A", Limits: carttest.Limits}, cart.Change{Rule: cart.SetCoupon(rand.Text())}))(t)
 			}
 			change() // EVALSHA may be followed by EVAL
-			clears := m.commands(t, "clear")
+			commits := m.commands(t, "commit")
 			change()
-			got := m.commands(t, "clear") - clears
+			got := m.commands(t, "commit") - commits
 			assert.That(t, got == 1, "a script counts %v times", got)
 			assert.Must(carts.Load(ctx, customer))(t)
 			got = m.commands(t, "read_batch") + m.commands(t, "hgetall")
