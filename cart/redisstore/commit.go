@@ -43,6 +43,9 @@ func (c *commit) nextFence() string {
 // tolerance is how many ms the time of a decision may differ from Redis' clock, at first: a busy machine may need longer.
 const tolerance = 20
 
+// Tolerance is how much earlier than a change was made its time may be.
+const Tolerance = tolerance * time.Millisecond
+
 // wasMade reports whether the commit was applied to a cart with a fence.
 func (c *commit) wasMade(fence string) bool { return hasMark(fence, c.mark) }
 
@@ -134,7 +137,7 @@ func (s *Store) send(ctx context.Context, at located, c *commit, turn time.Durat
 	}
 	sent := time.Now()
 	cmd, copies := s.runShared(ctx, at, s.scripts["commit"], wait, script.Once, c.keys, c.args(deadline, s.name, turn)...)
-	reply, err := parseCommitted(cmd)
+	reply, err := s.parseCommitted(cmd)
 	if err != nil {
 		return committed{}, copies, err
 	}
@@ -142,12 +145,15 @@ func (s *Store) send(ctx context.Context, at located, c *commit, turn time.Durat
 	return reply, copies, nil
 }
 
-func parseCommitted(cmd *redis.Cmd) (committed, error) {
+func (s *Store) parseCommitted(cmd *redis.Cmd) (committed, error) {
 	reply, err := cmd.Slice()
 	if err != nil {
 		return committed{}, err
 	}
 	c := committed{word: reply[0].(string), now: reply[1].(int64)}
+	if c.word == "applied" {
+		s.announced(reply, 2)
+	}
 	if c.word == "changed" {
 		c.wait = time.Duration(reply[2].(int64)) * time.Millisecond
 		c.cart, c.found = texts(reply[3].([]any)), reply[4].([]any)

@@ -25,8 +25,6 @@ type group struct {
 	failed int    // how many commits have found another cart
 	late   int    // how many have come too late
 	took   time.Duration
-
-	open *decision // whose reply was lost: it may have run, or may still run
 }
 
 // decision is what a commit makes of a cart. The commit is nil if there is nothing to commit.
@@ -83,11 +81,8 @@ func firstToEnd(members []*member) (context.Context, func()) {
 	return context.WithDeadline(ctx, first)
 }
 
-// waiting returns the members whose time is not over. While a commit with a member is open, it stays.
+// waiting returns the members whose time is not over.
 func (g *group) waiting() []*member {
-	if g.open != nil {
-		return g.members
-	}
 	var all []*member
 	for _, m := range g.members {
 		if err := m.ctx.Err(); err != nil {
@@ -108,12 +103,12 @@ func (g *group) step() (done bool, err error) {
 	if err := g.ctx.Err(); err != nil {
 		return false, cause.Of(serverOf(at.client), time.Now(), err)
 	}
-	if g.Batch && !g.known && !g.keyed() && g.open == nil && !g.fresh && g.failed == 0 {
+	if g.Batch && !g.known && !g.keyed() && !g.fresh && g.failed == 0 {
 		g.held, g.known = g.parsed.last(g.ref)
 	}
 	if !g.known {
-		if made, err := g.look(at); err != nil || made {
-			return made, err
+		if err := g.look(at); err != nil {
+			return false, err
 		}
 	}
 	d, err := g.decide(at)
@@ -208,28 +203,55 @@ func (g *group) encode(d *decision, cell cart.Cell, uses map[string]cart.KeyUse)
 	}
 }
 
-// patience is how long a commit waits for its reply before the cart is read instead.
+// patience is how long a commit waits for its reply before the cart is read meanwhile: its connection may hang while
+// others work.
 const patience = 50 * time.Millisecond
+
+// verdict is what a read tells of a commit without a reply.
+type verdict struct {
+	held Stored // the cart as it is now
+	made bool   // whether the commit was made; otherwise no copy of it can be made any more
+}
+
+func (*verdict) Error() string { return "redisstore: the outcome is known without a reply" }
 
 // commit sends a decision.
 func (g *group) commit(at located, d *decision) (done bool, err error) {
-	ctx, cancel := context.WithTimeout(g.ctx, patience)
-	defer cancel()
-	for _, m := range g.members {
-		m.maybeMade.Store(true)
+	g.setMaybeMade(true)
+	ctx, settle := context.WithCancelCause(g.ctx)
+	defer settle(nil)
+	if g.Batch {
+		meanwhile := time.AfterFunc(patience, func() {
+			if v, err := g.judge(at, d.commit); err == nil {
+				settle(v)
+			}
+		})
+		defer meanwhile.Stop()
 	}
 	sent := time.Now()
 	reply, copies, err := g.send(ctx, at, d.commit, g.turn())
 	g.took, g.known = time.Since(sent), false
-	if err != nil && mayHaveRun(err) && !isReply(err) {
-		g.open = d
-		return false, nil
-	}
-	if err == nil || !mayHaveRun(err) { // otherwise Redis has refused a write, maybe after the first one
-		for _, m := range g.members {
-			m.maybeMade.Store(false)
+	if err != nil && mayHaveRun(err) {
+		if isReply(err) { // Redis has refused a write, maybe after the first one
+			return false, err
 		}
+		v, known := context.Cause(ctx).(*verdict)
+		if !known {
+			if v, err = g.judge(at, d.commit); err != nil {
+				return false, err
+			}
+		}
+		if !g.keyed() {
+			g.hold(v.held)
+		}
+		if v.made {
+			d.stored = v.held
+			g.end(d, unsafeWrite)
+		}
+		g.setMaybeMade(false)
+		return v.made, nil
 	}
+	g.setMaybeMade(false)
 	switch {
 	case err != nil:
 		return false, err
@@ -243,6 +265,35 @@ func (g *group) commit(at located, d *decision) (done bool, err error) {
 	g.known, g.late = true, g.late+1 // the reply has corrected the estimate of Redis' clock
 	return false, nil
 }
+
+func (g *group) setMaybeMade(maybe bool) {
+	for _, m := range g.members {
+		m.maybeMade.Store(maybe)
+	}
+}
+
+// judge reads the cart to learn whether a commit was made. It returns when that is certain.
+func (g *group) judge(at located, c *commit) (*verdict, error) {
+	for {
+		held, now, err := g.Store.read(g.ctx, at, g.ref, nil)
+		switch {
+		case err != nil:
+			return nil, err
+		case c.wasMade(held.fence):
+			return &verdict{held, true}, nil
+		case now <= c.until: // it may still run
+			if err := pause(g.ctx, time.Duration(c.until-now+1)*time.Millisecond); err != nil {
+				return nil, cause.Of(serverOf(at.client), time.Now(), err)
+			}
+		case c.wasNotMade(held.fence):
+			return &verdict{held, false}, nil
+		default:
+			return nil, errOvertaken
+		}
+	}
+}
+
+var errOvertaken = errors.New("redisstore: the reply of a commit was lost, and others have changed the cart too often since")
 
 // turn is for how long others must not commit if this commit fails. Whoever is nearer to Redis would win every race.
 func (g *group) turn() time.Duration {
@@ -287,40 +338,14 @@ func (g *group) hold(held Stored) {
 	g.parsed.keep(g.ref, held)
 }
 
-// look reads the cart. made reports whether the open decision was made; then the members have ended.
-func (g *group) look(at located) (made bool, err error) {
-	for {
-		held, now, err := g.read(g.ctx, at, g.ref, g.members)
-		if err != nil {
-			return false, err
-		}
+// look reads the cart, and what is stored under the members' keys.
+func (g *group) look(at located) error {
+	held, _, err := g.read(g.ctx, at, g.ref, g.members)
+	if err == nil {
 		g.hold(held)
-		switch {
-		case g.open == nil:
-			return false, nil
-		case g.open.wasMade(held.fence):
-			g.open.stored = held
-			g.end(g.open, unsafeWrite)
-			return true, nil
-		}
-		if left := g.open.until - now; left >= 0 { // it may still run
-			if err := pause(g.ctx, time.Duration(left+1)*time.Millisecond); err != nil {
-				return false, cause.Of(serverOf(at.client), time.Now(), err)
-			}
-			continue
-		}
-		if !g.open.wasNotMade(held.fence) {
-			return false, errOvertaken
-		}
-		g.open = nil
-		for _, m := range g.members {
-			m.maybeMade.Store(false)
-		}
-		return false, nil
 	}
+	return err
 }
-
-var errOvertaken = errors.New("redisstore: the reply of a commit was lost, and others have changed the cart too often since")
 
 // end ends all members. copies are those of the commit.
 func (g *group) end(d *decision, copies replication) {

@@ -244,7 +244,7 @@ func TestMerge_AFinishKeepsALaterClaimOfTheSameCart(t *testing.T) {
 	first := d.reserve()
 	claimed := assert.Must(d.redis.Claim(ctx, d.customer, d.guest, first, bring, ""))(t)
 	d.client.Del(ctx, d.guest.ClaimedKey())
-	assert.NoError(t, d.client.Restore(ctx, d.guest.CartKey(), time.Hour, before).Err())
+	assert.NoError(t, d.client.RestoreReplace(ctx, d.guest.CartKey(), time.Hour, before).Err())
 	d.add(d.as("", d.token), 2, 1)
 	d.dieAfter(claimedStep, d.token)
 

@@ -195,7 +195,7 @@ func (s *Carts) changeAsAgent(ctx context.Context, v *AgentVisit, on Conditions,
 }
 
 func (s *Carts) asMade(v *AgentVisit, changed Changed, ops []agentOp, err error) (AgentCart, error) {
-	if err == nil && changed.Replayed && changed.at < v.began && !v.again { // not a repeat of the Redis client's
+	if err == nil && changed.Replayed && changed.at < v.began-redisstore.Tolerance.Milliseconds() && !v.again { // not a repeat of the Redis client's
 		err = errKeyReused // the change was made, and its first result is gone
 	}
 	if err != nil {
