@@ -115,7 +115,7 @@ func spelled[T any](all []T, text func(*T) string, given string) int {
 		}
 		longest = max(longest, len(text(&all[i])))
 	}
-	if len(strings.TrimSpace(given)) > MostShrunk*longest {
+	if len(TrimText(given)) > MostShrunk*longest {
 		return -1
 	}
 	normal := NormalText(given)

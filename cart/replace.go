@@ -12,7 +12,7 @@ import (
 // shopper may have changed since the agent read it: see Cart.SeenBy.
 type Replacement struct {
 	Elements []Element
-	Coupon   *string // nil keeps the cart's, "" removes it; in the form that NormalCouponCode returns
+	Coupon   *string // its code as the agent sent it; nil keeps the cart's, "" removes it
 }
 
 type Element struct {

@@ -129,11 +129,7 @@ func (o object) asSent(name string) (string, *problem.Error) {
 	if !o.has(name) {
 		return "", problem.New(problem.ValidationFailed, name, textRequired, name)
 	}
-	text, ok := wire.Unquote(o[name])
-	if !ok {
-		return "", problem.New(problem.ValidationFailed, name, textText, name)
-	}
-	return text, nil
+	return asSent(o[name], name)
 }
 
 func (w view) outcomes(ops *service.Outcomes) {

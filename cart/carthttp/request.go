@@ -1,7 +1,6 @@
 package carthttp
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
 	"net/http"
@@ -53,17 +52,22 @@ func (o object) whole(name string) (int64, *problem.Error) {
 	return n, nil
 }
 
-// text reads a text that a person wrote and returns it in normal form; "" counts as not
-// given. It may refuse a text that has more bytes than limit; the caller checks a normal form.
-func text(v jsontext.Value, name string, limit int64) (string, *problem.Error) {
-	b, err := jsontext.AppendUnquote(nil, v)
-	if err != nil { // not a text
+// asSent reads a text as it was sent.
+func asSent(v jsontext.Value, name string) (string, *problem.Error) {
+	s, ok := wire.Unquote(v)
+	if !ok {
 		return "", problem.New(problem.ValidationFailed, name, textText, name)
 	}
-	if int64(len(bytes.TrimSpace(b))) > cart.MostShrunk*limit {
+	return s, nil
+}
+
+// normalText returns a text that a person wrote in normal form; "" counts as not given. It may
+// refuse a text that has more bytes than limit; the caller checks a normal form.
+func normalText(s, name string, limit int64) (string, *problem.Error) {
+	if int64(len(cart.TrimText(s))) > cart.MostShrunk*limit {
 		return "", problem.New(problem.ValidationFailed, name, textManyBytes, name, limit)
 	}
-	s := cart.NormalText(string(b))
+	s = cart.NormalText(s)
 	notText := func(r rune) bool { return unicode.IsControl(r) && !strings.ContainsRune("\n\r\t", r) }
 	if strings.ContainsFunc(s, notText) {
 		return "", problem.New(problem.ValidationFailed, name, textPlainText, name)
@@ -167,7 +171,11 @@ func (o object) fields(limit int64) (fields map[string]string, unreadable map[st
 			fields[key] = ""
 			continue
 		}
-		value, err := text(given[key], name+"."+key, limit)
+		member := name + "." + key
+		value, err := asSent(given[key], member)
+		if err == nil {
+			value, err = normalText(value, member, limit)
+		}
 		if err != nil {
 			if unreadable == nil {
 				unreadable = map[string]bool{}
@@ -207,7 +215,15 @@ func (o object) notice() (string, *problem.Error) {
 }
 
 func shortText(v jsontext.Value, name string, limit int64) (string, *problem.Error) {
-	s, err := text(v, name, utf8.UTFMax*limit)
+	sent, err := asSent(v, name)
+	if err != nil {
+		return "", err
+	}
+	return short(sent, name, limit)
+}
+
+func short(s, name string, limit int64) (string, *problem.Error) {
+	s, err := normalText(s, name, utf8.UTFMax*limit)
 	if int64(utf8.RuneCountInString(s)) > limit {
 		return "", problem.New(problem.ValidationFailed, name, textTextTooLong, name, characters.Of(limit))
 	}
@@ -258,26 +274,28 @@ func (o object) acceptedPrice() (*money.Amount, *problem.Error) {
 }
 
 func (in input) couponCode() (service.CouponCode, *problem.Error) {
-	code, name, given, refusal := either(in.members, "coupon", "code", object.code)
+	_, name, given, refusal := either(in.members, "coupon", "code", object.couponKey)
 	if !given {
 		refusal = problem.New(problem.ValidationFailed, name, textRequired, name)
 	}
 	if refusal != nil {
 		return service.CouponCode{}, refusal
 	}
-	return service.CouponCode{Code: code, Member: name}, nil
+	code, refusal := asSent(in.members[name], name)
+	return service.CouponCode{Code: code, Member: name}, refusal
 }
 
-func (o object) code(name string) (string, *problem.Error) {
-	given, err := shortText(o[name], name, cart.MaxCouponCode) // before the normal form of a code, which costs time
+func (o object) couponKey(name string) (string, *problem.Error) {
+	code, err := asSent(o[name], name)
 	if err != nil {
 		return "", err
 	}
-	code := cart.NormalCouponCode(given)
-	if code == "" {
-		return "", problem.New(problem.ValidationFailed, name, textRequired, name)
+	key := cart.CouponKey(code)
+	visible, err := short(key, name, cart.MaxCouponCode)
+	if err == nil && visible == "" {
+		err = problem.New(problem.ValidationFailed, name, textRequired, name)
 	}
-	return code, nil
+	return key, err
 }
 
 // edit reads the path and the body of PATCH /cart/items/<item_id>. What is wrong with it is in the

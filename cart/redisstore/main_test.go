@@ -136,12 +136,12 @@ func (g *goods) Products(_ context.Context, _ int64, ids []int64) (map[int64]*ca
 	return found, nil
 }
 
-// Coupon returns the only coupon, TEN.
-func (g *goods) Coupon(_ context.Context, _ int64, code string) (*cart.Coupon, error) {
-	if code != "TEN" {
+// CouponsByKey returns the only coupon, TEN.
+func (g *goods) CouponsByKey(_ context.Context, _ int64, key string) ([]*cart.Coupon, error) {
+	if key != "TEN" {
 		return nil, nil
 	}
-	return &cart.Coupon{Code: code, Kind: cart.Percent, Rate: 100_000}, nil
+	return []*cart.Coupon{{Code: key, Kind: cart.Percent, Rate: 100_000}}, nil
 }
 
 func (g *goods) Uses(context.Context, int64, string, string, int64) (int64, error) { return 0, nil }

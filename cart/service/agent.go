@@ -119,7 +119,13 @@ func (s *Carts) AgentCreate(ctx context.Context, v *AgentVisit, on Conditions, r
 // AgentReplace replaces the lines of the cart in one step, as far as they can be bought. With cart.ErrChangedUnseen,
 // nothing was changed, and the cart is as it is now. A client's If-Match that names another version is a problem.VersionMismatch.
 func (s *Carts) AgentReplace(ctx context.Context, v *AgentVisit, on Conditions, r cart.Replacement) (AgentCart, error) {
-	return s.asAgent(ctx, v, on, r.IDs(), func(c cart.Cart) []agentOp { return replacing(r, c) })
+	return s.asAgent(ctx, v, on, r.IDs(), func(c cart.Cart) []agentOp {
+		wanted := r
+		if r.Coupon != nil && s.sameCoupon(ctx, v.Visit, *r.Coupon, c.Coupon) {
+			wanted.Coupon = nil
+		}
+		return replacing(wanted, c)
+	})
 }
 
 // AgentCancel ends the cart, and returns it as it was. ids are those of lines that the agent sent, if any. It fails
@@ -235,7 +241,7 @@ func replacing(r cart.Replacement, c cart.Cart) (ops []agentOp) {
 		}
 		ops = append(ops, op)
 	}
-	if r.Coupon != nil && *r.Coupon != c.Coupon {
+	if r.Coupon != nil {
 		if c.Coupon != "" { // it goes also if the new one is refused: codes replace codes
 			ops = append(ops, agentOp{Op{Coupon: &CouponCode{}}, -1})
 		}

@@ -9,7 +9,7 @@ import (
 )
 
 type CouponCode struct {
-	Code   string // in the form that cart.NormalCouponCode returns
+	Code   string // as the shopper entered it
 	Member string // name of the request member that held the code, for errors
 
 	needsLine bool // refused while the cart has no line
@@ -44,28 +44,42 @@ func (s *Carts) redemption(ctx context.Context, v *Visit, c CouponCode, p *cart.
 	if err != nil {
 		return change{}, err
 	}
-	set := change{Change: redisstore.SetCoupon(c.Code), member: c.Member}
+	set := change{member: c.Member}
 	if c.needsLine && len(p.Lines) == 0 {
 		set.refuse(cart.ErrEmpty)
 	} else if refusal := cart.RefuseCoupon(coupon, p, uses, v.Store, s.Now(), c.Member); refusal != nil {
 		set.refuse(refusal)
+	} else {
+		set.Change = redisstore.SetCoupon(coupon.Code)
 	}
 	return set, nil
 }
 
-// coupon returns one coupon of the request's store, nil when the store does not have it, and
+// coupon returns the coupon of the request's store that a code names, nil when the store does not have it, and
 // how often it was used: 0 if that is not known, since checkout counts again.
 func (s *Carts) coupon(ctx context.Context, v *Visit, code string) (*cart.Coupon, cart.Uses, error) {
-	coupon, err := s.Coupons.Coupon(ctx, v.Store.ID, code)
+	alike, err := s.Coupons.CouponsByKey(ctx, v.Store.ID, cart.CouponKey(code))
 	if err != nil {
 		return nil, cart.Uses{}, cart.Unavailable("coupon", err)
 	}
+	coupon := cart.NamedCoupon(alike, code)
 	var uses cart.Uses
 	if coupon != nil && coupon.MaxUses != nil {
-		uses.All, _ = s.Coupons.Uses(ctx, v.Store.ID, code, "", *coupon.MaxUses)
+		uses.All, _ = s.Coupons.Uses(ctx, v.Store.ID, coupon.Code, "", *coupon.MaxUses)
 	}
 	if coupon != nil && coupon.MaxUsesCustomer != nil && v.customer != "" {
-		uses.Customer, _ = s.Coupons.Uses(ctx, v.Store.ID, code, v.customer, *coupon.MaxUsesCustomer)
+		uses.Customer, _ = s.Coupons.Uses(ctx, v.Store.ID, coupon.Code, v.customer, *coupon.MaxUsesCustomer)
 	}
 	return coupon, uses, nil
+}
+
+// sameCoupon reports whether two codes name the same coupon. If the coupons are unreachable, codes that compare
+// equal do.
+func (s *Carts) sameCoupon(ctx context.Context, v *Visit, a, b string) bool {
+	key := cart.CouponKey(a)
+	if key != cart.CouponKey(b) || a == b {
+		return a == b
+	}
+	alike, _ := s.Coupons.CouponsByKey(ctx, v.Store.ID, key)
+	return cart.NamedCoupon(alike, a) == cart.NamedCoupon(alike, b)
 }

@@ -34,8 +34,8 @@ type Catalog interface {
 }
 
 type Coupons interface {
-	// Coupon returns the store's coupon; nil for none. An error means that all are unreachable.
-	Coupon(ctx context.Context, store int64, code string) (*cart.Coupon, error)
+	// CouponsByKey returns the store's coupons whose codes have a cart.CouponKey. An error means that all are unreachable.
+	CouponsByKey(ctx context.Context, store int64, key string) ([]*cart.Coupon, error)
 
 	// Uses returns how many orders of a customer, "" for all customers and guests, have
 	// used a coupon. It counts no further than limit. An error means that no count is

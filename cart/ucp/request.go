@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
@@ -205,10 +206,8 @@ func (r *request) discounts(o wire.Object) {
 	if len(codes) > 1 {
 		return
 	}
-	if len(code) <= utf8.UTFMax*cart.MaxCouponCode { // before the normal form, which costs time
-		code = cart.NormalCouponCode(code)
-	}
-	if n := utf8.RuneCountInString(code); len(codes) == 1 && (n == 0 || n > cart.MaxCouponCode) {
+	key := cart.CouponKey(code)
+	if n := utf8.RuneCountInString(key); len(codes) == 1 && (n == 0 || n > cart.MaxCouponCode || strings.ContainsFunc(key, unicode.IsControl)) {
 		r.refusedCodes = []message{{code: "discount_code_invalid", path: codePath(0), content: cart.TextNoCoupon.With()}}
 		code = ""
 	}

@@ -356,10 +356,14 @@ func TestAgent_HasOneDiscountCode(t *testing.T) {
 		id := made.Cart.ID
 		assert.Equal(t, made.Cart.Discounts.Codes, []string{"ten"}, "codes as they were sent")
 		assert.Equal(t, made.Cart.total("items_discount"), int64(-495), "discount")
+		same := a.call("update_cart", id, with(`["\u200fT\u200bEN"]`), "")
+		assert.That(t, same.Cart.total("items_discount") == -495 && same.Cart.Items[0].ID == made.Cart.Items[0].ID,
+			"the same code in another spelling changed the cart: %+v", same.Cart)
 		for codes, want := range map[string][]string{
 			`["OLD"]`:                             {"warning discount_code_expired $.discounts.codes[0]"},
 			`["NONE"]`:                            {"warning discount_code_invalid $.discounts.codes[0]"},
 			`[" "]`:                               {"warning discount_code_invalid $.discounts.codes[0]"},
+			`["\u0000TEN"]`:                       {"warning discount_code_invalid $.discounts.codes[0]"},
 			`["` + strings.Repeat("A", 65) + `"]`: {"warning discount_code_invalid $.discounts.codes[0]"},
 			`["TEN","FIVE"]`:                      {"warning discount_code_combination_disallowed $.discounts.codes[0]", "warning discount_code_combination_disallowed $.discounts.codes[1]"},
 		} {

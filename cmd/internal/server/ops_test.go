@@ -434,9 +434,9 @@ type changingCoupons struct {
 	between *func()
 }
 
-func (c changingCoupons) Coupon(ctx context.Context, store int64, code string) (*cart.Coupon, error) {
+func (c changingCoupons) CouponsByKey(ctx context.Context, store int64, key string) ([]*cart.Coupon, error) {
 	(*c.between)()
-	return c.Coupons.Coupon(ctx, store, code)
+	return c.Coupons.CouponsByKey(ctx, store, key)
 }
 
 func TestMetadata_IsMergedByNameAndShown(t *testing.T) {
