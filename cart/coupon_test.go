@@ -206,7 +206,7 @@ func TestRedeem_AppliesTheDiscount(t *testing.T) {
 	}
 }
 
-var inOrder = []CouponReason{CouponNotStarted, CouponExpired, CouponUsedUp, CouponMinimum, CouponNotApplicable}
+var inOrder = []CouponReason{CouponNotStarted, CouponExpired, CouponUsedUp, CouponNotApplicable, CouponMinimum}
 
 // lost returns a coupon that does not apply to tenRiyals for any reason but those listed.
 func lost(now time.Time, without ...CouponReason) (*Coupon, Uses) {
