@@ -79,6 +79,7 @@ func TestReadBody_WantsJSONInUTF8(t *testing.T) {
 		{http.Header{}, ""},
 		{http.Header{"Content-Type": {"application/json"}}, ""},
 		{http.Header{"Content-Type": {"Application/JSON; charset=UTF-8"}}, ""},
+		{http.Header{"Content-Type": {`application/json;charset="UTF8"`}}, ""},
 		{http.Header{"Content-Type": {"application/json"}, "Content-Encoding": {"identity"}}, ""},
 		{http.Header{"Content-Type": {"application/json; charset=utf-16"}}, problem.UnsupportedMediaType},
 		{http.Header{"Content-Type": {"text/json"}}, problem.UnsupportedMediaType},
