@@ -152,7 +152,7 @@ func TestH2C_ServesManyRequestsOnOneConnection(t *testing.T) {
 	t.Parallel()
 	demo := start(t, "demo", "H2C=on")
 	client := newH2C(t)
-	token := strings.Repeat("t", 22)
+	token := strings.Repeat("token", 5)
 	for line := range 20 {
 		body := fmt.Sprintf(`{"product_id":5,"fields":{"Account email":"%d@example.com"}}`, line)
 		a, err := demo.callBy(client, token, "POST", "/cart/add", body)

@@ -252,7 +252,7 @@ func TestTraces_GoOnAtTheIssuerOfTokens(t *testing.T) {
 // one that is recorded. Spans are not sent.
 func BenchmarkTraces(b *testing.B) {
 	redis := ephemeral.Redis(b)
-	token := strings.Repeat("t", 22)
+	token := strings.Repeat("token", 5)
 	for name, traced := range map[string]bool{"off": false, "not sampled": true, "recorded": true} {
 		shop := openShop(b, redis, func(p *server.Parts) {
 			p.Log, p.Now = slog.New(slog.NewJSONHandler(discard{}, nil)), nil
