@@ -263,13 +263,16 @@ func limited(p *server.Parts) {
 	p.Carts.Guesses = service.NewGuesses(limit.Config{Redis: p.Redis.Client, Timeout: time.Minute, Now: p.Now, Log: slog.New(slog.DiscardHandler)})
 }
 
-// guesses sends n codes that the store does not have, and that do not exceed the limit.
-func (c *shopper) guesses(n int) {
+// guesses sends n different codes that the store does not have, and that do not exceed the limit.
+func (c *shopper) guesses(n int, headers ...string) {
 	c.t.Helper()
 	for range n {
-		c.refused(422, "coupon_invalid", "POST", "/cart/coupon", `{"coupon":"GUESS"}`)
+		c.refused(422, "coupon_invalid", "POST", "/cart/coupon", aGuess(), headers...)
 	}
 }
+
+// aGuess is a code that the store does not have, and that nobody has sent yet.
+func aGuess() string { return fmt.Sprintf(`{"coupon":"GUESS%d"}`, nextStore()) }
 
 func TestCouponGuesses_AreLimitedForEachAddressAndCart(t *testing.T) {
 	s := newShop(t, limited)
@@ -293,8 +296,30 @@ func TestCouponGuesses_DoNotCountCodesThatApply(t *testing.T) {
 		c.refused(412, "version_mismatch", "POST", "/cart/coupon", `{"coupon":"GUESS"}`, "If-Match", `"x.1-y"`)
 		c.refused(422, "validation_failed", "POST", "/cart/coupon", `{}`)
 	}
+	for range 10 { // the same code of one cart counts once, in whatever way it is typed
+		c.refused(422, "coupon_invalid", "POST", "/cart/coupon", `{"coupon":"Twice "}`)
+		c.refused(422, "coupon_invalid", "POST", "/cart/ops", `{"ops":[{"op":"coupon","coupon":"tWICE"}]}`)
+	}
+	c.guesses(19)
+	c.refused(429, "rate_limited", "POST", "/cart/coupon", aGuess())
+}
+
+// Shoppers behind one address must not lock each other out with codes that are refused for another reason.
+func TestCouponGuesses_DoNotCountOtherRefusals(t *testing.T) {
+	s := newShop(t, limited)
+	at(50, func(i int) {
+		c := s.guest(t).fill("2×1") // 10 SAR, FIVE needs 20
+		for range 3 {
+			c.refused(422, "coupon_minimum", "POST", "/cart/coupon", `{"coupon":"FIVE"}`)
+			c.refused(422, "coupon_invalid", "POST", "/cart/coupon", `{"coupon":"OLD"}`)
+			c.refused(422, "coupon_minimum", "POST", "/cart/ops", `{"ops":[{"op":"coupon","coupon":"FIVE"}]}`)
+		}
+		c.redeem("TEN")
+	})
+	c := s.guest(t).fill("1×1")
 	c.guesses(20)
-	c.refused(429, "rate_limited", "POST", "/cart/coupon", `{"coupon":"GUESS"}`)
+	s.guest(t).fill("1×1").guesses(20)
+	s.guest(t).fill("1×1").refused(429, "rate_limited", "POST", "/cart/coupon", `{"coupon":"TEN"}`)
 }
 
 // An empty cart with a token has its own limit: codes refused for other carts do not count.
@@ -323,7 +348,7 @@ func TestCouponGuesses_OfAnAddressAreLimitedWhateverTheCart(t *testing.T) {
 				c.Token = "made-up-cart-token-number-" + strconv.Itoa(i)
 			}
 			c.redeem("TEN", from...)
-			c.refused(422, "coupon_invalid", "POST", "/cart/coupon", `{"coupon":"GUESS"}`, from...)
+			c.refused(422, "coupon_invalid", "POST", "/cart/coupon", `{"coupon":"GUESS"}`, from...) // once for each cart
 		}
 		for _, s := range instances {
 			c := s.guest(t)
@@ -334,6 +359,17 @@ func TestCouponGuesses_OfAnAddressAreLimitedWhateverTheCart(t *testing.T) {
 			assert.Equal(t, refused.Header.Get("RateLimit-Limit"), "40", "RateLimit-Limit")
 			c.ok("POST", "/cart/coupon", `{"coupon":"TEN"}`, "X-Forwarded-For", "192.0.2."+strconv.FormatInt(s.ID%250, 10))
 		}
+		for _, last := range []string{"1::1", "2::1"} { // other subscribers of the /48
+			site := strings.TrimSuffix(network, ":")
+			site = site[:strings.LastIndex(site, ":")+1] + "a" + last
+			for range 2 {
+				instances[0].guest(t).fill("1×1").guesses(20, "X-Forwarded-For", site)
+			}
+		}
+		c := instances[1].guest(t)
+		c.add(addOne, from...)
+		refused := c.refused(429, "rate_limited", "POST", "/cart/coupon", `{"coupon":"TEN"}`, "X-Forwarded-For", network[:strings.LastIndex(strings.TrimSuffix(network, ":"), ":")+1]+"a3::1")
+		assert.Equal(t, refused.Header.Get("RateLimit-Limit"), "120", "RateLimit-Limit of the site")
 	})
 }
 
@@ -342,11 +378,12 @@ func TestCouponGuesses_AtTheSameTimeCannotPassTheLimit(t *testing.T) {
 	c := s.customer(t, "1001").fill("1×1")
 	var judged atomic.Int64
 	at(60, func(int) {
-		if s.with(t, c).send("POST", "/cart/coupon", `{"coupon":"GUESS"}`).Status != http.StatusTooManyRequests {
+		if s.with(t, c).send("POST", "/cart/coupon", aGuess()).Status != http.StatusTooManyRequests {
 			judged.Add(1)
 		}
 	})
 	assert.Equal(t, judged.Load(), 20, "codes that were judged")
+	s.with(t, c).refused(429, "rate_limited", "POST", "/cart/coupon", `{"coupon":"TEN"}`) // or it would tell which codes exist
 }
 
 func TestCouponGuesses_HaveNoLimitWithoutRateLimits(t *testing.T) {
