@@ -100,6 +100,7 @@ func (s *Carts) changes(ctx context.Context, v *Visit, on Conditions, list List,
 			}
 		default:
 			ops[i] = s.op(op, c, products)
+			s.limitText(v, &ops[i])
 		}
 		if item := op.item(); reads && (item == "" || c.Has(item)) { // never a product's line
 			c = ops[i].After(c)
@@ -128,7 +129,7 @@ func (s *Carts) op(op Op, c cart.Cart, products map[int64]*cart.Product) change 
 	case op.agent != nil:
 		return change{Change: *op.agent}
 	}
-	return change{Change: redisstore.SetMetadata(op.Metadata, s.Limits)}
+	return change{Change: redisstore.SetMetadata(op.Metadata, s.Limits), text: op.Metadata.StoredText()}
 }
 
 func (l List) productIDs() (ids []int64) {

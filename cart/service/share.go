@@ -37,16 +37,21 @@ func (s *Carts) Share(ctx context.Context, v *Visit, key string) (_ Link, replay
 			return Link{}, false, err
 		}
 	}
-	switch tooMany := s.Creation.Refuse(v.client, errTooManyCarts); {
+	lines := cart.Shared(c.Lines, c.Products, s.Limits.Quantity)
+	tooMany, tooMuch := s.Creation.Refuse(v.client, errTooManyCarts), s.tooMuchText(v.client, storedText(lines))
+	switch {
 	case replayed:
-	case len(c.Lines) == 0:
+	case len(lines) == 0:
 		return Link{}, false, cart.ErrEmpty
 	case tooMany != nil:
 		return Link{}, false, tooMany
+	case tooMuch != nil:
+		return Link{}, false, tooMuch
 	}
-	ends, err := s.Redis.KeepShare(limited, v.own, c.ID, cart.Shared(c.Lines, c.Products, s.Limits.Quantity), codes...)
+	ends, err := s.Redis.KeepShare(limited, v.own, c.ID, lines, codes...)
 	if err == nil && !replayed {
 		s.Creation.Use(ctx, v.client)
+		s.Text.UseN(ctx, v.client, storedText(lines))
 	}
 	return linkTo(v, "share", codes[0], ends), replayed, err
 }

@@ -256,6 +256,85 @@ func TestCreation_WhatExceedsTheLimitDelaysTheNextCarts(t *testing.T) {
 	s.guest(t).refused(429, "rate_limited", "POST", "/cart/add", addOne, from...).wantWait(t, earned-120, earned)
 }
 
+// onLimitedText runs a test with a limit of 4,000 bytes of text, counted in each kind of Redis.
+func onLimitedText(t *testing.T, test func(*testing.T, *shop)) {
+	t.Helper()
+	onEachKind(t, func(t *testing.T, url string) {
+		test(t, openShop(t, url, dialed(t, url), limited, func(p *server.Parts) {
+			p.Carts.Text = limit.NewQuota(limit.Config{
+				Name: fmt.Sprintf("test%d", nextStore()), Rates: []limit.Rate{{Uses: 4000, Per: time.Hour}}, Most: 4000,
+				Redis: p.Redis.Client, Timeout: time.Minute, Log: slog.New(slog.DiscardHandler),
+			})
+		}))
+	})
+}
+
+func noted(product, bytes int) string {
+	return fmt.Sprintf(`{"product_id":%d,"notice":%q}`, product, strings.Repeat("x", bytes))
+}
+
+func adds(op string) string { return `{"op":"add",` + op[1:] }
+
+// Each way of storing text counts what it adds to the cart, once.
+func TestText_OfGuestsIsLimitedForEachAddress(t *testing.T) {
+	onLimitedText(t, func(t *testing.T, s *shop) {
+		c, long := s.guest(t), func(n int) string { return strings.Repeat("x", n) }
+		friend := s.guest(t)
+		friend.add(noted(1, 500), from...)
+		here := friend.logIn("1")
+		here.add(noted(2, 500), from...) // a customer's text does not count, nor that of a cart that moves
+		here.undo(from...)               // but that of the new guest's cart does, also by way of a customer's
+		keyed := append([]string{"Idempotency-Key", "k"}, from...)
+		c.add(noted(1, 200), keyed...)
+		c.add(noted(1, 200), keyed...)
+		for _, size := range []int{500, 100, 500, 400} { // 300 longer, shorter, and 400 longer
+			c.ok("PATCH", "/cart/items/1", `{"notice":"`+long(size)+`"}`, from...)
+		}
+		c.ok("PATCH", "/cart/items/1", `{"metadata":{"`+long(40)+`":"`+long(460)+`"}}`, from...)
+		c.ok("POST", "/cart/ops", `{"ops":[{"op":"metadata","metadata":{"`+long(40)+`":"`+long(460)+`"}}]}`, from...)
+		c.ok("POST", "/cart/ops", `{"mode":"each","ops":[`+adds(noted(6, 500))+`,`+adds(noted(2, 400))+`]}`, from...) // 6 is out of stock
+		c.refused(422, "out_of_stock", "POST", "/cart/add", noted(6, 500), from...)
+		c.refused(412, "version_mismatch", "POST", "/cart/add", noted(1, 500), append(from, "If-Match", `"x.1-y"`)...)
+		again := s.guest(t)
+		again.add(noted(2, 300), "X-Forwarded-For", "192.0.2.2")
+		again = again.logIn("2")
+		merged := again.cart().Merge.ID
+
+		s.guest(t).add(noted(1, 450), from...) // then 3,750 of 4,000
+		s.guest(t).add(noted(1, 400), from...)
+
+		before := c.cart()
+		for name, call := range map[string][]string{
+			"an add":               {"POST", "/cart/add", noted(2, 1)},
+			"an add with metadata": {"POST", "/cart/add", `{"product_id":2,"metadata":{"a":"b"}}`},
+			"a longer notice":      {"PATCH", "/cart/items/1", `{"notice":"` + long(401) + `"}`},
+			"metadata":             {"PATCH", "/cart/items/1", `{"metadata":{"a":"b"}}`},
+			"a list":               {"POST", "/cart/ops", `{"ops":[` + adds(addOne) + `,` + adds(noted(2, 1)) + `]}`},
+		} {
+			a := c.refused(429, "rate_limited", call[0], call[1], call[2], from...)
+			a.wantWait(t, 60, 600)
+			assert.Equal(t, a.Header.Get("RateLimit-Limit"), "4000", "%s: RateLimit-Limit", name)
+			guest := s.guest(t)
+			guest.Token = "made-up-cart-token-of-" + strconv.FormatInt(nextStore(), 10)
+			if call[0] == "POST" {
+				guest.refused(429, "rate_limited", call[0], call[1], call[2], from...)
+			}
+			assert.That(t, guest.cart().ExpiresAt == nil && c.cart().Version == before.Version, "%s has stored something", name)
+		}
+		again.refused(429, "rate_limited", "POST", "/cart/merge/undo", undoBody(merged), from...)
+
+		assert.That(t, c.add(noted(1, 200), keyed...).replayed(t), "a repeat is judged")
+		c.add(addOne, from...) // nothing else has this limit
+		c.ok("PATCH", "/cart/items/1", `{"quantity":1,"notice":"`+long(390)+`"}`, from...)
+		c.ok("POST", "/cart/ops", `{"mode":"each","ops":[`+adds(noted(2, 1))+`,`+adds(`{"product_id":2}`)+`]}`, from...)
+		c.wantLines("1×1 2×2")
+		c.share(from...)
+		s.agent(t).call("create_cart", "", `{"line_items":[{"item":{"id":"1"},"quantity":1}]}`, "")
+		s.customer(t, "3").add(noted(1, 500), from...)
+		s.guest(t).add(noted(1, 500), "X-Forwarded-For", "192.0.2.2")
+	})
+}
+
 // limited turns on the limits, for clients whose addresses a test names in
 // X-Forwarded-For.
 func limited(p *server.Parts) {
