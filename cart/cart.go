@@ -103,6 +103,11 @@ func (l *Line) TextSize() int64 {
 	return TextSize(l.Fields) + int64(len(l.Notice)) + l.Metadata.TextSize()
 }
 
+// StoredText returns the bytes that the line's text takes in Redis, with the names in its metadata.
+func (l *Line) StoredText() int64 {
+	return TextSize(l.Fields) + int64(len(l.Notice)) + l.Metadata.StoredText()
+}
+
 // TextSize returns the bytes of the answers, without the names, which the merchant chose.
 func TextSize(fields []FieldValue) int64 {
 	var n int64

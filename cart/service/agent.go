@@ -179,11 +179,10 @@ func (s *Carts) asAgent(ctx context.Context, v *AgentVisit, on Conditions, ids [
 
 // unseen returns why an agent must not change the cart as it was read; nil if it may.
 func unseen(held redisstore.Stored, on Conditions, ids []string) *problem.Error {
-	named := on.IfMatch != "" && on.IfMatch != "*"
 	switch {
-	case named && !strings.Contains(on.IfMatch, onlyAt(held.Cart)):
+	case isOther(held.Cart, on):
 		return errOtherVersion
-	case named && len(ids) == 0: // it has seen the version that it names
+	case on.IfMatch != "" && on.IfMatch != "*" && len(ids) == 0: // it has seen the version that it names
 		return nil
 	case !held.SeenBy(ids, held.Agent):
 		return errUnseen
@@ -294,6 +293,11 @@ func (s *Carts) asRead(ctx context.Context, v *AgentVisit, held redisstore.Store
 
 // onlyAt is the If-Match of a change of the cart as it is.
 func onlyAt(c cart.Cart) string { return " " + c.Tag() + " " }
+
+// isOther reports whether If-Match names another version of the cart.
+func isOther(c cart.Cart, on Conditions) bool {
+	return on.IfMatch != "" && on.IfMatch != "*" && !strings.Contains(on.IfMatch, onlyAt(c))
+}
 
 func isVersionMismatch(err error) bool {
 	refused, ok := errors.AsType[*problem.Error](err)

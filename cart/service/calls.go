@@ -33,7 +33,10 @@ func (s *Carts) Add(ctx context.Context, v *Visit, on Conditions, a cart.Additio
 
 func (s *Carts) addition(a cart.Addition, product *cart.Product) change {
 	line, refusal := cart.Resolve(a, product, s.Limits)
-	c := change{Change: redisstore.Add(line, s.Limits), member: a.QuantityMember, product: product, line: &line.ID}
+	c := change{
+		Change: redisstore.Add(line, s.Limits), member: a.QuantityMember, product: product, line: &line.ID,
+		text: (&cart.Line{Fields: line.Fields, Notice: line.Notice, Metadata: line.Metadata}).StoredText(),
+	}
 	if refusal != nil {
 		line.ID = a.LineID(product)
 		c.refuse(refusal)
@@ -112,8 +115,10 @@ func (s *Carts) edit(e Edit, product *cart.Product, line *cart.Line) change {
 		var edited cart.EditedLine
 		edited, c.refusal = e.Resolve(*line, product, s.Limits)
 		c.Change = redisstore.Edit(e.Item, edited, s.Limits)
+		after := cart.Line{Fields: edited.Fields, Notice: edited.Notice, Metadata: line.Metadata.With(edited.Metadata)}
+		c.text = after.StoredText() - line.StoredText()
 		if c.refusal != nil {
-			c.Change = redisstore.RefusedEdit(c.refusal.Code, e.Item, line)
+			c.Change, c.text = redisstore.RefusedEdit(c.refusal.Code, e.Item, line), 0
 		}
 	}
 	return c

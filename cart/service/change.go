@@ -35,6 +35,7 @@ type change struct {
 	member  string         // request member that a refusal by the cart names
 	product *cart.Product  // that a refusal by the cart names; nil for none
 	line    *cart.LineID   // the line that the request names; "" for none. See Changed.Item
+	text    int64          // bytes of text that the change stores at most
 
 	ops      []change // of a list; nil for other changes
 	unlisted bool     // of a list that is refused before its changes are known
@@ -42,16 +43,18 @@ type change struct {
 
 // refuse makes c a change that is invalid by itself, whatever the cart holds.
 func (c *change) refuse(refusal *problem.Error) {
-	c.refusal, c.Change = refusal, redisstore.RefusedOp(refusal.Code)
+	c.refusal, c.Change, c.text = refusal, redisstore.RefusedOp(refusal.Code), 0
 }
 
 // makeChange makes a change and returns the changed cart. For a request that is refused by
 // itself it runs only the checks that take precedence: replay and If-Match.
 func (s *Carts) makeChange(ctx context.Context, v *Visit, on Conditions, c change) (Changed, error) {
+	s.limitText(v, &c)
 	if c.refusal != nil {
 		c.Change = redisstore.CheckOnly()
 	}
 	o, err := s.send(ctx, v, on, c.Change)
+	s.noteText(ctx, v, c, o, err)
 	switch {
 	case err != nil:
 		return Changed{}, err

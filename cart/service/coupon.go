@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"errors"
 
 	"commerce/cart"
 	"commerce/cart/redisstore"
@@ -23,34 +22,42 @@ func (s *Carts) RedeemCoupon(ctx context.Context, v *Visit, on Conditions, c Cou
 	if err != nil {
 		return Changed{}, err
 	}
-	forget, tooMany := s.Guesses.begin(ctx, v.client, v.name())
-	if tooMany != nil {
-		return s.makeChange(ctx, v, on, change{refusal: tooMany})
-	}
-	redemption, err := s.redemption(ctx, v, c, &priced)
+	redemption, err := s.redemption(ctx, v, c, &priced, isOther(priced.Cart, on))
 	if err != nil {
-		forget()
 		return Changed{}, err
 	}
-	changed, err := s.makeChange(ctx, v, on, redemption)
-	if redemption.refusal == nil || !errors.Is(err, redemption.refusal) {
-		forget()
-	}
-	return changed, err
+	return s.makeChange(ctx, v, on, redemption)
 }
 
-func (s *Carts) redemption(ctx context.Context, v *Visit, c CouponCode, p *cart.Priced) (change, error) {
-	coupon, uses, err := s.coupon(ctx, v, c.Code)
-	if err != nil {
-		return change{}, err
-	}
+// redemption returns the change that sets a coupon, or its refusal. It does not judge the code if the cart was another
+// version: then the client does not learn what the code is.
+func (s *Carts) redemption(ctx context.Context, v *Visit, c CouponCode, p *cart.Priced, other bool) (change, error) {
 	set := change{member: c.Member}
-	if c.needsLine && len(p.Lines) == 0 {
+	switch {
+	case other:
+		set.refuse(errOtherVersion)
+		return set, nil
+	case c.needsLine && len(p.Lines) == 0:
 		set.refuse(cart.ErrEmpty)
-	} else if refusal := cart.RefuseCoupon(coupon, p, uses, v.Store, s.Now(), c.Member); refusal != nil {
+		return set, nil
+	}
+	refusal := s.Guesses.refuse(v) // before the code is looked up, since that takes longer for some codes
+	if refusal == nil {
+		coupon, uses, err := s.coupon(ctx, v, c.Code)
+		if err != nil {
+			return change{}, err
+		}
+		if coupon != nil {
+			set.Change = redisstore.SetCoupon(coupon.Code)
+		}
+		refusal = cart.RefuseCoupon(coupon, p, uses, v.Store, s.Now(), c.Member)
+		exists := refusal == nil || refusal.Data != cart.CouponGone
+		if tooMany := s.Guesses.judged(ctx, v, c.Code, exists); tooMany != nil {
+			refusal = tooMany
+		}
+	}
+	if refusal != nil {
 		set.refuse(refusal)
-	} else {
-		set.Change = redisstore.SetCoupon(coupon.Code)
 	}
 	return set, nil
 }

@@ -31,6 +31,7 @@ func (s *Carts) noteCreation(ctx context.Context, v *Visit, newID string, o redi
 	}
 	created := err == nil && o.Cart.ID == newID
 	if created {
+		v.created = true
 		s.Events.Created(v.customer != "")
 	}
 	remembered := o.Status == redisstore.Applied && o.Ops != nil && o.Cart.ID == "" // a list that left the cart unused, which takes memory too

@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -62,22 +61,8 @@ func (s *Carts) Ops(ctx context.Context, v *Visit, on Conditions, list List) (Ch
 	if err := s.priceable(ctx, v, on); err != nil {
 		return Changed{}, err
 	}
-	redeems := slices.IndexFunc(list.Ops, Op.redeems)
-	if redeems < 0 {
-		return s.makeList(ctx, v, on, list, products, nil)
-	}
-	forget, tooMany := s.Guesses.begin(ctx, v.client, v.name())
-	changed, err := s.makeList(ctx, v, on, list, products, tooMany)
-	if tooMany == nil && !tellsOf(redeems, changed, err) {
-		forget()
-	}
-	return changed, err
-}
-
-// makeList makes a list of changes. tooMany refuses any coupon; nil for none.
-func (s *Carts) makeList(ctx context.Context, v *Visit, on Conditions, list List, products map[int64]*cart.Product, tooMany *problem.Error) (Changed, error) {
 	return untilUnchanged(func() (Changed, error) {
-		ops, err := s.changes(ctx, v, list, products, tooMany)
+		ops, err := s.changes(ctx, v, on, list, products)
 		if err != nil {
 			return Changed{}, err
 		}
@@ -91,7 +76,7 @@ func (s *Carts) makeList(ctx context.Context, v *Visit, on Conditions, list List
 
 // changes computes each change of a list. If one needs the cart, it gets the cart as read, after the
 // changes before it, by the rules.
-func (s *Carts) changes(ctx context.Context, v *Visit, list List, products map[int64]*cart.Product, tooMany *problem.Error) ([]change, error) {
+func (s *Carts) changes(ctx context.Context, v *Visit, on Conditions, list List, products map[int64]*cart.Product) ([]change, error) {
 	var c cart.Cart
 	reads := slices.ContainsFunc(list.Ops, Op.needsCart)
 	if reads {
@@ -101,21 +86,21 @@ func (s *Carts) changes(ctx context.Context, v *Visit, list List, products map[i
 		}
 		c = stored.Cart
 	}
+	other := isOther(c, on)
 	ops := make([]change, len(list.Ops))
 	for i, op := range list.Ops {
 		switch {
-		case op.redeems() && tooMany != nil:
-			ops[i].refuse(tooMany)
 		case op.redeems():
 			priced, err := s.price(ctx, v, c)
 			if err == nil {
-				ops[i], err = s.redemption(ctx, v, *op.Coupon, &priced)
+				ops[i], err = s.redemption(ctx, v, *op.Coupon, &priced, other)
 			}
 			if err != nil {
 				return nil, err
 			}
 		default:
 			ops[i] = s.op(op, c, products)
+			s.limitText(v, &ops[i])
 		}
 		if item := op.item(); reads && (item == "" || c.Has(item)) { // never a product's line
 			c = ops[i].After(c)
@@ -144,7 +129,7 @@ func (s *Carts) op(op Op, c cart.Cart, products map[int64]*cart.Product) change 
 	case op.agent != nil:
 		return change{Change: *op.agent}
 	}
-	return change{Change: redisstore.SetMetadata(op.Metadata, s.Limits)}
+	return change{Change: redisstore.SetMetadata(op.Metadata, s.Limits), text: op.Metadata.StoredText()}
 }
 
 func (l List) productIDs() (ids []int64) {
@@ -197,13 +182,4 @@ func (s *Carts) refusedOp(ops []change, o redisstore.Outcome) *problem.Error {
 	refusal := s.problem(ops[o.Op], o.Refusal)
 	reason, _ := refusal.Data.(cart.CouponReason)
 	return refusal.Within(fmt.Sprintf("ops.%d", o.Op)).WithData(OpFault{o.Op, reason})
-}
-
-// tellsOf reports whether the response shows that an operation is refused now, not by an earlier request.
-func tellsOf(op int, changed Changed, err error) bool {
-	if refusal, ok := errors.AsType[*problem.Error](err); ok {
-		fault, ok := refusal.Data.(OpFault)
-		return ok && fault.Op == op
-	}
-	return err == nil && !changed.Replayed && changed.Ops.Each[op].Refusal != nil
 }

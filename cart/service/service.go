@@ -51,6 +51,7 @@ type Config struct {
 	Keys     *sealed.Keys // of codes of hand-overs and shares; nil: none
 	Guesses  Guesses      // zero: any number of codes may be refused
 	Creation *limit.Quota // how many guests' carts a client may create; nil: any number
+	Text     *limit.Quota // how many bytes of text a client may store in guests' carts; nil: any number
 	Limits   cart.Limits
 
 	ClientStreams int // how many streams a client may have at the same time; 0: any number

@@ -132,6 +132,9 @@ func (s *settings) useRedis(a *assembly, url string) error {
 	}
 	a.Carts.ClientStreams = service.ClientStreams
 	a.Carts.Creation = limit.NewQuota(limit.Config{Name: "create", Rates: s.CreateLimit, Redis: rdb, Log: a.Log})
+	if s.CreateLimit != nil {
+		a.Carts.Text = service.NewTextQuota(limit.Config{Redis: rdb, Log: a.Log}, a.Carts.Limits)
+	}
 	a.Carts.Guesses = service.NewGuesses(limit.Config{Redis: rdb, Log: a.Log})
 	// Access tokens and API tokens have their own limit, so that a flood of one kind does not disturb
 	// programs that send the other from the same address.

@@ -588,6 +588,48 @@ func TestAgent_GetsTheFirstResultAgain(t *testing.T) {
 	})
 }
 
+// Otherwise an agent could fill Redis with what it may not even store.
+func TestAgent_ARefusedCallStoresNothing(t *testing.T) {
+	onEachFace(t, func(t *testing.T, s *shop, a *agent) {
+		n := 0
+		key := func() string { n++; return fmt.Sprintf("a-random-key-long-enough-%d-%t", n, a.mcp) }
+		held, used := a.create("1×1").Cart.ID, key()
+		a.call("create_cart", "", elements("1×2"), used)
+		before := s.dump(t)
+		for name, refused := range map[string]func(*agent) reply{
+			"nothing can be bought": func(a *agent) reply { return a.call("create_cart", "", elements("6×1 99×1"), key()) },
+			"the same without key":  func(a *agent) reply { return a.call("create_cart", "", elements("6×1"), "") },
+			"no line":               func(a *agent) reply { return a.call("create_cart", "", elements(""), key()) },
+			"a coupon alone": func(a *agent) reply {
+				return a.call("create_cart", "", `{"line_items":[],"discounts":{"codes":["TEN"]}}`, key())
+			},
+			"a malformed body": func(a *agent) reply { return a.call("create_cart", "", elements("1×0"), key()) },
+			"another body":     func(a *agent) reply { return a.call("create_cart", "", elements("1×3"), used) },
+			"an unknown cart": func(a *agent) reply {
+				return a.call("update_cart", held[:4]+strings.Repeat("A", 26), elements("1×1"), key())
+			},
+			"cancel of unknown": func(a *agent) reply { return a.call("cancel_cart", held[:4]+strings.Repeat("B", 26), "", key()) },
+			"another version": func(a *agent) reply {
+				a.headers = []string{"If-Match", `"x.1-y"`}
+				return a.call("update_cart", held, elements("1×4"), key())
+			},
+			"no profile": func(a *agent) reply { a.profile = ""; return a.call("create_cart", "", elements("1×1"), key()) },
+		} {
+			again := *a
+			r := refused(&again)
+			assert.That(t, r.Status >= 400 || r.RPC != 0 || r.Cart.UCP.Status == "error", "%s over MCP %t is not refused: %s", name, a.mcp, r.Raw)
+			assert.Equal(t, s.dump(t), before, "%s over MCP %t: what is in Redis", name, a.mcp)
+		}
+		unsold, item := key(), 801+nextStore()%1000
+		sent := elements(fmt.Sprint(item, "×1"))
+		a.call("create_cart", "", sent, unsold)
+		s.Catalog.Put(s.ID, &cart.Product{ID: item, Name: locale.Named("P"), Active: true, MinQuantity: 1, Price: 100})
+		later := a.call("create_cart", "", sent, unsold)
+		assert.Equal(t, later.lines(), fmt.Sprint(item, "×1"), "lines of the same call later")
+		assert.That(t, bytes.Equal(a.call("create_cart", "", sent, unsold).Raw, later.Raw), "a repeat has another result")
+	})
+}
+
 func TestAgent_IsAnsweredInItsLanguage(t *testing.T) {
 	onEachFace(t, func(t *testing.T, s *shop, a *agent) {
 		title := func(cart string, headers ...string) string {

@@ -269,6 +269,16 @@ func (s *shop) wantTTLs(t testing.TB) {
 	}
 }
 
+// dump returns all carts of the shop as Redis has them.
+func (s *shop) dump(t testing.TB) map[string]map[string]string {
+	t.Helper()
+	all := map[string]map[string]string{}
+	for _, key := range s.keys(t) {
+		all[key] = assert.Must(s.Redis.HGetAll(t.Context(), key).Result())(t)
+	}
+	return all
+}
+
 func (s *shop) guestKey(token string) string {
 	return fmt.Sprintf("cart:{%d:g:%s}", s.ID, auth.CartToken(token).Digest())
 }
