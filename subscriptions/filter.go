@@ -34,7 +34,7 @@ func (f Filter) passes(s *Subscription, c *Customer) bool {
 	case f.Statuses != 0 && !f.Statuses.Has(s.Status),
 		f.ExternalCustomerID != "" && f.ExternalCustomerID != s.ExternalCustomerID,
 		f.OrderID != 0 && f.OrderID != s.OrderID,
-		s.PeriodEnd.Before(f.PeriodEndFrom), !f.PeriodEndBefore.IsZero() && !s.PeriodEnd.Before(f.PeriodEndBefore):
+		!f.PeriodEndFrom.IsZero() && s.PeriodEnd.Before(f.PeriodEndFrom), !f.PeriodEndBefore.IsZero() && !s.PeriodEnd.Before(f.PeriodEndBefore):
 		return false
 	case !f.ByCustomer() && f.CallingCode == "":
 		return true

@@ -67,12 +67,12 @@ func (p *pageSQL) place(q subscriptions.Query) (key string) {
 	}
 	p.order = "current_period_end, id"
 	if q.After != none {
-		p.of += " AND (current_period_end, id) > (" + p.arg(q.After.PeriodEnd) + ", " + p.arg(q.After.ID) + ")"
+		p.of += " AND (current_period_end, id) > (" + p.arg(instant(q.After.PeriodEnd)) + ", " + p.arg(q.After.ID) + ")"
 	} else if from := q.Filter.PeriodEndFrom; !from.IsZero() {
 		p.of += " AND current_period_end >= " + p.arg(from)
 	}
 	if q.Before != none {
-		p.of += " AND (current_period_end, id) < (" + p.arg(q.Before.PeriodEnd) + ", " + p.arg(q.Before.ID) + ")"
+		p.of += " AND (current_period_end, id) < (" + p.arg(instant(q.Before.PeriodEnd)) + ", " + p.arg(q.Before.ID) + ")"
 		p.order = "current_period_end DESC, id DESC"
 	} else if before := q.Filter.PeriodEndBefore; !before.IsZero() {
 		p.of += " AND current_period_end < " + p.arg(before)

@@ -128,10 +128,14 @@ func parseDay(s string) (time.Time, bool) {
 	return day, err == nil && day.Year() > 0
 }
 
-// parseLastDay reads the end of a day.
+// parseLastDay reads the end of a day. The last day that can be shown has none, as the first one has no
+// beginning: the filter matches what is shown.
 func parseLastDay(s string) (time.Time, bool) {
 	day, ok := parseDay(s)
-	return day.AddDate(0, 0, 1), ok
+	if day = day.AddDate(0, 0, 1); day.Year() > 9999 {
+		return time.Time{}, ok
+	}
+	return day, ok
 }
 
 func parseLink(s string) (string, bool) { return s, len(s) <= maxLink }
