@@ -230,7 +230,11 @@ func choices() map[string][]choice {
 	external := func(id string) choice {
 		return choice{id, func(s subscriptions.Subscription, _ subscriptions.Customer) bool { return s.ExternalCustomerID == id }}
 	}
+	order := func(id string) choice {
+		return choice{id, func(s subscriptions.Subscription, _ subscriptions.Customer) bool { return fmt.Sprint(s.OrderID) == id }}
+	}
 	return map[string][]choice{
+		"orderId":             {{}, order("7")},
 		"customerEmail":       {{}, email("SARA@example.com"), email("omar@example.com")},
 		"customerPhone":       {{}, phone("501234567")},
 		"customerCountryCode": {{}, code("966"), code("44")},
@@ -280,6 +284,9 @@ func TestList_EveryCombinationOfFiltersEqualsARecount(t *testing.T) {
 		if c.StoreID == 1 {
 			customers[c.ID] = c
 		}
+	}
+	for _, c := range subscriptions.Criteria {
+		assert.That(t, c.Sort == subscriptions.OnlySorted || choices()[c.Name] != nil, "choices has no value of %s", c.Name)
 	}
 	onEach(t, d, func(t *testing.T, b bundle) {
 		found := 0

@@ -59,6 +59,9 @@ func (s StatusSet) Names() []string {
 	return names
 }
 
+// String is the text that ParseStatuses reads, in the order of Statuses.
+func (s StatusSet) String() string { return strings.Join(s.Names(), ",") }
+
 // GrantsAccess reports whether the customer may use the product: on trial or paid, past due
 // within the grace period, or canceled in a period that has not ended.
 func (s *Subscription) GrantsAccess(now time.Time) bool {

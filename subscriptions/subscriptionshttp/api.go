@@ -5,8 +5,8 @@ package subscriptionshttp
 
 import (
 	"fmt"
+	"math"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -101,8 +101,8 @@ type merchant struct {
 
 // subscription returns the ID in the path.
 func (m *merchant) subscription() (int64, error) {
-	id, err := strconv.ParseInt(m.Param("id"), 10, 64)
-	if err != nil || id < 1 || strconv.FormatInt(id, 10) != m.Param("id") {
+	id, ok := subscriptions.WholeNumber[int64](math.MaxInt64)(m.Param("id"))
+	if !ok {
 		return 0, subscriptions.ErrNotFound
 	}
 	return id, nil

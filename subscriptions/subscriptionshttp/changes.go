@@ -30,13 +30,8 @@ func parseChanges(query, accept string, store int64) (r changesRequest, err erro
 	r = changesRequest{limit: subscriptions.DefaultChanges, format: preferred(accept)}
 	parse := func(s string) (subscriptions.Cursor, bool) { return subscriptions.ParseCursor(s, store) }
 	after := parameter[changesRequest]{"after", into(func(r *changesRequest) *subscriptions.Cursor { return &r.after }, parse), textCursor.With()}
-	limit := parameter[changesRequest]{
-		"limit", into(func(r *changesRequest) *int { return &r.limit }, wholeNumber(subscriptions.MaxChanges)),
-		textNumber.With("limit", subscriptions.MaxChanges),
-	}
-	wait := parameter[changesRequest]{
-		"wait", into(func(r *changesRequest) *int { return &r.wait }, wholeNumber(maxWait)), textNumber.With("wait", maxWait),
-	}
+	limit := number("limit", func(r *changesRequest) *int { return &r.limit }, subscriptions.MaxChanges)
+	wait := number("wait", func(r *changesRequest) *int { return &r.wait }, maxWait)
 	if r.format != asJSON {
 		never := func(*changesRequest, string) bool { return false }
 		limit.read, limit.invalid = never, textLimitOfStream.With()

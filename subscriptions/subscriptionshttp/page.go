@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"slices"
 	"strconv"
-	"strings"
 
 	"commerce/cart/wire"
 	"commerce/subscriptions"
@@ -165,15 +164,12 @@ func (p place) seal(key []byte, store int64, l *listing) string {
 	}
 	signed := append(append(make([]byte, 0, 192), list...), link...)
 	signed = binary.AppendUvarint(signed, uint64(store))
-	for _, number := range []int64{int64(l.perPage), l.filter.OrderID, l.filter.PeriodEndFrom.Unix(), l.filter.PeriodEndBefore.Unix()} {
-		signed = binary.AppendVarint(signed, number)
-	}
-	for _, part := range []string{
-		subscriptions.FoldEmail(l.filter.Email), string(l.filter.Phone), l.filter.CallingCode,
-		strings.Join(l.filter.Statuses.Names(), ","), l.filter.ExternalCustomerID,
-	} {
-		signed = binary.AppendUvarint(signed, uint64(len(part)))
-		signed = append(signed, part...)
+	signed = binary.AppendUvarint(signed, uint64(l.perPage))
+	for _, c := range l.filter.Given() {
+		for _, part := range []string{c.Name, c.Text(&l.filter)} {
+			signed = binary.AppendUvarint(signed, uint64(len(part)))
+			signed = append(signed, part...)
+		}
 	}
 	mac := hmac.New(sha256.New, key)
 	mac.Write(signed)

@@ -3,6 +3,8 @@ package server_test
 import (
 	"fmt"
 	"net/http"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -123,6 +125,36 @@ func TestCredentials_WorkForTheirOwnCallsOnly(t *testing.T) {
 				assert.That(t, opened || a.Header.Get("WWW-Authenticate") == "Bearer", "%s: %s %s is refused without a challenge", tt.name, method, path)
 			}
 		}
+	}
+}
+
+// A refusal names the parameters that a call accepts: those of the document, whose examples it reads.
+func TestSubscriptions_AcceptTheParametersOfTheDocument(t *testing.T) {
+	t.Parallel()
+	merchant, doc := newShop(t).merchant(t), assert.Must(document())(t)
+	for path, item := range doc.Paths.Map() {
+		if !strings.HasPrefix(path, "/subscriptions") || path == "/subscriptions/{id}" {
+			continue
+		}
+		var want []string
+		for _, p := range item.Get.Parameters {
+			if p.Value.In == "query" {
+				want = append(want, p.Value.Name)
+			}
+		}
+		refused := merchant.refused(400, "invalid_parameter", "GET", strings.Replace(path, "{id}", "5001", 1)+"?unknown=1", "")
+		_, accepted, _ := strings.Cut(strings.TrimSuffix(refused.Body.Message, "."), " accept")
+		got := regexp.MustCompile(`[a-zA-Z]\w+`).FindAllString(strings.ReplaceAll(strings.TrimPrefix(accepted, "s no parameters"), " and ", ", "), -1)
+		slices.Sort(got)
+		slices.Sort(want)
+		assert.Equal(t, got, want, "%s accepts (-named +documented)", path)
+	}
+	for _, c := range subscriptions.Criteria {
+		documented := doc.Paths.Value("/subscriptions").Get.Parameters.GetByInAndName("query", c.Name)
+		assert.Require(t, documented != nil, "%s is not documented", c.Name)
+		example := strings.Trim(strings.ReplaceAll(fmt.Sprint(documented.Example), " ", ","), "[]")
+		var f subscriptions.Filter
+		assert.That(t, c.Read(&f, example) && len(f.Given()) == 1 && f.Given()[0] == c, "%s does not read its example %q", c.Name, example)
 	}
 }
 
