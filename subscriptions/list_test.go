@@ -428,6 +428,20 @@ func TestList_RefusesInvalidParameters(t *testing.T) {
 	})
 }
 
+// A bare + is a space. The refusal says so where the value would be valid with it.
+func TestList_SaysHowToSendAPlus(t *testing.T) {
+	t.Parallel()
+	b := newBundle(subscriptions.NewMemory(nil, nil), stores()...)
+	for query, helps := range map[string]bool{
+		"customerEmail=sara+news@example.com": true, "customerEmail=sara%20news@example.com": true, "customerEmail=+a+b@c": true,
+		"customerEmail=sara+news": false, "customerEmail=sara": false, "customerEmail=a+b@c@d": false, "status=active,+paused": false, "page=+1": false,
+	} {
+		refused := b.refused(t, "http://shop.test/subscriptions?"+query, 1)
+		assert.That(t, strings.Contains(refused.Message, "%2B") == helps, "%s: %s", query, refused.Message)
+	}
+	b.list(t, "http://shop.test/subscriptions?customerEmail=sara%2Bnews@example.com", 1)
+}
+
 func TestList_AcceptsEveryParameterAtItsLimits(t *testing.T) {
 	t.Parallel()
 	onEach(t, sampleData(), func(t *testing.T, b bundle) {

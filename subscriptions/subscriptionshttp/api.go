@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -83,7 +84,7 @@ func (a *API) Area() wire.Area {
 			{Method: http.MethodGet, Path: "/subscriptions", Handle: a.serve(a.list)},
 			{Method: http.MethodGet, Path: "/subscriptions/changes", Handle: a.serve(a.changes), Vary: "Accept"},
 			{Method: http.MethodGet, Path: "/subscriptions/summary", Handle: a.serve(a.summary)},
-			{Method: http.MethodGet, Path: "/subscriptions/metrics", Handle: a.serve(a.metrics)},
+			{Method: http.MethodGet, Path: "/subscriptions/metrics", Handle: a.serve(a.metrics), Vary: "Accept"},
 			{Method: http.MethodGet, Path: "/subscriptions/:id", Handle: a.serve(a.get)},
 			{Method: http.MethodGet, Path: "/subscriptions/:id/history", Handle: a.serve(a.history)},
 		},
@@ -98,6 +99,8 @@ type merchant struct {
 	store    *store.Store
 	language locale.Locale
 }
+
+func (m *merchant) accept() string { return strings.Join(m.Request.Header.Values("Accept"), ",") }
 
 // subscription returns the ID in the path.
 func (m *merchant) subscription() (int64, error) {

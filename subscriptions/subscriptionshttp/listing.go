@@ -144,6 +144,15 @@ func number[T any](name string, field func(*T) *int, limit int) parameter[T] {
 	return parameter[T]{name, into(field, subscriptions.WholeNumber(limit)), subscriptions.WantsNumber(name, limit)}
 }
 
+// refusal returns the sentence for an invalid value. One that would be valid with a + for each space may have been
+// sent with it: in a query, a + means a space.
+func (p *parameter[T]) refusal(into *T, value string) locale.Sentence {
+	if plus := strings.ReplaceAll(value, " ", "+"); plus != value && p.read(into, plus) {
+		return textPlus.With(p.name)
+	}
+	return p.invalid
+}
+
 // names are parameters in a sentence.
 type names []string
 
@@ -177,7 +186,7 @@ func readQuery[T any](query string, into *T, accepted []parameter[T], empty, unk
 		case given[0] == "":
 			faults = append(faults, fault(p.name, empty))
 		case !p.read(into, given[0]):
-			faults = append(faults, problem.Fault{Member: p.name, Sentence: p.invalid})
+			faults = append(faults, problem.Fault{Member: p.name, Sentence: p.refusal(into, given[0])})
 		}
 	}
 	const maxNames, maxBytes = 10, 64 // bound how much of a query the response repeats

@@ -24,6 +24,10 @@ var (
 		locale.En: "Unknown parameter. The list accepts %s.",
 		locale.Ar: "معامل غير معروف. تقبل القائمة %s.",
 	}
+	textPlus = locale.Text{
+		locale.En: "%s must not have a space. A + in a URL means a space: send it as %%2B.",
+		locale.Ar: "يجب ألا تحتوي قيمة %s على مسافة. تعني علامة + في الرابط مسافة، فأرسلها بصيغة %%2B.",
+	}
 	textRepeated = locale.Text{
 		locale.En: "The parameter must appear only once.",
 		locale.Ar: "يجب ألا يتكرر هذا المعامل.",
@@ -75,6 +79,10 @@ var (
 	textWaitOfStream = locale.Text{
 		locale.En: "A stream does not accept wait. Omit it, or ask for application/json.",
 		locale.Ar: "لا يقبل البث المعامل wait. احذفه، أو اطلب application/json.",
+	}
+	textPlain = locale.Text{
+		locale.En: "plain must be 1, and is only for text/csv.",
+		locale.Ar: "يجب أن تكون قيمة plain هي 1، وهو لصيغة text/csv فقط.",
 	}
 	textWaitAlone = locale.Text{
 		locale.En: "wait needs after. Read all changes first, then wait for those after the last next.",

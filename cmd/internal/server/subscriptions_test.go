@@ -130,7 +130,6 @@ func TestCredentials_WorkForTheirOwnCallsOnly(t *testing.T) {
 
 // A refusal names the parameters that a call accepts: those of the document, whose examples it reads.
 func TestSubscriptions_AcceptTheParametersOfTheDocument(t *testing.T) {
-	t.Parallel()
 	merchant, doc := newShop(t).merchant(t), assert.Must(document())(t)
 	for path, item := range doc.Paths.Map() {
 		if !strings.HasPrefix(path, "/subscriptions") || path == "/subscriptions/{id}" {
@@ -198,6 +197,19 @@ func TestSubscriptions_SummaryIsAsDocumented(t *testing.T) {
 	assert.Must(time.Parse("2006-01-02T15:04:05.000000Z", got.AsOf))(t)
 	assert.That(t, len(merchant.ok("HEAD", "/subscriptions/summary", "").Raw) == 0, "HEAD has a body")
 	merchant.refused(400, "invalid_parameter", "GET", "/subscriptions/summary?status=active", "").names(t, "status")
+}
+
+// The figures in both forms match the document, as send checks.
+func TestSubscriptions_MetricsAreAsDocumented(t *testing.T) {
+	merchant := newShop(t).merchant(t)
+	for accept, want := range map[string]string{
+		"application/json": "application/json", "text/csv": "text/csv", "text/csv;q=0.5, application/json": "application/json", "application/x-ndjson": "application/json",
+	} {
+		a := merchant.ok("GET", "/subscriptions/metrics", "", "Accept", accept)
+		assert.That(t, strings.HasPrefix(a.Header.Get("Content-Type"), want+"; charset=utf-8"), "%s: %s", accept, a.Header.Get("Content-Type"))
+		assert.Equal(t, strings.Join(a.Header.Values("Vary"), ", "), "Authorization, Accept-Language, Origin, Accept, Accept-Encoding", "%s: Vary", accept)
+	}
+	merchant.refused(400, "invalid_parameter", "GET", "/subscriptions/metrics?plain=1", "", "Accept", "text/csv").names(t, "plain")
 }
 
 // The changes in every form and their refusals match the document, as send checks.
