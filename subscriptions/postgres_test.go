@@ -170,6 +170,42 @@ func TestSchema_AcceptsTheMaximums(t *testing.T) {
 		len(s["metadata"].(map[string]any)["x"].(string)) == 16*1024-9, "got %.200v", s)
 }
 
+const dropBounds = `DO $$
+	DECLARE name text;
+	BEGIN
+		FOR name IN SELECT conname FROM pg_constraint
+		WHERE conrelid = 'subscriptions'::regclass AND conname ~ '_(is_a_date|is_short|has_a_length)$' LOOP
+			EXECUTE format('ALTER TABLE subscriptions DROP CONSTRAINT %I', name);
+		END LOOP;
+	END $$`
+
+// The stored time is the key of the order, the links and the filters, also where another one is shown.
+func TestList_ByPeriodEndHasEveryRowOnceWhateverIsStored(t *testing.T) {
+	t.Parallel()
+	d := sampleData()
+	pool := filled(t, d)
+	exec(t, pool, dropBounds)
+	exec(t, pool, `UPDATE subscriptions SET current_period_end = (ARRAY['-infinity', '4714-11-24 00:00:00+00 BC', '0044-03-15 00:00:00+00 BC',
+		'0001-01-01 00:00:00+00', '0001-01-01 00:00:00.000001+00', '2025-11-20 00:00:00.000001+00', '2025-11-20 00:00:00.000002+00',
+		'9999-12-31 23:59:59.999999+00', '10000-01-01 00:00:00+00', '294246-12-31 00:00:00+00', '294276-12-31 23:59:59.999999+00', 'infinity'
+	])[1 + id % 12]::timestamptz WHERE store_id = 1`)
+	stored := patient(pool)
+	all := assert.Must(stored.List(t.Context(), 1, subscriptions.Query{Limit: 100}))(t)
+	for _, source := range []subscriptions.Source{stored, subscriptions.NewMemory(d.customers, all)} {
+		b := newBundle(source, stores()...)
+		for days, condition := range map[string]string{
+			"": "true", "&periodEndTo=9999-12-31": "true", "&periodEndFrom=0001-01-01": "true",
+			"&periodEndFrom=9999-12-31": "current_period_end >= '9999-12-31'", "&periodEndTo=0001-01-01": "current_period_end < '0001-01-02'",
+			"&periodEndFrom=2025-11-20&periodEndTo=9999-12-31": "current_period_end >= '2025-11-20'",
+			"&status=active,paused&periodEndTo=2025-11-20":     "status IN ('active', 'paused') AND current_period_end < '2025-11-21'",
+		} {
+			rows := assert.Must(pool.Query(t.Context(), "SELECT id FROM subscriptions WHERE store_id = 1 AND "+condition+" ORDER BY current_period_end, id"))(t)
+			want := assert.Must(pgx.CollectRows(rows, pgx.RowTo[int64]))(t)
+			wantWalk(t, b, "http://shop.test/subscriptions?sort=periodEnd&per_page=5"+days, want)
+		}
+	}
+}
+
 // Rows from before the schema had limits are shown with the nearest valid values. They do
 // not make a page fail, and the log names one of them.
 func TestList_ShowsRowsFromBeforeTheBounds(t *testing.T) {
@@ -179,13 +215,7 @@ func TestList_ShowsRowsFromBeforeTheBounds(t *testing.T) {
 	source := postgres.New(postgres.Config{Pool: pool, Log: slog.New(slog.NewTextHandler(&log, nil))})
 	b := newBundle(source, stores()...)
 	for _, change := range []string{
-		`DO $$
-		DECLARE name text;
-		BEGIN
-			FOR name IN SELECT conname FROM pg_constraint WHERE conrelid = 'subscriptions'::regclass AND conname ~ '_is_(a_date|short)$' LOOP
-				EXECUTE format('ALTER TABLE subscriptions DROP CONSTRAINT %I', name);
-			END LOOP;
-		END $$`,
+		dropBounds,
 		"UPDATE subscriptions SET ends_at = 'infinity', current_period_end = '10010-03-04 00:00:00+00' WHERE id = 2",
 		"UPDATE subscriptions SET grace_ends_at = 'infinity' WHERE id = 3",
 		"UPDATE subscriptions SET starts_at = '-infinity', current_period_start = '0044-03-15 00:00:00+00 BC', created_at = '-infinity' WHERE id = 4",
@@ -222,6 +252,14 @@ func TestList_ShowsRowsFromBeforeTheBounds(t *testing.T) {
 	}
 	for id := range listed {
 		assert.Equal(t, b.do(fmt.Sprintf("/subscriptions/%v", id), 1, "en").Code, http.StatusOK, "%v alone", id)
+	}
+	for path, format := range map[string]string{
+		"/subscriptions/2": "", "/subscriptions/4": "", "/subscriptions/2/history": "", "/subscriptions/4/history": "",
+		"/subscriptions/changes": "", "/subscriptions/changes?": csvType,
+	} {
+		text := b.accepting(format, path, 1, "en").Body.String()
+		shown := regexp.MustCompile(`\b(9999-12-31|0001-01-01)`).MatchString(text)
+		assert.That(t, shown && !regexp.MustCompile(`\d{5}-\d\d-\d\d|-\d{4}-\d\d-\d\d|\b00(00|44)-`).MatchString(text), "%s: a year has other than four digits: %s", path, text)
 	}
 	assert.That(t, regexp.MustCompile(`\A.* level=WARN .*store=1 subscription=.*\n\z`).MatchString(log.String()),
 		"the log says %q, want one warning that names a row", log.String())

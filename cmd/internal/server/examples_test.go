@@ -240,6 +240,7 @@ func subscriptionExamples(t *testing.T, add func(string, answer)) {
 	call("HistoryRefusedAfter", "/subscriptions/5001/history?after=AdOIrOtWW_exAAAAAAAAAAAAAAAAAAIBjCcEAA4Xwm3B_g")
 	call("SummaryRefusedFilter", "/subscriptions/summary?status=active")
 	call("SubscriptionMetricsMonths", "/subscriptions/metrics?from=2025-10&to=2025-11")
+	call("SubscriptionMetricsTable", "/subscriptions/metrics?from=2025-10&to=2025-11", "Accept", "text/csv")
 	call("MetricsRefusedReversed", "/subscriptions/metrics?from=2025-11&to=2025-10")
 	call("ListRefusedUnknown", "/subscriptions?customerMail=sara@example.com")
 	call("ListRefusedTooFar", "/subscriptions?page=1000000&per_page=100")

@@ -22,6 +22,7 @@ import (
 	"commerce/cart"
 	"commerce/cmd/internal/server"
 	"commerce/deploy/ephemeral"
+	"commerce/subscriptions"
 )
 
 // The most that one request may cost this process, whatever it contains.
@@ -98,9 +99,11 @@ func worstQueries() (queries []string) {
 		filled("a&", worstHeader), filled("&", worstHeader), filled("a=%41&", worstHeader), strings.ReplaceAll(each(9000, "%d=1"), ",", "&"),
 		filled("page=1&", worstHeader), "%zz" + filled("a", worstHeader), filled("%00", worstHeader), filled("é=é&", worstHeader),
 	}
-	for _, name := range []string{
-		"page", "per_page", "customerEmail", "customerPhone", "customerCountryCode", "status", "externalCustomerId", "orderId", "sort", "periodEndFrom", "cursor", "after", "limit",
-	} {
+	names := []string{"page", "per_page", "sort", "cursor", "after", "limit"}
+	for _, c := range subscriptions.Criteria {
+		names = append(names, c.Name)
+	}
+	for _, name := range names {
 		for _, value := range []string{"a", "1", "0", "%00", "active,", ",", "%20", "%D9%A0", "a@", "é", "%E2%80%8B", "-"} {
 			queries = append(queries, name+"="+filled(value, worstHeader-50))
 		}
