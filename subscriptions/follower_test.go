@@ -360,7 +360,7 @@ func writesTo(t *testing.T, url string) *pgxpool.Pool {
 	t.Helper()
 	return ephemeral.OpenPool(t, url, connect.PostgresConfig{
 		Writable: true, MaxConns: writers + 2, StatementTimeout: -1,
-		Edit: func(c *pgxpool.Config) { c.ConnConfig.RuntimeParams["lock_timeout"] = "500ms" },
+		Settings: map[string]string{"lock_timeout": "500ms"},
 	})
 }
 

@@ -577,13 +577,10 @@ func TestPostgres_PreparesStatementsAgain(t *testing.T) {
 // Revoked permissions can be restored, like a server: that is not a defect.
 func TestPostgres_WithoutPermissionIsUnavailable(t *testing.T) {
 	t.Parallel()
+	skipBehindPooler(t)
 	pool := filled(t, sixStates())
-	powerless := ephemeral.OpenPool(t, pool.Config().ConnString(), connect.PostgresConfig{Edit: func(c *pgxpool.Config) {
-		c.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
-			_, err := conn.Exec(ctx, "SET ROLE pg_signal_backend") // which may not read any table
-			return err
-		}
-	}})
+	const role = "&role=pg_signal_backend" // which may not read any table
+	powerless := ephemeral.OpenPool(t, pool.Config().ConnString()+role, connect.PostgresConfig{})
 	b := newBundle(patient(powerless), stores()...)
 	b.wantRefused(t, "/subscriptions", 1, "unavailable", "read the keys of page links: ", "permission denied")
 	b.wantRefused(t, "/subscriptions/1", 1, "unavailable", "get subscription 1 of store 1: ", "permission denied")

@@ -217,10 +217,11 @@ const slowTotals = `CREATE SCHEMA slow; CREATE VIEW slow.subscriptions AS
 // slowPool returns a pool for summaries whose statements do not end before their timeout.
 func slowPool(t *testing.T, pool *pgxpool.Pool, timeout time.Duration) *pgxpool.Pool {
 	t.Helper()
+	skipBehindPooler(t)
 	exec(t, pool, slowTotals)
 	return ephemeral.OpenPool(t, pool.Config().ConnString(), connect.PostgresConfig{
 		MaxConns: 2, StatementTimeout: timeout,
-		Edit: func(c *pgxpool.Config) { c.ConnConfig.RuntimeParams["search_path"] = "slow, public" },
+		Settings: map[string]string{"search_path": "slow, public"},
 	})
 }
 

@@ -427,12 +427,12 @@ func TestFold_LeavesNoCardOfASubscriptionThatIsDeletedMeanwhile(t *testing.T) {
 		exec(t, pool, `CREATE FUNCTION pause() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NEW; END';
 			CREATE TRIGGER pause BEFORE UPDATE OF first ON subscription_states FOR EACH ROW EXECUTE FUNCTION pause();
 			UPDATE subscription_states SET card_last_four = NULL, card_scheme = NULL WHERE subscription_id = 5001 AND status = 'past_due'`)
-		holder := assert.Must(pool.Acquire(t.Context()))(t)
-		exec(t, holder, "SELECT pg_advisory_lock(1)")
+		holder := assert.Must(pool.Begin(t.Context()))(t)
+		exec(t, holder, "SELECT pg_advisory_xact_lock(1)")
 		var all sync.WaitGroup
 		waiting := func(want int) {
 			for n := 0; n < want; time.Sleep(time.Millisecond) {
-				err := holder.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity
+				err := pool.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity
 					WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&n)
 				assert.NoError(t, err)
 			}
@@ -447,12 +447,11 @@ func TestFold_LeavesNoCardOfASubscriptionThatIsDeletedMeanwhile(t *testing.T) {
 			assert.Succeeds(t, err, "%s", deletion)
 		})
 		waiting(2)
-		exec(t, holder, "SELECT pg_advisory_unlock(1)")
+		assert.NoError(t, holder.Commit(t.Context()))
 		all.Wait()
 		var cards int
-		err := holder.QueryRow(t.Context(), "SELECT count(*) FROM subscription_states WHERE subscription_id = 5001 AND card_last_four IS NOT NULL").Scan(&cards)
+		err := pool.QueryRow(t.Context(), "SELECT count(*) FROM subscription_states WHERE subscription_id = 5001 AND card_last_four IS NOT NULL").Scan(&cards)
 		assert.That(t, err == nil && cards == 0, "after %s: %d states have a card, %v", deletion, cards, err)
-		holder.Release()
 	}
 }
 

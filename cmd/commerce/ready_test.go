@@ -153,6 +153,8 @@ func TestServe_IsNotReadyWhenItsCredentialsAreRefused(t *testing.T) {
 	noDatabase := func(u *url.URL) { u.Path = "/nothing" }
 	startServe(t, with(database, noUser)).wantReady(t, http.StatusServiceUnavailable, "ok", "refused")
 	startServe(t, with(database, noDatabase)).wantReady(t, http.StatusServiceUnavailable, "ok", "refused")
+	refusesParameter := ephemeral.Pooler(t, database, "session") + "&search_path=public"
+	startServe(t, refusesParameter).wantReady(t, http.StatusServiceUnavailable, "ok", "refused")
 	startServe(t, database, "REDIS_URL="+with(redis, noUser)).wantReady(t, http.StatusServiceUnavailable, "refused", "ok")
 }
 

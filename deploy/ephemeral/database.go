@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"net/url"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -42,6 +43,9 @@ func PostgresFrom(tb testing.TB, name string, prepare func(ctx context.Context, 
 			tb.Errorf("ephemeral: %v", err)
 		}
 	})
+	if mode := os.Getenv(EnvPooler); mode != "" {
+		return Pooler(tb, url, mode)
+	}
 	return url
 }
 
