@@ -120,7 +120,7 @@ func (s *Carts) AgentCreate(ctx context.Context, v *AgentVisit, on Conditions, r
 // nothing was changed, and the cart is as it is now. A client's If-Match that names another version is a problem.VersionMismatch.
 func (s *Carts) AgentReplace(ctx context.Context, v *AgentVisit, on Conditions, r cart.Replacement) (AgentCart, error) {
 	return s.asAgent(ctx, v, on, r.IDs(), func(c cart.Cart) []agentOp {
-		wanted := r
+		wanted := s.named(r, c)
 		if r.Coupon != nil && s.sameCoupon(ctx, v.Visit, *r.Coupon, c.Coupon) {
 			wanted.Coupon = nil
 		}
@@ -150,7 +150,7 @@ func (s *Carts) AgentCancel(ctx context.Context, v *AgentVisit, on Conditions, i
 func (s *Carts) asAgent(ctx context.Context, v *AgentVisit, on Conditions, ids []string, ops func(cart.Cart) []agentOp) (AgentCart, error) {
 	for range maxReads {
 		held, moved, err := s.open(ctx, v)
-		judged, refusal := on, unseen(held, on, ids)
+		judged, refusal := on, s.unseen(held, on, ids)
 		if errors.Is(err, ErrNoCart) {
 			judged.IfMatch, refusal = "", ErrNoCart
 		} else if err != nil {
@@ -178,13 +178,13 @@ func (s *Carts) asAgent(ctx context.Context, v *AgentVisit, on Conditions, ids [
 }
 
 // unseen returns why an agent must not change the cart as it was read; nil if it may.
-func unseen(held redisstore.Stored, on Conditions, ids []string) *problem.Error {
+func (s *Carts) unseen(held redisstore.Stored, on Conditions, ids []string) *problem.Error {
 	switch {
 	case isOther(held.Cart, on):
 		return errOtherVersion
 	case on.IfMatch != "" && on.IfMatch != "*" && len(ids) == 0: // it has seen the version that it names
 		return nil
-	case !held.SeenBy(ids, held.Agent):
+	case !held.SeenBy(s.momentsOf(ids), held.Agent):
 		return errUnseen
 	}
 	return nil

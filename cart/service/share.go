@@ -117,14 +117,17 @@ func (s *Carts) Unshare(ctx context.Context, v *Visit, code string) error {
 	return s.guarded(ctx, v, code, func(ctx context.Context) error { return s.Redis.Unshare(ctx, v.own, stored.ID, code) })
 }
 
-// guarded looks a code up, unless the client has sent too many wrong ones, for which find returns cart.ErrNoCode. Since
-// no code can be guessed, right ones at the same time may be found beyond the limit.
+// guarded looks a code up, unless its key is gone, or the client has sent too many wrong ones, for which find returns
+// cart.ErrNoCode. Since no code can be guessed, right ones at the same time may be found beyond the limit.
 func (s *Carts) guarded(ctx context.Context, v *Visit, code string, find func(context.Context) error) error {
 	if s.Keys == nil {
 		return cart.ErrNoCode
 	}
 	if tooMany := s.Guesses.ofShare.Take(ctx, v.client, "", errTooManyGuesses); tooMany != nil {
 		return tooMany
+	}
+	if !s.Keys.Knows(code) {
+		return cart.ErrNoCode
 	}
 	limited, trip := v.budget.spend(ctx, 1)
 	defer trip.done()
