@@ -74,7 +74,7 @@ func (d *database) exec(t testing.TB, sql string, args ...any) {
 func newCache(source catalog.Source) *catalog.Cache {
 	return catalog.NewCache(catalog.CacheConfig{
 		Source: source, Log: slog.New(slog.DiscardHandler),
-		Patience: 10 * time.Second, // enough for a busy machine
+		Patience: ephemeral.Patience(10 * time.Second),
 	})
 }
 

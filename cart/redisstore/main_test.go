@@ -94,7 +94,7 @@ func openDeskOn(t *testing.T, client redis.UniversalClient, now func() time.Time
 		Redis: d.redis, Catalog: d.goods, Coupons: d.goods, Limits: carttest.Limits, Strategy: cart.Sum,
 		Keys: assert.Must(sealed.New(strings.Repeat("k", 32), strings.Repeat("p", 32)))(t),
 		Log:  slog.New(slog.DiscardHandler), Now: d.now,
-		Budget: 5 * time.Second, // enough for a busy test machine
+		Budget: ephemeral.Patience(5 * time.Second),
 	})
 	return d
 }
@@ -102,7 +102,9 @@ func openDeskOn(t *testing.T, client redis.UniversalClient, now func() time.Time
 // dial returns a client that gives Redis more time than the service does: the machine may be busy.
 func dial(t testing.TB, url string, change ...func(*redis.UniversalOptions)) redis.UniversalClient {
 	t.Helper()
-	patient := func(o *redis.UniversalOptions) { o.ReadTimeout = 2 * time.Second }
+	patient := func(o *redis.UniversalOptions) {
+		o.DialTimeout, o.ReadTimeout, o.PoolTimeout = ephemeral.Patience(2*time.Second), ephemeral.Patience(2*time.Second), ephemeral.Patience(time.Second)
+	}
 	client := assert.Must(connect.Redis(url, slices.Concat([]func(*redis.UniversalOptions){patient}, change)...))(t)
 	t.Cleanup(func() { client.Close() })
 	return client

@@ -53,7 +53,7 @@ func startPooler(t *testing.T, database, mode string) string {
 	})
 	u := assert.Must(url.Parse(database))(t)
 	u.Host = fmt.Sprintf("127.0.0.1:%d", port)
-	eventually(t, func() error {
+	ephemeral.Until(t, func() error {
 		conn, err := net.Dial("tcp", u.Host)
 		if err == nil {
 			_ = conn.Close()

@@ -195,10 +195,11 @@ func openShopAs(t testing.TB, redisURL string, postgres bool, edits ...func(*ser
 		Carts: service.Config{
 			Catalog: s.Catalog, Coupons: s.Catalog,
 			Limits: cart.Limits{Lines: 100, Quantity: 999, LineText: 4096, CartText: 65536}, Keys: handoverKeys,
-			Budget: 5 * time.Second, // no 503 on a busy test machine
+			Budget: ephemeral.Patience(5 * time.Second), // no 503 on a busy machine
 		},
 		Config: server.Config{
 			Now:         s.Clock.Now,
+			Deadline:    ephemeral.Patience(5 * time.Second),
 			CORSOrigins: []string{"https://shop.example.com"},
 			Log:         slog.New(slog.NewJSONHandler(s.Log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 			Metrics:     telemetry.New("test"),
@@ -229,7 +230,8 @@ func dialRedis(t testing.TB, url string, edits ...func(*redis.UniversalOptions))
 // patient sets long Redis timeouts, for a machine that runs many tests at once. Timeouts
 // have their own tests.
 func patient(o *redis.UniversalOptions) {
-	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = 5*time.Second, 5*time.Second, 5*time.Second, 5*time.Second
+	limit := ephemeral.Patience(5 * time.Second)
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = limit, limit, limit, limit
 }
 
 func (s *shop) keys(t testing.TB) []string {
@@ -276,13 +278,6 @@ func (s *shop) guestKey(token string) string {
 // customerKey returns the key of a customer's cart, for a short and plain customer ID.
 func (s *shop) customerKey(id string) string { return fmt.Sprintf("cart:{%d:c:%s}", s.ID, id) }
 
-func within(t testing.TB, limit time.Duration, what string, so func() bool) {
-	t.Helper()
-	for start := time.Now(); !so(); time.Sleep(10 * time.Millisecond) {
-		assert.Require(t, time.Since(start) <= limit, "not within %v: %s", limit, what)
-	}
-}
-
 // shelf is a catalog that tests change: in memory, or the one of `serve`.
 type shelf interface {
 	service.Catalog
@@ -306,7 +301,7 @@ type inPostgres struct {
 func newInPostgres(t testing.TB, store *store.Store) (*inPostgres, auth.StoreDirectory) {
 	t.Helper()
 	db := ephemeral.MigratedPool(t)
-	const patience = 10 * time.Second // a busy machine would otherwise show the state before a Put
+	patience := ephemeral.Patience(10 * time.Second) // a busy machine would otherwise show the state before a Put
 	s := &inPostgres{t: t, store: store, db: db, Cache: catalog.NewCache(catalog.CacheConfig{
 		Source: catalog.NewPostgres(db), Patience: patience,
 	})}

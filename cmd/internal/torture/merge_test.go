@@ -30,7 +30,7 @@ func TestPromise03_AMergeNeitherLosesNorDoublesALine(t *testing.T) {
 	f := startFaults(m)
 	defer f.end()
 	bar := p.progress("merges", int(m.wanted))
-	limit := sized(2*time.Minute, 10*time.Minute)
+	limit := ephemeral.Patience(sized(2*time.Minute, 10*time.Minute))
 	began := time.Now()
 	for (m.merged.Load() < m.wanted || !f.complete()) && time.Since(began) < limit {
 		f.next()
