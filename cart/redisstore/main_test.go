@@ -102,10 +102,7 @@ func openDeskOn(t *testing.T, client redis.UniversalClient, now func() time.Time
 // dial returns a client that gives Redis more time than the service does: the machine may be busy.
 func dial(t testing.TB, url string, change ...func(*redis.UniversalOptions)) redis.UniversalClient {
 	t.Helper()
-	patient := func(o *redis.UniversalOptions) {
-		o.DialTimeout, o.ReadTimeout, o.PoolTimeout = ephemeral.Patience(2*time.Second), ephemeral.Patience(2*time.Second), ephemeral.Patience(time.Second)
-	}
-	client := assert.Must(connect.Redis(url, slices.Concat([]func(*redis.UniversalOptions){patient}, change)...))(t)
+	client := assert.Must(connect.Redis(url, append([]func(*redis.UniversalOptions){ephemeral.PatientRedis}, change...)...))(t)
 	t.Cleanup(func() { client.Close() })
 	return client
 }

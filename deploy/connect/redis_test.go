@@ -27,10 +27,7 @@ func TestMain(m *testing.M) {
 // open returns a client with long timeouts, unless edits say otherwise, for a machine that is busy.
 func open(t *testing.T, url string, edits ...func(*redis.UniversalOptions)) redis.UniversalClient {
 	t.Helper()
-	return openAsShipped(t, url, append([]func(*redis.UniversalOptions){func(o *redis.UniversalOptions) {
-		limit := ephemeral.Patience(2 * time.Second)
-		o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = limit, limit, limit, limit
-	}}, edits...)...)
+	return openAsShipped(t, url, append([]func(*redis.UniversalOptions){ephemeral.PatientRedis}, edits...)...)
 }
 
 func openAsShipped(t *testing.T, url string, edits ...func(*redis.UniversalOptions)) redis.UniversalClient {

@@ -38,6 +38,12 @@ var slowness = sync.OnceValue(func() int {
 // one, and every timeout of the service that the test is not about.
 func Patience(d time.Duration) time.Duration { return d * time.Duration(slowness()) }
 
+// PatientRedis gives a client of connect.Redis timeouts with which no command fails because the machine is busy.
+func PatientRedis(o *redis.UniversalOptions) {
+	limit := Patience(5 * time.Second)
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = limit, limit, limit, limit
+}
+
 // Until repeats attempt until it succeeds. If it does not for 20 s of Patience, the test fails and ends.
 func Until(tb testing.TB, attempt func() error) {
 	tb.Helper()
@@ -78,7 +84,7 @@ func measureSlowness(redisURL, postgresURL string) (int, error) {
 }
 
 func pingRedis(url string) error {
-	client, err := connect.Redis(url, func(o *redis.UniversalOptions) { o.DialTimeout, o.ReadTimeout = startLimit, startLimit })
+	client, err := connect.Redis(url, func(o *redis.UniversalOptions) { o.DialTimeout, o.ReadTimeout = startLimit, startLimit }) // Patience is not known yet
 	if err != nil {
 		return err
 	}

@@ -239,7 +239,7 @@ func TestRedisAbortsAScript_OutcomeIsReportedCorrectly(t *testing.T) {
 	for _, denied := range []string{"pexpire", "hset", "hgetall", "time", "hlen"} {
 		redisServer := ephemeral.StartRedis(t)
 		url := asService(t, redisServer.URL)
-		s := openShop(t, redisServer.URL, func(p *server.Parts) { p.Redis.Client = dialRedis(t, url, patient) })
+		s := openShop(t, redisServer.URL, func(p *server.Parts) { p.Redis.Client = dialRedis(t, url, ephemeral.PatientRedis) })
 		keyed, unkeyed := s.guest(t).fill("1×1"), s.guest(t).fill("1×1")
 		assert.NoError(t, redisServer.Admin().Do(t.Context(), "acl", "setuser", "commerce", "-"+denied).Err())
 		keyed.refused(503, "unavailable", "POST", "/cart/add", `{"product_id":1,"qty":10}`, "Idempotency-Key", "k")

@@ -137,7 +137,7 @@ func onEachKind(t *testing.T, test func(t *testing.T, url string)) {
 
 // dialed gives a shop its Redis early, so that limits can use it.
 func dialed(t testing.TB, url string) func(*server.Parts) {
-	return func(p *server.Parts) { p.Redis.Client = dialRedis(t, asService(t, url), patient) }
+	return func(p *server.Parts) { p.Redis.Client = dialRedis(t, asService(t, url), ephemeral.PatientRedis) }
 }
 
 func (a answer) wantWait(t testing.TB, least, most int64) {

@@ -169,7 +169,7 @@ func openShopAs(t testing.TB, redisURL string, postgres bool, edits ...func(*ser
 	store := *sample.Stores()[0]
 	store.ID, store.PublicKeys = id, []string{"pk_" + time.Now().Format("150405.000000000")}
 	store.CartURL = "https://shop.example.com/cart"
-	rdb := dialRedis(t, redisURL, patient)
+	rdb := dialRedis(t, redisURL, ephemeral.PatientRedis)
 	tokens := assert.Must(auth.NewJWT(auth.JWTConfig{Secret: []byte(jwtSecret)}))(t)
 	s := &shop{
 		ID: id, Key: store.PublicKeys[0], Store: &store, Redis: rdb, JWT: tokens, Clock: &clock{}, Log: &logBuffer{},
@@ -210,7 +210,7 @@ func openShopAs(t testing.TB, redisURL string, postgres bool, edits ...func(*ser
 		edit(&parts)
 	}
 	if parts.Redis.Client == nil {
-		parts.Redis.Client = dialRedis(t, asService(t, redisURL), patient)
+		parts.Redis.Client = dialRedis(t, asService(t, redisURL), ephemeral.PatientRedis)
 	}
 	parts.Metrics.ObserveRedis(parts.Redis.Client)
 	s.Metrics, s.handler = parts.Metrics, assert.Must(server.Assemble(parts))(t)
@@ -225,13 +225,6 @@ func dialRedis(t testing.TB, url string, edits ...func(*redis.UniversalOptions))
 	client := assert.Must(connect.Redis(url, edits...))(t)
 	t.Cleanup(func() { client.Close() })
 	return client
-}
-
-// patient sets long Redis timeouts, for a machine that runs many tests at once. Timeouts
-// have their own tests.
-func patient(o *redis.UniversalOptions) {
-	limit := ephemeral.Patience(5 * time.Second)
-	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = limit, limit, limit, limit
 }
 
 func (s *shop) keys(t testing.TB) []string {

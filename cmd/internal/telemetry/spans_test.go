@@ -106,10 +106,7 @@ func TestPipelineOperation_NamesOnlyACommonCommand(t *testing.T) {
 
 func dialMeasured(t *testing.T, redisURL string) (redis.UniversalClient, *Metrics) {
 	t.Helper()
-	client := assert.Must(connect.Redis(redisURL, func(o *redis.UniversalOptions) {
-		limit := ephemeral.Patience(10 * time.Second)
-		o.DialTimeout, o.ReadTimeout, o.WriteTimeout = limit, limit, limit
-	}))(t)
+	client := assert.Must(connect.Redis(redisURL, ephemeral.PatientRedis))(t)
 	t.Cleanup(func() { client.Close() })
 	m := New("test")
 	m.ObserveRedis(client)

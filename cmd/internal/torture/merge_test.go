@@ -75,7 +75,7 @@ func startMerges(t *testing.T, p *promise) *merges {
 	for range 2 {
 		m.instances = append(m.instances, startService(t, "REDIS_URL="+m.cluster.URL, "DATABASE_URL="+database, "DURABILITY=replica", "HANDOVER_KEY="+strings.Repeat("k", 32)))
 	}
-	client := assert.Must(connect.Redis(m.cluster.URL))(t)
+	client := assert.Must(connect.Redis(m.cluster.URL, ephemeral.PatientRedis))(t)
 	t.Cleanup(func() { _ = client.Close() })
 	m.redis = client
 	m.client = shopperAt(t, func() string { return m.instances[m.calls.Add(1)%2].URL() })
