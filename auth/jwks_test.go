@@ -33,6 +33,7 @@ import (
 
 	"commerce/auth/problem"
 	"commerce/deploy/assert"
+	"commerce/deploy/ephemeral"
 )
 
 type jwk = map[string]any
@@ -139,6 +140,9 @@ func (i *issuer) wantFetches(t *testing.T, want int64) {
 func verifierOf(cfg JWKSConfig) *JWT {
 	cfg.URL = cmp.Or(cfg.URL, "https://issuer.example/jwks?key=hush")
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
+	if cfg.Transport == nil { // of a real server
+		cfg.Wait = ephemeral.Patience(5 * time.Second)
+	}
 	return must(NewJWT(JWTConfig{JWKS: must(NewJWKS(cfg)), Secret: testSecret}))
 }
 

@@ -34,10 +34,9 @@ var (
 	firstHistory = flag.Uint64("history", 1, "the seed of the first random history")
 )
 
-const (
-	historyLength = time.Second
-	settleLimit   = 30 * time.Second
-)
+const historyLength = time.Second
+
+var settleLimit = ephemeral.Patience(30 * time.Second)
 
 // follower keeps a copy of a store's subscriptions with the changes. Some of what it does is
 // lost when it dies, as if it had stored the rows and the cursor in a database of its own.

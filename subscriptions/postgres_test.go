@@ -212,7 +212,9 @@ func TestList_ShowsRowsFromBeforeTheBounds(t *testing.T) {
 	t.Parallel()
 	pool := filled(t, sixStates())
 	var log bytes.Buffer
-	source := postgres.New(postgres.Config{Pool: pool, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	source := postgres.New(postgres.Config{
+		Pool: pool, Log: slog.New(slog.NewTextHandler(&log, nil)), Budget: ephemeral.Patience(10 * time.Second), Wait: ephemeral.Patience(5 * time.Second),
+	})
 	b := newBundle(source, stores()...)
 	for _, change := range []string{
 		dropBounds,
@@ -299,7 +301,7 @@ func TestList_LinksSurviveANewKey(t *testing.T) {
 func TestList_LimitsConcurrentDeepPages(t *testing.T) {
 	t.Parallel()
 	pool := filled(t, sampleData())
-	b := newBundle(postgres.New(postgres.Config{Pool: pool, Budget: 30 * time.Second, Wait: 10 * time.Second}), stores()...)
+	b := newBundle(postgres.New(postgres.Config{Pool: pool, Budget: ephemeral.Patience(30 * time.Second), Wait: ephemeral.Patience(10 * time.Second)}), stores()...)
 	const farDown = "http://shop.test/subscriptions?page=10000&per_page=100"
 	lock := assert.Must(pool.Begin(t.Context()))(t)
 	defer lock.Rollback(context.Background())
@@ -308,7 +310,7 @@ func TestList_LimitsConcurrentDeepPages(t *testing.T) {
 	var readers sync.WaitGroup
 	waiting := func(want int) {
 		t.Helper()
-		eventually(t, fmt.Sprintf("%d statements wait", want), func() bool {
+		ephemeral.Eventually(t, fmt.Sprintf("%d statements wait", want), func() bool {
 			var n int
 			exec(t, lock, "SELECT pg_stat_clear_snapshot()")
 			assert.NoError(t, lock.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity
@@ -337,7 +339,7 @@ func TestList_OneStoreLeavesConnectionsToOthers(t *testing.T) {
 	t.Parallel()
 	url := filled(t, sampleData()).Config().ConnString()
 	pool := ephemeral.OpenPool(t, url, connect.PostgresConfig{MaxConns: 8, StatementTimeout: -1})
-	source := postgres.New(postgres.Config{Pool: pool, Budget: 30 * time.Second, Wait: 2 * time.Second})
+	source := postgres.New(postgres.Config{Pool: pool, Budget: ephemeral.Patience(30 * time.Second), Wait: ephemeral.Patience(2 * time.Second)})
 	lock := assert.Must(ephemeral.OpenPool(t, url, connect.PostgresConfig{Writable: true, MaxConns: 1}).Begin(t.Context()))(t)
 	defer lock.Rollback(context.Background())
 	exec(t, lock, "LOCK TABLE subscriptions")
@@ -355,9 +357,9 @@ func TestList_OneStoreLeavesConnectionsToOthers(t *testing.T) {
 	for range 20 {
 		list(1)
 	}
-	eventually(t, "18 of 20 have waited in vain for the store's own connections", func() bool { return late.Load() >= 18 })
+	ephemeral.Eventually(t, "18 of 20 have waited in vain for the store's own connections", func() bool { return late.Load() >= 18 })
 	list(2)
-	eventually(t, "another store has a connection", func() bool { return pool.Stat().AcquiredConns() >= 3 })
+	ephemeral.Eventually(t, "another store has a connection", func() bool { return pool.Stat().AcquiredConns() >= 3 })
 	assert.NoError(t, lock.Rollback(t.Context()))
 	lists.Wait()
 	assert.Equal(t, answered.Load(), 3, "answered, two of the slow store and one of the other")
@@ -485,13 +487,14 @@ func TestPostgres_AnOutageIsUnavailableInTime(t *testing.T) {
 	lists := instance()
 	served := func() { // the first call may fail on a busy machine
 		t.Helper()
-		eventually(t, "lists are served", func() bool { return lists.do("/subscriptions", 1, "en").Code == http.StatusOK })
+		ephemeral.Eventually(t, "lists are served", func() bool { return lists.do("/subscriptions", 1, "en").Code == http.StatusOK })
 		b := instance()
-		eventually(t, "summaries are served", func() bool { return b.do("/subscriptions/summary", 1, "en").Code == http.StatusOK })
+		ephemeral.Eventually(t, "summaries are served", func() bool { return b.do("/subscriptions/summary", 1, "en").Code == http.StatusOK })
 	}
 	// The fastest of a few calls counts: a machine may be busy for a moment, but not each time.
 	unavailable := func(when, url string, within time.Duration) {
 		t.Helper()
+		within = ephemeral.Patience(within)
 		quickest := time.Hour
 		for try := 0; try < 8 && quickest > within; try++ {
 			b := lists
@@ -540,8 +543,8 @@ func TestPostgres_TellsATimeoutFromADefect(t *testing.T) {
 	pool := filled(t, sixStates())
 	lock := assert.Must(pool.Acquire(t.Context()))(t)
 	defer lock.Release()
-	limited := ephemeral.OpenPool(t, pool.Config().ConnString(), connect.PostgresConfig{StatementTimeout: time.Second})
-	const budget = 30 * time.Second // much longer than the server's timeout
+	limited := ephemeral.OpenPool(t, pool.Config().ConnString(), connect.PostgresConfig{})
+	budget := ephemeral.Patience(30 * time.Second) // much longer than the server's timeout
 	b := newBundle(postgres.New(postgres.Config{Pool: limited, Budget: budget, Wait: budget}), stores()...)
 	b.list(t, "/subscriptions", 1)
 

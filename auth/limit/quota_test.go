@@ -39,7 +39,7 @@ func (c *clock) forward(d time.Duration) { c.ns.Add(int64(d)) }
 
 func dial(t *testing.T, url string) redis.UniversalClient {
 	t.Helper()
-	client := assert.Must(connect.Redis(url))(t)
+	client := assert.Must(connect.Redis(url, ephemeral.PatientRedis))(t)
 	t.Cleanup(func() { client.Close() })
 	return client
 }

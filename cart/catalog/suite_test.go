@@ -79,7 +79,7 @@ func (d *database) exec(t testing.TB, sql string, args ...any) {
 func newCache(source catalog.Source) *catalog.Cache {
 	return catalog.NewCache(catalog.CacheConfig{
 		Source: source, Log: slog.New(slog.DiscardHandler),
-		Patience: 10 * time.Second, // enough for a busy machine
+		Patience: ephemeral.Patience(10 * time.Second),
 	})
 }
 
@@ -227,7 +227,7 @@ func TestCache_WeighsTranslations(t *testing.T) {
 			memory.Put(1, &one)
 		}
 		source := &counting{Source: memory}
-		cache := catalog.NewCache(catalog.CacheConfig{Source: source, Memory: products * size, Now: func() time.Time { return noon }})
+		cache := catalog.NewCache(catalog.CacheConfig{Source: source, Memory: products * size, Patience: ephemeral.Patience(10 * time.Second), Now: func() time.Time { return noon }})
 		for range 2 {
 			assert.Must(cache.Products(t.Context(), 1, ids))(t)
 		}
@@ -321,7 +321,9 @@ func TestCache_LoadsAHundredProductsWithOneQuery(t *testing.T) {
 	d.exec(t, `INSERT INTO products (store_id, id, name, slug, type, price, original_price)
 		SELECT 1, n, 'Book', 'book', 'digital', n, n FROM generate_series(1001, 1100) n`)
 	clock := noon
-	cache := catalog.NewCache(catalog.CacheConfig{Source: catalog.NewPostgres(d.pool), Now: func() time.Time { return clock }})
+	cache := catalog.NewCache(catalog.CacheConfig{
+		Source: catalog.NewPostgres(d.pool), Patience: ephemeral.Patience(10 * time.Second), Now: func() time.Time { return clock },
+	})
 	ids := make([]int64, 100)
 	for i := range ids {
 		ids[i] = int64(1001 + i)
@@ -361,7 +363,7 @@ func TestCache_ReloadsOnlyWhatAMessageNames(t *testing.T) {
 			var passed atomic.Int64 // since noon, in ns; loads end in the background
 			memory := catalog.NewMemory(sample.Products())
 			memory.PutCoupon(1, &cart.Coupon{Code: "TEN", Kind: cart.Percent, Rate: 100_000})
-			cache := catalog.NewCache(catalog.CacheConfig{Source: memory, Now: func() time.Time { return noon.Add(time.Duration(passed.Load())) }})
+			cache := catalog.NewCache(catalog.CacheConfig{Source: memory, Patience: ephemeral.Patience(10 * time.Second), Now: func() time.Time { return noon.Add(time.Duration(passed.Load())) }})
 			look := func() (map[int64]int64, int64) {
 				products, err := cache.Products(t.Context(), 1, []int64{1, 2})
 				coupons, couponErr := cache.CouponsByKey(t.Context(), 1, "TEN")

@@ -96,7 +96,7 @@ func openDeskOn(t *testing.T, client redis.UniversalClient, now func() time.Time
 		Redis: d.redis, Catalog: d.goods, Coupons: d.goods, Limits: carttest.Limits, Strategy: cart.Sum,
 		Keys: deskKeys,
 		Log:  slog.New(slog.DiscardHandler), Now: d.now,
-		Budget: 5 * time.Second, // enough for a busy test machine
+		Budget: ephemeral.Patience(5 * time.Second),
 	})
 	return d
 }
@@ -104,8 +104,7 @@ func openDeskOn(t *testing.T, client redis.UniversalClient, now func() time.Time
 // dial returns a client that gives Redis more time than the service does: the machine may be busy.
 func dial(t testing.TB, url string, change ...func(*redis.UniversalOptions)) redis.UniversalClient {
 	t.Helper()
-	patient := func(o *redis.UniversalOptions) { o.ReadTimeout = 2 * time.Second }
-	client := assert.Must(connect.Redis(url, slices.Concat([]func(*redis.UniversalOptions){patient}, change)...))(t)
+	client := assert.Must(connect.Redis(url, append([]func(*redis.UniversalOptions){ephemeral.PatientRedis}, change...)...))(t)
 	t.Cleanup(func() { client.Close() })
 	return client
 }

@@ -15,14 +15,16 @@ import (
 
 	"commerce/cmd/internal/server"
 	"commerce/deploy/assert"
+	"commerce/deploy/ephemeral"
 )
 
 // serveBriefly serves like the public address, with short timeouts.
 func serveBriefly(t *testing.T, h http.Handler, edits ...func(*http.Server)) string {
 	t.Helper()
 	s := httpServer(h, slog.New(slog.DiscardHandler))
-	s.ReadHeaderTimeout, s.IdleTimeout = 300*time.Millisecond, 300*time.Millisecond
-	s.ReadTimeout, s.WriteTimeout = 600*time.Millisecond, 600*time.Millisecond
+	short := ephemeral.Patience(300 * time.Millisecond)
+	s.ReadHeaderTimeout, s.IdleTimeout = short, short
+	s.ReadTimeout, s.WriteTimeout = 2*short, 2*short
 	s.ConnContext = server.ConnContext
 	for _, edit := range edits {
 		edit(s)
@@ -37,14 +39,11 @@ func serveBriefly(t *testing.T, h http.Handler, edits ...func(*http.Server)) str
 	return listener.Addr().String()
 }
 
-// patiently is longer than any wait, also on a busy machine.
-const patiently = 20 * time.Second
-
 func dialSlowly(t *testing.T, addr string) net.Conn {
 	t.Helper()
 	conn := assert.Must(net.Dial("tcp", addr))(t)
 	t.Cleanup(func() { conn.Close() })
-	_ = conn.SetDeadline(time.Now().Add(patiently))
+	_ = conn.SetDeadline(time.Now().Add(ephemeral.Patience(20 * time.Second)))
 	return conn
 }
 
@@ -93,7 +92,7 @@ func TestSlowClients_LoseTheirConnection(t *testing.T) {
 				for range 2 {
 					select {
 					case <-closed:
-					case <-time.After(patiently):
+					case <-time.After(ephemeral.Patience(20 * time.Second)):
 						t.Fatal("the connection stays open")
 					}
 				}
@@ -125,7 +124,7 @@ func TestSlowClients_CannotTrickleARequest(t *testing.T) {
 				case <-time.After(20 * time.Millisecond):
 					_, err = io.WriteString(conn, "X-A: a\r\n")
 				}
-				assert.Require(t, time.Since(began) <= patiently, "the connection stays open")
+				assert.Require(t, time.Since(began) <= ephemeral.Patience(20*time.Second), "the connection stays open")
 			}
 		})
 	}

@@ -46,12 +46,11 @@ func seen(s *subscriptions.Subscription, now time.Time) string {
 		s.Status, s.GrantsAccess(now), s.HasExpired(now), s.DaysRemaining(now), s.PaymentMethod() != nil, s.Variant.ID, scheduled, s.Price)
 }
 
-// connectedSource returns a source with a connection: a read waits only 300 ms for one, which is short on a busy machine.
-func connectedSource(t *testing.T, url string) *postgres.Source {
+func patientSource(t *testing.T, url string) *postgres.Source {
 	t.Helper()
-	pool := ephemeral.OpenPool(t, url, connect.PostgresConfig{})
-	assert.NoError(t, pool.Ping(t.Context()))
-	return postgres.New(postgres.Config{Pool: pool})
+	return postgres.New(postgres.Config{
+		Pool: ephemeral.OpenPool(t, url, connect.PostgresConfig{}), Budget: ephemeral.Patience(10 * time.Second), Wait: ephemeral.Patience(5 * time.Second),
+	})
 }
 
 // The example of docs/data.md, as it is written there.
@@ -59,7 +58,7 @@ func TestDataPage_ExampleShowsWhatItSays(t *testing.T) {
 	t.Parallel()
 	url, page := ephemeral.Migrated(t), dataPage(t)
 	db := writer(t, url)
-	source := connectedSource(t, url)
+	source := patientSource(t, url)
 	_, example, _ := strings.Cut(page, "\n## A worked example\n")
 	example, _, _ = strings.Cut(example, "\n## ")
 	assert.Equal(t, strings.Count(example, "\n### "), 13, "steps of the example, which are those of this test")
@@ -140,7 +139,7 @@ func TestDataPage_EverydayChangesDoWhatItSays(t *testing.T) {
 	})
 	_, err := db.Exec(t.Context(), "DELETE FROM plans WHERE id = 401")
 	assert.That(t, err != nil, "a plan with a subscription was deleted")
-	s := assert.Must(connectedSource(t, url).Get(t.Context(), 7, 9001, "en"))(t)
+	s := assert.Must(patientSource(t, url).Get(t.Context(), 7, 9001, "en"))(t)
 	assert.That(t, s.Variant.ID == 401 && s.Price == 4900 && s.Product.Name.Own == "Club",
 		"the subscription of the retired plan is %+v", s)
 }

@@ -335,14 +335,14 @@ func (s *redisServer) role(t *testing.T) ([]any, error) {
 	return s.client(t).Do(t.Context(), "role").Slice()
 }
 
-// eventually repeats a check until it succeeds, for up to two minutes.
+// eventually repeats a check until it succeeds, for up to two minutes of Patience.
 func eventually(t *testing.T, check func() error) {
 	t.Helper()
 	err := errors.New("not checked")
-	for start := time.Now(); time.Since(start) < 2*time.Minute; time.Sleep(50 * time.Millisecond) {
+	for start := time.Now(); time.Since(start) < ephemeral.Patience(2*time.Minute); time.Sleep(50 * time.Millisecond) {
 		if err = check(); err == nil {
 			return
 		}
 	}
-	t.Fatal(fmt.Errorf("not within two minutes: %w", err))
+	t.Fatal(fmt.Errorf("not yet: %w", err))
 }

@@ -19,6 +19,7 @@ import (
 	"commerce/cart"
 	"commerce/cmd/internal/server"
 	"commerce/deploy/assert"
+	"commerce/deploy/ephemeral"
 )
 
 // agent is an AI agent, which calls over REST or over MCP.
@@ -399,7 +400,9 @@ func TestAgent_GetsTheProtocolsErrors(t *testing.T) {
 		}
 	}))
 	t.Cleanup(profiles.Close)
-	s := newShop(t, func(p *server.Parts) { p.TrustProfiles, p.LocalProfiles, p.Deadline = false, true, 20*time.Second })
+	s := newShop(t, func(p *server.Parts) {
+		p.TrustProfiles, p.LocalProfiles, p.Deadline = false, true, ephemeral.Patience(20*time.Second)
+	})
 	const first = "the-first-random-key-long-enough"
 	rows := []struct {
 		code   string
@@ -446,7 +449,7 @@ func TestAgent_GetsTheProtocolsErrors(t *testing.T) {
 		for _, a := range s.agents(t) {
 			a.profile = profiles.URL + "/plain"
 			var r reply
-			within(t, 20*time.Second, "a fetch that the limits allow", func() bool {
+			ephemeral.Eventually(t, "a fetch that the limits allow", func() bool {
 				r = row.call(a)
 				return r.Status != http.StatusServiceUnavailable
 			})
@@ -458,7 +461,7 @@ func TestAgent_GetsTheProtocolsErrors(t *testing.T) {
 	for _, a := range s.agents(t) {
 		a.profile = profiles.URL + "/checkout"
 		var r reply
-		within(t, 20*time.Second, "a fetch that the limits allow", func() bool {
+		ephemeral.Eventually(t, "a fetch that the limits allow", func() bool {
 			r = a.call("create_cart", "", elements("1×1"), "")
 			assert.That(t, r.Status != 503 || r.Header.Get("Retry-After") != "", "no Retry-After: %v", r.Header)
 			return r.Status != http.StatusServiceUnavailable

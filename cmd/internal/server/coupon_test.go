@@ -15,6 +15,7 @@ import (
 	"commerce/cart/service"
 	"commerce/cmd/internal/server"
 	"commerce/deploy/assert"
+	"commerce/deploy/ephemeral"
 )
 
 func TestCoupon_LowersThePriceWhileItsConditionHolds(t *testing.T) {
@@ -150,7 +151,7 @@ func TestCoupon_IsUsedUp(t *testing.T) {
 		wantIssue(t, before.Body.Data, "", "")
 		s.Catalog.PutUse(s.ID, "TWO", "1001", 2)
 		s.Clock.Forward(time.Minute)
-		within(t, 20*time.Second, "a load in the background", func() bool { return c.cart().Discount == 0 })
+		ephemeral.Eventually(t, "a load in the background", func() bool { return c.cart().Discount == 0 })
 		after := c.ok("GET", "/cart", "")
 		wantIssue(t, after.Body.Data, "coupon_invalid", "used_up")
 		assert.That(t, before.Header.Get("ETag") != after.Header.Get("ETag"), "the coupon is used up and the ETag did not change")

@@ -31,7 +31,7 @@ func TestRateLimit_LimitsEachClient(t *testing.T) {
 	})
 	var served int
 	var refused *httptest.ResponseRecorder
-	for start := time.Now(); refused == nil && time.Since(start) < 20*time.Second; {
+	for start := time.Now(); refused == nil && time.Since(start) < ephemeral.Patience(20*time.Second); {
 		w := ask(h, "192.0.2.1", "GET", "/quick", "X-Forwarded-For", "198.51.100."+strconv.Itoa(served%200), "Origin", "https://shop.example.com")
 		if w.Code == 204 {
 			served++
@@ -137,7 +137,7 @@ func onEachKind(t *testing.T, test func(t *testing.T, url string)) {
 
 // dialed gives a shop its Redis early, so that limits can use it.
 func dialed(t testing.TB, url string) func(*server.Parts) {
-	return func(p *server.Parts) { p.Redis.Client = dialRedis(t, asService(t, url), patient) }
+	return func(p *server.Parts) { p.Redis.Client = dialRedis(t, asService(t, url), ephemeral.PatientRedis) }
 }
 
 func (a answer) wantWait(t testing.TB, least, most int64) {

@@ -168,9 +168,9 @@ func (m *machine) logs(t *testing.T, text string) {
 func (m *machine) eventually(t *testing.T, what string, happens func() bool) {
 	t.Helper()
 	for began := time.Now(); !happens(); time.Sleep(20 * time.Millisecond) {
-		if time.Since(began) > time.Minute {
+		if time.Since(began) > ephemeral.Patience(time.Minute) {
 			log, _ := os.ReadFile(filepath.Join(m.dir, "commerce.log"))
-			t.Fatalf("not within a minute: %s\n%s", what, log[max(0, len(log)-4000):])
+			t.Fatalf("not yet: %s\n%s", what, log[max(0, len(log)-4000):])
 		}
 	}
 }

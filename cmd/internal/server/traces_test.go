@@ -50,7 +50,7 @@ func newRecorder(t testing.TB) *recorder {
 // on lets a shop on a Redis record its requests and commands, behind a proxy.
 func (r *recorder) on(t testing.TB, redisURL string) func(*server.Parts) {
 	return func(p *server.Parts) {
-		p.Redis.Client = dialRedis(t, asService(t, redisURL), patient)
+		p.Redis.Client = dialRedis(t, asService(t, redisURL), ephemeral.PatientRedis)
 		p.Traces, p.TrustedProxies = r.traces, []string{"127.0.0.1"}
 	}
 }

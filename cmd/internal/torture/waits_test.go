@@ -147,7 +147,7 @@ func TestWaits_ThousandTakeLittleMemory(t *testing.T) {
 	pages = w.wait(base, calls)
 	began = time.Now()
 	took, err := s.terminate()
-	assert.That(t, err == nil && took < 5*time.Second, "with calls that wait, the process ends after %v: %v", took, err)
+	assert.That(t, err == nil && took < ephemeral.Patience(5*time.Second), "with calls that wait, the process ends after %v: %v", took, err)
 	w.wantAll(pages(), 0, began)
 }
 
@@ -165,7 +165,7 @@ func TestWaits_ThroughHAProxy(t *testing.T) {
 	for _, instance := range []*service{a, b} {
 		pages := w.wait(url, 20)
 		took, err := instance.terminate()
-		assert.That(t, err == nil && took < 5*time.Second, "the instance ends after %v: %v", took, err)
+		assert.That(t, err == nil && took < ephemeral.Patience(5*time.Second), "the instance ends after %v: %v", took, err)
 		w.change()
 		for _, p := range pages() {
 			assert.Equal(t, p.status, http.StatusOK, "a call while an instance stops")
