@@ -51,6 +51,8 @@ type desk struct {
 	customer, guest redisstore.Ref // of "c", and of the guest with the token
 }
 
+var deskKeys, _ = sealed.New(strings.Repeat("k", 32), strings.Repeat("p", 32))
+
 var lastStore atomic.Int64
 
 // newStoreID is of a store that no other test has, also where test processes share a Redis.
@@ -92,7 +94,7 @@ func openDeskOn(t *testing.T, client redis.UniversalClient, now func() time.Time
 	d.redis = redisstore.New(redisstore.Config{Client: d.client, TTL: usualTTLs, Now: d.now})
 	d.Carts = service.New(service.Config{
 		Redis: d.redis, Catalog: d.goods, Coupons: d.goods, Limits: carttest.Limits, Strategy: cart.Sum,
-		Keys: assert.Must(sealed.New(strings.Repeat("k", 32), strings.Repeat("p", 32)))(t),
+		Keys: deskKeys,
 		Log:  slog.New(slog.DiscardHandler), Now: d.now,
 		Budget: 5 * time.Second, // enough for a busy test machine
 	})

@@ -119,7 +119,7 @@ func (s *Carts) AgentCreate(ctx context.Context, v *AgentVisit, on Conditions, r
 // AgentReplace replaces the lines of the cart in one step, as far as they can be bought. With cart.ErrChangedUnseen,
 // nothing was changed, and the cart is as it is now. A client's If-Match that names another version is a problem.VersionMismatch.
 func (s *Carts) AgentReplace(ctx context.Context, v *AgentVisit, on Conditions, r cart.Replacement) (AgentCart, error) {
-	return s.asAgent(ctx, v, on, r.IDs(), func(c cart.Cart) []agentOp { return replacing(r, c) })
+	return s.asAgent(ctx, v, on, r.IDs(), func(c cart.Cart) []agentOp { return replacing(s.named(r, c), c) })
 }
 
 // AgentCancel ends the cart, and returns it as it was. ids are those of lines that the agent sent, if any. It fails
@@ -144,7 +144,7 @@ func (s *Carts) AgentCancel(ctx context.Context, v *AgentVisit, on Conditions, i
 func (s *Carts) asAgent(ctx context.Context, v *AgentVisit, on Conditions, ids []string, ops func(cart.Cart) []agentOp) (AgentCart, error) {
 	for range maxReads {
 		held, moved, err := s.open(ctx, v)
-		judged, refusal := on, unseen(held, on, ids)
+		judged, refusal := on, s.unseen(held, on, ids)
 		if errors.Is(err, ErrNoCart) {
 			judged.IfMatch, refusal = "", ErrNoCart
 		} else if err != nil {
@@ -172,14 +172,14 @@ func (s *Carts) asAgent(ctx context.Context, v *AgentVisit, on Conditions, ids [
 }
 
 // unseen returns why an agent must not change the cart as it was read; nil if it may.
-func unseen(held redisstore.Stored, on Conditions, ids []string) *problem.Error {
+func (s *Carts) unseen(held redisstore.Stored, on Conditions, ids []string) *problem.Error {
 	named := on.IfMatch != "" && on.IfMatch != "*"
 	switch {
 	case named && !strings.Contains(on.IfMatch, onlyAt(held.Cart)):
 		return errOtherVersion
 	case named && len(ids) == 0: // it has seen the version that it names
 		return nil
-	case !held.SeenBy(ids, held.Agent):
+	case !held.SeenBy(s.momentsOf(ids), held.Agent):
 		return errUnseen
 	}
 	return nil

@@ -124,7 +124,7 @@ func (c *call) do(ctx context.Context, v *service.AgentVisit, on service.Conditi
 	case errors.Is(err, cart.ErrChangedUnseen):
 		content := textChanged.With()
 		if len(shown.Lines) == 0 { // so it shows no line id
-			content = textEmptied.With(shown.Cart.ShownID(""))
+			content = textEmptied.With(c.api.Carts.ShownIDs(shown.Cart)(""))
 		}
 		return c.show(v, &shown, read, message{code: "cart_changed", severity: recoverable, content: content}), nil
 	case known != nil && known.Code == problem.NotFound:

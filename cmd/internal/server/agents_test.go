@@ -611,9 +611,19 @@ func TestAgent_SeesNoTextsOfThePerson(t *testing.T) {
 		made := a.create("1×1")
 		person := s.sharing(t, made)
 		person.add(`{"product_id":5,"fields":{"Account email":"secret@example.com","Region":"us"},"notice":"secret notice","metadata":{"n":"secret"}}`)
+		person.add(`{"product_id":5,"qty":2,"fields":{"Account email":"0501234567","Region":"us"}}`)
 		read := a.call("get_cart", made.Cart.ID, "", "")
-		assert.Equal(t, read.lines(), "1×1 5×1", "lines")
+		assert.Equal(t, read.lines(), "1×1 5×1 5×2", "lines")
 		assert.That(t, !strings.Contains(string(read.Raw), "secret"), "shows %s", read.Raw)
+		held := person.cart().Items
+		for _, line := range held[1:] {
+			_, digest, _ := strings.Cut(line.ID, ".f")
+			assert.That(t, len(digest) == 16 && !strings.Contains(string(read.Raw), digest), "shows the digest of texts %q: %s", digest, read.Raw)
+		}
+		l := read.Cart.Items
+		update := fmt.Sprintf(`{"line_items":[{"id":%q,"item":{"id":"5"},"quantity":4},{"id":%q,"item":{"id":"5"},"quantity":3}]}`, l[2].ID, l[1].ID)
+		assert.Equal(t, a.call("update_cart", made.Cart.ID, update, "").messages(), nil, "messages of an update by these ids")
+		person.wantLines(held[1].ID + "×3 " + held[2].ID + "×4")
 	}
 }
 
