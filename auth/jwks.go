@@ -8,9 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"net/netip"
 	"net/url"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -123,12 +121,6 @@ func checkRedirect(next *http.Request, via []*http.Request) error {
 // secure reports whether nobody on the network can change what a URL returns.
 func secure(u *url.URL) bool {
 	return u.Scheme == "https" || u.Scheme == "http" && IsLoopback(u.Hostname())
-}
-
-// IsLoopback reports whether a host without a port is this machine.
-func IsLoopback(host string) bool {
-	addr, _ := netip.ParseAddr(host)
-	return strings.EqualFold(host, "localhost") || addr.Unmap().IsLoopback()
 }
 
 // current returns the key set in use, nil if there is none.
