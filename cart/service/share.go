@@ -67,7 +67,7 @@ func (s *Carts) shareCodes(v *Visit, cartID, key string) (codes []string) {
 // shared returns the lines of a share. Errors: problem.NotFound, and problem.RateLimited for a client that has sent too
 // many wrong codes.
 func (s *Carts) shared(ctx context.Context, v *Visit, code string) (shared cart.Cart, err error) {
-	err = s.guarded(ctx, v, func(ctx context.Context) error {
+	err = s.guarded(ctx, v, code, func(ctx context.Context) error {
 		shared, err = s.Redis.Shared(ctx, v.own, code)
 		shared.ID = "" // that of the cart that has shared
 		return err
@@ -109,17 +109,21 @@ func (s *Carts) Unshare(ctx context.Context, v *Visit, code string) error {
 	if err != nil {
 		return err
 	}
-	return s.guarded(ctx, v, func(ctx context.Context) error { return s.Redis.Unshare(ctx, v.own, stored.ID, code) })
+	return s.guarded(ctx, v, code, func(ctx context.Context) error { return s.Redis.Unshare(ctx, v.own, stored.ID, code) })
 }
 
-// guarded looks a code up, unless the client has sent too many wrong ones, for which find returns cart.ErrNoCode.
-func (s *Carts) guarded(ctx context.Context, v *Visit, find func(context.Context) error) error {
+// guarded looks a code up, unless its key is gone, or the client has sent too many wrong ones, for which find returns
+// cart.ErrNoCode.
+func (s *Carts) guarded(ctx context.Context, v *Visit, code string, find func(context.Context) error) error {
 	if s.Keys == nil {
 		return cart.ErrNoCode
 	}
 	forget, tooMany := s.Guesses.ofShare.Take(ctx, v.client, errTooManyGuesses)
 	if tooMany != nil {
 		return tooMany
+	}
+	if !s.Keys.Knows(code) {
+		return cart.ErrNoCode
 	}
 	limited, trip := v.budget.spend(ctx, 1)
 	defer trip.done()

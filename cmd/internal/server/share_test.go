@@ -236,7 +236,7 @@ func TestShare_WithoutRedisIsUnavailable(t *testing.T) {
 	s := openShop(t, "redis://"+redis.Addr(), hasty)
 	c := s.guest(t)
 	c.Token = "made-up-cart-token-of-a-guest"
-	const code = "a-code-of-26-characters-00"
+	code := handoverKeys.Name() + "-code-of-26-characters"
 	redis.Close()
 	for _, who := range []*shopper{c, c.logIn("1001"), s.guest(t)} {
 		for _, call := range [][3]string{{"POST", "/cart/share"}, {"GET", "/cart/share/" + code}, {"DELETE", "/cart/share/" + code}, {"POST", "/cart/ops", addsShared(code)}} {
