@@ -112,6 +112,8 @@ func TestRedis_OneServerKeepsCartsWhenItRestarts(t *testing.T) {
 	secrets := passwords(t)
 	server := startRedis(t, secrets, ephemeral.FreePorts(t, 1)[0], "server.conf", strings.NewReplacer())
 	server.wantNoAnonymous(t)
+	kept := assert.Must(server.client(t).ConfigGet(t.Context(), "slowlog-max-len").Result())(t)
+	assert.Equal(t, kept, map[string]string{"slowlog-max-len": "16"}, "entries of the slow log, which have texts of shoppers")
 	url := func(user string) string {
 		return "redis://" + user + ":" + password(t, secrets, user) + "@" + server.addr()
 	}
