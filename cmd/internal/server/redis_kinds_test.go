@@ -175,7 +175,7 @@ func TestRedisKinds_ARedisThatRefusesEveryUserIs503(t *testing.T) {
 			u.RawQuery = query.Encode()
 			s := openShop(t, u.String(), asServed(t, u.String(), 0))
 			c := s.guest(t)
-			c.Token = strings.Repeat("t", 30)
+			c.Token = strings.Repeat("token", 6)
 			refused := func(method, path, body string) {
 				start := time.Now()
 				a := c.refused(503, "unavailable", method, path, body)
