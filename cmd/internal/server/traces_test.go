@@ -234,7 +234,9 @@ func TestTraces_GoOnAtTheIssuerOfTokens(t *testing.T) {
 	asked := make(chan string, 1)
 	issuer := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { asked <- r.Header.Get("Traceparent") }))
 	t.Cleanup(issuer.Close)
-	keys := assert.Must(auth.NewJWKS(auth.JWKSConfig{URL: issuer.URL, Propagate: r.traces.Propagate, Log: slog.New(slog.DiscardHandler)}))(t)
+	keys := assert.Must(auth.NewJWKS(auth.JWKSConfig{
+		URL: issuer.URL, Propagate: r.traces.Propagate, Log: slog.New(slog.DiscardHandler), Wait: ephemeral.Patience(5 * time.Second),
+	}))(t)
 	tokens := assert.Must(auth.NewJWT(auth.JWTConfig{JWKS: keys}))(t)
 	s := openShop(t, embeddedRedis(t), func(p *server.Parts) { p.JWT, p.Traces = tokens, r.traces })
 	part := base64.RawURLEncoding.EncodeToString
