@@ -2,10 +2,8 @@ package carthttp
 
 import (
 	"bytes"
-	"fmt"
 	"maps"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -162,13 +160,14 @@ func (o object) fields(limit int64) (fields map[string]string, unreadable map[st
 	}
 	fields = make(map[string]string, len(given))
 	var refusals []*problem.Error
-	for _, key := range slices.Sorted(maps.Keys(given)) {
+	for key := range given {
 		if !given.has(key) {
 			fields[key] = ""
 			continue
 		}
-		value, err := text(given[key], name+"."+key, limit)
+		value, err := text(given[key], name, limit)
 		if err != nil {
+			_, err = text(given[key], name+"."+problem.Excerpt(key), limit) // most texts are good and need no name
 			if unreadable == nil {
 				unreadable = map[string]bool{}
 			}
@@ -177,6 +176,7 @@ func (o object) fields(limit int64) (fields map[string]string, unreadable map[st
 		}
 		fields[key] = value
 	}
+	slices.SortFunc(refusals, func(a, b *problem.Error) int { return strings.Compare(a.Faults[0].Member, b.Faults[0].Member) })
 	return fields, unreadable, problem.Join(refusals...)
 }
 
@@ -223,9 +223,9 @@ func (o object) metadata() (cart.Metadata, *problem.Error) {
 	given, refusal := o.keyed(name, maxMetadata)
 	changes := cart.Metadata{}
 	for _, key := range slices.Sorted(maps.Keys(given)) {
-		member := name + "." + key
-		if !metadataName.MatchString(key) || strippedName.MatchString(key) {
-			refusal = problem.Join(refusal, problem.New(problem.ValidationFailed, member, textMetadataName, key))
+		member := name + "." + problem.Excerpt(key)
+		if !allowsMetadata(key) {
+			refusal = problem.Join(refusal, problem.New(problem.ValidationFailed, member, textMetadataName, problem.Excerpt(key)))
 			continue
 		}
 		var err *problem.Error
@@ -239,10 +239,23 @@ func (o object) metadata() (cart.Metadata, *problem.Error) {
 	return changes, refusal
 }
 
-var metadataName = regexp.MustCompile(fmt.Sprintf(`^[A-Za-z0-9_.-]{1,%d}$`, cart.MaxMetadataName))
-
-// strippedName matches the members of responses that the published client removes.
-var strippedName = regexp.MustCompile(`(?i)key|secret|password|token|^(?:email_verified_at|deleted_at|created_by|updated_by|deleted_by)$`)
+// allowsMetadata reports whether a name of metadata may be stored: it is short and plain, and none of those of
+// members that the published client removes from responses.
+func allowsMetadata(name string) bool {
+	strange := func(c rune) bool {
+		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
+		return !letter && c != '_' && c != '.' && c != '-'
+	}
+	if name == "" || len(name) > cart.MaxMetadataName || strings.ContainsFunc(name, strange) {
+		return false
+	}
+	name = strings.ToLower(name)
+	switch name {
+	case "email_verified_at", "deleted_at", "created_by", "updated_by", "deleted_by":
+		return false
+	}
+	return !slices.ContainsFunc([]string{"key", "secret", "password", "token"}, func(part string) bool { return strings.Contains(name, part) })
+}
 
 // acceptedPrice reads accept_price, in minor units; nil when not given.
 func (o object) acceptedPrice() (*money.Amount, *problem.Error) {

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"commerce/auth/locale"
@@ -69,7 +68,9 @@ func (c *call) read() request {
 
 // fault refuses a member. want is what JSON Schema calls the value that it should have.
 func (r *request) fault(path, want string) {
-	r.faults = problem.Join(r.faults, problem.New(problem.ValidationFailed, path, textForm, want))
+	if !r.faults.Full() {
+		r.faults = problem.Join(r.faults, problem.New(problem.ValidationFailed, path, textForm, want))
+	}
 }
 
 func (r *request) messages() []message {
@@ -122,8 +123,7 @@ func (r *request) list(o wire.Object, path, name string, most int) (elements []j
 		r.fault(path+"."+name, "array")
 		return nil, false
 	}
-	_ = json.Unmarshal(o[name], &elements) // wire.ReadBody has checked it
-	if len(elements) > most {
+	if elements = wire.Elements(o[name]); len(elements) > most {
 		r.fault(path+"."+name, fmt.Sprintf("array, maxItems %d", most))
 		return nil, false
 	}
@@ -216,7 +216,7 @@ func (r *request) discounts(o wire.Object) {
 }
 
 func memberPath(path, name string) string {
-	if plainName.MatchString(name) {
+	if name = problem.Excerpt(name); plainName.MatchString(name) {
 		return path + "." + name
 	}
 	return path + "['" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(name) + "']"
