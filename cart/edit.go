@@ -168,8 +168,15 @@ func (e Edit) altersFields(l Line, keys *fieldKeys) bool {
 // its name and its position.
 func (e Edit) clearedAndGiven(keys *fieldKeys) *problem.Error {
 	var refusals []*problem.Error
+	var known []string
+	for key := range e.Fields {
+		if keys.index(key) >= 0 {
+			known = append(known, key)
+		}
+	}
+	slices.Sort(known)
 	cleared := map[string]bool{} // by the name of the field
-	for _, key := range slices.Sorted(maps.Keys(e.Fields)) {
+	for _, key := range known {
 		_, name := keys.field(key)
 		clears := e.Fields[key] == ""
 		if before, twice := cleared[name]; twice && before != clears {
@@ -203,11 +210,12 @@ func (e Edit) merge(held []FieldValue, keys *fieldKeys) map[string]string {
 	merged := maps.Clone(e.Fields)
 	given := map[string]bool{}
 	for key := range e.Fields {
-		_, name := keys.field(key)
-		given[name] = true
+		if f, name := keys.field(key); f != nil {
+			given[name] = true
+		}
 	}
 	for _, a := range held {
-		if !given[a.Name] {
+		if _, named := e.Fields[a.Name]; !named && !given[a.Name] {
 			merged[a.Name] = a.Value
 		} else if keys.product.Field(a.Name) == nil && merged[a.Name] == "" {
 			delete(merged, a.Name)

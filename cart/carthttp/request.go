@@ -61,13 +61,17 @@ func text(v jsontext.Value, name string, limit int64) (string, *problem.Error) {
 	if int64(len(bytes.TrimSpace(b))) > cart.MostShrunk*limit {
 		return "", problem.New(problem.ValidationFailed, name, textManyBytes, name, limit)
 	}
-	s := cart.NormalText(string(b))
+	s := cart.NormalText(simplified.Replace(string(b)))
 	notText := func(r rune) bool { return unicode.IsControl(r) && !strings.ContainsRune("\n\r\t", r) }
 	if strings.ContainsFunc(s, notText) {
 		return "", problem.New(problem.ValidationFailed, name, textPlainText, name)
 	}
 	return s, nil
 }
+
+// simplified replaces the only marks that consist of other marks, by these. A normal form has none of them, and a
+// text of nothing else would take twice as long as any other.
+var simplified = strings.NewReplacer("\u0344", "\u0308\u0301", "\u0f73", "\u0f71\u0f72", "\u0f75", "\u0f71\u0f74", "\u0f81", "\u0f71\u0f80")
 
 // either reads a member that has two names, and returns the name that it used. Both are allowed
 // when they are equal.

@@ -45,12 +45,18 @@ func (c *call) read() request {
 	r.names(context, "$.context", "eligibility")
 	signals := r.texts(c.cart, "$", "signals", "dev.ucp.buyer_ip", "dev.ucp.user_agent")
 	for _, name := range slices.Sorted(maps.Keys(signals)) {
+		if r.faults.Full() {
+			break
+		}
 		if !reverseDomain.MatchString(name) {
 			r.fault(memberPath("$.signals", name), domainName)
 		}
 	}
 	attribution := r.object(c.cart, "$", "attribution")
 	for _, name := range slices.Sorted(maps.Keys(attribution)) {
+		if r.faults.Full() {
+			break
+		}
 		r.text(attribution, "$.attribution", name)
 	}
 	if language, ok := wire.Unquote(context["language"]); ok {
@@ -219,7 +225,7 @@ func memberPath(path, name string) string {
 	if name = problem.Excerpt(name); plainName.MatchString(name) {
 		return path + "." + name
 	}
-	return path + "['" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(name) + "']"
+	return path + "['" + strings.ReplaceAll(strings.ReplaceAll(name, `\`, `\\`), `'`, `\'`) + "']"
 }
 
 var plainName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
