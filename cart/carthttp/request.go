@@ -164,6 +164,7 @@ func (o object) fields(limit int64) (fields map[string]string, unreadable map[st
 	}
 	fields = make(map[string]string, len(given))
 	var refusals []*problem.Error
+	size := 0
 	for key := range given {
 		if !given.has(key) {
 			fields[key] = ""
@@ -179,6 +180,9 @@ func (o object) fields(limit int64) (fields map[string]string, unreadable map[st
 			continue
 		}
 		fields[key] = value
+		if size += len(value); int64(size) > cart.MostShrunk*limit { // no line has room for it, and normal forms cost time
+			return nil, nil, problem.New(problem.ValidationFailed, name, textManyBytes, name, limit)
+		}
 	}
 	slices.SortFunc(refusals, func(a, b *problem.Error) int { return strings.Compare(a.Faults[0].Member, b.Faults[0].Member) })
 	return fields, unreadable, problem.Join(refusals...)
