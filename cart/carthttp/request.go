@@ -1,10 +1,8 @@
 package carthttp
 
 import (
-	"fmt"
 	"maps"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -67,13 +65,26 @@ func normalText(s, name string, limit int64) (string, *problem.Error) {
 	if int64(len(cart.TrimText(s))) > cart.MostShrunk*limit {
 		return "", problem.New(problem.ValidationFailed, name, textManyBytes, name, limit)
 	}
-	s = cart.NormalText(s)
+	s = cart.NormalText(simplified.Replace(s))
 	notText := func(r rune) bool { return unicode.IsControl(r) && !strings.ContainsRune("\n\r\t", r) }
 	if strings.ContainsFunc(s, notText) {
 		return "", problem.New(problem.ValidationFailed, name, textPlainText, name)
 	}
 	return s, nil
 }
+
+// fieldText reads a shopper's answer to a field.
+func fieldText(v jsontext.Value, name string, limit int64) (string, *problem.Error) {
+	s, err := asSent(v, name)
+	if err != nil {
+		return "", err
+	}
+	return normalText(s, name, limit)
+}
+
+// simplified replaces the only marks that consist of other marks, by these. A normal form has none of them, and a
+// text of nothing else would take twice as long as any other.
+var simplified = strings.NewReplacer("\u0344", "\u0308\u0301", "\u0f73", "\u0f71\u0f72", "\u0f75", "\u0f71\u0f74", "\u0f81", "\u0f71\u0f80")
 
 // either reads a member that has two names, and returns the name that it used. Both are allowed
 // when they are equal.
@@ -166,17 +177,15 @@ func (o object) fields(limit int64) (fields map[string]string, unreadable map[st
 	}
 	fields = make(map[string]string, len(given))
 	var refusals []*problem.Error
-	for _, key := range slices.Sorted(maps.Keys(given)) {
+	size := 0
+	for key := range given {
 		if !given.has(key) {
 			fields[key] = ""
 			continue
 		}
-		member := name + "." + key
-		value, err := asSent(given[key], member)
-		if err == nil {
-			value, err = normalText(value, member, limit)
-		}
+		value, err := fieldText(given[key], name, limit)
 		if err != nil {
+			_, err = fieldText(given[key], name+"."+problem.Excerpt(key), limit) // most texts are good and need no name
 			if unreadable == nil {
 				unreadable = map[string]bool{}
 			}
@@ -184,7 +193,11 @@ func (o object) fields(limit int64) (fields map[string]string, unreadable map[st
 			continue
 		}
 		fields[key] = value
+		if size += len(value); int64(size) > cart.MostShrunk*limit { // no line has room for it, and normal forms cost time
+			return nil, nil, problem.New(problem.ValidationFailed, name, textManyBytes, name, limit)
+		}
 	}
+	slices.SortFunc(refusals, func(a, b *problem.Error) int { return strings.Compare(a.Faults[0].Member, b.Faults[0].Member) })
 	return fields, unreadable, problem.Join(refusals...)
 }
 
@@ -239,9 +252,9 @@ func (o object) metadata() (cart.Metadata, *problem.Error) {
 	given, refusal := o.keyed(name, maxMetadata)
 	changes := cart.Metadata{}
 	for _, key := range slices.Sorted(maps.Keys(given)) {
-		member := name + "." + key
-		if !metadataName.MatchString(key) || strippedName.MatchString(key) {
-			refusal = problem.Join(refusal, problem.New(problem.ValidationFailed, member, textMetadataName, key))
+		member := name + "." + problem.Excerpt(key)
+		if !allowsMetadata(key) {
+			refusal = problem.Join(refusal, problem.New(problem.ValidationFailed, member, textMetadataName, problem.Excerpt(key)))
 			continue
 		}
 		var err *problem.Error
@@ -255,10 +268,23 @@ func (o object) metadata() (cart.Metadata, *problem.Error) {
 	return changes, refusal
 }
 
-var metadataName = regexp.MustCompile(fmt.Sprintf(`^[A-Za-z0-9_.-]{1,%d}$`, cart.MaxMetadataName))
-
-// strippedName matches the members of responses that the published client removes.
-var strippedName = regexp.MustCompile(`(?i)key|secret|password|token|^(?:email_verified_at|deleted_at|created_by|updated_by|deleted_by)$`)
+// allowsMetadata reports whether a name of metadata may be stored: it is short and plain, and none of those of
+// members that the published client removes from responses.
+func allowsMetadata(name string) bool {
+	strange := func(c rune) bool {
+		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
+		return !letter && c != '_' && c != '.' && c != '-'
+	}
+	if name == "" || len(name) > cart.MaxMetadataName || strings.ContainsFunc(name, strange) {
+		return false
+	}
+	name = strings.ToLower(name)
+	switch name {
+	case "email_verified_at", "deleted_at", "created_by", "updated_by", "deleted_by":
+		return false
+	}
+	return !slices.ContainsFunc([]string{"key", "secret", "password", "token"}, func(part string) bool { return strings.Contains(name, part) })
+}
 
 // acceptedPrice reads accept_price, in minor units; nil when not given.
 func (o object) acceptedPrice() (*money.Amount, *problem.Error) {

@@ -28,7 +28,11 @@ func (s *Carts) Add(ctx context.Context, v *Visit, on Conditions, a cart.Additio
 	if err := s.priceable(ctx, v, on); err != nil {
 		return Changed{}, err
 	}
-	return s.makeChange(ctx, v, on, s.addition(a, product))
+	c := s.addition(a, product)
+	if c.refusal != nil { // an earlier request may have added the line
+		c.line = new(a.LineID(product))
+	}
+	return s.makeChange(ctx, v, on, c)
 }
 
 func (s *Carts) addition(a cart.Addition, product *cart.Product) change {
@@ -38,7 +42,6 @@ func (s *Carts) addition(a cart.Addition, product *cart.Product) change {
 		text: (&cart.Line{Fields: line.Fields, Notice: line.Notice, Metadata: line.Metadata}).StoredText(),
 	}
 	if refusal != nil {
-		line.ID = a.LineID(product)
 		c.refuse(refusal)
 	}
 	return c
@@ -156,7 +159,7 @@ var errItemNotFound = cart.Refusal{Code: problem.ItemNotFound}.Problem("", nil, 
 
 // Do makes the change of an operation that needs neither the cart nor a product.
 func (s *Carts) Do(ctx context.Context, v *Visit, on Conditions, op Op) (Changed, error) {
-	return s.makeChange(ctx, v, on, s.op(op, cart.Cart{}, nil))
+	return s.makeChange(ctx, v, on, s.op(op, cart.Cart{}, nil, 0))
 }
 
 // Refuse returns the refusal of a malformed body, unless a replay or If-Match takes precedence.

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -88,8 +89,12 @@ func (s *Carts) changes(ctx context.Context, v *Visit, on Conditions, list List,
 	}
 	other := isOther(c, on)
 	ops := make([]change, len(list.Ops))
+	var refusal *problem.Error // of the first change that is invalid by itself
+	faults := 0                // of all
 	for i, op := range list.Ops {
 		switch {
+		case refusal != nil && !list.Each:
+			ops[i].refuse(refusal) // it is not reached
 		case op.redeems():
 			priced, err := s.price(ctx, v, c)
 			if err == nil {
@@ -99,8 +104,11 @@ func (s *Carts) changes(ctx context.Context, v *Visit, on Conditions, list List,
 				return nil, err
 			}
 		default:
-			ops[i] = s.op(op, c, products)
+			ops[i] = s.op(op, c, products, max(problem.MaxFaults-faults, 1))
 			s.limitText(v, &ops[i])
+		}
+		if ops[i].refusal != nil {
+			refusal, faults = cmp.Or(refusal, ops[i].refusal), faults+len(ops[i].refusal.Faults)
 		}
 		if item := op.item(); reads && (item == "" || c.Has(item)) { // never a product's line
 			c = ops[i].After(c)
@@ -109,12 +117,15 @@ func (s *Carts) changes(ctx context.Context, v *Visit, on Conditions, list List,
 	return ops, nil
 }
 
-// op returns an operation's change of a cart. Only an operation that needs the cart uses it.
-func (s *Carts) op(op Op, c cart.Cart, products map[int64]*cart.Product) change {
+// op returns an operation's change of a cart, or looks for so many faults of its fields. Only an operation that
+// needs the cart uses it.
+func (s *Carts) op(op Op, c cart.Cart, products map[int64]*cart.Product, faults int) change {
 	switch {
 	case op.Add != nil:
+		op.Add.MaxFaults = faults
 		return s.addition(*op.Add, products[op.Add.ProductID])
 	case op.Edit != nil:
+		op.Edit.MaxFaults = faults
 		var line *cart.Line
 		if c.Has(op.Edit.Item) {
 			line = c.Line(op.Edit.Item)
@@ -175,7 +186,24 @@ func (s *Carts) outcomes(ops []change, o redisstore.Outcome) *Outcomes {
 			all.Each[i].Item = op.Line
 		}
 	}
+	all.limitFaults()
 	return all
+}
+
+// limitFaults keeps problem.MaxFaults of all faults: the first of each refused change, then those of the first ones.
+func (o *Outcomes) limitFaults() {
+	more := problem.MaxFaults
+	for _, outcome := range o.Each {
+		if outcome.Refusal != nil {
+			more--
+		}
+	}
+	for i := range o.Each {
+		if refusal := &o.Each[i].Refusal; *refusal != nil {
+			*refusal = (*refusal).First(1 + max(more, 0))
+			more -= len((*refusal).Faults) - 1
+		}
+	}
 }
 
 func (s *Carts) refusedOp(ops []change, o redisstore.Outcome) *problem.Error {

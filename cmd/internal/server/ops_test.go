@@ -294,6 +294,34 @@ func TestOps_AMalformedListIsRefusedInBothModes(t *testing.T) {
 	c.wantLines("")
 }
 
+// A response names 50 faults: the first of each operation that is refused, then more of the first ones.
+func TestOps_NameAtMostFiftyFaults(t *testing.T) {
+	c := newShop(t).guest(t)
+	many := operation{"add", "", `"product_id":1,"fields":{` + each(100, `"`+strings.Repeat(`\u0001`, 8)+`%d":"x"`) + "}"}
+	two := operation{"add", "", `"product_id":1,"fields":{"a":"x","b":"x"}`}
+	good := operation{"add", "", `"product_id":1`}
+	for name, tt := range map[string]struct {
+		ops  []operation
+		want []int // faults that the outcome of each names
+	}{
+		"few faults in a long list": {append(slices.Repeat([]operation{good}, 48), two, two), append(make([]int, 48), 2, 2)},
+		"many in few operations":    {[]operation{two, many, good, many}, []int{2, 47, 0, 1}},
+		"many in all":               {slices.Repeat([]operation{many}, 50), slices.Repeat([]int{1}, 50)},
+	} {
+		a := c.ok("POST", "/cart/ops", list("each", tt.ops...))
+		var got []int
+		for _, o := range a.Body.Data.Outcomes {
+			got = append(got, len(o.Errors))
+		}
+		assert.Equal(t, got, tt.want, "%s: faults", name)
+		assert.That(t, len(a.Raw) < worstAnswer, "%s: %d bytes", name, len(a.Raw))
+	}
+	for _, op := range []operation{many, {"add", "", `"product_id":1,"fields":{` + each(100, `"%d":1`) + "}"}, {"metadata", "", `"metadata":{` + each(40, `"a b%d":"x"`) + "}"}} {
+		a := c.refused(422, c.send("POST", "/cart/ops", list("all", op)).Body.Code, "POST", "/cart/ops", list("all", slices.Repeat([]operation{op}, 50)...))
+		assert.That(t, len(a.Body.Errors) > 30 && len(a.Body.Errors) <= 50, "%.60s: %d faults", op, len(a.Body.Errors))
+	}
+}
+
 // The outcomes of a list whose response was lost are known to the guest, to the customer who has merged the
 // guest's cart, and to another customer with the guest's token.
 func TestOps_AKeyedListGivesItsOutcomesAgain(t *testing.T) {
