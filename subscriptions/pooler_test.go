@@ -12,11 +12,11 @@ import (
 func skipBehindPooler(t *testing.T) {
 	t.Helper()
 	if os.Getenv(ephemeral.EnvPooler) != "" {
-		t.Skip("needs a session of its own")
+		t.Skip("needs a direct connection")
 	}
 }
 
-// All of these tests pass behind a pooler, except for the slow ones and for those that need a session of their own.
+// All of these tests pass behind a pooler, except for the slow ones and for those that need a direct connection.
 func TestAll_PassBehindAPooler(t *testing.T) {
 	slow(t)
 	for _, mode := range []string{"transaction", "session"} {

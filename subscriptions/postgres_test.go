@@ -413,6 +413,7 @@ func TestList_FindsCustomersOnEveryLocale(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			skipBehindPooler(t) // for the migrations
 			config := connect.PostgresConfig{Writable: true, MaxConns: 4, StatementTimeout: -1}
 			admin := ephemeral.OpenPool(t, ephemeral.Postgres(t), config)
 			database := "test_" + name + "_" + strings.ToLower(rand.Text())
@@ -540,6 +541,7 @@ func TestPostgres_AnOutageIsUnavailableInTime(t *testing.T) {
 // defect, which a retry does not fix.
 func TestPostgres_TellsATimeoutFromADefect(t *testing.T) {
 	t.Parallel()
+	skipBehindPooler(t)
 	pool := filled(t, sixStates())
 	lock := assert.Must(pool.Acquire(t.Context()))(t)
 	defer lock.Release()
