@@ -126,12 +126,12 @@ func (s *Carts) guarded(ctx context.Context, v *Visit, code string, find func(co
 	if tooMany := s.Guesses.ofShare.Take(ctx, v.client, "", errTooManyGuesses); tooMany != nil {
 		return tooMany
 	}
-	if !s.Keys.Knows(code) {
-		return cart.ErrNoCode
+	var err error = cart.ErrNoCode
+	if s.Keys.Knows(code) {
+		limited, trip := v.budget.spend(ctx, 1)
+		defer trip.done()
+		err = find(limited)
 	}
-	limited, trip := v.budget.spend(ctx, 1)
-	defer trip.done()
-	err := find(limited)
 	if errors.Is(err, cart.ErrNoCode) {
 		if tooMany := s.Guesses.ofShare.Take(ctx, v.client, guessOf("", code), errTooManyGuesses); tooMany != nil {
 			return tooMany

@@ -384,16 +384,18 @@ func TestOps_AnItemIsOnlyALine(t *testing.T) {
 // Each list has one code, in a mode in which it is told.
 func TestOps_CountRefusedCoupons(t *testing.T) {
 	c := newShop(t, limited).visitor(t).fill("1×1")
-	guess, sold, none := operation{"coupon", "", `"coupon":"GUESS"`}, operation{"add", "", `"product_id":1`}, operation{"add", "", `"product_id":404`}
-	for range 10 {
+	sold, none := operation{"add", "", `"product_id":1`}, operation{"add", "", `"product_id":404`}
+	for i := range 10 {
+		guess := operation{"coupon", "", fmt.Sprintf(`"coupon":"GUESS%d"`, i)}
+		other := operation{"coupon", "", fmt.Sprintf(`"coupon":"OTHER%d"`, i)}
 		c.refused(422, "coupon_invalid", "POST", "/cart/ops", list("all", sold, guess)).names(t, "ops.1.coupon")
-		assert.Equal(t, c.ok("POST", "/cart/ops", list("each", none, guess)).Body.Data.Outcomes[1].Data.Reason, "gone", "reason")
-		c.refused(404, "product_not_found", "POST", "/cart/ops", list("all", none, guess)) // tells nothing of the code
+		assert.Equal(t, c.ok("POST", "/cart/ops", list("each", none, other)).Body.Data.Outcomes[1].Data.Reason, "gone", "reason")
+		c.refused(404, "product_not_found", "POST", "/cart/ops", list("all", none, operation{"coupon", "", fmt.Sprintf(`"coupon":"UNTOLD%d"`, i)})) // tells nothing of the code
 	}
 	a := c.refused(429, "rate_limited", "POST", "/cart/ops", list("all", sold, operation{"coupon", "", `"coupon":"TEN"`}))
 	a.wantWait(t, 500, 600)
 	assert.That(t, a.Body.Data.Op != nil && *a.Body.Data.Op == 1, "refused: %s", a.Raw)
-	got := c.ok("POST", "/cart/ops", list("each", guess, sold)).Body.Data
+	got := c.ok("POST", "/cart/ops", list("each", operation{"coupon", "", `"coupon":"GUESS"`}, sold)).Body.Data
 	assert.That(t, got.Outcomes[0].Code == "rate_limited" && got.lines() == "1×2" && got.Coupon == nil, "%+v", got.Outcomes)
 	c.refused(429, "rate_limited", "POST", "/cart/coupon", `{"coupon":"TEN"}`)
 	c.ok("POST", "/cart/ops", list("all", operation{"coupon", "", `"coupon":null`}))
