@@ -96,12 +96,10 @@ func worstBodies() (bodies []string) {
 // worstLists are bodies of POST /cart/ops: each is one operation many times, mostly one that is refused.
 func worstLists(item string) (bodies []string) {
 	add, edit := `{"op":"add","product_id":501,`, `{"op":"edit","item":"`+item+`",`
-	for _, op := range []string{
+	bodies = []string{
 		`{"op":"metadata","metadata":{` + each(100, `"n%d":"x"`) + `}}`, `{"op":"metadata","metadata":{` + each(40, `"`+filled("n", 24)+`%d":"x"`) + `}}`,
 		`{"op":"metadata","metadata":{` + each(40, `" n%d":"x"`) + `}}`, `{"op":"remove","item":"` + filled("1", 1000) + `"}`,
 		`{"op":"coupon","coupon":"` + filled("\u0344", 30) + `"}`, `{"op":"add_shared","code":"` + filled("A", 1000) + `"}`, `{"op":1}`, "[]",
-	} {
-		bodies = append(bodies, op)
 	}
 	for _, members := range []string{
 		`"fields":{` + each(100, `"u%d":"x"`) + "}}", `"fields":{` + each(100, `"\u0634%d":"x"`) + "}}", `"fields":{` + each(60, `"e\u0301%d":"x"`) + "}}",
