@@ -158,16 +158,17 @@ func (s *Store) mentions(ctx context.Context, pattern string, wanted func(tag st
 	named := map[string]Ref{}
 	err := s.scan(ctx, pattern, func(keys []string) error {
 		var asked []string
-		names, err := s.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
-			for _, key := range keys {
-				for _, member := range naming[kindOf(key)] {
-					p.HGet(ctx, key, member)
-					asked = append(asked, key)
-				}
+		var names []redis.Cmder
+		for _, key := range keys {
+			for _, member := range naming[kindOf(key)] {
+				names, asked = append(names, redis.NewStringCmd(ctx, "hget", key, member)), append(asked, key)
 			}
+		}
+		if len(names) == 0 {
 			return nil
-		})
-		if err != nil && !isMissing(err) {
+		}
+		exec(ctx, s.Client, false, names)
+		if err := firstFailure(names); err != nil { // of each node: a missing member must not hide it
 			return fmt.Errorf("read names: %w", err)
 		}
 		for i, name := range names {
