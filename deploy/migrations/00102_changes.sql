@@ -143,12 +143,12 @@ END $$;
 --
 -- Above READ COMMITTED, the update sees only the transaction's snapshot. The foreign key sees more: if
 -- a subscription has got the card since, deleting the card fails with serialization_failure (40001).
-CREATE FUNCTION stamp_card() RETURNS trigger SECURITY DEFINER SET search_path FROM CURRENT LANGUAGE plpgsql AS $$
+CREATE FUNCTION stamp_card() RETURNS trigger SECURITY DEFINER SET search_path FROM CURRENT SET enable_seqscan = off SET jit = off LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM FROM saved_cards WHERE (store_id, id) = (NEW.store_id, NEW.id) FOR UPDATE;
+    PERFORM FROM saved_cards WHERE (store_id, customer_id, id) = (NEW.store_id, NEW.customer_id, NEW.id) FOR UPDATE;
     IF current_setting('transaction_isolation') <> 'read committed' THEN
         BEGIN
-            DELETE FROM saved_cards WHERE (store_id, id) = (NEW.store_id, NEW.id);
+            DELETE FROM saved_cards WHERE (store_id, customer_id, id) = (NEW.store_id, NEW.customer_id, NEW.id);
             RAISE SQLSTATE 'UNDEL';
         EXCEPTION WHEN SQLSTATE 'UNDEL' THEN -- the card is back
         END;
