@@ -45,7 +45,7 @@ verify: ## run all other tests: races, failures, browsers, large tables, pages, 
 
 race: PACKAGES = ./...
 race: ## run the tests of PACKAGES (all) with the race detector (needs a C compiler)
-	CGO_ENABLED=1 $(WITH_SERVERS) $(TESTS) '$(PACKAGES)' -vet=off -race -timeout 20m
+	CGO_ENABLED=1 $(WITH_SERVERS) $(TESTS) '$(PACKAGES)' -vet=off -race -timeout 40m
 
 lint: ## run gofumpt, go vet and staticcheck
 	@unformatted=$$($(GO) tool gofumpt -l .) && [ -z "$$unformatted" ] || { \
@@ -120,7 +120,7 @@ help: ## list the targets
 
 # Without vet, because make lint runs it. Tests mostly wait for servers, so more of them run at
 # the same time than there are CPUs.
-QUICK = -vet=off -timeout 20m -parallel 6
+QUICK = -vet=off -timeout 40m -parallel 6
 
 # Runs tests. Each that fails runs once more, alone. Without arguments, it lists those that passed then.
 # Benchmarks run without it, because gotestsum counts each as failed.

@@ -146,22 +146,23 @@ func textMember(fields, notice bool) string {
 // answerFields matches the shopper's answers to the product's fields, sorted by name so that the
 // same answers give the same line. "" is no answer. A refusal names every invalid field in the
 // product's order, then the unknown keys, up to most (0: problem.MaxFaults); it comes with the valid answers
-// before that. The fields of unreadable keys are not missing.
+// before that. If there are as many unknown keys, it names only these. The fields of unreadable keys are not missing.
 func answerFields(given map[string]string, in *fieldKeys, unreadable map[string]bool, most int) ([]FieldValue, *problem.Error) {
 	p := in.product
 	most = cmp.Or(most, problem.MaxFaults)
 	if len(given) == 0 && len(p.Fields) == 0 {
 		return nil, nil
 	}
+	unknown := in.unknown(given, nil, most)
+	if len(unknown) == most {
+		return nil, noFields(unknown, p)
+	}
 	answers := slices.Grow([]FieldValue(nil), min(len(given), len(p.Fields)))
 	var refusals []*problem.Error
-	var unknown []string
 	keys := make([][]string, len(p.Fields)) // per field, the keys that the shopper sent
 	for key := range given {
 		if i := in.index(key); i >= 0 {
 			keys[i] = append(keys[i], key)
-		} else {
-			unknown = append(unknown, key)
 		}
 	}
 	skipped := map[int]bool{}
@@ -186,12 +187,17 @@ func answerFields(given map[string]string, in *fieldKeys, unreadable map[string]
 		}
 	}
 	slices.SortFunc(answers, func(a, b FieldValue) int { return strings.Compare(a.Name, b.Name) })
-	slices.Sort(unknown)
-	for _, key := range unknown[:min(most-len(refusals), len(unknown))] {
-		key = problem.Excerpt(key)
-		refusals = append(refusals, problem.New(problem.FieldInvalid, "fields."+key, textNoField, key, p.Name))
-	}
+	refusals = append(refusals, noFields(unknown[:min(most-len(refusals), len(unknown))], p))
 	return answers, problem.Join(refusals...)
+}
+
+func noFields(keys []string, p *Product) *problem.Error {
+	refusals := make([]*problem.Error, len(keys))
+	for i, key := range keys {
+		key = problem.Excerpt(key)
+		refusals[i] = problem.New(problem.FieldInvalid, "fields."+key, textNoField, key, p.Name)
+	}
+	return problem.Join(refusals...)
 }
 
 // answer returns the answer to one field, under any of keys: text or an option's code; "" for none.

@@ -3,7 +3,6 @@ package cart
 import (
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 	"golang.org/x/text/unicode/rangetable"
@@ -18,7 +17,7 @@ const MaxCouponCode = 64
 // not SS. A text that is too long for a code is not brought into NFC, which takes time.
 func CouponKey(code string) string {
 	key := strings.TrimSpace(strings.Map(foldRune, code))
-	if len(key) > MostShrunk*utf8.UTFMax*MaxCouponCode {
+	if _, least := LeastNormal(key); least > MaxCouponCode {
 		return key
 	}
 	key = strings.Map(func(r rune) rune {

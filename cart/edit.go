@@ -1,6 +1,7 @@
 package cart
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -119,12 +120,21 @@ func (l *EditedLine) become(e Edit, keys *fieldKeys, newPlan, newFields bool) *p
 		}
 	}
 	if newFields {
-		l.Fields, badFields = answerFields(e.merge(l.From.Fields, keys), keys, e.FieldKeys, e.MaxFaults)
-		badFields = problem.Join(badFields, e.clearedAndGiven(keys))
+		l.Fields, badFields = e.answer(l.From.Fields, keys)
 	}
 	l.ID = NewLineID(p.ID, planID, l.Fields)
 	l.Price = unitPrice(p, plan, l.Fields).Total()
 	return problem.Join(badPlan, badFields)
+}
+
+// answer returns the line's answers, of which held are those before the edit.
+func (e Edit) answer(held []FieldValue, keys *fieldKeys) ([]FieldValue, *problem.Error) {
+	most := cmp.Or(e.MaxFaults, problem.MaxFaults)
+	if unknown := keys.unknown(e.Fields, held, most); len(unknown) == most {
+		return nil, noFields(unknown, keys.product)
+	}
+	answers, refusal := answerFields(e.merge(held, keys), keys, e.FieldKeys, most)
+	return answers, problem.Join(refusal, e.clearedAndGiven(keys))
 }
 
 func (e Edit) unsold(p *Product, newPlan, newFields bool) *problem.Error {

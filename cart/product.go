@@ -115,7 +115,7 @@ func spelled[T any](all []T, text func(*T) string, given string) int {
 		}
 		longest = max(longest, len(text(&all[i])))
 	}
-	if len(TrimText(given)) > MostShrunk*longest {
+	if least, _ := LeastNormal(given); least > longest {
 		return -1
 	}
 	normal := NormalText(given)

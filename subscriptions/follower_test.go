@@ -325,6 +325,7 @@ func newSetting(t *testing.T, settings ...string) *setting {
 	assert.NoError(t, ephemeral.Migrate(t.Context(), primary.URL))
 	h := settingOf(t, primary, primary.URL)
 	fill(t, h.writes, inTwoStores(sixStates()))
+	exec(t, h.writes, "CHECKPOINT") // a crash must not lose these rows, whatever synchronous_commit is
 	return h
 }
 

@@ -59,13 +59,9 @@ func asSent(v jsontext.Value, name string) (string, *problem.Error) {
 	return s, nil
 }
 
-// normalText returns a text that a person wrote in normal form; "" counts as not given. It may
-// refuse a text that has more bytes than limit; the caller checks a normal form.
-func normalText(s, name string, limit int64) (string, *problem.Error) {
-	if int64(len(cart.TrimText(s))) > cart.MostShrunk*limit {
-		return "", problem.New(problem.ValidationFailed, name, textManyBytes, name, limit)
-	}
-	s = cart.NormalText(simplified.Replace(s))
+// normalText returns a text that a person wrote in normal form; "" counts as not given.
+func normalText(s, name string) (string, *problem.Error) {
+	s = cart.NormalText(s)
 	notText := func(r rune) bool { return unicode.IsControl(r) && !strings.ContainsRune("\n\r\t", r) }
 	if strings.ContainsFunc(s, notText) {
 		return "", problem.New(problem.ValidationFailed, name, textPlainText, name)
@@ -79,7 +75,11 @@ func fieldText(v jsontext.Value, name string, limit int64) (string, *problem.Err
 	if err != nil {
 		return "", err
 	}
-	return normalText(s, name, limit)
+	s = simplified.Replace(s)
+	if least, _ := cart.LeastNormal(s); int64(least) > limit {
+		return "", problem.New(problem.ValidationFailed, name, textManyBytes, name, limit)
+	}
+	return normalText(s, name)
 }
 
 // simplified replaces the only marks that consist of other marks, by these. A normal form has none of them, and a
@@ -193,7 +193,7 @@ func (o object) fields(limit int64) (fields map[string]string, unreadable map[st
 			continue
 		}
 		fields[key] = value
-		if size += len(value); int64(size) > cart.MostShrunk*limit { // no line has room for it, and normal forms cost time
+		if size += len(value); int64(size) > 2*limit { // no line has room for it, although each field can have two keys
 			return nil, nil, problem.New(problem.ValidationFailed, name, textManyBytes, name, limit)
 		}
 	}
@@ -236,7 +236,12 @@ func shortText(v jsontext.Value, name string, limit int64) (string, *problem.Err
 }
 
 func short(s, name string, limit int64) (string, *problem.Error) {
-	s, err := normalText(s, name, utf8.UTFMax*limit)
+	s = simplified.Replace(s)
+	_, least := cart.LeastNormal(s)
+	var err *problem.Error
+	if int64(least) <= limit {
+		s, err = normalText(s, name)
+	}
 	if int64(utf8.RuneCountInString(s)) > limit {
 		return "", problem.New(problem.ValidationFailed, name, textTextTooLong, name, characters.Of(limit))
 	}

@@ -12,14 +12,16 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"golang.org/x/text/unicode/norm"
 
 	"commerce/auth/locale"
 	"commerce/auth/problem"
 )
 
 const (
-	maxBody  = 64 << 10 // of a request body, in bytes
-	maxDepth = 32       // of its nesting
+	maxBody     = 64 << 10 // of a request body, in bytes
+	maxAbnormal = 8 << 10  // bytes of it that are not in normal form, which takes milliseconds for more
+	maxDepth    = 32       // of its nesting
 )
 
 // Object is a JSON object by member name, with values as they were sent.
@@ -60,8 +62,28 @@ func ReadBody(r *http.Request) ([]byte, Object, error) {
 	if len(body) > maxBody {
 		return nil, nil, errTooLarge
 	}
+	if isAbnormal(body) {
+		return nil, nil, problem.New(problem.BodyTooLarge, "", textAbnormal, maxAbnormal)
+	}
 	members, err := ParseObject(body)
 	return body, members, err
+}
+
+// isAbnormal reports whether a body has more than maxAbnormal bytes that are not in NFC. Escaped characters do not
+// count: they fill a body before they take long.
+func isAbnormal(body []byte) bool {
+	for abnormal := 0; len(body) > maxAbnormal-abnormal; {
+		body = body[norm.NFC.QuickSpan(body):]
+		n := max(norm.NFC.NextBoundary(body, true), 0)
+		if abnormal += n; abnormal > maxAbnormal {
+			return true
+		}
+		if n == 0 {
+			break
+		}
+		body = body[n:]
+	}
+	return false
 }
 
 func malformed(cause error, member string, text locale.Text, args ...any) *problem.Error {
@@ -227,6 +249,10 @@ var (
 	textTooLarge = locale.Text{
 		locale.En: "The request body is larger than %d bytes.",
 		locale.Ar: "محتوى الطلب أكبر من %d بايت.",
+	}
+	textAbnormal = locale.Text{
+		locale.En: "The request body has more than %d bytes of text that is not in Unicode's normal form C.",
+		locale.Ar: "في محتوى الطلب أكثر من %d بايت من النصوص التي ليست بصيغة يونيكود المعيارية C.",
 	}
 	textNeedsJSON = locale.Text{
 		locale.En: "Send the request body as application/json in UTF-8.",

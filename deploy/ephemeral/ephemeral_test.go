@@ -43,7 +43,7 @@ func statements(t *testing.T, url string, texts ...string) {
 
 func TestSlowness_IsMoreThanWasMeasuredAndBounded(t *testing.T) {
 	t.Parallel()
-	for longer, want := range map[float64]int{0: 1, 0.8: 1, 1: 1, 1.2: 1, 1.5: 2, 2: 3, 4: 7, 100: maxSlowness} {
+	for longer, want := range map[float64]int{0: 3, 0.8: 3, 1: 3, 1.2: 4, 1.5: 4, 2: 5, 4: 9, 100: maxSlowness} {
 		assert.Equal(t, slownessOf(longer), want, "%v times longer", longer)
 	}
 	assert.That(t, Patience(time.Second) >= time.Second && Patience(time.Second) <= maxSlowness*time.Second, "%v", Patience(time.Second))
