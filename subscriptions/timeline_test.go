@@ -153,6 +153,13 @@ func TestHistory_OfPostgresIsWhatHappened(t *testing.T) {
 					}
 				})
 			}
+			writers.Go(func() { // finds nothing, since nothing is missed
+				for range 20 {
+					if _, err := pool.Exec(t.Context(), "SELECT record_missed_states()"); err != nil {
+						t.Error(err)
+					}
+				}
+			})
 			writers.Wait()
 			lives := life{}
 			rows, _ := pool.Query(t.Context(), `SELECT id, status IS NULL, coalesce(status, ''), coalesce(variant_id, 0), coalesce(price_amount, 0), coalesce(currency, ''),

@@ -196,7 +196,7 @@ func TestDataPage_TriggersFireAsItSays(t *testing.T) {
 func TestDataPage_RepairsWhatTriggersMissed(t *testing.T) {
 	t.Parallel()
 	url, page := ephemeral.Migrated(t), dataPage(t)
-	db, source := writer(t, url), connectedSource(t, url)
+	db, source := writer(t, url), patientSource(t, url)
 	for _, section := range []string{"A new store", "A product with two plans", "A customer subscribes"} {
 		change(t, db, codeUnder(t, page, section, "sql")[0])
 	}

@@ -141,24 +141,20 @@ BEGIN
         -- Records an insert. A row with the ID of a deleted one has earlier states, and one from a dump has
         -- all of them.
         CREATE FUNCTION record_insert() RETURNS trigger SECURITY DEFINER SET enable_seqscan = off LANGUAGE plpgsql AS $$
-        DECLARE
-            digits text;
-            brand text;
         BEGIN
-            PERFORM FROM %1$I.subscription_states
-            WHERE store_id OPERATOR(pg_catalog.=) NEW.store_id AND subscription_id OPERATOR(pg_catalog.=) NEW.id LIMIT 1;
-            IF FOUND THEN
-                PERFORM %1$I.record_missed_state(NEW.store_id, NEW.id);
-                RETURN NULL;
-            END IF;
-            SELECT last_four, scheme INTO digits, brand FROM %1$I.saved_cards
-            WHERE store_id OPERATOR(pg_catalog.=) NEW.store_id AND customer_id OPERATOR(pg_catalog.=) NEW.customer_id
-                AND id OPERATOR(pg_catalog.=) NEW.saved_card_id; -- all columns of an index, so no other one seems as good
             INSERT INTO %1$I.subscription_states (store_id, subscription_id, recorded_at, first, was_bearing, status, variant_id,
                 price_amount, currency, duration, cancel_at_period_end, card_last_four, card_scheme, period_start, period_end)
-            VALUES (NEW.store_id, NEW.id, pg_catalog.clock_timestamp(), false, false, NEW.status, NEW.variant_id,
+            SELECT NEW.store_id, NEW.id, pg_catalog.clock_timestamp(), false, false, NEW.status, NEW.variant_id,
                 NEW.price_amount, NEW.currency, NEW.duration, NEW.cancel_at_period_end,
-                coalesce(digits, ''), coalesce(brand, ''), NEW.current_period_start, NEW.current_period_end);
+                coalesce(c.last_four, ''), coalesce(c.scheme, ''), NEW.current_period_start, NEW.current_period_end
+            FROM (VALUES (0)) one LEFT JOIN %1$I.saved_cards c -- by all columns of an index, so no other one seems as good
+                ON c.store_id OPERATOR(pg_catalog.=) NEW.store_id AND c.customer_id OPERATOR(pg_catalog.=) NEW.customer_id
+                    AND c.id OPERATOR(pg_catalog.=) NEW.saved_card_id
+            WHERE NOT EXISTS (SELECT FROM %1$I.subscription_states s
+                WHERE s.store_id OPERATOR(pg_catalog.=) NEW.store_id AND s.subscription_id OPERATOR(pg_catalog.=) NEW.id);
+            IF NOT FOUND THEN
+                PERFORM %1$I.record_missed_state(NEW.store_id, NEW.id);
+            END IF;
             RETURN NULL;
         END $$;
 

@@ -2,7 +2,6 @@ package migrations_test
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -16,8 +15,8 @@ import (
 const (
 	subscriptionColumns = `subscriptions (store_id, id, customer_id, calling_code, status, starts_at, ends_at, current_period_start,
 		current_period_end, duration, order_id, price_amount, currency, product_id, variant_id, saved_card_id)`
-	subscriptionRows = `SELECT 1, i, i % (SELECT max(id) FROM customers) + 1, '966', 'active', now(), now() + interval '1 day', now(), now() + interval '1 day', 'monthly',
-		i, 100, 'SAR', 2, 21, i % (SELECT max(id) FROM customers) + 1 FROM generate_series($1, $2) i`
+	subscriptionRows = `SELECT 1, i, i % 54 + 1, '966', 'active', now(), now() + interval '1 day', now(), now() + interval '1 day', 'monthly',
+		i, 100, 'SAR', 2, 21, i % 54 + 1 FROM generate_series($1, $2) i`
 )
 
 // ways are ways to write the subscriptions $1 to $2.
@@ -50,17 +49,11 @@ func almostEmpty(t *testing.T) *pgx.Conn {
 	exec(t, conn, aShop+`
 		ALTER TABLE customers SET (autovacuum_enabled = off); ALTER TABLE saved_cards SET (autovacuum_enabled = off);
 		ALTER TABLE subscriptions SET (autovacuum_enabled = off); ALTER TABLE subscription_states SET (autovacuum_enabled = off)`)
-	addCustomers(t, conn, 1, 54)
+	exec(t, conn, "INSERT INTO customers (store_id, id, calling_code) SELECT 1, i, '966' FROM generate_series(1, 54) i")
+	exec(t, conn, "INSERT INTO saved_cards (store_id, id, customer_id, last_four, scheme) SELECT 1, i, i, '4242', 'visa' FROM generate_series(1, 54) i")
 	load(t, conn, "INSERT", 1, 54)
 	exec(t, conn, "ANALYZE")
 	return conn
-}
-
-// addCustomers adds customers with their cards.
-func addCustomers(t *testing.T, conn *pgx.Conn, from, to int) {
-	t.Helper()
-	exec(t, conn, "INSERT INTO customers (store_id, id, calling_code) SELECT 1, i, '966' FROM generate_series($1::int, $2) i", from, to)
-	exec(t, conn, "INSERT INTO saved_cards (store_id, id, customer_id, last_four, scheme) SELECT 1, i, i, '4242', 'visa' FROM generate_series($1::int, $2) i", from, to)
 }
 
 // reads returns how many recorded rows do reads for each of n subscriptions.
@@ -117,35 +110,27 @@ func busy(t *testing.T, conn *pgx.Conn) (ns int64) {
 	return ns
 }
 
-// A load takes as long for its last rows as for its first ones, and not much longer than without histories.
+// However many rows there are, a load takes at most 1.5 times as long as without histories.
 func TestHistories_AddLittleToALoad(t *testing.T) {
 	ephemeral.Slow(t)
-	const piece = 4000
+	const rows, piece, last = 200_000, 4000, 50_000
 	for way := range ways {
 		t.Run(way, func(t *testing.T) {
 			with, without := almostEmpty(t), almostEmpty(t)
 			exec(t, without, "DROP TRIGGER _recorded_insert ON subscriptions")
-			for _, conn := range []*pgx.Conn{with, without} {
-				addCustomers(t, conn, 55, 20_000)
-			}
-			var ratios, costs []float64
-			for from := 1000; from < 200_000; from += piece {
-				cost := map[*pgx.Conn]float64{}
+			least := map[*pgx.Conn]int64{}
+			for from := 1000; from < rows; from += piece {
 				for _, conn := range []*pgx.Conn{with, without} {
 					before := busy(t, conn)
 					load(t, conn, way, from, from+piece-1)
-					cost[conn] = float64(busy(t, conn) - before)
+					if cost := busy(t, conn) - before; from >= rows-last && (least[conn] == 0 || cost < least[conn]) {
+						least[conn] = cost
+					}
 				}
-				ratios, costs = append(ratios, cost[with]/cost[without]), append(costs, cost[with])
 			}
-			begin, end := median(costs[:len(costs)/4]), median(costs[3*len(costs)/4:])
-			assert.That(t, median(ratios) <= 1.75, "%.2f times the time without histories", median(ratios))
-			assert.That(t, end <= 1.5*begin, "the last rows take %.2f times as long as the first ones", end/begin)
+			ratio := float64(least[with]) / float64(least[without])
+			t.Logf("%.2f", ratio)
+			assert.That(t, ratio <= 1.5, "%.2f times the time without histories", ratio)
 		})
 	}
-}
-
-func median(of []float64) float64 {
-	sorted := slices.Sorted(slices.Values(of))
-	return sorted[len(sorted)/2]
 }
