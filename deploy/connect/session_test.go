@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -25,7 +26,7 @@ func TestSession_IsTheServicesOwnUnlessAPoolerIsInBetween(t *testing.T) {
 			url := ephemeral.Postgres(t)
 			pooler := assert.Must(pgx.ParseConfig(ephemeral.Pooler(t, url, mode)))(t)
 			var pooled atomic.Bool
-			pool := ephemeral.OpenPool(t, url, connect.PostgresConfig{MaxConns: 8, Edit: func(c *pgxpool.Config) {
+			pool := ephemeral.OpenPool(t, url, connect.PostgresConfig{MaxConns: 8, StatementTimeout: 7 * time.Second, Edit: func(c *pgxpool.Config) {
 				direct := c.ConnConfig.DialFunc
 				c.ConnConfig.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
 					if pooled.Load() {
@@ -38,7 +39,7 @@ func TestSession_IsTheServicesOwnUnlessAPoolerIsInBetween(t *testing.T) {
 				pooled.Store(is)
 				pool.Reset()
 				wantReads(t, pool)
-				want := session{Timeout: "1s", ReadOnly: "on", Named: true}
+				want := session{Timeout: "7s", ReadOnly: "on", Named: true}
 				if is {
 					want = session{Pooled: true, Timeout: "0", ReadOnly: "off"}
 				}
