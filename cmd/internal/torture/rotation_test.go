@@ -46,7 +46,7 @@ func TestRotation_OfAllSecretsRefusesNobody(t *testing.T) {
 
 	// The new secrets are accepted before anyone uses them.
 	newRedis := addPassword(t, redis, oldRedis, "the new password")
-	execSQL(t, owner, `CREATE ROLE commerce_service_b LOGIN PASSWORD 'the new password' IN ROLE commerce_service`)
+	execSQL(t, owner, strings.Replace(inline(t, rotating, "CREATE ROLE"), "'…'", "'the new password'", 1))
 	s.write("JWT_SECRET", strings.Repeat("n", 32))
 	s.write("JWT_SECRET_PREVIOUS", strings.Repeat("o", 32))
 	s.write("REDIS_URL", newRedis)
@@ -65,7 +65,7 @@ func TestRotation_OfAllSecretsRefusesNobody(t *testing.T) {
 	replaceEach(t, instances, s.settings())
 	id, _, _ := strings.Cut(oldToken, "|")
 	command(t, commerce.compiled(t), []string{"DATABASE_URL=" + owner}, "token", "revoke", id)
-	execSQL(t, owner, `ALTER ROLE commerce_service NOLOGIN`)
+	execSQL(t, owner, inline(t, rotating, "NOLOGIN"))
 	removePassword(t, redis, oldRedis)
 	for _, instance := range instances { // they need the new logins to open connections
 		_, err := instance.terminate()
@@ -85,6 +85,8 @@ func TestRotation_OfAllSecretsRefusesNobody(t *testing.T) {
 		assert.That(t, a.Status == http.StatusUnauthorized, "the old API token: %v", a)
 	}
 }
+
+const rotating = "## Rotating secrets"
 
 type secrets struct {
 	t   testing.TB
@@ -222,7 +224,7 @@ func loginAs(t *testing.T, database, name, password string) string {
 func addPassword(t *testing.T, redis *ephemeral.Server, old, password string) string {
 	t.Helper()
 	u := assert.Must(url.Parse(old))(t)
-	assert.NoError(t, redis.Admin().Do(t.Context(), "ACL", "SETUSER", u.User.Username(), ">"+password).Err())
+	follow(t, t.TempDir(), redisCLI+strings.Replace(inline(t, rotating, ">new"), ">new", ">"+password, 1), "REDIS_ADMIN_URL="+redis.URL)
 	u.User = url.UserPassword(u.User.Username(), password)
 	return u.String()
 }
@@ -231,7 +233,7 @@ func removePassword(t *testing.T, redis *ephemeral.Server, old string) {
 	t.Helper()
 	u := assert.Must(url.Parse(old))(t)
 	password, _ := u.User.Password()
-	assert.NoError(t, redis.Admin().Do(t.Context(), "ACL", "SETUSER", u.User.Username(), "<"+password).Err())
+	follow(t, t.TempDir(), redisCLI+strings.Replace(inline(t, rotating, "<old"), "<old", "<"+password, 1), "REDIS_ADMIN_URL="+redis.URL)
 }
 
 func execSQL(t *testing.T, database, statements string) {
