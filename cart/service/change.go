@@ -140,7 +140,7 @@ func (s *Carts) send(ctx context.Context, v *Visit, on Conditions, c redisstore.
 		o, err := s.Redis.Change(limited, v.own, on, with, c)
 		trip.done()
 		v.learn(o.Stored)
-		s.noteCreation(ctx, v, with.CartID, o, err)
+		s.noteCreation(ctx, v, on, with.CartID, o, err)
 		if err != nil || o.Status != redisstore.MergeFirst {
 			return o, err
 		}

@@ -14,7 +14,7 @@ import (
 
 // How many different wrong codes a client may send within guessPeriod, which begins with the first.
 const (
-	maxGuessesOfCart   = 20 // for one client address and cart
+	maxGuessesOfCart   = 20 // for one cart
 	maxGuessesOfClient = 40 // for one client address; of coupons, and of shares
 	guessPeriod        = 10 * time.Minute
 )
@@ -39,7 +39,7 @@ func NewGuesses(c limit.Config) Guesses {
 // refuse returns why a coupon's code must not be judged; nil when it may be, as far as this instance knows.
 func (g Guesses) refuse(v *Visit) *problem.Error {
 	if name := v.name(); name != "" {
-		if tooMany := g.ofCart.Refuse(v.client+" "+name, errTooManyGuesses); tooMany != nil {
+		if tooMany := g.ofCart.Refuse(name, errTooManyGuesses); tooMany != nil {
 			return tooMany
 		}
 	}
@@ -54,7 +54,7 @@ func (g Guesses) judged(ctx context.Context, v *Visit, code string, exists bool)
 		guess = guessOf(v.own.String(), cart.CouponKey(code))
 	}
 	if name := v.name(); name != "" { // a new guest has no cart token
-		if tooMany := g.ofCart.Take(ctx, v.client+" "+name, guess, errTooManyGuesses); tooMany != nil {
+		if tooMany := g.ofCart.Take(ctx, name, guess, errTooManyGuesses); tooMany != nil {
 			return tooMany
 		}
 	}

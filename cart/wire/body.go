@@ -69,17 +69,20 @@ func ReadBody(r *http.Request) ([]byte, Object, error) {
 	return body, members, err
 }
 
-// isAbnormal reports whether a body has more than maxAbnormal bytes that are not in NFC. Escaped characters do not
-// count: they fill a body before they take long.
+// isAbnormal reports whether a body has more than maxAbnormal bytes of letters that are not in NFC. Escaped characters
+// do not count: they fill a body before they take long.
 func isAbnormal(body []byte) bool {
 	for abnormal := 0; len(body) > maxAbnormal-abnormal; {
 		body = body[norm.NFC.QuickSpan(body):]
 		n := max(norm.NFC.NextBoundary(body, true), 0)
-		if abnormal += n; abnormal > maxAbnormal {
-			return true
-		}
 		if n == 0 {
 			break
+		}
+		if !norm.NFC.IsNormal(body[:n]) {
+			abnormal += n
+		}
+		if abnormal > maxAbnormal {
+			return true
 		}
 		body = body[n:]
 	}

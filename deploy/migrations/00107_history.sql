@@ -53,10 +53,10 @@ BEGIN
     COMMENT ON COLUMN subscription_states.status IS 'null: the subscription was deleted, which also removed the cards of its rows';
     COMMENT ON COLUMN subscription_states.card_last_four IS 'null: as in the row before; empty: no card';
 
-    -- What each subscription is now whose history is empty or ends with something else. Metrics read only
-    -- some states, so the last one of these counts, too. A history can begin late: a subscription whose
-    -- paid time goes on after its trial has been active.
-    CREATE FUNCTION missed_states() RETURNS SETOF subscription_states STABLE LANGUAGE sql AS $$
+    -- What each subscription is now whose history is empty or ends with something else; only of those that a
+    -- transaction has stamped, if it is given. Metrics read only some states, so the last one of these counts,
+    -- too. A history can begin late: a subscription whose paid time goes on after its trial has been active.
+    CREATE FUNCTION missed_states(stamped xid8 DEFAULT NULL) RETURNS SETOF subscription_states STABLE LANGUAGE sql AS $$
         SELECT s.store_id, s.id, NULL::bigint, clock_timestamp(), latest.number IS NULL, latest.number IS NULL
                 AND (s.status IN ('active', 'past_due') OR s.status <> 'trialing' AND coalesce(s.ends_at > s.trial_ends_at, true)),
             true, s.status, s.variant_id, s.price_amount, s.currency, s.duration, s.cancel_at_period_end,
@@ -70,7 +70,8 @@ BEGIN
                 WHERE store_id = s.store_id AND subscription_id = s.id AND card_last_four IS NOT NULL ORDER BY number DESC LIMIT 1) known ON true
             LEFT JOIN LATERAL (SELECT * FROM subscription_states
                 WHERE store_id = s.store_id AND subscription_id = s.id AND (first OR moves_revenue) ORDER BY number DESC LIMIT 1) counted ON true
-        WHERE (latest.status, latest.variant_id, latest.price_amount, latest.currency, latest.duration, latest.cancel_at_period_end,
+        WHERE (stamped IS NULL OR s.changed_in = stamped)
+            AND (latest.status, latest.variant_id, latest.price_amount, latest.currency, latest.duration, latest.cancel_at_period_end,
                 latest.period_start, latest.period_end, known.card_last_four, known.card_scheme,
                 counted.status, counted.price_amount, counted.currency, counted.duration)
             IS DISTINCT FROM (s.status, s.variant_id, s.price_amount, s.currency, s.duration, s.cancel_at_period_end,
@@ -86,8 +87,9 @@ BEGIN
     $$;
 
     -- Records what changed without the triggers, and returns how many subscriptions. Their readers get them
-    -- as changes. Safe to repeat, and while others write. EXECUTE plans for the present sizes of the tables.
-    CREATE FUNCTION record_missed_states() RETURNS bigint SECURITY DEFINER SET search_path FROM CURRENT LANGUAGE plpgsql AS $$
+    -- as changes. Safe to repeat, and while others write. EXECUTE plans for the present sizes of the tables,
+    -- but their statistics may be old.
+    CREATE FUNCTION record_missed_states() RETURNS bigint SECURITY DEFINER SET search_path FROM CURRENT SET enable_seqscan = off LANGUAGE plpgsql AS $$
     DECLARE
         gone bigint;
         changed bigint;
@@ -119,9 +121,7 @@ BEGIN
             UPDATE subscriptions s SET changed_in = pg_current_xact_id()
             FROM missed_states() m WHERE s.store_id = m.store_id AND s.id = m.subscription_id';
         EXECUTE '
-            INSERT INTO subscription_states OVERRIDING USER VALUE
-            SELECT m.* FROM missed_states() m JOIN subscriptions s ON s.store_id = m.store_id AND s.id = m.subscription_id
-            WHERE s.changed_in = pg_current_xact_id()';
+            INSERT INTO subscription_states OVERRIDING USER VALUE SELECT * FROM missed_states(pg_current_xact_id())';
         GET DIAGNOSTICS changed = ROW_COUNT;
         RETURN gone + changed;
     END $$;
@@ -192,8 +192,9 @@ BEGIN
     $functions$, current_schema());
 
     -- Records anything else. Foreign keys are checked before, so the card exists, and its digits
-    -- cannot change before the end of the transaction. Above READ COMMITTED, they may have changed since
-    -- the snapshot: the lock fails then, with serialization_failure (40001).
+    -- cannot change before the end of the transaction. A replica checks no foreign keys, so it locks the card.
+    -- Above READ COMMITTED, they may have changed since the snapshot: the lock fails then, with
+    -- serialization_failure (40001).
     CREATE FUNCTION record_state() RETURNS trigger SECURITY DEFINER SET search_path FROM CURRENT SET enable_seqscan = off LANGUAGE plpgsql AS $$
     DECLARE
         latest subscription_states;
@@ -211,9 +212,10 @@ BEGIN
                 RETURN NULL;
             END IF;
         END IF;
-        SELECT * INTO card FROM saved_cards WHERE store_id = NEW.store_id AND customer_id = NEW.customer_id AND id = NEW.saved_card_id;
-        IF card.id IS NOT NULL AND current_setting('transaction_isolation') <> 'read committed' THEN
-            PERFORM FROM saved_cards WHERE store_id = card.store_id AND customer_id = card.customer_id AND id = card.id FOR SHARE;
+        IF current_setting('transaction_isolation') <> 'read committed' OR current_setting('session_replication_role') = 'replica' THEN
+            SELECT * INTO card FROM saved_cards WHERE store_id = NEW.store_id AND customer_id = NEW.customer_id AND id = NEW.saved_card_id FOR SHARE;
+        ELSE
+            SELECT * INTO card FROM saved_cards WHERE store_id = NEW.store_id AND customer_id = NEW.customer_id AND id = NEW.saved_card_id;
         END IF;
         card.last_four := coalesce(card.last_four, '');
         card.scheme := coalesce(card.scheme, '');
@@ -261,7 +263,8 @@ BEGIN
             price_amount, currency, duration, cancel_at_period_end, card_last_four, card_scheme, period_start, period_end)
         SELECT store_id, id, clock_timestamp(), false, false, status, variant_id,
             price_amount, currency, duration, cancel_at_period_end, NEW.last_four, NEW.scheme, current_period_start, current_period_end
-        FROM subscriptions WHERE store_id = NEW.store_id AND customer_id = NEW.customer_id AND saved_card_id = NEW.id;
+        FROM subscriptions WHERE store_id = NEW.store_id AND customer_id = NEW.customer_id AND saved_card_id = NEW.id
+        ORDER BY id; -- as in stamp_card
         RETURN NULL;
     END $$;
 
@@ -318,5 +321,5 @@ DROP TRIGGER IF EXISTS _recorded_move ON subscriptions;
 DROP TRIGGER IF EXISTS _recorded_update ON subscriptions;
 DROP TRIGGER IF EXISTS recorded_emptying ON subscriptions;
 DROP FUNCTION IF EXISTS record_card(), record_all_deletions(), record_state(), record_update(), record_insert(),
-    record_missed_state(bigint, bigint), record_missed_states(), missed_deletions(), missed_states();
+    record_missed_state(bigint, bigint), record_missed_states(), missed_deletions(), missed_states(xid8);
 DROP TABLE IF EXISTS subscription_states;

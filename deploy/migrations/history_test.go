@@ -41,9 +41,9 @@ func load(t *testing.T, conn *pgx.Conn, way string, from, to int) {
 	assert.Require(t, err == nil, "%s: %v", sql, err)
 }
 
-// almostEmpty returns a database whose tables were analyzed when they had 54 rows. They are not analyzed
-// again.
-func almostEmpty(t *testing.T) *pgx.Conn {
+// almostEmpty returns a database whose subscriptions were analyzed when there were that many, and 54 customers. They
+// are not analyzed again.
+func almostEmpty(t *testing.T, subscriptions int) *pgx.Conn {
 	t.Helper()
 	conn := dial(t, ephemeral.Migrated(t))
 	exec(t, conn, aShop+`
@@ -51,7 +51,7 @@ func almostEmpty(t *testing.T) *pgx.Conn {
 		ALTER TABLE subscriptions SET (autovacuum_enabled = off); ALTER TABLE subscription_states SET (autovacuum_enabled = off)`)
 	exec(t, conn, "INSERT INTO customers (store_id, id, calling_code) SELECT 1, i, '966' FROM generate_series(1, 54) i")
 	exec(t, conn, "INSERT INTO saved_cards (store_id, id, customer_id, last_four, scheme) SELECT 1, i, i, '4242', 'visa' FROM generate_series(1, 54) i")
-	load(t, conn, "INSERT", 1, 54)
+	load(t, conn, "INSERT", 1, subscriptions)
 	exec(t, conn, "ANALYZE")
 	return conn
 }
@@ -73,31 +73,35 @@ func reads(t *testing.T, conn *pgx.Conn, n int, do func()) (each int) {
 	return (after - before) / n
 }
 
-// The plans of the triggers are made when the tables have 54 rows, and stay while they grow.
+// The plans of the triggers are made when the tables have few rows, and stay while they grow.
 func TestHistories_ReadFewRowsForEachWriteWhateverWasAnalyzed(t *testing.T) {
 	t.Parallel()
-	for way := range ways {
+	for way, analyzed := range map[string]int{"INSERT": 54, "COPY": 54, "many statements": 1} {
 		t.Run(way, func(t *testing.T) {
 			t.Parallel()
-			conn, last := almostEmpty(t), 600
+			conn, last := almostEmpty(t, analyzed), 600
 			few := func(what string, do func()) {
 				t.Helper()
 				each := reads(t, conn, last, do)
-				assert.That(t, each <= 12, "%s: %d rows were read for each subscription", what, each)
+				assert.That(t, each <= 30, "%s: %d rows were read for each subscription", what, each)
 			}
 			for range 6 { // from the sixth execution on, a plan is for all values
 				exec(t, conn, `DELETE FROM subscriptions WHERE id = 1; UPDATE subscriptions SET price_amount = price_amount + 1 WHERE id = 2;
 					UPDATE saved_cards SET scheme = scheme || 'a' WHERE id = 5; SELECT record_missed_states()`)
 				load(t, conn, way, 1, 1)
 			}
-			few("load", func() { load(t, conn, way, 55, last) })
+			few("load", func() { load(t, conn, way, analyzed+1, last) })
 			for _, sql := range []string{
 				"UPDATE subscriptions SET price_amount = 99", "UPDATE saved_cards SET last_four = '9999'",
-				"UPDATE subscriptions SET saved_card_id = NULL WHERE id > 54", "SELECT record_missed_states()", "DELETE FROM subscriptions WHERE id > 54",
+				"UPDATE subscriptions SET saved_card_id = NULL WHERE id > 54", "SELECT record_missed_states()", "DELETE FROM subscriptions WHERE id > 500",
 			} {
 				few(sql, func() { exec(t, conn, sql) })
 			}
-			few("the same IDs", func() { load(t, conn, way, 55, last) })
+			exec(t, conn, `ALTER TABLE subscriptions DISABLE TRIGGER _recorded; ALTER TABLE subscriptions DISABLE TRIGGER _recorded_update;
+				DELETE FROM subscriptions WHERE id = 3; UPDATE subscriptions SET price_amount = 7;
+				ALTER TABLE subscriptions ENABLE ALWAYS TRIGGER _recorded; ALTER TABLE subscriptions ENABLE ALWAYS TRIGGER _recorded_update`)
+			few("many missed states", func() { exec(t, conn, "SELECT record_missed_states()") })
+			few("the same IDs", func() { load(t, conn, way, 501, last) })
 		})
 	}
 }
@@ -116,7 +120,7 @@ func TestHistories_AddLittleToALoad(t *testing.T) {
 	const rows, piece, last = 200_000, 4000, 50_000
 	for way := range ways {
 		t.Run(way, func(t *testing.T) {
-			with, without := almostEmpty(t), almostEmpty(t)
+			with, without := almostEmpty(t, 54), almostEmpty(t, 54)
 			exec(t, without, "DROP TRIGGER _recorded_insert ON subscriptions")
 			least := map[*pgx.Conn]int64{}
 			for from := 1000; from < rows; from += piece {

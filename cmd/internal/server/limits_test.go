@@ -353,7 +353,7 @@ func (c *shopper) guesses(n int, headers ...string) {
 // aGuess is a code that the store does not have, and that nobody has sent yet.
 func aGuess() string { return fmt.Sprintf(`{"coupon":"GUESS%d"}`, nextStore()) }
 
-func TestCouponGuesses_AreLimitedForEachAddressAndCart(t *testing.T) {
+func TestCouponGuesses_AreLimitedForEachCart(t *testing.T) {
 	s := newShop(t, limited)
 	c, other := s.guest(t).fill("1×1"), s.guest(t).fill("1×1")
 	c.redeem("TEN", "Idempotency-Key", "k")
@@ -363,7 +363,7 @@ func TestCouponGuesses_AreLimitedForEachAddressAndCart(t *testing.T) {
 	c.refused(412, "version_mismatch", "POST", "/cart/coupon", `{"coupon":"TEN"}`, "If-Match", `"x.1-y"`)
 	c.ok("DELETE", "/cart/coupon", "")
 	other.redeem("TEN")
-	c.redeem("TEN", "X-Forwarded-For", "192.0.2.7")
+	c.refused(429, "rate_limited", "POST", "/cart/coupon", `{"coupon":"TEN"}`, "X-Forwarded-For", "192.0.2.7")
 }
 
 func TestCouponGuesses_DoNotCountCodesThatApply(t *testing.T) {
