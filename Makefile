@@ -129,19 +129,17 @@ TESTS = sh $(CURDIR)/deploy/test.sh
 # Packages whose tests also run on Valkey.
 VALKEY = ./auth/limit ./cart/redisstore ./cart/service ./deploy/connect ./deploy/inspect
 
-# Packages whose tests run with the race detector, and those whose tests load the machine or
-# measure time, which run alone. Each benchmark runs once, so that it stays correct. The small
-# scenarios run one step at a time, so the race detector would only slow them down.
+# Packages whose quick tests also run with the race detector, which makes the slow ones take half an
+# hour (make race), and those whose tests load the machine or measure time, which run alone. Each
+# benchmark runs once, so that it stays correct.
 RACE  = ./auth/... ./cart/... ./subscriptions/...
-SMALL = TestSchedules_OfSmallScenarios
 ALONE = ./cmd/internal/torture
 ONCE  = -run '^$$' -bench . -benchtime 1x
 
 all-tests: export PLAYGROUND_SCREENSHOTS = $(CURDIR)/bin/screenshots
 all-tests:
-	CGO_ENABLED=1 $(TESTS) '$(RACE)' $(QUICK) -race -skip $(SMALL)
-	$(TESTS) ./cart/redisstore $(QUICK) -run $(SMALL)
-	$(TESTS) "$$($(GO) list ./... | grep -vx -e 'commerce/\(auth\|cart\|subscriptions\).*' $(ALONE:./%=-e commerce/%))" $(QUICK)
+	CGO_ENABLED=1 $(TESTS) '$(RACE)' $(QUICK) -race -short
+	$(TESTS) "$$($(GO) list ./... | grep -vx $(ALONE:./%=-e commerce/%))" $(QUICK)
 	TEST_REDIS_URL= TEST_REDIS_CLUSTER_URL= TEST_REDIS_SERVER=valkey-server $(GO) run ./deploy/ephemeral/run -- \
 		$(TESTS) '$(VALKEY)' $(QUICK) -short
 	$(TESTS) $(ALONE) $(QUICK) -p 1

@@ -24,7 +24,7 @@ packages=$1 run=$results/$$
 shift
 mkdir -p "$results"
 "$gotestsum" --format-hide-empty-pkg --hide-summary skipped \
-	--rerun-fails=1 --rerun-fails-run-root-test --rerun-fails-abort-on-data-race --rerun-fails-report "$run.flaky" \
+	--rerun-fails=1 --rerun-fails-max-failures=30 --rerun-fails-run-root-test --rerun-fails-abort-on-data-race --rerun-fails-report "$run.flaky" \
 	--jsonfile "$run.json" --packages "$packages" -- "$@"
 
 # A package can also fail without a failed test, such as by a leaked goroutine, or before all of its

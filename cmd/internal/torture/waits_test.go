@@ -74,8 +74,22 @@ type changesPage struct {
 	}
 }
 
-// read reads changes of a store, and waits for them if after is not empty.
+// read reads changes of a store, and waits for them if after is not empty. Like a client, it repeats a call for which a
+// busy machine had no connection to Postgres in time.
 func (w *waitingStores) read(base string, store int, after string) (p changesPage) {
+	began := time.Now()
+	for p = w.readOnce(base, store, after); p.status == http.StatusServiceUnavailable && time.Since(began) < ephemeral.Patience(20*time.Second); {
+		time.Sleep(100 * time.Millisecond)
+		again := w.readOnce(base, store, after)
+		if again.status == 0 {
+			break
+		}
+		p = again
+	}
+	return p
+}
+
+func (w *waitingStores) readOnce(base string, store int, after string) (p changesPage) {
 	if after != "" {
 		after = "?wait=30&after=" + after
 	}
