@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	maxBody     = 64 << 10 // of a request body, in bytes
-	maxAbnormal = 8 << 10  // bytes of it that are not in normal form, which takes milliseconds for more
-	maxDepth    = 32       // of its nesting
+	maxBody      = 64 << 10 // of a request body, in bytes
+	maxCombining = 8 << 10  // bytes of it that are letters with combining characters: normal forms of more take milliseconds
+	maxDepth     = 32       // of its nesting
 )
 
 // Object is a JSON object by member name, with values as they were sent.
@@ -62,26 +62,23 @@ func ReadBody(r *http.Request) ([]byte, Object, error) {
 	if len(body) > maxBody {
 		return nil, nil, errTooLarge
 	}
-	if isAbnormal(body) {
-		return nil, nil, problem.New(problem.BodyTooLarge, "", textAbnormal, maxAbnormal)
+	if combines(body) {
+		return nil, nil, problem.New(problem.BodyTooLarge, "", textCombining, maxCombining)
 	}
 	members, err := ParseObject(body)
 	return body, members, err
 }
 
-// isAbnormal reports whether a body has more than maxAbnormal bytes of letters that are not in NFC. Escaped characters
-// do not count: they fill a body before they take long.
-func isAbnormal(body []byte) bool {
-	for abnormal := 0; len(body) > maxAbnormal-abnormal; {
+// combines reports whether more than maxCombining bytes of a body are letters with characters that may combine with
+// them. Escaped characters do not count: they fill a body before they take long.
+func combines(body []byte) bool {
+	for combining := 0; len(body) > maxCombining-combining; {
 		body = body[norm.NFC.QuickSpan(body):]
-		n := max(norm.NFC.NextBoundary(body, true), 0)
-		if n == 0 {
+		n := norm.NFC.NextBoundary(body, true)
+		if n <= 0 {
 			break
 		}
-		if !norm.NFC.IsNormal(body[:n]) {
-			abnormal += n
-		}
-		if abnormal > maxAbnormal {
+		if combining += n; combining > maxCombining {
 			return true
 		}
 		body = body[n:]
@@ -253,9 +250,9 @@ var (
 		locale.En: "The request body is larger than %d bytes.",
 		locale.Ar: "محتوى الطلب أكبر من %d بايت.",
 	}
-	textAbnormal = locale.Text{
-		locale.En: "The request body has more than %d bytes of text that is not in Unicode's normal form C.",
-		locale.Ar: "في محتوى الطلب أكثر من %d بايت من النصوص التي ليست بصيغة يونيكود المعيارية C.",
+	textCombining = locale.Text{
+		locale.En: "The request body has more than %d bytes of letters with combining characters.",
+		locale.Ar: "في محتوى الطلب أكثر من %d بايت من الحروف ذات العلامات المركبة.",
 	}
 	textNeedsJSON = locale.Text{
 		locale.En: "Send the request body as application/json in UTF-8.",

@@ -65,8 +65,8 @@ func TestReadBody_IsStrict(t *testing.T) {
 		"too large":             {`{"a":"` + strings.Repeat("x", maxBody-7) + `"}`, problem.BodyTooLarge},
 		"large and normal":      {`{"a":"` + strings.Repeat("é", maxBody/2-4) + `"}`, ""},
 		"large and escaped":     {`{"a":"` + strings.Repeat(`e\u0301`, maxBody/7-2) + `"}`, ""},
-		"partly not normal":     {`{"a":"` + strings.Repeat("x", maxBody/2) + strings.Repeat("e\u0301", maxAbnormal/3) + `"}`, ""},
-		"too much not normal":   {`{"a":"` + strings.Repeat("x", maxBody/2) + strings.Repeat("e\u0301", maxAbnormal/3+1) + `"}`, problem.BodyTooLarge},
+		"partly combining":      {`{"a":"` + strings.Repeat("x", maxBody/2) + strings.Repeat("e\u0301", maxCombining/3) + `"}`, ""},
+		"too much combining":    {`{"a":"` + strings.Repeat("x", maxBody/2) + strings.Repeat("e\u0301", maxCombining/3+1) + `"}`, problem.BodyTooLarge},
 	} {
 		_, _, err := ReadBody(httptest.NewRequest("POST", "/", strings.NewReader(tc.body)))
 		got := codeOf(err)
