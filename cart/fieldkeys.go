@@ -55,13 +55,13 @@ func (k *fieldKeys) prepare() {
 	for i := range fields {
 		k.fields[strconv.Itoa(i)] = i
 	}
-	for i := len(fields) - 1; i >= 0; i-- { // the first of equal ones wins
-		normal := NormalText(fields[i].Name)
+	for i, f := range slices.Backward(fields) { // the first of equal ones wins
+		normal := NormalText(f.Name)
 		k.fields[normal] = i
 		k.longest = max(k.longest, len(normal))
 	}
-	for i := len(fields) - 1; i >= 0; i-- {
-		k.fields[fields[i].Name] = i
+	for i, f := range slices.Backward(fields) {
+		k.fields[f.Name] = i
 	}
 }
 

@@ -262,7 +262,7 @@ func TestList_ShowsRowsFromBeforeTheBounds(t *testing.T) {
 	} {
 		text := b.accepting(format, path, 1, "en").Body.String()
 		shown := regexp.MustCompile(`\b(9999-12-31|0001-01-01)`).MatchString(text)
-		assert.That(t, shown && !regexp.MustCompile(`\d{5}-\d\d-\d\d|\B-\d{4}-\d\d-\d\d|\b00(00|44)-\d\d-`).MatchString(text), "%s: a year has other than four digits: %s", path, text)
+		assert.That(t, shown && !regexp.MustCompile(`\d{5}-\d\d-\d\d|-\d{4}-\d\d-\d\d|\b00(00|44)-`).MatchString(text), "%s: a year has other than four digits: %s", path, text)
 	}
 	assert.That(t, regexp.MustCompile(`\A.* level=WARN .*store=1 subscription=.*\n\z`).MatchString(log.String()),
 		"the log says %q, want one warning that names a row", log.String())
