@@ -129,6 +129,10 @@ TESTS = sh $(CURDIR)/deploy/test.sh
 # Packages whose tests also run on Valkey.
 VALKEY = ./auth/limit ./cart/redisstore ./cart/service ./deploy/connect ./deploy/inspect
 
+# Packages with tests that make test leaves out or makes shorter.
+SLOW = $(shell grep -rlE 'ephemeral\.Slow|testing\.Short' --include '*_test.go' $(foreach other,$(ALONE) $(MODULES),--exclude-dir $(notdir $(other))) . \
+	| xargs -n 1 dirname | sort -u)
+
 # Packages whose quick tests also run with the race detector, which makes the slow ones take half an
 # hour (make race), and those whose tests load the machine or measure time, which run alone. Each
 # benchmark runs once, so that it stays correct.
@@ -139,7 +143,7 @@ ONCE  = -run '^$$' -bench . -benchtime 1x
 all-tests: export PLAYGROUND_SCREENSHOTS = $(CURDIR)/bin/screenshots
 all-tests:
 	CGO_ENABLED=1 $(TESTS) '$(RACE)' $(QUICK) -race -short
-	$(TESTS) "$$($(GO) list ./... | grep -vx $(ALONE:./%=-e commerce/%))" $(QUICK)
+	$(TESTS) "$(SLOW)" $(QUICK) -run "$$(sh deploy/slow.sh $(SLOW))"
 	TEST_REDIS_URL= TEST_REDIS_CLUSTER_URL= TEST_REDIS_SERVER=valkey-server $(GO) run ./deploy/ephemeral/run -- \
 		$(TESTS) '$(VALKEY)' $(QUICK) -short
 	$(TESTS) $(ALONE) $(QUICK) -p 1

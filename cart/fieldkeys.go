@@ -11,7 +11,6 @@ import (
 type fieldKeys struct {
 	product *Product       // nil: has no field
 	fields  map[string]int // by name, as the catalog spells it or in normal form, or else by position; nil until a key needs it
-	longest int            // bytes of a name in normal form
 	known   map[string]int // what index returned for keys that are not in normal form
 }
 
@@ -34,9 +33,6 @@ func (k *fieldKeys) index(key string) int {
 	if i, ok := k.known[key]; ok {
 		return i
 	}
-	if least, _ := LeastNormal(key); least > k.longest {
-		return -1
-	}
 	normal := NormalText(key)
 	if normal == key {
 		return -1
@@ -56,9 +52,7 @@ func (k *fieldKeys) prepare() {
 		k.fields[strconv.Itoa(i)] = i
 	}
 	for i, f := range slices.Backward(fields) { // the first of equal ones wins
-		normal := NormalText(f.Name)
-		k.fields[normal] = i
-		k.longest = max(k.longest, len(normal))
+		k.fields[NormalText(f.Name)] = i
 	}
 	for i, f := range slices.Backward(fields) {
 		k.fields[f.Name] = i

@@ -3,7 +3,6 @@ package cart
 import (
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 )
@@ -16,31 +15,6 @@ func NormalText(s string) string {
 	}
 	return norm.NFC.String(TrimText(strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n")))
 }
-
-// LeastNormal returns what NormalText leaves of a text at the least, in bytes and characters. A text that is too long
-// all the same need not be brought into normal form, which takes milliseconds for some.
-func LeastNormal(s string) (bytes, characters int) {
-	const composed = 3 // letters of Hangul become one, and so many marks become a part of the letter before
-	if !strings.ContainsFunc(s, visible) {
-		return 0, 0
-	}
-	marks, bases, baseBytes := 0, 0, 0
-	s = TrimText(s)
-	for i, r := range s {
-		switch {
-		case r < firstMark || norm.NFC.PropertiesString(s[i:]).CCC() == 0:
-			marks, bases, baseBytes = 0, bases+1, baseBytes+utf8.RuneLen(r)
-		case marks < composed:
-			marks++
-		default:
-			characters, bytes = characters+1, bytes+utf8.RuneLen(r)
-		}
-	}
-	return bytes + baseBytes/composed, characters + bases/composed
-}
-
-// firstMark is the first character that is a mark.
-const firstMark = 0x300
 
 // TrimText removes spaces and format characters from both ends.
 func TrimText(s string) string {

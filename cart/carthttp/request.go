@@ -75,16 +75,11 @@ func fieldText(v jsontext.Value, name string, limit int64) (string, *problem.Err
 	if err != nil {
 		return "", err
 	}
-	s = simplified.Replace(s)
-	if least, _ := cart.LeastNormal(s); int64(least) > limit {
+	if s, err = normalText(s, name); int64(len(s)) > limit {
 		return "", problem.New(problem.ValidationFailed, name, textManyBytes, name, limit)
 	}
-	return normalText(s, name)
+	return s, err
 }
-
-// simplified replaces the only marks that consist of other marks, by these. A normal form has none of them, and a
-// text of nothing else would take twice as long as any other.
-var simplified = strings.NewReplacer("\u0344", "\u0308\u0301", "\u0f73", "\u0f71\u0f72", "\u0f75", "\u0f71\u0f74", "\u0f81", "\u0f71\u0f80")
 
 // either reads a member that has two names, and returns the name that it used. Both are allowed
 // when they are equal.
@@ -236,12 +231,7 @@ func shortText(v jsontext.Value, name string, limit int64) (string, *problem.Err
 }
 
 func short(s, name string, limit int64) (string, *problem.Error) {
-	s = simplified.Replace(s)
-	_, least := cart.LeastNormal(s)
-	var err *problem.Error
-	if int64(least) <= limit {
-		s, err = normalText(s, name)
-	}
+	s, err := normalText(s, name)
 	if int64(utf8.RuneCountInString(s)) > limit {
 		return "", problem.New(problem.ValidationFailed, name, textTextTooLong, name, characters.Of(limit))
 	}

@@ -239,10 +239,3 @@ func TestConditionsOf_TellsRequestsApart(t *testing.T) {
 	neither := of("POST", "/cart/add", "{}")
 	assert.That(t, neither == (service.Conditions{}), "with neither header: %+v", neither)
 }
-
-func TestText_IsTheSameAfterSimplifying(t *testing.T) {
-	t.Parallel()
-	for _, text := range []string{"\u0344", "e\u0344\u0323", "\u0f73\u0f75\u0f81", "a\u0f72\u0f73", "\u0301\u0344x"} {
-		assert.Equal(t, cart.NormalText(simplified.Replace(text)), cart.NormalText(text), "%+q", text)
-	}
-}

@@ -20,7 +20,7 @@ import (
 
 const (
 	maxBody      = 64 << 10 // of a request body, in bytes
-	maxCombining = 8 << 10  // bytes of it that are letters with combining characters: normal forms of more take milliseconds
+	maxCombining = 4 << 10  // bytes of it that are letters with combining characters: normal forms of more take milliseconds
 	maxDepth     = 32       // of its nesting
 )
 

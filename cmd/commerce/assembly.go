@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/redis/go-redis/v9"
 
 	"commerce/auth/limit"
 	"commerce/auth/sealed"
@@ -119,8 +120,8 @@ const failuresPerMinute = 300
 
 // useRedis opens a Redis client, with its metrics and traces. Unless limits are turned off, it also
 // adds the limits that all instances count together.
-func (s *settings) useRedis(a *assembly, url string) error {
-	rdb, err := connect.Redis(url)
+func (s *settings) useRedis(a *assembly, url string, edits ...func(*redis.UniversalOptions)) error {
+	rdb, err := connect.Redis(url, edits...)
 	if err != nil {
 		return &cli.BadSetting{Name: "REDIS_URL", Err: err}
 	}

@@ -117,7 +117,7 @@ func busy(t *testing.T, conn *pgx.Conn) (ns int64) {
 // However many rows there are, a load takes at most 1.5 times as long as without histories.
 func TestHistories_AddLittleToALoad(t *testing.T) {
 	ephemeral.Slow(t)
-	const rows, piece, last = 200_000, 4000, 50_000
+	const rows, piece, last = 60_000, 4000, 20_000
 	for way := range ways {
 		t.Run(way, func(t *testing.T) {
 			with, without := almostEmpty(t, 54), almostEmpty(t, 54)

@@ -122,6 +122,7 @@ func openShards(t *testing.T, budget time.Duration) (*shop, *ephemeral.RedisClus
 	t.Helper()
 	t.Parallel()
 	cluster := ephemeral.StartCluster(t)
+	assert.NoError(t, cluster.Nodes[4].Admin().ConfigSet(t.Context(), "cluster-replica-no-failover", "yes").Err()) // of node 1, which hangs
 	s := openShop(t, cluster.URL, asServed(t, cluster.URL, budget))
 	guest := s.guest(t)
 	guest.Token = s.tokenOn(t, cluster, 1, "guest")
