@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -196,7 +197,7 @@ func (f *follower) finish(ctx context.Context, source subscriptions.Source) erro
 	return nil
 }
 
-// difference compares the copy to the table, row by row.
+// difference compares the copy to the table, row by row. It also says which transactions wrote the rows and their cards.
 func (f *follower) difference(ctx context.Context, pool *pgxpool.Pool, source subscriptions.Source) (string, error) {
 	rows, _ := pool.Query(ctx, "SELECT id FROM subscriptions WHERE store_id = $1", f.store) // rows have its error
 	ids, err := pgx.CollectRows(rows, pgx.RowTo[int64])
@@ -211,7 +212,14 @@ func (f *follower) difference(ctx context.Context, pool *pgxpool.Pool, source su
 		}
 		table[id] = *s
 	}
-	return cmp.Diff(table, f.rows), nil
+	diff := cmp.Diff(table, f.rows)
+	if diff == "" {
+		return "", nil
+	}
+	rows, _ = pool.Query(ctx, `SELECT format('%s: by %s, changed in %s, card %s by %s', s.id, s.xmin, s.changed_in, c.id, c.xmin) FROM subscriptions s
+		LEFT JOIN saved_cards c ON (c.store_id, c.id) = (s.store_id, s.saved_card_id) WHERE s.store_id = $1 ORDER BY s.id`, f.store)
+	written, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	return diff + strings.Join(written, "\n"), err
 }
 
 // Followers of each history end with the rows of the table, whatever writers do, and wherever

@@ -22,6 +22,7 @@ import (
 	"commerce/cart/money"
 	"commerce/cart/period"
 	"commerce/deploy/assert"
+	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
 	"commerce/deploy/sample"
 	"commerce/subscriptions"
@@ -134,8 +135,10 @@ func TestHistory_OfMemoryIsWhatHappened(t *testing.T) {
 func TestHistory_OfPostgresIsWhatHappened(t *testing.T) {
 	t.Parallel()
 	for name, migrated := range map[string]func(t *testing.T) *pgxpool.Pool{
-		"plain":       func(t *testing.T) *pgxpool.Pool { return ephemeral.MigratedPool(t) },
-		"partitioned": func(t *testing.T) *pgxpool.Pool { return planningOnce(t, partitioned(t)) },
+		"plain": func(t *testing.T) *pgxpool.Pool { return ephemeral.MigratedPool(t) },
+		"partitioned": func(t *testing.T) *pgxpool.Pool { // writers plan for the values of each execution, too
+			return ephemeral.OpenPool(t, partitioned(t), connect.PostgresConfig{Writable: true, MaxConns: 4, StatementTimeout: -1})
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
