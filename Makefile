@@ -34,15 +34,18 @@ run: ## run the demo with sample data, without Redis or Postgres
 	@$(PROGRAM) demo
 
 test: ## run the tests on real servers (4 minutes); slow ones only in make verify
-	$(WITH_SERVERS) $(GO) run ./deploy/testrun $(QUICK) -short ./...
+	@rm -rf bin/tests
+	$(WITH_SERVERS) $(TESTS) ./... $(QUICK) -short
+	@$(TESTS)
 
 verify: ## run all other tests: races, failures, browsers, large tables, pages, fuzzing (25 minutes)
 	$(WITH_SERVERS) $(MAKE) --no-print-directory all-tests go-fuzz
 	sh deploy/pages.sh
+	@$(TESTS) && rm -rf bin/tests
 
 race: PACKAGES = ./...
 race: ## run the tests of PACKAGES (all) with the race detector (needs a C compiler)
-	CGO_ENABLED=1 $(WITH_SERVERS) $(GO) test -vet=off -race -timeout 20m $(PACKAGES)
+	CGO_ENABLED=1 $(WITH_SERVERS) $(TESTS) '$(PACKAGES)' -vet=off -race -timeout 40m
 
 lint: ## run gofumpt, go vet and staticcheck
 	@unformatted=$$($(GO) tool gofumpt -l .) && [ -z "$$unformatted" ] || { \
@@ -117,29 +120,35 @@ help: ## list the targets
 
 # Without vet, because make lint runs it. Tests mostly wait for servers, so more of them run at
 # the same time than there are CPUs.
-QUICK = -vet=off -timeout 20m -parallel 6
+QUICK = -vet=off -timeout 40m -parallel 6
+
+# Runs tests. Each that fails runs once more, alone. Without arguments, it lists those that passed then.
+# Benchmarks run without it, because gotestsum counts each as failed.
+TESTS = sh $(CURDIR)/deploy/test.sh
 
 # Packages whose tests also run on Valkey.
 VALKEY = ./auth/limit ./cart/redisstore ./cart/service ./deploy/connect ./deploy/inspect
 
-# Packages whose tests run with the race detector, and those whose tests load the machine or
-# measure time, which run alone. Each benchmark runs once, so that it stays correct. The small
-# scenarios run one step at a time, so the race detector would only slow them down.
+# Packages with tests that make test leaves out or makes shorter.
+SLOW = $(shell grep -rlE 'ephemeral\.Slow|testing\.Short' --include '*_test.go' $(foreach other,$(ALONE) $(MODULES),--exclude-dir $(notdir $(other))) . \
+	| xargs -n 1 dirname | sort -u)
+
+# Packages whose quick tests also run with the race detector, which makes the slow ones take half an
+# hour (make race), and those whose tests load the machine or measure time, which run alone. Each
+# benchmark runs once, so that it stays correct.
 RACE  = ./auth/... ./cart/... ./subscriptions/...
-SMALL = TestSchedules_OfSmallScenarios
 ALONE = ./cmd/internal/torture
 ONCE  = -run '^$$' -bench . -benchtime 1x
 
 all-tests: export PLAYGROUND_SCREENSHOTS = $(CURDIR)/bin/screenshots
 all-tests:
-	CGO_ENABLED=1 $(GO) run ./deploy/testrun $(QUICK) -race -skip $(SMALL) $(RACE)
-	$(GO) run ./deploy/testrun $(QUICK) -run $(SMALL) ./cart/redisstore
-	$(GO) run ./deploy/testrun $(QUICK) $$($(GO) list ./... | grep -vx -e 'commerce/\(auth\|cart\|subscriptions\).*' $(ALONE:./%=-e commerce/%))
+	CGO_ENABLED=1 $(TESTS) '$(RACE)' $(QUICK) -race -short
+	$(TESTS) "$(SLOW)" $(QUICK) -run "$$(sh deploy/slow.sh $(SLOW))"
 	TEST_REDIS_URL= TEST_REDIS_CLUSTER_URL= TEST_REDIS_SERVER=valkey-server $(GO) run ./deploy/ephemeral/run -- \
-		$(GO) run ./deploy/testrun $(QUICK) -short $(VALKEY)
-	$(GO) run ./deploy/testrun $(QUICK) -p 1 $(ALONE)
-	$(GO) run ./deploy/testrun $(QUICK) -p 1 $(ONCE) $$(grep -rl '^func Benchmark' --include '*_test.go' . | xargs -n 1 dirname | sort -u)
-	failed=; for module in $(MODULES); do $(GO) -C $$module test $(QUICK) -p 1 ./... || failed="$$failed $$module"; done; \
+		$(TESTS) '$(VALKEY)' $(QUICK) -short
+	$(TESTS) $(ALONE) $(QUICK) -p 1
+	$(GO) test $(QUICK) -p 1 $(ONCE) $$(grep -rl '^func Benchmark' --include '*_test.go' . | xargs -n 1 dirname | sort -u)
+	failed=; for module in $(MODULES); do (cd $$module && $(TESTS) ./... $(QUICK) -p 1) || failed="$$failed $$module"; done; \
 		[ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
 
 go-fuzz:

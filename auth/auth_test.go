@@ -44,7 +44,7 @@ func cartRequest(headers ...string) *http.Request {
 	return r
 }
 
-const guestToken = "AAAAAAAAAAAAAAAAAAAAAA"
+const guestToken = "AAAAAAAAAAAAAAAAAAABCD"
 
 func TestCartCallers_Identify(t *testing.T) {
 	t.Parallel()
@@ -118,6 +118,10 @@ func TestCartCallers_Identify(t *testing.T) {
 		{name: "customer with a cart token", headers: []string{auth, bearerOf(1, "c"), cart, guestToken}, store: 1, customer: "c", token: guestToken},
 		{name: "malformed cart token is none", defaultStore: 1, headers: []string{cart, "null"}, store: 1},
 		{name: "empty cart token is none", defaultStore: 1, headers: []string{cart, ""}, store: 1},
+		{name: "advertising ID that was refused is none", defaultStore: 1, headers: []string{cart, "00000000-0000-0000-0000-000000000000"}, store: 1},
+		{name: "dashes are none", defaultStore: 1, headers: []string{auth, bearerOf(1, "c"), cart, strings.Repeat("-", 22)}, store: 1, customer: "c"},
+		{name: "three distinct characters are none", defaultStore: 1, headers: []string{cart, strings.Repeat("ab_", 42)}, store: 1},
+		{name: "four distinct characters", defaultStore: 1, headers: []string{cart, "0ab_000000000000000000"}, store: 1, token: "0ab_000000000000000000"},
 		{name: "repeated cart token is none", defaultStore: 1, headers: []string{cart, guestToken, cart, guestToken}, store: 1},
 	}
 	for _, tt := range tests {

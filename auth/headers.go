@@ -52,12 +52,15 @@ func isPublicKey(key string) bool {
 	return key != "" && len(key) <= maxPublicKey && !strings.ContainsFunc(key, strange)
 }
 
-// cartToken returns X-Cart-Token, "" if it is absent, repeated or malformed.
+// cartToken returns X-Cart-Token, "" if it is absent, repeated, malformed or a constant.
 func cartToken(h http.Header) CartToken {
 	values := h["X-Cart-Token"]
 	if len(values) != 1 {
 		return ""
 	}
 	token, _ := ParseCartToken(values[0])
+	if token.constant() {
+		return ""
+	}
 	return token
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"io"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -25,6 +26,22 @@ func ParseCartToken(s string) (CartToken, bool) {
 		return "", false
 	}
 	return CartToken(s), true
+}
+
+// minDistinct is how many different characters a client's token has. Of random tokens of 22 hexadecimal digits, 6 in
+// 10^14 have fewer.
+const minDistinct = 4
+
+// constant reports whether t has so few different characters that many clients may send it, such as the
+// advertising ID that a phone gives if its user refuses one: 00000000-0000-0000-0000-000000000000.
+func (t CartToken) constant() bool {
+	distinct := 0
+	for i := 0; i < len(t) && distinct < minDistinct; i++ {
+		if strings.IndexByte(string(t), t[i]) == i {
+			distinct++
+		}
+	}
+	return distinct < minDistinct
 }
 
 // NewCartToken returns a token of 128 bits from rand.

@@ -8,9 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"net/netip"
 	"net/url"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -33,8 +31,8 @@ const (
 	// issuer's keys, nobody learns that it has withdrawn one.
 	jwksTrust = 24 * time.Hour
 
-	jwksWait      = 500 * time.Millisecond // of a request for a fetch
-	jwksTimeout   = 5 * time.Second        // of a fetch, including redirects
+	jwksWait      = 500 * time.Millisecond
+	jwksTimeout   = 5 * time.Second // of a fetch, including redirects
 	jwksRedirects = 3
 	maxJWKS       = 256 << 10 // bytes, decompressed
 	maxJWKSHeader = 32 << 10
@@ -45,6 +43,9 @@ type JWKSConfig struct {
 	URL       string                             // https, or http of this machine. Redirects to other URLs, and from https to http, are refused
 	Transport http.RoundTripper                  // nil: a new transport
 	Propagate func(context.Context, http.Header) // adds the headers of a trace to a fetch; nil: none
+
+	// Wait is how long a request waits for a fetch. Default: 500 ms.
+	Wait time.Duration
 
 	// Log receives a warning when fetches begin to fail, since withdrawn keys then stay
 	// valid for up to a day, and a message when they work again. Default: slog.Default.
@@ -57,7 +58,7 @@ type JWKSConfig struct {
 
 // JWKS is an issuer's published key set. The first token causes the first fetch. Known
 // keys stay in use for a day while the issuer is down. A token with an unknown key causes a fetch,
-// which all such tokens share; each waits at most 500 ms. If the last fetch succeeded less
+// which all such tokens share; each waits at most for Wait. If the last fetch succeeded less
 // than 10 s ago, there is no fetch and the token is unauthenticated: otherwise anyone could
 // cause fetches, or errors in the log, with invented key IDs. While the issuer is down the
 // token is unavailable.
@@ -102,7 +103,7 @@ func NewJWKS(cfg JWKSConfig) (*JWKS, error) {
 	if cfg.Reachable == nil {
 		cfg.Reachable = func(bool) {}
 	}
-	cfg.Log = cmp.Or(cfg.Log, slog.Default())
+	cfg.Wait, cfg.Log = cmp.Or(cfg.Wait, jwksWait), cmp.Or(cfg.Log, slog.Default())
 	return &JWKS{
 		cfg:    cfg,
 		name:   "jwks " + (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String(),
@@ -123,12 +124,6 @@ func checkRedirect(next *http.Request, via []*http.Request) error {
 // secure reports whether nobody on the network can change what a URL returns.
 func secure(u *url.URL) bool {
 	return u.Scheme == "https" || u.Scheme == "http" && IsLoopback(u.Hostname())
-}
-
-// IsLoopback reports whether a host without a port is this machine.
-func IsLoopback(host string) bool {
-	addr, _ := netip.ParseAddr(host)
-	return strings.EqualFold(host, "localhost") || addr.Unmap().IsLoopback()
 }
 
 // current returns the key set in use, nil if there is none.
@@ -185,8 +180,8 @@ func (j *JWKS) obtain(ctx context.Context, name keyName) error {
 	select {
 	case <-fetch.done:
 		err = fetch.err
-	case <-time.After(jwksWait):
-		err = fmt.Errorf("%s: no answer after %s", j.name, jwksWait)
+	case <-time.After(j.cfg.Wait):
+		err = fmt.Errorf("%s: no answer after %s", j.name, j.cfg.Wait)
 		j.late(ctx, fetch, err)
 	case <-ctx.Done():
 		err = fmt.Errorf("%s: %w", j.name, ctx.Err())

@@ -33,6 +33,7 @@ import (
 
 	"commerce/auth/problem"
 	"commerce/deploy/assert"
+	"commerce/deploy/ephemeral"
 )
 
 type jwk = map[string]any
@@ -137,6 +138,9 @@ func (i *issuer) wantFetches(t *testing.T, want int64) {
 }
 
 func verifierOf(cfg JWKSConfig) *JWT {
+	if cfg.URL != "" { // of a real server
+		cfg.Wait = ephemeral.Patience(5 * time.Second)
+	}
 	cfg.URL = cmp.Or(cfg.URL, "https://issuer.example/jwks?key=hush")
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	return must(NewJWT(JWTConfig{JWKS: must(NewJWKS(cfg)), Secret: testSecret}))
@@ -172,7 +176,7 @@ func TestJWKS_EachAlgorithmNeedsItsOwnKindOfKey(t *testing.T) {
 	other, p384 := newEd25519(), newECDSA(elliptic.P384())
 	server := &issuer{}
 	server.publish(publish("ed", edKey), publish("ec", ecKey), publish("rsa", rsaKey))
-	j := verifierOf(JWKSConfig{Transport: server})
+	j := verifierOf(JWKSConfig{Transport: server, Wait: ephemeral.Patience(5 * time.Second)})
 
 	rsaPublic := rsaKey.PublicKey.N.Bytes()
 	edPublic := edKey.Public().(ed25519.PublicKey)
@@ -230,7 +234,7 @@ func TestJWKS_IgnoresKeysInATokensHeader(t *testing.T) {
 	t.Cleanup(evil.Close)
 	server := &issuer{}
 	server.publish(with(publish("ed", goodKey), "x5u", evil.URL))
-	j := verifierOf(JWKSConfig{Transport: server})
+	j := verifierOf(JWKSConfig{Transport: server, Wait: ephemeral.Patience(5 * time.Second)})
 
 	for name, value := range map[string]any{
 		"jku": evil.URL, "x5u": evil.URL, "jwk": publish("ed", evilKey),

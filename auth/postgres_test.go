@@ -49,7 +49,7 @@ func newStoresDatabase(t *testing.T) *storesDatabase {
 	d.admin = ephemeral.OpenPool(t, url, connect.PostgresConfig{Writable: true})
 	d.stores = auth.NewPostgresStores(auth.PostgresStoresConfig{
 		DB: d.pool, KnownCurrency: knownCurrency, Log: slog.New(slog.DiscardHandler), Now: d.clock.now,
-		Patience: 10 * time.Second, // enough for a busy machine
+		Patience: ephemeral.Patience(10 * time.Second),
 	})
 	assert.NoError(t, pgx.BeginFunc(t.Context(), d.admin, func(tx pgx.Tx) error {
 		return sample.WriteStores(t.Context(), tx, sample.Stores(), nil, nil)

@@ -1,9 +1,8 @@
 package cart
 
 import (
-	"maps"
+	"cmp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -24,6 +23,8 @@ type Addition struct {
 	QuantityMember string // name of the request member that held the quantity, for errors
 
 	Malformed // what cannot be read is left out of the rest
+
+	MaxFaults int // at which Resolve stops to look for faults of fields; 0: problem.MaxFaults
 }
 
 // Malformed is what is wrong with a request by itself. Resolve adds what the product and its
@@ -66,7 +67,7 @@ func (a Addition) LineID(p *Product) LineID {
 	if p == nil {
 		p = &Product{ID: a.ProductID}
 	}
-	fields, _ := answerFields(a.Fields, p, a.FieldKeys)
+	fields, _ := answerFields(a.Fields, newFieldKeys(p), a.FieldKeys, 0)
 	return NewLineID(p.ID, planID, fields)
 }
 
@@ -85,7 +86,7 @@ func Resolve(a Addition, p *Product, limits Limits) (NewLine, *problem.Error) {
 		plan, badPlan = choosePlan(a.PlanID, p)
 	}
 	if !a.Err.Names("fields") {
-		fields, badFields = answerFields(a.Fields, p, a.FieldKeys)
+		fields, badFields = answerFields(a.Fields, newFieldKeys(p), a.FieldKeys, a.MaxFaults)
 	}
 	metadata := Metadata(nil).With(a.Metadata)
 	added := Line{Fields: fields, Notice: a.Notice, Metadata: metadata}
@@ -157,31 +158,39 @@ func textMember(fields, notice bool) string {
 
 // answerFields matches the shopper's answers to the product's fields, sorted by name so that the
 // same answers give the same line. "" is no answer. A refusal names every invalid field in the
-// product's order, then the unknown keys; it comes with the valid answers. The fields of unreadable
-// keys are not missing.
-func answerFields(given map[string]string, p *Product, unreadable map[string]bool) ([]FieldValue, *problem.Error) {
+// product's order, then the unknown keys, up to most (0: problem.MaxFaults); it comes with the valid answers
+// before that. If there are as many unknown keys, it names only these. The fields of unreadable keys are not missing.
+func answerFields(given map[string]string, in *fieldKeys, unreadable map[string]bool, most int) ([]FieldValue, *problem.Error) {
+	p := in.product
+	most = cmp.Or(most, problem.MaxFaults)
 	if len(given) == 0 && len(p.Fields) == 0 {
 		return nil, nil
 	}
+	unknown := in.unknown(given, nil, most)
+	if len(unknown) == most {
+		return nil, noFields(unknown, p)
+	}
 	answers := slices.Grow([]FieldValue(nil), min(len(given), len(p.Fields)))
-	var refusals, unknown []*problem.Error
+	var refusals []*problem.Error
 	keys := make([][]string, len(p.Fields)) // per field, the keys that the shopper sent
-	for _, key := range slices.Sorted(maps.Keys(given)) {
-		if i := fieldIndex(p, key); i >= 0 {
+	for key := range given {
+		if i := in.index(key); i >= 0 {
 			keys[i] = append(keys[i], key)
-		} else {
-			unknown = append(unknown, problem.New(problem.FieldInvalid, "fields."+key, textNoField, key, p.Name))
 		}
 	}
 	skipped := map[int]bool{}
 	for key := range unreadable {
-		skipped[fieldIndex(p, key)] = true
+		skipped[in.index(key)] = true
 	}
 	for i := range p.Fields {
+		if len(refusals) == most {
+			break
+		}
 		if skipped[i] {
 			continue
 		}
 		f := &p.Fields[i]
+		slices.Sort(keys[i])
 		value, refusal := answer(f, keys[i], given, p.Name)
 		if refusal != nil {
 			refusals = append(refusals, refusal)
@@ -191,7 +200,17 @@ func answerFields(given map[string]string, p *Product, unreadable map[string]boo
 		}
 	}
 	slices.SortFunc(answers, func(a, b FieldValue) int { return strings.Compare(a.Name, b.Name) })
-	return answers, problem.Join(append(refusals, unknown...)...)
+	refusals = append(refusals, noFields(unknown[:min(most-len(refusals), len(unknown))], p))
+	return answers, problem.Join(refusals...)
+}
+
+func noFields(keys []string, p *Product) *problem.Error {
+	refusals := make([]*problem.Error, len(keys))
+	for i, key := range keys {
+		key = problem.Excerpt(key)
+		refusals[i] = problem.New(problem.FieldInvalid, "fields."+key, textNoField, key, p.Name)
+	}
+	return problem.Join(refusals...)
 }
 
 // answer returns the answer to one field, under any of keys: text or an option's code; "" for none.
@@ -205,12 +224,12 @@ func answer(f *Field, keys []string, given map[string]string, product locale.Nam
 		if len(f.Options) > 0 {
 			o := f.Option(v)
 			if o == nil {
-				return "", problem.New(problem.FieldInvalid, "fields."+key, textNoOption, f.Name, product)
+				return "", problem.New(problem.FieldInvalid, "fields."+problem.Excerpt(key), textNoOption, f.Name, product)
 			}
 			v = o.Code
 		}
 		if value != "" && value != v {
-			return "", problem.New(problem.FieldInvalid, "fields."+key, textFieldTwice, f.Name)
+			return "", problem.New(problem.FieldInvalid, "fields."+problem.Excerpt(key), textFieldTwice, f.Name)
 		}
 		value = v
 	}
@@ -218,29 +237,6 @@ func answer(f *Field, keys []string, given map[string]string, product locale.Nam
 		return "", problem.New(problem.FieldMissing, "fields."+f.Name, textFieldMissing, f.Name, product)
 	}
 	return value, nil
-}
-
-// fieldOf returns the field that a key names, and its name. It returns nil and the key if
-// the product is nil or does not have the field.
-func (p *Product) fieldOf(key string) (f *Field, name string) {
-	if p != nil {
-		if i := fieldIndex(p, key); i >= 0 {
-			return &p.Fields[i], p.Fields[i].Name
-		}
-	}
-	return nil, key
-}
-
-// fieldIndex finds a field by name, or else by position; -1 if there is none.
-func fieldIndex(p *Product, key string) int {
-	if i := spelled(p.Fields, func(f *Field) string { return f.Name }, key); i >= 0 {
-		return i
-	}
-	i, err := strconv.Atoi(key)
-	if err != nil || i < 0 || i >= len(p.Fields) || strconv.Itoa(i) != key {
-		return -1
-	}
-	return i
 }
 
 var (

@@ -103,6 +103,22 @@ func (l *Line) TextSize() int64 {
 	return TextSize(l.Fields) + int64(len(l.Notice)) + l.Metadata.TextSize()
 }
 
+// StoredText returns the bytes that the cart's texts take in Redis, with the names in its metadata.
+func (c *Cart) StoredText() int64 { return StoredText(c.Lines) + c.Metadata.StoredText() }
+
+// StoredText returns the bytes that the texts of lines take in Redis.
+func StoredText(lines []Line) (size int64) {
+	for i := range lines {
+		size += lines[i].StoredText()
+	}
+	return size
+}
+
+// StoredText returns the bytes that the line's text takes in Redis, with the names in its metadata.
+func (l *Line) StoredText() int64 {
+	return TextSize(l.Fields) + int64(len(l.Notice)) + l.Metadata.StoredText()
+}
+
 // TextSize returns the bytes of the answers, without the names, which the merchant chose.
 func TextSize(fields []FieldValue) int64 {
 	var n int64

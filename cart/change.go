@@ -27,8 +27,14 @@ type Effect struct {
 
 	Ops []Effect // of a list
 
-	// Needs are the products without which the change cannot be decided. The rest is then zero.
-	Needs []int64
+	// Needs is what must be known before the change can be decided; nil if it is decided. The rest is then zero.
+	Needs *Needs
+}
+
+// Needs is what a rule depends on beside the cart.
+type Needs struct {
+	Products []int64
+	Code     string // of a coupon, as the shopper entered it; "" for none
 }
 
 // Refused reports whether the change is refused.

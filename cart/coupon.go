@@ -2,7 +2,6 @@ package cart
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"commerce/auth/store"
@@ -11,7 +10,7 @@ import (
 
 // Coupon lowers a cart's price. A *Coupon is shared between requests: do not change it.
 type Coupon struct {
-	Code    string // in the form that NormalCouponCode returns
+	Code    string // as the catalog spells it: see CouponKey
 	Kind    CouponKind
 	Rate    int64        // of a percent coupon: parts per million of what it applies to
 	Amount  money.Amount // of a fixed coupon
@@ -39,20 +38,6 @@ const (
 	Fixed   CouponKind = "fixed"
 )
 
-// MaxCouponCode is the maximum length of a code in its normal form, in characters, as in the schema.
-const MaxCouponCode = 64
-
-// NormalCouponCode returns the form in which codes are stored and compared: NormalText with a to z
-// in upper case. Other letters keep their case: ı is not I, and ß is not SS.
-func NormalCouponCode(code string) string {
-	return strings.Map(func(r rune) rune {
-		if 'a' <= r && r <= 'z' {
-			return r - 'a' + 'A'
-		}
-		return r
-	}, NormalText(code))
-}
-
 func (c *Coupon) applies(product int64) bool {
 	if c.Products == nil {
 		return true
@@ -75,7 +60,7 @@ func (c *Coupon) discount(cost money.Amount) money.Amount {
 func (p *Priced) Redeem(c *Coupon, uses Uses, store *store.Store, now time.Time) {
 	p.Coupon = &AppliedCoupon{Code: p.Cart.Coupon, Issue: c.issue(p, uses, store, now)}
 	if c != nil {
-		p.Coupon.Kind, p.Coupon.Rate, p.Coupon.Amount = c.Kind, c.Rate, c.Amount
+		p.Coupon.Code, p.Coupon.Kind, p.Coupon.Rate, p.Coupon.Amount = c.Code, c.Kind, c.Rate, c.Amount
 	}
 	if p.Coupon.Issue != nil {
 		return
@@ -97,7 +82,7 @@ func (p *Priced) Redeem(c *Coupon, uses Uses, store *store.Store, now time.Time)
 
 // AppliedCoupon is the coupon of a priced cart, and takes Priced.Discount off.
 type AppliedCoupon struct {
-	Code   string
+	Code   string       // as the catalog spells it
 	Kind   CouponKind   // "" for a coupon that no longer exists
 	Rate   int64        // of a percent coupon: parts per million
 	Amount money.Amount // of a fixed coupon

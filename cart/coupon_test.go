@@ -206,20 +206,7 @@ func TestRedeem_AppliesTheDiscount(t *testing.T) {
 	}
 }
 
-func TestNormalCouponCode_FoldsOnlyASCII(t *testing.T) {
-	t.Parallel()
-	for given, want := range map[string]string{
-		"TEN": "TEN", "ten": "TEN", " tEn\u00a0\n": "TEN", "summer-25_%": "SUMMER-25_%", "": "", " ": "", "\u200b": "",
-		"خصم١٠": "خصم١٠", "خصم-ten": "خصم-TEN", "\u0627\u0653": "\u0622",
-		"CAF\u00c9": "CAFÉ", "CAFE\u0301": "CAFÉ", "caf\u00e9": "CAFé", "cafe\u0301": "CAFé",
-		"fıve": "FıVE", "FİVE": "FİVE", "ﬁve": "ﬁVE", "ſix": "ſIX", "straße": "STRAßE", "ｆｉｖｅ": "ｆｉｖｅ", // none of them FIVE, SIX or STRASSE
-	} {
-		got := NormalCouponCode(given)
-		assert.That(t, got == want && NormalCouponCode(got) == got, "%+q is %+q, want %+q", given, got, want)
-	}
-}
-
-var inOrder = []CouponReason{CouponNotStarted, CouponExpired, CouponUsedUp, CouponMinimum, CouponNotApplicable}
+var inOrder = []CouponReason{CouponNotStarted, CouponExpired, CouponUsedUp, CouponNotApplicable, CouponMinimum}
 
 // lost returns a coupon that does not apply to tenRiyals for any reason but those listed.
 func lost(now time.Time, without ...CouponReason) (*Coupon, Uses) {

@@ -12,15 +12,15 @@ import (
 // CouponReason is the stable word for why a coupon takes nothing off, for programs.
 type CouponReason string
 
-// The reasons, in the order in which they are checked: a coupon has the first one. Those that the
-// shopper cannot change come first, so that a shopper does not add items for nothing.
+// The reasons, in the order in which they are checked: a coupon has the first one. The minimum is last, so
+// that nobody adds items for a coupon that cannot apply to them.
 const (
 	CouponGone          CouponReason = "gone" // the store does not have it
 	CouponNotStarted    CouponReason = "not_started"
 	CouponExpired       CouponReason = "expired"
 	CouponUsedUp        CouponReason = "used_up" // by all customers together, or by this one
-	CouponMinimum       CouponReason = "minimum" // the subtotal is too small
 	CouponNotApplicable CouponReason = "not_applicable"
+	CouponMinimum       CouponReason = "minimum" // the subtotal is too small
 )
 
 // CouponIssue is why a coupon takes nothing off a cart now.
@@ -50,13 +50,16 @@ func (c *Coupon) issue(p *Priced, uses Uses, store *store.Store, now time.Time) 
 		return &CouponIssue{CouponUsedUp, textCouponUsedUp.With(c.Code)}
 	case c.MaxUsesCustomer != nil && uses.Customer >= *c.MaxUsesCustomer:
 		return &CouponIssue{CouponUsedUp, textCouponUsedByCustomer.With(c.Code)}
-	case p.Buyable < c.Minimum:
-		return &CouponIssue{CouponMinimum, textCouponMinimum.With(c.Code, money.Price{Amount: c.Minimum, Currency: store.Currency})}
 	case !c.appliesToAny(p.Lines):
 		return &CouponIssue{CouponNotApplicable, textCouponNotApplicable.With(c.Code)}
+	case p.Buyable < c.Minimum:
+		return &CouponIssue{CouponMinimum, textCouponMinimum.With(c.Code, money.Price{Amount: c.Minimum, Currency: store.Currency})}
 	}
 	return nil
 }
+
+// Known reports whether a shopper may learn that the coupon exists: whether there is one, and it has started.
+func (c *Coupon) Known(now time.Time) bool { return c != nil && !now.Before(c.Starts) }
 
 // appliesToAny reports whether the coupon applies to a line whose product still exists. A
 // coupon for all products applies to an empty cart too.

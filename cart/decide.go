@@ -57,6 +57,7 @@ type Decision struct {
 	Cell   Cell   // afterwards
 	Effect Effect // of Applied and Refused; also of a replayed list, as it would be decided now, to explain its outcomes
 
+	Text    int64  // bytes of text by which Cell has grown; 0 if it has not
 	Commits bool   // whether Cell must be stored; otherwise nothing changes
 	Use     KeyUse // of Replayed, and of Applied with a key: what is to be stored under it
 }
@@ -91,7 +92,7 @@ func (r *Request) Decide(c Cell, now time.Time) Decision {
 	}
 	d.Effect = r.Rule(&c, c.Pending.Left(r.Limits), now)
 	switch {
-	case len(d.Effect.Needs) > 0:
+	case d.Effect.Needs != nil:
 		d.Status = Undecided
 		return d
 	case d.Effect.Refused():
@@ -105,6 +106,7 @@ func (r *Request) Decide(c Cell, now time.Time) Decision {
 	d.Status, d.Use = Applied, r.use(&d.Effect, now)
 	if d.Effect.Altered {
 		d.Cell = r.altered(c, d.Effect.Cart, now)
+		d.Text = max(d.Cell.StoredText()-c.StoredText(), 0)
 	}
 	if r.Agent != "" && d.Cell.ID != "" {
 		d.Cell.Agent = r.Agent

@@ -1,6 +1,7 @@
 package cart
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -27,6 +28,8 @@ type Edit struct {
 	QuantityMember string // name of the request member that held the quantity, for errors
 
 	Malformed // what cannot be read is left out of the rest
+
+	MaxFaults int // as in Addition
 }
 
 func (e Edit) Removes() bool { return e.Quantity != nil && *e.Quantity == 0 }
@@ -73,12 +76,13 @@ func (e Edit) resolve(l Line, p *Product, limits Limits) (EditedLine, *problem.E
 	if e.Notice != nil {
 		edited.Notice = *e.Notice
 	}
-	newPlan, newFields := e.altersPlan(l), e.altersFields(l, p)
+	keys := newFieldKeys(p)
+	newPlan, newFields := e.altersPlan(l), e.altersFields(l, keys)
 	if newPlan || newFields {
 		if err := e.unsold(p, newPlan, newFields); err != nil {
 			return EditedLine{}, err
 		}
-		if err := edited.become(e, p, newPlan, newFields); err != nil {
+		if err := edited.become(e, keys, newPlan, newFields); err != nil {
 			return EditedLine{}, err
 		}
 	}
@@ -106,8 +110,8 @@ func (l *EditedLine) accept(price *money.Amount, p *Product) *problem.Error {
 	return nil
 }
 
-func (l *EditedLine) become(e Edit, p *Product, newPlan, newFields bool) *problem.Error {
-	planID := l.From.ID.Plan()
+func (l *EditedLine) become(e Edit, keys *fieldKeys, newPlan, newFields bool) *problem.Error {
+	p, planID := keys.product, l.From.ID.Plan()
 	plan := p.Plan(planID)
 	var badPlan, badFields *problem.Error
 	if newPlan {
@@ -116,12 +120,21 @@ func (l *EditedLine) become(e Edit, p *Product, newPlan, newFields bool) *proble
 		}
 	}
 	if newFields {
-		l.Fields, badFields = answerFields(e.merge(l.From.Fields, p), p, e.FieldKeys)
-		badFields = problem.Join(badFields, e.clearedAndGiven(p))
+		l.Fields, badFields = e.answer(l.From.Fields, keys)
 	}
 	l.ID = NewLineID(p.ID, planID, l.Fields)
 	l.Price = unitPrice(p, plan, l.Fields).Total()
 	return problem.Join(badPlan, badFields)
+}
+
+// answer returns the line's answers, of which held are those before the edit.
+func (e Edit) answer(held []FieldValue, keys *fieldKeys) ([]FieldValue, *problem.Error) {
+	most := cmp.Or(e.MaxFaults, problem.MaxFaults)
+	if unknown := keys.unknown(e.Fields, held, most); len(unknown) == most {
+		return nil, noFields(unknown, keys.product)
+	}
+	answers, refusal := answerFields(e.merge(held, keys), keys, e.FieldKeys, most)
+	return answers, problem.Join(refusal, e.clearedAndGiven(keys))
 }
 
 func (e Edit) unsold(p *Product, newPlan, newFields bool) *problem.Error {
@@ -147,9 +160,9 @@ func (e Edit) altersPlan(l Line) bool {
 // altersFields reports whether the edit changes an answer of the line. A key that is no
 // field of the product counts as a change, so that a misspelled key is refused and not
 // ignored. A key with an answer that the line holds from an earlier catalog does not.
-func (e Edit) altersFields(l Line, p *Product) bool {
+func (e Edit) altersFields(l Line, keys *fieldKeys) bool {
 	for key, value := range e.Fields {
-		f, name := p.fieldOf(key)
+		f, name := keys.field(key)
 		held, ok := answerOf(l.Fields, name)
 		if o := f.Option(value); o != nil { // the line holds the code as the catalog spells it
 			value = o.Code
@@ -163,11 +176,18 @@ func (e Edit) altersFields(l Line, p *Product) bool {
 
 // clearedAndGiven refuses a field that is cleared under one key and given under another,
 // its name and its position.
-func (e Edit) clearedAndGiven(p *Product) *problem.Error {
+func (e Edit) clearedAndGiven(keys *fieldKeys) *problem.Error {
 	var refusals []*problem.Error
+	var known []string
+	for key := range e.Fields {
+		if keys.index(key) >= 0 {
+			known = append(known, key)
+		}
+	}
+	slices.Sort(known)
 	cleared := map[string]bool{} // by the name of the field
-	for _, key := range slices.Sorted(maps.Keys(e.Fields)) {
-		_, name := p.fieldOf(key)
+	for _, key := range known {
+		_, name := keys.field(key)
 		clears := e.Fields[key] == ""
 		if before, twice := cleared[name]; twice && before != clears {
 			refusals = append(refusals, problem.New(problem.FieldInvalid, "fields."+name, textFieldTwice, name))
@@ -196,17 +216,18 @@ func (e Edit) Member() string {
 
 // merge returns the line's answers with those of the edit in their place, keyed as in
 // Addition. An answer to a field that the product no longer has can only be cleared.
-func (e Edit) merge(held []FieldValue, p *Product) map[string]string {
+func (e Edit) merge(held []FieldValue, keys *fieldKeys) map[string]string {
 	merged := maps.Clone(e.Fields)
 	given := map[string]bool{}
 	for key := range e.Fields {
-		_, name := p.fieldOf(key)
-		given[name] = true
+		if f, name := keys.field(key); f != nil {
+			given[name] = true
+		}
 	}
 	for _, a := range held {
-		if !given[a.Name] {
+		if _, named := e.Fields[a.Name]; !named && !given[a.Name] {
 			merged[a.Name] = a.Value
-		} else if p.Field(a.Name) == nil && merged[a.Name] == "" {
+		} else if keys.product.Field(a.Name) == nil && merged[a.Name] == "" {
 			delete(merged, a.Name)
 		}
 	}

@@ -43,7 +43,7 @@ func issueOf(l *Line, p *Product, taken int64, limits Limits) *Issue {
 		}
 	}
 	if p.Stock != nil && taken+l.Quantity > *p.Stock {
-		i := l.issue(problem.InsufficientStock, onlySome(*p.Stock, p.Name))
+		i := l.issue(problem.InsufficientStock, onlyLeft(*p.Stock, taken, p.Name))
 		if *p.Stock <= 0 {
 			i = l.issue(problem.OutOfStock, textOutOfStock.With(p.Name))
 		}

@@ -10,7 +10,7 @@ func List(each bool, rules []Rule) Rule {
 		cell, all := *c, Effect{Ops: make([]Effect, len(rules))}
 		for i, rule := range rules {
 			effect := rule(&cell, limits, now)
-			if len(effect.Needs) > 0 {
+			if effect.Needs != nil {
 				return effect
 			}
 			all.Ops[i] = effect

@@ -35,6 +35,15 @@ func (m Metadata) TextSize() int64 {
 	return n
 }
 
+// StoredText returns the bytes that metadata takes in Redis: its values, and its names, which the shopper chooses too.
+func (m Metadata) StoredText() int64 {
+	n := m.TextSize()
+	for name := range m {
+		n += int64(len(name))
+	}
+	return n
+}
+
 // RefuseMetadata refuses metadata with more names than before and than allowed.
 func RefuseMetadata(before, after Metadata) *Refusal {
 	if len(after) <= max(len(before), MaxMetadata) {

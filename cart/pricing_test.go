@@ -102,11 +102,16 @@ func TestPrice_GivesStockToLinesInCartOrder(t *testing.T) {
 	}}
 	got := Price(c, &store.Store{}, map[int64]*Product{5: p, 1: sold(1, 1)}, testLimits)
 	left := []any{nil, int64(1), nil, int64(0)}
+	sentences := []string{
+		1: "You can buy only 1 of “Account” in addition to the 3 in your cart.",
+		3: "Only 4 of “Account” are available, and your cart already holds 5.",
+	}
 	for i, l := range got.Lines {
 		var available any
 		if l.Issue != nil {
 			available = *l.Issue.Available
 			assert.Equal(t, l.Issue.Code, problem.InsufficientStock, "line %s", l.ID)
+			assert.Equal(t, l.Issue.Sentence.In(locale.En), sentences[i], "line %s", l.ID)
 		}
 		assert.That(t, available == left[i], "line %s: %v left, want %v", l.ID, available, left[i])
 	}

@@ -90,6 +90,17 @@ func onlySomeHeld(available int64, product locale.Name, held int64) locale.Sente
 	return textOnlySomeHeld.With(units.Of(available), product, units.Of(held))
 }
 
+// onlyLeft says what is left of the stock for a line, after what the cart holds in others.
+func onlyLeft(stock, taken int64, product locale.Name) locale.Sentence {
+	switch {
+	case taken == 0:
+		return onlySome(stock, product)
+	case taken >= stock:
+		return onlySomeHeld(stock, product, taken)
+	}
+	return textOnlyLeft.With(units.Of(stock-taken), product, units.Of(taken))
+}
+
 // quantityRange says how many may be bought, and avoids ranges such as "1 to 1".
 func quantityRange(minimum, maximum int64, product locale.Name) locale.Sentence {
 	switch {
@@ -168,6 +179,10 @@ var (
 	textOnlySomeHeld = locale.Text{
 		locale.En: "Only %s of “%s” are available, and your cart already holds %s.",
 		locale.Ar: "لا يتوفر سوى %s من «%s»، وتحتوي سلتك بالفعل على %s.",
+	}
+	textOnlyLeft = locale.Text{
+		locale.En: "You can buy only %s of “%s” in addition to the %s in your cart.",
+		locale.Ar: "لا يتوفر سوى %s من «%s» زيادةً على %s في سلتك.",
 	}
 	textOnlyOne = locale.Text{
 		locale.En: "Only %s of “%s” is available.",

@@ -12,11 +12,12 @@ import (
 // shopper may have changed since the agent read it: see Cart.SeenBy.
 type Replacement struct {
 	Elements []Element
-	Coupon   *string // nil keeps the cart's, "" removes it; in the form that NormalCouponCode returns
+	Coupon   *string // its code as the agent sent it; nil keeps the cart's, "" removes it
 }
 
 type Element struct {
-	ID       string // as Cart.ShownID returned it, or any other text that the agent sent; "" for none
+	ID       string // as the agent sent it; "" for none
+	Line     LineID // that the ID names; "" for none
 	Product  int64  // 0 if no product can have the requested ID
 	Plan     int64  // 0 for none
 	Quantity int64  // 1 or more
@@ -46,10 +47,6 @@ func (id LineID) Item() string { return string(NewLineID(id.Product(), id.Plan()
 // ErrChangedUnseen means that a change would undo what its sender has not seen.
 var ErrChangedUnseen = errors.New("cart: the cart has changed since the sender of the change has read it")
 
-// ShownID returns a line's ID as agents see it: with the version of the cart. "" makes the ID of a new
-// element, whose sender has seen that version.
-func (c Cart) ShownID(line LineID) string { return string(line) + "~" + c.Moment() }
-
 // Moment is the version and its mark, by which a cart's states are told apart.
 func (c Cart) Moment() string {
 	if c.ID == "" {
@@ -58,17 +55,14 @@ func (c Cart) Moment() string {
 	return strconv.FormatInt(c.Version, 10) + "." + c.Mark
 }
 
-// SeenBy reports whether an agent that sends IDs as shown has seen the cart as it is: all of them are of this
-// version. An agent that sends none has seen it if nobody else has changed it since the Moment last, which the
+// SeenBy reports whether an agent has seen the cart as it is: all Moments of the IDs that it sends are of this version.
+// An agent that sends none has seen it if nobody else has changed it since the Moment last, which the
 // agent's own last change made. A cart that was never used has nothing to see.
-func (c Cart) SeenBy(ids []string, last string) bool {
-	if len(ids) == 0 {
+func (c Cart) SeenBy(moments []string, last string) bool {
+	if len(moments) == 0 {
 		return c.ID == "" || last == c.Moment()
 	}
-	return !slices.ContainsFunc(ids, func(id string) bool {
-		_, moment, _ := strings.Cut(id, "~")
-		return moment != c.Moment()
-	})
+	return !slices.ContainsFunc(moments, func(moment string) bool { return moment != c.Moment() })
 }
 
 type Step struct {
@@ -123,10 +117,9 @@ func (r Replacement) match(lines []Line) []int {
 	matched := make([]bool, len(r.Elements))
 	for _, byID := range []bool{true, false} {
 		for e, wanted := range r.Elements {
-			named, _, _ := strings.Cut(wanted.ID, "~")
 			for i, l := range lines {
 				free := elementOf[i] < 0 && !matched[e]
-				if free && l.ID.Product() == wanted.Product && l.ID.Plan() == wanted.Plan && (!byID || string(l.ID) == named) {
+				if free && l.ID.Product() == wanted.Product && l.ID.Plan() == wanted.Plan && (!byID || l.ID == wanted.Line) {
 					elementOf[i], matched[e] = e, true
 				}
 			}

@@ -2,7 +2,6 @@ package cart_test
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -63,7 +62,7 @@ func TestReplacement_PlanMakesWhatItsElementsAskFor(t *testing.T) {
 		}
 		same := cart.Replacement{}
 		for _, l := range after.Lines {
-			same.Elements = append(same.Elements, cart.Element{ID: after.ShownID(l.ID), Product: l.ID.Product(), Plan: l.ID.Plan(), Quantity: l.Quantity})
+			same.Elements = append(same.Elements, cart.Element{Line: l.ID, Product: l.ID.Product(), Plan: l.ID.Plan(), Quantity: l.Quantity})
 		}
 		same.Elements = rapid.Permutation(same.Elements).Draw(t, "order")
 		if again := same.Plan(after); len(again) > 0 {
@@ -74,7 +73,7 @@ func TestReplacement_PlanMakesWhatItsElementsAskFor(t *testing.T) {
 
 // firstNotKept reports whether a line goes although an element without a name could have kept it instead of a later one.
 func firstNotKept(r cart.Replacement, before, after cart.Cart) bool {
-	if len(r.IDs()) > 0 {
+	if slices.ContainsFunc(r.Elements, func(e cart.Element) bool { return e.Line != "" }) {
 		return false
 	}
 	gone := map[string]bool{}
@@ -130,9 +129,7 @@ func itemOf(e cart.Element) string { return string(cart.NewLineID(e.Product, e.P
 
 // nameOf returns the line of its product and plan that an element names.
 func nameOf(e cart.Element, c cart.Cart) (cart.LineID, bool) {
-	name, _, _ := strings.Cut(e.ID, "~")
-	id := cart.LineID(name)
-	return id, c.Has(id) && id.Item() == itemOf(e)
+	return e.Line, c.Has(e.Line) && e.Line.Item() == itemOf(e)
 }
 
 // drawLines draws lines of few products: with a plan, and with fields, which agents do not see.
@@ -156,7 +153,7 @@ func drawElements(t *rapid.T, c cart.Cart) []cart.Element {
 		}
 		if len(c.Lines) > 0 && rapid.Bool().Draw(t, "named") {
 			line := rapid.SampledFrom(c.Lines).Draw(t, "line").ID
-			e.ID = c.ShownID(line)
+			e.Line = line
 			if rapid.IntRange(0, 4).Draw(t, "of another item") > 0 {
 				e.Product, e.Plan = line.Product(), line.Plan()
 			}
@@ -171,32 +168,28 @@ func TestCart_SeenByTellsWhatWouldBeUndone(t *testing.T) {
 	older, lost, later := c, c, c
 	older.Version, lost.Mark, later.Version = 6, "L", 8
 	for name, row := range map[string]struct {
-		on   cart.Cart
-		ids  []string
-		last string
-		want bool
+		on      cart.Cart
+		moments []string
+		last    string
+		want    bool
 	}{
-		"as shown":                               {on: c, ids: []string{c.ShownID("1")}, want: true},
-		"as shown, for a new element":            {on: c, ids: []string{c.ShownID("")}, want: true},
-		"as shown, by another's change":          {on: c, ids: []string{c.ShownID("1")}, last: older.Moment(), want: true},
-		"a line that it never had, of now":       {on: c, ids: []string{c.ShownID("2")}, want: true},
-		"an older version":                       {on: c, ids: []string{older.ShownID("1")}, last: c.Moment()},
-		"one of two is older":                    {on: c, ids: []string{c.ShownID("1"), older.ShownID("2")}, last: c.Moment()},
-		"a later one, which a failover has lost": {on: c, ids: []string{later.ShownID("1")}},
-		"this number, made again":                {on: c, ids: []string{lost.ShownID("1")}, last: lost.Moment()},
-		"an ID of its own making":                {on: c, ids: []string{"li_1"}, last: c.Moment()},
-		"without the version":                    {on: c, ids: []string{"1"}, last: c.Moment()},
-		"more after the version":                 {on: c, ids: []string{c.ShownID("1") + "~"}, last: c.Moment()},
+		"this version":                           {on: c, moments: []string{c.Moment()}, want: true},
+		"this version, by another's change":      {on: c, moments: []string{c.Moment()}, last: older.Moment(), want: true},
+		"an older version":                       {on: c, moments: []string{older.Moment()}, last: c.Moment()},
+		"one of two is older":                    {on: c, moments: []string{c.Moment(), older.Moment()}, last: c.Moment()},
+		"a later one, which a failover has lost": {on: c, moments: []string{later.Moment()}},
+		"this number, made again":                {on: c, moments: []string{lost.Moment()}, last: lost.Moment()},
+		"an ID of its own making":                {on: c, moments: []string{""}, last: c.Moment()},
 		"none, after its own change":             {on: c, last: c.Moment(), want: true},
 		"none, after another's":                  {on: c, last: older.Moment()},
 		"none, after a failover lost its own":    {on: c, last: lost.Moment()},
 		"none, and none before":                  {on: c},
 		"none, of a canceled cart":               {on: c, last: "-"},
 		"none, of one never used":                {want: true},
-		"of one never used, as shown":            {ids: []string{cart.Cart{}.ShownID("")}, want: true},
-		"of one never used, as another was":      {ids: []string{c.ShownID("1")}},
+		"of one never used":                      {moments: []string{cart.Cart{}.Moment()}, want: true},
+		"of one never used, as another was":      {moments: []string{c.Moment()}},
 	} {
-		assert.Equal(t, row.on.SeenBy(row.ids, row.last), row.want, "%s", name)
+		assert.Equal(t, row.on.SeenBy(row.moments, row.last), row.want, "%s", name)
 	}
 }
 

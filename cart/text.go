@@ -7,18 +7,31 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// MostShrunk is by how many times NormalText can make a text without surrounding space shorter, in
-// bytes: three letters of Hangul become one. A text that is too long all the same need not be
-// brought into normal form, which takes milliseconds for some.
-const MostShrunk = 3
-
-// NormalText returns the form in which a shopper's text is stored and compared: NFC, with
-// surrounding space trimmed. Text without a visible character becomes "".
+// NormalText returns the form in which a shopper's text is stored and compared: NFC, with LF as line ends, and
+// trimmed. Text without a visible character becomes "".
 func NormalText(s string) string {
 	if !strings.ContainsFunc(s, visible) {
 		return ""
 	}
-	return strings.TrimSpace(norm.NFC.String(s))
+	return norm.NFC.String(TrimText(strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n")))
+}
+
+// TrimText removes spaces and format characters from both ends.
+func TrimText(s string) string {
+	return strings.TrimFunc(s, func(r rune) bool { return unicode.IsSpace(r) || isFormat(r) })
+}
+
+// isFormat reports whether r is a format character that nobody sees, such as the marks of direction that a chat adds
+// to what is copied: those of category Cf that are ignorable by default. Tags (U+E0020 to U+E007F) are not, because
+// flags consist of them.
+func isFormat(r rune) bool {
+	return r > unicode.MaxASCII && unicode.Is(unicode.Cf, r) && !unicode.In(r, unicode.Prepended_Concatenation_Mark, otherFormats)
+}
+
+// otherFormats are annotations, controls of hieroglyphs, and tags.
+var otherFormats = &unicode.RangeTable{
+	R16: []unicode.Range16{{Lo: 0xFFF9, Hi: 0xFFFB, Stride: 1}},
+	R32: []unicode.Range32{{Lo: 0x13430, Hi: 0x1343F, Stride: 1}, {Lo: 0xE0020, Hi: 0xE007F, Stride: 1}},
 }
 
 // visible is false for spaces, control characters, and invisible ones such as joiners and fillers.

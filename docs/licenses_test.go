@@ -115,19 +115,28 @@ func TestLicenses_OfWhatIsNotGivenAwayAreAccepted(t *testing.T) {
 
 func lockFiles(t *testing.T) (folders []string) {
 	t.Helper()
+	for _, file := range filesNamed(t, "package-lock.json") {
+		folders = append(folders, filepath.ToSlash(filepath.Dir(file)))
+	}
+	assert.Require(t, len(folders) >= 7, "found only %d lock files: this test does not see all", len(folders))
+	return folders
+}
+
+// filesNamed returns the project's files that have one of these names, such as "*.yaml".
+func filesNamed(t *testing.T, patterns ...string) (files []string) {
+	t.Helper()
 	for _, root := range []string{"../auth", "../cart", "../cmd", "../deploy", "../docs", "../subscriptions"} {
 		assert.NoError(t, filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
 			if err == nil && d.Name() == "node_modules" {
 				return filepath.SkipDir
 			}
-			if err == nil && d.Name() == "package-lock.json" {
-				folders = append(folders, filepath.ToSlash(filepath.Dir(path)))
+			if err == nil && slices.ContainsFunc(patterns, func(p string) bool { ok, _ := filepath.Match(p, d.Name()); return ok }) {
+				files = append(files, path)
 			}
 			return err
 		}))
 	}
-	assert.Require(t, len(folders) >= 7, "found only %d lock files: this test does not see all", len(folders))
-	return folders
+	return files
 }
 
 // lockedPackages returns the licenses of the npm packages that a folder's lock file names.

@@ -2,16 +2,13 @@ package subscriptions
 
 import (
 	"slices"
-	"strings"
 	"time"
-	"unicode"
 
-	"golang.org/x/text/cases"
-	"golang.org/x/text/language"
+	"commerce/auth/locale"
 )
 
 // Filter limits a list to the subscriptions that match all of its members. A zero value
-// matches everything.
+// matches everything. Each member has a row in Criteria.
 type Filter struct {
 	Email       string // in any case
 	Phone       Phone
@@ -25,111 +22,54 @@ type Filter struct {
 	PeriodEndFrom, PeriodEndBefore time.Time
 }
 
+// Criterion is a parameter of the list that sets a member of the Filter. Lists, their links and
+// errors, SQL and Memory know members only by their criteria.
+type Criterion struct {
+	Name    string                             // of the parameter
+	Read    func(f *Filter, value string) bool // sets the member; false for an invalid value
+	Invalid locale.Sentence                    // refuses such a value
+
+	// Text is the member in the same form for all values that match the same; "" if it matches
+	// everything. Those of a range compare as its ends do.
+	Text func(f *Filter) string
+
+	Sort Sorting
+	From string // the parameter that begins the range that this one ends; "" for none
+
+	// Customer and Row are SQL: what a row of the table customers, or subscriptions, must meet. One
+	// can be nil. If it is Row, a query finds the customers first.
+	Customer, Row Condition
+	Few           bool // few rows meet Row, and an index finds them
+
+	// Matches does the same in memory. c is nil if the customer is unknown and Customer is nil.
+	Matches func(f *Filter, s *Subscription, c *Customer) bool
+}
+
+// Condition returns a condition in SQL. arg adds an argument and returns its name.
+type Condition func(f *Filter, arg func(any) string) string
+
+// Sorting says how a criterion combines with a query ByPeriodEnd.
+type Sorting int
+
+const (
+	NotSorted  Sorting = iota // no index has its rows in that order
+	AlsoSorted                // with that order, and without
+	OnlySorted
+)
+
+// Given returns the criteria of the filter that do not match everything.
+func (f *Filter) Given() []*Criterion {
+	return slices.DeleteFunc(slices.Clone(Criteria), func(c *Criterion) bool { return c.Text(f) == "" })
+}
+
 // ByCustomer reports whether a query must find customers first.
-func (f Filter) ByCustomer() bool { return f.Email != "" || f.Phone != "" }
-
-// passes applies the filter to a subscription. c is nil if its customer is unknown.
-func (f Filter) passes(s *Subscription, c *Customer) bool {
-	switch {
-	case f.Statuses != 0 && !f.Statuses.Has(s.Status),
-		f.ExternalCustomerID != "" && f.ExternalCustomerID != s.ExternalCustomerID,
-		f.OrderID != 0 && f.OrderID != s.OrderID,
-		s.PeriodEnd.Before(f.PeriodEndFrom), !f.PeriodEndBefore.IsZero() && !s.PeriodEnd.Before(f.PeriodEndBefore):
-		return false
-	case !f.ByCustomer() && f.CallingCode == "":
-		return true
-	case c == nil:
-		return false
-	}
-	national, uncoded := NationalPhone(c.Phone, c.CallingCode)
-	return (f.Email == "" || FoldEmail(f.Email) == FoldEmail(c.Email)) &&
-		(f.Phone == "" || f.Phone.Matches(c.CallingCode, national, uncoded)) &&
-		(f.CallingCode == "" || f.CallingCode == c.CallingCode)
+func (f *Filter) ByCustomer() bool {
+	return slices.ContainsFunc(f.Given(), func(c *Criterion) bool { return c.Row == nil })
 }
 
-// FoldEmail returns an address in lower case, as Postgres does with the collation und-x-icu.
-func FoldEmail(address string) string { return cases.Lower(language.Und).String(address) }
-
-// Phone is a telephone number in the form for comparisons: ASCII digits without leading
-// zeros. It may begin with the calling code.
-type Phone string
-
-// ParsePhone reads a number in any usual format. Digits may be ASCII or of either Arabic block.
-// Spaces, dashes, dots, slashes, parentheses and invisible format characters may separate them, and
-// plus signs may precede them. A number has 1 to 20 digits, at least one of which is not zero.
-func ParsePhone(s string) (Phone, bool) {
-	rest := strings.TrimLeftFunc(s, func(r rune) bool { return r == '+' || separatesDigits(r) })
-	other := func(r rune) bool { return phoneDigit(r) < 0 && !separatesDigits(r) }
-	digits := strings.Map(phoneDigit, rest)
-	bare := trimZeros(digits)
-	if bare == "" || len(digits) > 20 || strings.ContainsFunc(rest, other) {
-		return "", false
-	}
-	return Phone(bare), true
-}
-
-// phoneDigit returns r as an ASCII digit, -1 if it is none. The function phone_digits of the
-// migrations accepts the same ones.
-func phoneDigit(r rune) rune {
-	for _, zero := range []rune{'0', '\u0660', '\u06F0'} {
-		if zero <= r && r <= zero+9 {
-			return '0' + r - zero
-		}
-	}
-	return -1
-}
-
-// separatesDigits includes characters in numbers that are pasted from documents: no-break
-// spaces, typographic dashes and marks of the writing direction.
-func separatesDigits(r rune) bool {
-	return strings.ContainsRune("./()", r) || unicode.In(r, unicode.Zs, unicode.Pd, unicode.Cf)
-}
-
-func trimZeros(digits string) string { return strings.TrimLeft(digits, "0") }
-
-const MaxCallingCode = 4
-
-// Nationals returns the number with and without a calling code of each possible length. An index on
-// them finds each customer whom Matches accepts.
-func (p Phone) Nationals() []string {
-	nationals := []string{string(p)}
-	for n := 1; n <= MaxCallingCode && n < len(p); n++ {
-		rest := trimZeros(string(p[n:]))
-		if rest != "" && !slices.Contains(nationals, rest) {
-			nationals = append(nationals, rest)
-		}
-	}
-	return nationals
-}
-
-// Matches reports whether this is the number of a customer with a calling code: one of the
-// two national numbers, with or without the calling code.
-func (p Phone) Matches(callingCode, national, uncoded string) bool {
-	for _, asked := range []string{string(p), withoutCode(string(p), callingCode)} {
-		if asked != "" && (asked == national || asked == uncoded) {
-			return true
-		}
-	}
-	return false
-}
-
-func withoutCode(digits, callingCode string) string {
-	return trimZeros(strings.TrimPrefix(digits, callingCode))
-}
-
-// NationalPhone returns the digits of a customer's number within the country, without leading zeros,
-// and without the calling code of a number in international format ("+966 50…", "0096650…").
-// uncoded is the other possible reading: the digits without the calling code for a number that begins
-// with it in any format ("96650…"), else "". Generated columns in Postgres have the same rules.
-func NationalPhone(phone, callingCode string) (national, uncoded string) {
-	all := strings.Map(phoneDigit, phone)
-	digits := trimZeros(all)
-	if callingCode != "" && strings.HasPrefix(digits, callingCode) {
-		uncoded = withoutCode(digits, callingCode)
-	}
-	first := strings.IndexFunc(phone, func(r rune) bool { return phoneDigit(r) >= 0 })
-	if strings.HasPrefix(all, "00") || first > 0 && strings.Contains(phone[:first], "+") {
-		return withoutCode(digits, callingCode), uncoded
-	}
-	return digits, uncoded
+// passes applies criteria of the filter to a subscription. c is nil if its customer is unknown.
+func (f *Filter) passes(given []*Criterion, s *Subscription, c *Customer) bool {
+	return !slices.ContainsFunc(given, func(of *Criterion) bool {
+		return of.Customer != nil && c == nil || !of.Matches(f, s, c)
+	})
 }

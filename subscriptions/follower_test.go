@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -34,10 +35,9 @@ var (
 	firstHistory = flag.Uint64("history", 1, "the seed of the first random history")
 )
 
-const (
-	historyLength = time.Second
-	settleLimit   = 30 * time.Second
-)
+const historyLength = time.Second
+
+var settleLimit = ephemeral.Patience(30 * time.Second)
 
 // follower keeps a copy of a store's subscriptions with the changes. Some of what it does is
 // lost when it dies, as if it had stored the rows and the cursor in a database of its own.
@@ -197,7 +197,7 @@ func (f *follower) finish(ctx context.Context, source subscriptions.Source) erro
 	return nil
 }
 
-// difference compares the copy to the table, row by row.
+// difference compares the copy to the table, row by row. It also says which transactions wrote the rows and their cards.
 func (f *follower) difference(ctx context.Context, pool *pgxpool.Pool, source subscriptions.Source) (string, error) {
 	rows, _ := pool.Query(ctx, "SELECT id FROM subscriptions WHERE store_id = $1", f.store) // rows have its error
 	ids, err := pgx.CollectRows(rows, pgx.RowTo[int64])
@@ -212,7 +212,14 @@ func (f *follower) difference(ctx context.Context, pool *pgxpool.Pool, source su
 		}
 		table[id] = *s
 	}
-	return cmp.Diff(table, f.rows), nil
+	diff := cmp.Diff(table, f.rows)
+	if diff == "" {
+		return "", nil
+	}
+	rows, _ = pool.Query(ctx, `SELECT format('%s: by %s, changed in %s, card %s by %s', s.id, s.xmin, s.changed_in, c.id, c.xmin) FROM subscriptions s
+		LEFT JOIN saved_cards c ON (c.store_id, c.id) = (s.store_id, s.saved_card_id) WHERE s.store_id = $1 ORDER BY s.id`, f.store)
+	written, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	return diff + strings.Join(written, "\n"), err
 }
 
 // Followers of each history end with the rows of the table, whatever writers do, and wherever
@@ -326,6 +333,7 @@ func newSetting(t *testing.T, settings ...string) *setting {
 	assert.NoError(t, ephemeral.Migrate(t.Context(), primary.URL))
 	h := settingOf(t, primary, primary.URL)
 	fill(t, h.writes, inTwoStores(sixStates()))
+	exec(t, h.writes, "CHECKPOINT") // a crash must not lose these rows, whatever synchronous_commit is
 	return h
 }
 
@@ -360,7 +368,7 @@ func writesTo(t *testing.T, url string) *pgxpool.Pool {
 	t.Helper()
 	return ephemeral.OpenPool(t, url, connect.PostgresConfig{
 		Writable: true, MaxConns: writers + 2, StatementTimeout: -1,
-		Edit: func(c *pgxpool.Config) { c.ConnConfig.RuntimeParams["lock_timeout"] = "500ms" },
+		Settings: map[string]string{"lock_timeout": "500ms"},
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"commerce/auth/locale"
 	"commerce/deploy/assert"
+	"commerce/deploy/ephemeral"
 	"commerce/subscriptions"
 	"commerce/subscriptions/postgres"
 )
@@ -134,7 +135,7 @@ func commit(t *testing.T, tx pgx.Tx) { t.Helper(); assert.NoError(t, tx.Commit(t
 // waitForLock waits until a transaction waits for another one.
 func waitForLock(t *testing.T, h *setting) {
 	t.Helper()
-	eventually(t, "a transaction waits", func() (waits bool) {
+	ephemeral.Eventually(t, "a transaction waits", func() (waits bool) {
 		assert.NoError(t, h.writes.QueryRow(t.Context(), "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)").Scan(&waits))
 		return waits
 	})
@@ -245,7 +246,7 @@ func TestFollower_WaitsForAProductThatIsLate(t *testing.T) {
 func TestChanges_FailWhileATableIsLocked(t *testing.T) {
 	t.Parallel()
 	h := newSetting(t)
-	brief := postgres.New(postgres.Config{Pool: h.writes, Budget: 400 * time.Millisecond})
+	brief := postgres.New(postgres.Config{Pool: h.writes, Budget: ephemeral.Patience(time.Second), Wait: ephemeral.Patience(time.Second)})
 	lock := begin(t, h, pgx.ReadCommitted)
 	exec(t, lock, "LOCK TABLE products IN ACCESS EXCLUSIVE MODE")
 	page, err := brief.Changes(t.Context(), 1, subscriptions.ChangesQuery{Limit: 10, Language: locale.En})

@@ -230,7 +230,11 @@ func choices() map[string][]choice {
 	external := func(id string) choice {
 		return choice{id, func(s subscriptions.Subscription, _ subscriptions.Customer) bool { return s.ExternalCustomerID == id }}
 	}
+	order := func(id string) choice {
+		return choice{id, func(s subscriptions.Subscription, _ subscriptions.Customer) bool { return fmt.Sprint(s.OrderID) == id }}
+	}
 	return map[string][]choice{
+		"orderId":             {{}, order("7")},
 		"customerEmail":       {{}, email("SARA@example.com"), email("omar@example.com")},
 		"customerPhone":       {{}, phone("501234567")},
 		"customerCountryCode": {{}, code("966"), code("44")},
@@ -280,6 +284,9 @@ func TestList_EveryCombinationOfFiltersEqualsARecount(t *testing.T) {
 		if c.StoreID == 1 {
 			customers[c.ID] = c
 		}
+	}
+	for _, c := range subscriptions.Criteria {
+		assert.That(t, c.Sort == subscriptions.OnlySorted || choices()[c.Name] != nil, "choices has no value of %s", c.Name)
 	}
 	onEach(t, d, func(t *testing.T, b bundle) {
 		found := 0
@@ -419,6 +426,20 @@ func TestList_RefusesInvalidParameters(t *testing.T) {
 			assert.Equal(t, len(refused.Errors), want, "invalid parameters of %s: %+v", query, refused.Errors)
 		}
 	})
+}
+
+// A bare + is a space. The refusal says so where the value would be valid with it.
+func TestList_SaysHowToSendAPlus(t *testing.T) {
+	t.Parallel()
+	b := newBundle(subscriptions.NewMemory(nil, nil), stores()...)
+	for query, helps := range map[string]bool{
+		"customerEmail=sara+news@example.com": true, "customerEmail=sara%20news@example.com": true, "customerEmail=+a+b@c": true,
+		"customerEmail=sara+news": false, "customerEmail=sara": false, "customerEmail=a+b@c@d": false, "status=active,+paused": false, "page=+1": false,
+	} {
+		refused := b.refused(t, "http://shop.test/subscriptions?"+query, 1)
+		assert.That(t, strings.Contains(refused.Message, "%2B") == helps, "%s: %s", query, refused.Message)
+	}
+	b.list(t, "http://shop.test/subscriptions?customerEmail=sara%2Bnews@example.com", 1)
 }
 
 func TestList_AcceptsEveryParameterAtItsLimits(t *testing.T) {

@@ -193,12 +193,12 @@ func (m *Memory) List(_ context.Context, store int64, q Query) ([]Subscription, 
 // page returns the first rows that pass the filter, after those to skip.
 func (m *Memory) page(rows iter.Seq2[int, *Subscription], q Query) []Subscription {
 	var page []Subscription
-	skip := q.Skip
+	skip, given := q.Skip, q.Filter.Given()
 	for _, s := range rows {
 		switch {
 		case len(page) == q.Limit:
 			return page
-		case q.Filter != Filter{} && !q.Filter.passes(s, m.customers[customerKey{s.StoreID, s.CustomerID}]):
+		case !q.Filter.passes(given, s, m.customers[customerKey{s.StoreID, s.CustomerID}]):
 		case skip > 0:
 			skip--
 		default:

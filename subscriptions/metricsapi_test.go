@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -281,7 +282,11 @@ func TestMetrics_EqualARecount(t *testing.T) {
 	for name, kept := range map[string]lives{"2024-06": all, "2025-03": all.prunedBefore(cutoff)} {
 		kept.write(t, pool)
 		for _, source := range []subscriptions.Source{patient(pool), stated{lives: kept}} {
-			got := newBundle(source, stores()...).metrics(t, 1, "?from="+name)
+			b := newBundle(source, stores()...)
+			ephemeral.Eventually(t, "figures", func() bool { // the race detector makes them slower than a caller waits
+				return b.do("/subscriptions/metrics?from="+name, 1, "en").Code == http.StatusOK
+			})
+			got := b.metrics(t, 1, "?from="+name)
 			at := slices.IndexFunc(want, func(f figures) bool { return f.Month == name })
 			assert.Equal(t, got, want[at:], "%T, from %s", source, name)
 		}
@@ -307,6 +312,32 @@ func wantIdentity(t *testing.T, all []figures) {
 			assert.That(t, sum.Cmp(major(f.MRR)) == 0, "%s in %s: the movements lead to %s, not to %s", f.Currency, f.Month, sum, *f.MRR)
 		}
 		before[f.Currency] = major(f.MRR)
+	}
+}
+
+// The columns are the members of JSON, in their order, and the cells their values.
+func TestMetrics_CSVHasTheValuesOfJSON(t *testing.T) {
+	t.Parallel()
+	source := stated{lives: someLives(rand.New(rand.NewPCG(7, 8)), 300)}
+	b := newBundle(source, stores()...)
+	for _, query := range []string{"?from=2024-03", "?to=2024-04"} { // recording begins in June
+		var body struct {
+			Data struct{ Data []json.RawMessage }
+		}
+		assert.NoError(t, json.Unmarshal(b.do("/subscriptions/metrics"+query, 1, "en").Body.Bytes(), &body))
+		table := tableOf(t, b.accepting("application/json;q=0.5, text/csv", "/subscriptions/metrics"+query, 1, "en").Body.String())
+		assert.Require(t, len(table) == 1+len(body.Data.Data), "%d rows for %d", len(table), len(body.Data.Data))
+		for i, row := range body.Data.Data {
+			values, at := map[string]string{}, -1
+			flatten(t, values, "", row)
+			for column, name := range table[0] {
+				assert.Equal(t, table[1+i][column], values[name], "%s of row %d", name, i)
+				next := strings.Index(string(row), `"`+name+`":`)
+				assert.That(t, next > at, "%s is not there, or not in the order of %s", name, row)
+				at = next
+			}
+			assert.Equal(t, strings.Count(string(row), `":`), len(table[0]), "members of %s", row)
+		}
 	}
 }
 

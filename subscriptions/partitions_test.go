@@ -50,9 +50,9 @@ func partition(ctx context.Context, url, script string) error {
 // planningOnce returns a pool that plans as the service's pool for lists does.
 func planningOnce(t testing.TB, url string) *pgxpool.Pool {
 	t.Helper()
-	return ephemeral.OpenPool(t, url, connect.PostgresConfig{Writable: true, MaxConns: 4, StatementTimeout: -1, Edit: func(c *pgxpool.Config) {
-		c.ConnConfig.RuntimeParams["plan_cache_mode"] = "force_generic_plan"
-	}})
+	return ephemeral.OpenPool(t, url, connect.PostgresConfig{
+		Writable: true, MaxConns: 4, StatementTimeout: -1, Settings: map[string]string{"plan_cache_mode": "force_generic_plan"},
+	})
 }
 
 // Everything that the schema has for subscriptions, and the rows with their stamps, survive the

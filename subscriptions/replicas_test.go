@@ -52,12 +52,12 @@ func (l *lockedLog) count(text string) int {
 	return strings.Count(l.text.String(), text)
 }
 
-const (
+var (
 	// patience is how long a check may take if a test does not let servers hang.
-	patience = 10 * time.Second
+	patience = ephemeral.Patience(10 * time.Second)
 
 	// hangs is how long it may take if a test does.
-	hangs = time.Second
+	hangs = ephemeral.Patience(time.Second)
 )
 
 // replicate starts two replicas of a primary, and waits until they serve reads. Store 1 reads
@@ -119,7 +119,7 @@ func (r *replicated) count(by string) {
 // wantStates waits until the replicas have these states.
 func (r *replicated) wantStates(want ...replicas.State) {
 	r.t.Helper()
-	eventually(r.t, fmt.Sprintf("the replicas are %v", want), func() bool {
+	ephemeral.Eventually(r.t, fmt.Sprintf("the replicas are %v", want), func() bool {
 		var got []replicas.State
 		for _, name := range r.names {
 			got = append(got, r.set.States()[name])
@@ -153,7 +153,7 @@ func (r *replicated) wantReads(fromPrimary int64) {
 // wantLogged waits until the log has a text this many times.
 func (r *replicated) wantLogged(text string, times int) {
 	r.t.Helper()
-	eventually(r.t, fmt.Sprintf("the log has %q %d times", text, times), func() bool { return r.log.count(text) == times })
+	ephemeral.Eventually(r.t, fmt.Sprintf("the log has %q %d times", text, times), func() bool { return r.log.count(text) == times })
 }
 
 // cutOff lets the replicas fall behind.
@@ -206,7 +206,7 @@ func TestReplicas_ThatHangAreReplacedInTime(t *testing.T) {
 // Without writes there is nothing that a replica could lack, so those of an idle primary do not lag.
 func TestReplicas_ThatLagAreLeftOut(t *testing.T) {
 	slow(t)
-	const maxLag = 2 * time.Second
+	maxLag := ephemeral.Patience(2 * time.Second)
 	r := replicate(newSetting(t), maxLag, patience)
 	time.Sleep(2 * maxLag)
 	r.wantStates("ok", "ok")
@@ -282,7 +282,7 @@ func TestReplicas_HaveNoPartInLinkKeysWhileThePrimaryAnswers(t *testing.T) {
 
 func TestReplicas_ServeReadsWithoutThePrimary(t *testing.T) {
 	t.Parallel()
-	const maxLag = 2 * time.Second
+	maxLag := ephemeral.Patience(2 * time.Second)
 	r := replicate(newSetting(t), maxLag, patience)
 	r.wantLogged("a replica serves reads", 2)
 	r.insert(900_001)

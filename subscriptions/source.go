@@ -64,14 +64,24 @@ type Query struct {
 
 // Position is a place in a list: that of a subscription, whether or not it exists.
 type Position struct {
-	PeriodEnd time.Time // only of a list by it
+	PeriodEnd time.Time // as it is stored; only of a list by it
 	ID        int64
 }
 
-// compare orders positions as the query lists them. Times have microseconds, as in Postgres.
+// untilY2K is how long before 2000 the microseconds of time.UnixMicro begin. From then on, an int64 has those of
+// every time that Postgres can store.
+const untilY2K = 946_684_800 * time.Second
+
+// Micros returns a time as Postgres stores it: in microseconds since 2000.
+func Micros(t time.Time) int64 { return t.Add(-untilY2K).UnixMicro() }
+
+// AtMicros returns the time that Micros returned.
+func AtMicros(micros int64) time.Time { return time.UnixMicro(micros).Add(untilY2K).UTC() }
+
+// compare orders positions as the query lists them.
 func (q *Query) compare(a, b Position) int {
 	if q.ByPeriodEnd {
-		return cmp.Or(cmp.Compare(a.PeriodEnd.UnixMicro(), b.PeriodEnd.UnixMicro()), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(cmp.Compare(Micros(a.PeriodEnd), Micros(b.PeriodEnd)), cmp.Compare(a.ID, b.ID))
 	}
 	return cmp.Compare(b.ID, a.ID)
 }

@@ -59,6 +59,9 @@ func (s StatusSet) Names() []string {
 	return names
 }
 
+// String is the text that ParseStatuses reads, in the order of Statuses.
+func (s StatusSet) String() string { return strings.Join(s.Names(), ",") }
+
 // GrantsAccess reports whether the customer may use the product: on trial or paid, past due
 // within the grace period, or canceled in a period that has not ended.
 func (s *Subscription) GrantsAccess(now time.Time) bool {
@@ -87,15 +90,16 @@ func (s *Subscription) HasExpired(now time.Time) bool {
 	return s.Status == Expired || s.Status == Canceled && !now.Before(s.PeriodEnd)
 }
 
-// DaysRemaining returns the whole days left in the current period, 0 after it. For a paused
+// DaysRemaining returns the whole days left in the current period, as it is shown, 0 after it. For a paused
 // subscription it returns the days left when it was paused.
 func (s *Subscription) DaysRemaining(now time.Time) int {
 	if s.Status == Paused {
 		return s.PausedRemainingDays
 	}
 	const day = 24 * 60 * 60 // seconds, since the maximum time.Duration is 292 years
-	seconds := s.PeriodEnd.Unix() - now.Unix()
-	if s.PeriodEnd.Nanosecond() < now.Nanosecond() {
+	end := Shown(s.PeriodEnd)
+	seconds := end.Unix() - now.Unix()
+	if end.Nanosecond() < now.Nanosecond() {
 		seconds--
 	}
 	return max(int(seconds/day), 0)

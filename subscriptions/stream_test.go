@@ -167,6 +167,31 @@ func TestStream_CSVHasNoFormulas(t *testing.T) {
 	assert.Equal(t, table[1][slices.Index(table[0], "metadata")], `{"note": "=1;\u003d1;\uff1d1"}`, "metadata")
 }
 
+func TestStream_PlainCSVHasOnlyRows(t *testing.T) {
+	t.Parallel()
+	m := subscriptions.NewMemory(nil, many(2500))
+	m.Delete(1, 7, now)
+	b := newBundle(m, stores()...)
+	var want [][]string
+	for _, row := range tableOf(t, b.streamed(csvType, "")) {
+		if row[0] == "kind" || row[0] == "row" {
+			want = append(want, row[2:])
+		}
+	}
+	plain := b.accepting(csvType, "/subscriptions/changes?plain=1", 1, "en").Body.String()
+	assert.Equal(t, tableOf(t, plain), want, "plain (-rows of the whole +plain)")
+	assert.Equal(t, want[0][0], "id", "first column")
+	_, _, end := follow(t, m, 1, subscriptions.Cursor{}, 1000)
+	none := b.accepting(csvType, "/subscriptions/changes?plain=1&after="+end.Text(1), 1, "en").Body.String()
+	assert.Equal(t, none, plain[:strings.Index(plain, "\n")+1], "without changes, the header is all")
+	for query, format := range map[string]string{
+		"plain=0": csvType, "plain=": csvType, "plain=true": csvType, "plain=1&plain=1": csvType, "plain=1": ndjsonType, "plain=1&limit=1": "",
+	} {
+		w := b.accepting(format, "/subscriptions/changes?"+query, 1, "en")
+		assert.That(t, strings.Contains(w.Body.String(), `"Errors":{"plain":`), "%s of %q: %s", query, format, w.Body)
+	}
+}
+
 func TestStream_HasDeletions(t *testing.T) {
 	t.Parallel()
 	pool := filled(t, sampleData())

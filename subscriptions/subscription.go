@@ -85,5 +85,24 @@ type Customer struct {
 	Phone, CallingCode string
 }
 
+// The first and the last time that can be shown: years have four digits. The first one is not the
+// zero time, which means null.
+var (
+	firstShown = time.Date(1, 1, 1, 0, 0, 0, 1000, time.UTC)
+	lastShown  = time.Date(9999, 12, 31, 23, 59, 59, 999_999_000, time.UTC)
+)
+
+// Shown returns the nearest time that can be shown. Postgres can store earlier and later ones, and a
+// list is in the order of what is stored.
+func Shown(t time.Time) time.Time {
+	switch {
+	case t.Before(time.Time{}):
+		return firstShown
+	case t.After(lastShown):
+		return lastShown
+	}
+	return t
+}
+
 // MaxExternalCustomer is the maximum number of characters of an external ID.
 const MaxExternalCustomer = 255

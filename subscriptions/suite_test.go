@@ -70,7 +70,7 @@ var sources = map[string]func(t *testing.T, d data) subscriptions.Source{
 
 // patient returns a source with time for a busy machine.
 func patient(pool *pgxpool.Pool) *postgres.Source {
-	return postgres.New(postgres.Config{Pool: pool, Budget: 10 * time.Second, Wait: 5 * time.Second})
+	return postgres.New(postgres.Config{Pool: pool, Budget: ephemeral.Patience(10 * time.Second), Wait: ephemeral.Patience(5 * time.Second)})
 }
 
 // onEach runs a test on every implementation.
@@ -294,12 +294,4 @@ func exec(t testing.TB, on interface {
 	t.Helper()
 	_, err := on.Exec(t.Context(), sql, args...)
 	assert.Require(t, err == nil, "%s: %v", sql, err)
-}
-
-// eventually waits until done.
-func eventually(t testing.TB, what string, done func() bool) {
-	t.Helper()
-	for began := time.Now(); !done(); time.Sleep(5 * time.Millisecond) {
-		assert.Require(t, time.Since(began) <= settleLimit, "after %s, not yet: %s", settleLimit, what)
-	}
 }

@@ -217,10 +217,11 @@ const slowTotals = `CREATE SCHEMA slow; CREATE VIEW slow.subscriptions AS
 // slowPool returns a pool for summaries whose statements do not end before their timeout.
 func slowPool(t *testing.T, pool *pgxpool.Pool, timeout time.Duration) *pgxpool.Pool {
 	t.Helper()
+	skipBehindPooler(t)
 	exec(t, pool, slowTotals)
 	return ephemeral.OpenPool(t, pool.Config().ConnString(), connect.PostgresConfig{
 		MaxConns: 2, StatementTimeout: timeout,
-		Edit: func(c *pgxpool.Config) { c.ConnConfig.RuntimeParams["search_path"] = "slow, public" },
+		Settings: map[string]string{"search_path": "slow, public"},
 	})
 }
 
@@ -229,10 +230,10 @@ func slowPool(t *testing.T, pool *pgxpool.Pool, timeout time.Duration) *pgxpool.
 func TestSummary_ASlowOneDoesNotDelayLists(t *testing.T) {
 	t.Parallel()
 	pool := filled(t, sampleData())
-	summaries := slowPool(t, pool, 10*time.Second)
+	summaries := slowPool(t, pool, ephemeral.Patience(10*time.Second))
 	lists := ephemeral.OpenPool(t, pool.Config().ConnString(), connect.PostgresConfig{MaxConns: 2})
 	b := newBundle(postgres.New(postgres.Config{
-		Pool: lists, SummaryPool: summaries, Base: t.Context(), Budget: 10 * time.Second, Wait: 5 * time.Second,
+		Pool: lists, SummaryPool: summaries, Base: t.Context(), Budget: ephemeral.Patience(10 * time.Second), Wait: ephemeral.Patience(5 * time.Second),
 	}), stores()...)
 	var callers sync.WaitGroup
 	for i := range int64(20) {
@@ -240,11 +241,11 @@ func TestSummary_ASlowOneDoesNotDelayLists(t *testing.T) {
 			began := time.Now()
 			refused := b.refused(t, "/subscriptions/summary", 1+i%4)
 			took := time.Since(began)
-			assert.That(t, refused.Code == "unavailable" && took >= time.Second && took <= 5*time.Second,
+			assert.That(t, refused.Code == "unavailable" && took >= time.Second && took <= ephemeral.Patience(5*time.Second),
 				"a slow summary: %+v after %v, want unavailable after 2s", refused, took)
 		})
 	}
-	eventually(t, "the summaries run", func() bool { return summaries.Stat().AcquiredConns() == 2 })
+	ephemeral.Eventually(t, "the summaries run", func() bool { return summaries.Stat().AcquiredConns() == 2 })
 	for range 20 {
 		b.list(t, "/subscriptions", 1)
 	}

@@ -22,6 +22,7 @@ import (
 	"commerce/cart/money"
 	"commerce/cart/period"
 	"commerce/deploy/assert"
+	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
 	"commerce/deploy/sample"
 	"commerce/subscriptions"
@@ -134,8 +135,10 @@ func TestHistory_OfMemoryIsWhatHappened(t *testing.T) {
 func TestHistory_OfPostgresIsWhatHappened(t *testing.T) {
 	t.Parallel()
 	for name, migrated := range map[string]func(t *testing.T) *pgxpool.Pool{
-		"plain":       func(t *testing.T) *pgxpool.Pool { return ephemeral.MigratedPool(t) },
-		"partitioned": func(t *testing.T) *pgxpool.Pool { return planningOnce(t, partitioned(t)) },
+		"plain": func(t *testing.T) *pgxpool.Pool { return ephemeral.MigratedPool(t) },
+		"partitioned": func(t *testing.T) *pgxpool.Pool { // writers plan for the values of each execution, too
+			return ephemeral.OpenPool(t, partitioned(t), connect.PostgresConfig{Writable: true, MaxConns: 4, StatementTimeout: -1})
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -153,6 +156,13 @@ func TestHistory_OfPostgresIsWhatHappened(t *testing.T) {
 					}
 				})
 			}
+			writers.Go(func() { // finds nothing, since nothing is missed
+				for range 20 {
+					if _, err := pool.Exec(t.Context(), "SELECT record_missed_states()"); err != nil {
+						t.Error(err)
+					}
+				}
+			})
 			writers.Wait()
 			lives := life{}
 			rows, _ := pool.Query(t.Context(), `SELECT id, status IS NULL, coalesce(status, ''), coalesce(variant_id, 0), coalesce(price_amount, 0), coalesce(currency, ''),
@@ -427,12 +437,12 @@ func TestFold_LeavesNoCardOfASubscriptionThatIsDeletedMeanwhile(t *testing.T) {
 		exec(t, pool, `CREATE FUNCTION pause() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NEW; END';
 			CREATE TRIGGER pause BEFORE UPDATE OF first ON subscription_states FOR EACH ROW EXECUTE FUNCTION pause();
 			UPDATE subscription_states SET card_last_four = NULL, card_scheme = NULL WHERE subscription_id = 5001 AND status = 'past_due'`)
-		holder := assert.Must(pool.Acquire(t.Context()))(t)
-		exec(t, holder, "SELECT pg_advisory_lock(1)")
+		holder := assert.Must(pool.Begin(t.Context()))(t)
+		exec(t, holder, "SELECT pg_advisory_xact_lock(1)")
 		var all sync.WaitGroup
 		waiting := func(want int) {
 			for n := 0; n < want; time.Sleep(time.Millisecond) {
-				err := holder.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity
+				err := pool.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity
 					WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&n)
 				assert.NoError(t, err)
 			}
@@ -447,12 +457,11 @@ func TestFold_LeavesNoCardOfASubscriptionThatIsDeletedMeanwhile(t *testing.T) {
 			assert.Succeeds(t, err, "%s", deletion)
 		})
 		waiting(2)
-		exec(t, holder, "SELECT pg_advisory_unlock(1)")
+		assert.NoError(t, holder.Commit(t.Context()))
 		all.Wait()
 		var cards int
-		err := holder.QueryRow(t.Context(), "SELECT count(*) FROM subscription_states WHERE subscription_id = 5001 AND card_last_four IS NOT NULL").Scan(&cards)
+		err := pool.QueryRow(t.Context(), "SELECT count(*) FROM subscription_states WHERE subscription_id = 5001 AND card_last_four IS NOT NULL").Scan(&cards)
 		assert.That(t, err == nil && cards == 0, "after %s: %d states have a card, %v", deletion, cards, err)
-		holder.Release()
 	}
 }
 

@@ -19,10 +19,10 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-// failed runs a statement for at most 300 ms and returns its described error.
+// failed runs a statement for at most a second of Patience and returns its described error.
 func failed(t *testing.T, pool *pgxpool.Pool, sql string, args ...any) error {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), ephemeral.Patience(time.Second))
 	defer cancel()
 	began := time.Now()
 	_, err := pool.Exec(ctx, sql, args...)

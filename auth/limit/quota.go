@@ -5,14 +5,13 @@
 // A use of a Quota counts after it has happened, so that requests that use nothing never wait for Redis.
 // Uses beyond the limit also count, and make the client wait longer. So a client can exceed its
 // limit only by the calls that are in flight when it reaches the limit. Over time, it never
-// exceeds the limit. A use of a Window counts before it happens.
+// exceeds the limit. A use of a Window counts before its client learns of it.
 package limit
 
 import (
 	"context"
 	"log/slog"
 	"net/netip"
-	"slices"
 	"sync"
 	"time"
 
@@ -28,19 +27,24 @@ const maxClients = 20_000
 
 // siteFactor is how many times the uses of a client the clients of one site may have in all. A site is
 // an IPv6 /48 network, which has 65,536 clients, and may belong to one person or to a carrier.
-const siteFactor = 16
+const siteFactor = 3
+
+// What a client may exceed its limit by, with calls that are in flight: so many, and so many periods. Beyond them, a
+// time in Redis is that of a clock that was ahead.
+const maxLate, maxLatePeriods = 1000, 4
 
 // Quota limits each client and each site. It is safe for concurrent use. nil has no limit.
 type Quota struct {
 	shared
 	sites   *Quota // nil in that of the sites
 	clients *bounded.Cache[string, *uses]
-	args    []any // of the script: for each rate, its period and the time in which a use is restored, in ms
+	args    []any // of the script: for each rate its period, the time in which a use is restored, and the bound of times, in ms
 }
 
 type Config struct {
 	Name  string // of the limit, such as "create"; part of the keys in Redis
 	Rates []Rate // all of them apply; none: no limit
+	Most  int64  // uses that one call can count; default 1
 
 	Redis   redis.UniversalClient // nil: each instance counts alone
 	Timeout time.Duration         // of a count in Redis; default 50 ms
@@ -54,11 +58,7 @@ func NewQuota(c Config) *Quota {
 		return nil
 	}
 	q := newQuota(c)
-	rates := slices.Clone(c.Rates)
-	for i := range rates {
-		rates[i].Uses = min(siteFactor*rates[i].Uses, maxUses)
-	}
-	c.Rates = rates
+	c.Rates = ofSite(c.Rates)
 	q.sites = newQuota(c)
 	return q
 }
@@ -66,7 +66,10 @@ func NewQuota(c Config) *Quota {
 func newQuota(c Config) *Quota {
 	q := &Quota{clients: bounded.New[string, *uses](maxClients, nil)}
 	for _, r := range c.Rates {
-		q.args = append(q.args, r.Per.Milliseconds(), float64(r.Per.Milliseconds())/float64(r.Uses))
+		period := float64(r.Per.Milliseconds())
+		interval := period / float64(r.Uses)
+		late := maxLate * float64(max(c.Most, 1)) * interval
+		q.args = append(q.args, r.Per.Milliseconds(), interval, period+min(late, maxLatePeriods*period))
 	}
 	q.configure(c)
 	return q
@@ -119,19 +122,22 @@ func (q *Quota) wait(client string) (time.Duration, int) {
 
 // Use counts one use of a client. It waits for Redis up to the timeout, even if ctx has ended,
 // so that a client cannot avoid the count by disconnecting.
-func (q *Quota) Use(ctx context.Context, client string) {
-	if q == nil {
+func (q *Quota) Use(ctx context.Context, client string) { q.UseN(ctx, client, 1) }
+
+// UseN is Use for n uses.
+func (q *Quota) UseN(ctx context.Context, client string, n int64) {
+	if q == nil || n <= 0 {
 		return
 	}
 	u := q.clients.GetOrPut(client, func() *uses { return &uses{whole: make([]time.Time, len(q.cfg.Rates))} })
-	u.count(q.cfg.Rates, q.cfg.Now())
-	if wait, rate, ok := q.run(context.WithoutCancel(ctx), rates, client, q.args); ok && wait > 0 {
+	u.count(q.cfg.Rates, q.cfg.Now(), n)
+	if wait, rate, ok := q.run(context.WithoutCancel(ctx), rates, client, append([]any{n}, q.args...)); ok && wait > 0 {
 		u.mu.Lock()
-		u.delay(q.cfg.Now().Add(wait), rate)
+		u.delay(q.cfg.Now().Add(time.Duration(wait)*time.Millisecond), int(rate))
 		u.mu.Unlock()
 	}
 	if site := siteOf(client); site != "" {
-		q.sites.Use(ctx, site)
+		q.sites.UseN(ctx, site, n)
 	}
 }
 
@@ -150,12 +156,12 @@ func (u *uses) wait(now time.Time) (time.Duration, int) {
 	return u.refused.Sub(now), u.rate
 }
 
-func (u *uses) count(rates []Rate, now time.Time) {
+func (u *uses) count(rates []Rate, now time.Time, n int64) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for i, r := range rates {
 		var wait time.Duration
-		if u.whole[i], wait = r.use(u.whole[i], now); wait > 0 {
+		if u.whole[i], wait = r.use(u.whole[i], now, n); wait > 0 {
 			u.delay(now.Add(wait), i)
 		}
 	}

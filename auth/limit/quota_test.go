@@ -39,7 +39,7 @@ func (c *clock) forward(d time.Duration) { c.ns.Add(int64(d)) }
 
 func dial(t *testing.T, url string) redis.UniversalClient {
 	t.Helper()
-	client := assert.Must(connect.Redis(url))(t)
+	client := assert.Must(connect.Redis(url, ephemeral.PatientRedis))(t)
 	t.Cleanup(func() { client.Close() })
 	return client
 }
@@ -138,22 +138,52 @@ func TestQuota_RefusedHasItsBudgetAfterTheWait(t *testing.T) {
 }
 
 // Each of the 65,536 clients of an IPv6 /48 network could otherwise use the whole limit.
-func TestQuota_LimitsASiteToSixteenClients(t *testing.T) {
+func TestQuota_LimitsASiteToThreeClients(t *testing.T) {
 	t.Parallel()
 	var at clock
 	q := limit.NewQuota(limit.Config{Name: "it", Now: at.now, Rates: []limit.Rate{{Uses: 10, Per: time.Hour}}})
 	uses := 0
-	for i := range 20 {
+	for i := range 5 {
 		uses += allowed(t, q, fmt.Sprintf("2001:db8:1:%x::/64", i))
 	}
-	assert.Equal(t, uses, 160, "uses of a site")
+	assert.Equal(t, uses, 30, "uses of a site")
 	unused := "2001:db8:1:ff::/64"
 	for _, refused := range []*problem.Error{q.Refuse(unused, refusal), q.Refused(unused, refusal)} {
-		assert.That(t, refused != nil && refused.RetryAfter == time.Hour/160 && refused.Budget == (problem.Budget{Name: "it", Uses: 160}), "refused with %+v", refused)
+		assert.That(t, refused != nil && refused.RetryAfter == time.Hour/30 && refused.Budget == (problem.Budget{Name: "it", Uses: 30}), "refused with %+v", refused)
 	}
 	for _, other := range []string{"2001:db8:2:1::/64", "192.0.2.1"} {
 		assert.Equal(t, allowed(t, q, other), 10, "uses of %s", other)
 	}
+}
+
+// A quota of bytes: a call counts many at once, and no later one takes back by how much it has exceeded the limit.
+func TestQuota_CountsManyUsesAtOnce(t *testing.T) {
+	t.Parallel()
+	c, _ := inRedis(t, ephemeral.Redis(t), limit.Rate{Uses: 20_000_000, Per: time.Hour})
+	c.Most = 100_000
+	alone := c
+	alone.Redis = nil
+	for name, c := range map[string]limit.Config{"alone": alone, "in Redis": c} {
+		client := name + "'s"
+		for i, q := range []*limit.Quota{limit.NewQuota(c), limit.NewQuota(c)} {
+			if c.Redis == nil && i == 1 {
+				continue // it would know nothing of the first
+			}
+			for range 400 * (1 - i) {
+				q.UseN(t.Context(), client, 100_000)
+			}
+			q.UseN(t.Context(), client, 0)
+			q.UseN(t.Context(), client, 1)
+			refused := q.Refuse(client, refusal)
+			assert.That(t, refused != nil && refused.RetryAfter > 58*time.Minute && refused.RetryAfter <= time.Hour+time.Second,
+				"%s: after twice the limit: %v", name, refused)
+		}
+	}
+	q := limit.NewQuota(c)
+	q.UseN(t.Context(), "2001:db8:1:2::/64", 19_999_999)
+	assert.That(t, q.Refuse("2001:db8:1:2::/64", refusal) == nil, "one use before the limit is refused")
+	q.UseN(t.Context(), "2001:db8:1:3::/64", 19_999_999)
+	assert.That(t, q.Refuse("2001:db8:1:4::/64", refusal) == nil, "a site has no more than one client")
 }
 
 func TestQuota_NoneHasNoLimit(t *testing.T) {
@@ -311,8 +341,10 @@ func TestLimits_RememberABoundedNumberOfClients(t *testing.T) {
 	quota := limit.NewQuota(limit.Config{Rates: []limit.Rate{{Uses: 200, Per: time.Second}, {Uses: 20_000, Per: time.Hour}}})
 	window := limit.NewWindow(limit.Config{Rates: threeInTenMinutes})
 	for name, use := range map[string]func(client string){
-		"quota":  func(client string) { quota.Use(t.Context(), client) },
-		"window": func(client string) { _, _ = window.Take(t.Context(), client+" 1:g:digest-of-22-characters", refusal) },
+		"quota": func(client string) { quota.Use(t.Context(), client) },
+		"window": func(client string) {
+			window.Take(t.Context(), client+" 1:g:digest-of-22-characters", "0123456789abcdef", refusal)
+		},
 	} {
 		before := heap()
 		for i := range 500_000 {

@@ -2,6 +2,7 @@ package limit
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,7 +15,7 @@ type Rate struct {
 	Per  time.Duration
 }
 
-// maxUses is the maximum number of uses of a rate. It keeps the interval at 1 microsecond or
+// maxUses is the maximum number of uses of a parsed rate. It keeps the interval at 1 microsecond or
 // more, which is the precision of the times in Redis.
 const maxUses = 1_000_000
 
@@ -37,15 +38,24 @@ func Parse(s string) ([]Rate, error) {
 	return rates, nil
 }
 
+// ofSite returns the rates of a site.
+func ofSite(rates []Rate) []Rate {
+	rates = slices.Clone(rates)
+	for i, r := range rates {
+		rates[i].Uses = min(siteFactor*r.Uses, int64(r.Per/time.Microsecond))
+	}
+	return rates
+}
+
 func (r Rate) interval() time.Duration { return r.Per / time.Duration(r.Uses) }
 
-// use counts one use at a time. whole is when all uses will have come back. It returns the new
+// use counts n uses at a time. whole is when all uses will have come back. It returns the new
 // value, and how long the client must wait for its next use; 0 or less: it need not wait.
 // quota.lua has the same rule, and a bound for clocks that are set back.
-func (r Rate) use(whole, now time.Time) (_ time.Time, wait time.Duration) {
+func (r Rate) use(whole, now time.Time, n int64) (_ time.Time, wait time.Duration) {
 	if whole.Before(now) {
 		whole = now
 	}
-	whole = whole.Add(r.interval())
+	whole = whole.Add(time.Duration(n) * r.interval())
 	return whole, whole.Add(r.interval() - r.Per).Sub(now)
 }

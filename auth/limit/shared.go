@@ -57,9 +57,9 @@ var (
 // ScriptName is the name of the scripts in metrics and traces.
 const ScriptName = "limit"
 
-// run runs a script for a client. It returns the time that the client must wait, and the index of
-// the rate that it waits for. ok is false if Redis does not answer, or is not asked during a pause.
-func (s *shared) run(ctx context.Context, what script.Script, client string, args []any) (wait time.Duration, rate int, ok bool) {
+// run runs a script for a client. It returns the two numbers of its reply. ok is false if Redis does not
+// answer, or is not asked during a pause.
+func (s *shared) run(ctx context.Context, what script.Script, client string, args []any) (first, second int64, ok bool) {
 	now := s.cfg.Now()
 	if resume := s.resume.Load(); s.cfg.Redis == nil || resume != nil && now.Before(*resume) {
 		return 0, 0, false
@@ -67,14 +67,14 @@ func (s *shared) run(ctx context.Context, what script.Script, client string, arg
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()
 	reply, err := what.Run(ctx, s.cfg.Redis, script.Repeatable, []string{key(s.cfg.Name, client)}, args...).Int64Slice()
-	if err == nil && (len(reply) != 2 || reply[1] < 1 || int(reply[1]) > len(s.cfg.Rates)) {
+	if err == nil && len(reply) != 2 {
 		err = fmt.Errorf("the script of limits replied %v", reply)
 	}
 	s.report(ctx, now, err)
 	if err != nil {
 		return 0, 0, false
 	}
-	return time.Duration(reply[0]) * time.Millisecond, int(reply[1]) - 1, true
+	return reply[0], reply[1], true
 }
 
 // key contains a digest, so that Redis does not show who the clients are.

@@ -85,21 +85,25 @@ const (
 // turns reports whether a word must be isolated in a sentence in l (Unicode, UAX #9): it has
 // letters that are written in the other direction, and a sign at its start or end, or a digit at
 // its start. Without isolates, «C++» in an Arabic sentence appears as «++C», and «100 coins» as
-// «coins 100».
+// «coins 100». There, «-20%» would appear as «%20-», and «10-20» as «20-10»: so it isolates
+// digits with signs too, unless they are Arabic.
 func turns(l Locale, word string) bool {
 	first, _ := utf8.DecodeRuneInString(word)
 	last, _ := utf8.DecodeLastRuneInString(word)
 	if isPartOfWord(first) && !unicode.IsDigit(first) && isPartOfWord(last) {
 		return false
 	}
-	for _, letter := range word {
-		properties, _ := bidi.LookupRune(letter)
+	directed, signs := false, false
+	for _, r := range word {
+		properties, _ := bidi.LookupRune(r)
 		class := properties.Class()
 		if l == Ar && class == bidi.L || l != Ar && (class == bidi.R || class == bidi.AL) {
 			return true
 		}
+		directed = directed || class == bidi.R || class == bidi.AL || class == bidi.AN
+		signs = signs || !unicode.IsDigit(r)
 	}
-	return false
+	return l == Ar && signs && !directed
 }
 
 func isPartOfWord(r rune) bool {

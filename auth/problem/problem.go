@@ -93,6 +93,30 @@ func UnknownCurrency(of, currency string) *Error {
 // MaxFaults is how many faults an error names at most.
 const MaxFaults = 50
 
+// Full reports whether an error names as many faults as one may: what looks for more can stop. It is
+// false for nil.
+func (e *Error) Full() bool { return e != nil && len(e.Faults) >= MaxFaults }
+
+// First returns a copy of the error with its first n faults; n is at least 1.
+func (e *Error) First(n int) *Error {
+	short := *e
+	short.Faults = e.Faults[:min(n, len(e.Faults))]
+	return &short
+}
+
+// Excerpt returns the start of a text that a client chose, as an error repeats it. Otherwise a response could be
+// larger than its request.
+func Excerpt(text string) string {
+	const longest = 48 // characters
+	n := 0
+	for i := range text {
+		if n++; n > longest {
+			return text[:i] + "…"
+		}
+	}
+	return text
+}
+
 // Join makes one error of several. It has the code of the first one and the first MaxFaults
 // faults of all. It ignores nil errors and returns nil when all are nil.
 func Join(errs ...*Error) *Error {
@@ -104,7 +128,8 @@ func Join(errs ...*Error) *Error {
 			joined = new(*e)
 			joined.Faults = slices.Clip(e.Faults)
 		default:
-			joined.Faults = append(joined.Faults, e.Faults...)
+			room := max(MaxFaults-len(joined.Faults), 0)
+			joined.Faults = append(joined.Faults, e.Faults[:min(room, len(e.Faults))]...)
 		}
 	}
 	if joined != nil {

@@ -2,6 +2,7 @@ package problem_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -35,6 +36,26 @@ func TestJoin_NamesEveryInvalidMember(t *testing.T) {
 	assert.That(t, diff == "" && all.Code == problem.OutOfStock, "%s (-want +got)\n%s", all.Code, diff)
 	assert.That(t, len(first.Faults) == 1 && len(second.Faults) == 1, "Join changed its argument")
 	assert.That(t, problem.Join(nil, nil) == nil && whole.Members(locale.En) == nil, "Join without errors is not nil")
+}
+
+func TestJoin_StopsAtMaxFaults(t *testing.T) {
+	t.Parallel()
+	var none, all *problem.Error
+	for i := range problem.MaxFaults {
+		assert.That(t, !none.Full() && !all.Full(), "full with %d faults", i)
+		all = problem.Join(all, problem.New(problem.FieldInvalid, "qty", textGone))
+	}
+	more := problem.Join(all, problem.New(problem.OutOfStock, "a", textGone))
+	assert.That(t, all.Full() && len(more.Faults) == problem.MaxFaults, "%d faults", len(more.Faults))
+	assert.That(t, len(all.First(2).Faults) == 2 && len(all.First(99).Faults) == problem.MaxFaults && all.Full(), "First changed the error")
+}
+
+func TestExcerpt_KeepsWholeCharacters(t *testing.T) {
+	t.Parallel()
+	for _, letter := range []string{"a", "ش", "😀"} {
+		text := strings.Repeat(letter, 48)
+		assert.Equal(t, []string{problem.Excerpt(text), problem.Excerpt(text + letter)}, []string{text, text + "…"}, "excerpts")
+	}
 }
 
 func TestError_ShowsItsCauseOnlyInTheLog(t *testing.T) {

@@ -111,6 +111,13 @@ func (k *Keys) named(name string) (key, bool) {
 	return key{}, false
 }
 
+// Knows reports whether a text begins with the name of one of the keys, as everything does that was derived or sealed
+// under it.
+func (k *Keys) Knows(text string) bool {
+	_, ok := k.named(text[:min(nameLength, len(text))])
+	return ok
+}
+
 // Derive returns an HMAC of the parts, with a key that it derives from the named key for the label. Parts that
 // are divided differently have another sum. It reports false if no key has the name.
 func (k *Keys) Derive(name, label string, parts ...string) (sum [sha256.Size]byte, ok bool) {

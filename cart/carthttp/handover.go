@@ -42,8 +42,8 @@ func (a *API) redeem(c *call) (wire.Answer, error) {
 	case refusal != nil:
 		return wire.Answer{}, refusal
 	case preview:
-		priced, err := a.carts.PreviewHandover(c.ctx(), c.Visit, r.Code)
-		return c.showOther(&priced), err
+		offered, changed, err := a.carts.PreviewHandover(c.ctx(), c.Visit, r.Code)
+		return c.showOther(&offered, func(w view, p *cart.Priced) { w.preview(p, changed) }), err
 	}
 	r.Key = key
 	sent := c.Token
@@ -52,10 +52,20 @@ func (a *API) redeem(c *call) (wire.Answer, error) {
 	return c.showChanged(changed, err)
 }
 
-// showOther shows a cart that is not the caller's, so it issues no token and has no report.
-func (c *call) showOther(p *cart.Priced) wire.Answer {
+// showOther shows a cart that is not the caller's, so it issues no token.
+func (c *call) showOther(p *cart.Priced, write func(view, *cart.Priced)) wire.Answer {
 	c.issuesToken = false
-	return c.showAs(func(w view, p *cart.Priced, _ auth.CartToken, _ *cart.MergeReport) { w.cart(p, "", nil) }, p)
+	return c.showAs(func(w view, p *cart.Priced, _ auth.CartToken, _ *cart.MergeReport) { write(w, p) }, p)
+}
+
+// preview writes the cart of a code, and whether it has changed since it was offered. Then it has no texts.
+func (w view) preview(p *cart.Priced, changed bool) {
+	w.textless = changed
+	w.BeginObject()
+	w.members(p, "", nil)
+	w.rest(p)
+	w.Bool("changed", changed)
+	w.EndObject()
 }
 
 func (o object) redemption() (r service.Redemption, preview bool, _ *problem.Error) {

@@ -3,7 +3,6 @@ package carthttp
 import (
 	"fmt"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"commerce/auth/locale"
@@ -15,7 +14,7 @@ import (
 
 const maxOps = 50
 
-// list refuses a malformed body of POST /cart/ops, and names the faults of all operations.
+// list refuses a malformed body of POST /cart/ops, and names the faults of all operations, until the error is full.
 func (in input) list() (service.List, *problem.Error) {
 	each, refusal := in.members.each()
 	elements, badOps := in.members.ops()
@@ -23,6 +22,9 @@ func (in input) list() (service.List, *problem.Error) {
 	list := service.List{Each: each, Ops: make([]service.Op, len(elements))}
 	redeems, shares := false, false
 	for i, element := range elements {
+		if refusal.Full() {
+			break
+		}
 		name := fmt.Sprintf("ops.%d", i)
 		if element.Kind() != '{' {
 			refusal = problem.Join(refusal, problem.New(problem.ValidationFailed, name, textObject, name))
@@ -66,7 +68,7 @@ func (o object) ops() (elements []jsontext.Value, _ *problem.Error) {
 		return nil, problem.New(problem.ValidationFailed, name, textRequired, name)
 	}
 	if o[name].Kind() == '[' {
-		_ = json.Unmarshal(o[name], &elements) // wire.ReadBody has checked it
+		elements = wire.Elements(o[name])
 	}
 	if len(elements) == 0 || len(elements) > maxOps {
 		return nil, problem.New(problem.ValidationFailed, name, textOps, maxOps)
@@ -129,11 +131,7 @@ func (o object) asSent(name string) (string, *problem.Error) {
 	if !o.has(name) {
 		return "", problem.New(problem.ValidationFailed, name, textRequired, name)
 	}
-	text, ok := wire.Unquote(o[name])
-	if !ok {
-		return "", problem.New(problem.ValidationFailed, name, textText, name)
-	}
-	return text, nil
+	return asSent(o[name], name)
 }
 
 func (w view) outcomes(ops *service.Outcomes) {

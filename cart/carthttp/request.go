@@ -1,11 +1,8 @@
 package carthttp
 
 import (
-	"bytes"
-	"fmt"
 	"maps"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -53,22 +50,35 @@ func (o object) whole(name string) (int64, *problem.Error) {
 	return n, nil
 }
 
-// text reads a text that a person wrote and returns it in normal form; "" counts as not
-// given. It may refuse a text that has more bytes than limit; the caller checks a normal form.
-func text(v jsontext.Value, name string, limit int64) (string, *problem.Error) {
-	b, err := jsontext.AppendUnquote(nil, v)
-	if err != nil { // not a text
+// asSent reads a text as it was sent.
+func asSent(v jsontext.Value, name string) (string, *problem.Error) {
+	s, ok := wire.Unquote(v)
+	if !ok {
 		return "", problem.New(problem.ValidationFailed, name, textText, name)
 	}
-	if int64(len(bytes.TrimSpace(b))) > cart.MostShrunk*limit {
-		return "", problem.New(problem.ValidationFailed, name, textManyBytes, name, limit)
-	}
-	s := cart.NormalText(string(b))
+	return s, nil
+}
+
+// normalText returns a text that a person wrote in normal form; "" counts as not given.
+func normalText(s, name string) (string, *problem.Error) {
+	s = cart.NormalText(s)
 	notText := func(r rune) bool { return unicode.IsControl(r) && !strings.ContainsRune("\n\r\t", r) }
 	if strings.ContainsFunc(s, notText) {
 		return "", problem.New(problem.ValidationFailed, name, textPlainText, name)
 	}
 	return s, nil
+}
+
+// fieldText reads a shopper's answer to a field.
+func fieldText(v jsontext.Value, name string, limit int64) (string, *problem.Error) {
+	s, err := asSent(v, name)
+	if err != nil {
+		return "", err
+	}
+	if s, err = normalText(s, name); int64(len(s)) > limit {
+		return "", problem.New(problem.ValidationFailed, name, textManyBytes, name, limit)
+	}
+	return s, err
 }
 
 // either reads a member that has two names, and returns the name that it used. Both are allowed
@@ -162,13 +172,15 @@ func (o object) fields(limit int64) (fields map[string]string, unreadable map[st
 	}
 	fields = make(map[string]string, len(given))
 	var refusals []*problem.Error
-	for _, key := range slices.Sorted(maps.Keys(given)) {
+	size := 0
+	for key := range given {
 		if !given.has(key) {
 			fields[key] = ""
 			continue
 		}
-		value, err := text(given[key], name+"."+key, limit)
+		value, err := fieldText(given[key], name, limit)
 		if err != nil {
+			_, err = fieldText(given[key], name+"."+problem.Excerpt(key), limit) // most texts are good and need no name
 			if unreadable == nil {
 				unreadable = map[string]bool{}
 			}
@@ -176,7 +188,11 @@ func (o object) fields(limit int64) (fields map[string]string, unreadable map[st
 			continue
 		}
 		fields[key] = value
+		if size += len(value); int64(size) > 2*limit { // no line has room for it, although each field can have two keys
+			return nil, nil, problem.New(problem.ValidationFailed, name, textManyBytes, name, limit)
+		}
 	}
+	slices.SortFunc(refusals, func(a, b *problem.Error) int { return strings.Compare(a.Faults[0].Member, b.Faults[0].Member) })
 	return fields, unreadable, problem.Join(refusals...)
 }
 
@@ -207,7 +223,15 @@ func (o object) notice() (string, *problem.Error) {
 }
 
 func shortText(v jsontext.Value, name string, limit int64) (string, *problem.Error) {
-	s, err := text(v, name, utf8.UTFMax*limit)
+	sent, err := asSent(v, name)
+	if err != nil {
+		return "", err
+	}
+	return short(sent, name, limit)
+}
+
+func short(s, name string, limit int64) (string, *problem.Error) {
+	s, err := normalText(s, name)
 	if int64(utf8.RuneCountInString(s)) > limit {
 		return "", problem.New(problem.ValidationFailed, name, textTextTooLong, name, characters.Of(limit))
 	}
@@ -223,9 +247,9 @@ func (o object) metadata() (cart.Metadata, *problem.Error) {
 	given, refusal := o.keyed(name, maxMetadata)
 	changes := cart.Metadata{}
 	for _, key := range slices.Sorted(maps.Keys(given)) {
-		member := name + "." + key
-		if !metadataName.MatchString(key) || strippedName.MatchString(key) {
-			refusal = problem.Join(refusal, problem.New(problem.ValidationFailed, member, textMetadataName, key))
+		member := name + "." + problem.Excerpt(key)
+		if !allowsMetadata(key) {
+			refusal = problem.Join(refusal, problem.New(problem.ValidationFailed, member, textMetadataName, problem.Excerpt(key)))
 			continue
 		}
 		var err *problem.Error
@@ -239,10 +263,23 @@ func (o object) metadata() (cart.Metadata, *problem.Error) {
 	return changes, refusal
 }
 
-var metadataName = regexp.MustCompile(fmt.Sprintf(`^[A-Za-z0-9_.-]{1,%d}$`, cart.MaxMetadataName))
-
-// strippedName matches the members of responses that the published client removes.
-var strippedName = regexp.MustCompile(`(?i)key|secret|password|token|^(?:email_verified_at|deleted_at|created_by|updated_by|deleted_by)$`)
+// allowsMetadata reports whether a name of metadata may be stored: it is short and plain, and none of those of
+// members that the published client removes from responses.
+func allowsMetadata(name string) bool {
+	strange := func(c rune) bool {
+		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
+		return !letter && c != '_' && c != '.' && c != '-'
+	}
+	if name == "" || len(name) > cart.MaxMetadataName || strings.ContainsFunc(name, strange) {
+		return false
+	}
+	name = strings.ToLower(name)
+	switch name {
+	case "email_verified_at", "deleted_at", "created_by", "updated_by", "deleted_by":
+		return false
+	}
+	return !slices.ContainsFunc([]string{"key", "secret", "password", "token"}, func(part string) bool { return strings.Contains(name, part) })
+}
 
 // acceptedPrice reads accept_price, in minor units; nil when not given.
 func (o object) acceptedPrice() (*money.Amount, *problem.Error) {
@@ -258,26 +295,28 @@ func (o object) acceptedPrice() (*money.Amount, *problem.Error) {
 }
 
 func (in input) couponCode() (service.CouponCode, *problem.Error) {
-	code, name, given, refusal := either(in.members, "coupon", "code", object.code)
+	_, name, given, refusal := either(in.members, "coupon", "code", object.couponKey)
 	if !given {
 		refusal = problem.New(problem.ValidationFailed, name, textRequired, name)
 	}
 	if refusal != nil {
 		return service.CouponCode{}, refusal
 	}
-	return service.CouponCode{Code: code, Member: name}, nil
+	code, refusal := asSent(in.members[name], name)
+	return service.CouponCode{Code: code, Member: name}, refusal
 }
 
-func (o object) code(name string) (string, *problem.Error) {
-	given, err := shortText(o[name], name, cart.MaxCouponCode) // before the normal form of a code, which costs time
+func (o object) couponKey(name string) (string, *problem.Error) {
+	code, err := asSent(o[name], name)
 	if err != nil {
 		return "", err
 	}
-	code := cart.NormalCouponCode(given)
-	if code == "" {
-		return "", problem.New(problem.ValidationFailed, name, textRequired, name)
+	key := cart.CouponKey(code)
+	visible, err := short(key, name, cart.MaxCouponCode)
+	if err == nil && visible == "" {
+		err = problem.New(problem.ValidationFailed, name, textRequired, name)
 	}
-	return code, nil
+	return key, err
 }
 
 // edit reads the path and the body of PATCH /cart/items/<item_id>. What is wrong with it is in the

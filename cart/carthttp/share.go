@@ -3,6 +3,7 @@ package carthttp
 import (
 	"cmp"
 
+	"commerce/cart"
 	"commerce/cart/wire"
 )
 
@@ -24,7 +25,7 @@ func (a *API) shared(c *call) (wire.Answer, error) {
 	a.carts.Merge(c.ctx(), c.Visit, "")
 	priced, err := a.carts.SharedCart(c.ctx(), c.Visit, c.Param("code"))
 	known, invalid := wire.ParseTags(c.Request.Header, "If-None-Match")
-	answer := c.showOther(&priced)
+	answer := c.showOther(&priced, func(w view, p *cart.Priced) { w.cart(p, "", nil) })
 	answer.Known = known
 	return answer, cmp.Or(err, invalid)
 }

@@ -22,11 +22,13 @@ type view struct {
 	origin, path, service string // for images: the URL in front of the service's path, the path, and both
 
 	parts *partsCache // nil: each line's are written
+
+	textless bool // leaves out the texts of the shopper, except for coupons
 }
 
 func newView(w *wire.Writer, s *store.Store, origin, path string, parts *partsCache) view {
 	digits, _ := money.Digits(s.Currency) // a store in an unknown currency is not served
-	return view{w, s, digits, origin, path, origin + path, parts}
+	return view{w, s, digits, origin, path, origin + path, parts, false}
 }
 
 func (w view) amount(name string, a money.Amount) { w.Amount(name, a, w.digits) }
@@ -138,9 +140,13 @@ func (w view) line(l *cart.PricedLine) {
 	w.amount("added_price", l.AddedPrice)
 	w.amount("discount", l.Discount)
 	w.Part(&parts.pricing)
-	w.customFields(l.Fields, cmp.Or(l.Product, &gone))
+	answers, notice := l.Fields, l.Notice
+	if w.textless {
+		answers, notice = nil, ""
+	}
+	w.customFields(answers, cmp.Or(l.Product, &gone))
 	w.Part(&parts.plan)
-	w.Optional("notice", l.Notice)
+	w.Optional("notice", notice)
 	w.metadata(l.Metadata)
 	w.Part(&parts.details)
 	w.issue(l.Issue)
@@ -264,7 +270,7 @@ func (w view) adjusted(all []cart.Adjustment) {
 
 func (w view) metadata(m cart.Metadata) {
 	w.Object("metadata")
-	if len(m) > 0 {
+	if len(m) > 0 && !w.textless {
 		for _, name := range slices.Sorted(maps.Keys(m)) {
 			w.Text(name, m[name])
 		}

@@ -18,7 +18,7 @@ import (
 // Source is the catalog behind a Cache. See service.Catalog and service.Coupons.
 type Source interface {
 	Products(ctx context.Context, store int64, ids []int64) (map[int64]*cart.Product, error)
-	Coupon(ctx context.Context, store int64, code string) (*cart.Coupon, error)
+	CouponsByKey(ctx context.Context, store int64, key string) ([]*cart.Coupon, error)
 	Uses(ctx context.Context, store int64, code, customer string, limit int64) (int64, error)
 }
 
@@ -45,7 +45,7 @@ type CacheConfig struct {
 // minute. It is safe for concurrent use.
 type Cache struct {
 	products *lastknown.Cache[productKey, *cart.Product]
-	coupons  *lastknown.Cache[couponKey, *cart.Coupon]
+	coupons  *lastknown.Cache[couponKey, []*cart.Coupon]
 	uses     *lastknown.Cache[useKey, int64]
 }
 
@@ -77,8 +77,8 @@ func NewCache(c CacheConfig) *Cache {
 		products: newCache(c, ofProducts, lastknown.Config[productKey, *cart.Product]{
 			Name: "products", Source: c.loadProducts, MaxWeight: c.Memory, Weigh: productWeight,
 		}),
-		coupons: newCache(c, ofCoupons, lastknown.Config[couponKey, *cart.Coupon]{
-			Name: "coupons", Source: lastknown.Each(c.loadCoupon), MaxLoads: 4,
+		coupons: newCache(c, ofCoupons, lastknown.Config[couponKey, []*cart.Coupon]{
+			Name: "coupons", Source: lastknown.Each(c.loadCoupons), MaxLoads: 4,
 			MaxWeight: c.Memory / 8, Weigh: couponWeight,
 		}),
 		uses: newCache(c, ofUses, lastknown.Config[useKey, int64]{
@@ -119,9 +119,9 @@ func (c *Cache) Products(ctx context.Context, store int64, ids []int64) (map[int
 	return products, nil
 }
 
-func (c *Cache) Coupon(ctx context.Context, store int64, code string) (coupon *cart.Coupon, err error) {
-	err = c.coupons.Get(ctx, []couponKey{{store, code}}, func(_ couponKey, found *cart.Coupon) { coupon = found })
-	return coupon, err
+func (c *Cache) CouponsByKey(ctx context.Context, store int64, key string) (alike []*cart.Coupon, err error) {
+	err = c.coupons.Get(ctx, []couponKey{{store, key}}, func(_ couponKey, found []*cart.Coupon) { alike = found })
+	return alike, err
 }
 
 func (c *Cache) Uses(ctx context.Context, store int64, code, customer string, limit int64) (n int64, err error) {
@@ -147,7 +147,7 @@ func (c *Cache) Invalidate(message string) {
 	case kind == "coupon":
 		store, code, _ := strings.Cut(what, " ")
 		if id, err := strconv.ParseInt(store, 10, 64); err == nil {
-			c.coupons.Expire(couponKey{id, code})
+			c.coupons.Expire(couponKey{id, cart.CouponKey(code)})
 		}
 	}
 }
@@ -175,9 +175,9 @@ func (c *CacheConfig) loadProducts(ctx context.Context, keys []productKey) (map[
 	return found, err
 }
 
-func (c *CacheConfig) loadCoupon(ctx context.Context, key couponKey) (*cart.Coupon, bool, error) {
-	coupon, err := c.Source.Coupon(ctx, key.store, key.code)
-	return coupon, coupon != nil, err
+func (c *CacheConfig) loadCoupons(ctx context.Context, key couponKey) ([]*cart.Coupon, bool, error) {
+	alike, err := c.Source.CouponsByKey(ctx, key.store, key.code)
+	return alike, len(alike) > 0, err
 }
 
 func (c *CacheConfig) loadUses(ctx context.Context, key useKey) (int64, bool, error) {
@@ -215,10 +215,10 @@ func nameWeight(n locale.Name) int {
 	return size
 }
 
-func couponWeight(key couponKey, c *cart.Coupon) uint32 {
-	size := len(key.code) + int(unsafe.Sizeof(cart.Coupon{}))
-	if c != nil {
-		size += 8 * len(c.Products)
+func couponWeight(key couponKey, alike []*cart.Coupon) uint32 {
+	size := len(key.code) + int(unsafe.Sizeof(key))
+	for _, c := range alike {
+		size += int(unsafe.Sizeof(*c)) + len(c.Code) + 8*len(c.Products)
 	}
 	return uint32(size)
 }

@@ -252,8 +252,8 @@ func TestPostgres_DeletedProductsStayInACoupon(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t)
 	d.exec(t, "DELETE FROM products WHERE (store_id, id) = (1, 1)")
-	got, err := catalog.NewPostgres(d.pool).Coupon(t.Context(), 1, "GAMES")
-	assert.That(t, err == nil && slices.Equal(got.Products, []int64{1}), "%+v, %v", got, err)
+	got, err := catalog.NewPostgres(d.pool).CouponsByKey(t.Context(), 1, "GAMES")
+	assert.That(t, err == nil && slices.Equal(got[0].Products, []int64{1}), "%+v, %v", got, err)
 }
 
 // counted is a source whose uses and failures a test sets.

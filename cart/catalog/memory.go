@@ -12,7 +12,7 @@ import (
 type Memory struct {
 	mu       sync.RWMutex
 	products map[productKey]*cart.Product
-	coupons  map[couponKey]*cart.Coupon
+	coupons  map[couponKey][]*cart.Coupon
 	uses     map[couponKey]map[int64]string // customer, "" for a guest, by order
 }
 
@@ -20,14 +20,14 @@ type (
 	productKey struct{ store, product int64 }
 	couponKey  struct {
 		store int64
-		code  string
+		code  string // of uses as the catalog spells it, of coupons as cart.CouponKey returns it
 	}
 )
 
 // NewMemory returns a Memory with products, keyed by store ID.
 func NewMemory(products map[int64][]*cart.Product) *Memory {
 	m := &Memory{
-		products: map[productKey]*cart.Product{}, coupons: map[couponKey]*cart.Coupon{},
+		products: map[productKey]*cart.Product{}, coupons: map[couponKey][]*cart.Coupon{},
 		uses: map[couponKey]map[int64]string{},
 	}
 	for store, list := range products {
@@ -72,13 +72,24 @@ func (m *Memory) Delete(store, id int64) {
 func (m *Memory) PutCoupon(store int64, c *cart.Coupon) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.coupons[couponKey{store, c.Code}] = c
+	m.putCoupon(store, c.Code, c)
 }
 
 func (m *Memory) DeleteCoupon(store int64, code string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.coupons, couponKey{store, code})
+	m.putCoupon(store, code)
+}
+
+// putCoupon replaces the coupon with a code. It copies the list, because others may be reading it.
+func (m *Memory) putCoupon(store int64, code string, by ...*cart.Coupon) {
+	key := couponKey{store, cart.CouponKey(code)}
+	for _, c := range m.coupons[key] {
+		if c.Code != code {
+			by = append(by, c)
+		}
+	}
+	m.coupons[key] = by
 }
 
 // PutUse records that an order of a customer, "" for a guest, used a coupon. An order uses
@@ -106,10 +117,10 @@ func (m *Memory) Uses(_ context.Context, store int64, code, customer string, lim
 	return n, nil
 }
 
-func (m *Memory) Coupon(_ context.Context, store int64, code string) (*cart.Coupon, error) {
+func (m *Memory) CouponsByKey(_ context.Context, store int64, key string) ([]*cart.Coupon, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	return m.coupons[couponKey{store, code}], nil
+	return m.coupons[couponKey{store, key}], nil
 }
 
 // Reachable implements service.Catalog. It is always true.

@@ -3,11 +3,14 @@ package catalog
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype/zeronull"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/text/unicode/rangetable"
 
 	"commerce/auth/cause"
 	"commerce/auth/pgread"
@@ -65,29 +68,33 @@ func scanProduct(row pgx.CollectableRow) (*cart.Product, error) {
 	return &p, nil
 }
 
-const selectCoupon = `/* coupon */
-SELECT rate_ppm, amount, minimum, starts_at, expires_at, max_uses, max_uses_customer,
+// selectCoupons compares the expression of the index coupons_by_key: the cart.CouponKey of a code, which the schema
+// keeps in NFC, trimmed and without a to z. Without that index, as on an older schema, it reads all coupons of a store.
+var selectCoupons = func() string {
+	from, to := cart.CouponFolds()
+	var spaces strings.Builder
+	rangetable.Visit(unicode.White_Space, func(r rune) { spaces.WriteRune(r) })
+	return fmt.Sprintf(`/* coupon */
+SELECT code, rate_ppm, amount, minimum, starts_at, expires_at, max_uses, max_uses_customer,
 	(SELECT array_agg(p.product_id ORDER BY p.product_id)
 		FROM coupon_products p WHERE (p.store_id, p.code) = ($1, c.code))
 FROM coupons c
-WHERE c.store_id = $1 AND c.code = $2`
+WHERE c.store_id = $1 AND (CASE WHEN octet_length(code) = length(code) THEN code
+	ELSE normalize(btrim(translate(code, '%s', '%s'), '%s')) END) COLLATE "C" = $2`, from, to, spaces.String())
+}()
 
-func (c *Postgres) Coupon(ctx context.Context, store int64, code string) (*cart.Coupon, error) {
+func (c *Postgres) CouponsByKey(ctx context.Context, store int64, key string) ([]*cart.Coupon, error) {
 	began := time.Now()
-	found, err := pgread.Rows(ctx, c.db, scanCoupon, selectCoupon, store, code)
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("select coupon of store %d: %w", store, cause.OfPostgres(c.db, began, err))
-	case len(found) == 0:
-		return nil, nil
+	alike, err := pgread.Rows(ctx, c.db, scanCoupon, selectCoupons, store, key)
+	if err != nil {
+		return nil, fmt.Errorf("select coupons of store %d: %w", store, cause.OfPostgres(c.db, began, err))
 	}
-	found[0].Code = code
-	return found[0], nil
+	return alike, nil
 }
 
 func scanCoupon(row pgx.CollectableRow) (*cart.Coupon, error) {
 	coupon := cart.Coupon{Kind: cart.Fixed}
-	err := row.Scan((*zeronull.Int8)(&coupon.Rate), (*zeronull.Int8)(&coupon.Amount), &coupon.Minimum,
+	err := row.Scan(&coupon.Code, (*zeronull.Int8)(&coupon.Rate), (*zeronull.Int8)(&coupon.Amount), &coupon.Minimum,
 		(*zeronull.Timestamptz)(&coupon.Starts), (*zeronull.Timestamptz)(&coupon.Expires),
 		&coupon.MaxUses, &coupon.MaxUsesCustomer, &coupon.Products)
 	if coupon.Rate != 0 {

@@ -11,9 +11,11 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"commerce/auth/problem"
+	"commerce/auth/sealed"
 	"commerce/auth/store"
 	"commerce/cart"
 	"commerce/cart/carttest"
+	"commerce/cart/redisstore"
 	"commerce/cart/service"
 	"commerce/deploy/assert"
 )
@@ -29,6 +31,11 @@ func (d *desk) opens(id string) *service.AgentVisit {
 	return v
 }
 
+// shownID returns a line's ID as the agent of a desk sees it.
+func shownID(c cart.Cart, line cart.LineID) string {
+	return (&service.Carts{Config: service.Config{Keys: deskKeys}}).ShownIDs(c)(line)
+}
+
 // wants returns a replacement by "product×quantity …". With " ~", an element has the ID that shown gave it.
 func wants(lines string, shown ...cart.Cart) (r cart.Replacement) {
 	for _, line := range strings.Fields(lines) {
@@ -39,7 +46,7 @@ func wants(lines string, shown ...cart.Cart) (r cart.Replacement) {
 			if !c.Has(id) {
 				id = ""
 			}
-			e.ID = c.ShownID(id)
+			e.ID = shownID(c, id)
 		}
 		r.Elements = append(r.Elements, e)
 	}
@@ -63,13 +70,15 @@ func TestAgent_UndoesNothingUnseen(t *testing.T) {
 	now := func(_, now cart.Cart) cart.Replacement { return wants(want, now) }
 	both := func(then, now cart.Cart) cart.Replacement {
 		r := wants(want, now)
-		r.Elements[0].ID = then.ShownID("1")
+		r.Elements[0].ID = shownID(then, "1")
 		return r
 	}
-	own := func(then, _ cart.Cart) cart.Replacement {
-		r := wants(want)
-		r.Elements[0].ID = "li_1"
-		return r
+	named := func(id string) func(_, now cart.Cart) cart.Replacement {
+		return func(_, now cart.Cart) cart.Replacement {
+			r := wants(want)
+			r.Elements[0].ID = strings.Replace(id, "~", "~"+now.Moment(), 1)
+			return r
+		}
 	}
 	nobody := func(*desk, string) {}
 	shopper := func(d *desk, id string) { d.add(d.by(id), 2, 1) }
@@ -80,7 +89,9 @@ func TestAgent_UndoesNothingUnseen(t *testing.T) {
 	}{
 		"nobody, without IDs":                            {nobody, none, false},
 		"nobody, as shown":                               {nobody, then, false},
-		"nobody, IDs of its own making":                  {nobody, own, true},
+		"nobody, IDs of its own making":                  {nobody, named("li_1"), true},
+		"nobody, IDs of an earlier release":              {nobody, named("1~"), true}, // which would name no line
+		"nobody, IDs under a key that is gone":           {nobody, named("goneAAAAAAAAAAAAAAAA~"), true},
 		"a shopper, without IDs":                         {shopper, none, true},
 		"a shopper, as shown before":                     {shopper, then, true},
 		"a shopper, as shown since":                      {shopper, now, false},
@@ -132,6 +143,24 @@ func TestAgent_UndoesNothingUnseen(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The IDs of a cart's lines go on naming them under the previous key.
+func TestAgent_KeepsLinesByIDsUnderThePreviousKey(t *testing.T) {
+	t.Parallel()
+	d := openDesk(t, "", "")
+	d.goods.products[5] = carttest.Account()
+	made := d.agentCreates("1×1")
+	for _, who := range []string{"a", "b"} {
+		d.change(d.by(made.ID), func() (service.Changed, error) {
+			return d.Add(t.Context(), d.by(made.ID), redisstore.Conditions{}, cart.Addition{ProductID: 5, PlanID: new(int64(51)), Quantity: 1, Fields: map[string]string{"email": who}})
+		})
+	}
+	c, _ := d.read(d.by(made.ID))
+	d.Keys = assert.Must(sealed.New(strings.Repeat("n", 32), strings.Repeat("k", 32)))(t)
+	second := cart.Replacement{Elements: []cart.Element{{ID: shownID(c, c.Lines[2].ID), Product: 5, Plan: 51, Quantity: 2}}}
+	assert.Must(d.AgentReplace(t.Context(), d.opens(made.ID), service.Conditions{}, second))(t)
+	d.wantLines(d.by(made.ID), string(c.Lines[2].ID)+"×2")
 }
 
 // If-Match says what an agent has seen, too. Another version is a mismatch, and not merely unseen.
@@ -307,7 +336,7 @@ func TestAgent_FollowsAShopperWhoKeepsIt(t *testing.T) {
 	made = d.agentCreates("1×1")
 	shopper = d.takesOver(d.as("", ""), made.ID, true)
 	read = assert.Must(d.AgentRead(t.Context(), d.opens(made.ID)))(t)
-	canceled := assert.Must(d.AgentCancel(t.Context(), d.opens(made.ID), service.Conditions{}, read.Cart.ShownID("1")))(t)
+	canceled := assert.Must(d.AgentCancel(t.Context(), d.opens(made.ID), service.Conditions{}, shownID(read.Cart, "1")))(t)
 	assert.Equal(t, linesOf(canceled.Cart), "1×1", "as it was")
 	d.add(shopper, 2, 1)
 	_, err = d.AgentRead(t.Context(), d.opens(made.ID))

@@ -77,7 +77,7 @@ func TestReads_ShowNoCartOfADemotedMaster(t *testing.T) {
 		ref := r.filled()
 		stop := make(chan struct{})
 		time.AfterFunc(50*time.Millisecond, func() { close(stop) })
-		r.many(8, ref, time.Second, stop) // opens connections
+		r.many(8, ref, ephemeral.Patience(time.Second), stop) // opens connections
 
 		newer := newReader(t, b.URL, true)
 		newer.add(ref)
@@ -86,7 +86,7 @@ func TestReads_ShowNoCartOfADemotedMaster(t *testing.T) {
 		assert.NoError(t, dial(t, a.URL).Do(t.Context(), "REPLICAOF", "127.0.0.1", "1").Err())
 		var fresh int
 		for range 100 {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), ephemeral.Patience(time.Second))
 			held, err := r.Load(ctx, ref)
 			cancel()
 			switch {
@@ -111,7 +111,7 @@ func TestReads_DoNotAllWaitForAConnectionThatHangs(t *testing.T) {
 	r.load(ref)
 	n := board.hang()
 	assert.Require(t, n != 0, "no connection is open")
-	const limit = 5 * time.Second
+	limit := ephemeral.Patience(5 * time.Second)
 	var quick atomic.Int64
 	var all sync.WaitGroup
 	for i := range 40 {
@@ -120,7 +120,7 @@ func TestReads_DoNotAllWaitForAConnectionThatHangs(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), limit)
 			defer cancel()
 			began := time.Now()
-			if _, err := r.Load(ctx, ref); err == nil && time.Since(began) < 150*time.Millisecond {
+			if _, err := r.Load(ctx, ref); err == nil && time.Since(began) < limit/10 {
 				quick.Add(1)
 			}
 		})

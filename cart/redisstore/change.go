@@ -34,6 +34,8 @@ type Outcome struct {
 
 	At int64 // when a change that is replayed by its key was applied, in ms by Redis' clock
 
+	Text int64 // bytes of text that an applied change has added; with an error, that it may have added
+
 	Durability string // Confirmed or unconfirmed; "" when changes do not wait for replicas
 }
 
@@ -51,13 +53,16 @@ func (s *Store) Change(ctx context.Context, ref Ref, on Conditions, with Attempt
 		s.decideAll(ref, []*member{m})
 	}
 	o, err := m.result()
+	maybe := m.maybeMade.Load()
 	switch {
 	case err == nil:
 		return o, nil
-	case on.Key == "" && m.maybeMade.Load():
-		return Outcome{}, cart.OutcomeUnknown("change cart", err)
+	case maybe == nil:
+		return Outcome{}, cart.Unavailable("change cart", err)
+	case on.Key != "":
+		return Outcome{Text: maybe.Text}, cart.Unavailable("change cart", err)
 	}
-	return Outcome{}, cart.Unavailable("change cart", err)
+	return Outcome{Text: maybe.Text}, cart.OutcomeUnknown("change cart", err)
 }
 
 // member is one call of Change among those that are decided together.
@@ -71,13 +76,13 @@ type member struct {
 	err     error
 	done    chan struct{}
 
-	maybeMade atomic.Bool // a commit with the change was sent, and its outcome is not known
+	maybeMade atomic.Pointer[cart.Decision] // was sent, and its outcome is not known; nil for none
 }
 
 func (m *member) end(o Outcome, err error) {
 	m.outcome, m.err = o, err
 	if err == nil {
-		m.maybeMade.Store(false)
+		m.maybeMade.Store(nil)
 	}
 	close(m.done)
 }

@@ -40,37 +40,49 @@ const (
 	KindCame    HoldingKind = "what a merge has brought"
 	KindShare   HoldingKind = "share" // sorts before the list that it is found by, so that Erase can be repeated
 	KindShares  HoldingKind = "shares of a cart"
+	KindUndone  HoldingKind = "what an undo took out" // a guest's cart; sorts last, because the guest's other keys are found by it
 )
 
-// Holdings lists everything stored for a reference. That includes the guests' carts that are claimed for
-// it, and its shares. It scans all keys of Redis: do not use it in requests.
+// Holdings lists everything stored for a reference. That includes its shares, what names it among the keys of guests,
+// and all that the guests have whose carts an undo has made from its cart. It scans all keys of Redis: do not use it in
+// requests.
 func (s *Store) Holdings(ctx context.Context, ref Ref) ([]Holding, error) {
-	claims, err := s.claimsFor(ctx, ref) // first: a claimed cart that is merged meanwhile is among the others then
+	// First: a claimed cart that is merged meanwhile is among the others then.
+	named, err := s.mentions(ctx, ref.guestsPattern(), func(tag string) bool { return tag == ref.tag() })
 	if err != nil {
 		return nil, err
 	}
-	keys, err := s.scan(ctx, escapeGlob(ref.key)+"*")
-	if err != nil {
-		return nil, err
+	keys := slices.Collect(maps.Keys(named))
+	owners := []Ref{ref}
+	for key := range named {
+		if kindOf(key) == KindCart {
+			owners = append(owners, refOf(key))
+		}
+	}
+	for _, owner := range owners {
+		own, err := s.keysLike(ctx, escapeGlob(owner.key)+"*")
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, own...)
 	}
 	lists, err := s.lists(ctx, keys)
 	if err != nil {
 		return nil, err
 	}
-	keys = append(keys, claims...)
 	for _, digests := range lists {
 		for _, digest := range digests {
 			keys = append(keys, ref.shareKeyOf(digest))
 		}
 	}
 	slices.SortFunc(keys, func(a, b string) int {
-		return cmp.Or(cmp.Compare(kindOf(a), kindOf(b)), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(ref.kindOf(a), ref.kindOf(b)), cmp.Compare(a, b))
 	})
 	var all []Holding
 	for _, key := range slices.Compact(keys) { // SCAN may list a key twice
-		h, found, err := s.holding(ctx, key)
+		h, found, err := s.holding(ctx, key, ref.kindOf(key))
 		if err != nil {
-			return nil, fmt.Errorf("read %s: %w", kindOf(key), err)
+			return nil, fmt.Errorf("read %s: %w", h.Kind, err)
 		}
 		if found {
 			h.digests = lists[key]
@@ -85,6 +97,14 @@ var kinds = map[string]HoldingKind{
 	"claimed": KindClaimed, "keys": KindKeys, "results": KindResults, "moved": KindMoved, "came": KindCame, "shares": KindShares,
 }
 
+// kindOf returns the kind of a key that Holdings lists for the reference.
+func (r Ref) kindOf(key string) HoldingKind {
+	if kind := kindOf(key); kind != KindCart || refOf(key) == r {
+		return kind
+	}
+	return KindUndone
+}
+
 func kindOf(key string) HoldingKind {
 	_, suffix, _ := strings.Cut(key, afterTag)
 	switch part := strings.Split(suffix, ":"); {
@@ -96,15 +116,18 @@ func kindOf(key string) HoldingKind {
 	return KindCart
 }
 
-// GuestRefs finds the carts of a token in all stores. Like Holdings, it scans all keys.
+// GuestRefs finds the carts of a token in all stores, also those that only keys of other guests name. Like Holdings, it
+// scans all keys.
 func (s *Store) GuestRefs(ctx context.Context, token auth.CartToken) (refs []Ref, err error) {
-	keys, err := s.scan(ctx, guestPattern(token))
-	for _, key := range keys {
-		if ref := refOf(key); !slices.Contains(refs, ref) {
-			refs = append(refs, ref)
-		}
+	named, err := s.mentions(ctx, beforeTag+"*:g:*"+afterTag+":*", func(tag string) bool { return strings.HasSuffix(tag, ":g:"+token.Digest()) })
+	if err != nil {
+		return nil, err
 	}
-	return refs, err
+	keys, err := s.keysLike(ctx, guestPattern(token))
+	for _, key := range keys {
+		named[key] = refOf(key)
+	}
+	return slices.Compact(slices.SortedFunc(maps.Values(named), func(a, b Ref) int { return cmp.Compare(a.key, b.key) })), err
 }
 
 // Erase deletes everything that Holdings lists, and returns it. It is not atomic: after an
@@ -128,22 +151,35 @@ func (s *Store) Erase(ctx context.Context, ref Ref) ([]Holding, error) {
 	return held, nil
 }
 
-func (s *Store) claimsFor(ctx context.Context, owner Ref) ([]string, error) {
-	all, err := s.scan(ctx, owner.claimsPattern())
-	if err != nil {
-		return nil, err
-	}
-	var own []string
-	for _, key := range all {
-		claim, err := s.Client.HGet(ctx, key, "o").Result()
-		if err != nil && err != redis.Nil {
-			return nil, fmt.Errorf("read claimed cart: %w", err)
+// mentions returns the keys of guests that name a cart whose tag is wanted, and that cart: the new owner of a claimed cart,
+// the fresh token of an agent's shopper, or the customer of an undone merge.
+func (s *Store) mentions(ctx context.Context, pattern string, wanted func(tag string) bool) (map[string]Ref, error) {
+	naming := map[HoldingKind][]string{KindClaimed: {"o", "u"}, KindMoved: {"t"}, KindCart: {"u"}} // the members
+	named := map[string]Ref{}
+	err := s.scan(ctx, pattern, func(keys []string) error {
+		var asked []string
+		var names []redis.Cmder
+		for _, key := range keys {
+			for _, member := range naming[kindOf(key)] {
+				names, asked = append(names, redis.NewStringCmd(ctx, "hget", key, member)), append(asked, key)
+			}
 		}
-		if tag, _, _ := strings.Cut(claim, " "); tag == owner.tag() {
-			own = append(own, key)
+		if len(names) == 0 {
+			return nil
 		}
-	}
-	return own, nil
+		exec(ctx, s.Client, false, names)
+		if err := firstFailure(names); err != nil { // of each node: a missing member must not hide it
+			return fmt.Errorf("read names: %w", err)
+		}
+		for i, name := range names {
+			tag, _, _ := strings.Cut(name.(*redis.StringCmd).Val(), " ")
+			if wanted(tag) {
+				named[asked[i]] = tagged(tag)
+			}
+		}
+		return nil
+	})
+	return named, err
 }
 
 // lists returns the digests of the codes of shares that the lists among a reference's keys have, by the list's key.
@@ -163,8 +199,8 @@ func (s *Store) lists(ctx context.Context, keys []string) (map[string][]string, 
 }
 
 // holding reads what is stored under a key. found is false if there is nothing.
-func (s *Store) holding(ctx context.Context, key string) (h Holding, found bool, err error) {
-	h = Holding{Kind: kindOf(key), Key: key}
+func (s *Store) holding(ctx context.Context, key string, kind HoldingKind) (h Holding, found bool, err error) {
+	h = Holding{Kind: kind, Key: key}
 	h.Expires, err = s.Client.PTTL(ctx, key).Result()
 	if err != nil || h.Expires == -2 { // no such key
 		return h, false, err
@@ -187,23 +223,37 @@ func (s *Store) holding(ctx context.Context, key string) (h Holding, found bool,
 	return h, true, err
 }
 
-// scan lists the keys that match a pattern, on every master of a cluster. It fails if it could miss some: a cursor is
-// invalid at another process, and the keys of a slot that moves go to a master that may have been walked.
-func (s *Store) scan(ctx context.Context, pattern string) ([]string, error) {
+func (s *Store) keysLike(ctx context.Context, pattern string) (keys []string, err error) {
+	err = s.scan(ctx, pattern, func(some []string) error {
+		keys = append(keys, some...)
+		return nil
+	})
+	return keys, err
+}
+
+// scan visits the keys that match a pattern, on every master of a cluster, some at a time. It fails if it could miss
+// some: a cursor is invalid at another process, and the keys of a slot that moves go to a master that may have been walked.
+func (s *Store) scan(ctx context.Context, pattern string, visit func(keys []string) error) error {
 	before, err := s.Masters(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var mu sync.Mutex
-	var keys []string
+	var visiting sync.Mutex
 	walk := func(ctx context.Context, node redis.Cmdable) error {
-		it := node.Scan(ctx, 0, pattern, 1000).Iterator()
-		for it.Next(ctx) {
-			mu.Lock()
-			keys = append(keys, it.Val())
-			mu.Unlock()
+		for cursor, first := uint64(0), true; first || cursor != 0; first = false {
+			keys, next, err := node.Scan(ctx, cursor, pattern, 1000).Result()
+			if err != nil {
+				return err
+			}
+			visiting.Lock()
+			err = visit(keys)
+			visiting.Unlock()
+			if err != nil {
+				return err
+			}
+			cursor = next
 		}
-		return it.Err()
+		return nil
 	}
 	if cluster, ok := s.Client.(*redis.ClusterClient); ok {
 		err = cluster.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error { return walk(ctx, node) })
@@ -211,13 +261,13 @@ func (s *Store) scan(ctx context.Context, pattern string) ([]string, error) {
 		err = walk(ctx, s.Client)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("look for keys: %w", err)
+		return fmt.Errorf("look for keys: %w", err)
 	}
 	after, err := s.Masters(ctx)
 	if err == nil && after.ID != before.ID {
 		err = errMasters
 	}
-	return keys, err
+	return err
 }
 
 var errMasters = errors.New("a Redis master was restarted or replaced, or slots are being moved, so keys could be missed: try again afterwards")

@@ -2,6 +2,8 @@ package redisstore_test
 
 import (
 	"context"
+	"errors"
+	"io"
 	"maps"
 	"os"
 	"regexp"
@@ -72,6 +74,36 @@ func put(t *testing.T, client redis.UniversalClient, keys map[string]string, own
 	for _, key := range keys {
 		assert.NoError(t, client.HSet(t.Context(), key, "i", "ID", "9001", "1 1 500", "o", owner.String()+" m1", owner.TokenDigest(), "1 1 500").Err())
 		client.Expire(t.Context(), key, time.Minute)
+	}
+}
+
+// failing lets the last member of each pipeline that reads members fail, as if its node were away.
+type failing struct{}
+
+func (failing) DialHook(next redis.DialHook) redis.DialHook          { return next }
+func (failing) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+func (failing) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		_ = next(ctx, cmds)
+		if last := cmds[len(cmds)-1]; last.Name() == "hget" {
+			last.SetErr(io.ErrUnexpectedEOF)
+		}
+		return redis.Nil // go-redis returns the first error, here that of a missing member
+	}
+}
+
+// A cart whose name could not be read may be the shopper's.
+func TestErase_FailsIfOneOfSeveralNodesDoes(t *testing.T) {
+	t.Parallel()
+	store := newStoreID()
+	shopper := redisstore.CustomerRef(store, "1001")
+	guest := redisstore.GuestRef(store, auth.CartToken(strings.Repeat("g", 22)))
+	for _, url := range []string{ephemeral.Redis(t), ephemeral.Cluster(t)} {
+		client := dial(t, url)
+		put(t, client, map[string]string{"merging": guest.ClaimedKey()}, shopper)
+		client.AddHook(failing{})
+		_, err := redisstore.New(redisstore.Config{Client: client}).Erase(t.Context(), shopper)
+		assert.That(t, errors.Is(err, io.ErrUnexpectedEOF), "erase: %v", err)
 	}
 }
 

@@ -217,7 +217,7 @@ func (*verdict) Error() string { return "redisstore: the outcome is known withou
 
 // commit sends a decision.
 func (g *group) commit(at located, d *decision) (done bool, err error) {
-	g.setMaybeMade(true)
+	g.setMaybeMade(d.each)
 	ctx, settle := context.WithCancelCause(g.ctx)
 	defer settle(nil)
 	if g.Batch {
@@ -248,10 +248,10 @@ func (g *group) commit(at located, d *decision) (done bool, err error) {
 			d.stored = v.held
 			g.end(d, unsafeWrite)
 		}
-		g.setMaybeMade(false)
+		g.setMaybeMade(nil)
 		return v.made, nil
 	}
-	g.setMaybeMade(false)
+	g.setMaybeMade(nil)
 	switch {
 	case err != nil:
 		return false, err
@@ -266,9 +266,13 @@ func (g *group) commit(at located, d *decision) (done bool, err error) {
 	return false, nil
 }
 
-func (g *group) setMaybeMade(maybe bool) {
-	for _, m := range g.members {
-		m.maybeMade.Store(maybe)
+// setMaybeMade sets the decisions of the members that may have been made; nil for none.
+func (g *group) setMaybeMade(each []cart.Decision) {
+	for i, m := range g.members {
+		m.maybeMade.Store(nil)
+		if each != nil {
+			m.maybeMade.Store(&each[i])
+		}
 	}
 }
 
@@ -356,7 +360,7 @@ func (g *group) end(d *decision, copies replication) {
 		each := &d.each[i]
 		stored := d.stored
 		stored.Cart, stored.Pending = each.Cell.Cart, each.Cell.Pending
-		o := Outcome{Status: each.Status, Effect: each.Effect, Stored: stored, ChangedLine: each.Use.Line, Ops: each.Use.Ops}
+		o := Outcome{Status: each.Status, Effect: each.Effect, Stored: stored, ChangedLine: each.Use.Line, Ops: each.Use.Ops, Text: each.Text}
 		o.Merged = stored.mergedSince(d.now)
 		o.Stored = o.expiring(d.left, g.Now())
 		if each.Status == cart.Replayed && m.Key != "" {

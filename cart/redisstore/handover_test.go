@@ -126,7 +126,7 @@ func TestHandOver_NeverTakesALaterCartOfTheToken(t *testing.T) {
 	d.add(d.as("", d.token), 3, 1) // the token's next cart
 	for _, code := range []string{code, second} {
 		d.wantRefused(d.as("", ""), code, problem.NotFound)
-		_, err := d.PreviewHandover(t.Context(), d.as("", ""), code)
+		_, _, err := d.PreviewHandover(t.Context(), d.as("", ""), code)
 		assert.That(t, problemOf(err, problem.NotFound) != nil, "previewed: %v", err)
 	}
 	d.wantLines(d.as("", d.token), "3×1")

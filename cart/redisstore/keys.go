@@ -86,10 +86,8 @@ func refOf(key string) Ref {
 	return tagged(tag)
 }
 
-// claimsPattern matches the claimed carts of all guests of the same store.
-func (r Ref) claimsPattern() string {
-	return beforeTag + r.store() + ":g:*}:claimed"
-}
+// guestsPattern matches all keys of all guests of the same store.
+func (r Ref) guestsPattern() string { return beforeTag + r.store() + ":g:*" }
 
 func (r Ref) offeredKey(guestCartID string) string { return r.cartKey() + ":offered:" + guestCartID }
 

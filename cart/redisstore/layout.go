@@ -186,11 +186,11 @@ func addTexts(lines []cart.Line, texts map[string]string) error {
 		l := &lines[i]
 		var err error
 		if l.Fields, err = decodeFields(texts[string(l.ID)+":f"]); err != nil {
-			return fmt.Errorf("fields of line %s: %w", l.ID, err)
+			return fmt.Errorf("fields of line %s: %w", l.ID.Item(), err)
 		}
 		l.Notice = texts[string(l.ID)+":n"]
 		if l.Metadata, err = decodeMetadata(texts[string(l.ID)+":m"]); err != nil {
-			return fmt.Errorf("metadata of line %s: %w", l.ID, err)
+			return fmt.Errorf("metadata of line %s: %w", l.ID.Item(), err)
 		}
 	}
 	return nil
@@ -204,7 +204,7 @@ func parseLine(id, value string) (_ cart.Line, order int64, _ error) {
 	order, err2 := strconv.ParseInt(place, 10, 64)
 	p, err3 := strconv.ParseInt(price, 10, 64)
 	if err1 != nil || err2 != nil || err3 != nil || q < 1 || q > cart.MaxQuantity || len(id) > maxName {
-		return cart.Line{}, 0, fmt.Errorf("line %s: %w", id, errLayout)
+		return cart.Line{}, 0, fmt.Errorf("line %s: %w", cart.LineID(id).Item(), errLayout)
 	}
 	return cart.Line{ID: cart.LineID(id), Quantity: q, AddedPrice: money.Amount(p)}, order, nil
 }

@@ -36,7 +36,7 @@ func sees(t *testing.T, l *redisstore.Listener, want string) {
 
 func next(t *testing.T, l *redisstore.Listener) redisstore.Sighting {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), ephemeral.Patience(20*time.Second))
 	defer cancel()
 	return assert.Must(await(ctx, l))(t)
 }
@@ -62,7 +62,7 @@ func await(ctx context.Context, l *redisstore.Listener) (redisstore.Sighting, er
 }
 
 func briefly(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), ephemeral.Patience(time.Second))
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -83,7 +83,7 @@ func (r reader) listen(ref redisstore.Ref) *redisstore.Listener {
 			r.t.Cleanup(l.Close)
 			return l
 		}
-		assert.Require(r.t, time.Since(began) < 20*time.Second, "listen: %v", err) // on a busy machine
+		assert.Require(r.t, time.Since(began) < ephemeral.Patience(20*time.Second), "listen: %v", err) // on a busy machine
 	}
 }
 
@@ -225,9 +225,7 @@ func TestListen_FreesALostSubscription(t *testing.T) {
 	r, ref, l := listening(t, ephemeral.Redis(t))
 	freed := l.Lose()
 	reaches(t, l, r.add(ref).Tag())
-	for began := time.Now(); !freed(); time.Sleep(10 * time.Millisecond) {
-		assert.Require(t, time.Since(began) < 20*time.Second, "its memory is still in use")
-	}
+	ephemeral.Eventually(t, "its memory is free", freed)
 }
 
 // A slot that migrates takes its listeners along.
@@ -262,9 +260,19 @@ func TestListen_FollowsASlot(t *testing.T) {
 	do(from, "cluster", "setslot", slot, "node", toID)
 	r.add(ref)
 	reaches(t, l, r.add(ref).Tag())
-	began := time.Now()
-	reaches(t, l, r.add(ref).Tag())
-	assert.That(t, time.Since(began) < 200*time.Millisecond, "announced after %v", time.Since(began))
+	reachesAtOnce(t, l, r, ref)
+}
+
+// reachesAtOnce checks that a change shows before a sync would find it. The machine may be busy, so the best of some counts.
+func reachesAtOnce(t *testing.T, l *redisstore.Listener, r reader, ref redisstore.Ref) {
+	t.Helper()
+	fastest := time.Hour
+	for try := 0; try < 10 && fastest >= 200*time.Millisecond; try++ {
+		began := time.Now()
+		reaches(t, l, r.add(ref).Tag())
+		fastest = min(fastest, time.Since(began))
+	}
+	assert.That(t, fastest < 200*time.Millisecond, "announced after %v", fastest)
 }
 
 // While Redis is away, or another server becomes master, listeners wait.
@@ -307,9 +315,7 @@ func TestListen_OutlivesRedis(t *testing.T) {
 				}
 				time.Sleep(50 * time.Millisecond)
 			}
-			began := time.Now()
-			reaches(t, l, r.add(ref).Tag())
-			assert.That(t, time.Since(began) < 200*time.Millisecond, "announced after %v", time.Since(began))
+			reachesAtOnce(t, l, r, ref)
 			again := r.listen(ref)
 			next(t, again)
 		})
@@ -382,7 +388,7 @@ func TestListen_MissesNothing(t *testing.T) {
 						cancel()
 						select {
 						case <-done:
-							if ended = true; time.Since(began) > 20*time.Second {
+							if ended = true; time.Since(began) > ephemeral.Patience(20*time.Second) {
 								t.Errorf("%s is the last sighting of a cart that is %s", got.Tag, all[0].load(ref).Tag())
 								return
 							}

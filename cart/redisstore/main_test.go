@@ -51,6 +51,8 @@ type desk struct {
 	customer, guest redisstore.Ref // of "c", and of the guest with the token
 }
 
+var deskKeys, _ = sealed.New(strings.Repeat("k", 32), strings.Repeat("p", 32))
+
 var lastStore atomic.Int64
 
 // newStoreID is of a store that no other test has, also where test processes share a Redis.
@@ -92,9 +94,9 @@ func openDeskOn(t *testing.T, client redis.UniversalClient, now func() time.Time
 	d.redis = redisstore.New(redisstore.Config{Client: d.client, TTL: usualTTLs, Now: d.now})
 	d.Carts = service.New(service.Config{
 		Redis: d.redis, Catalog: d.goods, Coupons: d.goods, Limits: carttest.Limits, Strategy: cart.Sum,
-		Keys: assert.Must(sealed.New(strings.Repeat("k", 32), strings.Repeat("p", 32)))(t),
+		Keys: deskKeys,
 		Log:  slog.New(slog.DiscardHandler), Now: d.now,
-		Budget: 5 * time.Second, // enough for a busy test machine
+		Budget: ephemeral.Patience(5 * time.Second),
 	})
 	return d
 }
@@ -102,8 +104,7 @@ func openDeskOn(t *testing.T, client redis.UniversalClient, now func() time.Time
 // dial returns a client that gives Redis more time than the service does: the machine may be busy.
 func dial(t testing.TB, url string, change ...func(*redis.UniversalOptions)) redis.UniversalClient {
 	t.Helper()
-	patient := func(o *redis.UniversalOptions) { o.ReadTimeout = 2 * time.Second }
-	client := assert.Must(connect.Redis(url, slices.Concat([]func(*redis.UniversalOptions){patient}, change)...))(t)
+	client := assert.Must(connect.Redis(url, append([]func(*redis.UniversalOptions){ephemeral.PatientRedis}, change...)...))(t)
 	t.Cleanup(func() { client.Close() })
 	return client
 }
@@ -136,12 +137,12 @@ func (g *goods) Products(_ context.Context, _ int64, ids []int64) (map[int64]*ca
 	return found, nil
 }
 
-// Coupon returns the only coupon, TEN.
-func (g *goods) Coupon(_ context.Context, _ int64, code string) (*cart.Coupon, error) {
-	if code != "TEN" {
+// CouponsByKey returns the only coupon, TEN.
+func (g *goods) CouponsByKey(_ context.Context, _ int64, key string) ([]*cart.Coupon, error) {
+	if key != "TEN" {
 		return nil, nil
 	}
-	return &cart.Coupon{Code: code, Kind: cart.Percent, Rate: 100_000}, nil
+	return []*cart.Coupon{{Code: key, Kind: cart.Percent, Rate: 100_000}}, nil
 }
 
 func (g *goods) Uses(context.Context, int64, string, string, int64) (int64, error) { return 0, nil }

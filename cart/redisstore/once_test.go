@@ -165,11 +165,11 @@ func takesUp(t *testing.T, d *desk) {
 
 	now, _ := d.read(d.by(v.ID))
 	dies(d.opens(v.ID), "cancel", "", func(on service.Conditions) (service.AgentCart, error) {
-		return d.AgentCancel(t.Context(), d.opens(v.ID), on, now.ShownID("1"))
+		return d.AgentCancel(t.Context(), d.opens(v.ID), on, shownID(now, "1"))
 	})
 	canceled := d.opens(v.ID)
 	assert.Must(k.call(t.Context(), canceled, "cancel", "", func(ctx context.Context, on service.Conditions) (service.AgentCart, error) {
-		return d.AgentCancel(ctx, canceled, on, now.ShownID("1"))
+		return d.AgentCancel(ctx, canceled, on, shownID(now, "1"))
 	}))(t)
 }
 

@@ -227,7 +227,7 @@ func TestReads_ThatComeTogetherShareRoundTripsInLimitedNumbers(t *testing.T) {
 		r.sent.take()
 		stop := make(chan struct{})
 		time.AfterFunc(300*time.Millisecond, func() { close(stop) })
-		read, failed, _ := r.many(test.callers, ref, 10*time.Second, stop)
+		read, failed, _ := r.many(test.callers, ref, ephemeral.Patience(10*time.Second), stop)
 		_, trips, largest := r.sent.take()
 		assert.That(t, failed == 0 && read != 0, "%+v: %d reads succeeded, %d failed", test, read, failed)
 		assert.Equal(t, int64(trips) < read/2, test.batch, "%+v: %d reads took %d round trips", test, read, trips)
@@ -238,7 +238,7 @@ func TestReads_ThatComeTogetherShareRoundTripsInLimitedNumbers(t *testing.T) {
 // While Redis hangs, each caller waits for its own timeout; afterwards all is as before.
 func TestReads_EndWithTheirCallersWhileRedisHangs(t *testing.T) {
 	t.Parallel()
-	server := ephemeral.StartRedis(t)
+	server, timeout := ephemeral.StartRedis(t), ephemeral.Patience(200*time.Millisecond)
 	r := newReader(t, server.URL, true)
 	ref := r.filled()
 	stop := make(chan struct{})
@@ -246,27 +246,27 @@ func TestReads_EndWithTheirCallersWhileRedisHangs(t *testing.T) {
 	var failed int64
 	go func() {
 		var slowest time.Duration
-		_, failed, slowest = r.many(32, ref, 200*time.Millisecond, stop)
+		_, failed, slowest = r.many(32, ref, timeout, stop)
 		done <- slowest
 	}()
 	time.Sleep(50 * time.Millisecond)
 	server.Freeze()
-	time.Sleep(900 * time.Millisecond)
+	time.Sleep(6 * timeout)
 	server.Thaw()
 	for thawed := time.Now(); ; {
-		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), timeout)
 		_, err := r.Load(ctx, ref)
 		cancel()
 		if err == nil {
 			break
 		}
-		assert.Require(t, time.Since(thawed) <= 10*time.Second, "reads still fail: %v", err)
+		assert.Require(t, time.Since(thawed) <= ephemeral.Patience(10*time.Second), "reads still fail: %v", err)
 	}
 	close(stop)
-	if slowest := <-done; slowest > 700*time.Millisecond { // some more for a busy machine
-		t.Errorf("a read with a timeout of 200 ms took %v", slowest)
+	if slowest := <-done; slowest > 5*timeout { // some more for a busy machine
+		t.Errorf("a read with a timeout of %v took %v", timeout, slowest)
 	}
-	assert.That(t, failed >= 32, "%d reads failed while Redis hung for 900 ms", failed)
+	assert.That(t, failed >= 32, "%d reads failed while Redis hung", failed)
 }
 
 // Each round loses connections once: on a busy machine, more may outlast a read's retries.
@@ -281,7 +281,7 @@ func TestReads_SurviveALostConnection(t *testing.T) {
 			r.client.ClientKillByFilter(context.WithoutCancel(t.Context()), "TYPE", "normal", "SKIPME", "yes")
 			close(stop)
 		})
-		read, failed, _ := r.many(32, ref, 5*time.Second, stop)
+		read, failed, _ := r.many(32, ref, ephemeral.Patience(5*time.Second), stop)
 		assert.That(t, failed == 0 && read != 0, "%d reads succeeded, %d failed while connections were killed", read, failed)
 	}
 }

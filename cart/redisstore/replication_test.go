@@ -39,9 +39,7 @@ func startPair(t *testing.T) *pair {
 
 func (p *pair) await(condition func() bool) {
 	p.t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !condition(); time.Sleep(20 * time.Millisecond) {
-		assert.Require(p.t, !time.Now().After(deadline), "the condition did not become true in 20 s")
-	}
+	ephemeral.Eventually(p.t, "the condition", condition)
 }
 
 func (p *pair) drop() {

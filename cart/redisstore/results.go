@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/flate"
+	"github.com/redis/go-redis/v9"
 
 	"commerce/auth/script"
 	"commerce/cart"
@@ -84,6 +85,31 @@ func (s *Store) EndKeyed(ctx context.Context, ref Ref, k Keyed, result []byte) (
 		return result, nil
 	}
 	return unpack(kept)
+}
+
+// DropKeyed forgets an attempt that has stored nothing else. After the First one, nothing is left under the reference.
+func (s *Store) DropKeyed(ctx context.Context, ref Ref, k Keyed) error {
+	key := ref.resultsKey()
+	var held, order *redis.StringCmd
+	_, err := s.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		held, order = p.HGet(ctx, key, k.key), p.HGet(ctx, key, "o")
+		return nil
+	})
+	switch {
+	case errors.Is(err, redis.Nil) || err == nil && held.Val() != k.last+" "+k.fingerprint+" ":
+		return nil // another attempt has followed, because this one took too long
+	case err != nil:
+	case k.First:
+		err = s.Client.Del(ctx, key, ref.keysKey()).Err()
+	case order.Val() == k.key:
+		err = s.Client.HDel(ctx, key, k.key, "o").Err() // in one step, since another call may begin
+	default:
+		err = s.Client.HDel(ctx, key, k.key).Err()
+	}
+	if err != nil {
+		return cart.Unavailable("drop keyed call", err)
+	}
+	return nil
 }
 
 // pack compresses a result, because each line in JSON repeats the same names. nil stays empty.

@@ -119,8 +119,8 @@ var handoverKeys, _ = sealed.New(strings.Repeat("k", 32), "")
 
 type anyCoupon struct{}
 
-func (anyCoupon) Coupon(_ context.Context, _ int64, code string) (*cart.Coupon, error) {
-	return &cart.Coupon{Code: code, Kind: cart.Percent, Rate: 100_000}, nil
+func (anyCoupon) CouponsByKey(_ context.Context, _ int64, key string) ([]*cart.Coupon, error) {
+	return []*cart.Coupon{{Code: key, Kind: cart.Percent, Rate: 100_000}}, nil
 }
 
 func (anyCoupon) Uses(context.Context, int64, string, string, int64) (int64, error) { return 0, nil }

@@ -172,9 +172,11 @@ func TestShare_KnowsThePreviousKey(t *testing.T) {
 	_, _, err := d.Share(t.Context(), d.as("", d.token), "deleted")
 	assert.That(t, errors.Is(err, cart.ErrNoCode), "a late repeat shares again: %v", err)
 	next := d.share(d.as("", d.token), "next")
+	d.wantShared(first.Code, "1×2")
 	d.Keys = assert.Must(sealed.New(strings.Repeat("m", 32), ""))(t)
-	d.wantShared(first.Code, "1×2") // until it expires, whatever the keys
-	d.wantShared(next.Code, "1×2")
+	d.wantShared(first.Code, "")
+	d.wantShared(next.Code, "")
+	d.wantDeleted(d.as("", d.token), next.Code, false)
 	d.Keys = nil
 	d.wantShared(first.Code, "")
 	_, _, err = d.Share(t.Context(), d.as("", d.token), "k")

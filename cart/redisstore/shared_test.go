@@ -211,7 +211,7 @@ func TestChanges_ThatShareRoundTripsCountOnceOverABadLine(t *testing.T) {
 // round trips. It returns the statuses, or "not made" and "unknown".
 func (r reader) together(refs []redisstore.Ref, change func(i int) (redisstore.Conditions, redisstore.Change)) []string {
 	r.t.Helper()
-	return r.within(2*time.Second, refs, change)
+	return r.within(ephemeral.Patience(2*time.Second), refs, change)
 }
 
 // within does what together does, for callers that wait no longer than limit.
@@ -234,7 +234,7 @@ func (r reader) within(limit time.Duration, refs []redisstore.Ref, change func(i
 			}
 		})
 	}
-	time.Sleep(50 * time.Millisecond)
+	time.Sleep(ephemeral.Patience(50 * time.Millisecond)) // until all have begun
 	open()
 	all.Wait()
 	return results
@@ -482,12 +482,13 @@ func TestChanges_OfAConnectionThatStallsEndWithTheirCallers(t *testing.T) {
 	r.Durable = true
 	r.add(r.filled())
 	armed.Store(true)
-	time.AfterFunc(4*time.Second, goOn)
+	limit := ephemeral.Patience(time.Second)
+	time.AfterFunc(4*limit, goOn)
 	began, refs := time.Now(), newRefs(2*redisstore.MaxBatch+10)
-	results := count(r.within(time.Second, refs, func(int) (redisstore.Conditions, redisstore.Change) {
+	results := count(r.within(limit, refs, func(int) (redisstore.Conditions, redisstore.Change) {
 		return redisstore.Conditions{}, addOf("1")
 	}))
-	assert.That(t, time.Since(began) < 3*time.Second, "the callers took %v", time.Since(began))
+	assert.That(t, time.Since(began) < 3*limit, "the callers took %v", time.Since(began))
 	assert.That(t, results["applied unconfirmed"] > 0 && results["applied unconfirmed"]+results["applied confirmed"] == len(refs), "%v", results)
 }
 

@@ -83,7 +83,7 @@ func parseCame(flat []string) (in cart.CameIn, undone bool, err error) {
 			in.Lines[cart.LineID(id)] = line
 		}
 		if err != nil {
-			return in, undone, fmt.Errorf("%w: what a merge has brought, %s: %w", errLayout, member, err)
+			return in, undone, fmt.Errorf("%w: what a merge has brought: %w", errLayout, err)
 		}
 	}
 	return in, undone, nil

@@ -119,7 +119,13 @@ func (s *Carts) AgentCreate(ctx context.Context, v *AgentVisit, on Conditions, r
 // AgentReplace replaces the lines of the cart in one step, as far as they can be bought. With cart.ErrChangedUnseen,
 // nothing was changed, and the cart is as it is now. A client's If-Match that names another version is a problem.VersionMismatch.
 func (s *Carts) AgentReplace(ctx context.Context, v *AgentVisit, on Conditions, r cart.Replacement) (AgentCart, error) {
-	return s.asAgent(ctx, v, on, r.IDs(), func(c cart.Cart) []agentOp { return replacing(r, c) }, cart.AgentSees)
+	return s.asAgent(ctx, v, on, r.IDs(), func(c cart.Cart) []agentOp {
+		wanted := s.named(r, c)
+		if r.Coupon != nil && s.sameCoupon(ctx, v.Visit, *r.Coupon, c.Coupon) {
+			wanted.Coupon = nil
+		}
+		return replacing(wanted, c)
+	}, cart.AgentSees)
 }
 
 // AgentCancel ends the cart, and returns it as it was. ids are those of lines that the agent sent, if any. It fails
@@ -144,7 +150,7 @@ func (s *Carts) AgentCancel(ctx context.Context, v *AgentVisit, on Conditions, i
 func (s *Carts) asAgent(ctx context.Context, v *AgentVisit, on Conditions, ids []string, ops func(cart.Cart) []agentOp, as string) (AgentCart, error) {
 	for range maxReads {
 		held, moved, err := s.open(ctx, v)
-		judged, refusal := on, unseen(held, on, ids)
+		judged, refusal := on, s.unseen(held, on, ids)
 		if errors.Is(err, ErrNoCart) {
 			judged.IfMatch, refusal = "", ErrNoCart
 		} else if err != nil {
@@ -172,14 +178,13 @@ func (s *Carts) asAgent(ctx context.Context, v *AgentVisit, on Conditions, ids [
 }
 
 // unseen returns why an agent must not change the cart as it was read; nil if it may.
-func unseen(held redisstore.Stored, on Conditions, ids []string) *problem.Error {
-	named := on.IfMatch != "" && on.IfMatch != "*"
+func (s *Carts) unseen(held redisstore.Stored, on Conditions, ids []string) *problem.Error {
 	switch {
-	case named && !strings.Contains(on.IfMatch, onlyAt(held.Cart)):
+	case isOther(held.Cart, on):
 		return errOtherVersion
-	case named && len(ids) == 0: // it has seen the version that it names
+	case on.IfMatch != "" && on.IfMatch != "*" && len(ids) == 0: // it has seen the version that it names
 		return nil
-	case !held.SeenBy(ids, held.Agent):
+	case !held.SeenBy(s.momentsOf(ids), held.Agent):
 		return errUnseen
 	}
 	return nil
@@ -235,7 +240,7 @@ func replacing(r cart.Replacement, c cart.Cart) (ops []agentOp) {
 		}
 		ops = append(ops, op)
 	}
-	if r.Coupon != nil && *r.Coupon != c.Coupon {
+	if r.Coupon != nil {
 		if c.Coupon != "" { // it goes also if the new one is refused: codes replace codes
 			ops = append(ops, agentOp{Op{Coupon: &CouponCode{}}, -1})
 		}
@@ -294,6 +299,11 @@ var errAlwaysChanged = cart.Unavailable("change cart", errors.New("service: othe
 
 // onlyAt is the If-Match of a change of the cart as it is.
 func onlyAt(c cart.Cart) string { return " " + c.Tag() + " " }
+
+// isOther reports whether If-Match names another version of the cart.
+func isOther(c cart.Cart, on Conditions) bool {
+	return on.IfMatch != "" && on.IfMatch != "*" && !strings.Contains(on.IfMatch, onlyAt(c))
+}
 
 func isVersionMismatch(err error) bool {
 	refused, ok := errors.AsType[*problem.Error](err)

@@ -26,14 +26,17 @@ func (s *Carts) Add(ctx context.Context, v *Visit, on Conditions, a cart.Additio
 	if err := s.priceable(ctx, v, on); err != nil {
 		return Changed{}, err
 	}
-	return s.makeChange(ctx, v, on, s.addition(a, product))
+	c := s.addition(a, product)
+	if c.refusal != nil { // an earlier request may have added the line
+		c.line = new(a.LineID(product))
+	}
+	return s.makeChange(ctx, v, on, c)
 }
 
 func (s *Carts) addition(a cart.Addition, product *cart.Product) change {
 	line, refusal := cart.Resolve(a, product, s.Limits)
 	c := change{Change: cart.Change{Rule: cart.Add(line)}, member: a.QuantityMember, product: product, line: &line.ID}
 	if refusal != nil {
-		line.ID = a.LineID(product)
 		c.refuse(refusal)
 	}
 	return c
@@ -91,7 +94,7 @@ var errItemNotFound = cart.Refusal{Code: problem.ItemNotFound}.Problem("", nil, 
 
 // Do makes the change of an operation that needs neither the cart nor a product.
 func (s *Carts) Do(ctx context.Context, v *Visit, on Conditions, op Op) (Changed, error) {
-	return s.makeChange(ctx, v, on, s.op(op, nil, false))
+	return s.makeChange(ctx, v, on, s.op(op, nil, 0, false))
 }
 
 // Refuse returns the refusal of a malformed body, unless a replay or If-Match takes precedence.

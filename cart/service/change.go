@@ -34,19 +34,20 @@ type change struct {
 	product *cart.Product  // that a refusal by the cart names; nil for none
 	line    *cart.LineID   // the line that the request names; "" for none. See Changed.Item
 	ops     []change       // of a list; nil for other changes
-	needs   *needed        // the products that the rule needs; nil if it needs none
+	needs   *needed        // what the rule has asked for; nil if it asks for nothing
 	refusal *problem.Error // of a request that is refused by itself; nil for others
 }
-
-// needed are products that a rule has asked for.
-type needed struct{ products map[int64]*cart.Product }
 
 // refuse makes c a change that is refused by itself, whatever the cart holds.
 func (c *change) refuse(refusal *problem.Error) { c.Rule, c.refusal = cart.RefusedBy(refusal), refusal }
 
 // makeChange makes a change and returns the changed cart.
 func (s *Carts) makeChange(ctx context.Context, v *Visit, on Conditions, c change) (Changed, error) {
+	if !c.List {
+		c.Rule = s.withinText(v, c.Rule)
+	}
 	o, err := s.send(ctx, v, on, c)
+	s.noteText(ctx, v, o, err)
 	switch {
 	case err != nil:
 		return Changed{}, err
@@ -127,8 +128,8 @@ func (s *Carts) send(ctx context.Context, v *Visit, on Conditions, c change) (re
 		o, err := s.Redis.Change(limited, v.own, on, with, c.Change)
 		trip.done()
 		v.learn(o.Stored)
-		s.noteCreation(ctx, v, with.CartID, o, err)
-		if err == nil && len(o.Effect.Needs) > 0 {
+		s.noteCreation(ctx, v, on, with.CartID, o, err)
+		if err == nil && o.Effect.Needs != nil {
 			if err := c.needs.load(ctx, s, v, o.Effect.Needs); err != nil {
 				return redisstore.Outcome{}, err
 			}
@@ -181,15 +182,3 @@ var (
 		locale.Ar: "استُخدم مفتاح Idempotency-Key هذا لطلب مختلف.",
 	}
 )
-
-// load loads products, of which those that the store does not have are nil.
-func (n *needed) load(ctx context.Context, s *Carts, v *Visit, ids []int64) error {
-	products, err := s.Catalog.Products(ctx, v.Store.ID, ids)
-	if err != nil {
-		return cart.Unavailable("products", err)
-	}
-	for _, id := range ids {
-		n.products[id] = products[id]
-	}
-	return nil
-}

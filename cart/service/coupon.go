@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"commerce/auth/problem"
@@ -10,7 +9,7 @@ import (
 )
 
 type CouponCode struct {
-	Code   string // in the form that cart.NormalCouponCode returns
+	Code   string // as the shopper entered it
 	Member string // name of the request member that held the code, for errors
 
 	needsLine bool // refused while the cart has no line
@@ -23,50 +22,49 @@ func (s *Carts) RedeemCoupon(ctx context.Context, v *Visit, on Conditions, c Cou
 	if err := s.priceable(ctx, v, on); err != nil {
 		return Changed{}, err
 	}
-	forget, tooMany := s.Guesses.begin(ctx, v.client, v.name())
-	if tooMany != nil {
-		return s.Refuse(ctx, v, on, tooMany)
-	}
-	redemption, err := s.redemption(ctx, v, c)
-	if err != nil {
-		forget()
-		return Changed{}, err
-	}
-	changed, err := s.makeChange(ctx, v, on, redemption)
-	if refusal, refused := errors.AsType[*problem.Error](err); !refused || !isCouponRefusal(refusal) {
-		forget()
-	}
-	return changed, err
+	return s.makeChange(ctx, v, on, s.redemption(v, c, newNeeded()))
 }
 
-func isCouponRefusal(err *problem.Error) bool {
-	_, ok := err.Data.(cart.CouponReason)
-	return ok
-}
-
-// redemption is the change that gives the cart a coupon, if that takes something off it.
-func (s *Carts) redemption(ctx context.Context, v *Visit, c CouponCode) (change, error) {
-	coupon, uses, err := s.coupon(ctx, v, c.Code)
-	if err != nil {
-		return change{}, err
-	}
-	needs := &needed{map[int64]*cart.Product{}}
-	set := cart.SetCoupon(c.Code)
+// redemption is the change that gives the cart a coupon, if that takes something off it. Its rule asks for the code only
+// when it is judged, so that the client does not learn what it is from a request that is refused for another reason.
+func (s *Carts) redemption(v *Visit, c CouponCode, needs *needed) change {
 	rule := func(cell *cart.Cell, limits cart.Limits, now time.Time) cart.Effect {
 		if c.needsLine && len(cell.Lines) == 0 {
 			return cart.Effect{Problem: cart.ErrEmpty}
 		}
-		if missing := needs.missing(&cell.Cart); len(missing) > 0 {
-			return cart.Effect{Needs: missing}
+		code, judged := needs.codes[c.Code]
+		missing := needs.missing(&cell.Cart)
+		switch {
+		case !judged:
+			return cart.Effect{Needs: &cart.Needs{Products: missing, Code: c.Code}}
+		case code.tooMany != nil:
+			return cart.Effect{Problem: code.tooMany}
+		case len(missing) > 0:
+			return cart.Effect{Needs: &cart.Needs{Products: missing}}
 		}
 		priced := cart.Price(cell.Cart, v.Store, needs.products, s.Limits)
-		if refusal := cart.RefuseCoupon(coupon, &priced, uses, v.Store, s.Now(), c.Member); refusal != nil {
+		if refusal := cart.RefuseCoupon(code.coupon, &priced, code.uses, v.Store, s.Now(), c.Member); refusal != nil {
 			return cart.Effect{Problem: refusal}
 		}
-		return set(cell, limits, now)
+		return cart.SetCoupon(code.coupon.Code)(cell, limits, now)
 	}
-	return change{Change: cart.Change{Rule: rule}, member: c.Member, needs: needs}, nil
+	return change{Change: cart.Change{Rule: rule}, member: c.Member, needs: needs}
 }
+
+// needed is what rules of a request have asked for.
+type needed struct {
+	products map[int64]*cart.Product // nil for one that the store does not have
+	codes    map[string]code
+}
+
+// code is what a coupon's code is found to be.
+type code struct {
+	coupon  *cart.Coupon // nil if the store does not have it
+	uses    cart.Uses
+	tooMany *problem.Error // why the client must not learn it; nil when it may
+}
+
+func newNeeded() *needed { return &needed{map[int64]*cart.Product{}, map[string]code{}} }
 
 // missing lists the products of a cart that are not loaded.
 func (n *needed) missing(c *cart.Cart) (ids []int64) {
@@ -78,19 +76,57 @@ func (n *needed) missing(c *cart.Cart) (ids []int64) {
 	return ids
 }
 
-// coupon returns one coupon of the request's store, nil when the store does not have it, and
+func (n *needed) load(ctx context.Context, s *Carts, v *Visit, needs *cart.Needs) error {
+	products, err := s.Catalog.Products(ctx, v.Store.ID, needs.Products)
+	if err != nil {
+		return cart.Unavailable("products", err)
+	}
+	for _, id := range needs.Products {
+		n.products[id] = products[id]
+	}
+	if needs.Code != "" {
+		n.codes[needs.Code], err = s.judge(ctx, v, needs.Code)
+	}
+	return err
+}
+
+// judge looks a code up, and counts it if it does not exist.
+func (s *Carts) judge(ctx context.Context, v *Visit, entered string) (c code, err error) {
+	if c.tooMany = s.Guesses.refuse(v); c.tooMany != nil { // before the code is looked up, since that takes longer for some codes
+		return c, nil
+	}
+	if c.coupon, c.uses, err = s.coupon(ctx, v, entered); err != nil {
+		return c, err
+	}
+	c.tooMany = s.Guesses.judged(ctx, v, entered, c.coupon.Known(s.Now()))
+	return c, nil
+}
+
+// coupon returns the coupon of the request's store that a code names, nil when the store does not have it, and
 // how often it was used: 0 if that is not known, since checkout counts again.
 func (s *Carts) coupon(ctx context.Context, v *Visit, code string) (*cart.Coupon, cart.Uses, error) {
-	coupon, err := s.Coupons.Coupon(ctx, v.Store.ID, code)
+	alike, err := s.Coupons.CouponsByKey(ctx, v.Store.ID, cart.CouponKey(code))
 	if err != nil {
 		return nil, cart.Uses{}, cart.Unavailable("coupon", err)
 	}
+	coupon := cart.NamedCoupon(alike, code)
 	var uses cart.Uses
 	if coupon != nil && coupon.MaxUses != nil {
-		uses.All, _ = s.Coupons.Uses(ctx, v.Store.ID, code, "", *coupon.MaxUses)
+		uses.All, _ = s.Coupons.Uses(ctx, v.Store.ID, coupon.Code, "", *coupon.MaxUses)
 	}
 	if coupon != nil && coupon.MaxUsesCustomer != nil && v.customer != "" {
-		uses.Customer, _ = s.Coupons.Uses(ctx, v.Store.ID, code, v.customer, *coupon.MaxUsesCustomer)
+		uses.Customer, _ = s.Coupons.Uses(ctx, v.Store.ID, coupon.Code, v.customer, *coupon.MaxUsesCustomer)
 	}
 	return coupon, uses, nil
+}
+
+// sameCoupon reports whether two codes name the same coupon. If the coupons are unreachable, codes that compare
+// equal do.
+func (s *Carts) sameCoupon(ctx context.Context, v *Visit, a, b string) bool {
+	key := cart.CouponKey(a)
+	if key != cart.CouponKey(b) || a == b {
+		return a == b
+	}
+	alike, _ := s.Coupons.CouponsByKey(ctx, v.Store.ID, key)
+	return cart.NamedCoupon(alike, a) == cart.NamedCoupon(alike, b)
 }

@@ -26,15 +26,16 @@ func (s *Carts) newCartIDFor(v *Visit) string {
 
 // noteCreation reports a change that has created a cart, and counts it for its client; also one that
 // may have created a cart, because its client has disconnected before the reply of Redis.
-func (s *Carts) noteCreation(ctx context.Context, v *Visit, newID string, o redisstore.Outcome, err error) {
+func (s *Carts) noteCreation(ctx context.Context, v *Visit, on Conditions, newID string, o redisstore.Outcome, err error) {
 	if newID == "" {
 		return
 	}
 	created := err == nil && o.Cart.ID == newID
 	if created {
+		v.created = true
 		s.Events.Created(v.customer != "")
 	}
-	remembered := o.Status == cart.Applied && o.Ops != nil && o.Cart.ID == "" // a list that left the cart unused, which takes memory too
+	remembered := o.Status == cart.Applied && o.Ops != nil && o.Cart.ID == "" && (on.Key != "" || on.Stamp != "") // a list that left the cart unused, which takes memory too
 	if v.customer == "" && !v.counted && (created || remembered || err != nil && errors.Is(ctx.Err(), context.Canceled)) {
 		s.Creation.Use(ctx, v.client)
 	}

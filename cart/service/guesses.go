@@ -2,22 +2,29 @@ package service
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"time"
 
 	"commerce/auth/limit"
 	"commerce/auth/locale"
 	"commerce/auth/problem"
+	"commerce/cart"
 )
 
-// How many codes may be refused within guessPeriod, which begins with the first refusal.
+// How many different wrong codes a client may send within guessPeriod, which begins with the first.
 const (
-	maxGuessesOfCart   = 20 // for one client address and cart
+	maxGuessesOfCart   = 20 // for one cart
 	maxGuessesOfClient = 40 // for one client address; of coupons, and of shares
 	guessPeriod        = 10 * time.Minute
 )
 
-// Guesses limits the codes of coupons and of shares that are refused. For coupons, a client also has a limit for all
+// Guesses limits the codes of coupons and of shares that do not exist. For coupons, a client also has a limit for all
 // carts, because it can make up cart tokens. The zero Guesses has no limit.
+//
+// Only wrong codes count, so that shoppers who share an address do not lock each other out with codes that are
+// refused for another reason. But every code is refused once the limit is reached. Whether it is, is asked in the
+// step that counts a wrong code, so of tries at the same time no more than the limit learn what their codes are.
 type Guesses struct{ ofCart, ofClient, ofShare *limit.Window }
 
 // NewGuesses returns Guesses that count as c says, except for its name and rates.
@@ -29,21 +36,35 @@ func NewGuesses(c limit.Config) Guesses {
 	return Guesses{window("coupons", maxGuessesOfCart), window("coupons", maxGuessesOfClient), window("shares", maxGuessesOfClient)}
 }
 
-// begin counts a coupon's guess before it is judged. forget removes it from all counts. tooMany is why
-// the code must not be judged; nil when it may be. cart is "" for a client without a cart token.
-func (g Guesses) begin(ctx context.Context, client, cart string) (forget func(), tooMany *problem.Error) {
-	forgetCart := func() {}
-	if cart != "" {
-		if forgetCart, tooMany = g.ofCart.Take(ctx, client+" "+cart, errTooManyGuesses); tooMany != nil {
-			return nil, tooMany
+// refuse returns why a coupon's code must not be judged; nil when it may be, as far as this instance knows.
+func (g Guesses) refuse(v *Visit) *problem.Error {
+	if name := v.name(); name != "" {
+		if tooMany := g.ofCart.Refuse(name, errTooManyGuesses); tooMany != nil {
+			return tooMany
 		}
 	}
-	forgetClient, tooMany := g.ofClient.Take(ctx, client, errTooManyGuesses)
-	if tooMany != nil {
-		forgetCart()
-		return nil, tooMany
+	return g.ofClient.Refuse(v.client, errTooManyGuesses)
+}
+
+// judged counts a coupon's code if it does not exist. It returns why the client must not learn what the code is; nil
+// when it may.
+func (g Guesses) judged(ctx context.Context, v *Visit, code string, exists bool) *problem.Error {
+	guess := ""
+	if !exists {
+		guess = guessOf(v.own.String(), cart.CouponKey(code))
 	}
-	return func() { forgetCart(); forgetClient() }, nil
+	if name := v.name(); name != "" { // a new guest has no cart token
+		if tooMany := g.ofCart.Take(ctx, name, guess, errTooManyGuesses); tooMany != nil {
+			return tooMany
+		}
+	}
+	return g.ofClient.Take(ctx, v.client, guess, errTooManyGuesses)
+}
+
+// guessOf names a wrong code of a cart; "" for a code that is the same for all carts.
+func guessOf(cart, code string) string {
+	sum := sha256.Sum256([]byte(cart + " " + code))
+	return hex.EncodeToString(sum[:8])
 }
 
 var errTooManyGuesses = problem.New(problem.RateLimited, "", locale.Text{

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"commerce/auth"
@@ -67,16 +68,17 @@ func (s *Carts) HandoverOf(v *Visit, c cart.Cart, agent bool) Link {
 		return Link{}
 	}
 	ends := s.Now().Add(handoverLife).Truncate(time.Second)
-	text := fmt.Sprintf("%s %s %d %t", v.own.TokenDigest(), c.ID, ends.Unix(), agent)
+	text := fmt.Sprintf("%s %s %d %t", v.own.TokenDigest(), c.Tag(), ends.Unix(), agent)
 	return linkTo(v, "handover", s.Keys.Seal(handoverPurpose(v), []byte(text)), ends)
 }
 
 func handoverPurpose(v *Visit) string { return "handover " + strconv.FormatInt(v.Store.ID, 10) }
 
 type handedOver struct {
-	from   redisstore.Ref
-	cartID string // never another cart of that token
-	agent  bool
+	from    redisstore.Ref
+	cartID  string // never another cart of that token
+	version string // the cart's Tag at that time
+	agent   bool
 }
 
 // opened returns what a code names. ok is false if it is expired, tampered with, or of another store.
@@ -87,27 +89,33 @@ func (s *Carts) opened(v *Visit, code string) (h handedOver, ok bool) {
 	}
 	var digest string
 	var ends int64
-	_, err := fmt.Sscan(string(text), &digest, &h.cartID, &ends, &h.agent)
+	_, err := fmt.Sscan(string(text), &digest, &h.version, &ends, &h.agent)
+	h.cartID, _, _ = strings.Cut(h.version, ".")
 	h.from = redisstore.GuestRefOf(v.Store.ID, digest)
 	return h, err == nil && s.Now().Before(time.Unix(ends, 0))
 }
 
-// PreviewHandover returns the cart of a code; problem.NotFound if that cannot be redeemed.
-func (s *Carts) PreviewHandover(ctx context.Context, v *Visit, code string) (cart.Priced, error) {
+// PreviewHandover returns the cart of a code; problem.NotFound if that cannot be redeemed. changed means that the cart
+// is no longer as it was offered. Then do not show its texts: they may have been typed after the code was given away.
+func (s *Carts) PreviewHandover(ctx context.Context, v *Visit, code string) (offered cart.Priced, changed bool, err error) {
 	h, ok := s.opened(v, code)
 	if !ok {
-		return cart.Priced{}, cart.ErrNoCode
+		return cart.Priced{}, false, cart.ErrNoCode
 	}
 	limited, trip := v.budget.spend(ctx, 1)
 	stored, err := s.Redis.Load(limited, h.from)
 	trip.done()
 	switch {
 	case err != nil:
-		return cart.Priced{}, err
+		return cart.Priced{}, false, err
 	case stored.ID != h.cartID:
-		return cart.Priced{}, cart.ErrNoCode
+		return cart.Priced{}, false, cart.ErrNoCode
 	}
-	return s.price(ctx, v, stored.Cart)
+	if changed = stored.Tag() != h.version; changed {
+		stored.Cart = s.withHiddenIDs(stored.Cart)
+	}
+	offered, err = s.price(ctx, v, stored.Cart)
+	return offered, changed, err
 }
 
 // Redemption is a shopper's request to redeem a code.

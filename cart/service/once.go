@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"commerce/auth/problem"
@@ -12,7 +13,8 @@ import (
 
 // Once makes a keyed call once. It runs do unless the first result of the key is kept, and keeps that of do for
 // 24 hours, to return it byte for byte. An error of do is no result: the next attempt runs do again. key and
-// fingerprint are those of do's Conditions; without a key, Once only runs do. One attempt runs at a time.
+// fingerprint are those of do's Conditions; without a key, Once only runs do. One attempt runs at a time. A call that is
+// refused where nothing was stored, such as a create without a line that can be bought, leaves nothing in Redis.
 func (s *Carts) Once(ctx context.Context, v *AgentVisit, key, fingerprint string, do func(context.Context) ([]byte, error)) ([]byte, error) {
 	if key == "" {
 		return do(ctx)
@@ -26,8 +28,12 @@ func (s *Carts) Once(ctx context.Context, v *AgentVisit, key, fingerprint string
 	if failed != nil {
 		result = nil
 	}
+	unmade := failed == nil && keyed.First && !v.created || failed != nil && !keyed.Again && isRefusal(failed)
 	// Also if the client has disconnected: its next attempt must not wait.
 	err = s.step(context.WithoutCancel(ctx), func(ctx context.Context) error {
+		if unmade {
+			return s.Redis.DropKeyed(ctx, v.home, keyed)
+		}
 		result, err = s.Redis.EndKeyed(ctx, v.home, keyed, result)
 		return err
 	})
@@ -61,6 +67,12 @@ func (s *Carts) beginKeyed(ctx context.Context, v *AgentVisit, key, fingerprint 
 		v.counted = true
 	}
 	return keyed, err
+}
+
+// isRefusal reports whether err is the refusal of a call, which has changed nothing.
+func isRefusal(err error) bool {
+	refusal, ok := errors.AsType[*problem.Error](err)
+	return ok && !slices.Contains([]problem.Code{problem.Unavailable, problem.OutcomeUnknown, problem.Internal}, refusal.Code)
 }
 
 // lifeOf returns how long an attempt may run: as long as its request. Redis makes no change after the request's

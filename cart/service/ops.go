@@ -1,9 +1,7 @@
 package service
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -61,52 +59,31 @@ func (s *Carts) Ops(ctx context.Context, v *Visit, on Conditions, list List) (Ch
 	if err := s.priceable(ctx, v, on); err != nil {
 		return Changed{}, err
 	}
-	ops := make([]change, len(list.Ops))
+	c := change{ops: make([]change, len(list.Ops)), needs: newNeeded()}
+	rules, faults := make([]cart.Rule, len(list.Ops)), 0
 	for i, op := range list.Ops {
-		if !op.redeems() {
-			ops[i] = s.op(op, products, true)
+		if op.redeems() {
+			c.ops[i] = s.redemption(v, *op.Coupon, c.needs)
+		} else {
+			c.ops[i] = s.op(op, products, max(problem.MaxFaults-faults, 1), true)
 		}
-	}
-	redeems := slices.IndexFunc(list.Ops, Op.redeems)
-	if redeems < 0 {
-		return s.makeList(ctx, v, on, list, ops)
-	}
-	forget, tooMany := s.Guesses.begin(ctx, v.client, v.name())
-	for i, op := range list.Ops {
-		switch {
-		case op.redeems() && tooMany != nil:
-			ops[i].refuse(tooMany)
-		case op.redeems():
-			if ops[i], err = s.redemption(ctx, v, *op.Coupon); err != nil {
-				forget()
-				return Changed{}, err
-			}
+		if refusal := c.ops[i].refusal; refusal != nil {
+			faults += len(refusal.Faults)
 		}
-	}
-	changed, err := s.makeList(ctx, v, on, list, ops)
-	if tooMany == nil && !tellsOf(redeems, changed, err) {
-		forget()
-	}
-	return changed, err
-}
-
-func (s *Carts) makeList(ctx context.Context, v *Visit, on Conditions, list List, ops []change) (Changed, error) {
-	rules := make([]cart.Rule, len(ops))
-	c := change{ops: ops}
-	for i := range ops {
-		rules[i] = ops[i].Rule
-		c.needs = cmp.Or(c.needs, ops[i].needs)
+		rules[i] = s.withinText(v, c.ops[i].Rule)
 	}
 	c.Change = cart.Change{Rule: cart.List(list.Each, rules), List: true, Agent: list.agent}
 	return s.makeChange(ctx, v, on, c)
 }
 
-// op returns an operation's change, except for that of a code.
-func (s *Carts) op(op Op, products map[int64]*cart.Product, listed bool) (c change) {
+// op returns an operation's change, except for that of a code. It looks for so many faults of its fields.
+func (s *Carts) op(op Op, products map[int64]*cart.Product, faults int, listed bool) (c change) {
 	switch {
 	case op.Add != nil:
+		op.Add.MaxFaults = faults
 		return s.addition(*op.Add, products[op.Add.ProductID])
 	case op.Edit != nil:
+		op.Edit.MaxFaults = faults
 		return s.edit(*op.Edit, products[op.Edit.Item.Product()], listed)
 	case op.Remove != nil:
 		c.Rule = cart.Remove(cart.Item{ID: *op.Remove, OnlyIDs: listed})
@@ -161,6 +138,7 @@ func (s *Carts) outcomes(ops []change, o redisstore.Outcome) *Outcomes {
 			all.Each[i].Item = op.Line
 		}
 	}
+	all.limitFaults()
 	return all
 }
 
@@ -170,6 +148,22 @@ func explained(r cart.Refusal, now []cart.Effect, i int) cart.Effect {
 		return now[i]
 	}
 	return cart.Effect{Refusal: &r}
+}
+
+// limitFaults keeps problem.MaxFaults of all faults: the first of each refused change, then those of the first ones.
+func (o *Outcomes) limitFaults() {
+	more := problem.MaxFaults
+	for _, outcome := range o.Each {
+		if outcome.Refusal != nil {
+			more--
+		}
+	}
+	for i := range o.Each {
+		if refusal := &o.Each[i].Refusal; *refusal != nil {
+			*refusal = (*refusal).First(1 + max(more, 0))
+			more -= len((*refusal).Faults) - 1
+		}
+	}
 }
 
 // refusedOps is the error of a list that is refused as a whole. It names the faults of every operation, and has the code of
@@ -189,13 +183,4 @@ func (s *Carts) refusedOps(ops []change, effects []cart.Effect) *problem.Error {
 		all = problem.Join(all, refusal.Within(fmt.Sprintf("ops.%d", i)))
 	}
 	return all.WithData(first)
-}
-
-// tellsOf reports whether the response shows that an operation is refused now, not by an earlier request.
-func tellsOf(op int, changed Changed, err error) bool {
-	if refusal, ok := errors.AsType[*problem.Error](err); ok {
-		fault, ok := refusal.Data.(OpFault)
-		return ok && fault.Op == op
-	}
-	return err == nil && !changed.Replayed && changed.Ops.Each[op].Refusal != nil
 }

@@ -34,8 +34,8 @@ type Catalog interface {
 }
 
 type Coupons interface {
-	// Coupon returns the store's coupon; nil for none. An error means that all are unreachable.
-	Coupon(ctx context.Context, store int64, code string) (*cart.Coupon, error)
+	// CouponsByKey returns the store's coupons whose codes have a cart.CouponKey. An error means that all are unreachable.
+	CouponsByKey(ctx context.Context, store int64, key string) ([]*cart.Coupon, error)
 
 	// Uses returns how many orders of a customer, "" for all customers and guests, have
 	// used a coupon. It counts no further than limit. An error means that no count is
@@ -51,6 +51,7 @@ type Config struct {
 	Keys     *sealed.Keys // of codes of hand-overs and shares; nil: none
 	Guesses  Guesses      // zero: any number of codes may be refused
 	Creation *limit.Quota // how many guests' carts a client may create; nil: any number
+	Text     *limit.Quota // how many bytes of text a client may store in guests' carts; nil: any number
 	Limits   cart.Limits
 
 	ClientStreams int // how many streams a client may have at the same time; 0: any number

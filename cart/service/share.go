@@ -37,16 +37,21 @@ func (s *Carts) Share(ctx context.Context, v *Visit, key string) (_ Link, replay
 			return Link{}, false, err
 		}
 	}
-	switch tooMany := s.Creation.Refuse(v.client, errTooManyCarts); {
+	lines := cart.Shared(c.Lines, c.Products, s.Limits.Quantity)
+	tooMany, tooMuch := s.Creation.Refuse(v.client, errTooManyCarts), s.tooMuchText(v.client, cart.StoredText(lines))
+	switch {
 	case replayed:
-	case len(c.Lines) == 0:
+	case len(lines) == 0:
 		return Link{}, false, cart.ErrEmpty
 	case tooMany != nil:
 		return Link{}, false, tooMany
+	case tooMuch != nil:
+		return Link{}, false, tooMuch
 	}
-	ends, err := s.Redis.KeepShare(limited, v.own, c.ID, cart.Shared(c.Lines, c.Products, s.Limits.Quantity), codes...)
+	ends, err := s.Redis.KeepShare(limited, v.own, c.ID, lines, codes...)
 	if err == nil && !replayed {
 		s.Creation.Use(ctx, v.client)
+		s.Text.UseN(ctx, v.client, cart.StoredText(lines))
 	}
 	return linkTo(v, "share", codes[0], ends), replayed, err
 }
@@ -67,7 +72,7 @@ func (s *Carts) shareCodes(v *Visit, cartID, key string) (codes []string) {
 // shared returns the lines of a share. Errors: problem.NotFound, and problem.RateLimited for a client that has sent too
 // many wrong codes.
 func (s *Carts) shared(ctx context.Context, v *Visit, code string) (shared cart.Cart, err error) {
-	err = s.guarded(ctx, v, func(ctx context.Context) error {
+	err = s.guarded(ctx, v, code, func(ctx context.Context) error {
 		shared, err = s.Redis.Shared(ctx, v.own, code)
 		shared.ID = "" // that of the cart that has shared
 		return err
@@ -111,23 +116,28 @@ func (s *Carts) Unshare(ctx context.Context, v *Visit, code string) error {
 	if err != nil {
 		return err
 	}
-	return s.guarded(ctx, v, func(ctx context.Context) error { return s.Redis.Unshare(ctx, v.own, stored.ID, code) })
+	return s.guarded(ctx, v, code, func(ctx context.Context) error { return s.Redis.Unshare(ctx, v.own, stored.ID, code) })
 }
 
-// guarded looks a code up, unless the client has sent too many wrong ones, for which find returns cart.ErrNoCode.
-func (s *Carts) guarded(ctx context.Context, v *Visit, find func(context.Context) error) error {
+// guarded looks a code up, unless its key is gone, or the client has sent too many wrong ones, for which find returns
+// cart.ErrNoCode. Since no code can be guessed, right ones at the same time may be found beyond the limit.
+func (s *Carts) guarded(ctx context.Context, v *Visit, code string, find func(context.Context) error) error {
 	if s.Keys == nil {
 		return cart.ErrNoCode
 	}
-	forget, tooMany := s.Guesses.ofShare.Take(ctx, v.client, errTooManyGuesses)
-	if tooMany != nil {
+	if tooMany := s.Guesses.ofShare.Take(ctx, v.client, "", errTooManyGuesses); tooMany != nil {
 		return tooMany
 	}
-	limited, trip := v.budget.spend(ctx, 1)
-	defer trip.done()
-	err := find(limited)
-	if !errors.Is(err, cart.ErrNoCode) {
-		forget()
+	var err error = cart.ErrNoCode
+	if s.Keys.Knows(code) {
+		limited, trip := v.budget.spend(ctx, 1)
+		defer trip.done()
+		err = find(limited)
+	}
+	if errors.Is(err, cart.ErrNoCode) {
+		if tooMany := s.Guesses.ofShare.Take(ctx, v.client, guessOf("", code), errTooManyGuesses); tooMany != nil {
+			return tooMany
+		}
 	}
 	return err
 }

@@ -92,9 +92,14 @@ func (s *Carts) beginUndone(ctx context.Context, u *undoing, guest redisstore.Re
 	if refusal := s.Creation.Refuse(u.client, errTooManyCarts); refusal != nil {
 		return refusal
 	}
+	text := cart.StoredText(c.Lines) + c.Metadata.StoredText()
+	if refusal := s.tooMuchText(u.client, text); refusal != nil {
+		return refusal
+	}
 	c.ID = s.newCartID()
 	err := s.step(ctx, func(ctx context.Context) error { return s.Redis.BeginUndone(ctx, u.own, guest, c) })
 	s.Creation.Use(ctx, u.client)
+	s.Text.UseN(ctx, u.client, text)
 	if errors.Is(err, redisstore.ErrUnconfirmed) {
 		s.Redis.DropUndone(ctx, guest)
 	}

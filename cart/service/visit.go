@@ -21,6 +21,7 @@ type Visit struct {
 
 	kept    bool // an agent's call to the cart of a shopper who has taken it over and kept the agent
 	counted bool // the client's quota of new carts has counted this call
+	created bool // this call has stored a cart
 
 	ReadOnly bool // the call begins and finishes no merge
 

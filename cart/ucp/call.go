@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/netip"
-	"net/url"
 	"slices"
 
 	"github.com/gin-gonic/gin"
@@ -124,7 +122,7 @@ func (c *call) do(ctx context.Context, v *service.AgentVisit, on service.Conditi
 	case errors.Is(err, cart.ErrChangedUnseen):
 		content := textChanged.With()
 		if len(shown.Lines) == 0 { // so it shows no line id
-			content = textEmptied.With(shown.Cart.ShownID(""))
+			content = textEmptied.With(c.api.Carts.ShownIDs(shown.Cart)(""))
 		}
 		return c.show(v, &shown, read, message{code: "cart_changed", severity: recoverable, content: content}), nil
 	case known != nil && known.Code == problem.NotFound:
@@ -178,7 +176,7 @@ func (c *call) conditions() (on service.Conditions, err error) {
 
 func (c *call) negotiate(ctx context.Context) error {
 	profile, fault := c.api.profiles.Profile(ctx, platform.Request{
-		URL: c.agent.Profile, Client: c.agent.Client, Loopback: isLocal(c.Request),
+		URL: c.agent.Profile, Client: c.agent.Client, Loopback: auth.IsLocal(c.Request) && c.GetHeader("Origin") == "", // not from a page
 	})
 	if fault == nil && profile.Version != version {
 		fault = platform.NewFault("version_unsupported", http.StatusUnprocessableEntity, textVersion, profile.Version, version)
@@ -188,17 +186,6 @@ func (c *call) negotiate(ctx context.Context) error {
 	}
 	c.active = platform.Negotiate(capabilities(), profile.Capabilities)
 	return nil
-}
-
-// isLocal reports whether a request came from this machine, to a host that is this machine, and neither from a page
-// nor through a proxy: a tunnel brings requests of other machines.
-func isLocal(r *http.Request) bool {
-	host := (&url.URL{Host: r.Host}).Hostname()
-	from, err := netip.ParseAddrPort(r.RemoteAddr)
-	foreign := slices.ContainsFunc([]string{"Origin", "Forwarded", "X-Forwarded-For", "X-Forwarded-Host"}, func(name string) bool {
-		return len(r.Header[name]) > 0
-	})
-	return err == nil && from.Addr().Unmap().IsLoopback() && auth.IsLoopback(host) && !foreign
 }
 
 func (r result) encode() []byte {

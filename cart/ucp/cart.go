@@ -54,8 +54,9 @@ func (c *call) show(v *service.AgentVisit, shown *service.AgentCart, read reques
 	c.writeMetadata(w, "success")
 	w.Text("id", shown.ID)
 	w.Array("line_items")
+	shownID := c.api.Carts.ShownIDs(p.Cart)
 	for i := range p.Lines {
-		c.writeLine(w, p.Cart, &p.Lines[i])
+		c.writeLine(w, shownID(p.Lines[i].ID), &p.Lines[i])
 	}
 	w.EndArray()
 	w.Text("currency", c.agent.Store.Currency)
@@ -83,9 +84,9 @@ func (c *call) continueURL(v *service.AgentVisit, p *cart.Priced) string {
 	return c.api.Carts.HandoverOf(v.Visit, p.Cart, true).URL
 }
 
-func (c *call) writeLine(w *wire.Writer, whole cart.Cart, l *cart.PricedLine) {
+func (c *call) writeLine(w *wire.Writer, id string, l *cart.PricedLine) {
 	w.BeginObject()
-	w.Text("id", whole.ShownID(l.ID))
+	w.Text("id", id)
 	w.Object("item")
 	w.Text("id", l.ID.Item())
 	w.Text("title", titleOf(l, w.Language))

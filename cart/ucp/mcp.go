@@ -62,6 +62,9 @@ func (a *API) refusePage(r *http.Request) error {
 	return nil
 }
 
+// maxID is how many bytes of JSON an id may have: the response repeats it.
+const maxID = 256
+
 type rpc struct {
 	id     jsontext.Value // nil for a notification or a response
 	method string
@@ -84,7 +87,7 @@ func readRPC(r *http.Request) (m rpc, err error) {
 	id, named := o["id"]
 	params, given := o["params"]
 	switch spoken, _ := wire.Unquote(o["jsonrpc"]); {
-	case spoken != "2.0", named && id.Kind() != '"' && id.Kind() != '0', given && params.Kind() != '{':
+	case spoken != "2.0", named && (id.Kind() != '"' && id.Kind() != '0' || len(id) > maxID), given && params.Kind() != '{':
 		return m, errRequest
 	case !ok && (result || failure):
 		return m, nil
@@ -212,8 +215,8 @@ var (
 		locale.Ar: "لا يُسمح لصفحات هذا المصدر باستدعاء الخدمة.",
 	})
 	errRequest = refusal("invalid_request", http.StatusBadRequest, locale.Text{
-		locale.En: "The request body must be a single JSON-RPC 2.0 request. Its id must be a string or a number, and its params an object.",
-		locale.Ar: "يجب أن يكون محتوى الطلب طلب JSON-RPC 2.0 واحدًا. يجب أن يكون id نصًا أو عددًا، وأن تكون params كائنًا.",
+		locale.En: "The request body must be a single JSON-RPC 2.0 request. Its id must be a string or a number of at most 256 bytes, and its params an object.",
+		locale.Ar: "يجب أن يكون محتوى الطلب طلب JSON-RPC 2.0 واحدًا. يجب أن يكون id نصًا أو عددًا لا يتجاوز 256 بايت، وأن تكون params كائنًا.",
 	})
 	errMethod = refusal("method_not_found", http.StatusOK, locale.Text{
 		locale.En: "The service has only the methods initialize, ping, tools/list and tools/call.",

@@ -6,9 +6,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"commerce/auth/locale"
@@ -46,12 +46,18 @@ func (c *call) read() request {
 	r.names(context, "$.context", "eligibility")
 	signals := r.texts(c.cart, "$", "signals", "dev.ucp.buyer_ip", "dev.ucp.user_agent")
 	for _, name := range slices.Sorted(maps.Keys(signals)) {
+		if r.faults.Full() {
+			break
+		}
 		if !reverseDomain.MatchString(name) {
 			r.fault(memberPath("$.signals", name), domainName)
 		}
 	}
 	attribution := r.object(c.cart, "$", "attribution")
 	for _, name := range slices.Sorted(maps.Keys(attribution)) {
+		if r.faults.Full() {
+			break
+		}
 		r.text(attribution, "$.attribution", name)
 	}
 	if language, ok := wire.Unquote(context["language"]); ok {
@@ -69,7 +75,9 @@ func (c *call) read() request {
 
 // fault refuses a member. want is what JSON Schema calls the value that it should have.
 func (r *request) fault(path, want string) {
-	r.faults = problem.Join(r.faults, problem.New(problem.ValidationFailed, path, textForm, want))
+	if !r.faults.Full() {
+		r.faults = problem.Join(r.faults, problem.New(problem.ValidationFailed, path, textForm, want))
+	}
 }
 
 func (r *request) messages() []message {
@@ -122,8 +130,7 @@ func (r *request) list(o wire.Object, path, name string, most int) (elements []j
 		r.fault(path+"."+name, "array")
 		return nil, false
 	}
-	_ = json.Unmarshal(o[name], &elements) // wire.ReadBody has checked it
-	if len(elements) > most {
+	if elements = wire.Elements(o[name]); len(elements) > most {
 		r.fault(path+"."+name, fmt.Sprintf("array, maxItems %d", most))
 		return nil, false
 	}
@@ -205,10 +212,8 @@ func (r *request) discounts(o wire.Object) {
 	if len(codes) > 1 {
 		return
 	}
-	if len(code) <= utf8.UTFMax*cart.MaxCouponCode { // before the normal form, which costs time
-		code = cart.NormalCouponCode(code)
-	}
-	if n := utf8.RuneCountInString(code); len(codes) == 1 && (n == 0 || n > cart.MaxCouponCode) {
+	key := cart.CouponKey(code)
+	if n := utf8.RuneCountInString(key); len(codes) == 1 && (n == 0 || n > cart.MaxCouponCode || strings.ContainsFunc(key, unicode.IsControl)) {
 		r.refusedCodes = []message{{code: "discount_code_invalid", path: codePath(0), content: cart.TextNoCoupon.With()}}
 		code = ""
 	}
@@ -216,10 +221,10 @@ func (r *request) discounts(o wire.Object) {
 }
 
 func memberPath(path, name string) string {
-	if plainName.MatchString(name) {
+	if name = problem.Excerpt(name); plainName.MatchString(name) {
 		return path + "." + name
 	}
-	return path + "['" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(name) + "']"
+	return path + "['" + strings.ReplaceAll(strings.ReplaceAll(name, `\`, `\\`), `'`, `\'`) + "']"
 }
 
 var plainName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)

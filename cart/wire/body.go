@@ -12,14 +12,16 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"golang.org/x/text/unicode/norm"
 
 	"commerce/auth/locale"
 	"commerce/auth/problem"
 )
 
 const (
-	maxBody  = 64 << 10 // of a request body, in bytes
-	maxDepth = 32       // of its nesting
+	maxBody      = 64 << 10 // of a request body, in bytes
+	maxCombining = 4 << 10  // bytes of it that are letters with combining characters: normal forms of more take milliseconds
+	maxDepth     = 32       // of its nesting
 )
 
 // Object is a JSON object by member name, with values as they were sent.
@@ -60,8 +62,28 @@ func ReadBody(r *http.Request) ([]byte, Object, error) {
 	if len(body) > maxBody {
 		return nil, nil, errTooLarge
 	}
+	if combines(body) {
+		return nil, nil, problem.New(problem.BodyTooLarge, "", textCombining, maxCombining)
+	}
 	members, err := ParseObject(body)
 	return body, members, err
+}
+
+// combines reports whether more than maxCombining bytes of a body are letters with characters that may combine with
+// them. Escaped characters do not count: they fill a body before they take long.
+func combines(body []byte) bool {
+	for combining := 0; len(body) > maxCombining-combining; {
+		body = body[norm.NFC.QuickSpan(body):]
+		n := norm.NFC.NextBoundary(body, true)
+		if n <= 0 {
+			break
+		}
+		if combining += n; combining > maxCombining {
+			return true
+		}
+		body = body[n:]
+	}
+	return false
 }
 
 func malformed(cause error, member string, text locale.Text, args ...any) *problem.Error {
@@ -77,7 +99,7 @@ func unreadable(err error) *problem.Error {
 	case errors.Is(err, errTrailing):
 		return malformed(err, "", textTrailing)
 	case errors.Is(err, jsontext.ErrDuplicateName) && syntax != nil:
-		member := strings.Join(slices.Collect(syntax.JSONPointer.Tokens()), ".")
+		member := problem.Excerpt(strings.Join(slices.Collect(syntax.JSONPointer.Tokens()), "."))
 		return malformed(err, member, textTwice, member)
 	}
 	return malformed(err, "", textNotJSON)
@@ -99,8 +121,8 @@ func jsonInUTF8(contentType string) bool {
 		return true
 	}
 	media, params, err := mime.ParseMediaType(contentType)
-	charset := params["charset"]
-	return err == nil && media == "application/json" && (charset == "" || strings.EqualFold(charset, "utf-8"))
+	charset := strings.ToLower(params["charset"])
+	return err == nil && media == "application/json" && (charset == "" || charset == "utf-8" || charset == "utf8")
 }
 
 var (
@@ -122,37 +144,85 @@ func ParseObject(body []byte) (Object, error) {
 
 // Members reads a JSON object that is a part of what ParseObject has read, and checks nothing again.
 func Members(object []byte) Object {
-	// A decoder reads a Buffer without a copy.
-	d := jsontext.NewDecoder(bytes.NewBuffer(object), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	members := Object{}
+	d := checked(object)
+	const least = len(`"a":1234567890,`) // bytes of most members
+	members := make(Object, min(len(object)/least, 100))
 	_, _ = d.ReadToken()
 	for d.PeekKind() != '}' {
 		name, _ := d.ReadToken()
 		key := name.String()
-		value, _ := d.ReadValue()
-		members[key] = value.Clone()
+		members[key] = next(d, object)
 	}
 	return members
 }
 
+// Elements reads a JSON array, like Members.
+func Elements(array []byte) (elements []jsontext.Value) {
+	d := checked(array)
+	_, _ = d.ReadToken()
+	for d.PeekKind() != ']' {
+		elements = append(elements, next(d, array))
+	}
+	return elements
+}
+
+// next reads a value of the JSON that d decodes. It is a part of it, not a copy.
+func next(d *jsontext.Decoder, json []byte) jsontext.Value {
+	value, _ := d.ReadValue()
+	end := int(d.InputOffset())
+	return json[end-len(value) : end : end]
+}
+
+// checked returns a decoder of JSON that checkJSON has read. It reads a Buffer without a copy.
+func checked(json []byte) *jsontext.Decoder {
+	return jsontext.NewDecoder(bytes.NewBuffer(json), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+}
+
 // checkJSON reads the whole body once, so that reading it again cannot fail.
 func checkJSON(body []byte) error {
-	d := jsontext.NewDecoder(bytes.NewBuffer(body))
+	d := jsontext.NewDecoder(bytes.NewBuffer(body), jsontext.AllowDuplicateNames(true))
+	var known [maxDepth + 1]names
 	for {
-		if _, err := d.ReadToken(); err != nil {
+		token, err := d.ReadToken()
+		if err != nil {
 			return err
 		}
-		if d.StackDepth() > maxDepth {
+		depth := d.StackDepth()
+		if depth > maxDepth {
 			return errTooDeep
 		}
-		if d.StackDepth() == 0 {
+		if depth == 0 {
 			break
+		}
+		switch in, length := d.StackIndex(depth); {
+		case token.Kind() == '{':
+			known[depth].reset()
+		case in == '{' && length%2 == 1 && !known[depth].add(token.String()):
+			return &jsontext.SyntacticError{JSONPointer: d.StackPointer(), Err: jsontext.ErrDuplicateName}
 		}
 	}
 	if _, err := d.ReadToken(); err != io.EOF {
 		return errTrailing
 	}
 	return nil
+}
+
+// names are the members of one object after the other. The decoder can check them too, but makes a set for each
+// object, which takes most of the time that a body of many objects takes.
+type names map[string]struct{}
+
+func (n *names) reset() {
+	if *n == nil || len(*n) > 128 { // a large set takes long to clear, also for small objects
+		*n = names{}
+	}
+	clear(*n)
+}
+
+// add reports whether a name is a new one.
+func (n names) add(name string) bool {
+	before := len(n)
+	n[name] = struct{}{}
+	return len(n) > before
 }
 
 var (
@@ -179,6 +249,10 @@ var (
 	textTooLarge = locale.Text{
 		locale.En: "The request body is larger than %d bytes.",
 		locale.Ar: "محتوى الطلب أكبر من %d بايت.",
+	}
+	textCombining = locale.Text{
+		locale.En: "The request body has more than %d bytes of letters with combining characters.",
+		locale.Ar: "في محتوى الطلب أكثر من %d بايت من الحروف ذات العلامات المركبة.",
 	}
 	textNeedsJSON = locale.Text{
 		locale.En: "Send the request body as application/json in UTF-8.",

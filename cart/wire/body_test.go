@@ -63,6 +63,10 @@ func TestReadBody_IsStrict(t *testing.T) {
 		"a control character":   {"{\"notice\":\"\x00\"}", problem.MalformedJSON},
 		"too deep":              {`{"a":` + deepest + `}`, problem.MalformedJSON},
 		"too large":             {`{"a":"` + strings.Repeat("x", maxBody-7) + `"}`, problem.BodyTooLarge},
+		"large and normal":      {`{"a":"` + strings.Repeat("é", maxBody/2-4) + `"}`, ""},
+		"large and escaped":     {`{"a":"` + strings.Repeat(`e\u0301`, maxBody/7-2) + `"}`, ""},
+		"partly combining":      {`{"a":"` + strings.Repeat("x", maxBody/2) + strings.Repeat("e\u0301", maxCombining/3) + `"}`, ""},
+		"too much combining":    {`{"a":"` + strings.Repeat("x", maxBody/2) + strings.Repeat("e\u0301", maxCombining/3+1) + `"}`, problem.BodyTooLarge},
 	} {
 		_, _, err := ReadBody(httptest.NewRequest("POST", "/", strings.NewReader(tc.body)))
 		got := codeOf(err)
@@ -79,6 +83,7 @@ func TestReadBody_WantsJSONInUTF8(t *testing.T) {
 		{http.Header{}, ""},
 		{http.Header{"Content-Type": {"application/json"}}, ""},
 		{http.Header{"Content-Type": {"Application/JSON; charset=UTF-8"}}, ""},
+		{http.Header{"Content-Type": {`application/json;charset="UTF8"`}}, ""},
 		{http.Header{"Content-Type": {"application/json"}, "Content-Encoding": {"identity"}}, ""},
 		{http.Header{"Content-Type": {"application/json; charset=utf-16"}}, problem.UnsupportedMediaType},
 		{http.Header{"Content-Type": {"text/json"}}, problem.UnsupportedMediaType},

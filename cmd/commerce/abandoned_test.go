@@ -91,7 +91,7 @@ func TestAbandoned_PrintsCartsThatTheServiceHasStored(t *testing.T) {
 // fillAtRest stores 4,000 carts, idle for 0 to 9 hours, half of them of guests.
 func fillAtRest(t *testing.T, url string, store int64) {
 	t.Helper()
-	rdb := assert.Must(connect.Redis(url))(t)
+	rdb := assert.Must(connect.Redis(url, ephemeral.PatientRedis))(t)
 	defer rdb.Close()
 	now := time.Now()
 	for from := range 40 {

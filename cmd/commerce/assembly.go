@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/redis/go-redis/v9"
 
 	"commerce/auth/limit"
 	"commerce/auth/sealed"
@@ -119,8 +120,8 @@ const failuresPerMinute = 300
 
 // useRedis opens a Redis client, with its metrics and traces. Unless limits are turned off, it also
 // adds the limits that all instances count together.
-func (s *settings) useRedis(a *assembly, url string) error {
-	rdb, err := connect.Redis(url)
+func (s *settings) useRedis(a *assembly, url string, edits ...func(*redis.UniversalOptions)) error {
+	rdb, err := connect.Redis(url, edits...)
 	if err != nil {
 		return &cli.BadSetting{Name: "REDIS_URL", Err: err}
 	}
@@ -132,6 +133,9 @@ func (s *settings) useRedis(a *assembly, url string) error {
 	}
 	a.Carts.ClientStreams = service.ClientStreams
 	a.Carts.Creation = limit.NewQuota(limit.Config{Name: "create", Rates: s.CreateLimit, Redis: rdb, Log: a.Log})
+	if s.CreateLimit != nil {
+		a.Carts.Text = service.NewTextQuota(limit.Config{Redis: rdb, Log: a.Log}, a.Carts.Limits)
+	}
 	a.Carts.Guesses = service.NewGuesses(limit.Config{Redis: rdb, Log: a.Log})
 	// Access tokens and API tokens have their own limit, so that a flood of one kind does not disturb
 	// programs that send the other from the same address.

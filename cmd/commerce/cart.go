@@ -122,6 +122,8 @@ func summary(h redisstore.Holding) string {
 		return fmt.Sprintf("a guest's cart that is being merged into this one, lines: %d", len(h.Cart.Lines))
 	case redisstore.KindCame:
 		return fmt.Sprintf("what a merge has brought, for its undo, entries: %d (quantities, prices, notices, metadata, a coupon)", h.Entries)
+	case redisstore.KindUndone:
+		return fmt.Sprintf("a guest's cart with what an undo took out of this one, lines: %d", len(h.Cart.Lines))
 	case redisstore.KindMoved:
 		return "a mark that an agent's cart was handed over"
 	case redisstore.KindShare:

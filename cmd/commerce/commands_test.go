@@ -63,7 +63,7 @@ func ended(t testing.TB, cmd *exec.Cmd) outcome {
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	assert.NoError(t, cmd.Start())
-	late := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+	late := time.AfterFunc(ephemeral.Patience(time.Minute), func() { _ = cmd.Process.Kill() })
 	defer late.Stop()
 	_ = cmd.Wait()
 	return outcome{cmd.ProcessState.ExitCode(), out.String(), errs.String()}
@@ -259,7 +259,7 @@ func TestDemo_DrainsAfterASignal(t *testing.T) {
 			response.Body.Close()
 			assert.Equal(t, response.StatusCode, http.StatusOK, "the request in flight")
 			assert.Succeeds(t, d.cmd.Wait(), "ended after\n%s", d.log)
-			assert.That(t, time.Since(signaled) <= 10*time.Second, "took %v to end", time.Since(signaled))
+			assert.That(t, time.Since(signaled) <= ephemeral.Patience(10*time.Second), "took %v to end", time.Since(signaled))
 		})
 	}
 }

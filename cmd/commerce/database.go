@@ -34,11 +34,12 @@ func checkDatabaseURL(url string) error {
 }
 
 // refusedByPostgres reports whether Postgres refused the user, the password, the
-// database's name or the user's permissions, or has another schema. Waiting does not
-// help with any of these.
+// database's name or the user's permissions, or has another schema. Or a pooler refused
+// a parameter of the URL. Waiting does not help with any of these.
 func refusedByPostgres(err error) bool {
 	if refused, ok := errors.AsType[*pgconn.PgError](err); ok {
-		return strings.HasPrefix(refused.Code, "28") || refused.Code == "3D000" || refused.Code == "42501"
+		return strings.HasPrefix(refused.Code, "28") || refused.Code == "3D000" || refused.Code == "42501" ||
+			strings.HasPrefix(refused.Message, "unsupported startup parameter") // its code is that of PgBouncer's other errors
 	}
 	return lacksRights(err) || lacksSchema(err) || errors.Is(err, migrations.ErrNewer)
 }

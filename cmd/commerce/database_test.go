@@ -285,6 +285,28 @@ func TestSharded_ServesEverythingButChanges(t *testing.T) {
 	r.end(t)
 }
 
+// Everything that reads Postgres does so behind a pooler with its default settings, with many connections at once.
+func TestServe_WorksBehindAPooler(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []string{"transaction", "session"} {
+		url := seeded(t)
+		token, guest := storeToken(t, url), "guest-behind-a-pooler-in-"+mode
+		r := startServe(t, ephemeral.Pooler(t, url, mode))
+		r.wantStatuses(t, token, healthy())
+		r.mustCall(t, guest, "POST", "/cart/add", `{"product_id":1}`)
+		r.mustCall(t, guest, "POST", "/cart/coupon", `{"coupon":"TEN"}`)
+		var all sync.WaitGroup
+		for i := range 120 {
+			path := []string{"", "/5001", "/summary", "/changes", "/5001/history", "/metrics", "?customerCountryCode=966"}[i%7]
+			all.Go(func() { r.wantStatus(t, token, "/subscriptions"+path, http.StatusOK) })
+		}
+		all.Wait()
+		r.end(t)
+		assert.That(t, !strings.Contains(r.log.String(), "SQLSTATE"), "%s: the log has an error of Postgres:\n%s", mode, r.log.String())
+		wantCounts(t, writer(t, url), map[string]int{"SELECT count(*) FROM api_tokens WHERE last_used_at IS NOT NULL": 1})
+	}
+}
+
 // Citus cannot run a plan that was made without the values of its parameters.
 func TestSubscriptions_PlanAsDatabaseURLSays(t *testing.T) {
 	t.Parallel()

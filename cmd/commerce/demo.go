@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
 
 	"commerce/auth"
 	"commerce/auth/locale"
@@ -78,7 +79,12 @@ func (c *demoCommand) run(ctx context.Context, out cli.Output) error {
 		return err
 	}
 	a.atEnd(embedded.Close)
-	if err := c.useRedis(a, "redis://"+embedded.Addr()); err != nil {
+	const limit = 5 * time.Second // of a Redis that is only late when the machine is busy
+	a.Carts.Budget = limit
+	err = c.useRedis(a, "redis://"+embedded.Addr(), func(o *redis.UniversalOptions) {
+		o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = limit, limit, limit, limit
+	})
+	if err != nil {
 		return err
 	}
 	now := time.Now()

@@ -77,14 +77,22 @@ func TestDemo_OffersCustomersToItsPage(t *testing.T) {
 	assert.That(t, a.Status == http.StatusUnauthorized && strings.Contains(a.Body, "expired"), "expired: %+v", a)
 }
 
+// A website can let its name lead to 127.0.0.1, and read what a browser on this machine may read.
 func TestDemo_OnLoopbackServesNoOtherHost(t *testing.T) {
 	t.Parallel()
 	d := openDemo(t)
-	r := assert.Must(http.NewRequestWithContext(t.Context(), "GET", d.URL+"/playground/demo.json", nil))(t)
-	r.Host = "rebound.example.com"
-	response := assert.Must(http.DefaultClient.Do(r))(t)
-	defer response.Body.Close()
-	assert.Equal(t, response.StatusCode, http.StatusBadRequest, "status for the host %s", r.Host)
+	for _, url := range []string{d.URL + "/playground/demo.json", d.admin + "/version", d.admin + "/debug/pprof/"} {
+		for host, status := range map[string]int{
+			"localhost": 200, "LOCALHOST:9090": 200, "127.0.0.1:9090": 200, "[::1]:9090": 200,
+			"rebound.example.com": 400, "127.0.0.1.example.com:9090": 400, "0.0.0.0:9090": 400, "192.168.1.2:9090": 400,
+		} {
+			r := assert.Must(http.NewRequestWithContext(t.Context(), "GET", url, nil))(t)
+			r.Host = host
+			response := assert.Must(http.DefaultClient.Do(r))(t)
+			response.Body.Close()
+			assert.Equal(t, response.StatusCode, status, "%s for the host %s", url, host)
+		}
+	}
 }
 
 func TestDemo_HasAStoreWithManyPages(t *testing.T) {
@@ -250,6 +258,15 @@ func TestDemo_BackstageMakesAnAgentsCalls(t *testing.T) {
 		}](t, a)
 		assert.That(t, got.Status == tt.status && strings.Contains(got.Body, tt.shows), "%s %s: %+v", tt.method, tt.path, got)
 	}
+}
+
+func TestDemo_OffersItsAgentOnlyToThisMachine(t *testing.T) {
+	t.Parallel()
+	d := openDemo(t)
+	assert.That(t, d.offered.Agent, "offers no agent")
+	elsewhere := decoded[demoOffer](t, d.send(t, "GET", "/playground/demo.json", "", "X-Forwarded-For", "192.0.2.1"))
+	a := d.send(t, "POST", "/playground/agent", `{"method":"GET","path":"/.well-known/ucp"}`, "X-Forwarded-For", "192.0.2.1")
+	assert.That(t, !elsewhere.Agent && a.Status == http.StatusNotFound, "elsewhere: %+v, %d %s", elsewhere, a.Status, a.Body)
 }
 
 func TestDemo_BackstageBillsOneSubscriptionAtATime(t *testing.T) {

@@ -84,7 +84,6 @@ var imports = map[string][]string{
 	"deploy/connect":          {"auth/cause"},
 	"deploy/heap":             nil,
 	"deploy/assert":           nil,
-	"deploy/testrun":          nil,
 	"deploy/inspect":          {"cart/redisstore", "deploy/connect", "deploy/migrations"},
 	"deploy/sample":           {"auth/locale", "auth/store", "cart", "cart/money", "cart/period", "subscriptions"},
 	"deploy/ephemeral":        {"deploy/connect", "deploy/migrations"},

@@ -73,7 +73,9 @@ func (s *settings) serve(ctx context.Context, sockets listeners, parts server.Pa
 	if err != nil {
 		return fmt.Errorf("assemble: %w", err)
 	}
-	admin.Version, admin.Profiles = version, s.profiles(sockets.admin)
+	at, ok := sockets.admin.Addr().(*net.TCPAddr)
+	admin.Version, admin.Local = version, ok && at.IP.IsLoopback()
+	admin.Profiles = s.Pprof == "on" || s.Pprof == "" && admin.Local
 	defer s.openProfiles(ctx, admin, parts.Log)()
 	announce()
 	public := httpServer(reconnect(handler, admin), parts.Log)
@@ -83,11 +85,6 @@ func (s *settings) serve(ctx context.Context, sockets listeners, parts server.Pa
 		acceptH2C(public)
 	}
 	return sockets.serve(ctx, public, admin, drainDelay, parts.Log)
-}
-
-func (s *settings) profiles(admin net.Listener) bool {
-	at, ok := admin.Addr().(*net.TCPAddr)
-	return s.Pprof == "on" || s.Pprof == "" && ok && at.IP.IsLoopback()
 }
 
 // profilesPeriod is how long SIGUSR1 opens the profiles: long enough to find out why a process hangs.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"net"
 	"net/http"
 	"net/url"
@@ -50,13 +51,12 @@ func (r *running) wantChecks(t *testing.T, code int, checks map[string]string) {
 
 func eventually(t *testing.T, wrong func() string) {
 	t.Helper()
-	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
-		said := wrong()
-		if said == "" {
-			return
+	ephemeral.Until(t, func() error {
+		if said := wrong(); said != "" {
+			return errors.New(said)
 		}
-		assert.Require(t, time.Since(began) <= 20*time.Second, "after 20s: %s", said)
-	}
+		return nil
+	})
 }
 
 // soon waits until got returns what is wanted.
@@ -94,7 +94,7 @@ func (r *running) wantStatuses(t *testing.T, token string, want statuses) {
 func (r *running) end(t *testing.T) {
 	t.Helper()
 	r.signal(t, syscall.SIGTERM)
-	late := time.AfterFunc(15*time.Second, func() { _ = r.cmd.Process.Kill() })
+	late := time.AfterFunc(ephemeral.Patience(15*time.Second), func() { _ = r.cmd.Process.Kill() })
 	defer late.Stop()
 	assert.Succeeds(t, r.cmd.Wait(), "serve ended with")
 }
@@ -153,13 +153,15 @@ func TestServe_IsNotReadyWhenItsCredentialsAreRefused(t *testing.T) {
 	noDatabase := func(u *url.URL) { u.Path = "/nothing" }
 	startServe(t, with(database, noUser)).wantReady(t, http.StatusServiceUnavailable, "ok", "refused")
 	startServe(t, with(database, noDatabase)).wantReady(t, http.StatusServiceUnavailable, "ok", "refused")
+	refusesParameter := ephemeral.Pooler(t, database, "session") + "&search_path=public"
+	startServe(t, refusesParameter).wantReady(t, http.StatusServiceUnavailable, "ok", "refused")
 	startServe(t, database, "REDIS_URL="+with(redis, noUser)).wantReady(t, http.StatusServiceUnavailable, "refused", "ok")
 }
 
 // After SIGTERM the process accepts requests until load balancers know it is not ready.
 func TestServe_AcceptsRequestsDuringTheDrainDelay(t *testing.T) {
 	t.Parallel()
-	const delay = 3 * time.Second // in which the checks below have to fit
+	const delay = maxDrainDelay // in which the checks below have to fit
 	database := seeded(t)
 	onDatabase(t, database, "migrate", "up") // changes can be read in this copy of a database
 	token := storeToken(t, database)
@@ -184,10 +186,10 @@ func TestServe_AcceptsRequestsDuringTheDrainDelay(t *testing.T) {
 		} else if passed := began.Sub(signaled); passed < delay-100*time.Millisecond {
 			t.Errorf("accepts no connections %v after SIGTERM, want %v", passed, delay)
 		}
-		assert.Require(t, time.Since(signaled) <= 20*time.Second, "still accepts connections")
+		assert.Require(t, time.Since(signaled) <= ephemeral.Patience(20*time.Second), "still accepts connections")
 	}
 	assert.Succeeds(t, serve.cmd.Wait(), "serve ended with")
-	assert.That(t, time.Since(signaled) <= 10*time.Second, "took %v to end", time.Since(signaled))
+	assert.That(t, time.Since(signaled) <= ephemeral.Patience(10*time.Second), "took %v to end", time.Since(signaled))
 }
 
 func TestServe_HasProfilesOnlyOnLoopbackOrAfterASignal(t *testing.T) {

@@ -253,13 +253,13 @@ func (i instance) callBy(client *http.Client, token, method, path, body string) 
 	return request(context.Background(), client, method, i.URL+path, body, "X-Public-Key", "pk_demo", "X-Cart-Token", token)
 }
 
-// served repeats call for at most 10 s while the response is a 503, which means that
+// served repeats call for at most 10 s of Patience while the response is a 503, which means that
 // nothing was changed. On a busy machine, the first read of something can take longer than
 // a request waits.
 func (i instance) served(token, method, path, body string) (answer, error) {
 	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
 		a, err := i.call(token, method, path, body)
-		if err != nil || a.Status != http.StatusServiceUnavailable || time.Since(began) > 10*time.Second {
+		if err != nil || a.Status != http.StatusServiceUnavailable || time.Since(began) > ephemeral.Patience(10*time.Second) {
 			return a, err
 		}
 	}

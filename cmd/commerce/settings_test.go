@@ -221,6 +221,21 @@ func TestQuotas_ApplyToTheProgram(t *testing.T) {
 		assert.That(t, err == nil && a.Status == want, "cart %d: %v, %d %s, want %d", n+1, err, a.Status, a.Body, want)
 		unlimited.mustCall(t, token, "POST", "/cart/add", `{"product_id":1}`)
 	}
+	var metadata []string
+	for n := range 20 {
+		metadata = append(metadata, fmt.Sprintf(`"%02d":"%s"`, n, strings.Repeat("😀", 500)))
+	}
+	list := `{"ops":[{"op":"clear"},{"op":"metadata","metadata":{` + strings.Join(metadata, ",") + `}}]}` // 40,040 bytes of text
+	stored, status := 0, 0
+	for tries := 0; tries < 800 && status != http.StatusTooManyRequests; tries++ {
+		if a, err := limited.call("made-up-cart-token-0000000000", "POST", "/cart/ops", list); err == nil {
+			status = a.Status
+		}
+		if status == http.StatusOK {
+			stored++
+		}
+	}
+	assert.That(t, stored > 450 && status == http.StatusTooManyRequests, "%d times 40 KB were stored, then %d; want 20 MB and what comes back meanwhile", stored, status)
 	const n = failuresPerMinute + 10
 	guesses := func(i instance) map[int]int { // by the status of the answer
 		counts := map[int]int{}

@@ -71,7 +71,7 @@ func everyRead(t *testing.T, db *pgxpool.Pool, now time.Time) (found []string) {
 	c := catalog.NewPostgres(db)
 	add(c.Products(t.Context(), 1, []int64{1, 2, 3, 4, 5, 6, 7}))
 	for _, coupon := range sample.Coupons(now)[1] {
-		add(c.Coupon(t.Context(), 1, coupon.Code))
+		add(c.CouponsByKey(t.Context(), 1, coupon.Code))
 		add(c.Uses(t.Context(), 1, coupon.Code, "", 100))
 		add(c.Uses(t.Context(), 1, coupon.Code, "1001", 100))
 	}

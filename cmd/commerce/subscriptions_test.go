@@ -50,7 +50,7 @@ func (i instance) asStoreServed(t *testing.T, token, url string) (status int, pa
 	t.Helper()
 	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
 		status, page = i.asStore(t, token, url)
-		if status != http.StatusServiceUnavailable || time.Since(began) > 10*time.Second {
+		if status != http.StatusServiceUnavailable || time.Since(began) > ephemeral.Patience(10*time.Second) {
 			return status, page
 		}
 	}

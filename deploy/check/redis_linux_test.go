@@ -112,6 +112,8 @@ func TestRedis_OneServerKeepsCartsWhenItRestarts(t *testing.T) {
 	secrets := passwords(t)
 	server := startRedis(t, secrets, ephemeral.FreePorts(t, 1)[0], "server.conf", strings.NewReplacer())
 	server.wantNoAnonymous(t)
+	kept := assert.Must(server.client(t).ConfigGet(t.Context(), "slowlog-max-len").Result())(t)
+	assert.Equal(t, kept, map[string]string{"slowlog-max-len": "16"}, "entries of the slow log, which have texts of shoppers")
 	url := func(user string) string {
 		return "redis://" + user + ":" + password(t, secrets, user) + "@" + server.addr()
 	}
@@ -333,14 +335,14 @@ func (s *redisServer) role(t *testing.T) ([]any, error) {
 	return s.client(t).Do(t.Context(), "role").Slice()
 }
 
-// eventually repeats a check until it succeeds, for up to two minutes.
+// eventually repeats a check until it succeeds, for up to two minutes of Patience.
 func eventually(t *testing.T, check func() error) {
 	t.Helper()
 	err := errors.New("not checked")
-	for start := time.Now(); time.Since(start) < 2*time.Minute; time.Sleep(50 * time.Millisecond) {
+	for start := time.Now(); time.Since(start) < ephemeral.Patience(2*time.Minute); time.Sleep(50 * time.Millisecond) {
 		if err = check(); err == nil {
 			return
 		}
 	}
-	t.Fatal(fmt.Errorf("not within two minutes: %w", err))
+	t.Fatal(fmt.Errorf("not yet: %w", err))
 }

@@ -28,6 +28,9 @@ type Listener struct {
 	// pinged. Default: 5 s.
 	Silence time.Duration
 
+	// Timeout is how long Postgres may take to respond. Default: 1 s.
+	Timeout time.Duration
+
 	// Heard is called with the payload of each notification, in order.
 	Heard func(message string)
 	// Missed is called after each connect, because notifications may have been lost before.
@@ -36,7 +39,7 @@ type Listener struct {
 
 const (
 	listenSilence  = 5 * time.Second
-	listenTimeout  = time.Second // for Postgres to respond
+	listenTimeout  = time.Second
 	listenPause    = 100 * time.Millisecond
 	listenMaxPause = 2 * time.Second // the pause doubles up to this
 )
@@ -82,7 +85,7 @@ func (l *Listener) listen(ctx context.Context, found func()) error {
 		return cause.OfConnection(l.Config, began, err)
 	}
 	defer func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), listenTimeout)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cmp.Or(l.Timeout, listenTimeout))
 		defer cancel()
 		_ = conn.Close(ctx)
 	}()
@@ -98,7 +101,7 @@ func (l *Listener) listen(ctx context.Context, found func()) error {
 }
 
 func (l *Listener) dial(ctx context.Context) (*pgx.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, listenTimeout)
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(l.Timeout, listenTimeout))
 	defer cancel()
 	config := l.Config.Copy()
 	config.RuntimeParams["application_name"] += " listener"
@@ -125,7 +128,7 @@ func (l *Listener) next(ctx context.Context, conn *pgx.Conn) (string, error) {
 		case ctx.Err() != nil || !pgconn.Timeout(err):
 			return "", cause.OfConnection(l.Config, began, err)
 		}
-		probe, cancel := context.WithTimeout(ctx, listenTimeout)
+		probe, cancel := context.WithTimeout(ctx, cmp.Or(l.Timeout, listenTimeout))
 		began = time.Now()
 		err = conn.Ping(probe)
 		cancel()

@@ -21,7 +21,7 @@ import (
 // PostgresConfig has a pool's settings. Zero is the service's own: bounded and read-only.
 type PostgresConfig struct {
 	// Writable allows writes. Without it, default_transaction_read_only makes every
-	// transaction read-only, even if the role may write.
+	// transaction read-only, even if the role may write; behind a pooler, the role alone decides.
 	Writable bool
 
 	// Only is the host and port of the only server to use, one of PostgresHosts. Default: the
@@ -39,13 +39,17 @@ type PostgresConfig struct {
 	ConnectTimeout time.Duration
 
 	// StatementTimeout cancels a statement on the server. A context cannot do that when the
-	// connection is lost. In whole milliseconds. Default: 1 s; negative: no timeout.
+	// connection is lost. In whole milliseconds. Default: 1 s; negative: no timeout. Behind a
+	// pooler, that of the role counts.
 	StatementTimeout time.Duration
 
 	// Tracer is called for each statement and connection; nil: none.
 	Tracer pgx.QueryTracer
 
-	// Edit, if not nil, may change other settings of the pool.
+	// Settings are further ones of Postgres. One in the url takes precedence.
+	Settings map[string]string
+
+	// Edit, if not nil, may change the pool's own settings.
 	Edit func(*pgxpool.Config)
 }
 
@@ -54,9 +58,6 @@ type PostgresConfig struct {
 //
 // It does not connect: if the server is down, the first query fails. The caller closes the pool.
 // Errors are one line and do not contain any part of url, so that no password gets into a log.
-//
-// The settings are sent as startup parameters, because a transaction pooler would share the effect
-// of a SET with other clients. PgBouncer must list them in ignore_startup_parameters.
 func Postgres(ctx context.Context, url string, c PostgresConfig) (*pgxpool.Pool, error) {
 	pool, err := parsePostgresURL(url)
 	if err != nil {
@@ -73,14 +74,8 @@ func Postgres(ctx context.Context, url string, c PostgresConfig) (*pgxpool.Pool,
 	pool.ConnConfig.ConnectTimeout = cmp.Or(c.ConnectTimeout, time.Second)
 	endSoon(pool, pool.ConnConfig.ConnectTimeout)
 
-	statement := cmp.Or(c.StatementTimeout, time.Second)
-	params := pool.ConnConfig.RuntimeParams
-	params["application_name"] = cmp.Or(c.ApplicationName, "commerce")
-	params["statement_timeout"] = strconv.FormatInt(max(statement.Milliseconds(), 0), 10)
-	params["default_transaction_read_only"] = "on"
-	if c.Writable {
-		params["default_transaction_read_only"] = "off"
-	}
+	pool.ConnConfig.RuntimeParams["application_name"] = cmp.Or(c.ApplicationName, "commerce") // poolers know it
+	beginSessions(pool, c.settings(pool.ConnConfig.RuntimeParams))
 	pool.ConnConfig.Tracer = c.Tracer
 	if c.Edit != nil {
 		c.Edit(pool)
@@ -90,6 +85,27 @@ func Postgres(ctx context.Context, url string, c PostgresConfig) (*pgxpool.Pool,
 		return nil, fmt.Errorf("create postgres pool: %w", err)
 	}
 	return made, nil
+}
+
+// settings returns those of a session. It removes those of the url that have no effect.
+func (c PostgresConfig) settings(url map[string]string) map[string]string {
+	statement := cmp.Or(c.StatementTimeout, time.Second)
+	all := map[string]string{
+		"statement_timeout":             strconv.FormatInt(max(statement.Milliseconds(), 0), 10),
+		"default_transaction_read_only": "on",
+	}
+	if c.Writable {
+		all["default_transaction_read_only"] = "off"
+	}
+	for name := range all {
+		delete(url, name)
+	}
+	for name, value := range c.Settings {
+		if url[name] == "" {
+			all[name] = value
+		}
+	}
+	return all
 }
 
 // endSoon limits the time in which connections end if their server hangs. When the time of a statement is over, pgx

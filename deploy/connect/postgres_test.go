@@ -40,7 +40,10 @@ func TestPostgres_SendsItsSettingsToTheServer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			rows, _ := ephemeral.OpenPool(t, url, test.config).Query(t.Context(), ask, names)
+			test.config.ConnectTimeout = ephemeral.Patience(10 * time.Second)
+			pool := assert.Must(connect.Postgres(t.Context(), url, test.config))(t)
+			t.Cleanup(pool.Close)
+			rows, _ := pool.Query(t.Context(), ask, names)
 			got := assert.Must(pgx.CollectRows(rows, pgx.RowTo[string]))(t)
 			assert.Equal(t, got, test.want, "settings")
 		})
@@ -55,7 +58,7 @@ func TestPostgres_LimitsTheTimeToConnect(t *testing.T) {
 	start := time.Now()
 	err := pool.Ping(t.Context())
 	took := time.Since(start)
-	assert.That(t, err != nil && took <= 20*time.Second, "frozen: %v after %v, want an error after 100ms", err, took)
+	assert.That(t, err != nil && took <= ephemeral.Patience(20*time.Second), "frozen: %v after %v, want an error after 100ms", err, took)
 }
 
 // pgx itself has no free connection for 15 s.
@@ -63,9 +66,9 @@ func TestPostgres_UsesTheNextServerIfOneHangs(t *testing.T) {
 	t.Parallel()
 	first, second := ephemeral.StartPostgres(t), ephemeral.StartPostgres(t)
 	both := strings.Replace(first.URL, addr(t, first), addr(t, first)+","+addr(t, second), 1)
-	pool := ephemeral.OpenPool(t, both, connect.PostgresConfig{MaxConns: 1, ConnectTimeout: time.Second})
+	pool := ephemeral.OpenPool(t, both, connect.PostgresConfig{MaxConns: 1, ConnectTimeout: ephemeral.Patience(time.Second)})
 	port := func() (port string, err error) {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), ephemeral.Patience(time.Second))
 		defer cancel()
 		err = pool.QueryRow(ctx, "SHOW port").Scan(&port)
 		return port, err
@@ -78,19 +81,19 @@ func TestPostgres_UsesTheNextServerIfOneHangs(t *testing.T) {
 			assert.That(t, after != before, "the same server")
 			return
 		}
-		assert.Require(t, time.Since(began) < 10*time.Second, "after 10 s: %v", err)
+		assert.Require(t, time.Since(began) < ephemeral.Patience(10*time.Second), "still: %v", err)
 	}
 }
 
 // If its disk hangs, a server accepts connections, and requests to cancel that have no effect.
 func TestPostgres_ReplacesNoConnectionIfItsServerAnswers(t *testing.T) {
 	t.Parallel()
-	pool := ephemeral.OpenPool(t, ephemeral.StartPostgres(t).URL, connect.PostgresConfig{MaxConns: 1, ConnectTimeout: 2 * time.Second})
+	pool := ephemeral.OpenPool(t, ephemeral.StartPostgres(t).URL, connect.PostgresConfig{MaxConns: 1, ConnectTimeout: ephemeral.Patience(2 * time.Second)})
 	var backend int
 	assert.NoError(t, pool.QueryRow(t.Context(), "SELECT pg_backend_pid()").Scan(&backend))
 	assert.NoError(t, syscall.Kill(backend, syscall.SIGSTOP))
 	t.Cleanup(func() { _ = syscall.Kill(backend, syscall.SIGCONT) })
-	for began := time.Now(); time.Since(began) < 3*time.Second; {
+	for began := time.Now(); time.Since(began) < ephemeral.Patience(3*time.Second); {
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		_, err := pool.Exec(ctx, "SELECT 1")
 		cancel()
@@ -158,9 +161,9 @@ func listening(t *testing.T, url string, log io.Writer) (events <-chan string, a
 	received := make(chan string, 100)
 	l := connect.Listener{
 		Config: admin.Config().ConnConfig, Channel: "news", Log: slog.New(slog.NewTextHandler(log, nil)),
-		Silence: 100 * time.Millisecond,
-		Heard:   func(message string) { received <- message },
-		Missed:  func() { received <- "missed" },
+		Silence: 100 * time.Millisecond, Timeout: ephemeral.Patience(time.Second),
+		Heard:  func(message string) { received <- message },
+		Missed: func() { received <- "missed" },
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -172,7 +175,7 @@ func listening(t *testing.T, url string, log io.Writer) (events <-chan string, a
 		cancel()
 		select {
 		case <-done:
-		case <-time.After(5 * time.Second):
+		case <-time.After(ephemeral.Patience(5 * time.Second)):
 			t.Error("the listener did not end with its context")
 		}
 	})
@@ -185,7 +188,7 @@ func wantEvents(t *testing.T, events <-chan string, wanted ...string) {
 		select {
 		case got := <-events:
 			assert.Require(t, got == w, "received %q, want %q", got, w)
-		case <-time.After(10 * time.Second):
+		case <-time.After(ephemeral.Patience(10 * time.Second)):
 			t.Fatalf("did not receive %q", w)
 		}
 	}
@@ -249,7 +252,7 @@ func TestListener_ReconnectsAndLogsTheLossAndTheReturnOnce(t *testing.T) {
 		},
 		"freeze": func(server *ephemeral.Server) {
 			server.Freeze()
-			time.Sleep(3 * time.Second) // the ping after the silence has failed by then
+			time.Sleep(ephemeral.Patience(3 * time.Second)) // the ping after the silence has failed by then
 			server.Thaw()
 		},
 	} {

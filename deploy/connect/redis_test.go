@@ -24,7 +24,13 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// open returns a client with long timeouts, unless edits say otherwise, for a machine that is busy.
 func open(t *testing.T, url string, edits ...func(*redis.UniversalOptions)) redis.UniversalClient {
+	t.Helper()
+	return openAsShipped(t, url, append([]func(*redis.UniversalOptions){ephemeral.PatientRedis}, edits...)...)
+}
+
+func openAsShipped(t *testing.T, url string, edits ...func(*redis.UniversalOptions)) redis.UniversalClient {
 	t.Helper()
 	client := assert.Must(connect.Redis(url, edits...))(t)
 	t.Cleanup(func() { _ = client.Close() })
@@ -66,20 +72,20 @@ func wantLate(t *testing.T, client redis.UniversalClient) {
 	start := time.Now()
 	err := client.Ping(briefly(t)).Err()
 	took := time.Since(start)
-	assert.That(t, err != nil && took <= 20*time.Second, "frozen: %v after %v, want an error after 200ms", err, took)
+	assert.That(t, err != nil && took <= ephemeral.Patience(20*time.Second), "frozen: %v after %v, want an error after 200ms", err, took)
 }
 
 func TestRedis_FollowsAClustersFailover(t *testing.T) {
 	t.Parallel()
 	ephemeral.Slow(t)
 	cluster := ephemeral.StartCluster(t)
-	client := open(t, cluster.URL)
+	client := openAsShipped(t, cluster.URL)
 	roundTrip(t, client)
 
 	// Node 0 is a master and serves the key's slot.
 	key := keyOf(t, client, cluster.Nodes[0])
 	cluster.Nodes[0].Kill()
-	eventually(t, "the key can be written", func() bool { return client.Set(briefly(t), key, "v", time.Minute).Err() == nil })
+	ephemeral.Eventually(t, "the key can be written", func() bool { return client.Set(briefly(t), key, "v", time.Minute).Err() == nil })
 }
 
 // keyOf returns a key that node serves.
@@ -129,26 +135,20 @@ func wantPings(t *testing.T, client redis.UniversalClient) {
 func TestRedis_DoesNotUseADialThatFailedLate(t *testing.T) {
 	t.Parallel()
 	server := ephemeral.StartRedis(t, "--tcp-backlog", "1")
-	client := open(t, server.URL, func(o *redis.UniversalOptions) { o.MaxRetries = -1 })
+	dials := ephemeral.Patience(200 * time.Millisecond)
+	client := open(t, server.URL, func(o *redis.UniversalOptions) { o.MaxRetries, o.DialTimeout = -1, dials })
 	server.Freeze()
 	for range 10 { // the server's queue is full after a few, and further dials hang
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		assert.That(t, client.Ping(ctx).Err() != nil, "ping of a frozen server succeeded")
 		cancel()
 	}
-	time.Sleep(500 * time.Millisecond) // dials fail after 200 ms
+	time.Sleep(2 * dials) // which fail by then
 	server.Thaw()
-	eventually(t, "the server's queue has room", func() bool {
+	ephemeral.Eventually(t, "the server's queue has room", func() bool {
 		return open(t, server.URL).Ping(t.Context()).Err() == nil
 	})
 	wantPings(t, client)
-}
-
-func eventually(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for began := time.Now(); !is(); time.Sleep(10 * time.Millisecond) {
-		assert.Require(t, time.Since(began) <= 20*time.Second, "not after 20s: %s", what)
-	}
 }
 
 func TestRedisSentinels_ListAReplicaThatHangs(t *testing.T) {
@@ -160,7 +160,7 @@ func TestRedisSentinels_ListAReplicaThatHangs(t *testing.T) {
 	defer servers.Replica.Thaw()
 	n, err := sentinels.Replicas(t.Context(), time.Hour)
 	assert.That(t, n == 1 && err == nil, "%d replicas, %v", n, err)
-	eventually(t, "a replica that has not responded for 100 ms does not count", func() bool {
+	ephemeral.Eventually(t, "a replica that has not responded for 100 ms does not count", func() bool {
 		n, err := sentinels.Replicas(t.Context(), 100*time.Millisecond)
 		return n == 0 && err == nil
 	})
@@ -174,7 +174,7 @@ func TestRedisSentinels_ListReplicasWhileASentinelHangs(t *testing.T) {
 	defer sentinels.Close()
 	for i, sentinel := range servers.Sentinels {
 		sentinel.Freeze()
-		eventually(t, fmt.Sprintf("a list while sentinel %d hangs", i), func() bool {
+		ephemeral.Eventually(t, fmt.Sprintf("a list while sentinel %d hangs", i), func() bool {
 			n, err := sentinels.Replicas(briefly(t), time.Hour)
 			return n == 1 && err == nil
 		})
@@ -204,10 +204,10 @@ func TestRedis_FindsTheMasterWhileASentinelHangsOrIsDown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			servers := ephemeral.StartSentinels(t)
-			client := open(t, servers.URL)
+			client := openAsShipped(t, servers.URL)
 			findsMaster := func() {
 				t.Helper()
-				eventually(t, "the client finds the master", func() bool { return client.Ping(briefly(t)).Err() == nil })
+				ephemeral.Eventually(t, "the client finds the master", func() bool { return client.Ping(briefly(t)).Err() == nil })
 			}
 			findsMaster()
 			for _, sentinel := range servers.Sentinels { // the client uses one of them

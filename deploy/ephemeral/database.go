@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"net/url"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -42,6 +43,9 @@ func PostgresFrom(tb testing.TB, name string, prepare func(ctx context.Context, 
 			tb.Errorf("ephemeral: %v", err)
 		}
 	})
+	if mode := os.Getenv(EnvPooler); mode != "" {
+		return Pooler(tb, url, mode)
+	}
 	return url
 }
 
@@ -106,9 +110,9 @@ func dropDatabase(server, name string) error {
 	})
 }
 
-// query calls do with a connection, and closes it. It takes at most databaseLimit.
+// query calls do with a connection, and closes it. It takes at most databaseLimit of Patience.
 func query(url string, do func(ctx context.Context, conn *pgx.Conn) error) error {
-	ctx, cancel := context.WithTimeout(context.Background(), databaseLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), Patience(databaseLimit))
 	defer cancel()
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
@@ -154,11 +158,19 @@ func MigratedPool(tb testing.TB) *pgxpool.Pool {
 	return OpenPool(tb, Migrated(tb), connect.PostgresConfig{Writable: true, MaxConns: 4, StatementTimeout: -1})
 }
 
-// OpenPool returns a pool for the database at url, which is closed when the test ends. Unless c says
-// otherwise, it is patient: on a busy machine, a connection can take more than a second.
+// OpenPool returns a pool for the database at url, which is closed when the test ends. Its timeouts are those of the
+// service, unless c says otherwise, but with Patience. On a busy machine, a connection can take more than a second.
 func OpenPool(tb testing.TB, url string, c connect.PostgresConfig) *pgxpool.Pool {
 	tb.Helper()
-	c.ConnectTimeout = cmp.Or(c.ConnectTimeout, 10*time.Second)
+	c.ConnectTimeout = cmp.Or(c.ConnectTimeout, Patience(10*time.Second))
+	c.StatementTimeout = cmp.Or(c.StatementTimeout, Patience(time.Second))
+	edit := c.Edit
+	c.Edit = func(pool *pgxpool.Config) {
+		pool.PingTimeout = Patience(pool.PingTimeout)
+		if edit != nil {
+			edit(pool)
+		}
+	}
 	pool, err := connect.Postgres(tb.Context(), url, c)
 	must(tb, "open pool", err)
 	tb.Cleanup(pool.Close)

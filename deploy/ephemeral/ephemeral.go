@@ -16,6 +16,7 @@ package ephemeral
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"sync"
 	"testing"
@@ -75,15 +76,23 @@ func Redis(tb testing.TB) string { tb.Helper(); return sharedRedis.urlFor(tb) }
 // each, and with cluster-require-full-coverage off.
 func Cluster(tb testing.TB) string { tb.Helper(); return sharedCluster.urlFor(tb) }
 
-// StartShared starts the shared servers that the environment does not name, concurrently. It
-// returns environment entries ("NAME=url") for all of them.
+// StartShared starts the shared servers that the environment does not name, concurrently, and then measures
+// EnvSlowness unless the environment has it. It returns environment entries ("NAME=value") for all of them.
 func StartShared() (entries []string, err error) {
-	err = inParallel(allShared, func(s *shared) error { _, err := s.url(); return err })
+	if err := inParallel(allShared, func(s *shared) error { _, err := s.url(); return err }); err != nil {
+		return nil, err
+	}
 	for _, s := range allShared {
 		url, _ := s.url()
 		entries = append(entries, s.env+"="+url)
 	}
-	return entries, err
+	if os.Getenv(EnvSlowness) != "" {
+		return entries, nil
+	}
+	redis, _ := sharedRedis.url()
+	postgres, _ := sharedPostgres.url()
+	slowness, err := measureSlowness(redis, postgres)
+	return append(entries, fmt.Sprintf("%s=%d", EnvSlowness, slowness)), err
 }
 
 // StopShared stops the shared servers of this process for good.

@@ -41,6 +41,14 @@ func statements(t *testing.T, url string, texts ...string) {
 	assert.NoError(t, query(url, func(ctx context.Context, conn *pgx.Conn) error { return execute(ctx, conn, texts...) }))
 }
 
+func TestSlowness_IsMoreThanWasMeasuredAndBounded(t *testing.T) {
+	t.Parallel()
+	for longer, want := range map[float64]int{0: 3, 0.8: 3, 1: 3, 1.2: 4, 1.5: 4, 2: 5, 4: 9, 100: maxSlowness} {
+		assert.Equal(t, slownessOf(longer), want, "%v times longer", longer)
+	}
+	assert.That(t, Patience(time.Second) >= time.Second && Patience(time.Second) <= maxSlowness*time.Second, "%v", Patience(time.Second))
+}
+
 func TestStartCluster_SetsClocksAhead(t *testing.T) {
 	t.Parallel()
 	Slow(t)

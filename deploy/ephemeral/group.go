@@ -79,9 +79,10 @@ func private(tb testing.TB, n int, make maker) *group {
 	return g
 }
 
-// until repeats attempt until it succeeds, or until startLimit. It returns the last error.
+// until repeats attempt until it succeeds, or for startLimit of Patience. It returns the last error.
 func until(attempt func(ctx context.Context) error) error {
-	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
+	limit := Patience(startLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	for {
 		err := attempt(ctx)
@@ -89,7 +90,7 @@ func until(attempt func(ctx context.Context) error) error {
 		case err == nil, errors.Is(err, errGone):
 			return err
 		case ctx.Err() != nil:
-			return fmt.Errorf("not within %v: %w", startLimit, err)
+			return fmt.Errorf("not within %v: %w", limit, err)
 		}
 		time.Sleep(10 * time.Millisecond)
 	}

@@ -111,7 +111,7 @@ func (s *Server) launch(log string) error {
 func (s *Server) stop() error { return s.end(s.shutdown) }
 func (s *Server) kill() error { return s.end(s.crash) }
 
-// end sends signal and waits. After stopLimit it kills the process and returns an error.
+// end sends signal and waits. After stopLimit of Patience it kills the process and returns an error.
 func (s *Server) end(signal syscall.Signal) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -122,8 +122,8 @@ func (s *Server) end(signal syscall.Signal) error {
 	s.send(syscall.SIGCONT) // a frozen process would not handle the signal
 	var late error
 	for start := time.Now(); !s.reap(); time.Sleep(2 * time.Millisecond) {
-		if late == nil && time.Since(start) > stopLimit {
-			late = errors.Join(fmt.Errorf("%s did not end within %v", s.arguments[0], stopLimit), s.process.Kill())
+		if late == nil && time.Since(start) > Patience(stopLimit) {
+			late = errors.Join(fmt.Errorf("%s did not end within %v", s.arguments[0], Patience(stopLimit)), s.process.Kill())
 		}
 	}
 	return late

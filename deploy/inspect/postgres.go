@@ -26,8 +26,6 @@ type postgresServer struct {
 func checkPostgres(ctx context.Context, c Config) ([]*report, error) {
 	db, err := connect.Postgres(ctx, c.DatabaseURL, connect.PostgresConfig{
 		ApplicationName: "commerce check", MaxConns: 2, ConnectTimeout: patience, StatementTimeout: patience,
-		// No prepared statements: behind a pooler, the next statement may use another connection.
-		Edit: func(pool *pgxpool.Config) { pool.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec },
 	})
 	if err != nil {
 		return nil, err
@@ -93,6 +91,7 @@ func (s *postgresServer) check(ctx context.Context, c Config) {
 					"A possible cause is a pooler in transaction mode."),
 			ok("Notifications arrive."))
 	}
+	s.judgePooler(ctx)
 	s.judgeSettings(ctx)
 	s.judgeWriting(s.oldestWriting(ctx))
 }
@@ -139,6 +138,21 @@ func (s *postgresServer) judgeICU(ctx context.Context) {
 		unknown(err != nil, "pg_collation", "It is not visible whether Postgres has ICU, which the migrations need."),
 		serious(!has, "a Postgres that is built with ICU", "The migrations fail, because Postgres has no collation und-x-icu."),
 		ok("Postgres has ICU."))
+}
+
+// judgePooler judges what a pooler leaves to the role: sessions have no settings of the service there.
+func (s *postgresServer) judgePooler(ctx context.Context) {
+	var pooled bool
+	var timeout string
+	err := s.db.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
+		pooled = connect.Pooled(conn.Conn())
+		return conn.QueryRow(ctx, "SHOW statement_timeout").Scan(&timeout)
+	})
+	s.judge("postgres_pooler",
+		unknown(err != nil, "statement_timeout", "The setting statement_timeout is not visible."),
+		warning(pooled && timeout == "0", "ALTER ROLE <role> SET statement_timeout = '10s'",
+			"Behind a pooler, only the role has a statement timeout, and this one has none. A statement can run on for long after its instance has died."),
+		ok("Postgres ends statements that take too long."))
 }
 
 type setting struct {

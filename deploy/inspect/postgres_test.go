@@ -71,7 +71,7 @@ func TestPostgres_FindsNothingWrongWithAHealthyOne(t *testing.T) {
 	d.run(t, "CREATE ROLE watcher LOGIN IN ROLE commerce_service, pg_monitor")
 	for role, want := range map[string]wrong{"commerce_service": ofService(nil), "watcher": {}} {
 		got := check(t, role, as(t, d.server.URL, role), want)
-		wantOK(t, got, "postgres", "answers tls version schema icu reads writes last_used primary listen fsync full_page_writes "+
+		wantOK(t, got, "postgres", "answers tls version schema icu reads writes last_used primary listen pooler fsync full_page_writes "+
 			"synchronous_commit idle_in_transaction clock")
 	}
 }

@@ -73,7 +73,7 @@ func TestRedis_FindsADiskThatCannotBeWritten(t *testing.T) {
 	blocked := filepath.Join(dir, "dump.rdb", "blocked") // a snapshot cannot replace a directory
 	assert.NoError(t, os.MkdirAll(blocked, 0o755))
 	save := func(status string) {
-		eventually(t, func() error {
+		ephemeral.Until(t, func() error {
 			if err := admin.BgSave(t.Context()).Err(); err != nil && !strings.Contains(err.Error(), "already in progress") {
 				return err // it still writes the append-only file
 			}

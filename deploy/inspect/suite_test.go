@@ -29,7 +29,7 @@ func check(t *testing.T, what string, c Config, want wrong) []Finding {
 	began := time.Now()
 	got, err := Servers(t.Context(), c)
 	took := time.Since(began)
-	assert.Require(t, took <= 9*time.Second && err == nil, "%s: took %v: %v", what, took, err)
+	assert.Require(t, took <= ephemeral.Patience(9*time.Second) && err == nil, "%s: took %v: %v", what, took, err)
 	wantWrong(t, what, got, want)
 	return got
 }
@@ -111,22 +111,11 @@ func follow(t *testing.T, server, master *ephemeral.Server) {
 
 func waitForReplicas(t *testing.T, master *ephemeral.Server, n int) {
 	t.Helper()
-	eventually(t, func() error {
+	ephemeral.Until(t, func() error {
 		info, err := master.Admin().Info(t.Context(), "replication").Result()
 		if err == nil && (strings.Count(info, "state=online") != n || !strings.Contains(info, fmt.Sprintf("connected_slaves:%d", n))) {
 			err = fmt.Errorf("want %d replicas: %s", n, info)
 		}
 		return err
 	})
-}
-
-func eventually(t *testing.T, attempt func() error) {
-	t.Helper()
-	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
-		err := attempt()
-		if err == nil {
-			return
-		}
-		assert.Require(t, time.Since(began) <= 20*time.Second, "%v", err)
-	}
 }

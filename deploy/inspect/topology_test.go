@@ -60,7 +60,7 @@ func TestCluster_FindsSlotsWithoutAMaster(t *testing.T) {
 		err := node.Admin().ClusterDelSlots(t.Context(), 0).Err()
 		assert.Require(t, err == nil || strings.Contains(err.Error(), "already unassigned"), "%v", err)
 	}
-	eventually(t, func() error { // gossip may assign the slot again once
+	ephemeral.Until(t, func() error { // gossip may assign the slot again once
 		got, err := Servers(t.Context(), Config{RedisURL: cluster.URL})
 		if err != nil || got[0].Code != "redis_slots" || got[0].Level != Serious || !strings.Contains(got[0].Message, "1 of 16384 slots") {
 			return fmt.Errorf("%+v, %w", got, err)
@@ -140,7 +140,7 @@ func TestSentinels_FindThatTheyCannotAgree(t *testing.T) {
 	}
 	alone := redis.NewSentinelClient(servers.Sentinels[0].Admin().Options())
 	defer alone.Close()
-	eventually(t, func() error { // it takes a second to notice
+	ephemeral.Until(t, func() error { // it takes a second to notice
 		if err := alone.CkQuorum(t.Context(), "main").Err(); !redis.HasErrorPrefix(err, "NOQUORUM") {
 			return fmt.Errorf("quorum: %v", err)
 		}
@@ -171,7 +171,7 @@ func TestSentinels_FindAMasterThatAcceptsChangesAlone(t *testing.T) {
 	waitForReplicas(t, servers.Master, 2)
 	check(t, "two replicas", Config{RedisURL: servers.URL}, wrong{"redis_min_replicas_to_write": Warning})
 	set(t, servers.Master, map[string]string{"min-replicas-to-write": "1"})
-	eventually(t, func() error { // a replica counts once it has reported, which takes a second
+	ephemeral.Until(t, func() error { // a replica counts once it has reported, which takes a second
 		info := servers.Master.Admin().Info(t.Context(), "replication").Val()
 		if !strings.Contains(info, "min_slaves_good_slaves:2") {
 			return fmt.Errorf("not both: %s", info)

@@ -405,7 +405,7 @@ func TestSchema_NotifiesOfEveryChange(t *testing.T) {
 		exec(t, conn, "NOTIFY commerce, 'end'")
 		got := map[string]bool{}
 		for {
-			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), ephemeral.Patience(5*time.Second))
 			n, err := listener.WaitForNotification(ctx)
 			cancel()
 			assert.Require(t, err == nil, "%s: %v", step.change, err)

@@ -31,6 +31,7 @@ func restartChanges(ctx context.Context, db *sql.DB) (restarted bool, stamped in
 		return false, 0, err
 	}
 	result, err := tx.ExecContext(ctx, `
+		LOCK subscriptions IN SHARE ROW EXCLUSIVE MODE; -- before its rows: record_missed_states takes it, too
 		DELETE FROM subscription_timelines;
 		DELETE FROM deleted_subscriptions;
 		DELETE FROM pruned_deletions;
@@ -42,8 +43,7 @@ func restartChanges(ctx context.Context, db *sql.DB) (restarted bool, stamped in
 	if stamped, err = result.RowsAffected(); err != nil {
 		return false, 0, err
 	}
-	// Only now all rows are locked: a writer could otherwise commit a state that comes before the first one.
-	if _, err := tx.ExecContext(ctx, "SELECT begin_histories()"); err != nil {
+	if _, err := tx.ExecContext(ctx, "SELECT record_missed_states()"); err != nil {
 		return false, 0, fmt.Errorf("begin histories: %w", err)
 	}
 	return true, stamped, tx.Commit()

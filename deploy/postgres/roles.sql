@@ -21,3 +21,8 @@ BEGIN
         END IF;
     END LOOP;
 END $$;
+
+-- As the service sets them itself on direct connections. Behind a pooler, it makes no settings.
+ALTER ROLE commerce_service SET statement_timeout = '10s';
+ALTER ROLE commerce_service SET max_parallel_workers_per_gather = 0;
+ALTER ROLE commerce_prune SET statement_timeout = '1min';

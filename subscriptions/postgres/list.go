@@ -2,8 +2,10 @@ package postgres
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"commerce/subscriptions"
 )
@@ -24,7 +26,7 @@ func listSQL(store int64, q subscriptions.Query) (sql string, args []any) {
 	}
 	p := pageSQL{what: "*", of: "store_id = " + arg(store), arg: arg}
 	arg(string(q.Language)) // for columns
-	key := p.place(q)
+	key := p.place(&q)
 	from, offset := "(SELECT page.*) s"+joins, ""
 	if q.Skip != 0 {
 		p.what, offset = key, " OFFSET "+arg(q.Skip)
@@ -50,9 +52,9 @@ type pageSQL struct {
 }
 
 // place adds the order of the rows, and where the page begins in it. It returns the columns of the
-// order. A position replaces the bound on its side: with both, Postgres can begin to read at the
+// order. A position replaces the filter's bound on its side: with both, Postgres can begin to read at the
 // bound.
-func (p *pageSQL) place(q subscriptions.Query) (key string) {
+func (p *pageSQL) place(q *subscriptions.Query) (key string) {
 	none := subscriptions.Position{}
 	if !q.ByPeriodEnd {
 		p.order = "id DESC"
@@ -67,15 +69,13 @@ func (p *pageSQL) place(q subscriptions.Query) (key string) {
 	}
 	p.order = "current_period_end, id"
 	if q.After != none {
-		p.of += " AND (current_period_end, id) > (" + p.arg(q.After.PeriodEnd) + ", " + p.arg(q.After.ID) + ")"
-	} else if from := q.Filter.PeriodEndFrom; !from.IsZero() {
-		p.of += " AND current_period_end >= " + p.arg(from)
+		p.of += " AND (current_period_end, id) > (" + p.arg(instant(q.After.PeriodEnd)) + ", " + p.arg(q.After.ID) + ")"
+		q.Filter.PeriodEndFrom = time.Time{}
 	}
 	if q.Before != none {
-		p.of += " AND (current_period_end, id) < (" + p.arg(q.Before.PeriodEnd) + ", " + p.arg(q.Before.ID) + ")"
+		p.of += " AND (current_period_end, id) < (" + p.arg(instant(q.Before.PeriodEnd)) + ", " + p.arg(q.Before.ID) + ")"
 		p.order = "current_period_end DESC, id DESC"
-	} else if before := q.Filter.PeriodEndBefore; !before.IsZero() {
-		p.of += " AND current_period_end < " + p.arg(before)
+		q.Filter.PeriodEndBefore = time.Time{}
 	}
 	return "id, current_period_end"
 }
@@ -83,6 +83,17 @@ func (p *pageSQL) place(q subscriptions.Query) (key string) {
 // subscriptions selects rows that also meet more conditions, which begin with " AND ".
 func (p pageSQL) subscriptions(conditions string) string {
 	return "SELECT " + p.what + " FROM subscriptions WHERE " + p.of + conditions
+}
+
+// conditions returns those of a filter that one function has of its criteria, each after " AND ".
+func (p pageSQL) conditions(f subscriptions.Filter, one func(*subscriptions.Criterion) subscriptions.Condition) string {
+	var all strings.Builder
+	for _, c := range f.Given() {
+		if condition := one(c); condition != nil {
+			all.WriteString(" AND " + condition(&f, p.arg))
+		}
+	}
+	return all.String()
 }
 
 // ofStore selects a store's subscriptions by what the subscriptions themselves have. The indexes
@@ -93,19 +104,18 @@ func (p pageSQL) subscriptions(conditions string) string {
 // large store.
 func (p pageSQL) ofStore(q subscriptions.Query) string {
 	f, ordered := q.Filter, " ORDER BY "+p.order
-	if f.CallingCode != "" {
-		p.of += " AND calling_code = " + p.arg(f.CallingCode)
-	}
+	few := slices.ContainsFunc(f.Given(), func(c *subscriptions.Criterion) bool { return c.Few })
 	states := cmp.Or(f.Statuses, subscriptions.EveryStatus)
-	switch {
-	case f.ExternalCustomerID != "", f.OrderID != 0: // few rows
-		return p.subscriptions(ofRowSQL(f, p.arg)) + ordered
-	case states == subscriptions.EveryStatus && f.CallingCode == "" && !q.ByPeriodEnd:
-		return p.subscriptions("") + ordered
+	if !few {
+		f.Statuses = 0 // each state has a branch
+	}
+	of := p.conditions(f, func(c *subscriptions.Criterion) subscriptions.Condition { return c.Row })
+	if few || states == subscriptions.EveryStatus && of == "" && !q.ByPeriodEnd {
+		return p.subscriptions(of) + ordered
 	}
 	branches := states.Names()
 	for i, name := range branches {
-		branches[i] = p.subscriptions(" AND status = '"+name+"'") + ordered
+		branches[i] = p.subscriptions(of+" AND status = '"+name+"'") + ordered
 	}
 	if len(branches) == 1 {
 		return branches[0]
@@ -117,47 +127,18 @@ func (p pageSQL) ofStore(q subscriptions.Query) string {
 	return "SELECT * FROM ((" + strings.Join(branches, each+") UNION ALL (") + each + ")) states" + ordered
 }
 
-// ofRowSQL returns the conditions for filters that match few rows anyway.
-func ofRowSQL(f subscriptions.Filter, arg func(any) string) string {
-	var conditions string
-	if f.ExternalCustomerID != "" {
-		// The length is the condition of the index.
-		conditions += " AND length(external_customer_id) <= 255 AND external_customer_id = " + arg(f.ExternalCustomerID)
-	}
-	if f.OrderID != 0 {
-		conditions += " AND order_id = " + arg(f.OrderID)
-	}
-	if f.Statuses != 0 {
-		conditions += " AND status = ANY(" + arg(f.Statuses.Names()) + ")"
-	}
-	return conditions
-}
-
 // ofCustomers selects the subscriptions of matching customers. There are few such customers. An
 // index returns the newest of each in order; only the combination of several customers is sorted.
 func (p pageSQL) ofCustomers(q subscriptions.Query) string {
-	who := []string{"store_id = $1"}
-	if q.Filter.Email != "" {
-		who = append(who, folded("email")+" = "+folded(p.arg(q.Filter.Email)+"::text"))
-	}
-	if q.Filter.Phone != "" {
-		phone, nationals := p.arg(string(q.Filter.Phone)), p.arg(q.Filter.Phone.Nationals())
-		without := "ltrim(regexp_replace(" + phone + ", '^' || calling_code, ''), '0')"
-		who = append(who,
-			"(national_phone = ANY("+nationals+") OR uncoded_phone = ANY("+nationals+"))",
-			"("+phone+" IN (national_phone, uncoded_phone) OR "+without+" IN (national_phone, uncoded_phone))")
-	}
-	if q.Filter.CallingCode != "" {
-		who = append(who, "calling_code = "+p.arg(q.Filter.CallingCode))
-	}
+	who := p.conditions(q.Filter, func(c *subscriptions.Criterion) subscriptions.Condition { return c.Customer })
 	each := p.arg(q.Skip + q.Limit)
-	return "SELECT theirs.* FROM (SELECT id AS customer FROM customers WHERE " + strings.Join(who, " AND ") + ") whose" +
-		" CROSS JOIN LATERAL (" + p.subscriptions(" AND customer_id = customer"+ofRowSQL(q.Filter, p.arg)) +
+	of := p.conditions(q.Filter, func(c *subscriptions.Criterion) subscriptions.Condition {
+		if c.Customer != nil {
+			return nil // who meets it already
+		}
+		return c.Row
+	})
+	return "SELECT theirs.* FROM (SELECT id AS customer FROM customers WHERE store_id = $1" + who + ") whose" +
+		" CROSS JOIN LATERAL (" + p.subscriptions(" AND customer_id = customer"+of) +
 		" ORDER BY " + p.order + " LIMIT " + each + ") theirs ORDER BY " + p.order
-}
-
-// folded returns an SQL expression for an address in lower case, independent of the
-// locale of the database. The index customers_by_email is on this expression.
-func folded(address string) string {
-	return "(lower(" + address + ` COLLATE "und-x-icu") COLLATE "C")`
 }

@@ -320,6 +320,8 @@ func literal(arg any) string {
 	switch arg := arg.(type) {
 	case string:
 		return "'" + strings.ReplaceAll(arg, "'", "''") + "'"
+	case instant:
+		return literal(time.Time(arg))
 	case time.Time:
 		return literal(arg.Format(time.RFC3339Nano))
 	case []int64:

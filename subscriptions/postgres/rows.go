@@ -88,25 +88,13 @@ func (r *row) subscription() subscriptions.Subscription {
 // this bound, and those of dates and of external IDs, have values beyond them.
 const maxMetadata = 16 * 1024
 
-// The first and the last time that can be shown: years have four digits. firstShown is
-// not the zero time, which means null.
-var (
-	firstShown = time.Date(1, 1, 1, 0, 0, 0, 1000, time.UTC)
-	lastShown  = time.Date(9999, 12, 31, 23, 59, 59, 999_999_000, time.UTC)
-)
-
-// bound replaces what cannot be shown, and reports whether it replaced anything.
+// bound removes texts that cannot be shown, and reports whether anything is not shown as it is stored.
 func bound(s *subscriptions.Subscription) (changed bool) {
-	for _, at := range [...]*time.Time{
-		&s.StartsAt, &s.EndsAt, &s.PeriodStart, &s.PeriodEnd, &s.TrialEndsAt, &s.CanceledAt,
-		&s.PausedAt, &s.NextRetryAt, &s.GraceEndsAt, &s.CreatedAt, &s.UpdatedAt,
+	for _, at := range [...]time.Time{
+		s.StartsAt, s.EndsAt, s.PeriodStart, s.PeriodEnd, s.TrialEndsAt, s.CanceledAt,
+		s.PausedAt, s.NextRetryAt, s.GraceEndsAt, s.CreatedAt, s.UpdatedAt,
 	} {
-		switch {
-		case at.Before(time.Time{}):
-			*at, changed = firstShown, true
-		case at.After(lastShown):
-			*at, changed = lastShown, true
-		}
+		changed = changed || !subscriptions.Shown(at).Equal(at)
 	}
 	if len(s.ExternalCustomerID) > subscriptions.MaxExternalCustomer && utf8.RuneCountInString(s.ExternalCustomerID) > subscriptions.MaxExternalCustomer {
 		s.ExternalCustomerID, changed = "", true
@@ -133,17 +121,34 @@ func (t *text) ScanBytes(b []byte) error {
 
 var errNull = errors.New("null in a column that must not be null")
 
-// instant reads null as the zero time, and infinity as a time outside of what can be shown.
+// Infinite times stand for those of Postgres. It can store no other time before or after them.
+var (
+	infinitelyEarly = time.Date(-4713, 11, 23, 0, 0, 0, 0, time.UTC)
+	infinitelyLate  = time.Date(294277, 1, 1, 0, 0, 0, 0, time.UTC)
+)
+
+// instant is a time in Postgres. It reads null as the zero time.
 type instant time.Time
 
 func (i *instant) ScanTimestamptz(v pgtype.Timestamptz) error {
 	switch v.InfinityModifier {
 	case pgtype.Infinity:
-		*i = instant(lastShown.AddDate(1, 0, 0))
+		*i = instant(infinitelyLate)
 	case pgtype.NegativeInfinity:
-		*i = instant(firstShown.AddDate(-1, 0, 0))
+		*i = instant(infinitelyEarly)
 	default:
 		*i = instant(v.Time)
 	}
 	return nil
+}
+
+func (i instant) TimestamptzValue() (pgtype.Timestamptz, error) {
+	v := pgtype.Timestamptz{Time: time.Time(i), Valid: true}
+	switch {
+	case v.Time.Equal(infinitelyLate):
+		v.InfinityModifier = pgtype.Infinity
+	case v.Time.Equal(infinitelyEarly):
+		v.InfinityModifier = pgtype.NegativeInfinity
+	}
+	return v, nil
 }

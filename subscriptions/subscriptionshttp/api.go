@@ -5,8 +5,9 @@ package subscriptionshttp
 
 import (
 	"fmt"
+	"math"
 	"net/http"
-	"strconv"
+	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -83,7 +84,7 @@ func (a *API) Area() wire.Area {
 			{Method: http.MethodGet, Path: "/subscriptions", Handle: a.serve(a.list)},
 			{Method: http.MethodGet, Path: "/subscriptions/changes", Handle: a.serve(a.changes), Vary: "Accept"},
 			{Method: http.MethodGet, Path: "/subscriptions/summary", Handle: a.serve(a.summary)},
-			{Method: http.MethodGet, Path: "/subscriptions/metrics", Handle: a.serve(a.metrics)},
+			{Method: http.MethodGet, Path: "/subscriptions/metrics", Handle: a.serve(a.metrics), Vary: "Accept"},
 			{Method: http.MethodGet, Path: "/subscriptions/:id", Handle: a.serve(a.get)},
 			{Method: http.MethodGet, Path: "/subscriptions/:id/history", Handle: a.serve(a.history)},
 		},
@@ -99,10 +100,12 @@ type merchant struct {
 	language locale.Locale
 }
 
+func (m *merchant) accept() string { return strings.Join(m.Request.Header.Values("Accept"), ",") }
+
 // subscription returns the ID in the path.
 func (m *merchant) subscription() (int64, error) {
-	id, err := strconv.ParseInt(m.Param("id"), 10, 64)
-	if err != nil || id < 1 || strconv.FormatInt(id, 10) != m.Param("id") {
+	id, ok := subscriptions.WholeNumber[int64](math.MaxInt64)(m.Param("id"))
+	if !ok {
 		return 0, subscriptions.ErrNotFound
 	}
 	return id, nil

@@ -22,34 +22,32 @@ type changesRequest struct {
 	limit  int
 	wait   int // seconds; 0: not at all
 	format format
+	plain  bool // only rows
 }
 
 // parseChanges reads a raw query and an Accept header. Its problem.Error names every
 // parameter at fault.
 func parseChanges(query, accept string, store int64) (r changesRequest, err error) {
-	r = changesRequest{limit: subscriptions.DefaultChanges, format: preferred(accept)}
+	r = changesRequest{limit: subscriptions.DefaultChanges, format: preferred(accept, asJSON, asNDJSON, asCSV)}
 	parse := func(s string) (subscriptions.Cursor, bool) { return subscriptions.ParseCursor(s, store) }
 	after := parameter[changesRequest]{"after", into(func(r *changesRequest) *subscriptions.Cursor { return &r.after }, parse), textCursor.With()}
-	limit := parameter[changesRequest]{
-		"limit", into(func(r *changesRequest) *int { return &r.limit }, wholeNumber(subscriptions.MaxChanges)),
-		textNumber.With("limit", subscriptions.MaxChanges),
-	}
-	wait := parameter[changesRequest]{
-		"wait", into(func(r *changesRequest) *int { return &r.wait }, wholeNumber(maxWait)), textNumber.With("wait", maxWait),
-	}
+	limit := number("limit", func(r *changesRequest) *int { return &r.limit }, subscriptions.MaxChanges)
+	wait := number("wait", func(r *changesRequest) *int { return &r.wait }, maxWait)
+	one := func(s string) (is, ok bool) { return true, s == "1" && r.format == asCSV }
+	plain := parameter[changesRequest]{"plain", into(func(r *changesRequest) *bool { return &r.plain }, one), textPlain.With()}
 	if r.format != asJSON {
 		never := func(*changesRequest, string) bool { return false }
 		limit.read, limit.invalid = never, textLimitOfStream.With()
 		wait.read, wait.invalid = never, textWaitOfStream.With()
 	}
-	faults := readQuery(query, &r, []parameter[changesRequest]{after, limit, wait}, textNoValue, textUnknownOfChanges)
+	faults := readQuery(query, &r, []parameter[changesRequest]{after, limit, wait, plain}, textNoValue, textUnknownOfChanges)
 	if r.wait > 0 && r.after == (subscriptions.Cursor{}) && !slices.ContainsFunc(faults, func(f problem.Fault) bool { return f.Member == "after" }) {
 		faults = append(faults, fault("wait", textWaitAlone))
 	}
 	return r, refused(faults)
 }
 
-// format is the media type in which changes are sent.
+// format is a media type of an answer.
 type format string
 
 const (
@@ -58,15 +56,23 @@ const (
 	asCSV    format = "text/csv"
 )
 
-// preferred returns the format that an Accept header prefers: the one with the highest
+// contentType is the value of the header for a stream.
+func (f format) contentType() string {
+	if f == asCSV {
+		return string(f) + "; charset=utf-8; header=present"
+	}
+	return string(f)
+}
+
+// preferred returns the format that an Accept header prefers: of those on offer the one with the highest
 // quality, the first of several, JSON if it names none. A wildcard names none, because most
 // programs send one by default.
-func preferred(accept string) format {
+func preferred(accept string, offered ...format) format {
 	best, quality := asJSON, 0.0
 	for item := range strings.SplitSeq(accept, ",") {
 		name, params, err := mime.ParseMediaType(item)
 		f := format(name)
-		if err != nil || f != asJSON && f != asNDJSON && f != asCSV {
+		if err != nil || !slices.Contains(offered, f) {
 			continue
 		}
 		q := 1.0
@@ -84,7 +90,7 @@ func preferred(accept string) format {
 
 // changes answers with a page, or with a stream if the client prefers one of its formats.
 func (a *API) changes(m *merchant) (wire.Answer, error) {
-	r, err := parseChanges(m.Request.URL.RawQuery, strings.Join(m.Request.Header.Values("Accept"), ","), m.store.ID)
+	r, err := parseChanges(m.Request.URL.RawQuery, m.accept(), m.store.ID)
 	if err != nil {
 		return wire.Answer{}, err
 	}
@@ -163,11 +169,14 @@ func (a *API) streamed(m *merchant, r changesRequest) wire.Answer {
 				return
 			}
 			defer leave()
-			lines := newLines(r.format, w)
+			lines := newLines(&r, w)
 			for c, err := range a.pagesAfter(ctx, m, r.after) {
 				if err != nil {
 					yield(nil, err)
 					return
+				}
+				if r.plain {
+					c.Deleted = nil
 				}
 				if !yield(writeLines(lines, &view{lines, w, m.store, a.Now()}, &c, m.store.ID), nil) {
 					return
@@ -175,11 +184,7 @@ func (a *API) streamed(m *merchant, r changesRequest) wire.Answer {
 			}
 		}
 	}
-	contentType := string(r.format)
-	if r.format == asCSV {
-		contentType += "; charset=utf-8; header=present"
-	}
-	return wire.Answer{Stream: &wire.Stream{ContentType: contentType, Parts: parts}}
+	return wire.Answer{Stream: &wire.Stream{ContentType: r.format.contentType(), Parts: parts}}
 }
 
 // pagesAfter yields pages of changes until there are no more, or until an error. It reads the next

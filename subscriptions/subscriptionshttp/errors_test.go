@@ -45,6 +45,6 @@ func TestPreferred_IsTheNamedFormatOfTheHighestQuality(t *testing.T) {
 		"text/csv;;":                            asJSON,
 		",,text/csv,":                           asCSV,
 	} {
-		assert.Equal(t, preferred(accept), want, "%q", accept)
+		assert.Equal(t, preferred(accept, asJSON, asNDJSON, asCSV), want, "%q", accept)
 	}
 }

@@ -14,10 +14,7 @@ func parseHistory(query string, store, id int64) (q subscriptions.HistoryQuery, 
 	place := func(s string) (subscriptions.Place, bool) { return subscriptions.ParsePlace(s, store, id) }
 	err = refused(readQuery(query, &q, []parameter[subscriptions.HistoryQuery]{
 		{"after", into(func(q *subscriptions.HistoryQuery) *subscriptions.Place { return &q.After }, place), textPlace.With()},
-		{
-			"limit", into(func(q *subscriptions.HistoryQuery) *int { return &q.Limit }, wholeNumber(subscriptions.MaxEvents)),
-			textNumber.With("limit", subscriptions.MaxEvents),
-		},
+		number("limit", func(q *subscriptions.HistoryQuery) *int { return &q.Limit }, subscriptions.MaxEvents),
 	}, textNoValue, textUnknownOfHistory))
 	return q, err
 }

@@ -18,10 +18,13 @@ type lines interface {
 	next(cursor string) (page []byte) // ends the page
 }
 
-// newLines returns lines in a format. w must be empty.
-func newLines(f format, w *wire.Writer) lines {
-	if f == asCSV {
-		return &csv{lines: []byte(strings.Join(csvColumns, ",") + "\r\n")}
+// newLines returns the lines of a request. w must be empty.
+func newLines(r *changesRequest, w *wire.Writer) lines {
+	switch {
+	case r.plain:
+		return plainCSV{newCSV(csvColumns[2:])}
+	case r.format == asCSV:
+		return newCSV(csvColumns)
 	}
 	return ndjson{w}
 }
@@ -64,7 +67,7 @@ func (n ndjson) next(cursor string) []byte {
 	return n.Bytes()
 }
 
-// csvColumns are the columns of CSV: the kind of the line (row, deleted or next), the cursor
+// csvColumns are the columns of changes in CSV: the kind of the line (row, deleted or next), the cursor
 // of a next, and the members of a single subscription in their order, nested ones with a dot.
 var csvColumns = []string{
 	"kind", "cursor", "id", "status", "external_customer_id", "starts_at", "ends_at", "start_date", "end_date",
@@ -78,12 +81,17 @@ var csvColumns = []string{
 	"paused_at", "paused_remaining_days", "next_retry_at", "deleted_at",
 }
 
-// csv writes RFC 4180. The cells have the values of NDJSON, and null is an empty cell. Line breaks
+// csv writes RFC 4180, with a header. The cells have the values of NDJSON, and null is an empty cell. Line breaks
 // inside of cells stay as they are, which encoding/csv would change.
 type csv struct {
-	lines []byte // of the current page; the first one has the header
-	cells int    // of the current line
-	of    string // the object that is written, with a dot; "" for none
+	columns []string
+	lines   []byte // of the current page; the first one has the header
+	cells   int    // of the current line
+	of      string // the object that is written, with a dot; "" for none
+}
+
+func newCSV(columns []string) *csv {
+	return &csv{columns: columns, lines: []byte(strings.Join(columns, ",") + "\r\n")}
 }
 
 func (c *csv) begin(kind string) {
@@ -97,14 +105,25 @@ func (c *csv) next(cursor string) []byte {
 	c.Text("kind", "next")
 	c.Text("cursor", cursor)
 	c.end()
+	return c.page()
+}
+
+// page returns the lines since the page before.
+func (c *csv) page() []byte {
 	page := c.lines
 	c.lines = c.lines[:0]
 	return page
 }
 
+// plainCSV has only rows, without the columns kind and cursor.
+type plainCSV struct{ *csv }
+
+func (p plainCSV) begin(string)       {}
+func (p plainCSV) next(string) []byte { return p.page() }
+
 // end ends the line, with empty cells for the columns that it does not have.
 func (c *csv) end() {
-	c.lines = append(c.lines, strings.Repeat(",", len(csvColumns)-c.cells)...)
+	c.lines = append(c.lines, strings.Repeat(",", len(c.columns)-c.cells)...)
 	c.lines = append(c.lines, "\r\n"...)
 	c.cells = 0
 }
@@ -121,7 +140,7 @@ func (c *csv) raw(name, text string) {
 		if c.cells > 0 {
 			c.lines = append(c.lines, ',')
 		}
-		found = csvColumns[c.cells] == c.of+name
+		found = c.columns[c.cells] == c.of+name
 	}
 	c.lines = append(c.lines, text...)
 }

@@ -3,14 +3,9 @@ package subscriptionshttp
 import (
 	"cmp"
 	"maps"
-	"math"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"commerce/auth/locale"
 	"commerce/auth/problem"
@@ -22,7 +17,6 @@ const (
 	maxPerPage     = 100
 	maxPage        = 1_000_000 // by number
 	maxSkip        = 1_000_000 // rows before a page by number
-	maxEmail       = 254       // characters; the maximum of RFC 5321
 )
 
 type listing struct {
@@ -40,27 +34,31 @@ type listing struct {
 }
 
 // listParameters are the parameters of the list, in the order in which URLs repeat them.
-var listParameters = []parameter[listing]{
-	kept("per_page", into(func(l *listing) *int { return &l.perPage }, wholeNumber(maxPerPage)), textNumber, "per_page", maxPerPage),
-	kept("customerEmail", into(func(l *listing) *string { return &l.filter.Email }, parseEmail), textEmail),
-	kept("customerPhone", into(func(l *listing) *subscriptions.Phone { return &l.filter.Phone }, subscriptions.ParsePhone), textPhone),
-	kept("customerCountryCode", into(func(l *listing) *string { return &l.filter.CallingCode }, parseCallingCode), textCallingCode),
-	kept("status", into(func(l *listing) *subscriptions.StatusSet { return &l.filter.Statuses }, subscriptions.ParseStatuses), textStatuses),
-	kept("externalCustomerId", into(func(l *listing) *string { return &l.filter.ExternalCustomerID }, parseExternalCustomer), textExternalCustomer),
-	kept("orderId", into(func(l *listing) *int64 { return &l.filter.OrderID }, wholeNumber[int64](math.MaxInt64)), textNumber, "orderId", int64(math.MaxInt64)),
-	kept("sort", into(func(l *listing) *bool { return &l.byPeriodEnd }, parseSort), textSort),
-	kept("periodEndFrom", into(func(l *listing) *time.Time { return &l.filter.PeriodEndFrom }, parseDay), textDay, "periodEndFrom"),
-	kept("periodEndTo", into(func(l *listing) *time.Time { return &l.filter.PeriodEndBefore }, parseLastDay), textDay, "periodEndTo"),
-	{"page", into(func(l *listing) *int { return &l.page }, parsePage), textNumber.With("page", maxPage)},
+var listParameters = slices.Concat([]parameter[listing]{
+	{"page", into(func(l *listing) *int { return &l.page }, parsePage), subscriptions.WantsNumber("page", maxPage)},
+	kept(number("per_page", func(l *listing) *int { return &l.perPage }, maxPerPage)),
+}, filterParameters(), []parameter[listing]{
+	kept(parameter[listing]{sortParameter, into(func(l *listing) *bool { return &l.byPeriodEnd }, parseSort), textSort.With()}),
 	{linkParameter, into(func(l *listing) *string { return &l.link }, parseLink), textLink.With()},
+})
+
+func filterParameters() []parameter[listing] {
+	all := make([]parameter[listing], len(subscriptions.Criteria))
+	for i, c := range subscriptions.Criteria {
+		read := func(l *listing, value string) bool { return c.Read(&l.filter, value) }
+		all[i] = kept(parameter[listing]{c.Name, read, c.Invalid})
+	}
+	return all
 }
 
-// kept returns a parameter that every URL of the answer repeats as it was given.
-func kept(name string, read func(l *listing, value string) bool, invalid locale.Text, args ...any) parameter[listing] {
-	return parameter[listing]{name, func(l *listing, value string) bool {
-		l.kept += "&" + name + "=" + url.QueryEscape(value)
+// kept makes every URL of the answer repeat a parameter as it was given.
+func kept(p parameter[listing]) parameter[listing] {
+	read := p.read
+	p.read = func(l *listing, value string) bool {
+		l.kept += "&" + p.name + "=" + url.QueryEscape(value)
 		return read(l, value)
-	}, invalid.With(args...)}
+	}
+	return p
 }
 
 // parseListing reads a raw query. Its problem.Error names every parameter at fault.
@@ -77,87 +75,55 @@ func parseListing(query string) (listing, error) {
 	if !linked && (l.page > maxPage || (l.page-1)*l.perPage > maxSkip) && !atFault("page", "per_page") {
 		faults = append(faults, fault("page", textTooFar))
 	}
-	others, why := periodEnds, textNeedsSort
-	if l.byPeriodEnd {
-		others, why = notSorted, textNotSorted
-	}
-	for _, name := range others {
-		if strings.Contains(l.kept, "&"+name+"=") && !atFault(name, "sort") {
-			faults = append(faults, fault(name, why))
+	return l, refused(append(faults, l.conflicts(atFault)...))
+}
+
+// conflicts returns the faults of filters that are valid, but not with each other or with the sort.
+func (l *listing) conflicts(atFault func(...string) bool) (faults []problem.Fault) {
+	texts := map[string]string{}
+	for _, c := range subscriptions.Criteria {
+		text := c.Text(&l.filter)
+		texts[c.Name] = text
+		if !strings.Contains(l.kept, "&"+c.Name+"=") {
+			continue
+		}
+		switch from := texts[c.From]; {
+		case atFault(c.Name):
+		case !l.byPeriodEnd && c.Sort == subscriptions.OnlySorted && !atFault(sortParameter):
+			faults = append(faults, fault(c.Name, textNeedsSort))
+		case l.byPeriodEnd && c.Sort == subscriptions.NotSorted:
+			faults = append(faults, fault(c.Name, textNotSorted, sortable()))
+		case text != "" && text <= from && !atFault(c.From):
+			faults = append(faults, fault(c.From, textEndsFirst, c.Name, c.From), fault(c.Name, textEndsFirst, c.Name, c.From))
 		}
 	}
-	if from, before := l.filter.PeriodEndFrom, l.filter.PeriodEndBefore; !before.IsZero() && !from.Before(before) && !atFault(periodEnds...) {
-		for _, name := range periodEnds {
-			faults = append(faults, fault(name, textEndsFirst))
+	return faults
+}
+
+// sortable returns the filters that combine with the sort.
+func sortable() (all names) {
+	for _, c := range subscriptions.Criteria {
+		if c.Sort != subscriptions.NotSorted {
+			all = append(all, c.Name)
 		}
 	}
-	return l, refused(faults)
+	return all
 }
 
-const sortPeriodEnd = "periodEnd" // the only value of sort
-
-var (
-	periodEnds = []string{"periodEndFrom", "periodEndTo"} // need the sort
-	// notSorted are the filters whose rows no index has in the order of the sort.
-	notSorted = []string{"customerEmail", "customerPhone", "customerCountryCode", "externalCustomerId", "orderId"}
-)
-
-// parseEmail checks only enough to refuse a name or SQL, which would otherwise be an
-// address without subscriptions.
-func parseEmail(s string) (string, bool) {
-	local, domain, found := strings.Cut(s, "@")
-	return s, found && local != "" && domain != "" && !strings.Contains(domain, "@") &&
-		utf8.ValidString(s) && utf8.RuneCountInString(s) <= maxEmail &&
-		!strings.ContainsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
-}
-
-func parseCallingCode(s string) (string, bool) {
-	return s, len(s) <= subscriptions.MaxCallingCode && digitsOnly(s) && s[0] != '0'
-}
-
-// parseExternalCustomer refuses only what no stored ID can be.
-func parseExternalCustomer(s string) (string, bool) {
-	return s, utf8.ValidString(s) && utf8.RuneCountInString(s) <= subscriptions.MaxExternalCustomer && !strings.Contains(s, "\x00")
-}
+const sortParameter, sortPeriodEnd = "sort", "periodEnd" // the only value
 
 func parseSort(s string) (byPeriodEnd, ok bool) { return s == sortPeriodEnd, s == sortPeriodEnd }
-
-// parseDay reads the beginning of a day.
-func parseDay(s string) (time.Time, bool) {
-	day, err := time.Parse(time.DateOnly, s)
-	return day, err == nil && day.Year() > 0
-}
-
-// parseLastDay reads the end of a day.
-func parseLastDay(s string) (time.Time, bool) {
-	day, ok := parseDay(s)
-	return day.AddDate(0, 0, 1), ok
-}
 
 func parseLink(s string) (string, bool) { return s, len(s) <= maxLink }
 
 // parsePage reads a page's number. All that are too large for a link are the same: too far.
 func parsePage(s string) (int, bool) {
-	n, ok := wholeNumber(maxLinkedPage)(s)
-	if !ok && digitsOnly(s) && s[0] != '0' {
+	n, ok := subscriptions.WholeNumber(maxLinkedPage)(s)
+	if !ok && strings.Trim(s, "0123456789") == "" && s[0] != '0' {
 		return maxLinkedPage + 1, true
 	}
 	return n, ok
 }
-
-// wholeNumber returns a function that reads a number from 1 to limit without a sign, leading
-// zeros or a fraction.
-func wholeNumber[N int | int64](limit N) func(string) (N, bool) {
-	return func(s string) (N, bool) {
-		if len(s) > len("9223372036854775807") || !digitsOnly(s) || s[0] == '0' {
-			return 0, false
-		}
-		n, err := strconv.ParseInt(s, 10, 64)
-		return N(n), err == nil && n <= int64(limit)
-	}
-}
-
-func digitsOnly(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
 type parameter[T any] struct {
 	name    string
@@ -173,11 +139,37 @@ func into[T, V any](field func(*T) *V, parse func(string) (V, bool)) func(*T, st
 	}
 }
 
+// number returns a parameter that is a number from 1 to limit.
+func number[T any](name string, field func(*T) *int, limit int) parameter[T] {
+	return parameter[T]{name, into(field, subscriptions.WholeNumber(limit)), subscriptions.WantsNumber(name, limit)}
+}
+
+// refusal returns the sentence for an invalid value. One that would be valid with a + for each space may have been
+// sent with it: in a query, a + means a space.
+func (p *parameter[T]) refusal(into *T, value string) locale.Sentence {
+	if plus := strings.ReplaceAll(value, " ", "+"); plus != value && p.read(into, plus) {
+		return textPlus.With(p.name)
+	}
+	return p.invalid
+}
+
+// names are parameters in a sentence.
+type names []string
+
+func (n names) In(l locale.Locale) string {
+	comma, and := ", ", " and "
+	if l == locale.Ar {
+		comma, and = " و", " و"
+	}
+	last := len(n) - 1
+	return strings.Join(n[:last], comma) + and + n[last]
+}
+
 // wholeQuery stands for the query itself where no parameter can be named.
 const wholeQuery = "query"
 
 // readQuery reads a raw query. It returns a fault for each parameter that is repeated, empty,
-// invalid or not among the accepted ones, so that none is silently ignored.
+// invalid or not among the accepted ones, so that none is silently ignored. The text unknown names those, if there are any.
 func readQuery[T any](query string, into *T, accepted []parameter[T], empty, unknown locale.Text) []problem.Fault {
 	values, err := url.ParseQuery(query)
 	if err != nil {
@@ -194,20 +186,28 @@ func readQuery[T any](query string, into *T, accepted []parameter[T], empty, unk
 		case given[0] == "":
 			faults = append(faults, fault(p.name, empty))
 		case !p.read(into, given[0]):
-			faults = append(faults, problem.Fault{Member: p.name, Sentence: p.invalid})
+			faults = append(faults, problem.Fault{Member: p.name, Sentence: p.refusal(into, given[0])})
 		}
 	}
 	const maxNames, maxBytes = 10, 64 // bound how much of a query the response repeats
-	names := slices.Sorted(maps.Keys(values))
-	for _, name := range names[:min(len(names), maxNames)] {
+	var known []any
+	if len(accepted) > 0 {
+		var all names
+		for _, p := range accepted {
+			all = append(all, p.name)
+		}
+		known = append(known, all)
+	}
+	others := slices.Sorted(maps.Keys(values))
+	for _, name := range others[:min(len(others), maxNames)] {
 		name = strings.ToValidUTF8(name[:min(len(name), maxBytes)], "\uFFFD")
-		faults = append(faults, fault(cmp.Or(name, wholeQuery), unknown))
+		faults = append(faults, fault(cmp.Or(name, wholeQuery), unknown, known...))
 	}
 	return faults
 }
 
-func fault(parameter string, text locale.Text) problem.Fault {
-	return problem.Fault{Member: parameter, Sentence: text.With()}
+func fault(parameter string, text locale.Text, args ...any) problem.Fault {
+	return problem.Fault{Member: parameter, Sentence: text.With(args...)}
 }
 
 // refused returns the error for faults of a query, nil if there are none.

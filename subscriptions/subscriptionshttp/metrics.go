@@ -3,6 +3,7 @@ package subscriptionshttp
 import (
 	"context"
 	"fmt"
+	"iter"
 	"time"
 
 	"commerce/auth/problem"
@@ -79,51 +80,96 @@ func (a *API) metrics(m *merchant) (wire.Answer, error) {
 	if err != nil {
 		return wire.Answer{}, fmt.Errorf("measure subscriptions of store %d: %w", m.store.ID, err)
 	}
-	return wire.Answer{Data: func(w *wire.Writer) { writeMetrics(w, found, r, m.store.Currency) }}, nil
+	rows := metricsRows(found, r, m.store.Currency)
+	if preferred(m.accept(), asJSON, asCSV) == asCSV {
+		return wire.Answer{Stream: &wire.Stream{ContentType: asCSV.contentType(), Parts: func(context.Context, *wire.Writer) iter.Seq2[[]byte, error] {
+			return func(yield func([]byte, error) bool) { yield(metricsTable(rows), nil) }
+		}}}, nil
+	}
+	return wire.Answer{Data: func(w *wire.Writer) { writeMetrics(w, found.AsOf, rows) }}, nil
 }
 
-// writeMetrics writes the figures of each month and currency, in the store's own currency if there
-// are none.
-func writeMetrics(w *wire.Writer, m *subscriptions.Metrics, r metricsRequest, own string) {
+// metricsRow is a month in one currency.
+type metricsRow struct {
+	month    subscriptions.Month
+	currency string
+	complete bool
+	figures  *subscriptions.Figures // nil: recording had not begun
+}
+
+// metricsRows returns the rows of each month, in the store's own currency if there are no figures.
+func metricsRows(m *subscriptions.Metrics, r metricsRequest, own string) (rows []metricsRow) {
 	all := m.Series
 	if len(all) == 0 {
 		all = []subscriptions.Series{{Currency: own, Months: make([]subscriptions.Figures, m.Last-m.First+1)}}
 	}
-	w.BeginObject()
-	w.Time("as_of", m.AsOf, instants)
-	w.Array("data")
 	for month := r.from; month <= r.to; month++ {
 		for _, s := range all {
-			var figures *subscriptions.Figures
+			row := metricsRow{month: month, currency: s.Currency, complete: month < m.Last}
 			if m.First <= month && month <= m.Last {
-				figures = &s.Months[month-m.First]
+				row.figures = &s.Months[month-m.First]
 			}
-			w.BeginObject()
-			w.Text("month", month.String())
-			w.Text("currency", s.Currency)
-			w.Bool("complete", month < m.Last)
-			writeFigures(w, figures, s.Currency)
-			w.EndObject()
+			rows = append(rows, row)
 		}
+	}
+	return rows
+}
+
+func writeMetrics(w *wire.Writer, asOf time.Time, rows []metricsRow) {
+	w.BeginObject()
+	w.Time("as_of", asOf, instants)
+	w.Array("data")
+	for _, row := range rows {
+		w.BeginObject()
+		row.write(w)
+		w.EndObject()
 	}
 	w.EndArray()
 	w.EndObject()
 }
 
-// writeFigures writes the figures of a month, nil for one before recording began.
-func writeFigures(w *wire.Writer, f *subscriptions.Figures, currency string) {
-	if f == nil {
-		for _, name := range []string{"mrr", "subscriptions", "new", "reactivated", "expansion", "contraction", "churned"} {
-			w.Null(name)
-		}
-		return
+// metricsTable returns the rows as CSV, with a column for each member.
+func metricsTable(rows []metricsRow) []byte {
+	columns := []string{"month", "currency", "complete"}
+	for _, f := range figures {
+		columns = append(columns, f.name)
 	}
-	digits, _ := money.Digits(currency)
-	w.Amount("mrr", f.MRR, digits)
-	w.Number("subscriptions", f.Subscriptions)
-	w.Amount("new", f.New, digits)
-	w.Amount("reactivated", f.Reactivated, digits)
-	w.Amount("expansion", f.Expansion, digits)
-	w.Amount("contraction", f.Contraction, digits)
-	w.Amount("churned", f.Churned, digits)
+	table := newCSV(columns)
+	for _, row := range rows {
+		row.write(table)
+		table.end()
+	}
+	return table.page()
+}
+
+func (r *metricsRow) write(to members) {
+	to.Text("month", r.month.String())
+	to.Text("currency", r.currency)
+	to.Bool("complete", r.complete)
+	digits, _ := money.Digits(r.currency)
+	for _, f := range figures {
+		switch {
+		case r.figures == nil:
+			to.Null(f.name)
+		case f.count != nil:
+			to.Number(f.name, f.count(r.figures))
+		default:
+			to.Amount(f.name, f.amount(r.figures), digits)
+		}
+	}
+}
+
+// figures are the members of a row after its month, in their order: counts and amounts.
+var figures = []struct {
+	name   string
+	count  func(*subscriptions.Figures) int64
+	amount func(*subscriptions.Figures) money.Amount
+}{
+	{name: "mrr", amount: func(f *subscriptions.Figures) money.Amount { return f.MRR }},
+	{name: "subscriptions", count: func(f *subscriptions.Figures) int64 { return f.Subscriptions }},
+	{name: "new", amount: func(f *subscriptions.Figures) money.Amount { return f.New }},
+	{name: "reactivated", amount: func(f *subscriptions.Figures) money.Amount { return f.Reactivated }},
+	{name: "expansion", amount: func(f *subscriptions.Figures) money.Amount { return f.Expansion }},
+	{name: "contraction", amount: func(f *subscriptions.Figures) money.Amount { return f.Contraction }},
+	{name: "churned", amount: func(f *subscriptions.Figures) money.Amount { return f.Churned }},
 }

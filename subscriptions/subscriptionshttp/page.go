@@ -7,8 +7,6 @@ import (
 	"encoding/binary"
 	"slices"
 	"strconv"
-	"strings"
-	"time"
 
 	"commerce/cart/wire"
 	"commerce/subscriptions"
@@ -35,7 +33,7 @@ func (l *listing) ask(keys [][]byte, store int64) (p page, q subscriptions.Query
 	at, ok := openLink(keys, store, l)
 	position := subscriptions.Position{ID: at.id}
 	if l.byPeriodEnd {
-		position.PeriodEnd = time.UnixMicro(at.end).UTC()
+		position.PeriodEnd = subscriptions.AtMicros(at.end)
 	}
 	if at.back {
 		q.Before = position
@@ -56,7 +54,7 @@ func (p *page) fill(rows []subscriptions.Subscription, key []byte, store int64) 
 	}
 	edge := func(row int) (end, id int64) {
 		if p.byPeriodEnd {
-			end = p.rows[row].PeriodEnd.UnixMicro()
+			end = subscriptions.Micros(p.rows[row].PeriodEnd)
 		}
 		return end, p.rows[row].ID
 	}
@@ -133,7 +131,7 @@ const linkParameter = "cursor"
 // by an index and no rows are skipped.
 type place struct {
 	page int   // its number, for current_page, from and to
-	end  int64 // of the current period of the row next to the page, in microseconds since 1970; 0 if the list is not by it
+	end  int64 // of the current period of the row next to the page, in subscriptions.Micros; 0 if the list is not by it
 	id   int64 // of that row
 	back bool  // the page has the rows just before that one, else those just after
 }
@@ -166,15 +164,12 @@ func (p place) seal(key []byte, store int64, l *listing) string {
 	}
 	signed := append(append(make([]byte, 0, 192), list...), link...)
 	signed = binary.AppendUvarint(signed, uint64(store))
-	for _, number := range []int64{int64(l.perPage), l.filter.OrderID, l.filter.PeriodEndFrom.Unix(), l.filter.PeriodEndBefore.Unix()} {
-		signed = binary.AppendVarint(signed, number)
-	}
-	for _, part := range []string{
-		subscriptions.FoldEmail(l.filter.Email), string(l.filter.Phone), l.filter.CallingCode,
-		strings.Join(l.filter.Statuses.Names(), ","), l.filter.ExternalCustomerID,
-	} {
-		signed = binary.AppendUvarint(signed, uint64(len(part)))
-		signed = append(signed, part...)
+	signed = binary.AppendUvarint(signed, uint64(l.perPage))
+	for _, c := range l.filter.Given() {
+		for _, part := range []string{c.Name, c.Text(&l.filter)} {
+			signed = binary.AppendUvarint(signed, uint64(len(part)))
+			signed = append(signed, part...)
+		}
 	}
 	mac := hmac.New(sha256.New, key)
 	mac.Write(signed)

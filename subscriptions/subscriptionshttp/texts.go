@@ -21,8 +21,12 @@ var (
 		locale.Ar: "تتعذر قراءة معاملات الطلب. رمّز قيمها بصيغة percent-encoding.",
 	}
 	textUnknown = locale.Text{
-		locale.En: "Unknown parameter. The list accepts page, per_page, customerEmail, customerPhone, customerCountryCode, status, externalCustomerId, orderId, sort, periodEndFrom and periodEndTo.",
-		locale.Ar: "معامل غير معروف. تقبل القائمة page وper_page وcustomerEmail وcustomerPhone وcustomerCountryCode وstatus وexternalCustomerId وorderId وsort وperiodEndFrom وperiodEndTo.",
+		locale.En: "Unknown parameter. The list accepts %s.",
+		locale.Ar: "معامل غير معروف. تقبل القائمة %s.",
+	}
+	textPlus = locale.Text{
+		locale.En: "%s must not have a space. A + in a URL means a space: send it as %%2B.",
+		locale.Ar: "يجب ألا تحتوي قيمة %s على مسافة. تعني علامة + في الرابط مسافة، فأرسلها بصيغة %%2B.",
 	}
 	textRepeated = locale.Text{
 		locale.En: "The parameter must appear only once.",
@@ -32,41 +36,25 @@ var (
 		locale.En: "The parameter has no value. Omit it to list all subscriptions.",
 		locale.Ar: "لا قيمة لهذا المعامل. احذفه لعرض كل الاشتراكات.",
 	}
-	textNumber = locale.Text{
-		locale.En: "%s must be a whole number from 1 to %d.",
-		locale.Ar: "يجب أن يكون %s عددًا صحيحًا من 1 إلى %d.",
-	}
 	textTooFar = locale.Text{
 		locale.En: "This page skips more than 1000000 subscriptions. Follow next_page_url from an earlier page instead, or use a filter.",
 		locale.Ar: "تتخطى هذه الصفحة أكثر من 1000000 اشتراك. اتبع next_page_url من صفحة سابقة، أو استخدم أحد عوامل التصفية.",
 	}
-	textEmail = locale.Text{
-		locale.En: "customerEmail must be an e-mail address of at most 254 characters.",
-		locale.Ar: "يجب أن يكون customerEmail عنوان بريد إلكتروني لا يتجاوز 254 حرفًا.",
-	}
-	textPhone = locale.Text{
-		locale.En: "customerPhone must be a telephone number of 1 to 20 digits.",
-		locale.Ar: "يجب أن يكون customerPhone رقم هاتف من 1 إلى 20 خانة.",
-	}
-	textCallingCode = locale.Text{
-		locale.En: "customerCountryCode must be 1 to 4 digits, the first one not 0, such as 966.",
-		locale.Ar: "يجب أن يكون customerCountryCode من 1 إلى 4 أرقام أولها ليس 0، مثل 966.",
-	}
 	textUnknownOfChanges = locale.Text{
-		locale.En: "Unknown parameter. Changes accept after, limit and wait.",
-		locale.Ar: "معامل غير معروف. تقبل التغييرات after وlimit وwait.",
+		locale.En: "Unknown parameter. Changes accept %s.",
+		locale.Ar: "معامل غير معروف. تقبل التغييرات %s.",
 	}
 	textUnknownOfHistory = locale.Text{
-		locale.En: "Unknown parameter. A history accepts after and limit.",
-		locale.Ar: "معامل غير معروف. يقبل السجل after وlimit.",
+		locale.En: "Unknown parameter. A history accepts %s.",
+		locale.Ar: "معامل غير معروف. يقبل السجل %s.",
 	}
 	textPlace = locale.Text{
 		locale.En: "after is not from the history of this subscription. Send the value of next unchanged, or omit after to start with the newest event.",
 		locale.Ar: "قيمة after لا تخص سجل هذا الاشتراك. أرسل قيمة next دون تغيير، أو احذف after للبدء من أحدث حدث.",
 	}
 	textUnknownOfMetrics = locale.Text{
-		locale.En: "Unknown parameter. Metrics accept from and to.",
-		locale.Ar: "معامل غير معروف. تقبل المقاييس from وto.",
+		locale.En: "Unknown parameter. Metrics accept %s.",
+		locale.Ar: "معامل غير معروف. تقبل المقاييس %s.",
 	}
 	textMonth = locale.Text{
 		locale.En: "%s must be a month such as 2026-07, in UTC and not in the future.",
@@ -92,6 +80,10 @@ var (
 		locale.En: "A stream does not accept wait. Omit it, or ask for application/json.",
 		locale.Ar: "لا يقبل البث المعامل wait. احذفه، أو اطلب application/json.",
 	}
+	textPlain = locale.Text{
+		locale.En: "plain must be 1, and is only for text/csv.",
+		locale.Ar: "يجب أن تكون قيمة plain هي 1، وهو لصيغة text/csv فقط.",
+	}
 	textWaitAlone = locale.Text{
 		locale.En: "wait needs after. Read all changes first, then wait for those after the last next.",
 		locale.Ar: "يتطلب wait المعامل after. اقرأ كل التغييرات أولًا، ثم انتظر ما بعد آخر قيمة next.",
@@ -100,33 +92,21 @@ var (
 		locale.En: "after is not a cursor of this store's changes. Send the value of next unchanged, or omit after to start from the beginning.",
 		locale.Ar: "قيمة after لا تخص تغييرات هذا المتجر. أرسل قيمة next دون تغيير، أو احذف after للبدء من البداية.",
 	}
-	textStatuses = locale.Text{
-		locale.En: "status must be one or more of trialing, active, past_due, paused, canceled and expired, separated by commas, each only once.",
-		locale.Ar: "يجب أن يكون status حالة واحدة أو أكثر من trialing وactive وpast_due وpaused وcanceled وexpired، تفصل بينها فواصل (,) دون تكرار.",
-	}
-	textExternalCustomer = locale.Text{
-		locale.En: "externalCustomerId must be valid text of at most 255 characters.",
-		locale.Ar: "يجب أن يكون externalCustomerId نصًا صالحًا لا يتجاوز 255 حرفًا.",
-	}
 	textSort = locale.Text{
 		locale.En: "sort must be periodEnd. Omit it to list the newest subscriptions first.",
 		locale.Ar: "يجب أن تكون قيمة sort هي periodEnd. احذف sort لعرض أحدث الاشتراكات أولًا.",
-	}
-	textDay = locale.Text{
-		locale.En: "%s must be a date such as 2025-11-30.",
-		locale.Ar: "يجب أن يكون %s تاريخًا مثل 2025-11-30.",
 	}
 	textNeedsSort = locale.Text{
 		locale.En: "The parameter needs sort=periodEnd.",
 		locale.Ar: "يتطلب هذا المعامل sort=periodEnd.",
 	}
 	textNotSorted = locale.Text{
-		locale.En: "The parameter cannot be combined with sort=periodEnd, which accepts status, periodEndFrom and periodEndTo.",
-		locale.Ar: "لا يمكن الجمع بين هذا المعامل وsort=periodEnd، الذي يقبل status وperiodEndFrom وperiodEndTo.",
+		locale.En: "The parameter cannot be combined with sort=periodEnd, which accepts %s.",
+		locale.Ar: "لا يمكن الجمع بين هذا المعامل وsort=periodEnd، الذي يقبل %s.",
 	}
 	textEndsFirst = locale.Text{
-		locale.En: "periodEndTo must not be before periodEndFrom.",
-		locale.Ar: "يجب ألا يسبق periodEndTo التاريخ periodEndFrom.",
+		locale.En: "%s must not be before %s.",
+		locale.Ar: "يجب ألا يسبق %s التاريخ %s.",
 	}
 	textLink = locale.Text{
 		locale.En: "cursor is not from this list. Follow next_page_url and prev_page_url unchanged, or use page without cursor.",

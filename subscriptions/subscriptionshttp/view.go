@@ -55,6 +55,11 @@ const (
 	instants = "2006-01-02T15:04:05.000000Z"
 )
 
+// Time writes the nearest time that can be shown.
+func (v *view) Time(name string, t time.Time, layout string) {
+	v.members.Time(name, subscriptions.Shown(t), layout)
+}
+
 // instant writes null for the zero time.
 func (v *view) instant(name string, at time.Time) {
 	if at.IsZero() {

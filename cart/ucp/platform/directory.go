@@ -12,7 +12,6 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -28,13 +27,7 @@ const (
 	failureAge = 30 * time.Second
 
 	maxProfiles = 1000
-	maxFailures = int(maxStarts * failureAge / period) // more cannot be current
-
-	// The starts of fetches in each period: of all, of those for one client, and of those from one host.
-	// One that hangs ends within fetchTime, so about as many run at the same time.
-	period        = time.Second
-	maxStarts     = 10
-	maxStartsEach = 1
+	maxFailures = int(maxTries * failureAge / period) // more cannot be current
 )
 
 type Config struct {
@@ -56,10 +49,11 @@ type Directory struct {
 	cfg      Config
 	profiles *bounded.Cache[string, *result] // by URL
 	failures *bounded.Cache[string, *result] // of their own, so that they evict no profile
+	answered *bounded.Cache[string, bool]    // hosts that have had a profile
 
 	mu      sync.Mutex
 	fetches map[string]*fetch // in progress, by URL
-	starts  []start           // of fetches in the last period
+	steps   []step            // of fetches in the last period
 }
 
 type Request struct {
@@ -76,7 +70,7 @@ type result struct {
 	profile *Profile
 	fault   *problem.Error // nil if there is a profile
 	fetched time.Time      // when the fetch began
-	age     time.Duration
+	age     time.Duration  // 0 if the limits did not allow the fetch
 }
 
 func (r *result) fresh(now time.Time) bool { return r != nil && now.Sub(r.fetched) < r.age }
@@ -85,12 +79,6 @@ func (r *result) fresh(now time.Time) bool { return r != nil && now.Sub(r.fetche
 type fetch struct {
 	done   chan struct{}
 	result *result // read it only after done is closed
-}
-
-// start is a fetch that counts towards the limits.
-type start struct {
-	at           time.Time
-	client, host string
 }
 
 // NewDirectory returns a Directory that knows no profile yet.
@@ -109,6 +97,7 @@ func NewDirectory(c Config) *Directory {
 		cfg:      c,
 		profiles: bounded.New[string, *result](maxProfiles, nil),
 		failures: bounded.New[string, *result](uint64(maxFailures), nil),
+		answered: bounded.New[string, bool](maxProfiles, nil),
 		fetches:  map[string]*fetch{},
 	}
 }
@@ -139,7 +128,9 @@ func (d *Directory) Profile(ctx context.Context, r Request) (*Profile, *problem.
 		defer func() { timing.Add(ctx, timing.Waiting, time.Since(began)) }()
 		select {
 		case <-f.done:
-			known = f.result
+			if known = f.result; known.age == 0 {
+				known = cmp.Or(d.known(r.URL), known)
+			}
 		case <-ctx.Done():
 			return nil, errBusy.Because(ctx.Err()).After(time.Second)
 		}
@@ -175,9 +166,11 @@ func (d *Directory) ask(ctx context.Context, r Request, u *url.URL) (*fetch, tim
 	if d.known(r.URL).fresh(now) {
 		return nil, 0
 	}
-	next := start{at: now, client: r.Client, host: hostOf(u)}
+	host := hostOf(u)
+	_, answered := d.answered.Get(host)
+	next := step{kind: tried, at: now, client: r.Client, host: host, answered: answered}
 	var wait time.Duration
-	if d.starts, wait = begin(d.starts, next); wait > 0 {
+	if d.steps, wait = take(d.steps, next); wait > 0 {
 		return nil, wait
 	}
 	f := &fetch{done: make(chan struct{})}
@@ -185,52 +178,47 @@ func (d *Directory) ask(ctx context.Context, r Request, u *url.URL) (*fetch, tim
 	d.fetches[address] = f
 	go func() {
 		ctx, traced := timing.Step(timing.Detach(ctx), "fetch profile")
-		result := d.fetch(ctx, u)
+		result, connected := d.fetch(ctx, u, func() *problem.Error { return d.reach(next) })
 		result.fetched = now
 		if result.fault != nil {
 			traced(result.fault)
 		} else {
 			traced(nil)
 		}
-		d.end(address, f, result)
+		d.end(address, f, result, next, connected)
 	}()
 	return f, 0
 }
 
-func (d *Directory) end(address string, f *fetch, r *result) {
+// reach counts a fetch that has connected. It returns an error if that is one too many.
+func (d *Directory) reach(s step) *problem.Error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if r.fault != nil {
-		d.failures.Put(address, r)
-	} else {
+	s.kind, s.at = reached, d.cfg.Now()
+	var wait time.Duration
+	if d.steps, wait = take(d.steps, s); wait > 0 {
+		return errBusy.After(wait)
+	}
+	return nil
+}
+
+func (d *Directory) end(address string, f *fetch, r *result, s step, connected bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch {
+	case r.fault == nil:
 		d.profiles.Put(address, r)
+		d.answered.Put(s.host, true)
+	case r.age > 0:
+		d.failures.Put(address, r)
+	}
+	if !connected {
+		s.kind, s.at = failed, d.cfg.Now()
+		d.steps = append(d.steps, s)
 	}
 	delete(d.fetches, address)
 	f.result = r
 	close(f.done)
-}
-
-// begin adds a start to the earlier ones, and drops those that do not count any more. If it must wait, it
-// returns for how long, and does not add it.
-func begin(starts []start, next start) (_ []start, wait time.Duration) {
-	starts = slices.DeleteFunc(starts, func(s start) bool { return next.at.Sub(s.at) >= period })
-	var all, client, host int
-	for _, s := range slices.Backward(starts) { // at a limit, its oldest start must end first
-		all++
-		if s.client == next.client {
-			client++
-		}
-		if s.host == next.host {
-			host++
-		}
-		if all == maxStarts || s.client == next.client && client == maxStartsEach || s.host == next.host && host == maxStartsEach {
-			wait = max(wait, s.at.Add(period).Sub(next.at))
-		}
-	}
-	if wait > 0 {
-		return starts, wait
-	}
-	return append(starts, next), 0
 }
 
 // hostOf returns the host that a fetch counts for. On this machine each port is one.

@@ -13,7 +13,6 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"os"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -26,6 +25,7 @@ import (
 	"commerce/auth/locale"
 	"commerce/auth/problem"
 	"commerce/deploy/assert"
+	"commerce/deploy/ephemeral"
 )
 
 // No test could fetch a profile if the proxies of the environment were used.
@@ -379,7 +379,7 @@ func TestProfile_EndsAFetchThatIsSlowOrEndless(t *testing.T) {
 			fault := i.want(t, "profile_unreachable", Request{URL: "https://agent.example.com/p"})
 			took := time.Since(began)
 			assert.That(t, fault != nil && fault.Status == 424 && (fault == errTooLarge) == attack.large, "%+v", fault)
-			assert.That(t, took < 20*fetchTime, "took %v", took)
+			assert.That(t, took < ephemeral.Patience(20*fetchTime), "took %v", took)
 		})
 	}
 	i := onInternet(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -425,7 +425,7 @@ func TestProfile_TrustsOnlyCertificatesOfTheHost(t *testing.T) {
 func TestProfile_SaysWhyThereIsNone(t *testing.T) {
 	t.Parallel()
 	i := onInternet(t, nil, func(c *Config) {
-		c.patience = 2 * fetchTime // half of it is for the address that hangs
+		c.patience = ephemeral.Patience(2 * fetchTime) // half of it is for the address that hangs
 		connect := c.connect
 		c.connect = func(ctx context.Context, a netip.AddrPort) (net.Conn, error) {
 			switch a.Addr().String() {
@@ -603,7 +603,7 @@ func TestProfile_IsFetchedOnceForAllWhoWait(t *testing.T) {
 	assert.That(t, f == nil && wait == 0, "another fetch %v, or a wait of %v", f, wait)
 }
 
-func TestBegin_LimitsAllFetchesAndThoseOfEachClientAndHost(t *testing.T) {
+func TestTake_LimitsAllFetchesAndThoseOfEachClientAndHost(t *testing.T) {
 	t.Parallel()
 	epoch := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 	type call struct {
@@ -615,31 +615,132 @@ func TestBegin_LimitsAllFetchesAndThoseOfEachClientAndHost(t *testing.T) {
 		"one client":        {{0, "a", "1", 0}, {0, "a", "2", 1000}, {999, "a", "2", 1}, {1000, "a", "2", 0}, {1001, "a", "3", 999}},
 		"one host":          {{0, "a", "1", 0}, {0, "b", "1", 1000}, {400, "c", "1", 600}, {400, "c", "2", 0}, {1000, "a", "1", 0}},
 		"the later of both": {{0, "a", "1", 0}, {300, "b", "2", 0}, {500, "a", "2", 800}, {500, "b", "1", 800}},
-		"all": {
-			{0, "a", "1", 0},
-			{10, "b", "2", 0},
-			{20, "c", "3", 0},
-			{30, "d", "4", 0},
-			{40, "e", "5", 0},
-			{50, "f", "6", 0},
-			{60, "g", "7", 0},
-			{70, "h", "8", 0},
-			{80, "i", "9", 0},
-			{90, "j", "0", 0},
-			{100, "k", "k", 900},
-			{100, "j", "k", 990},
-			{1000, "k", "k", 0},
-			{1000, "l", "l", 10},
-			{1010, "l", "l", 0},
-			{1010, "m", "m", 10},
-		},
 	} {
-		var starts []start
+		var steps []step
 		for _, c := range calls {
 			var wait time.Duration
-			starts, wait = begin(starts, start{epoch.Add(time.Duration(c.at) * time.Millisecond), c.client, c.host})
+			steps, wait = take(steps, step{at: epoch.Add(time.Duration(c.at) * time.Millisecond), client: c.client, host: c.host})
 			assert.Equal(t, wait, time.Duration(c.wait)*time.Millisecond, "%s: wait of %v", name, c)
-			assert.That(t, len(starts) <= maxStarts, "%s: %d starts", name, len(starts))
+		}
+	}
+	for kind, most := range map[stepKind]int{tried: maxTries, reached: maxStarts} {
+		var steps []step
+		n := 0
+		next := func(at int, answered bool) (wait time.Duration) {
+			n++
+			name := fmt.Sprint(n)
+			steps, wait = take(steps, step{kind, epoch.Add(time.Duration(at) * time.Millisecond), name, name, answered})
+			return wait / time.Millisecond
+		}
+		for n := range most - 1 {
+			assert.Equal(t, next(n, false), 0, "wait of %d", n)
+		}
+		assert.Equal(t, []time.Duration{next(500, false), next(500, true), next(500, true), next(500, false)}, []time.Duration{500, 0, 500, 501},
+			"waits at the limit, of hosts that have had a profile or not")
+		assert.Equal(t, []time.Duration{next(1000, false), next(1001, false), next(1001, false)}, []time.Duration{1, 0, 1}, "waits a period later")
+	}
+}
+
+// Whoever names hosts that do not exist, or do not answer, keeps only their own neighbors out.
+func TestProfile_ThatCannotConnectCountsForItsNetworkAlone(t *testing.T) {
+	t.Parallel()
+	for name, edit := range map[string]func(*Config, context.Context){
+		"unknown names": func(*Config, context.Context) {},
+		"names that take long": func(c *Config, released context.Context) {
+			lookup := c.lookup
+			c.lookup = func(ctx context.Context, host string) ([]netip.Addr, error) {
+				addrs, err := lookup(ctx, host)
+				if err != nil {
+					<-released.Done()
+				}
+				return addrs, err
+			}
+		},
+		"servers that refuse": func(c *Config, _ context.Context) {
+			c.lookup = func(_ context.Context, host string) ([]netip.Addr, error) {
+				if strings.HasSuffix(host, ".test.") {
+					return []netip.Addr{netip.MustParseAddr("93.184.215.15")}, nil
+				}
+				return []netip.Addr{public}, nil
+			}
+			connect := c.connect
+			c.connect = func(ctx context.Context, a netip.AddrPort) (net.Conn, error) {
+				if a.Addr() != public {
+					return nil, errors.New("connection refused")
+				}
+				return connect(ctx, a)
+			}
+		},
+	} {
+		released, release := context.WithCancel(t.Context())
+		i := onInternet(t, nil, func(c *Config) { edit(c, released) })
+		var all sync.WaitGroup
+		for n := range 60 {
+			all.Go(func() {
+				client := fmt.Sprintf("198.51.%d.1", n)
+				if n%2 == 1 {
+					client = fmt.Sprintf("2001:db8:%x:1::/64", n)
+				}
+				i.Profile(t.Context(), Request{URL: fmt.Sprintf("https://%d.test/p", n), Client: client})
+			})
+		}
+		ephemeral.Eventually(t, "all begin", func() bool {
+			i.mu.Lock()
+			defer i.mu.Unlock()
+			return len(i.asked) == 60 || name == "servers that refuse"
+		})
+		i.want(t, "", Request{URL: "https://new.example.com/p", Client: "203.0.113.1"})
+		release()
+		all.Wait()
+		for n, neighbors := range []string{"198.51.0.200", "2001:db8:1:2::/64"} {
+			i.want(t, "unavailable", Request{URL: fmt.Sprintf("https://more%d.example.com/p", n), Client: neighbors})
+		}
+		i.want(t, "unavailable", Request{URL: "https://0.test/more", Client: "203.0.113.2"})
+		for n, other := range []string{"198.51.100.200", "2001:db8:0:2::/64"} {
+			i.want(t, "", Request{URL: fmt.Sprintf("https://other%d.example.com/p", n), Client: other})
+		}
+		i.advance(period)
+		i.want(t, "", Request{URL: "https://last.example.com/p", Client: "198.51.0.200"})
+	}
+}
+
+// Many may connect at the same time, since fetches count for all from then on.
+func TestProfile_ThatFindsNoPlaceIsFetchedLater(t *testing.T) {
+	t.Parallel()
+	proceed := make(chan struct{})
+	i := onInternet(t, says("max-age=3600"))
+	i.want(t, "", Request{URL: "https://known.example.com/p"})
+	i.advance(period)
+	connect := i.cfg.connect
+	i.cfg.connect = func(ctx context.Context, a netip.AddrPort) (net.Conn, error) {
+		<-proceed
+		return connect(ctx, a)
+	}
+	request := func(n int) Request {
+		return Request{URL: fmt.Sprintf("https://a%d.example.com/p", n), Client: fmt.Sprint(n)}
+	}
+	var all sync.WaitGroup
+	var profiles, busy atomic.Int64
+	for n := range 40 {
+		all.Go(func() {
+			if p, fault := i.Profile(t.Context(), request(n)); p != nil {
+				profiles.Add(1)
+			} else if fault.Code == "unavailable" && fault.RetryAfter == period {
+				busy.Add(1)
+			}
+		})
+	}
+	ephemeral.Eventually(t, "all begin", func() bool { i.mu.Lock(); defer i.mu.Unlock(); return len(i.asked) == 41 })
+	close(proceed)
+	all.Wait()
+	assert.Equal(t, []int64{profiles.Load(), busy.Load(), i.served.Load()}, []int64{maxStarts - kept, 40 - maxStarts + kept, maxStarts - kept + 1}, "profiles, busy, served")
+	assert.Equal(t, i.failures.Len(), 0, "failures that are kept")
+	i.want(t, "", Request{URL: "https://known.example.com/more", Client: "more"}) // has the place that is kept
+	i.advance(period)
+	for n := range 40 {
+		if _, has := i.profiles.Get(request(n).URL); !has {
+			i.want(t, "", request(n))
+			break
 		}
 	}
 }
@@ -667,10 +768,7 @@ func TestProfile_OfOneHostCannotStarveOthers(t *testing.T) {
 			}
 		})
 	}
-	for began := time.Now(); busy.Load() < 99 && time.Since(began) < 20*fetchTime; {
-		runtime.Gosched()
-	}
-	assert.Equal(t, busy.Load(), 99, "fetches of one host that must wait")
+	ephemeral.Eventually(t, "99 fetches of one host must wait", func() bool { return busy.Load() == 99 })
 	i.want(t, "", Request{URL: "https://good.example.com/p", Client: "other"})
 	for n := range 20 { // one client with many hosts, then many clients with many hosts
 		i.Profile(t.Context(), Request{URL: fmt.Sprintf("https://a%d.example.com/p", n), Client: "one"})
@@ -684,9 +782,8 @@ func TestProfile_OfOneHostCannotStarveOthers(t *testing.T) {
 	assert.That(t, served <= 1+maxStarts, "%d fetches in two seconds", served)
 
 	i.advance(maxAge)
-	i.starts = make([]start, maxStarts)
-	for n := range i.starts {
-		i.starts[n] = start{at: i.cfg.Now()}
+	for range maxStarts {
+		i.steps = append(i.steps, step{kind: reached, at: i.cfg.Now()})
 	}
 	i.want(t, "unavailable", Request{URL: "https://known.example.com/p", Client: "known"})
 }
@@ -706,7 +803,7 @@ func TestProfile_OfManyURLsTakesLittleMemoryAndEvictsNoKnownOne(t *testing.T) {
 		assert.Require(t, len(fault.Cause.Error()) <= maxCause, "a cause of %d bytes is kept", len(fault.Cause.Error()))
 	}
 	assert.Equal(t, []int{i.failures.Len(), i.profiles.Len(), len(i.fetches)}, []int{maxFailures, 1, 0}, "failures, profiles, fetches")
-	assert.That(t, len(i.starts) <= maxStarts, "%d starts", len(i.starts))
+	assert.That(t, len(i.steps) <= 2*maxTries, "%d steps", len(i.steps))
 	i.cfg.connect = nil
 	i.want(t, "", known)
 	for n := range maxProfiles * 2 { // successes do evict, but not one that is used

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"commerce/auth/cause"
@@ -25,25 +26,46 @@ const (
 	maxCause    = 200 // bytes of the text for the log, which is cached, and partly chosen by a server
 )
 
-// fetch fetches a profile. It follows no redirects, uses no proxy, and sends no cookies or trace headers.
-func (d *Directory) fetch(ctx context.Context, u *url.URL) *result {
-	began := time.Now()
+// fetch fetches a profile, and reports whether it has connected; reach is called then, and may refuse to go on. It
+// follows no redirects, uses no proxy, and sends no cookies or trace headers.
+func (d *Directory) fetch(ctx context.Context, u *url.URL, reach func() *problem.Error) (_ *result, connected bool) {
 	ctx, cancel := context.WithTimeout(ctx, d.cfg.patience)
 	defer cancel()
+	var dialed atomic.Bool // a transport may go on without its dial
+	r := d.get(ctx, u, func(_ context.Context, _, address string) (net.Conn, error) {
+		conn, err := d.dial(ctx, u, address)
+		if err != nil {
+			return nil, err
+		}
+		dialed.Store(true)
+		if busy := reach(); busy != nil {
+			_ = conn.Close()
+			return nil, busy
+		}
+		return conn, nil
+	})
+	return r, dialed.Load()
+}
+
+func (d *Directory) get(ctx context.Context, u *url.URL, dial func(context.Context, string, string) (net.Conn, error)) *result {
+	began := time.Now()
 	transport := &http.Transport{ // HTTP/1.1 only
-		DialContext:            func(_ context.Context, _, address string) (net.Conn, error) { return d.dial(ctx, u, address) },
+		DialContext:            dial,
 		TLSClientConfig:        &tls.Config{RootCAs: d.cfg.roots},
 		DisableKeepAlives:      true,
 		MaxResponseHeaderBytes: maxHeader,
 	}
 	request := (&http.Request{Method: http.MethodGet, URL: u, Header: http.Header{"Accept": {"application/json"}}}).WithContext(ctx)
 	response, err := transport.RoundTrip(request)
+	if busy, ok := errors.AsType[*problem.Error](err); ok {
+		return &result{fault: busy}
+	}
 	if err != nil {
-		return failed(unreachable(u, began, err))
+		return noProfile(unreachable(u, began, err))
 	}
 	defer response.Body.Close()
 	if response.StatusCode < 200 || response.StatusCode > 299 {
-		return failed(badStatus(response.StatusCode))
+		return noProfile(badStatus(response.StatusCode))
 	}
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxBody+1))
 	if err == nil {
@@ -51,18 +73,18 @@ func (d *Directory) fetch(ctx context.Context, u *url.URL) *result {
 	}
 	switch {
 	case err != nil:
-		return failed(unreachable(u, began, err))
+		return noProfile(unreachable(u, began, err))
 	case len(body) > maxBody:
-		return failed(errTooLarge)
+		return noProfile(errTooLarge)
 	}
 	profile, fault := parse(body, d.cfg.Capabilities, d.cfg.Version)
 	if fault != nil {
-		return failed(fault)
+		return noProfile(fault)
 	}
 	return &result{profile: profile, age: ageOf(response.Header)}
 }
 
-func failed(f *problem.Error) *result { return &result{fault: f, age: failureAge} }
+func noProfile(f *problem.Error) *result { return &result{fault: f, age: failureAge} }
 
 func unreachable(u *url.URL, began time.Time, err error) *problem.Error {
 	fault := errNoAnswer

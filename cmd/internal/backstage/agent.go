@@ -12,6 +12,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"commerce/auth"
 	"commerce/auth/locale"
 	"commerce/auth/problem"
 	"commerce/cart/wire"
@@ -21,8 +22,12 @@ import (
 var agentsPaths = regexp.MustCompile(`^(/[\w-]+)*/ucp/\w+/carts(/[\w-]+(/cancel)?)?$|^/\.well-known/ucp$`)
 
 // agent makes the call that the body describes, to this service, and answers with its response. It acts as
-// an AI agent on this machine, which a page cannot, because a browser adds its Origin.
+// an AI agent on this machine, which a page cannot, because a browser adds its Origin. So it acts only for this
+// machine: the service lets such an agent name profiles on loopback addresses.
 func (b *backstage) agent(c *gin.Context) (wire.Answer, error) {
+	if !auth.IsLocal(c.Request) {
+		return wire.Answer{}, problem.New(problem.NotFound, "", textNotHere)
+	}
 	body, _, err := wire.ReadBody(c.Request)
 	if err != nil {
 		return wire.Answer{}, err
@@ -71,6 +76,10 @@ var (
 	textAgent = locale.Text{
 		locale.En: "An agent can call only the Universal Commerce Protocol: send method, path, headers and body as text.",
 		locale.Ar: "لا يستدعي الوكيل إلا Universal Commerce Protocol: أرسل method وpath وheaders وbody كنص.",
+	}
+	textNotHere = locale.Text{
+		locale.En: "Only a browser on this machine, with a page of localhost, can act as an agent.",
+		locale.Ar: "لا يمكن أن يعمل كوكيل إلا متصفح على هذا الجهاز يعرض صفحة من localhost.",
 	}
 	textAgentFails = locale.Text{
 		locale.En: "The agent cannot reach this service.",

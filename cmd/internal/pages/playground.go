@@ -6,6 +6,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"commerce/auth"
 	"commerce/auth/locale"
 	"commerce/auth/problem"
 	"commerce/cart/wire"
@@ -26,7 +27,7 @@ type Demo struct {
 	ExpiredJWT    string         `json:"expired_jwt"`     // of the first of Customers
 	LongListToken string         `json:"long_list_token"` // an API token of a store with many subscriptions
 	Reference     bool           `json:"reference"`       // whether the demo also has the API reference
-	Agent         bool           `json:"agent"`           // whether it serves carts to AI agents
+	Agent         bool           `json:"agent"`           // whether it serves carts to AI agents; offered only to this machine
 
 	// Backstage are calls that change what other systems change in reality.
 	Backstage []wire.Route `json:"-"`
@@ -99,9 +100,11 @@ func (d *Demo) offer(c *gin.Context) (wire.Answer, error) {
 	c.Writer.Header().Del("Access-Control-Allow-Origin")
 	c.Header("Cache-Control", "no-store")
 	pageHeaders(c, pagePolicy)
+	offered := *d
+	offered.Agent = d.Agent && auth.IsLocal(c.Request)
 	c.JSON(http.StatusOK, struct {
-		*Demo
+		Demo
 		Backstage bool `json:"backstage"`
-	}{d, len(d.Backstage) > 0})
+	}{offered, len(d.Backstage) > 0})
 	return wire.Answer{}, nil
 }

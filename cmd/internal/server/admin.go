@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"commerce/auth"
 	"commerce/cmd/internal/telemetry"
 	"commerce/subscriptions/replicas"
 )
@@ -18,6 +19,8 @@ type Admin struct {
 	Version string
 	// Profiles serves /debug/pprof/, which shows memory. Otherwise only OpenProfiles does.
 	Profiles bool
+	// Local says that the address is a loopback address. A page of a website whose name leads there must not read it.
+	Local bool
 
 	// Dependencies are the servers that the service needs, by name. Started is when the
 	// process began to check them.
@@ -70,7 +73,16 @@ func (a *Admin) Handler() http.Handler {
 	mux.HandleFunc("/debug/pprof/profile", a.profiled(pprof.Profile))
 	mux.HandleFunc("/debug/pprof/symbol", a.profiled(pprof.Symbol))
 	mux.HandleFunc("/debug/pprof/trace", a.profiled(pprof.Trace))
-	return mux
+	if !a.Local {
+		return mux
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Host != "" && !auth.ForLoopback(r) { // some health checks send none, and no browser does
+			writeJSON(w, http.StatusBadRequest, map[string]any{"error": "Host must be localhost or a loopback address."})
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
 }
 
 func writeJSON(w http.ResponseWriter, status int, body any) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -82,6 +83,21 @@ func TestReady_CountsChecksBeforeTheFirstRequest(t *testing.T) {
 	assert.Require(t, len(failed) == 0, "%v", failed)
 	status, state := o.says(t, errUnreached)
 	assert.That(t, status == http.StatusOK && state == "failing", "%d %s, want 200 failing", status, state)
+}
+
+// Only a name that leads to a loopback address can be a website's.
+func TestAdmin_ChecksTheHostOnlyOnLoopback(t *testing.T) {
+	t.Parallel()
+	for local, status := range map[bool]int{true: http.StatusBadRequest, false: http.StatusOK} {
+		o := operate(time.Now())
+		o.Local = local
+		assert.Equal(t, ask(o.Handler(), "192.0.2.1", "GET", "http://admin.example.com/healthz").Code, status, "local: %v", local)
+		withoutHost := httptest.NewRequest("GET", "/healthz", nil) // of a health check over HTTP/1.0
+		withoutHost.Host = ""
+		w := httptest.NewRecorder()
+		o.Handler().ServeHTTP(w, withoutHost)
+		assert.Equal(t, w.Code, http.StatusOK, "without a Host, local: %v", local)
+	}
 }
 
 func TestProfiles_CloseAgain(t *testing.T) {

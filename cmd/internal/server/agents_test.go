@@ -19,6 +19,7 @@ import (
 	"commerce/cart"
 	"commerce/cmd/internal/server"
 	"commerce/deploy/assert"
+	"commerce/deploy/ephemeral"
 )
 
 // agent is an AI agent, which calls over REST or over MCP.
@@ -356,10 +357,14 @@ func TestAgent_HasOneDiscountCode(t *testing.T) {
 		id := made.Cart.ID
 		assert.Equal(t, made.Cart.Discounts.Codes, []string{"ten"}, "codes as they were sent")
 		assert.Equal(t, made.Cart.total("items_discount"), int64(-495), "discount")
+		same := a.call("update_cart", id, with(`["\u200fT\u200bEN"]`), "")
+		assert.That(t, same.Cart.total("items_discount") == -495 && same.Cart.Items[0].ID == made.Cart.Items[0].ID,
+			"the same code in another spelling changed the cart: %+v", same.Cart)
 		for codes, want := range map[string][]string{
 			`["OLD"]`:                             {"warning discount_code_expired $.discounts.codes[0]"},
 			`["NONE"]`:                            {"warning discount_code_invalid $.discounts.codes[0]"},
 			`[" "]`:                               {"warning discount_code_invalid $.discounts.codes[0]"},
+			`["\u0000TEN"]`:                       {"warning discount_code_invalid $.discounts.codes[0]"},
 			`["` + strings.Repeat("A", 65) + `"]`: {"warning discount_code_invalid $.discounts.codes[0]"},
 			`["TEN","FIVE"]`:                      {"warning discount_code_combination_disallowed $.discounts.codes[0]", "warning discount_code_combination_disallowed $.discounts.codes[1]"},
 		} {
@@ -395,7 +400,9 @@ func TestAgent_GetsTheProtocolsErrors(t *testing.T) {
 		}
 	}))
 	t.Cleanup(profiles.Close)
-	s := newShop(t, func(p *server.Parts) { p.TrustProfiles, p.LocalProfiles, p.Deadline = false, true, 20*time.Second })
+	s := newShop(t, func(p *server.Parts) {
+		p.TrustProfiles, p.LocalProfiles, p.Deadline = false, true, ephemeral.Patience(20*time.Second)
+	})
 	const first = "the-first-random-key-long-enough"
 	rows := []struct {
 		code   string
@@ -442,7 +449,7 @@ func TestAgent_GetsTheProtocolsErrors(t *testing.T) {
 		for _, a := range s.agents(t) {
 			a.profile = profiles.URL + "/plain"
 			var r reply
-			within(t, 20*time.Second, "a fetch that the limits allow", func() bool {
+			ephemeral.Eventually(t, "a fetch that the limits allow", func() bool {
 				r = row.call(a)
 				return r.Status != http.StatusServiceUnavailable
 			})
@@ -454,7 +461,7 @@ func TestAgent_GetsTheProtocolsErrors(t *testing.T) {
 	for _, a := range s.agents(t) {
 		a.profile = profiles.URL + "/checkout"
 		var r reply
-		within(t, 20*time.Second, "a fetch that the limits allow", func() bool {
+		ephemeral.Eventually(t, "a fetch that the limits allow", func() bool {
 			r = a.call("create_cart", "", elements("1×1"), "")
 			assert.That(t, r.Status != 503 || r.Header.Get("Retry-After") != "", "no Retry-After: %v", r.Header)
 			return r.Status != http.StatusServiceUnavailable
@@ -584,6 +591,48 @@ func TestAgent_GetsTheFirstResultAgain(t *testing.T) {
 	})
 }
 
+// Otherwise an agent could fill Redis with what it may not even store.
+func TestAgent_ARefusedCallStoresNothing(t *testing.T) {
+	onEachFace(t, func(t *testing.T, s *shop, a *agent) {
+		n := 0
+		key := func() string { n++; return fmt.Sprintf("a-random-key-long-enough-%d-%t", n, a.mcp) }
+		held, used := a.create("1×1").Cart.ID, key()
+		a.call("create_cart", "", elements("1×2"), used)
+		before := s.dump(t)
+		for name, refused := range map[string]func(*agent) reply{
+			"nothing can be bought": func(a *agent) reply { return a.call("create_cart", "", elements("6×1 99×1"), key()) },
+			"the same without key":  func(a *agent) reply { return a.call("create_cart", "", elements("6×1"), "") },
+			"no line":               func(a *agent) reply { return a.call("create_cart", "", elements(""), key()) },
+			"a coupon alone": func(a *agent) reply {
+				return a.call("create_cart", "", `{"line_items":[],"discounts":{"codes":["TEN"]}}`, key())
+			},
+			"a malformed body": func(a *agent) reply { return a.call("create_cart", "", elements("1×0"), key()) },
+			"another body":     func(a *agent) reply { return a.call("create_cart", "", elements("1×3"), used) },
+			"an unknown cart": func(a *agent) reply {
+				return a.call("update_cart", held[:4]+strings.Repeat("A", 26), elements("1×1"), key())
+			},
+			"cancel of unknown": func(a *agent) reply { return a.call("cancel_cart", held[:4]+strings.Repeat("B", 26), "", key()) },
+			"another version": func(a *agent) reply {
+				a.headers = []string{"If-Match", `"x.1-y"`}
+				return a.call("update_cart", held, elements("1×4"), key())
+			},
+			"no profile": func(a *agent) reply { a.profile = ""; return a.call("create_cart", "", elements("1×1"), key()) },
+		} {
+			again := *a
+			r := refused(&again)
+			assert.That(t, r.Status >= 400 || r.RPC != 0 || r.Cart.UCP.Status == "error", "%s over MCP %t is not refused: %s", name, a.mcp, r.Raw)
+			assert.Equal(t, s.dump(t), before, "%s over MCP %t: what is in Redis", name, a.mcp)
+		}
+		unsold, item := key(), 801+nextStore()%1000
+		sent := elements(fmt.Sprint(item, "×1"))
+		a.call("create_cart", "", sent, unsold)
+		s.Catalog.Put(s.ID, &cart.Product{ID: item, Name: locale.Named("P"), Active: true, MinQuantity: 1, Price: 100})
+		later := a.call("create_cart", "", sent, unsold)
+		assert.Equal(t, later.lines(), fmt.Sprint(item, "×1"), "lines of the same call later")
+		assert.That(t, bytes.Equal(a.call("create_cart", "", sent, unsold).Raw, later.Raw), "a repeat has another result")
+	})
+}
+
 func TestAgent_IsAnsweredInItsLanguage(t *testing.T) {
 	onEachFace(t, func(t *testing.T, s *shop, a *agent) {
 		title := func(cart string, headers ...string) string {
@@ -611,9 +660,19 @@ func TestAgent_SeesNoTextsOfThePerson(t *testing.T) {
 		made := a.create("1×1")
 		person := s.sharing(t, made)
 		person.add(`{"product_id":5,"fields":{"Account email":"secret@example.com","Region":"us"},"notice":"secret notice","metadata":{"n":"secret"}}`)
+		person.add(`{"product_id":5,"qty":2,"fields":{"Account email":"0501234567","Region":"us"}}`)
 		read := a.call("get_cart", made.Cart.ID, "", "")
-		assert.Equal(t, read.lines(), "1×1 5×1", "lines")
+		assert.Equal(t, read.lines(), "1×1 5×1 5×2", "lines")
 		assert.That(t, !strings.Contains(string(read.Raw), "secret"), "shows %s", read.Raw)
+		held := person.cart().Items
+		for _, line := range held[1:] {
+			_, digest, _ := strings.Cut(line.ID, ".f")
+			assert.That(t, len(digest) == 16 && !strings.Contains(string(read.Raw), digest), "shows the digest of texts %q: %s", digest, read.Raw)
+		}
+		l := read.Cart.Items
+		update := fmt.Sprintf(`{"line_items":[{"id":%q,"item":{"id":"5"},"quantity":4},{"id":%q,"item":{"id":"5"},"quantity":3}]}`, l[2].ID, l[1].ID)
+		assert.Equal(t, a.call("update_cart", made.Cart.ID, update, "").messages(), nil, "messages of an update by these ids")
+		person.wantLines(held[1].ID + "×3 " + held[2].ID + "×4")
 	}
 }
 

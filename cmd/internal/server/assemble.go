@@ -60,7 +60,7 @@ func Assemble(p Parts) (http.Handler, error) {
 			limit = limitProfiles(p.Now)
 		}
 		p.Areas = append(p.Areas, ucp.New(ucp.Config{
-			Callers: callers, Carts: carts, BasePath: p.BasePath, Origin: origins.of, Host: origins.hostOf, Allowed: allowedOrigins(p.CORSOrigins), Limit: limit,
+			Callers: callers, Carts: carts, BasePath: p.BasePath, Origin: origins.of, Host: origins.hostOf, Allowed: newCrossOrigins(p.CORSOrigins).allow, Limit: limit,
 			Profiles: platform.Config{Trust: p.TrustProfiles, Loopback: p.LocalProfiles, Now: p.Now},
 		}).Area())
 	}

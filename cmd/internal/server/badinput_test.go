@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"commerce/deploy/assert"
+	"commerce/deploy/ephemeral"
 )
 
 type badBody struct {
@@ -189,7 +190,7 @@ func TestHeaders_RepeatedOnesAreRefusedOrIgnored(t *testing.T) {
 	s := newShop(t)
 	c := s.guest(t)
 	etag := c.add(`{"product_id":1}`).Header.Get("ETag")
-	one, other := c.Token, strings.Repeat("b", 22)
+	one, other := c.Token, strings.Repeat("token", 5)
 
 	twice := s.guest(t)
 	twice.ok("GET", "/cart", "", "X-Cart-Token", one, "X-Cart-Token", one)
@@ -269,13 +270,13 @@ func (b *halfBody) Read(p []byte) (int, error) {
 func TestBody_ThatTimesOutEndsTheConnection(t *testing.T) {
 	s := newShop(t)
 	impatient := httptest.NewUnstartedServer(s.handler)
-	impatient.Config.ReadTimeout = 300 * time.Millisecond
+	impatient.Config.ReadTimeout = ephemeral.Patience(300 * time.Millisecond)
 	impatient.Start()
 	defer impatient.Close()
 	conn := assert.Must(net.Dial("tcp", impatient.Listener.Addr().String()))(t)
 	defer conn.Close()
 	fmt.Fprintf(conn, "POST /cart/add HTTP/1.1\r\nHost: x\r\nX-Public-Key: %s\r\nContent-Length: 100\r\n\r\n{", s.Key)
-	assert.NoError(t, conn.SetReadDeadline(time.Now().Add(20*time.Second)))
+	assert.NoError(t, conn.SetReadDeadline(time.Now().Add(ephemeral.Patience(20*time.Second))))
 	answered, err := io.ReadAll(conn)
 	assert.That(t, err == nil && (len(answered) == 0 || strings.Contains(string(answered), " 408 ")), "got %q, %v; want no answer, or 408", answered, err)
 	logged := s.Log.logged(t)

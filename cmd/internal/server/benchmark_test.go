@@ -29,7 +29,7 @@ func BenchmarkCart(b *testing.B) {
 		shop.Catalog.Put(shop.ID, carttest.Sold(9001+i, 1000))
 	}
 	for _, lines := range []int{5, 50} {
-		token := strings.Repeat("t", 22) + strconv.Itoa(lines)
+		token := strings.Repeat("token", 5) + strconv.Itoa(lines)
 		for i := range lines {
 			repeated(b, shop, token, "POST", "/cart/add", fmt.Sprintf(`{"product_id":%d,"qty":1}`, 9001+i))()
 		}

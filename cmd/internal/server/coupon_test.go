@@ -15,6 +15,7 @@ import (
 	"commerce/cart/service"
 	"commerce/cmd/internal/server"
 	"commerce/deploy/assert"
+	"commerce/deploy/ephemeral"
 )
 
 func TestCoupon_LowersThePriceWhileItsConditionHolds(t *testing.T) {
@@ -87,6 +88,31 @@ func TestCoupon_IsSafeToRepeat(t *testing.T) {
 	assert.That(t, again.replayed(t) && again.Body.Data.Coupon == nil, "a repeat: %s", again.Raw)
 }
 
+func TestCoupon_IsFoundAsItIsTypedOrPasted(t *testing.T) {
+	onEachRedis(t, func(t *testing.T, s *shop) {
+		for _, code := range []string{"SAVE10", "SAVE١٠", "عرض٥", "GO\u200bLD"} {
+			s.Catalog.PutCoupon(s.ID, &cart.Coupon{Code: code, Kind: cart.Fixed, Amount: 100, MaxUses: new(int64(1))})
+		}
+		s.Catalog.PutUse(s.ID, "GO\u200bLD", "", 1)
+		c := s.guest(t).fill("1×1")
+		for typed, want := range map[string]string{
+			"\u200f\u2066Ten\u2069": "TEN", "t\u00ade\ufeffn": "TEN", "SAVE10": "SAVE10", "SAVE١٠": "SAVE١٠", "save۱۰": "SAVE10",
+			"SAVE１０\u202c": "SAVE10", "عرض5": "عرض٥", strings.Repeat("\u200b", 500) + "عرض۵": "عرض٥",
+		} {
+			assert.Equal(t, c.redeem(typed).Body.Data.Coupon.Code, want, "the coupon for %+q", typed)
+		}
+		before := c.ok("POST", "/cart/coupon", `{"coupon":"ten","code":"\u200eTEN"}`)
+		again := c.ok("POST", "/cart/ops", `{"ops":[{"op":"coupon","coupon":"t\u200ben"}]}`)
+		assert.Equal(t, again.Body.Data.Version, before.Body.Data.Version, "version after the same coupon in another spelling")
+		assert.Equal(t, c.refused(422, "coupon_invalid", "POST", "/cart/coupon", `{"code":"gold"}`).Body.Data.Reason, "used_up", "reason of a coupon whose uses have its spelling")
+		spaced := strings.Repeat("A\u200b", cart.MaxCouponCode)
+		c.refused(422, "coupon_invalid", "POST", "/cart/coupon", `{"coupon":"`+spaced+`"}`)
+		for _, none := range []string{spaced + "A", "\u200b", "\\u0000TEN"} {
+			c.refused(422, "validation_failed", "POST", "/cart/coupon", `{"coupon":"`+none+`"}`)
+		}
+	})
+}
+
 // wantIssue checks why the coupon of a cart takes nothing off; "" means that it does.
 func wantIssue(t *testing.T, got cartBody, code, reason string) {
 	t.Helper()
@@ -125,7 +151,7 @@ func TestCoupon_IsUsedUp(t *testing.T) {
 		wantIssue(t, before.Body.Data, "", "")
 		s.Catalog.PutUse(s.ID, "TWO", "1001", 2)
 		s.Clock.Forward(time.Minute)
-		within(t, 20*time.Second, "a load in the background", func() bool { return c.cart().Discount == 0 })
+		ephemeral.Eventually(t, "a load in the background", func() bool { return c.cart().Discount == 0 })
 		after := c.ok("GET", "/cart", "")
 		wantIssue(t, after.Body.Data, "coupon_invalid", "used_up")
 		assert.That(t, before.Header.Get("ETag") != after.Header.Get("ETag"), "the coupon is used up and the ETag did not change")

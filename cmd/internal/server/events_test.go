@@ -19,6 +19,7 @@ import (
 	"commerce/cart/wire"
 	"commerce/cmd/internal/server"
 	"commerce/deploy/assert"
+	"commerce/deploy/ephemeral"
 )
 
 type follower struct {
@@ -41,7 +42,7 @@ func follow(t testing.TB, url string, headers ...string) *follower {
 // knock is follow with any response.
 func knock(t testing.TB, url string, headers ...string) *follower {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), ephemeral.Patience(20*time.Second))
 	r := assert.Must(http.NewRequestWithContext(ctx, "GET", url, nil))(t)
 	r.Header.Set("Accept-Encoding", "gzip, zstd")
 	for i := 0; i < len(headers); i += 2 {
@@ -143,7 +144,7 @@ func TestEvents_AreRefused(t *testing.T) {
 	guest, other := s.guest(t), s.guest(t)
 	guest.refused(401, "unauthenticated", "GET", "/cart/events", "").names(t, "X-Cart-Token")
 	guest.refused(401, "unauthenticated", "GET", "/cart/events", "", "X-Cart-Token", "short")
-	guest.refused(404, "not_found", "GET", "/cart/events", "", "X-Cart-Token", strings.Repeat("t", 22))
+	guest.refused(404, "not_found", "GET", "/cart/events", "", "X-Cart-Token", strings.Repeat("token", 5))
 	s.customer(t, "new").refused(404, "not_found", "GET", "/cart/events", "")
 	guest.add(addOne)
 	other.add(addOne)
@@ -165,7 +166,7 @@ func TestEvents_AreRefused(t *testing.T) {
 	for _, f := range open {
 		f.Body.Close()
 	}
-	eventually(t, func() bool { return knock(guest).StatusCode == http.StatusOK }, "a place after the streams were closed")
+	ephemeral.Eventually(t, "a place after the streams were closed", func() bool { return knock(guest).StatusCode == http.StatusOK })
 }
 
 func TestEvents_EndWhenTheTokenExpires(t *testing.T) {
@@ -185,13 +186,6 @@ func TestEvents_EndWhenTheTokenExpires(t *testing.T) {
 		late.shows(tag)
 		assert.Equal(t, late.next(), "", "after the first event")
 	})
-}
-
-func eventually(t *testing.T, holds func() bool, what string) {
-	t.Helper()
-	for began := time.Now(); !holds(); time.Sleep(5 * time.Millisecond) {
-		assert.Require(t, time.Since(began) < 10*time.Second, "not within 10 s: %s", what)
-	}
 }
 
 type source struct {
@@ -252,7 +246,7 @@ func TestEventStream_KeepsAnIdleConnectionAndEndsWithTheClient(t *testing.T) {
 		happens(t, s.closed, "the stream ends")
 	}
 	assert.Equal(t, strings.Count(log.String(), `"msg":"request","method":"GET","route":"/stream","status":200`), 2, "lines of requests in %s", log)
-	eventually(t, func() bool { return strings.Count(log.String(), `"end":"the client left"`) == 2 }, "lines about the ends")
+	ephemeral.Eventually(t, "lines about the ends", func() bool { return strings.Count(log.String(), `"end":"the client left"`) == 2 })
 }
 
 func TestEventStream_HasNoDeadlineOverHTTP2(t *testing.T) {
@@ -283,7 +277,7 @@ func TestEventStream_EndsWithTheProcess(t *testing.T) {
 		assert.Equal(t, f.next(), "", "what follows")
 		happens(t, s.closed, "the stream ends")
 	}
-	eventually(t, func() bool { return strings.Count(log.String(), `"end":"the process stops"`) == 2 }, "lines about the ends")
+	ephemeral.Eventually(t, "lines about the ends", func() bool { return strings.Count(log.String(), `"end":"the process stops"`) == 2 })
 }
 
 // counting is a context that counts those which depend on it.
@@ -326,7 +320,7 @@ func TestEventStream_EndsIfTheClientDoesNotRead(t *testing.T) {
 	happens(t, s.closed, "the stream ends")
 	left := len(s.events) * 108
 	assert.That(t, left > 800_000, "the connection took all but %d bytes", left)
-	eventually(t, func() bool { return strings.Contains(log.String(), "i/o timeout") }, "a line about the end")
+	ephemeral.Eventually(t, "a line about the end", func() bool { return strings.Contains(log.String(), "i/o timeout") })
 }
 
 // A client that keeps sending must not keep the service busy.

@@ -49,7 +49,7 @@ func (s *shop) shoppers(t testing.TB) map[string]*shopper {
 		for _, body := range []string{`{"product_id":1}`, `{"product_id":2}`} {
 			// On a busy machine an add may be late, and with its key is safe to repeat.
 			key := rand.Text()
-			within(t, 20*time.Second, "the cart is filled", func() bool {
+			ephemeral.Eventually(t, "the cart is filled", func() bool {
 				return c.send("POST", "/cart/add", body, "Idempotency-Key", key).Status == 200
 			})
 		}
@@ -59,12 +59,12 @@ func (s *shop) shoppers(t testing.TB) map[string]*shopper {
 }
 
 // wantUnavailable makes all calls for every shopper concurrently. Each must get a 503 within
-// 300 ms, and never hang. If Redis may run a change later (mayRun), the change may get a 504
+// 300 ms of Patience, and never hang. If Redis may run a change later (mayRun), the change may get a 504
 // instead. Times are those in the log, and the best of up to twenty tries counts, since the
 // machine may be busy. A call that hangs ends at its deadline of 5 s.
 func wantUnavailable(t *testing.T, shoppers map[string]*shopper, calls [][3]string, mayRun bool) {
 	t.Helper()
-	const limit = 300 * time.Millisecond
+	limit := ephemeral.Patience(300 * time.Millisecond)
 	var s *shop
 	slow := map[string]float64{} // milliseconds, by call
 	for try := range 20 {
@@ -105,7 +105,7 @@ func wantUnavailable(t *testing.T, shoppers map[string]*shopper, calls [][3]stri
 func wantServed(t testing.TB, c *shopper, lines ...string) {
 	t.Helper()
 	var a answer
-	within(t, 20*time.Second, "the shopper is served again", func() bool {
+	ephemeral.Eventually(t, "the shopper is served again", func() bool {
 		a = c.send("GET", "/cart", "")
 		return a.Status == 200
 	})
@@ -151,10 +151,10 @@ func TestRedisFrozen_FailsImmediatelyAndIsSafeToRepeat(t *testing.T) {
 			return a.Status == 200
 		}
 	}
-	within(t, 20*time.Second, "the change with a key is made", added(keyed, "Idempotency-Key", "k"))
+	ephemeral.Eventually(t, "the change with a key is made", added(keyed, "Idempotency-Key", "k"))
 	wantServed(t, keyed, "1×6 2×1")
 	s.pass(t, time.Second)
-	within(t, 20*time.Second, "the change with a stamp is made", added(stamped, "X-Timestamp", "1"))
+	ephemeral.Eventually(t, "the change with a stamp is made", added(stamped, "X-Timestamp", "1"))
 	wantServed(t, stamped, "1×6 2×1")
 }
 
@@ -239,7 +239,7 @@ func TestRedisAbortsAScript_OutcomeIsReportedCorrectly(t *testing.T) {
 	for _, denied := range []string{"pexpire", "hset", "hgetall", "time", "hlen"} {
 		redisServer := ephemeral.StartRedis(t)
 		url := asService(t, redisServer.URL)
-		s := openShop(t, redisServer.URL, func(p *server.Parts) { p.Redis.Client = dialRedis(t, url, patient) })
+		s := openShop(t, redisServer.URL, func(p *server.Parts) { p.Redis.Client = dialRedis(t, url, ephemeral.PatientRedis) })
 		keyed, unkeyed := s.guest(t).fill("1×1"), s.guest(t).fill("1×1")
 		assert.NoError(t, redisServer.Admin().Do(t.Context(), "acl", "setuser", "commerce", "-"+denied).Err())
 		keyed.refused(503, "unavailable", "POST", "/cart/add", `{"product_id":1,"qty":10}`, "Idempotency-Key", "k")

@@ -78,7 +78,7 @@ func subscriptionsFromPostgres(t testing.TB, p *server.Parts) string {
 	tokens := auth.NewPostgresAPITokens(catalog.db)
 	token := assert.Must(tokens.Create(t.Context(), own, "fuzz"))(t)
 	p.APITokens = auth.NewAPITokens(auth.APITokensConfig{Source: tokens, Stores: p.Stores})
-	p.Subscriptions = postgres.New(postgres.Config{Pool: catalog.db, Budget: 10 * time.Second, Wait: 5 * time.Second})
+	p.Subscriptions = postgres.New(postgres.Config{Pool: catalog.db, Budget: ephemeral.Patience(10 * time.Second), Wait: ephemeral.Patience(5 * time.Second)})
 	return token
 }
 
@@ -187,12 +187,6 @@ func TestFuzzTargets_SendEveryHeader(t *testing.T) {
 		assert.That(t, slices.Contains(fuzzedHeaders(), parameter.Value.Name), "add %s to fuzzedHeaders", parameter.Value.Name)
 	}
 	assert.That(t, named != 0, "the document names no header")
-	allowed := openShop(t, embeddedRedis(t)).guest(t).send("OPTIONS", "/cart", "",
-		"Origin", "https://shop.example.com", "Access-Control-Request-Method", "POST").Header.Get("Access-Control-Allow-Headers")
-	assert.That(t, allowed != "", "browsers may send no header")
-	for name := range strings.SplitSeq(allowed, ",") {
-		assert.That(t, slices.Contains(fuzzedHeaders(), http.CanonicalHeaderKey(strings.TrimSpace(name))), "add %s to fuzzedHeaders: browsers may send it", name)
-	}
 }
 
 // FuzzRequest makes any call with any path segment, query, headers and body. Each line of headers

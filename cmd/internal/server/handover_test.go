@@ -9,6 +9,7 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 
+	"commerce/cart"
 	"commerce/cmd/internal/server"
 	"commerce/deploy/assert"
 )
@@ -112,6 +113,39 @@ func TestHandover_PreviewChangesNothing(t *testing.T) {
 	assert.That(t, len(s.keys(t)) == before && phone.wantLines("1×2").Version == version, "the preview has changed something: %q", s.keys(t))
 	s.guest(t).ok("POST", "/cart/handover/redeem", codeBody(code), "Idempotency-Key", redeemerKey)
 	s.guest(t).refused(404, "not_found", "POST", "/cart/handover/redeem", body)
+}
+
+// Whoever has the code must not read what the shopper types afterwards, nor guess it from ids of lines.
+func TestHandover_PreviewOfAChangedCartHasNoTexts(t *testing.T) {
+	s := newShop(t)
+	phone := s.guest(t)
+	phone.add(`{"product_id":5,"fields":{"Account email":"first@example.com","Region":"us"}}`)
+	preview := `{"code":"` + phone.handOver() + `","preview":true}`
+	asOffered := s.guest(t).ok("POST", "/cart/handover/redeem", preview)
+	assert.That(t, strings.Contains(string(asOffered.Raw), "first@example.com") && strings.Contains(string(asOffered.Raw), `"changed":false`),
+		"as offered: %s", asOffered.Raw)
+
+	typed := `{"product_id":5,"fields":{"Account email":"typed@example.com","Region":"sa"},"notice":"a typed notice","metadata":{"of-line":"typed by"}}`
+	phone.add(typed)
+	phone.ok("POST", "/cart/ops", `{"ops":[{"op":"metadata","metadata":{"of-cart":"typed for"}}]}`)
+	s.alter(5, func(p *cart.Product) { p.Price += 500 })
+	now, shown := phone.cart(), s.guest(t).ok("POST", "/cart/handover/redeem", preview)
+	for _, secret := range []string{"typed", "first@", "Account email", "of-line", "of-cart", now.Items[0].ID, now.Items[1].ID} {
+		assert.That(t, !strings.Contains(string(shown.Raw), secret), "shows %s: %s", secret, shown.Raw)
+	}
+	assert.That(t, strings.Contains(string(shown.Raw), `"changed":true`) && shown.Body.Data.Total == now.Total && shown.Body.Data.Count == 2,
+		"shows %s, the cart is %+v", shown.Raw, now)
+	ids := map[string]bool{}
+	for _, item := range shown.Body.Data.Items {
+		ids[item.ID] = true
+	}
+	assert.Equal(t, len(ids), 2, "different ids")
+	for _, w := range shown.Body.Data.Warnings {
+		assert.That(t, ids[*w.ItemID] && strings.Contains(string(w.Fix), *w.ItemID), "a warning of another line: %+v", w)
+	}
+	assert.Equal(t, len(shown.Body.Data.Warnings), 2, "warnings")
+	moved := s.guest(t).ok("POST", "/cart/handover/redeem", strings.Replace(preview, "true", "false", 1), "Idempotency-Key", redeemerKey)
+	assert.Equal(t, moved.Body.Data.lines(), now.lines(), "the redeemed cart")
 }
 
 func TestHandover_RefusesByMember(t *testing.T) {

@@ -21,6 +21,7 @@ import (
 	"commerce/cart/wire"
 	"commerce/cmd/internal/server"
 	"commerce/deploy/assert"
+	"commerce/deploy/ephemeral"
 )
 
 // web is a server on a listener that counts the writes of its connections.
@@ -262,7 +263,7 @@ func TestHeldWrites_FinishDuringAShutdown(t *testing.T) {
 	<-entered
 	down := make(chan error, 1)
 	go func() { down <- w.server.Shutdown(context.Background()) }()
-	within(t, 10*time.Second, "the server refuses connections", func() bool {
+	ephemeral.Eventually(t, "the server refuses connections", func() bool {
 		c, err := net.Dial("tcp", w.addr)
 		if err == nil {
 			c.Close()

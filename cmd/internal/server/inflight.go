@@ -30,7 +30,7 @@ const InFlightPerCPU = 256
 type front struct {
 	next    http.Handler
 	respond *responder
-	allowed func(origin string) bool
+	origins crossOrigins
 	byPath  map[string]*inFlightLimit // by the first segment of the path
 	rest    *inFlightLimit            // of all other paths, such as those of pages
 }
@@ -38,7 +38,7 @@ type front struct {
 func newFront(next http.Handler, respond *responder) *front {
 	limit := int64(cmp.Or(respond.MaxInFlight, InFlightPerCPU*runtime.GOMAXPROCS(0)))
 	f := &front{
-		next: next, respond: respond, allowed: allowedOrigins(respond.CORSOrigins),
+		next: next, respond: respond, origins: newCrossOrigins(respond.CORSOrigins),
 		byPath: map[string]*inFlightLimit{}, rest: &inFlightLimit{area: "pages", limit: limit, respond: respond},
 	}
 	for _, area := range respond.Areas {
@@ -97,11 +97,7 @@ func (f *front) refuse(w http.ResponseWriter, r *http.Request) {
 		f.respond.Metrics.RequestEnded(r.Method, notRouted, http.StatusServiceUnavailable, f.respond.Now().Sub(start), "")
 	}()
 	h := w.Header()
-	if origin := r.Header.Get("Origin"); origin != "" && f.allowed(origin) {
-		h.Set("Access-Control-Allow-Origin", origin)
-		h.Set("Access-Control-Expose-Headers", "Retry-After, X-Request-Id")
-		h.Set("Vary", "Origin")
-	}
+	f.origins.mark(h, r)
 	id := requestIDFrom(r.Header.Get("X-Request-Id"))
 	h["X-Request-Id"] = []string{id}
 	h["Retry-After"] = []string{"1"}

@@ -7,7 +7,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -15,6 +14,7 @@ import (
 	"commerce/cmd/internal/server"
 	"commerce/cmd/internal/telemetry"
 	"commerce/deploy/assert"
+	"commerce/deploy/ephemeral"
 	"commerce/subscriptions"
 )
 
@@ -87,7 +87,7 @@ func TestInFlight_RefusesFurtherRequestsAtOnceAndServesAgain(t *testing.T) {
 		}
 	}
 	const line = `"msg":"too many requests at the same time","of":"subscriptions","limit":2,"refused":6}`
-	within(t, 10*time.Second, "the log has "+line, func() bool { return strings.Contains(log.String(), line) })
+	ephemeral.Eventually(t, "the log has "+line, func() bool { return strings.Contains(log.String(), line) })
 }
 
 // post sends a request whose body the test writes, and closes at its end. status gets the status
@@ -156,7 +156,7 @@ func TestInFlight_DoesNotCountARequestThatWaitsForItsBody(t *testing.T) {
 	_, _ = io.WriteString(slow, "the first part") // the request is on its way
 	<-reading
 	get := func() int { return ask(h, "192.0.2.2", "GET", "/cart").Code }
-	within(t, 10*time.Second, "the first request waits for its body", func() bool { return get() == http.StatusNoContent })
+	ephemeral.Eventually(t, "the first request waits for its body", func() bool { return get() == http.StatusNoContent })
 	for i := range 20 {
 		_, _ = io.WriteString(slow, "another part")
 		assert.Equal(t, get(), http.StatusNoContent, "status after %d parts of the other body", i+1)

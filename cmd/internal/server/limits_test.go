@@ -31,7 +31,7 @@ func TestRateLimit_LimitsEachClient(t *testing.T) {
 	})
 	var served int
 	var refused *httptest.ResponseRecorder
-	for start := time.Now(); refused == nil && time.Since(start) < 20*time.Second; {
+	for start := time.Now(); refused == nil && time.Since(start) < ephemeral.Patience(20*time.Second); {
 		w := ask(h, "192.0.2.1", "GET", "/quick", "X-Forwarded-For", "198.51.100."+strconv.Itoa(served%200), "Origin", "https://shop.example.com")
 		if w.Code == 204 {
 			served++
@@ -137,7 +137,7 @@ func onEachKind(t *testing.T, test func(t *testing.T, url string)) {
 
 // dialed gives a shop its Redis early, so that limits can use it.
 func dialed(t testing.TB, url string) func(*server.Parts) {
-	return func(p *server.Parts) { p.Redis.Client = dialRedis(t, asService(t, url), patient) }
+	return func(p *server.Parts) { p.Redis.Client = dialRedis(t, asService(t, url), ephemeral.PatientRedis) }
 }
 
 func (a answer) wantWait(t testing.TB, least, most int64) {
@@ -256,6 +256,85 @@ func TestCreation_WhatExceedsTheLimitDelaysTheNextCarts(t *testing.T) {
 	s.guest(t).refused(429, "rate_limited", "POST", "/cart/add", addOne, from...).wantWait(t, earned-120, earned)
 }
 
+// onLimitedText runs a test with a limit of 4,000 bytes of text, counted in each kind of Redis.
+func onLimitedText(t *testing.T, test func(*testing.T, *shop)) {
+	t.Helper()
+	onEachKind(t, func(t *testing.T, url string) {
+		test(t, openShop(t, url, dialed(t, url), limited, func(p *server.Parts) {
+			p.Carts.Text = limit.NewQuota(limit.Config{
+				Name: fmt.Sprintf("test%d", nextStore()), Rates: []limit.Rate{{Uses: 4000, Per: time.Hour}}, Most: 4000,
+				Redis: p.Redis.Client, Timeout: time.Minute, Log: slog.New(slog.DiscardHandler),
+			})
+		}))
+	})
+}
+
+func noted(product, bytes int) string {
+	return fmt.Sprintf(`{"product_id":%d,"notice":%q}`, product, strings.Repeat("x", bytes))
+}
+
+func adds(op string) string { return `{"op":"add",` + op[1:] }
+
+// Each way of storing text counts what it adds to the cart, once.
+func TestText_OfGuestsIsLimitedForEachAddress(t *testing.T) {
+	onLimitedText(t, func(t *testing.T, s *shop) {
+		c, long := s.guest(t), func(n int) string { return strings.Repeat("x", n) }
+		friend := s.guest(t)
+		friend.add(noted(1, 500), from...)
+		here := friend.logIn("1")
+		here.add(noted(2, 500), from...) // a customer's text does not count, nor that of a cart that moves
+		here.undo(from...)               // but that of the new guest's cart does, also by way of a customer's
+		keyed := append([]string{"Idempotency-Key", "k"}, from...)
+		c.add(noted(1, 200), keyed...)
+		c.add(noted(1, 200), keyed...)
+		for _, size := range []int{500, 100, 500, 400} { // 300 longer, shorter, and 400 longer
+			c.ok("PATCH", "/cart/items/1", `{"notice":"`+long(size)+`"}`, from...)
+		}
+		c.ok("PATCH", "/cart/items/1", `{"metadata":{"`+long(40)+`":"`+long(460)+`"}}`, from...)
+		c.ok("POST", "/cart/ops", `{"ops":[{"op":"metadata","metadata":{"`+long(40)+`":"`+long(460)+`"}}]}`, from...)
+		c.ok("POST", "/cart/ops", `{"mode":"each","ops":[`+adds(noted(6, 500))+`,`+adds(noted(2, 400))+`]}`, from...) // 6 is out of stock
+		c.refused(422, "out_of_stock", "POST", "/cart/add", noted(6, 500), from...)
+		c.refused(412, "version_mismatch", "POST", "/cart/add", noted(1, 500), append(from, "If-Match", `"x.1-y"`)...)
+		again := s.guest(t)
+		again.add(noted(2, 300), "X-Forwarded-For", "192.0.2.2")
+		again = again.logIn("2")
+		merged := again.cart().Merge.ID
+
+		s.guest(t).add(noted(1, 450), from...) // then 3,750 of 4,000
+		s.guest(t).add(noted(1, 400), from...)
+
+		before := c.cart()
+		for name, call := range map[string][]string{
+			"an add":               {"POST", "/cart/add", noted(2, 1)},
+			"an add with metadata": {"POST", "/cart/add", `{"product_id":2,"metadata":{"a":"b"}}`},
+			"a longer notice":      {"PATCH", "/cart/items/1", `{"notice":"` + long(401) + `"}`},
+			"metadata":             {"PATCH", "/cart/items/1", `{"metadata":{"a":"b"}}`},
+			"a list":               {"POST", "/cart/ops", `{"ops":[` + adds(addOne) + `,` + adds(noted(2, 1)) + `]}`},
+		} {
+			a := c.refused(429, "rate_limited", call[0], call[1], call[2], from...)
+			a.wantWait(t, 60, 600)
+			assert.Equal(t, a.Header.Get("RateLimit-Limit"), "4000", "%s: RateLimit-Limit", name)
+			guest := s.guest(t)
+			guest.Token = "made-up-cart-token-of-" + strconv.FormatInt(nextStore(), 10)
+			if call[0] == "POST" {
+				guest.refused(429, "rate_limited", call[0], call[1], call[2], from...)
+			}
+			assert.That(t, guest.cart().ExpiresAt == nil && c.cart().Version == before.Version, "%s has stored something", name)
+		}
+		again.refused(429, "rate_limited", "POST", "/cart/merge/undo", undoBody(merged), from...)
+
+		assert.That(t, c.add(noted(1, 200), keyed...).replayed(t), "a repeat is judged")
+		c.add(addOne, from...) // nothing else has this limit
+		c.ok("PATCH", "/cart/items/1", `{"quantity":1,"notice":"`+long(390)+`"}`, from...)
+		c.ok("POST", "/cart/ops", `{"mode":"each","ops":[`+adds(noted(2, 1))+`,`+adds(`{"product_id":2}`)+`]}`, from...)
+		c.wantLines("1×1 2×2")
+		c.share(from...)
+		s.agent(t).call("create_cart", "", `{"line_items":[{"item":{"id":"1"},"quantity":1}]}`, "")
+		s.customer(t, "3").add(noted(1, 500), from...)
+		s.guest(t).add(noted(1, 500), "X-Forwarded-For", "192.0.2.2")
+	})
+}
+
 // limited turns on the limits, for clients whose addresses a test names in
 // X-Forwarded-For.
 func limited(p *server.Parts) {
@@ -263,15 +342,18 @@ func limited(p *server.Parts) {
 	p.Carts.Guesses = service.NewGuesses(limit.Config{Redis: p.Redis.Client, Timeout: time.Minute, Now: p.Now, Log: slog.New(slog.DiscardHandler)})
 }
 
-// guesses sends n codes that the store does not have, and that do not exceed the limit.
-func (c *shopper) guesses(n int) {
+// guesses sends n different codes that the store does not have, and that do not exceed the limit.
+func (c *shopper) guesses(n int, headers ...string) {
 	c.t.Helper()
 	for range n {
-		c.refused(422, "coupon_invalid", "POST", "/cart/coupon", `{"coupon":"GUESS"}`)
+		c.refused(422, "coupon_invalid", "POST", "/cart/coupon", aGuess(), headers...)
 	}
 }
 
-func TestCouponGuesses_AreLimitedForEachAddressAndCart(t *testing.T) {
+// aGuess is a code that the store does not have, and that nobody has sent yet.
+func aGuess() string { return fmt.Sprintf(`{"coupon":"GUESS%d"}`, nextStore()) }
+
+func TestCouponGuesses_AreLimitedForEachCart(t *testing.T) {
 	s := newShop(t, limited)
 	c, other := s.guest(t).fill("1×1"), s.guest(t).fill("1×1")
 	c.redeem("TEN", "Idempotency-Key", "k")
@@ -281,7 +363,7 @@ func TestCouponGuesses_AreLimitedForEachAddressAndCart(t *testing.T) {
 	c.refused(412, "version_mismatch", "POST", "/cart/coupon", `{"coupon":"TEN"}`, "If-Match", `"x.1-y"`)
 	c.ok("DELETE", "/cart/coupon", "")
 	other.redeem("TEN")
-	c.redeem("TEN", "X-Forwarded-For", "192.0.2.7")
+	c.refused(429, "rate_limited", "POST", "/cart/coupon", `{"coupon":"TEN"}`, "X-Forwarded-For", "192.0.2.7")
 }
 
 func TestCouponGuesses_DoNotCountCodesThatApply(t *testing.T) {
@@ -293,8 +375,30 @@ func TestCouponGuesses_DoNotCountCodesThatApply(t *testing.T) {
 		c.refused(412, "version_mismatch", "POST", "/cart/coupon", `{"coupon":"GUESS"}`, "If-Match", `"x.1-y"`)
 		c.refused(422, "validation_failed", "POST", "/cart/coupon", `{}`)
 	}
+	for range 10 { // the same code of one cart counts once, in whatever way it is typed
+		c.refused(422, "coupon_invalid", "POST", "/cart/coupon", `{"coupon":"Twice "}`)
+		c.refused(422, "coupon_invalid", "POST", "/cart/ops", `{"ops":[{"op":"coupon","coupon":"tWICE"}]}`)
+	}
+	c.guesses(19)
+	c.refused(429, "rate_limited", "POST", "/cart/coupon", aGuess())
+}
+
+// Shoppers behind one address must not lock each other out with codes that are refused for another reason.
+func TestCouponGuesses_DoNotCountOtherRefusals(t *testing.T) {
+	s := newShop(t, limited)
+	at(50, func(i int) {
+		c := s.guest(t).fill("2×1") // 10 SAR, FIVE needs 20
+		for range 3 {
+			c.refused(422, "coupon_minimum", "POST", "/cart/coupon", `{"coupon":"FIVE"}`)
+			c.refused(422, "coupon_invalid", "POST", "/cart/coupon", `{"coupon":"OLD"}`)
+			c.refused(422, "coupon_minimum", "POST", "/cart/ops", `{"ops":[{"op":"coupon","coupon":"FIVE"}]}`)
+		}
+		c.redeem("TEN")
+	})
+	c := s.guest(t).fill("1×1")
 	c.guesses(20)
-	c.refused(429, "rate_limited", "POST", "/cart/coupon", `{"coupon":"GUESS"}`)
+	s.guest(t).fill("1×1").guesses(20)
+	s.guest(t).fill("1×1").refused(429, "rate_limited", "POST", "/cart/coupon", `{"coupon":"TEN"}`)
 }
 
 // An empty cart with a token has its own limit: codes refused for other carts do not count.
@@ -323,7 +427,7 @@ func TestCouponGuesses_OfAnAddressAreLimitedWhateverTheCart(t *testing.T) {
 				c.Token = "made-up-cart-token-number-" + strconv.Itoa(i)
 			}
 			c.redeem("TEN", from...)
-			c.refused(422, "coupon_invalid", "POST", "/cart/coupon", `{"coupon":"GUESS"}`, from...)
+			c.refused(422, "coupon_invalid", "POST", "/cart/coupon", `{"coupon":"GUESS"}`, from...) // once for each cart
 		}
 		for _, s := range instances {
 			c := s.guest(t)
@@ -334,6 +438,17 @@ func TestCouponGuesses_OfAnAddressAreLimitedWhateverTheCart(t *testing.T) {
 			assert.Equal(t, refused.Header.Get("RateLimit-Limit"), "40", "RateLimit-Limit")
 			c.ok("POST", "/cart/coupon", `{"coupon":"TEN"}`, "X-Forwarded-For", "192.0.2."+strconv.FormatInt(s.ID%250, 10))
 		}
+		for _, last := range []string{"1::1", "2::1"} { // other subscribers of the /48
+			site := strings.TrimSuffix(network, ":")
+			site = site[:strings.LastIndex(site, ":")+1] + "a" + last
+			for range 2 {
+				instances[0].guest(t).fill("1×1").guesses(20, "X-Forwarded-For", site)
+			}
+		}
+		c := instances[1].guest(t)
+		c.add(addOne, from...)
+		refused := c.refused(429, "rate_limited", "POST", "/cart/coupon", `{"coupon":"TEN"}`, "X-Forwarded-For", network[:strings.LastIndex(strings.TrimSuffix(network, ":"), ":")+1]+"a3::1")
+		assert.Equal(t, refused.Header.Get("RateLimit-Limit"), "120", "RateLimit-Limit of the site")
 	})
 }
 
@@ -342,11 +457,12 @@ func TestCouponGuesses_AtTheSameTimeCannotPassTheLimit(t *testing.T) {
 	c := s.customer(t, "1001").fill("1×1")
 	var judged atomic.Int64
 	at(60, func(int) {
-		if s.with(t, c).send("POST", "/cart/coupon", `{"coupon":"GUESS"}`).Status != http.StatusTooManyRequests {
+		if s.with(t, c).send("POST", "/cart/coupon", aGuess()).Status != http.StatusTooManyRequests {
 			judged.Add(1)
 		}
 	})
 	assert.Equal(t, judged.Load(), 20, "codes that were judged")
+	s.with(t, c).refused(429, "rate_limited", "POST", "/cart/coupon", `{"coupon":"TEN"}`) // or it would tell which codes exist
 }
 
 func TestCouponGuesses_HaveNoLimitWithoutRateLimits(t *testing.T) {

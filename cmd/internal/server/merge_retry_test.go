@@ -51,7 +51,7 @@ func TestKey_OfAnUnreachableGuestIs503(t *testing.T) {
 	}
 	customer.add(`{"product_id":2}`) // without a key: served without the merge
 	cluster.Nodes[1].Thaw()
-	within(t, 10*time.Second, "the guest's node answers", func() bool {
+	ephemeral.Eventually(t, "the guest's node answers", func() bool {
 		return customer.send("GET", "/cart", "").Body.Data.lines() == "2×1 1×1"
 	})
 	assert.That(t, customer.add(addOne, "Idempotency-Key", "k").replayed(t), "it was applied twice")
@@ -153,7 +153,7 @@ func TestMerge_ContinuesWhenTheClientDisconnects(t *testing.T) {
 		t.Fatalf("the response arrived before the client disconnected: %d", response.StatusCode)
 	}
 	<-gone
-	within(t, 10*time.Second, "the merge comes to its end", func() bool {
+	ephemeral.Eventually(t, "the merge comes to its end", func() bool {
 		return !s.holdsClaim(t) && !slices.Contains(s.keys(t), s.guestKey(guest.Token))
 	})
 	customer.withoutToken().wantLines("1×1")
@@ -181,10 +181,11 @@ func (commandHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 
 func TestBudget_IsNotUsedUpByASlowBody(t *testing.T) {
 	slow(t)
-	c := openShop(t, ephemeral.Redis(t), func(p *server.Parts) { p.Carts.Budget = 2 * time.Second }).visitor(t)
+	budget := ephemeral.Patience(2 * time.Second)
+	c := openShop(t, ephemeral.Redis(t), func(p *server.Parts) { p.Carts.Budget = budget }).visitor(t)
 	body, writer := io.Pipe()
 	go func() {
-		time.Sleep(2200 * time.Millisecond)
+		time.Sleep(budget + 200*time.Millisecond)
 		_, _ = io.WriteString(writer, `{"product_id":1}`)
 		writer.Close()
 	}()
@@ -194,7 +195,7 @@ func TestBudget_IsNotUsedUpByASlowBody(t *testing.T) {
 
 // A merge has five times a request's budget, which a step that hangs must not use up.
 func TestBudget_AStepOfAMergeThatHangsDoesNotDelayTheAnswer(t *testing.T) {
-	const budget = 500 * time.Millisecond
+	budget := ephemeral.Patience(500 * time.Millisecond)
 	var hang atomic.Bool
 	scripts := func(ctx context.Context, cmd redis.Cmder, next redis.ProcessHook) error {
 		if !hang.Load() || !strings.HasPrefix(cmd.Name(), "eval") {

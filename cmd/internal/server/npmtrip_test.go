@@ -72,7 +72,7 @@ func drive(t *testing.T, dir, url, key, browserJWT, serverJWT, lossyJWT string) 
 // command is a program that a test waits for, with a timeout.
 func command(t testing.TB, name string, args ...string) *exec.Cmd {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), ephemeral.Patience(2*time.Minute))
 	t.Cleanup(cancel)
 	return exec.CommandContext(ctx, name, args...)
 }
@@ -152,7 +152,7 @@ func welcome(lines *bufio.Scanner) string {
 func end(t testing.TB, program *exec.Cmd, log *logBuffer) {
 	t.Helper()
 	_ = program.Process.Signal(syscall.SIGTERM)
-	late := time.AfterFunc(15*time.Second, func() { _ = program.Process.Kill() })
+	late := time.AfterFunc(ephemeral.Patience(15*time.Second), func() { _ = program.Process.Kill() })
 	defer late.Stop()
 	err := program.Wait()
 	assert.That(t, err == nil, "%s: %v\n%s", program, err, log)

@@ -137,8 +137,8 @@ func slowLine(t testing.TB, server string) (via string, slow func()) {
 func patientPool(t testing.TB, url string, tracer pgx.QueryTracer) *pgxpool.Pool {
 	t.Helper()
 	return ephemeral.OpenPool(t, url, connect.PostgresConfig{
-		StatementTimeout: -1, ConnectTimeout: 10 * time.Second, Tracer: tracer,
-		Edit: func(c *pgxpool.Config) { c.PingTimeout = 10 * time.Second },
+		StatementTimeout: -1, Tracer: tracer,
+		Edit: func(c *pgxpool.Config) { c.PingTimeout = ephemeral.Patience(10 * time.Second) },
 	})
 }
 
@@ -199,7 +199,7 @@ func TestSlowRequest_SaysThatPostgresIsSlow(t *testing.T) {
 	via, slow := slowLine(t, ephemeral.Migrated(t))
 	s := openShop(t, embeddedRedis(t), func(p *server.Parts) {
 		p.Subscriptions = postgres.New(postgres.Config{
-			Pool: patientPool(t, via, telemetry.New("test").PostgresTracer()), Wait: 10 * time.Second, Budget: 10 * time.Second,
+			Pool: patientPool(t, via, telemetry.New("test").PostgresTracer()), Wait: ephemeral.Patience(10 * time.Second), Budget: ephemeral.Patience(10 * time.Second),
 		})
 		p.Traces = r.traces
 	})
@@ -222,7 +222,7 @@ func TestSlowRequest_SaysThatTheCatalogIsSlow(t *testing.T) {
 		var via string
 		via, slow = slowLine(t, p.Carts.Catalog.(*inPostgres).db.Config().ConnString())
 		cache = catalog.NewCache(catalog.CacheConfig{
-			Source: catalog.NewPostgres(patientPool(t, via, telemetry.New("test").PostgresTracer())), Patience: 10 * time.Second,
+			Source: catalog.NewPostgres(patientPool(t, via, telemetry.New("test").PostgresTracer())), Patience: ephemeral.Patience(10 * time.Second),
 		})
 		p.Carts.Catalog, p.Carts.Coupons, p.Traces = cache, cache, r.traces
 	})

@@ -18,6 +18,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/routers"
 	"github.com/getkin/kin-openapi/routers/gorillamux"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"commerce/cart/carthttp"
@@ -121,6 +122,9 @@ func conforms(r *http.Request, response *http.Response, basePath string) error {
 		return fmt.Errorf("%q is not documented", contentType)
 	case !strings.HasPrefix(contentType, "application/json"): // text, whose form the document only describes
 		return nil
+	}
+	if !jsontext.Value(body).IsValid() {
+		return errors.New("no JSON in UTF-8, or a member twice")
 	}
 	content, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
 	if err != nil {
@@ -242,6 +246,7 @@ func TestConforms_DetectsAnotherStatusOrForm(t *testing.T) {
 	assert.That(t, judge(201, string(good.Raw), asJSON) != nil, "another status passed")
 	assert.That(t, judge(404, string(good.Raw), asJSON) != nil, "the body of another status passed")
 	assert.That(t, judge(200, "["+string(good.Raw), asJSON) != nil, "no JSON passed")
+	assert.That(t, judge(200, strings.Replace(string(good.Raw), `"data":{`, `"data":{"count":1,`, 1), asJSON) != nil, "a member twice passed")
 	assert.That(t, judge(200, string(good.Raw), "text/plain") != nil, "plain text passed")
 }
 

@@ -294,6 +294,34 @@ func TestOps_AMalformedListIsRefusedInBothModes(t *testing.T) {
 	c.wantLines("")
 }
 
+// A response names 50 faults: the first of each operation that is refused, then more of the first ones.
+func TestOps_NameAtMostFiftyFaults(t *testing.T) {
+	c := newShop(t).guest(t)
+	many := operation{"add", "", `"product_id":1,"fields":{` + each(60, `"\u0001%d":"x"`) + "}"}
+	two := operation{"add", "", `"product_id":1,"fields":{"a":"x","b":"x"}`}
+	good := operation{"add", "", `"product_id":1`}
+	for name, tt := range map[string]struct {
+		ops  []operation
+		want []int // faults that the outcome of each names
+	}{
+		"few faults in a long list": {append(slices.Repeat([]operation{good}, 48), two, two), append(make([]int, 48), 2, 2)},
+		"many in few operations":    {[]operation{two, many, good, many}, []int{2, 47, 0, 1}},
+		"many in all":               {slices.Repeat([]operation{many}, 50), slices.Repeat([]int{1}, 50)},
+	} {
+		a := c.ok("POST", "/cart/ops", list("each", tt.ops...))
+		var got []int
+		for _, o := range a.Body.Data.Outcomes {
+			got = append(got, len(o.Errors))
+		}
+		assert.Equal(t, got, tt.want, "%s: faults", name)
+		assert.That(t, len(a.Raw) < worstAnswer, "%s: %d bytes", name, len(a.Raw))
+	}
+	for _, op := range []operation{many, {"add", "", `"product_id":1,"fields":{` + each(100, `"%d":1`) + "}"}, {"metadata", "", `"metadata":{` + each(40, `"a b%d":"x"`) + "}"}} {
+		a := c.refused(422, c.send("POST", "/cart/ops", list("all", op)).Body.Code, "POST", "/cart/ops", list("all", slices.Repeat([]operation{op}, 50)...))
+		assert.That(t, len(a.Body.Errors) > 30 && len(a.Body.Errors) <= 50, "%.60s: %d faults", op, len(a.Body.Errors))
+	}
+}
+
 // The outcomes of a list whose response was lost are known to the guest, to the customer who has merged the
 // guest's cart, and to another customer with the guest's token.
 func TestOps_AKeyedListGivesItsOutcomesAgain(t *testing.T) {
@@ -356,16 +384,18 @@ func TestOps_AnItemIsOnlyALine(t *testing.T) {
 // Each list has one code, in a mode in which it is told.
 func TestOps_CountRefusedCoupons(t *testing.T) {
 	c := newShop(t, limited).visitor(t).fill("1×1")
-	guess, sold, none := operation{"coupon", "", `"coupon":"GUESS"`}, operation{"add", "", `"product_id":1`}, operation{"add", "", `"product_id":404`}
-	for range 10 {
+	sold, none := operation{"add", "", `"product_id":1`}, operation{"add", "", `"product_id":404`}
+	for i := range 10 {
+		guess := operation{"coupon", "", fmt.Sprintf(`"coupon":"GUESS%d"`, i)}
+		other := operation{"coupon", "", fmt.Sprintf(`"coupon":"OTHER%d"`, i)}
 		c.refused(422, "coupon_invalid", "POST", "/cart/ops", list("all", sold, guess)).names(t, "ops.1.coupon")
-		assert.Equal(t, c.ok("POST", "/cart/ops", list("each", none, guess)).Body.Data.Outcomes[1].Data.Reason, "gone", "reason")
-		c.refused(404, "product_not_found", "POST", "/cart/ops", list("all", none, guess)) // tells nothing of the code
+		assert.Equal(t, c.ok("POST", "/cart/ops", list("each", none, other)).Body.Data.Outcomes[1].Data.Reason, "gone", "reason")
+		c.refused(404, "product_not_found", "POST", "/cart/ops", list("all", none, operation{"coupon", "", fmt.Sprintf(`"coupon":"UNTOLD%d"`, i)})) // tells nothing of the code
 	}
 	a := c.refused(429, "rate_limited", "POST", "/cart/ops", list("all", sold, operation{"coupon", "", `"coupon":"TEN"`}))
 	a.wantWait(t, 500, 600)
 	assert.That(t, a.Body.Data.Op != nil && *a.Body.Data.Op == 1, "refused: %s", a.Raw)
-	got := c.ok("POST", "/cart/ops", list("each", guess, sold)).Body.Data
+	got := c.ok("POST", "/cart/ops", list("each", operation{"coupon", "", `"coupon":"GUESS"`}, sold)).Body.Data
 	assert.That(t, got.Outcomes[0].Code == "rate_limited" && got.lines() == "1×2" && got.Coupon == nil, "%+v", got.Outcomes)
 	c.refused(429, "rate_limited", "POST", "/cart/coupon", `{"coupon":"TEN"}`)
 	c.ok("POST", "/cart/ops", list("all", operation{"coupon", "", `"coupon":null`}))
@@ -434,9 +464,9 @@ type changingCoupons struct {
 	between *func()
 }
 
-func (c changingCoupons) Coupon(ctx context.Context, store int64, code string) (*cart.Coupon, error) {
+func (c changingCoupons) CouponsByKey(ctx context.Context, store int64, key string) ([]*cart.Coupon, error) {
 	(*c.between)()
-	return c.Coupons.Coupon(ctx, store, code)
+	return c.Coupons.CouponsByKey(ctx, store, key)
 }
 
 func TestMetadata_IsMergedByNameAndShown(t *testing.T) {

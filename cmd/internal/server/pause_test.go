@@ -14,6 +14,7 @@ import (
 	"commerce/cart/wire"
 	"commerce/cmd/internal/server"
 	"commerce/deploy/assert"
+	"commerce/deploy/ephemeral"
 )
 
 // pausing is a route whose requests pause until the test, the client or the process ends the pause.
@@ -49,6 +50,9 @@ func protocols(http1, http2 bool) *http.Protocols {
 	return p
 }
 
+// pauseLimit is how long a request and its connection may take without pauses.
+var pauseLimit = ephemeral.Patience(400 * time.Millisecond)
+
 // startPausing serves one request at a time, and gives it and its connection little time.
 func startPausing(t *testing.T, ending context.Context) *pausing {
 	t.Helper()
@@ -60,10 +64,10 @@ func startPausing(t *testing.T, ending context.Context) *pausing {
 		c.Areas = []wire.Area{{Routes: []wire.Route{
 			{Method: "GET", Path: "/calls/pause", Handle: p.handle}, {Method: "GET", Path: "/calls/slow", Handle: p.slow.handle},
 		}}}
-		c.MaxInFlight, c.Deadline, c.Ending = 1, 200*time.Millisecond, ending
+		c.MaxInFlight, c.Deadline, c.Ending = 1, pauseLimit, ending
 	})
 	web := openWeb(t, p.handler, func(s *http.Server) {
-		s.ReadTimeout, s.WriteTimeout, s.Protocols = 200*time.Millisecond, 200*time.Millisecond, protocols(true, true)
+		s.ReadTimeout, s.WriteTimeout, s.Protocols = pauseLimit, pauseLimit, protocols(true, true)
 	})
 	for _, shared := range []bool{false, true} {
 		client := &http.Transport{Protocols: protocols(!shared, shared)}
@@ -97,14 +101,14 @@ func TestPause_HasNeitherDeadlineNorPlace(t *testing.T) {
 	t.Parallel()
 	p := startPausing(t, nil)
 	p.ask(t.Context())
-	time.Sleep(500 * time.Millisecond)
+	time.Sleep(2 * pauseLimit)
 	for range 2 * len(p.clients) {
 		p.end <- true
 		assert.Equal(t, <-p.statuses, http.StatusOK, "after a pause")
 	}
 	for line := range strings.Lines(p.log.String()) {
 		ms := decode[struct{ MS float64 }](t, []byte(line)).MS
-		assert.That(t, ms < 400, "the log counts the pause: %s", line)
+		assert.That(t, ms < float64(2*pauseLimit.Milliseconds()), "the log counts the pause: %s", line)
 	}
 	done := p.slow.fill(p.handler, "/calls/slow", 1)
 	p.slow.leave <- struct{}{}
@@ -138,7 +142,7 @@ func TestPause_EndsWithTheClient(t *testing.T) {
 	for range 2 * len(p.clients) {
 		<-p.statuses
 	}
-	eventually(t, func() bool { return strings.Count(p.log.String(), `"status":499`) == 2*len(p.clients) }, "lines about clients that left")
+	ephemeral.Eventually(t, "lines about clients that left", func() bool { return strings.Count(p.log.String(), `"status":499`) == 2*len(p.clients) })
 }
 
 func TestPause_EndsWithTheProcess(t *testing.T) {

@@ -19,6 +19,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"commerce/deploy/assert"
+	"commerce/deploy/ephemeral"
 )
 
 type page struct {
@@ -47,7 +48,7 @@ func (l look) String() string {
 	return name
 }
 
-const patience = 20 * time.Second
+var patience = ephemeral.Patience(20 * time.Second)
 
 // openPage opens a URL in a tab with its own storage. pageFaults has what fails the test.
 func openPage(t *testing.T, address string) page { t.Helper(); return openPageAs(t, address, look{}) }

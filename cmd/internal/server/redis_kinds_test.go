@@ -64,7 +64,7 @@ func TestRedisKinds_AClusterRedirectsWithinTLS(t *testing.T) {
 	old := cluster.Nodes[s.nodeOfKey(t, cluster, s.guestKey(c.Token))]
 	replica := cluster.Nodes[slices.Index(cluster.Nodes, old)+3].Admin()
 	assert.NoError(t, replica.ClusterFailover(t.Context()).Err())
-	within(t, 10*time.Second, "the replica is master", func() bool {
+	ephemeral.Eventually(t, "the replica is master", func() bool {
 		return strings.Contains(replica.Info(t.Context(), "replication").Val(), "role:master") &&
 			strings.Contains(old.Admin().Info(t.Context(), "replication").Val(), "role:slave")
 	})
@@ -109,7 +109,7 @@ func (s *shop) trip(t testing.TB) {
 // none ever confirms.
 func (s *shop) confirmMerges(t testing.TB, customer, guest *shopper) {
 	t.Helper()
-	within(t, 20*time.Second, "replicas confirm the merges", func() bool {
+	ephemeral.Eventually(t, "replicas confirm the merges", func() bool {
 		claimed, err := s.Redis.Exists(t.Context(), s.guestKey(guest.Token)+":claimed").Result()
 		return customer.send("GET", "/cart", "", "X-Cart-Token", guest.Token).Status == 200 && err == nil && claimed == 0
 	})
@@ -175,7 +175,7 @@ func TestRedisKinds_ARedisThatRefusesEveryUserIs503(t *testing.T) {
 			u.RawQuery = query.Encode()
 			s := openShop(t, u.String(), asServed(t, u.String(), 0))
 			c := s.guest(t)
-			c.Token = strings.Repeat("t", 30)
+			c.Token = strings.Repeat("token", 6)
 			refused := func(method, path, body string) {
 				start := time.Now()
 				a := c.refused(503, "unavailable", method, path, body)
@@ -184,7 +184,7 @@ func TestRedisKinds_ARedisThatRefusesEveryUserIs503(t *testing.T) {
 			}
 			refused("POST", "/cart/add", `{"product_id":1}`)
 			// A single call may time out before it gets the reason.
-			within(t, 10*time.Second, "the log says "+test.log, func() bool {
+			ephemeral.Eventually(t, "the log says "+test.log, func() bool {
 				refused("GET", "/cart", "")
 				return strings.Contains(s.Log.String(), test.log)
 			})
@@ -197,10 +197,18 @@ func TestRedisKinds_ARedisThatRefusesEveryUserIs503(t *testing.T) {
 	}
 }
 
-// asServed gives a shop the service's own timeouts, which are shorter than in other tests,
-// and a budget per request, 0 for the default.
+// asServed gives a shop the service's own timeouts, which are shorter than in other tests. A budget
+// per request is given Patience, like the timeouts beside it; 0 is the default, without Patience.
 func asServed(t testing.TB, redisURL string, budget time.Duration) func(*server.Parts) {
-	return func(p *server.Parts) { p.Redis.Client, p.Carts.Budget = dialRedis(t, redisURL), budget }
+	return func(p *server.Parts) {
+		p.Carts.Budget = ephemeral.Patience(budget)
+		p.Redis.Client = dialRedis(t, redisURL, func(o *redis.UniversalOptions) {
+			if budget != 0 {
+				o.DialTimeout, o.PoolTimeout = ephemeral.Patience(o.DialTimeout), ephemeral.Patience(o.PoolTimeout)
+				o.ReadTimeout, o.WriteTimeout = ephemeral.Patience(o.ReadTimeout), ephemeral.Patience(o.WriteTimeout)
+			}
+		})
+	}
 }
 
 func TestRedisUsers_TheServiceCanAccessOnlyItsCarts(t *testing.T) {

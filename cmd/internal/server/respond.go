@@ -46,7 +46,7 @@ func (r *responder) adapt(area *wire.Area, route *wire.Route) gin.HandlerFunc {
 		if err == nil && answer.Later != nil {
 			answer.Data, err = answer.Later(func(wait func(context.Context) bool) error { return r.pause(c, request, wait) })
 		}
-		if vary != nil { // compression adds Accept-Encoding, but CORS replaces it
+		if vary != nil { // it has what compression and CORS have added
 			c.Writer.Header()["Vary"] = vary
 		}
 		switch {

@@ -8,10 +8,8 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/gin-contrib/cors"
 	"github.com/gin-gonic/gin"
 	"github.com/klauspost/compress/gzhttp"
 
@@ -85,7 +83,7 @@ func NewHandler(c Config) (http.Handler, error) {
 	if c.Local {
 		engine.Use(respond.onlyLocal)
 	}
-	engine.Use(crossOrigin(c.CORSOrigins))
+	engine.Use(newCrossOrigins(c.CORSOrigins).handle)
 	if c.RateLimit {
 		engine.Use(rateLimit(respond))
 	}
@@ -115,52 +113,4 @@ func route(engine *gin.Engine, r *responder) {
 			}
 		}
 	}
-}
-
-// crossOrigin adds CORS headers for the listed origins. Requests from other origins,
-// preflights included, are served without them and never refused: the browser decides
-// what scripts may read.
-func crossOrigin(origins []string) gin.HandlerFunc {
-	listed := allowedOrigins(origins)
-	config := cors.Config{
-		AllowMethods: []string{"GET", "HEAD", "POST", "PATCH", "DELETE", "OPTIONS"},
-		AllowHeaders: []string{
-			"Accept", "Accept-Language", "Authorization", "Content-Type", "Idempotency-Key", "If-Match",
-			"If-None-Match", "Last-Event-Id", "X-Cart-Token", "X-Client-Auth", "X-Public-Key", "X-Request-Id", "X-Signature",
-			"X-Signature-Version", "X-Timestamp",
-		},
-		ExposeHeaders: []string{
-			"Durability", "ETag", "Idempotency-Replayed", "RateLimit-Limit", "RateLimit-Remaining",
-			"RateLimit-Reset", "Retry-After", "X-Cart-Token", "X-Request-Id",
-		},
-		MaxAge: 2 * time.Hour,
-	}
-	if slices.Contains(origins, "*") {
-		config.AllowAllOrigins = true
-	} else {
-		config.AllowOriginFunc = listed
-	}
-	allow := cors.New(config)
-	return func(c *gin.Context) {
-		switch origin := c.GetHeader("Origin"); {
-		case origin != "" && listed(origin):
-			allow(c)
-		case isPreflight(c.Request):
-			c.AbortWithStatus(http.StatusNoContent)
-		}
-	}
-}
-
-func isPreflight(r *http.Request) bool {
-	return r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != ""
-}
-
-// allowedOrigins returns whether the scripts of an origin may read responses.
-func allowedOrigins(origins []string) func(origin string) bool {
-	listed := make([]string, len(origins))
-	for i, origin := range origins {
-		listed[i] = strings.ToLower(origin) // as browsers send them
-	}
-	all := slices.Contains(listed, "*")
-	return func(origin string) bool { return all || slices.Contains(listed, origin) }
 }

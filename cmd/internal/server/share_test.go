@@ -196,12 +196,13 @@ func TestShare_WrongCodesAreLimitedForEachAddress(t *testing.T) {
 		code := owner.share(from...)
 		for i := range 40 {
 			c := instances[i%2].guest(t)
-			instances[0].guest(t).ok("GET", "/cart/share/"+code, "", from...) // a right one does not count
+			instances[0].guest(t).ok("GET", "/cart/share/"+code, "", from...) // a right one does not count, nor one wrong code twice
+			c.refused(404, "not_found", "GET", "/cart/share/"+code+"0", "", from...)
 			switch i % 3 {
 			case 0:
-				c.refused(404, "not_found", "GET", "/cart/share/"+code+"x", "", from...)
+				c.refused(404, "not_found", "GET", fmt.Sprint("/cart/share/", code, i), "", from...)
 			case 1:
-				c.refused(404, "not_found", "DELETE", "/cart/share/guess", "", from...)
+				c.refused(404, "not_found", "DELETE", fmt.Sprint("/cart/share/guess", i), "", from...)
 			case 2:
 				c.refused(404, "not_found", "POST", "/cart/ops", addsShared(fmt.Sprint("guess ", i)), from...)
 			}
@@ -236,7 +237,7 @@ func TestShare_WithoutRedisIsUnavailable(t *testing.T) {
 	s := openShop(t, "redis://"+redis.Addr(), hasty)
 	c := s.guest(t)
 	c.Token = "made-up-cart-token-of-a-guest"
-	const code = "a-code-of-26-characters-00"
+	code := handoverKeys.Name() + "-code-of-26-characters"
 	redis.Close()
 	for _, who := range []*shopper{c, c.logIn("1001"), s.guest(t)} {
 		for _, call := range [][3]string{{"POST", "/cart/share"}, {"GET", "/cart/share/" + code}, {"DELETE", "/cart/share/" + code}, {"POST", "/cart/ops", addsShared(code)}} {

@@ -20,7 +20,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/heapprofiler"
@@ -361,7 +360,7 @@ func TestStorefrontGuide_HearsOfEachVersionOnce(t *testing.T) {
 		assert.Equal(t, evaluate[string](p, calls), want, "%s: versions and requests", calls)
 	}
 	evaluate[any](p, `call("GET").then((response) => { globalThis.response = new WeakRef(response); return null; })`)
-	within(t, patience, "the end of a response", func() bool {
+	ephemeral.Eventually(t, "the end of a response", func() bool {
 		p.do(send(heapprofiler.CollectGarbage, cdp.Empty{}))
 		return evaluate[bool](p, `response.deref() === undefined`)
 	})
@@ -401,7 +400,7 @@ func TestStorefrontGuide_ShowsChangesOnOtherDevices(t *testing.T) {
 	p.untilStatus(shop.shows[0])
 	p.press("button")
 	p.untilStatus(shop.shows[1])
-	within(t, patience, "a stream", func() bool { return streams.Load() == 1 })
+	ephemeral.Eventually(t, "a stream", func() bool { return streams.Load() == 1 })
 
 	other := demo.shopper(t, evaluate[string](p, `localStorage.cart`))
 	read := reads.Load()
@@ -415,7 +414,7 @@ func TestStorefrontGuide_ShowsChangesOnOtherDevices(t *testing.T) {
 	mu.Lock()
 	end()
 	mu.Unlock()
-	within(t, patience, "the end of the stream", func() bool { return streams.Load() == 0 })
+	ephemeral.Eventually(t, "the end of the stream", func() bool { return streams.Load() == 0 })
 	other.add(addOne)
 	other.add(addOne)
 	out.Store(false)
@@ -505,7 +504,7 @@ func serveFolder(t *testing.T, dir string) string {
 		_ = files.Wait()
 	})
 	address := "http://localhost:" + port
-	within(t, time.Minute, examples[i].script+" (sh deploy/ephemeral/install.sh)", func() bool {
+	ephemeral.Eventually(t, examples[i].script+" (sh deploy/ephemeral/install.sh)", func() bool {
 		response, err := http.Get(address)
 		if err == nil {
 			response.Body.Close()

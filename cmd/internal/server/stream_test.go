@@ -19,6 +19,7 @@ import (
 	"commerce/cart/wire"
 	"commerce/cmd/internal/server"
 	"commerce/deploy/assert"
+	"commerce/deploy/ephemeral"
 )
 
 // yield sends a part of a stream, and returns whether to go on.
@@ -66,8 +67,8 @@ func happens(t *testing.T, event <-chan struct{}, what string) {
 	t.Helper()
 	select {
 	case <-event:
-	case <-time.After(20 * time.Second):
-		t.Errorf("not within 20 s: %s", what)
+	case <-time.After(ephemeral.Patience(20 * time.Second)):
+		t.Errorf("not yet: %s", what)
 	}
 }
 

@@ -3,6 +3,8 @@ package server_test
 import (
 	"fmt"
 	"net/http"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -126,6 +128,35 @@ func TestCredentials_WorkForTheirOwnCallsOnly(t *testing.T) {
 	}
 }
 
+// A refusal names the parameters that a call accepts: those of the document, whose examples it reads.
+func TestSubscriptions_AcceptTheParametersOfTheDocument(t *testing.T) {
+	merchant, doc := newShop(t).merchant(t), assert.Must(document())(t)
+	for path, item := range doc.Paths.Map() {
+		if !strings.HasPrefix(path, "/subscriptions") || path == "/subscriptions/{id}" {
+			continue
+		}
+		var want []string
+		for _, p := range item.Get.Parameters {
+			if p.Value.In == "query" {
+				want = append(want, p.Value.Name)
+			}
+		}
+		refused := merchant.refused(400, "invalid_parameter", "GET", strings.Replace(path, "{id}", "5001", 1)+"?unknown=1", "")
+		_, accepted, _ := strings.Cut(strings.TrimSuffix(refused.Body.Message, "."), " accept")
+		got := regexp.MustCompile(`[a-zA-Z]\w+`).FindAllString(strings.ReplaceAll(strings.TrimPrefix(accepted, "s no parameters"), " and ", ", "), -1)
+		slices.Sort(got)
+		slices.Sort(want)
+		assert.Equal(t, got, want, "%s accepts (-named +documented)", path)
+	}
+	for _, c := range subscriptions.Criteria {
+		documented := doc.Paths.Value("/subscriptions").Get.Parameters.GetByInAndName("query", c.Name)
+		assert.Require(t, documented != nil, "%s is not documented", c.Name)
+		example := strings.Trim(strings.ReplaceAll(fmt.Sprint(documented.Example), " ", ","), "[]")
+		var f subscriptions.Filter
+		assert.That(t, c.Read(&f, example) && len(f.Given()) == 1 && f.Given()[0] == c, "%s does not read its example %q", c.Name, example)
+	}
+}
+
 // All that the links lead to matches the document, as send checks.
 func TestSubscriptions_AreAsDocumented(t *testing.T) {
 	t.Parallel()
@@ -166,6 +197,19 @@ func TestSubscriptions_SummaryIsAsDocumented(t *testing.T) {
 	assert.Must(time.Parse("2006-01-02T15:04:05.000000Z", got.AsOf))(t)
 	assert.That(t, len(merchant.ok("HEAD", "/subscriptions/summary", "").Raw) == 0, "HEAD has a body")
 	merchant.refused(400, "invalid_parameter", "GET", "/subscriptions/summary?status=active", "").names(t, "status")
+}
+
+// The figures in both forms match the document, as send checks.
+func TestSubscriptions_MetricsAreAsDocumented(t *testing.T) {
+	merchant := newShop(t).merchant(t)
+	for accept, want := range map[string]string{
+		"application/json": "application/json", "text/csv": "text/csv", "text/csv;q=0.5, application/json": "application/json", "application/x-ndjson": "application/json",
+	} {
+		a := merchant.ok("GET", "/subscriptions/metrics", "", "Accept", accept)
+		assert.That(t, strings.HasPrefix(a.Header.Get("Content-Type"), want+"; charset=utf-8"), "%s: %s", accept, a.Header.Get("Content-Type"))
+		assert.Equal(t, strings.Join(a.Header.Values("Vary"), ", "), "Authorization, Accept-Language, Origin, Accept, Accept-Encoding", "%s: Vary", accept)
+	}
+	merchant.refused(400, "invalid_parameter", "GET", "/subscriptions/metrics?plain=1", "", "Accept", "text/csv").names(t, "plain")
 }
 
 // The changes in every form and their refusals match the document, as send checks.

@@ -169,7 +169,7 @@ func openShopAs(t testing.TB, redisURL string, postgres bool, edits ...func(*ser
 	store := *sample.Stores()[0]
 	store.ID, store.PublicKeys = id, []string{"pk_" + time.Now().Format("150405.000000000")}
 	store.CartURL = "https://shop.example.com/cart"
-	rdb := dialRedis(t, redisURL, patient)
+	rdb := dialRedis(t, redisURL, ephemeral.PatientRedis)
 	tokens := assert.Must(auth.NewJWT(auth.JWTConfig{Secret: []byte(jwtSecret)}))(t)
 	s := &shop{
 		ID: id, Key: store.PublicKeys[0], Store: &store, Redis: rdb, JWT: tokens, Clock: &clock{}, Log: &logBuffer{},
@@ -195,10 +195,11 @@ func openShopAs(t testing.TB, redisURL string, postgres bool, edits ...func(*ser
 		Carts: service.Config{
 			Catalog: s.Catalog, Coupons: s.Catalog,
 			Limits: cart.Limits{Lines: 100, Quantity: 999, LineText: 4096, CartText: 65536}, Keys: handoverKeys,
-			Budget: 5 * time.Second, // no 503 on a busy test machine
+			Budget: ephemeral.Patience(5 * time.Second), // no 503 on a busy machine
 		},
 		Config: server.Config{
 			Now:         s.Clock.Now,
+			Deadline:    ephemeral.Patience(5 * time.Second),
 			CORSOrigins: []string{"https://shop.example.com"},
 			Log:         slog.New(slog.NewJSONHandler(s.Log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 			Metrics:     telemetry.New("test"),
@@ -209,7 +210,7 @@ func openShopAs(t testing.TB, redisURL string, postgres bool, edits ...func(*ser
 		edit(&parts)
 	}
 	if parts.Redis.Client == nil {
-		parts.Redis.Client = dialRedis(t, asService(t, redisURL), patient)
+		parts.Redis.Client = dialRedis(t, asService(t, redisURL), ephemeral.PatientRedis)
 	}
 	parts.Metrics.ObserveRedis(parts.Redis.Client)
 	s.Metrics, s.handler = parts.Metrics, assert.Must(server.Assemble(parts))(t)
@@ -224,12 +225,6 @@ func dialRedis(t testing.TB, url string, edits ...func(*redis.UniversalOptions))
 	client := assert.Must(connect.Redis(url, edits...))(t)
 	t.Cleanup(func() { client.Close() })
 	return client
-}
-
-// patient sets long Redis timeouts, for a machine that runs many tests at once. Timeouts
-// have their own tests.
-func patient(o *redis.UniversalOptions) {
-	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = 5*time.Second, 5*time.Second, 5*time.Second, 5*time.Second
 }
 
 func (s *shop) keys(t testing.TB) []string {
@@ -269,19 +264,22 @@ func (s *shop) wantTTLs(t testing.TB) {
 	}
 }
 
+// dump returns all carts of the shop as Redis has them.
+func (s *shop) dump(t testing.TB) map[string]map[string]string {
+	t.Helper()
+	all := map[string]map[string]string{}
+	for _, key := range s.keys(t) {
+		all[key] = assert.Must(s.Redis.HGetAll(t.Context(), key).Result())(t)
+	}
+	return all
+}
+
 func (s *shop) guestKey(token string) string {
 	return fmt.Sprintf("cart:{%d:g:%s}", s.ID, auth.CartToken(token).Digest())
 }
 
 // customerKey returns the key of a customer's cart, for a short and plain customer ID.
 func (s *shop) customerKey(id string) string { return fmt.Sprintf("cart:{%d:c:%s}", s.ID, id) }
-
-func within(t testing.TB, limit time.Duration, what string, so func() bool) {
-	t.Helper()
-	for start := time.Now(); !so(); time.Sleep(10 * time.Millisecond) {
-		assert.Require(t, time.Since(start) <= limit, "not within %v: %s", limit, what)
-	}
-}
 
 // shelf is a catalog that tests change: in memory, or the one of `serve`.
 type shelf interface {
@@ -306,7 +304,7 @@ type inPostgres struct {
 func newInPostgres(t testing.TB, store *store.Store) (*inPostgres, auth.StoreDirectory) {
 	t.Helper()
 	db := ephemeral.MigratedPool(t)
-	const patience = 10 * time.Second // a busy machine would otherwise show the state before a Put
+	patience := ephemeral.Patience(10 * time.Second) // a busy machine would otherwise show the state before a Put
 	s := &inPostgres{t: t, store: store, db: db, Cache: catalog.NewCache(catalog.CacheConfig{
 		Source: catalog.NewPostgres(db), Patience: patience,
 	})}

@@ -50,7 +50,7 @@ func newRecorder(t testing.TB) *recorder {
 // on lets a shop on a Redis record its requests and commands, behind a proxy.
 func (r *recorder) on(t testing.TB, redisURL string) func(*server.Parts) {
 	return func(p *server.Parts) {
-		p.Redis.Client = dialRedis(t, asService(t, redisURL), patient)
+		p.Redis.Client = dialRedis(t, asService(t, redisURL), ephemeral.PatientRedis)
 		p.Traces, p.TrustedProxies = r.traces, []string{"127.0.0.1"}
 	}
 }
@@ -234,7 +234,9 @@ func TestTraces_GoOnAtTheIssuerOfTokens(t *testing.T) {
 	asked := make(chan string, 1)
 	issuer := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { asked <- r.Header.Get("Traceparent") }))
 	t.Cleanup(issuer.Close)
-	keys := assert.Must(auth.NewJWKS(auth.JWKSConfig{URL: issuer.URL, Propagate: r.traces.Propagate, Log: slog.New(slog.DiscardHandler)}))(t)
+	keys := assert.Must(auth.NewJWKS(auth.JWKSConfig{
+		URL: issuer.URL, Propagate: r.traces.Propagate, Log: slog.New(slog.DiscardHandler), Wait: ephemeral.Patience(5 * time.Second),
+	}))(t)
 	tokens := assert.Must(auth.NewJWT(auth.JWTConfig{JWKS: keys}))(t)
 	s := openShop(t, embeddedRedis(t), func(p *server.Parts) { p.JWT, p.Traces = tokens, r.traces })
 	part := base64.RawURLEncoding.EncodeToString
@@ -252,7 +254,7 @@ func TestTraces_GoOnAtTheIssuerOfTokens(t *testing.T) {
 // one that is recorded. Spans are not sent.
 func BenchmarkTraces(b *testing.B) {
 	redis := ephemeral.Redis(b)
-	token := strings.Repeat("t", 22)
+	token := strings.Repeat("token", 5)
 	for name, traced := range map[string]bool{"off": false, "not sampled": true, "recorded": true} {
 		shop := openShop(b, redis, func(p *server.Parts) {
 			p.Log, p.Now = slog.New(slog.NewJSONHandler(discard{}, nil)), nil

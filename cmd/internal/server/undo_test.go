@@ -18,11 +18,11 @@ type undoneBody struct {
 func undoBody(id string) string { return `{"id":"` + id + `"}` }
 
 // undo undoes the latest merge into a customer's cart, and returns a guest with what was taken out.
-func (c *shopper) undo() (*shopper, undoneBody, answer) {
+func (c *shopper) undo(headers ...string) (*shopper, undoneBody, answer) {
 	c.t.Helper()
 	merge := c.cart().Merge
 	assert.Require(c.t, merge != nil, "no merge is reported")
-	a := c.ok("POST", "/cart/merge/undo", undoBody(merge.ID))
+	a := c.ok("POST", "/cart/merge/undo", undoBody(merge.ID), headers...)
 	u := decode[struct{ Data struct{ Undone undoneBody } }](c.t, a.Raw).Data.Undone
 	guest := c.shop.guest(c.t)
 	guest.Token = u.GuestCart

@@ -109,9 +109,7 @@ func TestPipelineOperation_NamesOnlyACommonCommand(t *testing.T) {
 
 func dialMeasured(t *testing.T, redisURL string) (redis.UniversalClient, *Metrics) {
 	t.Helper()
-	client := assert.Must(connect.Redis(redisURL, func(o *redis.UniversalOptions) {
-		o.DialTimeout, o.ReadTimeout, o.WriteTimeout = 10*time.Second, 10*time.Second, 10*time.Second
-	}))(t)
+	client := assert.Must(connect.Redis(redisURL, ephemeral.PatientRedis))(t)
 	t.Cleanup(func() { client.Close() })
 	m := New("test")
 	m.ObserveRedis(client)
@@ -129,7 +127,7 @@ func TestRedis_EachCommandCountsOnce(t *testing.T) {
 			t.Parallel()
 			client, m := dialMeasured(t, url(t))
 			carts := redisstore.New(redisstore.Config{Client: client, TTL: redisstore.TTLs{Guest: time.Hour, Customer: time.Hour}})
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), ephemeral.Patience(time.Minute))
 			defer cancel()
 			customer := redisstore.CustomerRef(1, t.Name())
 			change := func() {
@@ -230,7 +228,7 @@ func (errTimeout) Temporary() bool { return true }
 func TestPostgres_CountsStatementsByNameAndFailuresByKind(t *testing.T) {
 	t.Parallel()
 	m := New("test")
-	db := ephemeral.OpenPool(t, ephemeral.Postgres(t), connect.PostgresConfig{Tracer: m.PostgresTracer(), MaxConns: 1, ConnectTimeout: 10 * time.Second})
+	db := ephemeral.OpenPool(t, ephemeral.Postgres(t), connect.PostgresConfig{Tracer: m.PostgresTracer(), MaxConns: 1})
 	m.ObservePool("one", db)
 	for range 2 {
 		assert.Must(db.Exec(t.Context(), "/* nothing */ SELECT"))(t)

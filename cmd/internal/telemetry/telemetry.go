@@ -70,7 +70,7 @@ func New(version string) *Metrics {
 			auth.CredentialKinds()...),
 		limited: fromZero(r.counters("commerce_limiter_refusals_total",
 			"Requests that a limit refused with 429 or 503, by limit.", "limit"),
-			"reads", "changes", "create", "credentials", "api_tokens", "coupons", "in_flight", "streams"),
+			"reads", "changes", "create", "text", "credentials", "api_tokens", "coupons", "shares", "in_flight", "streams"),
 		conflicts: fromZero(r.counters("commerce_conflicts_total",
 			"Changes whose Idempotency-Key or If-Match did not fit, by error code.", "code"),
 			string(problem.IdempotencyConflict), string(problem.VersionMismatch)),

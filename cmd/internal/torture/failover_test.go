@@ -25,11 +25,11 @@ type loss struct {
 // may each vote for itself. Then they try again after twice their failover-timeout, 4 s, and up
 // to a random second.
 func machineLost() loss {
-	return loss{"machine", sized(15*time.Second, 12*time.Second), (*ephemeral.Server).Freeze, (*ephemeral.Server).Freeze}
+	return loss{"machine", ephemeral.Patience(sized(15*time.Second, 12*time.Second)), (*ephemeral.Server).Freeze, (*ephemeral.Server).Freeze}
 }
 
 func processKilled() loss {
-	return loss{"kill", sized(15*time.Second, 5*time.Second), (*ephemeral.Server).Kill, func(*ephemeral.Server) {}}
+	return loss{"kill", ephemeral.Patience(sized(15*time.Second, 5*time.Second)), (*ephemeral.Server).Kill, func(*ephemeral.Server) {}}
 }
 
 // Patrons use two instances to change and read carts on all shards while masters are lost. One

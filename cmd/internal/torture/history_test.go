@@ -14,6 +14,7 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"commerce/deploy/assert"
+	"commerce/deploy/ephemeral"
 )
 
 // history records the calls of one cart and their responses. It is safe for concurrent use.
@@ -100,7 +101,7 @@ func stateIn(r reply) (s cartState, ok bool) {
 	return s, true
 }
 
-const checkLimit = 20 * time.Second
+var checkLimit = ephemeral.Patience(20 * time.Second)
 
 // violation returns why no order of the calls explains the history, or "" if an order does. The
 // last event must be a read that began after all other calls had returned.

@@ -140,7 +140,7 @@ func (s *piped) suffer(p *promise, total *logTotal, closes bool) {
 
 	client.client.CloseIdleConnections() // for which the exit would wait
 	took, err := s.terminate()
-	if err != nil || took > 10*time.Second {
+	if err != nil || took > ephemeral.Patience(10*time.Second) {
 		p.broke("ended after %v: %v, want exit status 0 within 10 s", took, err)
 	}
 	total.exit = max(total.exit, took)
@@ -160,7 +160,7 @@ func (s *piped) shop(p *promise, total *logTotal, clients []*regular, other *sho
 		} else if a.Status != want {
 			p.broke("%v: %v", what, a)
 		}
-		if (a.Status == 0 || a.Took > time.Second) && total.failed.Add(1) <= 20 {
+		if (a.Status == 0 || a.Took > ephemeral.Patience(time.Second)) && total.failed.Add(1) <= 20 {
 			p.broke("%v: %v after %v", what, a, a.Took)
 		}
 	}

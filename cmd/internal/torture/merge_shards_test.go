@@ -10,10 +10,11 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"commerce/deploy/assert"
+	"commerce/deploy/ephemeral"
 )
 
 // healLimit is how long a cluster may take to replace a master, or a replica to catch up.
-const healLimit = time.Minute
+var healLimit = ephemeral.Patience(time.Minute)
 
 func (f *faults) masters() (found [6]bool) {
 	for i, n := range f.nodes {

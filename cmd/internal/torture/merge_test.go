@@ -30,7 +30,7 @@ func TestPromise03_AMergeNeitherLosesNorDoublesALine(t *testing.T) {
 	f := startFaults(m)
 	defer f.end()
 	bar := p.progress("merges", int(m.wanted))
-	limit := sized(2*time.Minute, 10*time.Minute)
+	limit := ephemeral.Patience(sized(2*time.Minute, 10*time.Minute))
 	began := time.Now()
 	for (m.merged.Load() < m.wanted || !f.complete()) && time.Since(began) < limit {
 		f.next()
@@ -75,7 +75,7 @@ func startMerges(t *testing.T, p *promise) *merges {
 	for range 2 {
 		m.instances = append(m.instances, startService(t, "REDIS_URL="+m.cluster.URL, "DATABASE_URL="+database, "DURABILITY=replica", "HANDOVER_KEY="+strings.Repeat("k", 32)))
 	}
-	client := assert.Must(connect.Redis(m.cluster.URL))(t)
+	client := assert.Must(connect.Redis(m.cluster.URL, ephemeral.PatientRedis))(t)
 	t.Cleanup(func() { _ = client.Close() })
 	m.redis = client
 	m.client = shopperAt(t, func() string { return m.instances[m.calls.Add(1)%2].URL() })

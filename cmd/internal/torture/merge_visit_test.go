@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"commerce/auth"
+	"commerce/deploy/ephemeral"
 )
 
 const (
@@ -20,9 +21,9 @@ const (
 	// stampPause is how long a shopper waits before a repeat that only its X-Timestamp
 	// identifies. A stamp counts after 1 s by Redis's clock, and clocks are 2 s apart.
 	stampPause = 3200 * time.Millisecond
-
-	serveLimit = time.Minute // by then, every outage has ended
 )
+
+var serveLimit = ephemeral.Patience(time.Minute) // by then, every outage has ended
 
 // visit is everything that one guest does: changes, logins, and changes as a customer. Some
 // guests log in on two devices, and some tokens are shared by two customers.

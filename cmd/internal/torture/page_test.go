@@ -58,8 +58,17 @@ func shellBlocks(t *testing.T, page, heading string) []string {
 	return blocks
 }
 
-// follow runs a block of the runbook, with deploy and the program commerce in its folder.
-func follow(t *testing.T, dir, block string, settings ...string) {
+// follow runs a block of the runbook, with deploy and the program commerce in its folder. It returns what
+// the block prints, also the commands.
+func follow(t *testing.T, dir, block string, settings ...string) string {
+	t.Helper()
+	said, err := attempt(t, dir, block, settings...)
+	assert.Require(t, err == nil, "%v:\n%s", err, said)
+	return said
+}
+
+// attempt is follow for a block that may fail.
+func attempt(t *testing.T, dir, block string, settings ...string) (said string, err error) {
 	t.Helper()
 	bin := filepath.Dir(commerce.compiled(t))
 	ctx, cancel := context.WithTimeout(t.Context(), 6*startLimit)
@@ -67,6 +76,6 @@ func follow(t *testing.T, dir, block string, settings ...string) {
 	shell := exec.CommandContext(ctx, "sh", "-eux", "-c", block)
 	shell.Dir = dir
 	shell.Env = append([]string{"PATH=" + bin + ":" + os.Getenv("PATH")}, settings...)
-	said, err := shell.CombinedOutput()
-	assert.Require(t, err == nil, "%v:\n%s", err, said)
+	out, err := shell.CombinedOutput()
+	return string(out), err
 }

@@ -171,7 +171,7 @@ func (s *shopOnPostgres) wantNewProductUnavailable(o postgresOutage, c *shopper)
 
 // restart replaces an instance during the outage. It must end and start in time, and answer.
 func (s *shopOnPostgres) restart(o postgresOutage, i *service, c *shopper) {
-	if took, err := i.terminate(); err != nil || took > 10*time.Second {
+	if took, err := i.terminate(); err != nil || took > ephemeral.Patience(10*time.Second) {
 		s.p.broke("%s: an instance ended after %v: %v", o.name, took, err)
 	}
 	i.start()

@@ -46,7 +46,7 @@ func TestRotation_OfAllSecretsRefusesNobody(t *testing.T) {
 
 	// The new secrets are accepted before anyone uses them.
 	newRedis := addPassword(t, redis, oldRedis, "the new password")
-	execSQL(t, owner, `CREATE ROLE commerce_service_b LOGIN PASSWORD 'the new password' IN ROLE commerce_service`)
+	execSQL(t, owner, strings.Replace(inline(t, rotating, "CREATE ROLE"), "'…'", "'the new password'", 1))
 	s.write("JWT_SECRET", strings.Repeat("n", 32))
 	s.write("JWT_SECRET_PREVIOUS", strings.Repeat("o", 32))
 	s.write("REDIS_URL", newRedis)
@@ -65,7 +65,7 @@ func TestRotation_OfAllSecretsRefusesNobody(t *testing.T) {
 	replaceEach(t, instances, s.settings())
 	id, _, _ := strings.Cut(oldToken, "|")
 	command(t, commerce.compiled(t), []string{"DATABASE_URL=" + owner}, "token", "revoke", id)
-	execSQL(t, owner, `ALTER ROLE commerce_service NOLOGIN`)
+	execSQL(t, owner, inline(t, rotating, "NOLOGIN"))
 	removePassword(t, redis, oldRedis)
 	for _, instance := range instances { // they need the new logins to open connections
 		_, err := instance.terminate()
@@ -75,7 +75,7 @@ func TestRotation_OfAllSecretsRefusesNobody(t *testing.T) {
 	}
 	c.awaitCalls()
 	stop()
-	t.Logf("%d calls, %d pages by link", c.calls.Load(), c.links.Load())
+	t.Logf("%d calls, %d pages by link, %d late", c.calls.Load(), c.links.Load(), c.late.Load())
 
 	for _, instance := range instances {
 		shopper := newShopper(t, instance)
@@ -85,6 +85,8 @@ func TestRotation_OfAllSecretsRefusesNobody(t *testing.T) {
 		assert.That(t, a.Status == http.StatusUnauthorized, "the old API token: %v", a)
 	}
 }
+
+const rotating = "## Rotating secrets"
 
 type secrets struct {
 	t   testing.TB
@@ -130,8 +132,8 @@ type rotationCrowd struct {
 	issuer   atomic.Pointer[string] // the secret that signs customers' tokens
 	apiToken atomic.Pointer[string]
 
-	calls, links, failed atomic.Int64
-	rounds               []atomic.Int64 // complete rounds of each client
+	calls, links, failed, late atomic.Int64
+	rounds                     []atomic.Int64 // complete rounds of each client
 }
 
 func (c *rotationCrowd) arrive(n int) (stop func()) {
@@ -183,10 +185,17 @@ func (c *rotationCrowd) shop(client *shopper, name string) {
 	c.check("clear", customer.send("DELETE", "/cart/clear", ""))
 }
 
+// mostLate is how many of thousands of reads may find no connection to Postgres in time, and are repeated.
+const mostLate = 20
+
 func (c *rotationCrowd) read(client *shopper) {
 	path, authorization := "/subscriptions?per_page=10", "Bearer "+*c.apiToken.Load()
 	for path != "" {
 		a := client.send("GET", path, "", "Authorization", authorization)
+		if a.Status == http.StatusServiceUnavailable && c.late.Add(1) <= mostLate { // a busy machine: 300 ms for Postgres are few
+			time.Sleep(100 * time.Millisecond)
+			continue
+		}
 		if !c.check(path, a) {
 			return
 		}
@@ -222,7 +231,7 @@ func loginAs(t *testing.T, database, name, password string) string {
 func addPassword(t *testing.T, redis *ephemeral.Server, old, password string) string {
 	t.Helper()
 	u := assert.Must(url.Parse(old))(t)
-	assert.NoError(t, redis.Admin().Do(t.Context(), "ACL", "SETUSER", u.User.Username(), ">"+password).Err())
+	follow(t, t.TempDir(), redisCLI+strings.Replace(inline(t, rotating, ">new"), ">new", ">"+password, 1), "REDIS_ADMIN_URL="+redis.URL)
 	u.User = url.UserPassword(u.User.Username(), password)
 	return u.String()
 }
@@ -231,7 +240,7 @@ func removePassword(t *testing.T, redis *ephemeral.Server, old string) {
 	t.Helper()
 	u := assert.Must(url.Parse(old))(t)
 	password, _ := u.User.Password()
-	assert.NoError(t, redis.Admin().Do(t.Context(), "ACL", "SETUSER", u.User.Username(), "<"+password).Err())
+	follow(t, t.TempDir(), redisCLI+strings.Replace(inline(t, rotating, "<old"), "<old", "<"+password, 1), "REDIS_ADMIN_URL="+redis.URL)
 }
 
 func execSQL(t *testing.T, database, statements string) {

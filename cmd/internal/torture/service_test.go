@@ -23,10 +23,9 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-const (
-	jwtSecret  = "a secret of the tests, 32 bytes and more"
-	startLimit = 20 * time.Second
-)
+const jwtSecret = "a secret of the tests, 32 bytes and more"
+
+var startLimit = ephemeral.Patience(20 * time.Second)
 
 // service is a process of `commerce serve`. After a restart it has the same addresses.
 type service struct {
@@ -140,7 +139,7 @@ func (s *service) terminate() (time.Duration, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	began := time.Now()
-	late := time.AfterFunc(time.Minute, func() { _ = s.cmd.Process.Kill() })
+	late := time.AfterFunc(ephemeral.Patience(time.Minute), func() { _ = s.cmd.Process.Kill() })
 	defer late.Stop()
 	err := errors.Join(s.cmd.Process.Signal(syscall.SIGTERM), s.cmd.Wait())
 	s.cmd = nil

@@ -113,7 +113,7 @@ func TestStreams_TenThousandTakeLittleMemory(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 	})
 	for began := time.Now(); seen.Load() < changes*each; time.Sleep(10 * time.Millisecond) {
-		assert.Require(t, time.Since(began) < 30*time.Second, "%d events of %d changes", seen.Load(), changes)
+		assert.Require(t, time.Since(began) < ephemeral.Patience(30*time.Second), "%d events of %d changes", seen.Load(), changes)
 	}
 	t.Logf("%d of %d events came more than 200 ms after the response", late.Load(), seen.Load())
 	assert.That(t, late.Load() < seen.Load()/5, "%d of %d events came more than 200 ms after the response", late.Load(), seen.Load())
@@ -166,7 +166,7 @@ func TestStreams_ThroughHAProxy(t *testing.T) {
 		t.Helper()
 		for i, f := range all {
 			for began := time.Now(); latest[i].Load() != f.version.Load(); time.Sleep(5 * time.Millisecond) {
-				assert.Require(t, time.Since(began) < 10*time.Second, "%s: version %d, want %d", when, latest[i].Load(), f.version.Load())
+				assert.Require(t, time.Since(began) < ephemeral.Patience(10*time.Second), "%s: version %d, want %d", when, latest[i].Load(), f.version.Load())
 			}
 		}
 	}
@@ -179,7 +179,7 @@ func TestStreams_ThroughHAProxy(t *testing.T) {
 	current("after a change")
 	for _, instance := range instances {
 		took, err := instance.terminate()
-		assert.That(t, err == nil && took < 5*time.Second, "with streams, the instance ends after %v: %v", took, err)
+		assert.That(t, err == nil && took < ephemeral.Patience(5*time.Second), "with streams, the instance ends after %v: %v", took, err)
 		for _, f := range all {
 			f.change(t)
 		}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"commerce/deploy/assert"
+	"commerce/deploy/ephemeral"
 )
 
 // Shoppers log in with a friend's cart token, and undo the merge, while the nodes of a cluster fail and instances are
@@ -28,7 +29,7 @@ func TestPromise17_AnUndoneMergeLosesAndDoublesNothing(t *testing.T) {
 	f := startFaults(m)
 	defer f.end()
 	bar := p.progress("undos", int(m.wanted))
-	limit := sized(2*time.Minute, 10*time.Minute)
+	limit := ephemeral.Patience(sized(2*time.Minute, 10*time.Minute))
 	for began := time.Now(); (u.undone.Load() < m.wanted || !f.complete()) && time.Since(began) < limit; {
 		f.next()
 		_ = bar.Set(int(min(m.wanted, u.undone.Load())))

@@ -290,9 +290,13 @@ func manyConnections() fault {
 // Each fault happens to a real service. A real Prometheus evaluates the real rules, with shorter
 // durations. No alert may fire before the fault.
 func TestAlerts_FireOnTheirFaultsAndNotBefore(t *testing.T) {
+	const most = 8 // faults at the same time: more would keep each other from being on time
 	var all sync.WaitGroup
+	running := make(chan struct{}, most)
 	for _, f := range faults() {
 		all.Go(func() { // not t.Parallel, which runs only as many tests as there are CPUs
+			running <- struct{}{}
+			defer func() { <-running }()
 			t.Run(f.name, func(t *testing.T) {
 				s := f.open(t)
 				s.prometheus.wantQuiet(t)

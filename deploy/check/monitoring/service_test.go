@@ -151,13 +151,14 @@ func commerce(t testing.TB, database string, arguments ...string) string {
 // returns what is missing.
 func wait(t testing.TB, what string, try func() string) {
 	t.Helper()
-	deadline := time.Now().Add(patience)
+	limit := ephemeral.Patience(patience)
+	deadline := time.Now().Add(limit)
 	for {
 		missing := try()
 		if missing == "" {
 			return
 		}
-		assert.Require(t, !time.Now().After(deadline), "not within %s: %s\n%s", patience, what, missing)
+		assert.Require(t, !time.Now().After(deadline), "not within %s: %s\n%s", limit, what, missing)
 		time.Sleep(50 * time.Millisecond)
 	}
 }

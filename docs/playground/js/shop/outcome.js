@@ -45,6 +45,7 @@ const sentences = {
     const { code } = cart.outcome;
     return [
       ...linesOf("offered", data),
+      data.changed && el("p", {}, t("offerChanged")),
       el("label", { class: "keep" }, keep, t("keepAgent")),
       el("button", { class: "primary", onclick: () => cart.takeOver(code, { keepAgent: keep.checked }) }, t("takeOver")),
     ];

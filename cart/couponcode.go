@@ -1,0 +1,81 @@
+package cart
+
+import (
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
+	"golang.org/x/text/unicode/rangetable"
+)
+
+// MaxCouponCode is the maximum length of a code in characters, as in the schema. Format characters that a shopper
+// types or pastes do not count.
+const MaxCouponCode = 64
+
+// CouponKey returns the form by which codes are compared: in NFC, trimmed, without format characters, with A to Z
+// for a to z and with ASCII digits for those of other scripts. Other letters keep their case: ı is not I, and ß is
+// not SS.
+func CouponKey(code string) string {
+	key := strings.TrimSpace(strings.Map(foldRune, code))
+	key = strings.Map(func(r rune) rune {
+		if 'a' <= r && r <= 'z' {
+			return r - 'a' + 'A'
+		}
+		return r
+	}, norm.NFC.String(key))
+	return norm.NFC.String(key) // i with a combining dot above is now I with one, which is İ
+}
+
+// NamedCoupon returns the coupon that a code names, of those with its CouponKey: the one with exactly this code, or
+// else the one with the lowest code, byte by byte; nil if there is none.
+func NamedCoupon(alike []*Coupon, code string) (named *Coupon) {
+	for _, c := range alike {
+		if c.Code == code {
+			return c
+		}
+		if named == nil || c.Code < named.Code {
+			named = c
+		}
+	}
+	return named
+}
+
+// CouponFolds returns the characters that CouponKey replaces, and what replaces each of them, in order. It drops those
+// that have no counterpart. These are arguments of translate in SQL.
+func CouponFolds() (from, to string) {
+	var digits, values, formats strings.Builder
+	n := 0 // every script has its ten digits in order
+	rangetable.Visit(unicode.Nd, func(r rune) {
+		if r > unicode.MaxASCII {
+			digits.WriteRune(r)
+			values.WriteByte("0123456789"[n%10])
+		}
+		n++
+	})
+	rangetable.Visit(unicode.Cf, func(r rune) {
+		if isFormat(r) {
+			formats.WriteRune(r)
+		}
+	})
+	return digits.String() + formats.String(), values.String()
+}
+
+// folds has CouponFolds by character, with -1 for those that have no counterpart.
+var folds = func() map[rune]rune {
+	from, to := CouponFolds()
+	all, values := map[rune]rune{}, []rune(to)
+	for i, r := range []rune(from) {
+		all[r] = -1
+		if i < len(values) {
+			all[r] = values[i]
+		}
+	}
+	return all
+}()
+
+func foldRune(r rune) rune {
+	if to, folded := folds[r]; folded {
+		return to
+	}
+	return r
+}
