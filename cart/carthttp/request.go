@@ -70,15 +70,12 @@ func normalText(s, name string) (string, *problem.Error) {
 }
 
 // fieldText reads a shopper's answer to a field.
-func fieldText(v jsontext.Value, name string, limit int64) (string, *problem.Error) {
+func fieldText(v jsontext.Value, name string) (string, *problem.Error) {
 	s, err := asSent(v, name)
 	if err != nil {
 		return "", err
 	}
-	if s, err = normalText(s, name); int64(len(s)) > limit {
-		return "", problem.New(problem.ValidationFailed, name, textManyBytes, name, limit)
-	}
-	return s, err
+	return normalText(s, name)
 }
 
 // either reads a member that has two names, and returns the name that it used. Both are allowed
@@ -178,9 +175,9 @@ func (o object) fields(limit int64) (fields map[string]string, unreadable map[st
 			fields[key] = ""
 			continue
 		}
-		value, err := fieldText(given[key], name, limit)
+		value, err := fieldText(given[key], name)
 		if err != nil {
-			_, err = fieldText(given[key], name+"."+problem.Excerpt(key), limit) // most texts are good and need no name
+			_, err = fieldText(given[key], name+"."+problem.Excerpt(key)) // most texts are good and need no name
 			if unreadable == nil {
 				unreadable = map[string]bool{}
 			}
