@@ -190,6 +190,7 @@ func TestOnce_AnotherRequestUnderAKeyIsAConflict(t *testing.T) {
 	conflicts("another body", err)
 	_, err = k.replace(d, id, "other", wants("1×3", made))
 	conflicts("another replacement", err)
+	time.Sleep(2 * redisstore.Tolerance) // then it is certain that those that follow began later
 	key := redisstore.GuestRef(d.store.ID, d.opens(id).Token).ResultsKey()
 	assert.NoError(t, d.client.Rename(t.Context(), key, key+"-elsewhere").Err())
 	_, err = k.create(d, "key", "1×1")
