@@ -14,9 +14,12 @@ const MaxCouponCode = 64
 
 // CouponKey returns the form by which codes are compared: in NFC, trimmed, without format characters, with A to Z
 // for a to z and with ASCII digits for those of other scripts. Other letters keep their case: ı is not I, and ß is
-// not SS.
+// not SS. A text that is too long for a code is not brought into NFC, which takes time.
 func CouponKey(code string) string {
 	key := strings.TrimSpace(strings.Map(foldRune, code))
+	if TooLong(key, MaxCouponCode) {
+		return key
+	}
 	key = strings.Map(func(r rune) rune {
 		if 'a' <= r && r <= 'z' {
 			return r - 'a' + 'A'

@@ -11,6 +11,7 @@ import (
 type fieldKeys struct {
 	product *Product       // nil: has no field
 	fields  map[string]int // by name, as the catalog spells it or in normal form, or else by position; nil until a key needs it
+	longest int            // bytes of a name in normal form
 	known   map[string]int // what index returned for keys that are not in normal form
 }
 
@@ -33,6 +34,9 @@ func (k *fieldKeys) index(key string) int {
 	if i, ok := k.known[key]; ok {
 		return i
 	}
+	if exceeds(key, k.longest) {
+		return -1
+	}
 	normal := NormalText(key)
 	if normal == key {
 		return -1
@@ -52,7 +56,9 @@ func (k *fieldKeys) prepare() {
 		k.fields[strconv.Itoa(i)] = i
 	}
 	for i, f := range slices.Backward(fields) { // the first of equal ones wins
-		k.fields[NormalText(f.Name)] = i
+		normal := NormalText(f.Name)
+		k.fields[normal] = i
+		k.longest = max(k.longest, len(normal))
 	}
 	for i, f := range slices.Backward(fields) {
 		k.fields[f.Name] = i

@@ -108,10 +108,15 @@ func (f *Field) Option(code string) *Option {
 
 // spelled finds a text as the catalog spells it or in normal form; -1 if there is none.
 func spelled[T any](all []T, text func(*T) string, given string) int {
+	longest := 0
 	for i := range all {
 		if text(&all[i]) == given {
 			return i
 		}
+		longest = max(longest, len(text(&all[i])))
+	}
+	if exceeds(given, longest) {
+		return -1
 	}
 	normal := NormalText(given)
 	for i := range all {

@@ -3,9 +3,13 @@ package cart
 import (
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 )
+
+// TooLong reports whether the normal form of a text certainly has more characters than a limit.
+func TooLong(s string, limit int64) bool { return exceeds(s, utf8.UTFMax*int(limit)) }
 
 // NormalText returns the form in which a shopper's text is stored and compared: NFC, with LF as line ends, and
 // trimmed. Text without a visible character becomes "".
@@ -14,6 +18,13 @@ func NormalText(s string) string {
 		return ""
 	}
 	return norm.NFC.String(TrimText(strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n")))
+}
+
+// exceeds reports whether the normal form of a text certainly has more than so many bytes. To find that takes no time,
+// but a normal form of a whole body does.
+func exceeds(s string, bytes int) bool {
+	const shrinks = 3 // times at most: three letters of Hangul become one
+	return len(s) > shrinks*bytes && len(TrimText(s)) > shrinks*bytes && strings.ContainsFunc(s, visible)
 }
 
 // TrimText removes spaces and format characters from both ends.

@@ -56,6 +56,23 @@ func TestNormalText_IsTheSameForEverySpelling(t *testing.T) {
 	})
 }
 
+func TestExceeds_OnlyWhatTheNormalFormExceeds(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		texts := rapid.SampledFrom([]string{"\u0301", "\u0344", "\u0345", "\u0dcf", "\u1100", "\u1161", "\u11a8", "\u3164", "\r\n", " ", "α", "a"})
+		s := strings.Join(rapid.SliceOf(rapid.OneOf(texts, rapid.String())).Draw(t, "texts"), "")
+		normal := NormalText(s)
+		if exceeds(s, len(normal)) {
+			t.Fatalf("%+q has at most %d bytes", s, len(normal))
+		}
+		if TooLong(s, int64(utf8.RuneCountInString(normal))) {
+			t.Fatalf("%+q has at most %d characters", s, utf8.RuneCountInString(normal))
+		}
+	})
+	assert.That(t, exceeds(strings.Repeat("가", 2), 1), "six bytes of Hangul")
+	assert.That(t, !exceeds(strings.Repeat("\u3164", 100), 1), "text that nobody sees")
+}
+
 func TestNormalText_OfNormalTextDoesNotAllocate(t *testing.T) {
 	for _, s := range []string{"sara@example.com", "يرجى التفعيل قبل الجمعة"} {
 		assert.Equal(t, testing.AllocsPerRun(100, func() { NormalText(s) }), 0, "allocations for %s", s)

@@ -9,8 +9,8 @@ while :; do
 	found=$(cd "$(dirname "$0")/.." && find "$@" -name '*_test.go' -exec awk -v "calls=[^a-zA-Z.](${calls})[(]" '
 		/^func / { name = $0; sub(/^func (\([^)]*\) )?/, "", name); sub(/[^a-zA-Z0-9_].*/, "", name); next }
 		$0 ~ calls { print name }' {} + | sort -u)
-	helpers=$(echo "$found" | grep -v '^Test' | tr '\n' '|')
-	more="ephemeral\.Slow|testing\.Short|${helpers%|}"
+	more='ephemeral\.Slow|testing\.Short'
+	for helper in $(echo "$found" | grep -v '^Test'); do more="$more|$helper"; done
 	[ "$more" != "$calls" ] || break
 	calls=$more
 done

@@ -228,7 +228,10 @@ func shortText(v jsontext.Value, name string, limit int64) (string, *problem.Err
 }
 
 func short(s, name string, limit int64) (string, *problem.Error) {
-	s, err := normalText(s, name)
+	var err *problem.Error
+	if !cart.TooLong(s, limit) {
+		s, err = normalText(s, name)
+	}
 	if int64(utf8.RuneCountInString(s)) > limit {
 		return "", problem.New(problem.ValidationFailed, name, textTextTooLong, name, characters.Of(limit))
 	}

@@ -32,7 +32,7 @@ import (
 // with a model.
 
 var (
-	schedules = flag.Int("schedules", 20_000, "how many random schedules to run; half of them with -short")
+	schedules = flag.Int("schedules", 10_000, "how many random schedules to run")
 	firstSeed = flag.Uint64("seed", 1, "the seed of the first random schedule")
 )
 
@@ -41,9 +41,6 @@ const enoughFailures = 5
 func TestSchedules(t *testing.T) {
 	t.Parallel()
 	wanted := *schedules
-	if testing.Short() {
-		wanted /= 2
-	}
 	bar := progress(wanted)
 	seeds := make(chan uint64)
 	run := newRuns(t)

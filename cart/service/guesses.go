@@ -68,6 +68,6 @@ func guessOf(cart, code string) string {
 }
 
 var errTooManyGuesses = problem.New(problem.RateLimited, "", locale.Text{
-	locale.En: "Too many codes were refused. Please try again in a few minutes.",
-	locale.Ar: "رُفض عدد كبير جدًا من الرموز. يُرجى المحاولة بعد بضع دقائق.",
+	locale.En: "Too many wrong codes were sent. Please try again in a few minutes.",
+	locale.Ar: "أُرسل عدد كبير جدًا من الرموز الخاطئة. يُرجى المحاولة بعد بضع دقائق.",
 })

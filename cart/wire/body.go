@@ -251,8 +251,8 @@ var (
 		locale.Ar: "محتوى الطلب أكبر من %d بايت.",
 	}
 	textCombining = locale.Text{
-		locale.En: "The request body has more than %d bytes of letters with combining characters.",
-		locale.Ar: "في محتوى الطلب أكثر من %d بايت من الحروف ذات العلامات المركبة.",
+		locale.En: "More than %d bytes of the request body are letters with combining characters. Send text in Unicode NFC.",
+		locale.Ar: "في محتوى الطلب أكثر من %d بايت من الحروف المتبوعة بعلامات منفصلة. أرسل النصوص بصيغة Unicode NFC.",
 	}
 	textNeedsJSON = locale.Text{
 		locale.En: "Send the request body as application/json in UTF-8.",

@@ -18,8 +18,8 @@ ALTER TABLE subscriptions ADD COLUMN changed_in xid8 NOT NULL DEFAULT pg_current
 ALTER TABLE subscriptions ALTER COLUMN changed_in DROP DEFAULT; -- a trigger sets it
 COMMENT ON COLUMN subscriptions.changed_in IS 'the transaction that inserted or updated the row last; a trigger sets it';
 
--- One row for each subscription that was deleted, unless a new one has its ID: readers
--- ignore such a row. There is no foreign key, so a store that is deleted leaves its rows
+-- One row for each deleted subscription. If a new one gets its ID, the row stays, and readers
+-- ignore it. There is no foreign key, so a store that is deleted leaves its rows
 -- here until `commerce subscriptions prune` deletes them, 90 days after deleted_at.
 CREATE TABLE deleted_subscriptions (
     store_id   bigint      NOT NULL,
