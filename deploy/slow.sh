@@ -4,12 +4,13 @@
 #
 #	go test ./subscriptions -run "$(sh deploy/slow.sh subscriptions)"
 set -eu
-calls='ephemeral\.Slow|testing\.Short'
+direct='ephemeral\.Slow|testing\.Short'
+calls=$direct
 while :; do
 	found=$(cd "$(dirname "$0")/.." && find "$@" -name '*_test.go' -exec awk -v "calls=[^a-zA-Z.](${calls})[(]" '
 		/^func / { name = $0; sub(/^func (\([^)]*\) )?/, "", name); sub(/[^a-zA-Z0-9_].*/, "", name); next }
 		$0 ~ calls { print name }' {} + | sort -u)
-	more='ephemeral\.Slow|testing\.Short'
+	more=$direct
 	for helper in $(echo "$found" | grep -v '^Test'); do more="$more|$helper"; done
 	[ "$more" != "$calls" ] || break
 	calls=$more

@@ -40,8 +40,7 @@ const enoughFailures = 5
 
 func TestSchedules(t *testing.T) {
 	t.Parallel()
-	wanted := *schedules
-	bar := progress(wanted)
+	bar := progress(*schedules)
 	seeds := make(chan uint64)
 	run := newRuns(t)
 	for range workers() {
@@ -52,7 +51,7 @@ func TestSchedules(t *testing.T) {
 			}
 		})
 	}
-	for seed := *firstSeed; seed < *firstSeed+uint64(wanted) && !run.enough(); seed++ {
+	for seed := *firstSeed; seed < *firstSeed+uint64(*schedules) && !run.enough(); seed++ {
 		seeds <- seed
 	}
 	close(seeds)

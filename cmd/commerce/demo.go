@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
-	"github.com/redis/go-redis/v9"
 
 	"commerce/auth"
 	"commerce/auth/locale"
@@ -23,6 +22,7 @@ import (
 	"commerce/cmd/internal/cli"
 	"commerce/cmd/internal/pages"
 	"commerce/cmd/internal/server"
+	"commerce/deploy/connect"
 	"commerce/deploy/sample"
 	"commerce/subscriptions"
 )
@@ -81,10 +81,7 @@ func (c *demoCommand) run(ctx context.Context, out cli.Output) error {
 	a.atEnd(embedded.Close)
 	const limit = 5 * time.Second // of a Redis that is only late when the machine is busy
 	a.Carts.Budget = limit
-	err = c.useRedis(a, "redis://"+embedded.Addr(), func(o *redis.UniversalOptions) {
-		o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = limit, limit, limit, limit
-	})
-	if err != nil {
+	if err := c.useRedis(a, "redis://"+embedded.Addr(), connect.Within(limit)); err != nil {
 		return err
 	}
 	now := time.Now()

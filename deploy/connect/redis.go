@@ -30,6 +30,13 @@ const (
 	idleConnection = 5 * time.Minute
 )
 
+// Within is an edit that gives a client limit for each of its waits: for a connection, for one of the pool, for a command.
+func Within(limit time.Duration) func(*redis.UniversalOptions) {
+	return func(o *redis.UniversalOptions) {
+		o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = limit, limit, limit, limit
+	}
+}
+
 // Redis returns a client for rawURL: for a single server, for a cluster, or for the master that
 // sentinels name. parseRedisURL documents the format of the URL.
 //

@@ -184,7 +184,7 @@ func AsUser(tb testing.TB, redisURL, users, name string) string {
 	for _, line := range regexp.MustCompile("(?m)^user "+name+" (.*)$").FindAllStringSubmatch(users, -1) {
 		rules = append(rules, strings.Fields(line[1])...)
 	}
-	client, err := connect.Redis(redisURL)
+	client, err := connect.Redis(redisURL, PatientRedis)
 	must(tb, "add Redis user", err)
 	defer client.Close()
 	if cluster, is := client.(*redis.ClusterClient); is {

@@ -39,10 +39,7 @@ var slowness = sync.OnceValue(func() int {
 func Patience(d time.Duration) time.Duration { return d * time.Duration(slowness()) }
 
 // PatientRedis gives a client of connect.Redis timeouts with which no command fails because the machine is busy.
-func PatientRedis(o *redis.UniversalOptions) {
-	limit := Patience(5 * time.Second)
-	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = limit, limit, limit, limit
-}
+func PatientRedis(o *redis.UniversalOptions) { connect.Within(Patience(5 * time.Second))(o) }
 
 // Until repeats attempt until it succeeds. If it does not for 20 s of Patience, the test fails and ends.
 func Until(tb testing.TB, attempt func() error) {

@@ -22,7 +22,7 @@ func (t topology) watched() bool { return t.Master() != "" }
 
 // patient makes a client wait long enough for a distant server, and send each command once.
 func patient(o *redis.UniversalOptions) {
-	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = patience, patience, patience, patience
+	connect.Within(patience)(o)
 	o.MaxRetries, o.PoolSize = -1, 1
 }
 

@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func dial(t *testing.T, url string) *pgx.Conn {
+func dial(t testing.TB, url string) *pgx.Conn {
 	t.Helper()
 	conn := assert.Must(pgx.Connect(t.Context(), url))(t)
 	t.Cleanup(func() { _ = conn.Close(context.Background()) })
@@ -36,7 +36,7 @@ func open(t *testing.T, url string) *migrations.Migrator {
 	return m
 }
 
-func exec(t *testing.T, conn *pgx.Conn, sql string, args ...any) {
+func exec(t testing.TB, conn *pgx.Conn, sql string, args ...any) {
 	t.Helper()
 	_, err := conn.Exec(t.Context(), sql, args...)
 	assert.Require(t, err == nil, "%s: %v", sql, err)

@@ -73,7 +73,7 @@ func TestSharded_SetsWhatCitusNeedsToDistributeTablesWithForeignKeys(t *testing.
 }
 
 // texts returns the rows of a query with one column of text.
-func texts(t *testing.T, conn *pgx.Conn, sql string, args ...any) []string {
+func texts(t testing.TB, conn *pgx.Conn, sql string, args ...any) []string {
 	t.Helper()
 	rows, _ := conn.Query(t.Context(), sql, args...) // an error is that of the rows
 	all, err := pgx.CollectRows(rows, pgx.RowTo[string])
