@@ -30,6 +30,9 @@ local function age(key, member, value)
   elseif member == 'g' then
     local ms, rest = string.match(value, '^(%d+)(.*)$')
     redis.call('HSET', key, member, string.format('%d%s', tonumber(ms) - passed, rest))
+  elseif member == 'b' then
+    local function aged(id, seconds) return string.format('%s %d', id, tonumber(seconds) - math.floor(passed / 1000)) end
+    redis.call('HSET', key, member, (string.gsub(value, '(%S+) (%d+)', aged)))
   elseif string.find(member, '^m.') then
     local guest, seconds, rest = string.match(value, '^(%S+) (%d+)(.*)$')
     redis.call('HSET', key, member, string.format('%s %d%s', guest, tonumber(seconds) - math.floor(passed / 1000), rest))

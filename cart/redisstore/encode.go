@@ -88,8 +88,8 @@ func (m *members) stamps(before, after *cart.Stamps) {
 	}
 }
 
-// lines changes the lines, and returns their orders. A line keeps its order; another one at its place gets it; and one at
-// the end gets the next.
+// lines changes the lines, and returns their orders. A line keeps its order if those before it are lower; another one at its
+// place gets it; and one at the end gets the next.
 func (m *members) lines(before *Stored, after []cart.Line) []int64 {
 	orders, kept := make([]int64, len(after)), make([]bool, len(before.Lines))
 	at := 0 // the place in before
@@ -107,9 +107,9 @@ func (m *members) lines(before *Stored, after []cart.Line) []int64 {
 			at++
 		default:
 			orders[i] = 1 + lastOf(before.orders)
-			if i > 0 {
-				orders[i] = max(orders[i], orders[i-1]+1)
-			}
+		}
+		if i > 0 && orders[i] <= orders[i-1] {
+			orders[i] = 1 + max(orders[i-1], lastOf(before.orders))
 		}
 		if was < 0 {
 			m.line(nil, l, 0, orders[i])

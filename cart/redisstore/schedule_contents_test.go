@@ -65,12 +65,20 @@ func (c *contents) count() (n int64) {
 	return n
 }
 
-// named returns the line that a product names: its plain line or, without that, the first.
-func (c *contents) named(product int64) int {
-	if product == engravable && c.lines[product-1].quantity == 0 {
+// named returns the line that the operation's product names: its plain line or, without that, its only one, unless the
+// plain one was removed beside that a short time ago.
+func (o *operation) named(c *contents) int {
+	if o.product == engravable && c.lines[o.product-1].quantity == 0 && !o.namesNoOther {
 		return engravedLine
 	}
-	return int(product) - 1
+	return int(o.product) - 1
+}
+
+// loses reports whether the plain line of the product with two lines was removed beside the other one.
+func (c *contents) loses(after *contents) bool {
+	plain := engravable - 1
+	return c.lines[plain].quantity > 0 && after.lines[plain].quantity == 0 &&
+		c.lines[engravedLine].quantity > 0 && after.lines[engravedLine].quantity > 0
 }
 
 func (c contents) merged(guest contents, by cart.Strategy) contents {
@@ -105,7 +113,7 @@ func (o *operation) effect(c contents) contents {
 			l.notice = o.notice
 		}
 	case sets:
-		if l := &c.lines[c.named(o.product)]; l.quantity > 0 {
+		if l := &c.lines[o.named(&c)]; l.quantity > 0 {
 			l.quantity = uint8(o.quantity)
 			if o.quantity == 0 {
 				*l = modelLine{}
@@ -114,7 +122,7 @@ func (o *operation) effect(c contents) contents {
 	case edits:
 		return o.edit(c)
 	case removes:
-		c.lines[c.named(o.product)] = modelLine{}
+		c.lines[o.named(&c)] = modelLine{}
 	case clears:
 		return contents{}
 	case redeems:
@@ -189,7 +197,7 @@ func (o *operation) line() int {
 
 func (o *operation) edited(c *contents) int {
 	if o.engraved || o.product != engravable {
-		return c.named(o.product)
+		return o.named(c)
 	}
 	return engravedLine
 }

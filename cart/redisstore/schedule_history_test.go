@@ -18,7 +18,7 @@ func (s *schedule) checkHistory(e ending) []string {
 	history := []porcupine.Operation{{Input: s.beginning(), Call: -2, Return: -1}}
 	merges, taken, undo := s.mayMerge(), s.taken(), s.undo() != nil
 	note := func(e *event, call, end int64) {
-		e.merges, e.taken, e.undoes = merges, taken, undo
+		e.merges, e.taken, e.undoes, e.mayForget = merges, taken, undo, s.passed >= 5*time.Minute
 		history = append(history, porcupine.Operation{Input: e, Call: call, Return: end})
 	}
 	set := &s.plan.setting

@@ -30,7 +30,7 @@ func (c caller) place() place {
 	case c.customer >= 0:
 		return place(c.customer + 1)
 	case c.token >= 0:
-		return place(modelCustomers + c.token + 1)
+		return guestPlace(c.token)
 	}
 	return 0
 }
@@ -53,6 +53,7 @@ type carts struct {
 	took   [modelTokens]int8  // the operation that has taken that cart, as in moving
 	where  [modelTokens]place // to which it has taken it
 
+	removed  uint8                   // a bit for each place from which the plain line was removed beside the engraved one
 	undoneBy place                   // whose undo has made the cart of undoneToken; 0 once it has left
 	came     unique.Handle[arrivals] // in schedules with an undo, the latest last; zero for none
 }
@@ -63,6 +64,10 @@ func (c *carts) at(p place) *contents {
 	}
 	return &c.guest[p-modelCustomers-1]
 }
+
+func guestPlace(t int) place { return place(modelCustomers + t + 1) }
+
+func (p place) bit() uint8 { return 1 << p }
 
 func (c *carts) of(who caller) *contents { return c.at(who.place()) }
 
@@ -100,6 +105,7 @@ func (e *event) next(c carts) []carts {
 		leaves := func(to place, by int8) {
 			next := c
 			next.guest[t], next.transit[t] = contents{}, moving{to, by, c.guest[t]}
+			next.removed &^= guestPlace(t).bit()
 			switch {
 			case t < modelTokens:
 				next.first[t] = false
@@ -149,15 +155,16 @@ func (o *operation) owners() (all callers) {
 // event is what happens to the model: an operation takes effect, a request shows a
 // cart, a login begins or ends, or the schedule ends.
 type event struct {
-	op       *operation
-	setting  *setting
-	as       []caller            // it takes effect as one of these callers; empty for no effect
-	optional bool                // it may also have no effect
-	outcomes []problem.Code      // of a list that takes effect; nil if no answer has them
-	shows    *reply              // nil if the answer was lost
-	merges   [modelCustomers]int // number of requests in the schedule that may begin a merge, by customer
-	taken    [modelTakes]*operation
-	undoes   bool // the schedule has an undo
+	op        *operation
+	setting   *setting
+	as        []caller            // it takes effect as one of these callers; empty for no effect
+	optional  bool                // it may also have no effect
+	outcomes  []problem.Code      // of a list that takes effect; nil if no answer has them
+	shows     *reply              // nil if the answer was lost
+	merges    [modelCustomers]int // number of requests in the schedule that may begin a merge, by customer
+	taken     [modelTakes]*operation
+	undoes    bool // the schedule has an undo
+	mayForget bool // the clock has moved by more than a removed line is remembered
 
 	login *caller    // begins, or ends, by count
 	take  *operation // likewise
@@ -210,25 +217,55 @@ func (e *event) step(from carts) []carts {
 			if _, outcomes := e.op.listed(*own); e.outcomes != nil && !slices.Equal(outcomes, e.outcomes) {
 				continue
 			}
-			*own = e.op.effect(*own)
-			if e.allows(&c, &next) {
-				all = append(all, next)
+			for _, op := range e.named(&c, who) {
+				*own = op.effect(*c.of(who))
+				if c.of(who).loses(own) {
+					next.removed |= who.place().bit()
+				}
+				if e.allows(&c, &next) {
+					all = append(all, next)
+				}
 			}
 		}
 	}
 	return all
 }
 
+// named are the operation with what its product may name in a cart.
+func (e *event) named(c *carts, who caller) []*operation {
+	if e.op.product != engravable || c.removed&who.place().bit() == 0 {
+		return []*operation{e.op}
+	}
+	op := *e.op
+	op.namesNoOther = true
+	if e.mayForget {
+		return []*operation{e.op, &op}
+	}
+	return []*operation{&op}
+}
+
 func (e *event) allows(before, after *carts) bool {
 	if e.shows == nil {
 		return true
 	}
-	switch e.op.verb {
-	case takes:
-		return e.allowsTaken(after)
-	case undoes:
-		return e.allowsUndone(after)
+	if e.op.verb == takes || e.op.verb == undoes {
+		return e.allowsTransfer(after)
 	}
+	return slices.ContainsFunc(e.named(before, e.shows.who), func(op *operation) bool {
+		named := *e
+		named.op = op
+		return named.allowsChange(before, after)
+	})
+}
+
+func (e *event) allowsTransfer(after *carts) bool {
+	if e.op.verb == takes {
+		return e.allowsTaken(after)
+	}
+	return e.allowsUndone(after)
+}
+
+func (e *event) allowsChange(before, after *carts) bool {
 	old, now := before.of(e.shows.who), after.of(e.shows.who)
 	switch e.shows.refused {
 	case "":
@@ -288,7 +325,7 @@ func (e *event) namesItem(before, after *contents) bool {
 	}
 	changed := e.op.line()
 	if e.op.verb == sets {
-		changed = before.named(e.op.product)
+		changed = e.op.named(before)
 	}
 	removed := e.op.verb == sets && e.op.quantity == 0
 	if removed || after.lines[changed].quantity == 0 {
@@ -303,7 +340,7 @@ func (o *operation) needsLine() bool { return o.verb == sets || o.verb == edits 
 // target is the line that a request of needsLine names.
 func (o *operation) target(c *contents) int {
 	if o.verb == sets {
-		return c.named(o.product)
+		return o.named(c)
 	}
 	return o.edited(c)
 }

@@ -48,6 +48,8 @@ type operation struct {
 	tries    []caller
 	attempts []*request
 
+	namesNoOther bool // the product's plain line was removed beside the other one: it does not name that
+
 	take  int  // of an operation that takes: its number, by which world has its code
 	from  int  // the token whose cart it takes
 	agent bool // whether the cart is an agent's, and the agent is kept

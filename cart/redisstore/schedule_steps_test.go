@@ -166,7 +166,15 @@ func (a *request) perform(p *pending) error {
 			a.failovers = s.shards[a.shard].failovers
 		}
 	}
-	return p.send()
+	err := p.send()
+	if slices.ContainsFunc(p.cmds, aboutGuest) {
+		for _, cmd := range p.cmds {
+			if clock, ok := cmd.(*redis.TimeCmd); ok {
+				clock.SetVal(clock.Val().Add(s.plan.setting.ahead))
+			}
+		}
+	}
+	return err
 }
 
 // performHalf runs the commands of a pipeline, except those about a guest: they time out.
