@@ -231,25 +231,20 @@ func (g *group) commit(at located, d *decision) (done bool, err error) {
 	sent := time.Now()
 	reply, copies, err := g.send(ctx, at, d.commit, g.turn())
 	g.took, g.known = time.Since(sent), false
-	if err != nil && mayHaveRun(err) {
-		if isReply(err) { // Redis has refused a write, maybe after the first one
-			return false, err
-		}
+	if err != nil && !isReply(err) {
 		v, known := context.Cause(ctx).(*verdict)
-		if !known {
+		if !known && mayHaveRun(err) {
 			if v, err = g.judge(at, d.commit); err != nil {
 				return false, err
 			}
+			known = true
 		}
-		if !g.keyed() {
-			g.hold(v.held)
+		if known {
+			return g.settle(d, v), nil
 		}
-		if v.made {
-			d.stored = v.held
-			g.end(d, unsafeWrite)
-		}
-		g.setMaybeMade(nil)
-		return v.made, nil
+	}
+	if err != nil && mayHaveRun(err) { // Redis has refused a write, maybe after the first one
+		return false, err
 	}
 	g.setMaybeMade(nil)
 	switch {
@@ -264,6 +259,19 @@ func (g *group) commit(at located, d *decision) (done bool, err error) {
 	}
 	g.known, g.late = true, g.late+1 // the reply has corrected the estimate of Redis' clock
 	return false, nil
+}
+
+// settle ends a decision whose reply is lost by what a read told of it. done is false if it was not made.
+func (g *group) settle(d *decision, v *verdict) (done bool) {
+	if !g.keyed() {
+		g.hold(v.held)
+	}
+	if v.made {
+		d.stored = v.held
+		g.end(d, unsafeWrite)
+	}
+	g.setMaybeMade(nil)
+	return v.made
 }
 
 // setMaybeMade sets the decisions of the members that may have been made; nil for none.
