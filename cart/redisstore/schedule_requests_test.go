@@ -28,7 +28,6 @@ type request struct {
 
 	startedAt, endedAt time.Duration // in world.passed
 	claimedAt          time.Duration // when it claimed a cart
-	readAt             time.Duration // when it read the cart that it changes
 	call, end          int64         // its place in the history
 
 	unasked   bool // a question about a guest's cart had no answer

@@ -2,18 +2,14 @@ package redisstore_test
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"net"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
-
-	"commerce/cart"
 )
 
 // A request runs in its own goroutine, and stops in a go-redis hook before each command
@@ -165,18 +161,12 @@ func (a *request) perform(p *pending) error {
 	}
 	for _, cmd := range p.cmds {
 		ageTimes(cmd.Args(), s.passed-p.at)
-		if s.script(cmd) == "commit" { // its stamps are those of the cart as it was read
-			ageStamps(cmd.Args(), s.passed-a.readAt)
-		}
 		if key := keyOf(cmd); key != "" {
 			a.shard = shardOf(key)
 			a.failovers = s.shards[a.shard].failovers
 		}
 	}
 	err := p.send()
-	if !p.keepsWhatItRead() {
-		a.readAt = s.passed
-	}
 	if slices.ContainsFunc(p.cmds, aboutGuest) {
 		for _, cmd := range p.cmds {
 			if clock, ok := cmd.(*redis.TimeCmd); ok {
@@ -185,17 +175,6 @@ func (a *request) perform(p *pending) error {
 		}
 	}
 	return err
-}
-
-// keepsWhatItRead reports whether a request goes on with the cart that it read before the commands: they are a commit
-// that came too late.
-func (p *pending) keepsWhatItRead() bool {
-	reply, ok := p.cmds[0].(interface{ Slice() ([]any, error) })
-	if !ok {
-		return false
-	}
-	all, _ := reply.Slice()
-	return len(all) > 0 && all[0] == "late"
 }
 
 // performHalf runs the commands of a pipeline, except those about a guest: they time out.
@@ -268,29 +247,6 @@ func ageTimes(args []any, d time.Duration) {
 				args[i] = strings.TrimSpace(fmt.Sprint(ms-d.Milliseconds()) + " " + rest)
 			}
 		}
-	}
-}
-
-var stampMember = regexp.MustCompile("^r[1-4]$")
-
-const stampEntry = cart.StampSize + 6 // with the ms of its change
-
-// ageStamps makes the times of stamps in the arguments of a commit earlier.
-func ageStamps(args []any, d time.Duration) {
-	for i, arg := range args[1:] {
-		member, _ := args[i].(string)
-		packed, _ := arg.(string)
-		if !stampMember.MatchString(member) || len(packed)%stampEntry > 0 {
-			continue
-		}
-		aged := []byte(packed)
-		for entry := range slices.Chunk(aged, stampEntry) {
-			var ms [8]byte
-			copy(ms[2:], entry[cart.StampSize:])
-			binary.BigEndian.PutUint64(ms[:], binary.BigEndian.Uint64(ms[:])-uint64(d.Milliseconds()))
-			copy(entry[cart.StampSize:], ms[2:])
-		}
-		args[i+1] = string(aged)
 	}
 }
 
