@@ -1,4 +1,5 @@
--- Makes a cart older: all times in it become earlier, and its TTL shorter.
+-- Makes a cart older: all times in it become earlier, and its TTL shorter. Like each write, that appends a mark to the
+-- cart's member n, so nobody decides from the cart as it was.
 --
 -- KEYS  1 one of the cart's keys
 -- ARGV  1 ms
@@ -30,6 +31,8 @@ local function age(key, member, value)
   elseif member == 'g' then
     local ms, rest = string.match(value, '^(%d+)(.*)$')
     redis.call('HSET', key, member, string.format('%d%s', tonumber(ms) - passed, rest))
+  elseif member == 'n' and string.find(key, '}$') then
+    redis.call('HSET', key, member, string.sub(value .. string.format('%06d', redis.call('TIME')[2]), -24))
   elseif member == 'b' then
     local function aged(id, seconds) return string.format('%s %d', id, tonumber(seconds) - math.floor(passed / 1000)) end
     redis.call('HSET', key, member, (string.gsub(value, '(%S+) (%d+)', aged)))
