@@ -3,6 +3,7 @@ package redisstore
 import (
 	"context"
 	"sync/atomic"
+	"time"
 
 	"commerce/cart"
 )
@@ -87,17 +88,21 @@ func (m *member) end(o Outcome, err error) {
 	close(m.done)
 }
 
+// lastWords is how long a caller whose time is over waits for the change to end, which its group does then too: it may know
+// that nothing was sent.
+const lastWords = 50 * time.Millisecond
+
 // result waits until the change is decided, or until the caller's time is over.
 func (m *member) result() (Outcome, error) {
 	select {
 	case <-m.done:
 		return m.outcome, m.err
-	default:
+	case <-m.ctx.Done():
 	}
 	select {
 	case <-m.done:
 		return m.outcome, m.err
-	case <-m.ctx.Done():
+	case <-time.After(lastWords):
 		return Outcome{}, m.ctx.Err()
 	}
 }

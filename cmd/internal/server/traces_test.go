@@ -126,7 +126,7 @@ func TestTraces_HaveTheRequestAndItsCommands(t *testing.T) {
 			added := root(t, spans, "added")
 			assert.That(t, added.SpanContext().TraceID().String() == traceID && added.Parent().SpanID().String() == parent, "the request is not part of the caller's trace: %v", added.SpanContext())
 			for _, want := range []struct{ name, id, command, code string }{
-				{"POST /cart/add", "added", "redis add", ""},
+				{"POST /cart/add", "added", "redis commit", ""},
 				{"GET /cart", "read", "redis ", ""},
 				{"PATCH /cart/items/:item_id", "refused", "redis ", "item_not_found"},
 			} {
