@@ -152,6 +152,10 @@ func cartExamples(t *testing.T, add func(string, answer)) {
 	add("Summary", guest.ok("GET", "/cart/summary", ""))
 	add("EditedLine", guest.ok("PATCH", "/cart/items/4.p41", `{"subscription_plan":42}`))
 	add("VersionMismatchStale", exampleCall(guest, "PATCH", "/cart/items/1", `{"quantity":3}`, "If-Match", `"Jm2xq8Vd.7-5d41402a"`))
+	plans := s.guest(t)
+	plans.add(`{"product_id":4,"subscription_plan":41}`)
+	plans.add(`{"product_id":4,"subscription_plan":42}`)
+	add("RemovalRefusedSeveral", exampleCall(plans, "DELETE", "/cart/items/4", ""))
 
 	buyer, visitor := s.customer(t, "1001"), s.guest(t)
 	visitor.add(`{"product_id":2,"qty":3}`)

@@ -305,11 +305,11 @@ func TestText_OfGuestsIsLimitedForEachAddress(t *testing.T) {
 
 		before := c.cart()
 		for name, call := range map[string][]string{
-			"an add":               {"POST", "/cart/add", noted(3, 1)},
-			"an add with metadata": {"POST", "/cart/add", `{"product_id":3,"metadata":{"a":"b"}}`},
+			"an add":               {"POST", "/cart/add", noted(8, 1)},
+			"an add with metadata": {"POST", "/cart/add", `{"product_id":8,"metadata":{"a":"b"}}`},
 			"a longer notice":      {"PATCH", "/cart/items/1", `{"notice":"` + long(401) + `"}`},
 			"metadata":             {"PATCH", "/cart/items/1", `{"metadata":{"a":"b"}}`},
-			"a list":               {"POST", "/cart/ops", `{"ops":[` + adds(addOne) + `,` + adds(noted(3, 1)) + `]}`},
+			"a list":               {"POST", "/cart/ops", `{"ops":[` + adds(addOne) + `,` + adds(noted(8, 1)) + `]}`},
 		} {
 			a := c.refused(429, "rate_limited", call[0], call[1], call[2], from...)
 			a.wantWait(t, 60, 600)
@@ -326,7 +326,7 @@ func TestText_OfGuestsIsLimitedForEachAddress(t *testing.T) {
 		assert.That(t, c.add(noted(1, 200), keyed...).replayed(t), "a repeat is judged")
 		c.add(addOne, from...) // nothing else has this limit
 		c.ok("PATCH", "/cart/items/1", `{"quantity":1,"notice":"`+long(390)+`"}`, from...)
-		c.ok("POST", "/cart/ops", `{"mode":"each","ops":[`+adds(noted(3, 1))+`,`+adds(`{"product_id":2}`)+`]}`, from...)
+		c.ok("POST", "/cart/ops", `{"mode":"each","ops":[`+adds(noted(8, 1))+`,`+adds(`{"product_id":2}`)+`]}`, from...)
 		c.wantLines("1×1 2×2")
 		c.share(from...)
 		s.agent(t).call("create_cart", "", `{"line_items":[{"item":{"id":"1"},"quantity":1}]}`, "")
