@@ -42,10 +42,9 @@ var imports = map[string][]string{
 	"auth/store":     {"auth/locale"},
 	"auth/timing":    nil,
 
-	"cart":                  {"auth/locale", "auth/store", "auth/problem", "cart/money", "cart/period"},
-	"cart/redisstore":       {"auth", "auth/bounded", "auth/cause", "auth/problem", "auth/script", "auth/timing", "cart", "cart/money", "cart/redisstore/rules"},
-	"cart/redisstore/rules": {"auth/problem", "cart"},
-	"cart/service":          {"auth", "auth/bounded", "auth/locale", "auth/sealed", "auth/store", "auth/problem", "auth/limit", "auth/timing", "cart", "cart/redisstore"},
+	"cart":            {"auth/locale", "auth/store", "auth/problem", "cart/money", "cart/period"},
+	"cart/redisstore": {"auth", "auth/bounded", "auth/cause", "auth/problem", "auth/script", "auth/timing", "cart", "cart/money"},
+	"cart/service":    {"auth", "auth/bounded", "auth/locale", "auth/sealed", "auth/store", "auth/problem", "auth/limit", "auth/timing", "cart", "cart/redisstore"},
 	"cart/carthttp": {
 		"auth", "auth/bounded", "auth/locale", "auth/store", "auth/problem",
 		"cart", "cart/service", "cart/wire", "cart/money",
@@ -95,15 +94,15 @@ const wiring = "cmd"
 
 // What tests may import beyond their package and its imports: packages that start servers
 // or fill them with data, packages with which the tests of carts in Redis and those of
-// subscriptions drive whole requests, and the rules to which they hold the scripts.
+// subscriptions drive whole requests.
 var forTests = []string{
-	"auth", "auth/limit", "auth/sealed", "auth/store", "cart/service", "cart/carttest", "cart/redisstore/rules", "cart/wire", "deploy/assert", "deploy/connect", "deploy/ephemeral",
+	"auth", "auth/limit", "auth/sealed", "auth/store", "cart/service", "cart/carttest", "cart/wire", "deploy/assert", "deploy/connect", "deploy/ephemeral",
 	"deploy/migrations", "deploy/sample", "subscriptions/postgres", "subscriptions/replicas", "subscriptions/subscriptionshttp",
 }
 
 // pure packages take and return values: neither they nor what they import use any of impure.
 var (
-	pure   = []string{"cart", "cart/redisstore/rules", "auth/locale", "auth/store", "auth/problem", "cart/money", "cart/period", "subscriptions"}
+	pure   = []string{"cart", "auth/locale", "auth/store", "auth/problem", "cart/money", "cart/period", "subscriptions"}
 	impure = []string{"net/http", "log/slog", "github.com/gin-gonic/gin", "github.com/redis/go-redis", "github.com/jackc/pgx"}
 )
 
