@@ -128,3 +128,100 @@ func TestDecide_RepeatsAndRefusalsChangeNothing(t *testing.T) {
 		}
 	})
 }
+
+// However often each change is sent: a line holds the sum of the adds that were applied since it began, never less than 1,
+// and each change that alters the cart makes the next version.
+func TestDecide_AddsOfALineSum(t *testing.T) {
+	t.Parallel()
+	bounds := Bounds{Stock: 40, Min: 1, Max: 30, PerCart: 35}
+	rapid.Check(t, func(t *rapid.T) {
+		cell, now, versions := Cell{}, decidedAt, int64(0)
+		sums, product := map[LineID]int64{}, int64(0) // all lines are of one product
+		for i := range rapid.IntRange(1, 40).Draw(t, "changes") {
+			id, n := rapid.SampledFrom([]LineID{"1", "1.p1"}).Draw(t, "line"), rapid.Int64Range(1, 12).Draw(t, "quantity")
+			r := Request{Change: Change{Rule: Add(newLine(id, n, bounds))}, NewID: "N", Mark: "M", TTL: time.Hour, Limits: roomy}
+			r.Key, r.Fingerprint, cell.Key = string(rune('a'+i)), "F", KeyUse{}
+			sum := sums[id] + n
+			if rapid.IntRange(0, 4).Draw(t, "removes") == 0 {
+				r.Rule, n, sum = Remove(Item{ID: id, OnlyIDs: true}), -sums[id], 0
+			}
+			got := r.Decide(cell, now)
+			fits := n <= 0 || sum <= bounds.Max && product+n <= bounds.PerCart
+			if applied := got.Status == Applied; applied != fits {
+				t.Fatalf("%d more of %s with %d, of %d in all: %s", n, id, sums[id], product, got.Status)
+			}
+			if fits {
+				sums[id], product = sum, product+n
+			}
+			if got.Effect.Altered {
+				versions++
+			}
+			cell = got.Cell
+			cell.Key = got.Use
+			if again := r.Decide(cell, now); fits && (again.Status != Replayed || again.Cell.Version != versions) {
+				t.Fatalf("a repeat is %s, in version %d", again.Status, again.Cell.Version)
+			}
+			wantSums(t, &cell.Cart, sums, versions)
+		}
+	})
+}
+
+func wantSums(t *rapid.T, c *Cart, sums map[LineID]int64, version int64) {
+	held := map[LineID]int64{"1": 0, "1.p1": 0}
+	for _, l := range c.Lines {
+		if l.Quantity < 1 {
+			t.Fatalf("line %s holds %d", l.ID, l.Quantity)
+		}
+		held[l.ID] += l.Quantity
+	}
+	if held["1"] != sums["1"] || held["1.p1"] != sums["1.p1"] || c.Version != version {
+		t.Fatalf("version %d holds %v, want version %d with %v", c.Version, held, version, sums)
+	}
+}
+
+// A second click counts, and the client's own retry does not: it comes a second or more after the first try, and within
+// the life of the stamp.
+func TestDecide_TellsARetryByItsStampFromAClick(t *testing.T) {
+	t.Parallel()
+	r := Request{Change: Change{Rule: adding("1")}, NewID: "N", Mark: "M", TTL: time.Hour, Limits: roomy}
+	r.Stamp = "stampA"
+	first := r.Decide(Cell{}, decidedAt)
+	for after, want := range map[time.Duration]Status{
+		0: Applied, StampFrom - time.Millisecond: Applied, StampFrom: Replayed,
+		StampLife: Replayed, StampLife + time.Millisecond: Applied,
+	} {
+		got := r.Decide(first.Cell, decidedAt.Add(after))
+		assert.Equal(t, got.Status, want, "after %v", after)
+		versions := map[Status]int64{Applied: 2, Replayed: 1}
+		assert.That(t, got.Cell.Version == versions[want] && got.Cell.Count() == versions[want], "after %v: %+v", after, got.Cell.Cart)
+		assert.Equal(t, got.Commits, want == Applied, "after %v: whether it commits", after)
+	}
+	// Of two clicks within a second the first counts, so a retry of either is known.
+	second := r.Decide(first.Cell, decidedAt.Add(StampFrom-time.Millisecond))
+	assert.Equal(t, r.Decide(second.Cell, decidedAt.Add(StampFrom)).Status, Replayed, "a retry after two clicks")
+}
+
+// A change without effect keeps the version; one with a key or a stamp is remembered all the same.
+func TestDecide_AChangeWithoutEffectKeepsTheVersion(t *testing.T) {
+	t.Parallel()
+	held := Cell{Cart: cartOf(Line{ID: "1", Quantity: 2})}
+	for name, test := range map[string]struct {
+		on      Conditions
+		commits bool
+	}{
+		"without a key": {Conditions{}, false}, "with a key": {Conditions{Key: "K", Fingerprint: "F"}, true},
+		"with a stamp": {Conditions{Stamp: "stampA"}, true},
+	} {
+		for of, rule := range map[string]Rule{
+			"the same quantity": SetQuantity(Item{ID: "1"}, 2, anyQuantity, ""), "no line": Remove(Item{ID: "7"}), "no coupon": SetCoupon(""),
+		} {
+			r := Request{Conditions: test.on, Change: Change{Rule: rule}, Mark: "N", TTL: time.Hour, Limits: roomy}
+			got := r.Decide(held, decidedAt)
+			assert.That(t, got.Status == Applied && got.Commits == test.commits, "%s, %s: %s, commits %v", of, name, got.Status, got.Commits)
+			assert.Equal(t, got.Cell.Cart, held.Cart, "%s, %s: the cart", of, name)
+			r.NewID = "N"
+			got = r.Decide(Cell{}, decidedAt)
+			assert.That(t, of == "the same quantity" || got.Cell.ID == "" && !got.Commits, "%s, %s: an unused cart is %+v", of, name, got.Cell)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package redisstore
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"fmt"
 	"runtime"
 	"strings"
@@ -208,3 +209,39 @@ func (l *Listener) Lose() (freed func() bool) {
 		return f.Value() == nil
 	}
 }
+
+// Commit is a commit that a test builds.
+type Commit struct{ commit }
+
+// NewCommit returns a commit to a cart with a fence, which may run from the first to the last ms by Redis' clock.
+func NewCommit(ref Ref, fence string, first, last int64) *Commit {
+	return &Commit{commit{keys: []string{ref.cartKey()}, time: first + tolerance, until: last, fence: fence, mark: anyMark()}}
+}
+
+func anyMark() string { return rand.Text()[:markSize] }
+
+func (c *Commit) NextFence() string                             { return c.nextFence() }
+func (c *Commit) Check(key, member, value string)               { c.check(key, member, value) }
+func (c *Commit) Write(command, key string, args ...any)        { c.write(command, key, args...) }
+func (c *Commit) Announce(command, channel string, text string) { c.announce(command, channel, text) }
+
+// Committed is the reply to a commit.
+type Committed struct {
+	Word  string
+	Now   int64
+	Wait  time.Duration
+	Cart  []string
+	Found []any
+}
+
+// Commit sends one copy of a commit, which gives the store a turn if it fails.
+func (s *Store) Commit(ctx context.Context, ref Ref, c *Commit, turn time.Duration) (Committed, error) {
+	at, err := s.masterOf(ctx, ref.cartKey())
+	if err != nil {
+		return Committed{}, err
+	}
+	r, _, err := s.send(ctx, at, &c.commit, turn)
+	return Committed{r.word, r.now, r.wait, r.cart, r.found}, err
+}
+
+var MayHaveRun = mayHaveRun

@@ -1,0 +1,329 @@
+package redisstore
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/redis/go-redis/v9"
+	"pgregory.net/rapid"
+
+	"commerce/cart"
+	"commerce/cart/money"
+	"commerce/deploy/assert"
+)
+
+// encoding is one cart that commits change, in a miniredis whose clock the test sets.
+type encoding struct {
+	*Store
+	server *miniredis.Miniredis
+	ref    Ref
+	now    time.Time
+}
+
+const encodedTTL = 720 * time.Hour
+
+// Each commit makes of the stored cart what encode has returned, whatever the carts before and after it are.
+func TestEncode_WritesTheCartThatItReturns(t *testing.T) {
+	t.Parallel()
+	server := miniredis.RunT(t)
+	client := redis.NewClient(&redis.Options{Addr: server.Addr()})
+	t.Cleanup(func() { client.Close() })
+	e := encoding{New(Config{Client: client}), server, CustomerRef(1, "c"), time.Time{}}
+	rapid.Check(t, func(t *rapid.T) {
+		server.FlushAll()
+		e.now = time.UnixMilli(1_800_000_000_123)
+		e.pass(0)
+		for range rapid.IntRange(1, 5).Draw(t, "changes") {
+			e.pass(time.Duration(rapid.SampledFrom([]int64{0, 1, 1500, 3_600_001, 90_000_000}).Draw(t, "ms")) * time.Millisecond)
+			held := e.read(t) // an emptied cart may have expired
+			want, left := e.change(t, &held, drawCell(t, &held.Cell, e.now))
+			if held = e.read(t); len(held.Lines) != len(held.orders) {
+				t.Fatalf("%d lines have %d orders", len(held.Lines), len(held.orders))
+			}
+			if diff := gocmp.Diff(want, held, gocmp.AllowUnexported(Stored{}), cmpopts.EquateEmpty()); diff != "" {
+				t.Fatalf("-returned +stored\n%s", diff)
+			}
+			e.wantOrders(t, held.orders)
+			e.wantLeft(t, held.Expires, left)
+			e.laysWhatScriptsWrite(t)
+		}
+	})
+}
+
+func (e *encoding) pass(d time.Duration) {
+	e.now = e.now.Add(d)
+	e.server.SetTime(e.now)
+	e.server.FastForward(d)
+}
+
+// change commits what makes the held cart the cell after.
+func (e *encoding) change(t *rapid.T, held *Stored, after cart.Cell) (Stored, time.Duration) {
+	ms := e.now.UnixMilli()
+	c := &commit{keys: []string{e.ref.cartKey()}, time: ms, until: ms, fence: held.fence, mark: anyMark()}
+	want, left := c.encode(held, after, encodedTTL, e.now)
+	at, err := e.masterOf(t.Context(), e.ref.cartKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	reply, _, err := e.send(t.Context(), at, c, 0)
+	if err != nil || reply.word != "applied" {
+		t.Fatal(reply, err)
+	}
+	return want, left
+}
+
+func (e *encoding) read(t *rapid.T) Stored {
+	members, err := e.Client.HGetAll(t.Context(), e.ref.cartKey()).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var flat []string
+	for member, value := range members {
+		flat = append(flat, member, value)
+	}
+	held, err := parseMembers(flat, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return held
+}
+
+func (e *encoding) wantOrders(t *rapid.T, orders []int64) {
+	for i, order := range orders {
+		if order < 1 || i > 0 && order <= orders[i-1] {
+			t.Fatalf("the lines have the orders %v", orders)
+		}
+	}
+}
+
+// wantLeft fails unless the cart is kept as long as encode has said, and as it says itself, in whole seconds.
+func (e *encoding) wantLeft(t *rapid.T, expires int64, left time.Duration) {
+	kept := e.server.TTL(e.ref.cartKey())
+	if off := kept - time.Unix(expires, 0).Sub(e.now); off < 0 || off >= time.Second {
+		t.Fatalf("it is kept for %v, and is to expire in %v", kept, kept-off)
+	}
+	if off := kept - left; off < 0 || off >= time.Second {
+		t.Fatalf("it is kept for %v, encode has said %v", kept, left)
+	}
+}
+
+// laysWhatScriptsWrite adds what only merges, undos and listeners write.
+func (e *encoding) laysWhatScriptsWrite(t *rapid.T) {
+	ms := e.now.UnixMilli()
+	others := []any{
+		"g", fmt.Sprintf("%d mABC 2 1.p1 7 5 above_max_quantity", ms),
+		"w", fmt.Sprintf("%d publish", e.now.Unix()+30),
+		"u", "1:c:2",
+		"mABC", fmt.Sprintf("GUEST %d 1 0 CART", e.now.Unix()),
+		"z", "of a later release",
+	}
+	for ; len(others) > 0; others = others[2:] {
+		if rapid.IntRange(0, 2).Draw(t, "a member of others") > 0 {
+			continue
+		}
+		if err := e.Client.HSet(t.Context(), e.ref.cartKey(), others[:2]...).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// drawCell draws what a decision may make of a cell.
+func drawCell(t *rapid.T, before *cart.Cell, now time.Time) cart.Cell {
+	after := *before
+	after.ID = cmp.Or(before.ID, "CART")
+	after.Version, after.Mark = before.Version+rapid.Int64Range(0, 1).Draw(t, "version"), rapid.SampledFrom([]string{"AAA", "BBB"}).Draw(t, "mark")
+	after.Version = max(after.Version, 1)
+	after.Lines = drawLines(t, before.Lines)
+	after.Coupon = rapid.SampledFrom([]string{"", "TEN", before.Coupon}).Draw(t, "coupon")
+	after.Metadata = drawTexts(t, before.Metadata)
+	after.Agent = rapid.SampledFrom([]string{"", cart.AgentCanceled, after.Moment(), before.Agent}).Draw(t, "agent")
+	for range rapid.IntRange(0, 9).Draw(t, "stamps") {
+		stamp := fmt.Sprint("stmp", rapid.IntRange(10, 40).Draw(t, "stamp"))
+		after.Stamps = after.Stamps.With(stamp, rapid.SampledFrom([]cart.LineID{"", "1", "1.p1"}).Draw(t, "its line"), now)
+	}
+	if rapid.Bool().Draw(t, "removed lines change") {
+		after.Removed = nil
+		for _, id := range encodedLines[:rapid.IntRange(0, 3).Draw(t, "removed lines")] {
+			after.Removed = append(after.Removed, cart.RemovedLine{ID: id.ID, At: now.Unix()})
+		}
+	}
+	if rapid.IntRange(0, 3).Draw(t, "forgets") == 0 {
+		after.Report, after.Listened = nil, cart.Listening{}
+	}
+	return after
+}
+
+// encodedLines are the lines that there may be; the ID of one with fields stands for these.
+var encodedLines = func() []cart.Line {
+	fields := func(value string) []cart.FieldValue { return []cart.FieldValue{{Name: "a", Value: value}} }
+	all := []cart.Line{{ID: "1"}, {ID: "1.p1"}, {ID: "2"}, {ID: "12"}, {ID: "3"}}
+	for _, value := range []string{"x", `"é\ `, `","`} {
+		all = append(all, cart.Line{ID: cart.NewLineID(2, 0, fields(value)), Fields: fields(value)})
+	}
+	return all
+}()
+
+// drawLines draws lines in any order, of which some are as before.
+func drawLines(t *rapid.T, before []cart.Line) []cart.Line {
+	if rapid.IntRange(0, 4).Draw(t, "lines stay") == 0 {
+		return before
+	}
+	all := slices.Clone(encodedLines)
+	if rapid.Bool().Draw(t, "in the order before") { // and any others anywhere
+		for i, line := range before {
+			at := slices.IndexFunc(all, func(l cart.Line) bool { return l.ID == line.ID })
+			all = slices.Insert(slices.Delete(all, at, at+1), i, line)
+		}
+	}
+	if rapid.Bool().Draw(t, "in another order") {
+		all = rapid.Permutation(all).Draw(t, "lines")
+	}
+	from := rapid.IntRange(0, len(all)).Draw(t, "from")
+	all = all[from : from+rapid.IntRange(0, len(all)-from).Draw(t, "number of lines")]
+	for i := range all {
+		was := slices.IndexFunc(before, func(l cart.Line) bool { return l.ID == all[i].ID })
+		if was >= 0 {
+			all[i] = before[was]
+		}
+		if was < 0 || rapid.Bool().Draw(t, "is edited") {
+			all[i].Quantity = rapid.Int64Range(1, 3).Draw(t, "quantity")
+			all[i].AddedPrice = money.Amount(rapid.Int64Range(0, 2).Draw(t, "price"))
+			all[i].Notice = rapid.SampledFrom([]string{"", "n", "né \n"}).Draw(t, "notice")
+			all[i].Metadata = drawTexts(t, all[i].Metadata)
+		}
+	}
+	return all
+}
+
+func drawTexts(t *rapid.T, before cart.Metadata) cart.Metadata {
+	return rapid.SampledFrom([]cart.Metadata{nil, before, {"a": "x"}, {"a": "x", "é.b": `"<\`}}).Draw(t, "metadata")
+}
+
+// Orders are only written where lines before a kept one did not keep theirs.
+func TestEncode_KeepsTheOrdersOfLines(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		after string
+		want  []int64
+		lines string // that are written
+	}{
+		"nothing":                 {"123", []int64{2, 4, 6}, ""},
+		"one more":                {"1234", []int64{2, 4, 6, 7}, "4"},
+		"two more":                {"12345", []int64{2, 4, 6, 7, 8}, "45"},
+		"one less":                {"13", []int64{2, 6}, ""},
+		"none":                    {"", []int64{}, ""},
+		"one edited to another":   {"193", []int64{2, 4, 6}, "9"},
+		"all edited to others":    {"789", []int64{2, 4, 6}, "789"},
+		"the last one edited":     {"128", []int64{2, 4, 6}, "8"},
+		"one edited into a later": {"23", []int64{4, 6}, ""},
+		"one in front":            {"9123", []int64{7, 8, 9, 10}, "9123"},
+		"one in between":          {"1923", []int64{2, 7, 8, 9}, "923"},
+		"the last one first":      {"312", []int64{6, 7, 8}, "12"},
+		"the first two swapped":   {"213", []int64{4, 7, 8}, "13"},
+		"reversed":                {"321", []int64{6, 7, 8}, "21"},
+	} {
+		before := Stored{orders: []int64{2, 4, 6}}
+		before.Lines = plainLines("123")
+		var m members
+		orders := m.lines(&before, plainLines(test.after))
+		assert.Equal(t, orders, test.want, "%s: orders", name)
+		written := ""
+		for i := 0; i < len(m.set); i += 2 {
+			written += m.set[i].(string)
+		}
+		assert.Equal(t, written, test.lines, "%s: written lines", name)
+	}
+}
+
+// plainLines are lines of which each has an ID of one digit.
+func plainLines(ids string) (lines []cart.Line) {
+	for _, id := range ids {
+		lines = append(lines, cart.Line{ID: cart.LineID(string(id)), Quantity: 1})
+	}
+	return lines
+}
+
+// A change writes only the members that it changes, beside the fence.
+func TestEncode_WritesOnlyWhatChanges(t *testing.T) {
+	t.Parallel()
+	now := time.UnixMilli(1_800_000_000_000)
+	marks := strings.Repeat(anyMark(), fenceMarks)
+	before := Stored{layout: layout, fence: marks, orders: []int64{1, 2}}
+	before.ID, before.Version, before.Mark, before.Coupon, before.Expires = "C", 1, "M", "TEN", now.Add(encodedTTL).Unix()
+	before.Lines = []cart.Line{{ID: "1", Quantity: 1, Notice: "n"}, {ID: "2", Quantity: 1, Metadata: cart.Metadata{"a": "b"}}}
+	after := before.Cell
+	after.Version, after.Mark, after.Coupon = 2, "N", ""
+	after.Lines = slices.Clone(after.Lines)
+	after.Lines[1].Quantity = 5
+	c := &commit{keys: []string{"key"}, fence: before.fence, mark: anyMark()}
+	fence := marks[markSize:] + c.mark
+	stored, left := c.encode(&before, after, encodedTTL, now)
+	assert.Equal(t, c.writes, []any{
+		"HDEL", 1, 1, "c",
+		"HSET", 1, 6, "n", fence, "v", "2.N", "2", "5 2 0",
+	}, "the writes")
+	assert.That(t, stored.fence == fence && left == encodedTTL, "stored %+v for %v", stored, left)
+}
+
+// Nothing that a fence tells of a commit is wrong, and while it has the mark of what the commit was made from, or comes after
+// a few changes of a new cart, it tells all.
+func TestCommit_IsKnownByTheFenceOfALaterCart(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		fence := ""
+		next := func() *commit {
+			c := &commit{fence: fence, mark: anyMark()}
+			fence = c.nextFence()
+			return c
+		}
+		before := rapid.IntRange(0, 2*fenceMarks).Draw(t, "commits before")
+		for range before {
+			next()
+		}
+		lost := &commit{fence: fence, mark: anyMark()}
+		made := rapid.Bool().Draw(t, "made")
+		if made {
+			fence = lost.nextFence()
+		}
+		after := rapid.IntRange(0, 2*fenceMarks).Draw(t, "commits after")
+		for range after {
+			next()
+		}
+		if len(fence) > fenceMarks*markSize {
+			t.Fatalf("a fence has %d characters", len(fence))
+		}
+		if got, want := lost.wasMade(fence), made && after < fenceMarks; got != want {
+			t.Fatalf("made %v, %d later: wasMade says %v", made, after, got)
+		}
+		if got, want := lost.wasNotMade(fence), !made && after < fenceMarks; got != want {
+			t.Fatalf("made %v, %d later: wasNotMade says %v", made, after, got)
+		}
+	})
+}
+
+// Lua's unpack passes about 8,000 arguments at most.
+func TestCommit_SplitsWritesThatAreTooLongForLua(t *testing.T) {
+	t.Parallel()
+	c := &commit{keys: []string{"key"}}
+	args := make([]any, 2*maxArgs+2)
+	for i := range args {
+		args[i] = strconv.Itoa(i)
+	}
+	c.write("HSET", "key", args...)
+	c.write("HDEL", "key")
+	var sent []any
+	for w := c.writes; len(w) > 0; {
+		n := w[2].(int)
+		assert.Require(t, n <= maxArgs && n%2 == 0, "a command has %d arguments", n)
+		sent, w = append(sent, w[3:3+n]...), w[3+n:]
+	}
+	assert.Equal(t, sent, args, "what is sent")
+}
