@@ -180,10 +180,11 @@ func (g *group) encode(d *decision, cell cart.Cell, uses map[string]cart.KeyUse)
 	}
 	d.commit = c
 	for _, m := range g.members {
-		if _, used := uses[m.Key]; used && m.Key != "" {
+		if m.Key != "" { // also of what is refused: if the commit fails, it is decided again by what this finds
 			c.check(g.ref.keysKey(), m.Key, m.used)
 		}
 	}
+	remembers := len(uses) > 0
 	if cell.ID != "" {
 		cell.Key = cart.KeyUse{}
 		d.stored, d.left = c.encode(&g.held, cell, g.members[0].TTL, time.UnixMilli(d.now))
@@ -194,7 +195,7 @@ func (g *group) encode(d *decision, cell cart.Cell, uses map[string]cart.KeyUse)
 			delete(uses, m.Key)
 		}
 	}
-	if len(c.keys) > 1 {
+	if remembers {
 		c.write("HDEL", g.ref.keysKey(), anyOf(g.held.Excess)...)
 		c.write("PEXPIRE", g.ref.keysKey(), cart.KeyLife.Milliseconds())
 	}
