@@ -531,3 +531,37 @@ func TestCommit_InABatchOfARedisWithoutTheScriptIsMadeOnce(t *testing.T) {
 		}
 	}
 }
+
+// While a slot moves, Redis cannot run a commit of two keys of which one is missing. Changes that were to be committed
+// together with one that needs such a key do not fail with it.
+func TestCommit_OfAGroupInAMovingSlotIsMadeForEachThatCanBe(t *testing.T) {
+	ephemeral.Slow(t)
+	t.Parallel()
+	cluster := ephemeral.StartCluster(t)
+	r := newReader(t, cluster.URL, true)
+	from, to := cluster.Nodes[0].Admin(), cluster.Nodes[1].Admin()
+	ref := r.on(from.Options().Addr, 1)[0]
+	r.add(ref)
+	slot := r.client.ClusterKeySlot(t.Context(), ref.CartKey()).Val()
+	move := func(node, other *redis.Client, how string) {
+		id := other.Do(t.Context(), "CLUSTER", "MYID").Val()
+		assert.NoError(t, node.Do(t.Context(), "CLUSTER", "SETSLOT", slot, how, id).Err())
+	}
+	move(to, from, "IMPORTING")
+	move(from, to, "MIGRATING")
+	refs := make([]redisstore.Ref, 12)
+	for i := range refs {
+		refs[i] = ref
+	}
+	got := r.together(refs, func(i int) (redisstore.Conditions, redisstore.Change) {
+		if i%4 == 0 { // its key is missing
+			return redisstore.Conditions{Key: fmt.Sprint("k", i), Fingerprint: "f"}, addOf("1")
+		}
+		return redisstore.Conditions{}, addOf("1")
+	})
+	for i, result := range got {
+		assert.Equal(t, result, map[bool]string{true: "not made", false: "applied"}[i%4 == 0], "change %d", i)
+	}
+	held := r.load(ref)
+	assert.Equal(t, held.Count(), 1+9, "what the cart holds")
+}
