@@ -32,7 +32,7 @@ local function age(key, member, value)
     local ms, rest = string.match(value, '^(%d+)(.*)$')
     redis.call('HSET', key, member, string.format('%d%s', tonumber(ms) - passed, rest))
   elseif member == 'n' and string.find(key, '}$') then
-    redis.call('HSET', key, member, string.sub(value .. string.format('%06d', redis.call('TIME')[2]), -24))
+    redis.call('HSET', key, member, string.sub(value .. string.format('%06d', redis.call('TIME')[2]), -60))
   elseif member == 'b' then
     local function aged(id, seconds) return string.format('%s %d', id, tonumber(seconds) - math.floor(passed / 1000)) end
     redis.call('HSET', key, member, (string.gsub(value, '(%S+) (%d+)', aged)))

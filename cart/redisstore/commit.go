@@ -3,6 +3,7 @@ package redisstore
 import (
 	"context"
 	"crypto/rand"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"strings"
@@ -25,19 +26,39 @@ type commit struct {
 	writes []any
 }
 
-// markSize is the size of a mark, and fenceMarks how many the member n has: those of the last decisions that have
-// written the cart, the newest last. One would be safe; several tell the outcome of more decisions whose replies are lost.
+// The member n, the fence, has the marks of the last decisions that have written the cart, the newest last. One would be
+// safe; more tell the outcome of a decision whose reply is lost. Each is a character of the time and 30 random bits.
 const (
-	markSize   = 6
-	fenceMarks = 4
+	markSize  = 6
+	maxMarks  = 10              // a hash with a value of more than 64 bytes takes three times the memory
+	marksKept = 2 * time.Second // if there are not more
+	markStep  = 125             // ms: what a character of the time tells apart, of the last 8 seconds
 )
 
-// newMark returns random characters. In Lua, every server draws the same random numbers.
-func newMark() string { return rand.Text()[:markSize] }
+const markTimes = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+
+// newMark returns the mark of a version. In Lua, every server draws the same random numbers.
+func newMark() string { return rand.Text()[:6] }
+
+func newFenceMark(now int64) string {
+	var random [4]byte
+	_, _ = rand.Read(random[:])
+	return markTimes[now/markStep%64:][:1] + base64.RawURLEncoding.EncodeToString(random[:])[:markSize-1]
+}
 
 // nextFence is the member n after the commit.
 func (c *commit) nextFence() string {
-	return c.fence[max(0, len(c.fence)-(fenceMarks-1)*markSize):] + c.mark
+	kept := c.fence[max(0, len(c.fence)-(maxMarks-1)*markSize):]
+	for len(kept) > markSize && c.isOld(kept[0]) {
+		kept = kept[markSize:]
+	}
+	return kept + c.mark
+}
+
+// isOld reports whether a mark of that time may leave the fence. If the mark is older than 8 seconds, it may seem newer.
+func (c *commit) isOld(when byte) bool {
+	age := (c.time/markStep - int64(strings.IndexByte(markTimes, when)) + 64) % 64
+	return age*markStep > marksKept.Milliseconds()
 }
 
 // tolerance is how many ms the time of a decision may differ from Redis' clock, at first: a busy machine may need longer.
@@ -49,16 +70,20 @@ const Tolerance = tolerance * time.Millisecond
 // wasMade reports whether the commit was applied to a cart with a fence.
 func (c *commit) wasMade(fence string) bool { return hasMark(fence, c.mark) }
 
-// wasNotMade reports whether the commit was certainly not applied to a cart with a fence, once no copy runs any more. If it
-// was, its mark would come right after the one that it expects.
-func (c *commit) wasNotMade(fence string) bool {
-	if c.fence == "" {
-		return len(fence) < fenceMarks*markSize && !hasMark(fence, c.mark)
-	}
-	return hasMark(fence, c.expected()) && !hasMark(fence, c.mark)
+// wasNotMade reports whether the commit was certainly not applied yet to a cart with a fence at a time. If it was, its mark
+// would still be there, right after the one that it expects.
+func (c *commit) wasNotMade(fence string, now int64) bool {
+	keeps := now-c.time < marksKept.Milliseconds()/2 && len(fence) < maxMarks*markSize
+	return !hasMark(fence, c.mark) && (keeps || c.fence != "" && hasMark(fence, c.expected()))
 }
 
-func (c *commit) expected() string { return c.fence[max(0, len(c.fence)-markSize):] }
+// expects reports whether the commit may still be applied to a cart with a fence: since then, nobody has written it.
+func (c *commit) expects(fence string) bool { return newestMark(fence) == c.expected() }
+
+func (c *commit) expected() string { return newestMark(c.fence) }
+
+// newestMark is the last mark of a fence; "" of none.
+func newestMark(fence string) string { return fence[max(0, len(fence)-markSize):] }
 
 func hasMark(fence, mark string) bool {
 	for ; len(fence) >= markSize; fence = fence[markSize:] {

@@ -255,7 +255,7 @@ func plainLines(ids string) (lines []cart.Line) {
 func TestEncode_WritesOnlyWhatChanges(t *testing.T) {
 	t.Parallel()
 	now := time.UnixMilli(1_800_000_000_000)
-	marks := strings.Repeat(anyMark(), fenceMarks)
+	marks := strings.Repeat(newFenceMark(now.UnixMilli()), maxMarks)
 	before := Stored{layout: layout, fence: marks, orders: []int64{1, 2}}
 	before.ID, before.Version, before.Mark, before.Coupon, before.Expires = "C", 1, "M", "TEN", now.Add(encodedTTL).Unix()
 	before.Lines = []cart.Line{{ID: "1", Quantity: 1, Notice: "n"}, {ID: "2", Quantity: 1, Metadata: cart.Metadata{"a": "b"}}}
@@ -263,7 +263,7 @@ func TestEncode_WritesOnlyWhatChanges(t *testing.T) {
 	after.Version, after.Mark, after.Coupon = 2, "N", ""
 	after.Lines = slices.Clone(after.Lines)
 	after.Lines[1].Quantity = 5
-	c := &commit{keys: []string{"key"}, fence: before.fence, mark: anyMark()}
+	c := &commit{keys: []string{"key"}, time: now.UnixMilli(), fence: before.fence, mark: anyMark()}
 	fence := marks[markSize:] + c.mark
 	stored, left := c.encode(&before, after, encodedTTL, now)
 	assert.Equal(t, c.writes, []any{
@@ -273,38 +273,37 @@ func TestEncode_WritesOnlyWhatChanges(t *testing.T) {
 	assert.That(t, stored.fence == fence && left == encodedTTL, "stored %+v for %v", stored, left)
 }
 
-// Nothing that a fence tells of a commit is wrong, and while it has the mark of what the commit was made from, or comes after
-// a few changes of a new cart, it tells all.
+// Nothing that a fence tells of a commit is wrong. It tells all within a second, unless there are many commits.
 func TestCommit_IsKnownByTheFenceOfALaterCart(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		fence := ""
-		next := func() *commit {
-			c := &commit{fence: fence, mark: anyMark()}
-			fence = c.nextFence()
-			return c
+		fence, now := "", int64(1_800_000_000_000)
+		next := func(most int64) *commit {
+			now += rapid.Int64Range(0, most).Draw(t, "ms")
+			return &commit{time: now, fence: fence, mark: newFenceMark(now)}
 		}
-		before := rapid.IntRange(0, 2*fenceMarks).Draw(t, "commits before")
-		for range before {
-			next()
+		for range rapid.IntRange(0, 2*maxMarks).Draw(t, "commits before") {
+			fence = next(5000).nextFence()
 		}
-		lost := &commit{fence: fence, mark: anyMark()}
-		made := rapid.Bool().Draw(t, "made")
+		lost, made := next(5000), rapid.Bool().Draw(t, "made")
 		if made {
 			fence = lost.nextFence()
 		}
-		after := rapid.IntRange(0, 2*fenceMarks).Draw(t, "commits after")
+		after := rapid.IntRange(0, 2*maxMarks).Draw(t, "commits after")
 		for range after {
-			next()
+			fence = next(200).nextFence()
 		}
-		if len(fence) > fenceMarks*markSize {
+		now += rapid.Int64Range(0, 2000).Draw(t, "ms until the read")
+		if len(fence) > maxMarks*markSize {
 			t.Fatalf("a fence has %d characters", len(fence))
 		}
-		if got, want := lost.wasMade(fence), made && after < fenceMarks; got != want {
-			t.Fatalf("made %v, %d later: wasMade says %v", made, after, got)
+		saysMade, saysNot := lost.wasMade(fence), lost.wasNotMade(fence, now)
+		if saysMade && !made || saysNot && made {
+			t.Fatalf("made %v: wasMade says %v, wasNotMade %v", made, saysMade, saysNot)
 		}
-		if got, want := lost.wasNotMade(fence), !made && after < fenceMarks; got != want {
-			t.Fatalf("made %v, %d later: wasNotMade says %v", made, after, got)
+		soon, few := now-lost.time < 1000, len(fence) < maxMarks*markSize
+		if soon && few && saysMade == saysNot {
+			t.Fatalf("made %v, %d later within %d ms: nothing is known", made, after, now-lost.time)
 		}
 	})
 }

@@ -176,7 +176,7 @@ func (g *group) touches(d *cart.Decision, now time.Time) bool {
 // encode sets the commit of a decision, after which the cart is the cell.
 func (g *group) encode(d *decision, cell cart.Cell, uses map[string]cart.KeyUse) {
 	c := &commit{
-		keys: []string{g.ref.cartKey()}, time: d.now, until: d.now + tolerance<<min(g.late, 8), fence: g.held.fence, mark: newMark(),
+		keys: []string{g.ref.cartKey()}, time: d.now, until: d.now + tolerance<<min(g.late, 8), fence: g.held.fence, mark: newFenceMark(d.now),
 	}
 	d.commit = c
 	for _, m := range g.members {
@@ -206,7 +206,7 @@ func (g *group) encode(d *decision, cell cart.Cell, uses map[string]cart.KeyUse)
 
 // patience is how long a commit waits for its reply before the cart is read meanwhile: its connection may hang while
 // others work.
-const patience = 50 * time.Millisecond
+const patience = 15 * time.Millisecond
 
 // verdict is what a read tells of a commit without a reply.
 type verdict struct {
@@ -236,6 +236,7 @@ func (g *group) commit(at located, d *decision) (done bool, err error) {
 		v, known := context.Cause(ctx).(*verdict)
 		if !known && mayHaveRun(err) {
 			if v, err = g.judge(at, d.commit); err != nil {
+				g.ReplyLost(SettledUnknown)
 				return false, err
 			}
 			known = true
@@ -267,12 +268,15 @@ func (g *group) settle(d *decision, v *verdict) (done bool) {
 	if !g.keyed() {
 		g.hold(v.held)
 	}
-	if v.made {
-		d.stored = v.held
-		g.end(d, unsafeWrite)
-	}
 	g.setMaybeMade(nil)
-	return v.made
+	if !v.made {
+		g.ReplyLost(SettledNotMade)
+		return false
+	}
+	g.ReplyLost(SettledMade)
+	d.stored = v.held
+	g.end(d, unsafeWrite)
+	return true
 }
 
 // setMaybeMade sets the decisions of the members that may have been made; nil for none.
@@ -294,14 +298,13 @@ func (g *group) judge(at located, c *commit) (*verdict, error) {
 			return nil, err
 		case c.wasMade(held.fence):
 			return &verdict{held, true}, nil
-		case now <= c.until: // it may still run
-			if err := pause(g.ctx, time.Duration(c.until-now+1)*time.Millisecond); err != nil {
-				return nil, cause.Of(serverOf(at.client), time.Now(), err)
-			}
-		case c.wasNotMade(held.fence):
-			return &verdict{held, false}, nil
-		default:
+		case !c.wasNotMade(held.fence, now):
 			return nil, errOvertaken
+		case now > c.until || !c.expects(held.fence):
+			return &verdict{held, false}, nil
+		}
+		if err := pause(g.ctx, time.Duration(c.until-now+1)*time.Millisecond); err != nil {
+			return nil, cause.Of(serverOf(at.client), time.Now(), err)
 		}
 	}
 }

@@ -46,8 +46,20 @@ type Config struct {
 	// PublishFailed is called when Redis has refused to announce a change to those who listen. It must not block.
 	PublishFailed func()
 
+	// ReplyLost is called when a change got no reply from Redis, with what a read of its cart has told. It must not block.
+	ReplyLost func(Settled)
+
 	Now func() time.Time // default time.Now
 }
+
+// Settled is what is known of a change whose reply was lost.
+type Settled string
+
+const (
+	SettledMade    Settled = "made"
+	SettledNotMade Settled = "not_made" // it is decided again
+	SettledUnknown Settled = "unknown"
+)
 
 // TTLs are how long after its last read or change a cart expires. Either renews the TTL only once
 // 1/720 of it has passed (an hour of 30 days), because renewing is a write.
@@ -62,6 +74,9 @@ func New(c Config) *Store {
 	}
 	if c.PublishFailed == nil {
 		c.PublishFailed = func() {}
+	}
+	if c.ReplyLost == nil {
+		c.ReplyLost = func(Settled) {}
 	}
 	s := &Store{Config: c, scripts: newScripts(), masterOf: newLocator(c.Client, newMasters(c.Now)), parsed: newParsedCarts(), queues: newQueues(), name: newMark()}
 	s.live = newLive(s)

@@ -16,7 +16,7 @@
 --   x                when the cart expires, in seconds by Redis's clock; HGETALL does
 --                    not return the TTL
 --   l                the number of the layout
---   n                the fence: the marks of the last four decisions that have written the cart, the newest last
+--   n                the fence: the marks of the last decisions, ten at most, that have written the cart, the newest last
 --                    (see commit.lua). Every write replaces it
 --   t                "<ms> <instance>": until when only that instance may commit (see commit.lua)
 --   b                "<line> <seconds> …": lines that were removed beside others of their product, the latest first
@@ -138,7 +138,7 @@ end
 local function fence(key, hash)
   local time = redis.call('TIME')
   local mark = string.sub(redis.sha1hex(time[1] .. '.' .. time[2] .. key .. table.concat(hash.written)), 1, 6)
-  put(hash, 'n', string.sub(get(hash, 'n') or '', -18) .. mark)
+  put(hash, 'n', string.sub(get(hash, 'n') or '', -54) .. mark)
 end
 
 -- write sends what put and drop have collected, first what was dropped. A guest's

@@ -42,7 +42,8 @@ type Parts struct {
 
 // Assemble returns the public handler of the service.
 func Assemble(p Parts) (http.Handler, error) {
-	p.Redis.Now, p.Redis.PublishFailed, p.Redis.Undoable = p.Now, p.Metrics.PublishFailed, p.Carts.Keys != nil
+	p.Redis.Now, p.Redis.Undoable = p.Now, p.Carts.Keys != nil
+	p.Redis.PublishFailed, p.Redis.ReplyLost = p.Metrics.PublishFailed, p.Metrics.ReplyLost
 	p.Carts.Redis, p.Carts.Now, p.Carts.Log, p.Carts.Events = redisstore.New(p.Redis), p.Now, p.Log, p.Metrics.CartEvents()
 	carts := service.New(p.Carts)
 	origins, err := newOrigins(p.PublicURL, p.BasePath, p.TrustedProxies)

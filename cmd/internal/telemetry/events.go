@@ -13,6 +13,7 @@ import (
 	"commerce/auth/lastknown"
 	"commerce/auth/problem"
 	"commerce/cart"
+	"commerce/cart/redisstore"
 	"commerce/cart/service"
 	"commerce/cart/wire"
 	"commerce/deploy/inspect"
@@ -95,6 +96,11 @@ func (m *Metrics) Replayed() { m.replays.Inc() }
 
 // PublishFailed counts a change of a cart that Redis refused to announce.
 func (m *Metrics) PublishFailed() { m.publishFailures.Inc() }
+
+// ReplyLost counts a change that got no reply from Redis, by what was learned of it.
+func (m *Metrics) ReplyLost(settled redisstore.Settled) {
+	m.lostReplies.WithLabelValues(string(settled)).Inc()
+}
 
 // CatalogChangeShown counts the load of a changed value, of a cache as in ObserveCatalog.
 func (m *Metrics) CatalogChangeShown(of string, delay time.Duration) {

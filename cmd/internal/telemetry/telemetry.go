@@ -18,6 +18,7 @@ import (
 	"commerce/auth"
 	"commerce/auth/bounded"
 	"commerce/auth/problem"
+	"commerce/cart/redisstore"
 	"commerce/cart/service"
 )
 
@@ -37,7 +38,7 @@ type Metrics struct {
 	subscriptionReads                                            *prometheus.CounterVec
 	changeDelay                                                  *prometheus.HistogramVec
 
-	created, merges, replicated, validations, issues *prometheus.CounterVec // of carts
+	created, merges, replicated, validations, issues, lostReplies *prometheus.CounterVec // of carts
 	mergeDuration                                    prometheus.Observer
 	replays, publishFailures, events                 prometheus.Counter
 	streams                                          prometheus.Gauge
@@ -114,6 +115,9 @@ func New(version string) *Metrics {
 			WithLabelValues(),
 		publishFailures: r.counters("commerce_cart_publish_failures_total",
 			"Changes of carts that Redis refused to announce to those who listen.").WithLabelValues(),
+		lostReplies: fromZero(r.counters("commerce_redis_lost_replies_total",
+			"Changes of carts that got no reply from Redis, by what a read of the cart has told.", "settled"),
+			string(redisstore.SettledMade), string(redisstore.SettledNotMade), string(redisstore.SettledUnknown)),
 	}
 }
 
