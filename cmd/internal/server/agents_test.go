@@ -327,6 +327,13 @@ func TestAgent_NamesEveryMemberAtFault(t *testing.T) {
 				assert.That(t, r.Status == 200 && r.Cart.UCP.Status == "error", "%s", r.Raw)
 			}
 		}
+		var said []string
+		for _, m := range a.call("create_cart", "", `{"line_items":[{"item":{"id":7}}]}`, "").Cart.Messages {
+			said = append(said, m.Content)
+		}
+		assert.Equal(t, said, []string{
+			"This value is not valid. Expected: string.", "This value is required. Expected: integer, minimum 1, below 2^53.",
+		}, "about a wrong id and no quantity")
 		other := a.call("update_cart", made.Cart.ID, `{"id":"another","line_items":[]}`, "")
 		assert.Equal(t, other.messages(), []string{"error validation_failed $.id recoverable"}, "another id in the body")
 		assert.Equal(t, a.call("get_cart", made.Cart.ID, "", "").lines(), "1×1", "the cart after all refusals")
