@@ -20,10 +20,7 @@ import (
 // A hand-over moves a guest's cart to whoever redeems a code, by the steps of a merge: see "Handing over"
 // in docs/design.md. The code names the cart and is stored nowhere.
 
-const (
-	handoverLife = time.Hour
-	minRedeemKey = 22 // characters: whoever guesses the key knows the fresh token
-)
+const handoverLife = time.Hour
 
 // Link is a code that opens a cart for whoever has it.
 type Link struct {
@@ -127,15 +124,15 @@ type Redemption struct {
 
 // Redeem moves the cart that a code offers to the visit's cart, or to a fresh token: see target. Afterwards
 // the visit's cart and Token are those that hold the lines. Errors: problem.NotFound for a code that cannot be
-// redeemed by this key, problem.CartFull, problem.RateLimited, problem.InvalidParameter for a short key.
+// redeemed by this key, problem.CartFull, problem.RateLimited, problem.InvalidParameter for a guessable key.
 // After problem.Unavailable, a retry completes what was begun.
 func (s *Carts) Redeem(ctx context.Context, v *Visit, r Redemption) (Changed, error) {
 	h, ok := s.opened(v, r.Code)
 	switch {
 	case !ok:
 		return Changed{}, cart.ErrNoCode
-	case len(r.Key) < minRedeemKey:
-		return Changed{}, errShortKey
+	case auth.Guessable(r.Key): // whoever guesses it, and made the code, knows the fresh token
+		return Changed{}, GuessableKey("Idempotency-Key")
 	}
 	d := s.newRedemption(v, h, r)
 	var refused *problem.Error
@@ -330,6 +327,12 @@ func (s *Carts) redeemed(ctx context.Context, v *Visit, d *redeeming) (Changed, 
 	return changed, nil
 }
 
+// GuessableKey is the refusal of an idempotency key from which a secret would be derived, and that others may send
+// too: see auth.Guessable. name is where it was sent.
+func GuessableKey(name string) *problem.Error {
+	return problem.New(problem.InvalidParameter, name, textGuessableKey, name)
+}
+
 func asUnavailable(doing string, err error) error {
 	if _, ok := errors.AsType[*problem.Error](err); ok {
 		return err
@@ -342,8 +345,8 @@ var (
 		locale.En: "Your cart has no room for these items. Please remove some and try again.",
 		locale.Ar: "لا تتسع سلتك لهذه المنتجات. يُرجى إزالة بعضها ثم المحاولة مرة أخرى.",
 	})
-	errShortKey = problem.New(problem.InvalidParameter, "Idempotency-Key", locale.Text{
-		locale.En: "The Idempotency-Key must be random and have at least 22 characters.",
-		locale.Ar: "يجب أن يكون Idempotency-Key عشوائيًا وألا يقل عن 22 حرفًا.",
-	})
+	textGuessableKey = locale.Text{
+		locale.En: "The %s must be random and have 22 to 255 visible ASCII characters.",
+		locale.Ar: "يجب أن يكون %s عشوائيًا ومكوّنًا من 22 إلى 255 حرفًا مرئيًا من ASCII.",
+	}
 )

@@ -154,9 +154,8 @@ func (c *call) visit() (*service.AgentVisit, bool) {
 
 // checkKey refuses an Idempotency-Key that cannot have 128 random bits. name is where it was sent.
 func checkKey(name, key string) error {
-	const shortest = 22
-	if len(key) < shortest || !wire.ValidKey(key) {
-		return wire.BadHeader(name)
+	if auth.Guessable(key) || !wire.ValidKey(key) {
+		return service.GuessableKey(name)
 	}
 	return nil
 }

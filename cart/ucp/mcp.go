@@ -158,7 +158,7 @@ func (c *call) readTool(params wire.Object) error {
 	c.id, _ = wire.Unquote(arguments["id"])
 	if key := "idempotency-key"; meta.Has(key) && c.operation != get {
 		c.key, _ = wire.Unquote(meta[key])
-		return checkKey(key, c.key)
+		return checkKey("meta."+key, c.key)
 	}
 	return nil
 }

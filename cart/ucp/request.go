@@ -74,9 +74,14 @@ func (c *call) read() request {
 }
 
 // fault refuses a member. want is what JSON Schema calls the value that it should have.
-func (r *request) fault(path, want string) {
+func (r *request) fault(path, want string) { r.refuse(path, textForm, want) }
+
+// missing refuses that a member is not given. want is as for fault.
+func (r *request) missing(path, want string) { r.refuse(path, textMissing, want) }
+
+func (r *request) refuse(path string, text locale.Text, want string) {
 	if !r.faults.Full() {
-		r.faults = problem.Join(r.faults, problem.New(problem.ValidationFailed, path, textForm, want))
+		r.faults = problem.Join(r.faults, problem.New(problem.ValidationFailed, path, text, want))
 	}
 }
 
@@ -155,7 +160,7 @@ var reverseDomain = regexp.MustCompile(`^[a-z][a-z0-9]*(?:\.[a-z][a-z0-9_]*)+$`)
 func (r *request) elements(o wire.Object, required bool) {
 	elements, ok := r.list(o, "$", "line_items", maxElements)
 	if required && !o.Has("line_items") {
-		r.fault("$.line_items", "array")
+		r.missing("$.line_items", "array")
 	}
 	if !ok {
 		return
@@ -180,13 +185,15 @@ func (r *request) element(o wire.Object, path string, required bool) (e cart.Ele
 	if item := r.object(o, path, "item"); item != nil {
 		id, _ := r.text(item, path+".item", "id")
 		if e.Product, e.Plan, _ = cart.ParseItem(id); !item.Has("id") {
-			r.fault(path+".item.id", "string")
+			r.missing(path+".item.id", "string")
 		}
 	} else if !o.Has("item") {
-		r.fault(path+".item", "object")
+		r.missing(path+".item", "object")
 	}
 	var whole bool
-	if e.Quantity, whole = wire.WholeNumber(o["quantity"]); !whole || e.Quantity < 1 || e.Quantity > maxQuantity {
+	if e.Quantity, whole = wire.WholeNumber(o["quantity"]); !o.Has("quantity") {
+		r.missing(path+".quantity", quantities)
+	} else if !whole || e.Quantity < 1 || e.Quantity > maxQuantity {
 		r.fault(path+".quantity", quantities)
 	}
 	return e
@@ -230,10 +237,14 @@ func memberPath(path, name string) string {
 var plainName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 var (
-	// textForm has a word of JSON Schema, which is the same in all languages.
+	// textForm and textMissing have a word of JSON Schema, which is the same in all languages.
 	textForm = locale.Text{
-		locale.En: "This is missing, or does not match the protocol's schema: %s.",
-		locale.Ar: "هذه القيمة ناقصة أو لا توافق مخطط البروتوكول: %s.",
+		locale.En: "This value is not valid. Expected: %s.",
+		locale.Ar: "هذه القيمة غير صالحة. المتوقع: %s.",
+	}
+	textMissing = locale.Text{
+		locale.En: "This value is required. Expected: %s.",
+		locale.Ar: "هذه القيمة مطلوبة. المتوقع: %s.",
 	}
 	textOneCode = locale.Text{
 		locale.En: "A cart can have only one discount code, so these codes were not applied.",

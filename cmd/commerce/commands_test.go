@@ -119,7 +119,7 @@ func TestCommands_FailWithOneLineThatNamesABadSetting(t *testing.T) {
 		"UCP_PROFILES: .all.":                       {"demo", []string{"UCP_PROFILES=all"}},
 		"JWT_SECRET_FILE: .*no such file":           {"demo", []string{"JWT_SECRET_FILE=" + noFile}},
 		"JWT_SECRET_FILE: not a regular file":       {"demo", []string{"JWT_SECRET_FILE=" + pipe}},
-		"JWT_JWKS_URL: the demo signs":              {"demo", []string{"JWT_JWKS_URL=https://issuer.example/keys", "JWT_AUDIENCE=shop"}},
+		"JWT_JWKS_URL: the demo signs":              {"demo", []string{"JWT_JWKS_URL=https://issuer.example/keys"}},
 		"JWT_JWKS_URL must be an https URL":         {"serve", []string{redis, postgres, "JWT_JWKS_URL=http://issuer.example/keys", "JWT_AUDIENCE=shop"}},
 		"JWT_AUDIENCE: is required with":            {"serve", []string{redis, postgres, "JWT_JWKS_URL=https://issuer.example/keys"}},
 		"JWT_SECRET and JWT_SECRET_FILE are both":   {"demo", []string{serving, "JWT_SECRET_FILE=" + noFile}},

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,14 +34,17 @@ type demoCommand struct {
 	guarded bool // listens on loopback only, because of JWT_SECRET
 }
 
-// newDemo returns the command that runs the demo. The default of ADDR depends on JWT_SECRET.
+// newDemo returns the command that runs the demo. The default of ADDR depends on JWT_SECRET, and there is no JWT_JWKS_URL.
 func newDemo() cli.Command {
 	c := &demoCommand{}
-	all := c.settings.declare()
+	all := slices.DeleteFunc(c.settings.declare(), func(s cli.Setting) bool { return s.Name == "JWT_JWKS_URL" })
 	for i := range all {
-		if all[i].Name == "ADDR" {
+		switch all[i].Name {
+		case "ADDR":
 			all[i].Default = ""
 			all[i].Help = "Address of the public API. Default: 127.0.0.1:8080 if JWT_SECRET is set, otherwise :8080."
+		case "JWT_AUDIENCE":
+			all[i].Help = "Audience that tokens must have. Default: any."
 		}
 	}
 	return cli.Command{
@@ -52,8 +57,8 @@ func newDemo() cli.Command {
 func (c *demoCommand) faults() cli.Faults {
 	c.complete()
 	f := c.settings.faults()
-	if c.JWT.Keys.URL != "" {
-		f.Add("JWT_JWKS_URL", errors.New("the demo signs its customers' tokens: set JWT_SECRET instead"))
+	if os.Getenv("JWT_JWKS_URL") != "" {
+		f.Add("JWT_JWKS_URL", errors.New("the demo signs its customers' tokens: unset it, and use JWT_SECRET instead"))
 	}
 	if c.store() == nil {
 		f.Add("DEFAULT_STORE", fmt.Errorf("the demo has no store %d", c.DefaultStore))
@@ -118,7 +123,7 @@ func (c *demoCommand) complete() {
 		c.Addr = "127.0.0.1:8080"
 	}
 	c.Addr = cmp.Or(c.Addr, ":8080")
-	if len(c.JWT.Secret) == 0 && c.JWT.Keys.URL == "" {
+	if len(c.JWT.Secret) == 0 {
 		c.JWT.Secret = []byte(rand.Text() + rand.Text())
 	}
 }

@@ -30,8 +30,8 @@ func badMember(path string) *problem.Error {
 
 var (
 	errURL = NewFault("invalid_profile_url", http.StatusBadRequest, locale.Text{
-		locale.En: "The request must name the platform's profile: an https URL on port 443 without a user name or a fragment.",
-		locale.Ar: "يجب أن يذكر الطلب ملف المنصة التعريفي: رابط https على المنفذ 443 بلا اسم مستخدم وبلا جزء بعد #.",
+		locale.En: "The UCP-Agent header, or meta.ucp-agent over MCP, must have the URL of the platform's profile: https on port 443, without a user name or a fragment.",
+		locale.Ar: "يجب أن تحتوي الترويسة UCP-Agent، أو meta.ucp-agent عبر MCP، على رابط ملف المنصة التعريفي: https على المنفذ 443 بلا اسم مستخدم وبلا جزء بعد #.",
 	})
 
 	// It is one text for both, so that nobody learns which names exist in the network of this service.

@@ -78,8 +78,8 @@ var (
 		locale.Ar: "لا يستدعي الوكيل إلا Universal Commerce Protocol: أرسل method وpath وheaders وbody كنص.",
 	}
 	textNotHere = locale.Text{
-		locale.En: "Only a browser on this machine, with a page of localhost, can act as an agent.",
-		locale.Ar: "لا يمكن أن يعمل كوكيل إلا متصفح على هذا الجهاز يعرض صفحة من localhost.",
+		locale.En: "To act as an agent, open this page on the machine that runs the demo, with localhost as the host of its URL.",
+		locale.Ar: "للعمل كوكيل، افتح هذه الصفحة على الجهاز الذي يشغّل العرض التجريبي، مع localhost مضيفًا في رابطها.",
 	}
 	textAgentFails = locale.Text{
 		locale.En: "The agent cannot reach this service.",

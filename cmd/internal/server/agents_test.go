@@ -213,7 +213,7 @@ func (s *shop) sharing(t *testing.T, made reply) *shopper {
 	t.Helper()
 	code := strings.TrimPrefix(made.Cart.ContinueURL, "https://shop.example.com/cart#handover=")
 	person := s.guest(t)
-	person.ok("POST", "/cart/handover/redeem", `{"code":"`+code+`","keep_agent":true}`, "Idempotency-Key", strings.Repeat("k", 22))
+	person.ok("POST", "/cart/handover/redeem", `{"code":"`+code+`","keep_agent":true}`, "Idempotency-Key", redeemerKey)
 	return person
 }
 
@@ -248,7 +248,7 @@ func TestAgent_GetsAnEmptyCartAfterAHandOver(t *testing.T) {
 	onEachFace(t, func(t *testing.T, s *shop, a *agent) {
 		made := a.create("1×1")
 		code := strings.TrimPrefix(made.Cart.ContinueURL, "https://shop.example.com/cart#handover=")
-		s.guest(t).ok("POST", "/cart/handover/redeem", `{"code":"`+code+`"}`, "Idempotency-Key", strings.Repeat("k", 22))
+		s.guest(t).ok("POST", "/cart/handover/redeem", `{"code":"`+code+`"}`, "Idempotency-Key", redeemerKey)
 		moved := a.call("get_cart", made.Cart.ID, "", "")
 		assert.Equal(t, moved.messages(), []string{"warning cart_moved"}, "messages")
 		assert.That(t, moved.Cart.UCP.Status == "success" && moved.Cart.ID == made.Cart.ID && moved.lines() == "", "%s", moved.Raw)
@@ -327,6 +327,13 @@ func TestAgent_NamesEveryMemberAtFault(t *testing.T) {
 				assert.That(t, r.Status == 200 && r.Cart.UCP.Status == "error", "%s", r.Raw)
 			}
 		}
+		var said []string
+		for _, m := range a.call("create_cart", "", `{"line_items":[{"item":{"id":7}}]}`, "").Cart.Messages {
+			said = append(said, m.Content)
+		}
+		assert.Equal(t, said, []string{
+			"This value is not valid. Expected: string.", "This value is required. Expected: integer, minimum 1, below 2^53.",
+		}, "about a wrong id and no quantity")
 		other := a.call("update_cart", made.Cart.ID, `{"id":"another","line_items":[]}`, "")
 		assert.Equal(t, other.messages(), []string{"error validation_failed $.id recoverable"}, "another id in the body")
 		assert.Equal(t, a.call("get_cart", made.Cart.ID, "", "").lines(), "1×1", "the cart after all refusals")
@@ -471,6 +478,22 @@ func TestAgent_GetsTheProtocolsErrors(t *testing.T) {
 		a.profile = profiles.URL + "/plain"
 		plain := a.call("create_cart", "", `{"line_items":[{"item":{"id":"1"},"quantity":1}],"discounts":{"codes":["TEN"]}}`, "")
 		assert.That(t, plain.Cart.total("total") == 4950 && plain.Cart.Discounts.Codes == nil && len(plain.messages()) == 0, "discounts, which are not negotiated: %s", plain.Raw)
+	}
+}
+
+// The id of a new cart, which opens it, is derived from the key.
+func TestAgent_NeedsAKeyThatNobodyGuesses(t *testing.T) {
+	s := newShop(t)
+	for _, a := range s.agents(t) {
+		name := "Idempotency-Key"
+		if a.mcp {
+			name = "meta.idempotency-key"
+		}
+		for _, key := range []string{"0123456789abcdef01234", "00000000-0000-0000-0000-000000000000", strings.Repeat("a", 22), strings.Repeat("abc", 10)} {
+			r := a.call("create_cart", "", elements("1×1"), key)
+			want := "The " + name + " must be random and have 22 to 255 visible ASCII characters."
+			assert.That(t, r.Fault.Code == "invalid_parameter" && r.Fault.Content == want, "%s over MCP %t: %d %s", key, a.mcp, r.Status, r.Raw)
+		}
 	}
 }
 
