@@ -3,6 +3,7 @@ package redisstore
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -40,27 +41,30 @@ type decision struct {
 // decideAll decides changes of one cart, and ends each.
 func (s *Store) decideAll(ref Ref, members []*member) {
 	g := group{Store: s, ref: ref, members: members}
-	var cancel func()
-	g.ctx, cancel = firstToEnd(members)
-	defer cancel()
 	for {
 		g.members = g.waiting()
 		if len(g.members) == 0 {
 			return
 		}
+		ctx, cancel := firstToEnd(g.members)
+		g.ctx = ctx
 		done, err := g.step()
-		if redis.HasErrorPrefix(err, "TRYAGAIN") && len(g.members) > 1 { // a key's hash is missing while the slot moves
+		timeOver := ctx.Err() != nil
+		cancel()
+		switch {
+		case err == nil && done:
+			return
+		case err == nil:
+		case timeOver && g.members[0].maybeMade.Load() == nil && g.anyHasTime(): // the others go on
+		case redis.HasErrorPrefix(err, "TRYAGAIN") && len(g.members) > 1: // a key's hash is missing while the slot moves
 			for _, m := range g.members {
 				s.decideAll(ref, []*member{m})
 			}
 			return
-		}
-		if err != nil {
+		default:
 			for _, m := range g.members {
 				m.end(Outcome{}, err)
 			}
-		}
-		if done || err != nil {
 			return
 		}
 	}
@@ -79,6 +83,11 @@ func firstToEnd(members []*member) (context.Context, func()) {
 		return ctx, func() {}
 	}
 	return context.WithDeadline(ctx, first)
+}
+
+// anyHasTime reports whether the time of some member is not over.
+func (g *group) anyHasTime() bool {
+	return slices.ContainsFunc(g.members, func(m *member) bool { return m.ctx.Err() == nil })
 }
 
 // waiting returns the members whose time is not over.
@@ -103,8 +112,9 @@ func (g *group) step() (done bool, err error) {
 	if err := g.ctx.Err(); err != nil {
 		return false, cause.Of(serverOf(at.client), time.Now(), err)
 	}
-	if g.Batch && !g.known && !g.keyed() && !g.fresh && g.failed == 0 {
+	if g.Batch && !g.known && !g.fresh && g.failed == 0 {
 		g.held, g.known = g.parsed.last(g.ref)
+		g.known = g.known && g.held.roomForKeys >= g.keys() // a commit checks that none of them is used
 	}
 	if !g.known {
 		if err := g.look(at); err != nil {
@@ -125,13 +135,14 @@ func (g *group) step() (done bool, err error) {
 	return false, nil
 }
 
-func (g *group) keyed() bool {
+// keys returns how many members have an idempotency key.
+func (g *group) keys() (n int) {
 	for _, m := range g.members {
 		if m.Key != "" {
-			return true
+			n++
 		}
 	}
-	return false
+	return n
 }
 
 // decide decides from what is held.
@@ -184,10 +195,11 @@ func (g *group) encode(d *decision, cell cart.Cell, uses map[string]cart.KeyUse)
 			c.check(g.ref.keysKey(), m.Key, m.used)
 		}
 	}
-	remembers := len(uses) > 0
+	added := len(uses)
 	if cell.ID != "" {
 		cell.Key = cart.KeyUse{}
 		d.stored, d.left = c.encode(&g.held, cell, g.members[0].TTL, time.UnixMilli(d.now))
+		d.stored.roomForKeys = max(g.held.roomForKeys-added, 0)
 	}
 	for _, m := range g.members {
 		if use, used := uses[m.Key]; used && m.Key != "" {
@@ -195,7 +207,7 @@ func (g *group) encode(d *decision, cell cart.Cell, uses map[string]cart.KeyUse)
 			delete(uses, m.Key)
 		}
 	}
-	if remembers {
+	if added > 0 {
 		c.write("HDEL", g.ref.keysKey(), anyOf(g.held.Excess)...)
 		c.write("PEXPIRE", g.ref.keysKey(), cart.KeyLife.Milliseconds())
 	}
@@ -223,7 +235,7 @@ func (g *group) commit(at located, d *decision) (done bool, err error) {
 	defer settle(nil)
 	if g.Batch {
 		meanwhile := time.AfterFunc(patience, func() {
-			if v, err := g.judge(at, d.commit); err == nil {
+			if v, err := g.judge(ctx, at, d.commit); err == nil {
 				settle(v)
 			}
 		})
@@ -235,7 +247,7 @@ func (g *group) commit(at located, d *decision) (done bool, err error) {
 	if err != nil && !isReply(err) {
 		v, known := context.Cause(ctx).(*verdict)
 		if !known && mayHaveRun(err) {
-			if v, err = g.judge(at, d.commit); err != nil {
+			if v, err = g.judge(g.ctx, at, d.commit); err != nil {
 				g.ReplyLost(SettledUnknown)
 				return false, err
 			}
@@ -265,7 +277,7 @@ func (g *group) commit(at located, d *decision) (done bool, err error) {
 
 // settle ends a decision whose reply is lost by what a read told of it. done is false if it was not made.
 func (g *group) settle(d *decision, v *verdict) (done bool) {
-	if !g.keyed() {
+	if g.keys() == 0 {
 		g.hold(v.held)
 	}
 	g.setMaybeMade(nil)
@@ -290,9 +302,9 @@ func (g *group) setMaybeMade(each []cart.Decision) {
 }
 
 // judge reads the cart to learn whether a commit was made. It returns when that is certain.
-func (g *group) judge(at located, c *commit) (*verdict, error) {
+func (g *group) judge(ctx context.Context, at located, c *commit) (*verdict, error) {
 	for {
-		held, now, err := g.Store.read(g.ctx, at, g.ref, nil)
+		held, now, err := g.Store.read(ctx, at, g.ref, nil)
 		switch {
 		case err != nil:
 			return nil, err
@@ -303,7 +315,7 @@ func (g *group) judge(at located, c *commit) (*verdict, error) {
 		case now > c.until || !c.expects(held.fence):
 			return &verdict{held, false}, nil
 		}
-		if err := pause(g.ctx, time.Duration(c.until-now+1)*time.Millisecond); err != nil {
+		if err := pause(ctx, time.Duration(c.until-now+1)*time.Millisecond); err != nil {
 			return nil, cause.Of(serverOf(at.client), time.Now(), err)
 		}
 	}

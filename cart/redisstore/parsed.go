@@ -42,6 +42,9 @@ func (p parsedCarts) parse(ref Ref, hash redis.Cmder) (Stored, error) {
 	reply := string(raw.Val())
 	stored, err := parseMembers(parseHash(room[:0], reply))
 	if err == nil && stored.layout != "" {
+		if known, ok := p.known.Get(ref.key); ok && known.stored.fence == stored.fence { // a key's use changes the fence
+			stored.roomForKeys = known.stored.roomForKeys
+		}
 		p.known.Put(ref.key, parsedCart{reply, stored})
 	}
 	return stored, err

@@ -23,6 +23,9 @@ type Stored struct {
 	layout string
 	fence  string  // see commit
 	orders []int64 // of the lines, ascending
+
+	// roomForKeys is how many idempotency keys at least can be added before the oldest must leave; 0 if that is not known.
+	roomForKeys int
 }
 
 // Load reads a cart with one HGETALL, and renews its TTL if 1/renewals of it has passed. It
@@ -100,8 +103,12 @@ func (s *Store) read(ctx context.Context, at located, ref Ref, members []*member
 	now = clock.Val().UnixMilli()
 	at.learn(now, sent, time.Now())
 	stored, err := s.parsed.parse(ref, hashes[0])
-	if err == nil && kept.Val() >= cart.KeysKept {
+	switch {
+	case err != nil || len(others) == 0:
+	case kept.Val() >= cart.KeysKept:
 		stored.Excess, err = s.oldestKeys(ctx, ref, len(others)-1)
+	default:
+		stored.roomForKeys = cart.KeysKept - int(kept.Val())
 	}
 	i := 0
 	for _, m := range members {

@@ -106,22 +106,23 @@ func (o *operation) mayRepeat() bool {
 // cameBare reports whether a customer has repeated a guest's request without the guest's token,
 // and no merge in between was reported. Then the service cannot recognize the repeat.
 func (o *operation) cameBare() bool {
-	first := o.attempts[0]
-	for _, a := range o.attempts[1:] {
-		if first.who.customer < 0 && a.who.token < 0 && !first.schedule.mergedBetween(first, a) {
-			return true
+	for i, then := range o.attempts {
+		for _, earlier := range o.attempts[:i] {
+			if earlier.who.customer < 0 && then.who.token < 0 && !earlier.schedule.mergedBetween(earlier, then) {
+				return true
+			}
 		}
 	}
 	return false
 }
 
-// mergedBetween reports whether some request merged the cart of the guest's request first, and
-// began after first and ended before then.
-func (s *schedule) mergedBetween(first, then *request) bool {
-	login := caller{then.who.customer, first.who.token}
+// mergedBetween reports whether some request merged the cart of the guest's request earlier, and
+// began after that had ended, and ended before then.
+func (s *schedule) mergedBetween(earlier, then *request) bool {
+	login := caller{then.who.customer, earlier.who.token}
 	for a := range s.requests() {
 		if m := a.result.merge; a.who == login && a.over && m != nil && m.Lines > 0 &&
-			first.over && first.late == 0 && a.call > first.end && a.end < then.call {
+			earlier.over && earlier.late == 0 && a.call > earlier.end && a.end < then.call {
 			return true
 		}
 	}
