@@ -9,7 +9,6 @@ package cart
 import (
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"commerce/cart/money"
@@ -67,16 +66,9 @@ func (c Cart) Tag() string {
 	return c.ID + "." + strconv.FormatInt(c.Version, 10) + "." + c.Mark
 }
 
-// Line returns the line that a client names: by the line's own ID, or by a product's, which is the
-// first line in cart order that has the product. nil for none.
-func (c *Cart) Line(item LineID) *Line {
-	if l := find(c.Lines, func(l *Line) bool { return l.ID == item }); l != nil {
-		return l
-	}
-	return find(c.Lines, func(l *Line) bool {
-		product, _, _ := strings.Cut(string(l.ID), ".")
-		return product == string(item)
-	})
+// Line returns the line with an ID; nil for none.
+func (c *Cart) Line(id LineID) *Line {
+	return find(c.Lines, func(l *Line) bool { return l.ID == id })
 }
 
 // ProductIDs lists each product of the cart once, in ascending order.

@@ -16,7 +16,7 @@ var lua embed.FS
 var scriptFiles = map[string][]string{
 	"commit":  nil,
 	"renew":   {"cart"},
-	"reserve": {"cart", "survey", "room"},
+	"reserve": {"cart", "survey"},
 	"claim":   {"cart", "survey", "announce"},
 	"apply":   {"cart", "survey", "stamps", "keys", "texts", "announce"},
 	"begin":   {"cart"},

@@ -1,5 +1,5 @@
-// Package redisstore stores carts in Redis: one hash per cart, changed by one script in
-// one round trip. It guarantees what is atomic; the limits of a cart are passed in.
+// Package redisstore stores carts in Redis: one hash per cart. A rule of package cart decides what a change makes of a cart,
+// and one script writes that, if the cart is still the one that was decided from.
 //
 // It works with Redis 7.0 or later: single, Cluster or Sentinel.
 package redisstore

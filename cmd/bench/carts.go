@@ -8,6 +8,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"commerce/cmd/bench/results"
@@ -50,6 +51,7 @@ func cartCases() []cartCase {
 		{"add", "add, Idempotency-Key", adding(keyed), cpuOf("floor-add", 0)},
 		{"add", "patch", patching(plain), cpuOf("floor-add", 0.85)},
 		{"add", "patch, X-Timestamp", patching(stamped), cpuOf("patch", 1.1)},
+		{"add", "patch, all clients on one cart", patchingOneCart, cpuOf("patch", 0)},
 		{"add", "10 operations", operating(), cpuOf("add", 2.5)},
 	}
 }
@@ -207,6 +209,27 @@ func adding(mark mark) func(*shop) clients {
 func patching(mark mark) func(*shop) clients {
 	path := func(line int) string { return fmt.Sprint("/cart/items/", firstProduct+line) }
 	return changing(mark, http.MethodPatch, path, func(n int) []byte { return fmt.Appendf(nil, `{"quantity":%d}`, n/fewLines%900+2) })
+}
+
+// patchingOneCart returns clients that change the quantities of the lines of one cart.
+func patchingOneCart(s *shop) clients {
+	guest := sync.OnceValues(func() (http.Header, error) { return s.newGuest(context.Background(), fewLines) })
+	return func(context.Context) (*client, error) {
+		header, err := guest()
+		if err != nil {
+			return nil, err
+		}
+		header = header.Clone()
+		header.Set("Content-Type", "application/json")
+		c, n := &client{request: &http.Request{Method: http.MethodPatch, Header: header}}, 0
+		c.request.URL, err = url.Parse(fmt.Sprint(s.url, "/cart/items/", firstProduct))
+		c.prepare = func(context.Context) error {
+			n++
+			setBody(c.request, fmt.Appendf(nil, `{"quantity":%d}`, n%900+2))
+			return nil
+		}
+		return c, err
+	}
 }
 
 // operating returns clients that send ten operations: each line is set to one, and one is added to it.

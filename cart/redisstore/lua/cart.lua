@@ -12,7 +12,7 @@
 --   c                the coupon's code
 --   d                "<bytes of values> <the cart's metadata as JSON>"
 --   a                the "<version>.<mark>" that the last change of its agent has made, or - once the
---                    agent has canceled it (see agent.lua); 0.0 in a cart that a hand-over has begun
+--                    agent has canceled it; 0.0 in a cart that a hand-over has begun
 --   x                when the cart expires, in seconds by Redis's clock; HGETALL does
 --                    not return the TTL
 --   l                the number of the layout
@@ -42,7 +42,7 @@
 --
 -- Every call defines its functions again, at 0.1 µs each, and more for captured locals. So a script
 -- has only the files that it needs, functions take arguments, and functions that few calls need are
--- defined in a function that returns them (room, texts, stamps).
+-- defined in a function that returns them (texts, stamps).
 --
 -- All times are by the clock of the Redis that runs the script: the clocks of the
 -- service's instances differ.

@@ -10,6 +10,27 @@
 -- Replies: noted; full; crowded (too many merges). Only noted has written a note.
 
 local NOTES = 32
+
+-- reserved returns the reserved lines and bytes of text, and the number of notes. Notes of the
+-- same guest's cart share their room. own is a note that does not count. rooms has the room that
+-- is reserved in addition to the notes, by guest's cart id: { lines, text }.
+local function reserved(hash, own, rooms)
+  local lines, text, notes = 0, 0, 0
+  for _, n in ipairs(hash.notes) do
+    if hash.flat[n] ~= own then
+      notes = notes + 1
+      local its_lines, its_text, id = string.match(hash.flat[n + 1], '^%S+ %d+ (%d+) (%d+) (%S+)')
+      local r = rooms[id] or { lines = 0, text = 0 }
+      r.lines, r.text = math.max(r.lines, tonumber(its_lines)), math.max(r.text, tonumber(its_text))
+      rooms[id] = r
+    end
+  end
+  for _, r in pairs(rooms) do
+    lines, text = lines + r.lines, text + r.text
+  end
+  return lines, text, notes
+end
+
 local cart, own = KEYS[1], ARGV[1]
 local lines, text = tonumber(ARGV[4]), tonumber(ARGV[5])
 
@@ -22,7 +43,6 @@ if string.find(get(hash, own) or '', ' ' .. ARGV[6] .. ' applied', 1, true) then
 end
 survey(hash)
 
-local _, _, _, _, reserved = room()
 local reserved_lines, reserved_text, others = reserved(hash, own, { [ARGV[6]] = { lines = lines, text = text } })
 local all_lines, all_text = hash.count + reserved_lines, hash.text + reserved_text
 if lines > 0 and all_lines > tonumber(ARGV[7]) or text > 0 and all_text > tonumber(ARGV[8]) then

@@ -14,7 +14,6 @@
 -- change without a stamp does not touch them.
 
 local STAMPS = 16        -- of a cart, the newest; each counts for STAMP_LIFE
-local STAMP_FROM = 1000  -- age in ms from which a repeat is a retry
 local STAMP, ENTRY, MEMBER = 6, 12, 60  -- bytes
 local MEMBERS = { 'r1', 'r2', 'r3', 'r4' }
 

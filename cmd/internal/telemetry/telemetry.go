@@ -39,9 +39,9 @@ type Metrics struct {
 	changeDelay                                                  *prometheus.HistogramVec
 
 	created, merges, replicated, validations, issues, lostReplies *prometheus.CounterVec // of carts
-	mergeDuration                                    prometheus.Observer
-	replays, publishFailures, events                 prometheus.Counter
-	streams                                          prometheus.Gauge
+	mergeDuration                                                 prometheus.Observer
+	replays, publishFailures, events                              prometheus.Counter
+	streams                                                       prometheus.Gauge
 }
 
 // maxSeries is more than the program's routes, methods, statuses and statements need.
