@@ -131,7 +131,7 @@ func TestServe_SendsTracesToACollector(t *testing.T) {
 		{"GET /cart", ""},
 		{"GET /subscriptions", ""},
 		{"wait for the catalog", "POST /cart/add"},
-		{"redis add", "POST /cart/add"},
+		{"redis commit", "POST /cart/add"},
 		{"redis ", "GET /cart"},
 		{"postgres subscriptions", "GET /subscriptions"},
 		{"postgres products", "POST /cart/add"}, // loads the catalog

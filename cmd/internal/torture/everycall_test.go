@@ -35,7 +35,7 @@ func everyCall() []shopCall {
 			{"GET", "/cart/validate"},
 			{"GET", "/cart/summary"},
 			{"POST", "/cart/add", `{"product_id":1001}`},
-			{"POST", "/cart/add", `{"product_id":5,"fields":{"Account email":"a@example.com"},"notice":"Please"}`},
+			{"POST", "/cart/add", `{"product_id":1001,"notice":"Please"}`}, // 5 keeps one line, which its ID names
 			{"POST", "/cart/add", `{"product_id":4,"subscription_plan":41}`},
 			{"PATCH", "/cart/items/1001", `{"quantity":3}`},
 			{"PATCH", "/cart/items/5", `{"fields":{"Account email":"#@example.com"}}`},

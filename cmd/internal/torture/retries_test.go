@@ -46,7 +46,6 @@ func TestPromise02_ARetriedChangeCountsOnce(t *testing.T) {
 		{"repeats by shoppers", &r.repeats},
 		{"repeats recognized, with a key", &r.replayedKeys},
 		{"repeats recognized, with X-Timestamp only", &r.replayedStamps},
-		{"repeats by go-redis recognized", &r.replayedAtOnce},
 		{"repeats as a customer", &r.asCustomer},
 		{"repeats while the merge waited", &r.waiting},
 	} {
@@ -63,8 +62,8 @@ type retries struct {
 	mu     sync.Mutex
 	visits []*retryVisit
 
-	changes, doubled, lost, repeats                                   atomic.Int64
-	replayedKeys, replayedStamps, replayedAtOnce, asCustomer, waiting atomic.Int64
+	changes, doubled, lost, repeats                   atomic.Int64
+	replayedKeys, replayedStamps, asCustomer, waiting atomic.Int64
 }
 
 type retryVisit struct {
@@ -137,7 +136,7 @@ func (v *retryVisit) insist(item, mark string, stamped bool) bool {
 		if a.outcome() == applied {
 			v.made[item]++
 			v.changes.Add(1)
-			v.countReplay(a, stamped, tries)
+			v.countReplay(a, stamped)
 			return true
 		}
 		if a.outcome() == refused || time.Since(began) > 3*startLimit {
@@ -156,13 +155,11 @@ func (v *retryVisit) insist(item, mark string, stamped bool) bool {
 
 func addOne(item string) string { return fmt.Sprintf(`{"product_id":%s}`, item) }
 
-func (v *retryVisit) countReplay(a reply, stamped bool, tries int) {
+func (v *retryVisit) countReplay(a reply, stamped bool) {
 	switch {
 	case !a.replayed():
 	case stamped:
 		v.replayedStamps.Add(1)
-	case tries == 0 && !v.waits:
-		v.replayedAtOnce.Add(1) // go-redis has sent the script twice
 	default:
 		v.replayedKeys.Add(1)
 	}
