@@ -31,11 +31,10 @@ type group struct {
 // decision is what a commit makes of a cart. The commit is nil if there is nothing to commit.
 type decision struct {
 	*commit
-	now      int64 // when it was made, in ms by Redis' clock
-	each     []cart.Decision
-	versions []Stored // after each change; of the last one as it is stored
-	stored   Stored
-	left     time.Duration
+	now    int64 // when it was made, in ms by Redis' clock
+	each   []cart.Decision
+	stored Stored
+	left   time.Duration
 }
 
 // decideAll decides changes of one cart, and ends each.
