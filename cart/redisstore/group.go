@@ -69,8 +69,11 @@ func (s *Store) decideAll(ref Ref, members []*member) {
 	}
 }
 
-// firstToEnd returns a context that ends with the first deadline of the members, but not when one of them disconnects.
+// firstToEnd returns a context that ends with the first deadline of the members, but not when one of several disconnects.
 func firstToEnd(members []*member) (context.Context, func()) {
+	if len(members) == 1 {
+		return members[0].ctx, func() {}
+	}
 	ctx := context.WithoutCancel(members[0].ctx)
 	var first time.Time
 	for _, m := range members {
@@ -152,7 +155,9 @@ func (g *group) decide(at located) (*decision, error) {
 	}
 	now := time.UnixMilli(ms)
 	d := &decision{now: ms, stored: g.held, left: time.Duration(g.held.Expires*1000-ms) * time.Millisecond}
-	cell, uses, commits := g.held.Cell, map[string]cart.KeyUse{}, false
+	d.each = make([]cart.Decision, 0, len(g.members))
+	cell, commits := g.held.Cell, false
+	var uses map[string]cart.KeyUse
 	for _, m := range g.members {
 		m.Mark = newMark()
 		cell.Key = parseKeyUse(m.used)
@@ -161,6 +166,9 @@ func (g *group) decide(at located) (*decision, error) {
 		}
 		each := m.Decide(cell, now)
 		if each.Status == cart.Applied && m.Key != "" {
+			if uses == nil {
+				uses = map[string]cart.KeyUse{}
+			}
 			uses[m.Key] = each.Use
 		}
 		commits = commits || each.Commits || g.touches(&each, now)
