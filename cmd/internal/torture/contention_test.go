@@ -31,6 +31,7 @@ func TestTwoInstances_OfWhichOneIsFurtherShareACart(t *testing.T) {
 	send := func(i, cart int, method, path, body string) (status int) {
 		r := assert.Must(http.NewRequestWithContext(t.Context(), method, instances[i].URL()+path, strings.NewReader(body)))(t)
 		r.Header.Set("X-Cart-Token", fmt.Sprintf("contended-cart-number-%d", cart))
+		r.Header.Set("X-Public-Key", "pk_demo")
 		r.Header.Set("Content-Type", "application/json")
 		a := assert.Must(client.Do(r))(t)
 		defer a.Body.Close()
