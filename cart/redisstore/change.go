@@ -51,7 +51,7 @@ func (s *Store) Change(ctx context.Context, ref Ref, on Conditions, with Attempt
 	if s.Batch {
 		s.queues.run(s, ref, m)
 	} else {
-		s.decideAll(ref, []*member{m})
+		s.decideAll(ref, []*member{m}, 0)
 	}
 	o, err := m.result()
 	maybe := m.maybeMade.Load()

@@ -24,8 +24,12 @@ type group struct {
 	known  bool   // whether there is such
 	fresh  bool   // whether it was read after the members joined, on a server that is a master
 	failed int    // how many commits have found another cart
-	late   int    // how many have come too late
-	took   time.Duration
+
+	mustRead bool // what is remembered of the cart is not enough
+	late     int  // how many have come too late
+	took     time.Duration
+
+	contended time.Duration // how long commits take of a cart that others change, too; 0 for another one
 }
 
 // decision is what a commit makes of a cart. The commit is nil if there is nothing to commit.
@@ -37,9 +41,18 @@ type decision struct {
 	left   time.Duration
 }
 
-// decideAll decides changes of one cart, and ends each.
-func (s *Store) decideAll(ref Ref, members []*member) {
-	g := group{Store: s, ref: ref, members: members}
+// decideAll decides changes of one cart, and ends each. contended is what it has returned for those before them: how long
+// a commit took, if others changed the cart meanwhile, and otherwise 0.
+func (s *Store) decideAll(ref Ref, members []*member, contended time.Duration) time.Duration {
+	g := group{Store: s, ref: ref, members: members, contended: contended}
+	g.run()
+	if g.failed == 0 {
+		return 0
+	}
+	return g.took
+}
+
+func (g *group) run() {
 	for {
 		g.members = g.waiting()
 		if len(g.members) == 0 {
@@ -57,7 +70,7 @@ func (s *Store) decideAll(ref Ref, members []*member) {
 		case timeOver && g.members[0].maybeMade.Load() == nil && g.anyHasTime(): // the others go on
 		case redis.HasErrorPrefix(err, "TRYAGAIN") && len(g.members) > 1: // a key's hash is missing while the slot moves
 			for _, m := range g.members {
-				s.decideAll(ref, []*member{m})
+				g.decideAll(g.ref, []*member{m}, 0)
 			}
 			return
 		default:
@@ -114,7 +127,7 @@ func (g *group) step() (done bool, err error) {
 	if err := g.ctx.Err(); err != nil {
 		return false, cause.Of(serverOf(at.client), time.Now(), err)
 	}
-	if g.Batch && !g.known && !g.fresh && g.failed == 0 {
+	if g.Batch && !g.known && !g.fresh && !g.mustRead {
 		g.held, g.known = g.parsed.last(g.ref)
 		g.known = g.known && g.held.roomForKeys >= g.keys() // a commit checks that none of them is used
 	}
@@ -133,7 +146,7 @@ func (g *group) step() (done bool, err error) {
 		g.end(d, unsafeWrite)
 		return true, nil
 	}
-	g.known, g.failed = false, 1 // a refusal, a replay and a no-op need a cart that was read now
+	g.known, g.mustRead = false, true // a refusal, a replay and a no-op need a cart that was read now
 	return false, nil
 }
 
@@ -332,10 +345,11 @@ var errOvertaken = errors.New("redisstore: the reply of a commit was lost, and o
 
 // turn is for how long others must not commit if this commit fails. Whoever is nearer to Redis would win every race.
 func (g *group) turn() time.Duration {
-	if g.failed < 2 {
+	took := max(g.took, g.contended)
+	if g.failed < 2 && g.contended == 0 {
 		return 0
 	}
-	return min(g.took*3/2+time.Millisecond, 25*time.Millisecond)
+	return min(took*3/2+time.Millisecond, 25*time.Millisecond)
 }
 
 // changed takes the cart that a commit has found, after another instance's turn.

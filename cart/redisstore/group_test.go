@@ -51,7 +51,7 @@ func together(t *testing.T, s *Store, ref Ref, requests ...cart.Request) (status
 		r.NewID, r.TTL, r.Limits = "ID", time.Hour, carttest.Limits
 		members[i] = &member{ctx: ctx, Request: r, done: make(chan struct{})}
 	}
-	s.decideAll(ref, members)
+	s.decideAll(ref, members, 0)
 	for _, m := range members {
 		o, err := m.result()
 		status := string(o.Status)

@@ -13,13 +13,19 @@ type queues struct {
 }
 
 type queue struct {
-	waiting []*member
-	running int // groups
-	slow    int // how many of them have been running for slowBatch: the next one does not wait for them
+	waiting   []*member
+	running   int           // groups
+	contended time.Duration // see decideAll
+	slow      int           // how many of them have been running for slowGroup: the next one does not wait for them
 }
 
-// maxGroup is how many changes are committed together.
-const maxGroup = 64
+const (
+	maxGroup = 64 // changes that are committed together
+
+	// A group that takes longer no longer holds up the next one: its connection may hang. Until then, groups of one
+	// instance do not compete for a cart.
+	slowGroup = 75 * time.Millisecond
+)
 
 func newQueues() *queues { return &queues{byCart: map[string]*queue{}} }
 
@@ -62,8 +68,11 @@ func (own *queue) next() []*member {
 
 // decide decides a group, and returns the next one. If it is slow, another goroutine begins the next one meanwhile.
 func (q *queues) decide(s *Store, ref Ref, own *queue, group []*member) []*member {
+	q.mu.Lock()
+	before := own.contended
+	q.mu.Unlock()
 	ended, isSlow := false, false
-	slow := time.AfterFunc(slowBatch, func() {
+	slow := time.AfterFunc(slowGroup, func() {
 		q.mu.Lock()
 		if ended {
 			q.mu.Unlock()
@@ -75,10 +84,11 @@ func (q *queues) decide(s *Store, ref Ref, own *queue, group []*member) []*membe
 		q.mu.Unlock()
 		q.serve(s, ref, own, next)
 	})
-	s.decideAll(ref, group)
+	contended := s.decideAll(ref, group, before)
 	slow.Stop()
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	own.contended = contended
 	ended = true
 	own.running--
 	if isSlow {
