@@ -135,6 +135,9 @@ func (g *group) step() (done bool, err error) {
 		if err := g.look(at); err != nil {
 			return false, err
 		}
+		if !g.anyHasTime() { // all have left meanwhile
+			return false, nil
+		}
 	}
 	d, err := g.decide(at)
 	switch {
