@@ -59,7 +59,7 @@ func cartToken(h http.Header) CartToken {
 		return ""
 	}
 	token, _ := ParseCartToken(values[0])
-	if Guessable(string(token)) {
+	if token.constant() {
 		return ""
 	}
 	return token

@@ -28,21 +28,26 @@ func ParseCartToken(s string) (CartToken, bool) {
 	return CartToken(s), true
 }
 
-// minDistinct is how many different characters a client's token or key has. Of random tokens of 22 hexadecimal digits, 6 in
+// minDistinct is how many different characters a client's token has. Of random tokens of 22 hexadecimal digits, 6 in
 // 10^14 have fewer.
 const minDistinct = 4
 
-// Guessable reports whether a client's token or key is too short for 128 random bits, or has so few different
-// characters that many clients may send it, such as the advertising ID that a phone gives if its user refuses one:
-// 00000000-0000-0000-0000-000000000000.
-func Guessable(s string) bool {
+// constant reports whether t has so few different characters that many clients may send it, such as the
+// advertising ID that a phone gives if its user refuses one: 00000000-0000-0000-0000-000000000000.
+func (t CartToken) constant() bool {
 	distinct := 0
-	for i := 0; i < len(s) && distinct < minDistinct; i++ {
-		if strings.IndexByte(s, s[i]) == i {
+	for i := 0; i < len(t) && distinct < minDistinct; i++ {
+		if strings.IndexByte(string(t), t[i]) == i {
 			distinct++
 		}
 	}
-	return len(s) < minCartToken || distinct < minDistinct
+	return distinct < minDistinct
+}
+
+// GuessableKey reports whether an idempotency key, from which a secret would be derived, is too short for 128 random
+// bits, or that advertising ID. Other constants look like random keys.
+func GuessableKey(key string) bool {
+	return len(key) < minCartToken || strings.Trim(key, "0-") == ""
 }
 
 // NewCartToken returns a token of 128 bits from rand.

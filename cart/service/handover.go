@@ -131,7 +131,7 @@ func (s *Carts) Redeem(ctx context.Context, v *Visit, r Redemption) (Changed, er
 	switch {
 	case !ok:
 		return Changed{}, cart.ErrNoCode
-	case auth.Guessable(r.Key): // whoever guesses it, and made the code, knows the fresh token
+	case auth.GuessableKey(r.Key): // whoever guesses it, and made the code, knows the fresh token
 		return Changed{}, GuessableKey("Idempotency-Key")
 	}
 	d := s.newRedemption(v, h, r)
@@ -328,7 +328,7 @@ func (s *Carts) redeemed(ctx context.Context, v *Visit, d *redeeming) (Changed, 
 }
 
 // GuessableKey is the refusal of an idempotency key from which a secret would be derived, and that others may send
-// too: see auth.Guessable. name is where it was sent.
+// too: see auth.GuessableKey. name is where it was sent.
 func GuessableKey(name string) *problem.Error {
 	return problem.New(problem.InvalidParameter, name, textGuessableKey, name)
 }

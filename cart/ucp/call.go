@@ -154,7 +154,7 @@ func (c *call) visit() (*service.AgentVisit, bool) {
 
 // checkKey refuses an Idempotency-Key that cannot have 128 random bits. name is where it was sent.
 func checkKey(name, key string) error {
-	if auth.Guessable(key) || !wire.ValidKey(key) {
+	if auth.GuessableKey(key) || !wire.ValidKey(key) {
 		return service.GuessableKey(name)
 	}
 	return nil

@@ -489,7 +489,7 @@ func TestAgent_NeedsAKeyThatNobodyGuesses(t *testing.T) {
 		if a.mcp {
 			name = "meta.idempotency-key"
 		}
-		for _, key := range []string{"0123456789abcdef01234", "00000000-0000-0000-0000-000000000000", strings.Repeat("a", 22), strings.Repeat("abc", 10)} {
+		for _, key := range []string{"0123456789abcdef01234", "00000000-0000-0000-0000-000000000000"} {
 			r := a.call("create_cart", "", elements("1×1"), key)
 			want := "The " + name + " must be random and have 22 to 255 visible ASCII characters."
 			assert.That(t, r.Fault.Code == "invalid_parameter" && r.Fault.Content == want, "%s over MCP %t: %d %s", key, a.mcp, r.Status, r.Raw)

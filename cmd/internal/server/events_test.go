@@ -32,7 +32,10 @@ type follower struct {
 func follow(t testing.TB, url string, headers ...string) *follower {
 	t.Helper()
 	f := knock(t, url, headers...)
-	assert.Require(t, f.StatusCode == http.StatusOK, "%s", f.Status)
+	if f.StatusCode != http.StatusOK {
+		body, _ := io.ReadAll(f.lines)
+		t.Fatalf("%s: %s", f.Status, body)
+	}
 	h := f.Header
 	assert.That(t, h.Get("Content-Type") == "text/event-stream" && h.Get("Cache-Control") == "no-store" && h.Get("Content-Encoding") == "" &&
 		h.Get("X-Accel-Buffering") == "no" && h.Get("No-Gzip-Compression") == "" && h.Get("Date") != "", "headers %v", h)
