@@ -71,7 +71,7 @@ type retryVisit struct {
 	rnd             *rand.Rand
 	guest, customer *shopper
 	loggedIn        bool
-	waits           bool             // its merge must wait, so only whileMergesWait logs in
+	waits           bool             // only whileMergesWait logs in
 	made            map[string]int64 // quantity by line
 }
 
@@ -86,7 +86,7 @@ func (r *retries) run() {
 	for i := range retryShoppers {
 		all.Go(func() {
 			rnd := rand.New(rand.NewPCG(uint64(i), uint64(os.Getpid())))
-			for n := 0; r.changes.Load() < r.wanted; n++ {
+			for n := 0; r.changes.Load() < r.wanted && !r.p.t.Failed(); n++ {
 				r.visit(rnd, fmt.Sprintf("%d-%d", i, n)).shop()
 				_ = bar.Set64(min(r.wanted, r.changes.Load()))
 			}
@@ -237,8 +237,10 @@ const (
 // that cannot merge, because it cannot load a product in the guests' carts.
 func (r *retries) whileMergesWait(at *uncached, rounds int) {
 	warm := r.visit(rand.New(rand.NewPCG(2, 2)), "warm")
-	warm.guest = at.client.as(warm.guest.Token, "")
-	warm.insist(plainLine(0), "warm", false)
+	warm.guest, warm.waits = at.client.as(warm.guest.Token, ""), true // a login would use the other instance
+	if !warm.insist(plainLine(0), "warm", false) {
+		return
+	}
 	bar := r.p.progress("merges that wait", rounds)
 	for round := range rounds {
 		visits := make([]*retryVisit, waitingShoppers)
@@ -278,10 +280,13 @@ func (v *retryVisit) fillAsGuest(unknownProduct string) {
 func (v *retryVisit) repeatAsCustomer(at *uncached) {
 	customer := v.customer
 	v.customer, v.loggedIn = at.client.as(customer.Token, customer.JWT), true
-	for n := range 2 * changesThatWait {
-		v.insist(plainLine(0), fmt.Sprint(n), false)
+	made := true
+	for n := 0; made && n < 2*changesThatWait; n++ {
+		made = v.insist(plainLine(0), fmt.Sprint(n), false)
 	}
-	v.insist(plainLine(0), "stamp", true)
+	if made {
+		v.insist(plainLine(0), "stamp", true)
+	}
 	if left := v.guest.send("GET", "/cart/count", ""); left.Cart.Count > 0 {
 		v.waiting.Add(changesThatWait)
 	}

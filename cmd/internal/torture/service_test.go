@@ -101,8 +101,12 @@ func (s *service) said(from int64) []byte {
 
 func (s *service) entries(from int64) []map[string]any {
 	s.t.Helper()
+	return entriesOf(s.said(from))
+}
+
+func entriesOf(log []byte) []map[string]any {
 	var found []map[string]any
-	for text := range bytes.Lines(s.said(from)) {
+	for text := range bytes.Lines(log) {
 		var line map[string]any
 		if json.Unmarshal(text, &line) == nil {
 			found = append(found, line)
@@ -111,9 +115,11 @@ func (s *service) entries(from int64) []map[string]any {
 	return found
 }
 
+// failures returns the last n errors in the last 16 MB of the log.
 func (s *service) failures(n int) []map[string]any {
 	s.t.Helper()
-	failed := slices.DeleteFunc(s.entries(0), func(line map[string]any) bool { return line["level"] != "ERROR" })
+	log := s.said(0)
+	failed := slices.DeleteFunc(entriesOf(log[max(0, len(log)-16<<20):]), func(line map[string]any) bool { return line["level"] != "ERROR" })
 	return failed[max(0, len(failed)-n):]
 }
 
