@@ -501,8 +501,8 @@ type staller struct {
 }
 
 func (s *staller) Write(p []byte) (int, error) {
-	if bytes.Count(p, []byte("evalsha")) >= 16 && s.armed.CompareAndSwap(true, false) {
-		s.left = 1000
+	if bytes.Count(p, []byte("evalsha")) >= 8 && s.armed.CompareAndSwap(true, false) {
+		s.left = 100
 	}
 	return s.Conn.Write(p)
 }
