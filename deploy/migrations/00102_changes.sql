@@ -138,16 +138,21 @@ BEGIN
 END $$;
 
 -- A card's digits are shown with the subscriptions that it pays. A transaction that gives
--- the card to a subscription holds a lock on the card (its foreign key). The lock here waits
--- for it, so that the update sees the subscription.
---
+-- the card to a subscription holds a lock on the card (its foreign key). An update of the
+-- digits waits for it here, so that it sees the subscription. After the update, it would be
+-- too late: who waited for an update that was rolled back does not wait for the next one.
+CREATE FUNCTION lock_card() RETURNS trigger SECURITY DEFINER SET search_path FROM CURRENT SET enable_seqscan = off LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM FROM saved_cards WHERE (store_id, customer_id, id) = (OLD.store_id, OLD.customer_id, OLD.id) FOR UPDATE;
+    RETURN NEW;
+END $$;
+
 -- Above READ COMMITTED, the update sees only the transaction's snapshot. The foreign key sees more: if
 -- a subscription has got the card since, deleting the card fails with serialization_failure (40001).
 CREATE FUNCTION stamp_card() RETURNS trigger SECURITY DEFINER SET search_path FROM CURRENT SET enable_seqscan = off SET jit = off LANGUAGE plpgsql AS $$
 DECLARE
     paid bigint;
 BEGIN
-    PERFORM FROM saved_cards WHERE (store_id, customer_id, id) = (NEW.store_id, NEW.customer_id, NEW.id) FOR UPDATE;
     IF current_setting('transaction_isolation') <> 'read committed' THEN
         BEGIN
             DELETE FROM saved_cards WHERE (store_id, customer_id, id) = (NEW.store_id, NEW.customer_id, NEW.id);
@@ -171,6 +176,8 @@ CREATE TRIGGER deleted AFTER DELETE ON subscriptions FOR EACH ROW EXECUTE FUNCTI
 CREATE TRIGGER moved AFTER UPDATE ON subscriptions
     FOR EACH ROW WHEN ((OLD.store_id, OLD.id) <> (NEW.store_id, NEW.id)) EXECUTE FUNCTION keep_deletion();
 CREATE TRIGGER emptied BEFORE TRUNCATE ON subscriptions FOR EACH STATEMENT EXECUTE FUNCTION keep_all_deletions();
+CREATE TRIGGER lock BEFORE UPDATE ON saved_cards
+    FOR EACH ROW WHEN ((OLD.last_four, OLD.scheme) <> (NEW.last_four, NEW.scheme)) EXECUTE FUNCTION lock_card();
 CREATE TRIGGER stamp AFTER UPDATE ON saved_cards
     FOR EACH ROW WHEN ((OLD.last_four, OLD.scheme) <> (NEW.last_four, NEW.scheme)) EXECUTE FUNCTION stamp_card();
 
@@ -179,6 +186,7 @@ ALTER TABLE subscriptions ENABLE ALWAYS TRIGGER stamp;
 ALTER TABLE subscriptions ENABLE ALWAYS TRIGGER deleted;
 ALTER TABLE subscriptions ENABLE ALWAYS TRIGGER moved;
 ALTER TABLE subscriptions ENABLE ALWAYS TRIGGER emptied;
+ALTER TABLE saved_cards ENABLE ALWAYS TRIGGER lock;
 ALTER TABLE saved_cards ENABLE ALWAYS TRIGGER stamp;
 
 SELECT mark_timeline() WHERE EXISTS (SELECT FROM subscriptions);
@@ -188,12 +196,13 @@ CREATE INDEX subscriptions_by_change ON subscriptions (store_id, changed_in, id)
 
 -- +goose Down
 SET LOCAL lock_timeout = '2s';
+DROP TRIGGER lock ON saved_cards;
 DROP TRIGGER stamp ON saved_cards;
 DROP TRIGGER stamp ON subscriptions;
 DROP TRIGGER deleted ON subscriptions;
 DROP TRIGGER moved ON subscriptions;
 DROP TRIGGER emptied ON subscriptions;
-DROP FUNCTION stamp_card(), keep_all_deletions(), keep_deletion(), stamp_subscription(),
+DROP FUNCTION lock_card(), stamp_card(), keep_all_deletions(), keep_deletion(), stamp_subscription(),
     begin_subscription_changes(), mark_timeline(), database_identity(), wal_timeline();
 DROP TABLE subscription_timelines, pruned_deletions, deleted_subscriptions;
 ALTER TABLE subscriptions DROP COLUMN changed_in;

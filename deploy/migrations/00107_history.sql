@@ -306,7 +306,7 @@ BEGIN
     -- rows.
     REVOKE EXECUTE ON FUNCTION record_card(), record_all_deletions(), record_state(), record_update(), record_insert(),
         record_missed_state(bigint, bigint), record_missed_states(),
-        stamp_card(), keep_all_deletions(), keep_deletion() FROM PUBLIC;
+        lock_card(), stamp_card(), keep_all_deletions(), keep_deletion() FROM PUBLIC;
 
     INSERT INTO subscription_states OVERRIDING USER VALUE SELECT * FROM missed_states();
 END $migration$;

@@ -3,8 +3,10 @@ package migrations_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -186,6 +188,33 @@ func TestChanges_RecordNoDigitsOfAnOlderSnapshot(t *testing.T) {
 	exec(t, writer, "ROLLBACK; BEGIN ISOLATION LEVEL REPEATABLE READ; "+give+"; COMMIT")
 	got := texts(t, conn, "SELECT card_last_four FROM subscription_states WHERE subscription_id = 3 ORDER BY number DESC LIMIT 1")
 	assert.Equal(t, got[0], "1111", "recorded digits")
+}
+
+// A transaction that waits to give a card, and finds that the card's update was rolled back, waits for the next update, too.
+func TestChanges_OfACardThatIsGivenMeanwhileMissNothing(t *testing.T) {
+	t.Parallel()
+	url := ephemeral.Migrated(t)
+	conn, first, second, giver := dial(t, url), dial(t, url), dial(t, url), dial(t, url)
+	inOne(t, conn, aShop, threeSubscriptions)
+	for round := range 20 {
+		exec(t, conn, "UPDATE subscriptions SET saved_card_id = NULL WHERE id = 3")
+		renumber := fmt.Sprintf("UPDATE saved_cards SET last_four = '%04d' WHERE id = 4", round)
+		exec(t, first, "BEGIN; "+renumber)
+		var both sync.WaitGroup
+		for _, of := range []struct {
+			conn      *pgx.Conn
+			statement string
+		}{{second, renumber}, {giver, "UPDATE subscriptions SET saved_card_id = 4 WHERE id = 3"}} {
+			both.Go(func() { exec(t, of.conn, "BEGIN; "+of.statement+"; SELECT pg_sleep(0.02); COMMIT") })
+		}
+		ephemeral.Eventually(t, "both wait", func() bool {
+			return texts(t, conn, "SELECT count(*)::text FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")[0] == "2"
+		})
+		exec(t, first, "ROLLBACK")
+		both.Wait()
+		missed := texts(t, conn, "SELECT subscription_id::text FROM missed_states()")
+		assert.Require(t, len(missed) == 0, "round %d: missed states of %v", round, missed)
+	}
 }
 
 // A database that was copied has other transactions than those in its rows.
