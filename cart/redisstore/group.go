@@ -324,11 +324,17 @@ func (g *group) setMaybeMade(each []cart.Decision) {
 	}
 }
 
+// judgeTries is how many reads in a row may fail before the outcome of a commit stays unknown.
+const judgeTries = 3
+
 // judge reads the cart to learn whether a commit was made. It returns when that is certain.
 func (g *group) judge(ctx context.Context, at located, c *commit) (*verdict, error) {
-	for {
+	for tries := 1; ; {
 		held, now, err := g.Store.read(ctx, at, g.ref, nil)
 		switch {
+		case err != nil && tries < judgeTries && !isReply(err) && pause(ctx, patience) == nil:
+			tries++
+			continue
 		case err != nil:
 			return nil, err
 		case c.wasMade(held.fence):
