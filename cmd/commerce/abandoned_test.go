@@ -51,6 +51,7 @@ func TestAbandoned_PrintsCartsThatTheServiceHasStored(t *testing.T) {
 	t.Parallel()
 	server := ephemeral.StartRedis(t)
 	serve := startServe(t, seeded(t), "REDIS_URL="+server.URL)
+	serve.mustCall(t, "", "POST", "/cart/add", `{"product_id":1,"qty":3}`) // from here on, it knows the store and the product
 	for _, customer := range []string{"1001", "sara@example.com", "emptied"} {
 		token := strings.TrimSpace(ended(t, program(t, []string{"JWT_SECRET=" + secret}, "token", "customer", "--store=1", "--customer="+customer)).out)
 		for _, call := range []string{"/cart/add", "/cart/clear"} {
@@ -64,7 +65,6 @@ func TestAbandoned_PrintsCartsThatTheServiceHasStored(t *testing.T) {
 			}
 		}
 	}
-	serve.mustCall(t, "", "POST", "/cart/add", `{"product_id":1,"qty":3}`)
 	time.Sleep(1100 * time.Millisecond)
 	url := "REDIS_URL=" + ephemeral.AsUser(t, server.URL, string(assert.Must(os.ReadFile(root+"/deploy/redis/users.conf"))(t)), "support")
 	list := func(flags ...string) outcome {
