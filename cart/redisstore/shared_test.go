@@ -501,8 +501,8 @@ type staller struct {
 }
 
 func (s *staller) Write(p []byte) (int, error) {
-	if bytes.Count(p, []byte("evalsha")) >= 8 && s.armed.CompareAndSwap(true, false) {
-		s.left = 100
+	if bytes.Count(p, []byte("evalsha")) >= 2 && s.armed.CompareAndSwap(true, false) {
+		s.left = 45
 	}
 	return s.Conn.Write(p)
 }
