@@ -131,9 +131,9 @@ func (c *commit) announce(command, channel, payload string) {
 	c.writes = append(c.writes, command, 0, 2, channel, payload)
 }
 
-func (c *commit) args(deadline int64, who string, turn time.Duration) []any {
+func (s *Store) args(c *commit, deadline int64, turn time.Duration) []any {
 	all := make([]any, 0, 6+len(c.checks)+len(c.writes))
-	all = append(all, c.time-tolerance, min(deadline, c.until), c.expected(), who, turn.Milliseconds(), len(c.checks)/3)
+	all = append(all, c.time-s.tolerance, min(deadline, c.until), c.expected(), s.name, turn.Milliseconds(), len(c.checks)/3)
 	return append(append(all, c.checks...), c.writes...)
 }
 
@@ -161,7 +161,7 @@ func (s *Store) send(ctx context.Context, at located, c *commit, turn time.Durat
 		wait = replicaWait
 	}
 	sent := time.Now()
-	cmd, copies := s.runShared(ctx, at, s.scripts["commit"], wait, script.Once, c.keys, c.args(deadline, s.name, turn)...)
+	cmd, copies := s.runShared(ctx, at, s.scripts["commit"], wait, script.Once, c.keys, s.args(c, deadline, turn)...)
 	reply, err := s.parseCommitted(cmd)
 	if err != nil {
 		return committed{}, copies, err

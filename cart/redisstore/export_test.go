@@ -134,6 +134,7 @@ type InstanceConfig struct {
 func (s *Store) Instance(c InstanceConfig) *Store {
 	other := *s
 	other.Durable, other.MinReplicas, other.Now = c.Durable, c.MinReplicas, c.Now
+	other.tolerance = time.Minute.Milliseconds() // the same choices lead to the same steps, however busy the machine is
 	other.scripts = c.Scripts.byVariant[c.Variant]
 	other.live = newLive(&other)
 	known := newMasters(c.Now)

@@ -210,7 +210,7 @@ func (g *group) touches(d *cart.Decision, now time.Time) bool {
 // encode sets the commit of a decision, after which the cart is the cell.
 func (g *group) encode(d *decision, cell cart.Cell, uses map[string]cart.KeyUse) {
 	c := &commit{
-		keys: []string{g.ref.cartKey()}, time: d.now, until: d.now + tolerance<<min(g.late, 8), fence: g.held.fence, mark: newFenceMark(d.now),
+		keys: []string{g.ref.cartKey()}, time: d.now, until: d.now + g.tolerance<<min(g.late, 8), fence: g.held.fence, mark: newFenceMark(d.now),
 	}
 	d.commit = c
 	for _, m := range g.members {
@@ -324,30 +324,54 @@ func (g *group) setMaybeMade(each []cart.Decision) {
 	}
 }
 
-// judgeTries is how many reads in a row may fail before the outcome of a commit stays unknown.
+// judgeTries is how many attempts in a row may fail before the outcome of a commit stays unknown.
 const judgeTries = 3
 
-// judge reads the cart to learn whether a commit was made. It returns when that is certain.
-func (g *group) judge(ctx context.Context, at located, c *commit) (*verdict, error) {
-	for tries := 1; ; {
-		held, now, err := g.Store.read(ctx, at, g.ref, nil)
+// judge reads the cart to learn whether a commit was made, and sees to it that it is not made later. It returns when that
+// is certain.
+func (g *group) judge(ctx context.Context, at located, c *commit) (v *verdict, err error) {
+	for failed := 0; ; {
+		v, err = g.judgeOnce(ctx, at, c)
 		switch {
-		case err != nil && tries < judgeTries && !isReply(err) && pause(ctx, patience) == nil:
-			tries++
-			continue
+		case v != nil || errors.Is(err, errOvertaken) || err != nil && isReply(err):
+			return v, err
 		case err != nil:
-			return nil, err
-		case c.wasMade(held.fence):
-			return &verdict{held, true}, nil
-		case !c.wasNotMade(held.fence, now):
-			return nil, errOvertaken
-		case now > c.until || !c.expects(held.fence):
-			return &verdict{held, false}, nil
-		}
-		if err := pause(ctx, time.Duration(c.until-now+1)*time.Millisecond); err != nil {
-			return nil, cause.Of(serverOf(at.client), time.Now(), err)
+			if failed++; failed == judgeTries {
+				return nil, err
+			}
+			if pause(ctx, patience) != nil {
+				return nil, cause.Of(serverOf(at.client), time.Now(), err)
+			}
 		}
 	}
+}
+
+// judgeOnce returns nil if the cart has changed meanwhile.
+func (g *group) judgeOnce(ctx context.Context, at located, c *commit) (*verdict, error) {
+	held, now, err := g.Store.read(ctx, at, g.ref, nil)
+	switch {
+	case err != nil:
+		return nil, err
+	case c.wasMade(held.fence):
+		return &verdict{held, true}, nil
+	case !c.wasNotMade(held.fence, now):
+		return nil, errOvertaken
+	case now > c.until || !c.expects(held.fence):
+		return &verdict{held, false}, nil
+	}
+	// Copies of the commit may be on their way: with another fence, none of them is made.
+	bar := &commit{keys: []string{g.ref.cartKey()}, time: now, until: now + g.tolerance, fence: held.fence, mark: newFenceMark(now)}
+	held, _ = bar.encode(&held, held.Cell, g.ttlOf(g.ref), time.UnixMilli(now))
+	reply, _, err := g.send(ctx, at, bar, 0)
+	switch {
+	case err != nil:
+		return nil, err
+	case reply.word == "applied":
+		return &verdict{held, false}, nil
+	case reply.wait > 0:
+		return nil, pause(ctx, reply.wait)
+	}
+	return nil, nil
 }
 
 var errOvertaken = errors.New("redisstore: the reply of a commit was lost, and others have changed the cart too often since")

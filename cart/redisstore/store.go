@@ -20,6 +20,8 @@ type Store struct {
 	live     *live
 	queues   *queues
 	name     string // of this instance, random
+
+	tolerance int64 // see the constant
 }
 
 // Config configures a Store. Client and TTL are required.
@@ -78,7 +80,10 @@ func New(c Config) *Store {
 	if c.ReplyLost == nil {
 		c.ReplyLost = func(Settled) {}
 	}
-	s := &Store{Config: c, scripts: newScripts(), masterOf: newLocator(c.Client, newMasters(c.Now)), parsed: newParsedCarts(), queues: newQueues(), name: newMark()}
+	s := &Store{
+		Config: c, scripts: newScripts(), masterOf: newLocator(c.Client, newMasters(c.Now)), parsed: newParsedCarts(), queues: newQueues(),
+		name: newMark(), tolerance: tolerance,
+	}
 	s.live = newLive(s)
 	return s
 }
