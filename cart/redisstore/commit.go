@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/base64"
@@ -26,13 +27,15 @@ type commit struct {
 	writes []any
 }
 
-// The member n, the fence, has the marks of the last decisions that have written the cart, the newest last. One would be
-// safe; more tell the outcome of a decision whose reply is lost. Each is a character of the time and 30 random bits.
+// The member n, the fence, has the marks of the last decisions that have written the cart, the newest last, after
+// firstMark if it has all of them. One would be safe; more tell the outcome of a decision whose reply is lost. Each is a
+// character of the time and 30 random bits.
 const (
 	markSize  = 6
 	maxMarks  = 10              // a hash with a value of more than 64 bytes takes three times the memory
 	marksKept = 2 * time.Second // if there are not more
 	markStep  = 125             // ms: what a character of the time tells apart, of the last 8 seconds
+	firstMark = "------"
 )
 
 const markTimes = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
@@ -46,19 +49,22 @@ func newFenceMark(now int64) string {
 	return markTimes[now/markStep%64:][:1] + base64.RawURLEncoding.EncodeToString(random[:])[:markSize-1]
 }
 
-// nextFence is the member n after the commit.
+// nextFence is the member n after the commit. It loses a mark once the one after it is old: until then, it shows what has
+// become of those who competed with that one.
 func (c *commit) nextFence() string {
-	kept := c.fence[max(0, len(c.fence)-(maxMarks-1)*markSize):]
-	for len(kept) > markSize && c.isOld(kept[0]) {
+	kept := cmp.Or(c.fence, firstMark)
+	kept = kept[max(0, len(kept)-(maxMarks-1)*markSize):]
+	for len(kept) > markSize && c.isOld(kept[markSize]) {
 		kept = kept[markSize:]
 	}
 	return kept + c.mark
 }
 
-// isOld reports whether a mark of that time may leave the fence. If the mark is older than 8 seconds, it may seem newer.
+// isOld reports whether a mark of that time is old. If it is older than 5 seconds, or of a script, it may seem newer, and one
+// of a server whose clock is ahead does.
 func (c *commit) isOld(when byte) bool {
 	age := (c.time/markStep - int64(strings.IndexByte(markTimes, when)) + 64) % 64
-	return age*markStep > marksKept.Milliseconds()
+	return age*markStep > marksKept.Milliseconds() && age < 40
 }
 
 // tolerance is how many ms the time of a decision may differ from Redis' clock, at first: a busy machine may need longer.
@@ -70,11 +76,10 @@ const Tolerance = tolerance * time.Millisecond
 // wasMade reports whether the commit was applied to a cart with a fence.
 func (c *commit) wasMade(fence string) bool { return hasMark(fence, c.mark) }
 
-// wasNotMade reports whether the commit was certainly not applied yet to a cart with a fence at a time. If it was, its mark
-// would still be there, right after the one that it expects.
-func (c *commit) wasNotMade(fence string, now int64) bool {
-	keeps := now-c.time < marksKept.Milliseconds()/2 && len(fence) < maxMarks*markSize
-	return !hasMark(fence, c.mark) && (keeps || c.fence != "" && hasMark(fence, c.expected()))
+// wasNotMade reports whether the commit was certainly not applied yet to a cart with a fence: its mark would come right after
+// the one that it expects, which is still there. Without a fence, there is no cart that has it.
+func (c *commit) wasNotMade(fence string) bool {
+	return fence == "" || !hasMark(fence, c.mark) && hasMark(fence, cmp.Or(c.expected(), firstMark))
 }
 
 // expects reports whether the commit may still be applied to a cart with a fence: since then, nobody has written it.
@@ -149,16 +154,12 @@ type committed struct {
 // errDeadlinePassed is of a commit that Redis has refused, and of which no other copy can run any more.
 var errDeadlinePassed = errors.New("redis got it after its deadline, and changed nothing")
 
-// send sends one copy of a commit, in a round trip that others may share. Without an error, copies tells which replicas
-// have it.
-func (s *Store) send(ctx context.Context, at located, c *commit, turn time.Duration) (committed, replication, error) {
+// send sends one copy of a commit, in a round trip that others may share, and waits for replicas for a time. Without an
+// error, copies tells which of them have it.
+func (s *Store) send(ctx context.Context, at located, c *commit, turn, wait time.Duration) (committed, replication, error) {
 	deadline, err := at.deadline(ctx)
 	if err != nil {
 		return committed{}, unsafeWrite, fmt.Errorf("%w: %w", script.ErrNotSent, err)
-	}
-	var wait time.Duration
-	if s.Durable {
-		wait = replicaWait
 	}
 	sent := time.Now()
 	cmd, copies := s.runShared(ctx, at, s.scripts["commit"], wait, script.Once, c.keys, s.args(c, deadline, turn)...)

@@ -241,7 +241,7 @@ func (s *Store) Commit(ctx context.Context, ref Ref, c *Commit, turn time.Durati
 	if err != nil {
 		return Committed{}, err
 	}
-	r, _, err := s.send(ctx, at, &c.commit, turn)
+	r, _, err := s.send(ctx, at, &c.commit, turn, 0)
 	return Committed{r.word, r.now, r.wait, r.cart, r.found}, err
 }
 

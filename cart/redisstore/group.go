@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -100,6 +101,25 @@ func firstToEnd(members []*member) (context.Context, func()) {
 	return context.WithDeadline(ctx, first)
 }
 
+// lastToEnd returns a context that ends with the last deadline of the members.
+func lastToEnd(members []*member) (context.Context, func()) {
+	if len(members) == 1 {
+		return members[0].ctx, func() {}
+	}
+	ctx := context.WithoutCancel(members[0].ctx)
+	var last time.Time
+	for _, m := range members {
+		at, bounded := m.ctx.Deadline()
+		if !bounded {
+			return ctx, func() {}
+		}
+		if at.After(last) {
+			last = at
+		}
+	}
+	return context.WithDeadline(ctx, last)
+}
+
 // anyHasTime reports whether the time of some member is not over.
 func (g *group) anyHasTime() bool {
 	return slices.ContainsFunc(g.members, func(m *member) bool { return m.ctx.Err() == nil })
@@ -135,7 +155,7 @@ func (g *group) step() (done bool, err error) {
 		if err := g.look(at); err != nil {
 			return false, err
 		}
-		if !g.anyHasTime() { // all have left meanwhile
+		if g.members = g.waiting(); len(g.members) == 0 {
 			return false, nil
 		}
 	}
@@ -218,11 +238,15 @@ func (g *group) encode(d *decision, cell cart.Cell, uses map[string]cart.KeyUse)
 			c.check(g.ref.keysKey(), m.Key, m.used)
 		}
 	}
-	added := len(uses)
+	added, room := len(uses), g.held.roomForKeys
 	if cell.ID != "" {
 		cell.Key = cart.KeyUse{}
 		d.stored, d.left = c.encode(&g.held, cell, g.members[0].TTL, time.UnixMilli(d.now))
-		d.stored.roomForKeys = max(g.held.roomForKeys-added, 0)
+	}
+	d.stored.roomForKeys = max(room-added, 0)
+	if added > 0 {
+		oldest := slices.DeleteFunc(slices.Clone(g.held.Excess), func(key string) bool { _, added := uses[key]; return added })
+		c.write("HDEL", g.ref.keysKey(), anyOf(oldest)...)
 	}
 	for _, m := range g.members {
 		if use, used := uses[m.Key]; used && m.Key != "" {
@@ -231,7 +255,6 @@ func (g *group) encode(d *decision, cell cart.Cell, uses map[string]cart.KeyUse)
 		}
 	}
 	if added > 0 {
-		c.write("HDEL", g.ref.keysKey(), anyOf(g.held.Excess)...)
 		c.write("PEXPIRE", g.ref.keysKey(), cart.KeyLife.Milliseconds())
 	}
 	if by := d.stored.Listened.By; by != "" && d.stored.Version != g.held.Version {
@@ -265,12 +288,19 @@ func (g *group) commit(at located, d *decision) (done bool, err error) {
 		defer meanwhile.Stop()
 	}
 	sent := time.Now()
-	reply, copies, err := g.send(ctx, at, d.commit, g.turn())
+	var wait time.Duration
+	if g.Durable {
+		wait = replicaWait
+	}
+	reply, copies, err := g.send(ctx, at, d.commit, g.turn(), wait)
 	g.took, g.known = time.Since(sent), false
 	if err != nil && !isReply(err) {
 		v, known := context.Cause(ctx).(*verdict)
 		if !known && mayHaveRun(err) {
-			if v, err = g.judge(g.ctx, at, d.commit); err != nil {
+			ctx, cancel := lastToEnd(g.members)
+			v, err = g.judge(ctx, at, d.commit)
+			cancel()
+			if err != nil {
 				g.ReplyLost(SettledUnknown)
 				return false, err
 			}
@@ -330,49 +360,49 @@ const judgeTries = 3
 // judge reads the cart to learn whether a commit was made, and sees to it that it is not made later. It returns when that
 // is certain.
 func (g *group) judge(ctx context.Context, at located, c *commit) (v *verdict, err error) {
-	for failed := 0; ; {
-		v, err = g.judgeOnce(ctx, at, c)
-		switch {
-		case v != nil || errors.Is(err, errOvertaken) || err != nil && isReply(err):
+	for failed := 0; failed < judgeTries; failed++ {
+		if v, err = g.judgeOnce(ctx, at, c, g.tolerance<<failed); v != nil || errors.Is(err, errOvertaken) {
 			return v, err
-		case err != nil:
-			if failed++; failed == judgeTries {
-				return nil, err
-			}
-			if pause(ctx, patience) != nil {
-				return nil, cause.Of(serverOf(at.client), time.Now(), err)
-			}
+		}
+		if late := pause(ctx, patience); late != nil {
+			return nil, cause.Of(serverOf(at.client), time.Now(), cmp.Or(err, late))
 		}
 	}
+	return nil, err
 }
 
-// judgeOnce returns nil if the cart has changed meanwhile.
-func (g *group) judgeOnce(ctx context.Context, at located, c *commit) (*verdict, error) {
-	held, now, err := g.Store.read(ctx, at, g.ref, nil)
+func (g *group) judgeOnce(ctx context.Context, at located, c *commit, tolerance int64) (*verdict, error) {
+	held, err := g.Store.read(ctx, at, g.ref, nil)
 	switch {
 	case err != nil:
 		return nil, err
 	case c.wasMade(held.fence):
 		return &verdict{held, true}, nil
-	case !c.wasNotMade(held.fence, now):
+	case !c.wasNotMade(held.fence):
 		return nil, errOvertaken
-	case now > c.until || !c.expects(held.fence):
+	case !c.expects(held.fence):
 		return &verdict{held, false}, nil
+	}
+	now, err := at.redisNow(ctx)
+	if err != nil {
+		return nil, err
 	}
 	// Copies of the commit may be on their way: with another fence, none of them is made.
-	bar := &commit{keys: []string{g.ref.cartKey()}, time: now, until: now + g.tolerance, fence: held.fence, mark: newFenceMark(now)}
-	held, _ = bar.encode(&held, held.Cell, g.ttlOf(g.ref), time.UnixMilli(now))
-	reply, _, err := g.send(ctx, at, bar, 0)
+	bar := &commit{keys: []string{g.ref.cartKey()}, time: now, until: now + tolerance, fence: held.fence, mark: newFenceMark(now)}
+	barred, _ := bar.encode(&held, held.Cell, g.ttlOf(g.ref), time.UnixMilli(now))
+	reply, _, err := g.send(ctx, at, bar, 0, 0)
 	switch {
+	case err == nil && reply.word == "applied":
+		return &verdict{barred, false}, nil
+	case err != nil && isReply(err) && now > c.until: // Redis refuses writes
+		return &verdict{held, false}, nil
 	case err != nil:
 		return nil, err
-	case reply.word == "applied":
-		return &verdict{held, false}, nil
-	case reply.wait > 0:
-		return nil, pause(ctx, reply.wait)
 	}
-	return nil, nil
+	return nil, errNotBarred
 }
+
+var errNotBarred = errors.New("redisstore: the cart has changed, or Redis is slow, while the outcome of a commit was looked up")
 
 var errOvertaken = errors.New("redisstore: the reply of a commit was lost, and others have changed the cart too often since")
 
@@ -401,7 +431,6 @@ func (g *group) changed(reply committed) error {
 			i++
 		}
 	}
-	held.Excess = g.held.Excess
 	g.hold(held)
 	return nil
 }
@@ -422,7 +451,7 @@ func (g *group) hold(held Stored) {
 
 // look reads the cart, and what is stored under the members' keys.
 func (g *group) look(at located) error {
-	held, _, err := g.read(g.ctx, at, g.ref, g.members)
+	held, err := g.read(g.ctx, at, g.ref, g.members)
 	if err == nil {
 		g.hold(held)
 	}

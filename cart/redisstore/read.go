@@ -2,7 +2,6 @@ package redisstore
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -51,7 +50,8 @@ func (s *Store) ask(ctx context.Context, at located, keys []string, others ...re
 	return s.askInOrder(ctx, at, nil, keys, others)
 }
 
-// askInOrder is ask with commands that run before the hashes are read.
+// askInOrder is ask with commands that run before the hashes are read. They are not repeated: without a key, they may reach
+// another server.
 func (s *Store) askInOrder(ctx context.Context, at located, first []redis.Cmder, keys []string, others []redis.Cmder) (hashes []redis.Cmder, err error) {
 	cmds := make([]redis.Cmder, 0, len(first)+len(keys)+len(others))
 	cmds = append(cmds, first...)
@@ -71,16 +71,18 @@ func (s *Store) askInOrder(ctx context.Context, at located, first []redis.Cmder,
 	for i, key := range keys {
 		hashes[i] = redis.NewMapStringStringCmd(ctx, "hgetall", key)
 	}
-	for _, cmd := range slices.Concat(first, others) {
+	for _, cmd := range others {
 		cmd.SetErr(nil)
 	}
-	exec(ctx, s.Client, !s.clustered(), cmds)
+	for _, cmd := range first {
+		cmd.SetErr(err)
+	}
+	exec(ctx, s.Client, !s.clustered(), cmds[len(first):])
 	return hashes, nil
 }
 
-// read reads all that changes are decided by, and what is stored under the idempotency keys of the members. now is a
-// time in ms by Redis' clock after which the cart was read.
-func (s *Store) read(ctx context.Context, at located, ref Ref, members []*member) (_ Stored, now int64, err error) {
+// read reads all that changes are decided by, and what is stored under the idempotency keys of the members.
+func (s *Store) read(ctx context.Context, at located, ref Ref, members []*member) (Stored, error) {
 	sent := time.Now()
 	clock := redis.NewTimeCmd(ctx, "time")
 	var others []redis.Cmder
@@ -95,13 +97,14 @@ func (s *Store) read(ctx context.Context, at located, ref Ref, members []*member
 	}
 	hashes, err := s.askInOrder(ctx, at, []redis.Cmder{clock}, []string{ref.cartKey()}, others)
 	if err == nil {
-		err = firstFailure(append(others, clock))
+		err = firstFailure(others)
 	}
 	if err != nil {
-		return Stored{}, 0, err
+		return Stored{}, err
 	}
-	now = clock.Val().UnixMilli()
-	at.learn(now, sent, time.Now())
+	if clock.Err() == nil {
+		at.learn(clock.Val().UnixMilli(), sent, time.Now())
+	}
 	stored, err := s.parsed.parse(ref, hashes[0])
 	switch {
 	case err != nil || len(others) == 0:
@@ -117,7 +120,7 @@ func (s *Store) read(ctx context.Context, at located, ref Ref, members []*member
 			i++
 		}
 	}
-	return stored, now, err
+	return stored, err
 }
 
 // loaded parses a cart that was read from a master, and renews its TTL if needed.

@@ -138,7 +138,7 @@ end
 local function fence(key, hash)
   local time = redis.call('TIME')
   local mark = string.sub(redis.sha1hex(time[1] .. '.' .. time[2] .. key .. table.concat(hash.written)), 1, 6)
-  put(hash, 'n', string.sub(get(hash, 'n') or '', -54) .. mark)
+  put(hash, 'n', string.sub(get(hash, 'n') or '------', -54) .. mark)
 end
 
 -- write sends what put and drop have collected, first what was dropped. A guest's
