@@ -58,7 +58,7 @@ type share struct {
 	sent   bool          // whether cmds were sent; only after done
 	done   chan struct{} // closed when cmds have their results
 
-	// For changes that wait for replicas: copied has what confirm has returned for the batch.
+	// For what waits for replicas, otherwise nil: copied has what confirm has returned for the batch.
 	confirm func(context.Context, *redis.Conn) replication
 	copied  chan replication
 }
@@ -263,7 +263,7 @@ func sendBatch(batch []*share) {
 	var conn *redis.Conn
 	switch {
 	case len(cmds) == 0:
-	case latest.confirm != nil:
+	case slices.ContainsFunc(batch, func(each *share) bool { return each.confirm != nil }):
 		conn = latest.client.Conn()
 		exec(ctx, conn, false, cmds)
 	default:
@@ -272,16 +272,20 @@ func sendBatch(batch []*share) {
 	for _, each := range batch {
 		close(each.done)
 	}
-	if conn != nil {
-		go confirmBatch(batch, conn)
+	if waiting := slices.DeleteFunc(batch, func(each *share) bool { return each.confirm == nil }); conn != nil {
+		go confirmBatch(waiting, conn)
+	} else {
+		for _, each := range waiting {
+			each.copied <- unsafeWrite
+		}
 	}
 }
 
-// confirmBatch waits once for all changes of a batch: a WAIT covers every write of its connection.
-func confirmBatch(batch []*share, conn *redis.Conn) {
-	copies := batch[0].confirm(context.Background(), conn)
+// confirmBatch waits once for those changes of a batch that wait for replicas: a WAIT covers every write of its connection.
+func confirmBatch(waiting []*share, conn *redis.Conn) {
+	copies := waiting[0].confirm(context.Background(), conn)
 	_ = conn.Close()
-	for _, each := range batch {
+	for _, each := range waiting {
 		each.copied <- copies
 	}
 }
