@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"errors"
 	"sync"
 	"time"
 )
@@ -16,6 +17,7 @@ type queue struct {
 	waiting   []*member
 	running   int           // groups
 	contended time.Duration // see decideAll
+	took      time.Duration // the last group
 	slow      int           // how many of them have been running for slowGroup: the next one does not wait for them
 }
 
@@ -56,21 +58,44 @@ func (q *queues) serve(s *Store, ref Ref, own *queue, group []*member) {
 
 // next takes the next group, unless one is running that is not slow.
 func (own *queue) next() []*member {
-	if len(own.waiting) == 0 || own.running > own.slow {
+	if own.running > own.slow {
 		return nil
 	}
+	if len(own.waiting) > maxGroup {
+		own.waiting = own.leaveOut()
+	}
 	n := min(len(own.waiting), maxGroup)
+	if n == 0 {
+		return nil
+	}
 	group := own.waiting[:n:n]
 	own.waiting = own.waiting[n:]
 	own.running++
 	return group
 }
 
+// leaveOut ends those who have less time left than a group takes, and returns the others. When more callers come than Redis
+// can serve, each group would otherwise be of those whose time ends first, and be made for nobody.
+func (own *queue) leaveOut() []*member {
+	var inTime []*member
+	for _, m := range own.waiting {
+		if at, bounded := m.ctx.Deadline(); bounded && time.Until(at) < own.took {
+			m.end(Outcome{}, errNoTime)
+			continue
+		}
+		inTime = append(inTime, m)
+	}
+	return inTime
+}
+
+var errNoTime = errors.New("redisstore: too many others change the cart at the same time")
+
 // decide decides a group, and returns the next one. If it is slow, another goroutine begins the next one meanwhile.
 func (q *queues) decide(s *Store, ref Ref, own *queue, group []*member) []*member {
 	q.mu.Lock()
 	before := own.contended
 	q.mu.Unlock()
+	began := time.Now()
 	ended, isSlow := false, false
 	slow := time.AfterFunc(slowGroup, func() {
 		q.mu.Lock()
@@ -88,7 +113,7 @@ func (q *queues) decide(s *Store, ref Ref, own *queue, group []*member) []*membe
 	slow.Stop()
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	own.contended = contended
+	own.contended, own.took = contended, min(time.Since(began), 2*slowGroup)
 	ended = true
 	own.running--
 	if isSlow {
