@@ -9,7 +9,8 @@ import (
 
 // redisClock is how far a Redis' clock is ahead of this process' own clock.
 type redisClock struct {
-	ahead int64 // ms
+	ahead int64 // ms, at least
+	error int64 // ms by which it may be further ahead
 	known bool
 }
 
@@ -25,9 +26,11 @@ func (m *master) learn(redisMs int64, sent, received time.Time) {
 	lowest, highest := redisMs-m.own(received)-1, redisMs-m.own(sent)+1
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if c := m.clock; !c.known || c.ahead < lowest || c.ahead > highest {
-		m.clock = redisClock{ahead: lowest, known: true}
+	c := &m.clock
+	if !c.known || c.ahead < lowest || c.ahead > highest {
+		*c = redisClock{ahead: lowest, error: highest - lowest, known: true}
 	}
+	c.error = min(c.error, highest-c.ahead)
 }
 
 // ahead returns how many ms the master's clock is ahead of this process' own. If there is no
@@ -52,6 +55,13 @@ func (l located) ahead(ctx context.Context) (int64, error) {
 func (l located) redisNow(ctx context.Context) (int64, error) {
 	ahead, err := l.ahead(ctx)
 	return l.own(time.Now()) + ahead, err
+}
+
+// clockError returns by how many ms redisNow may be too early: the time of a round trip.
+func (l located) clockError() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.clock.error
 }
 
 // aheadOf returns how many ms the master is ahead of another, whose estimate must exist.

@@ -212,7 +212,7 @@ func (g *group) decide(at located) (*decision, error) {
 		d.each = append(d.each, each)
 	}
 	if commits {
-		g.encode(d, cell, uses)
+		g.encode(d, cell, uses, at.clockError())
 	}
 	return d, nil
 }
@@ -228,9 +228,9 @@ func (g *group) touches(d *cart.Decision, now time.Time) bool {
 }
 
 // encode sets the commit of a decision, after which the cart is the cell.
-func (g *group) encode(d *decision, cell cart.Cell, uses map[string]cart.KeyUse) {
+func (g *group) encode(d *decision, cell cart.Cell, uses map[string]cart.KeyUse, clockError int64) {
 	c := &commit{
-		keys: []string{g.ref.cartKey()}, time: d.now, until: d.now + g.tolerance<<min(g.late, 8), fence: g.held.fence, mark: newFenceMark(d.now),
+		keys: []string{g.ref.cartKey()}, time: d.now, until: d.now + clockError + g.tolerance<<min(g.late, 8), fence: g.held.fence, mark: newFenceMark(d.now),
 	}
 	d.commit = c
 	for _, m := range g.members {
@@ -357,11 +357,14 @@ func (g *group) setMaybeMade(each []cart.Decision) {
 // judgeTries is how many attempts in a row may fail before the outcome of a commit stays unknown.
 const judgeTries = 3
 
+// barLife is for how many ms a bar may arrive.
+const barLife = 5000
+
 // judge reads the cart to learn whether a commit was made, and sees to it that it is not made later. It returns when that
 // is certain.
 func (g *group) judge(ctx context.Context, at located, c *commit) (v *verdict, err error) {
 	for failed := 0; failed < judgeTries; failed++ {
-		if v, err = g.judgeOnce(ctx, at, c, g.tolerance<<failed); v != nil || errors.Is(err, errOvertaken) {
+		if v, err = g.judgeOnce(ctx, at, c); v != nil || errors.Is(err, errOvertaken) {
 			return v, err
 		}
 		if late := pause(ctx, patience); late != nil {
@@ -371,7 +374,11 @@ func (g *group) judge(ctx context.Context, at located, c *commit) (v *verdict, e
 	return nil, err
 }
 
-func (g *group) judgeOnce(ctx context.Context, at located, c *commit, tolerance int64) (*verdict, error) {
+func (g *group) judgeOnce(ctx context.Context, at located, c *commit) (*verdict, error) {
+	now, err := at.redisNow(ctx)
+	if err != nil {
+		return nil, err
+	}
 	held, err := g.Store.read(ctx, at, g.ref, nil)
 	switch {
 	case err != nil:
@@ -383,21 +390,19 @@ func (g *group) judgeOnce(ctx context.Context, at located, c *commit, tolerance 
 	case !c.expects(held.fence):
 		return &verdict{held, false}, nil
 	}
-	now, err := at.redisNow(ctx)
-	if err != nil {
-		return nil, err
-	}
-	// Copies of the commit may be on their way: with another fence, none of them is made.
-	bar := &commit{keys: []string{g.ref.cartKey()}, time: now, until: now + tolerance, fence: held.fence, mark: newFenceMark(now)}
+	// Copies of the commit may be on their way: with another fence, none of them is made. A late copy of the bar does no harm.
+	bar := &commit{keys: []string{g.ref.cartKey()}, time: now, until: now + barLife, fence: held.fence, mark: newFenceMark(now)}
 	barred, _ := bar.encode(&held, held.Cell, g.ttlOf(g.ref), time.UnixMilli(now))
 	reply, _, err := g.send(ctx, at, bar, 0, 0)
 	switch {
 	case err == nil && reply.word == "applied":
 		return &verdict{barred, false}, nil
-	case err != nil && isReply(err) && now > c.until: // Redis refuses writes
+	case err != nil && isReply(err) && now > c.until: // Redis refuses writes, and the read was after the commit's time
 		return &verdict{held, false}, nil
 	case err != nil:
 		return nil, err
+	case reply.wait > 0:
+		return nil, cmp.Or(pause(ctx, reply.wait), errNotBarred)
 	}
 	return nil, errNotBarred
 }

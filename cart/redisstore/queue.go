@@ -22,7 +22,7 @@ type queue struct {
 }
 
 const (
-	maxGroup = 64 // changes that are committed together
+	maxGroup = 512 // changes that are committed together
 
 	// A group that takes longer no longer holds up the next one: its connection may hang. Until then, groups of one
 	// instance do not compete for a cart.
