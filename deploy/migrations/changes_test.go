@@ -190,6 +190,14 @@ func TestChanges_RecordNoDigitsOfAnOlderSnapshot(t *testing.T) {
 	assert.Equal(t, got[0], "1111", "recorded digits")
 }
 
+// awaitLocks waits until at least so many connections to the database wait for locks.
+func awaitLocks(t *testing.T, conn *pgx.Conn, connections int) {
+	t.Helper()
+	ephemeral.Eventually(t, "connections wait for locks", func() bool {
+		return len(texts(t, conn, "SELECT wait_event FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")) >= connections
+	})
+}
+
 // A transaction that waits to give a card, and finds that the card's update was rolled back, waits for the next update, too.
 func TestChanges_OfACardThatIsGivenMeanwhileMissNothing(t *testing.T) {
 	t.Parallel()
@@ -207,9 +215,7 @@ func TestChanges_OfACardThatIsGivenMeanwhileMissNothing(t *testing.T) {
 		}{{second, renumber}, {giver, "UPDATE subscriptions SET saved_card_id = 4 WHERE id = 3"}} {
 			both.Go(func() { exec(t, of.conn, "BEGIN; "+of.statement+"; SELECT pg_sleep(0.02); COMMIT") })
 		}
-		ephemeral.Eventually(t, "both wait", func() bool {
-			return texts(t, conn, "SELECT count(*)::text FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")[0] == "2"
-		})
+		awaitLocks(t, conn, 2)
 		exec(t, first, "ROLLBACK")
 		both.Wait()
 		missed := texts(t, conn, "SELECT subscription_id::text FROM missed_states()")
@@ -260,9 +266,7 @@ func TestUp_BeginsHistoriesAfterWriters(t *testing.T) {
 		_, err := m.Up(context.Background())
 		restarted <- err
 	}()
-	for len(texts(t, conn, "SELECT wait_event FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")) == 0 {
-		time.Sleep(time.Millisecond)
-	}
+	awaitLocks(t, conn, 1)
 	exec(t, writer, "COMMIT")
 	assert.NoError(t, <-restarted)
 	latest := texts(t, conn, `SELECT DISTINCT ON (subscription_id) subscription_id || coalesce(' ' || status, ' deleted')

@@ -279,16 +279,15 @@ func (v *retryVisit) fillAsGuest(unknownProduct string) {
 // repeatAsCustomer repeats the changes of fillAsGuest, and makes others.
 func (v *retryVisit) repeatAsCustomer(at *uncached) {
 	customer := v.customer
+	defer func() { v.customer = customer }()
 	v.customer, v.loggedIn = at.client.as(customer.Token, customer.JWT), true
-	made := true
-	for n := 0; made && n < 2*changesThatWait; n++ {
-		made = v.insist(plainLine(0), fmt.Sprint(n), false)
+	for n := range 2 * changesThatWait {
+		if !v.insist(plainLine(0), fmt.Sprint(n), false) {
+			return
+		}
 	}
-	if made {
-		v.insist(plainLine(0), "stamp", true)
-	}
+	v.insist(plainLine(0), "stamp", true)
 	if left := v.guest.send("GET", "/cart/count", ""); left.Cart.Count > 0 {
 		v.waiting.Add(changesThatWait)
 	}
-	v.customer = customer
 }

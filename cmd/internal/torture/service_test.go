@@ -101,12 +101,8 @@ func (s *service) said(from int64) []byte {
 
 func (s *service) entries(from int64) []map[string]any {
 	s.t.Helper()
-	return entriesOf(s.said(from))
-}
-
-func entriesOf(log []byte) []map[string]any {
 	var found []map[string]any
-	for text := range bytes.Lines(log) {
+	for text := range bytes.Lines(s.said(from)) {
 		var line map[string]any
 		if json.Unmarshal(text, &line) == nil {
 			found = append(found, line)
@@ -118,8 +114,8 @@ func entriesOf(log []byte) []map[string]any {
 // failures returns the last n errors in the last 16 MB of the log.
 func (s *service) failures(n int) []map[string]any {
 	s.t.Helper()
-	log := s.said(0)
-	failed := slices.DeleteFunc(entriesOf(log[max(0, len(log)-16<<20):]), func(line map[string]any) bool { return line["level"] != "ERROR" })
+	log := assert.Must(os.Stat(s.log))(s.t)
+	failed := slices.DeleteFunc(s.entries(max(0, log.Size()-16<<20)), func(line map[string]any) bool { return line["level"] != "ERROR" })
 	return failed[max(0, len(failed)-n):]
 }
 
