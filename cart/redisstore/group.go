@@ -42,6 +42,9 @@ type decision struct {
 	left   time.Duration
 }
 
+// writesOnlyKeys reports whether the commit only remembers outcomes of lists by their keys: an unused cart has no fence.
+func (d *decision) writesOnlyKeys() bool { return d.stored.ID == "" }
+
 // decideAll decides changes of one cart, and ends each. contended is what it has returned for those before them: how long
 // a commit took, if others changed the cart meanwhile, and otherwise 0.
 func (s *Store) decideAll(ref Ref, members []*member, contended time.Duration) time.Duration {
@@ -279,7 +282,7 @@ func (g *group) commit(at located, d *decision) (done bool, err error) {
 	g.setMaybeMade(d.each)
 	ctx, settle := context.WithCancelCause(g.ctx)
 	defer settle(nil)
-	if g.Batch {
+	if g.Batch && !d.writesOnlyKeys() {
 		meanwhile := time.AfterFunc(patience, func() {
 			if v, err := g.judge(ctx, at, d.commit); err == nil {
 				settle(v)
@@ -294,6 +297,9 @@ func (g *group) commit(at located, d *decision) (done bool, err error) {
 	}
 	reply, copies, err := g.send(ctx, at, d.commit, g.turn(), wait)
 	g.took, g.known = time.Since(sent), false
+	if err != nil && !isReply(err) && d.writesOnlyKeys() {
+		return false, pause(g.ctx, patience) // of two copies, at most one finds its keys unused
+	}
 	if err != nil && !isReply(err) {
 		v, known := context.Cause(ctx).(*verdict)
 		if !known && mayHaveRun(err) {
@@ -399,6 +405,8 @@ func (g *group) judgeOnce(ctx context.Context, at located, c *commit) (*verdict,
 		return &verdict{barred, false}, nil
 	case err != nil && isReply(err) && now > c.until: // Redis refuses writes, and the read was after the commit's time
 		return &verdict{held, false}, nil
+	case err != nil && isReply(err):
+		return nil, cmp.Or(pause(ctx, time.Duration(c.until-now)*time.Millisecond), err)
 	case err != nil:
 		return nil, err
 	case reply.wait > 0:

@@ -98,6 +98,26 @@ func TestKeys_OfAnUnusedCartAreBounded(t *testing.T) {
 	assert.That(t, n == cart.KeysKept, "%d keys are stored", n)
 }
 
+// A list whose reply is lost, on a cart that is not used, is told from its key, and the cart stays unused.
+func TestKeys_OfAnUnusedCartTellALostReply(t *testing.T) {
+	t.Parallel()
+	var copies atomic.Int64
+	s, ref := hooked(t, ephemeral.Redis(t), hook{process: func(_ context.Context, cmd redis.Cmder, next func() error) error {
+		err := next()
+		if cmd.FullName() == "commit" && err == nil && copies.Add(1) == 1 {
+			cmd.SetErr(io.EOF)
+			return io.EOF
+		}
+		return err
+	}}), newRef()
+	nothing := func(c *cart.Cell, _ cart.Limits, _ time.Time) cart.Effect { return cart.Effect{Cart: c.Cart} }
+	on := Conditions{Key: "k", Fingerprint: "f"}
+	o, err := s.Change(t.Context(), ref, on, Attempt{CartID: "ID", Limits: carttest.Limits}, Change{Rule: nothing, List: true})
+	assert.That(t, err == nil && o.Status == cart.Replayed && copies.Load() > 0, "%s, %v, %d copies", o.Status, err, copies.Load())
+	held := s.Client.HGetAll(t.Context(), ref.cartKey()).Val()
+	assert.That(t, len(held) == 0, "the cart has %v", held)
+}
+
 // A fence that has lost marks tells nothing of them, whichever marks have come since.
 func TestJudge_CountsOnceAfterManyOthersAndAScript(t *testing.T) {
 	t.Parallel()
