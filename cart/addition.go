@@ -34,8 +34,8 @@ type Malformed struct {
 	FieldKeys map[string]bool // the keys of fields whose values cannot be read
 }
 
-// Rule returns the rule of a malformed request: what rule, which has its faults, refuses. If the cart does not have what the
-// request names, only the faults are known.
+// Rule returns the rule of a malformed request, which is refused always: by what rule, which has its faults, refuses, or if the
+// cart does not have what the request names, by the faults alone.
 func (m Malformed) Rule(rule Rule) Rule {
 	return func(c *Cell, limits Limits, now time.Time) Effect {
 		effect := rule(c, limits, now)

@@ -22,10 +22,8 @@ type Cell struct {
 
 	Expires int64 // when it expires, in seconds by Redis' clock; 0 for what remains of a cart without an ID
 
-	// Of the idempotency keys, only what was looked up for one request: the change applied under its key, zero for
-	// none, and those that must leave when another one is added.
-	Key    KeyUse
-	Excess []string
+	Key    KeyUse   // the change applied under the request's idempotency key; zero for none
+	Excess []string // the idempotency keys that leave when those of all requests that are decided together are added
 }
 
 // AgentCanceled is the Agent of a cart that its agent has canceled.
@@ -37,7 +35,8 @@ type Listening struct {
 	By    string
 }
 
-// InUse reports whether reads and changes renew the TTL, as they do unless only the remains of an emptied cart are left.
+// InUse reports whether the cart is kept for its TTL. What remains of an emptied one is kept for remainsLife, which reads do
+// not renew.
 func (c *Cell) InUse() bool { return c.Cart.InUse() || len(c.Pending) > 0 }
 
 const (

@@ -21,7 +21,7 @@ type Effect struct {
 	Named   bool   // whether the request names that line by its ID
 
 	// Why the cart refuses the change, or why the request is refused by itself. One at most is set, and then the rest
-	// is zero.
+	// is zero, except for Ops.
 	Refusal *Refusal
 	Problem *problem.Error
 

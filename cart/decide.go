@@ -55,11 +55,11 @@ const (
 type Decision struct {
 	Status Status
 	Cell   Cell   // afterwards
-	Effect Effect // of Applied and Refused; also of a replayed list, as it would be decided now, to explain its outcomes
+	Effect Effect // of Applied, Refused and Undecided; of a replayed list, as it would be decided now, to explain its outcomes
 
 	Text    int64  // bytes of text by which Cell has grown; 0 if it has not
 	Commits bool   // whether Cell must be stored; otherwise nothing changes
-	Use     KeyUse // of Replayed, and of Applied with a key: what is to be stored under it
+	Use     KeyUse // of Applied and Replayed: what is remembered of the change
 }
 
 // refuses makes the decision a refusal that does not come from the rule.
@@ -70,8 +70,8 @@ func (d Decision) refuses(code problem.Code) Decision {
 
 // Decide decides about a request. It is judged in this order: a merge under way, a replay, If-Match, the rule. A refused
 // change leaves no trace. An applied one is remembered by its key or its stamp, also if it altered nothing, because its
-// repeat may come after a change that it would undo. An unused cart stays unused; but its keys remember the outcomes of
-// a list, which its repeat tells again.
+// repeat may come after a change that it would undo. A change without effect begins no cart; but the outcomes of
+// a list are stored under its key, for a repeat.
 func (r *Request) Decide(c Cell, now time.Time) Decision {
 	d := Decision{Cell: c}
 	if c.Pending.hold(r.Ignore) {

@@ -55,7 +55,7 @@ type EditedLine struct {
 }
 
 // Resolve computes what an edit makes of a line of a product (nil if the store no longer
-// has it). It checks new fields and a new plan like those of an Addition. The script checks
+// has it). It checks new fields and a new plan like those of an Addition. EditLine checks
 // what depends on the rest of the cart, or on the line's quantity.
 func (e Edit) Resolve(l Line, p *Product, limits Limits) (EditedLine, *problem.Error) {
 	edited, refusal := e.resolve(l, p, limits)

@@ -33,8 +33,8 @@ func NewLineID(product, plan int64, fields []FieldValue) LineID {
 	return LineID(id)
 }
 
-// ParseLineID parses a line's ID that a client sent. ok is false for any other text, so
-// that none reaches a script.
+// ParseLineID parses a line's ID that a client sent. ok is false for any other text, which
+// is never taken for a line's ID.
 func ParseLineID(s string) (LineID, bool) {
 	if len(s) > 64 || !lineIDShape.MatchString(s) {
 		return "", false

@@ -18,7 +18,8 @@ type Offers struct {
 // Merge adds the lines of a guest's cart, each within its bounds (see MergeBounds), and reports
 // what it did now; nil for nothing. A line that was offered before stays, except that Sum adds what
 // has been offered beyond that. The customer's line keeps its order, price, fields and notice, and its
-// values of metadata. A coupon is taken once, if the customer has none, and so is the cart's metadata.
+// values of metadata. A coupon is taken once, if the customer has none, and so is the cart's metadata. Redis merges by
+// redisstore/lua/apply.lua, which tests compare with this.
 func Merge(c, guest Cart, by Strategy, bounds map[LineID]Bounds, before Offers) (Cart, Offers, *MergeReport) {
 	merged, after, report := c, Offers{maps.Clone(before.Lines), before.Coupon, before.Metadata}, &MergeReport{}
 	for _, l := range guest.Lines {

@@ -34,7 +34,7 @@ const (
 	markSize  = 6
 	maxMarks  = 10              // a hash with a value of more than 64 bytes takes three times the memory
 	marksKept = 2 * time.Second // if there are not more
-	markStep  = 125             // ms: what a character of the time tells apart, of the last 8 seconds
+	markStep  = 125             // ms of a character of the time, which repeats after 8 seconds
 	firstMark = "------"
 )
 
@@ -49,8 +49,8 @@ func newFenceMark(now int64) string {
 	return markTimes[now/markStep%64:][:1] + base64.RawURLEncoding.EncodeToString(random[:])[:markSize-1]
 }
 
-// nextFence is the member n after the commit. It loses a mark once the one after it is old: until then, it shows what has
-// become of those who competed with that one.
+// nextFence is the member n after the commit. It loses a mark once the next one is old. Until then, the mark
+// tells a decision that expected it, and whose reply is lost, that it was not made.
 func (c *commit) nextFence() string {
 	kept := cmp.Or(c.fence, firstMark)
 	kept = kept[max(0, len(kept)-(maxMarks-1)*markSize):]
@@ -60,8 +60,8 @@ func (c *commit) nextFence() string {
 	return kept + c.mark
 }
 
-// isOld reports whether a mark of that time is old. If it is older than 5 seconds, or of a script, it may seem newer, and one
-// of a server whose clock is ahead does.
+// isOld reports whether a mark is older than marksKept, by its first character. That one repeats after 8 seconds, and is
+// arbitrary in marks of other scripts: an old mark may count as new, and is then kept longer.
 func (c *commit) isOld(when byte) bool {
 	age := (c.time/markStep - int64(strings.IndexByte(markTimes, when)) + 64) % 64
 	return age*markStep > marksKept.Milliseconds() && age < 40
@@ -150,9 +150,6 @@ type committed struct {
 	cart  []string      // as it is; nil unless changed
 	found []any         // by each check; nil for no member
 }
-
-// errDeadlinePassed is of a commit that Redis has refused, and of which no other copy can run any more.
-var errDeadlinePassed = errors.New("redis got it after its deadline, and changed nothing")
 
 // send sends one copy of a commit, in a round trip that others may share, and waits for replicas for a time. Without an
 // error, copies tells which of them have it.

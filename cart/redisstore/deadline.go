@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Each change carries a deadline in the time of the Redis that runs it: see docs/design.md.
+// Each commit and each claim carries a deadline by the clock of the Redis that runs it: see docs/design.md.
 
 // redisClock is how far a Redis' clock is ahead of this process' own clock.
 type redisClock struct {
@@ -21,7 +21,7 @@ const noDeadline int64 = 1<<53 - 1
 
 // learn updates the estimate of a Redis' clock by the time that Redis reported between sent and
 // received. If the current estimate contradicts it, the lowest possible one replaces it: a
-// deadline that is too early only makes a script run again.
+// deadline that is too early only makes a change be decided again.
 func (m *master) learn(redisMs int64, sent, received time.Time) {
 	lowest, highest := redisMs-m.own(received)-1, redisMs-m.own(sent)+1
 	m.mu.Lock()

@@ -27,7 +27,7 @@ type group struct {
 	failed int    // how many commits have found another cart
 
 	mustRead bool // what is remembered of the cart is not enough
-	late     int  // how many have come too late
+	late     int  // how many have come too late, or too early
 	took     time.Duration
 
 	contended time.Duration // how long commits take of a cart that others change, too; 0 for another one

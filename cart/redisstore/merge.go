@@ -18,6 +18,9 @@ const (
 	offersOutlive = 7 * 24 * time.Hour
 )
 
+// errClaimLate: Redis got a claim after its deadline, and claimed nothing.
+var errClaimLate = errors.New("redis got it after its deadline, and changed nothing")
+
 // ShortID returns the prefix of a guest's cart ID that notes store, to keep the cart small in Redis.
 func ShortID(cartID string) string {
 	if cartID == "" {
@@ -107,7 +110,7 @@ func (s *Store) Claim(
 	case "merging":
 		return Claimed{}, ErrMerging
 	case "late":
-		return Claimed{}, cart.Unavailable("claim guest cart", errDeadlinePassed)
+		return Claimed{}, cart.Unavailable("claim guest cart", errClaimLate)
 	case "other":
 		return Claimed{}, &OtherOwnerError{Owner: tagged(reply[1].(string))}
 	case "grown":

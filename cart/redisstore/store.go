@@ -39,7 +39,9 @@ type Config struct {
 
 	Undoable bool // merges into customers' carts can be undone
 
-	Batch bool // reads, and changes, that come at the same time share a round trip
+	// Batch: concurrent reads, and concurrent changes, share round trips. Concurrent changes of one cart are committed
+	// together, and may be decided from the cart that was seen last.
+	Batch bool
 
 	// Sentinels returns how many replicas that were reachable within the given time
 	// the sentinels list; nil without sentinels.
@@ -48,7 +50,7 @@ type Config struct {
 	// PublishFailed is called when Redis has refused to announce a change to those who listen. It must not block.
 	PublishFailed func()
 
-	// ReplyLost is called when a change got no reply from Redis, with what a read of its cart has told. It must not block.
+	// ReplyLost is called when the reply of a commit was lost or slow, with what a read of its cart has told. It must not block.
 	ReplyLost func(Settled)
 
 	Now func() time.Time // default time.Now

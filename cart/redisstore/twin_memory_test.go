@@ -9,7 +9,7 @@ import (
 	"commerce/cart"
 )
 
-// How long, and how many, idempotency keys a cart remembers. Package cart has those of stamps.
+// How long, and how many, idempotency keys a cart remembers.
 const (
 	KeyLife  = 24 * time.Hour
 	KeysKept = 256 // the newest

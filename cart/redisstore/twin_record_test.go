@@ -7,7 +7,7 @@ import (
 	"commerce/cart"
 )
 
-// Record is a cart with all that its next change is decided by. The zero value is that of a cart that
+// Record is a cart with all that a merge depends on. The zero value is that of a cart that
 // was never used. Methods do not change it.
 type Record struct {
 	Cart   cart.Cart

@@ -21,9 +21,8 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-// The scripts decide by rules that package rules, and for what a cart remembers Record, state as pure
-// functions. The tests of twins run random commands on both, and compare what they answer and what they
-// leave after each.
+// Scripts merge carts. cart.Merge and Record state the same as pure functions. The tests of twins run random steps of merges
+// on both, and compare what they answer and what they leave after each.
 
 // twins are carts in a real Redis, and the Record of each.
 type twins struct {

@@ -21,7 +21,7 @@ type List struct {
 // Op is one change of a list. One member is set.
 type Op struct {
 	Add      *cart.Addition
-	Edit     *Edit         // of a line, never of a product's first one
+	Edit     *Edit         // of a line, by its own ID; a product's ID names nothing
 	Remove   *cart.LineID  // "" if no line can have the requested ID; a line that is not there changes nothing
 	Clear    bool          // of the lines, the coupon and the metadata
 	Coupon   *CouponCode   // with the code "" to remove the coupon

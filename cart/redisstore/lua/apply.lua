@@ -27,10 +27,8 @@ local cart, offers, keys = KEYS[1], KEYS[2], KEYS[3]
 local strategy, coupon, n_lines = ARGV[4], ARGV[5], tonumber(ARGV[11])
 local now = clock()
 local shift = tonumber(ARGV[7])
-local hash = scan(cart, nil)
+local hash = scan(cart)
 survey(hash)
-local decode, encode, put_metadata = texts()
-local stamps_of, applied_at, put_line, drop_lines, ms_of = stamps()
 
 -- in_cart has the quantity of each product in the customer's cart.
 local in_cart, last_order = {}, 0
@@ -91,7 +89,7 @@ local function fill_metadata(hash, member, guests)
     own[names[i]], filled[names[i]] = others[names[i]], others[names[i]]
   end
   if not next(filled) then return false end
-  put_metadata(hash, member, (encode(own)))
+  put(hash, member, (encode(own)))
   bring(member, (encode(filled)))
   return true
 end

@@ -4,7 +4,7 @@
 -- KEYS  1 guest's cart
 -- ARGV  1 cart TTL in ms  2 mark of its version  3 … members and their values
 
-local hash = scan(KEYS[1], nil)
+local hash = scan(KEYS[1])
 if hash.at.i then -- it is sent a second time
   touch(KEYS[1])
   return 1

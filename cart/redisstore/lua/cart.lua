@@ -1,4 +1,4 @@
--- The layout of a cart, and functions that the scripts share. Prepended to each script.
+-- The layout of a cart, and functions that scripts share: all but commit.lua, which stands alone.
 --
 -- A cart is one hash:
 --   42.p41           "<quantity> <order> <unit price when added>"   one member a line
@@ -17,7 +17,7 @@
 --                    not return the TTL
 --   l                the number of the layout
 --   n                the fence: the marks of the last decisions, ten at most, that have written the cart, the newest last
---                    (see commit.lua). Every write replaces it
+--                    (see commit.lua). Every write appends its own
 --   t                "<ms> <instance>": until when only that instance may commit (see commit.lua)
 --   b                "<line> <seconds> …": lines that were removed beside others of their product, the latest first
 --   r1 … r4 e<stamp> changes that a retry would repeat (see stamps.lua)
@@ -36,13 +36,10 @@
 -- Lines begin with a digit, the cart's own members with a letter.
 --
 -- A script reads a cart once, into the list that HGETALL gives, and goes through that
--- list once (scan). put and drop change the list, which is also what the caller gets
--- back, and collect what write then sends in one HDEL and one HSET. What only some
--- changes need is looked up when they need it (index, survey).
+-- list once (scan). put and drop change the list, and collect what write then sends in one
+-- HDEL and one HSET.
 --
--- Every call defines its functions again, at 0.1 µs each, and more for captured locals. So a script
--- has only the files that it needs, functions take arguments, and functions that few calls need are
--- defined in a function that returns them (texts, stamps).
+-- Every call defines its functions again, at 0.1 µs each. So a script has only the files that it needs.
 --
 -- All times are by the clock of the Redis that runs the script: the clocks of the
 -- service's instances differ.
@@ -63,45 +60,25 @@ end
 -- misread its members. The result, called hash below, has
 --   flat     member, value, member, value, … as HGETALL gives it; the index of an entry is
 --            that of its member
---   at       member -> index, of the cart's own members and of one line, or for line nil
---            of all members
+--   at       member -> index
 --   notes    the indexes of the notes of merges
 --   written  what write is to set: member, value, …
 --   gone     what write is to remove: members
-local function scan(key, line)
+local function scan(key)
   local flat, byte = redis.call('HGETALL', key), string.byte
   local at, notes = {}, {}
   for n = 1, #flat, 2 do
-    local member = flat[n]
-    local first = byte(member)
-    if first and first <= 57 then                            -- up to 9: of a line
-      if not line or member == line then at[member] = n end
-    else
-      at[member] = n
-      if first == 109 then notes[#notes + 1] = n end         -- m
-    end
+    at[flat[n]] = n
+    if byte(flat[n]) == 109 then notes[#notes + 1] = n end -- m
   end
   local layout = at.l and flat[at.l + 1] or 'without a number'
   if #flat > 0 and layout ~= LAYOUT then error('LAYOUT ' .. layout .. ' of a cart, this release knows ' .. LAYOUT) end
-  return { flat = flat, at = at, all = not line, notes = notes, written = {}, gone = {} }
-end
-
--- index returns the index of a member; nil if there is none.
-local function index(hash, member)
-  local n = hash.at[member]
-  if n or hash.all or (string.byte(member) or 58) > 57 then return n end
-  local flat = hash.flat
-  for i = 1, #flat, 2 do
-    if flat[i] == member then
-      hash.at[member] = i
-      return i
-    end
-  end
+  return { flat = flat, at = at, notes = notes, written = {}, gone = {} }
 end
 
 -- get returns the value of a member; nil if there is none.
 local function get(hash, member)
-  local n = index(hash, member)
+  local n = hash.at[member]
   return n and hash.flat[n + 1]
 end
 
@@ -112,23 +89,19 @@ local function parse(line)
   return tonumber(quantity), order, price
 end
 
--- put sets a member, in flat now and in Redis with the next write. It returns the
--- member's index.
+-- put sets a member, in flat now and in Redis with the next write.
 local function put(hash, member, value)
   local flat, written = hash.flat, hash.written
-  local n = index(hash, member) or #flat + 1
-  if hash.follow then hash:follow(n, member, value) end
+  local n = hash.at[member] or #flat + 1
   hash.at[member], flat[n], flat[n + 1] = n, member, value
   written[#written + 1] = member
   written[#written + 1] = value
-  return n
 end
 
 -- drop removes the member of an index, if there is one, in the same way.
 local function drop(hash, n)
   if not n then return end
   local flat, gone = hash.flat, hash.gone
-  if hash.follow then hash:follow(n, flat[n], nil) end
   gone[#gone + 1] = flat[n]
   hash.at[flat[n]] = nil
   flat[n], flat[n + 1] = '', ''
@@ -141,9 +114,8 @@ local function fence(key, hash)
   put(hash, 'n', string.sub(get(hash, 'n') or '------', -54) .. mark)
 end
 
--- write sends what put and drop have collected, first what was dropped. A guest's
--- cart of 500 lines that is merged, and the members of a merged cart of 1,000 lines that is cleared, each
--- with all texts, are within the 7,999 values that unpack allows.
+-- write sends what put and drop have collected, first what was dropped. A guest's cart of 500
+-- lines with all texts is within the 7,999 values that unpack allows.
 local function write(key, hash)
   if #hash.gone > 0 or #hash.written > 0 then fence(key, hash) end
   if #hash.gone > 0 then

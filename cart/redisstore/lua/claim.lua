@@ -48,10 +48,10 @@ local owner, note = string.match(redis.call('HGET', claimed, 'o') or '', '^(%S+)
 if owner and owner ~= ARGV[1] then return { 'other', owner } end
 if owner then
   touch(claimed)
-  return { 'again', note, scan(claimed, '').flat, claimed_keys() }
+  return { 'again', note, scan(claimed).flat, claimed_keys() }
 end
 
-local hash = scan(guest, '')
+local hash = scan(guest)
 survey(hash)
 local id, lines, text = get(hash, 'i'), hash.count, hash.text
 if ARGV[3] == '' or not id then return { 'nothing' } end
@@ -74,7 +74,7 @@ if ARGV[9] ~= '' then
   redis.call('PEXPIRE', KEYS[4], ARGV[8])
 end
 -- The fence goes on: otherwise a copy of a commit that has expected no cart could run on the absence.
-local kept = scan(guest, nil)
+local kept = scan(guest)
 for n = 1, #hash.flat, 2 do
   local first = string.byte(hash.flat[n])
   if first == 114 or first == 101 or first == 109 or first == 110 then put(kept, hash.flat[n], hash.flat[n + 1]) end -- r, e, m, n

@@ -1,16 +1,16 @@
--- Commits a decision about a cart, if everything that it was made from is still as it was read: the one script that
--- changes a cart by a decision of the service. All keys are in one slot. Afterwards, all of the writes are made or none,
+-- Commits a decision about a cart, if everything that it was made from is still as it was read. Whatever a client changes
+-- is written by it, but merges and their undo are not. All keys are in one slot. Afterwards, all of the writes are made or none,
 -- except that Redis may refuse a later one for which its user lacks the right. The service draws the mark in member n for
 -- each decision and writes it with every change of a cart, so a copy of this command that runs later finds another one.
 --
 -- KEYS  1 cart  2 … other hashes of its slot that are checked or written
 -- ARGV  1 and 2 the first and the last ms by this Redis' clock at which it may run
 --       3 the end of the cart's member n as it was read, "" for none
---       4 who decides  5 for how many ms nobody else may commit, if this one fails; 0 for none
+--       4 name of the instance  5 if this commit fails, for how many ms no other instance may commit; 0 for none
 --       6 number of checks, for each: number of the key, member, "=" and its value, or "-" for none
 --       then for each write: command, number of the key, number of arguments that follow, these. Key 0 is none: an
 --       announcement, which comes last, and whose failure is not one of the commit
--- Reply {late, now}, {applied, now, error of the announcement},
+-- Reply {late, now} outside of these times, {applied, now, error of the announcement},
 --       or {changed, now, ms left of another's turn, the cart as HGETALL, what each check has found}
 
 local time, cart = redis.call('TIME'), KEYS[1]
@@ -27,8 +27,8 @@ for n = 1, tonumber(ARGV[6]) do
   i = i + 3
 end
 
--- A turn is of who failed twice, since another instance may be nearer to Redis and win every race. They are short: one of
--- over a second was written by another clock.
+-- An instance that has failed twice gets a turn, since another one may be closer to Redis and win every race. Turns are
+-- short: one of over a second was written by another clock.
 local wait = 0
 if held[2] then
   local till, whose = string.match(held[2], '^(%d+) (.*)$')

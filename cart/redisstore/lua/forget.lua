@@ -5,7 +5,7 @@
 -- ARGV  1 TTL in ms  2 age in seconds from which a note is dropped, 0 for any
 --       3 … members of the notes
 
-local hash = scan(KEYS[1], '')
+local hash = scan(KEYS[1])
 local now = clock()
 for i = 3, #ARGV do
   local began = string.match(get(hash, ARGV[i]) or '', '^%S+ (%d+)')

@@ -10,7 +10,7 @@ if not id then return end
 local now, life = math.floor(clock() / 1000), tonumber(ARGV[1])
 local till, command = string.match(redis.call('HGET', cart, 'w') or '', '^(%d+) (%a+)$')
 if command ~= ARGV[2] or tonumber(till) - now < life / 2 then
-  local hash = scan(cart, '')
+  local hash = scan(cart)
   put(hash, 'w', string.format('%d %s', now + life, ARGV[2]))
   write(cart, hash)
 end

@@ -7,7 +7,7 @@
 --       no cart
 
 local now = clock()
-local hash = scan(KEYS[1], '')
+local hash = scan(KEYS[1])
 if not in_use(hash.flat) then return { hash.flat, redis.call('PTTL', KEYS[1]), now } end
 local left = settle(KEYS[1], hash, ARGV[1], now)
 return { hash.flat, left, now }

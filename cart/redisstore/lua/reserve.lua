@@ -34,7 +34,7 @@ end
 local cart, own = KEYS[1], ARGV[1]
 local lines, text = tonumber(ARGV[4]), tonumber(ARGV[5])
 
-local hash = scan(cart, '')
+local hash = scan(cart)
 local now = clock()
 -- The tries of a hand-over share a note. A late one must not hide from claim that the lines are here: a failover may lose them.
 if string.find(get(hash, own) or '', ' ' .. ARGV[6] .. ' applied', 1, true) then

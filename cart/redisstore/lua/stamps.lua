@@ -51,46 +51,41 @@ local function last_written(hash)
   return last
 end
 
--- stamps returns the functions that only a repeat, a merge or a line to remember needs.
-local function stamps()
-  local function ms_of(entries, at)
-    local a, b, c, d, e, f = string.byte(entries, at + STAMP, at + ENTRY - 1)
-    return ((a * 256 + b) * 256 + c) * 16777216 + (d * 256 + e) * 256 + f
-  end
+local function ms_of(entries, at)
+  local a, b, c, d, e, f = string.byte(entries, at + STAMP, at + ENTRY - 1)
+  return ((a * 256 + b) * 256 + c) * 16777216 + (d * 256 + e) * 256 + f
+end
 
-  -- stamps_of returns the entries that count as one text, the oldest first.
-  local function stamps_of(hash)
-    local last, all = last_written(hash), ''
-    for n = last + 1, last + #MEMBERS do
-      local at = hash.at[MEMBERS[(n - 1) % #MEMBERS + 1]]
-      if at then all = all .. hash.flat[at + 1] end
-    end
-    return string.sub(all, -STAMPS * ENTRY)
+-- stamps_of returns the entries that count as one text, the oldest first.
+local function stamps_of(hash)
+  local last, all = last_written(hash), ''
+  for n = last + 1, last + #MEMBERS do
+    local at = hash.at[MEMBERS[(n - 1) % #MEMBERS + 1]]
+    if at then all = all .. hash.flat[at + 1] end
   end
+  return string.sub(all, -STAMPS * ENTRY)
+end
 
-  -- applied_at returns when a change with a stamp was applied last, and where its entry begins
-  -- among the entries; nil for none.
-  local function applied_at(entries, stamp)
-    local at, found = 0, nil
-    repeat
-      at = string.find(entries, stamp, at + 1, true)
-      if at and at % ENTRY == 1 then found = at end
-    until not at
-    if found then return ms_of(entries, found), found end
+-- applied_at returns when a change with a stamp was applied last, and where its entry begins
+-- among the entries; nil for none.
+local function applied_at(entries, stamp)
+  local at, found = 0, nil
+  repeat
+    at = string.find(entries, stamp, at + 1, true)
+    if at and at % ENTRY == 1 then found = at end
+  until not at
+  if found then return ms_of(entries, found), found end
+end
+
+-- put_line remembers the line that a change has changed; nil for none.
+local function put_line(hash, stamp, line)
+  if line then put(hash, 'e' .. stamp, line) else drop(hash, hash.at['e' .. stamp]) end
+end
+
+-- drop_lines removes the lines of stamps that have no entry any more.
+local function drop_lines(hash, entries)
+  for at = 1, #entries, ENTRY do
+    local stamp = string.sub(entries, at, at + STAMP - 1)
+    if hash.at['e' .. stamp] and not applied_at(stamps_of(hash), stamp) then put_line(hash, stamp, nil) end
   end
-
-  -- put_line remembers the line that a change has changed; nil for none.
-  local function put_line(hash, stamp, line)
-    if line then put(hash, 'e' .. stamp, line) else drop(hash, hash.at['e' .. stamp]) end
-  end
-
-  -- drop_lines removes the lines of stamps that have no entry any more.
-  local function drop_lines(hash, entries)
-    for at = 1, #entries, ENTRY do
-      local stamp = string.sub(entries, at, at + STAMP - 1)
-      if hash.at['e' .. stamp] and not applied_at(stamps_of(hash), stamp) then put_line(hash, stamp, nil) end
-    end
-  end
-
-  return stamps_of, applied_at, put_line, drop_lines, ms_of
 end

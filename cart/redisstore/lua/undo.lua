@@ -19,7 +19,7 @@ if name then
   touch(came)
   return { 'undone', name, redis.call('HGET', came, 'a') }
 end
-local hash = scan(cart, nil)
+local hash = scan(cart)
 if (get(hash, 'i') or '0') .. '.' .. (get(hash, 'v') or '0.0') ~= ARGV[2] then return { 'changed' } end
 
 for n = 6, #ARGV, 2 do

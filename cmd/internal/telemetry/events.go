@@ -97,7 +97,7 @@ func (m *Metrics) Replayed() { m.replays.Inc() }
 // PublishFailed counts a change of a cart that Redis refused to announce.
 func (m *Metrics) PublishFailed() { m.publishFailures.Inc() }
 
-// ReplyLost counts a change that got no reply from Redis, by what was learned of it.
+// ReplyLost counts a commit whose reply was lost or slow, by what was learned of it.
 func (m *Metrics) ReplyLost(settled redisstore.Settled) {
 	m.lostReplies.WithLabelValues(string(settled)).Inc()
 }

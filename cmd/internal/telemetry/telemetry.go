@@ -116,7 +116,7 @@ func New(version string) *Metrics {
 		publishFailures: r.counters("commerce_cart_publish_failures_total",
 			"Changes of carts that Redis refused to announce to those who listen.").WithLabelValues(),
 		lostReplies: fromZero(r.counters("commerce_redis_lost_replies_total",
-			"Changes of carts that got no reply from Redis, by what a read of the cart has told.", "settled"),
+			"Commits, of one or more changes of a cart, whose reply from Redis was lost or slow, by what a read of the cart has told.", "settled"),
 			string(redisstore.SettledMade), string(redisstore.SettledNotMade), string(redisstore.SettledUnknown)),
 	}
 }
