@@ -53,9 +53,7 @@ func (c *Cart) Count() int64 {
 // InUse reports whether a cart has a line, a coupon or metadata.
 func (c *Cart) InUse() bool { return len(c.Lines) > 0 || c.Coupon != "" || c.Metadata != nil }
 
-func (c *Cart) Has(line LineID) bool {
-	return slices.ContainsFunc(c.Lines, func(l Line) bool { return l.ID == line })
-}
+func (c *Cart) Has(line LineID) bool { return c.place(line) >= 0 }
 
 // Tag is what If-Match names a cart by: its id, version and mark. With the mark, a version that
 // a failover or a backup has taken back is never taken for the later one of the same number.
@@ -68,7 +66,10 @@ func (c Cart) Tag() string {
 
 // Line returns the line with an ID; nil for none.
 func (c *Cart) Line(id LineID) *Line {
-	return find(c.Lines, func(l *Line) bool { return l.ID == id })
+	if i := c.place(id); i >= 0 {
+		return &c.Lines[i]
+	}
+	return nil
 }
 
 // ProductIDs lists each product of the cart once, in ascending order.

@@ -22,8 +22,7 @@ type Cell struct {
 
 	Expires int64 // when it expires, in seconds by Redis' clock; 0 for what remains of a cart without an ID
 
-	Key    KeyUse   // the change applied under the request's idempotency key; zero for none
-	Excess []string // the idempotency keys that leave when those of all requests that are decided together are added
+	Key KeyUse // the change applied under the request's idempotency key; zero for none
 }
 
 // AgentCanceled is the Agent of a cart that its agent has canceled.
@@ -96,8 +95,13 @@ func (l RemovedLine) over(now time.Time) bool { return now.Unix()-l.At > int64(r
 // since returns the lines that count, with those that a change has removed.
 func (r RemovedLines) since(before, after *Cart, now time.Time) RemovedLines {
 	var all RemovedLines
+	next := 0 // of the lines after, which are mostly those before
 	for i := range before.Lines {
 		id := before.Lines[i].ID
+		if next < len(after.Lines) && after.Lines[next].ID == id {
+			next++
+			continue
+		}
 		if id.isBare() && !after.Has(id) && len(after.ofProduct(id)) > 0 && len(before.ofProduct(id)) > 1 {
 			all = append(all, RemovedLine{id, now.Unix()})
 		}

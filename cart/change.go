@@ -279,5 +279,10 @@ func (c Cart) without(at int) Cart {
 
 // place is the index of a line; -1 for none.
 func (c *Cart) place(id LineID) int {
-	return slices.IndexFunc(c.Lines, func(l Line) bool { return l.ID == id })
+	for i := range c.Lines { // no copy of a line
+		if c.Lines[i].ID == id {
+			return i
+		}
+	}
+	return -1
 }

@@ -55,7 +55,7 @@ const (
 type Decision struct {
 	Status Status
 	Cell   Cell   // afterwards
-	Effect Effect // of Applied, Refused and Undecided; of a replayed list, as it would be decided now, to explain its outcomes
+	Effect Effect // of Applied, Refused and Undecided; of a replayed list with refusals, as it would be decided now, to explain them
 
 	Text    int64  // bytes of text by which Cell has grown; 0 if it has not
 	Commits bool   // whether Cell must be stored; otherwise nothing changes
@@ -82,7 +82,7 @@ func (r *Request) Decide(c Cell, now time.Time) Decision {
 		return d.refuses(problem.IdempotencyConflict)
 	} else if known != nil {
 		d.Status, d.Use = Replayed, *known
-		if r.List {
+		if slices.ContainsFunc(known.Ops, func(o OpOutcome) bool { return o.Refusal != nil }) {
 			d.Effect = r.Rule(&c, c.Pending.Left(r.Limits), now)
 		}
 		return d

@@ -100,15 +100,15 @@ func isNotHere(err error) bool {
 	})
 }
 
-// runShared runs a script as run does, but in a batch while others run on the same master. What was
-// not sent there or not to the right place, and what may run twice and failed, then runs by itself.
+// runShared runs a script once, as run does, but in a batch while others run on the same master. What was not sent there, or
+// not to the right place, then runs by itself.
 func (s *Store) runShared(
-	ctx context.Context, at located, c script.Script, wait time.Duration, how script.Sending, keys []string, args ...any,
+	ctx context.Context, at located, c script.Script, wait time.Duration, keys []string, args ...any,
 ) (*redis.Cmd, replication) {
 	concurrent := at.changes.inFlight.Add(1)
 	defer at.changes.inFlight.Add(-1)
 	if !s.Batch || concurrent == 1 {
-		return s.run(ctx, at, c, wait, how, keys, args...)
+		return s.run(ctx, at, c, wait, script.Once, keys, args...)
 	}
 	began := time.Now()
 	shared, end := timing.Call(ctx, "redis", "redis shared change")
@@ -119,9 +119,8 @@ func (s *Store) runShared(
 	end(err)
 	copies := replication{replied: time.Now()}
 	unrun := cmd.Withdraw() || script.Unsent(err) || !mayHaveRun(err)
-	again := unrun && (!cmd.Answered() || isNotHere(err)) || how == script.Repeatable && (unrun || !cmd.Answered())
-	if again && script.TimeLeft(ctx) {
-		return s.run(ctx, at, c, wait, how, keys, args...)
+	if unrun && (!cmd.Answered() || isNotHere(err)) && script.TimeLeft(ctx) {
+		return s.run(ctx, at, c, wait, script.Once, keys, args...)
 	}
 	if err == nil {
 		if mine.copied != nil {

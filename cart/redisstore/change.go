@@ -73,19 +73,29 @@ type member struct {
 	used string // what is stored under the idempotency key; "" for nothing
 
 	// Set when done is closed.
-	outcome Outcome
-	err     error
-	done    chan struct{}
+	outcome  Outcome
+	err      error
+	panicked string // why the decision has panicked; "" if it has not
+	done     chan struct{}
 
 	maybeMade atomic.Pointer[cart.Decision] // was sent, and its outcome is not known; nil for none
 }
 
 func (m *member) end(o Outcome, err error) {
 	m.outcome, m.err = o, err
-	if err == nil {
-		m.maybeMade.Store(nil)
-	}
 	close(m.done)
+}
+
+// abort makes the callers of those that have not ended panic, each in its own goroutine, whose request then fails alone.
+func abort(members []*member, why string) {
+	for _, m := range members {
+		select {
+		case <-m.done:
+		default:
+			m.panicked = why
+			close(m.done)
+		}
+	}
 }
 
 // lastWords is how long a caller whose time is over waits for the change to end, which its group does then too: it may know
@@ -96,13 +106,15 @@ const lastWords = 50 * time.Millisecond
 func (m *member) result() (Outcome, error) {
 	select {
 	case <-m.done:
-		return m.outcome, m.err
 	case <-m.ctx.Done():
+		select {
+		case <-m.done:
+		case <-time.After(lastWords):
+			return Outcome{}, m.ctx.Err()
+		}
 	}
-	select {
-	case <-m.done:
-		return m.outcome, m.err
-	case <-time.After(lastWords):
-		return Outcome{}, m.ctx.Err()
+	if m.panicked != "" {
+		panic(m.panicked)
 	}
+	return m.outcome, m.err
 }

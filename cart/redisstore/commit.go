@@ -159,7 +159,7 @@ func (s *Store) send(ctx context.Context, at located, c *commit, turn, wait time
 		return committed{}, unsafeWrite, fmt.Errorf("%w: %w", script.ErrNotSent, err)
 	}
 	sent := time.Now()
-	cmd, copies := s.runShared(ctx, at, s.scripts["commit"], wait, script.Once, c.keys, s.args(c, deadline, turn)...)
+	cmd, copies := s.runShared(ctx, at, s.scripts["commit"], wait, c.keys, s.args(c, deadline, turn)...)
 	reply, err := s.parseCommitted(cmd)
 	if err != nil {
 		return committed{}, copies, err

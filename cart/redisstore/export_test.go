@@ -128,6 +128,9 @@ type InstanceConfig struct {
 	Variant     Variant
 }
 
+// WaitForReplies makes commits wait for their replies for a time before the cart is read meanwhile.
+func (s *Store) WaitForReplies(patience time.Duration) { s.patience = patience }
+
 // Instance returns a copy of a store, as another instance of the service would have. The
 // guests' carts have another master than the customers'. It has seen one replica of each,
 // and knows their clocks: those of this machine, apart from c.Variant.

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -49,6 +51,11 @@ func (d *decision) writesOnlyKeys() bool { return d.stored.ID == "" }
 // a commit took, if others changed the cart meanwhile, and otherwise 0.
 func (s *Store) decideAll(ref Ref, members []*member, contended time.Duration) time.Duration {
 	g := group{Store: s, ref: ref, members: members, contended: contended}
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			abort(members, fmt.Sprintf("%v\n\n%s", panicked, debug.Stack()))
+		}
+	}()
 	g.run()
 	if g.failed == 0 {
 		return 0
@@ -241,15 +248,14 @@ func (g *group) encode(d *decision, cell cart.Cell, uses map[string]cart.KeyUse,
 			c.check(g.ref.keysKey(), m.Key, m.used)
 		}
 	}
-	added, room := len(uses), g.held.roomForKeys
+	added := len(uses)
 	if cell.ID != "" {
 		cell.Key = cart.KeyUse{}
 		d.stored, d.left = c.encode(&g.held, cell, g.members[0].TTL, time.UnixMilli(d.now))
 	}
-	d.stored.roomForKeys = max(room-added, 0)
+	d.stored.roomForKeys = max(g.held.roomForKeys-added, 0)
 	if added > 0 {
-		oldest := slices.DeleteFunc(slices.Clone(g.held.Excess), func(key string) bool { _, added := uses[key]; return added })
-		c.write("HDEL", g.ref.keysKey(), anyOf(oldest)...)
+		c.write("HDEL", g.ref.keysKey(), anyOf(g.held.excessKeys(uses))...)
 	}
 	for _, m := range g.members {
 		if use, used := uses[m.Key]; used && m.Key != "" {
@@ -283,7 +289,7 @@ func (g *group) commit(at located, d *decision) (done bool, err error) {
 	ctx, settle := context.WithCancelCause(g.ctx)
 	defer settle(nil)
 	if g.Batch && !d.writesOnlyKeys() {
-		meanwhile := time.AfterFunc(patience, func() {
+		meanwhile := time.AfterFunc(g.patience, func() {
 			if v, err := g.judge(ctx, at, d.commit); err == nil {
 				settle(v)
 			}
@@ -297,8 +303,9 @@ func (g *group) commit(at located, d *decision) (done bool, err error) {
 	}
 	reply, copies, err := g.send(ctx, at, d.commit, g.turn(), wait)
 	g.took, g.known = time.Since(sent), false
-	if err != nil && !isReply(err) && d.writesOnlyKeys() {
-		return false, pause(g.ctx, patience) // of two copies, at most one finds its keys unused
+	if err != nil && !isReply(err) && mayHaveRun(err) && d.writesOnlyKeys() {
+		_ = pause(g.ctx, patience)
+		return false, nil // it is decided again: of two copies, at most one finds its keys unused
 	}
 	if err != nil && !isReply(err) {
 		v, known := context.Cause(ctx).(*verdict)
@@ -319,13 +326,14 @@ func (g *group) commit(at located, d *decision) (done bool, err error) {
 	if err != nil && mayHaveRun(err) { // Redis has refused a write, maybe after the first one
 		return false, err
 	}
+	if err == nil && reply.word == "applied" {
+		g.end(d, copies)
+		return true, nil
+	}
 	g.setMaybeMade(nil)
 	switch {
 	case err != nil:
 		return false, err
-	case reply.word == "applied":
-		g.end(d, copies)
-		return true, nil
 	case reply.word == "changed":
 		g.failed++
 		return false, g.changed(reply)
@@ -339,8 +347,8 @@ func (g *group) settle(d *decision, v *verdict) (done bool) {
 	if g.keys() == 0 {
 		g.hold(v.held)
 	}
-	g.setMaybeMade(nil)
 	if !v.made {
+		g.setMaybeMade(nil)
 		g.ReplyLost(SettledNotMade)
 		return false
 	}
@@ -444,6 +452,7 @@ func (g *group) changed(reply committed) error {
 			i++
 		}
 	}
+	held.oldestKeys = g.held.oldestKeys
 	g.hold(held)
 	return nil
 }

@@ -2,6 +2,8 @@ package redisstore
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -92,4 +94,60 @@ func TestGroup_LearnsWhatWasAppliedUnderEachKey(t *testing.T) {
 	assert.Equal(t, got, []string{"applied", "replayed"}, "a change after which the cart has another version, and one for this version")
 	held := assert.Must(other.Load(t.Context(), ref))(t)
 	assert.Equal(t, held.Count(), first.Count()+4, "what the cart holds")
+}
+
+// However many keyed changes are decided together, the newest keys stay, and what is refused costs none of them.
+func TestGroup_KeepsTheNewestKeys(t *testing.T) {
+	t.Parallel()
+	s, _ := openPair(t)
+	ref := CustomerRef(1, "c")
+	keyed := func(prefix string, n int, rule cart.Rule) (all []cart.Request) {
+		for i := range n {
+			key := fmt.Sprint(prefix, i)
+			all = append(all, cart.Request{Conditions: Conditions{Key: key, Fingerprint: key}, Change: Change{Rule: rule}})
+		}
+		return all
+	}
+	kept := func(prefix string) (n int) {
+		for key := range s.Client.HGetAll(t.Context(), ref.keysKey()).Val() {
+			if strings.HasPrefix(key, prefix) {
+				n++
+			}
+		}
+		return n
+	}
+	add := cart.Add(cart.NewLine{ID: "1", Quantity: 1, Price: 100, Bounds: cart.Bounds{Max: 10000, Stock: -1}})
+	refused := cart.SetQuantity(cart.Item{ID: "9"}, 1, cart.Bounds{Max: 1}, "")
+	together(t, s, ref, keyed("a", 50, add)...)
+	together(t, s, ref, append(keyed("b", cart.KeysKept, add), keyed("refused", 200, refused)...)...)
+	assert.That(t, kept("a") == 0 && kept("b") == cart.KeysKept, "%d of the first, %d of the next", kept("a"), kept("b"))
+	got := together(t, s, ref, append(keyed("c", 1, add), keyed("refused", 100, refused)...)...)
+	assert.That(t, got[0] == "applied" && kept("b") == cart.KeysKept-1, "%s, %d are left", got[0], kept("b"))
+	together(t, s, ref, keyed("d", maxGroup, add)...)
+	together(t, s, ref, keyed("e", maxGroup, add)...)
+	assert.That(t, kept("e") == maxGroup && kept("") == maxGroup, "%d of the last, %d in all", kept("e"), kept(""))
+}
+
+// A rule that panics fails those that are decided with it, each in its own goroutine, and nobody after them.
+func TestQueue_GoesOnAfterAPanic(t *testing.T) {
+	t.Parallel()
+	s, _ := openPair(t)
+	s.Batch = true
+	ref := CustomerRef(1, "c")
+	makes := func(rule cart.Rule) (panicked any, err error) {
+		defer func() { panicked = recover() }()
+		_, err = s.Change(t.Context(), ref, Conditions{}, Attempt{CartID: "ID", Limits: carttest.Limits}, Change{Rule: rule})
+		return nil, err
+	}
+	panics := func(*cart.Cell, cart.Limits, time.Time) cart.Effect { panic("a fault of the rule") }
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() {
+			panicked, err := makes(panics)
+			assert.That(t, strings.HasPrefix(fmt.Sprint(panicked), "a fault of the rule\n\n"), "%.60v, %v", panicked, err)
+		})
+	}
+	all.Wait()
+	panicked, err := makes(addsOne("1"))
+	assert.That(t, panicked == nil && err == nil, "afterwards: %v, %v", panicked, err)
 }

@@ -3,6 +3,7 @@ package redisstore
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -66,20 +67,25 @@ func parseKeyUse(value string) (use cart.KeyUse) {
 	return use
 }
 
-// oldestKeys returns the digests of the keys that must leave when some are added.
-func (s *Store) oldestKeys(ctx context.Context, ref Ref, added int) ([]string, error) {
+// oldestKeys returns the digests of all keys, the oldest first.
+func (s *Store) oldestKeys(ctx context.Context, ref Ref) ([]string, error) {
 	all, err := s.Client.HGetAll(ctx, ref.keysKey()).Result()
 	if err != nil {
 		return nil, err
 	}
-	oldest := make([]string, 0, len(all))
-	for key := range all {
-		oldest = append(oldest, key)
+	ms := make(map[string]int64, len(all))
+	for key, use := range all {
+		at, _, _ := strings.Cut(use, " ")
+		ms[key], _ = strconv.ParseInt(at, 10, 64)
 	}
-	slices.SortFunc(oldest, func(a, b string) int {
-		return cmp.Or(parseKeyUse(all[a]).At.Compare(parseKeyUse(all[b]).At), cmp.Compare(a, b))
-	})
-	return oldest[:max(0, len(oldest)-cart.KeysKept+added)], nil
+	return slices.SortedFunc(maps.Keys(ms), func(a, b string) int { return cmp.Or(cmp.Compare(ms[a], ms[b]), cmp.Compare(a, b)) }), nil
+}
+
+// excessKeys returns the oldest keys, which leave when others are added.
+func (c *Stored) excessKeys(added map[string]cart.KeyUse) []string {
+	isAdded := func(key string) bool { _, ok := added[key]; return ok }
+	rest := slices.DeleteFunc(slices.Clone(c.oldestKeys), isAdded)
+	return rest[:min(len(rest), max(0, len(rest)+len(added)-cart.KeysKept))]
 }
 
 func anyOf(texts []string) []any {

@@ -6,7 +6,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"commerce/auth/bounded"
-	"commerce/cart"
 )
 
 // parsedCarts remembers carts with the replies that they were parsed from. Most reads are of a cart that
@@ -19,13 +18,14 @@ type parsedCarts struct {
 type parsedCart struct {
 	reply  string
 	stored Stored
+	text   int64 // bytes
 }
 
 // newParsedCarts returns parsedCarts for about 10,000 carts with five lines.
 func newParsedCarts() parsedCarts {
-	const overhead, copies = 512, 3 // the texts of a cart share the memory of the reply
+	const overhead, copies = 512, 3 // the texts of a cart share the memory of a reply
 	return parsedCarts{bounded.New(32<<20, func(_ string, c parsedCart) uint32 {
-		return uint32(overhead + max(copies*len(c.reply), 96*len(c.stored.Lines)))
+		return uint32(overhead + max(copies*len(c.reply), 96*len(c.stored.Lines)+copies*int(c.text)))
 	})}
 }
 
@@ -45,7 +45,7 @@ func (p parsedCarts) parse(ref Ref, hash redis.Cmder) (Stored, error) {
 		if known, ok := p.known.Get(ref.key); ok && known.stored.fence == stored.fence { // a key's use changes the fence
 			stored.roomForKeys = known.stored.roomForKeys
 		}
-		p.known.Put(ref.key, parsedCart{reply, stored})
+		p.known.Put(ref.key, parsedCart{reply, stored, 0})
 	}
 	return stored, err
 }
@@ -68,10 +68,15 @@ func (p parsedCarts) last(ref Ref) (Stored, bool) {
 	return known.stored, ok
 }
 
-// keep remembers a cart without the reply that it would be read by.
+// keep remembers a cart, which was not parsed from a reply.
 func (p parsedCarts) keep(ref Ref, stored Stored) {
-	stored.Key, stored.Excess = cart.KeyUse{}, nil
-	if stored.layout != "" {
-		p.known.Put(ref.key, parsedCart{"", stored})
+	if stored.layout == "" {
+		return
 	}
+	stored.oldestKeys = nil
+	kept := parsedCart{"", stored, stored.StoredText()}
+	if known, ok := p.known.Get(ref.key); ok && stored.fence != "" && known.stored.fence == stored.fence {
+		kept.reply = known.reply
+	}
+	p.known.Put(ref.key, kept)
 }

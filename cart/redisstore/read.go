@@ -25,6 +25,7 @@ type Stored struct {
 
 	// roomForKeys is how many idempotency keys at least can be added before the oldest must leave; 0 if that is not known.
 	roomForKeys int
+	oldestKeys  []string // all, if the room was too small when the cart was read; otherwise nil
 }
 
 // Load reads a cart with one HGETALL, and renews its TTL if 1/renewals of it has passed. It
@@ -106,12 +107,11 @@ func (s *Store) read(ctx context.Context, at located, ref Ref, members []*member
 		at.learn(clock.Val().UnixMilli(), sent, time.Now())
 	}
 	stored, err := s.parsed.parse(ref, hashes[0])
-	switch {
-	case err != nil || len(others) == 0:
-	case kept.Val() >= cart.KeysKept:
-		stored.Excess, err = s.oldestKeys(ctx, ref, len(others)-1)
-	default:
-		stored.roomForKeys = cart.KeysKept - int(kept.Val())
+	if err == nil && len(others) > 0 {
+		stored.roomForKeys = max(0, cart.KeysKept-int(kept.Val()))
+		if keys := len(others) - 1; keys > stored.roomForKeys {
+			stored.oldestKeys, err = s.oldestKeys(ctx, ref)
+		}
 	}
 	i := 0
 	for _, m := range members {

@@ -256,6 +256,7 @@ func (s sharing) run(r reader, refs []redisstore.Ref) {
 	if s.prepare != nil {
 		s.prepare(r, refs[refused])
 	}
+	r.WaitForReplies(time.Minute) // however busy the machine is
 	got := r.together(refs, func(i int) (redisstore.Conditions, redisstore.Change) {
 		if i != refused {
 			return redisstore.Conditions{}, s.others
@@ -267,8 +268,8 @@ func (s sharing) run(r reader, refs []redisstore.Ref) {
 		assert.That(r.t, i == refused || result == string(s.wantOfAnother), "cart %d: %s", i, result)
 	}
 	assert.Equal(r.t, got[refused], s.want, "the change that is refused")
-	scripts := names["evalsha"] + names["eval"] // only the one is tried again, and on a busy machine, what waits for its reply is looked up
-	assert.That(r.t, most > len(refs)/4 && scripts <= 2*len(refs)+8, "%d scripts, at most %d in one round trip", scripts, most)
+	scripts := names["evalsha"] + names["eval"] // at most 8 more than changes: only the one is tried again
+	assert.That(r.t, most > len(refs)/4 && scripts <= len(refs)+8, "%d scripts, at most %d in one round trip", scripts, most)
 }
 
 // What Redis refuses of one caller, it does for the others.

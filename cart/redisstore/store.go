@@ -21,7 +21,8 @@ type Store struct {
 	queues   *queues
 	name     string // of this instance, random
 
-	tolerance int64 // see the constant
+	tolerance int64         // see the constant
+	patience  time.Duration // see the constant
 }
 
 // Config configures a Store. Client and TTL are required.
@@ -84,7 +85,7 @@ func New(c Config) *Store {
 	}
 	s := &Store{
 		Config: c, scripts: newScripts(), masterOf: newLocator(c.Client, newMasters(c.Now)), parsed: newParsedCarts(), queues: newQueues(),
-		name: newMark(), tolerance: tolerance,
+		name: newMark(), tolerance: tolerance, patience: patience,
 	}
 	s.live = newLive(s)
 	return s

@@ -35,7 +35,7 @@ func (s *Carts) noteCreation(ctx context.Context, v *Visit, on Conditions, newID
 		v.created = true
 		s.Events.Created(v.customer != "")
 	}
-	remembered := o.Status == cart.Applied && o.Ops != nil && o.Cart.ID == "" && (on.Key != "" || on.Stamp != "") // a list that left the cart unused, which takes memory too
+	remembered := o.Status == cart.Applied && o.Ops != nil && o.Cart.ID == "" && on.Key != "" // a list that left the cart unused, whose key takes memory too
 	if v.customer == "" && !v.counted && (created || remembered || err != nil && errors.Is(ctx.Err(), context.Canceled)) {
 		s.Creation.Use(ctx, v.client)
 	}

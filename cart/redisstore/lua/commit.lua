@@ -11,7 +11,7 @@
 --       then for each write: command, number of the key, number of arguments that follow, these. Key 0 is none: an
 --       announcement, which comes last, and whose failure is not one of the commit
 -- Reply {late, now} outside of these times, {applied, now, error of the announcement},
---       or {changed, now, ms left of another's turn, the cart as HGETALL, what each check has found}
+--       or {changed, now, ms left of another's turn, the cart as HGETALL unless there is one, what each check has found}
 
 local time, cart = redis.call('TIME'), KEYS[1]
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -40,7 +40,7 @@ if not same or wait > 0 then
   if wait == 0 and tonumber(ARGV[5]) > 0 and held[1] then
     redis.call('HSET', cart, 't', string.format('%d %s', now + ARGV[5], ARGV[4]))
   end
-  return { 'changed', now, wait, redis.call('HGETALL', cart), found }
+  return { 'changed', now, wait, wait == 0 and redis.call('HGETALL', cart) or {}, found }
 end
 
 if held[2] then redis.call('HDEL', cart, 't') end

@@ -216,7 +216,7 @@ func TestRedisUsers_TheServiceCanAccessOnlyItsCarts(t *testing.T) {
 	redisServer := guarded(t).StartRedis(t)
 	admin := redisServer.Admin()
 	assert.NoError(t, admin.HSet(t.Context(), "session:1", "user", "1001").Err())
-	service := dialRedis(t, redisServer.URL)
+	service := dialRedis(t, redisServer.URL, ephemeral.PatientRedis)
 	for _, command := range [][]any{
 		{"hgetall", "session:1"},
 		{"hset", "session:1", "user", "1002"},
