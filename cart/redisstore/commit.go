@@ -33,8 +33,8 @@ type commit struct {
 const (
 	markSize  = 6
 	maxMarks  = 10              // a hash with a value of more than 64 bytes takes three times the memory
-	marksKept = 2 * time.Second // if there are not more
-	markStep  = 125             // ms of a character of the time, which repeats after 8 seconds
+	marksKept = 4 * time.Second // if there are not more
+	markStep  = 250             // ms of a character of the time, which repeats after 16 seconds
 	firstMark = "------"
 )
 
@@ -60,11 +60,11 @@ func (c *commit) nextFence() string {
 	return kept + c.mark
 }
 
-// isOld reports whether a mark is older than marksKept, by its first character. That one repeats after 8 seconds, and is
+// isOld reports whether a mark is older than marksKept, by its first character. That one repeats after 16 seconds, and is
 // arbitrary in marks of other scripts: an old mark may count as new, and is then kept longer.
 func (c *commit) isOld(when byte) bool {
 	age := (c.time/markStep - int64(strings.IndexByte(markTimes, when)) + 64) % 64
-	return age*markStep > marksKept.Milliseconds() && age < 40
+	return age*markStep > marksKept.Milliseconds() && age < 48 // of 64: a later one is of a server whose clock is ahead
 }
 
 // tolerance is how many ms the time of a decision may differ from Redis' clock, at first: a busy machine may need longer.

@@ -128,8 +128,9 @@ type InstanceConfig struct {
 	Variant     Variant
 }
 
-// WaitForReplies makes commits wait for their replies for a time before the cart is read meanwhile.
-func (s *Store) WaitForReplies(patience time.Duration) { s.patience = patience }
+// Unhurried makes commits wait for their replies for a minute before the cart is read meanwhile, and lets their times differ
+// from Redis' clock by a minute: the same happens however busy the machine is.
+func (s *Store) Unhurried() { s.patience, s.tolerance = time.Minute, time.Minute.Milliseconds() }
 
 // Instance returns a copy of a store, as another instance of the service would have. The
 // guests' carts have another master than the customers'. It has seen one replica of each,
@@ -137,7 +138,7 @@ func (s *Store) WaitForReplies(patience time.Duration) { s.patience = patience }
 func (s *Store) Instance(c InstanceConfig) *Store {
 	other := *s
 	other.Durable, other.MinReplicas, other.Now = c.Durable, c.MinReplicas, c.Now
-	other.tolerance = time.Minute.Milliseconds() // the same choices lead to the same steps, however busy the machine is
+	other.Unhurried()
 	other.scripts = c.Scripts.byVariant[c.Variant]
 	other.live = newLive(&other)
 	known := newMasters(c.Now)

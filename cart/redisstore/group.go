@@ -468,7 +468,7 @@ func pause(ctx context.Context, d time.Duration) error {
 
 func (g *group) hold(held Stored) {
 	g.held, g.known, g.fresh = held, true, true
-	g.parsed.keep(g.ref, held)
+	g.parsed.keep(g.ref, held, false)
 }
 
 // look reads the cart, and what is stored under the members' keys.
@@ -483,7 +483,7 @@ func (g *group) look(at located) error {
 // end ends all members. copies are those of the commit.
 func (g *group) end(d *decision, copies replication) {
 	if d.commit != nil {
-		g.parsed.keep(g.ref, d.stored)
+		g.parsed.keep(g.ref, d.stored, true)
 	}
 	for i, m := range g.members {
 		each := &d.each[i]

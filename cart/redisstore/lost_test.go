@@ -2,6 +2,7 @@ package redisstore_test
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"math/rand/v2"
 	"net"
@@ -82,6 +83,7 @@ func TestLostReplies_OfChangesWithoutAKeyAreClearedUp(t *testing.T) {
 				case isProblem(err, problem.OutcomeUnknown):
 					maybe[i].Add(1)
 					unknown.Add(1)
+					t.Log(errors.Unwrap(err))
 				default:
 					refused.Add(1)
 				}

@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -18,8 +19,14 @@ type parsedCarts struct {
 type parsedCart struct {
 	reply  string
 	stored Stored
-	text   int64 // bytes
+	text   int64     // bytes
+	at     time.Time // when it was the cart
+	shared bool      // whether others have changed the cart since this instance saw it first
 }
+
+// sharedLife is for how long a cart that others change, too, is worth deciding from: later, it is likely to be another one, and
+// if the reply is lost then, the fence no longer tells whether the commit was made.
+const sharedLife = time.Second
 
 // newParsedCarts returns parsedCarts for about 10,000 carts with five lines.
 func newParsedCarts() parsedCarts {
@@ -42,10 +49,12 @@ func (p parsedCarts) parse(ref Ref, hash redis.Cmder) (Stored, error) {
 	reply := string(raw.Val())
 	stored, err := parseMembers(parseHash(room[:0], reply))
 	if err == nil && stored.layout != "" {
-		if known, ok := p.known.Get(ref.key); ok && known.stored.fence == stored.fence { // a key's use changes the fence
+		known, ok := p.known.Get(ref.key)
+		same := ok && known.stored.fence == stored.fence
+		if same { // a key's use changes the fence
 			stored.roomForKeys = known.stored.roomForKeys
 		}
-		p.known.Put(ref.key, parsedCart{reply, stored, 0})
+		p.known.Put(ref.key, parsedCart{reply: reply, stored: stored, at: time.Now(), shared: known.shared || ok && !same})
 	}
 	return stored, err
 }
@@ -62,21 +71,24 @@ func parseMembers(flat []string, err error) (Stored, error) {
 	return stored, err
 }
 
-// last returns the cart that was seen last under a reference, if it is known.
+// last returns the cart that was seen last under a reference, if it is known and likely to be still the same.
 func (p parsedCarts) last(ref Ref) (Stored, bool) {
 	known, ok := p.known.Get(ref.key)
-	return known.stored, ok
+	return known.stored, ok && !(known.shared && time.Since(known.at) > sharedLife)
 }
 
-// keep remembers a cart, which was not parsed from a reply.
-func (p parsedCarts) keep(ref Ref, stored Stored) {
+// keep remembers a cart, which was not parsed from a reply: as it was read, or as this instance has made it.
+func (p parsedCarts) keep(ref Ref, stored Stored, made bool) {
 	if stored.layout == "" {
 		return
 	}
 	stored.oldestKeys = nil
-	kept := parsedCart{"", stored, stored.StoredText()}
-	if known, ok := p.known.Get(ref.key); ok && stored.fence != "" && known.stored.fence == stored.fence {
+	known, ok := p.known.Get(ref.key)
+	kept := parsedCart{stored: stored, text: stored.StoredText(), at: time.Now(), shared: known.shared}
+	if same := known.stored.fence == stored.fence; ok && same && stored.fence != "" {
 		kept.reply = known.reply
+	} else if ok && !made {
+		kept.shared = true
 	}
 	p.known.Put(ref.key, kept)
 }

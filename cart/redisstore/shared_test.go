@@ -256,7 +256,7 @@ func (s sharing) run(r reader, refs []redisstore.Ref) {
 	if s.prepare != nil {
 		s.prepare(r, refs[refused])
 	}
-	r.WaitForReplies(time.Minute) // however busy the machine is
+	r.Unhurried()
 	got := r.together(refs, func(i int) (redisstore.Conditions, redisstore.Change) {
 		if i != refused {
 			return redisstore.Conditions{}, s.others

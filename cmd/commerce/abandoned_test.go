@@ -103,7 +103,7 @@ func fillAtRest(t *testing.T, url string, store int64) {
 				}
 				expires := now.Add(ttl - time.Duration(n/2%10)*time.Hour)
 				key := "cart:{" + ref.String() + "}"
-				p.HSet(t.Context(), key, "i", "ID", "v", "3.mark", "l", "1", "x", expires.Unix(), "1", "2 1 100", "2.p7", "1 2 50")
+				p.HSet(t.Context(), key, "i", "ID", "v", "3.mark", "l", "3", "x", expires.Unix(), "1", "2 1 100", "2.p7", "1 2 50")
 				p.ExpireAt(t.Context(), key, expires)
 				p.HSet(t.Context(), key+":keys", "k", "v") // of another kind
 				p.ExpireAt(t.Context(), key+":keys", expires)
