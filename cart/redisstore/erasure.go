@@ -26,6 +26,7 @@ type Holding struct {
 	Entries int64         // for KindKeys, KindOffers, KindResults, KindShares and KindCame: how many
 
 	digests []string // for KindShares: of the codes of shares
+	claim   string   // for KindClaimed: whose
 }
 
 type HoldingKind string
@@ -139,9 +140,12 @@ func (s *Store) Erase(ctx context.Context, ref Ref) ([]Holding, error) {
 	}
 	for _, h := range held {
 		var err error
-		if h.Kind == KindShares { // not those listed since: only the list leads to their shares
+		switch h.Kind {
+		case KindShares: // not those listed since: only the list leads to their shares
 			err = s.Client.HDel(ctx, h.Key, h.digests...).Err()
-		} else {
+		case KindClaimed:
+			err = s.eraseClaim(ctx, h)
+		default:
 			err = s.Client.Unlink(ctx, h.Key).Err()
 		}
 		if err != nil {
@@ -149,6 +153,22 @@ func (s *Store) Erase(ctx context.Context, ref Ref) ([]Holding, error) {
 		}
 	}
 	return held, nil
+}
+
+// eraseClaim deletes a claimed cart, unless another customer has claimed one in its place meanwhile.
+func (s *Store) eraseClaim(ctx context.Context, h Holding) error {
+	err := s.Client.Watch(ctx, func(tx *redis.Tx) error {
+		claim, err := tx.HGet(ctx, h.Key, "o").Result()
+		if err != nil && !isMissing(err) || claim != h.claim {
+			return err
+		}
+		_, err = tx.TxPipelined(ctx, func(p redis.Pipeliner) error { return p.Unlink(ctx, h.Key).Err() })
+		return err
+	}, h.Key)
+	if isMissing(err) || errors.Is(err, redis.TxFailedErr) {
+		return nil
+	}
+	return err
 }
 
 // mentions returns the keys of guests that name a cart whose tag is wanted, and that cart: the new owner of a claimed cart,
@@ -217,10 +237,19 @@ func (s *Store) holding(ctx context.Context, key string, kind HoldingKind) (h Ho
 		if flat, err = membersOf(hash, nil); err == nil {
 			var stored Stored
 			stored, err = parseCart(flat)
-			h.Cart = stored.expiring(h.Expires, s.Now()).Cart
+			h.Cart, h.claim = stored.expiring(h.Expires, s.Now()).Cart, memberOf(flat, "o")
 		}
 	}
 	return h, true, err
+}
+
+func memberOf(flat []string, member string) string {
+	for i := 0; i+1 < len(flat); i += 2 {
+		if flat[i] == member {
+			return flat[i+1]
+		}
+	}
+	return ""
 }
 
 func (s *Store) keysLike(ctx context.Context, pattern string) (keys []string, err error) {

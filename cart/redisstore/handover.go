@@ -24,38 +24,34 @@ type Claim struct {
 
 // ClaimOn returns the claim on a guest's token; zero for none.
 func (s *Store) ClaimOn(ctx context.Context, guest Ref) (Claim, error) {
-	var by, id *redis.StringCmd
-	_, err := s.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		by, id = p.HGet(ctx, guest.claimedKey(), "o"), p.HGet(ctx, guest.claimedKey(), "i")
-		return nil
-	})
-	if err != nil && !isMissing(err) {
+	members, err := s.Client.HMGet(ctx, guest.claimedKey(), "o", "i").Result()
+	if err != nil {
 		return Claim{}, cart.Unavailable("look for claim", err)
 	}
-	owner, note, _ := strings.Cut(by.Val(), " ")
-	if owner == "" {
+	by, _ := members[0].(string)
+	words := strings.Fields(by)
+	if len(words) < 2 {
 		return Claim{}, nil
 	}
-	return Claim{tagged(owner), note, id.Val()}, nil
+	id, _ := members[1].(string)
+	return Claim{tagged(words[0]), words[1], id}, nil
 }
 
 // Redeemed returns which of the owners has received a guest's cart under the note of a hand-over, or the zero
 // Ref.
 func (s *Store) Redeemed(ctx context.Context, cartID, note string, owners ...Ref) (Ref, error) {
-	notes := make([]*redis.StringCmd, len(owners))
-	_, err := s.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		for i, owner := range owners {
-			notes[i] = p.HGet(ctx, owner.offeredKey(cartID), "n")
-		}
-		return nil
-	})
-	if err != nil && !isMissing(err) {
-		return Ref{}, cart.Unavailable("look for earlier redemption", err)
-	}
+	asked := make([]redis.Cmder, len(owners))
 	for i, owner := range owners {
-		if notes[i].Val() == note {
+		asked[i] = redis.NewStringCmd(ctx, "hget", owner.offeredKey(cartID), "n")
+	}
+	exec(ctx, s.Client, false, asked)
+	for i, owner := range owners {
+		if asked[i].(*redis.StringCmd).Val() == note {
 			return owner, nil
 		}
+	}
+	if err := firstFailure(asked); err != nil { // of each node: a missing note must not hide it
+		return Ref{}, cart.Unavailable("look for earlier redemption", err)
 	}
 	return Ref{}, nil
 }

@@ -21,7 +21,7 @@ import (
 // hook changes what commands and pipelines of a client do.
 type hook struct {
 	process  func(ctx context.Context, cmd redis.Cmder, next func() error) error
-	pipeline func(next func() error) error
+	pipeline func(cmds []redis.Cmder, next func() error) error
 }
 
 func (hook) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -40,7 +40,7 @@ func (h hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessP
 		if h.pipeline == nil {
 			return next(ctx, cmds)
 		}
-		return h.pipeline(func() error { return next(ctx, cmds) })
+		return h.pipeline(cmds, func() error { return next(ctx, cmds) })
 	}
 }
 
@@ -172,7 +172,7 @@ func TestJudge_KnowsWithoutTheClockOfAnotherNode(t *testing.T) {
 func TestGroup_LeavesOutWhoHasLeftDuringTheRead(t *testing.T) {
 	t.Parallel()
 	var slow atomic.Bool
-	s, ref := hooked(t, ephemeral.Redis(t), hook{pipeline: func(next func() error) error {
+	s, ref := hooked(t, ephemeral.Redis(t), hook{pipeline: func(_ []redis.Cmder, next func() error) error {
 		if slow.Load() {
 			time.Sleep(150 * time.Millisecond)
 		}

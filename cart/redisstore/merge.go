@@ -33,8 +33,10 @@ func ShortID(cartID string) string {
 type Claimed struct {
 	Cart  cart.Cart
 	Again bool   // an earlier request had claimed it; the token may have a newer cart
-	Note  string // the note under which it was claimed; "" for none
+	Note  string // the note under which it was claimed
 
+	name   string // random, of the claim
+	guest  Ref
 	stamps cart.Stamps
 	keys   []any   // digest, value, digest, value, …
 	master *master // whose clock the times in stamps and keys are by
@@ -99,7 +101,7 @@ func (s *Store) Claim(
 	cmd, _ := s.run(ctx, at.located, s.scripts["claim"], claimWait, script.Repeatable,
 		[]string{guest.cartKey(), guest.claimedKey(), guest.keysKey(), guest.movedKey()},
 		owner.tag(), s.TTL.Customer.Milliseconds(), note, deadline, ShortID(b.CartID), b.Lines, b.Text,
-		s.TTL.Guest.Milliseconds(), moved)
+		s.TTL.Guest.Milliseconds(), moved, newMark())
 	reply, err := cmd.Slice()
 	if err != nil {
 		return Claimed{}, cart.Unavailable("claim guest cart", err)
@@ -119,9 +121,10 @@ func (s *Store) Claim(
 	flat := texts(reply[2].([]any))
 	s.announced(reply, 4)
 	stored, err := parseCart(flat)
+	note, name, _ := strings.Cut(reply[1].(string), " ")
 	return Claimed{
-		Cart: stored.Cart, Again: reply[0] == "again", Note: reply[1].(string),
-		stamps: stored.Stamps, keys: reply[3].([]any), master: at.master,
+		Cart: stored.Cart, Again: reply[0] == "again", Note: note,
+		name: name, guest: guest, stamps: stored.Stamps, keys: reply[3].([]any), master: at.master,
 	}, err
 }
 
@@ -141,7 +144,7 @@ func (s *Store) Apply(ctx context.Context, owner Ref, c Claimed, by cart.Strateg
 		s.ttlOf(owner).Milliseconds(), (s.TTL.Customer + offersOutlive).Milliseconds(), newID, string(by),
 		c.Cart.Coupon, ShortID(c.Cart.ID), shift,
 		newMark(),
-		strings.TrimPrefix(c.Note, "m"), encodeMetadata(c.Cart.Metadata), len(c.Cart.Lines),
+		strings.TrimPrefix(c.Note, "m"), encodeMetadata(c.Cart.Metadata), c.guest.TokenDigest(), len(c.Cart.Lines),
 	}
 	for _, l := range c.Cart.Lines {
 		b := bounds[l.ID]
@@ -176,7 +179,7 @@ func (s *Store) Apply(ctx context.Context, owner Ref, c Claimed, by cart.Strateg
 // Finish deletes a claimed cart. Call it only after Apply has succeeded.
 func (s *Store) Finish(ctx context.Context, owner, guest Ref, c Claimed) error {
 	err := s.scripts["finish"].Run(ctx, s.Client, script.Repeatable,
-		[]string{guest.claimedKey()}, owner.tag()+" "+c.Note, c.Cart.ID).Err()
+		[]string{guest.claimedKey()}, owner.tag()+" "+c.Note+" "+c.name).Err()
 	if err != nil {
 		return cart.Unavailable("finish merge", err)
 	}
@@ -185,7 +188,12 @@ func (s *Store) Finish(ctx context.Context, owner, guest Ref, c Claimed) error {
 
 // Forget deletes the notes of finished merges.
 func (s *Store) Forget(ctx context.Context, owner Ref, notes ...string) error {
-	return s.forget(ctx, owner, 0, notes...)
+	return s.forget(ctx, owner, 0, true, notes...)
+}
+
+// Release deletes a note that this request could not claim under, unless another one has brought the lines under it.
+func (s *Store) Release(ctx context.Context, owner Ref, note string) error {
+	return s.forget(ctx, owner, 0, false, note)
 }
 
 // ForgetOld deletes a note without a claim, if its lines have arrived or it is old by Redis' clock.
@@ -194,11 +202,14 @@ func (s *Store) ForgetOld(ctx context.Context, owner Ref, note cart.Note) error 
 	if note.Applied {
 		age = 0
 	}
-	return s.forget(ctx, owner, age, note.Name)
+	return s.forget(ctx, owner, age, note.Applied, note.Name)
 }
 
-func (s *Store) forget(ctx context.Context, owner Ref, age time.Duration, notes ...string) error {
-	args := []any{s.ttlOf(owner).Milliseconds(), int64(age.Seconds())}
+func (s *Store) forget(ctx context.Context, owner Ref, age time.Duration, applied bool, notes ...string) error {
+	args := []any{s.ttlOf(owner).Milliseconds(), int64(age.Seconds()), 0}
+	if applied {
+		args[2] = 1
+	}
 	for _, note := range notes {
 		args = append(args, note)
 	}

@@ -91,10 +91,10 @@ func (s *Store) AtRest(ctx context.Context, master redis.Cmdable, r Rest, cursor
 		}
 		return nil
 	})
-	if err != nil && !isReply(err) {
-		return found, fmt.Errorf("read carts: %w", err)
-	}
 	for i, hash := range hashes {
+		if err := cmp.Or(hash.Err(), err); err != nil && !isReply(err) { // of each: that of one must not hide a lost connection
+			return found, fmt.Errorf("read carts: %w", err)
+		}
 		stored, err := parseMembers(membersOf(hash, nil))
 		ref := refOf(keys[i])
 		since := time.Unix(stored.Expires, 0).Add(-s.ttlOf(ref))

@@ -44,8 +44,8 @@ func (r Record) Life(ttl time.Duration) time.Duration {
 func (r Record) Lapse() Record { return Record{Memory: Memory{Keys: maps.Clone(r.Memory.Keys)}} }
 
 // Merge merges a guest's record: its cart (see cart.Merge), and what it remembers, by a clock
-// that is behind by the given duration. The room reserved for the guest's cart is free again. name is
-// that of the report, and newID is for a cart that begins with this merge.
+// that is behind by the given duration. The room reserved for the guest's cart is free again, and its note,
+// which is written again if it is missing, says so. name is that of the report, and newID is for a cart that begins with this merge.
 func (r Record) Merge(guest Record, by cart.Strategy, bounds map[cart.LineID]cart.Bounds, before cart.Offers, name, newID string, behind time.Duration, now time.Time) (Record, cart.Offers, *cart.MergeReport) {
 	merged, after, report := cart.Merge(r.Cart, guest.Cart, by, bounds, before)
 	r = r.become(merged, newID)
@@ -59,6 +59,9 @@ func (r Record) Merge(guest Record, by cart.Strategy, bounds map[cart.LineID]car
 		if m.CartID == guest.Cart.ID {
 			r.Merges[name] = cart.Reservation{CartID: m.CartID, Applied: true}
 		}
+	}
+	if _, noted := r.Merges["m"+name]; !noted {
+		r.Merges = putIn(r.Merges, "m"+name, cart.Reservation{CartID: guest.Cart.ID, Applied: true})
 	}
 	return r, after, report
 }

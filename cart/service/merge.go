@@ -170,13 +170,13 @@ func (s *Carts) mergeCart(ctx context.Context, v *Visit, m *merging) (again bool
 	again, err = s.complete(ctx, v, *m)
 	if grown, ok := errors.AsType[*redisstore.GrownError](err); ok {
 		m.needs = grown.Needs
-		return true, s.forget(ctx, m.owner, m.note)
+		return true, s.release(ctx, m)
 	}
 	if errors.Is(err, redisstore.ErrNothingToMerge) {
-		return false, s.forget(ctx, m.owner, m.note)
+		return false, s.release(ctx, m)
 	}
 	if errors.Is(err, redisstore.ErrMerging) {
-		err = cmp.Or(s.forget(ctx, m.owner, m.note), err)
+		err = cmp.Or(s.release(ctx, m), err)
 	}
 	return again, err
 }
@@ -231,6 +231,10 @@ func (s *Carts) claim(ctx context.Context, m merging) (c redisstore.Claimed, err
 		return err
 	})
 	return c, err
+}
+
+func (s *Carts) release(ctx context.Context, m *merging) error {
+	return s.step(ctx, func(ctx context.Context) error { return s.Redis.Release(ctx, m.owner, m.note) })
 }
 
 func (s *Carts) forget(ctx context.Context, owner redisstore.Ref, notes ...string) error {

@@ -14,7 +14,7 @@
 --       6 the guest's cart id, cut as notes have it  7 by how many ms this clock is
 --       ahead of that of the guest's Redis  8 mark of the version that this merge makes
 --       9 name of the merge in its report: its note without the m  10 the guest's metadata as stored, or ""
---       11 number of lines, then for each: line, quantity offered, unit price when
+--       11 guest's digest  12 number of lines, then for each: line, quantity offered, unit price when
 --       added, fields as stored or "", notice or "", stock (-1 where it does not
 --       bound the line), maximum of all lines of the product (0 for none), minimum and
 --       maximum quantity of a line, step (0 and 1 for any), metadata as stored or ""
@@ -24,7 +24,7 @@
 --       the error of announce, if there was one
 
 local cart, offers, keys = KEYS[1], KEYS[2], KEYS[3]
-local strategy, coupon, n_lines = ARGV[4], ARGV[5], tonumber(ARGV[11])
+local strategy, coupon, n_lines = ARGV[4], ARGV[5], tonumber(ARGV[12])
 local now = clock()
 local shift = tonumber(ARGV[7])
 local hash = scan(cart)
@@ -98,7 +98,7 @@ local WIDTH = 11      -- arguments of a line
 local ADJUSTED = 100  -- lines in a report
 local UNDO_LIFE = 900000
 local taken, adjusted, now_noted = 0, {}, {}
-for i = 12, 11 + n_lines * WIDTH, WIDTH do
+for i = 13, 12 + n_lines * WIDTH, WIDTH do
   local line, offered, price, fields, notice = unpack(ARGV, i, i + 4)
   local held, order, added = parse(get(hash, line))
   local want = wanted(held, tonumber(offered), tonumber(noted[line] or 0))
@@ -143,11 +143,15 @@ end
 local offers_metadata = ARGV[10] ~= '' and not noted.d
 local filled = offers_metadata and fill_metadata(hash, 'd', ARGV[10])
 
--- These lines no longer need their reservation, nor does anyone need to wait for them.
+-- These lines no longer need their reservation, nor does anyone need to wait for them. A note that another try has
+-- deleted is written again: until the lines are confirmed, it keeps a guest's cart from being claimed with them.
+local own, is_noted = 'm' .. ARGV[9], false
 for _, n in ipairs(hash.notes) do
   local head, id = string.match(hash.flat[n + 1], '^(%S+ %d+) %d+ %d+ (%S+)')
   if id == ARGV[6] then put(hash, hash.flat[n], head .. ' 0 0 ' .. id .. ' applied') end
+  is_noted = is_noted or hash.flat[n] == own
 end
+if not is_noted then put(hash, own, string.format('%s %d 0 0 %s applied', ARGV[11], math.floor(now / 1000), ARGV[6])) end
 
 -- with_stamp adds a stamp of the guest's cart to the entries in the order of time.
 local function with_stamp(entries, stamp, ms, line)
@@ -163,7 +167,7 @@ local function with_stamp(entries, stamp, ms, line)
 end
 
 -- The newest of both carts' stamps and keys.
-local first = 12 + n_lines * WIDTH
+local first = 13 + n_lines * WIDTH
 local n_stamps, stamps = tonumber(ARGV[first]), stamps_of(hash)
 local before = ''
 for _, member in ipairs(MEMBERS) do before = before .. (get(hash, member) or '') end

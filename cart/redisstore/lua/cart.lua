@@ -31,7 +31,7 @@
 --                    whose requests do not merge it again
 --   w                until when a change is announced to those who listen, and how:
 --                    "<seconds> <command>" (see listen.lua)
---   o                in a claimed guest cart: "<new owner's tag> <member of the note>"
+--   o                in a claimed guest cart: "<new owner's tag> <member of the note> <random name of the claim>"
 --   k                in a claimed guest cart: " <digest>=<ms> … ", of the token's idempotency keys
 -- Lines begin with a digit, the cart's own members with a letter.
 --

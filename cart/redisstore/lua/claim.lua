@@ -12,16 +12,16 @@
 --       4 deadline in ms for a new claim  5 the guest's cart id, cut, 6 lines and
 --       7 bytes of text, as the note has reserved them  8 TTL of a guest's cart in ms
 --       9 the mark that a new claim leaves, "" for none: the tag of the cart where an agent
---         finds its cart again, or "-" if it does not
+--         finds its cart again, or "-" if it does not  10 a random name for a new claim
 -- Replies:
 --   {"other", tag}                another owner's claim must be merged first
 --   {"nothing"}                   there is no claim, and no cart or no note to claim under
 --   {"merging"}                   a merge into the guest's cart must be finished first
 --   {"late"}                      the deadline has passed
 --   {"grown", id, lines, bytes}   the reservation does not fit the cart
---   {"claimed", note, flat hash, flat keys}
---                                 "again" instead of "claimed" if an earlier call claimed it;
---                                 note is the one of that call. The keys are those that the
+--   {"claimed", "<note> <name>", flat hash, flat keys}
+--                                 "again" instead of "claimed" if an earlier call claimed it, with
+--                                 the note and the name of that call. The keys are those that the
 --                                 token had when it was claimed: a later one stands for a
 --                                 change of a later cart, which a failover may lose unmerged.
 --                                 The error of announce follows, if there was one
@@ -44,11 +44,11 @@ local function claimed_keys()
   return before
 end
 
-local owner, note = string.match(redis.call('HGET', claimed, 'o') or '', '^(%S+) ?(%S*)$')
+local owner, claim = string.match(redis.call('HGET', claimed, 'o') or '', '^(%S+) (.*)$')
 if owner and owner ~= ARGV[1] then return { 'other', owner } end
 if owner then
   touch(claimed)
-  return { 'again', note, scan(claimed).flat, claimed_keys() }
+  return { 'again', claim, scan(claimed).flat, claimed_keys() }
 end
 
 local hash = scan(guest)
@@ -67,7 +67,8 @@ end
 local keys, uses = redis.call('HGETALL', KEYS[3]), {}
 for n = 1, #keys, 2 do uses[#uses + 1] = use(keys, n) end
 redis.call('RENAME', guest, claimed)
-redis.call('HSET', claimed, 'o', ARGV[1] .. ' ' .. ARGV[3], 'k', table.concat(uses))
+claim = ARGV[3] .. ' ' .. ARGV[10]
+redis.call('HSET', claimed, 'o', ARGV[1] .. ' ' .. claim, 'k', table.concat(uses))
 redis.call('PEXPIRE', claimed, ARGV[2])
 if ARGV[9] ~= '' then
   redis.call('HSET', KEYS[4], 't', ARGV[9])
@@ -81,4 +82,4 @@ for n = 1, #hash.flat, 2 do
 end
 put(kept, 'l', LAYOUT)
 settle(guest, kept, ARGV[8], now)
-return { 'claimed', ARGV[3], hash.flat, keys, announce(guest, hash, 'gone') }
+return { 'claimed', claim, hash.flat, keys, announce(guest, hash, 'gone') }
