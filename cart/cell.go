@@ -92,6 +92,15 @@ func (r RemovedLines) Has(id LineID, now time.Time) bool {
 
 func (l RemovedLine) over(now time.Time) bool { return now.Unix()-l.At > int64(removedLife.Seconds()) }
 
+// Later returns the lines with times by a clock that is ahead.
+func (r RemovedLines) Later(ahead time.Duration) RemovedLines {
+	r = slices.Clone(r)
+	for i := range r {
+		r[i].At += int64(ahead.Seconds())
+	}
+	return r
+}
+
 // since returns the lines that count, with those that a change has removed.
 func (r RemovedLines) since(before, after *Cart, now time.Time) RemovedLines {
 	var all RemovedLines
@@ -102,7 +111,7 @@ func (r RemovedLines) since(before, after *Cart, now time.Time) RemovedLines {
 			next++
 			continue
 		}
-		if id.isBare() && !after.Has(id) && len(after.ofProduct(id)) > 0 && len(before.ofProduct(id)) > 1 {
+		if left := len(after.ofProduct(id)); id.isBare() && !after.Has(id) && 0 < left && left < len(before.ofProduct(id)) {
 			all = append(all, RemovedLine{id, now.Unix()})
 		}
 	}

@@ -35,11 +35,12 @@ type Claimed struct {
 	Again bool   // an earlier request had claimed it; the token may have a newer cart
 	Note  string // the note under which it was claimed
 
-	name   string // random, of the claim
-	guest  Ref
-	stamps cart.Stamps
-	keys   []any   // digest, value, digest, value, …
-	master *master // whose clock the times in stamps and keys are by
+	name    string // random, of the claim
+	guest   Ref
+	removed cart.RemovedLines
+	stamps  cart.Stamps
+	keys    []any   // digest, value, digest, value, …
+	master  *master // whose clock the times in stamps and keys are by
 }
 
 var (
@@ -124,7 +125,7 @@ func (s *Store) Claim(
 	note, name, _ := strings.Cut(reply[1].(string), " ")
 	return Claimed{
 		Cart: stored.Cart, Again: reply[0] == "again", Note: note,
-		name: name, guest: guest, stamps: stored.Stamps, keys: reply[3].([]any), master: at.master,
+		name: name, guest: guest, removed: stored.Removed, stamps: stored.Stamps, keys: reply[3].([]any), master: at.master,
 	}, err
 }
 
@@ -144,7 +145,7 @@ func (s *Store) Apply(ctx context.Context, owner Ref, c Claimed, by cart.Strateg
 		s.ttlOf(owner).Milliseconds(), (s.TTL.Customer + offersOutlive).Milliseconds(), newID, string(by),
 		c.Cart.Coupon, ShortID(c.Cart.ID), shift,
 		newMark(),
-		strings.TrimPrefix(c.Note, "m"), encodeMetadata(c.Cart.Metadata), c.guest.TokenDigest(), len(c.Cart.Lines),
+		strings.TrimPrefix(c.Note, "m"), encodeMetadata(c.Cart.Metadata), c.guest.TokenDigest(), encodeRemoved(c.removed.Later(time.Duration(shift) * time.Millisecond)), len(c.Cart.Lines),
 	}
 	for _, l := range c.Cart.Lines {
 		b := bounds[l.ID]

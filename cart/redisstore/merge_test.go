@@ -300,3 +300,19 @@ func TestMerge_AFastClockDeletesNoNoteOfARunningRequest(t *testing.T) {
 	d.wantLines(d.as("c", ""), "1×2") // the request died, and the next one finds its claim
 	d.wantSettled()
 }
+
+// The first click removed a line of the guest's cart. The second one comes after the login.
+func TestMerge_ASecondClickRemovesNoOtherLine(t *testing.T) {
+	t.Parallel()
+	d := openDesk(t, "", "")
+	changes := func(ref redisstore.Ref, rule cart.Rule) redisstore.Outcome {
+		return assert.Must(d.redis.Change(t.Context(), ref, redisstore.Conditions{}, redisstore.Attempt{CartID: rand.Text(), Limits: carttest.Limits}, redisstore.Only(rule)))(t)
+	}
+	for _, id := range []cart.LineID{"1", "1.p2"} {
+		changes(d.guest, cart.Add(cart.NewLine{ID: id, Quantity: 1, Price: 100, Bounds: cart.Bounds{Max: 9, Stock: -1}}))
+	}
+	changes(d.guest, cart.Remove(cart.Item{ID: "1"}))
+	d.dieAfter(forgotten, d.token)
+	o := changes(d.customer, cart.Remove(cart.Item{ID: "1"}))
+	assert.That(t, !o.Effect.Altered && o.Has("1.p2"), "after the second click, the cart has %+v", o.Lines)
+}

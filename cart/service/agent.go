@@ -148,7 +148,7 @@ func (s *Carts) AgentCancel(ctx context.Context, v *AgentVisit, on Conditions, i
 // cart has changed since the read, it reads again. A repeat, and then the agent's If-Match, take precedence over any
 // refusal.
 func (s *Carts) asAgent(ctx context.Context, v *AgentVisit, on Conditions, ids []string, ops func(cart.Cart) []agentOp, as string) (AgentCart, error) {
-	for range maxReads {
+	for v.budget.left > 0 {
 		held, moved, err := s.open(ctx, v)
 		judged, refusal := on, s.unseen(held, on, ids)
 		if errors.Is(err, ErrNoCart) {
@@ -291,10 +291,7 @@ func (s *Carts) asRead(ctx context.Context, v *AgentVisit, held redisstore.Store
 	return AgentCart{Priced: priced, ID: v.ID, Moved: moved}, err
 }
 
-// maxReads is how often a change is computed from a read before the call fails.
-const maxReads = 5
-
-// errAlwaysChanged means that the cart was another one after each of maxReads reads.
+// errAlwaysChanged means that the cart was another one after each read.
 var errAlwaysChanged = cart.Unavailable("change cart", errors.New("service: other requests changed the cart after each read"))
 
 // onlyAt is the If-Match of a change of the cart as it is.

@@ -180,7 +180,12 @@ func (s *Carts) refusedOps(ops []change, effects []cart.Effect) *problem.Error {
 			first.Op = i
 			first.Reason, _ = refusal.Data.(cart.CouponReason)
 		}
-		all = problem.Join(all, refusal.Within(fmt.Sprintf("ops.%d", i)))
+		inOp := fmt.Sprintf("ops.%d", i)
+		refusal = refusal.Within(inOp)
+		if refusal.Code == problem.ItemNotFound { // in a single call, the path names the line
+			refusal.Faults[0].Member = inOp + ".item"
+		}
+		all = problem.Join(all, refusal)
 	}
 	return all.WithData(first)
 }

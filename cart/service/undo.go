@@ -29,7 +29,7 @@ func (s *Carts) UndoMerge(ctx context.Context, v *Visit, id string) (Changed, er
 	if v.customer == "" {
 		return Changed{}, errCustomerOnly
 	}
-	for range maxReads {
+	for range undoRounds {
 		u := undoing{Visit: v, id: id}
 		err := s.undo(ctx, &u)
 		switch {
@@ -46,6 +46,9 @@ func (s *Carts) UndoMerge(ctx context.Context, v *Visit, id string) (Changed, er
 	}
 	return Changed{}, errAlwaysChanged
 }
+
+// undoRounds is how often an undo is computed from a read before the call fails.
+const undoRounds = 5
 
 type undoing struct {
 	*Visit

@@ -14,7 +14,8 @@
 --       6 the guest's cart id, cut as notes have it  7 by how many ms this clock is
 --       ahead of that of the guest's Redis  8 mark of the version that this merge makes
 --       9 name of the merge in its report: its note without the m  10 the guest's metadata as stored, or ""
---       11 guest's digest  12 number of lines, then for each: line, quantity offered, unit price when
+--       11 guest's digest  12 lines that were removed from the guest's cart, as in member b, or ""
+--       13 number of lines, then for each: line, quantity offered, unit price when
 --       added, fields as stored or "", notice or "", stock (-1 where it does not
 --       bound the line), maximum of all lines of the product (0 for none), minimum and
 --       maximum quantity of a line, step (0 and 1 for any), metadata as stored or ""
@@ -24,7 +25,7 @@
 --       the error of announce, if there was one
 
 local cart, offers, keys = KEYS[1], KEYS[2], KEYS[3]
-local strategy, coupon, n_lines = ARGV[4], ARGV[5], tonumber(ARGV[12])
+local strategy, coupon, n_lines = ARGV[4], ARGV[5], tonumber(ARGV[13])
 local now = clock()
 local shift = tonumber(ARGV[7])
 local hash = scan(cart)
@@ -98,7 +99,7 @@ local WIDTH = 11      -- arguments of a line
 local ADJUSTED = 100  -- lines in a report
 local UNDO_LIFE = 900000
 local taken, adjusted, now_noted = 0, {}, {}
-for i = 13, 12 + n_lines * WIDTH, WIDTH do
+for i = 14, 13 + n_lines * WIDTH, WIDTH do
   local line, offered, price, fields, notice = unpack(ARGV, i, i + 4)
   local held, order, added = parse(get(hash, line))
   local want = wanted(held, tonumber(offered), tonumber(noted[line] or 0))
@@ -153,6 +154,12 @@ for _, n in ipairs(hash.notes) do
 end
 if not is_noted then put(hash, own, string.format('%s %d 0 0 %s applied', ARGV[11], math.floor(now / 1000), ARGV[6])) end
 
+-- A second click must not remove another line of the product, whichever cart the first one was for.
+local removed = get(hash, 'b') or ''
+if ARGV[12] ~= '' and not string.find(removed, ARGV[12], 1, true) then
+  put(hash, 'b', ARGV[12] .. (removed ~= '' and ' ' .. removed or ''))
+end
+
 -- with_stamp adds a stamp of the guest's cart to the entries in the order of time.
 local function with_stamp(entries, stamp, ms, line)
   local before, at = applied_at(entries, stamp)
@@ -167,7 +174,7 @@ local function with_stamp(entries, stamp, ms, line)
 end
 
 -- The newest of both carts' stamps and keys.
-local first = 13 + n_lines * WIDTH
+local first = 14 + n_lines * WIDTH
 local n_stamps, stamps = tonumber(ARGV[first]), stamps_of(hash)
 local before = ''
 for _, member in ipairs(MEMBERS) do before = before .. (get(hash, member) or '') end

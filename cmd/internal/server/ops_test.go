@@ -231,6 +231,9 @@ func (s *shop) compareLists(t *testing.T, r *rapid.T) {
 			for name, sentences := range a.Body.Errors {
 				faults[fmt.Sprintf("ops.%d.%s", i, name)] = sentences
 			}
+			if a.Body.Code == "item_not_found" { // alone, the path names it
+				faults[fmt.Sprintf("ops.%d.item", i)] = []string{a.Body.Message}
+			}
 		}
 		if diff := cmp.Diff(want, got.Outcomes[i]); diff != "" {
 			r.Fatalf("%d of %s (-alone +in the list)\n%s", i, list("each", ops...), diff)
@@ -378,7 +381,7 @@ func TestOps_AnItemIsOnlyALine(t *testing.T) {
 		c := s.guest(t).fill("4.p41×1")
 		for _, members := range []string{`"quantity":2`, `"quantity":0`, `"notice":"n"`, `"subscription_plan":42`} {
 			a := c.refused(404, "item_not_found", "POST", "/cart/ops", list("all", operation{"edit", "4", members}))
-			assert.That(t, a.Body.Data.Op != nil, "refused: %s", a.Raw)
+			assert.That(t, a.Body.Data.Op != nil && len(a.Body.Errors["ops.0.item"]) == 1, "refused: %s", a.Raw)
 		}
 		a := c.ok("POST", "/cart/ops", list("each", operation{"remove", "4", ""}, operation{"edit", "4", `"quantity":0`}, operation{"edit", "4.p41", `"notice":"n"`}))
 		assert.Equal(t, a.Body.Data.itemIDs(), []string{"", "", "4.p41"}, "item_ids of an edit after them")
