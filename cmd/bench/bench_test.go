@@ -42,7 +42,7 @@ func TestBenchmarks_RunEndToEnd(t *testing.T) {
 		"carts": {
 			{"get", 2 + 5, 5, 0},
 			{"count", 1 + 3, 1, 0},
-			{"add", 1 + 6, 8, 0},
+			{"add", 1 + 7, 9, 0},
 			{"latency", (5 + 1) * 2, 5 + 1, 0},
 			{"outage", 2 * 2, 2 * 2, 0},
 		},
