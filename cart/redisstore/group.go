@@ -211,7 +211,7 @@ func (g *group) decide(at located) (*decision, error) {
 			cell.Key = use
 		}
 		each := m.Decide(cell, now)
-		if each.Status == cart.Applied && m.Key != "" {
+		if each.Commits && m.Key != "" { // otherwise nothing remembers the change, as if each was made by itself
 			if uses == nil {
 				uses = map[string]cart.KeyUse{}
 			}

@@ -151,3 +151,15 @@ func TestQueue_GoesOnAfterAPanic(t *testing.T) {
 	panicked, err := makes(addsOne("1"))
 	assert.That(t, panicked == nil && err == nil, "afterwards: %v, %v", panicked, err)
 }
+
+// A change without effect on a cart that was never used is not remembered, nor for those that are decided with it.
+func TestGroup_RemembersOnlyWhatIsStored(t *testing.T) {
+	t.Parallel()
+	s, _ := openPair(t)
+	absent := cart.Item{ID: "9"}
+	got := together(t, s, CustomerRef(1, "c"),
+		cart.Request{Conditions: Conditions{Key: "k", Fingerprint: "f1"}, Change: Change{Rule: cart.Remove(absent)}},
+		cart.Request{Conditions: Conditions{Key: "k", Fingerprint: "f2"}, Change: Change{Rule: cart.SetQuantity(absent, 1, cart.Bounds{Max: 1}, "")}},
+	)
+	assert.Equal(t, got, []string{"applied", "refused " + string(problem.ItemNotFound)}, "the changes")
+}
