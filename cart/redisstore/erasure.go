@@ -237,19 +237,10 @@ func (s *Store) holding(ctx context.Context, key string, kind HoldingKind) (h Ho
 		if flat, err = membersOf(hash, nil); err == nil {
 			var stored Stored
 			stored, err = parseCart(flat)
-			h.Cart, h.claim = stored.expiring(h.Expires, s.Now()).Cart, memberOf(flat, "o")
+			h.Cart, h.claim = stored.expiring(h.Expires, s.Now()).Cart, hash.Val()["o"]
 		}
 	}
 	return h, true, err
-}
-
-func memberOf(flat []string, member string) string {
-	for i := 0; i+1 < len(flat); i += 2 {
-		if flat[i] == member {
-			return flat[i+1]
-		}
-	}
-	return ""
 }
 
 func (s *Store) keysLike(ctx context.Context, pattern string) (keys []string, err error) {

@@ -38,13 +38,7 @@ func (d *desk) dieAfter(step int, token auth.CartToken) {
 	for _, do := range []func() error{
 		func() error { return d.redis.Reserve(ctx, d.customer, guest, n, w.Needs, carttest.Limits) },
 		func() (err error) { c, err = d.redis.Claim(ctx, d.customer, guest, n, w.Needs, ""); return },
-		func() error {
-			products, err := d.goods.Products(ctx, d.store.ID, c.Cart.ProductIDs())
-			if err == nil {
-				_, err = d.redis.Apply(ctx, d.customer, c, cart.Sum, cart.MergeBounds(c.Cart, products, carttest.Limits), rand.Text())
-			}
-			return err
-		},
+		func() error { d.bring(d.customer, c); return nil },
 		func() error { return d.redis.Finish(ctx, d.customer, guest, c) },
 		func() error { return d.redis.Forget(ctx, d.customer, n) },
 	}[:step] {

@@ -19,7 +19,7 @@ type parsedCarts struct {
 type parsedCart struct {
 	reply  string
 	stored Stored
-	text   int64     // bytes
+	text   int64     // bytes, if there is no reply, which has them
 	at     time.Time // when it was the cart
 	shared bool      // whether others have changed the cart since this instance saw it first
 }
@@ -84,11 +84,13 @@ func (p parsedCarts) keep(ref Ref, stored Stored, made bool) {
 	}
 	stored.oldestKeys = nil
 	known, ok := p.known.Get(ref.key)
-	kept := parsedCart{stored: stored, text: stored.StoredText(), at: time.Now(), shared: known.shared}
-	if same := known.stored.fence == stored.fence; ok && same && stored.fence != "" {
+	same := ok && stored.fence != "" && known.stored.fence == stored.fence
+	kept := parsedCart{stored: stored, at: time.Now(), shared: known.shared || ok && !same && !made}
+	if same {
 		kept.reply = known.reply
-	} else if ok && !made {
-		kept.shared = true
+	}
+	if kept.reply == "" {
+		kept.text = stored.StoredText()
 	}
 	p.known.Put(ref.key, kept)
 }

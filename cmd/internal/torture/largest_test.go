@@ -132,28 +132,29 @@ func (l *largest) must(r reply) reply {
 func (l *largest) changeAll(c *shopper) {
 	items := l.must(l.send(c, "GET", "/cart", "")).Cart.Items
 	first, last := "/cart/items/"+items[0].ID, "/cart/items/"+items[len(items)-1].ID
+	commits := []string{"commit"}
 	line, key := l.line(c, 1), strconv.FormatInt(time.Now().UnixNano(), 36)
 	for _, step := range []struct {
+		scripts            []string
 		method, path, body string
 		headers            []string
 		code               string
 	}{
-		{"POST", "/cart/add", line, []string{"Idempotency-Key", key}, ""},
-		{"POST", "/cart/add", line, []string{"X-Timestamp", key}, ""},
-		{"PATCH", last, `{"quantity":7}`, []string{"Idempotency-Key", key + "set"}, ""},
-		{"PATCH", first, `{"quantity":8}`, []string{"X-Timestamp", key}, ""},
-		{"PATCH", last, `{"notice":"short"}`, []string{"Idempotency-Key", key + "notice"}, ""},
-		{"PATCH", first, `{"fields":{"f":"other"}}`, []string{"Idempotency-Key", key + "fields"}, ""},
-		{"POST", "/cart/add", `{"product_id":1001}`, nil, "cart_full"},
-		{"DELETE", "/cart/coupon", "", []string{"Idempotency-Key", key + "coupon"}, ""},
-		{"DELETE", last, "", []string{"Idempotency-Key", key + "remove"}, ""},
-		{"DELETE", "/cart/clear", "", []string{"Idempotency-Key", key + "clear"}, ""},
+		{commits, "POST", "/cart/add", line, []string{"Idempotency-Key", key}, ""},
+		{nil, "POST", "/cart/add", line, []string{"Idempotency-Key", key}, ""}, // a replay
+		{commits, "POST", "/cart/add", line, []string{"X-Timestamp", key}, ""},
+		{nil, "POST", "/cart/add", `{"product_id":1001}`, nil, "cart_full"},
+		{commits, "PATCH", last, `{"quantity":7}`, []string{"Idempotency-Key", key + "set"}, ""},
+		{commits, "PATCH", first, `{"quantity":8}`, []string{"X-Timestamp", key}, ""},
+		{nil, "PATCH", fmt.Sprint("/cart/items/", tallProduct), `{"quantity":8}`, []string{"X-Timestamp", key}, "validation_failed"}, // several lines
+		{commits, "PATCH", last, `{"notice":"short"}`, []string{"Idempotency-Key", key + "notice"}, ""},
+		{commits, "PATCH", first, `{"fields":{"f":"other"}}`, []string{"Idempotency-Key", key + "fields"}, ""},
+		{nil, "POST", "/cart/add", `{"product_id":1001,"qty":0}`, []string{"Idempotency-Key", key + "judge"}, "validation_failed"},
+		{commits, "DELETE", "/cart/coupon", "", []string{"Idempotency-Key", key + "coupon"}, ""},
+		{commits, "DELETE", last, "", []string{"Idempotency-Key", key + "remove"}, ""},
+		{commits, "DELETE", "/cart/clear", "", []string{"Idempotency-Key", key + "clear"}, ""},
 	} {
-		var scripts []string
-		if step.code == "" {
-			scripts = []string{"commit"}
-		}
-		l.run(scripts, func() {
+		l.run(step.scripts, func() {
 			if r := l.send(c, step.method, step.path, step.body, step.headers...); r.Code != step.code {
 				l.t.Fatalf("%s %s: got %d %s %v, want %q", step.method, step.path, r.Status, r.Code, r.Err, step.code)
 			}
