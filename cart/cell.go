@@ -1,6 +1,7 @@
 package cart
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -19,6 +20,10 @@ type Cell struct {
 	// Agent is the Moment at which the last change of the cart's agent has left it, or AgentCanceled; "0.0" in a
 	// cart that a hand-over has begun, "" in others.
 	Agent string
+
+	// UndoneBy is the tag of the customer's cart out of which an undo has taken this guest's; "" for others. Requests of that
+	// customer do not merge it again.
+	UndoneBy string
 
 	Expires int64 // when it expires, in seconds by Redis' clock; 0 for what remains of a cart without an ID
 
@@ -99,6 +104,19 @@ func (r RemovedLines) Later(ahead time.Duration) RemovedLines {
 		r[i].At += int64(ahead.Seconds())
 	}
 	return r
+}
+
+// With returns the lines with those of another cart, of which the latest count.
+func (r RemovedLines) With(others RemovedLines) RemovedLines {
+	all := slices.Concat(others, r)
+	slices.SortStableFunc(all, func(a, b RemovedLine) int { return cmp.Compare(b.At, a.At) })
+	seen := map[LineID]bool{}
+	all = slices.DeleteFunc(all, func(l RemovedLine) bool {
+		before := seen[l.ID]
+		seen[l.ID] = true
+		return before
+	})
+	return all[:min(len(all), removedKept)]
 }
 
 // since returns the lines that count, with those that a change has removed.

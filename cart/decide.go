@@ -16,6 +16,11 @@ type Conditions struct {
 	Stamp       string // StampSize characters of a digest, also of X-Timestamp; "" with a key, or without either
 }
 
+// Allows reports whether IfMatch allows a change of the cart.
+func (on *Conditions) Allows(c *Cart) bool {
+	return on.IfMatch == "" || on.IfMatch == "*" || strings.Contains(on.IfMatch, " "+c.Tag()+" ")
+}
+
 // Request is all that a decision about a cell depends on, beside the cell and the time.
 type Request struct {
 	Conditions
@@ -87,7 +92,7 @@ func (r *Request) Decide(c Cell, now time.Time) Decision {
 		}
 		return d
 	}
-	if r.IfMatch != "" && r.IfMatch != "*" && !strings.Contains(r.IfMatch, " "+c.Tag()+" ") {
+	if !r.Allows(&c.Cart) {
 		return d.refuses(problem.VersionMismatch)
 	}
 	d.Effect = r.Rule(&c, c.Pending.Left(r.Limits), now)

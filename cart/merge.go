@@ -6,83 +6,111 @@ import (
 	"slices"
 )
 
-// Offers is what one guest's cart has offered a customer's so far, so that to merge it
+// Offers is what one guest's cart has offered an owner's so far, so that to merge it
 // again adds nothing. The zero value is nothing.
 type Offers struct {
 	Lines  map[LineID]int64 // quantities
 	Coupon string
 
 	Metadata bool // the cart's own
+
+	Note string // name of the hand-over's note under which it came first; "" for a login
 }
 
-// Merge adds the lines of a guest's cart, each within its bounds (see MergeBounds), and reports
-// what it did now; nil for nothing. A line that was offered before stays, except that Sum adds what
-// has been offered beyond that. The customer's line keeps its order, price, fields and notice, and its
-// values of metadata. A coupon is taken once, if the customer has none, and so is the cart's metadata. Redis merges by
-// redisstore/lua/apply.lua, which tests compare with this.
-func Merge(c, guest Cart, by Strategy, bounds map[LineID]Bounds, before Offers) (Cart, Offers, *MergeReport) {
-	merged, after, report := c, Offers{maps.Clone(before.Lines), before.Coupon, before.Metadata}, &MergeReport{}
-	for _, l := range guest.Lines {
-		at := slices.IndexFunc(merged.Lines, func(own Line) bool { return own.ID == l.ID })
-		line, held := l, int64(0)
-		if at >= 0 {
-			line = merged.Lines[at]
-			held = line.Quantity
-			line.Notice = cmp.Or(line.Notice, l.Notice)
-			line.Metadata = fill(line.Metadata, l.Metadata)
-			if len(line.Fields) == 0 {
-				line.Fields = l.Fields
-			}
-		}
-		quantity, ok := wanted(by, held, l.Quantity, before.Lines[l.ID])
-		if !ok {
-			continue
-		}
-		kept, cutBy := cut(bounds[l.ID], quantity, held, merged.held(l.ID)-held)
-		line.Quantity = kept
-		merged = merged.with(at, line)
-		if after.Lines == nil {
-			after.Lines = map[LineID]int64{}
-		}
-		after.Lines[l.ID] = l.Quantity
-		report.Lines++
-		if cutBy != "" && len(report.Adjusted) < AdjustedMax {
-			report.Adjusted = append(report.Adjusted, Adjustment{Line: l.ID, Requested: quantity, Kept: kept, Code: cutBy})
-		}
+// Merged is what a merge makes of an owner's cart. Without a Report, it has merged nothing now.
+type Merged struct {
+	Cart
+	Offers Offers
+	Report *MergeReport // without an ID and a time
+	Came   CameIn       // for its undo
+}
+
+// Merge adds the lines of a guest's cart, each within its bounds (see MergeBounds). What was offered before stays: only a line
+// of which more is offered now, because a failover has brought the guest's cart back, is merged again. The owner's line keeps
+// its order, price, fields and notice, and its values of metadata. A coupon is taken once, if the owner has none, and so is the
+// cart's metadata.
+func Merge(c, guest Cart, by Strategy, bounds map[LineID]Bounds, before Offers) Merged {
+	m := Merged{Cart: c, Offers: before, Came: CameIn{Lines: map[LineID]CameLine{}}}
+	m.Lines, m.Offers.Lines = slices.Clone(c.Lines), maps.Clone(before.Lines)
+	var report MergeReport
+	for i := range guest.Lines {
+		m.line(&guest.Lines[i], by, bounds[guest.Lines[i].ID], &report)
 	}
-	redeemed := guest.Coupon != "" && before.Coupon == "" && c.Coupon == ""
-	if redeemed {
-		merged.Coupon = guest.Coupon
+	if guest.Coupon != "" && before.Coupon == "" && c.Coupon == "" {
+		m.Coupon, m.Came.Coupon = guest.Coupon, guest.Coupon
 	}
-	after.Coupon = cmp.Or(before.Coupon, guest.Coupon)
+	m.Offers.Coupon = cmp.Or(before.Coupon, guest.Coupon)
 	if guest.Metadata != nil && !before.Metadata {
-		merged.Metadata, after.Metadata = fill(c.Metadata, guest.Metadata), true
+		m.Metadata, m.Came.Metadata = fill(c.Metadata, guest.Metadata)
+		m.Offers.Metadata = true
 	}
-	if report.Lines == 0 && !redeemed && len(merged.Metadata) == len(c.Metadata) {
-		return c, after, nil
+	if report.Lines > 0 || m.Came.Coupon != "" || m.Came.Metadata != nil {
+		m.Report, m.Version = &report, c.Version+1
 	}
-	merged.Version = c.Version + 1
-	return merged, after, report
+	return m
 }
 
-// fill adds names that the customer's metadata lacks, in order while there is room.
-func fill(own, guests Metadata) Metadata {
+// line merges a guest's line.
+func (m *Merged) line(l *Line, by Strategy, bounds Bounds, report *MergeReport) {
+	at, held := m.place(l.ID), int64(0)
+	if at >= 0 {
+		held = m.Lines[at].Quantity
+	}
+	quantity, ok := wanted(by, held, l.Quantity, m.Offers.Lines[l.ID])
+	if !ok {
+		return
+	}
+	kept, cutBy := cut(bounds, quantity, held, m.held(l.ID)-held)
+	line, came := *l, CameLine{Before: held, After: kept, Price: l.AddedPrice, Notice: l.Notice, Metadata: l.Metadata}
+	if at >= 0 {
+		line = m.Lines[at]
+		if line.Notice != "" {
+			came.Notice = ""
+		}
+		line.Notice = cmp.Or(line.Notice, l.Notice)
+		line.Metadata, came.Metadata = fill(line.Metadata, l.Metadata)
+		if len(line.Fields) == 0 {
+			line.Fields = l.Fields
+		}
+	}
+	line.Quantity = kept
+	if at >= 0 {
+		m.Lines[at] = line
+	} else {
+		m.Lines = append(m.Lines, line)
+	}
+	if came.After > came.Before || came.Notice != "" || came.Metadata != nil {
+		m.Came.Lines[l.ID] = came
+	}
+	if m.Offers.Lines == nil {
+		m.Offers.Lines = map[LineID]int64{}
+	}
+	m.Offers.Lines[l.ID] = l.Quantity
+	report.Lines++
+	if cutBy != "" && len(report.Adjusted) < AdjustedMax {
+		report.Adjusted = append(report.Adjusted, Adjustment{Line: l.ID, Requested: quantity, Kept: kept, Code: cutBy})
+	}
+}
+
+// fill adds names that the owner's metadata lacks, in order while there is room, and returns those that it has added.
+func fill(own, guests Metadata) (filled, added Metadata) {
 	for _, name := range slices.Sorted(maps.Keys(guests)) {
 		if _, has := own[name]; !has && len(own) < MergeFactor*MaxMetadata {
-			own = own.With(Metadata{name: guests[name]})
+			one := Metadata{name: guests[name]}
+			own, added = own.With(one), added.With(one)
 		}
 	}
-	return own
+	return own, added
 }
 
 // wanted is the quantity that a line gets before it is cut; held is 0 for no line. ok is
 // false when what was offered before is all.
 func wanted(s Strategy, held, offered, before int64) (quantity int64, ok bool) {
 	switch {
-	case s == Sum:
-		return held + offered - before, offered > before
-	case before > 0:
+	case offered <= before:
 		return 0, false
+	case s == Sum:
+		return held + offered - before, true
 	case held == 0 || s == KeepGuest:
 		return offered, true
 	case s == Max:

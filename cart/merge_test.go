@@ -16,37 +16,44 @@ func TestMerge_StrategiesDecideWhatBothHold(t *testing.T) {
 	guest := cartOf(Line{ID: "2", Quantity: 3}, Line{ID: "1", Quantity: 4, AddedPrice: 500, Notice: "n"}, Line{ID: "3", Quantity: 1})
 	bounds := map[LineID]Bounds{"1": anyQuantity, "2": anyQuantity, "3": anyQuantity}
 	for by, want := range map[Strategy][]int64{Sum: {6, 8, 1}, Max: {4, 5, 1}, KeepGuest: {4, 3, 1}, KeepCustomer: {2, 5, 1}} {
-		got, offers, report := Merge(own, guest, by, bounds, Offers{})
+		got := Merge(own, guest, by, bounds, Offers{})
+		report := got.Report
 		quantities := []int64{got.Lines[0].Quantity, got.Lines[1].Quantity, got.Lines[2].Quantity}
 		assert.That(t, slices.Equal(quantities, want) && got.Version == 2 && got.Lines[0].AddedPrice == 300 && got.Lines[0].Notice == "n",
 			"%s: %+v", by, got)
 		assert.That(t, report != nil && report.Lines == 3 && len(report.Adjusted) == 0, "%s: report %+v", by, report)
-		again, _, report := Merge(got, guest, by, bounds, offers)
-		diff := cmp.Diff(got, again)
-		assert.That(t, diff == "" && report == nil, "%s, again: %+v (-first +again)\n%s", by, report, diff)
+		again := Merge(got.Cart, guest, by, bounds, got.Offers)
+		diff := cmp.Diff(got.Cart, again.Cart)
+		assert.That(t, diff == "" && again.Report == nil, "%s, again: %+v (-first +again)\n%s", by, again.Report, diff)
 	}
 }
 
-// The lines of a product share its stock in the order of the guest's  No line of the customer gets less.
+// The lines of a product share its stock in the order of the guest's. No line of the customer gets less.
 func TestMerge_LinesOfAProductShareItsStock(t *testing.T) {
 	t.Parallel()
 	five := Bounds{Stock: 5, Min: 1, Max: 9}
 	bounds := map[LineID]Bounds{"1.p1": five, "1.p2": five}
 	guest := cartOf(Line{ID: "1.p2", Quantity: 3}, Line{ID: "1.p1", Quantity: 1})
 	for by, want := range map[Strategy][]int64{Sum: {4, 1}, KeepGuest: {1, 1}, KeepCustomer: {4, 1}} {
-		got, _, report := Merge(cartOf(Line{ID: "1.p1", Quantity: 4}), guest, by, bounds, Offers{})
-		cut := report.Adjusted[0]
+		got := Merge(cartOf(Line{ID: "1.p1", Quantity: 4}), guest, by, bounds, Offers{})
+		cut := got.Report.Adjusted[0]
 		assert.That(t, got.Lines[0].Quantity == want[0] && got.Lines[1].Quantity == want[1], "%s: %+v", by, got.Lines)
 		assert.That(t, cut.Line == "1.p2" && cut.Requested == 3 && cut.Kept == 1 && cut.Code == problem.InsufficientStock, "%s: %+v", by, cut)
 	}
 }
 
-// A failover may lose a claim: the guest's cart is back, and grows.
-func TestMerge_SumAddsOnlyGrowth(t *testing.T) {
+// A failover may lose a claim: the guest's cart is back, and grows. What it gained is merged, whatever the strategy.
+func TestMerge_GrowthArrives(t *testing.T) {
 	t.Parallel()
 	bounds := map[LineID]Bounds{"1": anyQuantity}
-	got, offers, _ := Merge(cartOf(), cartOf(Line{ID: "1", Quantity: 3}), Sum, bounds, Offers{})
-	got = made(SetQuantity(Item{ID: "1"}, 1, anyQuantity, ""), got, roomy).Cart
-	got, _, _ = Merge(got, cartOf(Line{ID: "1", Quantity: 5}), Sum, bounds, offers)
-	assert.Equal(t, got.Lines[0].Quantity, 3, "got %+v", got.Lines)
+	for by, want := range map[Strategy]int64{Sum: 3, Max: 5, KeepGuest: 5, KeepCustomer: 1} {
+		first := Merge(cartOf(), cartOf(Line{ID: "1", Quantity: 3}), by, bounds, Offers{})
+		now := made(SetQuantity(Item{ID: "1"}, 1, anyQuantity, ""), first.Cart, roomy).Cart
+		again := Merge(now, cartOf(Line{ID: "1", Quantity: 5}), by, bounds, first.Offers)
+		assert.Equal(t, again.Lines[0].Quantity, want, "%s: got %+v", by, again.Lines)
+		if by != Sum {
+			emptied := Merge(cartOf(), cartOf(Line{ID: "1", Quantity: 5}), by, bounds, first.Offers)
+			assert.That(t, emptied.Lines[0].Quantity == 5, "%s: a line that the customer has removed meanwhile: %+v", by, emptied.Lines)
+		}
+	}
 }

@@ -76,6 +76,14 @@ var (
 	ErrCrowded = errors.New("cart: too many merges under way")
 )
 
+// ShortID returns the prefix of a cart ID that notes store, to keep the cart small.
+func ShortID(cartID string) string {
+	if cartID == "" {
+		return "-"
+	}
+	return cartID[:min(len(cartID), 10)]
+}
+
 // RoomNeeded is what a guest's cart needs room for.
 func (c Cart) RoomNeeded() Reservation {
 	return Reservation{CartID: c.ID, Lines: int64(len(c.Lines)), Text: c.TextSize()}

@@ -43,8 +43,8 @@ func (all Notes) hold(ignored Notes) bool {
 	return slices.ContainsFunc(all, func(n Note) bool { return !n.Applied && !ignored.has(n.Name) })
 }
 
-// reserved returns the lines and the bytes of text for which the notes reserve room. Notes of the same guest's cart share it.
-func (all Notes) reserved() (lines, text int64) {
+// Reserved returns the lines and the bytes of text for which the notes reserve room. Notes of the same guest's cart share it.
+func (all Notes) Reserved() (lines, text int64) {
 	rooms := make(map[string]Reservation, len(all))
 	for _, n := range all {
 		room := rooms[n.CartID]
@@ -62,7 +62,7 @@ func (all Notes) Left(l Limits) Limits {
 	if len(all) == 0 {
 		return l
 	}
-	lines, text := all.reserved()
+	lines, text := all.Reserved()
 	l.Lines, l.CartText = min(l.Lines, MergeFactor*l.Lines-lines), min(l.CartText, MergeFactor*l.CartText-text)
 	return l
 }

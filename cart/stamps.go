@@ -2,6 +2,7 @@ package cart
 
 import (
 	"maps"
+	"slices"
 	"strings"
 	"time"
 )
@@ -99,7 +100,7 @@ func (s Stamps) With(stamp string, line LineID, now time.Time) Stamps {
 		at = (at + 1) % stampParts
 		s.Parts[at] = ""
 	}
-	s.Parts[at] += stamp + string([]byte{byte(ms >> 40), byte(ms >> 32), byte(ms >> 24), byte(ms >> 16), byte(ms >> 8), byte(ms)})
+	s.Parts[at] += packStamp(stamp, ms)
 	if line == "" && len(s.Lines) == 0 {
 		return s
 	}
@@ -114,6 +115,71 @@ func (s Stamps) With(stamp string, line LineID, now time.Time) Stamps {
 	entries := s.entries()
 	maps.DeleteFunc(s.Lines, func(stamp string, _ LineID) bool { return !containsStamp(entries, stamp) })
 	return s
+}
+
+// Join returns the newest stamps of a cart and of another one that is merged into it, whose times are by a clock that is behind.
+// Of two uses of a stamp that count, the first one does.
+func (s Stamps) Join(others Stamps, behind time.Duration, now time.Time) Stamps {
+	all, lines := listed(s.entries()), maps.Clone(s.Lines)
+	if lines == nil {
+		lines = map[string]LineID{}
+	}
+	joined := false
+	for _, other := range listed(others.entries()) {
+		if other.at = other.at.Add(behind); other.at.After(now) {
+			other.at = now
+		}
+		own := slices.IndexFunc(all, func(e stamped) bool { return e.stamp == other.stamp })
+		counts := own >= 0 && now.Sub(all[own].at) <= StampLife
+		if now.Sub(other.at) > StampLife || counts && !other.at.Before(all[own].at) {
+			continue
+		}
+		if own >= 0 {
+			all = slices.Delete(all, own, own+1)
+		}
+		all, joined = append(all, other), true
+		delete(lines, other.stamp)
+		if line := others.Lines[other.stamp]; line != "" {
+			lines[other.stamp] = line
+		}
+	}
+	if !joined {
+		return s
+	}
+	slices.SortStableFunc(all, func(a, b stamped) int { return a.at.Compare(b.at) })
+	return packed(all[max(0, len(all)-StampsKept):], lines)
+}
+
+type stamped struct {
+	stamp string
+	at    time.Time
+}
+
+// listed are the last entries of each stamp, the oldest first.
+func listed(entries string) (all []stamped) {
+	for ; len(entries) >= stampEntry; entries = entries[stampEntry:] {
+		e := stamped{entries[:StampSize], stampedAt(entries)}
+		all = append(slices.DeleteFunc(all, func(o stamped) bool { return o.stamp == e.stamp }), e)
+	}
+	return all
+}
+
+// packed is the inverse of listed, with the lines of those that are left.
+func packed(all []stamped, lines map[string]LineID) (s Stamps) {
+	for i, e := range all {
+		s.Parts[i*stampEntry/stampFull] += packStamp(e.stamp, e.at.UnixMilli())
+		if line := lines[e.stamp]; line != "" {
+			if s.Lines == nil {
+				s.Lines = map[string]LineID{}
+			}
+			s.Lines[e.stamp] = line
+		}
+	}
+	return s
+}
+
+func packStamp(stamp string, ms int64) string {
+	return stamp + string([]byte{byte(ms >> 40), byte(ms >> 32), byte(ms >> 24), byte(ms >> 16), byte(ms >> 8), byte(ms)})
 }
 
 func containsStamp(entries, stamp string) bool {

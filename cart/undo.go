@@ -1,8 +1,10 @@
 package cart
 
 import (
+	"cmp"
 	"maps"
 	"slices"
+	"time"
 
 	"commerce/auth/problem"
 	"commerce/cart/money"
@@ -10,10 +12,17 @@ import (
 
 // CameIn is what a merge has brought into a customer's cart.
 type CameIn struct {
+	At       time.Time           `json:"-"` // of the merge, by Redis' clock
 	Lines    map[LineID]CameLine // that it has raised, begun, or given texts
 	Coupon   string              // if the customer had none; "" otherwise
 	Metadata Metadata            // names that the customer did not have
+
+	UndoneAs string       // the name of its undo; "" while it is not undone
+	Adjusted []Adjustment // what the undo has told
 }
+
+// UndoLife is for how long a merge can be undone, and its undo be repeated.
+const UndoLife = 15 * time.Minute
 
 // CameLine is what a merge has brought into a line.
 type CameLine struct {
@@ -30,12 +39,13 @@ type Undone struct {
 	Adjusted []Adjustment
 }
 
-// UndoMerge takes out of a customer's cart what a merge has brought, as far as it is still there. A line that
+// UndoMerge takes out of a customer's cart what a merge has brought, as far as it is still there. later are the merges since
+// then that are not undone: what they have brought is no change of the shopper's. A line that
 // began with the merge stays if the shopper has changed its texts. Texts that it brought to another line, the
 // coupon and the cart's metadata leave unless the shopper has changed them. If nothing of the quantity leaves,
 // such texts have no line in the guest's cart: they are dropped, since they are not the customer's. No quantity
 // is lost or added.
-func (c Cart) UndoMerge(came CameIn) Undone {
+func (c Cart) UndoMerge(came CameIn, later ...CameIn) Undone {
 	u := Undone{Customer: c, Guest: Cart{}}
 	u.Customer.Lines = nil
 	gone, changed := maps.Clone(came.Lines), false
@@ -44,9 +54,10 @@ func (c Cart) UndoMerge(came CameIn) Undone {
 		delete(gone, l.ID)
 		left, taken := l, Line{}
 		if brought {
-			left, taken = l.without(in)
+			rest, since := l.before(later)
+			left, taken = l.without(in, rest)
 			changed = changed || taken.Quantity > 0 || taken.Notice != "" || taken.Metadata != nil
-			u.tell(l.ID, in, taken.Quantity, l.Quantity == in.After && in.hasTexts(l))
+			u.tell(l.ID, in, taken.Quantity, l.Quantity == in.After+since && in.hasTexts(rest))
 		}
 		if taken.Quantity > 0 {
 			u.Guest.Lines = append(u.Guest.Lines, taken)
@@ -68,6 +79,73 @@ func (c Cart) UndoMerge(came CameIn) Undone {
 	return u
 }
 
+// before returns a line without the texts that merges have brought to it, and by how much they have raised it.
+func (l Line) before(merges []CameIn) (rest Line, raised int64) {
+	for _, m := range merges {
+		in, ok := m.Lines[l.ID]
+		if !ok {
+			continue
+		}
+		raised += in.After - in.Before
+		if in.Notice != "" && in.Notice == l.Notice {
+			l.Notice = ""
+		}
+		l.Metadata, _ = l.Metadata.split(in.Metadata)
+	}
+	return l, raised
+}
+
+func (in CameLine) raised() int64 { return max(0, in.After-in.Before) }
+
+// Below returns what a merge has brought, after lines of an earlier one have left the cart from below it.
+func (m CameIn) Below(gone []Line) CameIn {
+	m.Lines = maps.Clone(m.Lines)
+	for _, l := range gone {
+		if in, ok := m.Lines[l.ID]; ok {
+			n := min(l.Quantity, in.Before)
+			in.Before, in.After = in.Before-n, in.After-n
+			m.Lines[l.ID] = in
+		}
+	}
+	return m
+}
+
+// Above returns what a merge has brought, as if it had come after another one, which came later.
+func (m CameIn) Above(other CameIn) CameIn {
+	m.Lines = maps.Clone(m.Lines)
+	for id, in := range m.Lines {
+		n := other.Lines[id].raised()
+		in.Before, in.After = in.Before+n, in.After+n
+		m.Lines[id] = in
+	}
+	return m
+}
+
+// Again returns what a merge has brought at two times, of which this is the first: a failover had lost what the guest added in
+// between. Other merges since then must be Above, so that the first time counts as if it was the second.
+func (m CameIn) Again(more CameIn) CameIn {
+	all := more
+	all.Lines, all.Metadata, all.Coupon = maps.Clone(m.Lines), m.Metadata.With(more.Metadata), cmp.Or(more.Coupon, m.Coupon)
+	for id, in := range more.Lines {
+		first := m.Lines[id]
+		in.Before = max(in.Before-first.raised(), min(first.Before, in.Before))
+		in.Notice = cmp.Or(in.Notice, first.Notice)
+		in.Metadata = first.Metadata.With(in.Metadata)
+		all.Lines[id] = in
+	}
+	return all
+}
+
+// Brought are the lines with the quantities that a merge has brought.
+func (m CameIn) Brought() (lines []Line) {
+	for _, id := range slices.Sorted(maps.Keys(m.Lines)) {
+		if n := m.Lines[id].raised(); n > 0 {
+			lines = append(lines, Line{ID: id, Quantity: n})
+		}
+	}
+	return lines
+}
+
 // tell adds a line that the merge has raised, and the shopper has changed since, to the adjusted ones.
 func (u *Undone) tell(id LineID, in CameLine, taken int64, unchanged bool) {
 	if in.After > in.Before && !unchanged && len(u.Adjusted) < AdjustedMax {
@@ -78,10 +156,11 @@ func (u *Undone) tell(id LineID, in CameLine, taken int64, unchanged bool) {
 // AdjustedChanged is the code of an Adjustment of a line that the shopper has changed since its merge.
 const AdjustedChanged problem.Code = "changed"
 
-// without splits a line into what stays and what is taken out, of which the quantity may be 0.
-func (l Line) without(in CameLine) (left, taken Line) {
+// without splits a line into what stays and what is taken out, of which the quantity may be 0. rest is the line without the
+// texts of later merges.
+func (l Line) without(in CameLine, rest Line) (left, taken Line) {
 	n := max(0, min(in.After-in.Before, l.Quantity-in.Before))
-	if in.Before == 0 && !in.hasTexts(l) {
+	if in.Before == 0 && !in.hasTexts(rest) {
 		return l, Line{}
 	}
 	left, taken = l, Line{ID: l.ID, Quantity: n, AddedPrice: in.Price, Fields: l.Fields}

@@ -1,5 +1,5 @@
--- Makes a cart older: all times in it become earlier, and its TTL shorter. Like each write, that appends a mark to the
--- cart's member n, so nobody decides from the cart as it was.
+-- Makes a cart older: all times in it become earlier, and its TTL shorter. Like each write, that appends a mark to
+-- the member n, so nobody decides from what was there.
 --
 -- KEYS  1 one of the cart's keys
 -- ARGV  1 ms
@@ -7,10 +7,12 @@
 local passed = tonumber(ARGV[1])
 
 local function age(key, member, value)
-  if string.find(key, ':keys$') or string.find(key, ':results$') and member ~= 'o' then
+  if member == 'n' and not string.find(key, ':claimed$') and not string.find(key, ':offered:') then
+    redis.call('HSET', key, member, string.sub(value .. string.format('%06d', redis.call('TIME')[2]), -60))
+  elseif string.find(key, ':keys$') or string.find(key, ':came$') or string.find(key, ':results$') and #member > 1 then
     local ms, rest = string.match(value, '^(%d+)(.*)$')
     redis.call('HSET', key, member, string.format('%d', tonumber(ms) - passed) .. rest) -- a result has zero bytes
-  elseif string.find(key, ':shares:') then
+  elseif string.find(key, ':shares:') and #member > 1 then
     local seconds, rest = string.match(value, '^(%d+)(.*)$')
     redis.call('HSET', key, member, string.format('%d', math.floor(tonumber(seconds) - passed / 1000)) .. rest)
   elseif member == 'x' then
@@ -31,8 +33,6 @@ local function age(key, member, value)
   elseif member == 'g' then
     local ms, rest = string.match(value, '^(%d+)(.*)$')
     redis.call('HSET', key, member, string.format('%d%s', tonumber(ms) - passed, rest))
-  elseif member == 'n' and string.find(key, '}$') then
-    redis.call('HSET', key, member, string.sub(value .. string.format('%06d', redis.call('TIME')[2]), -60))
   elseif member == 'b' then
     local function aged(id, seconds) return string.format('%s %d', id, tonumber(seconds) - math.floor(passed / 1000)) end
     redis.call('HSET', key, member, (string.gsub(value, '(%S+) (%d+)', aged)))

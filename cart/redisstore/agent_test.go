@@ -351,7 +351,7 @@ func TestAgent_WaitsForTheCartThatItFollows(t *testing.T) {
 	made := d.agentCreates("1×2")
 	code := d.HandoverOf(d.by(made.ID), made.Cart, true).Code
 	d.redis.Client.AddHook(&then{
-		follows: func(cmd redis.Cmder, _ error) bool { return cmd.FullName() == "claim" },
+		follows: func(cmd redis.Cmder, _ error) bool { return claims(cmd) },
 		run:     func() { d.goods.out.Store(1) },
 	})
 	r := service.Redemption{Code: code, Key: redeemKey("k"), KeepAgent: true}

@@ -15,16 +15,18 @@ import (
 	"commerce/auth/script"
 )
 
-// commit is a decision on its way to Redis, as lua/commit.lua has it. Its bytes never change: however many copies of it
+// commit is a decision on its way to Redis, as commit.lua has it. Its bytes never change: however many copies of it
 // run, at most one is applied.
 type commit struct {
 	keys   []string // of one slot, the cart's first
 	time   int64    // of the decision, in ms by Redis' clock
 	until  int64    // in the same way: from then on no copy runs any more
 	fence  string   // the member n as it was read; "" for none
+	any    bool     // whether the cart may have any fence
 	mark   string   // that the commit appends to it
 	checks []any
 	writes []any
+	by     string // the name of what commits, which has its own turns
 }
 
 // The member n, the fence, has the marks of the last decisions that have written the cart, the newest last, after
@@ -85,7 +87,12 @@ func (c *commit) wasNotMade(fence string) bool {
 // expects reports whether the commit may still be applied to a cart with a fence: since then, nobody has written it.
 func (c *commit) expects(fence string) bool { return newestMark(fence) == c.expected() }
 
-func (c *commit) expected() string { return newestMark(c.fence) }
+func (c *commit) expected() string {
+	if c.any {
+		return "*"
+	}
+	return newestMark(c.fence)
+}
 
 // newestMark is the last mark of a fence; "" of none.
 func newestMark(fence string) string { return fence[max(0, len(fence)-markSize):] }
@@ -131,6 +138,9 @@ func (c *commit) write(command, key string, args ...any) {
 	}
 }
 
+// delete adds the deletion of a key.
+func (c *commit) delete(key string) { c.writes = append(c.writes, "DEL", c.key(key), 0) }
+
 // announce adds a message to those who listen, as the last write.
 func (c *commit) announce(command, channel, payload string) {
 	c.writes = append(c.writes, command, 0, 2, channel, payload)
@@ -138,11 +148,11 @@ func (c *commit) announce(command, channel, payload string) {
 
 func (s *Store) args(c *commit, deadline int64, turn time.Duration) []any {
 	all := make([]any, 0, 6+len(c.checks)+len(c.writes))
-	all = append(all, c.time-s.tolerance, min(deadline, c.until), c.expected(), s.name, turn.Milliseconds(), len(c.checks)/3)
+	all = append(all, c.time-s.tolerance, min(deadline, c.until), c.expected(), s.name+c.by, turn.Milliseconds(), len(c.checks)/3)
 	return append(append(all, c.checks...), c.writes...)
 }
 
-// committed is a reply of lua/commit.lua.
+// committed is a reply of commit.lua.
 type committed struct {
 	word  string // applied, late or changed
 	now   int64
@@ -159,7 +169,7 @@ func (s *Store) send(ctx context.Context, at located, c *commit, turn, wait time
 		return committed{}, unsafeWrite, fmt.Errorf("%w: %w", script.ErrNotSent, err)
 	}
 	sent := time.Now()
-	cmd, copies := s.runShared(ctx, at, s.scripts["commit"], wait, c.keys, s.args(c, deadline, turn)...)
+	cmd, copies := s.runShared(ctx, at, s.script, wait, c.keys, s.args(c, deadline, turn)...)
 	reply, err := s.parseCommitted(cmd)
 	if err != nil {
 		return committed{}, copies, err

@@ -35,12 +35,3 @@ func TestChange_IsMadeOnlyBeforeItsDeadline(t *testing.T) {
 	_, err = clear(-time.Second)
 	assert.That(t, err != nil && !isProblem(err, problem.OutcomeUnknown), "after the request's deadline: %v", err)
 }
-
-// A late claim would set a cart aside under a note that no longer exists.
-func TestClaim_AfterItsDeadlineClaimsNothing(t *testing.T) {
-	t.Parallel()
-	d := openDesk(t, "", "1×1")
-	reply, err := d.redis.ClaimAt(t.Context(), d.customer, d.guest, newNote(), d.brings(), time.Now().UnixMilli()-1)
-	assert.That(t, err == nil && reply[0] == "late", "%v, %v", reply, err)
-	d.wantLines(d.as("", d.token), "1×1")
-}

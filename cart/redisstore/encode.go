@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -14,7 +15,7 @@ import (
 // now is the time of the decision, and ttl that of the cart.
 func (c *commit) encode(before *Stored, after cart.Cell, ttl time.Duration, now time.Time) (Stored, time.Duration) {
 	after, left, renewed := after.Expiring(ttl, now)
-	stored := Stored{Cell: after, undoneBy: before.undoneBy, layout: layout, fence: c.nextFence()}
+	stored := Stored{Cell: after, layout: layout, fence: c.nextFence()}
 	m := members{set: []any{"n", stored.fence}}
 	m.put("l", before.layout, layout)
 	m.put("i", before.ID, after.ID)
@@ -22,12 +23,12 @@ func (c *commit) encode(before *Stored, after cart.Cell, ttl time.Duration, now 
 	m.put("c", before.Coupon, after.Coupon)
 	m.put("a", before.Agent, after.Agent)
 	m.put("x", seconds(before.Expires), seconds(after.Expires))
-	if before.Report != nil && after.Report == nil {
-		m.gone = append(m.gone, "g")
+	m.put("u", before.UndoneBy, after.UndoneBy)
+	m.put("w", encodeListening(before.Listened), encodeListening(after.Listened))
+	if before.Report != after.Report {
+		m.put("g", encodeReport(before.Report), encodeReport(after.Report))
 	}
-	if before.Listened != (cart.Listening{}) && after.Listened == (cart.Listening{}) {
-		m.gone = append(m.gone, "w")
-	}
+	m.notes(before.Pending, after.Pending)
 	if !slices.Equal(before.Removed, after.Removed) {
 		m.put("b", encodeRemoved(before.Removed), encodeRemoved(after.Removed))
 	}
@@ -44,6 +45,23 @@ func (c *commit) encode(before *Stored, after cart.Cell, ttl time.Duration, now 
 		c.write("PEXPIRE", key, left.Milliseconds())
 	}
 	return stored, left
+}
+
+// notes changes the notes of merges.
+func (m *members) notes(before, after cart.Notes) {
+	named := func(all cart.Notes, name string) int {
+		return slices.IndexFunc(all, func(n cart.Note) bool { return n.Name == name })
+	}
+	for _, n := range after {
+		if i := named(before, n.Name); i < 0 || before[i] != n {
+			m.set = append(m.set, n.Name, encodeNote(n))
+		}
+	}
+	for _, n := range before {
+		if named(after, n.Name) < 0 {
+			m.gone = append(m.gone, n.Name)
+		}
+	}
 }
 
 // versionOf is the version as it is stored; "" for none.
@@ -184,4 +202,33 @@ func seconds(at int64) string {
 		return ""
 	}
 	return strconv.FormatInt(at, 10)
+}
+
+func encodeListening(l cart.Listening) string {
+	if l.By == "" {
+		return ""
+	}
+	return strconv.FormatInt(l.Until, 10) + " " + l.By
+}
+
+// encodeReport is the inverse of parseReport.
+func encodeReport(r *cart.MergeReport) string {
+	if r == nil {
+		return ""
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d %s %d", r.At.UnixMilli(), r.ID, r.Lines)
+	for _, a := range r.Adjusted {
+		fmt.Fprintf(&b, " %s %d %d %s", a.Line, a.Requested, a.Kept, a.Code)
+	}
+	return b.String()
+}
+
+// encodeNote is the inverse of parseNote.
+func encodeNote(n cart.Note) string {
+	text := fmt.Sprintf("%s %d %d %d %s", n.Guest, n.At.Unix(), n.Lines, n.Text, n.CartID)
+	if n.Applied {
+		text += " applied"
+	}
+	return text
 }

@@ -141,10 +141,12 @@ func (s *Store) Erase(ctx context.Context, ref Ref) ([]Holding, error) {
 	for _, h := range held {
 		var err error
 		switch h.Kind {
-		case KindShares: // not those listed since: only the list leads to their shares
-			err = s.Client.HDel(ctx, h.Key, h.digests...).Err()
-		case KindClaimed:
-			err = s.eraseClaim(ctx, h)
+		case KindShares: // not if others are listed since: only the list leads to their shares
+			err = s.eraseIf(ctx, h.Key, func(members map[string]string) bool {
+				return !slices.ContainsFunc(slices.Collect(maps.Keys(parseShares(flat(members)))), func(digest string) bool { return !slices.Contains(h.digests, digest) })
+			})
+		case KindClaimed: // not if another customer has claimed one in its place
+			err = s.eraseIf(ctx, h.Key, func(members map[string]string) bool { return members["o"] == h.claim })
 		default:
 			err = s.Client.Unlink(ctx, h.Key).Err()
 		}
@@ -155,20 +157,27 @@ func (s *Store) Erase(ctx context.Context, ref Ref) ([]Holding, error) {
 	return held, nil
 }
 
-// eraseClaim deletes a claimed cart, unless another customer has claimed one in its place meanwhile.
-func (s *Store) eraseClaim(ctx context.Context, h Holding) error {
+// eraseIf deletes a hash if it is still what was listed. Otherwise a repeat of Erase finds it.
+func (s *Store) eraseIf(ctx context.Context, key string, isListed func(members map[string]string) bool) error {
 	err := s.Client.Watch(ctx, func(tx *redis.Tx) error {
-		claim, err := tx.HGet(ctx, h.Key, "o").Result()
-		if err != nil && !isMissing(err) || claim != h.claim {
+		members, err := tx.HGetAll(ctx, key).Result()
+		if err != nil || !isListed(members) {
 			return err
 		}
-		_, err = tx.TxPipelined(ctx, func(p redis.Pipeliner) error { return p.Unlink(ctx, h.Key).Err() })
+		_, err = tx.TxPipelined(ctx, func(p redis.Pipeliner) error { return p.Unlink(ctx, key).Err() })
 		return err
-	}, h.Key)
-	if isMissing(err) || errors.Is(err, redis.TxFailedErr) {
+	}, key)
+	if errors.Is(err, redis.TxFailedErr) {
 		return nil
 	}
 	return err
+}
+
+func flat(members map[string]string) (all []string) {
+	for member, value := range members {
+		all = append(all, member, value)
+	}
+	return all
 }
 
 // mentions returns the keys of guests that name a cart whose tag is wanted, and that cart: the new owner of a claimed cart,
@@ -194,7 +203,7 @@ func (s *Store) mentions(ctx context.Context, pattern string, wanted func(tag st
 		for i, name := range names {
 			tag, _, _ := strings.Cut(name.(*redis.StringCmd).Val(), " ")
 			if wanted(tag) {
-				named[asked[i]] = tagged(tag)
+				named[asked[i]] = RefOfTag(tag)
 			}
 		}
 		return nil
@@ -213,7 +222,7 @@ func (s *Store) lists(ctx context.Context, keys []string) (map[string][]string, 
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", KindShares, err)
 		}
-		all[key] = slices.Collect(maps.Keys(list))
+		all[key] = slices.Collect(maps.Keys(parseShares(flat(list))))
 	}
 	return all, nil
 }
@@ -228,9 +237,9 @@ func (s *Store) holding(ctx context.Context, key string, kind HoldingKind) (h Ho
 	switch h.Kind {
 	case KindMoved:
 	case KindOffers, KindResults, KindShares, KindCame, KindKeys:
-		if h.Entries, err = s.Client.HLen(ctx, key).Result(); h.Kind == KindResults {
-			h.Entries-- // their order
-		}
+		var members []string
+		members, err = s.Client.HKeys(ctx, key).Result()
+		h.Entries = int64(len(slices.DeleteFunc(members, func(m string) bool { return len(m) == 1 && !ofLine(m) }))) // not their order, nor a fence
 	default:
 		hash := s.Client.HGetAll(ctx, key)
 		var flat []string

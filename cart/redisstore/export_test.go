@@ -1,7 +1,6 @@
 package redisstore
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -56,7 +55,7 @@ func (r Ref) ClaimedKey() string                   { return r.claimedKey() }
 func (r Ref) KeysKey() string                      { return r.keysKey() }
 func (r Ref) ResultsKey() string                   { return r.resultsKey() }
 func (r Ref) MovedKey() string                     { return r.movedKey() }
-func (r Ref) CameKey(mergeID string) string        { return r.cameKey(mergeID) }
+func (r Ref) CameKey() string                      { return r.cameKey() }
 func (r Ref) OfferedKey(guestCartID string) string { return r.offeredKey(guestCartID) }
 func (r Ref) SharesKey(cartID string) string       { return r.sharesKey(cartID) }
 func (r Ref) ShareKey(digest string) string        { return r.shareKeyOf(digest) }
@@ -70,51 +69,39 @@ func Listed(each bool, rules []cart.Rule) Change {
 	return cart.Change{Rule: cart.List(each, rules), List: true}
 }
 
-// Variant says how scripts differ from those in production. The zero value does not differ.
+// Variant says how the script differs from that in production. The zero value does not differ.
 type Variant struct {
-	Remembers   int           // how many keys, and stamps, a cart remembers; 0 for the usual numbers
 	GuestsAhead time.Duration // how far the clock of the guests' Redis is ahead of the customers'
 }
 
 const ownClock = `redis.call('TIME')`
 
-func (v Variant) scripts() scripts {
-	all := newScripts()
+func (v Variant) script() script.Script {
 	if v == (Variant{}) {
-		return all
+		return newScript()
 	}
-	edit := strings.NewReplacer(
-		"STAMPS = 16 ", fmt.Sprintf("STAMPS = %d ", cmp.Or(v.Remembers, 16)),
-		"KEYS_KEPT = 256 ", fmt.Sprintf("KEYS_KEPT = %d ", cmp.Or(v.Remembers, 256)),
-		ownClock, fmt.Sprintf(`(function()
+	return script.New(ScriptName, strings.Replace(commitLua, ownClock, fmt.Sprintf(`(function()
   local time = redis.call('TIME')
   if string.find(KEYS[1], ':g:', 1, true) then time[1] = time[1] + %d end
   return time
-end)()`, int(v.GuestsAhead.Seconds())),
-	)
-	for name, own := range all {
-		all[name] = script.New(own.Name, edit.Replace(own.Source))
-	}
-	return all
+end)()`, int(v.GuestsAhead.Seconds())), 1))
 }
 
 type Scripts struct {
 	Names     map[string]string // by digest
-	byVariant map[Variant]scripts
+	byVariant map[Variant]script.Script
 }
 
-// LoadScripts loads the scripts of variants into Redis, so that EVAL is never needed.
+// LoadScripts loads the script's variants into Redis, so that EVAL is never needed.
 func LoadScripts(ctx context.Context, client redis.UniversalClient, variants ...Variant) (Scripts, error) {
-	loaded := Scripts{map[string]string{}, map[Variant]scripts{}}
+	loaded := Scripts{map[string]string{}, map[Variant]script.Script{}}
 	for _, v := range variants {
-		all := v.scripts()
-		loaded.byVariant[v] = all
-		for _, own := range all {
-			if err := client.ScriptLoad(ctx, own.Source).Err(); err != nil {
-				return Scripts{}, err
-			}
-			loaded.Names[own.Digest] = own.Name
+		own := v.script()
+		loaded.byVariant[v] = own
+		if err := client.ScriptLoad(ctx, own.Source).Err(); err != nil {
+			return Scripts{}, err
 		}
+		loaded.Names[own.Digest] = own.Name
 	}
 	return loaded, nil
 }
@@ -139,7 +126,7 @@ func (s *Store) Instance(c InstanceConfig) *Store {
 	other := *s
 	other.Durable, other.MinReplicas, other.Now = c.Durable, c.MinReplicas, c.Now
 	other.Unhurried()
-	other.scripts = c.Scripts.byVariant[c.Variant]
+	other.script = c.Scripts.byVariant[c.Variant]
 	other.live = newLive(&other)
 	known := newMasters(c.Now)
 	client := s.Client.(*redis.Client)
@@ -164,13 +151,6 @@ func (s *Store) Survives(ctx context.Context, conn *redis.Conn) bool {
 }
 
 func (s *Store) Conn() *redis.Conn { return s.Client.(*redis.Client).Conn() }
-
-// ClaimAt runs the script that claims a guest's cart, with a deadline in Redis' time.
-func (s *Store) ClaimAt(ctx context.Context, customer, guest Ref, note string, b cart.Reservation, deadline int64) ([]any, error) {
-	return s.scripts["claim"].Run(ctx, s.Client, script.Repeatable,
-		[]string{guest.cartKey(), guest.claimedKey(), guest.keysKey(), guest.movedKey()},
-		customer.tag(), 1000, note, deadline, ShortID(b.CartID), b.Lines, b.Text, 1000, "").Slice()
-}
 
 // MistakeClock makes the store take the clock of a cart's master for ahead by that much.
 func (s *Store) MistakeClock(ctx context.Context, ref Ref, ahead time.Duration) error {

@@ -20,7 +20,7 @@ import (
 // what the shopper does not have to decide. The same list again changes nothing.
 func TestOps_FixesMendAnyCart(t *testing.T) {
 	t.Parallel()
-	redis := openBench(t).store
+	redis := openStore(t)
 	ctx := t.Context()
 	rapid.Check(t, func(t *rapid.T) {
 		ref := redisstore.CustomerRef(newStoreID(), "c")

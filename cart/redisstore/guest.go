@@ -123,7 +123,7 @@ func parseGuest(own Ref, hash redis.Cmder, claimed *redis.IntCmd) (GuestCart, er
 		return GuestCart{}, err
 	}
 	return GuestCart{
-		Claimed: claimed.Val() > 0, Undone: stored.undoneBy != "" && stored.undoneBy == own.tag(), Pending: stored.Pending,
+		Claimed: claimed.Val() > 0, Undone: stored.UndoneBy != "" && stored.UndoneBy == own.tag(), Pending: stored.Pending,
 		Products: stored.ProductIDs(), Needs: stored.RoomNeeded(), stamps: stored.Stamps,
 	}, nil
 }

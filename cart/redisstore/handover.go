@@ -2,7 +2,6 @@ package redisstore
 
 import (
 	"context"
-	"strings"
 
 	"github.com/redis/go-redis/v9"
 
@@ -11,9 +10,6 @@ import (
 
 // A hand-over is a merge that a code requests: see service/handover.go. In addition, it recognizes its own
 // earlier attempts by the name of its note.
-
-// HandoverNote is the prefix of the name of a hand-over's note. The names of other notes never have it.
-const HandoverNote = "mh"
 
 // Claim is what a claimed cart says about its merge.
 type Claim struct {
@@ -29,12 +25,12 @@ func (s *Store) ClaimOn(ctx context.Context, guest Ref) (Claim, error) {
 		return Claim{}, cart.Unavailable("look for claim", err)
 	}
 	by, _ := members[0].(string)
-	words := strings.Fields(by)
-	if len(words) < 2 {
+	if by == "" {
 		return Claim{}, nil
 	}
+	claim := parseClaim(by)
 	id, _ := members[1].(string)
-	return Claim{tagged(words[0]), words[1], id}, nil
+	return Claim{RefOfTag(claim.Owner), claim.Note, id}, nil
 }
 
 // Redeemed returns which of the owners has received a guest's cart under the note of a hand-over, or the zero
@@ -68,7 +64,7 @@ func (s *Store) Moved(ctx context.Context, guest Ref) (to Ref, moved bool, err e
 	case tag == nowhere:
 		return Ref{}, true, nil
 	}
-	return tagged(tag), true, nil
+	return RefOfTag(tag), true, nil
 }
 
 // MovedTo is the mark that a claim leaves for Moved: the fresh token that the agent follows to, or the

@@ -16,6 +16,7 @@ import (
 	"commerce/cart/carttest"
 	"commerce/cart/redisstore"
 	"commerce/cart/service"
+	"commerce/cart/transfer"
 	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
@@ -313,18 +314,18 @@ func (d *desk) bring(to redisstore.Ref, c redisstore.Claimed) {
 // A failover loses the claim of the first try, and its finish is late.
 func TestHandOver_ALateFinishKeepsTheClaimOfALaterTry(t *testing.T) {
 	t.Parallel()
-	d, note := openDesk(t, "", "1×1"), redisstore.HandoverNote+"note"
+	d, note := openDesk(t, "", "1×1"), transfer.HandoverNote+"note"
 	ctx, before := t.Context(), d.client.Dump(t.Context(), d.guest.CartKey()).Val()
 	to, first := d.brought(note)
 	d.client.Del(ctx, d.guest.ClaimedKey())
 	assert.NoError(t, d.client.RestoreReplace(ctx, d.guest.CartKey(), time.Hour, before).Err())
 	d.add(d.as("", d.token), 2, 1)
 	second := assert.Must(d.redis.Claim(ctx, to, d.guest, note, d.brings(), ""))(t)
-	assert.NoError(t, d.redis.Finish(ctx, to, d.guest, first))
+	assert.NoError(t, d.redis.Finish(ctx, d.guest, first))
 	again := assert.Must(d.redis.Claim(ctx, to, d.guest, note, cart.Reservation{}, ""))(t)
 	assert.That(t, again.Again && linesOf(again.Cart) == "1×1 2×1", "after a late finish, what is claimed is %q", linesOf(again.Cart))
 	d.bring(to, second)
-	assert.NoError(t, d.redis.Finish(ctx, to, d.guest, second))
+	assert.NoError(t, d.redis.Finish(ctx, d.guest, second))
 	d.wantLines(d.as("", tokenOf("laptop")), "1×1 2×1")
 }
 
@@ -350,7 +351,7 @@ func TestHandOver_AnotherTryKeepsTheNoteOfWhatHasArrived(t *testing.T) {
 			to := deletes(d)
 			stored := assert.Must(d.redis.Load(t.Context(), to))(t)
 			_, err := d.redis.Claim(t.Context(), d.customer, to, "mlogin", stored.RoomNeeded(), "")
-			assert.That(t, errors.Is(err, redisstore.ErrMerging), "claimed: %v", err)
+			assert.That(t, errors.Is(err, transfer.ErrMerging), "claimed: %v", err)
 			d.read(d.as("c", tokenOf("laptop")))
 			d.wantLines(d.as("c", ""), "1×1")
 			d.wantSettled()

@@ -133,7 +133,7 @@ func TestJudge_CountsOnceAfterManyOthersAndAScript(t *testing.T) {
 			if cmd.FullName() != "commit" || err != nil || !lost.CompareAndSwap(true, false) {
 				return err
 			}
-			other.scripts["listen"].Run(t.Context(), other.Client, script.Repeatable, []string{ref.cartKey()}, 120, "publish")
+			_, _ = other.mark(t.Context(), ref, "publish")
 			for range 9 {
 				assert.Must(makes(other, t.Context(), ref, Conditions{}))(t)
 			}
@@ -166,7 +166,7 @@ func TestJudge_KnowsWithoutTheClockOfAnotherNode(t *testing.T) {
 		c := &commit{keys: []string{ref.cartKey()}, time: now, until: now + 5000, fence: held.fence, mark: newFenceMark(now)}
 		c.write("HSET", ref.cartKey(), "n", c.nextFence())
 		v, err := (&group{Store: s, ref: ref}).judge(t.Context(), wrong, c)
-		late, _ := s.scripts["commit"].Run(t.Context(), s.Client, script.Once, c.keys, s.args(c, noDeadline, 0)...).Slice()
+		late, _ := s.script.Run(t.Context(), s.Client, script.Once, c.keys, s.args(c, noDeadline, 0)...).Slice()
 		assert.That(t, (v == nil || !v.made) && (err != nil || late[0] == "changed"), "judged %+v, %v; then a late copy: %v", v, err, late)
 	}
 }

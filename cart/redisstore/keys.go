@@ -16,7 +16,7 @@ import (
 //	cart:{1:g:…}:moved           where an agent's cart was handed over to (see Moved)
 //	cart:{1:g:…}:results         of keyed calls of the agent whose cart it is
 //	cart:{1:c:1001}:offered:<id> quantities that the guest's cart with that ID has offered
-//	cart:{1:c:1001}:came:<id>    what the merge with that ID has brought, for its undo
+//	cart:{1:c:1001}:came         what merges have brought, for their undo
 //	cart:{1:c:1001}:shares:<id>  the list of the shares that its cart with that ID has made
 //	cart:{1:s:…}                 a share, by the digest of its code
 
@@ -37,13 +37,14 @@ func CustomerRef(store int64, customer string) Ref {
 
 // GuestRefOf refers to a guest's cart by the digest of its token.
 func GuestRefOf(store int64, digest string) Ref {
-	return tagged(strconv.FormatInt(store, 10) + ":g:" + digest)
+	return RefOfTag(strconv.FormatInt(store, 10) + ":g:" + digest)
 }
 
 // keyOf returns the key of the cart of a channel.
 func keyOf(channel string) string { return strings.TrimSuffix(channel, ":live") }
 
-func tagged(tag string) Ref {
+// RefOfTag refers to the cart of a tag: the store, the kind and the owner, such as "1:c:1001".
+func RefOfTag(tag string) Ref {
 	_, kind, _ := strings.Cut(tag, ":")
 	return Ref{key: beforeTag + tag + afterTag, guest: strings.HasPrefix(kind, "g:")}
 }
@@ -83,7 +84,7 @@ func guestPattern(token auth.CartToken) string { return beforeTag + "*:g:" + tok
 func refOf(key string) Ref {
 	_, rest, _ := strings.Cut(key, "{")
 	tag, _, _ := strings.Cut(rest, "}")
-	return tagged(tag)
+	return RefOfTag(tag)
 }
 
 // guestsPattern matches all keys of all guests of the same store.
@@ -91,7 +92,7 @@ func (r Ref) guestsPattern() string { return beforeTag + r.store() + ":g:*" }
 
 func (r Ref) offeredKey(guestCartID string) string { return r.cartKey() + ":offered:" + guestCartID }
 
-func (r Ref) cameKey(mergeID string) string { return r.cartKey() + ":came:" + mergeID }
+func (r Ref) cameKey() string { return r.cartKey() + ":came" }
 
 func (r Ref) sharesKey(cartID string) string { return r.cartKey() + ":shares:" + cartID }
 
@@ -104,7 +105,7 @@ func (r Ref) shareKeyOf(digest string) string {
 
 const shareTag = ":s:"
 
-func (r Ref) guestOfStore(digest string) Ref { return tagged(r.store() + ":g:" + digest) }
+func (r Ref) guestOfStore(digest string) Ref { return RefOfTag(r.store() + ":g:" + digest) }
 
 // TokenDigest is the digest of the token in a guest's tag.
 func (r Ref) TokenDigest() string { return r.tag()[strings.LastIndexByte(r.tag(), ':')+1:] }

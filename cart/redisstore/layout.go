@@ -18,7 +18,39 @@ import (
 	"commerce/cart/money"
 )
 
-// lua/cart.lua describes the layout of a cart in Redis.
+// A cart is one hash. Members of lines begin with a digit, the cart's own with a letter. Its short values let Redis keep it small,
+// and all times are by the clock of its Redis: the clocks of the service's instances differ.
+//
+//	42.p41           "<quantity> <order> <unit price when added>"   one member a line
+//	42.p41:f         "<bytes of text> <fields as JSON>"             only lines with fields
+//	42.p41:n         the notice                                     only lines with a notice
+//	42.p41:m         "<bytes of values> <metadata as JSON>"         only lines with metadata
+//	i                cart ID
+//	v                "<version>.<mark>": the mark, which each change brings, is random, so that
+//	                 a version that a failover or a backup takes back is not taken for
+//	                 the next one of that number
+//	c                the coupon's code
+//	d                "<bytes of values> <the cart's metadata as JSON>"
+//	a                the "<version>.<mark>" that the last change of its agent has made, or - once the
+//	                 agent has canceled it; 0.0 in a cart that a hand-over has begun
+//	x                when the cart expires, in seconds: HGETALL does not return the TTL
+//	l                the number of the layout
+//	n                the fence: the marks of the last decisions, ten at most, that have written the cart, the newest last
+//	                 (see commit.go). Every write appends its own
+//	t                "<ms> <instance>": until when only that instance may commit (see commit.lua)
+//	b                "<line> <seconds> …": lines that were removed beside others of their product, the latest first
+//	r1 … r4 e<stamp> changes that a retry would repeat (see cart.Stamps)
+//	m<name>          a request is merging a guest's cart into this one; mh… is a hand-over:
+//	                 "<guest's digest> <seconds> <lines> <bytes of text> <guest's cart ID, cut>",
+//	                 and " applied" once its lines are here
+//	g                the report of the latest merge, for a minute:
+//	                 "<ms> <name> <lines>", and for each line that was cut
+//	                 " <line> <requested> <kept> <code>"
+//	u                in a guest's cart that the undo of a merge has begun: the tag of the customer's cart,
+//	                 whose requests do not merge it again
+//	w                until when a change is announced to those who listen, and how: "<seconds> <command>"
+//	o                in a claimed guest cart: "<new owner's tag> <member of the note> <random name of the claim>"
+//	k                in a claimed guest cart: " <digest>=<ms> … ", of the token's idempotency keys
 
 // errLayout means that a cart's hash has another layout, or a value that no release writes.
 var errLayout = errors.New("redisstore: not a cart's layout")
@@ -56,7 +88,7 @@ func parseCart(flat []string) (Stored, error) {
 		return Stored{}, fmt.Errorf("%d lines: %w", len(lines), errLayout)
 	}
 	if c.ID == "" { // only notes or stamps: there is no cart yet
-		c.Cart, c.Agent, c.Report, c.Removed, c.undoneBy = cart.Cart{}, "", nil, nil, ""
+		c.Cart, c.Agent, c.Report, c.Removed, c.UndoneBy = cart.Cart{}, "", nil, nil, ""
 		return c, nil
 	}
 	if !slices.IsSorted(orders) { // Redis keeps small hashes in the order in which lines were added
@@ -94,7 +126,7 @@ func (c *Stored) parseMember(member, value string) (err error) {
 	case "a":
 		c.Agent = value
 	case "u":
-		c.undoneBy = value
+		c.UndoneBy = value
 	case "l":
 		c.layout = value
 	case "n":

@@ -13,7 +13,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"commerce/auth/script"
 	"commerce/cart"
 )
 
@@ -221,10 +220,9 @@ func (v *live) sync(ctx context.Context, t *topic, l *Listener) error {
 	}
 	var tag string
 	if err == nil {
-		tag, err = v.store.scripts["listen"].Run(ctx, v.store.Client, script.Repeatable,
-			[]string{t.ref.cartKey()}, int64(markLife.Seconds()), v.verb("publish")).Text()
+		tag, err = v.store.mark(ctx, t.ref, v.verb("publish"))
 	}
-	if err == nil || isMissing(err) {
+	if err == nil {
 		err = f.do(ctx, "ping", rand.Text()) // no earlier ping has the same reply
 	}
 	if context.Cause(ctx) == errHangs {
@@ -234,6 +232,25 @@ func (v *live) sync(ctx context.Context, t *topic, l *Listener) error {
 		return err
 	}
 	return v.learn(t, f, sightingOf(tag), told, l)
+}
+
+// mark lets changes of a cart be announced by a command, to one who has subscribed, and returns its tag; "" for no cart.
+func (s *Store) mark(ctx context.Context, ref Ref, command string) (tag string, err error) {
+	_, err = s.step(ctx, "listen to cart", []string{ref.cartKey()}, 0, func(found *slot) (*commit, error) {
+		held, err := parseMembers(found.hashes[0], nil)
+		if tag = ""; err != nil || held.ID == "" {
+			return nil, err
+		}
+		tag = held.Tag()
+		left := held.Listened.Until - found.now.Unix()
+		if held.Listened.By == command && left >= int64(markLife.Seconds())/2 {
+			return nil, nil
+		}
+		cell := held.Cell
+		cell.Listened = cart.Listening{Until: found.now.Add(markLife).Unix(), By: command}
+		return found.become(&held, cell), nil
+	})
+	return tag, err
 }
 
 // learn handles the state of a cart that a sync has found. told is what it was before.

@@ -241,3 +241,12 @@ func (d *desk) wantSettled() {
 		}
 	}
 }
+
+// openStore opens the store of an instance of the service.
+func openStore(t *testing.T) *redisstore.Store {
+	t.Helper()
+	return redisstore.New(redisstore.Config{Client: dial(t, asService(t, ephemeral.Redis(t))), TTL: usualTTLs, Undoable: true})
+}
+
+// claims reports whether a command sets a guest's cart aside.
+func claims(cmd redis.Cmder) bool { return slices.Contains(cmd.Args(), any("RENAME")) }

@@ -3,219 +3,186 @@ package redisstore
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
-	"commerce/auth/script"
 	"commerce/cart"
+	"commerce/cart/transfer"
 )
 
-// The steps of a merge: scripts, each atomic in its slot and safe to repeat. See service/merge.go.
+// The steps of a transfer, as package transfer decides them: see service/merge.go.
 
-const (
-	// offersOutlive is how much longer the quantities that a guest's cart has offered are stored
-	// than its claim, so that the cart can never be merged twice.
-	offersOutlive = 7 * 24 * time.Hour
-)
-
-// errClaimLate: Redis got a claim after its deadline, and claimed nothing.
-var errClaimLate = errors.New("redis got it after its deadline, and changed nothing")
-
-// ShortID returns the prefix of a guest's cart ID that notes store, to keep the cart small in Redis.
-func ShortID(cartID string) string {
-	if cartID == "" {
-		return "-"
-	}
-	return cartID[:min(len(cartID), 10)]
-}
+// offersOutlive is how much longer the quantities that a guest's cart has offered are stored than its claim, so that the cart
+// can never be merged twice.
+const offersOutlive = 7 * 24 * time.Hour
 
 // Claimed is a guest's cart that is set aside for its new owner.
 type Claimed struct {
-	Cart  cart.Cart
-	Again bool   // an earlier request had claimed it; the token may have a newer cart
-	Note  string // the note under which it was claimed
+	transfer.Aside
+	Again bool // an earlier request had claimed it; the token may have a newer cart
 
-	name    string // random, of the claim
-	guest   Ref
-	removed cart.RemovedLines
-	stamps  cart.Stamps
-	keys    []any   // digest, value, digest, value, …
-	master  *master // whose clock the times in stamps and keys are by
+	guest  Ref
+	master *master // whose clock its times are by
 }
 
-var (
-	// ErrNothingToMerge means that no guest cart waits to be merged.
-	ErrNothingToMerge = errors.New("redisstore: nothing to merge")
-
-	ErrMerging = errors.New("redisstore: a merge into the guest's cart is not finished")
-
-	// ErrUnconfirmed means that not every replica has confirmed what Apply did. The claimed cart
-	// must stay, since a failover may lose the merged lines.
-	ErrUnconfirmed = errors.New("redisstore: merge not confirmed by every replica")
-)
-
-// OtherOwnerError means that another owner's claim on the same token comes first.
-type OtherOwnerError struct{ Owner Ref }
-
-func (e *OtherOwnerError) Error() string { return "redisstore: claimed by another owner" }
-
-// GrownError means that the guest's cart was replaced, or has outgrown what was reserved for it.
-type GrownError struct{ Needs cart.Reservation }
-
-func (e *GrownError) Error() string { return "redisstore: the guest's cart has changed" }
-
-// Reserve reserves room for a guest's cart and writes a note, under a name that the caller
-// chooses, that it is to be merged. After cart.ErrNoRoom or cart.ErrCrowded there is no note.
-func (s *Store) Reserve(ctx context.Context, owner, guest Ref, note string, b cart.Reservation, limits cart.Limits) error {
-	word, err := s.scripts["reserve"].Run(ctx, s.Client, script.Repeatable, []string{owner.cartKey()},
-		note, s.ttlOf(owner).Milliseconds(), guest.TokenDigest(), b.Lines, b.Text, ShortID(b.CartID),
-		cart.MergeFactor*limits.Lines, cart.MergeFactor*limits.CartText).Text()
-	switch {
-	case err != nil:
-		return cart.Unavailable("reserve room for merge", err)
-	case word == "full":
-		return cart.ErrNoRoom
-	case word == "crowded":
-		return cart.ErrCrowded
-	}
-	return nil
+// Reserve reserves room for a guest's cart, as transfer.Reserve does, under a note of this name.
+func (s *Store) Reserve(ctx context.Context, owner, guest Ref, note string, needs cart.Reservation, limits cart.Limits) error {
+	needs.CartID = cart.ShortID(needs.CartID)
+	return s.stepCell(ctx, "reserve room for merge", owner, func(c cart.Cell, now time.Time) (cart.Cell, error) {
+		return transfer.Reserve(c, cart.Note{Name: note, Guest: guest.TokenDigest(), At: now, Reservation: needs}, limits)
+	})
 }
 
-// Claim sets the guest's cart aside under a note. With note "", it only returns an earlier
-// claim of this owner. moved is the mark that a new claim leaves under the token (see MovedTo); "" for
-// none. Errors: ErrNothingToMerge, ErrMerging, *OtherOwnerError, *GrownError.
+// Claim sets the guest's cart aside under a note, as transfer.Guest.Claim does. moved is the mark that a new claim leaves under
+// the token (see MovedTo); "" for none.
 //
 // It waits for replicas, for a limited time, so that a failover does not give the cart to
 // another owner. It continues without them: otherwise no request could see the cart.
-func (s *Store) Claim(
-	ctx context.Context, owner, guest Ref, note string, b cart.Reservation, moved string,
-) (_ Claimed, err error) {
+func (s *Store) Claim(ctx context.Context, owner, guest Ref, note string, needs cart.Reservation, moved string) (claimed Claimed, err error) {
 	at, err := s.guestMaster(ctx, owner, guest)
 	if err != nil {
 		return Claimed{}, err
 	}
 	defer func() { at.noteFailure(err) }()
-	deadline, err := at.deadline(ctx)
-	if err != nil {
-		return Claimed{}, cart.Unavailable("ask time", err)
-	}
-	cmd, _ := s.run(ctx, at.located, s.scripts["claim"], claimWait, script.Repeatable,
-		[]string{guest.cartKey(), guest.claimedKey(), guest.keysKey(), guest.movedKey()},
-		owner.tag(), s.TTL.Customer.Milliseconds(), note, deadline, ShortID(b.CartID), b.Lines, b.Text,
-		s.TTL.Guest.Milliseconds(), moved, newMark())
-	reply, err := cmd.Slice()
-	if err != nil {
-		return Claimed{}, cart.Unavailable("claim guest cart", err)
-	}
-	switch reply[0].(string) {
-	case "nothing":
-		return Claimed{}, ErrNothingToMerge
-	case "merging":
-		return Claimed{}, ErrMerging
-	case "late":
-		return Claimed{}, cart.Unavailable("claim guest cart", errClaimLate)
-	case "other":
-		return Claimed{}, &OtherOwnerError{Owner: tagged(reply[1].(string))}
-	case "grown":
-		return Claimed{}, &GrownError{cart.Reservation{CartID: reply[1].(string), Lines: reply[2].(int64), Text: reply[3].(int64)}}
-	}
-	flat := texts(reply[2].([]any))
-	s.announced(reply, 4)
-	stored, err := parseCart(flat)
-	note, name, _ := strings.Cut(reply[1].(string), " ")
-	return Claimed{
-		Cart: stored.Cart, Again: reply[0] == "again", Note: note,
-		name: name, guest: guest, removed: stored.Removed, stamps: stored.Stamps, keys: reply[3].([]any), master: at.master,
-	}, err
+	by := transfer.Claim{Owner: owner.tag(), Note: note, Name: newMark()}
+	keys := []string{guest.cartKey(), guest.claimedKey(), guest.keysKey()}
+	_, err = s.step(ctx, "claim guest cart", keys, claimWait, func(found *slot) (*commit, error) {
+		held, err := parseMembers(found.hashes[0], nil)
+		if err != nil {
+			return nil, err
+		}
+		slot := transfer.Guest{Cell: held.Cell, Keys: parseKeys(found.hashes[2])}
+		if slot.Aside, err = parseAside(found.hashes[1], slot.Keys); err != nil {
+			return nil, err
+		}
+		after, err := slot.Claim(by, needs)
+		if err != nil {
+			return nil, err
+		}
+		claimed = Claimed{*after.Aside, slot.Aside != nil && after.Aside.Claim != by, guest, found.at.master}
+		if slot.Aside != nil {
+			return found.confirmClaim(encodeClaim(slot.Aside.Claim)), nil
+		}
+		return s.setAside(found, &held, after, guest, moved), nil
+	})
+	return claimed, err
 }
 
-// Apply adds the lines of a claimed cart to the owner's, each within its bounds (see
-// cart.MergeBounds). It reports what this call did; nil when an earlier call did it all. newID is
-// the ID of a cart that it creates. After ErrUnconfirmed it is done, and the report is valid.
-func (s *Store) Apply(ctx context.Context, owner Ref, c Claimed, by cart.Strategy, bounds map[cart.LineID]cart.Bounds, newID string) (*cart.MergeReport, error) {
-	at, err := s.masterOf(ctx, owner.cartKey())
-	if err != nil {
-		return nil, cart.Unavailable("find master", err)
+// confirmClaim writes a claim again, since a wait for replicas covers only what its own connection has written.
+func (s *slot) confirmClaim(claim string) *commit {
+	c := s.commit()
+	c.any = true
+	c.check(s.keys[1], "o", claim)
+	c.write("HSET", s.keys[1], "o", claim)
+	return c
+}
+
+// setAside moves the hash of the cart. What stays is written with the fence, which must go on: a copy of a commit that has
+// expected no cart could otherwise run on the absence.
+func (s *Store) setAside(found *slot, held *Stored, after transfer.Guest, guest Ref, moved string) *commit {
+	c := found.commit()
+	claimed := guest.claimedKey()
+	c.check(claimed, "o", "")
+	c.write("RENAME", found.keys[0], claimed)
+	c.write("HSET", claimed, "o", encodeClaim(after.Aside.Claim), "k", encodeUses(after.Aside.Keys))
+	c.write("PEXPIRE", claimed, s.TTL.Customer.Milliseconds())
+	if moved != "" {
+		c.write("HSET", guest.movedKey(), "t", moved)
+		c.write("PEXPIRE", guest.movedKey(), s.TTL.Guest.Milliseconds())
 	}
-	shift, err := at.aheadOf(ctx, c.master)
-	if err != nil {
-		return nil, cart.Unavailable("ask time", err)
+	c.encode(&Stored{}, after.Cell, found.ttl, found.now)
+	if by := held.Listened.By; by != "" {
+		c.announce(by, guest.liveChannel(), "gone")
 	}
-	args := []any{
-		s.ttlOf(owner).Milliseconds(), (s.TTL.Customer + offersOutlive).Milliseconds(), newID, string(by),
-		c.Cart.Coupon, ShortID(c.Cart.ID), shift,
-		newMark(),
-		strings.TrimPrefix(c.Note, "m"), encodeMetadata(c.Cart.Metadata), c.guest.TokenDigest(), encodeRemoved(c.removed.Later(time.Duration(shift) * time.Millisecond)), len(c.Cart.Lines),
+	return c
+}
+
+// Apply adds a claimed cart to the owner's, as transfer.Arrival.Apply does. It reports what this call did; nil when an earlier
+// call did it all. newID is the ID of a cart that it creates. After ErrUnconfirmed it is done, and the report is valid.
+func (s *Store) Apply(
+	ctx context.Context, owner Ref, from Claimed, by cart.Strategy, bounds map[cart.LineID]cart.Bounds, newID string,
+) (report *cart.MergeReport, err error) {
+	arrival := transfer.Arrival{
+		Aside: from.Aside, Guest: from.guest.TokenDigest(), Strategy: by, Bounds: bounds, NewID: newID, Undoable: s.Undoable && !owner.guest,
 	}
-	for _, l := range c.Cart.Lines {
-		b := bounds[l.ID]
-		args = append(args, string(l.ID), l.Quantity, int64(l.AddedPrice),
-			encodeFields(l.Fields), l.Notice, b.Stock, b.PerCart, b.Min, b.Max, b.Step, encodeMetadata(l.Metadata))
-	}
-	stamps := c.stamps.All()
-	args = append(args, len(stamps))
-	for stamp, use := range stamps {
-		args = append(args, stamp, use.At.UnixMilli(), string(use.Line))
-	}
-	keys := []string{owner.cartKey(), owner.offeredKey(c.Cart.ID), owner.keysKey()}
-	if s.Undoable && !owner.guest {
-		keys = append(keys, owner.cameKey(strings.TrimPrefix(c.Note, "m")))
-	}
-	cmd, copies := s.run(ctx, at, s.scripts["apply"], replicaWait, script.Repeatable, keys, append(args, c.keys...)...)
-	reply, err := cmd.Slice()
-	if err != nil {
-		return nil, cart.Unavailable("apply merge", err)
-	}
-	s.announced(reply, 1)
-	report, err := parseReport(reply[0].(string))
-	if err != nil {
-		return nil, cart.Unavailable("apply merge", err)
-	}
-	if !copies.survivesFailover() {
+	keys := []string{owner.cartKey(), owner.offeredKey(from.ID), owner.keysKey(), owner.cameKey()}
+	copies, err := s.step(ctx, "apply merge", keys, replicaWait, func(found *slot) (*commit, error) {
+		held, to, err := parseOwner(found.hashes)
+		if err != nil {
+			return nil, err
+		}
+		behind, err := found.at.aheadOf(ctx, from.master)
+		if err != nil {
+			return nil, cart.Unavailable("ask time", err)
+		}
+		arrival.Behind, arrival.Mark = time.Duration(behind)*time.Millisecond, newMark()
+		after, now := arrival.Apply(to, found.now)
+		if now != nil || !held.reports(report) { // a commit whose reply was lost has made it
+			report = now
+		}
+		c := found.become(&held, after.Cell)
+		c.offers(keys[1], to.Offers, after.Offers, s.TTL.Customer+offersOutlive)
+		found.keyUses(c, 2, to.Keys, after.Keys)
+		c.came(keys[3], to.Came, after.Came, cart.UndoLife)
+		if by := after.Listened.By; by != "" && now != nil {
+			c.announce(by, owner.liveChannel(), after.Tag())
+		}
+		return c, nil
+	})
+	if err == nil && !copies.survivesFailover() {
 		err = ErrUnconfirmed
 	}
 	return report, err
 }
 
-// Finish deletes a claimed cart. Call it only after Apply has succeeded.
-func (s *Store) Finish(ctx context.Context, owner, guest Ref, c Claimed) error {
-	err := s.scripts["finish"].Run(ctx, s.Client, script.Repeatable,
-		[]string{guest.claimedKey()}, owner.tag()+" "+c.Note+" "+c.name).Err()
-	if err != nil {
-		return cart.Unavailable("finish merge", err)
-	}
-	return nil
+// ErrUnconfirmed means that not every replica has confirmed what a step did. The claimed cart must stay, since a failover may
+// lose the merged lines.
+var ErrUnconfirmed = errors.New("redisstore: not confirmed by every replica")
+
+// Finish deletes a claimed cart, unless its claim is another one: a failover may have lost this one, and then the cart was
+// claimed again, with more lines. Call it only after Apply has succeeded.
+func (s *Store) Finish(ctx context.Context, guest Ref, claimed Claimed) error {
+	_, err := s.step(ctx, "finish merge", []string{guest.cartKey(), guest.claimedKey()}, 0, func(found *slot) (*commit, error) {
+		claim := encodeClaim(claimed.Claim)
+		if found.get(1, "o") != claim {
+			return nil, nil
+		}
+		c := found.commit()
+		c.any = true
+		c.check(found.keys[1], "o", claim)
+		c.delete(found.keys[1])
+		return c, nil
+	})
+	return err
 }
 
 // Forget deletes the notes of finished merges.
 func (s *Store) Forget(ctx context.Context, owner Ref, notes ...string) error {
-	return s.forget(ctx, owner, 0, true, notes...)
+	return s.forget(ctx, owner, func(c cart.Cell, _ time.Time) cart.Cell { return transfer.Forget(c, notes...) })
 }
 
-// Release deletes a note that this request could not claim under, unless another one has brought the lines under it.
+// Release deletes a note that this request could not claim under, as transfer.Release does.
 func (s *Store) Release(ctx context.Context, owner Ref, note string) error {
-	return s.forget(ctx, owner, 0, false, note)
+	return s.forget(ctx, owner, func(c cart.Cell, _ time.Time) cart.Cell { return transfer.Release(c, note) })
 }
 
-// ForgetOld deletes a note without a claim, if its lines have arrived or it is old by Redis' clock.
+// ForgetOld deletes a note without a claim, as transfer.ForgetOld does.
 func (s *Store) ForgetOld(ctx context.Context, owner Ref, note cart.Note) error {
-	age := cart.NoteGrace
-	if note.Applied {
-		age = 0
-	}
-	return s.forget(ctx, owner, age, note.Applied, note.Name)
+	return s.forget(ctx, owner, func(c cart.Cell, now time.Time) cart.Cell { return transfer.ForgetOld(c, note, now) })
 }
 
-func (s *Store) forget(ctx context.Context, owner Ref, age time.Duration, applied bool, notes ...string) error {
-	args := []any{s.ttlOf(owner).Milliseconds(), int64(age.Seconds()), 0}
-	if applied {
-		args[2] = 1
-	}
-	for _, note := range notes {
-		args = append(args, note)
-	}
-	if err := s.scripts["forget"].Run(ctx, s.Client, script.Repeatable, []string{owner.cartKey()}, args...).Err(); err != nil {
-		return cart.Unavailable("forget merge", err)
-	}
-	return nil
+func (s *Store) forget(ctx context.Context, owner Ref, rule func(cart.Cell, time.Time) cart.Cell) error {
+	_, err := s.step(ctx, "forget merge", []string{owner.cartKey()}, 0, func(found *slot) (*commit, error) {
+		held, err := parseMembers(found.hashes[0], nil)
+		cell := rule(held.Cell, found.now)
+		if err != nil || len(cell.Pending) == len(held.Pending) {
+			return nil, err
+		}
+		return found.become(&held, cell), nil
+	})
+	return err
+}
+
+// reports reports whether the cart has a report of a merge.
+func (c *Stored) reports(report *cart.MergeReport) bool {
+	return report != nil && c.Report != nil && c.Report.ID == report.ID && c.Report.At.Equal(report.At)
 }

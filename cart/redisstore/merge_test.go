@@ -14,6 +14,7 @@ import (
 	"commerce/cart/carttest"
 	"commerce/cart/redisstore"
 	"commerce/cart/service"
+	"commerce/cart/transfer"
 	"commerce/deploy/assert"
 )
 
@@ -39,7 +40,7 @@ func (d *desk) dieAfter(step int, token auth.CartToken) {
 		func() error { return d.redis.Reserve(ctx, d.customer, guest, n, w.Needs, carttest.Limits) },
 		func() (err error) { c, err = d.redis.Claim(ctx, d.customer, guest, n, w.Needs, ""); return },
 		func() error { d.bring(d.customer, c); return nil },
-		func() error { return d.redis.Finish(ctx, d.customer, guest, c) },
+		func() error { return d.redis.Finish(ctx, guest, c) },
 		func() error { return d.redis.Forget(ctx, d.customer, n) },
 	}[:step] {
 		assert.NoError(d.t, do())
@@ -199,7 +200,7 @@ func TestMerge_ALateReservationFreesNoLinesThatAreNotConfirmed(t *testing.T) {
 	t.Parallel()
 	d := openDesk(t, "", "1×1")
 	laptop := redisstore.GuestRef(d.store.ID, tokenOf("laptop"))
-	note := redisstore.HandoverNote + "AAAAAAAAAA"
+	note := transfer.HandoverNote + "AAAAAAAAAA"
 	reserve := func(b cart.Reservation) {
 		assert.NoError(t, d.redis.Reserve(t.Context(), laptop, d.guest, note, b, carttest.Limits))
 	}
@@ -209,7 +210,7 @@ func TestMerge_ALateReservationFreesNoLinesThatAreNotConfirmed(t *testing.T) {
 	assert.Must(d.redis.Apply(t.Context(), laptop, c, cart.Sum, cart.MergeBounds(c.Cart, d.goods.products, carttest.Limits), rand.Text()))(t)
 	reserve(brings)
 	_, err := d.redis.Claim(t.Context(), d.customer, laptop, newNote(), assert.Must(d.redis.Load(t.Context(), laptop))(t).RoomNeeded(), "")
-	assert.ErrorIs(t, err, redisstore.ErrMerging, "a login claims the cart")
+	assert.ErrorIs(t, err, transfer.ErrMerging, "a login claims the cart")
 }
 
 // Each device brings its own cart: a merge that died must not delay another one's.
@@ -243,7 +244,7 @@ func TestMerge_AFinishKeepsALaterClaimOfTheSameCart(t *testing.T) {
 	d.dieAfter(claimedStep, d.token)
 
 	assert.Must(d.redis.Apply(ctx, d.customer, claimed, cart.Sum, map[cart.LineID]cart.Bounds{"1": {Stock: -1, Min: 1, Max: 9}}, rand.Text()))(t)
-	assert.NoError(t, d.redis.Finish(ctx, d.customer, d.guest, claimed))
+	assert.NoError(t, d.redis.Finish(ctx, d.guest, claimed))
 	assert.NoError(t, d.redis.Forget(ctx, d.customer, first))
 	d.wantLines(d.as("c", ""), "1×1 2×1")
 	d.wantSettled()

@@ -288,7 +288,7 @@ func TestOnce_StoresNoMoreThanIsCounted(t *testing.T) {
 	assert.Must(k.replace(d, id, "and one more", wants("1×9")))(t) // the same call
 	assert.That(t, assert.Must(k.replace(d, id, "first", wants("1×9")))(t) != first, "the oldest of 257 results is still kept")
 	key := redisstore.GuestRef(d.store.ID, d.opens(id).Token).ResultsKey()
-	assert.Equal(t, d.client.HLen(t.Context(), key).Val(), int64(257), "members, with the order")
+	assert.Equal(t, d.client.HLen(t.Context(), key).Val(), int64(258), "members, with the order and the fence")
 	assert.That(t, d.ttl(key) > 23*time.Hour && d.ttl(key) <= 24*time.Hour, "the results expire in %v", d.ttl(key))
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"commerce/cart"
 	"commerce/cart/carttest"
+	"commerce/cart/money"
 	"commerce/cart/redisstore"
 	"commerce/deploy/assert"
 )
@@ -80,10 +81,65 @@ func TestOps_NoteWhatAnAgentHasSeen(t *testing.T) {
 
 func onBothRedises(t *testing.T, check func(*testing.T, *rapid.T, *redisstore.Store)) {
 	small := redisstore.New(redisstore.Config{Client: dial(t, "redis://"+miniredis.RunT(t).Addr()), TTL: usualTTLs})
-	for name, store := range map[string]*redisstore.Store{"Redis": openBench(t).store, "miniredis": small} {
+	for name, store := range map[string]*redisstore.Store{"Redis": openStore(t), "miniredis": small} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			rapid.Check(t, func(r *rapid.T) { check(t, r, store) })
 		})
+	}
+}
+
+func drawRule(t *rapid.T) cart.Rule {
+	switch rapid.IntRange(0, 5).Draw(t, "what") {
+	case 0:
+		return cart.Remove(cart.Item{ID: rapid.SampledFrom(twinLines).Draw(t, "item").ID})
+	case 1:
+		return cart.SetCoupon(rapid.SampledFrom([]string{"", "TEN", "FIVE"}).Draw(t, "coupon"))
+	case 2:
+		return cart.SetMetadata(drawMetadata(t))
+	}
+	return cart.Add(drawNewLine(t))
+}
+
+func drawMetadata(t *rapid.T) cart.Metadata {
+	changes := rapid.SampledFrom([]cart.Metadata{nil, nil, nil, {"a": "x"}, {"a": ""}, {"a": "né", "1": "y"}, {"b.c": "", "a": "xyz"}}).Draw(t, "metadata")
+	if from := rapid.IntRange(0, 40).Draw(t, "many names"); from < 4 {
+		changes = cart.Metadata{}
+		for i := range 14 {
+			changes[fmt.Sprintf("n%d", 10*from+i)] = rapid.SampledFrom([]string{"", "1", "1", "1"}).Draw(t, "value")
+		}
+	}
+	return changes
+}
+
+// twinLines are the lines that there may be. Product 12 begins like product 1.
+var twinLines = []cart.NewLine{
+	{ID: "1"},
+	{ID: "1.p1"},
+	{ID: "1.p2"},
+	{ID: "12"},
+	{ID: cart.NewLineID(2, 0, []cart.FieldValue{{Name: "a", Value: "xyz"}}), Fields: []cart.FieldValue{{Name: "a", Value: "xyz"}}},
+	{ID: cart.NewLineID(2, 0, []cart.FieldValue{{Name: "a", Value: "w"}}), Fields: []cart.FieldValue{{Name: "a", Value: "w"}}},
+	{ID: cart.NewLineID(2, 3, []cart.FieldValue{{Name: "a", Value: "é"}}), Fields: []cart.FieldValue{{Name: "a", Value: "é"}}},
+}
+
+func drawNewLine(t *rapid.T) cart.NewLine {
+	l := rapid.SampledFrom(twinLines).Draw(t, "line")
+	l.Quantity = rapid.Int64Range(1, 4).Draw(t, "quantity")
+	l.Price = money.Amount(rapid.Int64Range(0, 3).Draw(t, "price"))
+	l.Notice = rapid.SampledFrom([]string{"", "", "n", "né", "note"}).Draw(t, "notice")
+	l.Metadata = drawMetadata(t)
+	l.Bounds = drawBounds(t)
+	return l
+}
+
+func drawBounds(t *rapid.T) cart.Bounds {
+	return cart.Bounds{
+		Stock: rapid.SampledFrom([]int64{-1, -1, -1, 0, 1, 3, 5, 6, 8}).Draw(t, "stock"),
+		Min:   rapid.SampledFrom([]int64{1, 1, 1, 2, 3}).Draw(t, "min"),
+		Max:   rapid.SampledFrom([]int64{2, 4, 6, 9, 9}).Draw(t, "max"),
+
+		PerCart: rapid.SampledFrom([]int64{0, 0, 0, 1, 4, 7}).Draw(t, "maximum per cart"),
+		Step:    rapid.SampledFrom([]int64{0, 0, 1, 2, 3}).Draw(t, "step"),
 	}
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"commerce/auth/script"
 	"commerce/cart"
 )
 
@@ -16,8 +15,6 @@ type Stored struct {
 
 	// Merged is the report of the latest merge within cart.ReportLife; nil for none.
 	Merged *cart.MergeReport
-
-	undoneBy string // the tag of the customer's cart out of which an undo has taken this one; "" for none
 
 	layout string
 	fence  string  // see commit
@@ -139,7 +136,7 @@ func (s *Store) loaded(ctx context.Context, at located, ref Ref, hash redis.Cmde
 	stored.Merged = stored.mergedSince(redisNow)
 	left := time.Duration(stored.Expires*1000-redisNow) * time.Millisecond
 	if stored.renewedAt(left, s.ttlOf(ref)) {
-		if renewed, err := s.renew(ctx, at, ref); err == nil {
+		if renewed, err := s.renew(ctx, ref); err == nil {
 			return renewed, nil
 		}
 		// A Redis that refuses writes can still be read. The estimate of its clock may be wrong.
@@ -160,26 +157,22 @@ func (c *Stored) renewedAt(left, ttl time.Duration) bool {
 	return c.InUse() && (left <= ttl-part || left > ttl+part)
 }
 
-func (s *Store) renew(ctx context.Context, at located, ref Ref) (Stored, error) {
-	sent := time.Now()
-	reply, err := s.scripts["renew"].Run(ctx, s.Client, script.Repeatable, []string{ref.cartKey()}, s.ttlOf(ref).Milliseconds()).Slice()
-	if err != nil {
-		return Stored{}, cart.Unavailable("renew cart", err)
-	}
-	flat, left, now := reply[0], reply[1].(int64), reply[2].(int64)
-	at.learn(now, sent, time.Now())
-	stored, err := s.parseStored(flat, left, now)
-	if err != nil {
-		return Stored{}, cart.Unavailable("renew cart", err)
-	}
-	return stored, nil
-}
-
-// parseStored parses a script's reply with the ms that the cart has left, at now by Redis' clock.
-func (s *Store) parseStored(flat any, left, now int64) (Stored, error) {
-	stored, err := parseCart(texts(flat.([]any)))
-	stored.Merged = stored.mergedSince(now)
-	return stored.expiring(time.Duration(left)*time.Millisecond, s.Now()), err
+func (s *Store) renew(ctx context.Context, ref Ref) (renewed Stored, err error) {
+	_, err = s.step(ctx, "renew cart", []string{ref.cartKey()}, 0, func(found *slot) (*commit, error) {
+		held, err := parseMembers(found.hashes[0], nil)
+		if err != nil {
+			return nil, err
+		}
+		c := found.commit()
+		stored, left := c.encode(&held, held.Cell, found.ttl, found.now)
+		stored.Merged = stored.mergedSince(found.now.UnixMilli())
+		renewed = stored.expiring(left, s.Now())
+		if !held.InUse() { // what remains of an emptied cart keeps the time that it has
+			return nil, nil
+		}
+		return c, nil
+	})
+	return renewed, err
 }
 
 // mergedSince returns Merged, at a time in ms by Redis' clock.

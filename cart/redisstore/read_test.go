@@ -150,7 +150,7 @@ func TestRead_RenewsAfterAPartOfTheTTL(t *testing.T) {
 	r.wantLeft(ref, usualTTLs.Guest, r.load(ref).ExpiresAt)
 	r.wantLeft(ref, usualTTLs.Guest, r.load(ref).ExpiresAt)
 	names, _, _ := r.sent.take()
-	assert.That(t, names["hgetall"] == 3 && names["evalsha"] == 1, "sent %v, want one renewal", names)
+	assert.That(t, names["hgetall"] == 4 && names["evalsha"] == 1, "sent %v, want one renewal", names)
 }
 
 func (r reader) age(ref redisstore.Ref, by time.Duration) {

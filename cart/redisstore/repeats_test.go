@@ -28,7 +28,7 @@ func TestMerge_TheOldestKeysAndStampsGoFirst(t *testing.T) {
 	}
 	packed, brought := stamp("oldest", oldest), ""
 	plant(d.customer, "oldest", oldest)
-	for i := range KeysKept - 1 {
+	for i := range cart.KeysKept - 1 {
 		plant(d.customer, fmt.Sprintf("tie%d", i), now)
 	}
 	for i := range cart.StampsKept - 1 {

@@ -45,14 +45,28 @@ func (p replication) durability() string {
 	return "unconfirmed"
 }
 
-// Durability returns the Durability of a merge into a cart, whose replicas have confirmed it or not.
-func (s *Store) Durability(ctx context.Context, owner Ref, confirmed bool) string {
-	at, err := s.masterOf(ctx, owner.cartKey())
-	if err != nil || !confirmed {
-		return unsafeWrite.durability()
+// Replicate writes what lies in a cart's slot once more, waits for replicas, for a limited time, and returns the Durability of
+// all that was written there before.
+func (s *Store) Replicate(ctx context.Context, ref Ref) string {
+	copies, err := s.step(ctx, "wait for replicas", []string{ref.cartKey(), ref.keysKey()}, replicaWait, func(found *slot) (*commit, error) {
+		held, err := parseMembers(found.hashes[0], nil)
+		switch keys := found.hashes[1]; {
+		case err != nil:
+			return nil, err
+		case held.layout != "":
+			return found.become(&held, held.Cell), nil
+		case len(keys) > 1:
+			c := found.commit()
+			c.check(found.keys[1], keys[0], keys[1])
+			c.write("HSET", found.keys[1], keys[0], keys[1])
+			return c, nil
+		}
+		return nil, nil
+	})
+	if err != nil {
+		copies = unsafeWrite
 	}
-	known := max(s.MinReplicas, at.remembered(), 0)
-	return replication{replicas: known, confirmed: known}.durability()
+	return copies.durability()
 }
 
 // run runs a script on the master of its first key, and waits, no longer than wait, until every

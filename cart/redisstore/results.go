@@ -10,16 +10,15 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/klauspost/compress/flate"
-	"github.com/redis/go-redis/v9"
 
-	"commerce/auth/script"
 	"commerce/cart"
 )
 
-// Keyed is one attempt of an agent's keyed call. lua/attempt.lua says how results are kept.
+// Keyed is one attempt of an agent's keyed call.
 type Keyed struct {
 	Result []byte // of an earlier attempt; nil if this one is to run, until EndKeyed
 	First  bool   // nothing was stored here before
@@ -40,33 +39,82 @@ var (
 	ErrKeyUnstored = errors.New("redisstore: the call may not store anything")
 )
 
+// The results of an agent's keyed calls under one ID are a hash:
+//
+//	<digest of the key>   "<ms> <fingerprint> <result>": when the call got this result; or if it has none
+//	                      yet, until when its attempt may run
+//	o                     the digests, in the order in which their calls began
+//	n, t                  as in a cart
+const (
+	resultsKept = 256 // of an ID, the newest
+	resultLife  = 24 * time.Hour
+	digestSize  = 16 // characters
+)
+
+// attempt is what the hash has under the key of a call.
+type attempt struct {
+	at                  int64 // ms
+	fingerprint, result string
+}
+
+func (k *Keyed) attempt(found *slot) (a attempt, counts bool) {
+	value := found.get(0, k.key)
+	ms, rest, _ := strings.Cut(value, " ")
+	a.at, _ = strconv.ParseInt(ms, 10, 64)
+	a.fingerprint, a.result, _ = strings.Cut(rest, " ")
+	return a, value != "" && found.now.UnixMilli()-a.at < resultLife.Milliseconds()
+}
+
 // BeginKeyed begins an attempt that ends within life, or returns the result of an earlier one. mayStore allows the
 // first key under the reference. With a life of 0 it only looks: then ErrKeyReused also means that there is a cart
 // without a result.
 func (s *Store) BeginKeyed(ctx context.Context, ref Ref, key, fingerprint string, life time.Duration, mayStore bool) (Keyed, error) {
 	k := Keyed{key: digest96(key), fingerprint: digest96(fingerprint)}
-	reply, err := s.scripts["attempt"].Run(ctx, s.Client, script.Once, []string{ref.resultsKey(), ref.cartKey()},
-		k.key, k.fingerprint, life.Milliseconds(), mayStore).StringSlice()
-	if err != nil {
-		return Keyed{}, cart.Unavailable("begin keyed call", err)
+	packed := ""
+	_, err := s.step(ctx, "begin keyed call", []string{ref.resultsKey(), ref.cartKey()}, 0, func(found *slot) (*commit, error) {
+		held, again := k.attempt(found)
+		used := again || found.get(0, "o") != "" || len(found.hashes[1]) > 0
+		switch {
+		case again && held.fingerprint != k.fingerprint:
+			return nil, ErrKeyReused
+		case again && held.result != "":
+			packed = held.result
+			return nil, nil
+		case again && found.now.UnixMilli() < held.at:
+			return nil, ErrKeyBusy
+		case life == 0 && used:
+			return nil, ErrKeyReused
+		case life == 0:
+			return nil, nil
+		case !used && !mayStore:
+			return nil, ErrKeyUnstored
+		}
+		k.First, k.Again, k.Began = !used, again, found.now.UnixMilli()
+		k.last = strconv.FormatInt(k.Began+life.Milliseconds(), 10)
+		return k.begin(found), nil
+	})
+	if err == nil && packed != "" {
+		k.Result, err = unpack(packed)
 	}
-	switch reply[0] {
-	case "kept":
-		k.Result, err = unpack(reply[1])
-		return k, err
-	case "conflict", "used":
-		return Keyed{}, ErrKeyReused
-	case "busy":
-		return Keyed{}, ErrKeyBusy
-	case "rate_limited":
-		return Keyed{}, ErrKeyUnstored
-	case "none":
-		return Keyed{}, nil
+	return k, err
+}
+
+// unfinished is what the hash has while the attempt runs.
+func (k *Keyed) unfinished() string { return k.last + " " + k.fingerprint + " " }
+
+func (k *Keyed) begin(found *slot) *commit {
+	c := found.commit()
+	if k.First {
+		c.check(found.keys[1], "l", "")
 	}
-	k.First, k.Again, k.last = reply[0] == "first", reply[0] == "again", reply[1]
-	until, _ := strconv.ParseInt(k.last, 10, 64) // as the script has written it
-	k.Began = until - life.Milliseconds()
-	return k, nil
+	order := found.get(0, "o")
+	if found.get(0, k.key) == "" {
+		if order += k.key; len(order) > resultsKept*digestSize {
+			c.write("HDEL", found.keys[0], order[:digestSize])
+			order = order[digestSize:]
+		}
+	}
+	return found.fenced(c, resultLife, "o", order, k.key, k.unfinished())
 }
 
 // EndKeyed keeps the result of the attempt, for a day; nil for none, so that another attempt may run. It returns the result
@@ -76,10 +124,22 @@ func (s *Store) EndKeyed(ctx context.Context, ref Ref, k Keyed, result []byte) (
 	if err != nil {
 		return nil, err
 	}
-	kept, err := s.scripts["result"].Run(ctx, s.Client, script.Repeatable, []string{ref.resultsKey()},
-		k.key, k.fingerprint, k.last, packed).Text()
+	kept := ""
+	_, err = s.step(ctx, "keep result", []string{ref.resultsKey()}, 0, func(found *slot) (*commit, error) {
+		held, _ := k.attempt(found)
+		if kept = ""; held.fingerprint != k.fingerprint {
+			return nil, nil
+		}
+		kept = held.result
+		unfinished := found.get(0, k.key) == k.unfinished()
+		if kept != "" || packed == "" && !unfinished { // without a result, another attempt may run on
+			return nil, nil
+		}
+		kept = packed
+		return found.fenced(found.commit(), resultLife, k.key, fmt.Sprintf("%d %s %s", found.now.UnixMilli(), k.fingerprint, packed)), nil
+	})
 	if err != nil {
-		return nil, cart.Unavailable("keep result", err)
+		return nil, err
 	}
 	if kept == "" || kept == packed {
 		return result, nil
@@ -89,27 +149,24 @@ func (s *Store) EndKeyed(ctx context.Context, ref Ref, k Keyed, result []byte) (
 
 // DropKeyed forgets an attempt that has stored nothing else. After the First one, nothing is left under the reference.
 func (s *Store) DropKeyed(ctx context.Context, ref Ref, k Keyed) error {
-	key := ref.resultsKey()
-	var held, order *redis.StringCmd
-	_, err := s.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		held, order = p.HGet(ctx, key, k.key), p.HGet(ctx, key, "o")
-		return nil
+	_, err := s.step(ctx, "drop keyed call", []string{ref.resultsKey(), ref.keysKey()}, 0, func(found *slot) (*commit, error) {
+		if found.get(0, k.key) != k.unfinished() {
+			return nil, nil // another attempt has followed, because this one took too long
+		}
+		c := found.commit()
+		switch {
+		case k.First:
+			c.delete(found.keys[0])
+			c.delete(found.keys[1])
+		case found.get(0, "o") == k.key:
+			c.delete(found.keys[0])
+		default:
+			c.write("HDEL", found.keys[0], k.key)
+			found.fenced(c, resultLife)
+		}
+		return c, nil
 	})
-	switch {
-	case errors.Is(err, redis.Nil) || err == nil && held.Val() != k.last+" "+k.fingerprint+" ":
-		return nil // another attempt has followed, because this one took too long
-	case err != nil:
-	case k.First:
-		err = s.Client.Del(ctx, key, ref.keysKey()).Err()
-	case order.Val() == k.key:
-		err = s.Client.HDel(ctx, key, k.key, "o").Err() // in one step, since another call may begin
-	default:
-		err = s.Client.HDel(ctx, key, k.key).Err()
-	}
-	if err != nil {
-		return cart.Unavailable("drop keyed call", err)
-	}
-	return nil
+	return err
 }
 
 // pack compresses a result, because each line in JSON repeats the same names. nil stays empty.

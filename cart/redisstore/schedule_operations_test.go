@@ -129,21 +129,9 @@ func (s *schedule) mergedBetween(earlier, then *request) bool {
 	return false
 }
 
-// mayBeForgotten reports whether a cart may have forgotten the first request: either the cart was
-// erased, or newer requests have used up the limited number of keys or stamps.
+// mayBeForgotten reports whether a cart may have forgotten the first request, because it was erased.
 func (o *operation) mayBeForgotten() bool {
-	newer := 0
-	for _, other := range o.attempts[0].schedule.ops {
-		if other.verb == erases && len(other.attempts) > 0 {
-			return true
-		}
-		if other != o && other.remembered() == o.remembered() && len(other.attempts) > 0 &&
-			!other.endedBefore(o.attempts[0].call) {
-			newer++
-		}
-	}
-	remembers := o.attempts[0].schedule.plan.remembers
-	return remembers > 0 && newer >= remembers
+	return slices.ContainsFunc(o.attempts[0].schedule.ops, func(other *operation) bool { return other.verb == erases && len(other.attempts) > 0 })
 }
 
 // remembered says how a cart remembers the operation: by "key", "stamp" or not at all.
@@ -155,15 +143,6 @@ func (o *operation) remembered() string {
 		return "stamp"
 	}
 	return ""
-}
-
-func (o *operation) endedBefore(moment int64) bool {
-	for _, a := range o.attempts {
-		if !a.over || a.end > moment || a.late > 0 {
-			return false
-		}
-	}
-	return true
 }
 
 func (o *operation) triesLeft() int { return len(o.tries) - len(o.attempts) }

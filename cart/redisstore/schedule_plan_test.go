@@ -26,9 +26,6 @@ func randomPlan(r *rand.Rand) plan {
 	if r.IntN(3) == 0 {
 		p.setting.ahead = []time.Duration{-clocksDiffer, clocksDiffer}[r.IntN(2)]
 	}
-	if r.IntN(6) == 0 {
-		p.setting.remembers = 1 + r.IntN(mostRemembered)
-	}
 	if r.IntN(3) == 0 {
 		p.jumps = append(p.jumps, 6*time.Minute, 25*time.Hour)
 	}
@@ -48,17 +45,12 @@ func randomPlan(r *rand.Rand) plan {
 	return p
 }
 
-const (
-	clocksDiffer   = 2 * time.Second // between the guests' Redis and the customers', in some schedules
-	mostRemembered = 2               // limit of keys and of stamps of a cart in some schedules
-)
+const clocksDiffer = 2 * time.Second // between the guests' Redis and the customers', in some schedules
 
 func variants() []redisstore.Variant {
 	var all []redisstore.Variant
 	for _, ahead := range []time.Duration{-clocksDiffer, 0, clocksDiffer} {
-		for remembers := range mostRemembered + 1 {
-			all = append(all, redisstore.Variant{Remembers: remembers, GuestsAhead: ahead})
-		}
+		all = append(all, redisstore.Variant{GuestsAhead: ahead})
 	}
 	return all
 }
@@ -249,11 +241,7 @@ func (c cast) repeat(o *operation) {
 	if o.verb == reads || o.verb == erases || o.verb == takes || o.verb == undoes {
 		return
 	}
-	kind := c.IntN(3)
-	if c.plan.remembers > 0 {
-		kind /= 2 // mostly keys, so that they exceed the limit
-	}
-	switch kind {
+	switch c.IntN(3) {
 	case 0:
 		o.key = "key-" + o.name
 	case 1:

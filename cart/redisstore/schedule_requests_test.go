@@ -27,7 +27,7 @@ type request struct {
 	failovers int   // of that shard at that time
 
 	startedAt, endedAt time.Duration // in world.passed
-	claimedAt          time.Duration // when it claimed a cart
+	carries            bool          // it has read a claimed cart, whose times do not become older with what lies in Redis
 	call, end          int64         // its place in the history
 
 	unasked   bool // a question about a guest's cart had no answer
@@ -129,7 +129,7 @@ func (a *request) run(ctx context.Context) {
 		return
 	}
 	if a.op.verb == undoes {
-		u, err := a.service.UndoMerge(ctx, v, a.op.merge)
+		u, err := a.service.UndoMerge(ctx, v, redisstore.Conditions{}, a.op.merge)
 		a.result = result{err: err, cart: u.Cart, merge: v.Merge(), durability: u.Durability}
 		if err == nil && !a.dead {
 			a.result.undone, a.schedule.undone = u.Undone, u.Undone.Guest

@@ -106,9 +106,6 @@ func (s *schedule) start(op *operation) {
 	if len(op.attempts) > 0 && op.stamp != "" { // the published client waits before it repeats
 		s.advance(1200 * time.Millisecond)
 	}
-	if s.plan.remembers > 0 { // so that the carts know which request was first
-		s.advance(50 * time.Millisecond)
-	}
 	a := s.attempt(op)
 	if s.last != nil && s.last.at != nil {
 		s.switches--

@@ -68,6 +68,13 @@ func (p *pending) repeats() bool {
 
 func (p *pending) asksMaster() bool { return p.named("role") || p.named("wait") }
 
+// about reports whether a command has a key of that kind.
+func (p *pending) about(kind string) bool {
+	return slices.ContainsFunc(p.cmds, func(cmd redis.Cmder) bool {
+		return slices.ContainsFunc(cmd.Args(), func(arg any) bool { key, ok := arg.(string); return ok && strings.Contains(key, "}"+kind) })
+	})
+}
+
 func (p *pending) named(name string) bool { return p.cmds[0].Name() == name }
 
 func (p *pending) mixed() bool {
@@ -152,13 +159,10 @@ func (a *request) perform(p *pending) error {
 		return a.askMaster(p.cmds[0], !s.shards[a.shard].lags)
 	}
 	s.know(p.cmds)
-	switch s.script(p.cmds[0]) {
-	case "claim": // apply gets its times from claim
-		a.claimedAt = s.passed
-	case "apply":
+	if claims(p.cmds[0]) {
 		s.tried["merges"]++
-		p.at = a.claimedAt
 	}
+	a.carries = p.about(":claimed") || a.carries && p.about(":offered:") && !p.named("evalsha")
 	for _, cmd := range p.cmds {
 		ageTimes(cmd.Args(), s.passed-p.at)
 		if key := keyOf(cmd); key != "" {
@@ -282,13 +286,6 @@ func (s *schedule) deliver(i int) {
 	}
 	d.of.tails--
 	s.note(d.of.String(), "arrives now", d.cmds)
-}
-
-func (s *schedule) script(cmd redis.Cmder) string {
-	if cmd.Name() != "evalsha" {
-		return ""
-	}
-	return s.scripts[cmd.Args()[1].(string)]
 }
 
 // stepLimit is how long a request may take from one command to the next.

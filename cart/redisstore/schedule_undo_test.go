@@ -61,13 +61,19 @@ func (c *carts) arrive(to place, before, after contents) {
 	c.came = unique.Make(all)
 }
 
-// without takes what has arrived out of a customer's cart.
-func (c contents) without(in arrived) (left, taken contents) {
+// without takes what has arrived out of a customer's cart. What has arrived later is no change of the shopper's.
+func (c contents) without(in arrived, later []arrived) (left, taken contents) {
 	left = c
 	for i, brought := range in.lines {
 		l := &left.lines[i]
 		n := max(0, min(int(brought.after)-int(brought.before), int(l.quantity)-int(brought.before)))
-		if brought.before == 0 && l.notice != brought.notice {
+		rest := l.notice
+		for _, other := range later {
+			if other.to == in.to && !other.undone && rest == other.lines[i].notice {
+				rest = 0
+			}
+		}
+		if brought.before == 0 && rest != brought.notice {
 			continue
 		}
 		notice := byte(0)
@@ -85,14 +91,27 @@ func (c contents) without(in arrived) (left, taken contents) {
 	return left, taken
 }
 
+// lower notes that lines below what has arrived have left.
+func (a *arrived) lower(at place, gone contents) {
+	for i, l := range gone.lines {
+		if in := &a.lines[i]; a.to == at {
+			n := min(l.quantity, in.before)
+			in.before, in.after = in.before-n, in.after-n
+		}
+	}
+}
+
 // undoings lists the states that undoing one of the merges into the cart of a customer may lead to.
 func (c carts) undoings(who caller) (all []carts) {
 	came := c.arrivals()
 	for i, in := range came {
 		if in.to == who.place() && !in.undone {
 			next, then := c, came
-			*next.of(who), next.guest[undoneToken] = c.of(who).without(in)
+			*next.of(who), next.guest[undoneToken] = c.of(who).without(in, came[i+1:])
 			then[i].undone = true
+			for j := i + 1; j < len(then); j++ {
+				then[j].lower(in.to, next.guest[undoneToken])
+			}
 			next.came, next.undoneBy = unique.Make(then), in.to
 			all = append(all, next)
 		}

@@ -81,7 +81,6 @@ type setting struct {
 	minReplicas int              // 0: an instance knows the replica only because it saw it
 	lines       int64            // maximum number of lines in a cart
 	strategy    cart.Strategy
-	remembers   int           // how many keys and how many stamps a cart remembers; 0: as in production
 	ahead       time.Duration // how far the guests' Redis clock is ahead of the customers'
 }
 
@@ -112,7 +111,7 @@ func newWorld(ctx context.Context, client redis.UniversalClient, template *redis
 }
 
 func (s *setting) variant() redisstore.Variant {
-	return redisstore.Variant{Remembers: s.remembers, GuestsAhead: s.ahead}
+	return redisstore.Variant{GuestsAhead: s.ahead}
 }
 
 var handoverKeys, _ = sealed.New(strings.Repeat("k", 32), "")

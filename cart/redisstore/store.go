@@ -9,12 +9,14 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"commerce/auth/script"
 )
 
 // Store stores carts. It is safe for concurrent use.
 type Store struct {
 	Config
-	scripts  scripts
+	script   script.Script
 	masterOf locator
 	parsed   parsedCarts
 	live     *live
@@ -84,7 +86,7 @@ func New(c Config) *Store {
 		c.ReplyLost = func(Settled) {}
 	}
 	s := &Store{
-		Config: c, scripts: newScripts(), masterOf: newLocator(c.Client, newMasters(c.Now)), parsed: newParsedCarts(), queues: newQueues(),
+		Config: c, script: newScript(), masterOf: newLocator(c.Client, newMasters(c.Now)), parsed: newParsedCarts(), queues: newQueues(),
 		name: newMark(), tolerance: tolerance, patience: patience,
 	}
 	s.live = newLive(s)

@@ -299,7 +299,7 @@ func onlyAt(c cart.Cart) string { return " " + c.Tag() + " " }
 
 // isOther reports whether If-Match names another version of the cart.
 func isOther(c cart.Cart, on Conditions) bool {
-	return on.IfMatch != "" && on.IfMatch != "*" && !strings.Contains(on.IfMatch, onlyAt(c))
+	return !on.Allows(&c)
 }
 
 func isVersionMismatch(err error) bool {

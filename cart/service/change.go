@@ -54,9 +54,7 @@ func (s *Carts) makeChange(ctx context.Context, v *Visit, on Conditions, c chang
 	case o.Status == cart.Refused:
 		return Changed{}, s.refused(ctx, v, c, o)
 	}
-	if o.Durability != "" {
-		s.Events.Replicated(o.Durability == redisstore.Confirmed)
-	}
+	s.replicated(o.Durability)
 	priced, err := s.price(ctx, v, o.Cart)
 	if err != nil && o.Status == cart.Applied && on.Key == "" {
 		err = cart.OutcomeUnknown("show cart", err) // the change was made; a repeat would count twice
@@ -84,17 +82,41 @@ func (s *Carts) refused(ctx context.Context, v *Visit, c change, o redisstore.Ou
 	}
 	switch code := o.Effect.Refusal.Code; code {
 	case problem.VersionMismatch:
-		priced, err := s.price(ctx, v, o.Cart)
-		if err != nil {
-			return err
-		}
-		return problem.New(code, "If-Match", textVersionMismatch).WithData(&priced)
+		return s.versionMismatch(ctx, v, o.Cart)
 	case problem.IdempotencyConflict:
 		return problem.New(code, "Idempotency-Key", textKeyReused)
 	case problem.RateLimited:
 		return s.tooManyCarts(v)
 	}
 	return s.problem(c, o.Effect)
+}
+
+// versionMismatch is the refusal of a change whose If-Match does not allow it. It shows the cart as it is.
+func (s *Carts) versionMismatch(ctx context.Context, v *Visit, c cart.Cart) error {
+	priced, err := s.price(ctx, v, c)
+	if err != nil {
+		return err
+	}
+	return problem.New(problem.VersionMismatch, "If-Match", textVersionMismatch).WithData(&priced)
+}
+
+// durability returns the Durability of an answer about what has changed a cart before: by a transfer, or by a request that this
+// one repeats. "" when changes do not wait for replicas.
+func (s *Carts) durability(ctx context.Context, of redisstore.Ref) (durability string) {
+	if s.Redis.Durable {
+		_ = s.step(ctx, func(ctx context.Context) error {
+			durability = s.Redis.Replicate(ctx, of)
+			return nil
+		})
+	}
+	return durability
+}
+
+// replicated counts an answer with a Durability.
+func (s *Carts) replicated(durability string) {
+	if durability != "" {
+		s.Events.Replicated(durability == redisstore.Confirmed)
+	}
 }
 
 // problem is why a rule has refused a change.
@@ -112,17 +134,17 @@ func (s *Carts) send(ctx context.Context, v *Visit, on Conditions, c change) (re
 	with := redisstore.Attempt{CartID: s.newCartIDFor(v), Limits: s.Limits}
 	// After a merge, the customer's own keys decide about another request with the same key.
 	if earlier := v.guestCart.RepeatOf(on); earlier != nil && (v.postponed || earlier.Status == cart.Replayed) {
-		return s.repeated(ctx, v, earlier)
+		return s.repeated(ctx, v, earlier, v.guest)
 	}
 	var unmerged []redisstore.Ref
 	if v.postponed && (on.Key != "" || !v.guestFound) {
 		unmerged = []redisstore.Ref{v.guest}
 	}
 	for ctx.Err() == nil {
-		if earlier, err := s.repeatElsewhere(ctx, v, on, unmerged); err != nil {
+		if earlier, where, err := s.repeatElsewhere(ctx, v, on, unmerged); err != nil {
 			return redisstore.Outcome{}, err
 		} else if earlier != nil {
-			return s.repeated(ctx, v, earlier)
+			return s.repeated(ctx, v, earlier, where)
 		}
 		limited, trip := v.budget.spend(ctx, 1)
 		o, err := s.Redis.Change(limited, v.own, on, with, c.Change)
@@ -148,26 +170,29 @@ func (s *Carts) send(ctx context.Context, v *Visit, on Conditions, c change) (re
 
 // repeatElsewhere looks for a change's key or stamp in guests' carts that are not merged yet; nil if
 // none of them has it. If a Redis cannot be asked, only a change with a key fails.
-func (s *Carts) repeatElsewhere(ctx context.Context, v *Visit, on Conditions, guests []redisstore.Ref) (*redisstore.Outcome, error) {
+func (s *Carts) repeatElsewhere(ctx context.Context, v *Visit, on Conditions, guests []redisstore.Ref) (_ *redisstore.Outcome, where redisstore.Ref, _ error) {
 	if on.Key == "" && on.Stamp == "" {
-		return nil, nil
+		return nil, where, nil
 	}
 	for _, guest := range guests {
 		limited, trip := v.budget.spend(ctx, 2)
 		found, err := s.Redis.FindGuest(limited, v.own, guest, on.Key)
 		trip.done()
 		if err != nil && on.Key != "" {
-			return nil, err
+			return nil, where, err
 		}
 		if earlier := found.RepeatOf(on); earlier != nil {
-			return earlier, nil
+			return earlier, guest, nil
 		}
 	}
-	return nil, nil
+	return nil, where, nil
 }
 
-// repeated returns the outcome of a repeat of a change of a guest's cart, with the cart.
-func (s *Carts) repeated(ctx context.Context, v *Visit, o *redisstore.Outcome) (_ redisstore.Outcome, err error) {
+// repeated returns the outcome of a repeat of a change of a guest's cart, with the visit's own cart.
+func (s *Carts) repeated(ctx context.Context, v *Visit, o *redisstore.Outcome, guest redisstore.Ref) (_ redisstore.Outcome, err error) {
+	if o.Status == cart.Replayed {
+		o.Durability = s.durability(ctx, guest)
+	}
 	o.Stored, err = s.loadOwn(ctx, v)
 	return *o, err
 }

@@ -15,6 +15,7 @@ import (
 	"commerce/auth/problem"
 	"commerce/cart"
 	"commerce/cart/redisstore"
+	"commerce/cart/transfer"
 )
 
 // A hand-over moves a guest's cart to whoever redeems a code, by the steps of a merge: see "Handing over"
@@ -166,7 +167,6 @@ type redeeming struct {
 
 	to       redisstore.Ref // the cart that has got the lines; zero while it is not known
 	replayed bool           // an earlier request had moved them
-	pending  bool           // not all replicas have confirmed them
 }
 
 func (s *Carts) newRedemption(v *Visit, h handedOver, r Redemption) *redeeming {
@@ -176,7 +176,7 @@ func (s *Carts) newRedemption(v *Visit, h handedOver, r Redemption) *redeeming {
 	}
 	token := auth.CartToken(derive("handover token"))
 	return &redeeming{
-		handedOver: h, keepAgent: r.KeepAgent, note: redisstore.HandoverNote + derive("handover note")[:10],
+		handedOver: h, keepAgent: r.KeepAgent, note: transfer.HandoverNote + derive("handover note")[:10],
 		fresh: redisstore.GuestRef(v.Store.ID, token), token: token,
 	}
 }
@@ -188,7 +188,7 @@ func (s *Carts) redeem(ctx context.Context, v *Visit, d *redeeming) error {
 		if done {
 			d.replayed = round == 0
 		}
-		passing := errors.Is(err, redisstore.ErrUnconfirmed) || errors.Is(err, redisstore.ErrMerging)
+		passing := errors.Is(err, redisstore.ErrUnconfirmed) || errors.Is(err, transfer.ErrMerging)
 		if done || err != nil && !passing {
 			return err
 		}
@@ -237,7 +237,7 @@ func (s *Carts) resumeRedemption(ctx context.Context, v *Visit, d *redeeming, ow
 	if err != nil && !arrived {
 		return err
 	}
-	d.to, d.pending = owner, err != nil
+	d.to = owner
 	if !slices.Contains(d.owners(v), owner) {
 		return cart.ErrNoCode
 	}
@@ -319,11 +319,8 @@ func (s *Carts) redeemed(ctx context.Context, v *Visit, d *redeeming) (Changed, 
 	if err != nil {
 		return Changed{}, err
 	}
-	changed := Changed{Priced: priced, Replayed: d.replayed}
-	if s.Redis.Durable {
-		changed.Durability = s.Redis.Durability(ctx, d.to, !d.pending)
-		s.Events.Replicated(changed.Durability == redisstore.Confirmed)
-	}
+	changed := Changed{Priced: priced, Replayed: d.replayed, Durability: s.durability(ctx, d.to)}
+	s.replicated(changed.Durability)
 	return changed, nil
 }
 

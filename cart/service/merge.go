@@ -11,6 +11,7 @@ import (
 	"commerce/auth/timing"
 	"commerce/cart"
 	"commerce/cart/redisstore"
+	"commerce/cart/transfer"
 )
 
 // The steps of a merge are reserve, claim, apply, finish and forget: see "Merge on login" in
@@ -120,7 +121,7 @@ func (s *Carts) mergeGuest(ctx context.Context, v *Visit, g redisstore.GuestCart
 	}
 	if errors.Is(err, cart.ErrNoRoom) {
 		// To the minute, so that polls see no change.
-		v.noRoom = &cart.MergeReport{ID: redisstore.ShortID(m.needs.CartID), At: s.Now().Truncate(time.Minute), Code: problem.CartFull}
+		v.noRoom = &cart.MergeReport{ID: cart.ShortID(m.needs.CartID), At: s.Now().Truncate(time.Minute), Code: problem.CartFull}
 	}
 	return err
 }
@@ -138,7 +139,7 @@ func (s *Carts) ready(ctx context.Context, v *Visit, guest redisstore.Ref, g red
 			return g, err
 		}
 		if slices.ContainsFunc(g.Pending, func(m cart.Note) bool { return m.Applied }) {
-			return g, redisstore.ErrMerging
+			return g, transfer.ErrMerging
 		}
 	}
 	if _, err := s.Catalog.Products(ctx, v.Store.ID, g.Products); err != nil {
@@ -168,14 +169,14 @@ func (s *Carts) mergeCart(ctx context.Context, v *Visit, m *merging) (again bool
 		return false, err
 	}
 	again, err = s.complete(ctx, v, *m)
-	if grown, ok := errors.AsType[*redisstore.GrownError](err); ok {
+	if grown, ok := errors.AsType[*transfer.GrownError](err); ok {
 		m.needs = grown.Needs
 		return true, s.release(ctx, m)
 	}
-	if errors.Is(err, redisstore.ErrNothingToMerge) {
+	if errors.Is(err, transfer.ErrNothing) {
 		return false, s.release(ctx, m)
 	}
-	if errors.Is(err, redisstore.ErrMerging) {
+	if errors.Is(err, transfer.ErrMerging) {
 		err = cmp.Or(s.release(ctx, m), err)
 	}
 	return again, err
@@ -183,7 +184,7 @@ func (s *Carts) mergeCart(ctx context.Context, v *Visit, m *merging) (again bool
 
 func (s *Carts) completeClaimed(ctx context.Context, v *Visit, owner, guest redisstore.Ref) error {
 	_, err := s.complete(ctx, v, merging{owner: owner, guest: guest})
-	if errors.Is(err, redisstore.ErrNothingToMerge) {
+	if errors.Is(err, transfer.ErrNothing) {
 		return nil
 	}
 	return err
@@ -193,8 +194,8 @@ func (s *Carts) completeClaimed(ctx context.Context, v *Visit, owner, guest redi
 // the token may have a newer cart.
 func (s *Carts) complete(ctx context.Context, v *Visit, m merging) (again bool, err error) {
 	c, err := s.claim(ctx, m)
-	if other, ok := errors.AsType[*redisstore.OtherOwnerError](err); ok {
-		if err := s.completeClaimed(ctx, v, other.Owner, m.guest); err != nil {
+	if other, ok := errors.AsType[*transfer.OtherOwnerError](err); ok {
+		if err := s.completeClaimed(ctx, v, redisstore.RefOfTag(other.Owner), m.guest); err != nil {
 			return false, err
 		}
 		c, err = s.claim(ctx, m)
@@ -218,7 +219,7 @@ func (s *Carts) complete(ctx context.Context, v *Visit, m merging) (again bool, 
 	if err != nil {
 		return false, err
 	}
-	err = s.step(ctx, func(ctx context.Context) error { return s.Redis.Finish(ctx, m.owner, m.guest, c) })
+	err = s.step(ctx, func(ctx context.Context) error { return s.Redis.Finish(ctx, m.guest, c) })
 	if err != nil {
 		return false, err
 	}

@@ -10,6 +10,7 @@ import (
 	"commerce/auth/problem"
 	"commerce/cart"
 	"commerce/cart/redisstore"
+	"commerce/cart/transfer"
 )
 
 // To undo a merge, a new guest's cart is stored first, and then the lines are taken out of the customer's: see
@@ -22,25 +23,25 @@ type Undone struct {
 	Adjusted []cart.Adjustment
 }
 
-// UndoMerge undoes a merge into the customer's cart. A repeat has the same result. Errors: problem.Unauthenticated for
-// a guest; problem.NotFound for a merge that is unknown, or too long ago; problem.RateLimited. After problem.Unavailable,
-// a repeat completes what was begun.
-func (s *Carts) UndoMerge(ctx context.Context, v *Visit, id string) (Changed, error) {
+// UndoMerge undoes a merge into the customer's cart. A repeat has the same result. Of the conditions, only IfMatch counts.
+// Errors: problem.Unauthenticated for a guest; problem.NotFound for a merge that is unknown, or too long ago;
+// problem.VersionMismatch; problem.RateLimited. After problem.Unavailable, a repeat completes what was begun.
+func (s *Carts) UndoMerge(ctx context.Context, v *Visit, on Conditions, id string) (Changed, error) {
 	if v.customer == "" {
 		return Changed{}, errCustomerOnly
 	}
 	for range undoRounds {
 		u := undoing{Visit: v, id: id}
-		err := s.undo(ctx, &u)
+		err := s.undo(ctx, &u, on)
 		switch {
-		case errors.Is(err, redisstore.ErrNoMerge) && v.postponed && v.noRoom == nil:
+		case errors.Is(err, transfer.ErrUnknown) && v.postponed && v.noRoom == nil:
 			// A failover may have lost the merge, which the request would have made again.
 			return Changed{}, asUnavailable("undo merge", err)
-		case errors.Is(err, redisstore.ErrNoMerge):
+		case errors.Is(err, transfer.ErrUnknown):
 			return Changed{}, errNoMerge
 		case err != nil:
 			return Changed{}, asUnavailable("undo merge", err)
-		case u.name != "":
+		case u.came.UndoneAs != "":
 			return s.undone(ctx, &u)
 		}
 	}
@@ -54,12 +55,11 @@ type undoing struct {
 	*Visit
 	id string // of the merge
 
-	name     string // under which it is undone; "" if the cart has changed meanwhile
-	adjusted []cart.Adjustment
+	came cart.CameIn // not undone if the cart has changed meanwhile
 }
 
 // undo makes one attempt. The name, from which the guest's token is derived, is new in each.
-func (s *Carts) undo(ctx context.Context, u *undoing) error {
+func (s *Carts) undo(ctx context.Context, u *undoing, on Conditions) error {
 	var found redisstore.Undoable
 	err := s.step(ctx, func(ctx context.Context) (err error) {
 		found, err = s.Redis.FindMerge(ctx, u.own, u.id)
@@ -68,20 +68,24 @@ func (s *Carts) undo(ctx context.Context, u *undoing) error {
 	if err != nil {
 		return err
 	}
-	name, split := s.Keys.Name()+s.newName(idSize), cart.Undone{}
+	name := s.Keys.Name() + s.newName(idSize)
 	guest := redisstore.GuestRef(u.Store.ID, s.undoneToken(u, name))
-	if !found.Undone {
-		split = found.Cart.UndoMerge(found.Came)
-		if err := s.beginUndone(ctx, u, guest, split.Guest); err != nil {
+	takesOut := false
+	if found.Came.UndoneAs == "" {
+		if !on.Allows(&found.Cart) {
+			return s.versionMismatch(ctx, u.Visit, found.Cart)
+		}
+		takesOut = found.Undone.Guest.InUse()
+		if err := s.beginUndone(ctx, u, guest, found.Undone.Guest); err != nil {
 			return err
 		}
 	}
 	err = s.step(ctx, func(ctx context.Context) error {
-		u.name, u.adjusted, err = s.Redis.Undo(ctx, u.own, u.id, name, found, split)
+		u.came, err = s.Redis.Undo(ctx, u.own, u.id, name, found)
 		return err
 	})
-	told := err == nil || errors.Is(err, redisstore.ErrNoMerge) || errors.Is(err, redisstore.ErrUnconfirmed)
-	if told && u.name != name && split.Guest.InUse() {
+	told := err == nil || errors.Is(err, transfer.ErrUnknown) || errors.Is(err, redisstore.ErrUnconfirmed)
+	if told && u.came.UndoneAs != name && takesOut {
 		s.Redis.DropUndone(ctx, guest)
 	}
 	return err
@@ -119,7 +123,7 @@ func (s *Carts) undoneToken(u *undoing, name string) auth.CartToken {
 }
 
 func (s *Carts) undone(ctx context.Context, u *undoing) (Changed, error) {
-	token := s.undoneToken(u, u.name)
+	token := s.undoneToken(u, u.came.UndoneAs)
 	if token == "" {
 		return Changed{}, errNoMerge
 	}
@@ -127,11 +131,8 @@ func (s *Carts) undone(ctx context.Context, u *undoing) (Changed, error) {
 	if err != nil {
 		return Changed{}, err
 	}
-	changed := Changed{Priced: priced, Undone: &Undone{token, u.adjusted}}
-	if s.Redis.Durable {
-		changed.Durability = redisstore.Confirmed
-		s.Events.Replicated(true)
-	}
+	changed := Changed{Priced: priced, Undone: &Undone{token, u.came.Adjusted}, Durability: s.durability(ctx, u.own)}
+	s.replicated(changed.Durability)
 	return changed, nil
 }
 

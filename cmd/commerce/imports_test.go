@@ -43,8 +43,9 @@ var imports = map[string][]string{
 	"auth/timing":    nil,
 
 	"cart":            {"auth/locale", "auth/store", "auth/problem", "cart/money", "cart/period"},
-	"cart/redisstore": {"auth", "auth/bounded", "auth/cause", "auth/problem", "auth/script", "auth/timing", "cart", "cart/money"},
-	"cart/service":    {"auth", "auth/bounded", "auth/locale", "auth/sealed", "auth/store", "auth/problem", "auth/limit", "auth/timing", "cart", "cart/redisstore"},
+	"cart/redisstore": {"auth", "auth/bounded", "auth/cause", "auth/problem", "auth/script", "auth/timing", "cart", "cart/money", "cart/transfer"},
+	"cart/transfer":   {"cart"},
+	"cart/service":    {"auth", "auth/bounded", "auth/locale", "auth/sealed", "auth/store", "auth/problem", "auth/limit", "auth/timing", "cart", "cart/redisstore", "cart/transfer"},
 	"cart/carthttp": {
 		"auth", "auth/bounded", "auth/locale", "auth/store", "auth/problem",
 		"cart", "cart/service", "cart/wire", "cart/money",

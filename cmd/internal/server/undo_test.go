@@ -133,7 +133,7 @@ func TestUndo_EndsAfterQuarterOfAnHour(t *testing.T) {
 	key := redisstore.CustomerRef(s.ID, "1").String()
 	var came string
 	for _, k := range s.keys(t) {
-		if strings.Contains(k, key) && strings.HasSuffix(k, ":came:"+id) {
+		if strings.Contains(k, key) && strings.HasSuffix(k, ":came") {
 			came = k
 		}
 	}

@@ -1,4 +1,4 @@
-package redisstore_test
+package cart_test
 
 import (
 	"maps"
@@ -27,8 +27,11 @@ func TestUndoMerge_LosesAndAddsNothing(t *testing.T) {
 		for _, l := range guest.Lines {
 			bounds[l.ID] = cart.Bounds{Stock: rapid.SampledFrom([]int64{-1, 3, 5}).Draw(r, "stock"), Min: 1, Max: 99}
 		}
-		merged, _, _ := cart.Merge(own, guest, by, bounds, cart.Offers{})
-		came := cameIn(own, merged, guest)
+		m := cart.Merge(own, guest, by, bounds, cart.Offers{})
+		merged, came := m.Cart, m.Came
+		if diff := cmp.Diff(cameIn(own, merged, guest), came, cmpopts.EquateEmpty()); diff != "" {
+			r.Fatalf("what the merge has brought (-by both carts +told):\n%s", diff)
+		}
 		now := merged
 		if rapid.Bool().Draw(r, "changed since") {
 			now = drawChanges(r, merged)
@@ -48,6 +51,38 @@ func TestUndoMerge_LosesAndAddsNothing(t *testing.T) {
 		}
 		if again := u.Customer.UndoMerge(came); again.Guest.Lines != nil || again.Guest.Coupon != "" || again.Guest.Metadata != nil {
 			r.Fatalf("undone twice, it takes out %+v", again.Guest)
+		}
+	})
+}
+
+// Two merges, undone in either order, give back what they have brought, and the shopper is told of no change.
+func TestUndoMerge_OfTwoMergesGivesBackBoth(t *testing.T) {
+	t.Parallel()
+	free := map[cart.LineID]cart.Bounds{}
+	for _, id := range undoLines {
+		free[id] = cart.Bounds{Stock: -1, Min: 1, Max: 99}
+	}
+	rapid.Check(t, func(r *rapid.T) {
+		own := drawCart(r, "customer's")
+		first := cart.Merge(own, drawCart(r, "first guest's"), cart.Sum, free, cart.Offers{})
+		second := cart.Merge(first.Cart, drawCart(r, "second guest's"), cart.Sum, free, cart.Offers{})
+		merges := []cart.CameIn{first.Came, second.Came}
+		now := second.Cart
+		if rapid.Bool().Draw(r, "oldest first") {
+			u := now.UndoMerge(first.Came, second.Came)
+			now, merges = u.Customer, []cart.CameIn{second.Came.Below(u.Guest.Lines)}
+			if u.Adjusted != nil {
+				r.Fatalf("told %+v", u.Adjusted)
+			}
+		}
+		for _, came := range slices.Backward(merges) {
+			u := now.UndoMerge(came)
+			if now = u.Customer; u.Adjusted != nil {
+				r.Fatalf("told %+v", u.Adjusted)
+			}
+		}
+		if diff := cmp.Diff(own, now, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(cart.Cart{}, "Version")); diff != "" {
+			r.Fatalf("the customer's cart (-before the merges +after):\n%s", diff)
 		}
 	})
 }

@@ -1,0 +1,175 @@
+package redisstore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"commerce/cart"
+)
+
+// A step reads some hashes of one slot, decides, and commits. If they are no longer as they were read, or if a reply is lost, it
+// reads and decides again: it is made once, or not at all. A decision that waits for replicas must find what it has done before, and
+// write something then.
+
+// slot is what a step has read.
+type slot struct {
+	at     located
+	now    time.Time  // by Redis' clock
+	keys   []string   // of the hashes
+	hashes [][]string // member, value, member, value, …
+	ttl    time.Duration
+
+	clockError, tolerance int64 // ms
+}
+
+// get returns a member of a hash, by its number from 0; "" for none.
+func (s *slot) get(hash int, member string) string {
+	for i := 0; i+1 < len(s.hashes[hash]); i += 2 {
+		if s.hashes[hash][i] == member {
+			return s.hashes[hash][i+1]
+		}
+	}
+	return ""
+}
+
+// commit begins a commit that is made only if the first hash has the fence with which it was read.
+func (s *slot) commit() *commit {
+	now := s.now.UnixMilli()
+	return &commit{
+		keys: append([]string(nil), s.keys...), time: now, until: now + s.clockError + s.tolerance, fence: s.get(0, "n"), mark: newFenceMark(now),
+		by: " step", // changes by the same instance go on meanwhile, and would win every race
+	}
+}
+
+// become begins a commit after which the cart, which is the first hash, is the cell.
+func (s *slot) become(held *Stored, cell cart.Cell) *commit {
+	c := s.commit()
+	c.encode(held, cell, s.ttl, s.now)
+	return c
+}
+
+// fenced adds to a commit that the first hash, which is no cart, has the next fence and other members, and when it expires.
+func (s *slot) fenced(c *commit, life time.Duration, args ...any) *commit {
+	c.write("HSET", c.keys[0], append([]any{"n", c.nextFence()}, args...)...)
+	c.write("PEXPIRE", c.keys[0], life.Milliseconds())
+	return c
+}
+
+// lostReplies is after how many lost replies a step fails.
+const lostReplies = 3
+
+// step makes a step on the master of the first key, and waits for replicas for a time. decide returns nil for nothing to commit.
+// Its errors are returned as they are; others are problem.Unavailable, with what the step was doing.
+func (s *Store) step(
+	ctx context.Context, doing string, keys []string, wait time.Duration, decide func(*slot) (*commit, error),
+) (replication, error) {
+	var refused error
+	copies, err := s.tryStep(ctx, keys, wait, func(found *slot) (c *commit, err error) {
+		if c, err = decide(found); !errors.Is(err, errLayout) {
+			refused = err
+		}
+		return c, err
+	})
+	if err != nil && refused == nil {
+		err = cart.Unavailable(doing, err)
+	}
+	return copies, err
+}
+
+func (s *Store) tryStep(ctx context.Context, keys []string, wait time.Duration, decide func(*slot) (*commit, error)) (replication, error) {
+	var failed, late int
+	var took time.Duration
+	var lost []*commit // without a reply
+	for {
+		at, err := s.masterOf(ctx, keys[0])
+		if err != nil {
+			return unsafeWrite, err
+		}
+		began := time.Now()
+		found, err := s.look(ctx, at, keys)
+		if err != nil {
+			return unsafeWrite, err
+		}
+		if wait == 0 && slices.ContainsFunc(lost, func(c *commit) bool { return c.wasMade(found.get(0, "n")) }) {
+			return unsafeWrite, nil
+		}
+		found.tolerance = s.tolerance << min(late, 8)
+		c, err := decide(found)
+		if err != nil || c == nil {
+			return unsafeWrite, err
+		}
+		reply, copies, err := s.send(ctx, at, c, turnAfter(failed, took), wait)
+		took = time.Since(began)
+		again := patience
+		switch {
+		case err == nil && reply.word == "applied":
+			return copies, nil
+		case err == nil && reply.word == "changed":
+			failed, again = failed+1, reply.wait
+		case err == nil:
+			late, again = late+1, 0
+		case redis.HasErrorPrefix(err, "TRYAGAIN"): // a hash is missing while its slot moves
+		case isReply(err) || len(lost) == lostReplies:
+			return unsafeWrite, err
+		default:
+			lost = append(lost, c)
+		}
+		if over := pause(ctx, again); over != nil {
+			return unsafeWrite, cmp.Or(err, over)
+		}
+	}
+}
+
+// turnAfter is for how long others must not commit if a step fails again. It takes two round trips, and they may take one.
+func turnAfter(failed int, took time.Duration) time.Duration {
+	if failed < 2 {
+		return 0
+	}
+	return min(took*3/2+time.Millisecond, 25*time.Millisecond)
+}
+
+// look reads the hashes of one slot, with the time.
+func (s *Store) look(ctx context.Context, at located, keys []string) (*slot, error) {
+	sent := time.Now()
+	clock := redis.NewTimeCmd(ctx, "time")
+	cmds, err := s.askInOrder(ctx, at, []redis.Cmder{clock}, keys, nil)
+	if err != nil {
+		return nil, err
+	}
+	found := &slot{at: at, keys: keys, ttl: s.ttlOf(refOf(keys[0])), hashes: make([][]string, len(keys))}
+	for i := range cmds {
+		if found.hashes[i], err = membersOf(cmds[i], nil); err != nil {
+			return nil, err
+		}
+	}
+	if clock.Err() == nil {
+		at.learn(clock.Val().UnixMilli(), sent, time.Now())
+	}
+	now, err := at.redisNow(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found.now, found.clockError = time.UnixMilli(now), at.clockError()
+	return found, nil
+}
+
+// stepCell makes a step that changes only the cart.
+func (s *Store) stepCell(ctx context.Context, doing string, ref Ref, decide func(cart.Cell, time.Time) (cart.Cell, error)) error {
+	_, err := s.step(ctx, doing, []string{ref.cartKey()}, 0, func(found *slot) (*commit, error) {
+		held, err := parseMembers(found.hashes[0], nil)
+		if err != nil {
+			return nil, err
+		}
+		cell, err := decide(held.Cell, found.now)
+		if err != nil {
+			return nil, err
+		}
+		return found.become(&held, cell), nil
+	})
+	return err
+}

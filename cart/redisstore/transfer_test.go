@@ -1,0 +1,159 @@
+package redisstore_test
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"commerce/auth/problem"
+	"commerce/cart"
+	"commerce/cart/redisstore"
+	"commerce/cart/service"
+	"commerce/deploy/assert"
+)
+
+// The largest carts that a setting allows, with all texts: two guests' that are handed over into one, and that one merged at a
+// login. Redis' Lua passes no more than 7,999 values at once.
+func TestTransfer_OfTheLargestCarts(t *testing.T) {
+	t.Parallel()
+	d := openDesk(t, "", "")
+	ctx, limits := t.Context(), cart.Limits{Lines: 500, LineText: 1000, CartText: cart.MaxText, Quantity: 999}
+	laptop := redisstore.GuestRef(d.store.ID, tokenOf("laptop"))
+	move := func(from, to redisstore.Ref) {
+		needs, note := assert.Must(d.redis.Load(ctx, from))(t).RoomNeeded(), newNote()
+		assert.NoError(t, d.redis.Reserve(ctx, to, from, note, needs, limits))
+		c := assert.Must(d.redis.Claim(ctx, to, from, note, needs, ""))(t)
+		report := assert.Must(d.redis.Apply(ctx, to, c, cart.Sum, cart.MergeBounds(c.Cart, nil, limits), rand.Text()))(t)
+		assert.Equal(t, report.Lines, needs.Lines, "lines that have arrived")
+		assert.NoError(t, d.redis.Finish(ctx, from, c))
+		assert.NoError(t, d.redis.Forget(ctx, to, note))
+	}
+	for i := range 2 {
+		from := redisstore.GuestRef(d.store.ID, tokenOf(fmt.Sprint("phone", i)))
+		var list []cart.Rule
+		for n := range int64(500) {
+			list = append(list, cart.Add(cart.NewLine{
+				ID: cart.NewLineID(1000*int64(i+1)+n, 0, []cart.FieldValue{{Name: "f", Value: "v"}}), Quantity: 1, Fields: []cart.FieldValue{{Name: "f", Value: "v"}},
+				Notice: "n", Metadata: cart.Metadata{"name": "value"}, Bounds: cart.Bounds{Stock: -1, Min: 1, Max: 9},
+			}))
+		}
+		o := assert.Must(d.redis.Change(ctx, from, redisstore.Conditions{}, redisstore.Attempt{CartID: rand.Text()[:20], Limits: limits}, redisstore.Listed(false, list)))(t)
+		assert.Require(t, o.Status == cart.Applied, "%s %+v", o.Status, o.Effect.Refusal)
+		move(from, laptop)
+	}
+	move(laptop, d.customer)
+	assert.Equal(t, len(assert.Must(d.redis.Load(ctx, d.customer))(t).Lines), 1000, "lines of the customer")
+}
+
+// What a step decides is made once if the connection is lost after it: the step recognizes it.
+func TestTransfer_ALostReplyIsClearedUp(t *testing.T) {
+	t.Parallel()
+	d := openDesk(t, "1×1", "1×1")
+	var lost int
+	d.redis.Client.AddHook(&breaks{when: func(cmd redis.Cmder) bool {
+		lost++
+		return cmd.FullName() == redisstore.ScriptName && lost%2 == 0
+	}})
+	_, report := d.read(d.as("c", d.token))
+	assert.That(t, report != nil && report.Lines == 1, "the report is %+v", report)
+	d.wantLines(d.as("c", ""), "1×2")
+}
+
+func (d *desk) undo(v *service.Visit, id, ifMatch string) (service.Changed, error) {
+	return d.UndoMerge(d.t.Context(), v, redisstore.Conditions{IfMatch: ifMatch}, id)
+}
+
+func TestUndo_HonorsIfMatch(t *testing.T) {
+	t.Parallel()
+	d := openDesk(t, "1×1", "1×2")
+	d.redis.Undoable = true
+	seen, report := d.read(d.as("c", d.token))
+	d.add(d.as("c", ""), 2, 1)
+	_, err := d.undo(d.as("c", ""), report.ID, " "+seen.Tag()+" ")
+	refusal := problemOf(err, problem.VersionMismatch)
+	assert.That(t, refusal != nil && linesOf(refusal.Data.(*cart.Priced).Cart) == "1×3 2×1", "by an old version: %v", err)
+	now, _ := d.read(d.as("c", ""))
+	assert.Must(d.undo(d.as("c", ""), report.ID, " "+now.Tag()+" "))(t)
+	d.wantLines(d.as("c", ""), "1×1 2×1")
+	assert.Must(d.undo(d.as("c", ""), report.ID, " "+now.Tag()+" "))(t) // a repeat
+}
+
+// Each answer about a change has a Durability, and without any replica none is confirmed.
+func TestTransfer_WithoutReplicasNothingIsConfirmed(t *testing.T) {
+	t.Parallel()
+	d := openDesk(t, "", "1×2")
+	d.redis.Durable, d.redis.Undoable = true, true
+	on := redisstore.Conditions{Key: "key", Fingerprint: "f"}
+	add := func(v *service.Visit) service.Changed {
+		return assert.Must(d.Add(t.Context(), v, on, cart.Addition{ProductID: 2, Quantity: 1}))(t)
+	}
+	add(d.as("", d.token))
+	v := d.as("c", d.token)
+	d.Merge(t.Context(), v, on.Key)
+	again := add(v)
+	assert.That(t, again.Replayed && again.Durability == "unconfirmed", "a replay across a login: %+v, %q", again.Replayed, again.Durability)
+	_, report := d.read(d.as("c", ""))
+	undone := assert.Must(d.undo(d.as("c", ""), report.ID, ""))(t)
+	assert.Equal(t, undone.Durability, "unconfirmed", "an undo")
+	_, redeemed := d.redeem(d.as("", ""), d.handOver(undone.Undone.Guest), "laptop")
+	assert.Equal(t, redeemed.Durability, "unconfirmed", "a redemption")
+}
+
+// The first store of a share that arrives after its deletion opens it for a minute, and a repeat that dies then keeps it no longer.
+func TestShare_ALateStoreLastsAMinute(t *testing.T) {
+	t.Parallel()
+	d := openDesk(t, "", "1×1")
+	v := d.as("", d.token)
+	var stores int
+	d.redis.Client.AddHook(&breaks{when: func(cmd redis.Cmder) bool { // it dies before it lists the share
+		if cmd.FullName() == redisstore.ScriptName && strings.Contains(fmt.Sprint(cmd.Args()...), ":s:") {
+			stores++
+		}
+		return stores > 0 && cmd.Name() != "evalsha" && cmd.Name() != "eval"
+	}})
+	_, _, err := d.Share(t.Context(), v, "k")
+	assert.That(t, err != nil, "the share was listed")
+	keys, next := 0, time.Duration(0)
+	for _, key := range d.keys() {
+		if strings.Contains(key, ":s:") {
+			keys, next = keys+1, d.ttl(key)
+		}
+	}
+	assert.That(t, keys == 1 && next > 50*time.Second && next <= time.Minute, "%d shares are stored, for %v", keys, next)
+}
+
+var errBreaks = errors.New("connection reset by peer")
+
+// breaks fails commands after Redis has run them.
+type breaks struct {
+	when func(redis.Cmder) bool
+}
+
+func (*breaks) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (b *breaks) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		if err == nil && b.when(cmd) {
+			cmd.SetErr(errBreaks)
+			return errBreaks
+		}
+		return err
+	}
+}
+
+func (b *breaks) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		err := next(ctx, cmds)
+		if err == nil && b.when(cmds[len(cmds)-1]) {
+			return fail(cmds, errBreaks)
+		}
+		return err
+	}
+}

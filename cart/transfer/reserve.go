@@ -1,0 +1,60 @@
+// Package transfer moves carts from one owner to another: on login, when a code is redeemed, and when a merge is undone.
+//
+// The two carts may lie in different slots of a cluster, which no transaction spans. So a transfer has steps: reserve room in
+// the owner's slot, claim the guest's cart, apply it to the owner's, finish the claim, forget the note. Each step is a pure
+// function of one slot, is committed whole or not at all, and finds what it did before: whoever comes next goes on from there.
+package transfer
+
+import (
+	"slices"
+	"time"
+
+	"commerce/cart"
+)
+
+// notesKept is how many merges into one cart may be under way.
+const notesKept = 32
+
+// Reserve returns the owner's cell with a note that a guest's cart is to be merged, which reserves room for it. Merges cannot
+// make a cart grow without limit then, and the next request finds a broken merge. Errors: cart.ErrNoRoom, cart.ErrCrowded.
+func Reserve(owner cart.Cell, n cart.Note, limits cart.Limits) (cart.Cell, error) {
+	others := slices.DeleteFunc(slices.Clone(owner.Pending), func(o cart.Note) bool { return o.Name == n.Name })
+	// The tries of a hand-over share a note. A late one must not hide from a claim that the lines are here: a failover may lose them.
+	if slices.ContainsFunc(owner.Pending, func(o cart.Note) bool { return o.Name == n.Name && o.Applied && o.CartID == n.CartID }) {
+		return owner, nil
+	}
+	all := append(others, n)
+	lines, text := all.Reserved()
+	lines, text = lines+int64(len(owner.Lines)), text+owner.TextSize()
+	switch {
+	case n.Lines > 0 && lines > cart.MergeFactor*limits.Lines, n.Text > 0 && text > cart.MergeFactor*limits.CartText:
+		return owner, cart.ErrNoRoom
+	case len(others) >= notesKept:
+		return owner, cart.ErrCrowded
+	}
+	owner.Pending = all
+	return owner, nil
+}
+
+// Release returns the owner's cell without a note under which nothing could be claimed, unless another request has brought the
+// lines under it.
+func Release(owner cart.Cell, note string) cart.Cell {
+	return without(owner, func(n cart.Note) bool { return n.Name == note && !n.Applied })
+}
+
+// Forget returns the owner's cell without the notes of finished merges.
+func Forget(owner cart.Cell, notes ...string) cart.Cell {
+	return without(owner, func(n cart.Note) bool { return slices.Contains(notes, n.Name) })
+}
+
+// ForgetOld returns the owner's cell without a note that has no claim, if its lines have arrived or it is old.
+func ForgetOld(owner cart.Cell, note cart.Note, now time.Time) cart.Cell {
+	return without(owner, func(n cart.Note) bool {
+		return n.Name == note.Name && (n.Applied && note.Applied || !n.Applied && n.Old(now))
+	})
+}
+
+func without(owner cart.Cell, gone func(cart.Note) bool) cart.Cell {
+	owner.Pending = slices.DeleteFunc(slices.Clone(owner.Pending), gone)
+	return owner
+}

@@ -1,0 +1,54 @@
+package transfer
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"commerce/cart"
+)
+
+// ErrUnknown means that a merge is unknown, or too long ago.
+var ErrUnknown = errors.New("transfer: no such merge")
+
+// Merge returns what a merge has brought; ErrUnknown for none that can be undone, or that was undone, at this time.
+func (o Owner) Merge(id string, now time.Time) (cart.CameIn, error) {
+	came, ok := o.Came[id]
+	if !ok || now.Sub(came.At) >= cart.UndoLife {
+		return cart.CameIn{}, ErrUnknown
+	}
+	return came, nil
+}
+
+// Split returns what undoing a merge makes of the owner's cart, and of a guest's that gets what is taken out.
+func (o Owner) Split(id string) cart.Undone {
+	came := o.Came[id]
+	var later []cart.CameIn
+	for _, other := range slices.Sorted(maps.Keys(o.Came)) {
+		if all := o.Came[other]; other != id && all.UndoneAs == "" && all.At.After(came.At) {
+			later = append(later, all)
+		}
+	}
+	return o.Cart.UndoMerge(came, later...)
+}
+
+// Undo returns the owner's slot without what a merge has brought, and with the name of the undo, by which a repeat finds the
+// guest's cart. mark is that of the version that this makes.
+func (o Owner) Undo(id, name, mark string) Owner {
+	undone, came := o.Split(id), maps.Clone(o.Came)
+	for other, all := range came {
+		if other != id && all.At.After(came[id].At) {
+			came[other] = all.Below(undone.Guest.Lines)
+		}
+	}
+	this := came[id]
+	this.UndoneAs, this.Adjusted = name, undone.Adjusted
+	came[id] = this
+	o.Came = came
+	if undone.Customer.Version != o.Version {
+		undone.Customer.Mark = mark
+	}
+	o.Cart = undone.Customer
+	return o
+}
