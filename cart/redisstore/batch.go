@@ -117,7 +117,7 @@ func (s *Store) runShared(
 	at.changes.add(mine)
 	err := cause.Of(serverOf(at.client), began, mine.await(cmd))
 	end(err)
-	copies := replication{replied: time.Now()}
+	copies := replication{replied: s.clock()}
 	unrun := cmd.Withdraw() || script.Unsent(err) || !mayHaveRun(err)
 	if unrun && (!cmd.Answered() || isNotHere(err)) && script.TimeLeft(ctx) {
 		return s.run(ctx, at, c, wait, script.Once, keys, args...)

@@ -3,10 +3,10 @@ package redisstore
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -42,12 +42,19 @@ const (
 
 const markTimes = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
-// newMark returns the mark of a version. In Lua, every server draws the same random numbers.
-func newMark() string { return rand.Text()[:6] }
+// newMark returns the mark of a version, or the name of a claim. In Lua, every server would draw the same random numbers.
+func (s *Store) newMark() string {
+	mark := make([]byte, markSize)
+	_, _ = io.ReadFull(s.random, mark)
+	for i := range mark {
+		mark[i] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"[mark[i]%32]
+	}
+	return string(mark)
+}
 
-func newFenceMark(now int64) string {
+func newFenceMark(rng io.Reader, now int64) string {
 	var random [4]byte
-	_, _ = rand.Read(random[:])
+	_, _ = io.ReadFull(rng, random[:])
 	return markTimes[now/markStep%64:][:1] + base64.RawURLEncoding.EncodeToString(random[:])[:markSize-1]
 }
 
@@ -168,7 +175,7 @@ func (s *Store) send(ctx context.Context, at located, c *commit, turn, wait time
 	if err != nil {
 		return committed{}, unsafeWrite, fmt.Errorf("%w: %w", script.ErrNotSent, err)
 	}
-	sent := time.Now()
+	sent := s.clock()
 	cmd, copies := s.runShared(ctx, at, s.script, wait, c.keys, s.args(c, deadline, turn)...)
 	reply, err := s.parseCommitted(cmd)
 	if err != nil {

@@ -42,19 +42,19 @@ func (l located) ahead(ctx context.Context) (int64, error) {
 	if clock.known {
 		return clock.ahead, nil
 	}
-	sent := time.Now()
+	sent := l.mono()
 	t, err := l.client.Time(ctx).Result()
 	if err != nil {
 		return 0, err
 	}
-	l.learn(t.UnixMilli(), sent, time.Now())
+	l.learn(t.UnixMilli(), sent, l.mono())
 	return l.ahead(ctx)
 }
 
 // redisNow returns the time in ms by the master's clock.
 func (l located) redisNow(ctx context.Context) (int64, error) {
 	ahead, err := l.ahead(ctx)
-	return l.own(time.Now()) + ahead, err
+	return l.own(l.mono()) + ahead, err
 }
 
 // clockError returns by how many ms redisNow may be too early: the time of a round trip.
@@ -82,5 +82,5 @@ func (l located) deadline(ctx context.Context) (int64, error) {
 	if err != nil || !bounded {
 		return noDeadline, err
 	}
-	return l.own(at) + ahead, nil
+	return l.own(l.mono().Add(time.Until(at))) + ahead, nil
 }

@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"cmp"
+	"crypto/rand"
 	"fmt"
 	"slices"
 	"strconv"
@@ -255,7 +256,7 @@ func plainLines(ids string) (lines []cart.Line) {
 func TestEncode_WritesOnlyWhatChanges(t *testing.T) {
 	t.Parallel()
 	now := time.UnixMilli(1_800_000_000_000)
-	marks := strings.Repeat(newFenceMark(now.UnixMilli()), maxMarks)
+	marks := strings.Repeat(newFenceMark(rand.Reader, now.UnixMilli()), maxMarks)
 	before := Stored{layout: layout, fence: marks, orders: []int64{1, 2}}
 	before.ID, before.Version, before.Mark, before.Coupon, before.Expires = "C", 1, "M", "TEN", now.Add(encodedTTL).Unix()
 	before.Lines = []cart.Line{{ID: "1", Quantity: 1, Notice: "n"}, {ID: "2", Quantity: 1, Metadata: cart.Metadata{"a": "b"}}}
@@ -281,7 +282,7 @@ func TestCommit_IsKnownByTheFenceOfALaterCart(t *testing.T) {
 		fence, now := "", int64(1_800_000_000_000)
 		next := func(most int64) *commit {
 			now += rapid.Int64Range(0, most).Draw(t, "ms")
-			return &commit{time: now, fence: fence, mark: newFenceMark(now)}
+			return &commit{time: now, fence: fence, mark: newFenceMark(rand.Reader, now)}
 		}
 		usual := rapid.Bool().Draw(t, "usual")
 		later := func(most int64) {
@@ -293,7 +294,7 @@ func TestCommit_IsKnownByTheFenceOfALaterCart(t *testing.T) {
 			}
 			if !usual {
 				c.time -= rapid.Int64Range(-3000, 3000).Draw(t, "clock")
-				c.mark = newFenceMark(c.time)
+				c.mark = newFenceMark(rand.Reader, c.time)
 			}
 			fence = c.nextFence()
 		}

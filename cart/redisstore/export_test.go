@@ -3,13 +3,11 @@ package redisstore
 import (
 	"context"
 	"crypto/rand"
-	"fmt"
+	"io"
 	"runtime"
-	"strings"
 	"time"
 	"weak"
 
-	"commerce/auth/script"
 	"commerce/cart"
 
 	"github.com/redis/go-redis/v9"
@@ -69,50 +67,13 @@ func Listed(each bool, rules []cart.Rule) Change {
 	return cart.Change{Rule: cart.List(each, rules), List: true}
 }
 
-// Variant says how the script differs from that in production. The zero value does not differ.
-type Variant struct {
-	GuestsAhead time.Duration // how far the clock of the guests' Redis is ahead of the customers'
-}
-
-const ownClock = `redis.call('TIME')`
-
-func (v Variant) script() script.Script {
-	if v == (Variant{}) {
-		return newScript()
-	}
-	return script.New(ScriptName, strings.Replace(commitLua, ownClock, fmt.Sprintf(`(function()
-  local time = redis.call('TIME')
-  if string.find(KEYS[1], ':g:', 1, true) then time[1] = time[1] + %d end
-  return time
-end)()`, int(v.GuestsAhead.Seconds())), 1))
-}
-
-type Scripts struct {
-	Names     map[string]string // by digest
-	byVariant map[Variant]script.Script
-}
-
-// LoadScripts loads the script's variants into Redis, so that EVAL is never needed.
-func LoadScripts(ctx context.Context, client redis.UniversalClient, variants ...Variant) (Scripts, error) {
-	loaded := Scripts{map[string]string{}, map[Variant]script.Script{}}
-	for _, v := range variants {
-		own := v.script()
-		loaded.byVariant[v] = own
-		if err := client.ScriptLoad(ctx, own.Source).Err(); err != nil {
-			return Scripts{}, err
-		}
-		loaded.Names[own.Digest] = own.Name
-	}
-	return loaded, nil
-}
-
-// InstanceConfig is what distinguishes an instance from its template.
+// InstanceConfig is what distinguishes an instance of a simulation from its template.
 type InstanceConfig struct {
 	Durable     bool
 	MinReplicas int
-	Now         func() time.Time
-	Scripts     Scripts // with Variant
-	Variant     Variant
+	Now, Clock  func() time.Time
+	Random      io.Reader
+	GuestsAhead time.Duration // how far the clock of the guests' Redis is ahead of the customers'
 }
 
 // Unhurried makes commits wait for their replies for a minute before the cart is read meanwhile, and lets their times differ
@@ -121,21 +82,23 @@ func (s *Store) Unhurried() { s.patience, s.tolerance = time.Minute, time.Minute
 
 // Instance returns a copy of a store, as another instance of the service would have. The
 // guests' carts have another master than the customers'. It has seen one replica of each,
-// and knows their clocks: those of this machine, apart from c.Variant.
+// and knows their clocks.
 func (s *Store) Instance(c InstanceConfig) *Store {
 	other := *s
 	other.Durable, other.MinReplicas, other.Now = c.Durable, c.MinReplicas, c.Now
 	other.Unhurried()
-	other.script = c.Scripts.byVariant[c.Variant]
+	other.clock, other.random = c.Clock, c.Random
+	other.pause = func(context.Context, time.Duration) error { return nil }
+	other.parsed, other.queues, other.name = newParsedCarts(), newQueues(), other.newMark()
 	other.live = newLive(&other)
-	known := newMasters(c.Now)
+	known := newMasters(c.Now, c.Clock)
 	client := s.Client.(*redis.Client)
 	guests, customers := located{known.at("guests"), client}, located{known.at("customers"), client}
 	for _, at := range []located{guests, customers} {
 		at.maxReplicas(1)
 		at.clock = redisClock{ahead: known.start.UnixMilli(), known: true}
 	}
-	guests.clock.ahead += c.Variant.GuestsAhead.Milliseconds()
+	guests.clock.ahead += c.GuestsAhead.Milliseconds()
 	other.masterOf = func(_ context.Context, key string) (located, error) {
 		if refOf(key).guest {
 			return guests, nil
@@ -229,4 +192,7 @@ func (s *Store) Commit(ctx context.Context, ref Ref, c *Commit, turn time.Durati
 	return Committed{r.word, r.now, r.wait, r.cart, r.found}, err
 }
 
-var MayHaveRun = mayHaveRun
+var (
+	MayHaveRun = mayHaveRun
+	CommitLua  = commitLua
+)

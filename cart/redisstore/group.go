@@ -205,7 +205,7 @@ func (g *group) decide(at located) (*decision, error) {
 	cell, commits := g.held.Cell, false
 	var uses map[string]cart.KeyUse
 	for _, m := range g.members {
-		m.Mark = newMark()
+		m.Mark = g.newMark()
 		cell.Key = parseKeyUse(m.used)
 		if use, again := uses[m.Key]; again && m.Key != "" {
 			cell.Key = use
@@ -240,7 +240,7 @@ func (g *group) touches(d *cart.Decision, now time.Time) bool {
 // encode sets the commit of a decision, after which the cart is the cell.
 func (g *group) encode(d *decision, cell cart.Cell, uses map[string]cart.KeyUse, clockError int64) {
 	c := &commit{
-		keys: []string{g.ref.cartKey()}, time: d.now, until: d.now + clockError + g.tolerance<<min(g.late, 8), fence: g.held.fence, mark: newFenceMark(d.now),
+		keys: []string{g.ref.cartKey()}, time: d.now, until: d.now + clockError + g.tolerance<<min(g.late, 8), fence: g.held.fence, mark: newFenceMark(g.random, d.now),
 	}
 	d.commit = c
 	for _, m := range g.members {
@@ -304,7 +304,7 @@ func (g *group) commit(at located, d *decision) (done bool, err error) {
 	reply, copies, err := g.send(ctx, at, d.commit, g.turn(), wait)
 	g.took, g.known = time.Since(sent), false
 	if err != nil && !isReply(err) && mayHaveRun(err) && d.writesOnlyKeys() {
-		_ = pause(g.ctx, patience)
+		_ = g.pause(g.ctx, patience)
 		return false, nil // it is decided again: of two copies, at most one finds its keys unused
 	}
 	if err != nil && !isReply(err) {
@@ -381,7 +381,7 @@ func (g *group) judge(ctx context.Context, at located, c *commit) (v *verdict, e
 		if v, err = g.judgeOnce(ctx, at, c); v != nil || errors.Is(err, errOvertaken) {
 			return v, err
 		}
-		if late := pause(ctx, patience); late != nil {
+		if late := g.pause(ctx, patience); late != nil {
 			return nil, cause.Of(serverOf(at.client), time.Now(), cmp.Or(err, late))
 		}
 	}
@@ -405,7 +405,7 @@ func (g *group) judgeOnce(ctx context.Context, at located, c *commit) (*verdict,
 		return &verdict{held, false}, nil
 	}
 	// Copies of the commit may be on their way: with another fence, none of them is made. A late copy of the bar does no harm.
-	bar := &commit{keys: []string{g.ref.cartKey()}, time: now, until: now + barLife, fence: held.fence, mark: newFenceMark(now)}
+	bar := &commit{keys: []string{g.ref.cartKey()}, time: now, until: now + barLife, fence: held.fence, mark: newFenceMark(g.random, now)}
 	barred, _ := bar.encode(&held, held.Cell, g.ttlOf(g.ref), time.UnixMilli(now))
 	reply, _, err := g.send(ctx, at, bar, 0, 0)
 	switch {
@@ -414,11 +414,11 @@ func (g *group) judgeOnce(ctx context.Context, at located, c *commit) (*verdict,
 	case err != nil && isReply(err) && now > c.until: // Redis refuses writes, and the read was after the commit's time
 		return &verdict{held, false}, nil
 	case err != nil && isReply(err):
-		return nil, cmp.Or(pause(ctx, time.Duration(c.until-now)*time.Millisecond), err)
+		return nil, cmp.Or(g.pause(ctx, time.Duration(c.until-now)*time.Millisecond), err)
 	case err != nil:
 		return nil, err
 	case reply.wait > 0:
-		return nil, cmp.Or(pause(ctx, reply.wait), errNotBarred)
+		return nil, cmp.Or(g.pause(ctx, reply.wait), errNotBarred)
 	}
 	return nil, errNotBarred
 }
@@ -439,7 +439,7 @@ func (g *group) turn() time.Duration {
 // changed takes the cart that a commit has found, after another instance's turn.
 func (g *group) changed(reply committed) error {
 	if reply.wait > 0 {
-		return pause(g.ctx, reply.wait)
+		return g.pause(g.ctx, reply.wait)
 	}
 	held, err := parseMembers(reply.cart, nil)
 	if err != nil {

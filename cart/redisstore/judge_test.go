@@ -163,7 +163,7 @@ func TestJudge_KnowsWithoutTheClockOfAnotherNode(t *testing.T) {
 		wrong.clock = redisClock{ahead: right.clock.ahead + 2000, known: true}
 		wrong.mu.Unlock()
 		now := right.client.Time(t.Context()).Val().UnixMilli()
-		c := &commit{keys: []string{ref.cartKey()}, time: now, until: now + 5000, fence: held.fence, mark: newFenceMark(now)}
+		c := &commit{keys: []string{ref.cartKey()}, time: now, until: now + 5000, fence: held.fence, mark: newFenceMark(s.random, now)}
 		c.write("HSET", ref.cartKey(), "n", c.nextFence())
 		v, err := (&group{Store: s, ref: ref}).judge(t.Context(), wrong, c)
 		late, _ := s.script.Run(t.Context(), s.Client, script.Once, c.keys, s.args(c, noDeadline, 0)...).Slice()

@@ -16,20 +16,21 @@ import (
 
 type masters struct {
 	now    func() time.Time
-	start  time.Time // zero point of the monotonic clock
+	mono   func() time.Time // this process' own clock
+	start  time.Time        // its zero point
 	mu     sync.Mutex
 	byAddr map[string]*master
 }
 
-func newMasters(now func() time.Time) *masters {
-	return &masters{now: now, start: time.Now(), byAddr: map[string]*master{}}
+func newMasters(now, mono func() time.Time) *masters {
+	return &masters{now: now, mono: mono, start: mono(), byAddr: map[string]*master{}}
 }
 
 func (m *masters) at(addr string) *master {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.byAddr[addr] == nil {
-		m.byAddr[addr] = &master{now: m.now, start: m.start, all: m, seen: map[int]time.Time{}}
+		m.byAddr[addr] = &master{now: m.now, mono: m.mono, start: m.start, all: m, seen: map[int]time.Time{}}
 	}
 	return m.byAddr[addr]
 }
@@ -115,6 +116,7 @@ func (m guestMaster) noteFailure(err error) {
 // master is what this instance knows about one Redis master. It is safe for concurrent use.
 type master struct {
 	now   func() time.Time
+	mono  func() time.Time
 	start time.Time
 	all   *masters // all masters, this one included
 

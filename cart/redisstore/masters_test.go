@@ -12,7 +12,7 @@ import (
 func TestMaster_RemembersTheMaximumOfReplicasForTenMinutes(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	m := newMasters(func() time.Time { return now }).at("a")
+	m := newMasters(func() time.Time { return now }, time.Now).at("a")
 	for _, step := range []struct {
 		after     time.Duration
 		connected int
@@ -38,7 +38,7 @@ func TestMaster_RemembersTheMaximumOfReplicasForTenMinutes(t *testing.T) {
 func TestMaster_CachesTheListOfReplicas(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	m := newMasters(func() time.Time { return now }).at("a")
+	m := newMasters(func() time.Time { return now }, time.Now).at("a")
 	asked, answer, failed := 0, 1, error(nil)
 	want := func(n, times int) {
 		t.Helper()
@@ -66,7 +66,7 @@ func TestMaster_CachesTheListOfReplicas(t *testing.T) {
 func TestMaster_ThatHasTakenOverCountsAsManyReplicasAsOthersHave(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	known := newMasters(func() time.Time { return now })
+	known := newMasters(func() time.Time { return now }, time.Now)
 	known.at("a").maxReplicas(1)
 	known.at("b").maxReplicas(2)
 	got := known.at("c").maxReplicas(0)
@@ -109,7 +109,7 @@ func TestReplicasOfMyself_CountsReplicasThatMayReturn(t *testing.T) {
 
 func TestMaster_LearnsTheClockOfItsRedis(t *testing.T) {
 	t.Parallel()
-	m := newMasters(time.Now).at("a")
+	m := newMasters(time.Now, time.Now).at("a")
 	sent := m.start.Add(1000 * time.Millisecond)
 	for _, step := range []struct {
 		redis, took int64 // ms

@@ -43,7 +43,7 @@ func (s *Store) Claim(ctx context.Context, owner, guest Ref, note string, needs 
 		return Claimed{}, err
 	}
 	defer func() { at.noteFailure(err) }()
-	by := transfer.Claim{Owner: owner.tag(), Note: note, Name: newMark()}
+	by := transfer.Claim{Owner: owner.tag(), Note: note, Name: s.newMark()}
 	keys := []string{guest.cartKey(), guest.claimedKey(), guest.keysKey()}
 	_, err = s.step(ctx, "claim guest cart", keys, claimWait, func(found *slot) (*commit, error) {
 		held, err := parseMembers(found.hashes[0], nil)
@@ -114,7 +114,7 @@ func (s *Store) Apply(
 		if err != nil {
 			return nil, cart.Unavailable("ask time", err)
 		}
-		arrival.Behind, arrival.Mark = time.Duration(behind)*time.Millisecond, newMark()
+		arrival.Behind, arrival.Mark = time.Duration(behind)*time.Millisecond, s.newMark()
 		after, now := arrival.Apply(to, found.now)
 		if now != nil || !held.reports(report) { // a commit whose reply was lost has made it
 			report = now

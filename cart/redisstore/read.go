@@ -81,7 +81,7 @@ func (s *Store) askInOrder(ctx context.Context, at located, first []redis.Cmder,
 
 // read reads all that changes are decided by, and what is stored under the idempotency keys of the members.
 func (s *Store) read(ctx context.Context, at located, ref Ref, members []*member) (Stored, error) {
-	sent := time.Now()
+	sent := s.clock()
 	clock := redis.NewTimeCmd(ctx, "time")
 	var others []redis.Cmder
 	for _, m := range members {
@@ -101,7 +101,7 @@ func (s *Store) read(ctx context.Context, at located, ref Ref, members []*member
 		return Stored{}, err
 	}
 	if clock.Err() == nil {
-		at.learn(clock.Val().UnixMilli(), sent, time.Now())
+		at.learn(clock.Val().UnixMilli(), sent, s.clock())
 	}
 	stored, err := s.parsed.parse(ref, hashes[0])
 	if err == nil && len(others) > 0 {

@@ -76,18 +76,18 @@ func (s *Store) Replicate(ctx context.Context, ref Ref) string {
 func (s *Store) run(ctx context.Context, at located, c script.Script, wait time.Duration, how script.Sending, keys []string, args ...any) (*redis.Cmd, replication) {
 	if wait == 0 {
 		cmd := c.Run(ctx, s.Client, how, keys, args...)
-		return cmd, replication{replied: time.Now()}
+		return cmd, replication{replied: s.clock()}
 	}
 	for try := 0; ; try++ {
 		conn := at.client.Conn()
 		cmd := c.Run(ctx, conn, how, keys, args...)
-		p, replied := unsafeWrite, time.Now()
+		p, replied := unsafeWrite, s.clock()
 		if cmd.Err() == nil {
 			p = s.awaitReplicas(ctx, conn, at.master, wait)
 		}
 		_ = conn.Close()
 		if redis.HasErrorPrefix(cmd.Err(), "ASK") {
-			cmd, p.replied = c.Run(ctx, s.Client, how, keys, args...), time.Now()
+			cmd, p.replied = c.Run(ctx, s.Client, how, keys, args...), s.clock()
 			return cmd, p
 		}
 		if try == redirections || !isElsewhere(cmd.Err()) {

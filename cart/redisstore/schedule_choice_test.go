@@ -60,9 +60,14 @@ func (t *inTurn) choose(moves []move) int {
 	return t.path[t.depth-1]
 }
 
+// begin begins a run with the same choices.
+func (t *inTurn) begin() *inTurn {
+	t.depth = 0
+	return t
+}
+
 // next prepares the next run; false when all sequences have been run.
 func (t *inTurn) next() bool {
-	t.depth = 0
 	for i := len(t.path) - 1; i >= 0; i-- {
 		if t.path[i]+1 < t.counts[i] {
 			t.path[i]++

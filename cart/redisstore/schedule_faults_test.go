@@ -1,8 +1,6 @@
 package redisstore_test
 
 import (
-	"fmt"
-	"slices"
 	"time"
 
 	"commerce/cart/redisstore"
@@ -28,68 +26,140 @@ func (d decision) String() string {
 	}[d]
 }
 
+// move is what may happen next: a step of a request with a decision, its client's giving up, the start of an operation, the
+// arrival of a delayed command, a jump of the clock, or an event of a shard.
 type move struct {
+	kind   moveKind
 	weight int // how often a random schedule takes it, relative to the others
-	do     func()
-	of     *request // whose step it is; nil if no request's
 	fault  bool
+	of     *request // whose step it is; nil if no request's
+	how    decision
+	op     *operation
+	late   int // the number of the delayed command
+	by     time.Duration
+	shard  shard
 }
 
+type moveKind int
+
+const (
+	steps moveKind = iota
+	givesUp
+	starts
+	arrives
+	passes
+	lags
+	isDropped
+	catchesUp
+	failsOver
+)
+
+func (s *schedule) make(m *move) {
+	switch m.kind {
+	case steps:
+		s.resume(m.of, m.how)
+	case givesUp:
+		s.abandon(m.of)
+	case starts:
+		s.start(m.op)
+	case arrives:
+		s.deliver(m.late)
+	case passes:
+		s.jumps--
+		s.tried["clock jumps"]++
+		s.advance(m.by)
+		s.note("clock", "moves by ", m.by, nil)
+	default:
+		s.event(m.kind, m.shard)
+	}
+}
+
+// event is one of a shard.
+func (s *schedule) event(kind moveKind, sh shard) {
+	what := ""
+	switch kind {
+	case lags:
+		what = "replica stops answering"
+		s.fallBehind(sh)
+		s.shards[sh].lagsFrom = s.tick()
+	case isDropped:
+		what = "replica is dropped"
+		s.shards[sh].listed = false
+	case catchesUp:
+		what = "replica catches up"
+		s.catchUp(sh)
+	case failsOver:
+		what = "fails over"
+		s.failovers--
+		s.tried["failovers"]++
+		s.failover(sh)
+		s.shards[sh].lost = append(s.shards[sh].lost, span{s.shards[sh].lagsFrom, s.tick()})
+	}
+	s.note("shard of "+sh.String(), what, nil, nil)
+}
+
+// moves lists all that may happen next. The list is valid until the next call.
 func (s *schedule) moves() []move {
+	all := s.next[:0]
+	defer func() { s.next = all }()
 	if s.last != nil && s.last.at != nil && s.last.steps == 0 {
-		return s.stepsOf(s.last) // it has just begun, and has done nothing yet
+		all = s.stepsOf(all, s.last) // it has just begun, and has done nothing yet
+		return all
 	}
 	if s.switches == 0 && s.last != nil && s.last.at != nil {
-		return append(s.stepsOf(s.last), s.deliveries()...)
+		all = s.deliveries(s.stepsOf(all, s.last))
+		return all
 	}
-	all := s.deliveries()
+	all = s.deliveries(all)
 	for _, a := range s.live {
-		all = append(all, s.stepsOf(a)...)
+		all = s.stepsOf(all, a)
 	}
 	for _, op := range s.ops {
 		if op.mayStart(s) {
-			all = append(all, move{weight: 30, do: func() { s.start(op) }})
+			all = append(all, move{kind: starts, weight: 30, op: op})
 		}
 	}
 	if len(s.live) == 0 && (len(s.delayed) == 0 || s.plan.tardy) {
 		return all // time and failovers matter only while a request or command is in flight
 	}
-	return append(append(all, s.times()...), s.failures()...)
+	all = s.failures(s.times(all))
+	return all
 }
 
-func (s *schedule) deliveries() (all []move) {
+func (s *schedule) deliveries(all []move) []move {
 	if s.plan.tardy {
-		return nil
+		return all
 	}
 	for i := range s.delayed {
-		all = append(all, move{weight: 10, do: func() { s.deliver(i) }})
+		all = append(all, move{kind: arrives, weight: 10, late: i})
 	}
 	return all
 }
 
-func (s *schedule) stepsOf(a *request) []move {
-	all := []move{{weight: 40, of: a, do: func() { s.resume(a, goesOn) }}}
+func (s *schedule) stepsOf(all []move, a *request) []move {
+	all = append(all, move{kind: steps, weight: 40, of: a, how: goesOn})
 	if s.faults == 0 {
 		return all
 	}
 	for _, d := range a.at.faults() {
-		all = append(all, move{weight: 1, of: a, fault: true, do: func() { s.resume(a, d) }})
+		all = append(all, move{kind: steps, weight: 1, of: a, fault: true, how: d})
 	}
 	if a.op.mayGiveUp(a) {
-		all = append(all, move{weight: 2, of: a, fault: true, do: func() { s.abandon(a) }})
+		all = append(all, move{kind: givesUp, weight: 2, of: a, fault: true})
 	}
 	return all
 }
 
+var faultsOfWait = []decision{diesBefore, diesAfter, losesReply, unconfirmed}
+
 func (p *pending) faults() []decision {
-	all := []decision{diesBefore, diesAfter, losesReply}
 	switch {
 	case p.named("wait"):
-		return append(all, unconfirmed)
+		return faultsOfWait
 	case p.asksMaster():
-		return all
+		return faultsOfWait[:3]
 	}
-	all = append(all, arrivesLate)
+	all := append(make([]decision, 0, 6), diesBefore, diesAfter, losesReply, arrivesLate)
 	if p.repeats() {
 		all = append(all, sendsTwice)
 	}
@@ -101,19 +171,13 @@ func (p *pending) faults() []decision {
 
 // times lists the allowed jumps of the clock: none may delay a repeat past the time for
 // which the service promises to recognize it.
-func (s *schedule) times() []move {
-	if s.jumps == 0 || slices.ContainsFunc(s.live, func(a *request) bool { return a.carries }) {
-		return nil
+func (s *schedule) times(all []move) []move {
+	if s.jumps == 0 {
+		return all
 	}
-	var all []move
 	for _, d := range s.plan.jumps {
 		if s.mayPass(d) {
-			all = append(all, move{weight: 4, do: func() {
-				s.jumps--
-				s.tried["clock jumps"]++
-				s.advance(d)
-				s.note("clock", "moves by "+d.String(), nil)
-			}})
+			all = append(all, move{kind: passes, weight: 4, by: d})
 		}
 	}
 	return all
@@ -122,6 +186,8 @@ func (s *schedule) times() []move {
 const (
 	stampLife = 4*time.Minute + 50*time.Second
 	keyLife   = 23*time.Hour + 50*time.Minute
+
+	codeLife = 44 * time.Minute // of a hand-over, by each clock
 
 	undoLife = 14*time.Minute + 50*time.Second // of what a merge has brought
 
@@ -139,43 +205,28 @@ func (s *schedule) mayPass(d time.Duration) bool {
 			continue
 		}
 		age := s.passed - op.attempts[0].startedAt + d
-		if op.stamp != "" && age > stampLife || op.key != "" && age > keyLife {
+		if op.stamp != "" && age > stampLife || op.key != "" && age > keyLife || op.verb == takes && s.passed+d > codeLife/2 {
 			return false
 		}
 	}
 	return true
 }
 
-func (s *schedule) failures() []move {
-	var all []move
-	add := func(what string, sh shard, do func(shard)) {
-		all = append(all, move{weight: 5, do: func() {
-			do(sh)
-			s.note(fmt.Sprintf("shard of %s", sh), what, nil)
-		}})
-	}
+func (s *schedule) failures(all []move) []move {
 	for _, sh := range []shard{guestShard, customerShard} {
 		r := &s.shards[sh]
 		if !r.lags && s.failovers > 0 {
-			add("replica stops answering", sh, func(sh shard) {
-				s.fallBehind(sh)
-				s.shards[sh].lagsFrom = s.tick()
-			})
+			all = append(all, move{kind: lags, weight: 5, shard: sh})
 		}
 		if !r.lags {
 			continue
 		}
 		if r.listed {
-			add("replica is dropped", sh, func(sh shard) { s.shards[sh].listed = false })
+			all = append(all, move{kind: isDropped, weight: 5, shard: sh})
 		}
-		add("replica catches up", sh, s.catchUp)
+		all = append(all, move{kind: catchesUp, weight: 5, shard: sh})
 		if s.failovers > 0 {
-			add("fails over", sh, func(sh shard) {
-				s.failovers--
-				s.tried["failovers"]++
-				s.failover(sh)
-				s.shards[sh].lost = append(s.shards[sh].lost, span{s.shards[sh].lagsFrom, s.tick()})
-			})
+			all = append(all, move{kind: failsOver, weight: 5, shard: sh})
 		}
 	}
 	return all

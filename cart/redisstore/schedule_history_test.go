@@ -83,7 +83,7 @@ func (o *operation) takeEvents(set *setting, note func(e *event, call, end int64
 			count(-1, a.end)
 		}
 		if r := a.result; !r.unknown() {
-			note(&event{op: o, setting: set, shows: &reply{who: r.where, refused: r.refused(), cart: contentsOf(r.cart)}}, a.call, a.end)
+			note(&event{op: o, setting: set, shows: &reply{who: r.where, refused: r.refused(), cart: contentsOf(r.cart), lapsed: a.endedAt >= codeLife}}, a.call, a.end)
 		}
 	}
 }

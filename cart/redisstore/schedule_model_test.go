@@ -179,7 +179,7 @@ type reply struct {
 	refused problem.Code
 	cart    contents
 	item    *cart.LineID // the line that the request changed; nil if the answer names none
-	lapsed  bool         // it came when merges may not be known any more
+	lapsed  bool         // it came when merges may not be known any more, or a code is no longer valid
 }
 
 func (e *event) step(from carts) []carts {
@@ -290,7 +290,11 @@ func (e *event) allowsTaken(c *carts) bool {
 	switch e.shows.refused {
 	case "":
 		return took && *c.of(e.shows.who) == e.shows.cart
-	case problem.NotFound: // somebody else has it, or another try has taken it to a cart that this one does not know
+	case problem.NotFound:
+		if e.shows.lapsed {
+			return true
+		}
+		// Somebody else has it, or another try has taken it to a cart that this one does not know
 		unknown := c.where[t] != caller{-1, e.op.freshToken()}.place() && c.where[t] != e.shows.who.place() && len(e.op.tries) > 1
 		return !took && !c.first[t] && c.transit[t].by != own || took && unknown
 	case problem.CartFull:

@@ -7,7 +7,6 @@ import (
 
 	"commerce/cart"
 	"commerce/cart/carttest"
-	"commerce/cart/redisstore"
 )
 
 func randomPlan(r *rand.Rand) plan {
@@ -46,14 +45,6 @@ func randomPlan(r *rand.Rand) plan {
 }
 
 const clocksDiffer = 2 * time.Second // between the guests' Redis and the customers', in some schedules
-
-func variants() []redisstore.Variant {
-	var all []redisstore.Variant
-	for _, ahead := range []time.Duration{-clocksDiffer, 0, clocksDiffer} {
-		all = append(all, redisstore.Variant{GuestsAhead: ahead})
-	}
-	return all
-}
 
 // randomSkew returns no skew, the skew of badly synchronized clocks, or that of wrong clocks.
 func randomSkew(r *rand.Rand) time.Duration {

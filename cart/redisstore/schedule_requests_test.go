@@ -21,13 +21,13 @@ type request struct {
 
 	at     *pending // the commands that it waits with; nil while it runs
 	decide chan decision
+	thread chan func()
 	steps  int // commands decided on so far
 
 	shard     shard // that it sent its last command to
 	failovers int   // of that shard at that time
 
 	startedAt, endedAt time.Duration // in world.passed
-	carries            bool          // it has read a claimed cart, whose times do not become older with what lies in Redis
 	call, end          int64         // its place in the history
 
 	unasked   bool // a question about a guest's cart had no answer

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"commerce/cart"
+	"commerce/cart/redisstore"
 )
 
 // plan is the input of a schedule: the operations, and how much may go wrong.
@@ -54,7 +55,9 @@ type schedule struct {
 
 	faults, jumps, failovers, switches int // still allowed
 
+	threads *threads
 	live    []*request
+	next    []move // the list of moves, used again
 	delayed []delayed
 	last    *request // the request that ran last
 	stopped chan *request
@@ -62,7 +65,7 @@ type schedule struct {
 	seen    map[caller]etag              // the version that the client of each cart saw last
 	found   []stored                     // in Redis after the schedule
 	told    map[caller]*cart.MergeReport // by the last read of each shopper
-	scripts map[string]string
+	tells   bool                         // its story
 	log     []entry
 	tried   tried
 }
@@ -72,9 +75,9 @@ type entry struct {
 	cmds      []redis.Cmder // with their replies
 }
 
-func newSchedule(w *world, p plan, names map[string]string) *schedule {
+func newSchedule(w *world, p plan, t *threads) *schedule {
 	return &schedule{
-		world: w, plan: p, ops: p.ops, scripts: names, stopped: make(chan *request),
+		world: w, plan: p, threads: t, ops: p.ops, stopped: make(chan *request),
 		seen: map[caller]etag{}, told: map[caller]*cart.MergeReport{}, tried: tried{},
 		faults: p.budgets.faults, jumps: p.jumpsLeft, failovers: p.budgets.failovers, switches: p.budgets.switches,
 	}
@@ -86,7 +89,7 @@ func (s *schedule) run(c chooser) {
 		if len(moves) == 0 {
 			return
 		}
-		m := moves[c.choose(moves)]
+		m := &moves[c.choose(moves)]
 		if m.fault {
 			s.faults--
 			s.tried["faults"]++
@@ -97,7 +100,7 @@ func (s *schedule) run(c chooser) {
 			}
 			s.last = m.of
 		}
-		m.do()
+		s.make(m)
 	}
 }
 
@@ -134,13 +137,14 @@ func (s *schedule) attempt(op *operation) *request {
 
 func (s *schedule) spawn(a *request) {
 	s.live = append(s.live, a)
-	go a.run(context.WithValue(s.ctx, requestKey{}, a))
+	a.thread = s.threads.take()
+	a.thread <- func() { a.run(context.WithValue(s.ctx, requestKey{}, a)) }
 	s.await()
 }
 
 func (s *schedule) resume(a *request, d decision) {
 	a.steps++
-	s.note(a.String(), d.String(), a.at.cmds)
+	s.note(a.String(), d.String(), nil, a.at.cmds)
 	if d == arrivesLate {
 		s.advance(scheduleBudget + time.Second) // the time until the timeout
 	}
@@ -150,29 +154,34 @@ func (s *schedule) resume(a *request, d decision) {
 
 // await waits until the running request stops before a command or ends.
 func (s *schedule) await() {
-	select {
-	case a := <-s.stopped:
-		if a.over {
-			a.end, a.endedAt = s.tick(), s.passed
-			if c := a.result.cart; c.ID != "" {
-				s.seen[a.who.owner()] = etagOf(c)
-			}
-			s.live = slices.DeleteFunc(slices.Clone(s.live), func(other *request) bool { return other == a })
-			s.note(a.String(), "ends: "+a.result.String(), nil)
-		}
-	case <-time.After(stepLimit):
-		panic("a request neither sends a command nor ends")
+	a := <-s.stopped
+	if !a.over {
+		return
 	}
+	s.threads.give(a.thread)
+	a.end, a.endedAt = s.tick(), s.passed
+	if c := a.result.cart; c.ID != "" {
+		s.seen[a.who.owner()] = etagOf(c)
+	}
+	s.live = slices.DeleteFunc(slices.Clone(s.live), func(other *request) bool { return other == a })
+	s.note(a.String(), "ends: ", a.result, nil)
 }
 
 func (s *schedule) abandon(a *request) {
 	a.abandoned = true
-	s.note(a.String(), "client disconnects, request continues", nil)
+	s.note(a.String(), "client disconnects, request continues", nil, nil)
 }
 
 func (s *schedule) tick() int64 { s.clock++; return s.clock }
 
-func (s *schedule) note(who, what string, cmds []redis.Cmder) {
+// note logs what happens, if the schedule is to tell its story. what and how are put together by then.
+func (s *schedule) note(who, what string, how fmt.Stringer, cmds []redis.Cmder) {
+	if !s.tells {
+		return
+	}
+	if how != nil {
+		what += how.String()
+	}
 	s.log = append(s.log, entry{who, what, cmds})
 }
 
@@ -215,8 +224,8 @@ func (s *schedule) names(cmds []redis.Cmder) string {
 	names := make([]string, len(cmds))
 	for i, cmd := range cmds {
 		names[i] = cmd.Name()
-		if args := cmd.Args(); cmd.Name() == "evalsha" {
-			names[i] = s.scripts[args[1].(string)]
+		if cmd.Name() == "evalsha" {
+			names[i] = redisstore.ScriptName
 		}
 		if key := keyOf(cmd); key != "" {
 			names[i] += " " + strings.Replace(key, fmt.Sprintf("{%d:", s.store.ID), "{", 1)

@@ -99,28 +99,33 @@ func TestSchedules_OfSmallScenarios(t *testing.T) {
 func (r *runs) inTurn(w *scheduler, name string) (n int) {
 	c := &inTurn{}
 	for {
-		p := plan{
-			setting: setting{lines: carttest.Limits.Lines, strategy: cart.Sum},
-			base:    []base{{who: guestT1, product: 1}, {who: guestT1, product: 3, engraved: true, coupon: '1'}, {who: c1, product: 3}},
-			budgets: budgets{faults: 1, switches: *switches},
-		}
-		for _, op := range smallScenarios[name] {
-			p.ops = append(p.ops, &op)
-			p.merged = p.merged || op.verb == undoes
-			if slices.Contains(op.tries, guestT2) {
-				p.base = append(p.base, base{who: guestT2, product: 2})
-			}
-		}
-		if len(p.ops) > 2 {
-			p.budgets.switches--
-		}
-		if name == afterMinutes {
-			p.silent, p.jumps, p.jumpsLeft = true, []time.Duration{6 * time.Minute}, 1
-		}
-		r.report(fmt.Sprintf("schedule %d", n), w.run(p, c))
+		run := func(tells bool) judged { return w.run(smallPlan(name), c.begin(), tells) }
+		r.report(fmt.Sprintf("schedule %d", n), run(false), func() judged { return run(true) })
 		n++
 		if !c.next() || r.enough() {
 			return n
 		}
 	}
+}
+
+func smallPlan(name string) plan {
+	p := plan{
+		setting: setting{lines: carttest.Limits.Lines, strategy: cart.Sum},
+		base:    []base{{who: guestT1, product: 1}, {who: guestT1, product: 3, engraved: true, coupon: '1'}, {who: c1, product: 3}},
+		budgets: budgets{faults: 1, switches: *switches},
+	}
+	for _, op := range smallScenarios[name] {
+		p.ops = append(p.ops, &op)
+		p.merged = p.merged || op.verb == undoes
+		if slices.Contains(op.tries, guestT2) {
+			p.base = append(p.base, base{who: guestT2, product: 2})
+		}
+	}
+	if len(p.ops) > 2 {
+		p.budgets.switches--
+	}
+	if name == afterMinutes {
+		p.silent, p.jumps, p.jumpsLeft = true, []time.Duration{6 * time.Minute}, 1
+	}
+	return p
 }

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"net"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -18,29 +16,31 @@ import (
 
 type requestKey struct{}
 
+type memoryKey struct{}
+
 type stepHook struct{}
 
 func (stepHook) DialHook(next redis.DialHook) redis.DialHook { return next }
 
-func (stepHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+func (stepHook) ProcessHook(redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		return stop(ctx, []redis.Cmder{cmd}, func(ctx context.Context) error { return next(ctx, cmd) })
+		return stop(ctx, []redis.Cmder{cmd})
 	}
 }
 
-func (stepHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+func (stepHook) ProcessPipelineHook(redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
-		return stop(ctx, cmds, func(ctx context.Context) error { return next(ctx, cmds) })
+		return stop(ctx, cmds)
 	}
 }
 
-func stop(ctx context.Context, cmds []redis.Cmder, send func(context.Context) error) error {
-	a, _ := ctx.Value(requestKey{}).(*request)
-	connects := slices.Contains([]string{"hello", "auth", "client", "select"}, cmds[0].Name()) // sets up a connection
-	if a == nil || connects {
-		return send(ctx)
+func stop(ctx context.Context, cmds []redis.Cmder) error {
+	memory := ctx.Value(memoryKey{}).(*memory)
+	run := func() error { return memory.run(cmds) }
+	if a, is := ctx.Value(requestKey{}).(*request); is {
+		return a.step(ctx, cmds, run)
 	}
-	return a.step(ctx, cmds, func() error { return send(context.WithoutCancel(ctx)) })
+	return run() // of the scheduler itself
 }
 
 type pending struct {
@@ -67,13 +67,6 @@ func (p *pending) repeats() bool {
 }
 
 func (p *pending) asksMaster() bool { return p.named("role") || p.named("wait") }
-
-// about reports whether a command has a key of that kind.
-func (p *pending) about(kind string) bool {
-	return slices.ContainsFunc(p.cmds, func(cmd redis.Cmder) bool {
-		return slices.ContainsFunc(cmd.Args(), func(arg any) bool { key, ok := arg.(string); return ok && strings.Contains(key, "}"+kind) })
-	})
-}
 
 func (p *pending) named(name string) bool { return p.cmds[0].Name() == name }
 
@@ -158,19 +151,17 @@ func (a *request) perform(p *pending) error {
 	if p.asksMaster() {
 		return a.askMaster(p.cmds[0], !s.shards[a.shard].lags)
 	}
-	s.know(p.cmds)
 	if claims(p.cmds[0]) {
 		s.tried["merges"]++
 	}
-	a.carries = p.about(":claimed") || a.carries && p.about(":offered:") && !p.named("evalsha")
 	for _, cmd := range p.cmds {
-		ageTimes(cmd.Args(), s.passed-p.at)
 		if key := keyOf(cmd); key != "" {
 			a.shard = shardOf(key)
 			a.failovers = s.shards[a.shard].failovers
 		}
 	}
 	err := p.send()
+	s.advance(time.Millisecond)
 	if slices.ContainsFunc(p.cmds, aboutGuest) {
 		for _, cmd := range p.cmds {
 			if clock, ok := cmd.(*redis.TimeCmd); ok {
@@ -188,8 +179,7 @@ func (a *request) performHalf(p *pending) error {
 			cmd.SetErr(errTimeout)
 			continue
 		}
-		a.schedule.know([]redis.Cmder{cmd})
-		_ = a.schedule.client.Process(a.schedule.ctx, cmd)
+		_ = a.schedule.memory.do(cmd)
 	}
 	return errTimeout
 }
@@ -233,43 +223,18 @@ func fail(cmds []redis.Cmder, err error) error {
 	return err
 }
 
-// ageTimes makes all times in a command's arguments earlier, as advance does in Redis:
-// deadlines, and the times of the stamps and keys of a merge.
-func ageTimes(args []any, d time.Duration) {
-	if d == 0 {
-		return
-	}
-	for i, arg := range args {
-		switch arg := arg.(type) {
-		case int64:
-			if isTime(arg) {
-				args[i] = arg - d.Milliseconds()
-			}
-		case string:
-			digits, rest, _ := strings.Cut(arg, " ")
-			if ms, err := strconv.ParseInt(digits, 10, 64); err == nil && isTime(ms) {
-				args[i] = strings.TrimSpace(fmt.Sprint(ms-d.Milliseconds()) + " " + rest)
-			}
-		}
-	}
-}
-
-// isTime reports whether a number can be a time in ms near the present.
-func isTime(ms int64) bool {
-	return time.Since(time.UnixMilli(ms)).Abs() < 100*24*time.Hour
-}
-
 // delayed are commands that reach Redis after their sender has timed out.
 type delayed struct {
-	of    *request
-	cmds  []redis.Cmder
-	since time.Duration // world.passed when they were sent
+	of   *request
+	cmds []redis.Cmder
 }
 
 func (s *schedule) delay(a *request, p *pending) {
-	d := delayed{of: a, since: p.at}
+	d := delayed{of: a}
 	for _, cmd := range p.cmds {
-		d.cmds = append(d.cmds, redis.NewCmd(s.ctx, append([]any(nil), cmd.Args()...)...))
+		if slices.Contains([]string{"evalsha", "del", "unlink"}, cmd.Name()) { // a read that is late does nothing
+			d.cmds = append(d.cmds, redis.NewCmd(s.ctx, append([]any(nil), cmd.Args()...)...))
+		}
 	}
 	a.late++
 	a.tails++
@@ -279,14 +244,7 @@ func (s *schedule) delay(a *request, p *pending) {
 func (s *schedule) deliver(i int) {
 	d := s.delayed[i]
 	s.delayed = append(s.delayed[:i:i], s.delayed[i+1:]...)
-	s.know(d.cmds)
-	for _, cmd := range d.cmds {
-		ageTimes(cmd.Args(), s.passed-d.since)
-		_ = s.client.Process(s.ctx, cmd)
-	}
+	_ = s.memory.run(d.cmds)
 	d.of.tails--
-	s.note(d.of.String(), "arrives now", d.cmds)
+	s.note(d.of.String(), "arrives now", nil, d.cmds)
 }
-
-// stepLimit is how long a request may take from one command to the next.
-const stepLimit = time.Minute

@@ -5,9 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -22,14 +20,11 @@ import (
 	"commerce/cart"
 	"commerce/cart/carttest"
 	"commerce/cart/redisstore"
-	"commerce/deploy/assert"
-	"commerce/deploy/ephemeral"
 )
 
 // A schedule is one interleaving of the Redis commands of a few requests, with faults:
-// requests stall or die, replies are lost, time passes, masters fail over. The service, the
-// scripts and Redis are real. A seed determines a random schedule. Its results are compared
-// with a model.
+// requests stall or die, replies are lost, time passes, masters fail over. The service is real, Redis is simulated. A seed
+// determines a random schedule. Its results are compared with a model.
 
 var (
 	schedules = flag.Int("schedules", 10_000, "how many random schedules to run")
@@ -46,7 +41,7 @@ func TestSchedules(t *testing.T) {
 	for range workers() {
 		run.worker(func(w *scheduler) {
 			for seed := range seeds {
-				run.report(fmt.Sprintf("go test ./cart/redisstore -run 'TestSchedules$' -schedules 1 -seed %d -v", seed), w.random(seed))
+				run.report(fmt.Sprintf("go test ./cart/redisstore -run 'TestSchedules$' -schedules 1 -seed %d -v", seed), w.random(seed, *schedules == 1), func() judged { return w.random(seed, true) })
 				_ = bar.Add(1)
 			}
 		})
@@ -60,8 +55,8 @@ func TestSchedules(t *testing.T) {
 	t.Log(run)
 }
 
-// workers returns how many schedules run at once: one runs while another waits for Redis.
-func workers() int { return 2 * runtime.GOMAXPROCS(0) }
+// workers returns how many schedules run at once.
+func workers() int { return runtime.GOMAXPROCS(0) }
 
 func progress(n int) *progressbar.ProgressBar {
 	if to, err := os.Stderr.Stat(); err != nil || to.Mode()&os.ModeCharDevice == 0 {
@@ -75,41 +70,26 @@ type runs struct {
 	sync.WaitGroup
 	t        *testing.T
 	began    time.Time
-	servers  []string // paths of the sockets of Redis servers
-	workers  int
 	failures atomic.Int64
 
 	mu    sync.Mutex
 	tried tried
 }
 
-// newRuns starts a Redis for every two CPUs, because it needs as much time as the schedules.
 func newRuns(t *testing.T) *runs {
 	t.Helper()
-	r := &runs{t: t, began: time.Now(), tried: tried{}}
-	for range max(1, runtime.GOMAXPROCS(0)/2) {
-		r.servers = append(r.servers, startRedis(t))
-	}
-	return r
-}
-
-// startRedis starts a Redis and returns the path of its socket, which is faster than TCP.
-func startRedis(t *testing.T) string {
-	t.Helper()
-	dir := assert.Must(os.MkdirTemp("", "schedules"))(t)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	path := filepath.Join(dir, "redis.sock")
-	ephemeral.StartRedis(t, "--unixsocket", path)
-	return path
+	return &runs{t: t, began: time.Now(), tried: tried{}}
 }
 
 func (r *runs) enough() bool { return r.failures.Load() >= enoughFailures }
 
 // worker runs do concurrently, with a scheduler that has a store of its own.
 func (r *runs) worker(do func(*scheduler)) {
-	w := newScheduler(r.t, r.servers[r.workers%len(r.servers)])
-	r.workers++
-	r.Go(func() { do(w) })
+	w := newScheduler(r.t)
+	r.Go(func() {
+		defer w.threads.end()
+		do(w)
+	})
 }
 
 func (r *runs) String() string {
@@ -119,13 +99,14 @@ func (r *runs) String() string {
 		r.tried, float64(r.tried["schedules"])/time.Since(r.began).Seconds())
 }
 
-func (r *runs) report(replay string, o judged) {
+// report notes the end of a schedule. If it is wrong, again runs it once more, and it tells its story.
+func (r *runs) report(replay string, o judged, again func() judged) {
 	r.mu.Lock()
 	r.tried.add(o.tried)
 	r.mu.Unlock()
 	if len(o.wrong) > 0 {
 		r.failures.Add(1)
-		r.t.Errorf("%s\n  %s\n%s", replay, strings.Join(o.wrong, "\n  "), o.story())
+		r.t.Errorf("%s\n  %s\n%s", replay, strings.Join(o.wrong, "\n  "), again().story())
 	} else if *schedules == 1 {
 		r.t.Log("\n" + o.story())
 	}
@@ -174,20 +155,40 @@ type scheduler struct {
 	client  redis.UniversalClient
 	redis   *redisstore.Store
 	catalog *goods
-	store   int64
-	scripts redisstore.Scripts
+	threads *threads
 }
 
-func newScheduler(t *testing.T, socket string) *scheduler {
-	t.Helper()
-	client := dial(t, "redis://localhost", func(o *redis.UniversalOptions) {
-		o.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "unix", socket)
+// threads are goroutines that run requests one after the other: a new one for each request would grow its stack again.
+type threads struct{ idle []chan func() }
+
+// take returns a thread, which the caller gives back when what it runs has ended.
+func (t *threads) take() (thread chan func()) {
+	if n := len(t.idle); n > 0 {
+		thread, t.idle = t.idle[n-1], t.idle[:n-1]
+		return thread
+	}
+	thread = make(chan func())
+	go func() {
+		for run := range thread {
+			run()
 		}
-		o.ReadTimeout, o.WriteTimeout, o.MaxRetries = stepLimit, stepLimit, -1
-	})
-	scripts := assert.Must(redisstore.LoadScripts(t.Context(), client, variants()...))(t)
+	}()
+	return thread
+}
+
+func (t *threads) give(thread chan func()) { t.idle = append(t.idle, thread) }
+
+func (t *threads) end() {
+	for _, thread := range t.idle {
+		close(thread)
+	}
+}
+
+func newScheduler(t *testing.T) *scheduler {
+	t.Helper()
+	client := redis.NewClient(&redis.Options{Addr: "simulated"})
 	client.AddHook(stepHook{})
+	t.Cleanup(func() { _ = client.Close() })
 	catalog := &goods{products: map[int64]*cart.Product{}}
 	for id := range int64(30) {
 		p := carttest.Sold(id+1, 100)
@@ -195,21 +196,19 @@ func newScheduler(t *testing.T, socket string) *scheduler {
 		catalog.products[p.ID] = p
 	}
 	return &scheduler{
-		ctx: t.Context(), client: client, catalog: catalog,
+		ctx: t.Context(), client: client, catalog: catalog, threads: &threads{},
 		redis: redisstore.New(redisstore.Config{Client: client, TTL: usualTTLs, Undoable: true}),
-		store: newStoreID(), scripts: scripts,
 	}
 }
 
-func (w *scheduler) random(seed uint64) judged {
+func (w *scheduler) random(seed uint64, tells bool) judged {
 	r := rand.New(rand.NewPCG(seed, 0))
-	return w.run(randomPlan(r), &atRandom{Rand: r})
+	return w.run(randomPlan(r), &atRandom{Rand: r}, tells)
 }
 
-func (w *scheduler) run(p plan, c chooser) judged {
-	world := newWorld(w.ctx, w.client, w.redis, w.scripts, w.store, w.catalog, p.setting)
-	defer world.end()
-	s := newSchedule(world, p, w.scripts.Names)
+func (w *scheduler) run(p plan, c chooser, tells bool) judged {
+	s := newSchedule(newWorld(w.ctx, w.client, w.redis, w.catalog, p.setting), p, w.threads)
+	s.tells = tells
 	s.lay()
 	s.run(c)
 	s.count()

@@ -80,7 +80,9 @@ func (c contents) without(in arrived, later []arrived) (left, taken contents) {
 		if l.notice == brought.notice {
 			notice, l.notice = l.notice, 0
 		}
-		l.quantity -= uint8(n)
+		if l.quantity -= uint8(n); l.quantity == 0 {
+			l.notice = 0
+		}
 		if n > 0 {
 			taken.lines[i].quantity, taken.lines[i].notice = uint8(n), notice
 		}

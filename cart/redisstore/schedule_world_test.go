@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,17 +34,17 @@ const (
 func (s shard) String() string { return [...]string{"guests", "customers"}[s] }
 
 func shardOf(key string) shard {
-	if redisstore.RefOf(key).IsGuest() {
-		return guestShard
+	if _, rest, _ := strings.Cut(key, ":"); strings.HasPrefix(rest, "{1:c:") {
+		return customerShard
 	}
-	return customerShard
+	return guestShard
 }
 
-// world is the environment of one schedule: its own store in a real Redis, two instances
-// of the service with different clocks, and simulated time.
+// world is the environment of one schedule: two shards in memory, two instances of the service with different clocks, and
+// simulated time. Nothing in it depends on anything but the schedule.
 type world struct {
 	ctx      context.Context
-	client   redis.UniversalClient
+	memory   *memory
 	store    *store.Store
 	services [2]instance
 
@@ -51,11 +53,12 @@ type world struct {
 
 	undone auth.CartToken // to which an undo has led; "" while no client knows it
 
-	keys   []string // every key that a command has used, in order of first use
-	known  map[string]bool
 	passed time.Duration // simulated time: the sum of all advances
 	shards [2]replicaState
 }
+
+// beginning is when each schedule begins.
+var beginning = time.UnixMilli(1_800_000_000_000)
 
 type instance struct {
 	*service.Carts
@@ -65,8 +68,8 @@ type instance struct {
 // replicaState is what a shard's master sees of its one replica, and the replica's data.
 type replicaState struct {
 	lags      bool
-	listed    bool  // by ROLE
-	has       []any // its data while it lags
+	listed    bool            // by ROLE
+	has       map[string]hash // its data while it lags
 	hasAt     time.Duration
 	lagsFrom  int64 // in the history
 	failovers int
@@ -84,34 +87,34 @@ type setting struct {
 	ahead       time.Duration // how far the guests' Redis clock is ahead of the customers'
 }
 
-func newWorld(ctx context.Context, client redis.UniversalClient, template *redisstore.Store, scripts redisstore.Scripts, storeID int64, sold *goods, set setting) *world {
-	w := &world{
-		ctx: ctx, client: client, known: map[string]bool{},
-		store: &store.Store{ID: storeID, Currency: "SAR", PricesIncludeTax: true},
-	}
-	start := time.Now()                   // from which all clocks of the instances go on with simulated time only
-	random := rand.NewChaCha8([32]byte{}) // cart ids, the same in each run of a schedule
+func newWorld(ctx context.Context, client redis.UniversalClient, template *redisstore.Store, sold *goods, set setting) *world {
+	w := &world{store: &store.Store{ID: 1, Currency: "SAR", PricesIncludeTax: true}}
+	w.memory = newMemory(func(sh shard) time.Time {
+		if sh == guestShard {
+			return beginning.Add(w.passed + set.ahead)
+		}
+		return beginning.Add(w.passed)
+	})
+	w.ctx = context.WithValue(ctx, memoryKey{}, w.memory)
+	random := rand.NewChaCha8([32]byte{})
 	for i := range w.shards {
 		w.shards[i].listed = true
 	}
 	for i := range w.services {
 		limits := carttest.Limits
 		limits.Lines = set.lines
+		now := func() time.Time { return beginning.Add(set.skew[i] + w.passed) }
 		own := template.Instance(redisstore.InstanceConfig{
-			Durable: set.durable, MinReplicas: set.minReplicas, Scripts: scripts, Variant: set.variant(),
-			Now: func() time.Time { return start.Add(set.skew[i] + w.passed) },
+			Durable: set.durable, MinReplicas: set.minReplicas, Now: now, Random: random, GuestsAhead: set.ahead,
+			Clock: func() time.Time { return beginning.Add(w.passed) },
 		})
 		w.services[i] = instance{service.New(service.Config{
 			Redis: own, Catalog: sold, Coupons: anyCoupon{}, Strategy: set.strategy,
 			Keys: handoverKeys, Limits: limits, Rand: random, Budget: scheduleBudget, Log: slog.New(slog.DiscardHandler),
-			Now: func() time.Time { return time.Now().Add(set.skew[i]) },
+			Now: now,
 		}), own}
 	}
 	return w
-}
-
-func (s *setting) variant() redisstore.Variant {
-	return redisstore.Variant{GuestsAhead: s.ahead}
 }
 
 var handoverKeys, _ = sealed.New(strings.Repeat("k", 32), "")
@@ -184,63 +187,18 @@ func (c caller) ref(w *world) redisstore.Ref {
 	return redisstore.CustomerRef(w.store.ID, who.Customer)
 }
 
-func (w *world) know(cmds []redis.Cmder) {
-	for _, cmd := range cmds {
-		for _, arg := range cmd.Args() {
-			if key, ok := arg.(string); ok && isCartKey(key) && !w.known[key] {
-				w.known[key] = true
-				w.keys = append(w.keys, key)
-			}
-		}
-	}
-}
-
 // isCartKey reports whether an argument is a key of a cart, and not a pattern of keys.
 func isCartKey(arg string) bool {
 	return strings.HasPrefix(arg, "cart:{") && !strings.Contains(arg, "*")
 }
 
-func (w *world) keysOf(s shard) []string {
-	var keys []string
-	for _, key := range w.keys {
-		if shardOf(key) == s {
-			keys = append(keys, key)
-		}
-	}
-	return keys
-}
-
-// advance lets simulated time pass. Redis' clock cannot be set, so everything in Redis
-// becomes older instead. Commands in flight become older when they arrive (see ageTimes).
-func (w *world) advance(d time.Duration) {
-	w.passed += d
-	w.age(w.keys, d)
-}
-
-func (w *world) age(keys []string, d time.Duration) {
-	w.must(carttest.Age(w.ctx, w.client, d, keys...))
-}
-
-var dumpLua = redis.NewScript(`
-local all = {}
-for i, key in ipairs(KEYS) do
-  all[i] = { key, redis.call('DUMP', key), redis.call('PTTL', key) }
-end
-return all`)
-
-// restoreLua replaces KEYS by the keys in ARGV: key, dump, ms left, …
-var restoreLua = redis.NewScript(`
-for _, key in ipairs(KEYS) do redis.call('DEL', key) end
-for i = 1, #ARGV, 3 do
-  redis.call('RESTORE', ARGV[i], math.max(ARGV[i + 2], 0), ARGV[i + 1])
-end`)
+// advance lets simulated time pass.
+func (w *world) advance(d time.Duration) { w.passed += d }
 
 // fallBehind makes the replica of a shard miss all later writes.
 func (w *world) fallBehind(s shard) {
-	has, err := dumpLua.Run(w.ctx, w.client, w.keysOf(s)).Slice()
-	w.must(err)
 	r := &w.shards[s]
-	r.lags, r.has, r.hasAt = true, has, w.passed
+	r.lags, r.has, r.hasAt = true, maps.Clone(w.memory.shards[s]), w.passed
 }
 
 func (w *world) catchUp(s shard) {
@@ -249,28 +207,10 @@ func (w *world) catchUp(s shard) {
 
 func (w *world) failover(s shard) {
 	r := &w.shards[s]
-	var all []any
-	var keys []string
-	for _, entry := range r.has {
-		e := entry.([]any)
-		if e[1] != nil {
-			all = append(all, e...)
-			keys = append(keys, e[0].(string))
-		}
-	}
-	w.must(ignoreNil(restoreLua.Run(w.ctx, w.client, w.keysOf(s), all...).Err()))
-	w.age(keys, w.passed-r.hasAt)
+	w.memory.shards[s] = r.has
 	r.failovers++
 	w.catchUp(s)
 }
-
-var lookLua = redis.NewScript(`
-local all = {}
-for i, key in ipairs(KEYS) do
-  local hash = redis.call('TYPE', key).ok == 'hash'
-  all[i] = { redis.call('PTTL', key), hash and redis.call('HGETALL', key) or {} }
-end
-return all`)
 
 type stored struct {
 	key     string
@@ -278,35 +218,25 @@ type stored struct {
 	members []string      // of a hash: member, value, member, value, …
 }
 
-func (w *world) look() []stored {
-	all, err := lookLua.Run(w.ctx, w.client, w.keys).Slice()
-	w.must(err)
-	var found []stored
-	for i, entry := range all {
-		e := entry.([]any)
-		if ms := e[0].(int64); ms != -2 {
-			found = append(found, stored{w.keys[i], time.Duration(ms) * time.Millisecond, redisstore.Texts(e[1].([]any))})
+func (w *world) look() (found []stored) {
+	for sh, all := range w.memory.shards {
+		for _, key := range slices.Sorted(maps.Keys(all)) {
+			h, _ := w.memory.at(key)
+			left := time.Duration(-1)
+			if !h.expires.IsZero() {
+				left = h.expires.Sub(w.memory.now(shard(sh)))
+			}
+			if len(h.members) > 0 {
+				found = append(found, stored{key, left, h.members})
+			}
 		}
 	}
 	return found
 }
 
-func (w *world) end() {
-	if len(w.keys) > 0 {
-		w.must(w.client.Del(w.ctx, w.keys...).Err())
-	}
-}
-
 // must panics when a command of the scheduler itself fails.
 func (w *world) must(err error) {
-	if err := ignoreNil(err); err != nil {
+	if err != nil {
 		panic(fmt.Sprintf("the scheduler's own command: %v", err))
 	}
-}
-
-func ignoreNil(err error) error {
-	if err == redis.Nil {
-		return nil
-	}
-	return err
 }

@@ -18,6 +18,7 @@ import (
 
 // slot is what a step has read.
 type slot struct {
+	store  *Store
 	at     located
 	now    time.Time  // by Redis' clock
 	keys   []string   // of the hashes
@@ -41,7 +42,7 @@ func (s *slot) get(hash int, member string) string {
 func (s *slot) commit() *commit {
 	now := s.now.UnixMilli()
 	return &commit{
-		keys: append([]string(nil), s.keys...), time: now, until: now + s.clockError + s.tolerance, fence: s.get(0, "n"), mark: newFenceMark(now),
+		keys: append([]string(nil), s.keys...), time: now, until: now + s.clockError + s.tolerance, fence: s.get(0, "n"), mark: newFenceMark(s.store.random, now),
 		by: " step", // changes by the same instance go on meanwhile, and would win every race
 	}
 }
@@ -114,12 +115,12 @@ func (s *Store) tryStep(ctx context.Context, keys []string, wait time.Duration, 
 		case err == nil:
 			late, again = late+1, 0
 		case redis.HasErrorPrefix(err, "TRYAGAIN"): // a hash is missing while its slot moves
-		case isReply(err) || len(lost) == lostReplies:
+		case isReply(err), errors.Is(err, context.DeadlineExceeded), len(lost) == lostReplies:
 			return unsafeWrite, err
 		default:
 			lost = append(lost, c)
 		}
-		if over := pause(ctx, again); over != nil {
+		if over := s.pause(ctx, again); over != nil {
 			return unsafeWrite, cmp.Or(err, over)
 		}
 	}
@@ -135,20 +136,20 @@ func turnAfter(failed int, took time.Duration) time.Duration {
 
 // look reads the hashes of one slot, with the time.
 func (s *Store) look(ctx context.Context, at located, keys []string) (*slot, error) {
-	sent := time.Now()
+	sent := s.clock()
 	clock := redis.NewTimeCmd(ctx, "time")
 	cmds, err := s.askInOrder(ctx, at, []redis.Cmder{clock}, keys, nil)
 	if err != nil {
 		return nil, err
 	}
-	found := &slot{at: at, keys: keys, ttl: s.ttlOf(refOf(keys[0])), hashes: make([][]string, len(keys))}
+	found := &slot{store: s, at: at, keys: keys, ttl: s.ttlOf(refOf(keys[0])), hashes: make([][]string, len(keys))}
 	for i := range cmds {
 		if found.hashes[i], err = membersOf(cmds[i], nil); err != nil {
 			return nil, err
 		}
 	}
 	if clock.Err() == nil {
-		at.learn(clock.Val().UnixMilli(), sent, time.Now())
+		at.learn(clock.Val().UnixMilli(), sent, s.clock())
 	}
 	now, err := at.redisNow(ctx)
 	if err != nil {

@@ -6,6 +6,8 @@ package redisstore
 
 import (
 	"context"
+	"crypto/rand"
+	"io"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -25,6 +27,11 @@ type Store struct {
 
 	tolerance int64         // see the constant
 	patience  time.Duration // see the constant
+
+	// What a simulation decides itself.
+	clock  func() time.Time // of this process, monotonic
+	pause  func(context.Context, time.Duration) error
+	random io.Reader
 }
 
 // Config configures a Store. Client and TTL are required.
@@ -86,9 +93,10 @@ func New(c Config) *Store {
 		c.ReplyLost = func(Settled) {}
 	}
 	s := &Store{
-		Config: c, script: newScript(), masterOf: newLocator(c.Client, newMasters(c.Now)), parsed: newParsedCarts(), queues: newQueues(),
-		name: newMark(), tolerance: tolerance, patience: patience,
+		Config: c, script: newScript(), masterOf: newLocator(c.Client, newMasters(c.Now, time.Now)), parsed: newParsedCarts(), queues: newQueues(),
+		tolerance: tolerance, patience: patience, clock: time.Now, pause: pause, random: rand.Reader,
 	}
+	s.name = s.newMark()
 	s.live = newLive(s)
 	return s
 }

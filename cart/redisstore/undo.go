@@ -41,7 +41,7 @@ func (s *slot) undoable() (to transfer.Owner, held Stored, err error) {
 // BeginUndone stores the guest's cart that gets what is taken out of a customer's. The token must be fresh. After
 // ErrUnconfirmed, a failover may lose the cart.
 func (s *Store) BeginUndone(ctx context.Context, customer, guest Ref, c cart.Cart) error {
-	mark := newMark()
+	mark := s.newMark()
 	copies, err := s.step(ctx, "begin guest's cart", []string{guest.cartKey()}, replicaWait, func(found *slot) (*commit, error) {
 		held, err := parseMembers(found.hashes[0], nil)
 		if err != nil {
@@ -69,7 +69,7 @@ func (s *Store) DropUndone(ctx context.Context, guest Ref) {
 // undone. It returns the merge with the name under which it is undone: name, or that of an earlier call. Without a name, the cart
 // has changed. After ErrUnconfirmed, a failover may take back what was done, and a repeat tells whether it has.
 func (s *Store) Undo(ctx context.Context, owner Ref, id, name string, found Undoable) (came cart.CameIn, err error) {
-	mark := newMark()
+	mark := s.newMark()
 	copies, err := s.step(ctx, "undo merge", []string{owner.cartKey(), owner.cameKey()}, replicaWait, func(now *slot) (*commit, error) {
 		to, held, err := now.undoable()
 		if err == nil {
