@@ -104,12 +104,13 @@ func fill(own, guests Metadata) (filled, added Metadata) {
 }
 
 // wanted is the quantity that a line gets before it is cut; held is 0 for no line. ok is
-// false when what was offered before is all.
+// false when what was offered before is all. What is offered beyond that is gained since: it is added, whatever the strategy
+// has made of the rest, unless the owner's quantity always counts.
 func wanted(s Strategy, held, offered, before int64) (quantity int64, ok bool) {
 	switch {
 	case offered <= before:
 		return 0, false
-	case s == Sum:
+	case s == Sum, before > 0 && (held == 0 || s != KeepCustomer):
 		return held + offered - before, true
 	case held == 0 || s == KeepGuest:
 		return offered, true

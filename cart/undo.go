@@ -18,11 +18,20 @@ type CameIn struct {
 	Metadata Metadata            // names that the customer did not have
 
 	UndoneAs string       // the name of its undo; "" while it is not undone
+	UndoneAt time.Time    // by Redis' clock
 	Adjusted []Adjustment // what the undo has told
 }
 
-// UndoLife is for how long a merge can be undone, and its undo be repeated.
+// UndoLife is for how long a merge can be undone, and then its undo be repeated.
 const UndoLife = 15 * time.Minute
+
+// Counts reports whether a merge can be undone at a time, or its undo be repeated.
+func (m CameIn) Counts(now time.Time) bool {
+	if m.UndoneAs != "" {
+		return now.Sub(m.UndoneAt) < UndoLife
+	}
+	return now.Sub(m.At) < UndoLife
+}
 
 // CameLine is what a merge has brought into a line.
 type CameLine struct {

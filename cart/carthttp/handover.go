@@ -33,8 +33,9 @@ func (c *call) optionalBody() error {
 func (a *API) redeem(c *call) (wire.Answer, error) {
 	a.carts.Merge(c.ctx(), c.Visit, "")
 	key, invalid := wire.IdempotencyKey(c.Request.Header)
+	on, unreadable := conditionsOf(c.Request.Header)
 	in, _, err := readInput(c.Context)
-	if err := cmp.Or(err, invalid); err != nil {
+	if err := cmp.Or(err, invalid, unreadable); err != nil {
 		return wire.Answer{}, err
 	}
 	r, preview, refusal := in.members.redemption()
@@ -45,7 +46,7 @@ func (a *API) redeem(c *call) (wire.Answer, error) {
 		offered, changed, err := a.carts.PreviewHandover(c.ctx(), c.Visit, r.Code)
 		return c.showOther(&offered, func(w view, p *cart.Priced) { w.preview(p, changed) }), err
 	}
-	r.Key = key
+	r.Key, r.IfMatch = key, on.IfMatch
 	sent := c.Token
 	changed, err := a.carts.Redeem(c.ctx(), c.Visit, r)
 	c.issuesToken = c.issuesToken || c.Token != sent

@@ -22,11 +22,11 @@ type commit struct {
 	time   int64    // of the decision, in ms by Redis' clock
 	until  int64    // in the same way: from then on no copy runs any more
 	fence  string   // the member n as it was read; "" for none
-	any    bool     // whether the cart may have any fence
 	mark   string   // that the commit appends to it
 	checks []any
 	writes []any
 	by     string // the name of what commits, which has its own turns
+	made   func() // for a step: called once the commit is known to be made; nil for nothing to do
 }
 
 // The member n, the fence, has the marks of the last decisions that have written the cart, the newest last, after
@@ -94,12 +94,7 @@ func (c *commit) wasNotMade(fence string) bool {
 // expects reports whether the commit may still be applied to a cart with a fence: since then, nobody has written it.
 func (c *commit) expects(fence string) bool { return newestMark(fence) == c.expected() }
 
-func (c *commit) expected() string {
-	if c.any {
-		return "*"
-	}
-	return newestMark(c.fence)
-}
+func (c *commit) expected() string { return newestMark(c.fence) }
 
 // newestMark is the last mark of a fence; "" of none.
 func newestMark(fence string) string { return fence[max(0, len(fence)-markSize):] }
@@ -111,6 +106,12 @@ func hasMark(fence, mark string) bool {
 		}
 	}
 	return false
+}
+
+func (c *commit) end() {
+	if c.made != nil {
+		c.made()
+	}
 }
 
 // key returns the number of a key, which it adds if it is new.

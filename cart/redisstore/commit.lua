@@ -5,7 +5,7 @@
 --
 -- KEYS  1 cart  2 … other hashes of its slot that are checked or written
 -- ARGV  1 and 2 the first and the last ms by this Redis' clock at which it may run
---       3 the end of the cart's member n as it was read, "" for none, "*" if it does not matter
+--       3 the end of the cart's member n as it was read, "" for none
 --       4 name of the instance  5 if this commit fails, for how many ms no other instance may commit; 0 for none
 --       6 number of checks, for each: number of the key, member, "=" and its value, or "-" for none
 --       then for each write: command, number of the key, number of arguments that follow, these. Key 0 is none: an
@@ -19,8 +19,8 @@ if now < tonumber(ARGV[1]) or now > tonumber(ARGV[2]) then return { 'late', now 
 
 -- Checks touch each key, so that one of a wrong type is refused before any write.
 local held = redis.call('HMGET', cart, 'n', 't')
-local fence, same, found, i = ARGV[3], held[1] == false and ARGV[3] == '' or ARGV[3] == '*', {}, 7
-if held[1] and fence ~= '' and fence ~= '*' then same = string.sub(held[1], -#fence) == fence end
+local same, found, i = held[1] == false and ARGV[3] == '', {}, 7
+if held[1] and ARGV[3] ~= '' then same = string.sub(held[1], -#ARGV[3]) == ARGV[3] end
 for n = 1, tonumber(ARGV[6]) do
   found[n] = redis.call('HGET', KEYS[tonumber(ARGV[i])], ARGV[i + 1])
   if (found[n] and '=' .. found[n] or '-') ~= ARGV[i + 2] then same = false end

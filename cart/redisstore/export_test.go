@@ -73,6 +73,7 @@ type InstanceConfig struct {
 	MinReplicas int
 	Now, Clock  func() time.Time
 	Random      io.Reader
+	Remembers   bool          // see Store
 	GuestsAhead time.Duration // how far the clock of the guests' Redis is ahead of the customers'
 }
 
@@ -87,7 +88,7 @@ func (s *Store) Instance(c InstanceConfig) *Store {
 	other := *s
 	other.Durable, other.MinReplicas, other.Now = c.Durable, c.MinReplicas, c.Now
 	other.Unhurried()
-	other.clock, other.random = c.Clock, c.Random
+	other.clock, other.random, other.remembers = c.Clock, c.Random, c.Remembers
 	other.pause = func(context.Context, time.Duration) error { return nil }
 	other.parsed, other.queues, other.name = newParsedCarts(), newQueues(), other.newMark()
 	other.live = newLive(&other)

@@ -157,7 +157,7 @@ func (g *group) step() (done bool, err error) {
 	if err := g.ctx.Err(); err != nil {
 		return false, cause.Of(serverOf(at.client), time.Now(), err)
 	}
-	if g.Batch && !g.known && !g.fresh && !g.mustRead {
+	if g.remembers && !g.known && !g.fresh && !g.mustRead {
 		g.held, g.known = g.parsed.last(g.ref)
 		g.known = g.known && g.held.roomForKeys >= g.keys() // a commit checks that none of them is used
 	}

@@ -321,11 +321,11 @@ func TestHandOver_ALateFinishKeepsTheClaimOfALaterTry(t *testing.T) {
 	assert.NoError(t, d.client.RestoreReplace(ctx, d.guest.CartKey(), time.Hour, before).Err())
 	d.add(d.as("", d.token), 2, 1)
 	second := assert.Must(d.redis.Claim(ctx, to, d.guest, note, d.brings(), ""))(t)
-	assert.NoError(t, d.redis.Finish(ctx, d.guest, first))
+	finish(d, d.guest, first)
 	again := assert.Must(d.redis.Claim(ctx, to, d.guest, note, cart.Reservation{}, ""))(t)
 	assert.That(t, again.Again && linesOf(again.Cart) == "1×1 2×1", "after a late finish, what is claimed is %q", linesOf(again.Cart))
 	d.bring(to, second)
-	assert.NoError(t, d.redis.Finish(ctx, d.guest, second))
+	finish(d, d.guest, second)
 	d.wantLines(d.as("", tokenOf("laptop")), "1×1 2×1")
 }
 

@@ -246,9 +246,9 @@ func (s *Store) mark(ctx context.Context, ref Ref, command string) (tag string, 
 		if held.Listened.By == command && left >= int64(markLife.Seconds())/2 {
 			return nil, nil
 		}
-		cell := held.Cell
-		cell.Listened = cart.Listening{Until: found.now.Add(markLife).Unix(), By: command}
-		return found.become(&held, cell), nil
+		c := found.commit() // who listens does not keep the cart from expiring
+		c.write("HSET", found.keys[0], "n", c.nextFence(), "w", encodeListening(cart.Listening{Until: found.now.Add(markLife).Unix(), By: command}))
+		return c, nil
 	})
 	return tag, err
 }

@@ -250,3 +250,9 @@ func openStore(t *testing.T) *redisstore.Store {
 
 // claims reports whether a command sets a guest's cart aside.
 func claims(cmd redis.Cmder) bool { return slices.Contains(cmd.Args(), any("RENAME")) }
+
+// finish ends the claim of a guest's cart, if it is still that one.
+func finish(d *desk, guest redisstore.Ref, c redisstore.Claimed) {
+	d.t.Helper()
+	_ = assert.Must(d.redis.Finish(d.t.Context(), guest, c))(d.t)
+}

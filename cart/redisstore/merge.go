@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -43,7 +44,7 @@ func (s *Store) Claim(ctx context.Context, owner, guest Ref, note string, needs 
 		return Claimed{}, err
 	}
 	defer func() { at.noteFailure(err) }()
-	by := transfer.Claim{Owner: owner.tag(), Note: note, Name: s.newMark()}
+	mine := map[string]bool{} // the names of the claims that this call may have made: a failover can lose the first
 	keys := []string{guest.cartKey(), guest.claimedKey(), guest.keysKey()}
 	_, err = s.step(ctx, "claim guest cart", keys, claimWait, func(found *slot) (*commit, error) {
 		held, err := parseMembers(found.hashes[0], nil)
@@ -54,14 +55,16 @@ func (s *Store) Claim(ctx context.Context, owner, guest Ref, note string, needs 
 		if slot.Aside, err = parseAside(found.hashes[1], slot.Keys); err != nil {
 			return nil, err
 		}
+		by := transfer.Claim{Owner: owner.tag(), Note: note, Name: s.newMark()}
 		after, err := slot.Claim(by, needs)
 		if err != nil {
 			return nil, err
 		}
-		claimed = Claimed{*after.Aside, slot.Aside != nil && after.Aside.Claim != by, guest, found.at.master}
+		claimed = Claimed{*after.Aside, slot.Aside != nil && !mine[after.Aside.Name], guest, found.at.master}
 		if slot.Aside != nil {
 			return found.confirmClaim(encodeClaim(slot.Aside.Claim)), nil
 		}
+		mine[by.Name] = true
 		return s.setAside(found, &held, after, guest, moved), nil
 	})
 	return claimed, err
@@ -69,8 +72,7 @@ func (s *Store) Claim(ctx context.Context, owner, guest Ref, note string, needs 
 
 // confirmClaim writes a claim again, since a wait for replicas covers only what its own connection has written.
 func (s *slot) confirmClaim(claim string) *commit {
-	c := s.commit()
-	c.any = true
+	c := s.commitTo(1)
 	c.check(s.keys[1], "o", claim)
 	c.write("HSET", s.keys[1], "o", claim)
 	return c
@@ -116,43 +118,43 @@ func (s *Store) Apply(
 		}
 		arrival.Behind, arrival.Mark = time.Duration(behind)*time.Millisecond, s.newMark()
 		after, now := arrival.Apply(to, found.now)
-		if now != nil || !held.reports(report) { // a commit whose reply was lost has made it
-			report = now
-		}
 		c := found.become(&held, after.Cell)
+		c.made = func() { report = cmp.Or(now, report) } // a repeat that waits for replicas has nothing to report
 		c.offers(keys[1], to.Offers, after.Offers, s.TTL.Customer+offersOutlive)
 		found.keyUses(c, 2, to.Keys, after.Keys)
-		c.came(keys[3], to.Came, after.Came, cart.UndoLife)
+		c.came(keys[3], to.Came, after.Came)
 		if by := after.Listened.By; by != "" && now != nil {
 			c.announce(by, owner.liveChannel(), after.Tag())
 		}
 		return c, nil
 	})
-	if err == nil && !copies.survivesFailover() {
-		err = ErrUnconfirmed
+	switch {
+	case err != nil:
+		return nil, err
+	case !copies.survivesFailover():
+		return report, ErrUnconfirmed
 	}
-	return report, err
+	return report, nil
 }
 
 // ErrUnconfirmed means that not every replica has confirmed what a step did. The claimed cart must stay, since a failover may
 // lose the merged lines.
 var ErrUnconfirmed = errors.New("redisstore: not confirmed by every replica")
 
-// Finish deletes a claimed cart, unless its claim is another one: a failover may have lost this one, and then the cart was
-// claimed again, with more lines. Call it only after Apply has succeeded.
-func (s *Store) Finish(ctx context.Context, guest Ref, claimed Claimed) error {
-	_, err := s.step(ctx, "finish merge", []string{guest.cartKey(), guest.claimedKey()}, 0, func(found *slot) (*commit, error) {
-		claim := encodeClaim(claimed.Claim)
-		if found.get(1, "o") != claim {
+// Finish deletes a claimed cart, unless its claim is another one, which it reports: a failover may have lost this one, and then
+// the cart was claimed again, with more lines. Call it only after Apply has succeeded.
+func (s *Store) Finish(ctx context.Context, guest Ref, claimed Claimed) (another bool, err error) {
+	_, err = s.step(ctx, "finish merge", []string{guest.claimedKey()}, 0, func(found *slot) (*commit, error) {
+		claim, now := encodeClaim(claimed.Claim), found.get(0, "o")
+		if another = now != claim && now != ""; now != claim {
 			return nil, nil
 		}
 		c := found.commit()
-		c.any = true
-		c.check(found.keys[1], "o", claim)
-		c.delete(found.keys[1])
+		c.check(found.keys[0], "o", claim)
+		c.delete(found.keys[0])
 		return c, nil
 	})
-	return err
+	return another, err
 }
 
 // Forget deletes the notes of finished merges.
@@ -180,9 +182,4 @@ func (s *Store) forget(ctx context.Context, owner Ref, rule func(cart.Cell, time
 		return found.become(&held, cell), nil
 	})
 	return err
-}
-
-// reports reports whether the cart has a report of a merge.
-func (c *Stored) reports(report *cart.MergeReport) bool {
-	return report != nil && c.Report != nil && c.Report.ID == report.ID && c.Report.At.Equal(report.At)
 }

@@ -40,7 +40,7 @@ func (d *desk) dieAfter(step int, token auth.CartToken) {
 		func() error { return d.redis.Reserve(ctx, d.customer, guest, n, w.Needs, carttest.Limits) },
 		func() (err error) { c, err = d.redis.Claim(ctx, d.customer, guest, n, w.Needs, ""); return },
 		func() error { d.bring(d.customer, c); return nil },
-		func() error { return d.redis.Finish(ctx, guest, c) },
+		func() error { finish(d, guest, c); return nil },
 		func() error { return d.redis.Forget(ctx, d.customer, n) },
 	}[:step] {
 		assert.NoError(d.t, do())
@@ -244,7 +244,7 @@ func TestMerge_AFinishKeepsALaterClaimOfTheSameCart(t *testing.T) {
 	d.dieAfter(claimedStep, d.token)
 
 	assert.Must(d.redis.Apply(ctx, d.customer, claimed, cart.Sum, map[cart.LineID]cart.Bounds{"1": {Stock: -1, Min: 1, Max: 9}}, rand.Text()))(t)
-	assert.NoError(t, d.redis.Finish(ctx, d.guest, claimed))
+	finish(d, d.guest, claimed)
 	assert.NoError(t, d.redis.Forget(ctx, d.customer, first))
 	d.wantLines(d.as("c", ""), "1×1 2×1")
 	d.wantSettled()

@@ -163,13 +163,15 @@ func (s *Store) renew(ctx context.Context, ref Ref) (renewed Stored, err error) 
 		if err != nil {
 			return nil, err
 		}
-		c := found.commit()
-		stored, left := c.encode(&held, held.Cell, found.ttl, found.now)
-		stored.Merged = stored.mergedSince(found.now.UnixMilli())
-		renewed = stored.expiring(left, s.Now())
-		if !held.InUse() { // what remains of an emptied cart keeps the time that it has
+		held.Merged = held.mergedSince(found.now.UnixMilli())
+		left := time.Unix(held.Expires, 0).Sub(found.now)
+		if renewed = held.expiring(left, s.Now()); !held.renewedAt(left, found.ttl) { // by a change meanwhile
 			return nil, nil
 		}
+		c := found.commit()
+		stored, left := c.encode(&held, held.Cell, found.ttl, found.now)
+		stored.Merged = held.Merged
+		renewed = stored.expiring(left, s.Now())
 		return c, nil
 	})
 	return renewed, err

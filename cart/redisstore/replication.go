@@ -35,14 +35,17 @@ var unsafeWrite = replication{replicas: 1}
 
 func (p replication) survivesFailover() bool { return p.confirmed >= p.replicas }
 
-// Confirmed is the Durability of a change that all replicas have.
-const Confirmed = "confirmed"
+// The Durability of a change that all replicas have, and of others.
+const (
+	Confirmed   = "confirmed"
+	Unconfirmed = "unconfirmed"
+)
 
 func (p replication) durability() string {
 	if p.replicas > 0 && p.survivesFailover() {
 		return Confirmed
 	}
-	return "unconfirmed"
+	return Unconfirmed
 }
 
 // Replicate writes what lies in a cart's slot once more, waits for replicas, for a limited time, and returns the Durability of

@@ -89,9 +89,11 @@ func (s *Store) BeginKeyed(ctx context.Context, ref Ref, key, fingerprint string
 		case !used && !mayStore:
 			return nil, ErrKeyUnstored
 		}
-		k.First, k.Again, k.Began = !used, again, found.now.UnixMilli()
-		k.last = strconv.FormatInt(k.Began+life.Milliseconds(), 10)
-		return k.begin(found), nil
+		this := Keyed{First: !used, Again: again, Began: found.now.UnixMilli(), key: k.key, fingerprint: k.fingerprint}
+		this.last = strconv.FormatInt(this.Began+life.Milliseconds(), 10)
+		c := this.begin(found)
+		c.made = func() { k = this }
+		return c, nil
 	})
 	if err == nil && packed != "" {
 		k.Result, err = unpack(packed)
@@ -135,8 +137,9 @@ func (s *Store) EndKeyed(ctx context.Context, ref Ref, k Keyed, result []byte) (
 		if kept != "" || packed == "" && !unfinished { // without a result, another attempt may run on
 			return nil, nil
 		}
-		kept = packed
-		return found.fenced(found.commit(), resultLife, k.key, fmt.Sprintf("%d %s %s", found.now.UnixMilli(), k.fingerprint, packed)), nil
+		c := found.fenced(found.commit(), resultLife, k.key, fmt.Sprintf("%d %s %s", found.now.UnixMilli(), k.fingerprint, packed))
+		c.made = func() { kept = packed }
+		return c, nil
 	})
 	if err != nil {
 		return nil, err
@@ -154,11 +157,11 @@ func (s *Store) DropKeyed(ctx context.Context, ref Ref, k Keyed) error {
 			return nil, nil // another attempt has followed, because this one took too long
 		}
 		c := found.commit()
-		switch {
-		case k.First:
+		switch alone := found.get(0, "o") == k.key; { // no other call has begun meanwhile
+		case alone && k.First:
 			c.delete(found.keys[0])
 			c.delete(found.keys[1])
-		case found.get(0, "o") == k.key:
+		case alone:
 			c.delete(found.keys[0])
 		default:
 			c.write("HDEL", found.keys[0], k.key)

@@ -68,6 +68,9 @@ func (s *schedule) make(m *move) {
 		s.jumps--
 		s.tried["clock jumps"]++
 		s.advance(m.by)
+		for _, a := range s.live {
+			a.overdue = a.overdue || m.by > requestLife
+		}
 		s.note("clock", "moves by ", m.by, nil)
 	default:
 		s.event(m.kind, m.shard)
@@ -186,6 +189,8 @@ func (s *schedule) times(all []move) []move {
 const (
 	stampLife = 4*time.Minute + 50*time.Second
 	keyLife   = 23*time.Hour + 50*time.Minute
+
+	requestLife = 2 * time.Minute // more than all budgets of a request, one after the other
 
 	codeLife = 44 * time.Minute // of a hand-over, by each clock
 

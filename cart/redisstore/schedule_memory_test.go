@@ -117,7 +117,7 @@ func (m *memory) commit(keys, args []string) []any {
 		return []any{"late", now}
 	}
 	fence, held := first.get("n")
-	same := args[2] == "*" || held == (args[2] != "") && strings.HasSuffix(fence, args[2])
+	same := held == (args[2] != "") && strings.HasSuffix(fence, args[2])
 	found := []any{}
 	i := 6
 	for range number(5) {

@@ -39,6 +39,8 @@ type moving struct {
 	to   place
 	by   int8 // the number of the operation that takes it, counted from 1; 0 for a login
 	cart contents
+
+	removed bool // as in carts.removed, of where it comes from
 }
 
 // carts has at most 128 bytes. A map would store larger keys behind pointers.
@@ -95,6 +97,9 @@ func (e *event) next(c carts) []carts {
 			if e.undoes && m.to <= modelCustomers && (m.cart.count() > 0 || next.at(m.to).coupon != before.coupon) {
 				next.arrive(m.to, before, *next.at(m.to))
 			}
+			if m.removed {
+				next.removed |= m.to.bit()
+			}
 			next.transit[t] = moving{}
 			if m.by > 0 {
 				next.took[t], next.where[t] = m.by, m.to
@@ -104,7 +109,7 @@ func (e *event) next(c carts) []carts {
 		}
 		leaves := func(to place, by int8) {
 			next := c
-			next.guest[t], next.transit[t] = contents{}, moving{to, by, c.guest[t]}
+			next.guest[t], next.transit[t] = contents{}, moving{to, by, c.guest[t], c.removed&guestPlace(t).bit() != 0}
 			next.removed &^= guestPlace(t).bit()
 			switch {
 			case t < modelTokens:

@@ -121,7 +121,7 @@ func (o *operation) cameBare() bool {
 func (s *schedule) mergedBetween(earlier, then *request) bool {
 	login := caller{then.who.customer, earlier.who.token}
 	for a := range s.requests() {
-		if m := a.result.merge; a.who == login && a.over && m != nil && m.Lines > 0 &&
+		if m := a.result.merge; a.who == login && !s.keepsOut(login) && a.over && m != nil && m.Lines > 0 &&
 			earlier.over && earlier.late == 0 && a.call > earlier.end && a.end < then.call {
 			return true
 		}

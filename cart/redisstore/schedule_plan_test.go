@@ -13,7 +13,7 @@ func randomPlan(r *rand.Rand) plan {
 	p := plan{
 		setting: setting{
 			skew:    [2]time.Duration{randomSkew(r), randomSkew(r)},
-			durable: r.IntN(4) == 0, minReplicas: r.IntN(2), lines: carttest.Limits.Lines,
+			durable: r.IntN(4) == 0, remembers: r.IntN(2) == 0, minReplicas: r.IntN(2), lines: carttest.Limits.Lines,
 			strategy: []cart.Strategy{cart.Sum, cart.Sum, cart.Max, cart.KeepGuest, cart.KeepCustomer}[r.IntN(5)],
 		},
 		jumps: []time.Duration{210 * time.Millisecond, 1200 * time.Millisecond, 2 * time.Second},
@@ -120,6 +120,9 @@ func (p *plan) drawTakes(c cast) {
 func (c cast) taker() caller {
 	if c.IntN(3) == 0 {
 		return caller{-1, -1}
+	}
+	if c.plan.budgets.failovers > 0 { // the tries of a guest may choose two carts, and a failover lose the claim of one
+		return caller{c.IntN(c.customers), -1}
 	}
 	return c.caller()
 }

@@ -32,6 +32,7 @@ type request struct {
 
 	unasked   bool // a question about a guest's cart had no answer
 	dead      bool // its process is gone
+	overdue   bool // no part of it has time left
 	abandoned bool // its client is gone
 	over      bool
 	late      int // its commands that were delayed

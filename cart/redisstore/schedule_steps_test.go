@@ -144,7 +144,7 @@ func (a *request) carryOut(d decision) (err error, again bool) {
 // replica.
 func (a *request) perform(p *pending) error {
 	s := a.schedule
-	if p.expired(s.passed) { // go-redis does not send it
+	if p.expired(s.passed) || a.overdue { // go-redis does not send it
 		a.unasked = a.unasked || p.asksGuest()
 		return fail(p.cmds, context.DeadlineExceeded)
 	}

@@ -123,7 +123,7 @@ func (t tried) add(other tried) {
 
 func (t tried) String() string {
 	var all []string
-	for _, what := range []string{"requests", "replays", "merges", "carts taken", "undone", "cart full", "faults", "failovers", "clock jumps", "adds that a failover may lose"} {
+	for _, what := range []string{"requests", "replays", "merges", "carts taken", "undone", "cart full", "faults", "failovers", "clock jumps", "adds that a failover may lose", "claims that outlive their cart", "lines erased beside their undo"} {
 		all = append(all, fmt.Sprintf("%s: %d", what, t[what]))
 	}
 	return strings.Join(all, ", ")

@@ -172,6 +172,9 @@ func (s *schedule) mergeKnown(customer int) (id string) {
 // confirmed in time are asked again later.
 func (s *schedule) undoAgain() error {
 	op := s.undo()
+	if s.found != nil { // it has been asked for: since then, logins that the model does not know have merged more
+		return nil
+	}
 	for try := 0; op != nil; try++ {
 		op.tries = append(op.tries[:len(op.attempts):len(op.attempts)], op.tries[0])
 		a := s.attempt(op)
@@ -194,7 +197,7 @@ const slowReplicas = 2 * time.Second // for which replicas that were slow are no
 
 func (s *schedule) checkUndo() (wrong []string) {
 	op := s.undo()
-	if op == nil {
+	if op == nil || op.mayBeForgotten() {
 		return nil
 	}
 	var first *request

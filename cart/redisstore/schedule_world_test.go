@@ -81,6 +81,7 @@ type span struct{ from, to int64 }
 type setting struct {
 	skew        [2]time.Duration // of their clocks
 	durable     bool             // changes wait for replicas
+	remembers   bool             // changes may be decided from the cart that an instance saw last
 	minReplicas int              // 0: an instance knows the replica only because it saw it
 	lines       int64            // maximum number of lines in a cart
 	strategy    cart.Strategy
@@ -105,7 +106,7 @@ func newWorld(ctx context.Context, client redis.UniversalClient, template *redis
 		limits.Lines = set.lines
 		now := func() time.Time { return beginning.Add(set.skew[i] + w.passed) }
 		own := template.Instance(redisstore.InstanceConfig{
-			Durable: set.durable, MinReplicas: set.minReplicas, Now: now, Random: random, GuestsAhead: set.ahead,
+			Durable: set.durable, MinReplicas: set.minReplicas, Now: now, Random: random, Remembers: set.remembers, GuestsAhead: set.ahead,
 			Clock: func() time.Time { return beginning.Add(w.passed) },
 		})
 		w.services[i] = instance{service.New(service.Config{

@@ -13,7 +13,7 @@ import (
 	"commerce/cart"
 )
 
-// A share is a hash in the layout of a cart, with only the lines and the ID of the cart that made it. It lies in another slot than
+// A share is a hash in the layout of a cart, with only the lines and the ID of the cart that made it, and a member s until it is listed. It lies in another slot than
 // the list of the cart's shares. So it is stored for a minute, listed, and then kept, if it is still listed: a late copy of a
 // command does not bring back for long what was deleted meanwhile.
 const (
@@ -39,22 +39,25 @@ func (s *Store) KeepShare(ctx context.Context, ref Ref, cartID string, lines []c
 	}
 	status := notListed
 	_, err = s.step(ctx, "keep share", []string{key}, 0, func(found *slot) (*commit, error) {
-		expires = time.Unix(parseSeconds(found.get(0, "x")), 0)
-		isKept := expires.After(found.now.Add(2 * unlisted))
+		ends := time.Unix(parseSeconds(found.get(0, "x")), 0)
+		isKept := found.get(0, "s") == ""
 		if !isKept {
-			expires = found.now.Add(shareLife).Truncate(time.Second)
+			ends = found.now.Add(shareLife).Truncate(time.Second)
 		}
 		// Between this look and the commit: if the share is deleted meanwhile, its fence is another one.
-		if status, err = s.list(ctx, ref, cartID, seconds(expires.Unix()), codes...); err != nil || status != listed {
+		if status, err = s.list(ctx, ref, cartID, seconds(ends.Unix()), codes...); err != nil || status != listed {
 			return nil, err
 		}
 		if found.get(0, "i") == "" {
 			return nil, cart.Unavailable("keep share", errShareLost)
 		}
-		if isKept {
+		if expires = ends; isKept {
 			return nil, nil
 		}
-		return found.fenced(found.commit(), expires.Sub(found.now), "x", seconds(expires.Unix())), nil
+		c := found.commit()
+		c.write("HDEL", key, "s")
+		c.made = func() { expires = ends }
+		return found.fenced(c, ends.Sub(found.now), "x", seconds(ends.Unix())), nil
 	})
 	if err == nil && status != listed {
 		err = s.dropShare(ctx, key)
@@ -73,7 +76,7 @@ func (s *Store) KeepShare(ctx context.Context, ref Ref, cartID string, lines []c
 var errShareLost = errors.New("redisstore: a failover has lost the share")
 
 func encodeShare(cartID string, lines []cart.Line, expires time.Time) []any {
-	args := []any{"i", cartID, "l", layout, "x", seconds(expires.Unix())}
+	args := []any{"i", cartID, "l", layout, "x", seconds(expires.Unix()), "s", "unlisted"}
 	for i, l := range lines {
 		args = append(args, string(l.ID), fmt.Sprintf("%d %d 0", l.Quantity, i))
 		if len(l.Fields) > 0 {
@@ -157,12 +160,13 @@ func (s *Store) list(ctx context.Context, ref Ref, cartID, expires string, codes
 		digest := auth.CartToken(codes[0]).Digest()
 		value := seconds(all[digest].expires) + " -"
 		switch status = all.status(codes); {
-		case expires == onlyLook, status == deleted, status == listed && expires != unlist, status == notListed && expires == unlist:
+		case expires == onlyLook, status == deleted, status == notListed && expires == unlist,
+			status == listed && expires != unlist && parseSeconds(expires) <= all[digest].expires:
 			return nil, nil
 		case expires == unlist:
 			status = deleted
 			over = append(over, all.excess()...)
-		case all.count(false) >= sharesListed:
+		case status == notListed && all.count(false) >= sharesListed:
 			status = listFull
 			return nil, nil
 		default:

@@ -39,10 +39,14 @@ func (s *slot) get(hash int, member string) string {
 }
 
 // commit begins a commit that is made only if the first hash has the fence with which it was read.
-func (s *slot) commit() *commit {
+func (s *slot) commit() *commit { return s.commitTo(0) }
+
+// commitTo begins a commit that depends on the fence of one of the hashes. Its keys are only those that it names: while a slot
+// moves, a script with a hash that is missing is refused.
+func (s *slot) commitTo(hash int) *commit {
 	now := s.now.UnixMilli()
 	return &commit{
-		keys: append([]string(nil), s.keys...), time: now, until: now + s.clockError + s.tolerance, fence: s.get(0, "n"), mark: newFenceMark(s.store.random, now),
+		keys: []string{s.keys[hash]}, time: now, until: now + s.clockError + s.tolerance, fence: s.get(hash, "n"), mark: newFenceMark(s.store.random, now),
 		by: " step", // changes by the same instance go on meanwhile, and would win every race
 	}
 }
@@ -83,7 +87,7 @@ func (s *Store) step(
 }
 
 func (s *Store) tryStep(ctx context.Context, keys []string, wait time.Duration, decide func(*slot) (*commit, error)) (replication, error) {
-	var failed, late int
+	var failed, late, refused int
 	var took time.Duration
 	var lost []*commit // without a reply
 	for {
@@ -96,8 +100,12 @@ func (s *Store) tryStep(ctx context.Context, keys []string, wait time.Duration, 
 		if err != nil {
 			return unsafeWrite, err
 		}
-		if wait == 0 && slices.ContainsFunc(lost, func(c *commit) bool { return c.wasMade(found.get(0, "n")) }) {
-			return unsafeWrite, nil
+		if made := slices.IndexFunc(lost, func(c *commit) bool { return c.wasMade(found.get(0, "n")) }); made >= 0 {
+			lost[made].end()
+			if wait == 0 {
+				return unsafeWrite, nil
+			}
+			lost = nil
 		}
 		found.tolerance = s.tolerance << min(late, 8)
 		c, err := decide(found)
@@ -109,19 +117,21 @@ func (s *Store) tryStep(ctx context.Context, keys []string, wait time.Duration, 
 		again := patience
 		switch {
 		case err == nil && reply.word == "applied":
+			c.end()
 			return copies, nil
 		case err == nil && reply.word == "changed":
 			failed, again = failed+1, reply.wait
 		case err == nil:
 			late, again = late+1, 0
-		case redis.HasErrorPrefix(err, "TRYAGAIN"): // a hash is missing while its slot moves
+		case isPassing(err) && refused < lostReplies:
+			refused++
 		case isReply(err), errors.Is(err, context.DeadlineExceeded), len(lost) == lostReplies:
 			return unsafeWrite, err
 		default:
 			lost = append(lost, c)
 		}
-		if over := s.pause(ctx, again); over != nil {
-			return unsafeWrite, cmp.Or(err, over)
+		if s.pause(ctx, again) != nil {
+			return unsafeWrite, cmp.Or(err, errContended)
 		}
 	}
 }
@@ -131,7 +141,17 @@ func turnAfter(failed int, took time.Duration) time.Duration {
 	if failed < 2 {
 		return 0
 	}
-	return min(took*3/2+time.Millisecond, 25*time.Millisecond)
+	return min(took*3/2+time.Millisecond, 100*time.Millisecond)
+}
+
+// errContended is no timeout of Redis: its server works.
+var errContended = errors.New("redisstore: others kept changing the cart")
+
+// isPassing reports whether Redis has refused a script that it runs a little later.
+func isPassing(err error) bool {
+	return slices.ContainsFunc([]string{"TRYAGAIN", "READONLY", "LOADING", "CLUSTERDOWN", "MASTERDOWN"}, func(prefix string) bool {
+		return redis.HasErrorPrefix(err, prefix)
+	})
 }
 
 // look reads the hashes of one slot, with the time.

@@ -25,6 +25,7 @@ type Store struct {
 	queues   *queues
 	name     string // of this instance, random
 
+	remembers bool          // whether a change may be decided from the cart that was seen last
 	tolerance int64         // see the constant
 	patience  time.Duration // see the constant
 
@@ -94,7 +95,7 @@ func New(c Config) *Store {
 	}
 	s := &Store{
 		Config: c, script: newScript(), masterOf: newLocator(c.Client, newMasters(c.Now, time.Now)), parsed: newParsedCarts(), queues: newQueues(),
-		tolerance: tolerance, patience: patience, clock: time.Now, pause: pause, random: rand.Reader,
+		remembers: c.Batch, tolerance: tolerance, patience: patience, clock: time.Now, pause: pause, random: rand.Reader,
 	}
 	s.name = s.newMark()
 	s.live = newLive(s)

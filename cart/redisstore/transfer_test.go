@@ -31,7 +31,7 @@ func TestTransfer_OfTheLargestCarts(t *testing.T) {
 		c := assert.Must(d.redis.Claim(ctx, to, from, note, needs, ""))(t)
 		report := assert.Must(d.redis.Apply(ctx, to, c, cart.Sum, cart.MergeBounds(c.Cart, nil, limits), rand.Text()))(t)
 		assert.Equal(t, report.Lines, needs.Lines, "lines that have arrived")
-		assert.NoError(t, d.redis.Finish(ctx, from, c))
+		finish(d, from, c)
 		assert.NoError(t, d.redis.Forget(ctx, to, note))
 	}
 	for i := range 2 {
@@ -156,4 +156,34 @@ func (b *breaks) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proce
 		}
 		return err
 	}
+}
+
+func TestRedeem_HonorsIfMatch(t *testing.T) {
+	t.Parallel()
+	d := openDesk(t, "1×1", "1×2")
+	code := d.handOver(d.token)
+	seen, _ := d.read(d.as("c", ""))
+	d.add(d.as("c", ""), 2, 1)
+	redeem := func(of cart.Cart) (service.Changed, error) {
+		return d.Redeem(t.Context(), d.as("c", ""), service.Redemption{Code: code, Key: redeemKey("k"), IfMatch: " " + of.Tag() + " "})
+	}
+	_, err := redeem(seen)
+	assert.That(t, problemOf(err, problem.VersionMismatch) != nil, "into an old version: %v", err)
+	now, _ := d.read(d.as("c", ""))
+	assert.Equal(t, linesOf(assert.Must(redeem(now))(t).Cart), "1×3 2×1", "into the version that was seen")
+	assert.That(t, assert.Must(redeem(now))(t).Replayed, "again")
+}
+
+// A replay across a login explains a refusal as the first answer did.
+func TestReplay_AcrossALoginExplainsItsRefusals(t *testing.T) {
+	t.Parallel()
+	d := openDesk(t, "", "1×1")
+	on := redisstore.Conditions{Key: "key", Fingerprint: "f"}
+	list := func(v *service.Visit) *problem.Error {
+		d.Merge(t.Context(), v, on.Key)
+		changed := assert.Must(d.Ops(t.Context(), v, on, service.List{Each: true, Ops: []service.Op{{Edit: &service.Edit{Item: "9", Edit: cart.Edit{Notice: new("n")}}}}}))(t)
+		return changed.Ops.Each[0].Refusal
+	}
+	first, again := list(d.as("", d.token)), list(d.as("c", d.token))
+	assert.That(t, first != nil && again != nil && first.Error() == again.Error() && first.Code == problem.ItemNotFound, "first %v, then %v", first, again)
 }

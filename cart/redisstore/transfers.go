@@ -141,8 +141,8 @@ func parseCame(flat []string) (map[string]cart.CameIn, error) {
 	return all, nil
 }
 
-// came adds to a commit what makes what has come another. life is 0 to leave it the time that it has.
-func (c *commit) came(key string, before, after map[string]cart.CameIn, life time.Duration) {
+// came adds to a commit what makes what has come another.
+func (c *commit) came(key string, before, after map[string]cart.CameIn) {
 	m := members{}
 	for _, id := range slices.Sorted(maps.Keys(after)) {
 		was := ""
@@ -158,8 +158,8 @@ func (c *commit) came(key string, before, after map[string]cart.CameIn, life tim
 	}
 	c.write("HDEL", key, m.gone...)
 	c.write("HSET", key, m.set...)
-	if len(m.set) > 0 && life > 0 {
-		c.write("PEXPIRE", key, life.Milliseconds())
+	if len(m.set) > 0 {
+		c.write("PEXPIRE", key, cart.UndoLife.Milliseconds())
 	}
 }
 

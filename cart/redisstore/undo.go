@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"reflect"
 
 	"commerce/cart"
 	"commerce/cart/transfer"
@@ -80,17 +81,17 @@ func (s *Store) Undo(ctx context.Context, owner Ref, id, name string, found Undo
 			return nil, err
 		case came.UndoneAs != "": // a repeat waits for replicas, too
 			return now.become(&held, held.Cell), nil
-		case to.Tag() != found.Cart.Tag():
-			return nil, nil
+		case to.Tag() != found.Cart.Tag(), !reflect.DeepEqual(to.Split(id).Guest, found.Undone.Guest):
+			return nil, nil // also if another merge was undone meanwhile, and took nothing out
 		}
-		after := to.Undo(id, name, mark)
+		after := to.Undo(id, name, mark, now.now)
 		came = after.Came[id]
 		c := now.become(&held, after.Cell)
 		c.check(now.keys[1], id, now.get(1, id)) // it may have expired meanwhile
 		if by := after.Listened.By; by != "" && after.Version != held.Version {
 			c.announce(by, owner.liveChannel(), after.Tag())
 		}
-		c.came(now.keys[1], to.Came, after.Came, 0)
+		c.came(now.keys[1], to.Came, after.Came)
 		return c, nil
 	})
 	if err == nil && came.UndoneAs != "" && !copies.survivesFailover() {

@@ -3,6 +3,7 @@ package service
 import (
 	"cmp"
 	"context"
+	"slices"
 
 	"commerce/auth/locale"
 	"commerce/auth/problem"
@@ -134,7 +135,7 @@ func (s *Carts) send(ctx context.Context, v *Visit, on Conditions, c change) (re
 	with := redisstore.Attempt{CartID: s.newCartIDFor(v), Limits: s.Limits}
 	// After a merge, the customer's own keys decide about another request with the same key.
 	if earlier := v.guestCart.RepeatOf(on); earlier != nil && (v.postponed || earlier.Status == cart.Replayed) {
-		return s.repeated(ctx, v, earlier, v.guest)
+		return s.repeated(ctx, v, on, c, earlier, v.guest)
 	}
 	var unmerged []redisstore.Ref
 	if v.postponed && (on.Key != "" || !v.guestFound) {
@@ -144,7 +145,7 @@ func (s *Carts) send(ctx context.Context, v *Visit, on Conditions, c change) (re
 		if earlier, where, err := s.repeatElsewhere(ctx, v, on, unmerged); err != nil {
 			return redisstore.Outcome{}, err
 		} else if earlier != nil {
-			return s.repeated(ctx, v, earlier, where)
+			return s.repeated(ctx, v, on, c, earlier, where)
 		}
 		limited, trip := v.budget.spend(ctx, 1)
 		o, err := s.Redis.Change(limited, v.own, on, with, c.Change)
@@ -189,11 +190,24 @@ func (s *Carts) repeatElsewhere(ctx context.Context, v *Visit, on Conditions, gu
 }
 
 // repeated returns the outcome of a repeat of a change of a guest's cart, with the visit's own cart.
-func (s *Carts) repeated(ctx context.Context, v *Visit, o *redisstore.Outcome, guest redisstore.Ref) (_ redisstore.Outcome, err error) {
-	if o.Status == cart.Replayed {
+func (s *Carts) repeated(
+	ctx context.Context, v *Visit, on Conditions, c change, o *redisstore.Outcome, guest redisstore.Ref,
+) (_ redisstore.Outcome, err error) {
+	if o.Status == cart.Replayed && s.Redis.Durable {
 		o.Durability = s.durability(ctx, guest)
+		// Since it was found, a failover may have lost the change.
+		if earlier, _, err := s.repeatElsewhere(ctx, v, on, []redisstore.Ref{guest}); err != nil || earlier == nil {
+			o.Durability = redisstore.Unconfirmed
+		}
 	}
 	o.Stored, err = s.loadOwn(ctx, v)
+	for err == nil && slices.ContainsFunc(o.Ops, func(one cart.OpOutcome) bool { return one.Refusal != nil }) {
+		// The refusals are explained as they would be decided now.
+		if o.Effect = c.Rule(&o.Cell, o.Pending.Left(s.Limits), s.Now()); o.Effect.Needs == nil {
+			break
+		}
+		err = c.needs.load(ctx, s, v, o.Effect.Needs)
+	}
 	return *o, err
 }
 

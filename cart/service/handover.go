@@ -120,12 +120,13 @@ func (s *Carts) PreviewHandover(ctx context.Context, v *Visit, code string) (off
 type Redemption struct {
 	Code      string
 	Key       string // the Idempotency-Key, made by the redeemer: a retry has the same result
+	IfMatch   string // as in Conditions, for the cart that the visit has
 	KeepAgent bool   // an agent's id follows to a fresh token
 }
 
 // Redeem moves the cart that a code offers to the visit's cart, or to a fresh token: see target. Afterwards
 // the visit's cart and Token are those that hold the lines. Errors: problem.NotFound for a code that cannot be
-// redeemed by this key, problem.CartFull, problem.RateLimited, problem.InvalidParameter for a guessable key.
+// redeemed by this key, problem.VersionMismatch, problem.CartFull, problem.RateLimited, problem.InvalidParameter for a guessable key.
 // After problem.Unavailable, a retry completes what was begun.
 func (s *Carts) Redeem(ctx context.Context, v *Visit, r Redemption) (Changed, error) {
 	h, ok := s.opened(v, r.Code)
@@ -161,6 +162,7 @@ func (s *Carts) Redeem(ctx context.Context, v *Visit, r Redemption) (Changed, er
 type redeeming struct {
 	handedOver
 	keepAgent bool
+	on        Conditions
 	note      string         // under which every try of this key merges
 	fresh     redisstore.Ref // the token that only this key leads to
 	token     auth.CartToken // of fresh
@@ -176,7 +178,7 @@ func (s *Carts) newRedemption(v *Visit, h handedOver, r Redemption) *redeeming {
 	}
 	token := auth.CartToken(derive("handover token"))
 	return &redeeming{
-		handedOver: h, keepAgent: r.KeepAgent, note: transfer.HandoverNote + derive("handover note")[:10],
+		handedOver: h, keepAgent: r.KeepAgent, on: Conditions{IfMatch: r.IfMatch}, note: transfer.HandoverNote + derive("handover note")[:10],
 		fresh: redisstore.GuestRef(v.Store.ID, token), token: token,
 	}
 }
@@ -260,6 +262,13 @@ func (s *Carts) redeemInto(ctx context.Context, v *Visit, d *redeeming, g rediss
 	g, err := s.ready(ctx, v, d.from, g)
 	if err != nil || g.Needs.CartID != d.cartID {
 		return err
+	}
+	if d.on.IfMatch != "" {
+		if own, err := s.loadOwn(ctx, v); err != nil {
+			return err
+		} else if !d.on.Allows(&own.Cart) {
+			return s.versionMismatch(ctx, v, own.Cart)
+		}
 	}
 	m := merging{owner: to, guest: d.from, note: d.note, needs: g.Needs}
 	if d.agent {

@@ -61,7 +61,7 @@ func (s *Carts) resume(ctx context.Context, v *Visit, unfinished cart.Notes) (wa
 
 // observed runs a merge with a timeout of its own, since it takes several round trips and may
 // wait for replicas. A client that disconnects does not stop it halfway. Afterwards the request has
-// its full budget again.
+// its full budget again, or half of it if a Redis did not answer: it may be that of the customer's cart.
 func (s *Carts) observed(ctx context.Context, v *Visit, merge func(context.Context) error) error {
 	ctx, traced := timing.Step(context.WithoutCancel(ctx), "merge")
 	limited, cancel := context.WithTimeout(ctx, mergeBudgets*s.Budget)
@@ -73,6 +73,9 @@ func (s *Carts) observed(ctx context.Context, v *Visit, merge func(context.Conte
 	v.merged = cmp.Or(v.merged, earlier)
 	traced(err)
 	v.budget.left = s.Budget
+	if errors.Is(err, context.DeadlineExceeded) {
+		v.budget.left = s.Budget / 2
+	}
 	return err
 }
 
@@ -219,9 +222,13 @@ func (s *Carts) complete(ctx context.Context, v *Visit, m merging) (again bool, 
 	if err != nil {
 		return false, err
 	}
-	err = s.step(ctx, func(ctx context.Context) error { return s.Redis.Finish(ctx, m.guest, c) })
-	if err != nil {
-		return false, err
+	another := false
+	err = s.step(ctx, func(ctx context.Context) error {
+		another, err = s.Redis.Finish(ctx, m.guest, c)
+		return err
+	})
+	if err != nil || another { // the tries of a hand-over share the note
+		return c.Again, err
 	}
 	return c.Again, s.forget(ctx, m.owner, c.Note, m.note)
 }

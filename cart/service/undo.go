@@ -25,7 +25,7 @@ type Undone struct {
 
 // UndoMerge undoes a merge into the customer's cart. A repeat has the same result. Of the conditions, only IfMatch counts.
 // Errors: problem.Unauthenticated for a guest; problem.NotFound for a merge that is unknown, or too long ago;
-// problem.VersionMismatch; problem.RateLimited. After problem.Unavailable, a repeat completes what was begun.
+// problem.VersionMismatch; problem.RateLimited; problem.OutcomeUnknown, after which a repeat completes what was begun.
 func (s *Carts) UndoMerge(ctx context.Context, v *Visit, on Conditions, id string) (Changed, error) {
 	if v.customer == "" {
 		return Changed{}, errCustomerOnly
@@ -39,6 +39,8 @@ func (s *Carts) UndoMerge(ctx context.Context, v *Visit, on Conditions, id strin
 			return Changed{}, asUnavailable("undo merge", err)
 		case errors.Is(err, transfer.ErrUnknown):
 			return Changed{}, errNoMerge
+		case err != nil && u.sent:
+			return Changed{}, cart.OutcomeUnknown("undo merge", err)
 		case err != nil:
 			return Changed{}, asUnavailable("undo merge", err)
 		case u.came.UndoneAs != "":
@@ -55,6 +57,7 @@ type undoing struct {
 	*Visit
 	id string // of the merge
 
+	sent bool          // it may be undone
 	came cart.CameIn // not undone if the cart has changed meanwhile
 }
 
@@ -80,11 +83,12 @@ func (s *Carts) undo(ctx context.Context, u *undoing, on Conditions) error {
 			return err
 		}
 	}
+	u.sent = true
 	err = s.step(ctx, func(ctx context.Context) error {
 		u.came, err = s.Redis.Undo(ctx, u.own, u.id, name, found)
 		return err
 	})
-	told := err == nil || errors.Is(err, transfer.ErrUnknown) || errors.Is(err, redisstore.ErrUnconfirmed)
+	told := err == nil || errors.Is(err, redisstore.ErrUnconfirmed)
 	if told && u.came.UndoneAs != name && takesOut {
 		s.Redis.DropUndone(ctx, guest)
 	}

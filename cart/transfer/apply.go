@@ -116,7 +116,7 @@ func bring(before map[string]cart.CameIn, id string, more cart.CameIn) map[strin
 		if !came.At.Before(more.At) { // the times are those of the order
 			more.At = came.At.Add(time.Millisecond)
 		}
-		if more.At.Sub(came.At) < cart.UndoLife {
+		if came.Counts(more.At) {
 			all[other] = came
 		}
 	}
@@ -126,7 +126,7 @@ func bring(before map[string]cart.CameIn, id string, more cart.CameIn) map[strin
 		return all
 	case again:
 		for other, between := range all {
-			if other != id && between.At.After(first.At) {
+			if other != id && between.UndoneAs == "" && between.At.After(first.At) {
 				first, all[other] = first.Above(between), between.Below(first.Brought())
 			}
 		}

@@ -145,7 +145,7 @@ func TestUndo_TakesBackAllThatARedemptionHasBrought(t *testing.T) {
 		for _, id := range order {
 			u := now.Split(id)
 			assert.That(t, cmp.Equal(u.Guest.Lines, want[id]) && u.Adjusted == nil, "%v: %s takes out %+v, tells %+v", order, id, u.Guest.Lines, u.Adjusted)
-			now = now.Undo(id, "name", "mark")
+			now = now.Undo(id, "name", "mark", noon)
 			came := assert.Must(now.Merge(id, noon.Add(3*time.Minute)))(t)
 			assert.Equal(t, came.UndoneAs, "name", "its name")
 		}

@@ -15,7 +15,7 @@ var ErrUnknown = errors.New("transfer: no such merge")
 // Merge returns what a merge has brought; ErrUnknown for none that can be undone, or that was undone, at this time.
 func (o Owner) Merge(id string, now time.Time) (cart.CameIn, error) {
 	came, ok := o.Came[id]
-	if !ok || now.Sub(came.At) >= cart.UndoLife {
+	if !ok || !came.Counts(now) {
 		return cart.CameIn{}, ErrUnknown
 	}
 	return came, nil
@@ -35,7 +35,7 @@ func (o Owner) Split(id string) cart.Undone {
 
 // Undo returns the owner's slot without what a merge has brought, and with the name of the undo, by which a repeat finds the
 // guest's cart. mark is that of the version that this makes.
-func (o Owner) Undo(id, name, mark string) Owner {
+func (o Owner) Undo(id, name, mark string, now time.Time) Owner {
 	undone, came := o.Split(id), maps.Clone(o.Came)
 	for other, all := range came {
 		if other != id && all.At.After(came[id].At) {
@@ -43,7 +43,7 @@ func (o Owner) Undo(id, name, mark string) Owner {
 		}
 	}
 	this := came[id]
-	this.UndoneAs, this.Adjusted = name, undone.Adjusted
+	this.UndoneAs, this.UndoneAt, this.Adjusted = name, now, undone.Adjusted
 	came[id] = this
 	o.Came = came
 	if undone.Customer.Version != o.Version {
