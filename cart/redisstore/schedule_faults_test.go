@@ -83,6 +83,7 @@ func (s *schedule) event(kind moveKind, sh shard) {
 	switch kind {
 	case lags:
 		what = "replica stops answering"
+		s.stalls--
 		s.fallBehind(sh)
 		s.shards[sh].lagsFrom = s.tick()
 	case isDropped:
@@ -220,7 +221,7 @@ func (s *schedule) mayPass(d time.Duration) bool {
 func (s *schedule) failures(all []move) []move {
 	for _, sh := range []shard{guestShard, customerShard} {
 		r := &s.shards[sh]
-		if !r.lags && s.failovers > 0 {
+		if !r.lags && s.failovers > 0 && s.stalls != 0 {
 			all = append(all, move{kind: lags, weight: 5, shard: sh})
 		}
 		if !r.lags {

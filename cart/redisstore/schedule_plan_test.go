@@ -19,7 +19,7 @@ func randomPlan(r *rand.Rand) plan {
 		jumps: []time.Duration{210 * time.Millisecond, 1200 * time.Millisecond, 2 * time.Second},
 		hasty: r.IntN(4) == 0, tardy: r.IntN(4) == 0,
 		budgets: budgets{
-			faults: max(0, r.IntN(5)-1), jumpsLeft: r.IntN(4), switches: -1,
+			faults: max(0, r.IntN(5)-1), jumpsLeft: r.IntN(4), switches: -1, stalls: -1,
 		},
 	}
 	if r.IntN(3) == 0 {

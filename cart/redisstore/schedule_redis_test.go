@@ -26,15 +26,15 @@ func TestMemory_DoesWhatRedisDoes(t *testing.T) {
 		m := newMemory(func(shard) time.Time { return now })
 		ref := redisstore.CustomerRef(store, "c")
 		keys := []string{ref.CartKey(), ref.ClaimedKey(), ref.KeysKey()}
-		real, simulated := redis.NewScript(redisstore.CommitLua), []any{}
+		script := redis.NewScript(redisstore.CommitLua)
 		for range rapid.IntRange(1, 12).Draw(r, "commits") {
 			args := drawCommit(r, keys, now)
-			want, err := real.Run(t.Context(), client, keys, args...).Slice()
+			want, err := script.Run(t.Context(), client, keys, args...).Slice()
 			if err != nil {
 				r.Fatal(err)
 			}
 			now = time.UnixMilli(want[1].(int64))
-			simulated = m.commit(keys, texts(args))
+			simulated := m.commit(keys, texts(args))
 			if want[0] == "changed" {
 				want[3], simulated[3] = sorted(want[3].([]any)), sorted(simulated[3].([]any))
 			}

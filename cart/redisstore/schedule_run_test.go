@@ -35,6 +35,7 @@ type budgets struct {
 	faults    int
 	jumpsLeft int
 	failovers int
+	stalls    int // how often a replica may stop answering
 	switches  int // to another request while the current one could continue
 }
 
@@ -53,7 +54,7 @@ type schedule struct {
 	plan plan
 	ops  []*operation
 
-	faults, jumps, failovers, switches int // still allowed
+	faults, jumps, failovers, stalls, switches int // still allowed
 
 	threads *threads
 	live    []*request
@@ -79,7 +80,7 @@ func newSchedule(w *world, p plan, t *threads) *schedule {
 	return &schedule{
 		world: w, plan: p, threads: t, ops: p.ops, stopped: make(chan *request),
 		seen: map[caller]etag{}, told: map[caller]*cart.MergeReport{}, tried: tried{},
-		faults: p.budgets.faults, jumps: p.jumpsLeft, failovers: p.budgets.failovers, switches: p.budgets.switches,
+		faults: p.budgets.faults, jumps: p.jumpsLeft, failovers: p.budgets.failovers, stalls: p.stalls, switches: p.budgets.switches,
 	}
 }
 

@@ -3,6 +3,7 @@ package redisstore_test
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -63,6 +64,18 @@ var smallScenarios = map[string][]operation{
 	"two guests redeem codes of each other's carts":                 {take("A", 0, guestT2), {name: "B", verb: takes, take: 1, from: 1, agent: true, tries: []caller{guestT1}}},
 }
 
+// smallFailovers run in every order of their steps, with a failover of either shard, and what its replica lacks, at every step.
+var smallFailovers = map[string][]operation{
+	"a master fails over during a login":                            {login("A", c1t1)},
+	"a master fails over while two devices log in":                  {login("A", c1t1), login("B", c1t1)},
+	"a master fails over while a guest adds during a login":         {login("A", c1t1), addLine("B", 2, "", guestT1)},
+	"a master fails over while a customer adds with a key":          {login("A", c1t1), addLine("B", 2, "key-B", c1, c1)},
+	"a master fails over while a guest adds, and repeats it later":  {addLine("A", 1, "key-A", guestT1, c1t1)},
+	"a master fails over while a code is redeemed":                  {take("A", 0, nobody, nobody)},
+	"a master fails over while a code is redeemed, and guests add":  {take("A", 0, nobody), addLine("B", 2, "", guestT1)},
+	"a master fails over while a merge is undone, and then another": {undo("A", c1, c1)},
+}
+
 // afterMinutes is a scenario in which the clock may jump, and the customer never sends the
 // token again.
 const afterMinutes = "a customer returns after minutes, without the token"
@@ -79,14 +92,16 @@ func undo(name string, tries ...caller) operation {
 	return operation{name: name, verb: undoes, insists: len(tries) == 2, tries: tries}
 }
 
-func addOne(name, key string, tries ...caller) operation {
-	return operation{name: name, verb: adds, product: 1, quantity: 1, key: key, tries: tries}
+func addOne(name, key string, tries ...caller) operation { return addLine(name, 1, key, tries...) }
+
+func addLine(name string, product int64, key string, tries ...caller) operation {
+	return operation{name: name, verb: adds, product: product, quantity: 1, key: key, tries: tries}
 }
 
 func TestSchedules_OfSmallScenarios(t *testing.T) {
 	t.Parallel()
 	ephemeral.Slow(t)
-	for name := range smallScenarios {
+	for _, name := range slices.Concat(slices.Sorted(maps.Keys(smallScenarios)), slices.Sorted(maps.Keys(smallFailovers))) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			run := newRuns(t)
@@ -114,7 +129,14 @@ func smallPlan(name string) plan {
 		base:    []base{{who: guestT1, product: 1}, {who: guestT1, product: 3, engraved: true, coupon: '1'}, {who: c1, product: 3}},
 		budgets: budgets{faults: 1, switches: *switches},
 	}
-	for _, op := range smallScenarios[name] {
+	ops, fails := smallFailovers[name]
+	if fails {
+		p.counted, p.base = true, []base{{who: guestT1, product: firstBase}, {who: guestT1, product: firstBase + 1}, {who: c1, product: firstBase + 2}}
+		p.budgets = budgets{faults: 2 - len(ops), failovers: 1, stalls: 1, switches: *switches}
+	} else {
+		ops = smallScenarios[name]
+	}
+	for _, op := range ops {
 		p.ops = append(p.ops, &op)
 		p.merged = p.merged || op.verb == undoes
 		if slices.Contains(op.tries, guestT2) {

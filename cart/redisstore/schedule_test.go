@@ -27,7 +27,7 @@ import (
 // determines a random schedule. Its results are compared with a model.
 
 var (
-	schedules = flag.Int("schedules", 10_000, "how many random schedules to run")
+	schedules = flag.Int("schedules", 0, "how many random schedules to run; 0: as many as take a minute, and 10 seconds in short tests")
 	firstSeed = flag.Uint64("seed", 1, "the seed of the first random schedule")
 )
 
@@ -35,6 +35,12 @@ const enoughFailures = 5
 
 func TestSchedules(t *testing.T) {
 	t.Parallel()
+	if *schedules == 0 {
+		*schedules = 300_000
+		if testing.Short() {
+			*schedules = 30_000
+		}
+	}
 	bar := progress(*schedules)
 	seeds := make(chan uint64)
 	run := newRuns(t)

@@ -57,7 +57,7 @@ type undoing struct {
 	*Visit
 	id string // of the merge
 
-	sent bool          // it may be undone
+	sent bool        // it may be undone
 	came cart.CameIn // not undone if the cart has changed meanwhile
 }
 

@@ -47,8 +47,10 @@ func newRedisHook(r registry) redisHook {
 		failures: fromZero(r.counters("commerce_redis_errors_total",
 			"Redis commands that failed, by kind.", "kind"), kindsOf(redisReplies)...),
 	}
-	commands := []string{redisstore.ScriptName, limit.ScriptName, readBatch, changeBatch, "hgetall", "hget", "exists", "pttl",
-		"ping", "time", "role", "wait", "cluster slots", "cluster nodes", otherCommand}
+	commands := []string{
+		redisstore.ScriptName, limit.ScriptName, readBatch, changeBatch, "hgetall", "hget", "exists", "pttl",
+		"ping", "time", "role", "wait", "cluster slots", "cluster nodes", otherCommand,
+	}
 	for _, name := range commands {
 		h.took[name] = duration.WithLabelValues(name)
 	}

@@ -20,17 +20,17 @@ var languages = []struct {
 	pairs   []string
 }{
 	{
-		55,
+		75,
 		[]string{
-			"cart/*.go", "cart/service/*.go", "cart/carthttp/*.go", "cart/redisstore/*.go", "cart/money/*.go", "cart/catalog/*.go",
+			"cart/*.go", "cart/transfer/*.go", "cart/service/*.go", "cart/carthttp/*.go", "cart/redisstore/*.go", "cart/money/*.go", "cart/catalog/*.go",
 			"auth/*.go", "auth/limit/*.go", "subscriptions/*.go", "subscriptions/*/*.go", "cmd/internal/server/*.go", "deploy/connect/*.go",
 		},
 		regexp.MustCompile(`"(\\.|[^"\\])*"|//.*`),
 		slices.Concat([]string{"==", "!=", "!=", "==", "&&", "||", "||", "&&", "+", "-", "-", "+"}, inAll, numbers, inSQL),
 	},
 	{
-		30,
-		[]string{"cart/redisstore/lua/*.lua", "auth/limit/*.lua"},
+		10,
+		[]string{"cart/redisstore/*.lua", "auth/limit/*.lua"},
 		regexp.MustCompile(`--.*`),
 		slices.Concat([]string{"==", "~=", "~=", "==", "and", "or", "or", "and", " + ", " - ", " - ", " + "}, inAll, numbers),
 	},

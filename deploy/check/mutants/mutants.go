@@ -5,6 +5,7 @@
 //
 //	make mutants                  # fail if a test found a mistake before, and none does now
 //	bin/mutants -new 100          # choose 100 mistakes anew, next to test servers
+//	bin/mutants -list deploy/check/mutants/found.txt   # those that the service once had, or nearly had
 //
 // It changes no file but the list: the compiler reads the mistake through -overlay.
 package main
@@ -22,13 +23,12 @@ import (
 	"sync"
 )
 
-const list = "deploy/check/mutants/killed.txt"
-
 func main() {
 	log.SetFlags(0)
+	list := flag.String("list", "deploy/check/mutants/killed.txt", "the mistakes")
 	count := flag.Int("new", 0, "how many mistakes to choose anew, instead of those of the list")
 	flag.Parse()
-	read := readList
+	read := func() ([]mutant, error) { return readList(*list) }
 	if *count > 0 {
 		read = func() ([]mutant, error) { return choose(*count) }
 	}
@@ -56,7 +56,7 @@ func main() {
 	if lost > 0 {
 		os.Exit(1) // and leave the list as it is
 	}
-	if err := os.WriteFile(list, []byte(text.String()), 0o644); err != nil {
+	if err := os.WriteFile(*list, []byte(text.String()), 0o644); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -95,7 +95,7 @@ func (m mutant) String() string {
 	return strings.Join([]string{m.file, m.line, fmt.Sprint(m.nth), m.from, fmt.Sprint(m.at), m.to, m.killer}, "\t")
 }
 
-func readList() (mutants []mutant, err error) {
+func readList(list string) (mutants []mutant, err error) {
 	text, err := os.ReadFile(list)
 	if err != nil {
 		return nil, err
@@ -133,7 +133,7 @@ func (m mutant) apply() (string, error) {
 		lines[i] = strings.Join(parts[:last], m.from) + m.to + parts[last]
 		return strings.Join(lines, ""), nil
 	}
-	return "", fmt.Errorf("%s no longer has the line %q: take it from %s, or choose anew", m.file, m.line, list)
+	return "", fmt.Errorf("%s no longer has the line %q: take it from the list, or choose anew", m.file, m.line)
 }
 
 // overlay writes the file with the mistake to a temporary directory, and returns the file for

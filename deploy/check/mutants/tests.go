@@ -12,7 +12,7 @@ import (
 // stages returns the arguments of go test for a mutant of a file, the quickest first. Tests in a
 // browser and of pages are left out: they take long, and do not prove a rule.
 func stages(file string) (stages [][]string) {
-	dir := strings.TrimSuffix(path.Dir(file), "/lua")
+	dir := path.Dir(file)
 	add := func(arguments ...string) { stages = append(stages, arguments) }
 	if dir != "cart/redisstore" && dir != "cmd/internal/server" {
 		add("./"+dir, "-skip", "Million|Promotion|Failover")
