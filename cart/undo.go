@@ -14,12 +14,12 @@ import (
 type CameIn struct {
 	At       time.Time           `json:"-"` // of the merge, by Redis' clock
 	Lines    map[LineID]CameLine // that it has raised, begun, or given texts
-	Coupon   string              // if the customer had none; "" otherwise
-	Metadata Metadata            // names that the customer did not have
+	Coupon   string              `json:",omitempty"` // if the customer had none; "" otherwise
+	Metadata Metadata            `json:",omitempty"` // names that the customer did not have
 
-	UndoneAs string       // the name of its undo; "" while it is not undone
-	UndoneAt time.Time    // by Redis' clock
-	Adjusted []Adjustment // what the undo has told
+	UndoneAs string       `json:",omitempty"` // the name of its undo; "" while it is not undone
+	UndoneAt time.Time    `json:",omitzero"`  // by Redis' clock
+	Adjusted []Adjustment `json:",omitempty"` // what the undo has told
 }
 
 // UndoLife is for how long a merge can be undone, and then its undo be repeated.
@@ -37,8 +37,8 @@ func (m CameIn) Counts(now time.Time) bool {
 type CameLine struct {
 	Before, After int64        // its quantity; 0 before a line that began
 	Price         money.Amount // when the guest added it
-	Notice        string       // if the line had none; "" otherwise
-	Metadata      Metadata     // names that the line did not have
+	Notice        string       `json:",omitempty"` // if the line had none; "" otherwise
+	Metadata      Metadata     `json:",omitempty"` // names that the line did not have
 }
 
 // Undone is what both carts are after an undo, and what the shopper changed since the merge.

@@ -207,11 +207,14 @@ func (s *schedule) mayPass(d time.Duration) bool {
 		}
 	}
 	for _, op := range s.ops {
+		if op.verb == takes && len(op.attempts) > 0 && s.passed+d > codeLife/2 { // its redeemer returns in the hour of the code: see retake
+			return false
+		}
 		if len(op.attempts) == 0 || op.settled() {
 			continue
 		}
 		age := s.passed - op.attempts[0].startedAt + d
-		if op.stamp != "" && age > stampLife || op.key != "" && age > keyLife || op.verb == takes && s.passed+d > codeLife/2 {
+		if op.stamp != "" && age > stampLife || op.key != "" && age > keyLife {
 			return false
 		}
 	}

@@ -121,8 +121,9 @@ func (o *operation) cameBare() bool {
 func (s *schedule) mergedBetween(earlier, then *request) bool {
 	login := caller{then.who.customer, earlier.who.token}
 	for a := range s.requests() {
-		if m := a.result.merge; a.who == login && !s.keepsOut(login) && a.over && m != nil && m.Lines > 0 &&
-			earlier.over && earlier.late == 0 && a.call > earlier.end && a.end < then.call {
+		m := a.result.merge
+		brings := m != nil && m.Lines > 0 && !m.At.Before(beginning.Add(earlier.endedAt)) // reports are told for a minute
+		if brings && a.who == login && !s.keepsOut(login) && a.over && earlier.over && earlier.late == 0 && a.call > earlier.end && a.end < then.call {
 			return true
 		}
 	}
@@ -156,7 +157,9 @@ func (o *operation) mayStart(s *schedule) bool {
 	if o.verb == undoes && o.merge == "" && s.mergeKnown(o.tries[0].customer) == "" {
 		return false
 	}
-	return len(o.attempts) == 0 || o.mayGoOn()
+	who := o.tries[len(o.attempts)]
+	runsElsewhere := func(a *request) bool { return !a.over && a.who != who } // see mayGiveUp
+	return len(o.attempts) == 0 || o.mayGoOn() && !slices.ContainsFunc(o.attempts, runsElsewhere)
 }
 
 // mayGoOn reports whether the client would repeat the request now, if it has tries left. If a

@@ -16,6 +16,7 @@ import (
 	"commerce/cart/redisstore"
 	"commerce/cart/service"
 	"commerce/deploy/assert"
+	"commerce/deploy/ephemeral"
 )
 
 // The largest carts that a setting allows, with all texts: two guests' that are handed over into one, and that one merged at a
@@ -186,4 +187,109 @@ func TestReplay_AcrossALoginExplainsItsRefusals(t *testing.T) {
 	}
 	first, again := list(d.as("", d.token)), list(d.as("c", d.token))
 	assert.That(t, first != nil && again != nil && first.Error() == again.Error() && first.Code == problem.ItemNotFound, "first %v, then %v", first, again)
+}
+
+// after is a hook that runs once, after the first command that it is to follow, and loses its reply.
+type after struct {
+	follows func(redis.Cmder) bool
+	run     func()
+	ran     bool
+}
+
+func (*after) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (h *after) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		if h.ran || err != nil || !h.follows(cmd) {
+			return err
+		}
+		h.ran = true
+		h.run()
+		cmd.SetErr(errBreaks)
+		return errBreaks
+	}
+}
+
+func (*after) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+// A claim is made, its reply is lost, another request brings its line, and a failover loses the claim. The guest adds, and the
+// repeat claims again. What the other request finishes is not this claim.
+func TestClaim_EachDecisionHasANameOfItsOwn(t *testing.T) {
+	t.Parallel()
+	d := openDesk(t, "", "1×1")
+	ctx, needs, note := t.Context(), d.brings(), d.reserve()
+	dump := d.client.Dump(ctx, d.guest.CartKey()).Val()
+	var found redisstore.Claimed
+	client := dial(t, ephemeral.Redis(t))
+	client.AddHook(&after{follows: claims, run: func() {
+		found = assert.Must(d.redis.Claim(ctx, d.customer, d.guest, "", cart.Reservation{}, ""))(t)
+		d.bring(d.customer, found)
+		d.client.Del(ctx, d.guest.ClaimedKey(), d.guest.CartKey())
+		assert.NoError(t, d.client.Restore(ctx, d.guest.CartKey(), time.Hour, dump).Err())
+		d.add(d.as("", d.token), 1, 4)
+	}})
+	s := redisstore.New(redisstore.Config{Client: client, TTL: usualTTLs})
+	s.Unhurried()
+	second := assert.Must(s.Claim(ctx, d.customer, d.guest, note, needs, ""))(t)
+	assert.That(t, second.Claim != found.Claim && !second.Again, "both are %+v", second.Claim)
+	finish(d, d.guest, found)
+	d.wantLines(d.as("c", d.token), "1×5")
+}
+
+// The reply of an undo is lost just before its time is over: it is made, and tells where the lines are.
+func TestUndo_AtTheEndOfItsTimeKeepsWhatItTookOut(t *testing.T) {
+	t.Parallel()
+	d := openDesk(t, "", "1×2")
+	d.redis.Undoable = true
+	_, report := d.read(d.as("c", d.token))
+	d.redis.Client.AddHook(&after{follows: isUndo, run: func() { d.pass(cart.UndoLife - time.Second) }})
+	d.redis.Unhurried()
+	undone, err := d.undo(d.as("c", ""), report.ID, "")
+	assert.Require(t, err == nil, "%v", err)
+	d.wantLines(d.as("", undone.Undone.Guest), "1×2")
+	again, err := d.undo(d.as("c", ""), report.ID, "")
+	assert.That(t, err == nil && again.Undone.Guest == undone.Undone.Guest, "a repeat: %v", err)
+}
+
+// isUndo reports whether a command undoes a merge.
+func isUndo(cmd redis.Cmder) bool {
+	return strings.Contains(fmt.Sprint(cmd.Args()...), `"UndoneAs":"`)
+}
+
+// Redis is gone after it has made an undo. The answer does not say that nothing was changed.
+func TestUndo_ThatMayBeMadeIsUnknown(t *testing.T) {
+	t.Parallel()
+	d := openDesk(t, "", "1×2")
+	d.redis.Undoable = true
+	_, report := d.read(d.as("c", d.token))
+	gone := false
+	d.redis.Client.AddHook(&breaks{when: func(cmd redis.Cmder) bool {
+		gone = gone || isUndo(cmd)
+		return gone
+	}})
+	_, err := d.undo(d.as("c", ""), report.ID, "")
+	assert.That(t, isProblem(err, problem.OutcomeUnknown), "got %v", err)
+	gone = false
+}
+
+// A request dies after it has listed a share, and a repeat keeps the share a day later: the list leads to it as long as it lives.
+func TestShare_IsListedAsLongAsItLives(t *testing.T) {
+	t.Parallel()
+	d := openDesk(t, "", "1×2")
+	code := d.share(d.as("", d.token), "k").Code
+	for _, key := range d.keys() {
+		if strings.Contains(key, ":s:") {
+			assert.NoError(t, d.client.Del(t.Context(), key).Err())
+		}
+	}
+	d.pass(24 * time.Hour)
+	assert.Equal(t, d.share(d.as("", d.token), "k").Code, code, "code")
+	d.pass(29*24*time.Hour + time.Hour)
+	d.add(d.as("", d.token), 2, 1) // the cart lives
+	d.wantShared(code, "1×2")
+	d.eraseUntilNothing(d.guest, &then{follows: func(redis.Cmder, error) bool { return false }})
+	d.wantShared(code, "")
 }
