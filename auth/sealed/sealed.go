@@ -14,6 +14,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 )
 
 const (
@@ -28,6 +29,7 @@ const (
 type Keys struct {
 	current  key
 	previous *key
+	random   io.Reader // of salts
 }
 
 type key struct {
@@ -46,7 +48,7 @@ func New(current, previous string) (*Keys, error) {
 	if err := cmp.Or(Check(current), Check(previous)); err != nil {
 		return nil, err
 	}
-	keys := &Keys{current: newKey(current)}
+	keys := &Keys{current: newKey(current), random: rand.Reader}
 	if previous == "" || previous == current {
 		return keys, nil
 	}
@@ -54,6 +56,12 @@ func New(current, previous string) (*Keys, error) {
 		return nil, errors.New("has the same name as the previous key, by a chance of one in 15 million: choose another key")
 	}
 	return keys, nil
+}
+
+// WithRandom returns the keys with another source of salts, which a simulation decides.
+func (k Keys) WithRandom(random io.Reader) *Keys {
+	k.random = random
+	return &k
 }
 
 // Check returns what is wrong with a key. An empty key means none.
@@ -137,7 +145,7 @@ func (k *Keys) Derive(name, label string, parts ...string) (sum [sha256.Size]byt
 // Seal encrypts text for a purpose under the current key: its name, then a salt and the ciphertext in base64url.
 func (k *Keys) Seal(purpose string, text []byte) string {
 	salt := make([]byte, saltLength)
-	_, _ = rand.Read(salt) // never fails
+	_, _ = io.ReadFull(k.random, salt) // never fails
 	return encode(k.current, k.current.aead(salt, purpose).Seal(salt, make([]byte, nonceLength), text, nil))
 }
 

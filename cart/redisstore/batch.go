@@ -108,7 +108,7 @@ func (s *Store) runShared(
 	concurrent := at.changes.inFlight.Add(1)
 	defer at.changes.inFlight.Add(-1)
 	if !s.Batch || concurrent == 1 {
-		return s.run(ctx, at, c, wait, script.Once, keys, args...)
+		return s.run(ctx, at, c, wait, keys, args...)
 	}
 	began := time.Now()
 	shared, end := timing.Call(ctx, "redis", "redis shared change")
@@ -120,7 +120,7 @@ func (s *Store) runShared(
 	copies := replication{replied: s.clock()}
 	unrun := cmd.Withdraw() || script.Unsent(err) || !mayHaveRun(err)
 	if unrun && (!cmd.Answered() || isNotHere(err)) && script.TimeLeft(ctx) {
-		return s.run(ctx, at, c, wait, script.Once, keys, args...)
+		return s.run(ctx, at, c, wait, keys, args...)
 	}
 	if err == nil {
 		if mine.copied != nil {

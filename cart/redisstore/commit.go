@@ -3,6 +3,7 @@ package redisstore
 import (
 	"cmp"
 	"context"
+	_ "embed"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -14,6 +15,12 @@ import (
 
 	"commerce/auth/script"
 )
+
+//go:embed commit.lua
+var commitLua string
+
+// ScriptName is the FullName of the commands that run the script.
+const ScriptName = "commit"
 
 // commit is a decision on its way to Redis, as commit.lua has it. Its bytes never change: however many copies of it
 // run, at most one is applied.

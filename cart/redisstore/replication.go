@@ -72,25 +72,25 @@ func (s *Store) Replicate(ctx context.Context, ref Ref) string {
 	return copies.durability()
 }
 
-// run runs a script on the master of its first key, and waits, no longer than wait, until every
+// run runs a script once, on the master of its first key, and waits, no longer than wait, until every
 // replica of that master has confirmed it. With a wait of 0, nothing is known of replicas. WAIT
 // covers only the last write of its own connection, so all commands use one. While the slot
 // migrates to another node, the script runs there, and its write counts as unconfirmed.
-func (s *Store) run(ctx context.Context, at located, c script.Script, wait time.Duration, how script.Sending, keys []string, args ...any) (*redis.Cmd, replication) {
+func (s *Store) run(ctx context.Context, at located, c script.Script, wait time.Duration, keys []string, args ...any) (*redis.Cmd, replication) {
 	if wait == 0 {
-		cmd := c.Run(ctx, s.Client, how, keys, args...)
+		cmd := c.Run(ctx, s.Client, script.Once, keys, args...)
 		return cmd, replication{replied: s.clock()}
 	}
 	for try := 0; ; try++ {
 		conn := at.client.Conn()
-		cmd := c.Run(ctx, conn, how, keys, args...)
+		cmd := c.Run(ctx, conn, script.Once, keys, args...)
 		p, replied := unsafeWrite, s.clock()
 		if cmd.Err() == nil {
 			p = s.awaitReplicas(ctx, conn, at.master, wait)
 		}
 		_ = conn.Close()
 		if redis.HasErrorPrefix(cmd.Err(), "ASK") {
-			cmd, p.replied = c.Run(ctx, s.Client, how, keys, args...), s.clock()
+			cmd, p.replied = c.Run(ctx, s.Client, script.Once, keys, args...), s.clock()
 			return cmd, p
 		}
 		if try == redirections || !isElsewhere(cmd.Err()) {

@@ -23,6 +23,13 @@ type memory struct {
 type hash struct {
 	members []string  // member, value, member, value, …
 	expires time.Time // zero for never
+	reply   *[]byte   // to HGETALL, once it is known; nil for an empty hash
+}
+
+// of returns the hash with other members.
+func (h hash) of(members []string) hash {
+	h.members, h.reply = members, new([]byte)
+	return h
 }
 
 func newMemory(now func(shard) time.Time) *memory {
@@ -64,8 +71,7 @@ func (h hash) without(members []string) hash {
 			left = append(left, h.members[i], h.members[i+1])
 		}
 	}
-	h.members = left
-	return h
+	return h.of(left)
 }
 
 func (h hash) with(set []string) hash {
@@ -81,8 +87,7 @@ next:
 		}
 		all = append(all, set[i], set[i+1])
 	}
-	h.members = all
-	return h
+	return h.of(all)
 }
 
 // write runs a command that writes.
@@ -242,12 +247,20 @@ func (m *memory) do(cmd redis.Cmder) error {
 func (m *memory) all(cmd redis.Cmder, h hash) {
 	switch cmd := cmd.(type) {
 	case *redis.RawCmd:
+		if h.reply == nil {
+			h = h.of(nil)
+		}
+		if len(*h.reply) > 0 {
+			cmd.SetVal(*h.reply)
+			return
+		}
 		reply := make([]byte, 0, 512)
 		reply = append(strconv.AppendInt(append(reply, '*'), int64(len(h.members)), 10), "\r\n"...)
 		for _, text := range h.members {
 			reply = append(strconv.AppendInt(append(reply, '$'), int64(len(text)), 10), "\r\n"...)
 			reply = append(append(reply, text...), "\r\n"...)
 		}
+		*h.reply = reply
 		cmd.SetVal(reply)
 	case *redis.MapStringStringCmd:
 		all := map[string]string{}

@@ -43,7 +43,6 @@ type moving struct {
 	removed bool // as in carts.removed, of where it comes from
 }
 
-// carts has at most 128 bytes. A map would store larger keys behind pointers.
 type carts struct {
 	customer [modelCustomers]contents
 	guest    [modelGuests]contents
@@ -74,12 +73,10 @@ func (p place) bit() uint8 { return 1 << p }
 func (c *carts) of(who caller) *contents { return c.at(who.place()) }
 
 func (e *event) reachable(c carts) []carts {
-	all := []carts{c}
-	seen := map[carts]bool{c: true}
-	for i := 0; i < len(all); i++ {
+	all := append(make([]carts, 0, 4), c)
+	for i := 0; i < len(all); i++ { // there are few: a map of them takes longer
 		for _, next := range e.next(all[i]) {
-			if !seen[next] {
-				seen[next] = true
+			if !slices.Contains(all, next) {
 				all = append(all, next)
 			}
 		}

@@ -40,7 +40,7 @@ func (s *schedule) handOver(op *operation) {
 	priced, err := s.services[0].Read(s.ctx, v)
 	s.must(err)
 	code := s.services[0].HandoverOf(v, priced.Cart, op.agent).Code
-	sum, _ := handoverKeys.Derive(handoverKeys.Name(), "handover token", code, takeKey(op.take))
+	sum, _ := s.keys.Derive(s.keys.Name(), "handover token", code, takeKey(op.take))
 	s.codes[op.take], s.fresh[op.take] = code, auth.CartToken(base64.RawURLEncoding.EncodeToString(sum[:16]))
 }
 

@@ -20,6 +20,7 @@ import (
 	"commerce/cart"
 	"commerce/cart/carttest"
 	"commerce/cart/redisstore"
+	"commerce/deploy/assert"
 )
 
 // A schedule is one interleaving of the Redis commands of a few requests, with faults:
@@ -59,6 +60,17 @@ func TestSchedules(t *testing.T) {
 	run.Wait()
 	_ = bar.Finish()
 	t.Log(run)
+}
+
+func TestSchedules_OfOneSeedAreOneHistory(t *testing.T) {
+	t.Parallel()
+	one, other := newScheduler(t), newScheduler(t)
+	defer one.threads.end()
+	defer other.threads.end()
+	for seed := range uint64(500) {
+		first, again := one.random(seed, true).story(), other.random(seed, true).story()
+		assert.Require(t, first == again, "seed %d has two histories:\n%s\nand\n%s", seed, first, again)
+	}
 }
 
 // workers returns how many schedules run at once.

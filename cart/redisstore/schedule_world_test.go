@@ -45,6 +45,7 @@ func shardOf(key string) shard {
 type world struct {
 	ctx      context.Context
 	memory   *memory
+	keys     *sealed.Keys
 	store    *store.Store
 	services [2]instance
 
@@ -98,6 +99,7 @@ func newWorld(ctx context.Context, client redis.UniversalClient, template *redis
 	})
 	w.ctx = context.WithValue(ctx, memoryKey{}, w.memory)
 	random := rand.NewChaCha8([32]byte{})
+	w.keys = handoverKeys.WithRandom(random)
 	for i := range w.shards {
 		w.shards[i].listed = true
 	}
@@ -111,7 +113,7 @@ func newWorld(ctx context.Context, client redis.UniversalClient, template *redis
 		})
 		w.services[i] = instance{service.New(service.Config{
 			Redis: own, Catalog: sold, Coupons: anyCoupon{}, Strategy: set.strategy,
-			Keys: handoverKeys, Limits: limits, Rand: random, Budget: scheduleBudget, Log: slog.New(slog.DiscardHandler),
+			Keys: w.keys, Limits: limits, Rand: random, Budget: scheduleBudget, Log: slog.New(slog.DiscardHandler),
 			Now: now,
 		}), own}
 	}

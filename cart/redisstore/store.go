@@ -94,7 +94,7 @@ func New(c Config) *Store {
 		c.ReplyLost = func(Settled) {}
 	}
 	s := &Store{
-		Config: c, script: newScript(), masterOf: newLocator(c.Client, newMasters(c.Now, time.Now)), parsed: newParsedCarts(), queues: newQueues(),
+		Config: c, script: script.New(ScriptName, commitLua), masterOf: newLocator(c.Client, newMasters(c.Now, time.Now)), parsed: newParsedCarts(), queues: newQueues(),
 		remembers: c.Batch, tolerance: tolerance, patience: patience, clock: time.Now, pause: pause, random: rand.Reader,
 	}
 	s.name = s.newMark()

@@ -76,7 +76,7 @@ func (s *slot) keyUses(c *commit, hash int, before, after map[string]cart.KeyUse
 			set = append(set, digest, encodeKeyUse(use))
 		}
 	}
-	for digest := range before {
+	for _, digest := range slices.Sorted(maps.Keys(before)) {
 		if _, kept := after[digest]; !kept {
 			gone = append(gone, digest)
 		}
@@ -111,8 +111,8 @@ func parseOffers(flat []string) (o cart.Offers) {
 
 func (c *commit) offers(key string, before, after cart.Offers, life time.Duration) {
 	m := members{}
-	for id, n := range after.Lines {
-		if before.Lines[id] != n {
+	for _, id := range slices.Sorted(maps.Keys(after.Lines)) {
+		if n := after.Lines[id]; before.Lines[id] != n {
 			m.set = append(m.set, string(id), n)
 		}
 	}
@@ -151,7 +151,7 @@ func (c *commit) came(key string, before, after map[string]cart.CameIn) {
 		}
 		m.put(id, was, encodeCame(after[id]))
 	}
-	for id := range before {
+	for _, id := range slices.Sorted(maps.Keys(before)) {
 		if _, kept := after[id]; !kept {
 			m.gone = append(m.gone, id)
 		}
