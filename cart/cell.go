@@ -21,7 +21,7 @@ type Cell struct {
 	// cart that a hand-over has begun, "" in others.
 	Agent string
 
-	// UndoneBy is the tag of the customer's cart out of which an undo has taken this guest's; "" for others. Requests of that
+	// UndoneBy is the tag of the customer's cart from which an undo has taken this guest's cart; "" in others. Requests of that
 	// customer do not merge it again.
 	UndoneBy string
 
@@ -106,7 +106,7 @@ func (r RemovedLines) Later(ahead time.Duration) RemovedLines {
 	return r
 }
 
-// With returns the lines with those of another cart, of which the latest count.
+// With returns the lines of both carts, each with its latest time; at most the newest removedKept.
 func (r RemovedLines) With(others RemovedLines) RemovedLines {
 	all := slices.Concat(others, r)
 	slices.SortStableFunc(all, func(a, b RemovedLine) int { return cmp.Compare(b.At, a.At) })

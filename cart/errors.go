@@ -14,7 +14,7 @@ func Unavailable(doing string, cause error) *problem.Error {
 	return problem.New(problem.Unavailable, "", textUnavailable).Because(fmt.Errorf("%s: %w", doing, cause))
 }
 
-// OutcomeUnknown returns the error for a change without an idempotency key that may have
+// OutcomeUnknown returns the error for an undo, or a change without an idempotency key, that may have
 // been made. doing names the call that failed; cause is logged and not shown.
 func OutcomeUnknown(doing string, cause error) *problem.Error {
 	return problem.New(problem.OutcomeUnknown, "", textOutcomeUnknown).Because(fmt.Errorf("%s: %w", doing, cause))

@@ -19,7 +19,7 @@ type CameIn struct {
 
 	UndoneAs string       `json:",omitempty"` // the name of its undo; "" while it is not undone
 	UndoneAt time.Time    `json:",omitzero"`  // by Redis' clock
-	Adjusted []Adjustment `json:",omitempty"` // what the undo has told
+	Adjusted []Adjustment `json:",omitempty"` // what the undo reported
 }
 
 // UndoLife is for how long a merge can be undone, and then its undo be repeated.
@@ -106,7 +106,7 @@ func (l Line) before(merges []CameIn) (rest Line, raised int64) {
 
 func (in CameLine) raised() int64 { return max(0, in.After-in.Before) }
 
-// Below returns what a merge has brought, after lines of an earlier one have left the cart from below it.
+// Below returns what a merge has brought, after lines of an earlier one have left the cart: its quantities before and after are lower.
 func (m CameIn) Below(gone []Line) CameIn {
 	m.Lines = maps.Clone(m.Lines)
 	for _, l := range gone {
@@ -119,7 +119,7 @@ func (m CameIn) Below(gone []Line) CameIn {
 	return m
 }
 
-// Above returns what a merge has brought, as if it had come after another one, which came later.
+// Above returns what a merge has brought, as if it had come after another one, which in fact came later.
 func (m CameIn) Above(other CameIn) CameIn {
 	m.Lines = maps.Clone(m.Lines)
 	for id, in := range m.Lines {
@@ -130,8 +130,8 @@ func (m CameIn) Above(other CameIn) CameIn {
 	return m
 }
 
-// Again returns what a merge has brought at two times, of which this is the first: a failover had lost what the guest added in
-// between. Other merges since then must be Above, so that the first time counts as if it was the second.
+// Again joins what one merge has brought at two times, of which this is the first. A failover has lost the claim in between, and
+// the guest's cart has grown since. Call Above first, for each other merge in between.
 func (m CameIn) Again(more CameIn) CameIn {
 	all := more
 	all.Lines, all.Metadata, all.Coupon = maps.Clone(m.Lines), m.Metadata.With(more.Metadata), cmp.Or(more.Coupon, m.Coupon)

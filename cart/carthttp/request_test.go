@@ -165,7 +165,7 @@ func TestCouponCode(t *testing.T) {
 	}
 }
 
-// FuzzAddition checks that every accepted addition has what the scripts rely on.
+// FuzzAddition checks that every accepted addition has what the store relies on.
 func FuzzAddition(f *testing.F) {
 	f.Add([]byte(`{"product_id":5,"qty":2,"quantity":2.0,"subscription_plan":{"id":41},"fields":{"0":"x"},"notice":"n"}`))
 	f.Add([]byte(`{"product_id":1e2,"qty":null}`))

@@ -25,14 +25,14 @@ const ScriptName = "commit"
 // commit is a decision on its way to Redis, as commit.lua has it. Its bytes never change: however many copies of it
 // run, at most one is applied.
 type commit struct {
-	keys   []string // of one slot, the cart's first
+	keys   []string // of one slot; the first has the fence
 	time   int64    // of the decision, in ms by Redis' clock
 	until  int64    // in the same way: from then on no copy runs any more
 	fence  string   // the member n as it was read; "" for none
 	mark   string   // that the commit appends to it
 	checks []any
 	writes []any
-	by     string // the name of what commits, which has its own turns
+	by     string // appended to the instance's name, for turns of their own; "" for changes
 	made   func() // for a step: called once the commit is known to be made; nil for nothing to do
 }
 
@@ -49,7 +49,7 @@ const (
 
 const markTimes = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
-// newMark returns the mark of a version, or the name of a claim. In Lua, every server would draw the same random numbers.
+// newMark returns the mark of a version, or the name of a claim.
 func (s *Store) newMark() string {
 	mark := make([]byte, markSize)
 	_, _ = io.ReadFull(s.random, mark)
@@ -77,7 +77,7 @@ func (c *commit) nextFence() string {
 }
 
 // isOld reports whether a mark is older than marksKept, by its first character. That one repeats after 16 seconds, and is
-// arbitrary in marks of other scripts: an old mark may count as new, and is then kept longer.
+// arbitrary in marks of earlier releases: an old mark may count as new, and is then kept longer.
 func (c *commit) isOld(when byte) bool {
 	age := (c.time/markStep - int64(strings.IndexByte(markTimes, when)) + 64) % 64
 	return age*markStep > marksKept.Milliseconds() && age < 48 // of 64: a later one is of a server whose clock is ahead

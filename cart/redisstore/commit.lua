@@ -1,12 +1,12 @@
 -- Commits a decision about a cart, or another hash with a fence, if everything that it was made from is still as it was read.
--- The store writes by it alone. All keys are in one slot. Afterwards, all of the writes are made or none,
+-- The store writes only by it, except that it deletes whole keys: shares, carts of failed undos, erased data. All keys are in one slot. Afterwards, all of the writes are made or none,
 -- except that Redis may refuse a later one for which its user lacks the right. The service draws the mark in member n for
 -- each decision and writes it with every change of a cart, so a copy of this command that runs later finds another one.
 --
--- KEYS  1 cart  2 … other hashes of its slot that are checked or written
+-- KEYS  1 the hash with the fence, a cart mostly  2 … other hashes of its slot that are checked or written
 -- ARGV  1 and 2 the first and the last ms by this Redis' clock at which it may run
 --       3 the end of the cart's member n as it was read, "" for none
---       4 name of the instance  5 if this commit fails, for how many ms no other instance may commit; 0 for none
+--       4 name of what commits: an instance, or its steps  5 if this commit fails, for how many ms nothing else may commit; 0 for none
 --       6 number of checks, for each: number of the key, member, "=" and its value, or "-" for none
 --       then for each write: command, number of the key, number of arguments that follow, these. Key 0 is none: an
 --       announcement, which comes last, and whose failure is not one of the commit
@@ -27,7 +27,7 @@ for n = 1, tonumber(ARGV[6]) do
   i = i + 3
 end
 
--- An instance that has failed twice gets a turn, since another one may be closer to Redis and win every race. Turns are
+-- Who has failed twice gets a turn, since another one may be closer to Redis and win every race. Turns are
 -- short: one of over a second was written by another clock.
 local wait = 0
 if held[2] then

@@ -274,7 +274,7 @@ func TestEncode_WritesOnlyWhatChanges(t *testing.T) {
 	assert.That(t, stored.fence == fence && left == encodedTTL, "stored %+v for %v", stored, left)
 }
 
-// Nothing that a fence tells of a commit is wrong, also with marks of scripts and after a failover to a server whose clock
+// Nothing that a fence tells of a commit is wrong, also with arbitrary marks and after a failover to a server whose clock
 // differs. Without these, it tells all within a second, unless there are many commits.
 func TestCommit_IsKnownByTheFenceOfALaterCart(t *testing.T) {
 	t.Parallel()
@@ -287,7 +287,7 @@ func TestCommit_IsKnownByTheFenceOfALaterCart(t *testing.T) {
 		usual := rapid.Bool().Draw(t, "usual")
 		later := func(most int64) {
 			c := next(most)
-			if !usual && rapid.Bool().Draw(t, "a script") {
+			if !usual && rapid.Bool().Draw(t, "an arbitrary mark") {
 				fence = cmp.Or(fence, firstMark)
 				fence = fence[max(0, len(fence)-(maxMarks-1)*markSize):] + anyMark()
 				return

@@ -37,7 +37,7 @@ import (
 //	l                the number of the layout
 //	n                the fence: the marks of the last decisions, ten at most, that have written the cart, the newest last
 //	                 (see commit.go). Every write appends its own
-//	t                "<ms> <instance>": until when only that instance may commit (see commit.lua)
+//	t                "<ms> <name>": until when only what has that name may commit (see commit.lua)
 //	b                "<line> <seconds> …": lines that were removed beside others of their product, the latest first
 //	r1 … r4 e<stamp> changes that a retry would repeat (see cart.Stamps)
 //	m<name>          a request is merging a guest's cart into this one; mh… is a hand-over:
@@ -241,8 +241,7 @@ func parseLine(id, value string) (_ cart.Line, order int64, _ error) {
 	return cart.Line{ID: cart.LineID(id), Quantity: q, AddedPrice: money.Amount(p)}, order, nil
 }
 
-// encodeFields returns fields as a cart stores them: the size of their text in bytes,
-// which the scripts add up, and a JSON list of names and values. "" for none.
+// encodeFields returns fields as a cart stores them: the size of their text in bytes, which nothing reads, and a JSON list of names and values. "" for none.
 func encodeFields(fields []cart.FieldValue) string {
 	if len(fields) == 0 {
 		return ""

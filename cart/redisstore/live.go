@@ -234,7 +234,8 @@ func (v *live) sync(ctx context.Context, t *topic, l *Listener) error {
 	return v.learn(t, f, sightingOf(tag), told, l)
 }
 
-// mark lets changes of a cart be announced by a command, to one who has subscribed, and returns its tag; "" for no cart.
+// mark turns on announcements of a cart's changes, by a command, and returns the cart's tag; "" for no cart. Call it after
+// subscribing.
 func (s *Store) mark(ctx context.Context, ref Ref, command string) (tag string, err error) {
 	_, err = s.step(ctx, "listen to cart", []string{ref.cartKey()}, 0, func(found *slot) (*commit, error) {
 		held, err := parseMembers(found.hashes[0], nil)

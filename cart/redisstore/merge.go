@@ -78,8 +78,8 @@ func (s *slot) confirmClaim(claim string) *commit {
 	return c
 }
 
-// setAside moves the hash of the cart. What stays is written with the fence, which must go on: a copy of a commit that has
-// expected no cart could otherwise run on the absence.
+// setAside moves the hash of the cart. What stays is written with the next fence: without it, a late copy
+// of a commit that has expected no cart could still be applied.
 func (s *Store) setAside(found *slot, held *Stored, after transfer.Guest, guest Ref, moved string) *commit {
 	c := found.commit()
 	claimed := guest.claimedKey()
@@ -141,8 +141,8 @@ func (s *Store) Apply(
 // lose the merged lines.
 var ErrUnconfirmed = errors.New("redisstore: not confirmed by every replica")
 
-// Finish deletes a claimed cart, unless its claim is another one, which it reports: a failover may have lost this one, and then
-// the cart was claimed again, with more lines. Call it only after Apply has succeeded.
+// Finish deletes a claimed cart. If the token has another claim now, it deletes nothing and returns another: a failover may have
+// lost this claim, and the cart been claimed again, with more lines. Call it only after Apply has succeeded.
 func (s *Store) Finish(ctx context.Context, guest Ref, claimed Claimed) (another bool, err error) {
 	_, err = s.step(ctx, "finish merge", []string{guest.claimedKey()}, 0, func(found *slot) (*commit, error) {
 		claim, now := encodeClaim(claimed.Claim), found.get(0, "o")
@@ -167,8 +167,21 @@ func (s *Store) Release(ctx context.Context, owner Ref, note string) error {
 	return s.forget(ctx, owner, func(c cart.Cell, _ time.Time) cart.Cell { return transfer.Release(c, note) })
 }
 
-// ForgetOld deletes a note without a claim, as transfer.ForgetOld does.
+// ForgetOld deletes a note without a claim, as transfer.ForgetOld does. If its lines have arrived, the claim is finished, or a
+// failover has lost it. So every replica must confirm them first: ErrUnconfirmed.
 func (s *Store) ForgetOld(ctx context.Context, owner Ref, note cart.Note) error {
+	if note.Applied {
+		copies, err := s.step(ctx, "confirm merge", []string{owner.cartKey()}, replicaWait, func(found *slot) (*commit, error) {
+			held, err := parseMembers(found.hashes[0], nil)
+			return found.become(&held, held.Cell), err
+		})
+		if err == nil && !copies.survivesFailover() {
+			err = ErrUnconfirmed
+		}
+		if err != nil {
+			return err
+		}
+	}
 	return s.forget(ctx, owner, func(c cart.Cell, now time.Time) cart.Cell { return transfer.ForgetOld(c, note, now) })
 }
 

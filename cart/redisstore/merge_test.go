@@ -18,7 +18,7 @@ import (
 	"commerce/deploy/assert"
 )
 
-// TestSchedules and TestTwin_Merges prove what merges make of carts. These tests are about when a
+// TestSchedules checks what merges make of carts. These tests are about when a
 // merge is made, what it waits for, and how long its traces live.
 
 // The steps of a merge, after each of which a request may die.

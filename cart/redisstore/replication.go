@@ -48,8 +48,8 @@ func (p replication) durability() string {
 	return Unconfirmed
 }
 
-// Replicate writes what lies in a cart's slot once more, waits for replicas, for a limited time, and returns the Durability of
-// all that was written there before.
+// Replicate makes a write without effect in a cart's slot, waits for replicas for a limited time, and returns the Durability of
+// everything written there before; Unconfirmed if the slot has neither a cart nor an idempotency key.
 func (s *Store) Replicate(ctx context.Context, ref Ref) string {
 	copies, err := s.step(ctx, "wait for replicas", []string{ref.cartKey(), ref.keysKey()}, replicaWait, func(found *slot) (*commit, error) {
 		held, err := parseMembers(found.hashes[0], nil)

@@ -20,7 +20,7 @@ import (
 
 // Keyed is one attempt of an agent's keyed call.
 type Keyed struct {
-	Result []byte // of an earlier attempt; nil if this one is to run, until EndKeyed
+	Result []byte // of an earlier attempt; nil if this one is to run
 	First  bool   // nothing was stored here before
 	Again  bool   // an earlier attempt has ended without a result, and may have changed the cart
 
@@ -119,8 +119,8 @@ func (k *Keyed) begin(found *slot) *commit {
 	return found.fenced(c, resultLife, "o", order, k.key, k.unfinished())
 }
 
-// EndKeyed keeps the result of the attempt, for a day; nil for none, so that another attempt may run. It returns the result
-// that is kept, which is the one of the first attempt to end with one.
+// EndKeyed keeps the result of the attempt, for a day; nil for none, so that another attempt may run. It returns the kept
+// result, of the first attempt that ended with one, or the given one if none is kept.
 func (s *Store) EndKeyed(ctx context.Context, ref Ref, k Keyed, result []byte) ([]byte, error) {
 	packed, err := pack(result)
 	if err != nil {

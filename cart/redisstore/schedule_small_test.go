@@ -29,7 +29,7 @@ var (
 	c2Undone = caller{customer: 1, token: undoneToken}
 )
 
-// smallScenarios run in every order of their steps, with a fault at every step.
+// smallScenarios run with a fault at every step, and up to -switches switches between requests.
 var smallScenarios = map[string][]operation{
 	"two devices log in":                                    {login("A", c1t1), login("B", c1t1)},
 	"two customers log in with one token":                   {login("A", c1t1), login("B", c2t1)},
@@ -64,7 +64,7 @@ var smallScenarios = map[string][]operation{
 	"two guests redeem codes of each other's carts":                 {take("A", 0, guestT2), {name: "B", verb: takes, take: 1, from: 1, agent: true, tries: []caller{guestT1}}},
 }
 
-// smallFailovers run in every order of their steps, with a failover of either shard, and what its replica lacks, at every step.
+// smallFailovers run with as many switches, and at every step a failover of either shard to a replica that lacks recent writes.
 var smallFailovers = map[string][]operation{
 	"a master fails over during a login":                            {login("A", c1t1)},
 	"a master fails over while two devices log in":                  {login("A", c1t1), login("B", c1t1)},

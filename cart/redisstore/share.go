@@ -13,9 +13,9 @@ import (
 	"commerce/cart"
 )
 
-// A share is a hash in the layout of a cart, with only the lines and the ID of the cart that made it, and a member s until it is listed. It lies in another slot than
-// the list of the cart's shares. So it is stored for a minute, listed, and then kept, if it is still listed: a late copy of a
-// command does not bring back for long what was deleted meanwhile.
+// A share is a hash in the layout of a cart, with only its lines and the ID of the cart that made it, and a member s until it is
+// listed. Its cart's list of shares is in another slot. So the share is stored for a minute, listed, and kept if it is still
+// listed: a late copy of a command restores a deleted share for at most a minute.
 const (
 	shareLife = 30 * 24 * time.Hour
 	unlisted  = time.Minute // how long a share is stored that is not listed yet
@@ -44,7 +44,7 @@ func (s *Store) KeepShare(ctx context.Context, ref Ref, cartID string, lines []c
 		if !isKept {
 			ends = found.now.Add(shareLife).Truncate(time.Second)
 		}
-		// Between this look and the commit: if the share is deleted meanwhile, its fence is another one.
+		// Between the look and the commit: if the share is deleted meanwhile, its fence is gone, and the commit fails.
 		if status, err = s.list(ctx, ref, cartID, seconds(ends.Unix()), codes...); err != nil || status != listed {
 			return nil, err
 		}
@@ -151,8 +151,8 @@ const (
 	unlist   = "-"
 )
 
-// list lists a share, by the first code, until it expires, in seconds; or it only looks, or marks the share as deleted. If one of
-// the codes is deleted, so is the share.
+// list adds the share of the first code to the list. expires is in seconds by Redis' clock, or onlyLook, or unlist, which marks the
+// share as deleted. The status is deleted if the share of any of the codes is.
 func (s *Store) list(ctx context.Context, ref Ref, cartID, expires string, codes ...string) (status listing, err error) {
 	_, err = s.step(ctx, "list share", []string{ref.sharesKey(cartID)}, 0, func(found *slot) (*commit, error) {
 		all := parseShares(found.hashes[0])

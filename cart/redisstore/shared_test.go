@@ -295,7 +295,7 @@ func TestChanges_ARefusalOfOneDoesNotTouchOthers(t *testing.T) {
 			t.Parallel()
 			r := newReader(t, ephemeral.StartRedis(t).URL, true)
 			refs := newRefs(30)
-			r.together(refs[:1], func(int) (redisstore.Conditions, redisstore.Change) { return redisstore.Conditions{}, absent }) // loads both scripts
+			r.together(refs[:1], func(int) (redisstore.Conditions, redisstore.Change) { return redisstore.Conditions{}, absent }) // loads the script
 			r.add(r.filled())
 			test.run(r, refs)
 		})

@@ -13,8 +13,8 @@ import (
 )
 
 // A step reads some hashes of one slot, decides, and commits. If they are no longer as they were read, or if a reply is lost, it
-// reads and decides again: it is made once, or not at all. A decision that waits for replicas must find what it has done before, and
-// write something then.
+// reads and decides again: it is made once, or not at all. A decision that waits for replicas must recognize its own
+// earlier result and still write something: a wait covers only what its connection has written.
 
 // slot is what a step has read.
 type slot struct {
@@ -58,18 +58,19 @@ func (s *slot) become(held *Stored, cell cart.Cell) *commit {
 	return c
 }
 
-// fenced adds to a commit that the first hash, which is no cart, has the next fence and other members, and when it expires.
+// fenced adds to a commit the write of the first hash, which is not a cart: the next fence, members with values, and the expiry.
 func (s *slot) fenced(c *commit, life time.Duration, args ...any) *commit {
 	c.write("HSET", c.keys[0], append([]any{"n", c.nextFence()}, args...)...)
 	c.write("PEXPIRE", c.keys[0], life.Milliseconds())
 	return c
 }
 
-// lostReplies is after how many lost replies a step fails.
+// lostReplies is how many lost replies, and how many refusals that pass, a step survives.
 const lostReplies = 3
 
-// step makes a step on the master of the first key, and waits for replicas for a time. decide returns nil for nothing to commit.
-// Its errors are returned as they are; others are problem.Unavailable, with what the step was doing.
+// step makes a step on the master of the first key, and waits for replicas for a time; a wait of 0 does not. decide may run several
+// times, and returns nil for nothing to commit. Its errors are returned unchanged, except errLayout; that and others are
+// problem.Unavailable, with what the step was doing. The replication is unsafeWrite if nothing was committed.
 func (s *Store) step(
 	ctx context.Context, doing string, keys []string, wait time.Duration, decide func(*slot) (*commit, error),
 ) (replication, error) {
@@ -136,7 +137,7 @@ func (s *Store) tryStep(ctx context.Context, keys []string, wait time.Duration, 
 	}
 }
 
-// turnAfter is for how long others must not commit if a step fails again. It takes two round trips, and they may take one.
+// turnAfter returns for how long others must not commit if this attempt fails too: a step takes two round trips, a change may take one.
 func turnAfter(failed int, took time.Duration) time.Duration {
 	if failed < 2 {
 		return 0
@@ -144,10 +145,10 @@ func turnAfter(failed int, took time.Duration) time.Duration {
 	return min(took*3/2+time.Millisecond, 100*time.Millisecond)
 }
 
-// errContended is no timeout of Redis: its server works.
+// errContended is not a timeout of Redis, which works.
 var errContended = errors.New("redisstore: others kept changing the cart")
 
-// isPassing reports whether Redis has refused a script that it runs a little later.
+// isPassing reports whether Redis has refused a script for a reason that soon passes.
 func isPassing(err error) bool {
 	return slices.ContainsFunc([]string{"TRYAGAIN", "READONLY", "LOADING", "CLUSTERDOWN", "MASTERDOWN"}, func(prefix string) bool {
 		return redis.HasErrorPrefix(err, prefix)

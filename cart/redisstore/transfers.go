@@ -14,7 +14,7 @@ import (
 	"commerce/cart/transfer"
 )
 
-// How what transfers need is stored beside a cart. layout.go lists the hashes.
+// How the data of transfers is stored next to a cart. keys.go lists the hashes.
 
 // encodeClaim returns the member o of a claimed cart: "<owner's tag> <name of the note> <name of the claim>".
 func encodeClaim(c transfer.Claim) string {
@@ -66,7 +66,8 @@ func parseKeys(flat []string) map[string]cart.KeyUse {
 	return keys
 }
 
-// keyUses adds to a commit what makes the keys of a hash others. Each that is new must still be as it was read.
+// keyUses adds to a commit the writes that turn the idempotency keys before into those after. Each that is set must still be as it
+// was read.
 func (s *slot) keyUses(c *commit, hash int, before, after map[string]cart.KeyUse) {
 	key := s.keys[hash]
 	var set, gone []any
@@ -141,7 +142,7 @@ func parseCame(flat []string) (map[string]cart.CameIn, error) {
 	return all, nil
 }
 
-// came adds to a commit what makes what has come another.
+// came adds to a commit the writes that turn what has come before into that after.
 func (c *commit) came(key string, before, after map[string]cart.CameIn) {
 	m := members{}
 	for _, id := range slices.Sorted(maps.Keys(after)) {

@@ -61,14 +61,14 @@ func (s *Store) BeginUndone(ctx context.Context, customer, guest Ref, c cart.Car
 	return err
 }
 
-// DropUndone deletes the cart of BeginUndone. Call it only if Undo has not told its name, and never will.
+// DropUndone deletes the cart of BeginUndone. Call it only if Undo has not stored its name, and never will.
 func (s *Store) DropUndone(ctx context.Context, guest Ref) {
 	_ = s.Client.Del(ctx, guest.cartKey()).Err() // otherwise it expires
 }
 
 // Undo takes a merge out of the customer's cart, if the cart is still the one that was found, and the merge is not
-// undone. It returns the merge with the name under which it is undone: name, or that of an earlier call. Without a name, the cart
-// has changed. After ErrUnconfirmed, a failover may take back what was done, and a repeat tells whether it has.
+// undone. came.UndoneAs is name, or the name of an earlier undo, or "" if the cart has changed. After ErrUnconfirmed, a failover
+// may lose the undo, and a repeat finds out. Errors: also transfer.ErrUnknown.
 func (s *Store) Undo(ctx context.Context, owner Ref, id, name string, found Undoable) (came cart.CameIn, err error) {
 	mark := s.newMark()
 	copies, err := s.step(ctx, "undo merge", []string{owner.cartKey(), owner.cameKey()}, replicaWait, func(now *slot) (*commit, error) {

@@ -101,8 +101,8 @@ func (s *Carts) versionMismatch(ctx context.Context, v *Visit, c cart.Cart) erro
 	return problem.New(problem.VersionMismatch, "If-Match", textVersionMismatch).WithData(&priced)
 }
 
-// durability returns the Durability of an answer about what has changed a cart before: by a transfer, or by a request that this
-// one repeats. "" when changes do not wait for replicas.
+// durability returns the Durability of a response about an earlier write to a cart: by a transfer, or by the request that this one
+// repeats. "" when changes do not wait for replicas.
 func (s *Carts) durability(ctx context.Context, of redisstore.Ref) (durability string) {
 	if s.Redis.Durable {
 		_ = s.step(ctx, func(ctx context.Context) error {
@@ -170,7 +170,7 @@ func (s *Carts) send(ctx context.Context, v *Visit, on Conditions, c change) (re
 }
 
 // repeatElsewhere looks for a change's key or stamp in guests' carts that are not merged yet; nil if
-// none of them has it. If a Redis cannot be asked, only a change with a key fails.
+// none of them has it. where is the guest's cart that has it. If a Redis cannot be asked, only a change with a key fails.
 func (s *Carts) repeatElsewhere(ctx context.Context, v *Visit, on Conditions, guests []redisstore.Ref) (_ *redisstore.Outcome, where redisstore.Ref, _ error) {
 	if on.Key == "" && on.Stamp == "" {
 		return nil, where, nil

@@ -162,7 +162,7 @@ func (s *Carts) Redeem(ctx context.Context, v *Visit, r Redemption) (Changed, er
 type redeeming struct {
 	handedOver
 	keepAgent bool
-	on        Conditions
+	on        Conditions     // for the visit's own cart
 	note      string         // under which every try of this key merges
 	fresh     redisstore.Ref // the token that only this key leads to
 	token     auth.CartToken // of fresh

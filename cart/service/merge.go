@@ -61,7 +61,7 @@ func (s *Carts) resume(ctx context.Context, v *Visit, unfinished cart.Notes) (wa
 
 // observed runs a merge with a timeout of its own, since it takes several round trips and may
 // wait for replicas. A client that disconnects does not stop it halfway. Afterwards the request has
-// its full budget again, or half of it if a Redis did not answer: it may be that of the customer's cart.
+// its full budget again, or half of it if the merge timed out: the Redis that did not answer may have the customer's cart.
 func (s *Carts) observed(ctx context.Context, v *Visit, merge func(context.Context) error) error {
 	ctx, traced := timing.Step(context.WithoutCancel(ctx), "merge")
 	limited, cancel := context.WithTimeout(ctx, mergeBudgets*s.Budget)

@@ -25,7 +25,8 @@ type Undone struct {
 
 // UndoMerge undoes a merge into the customer's cart. A repeat has the same result. Of the conditions, only IfMatch counts.
 // Errors: problem.Unauthenticated for a guest; problem.NotFound for a merge that is unknown, or too long ago;
-// problem.VersionMismatch; problem.RateLimited; problem.OutcomeUnknown, after which a repeat completes what was begun.
+// problem.VersionMismatch; problem.RateLimited; problem.Unavailable if nothing was undone; problem.OutcomeUnknown if it may have
+// been, after which a repeat completes it.
 func (s *Carts) UndoMerge(ctx context.Context, v *Visit, on Conditions, id string) (Changed, error) {
 	if v.customer == "" {
 		return Changed{}, errCustomerOnly

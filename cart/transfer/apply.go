@@ -67,9 +67,9 @@ func (a *Arrival) Apply(to Owner, now time.Time) (Owner, *cart.MergeReport) {
 	return to, to.Report
 }
 
-// applied returns the notes with those of the guest's cart marked: its lines no longer need their reservation, nor does anyone
-// need to wait for them. A note that another try has deleted is written again: until the lines are confirmed, it keeps a cart
-// that they have arrived in from being claimed.
+// applied returns the notes with those of the guest's cart marked: their room is no longer reserved, and changes need not wait for
+// them. A note that another try has deleted is written again: until the lines are confirmed, it prevents a claim of the cart that
+// has them.
 func (a *Arrival) applied(notes cart.Notes, now time.Time) cart.Notes {
 	notes = slices.Clone(notes)
 	own := slices.ContainsFunc(notes, func(n cart.Note) bool { return n.Name == a.Note })
@@ -84,7 +84,7 @@ func (a *Arrival) applied(notes cart.Notes, now time.Time) cart.Notes {
 	return notes
 }
 
-// joinKeys adds the keys of the guest's cart, of which the latest use counts.
+// joinKeys adds the guest's keys. If both carts have a key, the later use counts. Only the newest cart.KeysKept are kept.
 func joinKeys(own, guests map[string]cart.KeyUse, behind time.Duration, now time.Time) map[string]cart.KeyUse {
 	all := maps.Clone(own)
 	for key, use := range guests {
@@ -108,8 +108,8 @@ func joinKeys(own, guests map[string]cart.KeyUse, behind time.Duration, now time
 	return all
 }
 
-// bring adds what a merge has brought. If it has brought something earlier, as a redemption does whose claim a failover has
-// lost, both are undone together; but once it is undone, what comes later stays.
+// bring adds what a merge has brought, and drops what can no longer be undone. If the merge has brought something before, as a
+// redemption does whose claim a failover has lost, one undo takes out both. What it brings after its undo stays.
 func bring(before map[string]cart.CameIn, id string, more cart.CameIn) map[string]cart.CameIn {
 	all := map[string]cart.CameIn{}
 	for other, came := range before {

@@ -1,8 +1,8 @@
 // Package transfer moves carts from one owner to another: on login, when a code is redeemed, and when a merge is undone.
 //
 // The two carts may lie in different slots of a cluster, which no transaction spans. So a transfer has steps: reserve room in
-// the owner's slot, claim the guest's cart, apply it to the owner's, finish the claim, forget the note. Each step is a pure
-// function of one slot, is committed whole or not at all, and finds what it did before: whoever comes next goes on from there.
+// the owner's slot, claim the guest's cart, apply it to the owner's, finish the claim, forget the note. Each step is decided from one slot and committed completely or not at all. It
+// recognizes its own earlier result, so another request can continue from there.
 package transfer
 
 import (
@@ -47,7 +47,8 @@ func Forget(owner cart.Cell, notes ...string) cart.Cell {
 	return without(owner, func(n cart.Note) bool { return slices.Contains(notes, n.Name) })
 }
 
-// ForgetOld returns the owner's cell without a note that has no claim, if its lines have arrived or it is old.
+// ForgetOld returns the owner's cell without a note that was found to have no claim: if its lines had arrived when it was read, or
+// if they have not and it is old. A note whose lines arrived after the read stays.
 func ForgetOld(owner cart.Cell, note cart.Note, now time.Time) cart.Cell {
 	return without(owner, func(n cart.Note) bool {
 		return n.Name == note.Name && (n.Applied && note.Applied || !n.Applied && n.Old(now))

@@ -12,7 +12,8 @@ import (
 // ErrUnknown means that a merge is unknown, or too long ago.
 var ErrUnknown = errors.New("transfer: no such merge")
 
-// Merge returns what a merge has brought; ErrUnknown for none that can be undone, or that was undone, at this time.
+// Merge returns what a merge has brought; ErrUnknown if it is unknown, or if at this time neither it can be
+// undone nor its undo repeated.
 func (o Owner) Merge(id string, now time.Time) (cart.CameIn, error) {
 	came, ok := o.Came[id]
 	if !ok || !came.Counts(now) {

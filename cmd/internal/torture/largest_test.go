@@ -22,7 +22,7 @@ type limitsOfCart struct {
 }
 
 // tallProduct has a field, so that a cart can have many lines of it, and limits that all of
-// its lines share, so that scripts must add them up.
+// its lines share, so that a change must add them up.
 const tallProduct = 3001
 
 const scriptLimit = 5 * time.Millisecond

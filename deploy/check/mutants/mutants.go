@@ -1,11 +1,11 @@
 // Command mutants plants mistakes in the program's Go, Lua and SQL, one at a time, and reports which
-// of them the tests find. The list of mistakes is killed.txt: a file, a line of it, which of the
+// of them the tests find. A list of mistakes, killed.txt or found.txt, has on each line a file, a line of it, which of the
 // lines with this text, what is replaced, which occurrence in the line, by what, and the test that
 // fails, separated by tabs.
 //
 //	make mutants                  # fail if a test found a mistake before, and none does now
 //	bin/mutants -new 100          # choose 100 mistakes anew, next to test servers
-//	bin/mutants -list deploy/check/mutants/found.txt   # those that the service once had, or nearly had
+//	bin/mutants -list deploy/check/mutants/found.txt   # faults that the service once had, or nearly had
 //
 // It changes no file but the list: the compiler reads the mistake through -overlay.
 package main
