@@ -34,13 +34,14 @@ func (all Notes) Unapplied() Notes {
 	return slices.DeleteFunc(slices.Clone(all), func(n Note) bool { return n.Applied })
 }
 
-func (all Notes) has(name string) bool {
+// Has reports whether one of the notes has a name.
+func (all Notes) Has(name string) bool {
 	return slices.ContainsFunc(all, func(n Note) bool { return n.Name == name })
 }
 
 // hold reports whether a change must wait for a merge, unless it ignores that.
 func (all Notes) hold(ignored Notes) bool {
-	return slices.ContainsFunc(all, func(n Note) bool { return !n.Applied && !ignored.has(n.Name) })
+	return slices.ContainsFunc(all, func(n Note) bool { return !n.Applied && !ignored.Has(n.Name) })
 }
 
 // Reserved returns the lines and the bytes of text for which the notes reserve room. Notes of the same guest's cart share it.

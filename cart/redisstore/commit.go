@@ -146,7 +146,8 @@ const maxArgs = 4000
 
 // write adds a command on one key. Its arguments are split into several commands of an even number, if there are too many.
 func (c *commit) write(command, key string, args ...any) {
-	for n := c.key(key); len(args) > 0; {
+	for len(args) > 0 {
+		n := c.key(key)
 		some := args[:min(len(args), maxArgs)]
 		c.writes = append(append(c.writes, command, n, len(some)), some...)
 		args = args[len(some):]

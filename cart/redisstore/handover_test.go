@@ -299,7 +299,7 @@ func (d *desk) brought(note string) (to redisstore.Ref, c redisstore.Claimed) {
 	d.t.Helper()
 	ctx, needs := d.t.Context(), d.brings()
 	to = redisstore.GuestRef(d.store.ID, tokenOf("laptop"))
-	assert.NoError(d.t, d.redis.Reserve(ctx, to, d.guest, note, needs, carttest.Limits))
+	assert.NoError(d.t, d.redis.Reserve(ctx, to, d.guest, note, needs, carttest.Limits, redisstore.Conditions{}))
 	c = assert.Must(d.redis.Claim(ctx, to, d.guest, note, needs, ""))(d.t)
 	d.bring(to, c)
 	return to, c

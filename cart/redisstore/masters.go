@@ -104,13 +104,17 @@ func (s *Store) guestMaster(ctx context.Context, customer, guest Ref) (guestMast
 
 // noteFailure records that the master did not answer in time, if err says so.
 func (m guestMaster) noteFailure(err error) {
-	failed, isNet := errors.AsType[net.Error](err)
-	timedOut := errors.Is(err, context.DeadlineExceeded) || isNet && failed.Timeout()
-	if m.separate && timedOut {
+	if m.separate && TimedOut(err) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		m.unresponsiveUntil = m.now().Add(slowFor)
 	}
+}
+
+// TimedOut reports whether a Redis has not answered in time.
+func TimedOut(err error) bool {
+	failed, isNet := errors.AsType[net.Error](err)
+	return errors.Is(err, context.DeadlineExceeded) || isNet && failed.Timeout()
 }
 
 // master is what this instance knows about one Redis master. It is safe for concurrent use.

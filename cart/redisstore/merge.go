@@ -25,13 +25,24 @@ type Claimed struct {
 	master *master // whose clock its times are by
 }
 
-// Reserve reserves room for a guest's cart, as transfer.Reserve does, under a note of this name.
-func (s *Store) Reserve(ctx context.Context, owner, guest Ref, note string, needs cart.Reservation, limits cart.Limits) error {
+// Reserve reserves room for a guest's cart, as transfer.Reserve does, under a note of this name, if the condition allows the
+// owner's cart to change; otherwise it returns *VersionError.
+func (s *Store) Reserve(
+	ctx context.Context, owner, guest Ref, note string, needs cart.Reservation, limits cart.Limits, on Conditions,
+) error {
 	needs.CartID = cart.ShortID(needs.CartID)
 	return s.stepCell(ctx, "reserve room for merge", owner, func(c cart.Cell, now time.Time) (cart.Cell, error) {
+		if !on.Allows(&c.Cart) && !c.Pending.Has(note) {
+			return c, &VersionError{c.Cart}
+		}
 		return transfer.Reserve(c, cart.Note{Name: note, Guest: guest.TokenDigest(), At: now, Reservation: needs}, limits)
 	})
 }
+
+// VersionError means that If-Match does not allow a cart, as it is, to change.
+type VersionError struct{ Cart cart.Cart }
+
+func (e *VersionError) Error() string { return "redisstore: the cart has another version" }
 
 // Claim sets the guest's cart aside under a note, as transfer.Guest.Claim does. moved is the mark that a new claim leaves under
 // the token (see MovedTo); "" for none.

@@ -37,7 +37,9 @@ func (d *desk) dieAfter(step int, token auth.CartToken) {
 	w := assert.Must(d.redis.FindGuest(ctx, d.customer, guest, ""))(d.t)
 	var c redisstore.Claimed
 	for _, do := range []func() error{
-		func() error { return d.redis.Reserve(ctx, d.customer, guest, n, w.Needs, carttest.Limits) },
+		func() error {
+			return d.redis.Reserve(ctx, d.customer, guest, n, w.Needs, carttest.Limits, redisstore.Conditions{})
+		},
 		func() (err error) { c, err = d.redis.Claim(ctx, d.customer, guest, n, w.Needs, ""); return },
 		func() error { d.bring(d.customer, c); return nil },
 		func() error { finish(d, guest, c); return nil },
@@ -56,7 +58,7 @@ func (d *desk) brings() cart.Reservation {
 func (d *desk) reserve() (note string) {
 	d.t.Helper()
 	note = newNote()
-	assert.NoError(d.t, d.redis.Reserve(d.t.Context(), d.customer, d.guest, note, d.brings(), carttest.Limits))
+	assert.NoError(d.t, d.redis.Reserve(d.t.Context(), d.customer, d.guest, note, d.brings(), carttest.Limits, redisstore.Conditions{}))
 	return note
 }
 
@@ -202,7 +204,7 @@ func TestMerge_ALateReservationFreesNoLinesThatAreNotConfirmed(t *testing.T) {
 	laptop := redisstore.GuestRef(d.store.ID, tokenOf("laptop"))
 	note := transfer.HandoverNote + "AAAAAAAAAA"
 	reserve := func(b cart.Reservation) {
-		assert.NoError(t, d.redis.Reserve(t.Context(), laptop, d.guest, note, b, carttest.Limits))
+		assert.NoError(t, d.redis.Reserve(t.Context(), laptop, d.guest, note, b, carttest.Limits, redisstore.Conditions{}))
 	}
 	brings := d.brings()
 	reserve(brings)

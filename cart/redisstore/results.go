@@ -157,7 +157,8 @@ func (s *Store) DropKeyed(ctx context.Context, ref Ref, k Keyed) error {
 			return nil, nil // another attempt has followed, because this one took too long
 		}
 		c := found.commit()
-		switch alone := found.get(0, "o") == k.key; { // no other call has begun meanwhile
+		order := found.get(0, "o")
+		switch alone := order == k.key; { // no other call has begun meanwhile
 		case alone && k.First:
 			c.delete(found.keys[0])
 			c.delete(found.keys[1])
@@ -165,11 +166,22 @@ func (s *Store) DropKeyed(ctx context.Context, ref Ref, k Keyed) error {
 			c.delete(found.keys[0])
 		default:
 			c.write("HDEL", found.keys[0], k.key)
-			found.fenced(c, resultLife)
+			found.fenced(c, resultLife, "o", without(order, k.key))
 		}
 		return c, nil
 	})
 	return err
+}
+
+// without cuts a digest out of their order.
+func without(order, digest string) string {
+	var left strings.Builder
+	for ; len(order) >= digestSize; order = order[digestSize:] {
+		if order[:digestSize] != digest {
+			left.WriteString(order[:digestSize])
+		}
+	}
+	return left.String()
 }
 
 // pack compresses a result, because each line in JSON repeats the same names. nil stays empty.

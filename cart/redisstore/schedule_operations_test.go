@@ -184,7 +184,12 @@ func (s *schedule) knows(token int) bool {
 // freshToken is the number of the token to which the operation leads a guest without a cart.
 func (o *operation) freshToken() int { return modelTokens + o.take }
 
-func (a *request) leftOpen() bool { return a.abandoned || a.over && a.result.unknown() }
+// leftOpen reports whether the client of a request repeats it. What has left an unused cart unused is not remembered: a repeat would be
+// another change.
+func (a *request) leftOpen() bool {
+	unused := a.over && !a.result.unknown() && a.result.cart.ID == ""
+	return a.abandoned && !unused || a.over && a.result.unknown()
+}
 
 // mayGiveUp reports whether the client of a request may repeat it before it has ended. It may not
 // do so if a guest has logged in since: the two tries go to different shards, and neither shard

@@ -28,7 +28,7 @@ func TestTransfer_OfTheLargestCarts(t *testing.T) {
 	laptop := redisstore.GuestRef(d.store.ID, tokenOf("laptop"))
 	move := func(from, to redisstore.Ref) {
 		needs, note := assert.Must(d.redis.Load(ctx, from))(t).RoomNeeded(), newNote()
-		assert.NoError(t, d.redis.Reserve(ctx, to, from, note, needs, limits))
+		assert.NoError(t, d.redis.Reserve(ctx, to, from, note, needs, limits, redisstore.Conditions{}))
 		c := assert.Must(d.redis.Claim(ctx, to, from, note, needs, ""))(t)
 		report := assert.Must(d.redis.Apply(ctx, to, c, cart.Sum, cart.MergeBounds(c.Cart, nil, limits), rand.Text()))(t)
 		assert.Equal(t, report.Lines, needs.Lines, "lines that have arrived")
@@ -294,4 +294,33 @@ func TestShare_IsListedAsLongAsItLives(t *testing.T) {
 	d.wantShared(code, "1×2")
 	d.eraseUntilNothing(d.guest, &then{follows: func(redis.Cmder, error) bool { return false }})
 	d.wantShared(code, "")
+}
+
+// A keyed call begins, and the reply is lost: the call runs, and does not find itself running.
+func TestOnce_ALostReplyIsNotAnotherAttempt(t *testing.T) {
+	t.Parallel()
+	d := openDesk(t, "", "")
+	begins := func(cmd redis.Cmder) bool {
+		return cmd.FullName() == redisstore.ScriptName && strings.Contains(fmt.Sprint(cmd.Args()...), ":results")
+	}
+	d.redis.Client.AddHook(&after{follows: begins, run: func() {}})
+	k, err := d.redis.BeginKeyed(t.Context(), d.guest, "key", "f", time.Minute, true)
+	assert.That(t, err == nil && k.First && k.Result == nil, "begun: %+v, %v", k, err)
+	_ = assert.Must(d.redis.EndKeyed(t.Context(), d.guest, k, []byte("result")))(t)
+	again := assert.Must(d.redis.BeginKeyed(t.Context(), d.guest, "key", "f", time.Minute, true))(t)
+	assert.Equal(t, string(again.Result), "result", "a repeat")
+}
+
+// The cart cannot be shown after an undo: the answer does not say that nothing was changed.
+func TestUndo_ThatCannotBeShownIsUnknown(t *testing.T) {
+	t.Parallel()
+	d := openDesk(t, "1×1", "1×2")
+	d.redis.Undoable = true
+	_, report := d.read(d.as("c", d.token))
+	d.redis.Client.AddHook(&then{follows: func(cmd redis.Cmder, _ error) bool { return isUndo(cmd) }, run: func() { d.goods.out.Store(1) }})
+	_, err := d.undo(d.as("c", ""), report.ID, "")
+	assert.That(t, isProblem(err, problem.OutcomeUnknown), "got %v", err)
+	d.goods.out.Store(0)
+	again := assert.Must(d.undo(d.as("c", ""), report.ID, ""))(t)
+	d.wantLines(d.as("", again.Undone.Guest), "1×2")
 }

@@ -69,7 +69,8 @@ func (s *Store) DropUndone(ctx context.Context, guest Ref) {
 // Undo takes a merge out of the customer's cart, if the cart is still the one that was found, and the merge is not
 // undone. came.UndoneAs is name, or the name of an earlier undo, or "" if the cart has changed. After ErrUnconfirmed, a failover
 // may lose the undo, and a repeat finds out. Errors: also transfer.ErrUnknown.
-func (s *Store) Undo(ctx context.Context, owner Ref, id, name string, found Undoable) (came cart.CameIn, err error) {
+// sent tells whether it may be undone, also after another error.
+func (s *Store) Undo(ctx context.Context, owner Ref, id, name string, found Undoable) (came cart.CameIn, sent bool, err error) {
 	mark := s.newMark()
 	copies, err := s.step(ctx, "undo merge", []string{owner.cartKey(), owner.cameKey()}, replicaWait, func(now *slot) (*commit, error) {
 		to, held, err := now.undoable()
@@ -92,10 +93,11 @@ func (s *Store) Undo(ctx context.Context, owner Ref, id, name string, found Undo
 			c.announce(by, owner.liveChannel(), after.Tag())
 		}
 		c.came(now.keys[1], to.Came, after.Came)
+		sent = true
 		return c, nil
 	})
 	if err == nil && came.UndoneAs != "" && !copies.survivesFailover() {
 		err = ErrUnconfirmed
 	}
-	return came, err
+	return came, sent, err
 }

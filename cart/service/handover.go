@@ -263,14 +263,10 @@ func (s *Carts) redeemInto(ctx context.Context, v *Visit, d *redeeming, g rediss
 	if err != nil || g.Needs.CartID != d.cartID {
 		return err
 	}
-	if d.on.IfMatch != "" {
-		if own, err := s.loadOwn(ctx, v); err != nil {
-			return err
-		} else if !d.on.Allows(&own.Cart) {
-			return s.versionMismatch(ctx, v, own.Cart)
-		}
-	}
 	m := merging{owner: to, guest: d.from, note: d.note, needs: g.Needs}
+	if (d.to == redisstore.Ref{}) { // no part of it has arrived
+		m.on = d.on
+	}
 	if d.agent {
 		var follows redisstore.Ref
 		if d.keepAgent && to == d.fresh {
@@ -279,6 +275,9 @@ func (s *Carts) redeemInto(ctx context.Context, v *Visit, d *redeeming, g rediss
 		m.moved = redisstore.MovedTo(follows)
 	}
 	_, err = s.mergeCart(ctx, v, &m)
+	if version, is := errors.AsType[*redisstore.VersionError](err); is {
+		return s.versionMismatch(ctx, v, version.Cart)
+	}
 	if to == d.fresh && (err == nil || errors.Is(err, redisstore.ErrUnconfirmed)) {
 		s.Creation.Use(ctx, v.client)
 	}

@@ -73,7 +73,7 @@ func (s *Carts) observed(ctx context.Context, v *Visit, merge func(context.Conte
 	v.merged = cmp.Or(v.merged, earlier)
 	traced(err)
 	v.budget.left = s.Budget
-	if errors.Is(err, context.DeadlineExceeded) {
+	if redisstore.TimedOut(err) {
 		v.budget.left = s.Budget / 2
 	}
 	return err
@@ -156,6 +156,7 @@ type merging struct {
 	note         string           // under which it is claimed; "" only continues an earlier claim
 	needs        cart.Reservation // of the guest's cart
 	moved        string           // the mark of a hand-over, as redisstore.MovedTo has it; "" for none
+	on           Conditions       // of which only IfMatch counts, for the owner's cart
 }
 
 // mergeRounds limits how many carts one request merges, and how often it reserves room
@@ -166,7 +167,7 @@ const mergeRounds = 4
 // more to merge: another request had claimed an earlier cart, or this one has grown.
 func (s *Carts) mergeCart(ctx context.Context, v *Visit, m *merging) (again bool, err error) {
 	err = s.step(ctx, func(ctx context.Context) error {
-		return s.Redis.Reserve(ctx, m.owner, m.guest, m.note, m.needs, s.Limits)
+		return s.Redis.Reserve(ctx, m.owner, m.guest, m.note, m.needs, s.Limits, m.on)
 	})
 	if err != nil {
 		return false, err

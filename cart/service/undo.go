@@ -35,13 +35,13 @@ func (s *Carts) UndoMerge(ctx context.Context, v *Visit, on Conditions, id strin
 		u := undoing{Visit: v, id: id}
 		err := s.undo(ctx, &u, on)
 		switch {
+		case err != nil && u.sent:
+			return Changed{}, cart.OutcomeUnknown("undo merge", err)
 		case errors.Is(err, transfer.ErrUnknown) && v.postponed && v.noRoom == nil:
 			// A failover may have lost the merge, which the request would have made again.
 			return Changed{}, asUnavailable("undo merge", err)
 		case errors.Is(err, transfer.ErrUnknown):
 			return Changed{}, errNoMerge
-		case err != nil && u.sent:
-			return Changed{}, cart.OutcomeUnknown("undo merge", err)
 		case err != nil:
 			return Changed{}, asUnavailable("undo merge", err)
 		case u.came.UndoneAs != "":
@@ -84,9 +84,8 @@ func (s *Carts) undo(ctx context.Context, u *undoing, on Conditions) error {
 			return err
 		}
 	}
-	u.sent = true
 	err = s.step(ctx, func(ctx context.Context) error {
-		u.came, err = s.Redis.Undo(ctx, u.own, u.id, name, found)
+		u.came, u.sent, err = s.Redis.Undo(ctx, u.own, u.id, name, found)
 		return err
 	})
 	told := err == nil || errors.Is(err, redisstore.ErrUnconfirmed)
@@ -134,7 +133,7 @@ func (s *Carts) undone(ctx context.Context, u *undoing) (Changed, error) {
 	}
 	priced, err := s.Read(ctx, u.Visit)
 	if err != nil {
-		return Changed{}, err
+		return Changed{}, cart.OutcomeUnknown("show cart", err) // it is undone
 	}
 	changed := Changed{Priced: priced, Undone: &Undone{token, u.came.Adjusted}, Durability: s.durability(ctx, u.own)}
 	s.replicated(changed.Durability)

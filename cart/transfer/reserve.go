@@ -20,9 +20,7 @@ const notesKept = 32
 func Reserve(owner cart.Cell, n cart.Note, limits cart.Limits) (cart.Cell, error) {
 	others := slices.DeleteFunc(slices.Clone(owner.Pending), func(o cart.Note) bool { return o.Name == n.Name })
 	// The tries of a hand-over share a note. A late one must not hide from a claim that the lines are here: a failover may lose them.
-	if slices.ContainsFunc(owner.Pending, func(o cart.Note) bool { return o.Name == n.Name && o.Applied && o.CartID == n.CartID }) {
-		return owner, nil
-	}
+	n.Applied = slices.ContainsFunc(owner.Pending, func(o cart.Note) bool { return o.Name == n.Name && o.Applied && o.CartID == n.CartID })
 	all := append(others, n)
 	lines, text := all.Reserved()
 	lines, text = lines+int64(len(owner.Lines)), text+owner.TextSize()
