@@ -132,7 +132,10 @@ func smallPlan(name string) plan {
 	ops, fails := smallFailovers[name]
 	if fails {
 		p.counted, p.base = true, []base{{who: guestT1, product: firstBase}, {who: guestT1, product: firstBase + 1}, {who: c1, product: firstBase + 2}}
-		p.budgets = budgets{faults: 2 - len(ops), failovers: 1, stalls: 1, switches: *switches}
+		p.budgets = budgets{failovers: 1, stalls: 1, switches: *switches}
+		if len(ops) == 1 && len(ops[0].tries) == 1 {
+			p.budgets.faults = 1
+		}
 	} else {
 		ops = smallScenarios[name]
 	}
