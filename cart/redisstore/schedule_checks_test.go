@@ -86,7 +86,7 @@ func (e *ending) complain(format string, args ...any) {
 // check returns what is wrong after a schedule; nil when it is correct.
 func (s *schedule) check() []string {
 	e := s.ending()
-	wrong := append(e.wrong, s.checkUndo()...)
+	wrong := append(e.wrong, s.checkUndos()...)
 	if s.plan.counted {
 		wrong = append(wrong, s.countLines(e)...)
 	} else {
@@ -111,7 +111,7 @@ func (s *schedule) countLines(e ending) (wrong []string) {
 		}
 	}
 	judge := func(what string, product int64, minimum, maximum int64) {
-		if op := s.undo(); op != nil && op.mayBeForgotten() && count[product] > maximum { // a login after the erasure of what was offered
+		if ops := s.undos(); len(ops) > 0 && ops[0].mayBeForgotten() && count[product] > maximum { // a login after the erasure of what was offered
 			s.tried["lines erased beside their undo"]++
 			maximum++
 		}
@@ -181,7 +181,7 @@ func (s *schedule) checkConditions() (wrong []string) {
 
 // atLeast returns 1 for what must not be lost, unless carts may have expired.
 func (s *schedule) atLeast(kept bool) int64 {
-	if kept && !s.plan.forgetful && !s.forgotten() {
+	if kept && !s.plan.forgetful && s.forgotten() == [modelMakers]bool{} {
 		return 1
 	}
 	return 0

@@ -17,12 +17,14 @@ const (
 	sendsTwice           // the reply is lost and go-redis sends the command again
 	arrivesLate          // the request sees a timeout; the command runs later
 	unconfirmed          // WAIT ends before the replica has answered
+	isLoading            // Redis refuses each command
+	isMoving             // Redis refuses the script: its slot moves
 )
 
 func (d decision) String() string {
 	return [...]string{
 		"", "dies before", "dies after", "loses the reply", "loses the guest's part", "sends twice",
-		"times out, arrives later", "not confirmed in time",
+		"times out, arrives later", "not confirmed in time", "is loading", "slot moves",
 	}[d]
 }
 
@@ -163,7 +165,10 @@ func (p *pending) faults() []decision {
 	case p.asksMaster():
 		return faultsOfWait[:3]
 	}
-	all := append(make([]decision, 0, 6), diesBefore, diesAfter, losesReply, arrivesLate)
+	all := append(make([]decision, 0, 8), diesBefore, diesAfter, losesReply, arrivesLate, isLoading)
+	if p.named("evalsha") {
+		all = append(all, isMoving)
+	}
 	if p.repeats() {
 		all = append(all, sendsTwice)
 	}

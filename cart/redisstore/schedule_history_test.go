@@ -16,7 +16,7 @@ const never = math.MaxInt64
 
 func (s *schedule) checkHistory(e ending) []string {
 	history := []porcupine.Operation{{Input: s.beginning(), Call: -2, Return: -1}}
-	merges, taken, undo := s.mayMerge(), s.taken(), s.undo() != nil
+	merges, taken, undo := s.mayMerge(), s.taken(), len(s.undos()) > 0
 	note := func(e *event, call, end int64) {
 		e.merges, e.taken, e.undoes, e.mayForget = merges, taken, undo, s.passed >= 5*time.Minute
 		history = append(history, porcupine.Operation{Input: e, Call: call, Return: end})
@@ -53,10 +53,10 @@ func (s *schedule) mayMerge() (n [modelCustomers]int) {
 	return n
 }
 
-func (s *schedule) taken() (all [modelTakes]*operation) {
+func (s *schedule) taken() (all [modelMakers]*operation) {
 	for _, op := range s.ops {
 		if op.verb == takes {
-			all[op.take] = op
+			all[op.maker] = op
 		}
 	}
 	return all
@@ -161,7 +161,7 @@ func (s *schedule) beginning() carts {
 	if s.plan.merged {
 		own, before := c.of(c1), *c.of(c1)
 		*own = before.merged(*c.of(guestT1), s.plan.strategy)
-		c.arrive(c1.place(), before, *own)
+		c.arrive(0, c1.place(), before, *own)
 		*c.of(guestT1), c.first[0] = contents{}, false
 	}
 	return c

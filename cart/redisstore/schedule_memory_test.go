@@ -17,6 +17,7 @@ import (
 type memory struct {
 	shards [2]map[string]hash
 	now    func(shard) time.Time
+	guests map[string]string // whose cart each merge brings, by its ID, as its note says
 }
 
 // hash is immutable: a replica shares those of its master.
@@ -33,7 +34,7 @@ func (h hash) of(members []string) hash {
 }
 
 func newMemory(now func(shard) time.Time) *memory {
-	return &memory{shards: [2]map[string]hash{{}, {}}, now: now}
+	return &memory{shards: [2]map[string]hash{{}, {}}, now: now, guests: map[string]string{}}
 }
 
 // at returns the hash of a key, with the shard that has it.
@@ -96,6 +97,11 @@ func (m *memory) write(command, key string, args []string) {
 	switch strings.ToUpper(command) {
 	case "HSET":
 		m.put(key, h.with(args))
+		for i := 0; i < len(args); i += 2 {
+			if merge, is := strings.CutPrefix(args[i], "m"); is {
+				m.guests[merge], _, _ = strings.Cut(args[i+1], " ")
+			}
+		}
 	case "HDEL":
 		m.put(key, h.without(args))
 	case "DEL", "UNLINK":

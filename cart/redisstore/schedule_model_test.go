@@ -18,8 +18,8 @@ import (
 const (
 	modelCustomers = 2
 	modelTokens    = 2
-	modelTakes     = 2                        // operations that redeem a code
-	modelGuests    = modelTokens + modelTakes // with the tokens that these make
+	modelMakers    = 2                         // operations that lead to a token: each redeems a code, or undoes a merge
+	modelGuests    = modelTokens + modelMakers // with these tokens
 )
 
 // place is a cart, counted from 1: the customers', then the guests'. 0 is none.
@@ -49,13 +49,13 @@ type carts struct {
 	transit  [modelGuests]moving
 	logins   [modelCustomers][modelGuests]int8 // under way
 
-	taking [modelTakes]int8   // redeems under way
+	taking [modelMakers]int8  // redeems under way
 	first  [modelTokens]bool  // the token still has the cart that its codes name
 	took   [modelTokens]int8  // the operation that has taken that cart, as in moving
 	where  [modelTokens]place // to which it has taken it
 
 	removed  uint8                   // a bit for each place from which the plain line was removed beside the engraved one
-	undoneBy place                   // whose undo has made the cart of undoneToken; 0 once it has left
+	undoneBy [modelMakers]place      // whose undo has made the cart of the token; 0 once it has left
 	came     unique.Handle[arrivals] // in schedules with an undo, the latest last; zero for none
 }
 
@@ -69,6 +69,14 @@ func (c *carts) at(p place) *contents {
 func guestPlace(t int) place { return place(modelCustomers + t + 1) }
 
 func (p place) bit() uint8 { return 1 << p }
+
+// undoer returns the customer whose undo has made the cart of a token; 0 for none.
+func (c *carts) undoer(token int) place {
+	if token < modelTokens {
+		return 0
+	}
+	return c.undoneBy[token-modelTokens]
+}
 
 func (c *carts) of(who caller) *contents { return c.at(who.place()) }
 
@@ -92,7 +100,7 @@ func (e *event) next(c carts) []carts {
 			before := *c.at(m.to)
 			*next.at(m.to) = before.merged(m.cart, e.setting.strategy)
 			if e.undoes && m.to <= modelCustomers && (m.cart.count() > 0 || next.at(m.to).coupon != before.coupon) {
-				next.arrive(m.to, before, *next.at(m.to))
+				next.arrive(t, m.to, before, *next.at(m.to))
 			}
 			if m.removed {
 				next.removed |= m.to.bit()
@@ -111,14 +119,14 @@ func (e *event) next(c carts) []carts {
 			switch {
 			case t < modelTokens:
 				next.first[t] = false
-			case t == undoneToken:
-				next.undoneBy = 0
+			default:
+				next.undoneBy[t-modelTokens] = 0
 			}
 			all = append(all, next)
 		}
 		for customer := range modelCustomers {
-			emptied := t < modelTokens && c.first[t] || t == undoneToken && c.undoneBy != 0
-			undoer := t == undoneToken && c.undoneBy == place(customer+1)
+			emptied := t < modelTokens && c.first[t] || c.undoer(t) != 0
+			undoer := c.undoer(t) == place(customer+1)
 			if c.logins[customer][t] > 0 && (c.guest[t] != contents{} || emptied) && !undoer {
 				leaves(place(customer+1), 0)
 			}
@@ -135,9 +143,9 @@ func (e *event) next(c carts) []carts {
 			next.first[t] = false
 			all = append(all, next)
 		}
-		if t == undoneToken && c.undoneBy != 0 && c.guest[t] == (contents{}) { // so does this one
+		if c.undoer(t) != 0 && c.guest[t] == (contents{}) { // so does this one
 			next := c
-			next.undoneBy = 0
+			next.undoneBy[t-modelTokens] = 0
 			all = append(all, next)
 		}
 	}
@@ -164,16 +172,17 @@ type event struct {
 	outcomes  []problem.Code      // of a list that takes effect; nil if no answer has them
 	shows     *reply              // nil if the answer was lost
 	merges    [modelCustomers]int // number of requests in the schedule that may begin a merge, by customer
-	taken     [modelTakes]*operation
+	taken     [modelMakers]*operation
 	undoes    bool // the schedule has an undo
+	from      int8 // the token of the merge that is undone
 	mayForget bool // the clock has moved by more than a removed line is remembered
 
 	login *caller    // begins, or ends, by count
 	take  *operation // likewise
 	count int8
 
-	ending    *carts // what is in Redis at the end
-	forgotten bool   // but nobody knows where an undo may have put what it took out
+	ending    *carts            // what is in Redis at the end
+	forgotten [modelMakers]bool // but nobody knows where this undo may have put what it took out
 }
 
 type reply struct {
@@ -189,7 +198,7 @@ func (e *event) step(from carts) []carts {
 	for _, c := range e.reachable(from) {
 		switch {
 		case e.take != nil:
-			c.taking[e.take.take] += e.count
+			c.taking[e.take.maker] += e.count
 			all = append(all, c)
 			continue
 		case e.login != nil:
@@ -197,8 +206,10 @@ func (e *event) step(from carts) []carts {
 			all = append(all, c)
 			continue
 		case e.ending != nil:
-			if e.forgotten {
-				c.guest[undoneToken] = e.ending.guest[undoneToken]
+			for i, forgotten := range e.forgotten {
+				if t := modelTokens + i; forgotten {
+					c.guest[t] = e.ending.guest[t]
+				}
 			}
 			if c.guest == e.ending.guest && c.customer == e.ending.customer && c.transit == e.ending.transit {
 				all = append(all, c)
@@ -211,7 +222,7 @@ func (e *event) step(from carts) []carts {
 		}
 		for _, who := range e.as {
 			if e.op.verb == undoes {
-				all = append(all, c.undoings(who)...)
+				all = append(all, e.undoings(c, who)...)
 				continue
 			}
 			next := c
@@ -287,7 +298,7 @@ func (e *event) allowsChange(before, after *carts) bool {
 }
 
 func (e *event) allowsTaken(c *carts) bool {
-	t, own := e.op.from, int8(e.op.take+1)
+	t, own := e.op.from, int8(e.op.maker+1)
 	took := c.took[t] == own
 	switch e.shows.refused {
 	case "":

@@ -50,7 +50,7 @@ type operation struct {
 
 	namesNoOther bool // the product's plain line was removed beside the other one: it does not name that
 
-	take  int  // of an operation that takes: its number, by which world has its code
+	maker int  // of an operation that takes or undoes: its number, by which world has the token to which it leads
 	from  int  // the token whose cart it takes
 	agent bool // whether the cart is an agent's, and the agent is kept
 
@@ -173,16 +173,16 @@ func (s *schedule) knows(token int) bool {
 	if token < modelTokens {
 		return true
 	}
-	if token == undoneToken && s.undone != "" {
-		return true
-	}
 	return slices.ContainsFunc(slices.Collect(s.requests()), func(a *request) bool {
-		return a.op.verb == takes && a.op.freshToken() == token && a.over && a.result.err == nil && !a.dead
+		return a.op.leads() && a.op.freshToken() == token && a.over && a.result.err == nil && !a.dead
 	})
 }
 
-// freshToken is the number of the token to which the operation leads a guest without a cart.
-func (o *operation) freshToken() int { return modelTokens + o.take }
+// freshToken is the number of the token to which a redemption leads a guest without a cart, and an undo everybody.
+func (o *operation) freshToken() int { return modelTokens + o.maker }
+
+// leads reports whether the operation leads to a token.
+func (o *operation) leads() bool { return o.verb == takes || o.verb == undoes }
 
 // leftOpen reports whether the client of a request repeats it. What has left an unused cart unused is not remembered: a repeat would be
 // another change.

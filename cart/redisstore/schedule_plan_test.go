@@ -75,7 +75,7 @@ func (p *plan) draw(r *rand.Rand) {
 	case hands:
 		p.drawTakes(cast)
 	case r.IntN(3) == 0:
-		p.drawUndo(cast)
+		p.drawUndos(cast)
 	}
 }
 
@@ -96,10 +96,10 @@ func (p *plan) drawTakes(c cast) {
 	}
 	n := 1
 	if p.budgets.failovers == 0 {
-		n += c.IntN(modelTakes)
+		n += c.IntN(modelMakers)
 	}
-	for take := range n {
-		o := &operation{verb: takes, take: take, from: from, agent: c.IntN(2) == 0, insists: c.IntN(3) == 0, tries: []caller{c.taker()}}
+	for maker := range n {
+		o := &operation{verb: takes, maker: maker, from: from, agent: c.IntN(2) == 0, insists: c.IntN(3) == 0, tries: []caller{c.taker()}}
 		for range c.IntN(3) {
 			again := o.tries[0]
 			if p.budgets.failovers == 0 && c.IntN(4) == 0 { // after a lost claim, it is taken again
@@ -142,7 +142,7 @@ func (p *plan) lay(r *rand.Rand, who caller) {
 	}
 }
 
-const firstBase = 10
+const firstBase = 20 // operations have up to 12
 
 // rarely returns a letter for a notice or a coupon once in n times, and otherwise 0 for none.
 func rarely(r *rand.Rand, n int) byte {

@@ -122,9 +122,9 @@ func (a *request) run(ctx context.Context) {
 	}
 	a.service.Merge(ctx, v, a.op.key)
 	if a.op.verb == takes {
-		changed, err := a.service.Redeem(ctx, v, service.Redemption{Code: a.schedule.codes[a.op.take], Key: takeKey(a.op.take), KeepAgent: a.op.agent})
+		changed, err := a.service.Redeem(ctx, v, service.Redemption{Code: a.schedule.codes[a.op.maker], Key: takeKey(a.op.maker), KeepAgent: a.op.agent})
 		a.result = result{err: err, cart: changed.Cart, merge: v.Merge(), replayed: changed.Replayed, durability: changed.Durability, where: a.who.owner()}
-		if v.Token == a.schedule.fresh[a.op.take] {
+		if v.Token == a.schedule.fresh[a.op.maker] {
 			a.result.where = caller{-1, a.op.freshToken()}
 		}
 		return
@@ -133,7 +133,7 @@ func (a *request) run(ctx context.Context) {
 		u, err := a.service.UndoMerge(ctx, v, redisstore.Conditions{}, a.op.merge)
 		a.result = result{err: err, cart: u.Cart, merge: v.Merge(), durability: u.Durability}
 		if err == nil && !a.dead {
-			a.result.undone, a.schedule.undone = u.Undone, u.Undone.Guest
+			a.result.undone, a.schedule.fresh[a.op.maker] = u.Undone, u.Undone.Guest
 		}
 		return
 	}

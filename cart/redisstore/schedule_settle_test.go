@@ -40,8 +40,8 @@ func (s *schedule) handOver(op *operation) {
 	priced, err := s.services[0].Read(s.ctx, v)
 	s.must(err)
 	code := s.services[0].HandoverOf(v, priced.Cart, op.agent).Code
-	sum, _ := s.keys.Derive(s.keys.Name(), "handover token", code, takeKey(op.take))
-	s.codes[op.take], s.fresh[op.take] = code, auth.CartToken(base64.RawURLEncoding.EncodeToString(sum[:16]))
+	sum, _ := s.keys.Derive(s.keys.Name(), "handover token", code, takeKey(op.maker))
+	s.codes[op.maker], s.fresh[op.maker] = code, auth.CartToken(base64.RawURLEncoding.EncodeToString(sum[:16]))
 }
 
 // settle ends all faults. Then it makes every shopper return, with and without the tokens that
@@ -79,7 +79,7 @@ func (s *schedule) retake() error {
 			continue
 		}
 		s.advance(noteLife)
-		r := s.inPeace("end", op.tries[0].owner(), operation{verb: takes, take: op.take, from: op.from, agent: op.agent})
+		r := s.inPeace("end", op.tries[0].owner(), operation{verb: takes, maker: op.maker, from: op.from, agent: op.agent})
 		if r.unknown() {
 			return fmt.Errorf("%s, after all faults ended: %w", op.name, r.err)
 		}
@@ -149,11 +149,10 @@ func (s *schedule) everyone() (all callers) {
 		for _, who := range op.tries {
 			note(who)
 		}
-		if op.verb == undoes {
-			note(caller{-1, undoneToken})
-		}
 		if op.verb == takes {
 			note(caller{-1, op.from})
+		}
+		if op.leads() {
 			note(caller{-1, op.freshToken()})
 		}
 	}

@@ -25,8 +25,8 @@ var (
 	nobody  = caller{customer: -1, token: -1}
 	c1Fresh = caller{customer: 0, token: modelTokens}
 
-	c1Undone = caller{customer: 0, token: undoneToken}
-	c2Undone = caller{customer: 1, token: undoneToken}
+	c1Undone = caller{customer: 0, token: modelTokens}
+	c2Undone = caller{customer: 1, token: modelTokens}
 )
 
 // smallScenarios run with a fault at every step, and up to -switches switches between requests.
@@ -60,8 +60,8 @@ var smallScenarios = map[string][]operation{
 	"a merge is undone by a request that merges another cart":       {undo("A", c1t2, c1)},
 	"a customer logs in with the token that their undo has made":    {undo("A", c1), login("B", c1Undone)},
 	"another one logs in with the token that an undo has made":      {undo("A", c1, c1), login("B", c2Undone)},
-	"a guest adds to the cart that an undo has made":                {undo("A", c1, c1), addOne("B", "", caller{-1, undoneToken})},
-	"two guests redeem codes of each other's carts":                 {take("A", 0, guestT2), {name: "B", verb: takes, take: 1, from: 1, agent: true, tries: []caller{guestT1}}},
+	"a guest adds to the cart that an undo has made":                {undo("A", c1, c1), addOne("B", "", caller{-1, modelTokens})},
+	"two guests redeem codes of each other's carts":                 {take("A", 0, guestT2), {name: "B", verb: takes, maker: 1, from: 1, agent: true, tries: []caller{guestT1}}},
 }
 
 // smallFailovers run with as many switches, and at every step a failover of either shard to a replica that lacks recent writes.
@@ -85,7 +85,7 @@ func login(name string, who caller) operation {
 }
 
 func take(name string, number int, tries ...caller) operation {
-	return operation{name: name, verb: takes, take: number, insists: len(tries) > 1, tries: tries}
+	return operation{name: name, verb: takes, maker: number, insists: len(tries) > 1, tries: tries}
 }
 
 func undo(name string, tries ...caller) operation {

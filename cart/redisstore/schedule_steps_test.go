@@ -136,6 +136,10 @@ func (a *request) carryOut(d decision) (err error, again bool) {
 		return fail(p.cmds, errTimeout), false
 	case unconfirmed:
 		return a.askMaster(p.cmds[0], false), false
+	case isLoading:
+		return fail(p.cmds, errLoading), false
+	case isMoving:
+		return fail(p.cmds, errMoving), false
 	}
 	return a.perform(p), false
 }
@@ -208,7 +212,15 @@ var (
 	errTimeout     = &net.OpError{Op: "read", Net: "tcp", Err: ioTimeout{}}
 	errBroken      = &net.OpError{Op: "read", Net: "tcp", Err: fmt.Errorf("connection reset by peer")}
 	errProcessDied = context.Canceled
+	errLoading     = refusal("LOADING Redis is loading the dataset in memory")
+	errMoving      = refusal("TRYAGAIN Multiple keys request during rehashing of slot")
 )
+
+// refusal is an error that Redis replies.
+type refusal string
+
+func (r refusal) Error() string { return string(r) }
+func (refusal) RedisError()     {}
 
 type ioTimeout struct{}
 

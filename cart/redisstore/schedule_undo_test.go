@@ -14,13 +14,11 @@ import (
 // kept when it arrives, and one step takes it out of the customer's cart and puts it under a token that nobody knows
 // before an answer tells it.
 
-const (
-	undoneToken = modelTokens // the token to which an undo leads; no schedule also has a take
-	modelMerges = 4           // of which the model knows what they have brought
-)
+const modelMerges = 4 // of which the model knows what they have brought
 
 type arrived struct {
 	to     place // 0: nothing
+	from   int8  // the guest's token
 	undone bool
 	lines  [modelLines]arrivedLine
 	coupon byte
@@ -41,8 +39,8 @@ type arrivedLine struct {
 	notice        byte
 }
 
-func (c *carts) arrive(to place, before, after contents) {
-	in := arrived{to: to}
+func (c *carts) arrive(from int, to place, before, after contents) {
+	in := arrived{to: to, from: int8(from)}
 	for i, l := range after.lines {
 		held := before.lines[i]
 		if l.quantity > held.quantity || l.notice != held.notice {
@@ -103,18 +101,19 @@ func (a *arrived) lower(at place, gone contents) {
 	}
 }
 
-// undoings lists the states that undoing one of the merges into the cart of a customer may lead to.
-func (c carts) undoings(who caller) (all []carts) {
+// undoings lists the states that undoing the merge into the cart of a customer may lead to.
+func (e *event) undoings(c carts, who caller) (all []carts) {
 	came := c.arrivals()
 	for i, in := range came {
-		if in.to == who.place() && !in.undone {
+		if in.to == who.place() && in.from == e.from && !in.undone {
 			next, then := c, came
-			*next.of(who), next.guest[undoneToken] = c.of(who).without(in, came[i+1:])
+			out := &next.guest[e.op.freshToken()]
+			*next.of(who), *out = c.of(who).without(in, came[i+1:])
 			then[i].undone = true
 			for j := i + 1; j < len(then); j++ {
-				then[j].lower(in.to, next.guest[undoneToken])
+				then[j].lower(in.to, *out)
 			}
-			next.came, next.undoneBy = unique.Make(then), in.to
+			next.came, next.undoneBy[e.op.maker] = unique.Make(then), in.to
 			all = append(all, next)
 		}
 	}
@@ -123,7 +122,7 @@ func (c carts) undoings(who caller) (all []carts) {
 
 func (e *event) allowsUndone(c *carts) bool {
 	came := c.arrivals()
-	done := slices.ContainsFunc(came[:], func(in arrived) bool { return in.undone })
+	done := slices.ContainsFunc(came[:], func(in arrived) bool { return in.undone && in.from == e.from })
 	if e.shows.refused == problem.NotFound {
 		return e.shows.lapsed
 	}
@@ -131,7 +130,7 @@ func (e *event) allowsUndone(c *carts) bool {
 }
 
 func (o *operation) undoEvents(set *setting, note func(e *event, call, end int64)) {
-	told := int64(never)
+	told, from := int64(never), o.last().schedule.guestOf(o.merge)
 	for _, a := range o.attempts {
 		a.loginEvents(set, note)
 		r := a.result
@@ -142,40 +141,62 @@ func (o *operation) undoEvents(set *setting, note func(e *event, call, end int64
 			told = min(told, a.end)
 		}
 		shows := &reply{who: a.who.owner(), refused: r.refused(), cart: contentsOf(r.cart), lapsed: a.endedAt >= undoLife}
-		note(&event{op: o, setting: set, shows: shows}, a.call, a.end)
+		note(&event{op: o, from: from, setting: set, shows: shows}, a.call, a.end)
 	}
-	note(&event{op: o, setting: set, as: []caller{o.tries[0].owner()}, optional: told == never}, o.attempts[0].call, told)
+	note(&event{op: o, from: from, setting: set, as: []caller{o.tries[0].owner()}, optional: told == never}, o.attempts[0].call, told)
 }
 
-// undo is the operation that undoes a merge; nil if there is none.
-func (s *schedule) undo() *operation {
-	for _, op := range s.ops {
-		if op.verb == undoes && len(op.attempts) > 0 {
-			return op
+// guestOf returns the token of the cart that a merge has brought. A token can bring several.
+func (s *schedule) guestOf(merge string) int8 {
+	for token := range modelGuests {
+		if (caller{-1, token}).ref(s.world).TokenDigest() == s.memory.guests[merge] {
+			return int8(token)
 		}
 	}
-	return nil
+	panic("the merge " + merge + " has no note")
 }
 
-// mergeKnown returns the ID of the latest merge that a customer knows of, "" for none.
+// undos are the operations that undo merges.
+func (s *schedule) undos() (all []*operation) {
+	for _, op := range s.ops {
+		if op.verb == undoes && len(op.attempts) > 0 {
+			all = append(all, op)
+		}
+	}
+	return all
+}
+
+// mergeKnown returns the ID of the latest merge that a customer knows of and no operation undoes, "" for none.
 func (s *schedule) mergeKnown(customer int) (id string) {
 	latest := int64(0)
 	for a := range s.requests() {
-		if m := a.result.merge; a.who.customer == customer && a.over && !a.dead && m != nil && m.Code == "" && a.end > latest {
+		if m := a.result.merge; a.who.customer == customer && a.over && !a.dead && m != nil && m.Code == "" && a.end > latest && !s.isUndone(m.ID) {
 			id, latest = m.ID, a.end
 		}
 	}
 	return id
 }
 
-// undoAgain makes the shopper who undid a merge ask for the result, while it can be known. Replicas that have not
-// confirmed in time are asked again later.
+func (s *schedule) isUndone(merge string) bool {
+	return slices.ContainsFunc(s.ops, func(op *operation) bool { return op.merge == merge })
+}
+
+// undoAgain makes the shoppers who undid merges ask for the results, while they can be known.
 func (s *schedule) undoAgain() error {
-	op := s.undo()
-	if s.found != nil { // it has been asked for: since then, logins that the model does not know have merged more
+	if s.found != nil { // they have been asked for: since then, logins that the model does not know have merged more
 		return nil
 	}
-	for try := 0; op != nil; try++ {
+	for _, op := range s.undos() {
+		if err := s.askAgain(op); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// askAgain repeats an undo. Replicas that have not confirmed in time are asked again later.
+func (s *schedule) askAgain(op *operation) error {
+	for try := 0; ; try++ {
 		op.tries = append(op.tries[:len(op.attempts):len(op.attempts)], op.tries[0])
 		a := s.attempt(op)
 		s.spawn(a)
@@ -190,16 +211,20 @@ func (s *schedule) undoAgain() error {
 		}
 		s.advance(slowReplicas)
 	}
-	return nil
 }
 
 const slowReplicas = 2 * time.Second // for which replicas that were slow are not asked
 
-func (s *schedule) checkUndo() (wrong []string) {
-	op := s.undo()
-	if op == nil || op.mayBeForgotten() {
-		return nil
+func (s *schedule) checkUndos() (wrong []string) {
+	for _, op := range s.undos() {
+		if !op.mayBeForgotten() {
+			wrong = append(wrong, s.checkUndo(op)...)
+		}
 	}
+	return wrong
+}
+
+func (s *schedule) checkUndo(op *operation) (wrong []string) {
 	var first *request
 	for _, a := range op.attempts {
 		switch {
@@ -214,34 +239,49 @@ func (s *schedule) checkUndo() (wrong []string) {
 	return wrong
 }
 
-// forgotten reports whether nobody knows where an undo may have put what it took out.
-func (s *schedule) forgotten() bool { return s.undo() != nil && s.undone == "" }
+// forgotten reports for each undo whether nobody knows where it may have put what it took out.
+func (s *schedule) forgotten() (all [modelMakers]bool) {
+	for _, op := range s.undos() {
+		all[op.maker] = s.fresh[op.maker] == ""
+	}
+	return all
+}
 
 // unknownToAll reports whether an undo that died has begun the cart, or one that was judged again.
 func (s *schedule) unknownToAll(key stored) bool {
-	return key.count("u") > 0 && (s.undone == "" || key.key != (caller{-1, undoneToken}).ref(s.world).CartKey())
+	return key.count("u") > 0 && !slices.ContainsFunc(s.undos(), func(op *operation) bool {
+		return s.fresh[op.maker] != "" && key.key == (caller{-1, op.freshToken()}).ref(s.world).CartKey()
+	})
 }
 
 // keepsOut reports whether a customer's requests do not merge the cart of the token.
 func (s *schedule) keepsOut(who caller) bool {
-	op := s.undo()
-	return who.token == undoneToken && op != nil && op.tries[0].customer == who.customer
+	return slices.ContainsFunc(s.undos(), func(op *operation) bool {
+		return who.token == op.freshToken() && op.tries[0].customer == who.customer
+	})
 }
 
-func (p *plan) drawUndo(c cast) {
+func (p *plan) drawUndos(c cast) {
 	who := caller{c.IntN(c.customers), c.IntN(c.tokens)}
-	p.ops = append(p.ops, &operation{name: string(rune('A' + len(p.ops))), verb: reads, tries: []caller{who}})
-	o := &operation{verb: undoes, insists: c.IntN(3) == 0, tries: []caller{who.owner()}}
-	for range c.IntN(3) {
-		o.tries = append(o.tries, who.owner())
+	n := 1
+	if c.tokens > 1 {
+		n += c.IntN(modelMakers)
 	}
-	if c.IntN(4) == 0 {
-		o.tries[0].token = who.token
+	for maker := range n {
+		p.ops = append(p.ops, &operation{name: string(rune('A' + len(p.ops))), verb: reads, tries: []caller{who}})
+		o := &operation{verb: undoes, maker: maker, insists: c.IntN(3) == 0, tries: []caller{who.owner()}}
+		for range c.IntN(3) {
+			o.tries = append(o.tries, who.owner())
+		}
+		if c.IntN(4) == 0 {
+			o.tries[0].token = who.token
+		}
+		p.add(o, c)
+		who.token = (who.token + 1) % c.tokens
 	}
-	p.add(o, c)
 	for range c.IntN(3) {
 		o := c.operation(int64(len(p.ops)))
-		o.tries = []caller{{-1, undoneToken}}
+		o.tries = []caller{{-1, modelTokens + c.IntN(n)}}
 		switch c.IntN(4) {
 		case 0:
 			o.tries[0].customer = who.customer

@@ -49,10 +49,8 @@ type world struct {
 	store    *store.Store
 	services [2]instance
 
-	codes [modelTakes]string         // of the hand-overs, by the number of the operation that redeems one
-	fresh [modelTakes]auth.CartToken // to which these operations lead a guest without a cart
-
-	undone auth.CartToken // to which an undo has led; "" while no client knows it
+	codes [modelMakers]string         // of the hand-overs, by the number of the operation that redeems one
+	fresh [modelMakers]auth.CartToken // to which operations lead; "" while no client of an undo knows it
 
 	passed time.Duration // simulated time: the sum of all advances
 	shards [2]replicaState
@@ -172,8 +170,6 @@ func (c caller) auth(w *world) auth.Caller {
 		who.Customer = fmt.Sprintf("c%d", c.customer+1)
 	}
 	switch {
-	case c.token == undoneToken && w.undone != "":
-		who.Token = w.undone
 	case c.token >= modelTokens:
 		who.Token = w.fresh[c.token-modelTokens]
 	case c.token >= 0:
