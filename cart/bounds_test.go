@@ -47,7 +47,7 @@ func TestMergeBounds(t *testing.T) {
 
 func cartOf(lines ...Line) Cart { return Cart{ID: "C", Version: 1, Mark: "M", Lines: lines} }
 
-var highestLimits = Limits{Lines: MaxLines, Quantity: MaxQuantity, LineText: MaxText, CartText: MaxText}
+var highestLimits = Limits{Lines: MaxLines, Quantity: MaxQuantity, LineText: MaxLineText, CartText: MaxCartText}
 
 // costliest returns a product with the highest prices and the maximum number of fields, and
 // a line for it that chooses a surcharge in every field.

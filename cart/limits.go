@@ -15,7 +15,12 @@ type Limits struct {
 const (
 	MaxLines    = 500
 	MaxQuantity = 10_000
-	MaxText     = 1_000_000 // bytes of LineText and of CartText
+)
+
+// LineText and CartText of every installation.
+const (
+	MaxLineText = 4 << 10
+	MaxCartText = 64 << 10
 )
 
 // The highest values that a catalog may hold. The schema in deploy/migrations has the same

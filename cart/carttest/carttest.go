@@ -32,7 +32,7 @@ func Account() *cart.Product {
 }
 
 // Limits are the defaults of an installation.
-var Limits = cart.Limits{Lines: 100, Quantity: 999, LineText: 4096, CartText: 65536}
+var Limits = cart.Limits{Lines: 100, Quantity: 999, LineText: cart.MaxLineText, CartText: cart.MaxCartText}
 
 //go:embed age.lua
 var ageLua string

@@ -44,7 +44,7 @@ const (
 )
 
 type reading struct {
-	batch bool // share round trips
+	alone bool // share no round trip
 	guard bool // make sure that a master answers (see exec)
 }
 
@@ -69,7 +69,7 @@ func (b *batcher) send(ctx context.Context, client *redis.Client, how reading, c
 	began := time.Now()
 	concurrent := b.inFlight.Add(1)
 	defer b.inFlight.Add(-1)
-	if !how.batch || concurrent == 1 {
+	if how.alone || concurrent == 1 {
 		exec(ctx, client, how.guard, cmds)
 		return firstFailure(cmds)
 	}
@@ -107,7 +107,7 @@ func (s *Store) runShared(
 ) (*redis.Cmd, replication) {
 	concurrent := at.changes.inFlight.Add(1)
 	defer at.changes.inFlight.Add(-1)
-	if !s.Batch || concurrent == 1 {
+	if s.alone || concurrent == 1 {
 		return s.run(ctx, at, c, wait, keys, args...)
 	}
 	began := time.Now()

@@ -70,35 +70,33 @@ func (s *switchboard) hang() int {
 // A connection to a demoted master may stay open behind a fixed address.
 func TestReads_ShowNoCartOfADemotedMaster(t *testing.T) {
 	t.Parallel()
-	for _, batch := range []bool{true, false} {
-		a, b := ephemeral.StartRedis(t), ephemeral.StartRedis(t)
-		board := newSwitchboard(a.URL)
-		r := newReader(t, a.URL, batch, board.connects)
-		ref := r.filled()
-		stop := make(chan struct{})
-		time.AfterFunc(50*time.Millisecond, func() { close(stop) })
-		r.many(8, ref, ephemeral.Patience(time.Second), stop) // opens connections
+	a, b := ephemeral.StartRedis(t), ephemeral.StartRedis(t)
+	board := newSwitchboard(a.URL)
+	r := newReader(t, a.URL, board.connects)
+	ref := r.filled()
+	stop := make(chan struct{})
+	time.AfterFunc(50*time.Millisecond, func() { close(stop) })
+	r.many(8, ref, ephemeral.Patience(time.Second), stop) // opens connections
 
-		newer := newReader(t, b.URL, true)
-		newer.add(ref)
-		newer.add(ref)
-		board.target.Store(b.URL)
-		assert.NoError(t, dial(t, a.URL).Do(t.Context(), "REPLICAOF", "127.0.0.1", "1").Err())
-		var fresh int
-		for range 100 {
-			ctx, cancel := context.WithTimeout(t.Context(), ephemeral.Patience(time.Second))
-			held, err := r.Load(ctx, ref)
-			cancel()
-			switch {
-			case err != nil:
-			case len(held.Lines) != 1 || held.Lines[0].Quantity != 2:
-				t.Fatalf("batch %v: read the old cart %+v", batch, held.Lines)
-			default:
-				fresh++
-			}
+	newer := newReader(t, b.URL)
+	newer.add(ref)
+	newer.add(ref)
+	board.target.Store(b.URL)
+	assert.NoError(t, dial(t, a.URL).Do(t.Context(), "REPLICAOF", "127.0.0.1", "1").Err())
+	var fresh int
+	for range 100 {
+		ctx, cancel := context.WithTimeout(t.Context(), ephemeral.Patience(time.Second))
+		held, err := r.Load(ctx, ref)
+		cancel()
+		switch {
+		case err != nil:
+		case len(held.Lines) != 1 || held.Lines[0].Quantity != 2:
+			t.Fatalf("read the old cart %+v", held.Lines)
+		default:
+			fresh++
 		}
-		assert.That(t, fresh != 0, "batch %v: no read found the new master", batch)
 	}
+	assert.That(t, fresh != 0, "no read found the new master")
 }
 
 // Other connections work while the one of a batch hangs.
@@ -106,7 +104,7 @@ func TestReads_DoNotAllWaitForAConnectionThatHangs(t *testing.T) {
 	t.Parallel()
 	server := ephemeral.StartRedis(t)
 	board := newSwitchboard(server.URL)
-	r := newReader(t, server.URL, true, board.connects)
+	r := newReader(t, server.URL, board.connects)
 	ref := r.filled()
 	r.load(ref)
 	n := board.hang()
@@ -178,7 +176,7 @@ func TestReads_DoNotWaitForABatchThatHangs(t *testing.T) {
 // renew the TTL, nor tell its time in the reply to a script.
 func TestRead_SaysWhenTheCartExpires(t *testing.T) {
 	t.Parallel()
-	r := newReader(t, ephemeral.StartRedis(t).URL, true)
+	r := newReader(t, ephemeral.StartRedis(t).URL)
 	const passed = 2 * time.Hour
 	now := time.Duration(time.Now().UnixNano())
 	for _, ahead := range []time.Duration{-100 * time.Hour, 100 * time.Hour, now - 100*time.Hour, now, now + 100*time.Hour} {
@@ -198,7 +196,7 @@ func TestRead_SaysWhenTheCartExpires(t *testing.T) {
 
 func TestChange_ARefusalSaysWhenTheCartExpires(t *testing.T) {
 	t.Parallel()
-	r := newReader(t, ephemeral.Redis(t), true)
+	r := newReader(t, ephemeral.Redis(t))
 	ref := r.filled()
 	r.age(ref, time.Hour)
 	absent := redisstore.Only(cart.SetQuantity(cart.Item{ID: "9"}, 1, cart.BoundsOf(carttest.Sold(9, 100), carttest.Limits), ""))

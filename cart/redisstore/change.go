@@ -48,10 +48,10 @@ func (s *Store) Change(ctx context.Context, ref Ref, on Conditions, with Attempt
 	m := &member{ctx: ctx, done: make(chan struct{}), Request: cart.Request{
 		Conditions: on, Change: c, NewID: with.CartID, Ignore: with.Ignore, TTL: s.ttlOf(ref), Limits: with.Limits,
 	}}
-	if s.Batch {
-		s.queues.run(s, ref, m)
-	} else {
+	if s.alone {
 		s.decideAll(ref, []*member{m}, 0)
+	} else {
+		s.queues.run(s, ref, m)
 	}
 	o, err := m.result()
 	maybe := m.maybeMade.Load()

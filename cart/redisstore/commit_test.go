@@ -516,7 +516,7 @@ func TestCommit_IsMadeWithoutItsAnnouncement(t *testing.T) {
 // A Redis that has restarted or was flushed does not have the script.
 func TestCommit_InABatchOfARedisWithoutTheScriptIsMadeOnce(t *testing.T) {
 	t.Parallel()
-	r := newReader(t, ephemeral.StartRedis(t).URL, true)
+	r := newReader(t, ephemeral.StartRedis(t).URL)
 	r.add(r.filled())
 	for _, key := range []string{"", "k"} {
 		assert.NoError(t, r.client.ScriptFlush(t.Context()).Err())
@@ -541,7 +541,7 @@ func TestCommit_OfAGroupInAMovingSlotIsMadeForEachThatCanBe(t *testing.T) {
 	ephemeral.Slow(t)
 	t.Parallel()
 	cluster := ephemeral.StartCluster(t)
-	r := newReader(t, cluster.URL, true)
+	r := newReader(t, cluster.URL)
 	from, to := cluster.Nodes[0].Admin(), cluster.Nodes[1].Admin()
 	ref := r.on(from.Options().Addr, 1)[0]
 	r.add(ref)

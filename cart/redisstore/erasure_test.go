@@ -43,7 +43,7 @@ func TestErase_DeletesEachKindOfKey(t *testing.T) {
 	other := redisstore.GuestRef(store, auth.CartToken(strings.Repeat("h", 22)))
 	for name, shopper := range map[string]redisstore.Ref{"guest": other, "customer": redisstore.CustomerRef(store, "1001")} {
 		for _, url := range []string{ephemeral.Redis(t), ephemeral.Cluster(t)} {
-			r := newReader(t, url, false)
+			r := newReader(t, url)
 			keys := keysOf(shopper)
 			keys["merging"] = guest.ClaimedKey() // of the guest who is becoming this shopper
 			others := keysOf(redisstore.CustomerRef(store, "10011"))

@@ -36,7 +36,7 @@ func BatchesOf(bytes []int) (batches []int) {
 func Batched(client *redis.Client) func(context.Context, redis.Cmder) error {
 	b := &batcher{}
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		return b.send(ctx, client, reading{batch: true}, cmd)
+		return b.send(ctx, client, reading{}, cmd)
 	}
 }
 
@@ -88,6 +88,7 @@ func (s *Store) Instance(c InstanceConfig) *Store {
 	other := *s
 	other.Durable, other.MinReplicas, other.Now = c.Durable, c.MinReplicas, c.Now
 	other.Unhurried()
+	other.alone = true
 	other.clock, other.random, other.remembers = c.Clock, c.Random, c.Remembers
 	other.pause = func(context.Context, time.Duration) error { return nil }
 	other.parsed, other.queues, other.name = newParsedCarts(), newQueues(), other.newMark()

@@ -288,7 +288,7 @@ func (g *group) commit(at located, d *decision) (done bool, err error) {
 	g.setMaybeMade(d.each)
 	ctx, settle := context.WithCancelCause(g.ctx)
 	defer settle(nil)
-	if g.Batch && !d.writesOnlyKeys() {
+	if !d.writesOnlyKeys() {
 		meanwhile := time.AfterFunc(g.patience, func() {
 			if v, err := g.judge(ctx, at, d.commit); err == nil {
 				settle(v)

@@ -132,7 +132,6 @@ func TestGroup_KeepsTheNewestKeys(t *testing.T) {
 func TestQueue_GoesOnAfterAPanic(t *testing.T) {
 	t.Parallel()
 	s, _ := openPair(t)
-	s.Batch = true
 	ref := CustomerRef(1, "c")
 	makes := func(rule cart.Rule) (panicked any, err error) {
 		defer func() { panicked = recover() }()

@@ -87,7 +87,6 @@ func TestKeys_OfLongAgoAreStoredAgain(t *testing.T) {
 func TestKeys_OfAnUnusedCartAreBounded(t *testing.T) {
 	t.Parallel()
 	s, ref := hooked(t, ephemeral.Redis(t), hook{}), newRef()
-	s.Batch = true
 	s.Client.HSet(t.Context(), ref.cartKey(), "l", layout, "n", anyMark())
 	nothing := func(c *cart.Cell, _ cart.Limits, _ time.Time) cart.Effect { return cart.Effect{Cart: c.Cart} }
 	for i := range cart.KeysKept + 20 {
@@ -140,6 +139,7 @@ func TestJudge_CountsOnceAfterManyOthersAndAScript(t *testing.T) {
 			cmd.SetErr(io.EOF)
 			return io.EOF
 		}})
+		mine.patience = time.Minute // no read tells it before the others have come
 		_, err := makes(mine, t.Context(), ref, Conditions{})
 		held := assert.Must(other.Load(t.Context(), ref))(t)
 		assert.That(t, held.Count() == 11, "the cart has %d, the change of which the reply was lost: %v", held.Count(), err)
@@ -181,6 +181,7 @@ func TestGroup_LeavesOutWhoHasLeftDuringTheRead(t *testing.T) {
 		}
 		return next()
 	}}), newRef()
+	s.remembers = false // the change needs a read
 	assert.Must(makes(s, t.Context(), ref, Conditions{}))(t)
 	slow.Store(true)
 	gone, leave := context.WithCancel(t.Context())
@@ -206,6 +207,7 @@ func TestGroup_LearnsTheOutcomeAfterTheFirstDeadline(t *testing.T) {
 		}
 		return err
 	}}), newRef()
+	s.patience = time.Minute // no read tells it meanwhile
 	assert.Must(makes(s, t.Context(), ref, Conditions{}))(t)
 	lost.Store(true)
 	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)

@@ -90,7 +90,7 @@ func (r reader) listen(ref redisstore.Ref) *redisstore.Listener {
 // listening returns a cart and a listener that has been told of it.
 func listening(t *testing.T, url string) (reader, redisstore.Ref, *redisstore.Listener) {
 	t.Helper()
-	r := newReader(t, url, true)
+	r := newReader(t, url)
 	ref := r.filled()
 	l := r.listen(ref)
 	next(t, l)
@@ -104,7 +104,7 @@ func TestListen_SeesEachChange(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r, other := newReader(t, asService(t, url), true), newReader(t, url, true)
+			r, other := newReader(t, asService(t, url)), newReader(t, url)
 			ref := redisstore.GuestRef(newStoreID(), tokenOf("live"))
 			_, err := r.Listen(t.Context(), ref)
 			assert.ErrorIs(t, err, redisstore.ErrNoCart, "listen to nothing")
@@ -141,7 +141,7 @@ func TestListen_EndsWhenTheCartIsMerged(t *testing.T) {
 
 func TestListen_DropsAListenerThatIsBehind(t *testing.T) {
 	t.Parallel()
-	r := newReader(t, ephemeral.Redis(t), true)
+	r := newReader(t, ephemeral.Redis(t))
 	ref := r.filled()
 	l := r.listen(ref)
 	for range 600 {
@@ -168,7 +168,7 @@ func TestListen_NeedsRights(t *testing.T) {
 		}
 		limited = strings.ReplaceAll(limited, "user commerce", "user "+name)
 		var failures atomic.Int64
-		old, all := newReader(t, ephemeral.AsUser(t, server.URL, limited, name), true), newReader(t, server.URL, true)
+		old, all := newReader(t, ephemeral.AsUser(t, server.URL, limited, name)), newReader(t, server.URL)
 		old.Store = redisstore.New(redisstore.Config{Client: old.Client, TTL: usualTTLs, PublishFailed: func() { failures.Add(1) }})
 		ref := old.filled()
 		_, err := old.Listen(t.Context(), ref)
@@ -194,7 +194,7 @@ func TestListen_SurvivesLossWhileSubscribing(t *testing.T) {
 // What one listener was told before the cart of another one began must not end that.
 func TestListen_SurvivesALateReplyAboutTheCartBefore(t *testing.T) {
 	t.Parallel()
-	r := newReader(t, ephemeral.Redis(t), true)
+	r := newReader(t, ephemeral.Redis(t))
 	came, end := make(chan struct{}), make(chan struct{}) // the first reply is late
 	connect.AddHook(r.Client, &then{
 		follows: func(cmd redis.Cmder, _ error) bool { return cmd.Name() == "hgetall" },
@@ -333,7 +333,7 @@ func TestListen_MissesNothing(t *testing.T) {
 			refs := make([]redisstore.Ref, carts)
 			all := make([]reader, instances)
 			for i := range all {
-				all[i] = newReader(t, server.URL, true)
+				all[i] = newReader(t, server.URL)
 			}
 			began := time.Now()
 			listeners := map[*redisstore.Listener]redisstore.Ref{}

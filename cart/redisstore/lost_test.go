@@ -53,7 +53,7 @@ func losesReplies(t *testing.T, url string, lost *atomic.Int64, settled *sync.Ma
 			return replyLoser{conn, lost}, err
 		}
 	})
-	return redisstore.New(redisstore.Config{Client: client, TTL: usualTTLs, Batch: true, ReplyLost: func(s redisstore.Settled) {
+	return redisstore.New(redisstore.Config{Client: client, TTL: usualTTLs, ReplyLost: func(s redisstore.Settled) {
 		n, _ := settled.LoadOrStore(s, new(atomic.Int64))
 		n.(*atomic.Int64).Add(1)
 	}})
@@ -91,7 +91,7 @@ func TestLostReplies_OfChangesWithoutAKeyAreClearedUp(t *testing.T) {
 		})
 	}
 	all.Wait()
-	plain := newReader(t, url, true)
+	plain := newReader(t, url)
 	for i, ref := range refs {
 		var has int64
 		for _, l := range plain.load(ref).Lines {

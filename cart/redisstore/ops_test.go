@@ -19,7 +19,7 @@ import (
 // However large the metadata is that each operation of a list changes, Redis decodes, encodes and writes it once.
 func TestOps_WriteMetadataOnce(t *testing.T) {
 	t.Parallel()
-	r := newReader(t, startPair(t).master.URL, false)
+	r := newReader(t, startPair(t).master.URL)
 	ref, large, list := newRefs(1)[0], cart.Metadata{}, make([]cart.Rule, 50)
 	for i := range cart.MaxMetadata {
 		large[fmt.Sprint("n", i)] = strings.Repeat("\U0001F600", cart.MaxMetadataValue)

@@ -58,7 +58,7 @@ func (s *Store) askInOrder(ctx context.Context, at located, first []redis.Cmder,
 		cmds = append(cmds, redis.NewRawCmd(ctx, "hgetall", key))
 	}
 	cmds = append(cmds, others...)
-	err = at.reads.send(ctx, at.client, reading{s.Batch, !s.clustered()}, cmds...)
+	err = at.reads.send(ctx, at.client, reading{s.alone, !s.clustered()}, cmds...)
 	hashes = cmds[len(first):][:len(keys)]
 	if err == nil {
 		return hashes, nil

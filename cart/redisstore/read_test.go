@@ -28,13 +28,13 @@ type reader struct {
 	sent   *commands
 }
 
-func newReader(t *testing.T, url string, batch bool, change ...func(*redis.UniversalOptions)) reader {
+func newReader(t *testing.T, url string, change ...func(*redis.UniversalOptions)) reader {
 	t.Helper()
 	sent := &commands{}
 	client := dial(t, url, change...)
 	connect.AddHook(client, sent)
 	return reader{
-		Store: redisstore.New(redisstore.Config{Client: client, TTL: usualTTLs, Batch: batch}),
+		Store: redisstore.New(redisstore.Config{Client: client, TTL: usualTTLs}),
 		t:     t, client: dial(t, url), sent: sent,
 	}
 }
@@ -128,7 +128,7 @@ func (c *commands) take() (names map[string]int, trips, most int) {
 
 func TestRead_IsOneCommandThatWritesNothing(t *testing.T) {
 	t.Parallel()
-	r := newReader(t, ephemeral.Redis(t), true)
+	r := newReader(t, ephemeral.Redis(t))
 	ref := r.filled()
 	r.sent.take()
 	for range 1000 {
@@ -140,7 +140,7 @@ func TestRead_IsOneCommandThatWritesNothing(t *testing.T) {
 
 func TestRead_RenewsAfterAPartOfTheTTL(t *testing.T) {
 	t.Parallel()
-	r := newReader(t, ephemeral.Redis(t), true)
+	r := newReader(t, ephemeral.Redis(t))
 	ref := r.filled()
 	const part = 720 * time.Hour / 720
 	r.age(ref, part-time.Minute)
@@ -160,7 +160,7 @@ func (r reader) age(ref redisstore.Ref, by time.Duration) {
 
 func TestRead_RenewsATTLThatALongerSettingLeft(t *testing.T) {
 	t.Parallel()
-	r := newReader(t, ephemeral.Redis(t), true)
+	r := newReader(t, ephemeral.Redis(t))
 	ref := r.filled()
 	r.age(ref, -1000*time.Hour)
 	r.wantLeft(ref, usualTTLs.Guest, r.load(ref).ExpiresAt)
@@ -168,7 +168,7 @@ func TestRead_RenewsATTLThatALongerSettingLeft(t *testing.T) {
 
 func TestRead_NeverRevives(t *testing.T) {
 	t.Parallel()
-	r := newReader(t, ephemeral.Redis(t), true)
+	r := newReader(t, ephemeral.Redis(t))
 	ctx, ref := t.Context(), r.filled()
 	r.client.Del(ctx, ref.CartKey())
 	held := r.load(ref)
@@ -218,20 +218,17 @@ func (r reader) many(callers int, ref redisstore.Ref, timeout time.Duration, sto
 // A batch of every waiting read would keep all their carts in Redis' memory at a time.
 func TestReads_ThatComeTogetherShareRoundTripsInLimitedNumbers(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct {
-		batch   bool
-		callers int
-	}{{true, 32}, {false, 32}, {true, 500}} {
-		r := newReader(t, ephemeral.Redis(t), test.batch)
+	for _, callers := range []int{32, 500} {
+		r := newReader(t, ephemeral.Redis(t))
 		ref := r.filled()
 		r.sent.take()
 		stop := make(chan struct{})
 		time.AfterFunc(300*time.Millisecond, func() { close(stop) })
-		read, failed, _ := r.many(test.callers, ref, ephemeral.Patience(10*time.Second), stop)
+		read, failed, _ := r.many(callers, ref, ephemeral.Patience(10*time.Second), stop)
 		_, trips, largest := r.sent.take()
-		assert.That(t, failed == 0 && read != 0, "%+v: %d reads succeeded, %d failed", test, read, failed)
-		assert.Equal(t, int64(trips) < read/2, test.batch, "%+v: %d reads took %d round trips", test, read, trips)
-		assert.That(t, largest <= redisstore.MaxBatch+1, "%+v: %d commands shared a round trip", test, largest)
+		assert.That(t, failed == 0 && read != 0, "%d callers: %d reads succeeded, %d failed", callers, read, failed)
+		assert.That(t, int64(trips) < read/2, "%d callers: %d reads took %d round trips", callers, read, trips)
+		assert.That(t, largest <= redisstore.MaxBatch+1, "%d callers: %d commands shared a round trip", callers, largest)
 	}
 }
 
@@ -239,7 +236,7 @@ func TestReads_ThatComeTogetherShareRoundTripsInLimitedNumbers(t *testing.T) {
 func TestReads_EndWithTheirCallersWhileRedisHangs(t *testing.T) {
 	t.Parallel()
 	server, timeout := ephemeral.StartRedis(t), ephemeral.Patience(200*time.Millisecond)
-	r := newReader(t, server.URL, true)
+	r := newReader(t, server.URL)
 	ref := r.filled()
 	stop := make(chan struct{})
 	done := make(chan time.Duration)
@@ -273,7 +270,7 @@ func TestReads_EndWithTheirCallersWhileRedisHangs(t *testing.T) {
 func TestReads_SurviveALostConnection(t *testing.T) {
 	t.Parallel()
 	server := ephemeral.StartRedis(t)
-	r := newReader(t, server.URL, true)
+	r := newReader(t, server.URL)
 	ref := r.filled()
 	for range 20 {
 		stop := make(chan struct{})
@@ -323,7 +320,7 @@ func TestReads_FailWhenNoSentinelKnowsTheMaster(t *testing.T) {
 
 func TestRead_OfAnUnchangedCartIsNotParsedAgain(t *testing.T) {
 	t.Parallel()
-	r := newReader(t, ephemeral.Redis(t), true)
+	r := newReader(t, ephemeral.Redis(t))
 	ref := r.filled()
 	first, again := r.load(ref), r.load(ref)
 	assert.That(t, &first.Lines[0] == &again.Lines[0], "the second read has parsed the cart again")

@@ -176,7 +176,7 @@ func TestChanges_ThatShareRoundTripsCountOnceOverABadLine(t *testing.T) {
 	}
 	server := ephemeral.StartRedis(t)
 	proxy := startBadProxy(t, server.URL)
-	r := newReader(t, server.URL, true, proxy.dials)
+	r := newReader(t, server.URL, proxy.dials)
 	shoppers := make([]*shopper, 64)
 	var all sync.WaitGroup
 	for i := range shoppers {
@@ -293,7 +293,7 @@ func TestChanges_ARefusalOfOneDoesNotTouchOthers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newReader(t, ephemeral.StartRedis(t).URL, true)
+			r := newReader(t, ephemeral.StartRedis(t).URL)
 			refs := newRefs(30)
 			r.together(refs[:1], func(int) (redisstore.Conditions, redisstore.Change) { return redisstore.Conditions{}, absent }) // loads the script
 			r.add(r.filled())
@@ -322,7 +322,7 @@ func TestChanges_AMovingSlotDoesNotTouchOthers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			cluster := ephemeral.StartCluster(t)
-			r := newReader(t, cluster.URL, true)
+			r := newReader(t, cluster.URL)
 			from, to := cluster.Nodes[0].Admin(), cluster.Nodes[1].Admin()
 			refs := r.on(from.Options().Addr, 30)
 			if test.prepare != nil {
@@ -364,7 +364,7 @@ func TestChanges_OfCallersThatLeaveBeforeTheyAreSentAreNeverMade(t *testing.T) {
 	t.Parallel()
 	url := ephemeral.Redis(t)
 	opened := make(chan struct{})
-	r := newReader(t, url, true, func(o *redis.UniversalOptions) {
+	r := newReader(t, url, func(o *redis.UniversalOptions) {
 		o.DialTimeout, o.PoolTimeout = time.Minute, time.Minute
 		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
 			<-opened
@@ -392,7 +392,7 @@ func TestChanges_OfCallersThatLeaveBeforeTheyAreSentAreNeverMade(t *testing.T) {
 func TestChanges_ThatShareRoundTripsWaitOnceForReplicas(t *testing.T) {
 	t.Parallel()
 	p := startPair(t)
-	r := newReader(t, p.master.URL, true)
+	r := newReader(t, p.master.URL)
 	r.Durable = true
 	r.add(r.filled()) // Redis has the script then
 	refs := newRefs(40)
@@ -441,7 +441,7 @@ func TestBatch_IsBoundedInNumberAndBytes(t *testing.T) {
 func TestChanges_OfABrokenConnectionAreClearedUp(t *testing.T) {
 	t.Parallel()
 	var armed atomic.Bool
-	r := newReader(t, ephemeral.Redis(t), true, func(o *redis.UniversalOptions) {
+	r := newReader(t, ephemeral.Redis(t), func(o *redis.UniversalOptions) {
 		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
 			conn, err := new(net.Dialer).DialContext(ctx, network, addr)
 			return &staller{Conn: conn, armed: &armed}, err
@@ -474,7 +474,7 @@ func TestChanges_OfAConnectionThatStallsEndWithTheirCallers(t *testing.T) {
 	stall := make(chan struct{})
 	goOn := sync.OnceFunc(func() { close(stall) })
 	defer goOn()
-	r := newReader(t, startPair(t).master.URL, true, func(o *redis.UniversalOptions) {
+	r := newReader(t, startPair(t).master.URL, func(o *redis.UniversalOptions) {
 		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
 			conn, err := new(net.Dialer).DialContext(ctx, network, addr)
 			return &staller{Conn: conn, armed: &armed, stall: stall}, err
@@ -527,7 +527,7 @@ func (s *staller) Read(p []byte) (int, error) {
 // go-redis leaves the commands of a pipeline without an error when Redis refuses the connection.
 func TestChanges_WithoutAConnectionAreNotMade(t *testing.T) {
 	t.Parallel()
-	r := newReader(t, ephemeral.StartRedis(t).URL, true)
+	r := newReader(t, ephemeral.StartRedis(t).URL)
 	refs := newRefs(30)
 	assert.NoError(t, r.MistakeClock(t.Context(), refs[0], time.Duration(time.Now().UnixMilli())*time.Millisecond))
 	assert.NoError(t, r.client.ConfigSet(t.Context(), "maxclients", "1").Err())

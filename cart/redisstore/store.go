@@ -25,7 +25,6 @@ type Store struct {
 	queues   *queues
 	name     string // of this instance, random
 
-	remembers bool          // whether a change may be decided from the cart that was seen last
 	tolerance int64         // see the constant
 	patience  time.Duration // see the constant
 
@@ -33,6 +32,9 @@ type Store struct {
 	clock  func() time.Time // of this process, monotonic
 	pause  func(context.Context, time.Duration) error
 	random io.Reader
+
+	alone     bool // each caller sends its own commands, and decides its own change
+	remembers bool // whether a change may be decided from the cart that was seen last
 }
 
 // Config configures a Store. Client and TTL are required.
@@ -49,10 +51,6 @@ type Config struct {
 	MinReplicas int
 
 	Undoable bool // merges into customers' carts can be undone
-
-	// Batch: concurrent reads, and concurrent changes, share round trips. Concurrent changes of one cart are committed
-	// together, and may be decided from the cart that was seen last.
-	Batch bool
 
 	// Sentinels returns how many replicas that were reachable within the given time
 	// the sentinels list; nil without sentinels.
@@ -95,7 +93,7 @@ func New(c Config) *Store {
 	}
 	s := &Store{
 		Config: c, script: script.New(ScriptName, commitLua), masterOf: newLocator(c.Client, newMasters(c.Now, time.Now)), parsed: newParsedCarts(), queues: newQueues(),
-		remembers: c.Batch, tolerance: tolerance, patience: patience, clock: time.Now, pause: pause, random: rand.Reader,
+		remembers: true, tolerance: tolerance, patience: patience, clock: time.Now, pause: pause, random: rand.Reader,
 	}
 	s.name = s.newMark()
 	s.live = newLive(s)

@@ -24,7 +24,7 @@ import (
 func TestTransfer_OfTheLargestCarts(t *testing.T) {
 	t.Parallel()
 	d := openDesk(t, "", "")
-	ctx, limits := t.Context(), cart.Limits{Lines: 500, LineText: 1000, CartText: cart.MaxText, Quantity: 999}
+	ctx, limits := t.Context(), cart.Limits{Lines: 500, LineText: cart.MaxLineText, CartText: cart.MaxCartText, Quantity: 999}
 	laptop := redisstore.GuestRef(d.store.ID, tokenOf("laptop"))
 	move := func(from, to redisstore.Ref) {
 		needs, note := assert.Must(d.redis.Load(ctx, from))(t).RoomNeeded(), newNote()

@@ -39,7 +39,7 @@ func (s *settings) begin(ctx context.Context, out cli.Output) (*assembly, error)
 	a.Log, a.Metrics = s.logger(out), telemetry.New(version)
 	a.Metrics.ObserveLog(s.logLines.Lost)
 	a.BasePath = strings.TrimSuffix(s.BasePath, "/")
-	a.Reference, a.UCP = s.Docs == "on", s.UCP == "on"
+	a.UCP = s.UCP == "on"
 	if s.Playground == "on" {
 		a.Playground = &pages.Playground{}
 	}

@@ -73,31 +73,29 @@ func TestSlowClients_LoseTheirConnection(t *testing.T) {
 		"half of the preface":  "PRI * HT",
 		"only the h2c preface": "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
 	} {
-		for protocol, edit := range map[string]func(*http.Server){"HTTP/1.1": func(*http.Server) {}, "and h2c": acceptH2C} {
-			t.Run(name+" "+protocol, func(t *testing.T) {
-				t.Parallel()
-				closed := make(chan struct{}, 100)
-				addr := serveBriefly(t, http.HandlerFunc(readsAndFloods), edit, func(s *http.Server) {
-					s.ConnState = func(_ net.Conn, state http.ConnState) {
-						if state == http.StateClosed {
-							closed <- struct{}{}
-						}
-					}
-				})
-				assert.Must(io.WriteString(dialSlowly(t, addr), sends))(t)
-				other := dialSlowly(t, addr)
-				fmt.Fprint(other, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-				got, err := io.ReadAll(other)
-				assert.That(t, err == nil && strings.HasPrefix(string(got), "HTTP/1.1 200"), "another client: %q, %v", got, err)
-				for range 2 {
-					select {
-					case <-closed:
-					case <-time.After(ephemeral.Patience(20 * time.Second)):
-						t.Fatal("the connection stays open")
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			closed := make(chan struct{}, 100)
+			addr := serveBriefly(t, http.HandlerFunc(readsAndFloods), func(s *http.Server) {
+				s.ConnState = func(_ net.Conn, state http.ConnState) {
+					if state == http.StateClosed {
+						closed <- struct{}{}
 					}
 				}
 			})
-		}
+			assert.Must(io.WriteString(dialSlowly(t, addr), sends))(t)
+			other := dialSlowly(t, addr)
+			fmt.Fprint(other, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+			got, err := io.ReadAll(other)
+			assert.That(t, err == nil && strings.HasPrefix(string(got), "HTTP/1.1 200"), "another client: %q, %v", got, err)
+			for range 2 {
+				select {
+				case <-closed:
+				case <-time.After(ephemeral.Patience(20 * time.Second)):
+					t.Fatal("the connection stays open")
+				}
+			}
+		})
 	}
 }
 
@@ -139,17 +137,10 @@ func newH2C(t *testing.T) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-func TestH2C_IsOffByDefault(t *testing.T) {
-	t.Parallel()
-	demo := start(t, "demo")
-	a, err := demo.callBy(newH2C(t), "", "GET", "/cart", "")
-	assert.That(t, err != nil, "got %d", a.Status)
-}
-
 // Responses of any size on one connection are complete, also what HTTP/1.1 would hold back.
 func TestH2C_ServesManyRequestsOnOneConnection(t *testing.T) {
 	t.Parallel()
-	demo := start(t, "demo", "H2C=on")
+	demo := start(t, "demo")
 	client := newH2C(t)
 	token := strings.Repeat("token", 5)
 	for line := range 20 {
@@ -175,7 +166,7 @@ func TestH2C_ServesManyRequestsOnOneConnection(t *testing.T) {
 // On SIGTERM every request is answered, or refused before it was begun.
 func TestH2C_FinishesRequestsOnSIGTERM(t *testing.T) {
 	t.Parallel()
-	serve := startServe(t, seeded(t), "H2C=on", "RATE_LIMIT=off")
+	serve := startServe(t, seeded(t), "RATE_LIMIT=off")
 	client := newH2C(t)
 	token := "made-up-cart-token-" + strings.Repeat("t", 22)
 	serve.mustCall(t, token, "GET", "/cart", "")

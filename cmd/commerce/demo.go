@@ -112,7 +112,7 @@ func (c *demoCommand) run(ctx context.Context, out cli.Output) error {
 
 func (c *demoCommand) complete() {
 	c.DefaultStore = cmp.Or(c.DefaultStore, 1)
-	c.Playground, c.Docs, c.UCP = cmp.Or(c.Playground, "on"), cmp.Or(c.Docs, "on"), cmp.Or(c.UCP, "on")
+	c.Playground, c.UCP = cmp.Or(c.Playground, "on"), cmp.Or(c.UCP, "on")
 	c.LogFormat = cmp.Or(c.LogFormat, "text")
 	if c.CORSOrigins == nil {
 		c.CORSOrigins = []string{"*"}
@@ -133,7 +133,7 @@ func (c *demoCommand) complete() {
 func (c *demoCommand) welcome(out cli.Output, sockets listeners, token, apiToken string) {
 	url := c.localURL(sockets)
 	reference := "/docs"
-	if c.Docs == "off" {
+	if c.Playground == "off" {
 		reference = "/openapi.yaml"
 	}
 	bold := boldFor(out.Writer)
@@ -240,7 +240,7 @@ func demoSubscriptions(now time.Time) *subscriptions.Memory {
 
 // offer returns what the demo offers to its page, except its backstage. It also sets the API tokens.
 func (c *demoCommand) offer(a *assembly, now time.Time) (*pages.Demo, error) {
-	demo := &pages.Demo{Reference: a.Reference, Agent: a.UCP, Customers: []pages.DemoCustomer{
+	demo := &pages.Demo{Agent: a.UCP, Customers: []pages.DemoCustomer{
 		{ID: "1001", Name: locale.Text{locale.En: "Sara", locale.Ar: "سارة"}},
 		{ID: "1002", Name: locale.Text{locale.En: "Omar", locale.Ar: "عمر"}},
 		{ID: "1003", Name: locale.Text{locale.En: "Layla", locale.Ar: "ليلى"}},

@@ -7,8 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
-	"os/signal"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -60,7 +58,7 @@ var errStops = errors.New("the process stops")
 // serve assembles the parts and serves them until ctx ends, and then for another
 // drainDelay. It calls announce before the first request.
 func (s *settings) serve(ctx context.Context, sockets listeners, parts server.Parts, admin *server.Admin, drainDelay time.Duration, announce func()) error {
-	if _, err := heap.Configure(s.MemoryLimit); err != nil {
+	if _, err := heap.Configure(); err != nil {
 		parts.Log.Warn("starting without a memory limit", "err", err) // it still works
 	}
 	var stopping atomic.Bool
@@ -75,42 +73,11 @@ func (s *settings) serve(ctx context.Context, sockets listeners, parts server.Pa
 	}
 	at, ok := sockets.admin.Addr().(*net.TCPAddr)
 	admin.Version, admin.Local = version, ok && at.IP.IsLoopback()
-	admin.Profiles = s.Pprof == "on" || s.Pprof == "" && admin.Local
-	defer s.openProfiles(ctx, admin, parts.Log)()
 	announce()
 	public := httpServer(reconnect(handler, admin), parts.Log)
 	public.ConnContext = server.ConnContext
 	public.RegisterOnShutdown(func() { end(errStops) })
-	if s.H2C {
-		acceptH2C(public)
-	}
 	return sockets.serve(ctx, public, admin, drainDelay, parts.Log)
-}
-
-// profilesPeriod is how long SIGUSR1 opens the profiles: long enough to find out why a process hangs.
-const profilesPeriod = 10 * time.Minute
-
-// openProfiles opens the profiles for a while at each SIGUSR1, unless PPROF is off. A process whose state
-// matters need not restart for them.
-func (s *settings) openProfiles(ctx context.Context, admin *server.Admin, log *slog.Logger) (stop func()) {
-	asked := make(chan os.Signal, 1)
-	signal.Notify(asked, syscall.SIGUSR1) // which would otherwise end the process
-	return background(ctx, func(ctx context.Context) {
-		defer signal.Stop(asked)
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-asked:
-			}
-			if s.Pprof == "off" {
-				log.WarnContext(ctx, "SIGUSR1 opens no profiles, because PPROF is off")
-				continue
-			}
-			admin.OpenProfiles(profilesPeriod)
-			log.WarnContext(ctx, "profiles are open on the admin address", "for", profilesPeriod.String())
-		}
-	})
 }
 
 // serve serves both addresses until ctx ends. Then /readyz fails, so that load balancers stop sending
@@ -151,10 +118,12 @@ func reconnect(h http.Handler, admin *server.Admin) http.Handler {
 	})
 }
 
-// httpServer returns a server that closes the connection of a client, or in HTTP/2 ends its request,
-// after these timeouts.
+// httpServer returns a server for HTTP/1.1, and HTTP/2 without TLS. It closes the connection of a client, or in
+// HTTP/2 ends its request, after these timeouts. With HTTP/2, a client that does not read responses or answer pings
+// loses its connection too.
 func httpServer(h http.Handler, log *slog.Logger) *http.Server {
-	return &http.Server{
+	s := &http.Server{
+		Protocols:         new(http.Protocols),
 		Handler:           h,
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second, // of a whole request
@@ -163,12 +132,6 @@ func httpServer(h http.Handler, log *slog.Logger) *http.Server {
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
-}
-
-// acceptH2C makes a server also accept HTTP/2 without TLS, from clients that know that it does. A
-// client that does not read responses or answer pings loses its connection.
-func acceptH2C(s *http.Server) {
-	s.Protocols = new(http.Protocols)
 	s.Protocols.SetHTTP1(true)
 	s.Protocols.SetUnencryptedHTTP2(true)
 	s.HTTP2 = &http.HTTP2Config{
@@ -178,4 +141,5 @@ func acceptH2C(s *http.Server) {
 		PingTimeout:               s.WriteTimeout,
 		WriteByteTimeout:          s.WriteTimeout,
 	}
+	return s
 }

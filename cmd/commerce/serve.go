@@ -34,7 +34,8 @@ func newServe() cli.Command {
 	c := &serveCommand{}
 	return cli.Command{
 		Name: "serve", Help: "Run the service.", Faults: c.faults, OpenLog: c.openLog, Run: c.run,
-		Settings: slices.Concat(c.settings.declare(), []cli.Setting{databaseSetting(&c.Database.URL)}, c.Replicas.settings(), []cli.Setting{
+		Settings: slices.Concat(c.settings.declare(), []cli.Setting{
+			databaseSetting(&c.Database.URL), c.Replicas.setting(),
 			redisSetting(&c.RedisURL, "redis:// or rediss:// URL. Several hosts or ?cluster=true: a cluster. ?master=NAME: the hosts are sentinels. ca_file=, cert_file= and key_file=: your own certificates."),
 			{Name: "DRAIN_DELAY", Default: "2s", Help: fmt.Sprintf("How long to accept requests after SIGTERM while /readyz already fails. At most %s.", maxDrainDelay), Value: cli.Duration(&c.DrainDelay, 0, maxDrainDelay)},
 		}),

@@ -29,7 +29,6 @@ import (
 	"commerce/cmd/internal/server"
 	"commerce/cmd/internal/tracing"
 	"commerce/deploy/connect"
-	"commerce/deploy/heap"
 )
 
 // settings are the settings of both demo and serve. A new one needs a field here, its
@@ -37,16 +36,14 @@ import (
 type settings struct {
 	server.Parts // those that are settings themselves
 
-	Addr, AdminAddr, Pprof string
-	JWT                    jwtSettings
-	CreateLimit            []limit.Rate
-	H2C                    bool
-	HandoverKey, Previous  string // HANDOVER_KEY and HANDOVER_KEY_PREVIOUS
-	UCP                    string
-	Playground, Docs       string
-	MemoryLimit            int64 // bytes; 0: not given
-	LogLevel               slog.Level
-	LogFormat              string
+	Addr, AdminAddr       string
+	JWT                   jwtSettings
+	CreateLimit           []limit.Rate
+	HandoverKey, Previous string // HANDOVER_KEY and HANDOVER_KEY_PREVIOUS
+	UCP                   string
+	Playground            string
+	LogLevel              slog.Level
+	LogFormat             string
 
 	logLines *logbuffer.Writer // set by openLog
 }
@@ -58,22 +55,19 @@ const (
 )
 
 func (s *settings) declare() []cli.Setting {
-	limits := cart.Limits{Lines: 100, Quantity: 999, LineText: 4 << 10, CartText: 64 << 10}
+	limits := &s.Carts.Limits
+	limits.LineText, limits.CartText = cart.MaxLineText, cart.MaxCartText
 	atMost := func(help string, maximum int64) string { return fmt.Sprintf("%s; at most %d.", help, maximum) }
 	return slices.Concat([]cli.Setting{
 		{Name: "ADDR", Default: ":8080", Help: "Address of the public API.", Value: cli.Parsed(&s.Addr, parseAddr)},
-		{Name: "ADMIN_ADDR", Default: "127.0.0.1:9090", Help: "Address of health checks, metrics and profiles. Must not be public.", Value: cli.Parsed(&s.AdminAddr, parseAddr)},
-		{Name: "PPROF", Help: "on or off: serve profiles at /debug/pprof/ of ADMIN_ADDR. Default: on if that is a loopback address, otherwise for 10 minutes after SIGUSR1.", Value: cli.Word(&s.Pprof, "", "on", "off")},
+		{Name: "ADMIN_ADDR", Default: "127.0.0.1:9090", Help: "Address of health checks and metrics, and of profiles if it is a loopback address. Must not be public.", Value: cli.Parsed(&s.AdminAddr, parseAddr)},
 	}, s.JWT.settings(), ttlSettings(&s.Redis.TTL), []cli.Setting{
 		{Name: "MERGE_STRATEGY", Default: "sum", Help: "Quantity of a line that is in both the guest's and the customer's cart: sum, max, guest or customer.", Value: cli.Parsed(&s.Carts.Strategy, cart.ParseStrategy)},
 		{Name: "DEFAULT_STORE", Hint: "ID", Help: "Store of cart calls that name no store. Default: 1 in the demo, otherwise the only store if there is just one.", Value: cli.Parsed(&s.DefaultStore, parseStore)},
 		minReplicasSetting(&s.Redis.MinReplicas, fmt.Sprintf("Minimum number of replicas of each Redis master, at most %d. A merge on login waits for this many, connected or not.", maxReplicas)),
-		{Name: "REDIS_BATCH", Default: "on", Help: "on or off: concurrent reads, and concurrent changes, share round trips to Redis.", Value: cli.OnOff(&s.Redis.Batch)},
 		durabilitySetting(&s.Redis.Durable, "memory or replica. With replica, each change waits up to half a second for all replicas, and the response says whether they have it."),
-		{Name: "MAX_LINES", Default: fmt.Sprint(limits.Lines), Help: atMost("Maximum lines of a cart", cart.MaxLines), Value: cli.Number(&s.Carts.Limits.Lines, 1, cart.MaxLines)},
-		{Name: "MAX_QUANTITY", Default: fmt.Sprint(limits.Quantity), Help: atMost("Maximum quantity of a line", cart.MaxQuantity), Value: cli.Number(&s.Carts.Limits.Quantity, 1, cart.MaxQuantity)},
-		{Name: "MAX_LINE_TEXT", Default: fmt.Sprint(limits.LineText), Help: atMost("Maximum bytes of text (fields, notice and metadata) of a line", cart.MaxText), Value: cli.Number(&s.Carts.Limits.LineText, 1, cart.MaxText)},
-		{Name: "MAX_CART_TEXT", Default: fmt.Sprint(limits.CartText), Help: atMost("Maximum bytes of text of a cart", cart.MaxText), Value: cli.Number(&s.Carts.Limits.CartText, 1, cart.MaxText)},
+		{Name: "MAX_LINES", Default: "100", Help: atMost("Maximum lines of a cart", cart.MaxLines), Value: cli.Number(&limits.Lines, 1, cart.MaxLines)},
+		{Name: "MAX_QUANTITY", Default: "999", Help: atMost("Maximum quantity of a line", cart.MaxQuantity), Value: cli.Number(&limits.Quantity, 1, cart.MaxQuantity)},
 
 		{Name: "BASE_PATH", Hint: "PATH", Help: "Path in front of every route, such as /api.", Value: cli.Text(&s.BasePath, checkPath)},
 		{Name: "PUBLIC_URL", Hint: "URL", Help: "URL that clients use, for links. Default: taken from the request, or from a proxy in TRUSTED_PROXIES.", Value: cli.Text(&s.PublicURL, checkURL)},
@@ -85,12 +79,9 @@ func (s *settings) declare() []cli.Setting {
 		{Name: "HANDOVER_KEY_PREVIOUS", Secret: true, Help: "Previous key, still accepted during a rotation.", Value: cli.Text(&s.Previous, sealed.Check)},
 		{Name: "UCP", Help: "on or off: serve carts to AI agents, over the Universal Commerce Protocol. Requires HANDOVER_KEY and PUBLIC_URL. Default: on in the demo, otherwise off.", Value: cli.Word(&s.UCP, "", "on", "off")},
 		{Name: "UCP_PROFILES", Default: "fetch", Help: "fetch or trust: fetch the profile of each agent, or assume that it supports what the service does.", Value: cli.Either(&s.TrustProfiles, "trust", "fetch", "trust")},
-		{Name: "H2C", Default: "off", Help: "on or off: also accept HTTP/2 without TLS, for a proxy that uses it.", Value: cli.OnOff(&s.H2C)},
 		{Name: "TRUSTED_PROXIES", Hint: "NETWORK,...", Help: "Addresses or networks of proxies whose X-Forwarded-For, X-Forwarded-Proto, X-Forwarded-Host and traceparent headers are trusted. Default: none.", Value: cli.List(&s.TrustedProxies, checkNetwork)},
-		{Name: "PLAYGROUND", Help: "on or off: serve a page at / to try the API. Default: on in the demo, otherwise off.", Value: cli.Word(&s.Playground, "", "on", "off")},
-		{Name: "DOCS", Help: "on or off: serve the API reference at /docs. Default: on in the demo, otherwise off.", Value: cli.Word(&s.Docs, "", "on", "off")},
+		{Name: "PLAYGROUND", Help: "on or off: serve a page at / to try the API, and its reference at /docs. Default: on in the demo, otherwise off.", Value: cli.Word(&s.Playground, "", "on", "off")},
 
-		{Name: "MEMORY_LIMIT", Hint: "SIZE", Help: "Soft limit of the process's memory, in bytes or with a suffix, such as 512MiB. Default: 90 % of the cgroup's limit, if it has one.", Value: cli.Parsed(&s.MemoryLimit, heap.ParseSize)},
 		{Name: "LOG_LEVEL", Default: "info", Help: "debug, info, warn or error.", Value: cli.Parsed(&s.LogLevel, parseLevel)},
 		{Name: "LOG_FORMAT", Help: "json or text. Default: text in the demo, otherwise json.", Value: cli.Word(&s.LogFormat, "", "json", "text")},
 	})
@@ -126,7 +117,7 @@ func (s *settings) faults() cli.Faults {
 
 func settingsHelp(all []cli.Setting) string {
 	var list strings.Builder
-	list.WriteString("Settings of serve. Those of demo are the same, without DATABASE_URL, DATABASE_REPLICA_URL, REPLICA_MAX_LAG, REDIS_URL, DRAIN_DELAY and JWT_JWKS_URL:\n\n")
+	list.WriteString("Settings of serve. Those of demo are the same, without DATABASE_URL, DATABASE_REPLICA_URL, REDIS_URL, DRAIN_DELAY and JWT_JWKS_URL:\n\n")
 	for _, setting := range all {
 		cli.PrintWrapped(&list, cli.Width, fmt.Sprintf("  %-20s  %-14s  ", setting.Name, cmp.Or(setting.Default, "–")), setting.Help)
 	}

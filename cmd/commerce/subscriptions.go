@@ -105,22 +105,17 @@ func newPrune() cli.Command {
 }
 
 type replicaSettings struct {
-	URL    string
-	Hosts  []string // of URL
-	MaxLag time.Duration
+	URL   string
+	Hosts []string // of URL
 }
 
-// minMaxLag and maxMaxLag bound REPLICA_MAX_LAG. Replicas are checked five times within the
-// minimum, and the samples of the primary cover the maximum.
-const (
-	minMaxLag = time.Second
-	maxMaxLag = 10 * time.Minute
-)
+// maxLag is the maximum lag of a replica that is read.
+const maxLag = 5 * time.Second
 
-func (r *replicaSettings) settings() []cli.Setting {
-	return []cli.Setting{
-		{Name: "DATABASE_REPLICA_URL", Hint: "URL", Secret: true, Help: "Postgres URL whose hosts are the replicas to read subscriptions from. Default: none; all reads use DATABASE_URL.", Value: cli.Text(&r.URL, r.readHosts)},
-		{Name: "REPLICA_MAX_LAG", Default: "5s", Help: fmt.Sprintf("Maximum lag of a replica that is read, from %s to %s.", minMaxLag, maxMaxLag), Value: cli.Duration(&r.MaxLag, minMaxLag, maxMaxLag)},
+func (r *replicaSettings) setting() cli.Setting {
+	return cli.Setting{
+		Name: "DATABASE_REPLICA_URL", Hint: "URL", Secret: true, Value: cli.Text(&r.URL, r.readHosts),
+		Help: fmt.Sprintf("Postgres URL whose hosts are the replicas to read subscriptions from, while they lag at most %s. Default: none; all reads use DATABASE_URL.", maxLag),
 	}
 }
 
@@ -134,7 +129,7 @@ func (r replicaSettings) open(ctx context.Context, a *assembly, primary database
 	if r.URL == "" {
 		return nil, nil
 	}
-	config := replicas.Config{MaxLag: r.MaxLag, Log: a.Log, Observe: a.Metrics.ReplicaChecked}
+	config := replicas.Config{MaxLag: maxLag, Log: a.Log, Observe: a.Metrics.ReplicaChecked}
 	var err error
 	if config.Primary, err = a.pool(ctx, "DATABASE_URL", primary.URL, checkPool("")); err != nil {
 		return nil, err

@@ -17,8 +17,7 @@ import (
 
 // Config says which pages to serve.
 type Config struct {
-	Playground *Playground // nil: none
-	Reference  bool
+	Playground *Playground // and the reference; nil: neither
 	BasePath   string
 
 	NotFound *problem.Error    // the answer to pages of other origins
@@ -29,7 +28,7 @@ type Config struct {
 func Areas(c Config) []wire.Area {
 	all := slices.Concat(
 		playgroundRoutes(c.Playground, c.BasePath),
-		referenceRoutes(c.Reference, c.Playground),
+		referenceRoutes(c.Playground),
 		publicRoutes(c.Protect),
 	)
 	return []wire.Area{{Routes: all}, backstageArea(c.Playground, c.NotFound)}
@@ -72,9 +71,9 @@ const referencePolicy = "default-src 'none'; script-src 'self'; style-src 'self'
 	"font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // referenceRoutes serves the page that shows the OpenAPI document at "/docs", and its files
-// below, if it is on. The samples of requests use the demo's tokens, if there are any.
-func referenceRoutes(on bool, p *Playground) (routes []wire.Route) {
-	if !on {
+// below, if there is a playground. The samples of requests use the demo's tokens, if there are any.
+func referenceRoutes(p *Playground) (routes []wire.Route) {
+	if p == nil {
 		return nil
 	}
 	for _, name := range namesOf(docs.Reference, ".") {
@@ -85,7 +84,7 @@ func referenceRoutes(on bool, p *Playground) (routes []wire.Route) {
 		routes = append(routes, get(path, pageFile(docs.Reference, name, referencePolicy)))
 	}
 	demo := &Demo{}
-	if p != nil && p.Demo != nil {
+	if p.Demo != nil {
 		demo = p.Demo
 	}
 	return append(routes,

@@ -26,7 +26,6 @@ type Demo struct {
 	Customers     []DemoCustomer `json:"customers"`
 	ExpiredJWT    string         `json:"expired_jwt"`     // of the first of Customers
 	LongListToken string         `json:"long_list_token"` // an API token of a store with many subscriptions
-	Reference     bool           `json:"reference"`       // whether the demo also has the API reference
 	Agent         bool           `json:"agent"`           // whether it serves carts to AI agents; offered only to this machine
 
 	// Backstage are calls that change what other systems change in reality.

@@ -17,9 +17,8 @@ import (
 type Admin struct {
 	Metrics *telemetry.Metrics
 	Version string
-	// Profiles serves /debug/pprof/, which shows memory. Otherwise only OpenProfiles does.
-	Profiles bool
-	// Local says that the address is a loopback address. A page of a website whose name leads there must not read it.
+	// Local says that the address is a loopback address. Only then it serves /debug/pprof/, which shows memory. A page
+	// of a website whose name leads there must not read it.
 	Local bool
 
 	// Dependencies are the servers that the service needs, by name. Started is when the
@@ -33,24 +32,7 @@ type Admin struct {
 
 	Log *slog.Logger // of Watch
 
-	draining      atomic.Bool
-	profilesUntil atomic.Pointer[time.Time] // nil: OpenProfiles was not called
-}
-
-// OpenProfiles serves /debug/pprof/ for a while.
-func (a *Admin) OpenProfiles(during time.Duration) {
-	until := time.Now().Add(during)
-	a.profilesUntil.Store(&until)
-}
-
-func (a *Admin) profiled(serve http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		if until := a.profilesUntil.Load(); a.Profiles || until != nil && time.Now().Before(*until) {
-			serve(w, r)
-		} else {
-			http.NotFound(w, r)
-		}
-	}
+	draining atomic.Bool
 }
 
 // Drain makes the process not ready, so that load balancers send it no new requests.
@@ -68,14 +50,14 @@ func (a *Admin) Handler() http.Handler {
 	mux.HandleFunc("GET /readyz", a.ready)
 	mux.HandleFunc("GET /version", always(map[string]any{"version": a.Version}))
 	mux.Handle("GET /metrics", a.Metrics.Handler())
-	// Not cmdline: flags may hold secrets.
-	mux.HandleFunc("/debug/pprof/", a.profiled(pprof.Index))
-	mux.HandleFunc("/debug/pprof/profile", a.profiled(pprof.Profile))
-	mux.HandleFunc("/debug/pprof/symbol", a.profiled(pprof.Symbol))
-	mux.HandleFunc("/debug/pprof/trace", a.profiled(pprof.Trace))
 	if !a.Local {
 		return mux
 	}
+	// Not cmdline: flags may hold secrets.
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Host != "" && !auth.ForLoopback(r) { // some health checks send none, and no browser does
 			writeJSON(w, http.StatusBadRequest, map[string]any{"error": "Host must be localhost or a loopback address."})

@@ -85,32 +85,38 @@ func TestReady_CountsChecksBeforeTheFirstRequest(t *testing.T) {
 	assert.That(t, status == http.StatusOK && state == "failing", "%d %s, want 200 failing", status, state)
 }
 
-// Only a name that leads to a loopback address can be a website's.
-func TestAdmin_ChecksTheHostOnlyOnLoopback(t *testing.T) {
+// Only a name that leads to a loopback address can be a website's, and only such an address serves profiles.
+func TestAdmin_ServesProfilesAndChecksTheHostOnLoopback(t *testing.T) {
 	t.Parallel()
-	for local, status := range map[bool]int{true: http.StatusBadRequest, false: http.StatusOK} {
+	const ok, bad, notFound = http.StatusOK, http.StatusBadRequest, http.StatusNotFound
+	for _, test := range []struct {
+		url       string
+		local, on int // statuses on a loopback address, and on another one
+	}{
+		{"http://localhost/healthz", ok, ok},
+		{"http://[::1]:9090/debug/pprof/", ok, notFound},
+		{"http://127.0.0.1:9090/debug/pprof/goroutine?debug=1", ok, notFound},
+		{"http://localhost/debug/pprof/symbol", ok, notFound},
+		{"http://localhost/debug/pprof/cmdline", notFound, notFound}, // flags may hold secrets
+		{"http://admin.example.com/healthz", bad, ok},
+		{"http://admin.example.com/debug/pprof/heap", bad, notFound},
+		{"http://localhost.example.com/debug/pprof/heap", bad, notFound},
+	} {
+		for local, status := range map[bool]int{true: test.local, false: test.on} {
+			o := operate(time.Now())
+			o.Local = local
+			assert.Equal(t, ask(o.Handler(), "192.0.2.1", "GET", test.url).Code, status, "%s, local: %v", test.url, local)
+		}
+	}
+	for _, local := range []bool{true, false} {
 		o := operate(time.Now())
 		o.Local = local
-		assert.Equal(t, ask(o.Handler(), "192.0.2.1", "GET", "http://admin.example.com/healthz").Code, status, "local: %v", local)
 		withoutHost := httptest.NewRequest("GET", "/healthz", nil) // of a health check over HTTP/1.0
 		withoutHost.Host = ""
 		w := httptest.NewRecorder()
 		o.Handler().ServeHTTP(w, withoutHost)
 		assert.Equal(t, w.Code, http.StatusOK, "without a Host, local: %v", local)
 	}
-}
-
-func TestProfiles_CloseAgain(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		o := operate(time.Now())
-		status := func() int { return ask(o.Handler(), "192.0.2.1", "GET", "/debug/pprof/").Code }
-		o.OpenProfiles(time.Minute)
-		time.Sleep(59 * time.Second)
-		assert.Equal(t, status(), http.StatusOK, "status while they are open")
-		time.Sleep(time.Second)
-		assert.Equal(t, status(), http.StatusNotFound, "status afterwards")
-	})
 }
 
 func TestProtect_CoversTheAdminsJSON(t *testing.T) {

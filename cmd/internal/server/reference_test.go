@@ -24,7 +24,7 @@ import (
 	"commerce/docs"
 )
 
-func withReference(p *server.Parts) { p.Reference = true }
+func withReference(p *server.Parts) { p.Playground = &pages.Playground{} }
 
 func under(basePath string) func(*server.Parts) {
 	return func(p *server.Parts) { p.BasePath = basePath }
@@ -75,7 +75,7 @@ func openReference(t *testing.T, service, fragment string, l look) page {
 func TestReference_ShowsTheDocument(t *testing.T) {
 	slow(t)
 	for _, basePath := range []string{"", "/shop"} {
-		s := openShop(t, embeddedRedis(t), withReference, under(basePath), withPlayground(pages.Playground{Demo: &pages.Demo{APIToken: "1|lent"}}))
+		s := openShop(t, embeddedRedis(t), under(basePath), withPlayground(pages.Playground{Demo: &pages.Demo{APIToken: "1|lent"}}))
 		looks := []look{{width: 1440}, {width: 1440, dark: true}, {width: 360, touch: true}, {width: 360, touch: true, dark: true}, {width: 320, language: "ar"}, {width: 1440, language: "ar", dark: true}}
 		if basePath != "" { // which differs in its addresses only
 			looks = looks[:1]
@@ -152,7 +152,7 @@ func TestReference_RedirectsRelatively(t *testing.T) {
 
 // net/http would refuse these conditions without the envelope of errors.
 func TestPageFiles_IgnoreRangesAndIfMatch(t *testing.T) {
-	s := newShop(t, withReference, withPlayground(pages.Playground{}))
+	s := newShop(t, withReference)
 	for _, path := range []string{
 		"/docs", "/docs/page.js", "/docs/viewer.js", "/", "/playground/icon.svg", "/openapi.json", "/openapi.yaml", "/storefront.js",
 	} {
@@ -195,12 +195,12 @@ const barParts = `[...document.querySelectorAll(".top, .brand, .tabs > *, .top .
 
 func TestReference_HasTheBarOfThePlayground(t *testing.T) {
 	slow(t)
-	s := openShop(t, embeddedRedis(t), withReference, withPlayground(pages.Playground{Demo: &pages.Demo{Reference: true, APIToken: "1|lent"}}))
+	s := openShop(t, embeddedRedis(t), withPlayground(pages.Playground{Demo: &pages.Demo{APIToken: "1|lent"}}))
 	for _, looks := range [][]look{{{width: 1920}, {width: 768}, {width: 390}}, {{width: 1440, language: "ar", dark: true}, {width: 320, language: "ar", dark: true}}} {
 		t.Run(looks[0].String(), func(t *testing.T) {
 			t.Parallel()
 			p := openPageAs(t, s.URL+"/", looks[0])
-			p.until(`[...document.querySelectorAll(".top .api, #log [data-description]")].map((link) => link.getAttribute("href")).join() === "docs,docs"`)
+			p.until(`[...document.querySelectorAll(".top .api, #log [data-t='reference']")].map((link) => link.getAttribute("href")).join() === "docs,docs"`)
 			bars := func(p page) map[string]string {
 				shown := map[string]string{}
 				for _, l := range looks {

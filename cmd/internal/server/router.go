@@ -41,8 +41,7 @@ type Config struct {
 	Log            *slog.Logger
 	Metrics        *telemetry.Metrics
 	Traces         *tracing.Traces   // nil: no traces
-	Playground     *pages.Playground // nil: no page
-	Reference      bool              // whether /docs shows the OpenAPI document in a browser
+	Playground     *pages.Playground // and the API reference at /docs; nil: neither
 
 	// Language returns the language of a request's store, "" if it has none. It is
 	// for errors that come before the store is known. nil: English.
@@ -99,7 +98,7 @@ func NewHandler(c Config) (http.Handler, error) {
 
 func route(engine *gin.Engine, r *responder) {
 	shown := pages.Areas(pages.Config{
-		Playground: r.Playground, Reference: r.Reference, BasePath: r.BasePath, NotFound: errNotFound, Protect: protect,
+		Playground: r.Playground, BasePath: r.BasePath, NotFound: errNotFound, Protect: protect,
 	})
 	for _, area := range slices.Concat(r.Areas, shown) {
 		for _, route := range area.Routes {

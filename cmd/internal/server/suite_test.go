@@ -191,7 +191,7 @@ func openShopAs(t testing.TB, redisURL string, postgres bool, edits ...func(*ser
 	}
 	parts := server.Parts{
 		Stores: stores, JWT: tokens, UCP: true, TrustProfiles: true,
-		Redis: redisstore.Config{TTL: redisstore.TTLs{Guest: 720 * time.Hour, Customer: 2160 * time.Hour}, Batch: true},
+		Redis: redisstore.Config{TTL: redisstore.TTLs{Guest: 720 * time.Hour, Customer: 2160 * time.Hour}},
 		Carts: service.Config{
 			Catalog: s.Catalog, Coupons: s.Catalog,
 			Limits: cart.Limits{Lines: 100, Quantity: 999, LineText: 4096, CartText: 65536}, Keys: handoverKeys,

@@ -11,7 +11,6 @@ export const demo = {
   longListToken: "", // of a store with 20,000 subscriptions
   backstage: false,  // whether copyProduct, setProduct and happen work
   agent: false,      // whether callAsAgent works
-  reference: false,  // whether docs shows the API reference
 };
 
 /** meetDemo fetches demo.json. Other services answer 404. */
@@ -27,7 +26,6 @@ export async function meetDemo() {
     demo.longListToken = lent.long_list_token ?? "";
     demo.backstage = lent.backstage ?? false;
     demo.agent = lent.agent ?? false;
-    demo.reference = lent.reference ?? false;
   } catch {
     // unreachable: the first real call reports it
   }

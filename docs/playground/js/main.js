@@ -1,13 +1,13 @@
 // The playground: two small storefronts and a merchant's dashboard on the public API, and a
 // log of all their requests.
 
-import { demo, meetDemo } from "./demo.js";
+import { meetDemo } from "./demo.js";
 import { startHero } from "./hero/hero.js";
 import { startLog } from "./log/log.js";
 import { showSubscriptions, startSubscriptions } from "./merchant/subscriptions.js";
 import { startArt } from "./page/art.js";
 import { byId } from "./page/dom.js";
-import { startLanguage, t } from "./page/language.js";
+import { startLanguage } from "./page/language.js";
 import { startTabs } from "./page/tabs.js";
 import { startScenarios } from "./scenarios/scenarios.js";
 import { startTokenDialog } from "./shop/account.js";
@@ -20,7 +20,6 @@ startLog({ repeated: (from) => devices[from]?.cart.load(), tries: (path) => tryO
 startLanguage(byId("language"));
 startHero();
 await meetDemo();
-if (demo.reference) document.querySelectorAll("[data-description]").forEach(linkReference);
 drawAccounts(devices);
 startSubscriptions();
 const showArea = startTabs((area) => showSubscriptions(area === "subscriptions"));
@@ -47,11 +46,4 @@ function openLink() {
 function tryOn(cart, path) {
   if (path === "/cart") return cart.load();
   return path === "/cart/validate" ? cart.checkOut() : cart.read(path);
-}
-
-/** linkReference lets a link open the API reference instead of the document. */
-function linkReference(link) {
-  link.href = "docs";
-  link.dataset.t = "reference";
-  link.textContent = t("reference");
 }

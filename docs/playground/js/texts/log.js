@@ -11,7 +11,6 @@ export const log = {
     played: "Scenario: {title}",
     timesSent: "Sent {n} times with nothing new. The newest is shown.",
     tryCalls: "Calls to try",
-    openapi: "API description (OpenAPI)",
     reference: "API reference",
 
     "from.a": "A",
@@ -106,7 +105,6 @@ export const log = {
     played: "السيناريو: {title}",
     timesSent: "عدد مرات الإرسال {n} دون جديد. المعروض هو الأحدث.",
     tryCalls: "استدعاءات للتجربة",
-    openapi: "وصف الواجهة البرمجية (OpenAPI)",
     reference: "مرجع الواجهة البرمجية",
 
     "from.a": "A",
