@@ -91,7 +91,7 @@ func (s *Store) Instance(c InstanceConfig) *Store {
 	other.alone = true
 	other.clock, other.random, other.remembers = c.Clock, c.Random, c.Remembers
 	other.pause = func(context.Context, time.Duration) error { return nil }
-	other.parsed, other.queues, other.name = newParsedCarts(), newQueues(), other.newMark()
+	other.parsed, other.queues, other.name = newParsedCarts(c.Clock), newQueues(), other.newMark()
 	other.live = newLive(&other)
 	known := newMasters(c.Now, c.Clock)
 	client := s.Client.(*redis.Client)

@@ -296,13 +296,13 @@ func (g *group) commit(at located, d *decision) (done bool, err error) {
 		})
 		defer meanwhile.Stop()
 	}
-	sent := time.Now()
+	sent := g.clock()
 	var wait time.Duration
 	if g.Durable {
 		wait = replicaWait
 	}
 	reply, copies, err := g.send(ctx, at, d.commit, g.turn(), wait)
-	g.took, g.known = time.Since(sent), false
+	g.took, g.known = g.clock().Sub(sent), false
 	if err != nil && !isReply(err) && mayHaveRun(err) && d.writesOnlyKeys() {
 		_ = g.pause(g.ctx, patience)
 		return false, nil // it is decided again: of two copies, at most one finds its keys unused

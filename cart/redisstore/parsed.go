@@ -14,6 +14,7 @@ import (
 // nothing changes them.
 type parsedCarts struct {
 	known *bounded.Cache[string, parsedCart]
+	clock func() time.Time
 }
 
 type parsedCart struct {
@@ -29,9 +30,9 @@ type parsedCart struct {
 const sharedLife = time.Second
 
 // newParsedCarts returns parsedCarts for about 10,000 carts with five lines.
-func newParsedCarts() parsedCarts {
+func newParsedCarts(clock func() time.Time) parsedCarts {
 	const overhead, copies = 512, 3 // the texts of a cart share the memory of a reply
-	return parsedCarts{bounded.New(32<<20, func(_ string, c parsedCart) uint32 {
+	return parsedCarts{clock: clock, known: bounded.New(32<<20, func(_ string, c parsedCart) uint32 {
 		return uint32(overhead + max(copies*len(c.reply), 96*len(c.stored.Lines)+copies*int(c.text)))
 	})}
 }
@@ -54,7 +55,7 @@ func (p parsedCarts) parse(ref Ref, hash redis.Cmder) (Stored, error) {
 		if same { // a key's use changes the fence
 			stored.roomForKeys = known.stored.roomForKeys
 		}
-		p.known.Put(ref.key, parsedCart{reply: reply, stored: stored, at: time.Now(), shared: known.shared || ok && !same})
+		p.known.Put(ref.key, parsedCart{reply: reply, stored: stored, at: p.clock(), shared: known.shared || ok && !same})
 	}
 	return stored, err
 }
@@ -74,7 +75,7 @@ func parseMembers(flat []string, err error) (Stored, error) {
 // last returns the cart that was seen last under a reference, if it is known and likely to be still the same.
 func (p parsedCarts) last(ref Ref) (Stored, bool) {
 	known, ok := p.known.Get(ref.key)
-	return known.stored, ok && !(known.shared && time.Since(known.at) > sharedLife)
+	return known.stored, ok && !(known.shared && p.clock().Sub(known.at) > sharedLife)
 }
 
 // keep remembers a cart, which was not parsed from a reply: as it was read, or as this instance has made it.
@@ -85,7 +86,7 @@ func (p parsedCarts) keep(ref Ref, stored Stored, made bool) {
 	stored.oldestKeys = nil
 	known, ok := p.known.Get(ref.key)
 	same := ok && stored.fence != "" && known.stored.fence == stored.fence
-	kept := parsedCart{stored: stored, at: time.Now(), shared: known.shared || ok && !same && !made}
+	kept := parsedCart{stored: stored, at: p.clock(), shared: known.shared || ok && !same && !made}
 	if same {
 		kept.reply = known.reply
 	}

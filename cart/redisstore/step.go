@@ -96,7 +96,7 @@ func (s *Store) tryStep(ctx context.Context, keys []string, wait time.Duration, 
 		if err != nil {
 			return unsafeWrite, err
 		}
-		began := time.Now()
+		began := s.clock()
 		found, err := s.look(ctx, at, keys)
 		if err != nil {
 			return unsafeWrite, err
@@ -114,7 +114,7 @@ func (s *Store) tryStep(ctx context.Context, keys []string, wait time.Duration, 
 			return unsafeWrite, err
 		}
 		reply, copies, err := s.send(ctx, at, c, turnAfter(failed, took), wait)
-		took = time.Since(began)
+		took = s.clock().Sub(began)
 		again := patience
 		switch {
 		case err == nil && reply.word == "applied":

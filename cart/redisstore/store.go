@@ -92,7 +92,7 @@ func New(c Config) *Store {
 		c.ReplyLost = func(Settled) {}
 	}
 	s := &Store{
-		Config: c, script: script.New(ScriptName, commitLua), masterOf: newLocator(c.Client, newMasters(c.Now, time.Now)), parsed: newParsedCarts(), queues: newQueues(),
+		Config: c, script: script.New(ScriptName, commitLua), masterOf: newLocator(c.Client, newMasters(c.Now, time.Now)), parsed: newParsedCarts(time.Now), queues: newQueues(),
 		remembers: true, tolerance: tolerance, patience: patience, clock: time.Now, pause: pause, random: rand.Reader,
 	}
 	s.name = s.newMark()
