@@ -107,8 +107,6 @@ func TestMetrics_CountWhatHappensToCarts(t *testing.T) {
 		`commerce_cart_refusals_total{code="product_inactive",route="/cart/add"}`: 1,
 		`commerce_merges_total{outcome="merged"}`:                                 1,
 		`commerce_merge_duration_seconds_count`:                                   1,
-		`commerce_cart_validations_total{result="valid"}`:                         1,
-		`commerce_cart_validations_total{result="invalid"}`:                       1,
 		`commerce_cart_validation_issues_total{code="product_not_found"}`:         1,
 		`commerce_bad_credentials_total{kind="malformed"}`:                        1,
 		`commerce_http_requests_in_flight`:                                        0,

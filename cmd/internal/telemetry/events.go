@@ -65,7 +65,6 @@ func (m *Metrics) Refused(limit string) { m.limited.WithLabelValues(limit).Inc()
 
 // CartEvents returns functions that count the events of carts.
 func (m *Metrics) CartEvents() service.Events {
-	counted := countsAs(m.validations, "valid", "invalid")
 	return service.Events{
 		Created: countsAs(m.created, "customer", "guest"),
 		Merged: func(outcome service.MergeOutcome, took time.Duration) {
@@ -76,7 +75,6 @@ func (m *Metrics) CartEvents() service.Events {
 		Streams:    func(change int) { m.streams.Add(float64(change)) },
 		Seen:       m.events.Inc,
 		Validated: func(v *cart.Validation) {
-			counted(v.Valid())
 			for _, issue := range slices.Concat(v.Issues, v.Warnings) {
 				m.issues.WithLabelValues(string(issue.Code)).Inc()
 			}

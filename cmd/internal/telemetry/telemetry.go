@@ -38,10 +38,10 @@ type Metrics struct {
 	subscriptionReads                                            *prometheus.CounterVec
 	changeDelay                                                  *prometheus.HistogramVec
 
-	created, merges, replicated, validations, issues, lostReplies *prometheus.CounterVec // of carts
-	mergeDuration                                                 prometheus.Observer
-	replays, publishFailures, events                              prometheus.Counter
-	streams                                                       prometheus.Gauge
+	created, merges, replicated, issues, lostReplies *prometheus.CounterVec // of carts
+	mergeDuration                                    prometheus.Observer
+	replays, publishFailures, events                 prometheus.Counter
+	streams                                          prometheus.Gauge
 }
 
 // maxSeries is more than the program's routes, methods, statuses and statements need.
@@ -103,7 +103,6 @@ func New(version string) *Metrics {
 			string(service.MergePostponed), string(service.MergeNothing)),
 		replicated: r.counters("commerce_replicated_changes_total",
 			"Changes that waited for all replicas of Redis, by result.", "result"),
-		validations: r.counters("commerce_cart_validations_total", "Validations of carts.", "result"),
 		issues: r.counters("commerce_cart_validation_issues_total",
 			"Issues and warnings that validations found.", "code"),
 		mergeDuration: r.histograms("commerce_merge_duration_seconds", "Time of an attempt to merge, with any outcome.",

@@ -59,6 +59,21 @@ func faults() []fault {
 			alerts: []string{"CommerceCheckSerious"},
 		},
 		{
+			name: "Redis refuses announcements",
+			begin: func(s *scene) {
+				s.do(s.redis, "ACL", "SETUSER", "default", "-spublish")
+				s.always(func() { s.send(call{method: "POST", path: "/cart/add", body: `{"product_id":1}`, cart: rand.Text()}) })
+			},
+			alerts: []string{"CommerceEventsLate"},
+		},
+		{
+			name: "the reader of the log ends", // at a line about the page of this name
+			staging: staging{wrapper: []string{"sh", "-c",
+				`log=$(mktemp -u); mkfifo "$log"; sed -u /no-such-page/q <"$log" >&2 & exec "$0" "$@" 2>"$log"`}},
+			begin:  func(s *scene) { s.always(func() { s.send(call{method: "GET", path: "/no-such-page"}) }) },
+			alerts: []string{"CommerceLogLost"},
+		},
+		{
 			name:    "Redis loses its replica",
 			staging: staging{prepare: (*scene).startReplica},
 			begin:   func(s *scene) { s.replica.Stop() },
