@@ -138,6 +138,8 @@ func TestEvents_ShowEachChange(t *testing.T) {
 				of.shows("0.0.0")
 				assert.Equal(t, of.next(), "", "after the cart is gone")
 			}
+			_, _, undone := customer.undo()
+			theirs.shows(undone.tag())
 		})
 	})
 }

@@ -159,48 +159,33 @@ func TestRedisFrozen_FailsImmediatelyAndIsSafeToRepeat(t *testing.T) {
 }
 
 func TestRedisKeyOfAnotherType_Is503(t *testing.T) {
-	onEachRedis(t, func(t *testing.T, s *shop) {
-		ctx := t.Context()
-		for kind, put := range map[string]func(key string) error{
-			"text":       func(key string) error { return s.Redis.Set(ctx, key, "x", time.Minute).Err() },
-			"list":       func(key string) error { return s.Redis.RPush(ctx, key, "x").Err() },
-			"set":        func(key string) error { return s.Redis.SAdd(ctx, key, "x").Err() },
-			"sorted set": func(key string) error { return s.Redis.ZAdd(ctx, key, redis.Z{Member: "x"}).Err() },
-		} {
-			c := s.guest(t)
-			known := s.keys(t)
-			c.add(`{"product_id":1}`)
-			for _, key := range s.keys(t) {
-				if slices.Contains(known, key) {
-					continue
-				}
-				assert.NoError(t, s.Redis.Del(ctx, key).Err())
-				assert.NoError(t, put(key))
-			}
-			for _, call := range cartCalls {
-				a := c.send(call[0], call[1], call[2])
-				assert.That(t, a.Status == 503 && a.Body.Code == "unavailable", "%s: %v: %d %s", kind, call, a.Status, a.Raw)
-			}
-			// A failed merge never fails its request.
-			customer := c.logIn("of the " + kind)
-			customer.add(`{"product_id":1}`)
-			customer.wantLines("1×1")
-		}
-	})
-}
-
-func TestRedisKeysOfAnotherType_ChangeNothing(t *testing.T) {
 	s := realShop(t)
-	c := s.guest(t)
-	c.add(`{"product_id":1}`, "Idempotency-Key", "k")
-	for _, key := range s.keys(t) {
-		if strings.HasSuffix(key, ":keys") {
-			assert.NoError(t, s.Redis.Set(t.Context(), key, "x", time.Minute).Err())
+	ctx := t.Context()
+	for kind, put := range map[string]func(key string) error{
+		"text":       func(key string) error { return s.Redis.Set(ctx, key, "x", time.Minute).Err() },
+		"list":       func(key string) error { return s.Redis.RPush(ctx, key, "x").Err() },
+		"set":        func(key string) error { return s.Redis.SAdd(ctx, key, "x").Err() },
+		"sorted set": func(key string) error { return s.Redis.ZAdd(ctx, key, redis.Z{Member: "x"}).Err() },
+	} {
+		c := s.guest(t)
+		known := s.keys(t)
+		c.add(`{"product_id":1}`)
+		for _, key := range s.keys(t) {
+			if slices.Contains(known, key) {
+				continue
+			}
+			assert.NoError(t, s.Redis.Del(ctx, key).Err())
+			assert.NoError(t, put(key))
 		}
+		for _, call := range cartCalls {
+			a := c.send(call[0], call[1], call[2])
+			assert.That(t, a.Status == 503 && a.Body.Code == "unavailable", "%s: %v: %d %s", kind, call, a.Status, a.Raw)
+		}
+		// A failed merge never fails its request.
+		customer := c.logIn("of the " + kind)
+		customer.add(`{"product_id":1}`)
+		customer.wantLines("1×1")
 	}
-	c.refused(503, "unavailable", "POST", "/cart/add", `{"product_id":1}`, "Idempotency-Key", "l")
-	c.refused(503, "unavailable", "DELETE", "/cart/clear", "", "Idempotency-Key", "l")
-	c.wantLines("1×1")
 }
 
 func TestRedisError_OfAnyKindIs503(t *testing.T) {
@@ -231,23 +216,4 @@ func TestRedisError_OfAnyKindIs503(t *testing.T) {
 	}
 	server.SetError("")
 	wantServed(t, shoppers["guest"], "1×1 2×1")
-}
-
-// If the Redis user lacks a permission, Redis aborts a script in the middle.
-func TestRedisAbortsAScript_OutcomeIsReportedCorrectly(t *testing.T) {
-	t.Parallel()
-	for _, denied := range []string{"pexpire", "hset", "hgetall", "time", "hlen"} {
-		redisServer := ephemeral.StartRedis(t)
-		url := asService(t, redisServer.URL)
-		s := openShop(t, redisServer.URL, func(p *server.Parts) { p.Redis.Client = dialRedis(t, url, ephemeral.PatientRedis) })
-		keyed, unkeyed := s.guest(t).fill("1×1"), s.guest(t).fill("1×1")
-		assert.NoError(t, redisServer.Admin().Do(t.Context(), "acl", "setuser", "commerce", "-"+denied).Err())
-		keyed.refused(503, "unavailable", "POST", "/cart/add", `{"product_id":1,"qty":10}`, "Idempotency-Key", "k")
-		a := unkeyed.send("POST", "/cart/add", `{"product_id":1,"qty":10}`)
-		assert.NoError(t, redisServer.Admin().Do(t.Context(), "acl", "setuser", "commerce", "+"+denied).Err())
-		got := unkeyed.cart().Count
-		assert.That(t, (a.Status != 503 || got == 1) && (a.Status != 200 || got == 11), "without %s: %d, and the cart holds %d", denied, a.Status, got)
-		keyed.add(`{"product_id":1,"qty":10}`, "Idempotency-Key", "k")
-		assert.Equal(t, keyed.cart().Count, 11, "without %s: count after the keyed change and its repeat", denied)
-	}
 }

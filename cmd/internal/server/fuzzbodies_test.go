@@ -8,47 +8,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"commerce/deploy/assert"
 )
-
-func FuzzAddBody(f *testing.F) {
-	for _, bad := range unreadable() {
-		if len(bad.body) < 2_000 {
-			f.Add([]byte(bad.body))
-		}
-	}
-	for _, body := range []string{
-		`{"product_id":1}`, `{"product_id":1.0,"qty":2e0}`, `{"product_id":2,"quantity":3,"notice":"é\u0000"}`,
-		`{"product_id":4,"subscription_plan":41}`, `{"product_id":4,"subscription_plan":{"id":42}}`,
-		`{"product_id":5,"fields":{"Account email":"x","1":"us"}}`, `{"product_id":5,"fields":{"0":"","Region":null}}`,
-		`{"product_id":7,"qty":2}`, `{"product_id":1,"qty":1e400}`, `{"product_id":-1,"qty":-0.0}`,
-	} {
-		f.Add([]byte(body))
-	}
-	f.Add([]byte(`{"product_id":1,"qUantity":3}`))
-	s := openFuzzed(f)
-	f.Fuzz(func(t *testing.T, body []byte) {
-		s.begin(t)
-		c := s.visitor(t)
-		a := c.fuzzed("POST", "/cart/add", body, "Content-Type", "application/json")
-		after := c.cart()
-		after.sound(t)
-		if a.Status != http.StatusOK {
-			assert.Require(t, after.Version == 0 && len(after.Items) == 0, "%d %s, and the cart holds %q", a.Status, a.Body.Code, after.lines())
-			return
-		}
-		assert.Require(t, after.Version == 1 && len(after.Items) == 1 && after.Count >= 1 && after.Count <= 999, "the cart holds %q at version %d", after.lines(), after.Version)
-		asked, err := quantitiesIn(body)
-		assert.Require(t, err == nil, "accepted what another JSON parser refuses: %v", err)
-		want := 1.0
-		for _, quantity := range asked {
-			want = quantity
-		}
-		assert.Require(t, float64(after.Count) == want, "%d in the cart, want %v", after.Count, want)
-	})
-}
 
 // quantitiesIn returns the quantities in a body, as another JSON parser reads them. It matches
 // member names exactly, unlike that parser when it decodes into a struct.
@@ -136,28 +98,6 @@ func (c *shopper) editsOnly(own, id string) {
 	assert.Require(c.t, got.Version == before.Version && got.lines() == own+"×1", "%q: the cart holds %q", id, got.lines())
 }
 
-func FuzzCouponBody(f *testing.F) {
-	for _, body := range []string{
-		`{"coupon":"TEN"}`, `{"code":"five"}`, `{"coupon":" old "}`, `{"coupon":null,"code":"TEN"}`, `{"coupon":""}`,
-		`{"coupon":"TEN","code":"FIVE"}`, `{"coupon":1}`, `{"coupon":"\u0000"}`, `{"coupon":"ß"}`, `[]`, `{`,
-	} {
-		f.Add([]byte(body))
-	}
-	s := openFuzzed(f)
-	f.Fuzz(func(t *testing.T, body []byte) {
-		s.begin(t)
-		c := s.guest(t).fill("2×2")
-		a := c.fuzzed("POST", "/cart/coupon", body, "Content-Type", "application/json")
-		after := c.cart()
-		after.sound(t)
-		redeemed := after.Coupon != nil
-		assert.Require(t, redeemed == (a.Status == http.StatusOK) && after.Count == 2, "%d, and the cart holds %q with coupon %v", a.Status, after.lines(), after.Coupon)
-		c.fuzzed("DELETE", "/cart/coupon", body)
-		got := c.cart()
-		assert.Require(t, got.Coupon == nil && got.Count == 2, "the cart holds %q with coupon %v", got.lines(), got.Coupon)
-	})
-}
-
 // FuzzCredentials fuzzes the caller's credentials. Only a usable token gives access to a guest's
 // cart. Only an issued token gives access to a customer's cart or a store's subscriptions.
 func FuzzCredentials(f *testing.F) {
@@ -231,30 +171,4 @@ func (s *shop) refuses(t *testing.T, authorization string) {
 		}
 		assert.Require(t, a.Status == http.StatusUnauthorized && a.Header.Get("WWW-Authenticate") == "Bearer" && c.Token == "", "%s with %q: %d %s", path, authorization, a.Status, a.Raw)
 	}
-}
-
-func FuzzConditionHeaders(f *testing.F) {
-	for _, tag := range []string{`"a.1-b"`, `W/"a.1-b"`, "*", `"a" , "b"`, `"`, ",", "", `"a b"`, `""`, ` . `, `".1-"`, "W/", `"\"`} {
-		f.Add(tag, tag, "key", "1763632800", "id")
-	}
-	f.Add("*", "*", "", "", "")
-	f.Add("*", "*", strings.Repeat("k", 256), "\xff", strings.Repeat("x", 65))
-	s := openFuzzed(f)
-	f.Fuzz(func(t *testing.T, match, noneMatch, key, stamp, id string) {
-		s.begin(t)
-		c := s.guest(t).fill("1×1")
-		headers := []string{"If-Match", match, "Idempotency-Key", key, "X-Timestamp", stamp, "X-Request-Id", id}
-		a := c.fuzzed("POST", "/cart/add", []byte(`{"product_id":1}`), headers...)
-		read := c.fuzzed("GET", "/cart", nil, "If-None-Match", noneMatch, "Accept-Language", match)
-		assert.Require(t, read.Status != http.StatusNotModified || strings.TrimSpace(noneMatch) == "*", "%q is no tag of this cart", noneMatch)
-		want := int64(1)
-		if a.Status == http.StatusOK {
-			want = 2
-		}
-		got := c.cart()
-		assert.Require(t, got.Count == want, "%d %s, and the cart holds %q", a.Status, a.Body.Code, got.lines())
-		assert.Require(t, a.Status != http.StatusOK || strings.Trim(match, ", \t") == "*", "If-Match %q is not of this cart", match)
-		s.pass(t, 2*time.Second)
-		assert.Require(t, a.Status != http.StatusOK || key == "" || c.fuzzed("POST", "/cart/add", []byte(`{"product_id":1}`), headers...).replayed(t), "a repeat was applied")
-	})
 }

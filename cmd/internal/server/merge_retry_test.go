@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -21,26 +22,6 @@ import (
 
 const addOne = `{"product_id":1}`
 
-// A customer whose merge cannot be finished retries the guest's change that was made.
-func TestKey_OfAGuestIsLookedUpWhileTheMergeWaits(t *testing.T) {
-	s, source := flakyShop(t)
-	guest := s.visitor(t)
-	guest.add(addOne, "Idempotency-Key", "k")
-	guest.add(`{"product_id":7,"qty":2}`)
-	customer := guest.logIn("1")
-	source.down.Store(7)
-	again := customer.add(addOne, "Idempotency-Key", "k")
-	assert.That(t, again.replayed(t) && again.Body.Data.Count == 0, "a repeat while the merge waits: %s", again.Raw)
-	customer.refused(409, "idempotency_conflict", "POST", "/cart/add", `{"product_id":2}`, "Idempotency-Key", "k")
-	got := customer.add(`{"product_id":2}`, "Idempotency-Key", "new").Body.Data
-	assert.That(t, got.lines() == "2×1" && got.Merge == nil, "unmerged: %q, %+v", got.lines(), got.Merge)
-	assert.That(t, !strings.Contains(s.Log.String(), guest.Token), "the token is in the log")
-	source.down.Store(0)
-	got = customer.wantLines("2×1 1×1 7×2")
-	assert.That(t, got.Merge != nil && got.Merge.Lines == 2, "later: %+v", got.Merge)
-	guest.wantLines("")
-}
-
 func TestKey_OfAnUnreachableGuestIs503(t *testing.T) {
 	_, cluster, guest, customer := openShards(t, time.Second)
 	guest.add(addOne, "Idempotency-Key", "k")
@@ -60,73 +41,27 @@ func TestKey_OfAnUnreachableGuestIs503(t *testing.T) {
 
 // A guest's requests in another tab are retried after the login: as the customer or as the guest.
 func TestRetry_OfAGuestCountsOnceAfterALoginElsewhere(t *testing.T) {
-	onEachRedisAndCluster(t, func(t *testing.T, s *shop) {
-		for i, mark := range []string{"Idempotency-Key", "X-Timestamp"} {
-			guest := s.visitor(t)
-			guest.add(addOne, mark, "1")
-			customer := guest.logIn(fmt.Sprint("customer-", i))
-			if mark == "X-Timestamp" {
-				customer.cart() // or the retry merges the carts
-			}
-			s.pass(t, 2*time.Second)
-			for _, c := range []*shopper{customer, guest} {
-				assert.That(t, c.add(addOne, mark, "1").replayed(t), "the retry with %s as customer %q was applied", mark, c.ID)
-			}
-			s.wantTTLs(t)
-			customer.withoutToken().wantLines("1×1")
-			if mark == "Idempotency-Key" {
-				customer.refused(409, "idempotency_conflict", "POST", "/cart/add", `{"product_id":2}`, mark, "1")
-				continue
-			}
-			s.pass(t, 5*time.Minute)
-			assert.That(t, !guest.add(addOne, mark, "1").replayed(t), "still a retry after five minutes")
-			customer.wantLines("1×2")
-		}
-	})
-}
-
-// Another customer logs in on the same device and merges the guest's cart, with the change
-// whose response was lost. The retry finds its key under the token.
-func TestKey_OfAGuestIsKnownAfterAnotherCustomersMerge(t *testing.T) {
-	onEachRedisAndCluster(t, func(t *testing.T, s *shop) {
+	s := realShop(t)
+	for i, mark := range []string{"Idempotency-Key", "X-Timestamp"} {
 		guest := s.visitor(t)
-		guest.add(addOne, "Idempotency-Key", "k")
-		guest.logIn("1").cart()
-		second := guest.logIn("2")
-		assert.That(t, second.add(addOne, "Idempotency-Key", "k").replayed(t), "it was applied twice")
-		second.add(`{"product_id":2}`, "Idempotency-Key", "k") // a key of another customer's cart
-		second.wantLines("2×1")
-		guest.logIn("1").wantLines("1×1")
-	})
-}
-
-// Both responses to a double click within a second are lost: each retry repeats one click.
-func TestUnkeyedRetry_OfADoubleClickCountsTwoClicks(t *testing.T) {
-	onEachRedis(t, func(t *testing.T, s *shop) {
-		c := s.visitor(t)
-		c.add(addOne, "X-Timestamp", "1")
-		s.pass(t, 300*time.Millisecond)
-		c.add(addOne, "X-Timestamp", "1")
-		s.pass(t, 800*time.Millisecond) // 1.1 s after the first, 0.8 s after the second
-		for range 2 {
-			assert.That(t, c.add(addOne, "X-Timestamp", "1").replayed(t), "a retry was applied")
+		guest.add(addOne, mark, "1")
+		customer := guest.logIn(fmt.Sprint("customer-", i))
+		if mark == "X-Timestamp" {
+			customer.cart() // or the retry merges the carts
 		}
-		c.wantLines("1×2")
-	})
-}
-
-// Ages are computed by Redis' clock: the clocks of instances do not matter.
-func TestUnkeyedRetry_IsTheSameOnInstancesWhoseClocksDiffer(t *testing.T) {
-	t.Parallel()
-	for _, ahead := range []time.Duration{-time.Hour, -20 * time.Millisecond, time.Hour} {
-		s := openShop(t, ephemeral.Redis(t))
-		c := s.visitor(t)
-		c.add(addOne, "X-Timestamp", "1")
-		s.Clock.Forward(ahead) // the clock of the instance that gets the retry
-		assert.That(t, !c.add(addOne, "X-Timestamp", "1").replayed(t), "%v ahead: a second click was taken for a retry", ahead)
-		s.pass(t, 1100*time.Millisecond)
-		s.Clock.Forward(-1100 * time.Millisecond)
-		assert.That(t, c.add(addOne, "X-Timestamp", "1").replayed(t), "%v ahead: a retry was applied", ahead)
+		s.pass(t, 2*time.Second)
+		for _, c := range []*shopper{customer, guest} {
+			assert.That(t, c.add(addOne, mark, "1").replayed(t), "the retry with %s as customer %q was applied", mark, c.ID)
+		}
+		s.wantTTLs(t)
+		customer.withoutToken().wantLines("1×1")
+		if mark == "Idempotency-Key" {
+			customer.refused(409, "idempotency_conflict", "POST", "/cart/add", `{"product_id":2}`, mark, "1")
+			continue
+		}
+		s.pass(t, 5*time.Minute)
+		assert.That(t, !guest.add(addOne, mark, "1").replayed(t), "still a retry after five minutes")
+		customer.wantLines("1×2")
 	}
 }
 
@@ -181,8 +116,22 @@ func (h commandHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error { return h(ctx, cmd, next) }
 }
 
-func (commandHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
+// ProcessPipelineHook makes a pipeline of several commands do what the hook does with one of them: they share a round trip.
+func (h commandHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		sent := false
+		var err error
+		for _, cmd := range cmds {
+			err = cmp.Or(err, h(ctx, cmd, func(ctx context.Context, _ redis.Cmder) error {
+				if sent {
+					return nil
+				}
+				sent = true
+				return next(ctx, cmds)
+			}))
+		}
+		return err
+	}
 }
 
 func TestBudget_IsNotUsedUpByASlowBody(t *testing.T) {

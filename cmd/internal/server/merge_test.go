@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -18,7 +17,7 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-// TestTwin_Merges compares the scripts to the rules, whose own tests say what each strategy makes of two carts.
+// Package cart tests what each strategy makes of two carts.
 func TestMerge_FollowsTheStrategyOfTheService(t *testing.T) {
 	t.Parallel()
 	for strategy, lines := range map[cart.Strategy]string{
@@ -29,21 +28,6 @@ func TestMerge_FollowsTheStrategyOfTheService(t *testing.T) {
 		s.customer(t, "1").fill("1×2")
 		guest.logIn("1").wantLines(lines)
 	}
-}
-
-func TestMerge_NeverReplacesTheCustomersNotice(t *testing.T) {
-	s := realShop(t)
-	customer, guest := s.customer(t, "1"), s.guest(t)
-	customer.add(`{"product_id":1,"notice":"the customer's"}`)
-	customer.add(`{"product_id":7,"qty":2}`)
-	guest.add(`{"product_id":7,"qty":2,"notice":"fills the place"}`)
-	guest.add(`{"product_id":1,"notice":"comes too late"}`)
-	guest.add(`{"product_id":5,"fields":{"0":"a@example.com"},"notice":"new"}`)
-	var notices []string
-	for _, item := range guest.logIn("1").cart().Items {
-		notices = append(notices, *item.Notice)
-	}
-	assert.Equal(t, notices, []string{"the customer's", "fills the place", "new"}, "notices")
 }
 
 func TestMerge_HappensFirstInEveryRequest(t *testing.T) {
@@ -71,6 +55,8 @@ func TestMerge_HappensFirstInEveryRequest(t *testing.T) {
 		{"PATCH", "/cart/items/404", `{"quantity":1}`, 404, nil, "2×3"},
 		{"DELETE", "/cart/items/2", "", 200, nil, ""},
 		{"DELETE", "/cart/clear", "", 200, nil, ""},
+		{"GET", "/cart/share/none", "", 404, nil, "2×3"},
+		{"DELETE", "/cart/share/none", "", 404, nil, "2×3"},
 	} {
 		t.Run(fmt.Sprint(tc.method, " ", tc.path, " ", tc.status), func(t *testing.T) {
 			s := realShop(t)
@@ -121,29 +107,13 @@ func TestMerge_IsNotDrivenByHEAD(t *testing.T) {
 	s := realShop(t)
 	guest := s.guest(t).fill("1×1")
 	customer := guest.logIn("1")
-	for _, path := range []string{"/cart", "/cart/count", "/cart/summary", "/cart/validate"} {
+	for _, path := range []string{"/cart", "/cart/count", "/cart/summary", "/cart/validate", "/cart/share/none"} {
 		a := customer.send("HEAD", path, "")
 		assert.That(t, a.Status < 500, "HEAD %s: %d", path, a.Status)
 	}
 	guest.wantLines("1×1")
 	s.customer(t, "1").wantLines("")
 	customer.wantLines("1×1")
-}
-
-func TestMerge_LeavesTheTokenUsable(t *testing.T) {
-	onEachRedis(t, func(t *testing.T, s *shop) {
-		guest := s.guest(t)
-		before, _, _ := strings.Cut(guest.add(`{"product_id":1}`).Header.Get("ETag"), ".")
-		guest.logIn("1").cart()
-		s.wantTTLs(t)
-		got := guest.wantLines("")
-		assert.That(t, got.Version == 0 && got.ExpiresAt == nil, "the guest's cart after the merge: %+v", got)
-		a := guest.add(`{"product_id":7,"qty":2}`)
-		after, _, _ := strings.Cut(a.Header.Get("ETag"), ".")
-		assert.That(t, after != before && a.Body.Data.Version == 1, "cart %s at version %d, before %s", after, a.Body.Data.Version, before)
-		guest.logIn("1").wantLines("1×1 7×2")
-		s.wantTTLs(t)
-	})
 }
 
 type flaky struct {
@@ -164,21 +134,6 @@ func (f *flaky) Products(ctx context.Context, store int64, ids []int64) (map[int
 		return nil, errors.New("catalog is down")
 	}
 	return f.Catalog.Products(ctx, store, ids)
-}
-
-func TestMerge_AnEmptiedGuestsCartBringsNothing(t *testing.T) {
-	onEachRedis(t, func(t *testing.T, s *shop) {
-		guest := s.guest(t).fill("1×1")
-		guest.ok("DELETE", "/cart/clear", "")
-		got := guest.logIn("1").cart()
-		assert.That(t, got.Version == 0 && got.Merge == nil && got.ExpiresAt == nil, "the customer's cart: %+v", got)
-		for _, key := range s.keys(t) { // which refuse what was sent before, and arrives late
-			held := assert.Must(s.Redis.HKeys(t.Context(), key).Result())(t)
-			slices.Sort(held)
-			left := s.Redis.TTL(t.Context(), key).Val()
-			assert.That(t, slices.Equal(held, []string{"l", "n"}) && left > 0 && left <= cart.StampLife, "%s holds %q for %v", key, held, left)
-		}
-	})
 }
 
 // small limits carts to five lines, and to ten after a merge.

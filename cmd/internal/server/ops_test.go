@@ -363,50 +363,28 @@ func TestOps_AKeyedListGivesItsOutcomesAgain(t *testing.T) {
 }
 
 func TestOps_AStampedListIsAppliedOnceWithoutOutcomes(t *testing.T) {
-	onEachRedis(t, func(t *testing.T, s *shop) {
-		c := s.visitor(t)
-		body := list("each", operation{"add", "", `"product_id":1`}, operation{"add", "", `"product_id":6`})
-		c.ok("POST", "/cart/ops", body, "X-Timestamp", "1")
-		s.pass(t, 2*time.Second)
-		again := c.ok("POST", "/cart/ops", body, "X-Timestamp", "1")
-		assert.That(t, again.replayed(t) && again.Body.Data.Outcomes == nil, "again: %s", again.Raw)
-		assert.Equal(t, again.Body.Data.itemIDs(), []string{"", ""}, "item_ids")
-		c.wantLines("1×1")
-	})
+	s := newShop(t)
+	c := s.visitor(t)
+	body := list("each", operation{"add", "", `"product_id":1`}, operation{"add", "", `"product_id":6`})
+	c.ok("POST", "/cart/ops", body, "X-Timestamp", "1")
+	s.pass(t, 2*time.Second)
+	again := c.ok("POST", "/cart/ops", body, "X-Timestamp", "1")
+	assert.That(t, again.replayed(t) && again.Body.Data.Outcomes == nil, "again: %s", again.Raw)
+	assert.Equal(t, again.Body.Data.itemIDs(), []string{"", ""}, "item_ids")
+	c.wantLines("1×1")
 }
 
 // In a list, an item is never a product, which the single calls accept.
 func TestOps_AnItemIsOnlyALine(t *testing.T) {
-	onEachRedis(t, func(t *testing.T, s *shop) {
-		c := s.guest(t).fill("4.p41×1")
-		for _, members := range []string{`"quantity":2`, `"quantity":0`, `"notice":"n"`, `"subscription_plan":42`} {
-			a := c.refused(404, "item_not_found", "POST", "/cart/ops", list("all", operation{"edit", "4", members}))
-			assert.That(t, a.Body.Data.Op != nil && len(a.Body.Errors["ops.0.item"]) == 1, "refused: %s", a.Raw)
-		}
-		a := c.ok("POST", "/cart/ops", list("each", operation{"remove", "4", ""}, operation{"edit", "4", `"quantity":0`}, operation{"edit", "4.p41", `"notice":"n"`}))
-		assert.Equal(t, a.Body.Data.itemIDs(), []string{"", "", "4.p41"}, "item_ids of an edit after them")
-		c.wantLines("4.p41×1")
-	})
-}
-
-// Each list has one code, in a mode in which it is told.
-func TestOps_CountRefusedCoupons(t *testing.T) {
-	c := newShop(t, limited).visitor(t).fill("1×1")
-	sold, none := operation{"add", "", `"product_id":1`}, operation{"add", "", `"product_id":404`}
-	for i := range 10 {
-		guess := operation{"coupon", "", fmt.Sprintf(`"coupon":"GUESS%d"`, i)}
-		other := operation{"coupon", "", fmt.Sprintf(`"coupon":"OTHER%d"`, i)}
-		c.refused(422, "coupon_invalid", "POST", "/cart/ops", list("all", sold, guess)).names(t, "ops.1.coupon")
-		c.refused(404, "product_not_found", "POST", "/cart/ops", list("all", none, guess)).names(t, "ops.0.product_id", "ops.1.coupon") // counted already
-		assert.Equal(t, c.ok("POST", "/cart/ops", list("each", none, other)).Body.Data.Outcomes[1].Data.Reason, "gone", "reason")
+	s := newShop(t)
+	c := s.guest(t).fill("4.p41×1")
+	for _, members := range []string{`"quantity":2`, `"quantity":0`, `"notice":"n"`, `"subscription_plan":42`} {
+		a := c.refused(404, "item_not_found", "POST", "/cart/ops", list("all", operation{"edit", "4", members}))
+		assert.That(t, a.Body.Data.Op != nil && len(a.Body.Errors["ops.0.item"]) == 1, "refused: %s", a.Raw)
 	}
-	a := c.refused(429, "rate_limited", "POST", "/cart/ops", list("all", sold, operation{"coupon", "", `"coupon":"TEN"`}))
-	a.wantWait(t, 500, 600)
-	assert.That(t, a.Body.Data.Op != nil && *a.Body.Data.Op == 1, "refused: %s", a.Raw)
-	got := c.ok("POST", "/cart/ops", list("each", operation{"coupon", "", `"coupon":"GUESS"`}, sold)).Body.Data
-	assert.That(t, got.Outcomes[0].Code == "rate_limited" && got.lines() == "1×2" && got.Coupon == nil, "%+v", got.Outcomes)
-	c.refused(429, "rate_limited", "POST", "/cart/coupon", `{"coupon":"TEN"}`)
-	c.ok("POST", "/cart/ops", list("all", operation{"coupon", "", `"coupon":null`}))
+	a := c.ok("POST", "/cart/ops", list("each", operation{"remove", "4", ""}, operation{"edit", "4", `"quantity":0`}, operation{"edit", "4.p41", `"notice":"n"`}))
+	assert.Equal(t, a.Body.Data.itemIDs(), []string{"", "", "4.p41"}, "item_ids of an edit after them")
+	c.wantLines("4.p41×1")
 }
 
 type countingCatalog struct {
@@ -429,24 +407,6 @@ func TestOps_FiftyOperationsLoadTheCatalogOnce(t *testing.T) {
 	a := s.visitor(t).ok("POST", "/cart/ops", list("each", append(ops, operation{"clear", "", ""}, operation{"add", "", `"product_id":1`})...))
 	assert.That(t, a.Body.Data.Version == 1 && a.Body.Data.lines() == "1×1", "after 50 operations: %s", a.Raw)
 	assert.Equal(t, calls.Load(), 2, "calls of the catalog: for the list, and for the answer")
-}
-
-// Lists that are computed from a read wait for no one, and lose nothing.
-func TestOps_ComputedFromAReadLoseNoOthersChange(t *testing.T) {
-	onEachRedis(t, func(t *testing.T, s *shop) {
-		c := s.guest(t).fill("1×1")
-		var applied atomic.Int64
-		at(8, func(i int) {
-			edit := operation{"edit", "1", fmt.Sprintf(`"notice":"%d","metadata":{"m%d":"x"}`, i, i)}
-			a := s.with(t, c).send("POST", "/cart/ops", list("all", operation{"add", "", `"product_id":1`}, edit))
-			assert.That(t, a.Status == http.StatusOK || a.Body.Code == "unavailable", "%d %s", a.Status, a.Raw)
-			if a.Status == http.StatusOK {
-				applied.Add(1)
-			}
-		})
-		got := c.cart()
-		assert.That(t, applied.Load() > 0 && got.Count == applied.Load()+1 && len(got.Items[0].Metadata) == int(applied.Load()), "%d lists were applied: %q, %v", applied.Load(), got.lines(), got.Items[0].Metadata)
-	})
 }
 
 // In no order of the requests is a line added and then not found.
@@ -478,39 +438,37 @@ func (c changingCoupons) CouponsByKey(ctx context.Context, store int64, key stri
 }
 
 func TestMetadata_IsMergedByNameAndShown(t *testing.T) {
-	onEachRedis(t, func(t *testing.T, s *shop) {
-		c := s.guest(t)
-		c.add(`{"product_id":1,"metadata":{"gift":" cafe\u0301 ","card.no_1-A":"x"}}`)
-		c.add(`{"product_id":1,"metadata":{"gift":null,"to":"Sara"}}`)
-		c.edited("1", `{"metadata":{"card.no_1-A":"\u200b","z":"é"}}`)
-		got := c.ok("POST", "/cart/ops", list("all", operation{"metadata", "", `"metadata":{"channel":"kiosk","b":"1"}`})).Body.Data
-		assert.Equal(t, got.Items[0].Metadata, map[string]string{"to": "Sara", "z": "é"}, "the line's")
-		assert.Equal(t, got.Metadata, map[string]any{"channel": "kiosk", "b": "1"}, "the cart's")
-		names := c.refused(422, "validation_failed", "PATCH", "/cart/items/1", `{"metadata":`+manyNames("n", 19, 1)+`}`)
-		assert.Equal(t, slices.Collect(maps.Keys(names.Body.Errors)), []string{"metadata"}, "too many names")
-		c.edited("1", `{"metadata":`+manyNames("n", 18, 1)+`}`)
-		c.refused(422, "validation_failed", "POST", "/cart/add", `{"product_id":7,"qty":2,"metadata":`+manyNames("n", 9, 500)+`}`).names(t, "metadata")
+	s := newShop(t)
+	c := s.guest(t)
+	c.add(`{"product_id":1,"metadata":{"gift":" cafe\u0301 ","card.no_1-A":"x"}}`)
+	c.add(`{"product_id":1,"metadata":{"gift":null,"to":"Sara"}}`)
+	c.edited("1", `{"metadata":{"card.no_1-A":"\u200b","z":"é"}}`)
+	got := c.ok("POST", "/cart/ops", list("all", operation{"metadata", "", `"metadata":{"channel":"kiosk","b":"1"}`})).Body.Data
+	assert.Equal(t, got.Items[0].Metadata, map[string]string{"to": "Sara", "z": "é"}, "the line's")
+	assert.Equal(t, got.Metadata, map[string]any{"channel": "kiosk", "b": "1"}, "the cart's")
+	names := c.refused(422, "validation_failed", "PATCH", "/cart/items/1", `{"metadata":`+manyNames("n", 19, 1)+`}`)
+	assert.Equal(t, slices.Collect(maps.Keys(names.Body.Errors)), []string{"metadata"}, "too many names")
+	c.edited("1", `{"metadata":`+manyNames("n", 18, 1)+`}`)
+	c.refused(422, "validation_failed", "POST", "/cart/add", `{"product_id":7,"qty":2,"metadata":`+manyNames("n", 9, 500)+`}`).names(t, "metadata")
 
-		customer := c.logIn("1001")
-		customer.withoutToken().ok("POST", "/cart/ops", list("all", operation{"metadata", "", `"metadata":{"channel":"app"}`}))
-		merged := customer.cart()
-		assert.Equal(t, merged.Metadata, map[string]any{"channel": "app", "b": "1"}, "after the login")
-		assert.Equal(t, len(merged.Items[0].Metadata), 20, "names of the line after the login")
-		assert.Equal(t, len(customer.ok("DELETE", "/cart/clear", "").Body.Data.Metadata), 0, "names after a clear")
-	})
+	customer := c.logIn("1001")
+	customer.withoutToken().ok("POST", "/cart/ops", list("all", operation{"metadata", "", `"metadata":{"channel":"app"}`}))
+	merged := customer.cart()
+	assert.Equal(t, merged.Metadata, map[string]any{"channel": "app", "b": "1"}, "after the login")
+	assert.Equal(t, len(merged.Items[0].Metadata), 20, "names of the line after the login")
+	assert.Equal(t, len(customer.ok("DELETE", "/cart/clear", "").Body.Data.Metadata), 0, "names after a clear")
 }
 
 // The shopper accepts the price that the page has shown, and no other.
 func TestEdit_AcceptsTheCurrentPrice(t *testing.T) {
-	onEachRedis(t, func(t *testing.T, s *shop) {
-		c := s.guest(t).fill("1×1")
-		s.alter(1, func(p *cart.Product) { p.Price += 50 })
-		c.refused(422, "price_changed", "PATCH", "/cart/items/1", `{"accept_price":4950}`).names(t, "accept_price")
-		a := c.refused(422, "price_changed", "POST", "/cart/ops", list("all", operation{"edit", "1", `"quantity":2,"accept_price":4950`}))
-		assert.That(t, *a.Body.Data.Op == 0 && len(a.Body.Errors["ops.0.accept_price"]) == 1, "refused: %s", a.Raw)
-		got, _ := c.edited("1", `{"accept_price":5000}`)
-		assert.That(t, got.Items[0].AddedPrice == 50 && got.Version == 2, "accepted: %+v", got.Items[0])
-		got, _ = c.edited("1", `{"accept_price":5000}`)
-		assert.Equal(t, got.Version, 2, "version after it is accepted again")
-	})
+	s := newShop(t)
+	c := s.guest(t).fill("1×1")
+	s.alter(1, func(p *cart.Product) { p.Price += 50 })
+	c.refused(422, "price_changed", "PATCH", "/cart/items/1", `{"accept_price":4950}`).names(t, "accept_price")
+	a := c.refused(422, "price_changed", "POST", "/cart/ops", list("all", operation{"edit", "1", `"quantity":2,"accept_price":4950`}))
+	assert.That(t, *a.Body.Data.Op == 0 && len(a.Body.Errors["ops.0.accept_price"]) == 1, "refused: %s", a.Raw)
+	got, _ := c.edited("1", `{"accept_price":5000}`)
+	assert.That(t, got.Items[0].AddedPrice == 50 && got.Version == 2, "accepted: %+v", got.Items[0])
+	got, _ = c.edited("1", `{"accept_price":5000}`)
+	assert.Equal(t, got.Version, 2, "version after it is accepted again")
 }

@@ -12,18 +12,6 @@ import (
 
 // Behaviors in which carts of other products agree or differ, as far as no other test has them.
 
-// behaviors are tests that share a shop. Each has its own shoppers and products.
-type behaviors map[string]func(*testing.T, *shop)
-
-func (b behaviors) onEachRedis(t *testing.T) {
-	t.Helper()
-	onEachRedis(t, func(t *testing.T, s *shop) {
-		for name, shows := range b {
-			t.Run(name, func(t *testing.T) { shows(t, s) })
-		}
-	})
-}
-
 func (s *shop) offer(id int64, edits ...func(*cart.Product)) {
 	plain := func(p *cart.Product) { p.ID, p.Price, p.OriginalPrice = id, 1000, 1000 }
 	s.alter(1, append([]func(*cart.Product){plain}, edits...)...)
@@ -36,7 +24,8 @@ const foreign = `"meta":{"campaign":"unheard"},"attributes":[{"key":"a","value":
 	`"force_new_line":true,"price":0.01,"unit_price":0.01,"price_list":7`
 
 func TestPeers_Lines(t *testing.T) {
-	behaviors{
+	s := realShop(t)
+	for name, shows := range map[string]func(*testing.T, *shop){
 		"text comes back as the shopper wrote it": func(t *testing.T, s *shop) {
 			const written = "<b>Tom & \"Jerry\"</b>\n\\ 50 % 😀 سارة"
 			quoted := assert.Must(json.Marshal(written))(t)
@@ -65,16 +54,6 @@ func TestPeers_Lines(t *testing.T) {
 				assert.That(t, !strings.Contains(held, "unheard"), "Redis holds %s", held)
 			}
 		},
-		"a line whose product is gone can be removed": func(t *testing.T, s *shop) {
-			s.offer(201)
-			s.offer(202)
-			c := s.guest(t).fill("201×1 202×1")
-			s.Catalog.Delete(s.ID, 201)
-			s.Catalog.Delete(s.ID, 202)
-			c.ok("DELETE", "/cart/items/201", "")
-			c.ok("PATCH", "/cart/items/202", `{"quantity":0}`)
-			c.wantLines("")
-		},
 		"stock is not reserved": func(t *testing.T, s *shop) {
 			s.offer(205, func(p *cart.Product) { p.Stock = new(int64(3)) })
 			one, other := s.guest(t).fill("205×3"), s.guest(t).fill("205×3")
@@ -90,31 +69,9 @@ func TestPeers_Lines(t *testing.T) {
 				assert.Equal(t, c.ok("GET", "/cart?"+query, "").Header.Get("ETag"), whole, "%s", query)
 			}
 		},
-	}.onEachRedis(t)
-}
-
-func TestPeers_Coupons(t *testing.T) {
-	behaviors{
-		"applying one again changes nothing": func(t *testing.T, s *shop) {
-			c := s.guest(t).fill("1×2")
-			assert.Equal(t, c.redeem("TEN").Header.Get("ETag"), c.redeem("ten").Header.Get("ETag"), "the ETag after the first and the second")
-			assert.Equal(t, c.cart().Discount, 9.9, "discount")
-		},
-		"removing one that is not there changes nothing": func(t *testing.T, s *shop) {
-			c := s.guest(t).fill("1×1")
-			before := c.tag()
-			assert.Equal(t, c.ok("DELETE", "/cart/coupon", "").Header.Get("ETag"), before, "the ETag after")
-		},
-		"a line costs what the catalog says now": func(t *testing.T, s *shop) {
-			s.offer(501)
-			c := s.guest(t).fill("501×2")
-			s.offer(501, func(p *cart.Product) { p.Price = 1250 })
-			got := c.cart()
-			assert.That(t, got.Items[0].AddedPrice == 10 && got.Items[0].UnitPrice == 12.5 && got.Total == 25, "%+v", got)
-			warnings := c.ok("GET", "/cart/validate", "").Body.Data.Warnings
-			assert.That(t, len(warnings) == 1 && warnings[0].Code == "price_changed", "warnings: %+v", warnings)
-		},
-	}.onEachRedis(t)
+	} {
+		t.Run(name, func(t *testing.T) { shows(t, s) })
+	}
 }
 
 func TestPeers_CouponOfAnotherStoreIsUnknown(t *testing.T) {

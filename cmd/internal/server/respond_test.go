@@ -140,29 +140,28 @@ func TestDeadline_EndsARequestThatHangs(t *testing.T) {
 }
 
 func TestETag_ChangesWithTheShownCart(t *testing.T) {
-	onEachRedis(t, func(t *testing.T, s *shop) {
-		c := s.guest(t)
-		assert.That(t, s.guest(t).tag() != "", "a new cart has no ETag")
-		plain := []string{"Accept-Encoding", "identity"} // a longer answer would be compressed
-		added := c.add(`{"product_id":1}`, plain...).Header.Get("ETag")
-		assert.That(t, added == c.tag(plain...) && added == s.with(t, c).tag(plain...), "one cart, two tags: %s and %s", added, c.tag(plain...))
-		first := c.tag()
-		unchanged := func(tag string) bool { return c.send("GET", "/cart", "", "If-None-Match", tag).Status == 304 }
-		for range 2 { // the second time, the tag is remembered
-			assert.That(t, unchanged(first) && !unchanged(`""`), "the tag is not that of the cart")
-		}
-		before := c.cart().ExpiresAt
-		s.Clock.Forward(time.Hour)
-		after := c.cart().ExpiresAt
-		assert.That(t, *before != *after && c.tag() == first, "the tag changes with expires_at")
-		arabic := c.tag("Accept-Language", "ar")
-		s.Catalog.Put(s.ID, &cart.Product{ID: 1, Name: locale.Named("Game credit"), Active: true, MinQuantity: 1, Price: 9900})
-		assert.That(t, !unchanged(first), "a dearer product leaves the tag that was remembered")
-		dearer := c.tag()
-		c.add(`{"product_id":2}`)
-		grown := c.tag()
-		assert.That(t, first != arabic && first != dearer && dearer != grown && arabic != dearer, "%s, in Arabic %s, dearer %s, grown %s", first, arabic, dearer, grown)
-	})
+	s := realShop(t)
+	c := s.guest(t)
+	assert.That(t, s.guest(t).tag() != "", "a new cart has no ETag")
+	plain := []string{"Accept-Encoding", "identity"} // a longer answer would be compressed
+	added := c.add(`{"product_id":1}`, plain...).Header.Get("ETag")
+	assert.That(t, added == c.tag(plain...) && added == s.with(t, c).tag(plain...), "one cart, two tags: %s and %s", added, c.tag(plain...))
+	first := c.tag()
+	unchanged := func(tag string) bool { return c.send("GET", "/cart", "", "If-None-Match", tag).Status == 304 }
+	for range 2 { // the second time, the tag is remembered
+		assert.That(t, unchanged(first) && !unchanged(`""`), "the tag is not that of the cart")
+	}
+	before := c.cart().ExpiresAt
+	s.Clock.Forward(time.Hour)
+	after := c.cart().ExpiresAt
+	assert.That(t, *before != *after && c.tag() == first, "the tag changes with expires_at")
+	arabic := c.tag("Accept-Language", "ar")
+	s.Catalog.Put(s.ID, &cart.Product{ID: 1, Name: locale.Named("Game credit"), Active: true, MinQuantity: 1, Price: 9900})
+	assert.That(t, !unchanged(first), "a dearer product leaves the tag that was remembered")
+	dearer := c.tag()
+	c.add(`{"product_id":2}`)
+	grown := c.tag()
+	assert.That(t, first != arabic && first != dearer && dearer != grown && arabic != dearer, "%s, in Arabic %s, dearer %s, grown %s", first, arabic, dearer, grown)
 }
 
 func TestIfNoneMatch_SavesTheBody(t *testing.T) {
@@ -212,38 +211,37 @@ func brokenTags(tag string) []string {
 }
 
 func TestIfMatch_RefusesAChangeToAnOldVersion(t *testing.T) {
-	onEachRedisAndCluster(t, func(t *testing.T, s *shop) {
-		c := s.guest(t)
-		stale := c.add(`{"product_id":1}`).Header.Get("ETag")
-		c.add(`{"product_id":2}`)
-		calls := [][3]string{
-			{"POST", "/cart/add", `{"product_id":1}`},
-			{"PATCH", "/cart/items/1", `{"quantity":5}`},
-			{"DELETE", "/cart/items/1"},
-			{"DELETE", "/cart/items/99"},
-			{"DELETE", "/cart/clear"},
+	s := realShop(t)
+	c := s.guest(t)
+	stale := c.add(`{"product_id":1}`).Header.Get("ETag")
+	c.add(`{"product_id":2}`)
+	calls := [][3]string{
+		{"POST", "/cart/add", `{"product_id":1}`},
+		{"PATCH", "/cart/items/1", `{"quantity":5}`},
+		{"DELETE", "/cart/items/1"},
+		{"DELETE", "/cart/items/99"},
+		{"DELETE", "/cart/clear"},
+	}
+	strange := s.guest(t).fill("1×1")
+	elsewhere := strange.add(`{"product_id":1}`).Header.Get("ETag")
+	for _, call := range calls {
+		for _, tag := range []string{stale, "W/" + stale, stale + `, "x.2-y"`, elsewhere, `"x"`, `""`} {
+			a := c.refused(412, "version_mismatch", call[0], call[1], call[2], "If-Match", tag)
+			assert.That(t, a.Body.Data.lines() == "1×1 2×1" && a.Body.Data.Version == 2 && a.Header.Get("ETag") != "", "%v: does not show the cart: %s", call, a.Raw)
+			assert.That(t, len(a.Body.Errors["If-Match"]) != 0, "%v: names %v", call, a.Body.Errors)
 		}
-		strange := s.guest(t).fill("1×1")
-		elsewhere := strange.add(`{"product_id":1}`).Header.Get("ETag")
-		for _, call := range calls {
-			for _, tag := range []string{stale, "W/" + stale, stale + `, "x.2-y"`, elsewhere, `"x"`, `""`} {
-				a := c.refused(412, "version_mismatch", call[0], call[1], call[2], "If-Match", tag)
-				assert.That(t, a.Body.Data.lines() == "1×1 2×1" && a.Body.Data.Version == 2 && a.Header.Get("ETag") != "", "%v: does not show the cart: %s", call, a.Raw)
-				assert.That(t, len(a.Body.Errors["If-Match"]) != 0, "%v: names %v", call, a.Body.Errors)
-			}
-			for _, broken := range brokenTags(stale) {
-				c.refused(400, "invalid_parameter", call[0], call[1], call[2], "If-Match", broken)
-			}
+		for _, broken := range brokenTags(stale) {
+			c.refused(400, "invalid_parameter", call[0], call[1], call[2], "If-Match", broken)
 		}
-		c.wantLines("1×1 2×1")
+	}
+	c.wantLines("1×1 2×1")
 
-		for i, form := range []string{"%", "W/%", `"x.1-y", %`, "%, %", "*"} {
-			tag := c.tag("Accept-Language", "ar")
-			s.Catalog.Put(s.ID, &cart.Product{ID: 1, Name: locale.Named("P"), Active: true, MinQuantity: 1, Price: money.Amount(100 + i)})
-			c.add(`{"product_id":1}`, "If-Match", strings.ReplaceAll(form, "%", tag))
-		}
-		c.wantLines("1×6 2×1")
-	})
+	for i, form := range []string{"%", "W/%", `"x.1-y", %`, "%, %", "*"} {
+		tag := c.tag("Accept-Language", "ar")
+		s.Catalog.Put(s.ID, &cart.Product{ID: 1, Name: locale.Named("P"), Active: true, MinQuantity: 1, Price: money.Amount(100 + i)})
+		c.add(`{"product_id":1}`, "If-Match", strings.ReplaceAll(form, "%", tag))
+	}
+	c.wantLines("1×6 2×1")
 }
 
 func TestIfMatch_WorksForACartThatWasNeverUsed(t *testing.T) {
