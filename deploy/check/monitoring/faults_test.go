@@ -61,15 +61,17 @@ func faults() []fault {
 		{
 			name: "Redis refuses announcements",
 			begin: func(s *scene) {
-				s.do(s.redis, "ACL", "SETUSER", "default", "-spublish")
-				s.always(func() { s.send(call{method: "POST", path: "/cart/add", body: `{"product_id":1}`, cart: rand.Text()}) })
+				s.do(s.redis, "ACL", "SETUSER", "default", "-spublish", "-publish")
+				cart := rand.Text()
+				s.always(func() { s.send(call{method: "GET", path: "/cart/events", cart: cart}) }) // until the client times out
+				s.always(func() { s.send(call{method: "POST", path: "/cart/add", body: `{"product_id":1}`, cart: cart}) })
 			},
 			alerts: []string{"CommerceEventsLate"},
 		},
 		{
-			name: "the reader of the log ends", // at a line about the page of this name
+			name: "the reader of the log ends", // at the line about a path that no route matches
 			staging: staging{wrapper: []string{"sh", "-c",
-				`log=$(mktemp -u); mkfifo "$log"; sed -u /no-such-page/q <"$log" >&2 & exec "$0" "$@" 2>"$log"`}},
+				`log=$(mktemp -u); mkfifo "$log"; sed -u /unmatched/q <"$log" >&2 & exec "$0" "$@" 2>"$log"`}},
 			begin:  func(s *scene) { s.always(func() { s.send(call{method: "GET", path: "/no-such-page"}) }) },
 			alerts: []string{"CommerceLogLost"},
 		},
