@@ -1,20 +1,16 @@
 package torture
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/redis/go-redis/v9"
 
 	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
@@ -37,8 +33,9 @@ func TestBackup_OfRedisRestoresAllCarts(t *testing.T) {
 	mustChange(t, s.as("a-cart-that-begins-later", ""), "third", 1001)
 	lost.Kill()
 
-	url := restoreRedis(t, dir, t.TempDir(), steps[1])
-	s = newShopper(t, startService(t, "REDIS_URL="+url, "DATABASE_URL="+database))
+	restored := plainMachine(t)
+	restoreRedis(t, dir, steps[1], restored)
+	s = newShopper(t, startService(t, "REDIS_URL="+restored.url(), "DATABASE_URL="+database))
 	for token, was := range before {
 		now := s.as(token, "").send("GET", "/cart", "")
 		assert.That(t, now.Header.Get("ETag") == was.Header.Get("ETag") && cmp.Equal(now.Cart.Items, was.Cart.Items),
@@ -73,38 +70,12 @@ func TestBackup_OverwritesNothing(t *testing.T) {
 	assert.Equal(t, left, []string{filepath.Join(dir, "data/appendonlydir")}, "files in the data directory")
 }
 
-// restoreRedis follows the runbook with a new data directory. Then it starts Redis as usual, and
-// returns its URL. settings are lines of redis.conf.
-func restoreRedis(t *testing.T, dir, data, steps string, settings ...string) string {
+// restoreRedis follows the runbook on a new machine. Then it starts Redis as usual.
+func restoreRedis(t *testing.T, dir, steps string, m *redisMachine) {
 	t.Helper()
-	port := fmt.Sprint(ephemeral.FreePorts(t, 1)[0])
-	socket := "127.0.0.1:" + port
-	conf := filepath.Join(dir, "redis.conf")
-	lines := append(settings, "bind 127.0.0.1", "port "+port, "dir "+data, "appendonly yes", "maxmemory-policy noeviction")
-	assert.NoError(t, os.WriteFile(conf, []byte(strings.Join(lines, "\n")+"\n"), 0o600))
-	url := "redis://" + socket
-	admin := redis.NewClient(&redis.Options{Addr: socket})
-	t.Cleanup(func() { // the runbook's server runs in the background, if a step fails
-		_ = admin.ShutdownNoSave(context.Background()).Err()
-		_ = admin.Close()
-	})
-	follow(t, dir, steps, "BACKUP=carts.rdb", "REDIS_CONF="+conf, "REDIS_DATA="+data, "REDIS_ADMIN_URL="+url)
-	startUsual(t, conf, admin)
-	return url
-}
-
-// startUsual starts Redis with its settings alone, and waits until it has loaded its data.
-func startUsual(t *testing.T, conf string, admin *redis.Client) {
-	t.Helper()
-	server := exec.Command("redis-server", conf)
-	assert.NoError(t, server.Start())
-	t.Cleanup(func() {
-		_ = server.Process.Kill()
-		_ = server.Wait()
-	})
-	for began := time.Now(); admin.Ping(t.Context()).Err() != nil; time.Sleep(20 * time.Millisecond) {
-		assert.Require(t, time.Since(began) <= startLimit, "the restored Redis does not answer within %v", startLimit)
-	}
+	m.connect(t)
+	follow(t, dir, steps, "BACKUP=carts.rdb", "REDIS_CONF="+m.conf, "REDIS_DATA="+m.data, "REDIS_ADMIN_URL="+m.url())
+	m.start(t)
 }
 
 func mustChange(t *testing.T, s *shopper, key string, product int64) reply {
@@ -119,8 +90,7 @@ func TestBackup_OfPostgresRestoresSubscriptionsAndTokens(t *testing.T) {
 	ephemeral.Slow(t)
 	steps := runbook(t, "### Postgres")
 	assert.Require(t, len(steps) == 2, "the runbook has %d blocks, want the backup and the restore", len(steps))
-	database := ephemeral.StartPostgres(t)
-	assert.NoError(t, stock(t.Context(), commerce.compiled(t), database.URL))
+	database := startPostgres(t)
 	token := apiToken(t, database.URL, "backup")
 	redis := ephemeral.StartRedis(t)
 	s := newShopper(t, startService(t, "REDIS_URL="+redis.URL, "DATABASE_URL="+database.URL))
@@ -172,48 +142,23 @@ func TestLostShard_IsRestoredFromItsBackup(t *testing.T) {
 		"the runbook has %d and %d blocks, want 2 and 2", len(backUp), len(identify))
 	cluster := ephemeral.StartCluster(t)
 	lost, other := cluster.Nodes[0], cluster.Nodes[1]
-	s := newShopper(t, startService(t, "REDIS_URL="+cluster.URL, "DATABASE_URL="+catalog(t)))
-	tags := map[string]string{} // by cart token, over all shards
-	for i := range 30 {
-		token := fmt.Sprint("a-cart-of-some-shard-", i)
-		tags[token] = mustChange(t, s.as(token, ""), "first", 1001).Header.Get("ETag")
-	}
+	s, tags := withCarts(t, cluster.URL, func() error { return copied(t, cluster) })
 	held := lost.Admin().DBSize(t.Context()).Val()
 	assert.Require(t, held != 0, "no cart is on the master that will be lost")
 	id := assert.Must(lost.Admin().ClusterMyID(t.Context()).Result())(t)
-	dir, data := t.TempDir(), t.TempDir()
+	dir, m := t.TempDir(), plainMachine(t, "cluster-enabled yes", "cluster-require-full-coverage no")
 	follow(t, dir, backUp[0], "BACKUP=carts.rdb", "REDIS_BACKUP_URL="+lost.URL)
 	cluster.Nodes[3].Kill()
 	lost.Kill()
-	awaitMatch(t, "the loss", regexp.MustCompile(`(?m)^`+id+` .* master,fail `), func() string {
-		return other.Admin().ClusterNodes(t.Context()).Val()
+	ephemeral.Eventually(t, "the cluster notices the loss", func() bool {
+		return regexp.MustCompile(`(?m)^` + id + ` .* master,fail `).MatchString(other.Admin().ClusterNodes(t.Context()).Val())
 	})
 
-	follow(t, dir, identify[1], "OTHER_URL="+other.URL, "LOST_ID="+id, "REDIS_DATA="+data)
-	restoreRedis(t, dir, data, backUp[1], "cluster-enabled yes", "cluster-require-full-coverage no")
-	awaitMatch(t, "the whole cluster", regexp.MustCompile(`cluster_slots_ok:16384\r\n`), func() string {
-		return other.Admin().ClusterInfo(t.Context()).Val()
+	follow(t, dir, identify[1], "OTHER_URL="+other.URL, "LOST_ID="+id, "REDIS_DATA="+m.data)
+	restoreRedis(t, dir, backUp[1], m)
+	ephemeral.Eventually(t, "the cluster is whole", func() bool {
+		return strings.Contains(other.Admin().ClusterInfo(t.Context()).Val(), "cluster_slots_ok:16384\r\n")
 	})
-	for token, tag := range tags {
-		var now reply
-		for began := time.Now(); ; time.Sleep(20 * time.Millisecond) { // the service may still look for the old address
-			now = s.as(token, "").send("GET", "/cart", "")
-			if now.Status == http.StatusOK || time.Since(began) > startLimit {
-				break
-			}
-		}
-		assert.That(t, now.Header.Get("ETag") == tag, "%s: %s in %v, want %s", token, now.Header.Get("ETag"), now, tag)
-		mustChange(t, s.as(token, ""), "second", 1002)
-	}
-}
-
-func awaitMatch(t *testing.T, what string, want *regexp.Regexp, look func() string) {
-	t.Helper()
-	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
-		seen := look()
-		if want.MatchString(seen) {
-			return
-		}
-		assert.Require(t, time.Since(began) <= startLimit, "%s: not after %v:\n%s", what, startLimit, seen)
-	}
+	wantCarts(t, s, tags)
+	wantChanges(t, s, tags)
 }

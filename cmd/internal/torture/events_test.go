@@ -2,10 +2,7 @@ package torture
 
 import (
 	"context"
-	"crypto/rand"
-	"net/http"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,133 +17,74 @@ func TestPromise18_AStreamMissesNoVersion(t *testing.T) {
 	t.Parallel()
 	ephemeral.Slow(t)
 	p := promised(t, 18, "a stream of events misses no version of a cart", "0 of 10,000 streams end at another version")
-	m := startFollowing(t, p)
+	redis := ephemeral.StartRedis(t, "--appendonly", "yes", "--appendfsync", "always")
+	f := &following{t: t, troubles: startTroubled(t, redis), streams: streams{broke: p.broke}}
 	wanted := sized[int64](80, 10_000)
 	bar := p.progress("streams", int(wanted))
-	for round := 0; m.checked < wanted && !t.Failed(); round++ {
+	var restarts int64
+	for round := 0; f.checked < wanted && !t.Failed(); round++ {
 		if round%2 == 1 {
-			m.round(m.breakRedis)
+			f.round(func() { breakSubscriptions(t, redis) })
+			restarts++
 		} else {
-			stop := m.troubles.start()
-			m.round(func() {})
+			stop := f.troubles.start()
+			f.round(func() {})
 			stop()
 		}
-		_ = bar.Set64(min(m.checked, wanted))
+		_ = bar.Set64(min(f.checked, wanted))
 	}
-	p.counted("streams", m.checked)
-	p.counted("changes", m.changes.Load())
-	p.counted("events", m.events.Load())
-	p.counted("streams opened again", m.opened.Load()-m.checked)
-	p.detail("versions shown again", float64(m.again.Load()), "")
-	p.detail("restarts of Redis", float64(m.restarts), "")
-	m.troubles.count(p)
-	assert.That(t, m.opened.Load() > m.checked && m.restarts > 0, "no stream ended, so the test shows nothing")
+	p.counted("streams", f.checked)
+	p.counted("changes", f.changes)
+	p.counted("events", f.streams.events.Load())
+	p.counted("streams opened again", f.streams.opened.Load()-f.checked)
+	p.detail("versions shown again", float64(f.streams.again.Load()), "")
+	p.tried("restarts of Redis", restarts)
+	f.troubles.count(p)
+	assert.That(t, f.streams.opened.Load() > f.checked, "no stream ended, so the test shows nothing")
+}
+
+// breakSubscriptions kills and restarts Redis, and then closes its connections with subscriptions, again and again.
+func breakSubscriptions(t *testing.T, redis *ephemeral.Server) {
+	redis.Kill()
+	redis.Restart()
+	for range 10 { // until the last change
+		time.Sleep(150 * time.Millisecond)
+		assert.Succeeds(t, redis.Admin().Do(t.Context(), "client", "kill", "type", "pubsub").Err(), "kill subscriptions")
+	}
 }
 
 type following struct {
-	t         *testing.T
-	p         *promise
-	redis     *ephemeral.Server
-	troubles  *troubles
-	instances []*shopper
-	checked   int64 // streams
-	restarts  int
-
-	changes, events, opened, again atomic.Int64
-}
-
-func startFollowing(t *testing.T, p *promise) *following {
-	redis := ephemeral.StartRedis(t, "--appendonly", "yes", "--appendfsync", "always")
-	troubles, instances := startTroubled(t, redis)
-	return &following{t: t, p: p, redis: redis, troubles: troubles, instances: instances}
-}
-
-// breakRedis kills and restarts Redis, and then its connections with subscriptions, again and again.
-func (m *following) breakRedis() {
-	m.redis.Kill()
-	m.redis.Restart()
-	m.restarts++
-	admin := m.redis.Admin()
-	for range 10 { // until the last change
-		time.Sleep(150 * time.Millisecond)
-		assert.Succeeds(m.t, admin.Do(m.t.Context(), "client", "kill", "type", "pubsub").Err(), "kill subscriptions")
-	}
+	t                *testing.T
+	troubles         *troubles
+	streams          streams
+	checked, changes int64 // streams, and changes of their carts
 }
 
 // round changes new carts, and then checks what their streams show. meanwhile is called while they change.
-func (m *following) round(meanwhile func()) {
+func (f *following) round(meanwhile func()) {
 	const carts, changes = 10, 12
-	ctx, end := context.WithCancel(m.t.Context())
-	var streams, changing sync.WaitGroup
+	ctx, end := context.WithCancel(f.t.Context())
+	var following, changing sync.WaitGroup
 	for i := range carts {
-		f := &followed{shopper: m.instances[i%len(m.instances)].as(rand.Text(), ""), ctx: ctx}
-		m.change(f)
-		var latest []*atomic.Int64
-		for _, instance := range m.instances {
-			shown := new(atomic.Int64)
-			latest = append(latest, shown)
-			streams.Go(func() { m.follow(&followed{shopper: instance.as(f.Token, ""), ctx: ctx}, shown) })
+		cart := newFollowed(f.t, f.troubles.shoppers[i%2])
+		var all [2]shown
+		for i, shopper := range f.troubles.shoppers {
+			following.Go(func() { f.streams.follow(ctx, f.t, shopper.as(cart.Token, ""), &all[i]) })
 		}
 		changing.Go(func() {
 			for range changes {
-				m.change(f)
+				cart.change(f.t)
 				time.Sleep(100 * time.Millisecond)
 			}
-			m.check(f, latest)
+			for i := range all {
+				f.streams.await(cart, &all[i])
+			}
 		})
 	}
 	meanwhile()
 	changing.Wait()
 	end()
-	streams.Wait()
-	m.checked += carts * int64(len(m.instances))
-}
-
-// change changes a cart once, however often it must try.
-func (m *following) change(f *followed) {
-	key, began := rand.Text(), time.Now()
-	for {
-		r := f.send("POST", "/cart/add", `{"product_id":1001}`, "Idempotency-Key", key)
-		if r.Status == http.StatusOK {
-			f.version.Store(r.Cart.Version)
-			m.changes.Add(1)
-			return
-		}
-		if time.Since(began) > serveLimit {
-			m.p.broke("no change for %v: %v", serveLimit, r)
-			return
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-}
-
-func (m *following) follow(f *followed, latest *atomic.Int64) {
-	for last := ""; f.ctx.Err() == nil; time.Sleep(50 * time.Millisecond) {
-		m.opened.Add(1)
-		status := f.follow(m.t, last, func(version int64, id string) {
-			switch before := latest.Swap(version); {
-			case version < before:
-				m.p.broke("a stream shows version %d after %d", version, before)
-			case version == before:
-				m.again.Add(1)
-			}
-			last = id
-			m.events.Add(1)
-		})
-		if status != 0 && status != http.StatusOK && status != http.StatusServiceUnavailable {
-			m.p.broke("a stream is answered with %d", status)
-		}
-	}
-}
-
-// check waits until the streams of a cart that rests show its version.
-func (m *following) check(f *followed, latest []*atomic.Int64) {
-	for _, shown := range latest {
-		for began := time.Now(); shown.Load() != f.version.Load(); time.Sleep(5 * time.Millisecond) {
-			if time.Since(began) > serveLimit {
-				m.p.broke("a stream shows version %d, and the cart has %d", shown.Load(), f.version.Load())
-				break
-			}
-		}
-	}
+	following.Wait()
+	f.checked += 2 * carts
+	f.changes += carts * (changes + 1)
 }

@@ -70,6 +70,14 @@ type regular struct {
 	sent   atomic.Int64
 }
 
+func newRegulars(t testing.TB, client *shopper, n int, name string) (all []*regular) {
+	t.Helper()
+	for i := range n {
+		all = append(all, newRegular(t, client, fmt.Sprint(name, "-", i)))
+	}
+	return all
+}
+
 // newRegular returns a client whose carts contain what the calls change.
 func newRegular(t testing.TB, client *shopper, name string) *regular {
 	t.Helper()
@@ -77,8 +85,8 @@ func newRegular(t testing.TB, client *shopper, name string) *regular {
 	for purpose, carts := range map[string]map[string]*shopper{"fills": r.fills, "clears": r.clears} {
 		id := name + "-" + purpose
 		carts["guest"] = client.as("a-regular-guests-cart-"+id, "")
-		carts["customer"] = client.as("", customer(t, id))
-		carts["both"] = client.as("a-guests-cart-to-bring-"+id, customer(t, id+"-both"))
+		carts["customer"] = client.as("", client.customer(t, id))
+		carts["both"] = client.as("a-guests-cart-to-bring-"+id, client.customer(t, id+"-both"))
 		for _, c := range carts {
 			r.add(c, `{"product_id":1001}`)
 			r.add(c, `{"product_id":5,"fields":{"Account email":"b@example.com"}}`)

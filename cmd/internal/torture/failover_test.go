@@ -3,7 +3,7 @@ package torture
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
+	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -16,6 +16,7 @@ import (
 type loss struct {
 	name   string
 	limit  time.Duration // of the outage; longer in the short form, which runs at the same time as other tests
+	rounds int
 	master func(*ephemeral.Server)
 	beside func(*ephemeral.Server) // does the same to a server on the same machine
 }
@@ -24,16 +25,15 @@ type loss struct {
 // notices the loss up to a second later than a closed connection. The two remaining sentinels
 // may each vote for itself. Then they try again after twice their failover-timeout, 4 s, and up
 // to a random second.
-func machineLost() loss {
-	return loss{"machine", ephemeral.Patience(sized(15*time.Second, 12*time.Second)), (*ephemeral.Server).Freeze, (*ephemeral.Server).Freeze}
+func losses() []loss {
+	return []loss{
+		{"kill", ephemeral.Patience(sized(15*time.Second, 5*time.Second)), sized(1, 10), (*ephemeral.Server).Kill, func(*ephemeral.Server) {}},
+		{"machine", ephemeral.Patience(sized(15*time.Second, 12*time.Second)), sized(0, 4), (*ephemeral.Server).Freeze, (*ephemeral.Server).Freeze},
+	}
 }
 
-func processKilled() loss {
-	return loss{"kill", ephemeral.Patience(sized(15*time.Second, 5*time.Second)), (*ephemeral.Server).Kill, func(*ephemeral.Server) {}}
-}
-
-// Patrons use two instances to change and read carts on all shards while masters are lost. One
-// of the instances waits for replicas after each change.
+// Patrons use two instances to change and read carts on all shards while a master is lost, which happens to a new Redis
+// in each round. One of the instances waits for replicas after each change.
 func TestPromise07_ALostMasterHeals(t *testing.T) {
 	t.Parallel()
 	ephemeral.Slow(t)
@@ -43,18 +43,19 @@ func TestPromise07_ALostMasterHeals(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := startFailovers(t, p, start(t))
-			for _, l := range []struct {
-				loss
-				rounds int
-			}{{processKilled(), sized(1, 10)}, {machineLost(), sized(0, 4)}} {
+			f := &failovers{p: p}
+			for _, l := range losses() {
 				bar := p.progress(name+", "+l.name, l.rounds)
 				var outages []time.Duration
 				for range l.rounds {
-					outages = append(outages, f.round(l.loss))
+					t.Run(l.name, func(t *testing.T) { outages = append(outages, f.round(t, start(t), l)) })
 					_ = bar.Add(1)
 				}
-				f.report(name+", "+l.name, outages)
+				if slices.Sort(outages); len(outages) > 0 {
+					p.counted("rounds, "+name+", "+l.name, int64(len(outages)))
+					p.lasted("longest outage, "+name+", "+l.name, outages[len(outages)-1])
+					p.detail("median outage, "+name+", "+l.name, milliseconds(outages[len(outages)/2]), "ms")
+				}
 			}
 			p.counted("failures on other shards, "+name, f.elsewhere)
 			p.counted("changes, "+name, f.changes)
@@ -65,62 +66,28 @@ func TestPromise07_ALostMasterHeals(t *testing.T) {
 	}
 }
 
-func (f *failovers) report(name string, outages []time.Duration) {
-	if len(outages) == 0 {
-		return
-	}
-	slices.Sort(outages)
-	f.p.counted("rounds, "+name, int64(len(outages)))
-	f.p.lasted("longest outage, "+name, outages[len(outages)-1])
-	f.p.detail("median outage, "+name, milliseconds(outages[len(outages)/2]), "ms")
-}
-
+// failovers is what the patrons of all rounds saw.
 type failovers struct {
-	t       *testing.T
-	p       *promise
-	redis   *replicatedRedis
-	clients []*shopper // of each instance
-	rnd     *rand.Rand
-	rounds  int
-	lost    *redisShard // whose old master must rejoin; nil if none
-	lostAt  time.Time   // when the latest master was lost
+	p *promise
 
 	elsewhere, elsewhereCalls      int64
+	mu                             sync.Mutex
 	changes                        int64
 	lostConfirmed, lostUnconfirmed int64
 	slowest                        time.Duration
 }
 
-func startFailovers(t *testing.T, p *promise, redis *replicatedRedis) *failovers {
-	f := &failovers{t: t, p: p, redis: redis, rnd: rand.New(rand.NewPCG(7, uint64(os.Getpid())))}
-	database := catalog(t)
-	for _, durability := range []string{"memory", "replica"} {
-		s := startService(t, "REDIS_URL="+redis.URL, "DATABASE_URL="+database, "DURABILITY="+durability)
-		f.clients = append(f.clients, newShopper(t, s))
-	}
-	return f
-}
-
 // round makes the master of a shard fail while patrons visit, and checks which changes were
 // lost. It returns how long a patron of the shard was not served.
-func (f *failovers) round(l loss) (outage time.Duration) {
-	f.t.Helper()
-	if f.lost != nil {
-		f.rejoin(f.lost)
-		time.Sleep(time.Until(f.lostAt.Add(f.redis.between)))
-	}
-	at := f.rnd.IntN(len(f.redis.shards))
-	shard := f.redis.shards[at]
-	patrons := f.patrons()
-	f.lost, f.lostAt = shard, time.Now()
-	f.visit(patrons, func() {
-		shard.find(f.t)
-		l.master(shard.master.Server)
-		if n := len(f.redis.beside); n > 0 {
-			l.beside(f.redis.beside[f.rnd.IntN(n)].Server)
+func (f *failovers) round(t *testing.T, redis *replicatedRedis, l loss) (outage time.Duration) {
+	t.Helper()
+	at, patrons := rand.IntN(len(redis.shards)), f.patrons(t, redis)
+	whileVisiting(t, patrons, func() {
+		l.master(redis.shards[at].now().Server)
+		if n := len(redis.beside); n > 0 {
+			l.beside(redis.beside[rand.IntN(n)].Server)
 		}
 	})
-
 	failed := 0
 	for _, v := range patrons {
 		f.slowest = max(f.slowest, v.slowest)
@@ -142,97 +109,136 @@ func (f *failovers) round(l loss) (outage time.Duration) {
 	if allowed := sized(f.elsewhereCalls/50, 0); f.elsewhere > allowed {
 		f.p.broke("%d of %d calls on other shards failed", f.elsewhere, f.elsewhereCalls)
 	}
-	f.compare(patrons)
+	var all sync.WaitGroup
+	for _, v := range patrons {
+		all.Go(func() {
+			for _, cart := range v.visits {
+				f.compare(cart)
+			}
+		})
+	}
+	all.Wait()
 	return outage
 }
 
-// rejoin restarts a lost master as a replica, and waits until all nodes know.
-func (f *failovers) rejoin(shard *redisShard) {
-	f.t.Helper()
-	for _, node := range append(f.redis.beside, shard.master) {
-		node.Kill() // it may hang
-		node.Restart()
+// compare counts what the master had lost, and repeats every change. The lost changes are made now, and
+// the others are replayed. So each must count exactly once.
+func (f *failovers) compare(v *visit) {
+	found := tallyOf(v.bought, v.look())
+	wrong := v.judge(found)
+	f.mu.Lock()
+	f.changes += int64(len(v.bought))
+	for _, p := range found.lost {
+		if p.confirmed {
+			f.lostConfirmed++
+		} else {
+			f.lostUnconfirmed++
+		}
 	}
-	shard.master, shard.replica = shard.replica, shard.master
-	settles(f.t, func() error { return f.redis.follow(shard.replica, shard.master) }) // old connections fail
-	settles(f.t, f.redis.settled)
+	f.mu.Unlock()
+	for _, p := range v.bought {
+		v.insist(p, v.guest)
+	}
+	after := tallyOf(v.bought, v.look())
+	if wrong += v.judge(after); wrong != "" || v.lost > 0 {
+		v.isWrong(fmt.Sprintf("%s\nafter all were repeated, %d are missing", wrong, v.lost))
+	}
 }
 
-func (f *failovers) patrons() []*patron {
-	f.rounds++
-	var all []*patron
-	for instance, client := range f.clients {
-		for shard := range f.redis.shards {
+// patron visits one shard through one instance, and repeats refused calls with care.
+type patron struct {
+	buyer
+	shard int
+
+	made          atomic.Int64 // visits
+	calls, failed int
+	last          time.Time     // when it was served
+	gap           time.Duration // the longest time without being served
+	slowest       time.Duration // response
+}
+
+// patrons returns three patrons of each shard and instance. The names of their visits are such that their carts are on the shard.
+func (f *failovers) patrons(t *testing.T, redis *replicatedRedis) (all []*patron) {
+	database, load := catalog(t), newLoad(f.p, nil, nil)
+	load.loses = true
+	for instance, durability := range []string{"memory", "replica"} {
+		client := newShopper(t, startService(t, "REDIS_URL="+redis.URL, "DATABASE_URL="+database, "DURABILITY="+durability))
+		load.client = client
+		for shard := range redis.shards {
 			for i := range 3 {
-				token := f.tokens(shard, fmt.Sprintf("a-patrons-cart-and-token-%d-%d-%d", f.rounds, instance, i))
-				all = append(all, &patron{keyedBuyer: keyedBuyer{shopper: client, token: token}, p: f.p, shard: shard})
+				var names []string
+				for n := 0; len(names) < 20; n++ {
+					name := fmt.Sprintf("%d-%d-%d-%d", instance, shard, i, n)
+					if redis.shardOf(guestKey(tokenOf(name))) == shard {
+						names = append(names, name)
+					}
+				}
+				all = append(all, &patron{buyer: buyer{load: load, client: client, name: func(cart int) string { return names[cart] }}, shard: shard})
 			}
 		}
 	}
 	return all
 }
 
-func (f *failovers) tokens(shard int, prefix string) func(int) string {
-	var ready []string // found while all nodes respond
-	for i := 0; len(ready) < 20; i++ {
-		if token := fmt.Sprintf("%s-%d-%d", prefix, shard, i); f.redis.shardOf(token) == shard {
-			ready = append(ready, token)
+// hangs is how long no request may take: the service limits them to 5 s.
+const hangs = 4500 * time.Millisecond
+
+// visitPause is how long a patron waits between two calls.
+const visitPause = 20 * time.Millisecond
+
+// insist repeats a call until it is served, after refusals that allow it.
+func (v *patron) insist(call func() reply) bool {
+	for began := time.Now(); time.Since(began) < 3*startLimit; time.Sleep(visitPause) {
+		r := call()
+		v.calls++
+		v.slowest = max(v.slowest, r.Took)
+		if r.Took > hangs {
+			v.load.p.broke("a response took %v", r.Took)
+		}
+		switch {
+		case r.Status == http.StatusOK:
+			v.gap, v.last = max(v.gap, time.Since(v.last)), time.Now()
+			time.Sleep(visitPause)
+			return true
+		case r.Status == http.StatusServiceUnavailable && r.Header.Get("Retry-After") != "":
+			v.failed++
+		default:
+			v.load.p.broke("neither served nor refused: %v", r)
+			return false
 		}
 	}
-	return func(cart int) string { return ready[cart] }
+	v.load.p.broke("a patron was not served for %v", 3*startLimit)
+	return false
 }
 
-// visit makes a master fail while all patrons visit, until each was served again.
-func (f *failovers) visit(patrons []*patron, lose func()) {
-	var lost, healed atomic.Bool
-	var all, begun, again sync.WaitGroup
+// whileVisiting lets all patrons visit while lose makes a master fail, until each was served again.
+func whileVisiting(t testing.TB, patrons []*patron, lose func()) {
+	var healed atomic.Bool
+	var all sync.WaitGroup
 	for _, v := range patrons {
-		begun.Add(1)
-		again.Add(1)
 		all.Go(func() {
-			begin, heal := sync.OnceFunc(begun.Done), sync.OnceFunc(again.Done)
-			defer begin()
-			defer heal()
-			v.last = time.Now()
-			for visits := 0; !healed.Load(); visits++ {
-				after := lost.Load()
-				if !v.insist(v.buy) || !v.insist(func() reply { return v.look(v.current()) }) {
+			for v.last = time.Now(); !healed.Load(); v.made.Add(1) {
+				if !v.insist(v.buy) || !v.insist(func() reply { return v.current().guest.send("GET", "/cart/count", "") }) {
 					return
 				}
-				if visits == 10 {
-					begin()
-				}
-				if after {
-					heal()
-				}
 			}
 		})
 	}
-	begun.Wait()
+	each := func(more int64) {
+		from := make([]int64, len(patrons))
+		for i, v := range patrons {
+			from[i] = v.made.Load()
+		}
+		for i, v := range patrons {
+			for v.made.Load() < from[i]+more && !t.Failed() {
+				time.Sleep(time.Millisecond)
+			}
+		}
+	}
+	each(10)
 	lose()
-	lost.Store(true)
-	again.Wait()
+	each(2)                            // a visit that began after the loss
 	time.Sleep(200 * time.Millisecond) // until the failover is surely over
 	healed.Store(true)
-	all.Wait()
-}
-
-// compare repeats every change. The changes that were lost with the master are made now, and
-// the others are replayed. So each must count exactly once.
-func (f *failovers) compare(patrons []*patron) {
-	var all sync.WaitGroup
-	var mu sync.Mutex
-	for _, v := range patrons {
-		all.Go(func() {
-			for _, c := range v.carts {
-				lost, confirmed := v.repeat(c)
-				mu.Lock()
-				f.changes += int64(len(c.acks))
-				f.lostConfirmed += confirmed
-				f.lostUnconfirmed += lost - confirmed
-				mu.Unlock()
-			}
-		})
-	}
 	all.Wait()
 }

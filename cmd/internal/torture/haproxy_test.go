@@ -6,8 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -65,20 +63,4 @@ func listening(t testing.TB) (string, *os.File) {
 	l := assert.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
 	return l.Addr().String(), assert.Must(l.(*net.TCPListener).File())(t)
-}
-
-func (s *service) served() (n int) {
-	s.t.Helper()
-	_, page, err := s.adminGet("/metrics")
-	assert.NoError(s.t, err)
-	for line := range strings.Lines(page) {
-		if !strings.HasPrefix(line, "commerce_http_request_duration_seconds_count{") {
-			continue
-		}
-		fields := strings.Fields(line)
-		count, err := strconv.Atoi(fields[len(fields)-1])
-		assert.Require(s.t, err == nil, "%s: %v", line, err)
-		n += count
-	}
-	return n
 }

@@ -76,29 +76,13 @@ func (e cartEvent) seenIn(knows knowledge, r reply) cartEvent {
 	return e
 }
 
+// stateIn returns the cart that a response shows, if it does.
 func stateIn(r reply) (s cartState, ok bool) {
-	var envelope struct {
-		Data *struct {
-			Version *int64 `json:"version"`
-			Items   []struct {
-				ID       string  `json:"id"`
-				Quantity int64   `json:"quantity"`
-				Notice   *string `json:"notice"`
-			} `json:"items"`
-		} `json:"data"`
-	}
+	var envelope struct{ Data *struct{ Version *int64 } }
 	if json.Unmarshal(r.Raw, &envelope) != nil || envelope.Data == nil || envelope.Data.Version == nil {
 		return s, false
 	}
-	s.version = *envelope.Data.Version
-	for _, item := range envelope.Data.Items {
-		l := stateLine{id: item.ID, quantity: item.Quantity}
-		if item.Notice != nil {
-			l.notice = *item.Notice
-		}
-		s.lines = append(s.lines, l)
-	}
-	return s, true
+	return cartState{r.Cart.Version, r.Cart.Items}, true
 }
 
 var checkLimit = ephemeral.Patience(20 * time.Second)
@@ -286,7 +270,7 @@ func TestHistory_FindsOneMissingChangeOfMany(t *testing.T) {
 }
 
 func addCall(quantity int64) cartCall {
-	return cartCall{item: plainLine(0), quantity: quantity, ifMatch: noCondition}.add(0)
+	return cartCall{verb: verbAdd, item: plainLine(0), quantity: quantity, ifMatch: noCondition}
 }
 
 func setCall(quantity int64) cartCall {
@@ -302,7 +286,7 @@ func (c cartCall) onlyIf(version int64) cartCall {
 func answeredCall(begins, ends time.Duration, c cartCall, version int64, quantity ...int64) cartEvent {
 	e := cartEvent{call: c, begins: begins, ends: ends, knows: answered, showsACart: true, shows: cartState{version: version}}
 	for _, n := range quantity {
-		e.shows.lines = append(e.shows.lines, stateLine{id: plainLine(0), quantity: n})
+		e.shows.lines = append(e.shows.lines, lineView{ID: plainLine(0), Quantity: n})
 	}
 	return e
 }

@@ -1,14 +1,10 @@
 package torture
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
-	"strings"
-	"sync"
+	"slices"
 	"sync/atomic"
 	"testing"
 
@@ -34,154 +30,75 @@ func TestPromise11_JunkNeitherFillsNorBlocksRedis(t *testing.T) {
 	}
 }
 
-func sendJunk(t *testing.T, p *promise) {
-	server := ephemeral.StartRedis(t)
-	s := startService(t, "REDIS_URL="+server.URL, "DATABASE_URL="+catalog(t))
-	j := &junk{t: t, p: p, addr: strings.TrimPrefix(s.URL(), "http://"), redis: server.Admin()}
-	for i := range sized(20, 2000) {
-		j.customers = append(j.customers, customer(t, fmt.Sprint("made-up-", i)))
-	}
-	keys := j.redis.DBSize(t.Context()).Val()
-	assert.Require(t, keys == 0, "Redis begins with %d keys", keys)
-	p.counted("reads with made-up credentials", j.send("reads", sized(5_000, 1_000_000), j.read))
-	p.counted("refused changes and changes without effect", j.send("changes", sized(3_000, 100_000), j.change))
-	p.counted("of both, answered 503", j.unserved.Load())
-	p.counted("keys in Redis", j.redis.DBSize(t.Context()).Val())
-}
-
 type junk struct {
-	t         *testing.T
-	p         *promise
-	addr      string
-	redis     *redis.Client
-	customers []string // JWTs
-	unserved  atomic.Int64
+	method, path, body string
+	headers            []string
+	status             int
 }
 
-type wanted struct {
-	request string
-	status  int
-}
-
-// sender returns the headers of a made-up sender. Only one in five has no token.
-func (j *junk) sender(i int) string {
-	token := fmt.Sprintf("X-Cart-Token: made-up-token-no-%d-and-more\r\n", 1_000_000_000+i)
-	login := "Authorization: Bearer " + j.customers[i%len(j.customers)] + "\r\n"
-	return []string{token, token, login, login + token, "X-Cart-Token: malformed\r\n"}[i%5]
-}
-
-func (j *junk) read(i int) wanted {
-	path, status := []string{"/cart", "/cart/count", "/cart/summary", "/cart/validate"}[i%4], 200
-	if i%4 == 3 {
-		status = 400 // the cart is empty
-	}
-	return wanted{j.request("GET", path, j.sender(i), ""), status}
+var junkReads = []junk{
+	{"GET", "/cart", "", nil, 200},
+	{"GET", "/cart/count", "", nil, 200},
+	{"GET", "/cart/summary", "", nil, 200},
+	{"GET", "/cart/validate", "", nil, 400}, // the cart is empty
 }
 
 // junkChanges are changes that an empty cart refuses or that do not change it.
-var junkChanges = []struct {
-	method, path, body string
-	headers            string
-	status             int
-}{
-	{"POST", "/cart/add", `{"product_id":9999}`, "", 404},
-	{"POST", "/cart/add", `{"product_id":3}`, "", 422},
-	{"POST", "/cart/add", `{"product_id":6}`, "", 422},
-	{"POST", "/cart/add", `{"product_id":2,"qty":4}`, "", 422},
-	{"POST", "/cart/add", `{"product_id":5}`, "", 422},
-	{"POST", "/cart/add", `{"product_id":4}`, "", 422},
-	{"POST", "/cart/add", `{"product_id":1001,"qty":0}`, "", 422},
-	{"POST", "/cart/add", `{"product_id":1001,"qty":1000}`, "", 422},
-	{"POST", "/cart/add", `{"product_id":1001}`, "If-Match: \"x.1\"\r\n", 412},
-	{"POST", "/cart/add", `{"product_id":`, "", 400},
-	{"POST", "/cart/coupon", `{"coupon":"NOPE"}`, "", 422},
-	{"POST", "/cart/handover/redeem", `{"code":"none","preview":true}`, "", 404},
-	{"POST", "/cart/merge/undo", `{}`, "", 422},
-	{"POST", "/cart/share", "", "", 422},
-	{"DELETE", "/cart/share/none", "", "", 404},
-	{"PATCH", "/cart/items/1001", `{"quantity":2}`, "", 404},
-	{"PATCH", "/cart/items/1001", `{"quantity":0}`, "", 404},
-	{"PATCH", "/cart/items/1001", `{"notice":"x"}`, "", 404},
-	{"DELETE", "/cart/items/1001", "", "", 200},
-	{"DELETE", "/cart/clear", "", "", 200},
-	{"DELETE", "/cart/coupon", "", "", 200},
+var junkChanges = []junk{
+	{"POST", "/cart/add", `{"product_id":9999}`, nil, 404},
+	{"POST", "/cart/add", `{"product_id":3}`, nil, 422},
+	{"POST", "/cart/add", `{"product_id":6}`, nil, 422},
+	{"POST", "/cart/add", `{"product_id":2,"qty":4}`, nil, 422},
+	{"POST", "/cart/add", `{"product_id":5}`, nil, 422},
+	{"POST", "/cart/add", `{"product_id":4}`, nil, 422},
+	{"POST", "/cart/add", `{"product_id":1001,"qty":0}`, nil, 422},
+	{"POST", "/cart/add", `{"product_id":1001,"qty":1000}`, nil, 422},
+	{"POST", "/cart/add", `{"product_id":1001}`, []string{"If-Match", `"x.1"`}, 412},
+	{"POST", "/cart/add", `{"product_id":`, nil, 400},
+	{"POST", "/cart/coupon", `{"coupon":"NOPE"}`, nil, 422},
+	{"POST", "/cart/handover/redeem", `{"code":"none","preview":true}`, nil, 404},
+	{"POST", "/cart/merge/undo", `{}`, nil, 422},
+	{"POST", "/cart/share", "", nil, 422},
+	{"DELETE", "/cart/share/none", "", nil, 404},
+	{"PATCH", "/cart/items/1001", `{"quantity":2}`, nil, 404},
+	{"PATCH", "/cart/items/1001", `{"quantity":0}`, nil, 404},
+	{"PATCH", "/cart/items/1001", `{"notice":"x"}`, nil, 404},
+	{"DELETE", "/cart/items/1001", "", nil, 200},
+	{"DELETE", "/cart/clear", "", nil, 200},
+	{"DELETE", "/cart/coupon", "", nil, 200},
 }
 
-func (j *junk) change(i int) wanted {
-	c := junkChanges[i%len(junkChanges)]
-	repeat := []string{"", "Idempotency-Key: k\r\n", "X-Timestamp: 1\r\n"}[i/len(junkChanges)%3]
-	return wanted{j.request(c.method, c.path, j.sender(i)+c.headers+repeat, c.body), c.status}
-}
-
-func (j *junk) request(method, path, headers, body string) string {
-	return fmt.Sprintf("%s %s HTTP/1.1\r\nHost: torture\r\nX-Public-Key: pk_demo\r\n%sContent-Length: %d\r\n\r\n%s",
-		method, path, headers, len(body), body)
-}
-
-const (
-	junkConnections = 8
-	junkBatch       = 20 // requests that a connection sends together, which saves CPU time of the test
-)
-
-// send sends n requests and returns how many. Redis must hold no key afterwards.
-func (j *junk) send(what string, n int, make func(i int) wanted) int64 {
-	bar := j.p.progress(what, n)
-	var next atomic.Int64
-	var all sync.WaitGroup
-	for range junkConnections {
-		all.Go(func() {
-			conn, err := net.Dial("tcp", j.addr)
-			if err != nil {
-				j.t.Error(err)
-				return
+func sendJunk(t *testing.T, p *promise) {
+	server := ephemeral.StartRedis(t)
+	redis, client := server.Admin(), newShopper(t, startService(t, "REDIS_URL="+server.URL, "DATABASE_URL="+catalog(t)))
+	logins := make([]string, sized(20, 2000))
+	for i := range logins {
+		logins[i] = customer(t, fmt.Sprint("made-up-", i))
+	}
+	assert.Require(t, len(keysIn(redis)) == 0, "Redis begins with keys")
+	var unserved atomic.Int64 // because the machine is busy
+	send := func(what string, n int, all []junk) {
+		bar := p.progress(what, n)
+		inGroups(8, n, func(i int) {
+			j, token, login := all[i%len(all)], fmt.Sprintf("made-up-token-no-%d-and-more", 1_000_000_000+i), logins[i%len(logins)]
+			from := []*shopper{client.as(token, ""), client.as(token, ""), client.as("", login), client.as(token, login), client.as("malformed", "")}[i%5]
+			repeat := [][]string{nil, {"Idempotency-Key", "k"}, {"X-Timestamp", "1"}}[i/len(all)%3]
+			if r := from.send(j.method, j.path, j.body, slices.Concat(j.headers, repeat)...); r.Status == http.StatusServiceUnavailable {
+				unserved.Add(1)
+			} else if r.Status != j.status {
+				t.Errorf("%v of %v: got %v", j, from.Token, r)
 			}
-			defer conn.Close()
-			responses := bufio.NewReader(conn)
-			for {
-				from := int(next.Add(junkBatch)) - junkBatch
-				if from >= n {
-					return
-				}
-				if err := j.sendBatch(conn, responses, from, make); err != nil {
-					j.t.Error(err)
-					return
-				}
-				_ = bar.Add(junkBatch)
-			}
+			_ = bar.Add(1)
 		})
+		p.counted(what, int64(n))
+		if keys := keysIn(redis); len(keys) > 0 {
+			p.broke("%s left %d keys in Redis, such as %s", what, len(keys), keys[0])
+		}
 	}
-	all.Wait()
-	if keys := j.redis.Keys(context.WithoutCancel(j.t.Context()), "*").Val(); len(keys) > 0 {
-		j.p.broke("%s left %d keys in Redis, such as %s", what, len(keys), keys[0])
-	}
-	return int64(n)
+	send("reads with made-up credentials", sized(5_000, 1_000_000), junkReads)
+	send("refused changes and changes without effect", sized(3_000, 100_000), junkChanges)
+	p.counted("of both, answered 503", unserved.Load())
+	p.counted("keys in Redis", int64(len(keysIn(redis))))
 }
 
-func (j *junk) sendBatch(conn net.Conn, responses *bufio.Reader, from int, make func(i int) wanted) error {
-	var batch strings.Builder
-	var statuses [junkBatch]int
-	for i := range junkBatch {
-		w := make(from + i)
-		batch.WriteString(w.request)
-		statuses[i] = w.status
-	}
-	if _, err := io.WriteString(conn, batch.String()); err != nil {
-		return err
-	}
-	for i, status := range statuses {
-		response, err := http.ReadResponse(responses, nil)
-		if err != nil {
-			return err
-		}
-		body, err := io.ReadAll(response.Body)
-		if err != nil {
-			return err
-		}
-		if response.StatusCode == http.StatusServiceUnavailable {
-			j.unserved.Add(1) // the machine is busy
-		} else if response.StatusCode != status {
-			return fmt.Errorf("got %d %s, want %d for %s", response.StatusCode, body, status, make(from+i).request)
-		}
-	}
-	return nil
-}
+func keysIn(redis *redis.Client) []string { return redis.Keys(context.Background(), "*").Val() }

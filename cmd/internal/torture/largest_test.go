@@ -1,7 +1,6 @@
 package torture
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -9,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/redis/go-redis/v9"
 
 	"commerce/deploy/assert"
@@ -29,40 +27,37 @@ const scriptLimit = 5 * time.Millisecond
 
 // largest is a guest and a customer with the largest carts that the limits allow.
 type largest struct {
-	t        *testing.T
-	redis    *redis.Client
-	limits   limitsOfCart
-	guest    *shopper
-	customer *shopper
-	both     *shopper
+	t                     *testing.T
+	redis                 *redis.Client
+	limits                limitsOfCart
+	guest, customer, both *shopper
 
-	took map[string][]time.Duration // by name
+	took map[string][]time.Duration // of commits, by the kind of the call
 }
 
 func measureLargest(t *testing.T, p *promise, name string, limits limitsOfCart) {
 	l := startLargest(t, limits)
-	l.fill(l.guest)
-	l.fill(l.customer)
-	l.save()
-	l.changeAll(l.customer)
-	l.restore("full:")
-	l.undo(l.merge())
-	clear(l.took) // Redis did not have the scripts before
+	l.fill(l.guest, "guest")
+	l.fill(l.customer, "customer")
+	l.save("full:")
 	runs := sized(3, 40)
 	bar := p.progress(name, 2*runs)
-	for range runs {
+	for run := range runs + 1 {
 		l.restore("full:")
-		l.changeAll(l.customer)
+		l.changeAll()
 		l.restore("full:")
 		l.undo(l.merge())
+		if run == 0 {
+			clear(l.took) // Redis did not have the scripts before
+		}
 		_ = bar.Add(1)
 	}
 	l.restore("full:")
 	l.merge()
-	l.saveAs("merged:")
+	l.save("merged:")
 	for range runs {
 		l.restore("merged:")
-		l.changeAll(l.customer)
+		l.changeAll()
 		_ = bar.Add(1)
 	}
 	l.report(p, name)
@@ -70,13 +65,11 @@ func measureLargest(t *testing.T, p *promise, name string, limits limitsOfCart) 
 
 func startLargest(t *testing.T, limits limitsOfCart) *largest {
 	server, database := ephemeral.StartRedis(t, "--slowlog-log-slower-than", "0", "--slowlog-max-len", "1000"), catalog(t)
-	db := assert.Must(pgx.Connect(t.Context(), database))(t)
-	defer db.Close(context.WithoutCancel(t.Context()))
-	assert.Must(db.Exec(t.Context(), fmt.Sprintf(`
+	execSQL(t, database, fmt.Sprintf(`
 		INSERT INTO products (store_id, id, name, slug, type, price, original_price, stock, max_per_cart)
 		VALUES (1, %[1]d, 'Tall', 'tall', 'digital', 1000, 1000, 1000000, 1000000);
-		INSERT INTO fields (store_id, product_id, name, required, position) VALUES (1, %[1]d, 'f', false, 0)`, tallProduct)))(t)
-	settings := slices.Concat([]string{"REDIS_URL=" + server.URL, "DATABASE_URL=" + database, "HANDOVER_KEY=" + strings.Repeat("k", 32)}, limits.settings)
+		INSERT INTO fields (store_id, product_id, name, required, position) VALUES (1, %[1]d, 'f', false, 0)`, tallProduct))
+	settings := append([]string{"REDIS_URL=" + server.URL, "DATABASE_URL=" + database}, limits.settings...)
 	client := newShopper(t, startService(t, settings...))
 	token, login := "a-token-of-the-largest-cart", customer(t, "largest")
 	return &largest{
@@ -87,11 +80,8 @@ func startLargest(t *testing.T, limits limitsOfCart) *largest {
 }
 
 // line returns an add of a line. All lines of a cart have just the text that the limit allows.
-func (l *largest) line(of *shopper, i int) string {
-	owner, text := "customer", l.limits.text/l.limits.lines
-	if of == l.guest {
-		owner = "guest"
-	}
+func (l *largest) line(owner string, i int) string {
+	text := l.limits.text / l.limits.lines
 	notice := min(500, text*2/3)
 	value := fmt.Sprintf("%s-%d-", owner, i)
 	value += strings.Repeat("f", text-notice-len("f")-len(value)) // the name of the field counts
@@ -99,85 +89,74 @@ func (l *largest) line(of *shopper, i int) string {
 }
 
 // fill fills a cart with lines, text, idempotency keys that record their lines, and stamps.
-func (l *largest) fill(c *shopper) {
+func (l *largest) fill(c *shopper, owner string) {
 	for i := range max(l.limits.lines, 256) {
-		l.must(l.send(c, "POST", "/cart/add", l.line(c, i%l.limits.lines), "Idempotency-Key", fmt.Sprint("key-", i)))
+		l.want("", c, "POST", "/cart/add", l.line(owner, i%l.limits.lines), "Idempotency-Key", fmt.Sprint("key-", i))
 	}
 	for i := range 16 {
-		l.must(l.send(c, "POST", "/cart/add", l.line(c, i), "X-Timestamp", fmt.Sprint(i)))
+		l.want("", c, "POST", "/cart/add", l.line(owner, i), "X-Timestamp", fmt.Sprint(i))
 	}
-	l.must(l.send(c, "POST", "/cart/coupon", `{"coupon":"TEN"}`))
-	r := l.send(c, "POST", "/cart/add", `{"product_id":1001}`)
-	assert.Require(l.t, r.Code == "cart_full", "the cart is not full: %v", r)
+	l.want("", c, "POST", "/cart/coupon", `{"coupon":"TEN"}`)
+	l.want("cart_full", c, "POST", "/cart/add", `{"product_id":1001}`)
 }
 
-// send repeats a call while the machine is too busy. A change may count twice, which does no harm.
-func (l *largest) send(c *shopper, method, path, body string, headers ...string) reply {
-	for range 50 {
-		if r := c.send(method, path, body, headers...); r.Status != 0 && r.Status < 500 {
-			return r
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-	return c.send(method, path, body, headers...)
-}
-
-func (l *largest) must(r reply) reply {
+// want repeats a call while the machine is too busy. A change may count twice, which does no harm.
+func (l *largest) want(code string, c *shopper, method, path, body string, headers ...string) (r reply) {
 	l.t.Helper()
-	assert.Require(l.t, r.Status == 200, "got %d %s %v", r.Status, r.Code, r.Err)
+	ephemeral.Until(l.t, func() error {
+		if r = c.send(method, path, body, headers...); r.Status == 0 || r.Status >= 500 {
+			return fmt.Errorf("got %v", r)
+		}
+		return nil
+	})
+	assert.Require(l.t, r.Code == code, "%s %s: got %d %s, want %q", method, path, r.Status, r.Code, code)
 	return r
 }
 
-func (l *largest) changeAll(c *shopper) {
-	items := l.must(l.send(c, "GET", "/cart", "")).Cart.Items
+// changeAll makes every kind of change of the customer's cart.
+func (l *largest) changeAll() {
+	items := l.want("", l.customer, "GET", "/cart", "").Cart.Items
 	first, last := "/cart/items/"+items[0].ID, "/cart/items/"+items[len(items)-1].ID
-	line, key := l.line(c, 1), strconv.FormatInt(time.Now().UnixNano(), 36)
-	for _, step := range []struct {
-		kind               string
-		method, path, body string
-		headers            []string
-		code               string
-	}{
-		{"change", "POST", "/cart/add", line, []string{"Idempotency-Key", key}, ""},
-		{"", "POST", "/cart/add", line, []string{"Idempotency-Key", key}, ""}, // a replay
-		{"change", "POST", "/cart/add", line, []string{"X-Timestamp", key}, ""},
-		{"", "POST", "/cart/add", `{"product_id":1001}`, nil, "cart_full"},
-		{"change", "PATCH", last, `{"quantity":7}`, []string{"Idempotency-Key", key + "set"}, ""},
-		{"change", "PATCH", first, `{"quantity":8}`, []string{"X-Timestamp", key}, ""},
-		{"", "PATCH", fmt.Sprint("/cart/items/", tallProduct), `{"quantity":8}`, []string{"X-Timestamp", key}, "validation_failed"}, // several lines
-		{"change", "PATCH", last, `{"notice":"short"}`, []string{"Idempotency-Key", key + "notice"}, ""},
-		{"change", "PATCH", first, `{"fields":{"f":"other"}}`, []string{"Idempotency-Key", key + "fields"}, ""},
-		{"", "POST", "/cart/add", `{"product_id":1001,"qty":0}`, []string{"Idempotency-Key", key + "judge"}, "validation_failed"},
-		{"change", "DELETE", "/cart/coupon", "", []string{"Idempotency-Key", key + "coupon"}, ""},
-		{"change", "DELETE", last, "", []string{"Idempotency-Key", key + "remove"}, ""},
-		{"change", "DELETE", "/cart/clear", "", []string{"Idempotency-Key", key + "clear"}, ""},
+	line, n := l.line("customer", 1), strconv.FormatInt(time.Now().UnixNano(), 36)
+	for i, step := range []struct{ kind, method, path, body, header, key, code string }{
+		{"change", "POST", "/cart/add", line, "Idempotency-Key", "add", ""},
+		{"", "POST", "/cart/add", line, "Idempotency-Key", "add", ""}, // a replay
+		{"change", "POST", "/cart/add", line, "X-Timestamp", "", ""},
+		{"", "POST", "/cart/add", `{"product_id":1001}`, "Idempotency-Key", "full", "cart_full"},
+		{"change", "PATCH", last, `{"quantity":7}`, "Idempotency-Key", "set", ""},
+		{"change", "PATCH", first, `{"quantity":8}`, "X-Timestamp", "", ""},
+		{"", "PATCH", fmt.Sprint("/cart/items/", tallProduct), `{"quantity":8}`, "X-Timestamp", "", "validation_failed"}, // several lines
+		{"change", "PATCH", last, `{"notice":"short"}`, "Idempotency-Key", "notice", ""},
+		{"change", "PATCH", first, `{"fields":{"f":"other"}}`, "Idempotency-Key", "fields", ""},
+		{"", "POST", "/cart/add", `{"product_id":1001,"qty":0}`, "Idempotency-Key", "judge", "validation_failed"},
+		{"change", "DELETE", "/cart/coupon", "", "Idempotency-Key", "coupon", ""},
+		{"change", "DELETE", last, "", "Idempotency-Key", "remove", ""},
+		{"change", "DELETE", "/cart/clear", "", "Idempotency-Key", "clear", ""},
 	} {
-		l.run(step.kind, func() {
-			if r := l.send(c, step.method, step.path, step.body, step.headers...); r.Code != step.code {
-				l.t.Fatalf("%s %s: got %d %s %v, want %q", step.method, step.path, r.Status, r.Code, r.Err, step.code)
-			}
-		})
+		if step.key == "" {
+			step.key = fmt.Sprint(i)
+		}
+		l.run(step.kind, func() { l.want(step.code, l.customer, step.method, step.path, step.body, step.header, n+step.key) })
 	}
 }
 
 func (l *largest) merge() (id string) {
 	l.run("merge", func() {
-		for range 50 {
-			r := l.must(l.send(l.both, "GET", "/cart", ""))
-			if len(r.Cart.Items) == 2*l.limits.lines && !l.merging() {
-				id = r.Cart.Merge.ID
-				return
+		ephemeral.Eventually(l.t, "the merge of the carts", func() bool { // it may be postponed, because the machine is busy
+			r := l.want("", l.both, "GET", "/cart", "")
+			if len(r.Cart.Items) != 2*l.limits.lines || l.merging() {
+				return false
 			}
-			time.Sleep(50 * time.Millisecond) // postponed, because the machine is busy
-		}
-		l.t.Fatal("the carts do not merge")
+			id = r.Cart.Merge.ID
+			return true
+		})
 	})
 	return id
 }
 
 func (l *largest) undo(id string) {
 	l.run("undo", func() {
-		r := l.must(l.send(l.customer, "POST", "/cart/merge/undo", fmt.Sprintf(`{"id":%q}`, id)))
+		r := l.want("", l.customer, "POST", "/cart/merge/undo", fmt.Sprintf(`{"id":%q}`, id))
 		assert.Require(l.t, len(r.Cart.Items) == l.limits.lines, "after the undo, the cart has %d lines", len(r.Cart.Items))
 	})
 }
@@ -188,10 +167,8 @@ func (l *largest) merging() bool {
 	return slices.ContainsFunc(members, func(m string) bool { return m[0] == 'm' })
 }
 
-// save copies all keys. saveAs copies them under a prefix.
-func (l *largest) save() { l.saveAs("full:") }
-
-func (l *largest) saveAs(prefix string) {
+// save copies all keys under a prefix.
+func (l *largest) save(prefix string) {
 	for _, key := range l.redis.Keys(l.t.Context(), "cart:*").Val() {
 		assert.NoError(l.t, l.redis.Copy(l.t.Context(), key, prefix+key, 0, true).Err())
 	}
@@ -215,11 +192,10 @@ func (l *largest) restore(prefix string) {
 // run makes a call and records from the slow log how long each of its commits took. It requires some if kind is not "".
 func (l *largest) run(kind string, call func()) {
 	l.t.Helper()
-	ctx := l.t.Context()
-	assert.NoError(l.t, l.redis.Do(ctx, "slowlog", "reset").Err())
+	assert.NoError(l.t, l.redis.Do(l.t.Context(), "slowlog", "reset").Err())
 	call()
 	before := len(l.took[kind])
-	for _, command := range assert.Must(l.redis.SlowLogGet(ctx, -1).Result())(l.t) {
+	for _, command := range assert.Must(l.redis.SlowLogGet(l.t.Context(), -1).Result())(l.t) {
 		if command.Args[0] == "evalsha" && kind != "" {
 			l.took[kind] = append(l.took[kind], command.Duration)
 		}
@@ -230,7 +206,7 @@ func (l *largest) run(kind string, call func()) {
 // report adds the times of all commits to the promise's row. In the short form, only a commit
 // that is always slow breaks the promise.
 func (l *largest) report(p *promise, limits string) {
-	worst, worstMedian := "", ""
+	var worst, worstMedian string
 	slowest, median := map[string]time.Duration{}, map[string]time.Duration{}
 	for name, took := range l.took {
 		slices.Sort(took)

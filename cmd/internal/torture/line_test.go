@@ -1,7 +1,6 @@
 package torture
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"net/url"
@@ -21,13 +20,17 @@ import (
 type line struct {
 	t       testing.TB
 	proxy   *toxiproxy.Proxy
-	replies *lossy // of what the server sends
+	replies *lossy   // of what the server sends
+	added   []string // toxics, by name
 }
 
+// startLine starts a line to host:port.
 func startLine(t testing.TB, upstream string) *line {
 	t.Helper()
 	toxics.Register("lossy", new(lossy))
-	l := &line{t: t, proxy: newProxy(t, upstream)}
+	api := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
+	l := &line{t: t, proxy: toxiproxy.NewProxy(api, "line", "127.0.0.1:0", upstream)}
+	t.Cleanup(l.proxy.Stop)
 	added := assert.Must(l.proxy.Toxics.AddToxicJson(strings.NewReader(`{"type":"lossy","stream":"downstream","attributes":{}}`)))(t)
 	l.replies = added.Toxic.(*lossy)
 	assert.NoError(t, l.proxy.Start())
@@ -37,18 +40,10 @@ func startLine(t testing.TB, upstream string) *line {
 // lineTo starts a line to the server of a URL, and returns the URL of the line.
 func lineTo(t testing.TB, server string) (l *line, via string) {
 	t.Helper()
-	via = through(t, server, func(upstream string) *toxiproxy.Proxy {
-		l = startLine(t, upstream)
-		return l.proxy
-	})
-	return l, via
-}
-
-// lineToService starts a line to a service, and returns the URL of its API.
-func lineToService(t testing.TB, s *service) (*line, func() string) {
-	t.Helper()
-	l, through := lineTo(t, s.URL())
-	return l, func() string { return through }
+	u := assert.Must(url.Parse(server))(t)
+	l = startLine(t, u.Host)
+	u.Host = l.proxy.Listen
+	return l, u.String()
 }
 
 // cutReplies closes the connection instead of one reply in oneIn; 0 for never.
@@ -71,8 +66,50 @@ func (l *line) hangUp() {
 	l.up()
 }
 
-// lossy is a toxic that stays on a line all the time. Removing one of toxiproxy's own toxics
-// can hang if a connection breaks meanwhile.
+// aim closes all connections, and leads new ones to another server.
+func (l *line) aim(upstream string) {
+	l.t.Helper()
+	l.down()
+	assert.NoError(l.t, l.proxy.Update(&toxiproxy.Proxy{Listen: l.proxy.Listen, Upstream: upstream, Enabled: true}))
+}
+
+// blackhole loses requests and replies, but leaves the connections open.
+func (l *line) blackhole() {
+	l.add("timeout", "upstream", `{"timeout":0}`)
+	l.add("timeout", "downstream", `{"timeout":0}`)
+}
+
+// reset resets each connection when the client uses it.
+func (l *line) reset() { l.add("reset_peer", "upstream", `{"timeout":0}`) }
+
+// lag delays all replies, by about as long.
+func (l *line) lag(by, jitter time.Duration) {
+	l.add("latency", "downstream", fmt.Sprintf(`{"latency":%d,"jitter":%d}`, by.Milliseconds(), jitter.Milliseconds()))
+}
+
+func (l *line) narrow(kibPerSecond int) {
+	l.add("bandwidth", "downstream", fmt.Sprintf(`{"rate":%d}`, kibPerSecond))
+}
+
+// add adds one of toxiproxy's toxics. Removing one can hang if a connection breaks meanwhile.
+func (l *line) add(kind, stream, attributes string) {
+	l.t.Helper()
+	name := kind + " " + stream
+	toxic := fmt.Sprintf(`{"name":%q,"type":%q,"stream":%q,"attributes":%s}`, name, kind, stream, attributes)
+	assert.Must(l.proxy.Toxics.AddToxicJson(strings.NewReader(toxic)))(l.t)
+	l.added = append(l.added, name)
+}
+
+// heal removes what add has added.
+func (l *line) heal() {
+	l.t.Helper()
+	for _, name := range l.added {
+		assert.NoError(l.t, l.proxy.Toxics.RemoveToxic(l.t.Context(), name))
+	}
+	l.added = nil
+}
+
+// lossy is a toxic that stays on a line all the time.
 type lossy struct {
 	oneIn   atomic.Int64
 	delay   atomic.Int64 // time.Duration
@@ -104,54 +141,5 @@ func (f *lossy) Pipe(stub *toxics.ToxicStub) {
 				stub.Output <- chunk
 			}
 		}
-	}
-}
-
-// newProxy returns a proxy to host:port, which the caller starts and the test stops.
-func newProxy(t testing.TB, upstream string) *toxiproxy.Proxy {
-	api := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
-	proxy := toxiproxy.NewProxy(api, "line", "127.0.0.1:0", upstream)
-	t.Cleanup(proxy.Stop)
-	return proxy
-}
-
-func through(t testing.TB, server string, start func(upstream string) *toxiproxy.Proxy) string {
-	t.Helper()
-	u := assert.Must(url.Parse(server))(t)
-	u.Host = start(u.Host).Listen
-	return u.String()
-}
-
-// faultyLine is a proxy to a server. It can lose or delay data and cut connections.
-type faultyLine struct {
-	t     testing.TB
-	proxy *toxiproxy.Proxy
-}
-
-// faultyLineTo starts a proxy to the server of a URL, and returns the URL through it.
-func faultyLineTo(t testing.TB, server string) (via string, line *faultyLine) {
-	t.Helper()
-	via = through(t, server, func(upstream string) *toxiproxy.Proxy {
-		line = &faultyLine{t, newProxy(t, upstream)}
-		assert.NoError(t, line.proxy.Start())
-		return line.proxy
-	})
-	return via, line
-}
-
-func (l *faultyLine) blackhole() { l.add("timeout", `{"timeout":0}`, "upstream", "downstream") }
-
-// reset resets each connection when the client uses it.
-func (l *faultyLine) reset() { l.add("reset_peer", `{"timeout":0}`, "upstream") }
-
-func (l *faultyLine) delay(ms int) { l.add("latency", fmt.Sprintf(`{"latency":%d}`, ms), "downstream") }
-
-func (l *faultyLine) heal() { l.proxy.Toxics.ResetToxics(context.Background()) }
-
-func (l *faultyLine) add(kind, attributes string, streams ...string) {
-	l.t.Helper()
-	for _, stream := range streams {
-		toxic := fmt.Sprintf(`{"type":%q,"stream":%q,"attributes":%s}`, kind, stream, attributes)
-		assert.Must(l.proxy.Toxics.AddToxicJson(strings.NewReader(toxic)))(l.t)
 	}
 }

@@ -6,12 +6,9 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -64,18 +61,12 @@ func startPiped(t *testing.T, settings ...string) *piped {
 	log, write, err := os.Pipe()
 	assert.NoError(t, err)
 	t.Cleanup(func() { log.Close() })
-	s := &piped{service: &service{t: t}, log: log, lines: make(chan map[string]any, 1000)}
-	cmd := exec.Command(commerce.compiled(t), "serve")
-	cmd.Env = slices.Concat([]string{"PATH=" + os.Getenv("PATH"), "ADDR=127.0.0.1:0", "ADMIN_ADDR=127.0.0.1:0", "JWT_SECRET=" + jwtSecret, "HANDOVER_KEY=" + jwtSecret, "RATE_LIMIT=off"}, settings)
-	cmd.Stdout, cmd.Stderr = write, write
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	assert.NoError(t, cmd.Start())
+	s := &piped{service: newService(t, settings...), log: log, lines: make(chan map[string]any, 1000)}
+	s.launch(write)
 	write.Close()
-	s.cmd = cmd
 	t.Cleanup(s.kill)
 	go s.read()
-	serving := s.await("serving")
-	s.addr, s.admin = serving["addr"].(string), serving["admin"].(string)
+	s.announces(s.await("serving"))
 	return s
 }
 
@@ -116,10 +107,7 @@ const lostLines = "commerce_log_lines_lost_total"
 func (s *piped) suffer(p *promise, total *logTotal, closes bool) {
 	p.t.Helper()
 	client := newShopper(p.t, s.service)
-	var clients []*regular
-	for i := range sized(4, 16) {
-		clients = append(clients, newRegular(p.t, client, fmt.Sprint("regular-", s.cmd.Process.Pid, "-", i)))
-	}
+	clients := newRegulars(p.t, client, sized(4, 16), fmt.Sprint("regular-", s.cmd.Process.Pid))
 	awaitEveryCall(p.t, clients)
 
 	s.reading.Lock()
@@ -139,11 +127,7 @@ func (s *piped) suffer(p *promise, total *logTotal, closes bool) {
 	total.lost += int64(s.metric(lostLines))
 
 	client.client.CloseIdleConnections() // for which the exit would wait
-	took, err := s.terminate()
-	if err != nil || took > ephemeral.Patience(10*time.Second) {
-		p.broke("ended after %v: %v, want exit status 0 within 10 s", took, err)
-	}
-	total.exit = max(total.exit, took)
+	total.exit = max(total.exit, s.wantEnd(10*time.Second))
 }
 
 // shop makes every call until lines of the log are lost, and then for a while.

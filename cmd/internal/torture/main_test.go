@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	redis.SetLogger(connect.RedisLog{Log: slog.New(slog.DiscardHandler)}) // it would report every failed dial
 	zerolog.SetGlobalLevel(zerolog.Disabled)                              // toxiproxy would write traces to standard error
 	status := m.Run()
-	commerce.remove()
+	_ = os.RemoveAll(programDir())
 	if *out != "" && len(results.rows) == 0 {
 		fmt.Fprintln(os.Stderr, "torture: no promise was tested. PROMISE is a number of two digits, such as 07. 13 has only a long form")
 		status = max(status, 1)

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +21,11 @@ import (
 	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 	"commerce/deploy/migrations"
+)
+
+var (
+	nextPage   = regexp.MustCompile(`"next_page_url":"([^"]+)"`)
+	codeOfLink = regexp.MustCompile(`"code":"([^"]+)"`)
 )
 
 // mall is a service of two stores. Each cart and each subscription has an owner, and contains
@@ -77,13 +83,13 @@ func openMall(t testing.TB, defaultStore int64) *mall {
 	m := &mall{t: t, redis: server.Admin(), defaultStore: defaultStore, client: &http.Client{Timeout: callLimit, Transport: &http.Transport{}}}
 	t.Cleanup(m.client.CloseIdleConnections)
 	plantRows(t, database)
-	command(t, commerce.compiled(t), settings, "migrate", "up") // so that changes can be read in this copy of a database
+	command(t, settings, "migrate", "up") // so that changes can be read in this copy of a database
 	token := func(store int) string {
-		return command(t, commerce.compiled(t), settings, "token", "store", "--store", fmt.Sprint(store), "--name", "torture")
+		return command(t, settings, "token", "store", "--store", fmt.Sprint(store), "--name", "torture")
 	}
 	m.tokens = apiTokens{one: token(storeOne), two: token(storeTwo), revoked: token(storeOne)}
 	id, _, _ := strings.Cut(m.tokens.revoked, "|")
-	command(t, commerce.compiled(t), settings, "token", "revoke", id)
+	command(t, settings, "token", "revoke", id)
 	if defaultStore != 0 {
 		settings = append(settings, fmt.Sprintf("DEFAULT_STORE=%d", defaultStore))
 	}
@@ -293,8 +299,16 @@ const (
 // catalog returns the URL of a new database with the sample data and these products.
 func catalog(t testing.TB) string {
 	t.Helper()
-	program := commerce.compiled(t)
+	program := compiled(t)
 	return ephemeral.PostgresFrom(t, "torture_"+migrations.Digest(), func(ctx context.Context, url string) error { return stock(ctx, program, url) })
+}
+
+// startPostgres starts a server with the sample data and these products.
+func startPostgres(t testing.TB) *ephemeral.Server {
+	t.Helper()
+	server := ephemeral.StartPostgres(t)
+	assert.NoError(t, stock(t.Context(), compiled(t), server.URL))
+	return server
 }
 
 // stock adds the sample data and these products to a database.

@@ -104,7 +104,7 @@ func (o *ownership) compareRoutes(calls []call) {
 	doc := assert.Must(openapi3.NewLoader().LoadFromData(docs.OpenAPI))(o.t)
 	for path, item := range doc.Paths.Map() {
 		for method := range item.Operations() {
-			assert.That(o.p.t, slices.ContainsFunc(calls, func(c call) bool { return c.route == method+" "+path }),
+			assert.That(o.p.t, slices.ContainsFunc(calls, func(c call) bool { return c.route() == method+" "+path || method == "GET" && c.route() == "HEAD "+path }),
 				"%s %s is not tested", method, path)
 		}
 	}
@@ -114,16 +114,20 @@ func (o *ownership) compareRoutes(calls []call) {
 func (o *ownership) try(c credentials, call call) {
 	v := c.visits(o.defaultStore)
 	switch {
-	case call.programs:
+	case call.by == programs:
 		v = c.programs()
-	case call.agents && c.bearer.kind >= customerJWT:
+	case call.by == agents && c.bearer.kind >= customerJWT:
 		v = refusedVisitor(401, "unauthenticated")
-	case call.agents:
+	case call.by == agents:
 		v = visitor{store: storeTwo}
 	}
 	status, code := v.status, v.code
-	if status == 0 || call.anyone {
-		status, code = call.expected(v)
+	if status == 0 || call.by == anyone {
+		asked := v
+		if call.method == "HEAD" {
+			asked.guest = cartOf{}
+		}
+		status, code = call.expected(asked)
 	}
 	if o.cells++; o.leaks > 20 {
 		o.p.t.Fatal("too many leaks")
@@ -141,7 +145,7 @@ func (o *ownership) try(c credentials, call call) {
 		call.named = c.token.value
 		o.group(fmt.Sprintf("%s an empty cart, key %s, bearer %s", call.method, c.key.name, c.bearer.name), call, a)
 	}
-	if call.programs && c.bearer.refused != "" {
+	if call.by == programs && c.bearer.refused != "" {
 		call.named = ""
 		o.group(call.String()+" with "+c.bearer.refused, call, a)
 	}
@@ -156,7 +160,7 @@ func (o *ownership) answered(c credentials, call call, v visitor) (a answer, ok 
 		now := o.stored()
 		o.compareStored(c, call, v, now)
 		o.restore(now)
-		if a.status < 500 && (call.programs || call.agents || call.anyone || !call.merges() || !o.postponed(v, now)) {
+		if a.status < 500 && (call.by != shoppers || !call.merges() || !o.postponed(v, now)) {
 			return a, true
 		}
 		time.Sleep(50 * time.Millisecond)
@@ -184,7 +188,7 @@ func (o *ownership) postponed(v visitor, now map[string]string) bool {
 func (o *ownership) compareMarks(c credentials, call call, v visitor, a answer) {
 	reached := o.reaches(v)
 	for _, owner := range o.owners {
-		switch own := v.status == 0 && !call.programs && slices.Contains(reached, owner); {
+		switch own := v.status == 0 && call.by != programs && slices.Contains(reached, owner); {
 		case call.offered == owner && v.status == 0 && v.store == owner.cart.store:
 		case own && a.shows(owner.marks):
 			o.seen[owner.name] = true
@@ -194,7 +198,7 @@ func (o *ownership) compareMarks(c credentials, call call, v visitor, a answer) 
 		}
 	}
 	for store, program := range o.programs {
-		switch own := v.status == 0 && call.programs && v.store == store; {
+		switch own := v.status == 0 && call.by == programs && v.store == store; {
 		case own && a.shows(program.marks):
 			o.seen[fmt.Sprint("store ", store)] = true
 		case !own && a.shows(without(program.marks, call.path)):
@@ -202,7 +206,7 @@ func (o *ownership) compareMarks(c credentials, call call, v visitor, a answer) 
 			o.p.broke("%v, %v: the answer shows a subscription of store %d: %.500s", call, c, store, a.body)
 		}
 	}
-	if v.cart.sub != "" && !call.anyone && !call.programs && !call.agents && (a.header.Get("X-Cart-Token") != "" || bytes.Contains(a.body, []byte(`"cart_token":"`))) {
+	if v.cart.sub != "" && call.by == shoppers && (a.header.Get("X-Cart-Token") != "" || bytes.Contains(a.body, []byte(`"cart_token":"`))) {
 		o.leaks++
 		o.p.broke("%v, %v: a customer got a cart token: %.500s", call, c, a.body)
 	}
@@ -221,13 +225,13 @@ func (o *owner) without(headers []string) []string {
 func (o *ownership) compareStored(c credentials, call call, v visitor, now map[string]string) {
 	changed := func(key string) bool { return now[key] != o.planted[key] }
 	for _, owner := range o.owners {
-		own := v.status == 0 && !call.programs && !call.anyone && (owner.has(v.cart) || owner.has(v.guest))
+		own := v.status == 0 && call.by != programs && call.by != anyone && (owner.has(v.cart) || owner.has(v.guest))
 		if !own && slices.ContainsFunc(slices.Collect(maps.Keys(owner.keys)), changed) {
 			o.leaks++
 			o.p.broke("%v, %v: the call has changed the cart of the %s", call, c, owner.name)
 		}
 	}
-	mayWrite := v.status == 0 && !call.programs && !call.anyone && (call.changes() || call.merges() && o.merges(v))
+	mayWrite := v.status == 0 && call.by != programs && call.by != anyone && (call.changes() || call.merges() && o.merges(v))
 	if !mayWrite && !maps.Equal(now, o.planted) {
 		o.p.broke("%v, %v: the call has changed Redis", call, c)
 	}

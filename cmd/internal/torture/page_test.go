@@ -70,7 +70,7 @@ func follow(t *testing.T, dir, block string, settings ...string) string {
 // attempt is follow for a block that may fail.
 func attempt(t *testing.T, dir, block string, settings ...string) (said string, err error) {
 	t.Helper()
-	bin := filepath.Dir(commerce.compiled(t))
+	bin := filepath.Dir(compiled(t))
 	ctx, cancel := context.WithTimeout(t.Context(), 6*startLimit)
 	defer cancel()
 	shell := exec.CommandContext(ctx, "sh", "-eux", "-c", block)

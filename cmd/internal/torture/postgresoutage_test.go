@@ -8,9 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
-	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
@@ -20,14 +17,13 @@ func TestPromise08_CartsDoNotNeedPostgres(t *testing.T) {
 	ephemeral.Slow(t)
 	p := promised(t, 8, "Postgres gone or slow never touches carts; a restart during it serves",
 		"no cart error; a restarted instance answers 503 until Postgres is back, and never exits")
-	s := &shopOnPostgres{p: p, t: t, postgres: ephemeral.StartPostgres(t), redis: ephemeral.StartRedis(t)}
-	assert.NoError(t, stock(t.Context(), commerce.compiled(t), s.postgres.URL))
+	s := &shopOnPostgres{p: p, t: t, postgres: startPostgres(t), redis: ephemeral.StartRedis(t)}
+	line, via := lineTo(t, s.postgres.URL)
 	outages := []postgresOutage{
 		{"stopped", s.postgres.URL, s.postgres.Kill, s.postgres.Restart, false},
 		{"frozen", s.postgres.URL, s.postgres.Freeze, s.postgres.Thaw, false},
+		{"slow", via, func() { line.lag(900*time.Millisecond, 0) }, line.heal, true},
 	}
-	via, line := faultyLineTo(t, s.postgres.URL)
-	outages = append(outages, postgresOutage{"slow", via, func() { line.delay(900) }, line.heal, true})
 	rounds := sized(1, 3)
 	bar := p.progress("outages of Postgres", rounds*len(outages))
 	for range rounds {
@@ -37,8 +33,8 @@ func TestPromise08_CartsDoNotNeedPostgres(t *testing.T) {
 		}
 	}
 	p.counted("outages", int64(s.outages))
-	p.counted("cart calls during outages", int64(s.calls))
-	p.counted("failed", int64(s.failed))
+	p.counted("cart calls during outages", s.calls)
+	p.counted("failed", s.failed)
 	p.lasted("slowest", s.slowest)
 	p.counted("restarts during outages", int64(s.outages))
 	p.lasted("latest first success of a restarted instance", s.recovery)
@@ -59,11 +55,9 @@ type shopOnPostgres struct {
 	outages  int
 
 	mu                     sync.Mutex
-	calls, failed, waiting int // waiting: in the current window
+	calls, failed, waiting int64 // waiting: in the current window
 	example                string
-	unexplained            string // request id of the last failed call
-	slowest                time.Duration
-	recovery               time.Duration
+	slowest, recovery      time.Duration
 }
 
 func (s *shopOnPostgres) suffer(o postgresOutage) {
@@ -73,10 +67,7 @@ func (s *shopOnPostgres) suffer(o postgresOutage) {
 	defer kept.kill()
 	defer restarted.kill()
 	client, again := newShopper(s.t, kept), newShopper(s.t, restarted)
-	var clients []*regular
-	for i := range sized(4, 16) {
-		clients = append(clients, newRegular(s.t, client, fmt.Sprint(o.name, s.outages, "-", i)))
-	}
+	clients := newRegulars(s.t, client, sized(4, 16), fmt.Sprint(o.name, s.outages))
 	again.Token = clients[0].fills["guest"].Token
 	awaitEveryCall(s.t, clients)
 
@@ -84,14 +75,24 @@ func (s *shopOnPostgres) suffer(o postgresOutage) {
 	stop := browse(clients, s.note)
 	var restart sync.WaitGroup
 	restart.Go(func() { s.restart(o, restarted, again) })
-	s.wantNewProductUnavailable(o, client)
+	for range 3 { // the instance has not loaded this product
+		a := client.send("POST", "/cart/add", fmt.Sprintf(`{"product_id":%d}`, lastProduct-s.outages))
+		if a.Status != http.StatusServiceUnavailable || a.Code != "unavailable" || a.Header.Get("Retry-After") == "" || a.Took > hangs {
+			s.p.broke("%s: an add of a product that was not loaded: %v after %v", o.name, a, a.Took)
+		}
+	}
 	s.wantNoWaiting(o)
 	restart.Wait()
 	o.end()
 	s.wantServes(o, restarted, again)
 	stop()
-	s.explain(kept)
-	s.wantRevalidated(o, client)
+	for _, active := range []bool{false, true} { // the catalog is read again
+		want := map[bool]int{false: http.StatusUnprocessableEntity, true: http.StatusOK}[active]
+		execSQL(s.t, s.postgres.URL, fmt.Sprintf("UPDATE products SET active = %t WHERE (store_id, id) = (1, 1001)", active))
+		ephemeral.Eventually(s.t, fmt.Sprintf("an add is answered with %d", want), func() bool {
+			return client.send("POST", "/cart/add", `{"product_id":1001}`).Status == want
+		})
+	}
 	s.outages++
 }
 
@@ -103,22 +104,10 @@ func (s *shopOnPostgres) note(call shopCall, _ time.Time, a reply) {
 	if a.Status != http.StatusOK {
 		s.failed++
 		s.example = fmt.Sprintf("%v: %v", call, a)
-		s.unexplained = a.Header.Get("X-Request-Id")
 	}
 	if a.Status != http.StatusOK || a.Took > postgresWait {
 		s.waiting++
 	}
-}
-
-func (s *shopOnPostgres) explain(from *service) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, line := range from.entries(0) {
-		if s.unexplained != "" && line["request_id"] == s.unexplained {
-			s.t.Logf("the log about a failed call: %v", line)
-		}
-	}
-	s.unexplained = ""
 }
 
 // postgresWait is less than the time of a request that waits for a slow or frozen Postgres: 900
@@ -131,54 +120,36 @@ const postgresWait = 800 * time.Millisecond
 // do so in every window.
 func (s *shopOnPostgres) wantNoWaiting(o postgresOutage) {
 	s.t.Helper()
-	const window = 2 * time.Second
 	time.Sleep(time.Second) // from now on, all cached values are too old
-	if *long {
-		s.count()
-		time.Sleep(10 * time.Second)
-		if _, waiting := s.count(); waiting > 0 || s.failed > 0 {
-			s.p.broke("%s: %d calls waited, %d failed, such as %s", o.name, waiting, s.failed, s.example)
-		}
-		return
-	}
-	for range 10 {
-		before, _ := s.count()
-		time.Sleep(window)
-		if calls, waiting := s.count(); calls > before && waiting == 0 {
+	before, _ := s.window()
+	windows, span := sized(10, 1), sized(2*time.Second, 10*time.Second)
+	for range windows {
+		time.Sleep(span)
+		calls, waiting := s.window()
+		if calls > before && waiting == 0 && (!*long || s.failed == 0) {
 			return
 		}
+		before = calls
 	}
-	s.p.broke("%s: in each of ten windows, calls failed or waited: %s", o.name, s.example)
+	s.p.broke("%s: in each of %d windows, calls failed or waited: %s", o.name, windows, s.example)
 }
 
-func (s *shopOnPostgres) count() (calls, waiting int) {
+// window returns how many calls were made so far, and how many of them failed or waited since it was last called.
+func (s *shopOnPostgres) window() (calls, waiting int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	calls, waiting, s.waiting = s.calls, s.waiting, 0
 	return calls, waiting
 }
 
-// wantNewProductUnavailable adds a product that the instance has not loaded.
-func (s *shopOnPostgres) wantNewProductUnavailable(o postgresOutage, c *shopper) {
-	s.t.Helper()
-	for range 3 {
-		a := c.send("POST", "/cart/add", fmt.Sprintf(`{"product_id":%d}`, lastProduct-s.outages))
-		if a.Status != http.StatusServiceUnavailable || a.Code != "unavailable" || a.Header.Get("Retry-After") == "" || a.Took > hang {
-			s.p.broke("%s: an add of a product that was not loaded: %v after %v", o.name, a, a.Took)
-		}
-	}
-}
-
 // restart replaces an instance during the outage. It must end and start in time, and answer.
 func (s *shopOnPostgres) restart(o postgresOutage, i *service, c *shopper) {
-	if took, err := i.terminate(); err != nil || took > ephemeral.Patience(10*time.Second) {
-		s.p.broke("%s: an instance ended after %v: %v", o.name, took, err)
-	}
+	i.wantEnd(10 * time.Second)
 	i.start()
 	s.wantReadiness(o, i, http.StatusServiceUnavailable)
 	for range 3 {
 		for _, a := range []reply{c.send("GET", "/cart", ""), c.send("POST", "/cart/add", `{"product_id":1001}`)} {
-			if a.Status != http.StatusServiceUnavailable && !o.slow || a.Took > hang {
+			if a.Status != http.StatusServiceUnavailable && !o.slow || a.Took > hangs {
 				s.p.broke("%s: a restarted instance: %v after %v, want 503", o.name, a, a.Took)
 			}
 		}
@@ -215,27 +186,6 @@ func (s *shopOnPostgres) wantServes(o postgresOutage, i *service, c *shopper) {
 		if took > sized(startLimit, 5*time.Second) {
 			s.p.broke("%s: %v after the return, a restarted instance: %v; /readyz: %v, %d %s", o.name, took, a, err, status, text)
 			return
-		}
-	}
-}
-
-// wantRevalidated deactivates a cached product, and waits until it is refused.
-func (s *shopOnPostgres) wantRevalidated(o postgresOutage, c *shopper) {
-	s.t.Helper()
-	db := assert.Must(pgx.Connect(s.t.Context(), s.postgres.URL))(s.t)
-	defer db.Close(s.t.Context())
-	for _, active := range []bool{false, true} {
-		want := map[bool]int{false: http.StatusUnprocessableEntity, true: http.StatusOK}[active]
-		assert.Must(db.Exec(s.t.Context(), "UPDATE products SET active = $1 WHERE (store_id, id) = (1, 1001)", active))(s.t)
-		for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
-			a := c.send("POST", "/cart/add", `{"product_id":1001}`)
-			if a.Status == want {
-				break
-			}
-			if time.Since(began) > startLimit {
-				s.p.broke("%s: %v after active = %v: %v", o.name, startLimit, active, a)
-				break
-			}
 		}
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
 	"golang.org/x/text/number"
+
+	"commerce/deploy/assert"
 )
 
 // promise collects the figures of a test. Its methods are safe for concurrent use.
@@ -89,6 +91,13 @@ func (p *promise) lasted(name string, d time.Duration) {
 // detail adds a value that only torture.json has. It shows how hard the test tried, not whether the promise was kept.
 func (p *promise) detail(name string, value float64, unit string) {
 	p.add(figure{Name: name, Value: value, Unit: unit, Detail: true})
+}
+
+// tried adds how often something happened that the test must have tried. If it never did, the test shows nothing, and fails.
+func (p *promise) tried(name string, times int64) {
+	p.t.Helper()
+	p.detail(name, float64(times), "")
+	assert.That(p.t, times > 0, "%s: none, so the test shows nothing", name)
 }
 
 func milliseconds(d time.Duration) float64 {

@@ -1,36 +1,34 @@
 package torture
 
 import (
-	"fmt"
-	"net"
 	"net/http"
-	"net/url"
 	"runtime"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
-	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
 type redisOutage struct {
 	name       string
 	begin, end func(*shopOnRedis)
-	direct     bool // the service connects to Redis without the faulty line
+	direct     bool // the service connects to Redis without the line
 	durable    bool // Redis has a replica, and DURABILITY=replica
 	served     bool // calls are answered with 200 meanwhile
 }
 
 func redisOutages() []redisOutage {
+	heal := func(s *shopOnRedis) { s.line.heal() }
+	restart := func(s *shopOnRedis) { s.redis.Restart() }
 	all := []redisOutage{
-		{name: "blackhole", begin: func(s *shopOnRedis) { s.line.blackhole() }, end: (*shopOnRedis).heal},
-		{name: "reset", begin: func(s *shopOnRedis) { s.line.reset() }, end: (*shopOnRedis).heal},
-		{name: "2 s late", begin: func(s *shopOnRedis) { s.line.delay(2000) }, end: (*shopOnRedis).heal},
+		{name: "blackhole", begin: func(s *shopOnRedis) { s.line.blackhole() }, end: heal},
+		{name: "reset", begin: func(s *shopOnRedis) { s.line.reset() }, end: heal},
+		{name: "2 s late", begin: func(s *shopOnRedis) { s.line.lag(2*time.Second, 0) }, end: heal},
 		{name: "frozen", direct: true, begin: func(s *shopOnRedis) { s.redis.Freeze() }, end: func(s *shopOnRedis) { s.redis.Thaw() }},
-		{name: "stopped", direct: true, begin: func(s *shopOnRedis) { s.redis.Stop() }, end: func(s *shopOnRedis) { s.redis.Restart() }},
-		{name: "killed", direct: true, begin: func(s *shopOnRedis) { s.redis.Kill() }, end: func(s *shopOnRedis) { s.redis.Restart() }},
+		{name: "stopped", direct: true, begin: func(s *shopOnRedis) { s.redis.Stop() }, end: restart},
+		{name: "killed", direct: true, begin: func(s *shopOnRedis) { s.redis.Kill() }, end: restart},
 	}
 	durable := slices.Clone(all)
 	for i := range durable {
@@ -60,14 +58,27 @@ func TestPromise06_RedisGoneIsAnAnswer(t *testing.T) {
 	database, all := catalog(t), redisOutages()
 	rounds := sized(1, 2)
 	bar := p.progress("outages of Redis", rounds*len(all))
-	total := &outageTotal{slowest: map[bool]time.Duration{}}
+	slowest := map[bool]time.Duration{} // the key says whether the service waits for replicas
+	var answers int64
+	var first, normal time.Duration
 	for range rounds {
 		for _, outage := range all {
-			openOnRedis(t, p, database, outage).suffer(total)
+			if t.Failed() {
+				return // each further one would take long, too
+			}
+			seen := openOnRedis(t, p, database, outage).suffer()
+			answers += seen.answers
+			slowest[outage.durable] = max(slowest[outage.durable], seen.slowest)
+			first, normal = max(first, seen.firstServed), max(normal, seen.lastFailed)
 			_ = bar.Add(1)
 		}
 	}
-	total.report(p)
+	p.counted("outages", int64(rounds*len(all)))
+	p.counted("answers during outages", answers)
+	p.lasted("slowest answer", slowest[false])
+	p.lasted("slowest answer, awaiting replicas", slowest[true])
+	p.lasted("latest first success after the return", first)
+	p.lasted("latest failure after the return", normal)
 }
 
 type shopOnRedis struct {
@@ -75,7 +86,7 @@ type shopOnRedis struct {
 	p       *promise
 	redis   *ephemeral.Server
 	replica *ephemeral.Server // nil unless durable
-	line    *faultyLine       // nil if direct
+	line    *line             // nil if direct
 	service *service
 	client  *shopper
 	clients []*regular
@@ -86,25 +97,21 @@ func openOnRedis(t *testing.T, p *promise, database string, o redisOutage) *shop
 	s := &shopOnRedis{redisOutage: o, p: p, redis: ephemeral.StartRedis(t, "--appendonly", "yes", "--appendfsync", "everysec")}
 	settings := []string{"DATABASE_URL=" + database}
 	if o.durable {
-		host, port, _ := net.SplitHostPort(assert.Must(url.Parse(s.redis.URL))(t).Host)
+		host, port := nodeOf(s.redis).addr()
 		s.replica = ephemeral.StartRedis(t, "--replicaof", host+" "+port)
 		settings = append(settings, "DURABILITY=replica", "REDIS_MIN_REPLICAS=1")
 	}
 	via := s.redis.URL
 	if !o.direct {
-		via, s.line = faultyLineTo(t, via)
+		s.line, via = lineTo(t, via)
 	}
 	s.service = startService(t, append(settings, "REDIS_URL="+via)...)
 	s.client = newShopper(t, s.service)
-	for i := range sized(8, 32) {
-		s.clients = append(s.clients, newRegular(t, s.client, fmt.Sprint("regular-", i)))
-	}
+	s.clients = newRegulars(t, s.client, sized(8, 32), "regular")
 	return s
 }
 
-func (s *shopOnRedis) heal() { s.line.heal() }
-
-func (s *shopOnRedis) suffer(total *outageTotal) {
+func (s *shopOnRedis) suffer() *outageSeen {
 	s.p.t.Helper()
 	awaitEveryCall(s.p.t, s.clients) // opens as many connections as the outage will use
 	for _, c := range s.clients {
@@ -116,17 +123,18 @@ func (s *shopOnRedis) suffer(total *outageTotal) {
 		before = [2]float64{max(before[0], again[0]), max(before[1], again[1])}
 	}
 	s.begin(s)
-	seen := newOutageSeen(s.p, s.redisOutage)
+	seen := &outageSeen{redisOutage: s.redisOutage, p: s.p, began: time.Now(), fastest: map[shopCall]time.Duration{}, servedAgain: map[shopCall]bool{}}
 	stop := browse(s.clients, seen.note)
 	seen.await(seen.answered)
-	seen.ends()
+	seen.locked(func() { seen.ending = true })
 	s.end(s)
-	seen.returns()
+	seen.locked(func() { seen.returned = time.Now() })
 	seen.await(seen.recovered)
 	stop()
-	seen.report(total)
+	seen.check()
 	s.wantNothingLeft(before)
 	s.service.kill()
+	return seen
 }
 
 // resources returns the numbers of goroutines and open files of the service without clients.
@@ -152,106 +160,74 @@ func (s *shopOnRedis) wantNothingLeft(before [2]float64) {
 	s.p.broke("%s: goroutines and files: %v before, %v after: %s", s.name, before, now, stacks)
 }
 
-func newOutageSeen(p *promise, o redisOutage) *outageSeen {
-	return &outageSeen{
-		redisOutage: o, p: p, calls: everyCall(), began: time.Now(),
-		fastest: map[shopCall]time.Duration{}, servedAgain: map[shopCall]bool{},
-	}
-}
-
 type outageSeen struct {
 	redisOutage
 	p     *promise
-	calls []shopCall
+	began time.Time
 
-	mu                      sync.Mutex
-	began                   time.Time
-	ending                  bool                       // Redis may answer already
-	returned                time.Time                  // zero during the outage
-	fastest                 map[shopCall]time.Duration // answer of the outage
+	mu       sync.Mutex
+	ending   bool                       // Redis may answer already
+	returned time.Time                  // when Redis answered again; zero during the outage
+	fastest  map[shopCall]time.Duration // answer of the outage
+	answers  int64
+	slowest  time.Duration
+
+	// Of calls that began after the return: when the first success and the last failure ended, from the return on.
 	servedAgain             map[shopCall]bool
-	firstServed, lastFailed time.Time // of calls that began after the return; when they ended
+	firstServed, lastFailed time.Duration
 	lastFailure             reply
-	answers                 int64
-	slowest                 time.Duration
+}
+
+func (s *outageSeen) locked(do func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	do()
 }
 
 func (s *outageSeen) note(call shopCall, began time.Time, a reply) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.returned.IsZero() || began.Before(s.returned) {
-		s.noteDuring(call, a)
-	} else {
-		s.noteAfter(call, a)
+	during := s.returned.IsZero() || began.Before(s.returned)
+	if !s.right(call, a, during) {
+		s.p.broke("%s: during the outage: %t: %v: %v", s.name, during, call, a)
+	}
+	switch {
+	case during:
+		if fastest, seen := s.fastest[call]; !seen || a.Took < fastest {
+			s.fastest[call] = a.Took
+		}
+		s.slowest = max(s.slowest, a.Took)
+		s.answers++
+		if limit := sized(hangs, s.limit()); a.Took > limit {
+			s.p.broke("%s: %v: answered after %v", s.name, call, a.Took)
+		}
+	case a.Status != http.StatusOK:
+		s.lastFailed, s.lastFailure = time.Since(s.returned), a
+	default:
+		if len(s.servedAgain) == 0 {
+			s.firstServed = time.Since(s.returned)
+		}
+		s.servedAgain[call] = true
 	}
 }
 
-func (s *outageSeen) noteDuring(call shopCall, a reply) {
-	if fastest, seen := s.fastest[call]; !seen || a.Took < fastest {
-		s.fastest[call] = a.Took
-	}
-	s.slowest = max(s.slowest, a.Took)
-	s.answers++
-	if !s.right(call, a) {
-		s.p.broke("%s: %v: %v", s.name, call, a)
-	}
-	if limit := sized(hang, s.limit()); a.Took > limit {
-		s.p.broke("%s: %v: answered after %v", s.name, call, a.Took)
-	}
-}
-
-// hang is less than the deadline at which the service ends a waiting request.
-const hang = 4500 * time.Millisecond
-
-func (s *outageSeen) right(call shopCall, a reply) bool {
+// right reports whether a call may be answered like this.
+func (s *outageSeen) right(call shopCall, a reply, during bool) bool {
 	down := a.Status == http.StatusServiceUnavailable && a.Code == "unavailable"
 	unknown := a.Status == http.StatusGatewayTimeout && a.Code == "outcome_unknown" && call.method != "GET" && !call.keyed
 	switch {
 	case a.Status == http.StatusOK:
-		return s.served || s.ending
+		return s.served || s.ending || !during
 	case s.served:
 		return false
 	}
 	return (down || unknown) && a.Header.Get("Retry-After") != ""
 }
 
-func (s *outageSeen) noteAfter(call shopCall, a reply) {
-	now := time.Now()
-	if a.Status != http.StatusOK {
-		s.lastFailed, s.lastFailure = now, a
-		if !s.right(call, a) {
-			s.p.broke("%s: after the return: %v: %v", s.name, call, a)
-		}
-		return
-	}
-	if s.firstServed.IsZero() {
-		s.firstServed = now
-	}
-	s.servedAgain[call] = true
-}
-
-// ends records that Redis is about to return.
-func (s *outageSeen) ends() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.ending = true
-}
-
-// returns records that Redis answers again.
-func (s *outageSeen) returns() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.returned = time.Now()
-}
-
 func (s *outageSeen) await(done func() bool) {
-	for began := time.Now(); time.Since(began) < startLimit; time.Sleep(5 * time.Millisecond) {
-		s.mu.Lock()
-		is := done()
-		s.mu.Unlock()
-		if is {
-			return
-		}
+	is := false
+	for began := time.Now(); !is && time.Since(began) < startLimit; time.Sleep(5 * time.Millisecond) {
+		s.locked(func() { is = done() })
 	}
 }
 
@@ -263,7 +239,7 @@ func (s *outageSeen) answered() bool {
 
 // late returns the calls that got no answer in time.
 func (s *outageSeen) late() []shopCall {
-	return slices.DeleteFunc(slices.Clone(s.calls), func(call shopCall) bool {
+	return slices.DeleteFunc(everyCall(), func(call shopCall) bool {
 		fastest, seen := s.fastest[call]
 		return seen && fastest <= s.limit()
 	})
@@ -272,14 +248,15 @@ func (s *outageSeen) late() []shopCall {
 // recovered reports whether all calls are served again, in the long form for a while. On a busy
 // machine, some calls may fail even without a fault.
 func (s *outageSeen) recovered() bool {
-	if len(s.servedAgain) < len(s.calls) {
+	if len(s.servedAgain) < len(everyCall()) {
 		return false
 	}
 	const quiet = 2 * time.Second
-	return !*long || time.Since(s.lastFailed) > quiet && time.Since(s.returned) > quiet
+	since := time.Since(s.returned)
+	return !*long || since-s.lastFailed > quiet && since > quiet
 }
 
-func (s *outageSeen) report(total *outageTotal) {
+func (s *outageSeen) check() {
 	s.p.t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -289,29 +266,9 @@ func (s *outageSeen) report(total *outageTotal) {
 	if !s.recovered() {
 		s.p.broke("%s: not served again within %v: %v", s.name, startLimit, s.lastFailure)
 	}
-	first, normal := s.firstServed.Sub(s.returned), max(0, s.lastFailed.Sub(s.returned))
-	if limit := sized(startLimit, time.Second); first > limit || normal > limit {
-		s.p.broke("%s: first served %v after the return, last failure %v after it: %v", s.name, first, normal, s.lastFailure)
+	if limit := sized(startLimit, time.Second); s.firstServed > limit || s.lastFailed > limit {
+		s.p.broke("%s: first served %v after the return, last failure %v after it: %v", s.name, s.firstServed, s.lastFailed, s.lastFailure)
 	}
 	s.p.t.Logf("%s: %d answers, the slowest after %v; first served %v after the return, last failure %v after it",
-		s.name, s.answers, s.slowest, first, normal)
-	total.outages++
-	total.answers += s.answers
-	total.slowest[s.durable] = max(total.slowest[s.durable], s.slowest)
-	total.first, total.normal = max(total.first, first), max(total.normal, normal)
-}
-
-type outageTotal struct {
-	outages, answers int64
-	slowest          map[bool]time.Duration // the key says whether the service waits for replicas
-	first, normal    time.Duration
-}
-
-func (t *outageTotal) report(p *promise) {
-	p.counted("outages", t.outages)
-	p.counted("answers during outages", t.answers)
-	p.lasted("slowest answer", t.slowest[false])
-	p.lasted("slowest answer, awaiting replicas", t.slowest[true])
-	p.lasted("latest first success after the return", t.first)
-	p.lasted("latest failure after the return", t.normal)
+		s.name, s.answers, s.slowest, s.firstServed, s.lastFailed)
 }

@@ -29,8 +29,7 @@ func TestLostSentinelMaster_IsReplacedWhenTheSentinelsStartAgain(t *testing.T) {
 	steps := runbook(t, "## A lost Sentinel master")
 	assert.Require(t, len(steps) == 3, "the runbook has %d blocks, want 3", len(steps))
 	trio := startTrio(t)
-	s := newShopper(t, startService(t, "REDIS_URL="+trio.url, "DATABASE_URL="+catalog(t)))
-	tags := fillCarts(t, s, trio.settle)
+	s, tags := withCarts(t, trio.url, trio.settle)
 	master, lost := trio.servers[0], trio.sentinels[:2]
 	master.kill()
 	for _, sentinel := range lost {
@@ -61,8 +60,7 @@ func TestLostSentinelMaster_IsReplacedByTheOnlySentinelLeft(t *testing.T) {
 	promote := runbook(t, "## A lost Sentinel master")[2]
 	accept := commandIn(t, "### Errors of Redis", "config set min-replicas-to-write")
 	trio := startTrio(t)
-	s := newShopper(t, startService(t, "REDIS_URL="+trio.url, "DATABASE_URL="+catalog(t)))
-	tags := fillCarts(t, s, trio.settle)
+	s, tags := withCarts(t, trio.url, trio.settle)
 	for i := range 2 {
 		trio.servers[i].kill()
 		trio.sentinels[i].kill()
@@ -97,8 +95,7 @@ func TestBackup_IsRestoredBehindSentinels(t *testing.T) {
 	ephemeral.Slow(t)
 	steps, ask := runbook(t, "### Redis"), runbook(t, "## A lost Sentinel master")[0]
 	trio, dir := startTrio(t), t.TempDir()
-	s := newShopper(t, startService(t, "REDIS_URL="+trio.url, "DATABASE_URL="+catalog(t)))
-	tags := fillCarts(t, s, trio.settle)
+	s, tags := withCarts(t, trio.url, trio.settle)
 	backup := redisMachine{user: "backup", password: trio.password("backup"), port: trio.servers[1].port}
 	follow(t, dir, steps[0], "BACKUP=carts.rdb", "REDIS_BACKUP_URL="+backup.url())
 	for _, server := range trio.servers {
@@ -130,8 +127,7 @@ func TestHangingMaster_IsReplaced(t *testing.T) {
 	t.Run("by a sentinel", func(t *testing.T) {
 		t.Parallel()
 		trio := startTrio(t)
-		s := newShopper(t, startService(t, "REDIS_URL="+trio.url, "DATABASE_URL="+catalog(t)))
-		tags := fillCarts(t, s, trio.settle)
+		s, tags := withCarts(t, trio.url, trio.settle)
 		for _, sentinel := range trio.sentinels {
 			assert.NoError(t, sentinel.client.Do(t.Context(), "sentinel", "set", "commerce", "down-after-milliseconds", patient).Err())
 		}
@@ -147,8 +143,7 @@ func TestHangingMaster_IsReplaced(t *testing.T) {
 		for _, node := range cluster.Nodes {
 			assert.NoError(t, node.Admin().ConfigSet(t.Context(), "cluster-node-timeout", patient).Err())
 		}
-		s := newShopper(t, startService(t, "REDIS_URL="+cluster.URL, "DATABASE_URL="+catalog(t)))
-		tags := fillCarts(t, s, func() error { return copied(t, cluster) })
+		s, tags := withCarts(t, cluster.URL, func() error { return copied(t, cluster) })
 		cluster.Nodes[0].Freeze()
 		t.Cleanup(cluster.Nodes[0].Thaw)
 		follow(t, t.TempDir(), commandIn(t, entry, "cluster failover force"), "REDIS_ADMIN_URL="+cluster.Nodes[3].URL)
@@ -180,8 +175,7 @@ func TestLostShard_IsServedByItsReplica(t *testing.T) {
 	steps := runbook(t, "## A lost shard")
 	assert.Require(t, len(steps) == 2, "the runbook has %d blocks, want 2", len(steps))
 	cluster := ephemeral.StartCluster(t)
-	s := newShopper(t, startService(t, "REDIS_URL="+cluster.URL, "DATABASE_URL="+catalog(t)))
-	tags := fillCarts(t, s, func() error { return copied(t, cluster) })
+	s, tags := withCarts(t, cluster.URL, func() error { return copied(t, cluster) })
 	for i := range 2 {
 		cluster.Nodes[i].Kill()
 	}
@@ -206,8 +200,7 @@ func TestRefusals_OfRedisEndAsTheRunbookSays(t *testing.T) {
 		t.Helper()
 		assert.NoError(t, admin.ConfigSet(t.Context(), name, value).Err())
 	}
-	s := newShopper(t, startService(t, "REDIS_URL="+redis.URL, "DATABASE_URL="+catalog(t)))
-	tags := fillCarts(t, s, func() error { return nil })
+	s, tags := withCarts(t, redis.URL, func() error { return nil })
 	obstacle := filepath.Join(admin.ConfigGet(t.Context(), "dir").Val()["dir"], "obstacle")
 	for _, refusal := range []struct {
 		code, heading, command string
@@ -248,8 +241,7 @@ func TestLostPrimary_IsReplacedByTheReplicaWithTheNewestData(t *testing.T) {
 	ephemeral.Slow(t)
 	steps := runbook(t, "## A lost Postgres primary")
 	assert.Require(t, len(steps) == 2, "the runbook has %d blocks, want 2", len(steps))
-	primary := ephemeral.StartPostgres(t)
-	assert.NoError(t, stock(t.Context(), commerce.compiled(t), primary.URL))
+	primary := startPostgres(t)
 	token := apiToken(t, primary.URL, "promotion")
 	late, newest := ephemeral.StartStandby(t, primary), ephemeral.StartStandby(t, primary)
 	late.CutOff()
@@ -277,8 +269,7 @@ func TestLongTransaction_IsFoundAndEnded(t *testing.T) {
 	_, page, _ = strings.Cut(page, "\n## A slow Postgres\n")
 	search := regexp.MustCompile("(?ms)^ *```sql\n(.*?)^ *```$").FindStringSubmatch(page)
 	assert.Require(t, search != nil, "the runbook has no search for transactions")
-	database := ephemeral.StartPostgres(t)
-	assert.NoError(t, stock(t.Context(), commerce.compiled(t), database.URL))
+	database := startPostgres(t)
 	holder := assert.Must(pgx.Connect(t.Context(), database.URL))(t)
 	defer holder.Close(context.Background())
 	assert.Must(holder.PgConn().Exec(t.Context(), "BEGIN; DELETE FROM subscriptions; LOCK subscriptions").ReadAll())(t)
@@ -310,8 +301,7 @@ func TestLostRightsAndTables_AreMadeAgain(t *testing.T) {
 	t.Parallel()
 	ephemeral.Slow(t)
 	grant := runbook(t, "### CommercePostgresUnfit")[0]
-	database := ephemeral.StartPostgres(t)
-	assert.NoError(t, stock(t.Context(), commerce.compiled(t), database.URL))
+	database := startPostgres(t)
 	execSQL(t, database.URL, readFile(t, "../../../deploy/postgres/roles.sql"))
 	follow(t, t.TempDir(), grant, "OWNER_URL="+database.URL)
 	token := apiToken(t, database.URL, "rights")
@@ -326,7 +316,7 @@ func TestLostRightsAndTables_AreMadeAgain(t *testing.T) {
 
 	path := fmt.Sprintf("/subscriptions/%v/history", read(t, s, token, "/subscriptions").Data[0]["id"])
 	ephemeral.Until(t, func() error { // the newest migrations can be about other tables
-		command(t, commerce.compiled(t), []string{"DATABASE_URL=" + database.URL}, "migrate", "down")
+		command(t, []string{"DATABASE_URL=" + database.URL}, "migrate", "down")
 		if a = s.send("GET", path, "", "Authorization", "Bearer "+token); a.Status == http.StatusOK {
 			return fmt.Errorf("a history without its table: %v", a)
 		}
@@ -338,13 +328,24 @@ func TestLostRightsAndTables_AreMadeAgain(t *testing.T) {
 	assert.That(t, a.Status == http.StatusOK, "a history after its table is there again: %v", a)
 }
 
+// withCarts starts a service on a Redis, with carts.
+func withCarts(t *testing.T, redisURL string, settled func() error) (s *shopper, tags map[string]string) {
+	t.Helper()
+	s = newShopper(t, startService(t, "REDIS_URL="+redisURL, "DATABASE_URL="+catalog(t)))
+	return s, fillCarts(t, s, settled)
+}
+
 // fillCarts returns the tags of new carts by their tokens, when all servers have the carts.
 func fillCarts(t *testing.T, s *shopper, settled func() error) map[string]string {
 	t.Helper()
 	tags := map[string]string{}
 	for i := range 20 {
 		token := fmt.Sprint("a-cart-that-outlives-a-server-", i)
-		tags[token] = mustChange(t, s.as(token, ""), "first", 1001).Header.Get("ETag")
+		r, ok := served(func() reply {
+			return s.as(token, "").send("POST", "/cart/add", `{"product_id":1001}`, "Idempotency-Key", "first")
+		})
+		assert.Require(t, ok, "add: %v", r)
+		tags[token] = r.Header.Get("ETag")
 	}
 	ephemeral.Until(t, settled)
 	return tags
@@ -444,46 +445,35 @@ type trio struct {
 	password           func(user string) string
 }
 
-// redisMachine is a folder in place of the folders /etc/redis and /var/lib/redis of a machine.
-type redisMachine struct {
-	conf, data, port string
-	user, password   string // of an operator
-	arguments        []string
-	client           *redis.Client
-	process          *exec.Cmd
-}
-
 func startTrio(t *testing.T) *trio {
 	t.Helper()
 	secrets := t.TempDir()
 	follow(t, "../../..", "sh deploy/redis/passwords.sh "+secrets)
 	password := func(user string) string { return readFile(t, filepath.Join(secrets, user+".password")) }
-	var ports []string
-	for _, port := range ephemeral.FreePorts(t, 6) {
-		ports = append(ports, fmt.Sprint(port))
-	}
+	ports := ephemeral.FreePorts(t, 6)
 	r := &trio{password: password}
 	var hosts []string
 	for i, port := range ports {
-		m := newRedisMachine(t, secrets, port, ports[0], i > 2)
-		m.user, m.password = "admin", password("admin")
-		add := fmt.Sprintf("\nport %s\nbind 127.0.0.1\nrepl-diskless-sync-delay 0\n", port)
-		switch {
-		case i > 2:
-			m.user, m.password, m.arguments, add = "default", password("sentinel"), []string{"--sentinel"}, ""
-			r.sentinels, hosts = append(r.sentinels, m), append(hosts, "127.0.0.1:"+port)
-		case i > 0:
-			add += "replicaof 127.0.0.1 " + ports[0] + "\n"
-			fallthrough
-		default:
+		m := newRedisMachine(t, port)
+		files := []string{"../../../deploy/redis/common.conf", "../../../deploy/redis/replicated.conf", secrets + "/users.acl", secrets + "/replication.conf"}
+		add := fmt.Sprintf("\nport %s\nbind 127.0.0.1\nrepl-diskless-sync-delay 0\n", m.port)
+		m.user, m.password, m.conf = "admin", password("admin"), filepath.Join(m.dir, "replicated.conf")
+		if i > 0 {
+			add += fmt.Sprintln("replicaof 127.0.0.1", ports[0])
+		}
+		if i > 2 {
+			files, add = []string{secrets + "/sentinel.conf"}, ""
+			m.user, m.password, m.conf, m.arguments = "default", password("sentinel"), filepath.Join(m.dir, "sentinel.conf"), []string{"--sentinel"}
+			r.sentinels, hosts = append(r.sentinels, m), append(hosts, "127.0.0.1:"+m.port)
+		} else {
 			r.servers = append(r.servers, m)
 		}
-		assert.NoError(t, os.WriteFile(m.conf, []byte(readFile(t, m.conf)+add), 0o600))
-		m.client = redis.NewClient(&redis.Options{Addr: "127.0.0.1:" + port, Username: m.user, Password: m.password, MaxRetries: -1})
-		t.Cleanup(func() { // the runbook starts sentinels in the background
-			_ = m.client.ShutdownNoSave(context.Background()).Err()
-			_ = m.client.Close()
-		})
+		here := strings.NewReplacer("/etc/redis/", m.dir+"/", "/var/lib/redis", m.data, "bind * -::*", "bind 127.0.0.1", "port 26379", "port "+m.port,
+			"10.0.0.1 6379", fmt.Sprint("127.0.0.1 ", ports[0]), "commerce 5000", "commerce 1000", "commerce 30000", "commerce 3000")
+		for _, file := range files {
+			assert.NoError(t, os.WriteFile(filepath.Join(m.dir, filepath.Base(file)), []byte(here.Replace(readFile(t, file))), 0o600))
+		}
+		m.configure(t, add)
 		m.start(t)
 	}
 	r.url = fmt.Sprintf("redis://commerce:%s@%s/?master=commerce&sentinel_password=%s", password("commerce"), strings.Join(hosts, ","), password("sentinel"))
@@ -491,29 +481,63 @@ func startTrio(t *testing.T) *trio {
 	return r
 }
 
-func newRedisMachine(t *testing.T, secrets, port, master string, sentinel bool) *redisMachine {
+// redisMachine is a folder in place of the folders /etc/redis and /var/lib/redis of a machine.
+type redisMachine struct {
+	dir, conf, data, port string
+	user, password        string // of an operator; "" for none
+	arguments             []string
+	client                *redis.Client
+	process               *exec.Cmd
+}
+
+// newRedisMachine returns a machine with an empty redis.conf.
+func newRedisMachine(t *testing.T, port int) *redisMachine {
 	t.Helper()
 	dir := t.TempDir()
-	m := &redisMachine{conf: filepath.Join(dir, "replicated.conf"), data: filepath.Join(dir, "data"), port: port}
+	m := &redisMachine{dir: dir, conf: filepath.Join(dir, "redis.conf"), data: filepath.Join(dir, "data"), port: fmt.Sprint(port)}
 	assert.NoError(t, os.Mkdir(m.data, 0o755))
-	files := []string{"../../../deploy/redis/common.conf", "../../../deploy/redis/replicated.conf", secrets + "/users.acl", secrets + "/replication.conf"}
-	if sentinel {
-		m.conf, files = filepath.Join(dir, "sentinel.conf"), []string{secrets + "/sentinel.conf"}
-	}
-	here := strings.NewReplacer("/etc/redis/", dir+"/", "/var/lib/redis", m.data, "bind * -::*", "bind 127.0.0.1", "port 26379", "port "+port,
-		"10.0.0.1 6379", "127.0.0.1 "+master, "commerce 5000", "commerce 1000", "commerce 30000", "commerce 3000")
-	for _, file := range files {
-		assert.NoError(t, os.WriteFile(filepath.Join(dir, filepath.Base(file)), []byte(here.Replace(readFile(t, file))), 0o600))
-	}
 	return m
 }
 
-func (m *redisMachine) url() string {
-	return "redis://" + m.user + ":" + m.password + "@127.0.0.1:" + m.port
+// plainMachine returns a machine with an address, a data folder and further settings.
+func plainMachine(t *testing.T, settings ...string) *redisMachine {
+	t.Helper()
+	m := newRedisMachine(t, ephemeral.FreePorts(t, 1)[0])
+	settings = append(settings, "bind 127.0.0.1", "port "+m.port, "dir "+m.data, "appendonly yes", "maxmemory-policy noeviction", "")
+	assert.NoError(t, os.WriteFile(m.conf, []byte(strings.Join(settings, "\n")), 0o600))
+	return m
 }
 
+// configure adds settings to the configuration.
+func (m *redisMachine) configure(t *testing.T, settings string) {
+	t.Helper()
+	assert.NoError(t, os.WriteFile(m.conf, []byte(readFile(t, m.conf)+settings), 0o600))
+}
+
+func (m *redisMachine) url() string {
+	login := ""
+	if m.user != "" {
+		login = m.user + ":" + m.password + "@"
+	}
+	return "redis://" + login + "127.0.0.1:" + m.port
+}
+
+// connect makes the client. A server that a step of the runbook starts in the background ends with the test.
+func (m *redisMachine) connect(t *testing.T) {
+	if m.client != nil {
+		return
+	}
+	m.client = redis.NewClient(&redis.Options{Addr: "127.0.0.1:" + m.port, Username: m.user, Password: m.password, MaxRetries: -1})
+	t.Cleanup(func() {
+		_ = m.client.ShutdownNoSave(context.Background()).Err()
+		_ = m.client.Close()
+	})
+}
+
+// start starts the server, and waits until it has loaded its data.
 func (m *redisMachine) start(t *testing.T) {
 	t.Helper()
+	m.connect(t)
 	process := exec.Command("redis-server", append([]string{m.conf}, m.arguments...)...)
 	process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	err := process.Start()
@@ -553,11 +577,8 @@ func (m *redisMachine) replicates(master *redisMachine) error {
 // settle returns an error unless the replicas confirm a write, and the sentinels know each other and the replicas.
 func (r *trio) settle() error {
 	ctx := context.Background()
-	pipe := r.servers[0].client.Pipeline() // WAIT counts only writes of its own connection
-	pipe.Publish(ctx, "settle", "settle")
-	confirmed := pipe.Do(ctx, "wait", 2, 1000)
-	if _, err := pipe.Exec(ctx); err != nil || confirmed.Val() != int64(2) {
-		return fmt.Errorf("%v of 2 replicas confirm: %w", confirmed.Val(), err)
+	if err := confirmed(r.servers[0].client, 2); err != nil {
+		return err
 	}
 	for _, sentinel := range r.sentinels {
 		quorum, err := sentinel.client.Do(ctx, "sentinel", "ckquorum", "commerce").Text()

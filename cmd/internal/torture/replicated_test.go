@@ -2,44 +2,18 @@ package torture
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
-	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
-	"time"
 
-	toxiproxy "github.com/Shopify/toxiproxy/v2"
 	"github.com/redis/go-redis/v9"
 
-	"commerce/auth"
 	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
-
-// replicatedRedis is a Redis that replaces its masters by itself. It has the recommended
-// setup: TLS, and users with few permissions.
-type replicatedRedis struct {
-	URL     string
-	shards  []*redisShard
-	shardOf func(token string) int // of a guest's cart
-	follow  func(replica, master redisNode) error
-	settled func() error  // returns nil when every node knows all others and they work
-	between time.Duration // minimum from one failover to the next
-	beside  []redisNode   // the sentinels, one of them on the machine of the master
-}
-
-type redisShard struct{ master, replica redisNode }
-
-// find finds out which node is the master. On a busy machine, a failover may happen although no
-// node was lost.
-func (s *redisShard) find(t testing.TB) {
-	t.Helper()
-	if strings.Contains(s.master.admin.Info(t.Context(), "replication").Val(), "role:slave") {
-		s.master, s.replica = s.replica, s.master
-	}
-}
 
 type redisNode struct {
 	*ephemeral.Server
@@ -53,47 +27,62 @@ func (n redisNode) addr() (host, port string) {
 	return host, port
 }
 
+// says reports whether INFO REPLICATION has these texts. A node that does not answer says nothing.
+func (n redisNode) says(texts ...string) bool {
+	info := n.admin.Info(context.Background(), "replication").Val()
+	return !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(info, text) })
+}
+
+// offsets returns those of a master and of its only replica.
+func (n redisNode) offsets() (master, replica int64) {
+	for line := range strings.Lines(n.admin.Info(context.Background(), "replication").Val()) {
+		line = strings.TrimSpace(line)
+		if rest, ok := strings.CutPrefix(line, "master_repl_offset:"); ok {
+			master, _ = strconv.ParseInt(rest, 10, 64)
+		}
+		if _, rest, ok := strings.Cut(line, ",offset="); ok {
+			rest, _, _ = strings.Cut(rest, ",")
+			replica, _ = strconv.ParseInt(rest, 10, 64)
+		}
+	}
+	return master, replica
+}
+
+// replicatedRedis is a Redis that replaces its masters by itself. It has the recommended
+// setup: TLS, and users with few permissions.
+type replicatedRedis struct {
+	URL     string
+	shards  []redisShard
+	shardOf func(key string) int // by its index
+	beside  []redisNode          // the sentinels, one of them on the machine of the master
+}
+
+type redisShard struct{ master, replica redisNode }
+
+// now is the master. On a busy machine, a failover may happen although no node was lost.
+func (s redisShard) now() redisNode {
+	if s.master.says("role:slave") {
+		return s.replica
+	}
+	return s.master
+}
+
 func redisGuard(t testing.TB) ephemeral.Guard {
 	t.Helper()
-	users := assert.Must(os.ReadFile("../../../deploy/redis/users.conf"))(t)
-	return ephemeral.Guard{TLS: true, Users: string(users)}
+	return ephemeral.Guard{TLS: true, Users: readFile(t, "../../../deploy/redis/users.conf")}
 }
 
 func startReplicatedCluster(t testing.TB) *replicatedRedis {
 	t.Helper()
 	cluster := redisGuard(t).StartCluster(t)
-	r := &replicatedRedis{
-		URL: cluster.URL,
-		// A node keeps the configuration of the cluster, so it follows on its own.
-		follow: func(_, _ redisNode) error { return nil },
-	}
-	var nodes []redisNode
-	for _, s := range cluster.Nodes {
-		nodes = append(nodes, nodeOf(s))
-	}
-	n := len(nodes) / 2
+	r := &replicatedRedis{URL: cluster.URL}
+	n := len(cluster.Nodes) / 2
 	for i := range n {
-		r.shards = append(r.shards, &redisShard{nodes[i], nodes[i+n]})
+		r.shards = append(r.shards, redisShard{nodeOf(cluster.Nodes[i]), nodeOf(cluster.Nodes[i+n])})
 	}
-	r.shardOf = func(token string) int {
-		key := fmt.Sprintf("cart:{1:g:%s}", auth.CartToken(token).Digest())
-		slot, err := nodes[0].admin.ClusterKeySlot(t.Context(), key).Result()
-		if err != nil { // the node was lost; shards never exchange slots
-			slot = nodes[n].admin.ClusterKeySlot(t.Context(), key).Val()
-		}
+	r.shardOf = func(key string) int {
+		slot := r.shards[0].master.admin.ClusterKeySlot(t.Context(), key).Val()
 		return int(slot+1) * n / 16384 // rounded as StartCluster does
-	}
-	r.settled = func() error {
-		for _, node := range nodes {
-			seen, err := node.admin.ClusterNodes(t.Context()).Result()
-			if err != nil {
-				return err
-			}
-			if strings.Contains(seen, "fail") || strings.Contains(seen, "disconnected") || strings.Count(seen, "slave") != n {
-				return fmt.Errorf("a node sees %s", seen)
-			}
-		}
-		return r.linked(t)
 	}
 	return r
 }
@@ -101,72 +90,11 @@ func startReplicatedCluster(t testing.TB) *replicatedRedis {
 func startReplicatedSentinels(t testing.TB) *replicatedRedis {
 	t.Helper()
 	trio := redisGuard(t).StartSentinels(t)
-	r := &replicatedRedis{
-		URL:     trio.URL,
-		shards:  []*redisShard{{nodeOf(trio.Master), nodeOf(trio.Replica)}},
-		shardOf: func(string) int { return 0 },
-		// The sentinels would do this too, but only after 8 s or more.
-		follow: func(replica, master redisNode) error {
-			host, port := master.addr()
-			return replica.admin.ReplicaOf(t.Context(), host, port).Err()
-		},
-		// Twice the failover-timeout, and up to a random second.
-		between: 6 * time.Second,
-	}
+	r := &replicatedRedis{URL: trio.URL, shards: []redisShard{{nodeOf(trio.Master), nodeOf(trio.Replica)}}, shardOf: func(string) int { return 0 }}
 	for _, s := range trio.Sentinels {
 		r.beside = append(r.beside, nodeOf(s))
 	}
-	r.settled = func() error {
-		r.shards[0].find(t)
-		host, port := r.shards[0].master.addr()
-		for _, s := range r.beside {
-			master, err := s.admin.Do(t.Context(), "sentinel", "get-master-addr-by-name", "main").StringSlice()
-			if err != nil {
-				return err
-			}
-			replicas, err := s.admin.Do(t.Context(), "sentinel", "replicas", "main").Slice()
-			if err != nil {
-				return err
-			}
-			seen := fmt.Sprint(master, replicas)
-			if fmt.Sprint(master) != fmt.Sprint([]string{host, port}) || !strings.Contains(seen, "master-link-status:ok") ||
-				strings.Contains(seen, "_down") || strings.Contains(seen, "disconnected") {
-				return fmt.Errorf("a sentinel sees %s", seen)
-			}
-		}
-		return r.linked(t)
-	}
 	return r
-}
-
-func (r *replicatedRedis) linked(t testing.TB) error {
-	for _, shard := range r.shards {
-		shard.find(t)
-		master, err := shard.master.admin.Info(t.Context(), "replication").Result()
-		if err != nil {
-			return err
-		}
-		replica, err := shard.replica.admin.Info(t.Context(), "replication").Result()
-		if err != nil {
-			return err
-		}
-		if !strings.Contains(master, "role:master") || !strings.Contains(master, "state=online") ||
-			!strings.Contains(replica, "master_link_status:up") {
-			return errors.New("a replica is not linked to its master")
-		}
-	}
-	return nil
-}
-
-func settles(t testing.TB, attempt func() error) {
-	t.Helper()
-	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
-		err := attempt()
-		if err == nil {
-			return
-		}
-		assert.Require(t, time.Since(began) <= 2*startLimit, "Redis is not settled after %v: %v", 2*startLimit, err)
-	}
 }
 
 // managedRedis is a master with two replicas behind one address, like a managed service:
@@ -175,8 +103,8 @@ func settles(t testing.TB, attempt func() error) {
 type managedRedis struct {
 	t       testing.TB
 	nodes   []redisNode
-	lines   []*toxiproxy.Proxy // from each node to its master
-	address *toxiproxy.Proxy   // of the master, for the service
+	lines   []*line // from each node to its master
+	address *line   // of the master, for the service
 	master  int
 }
 
@@ -185,17 +113,16 @@ func startManagedRedis(t testing.TB) *managedRedis {
 	m := &managedRedis{t: t}
 	for range 3 {
 		m.nodes = append(m.nodes, nodeOf(ephemeral.StartRedis(t)))
-		m.lines = append(m.lines, newProxy(t, m.nodes[0].admin.Options().Addr))
+		m.lines = append(m.lines, startLine(t, m.masterAddr()))
 	}
-	m.address = newProxy(t, m.nodes[0].admin.Options().Addr)
-	for _, proxy := range append(m.lines, m.address) {
-		assert.NoError(t, proxy.Start())
-	}
+	m.address = startLine(t, m.masterAddr())
 	m.settle()
 	return m
 }
 
-func (m *managedRedis) URL() string { return "redis://" + m.address.Listen }
+func (m *managedRedis) masterAddr() string { return m.nodes[m.master].admin.Options().Addr }
+
+func (m *managedRedis) URL() string { return "redis://" + m.address.proxy.Listen }
 
 func (m *managedRedis) replicas() []int { return []int{(m.master + 1) % 3, (m.master + 2) % 3} }
 
@@ -203,75 +130,43 @@ func (m *managedRedis) promote(replica int) {
 	m.t.Helper()
 	assert.NoError(m.t, m.nodes[replica].admin.ReplicaOf(m.t.Context(), "no", "one").Err())
 	m.master = replica
-	m.aim(m.address)
-}
-
-func (m *managedRedis) aim(proxy *toxiproxy.Proxy) {
-	m.t.Helper()
-	proxy.Stop()
-	to := &toxiproxy.Proxy{Listen: proxy.Listen, Upstream: m.nodes[m.master].admin.Options().Addr, Enabled: true}
-	assert.NoError(m.t, proxy.Update(to))
+	m.address.aim(m.masterAddr())
 }
 
 // settle waits until all other nodes are the master's replicas without faults, with all writes.
 func (m *managedRedis) settle() {
 	m.t.Helper()
 	for _, i := range m.replicas() {
-		m.lines[i].Toxics.ResetToxics(m.t.Context())
-		m.aim(m.lines[i])
-		host, port, _ := net.SplitHostPort(m.lines[i].Listen)
-		settles(m.t, func() error { // the old connection to a restarted node fails
+		m.heal(i)
+		host, port, _ := net.SplitHostPort(m.lines[i].proxy.Listen)
+		ephemeral.Until(m.t, func() error { // the old connection to a restarted node fails
 			return m.nodes[i].admin.ReplicaOf(m.t.Context(), host, port).Err()
 		})
 	}
-	settles(m.t, func() error {
-		pipe := m.nodes[m.master].admin.Pipeline() // WAIT covers only the writes of its own connection
-		pipe.Set(m.t.Context(), "settled", 1, time.Minute)
-		confirmed := pipe.Do(m.t.Context(), "wait", 2, 200)
-		if _, err := pipe.Exec(m.t.Context()); err != nil {
-			return err
-		}
-		if confirmed.Val() != int64(2) {
-			return fmt.Errorf("%v of 2 replicas have all writes", confirmed.Val())
-		}
-		return nil
-	})
+	ephemeral.Until(m.t, func() error { return confirmed(m.nodes[m.master].admin, 2) })
 }
 
-// slow adds a toxic to the line of a replica. format makes its JSON.
-func (m *managedRedis) slow(replica int, format string, arguments ...any) {
-	m.t.Helper()
-	assert.Must(m.lines[replica].Toxics.AddToxicJson(strings.NewReader(fmt.Sprintf(format, arguments...))))(m.t)
-}
-
-func (m *managedRedis) lag(replica int, d time.Duration) {
-	m.slow(replica, `{"type":"latency","attributes":{"latency":%d,"jitter":%d}}`, d.Milliseconds(), d.Milliseconds()/4)
-}
-
-func (m *managedRedis) narrow(replica, kibPerSecond int) {
-	m.slow(replica, `{"type":"bandwidth","attributes":{"rate":%d}}`, kibPerSecond)
-}
-
-// swallow keeps the connection of a replica open, and delivers nothing.
-func (m *managedRedis) swallow(replica int) {
-	m.slow(replica, `{"type":"timeout","attributes":{"timeout":0}}`)
+// confirmed returns an error unless so many replicas confirm a write within a moment.
+func confirmed(master *redis.Client, replicas int64) error {
+	ctx := context.Background()
+	pipe := master.Pipeline() // WAIT covers only the writes of its own connection
+	pipe.Publish(ctx, "settled", "settled")
+	n := pipe.Do(ctx, "wait", replicas, 1000)
+	if _, err := pipe.Exec(ctx); err != nil || n.Val() != replicas {
+		return fmt.Errorf("%v of %d replicas have all writes: %w", n.Val(), replicas, err)
+	}
+	return nil
 }
 
 // hide cuts a replica off and waits until its master no longer lists it.
 func (m *managedRedis) hide(replica int) {
 	m.t.Helper()
-	m.lines[replica].Stop()
-	settles(m.t, func() error {
-		info, err := m.nodes[m.master].admin.Info(m.t.Context(), "replication").Result()
-		if err == nil && !strings.Contains(info, "connected_slaves:1\r\n") {
-			err = errors.New("the master still knows both replicas")
-		}
-		return err
-	})
+	m.lines[replica].down()
+	ephemeral.Eventually(m.t, "the master knows one replica", func() bool { return m.nodes[m.master].says("connected_slaves:1\r\n") })
 }
 
 func (m *managedRedis) heal(replica int) {
 	m.t.Helper()
-	m.lines[replica].Toxics.ResetToxics(context.WithoutCancel(m.t.Context()))
-	m.aim(m.lines[replica])
+	m.lines[replica].heal()
+	m.lines[replica].aim(m.masterAddr())
 }

@@ -30,7 +30,6 @@ var startLimit = ephemeral.Patience(20 * time.Second)
 // service is a process of `commerce serve`. After a restart it has the same addresses.
 type service struct {
 	t        testing.TB
-	program  string
 	settings []string
 	log      string // file
 
@@ -40,12 +39,13 @@ type service struct {
 	admin string
 }
 
+func newService(t testing.TB, settings ...string) *service {
+	return &service{t: t, settings: settings, log: filepath.Join(t.TempDir(), "log"), addr: "127.0.0.1:0", admin: "127.0.0.1:0"}
+}
+
 func startService(t testing.TB, settings ...string) *service {
 	t.Helper()
-	s := &service{
-		t: t, program: commerce.compiled(t), settings: settings, log: filepath.Join(t.TempDir(), "log"),
-		addr: "127.0.0.1:0", admin: "127.0.0.1:0",
-	}
+	s := newService(t, settings...)
 	s.start()
 	t.Cleanup(func() {
 		s.kill()
@@ -65,7 +65,16 @@ func (s *service) start() {
 	log := assert.Must(os.OpenFile(s.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644))(s.t)
 	defer log.Close()
 	from := assert.Must(log.Seek(0, io.SeekEnd))(s.t)
-	cmd := exec.Command(s.program, "serve")
+	s.launch(log)
+	for began := time.Now(); !slices.ContainsFunc(s.entries(from), s.announces); time.Sleep(2 * time.Millisecond) {
+		assert.Require(s.t, time.Since(began) <= startLimit, "the service does not serve within %v; its log:\n%s", startLimit, s.said(from))
+	}
+}
+
+// launch starts the process, which writes its log to a file.
+func (s *service) launch(log *os.File) {
+	s.t.Helper()
+	cmd := exec.Command(compiled(s.t), "serve")
 	cmd.Env = slices.Concat(
 		[]string{"PATH=" + os.Getenv("PATH"), "ADDR=" + s.addr, "ADMIN_ADDR=" + s.admin, "JWT_SECRET=" + jwtSecret, "HANDOVER_KEY=" + jwtSecret, "RATE_LIMIT=off"},
 		s.settings)
@@ -74,22 +83,15 @@ func (s *service) start() {
 	err := cmd.Start()
 	assert.Require(s.t, err == nil, "start the service: %v", err)
 	s.cmd = cmd
-	for began := time.Now(); !s.announced(from); time.Sleep(2 * time.Millisecond) {
-		if time.Since(began) > startLimit {
-			s.t.Fatalf("the service does not serve within %v; its log:\n%s", startLimit, s.said(from))
-		}
-	}
 }
 
-// announced takes the addresses from the log, once that says that the service serves.
-func (s *service) announced(from int64) bool {
-	for _, line := range s.entries(from) {
-		if line["msg"] == "serving" {
-			s.addr, s.admin = line["addr"].(string), line["admin"].(string)
-			return true
-		}
+// announces takes the addresses from the line of the log that says that the service serves.
+func (s *service) announces(line map[string]any) bool {
+	if line["msg"] != "serving" {
+		return false
 	}
-	return false
+	s.addr, s.admin = line["addr"].(string), line["admin"].(string)
+	return true
 }
 
 func (s *service) said(from int64) []byte {
@@ -99,9 +101,8 @@ func (s *service) said(from int64) []byte {
 	return assert.Must(io.ReadAll(io.NewSectionReader(log, from, math.MaxInt64-from)))(s.t)
 }
 
-func (s *service) entries(from int64) []map[string]any {
+func (s *service) entries(from int64) (found []map[string]any) {
 	s.t.Helper()
-	var found []map[string]any
 	for text := range bytes.Lines(s.said(from)) {
 		var line map[string]any
 		if json.Unmarshal(text, &line) == nil {
@@ -148,6 +149,14 @@ func (s *service) terminate() (time.Duration, error) {
 	return time.Since(began), err
 }
 
+// wantEnd terminates the service, which must end in time with status 0.
+func (s *service) wantEnd(limit time.Duration) time.Duration {
+	s.t.Helper()
+	took, err := s.terminate()
+	assert.That(s.t, err == nil && took <= ephemeral.Patience(limit), "ended after %v: %v, want exit status 0 within %v", took, err, limit)
+	return took
+}
+
 func (s *service) signal(signal syscall.Signal) {
 	s.t.Helper()
 	s.mu.Lock()
@@ -168,23 +177,36 @@ func (s *service) adminGet(path string) (status int, body string, err error) {
 	return response.StatusCode, string(content), err
 }
 
-// metric returns a value of /metrics by name and labels, as in `x{a="b"}`.
-func (s *service) metric(name string) float64 {
+// metric returns the sum of the values of /metrics with a name, over all labels. At least one must exist.
+func (s *service) metric(name string) (sum float64) {
 	s.t.Helper()
 	_, page, err := s.adminGet("/metrics")
 	assert.NoError(s.t, err)
+	found := false
 	for line := range strings.Lines(page) {
-		if value, ok := strings.CutPrefix(line, name+" "); ok {
-			return assert.Must(strconv.ParseFloat(strings.TrimSpace(value), 64))(s.t)
+		if rest, ok := strings.CutPrefix(line, name); ok && (rest[0] == ' ' || rest[0] == '{') {
+			fields := strings.Fields(line)
+			sum += assert.Must(strconv.ParseFloat(fields[len(fields)-1], 64))(s.t)
+			found = true
 		}
 	}
-	s.t.Fatalf("no metric %s", name)
-	return 0
+	assert.Require(s.t, found || name == requestsServed, "no metric %s", name)
+	return sum
 }
 
-func command(t testing.TB, program string, settings []string, arguments ...string) string {
+// awaitRequests waits until the service has served requests since its start.
+func (s *service) awaitRequests() {
+	s.t.Helper()
+	ephemeral.Eventually(s.t, "haproxy sends calls to a new instance", func() bool { return s.metric(requestsServed) > 0 })
+}
+
+// requestsServed counts the requests since the start. It is not there before the first one.
+const requestsServed = "commerce_http_request_duration_seconds_count"
+
+// command runs the program, and returns what it prints.
+func command(t testing.TB, settings []string, arguments ...string) string {
 	t.Helper()
-	return assert.Must(execute(program, settings, arguments...))(t)
+	return assert.Must(execute(compiled(t), settings, arguments...))(t)
 }
 
 func execute(program string, settings []string, arguments ...string) (string, error) {
@@ -199,45 +221,22 @@ func execute(program string, settings []string, arguments ...string) (string, er
 	return strings.TrimSpace(string(text)), nil
 }
 
-type binary struct {
-	mu   sync.Mutex
-	path string // "" until it is compiled
-}
-
-// commerce is the program that all tests of this process share. TestMain removes it.
-var commerce binary
-
-// compiled returns the program's path, and compiles the program first if no test has.
-func (b *binary) compiled(t testing.TB) string {
+func compiled(t testing.TB) string {
 	t.Helper()
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.path != "" {
-		return b.path
-	}
-	dir := assert.Must(os.MkdirTemp("", "torture-"))(t)
-	path := filepath.Join(dir, "commerce")
-	if err := compile(path); err != nil {
-		_ = os.RemoveAll(dir)
-		t.Fatal(err)
-	}
-	b.path = path
-	return path
+	return assert.Must(commerce())(t)
 }
 
-func compile(path string) error {
-	cmd := exec.Command("go", "build", "-o", path, "commerce/cmd/commerce")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("go build: %w\n%s", err, out)
-	}
-	return nil
-}
+// programDir has the program that all tests of this process share. TestMain removes it.
+func programDir() string { return filepath.Join(os.TempDir(), fmt.Sprint("torture-", os.Getpid())) }
 
-func (b *binary) remove() {
-	if b.path != "" {
-		_ = os.RemoveAll(filepath.Dir(b.path))
+// commerce compiles the program, and returns its path.
+var commerce = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(programDir(), "commerce")
+	if out, err := exec.Command("go", "build", "-o", path, "commerce/cmd/commerce").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build: %w\n%s", err, out)
 	}
-}
+	return path, nil
+})
 
 // A shopper's requests alternate between two instances, and nothing shows it: each sees what
 // the other has just changed, in the same words.
@@ -245,70 +244,40 @@ func TestInstances_AShopperSwitchesAtEachRequest(t *testing.T) {
 	t.Parallel()
 	ephemeral.Slow(t)
 	redis, database := ephemeral.StartRedis(t), catalog(t)
-	settings := []string{"REDIS_URL=" + redis.URL, "DATABASE_URL=" + database, "TRUSTED_PROXIES=127.0.0.1"}
-	instances := []*service{startService(t, settings...), startService(t, settings...)}
-	url := startHAProxy(t, instances[0], instances[1])
-	s := &switching{t: t, shopper: shopperAt(t, func() string { return url })}
-	var before [2]int
-	for i, instance := range instances {
-		before[i] = instance.served()
+	var instances []*service
+	for range 2 {
+		instances = append(instances, startService(t, "REDIS_URL="+redis.URL, "DATABASE_URL="+database))
 	}
-
+	s := alternating(t, instances)
 	s.Token = "a-shopper-who-switches-instances"
+	var version int64
+	change := func(method, path, body string, count int64) {
+		t.Helper()
+		version++
+		key := []string{"Idempotency-Key", fmt.Sprint("switch-", version)}
+		a := s.send(method, path, body, key...)
+		again := s.send(method, path, body, key...)
+		assert.Require(t, !a.replayed() && again.replayed() && a.Cart.Version == version && again.Cart.Version == version,
+			"%s %s %s: %v, want version %d; repeated: %v", method, path, body, a, version, again)
+		tag := a.Header.Get("ETag")
+		for range 2 {
+			read := s.send("GET", "/cart", "")
+			assert.Require(t, read.Header.Get("ETag") == tag && read.Cart.Count == count, "read: %v, want %s", read, tag)
+			same := s.send("GET", "/cart", "", "If-None-Match", tag)
+			assert.Require(t, same.Status == http.StatusNotModified, "conditional read: %v, want 304", same)
+			s.send("GET", "/cart/count", "") // so that the next read goes to the other instance
+		}
+	}
 	for n := range int64(20) {
-		s.change("POST", "/cart/add", `{"product_id":1001}`, 2*n+1, n+1)
-		s.refused("PATCH", "/cart/items/1002", `{"quantity":1}`)
-		s.change("PATCH", "/cart/items/1001", fmt.Sprintf(`{"quantity":%d,"notice":"number %d"}`, n+1, n), 2*n+2, n+1)
+		change("POST", "/cart/add", `{"product_id":1001}`, n+1)
+		missing := s.send("PATCH", "/cart/items/1002", `{"quantity":1}`)
+		assert.Require(t, missing.Code == "item_not_found", "%v, want item_not_found", missing)
+		change("PATCH", "/cart/items/1001", fmt.Sprintf(`{"quantity":%d,"notice":"number %d"}`, n+1, n), n+1)
 	}
 	s.JWT = customer(t, "switching")
-	login := s.send("GET", "/cart", "")
-	assert.Require(t, login.Status == http.StatusOK && login.Cart.Merge != nil && login.Cart.Count == 20, "login: %v", login)
-	report := login.Cart.Merge.ID
-	if a := s.send("GET", "/cart", ""); a.Status != http.StatusOK || a.Cart.Merge == nil || a.Cart.Merge.ID != report || a.Cart.Count != 20 {
-		t.Errorf("after the login: %v", a)
+	login, next := s.send("GET", "/cart", ""), s.send("GET", "/cart", "")
+	for _, a := range []reply{login, next} {
+		assert.Require(t, a.Status == http.StatusOK && a.Cart.Count == 20 && a.Cart.Merge != nil, "after the login: %v", a)
 	}
-
-	for i, instance := range instances {
-		served := instance.served() - before[i]
-		assert.That(t, served >= s.sent/5, "instance %d served %v of %v requests: the shopper did not switch", i, served, s.sent)
-	}
-}
-
-// switching makes one request at a time, which haproxy gives to the instances in turns.
-type switching struct {
-	t *testing.T
-	*shopper
-	sent int
-}
-
-func (s *switching) send(method, path, body string, headers ...string) reply {
-	s.sent++
-	return s.shopper.send(method, path, body, headers...)
-}
-
-func (s *switching) refused(method, path, body string) {
-	s.t.Helper()
-	a := s.send(method, path, body)
-	assert.Require(s.t, a.Code == "item_not_found", "%s %s: %v, want item_not_found", method, path, a)
-}
-
-// change makes a change and repeats it, and lets each instance show the cart.
-func (s *switching) change(method, path, body string, version, count int64) {
-	s.t.Helper()
-	key := []string{"Idempotency-Key", fmt.Sprint("switch-", s.sent)}
-	a := s.send(method, path, body, key...)
-	assert.Require(s.t, a.Status == http.StatusOK && a.Cart.Version == version && a.Cart.Count == count && !a.replayed(),
-		"%s %s %s: %v, want version %d with %d pieces", method, path, body, a, version, count)
-	again := s.send(method, path, body, key...)
-	assert.Require(s.t, again.replayed() && again.Cart.Version == version,
-		"repeated %s %s: %v, want a replay of version %d", method, path, again, version)
-	tag := a.Header.Get("ETag")
-	for range 2 {
-		if read := s.send("GET", "/cart", ""); read.Header.Get("ETag") != tag || read.Cart.Count != count {
-			s.t.Fatalf("read after %s %s: %s %v, want %s", method, path, read.Header.Get("ETag"), read, tag)
-		}
-		if same := s.send("GET", "/cart", "", "If-None-Match", tag); same.Status != http.StatusNotModified {
-			s.t.Fatalf("conditional read after %s %s: %v, want 304", method, path, same)
-		}
-	}
+	assert.Equal(t, next.Cart.Merge.ID, login.Cart.Merge.ID, "the merge that the other instance reports")
 }

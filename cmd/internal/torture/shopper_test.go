@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/golang-jwt/jwt/v5"
+
 	"commerce/deploy/ephemeral"
 )
 
@@ -22,6 +24,7 @@ var callLimit = ephemeral.Patience(5 * time.Second)
 type shopper struct {
 	client *http.Client
 	base   func() string // URL of the service that the next call goes to
+	secret string        // that signs customers' tokens
 	Token  string        // of a guest's cart
 	JWT    string        // of a customer
 }
@@ -31,13 +34,19 @@ func newShopper(t testing.TB, s *service) *shopper { t.Helper(); return shopperA
 func shopperAt(t testing.TB, base func() string) *shopper {
 	transport := &http.Transport{MaxIdleConnsPerHost: 100}
 	t.Cleanup(transport.CloseIdleConnections)
-	return &shopper{client: &http.Client{Transport: transport, Timeout: callLimit}, base: base}
+	return &shopper{client: &http.Client{Transport: transport, Timeout: callLimit}, base: base, secret: jwtSecret}
 }
 
 func (c *shopper) as(token, jwt string) *shopper {
 	other := *c
 	other.Token, other.JWT = token, jwt
 	return &other
+}
+
+// customer returns the token of a customer of store 1.
+func (c *shopper) customer(t testing.TB, id string) string {
+	t.Helper()
+	return signJWT(t, jwt.SigningMethodHS256, []byte(c.secret), claimsOf(storeOne, id))
 }
 
 func customer(t testing.TB, id string) string { t.Helper(); return customerToken(t, storeOne, id) }
@@ -94,9 +103,8 @@ type cartView struct {
 }
 
 type lineView struct {
-	ID        string `json:"id"`
-	ProductID int64  `json:"product_id"`
-	Quantity  int64  `json:"quantity"`
+	ID       string `json:"id"`
+	Quantity int64  `json:"quantity"`
 }
 
 func (c cartView) quantities() map[string]int64 {
@@ -211,6 +219,16 @@ func awaitEveryCall(t testing.TB, clients []*regular) {
 		if time.Since(began) > startLimit {
 			stop()
 			t.Fatalf("not served within %v: %v", startLimit, failed)
+		}
+	}
+}
+
+// served repeats a call until it succeeds. It returns the last reply.
+func served(call func() reply) (reply, bool) {
+	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		r := call()
+		if r.Status == http.StatusOK || time.Since(began) > startLimit {
+			return r, r.Status == http.StatusOK
 		}
 	}
 }

@@ -1,10 +1,7 @@
 package torture
 
 import (
-	"maps"
 	"math/rand/v2"
-	"os"
-	"slices"
 	"sync"
 	"syscall"
 	"testing"
@@ -13,12 +10,12 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-// troubles are faults of a few instances that share a Redis. Redis keeps its memory.
+// troubles are faults of two instances that share a Redis. Redis keeps its memory.
 type troubles struct {
-	t         testing.TB
 	redis     *ephemeral.Server
-	instances []troubled
-	times     map[string]int64 // by name
+	instances [2]troubled
+	shoppers  [2]*shopper // of each instance
+	times     map[string]int64
 }
 
 type troubled struct {
@@ -26,68 +23,78 @@ type troubled struct {
 	front, back *line
 }
 
-// startTroubled starts two instances on a Redis, with a shopper of each.
-func startTroubled(t testing.TB, redis *ephemeral.Server) (*troubles, []*shopper) {
-	all := &troubles{t: t, redis: redis}
+func startTroubled(t testing.TB, redis *ephemeral.Server) *troubles {
+	all := &troubles{redis: redis, times: map[string]int64{}}
 	database := catalog(t)
-	var shoppers []*shopper
-	for range 2 {
+	for i := range all.instances {
 		back, url := lineTo(t, redis.URL)
 		s := startService(t, "REDIS_URL="+url, "DATABASE_URL="+database)
-		front, base := lineToService(t, s)
-		all.instances = append(all.instances, troubled{s, front, back})
-		shoppers = append(shoppers, shopperAt(t, base))
+		front, base := lineTo(t, s.URL())
+		all.instances[i] = troubled{s, front, back}
+		all.shoppers[i] = shopperAt(t, func() string { return base })
 	}
-	return all, shoppers
+	return all
 }
 
+// kindsOfTrouble affect a random instance. Each lasts for a moment.
+var kindsOfTrouble = []struct {
+	name string
+	do   func(redis *ephemeral.Server, x troubled)
+}{
+	{"cut connections to Redis", func(_ *ephemeral.Server, x troubled) { x.back.hangUp() }},
+	{"cut connections to the service", func(_ *ephemeral.Server, x troubled) { x.front.hangUp() }},
+	{"Redis refuses connections", func(_ *ephemeral.Server, x troubled) { x.back.down(); moment(); x.back.up() }},
+	{"slow replies of Redis", func(_ *ephemeral.Server, x troubled) {
+		x.back.slow(20*time.Millisecond + rand.N(200*time.Millisecond))
+		moment()
+		x.back.slow(0)
+	}},
+	{"lost replies of Redis", func(_ *ephemeral.Server, x troubled) { x.back.swallow(true); moment(); x.back.swallow(false) }},
+	{"lost replies of the service", func(_ *ephemeral.Server, x troubled) {
+		x.front.swallow(true)
+		moment()
+		x.front.hangUp()
+		x.front.swallow(false)
+	}},
+	{"frozen Redis", func(redis *ephemeral.Server, _ troubled) { redis.Freeze(); moment(); redis.Thaw() }},
+	{"frozen service", func(_ *ephemeral.Server, x troubled) {
+		x.service.signal(syscall.SIGSTOP)
+		moment()
+		x.service.signal(syscall.SIGCONT)
+	}},
+	{"death of the service", func(_ *ephemeral.Server, x troubled) {
+		x.service.kill()
+		x.front.down()
+		moment()
+		x.service.start()
+		x.front.up()
+	}},
+}
+
+func moment() { time.Sleep(50*time.Millisecond + rand.N(400*time.Millisecond)) }
+
+// start makes one trouble after the other until the returned function is called.
 func (t *troubles) start() (stop func()) {
 	done := make(chan struct{})
 	var all sync.WaitGroup
 	all.Go(func() {
-		r := rand.New(rand.NewPCG(uint64(os.Getpid()), 4))
-		if t.times == nil {
-			t.times = map[string]int64{}
-		}
-		names := slices.Sorted(maps.Keys(t.all(r)))
-		for i := r.IntN(len(names)); ; i++ {
+		for i := rand.IntN(len(kindsOfTrouble)); ; i++ {
 			select {
 			case <-done:
 				return
-			case <-time.After(time.Duration(100+r.IntN(400)) * time.Millisecond):
-				name := names[i%len(names)]
-				t.all(r)[name]()
-				t.times[name]++
+			case <-time.After(100*time.Millisecond + rand.N(400*time.Millisecond)):
+				kind := kindsOfTrouble[i%len(kindsOfTrouble)]
+				kind.do(t.redis, t.instances[rand.IntN(len(t.instances))])
+				t.times[kind.name]++
 			}
 		}
 	})
 	return func() { close(done); all.Wait() }
 }
 
-// all returns the faults by name. Each fault lasts for a moment and affects a random instance.
-func (t *troubles) all(r *rand.Rand) map[string]func() {
-	x := t.instances[r.IntN(len(t.instances))]
-	hold := func() { time.Sleep(time.Duration(50+r.IntN(400)) * time.Millisecond) }
-	return map[string]func(){
-		"cut connections to Redis":       func() { x.back.hangUp() },
-		"cut connections to the service": func() { x.front.hangUp() },
-		"Redis refuses connections":      func() { x.back.down(); hold(); x.back.up() },
-		"slow replies of Redis": func() {
-			x.back.slow(time.Duration(20+r.IntN(200)) * time.Millisecond)
-			hold()
-			x.back.slow(0)
-		},
-		"lost replies of Redis":       func() { x.back.swallow(true); hold(); x.back.swallow(false) },
-		"lost replies of the service": func() { x.front.swallow(true); hold(); x.front.hangUp(); x.front.swallow(false) },
-		"frozen Redis":                func() { t.redis.Freeze(); hold(); t.redis.Thaw() },
-		"frozen service":              func() { x.service.signal(syscall.SIGSTOP); hold(); x.service.signal(syscall.SIGCONT) },
-		"death of the service":        func() { x.service.kill(); x.front.down(); hold(); x.service.start(); x.front.up() },
-	}
-}
-
-// count adds how often each fault happened to the row of a promise.
+// count adds how often each trouble happened to the row of a promise.
 func (t *troubles) count(p *promise) {
-	for _, name := range slices.Sorted(maps.Keys(t.times)) {
-		p.detail(name, float64(t.times[name]), "")
+	for _, kind := range kindsOfTrouble {
+		p.detail(kind.name, float64(t.times[kind.name]), "")
 	}
 }

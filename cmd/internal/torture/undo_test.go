@@ -5,14 +5,10 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"commerce/deploy/assert"
-	"commerce/deploy/ephemeral"
 )
 
 // Shoppers log in with a friend's cart token, and undo the merge, while the nodes of a cluster fail and instances are
@@ -21,88 +17,78 @@ import (
 func TestPromise17_AnUndoneMergeLosesAndDoublesNothing(t *testing.T) {
 	t.Parallel()
 	p := promised(t, 17, "an undone merge loses and doubles nothing", "0 wrong of 20,000 undos")
-	m := startMerges(t, p)
-	m.wanted = sized[int64](200, 20_000)
-	u := &undos{merges: m}
-	stop := m.shop(u.visit)
-	defer stop()
-	f := startFaults(m)
-	defer f.end()
-	bar := p.progress("undos", int(m.wanted))
-	limit := ephemeral.Patience(sized(2*time.Minute, 10*time.Minute))
-	for began := time.Now(); (u.undone.Load() < m.wanted || !f.complete()) && time.Since(began) < limit; {
-		f.next()
-		_ = bar.Set(int(min(m.wanted, u.undone.Load())))
+	l, f := startFaultyCluster(t, p)
+	u := &undos{}
+	wanted := sized[int64](200, 20_000)
+	f.during(l.shop(sized(32, 128), u.visit), "undos", wanted, u.undone.Load)
+	for _, v := range l.visits { // whose merge was lost
+		if !f.failedOver(v.began, v.ended) {
+			v.isWrong("without a failover, the friend's cart was lost")
+		}
 	}
-	f.end()
-	stop()
 	p.counted("undos", u.undone.Load())
-	p.counted("wrong", m.wrong.Load())
-	p.counted("lost unconfirmed", m.lost.Load())
-	p.detail("repeats", float64(u.repeats.Load()), "")
+	p.counted("wrong", l.wrong.Load())
+	p.counted("lost unconfirmed", l.lost.Load())
+	p.detail("merges that a failover has lost", float64(len(l.visits)), "")
+	p.tried("repeats", u.repeats.Load())
 	f.report()
-	assert.That(t, u.undone.Load() >= m.wanted && u.repeats.Load() > 0, "only %d undos, %d repeats", u.undone.Load(), u.repeats.Load())
 }
 
-type undos struct {
-	*merges
-	undone, repeats atomic.Int64
-}
+type undos struct{ undone, repeats atomic.Int64 }
 
 // visit makes one visit. The shopper has the first two lines, of which the friend has more.
 func (u *undos) visit(v *visit) {
-	v.customers, v.devices[1] = v.customers[:1], v.devices[0]
-	shopper := v.devices[0].as("", v.devices[0].JWT)
-	var own, friends []*purchase
-	for n := range 5 {
-		if n < 2 {
-			own = append(own, v.buy(shopper))
-		} else {
-			friends = append(friends, v.buy(v.guest))
-		}
+	v.customers, v.devices[1], v.staysGuest = v.customers[:1], v.devices[0], true
+	customer := v.devices[0].as("", v.devices[0].JWT)
+	buy := func(as *shopper) *purchase {
+		p := v.choose()
+		v.insist(p, as)
+		return p
 	}
-	token, ok := u.undo(v, func() { own = append(own, v.buy(shopper)) })
+	own := []*purchase{buy(customer), buy(customer)}
+	friends := []*purchase{buy(v.guest), buy(v.guest), buy(v.guest)}
+	token, ok := u.undo(v, func() { own = append(own, buy(customer)) })
 	if !ok {
 		held, settled := v.settled()
 		confirmed := slices.ContainsFunc(friends, func(p *purchase) bool { return p.confirmed })
-		if !settled || confirmed || v.amiss(held[0], slices.Concat(own, friends)) != "" { // a failover may lose all that is not
+		if !settled || confirmed || v.judge(tallyOf(v.bought, held...)) != "" { // a failover may lose all that is not
 			v.isWrong(fmt.Sprintf("the merge was not undone; something of the friend was confirmed: %t", confirmed))
 		}
+		v.ended = time.Now()
+		v.keep(v)
 		return
 	}
-	guest := v.guest.as(token, "")
-	_, _ = served(func() reply { return guest.as(token, shopper.JWT).send("GET", "/cart", "") }) // merges nothing
-	given, read := served(func() reply { return guest.send("GET", "/cart", "") })
+	friend := v.guest.as(token, "")
+	_, _ = served(func() reply { return friend.as(token, customer.JWT).send("GET", "/cart", "") }) // merges nothing
+	given, read := served(func() reply { return friend.send("GET", "/cart", "") })
 	held, settled := v.settled()
 	if !read || !settled {
 		v.isWrong("the carts cannot be read")
 		return
 	}
-	for whose, p := range map[*map[string]int64][]*purchase{new(given.Cart.quantities()): friends, &held[0]: own} {
-		if wrong := v.amiss(*whose, p); wrong != "" {
-			v.isWrong(fmt.Sprintf("%s\nthe shopper's cart: %v, the friend's: %v", wrong, held[0], given.Cart.quantities()))
-		}
+	wrong := v.judge(tallyOf(friends, given.Cart.quantities()))
+	v.load.lost.Add(v.lost)
+	wrong += v.judge(tallyOf(own, held[0]))
+	v.load.lost.Add(v.lost)
+	if wrong != "" {
+		v.isWrong(wrong)
 	}
-}
-
-// buy makes the next purchase of a visit.
-func (v *visit) buy(as *shopper) *purchase {
-	p := v.choose()
-	p.stamped, p.mark = false, []string{"Idempotency-Key", strconv.Itoa(len(v.bought))}
-	r, ok := served(func() reply { return as.send("POST", "/cart/add", p.body, p.mark...) })
-	if !ok {
-		v.run.p.broke("%s: %s: %v", v.name, p.body, r)
-	}
-	p.confirmed = r.Header.Get("Durability") == "confirmed"
-	return p
 }
 
 // undo logs in and undoes the merge that a response reports, while the shopper does something else. It returns the token
-// of the friend's new cart. If a failover takes the merge back, another one is reported.
+// of the friend's new cart. If a failover takes the merge back, another one is reported. If it has lost the friend's
+// cart, none is: then undo gives up.
 func (u *undos) undo(v *visit, meanwhile func()) (token string, ok bool) {
-	for began := time.Now(); time.Since(began) < serveLimit; time.Sleep(50 * time.Millisecond) {
+	began := time.Now()
+	mergeable := began // when there was last something to merge
+	for time.Since(began) < serveLimit && time.Since(mergeable) < staleLimit {
+		time.Sleep(50 * time.Millisecond)
 		login := v.devices[0].send("GET", "/cart", "")
-		if login.Status != http.StatusOK || login.Cart.Merge == nil || login.Cart.Merge.Lines == 0 {
+		merged := login.Cart.Merge != nil && login.Cart.Merge.Lines > 0
+		if merged || login.Status != http.StatusOK || !v.nothingToMerge() {
+			mergeable = time.Now()
+		}
+		if !merged || login.Status != http.StatusOK {
 			continue
 		}
 		body := fmt.Sprintf(`{"id":%q}`, login.Cart.Merge.ID)
@@ -110,7 +96,7 @@ func (u *undos) undo(v *visit, meanwhile func()) (token string, ok bool) {
 		var last [2]reply
 		var all sync.WaitGroup
 		for i := range tokens {
-			all.Go(func() { tokens[i], last[i] = u.insist(v.devices[i], body) })
+			all.Go(func() { tokens[i], last[i] = u.insist(v, body) })
 		}
 		if meanwhile != nil {
 			all.Go(meanwhile)
@@ -129,10 +115,13 @@ func (u *undos) undo(v *visit, meanwhile func()) (token string, ok bool) {
 	return "", false
 }
 
+// staleLimit is longer than a replaced master, such as one that was frozen, shows old carts.
+const staleLimit = 5 * time.Second
+
 // insist repeats an undo until it is answered, and returns the token; "" if the merge is not known.
-func (u *undos) insist(as *shopper, body string) (token string, r reply) {
+func (u *undos) insist(v *visit, body string) (token string, r reply) {
 	for began := time.Now(); time.Since(began) < serveLimit; time.Sleep(20 * time.Millisecond) {
-		r = as.send("POST", "/cart/merge/undo", body)
+		r = v.devices[0].send("POST", "/cart/merge/undo", body)
 		var answer struct {
 			Data struct {
 				Undone struct {
@@ -146,34 +135,10 @@ func (u *undos) insist(as *shopper, body string) (token string, r reply) {
 		case r.Status == http.StatusOK && json.Unmarshal(r.Raw, &answer) == nil:
 			return answer.Data.Undone.GuestCart, r
 		case r.outcome() == refused:
-			u.p.broke("%s: %v", body, r)
+			v.p.broke("%s: %v", body, r)
 			return "", r
 		}
 		u.repeats.Add(1)
 	}
 	return "", r
-}
-
-// amiss returns how a cart differs from purchases; "" if only unconfirmed ones are missing.
-func (v *visit) amiss(held map[string]int64, all []*purchase) (wrong string) {
-	for _, p := range all {
-		line, quantity := plainLine(p.line), int64(1)
-		for range p.digit {
-			quantity *= 3
-		}
-		switch has := held[line]/quantity%3 == 1; {
-		case has:
-			held[line] -= quantity
-		case p.confirmed:
-			wrong += fmt.Sprintf("\n%s is missing", p.body)
-		default:
-			v.run.lost.Add(1)
-		}
-	}
-	for line, left := range held {
-		if left > 0 {
-			wrong += fmt.Sprintf("\nline %s has %d too many", line, left)
-		}
-	}
-	return wrong
 }
