@@ -2,6 +2,7 @@ package torture
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -28,16 +29,20 @@ type faults struct {
 
 	counts    map[string]int64
 	timeline  []string // for the report of a failure
+	masters   [6]bool
+	seen      time.Time // when the masters were last looked at
 	failovers [][2]time.Time
 	kills     int64 // of instances
 }
 
-// clusterFaults happen to a random shard whose replica has everything that its master has. Each reports whether it happened.
-var clusterFaults = []struct {
+type clusterFault struct {
 	name string
 	do   func(f *faults, master, replica redisNode) bool
 	long bool // only in the long form
-}{
+}
+
+// clusterFaults happen to a random shard whose replica has everything that its master has. Each reports whether it happened.
+var clusterFaults = []clusterFault{
 	{name: "slots moved", do: (*faults).moveSlot},
 	{name: "replicas cut off for a moment", do: func(f *faults, master, replica redisNode) bool {
 		mend := f.cut(master, replica)
@@ -98,39 +103,40 @@ func pause(ms int) { time.Sleep(rand.N(time.Duration(ms) * time.Millisecond)) }
 // during makes faults until a load has reached what is wanted and each fault has happened. Then it ends the load with stop.
 func (f *faults) during(stop func(), what string, wanted int64, reached func() int64) {
 	f.t.Helper()
+	f.look()
+	defer f.look()
 	defer stop()
 	bar := f.p.progress(what, int(wanted))
 	quit := make(chan struct{})
 	var killing sync.WaitGroup
 	killing.Go(func() { f.killInstances(quit) })
-	end := sync.OnceFunc(func() { close(quit); killing.Wait() })
-	defer end()
+	defer killing.Wait()
+	defer close(quit)
 	limit := ephemeral.Patience(sized(2*time.Minute, 10*time.Minute))
-	began, turn := time.Now(), 0
-	for ; (reached() < wanted || turn < len(clusterFaults)) && time.Since(began) < limit && !f.t.Failed(); turn++ {
-		f.next(turn)
+	kinds := slices.DeleteFunc(slices.Clone(clusterFaults), func(kind clusterFault) bool { return kind.long && !*long })
+	for _, kind := range kinds {
+		f.counts[kind.name] = 0
+	}
+	lacks := func() bool { return slices.Contains(slices.Collect(maps.Values(f.counts)), 0) }
+	began := time.Now()
+	for turn := 0; (reached() < wanted || lacks()) && time.Since(began) < limit && !f.t.Failed(); turn++ {
+		f.make(kinds[turn%len(kinds)])
 		_ = bar.Set64(min(wanted, reached()))
 	}
 	assert.That(f.t, reached() >= wanted, "only %d %s in %v, want %d", reached(), what, time.Since(began), wanted)
 }
 
-func (f *faults) next(turn int) {
-	kind := clusterFaults[turn%len(clusterFaults)]
-	if kind.long && !*long {
-		return
-	}
+func (f *faults) make(kind clusterFault) {
 	i := rand.IntN(3)
 	master, replica := f.whole(f.nodes[i], f.nodes[i+3])
-	began, before := time.Now(), f.masters()
+	began := time.Now()
 	if kind.do(f, master, replica) {
 		f.counts[kind.name]++
 		f.timeline = append(f.timeline, fmt.Sprintf("%s to %s: %s", clock(began), clock(time.Now()), kind.name))
 	}
 	f.whole(master, replica)
 	f.patience(shortPatience)
-	if f.masters() != before {
-		f.failovers = append(f.failovers, [2]time.Time{began, time.Now()})
-	}
+	f.look()
 	pause(sized(50, 300))
 }
 
@@ -144,10 +150,8 @@ func (f *faults) report() {
 		f.t.Logf("faults:\n%s", strings.Join(f.timeline, "\n"))
 	}
 	f.p.tried("instances killed", f.kills)
-	for _, kind := range clusterFaults {
-		if *long || !kind.long {
-			f.p.tried(kind.name, f.counts[kind.name])
-		}
+	for _, name := range slices.Sorted(maps.Keys(f.counts)) {
+		f.p.tried(name, f.counts[name])
 	}
 }
 
@@ -191,11 +195,16 @@ func (f *faults) killMasterWithoutReplica(master, replica redisNode) bool {
 	return true
 }
 
-func (f *faults) masters() (found [6]bool) {
+// look records a failover if the masters are others than at the last look.
+func (f *faults) look() {
+	var now [6]bool
 	for i, n := range f.nodes {
-		found[i] = n.says("role:master")
+		now[i] = n.says("role:master")
 	}
-	return found
+	if now != f.masters && !f.seen.IsZero() {
+		f.failovers = append(f.failovers, [2]time.Time{f.seen, time.Now()})
+	}
+	f.masters, f.seen = now, time.Now()
 }
 
 // whole waits until one node of a shard follows the other: they may change roles.

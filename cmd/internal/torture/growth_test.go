@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -37,18 +36,7 @@ func TestGrowth_OfAClusterLosesAndDoublesNothing(t *testing.T) {
 	l := newLoad(&promise{t: t}, alternating(t, instances), client)
 	l.unkeyed = true
 	idle := make([]*visit, sized(300, 20_000)) // their carts move while nobody uses them
-	each := func(do func(i int)) {
-		var all sync.WaitGroup
-		for worker := range 4 {
-			all.Go(func() {
-				for i := worker; i < len(idle); i += 4 {
-					do(i)
-				}
-			})
-		}
-		all.Wait()
-	}
-	each(func(i int) {
+	inGroups(4, len(idle), func(i int) {
 		v := l.newVisit(fmt.Sprint("idle-", i))
 		idle[i], v.staysGuest = v, true
 		for range 6 {
@@ -71,11 +59,11 @@ func TestGrowth_OfAClusterLosesAndDoublesNothing(t *testing.T) {
 	follow(t, t.TempDir(), rebalance, login)
 	t.Log("the slots moved within", time.Since(began).Round(time.Second))
 	stop()
-	each(func(i int) {
+	inGroups(4, len(idle), func(i int) {
 		idle[i].logIn()
 		idle[i].compare("after its slot has moved")
 	})
-	l.recount(func(*visit) bool { return false })
+	l.recount(nil)
 	var served []int64
 	for _, shard := range cluster.Nodes[0].Admin().ClusterShards(t.Context()).Val() {
 		var slots int64

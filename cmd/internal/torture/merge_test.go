@@ -22,7 +22,7 @@ func TestPromise03_AMergeNeitherLosesNorDoublesALine(t *testing.T) {
 	began := time.Now()
 	f.during(l.shop(sized(32, 128), (*visit).make), "merges", wanted, l.merged.Load)
 	took := time.Since(began)
-	l.recount(func(v *visit) bool { return f.failedOver(v.began, v.ended) })
+	l.recount(f.failedOver)
 	p.counted("merges", l.merged.Load())
 	p.counted("wrong", l.wrong.Load())
 	p.counted("changes", l.changes.Load())

@@ -75,8 +75,8 @@ func (s *shopOnPostgres) suffer(o postgresOutage) {
 	stop := browse(clients, s.note)
 	var restart sync.WaitGroup
 	restart.Go(func() { s.restart(o, restarted, again) })
-	for range 3 { // the instance has not loaded this product
-		a := client.send("POST", "/cart/add", fmt.Sprintf(`{"product_id":%d}`, lastProduct-s.outages))
+	for i := range 3 { // the instance has not loaded this product
+		a := client.send("POST", "/cart/add", fmt.Sprintf(`{"product_id":%d}`, lastProduct-3*s.outages-i))
 		if a.Status != http.StatusServiceUnavailable || a.Code != "unavailable" || a.Header.Get("Retry-After") == "" || a.Took > hangs {
 			s.p.broke("%s: an add of a product that was not loaded: %v after %v", o.name, a, a.Took)
 		}

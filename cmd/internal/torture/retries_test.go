@@ -32,7 +32,7 @@ func TestPromise02_ARetriedChangeCountsOnce(t *testing.T) {
 	stop()
 	back.cutReplies(0)
 	front.cutReplies(0)
-	l.recount(func(*visit) bool { return false })
+	l.recount(nil)
 
 	p.counted("changes", l.changes.Load())
 	p.counted("doubled", l.more.Load()+l.twice.Load())

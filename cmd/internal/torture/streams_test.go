@@ -161,19 +161,6 @@ func TestStreams_TenThousandTakeLittleMemory(t *testing.T) {
 	assert.That(t, late.Load() < seen.Load()/5, "%d of %d events came more than 200 ms after the response", late.Load(), seen.Load())
 }
 
-func inGroups(goroutines, n int, do func(int)) {
-	var next atomic.Int64
-	var all sync.WaitGroup
-	for range goroutines {
-		all.Go(func() {
-			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-				do(i)
-			}
-		})
-	}
-	all.Wait()
-}
-
 // Streams through haproxy stay open while nothing changes, and calls wait for changes for 30 seconds, although its
 // timeouts are short. When an instance stops, both end at once, and the clients miss nothing.
 func TestHAProxy_KeepsStreamsAndCallsThatWait(t *testing.T) {

@@ -137,7 +137,6 @@ func (v *visit) make() {
 		v.repeat(last)
 	}
 	v.compare("at its end")
-	v.ended = time.Now()
 	v.keep(v)
 }
 
@@ -304,43 +303,6 @@ func (v *visit) nothingToMerge() bool {
 	left := v.guest.send("GET", "/cart/count", "")
 	claimed, err := v.redis.Exists(context.Background(), guestKey(v.token)+":claimed").Result()
 	return err == nil && claimed == 0 && left.Status == http.StatusOK && left.Cart.Count == 0
-}
-
-// tally is how carts differ from the purchases that they should hold.
-type tally struct {
-	lost  []*purchase // acknowledged, and in no cart
-	twice int64       // purchases that are once in each of two carts
-	more  int64       // purchases that count more often
-	wrong string      // everything else that is wrong, and what counts more often; "" for nothing
-}
-
-func tallyOf(bought []*purchase, held ...map[string]int64) (t tally) {
-	for _, p := range bought {
-		var times, most int64
-		for _, h := range held {
-			n := p.in(h)
-			times, most = times+n, max(most, n)
-			h[p.item] -= n * p.quantity
-		}
-		switch {
-		case times == 1, times == 0 && !p.made:
-		case times == 0:
-			t.lost = append(t.lost, p)
-		case times == 2 && most == 1:
-			t.twice++
-		default:
-			t.more++
-			t.wrong += fmt.Sprintf("\ncounts %d times: %v", times, p)
-		}
-	}
-	for _, h := range held {
-		for item, left := range h {
-			if left != 0 {
-				t.wrong += fmt.Sprintf("\nline %s has %d more than was bought", item, left)
-			}
-		}
-	}
-	return t
 }
 
 // look reads the guest's cart until that succeeds.
