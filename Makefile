@@ -113,7 +113,7 @@ screenshots: ## take the README's moving picture anew (needs Chromium)
 
 histories: HISTORIES = 100
 histories: ## test HISTORIES (100) random histories of changes and their followers
-	$(WITH_SERVERS) $(GO) test -timeout 2h -count 1 -run TestFollower ./subscriptions -histories $(HISTORIES)
+	$(WITH_SERVERS) $(GO) test -timeout 2h -count 1 -run TestFollower ./subscriptions/feed/follower -histories $(HISTORIES)
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile

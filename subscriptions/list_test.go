@@ -12,6 +12,7 @@ import (
 
 	"commerce/deploy/assert"
 	"commerce/subscriptions"
+	"commerce/subscriptions/suite"
 )
 
 // idsOf returns the IDs of a store's subscriptions that pass, newest first.
@@ -43,16 +44,16 @@ func idsByPeriodEnd(all []subscriptions.Subscription, store int64, pass func(s s
 
 func TestList_WalksEveryPageOnceNewestFirst(t *testing.T) {
 	t.Parallel()
-	d := sampleData()
-	onEach(t, d, func(t *testing.T, b bundle) {
+	d := suite.SampleData()
+	suite.OnEach(t, d, func(t *testing.T, b suite.Bundle) {
 		for _, query := range []string{"", "?per_page=1", "?per_page=7", "?per_page=16", "?per_page=48"} {
-			wantWalk(t, b, "http://shop.test/subscriptions"+query, idsOf(d.all, 1, nil))
+			wantWalk(t, b, "http://shop.test/subscriptions"+query, idsOf(d.All, 1, nil))
 		}
 	})
 }
 
 // wantWalk expects IDs in both directions.
-func wantWalk(t *testing.T, b bundle, start string, want []int64) {
+func wantWalk(t *testing.T, b suite.Bundle, start string, want []int64) {
 	t.Helper()
 	forth, back := walk(t, b, start)
 	assert.Equal(t, slices.Concat(forth...), want, "%s, by next_page_url", start)
@@ -62,19 +63,19 @@ func wantWalk(t *testing.T, b bundle, start string, want []int64) {
 
 // walk follows next_page_url to the end and prev_page_url back to the beginning. It checks
 // the metadata of each page, and that its number gives the same page as its link.
-func walk(t *testing.T, b bundle, start string) (forth, back [][]int64) {
+func walk(t *testing.T, b suite.Bundle, start string) (forth, back [][]int64) {
 	t.Helper()
 	at := start
-	var last answer
+	var last suite.Answer
 	position := 1
 	for number := 1; ; number++ {
-		last = b.list(t, at, 1)
-		ids := last.ids()
+		last = b.List(t, at, 1)
+		ids := last.IDs()
 		forth = append(forth, ids)
 		assert.Require(t, last.CurrentPage == number && *last.From == position && *last.To == position+len(ids)-1,
 			"%s: page %d, %d to %d; want page %d from %d", at, last.CurrentPage, *last.From, *last.To, number, position)
 		position += len(ids)
-		assert.Equal(t, b.list(t, numbered(t, start, number), 1).Data, last.Data, "page %d by number", number)
+		assert.Equal(t, b.List(t, numbered(t, start, number), 1).Data, last.Data, "page %d by number", number)
 		if last.NextPageURL == nil {
 			break
 		}
@@ -82,9 +83,9 @@ func walk(t *testing.T, b bundle, start string) (forth, back [][]int64) {
 	}
 	for at = ""; ; at = *last.PrevPageURL {
 		if at != "" {
-			last = b.list(t, at, 1)
+			last = b.List(t, at, 1)
 		}
-		back = append(back, last.ids())
+		back = append(back, last.IDs())
 		assert.Require(t, last.CurrentPage == len(forth)-len(back)+1, "%s: page %d", at, last.CurrentPage)
 		if last.PrevPageURL == nil {
 			return forth, back
@@ -103,11 +104,11 @@ func numbered(t *testing.T, start string, page int) string {
 
 func TestList_PagesHave15RowsAndCanBePastTheEnd(t *testing.T) {
 	t.Parallel()
-	onEach(t, sampleData(), func(t *testing.T, b bundle) {
-		assert.Equal(t, len(b.list(t, "http://shop.test/subscriptions", 1).Data), 15, "rows of a page")
-		past := b.list(t, "http://shop.test/subscriptions?page=10001&per_page=100", 1)
+	suite.OnEach(t, suite.SampleData(), func(t *testing.T, b suite.Bundle) {
+		assert.Equal(t, len(b.List(t, "http://shop.test/subscriptions", 1).Data), 15, "rows of a page")
+		past := b.List(t, "http://shop.test/subscriptions?page=10001&per_page=100", 1)
 		previous := "http://shop.test/subscriptions?page=10000&per_page=100"
-		want := answer{
+		want := suite.Answer{
 			CurrentPage: 10_001, Data: []map[string]any{}, FirstPageURL: "http://shop.test/subscriptions?page=1&per_page=100",
 			PrevPageURL: &previous, Path: "http://shop.test/subscriptions", PerPage: 100,
 		}
@@ -117,8 +118,8 @@ func TestList_PagesHave15RowsAndCanBePastTheEnd(t *testing.T) {
 
 func TestList_Filters(t *testing.T) {
 	t.Parallel()
-	d := sampleData()
-	d.customers = append(d.customers,
+	d := suite.SampleData()
+	d.Customers = append(d.Customers,
 		subscriptions.Customer{StoreID: 1, ID: 1101, Email: "SARA@example.COM", Phone: "+966 (0) 55-777 8888", CallingCode: "966"},
 		subscriptions.Customer{StoreID: 1, ID: 1102, Phone: "0557778888", CallingCode: "971"},
 		subscriptions.Customer{StoreID: 1, ID: 1103, Email: "nobody@example.com", Phone: "7012345678", CallingCode: "7"},
@@ -126,11 +127,11 @@ func TestList_Filters(t *testing.T) {
 		subscriptions.Customer{StoreID: 1, ID: 1105, Phone: "557778888"},
 	)
 	for i := range 5 {
-		s := d.all[0]
+		s := d.All[0]
 		s.ID, s.CustomerID, s.Card = int64(7001+i), int64(1101+i), nil
-		d.all = append(d.all, s)
+		d.All = append(d.All, s)
 	}
-	onEach(t, d, func(t *testing.T, b bundle) {
+	suite.OnEach(t, d, func(t *testing.T, b suite.Bundle) {
 		for _, tt := range []struct {
 			want    []int64
 			queries []string
@@ -167,7 +168,7 @@ func TestList_Filters(t *testing.T) {
 			{[]int64{7004}, []string{"customerPhone=201001234567", "customerPhone=01001234567"}},
 		} {
 			for _, query := range tt.queries {
-				assert.Equal(t, b.list(t, "http://shop.test/subscriptions?"+query, 1).ids(), tt.want, "%s", query)
+				assert.Equal(t, b.List(t, "http://shop.test/subscriptions?"+query, 1).IDs(), tt.want, "%s", query)
 				if len(tt.want) > 0 {
 					wantWalk(t, b, "http://shop.test/subscriptions?per_page=1&"+query, tt.want)
 				}
@@ -178,13 +179,13 @@ func TestList_Filters(t *testing.T) {
 
 // mixedData returns the subscriptions of two stores whose customers share addresses,
 // numbers, calling codes and external IDs.
-func mixedData() data {
+func mixedData() suite.Data {
 	random := mathrand.New(mathrand.NewPCG(3, 4))
-	one := sixStates().all
-	var d data
+	one := suite.SixStates().All
+	var d suite.Data
 	for store := int64(1); store <= 2; store++ {
 		for c := range int64(12) {
-			d.customers = append(d.customers, subscriptions.Customer{
+			d.Customers = append(d.Customers, subscriptions.Customer{
 				StoreID: store, ID: 1001 + c, Email: []string{"sara@example.com", "Sara@Example.com", "omar@example.com", ""}[c%4],
 				Phone: []string{"501234567", "0501234567", "507654321"}[c%3], CallingCode: []string{"966", "971"}[c/2%2],
 			})
@@ -194,9 +195,9 @@ func mixedData() data {
 		s := one[random.IntN(len(one))]
 		s.ID, s.OrderID, s.StoreID, s.CustomerID = 10_000+i, 1+i, 1+i%4/3, int64(1001+random.IntN(12))
 		s.ExternalCustomerID = []string{"", "crm-7", "CRM-7", "crm 7,٧&"}[random.IntN(4)]
-		s.PeriodEnd = now.Add(time.Duration(random.IntN(20)) * 12 * time.Hour)
+		s.PeriodEnd = suite.Now.Add(time.Duration(random.IntN(20)) * 12 * time.Hour)
 		s.Card, s.Scheduled = nil, nil
-		d.all = append(d.all, s)
+		d.All = append(d.All, s)
 	}
 	return d
 }
@@ -280,7 +281,7 @@ func TestList_EveryCombinationOfFiltersEqualsARecount(t *testing.T) {
 	t.Parallel()
 	d := mixedData()
 	customers := map[int64]subscriptions.Customer{}
-	for _, c := range d.customers {
+	for _, c := range d.Customers {
 		if c.StoreID == 1 {
 			customers[c.ID] = c
 		}
@@ -288,13 +289,13 @@ func TestList_EveryCombinationOfFiltersEqualsARecount(t *testing.T) {
 	for _, c := range subscriptions.Criteria {
 		assert.That(t, c.Sort == subscriptions.OnlySorted || choices()[c.Name] != nil, "choices has no value of %s", c.Name)
 	}
-	onEach(t, d, func(t *testing.T, b bundle) {
+	suite.OnEach(t, d, func(t *testing.T, b suite.Bundle) {
 		found := 0
 		combinations(func(query string, pass func(subscriptions.Subscription, subscriptions.Customer) bool) {
-			want := idsOf(d.all, 1, func(s subscriptions.Subscription) bool { return pass(s, customers[s.CustomerID]) })
+			want := idsOf(d.All, 1, func(s subscriptions.Subscription) bool { return pass(s, customers[s.CustomerID]) })
 			start := fmt.Sprintf("http://shop.test/subscriptions?per_page=%d&%s", 2+len(want)/4, query)
 			if len(want) == 0 {
-				assert.Equal(t, b.list(t, start, 1).ids(), want, "%s", query)
+				assert.Equal(t, b.List(t, start, 1).IDs(), want, "%s", query)
 				return
 			}
 			found++
@@ -309,9 +310,9 @@ func TestList_ByPeriodEndEqualsARecount(t *testing.T) {
 	t.Parallel()
 	d := mixedData()
 	for i, end := range []string{"2025-11-21T00:00:00Z", "2025-11-20T23:59:59.999999Z", "2025-11-22T23:59:59.999999Z", "2025-11-23T00:00:00Z"} {
-		d.all[4*i].PeriodEnd = assert.Must(time.Parse(time.RFC3339Nano, end))(t)
+		d.All[4*i].PeriodEnd = assert.Must(time.Parse(time.RFC3339Nano, end))(t)
 	}
-	onEach(t, d, func(t *testing.T, b bundle) {
+	suite.OnEach(t, d, func(t *testing.T, b suite.Bundle) {
 		for _, status := range []string{"", "active", "past_due,trialing,paused"} {
 			for _, days := range []struct{ from, to string }{
 				{"", ""}, {"2025-11-21", ""}, {"", "2025-11-22"}, {"2025-11-21", "2025-11-22"}, {"2025-11-24", "2025-11-24"}, {"2030-01-01", "9999-12-31"},
@@ -322,12 +323,12 @@ func TestList_ByPeriodEndEqualsARecount(t *testing.T) {
 						start += "&" + name + "=" + value
 					}
 				}
-				want := idsByPeriodEnd(d.all, 1, func(s subscriptions.Subscription) bool {
+				want := idsByPeriodEnd(d.All, 1, func(s subscriptions.Subscription) bool {
 					day := s.PeriodEnd.Format(time.DateOnly)
 					return (status == "" || slices.Contains(strings.Split(status, ","), string(s.Status))) && day >= days.from && (days.to == "" || day <= days.to)
 				})
 				if len(want) == 0 {
-					assert.Equal(t, b.list(t, start, 1).ids(), want, "%s", start)
+					assert.Equal(t, b.List(t, start, 1).IDs(), want, "%s", start)
 					continue
 				}
 				wantWalk(t, b, fmt.Sprintf("%s&per_page=%d", start, 2+len(want)/5), want)
@@ -338,91 +339,94 @@ func TestList_ByPeriodEndEqualsARecount(t *testing.T) {
 
 func TestList_KeepsFiltersInItsLinksAsGiven(t *testing.T) {
 	t.Parallel()
-	onEach(t, mixedData(), func(t *testing.T, b bundle) {
+	suite.OnEach(t, mixedData(), func(t *testing.T, b suite.Bundle) {
 		const kept = "&per_page=1&status=past_due%2Cactive&externalCustomerId=crm+7%2C%D9%A7%26"
-		first := b.list(t, "http://shop.test/subscriptions?externalCustomerId=crm%207,٧%26&status=past_due,active&per_page=1", 1)
+		first := b.List(t, "http://shop.test/subscriptions?externalCustomerId=crm%207,٧%26&status=past_due,active&per_page=1", 1)
 		assert.Equal(t, first.FirstPageURL, "http://shop.test/subscriptions?page=1"+kept, "first page")
 		want := "http://shop.test/subscriptions?page=2" + kept + "&cursor="
 		assert.That(t, strings.HasPrefix(*first.NextPageURL, want), "next page: %s, want %s", *first.NextPageURL, want)
-		b.list(t, strings.Replace(*first.NextPageURL, "past_due%2Cactive", "active%2Cpast_due", 1), 1) // the same list
+		b.List(t, strings.Replace(*first.NextPageURL, "past_due%2Cactive", "active%2Cpast_due", 1), 1) // the same list
 	})
+}
+
+// invalid are queries by the parameter that is at fault.
+var invalid = map[string][]string{
+	"page": {
+		"page=0", "page=-1", "page=1000001",
+		"page=66668", // skips 1,000,005 rows
+		"page=10002&per_page=100", "page=1000000&per_page=2", "page=10002&per_page=100&customerCountryCode=966",
+		"page=9007199254740993&cursor=AAAA", "page=9223372036854775808", "page=" + strings.Repeat("9", 1000),
+		"page=1.0", "page=1e1", "page=01", "page=%2B1", "page=+1", "page=one", "page=", "page", "page=1&page=1",
+		"page=1&page=2", "page=66668&sort=periodEnd",
+	},
+	"cursor":   {"page=1000001&cursor=AAAA", "cursor=", "cursor=AAAA", "cursor=" + strings.Repeat("A", 1000), "cursor=%00"},
+	"per_page": {"per_page=0", "per_page=101", "per_page=-15", "per_page=٥"},
+	"customerEmail": {
+		"customerEmail=", "customerEmail=sara", "customerEmail=@", "customerEmail=a@b@c", "customerEmail=a@b%00",
+		"customerEmail=a@%FF", "customerEmail=a%20@b", "customerEmail=" + url.QueryEscape("' OR 1=1 --"),
+		"customerEmail=" + strings.Repeat("a", 253) + "@b", "customerEmail=a@b&customerEmail=a@b",
+		"sort=periodEnd&customerEmail=a@b", "sort=periodEnd&customerEmail=a",
+	},
+	"customerPhone": {
+		"customerPhone=", "customerPhone=abc", "customerPhone=0", "customerPhone=" + strings.Repeat("1", 21),
+		"customerPhone=" + url.QueryEscape("1; DROP TABLE subscriptions"), "customerPhone=1&sort=periodEnd",
+	},
+	"customerCountryCode": {
+		"customerCountryCode=", "customerCountryCode=%2B966", "customerCountryCode=SA", "customerCountryCode=12345",
+		"customerCountryCode=9%2066", "customerCountryCode=0966", "customerCountryCode=0", "sort=periodEnd&customerCountryCode=966",
+	},
+	"status": {
+		"status=", "status", "status=cancelled", "status=Active", "status=active,", "status=,active",
+		"status=active,,paused", "status=active,active", "status=active,paused,active", "status=active,+paused",
+		"status=active%00", "status=active&status=paused", "status=" + strings.Repeat("active,", 10_000),
+	},
+	"query":    {"status=active;paused", "=1", "page=%zz", "page=1;per_page=2"},
+	"status[]": {"status[]=active"},
+	"externalCustomerId": {
+		"externalCustomerId=", "externalCustomerId=%00", "externalCustomerId=crm%FF",
+		"externalCustomerId=" + strings.Repeat("x", 256), "externalCustomerId=" + strings.Repeat("٥", 256),
+		"externalCustomerId=a&externalCustomerId=a", "sort=periodEnd&externalCustomerId=a",
+	},
+	"externalCustomerID":   {"externalCustomerID=a"},
+	"external_customer_id": {"external_customer_id=a"},
+	"customeremail":        {"customeremail=a@b"},
+	"customerEmail[]":      {"customerEmail[]=a@b"},
+	"email":                {"email=a@b"},
+	"perPage":              {"perPage=10"},
+	"sort":                 {"sort=id", "sort=", "sort=periodEnd&sort=periodEnd", "sort=periodend", "sort=-periodEnd", "sort=periodEnd,id"},
+	"orderId": {
+		"orderId=", "orderId=0", "orderId=-1", "orderId=%2B1", "orderId=01", "orderId=1.0", "orderId=1e3", "orderId=٥", "orderId=9223372036854775808",
+		"orderId=1&orderId=1", "sort=periodEnd&orderId=1", "sort=periodEnd&orderId=0",
+	},
+	"periodEndFrom": {
+		"periodEndFrom=2025-11-20", "periodEndFrom=2025-11-20&status=active", "sort=periodEnd&periodEndFrom=", "sort=periodEnd&periodEndFrom=2025-02-30",
+		"sort=periodEnd&periodEndFrom=2025-11-20T00:00:00Z", "sort=periodEnd&periodEndFrom=2025-1-1", "sort=periodEnd&periodEndFrom=0000-12-31",
+		"sort=periodEnd&periodEndFrom=10000-01-01", "sort=periodEnd&periodEndFrom=2025-11-20&periodEndFrom=2025-11-20",
+		"sort=periodEnd&periodEndFrom=2025-11-21&periodEndTo=2025-11-20",
+	},
+	"periodEndTo": {
+		"periodEndTo=2025-11-20", "periodEndTo=0001-01-01", "sort=periodEnd&periodEndTo=2025-11-31", "sort=periodEnd&periodEndTo=tomorrow", "sort=periodEnd&periodEndTo=%202025-11-20",
+		"sort=periodEnd&periodEndFrom=2025-11-21&periodEndTo=2025-11-20", "sort=periodEnd&periodEndTo=٢٠٢٥-11-20",
+	},
 }
 
 // Every refusal names the parameter, and none returns rows.
 func TestList_RefusesInvalidParameters(t *testing.T) {
 	t.Parallel()
-	onEach(t, sampleData(), func(t *testing.T, b bundle) {
-		for at, queries := range map[string][]string{
-			"page": {
-				"page=0", "page=-1", "page=1000001",
-				"page=66668", // skips 1,000,005 rows
-				"page=10002&per_page=100", "page=1000000&per_page=2", "page=10002&per_page=100&customerCountryCode=966",
-				"page=9007199254740993&cursor=AAAA", "page=9223372036854775808", "page=" + strings.Repeat("9", 1000),
-				"page=1.0", "page=1e1", "page=01", "page=%2B1", "page=+1", "page=one", "page=", "page", "page=1&page=1",
-				"page=1&page=2", "page=66668&sort=periodEnd",
-			},
-			"cursor":   {"page=1000001&cursor=AAAA", "cursor=", "cursor=AAAA", "cursor=" + strings.Repeat("A", 1000), "cursor=%00"},
-			"per_page": {"per_page=0", "per_page=101", "per_page=-15", "per_page=٥"},
-			"customerEmail": {
-				"customerEmail=", "customerEmail=sara", "customerEmail=@", "customerEmail=a@b@c", "customerEmail=a@b%00",
-				"customerEmail=a@%FF", "customerEmail=a%20@b", "customerEmail=" + url.QueryEscape("' OR 1=1 --"),
-				"customerEmail=" + strings.Repeat("a", 253) + "@b", "customerEmail=a@b&customerEmail=a@b",
-				"sort=periodEnd&customerEmail=a@b", "sort=periodEnd&customerEmail=a",
-			},
-			"customerPhone": {
-				"customerPhone=", "customerPhone=abc", "customerPhone=0", "customerPhone=" + strings.Repeat("1", 21),
-				"customerPhone=" + url.QueryEscape("1; DROP TABLE subscriptions"), "customerPhone=1&sort=periodEnd",
-			},
-			"customerCountryCode": {
-				"customerCountryCode=", "customerCountryCode=%2B966", "customerCountryCode=SA", "customerCountryCode=12345",
-				"customerCountryCode=9%2066", "customerCountryCode=0966", "customerCountryCode=0", "sort=periodEnd&customerCountryCode=966",
-			},
-			"status": {
-				"status=", "status", "status=cancelled", "status=Active", "status=active,", "status=,active",
-				"status=active,,paused", "status=active,active", "status=active,paused,active", "status=active,+paused",
-				"status=active%00", "status=active&status=paused", "status=" + strings.Repeat("active,", 10_000),
-			},
-			"query":    {"status=active;paused", "=1", "page=%zz", "page=1;per_page=2"},
-			"status[]": {"status[]=active"},
-			"externalCustomerId": {
-				"externalCustomerId=", "externalCustomerId=%00", "externalCustomerId=crm%FF",
-				"externalCustomerId=" + strings.Repeat("x", 256), "externalCustomerId=" + strings.Repeat("٥", 256),
-				"externalCustomerId=a&externalCustomerId=a", "sort=periodEnd&externalCustomerId=a",
-			},
-			"externalCustomerID":   {"externalCustomerID=a"},
-			"external_customer_id": {"external_customer_id=a"},
-			"customeremail":        {"customeremail=a@b"},
-			"customerEmail[]":      {"customerEmail[]=a@b"},
-			"email":                {"email=a@b"},
-			"perPage":              {"perPage=10"},
-			"sort":                 {"sort=id", "sort=", "sort=periodEnd&sort=periodEnd", "sort=periodend", "sort=-periodEnd", "sort=periodEnd,id"},
-			"orderId": {
-				"orderId=", "orderId=0", "orderId=-1", "orderId=%2B1", "orderId=01", "orderId=1.0", "orderId=1e3", "orderId=٥", "orderId=9223372036854775808",
-				"orderId=1&orderId=1", "sort=periodEnd&orderId=1", "sort=periodEnd&orderId=0",
-			},
-			"periodEndFrom": {
-				"periodEndFrom=2025-11-20", "periodEndFrom=2025-11-20&status=active", "sort=periodEnd&periodEndFrom=", "sort=periodEnd&periodEndFrom=2025-02-30",
-				"sort=periodEnd&periodEndFrom=2025-11-20T00:00:00Z", "sort=periodEnd&periodEndFrom=2025-1-1", "sort=periodEnd&periodEndFrom=0000-12-31",
-				"sort=periodEnd&periodEndFrom=10000-01-01", "sort=periodEnd&periodEndFrom=2025-11-20&periodEndFrom=2025-11-20",
-				"sort=periodEnd&periodEndFrom=2025-11-21&periodEndTo=2025-11-20",
-			},
-			"periodEndTo": {
-				"periodEndTo=2025-11-20", "periodEndTo=0001-01-01", "sort=periodEnd&periodEndTo=2025-11-31", "sort=periodEnd&periodEndTo=tomorrow", "sort=periodEnd&periodEndTo=%202025-11-20",
-				"sort=periodEnd&periodEndFrom=2025-11-21&periodEndTo=2025-11-20", "sort=periodEnd&periodEndTo=٢٠٢٥-11-20",
-			},
-		} {
+	suite.OnEach(t, suite.SampleData(), func(t *testing.T, b suite.Bundle) {
+		for at, queries := range invalid {
 			for _, query := range queries {
-				refused := b.refused(t, "http://shop.test/subscriptions?"+query, 1)
+				refused := b.Refused(t, "http://shop.test/subscriptions?"+query, 1)
 				assert.That(t, refused.Code == "invalid_parameter" && len(refused.Errors[at]) == 1 && refused.Message != "",
 					"%.80s: %+v, want invalid_parameter at %q", query, refused, at)
 			}
 		}
 		for _, page := range []string{"10002", "1000000", "1000001", "9007199254740993", strings.Repeat("9", 30)} {
-			tooFar := b.refused(t, "http://shop.test/subscriptions?per_page=100&page="+page, 1)
+			tooFar := b.Refused(t, "http://shop.test/subscriptions?per_page=100&page="+page, 1)
 			assert.That(t, strings.Contains(tooFar.Message, "1000000 subscriptions") && strings.Contains(tooFar.Message, "next_page_url"), "%s: no limit, or no advice to follow links: %+v", page, tooFar)
 		}
 		for query, want := range map[string]int{"page=0&per_page=0&colour=red": 3, "sort=id&periodEndFrom=2025-11-20&orderId=1": 1} {
-			refused := b.refused(t, "http://shop.test/subscriptions?"+query, 1)
+			refused := b.Refused(t, "http://shop.test/subscriptions?"+query, 1)
 			assert.Equal(t, len(refused.Errors), want, "invalid parameters of %s: %+v", query, refused.Errors)
 		}
 	})
@@ -431,20 +435,20 @@ func TestList_RefusesInvalidParameters(t *testing.T) {
 // A bare + is a space. The refusal says so where the value would be valid with it.
 func TestList_SaysHowToSendAPlus(t *testing.T) {
 	t.Parallel()
-	b := newBundle(subscriptions.NewMemory(nil, nil), stores()...)
+	b := suite.NewBundle(suite.NewMemory(nil, nil), suite.Stores()...)
 	for query, helps := range map[string]bool{
 		"customerEmail=sara+news@example.com": true, "customerEmail=sara%20news@example.com": true, "customerEmail=+a+b@c": true,
 		"customerEmail=sara+news": false, "customerEmail=sara": false, "customerEmail=a+b@c@d": false, "status=active,+paused": false, "page=+1": false,
 	} {
-		refused := b.refused(t, "http://shop.test/subscriptions?"+query, 1)
+		refused := b.Refused(t, "http://shop.test/subscriptions?"+query, 1)
 		assert.That(t, strings.Contains(refused.Message, "%2B") == helps, "%s: %s", query, refused.Message)
 	}
-	b.list(t, "http://shop.test/subscriptions?customerEmail=sara%2Bnews@example.com", 1)
+	b.List(t, "http://shop.test/subscriptions?customerEmail=sara%2Bnews@example.com", 1)
 }
 
 func TestList_AcceptsEveryParameterAtItsLimits(t *testing.T) {
 	t.Parallel()
-	onEach(t, sampleData(), func(t *testing.T, b bundle) {
+	suite.OnEach(t, suite.SampleData(), func(t *testing.T, b suite.Bundle) {
 		for _, query := range []string{
 			"page=1", "page=66667", "page=1000000&per_page=1", "per_page=1", "per_page=100", "page=10001&per_page=100",
 			"customerEmail=a@b", "customerEmail=" + strings.Repeat("a", 252) + "@b", "customerEmail=" + url.QueryEscape("'OR''=''@b"),
@@ -457,34 +461,34 @@ func TestList_AcceptsEveryParameterAtItsLimits(t *testing.T) {
 			"periodEndFrom=2024-02-29&periodEndTo=2024-02-29&sort=periodEnd&status=past_due&per_page=1&page=2",
 			"&page=1&", "",
 		} {
-			b.list(t, "http://shop.test/subscriptions?"+query, 1)
+			b.List(t, "http://shop.test/subscriptions?"+query, 1)
 		}
 	})
 }
 
 func TestList_RefusesForeignAndTamperedLinks(t *testing.T) {
 	t.Parallel()
-	onEach(t, sampleData(), func(t *testing.T, b bundle) {
-		link := *b.list(t, "http://shop.test/subscriptions?per_page=5&customerCountryCode=966", 1).NextPageURL
-		assert.Equal(t, b.list(t, link, 1).CurrentPage, 2, "the link leads to page")
-		b.wantRefused(t, link, 2, "invalid_parameter")
+	suite.OnEach(t, suite.SampleData(), func(t *testing.T, b suite.Bundle) {
+		link := *b.List(t, "http://shop.test/subscriptions?per_page=5&customerCountryCode=966", 1).NextPageURL
+		assert.Equal(t, b.List(t, link, 1).CurrentPage, 2, "the link leads to page")
+		b.WantRefused(t, link, 2, "invalid_parameter")
 		// TestLink_IsBoundToItsWholeListing has all changes.
-		b.wantRefused(t, strings.Replace(link, "page=2", "page=3", 1), 1, "invalid_parameter", "cursor")
+		b.WantRefused(t, strings.Replace(link, "page=2", "page=3", 1), 1, "invalid_parameter", "cursor")
 		// The link itself contains the page number, too.
-		assert.Equal(t, b.list(t, strings.Replace(link, "page=2&", "", 1), 1).CurrentPage, 2,
+		assert.Equal(t, b.List(t, strings.Replace(link, "page=2&", "", 1), 1).CurrentPage, 2,
 			"without its number the link leads to page")
 	})
 }
 
 func TestGet_NotFound(t *testing.T) {
 	t.Parallel()
-	onEach(t, sampleData(), func(t *testing.T, b bundle) {
+	suite.OnEach(t, suite.SampleData(), func(t *testing.T, b suite.Bundle) {
 		for _, id := range []string{
 			"5000", "6001", "0", "-5001", "+5001", "05001", "5001.0", "5e3", "five", "9223372036854775807", "9223372036854775808",
 			"summar", "summaryy", "s", "Summary", "summary%20", "5001%20", "%27", "%00", "5001'--", "null", strings.Repeat("9", 1000), "%D9%A5",
 		} {
-			b.wantRefused(t, "http://shop.test/subscriptions/"+id, 1, "subscription_not_found")
+			b.WantRefused(t, "http://shop.test/subscriptions/"+id, 1, "subscription_not_found")
 		}
-		b.wantRefused(t, "http://shop.test/subscriptions/5001", 2, "subscription_not_found")
+		b.WantRefused(t, "http://shop.test/subscriptions/5001", 2, "subscription_not_found")
 	})
 }

@@ -1,59 +1,21 @@
 package subscriptions_test
 
 import (
-	"context"
-	"fmt"
-	"hash/fnv"
 	"os"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"commerce/auth/locale"
 	"commerce/deploy/assert"
 	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
-	"commerce/deploy/migrations"
 	"commerce/deploy/sample"
 	"commerce/subscriptions"
 	"commerce/subscriptions/postgres"
+	"commerce/subscriptions/suite"
 )
-
-// partitioned returns the URL of an empty database whose subscriptions have 64 partitions.
-func partitioned(t testing.TB) string {
-	t.Helper()
-	script := assert.Must(os.ReadFile("../deploy/postgres/partitions.sql"))(t)
-	sum := fnv.New64a()
-	sum.Write(script)
-	name := fmt.Sprintf("partitioned_%s_%x", migrations.Digest(), sum.Sum64())
-	return ephemeral.PostgresFrom(t, name, func(ctx context.Context, url string) error {
-		if err := ephemeral.Migrate(ctx, url); err != nil {
-			return err
-		}
-		return partition(ctx, url, string(script))
-	})
-}
-
-// partition runs deploy/postgres/partitions.sql in a transaction.
-func partition(ctx context.Context, url, script string) error {
-	conn, err := pgx.Connect(ctx, url)
-	if err != nil {
-		return err
-	}
-	defer conn.Close(ctx)
-	_, err = conn.PgConn().Exec(ctx, "BEGIN; "+script+" COMMIT").ReadAll()
-	return err
-}
-
-// planningOnce returns a pool that plans as the service's pool for lists does.
-func planningOnce(t testing.TB, url string) *pgxpool.Pool {
-	t.Helper()
-	return ephemeral.OpenPool(t, url, connect.PostgresConfig{
-		Writable: true, MaxConns: 4, StatementTimeout: -1, Settings: map[string]string{"plan_cache_mode": "force_generic_plan"},
-	})
-}
 
 // Everything that the schema has for subscriptions, and the rows with their stamps, survive the
 // partitioning.
@@ -61,7 +23,7 @@ func TestPartitions_KeepRowsIndexesKeysAndTriggers(t *testing.T) {
 	t.Parallel()
 	url := ephemeral.Migrated(t)
 	pool := ephemeral.OpenPool(t, url, connect.PostgresConfig{Writable: true, MaxConns: 2, StatementTimeout: -1})
-	fill(t, pool, sampleData())
+	suite.Fill(t, pool, suite.SampleData())
 	described := func() []string {
 		t.Helper()
 		rows := assert.Must(pool.Query(t.Context(), `
@@ -78,7 +40,7 @@ func TestPartitions_KeepRowsIndexesKeysAndTriggers(t *testing.T) {
 	}
 	before := described()
 	script := assert.Must(os.ReadFile("../deploy/postgres/partitions.sql"))(t)
-	assert.NoError(t, partition(t.Context(), url, string(script)))
+	assert.NoError(t, suite.Partition(t.Context(), url, string(script)))
 	assert.Equal(t, described(), before, "(-before +after)")
 	tag := assert.Must(pool.Exec(t.Context(), "SELECT FROM pg_inherits WHERE inhparent = 'subscriptions'::regclass"))(t)
 	assert.Equal(t, tag.RowsAffected(), 64, "partitions")
@@ -88,14 +50,14 @@ func TestPartitions_KeepRowsIndexesKeysAndTriggers(t *testing.T) {
 // in one table. Both take turns, so that other load affects both alike.
 func BenchmarkPartitions(b *testing.B) {
 	const rows, stores, turn = 200_000, 199, 200 // of the stores with about 900 rows
-	sources := make([]*postgres.Source, 2)
-	for i, url := range []string{ephemeral.Migrated(b), partitioned(b)} {
-		pool := planningOnce(b, url)
+	sources := make([]suite.Postgres, 2)
+	for i, url := range []string{ephemeral.Migrated(b), suite.Partitioned(b)} {
+		pool := suite.PlanningOnce(b, url)
 		assert.NoError(b, pgx.BeginFunc(b.Context(), pool, func(tx pgx.Tx) error {
 			return sample.WriteStores(b.Context(), tx, sample.Stores(), sample.Products(), nil)
 		}))
-		assert.NoError(b, sample.NewGenerator(rows, now).Write(b.Context(), pool, func(int) {}))
-		sources[i] = postgres.New(postgres.Config{Pool: pool, Budget: time.Minute, Wait: time.Minute})
+		assert.NoError(b, sample.NewGenerator(rows, suite.Now).Write(b.Context(), pool, func(int) {}))
+		sources[i] = suite.NewPostgres(postgres.Config{Pool: pool, Budget: time.Minute, Wait: time.Minute})
 	}
 	for name, q := range map[string]subscriptions.Query{
 		"list":      {Limit: 16},

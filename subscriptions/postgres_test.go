@@ -27,15 +27,17 @@ import (
 	"commerce/deploy/ephemeral"
 	"commerce/deploy/sample"
 	"commerce/subscriptions"
+	"commerce/subscriptions/formats"
 	"commerce/subscriptions/postgres"
+	"commerce/subscriptions/suite"
 )
 
 // A client that follows the links forward and then back sees every row that existed when it
 // began, once in each direction and in order, although rows are inserted meanwhile.
 func TestList_WalkIsSteadyWhileRowsAreInserted(t *testing.T) {
 	t.Parallel()
-	d := sampleData()
-	for sort, want := range map[string][]int64{"": idsOf(d.all, 1, nil), "&sort=periodEnd": idsByPeriodEnd(d.all, 1, nil)} {
+	d := suite.SampleData()
+	for sort, want := range map[string][]int64{"": idsOf(d.All, 1, nil), "&sort=periodEnd": idsByPeriodEnd(d.All, 1, nil)} {
 		t.Run("per_page=5"+sort, func(t *testing.T) {
 			t.Parallel()
 			wantSteady(t, d, sort, want)
@@ -43,17 +45,17 @@ func TestList_WalkIsSteadyWhileRowsAreInserted(t *testing.T) {
 	}
 }
 
-func wantSteady(t *testing.T, d data, sort string, want []int64) {
+func wantSteady(t *testing.T, d suite.Data, sort string, want []int64) {
 	t.Helper()
-	pool := filled(t, d)
-	b := newBundle(patient(pool), stores()...)
+	pool := suite.Filled(t, d)
+	b := suite.NewBundle(suite.Patient(pool), suite.Stores()...)
 	stop, inserted, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
-	go func() { done <- insertUntil(t.Context(), pool, d.all[0], stop, inserted) }()
+	go func() { done <- insertUntil(t.Context(), pool, d.All[0], stop, inserted) }()
 
-	follow := func(page answer, link func(answer) *string) (pages [][]int64, last answer) {
+	follow := func(page suite.Answer, link func(suite.Answer) *string) (pages [][]int64, last suite.Answer) {
 		t.Helper()
 		for {
-			there := slices.DeleteFunc(page.ids(), func(id int64) bool { return id >= firstInserted })
+			there := slices.DeleteFunc(page.IDs(), func(id int64) bool { return id >= firstInserted })
 			pages = append(pages, there)
 			if link(page) == nil {
 				return pages, page
@@ -63,18 +65,18 @@ func wantSteady(t *testing.T, d data, sort string, want []int64) {
 			case err := <-done:
 				t.Fatal(err)
 			}
-			page = b.list(t, *link(page), 1)
+			page = b.List(t, *link(page), 1)
 		}
 	}
-	first := b.list(t, "http://shop.test/subscriptions?per_page=5"+sort, 1)
-	forth, last := follow(first, func(a answer) *string { return a.NextPageURL })
+	first := b.List(t, "http://shop.test/subscriptions?per_page=5"+sort, 1)
+	forth, last := follow(first, func(a suite.Answer) *string { return a.NextPageURL })
 	assert.Equal(t, slices.Concat(forth...), want, "forward (-existed at the beginning +seen)")
-	newest := b.list(t, "http://shop.test/subscriptions?per_page=1", 1).ids()[0]
+	newest := b.List(t, "http://shop.test/subscriptions?per_page=1", 1).IDs()[0]
 	assert.That(t, newest >= firstInserted+8, "the newest is %d: too few rows were inserted meanwhile", newest)
-	back, top := follow(last, func(a answer) *string { return a.PrevPageURL })
+	back, top := follow(last, func(a suite.Answer) *string { return a.PrevPageURL })
 	slices.Reverse(back)
 	assert.Equal(t, slices.Concat(back...), want, "back (-existed at the beginning +seen)")
-	ids := top.ids()
+	ids := top.IDs()
 	assert.That(t, sort != "" || top.CurrentPage == 1 && len(ids) > 0 && ids[0] >= newest,
 		"the way back ends on page %d with %v, want page 1 and what came after %d", top.CurrentPage, ids, newest)
 	close(stop)
@@ -85,20 +87,20 @@ func wantSteady(t *testing.T, d data, sort string, want []int64) {
 func TestList_LinksSurviveDeletedPages(t *testing.T) {
 	t.Parallel()
 	for _, sort := range []string{"", "&sort=periodEnd"} {
-		pool := filled(t, sampleData())
-		b := newBundle(patient(pool), stores()...)
-		first := b.list(t, "http://shop.test/subscriptions?per_page=16"+sort, 1)
-		middle := b.list(t, *first.NextPageURL, 1)
-		exec(t, pool, "DELETE FROM subscriptions WHERE store_id = 1 AND NOT id = ANY($1)", middle.ids())
-		for name, gone := range map[string]answer{
-			"next": b.list(t, *middle.NextPageURL, 1), "previous": b.list(t, *middle.PrevPageURL, 1),
+		pool := suite.Filled(t, suite.SampleData())
+		b := suite.NewBundle(suite.Patient(pool), suite.Stores()...)
+		first := b.List(t, "http://shop.test/subscriptions?per_page=16"+sort, 1)
+		middle := b.List(t, *first.NextPageURL, 1)
+		suite.Exec(t, pool, "DELETE FROM subscriptions WHERE store_id = 1 AND NOT id = ANY($1)", middle.IDs())
+		for name, gone := range map[string]suite.Answer{
+			"next": b.List(t, *middle.NextPageURL, 1), "previous": b.List(t, *middle.PrevPageURL, 1),
 		} {
 			link := gone.NextPageURL
 			if name == "next" {
 				link = gone.PrevPageURL
 			}
 			assert.Require(t, len(gone.Data) == 0 && link != nil, "%s page%s: %v, want an empty one with a link", name, sort, gone)
-			assert.Equal(t, b.list(t, *link, 1).ids(), middle.ids(), "from the %s page%s (-left +seen)", name, sort)
+			assert.Equal(t, b.List(t, *link, 1).IDs(), middle.IDs(), "from the %s page%s (-left +seen)", name, sort)
 		}
 	}
 }
@@ -126,12 +128,12 @@ func insertUntil(ctx context.Context, pool *pgxpool.Pool, like subscriptions.Sub
 // The schema makes impossible states impossible to write.
 func TestSchema_RefusesImpossibleStates(t *testing.T) {
 	t.Parallel()
-	d := sixStates()
-	for i := range d.all {
-		d.all[i].Card = &subscriptions.Card{LastFour: "4242", Scheme: "visa"} // numbered as the subscription
+	d := suite.SixStates()
+	for i := range d.All {
+		d.All[i].Card = &subscriptions.Card{LastFour: "4242", Scheme: "visa"} // numbered as the subscription
 	}
-	d.customers = append(d.customers, subscriptions.Customer{StoreID: 1, ID: 1002, CallingCode: "971"})
-	pool := filled(t, d)
+	d.Customers = append(d.Customers, subscriptions.Customer{StoreID: 1, ID: 1002, CallingCode: "971"})
+	pool := suite.Filled(t, d)
 	for _, change := range []string{
 		"status = 'unpaid'", "status = 'paused'", "paused_at = now()", "paused_remaining_days = 3", "status = 'past_due'",
 		"next_retry_at = now()", "grace_ends_at = now()", "status = 'trialing'", "status = 'canceled'", "duration = 'weekly'",
@@ -160,11 +162,11 @@ func TestSchema_RefusesImpossibleStates(t *testing.T) {
 
 func TestSchema_AcceptsTheMaximums(t *testing.T) {
 	t.Parallel()
-	pool := filled(t, sixStates())
-	b := newBundle(patient(pool), stores()...)
-	exec(t, pool, `UPDATE subscriptions SET starts_at = '0001-01-01 00:00:00+00', ends_at = '9999-12-31 23:59:59.999999+00',
+	pool := suite.Filled(t, suite.SixStates())
+	b := suite.NewBundle(suite.Patient(pool), suite.Stores()...)
+	suite.Exec(t, pool, `UPDATE subscriptions SET starts_at = '0001-01-01 00:00:00+00', ends_at = '9999-12-31 23:59:59.999999+00',
 		external_customer_id = repeat('ع', 255), metadata = jsonb_build_object('x', repeat('x', 16 * 1024 - 9)) WHERE id = 2`)
-	s := b.list(t, "/subscriptions?per_page=1&page=5", 1).Data[0]
+	s := b.List(t, "/subscriptions?per_page=1&page=5", 1).Data[0]
 	assert.That(t, s["id"] == 2.0 && s["starts_at"] == "0001-01-01 00:00:00" && s["ends_at"] == "9999-12-31 23:59:59" &&
 		s["external_customer_id"] == strings.Repeat("ع", 255) &&
 		len(s["metadata"].(map[string]any)["x"].(string)) == 16*1024-9, "got %.200v", s)
@@ -182,17 +184,17 @@ const dropBounds = `DO $$
 // The stored time is the key of the order, the links and the filters, also where another one is shown.
 func TestList_ByPeriodEndHasEveryRowOnceWhateverIsStored(t *testing.T) {
 	t.Parallel()
-	d := sampleData()
-	pool := filled(t, d)
-	exec(t, pool, dropBounds)
-	exec(t, pool, `UPDATE subscriptions SET current_period_end = (ARRAY['-infinity', '4714-11-24 00:00:00+00 BC', '0044-03-15 00:00:00+00 BC',
+	d := suite.SampleData()
+	pool := suite.Filled(t, d)
+	suite.Exec(t, pool, dropBounds)
+	suite.Exec(t, pool, `UPDATE subscriptions SET current_period_end = (ARRAY['-infinity', '4714-11-24 00:00:00+00 BC', '0044-03-15 00:00:00+00 BC',
 		'0001-01-01 00:00:00+00', '0001-01-01 00:00:00.000001+00', '2025-11-20 00:00:00.000001+00', '2025-11-20 00:00:00.000002+00',
 		'9999-12-31 23:59:59.999999+00', '10000-01-01 00:00:00+00', '294246-12-31 00:00:00+00', '294276-12-31 23:59:59.999999+00', 'infinity'
 	])[1 + id % 12]::timestamptz WHERE store_id = 1`)
-	stored := patient(pool)
+	stored := suite.Patient(pool)
 	all := assert.Must(stored.List(t.Context(), 1, subscriptions.Query{Limit: 100}))(t)
-	for _, source := range []subscriptions.Source{stored, subscriptions.NewMemory(d.customers, all)} {
-		b := newBundle(source, stores()...)
+	for _, source := range []suite.Source{stored, suite.NewMemory(d.Customers, all)} {
+		b := suite.NewBundle(source, suite.Stores()...)
 		for days, condition := range map[string]string{
 			"": "true", "&periodEndTo=9999-12-31": "true", "&periodEndFrom=0001-01-01": "true",
 			"&periodEndFrom=9999-12-31": "current_period_end >= '9999-12-31'", "&periodEndTo=0001-01-01": "current_period_end < '0001-01-02'",
@@ -210,12 +212,13 @@ func TestList_ByPeriodEndHasEveryRowOnceWhateverIsStored(t *testing.T) {
 // not make a page fail, and the log names one of them.
 func TestList_ShowsRowsFromBeforeTheBounds(t *testing.T) {
 	t.Parallel()
-	pool := filled(t, sixStates())
+	pool := suite.Filled(t, suite.SixStates())
 	var log bytes.Buffer
-	source := postgres.New(postgres.Config{
-		Pool: pool, Log: slog.New(slog.NewTextHandler(&log, nil)), Budget: ephemeral.Patience(10 * time.Second), Wait: ephemeral.Patience(5 * time.Second),
-	})
-	b := newBundle(source, stores()...)
+	source := suite.Parts{
+		Config: postgres.Config{Pool: pool, Budget: ephemeral.Patience(10 * time.Second), Wait: ephemeral.Patience(5 * time.Second)},
+		Log:    slog.New(slog.NewTextHandler(&log, nil)),
+	}.Source()
+	b := suite.NewBundle(source, suite.Stores()...)
 	for _, change := range []string{
 		dropBounds,
 		"UPDATE subscriptions SET ends_at = 'infinity', current_period_end = '10010-03-04 00:00:00+00' WHERE id = 2",
@@ -225,10 +228,10 @@ func TestList_ShowsRowsFromBeforeTheBounds(t *testing.T) {
 		// More than an index can hold, even compressed.
 		"UPDATE subscriptions SET external_customer_id = (SELECT string_agg(md5(i::text), '') FROM generate_series(1, 200) i) WHERE id = 6",
 	} {
-		exec(t, pool, change)
+		suite.Exec(t, pool, change)
 	}
 	listed := map[float64]map[string]any{}
-	for _, s := range b.list(t, "/subscriptions", 1).Data {
+	for _, s := range b.List(t, "/subscriptions", 1).Data {
 		listed[s["id"].(float64)] = s
 	}
 	for _, tt := range []struct {
@@ -253,14 +256,14 @@ func TestList_ShowsRowsFromBeforeTheBounds(t *testing.T) {
 		assert.Equal(t, listed[tt.id][tt.member], tt.want, "%s of %v", tt.member, tt.id)
 	}
 	for id := range listed {
-		assert.Equal(t, b.do(fmt.Sprintf("/subscriptions/%v", id), 1, "en").Code, http.StatusOK, "%v alone", id)
+		assert.Equal(t, b.Do(fmt.Sprintf("/subscriptions/%v", id), 1, "en").Code, http.StatusOK, "%v alone", id)
 	}
 	ephemeral.Settle(t, pool) // a neighbor's open transaction holds back changes
 	for path, format := range map[string]string{
 		"/subscriptions/2": "", "/subscriptions/4": "", "/subscriptions/2/history": "", "/subscriptions/4/history": "",
-		"/subscriptions/changes": "", "/subscriptions/changes?": csvType,
+		"/subscriptions/changes": "", "/subscriptions/changes?": string(formats.CSV),
 	} {
-		text := b.accepting(format, path, 1, "en").Body.String()
+		text := b.Accepting(format, path, 1, "en").Body.String()
 		shown := regexp.MustCompile(`\b(9999-12-31|0001-01-01)`).MatchString(text)
 		assert.That(t, shown && !regexp.MustCompile(`\d{5}-\d\d-\d\d|-\d{4}-\d\d-\d\d|\b00(00|44)-`).MatchString(text), "%s: a year has other than four digits: %s", path, text)
 	}
@@ -272,78 +275,78 @@ func TestList_ShowsRowsFromBeforeTheBounds(t *testing.T) {
 // the other's links, and older ones.
 func TestList_LinksSurviveANewKey(t *testing.T) {
 	t.Parallel()
-	pool := filled(t, sampleData())
-	instance := func() bundle { return newBundle(patient(pool), stores()...) }
+	pool := suite.Filled(t, suite.SampleData())
+	instance := func() suite.Bundle { return suite.NewBundle(suite.Patient(pool), suite.Stores()...) }
 	one, two := instance(), instance()
 	const start = "http://shop.test/subscriptions?per_page=5"
-	links := []string{*one.list(t, start, 1).NextPageURL, *two.list(t, start, 1).NextPageURL}
-	exec(t, pool, "UPDATE page_link_key SET key = uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())")
+	links := []string{*one.List(t, start, 1).NextPageURL, *two.List(t, start, 1).NextPageURL}
+	suite.Exec(t, pool, "UPDATE page_link_key SET key = uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())")
 	three := instance() // started after the change
-	signed := *three.list(t, start, 1).NextPageURL
-	links = append(links, *one.list(t, start, 1).NextPageURL, signed)
-	for _, b := range []bundle{three, one, two} {
+	signed := *three.List(t, start, 1).NextPageURL
+	links = append(links, *one.List(t, start, 1).NextPageURL, signed)
+	for _, b := range []suite.Bundle{three, one, two} {
 		for _, link := range links {
-			page := b.list(t, link, 1)
+			page := b.List(t, link, 1)
 			assert.Equal(t, page.CurrentPage, 2, "%s leads to page", link)
-			for _, other := range []bundle{one, two, three} {
-				other.list(t, *page.PrevPageURL, 1)
+			for _, other := range []suite.Bundle{one, two, three} {
+				other.List(t, *page.PrevPageURL, 1)
 			}
 		}
 	}
-	assert.Equal(t, *one.list(t, start, 1).NextPageURL, signed,
+	assert.Equal(t, *one.List(t, start, 1).NextPageURL, signed,
 		"an instance that has read the new key still signs with the old one")
-	exec(t, pool, "UPDATE page_link_key SET previous = NULL")
-	instance().refused(t, links[0], 1)
-	instance().list(t, signed, 1)
+	suite.Exec(t, pool, "UPDATE page_link_key SET previous = NULL")
+	instance().Refused(t, links[0], 1)
+	instance().List(t, signed, 1)
 }
 
 // A store may read only one deep page at a time. A second one is refused immediately and
 // uses no connection. Other pages, and deep pages of other stores, are not affected.
 func TestList_LimitsConcurrentDeepPages(t *testing.T) {
 	t.Parallel()
-	pool := filled(t, sampleData())
-	b := newBundle(postgres.New(postgres.Config{Pool: pool, Budget: ephemeral.Patience(30 * time.Second), Wait: ephemeral.Patience(10 * time.Second)}), stores()...)
+	pool := suite.Filled(t, suite.SampleData())
+	b := suite.NewBundle(suite.NewPostgres(postgres.Config{Pool: pool, Budget: ephemeral.Patience(30 * time.Second), Wait: ephemeral.Patience(10 * time.Second)}), suite.Stores()...)
 	const farDown = "http://shop.test/subscriptions?page=10000&per_page=100"
 	lock := assert.Must(pool.Begin(t.Context()))(t)
 	defer lock.Rollback(context.Background())
-	b.list(t, "/subscriptions", 1) // reads the key
-	exec(t, lock, "LOCK TABLE subscriptions")
+	b.List(t, "/subscriptions", 1) // reads the key
+	suite.Exec(t, lock, "LOCK TABLE subscriptions")
 	var readers sync.WaitGroup
 	waiting := func(want int) {
 		t.Helper()
 		ephemeral.Eventually(t, fmt.Sprintf("%d statements wait", want), func() bool {
 			var n int
-			exec(t, lock, "SELECT pg_stat_clear_snapshot()")
+			suite.Exec(t, lock, "SELECT pg_stat_clear_snapshot()")
 			assert.NoError(t, lock.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity
 				WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&n))
 			return n == want
 		})
 	}
-	read := func(url string, store int64) { readers.Go(func() { b.list(t, url, store) }) }
+	read := func(url string, store int64) { readers.Go(func() { b.List(t, url, store) }) }
 	read(farDown, 1)
 	waiting(1)
-	refused := b.refused(t, farDown, 1)
+	refused := b.Refused(t, farDown, 1)
 	assert.That(t, refused.Code == "unavailable" && strings.Contains(refused.Message, "next_page_url"), "%+v", refused)
 	read(farDown, 2)
 	waiting(2)
-	b.wantRefused(t, farDown, 3, "unavailable")
+	b.WantRefused(t, farDown, 3, "unavailable")
 	read("http://shop.test/subscriptions?page=201&per_page=100", 1) // skips 20,000 rows
 	waiting(3)
 	assert.NoError(t, lock.Rollback(t.Context()))
 	readers.Wait()
-	b.list(t, farDown, 1)
-	b.list(t, farDown, 3)
+	b.List(t, farDown, 1)
+	b.List(t, farDown, 3)
 }
 
 // A store with slow statements uses only its own share of the connections.
 func TestList_OneStoreLeavesConnectionsToOthers(t *testing.T) {
 	t.Parallel()
-	url := filled(t, sampleData()).Config().ConnString()
+	url := suite.Filled(t, suite.SampleData()).Config().ConnString()
 	pool := ephemeral.OpenPool(t, url, connect.PostgresConfig{MaxConns: 8, StatementTimeout: -1})
-	source := postgres.New(postgres.Config{Pool: pool, Budget: ephemeral.Patience(30 * time.Second), Wait: ephemeral.Patience(2 * time.Second)})
+	source := suite.NewPostgres(postgres.Config{Pool: pool, Budget: ephemeral.Patience(30 * time.Second), Wait: ephemeral.Patience(2 * time.Second)})
 	lock := assert.Must(ephemeral.OpenPool(t, url, connect.PostgresConfig{Writable: true, MaxConns: 1}).Begin(t.Context()))(t)
 	defer lock.Rollback(context.Background())
-	exec(t, lock, "LOCK TABLE subscriptions")
+	suite.Exec(t, lock, "LOCK TABLE subscriptions")
 	var lists sync.WaitGroup
 	var late, answered atomic.Int64
 	list := func(store int64) {
@@ -369,19 +372,19 @@ func TestList_OneStoreLeavesConnectionsToOthers(t *testing.T) {
 // The database's locale, which folds case differently, does not affect which customers are found.
 func TestList_FindsCustomersOnEveryLocale(t *testing.T) {
 	t.Parallel()
-	d := sampleData()
-	d.customers = append(d.customers,
+	d := suite.SampleData()
+	d.Customers = append(d.Customers,
 		subscriptions.Customer{StoreID: 1, ID: 1101, Email: "IRIS.QUIZ@EXAMPLE.COM", Phone: "966501112222", CallingCode: "966"},
 		subscriptions.Customer{StoreID: 1, ID: 1102, Email: "élodie@example.com", Phone: "٠٥٠١١١٣٣٣٣", CallingCode: "966"},
 		subscriptions.Customer{StoreID: 1, ID: 1103, Email: "İPEK@example.com", Phone: "\u202a+966 50 111 4444\u202c", CallingCode: "966"},
 		subscriptions.Customer{StoreID: 1, ID: 1104, Email: "ΟΔΟΣ@example.com", Phone: "۹۷۱۰۵۰۱۱۱۵۵۵۵", CallingCode: "971"},
 	)
 	for i := range 4 {
-		s := d.all[0]
+		s := d.All[0]
 		s.ID, s.CustomerID, s.Card = int64(7001+i), int64(1101+i), nil
-		d.all = append(d.all, s)
+		d.All = append(d.All, s)
 	}
-	test := func(t *testing.T, b bundle) {
+	test := func(t *testing.T, b suite.Bundle) {
 		for _, tt := range []struct {
 			parameter string
 			want      []int64
@@ -400,47 +403,53 @@ func TestList_FindsCustomersOnEveryLocale(t *testing.T) {
 			{"customerPhone", []int64{}, []string{"966501115555"}},
 		} {
 			for _, value := range tt.values {
-				got := b.list(t, "http://shop.test/subscriptions?"+tt.parameter+"="+url.QueryEscape(value), 1).ids()
+				got := b.List(t, "http://shop.test/subscriptions?"+tt.parameter+"="+url.QueryEscape(value), 1).IDs()
 				assert.Equal(t, got, tt.want, "%s=%+q", tt.parameter, value)
 			}
 		}
 	}
 	t.Run("usual", func(t *testing.T) {
 		t.Parallel()
-		onEach(t, d, test)
+		suite.OnEach(t, d, test)
 	})
 	for name, locale := range map[string]string{
 		"turkish": "LOCALE_PROVIDER icu ICU_LOCALE 'tr-TR' LOCALE 'C'", "c": "LOCALE_PROVIDER libc LOCALE 'C'",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			skipBehindPooler(t) // for the migrations
-			config := connect.PostgresConfig{Writable: true, MaxConns: 4, StatementTimeout: -1}
-			admin := ephemeral.OpenPool(t, ephemeral.Postgres(t), config)
-			database := "test_" + name + "_" + strings.ToLower(rand.Text())
-			exec(t, admin, "CREATE DATABASE "+database+" TEMPLATE template0 ENCODING 'UTF8' "+locale)
-			t.Cleanup(func() {
-				_, err := admin.Exec(context.Background(), "DROP DATABASE "+database+" WITH (FORCE)")
-				assert.Succeeds(t, err, "drop")
-			})
-			u := assert.Must(url.Parse(admin.Config().ConnString()))(t)
-			u.Path = database
-			assert.NoError(t, ephemeral.Migrate(t.Context(), u.String()))
-			pool := ephemeral.OpenPool(t, u.String(), config)
-			fill(t, pool, d)
-			test(t, newBundle(patient(pool), stores()...))
+			suite.SkipBehindPooler(t) // for the migrations
+			pool := localized(t, name, locale)
+			suite.Fill(t, pool, d)
+			test(t, suite.NewBundle(suite.Patient(pool), suite.Stores()...))
 		})
 	}
 }
 
+// localized returns a pool for an empty database with a locale.
+func localized(t *testing.T, name, locale string) *pgxpool.Pool {
+	t.Helper()
+	config := connect.PostgresConfig{Writable: true, MaxConns: 4, StatementTimeout: -1}
+	admin := ephemeral.OpenPool(t, ephemeral.Postgres(t), config)
+	database := "test_" + name + "_" + strings.ToLower(rand.Text())
+	suite.Exec(t, admin, "CREATE DATABASE "+database+" TEMPLATE template0 ENCODING 'UTF8' "+locale)
+	t.Cleanup(func() {
+		_, err := admin.Exec(context.Background(), "DROP DATABASE "+database+" WITH (FORCE)")
+		assert.Succeeds(t, err, "drop")
+	})
+	u := assert.Must(url.Parse(admin.Config().ConnString()))(t)
+	u.Path = database
+	assert.NoError(t, ephemeral.Migrate(t.Context(), u.String()))
+	return ephemeral.OpenPool(t, u.String(), config)
+}
+
 func TestSchema_CustomersChangesReachTheirSubscriptions(t *testing.T) {
 	t.Parallel()
-	pool := filled(t, sixStates())
-	b := newBundle(patient(pool), stores()...)
-	exec(t, pool, "UPDATE customers SET calling_code = '971' WHERE store_id = 1 AND id = 1001")
-	assert.Equal(t, len(b.list(t, "/subscriptions?customerCountryCode=971", 1).Data), 6, "found by the new calling code")
-	exec(t, pool, "DELETE FROM saved_cards")
-	for _, s := range b.list(t, "/subscriptions", 1).Data {
+	pool := suite.Filled(t, suite.SixStates())
+	b := suite.NewBundle(suite.Patient(pool), suite.Stores()...)
+	suite.Exec(t, pool, "UPDATE customers SET calling_code = '971' WHERE store_id = 1 AND id = 1001")
+	assert.Equal(t, len(b.List(t, "/subscriptions?customerCountryCode=971", 1).Data), 6, "found by the new calling code")
+	suite.Exec(t, pool, "DELETE FROM saved_cards")
+	for _, s := range b.List(t, "/subscriptions", 1).Data {
 		assert.That(t, s["auto_renew"] == false && s["payment_method"] == nil, "%v renews with a deleted card", s["id"])
 	}
 }
@@ -448,7 +457,7 @@ func TestSchema_CustomersChangesReachTheirSubscriptions(t *testing.T) {
 // The indexed column and the rule in Go give the same result for any number.
 func TestSchema_NationalPhoneIsNationalPhone(t *testing.T) {
 	t.Parallel()
-	pool := filled(t, data{})
+	pool := suite.Filled(t, suite.Data{})
 	random := mathrand.New(mathrand.NewPCG(1, 2))
 	var phones, codes []string
 	for range 3000 {
@@ -483,15 +492,15 @@ func TestPostgres_AnOutageIsUnavailableInTime(t *testing.T) {
 	server := ephemeral.StartPostgres(t)
 	assert.NoError(t, ephemeral.Migrate(t.Context(), server.URL))
 	pool := ephemeral.OpenPool(t, server.URL, connect.PostgresConfig{MaxConns: 2})
-	instance := func() bundle { // without a kept summary
-		return newBundle(postgres.New(postgres.Config{Pool: pool, Base: t.Context()}), stores()...)
+	instance := func() suite.Bundle { // without a kept summary
+		return suite.NewBundle(suite.Parts{Config: postgres.Config{Pool: pool}, Base: t.Context()}.Source(), suite.Stores()...)
 	}
 	lists := instance()
 	served := func() { // the first call may fail on a busy machine
 		t.Helper()
-		ephemeral.Eventually(t, "lists are served", func() bool { return lists.do("/subscriptions", 1, "en").Code == http.StatusOK })
+		ephemeral.Eventually(t, "lists are served", func() bool { return lists.Do("/subscriptions", 1, "en").Code == http.StatusOK })
 		b := instance()
-		ephemeral.Eventually(t, "summaries are served", func() bool { return b.do("/subscriptions/summary", 1, "en").Code == http.StatusOK })
+		ephemeral.Eventually(t, "summaries are served", func() bool { return b.Do("/subscriptions/summary", 1, "en").Code == http.StatusOK })
 	}
 	// The fastest of a few calls counts: a machine may be busy for a moment, but not each time.
 	unavailable := func(when, url string, within time.Duration) {
@@ -504,7 +513,7 @@ func TestPostgres_AnOutageIsUnavailableInTime(t *testing.T) {
 				b = instance()
 			}
 			began := time.Now()
-			b.wantRefused(t, url, 1, "unavailable")
+			b.WantRefused(t, url, 1, "unavailable")
 			quickest = min(quickest, time.Since(began))
 		}
 		assert.That(t, quickest <= within, "%s, GET %s: unavailable after %v at best, want %v", when, url, quickest, within)
@@ -542,40 +551,40 @@ func TestPostgres_AnOutageIsUnavailableInTime(t *testing.T) {
 // defect, which a retry does not fix.
 func TestPostgres_TellsATimeoutFromADefect(t *testing.T) {
 	t.Parallel()
-	skipBehindPooler(t)
-	pool := filled(t, sixStates())
+	suite.SkipBehindPooler(t)
+	pool := suite.Filled(t, suite.SixStates())
 	lock := assert.Must(pool.Acquire(t.Context()))(t)
 	defer lock.Release()
 	limited := ephemeral.OpenPool(t, pool.Config().ConnString(), connect.PostgresConfig{})
 	budget := ephemeral.Patience(30 * time.Second) // much longer than the server's timeout
-	b := newBundle(postgres.New(postgres.Config{Pool: limited, Budget: budget, Wait: budget}), stores()...)
-	b.list(t, "/subscriptions", 1)
+	b := suite.NewBundle(suite.NewPostgres(postgres.Config{Pool: limited, Budget: budget, Wait: budget}), suite.Stores()...)
+	b.List(t, "/subscriptions", 1)
 
-	exec(t, lock, "BEGIN; LOCK TABLE subscriptions")
+	suite.Exec(t, lock, "BEGIN; LOCK TABLE subscriptions")
 	began := time.Now()
-	b.wantRefused(t, "/subscriptions", 1, "unavailable")
+	b.WantRefused(t, "/subscriptions", 1, "unavailable")
 	assert.That(t, time.Since(began) <= budget/2, "locked: refused after %v", time.Since(began))
-	exec(t, lock, "ALTER TABLE subscriptions RENAME TO elsewhere; COMMIT")
-	b.wantRefused(t, "/subscriptions", 1, "internal")
+	suite.Exec(t, lock, "ALTER TABLE subscriptions RENAME TO elsewhere; COMMIT")
+	b.WantRefused(t, "/subscriptions", 1, "internal")
 }
 
 // An ALTER TABLE changes the columns of statements that a connection has prepared, and DISCARD ALL
 // forgets them.
 func TestPostgres_PreparesStatementsAgain(t *testing.T) {
 	t.Parallel()
-	url := filled(t, sixStates()).Config().ConnString()
+	url := suite.Filled(t, suite.SixStates()).Config().ConnString()
 	sole := ephemeral.OpenPool(t, url, connect.PostgresConfig{Writable: true, MaxConns: 1})
-	b := newBundle(patient(sole), stores()...)
+	b := suite.NewBundle(suite.Patient(sole), suite.Stores()...)
 	for _, change := range []string{
 		"SELECT", `ALTER TABLE products ALTER slug TYPE varchar(99);
 			DROP TRIGGER _recorded_update ON subscriptions; ALTER TABLE subscriptions ALTER currency TYPE varchar(3)`, "DISCARD ALL",
 	} {
-		exec(t, sole, change)
+		suite.Exec(t, sole, change)
 		for _, path := range []string{"", "/3", "/changes"} {
-			w := b.do("/subscriptions"+path, 1, "en")
+			w := b.Do("/subscriptions"+path, 1, "en")
 			assert.That(t, w.Code == http.StatusOK, "after %s: GET /subscriptions%s: %d %s", change, path, w.Code, w.Body)
 		}
-		totals, err := b.source.Totals(t.Context(), 1)
+		totals, err := b.Source.Totals(t.Context(), 1)
 		assert.That(t, err == nil && len(totals) == 6, "after %s: totals %v, %v", change, totals, err)
 	}
 }
@@ -583,11 +592,11 @@ func TestPostgres_PreparesStatementsAgain(t *testing.T) {
 // Revoked permissions can be restored, like a server: that is not a defect.
 func TestPostgres_WithoutPermissionIsUnavailable(t *testing.T) {
 	t.Parallel()
-	skipBehindPooler(t)
-	pool := filled(t, sixStates())
+	suite.SkipBehindPooler(t)
+	pool := suite.Filled(t, suite.SixStates())
 	const role = "&role=pg_signal_backend" // which may not read any table
 	powerless := ephemeral.OpenPool(t, pool.Config().ConnString()+role, connect.PostgresConfig{})
-	b := newBundle(patient(powerless), stores()...)
-	b.wantRefused(t, "/subscriptions", 1, "unavailable", "read the keys of page links: ", "permission denied")
-	b.wantRefused(t, "/subscriptions/1", 1, "unavailable", "get subscription 1 of store 1: ", "permission denied")
+	b := suite.NewBundle(suite.Patient(powerless), suite.Stores()...)
+	b.WantRefused(t, "/subscriptions", 1, "unavailable", "read the keys of page links: ", "permission denied")
+	b.WantRefused(t, "/subscriptions/1", 1, "unavailable", "get subscription 1 of store 1: ", "permission denied")
 }

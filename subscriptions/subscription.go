@@ -1,6 +1,7 @@
-// Package subscriptions has the rules of stores' subscriptions: what a status means, which
-// subscriptions a filter matches, the summary of a store, and when a reader of changes could miss
-// something. Postgres is read in the package postgres, and HTTP is served in subscriptionshttp.
+// Package subscriptions has the rules of stores' subscriptions: what a status means, and which
+// subscriptions a filter matches. Postgres is read in the package postgres, and HTTP is served in
+// subscriptionshttp. What else a merchant may use is in a package of its own, which these do not know: changes
+// in feed, the past in history, counts and revenue in figures, Postgres replicas in replicas.
 package subscriptions
 
 import (

@@ -17,7 +17,6 @@ import (
 	"golang.org/x/term"
 
 	"commerce/cmd/internal/cli"
-	"commerce/cmd/internal/telemetry"
 	"commerce/deploy/inspect"
 )
 
@@ -89,20 +88,20 @@ const checkInterval = 50 * time.Second
 
 // startChecks checks the servers in the background until ctx ends or stop is called, which waits for its
 // end. Each check ends within seconds, sets the metrics, and logs what the previous one did not find.
-func (c *serveCommand) startChecks(ctx context.Context, log *slog.Logger, metrics *telemetry.Metrics) (stop func()) {
+func (c *serveCommand) startChecks(ctx context.Context, s *onPostgres) (stop func()) {
 	return background(ctx, func(ctx context.Context) {
 		tick := time.NewTicker(checkInterval)
 		defer tick.Stop()
 		var previous []inspect.Finding
 		for {
 			findings, err := inspect.Servers(ctx, inspect.Config{
-				RedisURL: c.RedisURL, DatabaseURL: c.Database.URL, ReplicaURL: c.Replicas.URL, MinReplicas: c.Redis.MinReplicas, Durable: c.Redis.Durable, Serving: true,
+				RedisURL: c.RedisURL, DatabaseURL: s.url, ReplicaURL: s.replicaURL, MinReplicas: c.Redis.MinReplicas, Durable: c.Redis.Durable, Serving: true,
 			})
 			if err != nil || ctx.Err() != nil { // the process stops, so the check may be incomplete
 				return
 			}
-			metrics.ServersChecked(findings)
-			logFindings(ctx, log, findings, previous)
+			s.Metrics.ServersChecked(findings)
+			logFindings(ctx, s.Log, findings, previous)
 			previous = findings
 			select {
 			case <-ctx.Done():

@@ -17,7 +17,8 @@ import (
 	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
 	"commerce/subscriptions"
-	"commerce/subscriptions/postgres"
+	"commerce/subscriptions/figures"
+	"commerce/subscriptions/suite"
 )
 
 func dataPage(t *testing.T) string { return source(t, "docs/data.md") }
@@ -46,11 +47,9 @@ func seen(s *subscriptions.Subscription, now time.Time) string {
 		s.Status, s.GrantsAccess(now), s.HasExpired(now), s.DaysRemaining(now), s.PaymentMethod() != nil, s.Variant.ID, scheduled, s.Price)
 }
 
-func patientSource(t *testing.T, url string) *postgres.Source {
+func patientSource(t *testing.T, url string) suite.Postgres {
 	t.Helper()
-	return postgres.New(postgres.Config{
-		Pool: ephemeral.OpenPool(t, url, connect.PostgresConfig{}), Budget: ephemeral.Patience(10 * time.Second), Wait: ephemeral.Patience(5 * time.Second),
-	})
+	return suite.Patient(ephemeral.OpenPool(t, url, connect.PostgresConfig{}))
 }
 
 // The example of docs/data.md, as it is written there.
@@ -216,7 +215,7 @@ func TestDataPage_RepairsWhatTriggersMissed(t *testing.T) {
 		movements, err := source.Movements(t.Context(), 7)
 		assert.NoError(t, err)
 		now := time.Now()
-		metrics := assert.Must(subscriptions.Measure(movements, subscriptions.MonthOf(now)))(t)
+		metrics := assert.Must(figures.Measure(movements, figures.MonthOf(now)))(t)
 		last := metrics.Series[0].Months[len(metrics.Series[0].Months)-1]
 		assert.Equal(t, last.Subscriptions, int64(count(t, db, "SELECT count(*) FROM subscriptions WHERE status = 'active'")), "subscriptions")
 		assert.Equal(t, int(last.MRR), count(t, db, "SELECT sum(price_amount)::int FROM subscriptions WHERE status = 'active'"), "MRR")

@@ -27,6 +27,7 @@ import (
 	"commerce/deploy/connect"
 	"commerce/deploy/sample"
 	"commerce/subscriptions"
+	"commerce/subscriptions/history"
 )
 
 type demoCommand struct {
@@ -94,7 +95,14 @@ func (c *demoCommand) run(ctx context.Context, out cli.Output) error {
 	stores[0].CartURL = c.cartURL(sockets)
 	a.Stores = auth.NewMemoryStores(money.Known, stores...)
 	catalog, subs := sampleCatalog(now), demoSubscriptions(now)
-	a.Carts.Catalog, a.Carts.Coupons, a.Subscriptions, a.FreshFigures = catalog, catalog, subs, true
+	a.Carts.Catalog, a.Carts.Coupons, a.Subscriptions = catalog, catalog, subs
+	past := history.NewMemory(subs)
+	past.Record(sample.Pasts(now)...)
+	for _, e := range extras() {
+		if e.demo != nil {
+			e.demo(&inMemory{a, subs, past})
+		}
+	}
 	demo, err := c.offer(a, now)
 	if err != nil {
 		return err
@@ -233,9 +241,7 @@ const longList = 20_000
 
 func demoSubscriptions(now time.Time) *subscriptions.Memory {
 	customers, all := sample.LongList(longList, now)
-	memory := subscriptions.NewMemory(append(sample.Customers(), customers...), append(sample.Subscriptions(now), all...))
-	memory.Record(sample.Pasts(now)...)
-	return memory
+	return subscriptions.NewMemory(append(sample.Customers(), customers...), append(sample.Subscriptions(now), all...))
 }
 
 // offer returns what the demo offers to its page, except its backstage. It also sets the API tokens.

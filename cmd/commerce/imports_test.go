@@ -27,7 +27,7 @@ const (
 // below cmd connect the others, and may import everything.
 //
 //	carthttp → service → redisstore → cart → locale, store, problem, money, period
-//	subscriptionshttp, postgres → subscriptions → locale, problem, money, period
+//	feed, history, figures → subscriptionshttp, postgres → subscriptions → locale, problem, money, period
 var imports = map[string][]string{
 	"auth":           {"auth/bounded", "auth/cause", "auth/lastknown", "auth/limit", "auth/locale", "auth/pgread", "auth/problem", "auth/store", "auth/timing"},
 	"auth/bounded":   nil,
@@ -64,14 +64,34 @@ var imports = map[string][]string{
 
 	"subscriptions": {"auth/locale", "auth/problem", "cart/money", "cart/period"},
 	"subscriptions/postgres": {
-		"auth/cause", "auth/limit", "auth/locale", "auth/pgread", "auth/problem", "auth/timing", "cart/money", "cart/period",
-		"subscriptions", "subscriptions/replicas",
+		"auth/cause", "auth/limit", "auth/locale", "auth/pgread", "auth/problem", "auth/timing", "subscriptions",
+	},
+	"subscriptions/subscriptionshttp": {
+		"auth", "auth/locale", "auth/store", "auth/problem", "cart/money", "cart/wire", "subscriptions",
+	},
+
+	"subscriptions/feed": {
+		"auth/limit", "auth/locale", "auth/problem", "cart/wire",
+		"subscriptions", "subscriptions/formats", "subscriptions/postgres", "subscriptions/recorded", "subscriptions/subscriptionshttp",
+	},
+	"subscriptions/feed/follower": {"auth/locale", "subscriptions", "subscriptions/feed"}, // only tests
+	"subscriptions/history": {
+		"auth/locale", "cart/money", "cart/period", "cart/wire",
+		"subscriptions", "subscriptions/postgres", "subscriptions/recorded", "subscriptions/subscriptionshttp",
+	},
+	"subscriptions/figures": {
+		"auth/bounded", "auth/limit", "auth/locale", "auth/pgread", "auth/problem", "auth/timing", "cart/money", "cart/period", "cart/wire",
+		"subscriptions", "subscriptions/formats", "subscriptions/history", "subscriptions/postgres", "subscriptions/recorded", "subscriptions/subscriptionshttp",
 	},
 	"subscriptions/replicas": {"auth/cause"},
-	"subscriptions/subscriptionshttp": {
-		"auth", "auth/bounded", "auth/limit", "auth/locale", "auth/store", "auth/problem", "auth/timing",
-		"cart/money", "cart/wire", "subscriptions",
+	"subscriptions/formats":  {"cart/money"},
+	"subscriptions/recorded": {"auth/locale", "auth/problem"},
+	"subscriptions/suite": {
+		"auth", "auth/locale", "auth/problem", "auth/store", "cart/money", "cart/period", "cart/wire",
+		"deploy/assert", "deploy/connect", "deploy/ephemeral", "deploy/migrations", "deploy/sample",
+		"subscriptions", "subscriptions/feed", "subscriptions/figures", "subscriptions/history", "subscriptions/postgres", "subscriptions/replicas", "subscriptions/subscriptionshttp",
 	},
+	"subscriptions/suite/plans": {"deploy/assert", "deploy/ephemeral"},
 
 	"docs": nil,
 
@@ -85,7 +105,7 @@ var imports = map[string][]string{
 	"deploy/heap":             nil,
 	"deploy/assert":           nil,
 	"deploy/inspect":          {"cart/redisstore", "deploy/connect", "deploy/migrations"},
-	"deploy/sample":           {"auth/locale", "auth/store", "cart", "cart/money", "cart/period", "subscriptions"},
+	"deploy/sample":           {"auth/locale", "auth/store", "cart", "cart/money", "cart/period", "subscriptions", "subscriptions/history"},
 	"deploy/ephemeral":        {"deploy/connect", "deploy/migrations"},
 	"deploy/ephemeral/run":    {"deploy/ephemeral"},
 }
@@ -98,7 +118,7 @@ const wiring = "cmd"
 // subscriptions drive whole requests.
 var forTests = []string{
 	"auth", "auth/limit", "auth/sealed", "auth/store", "cart/service", "cart/carttest", "cart/wire", "deploy/assert", "deploy/connect", "deploy/ephemeral",
-	"deploy/migrations", "deploy/sample", "subscriptions/postgres", "subscriptions/replicas", "subscriptions/subscriptionshttp",
+	"deploy/migrations", "deploy/sample", "subscriptions/figures", "subscriptions/formats", "subscriptions/postgres", "subscriptions/suite", "subscriptions/suite/plans",
 }
 
 // pure packages take and return values: neither they nor what they import use any of impure.

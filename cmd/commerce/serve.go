@@ -25,17 +25,20 @@ const maxDrainDelay = 4 * time.Second
 type serveCommand struct {
 	settings
 	Database   databaseSettings
-	Replicas   replicaSettings
+	extras     []extra
 	RedisURL   string
 	DrainDelay time.Duration
 }
 
 func newServe() cli.Command {
-	c := &serveCommand{}
+	c := &serveCommand{extras: extras()}
+	var more []cli.Setting
+	for _, e := range c.extras {
+		more = append(more, e.settings...)
+	}
 	return cli.Command{
 		Name: "serve", Help: "Run the service.", Faults: c.faults, OpenLog: c.openLog, Run: c.run,
-		Settings: slices.Concat(c.settings.declare(), []cli.Setting{
-			databaseSetting(&c.Database.URL), c.Replicas.setting(),
+		Settings: slices.Concat(c.settings.declare(), []cli.Setting{databaseSetting(&c.Database.URL)}, more, []cli.Setting{
 			redisSetting(&c.RedisURL, "redis:// or rediss:// URL. Several hosts or ?cluster=true: a cluster. ?master=NAME: the hosts are sentinels. ca_file=, cert_file= and key_file=: your own certificates."),
 			{Name: "DRAIN_DELAY", Default: "2s", Help: fmt.Sprintf("How long to accept requests after SIGTERM while /readyz already fails. At most %s.", maxDrainDelay), Value: cli.Duration(&c.DrainDelay, 0, maxDrainDelay)},
 		}),
@@ -89,27 +92,18 @@ func (c *serveCommand) run(ctx context.Context, out cli.Output) error {
 		return err
 	}
 	a.atEnd(background(ctx, admin.Watch))
-	replicas, err := c.Replicas.open(ctx, a, c.Database)
-	if err != nil {
+	subs := &onPostgres{assembly: a, admin: admin, url: c.Database.URL}
+	if err := subs.open(ctx, c.extras); err != nil {
 		return err
 	}
-	admin.Replicas = replicas.States
-	subs, err := c.Database.openSubscriptions(ctx, a, replicas)
-	if err != nil {
-		return err
-	}
-	a.atEnd(catalog.listen(ctx, func(ctx context.Context) {
-		if err := subs.MarkTimeline(ctx); err != nil {
-			a.Log.WarnContext(ctx, "cannot record the timeline of Postgres: the next request for changes tries again", "err", err)
-		}
-	}))
+	a.atEnd(catalog.listen(ctx, subs.connect))
 	sockets, err := c.listen()
 	if err != nil {
 		return err
 	}
 	return c.serve(ctx, sockets, a.Parts, admin, c.DrainDelay, func() {
 		a.Log.Info("serving", "addr", sockets.public.Addr().String(), "admin", sockets.admin.Addr().String(), "version", version)
-		a.atEnd(c.startChecks(ctx, a.Log, a.Metrics))
+		a.atEnd(c.startChecks(ctx, subs))
 	})
 }
 

@@ -22,7 +22,9 @@ import (
 	"commerce/deploy/migrations"
 	"commerce/deploy/sample"
 	"commerce/subscriptions"
+	"commerce/subscriptions/figures"
 	"commerce/subscriptions/postgres"
+	"commerce/subscriptions/suite"
 )
 
 // A sharded database gives the same answers, each from the same shard of each table.
@@ -75,7 +77,7 @@ func everyRead(t *testing.T, db *pgxpool.Pool, now time.Time) (found []string) {
 		add(c.Uses(t.Context(), 1, coupon.Code, "", 100))
 		add(c.Uses(t.Context(), 1, coupon.Code, "1001", 100))
 	}
-	s := postgres.New(postgres.Config{Pool: db, Budget: time.Minute, Wait: time.Minute})
+	s := suite.NewPostgres(postgres.Config{Pool: db, Budget: time.Minute, Wait: time.Minute})
 	active, some := subscriptions.SetOf(subscriptions.Active), subscriptions.SetOf(subscriptions.Active, subscriptions.Paused, subscriptions.Expired)
 	phone, _ := subscriptions.ParsePhone("501234567")
 	for _, f := range []subscriptions.Filter{
@@ -98,7 +100,7 @@ func everyRead(t *testing.T, db *pgxpool.Pool, now time.Time) (found []string) {
 	}
 	add(s.Get(t.Context(), 1, 5001, locale.Ar))
 	totals, err := s.Totals(t.Context(), 1)
-	slices.SortFunc(totals, func(a, b subscriptions.Total) int {
+	slices.SortFunc(totals, func(a, b figures.Total) int {
 		return slices.Compare([]string{string(a.Status), a.Currency, string(a.Duration)}, []string{string(b.Status), b.Currency, string(b.Duration)})
 	})
 	add(totals, err)

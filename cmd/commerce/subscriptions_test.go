@@ -14,11 +14,13 @@ import (
 
 	"commerce/auth"
 	"commerce/cart/money"
+	"commerce/cmd/internal/server"
 	"commerce/cmd/internal/telemetry"
 	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 	"commerce/deploy/sample"
 	"commerce/subscriptions"
+	"commerce/subscriptions/figures"
 	"commerce/subscriptions/postgres"
 )
 
@@ -86,7 +88,8 @@ func TestStoreToken_IsAcceptedUntilItIsRevoked(t *testing.T) {
 
 type reader struct {
 	assembly
-	source *postgres.Source
+	rows *postgres.Source
+	sums *figures.Postgres
 }
 
 func openReader(t *testing.T, url string) *reader {
@@ -94,7 +97,9 @@ func openReader(t *testing.T, url string) *reader {
 	r := &reader{}
 	r.Metrics = telemetry.New("test")
 	r.Stores, r.Log = auth.NewMemoryStores(money.Known, sample.Stores()...), slog.New(slog.DiscardHandler)
-	r.source = assert.Must(databaseSettings{URL: url}.openSubscriptions(t.Context(), &r.assembly, nil))(t)
+	s := &onPostgres{assembly: &r.assembly, admin: &server.Admin{}, url: url}
+	assert.NoError(t, s.open(t.Context(), nil))
+	r.rows, r.sums = s.rows, assert.Must(openFigures(t.Context(), s))(t)
 	return r
 }
 
@@ -120,7 +125,7 @@ func TestSubscriptions_CheckTokensOnTheirOwnConnections(t *testing.T) {
 	for store := range int64(conns + 8) {
 		lists.Go(func() {
 			for ctx.Err() == nil {
-				_, _ = m.source.List(ctx, store, subscriptions.Query{Limit: 16})
+				_, _ = m.rows.List(ctx, store, subscriptions.Query{Limit: 16})
 			}
 		})
 	}
@@ -144,7 +149,7 @@ func TestSubscriptions_CloseEndsSummaries(t *testing.T) {
 	defer lockSubscriptions(t, url)()
 	ended := make(chan error, 1)
 	go func() {
-		_, err := m.source.Totals(context.Background(), 1)
+		_, err := m.sums.Totals(context.Background(), 1)
 		ended <- err
 	}()
 	// Postgres ignores a cancellation that comes before the statement.

@@ -6,16 +6,17 @@ import (
 
 	"commerce/cart/period"
 	"commerce/subscriptions"
+	"commerce/subscriptions/history"
 )
 
 // Pasts returns the states that the subscriptions of Subscriptions(now) have had, with their present ones.
-func Pasts(now time.Time) (pasts []subscriptions.Past) {
+func Pasts(now time.Time) (pasts []history.Past) {
 	now = now.UTC().Truncate(time.Second)
 	fanClub := offersOf(Stores()[0], Products()[1])[2:]
 	for _, s := range Subscriptions(now) {
-		past := subscriptions.Past{StoreID: s.StoreID, ID: s.ID}
+		past := history.Past{StoreID: s.StoreID, ID: s.ID}
 		for _, was := range append(pastOf(s, now, fanClub[0].variant, fanClub[1].variant), s) {
-			past.States = append(past.States, subscriptions.StateOf(&was, was.UpdatedAt))
+			past.States = append(past.States, history.StateOf(&was, was.UpdatedAt))
 		}
 		pasts = append(pasts, past)
 	}

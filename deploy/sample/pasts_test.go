@@ -10,7 +10,8 @@ import (
 	"commerce/cart/money"
 	"commerce/deploy/assert"
 	"commerce/deploy/sample"
-	"commerce/subscriptions"
+	"commerce/subscriptions/figures"
+	"commerce/subscriptions/history"
 )
 
 func TestPasts_LeadToThePresentOnAnyDay(t *testing.T) {
@@ -23,7 +24,7 @@ func TestPasts_LeadToThePresentOnAnyDay(t *testing.T) {
 		}
 		for i, s := range all {
 			states := pasts[i].States
-			if pasts[i].ID != s.ID || !states[0].At.Equal(s.CreatedAt) || !cmp.Equal(states[len(states)-1], subscriptions.StateOf(&all[i], s.UpdatedAt)) {
+			if pasts[i].ID != s.ID || !states[0].At.Equal(s.CreatedAt) || !cmp.Equal(states[len(states)-1], history.StateOf(&all[i], s.UpdatedAt)) {
 				t.Fatalf("at %v, the past of %+v: %+v", now, s, states)
 			}
 			for at, was := range states {
@@ -40,15 +41,15 @@ func TestPasts_AreOfAGrowingStoreWithABadMonth(t *testing.T) {
 	t.Parallel()
 	for day := range 28 {
 		now := time.Date(2026, 11, 1+day, 12, 0, 0, 0, time.UTC)
-		var movements []subscriptions.Movement
+		var movements []figures.Movement
 		for _, past := range sample.Pasts(now) {
 			if past.StoreID == 1 {
-				movements = append(movements, assert.Must(subscriptions.Movements(past.States))(t)...)
+				movements = append(movements, assert.Must(figures.Movements(past.States))(t)...)
 			}
 		}
-		m := assert.Must(subscriptions.Measure(movements, subscriptions.MonthOf(now)))(t)
+		m := assert.Must(figures.Measure(movements, figures.MonthOf(now)))(t)
 		months := m.Series[0].Months[len(m.Series[0].Months)-18:]
-		worst, moved := 0, subscriptions.Figures{}
+		worst, moved := 0, figures.Figures{}
 		for at, f := range months {
 			if net(f) < net(months[worst]) {
 				worst = at
@@ -65,6 +66,6 @@ func TestPasts_AreOfAGrowingStoreWithABadMonth(t *testing.T) {
 }
 
 // net is what the revenue of a month grew.
-func net(f subscriptions.Figures) money.Amount {
+func net(f figures.Figures) money.Amount {
 	return f.New + f.Reactivated + f.Expansion - f.Contraction - f.Churned
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"commerce/subscriptions"
+	"commerce/subscriptions/history"
 )
 
 const (
@@ -76,7 +77,7 @@ func WriteSubscriptions(ctx context.Context, tx pgx.Tx, customers []subscription
 
 // WritePast replaces what is recorded about the past of subscriptions, after WriteSubscriptions. The
 // last state of each must be what it is now. Numbers are not read. A sharded database records nothing.
-func WritePast(ctx context.Context, tx pgx.Tx, all []subscriptions.Past) error {
+func WritePast(ctx context.Context, tx pgx.Tx, all []history.Past) error {
 	var records bool
 	if err := tx.QueryRow(ctx, "SELECT to_regclass('subscription_states') IS NOT NULL").Scan(&records); err != nil || !records {
 		return err
@@ -98,7 +99,7 @@ const insertState = `INSERT INTO subscription_states (store_id, subscription_id,
 	price_amount, currency, duration, cancel_at_period_end, card_last_four, card_scheme, period_start, period_end)
 	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`
 
-func stateRow(p subscriptions.Past, s *subscriptions.State) []any {
+func stateRow(p history.Past, s *history.State) []any {
 	row := []any{p.StoreID, p.ID, s.At, s.Baseline, s.WasBearing}
 	if s.Deleted {
 		return append(row, make([]any, 10)...)

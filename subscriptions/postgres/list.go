@@ -69,11 +69,11 @@ func (p *pageSQL) place(q *subscriptions.Query) (key string) {
 	}
 	p.order = "current_period_end, id"
 	if q.After != none {
-		p.of += " AND (current_period_end, id) > (" + p.arg(instant(q.After.PeriodEnd)) + ", " + p.arg(q.After.ID) + ")"
+		p.of += " AND (current_period_end, id) > (" + p.arg(Instant(q.After.PeriodEnd)) + ", " + p.arg(q.After.ID) + ")"
 		q.Filter.PeriodEndFrom = time.Time{}
 	}
 	if q.Before != none {
-		p.of += " AND (current_period_end, id) < (" + p.arg(instant(q.Before.PeriodEnd)) + ", " + p.arg(q.Before.ID) + ")"
+		p.of += " AND (current_period_end, id) < (" + p.arg(Instant(q.Before.PeriodEnd)) + ", " + p.arg(q.Before.ID) + ")"
 		p.order = "current_period_end DESC, id DESC"
 		q.Filter.PeriodEndBefore = time.Time{}
 	}

@@ -2,12 +2,8 @@ package postgres
 
 import (
 	"cmp"
-	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -17,59 +13,8 @@ import (
 	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 	"commerce/subscriptions"
+	"commerce/subscriptions/suite/plans"
 )
-
-// aMillion fills a database with a million subscriptions of 1,000 stores, of which
-// store 1 has a hundred thousand, and of 100,000 customers. Of 64 subscriptions, 44
-// are active and 1 is paused. Periods end within a year. References are not checked, and rows come in the order of
-// their index, since both cost minutes.
-const aMillion = `
-SET session_replication_role = replica;
-SET work_mem = '256MB';
-INSERT INTO stores (id, name, currency) SELECT s, 'Store ' || s, 'SAR' FROM generate_series(1, 1000) s;
-INSERT INTO products (store_id, id, name, names, slug, type, price, original_price)
-	SELECT s, 4, 'Streaming', '{"ar": "بث"}', 'streaming', 'subscription', 0, 0 FROM generate_series(1, 1000) s;
-INSERT INTO plans (store_id, id, product_id, duration, price)
-	SELECT s, p, 4, 'monthly', 2000 FROM generate_series(1, 1000) s, generate_series(41, 43) p;
-INSERT INTO customers (store_id, id, email, phone, calling_code)
-	SELECT CASE c % 10 WHEN 0 THEN 1 ELSE 1 + c % 1000 END AS store, c, 'Customer' || c || '@example.com', CASE c % 200 WHEN 120 THEN '971' ELSE '' END || (520000000 + c),
-		(ARRAY['966', '966', '971', '965', '20'])[1 + c / 10 % 5]
-	FROM generate_series(1, 100000) c ORDER BY store, c;
-INSERT INTO saved_cards (store_id, id, customer_id, last_four, scheme)
-	SELECT store_id, id, id, '4242', 'visa' FROM customers WHERE id % 3 > 0;
-INSERT INTO subscriptions (store_id, id, customer_id, calling_code, status, starts_at, ends_at, current_period_start,
-		current_period_end, duration, order_id, price_amount, currency, product_id, variant_id, saved_card_id, metadata, external_customer_id,
-		trial_ends_at, next_retry_at, paused_at, paused_remaining_days, canceled_at)
-	SELECT c.store_id, i, c.id, c.calling_code, status, now() - interval '60 days', now() + interval '20 days', now() - interval '10 days',
-		now() + i::bigint * 7919 % 8760 * interval '1 hour', 'monthly', i, 2000, 'SAR', 4, 41 + i % 3, CASE WHEN c.id % 3 > 0 THEN c.id END, '{"seats": 3}',
-		CASE WHEN c.id % 20 < 10 THEN 'crm-' || c.id END, CASE status WHEN 'trialing' THEN now() END, CASE status WHEN 'past_due' THEN now() END,
-		CASE status WHEN 'paused' THEN now() END, CASE status WHEN 'paused' THEN 5 END, CASE status WHEN 'canceled' THEN now() END
-	FROM generate_series(1, 1000000) i JOIN customers c ON c.id = 1 + i * 7 % 100000
-		CROSS JOIN LATERAL (SELECT i::bigint * 2654435761 % 4294967296 / 67108864 AS roll) random
-		CROSS JOIN LATERAL (SELECT CASE WHEN roll < 1 THEN 'paused' WHEN roll < 3 THEN 'past_due' WHEN roll < 6 THEN 'trialing'
-			WHEN roll < 20 THEN (ARRAY['canceled', 'canceled', 'expired'])[1 + i % 3] ELSE 'active' END AS status) state
-	ORDER BY c.store_id, i`
-
-// prepared returns a connection to a database that a script has filled, with statistics as
-// ANALYZE makes them.
-func prepared(t *testing.T, script string) *pgx.Conn {
-	t.Helper()
-	conn := assert.Must(pgx.Connect(t.Context(), ephemeral.Migrated(t)))(t)
-	t.Cleanup(func() { _ = conn.Close(context.Background()) })
-	assert.Must(conn.PgConn().Exec(t.Context(), script).ReadAll())(t)
-	assert.Must(conn.Exec(t.Context(), "VACUUM (FREEZE, ANALYZE)"))(t)
-	return conn
-}
-
-// hideRows updates 3 % of the rows, and lets the planner know, but does not vacuum.
-func hideRows(t *testing.T, conn *pgx.Conn) {
-	t.Helper()
-	assert.Must(conn.PgConn().Exec(t.Context(), `
-		ALTER TABLE subscriptions SET (autovacuum_enabled = off);
-		SET session_replication_role = DEFAULT;
-		UPDATE subscriptions SET updated_at = now() WHERE id % 33 = 0;
-		ANALYZE subscriptions`).ReadAll())(t)
-}
 
 // maxSkip is how many rows a page by number skips at most.
 const maxSkip = 1_000_000
@@ -89,7 +34,7 @@ type planCase struct {
 func TestPlans_UseIndexesAndDoNotSort(t *testing.T) {
 	t.Parallel()
 	ephemeral.Slow(t)
-	conn := prepared(t, aMillion)
+	conn := plans.Prepared(t, plans.AMillion)
 	cases := slices.Concat(customerCases, externalCases, statusCases(1_000_000, 20_000), periodEndCases(20_000), []planCase{
 		{"page 1", subscriptions.Query{Limit: 16}, 16, 0},
 		{"page 1, long", subscriptions.Query{Limit: 101}, 101, 0},
@@ -101,14 +46,25 @@ func TestPlans_UseIndexesAndDoNotSort(t *testing.T) {
 		{"by calling code, past the end", subscriptions.Query{Limit: 16, Skip: maxSkip, Filter: subscriptions.Filter{CallingCode: "966"}}, 0, 40_000},
 	})
 	checkPlans(t, conn, cases, 1)
-	plan := assert.Must(explain(t.Context(), conn, "force_generic_plan", getSQL, []any{int64(1), "ar", int64(850_004)}))(t)
-	assert.Equal(t, plan.faults(false), nil, "one by id: %s", plan)
-	checkChangesPlans(t, conn)
-	hideRows(t, conn)
+	plan := assert.Must(plans.Explain(t.Context(), conn, "force_generic_plan", getSQL, []any{int64(1), "ar", int64(850_004)}))(t)
+	assert.Equal(t, plan.Faults(false), nil, "one by id: %s", plan)
+	checkInOrder(t, conn)
+	plans.HideRows(t, conn)
 	checkPlans(t, conn, cases, 1)
-	checkChangesPlans(t, conn)
-	deleteSome(t, conn)
-	checkChangesPlans(t, conn)
+	checkInOrder(t, conn)
+	plans.DeleteSome(t, conn)
+	checkInOrder(t, conn)
+}
+
+// checkInOrder explains the statement that reads subscriptions by their IDs. With a custom plan, to scan a small
+// table can be as fast.
+func checkInOrder(t *testing.T, conn *pgx.Conn) {
+	t.Helper()
+	for _, n := range []int{1, 100, 1000} {
+		rows := assert.Must(conn.Query(t.Context(), "SELECT id FROM subscriptions WHERE store_id = 1 ORDER BY changed_in DESC, id LIMIT $1", plans.Unprepared, n))(t)
+		ids := assert.Must(pgx.CollectRows(rows, pgx.RowTo[int64]))(t)
+		plans.CheckPage(t, conn, fmt.Sprintf("%d subscriptions", n), inOrderSQL, []any{int64(1), "ar", ids}, n, "force_generic_plan")
+	}
 }
 
 // customerCases find customers first. Customer 20 has 10 subscriptions: 6 active, 2
@@ -233,12 +189,12 @@ func checkPlans(t *testing.T, conn *pgx.Conn, cases []planCase, slack float64) {
 			if mode == "force_custom_plan" && tt.q.Skip > manySkips {
 				continue // to skip most rows of a store, sorting them can be as fast
 			}
-			plan, err := explain(t.Context(), conn, mode, sql, args)
+			plan, err := plans.Explain(t.Context(), conn, mode, sql, args)
 			assert.Require(t, err == nil, "%s: %v", tt.name, err)
 			allowed := slack * float64(cmp.Or(tt.read, 2*tt.rows))
-			customers, _ := plan.read("customers")
-			read, _ := plan.read("subscriptions")
-			wrong := plan.faults(tt.q.Filter.ByCustomer())
+			customers, _ := plan.Read("customers")
+			read, _ := plan.Read("subscriptions")
+			wrong := plan.Faults(tt.q.Filter.ByCustomer())
 			assert.That(t, len(wrong) == 0 && customers <= 2 && plan.Rows == float64(tt.rows) && read <= allowed,
 				"%s, skipping %d, %s: %v; returns %v rows of %v read and %v customers, want %d of %v at most and 2\n%s",
 				tt.name, tt.q.Skip, mode, wrong, plan.Rows, read, customers, tt.rows, allowed, plan)
@@ -252,17 +208,10 @@ func checkPlans(t *testing.T, conn *pgx.Conn, cases []planCase, slack float64) {
 func TestPlans_OfALargeStoreReadByIndex(t *testing.T) {
 	t.Parallel()
 	ephemeral.Slow(t)
-	small := []string{
-		"generate_series(1, 100000) c", "generate_series(1, 10000) c", "generate_series(1, 1000000)", "generate_series(1, 100000)",
-		"i * 7 % 100000", "i * 7 % 10000",
-	}
-	for name, changes := range map[string][]string{
-		"all rows":     append([]string{"generate_series(1, 1000) s", "generate_series(1, 1) s", "1 + c % 1000 END", "1 END"}, small...),
-		"half of them": append([]string{"CASE c % 10 WHEN 0 THEN 1", "CASE c % 2 WHEN 0 THEN 1"}, small...),
-	} {
+	for name, script := range plans.LargeStores() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			conn := prepared(t, strings.NewReplacer(changes...).Replace(aMillion))
+			conn := plans.Prepared(t, script)
 			cases := slices.Concat(statusCases(100_000, 10_000), periodEndCases(10_000), []planCase{
 				{"by external ID", subscriptions.Query{Limit: 16, Filter: subscriptions.Filter{ExternalCustomerID: "crm-20"}}, 10, 0},
 				{"by external ID and calling code", subscriptions.Query{Limit: 16, Filter: subscriptions.Filter{ExternalCustomerID: "crm-20", CallingCode: "971"}}, 10, 0},
@@ -273,121 +222,10 @@ func TestPlans_OfALargeStoreReadByIndex(t *testing.T) {
 				{"by link, back", subscriptions.Query{Limit: 15, Before: subscriptions.Position{ID: 50_000}}, 15, 0},
 			})
 			checkPlans(t, conn, cases, 1)
-			checkChangesPlans(t, conn)
-			hideRows(t, conn)
+			checkInOrder(t, conn)
+			plans.HideRows(t, conn)
 			checkPlans(t, conn, cases, 1.5) // a state of most rows may be a filter on the list of all
-			checkChangesPlans(t, conn)
+			checkInOrder(t, conn)
 		})
 	}
-}
-
-// explained is a node of a plan with its actual counts.
-type explained struct {
-	Type     string      `json:"Node Type"`
-	Relation string      `json:"Relation Name"`
-	Index    string      `json:"Index Name"`
-	Rows     float64     `json:"Actual Rows"`
-	Loops    float64     `json:"Actual Loops"`
-	Removed  float64     `json:"Rows Removed by Filter"`
-	Plans    []explained `json:"Plans"`
-}
-
-// explain runs a prepared statement, since the mode applies only to those.
-func explain(ctx context.Context, conn *pgx.Conn, mode, sql string, args []any) (plan explained, err error) {
-	literals := make([]string, len(args))
-	for i, arg := range args {
-		literals[i] = literal(arg)
-	}
-	for _, statement := range []string{"DEALLOCATE ALL", "SET plan_cache_mode = " + mode, "PREPARE explained AS " + sql} {
-		if _, err := conn.PgConn().Exec(ctx, statement).ReadAll(); err != nil {
-			return plan, err
-		}
-	}
-	execute := "EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE explained (" + strings.Join(literals, ", ") + ")"
-	results, err := conn.PgConn().Exec(ctx, execute).ReadAll()
-	if err != nil {
-		return plan, err
-	}
-	var said []struct{ Plan explained }
-	if err := json.Unmarshal(results[0].Rows[0][0], &said); err != nil || len(said) != 1 {
-		return plan, errors.Join(fmt.Errorf("%d plans", len(said)), err)
-	}
-	return said[0].Plan, nil
-}
-
-// literal formats an argument of a statement as SQL.
-func literal(arg any) string {
-	switch arg := arg.(type) {
-	case string:
-		return "'" + strings.ReplaceAll(arg, "'", "''") + "'"
-	case instant:
-		return literal(time.Time(arg))
-	case time.Time:
-		return literal(arg.Format(time.RFC3339Nano))
-	case []int64:
-		return "'{" + strings.Trim(strings.ReplaceAll(fmt.Sprint(arg), " ", ","), "[]") + "}'"
-	case []string:
-		quoted := make([]string, len(arg))
-		for i, s := range arg {
-			quoted[i] = literal(s)
-		}
-		return "ARRAY[" + strings.Join(quoted, ", ") + "]"
-	}
-	return fmt.Sprint(arg)
-}
-
-// nodes returns the node and all those below it.
-func (n explained) nodes() []explained {
-	all := []explained{n}
-	for _, p := range n.Plans {
-		all = append(all, p.nodes()...)
-	}
-	return all
-}
-
-// faults names the nodes that must not be in a plan.
-func (n explained) faults(maySort bool) (found []string) {
-	for _, n := range n.nodes() {
-		switch {
-		case strings.Contains(n.Type, "Index"), n.Type == "Bitmap Heap Scan", n.Type == "BitmapOr", n.Type == "Limit", n.Type == "Nested Loop", n.Type == "Merge Append", n.Type == "Subquery Scan":
-		case n.Type == "Sort" && maySort:
-		case n.Type == "Memoize", n.Type == "Materialize":
-		case n.Relation == "products", n.Relation == "plans": // tables that may be smaller than a page
-		default:
-			found = append(found, n.Type)
-		}
-	}
-	return found
-}
-
-// read returns how many rows of a table were read, and whether any without an index.
-func (n explained) read(table string) (rows float64, whole bool) {
-	for _, n := range n.nodes() {
-		if n.Relation == table {
-			rows += (n.Rows + n.Removed) * n.Loops
-			whole = whole || n.Type == "Seq Scan"
-		}
-	}
-	return rows, whole
-}
-
-func (n explained) String() string {
-	text, _ := json.MarshalIndent(n, "", " ")
-	return string(text)
-}
-
-// The summary of a store with a tenth of a million rows is read from its index alone.
-func TestPlans_OfASummaryReadOnlyItsIndex(t *testing.T) {
-	t.Parallel()
-	ephemeral.Slow(t)
-	conn := prepared(t, aMillion)
-	for _, mode := range []string{"force_custom_plan", "force_generic_plan", "auto"} {
-		plan := assert.Must(explain(t.Context(), conn, mode, totalsSQL, []any{int64(1)}))(t)
-		scans := slices.DeleteFunc(plan.nodes(), func(n explained) bool { return n.Relation == "" })
-		assert.That(t, len(scans) == 1 && scans[0].Type == "Index Only Scan" && scans[0].Index == "subscriptions_by_status",
-			"%s: want an index-only scan of subscriptions_by_status alone\n%s", mode, plan)
-	}
-	rows := assert.Must(conn.Query(t.Context(), "EXPLAIN (ANALYZE) "+strings.ReplaceAll(totalsSQL, "$1", "1")))(t)
-	text := strings.Join(assert.Must(pgx.CollectRows(rows, pgx.RowTo[string]))(t), "\n")
-	assert.That(t, strings.Contains(text, "Heap Fetches: 0\n"), "reads the table, although it was vacuumed:\n%s", text)
 }

@@ -16,75 +16,24 @@ import (
 	"commerce/auth/limit"
 	"commerce/auth/locale"
 	"commerce/subscriptions"
-	"commerce/subscriptions/replicas"
 )
-
-type Config struct {
-	// Pool may be read-only. Its statement timeout ends statements that the source no
-	// longer waits for.
-	Pool *pgxpool.Pool
-
-	// SummaryPool is for Totals, which reads all rows of a store: its statements take
-	// longer than the others. It may be read-only. nil: Pool.
-	SummaryPool *pgxpool.Pool
-
-	// Replicas serve most reads while they are fit. The caller runs the Set. nil: none.
-	Replicas *replicas.Set
-
-	// Served, if not nil, is called after each read that a server answered, with the kind of
-	// the server: "primary" or "replica".
-	Served func(by string)
-
-	// Base ends all calls of Totals when it ends. They may outlive their requests, and
-	// the pool can be closed only after they have ended. Default: context.Background().
-	Base context.Context
-
-	// Wait bounds the wait for a connection of the pool. Default: 300 ms.
-	Wait time.Duration
-
-	// Budget bounds a whole call, including the wait. Default: 1 s.
-	Budget time.Duration
-
-	// Log receives warnings about rows that are not shown as they are stored.
-	// Default: slog.Default.
-	Log *slog.Logger
-}
 
 // Source reads the tables of the migrations.
 type Source struct {
-	primary  *server
-	replicas []*server // in the order of watch.All
-	watch    *replicas.Set
-	served   func(by string)
-
-	budget    time.Duration
-	base      context.Context
-	log       *slog.Logger
-	warned    atomic.Int64              // when warn logged a row the last time, in Unix seconds
-	keys      atomic.Pointer[linkKeys]  // nil until they were read
-	skippers  *limit.Slots[int64]       // pages that skip many rows, by store
-	noChanges atomic.Pointer[time.Time] // when the database had none; nil: it was not missed
+	*Servers
+	log      *slog.Logger
+	warned   atomic.Int64             // when warn logged a row the last time, in Unix seconds
+	keys     atomic.Pointer[linkKeys] // nil until they were read
+	skippers *limit.Slots[int64]      // pages that skip many rows, by store
 }
 
-// New returns a source for a Config. It reads nothing yet.
-func New(c Config) *Source {
-	if c.Served == nil {
-		c.Served = func(string) {}
-	}
-	wait := cmp.Or(c.Wait, 300*time.Millisecond)
-	p := &Source{
-		primary:  newServer(c.Pool, cmp.Or(c.SummaryPool, c.Pool), nil, wait),
-		watch:    c.Replicas,
-		served:   c.Served,
-		budget:   cmp.Or(c.Budget, time.Second),
-		base:     cmp.Or(c.Base, context.Background()),
-		log:      cmp.Or(c.Log, slog.Default()),
+// New returns a source that reads from servers. It reads nothing yet. The log receives warnings about rows that
+// are not shown as they are stored. nil: slog.Default.
+func New(servers *Servers, log *slog.Logger) *Source {
+	return &Source{
+		Servers: servers, log: cmp.Or(log, slog.Default()),
 		skippers: limit.NewSlots[int64](limit.SlotsConfig{All: maxSkippers, Each: maxSkippersOfStore}),
 	}
-	for _, r := range c.Replicas.All() {
-		p.replicas = append(p.replicas, newServer(r.Pool, r.SummaryPool, r, wait))
-	}
-	return p
 }
 
 // manySkips is the number of skipped rows from which the reads of a page are limited. Skipping
@@ -107,7 +56,7 @@ func (p *Source) List(ctx context.Context, store int64, q subscriptions.Query) (
 		defer leave()
 	}
 	sql, args := listSQL(store, q)
-	err = p.read(ctx, store, func(ctx context.Context, _ *server, conn *pgxpool.Conn) (err error) {
+	err = p.Read(ctx, store, func(ctx context.Context, _ *Server, conn *pgxpool.Conn) (err error) {
 		all, err = p.rows(ctx, conn, newRow(store), q.Limit, sql, args...)
 		return err
 	})
@@ -117,7 +66,7 @@ func (p *Source) List(ctx context.Context, store int64, q subscriptions.Query) (
 }
 
 func (p *Source) Get(ctx context.Context, store, id int64, l locale.Locale) (found *subscriptions.Subscription, err error) {
-	err = p.read(ctx, store, func(ctx context.Context, _ *server, conn *pgxpool.Conn) error {
+	err = p.Read(ctx, store, func(ctx context.Context, _ *Server, conn *pgxpool.Conn) error {
 		all, err := p.rows(ctx, conn, newRow(store).full(), 1, getSQL, store, string(l), id)
 		switch {
 		case err != nil:
@@ -129,6 +78,12 @@ func (p *Source) Get(ctx context.Context, store, id int64, l locale.Locale) (fou
 		return nil
 	})
 	return found, err
+}
+
+// InOrder returns the given subscriptions, complete, in the order of their IDs in ids. It leaves out those
+// that do not exist.
+func (p *Source) InOrder(ctx context.Context, conn *pgxpool.Conn, store int64, ids []int64, l locale.Locale) ([]subscriptions.Subscription, error) {
+	return p.rows(ctx, conn, newRow(store).full(), len(ids), inOrderSQL, store, string(l), ids)
 }
 
 // rows runs a statement whose columns r reads. Usually it returns as many rows as there is room for.
@@ -171,12 +126,12 @@ func (p *Source) LinkKeys(ctx context.Context, fresh bool) ([][]byte, error) {
 	if held := p.keys.Load(); held != nil && !fresh && time.Since(held.read) < linkKeysFor {
 		return held.keys, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, p.budget)
+	ctx, cancel := context.WithTimeout(ctx, p.Budget)
 	defer cancel()
 	began := time.Now()
 	var keys [][]byte
-	err := each(ctx, append([]*server{p.primary}, p.fit(noStore)...), func(ctx context.Context, s *server) error {
-		return s.connected(ctx, noStore, func(ctx context.Context, conn *pgxpool.Conn) error {
+	err := Each(ctx, append([]*Server{p.Primary}, p.fit(NoStore)...), func(ctx context.Context, s *Server) error {
+		return s.Connected(ctx, NoStore, func(ctx context.Context, conn *pgxpool.Conn) error {
 			return conn.QueryRow(ctx, "/* page_link_key */ SELECT array_remove(ARRAY[key, previous], NULL) FROM page_link_key").Scan(&keys)
 		})
 	})
@@ -185,14 +140,4 @@ func (p *Source) LinkKeys(ctx context.Context, fresh bool) ([][]byte, error) {
 	}
 	p.keys.Store(&linkKeys{keys, began})
 	return keys, nil
-}
-
-// read calls try with a connection for a store, within the budget. It calls try again, with
-// another connection, if a replica fails.
-func (p *Source) read(ctx context.Context, store int64, try func(context.Context, *server, *pgxpool.Conn) error) error {
-	ctx, cancel := context.WithTimeout(ctx, p.budget)
-	defer cancel()
-	return p.onServers(ctx, store, func(ctx context.Context, s *server) error {
-		return s.connected(ctx, store, func(ctx context.Context, conn *pgxpool.Conn) error { return try(ctx, s, conn) })
-	})
 }

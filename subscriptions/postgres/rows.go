@@ -37,8 +37,8 @@ const getSQL = "/* subscription */ SELECT" + fullColumns + `
 	FROM subscriptions s` + fullJoins + `
 	WHERE s.store_id = $1 AND s.id = $3`
 
-// changedSQL reads the given subscriptions, in their order.
-const changedSQL = "/* changed_subscriptions */ SELECT" + fullColumns + `
+// inOrderSQL reads the given subscriptions, in their order.
+const inOrderSQL = "/* changed_subscriptions */ SELECT" + fullColumns + `
 	FROM unnest($3::bigint[]) WITH ORDINALITY page (id, place)
 	JOIN subscriptions s ON s.store_id = $1 AND s.id = page.id` + fullJoins + `
 	ORDER BY page.place`
@@ -54,21 +54,21 @@ type row struct {
 func newRow(store int64) *row {
 	r := &row{Subscription: subscriptions.Subscription{StoreID: store}}
 	r.columns = []any{
-		&r.ID, &r.CustomerID, (*text)(&r.Status), (*text)(&r.ExternalCustomerID),
-		(*instant)(&r.StartsAt), (*instant)(&r.EndsAt), (*instant)(&r.PeriodStart), (*instant)(&r.PeriodEnd), (*instant)(&r.TrialEndsAt),
-		&r.CancelAtPeriodEnd, (*instant)(&r.CanceledAt), (*instant)(&r.PausedAt), &r.PausedRemainingDays,
-		(*instant)(&r.NextRetryAt), (*instant)(&r.GraceEndsAt),
-		(*text)(&r.Duration), &r.OrderID, (*int64)(&r.Price), (*text)(&r.Currency),
-		&r.Product.ID, (*text)(&r.Product.Name.Own), (*text)(&r.Product.Slug), (*text)(&r.Product.Type),
-		&r.Variant.ID, (*text)(&r.Variant.Duration), (*int64)(&r.Variant.Price),
-		(*text)(&r.card.LastFour), (*text)(&r.card.Scheme), &r.Metadata, (*instant)(&r.CreatedAt), (*instant)(&r.UpdatedAt),
+		&r.ID, &r.CustomerID, (*Text)(&r.Status), (*Text)(&r.ExternalCustomerID),
+		(*Instant)(&r.StartsAt), (*Instant)(&r.EndsAt), (*Instant)(&r.PeriodStart), (*Instant)(&r.PeriodEnd), (*Instant)(&r.TrialEndsAt),
+		&r.CancelAtPeriodEnd, (*Instant)(&r.CanceledAt), (*Instant)(&r.PausedAt), &r.PausedRemainingDays,
+		(*Instant)(&r.NextRetryAt), (*Instant)(&r.GraceEndsAt),
+		(*Text)(&r.Duration), &r.OrderID, (*int64)(&r.Price), (*Text)(&r.Currency),
+		&r.Product.ID, (*Text)(&r.Product.Name.Own), (*Text)(&r.Product.Slug), (*Text)(&r.Product.Type),
+		&r.Variant.ID, (*Text)(&r.Variant.Duration), (*int64)(&r.Variant.Price),
+		(*Text)(&r.card.LastFour), (*Text)(&r.card.Scheme), &r.Metadata, (*Instant)(&r.CreatedAt), (*Instant)(&r.UpdatedAt),
 	}
 	return r
 }
 
 // full makes r the destination of fullColumns.
 func (r *row) full() *row {
-	r.columns = append(r.columns, &r.scheduled.ID, (*text)(&r.scheduled.Duration), (*int64)(&r.scheduled.Price))
+	r.columns = append(r.columns, &r.scheduled.ID, (*Text)(&r.scheduled.Duration), (*int64)(&r.scheduled.Price))
 	return r
 }
 
@@ -105,16 +105,16 @@ func bound(s *subscriptions.Subscription) (changed bool) {
 	return changed
 }
 
-// text reads a column that is not null. If the value equals the previous row's, as it
+// Text reads a column that is not null. If the value equals the previous row's, as it
 // usually does, it reuses that string.
-type text string
+type Text string
 
-func (t *text) ScanBytes(b []byte) error {
+func (t *Text) ScanBytes(b []byte) error {
 	if b == nil {
 		return errNull
 	}
 	if string(*t) != string(b) {
-		*t = text(b)
+		*t = Text(b)
 	}
 	return nil
 }
@@ -127,22 +127,22 @@ var (
 	infinitelyLate  = time.Date(294277, 1, 1, 0, 0, 0, 0, time.UTC)
 )
 
-// instant is a time in Postgres. It reads null as the zero time.
-type instant time.Time
+// Instant is a time in Postgres. It reads null as the zero time.
+type Instant time.Time
 
-func (i *instant) ScanTimestamptz(v pgtype.Timestamptz) error {
+func (i *Instant) ScanTimestamptz(v pgtype.Timestamptz) error {
 	switch v.InfinityModifier {
 	case pgtype.Infinity:
-		*i = instant(infinitelyLate)
+		*i = Instant(infinitelyLate)
 	case pgtype.NegativeInfinity:
-		*i = instant(infinitelyEarly)
+		*i = Instant(infinitelyEarly)
 	default:
-		*i = instant(v.Time)
+		*i = Instant(v.Time)
 	}
 	return nil
 }
 
-func (i instant) TimestamptzValue() (pgtype.Timestamptz, error) {
+func (i Instant) TimestamptzValue() (pgtype.Timestamptz, error) {
 	v := pgtype.Timestamptz{Time: time.Time(i), Valid: true}
 	switch {
 	case v.Time.Equal(infinitelyLate):

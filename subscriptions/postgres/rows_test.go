@@ -12,13 +12,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestText_IsTheOneOfEachRow(t *testing.T) {
 	t.Parallel()
-	var column text
+	var column Text
 	read := []byte("monthly") // the driver uses the same memory for the next row
-	var rows []text
+	var rows []Text
 	for _, value := range []string{"monthly", "monthly", "yearly.", ""} {
 		assert.NoError(t, column.ScanBytes(append(read[:0], value...)))
 		rows = append(rows, column)
 	}
-	assert.Equal(t, rows, []text{"monthly", "monthly", "yearly.", ""}, "rows have")
+	assert.Equal(t, rows, []Text{"monthly", "monthly", "yearly.", ""}, "rows have")
 	assert.ErrorIs(t, column.ScanBytes(nil), errNull, "null")
 }

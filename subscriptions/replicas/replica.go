@@ -13,7 +13,6 @@ import (
 
 type Replica struct {
 	Server
-	Index int // in Set.All
 
 	wake chan struct{} // receives when a read has failed
 

@@ -39,11 +39,8 @@ type Config struct {
 type Server struct {
 	Name string // host and port
 
-	Pool        *pgxpool.Pool // for lists and changes
-	SummaryPool *pgxpool.Pool // for summaries
-
-	// Checks is used for one check at a time. It is separate from the other pools, so that a
-	// check never waits for reads.
+	// Checks is used for one check at a time. It is separate from pools for reads, so that a
+	// check never waits for them.
 	Checks *pgxpool.Pool
 }
 
@@ -56,7 +53,7 @@ const (
 	minPause = 50 * time.Millisecond
 )
 
-// Set watches replicas. A nil *Set has none.
+// Set watches replicas.
 type Set struct {
 	config   Config
 	interval time.Duration
@@ -71,9 +68,9 @@ func New(c Config) *Set {
 		c.Observe = func(string, bool, time.Duration) {}
 	}
 	s := &Set{config: c, interval: min(maxInterval, c.MaxLag/5), primary: primary{pool: c.Primary, log: c.Log}}
-	for i, server := range c.Servers {
+	for _, server := range c.Servers {
 		s.replicas = append(s.replicas, &Replica{
-			Server: server, Index: i, wake: make(chan struct{}, 1), judge: judge{maxLag: c.MaxLag, verdict: verdict{state: Unchecked}},
+			Server: server, wake: make(chan struct{}, 1), judge: judge{maxLag: c.MaxLag, verdict: verdict{state: Unchecked}},
 		})
 	}
 	return s
@@ -83,12 +80,7 @@ func New(c Config) *Set {
 func (s *Set) Timeline() int64 { return s.primary.seen().timeline }
 
 // All returns all replicas, in the order of Config.Servers.
-func (s *Set) All() []*Replica {
-	if s == nil {
-		return nil
-	}
-	return s.replicas
-}
+func (s *Set) All() []*Replica { return s.replicas }
 
 // Run checks all servers until ctx ends.
 func (s *Set) Run(ctx context.Context) {
@@ -122,20 +114,22 @@ func (s *Set) every(ctx context.Context, wake <-chan struct{}, check func(contex
 	}
 }
 
-// Fit returns up to two replicas to read a store's rows from, the preferred one first. A
+// Fit returns the indexes in All of up to two replicas to read a store's rows from, the preferred one first. A
 // store's reads use the same replica while it is fit, on all instances, so that a page is
 // never older than the one before. If it is not fit, its stores are spread over the others.
-func (s *Set) Fit(store int64) []*Replica {
-	if s == nil {
-		return nil
-	}
+func (s *Set) Fit(store int64) []int {
 	const attempts = 2
-	fit := slices.DeleteFunc(slices.Clone(s.replicas), func(r *Replica) bool { return !r.fit() })
+	var fit []int
+	for i, r := range s.replicas {
+		if r.fit() {
+			fit = append(fit, i)
+		}
+	}
 	if len(fit) == 0 {
 		return nil
 	}
 	n := uint64(len(s.replicas))
-	first := slices.Index(fit, s.replicas[uint64(store)%n])
+	first := slices.Index(fit, int(uint64(store)%n))
 	if first < 0 {
 		first = int(uint64(store) / n % uint64(len(fit)))
 	}
@@ -143,10 +137,10 @@ func (s *Set) Fit(store int64) []*Replica {
 }
 
 // States returns the state of each replica, by name. See State.
-func (s *Set) States() map[string]State {
-	states := map[string]State{}
-	for _, r := range s.All() {
-		states[r.Name] = r.verdict().state
+func (s *Set) States() map[string]string {
+	states := map[string]string{}
+	for _, r := range s.replicas {
+		states[r.Name] = string(r.verdict().state)
 	}
 	return states
 }

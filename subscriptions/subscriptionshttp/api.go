@@ -1,19 +1,18 @@
 // Package subscriptionshttp lets a store's programs read the subscriptions of its customers over
-// HTTP: a list, newest or next renewal first, whose pages all cost the same, single subscriptions
-// and their histories, a summary, monthly figures, and the changes since a cursor.
+// HTTP: a list, newest or next renewal first, whose pages all cost the same, and single subscriptions.
+// Other packages add calls of the same programs.
 package subscriptionshttp
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
 
 	"commerce/auth"
-	"commerce/auth/limit"
 	"commerce/auth/locale"
 	"commerce/auth/problem"
 	"commerce/auth/store"
@@ -36,26 +35,12 @@ type Config struct {
 	// Their clients continue at another instance.
 	Stopping func() bool
 
-	// Fresh makes summaries and metrics for each call, as a source in memory can afford.
-	Fresh bool
-
 	// Now is the clock. Default: time.Now.
 	Now func() time.Time
 }
 
-// maxStreams is how many streams of changes one instance sends at the same time. They share the
-// connections with other requests. Each holds two pages of 1,000 changes, which is 2 MB, or 34 MB
-// if all subscriptions have the largest metadata.
-const maxStreams, maxStreamsOfStore = 8, 2
-
 // API handles the HTTP calls of subscriptions.
-type API struct {
-	Config
-	streams   *limit.Slots[int64] // of changes, by store
-	summaries *runs[*subscriptions.Summary]
-	measured  *runs[*subscriptions.Metrics]
-	waiter    *Waiter // for changes
-}
+type API struct{ Config }
 
 func New(c Config) *API {
 	if c.Used == nil {
@@ -64,46 +49,33 @@ func New(c Config) *API {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	a := &API{
-		Config:    c,
-		streams:   limit.NewSlots[int64](limit.SlotsConfig{All: maxStreams, Each: maxStreamsOfStore}),
-		summaries: newSummaries(c.Source, c.Now),
-		measured:  newMetrics(c.Source, c.Now),
-		waiter:    NewWaiter(c.Source),
-	}
-	if c.Fresh {
-		a.summaries.usable = func(*subscriptions.Summary) bool { return false }
-		a.measured.usable = func(*subscriptions.Metrics) bool { return false }
-	}
-	return a
+	return &API{c}
 }
 
-func (a *API) Area() wire.Area {
-	return wire.Area{
-		Routes: []wire.Route{
-			{Method: http.MethodGet, Path: "/subscriptions", Handle: a.serve(a.list)},
-			{Method: http.MethodGet, Path: "/subscriptions/changes", Handle: a.serve(a.changes), Vary: "Accept"},
-			{Method: http.MethodGet, Path: "/subscriptions/summary", Handle: a.serve(a.summary)},
-			{Method: http.MethodGet, Path: "/subscriptions/metrics", Handle: a.serve(a.metrics), Vary: "Accept"},
-			{Method: http.MethodGet, Path: "/subscriptions/:id", Handle: a.serve(a.get)},
-			{Method: http.MethodGet, Path: "/subscriptions/:id/history", Handle: a.serve(a.history)},
-		},
-		Vary:    "Authorization, Accept-Language, Origin",
-		Private: true,
+// Calls are what another package adds to the list and the single subscription.
+type Calls func(*API) []wire.Route
+
+// Area has the routes of the API, and those of more calls.
+func (a *API) Area(more ...Calls) wire.Area {
+	routes := []wire.Route{
+		{Method: http.MethodGet, Path: "/subscriptions", Handle: a.Serve(a.list)},
+		{Method: http.MethodGet, Path: "/subscriptions/:id", Handle: a.Serve(a.get)},
 	}
+	for _, calls := range more {
+		routes = append(routes, calls(a)...)
+	}
+	return wire.Area{Routes: routes, Vary: "Authorization, Accept-Language, Origin", Private: true}
 }
 
-// merchant is the sender of a request: its store, and the language of the answer.
-type merchant struct {
+// Merchant is the sender of a request: its store, and the language of the answer.
+type Merchant struct {
 	*gin.Context
-	store    *store.Store
-	language locale.Locale
+	Store    *store.Store
+	Language locale.Locale
 }
 
-func (m *merchant) accept() string { return strings.Join(m.Request.Header.Values("Accept"), ",") }
-
-// subscription returns the ID in the path.
-func (m *merchant) subscription() (int64, error) {
+// Subscription returns the ID in the path.
+func (m *Merchant) Subscription() (int64, error) {
 	id, ok := subscriptions.WholeNumber[int64](math.MaxInt64)(m.Param("id"))
 	if !ok {
 		return 0, subscriptions.ErrNotFound
@@ -111,22 +83,22 @@ func (m *merchant) subscription() (int64, error) {
 	return id, nil
 }
 
-// serve identifies the store before a call.
-func (a *API) serve(handle func(*merchant) (wire.Answer, error)) wire.Handler {
+// Serve identifies the store before a call.
+func (a *API) Serve(handle func(*Merchant) (wire.Answer, error)) wire.Handler {
 	return func(c *gin.Context) (wire.Answer, error) {
 		store, token, err := a.Tokens.Identify(c.Request, wire.Client(c))
 		if err != nil {
 			return wire.Answer{}, err
 		}
 		a.Used(token)
-		m := &merchant{c, store, locale.Match(c.GetHeader("Accept-Language"), store.Locale)}
+		m := &Merchant{c, store, locale.Match(c.GetHeader("Accept-Language"), store.Locale)}
 		answer, err := handle(m)
-		answer.Language, answer.Store, answer.Caller = m.language, store.ID, wire.Merchant
+		answer.Language, answer.Store, answer.Caller = m.Language, store.ID, wire.Merchant
 		return answer, err
 	}
 }
 
-func (a *API) list(m *merchant) (wire.Answer, error) {
+func (a *API) list(m *Merchant) (wire.Answer, error) {
 	asked, err := parseListing(m.Request.URL.RawQuery)
 	if err != nil {
 		return wire.Answer{}, err
@@ -135,52 +107,70 @@ func (a *API) list(m *merchant) (wire.Answer, error) {
 	if err != nil {
 		return wire.Answer{}, err
 	}
-	q.Language = m.language
-	rows, err := a.Source.List(m.Request.Context(), m.store.ID, q)
+	q.Language = m.Language
+	rows, err := a.Source.List(m.Request.Context(), m.Store.ID, q)
 	if err != nil {
-		return wire.Answer{}, fmt.Errorf("list subscriptions of store %d: %w", m.store.ID, err)
+		return wire.Answer{}, fmt.Errorf("list subscriptions of store %d: %w", m.Store.ID, err)
 	}
-	p.fill(rows, key, m.store.ID)
-	if err := checkCurrencies(m.store, p.rows); err != nil {
+	p.fill(rows, key, m.Store.ID)
+	if err := CheckCurrencies(m.Store, p.rows); err != nil {
 		return wire.Answer{}, err
 	}
 	path := a.Origin(m.Request) + m.FullPath()
-	return wire.Answer{Data: func(w *wire.Writer) { writePage(w, a.view(m, w), &p, path) }}, nil
+	return wire.Answer{Data: func(w *wire.Writer) { writePage(w, a.View(m, w), &p, path) }}, nil
 }
 
 // question returns the page and what to ask the source for it, and the key that signs the links
 // of the answer. If no known key signed the request's link, another instance may already use a
 // newer key, so the keys are read again before the link is refused.
-func (a *API) question(m *merchant, asked *listing) (p page, q subscriptions.Query, key []byte, err error) {
+func (a *API) question(m *Merchant, asked *listing) (p page, q subscriptions.Query, key []byte, err error) {
 	for _, fresh := range []bool{false, true} {
 		keys, err := a.Source.LinkKeys(m.Request.Context(), fresh)
 		if err != nil {
 			return p, q, nil, fmt.Errorf("read the keys of page links: %w", err)
 		}
-		if p, q, ok := asked.ask(keys, m.store.ID); ok {
+		if p, q, ok := asked.ask(keys, m.Store.ID); ok {
 			return p, q, keys[0], nil
 		}
 	}
 	return p, q, nil, problem.New(problem.InvalidParameter, linkParameter, textLink)
 }
 
-func (a *API) get(m *merchant) (wire.Answer, error) {
-	id, err := m.subscription()
+func (a *API) get(m *Merchant) (wire.Answer, error) {
+	id, err := m.Subscription()
 	if err != nil {
 		return wire.Answer{}, err
 	}
-	s, err := a.Source.Get(m.Request.Context(), m.store.ID, id, m.language)
+	s, err := a.Source.Get(m.Request.Context(), m.Store.ID, id, m.Language)
 	if err != nil {
-		return wire.Answer{}, fmt.Errorf("get subscription %d of store %d: %w", id, m.store.ID, err)
+		return wire.Answer{}, fmt.Errorf("get subscription %d of store %d: %w", id, m.Store.ID, err)
 	}
-	if err := checkCurrencies(m.store, []subscriptions.Subscription{*s}); err != nil {
+	if err := CheckCurrencies(m.Store, []subscriptions.Subscription{*s}); err != nil {
 		return wire.Answer{}, err
 	}
 	return wire.Answer{Data: func(w *wire.Writer) {
 		w.BeginObject()
-		a.view(m, w).full(s)
+		a.View(m, w).Full(s)
 		w.EndObject()
 	}}, nil
 }
 
-func (a *API) view(m *merchant, w *wire.Writer) *view { return &view{w, w, m.store, a.Now()} }
+// View returns a view that writes to w.
+func (a *API) View(m *Merchant, w *wire.Writer) *View { return a.ViewTo(w, m, w) }
+
+// ViewTo returns a view that writes to another format than JSON. w formats prices.
+func (a *API) ViewTo(to Members, m *Merchant, w *wire.Writer) *View {
+	return &View{to, w, m.Store, a.Now()}
+}
+
+// errStopping ends a stream. The client continues at another instance.
+var errStopping = subscriptions.Unavailable(errors.New("the process is stopping"))
+
+// MayContinue returns why a stream, or a call that waited, must end: the process stops, or the token was revoked.
+func (a *API) MayContinue(m *Merchant) error {
+	if a.Stopping != nil && a.Stopping() {
+		return errStopping
+	}
+	_, _, err := a.Tokens.Identify(m.Request, wire.Client(m.Context))
+	return err
+}

@@ -91,7 +91,7 @@ func (l *listing) linked(p place, key []byte, store int64) string {
 }
 
 // writePage writes a page of the list. path is the list's URL without a query.
-func writePage(w *wire.Writer, v *view, p *page, path string) {
+func writePage(w *wire.Writer, v *View, p *page, path string) {
 	link := func(name, query string) {
 		if query == "" {
 			w.Null(name)

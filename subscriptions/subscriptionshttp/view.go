@@ -11,9 +11,9 @@ import (
 	"commerce/subscriptions"
 )
 
-// checkCurrencies fails if the decimals of a store's currency, or of that of one of its
+// CheckCurrencies fails if the decimals of a store's currency, or of that of one of its
 // subscriptions, are not known: an amount could be wrong by a factor of a hundred.
-func checkCurrencies(s *store.Store, rows []subscriptions.Subscription) error {
+func CheckCurrencies(s *store.Store, rows []subscriptions.Subscription) error {
 	if !money.Known(s.Currency) {
 		return problem.UnknownCurrency(fmt.Sprintf("store %d", s.ID), s.Currency)
 	}
@@ -25,8 +25,8 @@ func checkCurrencies(s *store.Store, rows []subscriptions.Subscription) error {
 	return nil
 }
 
-// members is where a view writes: a wire.Writer, or lines of CSV.
-type members interface {
+// Members is where a View writes: a wire.Writer, or lines of CSV.
+type Members interface {
 	Number(name string, n int64)
 	Text(name, value string)
 	Optional(name, value string)                  // null for ""
@@ -39,9 +39,9 @@ type members interface {
 	EndObject()
 }
 
-// view writes subscriptions as the store's programs read them. All their currencies are known.
-type view struct {
-	members
+// View writes subscriptions as the store's programs read them. All their currencies are known.
+type View struct {
+	Members
 	texts *wire.Writer // has the language, and formats prices
 	store *store.Store
 	now   time.Time
@@ -52,32 +52,32 @@ type view struct {
 const (
 	seconds  = "2006-01-02 15:04:05"
 	days     = "2006-01-02"
-	instants = "2006-01-02T15:04:05.000000Z"
+	Instants = "2006-01-02T15:04:05.000000Z"
 )
 
 // Time writes the nearest time that can be shown.
-func (v *view) Time(name string, t time.Time, layout string) {
-	v.members.Time(name, subscriptions.Shown(t), layout)
+func (v *View) Time(name string, t time.Time, layout string) {
+	v.Members.Time(name, subscriptions.Shown(t), layout)
 }
 
-// instant writes null for the zero time.
-func (v *view) instant(name string, at time.Time) {
+// Instant writes null for the zero time.
+func (v *View) Instant(name string, at time.Time) {
 	if at.IsZero() {
 		v.Null(name)
 		return
 	}
-	v.Time(name, at, instants)
+	v.Time(name, at, Instants)
 }
 
 // amount writes an amount of a known currency.
-func (v *view) amount(name string, a money.Amount, currency string) {
+func (v *View) amount(name string, a money.Amount, currency string) {
 	digits, _ := money.Digits(currency)
 	v.Amount(name, a, digits)
 }
 
-// full writes the members of a single subscription, which has more than one of the list.
-func (v *view) full(s *subscriptions.Subscription) {
-	v.subscription(s, days, instants)
+// Full writes the members of a single subscription, which has more than one of the list.
+func (v *View) Full(s *subscriptions.Subscription) {
+	v.subscription(s, days, Instants)
 	if s.Scheduled == nil {
 		v.Null("scheduled_variant")
 	} else {
@@ -85,21 +85,16 @@ func (v *view) full(s *subscriptions.Subscription) {
 	}
 	switch s.Status {
 	case subscriptions.Paused:
-		v.instant("paused_at", s.PausedAt)
+		v.Instant("paused_at", s.PausedAt)
 		v.Number("paused_remaining_days", int64(s.PausedRemainingDays))
 	case subscriptions.PastDue:
-		v.instant("next_retry_at", s.NextRetryAt)
+		v.Instant("next_retry_at", s.NextRetryAt)
 	}
-}
-
-func (v *view) deletion(d subscriptions.Deletion) {
-	v.Number("id", d.ID)
-	v.instant("deleted_at", d.At)
 }
 
 // subscription writes the members that both answers have. dates and periods are the layouts of
 // its dates.
-func (v *view) subscription(s *subscriptions.Subscription, dates, periods string) {
+func (v *View) subscription(s *subscriptions.Subscription, dates, periods string) {
 	v.Number("id", s.ID)
 	v.Text("status", string(s.Status))
 	v.Optional("external_customer_id", s.ExternalCustomerID)
@@ -109,16 +104,16 @@ func (v *view) subscription(s *subscriptions.Subscription, dates, periods string
 	v.Time("end_date", s.EndsAt, dates)
 	v.Time("current_period_start", s.PeriodStart, periods)
 	v.Time("current_period_end", s.PeriodEnd, periods)
-	v.instant("trial_ends_at", s.TrialEndsAt)
+	v.Instant("trial_ends_at", s.TrialEndsAt)
 	v.Bool("cancel_at_period_end", s.CancelAtPeriodEnd)
-	v.instant("canceled_at", s.CanceledAt)
+	v.Instant("canceled_at", s.CanceledAt)
 	v.Text("duration", string(s.Duration))
 	v.Number("order_id", s.OrderID)
 	card := s.PaymentMethod()
 	v.Bool("auto_renew", card != nil)
 
 	v.Object("price")
-	v.price(s.Price, s.Currency)
+	v.Price(s.Price, s.Currency)
 	v.EndObject()
 
 	v.Object("product")
@@ -129,7 +124,7 @@ func (v *view) subscription(s *subscriptions.Subscription, dates, periods string
 	v.EndObject()
 
 	v.variant("variant", &s.Variant)
-	v.card("payment_method", card)
+	v.Card("payment_method", card)
 	if s.Metadata == nil {
 		v.Null("metadata")
 	} else {
@@ -139,20 +134,20 @@ func (v *view) subscription(s *subscriptions.Subscription, dates, periods string
 	v.Bool("is_active", s.GrantsAccess(v.now))
 	v.Bool("is_expired", s.HasExpired(v.now))
 	v.Number("days_remaining", int64(s.DaysRemaining(v.now)))
-	v.instant("grace_ends_at", s.GraceEnd())
-	v.instant("created_at", s.CreatedAt)
-	v.instant("updated_at", s.UpdatedAt)
+	v.Instant("grace_ends_at", s.GraceEnd())
+	v.Instant("created_at", s.CreatedAt)
+	v.Instant("updated_at", s.UpdatedAt)
 }
 
-// price writes the members of a price.
-func (v *view) price(a money.Amount, currency string) {
+// Price writes the members of a price.
+func (v *View) Price(a money.Amount, currency string) {
 	v.amount("amount", a, currency)
 	v.Text("formatted", v.texts.Formatted(a, currency))
 	v.Text("currency", currency)
 }
 
-// card writes null for none.
-func (v *view) card(name string, c *subscriptions.Card) {
+// Card writes null for none.
+func (v *View) Card(name string, c *subscriptions.Card) {
 	if c == nil {
 		v.Null(name)
 		return
@@ -163,32 +158,11 @@ func (v *view) card(name string, c *subscriptions.Card) {
 	v.EndObject()
 }
 
-func (v *view) variant(name string, variant *subscriptions.Variant) {
+func (v *View) variant(name string, variant *subscriptions.Variant) {
 	v.Object(name)
 	v.Number("id", variant.ID)
 	v.Text("duration", string(variant.Duration))
 	v.Text("duration_text", variant.Duration.Label(v.texts.Language))
 	v.amount("price", variant.Price, v.store.Currency)
 	v.EndObject()
-}
-
-func writeChanges(w *wire.Writer, v *view, c *subscriptions.Changes, store int64) {
-	w.BeginObject()
-	w.Array("data")
-	for i := range c.Changed {
-		w.BeginObject()
-		v.full(&c.Changed[i])
-		w.EndObject()
-	}
-	w.EndArray()
-	w.Array("deleted")
-	for _, d := range c.Deleted {
-		w.BeginObject()
-		v.deletion(d)
-		w.EndObject()
-	}
-	w.EndArray()
-	w.Text("next", c.Next.Text(store))
-	w.Bool("has_more", c.More)
-	w.EndObject()
 }

@@ -3,8 +3,8 @@
 package backstage
 
 import (
-	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -73,11 +73,11 @@ func (b *backstage) bill(c *gin.Context) (wire.Answer, error) {
 	}
 	b.billing.Lock()
 	defer b.billing.Unlock()
-	all, err := b.subscriptions.Changes(c.Request.Context(), b.store.ID, subscriptions.ChangesQuery{Limit: math.MaxInt})
-	if err != nil {
-		return wire.Answer{}, err
+	var all []subscriptions.Subscription
+	for _, s := range slices.Backward(b.subscriptions.Rows(b.store.ID)) {
+		all = append(all, *s)
 	}
-	event, s := sample.Bill(all.Changed, b.last, time.Now())
+	event, s := sample.Bill(all, b.last, time.Now())
 	b.last = event
 	if event == sample.Deleted {
 		b.subscriptions.Delete(s.StoreID, s.ID, time.Now())

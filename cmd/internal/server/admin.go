@@ -10,7 +10,6 @@ import (
 
 	"commerce/auth"
 	"commerce/cmd/internal/telemetry"
-	"commerce/subscriptions/replicas"
 )
 
 // Admin is the operator's side. It has a separate address, which must not be public.
@@ -28,7 +27,7 @@ type Admin struct {
 
 	// Replicas returns the state of each Postgres replica, by name, for /readyz. It does not
 	// affect readiness, because other servers serve the replica's reads. nil: none.
-	Replicas func() map[string]replicas.State
+	Replicas func() map[string]string
 
 	Log *slog.Logger // of Watch
 

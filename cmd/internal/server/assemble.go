@@ -26,11 +26,12 @@ type Parts struct {
 	JWT          *auth.JWT // nil: every access token is refused
 	DefaultStore int64     // 0: the only store, if there is exactly one
 
-	Subscriptions subscriptions.Source // nil: the subscription routes do not exist
-	FreshFigures  bool                 // whether their summaries and metrics are made for each call
-	UCP           bool                 // whether agents have endpoints
-	TrustProfiles bool                 // whether agents' platforms need no profile that can be fetched
-	LocalProfiles bool                 // whether profiles may be on this machine, for requests from it
+	Subscriptions     subscriptions.Source      // nil: the subscription routes do not exist
+	SubscriptionCalls []subscriptionshttp.Calls // more of these routes
+
+	UCP           bool // whether agents have endpoints
+	TrustProfiles bool // whether agents' platforms need no profile that can be fetched
+	LocalProfiles bool // whether profiles may be on this machine, for requests from it
 
 	APITokens    *auth.APITokens // verifies stores' API tokens
 	APITokenUsed func(id int64)  // called for each accepted token; nil: nothing is called
@@ -68,8 +69,8 @@ func Assemble(p Parts) (http.Handler, error) {
 	if p.Subscriptions != nil {
 		p.Areas = append(p.Areas, subscriptionshttp.New(subscriptionshttp.Config{
 			Source: p.Subscriptions, Tokens: p.APITokens, Used: p.APITokenUsed,
-			Origin: origins.of, Stopping: p.Stopping, Now: p.Now, Fresh: p.FreshFigures,
-		}).Area())
+			Origin: origins.of, Stopping: p.Stopping, Now: p.Now,
+		}).Area(p.SubscriptionCalls...))
 	}
 	return NewHandler(p.Config)
 }

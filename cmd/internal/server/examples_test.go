@@ -25,6 +25,9 @@ import (
 	"commerce/deploy/sample"
 	"commerce/docs"
 	"commerce/subscriptions"
+	"commerce/subscriptions/feed"
+	"commerce/subscriptions/history"
+	"commerce/subscriptions/suite"
 )
 
 var update = flag.Bool("update", false, "write the answers of the service to the examples in docs/openapi.yaml")
@@ -223,8 +226,8 @@ func refusalExamples(t *testing.T, add func(string, answer)) {
 
 func subscriptionExamples(t *testing.T, add func(string, answer)) {
 	t.Helper()
-	var memory *subscriptions.Memory
-	s := exampleShop(t, func(p *server.Parts) { memory = p.Subscriptions.(*subscriptions.Memory) })
+	var memory suite.Memory
+	s := exampleShop(t, func(p *server.Parts) { memory = p.Subscriptions.(suite.Memory) })
 	_, all := sampleOf(s.ID, exampleTime)
 	for _, each := range all {
 		memory.Put(each)
@@ -259,25 +262,25 @@ func subscriptionExamples(t *testing.T, add func(string, answer)) {
 	call("SubscriptionChangesTwo", after)
 	call("SubscriptionChangesLines", after, "Accept", "application/x-ndjson")
 	call("SubscriptionChangesTable", after, "Accept", "text/csv")
-	elsewhere := assert.Must(subscriptions.NewMemory(nil, []subscriptions.Subscription{{StoreID: s.ID, ID: 1}}).
-		Changes(t.Context(), s.ID, subscriptions.ChangesQuery{Limit: 1}))(t)
+	elsewhere := assert.Must(suite.NewMemory(nil, []subscriptions.Subscription{{StoreID: s.ID, ID: 1}}).
+		Changes(t.Context(), s.ID, feed.Query{Limit: 1}))(t)
 	call("CursorExpiredExpired", "/subscriptions/changes?after="+elsewhere.Next.Text(s.ID))
 }
 
 // pastOf returns a past of s with a yearly plan, a renewal that failed, and a card that was removed.
-func pastOf(s subscriptions.Subscription) subscriptions.Past {
-	last := subscriptions.StateOf(&s, exampleTime.Add(-2*time.Hour))
-	p := subscriptions.Past{StoreID: s.StoreID, ID: s.ID}
-	for i, edit := range []func(*subscriptions.State){
-		func(s *subscriptions.State) { s.Card = &subscriptions.Card{LastFour: "1234", Scheme: "visa"} },
-		func(s *subscriptions.State) { s.Status = subscriptions.PastDue },
-		func(s *subscriptions.State) { s.Card = last.Card },
-		func(s *subscriptions.State) {
+func pastOf(s subscriptions.Subscription) history.Past {
+	last := history.StateOf(&s, exampleTime.Add(-2*time.Hour))
+	p := history.Past{StoreID: s.StoreID, ID: s.ID}
+	for i, edit := range []func(*history.State){
+		func(s *history.State) { s.Card = &subscriptions.Card{LastFour: "1234", Scheme: "visa"} },
+		func(s *history.State) { s.Status = subscriptions.PastDue },
+		func(s *history.State) { s.Card = last.Card },
+		func(s *history.State) {
 			s.Status, s.PeriodStart, s.PeriodEnd = last.Status, last.PeriodStart, last.PeriodEnd
 		},
-		func(s *subscriptions.State) { *s = last },
+		func(s *history.State) { *s = last },
 	} {
-		state := subscriptions.State{Status: last.Status, VariantID: 42, Price: 20_000, Currency: last.Currency, Duration: "annually", PeriodStart: last.PeriodStart.AddDate(-1, 0, 0), PeriodEnd: last.PeriodStart}
+		state := history.State{Status: last.Status, VariantID: 42, Price: 20_000, Currency: last.Currency, Duration: "annually", PeriodStart: last.PeriodStart.AddDate(-1, 0, 0), PeriodEnd: last.PeriodStart}
 		if i > 0 {
 			state = p.States[i-1]
 		}

@@ -21,7 +21,7 @@ import (
 	"commerce/deploy/ephemeral"
 	"commerce/deploy/sample"
 	"commerce/subscriptions"
-	"commerce/subscriptions/postgres"
+	"commerce/subscriptions/suite"
 )
 
 // Each fuzz target calls the whole service, with its own Redis and Postgres, as `commerce serve`
@@ -78,7 +78,7 @@ func subscriptionsFromPostgres(t testing.TB, p *server.Parts) string {
 	tokens := auth.NewPostgresAPITokens(catalog.db)
 	token := assert.Must(tokens.Create(t.Context(), own, "fuzz"))(t)
 	p.APITokens = auth.NewAPITokens(auth.APITokensConfig{Source: tokens, Stores: p.Stores})
-	p.Subscriptions = postgres.New(postgres.Config{Pool: catalog.db, Budget: ephemeral.Patience(10 * time.Second), Wait: ephemeral.Patience(5 * time.Second)})
+	serveSource(p, suite.Patient(catalog.db))
 	return token
 }
 

@@ -196,9 +196,9 @@ func TestSlowRequest_SaysThatPostgresIsSlow(t *testing.T) {
 	r := newRecorder(t)
 	via, slow := slowLine(t, ephemeral.Migrated(t))
 	s := openShop(t, embeddedRedis(t), func(p *server.Parts) {
-		p.Subscriptions = postgres.New(postgres.Config{
+		p.Subscriptions = postgres.New(postgres.NewServers(postgres.Config{
 			Pool: patientPool(t, via, telemetry.New("test").PostgresTracer()), Wait: ephemeral.Patience(10 * time.Second), Budget: ephemeral.Patience(10 * time.Second),
-		})
+		}), nil)
 		p.Traces = r.traces
 	})
 	list := func(id string) { s.merchant(t).ok("GET", "/subscriptions", "", "X-Request-Id", id) }

@@ -28,6 +28,7 @@ import (
 	"commerce/deploy/assert"
 	"commerce/docs"
 	"commerce/subscriptions/subscriptionshttp"
+	"commerce/subscriptions/suite"
 )
 
 // document is the OpenAPI description, loaded once for all tests.
@@ -222,7 +223,7 @@ func TestOpenAPI_HasEveryRegisteredRoute(t *testing.T) {
 // servedRoutes returns the methods and paths of all areas, as the document writes them.
 func servedRoutes() (routes []string) {
 	parameter := regexp.MustCompile(`:(\w+)`)
-	for _, area := range []wire.Area{carthttp.New(nil, service.New(service.Config{Keys: handoverKeys}), "", nil).Area(), ucp.New(ucp.Config{}).Area(), subscriptionshttp.New(subscriptionshttp.Config{}).Area()} {
+	for _, area := range []wire.Area{carthttp.New(nil, service.New(service.Config{Keys: handoverKeys}), "", nil).Area(), ucp.New(ucp.Config{}).Area(), subscriptionshttp.New(subscriptionshttp.Config{}).Area(suite.Calls(nil)...)} {
 		for _, route := range area.Routes {
 			routes = append(routes, route.Method+" "+parameter.ReplaceAllString(route.Path, "{$1}"))
 		}

@@ -149,7 +149,7 @@ func (a *Admin) ready(w http.ResponseWriter, r *http.Request) {
 	}
 	if a.Replicas != nil {
 		for name, state := range a.Replicas() {
-			checks["replica "+name] = string(state)
+			checks["replica "+name] = state
 		}
 	}
 	if a.draining.Load() {

@@ -15,6 +15,8 @@ import (
 	"commerce/deploy/assert"
 	"commerce/deploy/sample"
 	"commerce/subscriptions"
+	"commerce/subscriptions/history"
+	"commerce/subscriptions/suite"
 )
 
 // sampleOf returns the sample's customers and subscriptions. Those of store 1 belong to store.
@@ -34,7 +36,7 @@ func sampleOf(store int64, now time.Time) ([]subscriptions.Customer, []subscript
 }
 
 // pastsOf returns the pasts of what sampleOf returns.
-func pastsOf(store int64, now time.Time) []subscriptions.Past {
+func pastsOf(store int64, now time.Time) []history.Past {
 	_, all := sampleOf(store, now)
 	pasts := sample.Pasts(now)
 	for i := range pasts {
@@ -54,10 +56,15 @@ func (s *shop) offerSubscriptions(t testing.TB, parts *server.Parts) {
 		return strconv.FormatInt(id, 10) + "|" + secret
 	}
 	s.API, s.Revoked = issue(1, s.ID, nil), issue(2, s.ID, &now)
-	memory := subscriptions.NewMemory(customers, all)
+	memory := suite.NewMemory(customers, all)
 	memory.Record(pastsOf(s.ID, now)...)
-	parts.Subscriptions = memory
+	serveSource(parts, memory)
 	parts.APITokens = auth.NewAPITokens(auth.APITokensConfig{Source: tokens, Stores: parts.Stores})
+}
+
+// serveSource adds a source of subscriptions, with all calls.
+func serveSource(parts *server.Parts, source suite.Source) {
+	parts.Subscriptions, parts.SubscriptionCalls = source, suite.Calls(source)
 }
 
 type listBody struct {

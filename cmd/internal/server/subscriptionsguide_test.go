@@ -26,7 +26,7 @@ import (
 	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
 	"commerce/deploy/sample"
-	"commerce/subscriptions/postgres"
+	"commerce/subscriptions/suite"
 )
 
 const subscriptionsGuide = "docs/subscriptions.md"
@@ -68,7 +68,7 @@ func (r *reader) fromPostgres(t *testing.T, p *server.Parts) string {
 	ephemeral.Settle(t, r.db)
 	secret, sum := auth.NewAPISecret()
 	p.Stores = auth.NewMemoryStores(money.Known, sample.Stores()...)
-	p.Subscriptions = postgres.New(postgres.Config{Pool: r.db, Budget: ephemeral.Patience(10 * time.Second), Wait: ephemeral.Patience(5 * time.Second)})
+	serveSource(p, suite.Patient(r.db))
 	p.APITokens = auth.NewAPITokens(auth.APITokensConfig{
 		Source: auth.MemoryAPITokens{1: {ID: 1, StoreID: 1, Hash: sum}}, Stores: p.Stores,
 	})

@@ -1,0 +1,37 @@
+package feed
+
+import (
+	"errors"
+	"testing"
+
+	"commerce/auth/problem"
+	"commerce/deploy/assert"
+)
+
+// FuzzParseRequest fuzzes the queries and Accept headers of changes.
+func FuzzParseRequest(f *testing.F) {
+	cursor := Cursor{
+		Database: Database{System: 7, OID: 5}, Timeline: 11, Log: 900, Since: 50, Change: Change{Transaction: 100, ID: 3},
+	}
+	f.Add("after="+cursor.Text(1)+"&limit=7", "text/html, text/csv;q=0.3", int64(1))
+	f.Add("after="+(Cursor{}).Text(2), "application/x-ndjson", int64(2))
+	f.Add("limit=0&limit=1&%zz", ";q=", int64(-1))
+	f.Fuzz(checkRequest)
+}
+
+func checkRequest(t *testing.T, query, accept string, store int64) {
+	t.Helper()
+	r, err := parseRequest(query, accept, store)
+	var refused *problem.Error
+	switch {
+	case errors.As(err, &refused):
+		assert.That(t, refused.Code == problem.InvalidParameter && len(refused.Members("en")) != 0, "%q: %v", query, err)
+	case err != nil:
+		t.Errorf("%q: %v", query, err)
+	case r.limit < 1 || r.limit > MaxChanges:
+		t.Errorf("%q: limit %d", query, r.limit)
+	default:
+		again, ok := ParseCursor(r.after.Text(store), store)
+		assert.That(t, ok && again == r.after, "%q: %+v", query, r.after)
+	}
+}

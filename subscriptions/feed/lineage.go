@@ -1,0 +1,115 @@
+package feed
+
+import (
+	"errors"
+
+	"commerce/subscriptions"
+	"commerce/subscriptions/postgres"
+)
+
+// Lineage is what a database knows about its past when changes are read. A cursor is valid
+// only in a database that has everything that its reader has seen.
+//
+// The timeline of the write-ahead log changes when a replica is promoted, or a backup is recovered
+// up to some time: the part of the log after the fork is lost there. The service records each
+// timeline with the position of its fork, before it reads changes on it (subscription_timelines).
+type Lineage struct {
+	Database Database
+	Ended    uint64 // all transactions below have ended, and what they changed is read
+	Log      uint64 // position of the log before which everything that is read was committed, perhaps not on disk yet
+
+	Flushed uint64 // up to where the log of a primary was on disk soon afterwards
+
+	Replica  bool
+	Replayed uint64 // position up to which a replica has the log
+
+	Latest Timeline // that was recorded; number 0: none yet
+	Ours   bool     // it was recorded in this database, not in the original of a copy
+
+	Current int64 // the timeline of the log, 0 on a replica
+
+	// CursorTimeline is the timeline of the cursor, 0 if this database never had it. Later is the
+	// number of recorded timelines after it, and LaterFork the first fork after it, 0 if unknown.
+	CursorTimeline int64
+	Later          int64
+	LaterFork      uint64
+
+	Pruned Change // the last deletion of the store that is no longer known; zero for none
+}
+
+// Timeline is a timeline that was recorded.
+type Timeline struct {
+	Number int64 // from 1
+	Mark   int64 // random, so that copies that were promoted separately differ
+}
+
+// Errors for a database from which no changes can be read.
+const ErrOtherDatabase = postgres.Blameless("the database is a copy: run `commerce migrate up`, which restarts the changes")
+
+var ErrUnmarked = errors.New("the server was promoted, and its timeline is not recorded yet")
+
+// Ahead reports whether a replica may lack something that a reader has seen, so that it
+// cannot decide whether the cursor is valid. If check accepts the cursor, this does not
+// matter: the replica shows no change before all transactions up to the cursor's have ended.
+func (h *Lineage) Ahead(c Cursor) bool {
+	return h.Replica && c.Database == h.Database && h.Replayed < c.Log
+}
+
+// Result completes the changes c after a cursor, the last of which is last. The error says
+// why they cannot be used. A replica that is behind the cursor returns no changes yet.
+func (h *Lineage) Result(after Cursor, c Changes, last Change) (Changes, error) {
+	switch err := h.check(after); {
+	case errors.Is(err, ErrCursorExpired) && h.Ahead(after):
+		return Changes{Next: after}, nil
+	case err != nil:
+		return Changes{}, err
+	}
+	if (after == Cursor{}) { // the reader starts now
+		after = Cursor{Database: h.Database, Timeline: h.Latest.Mark, Since: h.Ended}
+	}
+	if (last != Change{}) {
+		if (after.Change == Change{}) { // nothing was seen before. Since may be of a timeline that lost transactions
+			after.Since = h.Ended
+		}
+		after.Change, after.Timeline, after.Log = last, h.Latest.Mark, max(after.Log, h.Log)
+	}
+	c.Next = after
+	return c, nil
+}
+
+// check returns ErrCursorExpired if the database may lack something that the reader has
+// seen, or a deletion that it has not seen.
+func (h *Lineage) check(c Cursor) error {
+	switch {
+	case h.Latest.Number != 0 && !h.Ours:
+		return subscriptions.Unavailable(ErrOtherDatabase)
+	case !h.Replica && h.Current > h.Latest.Number:
+		return subscriptions.Unavailable(ErrUnmarked)
+	case c == Cursor{}:
+		return nil
+	case c.Database != h.Database, !h.has(c):
+		return ErrCursorExpired
+	// A deletion after the cursor is no longer known. Deletions from before the reader started do
+	// not matter: it has not seen those subscriptions.
+	case h.Pruned.Compare(c.Change) > 0 && h.Pruned.Transaction >= c.Since:
+		return ErrCursorExpired
+	}
+	return nil
+}
+
+// has reports whether the database has everything that the reader has seen.
+func (h *Lineage) has(c Cursor) bool {
+	switch {
+	case c.Timeline == 0:
+		return h.Latest.Number == 0 || c.Transaction == 0
+	case h.CursorTimeline == 0:
+		return false
+	case !h.Replica && h.Log < c.Log: // an earlier state, such as a snapshot of the disk
+		return false
+	case h.Later == 0:
+		return true
+	}
+	// A timeline without a row may have begun and ended between two others.
+	complete := h.Latest.Number == h.CursorTimeline+h.Later
+	return complete && c.Log <= h.LaterFork
+}

@@ -1,0 +1,177 @@
+package feed
+
+import (
+	"strconv"
+	"time"
+)
+
+// The changes of a store after a cursor that may be read. The arguments are the store, and the
+// transaction and the ID of the cursor.
+//
+// Only transactions below the snapshot's xmin are read. All of those have ended, so no
+// change can appear later before or between those that were read.
+const (
+	readableChanges = `FROM subscriptions
+		WHERE store_id = $1 AND (changed_in, id) > ($2, $3) AND changed_in < pg_snapshot_xmin(pg_current_snapshot())`
+	readableDeletions = `FROM deleted_subscriptions
+		WHERE store_id = $1 AND (deleted_in, id) > ($2, $3) AND deleted_in < pg_snapshot_xmin(pg_current_snapshot())`
+)
+
+// changesSQL reads the history and which subscriptions changed, in one statement, so that
+// both are of one snapshot. The arguments are the store, the transaction and the ID of the
+// cursor, the maximum number of changes, the cursor's timeline, and the system identifier.
+//
+// A deletion is void if a new subscription has the same ID. It still counts as a change, so that a
+// page reads few rows after all of a store was deleted and inserted again. If both are of one
+// transaction, the subscription comes first: a page may end between the two.
+//
+// The result is one row with arrays. The outer limit is a literal for the planner, as in listSQL.
+func changesSQL(limit int) string {
+	atMost := MaxChanges + 1
+	if limit <= DefaultChanges {
+		atMost = DefaultChanges + 1
+	}
+	return `/* changes */
+	WITH latest AS (SELECT * FROM subscription_timelines ORDER BY timeline DESC, mark LIMIT 1),
+	reader AS (SELECT timeline FROM subscription_timelines WHERE mark = $5),
+	later AS (
+		SELECT count(*) AS number, CASE WHEN count(*) = count(forked_at) THEN min(forked_at) END AS fork
+		FROM (
+			SELECT max(forked_at) AS forked_at FROM subscription_timelines
+			WHERE timeline > (SELECT timeline FROM reader) GROUP BY timeline
+		) timelines
+	),
+	history AS MATERIALIZED (
+		SELECT db.oid AS database_oid, pg_snapshot_xmin(pg_current_snapshot()) AS ended,
+			(CASE WHEN server.replica THEN greatest(pg_last_wal_replay_lsn(), pg_last_wal_receive_lsn())
+				ELSE pg_current_wal_insert_lsn() END - '0/0')::bigint AS log,
+			CASE WHEN server.replica THEN 0 ELSE (pg_current_wal_flush_lsn() - '0/0')::bigint END AS flushed,
+			server.replica, coalesce(pg_last_wal_replay_lsn() - '0/0', 0)::bigint AS replayed,
+			coalesce(latest.timeline, 0) AS timeline, coalesce(latest.mark, 0) AS mark,
+			coalesce((latest.system_identifier, latest.database_oid, latest.table_oid)
+				= ($6, db.oid, to_regclass('subscriptions')::oid), false) AS ours,
+			CASE WHEN server.replica THEN 0
+				ELSE ('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::bigint END AS current,
+			coalesce((SELECT timeline FROM reader), 0) AS cursor_timeline,
+			later.number AS later, coalesce(later.fork - '0/0', 0)::bigint AS later_fork,
+			coalesce(pruned.deleted_in, '0') AS pruned_in, coalesce(pruned.id, 0) AS pruned_id
+		FROM pg_database db
+		CROSS JOIN (SELECT pg_is_in_recovery() AS replica OFFSET 0) server
+		CROSS JOIN later
+		LEFT JOIN latest ON true
+		LEFT JOIN pruned_deletions pruned ON pruned.store_id = $1
+		WHERE db.datname = current_database()
+	),
+	page AS (
+		SELECT * FROM (
+			(SELECT changed_in AS transaction, id, NULL::timestamptz AS deleted_at ` + readableChanges + `
+			ORDER BY changed_in, id LIMIT $4)
+			UNION ALL
+			(SELECT deleted_in, id, deleted_at ` + readableDeletions + `
+			ORDER BY deleted_in, id LIMIT $4)
+			ORDER BY transaction, id, deleted_at NULLS FIRST LIMIT $4
+		) merged LIMIT ` + strconv.Itoa(atMost) + `
+	)
+	SELECT history.*, changes.* FROM history CROSS JOIN (
+		SELECT array_agg(transaction), array_agg(id), array_agg(deleted_at), array_agg(void) FROM (
+			SELECT page.transaction, page.id, page.deleted_at, again.id IS NOT NULL AS void FROM page
+			LEFT JOIN LATERAL (
+				SELECT s.id FROM subscriptions s WHERE page.deleted_at IS NOT NULL AND s.store_id = $1 AND s.id = page.id LIMIT 1
+			) again ON true
+			ORDER BY page.transaction, page.id, page.deleted_at NULLS FIRST
+		) ordered
+	) changes`
+}
+
+// changesRow is the destination of the row of changesSQL. Its slices have an element for
+// each change.
+type changesRow struct {
+	Lineage
+	transactions []uint64
+	ids          []int64
+	deletedAt    []*time.Time // nil: it is not a deletion
+	void         []bool       // a deletion of an ID that a subscription has again
+}
+
+// into returns the destinations of the columns, in their order.
+func (r *changesRow) into() []any {
+	return []any{
+		&r.Database.OID, &r.Ended, &r.Log, &r.Flushed, &r.Replica, &r.Replayed,
+		&r.Latest.Number, &r.Latest.Mark, &r.Ours, &r.Current,
+		&r.CursorTimeline, &r.Later, &r.LaterFork, &r.Pruned.Transaction, &r.Pruned.ID,
+		&r.transactions, &r.ids, &r.deletedAt, &r.void,
+	}
+}
+
+// changes returns the first changes, at most limit, without the subscriptions that changed;
+// their IDs; and the place of the last change, zero for none.
+func (r *changesRow) changes(limit int) (c Changes, changed []int64, last Change) {
+	n := min(len(r.ids), limit)
+	c.More = len(r.ids) > limit
+	for i, id := range r.ids[:n] {
+		switch at := r.deletedAt[i]; {
+		case at == nil:
+			changed = append(changed, id)
+		case !r.void[i]:
+			c.Deleted = append(c.Deleted, Deletion{ID: id, At: *at})
+		}
+	}
+	if n > 0 {
+		last = Change{Transaction: r.transactions[n-1], ID: r.ids[n-1]}
+	}
+	return c, changed, last
+}
+
+// dated is a history that was read at a time.
+//
+// A request without news is answered with newsSQL, which costs half as much as changesSQL, if the
+// latest timeline is the cursor's and such a cursor was good a moment ago. If the cursor has expired
+// since, it is safe to answer that nothing has changed yet: it is refused a moment later.
+type dated struct {
+	Lineage
+	at time.Time
+}
+
+// good reports whether a cursor was good a moment ago, except for deletions that were pruned. d is
+// nil if no history was read.
+func (d *dated) good(c Cursor) bool {
+	if d == nil || c.Timeline == 0 || c.Timeline != d.Latest.Mark || c.Database != d.Database || time.Since(d.at) >= time.Second {
+		return false
+	}
+	if d.Replica {
+		return c.Log <= d.Replayed
+	}
+	return c.Log <= d.Log
+}
+
+// latestSQL returns the latest change of each store that has one after a change. The arguments are
+// the stores, and the transactions and the IDs of the changes. From the change on, no index
+// has entries of rows that were deleted long ago, which the scan would have to skip.
+const latestSQL = `/* changes_latest */
+	SELECT reader.store_id, latest.transaction, latest.id
+	FROM unnest($1::bigint[], $2::xid8[], $3::bigint[]) reader (store_id, transaction, id)
+	CROSS JOIN LATERAL (
+		SELECT * FROM (
+			(SELECT s.changed_in AS transaction, s.id FROM subscriptions s
+			WHERE s.store_id = reader.store_id AND (s.changed_in, s.id) > (reader.transaction, reader.id)
+				AND s.changed_in < pg_snapshot_xmin(pg_current_snapshot())
+			ORDER BY s.changed_in DESC, s.id DESC LIMIT 1)
+			UNION ALL
+			(SELECT d.deleted_in, d.id FROM deleted_subscriptions d
+			WHERE d.store_id = reader.store_id AND (d.deleted_in, d.id) > (reader.transaction, reader.id)
+				AND d.deleted_in < pg_snapshot_xmin(pg_current_snapshot())
+			ORDER BY d.deleted_in DESC, d.id DESC LIMIT 1)
+		) each_latest ORDER BY transaction DESC, id DESC LIMIT 1
+	) latest`
+
+// newsSQL reports whether there may be a change of a store after a cursor, or another history.
+// The arguments are the store, the transaction and the ID of the cursor, and its timeline.
+// The order makes the planner choose the indexes: it expects that any row is soon found.
+const newsSQL = `/* changes_poll */
+	SELECT NOT EXISTS (SELECT FROM subscription_timelines
+			WHERE mark = $4 AND table_oid = to_regclass('subscriptions') AND timeline = (SELECT max(timeline) FROM subscription_timelines))
+		OR (SELECT id ` + readableChanges + `
+			ORDER BY changed_in, id LIMIT 1) IS NOT NULL
+		OR (SELECT id ` + readableDeletions + `
+			ORDER BY deleted_in, id LIMIT 1) IS NOT NULL
+		OR EXISTS (SELECT FROM pruned_deletions WHERE store_id = $1 AND (deleted_in, id) > ($2, $3))`

@@ -1,0 +1,199 @@
+package figures
+
+import (
+	"fmt"
+	"maps"
+	"math/big"
+	"slices"
+	"time"
+
+	"commerce/auth/problem"
+	"commerce/cart/money"
+	"commerce/subscriptions"
+	"commerce/subscriptions/history"
+)
+
+// MaxMonths is how many months metrics have, with the running one. History is kept as long.
+const MaxMonths = 36
+
+// Month is a calendar month in UTC: how many begin between the year 0 and it.
+type Month int
+
+func MonthOf(t time.Time) Month {
+	year, month, _ := t.UTC().Date()
+	return Month(12*year + int(month) - 1)
+}
+
+// ParseMonth reads a month such as "2026-07", of the year 1 or later.
+func ParseMonth(s string) (Month, bool) {
+	t, err := time.Parse("2006-01", s)
+	return MonthOf(t), err == nil && t.Year() > 0
+}
+
+func (m Month) String() string { return fmt.Sprintf("%04d-%02d", m/12, m%12+1) }
+
+// Movement adds up states of subscriptions that began in the same month, with the same currencies
+// before and since. A currency is "" while a subscription is neither active nor past due.
+type Movement struct {
+	Month    Month
+	From, To string // ISO 4217
+
+	Opening bool // nothing is known of the time before: recording began
+	Again   bool // the subscriptions had been active or past due at some time before
+	Count   int64
+
+	// Sums of the monthly prices before and since, and of the increases of those that increased, in
+	// parts of minor units.
+	Was, Is, Raised *big.Int
+}
+
+// parts is how many parts a minor unit has in a Movement: the months of every duration divide it.
+const parts = 120
+
+// Metrics are a store's monthly figures.
+type Metrics struct {
+	AsOf        time.Time // when reading the source began
+	First, Last Month     // that have figures; the last one is running. If nothing is recorded, First is after Last
+	Series      []Series  // by currency; those without any figure are left out, and past ones in an unknown currency
+}
+
+// Series has the figures of the months of Metrics, in one currency.
+type Series struct {
+	Currency string // ISO 4217, a known one
+	Months   []Figures
+}
+
+// Figures are what happened in a month, and what there was at its end. The MRR is that of the month
+// before + New + Reactivated + Expansion − Contraction − Churned, exactly: each is the difference
+// of two rounded running sums, in this order.
+type Figures struct {
+	MRR           money.Amount
+	Subscriptions int64 // that are active or past due
+
+	New, Reactivated, Expansion, Contraction, Churned money.Amount
+}
+
+// flow is what changed in a month, in parts of minor units: the movements of Figures, in their order.
+type flow struct {
+	sums  [5]big.Int
+	count int64
+}
+
+const (
+	flowNew = iota
+	flowReactivated
+	flowExpansion
+	flowContraction // negative, like the next one
+	flowChurned
+)
+
+// Measure makes the metrics of a store's movements, except for AsOf. A figure that cannot be shown is
+// an error. Movements of later months than the running one, by another clock, count in it.
+func Measure(movements []Movement, running Month) (*Metrics, error) {
+	m := &Metrics{First: running + 1, Last: running}
+	for _, of := range movements {
+		m.First = min(m.First, max(of.Month, running-MaxMonths+1), running)
+	}
+	flows := map[string][]flow{} // by currency; the first one is before all months
+	for _, of := range movements {
+		at := 0
+		if !of.Opening {
+			at = max(0, int(min(of.Month, running)-m.First)+1)
+		}
+		for _, currency := range []string{of.From, of.To} {
+			if flows[currency] == nil {
+				flows[currency] = make([]flow, running-m.First+2)
+			}
+		}
+		of.addTo(&flows[of.From][at], &flows[of.To][at])
+	}
+	delete(flows, "")
+	for _, currency := range slices.Sorted(maps.Keys(flows)) {
+		s, err := measured(currency, flows[currency])
+		if err != nil {
+			return nil, err
+		}
+		if !slices.ContainsFunc(s.Months, func(f Figures) bool { return f != Figures{} }) {
+			continue
+		}
+		if !money.Known(currency) {
+			if s.Months[len(s.Months)-1].Subscriptions == 0 { // a mistake that was corrected
+				continue
+			}
+			return nil, problem.UnknownCurrency("monthly figures", currency)
+		}
+		m.Series = append(m.Series, s)
+	}
+	return m, nil
+}
+
+// addTo adds the movement to what changed in the currency before, and in the one since.
+func (of *Movement) addTo(from, to *flow) {
+	add := func(f *flow, kind int, amount *big.Int) { f.sums[kind].Add(&f.sums[kind], amount) }
+	if of.From == of.To {
+		add(to, flowExpansion, of.Raised)
+		lowered := new(big.Int).Sub(of.Is, of.Was)
+		add(to, flowContraction, lowered.Sub(lowered, of.Raised))
+		return
+	}
+	kind := flowNew
+	if of.Again {
+		kind = flowReactivated
+	}
+	add(to, kind, of.Is)
+	to.count += of.Count
+	add(from, flowChurned, new(big.Int).Neg(of.Was))
+	from.count -= of.Count
+}
+
+// measured returns the figures of all months but the first flow's.
+func measured(currency string, flows []flow) (Series, error) {
+	s := Series{Currency: currency, Months: make([]Figures, len(flows)-1)}
+	sum, count, before := new(big.Int), int64(0), money.Amount(0)
+	for at := range flows {
+		var moved [len(flows[at].sums)]money.Amount
+		for kind := range moved {
+			sum.Add(sum, &flows[at].sums[kind])
+			after, err := rounded(currency, new(big.Rat).SetFrac(sum, big.NewInt(parts)))
+			if err != nil {
+				return Series{}, err
+			}
+			moved[kind], before = after-before, after
+		}
+		count += flows[at].count
+		if at > 0 {
+			s.Months[at-1] = Figures{
+				MRR: before, Subscriptions: count, New: moved[flowNew], Reactivated: moved[flowReactivated],
+				Expansion: moved[flowExpansion], Contraction: -moved[flowContraction], Churned: -moved[flowChurned],
+			}
+		}
+	}
+	return s, nil
+}
+
+// Movements returns the movements of one subscription, from its states, oldest first. None is of an
+// earlier month than one before, even if a clock was set back.
+func Movements(states []history.State) ([]Movement, error) {
+	var all []Movement
+	before, again := Movement{Is: new(big.Int)}, false
+	for at, s := range states {
+		m := Movement{
+			Month: max(before.Month, MonthOf(s.At)), From: before.To, Opening: at == 0 && s.Baseline, Again: again,
+			Count: 1, Was: before.Is, Is: new(big.Int), Raised: new(big.Int),
+		}
+		if history.Bears(s.Status) {
+			months := s.Duration.Months()
+			if months == 0 {
+				return nil, subscriptions.Unavailable(fmt.Errorf("unknown duration %q", s.Duration))
+			}
+			m.To = s.Currency
+			m.Is.Mul(big.NewInt(int64(s.Price)), big.NewInt(int64(parts/months)))
+		}
+		if m.Is.Cmp(m.Was) > 0 {
+			m.Raised.Sub(m.Is, m.Was)
+		}
+		again = again || s.WasBearing || m.To != ""
+		all, before = append(all, m), m
+	}
+	return all, nil
+}

@@ -1,0 +1,423 @@
+package figures_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"commerce/cart/money"
+	"commerce/deploy/assert"
+	"commerce/deploy/ephemeral"
+	"commerce/subscriptions"
+	"commerce/subscriptions/figures"
+	"commerce/subscriptions/history"
+	"commerce/subscriptions/suite"
+)
+
+// monthly are a month's figures in one currency, as a client decodes them.
+type monthly struct {
+	Month, Currency                                        string
+	Complete                                               bool
+	MRR, New, Reactivated, Expansion, Contraction, Churned *json.Number
+	Subscriptions                                          *int64
+}
+
+// metrics requests a store's metrics, which must succeed.
+func metricsOf(t *testing.T, b suite.Bundle, store int64, query string) []monthly {
+	t.Helper()
+	w := b.Do("/subscriptions/metrics"+query, store, "en")
+	var body struct{ Data struct{ Data []monthly } }
+	err := json.Unmarshal(w.Body.Bytes(), &body)
+	assert.Require(t, err == nil && w.Code == http.StatusOK, "GET /subscriptions/metrics%s: %d %s (%v)", query, w.Code, w.Body, err)
+	return body.Data.Data
+}
+
+// lives are the states of subscriptions, each oldest first.
+type lives [][]history.State
+
+var recording = time.Date(2024, 6, 10, 12, 0, 0, 0, time.UTC) // 18 months before now
+
+// someLives returns random lives of n subscriptions from the beginning of recording until now. Many
+// states begin or end at the boundary of a month.
+func someLives(r *rand.Rand, n int) lives {
+	all := make(lives, n)
+	for id := range all {
+		at := recording
+		s := history.State{Baseline: r.IntN(3) == 0}
+		s.WasBearing = s.Baseline && r.IntN(2) == 0
+		if !s.Baseline || r.IntN(20) == 0 { // few baselines are of a later time, as while a database is copied
+			at = at.Add(time.Duration(r.Int64N(int64(suite.Now.Sub(recording)))))
+		}
+		for at.Before(suite.Now) {
+			s.At = at
+			all[id] = append(all[id], anyChange(r, &s))
+			s.Baseline, s.WasBearing = r.IntN(50) == 0, false
+			at = at.Add(time.Duration(r.Int64N(int64(100 * 24 * time.Hour))))
+			if r.IntN(4) == 0 {
+				at = time.Date(at.Year(), at.Month()+1, 1, 0, 0, 0, 0, time.UTC).Add(-time.Duration(r.IntN(2)) * time.Microsecond)
+			}
+		}
+	}
+	return all
+}
+
+// anyChange alters a state, and returns it.
+func anyChange(r *rand.Rand, s *history.State) history.State {
+	if s.Deleted = !s.Baseline && s.Status != "" && r.IntN(12) == 0; s.Deleted {
+		s.Status = ""
+		return history.State{At: s.At, Deleted: true}
+	}
+	if s.Status == "" || r.IntN(2) == 0 {
+		s.Status = subscriptions.Statuses[r.IntN(4)*r.IntN(3)%len(subscriptions.Statuses)]
+		if r.IntN(2) == 0 {
+			s.Status = subscriptions.Active
+		}
+	}
+	if s.Currency == "" || r.IntN(20) == 0 {
+		s.Currency = []string{"SAR", "SAR", "JPY", "KWD"}[r.IntN(4)]
+	}
+	if s.Duration == "" || r.IntN(3) == 0 {
+		s.Duration, s.Price = durations[r.IntN(len(durations))], money.Amount(r.Int64N(2_000)*r.Int64N(500))
+	}
+	return *s
+}
+
+// write makes the lives the only history, of store 1.
+func (all lives) write(t *testing.T, pool *pgxpool.Pool) {
+	t.Helper()
+	suite.Exec(t, pool, "TRUNCATE subscription_states")
+	type row struct {
+		id    int64
+		moves bool
+		history.State
+	}
+	var rows []row
+	for id, states := range all {
+		var last history.State
+		for _, s := range states {
+			moves := !s.Baseline && (s.Deleted || s.Status != last.Status || s.Price != last.Price || s.Currency != last.Currency || s.Duration != last.Duration)
+			rows = append(rows, row{int64(id + 1), moves, s})
+			last = s
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b row) int { return a.At.Compare(b.At) })
+	orNull := func(s row, value any) any {
+		if s.Deleted {
+			return nil
+		}
+		return value
+	}
+	_, err := pool.CopyFrom(t.Context(), pgx.Identifier{"subscription_states"},
+		[]string{"store_id", "subscription_id", "recorded_at", "first", "was_bearing", "moves_revenue", "status", "price_amount", "currency", "duration"},
+		pgx.CopyFromSlice(len(rows), func(i int) ([]any, error) {
+			s := rows[i]
+			return []any{
+				1, s.id, s.At, s.Baseline, s.WasBearing, s.moves, orNull(s, string(s.Status)), orNull(s, int64(s.Price)), orNull(s, s.Currency), orNull(s, string(s.Duration)),
+			}, nil
+		}))
+	assert.NoError(t, err)
+	suite.Exec(t, pool, "ANALYZE subscription_states")
+}
+
+// stated is a source whose history is that of the lives.
+type stated struct {
+	suite.Source
+	lives
+}
+
+func (s stated) Movements(context.Context, int64) (all []figures.Movement, err error) {
+	for _, states := range s.lives {
+		some, err := figures.Movements(states)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, some...)
+	}
+	return all, nil
+}
+
+// tally has what a store's subscriptions in one currency did in a month.
+type tally struct {
+	start, added, back, up, down, gone, end big.Rat
+	active                                  int64
+}
+
+// recount replays the lives in one month after another, in fractions.
+func (all lives) recount() (want []monthly) {
+	for from := time.Date(2024, 6, 1, 0, 0, 0, 0, time.UTC); from.Before(suite.Now); from = from.AddDate(0, 1, 0) {
+		until := from.AddDate(0, 1, 0)
+		in := map[string]*tally{"": {}, "JPY": {}, "KWD": {}, "SAR": {}}
+		for _, states := range all {
+			replay(states, from, until, in)
+		}
+		for _, currency := range []string{"JPY", "KWD", "SAR"} {
+			want = append(want, in[currency].figures(currency, from.Format("2006-01"), until.Before(suite.Now)))
+		}
+	}
+	return want
+}
+
+// replay adds what one subscription did from a time until another.
+func replay(states []history.State, from, until time.Time, in map[string]*tally) {
+	revenueOf := func(s history.State) (string, *big.Rat) {
+		if s.Status != "active" && s.Status != "past_due" {
+			return "", new(big.Rat)
+		}
+		return s.Currency, big.NewRat(int64(s.Price), int64(s.Duration.Months()))
+	}
+	add := func(to *big.Rat, amount *big.Rat) { to.Add(to, amount) }
+	var last history.State
+	bore := false
+	for i, s := range states {
+		if i == 0 && s.Baseline || s.At.Before(from) {
+			last = s
+			currency, _ := revenueOf(s)
+			bore = bore || s.WasBearing || currency != ""
+		}
+	}
+	was, before := revenueOf(last)
+	add(&in[was].start, before)
+	for i, s := range states {
+		if i == 0 && s.Baseline || s.At.Before(from) || !s.At.Before(until) {
+			continue
+		}
+		is, after := revenueOf(s)
+		switch {
+		case is == was && after.Cmp(before) > 0:
+			add(&in[is].up, after.Sub(after, before))
+		case is == was:
+			add(&in[is].down, new(big.Rat).Sub(before, after))
+		case bore:
+			add(&in[is].back, after)
+			add(&in[was].gone, before)
+		default:
+			add(&in[is].added, after)
+		}
+		bore = bore || is != ""
+		was, before = revenueOf(s)
+	}
+	add(&in[was].end, before)
+	in[was].active++
+}
+
+// figures rounds sums to monthly, in the order of the movements.
+func (c *tally) figures(currency, month string, complete bool) monthly {
+	sum := new(big.Rat).Set(&c.start)
+	moved := func(amount *big.Rat) *json.Number {
+		before := nearest(sum)
+		change := nearest(sum.Add(sum, amount)) - before
+		return new(inMajor(max(change, -change), currency))
+	}
+	f := monthly{Month: month, Currency: currency, Complete: complete, MRR: new(inMajor(nearest(&c.end), currency)), Subscriptions: &c.active}
+	f.New, f.Reactivated, f.Expansion = moved(&c.added), moved(&c.back), moved(&c.up)
+	f.Contraction, f.Churned = moved(c.down.Neg(&c.down)), moved(c.gone.Neg(&c.gone))
+	if sum.Cmp(&c.end) != 0 {
+		panic(fmt.Sprintf("%s in %s: the movements lead from %s to %s, not to %s", currency, month, &c.start, sum, &c.end))
+	}
+	return f
+}
+
+// prunedBefore returns the lives with what is older than a time folded into one state.
+func (all lives) prunedBefore(cutoff time.Time) lives {
+	pruned := make(lives, len(all))
+	for id, states := range all {
+		older := 0
+		for older < len(states) && states[older].At.Before(cutoff) {
+			older++
+		}
+		if pruned[id] = slices.Clone(states[max(0, older-1):]); older > 0 {
+			first := &pruned[id][0]
+			first.Baseline = true
+			first.WasBearing = slices.ContainsFunc(states[:older], func(s history.State) bool {
+				return s.WasBearing || s.Status == "active" || s.Status == "past_due"
+			})
+		}
+	}
+	return pruned
+}
+
+// slowly is a source that takes a second.
+type slowly struct{ stated }
+
+func (s slowly) Movements(ctx context.Context, store int64) ([]figures.Movement, error) {
+	time.Sleep(time.Second)
+	return s.stated.Movements(ctx, store)
+}
+
+// A caller must not share the figures that another one asked for before the month began.
+func TestMetrics_HaveTheMonthThatBeganWhileTheyWereMade(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		source := slowly{stated{lives: lives{{{
+			At: time.Now(), Status: subscriptions.Active, Currency: "SAR", Duration: "monthly", Price: 100,
+		}}}}}
+		config := suite.ConfigOf(source, suite.Stores()...)
+		config.Now = time.Now
+		b := suite.Bundle{Engine: suite.NewEngine(config, figures.Calls(figures.Config{Source: source}))}
+		time.Sleep(time.Until(time.Date(2000, 1, 31, 23, 59, 59, 500_000_000, time.UTC)))
+		go b.Do("/subscriptions/metrics", 1, "en")
+		time.Sleep(500 * time.Millisecond)
+		got := metricsOf(t, b, 1, "?from=2000-01")
+		assert.Require(t, len(got) == 2, "got %+v", got)
+		assert.That(t, got[0].Complete && got[1].Subscriptions != nil, "the running month has no figures: %+v", got)
+	})
+}
+
+func TestMetrics_EqualARecount(t *testing.T) {
+	suite.Slow(t)
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	all := someLives(rand.New(rand.NewPCG(seed, 0)), 10_000)
+	want := all.recount()
+	wantIdentity(t, want)
+	pool := ephemeral.MigratedPool(t)
+	cutoff := time.Date(2025, 2, 11, 0, 0, 0, 0, time.UTC)
+	for name, kept := range map[string]lives{"2024-06": all, "2025-03": all.prunedBefore(cutoff)} {
+		kept.write(t, pool)
+		for _, source := range []suite.Source{suite.Patient(pool), stated{lives: kept}} {
+			b := suite.NewBundle(source, suite.Stores()...)
+			ephemeral.Eventually(t, "figures", func() bool { // the race detector makes them slower than a caller waits
+				return b.Do("/subscriptions/metrics?from="+name, 1, "en").Code == http.StatusOK
+			})
+			got := metricsOf(t, b, 1, "?from="+name)
+			at := slices.IndexFunc(want, func(f monthly) bool { return f.Month == name })
+			assert.Equal(t, got, want[at:], "%T, from %s", source, name)
+		}
+	}
+}
+
+// wantIdentity checks that the movements of each month are the difference to the month before.
+func wantIdentity(t *testing.T, all []monthly) {
+	t.Helper()
+	major := func(n *json.Number) *big.Rat {
+		amount, _ := new(big.Rat).SetString(string(*n))
+		return amount
+	}
+	before := map[string]*big.Rat{}
+	for _, f := range all {
+		if sum := before[f.Currency]; sum != nil {
+			for _, gained := range []*json.Number{f.New, f.Reactivated, f.Expansion} {
+				sum.Add(sum, major(gained))
+			}
+			for _, lost := range []*json.Number{f.Contraction, f.Churned} {
+				sum.Sub(sum, major(lost))
+			}
+			assert.That(t, sum.Cmp(major(f.MRR)) == 0, "%s in %s: the movements lead to %s, not to %s", f.Currency, f.Month, sum, *f.MRR)
+		}
+		before[f.Currency] = major(f.MRR)
+	}
+}
+
+// The columns are the members of JSON, in their order, and the cells their values.
+func TestMetrics_CSVHasTheValuesOfJSON(t *testing.T) {
+	t.Parallel()
+	source := stated{lives: someLives(rand.New(rand.NewPCG(7, 8)), 300)}
+	b := suite.NewBundle(source, suite.Stores()...)
+	for _, query := range []string{"?from=2024-03", "?to=2024-04"} { // recording begins in June
+		var body struct {
+			Data struct{ Data []json.RawMessage }
+		}
+		assert.NoError(t, json.Unmarshal(b.Do("/subscriptions/metrics"+query, 1, "en").Body.Bytes(), &body))
+		table := suite.TableOf(t, b.Accepting("application/json;q=0.5, text/csv", "/subscriptions/metrics"+query, 1, "en").Body.String())
+		assert.Require(t, len(table) == 1+len(body.Data.Data), "%d rows for %d", len(table), len(body.Data.Data))
+		for i, row := range body.Data.Data {
+			values, at := map[string]string{}, -1
+			suite.Flatten(t, values, "", row)
+			for column, name := range table[0] {
+				assert.Equal(t, table[1+i][column], values[name], "%s of row %d", name, i)
+				next := strings.Index(string(row), `"`+name+`":`)
+				assert.That(t, next > at, "%s is not there, or not in the order of %s", name, row)
+				at = next
+			}
+			assert.Equal(t, strings.Count(string(row), `":`), len(table[0]), "members of %s", row)
+		}
+	}
+}
+
+func TestMetrics_NameWhatTheyRefuse(t *testing.T) {
+	t.Parallel()
+	b := suite.NewBundle(suite.NewMemory(nil, nil), suite.Stores()...)
+	for query, want := range map[string][]string{
+		"from=2025-1":                     {"from"},
+		"from=2025-13&to=2025-00":         {"from", "to"},
+		"from=0000-01&to=2025-10-01":      {"from", "to"},
+		"from=&to=":                       {"from", "to"},
+		"from=2025-12":                    {"from"}, // in the future
+		"to=2025-12":                      {"to"},
+		"from=2025-11&to=2025-10":         {"from"},
+		"from=2022-11":                    {"from"}, // 37 months
+		"from=2019-01&to=2022-01":         {"from"},
+		"from=2025-01&from=2025-02":       {"from"},
+		"from=2025-11&to=2025-10&month=1": {"month"},
+		"%zz":                             {"query"},
+	} {
+		b.Names(t, "/subscriptions/metrics?"+query, want)
+	}
+	for query, want := range map[string]struct {
+		first, last string
+		months      int
+	}{
+		"":                         {"2024-12", "2025-11", 12},
+		"?from=2022-12":            {"2022-12", "2025-11", 36},
+		"?to=2024-02":              {"2023-03", "2024-02", 12},
+		"?from=2025-10&to=2025-10": {"2025-10", "2025-10", 1},
+		"?from=0001-01&to=0003-12": {"0001-01", "0003-12", 36},
+	} {
+		got := metricsOf(t, b, 3, query)
+		assert.Require(t, len(got) == want.months, "%q: %d months, want %d", query, len(got), want.months)
+		first, last := got[0], got[len(got)-1]
+		assert.That(t, first.Month == want.first && last.Month == want.last && last.Complete == (want.last != "2025-11"), "%q: from %+v to %+v", query, first, last)
+		assert.Equal(t, first, monthly{Month: want.first, Currency: "JPY", Complete: first.Complete}, "%q: nothing is recorded", query)
+	}
+}
+
+// The history that triggers record, and that of the source in memory, leads to the revenue of the rows.
+func TestMetrics_AgreeWithTheSummary(t *testing.T) {
+	t.Parallel()
+	wantAgreement := func(source suite.Source, after string) {
+		b := suite.NewBundle(source, suite.Stores()...) // with no kept results
+		for store := range int64(3) {
+			got := []revenue{}
+			for _, f := range metricsOf(t, b, store+1, "?from=2025-11") {
+				if f.MRR != nil && *f.Subscriptions > 0 {
+					got = append(got, revenue{f.Currency, *f.MRR, *f.Subscriptions})
+				}
+			}
+			assert.Equal(t, got, summaryOf(t, b, store+1).MRR, "%T: store %d after %s", source, store+1, after)
+		}
+	}
+	d := suite.SampleData()
+	pool := suite.Filled(t, d)
+	for _, change := range []string{
+		"SELECT",
+		"UPDATE subscriptions SET status = 'active', next_retry_at = NULL, grace_ends_at = NULL WHERE status IN ('trialing', 'past_due') AND id % 3 = 0",
+		"UPDATE subscriptions SET price_amount = price_amount * 3 + id, duration = CASE WHEN id % 2 = 0 THEN 'quarterly' ELSE 'biennial' END",
+		"UPDATE subscriptions SET current_period_end = current_period_end + interval '1 month'",
+		"UPDATE subscriptions SET currency = 'KWD' WHERE id % 5 = 0",
+		"DELETE FROM subscriptions WHERE id % 7 = 0",
+	} {
+		suite.Exec(t, pool, change)
+		wantAgreement(suite.Patient(pool), change)
+	}
+	memory := suite.NewMemory(d.Customers, d.All)
+	wantAgreement(memory, "nothing")
+	for i, s := range d.All {
+		if s.Price += 123; i%3 == 0 {
+			s.Status = subscriptions.Active
+		}
+		memory.Put(s)
+	}
+	memory.Delete(1, d.All[0].ID, time.Now())
+	wantAgreement(memory, "changes")
+}

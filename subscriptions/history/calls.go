@@ -1,0 +1,109 @@
+package history
+
+import (
+	"context"
+	"fmt"
+
+	"commerce/cart/money"
+	"commerce/cart/wire"
+	"commerce/subscriptions/subscriptionshttp"
+)
+
+// parseHistory reads a raw query. Its problem.Error names every parameter at fault.
+func parseHistory(query string, store, id int64) (q Query, err error) {
+	q.Limit = DefaultEvents
+	place := func(s string) (Place, bool) { return ParsePlace(s, store, id) }
+	err = subscriptionshttp.Refused(subscriptionshttp.ReadQuery(query, &q, []subscriptionshttp.Parameter[Query]{
+		subscriptionshttp.Parsed("after", func(q *Query) *Place { return &q.After }, place, textPlace.With()),
+		subscriptionshttp.Number("limit", func(q *Query) *int { return &q.Limit }, MaxEvents),
+	}, subscriptionshttp.TextNoValue, textUnknownOfHistory))
+	return q, err
+}
+
+// Source has the histories of subscriptions.
+type Source interface {
+	// History returns what happened to a subscription of the store, also if it was deleted since. The error is
+	// subscriptions.ErrNotFound if nothing is known about it, and recorded.ErrNone if the source records none.
+	History(ctx context.Context, store, id int64, q Query) (Page, error)
+}
+
+// Calls returns the call for the histories of a source.
+func Calls(source Source) subscriptionshttp.Calls {
+	return func(http *subscriptionshttp.API) []wire.Route {
+		a := &api{http, source}
+		return []wire.Route{{Method: "GET", Path: "/subscriptions/:id/history", Handle: http.Serve(a.history)}}
+	}
+}
+
+// api handles the call.
+type api struct {
+	http   *subscriptionshttp.API
+	source Source
+}
+
+// history answers with what happened to a subscription.
+func (a *api) history(m *subscriptionshttp.Merchant) (wire.Answer, error) {
+	id, err := m.Subscription()
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	q, err := parseHistory(m.Request.URL.RawQuery, m.Store.ID, id)
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	p, err := a.source.History(m.Request.Context(), m.Store.ID, id, q)
+	if err != nil {
+		return wire.Answer{}, fmt.Errorf("read the history of subscription %d of store %d: %w", id, m.Store.ID, err)
+	}
+	return wire.Answer{Data: func(w *wire.Writer) { writeHistory(w, a.http.View(m, w), &p, m.Store.ID, id) }}, nil
+}
+
+func writeHistory(w *wire.Writer, v *subscriptionshttp.View, p *Page, store, id int64) {
+	w.BeginObject()
+	w.Array("data")
+	for i := range p.Events {
+		e := &p.Events[i]
+		w.BeginObject()
+		v.Instant("at", e.To.At)
+		w.Text("event", string(e.Kind))
+		writeSide(v, "from", e.Kind, e.From)
+		writeSide(v, "to", e.Kind, e.To)
+		w.EndObject()
+	}
+	w.EndArray()
+	w.Bool("has_more", p.More)
+	if p.More {
+		w.Text("next", p.Next().Text(store, id))
+	} else {
+		w.Null("next")
+	}
+	w.EndObject()
+}
+
+// writeSide writes what a subscription was before or after an event of a kind, as a single
+// subscription shows it. It writes null for a subscription that did not exist, or no longer does, and
+// for a price in an unknown currency: a mistake of the past must not hide the other events.
+func writeSide(v *subscriptionshttp.View, name string, kind Kind, s *State) {
+	switch {
+	case s == nil, s.Deleted, kind == EventPrice && !money.Known(s.Currency):
+		v.Null(name)
+	case kind == EventCreated, kind == EventStatus:
+		v.Text(name, string(s.Status))
+	case kind == EventVariant:
+		v.Number(name, s.VariantID)
+	case kind == EventPrice:
+		v.Object(name)
+		v.Price(s.Price, s.Currency)
+		v.Text("duration", string(s.Duration))
+		v.EndObject()
+	case kind == EventCancelAtPeriodEnd:
+		v.Bool(name, s.CancelAtPeriodEnd)
+	case kind == EventCard:
+		v.Card(name, s.Card)
+	case kind == EventRenewed:
+		v.Object(name)
+		v.Time("current_period_start", s.PeriodStart, subscriptionshttp.Instants)
+		v.Time("current_period_end", s.PeriodEnd, subscriptionshttp.Instants)
+		v.EndObject()
+	}
+}

@@ -1,0 +1,9 @@
+package replicas_test
+
+import (
+	"testing"
+
+	"commerce/subscriptions/suite"
+)
+
+func TestMain(m *testing.M) { suite.Main(m) }
