@@ -1,7 +1,6 @@
 package subscriptions_test
 
 import (
-	"os"
 	"testing"
 	"time"
 
@@ -39,8 +38,7 @@ func TestPartitions_KeepRowsIndexesKeysAndTriggers(t *testing.T) {
 		return assert.Must(pgx.CollectRows(rows, pgx.RowTo[string]))(t)
 	}
 	before := described()
-	script := assert.Must(os.ReadFile("../deploy/postgres/partitions.sql"))(t)
-	assert.NoError(t, suite.Partition(t.Context(), url, string(script)))
+	assert.NoError(t, suite.Partition(t.Context(), url, suite.PartitionsScript(t)))
 	assert.Equal(t, described(), before, "(-before +after)")
 	tag := assert.Must(pool.Exec(t.Context(), "SELECT FROM pg_inherits WHERE inhparent = 'subscriptions'::regclass"))(t)
 	assert.Equal(t, tag.RowsAffected(), 64, "partitions")

@@ -37,7 +37,7 @@ import (
 func TestList_WalkIsSteadyWhileRowsAreInserted(t *testing.T) {
 	t.Parallel()
 	d := suite.SampleData()
-	for sort, want := range map[string][]int64{"": idsOf(d.All, 1, nil), "&sort=periodEnd": idsByPeriodEnd(d.All, 1, nil)} {
+	for sort, want := range map[string][]int64{"": idsOf(d.All, 1, newestFirst, nil), "&sort=periodEnd": idsOf(d.All, 1, byPeriodEnd, nil)} {
 		t.Run("per_page=5"+sort, func(t *testing.T) {
 			t.Parallel()
 			wantSteady(t, d, sort, want)
@@ -48,7 +48,7 @@ func TestList_WalkIsSteadyWhileRowsAreInserted(t *testing.T) {
 func wantSteady(t *testing.T, d suite.Data, sort string, want []int64) {
 	t.Helper()
 	pool := suite.Filled(t, d)
-	b := suite.NewBundle(suite.Patient(pool), suite.Stores()...)
+	b := suite.NewBundle(suite.Patient(pool))
 	stop, inserted, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	go func() { done <- insertUntil(t.Context(), pool, d.All[0], stop, inserted) }()
 
@@ -88,7 +88,7 @@ func TestList_LinksSurviveDeletedPages(t *testing.T) {
 	t.Parallel()
 	for _, sort := range []string{"", "&sort=periodEnd"} {
 		pool := suite.Filled(t, suite.SampleData())
-		b := suite.NewBundle(suite.Patient(pool), suite.Stores()...)
+		b := suite.NewBundle(suite.Patient(pool))
 		first := b.List(t, "http://shop.test/subscriptions?per_page=16"+sort, 1)
 		middle := b.List(t, *first.NextPageURL, 1)
 		suite.Exec(t, pool, "DELETE FROM subscriptions WHERE store_id = 1 AND NOT id = ANY($1)", middle.IDs())
@@ -163,7 +163,7 @@ func TestSchema_RefusesImpossibleStates(t *testing.T) {
 func TestSchema_AcceptsTheMaximums(t *testing.T) {
 	t.Parallel()
 	pool := suite.Filled(t, suite.SixStates())
-	b := suite.NewBundle(suite.Patient(pool), suite.Stores()...)
+	b := suite.NewBundle(suite.Patient(pool))
 	suite.Exec(t, pool, `UPDATE subscriptions SET starts_at = '0001-01-01 00:00:00+00', ends_at = '9999-12-31 23:59:59.999999+00',
 		external_customer_id = repeat('ع', 255), metadata = jsonb_build_object('x', repeat('x', 16 * 1024 - 9)) WHERE id = 2`)
 	s := b.List(t, "/subscriptions?per_page=1&page=5", 1).Data[0]
@@ -194,7 +194,7 @@ func TestList_ByPeriodEndHasEveryRowOnceWhateverIsStored(t *testing.T) {
 	stored := suite.Patient(pool)
 	all := assert.Must(stored.List(t.Context(), 1, subscriptions.Query{Limit: 100}))(t)
 	for _, source := range []suite.Source{stored, suite.NewMemory(d.Customers, all)} {
-		b := suite.NewBundle(source, suite.Stores()...)
+		b := suite.NewBundle(source)
 		for days, condition := range map[string]string{
 			"": "true", "&periodEndTo=9999-12-31": "true", "&periodEndFrom=0001-01-01": "true",
 			"&periodEndFrom=9999-12-31": "current_period_end >= '9999-12-31'", "&periodEndTo=0001-01-01": "current_period_end < '0001-01-02'",
@@ -214,11 +214,8 @@ func TestList_ShowsRowsFromBeforeTheBounds(t *testing.T) {
 	t.Parallel()
 	pool := suite.Filled(t, suite.SixStates())
 	var log bytes.Buffer
-	source := suite.Parts{
-		Config: postgres.Config{Pool: pool, Budget: ephemeral.Patience(10 * time.Second), Wait: ephemeral.Patience(5 * time.Second)},
-		Log:    slog.New(slog.NewTextHandler(&log, nil)),
-	}.Source()
-	b := suite.NewBundle(source, suite.Stores()...)
+	source := suite.Parts{Config: suite.PatientConfig(pool), Log: slog.New(slog.NewTextHandler(&log, nil))}.Source()
+	b := suite.NewBundle(source)
 	for _, change := range []string{
 		dropBounds,
 		"UPDATE subscriptions SET ends_at = 'infinity', current_period_end = '10010-03-04 00:00:00+00' WHERE id = 2",
@@ -259,9 +256,9 @@ func TestList_ShowsRowsFromBeforeTheBounds(t *testing.T) {
 		assert.Equal(t, b.Do(fmt.Sprintf("/subscriptions/%v", id), 1, "en").Code, http.StatusOK, "%v alone", id)
 	}
 	ephemeral.Settle(t, pool) // a neighbor's open transaction holds back changes
-	for path, format := range map[string]string{
+	for path, format := range map[string]formats.Format{
 		"/subscriptions/2": "", "/subscriptions/4": "", "/subscriptions/2/history": "", "/subscriptions/4/history": "",
-		"/subscriptions/changes": "", "/subscriptions/changes?": string(formats.CSV),
+		"/subscriptions/changes": "", "/subscriptions/changes?": formats.CSV,
 	} {
 		text := b.Accepting(format, path, 1, "en").Body.String()
 		shown := regexp.MustCompile(`\b(9999-12-31|0001-01-01)`).MatchString(text)
@@ -276,7 +273,7 @@ func TestList_ShowsRowsFromBeforeTheBounds(t *testing.T) {
 func TestList_LinksSurviveANewKey(t *testing.T) {
 	t.Parallel()
 	pool := suite.Filled(t, suite.SampleData())
-	instance := func() suite.Bundle { return suite.NewBundle(suite.Patient(pool), suite.Stores()...) }
+	instance := func() suite.Bundle { return suite.NewBundle(suite.Patient(pool)) }
 	one, two := instance(), instance()
 	const start = "http://shop.test/subscriptions?per_page=5"
 	links := []string{*one.List(t, start, 1).NextPageURL, *two.List(t, start, 1).NextPageURL}
@@ -305,7 +302,7 @@ func TestList_LinksSurviveANewKey(t *testing.T) {
 func TestList_LimitsConcurrentDeepPages(t *testing.T) {
 	t.Parallel()
 	pool := suite.Filled(t, suite.SampleData())
-	b := suite.NewBundle(suite.NewPostgres(postgres.Config{Pool: pool, Budget: ephemeral.Patience(30 * time.Second), Wait: ephemeral.Patience(10 * time.Second)}), suite.Stores()...)
+	b := suite.NewBundle(suite.NewPostgres(postgres.Config{Pool: pool, Budget: ephemeral.Patience(30 * time.Second), Wait: ephemeral.Patience(10 * time.Second)}))
 	const farDown = "http://shop.test/subscriptions?page=10000&per_page=100"
 	lock := assert.Must(pool.Begin(t.Context()))(t)
 	defer lock.Rollback(context.Background())
@@ -420,7 +417,7 @@ func TestList_FindsCustomersOnEveryLocale(t *testing.T) {
 			suite.SkipBehindPooler(t) // for the migrations
 			pool := localized(t, name, locale)
 			suite.Fill(t, pool, d)
-			test(t, suite.NewBundle(suite.Patient(pool), suite.Stores()...))
+			test(t, suite.NewBundle(suite.Patient(pool)))
 		})
 	}
 }
@@ -445,7 +442,7 @@ func localized(t *testing.T, name, locale string) *pgxpool.Pool {
 func TestSchema_CustomersChangesReachTheirSubscriptions(t *testing.T) {
 	t.Parallel()
 	pool := suite.Filled(t, suite.SixStates())
-	b := suite.NewBundle(suite.Patient(pool), suite.Stores()...)
+	b := suite.NewBundle(suite.Patient(pool))
 	suite.Exec(t, pool, "UPDATE customers SET calling_code = '971' WHERE store_id = 1 AND id = 1001")
 	assert.Equal(t, len(b.List(t, "/subscriptions?customerCountryCode=971", 1).Data), 6, "found by the new calling code")
 	suite.Exec(t, pool, "DELETE FROM saved_cards")
@@ -493,7 +490,7 @@ func TestPostgres_AnOutageIsUnavailableInTime(t *testing.T) {
 	assert.NoError(t, ephemeral.Migrate(t.Context(), server.URL))
 	pool := ephemeral.OpenPool(t, server.URL, connect.PostgresConfig{MaxConns: 2})
 	instance := func() suite.Bundle { // without a kept summary
-		return suite.NewBundle(suite.Parts{Config: postgres.Config{Pool: pool}, Base: t.Context()}.Source(), suite.Stores()...)
+		return suite.NewBundle(suite.Parts{Config: postgres.Config{Pool: pool}, Base: t.Context()}.Source())
 	}
 	lists := instance()
 	served := func() { // the first call may fail on a busy machine
@@ -557,7 +554,7 @@ func TestPostgres_TellsATimeoutFromADefect(t *testing.T) {
 	defer lock.Release()
 	limited := ephemeral.OpenPool(t, pool.Config().ConnString(), connect.PostgresConfig{})
 	budget := ephemeral.Patience(30 * time.Second) // much longer than the server's timeout
-	b := suite.NewBundle(suite.NewPostgres(postgres.Config{Pool: limited, Budget: budget, Wait: budget}), suite.Stores()...)
+	b := suite.NewBundle(suite.NewPostgres(postgres.Config{Pool: limited, Budget: budget, Wait: budget}))
 	b.List(t, "/subscriptions", 1)
 
 	suite.Exec(t, lock, "BEGIN; LOCK TABLE subscriptions")
@@ -574,7 +571,7 @@ func TestPostgres_PreparesStatementsAgain(t *testing.T) {
 	t.Parallel()
 	url := suite.Filled(t, suite.SixStates()).Config().ConnString()
 	sole := ephemeral.OpenPool(t, url, connect.PostgresConfig{Writable: true, MaxConns: 1})
-	b := suite.NewBundle(suite.Patient(sole), suite.Stores()...)
+	b := suite.NewBundle(suite.Patient(sole))
 	for _, change := range []string{
 		"SELECT", `ALTER TABLE products ALTER slug TYPE varchar(99);
 			DROP TRIGGER _recorded_update ON subscriptions; ALTER TABLE subscriptions ALTER currency TYPE varchar(3)`, "DISCARD ALL",
@@ -596,7 +593,7 @@ func TestPostgres_WithoutPermissionIsUnavailable(t *testing.T) {
 	pool := suite.Filled(t, suite.SixStates())
 	const role = "&role=pg_signal_backend" // which may not read any table
 	powerless := ephemeral.OpenPool(t, pool.Config().ConnString()+role, connect.PostgresConfig{})
-	b := suite.NewBundle(suite.Patient(powerless), suite.Stores()...)
+	b := suite.NewBundle(suite.Patient(powerless))
 	b.WantRefused(t, "/subscriptions", 1, "unavailable", "read the keys of page links: ", "permission denied")
 	b.WantRefused(t, "/subscriptions/1", 1, "unavailable", "get subscription 1 of store 1: ", "permission denied")
 }

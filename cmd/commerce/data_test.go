@@ -214,8 +214,7 @@ func TestDataPage_RepairsWhatTriggersMissed(t *testing.T) {
 		}
 		movements, err := source.Movements(t.Context(), 7)
 		assert.NoError(t, err)
-		now := time.Now()
-		metrics := assert.Must(figures.Measure(movements, figures.MonthOf(now)))(t)
+		metrics := assert.Must(figures.Measure(movements, time.Now()))(t)
 		last := metrics.Series[0].Months[len(metrics.Series[0].Months)-1]
 		assert.Equal(t, last.Subscriptions, int64(count(t, db, "SELECT count(*) FROM subscriptions WHERE status = 'active'")), "subscriptions")
 		assert.Equal(t, int(last.MRR), count(t, db, "SELECT sum(price_amount)::int FROM subscriptions WHERE status = 'active'"), "MRR")

@@ -89,7 +89,7 @@ var imports = map[string][]string{
 	"subscriptions/suite": {
 		"auth", "auth/locale", "auth/problem", "auth/store", "cart/money", "cart/period", "cart/wire",
 		"deploy/assert", "deploy/connect", "deploy/ephemeral", "deploy/migrations", "deploy/sample",
-		"subscriptions", "subscriptions/feed", "subscriptions/figures", "subscriptions/history", "subscriptions/postgres", "subscriptions/replicas", "subscriptions/subscriptionshttp",
+		"subscriptions", "subscriptions/feed", "subscriptions/figures", "subscriptions/formats", "subscriptions/history", "subscriptions/postgres", "subscriptions/replicas", "subscriptions/subscriptionshttp",
 	},
 	"subscriptions/suite/plans": {"deploy/assert", "deploy/ephemeral"},
 

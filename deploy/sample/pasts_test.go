@@ -41,13 +41,13 @@ func TestPasts_AreOfAGrowingStoreWithABadMonth(t *testing.T) {
 	t.Parallel()
 	for day := range 28 {
 		now := time.Date(2026, 11, 1+day, 12, 0, 0, 0, time.UTC)
-		var movements []figures.Movement
+		var states [][]history.State
 		for _, past := range sample.Pasts(now) {
 			if past.StoreID == 1 {
-				movements = append(movements, assert.Must(figures.Movements(past.States))(t)...)
+				states = append(states, past.States)
 			}
 		}
-		m := assert.Must(figures.Measure(movements, figures.MonthOf(now)))(t)
+		m := assert.Must(figures.Measure(assert.Must(figures.Movements(states))(t), now))(t)
 		months := m.Series[0].Months[len(m.Series[0].Months)-18:]
 		worst, moved := 0, figures.Figures{}
 		for at, f := range months {

@@ -16,7 +16,7 @@ import (
 func TestMemory_ShowsAChangedSubscriptionEverywhere(t *testing.T) {
 	t.Parallel()
 	m := suite.NewMemory(nil, suite.SampleData().All)
-	b, before := suite.NewBundle(m, suite.Stores()...), counts(t, m)
+	b, before := suite.NewBundle(m), counts(t, m)
 	_, _, read := follow(t, m, 1, feed.Cursor{}, 10)
 	m.Delete(1, 404, suite.Now) // does nothing
 	s := assert.Must(m.Get(t.Context(), 1, 5020, locale.En))(t)

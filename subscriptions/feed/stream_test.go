@@ -18,7 +18,7 @@ import (
 )
 
 // streamed reads a whole stream of store 1 in English, after the text of a cursor.
-func streamed(b suite.Bundle, format, after string) string {
+func streamed(b suite.Bundle, format formats.Format, after string) string {
 	query := ""
 	if after != "" {
 		query = "?after=" + url.QueryEscape(after)
@@ -32,7 +32,7 @@ var nextLine = regexp.MustCompile(`(?m)^(?:{"next":"|next,)([\w-]+)[^\n]*\n`)
 func TestStream_HasACursorEvery1000LinesAndLast(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int][]int{0: {0}, 1: {1}, 1000: {1000}, 1001: {1000, 1001}, 2500: {1000, 2000, 2500}} {
-		lines := streamed(suite.NewBundle(suite.NewMemory(nil, suite.Many(n)), suite.Stores()...), string(formats.NDJSON), "")
+		lines := streamed(suite.NewBundle(suite.NewMemory(nil, suite.Many(n))), formats.NDJSON, "")
 		var cursors []int // numbers of other lines before each
 		for i, at := range nextLine.FindAllStringIndex(lines, -1) {
 			cursors = append(cursors, strings.Count(lines[:at[0]], "\n")-i)
@@ -44,10 +44,10 @@ func TestStream_HasACursorEvery1000LinesAndLast(t *testing.T) {
 
 func TestStream_CutAtAnyCursorGoesOnThere(t *testing.T) {
 	t.Parallel()
-	b := suite.NewBundle(suite.NewMemory(nil, suite.Many(2500)), suite.Stores()...)
-	for _, format := range []string{string(formats.NDJSON), string(formats.CSV)} {
+	b := suite.NewBundle(suite.NewMemory(nil, suite.Many(2500)))
+	for _, format := range []formats.Format{formats.NDJSON, formats.CSV} {
 		whole, header := streamed(b, format, ""), ""
-		if format == string(formats.CSV) {
+		if format == formats.CSV {
 			header = whole[:strings.Index(whole, "\n")+1]
 		}
 		cursors := nextLine.FindAllStringSubmatchIndex(whole, -1)
@@ -77,10 +77,10 @@ func TestStream_CSVHasTheValuesOfNDJSON(t *testing.T) {
 		}
 	}
 	suite.OnEach(t, d, func(t *testing.T, b suite.Bundle) {
-		asCSV := streamed(b, string(formats.CSV), "")
+		asCSV := streamed(b, formats.CSV, "")
 		table := suite.TableOf(t, strings.ReplaceAll(asCSV, "\r\n cell", "\r\r\n cell")) // encoding/csv turns \r\n into \n
 		want := [][]string{slices.Clone(table[0])}
-		for line := range strings.Lines(streamed(b, string(formats.NDJSON), "")) {
+		for line := range strings.Lines(streamed(b, formats.NDJSON, "")) {
 			want = append(want, cellsOf(t, table[0], []byte(line)))
 		}
 		for _, row := range slices.Concat(want, table) {
@@ -123,7 +123,7 @@ func TestStream_CSVHasNoFormulas(t *testing.T) {
 		all[i].ExternalCustomerID = strings.ReplaceAll(marked[i], "^", "")
 	}
 	all[0].Metadata = []byte(`{"note": "=1;=1;＝1"}`)
-	table := suite.TableOf(t, streamed(suite.NewBundle(suite.NewMemory(nil, all), suite.Stores()...), string(formats.CSV), ""))
+	table := suite.TableOf(t, streamed(suite.NewBundle(suite.NewMemory(nil, all)), formats.CSV, ""))
 	at := slices.Index(table[0], "external_customer_id")
 	for i, text := range marked {
 		assert.Equal(t, table[1+i][at], strings.ReplaceAll(text, "^", "'"), "external_customer_id")
@@ -135,21 +135,21 @@ func TestStream_PlainCSVHasOnlyRows(t *testing.T) {
 	t.Parallel()
 	m := suite.NewMemory(nil, suite.Many(2500))
 	m.Delete(1, 7, suite.Now)
-	b := suite.NewBundle(m, suite.Stores()...)
+	b := suite.NewBundle(m)
 	var want [][]string
-	for _, row := range suite.TableOf(t, streamed(b, string(formats.CSV), "")) {
+	for _, row := range suite.TableOf(t, streamed(b, formats.CSV, "")) {
 		if row[0] == "kind" || row[0] == "row" {
 			want = append(want, row[2:])
 		}
 	}
-	plain := b.Accepting(string(formats.CSV), "/subscriptions/changes?plain=1", 1, "en").Body.String()
+	plain := b.Accepting(formats.CSV, "/subscriptions/changes?plain=1", 1, "en").Body.String()
 	assert.Equal(t, suite.TableOf(t, plain), want, "plain (-rows of the whole +plain)")
 	assert.Equal(t, want[0][0], "id", "first column")
 	_, _, end := follow(t, m, 1, feed.Cursor{}, 1000)
-	none := b.Accepting(string(formats.CSV), "/subscriptions/changes?plain=1&after="+end.Text(1), 1, "en").Body.String()
+	none := b.Accepting(formats.CSV, "/subscriptions/changes?plain=1&after="+end.Text(1), 1, "en").Body.String()
 	assert.Equal(t, none, plain[:strings.Index(plain, "\n")+1], "without changes, the header is all")
-	for query, format := range map[string]string{
-		"plain=0": string(formats.CSV), "plain=": string(formats.CSV), "plain=true": string(formats.CSV), "plain=1&plain=1": string(formats.CSV), "plain=1": string(formats.NDJSON), "plain=1&limit=1": "",
+	for query, format := range map[string]formats.Format{
+		"plain=0": formats.CSV, "plain=": formats.CSV, "plain=true": formats.CSV, "plain=1&plain=1": formats.CSV, "plain=1": formats.NDJSON, "plain=1&limit=1": "",
 	} {
 		w := b.Accepting(format, "/subscriptions/changes?"+query, 1, "en")
 		assert.That(t, strings.Contains(w.Body.String(), `"Errors":{"plain":`), "%s of %q: %s", query, format, w.Body)
@@ -159,12 +159,12 @@ func TestStream_PlainCSVHasOnlyRows(t *testing.T) {
 func TestStream_HasDeletions(t *testing.T) {
 	t.Parallel()
 	pool := suite.Filled(t, suite.SampleData())
-	b := suite.NewBundle(suite.Patient(pool), suite.Stores()...)
+	b := suite.NewBundle(suite.Patient(pool))
 	_, _, end := follow(t, b.Source, 1, feed.Cursor{}, 100)
 	settle(t, pool, "DELETE FROM subscriptions WHERE store_id = 1 AND id IN (5001, 5002)")
-	asJSON := streamed(b, string(formats.NDJSON), end.Text(1))
+	asJSON := streamed(b, formats.NDJSON, end.Text(1))
 	lines := strings.Split(asJSON, "\n")
-	table := suite.TableOf(t, streamed(b, string(formats.CSV), end.Text(1)))
+	table := suite.TableOf(t, streamed(b, formats.CSV, end.Text(1)))
 	assert.Require(t, len(lines) == 4 && len(table) == 4, "%s\n%v", asJSON, table)
 	id, at := slices.Index(table[0], "id"), slices.Index(table[0], "deleted_at")
 	for i, want := range []int64{5001, 5002} {
@@ -186,14 +186,14 @@ func TestStream_HasDeletions(t *testing.T) {
 func TestStream_EndsWithAnError(t *testing.T) {
 	t.Parallel()
 	source := suite.NewMemory(nil, suite.Many(3000))
-	config := suite.ConfigOf(source, suite.Stores()...)
+	config := suite.ConfigOf(source)
 	checks := 0
 	config.Stopping = func() bool { checks++; return checks > 1 }
-	text := streamed(suite.Bundle{Engine: suite.NewEngine(config, feed.Calls(source))}, string(formats.NDJSON), "")
+	text := streamed(suite.Bundle{Engine: suite.NewEngine(config, feed.Calls(source))}, formats.NDJSON, "")
 	assert.That(t, strings.Count(text, "\n") == 1001 && strings.Contains(text, "the process is stopping"),
 		"%d lines, which end with %s", strings.Count(text, "\n"), text[strings.LastIndex(text, "\n")+1:])
 	_, _, other := follow(t, source, 1, feed.Cursor{}, 1000)
-	text = streamed(suite.NewBundle(suite.NewMemory(nil, nil), suite.Stores()...), string(formats.CSV), other.Text(1))
+	text = streamed(suite.NewBundle(suite.NewMemory(nil, nil)), formats.CSV, other.Text(1))
 	assert.That(t, strings.Contains(text, `"cursor_expired"`), "%s", text)
 }
 

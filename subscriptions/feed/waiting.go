@@ -37,8 +37,9 @@ type Waiter struct {
 
 	mu       sync.Mutex
 	calls    waitingCalls
-	checking bool      // a goroutine checks
-	next     time.Time // when the next check may start
+	checking bool // a goroutine checks
+
+	next time.Time // when the next check may start. Only the goroutine that checks uses it
 }
 
 func NewWaiter(source Source) *Waiter {
@@ -99,22 +100,17 @@ func (w *Waiter) remove(store int64, call *waitingCall) {
 // finds what has changed since the call read the changes. A check that fails is repeated.
 func (w *Waiter) check() {
 	for {
-		time.Sleep(time.Until(w.nextCheck()))
+		time.Sleep(time.Until(w.next))
 		after := w.waiting()
 		if after == nil {
 			return
 		}
+		w.next = time.Now().Add(checkPause)
 		latest, _ := w.source.News(context.Background(), after) // no call's own
 		w.mu.Lock()
 		w.calls.wake(latest)
 		w.mu.Unlock()
 	}
-}
-
-func (w *Waiter) nextCheck() time.Time {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.next
 }
 
 // waiting returns what the next check asks for; nil if no call waits, which ends the checks.
@@ -125,7 +121,6 @@ func (w *Waiter) waiting() map[int64]Change {
 		w.checking = false
 		return nil
 	}
-	w.next = time.Now().Add(checkPause)
 	return w.calls.oldest()
 }
 

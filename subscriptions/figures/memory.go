@@ -37,13 +37,6 @@ func (m *Memory) Totals(_ context.Context, store int64) ([]Total, error) {
 	return slices.Collect(maps.Values(groups)), nil
 }
 
-func (m *Memory) Movements(_ context.Context, store int64) (all []Movement, err error) {
-	for _, states := range m.past.States(store) {
-		some, err := Movements(states)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, some...)
-	}
-	return all, nil
+func (m *Memory) Movements(_ context.Context, store int64) ([]Movement, error) {
+	return Movements(m.past.States(store))
 }

@@ -87,10 +87,11 @@ const (
 	flowChurned
 )
 
-// Measure makes the metrics of a store's movements, except for AsOf. A figure that cannot be shown is
+// Measure makes the metrics of a store's movements, which were read at a time. A figure that cannot be shown is
 // an error. Movements of later months than the running one, by another clock, count in it.
-func Measure(movements []Movement, running Month) (*Metrics, error) {
-	m := &Metrics{First: running + 1, Last: running}
+func Measure(movements []Movement, asOf time.Time) (*Metrics, error) {
+	running := MonthOf(asOf)
+	m := &Metrics{AsOf: asOf, First: running + 1, Last: running}
 	for _, of := range movements {
 		m.First = min(m.First, max(of.Month, running-MaxMonths+1), running)
 	}
@@ -171,10 +172,19 @@ func measured(currency string, flows []flow) (Series, error) {
 	return s, nil
 }
 
-// Movements returns the movements of one subscription, from its states, oldest first. None is of an
-// earlier month than one before, even if a clock was set back.
-func Movements(states []history.State) ([]Movement, error) {
-	var all []Movement
+// Movements returns the movements of subscriptions, from the states of each, oldest first.
+func Movements(subscriptions [][]history.State) (all []Movement, err error) {
+	for _, states := range subscriptions {
+		if all, err = appendMovements(all, states); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// appendMovements adds those of one subscription. None is of an earlier month than one before, even if a clock was
+// set back.
+func appendMovements(all []Movement, states []history.State) ([]Movement, error) {
 	before, again := Movement{Is: new(big.Int)}, false
 	for at, s := range states {
 		m := Movement{

@@ -16,11 +16,8 @@ import (
 // measure makes the metrics of 2025-11 from subscriptions' states.
 func measure(t *testing.T, lives ...[]history.State) (*Metrics, error) {
 	t.Helper()
-	var all []Movement
-	for _, states := range lives {
-		all = append(all, assert.Must(Movements(states))(t)...)
-	}
-	return Measure(all, MonthOf(time.Date(2025, 11, 30, 0, 0, 0, 0, time.UTC)))
+	all := assert.Must(Movements(lives))(t)
+	return Measure(all, time.Date(2025, 11, 30, 0, 0, 0, 0, time.UTC))
 }
 
 // since returns a monthly subscription's state since the beginning of a month.
@@ -81,6 +78,6 @@ func TestMeasure_RefusesWhatItCannotShow(t *testing.T) {
 		assert.That(t, err != nil && strings.Contains(err.Error(), want), "%+v, %v; want %s", got, err, want)
 	}
 	huge.Duration = "weekly"
-	_, err := Movements([]history.State{huge})
+	_, err := Movements([][]history.State{{huge}})
 	assert.That(t, err != nil && strings.Contains(err.Error(), `unknown duration "weekly"`), "%v", err)
 }

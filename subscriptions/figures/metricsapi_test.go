@@ -136,15 +136,8 @@ type stated struct {
 	lives
 }
 
-func (s stated) Movements(context.Context, int64) (all []figures.Movement, err error) {
-	for _, states := range s.lives {
-		some, err := figures.Movements(states)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, some...)
-	}
-	return all, nil
+func (s stated) Movements(context.Context, int64) ([]figures.Movement, error) {
+	return figures.Movements(s.lives)
 }
 
 // tally has what a store's subscriptions in one currency did in a month.
@@ -262,7 +255,7 @@ func TestMetrics_HaveTheMonthThatBeganWhileTheyWereMade(t *testing.T) {
 		source := slowly{stated{lives: lives{{{
 			At: time.Now(), Status: subscriptions.Active, Currency: "SAR", Duration: "monthly", Price: 100,
 		}}}}}
-		config := suite.ConfigOf(source, suite.Stores()...)
+		config := suite.ConfigOf(source)
 		config.Now = time.Now
 		b := suite.Bundle{Engine: suite.NewEngine(config, figures.Calls(figures.Config{Source: source}))}
 		time.Sleep(time.Until(time.Date(2000, 1, 31, 23, 59, 59, 500_000_000, time.UTC)))
@@ -286,7 +279,7 @@ func TestMetrics_EqualARecount(t *testing.T) {
 	for name, kept := range map[string]lives{"2024-06": all, "2025-03": all.prunedBefore(cutoff)} {
 		kept.write(t, pool)
 		for _, source := range []suite.Source{suite.Patient(pool), stated{lives: kept}} {
-			b := suite.NewBundle(source, suite.Stores()...)
+			b := suite.NewBundle(source)
 			ephemeral.Eventually(t, "figures", func() bool { // the race detector makes them slower than a caller waits
 				return b.Do("/subscriptions/metrics?from="+name, 1, "en").Code == http.StatusOK
 			})
@@ -323,7 +316,7 @@ func wantIdentity(t *testing.T, all []monthly) {
 func TestMetrics_CSVHasTheValuesOfJSON(t *testing.T) {
 	t.Parallel()
 	source := stated{lives: someLives(rand.New(rand.NewPCG(7, 8)), 300)}
-	b := suite.NewBundle(source, suite.Stores()...)
+	b := suite.NewBundle(source)
 	for _, query := range []string{"?from=2024-03", "?to=2024-04"} { // recording begins in June
 		var body struct {
 			Data struct{ Data []json.RawMessage }
@@ -347,7 +340,7 @@ func TestMetrics_CSVHasTheValuesOfJSON(t *testing.T) {
 
 func TestMetrics_NameWhatTheyRefuse(t *testing.T) {
 	t.Parallel()
-	b := suite.NewBundle(suite.NewMemory(nil, nil), suite.Stores()...)
+	b := suite.NewBundle(suite.NewMemory(nil, nil))
 	for query, want := range map[string][]string{
 		"from=2025-1":                     {"from"},
 		"from=2025-13&to=2025-00":         {"from", "to"},
@@ -386,7 +379,7 @@ func TestMetrics_NameWhatTheyRefuse(t *testing.T) {
 func TestMetrics_AgreeWithTheSummary(t *testing.T) {
 	t.Parallel()
 	wantAgreement := func(source suite.Source, after string) {
-		b := suite.NewBundle(source, suite.Stores()...) // with no kept results
+		b := suite.NewBundle(source) // with no kept results
 		for store := range int64(3) {
 			got := []revenue{}
 			for _, f := range metricsOf(t, b, store+1, "?from=2025-11") {

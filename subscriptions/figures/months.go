@@ -32,11 +32,7 @@ func newMetrics(source Source, now func() time.Time) *runs[*Metrics] {
 		if err != nil {
 			return nil, err
 		}
-		made, err := Measure(movements, MonthOf(asOf))
-		if err == nil {
-			made.AsOf = asOf
-		}
-		return made, err
+		return Measure(movements, asOf)
 	}
 	return newRuns("monthly figures", maxMetrics, read, func(m *Metrics) bool {
 		return now().Sub(m.AsOf) <= metricsFor && MonthOf(now()) == m.Last

@@ -29,11 +29,7 @@ func newSummaries(source Source, now func() time.Time) *runs[*Summary] {
 		if err != nil {
 			return nil, err
 		}
-		made, err := Summarize(totals)
-		if err == nil {
-			made.AsOf = asOf
-		}
-		return made, err
+		return Summarize(totals, asOf)
 	}
 	return newRuns("summary", maxSummaries, read, func(s *Summary) bool { return now().Sub(s.AsOf) <= summaryFor })
 }

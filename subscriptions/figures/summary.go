@@ -41,10 +41,10 @@ type Revenue struct {
 	Subscriptions int64
 }
 
-// Summarize makes the summary of a store's totals, except for AsOf. A figure that cannot be
+// Summarize makes the summary of a store's totals, which were read at a time. A figure that cannot be
 // shown is an error: there is no summary that leaves it out.
-func Summarize(totals []Total) (*Summary, error) {
-	s := &Summary{ByStatus: make(map[subscriptions.Status]int64, len(subscriptions.Statuses))}
+func Summarize(totals []Total, asOf time.Time) (*Summary, error) {
+	s := &Summary{AsOf: asOf, ByStatus: make(map[subscriptions.Status]int64, len(subscriptions.Statuses))}
 	for _, status := range subscriptions.Statuses {
 		s.ByStatus[status] = 0
 	}

@@ -4,12 +4,15 @@ import (
 	"math/big"
 	"strings"
 	"testing"
+	"time"
 
 	"commerce/cart/money"
 	"commerce/cart/period"
 	"commerce/deploy/assert"
 	"commerce/subscriptions"
 )
+
+var now = time.Date(2025, 11, 20, 10, 0, 0, 0, time.UTC)
 
 // totalOf returns a total of n subscriptions with a sum of prices.
 func totalOf(status subscriptions.Status, currency string, duration period.Duration, n int64, prices string) Total {
@@ -38,7 +41,7 @@ func TestSummarize_RoundsOncePerCurrencyHalfAwayFromZero(t *testing.T) {
 		}, 1},
 		{"the largest", []Total{totalOf(subscriptions.Active, "SAR", period.Annually, 9, "110680464442257309689")}, 1<<63 - 1}, // one more would be a half
 	} {
-		s, err := Summarize(tt.totals)
+		s, err := Summarize(tt.totals, now)
 		assert.That(t, err == nil && len(s.MRR) == 1 && s.MRR[0].Amount == tt.want,
 			"%s: %+v, %v; want %d", tt.name, s, err, tt.want)
 	}
@@ -56,11 +59,12 @@ func TestSummarize_CountsEveryStatusAndSortsCurrencies(t *testing.T) {
 	}
 	totals = append(totals, totalOf(subscriptions.Expired, "USD", period.Monthly, 1, "100"))
 	want := &Summary{
+		AsOf:     now,
 		ByStatus: map[subscriptions.Status]int64{subscriptions.Trialing: 3, subscriptions.Active: 33, subscriptions.PastDue: 63, subscriptions.Paused: 93, subscriptions.Canceled: 123, subscriptions.Expired: 154},
 		Ending:   3*1 + 3*2,
 		MRR:      []Revenue{{"JPY", 1400, 11 + 21}, {"KWD", 1400, 12 + 22}, {"SAR", 1400, 10 + 20}},
 	}
-	got, err := Summarize(totals)
+	got, err := Summarize(totals, now)
 	assert.NoError(t, err)
 	assert.Equal(t, got, want, "summary")
 }
@@ -80,7 +84,7 @@ func TestSummarize_RefusesWhatItCannotShow(t *testing.T) {
 		"expired":              {totalOf(subscriptions.Expired, "XYZ", "weekly", 1, "9223372036854775808"), ""},
 		"on trial, not billed": {totalOf(subscriptions.Trialing, "XYZ", "weekly", 1, "9223372036854775808"), ""},
 	} {
-		s, err := Summarize([]Total{totalOf(subscriptions.Active, "SAR", period.Monthly, 1, "0"), tt.total})
+		s, err := Summarize([]Total{totalOf(subscriptions.Active, "SAR", period.Monthly, 1, "0"), tt.total}, now)
 		if tt.want == "" {
 			assert.That(t, err == nil && s.ByStatus[tt.total.Status] == 1, "%s: %+v, %v", name, s, err)
 		} else if err == nil || !strings.Contains(err.Error(), tt.want) {

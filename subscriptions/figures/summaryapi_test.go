@@ -22,7 +22,6 @@ import (
 	"commerce/deploy/ephemeral"
 	"commerce/deploy/sample"
 	"commerce/subscriptions"
-	"commerce/subscriptions/postgres"
 	"commerce/subscriptions/suite"
 )
 
@@ -139,7 +138,7 @@ func customersOfBoth() []subscriptions.Customer {
 func TestSummary_EqualsARecount(t *testing.T) {
 	t.Parallel()
 	wantRecount := func(t *rapid.T, source suite.Source, all []subscriptions.Subscription) {
-		b := suite.NewBundle(source, suite.Stores()...)
+		b := suite.NewBundle(source)
 		for _, store := range []int64{1, 2, 3} {
 			if diff := cmp.Diff(recount(all, store), summaryOf(t, b, store)); diff != "" {
 				t.Errorf("store %d (-want +got):\n%s", store, diff)
@@ -205,7 +204,7 @@ func TestSummary_WithoutARightFigureIsUnavailable(t *testing.T) {
 	for want, d := range map[string]suite.Data{`unknown currency "XYZ"`: foreign, "monthly revenue in SAR": huge} {
 		replace(t, pool, d.Customers, d.All)
 		for _, source := range []suite.Source{suite.NewMemory(d.Customers, d.All), suite.Patient(pool)} {
-			suite.NewBundle(source, suite.Stores()...).WantRefused(t, "/subscriptions/summary", 1, "unavailable", want)
+			suite.NewBundle(source).WantRefused(t, "/subscriptions/summary", 1, "unavailable", want)
 		}
 	}
 }
@@ -233,10 +232,7 @@ func TestSummary_ASlowOneDoesNotDelayLists(t *testing.T) {
 	pool := suite.Filled(t, suite.SampleData())
 	summaries := slowPool(t, pool, ephemeral.Patience(10*time.Second))
 	lists := ephemeral.OpenPool(t, pool.Config().ConnString(), connect.PostgresConfig{MaxConns: 2})
-	b := suite.NewBundle(suite.Parts{
-		Config: postgres.Config{Pool: lists, Budget: ephemeral.Patience(10 * time.Second), Wait: ephemeral.Patience(5 * time.Second)},
-		Sums:   summaries, Base: t.Context(),
-	}.Source(), suite.Stores()...)
+	b := suite.NewBundle(suite.Parts{Config: suite.PatientConfig(lists), Sums: summaries, Base: t.Context()}.Source())
 	var callers sync.WaitGroup
 	for i := range int64(20) {
 		callers.Go(func() {

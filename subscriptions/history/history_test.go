@@ -331,7 +331,7 @@ func TestHistory_MatchesGoldenFile(t *testing.T) {
 	for name, source := range remembering(past, baseline) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := suite.NewBundle(source(t), suite.Stores()...)
+			b := suite.NewBundle(source(t))
 			suite.Golden(t, "history", b, "/subscriptions/5001/history", "en")
 			suite.Golden(t, "history.baseline", b, "/subscriptions/5002/history", "ar")
 		})
@@ -341,18 +341,18 @@ func TestHistory_MatchesGoldenFile(t *testing.T) {
 func TestHistory_RefusesWhatItDoesNotKnow(t *testing.T) {
 	t.Parallel()
 	suite.OnEach(t, suite.SampleData(), func(t *testing.T, b suite.Bundle) {
-		own, others := history.Place{State: 7}.Text(1, 5001), history.Place{State: 7}.Text(1, 5002)
+		own, others, negative := history.Place{State: 7}.Text(1, 5001), history.Place{State: 7}.Text(1, 5002), history.Place{State: -1}.Text(1, 5001)
 		for query, want := range map[string][]string{
-			"after=":                                          {"after"},
-			"after=" + others:                                 {"after"},
-			"after=" + own[:len(own)-1] + "A":                 {"after"},
-			"after=" + own + "&after=" + own:                  {"after"},
-			"after=x&limit=101":                               {"after", "limit"},
-			"after=" + history.Place{State: -1}.Text(1, 5001): {"after"},
-			"limit=0":        {"limit"},
-			"limit=+5":       {"limit"},
-			"limit=5&page=2": {"page"},
-			"%zz":            {"query"},
+			"after=":                          {"after"},
+			"after=" + others:                 {"after"},
+			"after=" + own[:len(own)-1] + "A": {"after"},
+			"after=" + own + "&after=" + own:  {"after"},
+			"after=x&limit=101":               {"after", "limit"},
+			"after=" + negative:               {"after"},
+			"limit=0":                         {"limit"},
+			"limit=+5":                        {"limit"},
+			"limit=5&page=2":                  {"page"},
+			"%zz":                             {"query"},
 		} {
 			b.Names(t, "/subscriptions/5001/history?"+query, want)
 		}

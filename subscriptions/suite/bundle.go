@@ -28,6 +28,7 @@ import (
 	"commerce/cart/money"
 	"commerce/cart/wire"
 	"commerce/deploy/assert"
+	"commerce/subscriptions/formats"
 	"commerce/subscriptions/subscriptionshttp"
 )
 
@@ -43,12 +44,16 @@ var Secret = strings.Repeat("s", 43)
 // TokenOf returns a store's token; its ID is the store's.
 func TokenOf(store int64) string { return strconv.FormatInt(store, 10) + "|" + Secret }
 
+// NewBundle returns an API over a source. Without stores, it has those of Stores.
 func NewBundle(source Source, stores ...*store.Store) Bundle {
 	return Bundle{source, NewEngine(ConfigOf(source, stores...), Calls(source)...)}
 }
 
 // ConfigOf returns the configuration of an API over one source, with a token per store.
 func ConfigOf(source Source, stores ...*store.Store) subscriptionshttp.Config {
+	if stores == nil {
+		stores = Stores()
+	}
 	tokens := auth.MemoryAPITokens{}
 	for _, s := range stores {
 		tokens[s.ID] = auth.APIToken{ID: s.ID, StoreID: s.ID, Hash: sha256.Sum256([]byte(Secret))}
@@ -111,7 +116,7 @@ func refusalOf(answer wire.Answer, err error) Refusal {
 	return r
 }
 
-// refusal is how newEngine writes an error.
+// Refusal is how NewEngine writes an error.
 type Refusal struct {
 	Code, Message, Text string
 	Errors              map[string][]string
@@ -143,12 +148,12 @@ func (b Bundle) Do(url string, store int64, language string) *httptest.ResponseR
 	return b.Accepting("", url, store, language)
 }
 
-// Accepting is do with an Accept header.
-func (b Bundle) Accepting(format, url string, store int64, language string) *httptest.ResponseRecorder {
+// Accepting is Do with an Accept header.
+func (b Bundle) Accepting(format formats.Format, url string, store int64, language string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodGet, url, nil)
 	r.Header.Set("Authorization", "Bearer "+TokenOf(store))
 	r.Header.Set("Accept-Language", language)
-	r.Header.Set("Accept", format)
+	r.Header.Set("Accept", string(format))
 	w := httptest.NewRecorder()
 	b.Engine.ServeHTTP(w, r)
 	return w
@@ -203,8 +208,6 @@ func Exec(t testing.TB, on interface {
 	_, err := on.Exec(t.Context(), sql, args...)
 	assert.Require(t, err == nil, "%s: %v", sql, err)
 }
-
-const NDJSON, CSV = "application/x-ndjson", "text/csv"
 
 // Golden compares a response with its file, including the order of members.
 func Golden(t *testing.T, name string, b Bundle, url, language string) {

@@ -129,7 +129,7 @@ func Many(n int) []subscriptions.Subscription {
 // Partitioned returns the URL of an empty database whose subscriptions have 64 partitions.
 func Partitioned(t testing.TB) string {
 	t.Helper()
-	script := partitionsScript(t)
+	script := PartitionsScript(t)
 	sum := fnv.New64a()
 	sum.Write(script)
 	name := fmt.Sprintf("partitioned_%s_%x", migrations.Digest(), sum.Sum64())
@@ -137,25 +137,25 @@ func Partitioned(t testing.TB) string {
 		if err := ephemeral.Migrate(ctx, url); err != nil {
 			return err
 		}
-		return Partition(ctx, url, string(script))
+		return Partition(ctx, url, script)
 	})
 }
 
-// partitionsScript is deploy/postgres/partitions.sql, whichever package runs the test.
-func partitionsScript(t testing.TB) []byte {
+// PartitionsScript is deploy/postgres/partitions.sql, whichever package runs the test.
+func PartitionsScript(t testing.TB) []byte {
 	t.Helper()
 	_, here, _, _ := runtime.Caller(0)
 	return assert.Must(os.ReadFile(filepath.Join(filepath.Dir(here), "../../deploy/postgres/partitions.sql")))(t)
 }
 
-// Partition runs deploy/postgres/partitions.sql in a transaction.
-func Partition(ctx context.Context, url, script string) error {
+// Partition runs the script in a transaction.
+func Partition(ctx context.Context, url string, script []byte) error {
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
 		return err
 	}
 	defer conn.Close(ctx)
-	_, err = conn.PgConn().Exec(ctx, "BEGIN; "+script+" COMMIT").ReadAll()
+	_, err = conn.PgConn().Exec(ctx, "BEGIN; "+string(script)+" COMMIT").ReadAll()
 	return err
 }
 

@@ -107,8 +107,10 @@ var sources = map[string]func(t *testing.T, d Data) Source{
 }
 
 // Patient returns a source with time for a busy machine.
-func Patient(pool *pgxpool.Pool) Postgres {
-	return NewPostgres(postgres.Config{Pool: pool, Budget: ephemeral.Patience(10 * time.Second), Wait: ephemeral.Patience(5 * time.Second)})
+func Patient(pool *pgxpool.Pool) Postgres { return NewPostgres(PatientConfig(pool)) }
+
+func PatientConfig(pool *pgxpool.Pool) postgres.Config {
+	return postgres.Config{Pool: pool, Budget: ephemeral.Patience(10 * time.Second), Wait: ephemeral.Patience(5 * time.Second)}
 }
 
 // OnEach runs a test on every implementation.
@@ -116,7 +118,7 @@ func OnEach(t *testing.T, d Data, test func(t *testing.T, b Bundle)) {
 	for name, source := range sources {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			test(t, NewBundle(source(t, d), Stores()...))
+			test(t, NewBundle(source(t, d)))
 		})
 	}
 }
