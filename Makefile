@@ -108,8 +108,8 @@ schedules: ## test SCHEDULES (1000000) request interleavings from SEED (1) on
 examples: ## write the service's answers to the examples in docs/openapi.yaml
 	$(GO) test ./cmd/internal/server -run '^TestExamples' -count 1 -update
 
-screenshots: ## take the README's moving picture anew (needs Chromium)
-	$(GO) test ./cmd/internal/server -run '^TestReadme_ShowsThePlayground$$' -count 1 -update
+screenshots: ## take the README's moving picture anew (needs Chromium and img2webp)
+	$(GO) test ./docs/e2e -run '^TestReadme_ShowsThePlayground$$' -count 1 -update
 
 histories: HISTORIES = 100
 histories: ## test HISTORIES (100) random histories of changes and their followers

@@ -8,9 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -144,4 +146,43 @@ func TestReference_HasTheViewerOfItsScript(t *testing.T) {
 	want := map[string]string{"@scalar/api-reference": licenseIn(t, "reference")}
 	assert.Equal(t, gocmp.Diff(want, listed(t, string(read(t, "licenses.md")), "The API reference")), "",
 		"licenses (-reference/LICENSE.txt +licenses.md):\n")
+}
+
+func TestReference_IsInArabicWhereReadersScan(t *testing.T) {
+	t.Parallel()
+	var arabic struct {
+		Title, Introduction string
+		Headings            map[string]string
+		Tags                map[string]struct{ Name, Description string }
+		Operations          map[string]string
+	}
+	assert.NoError(t, json.Unmarshal(read(t, "reference/ar.json"), &arabic))
+	doc := setup(t).doc
+	var headings, tags, operations []string
+	for _, match := range regexp.MustCompile(`(?m)^## (.+)$`).FindAllStringSubmatch(doc.Info.Description, -1) {
+		headings = append(headings, match[1])
+	}
+	for _, tag := range doc.Tags {
+		tags = append(tags, tag.Name)
+	}
+	for _, item := range doc.Paths.Map() {
+		for _, operation := range item.Operations() {
+			operations = append(operations, operation.OperationID)
+		}
+	}
+	for kind, ids := range map[string][2][]string{
+		"headings":   {slices.Sorted(maps.Keys(arabic.Headings)), headings},
+		"tags":       {slices.Sorted(maps.Keys(arabic.Tags)), tags},
+		"operations": {slices.Sorted(maps.Keys(arabic.Operations)), operations},
+	} {
+		slices.Sort(ids[1])
+		assert.Equal(t, ids[0], ids[1], "%s in ar.json", kind)
+	}
+	texts := slices.Concat(slices.Collect(maps.Values(arabic.Headings)), slices.Collect(maps.Values(arabic.Operations)), []string{arabic.Title, arabic.Introduction})
+	for _, tag := range arabic.Tags {
+		texts = append(texts, tag.Description)
+	}
+	for _, text := range texts {
+		assert.That(t, regexp.MustCompile(`\p{Arabic}`).MatchString(text), "%q is not in Arabic", text)
+	}
 }

@@ -104,7 +104,7 @@ func TestLicenses_OfWhatIsNotGivenAwayAreAccepted(t *testing.T) {
 			case license != "" || !slices.Contains(unnamedInPeers, path):
 				check(folder, path, license, inPeers)
 			}
-			if strings.HasPrefix(folder, "../cmd/internal/server/") {
+			if strings.HasPrefix(folder, "../docs/e2e/") {
 				inTests[path] = license
 			}
 		}

@@ -62,6 +62,37 @@ func TestLLMs_HasItsForm(t *testing.T) {
 	}
 }
 
+func TestTour_ListsEveryCall(t *testing.T) {
+	t.Parallel()
+	_, calls, _ := strings.Cut(string(read(t, "tour.md")), "## Calls\n")
+	calls, _, _ = strings.Cut(calls, "\n## ")
+	var listed, described []string
+	for _, call := range regexp.MustCompile("`([A-Z]+ /[^`]+)`").FindAllStringSubmatch(calls, -1) {
+		listed = append(listed, call[1])
+	}
+	for path, item := range setup(t).doc.Paths.Map() {
+		for method := range item.Operations() {
+			described = append(described, method+" "+path)
+		}
+	}
+	slices.Sort(listed)
+	slices.Sort(described)
+	assert.Equal(t, listed, described, "the page's calls, compared with openapi.yaml")
+}
+
+// Whoever decides reads the README in minutes. Its proofs are commands, of the promises that they name.
+func TestReadme_IsShortAndNamesProofs(t *testing.T) {
+	t.Parallel()
+	readme := string(read(t, "../README.md"))
+	words := len(strings.Fields(readme))
+	assert.That(t, words <= 900, "it has %d words", words)
+	proofs := regexp.MustCompile("\\[[Pp]romise (\\d+)\\]\\(docs/guarantees.md#(\\d+)-[^)]*\\): `make torture PROMISE=0?(\\d+)`").FindAllStringSubmatch(readme, -1)
+	for _, proof := range proofs {
+		assert.That(t, proof[1] == proof[2] && proof[1] == proof[3], "one promise has several numbers: %s", proof[0])
+	}
+	assert.That(t, len(proofs) > 5 && len(proofs) == strings.Count(readme, "PROMISE="), "this test does not read all proofs, but %d", len(proofs))
+}
+
 func pages(t *testing.T) (all []string) {
 	t.Helper()
 	for _, pattern := range []string{"*.md", "../README.md", "../.github/*.md"} {

@@ -93,7 +93,8 @@ var imports = map[string][]string{
 	},
 	"subscriptions/suite/plans": {"deploy/assert", "deploy/ephemeral"},
 
-	"docs": nil,
+	"docs":     nil,
+	"docs/e2e": {"auth/locale", "cart", "cart/money", "docs"}, // tests only
 
 	"deploy/check":            nil, // this and the next four are in modules of their own
 	"deploy/check/monitoring": nil,

@@ -41,7 +41,7 @@ import (
 
 func TestMain(m *testing.M) {
 	redis.SetLogger(connect.RedisLog{Log: slog.New(slog.DiscardHandler)}) // it reports every failed dial
-	goleak.VerifyTestMain(browserUsers{m},
+	goleak.VerifyTestMain(m,
 		// Shared by all tests of this process.
 		goleak.IgnoreAnyFunction("github.com/alicebob/miniredis/v2/server.(*Server).servePeer"),
 		goleak.IgnoreAnyFunction("github.com/alicebob/miniredis/v2/server.NewServer.func1"),

@@ -1,17 +1,15 @@
-package server_test
+package e2e
 
 import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,28 +25,21 @@ import (
 
 	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
+	"commerce/docs"
 )
 
 // The page of docs/storefront.md shows in a browser what the guide says. It comes from another
-// origin than the service, as a storefront does.
+// origin than the service, as a storefront does. Two tabs that start without a cart token share one cart, and
+// show each other's changes.
 func TestStorefrontGuide_WorksInABrowser(t *testing.T) {
 	slow(t)
-	shop := saveGuidePage(t, startDemo(t).url)
-	p := openPage(t, shop.address)
-	p.expect("404 /favicon.ico", "422 /cart/add")
-	for i, line := range shop.shows {
-		if i > 0 {
-			p.press("button")
-		}
+	p, shop := openGuide(t, startDemo(t).url, "422 /cart/add")
+	for _, line := range shop.shows[1:] {
+		p.press("button")
 		p.untilStatus(line)
 	}
-}
 
-// Two tabs that start without a cart token share one cart, and show each other's changes.
-func TestStorefrontGuide_KeepsOneCartInTwoTabs(t *testing.T) {
-	slow(t)
-	shop := saveGuidePage(t, startDemo(t).url)
-	first := openPage(t, shop.address)
+	first, shop := openGuide(t, startDemo(t).url)
 	second := first.anotherTab(shop.address)
 	tabs := []page{first, second}
 	for i, line := range shop.shows[:3] {
@@ -107,10 +98,7 @@ func TestStorefrontGuide_AddsOnce(t *testing.T) {
 					service.ServeHTTP(w, r)
 				}
 			})
-			shop := saveGuidePage(t, gateway)
-			p := openPage(t, shop.address)
-			p.expect("404 /favicon.ico", "502 /cart/add", "0 /cart/add")
-			p.untilStatus(shop.shows[0])
+			p, shop := openGuide(t, gateway, "502 /cart/add", "0 /cart/add")
 			for _, line := range shop.shows[1:3] {
 				p.press("button")
 				p.untilStatus(line)
@@ -132,7 +120,7 @@ func TestStorefrontGuide_FixesAll(t *testing.T) {
 	service := proxyTo(t, demo.url)
 	var mu sync.Mutex
 	var sent []string // keys and bodies of lists
-	shop := saveGuidePage(t, serveGateway(t, func(w http.ResponseWriter, r *http.Request) {
+	p, _ := openGuide(t, serveGateway(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/cart/events" { // would tell the page what the lost response did
 			gatewayPage(http.StatusNotFound)(w, r)
 			return
@@ -151,27 +139,18 @@ func TestStorefrontGuide_FixesAll(t *testing.T) {
 			return
 		}
 		service.ServeHTTP(w, r)
-	}))
-	p := openPage(t, shop.address)
-	p.expect("404 /favicon.ico", "502 /cart/ops", "404 /cart/events")
-	p.untilStatus(shop.shows[0])
+	}), "502 /cart/ops", "404 /cart/events")
 
 	c := demo.shopper(t, evaluate[string](p, `localStorage.cart`))
-	backstage := func(method, product, body string) string {
-		r := assert.Must(http.NewRequestWithContext(t.Context(), method, demo.url+"/playground/products/"+product, strings.NewReader(body)))(t)
-		r.Header.Set("Content-Type", "application/json")
-		_, answer := exchange(t, r)
-		return decode[struct{ Data struct{ ID json.Number } }](t, answer).Data.ID.String()
-	}
-	ticket, account := backstage("POST", "2", `{}`), backstage("POST", "5", `{}`)
-	c.add(`{"product_id":` + ticket + `,"qty":3}`)
+	ticket, account := c.copyProduct("2"), c.copyProduct("5")
+	c.fill(ticket + "×3")
 	for i := range 51 {
 		c.add(fmt.Sprintf(`{"product_id":%s,"fields":{"Account email":"%d@example.com"}}`, account, i))
 	}
-	backstage("PATCH", ticket, `{"stock":2}`)
-	backstage("PATCH", account, `{"price":1}`)
-	broken := c.cart()
-	assert.Equal(t, len(fixesOf(broken.issues())), 52, "fixes")
+	c.ok("PATCH", "/playground/products/"+ticket, `{"stock":2}`)
+	c.ok("PATCH", "/playground/products/"+account, `{"price":1}`)
+	broken := c.ok("GET", "/cart", "")
+	assert.Equal(t, broken.fixes(), 52, "fixes")
 
 	p.do(chromedp.Reload())
 	const fix, listed = `button:not([hidden]) ~ button:not([hidden])`, `[...document.querySelectorAll("li")].map((li) => li.textContent).join()`
@@ -179,8 +158,8 @@ func TestStorefrontGuide_FixesAll(t *testing.T) {
 	p.untilStatus("The shop cannot be reached. Please try again.")
 	p.press(fix)
 	p.until(listed + ` === "Only 2 of “Concert ticket” are left." && !document.querySelector("` + fix + `")`)
-	mended := c.cart()
-	assert.That(t, len(fixesOf(mended.issues())) == 0 && mended.Count == 53 && mended.Version == broken.Version+2, "the cart has %d items and version %d, after %d", mended.Count, mended.Version, broken.Version)
+	mended := c.ok("GET", "/cart", "")
+	assert.That(t, mended.fixes() == 0 && mended.Data.Count == 53 && mended.Data.Version == broken.Data.Version+2, "the cart has %d items and version %d, after %d", mended.Data.Count, mended.Data.Version, broken.Data.Version)
 	mu.Lock()
 	defer mu.Unlock()
 	assert.That(t, len(sent) == 3 && sent[0] == sent[1] && sent[1][:32] != sent[2][:32], "sent %.36q", sent)
@@ -192,16 +171,16 @@ func TestStorefrontGuide_OpensACartFromALink(t *testing.T) {
 	demo := startDemo(t)
 	phone := demo.shopper(t, "")
 	phone.fill("1×2 2×1")
-	link := decode[struct{ Data struct{ Code string } }](t, phone.ok("POST", "/cart/handover", "").Raw).Data.Code
+	link := phone.ok("POST", "/cart/handover", "").Data.Code
 	shop := saveGuidePage(t, demo.url)
-	p := openPage(t, shop.address+"#handover="+link)
+	p := open(t, shop.address+"#handover="+link, look{})
 	p.expect("404 /favicon.ico")
 	p.until(`document.querySelector("div p").checkVisibility() && document.querySelector("div p").textContent === "A link offers you a cart for 109 SAR"`)
 	p.untilStatus(shop.shows[0])
 	phone.wantLines("1×2 2×1")
 	p.press("div button")
 	p.untilStatus("3 in the cart, 109 SAR")
-	p.until(`!document.querySelector("div p").checkVisibility() && location.hash === "" && localStorage.cart !== "` + phone.Token + `"`)
+	p.until(`!document.querySelector("div p").checkVisibility() && location.hash === "" && localStorage.cart !== "` + phone.token + `"`)
 	p.press("button")
 	p.untilStatus("4 in the cart, 119 SAR")
 	phone.wantLines("")
@@ -211,7 +190,6 @@ func TestStorefrontGuide_OpensACartFromALink(t *testing.T) {
 // the second one may repeat the first.
 func TestStorefrontGuide_KeysOnlyChangesOfTheCart(t *testing.T) {
 	slow(t)
-	s := openShop(t, embeddedRedis(t), under("/shop"))
 	var mu sync.Mutex
 	var keys []string // that requests had
 	web := serveGateway(t, func(w http.ResponseWriter, r *http.Request) {
@@ -219,7 +197,7 @@ func TestStorefrontGuide_KeysOnlyChangesOfTheCart(t *testing.T) {
 		case r.Method == http.MethodOptions, r.URL.Path == "/":
 			gatewayPage(http.StatusOK)(w, r)
 		case r.URL.Path == "/shop/storefront.js":
-			s.handler.ServeHTTP(w, r)
+			sendScript(w)
 		default:
 			mu.Lock()
 			defer mu.Unlock()
@@ -231,7 +209,7 @@ func TestStorefrontGuide_KeysOnlyChangesOfTheCart(t *testing.T) {
 			fmt.Fprint(w, `{"api": "merchant-commerce"}`)
 		}
 	})
-	p := openPage(t, web)
+	p := open(t, web, look{})
 	p.expect("404 /favicon.ico", "503 /shop/cart/*")
 	evaluate[any](p, `import("/shop/storefront.js").then(() => {
 		const { origin } = location;
@@ -282,15 +260,14 @@ func TestStorefrontGuide_KeysOnlyChangesOfTheCart(t *testing.T) {
 // stream while it is hidden, or has no cart until it changes one. With other headers, it asks at once.
 func TestStorefrontGuide_HearsOfEachVersionOnce(t *testing.T) {
 	slow(t)
-	s := openShop(t, embeddedRedis(t))
-	p := openPage(t, serveGateway(t, func(w http.ResponseWriter, r *http.Request) {
+	p := open(t, serveGateway(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/storefront.js" {
-			s.handler.ServeHTTP(w, r)
+			sendScript(w)
 		} else {
 			w.Header().Set("ETag", r.URL.Query().Get("tag"))
 			fmt.Fprint(w, `{"api": "merchant-commerce"}`)
 		}
-	}))
+	}), look{})
 	p.expect("404 /favicon.ico")
 	// hear returns the versions that events yields, and what each request sends. A response to it is a stream if it is a list, of
 	// pieces and of functions that run between them.
@@ -376,7 +353,7 @@ func TestStorefrontGuide_ShowsChangesOnOtherDevices(t *testing.T) {
 	var out atomic.Bool
 	var mu sync.Mutex
 	end := func() {} // ends the stream
-	shop := saveGuidePage(t, serveGateway(t, func(w http.ResponseWriter, r *http.Request) {
+	p, shop := openGuide(t, serveGateway(t, func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.Method == http.MethodGet && r.URL.Path == "/cart":
 			reads.Add(1)
@@ -394,17 +371,14 @@ func TestStorefrontGuide_ShowsChangesOnOtherDevices(t *testing.T) {
 			r = r.WithContext(ctx)
 		}
 		service.ServeHTTP(w, r)
-	}))
-	p := openPage(t, shop.address)
-	p.expect("404 /favicon.ico", "502 /cart/events", "0 /cart/events")
-	p.untilStatus(shop.shows[0])
+	}), "502 /cart/events", "0 /cart/events")
 	p.press("button")
 	p.untilStatus(shop.shows[1])
 	ephemeral.Eventually(t, "a stream", func() bool { return streams.Load() == 1 })
 
 	other := demo.shopper(t, evaluate[string](p, `localStorage.cart`))
 	read := reads.Load()
-	other.add(addOne)
+	other.add(`{"product_id":1}`)
 	p.untilStatus("2 in the cart, 59.5 SAR")
 	p.press("button")
 	p.untilStatus("3 in the cart, 69.5 SAR")
@@ -415,8 +389,8 @@ func TestStorefrontGuide_ShowsChangesOnOtherDevices(t *testing.T) {
 	end()
 	mu.Unlock()
 	ephemeral.Eventually(t, "the end of the stream", func() bool { return streams.Load() == 0 })
-	other.add(addOne)
-	other.add(addOne)
+	other.add(`{"product_id":1}`)
+	other.add(`{"product_id":1}`)
 	out.Store(false)
 	p.untilStatus("5 in the cart, 168.5 SAR")
 	assert.Equal(t, reads.Load()-read, 2, "reads after an outage")
@@ -430,7 +404,7 @@ func TestStorefrontGuide_ShowsNoOlderCartForLong(t *testing.T) {
 	service := proxyTo(t, demo.url)
 	var late atomic.Bool
 	kept, deliver := make(chan struct{}), make(chan struct{})
-	shop := saveGuidePage(t, serveGateway(t, func(w http.ResponseWriter, r *http.Request) {
+	p, shop := openGuide(t, serveGateway(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet || r.URL.Path != "/cart" || !late.CompareAndSwap(true, false) {
 			service.ServeHTTP(w, r)
 			return
@@ -442,14 +416,11 @@ func TestStorefrontGuide_ShowsNoOlderCartForLong(t *testing.T) {
 		maps.Copy(w.Header(), recorded.Header())
 		_, _ = recorded.Body.WriteTo(w)
 	}))
-	p := openPage(t, shop.address)
-	p.expect("404 /favicon.ico")
-	p.untilStatus(shop.shows[0])
 	p.press("button")
 	p.untilStatus(shop.shows[1])
 
 	late.Store(true)
-	demo.shopper(t, evaluate[string](p, `localStorage.cart`)).add(addOne)
+	demo.shopper(t, evaluate[string](p, `localStorage.cart`)).add(`{"product_id":1}`)
 	<-kept
 	p.press("button")
 	p.untilStatus("3 in the cart, 69.5 SAR")
@@ -463,9 +434,14 @@ func TestStorefrontGuide_ShowsNoOlderCartForLong(t *testing.T) {
 func TestStorefrontGuide_HidesAGatewaysPage(t *testing.T) {
 	slow(t)
 	shop := saveGuidePage(t, serveGateway(t, gatewayPage(http.StatusForbidden)))
-	p := openPage(t, shop.address)
+	p := open(t, shop.address, look{})
 	p.expect("404 /favicon.ico", "403 /storefront.js", "403 /cart")
 	p.untilStatus("The shop cannot be reached. Please try again.")
+}
+
+func sendScript(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "text/javascript")
+	_, _ = w.Write(docs.Storefront)
 }
 
 type guidePage struct {
@@ -488,6 +464,16 @@ func saveGuidePage(t *testing.T, service string) guidePage {
 	}
 	assert.Require(t, len(saved.shows) >= 3, "the guide's page shows only %q", saved.shows)
 	return saved
+}
+
+// openGuide opens the guide's page for a service at a URL, without a cart. See page.expect.
+func openGuide(t *testing.T, service string, expected ...string) (page, guidePage) {
+	t.Helper()
+	shop := saveGuidePage(t, service)
+	p := open(t, shop.address, look{})
+	p.expect(append(expected, "404 /favicon.ico")...)
+	p.untilStatus(shop.shows[0])
+	return p, shop
 }
 
 // serveFolder serves a folder on another port with the guide's command.
@@ -519,33 +505,7 @@ func (p page) untilStatus(line string) {
 	p.until(fmt.Sprintf(`document.querySelector("[role=status]").textContent === %q`, line))
 }
 
-func gatewayPage(status int) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Access-Control-Allow-Origin", "*")
-		w.Header().Set("Access-Control-Allow-Headers", "*")
-		w.Header().Set("Content-Type", "text/html")
-		if r.Method == http.MethodOptions {
-			return
-		}
-		w.WriteHeader(status)
-		fmt.Fprintf(w, "<h1>%s</h1>", http.StatusText(status))
-	}
-}
-
-func serveGateway(t testing.TB, gateway http.HandlerFunc) (address string) {
-	t.Helper()
-	s := httptest.NewServer(gateway)
-	t.Cleanup(s.Close)
-	return s.URL
-}
-
-func proxyTo(t testing.TB, service string) *httputil.ReverseProxy {
-	t.Helper()
-	target := assert.Must(url.Parse(service))(t)
-	transport := &http.Transport{}
-	t.Cleanup(transport.CloseIdleConnections)
-	return &httputil.ReverseProxy{Transport: transport, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }}
-}
+const addTicket = `{"op":"add","product_id":2}`
 
 // The outbox of docs/mobile.md keeps an add that only another server has answered.
 func TestMobileGuide_KeepsWhatAnotherServerAnswers(t *testing.T) {
@@ -564,7 +524,7 @@ func TestMobileGuide_KeepsWhatAnotherServerAnswers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			phone := newPhone(t)
-			phone.store(t, operation{"add", "", `"product_id":2`})
+			phone.store(t, addTicket)
 			for _, tc := range []struct {
 				url, want string
 			}{
@@ -582,9 +542,9 @@ func TestMobileGuide_AddsAfterTooManyCoupons(t *testing.T) {
 	slow(t)
 	phone := newPhone(t)
 	for i := range 21 {
-		phone.store(t, operation{"coupon", "", fmt.Sprintf(`"coupon":"WRONG%d"`, i)})
+		phone.store(t, fmt.Sprintf(`{"op":"coupon","coupon":"WRONG%d"}`, i))
 	}
-	phone.store(t, operation{"add", "", `"product_id":2`})
+	phone.store(t, addTicket)
 	said := phone.send(t, startDemo(t).url)
 	assert.That(t, strings.Contains(said, "outbox/021: Too many") && strings.HasSuffix(said, "outbox/022: done\n1 in the cart, 0 replayed\n"), "the outbox says:\n%s", said)
 }
@@ -607,10 +567,10 @@ func newPhone(t *testing.T) *phone {
 	return p
 }
 
-func (p *phone) store(t *testing.T, o operation) {
+func (p *phone) store(t *testing.T, operation string) {
 	t.Helper()
 	p.stored++
-	assert.NoError(t, os.WriteFile(filepath.Join(p.dir, "outbox", fmt.Sprintf("%03d", p.stored)), []byte(o.String()), 0o600))
+	assert.NoError(t, os.WriteFile(filepath.Join(p.dir, "outbox", fmt.Sprintf("%03d", p.stored)), []byte(operation), 0o600))
 }
 
 // send returns what outbox.sh prints with a service at a URL.

@@ -1,11 +1,10 @@
-package server_test
+package e2e
 
 import (
 	"fmt"
 	"strings"
 	"testing"
 
-	"commerce/cmd/internal/pages"
 	"commerce/deploy/assert"
 )
 
@@ -19,7 +18,7 @@ const (
 )
 
 // Each moment can be shown, for example for a picture. The counts are those of new carts.
-func TestPlaygroundHero_ShowsWhatTheServiceCounts(t *testing.T) {
+func TestHero_ShowsWhatTheServiceCounts(t *testing.T) {
 	p := openHero(t, look{}, "")
 	p.until(entries + ` === 7 && ` + stageTime + ` > 0`) // 5 of its own, and those of the devices
 	for kind, want := range map[string]int{"lost": 1, "replayed": 1, "changed": 2} {
@@ -44,16 +43,16 @@ func TestPlaygroundHero_ShowsWhatTheServiceCounts(t *testing.T) {
 	}
 	p.run(`document.querySelectorAll("#stage [data-count]").forEach((e) => { e.textContent = "?" }); ` + stageAnimations + `.forEach((a) => a.finish())`)
 	p.until(stageWord + ` === "Play again"`)
-	p.click(`#stage-switch`)
-	p.until(`document.querySelector(".upshot").textContent === "1, not 2"`)
+	p.press(`#stage-switch`)
+	p.reads(`.upshot`, "1, not 2")
 	for _, device := range []string{deviceA, deviceB} {
 		p.press(device + `[data-part="reload"]`)
 	}
 	p.until(entries + ` === 14`)
-	assert.Equal(t, evaluate[string](p, cartsShown), ", version 0 | , version 0", "carts of the devices")
+	is(p, cartsShown, ", version 0 | , version 0", "carts of the devices")
 }
 
-func TestPlaygroundHero_WaitsGoesOnAndNeverRepeatsByItself(t *testing.T) {
+func TestHero_WaitsGoesOnAndNeverRepeatsByItself(t *testing.T) {
 	p := openHero(t, look{still: true}, "")
 	rate := func(rate string) {
 		p.run(stageAnimations + `.forEach((a) => { a.playbackRate = ` + rate + ` })`)
@@ -64,11 +63,11 @@ func TestPlaygroundHero_WaitsGoesOnAndNeverRepeatsByItself(t *testing.T) {
 	// Plays, pauses, and goes on before the service responds; slowly, so that a slow machine is in time.
 	p.run(`for (let i = 0; i < 3; i++) document.querySelector("#stage-switch").click(); ` + stageAnimations + `.forEach((a) => { a.playbackRate = 0.1 })`)
 	p.until(stageState + ` === "running"`)
-	p.click(`#stage-switch`)
+	p.press(`#stage-switch`)
 	p.until(stageState + ` === "paused" && ` + stageWord + ` === "Resume"`)
 	hide("false")
-	assert.Equal(t, evaluate[string](p, stageState), "paused", "after the page is visible again")
-	p.click(`#stage-switch`)
+	is(p, stageState, "paused", "after the page is visible again")
+	p.press(`#stage-switch`)
 	p.until(stageState + ` === "running" && ` + stageWord + ` === "Pause"`)
 	hide("true")
 	p.until(stageState + ` === "paused"`)
@@ -77,24 +76,22 @@ func TestPlaygroundHero_WaitsGoesOnAndNeverRepeatsByItself(t *testing.T) {
 
 	rate("10")
 	p.until(stageState + ` === "finished" && ` + stageWord + ` === "Play again"`)
-	p.click(`#language`)
-	p.click(`#tab-subscriptions`)
-	p.click(`#tab-store`)
+	p.press(`#language`, `#tab-subscriptions`, `#tab-store`)
 	hide("true")
 	hide("false")
 	p.until(stageWord + ` === "إعادة العرض"`)
-	assert.Equal(t, evaluate[string](p, stageState), "finished", "after the language, the tab and the window have changed")
-	assert.Equal(t, evaluate[int](p, `document.querySelectorAll("#log-entries .method.post").length`), 4, "additions")
+	is(p, stageState, "finished", "after the language, the tab and the window have changed")
+	is(p, `document.querySelectorAll("#log-entries .method.post").length`, 4, "additions")
 
 	p.do(look{}.emulate())
 	p.run(`for (const _ of [1, 2, 3]) document.querySelector("#stage-switch").click()`) // the numbers are asked for once
 	p.until(stageState + ` === "running"`)
-	assert.Equal(t, evaluate[int](p, `document.querySelectorAll("#log-entries .method.post").length`), 8, "additions after it was played again")
+	is(p, `document.querySelectorAll("#log-entries .method.post").length`, 8, "additions after it was played again")
 	p.do(look{still: true}.emulate())
 	p.until(stageState + ` === "finished"`)
 }
 
-func TestPlaygroundHero_ShowsItsEndToWhoCameForSomethingElse(t *testing.T) {
+func TestHero_ShowsItsEndToWhoCameForSomethingElse(t *testing.T) {
 	for hash, l := range map[string]look{"": {still: true}, "#store": {}, "#handover=none": {}, "#play=lostAnswer": {}} {
 		t.Run(hash, func(t *testing.T) {
 			p := openHero(t, l, hash)
@@ -104,27 +101,27 @@ func TestPlaygroundHero_ShowsItsEndToWhoCameForSomethingElse(t *testing.T) {
 				p.until(`document.querySelector("#story .step.done") && !document.querySelector("#stage").checkVisibility()`)
 				return
 			}
-			assert.Equal(t, evaluate[int](p, `document.querySelectorAll("#log-entries .path").length - document.querySelectorAll("#log-entries .badge[class*='from-']").length`), 0, "calls of its own")
-			p.click(`#stage-switch`)
+			is(p, `document.querySelectorAll("#log-entries .path").length - document.querySelectorAll("#log-entries .badge[class*='from-']").length`, 0, "calls of its own")
+			p.press(`#stage-switch`)
 			p.until(stageState + ` === "running"`)
 		})
 	}
 }
 
-func TestPlaygroundHero_ShowsNoCountsWithoutAService(t *testing.T) {
+func TestHero_ShowsNoCountsWithoutAService(t *testing.T) {
 	p := openHero(t, look{still: true}, "")
 	p.expect("0 /cart", "0 /cart/*")
 	p.offline(true)
-	p.click(`#stage-switch`)
+	p.press(`#stage-switch`)
 	p.until(`document.querySelector(".failure").checkVisibility() && ` + stageWord + ` === "Play"`)
-	assert.Equal(t, evaluate[int](p, `[...document.querySelectorAll("#stage [data-count]")].filter((e) => e.checkVisibility()).length`), 0, "counts in sight")
+	is(p, `[...document.querySelectorAll("#stage [data-count]")].filter((e) => e.checkVisibility()).length`, 0, "counts in sight")
 	p.offline(false)
-	p.click(`#stage-switch`)
+	p.press(`#stage-switch`)
 	p.until(stageState + ` === "running" && document.querySelector(".upshot").checkVisibility()`)
 }
 
 // The first line is in sight on a phone, devices have names from a tablet on, and a wide window has no large blank.
-func TestPlaygroundHero_LeavesTheShopItsRoom(t *testing.T) {
+func TestHero_LeavesTheShopItsRoom(t *testing.T) {
 	for _, l := range []look{
 		{width: 390, height: 844, touch: true},
 		{width: 390, height: 844, touch: true, language: "ar"},
@@ -142,7 +139,7 @@ func TestPlaygroundHero_LeavesTheShopItsRoom(t *testing.T) {
 			height := evaluate[float64](p, `innerHeight`)
 			if l.width >= 768 {
 				assert.That(t, evaluate[bool](p, inA(`h2 .word`)+`.checkVisibility()`) && box(deviceA+`.device-bar`, "height") < 60, "the bar of device A is %.0f high", box(deviceA+`.device-bar`, "height"))
-				assert.Equal(t, evaluate[float64](p, `document.scrollingElement.scrollHeight`), height, "height of the document")
+				is(p, `document.scrollingElement.scrollHeight`, height, "height of the document")
 			}
 			if l.width >= 1440 {
 				for _, column := range []string{"#watch", "#device-a", "#device-b", "#log"} {
@@ -151,7 +148,7 @@ func TestPlaygroundHero_LeavesTheShopItsRoom(t *testing.T) {
 				assert.That(t, box(deviceA+".basket", "height") < 0.35*height, "an empty cart is %.0f high", box(deviceA+".basket", "height"))
 			}
 			p.press(deviceA + tile("1"))
-			p.until(inA(`[data-line="1"]`))
+			p.sees(deviceA + `[data-line="1"]`)
 			p.screenshot("line")
 			bottom, till := box(deviceA+`[data-line="1"]`, "bottom"), box(deviceA+".till", "top")
 			assert.That(t, bottom <= till, "the first line ends at %.0f, below the total at %.0f", bottom, till)
@@ -162,7 +159,7 @@ func TestPlaygroundHero_LeavesTheShopItsRoom(t *testing.T) {
 func openHero(t *testing.T, l look, hash string) page {
 	t.Helper()
 	slow(t)
-	p := openPageAs(t, openShop(t, embeddedRedis(t), withPlayground(pages.Playground{})).URL+"/"+hash, l)
+	p := open(t, startDemo(t).url+"/"+hash, l)
 	p.hasCarts()
 	return p
 }

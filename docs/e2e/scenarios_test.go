@@ -1,4 +1,4 @@
-package server_test
+package e2e
 
 import (
 	"context"
@@ -41,7 +41,7 @@ var playedScenarios = map[string]playedScenario{
 }
 
 // A scenario shows what it says, and leaves everything as it was.
-func TestPlaygroundScenarios_PlayToTheirEndAndRestoreEverything(t *testing.T) {
+func TestScenarios_PlayToTheirEndAndRestoreEverything(t *testing.T) {
 	slow(t)
 	for _, l := range []look{{width: 1440}, {width: 360, height: 740, language: "ar", touch: true}} {
 		for name, want := range playedScenarios {
@@ -51,7 +51,7 @@ func TestPlaygroundScenarios_PlayToTheirEndAndRestoreEverything(t *testing.T) {
 				p.expect(want.refusals...)
 				p.play(name)
 				p.hurry()
-				p.until(`document.querySelector("#story [data-part='done']")`)
+				p.sees(`#story [data-part='done']`)
 				steps := evaluate[string](p, `[...document.querySelectorAll("#story .step")].map((step) => step.className + ": " + step.textContent).join("\n")`)
 				done := strings.Count(steps, "step done")
 				assert.That(t, done == want.steps && strings.Count(steps, "\n") == want.steps-1, "%d of %d steps are done:\n%s", done, want.steps, steps)
@@ -70,7 +70,7 @@ func TestPlaygroundScenarios_PlayToTheirEndAndRestoreEverything(t *testing.T) {
 	}
 }
 
-func TestPlaygroundScenarios_GoStepByStepWhilePausedAndCloseWithEscape(t *testing.T) {
+func TestScenarios_GoStepByStepWhilePausedAndCloseWithEscape(t *testing.T) {
 	slow(t)
 	p, before := openScenarios(t, look{})
 	p.play("lostAnswer")
@@ -87,7 +87,7 @@ func TestPlaygroundScenarios_GoStepByStepWhilePausedAndCloseWithEscape(t *testin
 	p.until(fmt.Sprintf(`%s === %d && document.activeElement.dataset.part === "pause" || %[1]s === 3`, doneSteps, done+2))
 	p.press(`#story [data-part="close"]`)
 	before.areBack(p)
-	p.until(`document.activeElement.id === "watch-open"`)
+	p.hasFocus(`#watch-open`)
 
 	p.play("lostAnswer")
 	p.until(`document.activeElement.dataset.part === "pause"`)
@@ -96,11 +96,6 @@ func TestPlaygroundScenarios_GoStepByStepWhilePausedAndCloseWithEscape(t *testin
 }
 
 const doneSteps = `document.querySelectorAll("#story .step.done").length`
-
-func (p page) sleep(d time.Duration) {
-	p.t.Helper()
-	evaluate[any](p, fmt.Sprintf(`new Promise((done) => setTimeout(done, %d))`, d.Milliseconds()))
-}
 
 type plannedScenario struct {
 	Whole  float64   // ms after the click
@@ -112,7 +107,7 @@ type plannedScenario struct {
 
 // The point is on the card at once. A step acts after half a second, the one that proves the point within 4 seconds,
 // and the last one within 12.
-func TestPlaygroundScenarios_KeepTheirPace(t *testing.T) {
+func TestScenarios_KeepTheirPace(t *testing.T) {
 	slow(t)
 	p, _ := openScenarios(t, look{width: 1440})
 	planned := evaluate[map[string]plannedScenario](p, `Promise.all([import("./playground/js/scenarios/scenarios.js"), import("./playground/js/scenarios/pace.js")])
@@ -142,68 +137,66 @@ func TestPlaygroundScenarios_KeepTheirPace(t *testing.T) {
 	plan := planned["lostAnswer"]
 	title := evaluate[string](p, `(document.querySelector("[data-scenario='lostAnswer']").click(), window.clicked = performance.now(), new Promise(requestAnimationFrame)).then(() => document.querySelector("#story-title").textContent)`)
 	assert.Equal(t, title, plan.Point, "the card's title")
-	p.until(`document.querySelector("#story [data-part='done']")`)
+	p.sees(`#story [data-part='done']`)
 	took := evaluate[float64](p, `performance.now() - clicked`) // more on a busy machine
 	assert.That(t, took >= plan.Whole-10, "it took %.0f ms instead of %.0f", took, plan.Whole)
 	t.Logf("planned %.0f ms, took %.0f ms", plan.Whole, took)
 }
 
-// A step may run when this scenario is closed.
-func TestPlaygroundScenarios_RestoreEverythingWhenClosedInTheMiddle(t *testing.T) {
+// A scenario that is closed gives everything back, whatever runs then.
+func TestScenarios_RestoreEverythingWhenClosed(t *testing.T) {
 	slow(t)
-	for _, steps := range []int{0, 1} {
-		t.Run(fmt.Sprintf("after %d steps", steps), func(t *testing.T) {
-			t.Parallel()
-			p, before := openScenarios(t, look{})
-			p.expect("400 /cart/validate")
-			p.play("lastItem")
-			p.until(fmt.Sprintf(`(document.querySelectorAll("#story .step.done").length === %d) || document.querySelector("#story [data-part='next']").click()`, steps))
-			evaluate[any](p, `{ document.querySelector("#story [data-part='next']")?.click(); document.querySelector("#story [data-part='close']").click(); null }`)
+	const closes = `document.querySelector("#story [data-part='close']").click()`
+	for name, closed := range map[string]func(page, beforeScenario){
+		"before its first step ends": func(p page, before beforeScenario) { before.closesWhileAStepRuns(p, 0) },
+		"while its second step runs": func(p page, before beforeScenario) { before.closesWhileAStepRuns(p, 1) },
+		"without the network": func(p page, before beforeScenario) {
+			p.play("live")
+			p.until(`(` + doneSteps + ` === 3) ? (` + closes + `, true) : document.querySelector("#story [data-part='next']").click()`)
 			before.areBack(p)
+			before.demo.shopper(p.t, evaluate[string](p, tokenOfA)).fill("1×1")
+			p.sees(deviceA + `[data-line="1"]`)
+		},
+		// The device sends a quantity only when the visitor has stopped clicking.
+		"after the visitor's last click": func(p page, _ beforeScenario) {
+			p.run(inA(`[data-key="8-more"]`) + `.click(); document.querySelector("[data-scenario='lostAnswer']").click()`)
+			p.until(doneSteps + ` === 2`)
+			p.press(`#story [data-part="close"]`)
+			p.until(inA(`[data-line="8"] [name="quantity"]`) + `.value === "2"`)
+		},
+		// The next one must not get the visitor's carts meanwhile.
+		"while it waits for a response, and another begins": func(p page, before beforeScenario) {
+			p.run(`const { text } = Response.prototype; Response.prototype.text = async function () { await new Promise((done) => setTimeout(done, 1000)); return text.call(this); }`)
+			p.play("lostAnswer")
+			p.sees(`#log-entries .entry.played .post`)
+			is(p, `(`+closes+`, document.querySelector("#device-a").inert)`, true, "the visitor cannot change the cart of a scenario")
+			p.play("offline")
+			p.hurry()
+			p.until(doneSteps + ` === 2`)
+			p.hasFocus(`[data-part="again"]`)
+			p.press(`#story [data-part="close"]`)
+			before.areBack(p)
+			p.until(`!document.querySelector("#device-a").inert`)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			closed(openScenarios(t, look{width: 1440}))
 		})
 	}
 }
 
-func TestPlaygroundScenarios_GiveTheNetworkBackWhenClosedWithoutIt(t *testing.T) {
-	slow(t)
-	p, before := openScenarios(t, look{})
-	p.play("live")
-	p.until(`(` + doneSteps + ` === 3) ? (document.querySelector("#story [data-part='close']").click(), true) : document.querySelector("#story [data-part='next']").click()`)
+func (before beforeScenario) closesWhileAStepRuns(p page, steps int) {
+	p.t.Helper()
+	p.expect("400 /cart/validate")
+	p.play("lastItem")
+	p.until(fmt.Sprintf(`(document.querySelectorAll("#story .step.done").length === %d) || document.querySelector("#story [data-part='next']").click()`, steps))
+	p.run(`document.querySelector("#story [data-part='next']")?.click(); document.querySelector("#story [data-part='close']").click()`)
 	before.areBack(p)
-	before.demo.shopper(t, evaluate[string](p, `localStorage.getItem("commerce:/:a.cart_token")`)).fill("1×1")
-	p.until(inA(`[data-line="1"]`))
-}
-
-// The device sends a quantity only when the visitor has stopped clicking.
-func TestPlaygroundScenarios_LeaveTheVisitorsLastClickInTheVisitorsCart(t *testing.T) {
-	slow(t)
-	p, _ := openScenarios(t, look{})
-	p.run(inA(`[data-key="8-more"]`) + `.click(); document.querySelector("[data-scenario='lostAnswer']").click()`)
-	p.until(doneSteps + ` === 2`)
-	p.press(`#story [data-part="close"]`)
-	p.until(inA(`[data-line="8"] [name="quantity"]`) + `.value === "2"`)
-}
-
-// A scenario that is closed may still wait for a response. The next one must not get the visitor's carts meanwhile.
-func TestPlaygroundScenarios_WaitForTheOneThatIsClosed(t *testing.T) {
-	slow(t)
-	p, before := openScenarios(t, look{width: 1440})
-	p.run(`const { text } = Response.prototype; Response.prototype.text = async function () { await new Promise((done) => setTimeout(done, 1000)); return text.call(this); }`)
-	p.play("lostAnswer")
-	p.until(`document.querySelector("#log-entries .entry.played .post")`)
-	lent := evaluate[bool](p, `(document.querySelector("#story [data-part='close']").click(), document.querySelector("#device-a").inert)`)
-	assert.That(t, lent, "the visitor can change the cart of a scenario")
-	p.play("offline")
-	p.hurry()
-	p.until(doneSteps + ` === 2`)
-	p.until(`document.activeElement.dataset.part === "again"`)
-	p.press(`#story [data-part="close"]`)
-	before.areBack(p)
-	p.until(`!document.querySelector("#device-a").inert`)
 }
 
 // The page then reads its carts again.
-func TestPlaygroundScenarios_GoOnWhenTheLanguageChangesOrThePageWasHidden(t *testing.T) {
+func TestScenarios_GoOnWhenTheLanguageChangesOrThePageWasHidden(t *testing.T) {
 	slow(t)
 	for _, name := range []string{"merge", "handover", "twoTabs"} {
 		for what, happens := range map[string]string{
@@ -228,27 +221,17 @@ func TestPlaygroundScenarios_GoOnWhenTheLanguageChangesOrThePageWasHidden(t *tes
 }
 
 // A browser that is killed restores nothing. The price is raised when it happens.
-func TestPlaygroundScenarios_NeverChangeTheShopOfOthers(t *testing.T) {
+func TestScenarios_NeverChangeTheShopOfOthers(t *testing.T) {
 	slow(t)
 	p, before := openScenarios(t, look{})
 	p.play("price")
 	p.hurry()
-	p.until(inA(`.line`) + `?.textContent.includes("59.50")`)
+	p.sees(deviceA+`.line`, "59.50")
 	before.isTheShop(t)
 	crashing, cancel := context.WithTimeout(p.ctx, time.Second)
 	defer cancel()
 	_ = chromedp.Do(crashing, send(pagetools.Crash, chromedp.Void{})) // a crashed page may not answer
 	before.isTheShop(t)
-}
-
-func TestPlaygroundScenarios_NeedWhatOnlyTheDemoOffers(t *testing.T) {
-	p, _ := openStore(t)
-	offered := evaluate[string](p, `[...document.querySelectorAll("[data-scenario]")].filter((b) => b.ariaDisabled !== "true").map((b) => b.dataset.scenario).join()`)
-	assert.That(t, offered == "lostAnswer,offline,coupon", "offered: %s", offered)
-	p.tap(`#watch-open`)
-	p.shows("list")
-	p.tap(`[data-scenario="merge"]`)
-	p.until(`document.querySelector("#story").hidden`)
 }
 
 // play starts a scenario from the list, which a button opens in most windows.
@@ -266,7 +249,7 @@ func (p page) hurry() {
 }
 
 type beforeScenario struct {
-	demo  demo
+	demo  *service
 	carts string // on the screen
 	items string // of a shopper elsewhere, with prices and stock
 	token string
@@ -276,22 +259,16 @@ type beforeScenario struct {
 func openScenarios(t *testing.T, l look) (page, beforeScenario) {
 	t.Helper()
 	d := startDemo(t)
-	p := openPageAs(t, d.url+"/#store", l)
+	p := open(t, d.url+"/#store", l)
 	p.hasCarts()
-	for _, product := range []string{"8", "2"} {
-		p.press(deviceB + tile(product))
-		p.until(fmt.Sprintf(`document.querySelector(%q)`, deviceB+`[data-line="`+product+`"]`))
+	for _, add := range []struct{ device, product string }{{deviceB, "8"}, {deviceB, "2"}, {deviceA, "8"}} {
+		p.press(add.device + tile(add.product))
+		p.sees(add.device + `[data-line="` + add.product + `"]`)
 	}
-	p.press(deviceA + tile("8"))
-	p.until(inA(`[data-line="8"]`))
 
 	other := d.shopper(t, "")
 	other.fill("1×2 2×1")
-	return p, beforeScenario{demo: d, carts: evaluate[string](p, cartsShown), items: other.itemsShown(), token: other.Token}
-}
-
-func (d demo) shopper(t *testing.T, token string) *shopper {
-	return &shopper{t: t, shop: &shop{URL: d.url, Key: d.key}, Token: token}
+	return p, beforeScenario{demo: d, carts: evaluate[string](p, cartsShown), items: other.itemsShown(), token: other.token}
 }
 
 // cartsShown are the shopper, the version and the lines of both devices, in JavaScript.
@@ -301,11 +278,14 @@ const cartsShown = `[...document.querySelectorAll(".device")].map((device) => {
 	return [part("account").value, part("version").textContent, ...lines].join(", ");
 }).join(" | ")`
 
+// itemsShown are the items of a cart as the service sends them.
 func (c *shopper) itemsShown() string {
 	c.t.Helper()
-	return string(decode[struct {
+	var cart struct {
 		Data struct{ Items json.RawMessage }
-	}](c.t, c.ok("GET", "/cart", "").Raw).Data.Items)
+	}
+	assert.NoError(c.t, json.Unmarshal(c.ok("GET", "/cart", "").Raw, &cart))
+	return string(cart.Data.Items)
 }
 
 func (before beforeScenario) areBack(p page) {

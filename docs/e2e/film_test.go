@@ -1,25 +1,21 @@
-package server_test
+package e2e
 
 import (
-	"bytes"
-	"context"
 	"encoding/base64"
-	"encoding/binary"
+	"flag"
 	"fmt"
-	"image"
-	"image/draw"
-	"image/png"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"testing"
 
-	"github.com/chromedp/cdproto/cdp"
-	pagetools "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
 	"commerce/deploy/assert"
 )
+
+var update = flag.Bool("update", false, "take the README's moving picture anew")
 
 // How the README's moving picture is made: the window in CSS pixels, and times in milliseconds.
 const (
@@ -38,7 +34,7 @@ func TestReadme_ShowsThePlayground(t *testing.T) {
 	for color, dark := range map[string]bool{"light": false, "dark": true} {
 		t.Run(color, func(t *testing.T) {
 			t.Parallel()
-			p := openPageAs(t, startDemo(t).url+"/", look{width: filmWidth, height: filmHeight, dark: dark})
+			p := open(t, startDemo(t).url+"/", look{width: filmWidth, height: filmHeight, dark: dark})
 			p.do(chromedp.EmulateViewport(filmWidth, filmHeight, chromedp.EmulateScale(filmScale)))
 			p.hasCarts()
 			p.until(stageAnimations + `.some((animation) => animation.currentTime > 0)`)
@@ -109,102 +105,22 @@ func (p page) playBack(film []byte) playback {
 	})(Uint8Array.from(atob(%q), (c) => c.charCodeAt(0)))`, base64.StdEncoding.EncodeToString(film)))
 }
 
-// frame is a part of a window that replaces what earlier frames show there.
-type frame struct {
-	image.Rectangle // in pixels
-	ms              int
-	picture         []byte // WebP
-}
-
 // film returns the opening as an animated WebP.
 func (p page) film(length int) []byte {
 	p.t.Helper()
-	window := image.Rect(0, 0, filmWidth*filmScale, filmHeight*filmScale)
-	var before *image.RGBA
-	var frames []frame
+	dir := p.t.TempDir()
+	made := []string{"-loop", strconv.Itoa(filmPlays), "-lossy", "-q", "90", "-d", strconv.Itoa(frameTime)}
 	for at := 0; at <= length; at += frameTime {
 		p.seek(at)
-		now := image.NewRGBA(window)
-		draw.Draw(now, window, assert.Must(png.Decode(bytes.NewReader(p.capture(pagetools.CaptureScreenshotFormatPng, window))))(p.t), image.Point{}, draw.Src)
-		part := window
-		if before != nil {
-			part = difference(before, now)
+		frame := filepath.Join(dir, strconv.Itoa(at)+".png")
+		assert.NoError(p.t, os.WriteFile(frame, assert.Must(chromedp.Run(p.ctx, chromedp.CaptureScreenshot()))(p.t), 0o600))
+		if at+frameTime > length {
+			made = append(made, "-d", strconv.Itoa(endTime))
 		}
-		before = now
-		if part.Empty() {
-			frames[len(frames)-1].ms += frameTime
-			continue
-		}
-		frames = append(frames, frame{part, frameTime, p.capture(pagetools.CaptureScreenshotFormatWebp, part)})
+		made = append(made, frame)
 	}
-	frames[len(frames)-1].ms += endTime - frameTime
-	return animate(window.Size(), frames)
+	film := filepath.Join(dir, "film.webp")
+	said, err := command(p.t, "img2webp", append(made, "-o", film)...).CombinedOutput() // of Debian's package webp
+	assert.Require(p.t, err == nil, "img2webp: %v\n%s", err, said)
+	return assert.Must(os.ReadFile(film))(p.t)
 }
-
-// difference returns where two pictures differ. Its corners are whole CSS pixels, and even pixels, as in WebP.
-func difference(a, b *image.RGBA) (part image.Rectangle) {
-	const grid = 12
-	for y := 0; y < a.Rect.Dy(); y += grid {
-		for x := 0; x < a.Rect.Dx(); x += grid {
-			for row := y; row < min(y+grid, a.Rect.Dy()); row++ {
-				from, to := a.PixOffset(x, row), a.PixOffset(min(x+grid, a.Rect.Dx()), row)
-				if !bytes.Equal(a.Pix[from:to], b.Pix[from:to]) {
-					part = part.Union(image.Rect(x, y, x+grid, y+grid))
-					break
-				}
-			}
-		}
-	}
-	return part.Intersect(a.Rect)
-}
-
-func (p page) capture(format pagetools.CaptureScreenshotFormat, part image.Rectangle) []byte {
-	p.t.Helper()
-	quality := int64(90) // percent
-	clip := &pagetools.Viewport{
-		X: float64(part.Min.X) / filmScale, Y: float64(part.Min.Y) / filmScale,
-		Width: float64(part.Dx()) / filmScale, Height: float64(part.Dy()) / filmScale, Scale: 1,
-	}
-	return assert.Must(chromedp.Run(p.ctx, chromedp.Action[[]byte](func(ctx context.Context, tab *chromedp.Target) ([]byte, error) {
-		taken, err := cdp.Call(ctx, tab, pagetools.CaptureScreenshot, pagetools.CaptureScreenshotParams{Format: format, Quality: &quality, Clip: clip})
-		if err != nil {
-			return nil, err
-		}
-		return taken.Data, nil
-	})))(p.t)
-}
-
-// animate makes an animated WebP of frames, the first of which is the whole picture. See
-// https://developers.google.com/speed/webp/docs/riff_container.
-func animate(size image.Point, frames []frame) []byte {
-	const isAnimation, doNotBlend = 0x02, 0x02
-	body := chunk("VP8X", []byte{isAnimation, 0, 0, 0}, uint24(size.X-1), uint24(size.Y-1))
-	body = append(body, chunk("ANIM", make([]byte, 4), []byte{filmPlays, 0})...) // after a background color
-	for _, f := range frames {
-		body = append(body, chunk("ANMF", uint24(f.Min.X/2), uint24(f.Min.Y/2), uint24(f.Dx()-1), uint24(f.Dy()-1), uint24(f.ms),
-			[]byte{doNotBlend}, pixels(f.picture))...)
-	}
-	return chunk("RIFF", []byte("WEBP"), body)
-}
-
-// pixels returns the chunks of a still WebP that a frame has too: ALPH, and VP8 or VP8L.
-func pixels(still []byte) (found []byte) {
-	const header = 8 // of a chunk: its name and size
-	for rest := still[header+len("WEBP"):]; len(rest) > header; {
-		size := int(binary.LittleEndian.Uint32(rest[4:]))
-		whole := header + size + size%2
-		if name := string(rest[:4]); name == "ALPH" || name == "VP8 " || name == "VP8L" {
-			found = append(found, rest[:whole]...)
-		}
-		rest = rest[whole:]
-	}
-	return found
-}
-
-func chunk(name string, parts ...[]byte) []byte {
-	data := bytes.Join(parts, nil)
-	whole := append(binary.LittleEndian.AppendUint32([]byte(name), uint32(len(data))), data...)
-	return append(whole, make([]byte, len(data)%2)...)
-}
-
-func uint24(n int) []byte { return []byte{byte(n), byte(n >> 8), byte(n >> 16)} }

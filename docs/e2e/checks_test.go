@@ -1,18 +1,18 @@
-package server_test
+package e2e
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"image/png"
 	"io"
+	"maps"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -26,55 +26,38 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-// axe is the source of axe-core, which checks a page's accessibility.
+// axe is the source of axe-core, which checks a page's accessibility. It is installed for the first test that needs it.
 var axe struct {
 	install sync.Once
 	source  string
 }
 
-// axeSource installs axe-core for the first test that needs it.
-func axeSource(t *testing.T) string {
-	t.Helper()
-	axe.install.Do(func() {
-		source := assert.Must(os.ReadFile(filepath.Join(installPackages(t, "axe"), "node_modules/axe-core/axe.min.js")))(t)
-		axe.source = string(source)
-	})
-	assert.Require(t, axe.source != "", "axe-core is not installed, as another test reports")
-	return axe.source
-}
-
 type violation struct {
-	ID    string       `json:"id"`
-	Help  string       `json:"help"`
-	Nodes []faultyNode `json:"nodes"`
+	ID, Help string
+	Nodes    []faultyNode
 }
 
-type faultyNode struct {
-	HTML           string `json:"html"`
-	FailureSummary string `json:"failureSummary"`
-}
-
-func (v violation) String() string {
-	lines := []string{v.ID + ": " + v.Help}
-	for _, n := range v.Nodes {
-		lines = append(lines, "\t"+n.HTML, "\t\t"+strings.ReplaceAll(n.FailureSummary, "\n", "\n\t\t"))
-	}
-	return strings.Join(lines, "\n")
-}
+type faultyNode struct{ HTML, FailureSummary string }
 
 // axe fails the test for each rule of WCAG 2.2, levels A and AA, and for each best practice
 // that the page breaks as it is shown now.
 func (p page) axe() {
 	p.t.Helper()
 	for _, v := range p.violations() {
-		p.t.Errorf("axe: %s", v)
+		for _, n := range v.Nodes {
+			p.t.Errorf("axe: %s: %s\n\t%s\n\t%s", v.ID, v.Help, n.HTML, n.FailureSummary)
+		}
 	}
 }
 
 func (p page) violations() []violation {
 	p.t.Helper()
+	axe.install.Do(func() {
+		axe.source = string(assert.Must(os.ReadFile(filepath.Join(installPackages(p.t, "axe"), "node_modules/axe-core/axe.min.js")))(p.t))
+	})
+	assert.Require(p.t, axe.source != "", "axe-core is not installed, as another test reports")
 	p.settle()
-	evaluate[any](p, axeSource(p.t)+"; null") // by the browser's tools, to which the page's policy does not apply
+	evaluate[any](p, axe.source+"; null") // by the browser's tools, to which the page's policy does not apply
 	found := evaluate[[]violation](p, `axe.run(document, {
 		resultTypes: ["violations"],
 		runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22a", "wcag22aa", "best-practice"],
@@ -185,9 +168,6 @@ func (f *pageFaults) see(event any) {
 	case *log.EventEntryAdded:
 		f.seeLog(e.Entry)
 	case *network.EventRequestWillBeSent:
-		if f.sent == nil {
-			f.sent = map[network.RequestID]string{}
-		}
 		f.sent[e.RequestID] = e.Request.URL
 	case *network.EventResponseReceived:
 		if e.Response.Status >= 400 {
@@ -228,6 +208,13 @@ func (f *pageFaults) expect(responses []string) {
 	f.expected = append(f.expected, responses...)
 }
 
+// requested returns the URLs of all requests so far.
+func (f *pageFaults) requested() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Collect(maps.Values(f.sent))
+}
+
 // end returns the unexpected faults so far: requests fail when the tab closes.
 func (f *pageFaults) end() []string {
 	f.mu.Lock()
@@ -266,31 +253,35 @@ func logged(args []*runtime.RemoteObject) string {
 	return strings.Join(parts, " ")
 }
 
-// The tests here are of what the playground's other tests look with.
+// The tests here are of what the other tests look with.
 
-func TestPage_LooksAsTheTestAsksFor(t *testing.T) {
-	slow(t)
+func TestPage_LooksAsTheTestAsksForAndKeepsAPicture(t *testing.T) {
+	ephemeral.Slow(t)
+	folder := t.TempDir()
+	t.Setenv("PLAYGROUND_SCREENSHOTS", folder)
 	address := servePage(t, `<main>Nothing</main>`)
 	const seen = `JSON.stringify([innerWidth, innerHeight, navigator.language, matchMedia("(prefers-color-scheme: dark)").matches,
 		matchMedia("(pointer: coarse)").matches, matchMedia("(prefers-reduced-motion: reduce)").matches, document.hasFocus()])`
 	for want, l := range map[string]look{
 		`[1280,900,"en",false,false,false,true]`: {},
 		`[320,568,"ar",true,true,true,true]`:     {width: 320, height: 568, language: "ar", dark: true, touch: true, still: true},
+		`[360,500,"ar",true,false,false,true]`:   {width: 360, height: 500, language: "ar", dark: true},
 	} {
-		assert.Equal(t, evaluate[string](openPageAs(t, address, l), seen), want, "%v", l)
+		p := open(t, address, l)
+		is(p, seen, want, l.String())
+		is(p, `String(localStorage.getItem("visited"))`, "null", "what a new page finds of another page")
+		p.run(`localStorage.setItem("visited", "yes")`)
+		p.screenshot(l.String())
 	}
-}
-
-func TestPage_HasStorageOfItsOwn(t *testing.T) {
-	slow(t)
-	address := servePage(t, `<main>Nothing</main>`)
-	evaluate[any](openPage(t, address), `localStorage.setItem("visited", "yes")`)
-	assert.Equal(t, evaluate[string](openPage(t, address), `String(localStorage.getItem("visited"))`), "null", "what a new page finds of another page")
+	file := assert.Must(os.Open(filepath.Join(folder, t.Name(), "360-ar-dark.png")))(t)
+	defer file.Close()
+	shown, err := png.DecodeConfig(file)
+	assert.That(t, err == nil && shown.Width == 360 && shown.Height == 500, "the screenshot is %+v (%v)", shown, err)
 }
 
 func TestPage_FindsErrorsAndFailedRequests(t *testing.T) {
 	slow(t)
-	p := openPage(t, servePage(t, `<main>Nothing</main>`))
+	p := open(t, servePage(t, `<main>Nothing</main>`), look{})
 	p.expect("409 /409/expected", "0 /cut/exp*")
 	evaluate[any](p, `(async () => {
 		for (const path of ["/409/expected", "/409/planted", "/500/expected", "/cut/expected", "/cut/planted"]) await fetch(path).catch(() => {});
@@ -307,80 +298,54 @@ func TestPage_FindsErrorsAndFailedRequests(t *testing.T) {
 		"request: 409 /409/planted", "request: 500 /500/expected", "request: 0 /cut/planted",
 		`console: "planted" 1`, "exception: Error: planted exception",
 	}
-	begins := func(fault, start string) bool { return strings.HasPrefix(fault, start) }
 	got := p.faults.end()
 	p.faults.found = nil
-	assert.That(t, slices.EqualFunc(got, want, begins), "found:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	assert.That(t, slices.EqualFunc(got, want, strings.HasPrefix), "found:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 }
 
-func TestAxe_FindsPlantedFaults(t *testing.T) {
-	slow(t)
-	p := openPage(t, servePage(t, `<main><h1>Faults</h1><img src="data:,"><button></button>
-		<p style="color: #aaa; background: #fff">Gray on white</p></main><p>Outside of any landmark</p>`))
-	var got []string
-	for _, v := range p.violations() {
-		got = append(got, v.ID)
-	}
-	slices.Sort(got)
-	assert.Equal(t, got, []string{"button-name", "color-contrast", "image-alt", "region"}, "violations")
-}
-
-func TestSideways_FindsWhatReachesBeyondTheWindow(t *testing.T) {
+func TestPage_FindsPlantedFaultsOfItsContent(t *testing.T) {
 	slow(t)
 	const scrolls = `<div style="overflow-x: auto"><p style="inline-size: 500px">In a container</p></div>`
-	for name, c := range map[string]struct {
-		body string
-		want int
+	for body, want := range map[string]struct {
+		violations []string // nil: the case is not about them
+		sideways   int
 	}{
-		"nothing":              {scrolls, 0},
-		"an element":           {scrolls + `<p id="wide" style="inline-size: 500px">Wide</p>`, 2}, // and the document
-		"beyond the start":     {`<p style="position: relative; inset-inline-start: -20px">Cut</p>`, 1},
-		"a word in right-left": {`<p dir="rtl" style="position: absolute; inset-inline-start: 0; inline-size: 330px">Cut</p>`, 1},
+		scrolls: {nil, 0},
+		scrolls + `<p id="wide" style="inline-size: 500px">Wide</p>`:                                    {nil, 2}, // and the document
+		`<p style="position: relative; inset-inline-start: -20px">Cut</p>`:                              {nil, 1},
+		`<p dir="rtl" style="position: absolute; inset-inline-start: 0; inline-size: 330px">A word</p>`: {nil, 1},
+		`<main><h1>Faults</h1><img src="data:,"><button></button><p style="color: #aaa; background: #fff">Gray on white</p></main><p>Outside</p>`: {
+			[]string{"button-name", "color-contrast", "image-alt", "region"}, 0,
+		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			p := openPageAs(t, servePage(t, c.body), look{width: 320, touch: true})
-			got := p.sideways()
-			assert.That(t, len(got) == c.want, "found %d faults, want %d:\n%s", len(got), c.want, strings.Join(got, "\n"))
-		})
+		p := open(t, servePage(t, body), look{width: 320, touch: true})
+		got := p.sideways()
+		assert.That(t, len(got) == want.sideways, "%s: found %d faults, want %d:\n%s", body, len(got), want.sideways, strings.Join(got, "\n"))
+		var violated []string
+		for _, v := range p.violations() {
+			violated = append(violated, v.ID)
+		}
+		slices.Sort(violated)
+		assert.That(t, want.violations == nil || slices.Equal(violated, want.violations), "%s: violations %q, want %q", body, violated, want.violations)
 	}
-}
-
-func TestScreenshot_IsKept(t *testing.T) {
-	ephemeral.Slow(t)
-	folder := t.TempDir()
-	t.Setenv("PLAYGROUND_SCREENSHOTS", folder)
-	l := look{width: 360, height: 500, language: "ar", dark: true}
-	p := openPageAs(t, servePage(t, `<main>Nothing</main>`), l)
-	p.screenshot(l.String())
-	file := assert.Must(os.Open(filepath.Join(folder, t.Name(), "360-ar-dark.png")))(t)
-	defer file.Close()
-	shown, err := png.DecodeConfig(file)
-	assert.That(t, err == nil && shown.Width == 360 && shown.Height == 500, "the screenshot is %+v (%v)", shown, err)
 }
 
 // servePage serves a page with this body at the URL that it returns. Its other paths answer
 // with the status that they begin with; /cut ends the connection, and /never waits.
 func servePage(t *testing.T, body string) string {
 	t.Helper()
-	statuses := map[string]int{"409": http.StatusConflict, "500": http.StatusInternalServerError}
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return serveGateway(t, func(w http.ResponseWriter, r *http.Request) {
 		switch first, _, _ := strings.Cut(r.URL.Path[1:], "/"); first {
 		case "":
 			w.Header().Set("Content-Type", "text/html; charset=utf-8")
-			_, _ = io.Copy(w, bytes.NewBufferString(`<!doctype html><html lang="en"><meta name="viewport" content="width=device-width"><link rel="icon" href="data:,"><title>Page</title>`+body))
+			_, _ = io.WriteString(w, `<!doctype html><html lang="en"><meta name="viewport" content="width=device-width"><link rel="icon" href="data:,"><title>Page</title>`+body)
 		case "cut":
 			panic(http.ErrAbortHandler)
 		case "never":
 			<-r.Context().Done()
 		default:
-			status, known := statuses[first]
-			if !known {
-				status = http.StatusNotFound
-			}
+			status := assert.Must(strconv.Atoi(first))(t)
 			w.WriteHeader(status)
 		}
-	}))
-	t.Cleanup(s.Close)
-	return s.URL + "/"
+	}) + "/"
 }

@@ -1,4 +1,4 @@
-package server_test
+package e2e
 
 import (
 	"bytes"
@@ -22,15 +22,21 @@ func TestGuides_PrintWhatTheyShow(t *testing.T) {
 	slow(t)
 	installed := installPackages(t, "npmtrip")
 	for _, page := range guides {
+		examples := examplesOf(t, page)
+		assert.Require(t, len(examples) >= 4, "%s: found only %d examples", page, len(examples))
 		t.Run(page, func(t *testing.T) {
 			t.Parallel()
-			examples := examplesOf(t, page)
-			assert.Require(t, len(examples) >= 4, "found only %d examples", len(examples))
 			for _, fault := range pasteOnDemo(t, installed, examples) {
 				t.Error(fault)
 			}
 		})
 	}
+	t.Run(subscriptionsGuide+" on Postgres", func(t *testing.T) {
+		t.Parallel()
+		for _, fault := range newReader(t).paste(t, examplesOf(t, subscriptionsGuide)) {
+			t.Error(fault)
+		}
+	})
 }
 
 // pasteOnDemo pastes the examples while a demo of their own runs, in a folder where npm
@@ -49,8 +55,6 @@ func pasteOnDemo(t *testing.T, installed string, examples []example) []string {
 		}
 	}
 }
-
-const repository = "../../.."
 
 // example is a shell block of a page, or a file that the page asks its reader to save.
 type example struct {

@@ -1,11 +1,10 @@
-package server_test
+package e2e
 
 import (
 	"fmt"
 	"net/http"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -47,10 +46,10 @@ func TestManuals_PrintWhatTheyShow(t *testing.T) {
 // hasLinesFor checks that the log has the lines for which examples search it with grep.
 func (m *machine) hasLinesFor(t *testing.T, page string, examples []example) {
 	t.Helper()
-	log := assert.Must(os.ReadFile(filepath.Join(m.dir, "commerce.log")))(t)
+	log := m.log(t)
 	for _, e := range examples {
 		for _, search := range regexp.MustCompile(`grep '([^']+)' commerce\.log`).FindAllStringSubmatch(e.script, -1) {
-			assert.That(t, strings.Contains(string(log), search[1]), "%s: the log has no line with %s", page, search[1])
+			assert.That(t, strings.Contains(log, search[1]), "%s: the log has no line with %s", page, search[1])
 		}
 	}
 }
@@ -60,14 +59,19 @@ func (m *machine) hasLinesFor(t *testing.T, page string, examples []example) {
 type machine struct {
 	dir             string
 	redis, postgres *ephemeral.Server
-	public, admin   string   // base URLs of the service
+	service         *service
+	admin           string   // base URL of the service's other port
 	users           []string // of Redis: the URLs of the pages, each followed by the one to use
-	token           string   // API token of store 1
 }
 
 func newMachine(t *testing.T) *machine {
 	t.Helper()
-	m := &machine{dir: t.TempDir(), redis: ephemeral.StartRedis(t), postgres: ephemeral.StartPostgres(t)}
+	ports := ephemeral.FreePorts(t, 3)
+	m := &machine{
+		dir: t.TempDir(), redis: ephemeral.StartRedis(t), postgres: ephemeral.StartPostgres(t),
+		service: &service{url: fmt.Sprintf("http://localhost:%d", ports[0]), key: "pk_demo", log: &logBuffer{}},
+		admin:   fmt.Sprintf("http://localhost:%d", ports[1]),
+	}
 	deploy := assert.Must(filepath.Abs(filepath.Join(repository, "deploy")))(t)
 	for _, dir := range []string{"bin", "etc/redis", "etc/systemd/system", "usr/local/bin", "var/lib"} {
 		assert.NoError(t, os.MkdirAll(filepath.Join(m.dir, dir), 0o755))
@@ -76,36 +80,25 @@ func newMachine(t *testing.T) *machine {
 		assert.NoError(t, os.Symlink(to, filepath.Join(m.dir, link)))
 	}
 	m.terminal(t).run(t, "export DATABASE_URL=postgres://localhost/commerce; commerce migrate up; commerce seed")
-	m.token = strings.TrimSpace(m.terminal(t).run(t, "DATABASE_URL=postgres://localhost/commerce commerce token store --store 1 --name test"))
-	m.serve(t)
-	m.haveTroubles(t)
-	m.prepareRedis(t)
-	return m
-}
+	m.service.api = strings.TrimSpace(m.terminal(t).run(t, "DATABASE_URL=postgres://localhost/commerce commerce token store --store 1 --name test"))
 
-func (m *machine) prepareRedis(t *testing.T) {
-	t.Helper()
+	log := assert.Must(os.Create(filepath.Join(m.dir, "commerce.log")))(t)
+	defer log.Close()
+	m.service.run(t, log, log, "serve", []string{
+		fmt.Sprintf("ADDR=127.0.0.1:%d", ports[0]), fmt.Sprintf("ADMIN_ADDR=127.0.0.1:%d", ports[1]),
+		"REDIS_URL=" + m.redis.URL, "DATABASE_URL=" + m.postgres.URL,
+		fmt.Sprintf("DATABASE_REPLICA_URL=postgres://127.0.0.1:%d/postgres", ports[2]), // does not answer
+	})
+	ephemeral.Eventually(t, "a port that is open", func() bool {
+		response, err := http.Get(m.admin)
+		return err == nil && response.Body.Close() == nil
+	})
+	m.haveTroubles(t) // after which Redis has no users
 	for _, name := range []string{"check", "support"} {
 		login := ephemeral.AsUser(t, m.redis.URL, redisUsers(t), name)
 		m.users = append(m.users, "redis://"+name+":password@localhost:6379", strings.Replace(login, "127.0.0.1", "localhost", 1))
 	}
-}
-
-// serve runs the service until the test ends. One replica of Postgres does not answer.
-func (m *machine) serve(t *testing.T) {
-	t.Helper()
-	ports := ephemeral.FreePorts(t, 3)
-	m.public, m.admin = fmt.Sprintf("http://localhost:%d", ports[0]), fmt.Sprintf("http://localhost:%d", ports[1])
-	log := assert.Must(os.Create(filepath.Join(m.dir, "commerce.log")))(t)
-	defer log.Close()
-	service := exec.Command(buildProgram(t), "serve")
-	service.Env = append(os.Environ(), "JWT_SECRET="+jwtSecret,
-		fmt.Sprintf("ADDR=127.0.0.1:%d", ports[0]), fmt.Sprintf("ADMIN_ADDR=127.0.0.1:%d", ports[1]),
-		"REDIS_URL="+m.redis.URL, "DATABASE_URL="+m.postgres.URL,
-		fmt.Sprintf("DATABASE_REPLICA_URL=postgres://127.0.0.1:%d/postgres", ports[2]))
-	service.Stdout, service.Stderr = log, log
-	assert.NoError(t, service.Start())
-	t.Cleanup(func() { end(t, service, &logBuffer{}) })
+	return m
 }
 
 // haveTroubles makes the service log what the alerts of the runbook are about.
@@ -138,41 +131,33 @@ func (m *machine) haveTroubles(t *testing.T) {
 func (m *machine) until(t *testing.T, status int, path string) {
 	t.Helper()
 	codes := 0
+	c := m.service.shopper(t, "a-token-of-the-runbook-test")
+	if path == "/subscriptions" {
+		c.jwt = m.service.api
+	}
 	m.eventually(t, fmt.Sprintf("%s with status %d", path, status), func() bool {
-		method, body := http.MethodGet, ""
-		if strings.HasSuffix(path, "/coupon") {
-			codes++
-			method, body = http.MethodPost, fmt.Sprintf(`{"coupon":"wrong-%d"}`, codes)
+		if !strings.HasSuffix(path, "/coupon") {
+			return c.send("GET", path, "").Status == status
 		}
-		request := assert.Must(http.NewRequestWithContext(t.Context(), method, m.public+path, strings.NewReader(body)))(t)
-		request.Header.Set("Content-Type", "application/json")
-		request.Header.Set("X-Public-Key", "pk_demo")
-		request.Header.Set("X-Cart-Token", "a-token-of-the-runbook-test")
-		if path == "/subscriptions" {
-			request.Header.Set("Authorization", "Bearer "+m.token)
-		}
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			return false
-		}
-		response.Body.Close()
-		return response.StatusCode == status
+		codes++
+		return c.send("POST", path, fmt.Sprintf(`{"coupon":"wrong-%d"}`, codes)).Status == status
 	})
 }
 
 func (m *machine) logs(t *testing.T, text string) {
 	t.Helper()
-	m.eventually(t, "the log line "+text, func() bool {
-		log := assert.Must(os.ReadFile(filepath.Join(m.dir, "commerce.log")))(t)
-		return strings.Contains(string(log), text)
-	})
+	m.eventually(t, "the log line "+text, func() bool { return strings.Contains(m.log(t), text) })
+}
+
+func (m *machine) log(t *testing.T) string {
+	t.Helper()
+	return string(assert.Must(os.ReadFile(filepath.Join(m.dir, "commerce.log")))(t))
 }
 
 func (m *machine) eventually(t *testing.T, what string, happens func() bool) {
 	t.Helper()
 	for began := time.Now(); !happens(); time.Sleep(20 * time.Millisecond) {
-		if time.Since(began) > ephemeral.Patience(time.Minute) {
-			log, _ := os.ReadFile(filepath.Join(m.dir, "commerce.log"))
+		if log := m.log(t); time.Since(began) > ephemeral.Patience(time.Minute) {
 			t.Fatalf("not yet: %s\n%s", what, log[max(0, len(log)-4000):])
 		}
 	}
@@ -187,7 +172,7 @@ func (m *machine) terminal(t *testing.T) terminal {
 	}
 	owner, service := login("postgres"), login("commerce_service")
 	return terminal{
-		dir: m.dir, url: m.public, typed: "a new password\na new password\n",
+		dir: m.dir, url: m.service.url, typed: "a new password\na new password\n",
 		env: []string{
 			"PATH=" + strings.Join([]string{m.dir + "/usr/local/bin", m.dir + "/bin", os.Getenv("PATH")}, ":"),
 			"EDITOR=" + m.editor(t, owner, service),

@@ -1,4 +1,4 @@
-package server_test
+package e2e
 
 import (
 	"fmt"
@@ -19,11 +19,12 @@ import (
 const mostNotRun = 10
 
 // Every shell block of every page runs in a test: as part of a guide or a manual, or in the test
-// that a comment above the block names. Only a few are exempt, and say why.
+// that a comment above the block names. Only a few are exempt, say why, and name only files that exist.
 func TestPages_HaveOnlyCommandsThatRun(t *testing.T) {
 	t.Parallel()
 	tests := testsOfTheRepository(t)
-	var notRun []string
+	files := regexp.MustCompile(`[^>\w/](deploy/[\w./*-]+)`) // after > is a file that the command writes
+	var notRun, named []string
 	seen := map[string]bool{}
 	for _, page := range pagesWithCommands(t) {
 		seen[page] = true
@@ -32,6 +33,11 @@ func TestPages_HaveOnlyCommandsThatRun(t *testing.T) {
 			switch {
 			case e.notRun != "":
 				notRun = append(notRun, page+": "+e.notRun)
+				for _, file := range files.FindAllStringSubmatch(e.script, -1) {
+					named = append(named, file[1])
+					found, err := filepath.Glob(filepath.Join(repository, file[1]))
+					assert.That(t, err == nil && len(found) != 0, "%s: no file %s (%v)\n%s", page, file[1], err, e.script)
+				}
 			case e.runBy == "make verify": // by deploy/pages.sh
 			case e.runBy != "":
 				source, exists := tests[e.runBy]
@@ -45,26 +51,7 @@ func TestPages_HaveOnlyCommandsThatRun(t *testing.T) {
 		assert.That(t, seen[page], "%s has no commands", page)
 	}
 	assert.That(t, len(notRun) <= mostNotRun, "%d examples do not run, want at most %d:\n%s", len(notRun), mostNotRun, strings.Join(notRun, "\n"))
-}
-
-// Commands that do not run here name only files that exist.
-func TestPages_NameFilesThatExist(t *testing.T) {
-	t.Parallel()
-	files := regexp.MustCompile(`[^>\w/](deploy/[\w./*-]+)`) // after > is a file that the command writes
-	seen := 0
-	for _, page := range pagesWithCommands(t) {
-		for _, e := range examplesOf(t, page) {
-			if e.notRun == "" {
-				continue
-			}
-			for _, file := range files.FindAllStringSubmatch(e.script, -1) {
-				seen++
-				found, err := filepath.Glob(filepath.Join(repository, file[1]))
-				assert.That(t, err == nil && len(found) != 0, "%s: no file %s (%v)\n%s", page, file[1], err, e.script)
-			}
-		}
-	}
-	assert.That(t, seen >= 5, "found only %d files", seen)
+	assert.That(t, len(named) >= 5, "found only the files %q", named)
 }
 
 func pagesWithCommands(t *testing.T) (pages []string) {
@@ -121,7 +108,7 @@ func filesOfTheRepository(t *testing.T, ending string) map[string]string {
 func TestPages_HavePicturesThatMermaidDraws(t *testing.T) {
 	slow(t)
 	mermaid := assert.Must(os.ReadFile(filepath.Join(installPackages(t, "mermaid"), "node_modules/@mermaid-js/tiny/dist/mermaid.tiny.js")))(t)
-	p := openPage(t, "about:blank")
+	p := open(t, "about:blank", look{})
 	evaluate[any](p, string(mermaid)+"; null")
 	draw := func(picture string) string {
 		return evaluate[string](p, fmt.Sprintf(`mermaid.render("picture", %q).then(({ svg }) => svg.slice(0, 4), (error) => error.message)`, picture))
@@ -180,37 +167,4 @@ func twoTerminals(t *testing.T) (server, client example) {
 	}
 	t.Fatal("the page does not start the service")
 	return server, client
-}
-
-func TestTour_ListsEveryCall(t *testing.T) {
-	t.Parallel()
-	tour := assert.Must(os.ReadFile(filepath.Join(repository, "docs/tour.md")))(t)
-	_, calls, _ := strings.Cut(string(tour), "## Calls\n")
-	calls, _, _ = strings.Cut(calls, "\n## ")
-	var listed, described []string
-	for _, call := range regexp.MustCompile("`([A-Z]+ /[^`]+)`").FindAllStringSubmatch(calls, -1) {
-		listed = append(listed, call[1])
-	}
-	api := assert.Must(document())(t)
-	for path, item := range api.Paths.Map() {
-		for method := range item.Operations() {
-			described = append(described, method+" "+path)
-		}
-	}
-	slices.Sort(listed)
-	slices.Sort(described)
-	assert.Equal(t, listed, described, "the page's calls, compared with openapi.yaml")
-}
-
-// Whoever decides reads the README in minutes. Its proofs are commands, of the promises that they name.
-func TestReadme_IsShortAndNamesProofs(t *testing.T) {
-	t.Parallel()
-	readme := string(assert.Must(os.ReadFile(filepath.Join(repository, "README.md")))(t))
-	words := len(strings.Fields(readme))
-	assert.That(t, words <= 900, "it has %d words", words)
-	proofs := regexp.MustCompile("\\[[Pp]romise (\\d+)\\]\\(docs/guarantees.md#(\\d+)-[^)]*\\): `make torture PROMISE=0?(\\d+)`").FindAllStringSubmatch(readme, -1)
-	for _, proof := range proofs {
-		assert.That(t, proof[1] == proof[2] && proof[1] == proof[3], "one promise has several numbers: %s", proof[0])
-	}
-	assert.That(t, len(proofs) > 5 && len(proofs) == strings.Count(readme, "PROMISE="), "this test does not read all proofs, but %d", len(proofs))
 }

@@ -1,92 +1,37 @@
-package server_test
+package e2e
 
 import (
 	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/goccy/go-yaml"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
-	"commerce/auth"
-	"commerce/cart/money"
-	"commerce/cmd/internal/pages"
-	"commerce/cmd/internal/server"
 	"commerce/deploy/assert"
 	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
-	"commerce/deploy/sample"
-	"commerce/subscriptions/suite"
 )
 
 const subscriptionsGuide = "docs/subscriptions.md"
 
+// reader follows the guide with a service on Postgres.
 type reader struct {
 	terminal
-	shop *shop
-	db   *pgxpool.Pool // of the service
+	*service
 }
 
-// newReader starts a service with the sample in Postgres, for a program that knows its URL.
 func newReader(t *testing.T) *reader {
 	t.Helper()
-	for _, tool := range []string{"curl", "jq", "sqlite3"} {
-		_, err := exec.LookPath(tool)
-		assert.Require(t, err == nil, "%v: deploy/ephemeral/install.sh installs it", err)
-	}
-	r := &reader{}
-	r.shop = openShop(t, embeddedRedis(t), func(p *server.Parts) {
-		p.Playground = &pages.Playground{Demo: &pages.Demo{APIToken: r.fromPostgres(t, p)}}
-	})
-	r.terminal = terminal{dir: t.TempDir(), url: r.shop.URL}
-	return r
-}
-
-// fromPostgres makes the service read the sample from a new database. It returns the API
-// token of store 1.
-func (r *reader) fromPostgres(t *testing.T, p *server.Parts) string {
-	t.Helper()
-	r.db = ephemeral.MigratedPool(t)
-	assert.NoError(t, pgx.BeginFunc(t.Context(), r.db, func(tx pgx.Tx) error {
-		if err := sample.WriteStores(t.Context(), tx, sample.Stores(), sample.Products(), nil); err != nil {
-			return err
-		}
-		now := time.Now()
-		assert.NoError(t, sample.WriteSubscriptions(t.Context(), tx, sample.Customers(), sample.Subscriptions(now)))
-		return sample.WritePast(t.Context(), tx, sample.Pasts(now))
-	}))
-	ephemeral.Settle(t, r.db)
-	secret, sum := auth.NewAPISecret()
-	p.Stores = auth.NewMemoryStores(money.Known, sample.Stores()...)
-	serveSource(p, suite.Patient(r.db))
-	p.APITokens = auth.NewAPITokens(auth.APITokensConfig{
-		Source: auth.MemoryAPITokens{1: {ID: 1, StoreID: 1, Hash: sum}}, Stores: p.Stores,
-	})
-	return "1|" + secret
-}
-
-func (r *reader) change(t *testing.T, sql string) {
-	t.Helper()
-	assert.Must(r.db.Exec(t.Context(), sql))(t)
-	ephemeral.Settle(t, r.db)
-}
-
-// The guide prints what it shows on the demo, and also here, as on Postgres.
-func TestSubscriptionsGuide_PrintsWhatItShows(t *testing.T) {
-	t.Parallel()
-	for _, fault := range newReader(t).paste(t, examplesOf(t, subscriptionsGuide)) {
-		t.Error(fault)
-	}
+	s := startServe(t, ephemeral.Redis(t))
+	const lent = "$(curl -s $BASE/playground/demo.json | jq -r .api_token)" // by the demo only
+	return &reader{terminal{dir: t.TempDir(), url: s.url, replace: strings.NewReplacer(lent, "'"+s.api+"'")}, s}
 }
 
 // follow runs the example that writes a script, in the environment of the first example.
@@ -95,7 +40,7 @@ func (r *reader) follow(t *testing.T, script string) string {
 	examples := examplesOf(t, subscriptionsGuide)
 	for _, e := range examples {
 		if strings.HasPrefix(e.script, "cat >"+script+" ") {
-			return r.run(t, examples[0].script+e.script)
+			return r.terminal.run(t, examples[0].script+e.script)
 		}
 	}
 	t.Fatalf("no example writes %s", script)
@@ -105,7 +50,7 @@ func (r *reader) follow(t *testing.T, script string) string {
 // listed returns what the service has, as ids and states, newest first.
 func (r *reader) listed(t *testing.T) []string {
 	t.Helper()
-	return strings.Fields(r.run(t, examplesOf(t, subscriptionsGuide)[0].script+
+	return strings.Fields(r.terminal.run(t, examplesOf(t, subscriptionsGuide)[0].script+
 		`curl -sSf "$BASE/subscriptions?per_page=100" -H "Authorization: Bearer $TOKEN" | jq -r '.data.data[] | "\(.id)\(.status)"'`))
 }
 
@@ -119,45 +64,32 @@ type copier struct {
 func (r *reader) script(t *testing.T) copier {
 	return copier{
 		run:   func() { r.follow(t, "sync.sh") },
-		query: func(sql string) []string { return strings.Fields(r.run(t, `sqlite3 copy.db "`+sql+`"`)) },
+		query: func(sql string) []string { return strings.Fields(r.terminal.run(t, `sqlite3 copy.db "`+sql+`"`)) },
 	}
 }
 
 // pipeline is copy.yaml. It does what Redpanda Connect does in one minute: the requests and the
 // SQL are those of the file; its mappings are repeated here.
 func (r *reader) pipeline(t *testing.T) copier {
-	var file struct {
-		Pipeline struct {
-			Processors []struct {
-				While struct {
-					Processors []struct {
-						Try []struct {
-							SQL struct {
-								Init  string `yaml:"init_statement"`
-								Query string
-							} `yaml:"sql_raw"`
-							HTTP struct {
-								URL     string
-								Headers map[string]string
-							}
-						}
-					}
-				}
-			}
-		}
+	code := codeOf(t, "yaml")
+	var steps []any
+	var create, cursor, url, authorization, write, goOn string
+	for path, to := range map[string]any{
+		"": &steps, "[0].sql_raw.init_statement": &create, "[0].sql_raw.query": &cursor,
+		"[2].http.url": &url, "[2].http.headers.Authorization": &authorization, "[4].sql_raw.query": &write, "[5].sql_raw.query": &goOn,
+	} {
+		at := assert.Must(yaml.PathString("$.pipeline.processors[0].while.processors[0].try" + path))(t)
+		assert.Succeeds(t, at.Read(strings.NewReader(code), to), "%s of copy.yaml", path)
 	}
-	assert.NoError(t, yaml.Unmarshal([]byte(codeOf(t, "yaml")), &file))
-	steps := file.Pipeline.Processors[0].While.Processors[0].Try
 	assert.Require(t, len(steps) == 6, "%d steps", len(steps))
 	db := ephemeral.OpenPool(t, ephemeral.Postgres(t), connect.PostgresConfig{Writable: true})
-	assert.Must(db.Exec(t.Context(), steps[0].SQL.Init))(t)
+	assert.Must(db.Exec(t.Context(), create))(t)
 	query := func(sql string) []string {
 		return assert.Must(pgx.CollectRows(assert.Must(db.Query(t.Context(), sql))(t), pgx.RowTo[string]))(t)
 	}
 	run := func() {
 		for more := true; more; {
-			request := steps[2].HTTP
-			answer := r.ask(t, strings.ReplaceAll(request.URL, "${! @after }", query(steps[0].SQL.Query)[0]), request.Headers["Authorization"])
+			answer := r.ask(t, strings.ReplaceAll(url, "${! @after }", query(cursor)[0]), authorization)
 			if answer.Code == "cursor_expired" {
 				answer.Data = json.RawMessage(`{"data": [], "deleted": [], "has_more": true, "again": 1}`)
 			}
@@ -165,8 +97,8 @@ func (r *reader) pipeline(t *testing.T) copier {
 				More bool `json:"has_more"`
 			}
 			assert.NoError(t, json.Unmarshal(answer.Data, &page))
-			assert.Must(db.Exec(t.Context(), steps[4].SQL.Query, string(answer.Data)))(t)
-			assert.Must(db.Exec(t.Context(), steps[5].SQL.Query, page.More))(t)
+			assert.Must(db.Exec(t.Context(), write, string(answer.Data)))(t)
+			assert.Must(db.Exec(t.Context(), goOn, page.More))(t)
 			more = page.More
 		}
 	}
@@ -181,7 +113,7 @@ type answered struct {
 // ask gets a URL that contains the guide's variables.
 func (r *reader) ask(t *testing.T, url, authorization string) (a answered) {
 	t.Helper()
-	printed := r.run(t, examplesOf(t, subscriptionsGuide)[0].script+fmt.Sprintf("curl -s %q -H %q", url, "Authorization: "+authorization))
+	printed := r.terminal.run(t, examplesOf(t, subscriptionsGuide)[0].script+fmt.Sprintf("curl -s %q -H %q", url, "Authorization: "+authorization))
 	assert.NoError(t, json.Unmarshal([]byte(printed), &a))
 	return a
 }
@@ -197,7 +129,7 @@ func codeOf(t *testing.T, language string) string {
 }
 
 func TestSubscriptionsGuide_CopiesFollowChangesAndStartAgain(t *testing.T) {
-	t.Parallel()
+	slow(t)
 	r := newReader(t)
 	copiers := map[string]copier{"sync.sh": r.script(t), "copy.yaml": r.pipeline(t)}
 	const copied, number = "SELECT id || (body ->> 'status') FROM subscriptions ORDER BY id DESC", "SELECT copy || '' FROM sync"
@@ -233,7 +165,7 @@ func TestSubscriptionsGuide_CopiesFollowChangesAndStartAgain(t *testing.T) {
 
 // The script for dlt names parameters and members that the call has.
 func TestSubscriptionsGuide_ScriptForDltFitsTheCall(t *testing.T) {
-	t.Parallel()
+	slow(t)
 	r, code := newReader(t), codeOf(t, "python")
 	params := regexp.MustCompile(`"path": "(.+)",\n\s+"params": \{"(\w+)": (\d+), "(\w+)": after\}`).FindStringSubmatch(code)
 	assert.Require(t, params != nil, "the script sends other parameters:\n%s", code)
@@ -252,11 +184,12 @@ func TestSubscriptionsGuide_ScriptForDltFitsTheCall(t *testing.T) {
 // cutting cuts the first stream of a handler in its second page.
 type cutting struct {
 	http.ResponseWriter
-	pages int
+	first bool // the first page is written
 }
 
 func (c *cutting) Write(p []byte) (int, error) {
-	if c.pages == 0 {
+	if !c.first {
+		c.first = bytes.Contains(p, []byte(`"next":`))
 		return c.ResponseWriter.Write(p)
 	}
 	_, _ = c.ResponseWriter.Write(p[:len(p)/2])
@@ -264,10 +197,7 @@ func (c *cutting) Write(p []byte) (int, error) {
 	panic(http.ErrAbortHandler)
 }
 
-func (c *cutting) Flush() {
-	c.ResponseWriter.(http.Flusher).Flush()
-	c.pages++
-}
+func (c *cutting) Flush() { c.ResponseWriter.(http.Flusher).Flush() }
 
 func TestSubscriptionsGuide_ExportGoesOnAfterACut(t *testing.T) {
 	slow(t)
@@ -278,22 +208,22 @@ func TestSubscriptionsGuide_ExportGoesOnAfterACut(t *testing.T) {
 		SELECT 1, 10000 + i, 1001, '966', 'active', now(), now(), now(), now() + interval '1 day', 'monthly', i, 2000, 'SAR', 4, 41
 		FROM generate_series(1, 2500) i`)
 	streams := make(chan string, 9) // the cursors from which they began
-	cut := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+	proxy := proxyTo(t, r.service.url)
+	r.terminal.url = serveGateway(t, func(w http.ResponseWriter, q *http.Request) {
 		if q.URL.Path == "/subscriptions/changes" {
+			q.Header.Del("Accept-Encoding") // so that cutting sees the cursors
 			streams <- q.URL.Query().Get("after")
 			if len(streams) == 1 {
 				w = &cutting{ResponseWriter: w}
 			}
 		}
-		r.shop.handler.ServeHTTP(w, q)
-	}))
-	t.Cleanup(cut.Close)
-	r.url = cut.URL
+		proxy.ServeHTTP(w, q)
+	})
 	r.follow(t, "export.sh")
 	assert.That(t, len(streams) == 2 && <-streams == "" && <-streams != "", "the second download does not go on after the first")
-	printed := r.run(t, `jq -r '.subscription.id // empty' export.ndjson | sort -u | wc -l; jq -c 'keys[0]' export.ndjson | sort | uniq -c`)
+	printed := r.terminal.run(t, `jq -r '.subscription.id // empty' export.ndjson | sort -u | wc -l; jq -c 'keys[0]' export.ndjson | sort | uniq -c`)
 	const want = "2548\n      3 \"next\"\n   2548 \"subscription\"\n"
 	assert.Equal(t, strings.TrimLeft(printed, " "), want, "subscriptions and lines of the file")
-	whole, err := os.ReadFile(filepath.Join(r.dir, "export.ndjson"))
+	whole, err := os.ReadFile(filepath.Join(r.terminal.dir, "export.ndjson"))
 	assert.That(t, err == nil && bytes.Contains(whole[bytes.LastIndexByte(whole[:len(whole)-1], '\n'):], []byte(`{"next":`)), "the file does not end with a cursor (%v)", err)
 }

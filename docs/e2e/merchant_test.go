@@ -1,0 +1,327 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httputil"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"commerce/deploy/assert"
+	"commerce/deploy/ephemeral"
+)
+
+// openMerchant opens the merchant's tab of a demo with the sample's 48 subscriptions.
+func openMerchant(t *testing.T) page {
+	t.Helper()
+	slow(t)
+	p := open(t, startDemo(t).url+"/#subscriptions", look{})
+	p.rows(15, 5048)
+	return p
+}
+
+// openMerchantOnServe opens the merchant's tab of a service on Postgres, with the store's token.
+func openMerchantOnServe(t *testing.T) (page, *service) {
+	t.Helper()
+	slow(t)
+	s := startServe(t, ephemeral.Redis(t))
+	p := open(t, s.url+"/#subscriptions", look{})
+	p.expect("401 /subscriptions")
+	p.fill(`#own-token-input`, s.api)
+	p.press(`#own-token button`)
+	p.rows(15, 5048)
+	p.following()
+	return p, s
+}
+
+// following waits until the page follows the changes.
+func (p page) following() {
+	p.t.Helper()
+	p.until(`document.querySelector("#feed").dataset.state === "on"`)
+}
+
+// rows waits for a list of n rows, of which the first has this ID.
+func (p page) rows(n, first int) {
+	p.t.Helper()
+	p.until(fmt.Sprintf(`(() => {
+		const rows = document.querySelectorAll("#subscription-list[aria-busy='false'] [data-subscription]");
+		return rows.length === %d && rows[0].dataset.subscription === "%d";
+	})()`, n, first))
+}
+
+// listed waits until the newest call for the list in the log has this path.
+func (p page) listed(path string) {
+	p.t.Helper()
+	p.until(fmt.Sprintf(`%s === %q && document.querySelector("#subscription-list").ariaBusy === "false"`, newestList, path))
+}
+
+// newestList is the path of the newest call in the log that is not of another panel.
+const newestList = `[...document.querySelectorAll(".entry .path")].map((path) => path.textContent).find((path) => /^\/subscriptions($|\?(?!sort))/.test(path))`
+
+func (p page) jump(page string) {
+	p.t.Helper()
+	p.fill(`#page-number`, page)
+	p.press(`#page-jump button`)
+}
+
+func TestMerchant_ListsAtOnceWithTheDemosToken(t *testing.T) {
+	p := openMerchant(t)
+	p.reads(`#page-position`, "Page 1: 1 to 15")
+	p.until(`document.querySelector("#own-token").hidden && document.querySelector("[name='merchant-store'][value='sample']").checked`)
+	p.reads(`.figure .big`, "SAR\u00a0320.00")
+	p.until(`[...document.querySelectorAll("#status-filter .count")].map((count) => count.textContent).join() === "8,8,8,8,8,8"`)
+
+	p.press(`#language`)
+	p.reads(`[data-subscription='5045'] .status-badge`, "past_dueمتأخر السداد")
+}
+
+func TestMerchant_FiltersByStatusAtOnceAndByTheOthersTogether(t *testing.T) {
+	p := openMerchant(t)
+	p.press(`#status-filter [value="active"]`)
+	p.rows(8, 5043)
+	p.press(`#status-filter [value="canceled"]`)
+	p.listed("/subscriptions?status=active,canceled")
+
+	p.fill(`[name="customerEmail"]`, "sara@example.com")
+	p.press(`#filter-fields button`)
+	p.listed("/subscriptions?customerEmail=sara%40example.com&status=active,canceled")
+	p.rows(2, 5003)
+	p.sees(`#active-filters`, "sara@example.com")
+
+	p.press(`#active-filters [data-name="customerEmail"]`)
+	p.listed("/subscriptions?status=active,canceled")
+	p.until(`document.querySelector("[name='customerEmail']").value === "" && document.activeElement.name === "customerEmail"`)
+	p.press(`#active-filters button:not([data-name])`)
+	p.rows(15, 5048)
+	p.seesNo(`#status-filter :checked`)
+}
+
+func TestMerchant_ShowsWhatIsWrongWithAFilterAtItsInput(t *testing.T) {
+	p := openMerchant(t)
+	p.expect("400 /subscriptions")
+	p.fill(`[name="customerCountryCode"]`, "x")
+	p.fill(`[name="per_page"]`, "500")
+	p.press(`#filter-fields button`)
+	p.sees(`[name='customerCountryCode'] + .refusal`, "1 to 4 digits")
+	p.until(`document.querySelector("[name='per_page'] + .refusal") && document.activeElement.name === "customerCountryCode"`)
+	p.rows(15, 5048) // the list that was there stays
+
+	p.fill(`[name="customerCountryCode"]`, "")
+	p.fill(`[name="per_page"]`, "20")
+	p.press(`#filter-fields button`)
+	p.rows(20, 5048)
+	p.seesNo(`.refusal`)
+}
+
+func TestMerchant_TurnsPagesByLinkAndJumpsByNumber(t *testing.T) {
+	p := openMerchant(t)
+	p.expect("400 /subscriptions")
+	p.press(`#page-next`)
+	p.reads(`#page-position`, "Page 2: 16 to 30")
+	p.hasFocus(`#page-next`)
+	p.until(newestList + `.startsWith("/subscriptions?page=2&cursor=")`)
+	p.press(`#page-prev`)
+	p.rows(15, 5048)
+
+	p.jump("4")
+	p.rows(3, 5003)
+	p.until(`document.querySelector("#page-next").ariaDisabled === "true"`)
+	p.jump("99")
+	p.reads(`#subscription-list .blank-title`, "Page 99 is past the end")
+	p.jump("x")
+	p.until(`document.querySelector("#page-jump .refusal") && document.activeElement.id === "page-number"`)
+	p.press(`#subscription-list .blank button`)
+	p.rows(15, 5048)
+}
+
+func TestMerchant_ShowsASubscriptionBesideTheListOrOverIt(t *testing.T) {
+	p := openMerchant(t)
+	p.resize(1600, 900)
+	p.rows(15, 5048)
+	p.press(`[data-subscription="5045"] button`)
+	p.until(`document.querySelector("#subscription-details:not(:modal)[open]") && document.activeElement.textContent === "#5045"`)
+	p.until(`document.querySelector("[data-subscription='5045']").ariaCurrent === "true"`)
+	p.until(`[...document.querySelectorAll(".members dt code")].some((name) => name.textContent === "next_retry_at")`)
+	p.press(`#tab-store`, `#tab-subscriptions`)
+	p.sees(`#subscription-details:not(:modal)[open]`)
+	p.with(`#subscription-title`, `control.focus()`)
+	p.key("Escape")
+	p.until(`!document.querySelector("#subscription-details").open && document.activeElement.textContent === "#5045"`)
+
+	p.resize(320, 700)
+	p.press(`[data-subscription="5046"] button`)
+	p.until(`document.querySelector("#subscription-details:modal") && document.activeElement.textContent === "#5046"`)
+	p.until(`[...document.querySelectorAll(".members > div")].every((member) => member.querySelector("dd").offsetTop > member.querySelector("dt").offsetTop)`)
+	p.press(`#subscription-details summary`)
+	p.until(`document.querySelector("#subscription-details pre").textContent.includes('"paused_remaining_days"')`)
+	p.until(`document.documentElement.scrollWidth <= 320 && document.querySelector("#subscription-details").scrollWidth <= 320`)
+	p.press(`#subscription-details .sign`)
+	p.until(`!document.querySelector("#subscription-details").open && document.activeElement.textContent === "#5046"`)
+}
+
+// Its answers come when another store is chosen.
+func TestMerchant_ShowsNothingOfTheStoreBefore(t *testing.T) {
+	p := openMerchant(t)
+	p.holdAnswers("/subscriptions")
+	p.press(`[data-subscription="5045"] button`, `#page-next`, `[name="merchant-store"][value="own"]`)
+	p.sees(`#subscription-list .blank-title`)
+	p.run(`deliver()`)
+	p.seesNo(`#log-entries [data-kind='waiting']`)
+	assert.That(t, evaluate[bool](p, `document.querySelector("#subscription-list").ariaBusy === "false"`), "the list waits for an answer that it does not show")
+	assert.That(t, evaluate[bool](p, `!document.querySelector("#subscription-details").open`), "the page shows a subscription of the store before")
+}
+
+func TestMerchant_FollowsChanges(t *testing.T) {
+	p, s := openMerchantOnServe(t)
+	p.until(`document.querySelectorAll(".feed-row").length === 0`) // the first copy is not news
+	p.press(`[data-subscription="5045"] button`)
+	p.until(`document.querySelectorAll("#subscription-history li").length === 5`)
+	p.sees(`#subscription-history li`, "Past due")
+	p.press(`#subscription-history button`)
+	p.until(`document.querySelector("#subscription-history li:last-child").dataset.event === "created" && !document.querySelector("#subscription-history button")`)
+	p.with(`#subscription-details summary`, `control.focus()`)
+
+	s.change(t, `UPDATE subscriptions SET status = 'active', grace_ends_at = NULL, next_retry_at = NULL, current_period_end = current_period_end + interval '1 month'
+		WHERE (store_id, id) = (1, 5045)`)
+	p.sees(`[data-event='paid']`, "status")
+	p.sees(`[data-subscription='5045'] [data-status='active']`) // also in the list
+	p.until(`document.querySelector("#subscription-history li:nth-child(2)").dataset.event === "renewed"`)
+	p.until(`document.querySelector("#subscription-history li:last-child").dataset.event === "created"`) // as many as before
+	p.hasFocus(`#subscription-details summary`)
+	p.until(`!document.querySelector(".late").textContent.includes("#5045")`)
+	s.change(t, `DELETE FROM subscriptions WHERE (store_id, id) = (1, 5047)`)
+	p.sees(`[data-event='deleted']`, "#5047")
+	p.seesNo(`[data-subscription='5047']`)
+
+	// Changes while it is off, or out of sight, are not missed.
+	p.press(`#feed-switch`)
+	p.until(`document.querySelector("#feed").dataset.state === "off"`)
+	s.change(t, `UPDATE subscriptions SET status = 'expired' WHERE (store_id, id) = (1, 5044)`)
+	p.press(`#feed-switch`)
+	p.sees(`[data-event='expired']`, "#5044")
+	p.press(`#tab-store`)
+	p.until(`[...document.querySelectorAll(".entry")].some((entry) => entry.textContent.includes("ended by this page"))`)
+	s.change(t, `UPDATE subscriptions SET status = 'expired' WHERE (store_id, id) = (1, 5043)`)
+	p.press(`#tab-subscriptions`)
+	p.sees(`[data-event='expired']`, "#5043")
+}
+
+// Another demo lends another token, and its cursors are its own.
+func TestMerchant_FollowsADemoThatRestarted(t *testing.T) {
+	slow(t)
+	before, after := startDemo(t), startDemo(t) // both run for longer than the page
+	var service atomic.Pointer[httputil.ReverseProxy]
+	service.Store(proxyTo(t, before.url))
+	p := open(t, serveGateway(t, func(w http.ResponseWriter, r *http.Request) { service.Load().ServeHTTP(w, r) })+"/#subscriptions", look{})
+	p.expect("401 /subscriptions/changes", "410 /subscriptions/changes", "401 /subscriptions")
+	p.following()
+	service.Store(proxyTo(t, after.url))
+	p.press(`#feed-switch`, `#feed-switch`)
+	p.until(`[...document.querySelectorAll("#log-entries .entry")].some((row) => row.textContent.includes("cursor_expired"))`)
+	p.press(`#feed-happen`)
+	p.sees(`.feed-row`)
+}
+
+func TestMerchant_RefreshesAListThatWasReadBeforeAChange(t *testing.T) {
+	p, s := openMerchantOnServe(t)
+	p.holdAnswers("/subscriptions?page=1")
+	p.jump("1")
+	p.until(`window.kept`)
+	s.change(t, `UPDATE subscriptions SET status = 'expired' WHERE (store_id, id) = (1, 5044)`)
+	p.sees(`[data-event='expired']`)
+	p.sleep(100 * time.Millisecond)
+	p.run(`deliver()`)
+	p.sees(`[data-subscription='5044'] [data-status='expired']`)
+}
+
+// The numbers follow, too, and the page asks for none of it until something changes.
+func TestMerchant_ShowsNewsWithoutAClick(t *testing.T) {
+	slow(t)
+	demo := startDemo(t)
+	p := open(t, demo.url+"/#subscriptions", look{})
+	p.following()
+	p.sees(`.month-detail`, "SAR\u00a0320.00")
+	p.press(`.revenue summary`)
+	p.with(`.table-scroll`, `control.focus()`)
+	calls := evaluate[int](p, `document.querySelectorAll(".entry").length`)
+	for range 2 { // the second one ends a trial
+		demo.shopper(t, "").ok("POST", "/playground/subscriptions", "{}")
+	}
+	p.sees(`[data-event='activated']`)
+	p.sees(`.month-detail`, "SAR\u00a0336.67")
+	p.reads(`.figure .big`, "SAR\u00a0336.67")
+	p.reads(`#status-filter [value='trialing'] ~ span .count`, "7")
+	p.hasFocus(`details[open] .table-scroll`)
+	assert.That(t, calls < 13, "%d calls before anything happened", calls)
+}
+
+func TestMerchant_SaysTheSameInChartAndTable(t *testing.T) {
+	slow(t)
+	inEachLook(t, []look{{width: 320, height: 568}, {width: 1440, language: "ar", dark: true}}, wantChartAsTable)
+}
+
+func wantChartAsTable(t *testing.T, l look) {
+	p := open(t, startDemo(t).url+"/#subscriptions", l)
+	p.until(`document.querySelectorAll(".months .month").length === 18`)
+	p.until(`/\d/.test(document.querySelector(".revenue .panel-head .hint").textContent)`) // the time of the figures
+	p.press(`.revenue summary`)
+	faults := evaluate[[]string](p, `(() => {
+		const rows = [...document.querySelectorAll(".revenue tbody tr")].reverse().map((row) =>
+			[row.dataset.month, ...[...row.cells].slice(1).map((cell) => Number(cell.textContent.replace(/[^\d.-]/g, "")))]);
+		const moves = ["new", "reactivated", "expansion", "contraction", "churned"];
+		const drawn = (group) => moves.map((move) => Number(group.querySelector("[data-move=" + move + "]")?.getAttribute("height") ?? 0));
+		const groups = [...document.querySelectorAll(".month")];
+		const line = document.querySelector(".revenue-line .stroke").getAttribute("d").slice(1).split("L").map((point) => Number(point.split(" ")[1]));
+		const scale = Math.max(...groups.flatMap(drawn)) / Math.max(...rows.flatMap((row) => row.slice(2, 7).map(Math.abs)));
+		const near = (a, b) => Math.abs(a - b) < 0.02;
+		return groups.flatMap((group, i) => {
+			const [month, mrr, ...moved] = rows[i];
+			return [
+				group.dataset.month !== month && "month " + group.dataset.month,
+				!drawn(group).every((height, at) => near(height, Math.abs(moved[at]) * scale)) && "bars " + drawn(group),
+				i > 0 && !near((line[i] - line[0]) * (rows[17][1] - rows[0][1]), (mrr - rows[0][1]) * (line[17] - line[0])) && "line " + line[i],
+				i > 0 && !near(mrr, rows[i - 1][1] + moved.slice(0, 5).reduce((a, b) => a + b)) && "sum " + mrr,
+			].filter(Boolean).map((fault) => fault + " of " + rows[i]);
+		});
+	})()`)
+	assert.That(t, len(faults) == 0, "%q", faults)
+	p.noSidewaysScroll()
+}
+
+// A service without the demo's tokens and backstage.
+func TestPlayground_AsksForATokenAndOffersOnlyWhatItCanWithoutTheDemo(t *testing.T) {
+	slow(t)
+	s := startServe(t, ephemeral.Redis(t))
+	p := open(t, s.url+"/#subscriptions", everyLook[0])
+	p.expect("401 /subscriptions")
+	p.until(`document.querySelector("#store-switch").hidden && !document.querySelector("#own-token").hidden`)
+	p.shows("own-token")
+	p.fill(`#own-token-input`, "1|wrong")
+	p.press(`#own-token button`)
+	p.sees(`#own-token .refusal`, "not valid")
+	p.fill(`#own-token-input`, s.api)
+	p.press(`#own-token button`)
+	p.rows(15, 5048)
+	p.sees(`.months`)
+	p.seesNo(`#own-token .refusal`)
+
+	p = openStoreOf(t, s)
+	is(p, `[...document.querySelectorAll("[data-scenario]")].filter((b) => b.ariaDisabled !== "true").map((b) => b.dataset.scenario).join()`, "lostAnswer,offline,coupon", "scenarios that are offered")
+	p.tap(`#watch-open`)
+	p.shows("list")
+	p.tap(`[data-scenario="merge"]`)
+	p.until(`document.querySelector("#story").hidden`)
+}
+
+// The page must not claim that nothing is there when the service cannot say.
+func TestMerchant_OffersARetryAfterAnError(t *testing.T) {
+	p := openMerchant(t)
+	p.expect("0 /subscriptions", "0 /subscriptions/changes")
+	p.offline(true)
+	p.press(`#page-next`)
+	p.sees(`#subscription-list [role='alert']`, "unreachable")
+	p.offline(false)
+	p.press(`#subscription-list .blank button`)
+	p.reads(`#page-position`, "Page 2: 16 to 30")
+}
