@@ -120,3 +120,11 @@ func TextSize(fields []FieldValue) int64 {
 	}
 	return n
 }
+
+// Moment is the version and its mark, by which a cart's states are told apart.
+func (c Cart) Moment() string {
+	if c.ID == "" {
+		return "0.0"
+	}
+	return strconv.FormatInt(c.Version, 10) + "." + c.Mark
+}

@@ -1,6 +1,7 @@
 package cart
 
 import (
+	"errors"
 	"fmt"
 
 	"commerce/auth/locale"
@@ -12,6 +13,14 @@ import (
 // failed; cause is logged and not shown.
 func Unavailable(doing string, cause error) *problem.Error {
 	return problem.New(problem.Unavailable, "", textUnavailable).Because(fmt.Errorf("%s: %w", doing, cause))
+}
+
+// AsUnavailable returns an error that is a problem as it is, and otherwise Unavailable.
+func AsUnavailable(doing string, err error) error {
+	if _, ok := errors.AsType[*problem.Error](err); ok {
+		return err
+	}
+	return Unavailable(doing, err)
 }
 
 // OutcomeUnknown returns the error for an undo, or a change without an idempotency key, that may have

@@ -72,3 +72,6 @@ func fieldsDigest(fields []FieldValue) string {
 	}
 	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:12])
 }
+
+// Item is the ID of a line with the same product and plan, and without fields.
+func (id LineID) Item() string { return string(NewLineID(id.Product(), id.Plan(), nil)) }

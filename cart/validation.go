@@ -53,20 +53,12 @@ var textCartEmpty = locale.Text{
 	locale.Ar: "السلة فارغة.",
 }
 
-// Why a cart is not handed over or shared, and why a code opens nothing. ErrNoCode does not tell whether a code is used
+// Why a cart is not given away, and why a code opens nothing. ErrNoCode does not tell whether a code is used
 // up, expired, deleted, of another store, or no code at all.
 var (
-	ErrGuestOnly = problem.New(problem.GuestOnly, "", locale.Text{
-		locale.En: "Only a guest's cart can be handed over.",
-		locale.Ar: "لا يمكن تسليم سوى سلة زائر.",
-	})
 	ErrEmpty  = problem.New(problem.CartEmpty, "", textCartEmpty)
 	ErrNoCode = problem.New(problem.NotFound, "code", locale.Text{
 		locale.En: "This link is no longer valid. Please ask for a new one.",
 		locale.Ar: "لم يعد هذا الرابط صالحًا. يُرجى طلب رابط جديد.",
-	})
-	ErrTooManyShares = problem.New(problem.ValidationFailed, "", locale.Text{
-		locale.En: "A cart can have at most 10 shared links. Please delete one first.",
-		locale.Ar: "لا يمكن أن يكون للسلة أكثر من 10 روابط مشاركة. يُرجى حذف أحدها أولًا.",
 	})
 )

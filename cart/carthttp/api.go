@@ -25,26 +25,29 @@ type API struct {
 	basePath string
 	origin   func(*http.Request) string
 	parts    *partsCache
+
+	// What packages beside the core add: see Handle and HandleOp.
+	added []wire.Route
+	loads map[string]Load
 }
 
 // New returns an API. basePath is the prefix of its routes' paths, "" for none. A retry under another
 // prefix is a replay. origin returns the URL in front of basePath by which the client of a request
 // reaches the service, such as "https://shop.example.com".
 func New(callers *auth.CartCallers, carts *service.Carts, basePath string, origin func(*http.Request) string) *API {
-	return &API{callers, carts, basePath, origin, newPartsCache()}
+	return &API{callers: callers, carts: carts, basePath: basePath, origin: origin, parts: newPartsCache(), loads: map[string]Load{}}
 }
 
-// Area lists every cart call. Without a key for codes, the calls that hand over, share and undo are absent.
+// Area lists every cart call, with those that were added.
 func (a *API) Area() wire.Area {
-	area := wire.Area{
+	return wire.Area{
 		Success: true,
 		Vary:    "Authorization, X-Cart-Token, X-Public-Key, Accept-Language, Origin",
-		Routes: []wire.Route{
+		Routes: append([]wire.Route{
 			{Method: "GET", Path: "/cart", Handle: a.serve(a.read(view.cart))},
 			{Method: "GET", Path: "/cart/count", Handle: a.serve(a.count)},
 			{Method: "GET", Path: "/cart/validate", Handle: a.serve(a.validate)},
 			{Method: "GET", Path: "/cart/summary", Handle: a.serve(a.read(view.summary))},
-			{Method: "GET", Path: "/cart/events", Handle: a.serve(a.events)},
 			{Method: "POST", Path: "/cart/add", Handle: serveChange(a, input.addition, a.carts.Add)},
 			{Method: "PATCH", Path: "/cart/items/:item_id", Handle: serveChange(a, input.edit, a.carts.Edit)},
 			{Method: "DELETE", Path: "/cart/items/:item_id", Handle: serveChange(a, input.removal, a.carts.Do)},
@@ -52,21 +55,12 @@ func (a *API) Area() wire.Area {
 			{Method: "DELETE", Path: "/cart/clear", Handle: serveChange(a, input.clearing, a.carts.Do)},
 			{Method: "POST", Path: "/cart/coupon", Handle: serveChange(a, input.couponCode, a.carts.RedeemCoupon)},
 			{Method: "DELETE", Path: "/cart/coupon", Handle: serveChange(a, input.withoutCoupon, a.carts.Do)},
-		},
+		}, a.added...),
 	}
-	if a.carts.Keys != nil {
-		area.Routes = append(area.Routes,
-			wire.Route{Method: "POST", Path: "/cart/handover", Handle: a.serve(a.handOver)},
-			wire.Route{Method: "POST", Path: "/cart/handover/redeem", Handle: a.serve(a.redeem)},
-			wire.Route{Method: "POST", Path: "/cart/merge/undo", Handle: a.serve(a.undoMerge)},
-			wire.Route{Method: "POST", Path: "/cart/share", Handle: a.serve(a.share)},
-			wire.Route{Method: "GET", Path: "/cart/share/:code", Handle: a.serve(a.shared)},
-			wire.Route{Method: "DELETE", Path: "/cart/share/:code", Handle: a.serve(a.unshare)})
-	}
-	return area
 }
 
-type call struct {
+// Call is one call of the cart.
+type Call struct {
 	*gin.Context
 	*service.Visit
 	api         *API
@@ -74,10 +68,10 @@ type call struct {
 	issuesToken bool // the answer gives a new guest cart's token to the client
 }
 
-func (c *call) ctx() context.Context { return c.Request.Context() }
+func (c *Call) Ctx() context.Context { return c.Request.Context() }
 
 // token is the cart's token in the answer: "" for a new one that it does not issue.
-func (c *call) token() auth.CartToken {
+func (c *Call) token() auth.CartToken {
 	if c.Fresh && !c.issuesToken {
 		return ""
 	}
@@ -85,7 +79,7 @@ func (c *call) token() auth.CartToken {
 }
 
 // serve identifies the caller, calls handle, and adds the language and a new cart token.
-func (a *API) serve(handle func(*call) (wire.Answer, error)) wire.Handler {
+func (a *API) serve(handle func(*Call) (wire.Answer, error)) wire.Handler {
 	return func(g *gin.Context) (wire.Answer, error) {
 		caller, err := a.callers.Identify(g.Request, wire.Client(g))
 		if err != nil {
@@ -96,11 +90,13 @@ func (a *API) serve(handle func(*call) (wire.Answer, error)) wire.Handler {
 			return wire.Answer{}, err
 		}
 		visit.ReadOnly = wire.MethodOf(g.Request) == http.MethodHead
-		c := &call{
+		c := &Call{
 			Context: g, Visit: visit, api: a, issuesToken: visit.Fresh,
 			language: locale.Match(g.GetHeader("Accept-Language"), caller.Store.Locale),
 		}
+		sent := c.Token
 		answer, err := handle(c)
+		c.issuesToken = c.issuesToken || c.Token != sent
 		if err != nil {
 			answer = a.errorAnswer(c, err)
 		} else if c.issuesToken {
@@ -115,14 +111,14 @@ func (a *API) serve(handle func(*call) (wire.Answer, error)) wire.Handler {
 }
 
 // errorAnswer returns the answer that goes with an error. An error never issues a token.
-func (a *API) errorAnswer(c *call, err error) wire.Answer {
+func (a *API) errorAnswer(c *Call, err error) wire.Answer {
 	c.issuesToken = false
 	e, ok := errors.AsType[*problem.Error](err)
 	if !ok {
 		return wire.Answer{}
 	}
 	if e.Code != problem.Unavailable && e.Code != problem.OutcomeUnknown {
-		a.carts.Recall(c.ctx(), c.Visit)
+		a.carts.Recall(c.Ctx(), c.Visit)
 	}
 	switch data := e.Data.(type) {
 	case *cart.Priced:
@@ -148,44 +144,31 @@ func serveChange[T any](
 	decode func(input) (T, *problem.Error),
 	change func(context.Context, *service.Visit, service.Conditions, T) (service.Changed, error),
 ) wire.Handler {
-	return a.serve(func(c *call) (wire.Answer, error) {
+	return a.serve(func(c *Call) (wire.Answer, error) {
 		on, invalid := conditionsOf(c.Request.Header)
-		a.carts.Merge(c.ctx(), c.Visit, on.Key)
+		a.carts.Merge(c.Ctx(), c.Visit, on.Key)
 		in, body, err := readInput(c.Context)
 		if err := cmp.Or(err, invalid); err != nil {
 			return wire.Answer{}, err
 		}
 		identify(&on, c.Request, a.basePath, body)
-		in.lineText = a.carts.Limits.LineText
+		in.lineText, in.loads = a.carts.Limits.LineText, a.loads
 		wanted, refusal := decode(in)
 		if refusal != nil {
-			return c.showChanged(a.carts.Refuse(c.ctx(), c.Visit, on, refusal))
+			changed, err := a.carts.Refuse(c.Ctx(), c.Visit, on, refusal)
+			return c.ShowChanged(changed, err, nil)
 		}
-		return c.showChanged(change(c.ctx(), c.Visit, on, wanted))
+		changed, err := change(c.Ctx(), c.Visit, on, wanted)
+		return c.ShowChanged(changed, err, nil)
 	})
-}
-
-func (c *call) showChanged(changed service.Changed, err error) (wire.Answer, error) {
-	if err != nil {
-		return wire.Answer{}, err
-	}
-	if changed.Durability != "" {
-		c.Header("Durability", changed.Durability)
-	}
-	if changed.Replayed {
-		c.Header("Idempotency-Replayed", "true")
-	}
-	return c.showAs(func(w view, p *cart.Priced, token auth.CartToken, m *cart.MergeReport) {
-		w.changedCart(p, token, &changed, m)
-	}, &changed.Priced), nil
 }
 
 // read answers with the cart, in the form that write gives it. An invalid If-None-Match is
 // refused after the merge, like every refusal.
-func (a *API) read(write form) func(*call) (wire.Answer, error) {
+func (a *API) read(write form) func(*Call) (wire.Answer, error) {
 	remembered := newTagCache()
-	return func(c *call) (wire.Answer, error) {
-		unpriced, err := a.carts.Look(c.ctx(), c.Visit)
+	return func(c *Call) (wire.Answer, error) {
+		unpriced, err := a.carts.Look(c.Ctx(), c.Visit)
 		if err != nil {
 			return wire.Answer{}, err
 		}
@@ -200,7 +183,7 @@ func (a *API) read(write form) func(*call) (wire.Answer, error) {
 				}
 			}
 		}
-		priced, err := a.carts.Price(c.ctx(), c.Visit, unpriced)
+		priced, err := a.carts.Price(c.Ctx(), c.Visit, unpriced)
 		if err != nil {
 			return wire.Answer{}, err
 		}
@@ -213,13 +196,13 @@ func (a *API) read(write form) func(*call) (wire.Answer, error) {
 	}
 }
 
-func (a *API) count(c *call) (wire.Answer, error) {
-	quantity, lines, err := a.carts.Count(c.ctx(), c.Visit)
+func (a *API) count(c *Call) (wire.Answer, error) {
+	quantity, lines, err := a.carts.Count(c.Ctx(), c.Visit)
 	return c.show(func(w view) { w.count(quantity, lines, c.token(), c.Merge()) }), err
 }
 
-func (a *API) validate(c *call) (wire.Answer, error) {
-	validation, err := a.carts.Validate(c.ctx(), c.Visit)
+func (a *API) validate(c *Call) (wire.Answer, error) {
+	validation, err := a.carts.Validate(c.Ctx(), c.Visit)
 	if err == nil && !validation.Valid() {
 		err = problem.New(problem.CartInvalid, "", textCartInvalid).WithData(&validation)
 	}
@@ -229,7 +212,7 @@ func (a *API) validate(c *call) (wire.Answer, error) {
 
 type form func(view, *cart.Priced, auth.CartToken, *cart.MergeReport)
 
-func (c *call) showAs(write form, p *cart.Priced) wire.Answer {
+func (c *Call) showAs(write form, p *cart.Priced) wire.Answer {
 	return wire.Answer{
 		Version: p.Cart.Tag(),
 		Data: func(w *wire.Writer) {
@@ -238,7 +221,7 @@ func (c *call) showAs(write form, p *cart.Priced) wire.Answer {
 	}
 }
 
-func (c *call) show(write func(view)) wire.Answer {
+func (c *Call) show(write func(view)) wire.Answer {
 	return wire.Answer{Data: func(w *wire.Writer) { write(newView(w, c.Store, "", "", nil)) }}
 }
 

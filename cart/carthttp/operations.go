@@ -1,7 +1,11 @@
 package carthttp
 
 import (
+	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -20,7 +24,7 @@ func (in input) list() (service.List, *problem.Error) {
 	elements, badOps := in.members.ops()
 	refusal = problem.Join(refusal, badOps)
 	list := service.List{Each: each, Ops: make([]service.Op, len(elements))}
-	redeems, shares := false, false
+	redeems, loads := false, ""
 	for i, element := range elements {
 		if refusal.Full() {
 			break
@@ -30,19 +34,21 @@ func (in input) list() (service.List, *problem.Error) {
 			refusal = problem.Join(refusal, problem.New(problem.ValidationFailed, name, textObject, name))
 			continue
 		}
-		op, err := input{members: object(wire.Members(element)), lineText: in.lineText}.operation()
+		op, err := input{members: object(wire.Members(element)), lineText: in.lineText, loads: in.loads}.operation()
 		if op.Coupon != nil && redeems {
 			err = problem.Join(err, problem.New(problem.ValidationFailed, "op", textOneCoupon))
 		}
 		redeems = redeems || op.Coupon != nil
-		if op.Shared != nil && len(elements) > 1 {
-			err = problem.Join(err, problem.New(problem.ValidationFailed, "op", textAlone))
+		if op.Load != nil {
+			loads, _ = wire.Unquote(wire.Members(element)["op"])
+			if len(elements) > 1 {
+				err = problem.Join(err, problem.New(problem.ValidationFailed, "op", textAlone, loads))
+			}
 		}
-		shares = shares || op.Shared != nil
 		list.Ops[i], refusal = op, problem.Join(refusal, err.Within(name))
 	}
-	if shares && !list.Each {
-		refusal = problem.Join(refusal, problem.New(problem.ValidationFailed, "mode", textOnlyEach))
+	if loads != "" && !list.Each {
+		refusal = problem.Join(refusal, problem.New(problem.ValidationFailed, "mode", textOnlyEach, loads))
 	}
 	return list, refusal
 }
@@ -104,11 +110,22 @@ func (in input) operation() (op service.Op, refusal *problem.Error) {
 		}
 		op.Metadata, refusal = in.members.metadata()
 		return op, refusal
-	case "add_shared":
-		code, refusal := in.members.asSent("code")
-		return service.Op{Shared: &code}, refusal
 	}
-	return op, problem.New(problem.ValidationFailed, "op", textOp)
+	if load := in.loads[name]; load != nil {
+		code, refusal := in.members.asSent("code")
+		return service.Op{Load: func(ctx context.Context, v *service.Visit) ([]cart.Addition, error) { return load(ctx, v, code) }}, refusal
+	}
+	return op, problem.New(problem.ValidationFailed, "op", textOp, in.opNames())
+}
+
+// opNames lists the names of all operations.
+func (in input) opNames() locale.Text {
+	names := append([]string{"add", "edit", "remove", "clear", "coupon", "metadata"}, slices.Sorted(maps.Keys(in.loads))...)
+	last := len(names) - 1
+	return locale.Text{
+		locale.En: strings.Join(names[:last], ", ") + " or " + names[last],
+		locale.Ar: strings.Join(names, " و"),
+	}
 }
 
 func (in input) removal() (service.Op, *problem.Error) { return service.Op{Remove: &in.item}, nil }
@@ -172,16 +189,16 @@ var (
 		locale.Ar: "يجب أن يكون ops قائمة من 1 إلى %d عملية.",
 	}
 	textOp = locale.Text{
-		locale.En: "op must be add, edit, remove, clear, coupon, metadata or add_shared.",
-		locale.Ar: "يجب أن يكون op واحدًا من add وedit وremove وclear وcoupon وmetadata وadd_shared.",
+		locale.En: "op must be %s.",
+		locale.Ar: "يجب أن يكون op واحدًا من %s.",
 	}
 	textAlone = locale.Text{
-		locale.En: "add_shared must be the only operation of its list.",
-		locale.Ar: "يجب أن تكون add_shared العملية الوحيدة في القائمة.",
+		locale.En: "%s must be the only operation of its list.",
+		locale.Ar: "يجب أن تكون %s العملية الوحيدة في القائمة.",
 	}
 	textOnlyEach = locale.Text{
-		locale.En: "mode must be each for add_shared.",
-		locale.Ar: "يجب أن يكون mode مساويًا لـ each عند استخدام add_shared.",
+		locale.En: "mode must be each for %s.",
+		locale.Ar: "يجب أن يكون mode مساويًا لـ each عند استخدام %s.",
 	}
 	textOneCoupon = locale.Text{
 		locale.En: "A list can have only one coupon operation.",

@@ -27,7 +27,8 @@ type input struct {
 	item    cart.LineID // from the path; "" if no line can have that ID
 	members object      // of the body; nil for a DELETE, whose body is not read
 
-	lineText int64 // limit of a line's text, in bytes
+	lineText int64           // limit of a line's text, in bytes
+	loads    map[string]Load // by the names of their operations: see API.HandleOp
 }
 
 func readInput(c *gin.Context) (in input, body []byte, err error) {

@@ -45,11 +45,11 @@ func (w view) priceOrNull(name string, a money.Amount) {
 
 // cart writes the object that every response with a full cart contains.
 func (w view) cart(p *cart.Priced, token auth.CartToken, m *cart.MergeReport) {
-	w.changedCart(p, token, &service.Changed{}, m)
+	w.changedCart(p, token, &service.Changed{}, m, nil)
 }
 
-// changedCart writes the response of a change: the cart and what c has beside it. An Item of "" is null.
-func (w view) changedCart(p *cart.Priced, token auth.CartToken, c *service.Changed, m *cart.MergeReport) {
+// changedCart writes the response of a change: the cart, what c has beside it, and what more writes. An Item of "" is null.
+func (w view) changedCart(p *cart.Priced, token auth.CartToken, c *service.Changed, m *cart.MergeReport, more func(*wire.Writer)) {
 	w.BeginObject()
 	w.members(p, token, m)
 	w.rest(p)
@@ -59,8 +59,8 @@ func (w view) changedCart(p *cart.Priced, token auth.CartToken, c *service.Chang
 	if c.Ops != nil {
 		w.outcomes(c.Ops)
 	}
-	if c.Undone != nil {
-		w.undone(c.Undone)
+	if more != nil {
+		more(w.Writer)
 	}
 	w.EndObject()
 }

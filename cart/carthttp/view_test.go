@@ -138,7 +138,7 @@ func TestView_Golden(t *testing.T) {
 		"summary.rates.json":    in("en", func(w view) { w.summary(twoRates, "", nil) }),
 		"coupon.refused.json":   in("en", func(w view) { w.refusal(nil, cart.CouponUsedUp, fullReport) }),
 		"list.refused.json":     in("en", func(w view) { w.refusal(new(int64(2)), "", nil) }),
-		"list.json":             in("ar", func(w view) { w.changedCart(&empty, token, &service.Changed{Ops: &outcomes}, nil) }),
+		"list.json":             in("ar", func(w view) { w.changedCart(&empty, token, &service.Changed{Ops: &outcomes}, nil, nil) }),
 		"count.json":            in("en", func(w view) { w.count(8, 4, token, fullReport) }),
 		"validation.json":       in("en", func(w view) { w.validation(&full, fullReport) }),
 		"validation.ar.json":    in("ar", func(w view) { w.validation(&full, nil) }),

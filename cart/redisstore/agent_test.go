@@ -15,31 +15,33 @@ import (
 	"commerce/auth/store"
 	"commerce/cart"
 	"commerce/cart/carttest"
+	"commerce/cart/handover"
 	"commerce/cart/redisstore"
 	"commerce/cart/service"
+	"commerce/cart/ucp/agent"
 	"commerce/deploy/assert"
 )
 
-func (d *desk) agent() service.Agent {
-	return service.Agent{Store: d.store, Client: "192.0.2.1", Profile: "https://platform.example/profile"}
+func (d *desk) agent() agent.Agent {
+	return agent.Agent{Store: d.store, Client: "192.0.2.1", Profile: "https://platform.example/profile"}
 }
 
-func (d *desk) opens(id string) *service.AgentVisit {
+func (d *desk) opens(id string) *agent.Visit {
 	d.t.Helper()
-	v, ok := d.AgentVisit(d.agent(), id)
+	v, ok := d.agents.Visit(d.agent(), id)
 	assert.Require(d.t, ok, "%q is no ID", id)
 	return v
 }
 
 // shownID returns a line's ID as the agent of a desk sees it.
 func shownID(c cart.Cart, line cart.LineID) string {
-	return (&service.Carts{Config: service.Config{Keys: deskKeys}}).ShownIDs(c)(line)
+	return agent.New(&service.Carts{Config: service.Config{Keys: deskKeys}}).ShownIDs(c)(line)
 }
 
 // wants returns a replacement by "product×quantity …". With " ~", an element has the ID that shown gave it.
-func wants(lines string, shown ...cart.Cart) (r cart.Replacement) {
+func wants(lines string, shown ...cart.Cart) (r agent.Replacement) {
 	for _, line := range strings.Fields(lines) {
-		var e cart.Element
+		var e agent.Element
 		_, _ = fmt.Sscanf(line, "%d×%d", &e.Product, &e.Quantity)
 		for _, c := range shown {
 			id := cart.NewLineID(e.Product, 0, nil)
@@ -53,9 +55,9 @@ func wants(lines string, shown ...cart.Cart) (r cart.Replacement) {
 	return r
 }
 
-func (d *desk) agentCreates(lines string) service.AgentCart {
+func (d *desk) agentCreates(lines string) agent.Cart {
 	d.t.Helper()
-	return assert.Must(d.AgentCreate(d.t.Context(), d.NewAgentVisit(d.agent(), ""), service.Conditions{}, wants(lines)))(d.t)
+	return assert.Must(d.agents.Create(d.t.Context(), d.agents.NewVisit(d.agent(), ""), service.Conditions{}, wants(lines)))(d.t)
 }
 
 // by begins a call of the shopper who has the cart of an ID on another device.
@@ -65,16 +67,16 @@ func (d *desk) by(id string) *service.Visit { return d.opens(id).Visit }
 func TestAgent_UndoesNothingUnseen(t *testing.T) {
 	t.Parallel()
 	const want = "1×1 3×1"
-	none := func(cart.Cart, cart.Cart) cart.Replacement { return wants(want) }
-	then := func(then, _ cart.Cart) cart.Replacement { return wants(want, then) }
-	now := func(_, now cart.Cart) cart.Replacement { return wants(want, now) }
-	both := func(then, now cart.Cart) cart.Replacement {
+	none := func(cart.Cart, cart.Cart) agent.Replacement { return wants(want) }
+	then := func(then, _ cart.Cart) agent.Replacement { return wants(want, then) }
+	now := func(_, now cart.Cart) agent.Replacement { return wants(want, now) }
+	both := func(then, now cart.Cart) agent.Replacement {
 		r := wants(want, now)
 		r.Elements[0].ID = shownID(then, "1")
 		return r
 	}
-	named := func(id string) func(_, now cart.Cart) cart.Replacement {
-		return func(_, now cart.Cart) cart.Replacement {
+	named := func(id string) func(_, now cart.Cart) agent.Replacement {
+		return func(_, now cart.Cart) agent.Replacement {
 			r := wants(want)
 			r.Elements[0].ID = strings.Replace(id, "~", "~"+now.Moment(), 1)
 			return r
@@ -84,7 +86,7 @@ func TestAgent_UndoesNothingUnseen(t *testing.T) {
 	shopper := func(d *desk, id string) { d.add(d.by(id), 2, 1) }
 	for name, row := range map[string]struct {
 		meanwhile func(*desk, string)
-		send      func(then, now cart.Cart) cart.Replacement
+		send      func(then, now cart.Cart) agent.Replacement
 		refused   bool
 	}{
 		"nobody, without IDs":                            {nobody, none, false},
@@ -102,17 +104,17 @@ func TestAgent_UndoesNothingUnseen(t *testing.T) {
 		"a shopper, and then the agent": {func(d *desk, id string) {
 			shopper(d, id)
 			c, _ := d.read(d.by(id))
-			assert.Must(d.AgentReplace(t.Context(), d.opens(id), service.Conditions{}, wants("5×1", c)))(t)
+			assert.Must(d.agents.Replace(t.Context(), d.opens(id), service.Conditions{}, wants("5×1", c)))(t)
 		}, none, false},
 		"a shopper, and then a refused agent": {func(d *desk, id string) {
 			shopper(d, id)
-			_, err := d.AgentReplace(t.Context(), d.opens(id), service.Conditions{}, wants("5×1"))
-			assert.ErrorIs(t, err, cart.ErrChangedUnseen, "the refused agent")
+			_, err := d.agents.Replace(t.Context(), d.opens(id), service.Conditions{}, wants("5×1"))
+			assert.ErrorIs(t, err, agent.ErrChangedUnseen, "the refused agent")
 		}, none, true},
 		"a shopper, and then the agent who finds what it asks for": {func(d *desk, id string) {
 			shopper(d, id)
 			c, _ := d.read(d.by(id))
-			assert.Must(d.AgentReplace(t.Context(), d.opens(id), service.Conditions{}, wants("1×2 2×1", c)))(t)
+			assert.Must(d.agents.Replace(t.Context(), d.opens(id), service.Conditions{}, wants("1×2 2×1", c)))(t)
 		}, none, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -123,17 +125,17 @@ func TestAgent_UndoesNothingUnseen(t *testing.T) {
 				row.meanwhile(d, made.ID)
 				before, _ := d.read(d.by(made.ID))
 				r := row.send(made.Cart, before)
-				var got service.AgentCart
+				var got agent.Cart
 				var err error
 				after := want
 				if cancels {
-					got, err = d.AgentCancel(t.Context(), d.opens(made.ID), service.Conditions{}, r.IDs()...)
+					got, err = d.agents.Cancel(t.Context(), d.opens(made.ID), service.Conditions{}, r.IDs()...)
 					after = ""
 				} else {
-					got, err = d.AgentReplace(t.Context(), d.opens(made.ID), service.Conditions{}, r)
+					got, err = d.agents.Replace(t.Context(), d.opens(made.ID), service.Conditions{}, r)
 				}
 				if row.refused {
-					assert.ErrorIs(t, err, cart.ErrChangedUnseen, "cancels %v", cancels)
+					assert.ErrorIs(t, err, agent.ErrChangedUnseen, "cancels %v", cancels)
 					assert.Equal(t, got.Cart.Tag(), before.Tag(), "the cart of the refusal")
 					after = linesOf(before)
 				} else {
@@ -158,8 +160,8 @@ func TestAgent_KeepsLinesByIDsUnderThePreviousKey(t *testing.T) {
 	}
 	c, _ := d.read(d.by(made.ID))
 	d.Keys = assert.Must(sealed.New(strings.Repeat("n", 32), strings.Repeat("k", 32)))(t)
-	second := cart.Replacement{Elements: []cart.Element{{ID: shownID(c, c.Lines[2].ID), Product: 5, Plan: 51, Quantity: 2}}}
-	assert.Must(d.AgentReplace(t.Context(), d.opens(made.ID), service.Conditions{}, second))(t)
+	second := agent.Replacement{Elements: []agent.Element{{ID: shownID(c, c.Lines[2].ID), Product: 5, Plan: 51, Quantity: 2}}}
+	assert.Must(d.agents.Replace(t.Context(), d.opens(made.ID), service.Conditions{}, second))(t)
 	d.wantLines(d.by(made.ID), string(c.Lines[2].ID)+"×2")
 }
 
@@ -173,19 +175,19 @@ func TestAgent_IfMatchNamesWhatItHasSeen(t *testing.T) {
 	at := func(c cart.Cart) service.Conditions { return service.Conditions{IfMatch: " " + c.Tag() + " "} }
 	for name, row := range map[string]struct {
 		on      service.Conditions
-		r       cart.Replacement
+		r       agent.Replacement
 		refused func(error) bool
 	}{
 		"an older version":          {at(made.Cart), wants("3×1"), func(err error) bool { return isProblem(err, problem.VersionMismatch) }},
 		"an older version, new IDs": {at(made.Cart), wants("3×1", changed), func(err error) bool { return isProblem(err, problem.VersionMismatch) }},
-		"this version, older IDs":   {at(changed), wants("3×1", made.Cart), func(err error) bool { return errors.Is(err, cart.ErrChangedUnseen) }},
-		"any version":               {service.Conditions{IfMatch: "*"}, wants("3×1"), func(err error) bool { return errors.Is(err, cart.ErrChangedUnseen) }},
+		"this version, older IDs":   {at(changed), wants("3×1", made.Cart), func(err error) bool { return errors.Is(err, agent.ErrChangedUnseen) }},
+		"any version":               {service.Conditions{IfMatch: "*"}, wants("3×1"), func(err error) bool { return errors.Is(err, agent.ErrChangedUnseen) }},
 	} {
-		_, err := d.AgentReplace(t.Context(), d.opens(made.ID), row.on, row.r)
+		_, err := d.agents.Replace(t.Context(), d.opens(made.ID), row.on, row.r)
 		assert.That(t, row.refused(err), "%s: %v", name, err)
 		d.wantLines(d.by(made.ID), "1×2 2×1")
 	}
-	assert.Must(d.AgentReplace(t.Context(), d.opens(made.ID), at(changed), wants("3×1")))(t)
+	assert.Must(d.agents.Replace(t.Context(), d.opens(made.ID), at(changed), wants("3×1")))(t)
 	d.wantLines(d.by(made.ID), "3×1")
 }
 
@@ -196,27 +198,27 @@ func TestAgent_AppliesWhatCanBeBoughtAndNamesTheRest(t *testing.T) {
 	d.goods.products[5] = carttest.Account()
 	r := wants("5×1 2×5 4×1 9×1")
 	r.Coupon = new("TEN")
-	made := assert.Must(d.AgentCreate(t.Context(), d.NewAgentVisit(d.agent(), ""), service.Conditions{}, r))(t)
+	made := assert.Must(d.agents.Create(t.Context(), d.agents.NewVisit(d.agent(), ""), service.Conditions{}, r))(t)
 	assert.That(t, made.Created && linesOf(made.Cart) == "4×1" && made.Cart.Coupon == "TEN", "%s with %q", linesOf(made.Cart), made.Cart.Coupon)
 	assert.Equal(t, faultsOf(made), "0 plan_unavailable, 1 insufficient_stock, 3 product_not_found", "faults")
 	r = wants("2×3 4×1000 1×1", made.Cart)
 	r.Coupon = new("OLD")
-	replaced := assert.Must(d.AgentReplace(t.Context(), d.opens(made.ID), service.Conditions{}, r))(t)
+	replaced := assert.Must(d.agents.Replace(t.Context(), d.opens(made.ID), service.Conditions{}, r))(t)
 	assert.Equal(t, linesOf(replaced.Cart)+" "+replaced.Cart.Coupon, "4×1 2×3 1×1 ", "the cart, whose coupon a refused one has replaced")
 	assert.Equal(t, faultsOf(replaced), "1 quantity_out_of_range, coupon coupon_invalid", "faults")
 	r = wants("1×1")
 	r.Coupon = new("")
-	replaced = assert.Must(d.AgentReplace(t.Context(), d.opens(made.ID), service.Conditions{}, r))(t)
+	replaced = assert.Must(d.agents.Replace(t.Context(), d.opens(made.ID), service.Conditions{}, r))(t)
 	assert.Equal(t, linesOf(replaced.Cart)+replaced.Cart.Coupon, "1×1", "without the coupon")
 	r = wants("9×1")
 	r.Coupon = new("TEN")
 	before := len(d.keys())
-	nothing := assert.Must(d.AgentCreate(t.Context(), d.NewAgentVisit(d.agent(), ""), service.Conditions{}, r))(t)
+	nothing := assert.Must(d.agents.Create(t.Context(), d.agents.NewVisit(d.agent(), ""), service.Conditions{}, r))(t)
 	assert.That(t, !nothing.Created && len(d.keys()) == before, "a cart of nothing is stored: %+v, %v", nothing, d.keys())
 	assert.Equal(t, faultsOf(nothing), "0 product_not_found, coupon cart_empty", "faults")
 }
 
-func faultsOf(c service.AgentCart) string {
+func faultsOf(c agent.Cart) string {
 	parts := make([]string, len(c.Faults))
 	for i, f := range c.Faults {
 		parts[i] = fmt.Sprintf("%d %s", f.Element, f.Problem.Code)
@@ -234,11 +236,11 @@ func TestAgent_OtherIDsOpenNothing(t *testing.T) {
 	madeUp := id[:4] + strings.Repeat("A", 26)
 	other := d.agent()
 	other.Store = &store.Store{ID: newStoreID(), Currency: "SAR"}
-	elsewhere, _ := d.AgentVisit(other, id)
-	for name, v := range map[string]*service.AgentVisit{"made up": d.opens(madeUp), "another store's": elsewhere} {
-		_, readErr := d.AgentRead(t.Context(), v)
-		_, replaceErr := d.AgentReplace(t.Context(), v, service.Conditions{}, wants("1×1"))
-		_, cancelErr := d.AgentCancel(t.Context(), v, service.Conditions{Key: "k", Fingerprint: "f", IfMatch: "*"})
+	elsewhere, _ := d.agents.Visit(other, id)
+	for name, v := range map[string]*agent.Visit{"made up": d.opens(madeUp), "another store's": elsewhere} {
+		_, readErr := d.agents.Read(t.Context(), v)
+		_, replaceErr := d.agents.Replace(t.Context(), v, service.Conditions{}, wants("1×1"))
+		_, cancelErr := d.agents.Cancel(t.Context(), v, service.Conditions{Key: "k", Fingerprint: "f", IfMatch: "*"})
 		for _, err := range []error{readErr, replaceErr, cancelErr} {
 			assert.That(t, isProblem(err, problem.NotFound), "%s: %v", name, err)
 		}
@@ -250,21 +252,21 @@ func TestAgent_OtherIDsOpenNothing(t *testing.T) {
 func (d *desk) takesOver(v *service.Visit, id string, keeps bool) *service.Visit {
 	d.t.Helper()
 	agents := d.opens(id)
-	held, err := d.AgentRead(d.t.Context(), agents)
+	held, err := d.agents.Read(d.t.Context(), agents)
 	assert.NoError(d.t, err)
-	return d.takes(v, d.HandoverOf(agents.Visit, held.Cart, true).Code, keeps)
+	return d.takes(v, d.agents.HandoverOf(agents, held.Cart).Code, keeps)
 }
 
 func (d *desk) takes(v *service.Visit, code string, keeps bool) *service.Visit {
 	d.t.Helper()
-	_, err := d.Redeem(d.t.Context(), v, service.Redemption{Code: code, Key: redeemKey(rand.Text()), KeepAgent: keeps})
+	_, err := d.handovers.Redeem(d.t.Context(), v, handover.Redemption{Code: code, Key: redeemKey(rand.Text()), KeepAgent: keeps})
 	assert.NoError(d.t, err)
 	return v
 }
 
 func (d *desk) wantMoved(id, when string) {
 	d.t.Helper()
-	read := assert.Must(d.AgentRead(d.t.Context(), d.opens(id)))(d.t)
+	read := assert.Must(d.agents.Read(d.t.Context(), d.opens(id)))(d.t)
 	assert.That(d.t, read.Moved && len(read.Lines) == 0, "%s, the agent finds %s, moved %v", when, linesOf(read.Cart), read.Moved)
 }
 
@@ -278,11 +280,11 @@ func TestAgent_HandsItsCartOver(t *testing.T) {
 		d.add(shopper, 2, 1)
 		before, _ := d.read(shopper)
 		d.wantMoved(made.ID, "after a hand-over to "+name)
-		_, err := d.AgentReplace(t.Context(), d.opens(made.ID), service.Conditions{}, wants("3×1", made.Cart))
-		assert.ErrorIs(t, err, cart.ErrChangedUnseen, "%s: with IDs from before", name)
-		canceled := assert.Must(d.AgentCancel(t.Context(), d.opens(made.ID), service.Conditions{}))(t)
+		_, err := d.agents.Replace(t.Context(), d.opens(made.ID), service.Conditions{}, wants("3×1", made.Cart))
+		assert.ErrorIs(t, err, agent.ErrChangedUnseen, "%s: with IDs from before", name)
+		canceled := assert.Must(d.agents.Cancel(t.Context(), d.opens(made.ID), service.Conditions{}))(t)
 		assert.That(t, canceled.Moved, "%s: a cart that was taken over is canceled", name)
-		next := assert.Must(d.AgentReplace(t.Context(), d.opens(made.ID), service.Conditions{}, wants("3×1")))(t)
+		next := assert.Must(d.agents.Replace(t.Context(), d.opens(made.ID), service.Conditions{}, wants("3×1")))(t)
 		assert.That(t, linesOf(next.Cart) == "3×1" && !next.Moved, "%s: another cart of %s, moved %v", name, linesOf(next.Cart), next.Moved)
 		after, _ := d.read(shopper)
 		assert.Equal(t, after.Tag(), before.Tag(), "%s: the shopper's cart", name)
@@ -299,28 +301,28 @@ func TestAgent_FollowsAShopperWhoKeepsIt(t *testing.T) {
 	shopper := d.takesOver(d.as("", ""), made.ID, true)
 	d.add(shopper, 2, 1)
 	v := d.opens(made.ID)
-	read := assert.Must(d.AgentRead(t.Context(), v))(t)
+	read := assert.Must(d.agents.Read(t.Context(), v))(t)
 	assert.Equal(t, linesOf(read.Cart), "1×2 2×1", "the agent finds")
-	offer := d.HandoverOf(v.Visit, read.Cart, true)
+	offer := d.agents.HandoverOf(v, read.Cart)
 	assert.That(t, offer.Code == "" && offer.URL == "", "the agent gets a code that shows it the shopper's texts")
-	_, err := d.AgentReplace(t.Context(), d.opens(made.ID), service.Conditions{}, wants("3×1"))
-	assert.ErrorIs(t, err, cart.ErrChangedUnseen, "without IDs")
-	_, err = d.AgentReplace(t.Context(), d.opens(made.ID), service.Conditions{}, wants("3×1", made.Cart))
-	assert.ErrorIs(t, err, cart.ErrChangedUnseen, "with IDs from before")
-	assert.Must(d.AgentReplace(t.Context(), d.opens(made.ID), service.Conditions{}, wants("3×1", read.Cart)))(t)
+	_, err := d.agents.Replace(t.Context(), d.opens(made.ID), service.Conditions{}, wants("3×1"))
+	assert.ErrorIs(t, err, agent.ErrChangedUnseen, "without IDs")
+	_, err = d.agents.Replace(t.Context(), d.opens(made.ID), service.Conditions{}, wants("3×1", made.Cart))
+	assert.ErrorIs(t, err, agent.ErrChangedUnseen, "with IDs from before")
+	assert.Must(d.agents.Replace(t.Context(), d.opens(made.ID), service.Conditions{}, wants("3×1", read.Cart)))(t)
 	d.wantLines(shopper, "3×1")
 
 	d.add(shopper, 2, 1)
 	d.read(d.as("c", shopper.Token)) // logs in
 	d.wantLines(d.as("c", ""), "4×1 3×1 2×1")
 	d.wantMoved(made.ID, "after a login")
-	assert.Must(d.AgentReplace(t.Context(), d.opens(made.ID), service.Conditions{}, wants("5×1")))(t)
+	assert.Must(d.agents.Replace(t.Context(), d.opens(made.ID), service.Conditions{}, wants("5×1")))(t)
 	d.wantLines(d.as("c", shopper.Token), "4×1 3×1 2×1") // not by the next login
 
 	for how, leaves := range map[string]func(*service.Visit){
 		"a login": func(shopper *service.Visit) { d.read(d.as("d", shopper.Token)) },
 		"a hand-over": func(shopper *service.Visit) {
-			d.takes(d.as("", ""), assert.Must(d.HandOver(t.Context(), shopper))(t).Code, false)
+			d.takes(d.as("", ""), assert.Must(d.handovers.Offer(t.Context(), shopper))(t).Code, false)
 		},
 	} {
 		made = d.agentCreates("1×1")
@@ -329,17 +331,17 @@ func TestAgent_FollowsAShopperWhoKeepsIt(t *testing.T) {
 		next := d.as("", shopper.Token)
 		d.add(next, 2, 1)
 		d.wantMoved(made.ID, "after "+how+", when the shopper has begun another cart")
-		assert.Must(d.AgentReplace(t.Context(), d.opens(made.ID), service.Conditions{}, wants("5×1")))(t)
+		assert.Must(d.agents.Replace(t.Context(), d.opens(made.ID), service.Conditions{}, wants("5×1")))(t)
 		d.wantLines(next, "2×1")
 	}
 
 	made = d.agentCreates("1×1")
 	shopper = d.takesOver(d.as("", ""), made.ID, true)
-	read = assert.Must(d.AgentRead(t.Context(), d.opens(made.ID)))(t)
-	canceled := assert.Must(d.AgentCancel(t.Context(), d.opens(made.ID), service.Conditions{}, shownID(read.Cart, "1")))(t)
+	read = assert.Must(d.agents.Read(t.Context(), d.opens(made.ID)))(t)
+	canceled := assert.Must(d.agents.Cancel(t.Context(), d.opens(made.ID), service.Conditions{}, shownID(read.Cart, "1")))(t)
 	assert.Equal(t, linesOf(canceled.Cart), "1×1", "as it was")
 	d.add(shopper, 2, 1)
-	_, err = d.AgentRead(t.Context(), d.opens(made.ID))
+	_, err = d.agents.Read(t.Context(), d.opens(made.ID))
 	assert.That(t, isProblem(err, problem.NotFound), "after it has canceled: %v", err)
 }
 
@@ -349,19 +351,19 @@ func TestAgent_WaitsForTheCartThatItFollows(t *testing.T) {
 	t.Parallel()
 	d := openDesk(t, "", "")
 	made := d.agentCreates("1×2")
-	code := d.HandoverOf(d.by(made.ID), made.Cart, true).Code
+	code := d.handovers.OfferOf(d.by(made.ID), made.Cart, true).Code
 	d.redis.Client.AddHook(&then{
 		follows: func(cmd redis.Cmder, _ error) bool { return claims(cmd) },
 		run:     func() { d.goods.out.Store(1) },
 	})
-	r := service.Redemption{Code: code, Key: redeemKey("k"), KeepAgent: true}
-	_, err := d.Redeem(t.Context(), d.as("", ""), r)
+	r := handover.Redemption{Code: code, Key: redeemKey("k"), KeepAgent: true}
+	_, err := d.handovers.Redeem(t.Context(), d.as("", ""), r)
 	assert.That(t, problemOf(err, problem.Unavailable) != nil, "redeemed without the catalog: %v", err)
-	_, err = d.AgentReplace(t.Context(), d.opens(made.ID), service.Conditions{}, wants("3×1"))
+	_, err = d.agents.Replace(t.Context(), d.opens(made.ID), service.Conditions{}, wants("3×1"))
 	assert.That(t, problemOf(err, problem.Unavailable) != nil, "the agent has replaced another cart: %v", err)
 	d.goods.out.Store(0)
-	assert.Must(d.Redeem(t.Context(), d.as("", ""), r))(t)
-	read := assert.Must(d.AgentRead(t.Context(), d.opens(made.ID)))(t)
+	assert.Must(d.handovers.Redeem(t.Context(), d.as("", ""), r))(t)
+	read := assert.Must(d.agents.Read(t.Context(), d.opens(made.ID)))(t)
 	assert.Equal(t, linesOf(read.Cart), "1×2", "the agent finds")
 }
 
@@ -376,12 +378,12 @@ func TestAgent_AReplacementLosesNoChangeThatComesDuringIt(t *testing.T) {
 		r := wants(fmt.Sprintf("1×%d", 1+round%5), before)
 		var shopper sync.WaitGroup
 		shopper.Go(func() { d.add(d.by(id), 1, 1) })
-		_, err := d.AgentReplace(t.Context(), d.opens(id), service.Conditions{}, r)
+		_, err := d.agents.Replace(t.Context(), d.opens(id), service.Conditions{}, r)
 		shopper.Wait()
 		after, _ := d.read(d.by(id))
 		want := r.Elements[0].Quantity + 1
 		if err != nil {
-			assert.ErrorIs(t, err, cart.ErrChangedUnseen, "round %d", round)
+			assert.ErrorIs(t, err, agent.ErrChangedUnseen, "round %d", round)
 			want = before.Lines[0].Quantity + 1
 			refused++
 		}

@@ -86,7 +86,7 @@ func (b *batcher) send(ctx context.Context, client *redis.Client, how reading, c
 	if sent {
 		err = firstFailure(cmds)
 	} else {
-		err = cause.Of(serverOf(client), began, ctx.Err())
+		err = cause.Of(ServerOf(client), began, ctx.Err())
 	}
 	end(err)
 	return err
@@ -115,7 +115,7 @@ func (s *Store) runShared(
 	cmd := c.Shared(shared, keys, args...)
 	mine := s.shareOf(shared, at, cmd, wait, args)
 	at.changes.add(mine)
-	err := cause.Of(serverOf(at.client), began, mine.await(cmd))
+	err := cause.Of(ServerOf(at.client), began, mine.await(cmd))
 	end(err)
 	copies := replication{replied: s.clock()}
 	unrun := cmd.Withdraw() || script.Unsent(err) || !mayHaveRun(err)

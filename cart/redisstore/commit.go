@@ -157,11 +157,6 @@ func (c *commit) write(command, key string, args ...any) {
 // delete adds the deletion of a key.
 func (c *commit) delete(key string) { c.writes = append(c.writes, "DEL", c.key(key), 0) }
 
-// announce adds a message to those who listen, as the last write.
-func (c *commit) announce(command, channel, payload string) {
-	c.writes = append(c.writes, command, 0, 2, channel, payload)
-}
-
 func (s *Store) args(c *commit, deadline int64, turn time.Duration) []any {
 	all := make([]any, 0, 6+len(c.checks)+len(c.writes))
 	all = append(all, c.time-s.tolerance, min(deadline, c.until), c.expected(), s.name+c.by, turn.Milliseconds(), len(c.checks)/3)
@@ -201,7 +196,9 @@ func (s *Store) parseCommitted(cmd *redis.Cmd) (committed, error) {
 	}
 	c := committed{word: reply[0].(string), now: reply[1].(int64)}
 	if c.word == "applied" {
-		s.announced(reply, 2)
+		if len(reply) > 2 && reply[2] != nil { // the error of the announcement
+			s.PublishFailed()
+		}
 	}
 	if c.word == "changed" {
 		c.wait = time.Duration(reply[2].(int64)) * time.Millisecond

@@ -1,6 +1,7 @@
 package redisstore_test
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"os"
@@ -567,4 +568,10 @@ func TestCommit_OfAGroupInAMovingSlotIsMadeForEachThatCanBe(t *testing.T) {
 	}
 	held := r.load(ref)
 	assert.Equal(t, held.Count(), 1+9, "what the cart holds")
+}
+
+func briefly(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), ephemeral.Patience(time.Second))
+	t.Cleanup(cancel)
+	return ctx
 }

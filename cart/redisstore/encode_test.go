@@ -68,9 +68,9 @@ func (e *encoding) pass(d time.Duration) {
 // change commits what makes the held cart the cell after.
 func (e *encoding) change(t *rapid.T, held *Stored, after cart.Cell) (Stored, time.Duration) {
 	ms := e.now.UnixMilli()
-	c := &commit{keys: []string{e.ref.cartKey()}, time: ms, until: ms, fence: held.fence, mark: anyMark()}
+	c := &commit{keys: []string{e.ref.CartKey()}, time: ms, until: ms, fence: held.fence, mark: anyMark()}
 	want, left := c.encode(held, after, encodedTTL, e.now)
-	at, err := e.masterOf(t.Context(), e.ref.cartKey())
+	at, err := e.masterOf(t.Context(), e.ref.CartKey())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func (e *encoding) change(t *rapid.T, held *Stored, after cart.Cell) (Stored, ti
 }
 
 func (e *encoding) read(t *rapid.T) Stored {
-	members, err := e.Client.HGetAll(t.Context(), e.ref.cartKey()).Result()
+	members, err := e.Client.HGetAll(t.Context(), e.ref.CartKey()).Result()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func (e *encoding) wantOrders(t *rapid.T, orders []int64) {
 
 // wantLeft fails unless the cart is kept as long as encode has said, and as it says itself, in whole seconds.
 func (e *encoding) wantLeft(t *rapid.T, expires int64, left time.Duration) {
-	kept := e.server.TTL(e.ref.cartKey())
+	kept := e.server.TTL(e.ref.CartKey())
 	if off := kept - time.Unix(expires, 0).Sub(e.now); off < 0 || off >= time.Second {
 		t.Fatalf("it is kept for %v, and is to expire in %v", kept, kept-off)
 	}
@@ -130,7 +130,7 @@ func (e *encoding) laysWhatScriptsWrite(t *rapid.T) {
 		if rapid.IntRange(0, 2).Draw(t, "a member of others") > 0 {
 			continue
 		}
-		if err := e.Client.HSet(t.Context(), e.ref.cartKey(), others[:2]...).Err(); err != nil {
+		if err := e.Client.HSet(t.Context(), e.ref.CartKey(), others[:2]...).Err(); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -22,11 +22,12 @@ type Holding struct {
 	Kind    HoldingKind
 	Key     string
 	Expires time.Duration // time to live; negative for none
-	Cart    cart.Cart     // for KindCart, KindClaimed and KindShare
-	Entries int64         // for KindKeys, KindOffers, KindResults, KindShares and KindCame: how many
+	Cart    cart.Cart     // of a hash in the layout of a cart
+	Entries int64         // how many members another hash has
 
-	digests []string // for KindShares: of the codes of shares
-	claim   string   // for KindClaimed: whose
+	leads *Beside  // if its members lead to other keys
+	led   []string // to which keys they did
+	claim string   // for KindClaimed: whose
 }
 
 type HoldingKind string
@@ -36,16 +37,13 @@ const (
 	KindClaimed HoldingKind = "claimed cart" // a guest's cart, set aside for its new owner
 	KindKeys    HoldingKind = "idempotency keys"
 	KindOffers  HoldingKind = "merged quantities"
-	KindResults HoldingKind = "results of an agent's calls"
 	KindMoved   HoldingKind = "mark of a hand-over" // of an agent's cart
 	KindCame    HoldingKind = "what a merge has brought"
-	KindShare   HoldingKind = "share" // sorts before the list that it is found by, so that Erase can be repeated
-	KindShares  HoldingKind = "shares of a cart"
 	KindUndone  HoldingKind = "what an undo took out" // a guest's cart; sorts last, because the guest's other keys are found by it
 )
 
-// Holdings lists everything stored for a reference. That includes its shares, what names it among the keys of guests,
-// and all that the guests have whose carts an undo has made from its cart. It scans all keys of Redis: do not use it in
+// Holdings lists everything stored for a reference. That includes what its hashes lead to (see Beside), what names it among the keys
+// of guests, and all that the guests have whose carts an undo has made from its cart. It scans all keys of Redis: do not use it in
 // requests.
 func (s *Store) Holdings(ctx context.Context, ref Ref) ([]Holding, error) {
 	// First: a claimed cart that is merged meanwhile is among the others then.
@@ -56,7 +54,7 @@ func (s *Store) Holdings(ctx context.Context, ref Ref) ([]Holding, error) {
 	keys := slices.Collect(maps.Keys(named))
 	owners := []Ref{ref}
 	for key := range named {
-		if kindOf(key) == KindCart {
+		if partOf(key) == "" {
 			owners = append(owners, refOf(key))
 		}
 	}
@@ -67,54 +65,65 @@ func (s *Store) Holdings(ctx context.Context, ref Ref) ([]Holding, error) {
 		}
 		keys = append(keys, own...)
 	}
-	lists, err := s.lists(ctx, keys)
-	if err != nil {
-		return nil, err
-	}
-	for _, digests := range lists {
-		for _, digest := range digests {
-			keys = append(keys, ref.shareKeyOf(digest))
+	all := map[string]Holding{} // by key: SCAN may list one twice
+	for _, key := range keys {
+		h := Holding{Key: key, Kind: s.kindFor(ref, key)}
+		if h.leads = s.besideOf(key); h.leads != nil && h.leads.Leads != nil {
+			members, err := s.Client.HKeys(ctx, key).Result()
+			if err != nil {
+				return nil, fmt.Errorf("read %s: %w", h.Kind, err)
+			}
+			h.led = h.leads.keys(ref, members)
+			for _, led := range h.led {
+				all[led] = Holding{Key: led, Kind: h.leads.Led}
+			}
 		}
+		all[key] = h
 	}
-	slices.SortFunc(keys, func(a, b string) int {
-		return cmp.Or(cmp.Compare(ref.kindOf(a), ref.kindOf(b)), cmp.Compare(a, b))
-	})
-	var all []Holding
-	for _, key := range slices.Compact(keys) { // SCAN may list a key twice
-		h, found, err := s.holding(ctx, key, ref.kindOf(key))
+	sorted := slices.SortedFunc(maps.Values(all), func(a, b Holding) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Key, b.Key)) })
+	var found []Holding
+	for _, h := range sorted {
+		exists, err := s.hold(ctx, &h)
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", h.Kind, err)
 		}
-		if found {
-			h.digests = lists[key]
-			all = append(all, h)
+		if exists {
+			found = append(found, h)
 		}
 	}
-	return all, nil
+	return found, nil
 }
 
-// kinds are the kinds by what follows the key of a cart.
-var kinds = map[string]HoldingKind{
-	"claimed": KindClaimed, "keys": KindKeys, "results": KindResults, "moved": KindMoved, "came": KindCame, "shares": KindShares,
+// parts are the kinds by what follows the key of a cart.
+var parts = map[string]HoldingKind{
+	"": KindCart, "claimed": KindClaimed, "keys": KindKeys, "moved": KindMoved, "came": KindCame, "offered": KindOffers,
 }
 
-// kindOf returns the kind of a key that Holdings lists for the reference.
-func (r Ref) kindOf(key string) HoldingKind {
-	if kind := kindOf(key); kind != KindCart || refOf(key) == r {
-		return kind
+func partOf(key string) string {
+	_, suffix, _ := strings.Cut(key, afterTag+":")
+	part, _, _ := strings.Cut(suffix, ":")
+	return part
+}
+
+// besideOf describes the hash of a key, if a package beside the core keeps it; otherwise nil.
+func (s *Store) besideOf(key string) *Beside {
+	for i := range s.Beside {
+		if s.Beside[i].Part == partOf(key) {
+			return &s.Beside[i]
+		}
 	}
-	return KindUndone
+	return nil
 }
 
-func kindOf(key string) HoldingKind {
-	_, suffix, _ := strings.Cut(key, afterTag)
-	switch part := strings.Split(suffix, ":"); {
-	case strings.Contains(key, shareTag):
-		return KindShare
-	case len(part) > 1:
-		return cmp.Or(kinds[part[1]], KindOffers)
+// kindFor returns the kind of a key that Holdings lists for the reference.
+func (s *Store) kindFor(ref Ref, key string) HoldingKind {
+	switch b := s.besideOf(key); {
+	case b != nil:
+		return b.Kind
+	case partOf(key) == "" && refOf(key) != ref:
+		return KindUndone
 	}
-	return KindCart
+	return cmp.Or(parts[partOf(key)], HoldingKind(partOf(key)))
 }
 
 // GuestRefs finds the carts of a token in all stores, also those that only keys of other guests name. Like Holdings, it
@@ -140,12 +149,12 @@ func (s *Store) Erase(ctx context.Context, ref Ref) ([]Holding, error) {
 	}
 	for _, h := range held {
 		var err error
-		switch h.Kind {
-		case KindShares: // not if others are listed since: only the list leads to their shares
+		switch {
+		case h.led != nil: // not if it leads to others since: nothing else does
 			err = s.eraseIf(ctx, h.Key, func(members map[string]string) bool {
-				return !slices.ContainsFunc(slices.Collect(maps.Keys(parseShares(flat(members)))), func(digest string) bool { return !slices.Contains(h.digests, digest) })
+				return !slices.ContainsFunc(h.leads.keys(ref, slices.Collect(maps.Keys(members))), func(key string) bool { return !slices.Contains(h.led, key) })
 			})
-		case KindClaimed: // not if another customer has claimed one in its place
+		case h.Kind == KindClaimed: // not if another customer has claimed one in its place
 			err = s.eraseIf(ctx, h.Key, func(members map[string]string) bool { return members["o"] == h.claim })
 		default:
 			err = s.Client.Unlink(ctx, h.Key).Err()
@@ -173,23 +182,16 @@ func (s *Store) eraseIf(ctx context.Context, key string, isListed func(members m
 	return err
 }
 
-func flat(members map[string]string) (all []string) {
-	for member, value := range members {
-		all = append(all, member, value)
-	}
-	return all
-}
-
 // mentions returns the keys of guests that name a cart whose tag is wanted, and that cart: the new owner of a claimed cart,
 // the fresh token of an agent's shopper, or the customer of an undone merge.
 func (s *Store) mentions(ctx context.Context, pattern string, wanted func(tag string) bool) (map[string]Ref, error) {
-	naming := map[HoldingKind][]string{KindClaimed: {"o", "u"}, KindMoved: {"t"}, KindCart: {"u"}} // the members
+	naming := map[string][]string{"claimed": {"o", "u"}, "moved": {"t"}, "": {"u"}} // the members, by the part of the key
 	named := map[string]Ref{}
 	err := s.scan(ctx, pattern, func(keys []string) error {
 		var asked []string
 		var names []redis.Cmder
 		for _, key := range keys {
-			for _, member := range naming[kindOf(key)] {
+			for _, member := range naming[partOf(key)] {
 				names, asked = append(names, redis.NewStringCmd(ctx, "hget", key, member)), append(asked, key)
 			}
 		}
@@ -211,45 +213,28 @@ func (s *Store) mentions(ctx context.Context, pattern string, wanted func(tag st
 	return named, err
 }
 
-// lists returns the digests of the codes of shares that the lists among a reference's keys have, by the list's key.
-func (s *Store) lists(ctx context.Context, keys []string) (map[string][]string, error) {
-	all := map[string][]string{}
-	for _, key := range keys {
-		if kindOf(key) != KindShares {
-			continue
-		}
-		list, err := s.Client.HGetAll(ctx, key).Result()
-		if err != nil {
-			return nil, fmt.Errorf("read %s: %w", KindShares, err)
-		}
-		all[key] = slices.Collect(maps.Keys(parseShares(flat(list))))
-	}
-	return all, nil
-}
-
-// holding reads what is stored under a key. found is false if there is nothing.
-func (s *Store) holding(ctx context.Context, key string, kind HoldingKind) (h Holding, found bool, err error) {
-	h = Holding{Kind: kind, Key: key}
-	h.Expires, err = s.Client.PTTL(ctx, key).Result()
+// hold reads what is stored under the key of a holding. exists is false if there is nothing.
+func (s *Store) hold(ctx context.Context, h *Holding) (exists bool, err error) {
+	h.Expires, err = s.Client.PTTL(ctx, h.Key).Result()
 	if err != nil || h.Expires == -2 { // no such key
-		return h, false, err
+		return false, err
 	}
-	switch h.Kind {
-	case KindMoved:
-	case KindOffers, KindResults, KindShares, KindCame, KindKeys:
-		var members []string
-		members, err = s.Client.HKeys(ctx, key).Result()
-		h.Entries = int64(len(slices.DeleteFunc(members, func(m string) bool { return len(m) == 1 && !ofLine(m) }))) // not their order, nor a fence
-	default:
-		hash := s.Client.HGetAll(ctx, key)
+	switch {
+	case h.Kind == KindMoved:
+	case partOf(h.Key) == "", h.Kind == KindClaimed:
+		hash := s.Client.HGetAll(ctx, h.Key)
 		var flat []string
 		if flat, err = membersOf(hash, nil); err == nil {
 			var stored Stored
 			stored, err = parseCart(flat)
 			h.Cart, h.claim = stored.expiring(h.Expires, s.Now()).Cart, hash.Val()["o"]
 		}
+	default:
+		var members []string
+		members, err = s.Client.HKeys(ctx, h.Key).Result()
+		h.Entries = int64(len(slices.DeleteFunc(members, func(m string) bool { return len(m) == 1 && !ofLine(m) }))) // not their order, nor a fence
 	}
-	return h, true, err
+	return true, err
 }
 
 func (s *Store) keysLike(ctx context.Context, pattern string) (keys []string, err error) {

@@ -17,6 +17,8 @@ import (
 
 	"commerce/auth"
 	"commerce/cart/redisstore"
+	"commerce/cart/share"
+	"commerce/cart/ucp/agent"
 	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
@@ -24,15 +26,14 @@ import (
 // keysOf are the keys that a shopper may have, by the function that builds them.
 func keysOf(shopper redisstore.Ref) map[string]string {
 	return map[string]string{
-		"cartKey":    shopper.CartKey(),
-		"keysKey":    shopper.KeysKey(),
+		"CartKey":    shopper.CartKey(),
+		"KeysKey":    shopper.KeysKey(),
 		"claimedKey": shopper.ClaimedKey(),
-		"resultsKey": shopper.ResultsKey(),
 		"movedKey":   shopper.MovedKey(),
 		"cameKey":    shopper.CameKey(),
 		"offeredKey": shopper.OfferedKey("IHC2CEN3UINNEVCRMTWP"),
-		"sharesKey":  shopper.SharesKey("IHC2CEN3UINNEVCRMTWP"),
-		"shareKey":   shopper.ShareKey(shopper.TokenDigest()),
+		"BesideKey":  shopper.BesideKey("shares:IHC2CEN3UINNEVCRMTWP"),
+		"OtherKey":   shopper.OtherKey("s", shopper.TokenDigest()),
 	}
 }
 
@@ -154,7 +155,7 @@ func (d *desk) eraseUntilNothing(ref redisstore.Ref, during *then) {
 	d.t.Helper()
 	client := dial(d.t, ephemeral.Redis(d.t))
 	client.AddHook(during)
-	eraser := redisstore.New(redisstore.Config{Client: client})
+	eraser := redisstore.New(redisstore.Config{Client: client, Beside: append(share.Stored(), agent.Stored()...)})
 	for range 5 {
 		if len(assert.Must(eraser.Erase(d.t.Context(), ref))(d.t)) == 0 {
 			return

@@ -4,9 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"io"
-	"runtime"
 	"time"
-	"weak"
 
 	"commerce/cart"
 
@@ -48,15 +46,10 @@ var (
 	RefOf       = refOf
 )
 
-func (r Ref) CartKey() string                      { return r.cartKey() }
 func (r Ref) ClaimedKey() string                   { return r.claimedKey() }
-func (r Ref) KeysKey() string                      { return r.keysKey() }
-func (r Ref) ResultsKey() string                   { return r.resultsKey() }
 func (r Ref) MovedKey() string                     { return r.movedKey() }
 func (r Ref) CameKey() string                      { return r.cameKey() }
 func (r Ref) OfferedKey(guestCartID string) string { return r.offeredKey(guestCartID) }
-func (r Ref) SharesKey(cartID string) string       { return r.sharesKey(cartID) }
-func (r Ref) ShareKey(digest string) string        { return r.shareKeyOf(digest) }
 func (r Ref) IsGuest() bool                        { return r.guest }
 
 // Only is a change by one rule.
@@ -92,7 +85,6 @@ func (s *Store) Instance(c InstanceConfig) *Store {
 	other.clock, other.random, other.remembers = c.Clock, c.Random, c.Remembers
 	other.pause = func(context.Context, time.Duration) error { return nil }
 	other.parsed, other.queues, other.name = newParsedCarts(c.Clock), newQueues(), other.newMark()
-	other.live = newLive(&other)
 	known := newMasters(c.Now, c.Clock)
 	client := s.Client.(*redis.Client)
 	guests, customers := located{known.at("guests"), client}, located{known.at("customers"), client}
@@ -119,7 +111,7 @@ func (s *Store) Conn() *redis.Conn { return s.Client.(*redis.Client).Conn() }
 
 // MistakeClock makes the store take the clock of a cart's master for ahead by that much.
 func (s *Store) MistakeClock(ctx context.Context, ref Ref, ahead time.Duration) error {
-	at, err := s.masterOf(ctx, ref.cartKey())
+	at, err := s.masterOf(ctx, ref.CartKey())
 	if err == nil {
 		at.clock = redisClock{ahead: ahead.Milliseconds(), known: true}
 	}
@@ -128,7 +120,7 @@ func (s *Store) MistakeClock(ctx context.Context, ref Ref, ahead time.Duration) 
 
 // ClaimedBehind is a claimed cart from a Redis whose clock is behind the customer's.
 func (s *Store) ClaimedBehind(ctx context.Context, customer Ref, c Claimed, by time.Duration) (Claimed, error) {
-	at, err := s.masterOf(ctx, customer.cartKey())
+	at, err := s.masterOf(ctx, customer.CartKey())
 	if err != nil {
 		return c, err
 	}
@@ -137,43 +129,22 @@ func (s *Store) ClaimedBehind(ctx context.Context, customer Ref, c Claimed, by t
 	return c, err
 }
 
-func (s *Store) Listeners() int {
-	s.live.mu.Lock()
-	defer s.live.mu.Unlock()
-	return s.live.count
-}
-
-// LoseWhileSubscribing closes the feed of a listener before it handles the reply to a subscription that it has read.
-func (l *Listener) LoseWhileSubscribing() {
-	f := l.topic.feed
-	f.close(errLost)
-	f.subscribed(l.topic.ref.liveChannel(), true)
-}
-
-// Lose closes the feed of a listener. freed reports whether nothing refers to it any longer.
-func (l *Listener) Lose() (freed func() bool) {
-	f := weak.Make(l.topic.feed)
-	l.topic.feed.close(errLost)
-	return func() bool {
-		runtime.GC()
-		return f.Value() == nil
-	}
-}
-
 // Commit is a commit that a test builds.
 type Commit struct{ commit }
 
 // NewCommit returns a commit to a cart with a fence, which may run from the first to the last ms by Redis' clock.
 func NewCommit(ref Ref, fence string, first, last int64) *Commit {
-	return &Commit{commit{keys: []string{ref.cartKey()}, time: first + tolerance, until: last, fence: fence, mark: anyMark()}}
+	return &Commit{commit{keys: []string{ref.CartKey()}, time: first + tolerance, until: last, fence: fence, mark: anyMark()}}
 }
 
 func anyMark() string { return rand.Text()[:markSize] }
 
-func (c *Commit) NextFence() string                             { return c.nextFence() }
-func (c *Commit) Check(key, member, value string)               { c.check(key, member, value) }
-func (c *Commit) Write(command, key string, args ...any)        { c.write(command, key, args...) }
-func (c *Commit) Announce(command, channel string, text string) { c.announce(command, channel, text) }
+func (c *Commit) NextFence() string                      { return c.nextFence() }
+func (c *Commit) Check(key, member, value string)        { c.check(key, member, value) }
+func (c *Commit) Write(command, key string, args ...any) { c.write(command, key, args...) }
+func (c *Commit) Announce(command, channel, text string) {
+	c.writes = append(c.writes, command, 0, 2, channel, text)
+}
 
 // Committed is the reply to a commit.
 type Committed struct {
@@ -186,7 +157,7 @@ type Committed struct {
 
 // Commit sends one copy of a commit, which gives the store a turn if it fails.
 func (s *Store) Commit(ctx context.Context, ref Ref, c *Commit, turn time.Duration) (Committed, error) {
-	at, err := s.masterOf(ctx, ref.cartKey())
+	at, err := s.masterOf(ctx, ref.CartKey())
 	if err != nil {
 		return Committed{}, err
 	}

@@ -150,12 +150,12 @@ func (g *group) waiting() []*member {
 
 // step reads the cart if needed, decides and commits. done is false if that must be done again.
 func (g *group) step() (done bool, err error) {
-	at, err := g.masterOf(g.ctx, g.ref.cartKey())
+	at, err := g.masterOf(g.ctx, g.ref.CartKey())
 	if err != nil {
 		return false, err
 	}
 	if err := g.ctx.Err(); err != nil {
-		return false, cause.Of(serverOf(at.client), time.Now(), err)
+		return false, cause.Of(ServerOf(at.client), time.Now(), err)
 	}
 	if g.remembers && !g.known && !g.fresh && !g.mustRead {
 		g.held, g.known = g.parsed.last(g.ref)
@@ -240,12 +240,12 @@ func (g *group) touches(d *cart.Decision, now time.Time) bool {
 // encode sets the commit of a decision, after which the cart is the cell.
 func (g *group) encode(d *decision, cell cart.Cell, uses map[string]cart.KeyUse, clockError int64) {
 	c := &commit{
-		keys: []string{g.ref.cartKey()}, time: d.now, until: d.now + clockError + g.tolerance<<min(g.late, 8), fence: g.held.fence, mark: newFenceMark(g.random, d.now),
+		keys: []string{g.ref.CartKey()}, time: d.now, until: d.now + clockError + g.tolerance<<min(g.late, 8), fence: g.held.fence, mark: newFenceMark(g.random, d.now),
 	}
 	d.commit = c
 	for _, m := range g.members {
 		if m.Key != "" { // also of what is refused: if the commit fails, it is decided again by what this finds
-			c.check(g.ref.keysKey(), m.Key, m.used)
+			c.check(g.ref.KeysKey(), m.Key, m.used)
 		}
 	}
 	added := len(uses)
@@ -255,19 +255,19 @@ func (g *group) encode(d *decision, cell cart.Cell, uses map[string]cart.KeyUse,
 	}
 	d.stored.roomForKeys = max(g.held.roomForKeys-added, 0)
 	if added > 0 {
-		c.write("HDEL", g.ref.keysKey(), anyOf(g.held.excessKeys(uses))...)
+		c.write("HDEL", g.ref.KeysKey(), anyOf(g.held.excessKeys(uses))...)
 	}
 	for _, m := range g.members {
 		if use, used := uses[m.Key]; used && m.Key != "" {
-			c.write("HSET", g.ref.keysKey(), m.Key, encodeKeyUse(use))
+			c.write("HSET", g.ref.KeysKey(), m.Key, encodeKeyUse(use))
 			delete(uses, m.Key)
 		}
 	}
 	if added > 0 {
-		c.write("PEXPIRE", g.ref.keysKey(), cart.KeyLife.Milliseconds())
+		c.write("PEXPIRE", g.ref.KeysKey(), cart.KeyLife.Milliseconds())
 	}
-	if by := d.stored.Listened.By; by != "" && d.stored.Version != g.held.Version {
-		c.announce(by, g.ref.liveChannel(), d.stored.Tag())
+	if d.stored.Version != g.held.Version {
+		c.announce(d.stored.Listened, g.ref, d.stored.Tag())
 	}
 }
 
@@ -382,7 +382,7 @@ func (g *group) judge(ctx context.Context, at located, c *commit) (v *verdict, e
 			return v, err
 		}
 		if late := g.pause(ctx, patience); late != nil {
-			return nil, cause.Of(serverOf(at.client), time.Now(), cmp.Or(err, late))
+			return nil, cause.Of(ServerOf(at.client), time.Now(), cmp.Or(err, late))
 		}
 	}
 	return nil, err
@@ -405,7 +405,7 @@ func (g *group) judgeOnce(ctx context.Context, at located, c *commit) (*verdict,
 		return &verdict{held, false}, nil
 	}
 	// Copies of the commit may be on their way: with another fence, none of them is made. A late copy of the bar does no harm.
-	bar := &commit{keys: []string{g.ref.cartKey()}, time: now, until: now + barLife, fence: held.fence, mark: newFenceMark(g.random, now)}
+	bar := &commit{keys: []string{g.ref.CartKey()}, time: now, until: now + barLife, fence: held.fence, mark: newFenceMark(g.random, now)}
 	barred, _ := bar.encode(&held, held.Cell, g.ttlOf(g.ref), time.UnixMilli(now))
 	reply, _, err := g.send(ctx, at, bar, 0, 0)
 	switch {

@@ -109,7 +109,7 @@ func TestGroup_KeepsTheNewestKeys(t *testing.T) {
 		return all
 	}
 	kept := func(prefix string) (n int) {
-		for key := range s.Client.HGetAll(t.Context(), ref.keysKey()).Val() {
+		for key := range s.Client.HGetAll(t.Context(), ref.KeysKey()).Val() {
 			if strings.HasPrefix(key, prefix) {
 				n++
 			}

@@ -59,11 +59,11 @@ func (s *Store) FindGuest(ctx context.Context, own, guest Ref, key string) (Gues
 	}
 	claimed := redis.NewIntCmd(ctx, "exists", guest.claimedKey())
 	others := []redis.Cmder{claimed}
-	use := redis.NewStringCmd(ctx, "hget", guest.keysKey(), key)
+	use := redis.NewStringCmd(ctx, "hget", guest.KeysKey(), key)
 	if key != "" {
 		others = append(others, use)
 	}
-	hashes, err := s.ask(ctx, at.located, []string{guest.cartKey()}, others...)
+	hashes, err := s.ask(ctx, at.located, []string{guest.CartKey()}, others...)
 	var g GuestCart
 	if err == nil {
 		g, err = parseGuest(own, hashes[0], claimed)
@@ -98,12 +98,12 @@ func (s *Store) LoadWithGuest(ctx context.Context, guestTime time.Duration, cust
 		stored, err := s.Load(ctx, customer)
 		return stored, <-found, err
 	}
-	at, err := s.masterOf(ctx, customer.cartKey())
+	at, err := s.masterOf(ctx, customer.CartKey())
 	if err != nil {
 		return Stored{}, GuestCart{}, cart.Unavailable("find master", err)
 	}
 	claimed := redis.NewIntCmd(ctx, "exists", guest.claimedKey())
-	hashes, err := s.ask(ctx, at, []string{guest.cartKey(), customer.cartKey()}, claimed)
+	hashes, err := s.ask(ctx, at, []string{guest.CartKey(), customer.CartKey()}, claimed)
 	if err != nil {
 		return Stored{}, GuestCart{}, cart.Unavailable("read cart", err)
 	}

@@ -8,7 +8,7 @@ import (
 	"commerce/cart"
 )
 
-// A hand-over is a merge that a code requests: see service/handover.go. In addition, it recognizes its own
+// A hand-over is a merge that a code requests: see package handover. In addition, it recognizes its own
 // earlier attempts by the name of its note.
 
 // Claim is what a claimed cart says about its merge.

@@ -14,6 +14,7 @@ import (
 	"commerce/auth/sealed"
 	"commerce/cart"
 	"commerce/cart/carttest"
+	"commerce/cart/handover"
 	"commerce/cart/redisstore"
 	"commerce/cart/service"
 	"commerce/cart/transfer"
@@ -29,24 +30,24 @@ func redeemKey(name string) string { return name + strings.Repeat("-xyz", 6) }
 
 func (d *desk) handOver(token auth.CartToken) string {
 	d.t.Helper()
-	return assert.Must(d.HandOver(d.t.Context(), d.as("", token)))(d.t).Code
+	return assert.Must(d.handovers.Offer(d.t.Context(), d.as("", token)))(d.t).Code
 }
 
 func (d *desk) agentsCode(token auth.CartToken) string {
 	d.t.Helper()
 	v := d.as("", token)
 	c, _ := d.read(v)
-	return d.HandoverOf(v, c, true).Code
+	return d.handovers.OfferOf(v, c, true).Code
 }
 
 func (d *desk) redeem(v *service.Visit, code, key string) (*service.Visit, service.Changed) {
 	d.t.Helper()
-	return v, assert.Must(d.Redeem(d.t.Context(), v, service.Redemption{Code: code, Key: redeemKey(key)}))(d.t)
+	return v, assert.Must(d.handovers.Redeem(d.t.Context(), v, handover.Redemption{Code: code, Key: redeemKey(key)}))(d.t)
 }
 
 func (d *desk) wantRefused(v *service.Visit, code string, want problem.Code) {
 	d.t.Helper()
-	_, err := d.Redeem(d.t.Context(), v, service.Redemption{Code: code, Key: redeemKey("refused")})
+	_, err := d.handovers.Redeem(d.t.Context(), v, handover.Redemption{Code: code, Key: redeemKey("refused")})
 	p, ok := errors.AsType[*problem.Error](err)
 	assert.That(d.t, ok && p.Code == want, "redeemed: %v, want %s", err, want)
 }
@@ -129,7 +130,7 @@ func TestHandOver_NeverTakesALaterCartOfTheToken(t *testing.T) {
 	d.add(d.as("", d.token), 3, 1) // the token's next cart
 	for _, code := range []string{code, second} {
 		d.wantRefused(d.as("", ""), code, problem.NotFound)
-		_, _, err := d.PreviewHandover(t.Context(), d.as("", ""), code)
+		_, _, err := d.handovers.Preview(t.Context(), d.as("", ""), code)
 		assert.That(t, problemOf(err, problem.NotFound) != nil, "previewed: %v", err)
 	}
 	d.wantLines(d.as("", d.token), "3×1")
@@ -156,7 +157,7 @@ func TestHandOver_WhoeverMadeTheLinkSeesNothing(t *testing.T) {
 			d := openDesk(t, "", "1×2")
 			d.add(d.as("", tokenOf("laptop")), 4, 1)
 			code, v := r.code(d), r.as(d)
-			assert.Must(d.Redeem(t.Context(), v, service.Redemption{Code: code, Key: redeemKey("shopper's"), KeepAgent: r.keeps}))(t)
+			assert.Must(d.handovers.Redeem(t.Context(), v, handover.Redemption{Code: code, Key: redeemKey("shopper's"), KeepAgent: r.keeps}))(t)
 			d.add(v, 3, 1)
 
 			d.wantLines(d.as("", d.token), "")
@@ -177,7 +178,7 @@ func TestHandOver_WhoeverMadeTheLinkSeesNothing(t *testing.T) {
 
 func (d *desk) wantRefusedKey(code, key string) {
 	d.t.Helper()
-	_, err := d.Redeem(d.t.Context(), d.as("", ""), service.Redemption{Code: code, Key: key})
+	_, err := d.handovers.Redeem(d.t.Context(), d.as("", ""), handover.Redemption{Code: code, Key: key})
 	assert.That(d.t, problemOf(err, problem.NotFound) != nil, "with another key: %v", err)
 }
 
@@ -187,7 +188,7 @@ func TestHandOver_LeadsAnAgentToAFreshTokenThatKeepsIt(t *testing.T) {
 	_, moved, err := d.redis.Moved(t.Context(), d.guest)
 	assert.That(t, err == nil && !moved, "before: %v, %v", moved, err)
 	v := d.as("", "")
-	assert.Must(d.Redeem(t.Context(), v, service.Redemption{Code: d.agentsCode(d.token), Key: redeemKey("shopper's"), KeepAgent: true}))(t)
+	assert.Must(d.handovers.Redeem(t.Context(), v, handover.Redemption{Code: d.agentsCode(d.token), Key: redeemKey("shopper's"), KeepAgent: true}))(t)
 	to, moved, err := d.redis.Moved(t.Context(), d.guest)
 	assert.That(t, err == nil && moved && to == redisstore.GuestRef(d.store.ID, v.Token), "the agent is led to %v, %v", to, err)
 	left := d.ttl(d.guest.MovedKey())

@@ -71,7 +71,7 @@ func TestKeys_OfLongAgoAreStoredAgain(t *testing.T) {
 	s, ref := hooked(t, ephemeral.Redis(t), hook{}), newRef()
 	assert.Must(makes(s, t.Context(), ref, Conditions{}))(t)
 	lay := func(key string, age time.Duration, fingerprint string) {
-		s.Client.HSet(t.Context(), ref.keysKey(), key, fmt.Sprintf("%d %s", time.Now().Add(-age).UnixMilli(), fingerprint))
+		s.Client.HSet(t.Context(), ref.KeysKey(), key, fmt.Sprintf("%d %s", time.Now().Add(-age).UnixMilli(), fingerprint))
 	}
 	for i := range cart.KeysKept - 1 {
 		lay(fmt.Sprint("k", i), time.Hour, "f")
@@ -87,13 +87,13 @@ func TestKeys_OfLongAgoAreStoredAgain(t *testing.T) {
 func TestKeys_OfAnUnusedCartAreBounded(t *testing.T) {
 	t.Parallel()
 	s, ref := hooked(t, ephemeral.Redis(t), hook{}), newRef()
-	s.Client.HSet(t.Context(), ref.cartKey(), "l", layout, "n", anyMark())
+	s.Client.HSet(t.Context(), ref.CartKey(), "l", layout, "n", anyMark())
 	nothing := func(c *cart.Cell, _ cart.Limits, _ time.Time) cart.Effect { return cart.Effect{Cart: c.Cart} }
 	for i := range cart.KeysKept + 20 {
 		on := Conditions{Key: fmt.Sprint("k", i), Fingerprint: "f"}
 		assert.Must(s.Change(t.Context(), ref, on, Attempt{CartID: "ID", Limits: carttest.Limits}, Change{Rule: nothing, List: true}))(t)
 	}
-	n := s.Client.HLen(t.Context(), ref.keysKey()).Val()
+	n := s.Client.HLen(t.Context(), ref.KeysKey()).Val()
 	assert.That(t, n == cart.KeysKept, "%d keys are stored", n)
 }
 
@@ -113,7 +113,7 @@ func TestKeys_OfAnUnusedCartTellALostReply(t *testing.T) {
 	on := Conditions{Key: "k", Fingerprint: "f"}
 	o, err := s.Change(t.Context(), ref, on, Attempt{CartID: "ID", Limits: carttest.Limits}, Change{Rule: nothing, List: true})
 	assert.That(t, err == nil && o.Status == cart.Replayed && copies.Load() > 0, "%s, %v, %d copies", o.Status, err, copies.Load())
-	held := s.Client.HGetAll(t.Context(), ref.cartKey()).Val()
+	held := s.Client.HGetAll(t.Context(), ref.CartKey()).Val()
 	assert.That(t, len(held) == 0, "the cart has %v", held)
 }
 
@@ -132,7 +132,7 @@ func TestJudge_CountsOnceAfterManyOthersAndAScript(t *testing.T) {
 			if cmd.FullName() != "commit" || err != nil || !lost.CompareAndSwap(true, false) {
 				return err
 			}
-			_, _ = other.mark(t.Context(), ref, "publish")
+			_, _ = other.Announce(t.Context(), ref, "publish", time.Minute)
 			for range 9 {
 				assert.Must(makes(other, t.Context(), ref, Conditions{}))(t)
 			}
@@ -152,10 +152,10 @@ func TestJudge_KnowsWithoutTheClockOfAnotherNode(t *testing.T) {
 	cluster := ephemeral.StartCluster(t)
 	s, ref := hooked(t, cluster.URL, hook{}), newRef()
 	ephemeral.Until(t, func() error { _, err := makes(s, t.Context(), ref, Conditions{}); return err })
-	right := assert.Must(s.masterOf(t.Context(), ref.cartKey()))(t)
+	right := assert.Must(s.masterOf(t.Context(), ref.CartKey()))(t)
 	wrong := right
 	for i := 0; wrong.master == right.master; i++ {
-		wrong = assert.Must(s.masterOf(t.Context(), CustomerRef(6, fmt.Sprint(i)).cartKey()))(t)
+		wrong = assert.Must(s.masterOf(t.Context(), CustomerRef(6, fmt.Sprint(i)).CartKey()))(t)
 	}
 	for range 6 {
 		held := assert.Must(s.read(t.Context(), right, ref, nil))(t)
@@ -163,8 +163,8 @@ func TestJudge_KnowsWithoutTheClockOfAnotherNode(t *testing.T) {
 		wrong.clock = redisClock{ahead: right.clock.ahead + 2000, known: true}
 		wrong.mu.Unlock()
 		now := right.client.Time(t.Context()).Val().UnixMilli()
-		c := &commit{keys: []string{ref.cartKey()}, time: now, until: now + 5000, fence: held.fence, mark: newFenceMark(s.random, now)}
-		c.write("HSET", ref.cartKey(), "n", c.nextFence())
+		c := &commit{keys: []string{ref.CartKey()}, time: now, until: now + 5000, fence: held.fence, mark: newFenceMark(s.random, now)}
+		c.write("HSET", ref.CartKey(), "n", c.nextFence())
 		v, err := (&group{Store: s, ref: ref}).judge(t.Context(), wrong, c)
 		late, _ := s.script.Run(t.Context(), s.Client, script.Once, c.keys, s.args(c, noDeadline, 0)...).Slice()
 		assert.That(t, (v == nil || !v.made) && (err != nil || late[0] == "changed"), "judged %+v, %v; then a late copy: %v", v, err, late)

@@ -14,11 +14,10 @@ import (
 //	cart:{1:c:1001}:keys         idempotency keys of the changes applied to it
 //	cart:{1:g:…}:claimed         a guest cart on its way to its new owner
 //	cart:{1:g:…}:moved           where an agent's cart was handed over to (see Moved)
-//	cart:{1:g:…}:results         of keyed calls of the agent whose cart it is
 //	cart:{1:c:1001}:offered:<id> quantities that the guest's cart with that ID has offered
 //	cart:{1:c:1001}:came         what merges have brought, for their undo
-//	cart:{1:c:1001}:shares:<id>  the list of the shares that its cart with that ID has made
-//	cart:{1:s:…}                 a share, by the digest of its code
+//	cart:{1:c:1001}:<part>…      what a package beside the core keeps (see Beside)
+//	cart:{1:<kind>:…}            the same, in a slot of its own, by the digest of a code
 
 // Ref refers to the cart of one guest or customer, whether or not it exists.
 type Ref struct {
@@ -39,9 +38,6 @@ func CustomerRef(store int64, customer string) Ref {
 func GuestRefOf(store int64, digest string) Ref {
 	return RefOfTag(strconv.FormatInt(store, 10) + ":g:" + digest)
 }
-
-// keyOf returns the key of the cart of a channel.
-func keyOf(channel string) string { return strings.TrimSuffix(channel, ":live") }
 
 // RefOfTag refers to the cart of a tag: the store, the kind and the owner, such as "1:c:1001".
 func RefOfTag(tag string) Ref {
@@ -67,13 +63,11 @@ func (r Ref) String() string {
 	return r.tag()
 }
 
-func (r Ref) cartKey() string    { return r.key }
-func (r Ref) keysKey() string    { return r.key + ":keys" }
+// CartKey is the key of the cart, and KeysKey that of its idempotency keys.
+func (r Ref) CartKey() string    { return r.key }
+func (r Ref) KeysKey() string    { return r.key + ":keys" }
 func (r Ref) claimedKey() string { return r.key + ":claimed" }
-func (r Ref) resultsKey() string { return r.key + ":results" }
 func (r Ref) movedKey() string   { return r.key + ":moved" }
-
-func (r Ref) liveChannel() string { return r.key + ":live" }
 
 // neverExists is a key that no cart has. exec says what it is for.
 const neverExists = "cart:master"
@@ -90,20 +84,18 @@ func refOf(key string) Ref {
 // guestsPattern matches all keys of all guests of the same store.
 func (r Ref) guestsPattern() string { return beforeTag + r.store() + ":g:*" }
 
-func (r Ref) offeredKey(guestCartID string) string { return r.cartKey() + ":offered:" + guestCartID }
+func (r Ref) offeredKey(guestCartID string) string { return r.CartKey() + ":offered:" + guestCartID }
 
-func (r Ref) cameKey() string { return r.cartKey() + ":came" }
+func (r Ref) cameKey() string { return r.CartKey() + ":came" }
 
-func (r Ref) sharesKey(cartID string) string { return r.cartKey() + ":shares:" + cartID }
+// BesideKey is the key of a hash next to the cart. name begins with the part that a Beside names, and continues after a colon.
+func (r Ref) BesideKey(name string) string { return r.CartKey() + ":" + name }
 
-// shareKey is the key of a share in the same store, with the digest of its code, which is as secret as a token.
-func (r Ref) shareKey(code string) string { return r.shareKeyOf(auth.CartToken(code).Digest()) }
-
-func (r Ref) shareKeyOf(digest string) string {
-	return beforeTag + r.store() + shareTag + digest + afterTag
+// OtherKey is a key of the same store that belongs to no cart, by the digest of a code that is as secret as a token. kind is one
+// letter, and neither c nor g.
+func (r Ref) OtherKey(kind, digest string) string {
+	return beforeTag + r.store() + ":" + kind + ":" + digest + afterTag
 }
-
-const shareTag = ":s:"
 
 func (r Ref) guestOfStore(digest string) Ref { return RefOfTag(r.store() + ":g:" + digest) }
 

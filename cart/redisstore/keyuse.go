@@ -69,7 +69,7 @@ func parseKeyUse(value string) (use cart.KeyUse) {
 
 // oldestKeys returns the digests of all keys, the oldest first.
 func (s *Store) oldestKeys(ctx context.Context, ref Ref) ([]string, error) {
-	all, err := s.Client.HGetAll(ctx, ref.keysKey()).Result()
+	all, err := s.Client.HGetAll(ctx, ref.KeysKey()).Result()
 	if err != nil {
 		return nil, err
 	}

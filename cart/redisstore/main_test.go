@@ -22,8 +22,12 @@ import (
 	"commerce/auth/store"
 	"commerce/cart"
 	"commerce/cart/carttest"
+	"commerce/cart/handover"
 	"commerce/cart/redisstore"
 	"commerce/cart/service"
+	"commerce/cart/share"
+	"commerce/cart/ucp/agent"
+	undos "commerce/cart/undo"
 	"commerce/deploy/assert"
 	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
@@ -39,13 +43,17 @@ var usualTTLs = redisstore.TTLs{Guest: 720 * time.Hour, Customer: 2160 * time.Ho
 // desk is a service with a real Redis and a store of its own.
 type desk struct {
 	*service.Carts
-	redis   *redisstore.Store
-	t       *testing.T
-	store   *store.Store
-	goods   *goods
-	client  redis.UniversalClient
-	forward atomic.Int64 // how far its clock is ahead, in ns
-	clock   func() time.Time
+	*share.Shares
+	agents    *agent.Carts
+	handovers *handover.Handovers
+	undos     *undos.Undos
+	redis     *redisstore.Store
+	t         *testing.T
+	store     *store.Store
+	goods     *goods
+	client    redis.UniversalClient
+	forward   atomic.Int64 // how far its clock is ahead, in ns
+	clock     func() time.Time
 
 	token           auth.CartToken
 	customer, guest redisstore.Ref // of "c", and of the guest with the token
@@ -98,6 +106,9 @@ func openDeskOn(t *testing.T, client redis.UniversalClient, now func() time.Time
 		Log:  slog.New(slog.DiscardHandler), Now: d.now,
 		Budget: ephemeral.Patience(5 * time.Second),
 	})
+	d.Shares = share.New(d.Carts, nil)
+	d.agents = agent.New(d.Carts)
+	d.handovers, d.undos = handover.New(d.Carts), undos.New(d.Carts)
 	return d
 }
 

@@ -69,7 +69,8 @@ func newLocator(client redis.UniversalClient, known *masters) locator {
 	return func(context.Context, string) (located, error) { return located{}, script.ErrNotSent }
 }
 
-func serverOf(client *redis.Client) string {
+// ServerOf names the server of a client, for errors.
+func ServerOf(client *redis.Client) string {
 	addr := client.Options().Addr
 	if addr == "FailoverClient" { // go-redis keeps the address from sentinels to itself
 		addr = "master"
@@ -86,17 +87,17 @@ type guestMaster struct {
 // because a customer's request can be served without it. If both carts are on one master, it is
 // always asked. The caller must call noteFailure.
 func (s *Store) guestMaster(ctx context.Context, customer, guest Ref) (guestMaster, error) {
-	own, err := s.masterOf(ctx, customer.cartKey())
+	own, err := s.masterOf(ctx, customer.CartKey())
 	if err != nil {
 		return guestMaster{}, cart.Unavailable("find master", err)
 	}
-	at, err := s.masterOf(ctx, guest.cartKey())
+	at, err := s.masterOf(ctx, guest.CartKey())
 	if err != nil {
 		return guestMaster{}, cart.Unavailable("find guest's master", err)
 	}
 	separate := own.master != at.master
 	if separate && at.unresponsive() {
-		err := fmt.Errorf("%s: not called, because it has just timed out", serverOf(at.client))
+		err := fmt.Errorf("%s: not called, because it has just timed out", ServerOf(at.client))
 		return guestMaster{}, cart.Unavailable("look for guest cart", err)
 	}
 	return guestMaster{at, separate}, nil

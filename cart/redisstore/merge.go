@@ -56,8 +56,8 @@ func (s *Store) Claim(ctx context.Context, owner, guest Ref, note string, needs 
 	}
 	defer func() { at.noteFailure(err) }()
 	mine := map[string]bool{} // the names of the claims that this call may have made: a failover can lose the first
-	keys := []string{guest.cartKey(), guest.claimedKey(), guest.keysKey()}
-	_, err = s.step(ctx, "claim guest cart", keys, claimWait, func(found *slot) (*commit, error) {
+	keys := []string{guest.CartKey(), guest.claimedKey(), guest.KeysKey()}
+	_, err = s.step(ctx, "claim guest cart", keys, claimWait, func(found *Slot) (*commit, error) {
 		held, err := parseMembers(found.hashes[0], nil)
 		if err != nil {
 			return nil, err
@@ -82,7 +82,7 @@ func (s *Store) Claim(ctx context.Context, owner, guest Ref, note string, needs 
 }
 
 // confirmClaim writes a claim again, since a wait for replicas covers only what its own connection has written.
-func (s *slot) confirmClaim(claim string) *commit {
+func (s *Slot) confirmClaim(claim string) *commit {
 	c := s.commitTo(1)
 	c.check(s.keys[1], "o", claim)
 	c.write("HSET", s.keys[1], "o", claim)
@@ -91,7 +91,7 @@ func (s *slot) confirmClaim(claim string) *commit {
 
 // setAside moves the hash of the cart. What stays is written with the next fence: without it, a late copy
 // of a commit that has expected no cart could still be applied.
-func (s *Store) setAside(found *slot, held *Stored, after transfer.Guest, guest Ref, moved string) *commit {
+func (s *Store) setAside(found *Slot, held *Stored, after transfer.Guest, guest Ref, moved string) *commit {
 	c := found.commit()
 	claimed := guest.claimedKey()
 	c.check(claimed, "o", "")
@@ -102,10 +102,8 @@ func (s *Store) setAside(found *slot, held *Stored, after transfer.Guest, guest 
 		c.write("HSET", guest.movedKey(), "t", moved)
 		c.write("PEXPIRE", guest.movedKey(), s.TTL.Guest.Milliseconds())
 	}
-	c.encode(&Stored{}, after.Cell, found.ttl, found.now)
-	if by := held.Listened.By; by != "" {
-		c.announce(by, guest.liveChannel(), "gone")
-	}
+	c.encode(&Stored{}, after.Cell, found.ttl, found.Now)
+	c.announce(held.Listened, guest, "gone")
 	return c
 }
 
@@ -117,8 +115,8 @@ func (s *Store) Apply(
 	arrival := transfer.Arrival{
 		Aside: from.Aside, Guest: from.guest.TokenDigest(), Strategy: by, Bounds: bounds, NewID: newID, Undoable: s.Undoable && !owner.guest,
 	}
-	keys := []string{owner.cartKey(), owner.offeredKey(from.ID), owner.keysKey(), owner.cameKey()}
-	copies, err := s.step(ctx, "apply merge", keys, replicaWait, func(found *slot) (*commit, error) {
+	keys := []string{owner.CartKey(), owner.offeredKey(from.ID), owner.KeysKey(), owner.cameKey()}
+	copies, err := s.step(ctx, "apply merge", keys, replicaWait, func(found *Slot) (*commit, error) {
 		held, to, err := parseOwner(found.hashes)
 		if err != nil {
 			return nil, err
@@ -128,14 +126,14 @@ func (s *Store) Apply(
 			return nil, cart.Unavailable("ask time", err)
 		}
 		arrival.Behind, arrival.Mark = time.Duration(behind)*time.Millisecond, s.newMark()
-		after, now := arrival.Apply(to, found.now)
+		after, now := arrival.Apply(to, found.Now)
 		c := found.become(&held, after.Cell)
 		c.made = func() { report = cmp.Or(now, report) } // a repeat that waits for replicas has nothing to report
 		c.offers(keys[1], to.Offers, after.Offers, s.TTL.Customer+offersOutlive)
 		found.keyUses(c, 2, to.Keys, after.Keys)
 		c.came(keys[3], to.Came, after.Came)
-		if by := after.Listened.By; by != "" && now != nil {
-			c.announce(by, owner.liveChannel(), after.Tag())
+		if now != nil {
+			c.announce(after.Listened, owner, after.Tag())
 		}
 		return c, nil
 	})
@@ -155,8 +153,8 @@ var ErrUnconfirmed = errors.New("redisstore: not confirmed by every replica")
 // Finish deletes a claimed cart. If the token has another claim now, it deletes nothing and returns another: a failover may have
 // lost this claim, and the cart been claimed again, with more lines. Call it only after Apply has succeeded.
 func (s *Store) Finish(ctx context.Context, guest Ref, claimed Claimed) (another bool, err error) {
-	_, err = s.step(ctx, "finish merge", []string{guest.claimedKey()}, 0, func(found *slot) (*commit, error) {
-		claim, now := encodeClaim(claimed.Claim), found.get(0, "o")
+	_, err = s.step(ctx, "finish merge", []string{guest.claimedKey()}, 0, func(found *Slot) (*commit, error) {
+		claim, now := encodeClaim(claimed.Claim), found.Get(0, "o")
 		if another = now != claim && now != ""; now != claim {
 			return nil, nil
 		}
@@ -182,7 +180,7 @@ func (s *Store) Release(ctx context.Context, owner Ref, note string) error {
 // failover has lost it. So every replica must confirm them first: ErrUnconfirmed.
 func (s *Store) ForgetOld(ctx context.Context, owner Ref, note cart.Note) error {
 	if note.Applied {
-		copies, err := s.step(ctx, "confirm merge", []string{owner.cartKey()}, replicaWait, func(found *slot) (*commit, error) {
+		copies, err := s.step(ctx, "confirm merge", []string{owner.CartKey()}, replicaWait, func(found *Slot) (*commit, error) {
 			held, err := parseMembers(found.hashes[0], nil)
 			return found.become(&held, held.Cell), err
 		})
@@ -197,9 +195,9 @@ func (s *Store) ForgetOld(ctx context.Context, owner Ref, note cart.Note) error 
 }
 
 func (s *Store) forget(ctx context.Context, owner Ref, rule func(cart.Cell, time.Time) cart.Cell) error {
-	_, err := s.step(ctx, "forget merge", []string{owner.cartKey()}, 0, func(found *slot) (*commit, error) {
+	_, err := s.step(ctx, "forget merge", []string{owner.CartKey()}, 0, func(found *Slot) (*commit, error) {
 		held, err := parseMembers(found.hashes[0], nil)
-		cell := rule(held.Cell, found.now)
+		cell := rule(held.Cell, found.Now)
 		if err != nil || len(cell.Pending) == len(held.Pending) {
 			return nil, err
 		}

@@ -16,34 +16,34 @@ import (
 	"commerce/auth/limit"
 	"commerce/auth/problem"
 	"commerce/auth/sealed"
-	"commerce/cart"
 	"commerce/cart/redisstore"
 	"commerce/cart/service"
+	"commerce/cart/ucp/agent"
 	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
 
 // instance returns another instance of the service, with keys of its own; "" for none.
-func (d *desk) instance(current, previous string) *service.Carts {
+func (d *desk) instance(current, previous string) *agent.Carts {
 	c := d.Config
 	c.Keys = assert.Must(sealed.New(strings.Repeat(current, 32), strings.Repeat(previous, 32)))(d.t)
 	c.Redis = redisstore.New(redisstore.Config{Client: d.client, TTL: usualTTLs, Now: d.now})
-	return service.New(c)
+	return agent.New(service.New(c))
 }
 
 func fingerprint(body string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(body))) }
 
 // keyed makes a keyed call of an agent, whose result is what do returns and the number of the run.
 type keyed struct {
-	carts *service.Carts
+	carts *agent.Carts
 	runs  atomic.Int64
 }
 
-func (k *keyed) call(ctx context.Context, v *service.AgentVisit, key, body string, do func(context.Context, service.Conditions) (service.AgentCart, error)) (string, error) {
+func (k *keyed) call(ctx context.Context, v *agent.Visit, key, body string, do func(context.Context, service.Conditions) (agent.Cart, error)) (string, error) {
 	body = fingerprint(body)
 	result, err := k.carts.Once(ctx, v, key, body, func(ctx context.Context) ([]byte, error) {
 		made, err := do(ctx, service.Conditions{Key: key, Fingerprint: body})
-		if errors.Is(err, cart.ErrChangedUnseen) {
+		if errors.Is(err, agent.ErrChangedUnseen) {
 			err = nil
 		}
 		if err != nil {
@@ -55,16 +55,16 @@ func (k *keyed) call(ctx context.Context, v *service.AgentVisit, key, body strin
 }
 
 func (k *keyed) create(d *desk, key, lines string) (string, error) {
-	v := k.carts.NewAgentVisit(d.agent(), key)
-	return k.call(d.t.Context(), v, key, lines, func(ctx context.Context, on service.Conditions) (service.AgentCart, error) {
-		return k.carts.AgentCreate(ctx, v, on, wants(lines))
+	v := k.carts.NewVisit(d.agent(), key)
+	return k.call(d.t.Context(), v, key, lines, func(ctx context.Context, on service.Conditions) (agent.Cart, error) {
+		return k.carts.Create(ctx, v, on, wants(lines))
 	})
 }
 
-func (k *keyed) replace(d *desk, id, key string, r cart.Replacement) (string, error) {
-	v, _ := k.carts.AgentVisit(d.agent(), id)
-	return k.call(d.t.Context(), v, key, fmt.Sprint(r), func(ctx context.Context, on service.Conditions) (service.AgentCart, error) {
-		return k.carts.AgentReplace(ctx, v, on, r)
+func (k *keyed) replace(d *desk, id, key string, r agent.Replacement) (string, error) {
+	v, _ := k.carts.Visit(d.agent(), id)
+	return k.call(d.t.Context(), v, key, fmt.Sprint(r), func(ctx context.Context, on service.Conditions) (agent.Cart, error) {
+		return k.carts.Replace(ctx, v, on, r)
 	})
 }
 
@@ -73,7 +73,7 @@ func TestOnce_OneKeyHasOneResultAndOneChange(t *testing.T) {
 	t.Parallel()
 	for round := range 20 {
 		d := openDesk(t, "", "")
-		instances := []*keyed{{carts: d.Carts}, {carts: d.instance("k", "p")}}
+		instances := []*keyed{{carts: d.agents}, {carts: d.instance("k", "p")}}
 		race := func(attempt func(*keyed) (string, error)) string {
 			results := make([]string, 8)
 			var all sync.WaitGroup
@@ -116,11 +116,11 @@ func TestOnce_OneKeyHasOneResultAndOneChange(t *testing.T) {
 func TestOnce_AChangeThatIsSentTwiceIsNoConflict(t *testing.T) {
 	t.Parallel()
 	d := openDesk(t, "", "")
-	k := &keyed{carts: d.Carts}
-	v := d.NewAgentVisit(d.agent(), "create")
-	result, err := k.call(t.Context(), v, "create", "1×1", func(ctx context.Context, on service.Conditions) (service.AgentCart, error) {
-		assert.Must(d.AgentCreate(ctx, v, on, wants("1×1")))(t)
-		return d.AgentCreate(ctx, v, on, wants("1×1"))
+	k := &keyed{carts: d.agents}
+	v := d.agents.NewVisit(d.agent(), "create")
+	result, err := k.call(t.Context(), v, "create", "1×1", func(ctx context.Context, on service.Conditions) (agent.Cart, error) {
+		assert.Must(d.agents.Create(ctx, v, on, wants("1×1")))(t)
+		return d.agents.Create(ctx, v, on, wants("1×1"))
 	})
 	assert.That(t, err == nil && strings.Contains(result, "1×1, run 1"), "%q, %v", result, err)
 }
@@ -138,45 +138,45 @@ func TestOnce_AnAttemptThatDiedIsTakenUp(t *testing.T) {
 }
 
 func takesUp(t *testing.T, d *desk) {
-	k := &keyed{carts: d.Carts}
-	dies := func(v *service.AgentVisit, key, body string, do func(service.Conditions) (service.AgentCart, error)) {
+	k := &keyed{carts: d.agents}
+	dies := func(v *agent.Visit, key, body string, do func(service.Conditions) (agent.Cart, error)) {
 		body = fingerprint(body)
-		_, err := d.Once(t.Context(), v, key, body, func(context.Context) ([]byte, error) {
+		_, err := d.agents.Once(t.Context(), v, key, body, func(context.Context) ([]byte, error) {
 			assert.Must(do(service.Conditions{Key: key, Fingerprint: body}))(t)
 			return []byte("lost"), errors.New("dead")
 		})
 		assert.That(t, err != nil && err.Error() == "dead", "died with %v", err)
 	}
-	v := d.NewAgentVisit(d.agent(), "create")
-	dies(v, "create", "1×1", func(on service.Conditions) (service.AgentCart, error) {
-		return d.AgentCreate(t.Context(), v, on, wants("1×1"))
+	v := d.agents.NewVisit(d.agent(), "create")
+	dies(v, "create", "1×1", func(on service.Conditions) (agent.Cart, error) {
+		return d.agents.Create(t.Context(), v, on, wants("1×1"))
 	})
 	result := assert.Must(k.create(d, "create", "1×1"))(t)
 	assert.Equal(t, result, v.ID+" 1×1, run 1\x00\n", "created")
 
 	made, _ := d.read(d.by(v.ID))
 	r := wants("1×2", made)
-	dies(d.opens(v.ID), "replace", fmt.Sprint(r), func(on service.Conditions) (service.AgentCart, error) {
-		return d.AgentReplace(t.Context(), d.opens(v.ID), on, r)
+	dies(d.opens(v.ID), "replace", fmt.Sprint(r), func(on service.Conditions) (agent.Cart, error) {
+		return d.agents.Replace(t.Context(), d.opens(v.ID), on, r)
 	})
 	d.add(d.by(v.ID), 2, 1) // the IDs are of two versions ago now
 	assert.Equal(t, assert.Must(k.replace(d, v.ID, "replace", r))(t), v.ID+" 1×2 2×1, run 2\x00\n", "replaced")
 	d.wantLines(d.by(v.ID), "1×2 2×1")
 
 	now, _ := d.read(d.by(v.ID))
-	dies(d.opens(v.ID), "cancel", "", func(on service.Conditions) (service.AgentCart, error) {
-		return d.AgentCancel(t.Context(), d.opens(v.ID), on, shownID(now, "1"))
+	dies(d.opens(v.ID), "cancel", "", func(on service.Conditions) (agent.Cart, error) {
+		return d.agents.Cancel(t.Context(), d.opens(v.ID), on, shownID(now, "1"))
 	})
 	canceled := d.opens(v.ID)
-	assert.Must(k.call(t.Context(), canceled, "cancel", "", func(ctx context.Context, on service.Conditions) (service.AgentCart, error) {
-		return d.AgentCancel(ctx, canceled, on, shownID(now, "1"))
+	assert.Must(k.call(t.Context(), canceled, "cancel", "", func(ctx context.Context, on service.Conditions) (agent.Cart, error) {
+		return d.agents.Cancel(ctx, canceled, on, shownID(now, "1"))
 	}))(t)
 }
 
 func TestOnce_AnotherRequestUnderAKeyIsAConflict(t *testing.T) {
 	t.Parallel()
 	d := openDesk(t, "", "")
-	k := &keyed{carts: d.Carts}
+	k := &keyed{carts: d.agents}
 	created := assert.Must(k.create(d, "key", "1×1"))(t)
 	id, _, _ := strings.Cut(created, " ")
 	made, _ := d.read(d.by(id))
@@ -191,7 +191,7 @@ func TestOnce_AnotherRequestUnderAKeyIsAConflict(t *testing.T) {
 	_, err = k.replace(d, id, "other", wants("1×3", made))
 	conflicts("another replacement", err)
 	time.Sleep(2 * redisstore.Tolerance) // then it is certain that those that follow began later
-	key := redisstore.GuestRef(d.store.ID, d.opens(id).Token).ResultsKey()
+	key := redisstore.GuestRef(d.store.ID, d.opens(id).Token).BesideKey("results")
 	assert.NoError(t, d.client.Rename(t.Context(), key, key+"-elsewhere").Err())
 	_, err = k.create(d, "key", "1×1")
 	conflicts("a cart whose first result is gone", err)
@@ -211,8 +211,8 @@ func TestOnce_AnotherRequestUnderAKeyIsAConflict(t *testing.T) {
 
 	other := d.agent()
 	other.Profile += "2"
-	assert.That(t, d.NewAgentVisit(other, "key").ID != id, "another platform's key opens the cart")
-	assert.That(t, d.NewAgentVisit(d.agent(), "key").ID == id, "the key opens another cart")
+	assert.That(t, d.agents.NewVisit(other, "key").ID != id, "another platform's key opens the cart")
+	assert.That(t, d.agents.NewVisit(d.agent(), "key").ID == id, "the key opens another cart")
 }
 
 // An instance that has the next key, and one that has not, meet the same cart and result.
@@ -226,15 +226,15 @@ func TestOnce_ACreateIsFoundUnderThePreviousKey(t *testing.T) {
 		result := assert.Must(first.create(d, key, "1×1"))(t)
 		assert.Equal(t, assert.Must(second.create(d, key, "1×1"))(t), result, "at the other instance")
 		id, _, _ := strings.Cut(result, " ")
-		v, ok := second.carts.AgentVisit(d.agent(), id)
-		assert.That(t, ok && linesOf(assert.Must(second.carts.AgentRead(t.Context(), v))(t).Cart) == "1×1", "the other instance does not open it")
+		v, ok := second.carts.Visit(d.agent(), id)
+		assert.That(t, ok && linesOf(assert.Must(second.carts.Read(t.Context(), v))(t).Cart) == "1×1", "the other instance does not open it")
 		_, err := second.create(d, key, "1×2")
 		assert.That(t, isProblem(err, problem.IdempotencyConflict), "another body: %v", err)
-		d.client.Del(t.Context(), redisstore.GuestRef(d.store.ID, v.Token).ResultsKey())
+		d.client.Del(t.Context(), redisstore.GuestRef(d.store.ID, v.Token).BesideKey("results"))
 		_, err = second.create(d, key, "1×1")
 		assert.That(t, isProblem(err, problem.IdempotencyConflict), "without the first result: %v", err)
 	}
-	_, ok := d.instance("3", "2").AgentVisit(d.agent(), d.instance("1", "").NewAgentVisit(d.agent(), "").ID)
+	_, ok := d.instance("3", "2").Visit(d.agent(), d.instance("1", "").NewVisit(d.agent(), "").ID)
 	assert.That(t, !ok, "an ID of a key that is gone is taken for one")
 }
 
@@ -242,11 +242,11 @@ func TestOnce_ACreateIsFoundUnderThePreviousKey(t *testing.T) {
 func TestOnce_OneAttemptRunsAtATime(t *testing.T) {
 	t.Parallel()
 	d := openDesk(t, "", "")
-	k := &keyed{carts: d.Carts}
+	k := &keyed{carts: d.agents}
 	id := d.agentCreates("1×1").ID
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	result := string(assert.Must(d.Once(ctx, d.opens(id), "key", fingerprint(fmt.Sprint(wants("1×2"))), func(context.Context) ([]byte, error) {
+	result := string(assert.Must(d.agents.Once(ctx, d.opens(id), "key", fingerprint(fmt.Sprint(wants("1×2"))), func(context.Context) ([]byte, error) {
 		_, err := k.replace(d, id, "key", wants("1×2"))
 		busy, ok := errors.AsType[*problem.Error](err)
 		assert.That(t, ok && busy.Code == problem.Unavailable && busy.RetryAfter == time.Second, "while an attempt runs: %v", err)
@@ -263,7 +263,7 @@ func TestOnce_StoresNoMoreThanIsCounted(t *testing.T) {
 	d := openDesk(t, "", "")
 	c := d.Config
 	c.Creation = limit.NewQuota(limit.Config{Name: "create", Rates: []limit.Rate{{Uses: 2, Per: time.Hour}}})
-	k := &keyed{carts: service.New(c)}
+	k := &keyed{carts: agent.New(service.New(c))}
 	result := assert.Must(k.create(d, "key 1", "1×1"))(t)
 	assert.Must(k.create(d, "key 2", "1×1"))(t) // counted once, not for its result and for its cart
 	before := len(d.keys())
@@ -281,13 +281,13 @@ func TestOnce_StoresNoMoreThanIsCounted(t *testing.T) {
 	}
 	assert.Equal(t, assert.Must(k.replace(d, id, "first", wants("1×9")))(t), first, "of 256")
 	assert.Must(k.replace(d, id, "one more", wants("1×9")))(t)
-	_, err = d.Once(t.Context(), d.opens(id), "and one more", fingerprint(fmt.Sprint(wants("1×9"))), func(context.Context) ([]byte, error) {
+	_, err = d.agents.Once(t.Context(), d.opens(id), "and one more", fingerprint(fmt.Sprint(wants("1×9"))), func(context.Context) ([]byte, error) {
 		return nil, errors.New("dead")
 	})
 	assert.That(t, err != nil, "an attempt without a result")
 	assert.Must(k.replace(d, id, "and one more", wants("1×9")))(t) // the same call
 	assert.That(t, assert.Must(k.replace(d, id, "first", wants("1×9")))(t) != first, "the oldest of 257 results is still kept")
-	key := redisstore.GuestRef(d.store.ID, d.opens(id).Token).ResultsKey()
+	key := redisstore.GuestRef(d.store.ID, d.opens(id).Token).BesideKey("results")
 	assert.Equal(t, d.client.HLen(t.Context(), key).Val(), int64(258), "members, with the order and the fence")
 	assert.That(t, d.ttl(key) > 23*time.Hour && d.ttl(key) <= 24*time.Hour, "the results expire in %v", d.ttl(key))
 }
@@ -297,9 +297,9 @@ func TestOnce_RunsNothingThatItCannotKeep(t *testing.T) {
 	t.Parallel()
 	d := openDesk(t, "", "")
 	id := d.agentCreates("1×1").ID
-	key := redisstore.GuestRef(d.store.ID, d.opens(id).Token).ResultsKey()
+	key := redisstore.GuestRef(d.store.ID, d.opens(id).Token).BesideKey("results")
 	assert.NoError(t, d.client.Set(t.Context(), key, "of another type", time.Minute).Err())
-	_, err := (&keyed{carts: d.Carts}).replace(d, id, "key", wants("1×2"))
+	_, err := (&keyed{carts: d.agents}).replace(d, id, "key", wants("1×2"))
 	assert.That(t, isProblem(err, problem.Unavailable), "%v", err)
 	d.wantLines(d.by(id), "1×1")
 }

@@ -28,11 +28,11 @@ type Stored struct {
 // Load reads a cart with one HGETALL, and renews its TTL if 1/renewals of it has passed. It
 // creates nothing: if there is no cart, it returns the zero Stored.
 func (s *Store) Load(ctx context.Context, ref Ref) (Stored, error) {
-	at, err := s.masterOf(ctx, ref.cartKey())
+	at, err := s.masterOf(ctx, ref.CartKey())
 	if err != nil {
 		return Stored{}, cart.Unavailable("find master", err)
 	}
-	hashes, err := s.ask(ctx, at, []string{ref.cartKey()})
+	hashes, err := s.ask(ctx, at, []string{ref.CartKey()})
 	if err != nil {
 		return Stored{}, cart.Unavailable("read cart", err)
 	}
@@ -86,14 +86,14 @@ func (s *Store) read(ctx context.Context, at located, ref Ref, members []*member
 	var others []redis.Cmder
 	for _, m := range members {
 		if m.Key != "" {
-			others = append(others, redis.NewStringCmd(ctx, "hget", ref.keysKey(), m.Key))
+			others = append(others, redis.NewStringCmd(ctx, "hget", ref.KeysKey(), m.Key))
 		}
 	}
-	kept := redis.NewIntCmd(ctx, "hlen", ref.keysKey())
+	kept := redis.NewIntCmd(ctx, "hlen", ref.KeysKey())
 	if len(others) > 0 {
 		others = append(others, kept)
 	}
-	hashes, err := s.askInOrder(ctx, at, []redis.Cmder{clock}, []string{ref.cartKey()}, others)
+	hashes, err := s.askInOrder(ctx, at, []redis.Cmder{clock}, []string{ref.CartKey()}, others)
 	if err == nil {
 		err = firstFailure(others)
 	}
@@ -140,7 +140,7 @@ func (s *Store) loaded(ctx context.Context, at located, ref Ref, hash redis.Cmde
 			return renewed, nil
 		}
 		// A Redis that refuses writes can still be read. The estimate of its clock may be wrong.
-		if left, err = s.Client.PTTL(ctx, ref.cartKey()).Result(); err != nil {
+		if left, err = s.Client.PTTL(ctx, ref.CartKey()).Result(); err != nil {
 			return Stored{}, cart.Unavailable("read TTL", err)
 		}
 	}
@@ -158,18 +158,18 @@ func (c *Stored) renewedAt(left, ttl time.Duration) bool {
 }
 
 func (s *Store) renew(ctx context.Context, ref Ref) (renewed Stored, err error) {
-	_, err = s.step(ctx, "renew cart", []string{ref.cartKey()}, 0, func(found *slot) (*commit, error) {
+	_, err = s.step(ctx, "renew cart", []string{ref.CartKey()}, 0, func(found *Slot) (*commit, error) {
 		held, err := parseMembers(found.hashes[0], nil)
 		if err != nil {
 			return nil, err
 		}
-		held.Merged = held.mergedSince(found.now.UnixMilli())
-		left := time.Unix(held.Expires, 0).Sub(found.now)
+		held.Merged = held.mergedSince(found.Now.UnixMilli())
+		left := time.Unix(held.Expires, 0).Sub(found.Now)
 		if renewed = held.expiring(left, s.Now()); !held.renewedAt(left, found.ttl) { // by a change meanwhile
 			return nil, nil
 		}
 		c := found.commit()
-		stored, left := c.encode(&held, held.Cell, found.ttl, found.now)
+		stored, left := c.encode(&held, held.Cell, found.ttl, found.Now)
 		stored.Merged = held.Merged
 		renewed = stored.expiring(left, s.Now())
 		return c, nil

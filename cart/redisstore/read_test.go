@@ -15,6 +15,7 @@ import (
 	"commerce/cart"
 	"commerce/cart/carttest"
 	"commerce/cart/redisstore"
+	"commerce/cart/share"
 	"commerce/deploy/assert"
 	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
@@ -34,7 +35,7 @@ func newReader(t *testing.T, url string, change ...func(*redis.UniversalOptions)
 	client := dial(t, url, change...)
 	connect.AddHook(client, sent)
 	return reader{
-		Store: redisstore.New(redisstore.Config{Client: client, TTL: usualTTLs}),
+		Store: redisstore.New(redisstore.Config{Client: client, TTL: usualTTLs, Beside: share.Stored()}),
 		t:     t, client: dial(t, url), sent: sent,
 	}
 }

@@ -51,7 +51,7 @@ func (p replication) durability() string {
 // Replicate makes a write without effect in a cart's slot, waits for replicas for a limited time, and returns the Durability of
 // everything written there before; Unconfirmed if the slot has neither a cart nor an idempotency key.
 func (s *Store) Replicate(ctx context.Context, ref Ref) string {
-	copies, err := s.step(ctx, "wait for replicas", []string{ref.cartKey(), ref.keysKey()}, replicaWait, func(found *slot) (*commit, error) {
+	copies, err := s.step(ctx, "wait for replicas", []string{ref.CartKey(), ref.KeysKey()}, replicaWait, func(found *Slot) (*commit, error) {
 		held, err := parseMembers(found.hashes[0], nil)
 		switch keys := found.hashes[1]; {
 		case err != nil:
@@ -93,7 +93,7 @@ func (s *Store) run(ctx context.Context, at located, c script.Script, wait time.
 			cmd, p.replied = c.Run(ctx, s.Client, script.Once, keys, args...), s.clock()
 			return cmd, p
 		}
-		if try == redirections || !isElsewhere(cmd.Err()) {
+		if try == redirections || !IsElsewhere(cmd.Err()) {
 			p.replied = replied
 			return cmd, p
 		}
@@ -126,8 +126,8 @@ const (
 	redirectionPause = 40 * time.Millisecond
 )
 
-// isElsewhere reports whether a command certainly did nothing, and another node may accept it.
-func isElsewhere(err error) bool {
+// IsElsewhere reports whether a command certainly did nothing, and another node may accept it.
+func IsElsewhere(err error) bool {
 	var failed *net.OpError
 	return redis.HasErrorPrefix(err, "MOVED") || errors.As(err, &failed) && failed.Op == "dial"
 }
@@ -157,7 +157,7 @@ func (s *Store) awaitReplicas(ctx context.Context, conn *redis.Conn, m *master, 
 // AwaitsReplicas reports whether the replicas of a cart's master have not confirmed a write in
 // time, and are not to be asked again yet.
 func (s *Store) AwaitsReplicas(ctx context.Context, ref Ref) bool {
-	at, err := s.masterOf(ctx, ref.cartKey())
+	at, err := s.masterOf(ctx, ref.CartKey())
 	if err != nil {
 		return false
 	}

@@ -189,7 +189,7 @@ func (s *Store) Masters(ctx context.Context) (m Masters, err error) {
 			slots = slotsOfMyself(nodes)
 		}
 		if err != nil {
-			return fmt.Errorf("ask %s: %w", serverOf(master), err)
+			return fmt.Errorf("ask %s: %w", ServerOf(master), err)
 		}
 		if strings.Contains(slots, "[") { // one is being moved
 			slots = rand.Text()

@@ -8,8 +8,10 @@ import (
 
 	"commerce/auth/problem"
 	"commerce/cart"
+	"commerce/cart/handover"
 	"commerce/cart/redisstore"
 	"commerce/cart/service"
+	undos "commerce/cart/undo"
 )
 
 type request struct {
@@ -58,7 +60,7 @@ type result struct {
 	replayed   bool
 	durability string
 	where      caller // of a taken cart: the cart that the answer shows
-	undone     *service.Undone
+	undone     *undos.Undone
 }
 
 // unknown reports whether the client does not know if the request was carried out.
@@ -122,7 +124,7 @@ func (a *request) run(ctx context.Context) {
 	}
 	a.service.Merge(ctx, v, a.op.key)
 	if a.op.verb == takes {
-		changed, err := a.service.Redeem(ctx, v, service.Redemption{Code: a.schedule.codes[a.op.maker], Key: takeKey(a.op.maker), KeepAgent: a.op.agent})
+		changed, err := handover.New(a.service.Carts).Redeem(ctx, v, handover.Redemption{Code: a.schedule.codes[a.op.maker], Key: takeKey(a.op.maker), KeepAgent: a.op.agent})
 		a.result = result{err: err, cart: changed.Cart, merge: v.Merge(), replayed: changed.Replayed, durability: changed.Durability, where: a.who.owner()}
 		if v.Token == a.schedule.fresh[a.op.maker] {
 			a.result.where = caller{-1, a.op.freshToken()}
@@ -130,10 +132,10 @@ func (a *request) run(ctx context.Context) {
 		return
 	}
 	if a.op.verb == undoes {
-		u, err := a.service.UndoMerge(ctx, v, redisstore.Conditions{}, a.op.merge)
+		u, err := undos.New(a.service.Carts).Undo(ctx, v, redisstore.Conditions{}, a.op.merge)
 		a.result = result{err: err, cart: u.Cart, merge: v.Merge(), durability: u.Durability}
 		if err == nil && !a.dead {
-			a.result.undone, a.schedule.fresh[a.op.maker] = u.Undone, u.Undone.Guest
+			a.result.undone, a.schedule.fresh[a.op.maker] = &u, u.Guest
 		}
 		return
 	}

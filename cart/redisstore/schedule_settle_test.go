@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"commerce/auth"
+	"commerce/cart/handover"
 )
 
 func (s *schedule) lay() {
@@ -39,7 +40,7 @@ func (s *schedule) handOver(op *operation) {
 	s.must(err)
 	priced, err := s.services[0].Read(s.ctx, v)
 	s.must(err)
-	code := s.services[0].HandoverOf(v, priced.Cart, op.agent).Code
+	code := handover.New(s.services[0].Carts).OfferOf(v, priced.Cart, op.agent).Code
 	sum, _ := s.keys.Derive(s.keys.Name(), "handover token", code, takeKey(op.maker))
 	s.codes[op.maker], s.fresh[op.maker] = code, auth.CartToken(base64.RawURLEncoding.EncodeToString(sum[:16]))
 }

@@ -20,6 +20,7 @@ import (
 	"commerce/cart"
 	"commerce/cart/redisstore"
 	"commerce/cart/service"
+	"commerce/cart/share"
 	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
@@ -45,11 +46,16 @@ func (d *desk) wantDeleted(v *service.Visit, code string, want bool) {
 	assert.That(d.t, (err == nil) == want && (err == nil || errors.Is(err, cart.ErrNoCode)), "deleted: %v, want %v", err, want)
 }
 
+// operator is the store as the commands for erasure open it.
+func (d *desk) operator() *redisstore.Store {
+	return redisstore.New(redisstore.Config{Client: d.client, Beside: share.Stored()})
+}
+
 // held counts the keys of a shopper by kind. Each has a TTL.
 func (d *desk) held(ref redisstore.Ref) map[redisstore.HoldingKind]int {
 	d.t.Helper()
 	kinds := map[redisstore.HoldingKind]int{}
-	for _, h := range assert.Must(redisstore.New(redisstore.Config{Client: d.client}).Holdings(d.t.Context(), ref))(d.t) {
+	for _, h := range assert.Must(d.operator().Holdings(d.t.Context(), ref))(d.t) {
 		kinds[h.Kind]++
 		assert.That(d.t, h.Expires > 0, "%s has no TTL", h.Key)
 	}
@@ -134,7 +140,7 @@ func TestShare_TenAtATime(t *testing.T) {
 func TestShare_AtTheSameTime(t *testing.T) {
 	onSingleAndCluster(t, func(d *desk) {
 		d.fill(d.as("", d.token), "1×1")
-		other := service.New(d.Config) // another instance
+		other := share.New(service.New(d.Config), nil) // another instance
 		for _, name := range []string{"one key", "own keys"} {
 			var all sync.WaitGroup
 			var mu sync.Mutex
@@ -145,7 +151,7 @@ func TestShare_AtTheSameTime(t *testing.T) {
 					key = fmt.Sprint(i)
 				}
 				all.Go(func() {
-					link, _, err := []*service.Carts{d.Carts, other}[i%2].Share(d.t.Context(), v, key)
+					link, _, err := []*share.Shares{d.Shares, other}[i%2].Share(d.t.Context(), v, key)
 					mu.Lock()
 					defer mu.Unlock()
 					if err == nil {
@@ -285,7 +291,7 @@ func TestShare_ARepeatCompletesWhatADeathLeft(t *testing.T) {
 			for i := range 9 { // it takes one place
 				d.share(d.as("", token), fmt.Sprint(i))
 			}
-			assert.Equal(d.t, d.held(redisstore.GuestRef(d.store.ID, token))[redisstore.KindShare], 10, "%s: shares", name)
+			assert.Equal(d.t, d.held(redisstore.GuestRef(d.store.ID, token))[share.KindCopy], 10, "%s: shares", name)
 		})
 	})
 }
@@ -328,8 +334,8 @@ func TestShare_IsErased(t *testing.T) {
 		d.fill(d.as("other", ""), "1×1")
 		others := d.share(d.as("other", ""), "k").Code
 		before := d.held(d.customer)
-		assert.That(d.t, before[redisstore.KindShare] == 2 && before[redisstore.KindShares] == 1, "it holds %v", before)
-		assert.Must(redisstore.New(redisstore.Config{Client: d.client}).Erase(d.t.Context(), d.customer))(d.t)
+		assert.That(d.t, before[share.KindCopy] == 2 && before[share.KindList] == 1, "it holds %v", before)
+		assert.Must(d.operator().Erase(d.t.Context(), d.customer))(d.t)
 		assert.Equal(d.t, len(d.held(d.customer)), 0, "kinds that are left")
 		d.wantShared(code, "")
 		d.wantShared(kept, "")

@@ -16,11 +16,11 @@ import (
 // reads and decides again: it is made once, or not at all. A decision that waits for replicas must recognize its own
 // earlier result and still write something: a wait covers only what its connection has written.
 
-// slot is what a step has read.
-type slot struct {
+// Slot is what a step has read.
+type Slot struct {
 	store  *Store
 	at     located
-	now    time.Time  // by Redis' clock
+	Now    time.Time  // by Redis' clock
 	keys   []string   // of the hashes
 	hashes [][]string // member, value, member, value, …
 	ttl    time.Duration
@@ -28,8 +28,8 @@ type slot struct {
 	clockError, tolerance int64 // ms
 }
 
-// get returns a member of a hash, by its number from 0; "" for none.
-func (s *slot) get(hash int, member string) string {
+// Get returns a member of a hash, by its number from 0; "" for none.
+func (s *Slot) Get(hash int, member string) string {
 	for i := 0; i+1 < len(s.hashes[hash]); i += 2 {
 		if s.hashes[hash][i] == member {
 			return s.hashes[hash][i+1]
@@ -39,29 +39,22 @@ func (s *slot) get(hash int, member string) string {
 }
 
 // commit begins a commit that is made only if the first hash has the fence with which it was read.
-func (s *slot) commit() *commit { return s.commitTo(0) }
+func (s *Slot) commit() *commit { return s.commitTo(0) }
 
 // commitTo begins a commit that depends on the fence of one of the hashes. Its keys are only those that it names: while a slot
 // moves, a script with a hash that is missing is refused.
-func (s *slot) commitTo(hash int) *commit {
-	now := s.now.UnixMilli()
+func (s *Slot) commitTo(hash int) *commit {
+	now := s.Now.UnixMilli()
 	return &commit{
-		keys: []string{s.keys[hash]}, time: now, until: now + s.clockError + s.tolerance, fence: s.get(hash, "n"), mark: newFenceMark(s.store.random, now),
+		keys: []string{s.keys[hash]}, time: now, until: now + s.clockError + s.tolerance, fence: s.Get(hash, "n"), mark: newFenceMark(s.store.random, now),
 		by: " step", // changes by the same instance go on meanwhile, and would win every race
 	}
 }
 
 // become begins a commit after which the cart, which is the first hash, is the cell.
-func (s *slot) become(held *Stored, cell cart.Cell) *commit {
+func (s *Slot) become(held *Stored, cell cart.Cell) *commit {
 	c := s.commit()
-	c.encode(held, cell, s.ttl, s.now)
-	return c
-}
-
-// fenced adds to a commit the write of the first hash, which is not a cart: the next fence, members with values, and the expiry.
-func (s *slot) fenced(c *commit, life time.Duration, args ...any) *commit {
-	c.write("HSET", c.keys[0], append([]any{"n", c.nextFence()}, args...)...)
-	c.write("PEXPIRE", c.keys[0], life.Milliseconds())
+	c.encode(held, cell, s.ttl, s.Now)
 	return c
 }
 
@@ -72,10 +65,10 @@ const lostReplies = 3
 // times, and returns nil for nothing to commit. Its errors are returned unchanged, except errLayout; that and others are
 // problem.Unavailable, with what the step was doing. The replication is unsafeWrite if nothing was committed.
 func (s *Store) step(
-	ctx context.Context, doing string, keys []string, wait time.Duration, decide func(*slot) (*commit, error),
+	ctx context.Context, doing string, keys []string, wait time.Duration, decide func(*Slot) (*commit, error),
 ) (replication, error) {
 	var refused error
-	copies, err := s.tryStep(ctx, keys, wait, func(found *slot) (c *commit, err error) {
+	copies, err := s.tryStep(ctx, keys, wait, func(found *Slot) (c *commit, err error) {
 		if c, err = decide(found); !errors.Is(err, errLayout) {
 			refused = err
 		}
@@ -87,7 +80,7 @@ func (s *Store) step(
 	return copies, err
 }
 
-func (s *Store) tryStep(ctx context.Context, keys []string, wait time.Duration, decide func(*slot) (*commit, error)) (replication, error) {
+func (s *Store) tryStep(ctx context.Context, keys []string, wait time.Duration, decide func(*Slot) (*commit, error)) (replication, error) {
 	var failed, late, refused int
 	var took time.Duration
 	var lost []*commit // without a reply
@@ -101,7 +94,7 @@ func (s *Store) tryStep(ctx context.Context, keys []string, wait time.Duration, 
 		if err != nil {
 			return unsafeWrite, err
 		}
-		if made := slices.IndexFunc(lost, func(c *commit) bool { return c.wasMade(found.get(0, "n")) }); made >= 0 {
+		if made := slices.IndexFunc(lost, func(c *commit) bool { return c.wasMade(found.Get(0, "n")) }); made >= 0 {
 			lost[made].end()
 			if wait == 0 {
 				return unsafeWrite, nil
@@ -156,14 +149,14 @@ func isPassing(err error) bool {
 }
 
 // look reads the hashes of one slot, with the time.
-func (s *Store) look(ctx context.Context, at located, keys []string) (*slot, error) {
+func (s *Store) look(ctx context.Context, at located, keys []string) (*Slot, error) {
 	sent := s.clock()
 	clock := redis.NewTimeCmd(ctx, "time")
 	cmds, err := s.askInOrder(ctx, at, []redis.Cmder{clock}, keys, nil)
 	if err != nil {
 		return nil, err
 	}
-	found := &slot{store: s, at: at, keys: keys, ttl: s.ttlOf(refOf(keys[0])), hashes: make([][]string, len(keys))}
+	found := &Slot{store: s, at: at, keys: keys, ttl: s.ttlOf(refOf(keys[0])), hashes: make([][]string, len(keys))}
 	for i := range cmds {
 		if found.hashes[i], err = membersOf(cmds[i], nil); err != nil {
 			return nil, err
@@ -176,18 +169,18 @@ func (s *Store) look(ctx context.Context, at located, keys []string) (*slot, err
 	if err != nil {
 		return nil, err
 	}
-	found.now, found.clockError = time.UnixMilli(now), at.clockError()
+	found.Now, found.clockError = time.UnixMilli(now), at.clockError()
 	return found, nil
 }
 
 // stepCell makes a step that changes only the cart.
 func (s *Store) stepCell(ctx context.Context, doing string, ref Ref, decide func(cart.Cell, time.Time) (cart.Cell, error)) error {
-	_, err := s.step(ctx, doing, []string{ref.cartKey()}, 0, func(found *slot) (*commit, error) {
+	_, err := s.step(ctx, doing, []string{ref.CartKey()}, 0, func(found *Slot) (*commit, error) {
 		held, err := parseMembers(found.hashes[0], nil)
 		if err != nil {
 			return nil, err
 		}
-		cell, err := decide(held.Cell, found.now)
+		cell, err := decide(held.Cell, found.Now)
 		if err != nil {
 			return nil, err
 		}

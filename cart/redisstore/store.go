@@ -21,7 +21,6 @@ type Store struct {
 	script   script.Script
 	masterOf locator
 	parsed   parsedCarts
-	live     *live
 	queues   *queues
 	name     string // of this instance, random
 
@@ -51,6 +50,9 @@ type Config struct {
 	MinReplicas int
 
 	Undoable bool // merges into customers' carts can be undone
+
+	// Beside describes what packages beside the core keep next to carts. Only Holdings and Erase need it.
+	Beside []Beside
 
 	// Sentinels returns how many replicas that were reachable within the given time
 	// the sentinels list; nil without sentinels.
@@ -96,15 +98,7 @@ func New(c Config) *Store {
 		remembers: true, tolerance: tolerance, patience: patience, clock: time.Now, pause: pause, random: rand.Reader,
 	}
 	s.name = s.newMark()
-	s.live = newLive(s)
 	return s
-}
-
-// announced notes whether a change was announced: element n of the reply is the error, if any.
-func (s *Store) announced(reply []any, n int) {
-	if len(reply) > n && reply[n] != nil {
-		s.PublishFailed()
-	}
 }
 
 func (s *Store) ttlOf(ref Ref) time.Duration {

@@ -13,8 +13,10 @@ import (
 
 	"commerce/auth/problem"
 	"commerce/cart"
+	"commerce/cart/handover"
 	"commerce/cart/redisstore"
 	"commerce/cart/service"
+	undos "commerce/cart/undo"
 	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
@@ -68,8 +70,8 @@ func TestTransfer_ALostReplyIsClearedUp(t *testing.T) {
 	d.wantLines(d.as("c", ""), "1×2")
 }
 
-func (d *desk) undo(v *service.Visit, id, ifMatch string) (service.Changed, error) {
-	return d.UndoMerge(d.t.Context(), v, redisstore.Conditions{IfMatch: ifMatch}, id)
+func (d *desk) undo(v *service.Visit, id, ifMatch string) (undos.Undone, error) {
+	return d.undos.Undo(d.t.Context(), v, redisstore.Conditions{IfMatch: ifMatch}, id)
 }
 
 func TestUndo_HonorsIfMatch(t *testing.T) {
@@ -104,7 +106,7 @@ func TestTransfer_WithoutReplicasNothingIsConfirmed(t *testing.T) {
 	_, report := d.read(d.as("c", ""))
 	undone := assert.Must(d.undo(d.as("c", ""), report.ID, ""))(t)
 	assert.Equal(t, undone.Durability, "unconfirmed", "an undo")
-	_, redeemed := d.redeem(d.as("", ""), d.handOver(undone.Undone.Guest), "laptop")
+	_, redeemed := d.redeem(d.as("", ""), d.handOver(undone.Guest), "laptop")
 	assert.Equal(t, redeemed.Durability, "unconfirmed", "a redemption")
 }
 
@@ -168,7 +170,7 @@ func TestRedeem_HonorsIfMatch(t *testing.T) {
 	seen, _ := d.read(d.as("c", ""))
 	d.add(d.as("c", ""), 2, 1)
 	redeem := func(of cart.Cart) (service.Changed, error) {
-		return d.Redeem(t.Context(), d.as("c", ""), service.Redemption{Code: code, Key: redeemKey("k"), IfMatch: " " + of.Tag() + " "})
+		return d.handovers.Redeem(t.Context(), d.as("c", ""), handover.Redemption{Code: code, Key: redeemKey("k"), IfMatch: " " + of.Tag() + " "})
 	}
 	_, err := redeem(seen)
 	assert.That(t, problemOf(err, problem.VersionMismatch) != nil, "into an old version: %v", err)
@@ -251,9 +253,9 @@ func TestUndo_AtTheEndOfItsTimeKeepsWhatItTookOut(t *testing.T) {
 	d.redis.Unhurried()
 	undone, err := d.undo(d.as("c", ""), report.ID, "")
 	assert.Require(t, err == nil, "%v", err)
-	d.wantLines(d.as("", undone.Undone.Guest), "1×2")
+	d.wantLines(d.as("", undone.Guest), "1×2")
 	again, err := d.undo(d.as("c", ""), report.ID, "")
-	assert.That(t, err == nil && again.Undone.Guest == undone.Undone.Guest, "a repeat: %v", err)
+	assert.That(t, err == nil && again.Guest == undone.Guest, "a repeat: %v", err)
 }
 
 // isUndo reports whether a command undoes a merge.
@@ -304,11 +306,10 @@ func TestOnce_ALostReplyIsNotAnotherAttempt(t *testing.T) {
 		return cmd.FullName() == redisstore.ScriptName && strings.Contains(fmt.Sprint(cmd.Args()...), ":results")
 	}
 	d.redis.Client.AddHook(&after{follows: begins, run: func() {}})
-	k, err := d.redis.BeginKeyed(t.Context(), d.guest, "key", "f", time.Minute, true)
-	assert.That(t, err == nil && k.First && k.Result == nil, "begun: %+v, %v", k, err)
-	_ = assert.Must(d.redis.EndKeyed(t.Context(), d.guest, k, []byte("result")))(t)
-	again := assert.Must(d.redis.BeginKeyed(t.Context(), d.guest, "key", "f", time.Minute, true))(t)
-	assert.Equal(t, string(again.Result), "result", "a repeat")
+	k := &keyed{carts: d.agents}
+	result := assert.Must(k.create(d, "key", "1×1"))(t)
+	assert.That(t, strings.HasSuffix(result, " 1×1, run 1\x00\n"), "the result is %q", result)
+	assert.Equal(t, assert.Must(k.create(d, "key", "1×1"))(t), result, "a repeat")
 }
 
 // The cart cannot be shown after an undo: the answer does not say that nothing was changed.
@@ -322,5 +323,5 @@ func TestUndo_ThatCannotBeShownIsUnknown(t *testing.T) {
 	assert.That(t, isProblem(err, problem.OutcomeUnknown), "got %v", err)
 	d.goods.out.Store(0)
 	again := assert.Must(d.undo(d.as("c", ""), report.ID, ""))(t)
-	d.wantLines(d.as("", again.Undone.Guest), "1×2")
+	d.wantLines(d.as("", again.Guest), "1×2")
 }

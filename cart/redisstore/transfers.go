@@ -68,12 +68,12 @@ func parseKeys(flat []string) map[string]cart.KeyUse {
 
 // keyUses adds to a commit the writes that turn the idempotency keys before into those after. Each that is set must still be as it
 // was read.
-func (s *slot) keyUses(c *commit, hash int, before, after map[string]cart.KeyUse) {
+func (s *Slot) keyUses(c *commit, hash int, before, after map[string]cart.KeyUse) {
 	key := s.keys[hash]
 	var set, gone []any
 	for _, digest := range slices.Sorted(maps.Keys(after)) {
 		if use := after[digest]; before[digest].Fingerprint != use.Fingerprint || !before[digest].At.Equal(use.At) {
-			c.check(key, digest, s.get(hash, digest))
+			c.check(key, digest, s.Get(hash, digest))
 			set = append(set, digest, encodeKeyUse(use))
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"commerce/cart/transfer"
 )
 
-// The steps that undo a merge. service/undo.go combines them.
+// The steps that undo a merge. Package undo combines them.
 
 // Undoable is a merge that can be undone, with the customer's cart as it is now.
 type Undoable struct {
@@ -19,13 +19,13 @@ type Undoable struct {
 
 // FindMerge returns the merge into a customer's cart that has the ID. Errors: transfer.ErrUnknown.
 func (s *Store) FindMerge(ctx context.Context, owner Ref, id string) (u Undoable, err error) {
-	_, err = s.step(ctx, "read merge", []string{owner.cartKey(), owner.cameKey()}, 0, func(found *slot) (*commit, error) {
+	_, err = s.step(ctx, "read merge", []string{owner.CartKey(), owner.cameKey()}, 0, func(found *Slot) (*commit, error) {
 		to, _, err := found.undoable()
 		if err != nil {
 			return nil, err
 		}
 		u.Cart = to.Cart
-		if u.Came, err = to.Merge(id, found.now); err == nil {
+		if u.Came, err = to.Merge(id, found.Now); err == nil {
 			u.Undone = to.Split(id)
 		}
 		return nil, err
@@ -34,7 +34,7 @@ func (s *Store) FindMerge(ctx context.Context, owner Ref, id string) (u Undoable
 }
 
 // undoable parses the cart and what has come.
-func (s *slot) undoable() (to transfer.Owner, held Stored, err error) {
+func (s *Slot) undoable() (to transfer.Owner, held Stored, err error) {
 	held, to, err = parseOwner([][]string{s.hashes[0], nil, nil, s.hashes[1]})
 	return to, held, err
 }
@@ -43,7 +43,7 @@ func (s *slot) undoable() (to transfer.Owner, held Stored, err error) {
 // ErrUnconfirmed, a failover may lose the cart.
 func (s *Store) BeginUndone(ctx context.Context, customer, guest Ref, c cart.Cart) error {
 	mark := s.newMark()
-	copies, err := s.step(ctx, "begin guest's cart", []string{guest.cartKey()}, replicaWait, func(found *slot) (*commit, error) {
+	copies, err := s.step(ctx, "begin guest's cart", []string{guest.CartKey()}, replicaWait, func(found *Slot) (*commit, error) {
 		held, err := parseMembers(found.hashes[0], nil)
 		if err != nil {
 			return nil, err
@@ -63,7 +63,7 @@ func (s *Store) BeginUndone(ctx context.Context, customer, guest Ref, c cart.Car
 
 // DropUndone deletes the cart of BeginUndone. Call it only if Undo has not stored its name, and never will.
 func (s *Store) DropUndone(ctx context.Context, guest Ref) {
-	_ = s.Client.Del(ctx, guest.cartKey()).Err() // otherwise it expires
+	_ = s.Client.Del(ctx, guest.CartKey()).Err() // otherwise it expires
 }
 
 // Undo takes a merge out of the customer's cart, if the cart is still the one that was found, and the merge is not
@@ -72,10 +72,10 @@ func (s *Store) DropUndone(ctx context.Context, guest Ref) {
 // sent tells whether it may be undone, also after another error.
 func (s *Store) Undo(ctx context.Context, owner Ref, id, name string, found Undoable) (came cart.CameIn, sent bool, err error) {
 	mark := s.newMark()
-	copies, err := s.step(ctx, "undo merge", []string{owner.cartKey(), owner.cameKey()}, replicaWait, func(now *slot) (*commit, error) {
+	copies, err := s.step(ctx, "undo merge", []string{owner.CartKey(), owner.cameKey()}, replicaWait, func(now *Slot) (*commit, error) {
 		to, held, err := now.undoable()
 		if err == nil {
-			came, err = to.Merge(id, now.now)
+			came, err = to.Merge(id, now.Now)
 		}
 		switch {
 		case err != nil:
@@ -85,12 +85,12 @@ func (s *Store) Undo(ctx context.Context, owner Ref, id, name string, found Undo
 		case to.Tag() != found.Cart.Tag(), !reflect.DeepEqual(to.Split(id).Guest, found.Undone.Guest):
 			return nil, nil // also if another merge was undone meanwhile, and took nothing out
 		}
-		after := to.Undo(id, name, mark, now.now)
+		after := to.Undo(id, name, mark, now.Now)
 		came = after.Came[id]
 		c := now.become(&held, after.Cell)
-		c.check(now.keys[1], id, now.get(1, id)) // it may have expired meanwhile
-		if by := after.Listened.By; by != "" && after.Version != held.Version {
-			c.announce(by, owner.liveChannel(), after.Tag())
+		c.check(now.keys[1], id, now.Get(1, id)) // it may have expired meanwhile
+		if after.Version != held.Version {
+			c.announce(after.Listened, owner, after.Tag())
 		}
 		c.came(now.keys[1], to.Came, after.Came)
 		sent = true

@@ -18,14 +18,13 @@ type Changed struct {
 	cart.Priced
 	Durability string // confirmed or unconfirmed; "" when changes do not wait for replicas
 	Replayed   bool   // an earlier request made this change; nothing changed now
-	at         int64  // when that was, in ms by Redis' clock, if it had the same key
+	At         int64  // when that was, in ms by Redis' clock, if it had the same key
 
 	// Item is the line that an addition or an edit changed; "" when the cart does not hold
 	// it. nil for other changes.
 	Item *cart.LineID
 
-	Ops    *Outcomes // of a list; nil for other changes
-	Undone *Undone   // nil except for UndoMerge
+	Ops *Outcomes // of a list; nil for other changes
 }
 
 // change is what one call changes, and the details of the error if the cart refuses it.
@@ -56,11 +55,11 @@ func (s *Carts) makeChange(ctx context.Context, v *Visit, on Conditions, c chang
 		return Changed{}, s.refused(ctx, v, c, o)
 	}
 	s.replicated(o.Durability)
-	priced, err := s.price(ctx, v, o.Cart)
+	priced, err := s.PriceCart(ctx, v, o.Cart)
 	if err != nil && o.Status == cart.Applied && on.Key == "" {
 		err = cart.OutcomeUnknown("show cart", err) // the change was made; a repeat would count twice
 	}
-	changed := Changed{Priced: priced, Durability: o.Durability, Replayed: o.Status == cart.Replayed, at: o.At}
+	changed := Changed{Priced: priced, Durability: o.Durability, Replayed: o.Status == cart.Replayed, At: o.At}
 	if c.line != nil {
 		line := cmp.Or(o.ChangedLine, *c.line)
 		if !o.Cart.Has(line) {
@@ -81,31 +80,31 @@ func (s *Carts) refused(ctx context.Context, v *Visit, c change, o redisstore.Ou
 	if o.Effect.Problem != nil {
 		return o.Effect.Problem
 	}
-	switch code := o.Effect.Refusal.Code; code {
+	switch o.Effect.Refusal.Code {
 	case problem.VersionMismatch:
-		return s.versionMismatch(ctx, v, o.Cart)
+		return s.VersionMismatch(ctx, v, o.Cart)
 	case problem.IdempotencyConflict:
-		return problem.New(code, "Idempotency-Key", textKeyReused)
+		return ErrKeyReused
 	case problem.RateLimited:
-		return s.tooManyCarts(v)
+		return s.TooManyCarts(v)
 	}
 	return s.problem(c, o.Effect)
 }
 
-// versionMismatch is the refusal of a change whose If-Match does not allow it. It shows the cart as it is.
-func (s *Carts) versionMismatch(ctx context.Context, v *Visit, c cart.Cart) error {
-	priced, err := s.price(ctx, v, c)
+// VersionMismatch is the refusal of a change whose If-Match does not allow it. It shows the cart as it is.
+func (s *Carts) VersionMismatch(ctx context.Context, v *Visit, c cart.Cart) error {
+	priced, err := s.PriceCart(ctx, v, c)
 	if err != nil {
 		return err
 	}
-	return problem.New(problem.VersionMismatch, "If-Match", textVersionMismatch).WithData(&priced)
+	return ErrVersionMismatch.WithData(&priced)
 }
 
 // durability returns the Durability of a response about an earlier write to a cart: by a transfer, or by the request that this one
 // repeats. "" when changes do not wait for replicas.
 func (s *Carts) durability(ctx context.Context, of redisstore.Ref) (durability string) {
 	if s.Redis.Durable {
-		_ = s.step(ctx, func(ctx context.Context) error {
+		_ = s.Step(ctx, func(ctx context.Context) error {
 			durability = s.Redis.Replicate(ctx, of)
 			return nil
 		})
@@ -212,12 +211,15 @@ func (s *Carts) repeated(
 }
 
 var (
-	textVersionMismatch = locale.Text{
+	// ErrVersionMismatch refuses a change because of its If-Match.
+	ErrVersionMismatch = problem.New(problem.VersionMismatch, "If-Match", locale.Text{
 		locale.En: "Your cart has changed in the meantime. Please check it and try again.",
 		locale.Ar: "تغيّرت سلتك في هذه الأثناء. يُرجى مراجعتها ثم المحاولة مرة أخرى.",
-	}
-	textKeyReused = locale.Text{
+	})
+
+	// ErrKeyReused refuses a request with the key of another one.
+	ErrKeyReused = problem.New(problem.IdempotencyConflict, "Idempotency-Key", locale.Text{
 		locale.En: "This Idempotency-Key was already used for a different request.",
 		locale.Ar: "استُخدم مفتاح Idempotency-Key هذا لطلب مختلف.",
-	}
+	})
 )

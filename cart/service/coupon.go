@@ -12,7 +12,7 @@ type CouponCode struct {
 	Code   string // as the shopper entered it
 	Member string // name of the request member that held the code, for errors
 
-	needsLine bool // refused while the cart has no line
+	NeedsLine bool // refused while the cart has no line
 }
 
 // RedeemCoupon sets the cart's coupon, and replaces any other. A client that has had too
@@ -29,7 +29,7 @@ func (s *Carts) RedeemCoupon(ctx context.Context, v *Visit, on Conditions, c Cou
 // when it is judged, so that the client does not learn what it is from a request that is refused for another reason.
 func (s *Carts) redemption(v *Visit, c CouponCode, needs *needed) change {
 	rule := func(cell *cart.Cell, limits cart.Limits, now time.Time) cart.Effect {
-		if c.needsLine && len(cell.Lines) == 0 {
+		if c.NeedsLine && len(cell.Lines) == 0 {
 			return cart.Effect{Problem: cart.ErrEmpty}
 		}
 		code, judged := needs.codes[c.Code]
@@ -118,15 +118,4 @@ func (s *Carts) coupon(ctx context.Context, v *Visit, code string) (*cart.Coupon
 		uses.Customer, _ = s.Coupons.Uses(ctx, v.Store.ID, coupon.Code, v.customer, *coupon.MaxUsesCustomer)
 	}
 	return coupon, uses, nil
-}
-
-// sameCoupon reports whether two codes name the same coupon. If the coupons are unreachable, codes that compare
-// equal do.
-func (s *Carts) sameCoupon(ctx context.Context, v *Visit, a, b string) bool {
-	key := cart.CouponKey(a)
-	if key != cart.CouponKey(b) || a == b {
-		return a == b
-	}
-	alike, _ := s.Coupons.CouponsByKey(ctx, v.Store.ID, key)
-	return cart.NamedCoupon(alike, a) == cart.NamedCoupon(alike, b)
 }

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -18,10 +19,10 @@ import (
 
 // newCartIDFor returns the ID for a cart that a change creates, "" if it may not create one.
 func (s *Carts) newCartIDFor(v *Visit) string {
-	if v.customer == "" && !v.counted && s.Creation.Refuse(v.client, errTooManyCarts) != nil {
+	if v.customer == "" && !v.Counted && s.Creation.Refuse(v.client, errTooManyCarts) != nil {
 		return ""
 	}
-	return s.newCartID()
+	return s.NewCartID()
 }
 
 // noteCreation reports a change that has created a cart, and counts it for its client; also one that
@@ -36,15 +37,26 @@ func (s *Carts) noteCreation(ctx context.Context, v *Visit, on Conditions, newID
 		s.Events.Created(v.customer != "")
 	}
 	remembered := o.Status == cart.Applied && o.Ops != nil && o.Cart.ID == "" && on.Key != "" // a list that left the cart unused, whose key takes memory too
-	if v.customer == "" && !v.counted && (created || remembered || err != nil && errors.Is(ctx.Err(), context.Canceled)) {
+	if v.customer == "" && !v.Counted && (created || remembered || err != nil && errors.Is(ctx.Err(), context.Canceled)) {
 		s.Creation.Use(ctx, v.client)
 	}
 }
 
-// tooManyCarts is the refusal of a change that would have created a cart. The client's wait may
+// TooManyCarts is the refusal of a change that would have created a cart. The client's wait may
 // have ended since newCartIDFor refused it.
-func (s *Carts) tooManyCarts(v *Visit) *problem.Error {
+func (s *Carts) TooManyCarts(v *Visit) *problem.Error {
 	return s.Creation.Refused(v.client, errTooManyCarts)
+}
+
+// RefuseCreation returns why a client must not store something beside its carts, with that many bytes of text; nil if it may.
+func (s *Carts) RefuseCreation(v *Visit, text int64) *problem.Error {
+	return cmp.Or(s.Creation.Refuse(v.client, errTooManyCarts), s.tooMuchText(v.client, text))
+}
+
+// CountCreation counts what RefuseCreation has allowed.
+func (s *Carts) CountCreation(ctx context.Context, v *Visit, text int64) {
+	s.Creation.Use(ctx, v.client)
+	s.Text.UseN(ctx, v.client, text)
 }
 
 var errTooManyCarts = problem.New(problem.RateLimited, "", locale.Text{

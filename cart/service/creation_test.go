@@ -21,7 +21,7 @@ func TestCreation_RefusesWithItsBudgetAfterTheWait(t *testing.T) {
 	id := s.newCartIDFor(v)
 	assert.Require(t, id == "", "a cart beyond the limit gets the ID %q", id)
 	now = now.Add(time.Hour)
-	if refused := s.tooManyCarts(v); refused.Budget != (problem.Budget{Name: "create", Uses: 1}) || refused.RetryAfter != 0 {
+	if refused := s.TooManyCarts(v); refused.Budget != (problem.Budget{Name: "create", Uses: 1}) || refused.RetryAfter != 0 {
 		t.Errorf("refused with %v, %+v", refused.RetryAfter, refused.Budget)
 	}
 }

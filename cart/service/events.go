@@ -20,12 +20,6 @@ type Events struct {
 	// them have it.
 	Replicated func(confirmed bool)
 
-	// Streams is called when a stream of a cart begins, with 1, and when it ends, with -1.
-	Streams func(change int)
-
-	// Seen is called with each state of a cart that a stream has got.
-	Seen func()
-
 	// Validated is called with the result of each validation.
 	Validated func(*cart.Validation)
 }
@@ -50,12 +44,6 @@ func (e Events) withDefaults() Events {
 	}
 	if e.Replicated == nil {
 		e.Replicated = func(bool) {}
-	}
-	if e.Streams == nil {
-		e.Streams = func(int) {}
-	}
-	if e.Seen == nil {
-		e.Seen = func() {}
 	}
 	if e.Validated == nil {
 		e.Validated = func(*cart.Validation) {}

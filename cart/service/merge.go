@@ -44,14 +44,14 @@ func (s *Carts) Merge(ctx context.Context, v *Visit, key string) {
 // merge moves the cart of the request's guest token into the customer's cart. After an error
 // a later request finishes the merge; the caller's request continues.
 func (s *Carts) merge(ctx context.Context, v *Visit, g redisstore.GuestCart) error {
-	return s.observed(ctx, v, func(ctx context.Context) error { return s.mergeGuest(ctx, v, g) })
+	return s.Observed(ctx, v, func(ctx context.Context) error { return s.mergeGuest(ctx, v, g) })
 }
 
 // resume finishes the merges that earlier requests of this customer left unfinished, and returns
 // those that still wait. It begins no merge: it deletes an old note without a claim.
 func (s *Carts) resume(ctx context.Context, v *Visit, unfinished cart.Notes) (waiting cart.Notes) {
 	if len(unfinished) > 0 {
-		_ = s.observed(ctx, v, func(ctx context.Context) (err error) {
+		_ = s.Observed(ctx, v, func(ctx context.Context) (err error) {
 			waiting, err = s.resumeEach(ctx, v, v.own, unfinished)
 			return err
 		})
@@ -59,10 +59,10 @@ func (s *Carts) resume(ctx context.Context, v *Visit, unfinished cart.Notes) (wa
 	return waiting
 }
 
-// observed runs a merge with a timeout of its own, since it takes several round trips and may
+// Observed runs a merge with a timeout of its own, since it takes several round trips and may
 // wait for replicas. A client that disconnects does not stop it halfway. Afterwards the request has
 // its full budget again, or half of it if the merge timed out: the Redis that did not answer may have the customer's cart.
-func (s *Carts) observed(ctx context.Context, v *Visit, merge func(context.Context) error) error {
+func (s *Carts) Observed(ctx context.Context, v *Visit, merge func(context.Context) error) error {
 	ctx, traced := timing.Step(context.WithoutCancel(ctx), "merge")
 	limited, cancel := context.WithTimeout(ctx, mergeBudgets*s.Budget)
 	defer cancel()
@@ -93,14 +93,14 @@ func (s *Carts) resumeEach(ctx context.Context, v *Visit, owner redisstore.Ref, 
 		guest := redisstore.GuestOf(owner, pending)
 		err, done := results[guest]
 		if !done {
-			err = s.completeClaimed(ctx, v, owner, guest)
+			err = s.CompleteClaimed(ctx, v, owner, guest)
 			results[guest] = err
 		}
 		switch {
 		case err != nil:
 			waiting = append(waiting, pending)
 		case pending.Applied || pending.Old(s.Now()): // no claim is left that it could be about
-			err = s.step(ctx, func(ctx context.Context) error { return s.Redis.ForgetOld(ctx, owner, pending) })
+			err = s.Step(ctx, func(ctx context.Context) error { return s.Redis.ForgetOld(ctx, owner, pending) })
 		}
 		failed = errors.Join(failed, err)
 	}
@@ -109,32 +109,32 @@ func (s *Carts) resumeEach(ctx context.Context, v *Visit, owner redisstore.Ref, 
 
 func (s *Carts) mergeGuest(ctx context.Context, v *Visit, g redisstore.GuestCart) error {
 	if g.Claimed {
-		if err := s.completeClaimed(ctx, v, v.own, v.guest); err != nil {
+		if err := s.CompleteClaimed(ctx, v, v.own, v.guest); err != nil {
 			return err
 		}
 	}
-	g, err := s.ready(ctx, v, v.guest, g)
-	m := merging{owner: v.own, guest: v.guest, needs: g.Needs}
-	for round := 0; err == nil && m.needs.CartID != "" && round < mergeRounds; round++ {
+	g, err := s.Ready(ctx, v, v.guest, g)
+	m := Merging{Owner: v.own, Guest: v.guest, Needs: g.Needs}
+	for round := 0; err == nil && m.Needs.CartID != "" && round < mergeRounds; round++ {
 		again := false
-		m.note = "m" + s.newCartID()[:10]
-		if again, err = s.mergeCart(ctx, v, &m); !again {
+		m.Note = "m" + s.NewCartID()[:10]
+		if again, err = s.MergeCart(ctx, v, &m); !again {
 			break
 		}
 	}
 	if errors.Is(err, cart.ErrNoRoom) {
 		// To the minute, so that polls see no change.
-		v.noRoom = &cart.MergeReport{ID: cart.ShortID(m.needs.CartID), At: s.Now().Truncate(time.Minute), Code: problem.CartFull}
+		v.noRoom = &cart.MergeReport{ID: cart.ShortID(m.Needs.CartID), At: s.Now().Truncate(time.Minute), Code: problem.CartFull}
 	}
 	return err
 }
 
-// ready finishes the merges into a guest's cart, before it is merged itself. Lines that have not arrived
+// Ready finishes the merges into a guest's cart, before it is merged itself. Lines that have not arrived
 // arrive in the token's next cart. While the catalog is unreachable, nothing is claimed.
-func (s *Carts) ready(ctx context.Context, v *Visit, guest redisstore.Ref, g redisstore.GuestCart) (redisstore.GuestCart, error) {
+func (s *Carts) Ready(ctx context.Context, v *Visit, guest redisstore.Ref, g redisstore.GuestCart) (redisstore.GuestCart, error) {
 	if len(g.Pending) > 0 {
 		_, _ = s.resumeEach(ctx, v, guest, g.Pending)
-		err := s.step(ctx, func(ctx context.Context) (err error) {
+		err := s.Step(ctx, func(ctx context.Context) (err error) {
 			g, err = s.Redis.FindGuest(ctx, v.own, guest, "")
 			return err
 		})
@@ -151,30 +151,56 @@ func (s *Carts) ready(ctx context.Context, v *Visit, guest redisstore.Ref, g red
 	return g, nil
 }
 
-type merging struct {
-	owner, guest redisstore.Ref
-	note         string           // under which it is claimed; "" only continues an earlier claim
-	needs        cart.Reservation // of the guest's cart
-	moved        string           // the mark of a hand-over, as redisstore.MovedTo has it; "" for none
-	on           Conditions       // of which only IfMatch counts, for the owner's cart
+// MergeFrom merges another guest's cart into that of the visit's customer, as on any login. Errors: cart.ErrNoRoom,
+// problem.Unavailable.
+func (s *Carts) MergeFrom(ctx context.Context, v *Visit, guest redisstore.Ref) error {
+	v.guest = guest
+	s.Merge(ctx, v, "")
+	switch {
+	case v.noRoom != nil:
+		return cart.ErrNoRoom
+	case v.postponed:
+		return cart.Unavailable("merge guest cart", errors.New("service: postponed"))
+	}
+	return nil
+}
+
+// AfterTransfer returns the visit's cart after lines were moved. of is the cart whose replicas must have that.
+func (s *Carts) AfterTransfer(ctx context.Context, v *Visit, of redisstore.Ref) (Changed, error) {
+	priced, err := s.Read(ctx, v)
+	if err != nil {
+		return Changed{}, err
+	}
+	changed := Changed{Priced: priced, Durability: s.durability(ctx, of)}
+	s.replicated(changed.Durability)
+	return changed, nil
+}
+
+// Merging is a guest's cart that is to be merged into an owner's.
+type Merging struct {
+	Owner, Guest redisstore.Ref
+	Note         string           // under which it is claimed; "" only continues an earlier claim
+	Needs        cart.Reservation // of the guest's cart
+	Moved        string           // the mark of a hand-over, as redisstore.MovedTo has it; "" for none
+	On           Conditions       // of which only IfMatch counts, for the owner's cart
 }
 
 // mergeRounds limits how many carts one request merges, and how often it reserves room
 // again, while other requests use the same token.
 const mergeRounds = 4
 
-// mergeCart reserves room for a guest's cart and merges it. again means that there may be
+// MergeCart reserves room for a guest's cart and merges it. again means that there may be
 // more to merge: another request had claimed an earlier cart, or this one has grown.
-func (s *Carts) mergeCart(ctx context.Context, v *Visit, m *merging) (again bool, err error) {
-	err = s.step(ctx, func(ctx context.Context) error {
-		return s.Redis.Reserve(ctx, m.owner, m.guest, m.note, m.needs, s.Limits, m.on)
+func (s *Carts) MergeCart(ctx context.Context, v *Visit, m *Merging) (again bool, err error) {
+	err = s.Step(ctx, func(ctx context.Context) error {
+		return s.Redis.Reserve(ctx, m.Owner, m.Guest, m.Note, m.Needs, s.Limits, m.On)
 	})
 	if err != nil {
 		return false, err
 	}
 	again, err = s.complete(ctx, v, *m)
 	if grown, ok := errors.AsType[*transfer.GrownError](err); ok {
-		m.needs = grown.Needs
+		m.Needs = grown.Needs
 		return true, s.release(ctx, m)
 	}
 	if errors.Is(err, transfer.ErrNothing) {
@@ -186,8 +212,9 @@ func (s *Carts) mergeCart(ctx context.Context, v *Visit, m *merging) (again bool
 	return again, err
 }
 
-func (s *Carts) completeClaimed(ctx context.Context, v *Visit, owner, guest redisstore.Ref) error {
-	_, err := s.complete(ctx, v, merging{owner: owner, guest: guest})
+// CompleteClaimed completes the merge into an owner's cart for which a guest's cart is claimed. No claim is no error.
+func (s *Carts) CompleteClaimed(ctx context.Context, v *Visit, owner, guest redisstore.Ref) error {
+	_, err := s.complete(ctx, v, Merging{Owner: owner, Guest: guest})
 	if errors.Is(err, transfer.ErrNothing) {
 		return nil
 	}
@@ -196,10 +223,10 @@ func (s *Carts) completeClaimed(ctx context.Context, v *Visit, owner, guest redi
 
 // complete runs one merge from claim to forget. again means that the claim was an earlier one, so
 // the token may have a newer cart.
-func (s *Carts) complete(ctx context.Context, v *Visit, m merging) (again bool, err error) {
+func (s *Carts) complete(ctx context.Context, v *Visit, m Merging) (again bool, err error) {
 	c, err := s.claim(ctx, m)
 	if other, ok := errors.AsType[*transfer.OtherOwnerError](err); ok {
-		if err := s.completeClaimed(ctx, v, redisstore.RefOfTag(other.Owner), m.guest); err != nil {
+		if err := s.CompleteClaimed(ctx, v, redisstore.RefOfTag(other.Owner), m.Guest); err != nil {
 			return false, err
 		}
 		c, err = s.claim(ctx, m)
@@ -213,46 +240,46 @@ func (s *Carts) complete(ctx context.Context, v *Visit, m merging) (again bool, 
 	}
 	bounds := cart.MergeBounds(c.Cart, products, s.Limits)
 	var report *cart.MergeReport
-	err = s.step(ctx, func(ctx context.Context) error {
-		report, err = s.Redis.Apply(ctx, m.owner, c, s.Strategy, bounds, s.newCartID())
+	err = s.Step(ctx, func(ctx context.Context) error {
+		report, err = s.Redis.Apply(ctx, m.Owner, c, s.Strategy, bounds, s.NewCartID())
 		return err
 	})
-	if m.owner == v.own && report != nil { // another owner's report is not for this one
+	if m.Owner == v.own && report != nil { // another owner's report is not for this one
 		v.merged = report
 	}
 	if err != nil {
 		return false, err
 	}
 	another := false
-	err = s.step(ctx, func(ctx context.Context) error {
-		another, err = s.Redis.Finish(ctx, m.guest, c)
+	err = s.Step(ctx, func(ctx context.Context) error {
+		another, err = s.Redis.Finish(ctx, m.Guest, c)
 		return err
 	})
 	if err != nil || another { // the tries of a hand-over share the note
 		return c.Again, err
 	}
-	return c.Again, s.forget(ctx, m.owner, c.Note, m.note)
+	return c.Again, s.forget(ctx, m.Owner, c.Note, m.Note)
 }
 
-func (s *Carts) claim(ctx context.Context, m merging) (c redisstore.Claimed, err error) {
-	err = s.step(ctx, func(ctx context.Context) error {
-		c, err = s.Redis.Claim(ctx, m.owner, m.guest, m.note, m.needs, m.moved)
+func (s *Carts) claim(ctx context.Context, m Merging) (c redisstore.Claimed, err error) {
+	err = s.Step(ctx, func(ctx context.Context) error {
+		c, err = s.Redis.Claim(ctx, m.Owner, m.Guest, m.Note, m.Needs, m.Moved)
 		return err
 	})
 	return c, err
 }
 
-func (s *Carts) release(ctx context.Context, m *merging) error {
-	return s.step(ctx, func(ctx context.Context) error { return s.Redis.Release(ctx, m.owner, m.note) })
+func (s *Carts) release(ctx context.Context, m *Merging) error {
+	return s.Step(ctx, func(ctx context.Context) error { return s.Redis.Release(ctx, m.Owner, m.Note) })
 }
 
 func (s *Carts) forget(ctx context.Context, owner redisstore.Ref, notes ...string) error {
-	return s.step(ctx, func(ctx context.Context) error { return s.Redis.Forget(ctx, owner, notes...) })
+	return s.Step(ctx, func(ctx context.Context) error { return s.Redis.Forget(ctx, owner, notes...) })
 }
 
-// step runs one step of a merge, with one request's budget, apart from a wait for replicas: a Redis
+// Step runs one step of a merge, with one request's budget, apart from a wait for replicas: a Redis
 // that hangs must not use up the time of the whole merge.
-func (s *Carts) step(ctx context.Context, do func(context.Context) error) error {
+func (s *Carts) Step(ctx context.Context, do func(context.Context) error) error {
 	ctx, trip := (&budget{s.Budget}).spend(ctx, 1)
 	defer trip.done()
 	return do(ctx)

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -15,7 +16,7 @@ type List struct {
 	Ops  []Op
 	Each bool // apply what can be applied; otherwise all or nothing
 
-	agent string // see cart.Change
+	Agent string // see cart.Change
 }
 
 // Op is one change of a list. One member is set.
@@ -26,7 +27,10 @@ type Op struct {
 	Clear    bool          // of the lines, the coupon and the metadata
 	Coupon   *CouponCode   // with the code "" to remove the coupon
 	Metadata cart.Metadata // changes of the cart's
-	Shared   *string       // the code of a share, whose lines are added; alone in a list that applies each
+
+	// Load returns what the operation adds. It is alone in a list that applies each. Its errors are those of Ops; a refusal is
+	// that of the operation.
+	Load func(context.Context, *Visit) ([]cart.Addition, error)
 }
 
 // Outcomes has the result of each change of a list.
@@ -49,8 +53,8 @@ type OpFault struct {
 
 // Ops makes a list of changes in one step. Each one sees the results of those before it. It fails like Edit.
 func (s *Carts) Ops(ctx context.Context, v *Visit, on Conditions, list List) (Changed, error) {
-	if len(list.Ops) == 1 && list.Ops[0].Shared != nil {
-		return s.addShared(ctx, v, on, *list.Ops[0].Shared)
+	if len(list.Ops) == 1 && list.Ops[0].Load != nil {
+		return s.addLoaded(ctx, v, on, list.Ops[0])
 	}
 	products, err := s.Catalog.Products(ctx, v.Store.ID, list.productIDs())
 	if err != nil {
@@ -72,8 +76,26 @@ func (s *Carts) Ops(ctx context.Context, v *Visit, on Conditions, list List) (Ch
 		}
 		rules[i] = s.withinText(v, c.ops[i].Rule)
 	}
-	c.Change = cart.Change{Rule: cart.List(list.Each, rules), List: true, Agent: list.agent}
+	c.Change = cart.Change{Rule: cart.List(list.Each, rules), List: true, Agent: list.Agent}
 	return s.makeChange(ctx, v, on, c)
+}
+
+// addLoaded makes a list of what an operation loads.
+func (s *Carts) addLoaded(ctx context.Context, v *Visit, on Conditions, op Op) (Changed, error) {
+	additions, err := op.Load(ctx, v)
+	if refusal, ok := errors.AsType[*problem.Error](err); ok && refusal.Code != problem.Unavailable {
+		c := change{Change: cart.Change{List: true}}
+		c.refuse(refusal.Within("ops.0").WithData(OpFault{}))
+		return s.makeChange(ctx, v, on, c)
+	}
+	if err != nil {
+		return Changed{}, err
+	}
+	list := List{Each: true}
+	for i := range additions {
+		list.Ops = append(list.Ops, Op{Add: &additions[i]})
+	}
+	return s.Ops(ctx, v, on, list)
 }
 
 // op returns an operation's change, except for that of a code. It looks for so many faults of its fields.

@@ -16,7 +16,7 @@ type Unpriced struct {
 // Look returns the cart without its prices. It merges a waiting guest's cart first; if that fails,
 // it returns the cart without it. It renews the cart's TTL.
 func (s *Carts) Look(ctx context.Context, v *Visit) (Unpriced, error) {
-	stored, err := s.load(ctx, v)
+	stored, err := s.Load(ctx, v)
 	if err != nil {
 		return Unpriced{}, err
 	}
@@ -34,7 +34,7 @@ func (s *Carts) Read(ctx context.Context, v *Visit) (cart.Priced, error) {
 
 // Count returns the sum of quantities and the number of lines. It merges like Read.
 func (s *Carts) Count(ctx context.Context, v *Visit) (quantity, lines int64, err error) {
-	stored, err := s.load(ctx, v)
+	stored, err := s.Load(ctx, v)
 	return stored.Count(), int64(len(stored.Lines)), err
 }
 
@@ -49,8 +49,8 @@ func (s *Carts) Validate(ctx context.Context, v *Visit) (cart.Validation, error)
 	return validation, nil
 }
 
-// load reads the cart in one round trip, and again only after a merge.
-func (s *Carts) load(ctx context.Context, v *Visit) (redisstore.Stored, error) {
+// Load reads the cart in one round trip, and again only after a merge.
+func (s *Carts) Load(ctx context.Context, v *Visit) (redisstore.Stored, error) {
 	if v.Fresh {
 		return redisstore.Stored{}, nil
 	}
@@ -101,7 +101,8 @@ func (s *Carts) Recall(ctx context.Context, v *Visit) {
 	}
 }
 
-func (s *Carts) price(ctx context.Context, v *Visit, c cart.Cart) (cart.Priced, error) {
+// PriceCart loads the products of a cart and prices it.
+func (s *Carts) PriceCart(ctx context.Context, v *Visit, c cart.Cart) (cart.Priced, error) {
 	with, err := s.withProducts(ctx, v, c)
 	if err != nil {
 		return cart.Priced{}, err
@@ -144,7 +145,7 @@ func (s *Carts) priceable(ctx context.Context, v *Visit, on Conditions) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.price(ctx, v, stored.Cart)
+	_, err = s.PriceCart(ctx, v, stored.Cart)
 	return err
 }
 

@@ -21,7 +21,6 @@ import (
 // call; everything else is in Redis. It is safe for concurrent use.
 type Carts struct {
 	Config
-	streams streams
 }
 
 type Catalog interface {
@@ -48,13 +47,11 @@ type Config struct {
 	Redis    *redisstore.Store
 	Catalog  Catalog
 	Coupons  Coupons
-	Keys     *sealed.Keys // of codes of hand-overs and shares; nil: none
+	Keys     *sealed.Keys // of codes of hand-overs, and of what packages beside the core make; nil: none
 	Guesses  Guesses      // zero: any number of codes may be refused
 	Creation *limit.Quota // how many guests' carts a client may create; nil: any number
 	Text     *limit.Quota // how many bytes of text a client may store in guests' carts; nil: any number
 	Limits   cart.Limits
-
-	ClientStreams int // how many streams a client may have at the same time; 0: any number
 
 	Strategy cart.Strategy    // of merges; default cart.Sum
 	Budget   time.Duration    // how long each request may wait for Redis; default 200 ms
@@ -77,15 +74,15 @@ func New(c Config) *Carts {
 		c.Log = slog.Default()
 	}
 	c.Events = c.Events.withDefaults()
-	return &Carts{c, newStreams(c.ClientStreams)}
+	return &Carts{c}
 }
 
-// newCartID returns 100 random bits, so that no two carts share an ID. It has none of the
+// NewCartID returns 100 random bits, so that no two carts share an ID. It has none of the
 // separators of an ETag.
-func (s *Carts) newCartID() string { return s.newName(20) }
+func (s *Carts) NewCartID() string { return s.NewName(20) }
 
-// newName returns random characters of base32, at most 26.
-func (s *Carts) newName(size int) string {
+// NewName returns random characters of base32, at most 26.
+func (s *Carts) NewName(size int) string {
 	var bits [17]byte
 	_, _ = io.ReadFull(s.Rand, bits[:]) // crypto/rand does not fail
 	return base32.StdEncoding.EncodeToString(bits[:])[:size]

@@ -19,11 +19,10 @@ type Visit struct {
 	Token auth.CartToken // of the guest's cart; "" for a customer's
 	Fresh bool           // Token was created for this call, so it has no cart yet
 
-	kept    bool // an agent's call to the cart of a shopper who has taken it over and kept the agent
-	counted bool // the client's quota of new carts has counted this call
-	created bool // this call has stored a cart
-
 	ReadOnly bool // the call begins and finishes no merge
+	Counted  bool // the client's quota of new carts has counted this call
+
+	created bool // this call has stored a cart
 
 	Until time.Time // when the customer's JWT expires; zero for a guest
 
@@ -61,6 +60,46 @@ func (s *Carts) Visit(c auth.Caller) (*Visit, error) {
 	}
 	v.own = redisstore.GuestRef(c.Store.ID, v.Token)
 	return v, nil
+}
+
+// GuestVisit begins a call to a guest's cart, which counts for a client.
+func (s *Carts) GuestVisit(of *store.Store, token auth.CartToken, client string) *Visit {
+	return &Visit{Store: of, Token: token, client: client, budget: budget{s.Budget}, own: redisstore.GuestRef(of.ID, token)}
+}
+
+// GoTo makes another guest's cart that of the visit.
+func (v *Visit) GoTo(ref redisstore.Ref) { v.own = ref }
+
+// BecomeGuest makes the cart of another token that of a guest's visit.
+func (v *Visit) BecomeGuest(token auth.CartToken) {
+	v.own, v.Token, v.Fresh = redisstore.GuestRef(v.Store.ID, token), token, false
+}
+
+// Customer is the subject of the customer's JWT; "" for a guest.
+func (v *Visit) Customer() string { return v.customer }
+
+// Guest refers to the cart of the guest's token that came with a customer; zero for none.
+func (v *Visit) Guest() redisstore.Ref { return v.guest }
+
+// Postponed reports whether a guest's cart waits to be merged into that of the visit, for another reason than room.
+func (v *Visit) Postponed() bool { return v.postponed && v.noRoom == nil }
+
+// HasCreated reports whether the call has stored a cart.
+func (v *Visit) HasCreated() bool { return v.created }
+
+// HasTime reports whether the call has time left for Redis.
+func (v *Visit) HasTime() bool { return v.budget.left > 0 }
+
+// Ref refers to the cart of the visit.
+func (v *Visit) Ref() redisstore.Ref { return v.own }
+
+// Client is the client that the call counts for.
+func (v *Visit) Client() string { return v.client }
+
+// Within limits calls of Redis to the time that the visit has left for them. The caller calls done after them.
+func (v *Visit) Within(ctx context.Context) (limited context.Context, done func()) {
+	limited, trip := v.budget.spend(ctx, 1)
+	return limited, trip.done
 }
 
 // name identifies the request's cart, whether or not it is stored; "" for a new guest's.

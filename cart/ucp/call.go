@@ -15,6 +15,7 @@ import (
 	"commerce/auth/problem"
 	"commerce/cart"
 	"commerce/cart/service"
+	"commerce/cart/ucp/agent"
 	"commerce/cart/ucp/platform"
 	"commerce/cart/wire"
 )
@@ -31,7 +32,7 @@ const (
 type call struct {
 	*gin.Context
 	api      *API
-	agent    service.Agent
+	caller   agent.Agent
 	language locale.Locale
 
 	operation operation
@@ -56,13 +57,13 @@ func (a *API) begin(g *gin.Context) (*call, error) {
 		return nil, err
 	}
 	return &call{
-		Context: g, api: a, agent: service.Agent{Store: store, Client: client},
+		Context: g, api: a, caller: agent.Agent{Store: store, Client: client},
 		language: locale.Match(g.GetHeader("Accept-Language"), store.Locale),
 	}, nil
 }
 
 func (c *call) answer(status int, data func(*wire.Writer)) wire.Answer {
-	return wire.Answer{Status: status, Data: data, Language: c.language, Store: c.agent.Store.ID, Caller: wire.Agent}
+	return wire.Answer{Status: status, Data: data, Language: c.language, Store: c.caller.Store.ID, Caller: wire.Agent}
 }
 
 func (c *call) failed(write wire.Failure) wire.Answer {
@@ -80,7 +81,7 @@ func (c *call) run(ctx context.Context) (result, error) {
 	if err := c.negotiate(ctx); err != nil {
 		return result{}, err
 	}
-	if err := c.api.Limit(c.agent.Profile, c.operation == get); err != nil {
+	if err := c.api.Limit(c.caller.Profile, c.operation == get); err != nil {
 		return result{}, err
 	}
 	if _, ok := c.active[cartCapability]; !ok {
@@ -91,7 +92,7 @@ func (c *call) run(ctx context.Context) (result, error) {
 	if !ok {
 		return c.notFound(), nil
 	}
-	kept, err := c.api.Carts.Once(ctx, v, on.Key, on.Fingerprint, func(ctx context.Context) ([]byte, error) {
+	kept, err := c.api.agents.Once(ctx, v, on.Key, on.Fingerprint, func(ctx context.Context) ([]byte, error) {
 		if read.faults != nil {
 			return c.refused(read.messages()...).encode(), nil
 		}
@@ -104,25 +105,25 @@ func (c *call) run(ctx context.Context) (result, error) {
 	return decodeResult(kept), nil
 }
 
-func (c *call) do(ctx context.Context, v *service.AgentVisit, on service.Conditions, read request) (result, error) {
-	var shown service.AgentCart
+func (c *call) do(ctx context.Context, v *agent.Visit, on service.Conditions, read request) (result, error) {
+	var shown agent.Cart
 	var err error
 	switch c.operation {
 	case create:
-		shown, err = c.api.Carts.AgentCreate(ctx, v, on, read.Replacement)
+		shown, err = c.api.agents.Create(ctx, v, on, read.Replacement)
 	case get:
-		shown, err = c.api.Carts.AgentRead(ctx, v)
+		shown, err = c.api.agents.Read(ctx, v)
 	case update:
-		shown, err = c.api.Carts.AgentReplace(ctx, v, on, read.Replacement)
+		shown, err = c.api.agents.Replace(ctx, v, on, read.Replacement)
 	case cancel:
-		shown, err = c.api.Carts.AgentCancel(ctx, v, on, read.IDs()...)
+		shown, err = c.api.agents.Cancel(ctx, v, on, read.IDs()...)
 	}
 	known, _ := errors.AsType[*problem.Error](err)
 	switch {
-	case errors.Is(err, cart.ErrChangedUnseen):
+	case errors.Is(err, agent.ErrChangedUnseen):
 		content := textChanged.With()
 		if len(shown.Lines) == 0 { // so it shows no line id
-			content = textEmptied.With(c.api.Carts.ShownIDs(shown.Cart)(""))
+			content = textEmptied.With(c.api.agents.ShownIDs(shown.Cart)(""))
 		}
 		return c.show(v, &shown, read, message{code: "cart_changed", severity: recoverable, content: content}), nil
 	case known != nil && known.Code == problem.NotFound:
@@ -145,11 +146,11 @@ func (c *call) do(ctx context.Context, v *service.AgentVisit, on service.Conditi
 }
 
 // visit opens the cart of the call. It reports false for an ID that none of our carts has.
-func (c *call) visit() (*service.AgentVisit, bool) {
+func (c *call) visit() (*agent.Visit, bool) {
 	if c.operation == create {
-		return c.api.Carts.NewAgentVisit(c.agent, c.key), true
+		return c.api.agents.NewVisit(c.caller, c.key), true
 	}
-	return c.api.Carts.AgentVisit(c.agent, c.id)
+	return c.api.agents.Visit(c.caller, c.id)
 }
 
 // checkKey refuses an Idempotency-Key that cannot have 128 random bits. name is where it was sent.
@@ -175,7 +176,7 @@ func (c *call) conditions() (on service.Conditions, err error) {
 
 func (c *call) negotiate(ctx context.Context) error {
 	profile, fault := c.api.profiles.Profile(ctx, platform.Request{
-		URL: c.agent.Profile, Client: c.agent.Client, Loopback: auth.IsLocal(c.Request) && c.GetHeader("Origin") == "", // not from a page
+		URL: c.caller.Profile, Client: c.caller.Client, Loopback: auth.IsLocal(c.Request) && c.GetHeader("Origin") == "", // not from a page
 	})
 	if fault == nil && profile.Version != version {
 		fault = platform.NewFault("version_unsupported", http.StatusUnprocessableEntity, textVersion, profile.Version, version)

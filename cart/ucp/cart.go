@@ -11,7 +11,7 @@ import (
 	"commerce/auth/locale"
 	"commerce/cart"
 	"commerce/cart/money"
-	"commerce/cart/service"
+	"commerce/cart/ucp/agent"
 	"commerce/cart/wire"
 )
 
@@ -43,7 +43,7 @@ func (c *call) discounts() bool {
 
 // show returns the result with a cart. It never shows the texts of fields, notices or metadata, which a person
 // wrote for the merchant.
-func (c *call) show(v *service.AgentVisit, shown *service.AgentCart, read request, first ...message) result {
+func (c *call) show(v *agent.Visit, shown *agent.Cart, read request, first ...message) result {
 	p := &shown.Priced
 	messages := slices.Concat(first, read.refusedCodes, faultMessages(shown.Faults, false), c.messagesOf(p))
 	if shown.Moved {
@@ -54,12 +54,12 @@ func (c *call) show(v *service.AgentVisit, shown *service.AgentCart, read reques
 	c.writeMetadata(w, "success")
 	w.Text("id", shown.ID)
 	w.Array("line_items")
-	shownID := c.api.Carts.ShownIDs(p.Cart)
+	shownID := c.api.agents.ShownIDs(p.Cart)
 	for i := range p.Lines {
 		c.writeLine(w, shownID(p.Lines[i].ID), &p.Lines[i])
 	}
 	w.EndArray()
-	w.Text("currency", c.agent.Store.Currency)
+	w.Text("currency", c.caller.Store.Currency)
 	c.writeTotals(w, p)
 	if c.discounts() {
 		writeDiscounts(w, p, read.codes)
@@ -77,11 +77,11 @@ func (c *call) show(v *service.AgentVisit, shown *service.AgentCart, read reques
 }
 
 // continueURL returns where a person can go on with the cart, if it can be handed over; "" for nowhere.
-func (c *call) continueURL(v *service.AgentVisit, p *cart.Priced) string {
-	if c.agent.Store.CartURL == "" || len(p.Lines) == 0 || c.operation == cancel {
-		return c.agent.Store.CartURL
+func (c *call) continueURL(v *agent.Visit, p *cart.Priced) string {
+	if c.caller.Store.CartURL == "" || len(p.Lines) == 0 || c.operation == cancel {
+		return c.caller.Store.CartURL
 	}
-	return c.api.Carts.HandoverOf(v.Visit, p.Cart, true).URL
+	return c.api.agents.HandoverOf(v, p.Cart).URL
 }
 
 func (c *call) writeLine(w *wire.Writer, id string, l *cart.PricedLine) {
@@ -139,7 +139,7 @@ func (c *call) writeTotals(w *wire.Writer, p *cart.Priced) {
 	w.Array("totals")
 	writeTotal(w, "subtotal", textSubtotal, p.Subtotal)
 	writeTotal(w, "items_discount", textDiscount, -p.Discount)
-	if !c.agent.Store.PricesIncludeTax {
+	if !c.caller.Store.PricesIncludeTax {
 		for _, t := range p.TaxLines {
 			writeTotal(w, "tax", textTax, t.Amount)
 		}

@@ -43,7 +43,7 @@ func (a *API) mcp(g *gin.Context) (wire.Answer, error) {
 	}
 	value, err := c.method(m)
 	if err != nil {
-		return c.failed(rpcFailure(m.id, c.agent.Store.CartURL)), err
+		return c.failed(rpcFailure(m.id, c.caller.Store.CartURL)), err
 	}
 	return c.answer(http.StatusOK, func(w *wire.Writer) {
 		w.BeginObject()
@@ -154,7 +154,7 @@ func (c *call) readTool(params wire.Object) error {
 	if r.faults != nil || !slices.Contains([]operation{create, get, update, cancel}, c.operation) {
 		return errParams
 	}
-	c.agent.Profile, _ = wire.Unquote(agent["profile"])
+	c.caller.Profile, _ = wire.Unquote(agent["profile"])
 	c.id, _ = wire.Unquote(arguments["id"])
 	if key := "idempotency-key"; meta.Has(key) && c.operation != get {
 		c.key, _ = wire.Unquote(meta[key])

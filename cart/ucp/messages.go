@@ -10,7 +10,7 @@ import (
 	"commerce/auth/problem"
 	"commerce/cart"
 	"commerce/cart/money"
-	"commerce/cart/service"
+	"commerce/cart/ucp/agent"
 	"commerce/cart/wire"
 )
 
@@ -79,7 +79,7 @@ func severityOf(code problem.Code) severity {
 
 // faultMessages returns the messages about what could not be applied of a request. Their paths are those of the
 // request. nothing reports whether there is no cart to act on.
-func faultMessages(faults []service.Fault, nothing bool) (all []message) {
+func faultMessages(faults []agent.Fault, nothing bool) (all []message) {
 	for _, f := range faults {
 		m := message{code: codeOf(f.Problem.Code), severity: severityOf(f.Problem.Code), content: f.Problem.Faults[0].Sentence}
 		switch {
@@ -131,7 +131,7 @@ func (c *call) messagesOf(p *cart.Priced) (all []message) {
 		}
 		all = append(all, m)
 	}
-	if store := c.agent.Store; store.PricesIncludeTax && p.Tax > 0 {
+	if store := c.caller.Store; store.PricesIncludeTax && p.Tax > 0 {
 		all = append(all, message{kind: "info", code: "tax_included", path: "$.totals", content: textTaxIncluded.With(money.Price{Amount: p.Tax, Currency: store.Currency})})
 	}
 	return all
@@ -143,7 +143,7 @@ func (c *call) refused(messages ...message) result {
 	w.BeginObject()
 	c.writeMetadata(w, "error")
 	writeMessages(w, messages)
-	if url := c.agent.Store.CartURL; url != "" {
+	if url := c.caller.Store.CartURL; url != "" {
 		w.Text("continue_url", url)
 	}
 	w.EndObject()
@@ -151,7 +151,7 @@ func (c *call) refused(messages ...message) result {
 }
 
 func (c *call) notFound() result {
-	return c.refused(message{code: problem.NotFound, severity: unrecoverable, content: service.ErrNoCart.Faults[0].Sentence})
+	return c.refused(message{code: problem.NotFound, severity: unrecoverable, content: agent.ErrNoCart.Faults[0].Sentence})
 }
 
 var textTaxIncluded = locale.Text{

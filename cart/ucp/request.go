@@ -14,12 +14,13 @@ import (
 	"commerce/auth/locale"
 	"commerce/auth/problem"
 	"commerce/cart"
+	"commerce/cart/ucp/agent"
 	"commerce/cart/wire"
 )
 
 // request is what an agent asks for. Members that are not used are checked, and not kept.
 type request struct {
-	cart.Replacement
+	agent.Replacement
 	codes        []jsontext.Value // of discounts as they were sent; nil for none
 	refusedCodes []message        // about codes that cannot be applied
 
@@ -165,7 +166,7 @@ func (r *request) elements(o wire.Object, required bool) {
 	if !ok {
 		return
 	}
-	r.Elements = make([]cart.Element, len(elements))
+	r.Elements = make([]agent.Element, len(elements))
 	for i, v := range elements {
 		if v.Kind() != '{' {
 			r.fault(itemPath(i), "object")
@@ -176,7 +177,7 @@ func (r *request) elements(o wire.Object, required bool) {
 }
 
 // element reads an element of line_items. Only its ID matters if its item and quantity are not required.
-func (r *request) element(o wire.Object, path string, required bool) (e cart.Element) {
+func (r *request) element(o wire.Object, path string, required bool) (e agent.Element) {
 	e.ID, _ = r.text(o, path, "id")
 	r.text(o, path, "parent_id")
 	if !required {
@@ -184,7 +185,7 @@ func (r *request) element(o wire.Object, path string, required bool) (e cart.Ele
 	}
 	if item := r.object(o, path, "item"); item != nil {
 		id, _ := r.text(item, path+".item", "id")
-		if e.Product, e.Plan, _ = cart.ParseItem(id); !item.Has("id") {
+		if e.Product, e.Plan, _ = agent.ParseItem(id); !item.Has("id") {
 			r.missing(path+".item.id", "string")
 		}
 	} else if !o.Has("item") {

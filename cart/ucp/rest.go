@@ -17,7 +17,7 @@ func (a *API) rest(o operation) wire.Handler {
 			return wire.Answer{}, err
 		}
 		c.operation, c.id = o, g.Param("id")
-		c.agent.Profile, _ = platform.ParseAgent(strings.Join(g.Request.Header.Values("UCP-Agent"), ","))
+		c.caller.Profile, _ = platform.ParseAgent(strings.Join(g.Request.Header.Values("UCP-Agent"), ","))
 		if err = c.readREST(); err == nil {
 			var r result
 			if r, err = c.run(g.Request.Context()); err == nil {
@@ -27,7 +27,7 @@ func (a *API) rest(o operation) wire.Handler {
 				return c.answer(r.status, func(w *wire.Writer) { w.Value(r.body) }), nil
 			}
 		}
-		return c.failed(restFailure(c.agent.Store.CartURL)), err
+		return c.failed(restFailure(c.caller.Store.CartURL)), err
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"commerce/auth"
 	"commerce/cart/service"
+	"commerce/cart/ucp/agent"
 	"commerce/cart/ucp/platform"
 	"commerce/cart/wire"
 )
@@ -51,12 +52,13 @@ type Config struct {
 
 type API struct {
 	Config
+	agents   *agent.Carts
 	profiles *platform.Directory
 }
 
 func New(c Config) *API {
 	c.Profiles.Version, c.Profiles.Capabilities = version, capabilities()
-	return &API{c, platform.NewDirectory(c.Profiles)}
+	return &API{c, agent.New(c.Carts), platform.NewDirectory(c.Profiles)}
 }
 
 const (

@@ -13,7 +13,9 @@ import (
 
 	"commerce/auth/limit"
 	"commerce/auth/sealed"
+	"commerce/cart/live"
 	"commerce/cart/service"
+	"commerce/cart/share"
 	"commerce/cmd/internal/cli"
 	"commerce/cmd/internal/pages"
 	"commerce/cmd/internal/server"
@@ -131,12 +133,13 @@ func (s *settings) useRedis(a *assembly, url string, edits ...func(*redis.Univer
 	if !s.RateLimit {
 		return nil
 	}
-	a.Carts.ClientStreams = service.ClientStreams
+	a.Live.ClientStreams = live.ClientStreams
 	a.Carts.Creation = limit.NewQuota(limit.Config{Name: "create", Rates: s.CreateLimit, Redis: rdb, Log: a.Log})
 	if s.CreateLimit != nil {
 		a.Carts.Text = service.NewTextQuota(limit.Config{Redis: rdb, Log: a.Log}, a.Carts.Limits)
 	}
 	a.Carts.Guesses = service.NewGuesses(limit.Config{Redis: rdb, Log: a.Log})
+	a.WrongCodes = share.NewLimit(limit.Config{Redis: rdb, Log: a.Log})
 	// Access tokens and API tokens have their own limit, so that a flood of one kind does not disturb
 	// programs that send the other from the same address.
 	failures := []limit.Rate{{Uses: failuresPerMinute, Per: time.Minute}}

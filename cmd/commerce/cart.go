@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"commerce/cart"
 	"commerce/cart/redisstore"
 	"commerce/cmd/internal/cli"
+	"commerce/cmd/internal/server"
 	"commerce/deploy/connect"
 )
 
@@ -87,7 +89,7 @@ func (s *shopperFlags) find(ctx context.Context, find finding) (all []redisstore
 		return nil, &cli.BadSetting{Name: "REDIS_URL", Err: err}
 	}
 	defer rdb.Close()
-	carts := redisstore.New(redisstore.Config{Client: rdb})
+	carts := redisstore.New(redisstore.Config{Client: rdb, Beside: server.Beside()})
 	token, _ := auth.ParseCartToken(s.Token) // faults has checked it
 	var refs []redisstore.Ref
 	switch {
@@ -116,8 +118,6 @@ func summary(h redisstore.Holding) string {
 		return fmt.Sprintf("idempotency keys: %d (digests of requests, and the lines that some of them changed)", h.Entries)
 	case redisstore.KindOffers:
 		return fmt.Sprintf("quantities merged from a guest's cart: %d", h.Entries)
-	case redisstore.KindResults:
-		return fmt.Sprintf("results of an agent's calls: %d (carts as they were shown to the agent)", h.Entries)
 	case redisstore.KindClaimed:
 		return fmt.Sprintf("a guest's cart that is being merged into this one, lines: %d", len(h.Cart.Lines))
 	case redisstore.KindCame:
@@ -126,12 +126,10 @@ func summary(h redisstore.Holding) string {
 		return fmt.Sprintf("a guest's cart with what an undo took out of this one, lines: %d", len(h.Cart.Lines))
 	case redisstore.KindMoved:
 		return "a mark that an agent's cart was handed over"
-	case redisstore.KindShare:
-		return fmt.Sprintf("a shared copy, lines: %d", len(h.Cart.Lines))
-	case redisstore.KindShares:
-		return fmt.Sprintf("digests of the codes of shared copies: %d", h.Entries)
+	case redisstore.KindCart:
+		return fmt.Sprintf("a cart, lines: %d, version: %d", len(h.Cart.Lines), h.Cart.Version)
 	}
-	return fmt.Sprintf("a cart, lines: %d, version: %d", len(h.Cart.Lines), h.Cart.Version)
+	return cmp.Or(server.SummaryBeside(h), string(h.Kind))
 }
 
 // describe prints a Holding in full, to answer a data-access request.

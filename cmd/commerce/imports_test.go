@@ -26,7 +26,7 @@ const (
 // imports lists which of our packages each package may import, except in tests. Packages
 // below cmd connect the others, and may import everything.
 //
-//	carthttp → service → redisstore → cart → locale, store, problem, money, period
+//	handover, undo, share, live, ucp → carthttp → service → redisstore → cart → locale, store, problem, money, period
 //	feed, history, figures → subscriptionshttp, postgres → subscriptions → locale, problem, money, period
 var imports = map[string][]string{
 	"auth":           {"auth/bounded", "auth/cause", "auth/lastknown", "auth/limit", "auth/locale", "auth/pgread", "auth/problem", "auth/store", "auth/timing"},
@@ -56,10 +56,17 @@ var imports = map[string][]string{
 	"cart/wire":     {"auth/locale", "auth/problem", "cart/money"},
 	"cart/carttest": {"auth/locale", "cart", "cart/money"},
 
+	"cart/handover": {"auth", "auth/locale", "auth/problem", "cart", "cart/carthttp", "cart/redisstore", "cart/service", "cart/transfer", "cart/wire"},
+	"cart/undo":     {"auth", "auth/locale", "auth/problem", "cart", "cart/carthttp", "cart/redisstore", "cart/service", "cart/transfer", "cart/wire"},
+
+	"cart/live":  {"auth/cause", "auth/limit", "auth/locale", "auth/problem", "cart", "cart/carthttp", "cart/redisstore", "cart/service", "cart/wire"},
+	"cart/share": {"auth", "auth/limit", "auth/locale", "auth/problem", "cart", "cart/carthttp", "cart/redisstore", "cart/service", "cart/wire"},
+
 	"cart/ucp": {
 		"auth", "auth/locale", "auth/problem", "auth/store",
-		"cart", "cart/money", "cart/service", "cart/ucp/platform", "cart/wire",
+		"cart", "cart/money", "cart/service", "cart/ucp/agent", "cart/ucp/platform", "cart/wire",
 	},
+	"cart/ucp/agent":    {"auth", "auth/locale", "auth/problem", "auth/store", "cart", "cart/handover", "cart/redisstore", "cart/service"},
 	"cart/ucp/platform": {"auth", "auth/bounded", "auth/cause", "auth/locale", "auth/problem", "auth/timing"},
 
 	"subscriptions": {"auth/locale", "auth/problem", "cart/money", "cart/period"},
@@ -118,7 +125,7 @@ const wiring = "cmd"
 // or fill them with data, packages with which the tests of carts in Redis and those of
 // subscriptions drive whole requests.
 var forTests = []string{
-	"auth", "auth/limit", "auth/sealed", "auth/store", "cart/service", "cart/carttest", "cart/wire", "deploy/assert", "deploy/connect", "deploy/ephemeral",
+	"auth", "auth/limit", "auth/sealed", "auth/store", "cart/handover", "cart/service", "cart/share", "cart/ucp/agent", "cart/undo", "cart/carttest", "cart/wire", "deploy/assert", "deploy/connect", "deploy/ephemeral",
 	"deploy/migrations", "deploy/sample", "subscriptions/figures", "subscriptions/formats", "subscriptions/postgres", "subscriptions/suite", "subscriptions/suite/plans",
 }
 
@@ -152,6 +159,19 @@ func TestImports_GoOneWay(t *testing.T) {
 			name, ours := strings.CutPrefix(imported, module+"/")
 			assert.That(t, !ours || slices.Contains(allowed, name),
 				"%s imports %s; %s may import only %v of ours", file, name, pkg, allowed)
+		}
+	}
+}
+
+// A shop may never use what is beside the core of the cart, so nothing in the core needs it.
+func TestImports_OfTheCartsCoreAreNotBesideIt(t *testing.T) {
+	t.Parallel()
+	beside := []string{"cart/handover", "cart/live", "cart/share", "cart/ucp", "cart/undo"}
+	for pkg, allowed := range imports {
+		if isBelow(pkg, []string{"cart"}) && !isBelow(pkg, beside) {
+			for _, imported := range allowed {
+				assert.That(t, !isBelow(imported, beside), "%s may import %s", pkg, imported)
+			}
 		}
 	}
 }

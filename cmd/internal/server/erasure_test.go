@@ -17,7 +17,7 @@ func TestErase_LeavesNothingOfAShopper(t *testing.T) {
 	t.Parallel()
 	for _, id := range []string{"planted-customer", "planted@customer"} {
 		s := openShop(t, ephemeral.StartRedis(t).URL, limited, func(p *server.Parts) { p.RateLimit = false })
-		carts := redisstore.New(redisstore.Config{Client: s.Redis})
+		carts := redisstore.New(redisstore.Config{Client: s.Redis, Beside: server.Beside()})
 		typed := func(n int) string {
 			return fmt.Sprintf(`"product_id":5,"fields":{"Account email":"planted%d@example.com"},"notice":"planted","metadata":{"by":"planted"}`, n)
 		}

@@ -145,7 +145,7 @@ func TestEvents_ShowEachChange(t *testing.T) {
 }
 
 func TestEvents_AreRefused(t *testing.T) {
-	s := newShop(t, func(p *server.Parts) { p.Carts.ClientStreams = 5 })
+	s := newShop(t, func(p *server.Parts) { p.Live.ClientStreams = 5 })
 	guest, other := s.guest(t), s.guest(t)
 	guest.refused(401, "unauthenticated", "GET", "/cart/events", "").names(t, "X-Cart-Token")
 	guest.refused(401, "unauthenticated", "GET", "/cart/events", "", "X-Cart-Token", "short")

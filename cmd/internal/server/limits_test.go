@@ -15,6 +15,7 @@ import (
 
 	"commerce/auth/limit"
 	"commerce/cart/service"
+	shares "commerce/cart/share"
 	"commerce/cart/wire"
 	"commerce/cmd/internal/server"
 	"commerce/deploy/assert"
@@ -128,7 +129,8 @@ func dialed(t testing.TB, url string) func(*server.Parts) {
 // X-Forwarded-For.
 func limited(p *server.Parts) {
 	p.RateLimit, p.TrustedProxies = true, []string{"127.0.0.1", "::1"}
-	p.Carts.Guesses = service.NewGuesses(limit.Config{Redis: p.Redis.Client, Timeout: time.Minute, Now: p.Now, Log: slog.New(slog.DiscardHandler)})
+	c := limit.Config{Redis: p.Redis.Client, Timeout: time.Minute, Now: p.Now, Log: slog.New(slog.DiscardHandler)}
+	p.Carts.Guesses, p.WrongCodes = service.NewGuesses(c), shares.NewLimit(c)
 }
 
 func (a answer) wantWait(t testing.TB, least, most int64) {

@@ -22,8 +22,12 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"commerce/cart/carthttp"
+	"commerce/cart/handover"
+	"commerce/cart/live"
 	"commerce/cart/service"
+	shares "commerce/cart/share"
 	"commerce/cart/ucp"
+	undos "commerce/cart/undo"
 	"commerce/cart/wire"
 	"commerce/deploy/assert"
 	"commerce/docs"
@@ -223,7 +227,13 @@ func TestOpenAPI_HasEveryRegisteredRoute(t *testing.T) {
 // servedRoutes returns the methods and paths of all areas, as the document writes them.
 func servedRoutes() (routes []string) {
 	parameter := regexp.MustCompile(`:(\w+)`)
-	for _, area := range []wire.Area{carthttp.New(nil, service.New(service.Config{Keys: handoverKeys}), "", nil).Area(), ucp.New(ucp.Config{}).Area(), subscriptionshttp.New(subscriptionshttp.Config{}).Area(suite.Calls(nil)...)} {
+	carts := service.New(service.Config{Keys: handoverKeys})
+	api := carthttp.New(nil, carts, "", nil)
+	handover.New(carts).Extend(api)
+	undos.New(carts).Extend(api)
+	shares.New(carts, nil).Extend(api)
+	live.New(carts, live.Config{}).Extend(api)
+	for _, area := range []wire.Area{api.Area(), ucp.New(ucp.Config{}).Area(), subscriptionshttp.New(subscriptionshttp.Config{}).Area(suite.Calls(nil)...)} {
 		for _, route := range area.Routes {
 			routes = append(routes, route.Method+" "+parameter.ReplaceAllString(route.Path, "{$1}"))
 		}

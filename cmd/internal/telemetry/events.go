@@ -72,8 +72,6 @@ func (m *Metrics) CartEvents() service.Events {
 			m.mergeDuration.Observe(took.Seconds())
 		},
 		Replicated: countsAs(m.replicated, "confirmed", "unconfirmed"),
-		Streams:    func(change int) { m.streams.Add(float64(change)) },
-		Seen:       m.events.Inc,
 		Validated: func(v *cart.Validation) {
 			for _, issue := range slices.Concat(v.Issues, v.Warnings) {
 				m.issues.WithLabelValues(string(issue.Code)).Inc()
@@ -81,6 +79,12 @@ func (m *Metrics) CartEvents() service.Events {
 		},
 	}
 }
+
+// Streams counts a stream of a cart that begins, with 1, or ends, with -1.
+func (m *Metrics) Streams(change int) { m.streams.Add(float64(change)) }
+
+// Seen counts a state of a cart that a stream has got.
+func (m *Metrics) Seen() { m.events.Inc() }
 
 func countsAs(counter *prometheus.CounterVec, ifTrue, ifFalse string) func(bool) {
 	counters := map[bool]prometheus.Counter{

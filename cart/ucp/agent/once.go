@@ -1,4 +1,4 @@
-package service
+package agent
 
 import (
 	"context"
@@ -9,13 +9,14 @@ import (
 	"commerce/auth/problem"
 	"commerce/cart"
 	"commerce/cart/redisstore"
+	"commerce/cart/service"
 )
 
 // Once makes a keyed call once. It runs do unless the first result of the key is kept, and keeps that of do for
 // 24 hours, to return it byte for byte. An error of do is no result: the next attempt runs do again. key and
 // fingerprint are those of do's Conditions; without a key, Once only runs do. One attempt runs at a time. A call that is
 // refused where nothing was stored, such as a create without a line that can be bought, leaves nothing in Redis.
-func (s *Carts) Once(ctx context.Context, v *AgentVisit, key, fingerprint string, do func(context.Context) ([]byte, error)) ([]byte, error) {
+func (s *Carts) Once(ctx context.Context, v *Visit, key, fingerprint string, do func(context.Context) ([]byte, error)) ([]byte, error) {
 	if key == "" {
 		return do(ctx)
 	}
@@ -28,13 +29,13 @@ func (s *Carts) Once(ctx context.Context, v *AgentVisit, key, fingerprint string
 	if failed != nil {
 		result = nil
 	}
-	unmade := failed == nil && keyed.First && !v.created || failed != nil && !keyed.Again && isRefusal(failed)
+	unmade := failed == nil && keyed.First && !v.HasCreated() || failed != nil && !keyed.Again && isRefusal(failed)
 	// Also if the client has disconnected: its next attempt must not wait.
-	err = s.step(context.WithoutCancel(ctx), func(ctx context.Context) error {
+	err = s.carts.Step(context.WithoutCancel(ctx), func(ctx context.Context) error {
 		if unmade {
-			return s.Redis.DropKeyed(ctx, v.home, keyed)
+			return s.dropKeyed(ctx, v.home, keyed)
 		}
-		result, err = s.Redis.EndKeyed(ctx, v.home, keyed, result)
+		result, err = s.endKeyed(ctx, v.home, keyed, result)
 		return err
 	})
 	if failed != nil {
@@ -44,27 +45,27 @@ func (s *Carts) Once(ctx context.Context, v *AgentVisit, key, fingerprint string
 }
 
 // beginKeyed begins an attempt of a keyed call. A create may have run under the previous key.
-func (s *Carts) beginKeyed(ctx context.Context, v *AgentVisit, key, fingerprint string) (keyed redisstore.Keyed, err error) {
-	limited, trip := v.budget.spend(ctx, 1)
-	defer trip.done()
+func (s *Carts) beginKeyed(ctx context.Context, v *Visit, key, fingerprint string) (keyed attempt, err error) {
+	limited, done := v.Within(ctx)
+	defer done()
 	if v.earlier != (redisstore.Ref{}) {
-		keyed, err = s.Redis.BeginKeyed(limited, v.earlier, key, fingerprint, 0, false)
+		keyed, err = s.beginAttempt(limited, v.earlier, key, fingerprint, 0, false)
 	}
 	if err == nil && keyed.Result == nil {
-		mayStore := s.Creation.Refuse(v.client, errTooManyCarts) == nil
-		keyed, err = s.Redis.BeginKeyed(limited, v.home, key, fingerprint, lifeOf(ctx), mayStore)
+		mayStore := s.carts.RefuseCreation(v.Visit, 0) == nil
+		keyed, err = s.beginAttempt(limited, v.home, key, fingerprint, lifeOf(ctx), mayStore)
 	}
 	switch {
-	case errors.Is(err, redisstore.ErrKeyReused):
-		err = errKeyReused
-	case errors.Is(err, redisstore.ErrKeyBusy):
+	case errors.Is(err, errKeyReused):
+		err = service.ErrKeyReused
+	case errors.Is(err, errKeyBusy):
 		busy := cart.Unavailable("begin keyed call", err).After(time.Second)
 		busy.Kind, err = problem.KindAgent, busy
-	case errors.Is(err, redisstore.ErrKeyUnstored):
-		err = s.tooManyCarts(v.Visit)
+	case errors.Is(err, errKeyUnstored):
+		err = s.carts.TooManyCarts(v.Visit)
 	case err == nil && keyed.First:
-		s.Creation.Use(ctx, v.client)
-		v.counted = true
+		s.carts.CountCreation(ctx, v.Visit, 0)
+		v.Counted = true
 	}
 	return keyed, err
 }

@@ -1,4 +1,4 @@
-package carthttp
+package live
 
 import (
 	"errors"
@@ -6,18 +6,21 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"commerce/cart/service"
+	"commerce/cart/carthttp"
 	"commerce/cart/wire"
 )
+
+// Extend adds the call that follows a cart to those of the cart.
+func (s *Streams) Extend(api *carthttp.API) { api.Handle("GET", "/cart/events", s.events) }
 
 // reconnects is the time over which clients reconnect after a deploy has ended all streams.
 const reconnects = 10 * time.Second
 
-func (a *API) events(c *call) (wire.Answer, error) {
+func (s *Streams) events(c *carthttp.Call) (wire.Answer, error) {
 	if c.ReadOnly {
-		return wire.Answer{Events: &wire.Events{Close: func() {}}}, a.carts.MayListen(c.ctx(), c.Visit)
+		return wire.Answer{Events: &wire.Events{Close: func() {}}}, s.MayListen(c.Ctx(), c.Visit)
 	}
-	stream, err := a.carts.Listen(c.ctx(), c.Visit)
+	stream, err := s.Listen(c.Ctx(), c.Visit)
 	if err != nil {
 		return wire.Answer{}, err
 	}
@@ -26,7 +29,7 @@ func (a *API) events(c *call) (wire.Answer, error) {
 }
 
 type cartEvents struct {
-	*service.Stream
+	*Stream
 	begun bool
 	known string // the last event that the client has, when it begins
 }

@@ -1,4 +1,4 @@
-package cart_test
+package agent_test
 
 import (
 	"slices"
@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"commerce/cart"
+	"commerce/cart/ucp/agent"
 	"commerce/deploy/assert"
 )
 
@@ -17,7 +18,7 @@ func TestReplacement_PlanMakesWhatItsElementsAskFor(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		before := cart.Cart{ID: "C", Version: 7, Mark: "M", Lines: drawLines(t)}
-		r := cart.Replacement{Elements: drawElements(t, before)}
+		r := agent.Replacement{Elements: drawElements(t, before)}
 		steps := r.Plan(before)
 		after := carriedOut(t, steps, r, before)
 
@@ -60,9 +61,9 @@ func TestReplacement_PlanMakesWhatItsElementsAskFor(t *testing.T) {
 		if firstNotKept(r, before, after) {
 			t.Fatalf("a later line than the first is kept: %+v", after.Lines)
 		}
-		same := cart.Replacement{}
+		same := agent.Replacement{}
 		for _, l := range after.Lines {
-			same.Elements = append(same.Elements, cart.Element{Line: l.ID, Product: l.ID.Product(), Plan: l.ID.Plan(), Quantity: l.Quantity})
+			same.Elements = append(same.Elements, agent.Element{Line: l.ID, Product: l.ID.Product(), Plan: l.ID.Plan(), Quantity: l.Quantity})
 		}
 		same.Elements = rapid.Permutation(same.Elements).Draw(t, "order")
 		if again := same.Plan(after); len(again) > 0 {
@@ -72,8 +73,8 @@ func TestReplacement_PlanMakesWhatItsElementsAskFor(t *testing.T) {
 }
 
 // firstNotKept reports whether a line goes although an element without a name could have kept it instead of a later one.
-func firstNotKept(r cart.Replacement, before, after cart.Cart) bool {
-	if slices.ContainsFunc(r.Elements, func(e cart.Element) bool { return e.Line != "" }) {
+func firstNotKept(r agent.Replacement, before, after cart.Cart) bool {
+	if slices.ContainsFunc(r.Elements, func(e agent.Element) bool { return e.Line != "" }) {
 		return false
 	}
 	gone := map[string]bool{}
@@ -88,7 +89,7 @@ func firstNotKept(r cart.Replacement, before, after cart.Cart) bool {
 }
 
 // carriedOut makes the steps, and fails if they are not in order: removals, then lower quantities, higher ones, additions.
-func carriedOut(t *rapid.T, steps []cart.Step, r cart.Replacement, c cart.Cart) cart.Cart {
+func carriedOut(t *rapid.T, steps []agent.Step, r agent.Replacement, c cart.Cart) cart.Cart {
 	c.Lines = slices.Clone(c.Lines)
 	last := ""
 	for _, s := range steps {
@@ -125,10 +126,10 @@ func carriedOut(t *rapid.T, steps []cart.Step, r cart.Replacement, c cart.Cart) 
 	return c
 }
 
-func itemOf(e cart.Element) string { return string(cart.NewLineID(e.Product, e.Plan, nil)) }
+func itemOf(e agent.Element) string { return string(cart.NewLineID(e.Product, e.Plan, nil)) }
 
 // nameOf returns the line of its product and plan that an element names.
-func nameOf(e cart.Element, c cart.Cart) (cart.LineID, bool) {
+func nameOf(e agent.Element, c cart.Cart) (cart.LineID, bool) {
 	return e.Line, c.Has(e.Line) && e.Line.Item() == itemOf(e)
 }
 
@@ -145,9 +146,9 @@ func drawLines(t *rapid.T) []cart.Line {
 	return lines
 }
 
-func drawElements(t *rapid.T, c cart.Cart) []cart.Element {
-	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) cart.Element {
-		e := cart.Element{
+func drawElements(t *rapid.T, c cart.Cart) []agent.Element {
+	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) agent.Element {
+		e := agent.Element{
 			Product: rapid.Int64Range(1, 4).Draw(t, "product"), Plan: rapid.Int64Range(0, 1).Draw(t, "plan"),
 			Quantity: rapid.Int64Range(1, 4).Draw(t, "quantity"),
 		}
@@ -162,7 +163,7 @@ func drawElements(t *rapid.T, c cart.Cart) []cart.Element {
 	}), 0, 8).Draw(t, "elements")
 }
 
-func TestCart_SeenByTellsWhatWouldBeUndone(t *testing.T) {
+func TestSeen_TellsWhatWouldBeUndone(t *testing.T) {
 	t.Parallel()
 	c := cart.Cart{ID: "C", Version: 7, Mark: "M", Lines: []cart.Line{{ID: "1", Quantity: 1}}}
 	older, lost, later := c, c, c
@@ -189,19 +190,19 @@ func TestCart_SeenByTellsWhatWouldBeUndone(t *testing.T) {
 		"of one never used":                      {moments: []string{cart.Cart{}.Moment()}, want: true},
 		"of one never used, as another was":      {moments: []string{c.Moment()}},
 	} {
-		assert.Equal(t, row.on.SeenBy(row.moments, row.last), row.want, "%s", name)
+		assert.Equal(t, agent.Seen(row.on, row.moments, row.last), row.want, "%s", name)
 	}
 }
 
 func TestParseItem_ReadsAProductAndItsPlan(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]cart.Element{"42": {Product: 42}, "42.p41": {Product: 42, Plan: 41}} {
-		product, plan, ok := cart.ParseItem(text)
+	for text, want := range map[string]agent.Element{"42": {Product: 42}, "42.p41": {Product: 42, Plan: 41}} {
+		product, plan, ok := agent.ParseItem(text)
 		assert.That(t, ok && product == want.Product && plan == want.Plan, "%s is %d and %d, %v", text, product, plan, ok)
 		assert.Equal(t, cart.LineID(text+".fAAAAAAAAAAAAAAAA").Item(), text, "the item of a line with fields")
 	}
 	for _, text := range []string{"", "0", "-1", "1.0", "42.p", "42.p0", "42.fAAAAAAAAAAAAAAAA", " 42", "42 ", "١", "42.p41.p41"} {
-		_, _, ok := cart.ParseItem(text)
+		_, _, ok := agent.ParseItem(text)
 		assert.That(t, !ok, "%q is taken for an item", text)
 	}
 }

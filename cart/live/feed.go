@@ -1,7 +1,8 @@
-package redisstore
+package live
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -10,14 +11,15 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"commerce/auth/cause"
+	"commerce/cart/redisstore"
 )
 
 // feed is a connection on which a master sends what it announces to listeners. Any failure closes it, and another one
 // is opened: go-redis would reconnect, but does not say when, and then subscribes to all channels by one command, which a
 // cluster refuses.
 type feed struct {
-	live   *live
-	at     located
+	hub    *Hub
+	at     *redis.Client
 	opened time.Time
 	ctx    context.Context // ends when nothing listens
 	sub    *redis.PubSub
@@ -37,16 +39,16 @@ type awaited struct {
 
 // feedOf returns the feed of a topic, or that of its master, which is not yet subscribed to the topic. A feed that has just failed
 // is closed. told is that of the topic.
-func (v *live) feedOf(t *topic, at located) (f *feed, told int, subscribed bool) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
+func (h *Hub) feedOf(t *topic, at *redis.Client) (f *feed, told int, subscribed bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	if t.feed != nil {
 		return t.feed, t.told, true
 	}
-	f = v.feeds[at.master]
-	if f == nil || f.ctx != v.ctx || !f.retry.IsZero() && time.Now().After(f.retry) {
-		f = &feed{live: v, at: at, opened: time.Now(), ctx: v.ctx, sub: at.client.SSubscribe(v.ctx), closed: make(chan struct{})}
-		v.feeds[at.master] = f
+	f = h.feeds[at.Options().Addr]
+	if f == nil || f.ctx != h.ctx || !f.retry.IsZero() && time.Now().After(f.retry) {
+		f = &feed{hub: h, at: at, opened: time.Now(), ctx: h.ctx, sub: at.SSubscribe(h.ctx), closed: make(chan struct{})}
+		h.feeds[at.Options().Addr] = f
 		go f.read()
 	}
 	return f, t.told, false
@@ -61,11 +63,11 @@ func (f *feed) close(err error) {
 	f.err = err
 	close(f.closed)
 	_ = f.sub.Close()
-	v := f.live
-	v.mu.Lock()
-	defer v.mu.Unlock()
+	h := f.hub
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	f.retry = time.Now().Add(keepEvery/4 + rand.N(2*keepEvery)) // instances lose their feeds at the same time
-	for _, t := range v.topics {
+	for _, t := range h.topics {
 		if t.feed == f {
 			t.lose()
 		}
@@ -98,7 +100,7 @@ func (f *feed) do(ctx context.Context, verb, text string) error {
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
-	return cause.Of(serverOf(f.at.client), began, err)
+	return cause.Of(redisstore.ServerOf(f.at), began, err)
 }
 
 func (f *feed) read() {
@@ -122,6 +124,11 @@ func (f *feed) read() {
 	}
 }
 
+func isReply(err error) bool {
+	_, is := errors.AsType[redis.Error](err)
+	return is
+}
+
 // replied passes a reply on to the one who waits for it, if anyone does. An error is that to the first of the commands.
 func (f *feed) replied(to string, err error) bool {
 	f.mu.Lock()
@@ -135,18 +142,18 @@ func (f *feed) replied(to string, err error) bool {
 }
 
 func (f *feed) announced(channel string, s Sighting) {
-	f.live.mu.Lock()
-	defer f.live.mu.Unlock()
-	if t := f.live.topics[keyOf(channel)]; t != nil && t.feed == f && t.last != s {
+	f.hub.mu.Lock()
+	defer f.hub.mu.Unlock()
+	if t := f.hub.topics[channel]; t != nil && t.feed == f && t.last != s {
 		t.tell(s)
 	}
 }
 
 // subscribed notes whether the feed is subscribed to a channel. Redis ends that when the slot gets another master.
 func (f *feed) subscribed(channel string, is bool) {
-	f.live.mu.Lock()
-	defer f.live.mu.Unlock()
-	switch t := f.live.topics[keyOf(channel)]; {
+	f.hub.mu.Lock()
+	defer f.hub.mu.Unlock()
+	switch t := f.hub.topics[channel]; {
 	case t == nil && is: // the listener has left
 		go f.leave(channel)
 	case t != nil && is && f.retry.IsZero(): // or else the reply was read while f was being closed
@@ -157,19 +164,19 @@ func (f *feed) subscribed(channel string, is bool) {
 }
 
 func (f *feed) subscribe(ctx context.Context, channel string) error {
-	err := f.do(ctx, f.live.verb("subscribe"), channel)
+	err := f.do(ctx, f.hub.verb("subscribe"), channel)
 	if redis.HasErrorPrefix(err, "unknown command") {
-		f.live.plain.Store(true)
-		err = f.do(ctx, f.live.verb("subscribe"), channel)
+		f.hub.plain.Store(true)
+		err = f.do(ctx, f.hub.verb("subscribe"), channel)
 	}
 	return err
 }
 
-func (f *feed) leave(channel string) { _ = f.do(f.ctx, f.live.verb("unsubscribe"), channel) }
+func (f *feed) leave(channel string) { _ = f.do(f.ctx, f.hub.verb("unsubscribe"), channel) }
 
 // verb returns the name of a command as Redis has it.
-func (v *live) verb(name string) string {
-	if v.plain.Load() {
+func (h *Hub) verb(name string) string {
+	if h.plain.Load() {
 		return name
 	}
 	return "s" + name

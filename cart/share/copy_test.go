@@ -1,4 +1,4 @@
-package cart_test
+package share_test
 
 import (
 	"fmt"
@@ -10,13 +10,14 @@ import (
 
 	"commerce/cart"
 	"commerce/cart/carttest"
+	"commerce/cart/share"
 	"commerce/deploy/assert"
 )
 
 const written = "what the shopper wrote"
 
 // Whatever the lines have, a share has their quantities, and of the answers only the options that the catalog has now.
-func TestShared_HasNothingThatTheShopperWrote(t *testing.T) {
+func TestCopy_HasNothingThatTheShopperWrote(t *testing.T) {
 	t.Parallel()
 	account := carttest.Account()
 	account.Fields = append(account.Fields, cart.Field{Name: "size", Options: []cart.Option{{Code: "s"}, {Code: "xl"}}})
@@ -38,7 +39,7 @@ func TestShared_HasNothingThatTheShopperWrote(t *testing.T) {
 			l.ID = cart.NewLineID(product, rapid.SampledFrom([]int64{0, 51}).Draw(t, "plan"), l.Fields)
 			return l
 		}), 0, 8).Draw(t, "lines")
-		shared := cart.Shared(lines, products, 999)
+		shared := share.Copy(lines, products, 999)
 		if text := fmt.Sprintf("%+v", shared); strings.Contains(text, written) {
 			t.Fatalf("it has what the shopper wrote: %s", text)
 		}
@@ -51,7 +52,7 @@ func TestShared_HasNothingThatTheShopperWrote(t *testing.T) {
 			if l.ID != cart.NewLineID(l.ID.Product(), l.ID.Plan(), l.Fields) || l.Quantity > 999 || l.AddedPrice != 0 {
 				t.Fatalf("line %d is %+v", i, l)
 			}
-			added, refusal := cart.Resolve(l.Addition(), products[l.ID.Product()], carttest.Limits)
+			added, refusal := cart.Resolve(share.Addition(l), products[l.ID.Product()], carttest.Limits)
 			if refusal == nil && (added.ID != l.ID || added.Quantity != l.Quantity) {
 				t.Fatalf("line %+v is added as %+v", l, added)
 			}
@@ -61,18 +62,18 @@ func TestShared_HasNothingThatTheShopperWrote(t *testing.T) {
 				t.Fatalf("it has %d of %s, and the cart %d", kept[item], item, n)
 			}
 		}
-		if diff := cmp.Diff(shared, cart.Shared(shared, products, 999)); diff != "" {
-			t.Fatalf("-shared +shared again\n%s", diff)
+		if diff := cmp.Diff(shared, share.Copy(shared, products, 999)); diff != "" {
+			t.Fatalf("-copy +copy of it\n%s", diff)
 		}
 	})
 }
 
-func TestShared_SumsLinesThatBecomeEqual(t *testing.T) {
+func TestCopy_SumsLinesThatBecomeEqual(t *testing.T) {
 	t.Parallel()
 	line := func(quantity int64, fields ...cart.FieldValue) cart.Line {
 		return cart.Line{ID: cart.NewLineID(5, 51, fields), Quantity: quantity, Fields: fields}
 	}
 	us, email := cart.FieldValue{Name: "region", Value: "us"}, cart.FieldValue{Name: "email", Value: "a@b.c"}
-	got := cart.Shared([]cart.Line{line(600, email), line(2, email, us), line(600), line(1, us)}, map[int64]*cart.Product{5: carttest.Account()}, 999)
+	got := share.Copy([]cart.Line{line(600, email), line(2, email, us), line(600), line(1, us)}, map[int64]*cart.Product{5: carttest.Account()}, 999)
 	assert.Equal(t, got, []cart.Line{line(999), line(3, us)}, "shared")
 }

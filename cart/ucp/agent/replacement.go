@@ -1,26 +1,27 @@
-package cart
+package agent
 
 import (
 	"cmp"
 	"errors"
 	"slices"
-	"strconv"
 	"strings"
+
+	"commerce/cart"
 )
 
 // Replacement is an agent's request to replace all lines of a cart. An agent sends the whole cart, which a
-// shopper may have changed since the agent read it: see Cart.SeenBy.
+// shopper may have changed since the agent read it: see seen.
 type Replacement struct {
 	Elements []Element
 	Coupon   *string // its code as the agent sent it; nil keeps the cart's, "" removes it
 }
 
 type Element struct {
-	ID       string // as the agent sent it; "" for none
-	Line     LineID // that the ID names; "" for none
-	Product  int64  // 0 if no product can have the requested ID
-	Plan     int64  // 0 for none
-	Quantity int64  // 1 or more
+	ID       string      // as the agent sent it; "" for none
+	Line     cart.LineID // that the ID names; "" for none
+	Product  int64       // 0 if no product can have the requested ID
+	Plan     int64       // 0 for none
+	Quantity int64       // 1 or more
 }
 
 func (r Replacement) IDs() (ids []string) {
@@ -34,31 +35,20 @@ func (r Replacement) IDs() (ids []string) {
 
 // ParseItem parses what agents call a product: its ID, or with a plan "<product>.p<plan>".
 func ParseItem(s string) (product, plan int64, ok bool) {
-	id, ok := ParseLineID(s)
+	id, ok := cart.ParseLineID(s)
 	if !ok || strings.Contains(s, ".f") {
 		return 0, 0, false
 	}
 	return id.Product(), id.Plan(), true
 }
 
-// Item is the inverse of ParseItem, for a line.
-func (id LineID) Item() string { return string(NewLineID(id.Product(), id.Plan(), nil)) }
-
 // ErrChangedUnseen means that a change would undo what its sender has not seen.
-var ErrChangedUnseen = errors.New("cart: the cart has changed since the sender of the change has read it")
+var ErrChangedUnseen = errors.New("agent: the cart has changed since the sender of the change has read it")
 
-// Moment is the version and its mark, by which a cart's states are told apart.
-func (c Cart) Moment() string {
-	if c.ID == "" {
-		return "0.0"
-	}
-	return strconv.FormatInt(c.Version, 10) + "." + c.Mark
-}
-
-// SeenBy reports whether an agent has seen the cart as it is: all Moments of the IDs that it sends are of this version.
+// seen reports whether an agent has seen the cart as it is: all Moments of the IDs that it sends are of this version.
 // An agent that sends none has seen it if nobody else has changed it since the Moment last, which the
 // agent's own last change made. A cart that was never used has nothing to see.
-func (c Cart) SeenBy(moments []string, last string) bool {
+func seen(c cart.Cart, moments []string, last string) bool {
 	if len(moments) == 0 {
 		return c.ID == "" || last == c.Moment()
 	}
@@ -66,15 +56,15 @@ func (c Cart) SeenBy(moments []string, last string) bool {
 }
 
 type Step struct {
-	Element  int    // that it is for; -1 for a line that no element keeps
-	Line     LineID // whose quantity is set; "" to add the element
-	Quantity int64  // 0 removes the line
+	Element  int         // that it is for; -1 for a line that no element keeps
+	Line     cart.LineID // whose quantity is set; "" to add the element
+	Quantity int64       // 0 removes the line
 }
 
 // Plan returns the steps that make a cart hold the elements. An element keeps the line that its ID names, or else the
 // first line of its product and plan that no other element keeps, and only changes its quantity. First, lines
 // that no element keeps are removed and others lowered, so that stock and room are free for what follows.
-func (r Replacement) Plan(c Cart) []Step {
+func (r Replacement) Plan(c cart.Cart) []Step {
 	var steps []Step
 	elementOf := r.match(c.Lines)
 	kept := make([]bool, len(r.Elements))
@@ -99,7 +89,7 @@ func (r Replacement) Plan(c Cart) []Step {
 }
 
 // turn orders steps by their kind.
-func (s Step) turn(c *Cart) int {
+func (s Step) turn(c *cart.Cart) int {
 	switch {
 	case s.Element < 0:
 		return 0
@@ -112,7 +102,7 @@ func (s Step) turn(c *Cart) int {
 }
 
 // match returns the element that keeps each line; -1 for none.
-func (r Replacement) match(lines []Line) []int {
+func (r Replacement) match(lines []cart.Line) []int {
 	elementOf := slices.Repeat([]int{-1}, len(lines))
 	matched := make([]bool, len(r.Elements))
 	for _, byID := range []bool{true, false} {

@@ -1,4 +1,4 @@
-package service
+package live
 
 import (
 	"cmp"
@@ -9,7 +9,7 @@ import (
 	"commerce/auth/limit"
 	"commerce/auth/locale"
 	"commerce/auth/problem"
-	"commerce/cart/redisstore"
+	"commerce/cart/service"
 )
 
 // Limits of the streams that an instance has at the same time, because each takes memory and a connection.
@@ -19,16 +19,37 @@ const (
 	ClientStreams = 100 // of one client
 )
 
-type streams struct{ ofCarts, ofClients *limit.Slots[string] }
+// Config configures Streams.
+type Config struct {
+	ClientStreams int              // how many streams a client may have at the same time; 0: any number
+	Opened        func(change int) // called when a stream begins, with 1, and when it ends, with -1; nil: nothing is called
+	Seen          func()           // called with each state of a cart that a stream has got; nil: nothing is called
+}
 
-func newStreams(perClient int) streams {
-	return streams{
+// Streams follow carts.
+type Streams struct {
+	Config
+	carts              *service.Carts
+	hub                *Hub
+	ofCarts, ofClients *limit.Slots[string]
+}
+
+// New returns the Streams of carts.
+func New(carts *service.Carts, c Config) *Streams {
+	if c.Opened == nil {
+		c.Opened = func(int) {}
+	}
+	if c.Seen == nil {
+		c.Seen = func() {}
+	}
+	return &Streams{
+		Config: c, carts: carts, hub: NewHub(carts.Redis),
 		ofCarts:   limit.NewSlots[string](limit.SlotsConfig{All: maxStreams, Each: cartStreams}),
-		ofClients: limit.NewSlots[string](limit.SlotsConfig{Each: cmp.Or(perClient, maxStreams)}),
+		ofClients: limit.NewSlots[string](limit.SlotsConfig{Each: cmp.Or(c.ClientStreams, maxStreams)}),
 	}
 }
 
-func (s streams) enter(ctx context.Context, cart, client string) (leave func(), err error) {
+func (s *Streams) enter(ctx context.Context, cart, client string) (leave func(), err error) {
 	leaveCart, err := s.ofCarts.Enter(ctx, cart)
 	if err != nil {
 		return nil, errManyStreams
@@ -46,41 +67,41 @@ func (s streams) enter(ctx context.Context, cart, client string) (leave func(), 
 
 // Stream follows the states of one cart.
 type Stream struct {
-	*redisstore.Listener
-	events *Events
-	leave  func()
+	*Listener
+	of    *Streams
+	leave func()
 }
 
 // Listen follows the visit's cart. It merges nothing. The caller closes the stream. Errors:
 // problem.Unauthenticated, problem.NotFound if nothing is stored, problem.Unavailable.
-func (s *Carts) Listen(ctx context.Context, v *Visit) (*Stream, error) {
+func (s *Streams) Listen(ctx context.Context, v *service.Visit) (*Stream, error) {
 	if v.Fresh {
 		return nil, errNoCredential
 	}
-	leave, err := s.streams.enter(ctx, v.own.String(), v.client)
+	leave, err := s.enter(ctx, v.Ref().String(), v.Client())
 	if err != nil {
 		return nil, err
 	}
-	ctx, trip := v.budget.spend(ctx, 1)
-	defer trip.done()
-	l, err := s.Redis.Listen(ctx, v.own)
+	ctx, done := v.Within(ctx)
+	defer done()
+	l, err := s.hub.Listen(ctx, v.Ref())
 	if err != nil {
 		leave()
-		if errors.Is(err, redisstore.ErrNoCart) {
+		if errors.Is(err, ErrNoCart) {
 			err = errNoCart
 		}
 		return nil, err
 	}
-	s.Events.Streams(1)
-	return &Stream{l, &s.Events, leave}, nil
+	s.Opened(1)
+	return &Stream{l, s, leave}, nil
 }
 
-// MayListen returns the error of Listen without listening, so it changes nothing in Redis.
-func (s *Carts) MayListen(ctx context.Context, v *Visit) error {
+// MayListen returns the error of Listen for a visit that is ReadOnly, without listening, so it changes nothing in Redis.
+func (s *Streams) MayListen(ctx context.Context, v *service.Visit) error {
 	if v.Fresh {
 		return errNoCredential
 	}
-	stored, err := s.loadOwn(ctx, v)
+	stored, err := s.carts.Load(ctx, v)
 	if err == nil && stored.ID == "" {
 		err = errNoCart
 	}
@@ -88,9 +109,9 @@ func (s *Carts) MayListen(ctx context.Context, v *Visit) error {
 }
 
 // Next returns the next state of the cart. ok is false if none waits.
-func (s *Stream) Next() (seen redisstore.Sighting, ok bool, err error) {
+func (s *Stream) Next() (seen Sighting, ok bool, err error) {
 	if seen, ok, err = s.Listener.Next(); ok {
-		s.events.Seen()
+		s.of.Seen()
 	}
 	return seen, ok, err
 }
@@ -98,7 +119,7 @@ func (s *Stream) Next() (seen redisstore.Sighting, ok bool, err error) {
 func (s *Stream) Close() {
 	s.Listener.Close()
 	s.leave()
-	s.events.Streams(-1)
+	s.of.Opened(-1)
 }
 
 var (

@@ -1,9 +1,10 @@
-package redisstore_test
+package live_test
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
-	"math/rand/v2"
+	mathrand "math/rand/v2"
 	"os"
 	"strings"
 	"sync"
@@ -17,31 +18,31 @@ import (
 	"commerce/auth/problem"
 	"commerce/cart"
 	"commerce/cart/carttest"
+	"commerce/cart/live"
 	"commerce/cart/redisstore"
 	"commerce/deploy/assert"
-	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
 )
 
 // sees waits for the next sighting of a listener, and compares it with a tag; "" for gone.
-func sees(t *testing.T, l *redisstore.Listener, want string) {
+func sees(t *testing.T, l *live.Listener, want string) {
 	t.Helper()
 	got := next(t, l)
 	if want == "" {
-		assert.Equal(t, got, redisstore.Sighting{Tag: "0.0.0", Gone: true}, "sighting")
+		assert.Equal(t, got, live.Sighting{Tag: "0.0.0", Gone: true}, "sighting")
 	} else {
 		assert.That(t, got.Tag == want && !got.Gone, "sighting %+v, want %s", got, want)
 	}
 }
 
-func next(t *testing.T, l *redisstore.Listener) redisstore.Sighting {
+func next(t *testing.T, l *live.Listener) live.Sighting {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), ephemeral.Patience(20*time.Second))
 	defer cancel()
 	return assert.Must(await(ctx, l))(t)
 }
 
-func await(ctx context.Context, l *redisstore.Listener) (redisstore.Sighting, error) {
+func await(ctx context.Context, l *live.Listener) (live.Sighting, error) {
 	woken := make(chan struct{}, 1)
 	l.Wake(func() {
 		select {
@@ -56,7 +57,7 @@ func await(ctx context.Context, l *redisstore.Listener) (redisstore.Sighting, er
 		select {
 		case <-woken:
 		case <-ctx.Done():
-			return redisstore.Sighting{}, ctx.Err()
+			return live.Sighting{}, ctx.Err()
 		}
 	}
 }
@@ -67,30 +68,30 @@ func briefly(t *testing.T) context.Context {
 	return ctx
 }
 
-func reaches(t *testing.T, l *redisstore.Listener, tag string) {
+func reaches(t *testing.T, l *live.Listener, tag string) {
 	t.Helper()
 	for got := next(t, l); got.Tag != tag; got = next(t, l) {
 		assert.Require(t, !got.Gone, "the cart is gone before %s", tag)
 	}
 }
 
-func (r reader) listen(ref redisstore.Ref) *redisstore.Listener {
-	r.t.Helper()
+func (c carts) listen(ref redisstore.Ref) *live.Listener {
+	c.t.Helper()
 	began := time.Now()
 	for {
-		l, err := r.Listen(r.t.Context(), ref)
+		l, err := c.Listen(c.t.Context(), ref)
 		if err == nil {
-			r.t.Cleanup(l.Close)
+			c.t.Cleanup(l.Close)
 			return l
 		}
-		assert.Require(r.t, time.Since(began) < ephemeral.Patience(20*time.Second), "listen: %v", err) // on a busy machine
+		assert.Require(c.t, time.Since(began) < ephemeral.Patience(20*time.Second), "listen: %v", err) // on a busy machine
 	}
 }
 
 // listening returns a cart and a listener that has been told of it.
-func listening(t *testing.T, url string) (reader, redisstore.Ref, *redisstore.Listener) {
+func listening(t *testing.T, url string) (carts, redisstore.Ref, *live.Listener) {
 	t.Helper()
-	r := newReader(t, url)
+	r := open(t, url)
 	ref := r.filled()
 	l := r.listen(ref)
 	next(t, l)
@@ -104,10 +105,10 @@ func TestListen_SeesEachChange(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r, other := newReader(t, asService(t, url)), newReader(t, url)
-			ref := redisstore.GuestRef(newStoreID(), tokenOf("live"))
+			r, other := open(t, asService(t, url)), open(t, url)
+			ref := newRef()
 			_, err := r.Listen(t.Context(), ref)
-			assert.ErrorIs(t, err, redisstore.ErrNoCart, "listen to nothing")
+			assert.ErrorIs(t, err, live.ErrNoCart, "listen to nothing")
 			first := r.add(ref).Tag()
 			a, b := r.listen(ref), other.listen(ref)
 			sees(t, a, first)
@@ -120,7 +121,7 @@ func TestListen_SeesEachChange(t *testing.T) {
 			a.Close()
 			assert.Equal(t, r.Listeners(), 0, "listeners")
 			sees(t, b, other.add(ref).Tag())
-			assert.NoError(t, r.client.Del(t.Context(), ref.CartKey()).Err())
+			assert.NoError(t, r.client.Del(t.Context(), keyOf(ref)).Err())
 			sees(t, b, "")
 		})
 	}
@@ -128,27 +129,30 @@ func TestListen_SeesEachChange(t *testing.T) {
 
 func TestListen_EndsWhenTheCartIsMerged(t *testing.T) {
 	t.Parallel()
-	d := openDesk(t, "1×1", "2×1")
-	r := reader{Store: d.redis, t: t}
-	guest, customer := r.listen(d.guest), r.listen(d.customer)
-	next(t, guest)
-	next(t, customer)
-	d.read(d.as("c", d.token))
-	sees(t, guest, "")
-	c, _ := d.read(d.as("c", ""))
-	sees(t, customer, c.Tag())
+	r := open(t, ephemeral.Redis(t))
+	guest, customer := r.filled(), redisstore.CustomerRef(1, rand.Text())
+	r.add(customer)
+	guests, customers := r.listen(guest), r.listen(customer)
+	next(t, guests)
+	next(t, customers)
+	found := assert.Must(r.FindGuest(t.Context(), customer, guest, ""))(t)
+	assert.NoError(t, r.Reserve(t.Context(), customer, guest, "mnote", found.Needs, carttest.Limits, redisstore.Conditions{}))
+	claimed := assert.Must(r.Claim(t.Context(), customer, guest, "mnote", found.Needs, ""))(t)
+	sees(t, guests, "")
+	assert.Must(r.Apply(t.Context(), customer, claimed, cart.Sum, nil, "ID"))(t)
+	sees(t, customers, r.load(customer).Tag())
 }
 
 func TestListen_DropsAListenerThatIsBehind(t *testing.T) {
 	t.Parallel()
-	r := newReader(t, ephemeral.Redis(t))
+	r := open(t, ephemeral.Redis(t))
 	ref := r.filled()
 	l := r.listen(ref)
 	for range 600 {
 		r.add(ref)
 	}
 	_, _, err := l.Next()
-	assert.ErrorIs(t, err, redisstore.ErrBehind, "next")
+	assert.ErrorIs(t, err, live.ErrBehind, "next")
 }
 
 // Before an upgrade, users.conf had no rights to announce or to subscribe.
@@ -168,8 +172,8 @@ func TestListen_NeedsRights(t *testing.T) {
 		}
 		limited = strings.ReplaceAll(limited, "user commerce", "user "+name)
 		var failures atomic.Int64
-		old, all := newReader(t, ephemeral.AsUser(t, server.URL, limited, name)), newReader(t, server.URL)
-		old.Store = redisstore.New(redisstore.Config{Client: old.Client, TTL: usualTTLs, PublishFailed: func() { failures.Add(1) }})
+		old, all := open(t, ephemeral.AsUser(t, server.URL, limited, name)), open(t, server.URL)
+		old = openOn(t, redisstore.Config{Client: old.Client, PublishFailed: func() { failures.Add(1) }}, old.client)
 		ref := old.filled()
 		_, err := old.Listen(t.Context(), ref)
 		assert.That(t, isProblem(err, problem.Unavailable), "%s: %v", name, err)
@@ -194,13 +198,10 @@ func TestListen_SurvivesLossWhileSubscribing(t *testing.T) {
 // What one listener was told before the cart of another one began must not end that.
 func TestListen_SurvivesALateReplyAboutTheCartBefore(t *testing.T) {
 	t.Parallel()
-	r := newReader(t, ephemeral.Redis(t))
+	r := open(t, ephemeral.Redis(t))
 	came, end := make(chan struct{}), make(chan struct{}) // the first reply is late
-	connect.AddHook(r.Client, &then{
-		follows: func(cmd redis.Cmder, _ error) bool { return cmd.Name() == "hgetall" },
-		run:     func() { close(came); <-end },
-	})
-	ref := redisstore.GuestRef(newStoreID(), tokenOf("late"))
+	r.afterFirstRead(func() { close(came); <-end })
+	ref := newRef()
 	first := make(chan struct{})
 	go func() {
 		defer close(first)
@@ -233,7 +234,7 @@ func TestListen_FollowsASlot(t *testing.T) {
 	cluster := ephemeral.StartCluster(t)
 	r, ref, l := listening(t, cluster.URL)
 	nodes := r.client.(*redis.ClusterClient)
-	master := assert.Must(nodes.MasterForKey(t.Context(), ref.CartKey()))(t)
+	master := assert.Must(nodes.MasterForKey(t.Context(), keyOf(ref)))(t)
 	var from, to *redis.Client
 	for _, node := range cluster.Nodes[:3] {
 		if admin := node.Admin(); admin.Options().Addr == master.Options().Addr {
@@ -246,13 +247,13 @@ func TestListen_FollowsASlot(t *testing.T) {
 		t.Helper()
 		assert.NoError(t, node.Do(t.Context(), args...).Err())
 	}
-	slot := from.ClusterKeySlot(t.Context(), ref.CartKey()).Val()
+	slot := from.ClusterKeySlot(t.Context(), keyOf(ref)).Val()
 	fromID, toID := from.ClusterMyID(t.Context()).Val(), to.ClusterMyID(t.Context()).Val()
 	do(to, "cluster", "setslot", slot, "importing", fromID)
 	do(from, "cluster", "setslot", slot, "migrating", toID)
 	sees(t, l, r.add(ref).Tag())
 	host, port, _ := strings.Cut(to.Options().Addr, ":")
-	do(from, "migrate", host, port, ref.CartKey(), 0, 5000)
+	do(from, "migrate", host, port, keyOf(ref), 0, 5000)
 	reaches(t, l, r.add(ref).Tag())
 	do(to, "cluster", "setslot", slot, "node", toID)
 	do(from, "cluster", "setslot", slot, "node", toID)
@@ -262,7 +263,7 @@ func TestListen_FollowsASlot(t *testing.T) {
 }
 
 // reachesAtOnce checks that a change shows before a sync would find it. The machine may be busy, so the best of some counts.
-func reachesAtOnce(t *testing.T, l *redisstore.Listener, r reader, ref redisstore.Ref) {
+func reachesAtOnce(t *testing.T, l *live.Listener, r carts, ref redisstore.Ref) {
 	t.Helper()
 	fastest := time.Hour
 	for try := 0; try < 10 && fastest >= 200*time.Millisecond; try++ {
@@ -288,7 +289,7 @@ func TestListen_OutlivesRedis(t *testing.T) {
 		"sentinels": {sentinels.URL, func(redisstore.Ref) { sentinels.Master.Kill() }, func(redisstore.Ref) {}},
 		"cluster": {cluster.URL, func(ref redisstore.Ref) {
 			client := dial(t, cluster.URL).(*redis.ClusterClient)
-			master := assert.Must(client.MasterForKey(t.Context(), ref.CartKey()))(t)
+			master := assert.Must(client.MasterForKey(t.Context(), keyOf(ref)))(t)
 			for _, node := range cluster.Nodes[:3] {
 				if strings.HasSuffix(node.URL, master.Options().Addr) {
 					node.Kill()
@@ -305,7 +306,7 @@ func TestListen_OutlivesRedis(t *testing.T) {
 			time.Sleep(3 * time.Second)
 			test.again(ref)
 			for { // until Redis makes changes again
-				change := redisstore.Only(cart.SetCoupon(fmt.Sprint("C", time.Now().UnixNano())))
+				change := redisstore.Change{Rule: cart.SetCoupon(fmt.Sprint("C", time.Now().UnixNano()))}
 				o, err := r.Change(briefly(t), ref, redisstore.Conditions{}, redisstore.Attempt{Limits: carttest.Limits}, change)
 				if err == nil && o.Status == cart.Applied {
 					reaches(t, l, o.Tag())
@@ -329,14 +330,14 @@ func TestListen_MissesNothing(t *testing.T) {
 			t.Parallel()
 			server := ephemeral.StartRedis(t)
 			admin := server.Admin()
-			const instances, carts, changes = 3, 4, 150
-			refs := make([]redisstore.Ref, carts)
-			all := make([]reader, instances)
+			const instances, many, changes = 3, 4, 150
+			refs := make([]redisstore.Ref, many)
+			all := make([]carts, instances)
 			for i := range all {
-				all[i] = newReader(t, server.URL)
+				all[i] = open(t, server.URL)
 			}
 			began := time.Now()
-			listeners := map[*redisstore.Listener]redisstore.Ref{}
+			listeners := map[*live.Listener]redisstore.Ref{}
 			for i := range refs {
 				refs[i] = all[0].filled()
 				for _, r := range all {
@@ -348,8 +349,8 @@ func TestListen_MissesNothing(t *testing.T) {
 			for _, r := range all {
 				writers.Go(func() {
 					for range changes {
-						r.add(refs[rand.N(carts)])
-						time.Sleep(rand.N(4 * time.Millisecond))
+						r.add(refs[mathrand.N(many)])
+						time.Sleep(mathrand.N(4 * time.Millisecond))
 					}
 				})
 			}
@@ -371,7 +372,7 @@ func TestListen_MissesNothing(t *testing.T) {
 						select {
 						case <-done:
 							return
-						case <-time.After(rand.N(150 * time.Millisecond)):
+						case <-time.After(mathrand.N(150 * time.Millisecond)):
 							admin.Do(t.Context(), "client", "kill", "type", "pubsub")
 						}
 					}

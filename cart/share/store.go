@@ -1,0 +1,282 @@
+package share
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"commerce/auth"
+	"commerce/auth/locale"
+	"commerce/auth/problem"
+	"commerce/cart"
+	"commerce/cart/redisstore"
+)
+
+// A share is a copy of a cart, with a member s until it is listed. The list of a cart's shares is in another slot. So a share is
+// stored for a minute, listed, and kept if it is still listed: a late copy of a command restores a deleted share for at most a minute.
+const (
+	shareLife = 30 * 24 * time.Hour
+	unlisted  = time.Minute // how long a share is stored that is not listed yet
+)
+
+// The kinds of what is stored: a list leads to its shares.
+const (
+	KindCopy redisstore.HoldingKind = "share"
+	KindList redisstore.HoldingKind = "shares of a cart"
+)
+
+const listPart = "shares"
+
+// Stored describes what this package stores, for erasure.
+func Stored() []redisstore.Beside {
+	return []redisstore.Beside{{Part: listPart, Kind: KindList, Led: KindCopy, Leads: copyKey}}
+}
+
+// Summary says in words what a Holding is; "" for what another package stores.
+func Summary(h redisstore.Holding) string {
+	switch h.Kind {
+	case KindCopy:
+		return fmt.Sprintf("a shared copy, lines: %d", len(h.Cart.Lines))
+	case KindList:
+		return fmt.Sprintf("digests of the codes of shared copies: %d", h.Entries)
+	}
+	return ""
+}
+
+// copyKey is the key of a share in the store of a cart, by the digest of its code.
+func copyKey(of redisstore.Ref, digest string) string { return of.OtherKey("s", digest) }
+
+func digestOf(code string) string { return auth.CartToken(code).Digest() }
+
+func seconds(t time.Time) string { return strconv.FormatInt(t.Unix(), 10) }
+
+func parseSeconds(text string) int64 {
+	n, _ := strconv.ParseInt(text, 10, 64)
+	return n
+}
+
+// keeping is a request of a cart to share its lines under the first code.
+type keeping struct {
+	store  *redisstore.Store
+	cart   redisstore.Ref
+	cartID string
+	lines  []cart.Line
+	codes  []string
+}
+
+// keep keeps the share, lists it, and returns when it expires. What is kept already stays as it is. Errors: errTooMany,
+// and cart.ErrNoCode if the cart has deleted a share with one of the codes.
+func (k *keeping) keep(ctx context.Context) (expires time.Time, err error) {
+	const doing = "keep share"
+	key := copyKey(k.cart, digestOf(k.codes[0]))
+	err = k.store.Edit(ctx, doing, []string{key}, func(found *redisstore.Slot) (*redisstore.Edit, error) {
+		if found.Get(0, "i") != "" {
+			return nil, nil
+		}
+		switch status, err := k.list(ctx, onlyLook); {
+		case err != nil:
+			return nil, err
+		case status == deleted:
+			return nil, cart.ErrNoCode
+		}
+		members := redisstore.CopyOf(k.cartID, k.lines, found.Now.Add(unlisted))
+		return &redisstore.Edit{Set: append(members, "s", "unlisted"), Life: unlisted}, nil
+	})
+	if err != nil {
+		return time.Time{}, err
+	}
+	status := notListed
+	err = k.store.Edit(ctx, doing, []string{key}, func(found *redisstore.Slot) (*redisstore.Edit, error) {
+		ends := time.Unix(parseSeconds(found.Get(0, "x")), 0)
+		isKept := found.Get(0, "s") == ""
+		if !isKept {
+			ends = found.Now.Add(shareLife).Truncate(time.Second)
+		}
+		// Between the look and the commit: if the share is deleted meanwhile, its fence is gone, and the commit fails.
+		if status, err = k.list(ctx, seconds(ends)); err != nil || status != listed {
+			return nil, err
+		}
+		if found.Get(0, "i") == "" {
+			return nil, cart.Unavailable(doing, errLost)
+		}
+		if expires = ends; isKept {
+			return nil, nil
+		}
+		return &redisstore.Edit{
+			Remove: []any{"s"}, Set: []any{"x", seconds(ends)}, Life: ends.Sub(found.Now), Made: func() { expires = ends },
+		}, nil
+	})
+	if err == nil && status != listed {
+		err = drop(ctx, k.store, key)
+	}
+	switch {
+	case err != nil:
+		return time.Time{}, err
+	case status == listFull:
+		return time.Time{}, errTooMany
+	case status == deleted:
+		return time.Time{}, cart.ErrNoCode
+	}
+	return expires, nil
+}
+
+var (
+	errLost    = errors.New("share: a failover has lost the share")
+	errTooMany = problem.New(problem.ValidationFailed, "", locale.Text{
+		locale.En: "A cart can have at most 10 shared links. Please delete one first.",
+		locale.Ar: "لا يمكن أن يكون للسلة أكثر من 10 روابط مشاركة. يُرجى حذف أحدها أولًا.",
+	})
+)
+
+func drop(ctx context.Context, store *redisstore.Store, key string) error {
+	return store.Delete(ctx, "delete share", key)
+}
+
+// load returns what is kept under a code, with the ID of the cart that has shared it; otherwise cart.ErrNoCode.
+func load(ctx context.Context, store *redisstore.Store, of redisstore.Ref, code string) (cart.Cart, error) {
+	shared, err := store.ReadCopy(ctx, "read share", copyKey(of, digestOf(code)))
+	if err == nil && shared.ID == "" {
+		err = cart.ErrNoCode
+	}
+	return shared, err
+}
+
+// remove deletes a share of a cart, or of one that was merged into it. If there is none with the code, and the cart
+// has deleted none earlier, it returns cart.ErrNoCode.
+func remove(ctx context.Context, store *redisstore.Store, of redisstore.Ref, cartID, code string) error {
+	k := keeping{store: store, cart: of, cartID: cartID, codes: []string{code}}
+	status, err := k.list(ctx, unlist) // first, or a late repeat could share again
+	if err != nil {
+		return err
+	}
+	if status != deleted {
+		shared, err := load(ctx, store, of, code)
+		if err != nil {
+			return err
+		}
+		merged, err := store.WasMerged(ctx, of, shared.ID)
+		if err != nil {
+			return err
+		}
+		if !merged && shared.ID != cartID {
+			return cart.ErrNoCode
+		}
+	}
+	return drop(ctx, store, copyKey(of, digestOf(code)))
+}
+
+// The list of the shares that a cart has made is a hash: digest of the code -> when the share expires, in seconds, with " -"
+// behind it if it is deleted, so that a late repeat of its request does not share again.
+const (
+	sharesListed  = 10
+	sharesDeleted = 50 // at most: those that expire last
+)
+
+type listing string
+
+const (
+	notListed listing = ""
+	listed    listing = "listed"
+	deleted   listing = "deleted" // now or earlier
+	listFull  listing = "full"
+)
+
+// What list may do instead of listing a share.
+const (
+	onlyLook = "?"
+	unlist   = "-"
+)
+
+// list adds the share of the first code to the list. expires is in seconds by Redis' clock, or onlyLook, or unlist, which marks the
+// share as deleted. The status is deleted if the share of any of the codes is.
+func (k *keeping) list(ctx context.Context, expires string) (status listing, err error) {
+	key := k.cart.BesideKey(listPart + ":" + k.cartID)
+	err = k.store.Edit(ctx, "list share", []string{key}, func(found *redisstore.Slot) (*redisstore.Edit, error) {
+		all := parseList(found)
+		over := all.over(found.Now.Unix())
+		digest := digestOf(k.codes[0])
+		value := strconv.FormatInt(all[digest].expires, 10) + " -"
+		switch status = all.status(k.codes); {
+		case expires == onlyLook, status == deleted, status == notListed && expires == unlist,
+			status == listed && expires != unlist && parseSeconds(expires) <= all[digest].expires:
+			return nil, nil
+		case expires == unlist:
+			status = deleted
+			over = append(over, all.excess()...)
+		case status == notListed && all.count(false) >= sharesListed:
+			status = listFull
+			return nil, nil
+		default:
+			status, value = listed, expires
+		}
+		return &redisstore.Edit{Remove: over, Set: []any{digest, value}, Life: shareLife}, nil
+	})
+	return status, err
+}
+
+// shares are those of a list, by the digests of their codes.
+type shares map[string]struct {
+	expires int64
+	deleted bool
+}
+
+func parseList(found *redisstore.Slot) shares {
+	all := shares{}
+	for digest, value := range found.Members(0) {
+		text, gone := strings.CutSuffix(value, " -")
+		share := all[digest]
+		share.expires, share.deleted = parseSeconds(text), gone
+		all[digest] = share
+	}
+	return all
+}
+
+// over removes the shares that have expired, and returns their digests.
+func (all shares) over(now int64) (gone []any) {
+	for digest, share := range all {
+		if share.expires <= now {
+			gone = append(gone, digest)
+			delete(all, digest)
+		}
+	}
+	return gone
+}
+
+func (all shares) status(codes []string) (status listing) {
+	for i, code := range codes {
+		share, ok := all[digestOf(code)]
+		switch {
+		case ok && share.deleted:
+			return deleted
+		case ok && i == 0:
+			status = listed
+		}
+	}
+	return status
+}
+
+func (all shares) count(deleted bool) (n int) {
+	for _, share := range all {
+		if share.deleted == deleted {
+			n++
+		}
+	}
+	return n
+}
+
+// excess is the deleted share that is no longer remembered once there is another one.
+func (all shares) excess() []any {
+	if all.count(true) < sharesDeleted {
+		return nil
+	}
+	first := ""
+	for digest, share := range all {
+		if share.deleted && (first == "" || share.expires < all[first].expires) {
+			first = digest
+		}
+	}
+	return []any{first}
+}

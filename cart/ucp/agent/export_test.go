@@ -1,0 +1,4 @@
+package agent
+
+// Seen is the rule of what an agent has seen.
+var Seen = seen
