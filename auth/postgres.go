@@ -74,11 +74,13 @@ func (s *PostgresStores) find(ctx context.Context, key storeKey) (found *store.S
 
 // selectStore returns payment methods as the JSON of store.PaymentMethod.
 const selectStore = `/* store */
-SELECT s.id, s.name, coalesce(s.host, ''), coalesce(s.cart_url, ''), s.currency, s.language, s.tax_ppm, s.prices_include_tax,
+SELECT s.id, s.name, coalesce(s.host, ''), coalesce(s.cart_url, ''), s.currency, s.language, s.tax_ppm, s.prices_include_tax, coalesce(s.country, ''),
 	ARRAY(SELECT k.key FROM publishable_keys k WHERE k.store_id = s.id ORDER BY k.key),
 	(SELECT json_agg(json_build_object('id', m.id, 'icon', m.icon, 'enabled', m.enabled,
 			'name', json_strip_nulls(json_build_object('en', m.name_en, 'ar', nullif(m.name_ar, '')))) ORDER BY m.position, m.id)
-		FROM payment_methods m WHERE m.store_id = s.id)
+		FROM payment_methods m WHERE m.store_id = s.id),
+	(SELECT json_object_agg(r.country, r.rates)
+		FROM (SELECT country, json_object_agg(tax_class, tax_ppm) AS rates FROM tax_rates WHERE store_id = s.id GROUP BY country) r)
 FROM stores s
 WHERE s.id = `
 
@@ -106,7 +108,7 @@ func (s *PostgresStores) load(ctx context.Context, key storeKey) (*store.Store, 
 func scanStore(row pgx.CollectableRow) (*store.Store, error) {
 	var s store.Store
 	return &s, row.Scan(&s.ID, &s.Name, &s.Host, &s.CartURL, &s.Currency, &s.Locale,
-		&s.TaxRate, &s.PricesIncludeTax, &s.PublicKeys, &s.PaymentMethods)
+		&s.TaxRate, &s.PricesIncludeTax, &s.Country, &s.PublicKeys, &s.PaymentMethods, &s.TaxRates)
 }
 
 func storeWeight(key storeKey, s *store.Store) uint32 {
@@ -118,7 +120,8 @@ func storeWeight(key storeKey, s *store.Store) uint32 {
 	for _, key := range s.PublicKeys {
 		size += len(key)
 	}
-	const mapOfTwoTexts = 200
+	const mapOfTwoTexts, mapOfTwoRates = 200, 250
+	size += len(s.TaxRates) * mapOfTwoRates
 	for _, m := range s.PaymentMethods {
 		size += int(unsafe.Sizeof(m)) + mapOfTwoTexts + len(m.ID) + len(m.Icon)
 		for _, name := range m.Name {

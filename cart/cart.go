@@ -21,6 +21,7 @@ type Cart struct {
 	Mark      string    // random, drawn for each version; "" when nothing is stored
 	Lines     []Line    // in the order in which they were first added
 	Coupon    string    // its code; "" for none
+	Buyer     Buyer     // as the shopper or an agent said
 	Metadata  Metadata  // nil for none
 	ExpiresAt time.Time // when an unchanged cart expires; zero when nothing is stored
 }
@@ -50,8 +51,11 @@ func (c *Cart) Count() int64 {
 	return n
 }
 
-// InUse reports whether a cart has a line, a coupon or metadata.
-func (c *Cart) InUse() bool { return len(c.Lines) > 0 || c.Coupon != "" || c.Metadata != nil }
+// InUse reports whether a cart has a line, a coupon, metadata or a buyer's country.
+func (c *Cart) InUse() bool { return c.hasContents() || c.Buyer != Buyer{} }
+
+// hasContents reports whether Clear removes anything.
+func (c *Cart) hasContents() bool { return len(c.Lines) > 0 || c.Coupon != "" || c.Metadata != nil }
 
 func (c *Cart) Has(line LineID) bool { return c.place(line) >= 0 }
 

@@ -215,11 +215,12 @@ func Remove(item Item) Rule {
 	}
 }
 
-// Clear is the rule that removes all lines, the coupon and the metadata. The cart keeps its ID, and the notes of merges.
+// Clear is the rule that removes all lines, the coupon and the metadata. The cart keeps its ID, the buyer's country, and the notes
+// of merges.
 func Clear() Rule {
 	return func(cell *Cell, _ Limits, _ time.Time) Effect {
 		c := cell.Cart
-		altered := c.InUse()
+		altered := c.hasContents()
 		c.Lines, c.Coupon, c.Metadata = nil, "", nil
 		return Effect{Cart: c, Altered: altered}
 	}

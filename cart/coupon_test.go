@@ -22,17 +22,30 @@ var drawnStore = rapid.Custom(func(t *rapid.T) *store.Store {
 		Currency:         rapid.SampledFrom([]string{"JPY", "SAR", "USD", "KWD", "CLF"}).Draw(t, "currency"),
 		TaxRate:          rapid.Int64Range(0, MaxTaxRate).Draw(t, "rate"),
 		PricesIncludeTax: rapid.Bool().Draw(t, "included"),
+		Country:          rapid.SampledFrom([]string{"", "SA", "DE"}).Draw(t, "country"),
+		TaxRates:         drawnRates(t),
 	}
 })
+
+func drawnRates(t *rapid.T) store.TaxRates {
+	rates := store.TaxRates{}
+	for _, country := range []string{"SA", "DE", "FR"} {
+		rates[country] = rapid.MapOf(rapid.SampledFrom(taxClasses), rapid.Int64Range(0, MaxTaxRate)).Draw(t, "rates of "+country)
+	}
+	return rates
+}
+
+var taxClasses = []string{store.StandardTax, "e-book", "course"}
 
 // drawnPriced is a priced cart with products of any tax rate, some gone, inactive or sold out.
 func drawnPriced(t *rapid.T, store *store.Store) Priced {
 	highest := rapid.SampledFrom([]int64{9, 9999, int64(MaxPrice)}).Draw(t, "highest price")
 	products := map[int64]*Product{}
-	c := Cart{Coupon: "C"}
+	c := Cart{Coupon: "C", Buyer: Buyer{Country: rapid.SampledFrom([]string{"", "SA", "DE", "FR", "JP"}).Draw(t, "buyer")}}
 	for id := range rapid.Int64Range(0, 9).Draw(t, "lines") {
 		c.Lines = append(c.Lines, Line{ID: NewLineID(id+1, 0, nil), Quantity: rapid.Int64Range(1, 999).Draw(t, "quantity")})
 		p := sold(id+1, money.Amount(rapid.Int64Range(0, highest).Draw(t, "price")))
+		p.TaxClass = rapid.SampledFrom(append(taxClasses, "")).Draw(t, "class")
 		if rapid.Bool().Draw(t, "own rate") {
 			p.TaxRate = new(rapid.SampledFrom([]int64{0, 50_000, 150_000, MaxTaxRate}).Draw(t, "own"))
 		}

@@ -11,6 +11,7 @@ import (
 type Offers struct {
 	Lines  map[LineID]int64 // quantities
 	Coupon string
+	Buyer  Buyer
 
 	Metadata bool // the cart's own
 
@@ -27,8 +28,8 @@ type Merged struct {
 
 // Merge adds the lines of a guest's cart, each within its bounds (see MergeBounds). What was offered before stays: only a line
 // of which more is offered now, because a failover has brought the guest's cart back, is merged again. The owner's line keeps
-// its order, price, fields and notice, and its values of metadata. A coupon is taken once, if the owner has none, and so is the
-// cart's metadata.
+// its order, price, fields and notice, and its values of metadata. A coupon and the buyer's country are taken once, if the owner has none, and so is
+// the cart's metadata.
 func Merge(c, guest Cart, by Strategy, bounds map[LineID]Bounds, before Offers) Merged {
 	m := Merged{Cart: c, Offers: before, Came: CameIn{Lines: map[LineID]CameLine{}}}
 	m.Lines, m.Offers.Lines = slices.Clone(c.Lines), maps.Clone(before.Lines)
@@ -40,11 +41,15 @@ func Merge(c, guest Cart, by Strategy, bounds map[LineID]Bounds, before Offers) 
 		m.Coupon, m.Came.Coupon = guest.Coupon, guest.Coupon
 	}
 	m.Offers.Coupon = cmp.Or(before.Coupon, guest.Coupon)
+	if before.Buyer == (Buyer{}) && c.Buyer == (Buyer{}) {
+		m.Buyer, m.Came.Buyer = guest.Buyer, guest.Buyer
+	}
+	m.Offers.Buyer = cmp.Or(before.Buyer, guest.Buyer)
 	if guest.Metadata != nil && !before.Metadata {
 		m.Metadata, m.Came.Metadata = fill(c.Metadata, guest.Metadata)
 		m.Offers.Metadata = true
 	}
-	if report.Lines > 0 || m.Came.Coupon != "" || m.Came.Metadata != nil {
+	if report.Lines > 0 || m.Came.Coupon != "" || m.Came.Buyer != (Buyer{}) || m.Came.Metadata != nil {
 		m.Report, m.Version = &report, c.Version+1
 	}
 	return m

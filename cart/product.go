@@ -24,6 +24,7 @@ type Product struct {
 	Step          int64        // a line's quantity is MinQuantity plus a multiple of it; 0 and 1: any
 	MaxPerCart    *int64       // of all lines of the product; nil: no limit
 	TaxRate       *int64       // parts per million; nil: the store's rate
+	TaxClass      string       // "" is store.StandardTax
 	Image         *Image       // nil: none
 	Plans         []Plan       // a product with plans is bought by choosing one
 	Fields        []Field      // in the merchant's order, which gives each its position

@@ -21,7 +21,7 @@ func (p *Priced) addTax(store *store.Store) {
 	p.TaxLines, p.Tax = p.TaxLines[:0], 0
 	for i := range p.Lines {
 		if l := &p.Lines[i]; l.Product != nil {
-			p.taxLine(taxRate(l.Product, store)).Base += l.Total - l.Discount
+			p.taxLine(taxRate(l.Product, store, p.Cart.Buyer.Country)).Base += l.Total - l.Discount
 		}
 	}
 	for i := range p.TaxLines {
@@ -50,9 +50,18 @@ func (p *Priced) taxLine(rate int64) *TaxLine {
 	return &p.TaxLines[len(p.TaxLines)-1]
 }
 
-func taxRate(p *Product, store *store.Store) int64 {
-	if p.TaxRate != nil {
+// taxRate returns the rate of a product in parts per million. What a product of the standard class does not bear at home, it bears
+// nowhere; any other rate of its own holds at home alone.
+func taxRate(p *Product, s *store.Store, country string) int64 {
+	class := cmp.Or(p.TaxClass, store.StandardTax)
+	untaxed := class == store.StandardTax && p.TaxRate != nil && *p.TaxRate == 0
+	switch {
+	case s.Abroad(country) && untaxed:
+		return 0
+	case s.Abroad(country):
+		return s.TaxAbroad(country, class)
+	case p.TaxRate != nil:
 		return *p.TaxRate
 	}
-	return store.TaxRate
+	return s.TaxRate
 }

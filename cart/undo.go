@@ -15,6 +15,7 @@ type CameIn struct {
 	At       time.Time           `json:"-"` // of the merge, by Redis' clock
 	Lines    map[LineID]CameLine // that it has raised, begun, or given texts
 	Coupon   string              `json:",omitempty"` // if the customer had none; "" otherwise
+	Buyer    Buyer               `json:",omitzero"`  // as Coupon
 	Metadata Metadata            `json:",omitempty"` // names that the customer did not have
 
 	UndoneAs string       `json:",omitempty"` // the name of its undo; "" while it is not undone
@@ -51,7 +52,7 @@ type Undone struct {
 // UndoMerge takes out of a customer's cart what a merge has brought, as far as it is still there. later are the merges since
 // then that are not undone: what they have brought is no change of the shopper's. A line that
 // began with the merge stays if the shopper has changed its texts. Texts that it brought to another line, the
-// coupon and the cart's metadata leave unless the shopper has changed them. If nothing of the quantity leaves,
+// coupon, the buyer's country and the cart's metadata leave unless the shopper has changed them. If nothing of the quantity leaves,
 // such texts have no line in the guest's cart: they are dropped, since they are not the customer's. No quantity
 // is lost or added.
 func (c Cart) UndoMerge(came CameIn, later ...CameIn) Undone {
@@ -80,6 +81,9 @@ func (c Cart) UndoMerge(came CameIn, later ...CameIn) Undone {
 	}
 	if came.Coupon != "" && c.Coupon == came.Coupon {
 		u.Customer.Coupon, u.Guest.Coupon = "", c.Coupon
+	}
+	if c.Buyer == came.Buyer {
+		u.Customer.Buyer, u.Guest.Buyer = Buyer{}, c.Buyer
 	}
 	u.Customer.Metadata, u.Guest.Metadata = c.Metadata.split(came.Metadata)
 	if changed || u.Guest.InUse() {
@@ -134,7 +138,8 @@ func (m CameIn) Above(other CameIn) CameIn {
 // the guest's cart has grown since. Call Above first, for each other merge in between.
 func (m CameIn) Again(more CameIn) CameIn {
 	all := more
-	all.Lines, all.Metadata, all.Coupon = maps.Clone(m.Lines), m.Metadata.With(more.Metadata), cmp.Or(more.Coupon, m.Coupon)
+	all.Lines, all.Metadata = maps.Clone(m.Lines), m.Metadata.With(more.Metadata)
+	all.Coupon, all.Buyer = cmp.Or(more.Coupon, m.Coupon), cmp.Or(more.Buyer, m.Buyer)
 	for id, in := range more.Lines {
 		first := m.Lines[id]
 		in.Before = max(in.Before-first.raised(), min(first.Before, in.Before))

@@ -49,7 +49,7 @@ func TestUndoMerge_LosesAndAddsNothing(t *testing.T) {
 		if diff := cmp.Diff(own, u.Customer, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(cart.Cart{}, "Version")); diff != "" || u.Adjusted != nil {
 			r.Fatalf("adjusted: %v, the customer's cart (-before the merge +after):\n%s", u.Adjusted, diff)
 		}
-		if again := u.Customer.UndoMerge(came); again.Guest.Lines != nil || again.Guest.Coupon != "" || again.Guest.Metadata != nil {
+		if again := u.Customer.UndoMerge(came); again.Guest.Lines != nil || again.Guest.Coupon != "" || again.Guest.Buyer != (cart.Buyer{}) || again.Guest.Metadata != nil {
 			r.Fatalf("undone twice, it takes out %+v", again.Guest)
 		}
 	})
@@ -94,6 +94,12 @@ func checkUndone(r *rapid.T, u cart.Undone, now cart.Cart, came cart.CameIn) {
 	if u.Customer.Coupon+u.Guest.Coupon != now.Coupon || u.Guest.Coupon != "" && u.Guest.Coupon != came.Coupon {
 		r.Fatalf("coupons: %q and %q", u.Customer.Coupon, u.Guest.Coupon)
 	}
+	switch none := (cart.Buyer{}); {
+	case u.Guest.Buyer == none && u.Customer.Buyer == now.Buyer && (came.Buyer == none || now.Buyer != came.Buyer):
+	case u.Guest.Buyer == came.Buyer && now.Buyer == came.Buyer && u.Customer.Buyer == none:
+	default:
+		r.Fatalf("buyers: %v and %v", u.Customer.Buyer, u.Guest.Buyer)
+	}
 	told := map[cart.LineID]cart.Adjustment{}
 	for _, a := range u.Adjusted {
 		told[a.Line] = a
@@ -132,7 +138,7 @@ func checkUndone(r *rapid.T, u cart.Undone, now cart.Cart, came cart.CameIn) {
 var undoLines = []cart.LineID{"1", "2", "3.p1"}
 
 func drawCart(r *rapid.T, whose string) cart.Cart {
-	c := cart.Cart{Coupon: rapid.SampledFrom([]string{"", "TEN", "FIVE"}).Draw(r, whose+" coupon"), Metadata: drawNames(r), Version: 1}
+	c := cart.Cart{Coupon: rapid.SampledFrom([]string{"", "TEN", "FIVE"}).Draw(r, whose+" coupon"), Buyer: drawBuyer(r), Metadata: drawNames(r), Version: 1}
 	for _, id := range undoLines {
 		if n := rapid.Int64Range(0, 4).Draw(r, whose+" quantity"); n > 0 {
 			price := money.Amount(100 * rapid.IntRange(1, 2).Draw(r, "price"))
@@ -140,6 +146,11 @@ func drawCart(r *rapid.T, whose string) cart.Cart {
 		}
 	}
 	return c
+}
+
+func drawBuyer(r *rapid.T) cart.Buyer {
+	return rapid.SampledFrom([]cart.Buyer{{}, {}, {Country: "DE", Source: cart.ByShopper}, {Country: "DE", Source: cart.ByAgent}, {Country: "FR", Source: cart.ByShopper}}).
+		Draw(r, "buyer")
 }
 
 func drawNotice(r *rapid.T) string {
@@ -156,7 +167,7 @@ func drawChanges(r *rapid.T, c cart.Cart) cart.Cart {
 		n := rapid.Int64Range(0, 9).Draw(r, "quantity")
 		free := cart.Bounds{Stock: -1, Min: 1, Max: 99}
 		var rule cart.Rule
-		switch rapid.IntRange(0, 4).Draw(r, "change") {
+		switch rapid.IntRange(0, 5).Draw(r, "change") {
 		case 0:
 			rule = cart.SetQuantity(cart.Item{ID: id, OnlyIDs: true}, n, free, "")
 		case 1:
@@ -165,6 +176,8 @@ func drawChanges(r *rapid.T, c cart.Cart) cart.Cart {
 			rule = cart.SetCoupon(drawNotice(r))
 		case 3:
 			rule = cart.SetMetadata(cart.Metadata{"a": drawNotice(r)})
+		case 4:
+			rule = cart.SetBuyer(drawBuyer(r))
 		default:
 			rule = cart.Clear()
 		}
@@ -180,6 +193,9 @@ func cameIn(before, after, guest cart.Cart) cart.CameIn {
 	in := cart.CameIn{Lines: map[cart.LineID]cart.CameLine{}, Metadata: added(before.Metadata, after.Metadata)}
 	if before.Coupon == "" {
 		in.Coupon = after.Coupon
+	}
+	if before.Buyer == (cart.Buyer{}) {
+		in.Buyer = after.Buyer
 	}
 	for _, l := range after.Lines {
 		var held cart.Line

@@ -23,6 +23,9 @@ type Store struct {
 	TaxRate          int64
 	PricesIncludeTax bool
 
+	Country  string   // ISO 3166-1 alpha-2; "": the buyer's country changes no tax
+	TaxRates TaxRates // in other countries
+
 	PaymentMethods []PaymentMethod // in display order
 }
 

@@ -24,6 +24,7 @@ type API struct {
 	carts    *service.Carts
 	basePath string
 	origin   func(*http.Request) string
+	country  func(*http.Request) string
 	parts    *partsCache
 
 	// What packages beside the core add: see Handle and HandleOp.
@@ -33,9 +34,10 @@ type API struct {
 
 // New returns an API. basePath is the prefix of its routes' paths, "" for none. A retry under another
 // prefix is a replay. origin returns the URL in front of basePath by which the client of a request
-// reaches the service, such as "https://shop.example.com".
-func New(callers *auth.CartCallers, carts *service.Carts, basePath string, origin func(*http.Request) string) *API {
-	return &API{callers: callers, carts: carts, basePath: basePath, origin: origin, parts: newPartsCache(), loads: map[string]Load{}}
+// reaches the service, such as "https://shop.example.com". country returns the country that a request comes from, "" if
+// that is not known.
+func New(callers *auth.CartCallers, carts *service.Carts, basePath string, origin, country func(*http.Request) string) *API {
+	return &API{callers: callers, carts: carts, basePath: basePath, origin: origin, country: country, parts: newPartsCache(), loads: map[string]Load{}}
 }
 
 // Area lists every cart call, with those that were added.
@@ -90,6 +92,7 @@ func (a *API) serve(handle func(*Call) (wire.Answer, error)) wire.Handler {
 			return wire.Answer{}, err
 		}
 		visit.ReadOnly = wire.MethodOf(g.Request) == http.MethodHead
+		visit.Country = a.country(g.Request)
 		c := &Call{
 			Context: g, Visit: visit, api: a, issuesToken: visit.Fresh,
 			language: locale.Match(g.GetHeader("Accept-Language"), caller.Store.Locale),

@@ -104,6 +104,9 @@ func (in input) operation() (op service.Op, refusal *problem.Error) {
 		}
 		code, refusal := in.couponCode()
 		return service.Op{Coupon: &code}, refusal
+	case "buyer":
+		op.Buyer, refusal = in.members.buyer()
+		return op, refusal
 	case "metadata":
 		if !in.members.has("metadata") {
 			return op, problem.New(problem.ValidationFailed, "metadata", textRequired, "metadata")
@@ -120,7 +123,7 @@ func (in input) operation() (op service.Op, refusal *problem.Error) {
 
 // opNames lists the names of all operations.
 func (in input) opNames() locale.Text {
-	names := append([]string{"add", "edit", "remove", "clear", "coupon", "metadata"}, slices.Sorted(maps.Keys(in.loads))...)
+	names := append([]string{"add", "edit", "remove", "clear", "coupon", "buyer", "metadata"}, slices.Sorted(maps.Keys(in.loads))...)
 	last := len(names) - 1
 	return locale.Text{
 		locale.En: strings.Join(names[:last], ", ") + " or " + names[last],
@@ -134,6 +137,22 @@ func (in input) clearing() (service.Op, *problem.Error) { return service.Op{Clea
 
 func (in input) withoutCoupon() (service.Op, *problem.Error) {
 	return service.Op{Coupon: &service.CouponCode{}}, nil
+}
+
+// buyer reads the country of the operation; null is none.
+func (o object) buyer() (*cart.Buyer, *problem.Error) {
+	const name = "country"
+	if value, given := o[name]; given && value.Kind() == 'n' {
+		return &cart.Buyer{}, nil
+	}
+	if !o.has(name) {
+		return nil, problem.New(problem.ValidationFailed, name, textRequired, name)
+	}
+	text, _ := wire.Unquote(o[name])
+	if code := cart.ParseCountry(text); code != "" {
+		return &cart.Buyer{Country: code, Source: cart.ByShopper}, nil
+	}
+	return nil, problem.New(problem.ValidationFailed, name, textCountry)
 }
 
 // item reads the line that an operation is about; "" if no line can have that ID.
@@ -199,6 +218,10 @@ var (
 	textOnlyEach = locale.Text{
 		locale.En: "mode must be each for %s.",
 		locale.Ar: "يجب أن يكون mode مساويًا لـ each عند استخدام %s.",
+	}
+	textCountry = locale.Text{
+		locale.En: "country must be the code of a country in ISO 3166-1, such as DE.",
+		locale.Ar: "يجب أن يكون country رمز دولة وفق ISO 3166-1، مثل DE.",
 	}
 	textOneCoupon = locale.Text{
 		locale.En: "A list can have only one coupon operation.",

@@ -20,6 +20,7 @@ type tagKey struct {
 	token    auth.CartToken
 	store    *store.Store
 	language locale.Locale
+	buyer    cart.Buyer // whom the request's country may make
 }
 
 type tagged struct {
@@ -38,7 +39,7 @@ func newTagCache() *tagCache {
 // tagKeyOf returns the key of a cart's tag. It reports false if the tag depends on more than the key and
 // the products: a coupon's on the time and on other carts, and a report's on the time.
 func tagKeyOf(c *cart.Cart, token auth.CartToken, s *store.Store, l locale.Locale, m *cart.MergeReport) (tagKey, bool) {
-	return tagKey{c.ID, c.Mark, c.Version, token, s, l}, c.Coupon == "" && m == nil
+	return tagKey{c.ID, c.Mark, c.Version, token, s, l, c.Buyer}, c.Coupon == "" && m == nil
 }
 
 // tagOf returns the tag of a cart with these products, without quotes, if it is remembered.

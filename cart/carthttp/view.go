@@ -79,6 +79,7 @@ func (w view) members(p *cart.Priced, token auth.CartToken, m *cart.MergeReport)
 	w.amount("tax_amount", p.Tax)
 	w.amount("total", p.Total)
 	w.coupon(p)
+	w.buyer(p.Cart.Buyer)
 	w.metadata(p.Cart.Metadata)
 	w.Text("currency", w.store.Currency)
 	w.Number("version", p.Cart.Version)
@@ -117,6 +118,13 @@ func (w view) coupon(p *cart.Priced) {
 	}
 	w.amount("discount", p.Discount)
 	w.couponIssue(p.Coupon.Issue)
+	w.EndObject()
+}
+
+func (w view) buyer(b cart.Buyer) {
+	w.Object("buyer")
+	w.Optional("country", b.Country)
+	w.Optional("source", string(b.Source))
 	w.EndObject()
 }
 
@@ -308,12 +316,13 @@ func (w view) summary(p *cart.Priced, token auth.CartToken, m *cart.MergeReport)
 	w.EndObject()
 }
 
-// tax writes the tax, also by rate. A cart without lines has the store's rate.
+// tax writes the tax, also by rate, and whose it is. A cart without lines has the standard rate.
 func (w view) tax(p *cart.Priced) {
 	w.Object("tax")
+	country := p.Cart.Buyer.Country
 	switch len(p.TaxLines) {
 	case 0:
-		w.Percent("rate", w.store.TaxRate)
+		w.Percent("rate", w.store.StandardRate(country))
 	case 1:
 		w.Percent("rate", p.TaxLines[0].Rate)
 	default:
@@ -321,6 +330,10 @@ func (w view) tax(p *cart.Priced) {
 	}
 	w.amount("amount", p.Tax)
 	w.Bool("included", w.store.PricesIncludeTax)
+	if !w.store.Abroad(country) {
+		country = w.store.Country
+	}
+	w.Optional("country", country)
 	w.Array("lines")
 	for _, line := range p.TaxLines {
 		w.BeginObject()

@@ -189,7 +189,7 @@ func productWeight(_ productKey, p *cart.Product) uint32 {
 	if p == nil {
 		return 0
 	}
-	size := int(unsafe.Sizeof(*p)) + nameWeight(p.Name) + len(p.Slug) + len(p.Type)
+	size := int(unsafe.Sizeof(*p)) + nameWeight(p.Name) + len(p.Slug) + len(p.Type) + len(p.TaxClass)
 	if p.Image != nil {
 		size += int(unsafe.Sizeof(*p.Image)) + len(p.Image.URL) + len(p.Image.Alt)
 	}

@@ -25,7 +25,7 @@ func NewPostgres(db *pgxpool.Pool) *Postgres { return &Postgres{db: db} }
 // selectProducts returns plans and fields as the JSON of cart.Plan and cart.Field. It compares each
 // store_id with $1, so that a database that is sharded by store reads each table on one shard.
 const selectProducts = `/* products */
-SELECT p.id, p.name, nullif(p.names, '{}'), p.slug, p.type, p.active, p.price, p.original_price, p.tax_ppm,
+SELECT p.id, p.name, nullif(p.names, '{}'), p.slug, p.type, p.active, p.price, p.original_price, p.tax_ppm, p.tax_class,
 	p.stock, p.min_quantity, p.max_quantity, p.step, p.max_per_cart, p.image_url, p.image_alt,
 	(SELECT json_agg(json_build_object('id', n.id, 'duration', n.duration, 'price', n.price, 'retired', NOT n.active,
 			'label', json_build_object('own', n.label, 'others', nullif(n.labels, '{}'))) ORDER BY n.id)
@@ -56,7 +56,7 @@ func (c *Postgres) Products(ctx context.Context, store int64, ids []int64) (map[
 func scanProduct(row pgx.CollectableRow) (*cart.Product, error) {
 	var p cart.Product
 	var image cart.Image
-	err := row.Scan(&p.ID, &p.Name.Own, &p.Name.Others, &p.Slug, &p.Type, &p.Active, &p.Price, &p.OriginalPrice, &p.TaxRate,
+	err := row.Scan(&p.ID, &p.Name.Own, &p.Name.Others, &p.Slug, &p.Type, &p.Active, &p.Price, &p.OriginalPrice, &p.TaxRate, &p.TaxClass,
 		&p.Stock, &p.MinQuantity, &p.MaxQuantity, &p.Step, &p.MaxPerCart,
 		(*zeronull.Text)(&image.URL), &image.Alt, &p.Plans, &p.Fields)
 	if err != nil {

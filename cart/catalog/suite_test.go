@@ -20,6 +20,7 @@ import (
 
 	"commerce/auth/lastknown"
 	"commerce/auth/locale"
+	"commerce/auth/store"
 	"commerce/cart"
 	"commerce/cart/catalog"
 	"commerce/cart/money"
@@ -307,7 +308,7 @@ func TestPostgres_KeepsTheMerchantsOrder(t *testing.T) {
 	d.exec(t, `INSERT INTO field_options (store_id, product_id, field, code, name, price, position) VALUES (1, 100, 'A', 'z', 'Zed', 0, 0), (1, 100, 'A', 'a', 'Ay', 3, 1)`)
 	got, err := catalog.NewPostgres(d.pool).Products(t.Context(), 1, []int64{100})
 	wanted := map[int64]*cart.Product{100: {
-		ID: 100, Name: locale.Named("Kit"), Slug: "kit", Type: "digital", Active: true, Price: 1, OriginalPrice: 2, MinQuantity: 1, Step: 1,
+		ID: 100, Name: locale.Named("Kit"), Slug: "kit", Type: "digital", TaxClass: store.StandardTax, Active: true, Price: 1, OriginalPrice: 2, MinQuantity: 1, Step: 1,
 		Plans:  []cart.Plan{{ID: 1001, Duration: period.Decennial, Price: 2}, {ID: 1002, Duration: period.Monthly, Price: 1}},
 		Fields: []cart.Field{{Name: "Z", Required: true}, {Name: "A", Options: []cart.Option{{Code: "z", Name: locale.Named("Zed")}, {Code: "a", Name: locale.Named("Ay"), Price: 3}}}},
 	}}

@@ -144,6 +144,7 @@ func drawCell(t *rapid.T, before *cart.Cell, now time.Time) cart.Cell {
 	after.Version = max(after.Version, 1)
 	after.Lines = drawLines(t, before.Lines)
 	after.Coupon = rapid.SampledFrom([]string{"", "TEN", before.Coupon}).Draw(t, "coupon")
+	after.Buyer = rapid.SampledFrom([]cart.Buyer{{}, {Country: "DE", Source: cart.ByAgent}, before.Buyer}).Draw(t, "buyer")
 	after.Metadata = drawTexts(t, before.Metadata)
 	after.Agent = rapid.SampledFrom([]string{"", cart.AgentCanceled, after.Moment(), before.Agent}).Draw(t, "agent")
 	for range rapid.IntRange(0, 9).Draw(t, "stamps") {

@@ -30,6 +30,7 @@ import (
 //	                 a version that a failover or a backup takes back is not taken for
 //	                 the next one of that number
 //	c                the coupon's code
+//	y                "<country of the buyer> <source>"
 //	d                "<bytes of values> <the cart's metadata as JSON>"
 //	a                the "<version>.<mark>" that the last change of its agent has made, or - once the
 //	                 agent has canceled it; 0.0 in a cart that a hand-over has begun
@@ -119,6 +120,8 @@ func (c *Stored) parseMember(member, value string) (err error) {
 		c.Version, c.Mark = n, mark
 	case "c":
 		c.Coupon = value
+	case "y":
+		c.Buyer = parseBuyer(value)
 	case "d":
 		if c.Metadata, err = decodeMetadata(value); err != nil {
 			return fmt.Errorf("metadata: %w", err)
@@ -169,6 +172,18 @@ func (b byOrder) Less(i, j int) bool { return b.orders[i] < b.orders[j] }
 func (b byOrder) Swap(i, j int) {
 	b.lines[i], b.lines[j] = b.lines[j], b.lines[i]
 	b.orders[i], b.orders[j] = b.orders[j], b.orders[i]
+}
+
+func parseBuyer(value string) cart.Buyer {
+	country, source, _ := strings.Cut(value, " ")
+	return cart.Buyer{Country: country, Source: cart.BuyerSource(source)}
+}
+
+func encodeBuyer(b cart.Buyer) string {
+	if b == (cart.Buyer{}) {
+		return ""
+	}
+	return b.Country + " " + string(b.Source)
 }
 
 // parseRemoved parses "<line> <seconds> …", the latest first.

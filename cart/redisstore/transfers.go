@@ -89,7 +89,7 @@ func (s *Slot) keyUses(c *commit, hash int, before, after map[string]cart.KeyUse
 	}
 }
 
-// parseOffers parses what a guest's cart has offered: the quantity by line; c, the coupon; d, "1" if it had metadata; and n, the
+// parseOffers parses what a guest's cart has offered: the quantity by line; c, the coupon; y, the buyer; d, "1" if it had metadata; and n, the
 // note of the hand-over that has brought it, if one has.
 func parseOffers(flat []string) (o cart.Offers) {
 	for i := 0; i+1 < len(flat); i += 2 {
@@ -101,6 +101,8 @@ func parseOffers(flat []string) (o cart.Offers) {
 			o.Lines[cart.LineID(member)], _ = strconv.ParseInt(value, 10, 64)
 		case member == "c":
 			o.Coupon = value
+		case member == "y":
+			o.Buyer = parseBuyer(value)
 		case member == "d":
 			o.Metadata = true
 		case member == "n":
@@ -118,6 +120,7 @@ func (c *commit) offers(key string, before, after cart.Offers, life time.Duratio
 		}
 	}
 	m.put("c", before.Coupon, after.Coupon)
+	m.put("y", encodeBuyer(before.Buyer), encodeBuyer(after.Buyer))
 	m.put("n", before.Note, after.Note)
 	if after.Metadata && !before.Metadata {
 		m.set = append(m.set, "d", 1)

@@ -26,6 +26,7 @@ type Op struct {
 	Remove   *cart.LineID  // "" if no line can have the requested ID; a line that is not there changes nothing
 	Clear    bool          // of the lines, the coupon and the metadata
 	Coupon   *CouponCode   // with the code "" to remove the coupon
+	Buyer    *cart.Buyer   // the country of the buyer; the zero value to forget it
 	Metadata cart.Metadata // changes of the cart's
 
 	// Load returns what the operation adds. It is alone in a list that applies each. Its errors are those of Ops; a refusal is
@@ -113,6 +114,8 @@ func (s *Carts) op(op Op, products map[int64]*cart.Product, faults int, listed b
 		c.Rule = cart.SetCoupon("")
 	case op.Clear:
 		c.Rule = cart.Clear()
+	case op.Buyer != nil:
+		c.Rule = cart.SetBuyer(*op.Buyer)
 	default:
 		c.Rule = cart.SetMetadata(op.Metadata)
 	}

@@ -7,7 +7,7 @@ import (
 	"commerce/cart/redisstore"
 )
 
-// Unpriced is a cart with the products of its lines.
+// Unpriced is a cart with the products of its lines. Its buyer may be where the request comes from.
 type Unpriced struct {
 	cart.Cart
 	Products map[int64]*cart.Product
@@ -112,6 +112,7 @@ func (s *Carts) PriceCart(ctx context.Context, v *Visit, c cart.Cart) (cart.Pric
 
 func (s *Carts) withProducts(ctx context.Context, v *Visit, c cart.Cart) (Unpriced, error) {
 	with := Unpriced{Cart: c}
+	with.Buyer = c.Buyer.Or(v.Country)
 	if len(c.Lines) > 0 {
 		var err error
 		if with.Products, err = s.Catalog.Products(ctx, v.Store.ID, c.ProductIDs()); err != nil {

@@ -19,6 +19,8 @@ type Visit struct {
 	Token auth.CartToken // of the guest's cart; "" for a customer's
 	Fresh bool           // Token was created for this call, so it has no cart yet
 
+	Country string // from which the request comes; "" if that is not known
+
 	ReadOnly bool // the call begins and finishes no merge
 	Counted  bool // the client's quota of new carts has counted this call
 

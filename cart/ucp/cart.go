@@ -45,7 +45,7 @@ func (c *call) discounts() bool {
 // wrote for the merchant.
 func (c *call) show(v *agent.Visit, shown *agent.Cart, read request, first ...message) result {
 	p := &shown.Priced
-	messages := slices.Concat(first, read.refusedCodes, faultMessages(shown.Faults, false), c.messagesOf(p))
+	messages := slices.Concat(first, read.warnings, faultMessages(shown.Faults, false), c.messagesOf(p))
 	if shown.Moved {
 		messages = slices.Insert(messages, 0, message{code: "cart_moved", content: textMoved.With()})
 	}

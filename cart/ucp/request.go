@@ -21,8 +21,8 @@ import (
 // request is what an agent asks for. Members that are not used are checked, and not kept.
 type request struct {
 	agent.Replacement
-	codes        []jsontext.Value // of discounts as they were sent; nil for none
-	refusedCodes []message        // about codes that cannot be applied
+	codes    []jsontext.Value // of discounts as they were sent; nil for none
+	warnings []message        // about what cannot be applied
 
 	faults *problem.Error // what is wrong with the form; members are paths
 }
@@ -45,6 +45,10 @@ func (c *call) read() request {
 	r.texts(c.cart, "$", "buyer", "first_name", "last_name", "email", "phone_number")
 	context := r.texts(c.cart, "$", "context", "address_country", "address_region", "postal_code", "intent", "language", "currency")
 	r.names(context, "$.context", "eligibility")
+	r.country(context)
+	if claims := context["eligibility"]; claims.Kind() == '[' && len(wire.Elements(claims)) > 0 {
+		r.warnings = append(r.warnings, message{code: "eligibility_not_accepted", path: "$.context.eligibility", content: textNotEligible.With()})
+	}
 	signals := r.texts(c.cart, "$", "signals", "dev.ucp.buyer_ip", "dev.ucp.user_agent")
 	for _, name := range slices.Sorted(maps.Keys(signals)) {
 		if r.faults.Full() {
@@ -72,6 +76,15 @@ func (c *call) read() request {
 		r.discounts(c.cart)
 	}
 	return r
+}
+
+// country reads where the buyer is. What is no country is a hint that is ignored.
+func (r *request) country(context wire.Object) {
+	if text, ok := wire.Unquote(context["address_country"]); ok {
+		if r.Country = cart.ParseCountry(text); r.Country == "" {
+			r.warnings = append(r.warnings, message{code: "address_country_unknown", path: "$.context.address_country", content: textNoCountry.With()})
+		}
+	}
 }
 
 // fault refuses a member. want is what JSON Schema calls the value that it should have.
@@ -214,7 +227,7 @@ func (r *request) discounts(o wire.Object) {
 		if code, ok = wire.Unquote(v); !ok {
 			r.fault(codePath(i), "string")
 		} else if len(codes) > 1 {
-			r.refusedCodes = append(r.refusedCodes, message{code: "discount_code_combination_disallowed", path: codePath(i), content: textOneCode.With()})
+			r.warnings = append(r.warnings, message{code: "discount_code_combination_disallowed", path: codePath(i), content: textOneCode.With()})
 		}
 	}
 	if len(codes) > 1 {
@@ -222,7 +235,7 @@ func (r *request) discounts(o wire.Object) {
 	}
 	key := cart.CouponKey(code)
 	if n := utf8.RuneCountInString(key); len(codes) == 1 && (n == 0 || n > cart.MaxCouponCode || strings.ContainsFunc(key, unicode.IsControl)) {
-		r.refusedCodes = []message{{code: "discount_code_invalid", path: codePath(0), content: cart.TextNoCoupon.With()}}
+		r.warnings = append(r.warnings, message{code: "discount_code_invalid", path: codePath(0), content: cart.TextNoCoupon.With()})
 		code = ""
 	}
 	r.Coupon = &code
@@ -246,6 +259,14 @@ var (
 	textMissing = locale.Text{
 		locale.En: "This value is required. Expected: %s.",
 		locale.Ar: "هذه القيمة مطلوبة. المتوقع: %s.",
+	}
+	textNotEligible = locale.Text{
+		locale.En: "This shop has no offers for such claims, so they were ignored.",
+		locale.Ar: "لا يقدّم هذا المتجر عروضًا لمثل هذه الحالات، لذلك تم تجاهلها.",
+	}
+	textNoCountry = locale.Text{
+		locale.En: "This is no country of ISO 3166-1, such as DE, so it was ignored.",
+		locale.Ar: "هذا ليس رمز دولة وفق ISO 3166-1 مثل DE، لذلك تم تجاهله.",
 	}
 	textOneCode = locale.Text{
 		locale.En: "A cart can have only one discount code, so these codes were not applied.",

@@ -121,7 +121,7 @@ func summary(h redisstore.Holding) string {
 	case redisstore.KindClaimed:
 		return fmt.Sprintf("a guest's cart that is being merged into this one, lines: %d", len(h.Cart.Lines))
 	case redisstore.KindCame:
-		return fmt.Sprintf("what a merge has brought, for its undo, entries: %d (quantities, prices, notices, metadata, a coupon)", h.Entries)
+		return fmt.Sprintf("what a merge has brought, for its undo, entries: %d (quantities, prices, notices, metadata, a coupon, a country)", h.Entries)
 	case redisstore.KindUndone:
 		return fmt.Sprintf("a guest's cart with what an undo took out of this one, lines: %d", len(h.Cart.Lines))
 	case redisstore.KindMoved:
@@ -153,6 +153,9 @@ func describe(out cli.Output, h redisstore.Holding) {
 	describeMetadata(out, "  ", h.Cart.Metadata)
 	if h.Cart.Coupon != "" {
 		fmt.Fprintf(out, "  coupon %s\n", onOneLine(h.Cart.Coupon))
+	}
+	if b := h.Cart.Buyer; b.Country != "" {
+		fmt.Fprintf(out, "  country of the buyer %s, as said by: %s\n", b.Country, b.Source)
 	}
 }
 

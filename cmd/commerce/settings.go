@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"golang.org/x/net/http/httpguts"
 
 	"commerce/auth/limit"
 	"commerce/auth/sealed"
@@ -80,6 +81,7 @@ func (s *settings) declare() []cli.Setting {
 		{Name: "UCP", Help: "on or off: serve carts to AI agents, over the Universal Commerce Protocol. Requires HANDOVER_KEY and PUBLIC_URL. Default: on in the demo, otherwise off.", Value: cli.Word(&s.UCP, "", "on", "off")},
 		{Name: "UCP_PROFILES", Default: "fetch", Help: "fetch or trust: fetch the profile of each agent, or assume that it supports what the service does.", Value: cli.Either(&s.TrustProfiles, "trust", "fetch", "trust")},
 		{Name: "TRUSTED_PROXIES", Hint: "NETWORK,...", Help: "Addresses or networks of proxies whose X-Forwarded-For, X-Forwarded-Proto, X-Forwarded-Host and traceparent headers are trusted. Default: none.", Value: cli.List(&s.TrustedProxies, checkNetwork)},
+		{Name: "COUNTRY_HEADER", Hint: "NAME", Help: "Header in which TRUSTED_PROXIES say the country of the client, such as CF-IPCountry. They must set or delete it. Default: none.", Value: cli.Text(&s.CountryHeader, checkHeaderName)},
 		{Name: "PLAYGROUND", Help: "on or off: serve a page at / to try the API, and its reference at /docs. Default: on in the demo, otherwise off.", Value: cli.Word(&s.Playground, "", "on", "off")},
 
 		{Name: "LOG_LEVEL", Default: "info", Help: "debug, info, warn or error.", Value: cli.Parsed(&s.LogLevel, parseLevel)},
@@ -215,6 +217,13 @@ func checkOrigin(origin string) error {
 		return fmt.Errorf("%q is not an origin such as https://shop.example.com", origin)
 	case strings.Contains(origin, "*"): // a browser sends no such origin
 		return fmt.Errorf("%q has a wildcard: list each origin, or allow all with *", origin)
+	}
+	return nil
+}
+
+func checkHeaderName(s string) error {
+	if !httpguts.ValidHeaderFieldName(s) {
+		return fmt.Errorf("%q is not the name of a header", s)
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ func Tables() []string {
 	return []string{
 		"api_tokens", "coupon_products", "coupon_uses", "coupons", "customers", "deleted_subscriptions", "field_options", "fields",
 		"goose_db_version", "page_link_key", "payment_methods", "plans", "products", "pruned_deletions", "publishable_keys",
-		"saved_cards", "stores", "subscription_states", "subscription_timelines", "subscriptions",
+		"saved_cards", "stores", "subscription_states", "subscription_timelines", "subscriptions", "tax_rates",
 	}
 }
 

@@ -23,6 +23,7 @@ SET citus.multi_shard_modify_mode = 'sequential';
 SELECT create_reference_table('stores');
 SELECT create_reference_table('publishable_keys');
 SELECT create_reference_table('payment_methods');
+SELECT create_reference_table('tax_rates');
 SELECT create_reference_table('api_tokens');
 SELECT create_reference_table('page_link_key');
 

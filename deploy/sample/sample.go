@@ -22,11 +22,11 @@ func Stores() []*store.Store {
 	return []*store.Store{
 		{
 			ID: 1, Name: "Riyadh Digital", Host: "localhost", PublicKeys: []string{"pk_demo"}, Currency: "SAR", Locale: locale.En,
-			TaxRate: 150_000, PricesIncludeTax: true, PaymentMethods: payment,
+			TaxRate: 150_000, PricesIncludeTax: true, Country: "SA", TaxRates: taxRates(), PaymentMethods: payment,
 		},
 		{
 			ID: 2, Name: "Second Store", PublicKeys: []string{"pk_demo2"}, Currency: "USD", Locale: locale.En,
-			PricesIncludeTax: true, PaymentMethods: payment[1:],
+			PricesIncludeTax: true, Country: "US", TaxRates: taxRates(), PaymentMethods: payment[1:],
 		},
 	}
 }
@@ -65,10 +65,12 @@ func Products() map[int64][]*cart.Product {
 	gift.TaxRate = new(int64(0))
 	club.MaxPerCart = new(int64(1))
 	stickers.MinQuantity, stickers.Step = 5, 5
+	ebook := product(21, named("E-book", "كتاب إلكتروني"), "e-book", 1200)
+	ebook.TaxClass = ebooks
 	return map[int64][]*cart.Product{
 		1: first,
 		2: {
-			product(21, named("E-book", "كتاب إلكتروني"), "e-book", 1200),
+			ebook,
 			product(22, named("Magazine", "مجلة"), "magazine", 0,
 				cart.Plan{ID: 221, Duration: period.Monthly, Price: 499}),
 		},
@@ -86,7 +88,7 @@ func product(id int64, name locale.Name, slug string, price money.Amount, plans 
 		kind = "subscription"
 	}
 	return &cart.Product{
-		ID: id, Name: name, Slug: slug, Type: kind, Active: true, MinQuantity: 1, Step: 1,
+		ID: id, Name: name, Slug: slug, Type: kind, TaxClass: store.StandardTax, Active: true, MinQuantity: 1, Step: 1,
 		Price: price, OriginalPrice: price, Plans: plans,
 		Image: &cart.Image{URL: "/playground/pictures/" + slug + ".svg", Alt: name.Own},
 	}

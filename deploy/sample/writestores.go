@@ -1,6 +1,7 @@
 package sample
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -38,10 +39,15 @@ func WriteStores(ctx context.Context, tx pgx.Tx, stores []*store.Store, products
 }
 
 func queueStore(batch *pgx.Batch, s *store.Store) {
-	batch.Queue(upsert("stores", "id", "name, host, cart_url, currency, language, tax_ppm, prices_include_tax"),
-		s.ID, s.Name, orNull(s.Host), orNull(s.CartURL), s.Currency, s.Locale, s.TaxRate, s.PricesIncludeTax)
+	batch.Queue(upsert("stores", "id", "name, host, cart_url, currency, language, tax_ppm, prices_include_tax, country"),
+		s.ID, s.Name, orNull(s.Host), orNull(s.CartURL), s.Currency, s.Locale, s.TaxRate, s.PricesIncludeTax, orNull(s.Country))
 	for _, key := range s.PublicKeys {
 		batch.Queue(upsert("publishable_keys", "key", "store_id"), key, s.ID)
+	}
+	for country, rates := range s.TaxRates {
+		for class, rate := range rates {
+			batch.Queue(upsert("tax_rates", "store_id, country, tax_class", "tax_ppm"), s.ID, country, class, rate)
+		}
 	}
 	for i, m := range s.PaymentMethods {
 		batch.Queue(upsert("payment_methods", "store_id, id", "name_en, name_ar, icon, enabled, position"),
@@ -49,26 +55,26 @@ func queueStore(batch *pgx.Batch, s *store.Store) {
 	}
 }
 
-func queueProduct(batch *pgx.Batch, store int64, p *cart.Product) {
+func queueProduct(batch *pgx.Batch, storeID int64, p *cart.Product) {
 	var url *string
 	alt := ""
 	if p.Image != nil {
 		url, alt = &p.Image.URL, p.Image.Alt
 	}
 	batch.Queue(upsert("products", "store_id, id",
-		"name, names, slug, type, active, price, original_price, tax_ppm, stock, min_quantity, max_quantity, step, max_per_cart, image_url, image_alt"),
-		store, p.ID, p.Name.Own, translations(p.Name), p.Slug, p.Type, p.Active, p.Price, p.OriginalPrice, p.TaxRate,
+		"name, names, slug, type, active, price, original_price, tax_ppm, tax_class, stock, min_quantity, max_quantity, step, max_per_cart, image_url, image_alt"),
+		storeID, p.ID, p.Name.Own, translations(p.Name), p.Slug, p.Type, p.Active, p.Price, p.OriginalPrice, p.TaxRate, cmp.Or(p.TaxClass, store.StandardTax),
 		p.Stock, p.MinQuantity, p.MaxQuantity, max(p.Step, 1), p.MaxPerCart, url, alt)
 	for _, n := range p.Plans {
 		batch.Queue(upsert("plans", "store_id, id", "product_id, duration, price, label, labels, active"),
-			store, n.ID, p.ID, n.Duration, n.Price, orNull(n.Label.Own), translations(n.Label), !n.Retired)
+			storeID, n.ID, p.ID, n.Duration, n.Price, orNull(n.Label.Own), translations(n.Label), !n.Retired)
 	}
 	for i, f := range p.Fields {
 		batch.Queue(upsert("fields", "store_id, product_id, name", "required, position"),
-			store, p.ID, f.Name, f.Required, i)
+			storeID, p.ID, f.Name, f.Required, i)
 		for j, o := range f.Options {
 			batch.Queue(upsert("field_options", "store_id, product_id, field, code", "name, names, price, position"),
-				store, p.ID, f.Name, o.Code, o.Name.Own, translations(o.Name), o.Price, j)
+				storeID, p.ID, f.Name, o.Code, o.Name.Own, translations(o.Name), o.Price, j)
 		}
 	}
 }

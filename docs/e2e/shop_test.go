@@ -339,13 +339,18 @@ func TestShop_HealsATokenWithDamagedBytes(t *testing.T) {
 	p.until(`/^[A-Za-z0-9_-]{22,}$/.test(` + tokenOfA + `)`)
 }
 
-func TestShop_ShowsTaxByRateAndWhyACouponDoesNotCount(t *testing.T) {
+func TestShop_ShowsTaxByCountryAndRateAndWhyACouponDoesNotCount(t *testing.T) {
 	p, _ := openStore(t)
 	for _, product := range []string{"1", "8"} { // a gift card is untaxed
 		p.addProduct(product)
 	}
 	p.press(`[data-part="checkout"]`)
 	p.sees(`[data-part='totals']`, "(15 %)", "(0 %)")
+	p.until(`[...document.querySelectorAll("[data-part='country'] option")].some((o) => o.textContent === "Germany" && (o.selected = true))`)
+	evaluate[any](p, `{ document.querySelector("[data-part='country']").dispatchEvent(new Event("change")); null }`)
+	p.sees(`[data-part='totals']`, "included", "7.90")
+	p.press(`[data-part="checkout"]`)
+	p.sees(`[data-part='totals']`, "(19 %)", "(0 %)")
 	p.until(`[...document.querySelectorAll("[data-part='sample-coupons'] button")].some((b) => b.textContent === "GAMES" && (b.click(), true))`)
 	p.sees(`[data-part='coupon-given'] .tag.good`, "GAMES")
 	p.sees(`[data-line="1"]`, "9.90")

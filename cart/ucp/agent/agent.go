@@ -258,6 +258,9 @@ func replacing(r Replacement, c cart.Cart) (ops []operation) {
 			ops = append(ops, operation{service.Op{Coupon: &service.CouponCode{Code: *r.Coupon, Member: "codes"}}, -1})
 		}
 	}
+	if r.Country != "" {
+		ops = append(ops, operation{service.Op{Buyer: &cart.Buyer{Country: r.Country, Source: cart.ByAgent}}, -1})
+	}
 	return ops
 }
 

@@ -14,6 +14,7 @@ import (
 type Replacement struct {
 	Elements []Element
 	Coupon   *string // its code as the agent sent it; nil keeps the cart's, "" removes it
+	Country  string  // of the buyer, in ISO 3166-1; "" keeps the cart's
 }
 
 type Element struct {

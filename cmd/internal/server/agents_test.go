@@ -847,3 +847,42 @@ func agentExamples(t *testing.T, add func(string, answer)) {
 	a.profile = ""
 	add("AgentWithoutProfile", a.call("get_cart", "x", "", "").answer)
 }
+
+// An agent knows where the buyer is, but the shopper knows better.
+func TestAgent_SaysTheBuyersCountry(t *testing.T) {
+	onEachFace(t, func(t *testing.T, s *shop, a *agent) {
+		in := func(country string) string {
+			return `{"line_items":[{"item":{"id":"1"},"quantity":2}],"context":{"address_country":` + country + `}}`
+		}
+		taxed := func(r reply) string {
+			for _, m := range r.Cart.Messages {
+				if m.Code == "tax_included" {
+					return m.Content
+				}
+			}
+			return ""
+		}
+		made := a.call("create_cart", "", in(`"de"`), "")
+		assert.That(t, strings.Contains(taxed(made), "15.81") && len(made.messages()) == 0, "in Germany: %s", made.Raw)
+		moved := a.call("update_cart", made.Cart.ID, in(`"FR"`), "")
+		assert.That(t, strings.Contains(taxed(moved), "16.50"), "in France: %s", moved.Raw)
+		unknown := a.call("update_cart", made.Cart.ID, in(`"EU"`), "")
+		assert.Equal(t, unknown.messages(), []string{"warning address_country_unknown $.context.address_country"}, "no country")
+		kept := a.call("update_cart", made.Cart.ID, elements("1×2"), "")
+		assert.That(t, strings.Contains(taxed(kept), "16.50"), "without a country: %s", kept.Raw)
+		claimed := a.call("update_cart", made.Cart.ID, `{"line_items":[],"context":{"eligibility":["com.example.gold"]}}`, "")
+		assert.Equal(t, claimed.messages(), []string{"warning eligibility_not_accepted $.context.eligibility"}, "a claim")
+		alone := a.call("create_cart", "", `{"line_items":[{"item":{"id":"404"},"quantity":1}],"context":{"address_country":"DE"}}`, "")
+		assert.That(t, alone.Cart.ID == "", "a country makes no cart: %s", alone.Raw)
+
+		full := a.call("create_cart", "", in(`"DE"`), "")
+		shopper := s.guest(t)
+		redeemed := shopper.ok("POST", "/cart/handover/redeem", `{"code":"`+strings.TrimPrefix(full.Cart.ContinueURL, "https://shop.example.com/cart#handover=")+`","keep_agent":true}`, "Idempotency-Key", "0123456789abcdefghijkl")
+		shopper.Token = *redeemed.Body.Data.CartToken
+		assert.Equal(t, redeemed.Body.Data.Buyer.String(), "DE by agent", "after the hand-over")
+		assert.Equal(t, shopper.isIn(`"IT"`).Buyer.String(), "IT by shopper", "the shopper says")
+		seen := a.call("get_cart", full.Cart.ID, "", "")
+		a.call("update_cart", full.Cart.ID, strings.Replace(in(`"DE"`), `{"item"`, `{"id":"`+seen.Cart.Items[0].ID+`","item"`, 1), "")
+		assert.Equal(t, shopper.cart().Buyer.String(), "IT by shopper", "after the agent has said another")
+	})
+}

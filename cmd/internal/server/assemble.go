@@ -114,7 +114,7 @@ func assemble(p Parts, beside []addition) (http.Handler, error) {
 		Stores: p.Stores, Tokens: p.JWT, DefaultStore: p.DefaultStore, Failures: p.Failures,
 	})
 	carts := service.New(p.Carts)
-	c := &core{&p, carts, callers, carthttp.New(callers, carts, p.BasePath, origins.of), origins}
+	c := &core{&p, carts, callers, carthttp.New(callers, carts, p.BasePath, origins.of, origins.country(p.CountryHeader)), origins}
 	p.Language, p.Areas = callers.Language, nil
 	for _, each := range beside {
 		each.add(c)

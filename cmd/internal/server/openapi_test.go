@@ -228,7 +228,7 @@ func TestOpenAPI_HasEveryRegisteredRoute(t *testing.T) {
 func servedRoutes() (routes []string) {
 	parameter := regexp.MustCompile(`:(\w+)`)
 	carts := service.New(service.Config{Keys: handoverKeys})
-	api := carthttp.New(nil, carts, "", nil)
+	api := carthttp.New(nil, carts, "", nil, nil)
 	handover.New(carts).Extend(api)
 	undos.New(carts).Extend(api)
 	shares.New(carts, nil).Extend(api)

@@ -15,6 +15,7 @@ import (
 	"commerce/auth"
 	"commerce/auth/locale"
 	"commerce/auth/problem"
+	"commerce/cart"
 	"commerce/cart/wire"
 )
 
@@ -96,6 +97,17 @@ var errForeignHost = problem.New(problem.InvalidParameter, "Host", locale.Text{
 	locale.En: "This demo serves only localhost, 127.0.0.1 and the host of PUBLIC_URL.",
 	locale.Ar: "لا يخدم هذا العرض التجريبي إلا localhost و127.0.0.1 ومضيف PUBLIC_URL.",
 })
+
+// country returns a function that finds the country of a request in a header, "" if there is no single one that ISO 3166-1 has
+// assigned. Only proxies say it: others could choose their tax.
+func (o origins) country(header string) func(*http.Request) string {
+	return func(r *http.Request) string {
+		if values := r.Header.Values(header); len(values) == 1 && o.trusts(r.RemoteAddr) {
+			return cart.ParseCountry(strings.TrimSpace(values[0]))
+		}
+		return ""
+	}
+}
 
 func (o origins) trusts(remoteAddr string) bool {
 	if len(o.trusted) == 0 {

@@ -32,6 +32,7 @@ type Config struct {
 	RateLimit      bool             // false if a gateway limits rates
 	MaxInFlight    int              // requests of each area at the same time; default: 256 for each CPU
 	TrustedProxies []string         // addresses or networks whose X-Forwarded-For and traceparent are trusted; default none
+	CountryHeader  string           // in which these say the country of a request; "": they do not
 	Local          bool             // serve only requests for a loopback host or that of PublicURL
 	Deadline       time.Duration    // of one request, except streams; default 5 s
 	Stall          time.Duration    // how long the client of a stream may read nothing; default 15 s

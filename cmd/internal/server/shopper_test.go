@@ -69,6 +69,7 @@ type cartBody struct {
 	Discount         float64 `json:"discount_amount"`
 	TaxAmount        float64 `json:"tax_amount"`
 	Coupon           *couponBody
+	Buyer            buyerBody
 	Reason           string // of a refused coupon
 	Op               *int   // of a refused list
 	Metadata         map[string]any
@@ -99,9 +100,10 @@ type couponBody struct {
 }
 
 type taxBody struct {
-	Rate   *float64
-	Amount float64
-	Lines  []taxLineBody
+	Rate    *float64
+	Amount  float64
+	Country *string
+	Lines   []taxLineBody
 }
 
 type taxLineBody struct{ Rate, Base, Amount float64 }

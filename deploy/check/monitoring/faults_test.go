@@ -70,8 +70,10 @@ func faults() []fault {
 		},
 		{
 			name: "the reader of the log ends", // at the line about a path that no route matches
-			staging: staging{wrapper: []string{"sh", "-c",
-				`log=$(mktemp -u); mkfifo "$log"; sed -u /unmatched/q <"$log" >&2 & exec "$0" "$@" 2>"$log"`}},
+			staging: staging{wrapper: []string{
+				"sh", "-c",
+				`log=$(mktemp -u); mkfifo "$log"; sed -u /unmatched/q <"$log" >&2 & exec "$0" "$@" 2>"$log"`,
+			}},
 			begin:  func(s *scene) { s.always(func() { s.send(call{method: "GET", path: "/no-such-page"}) }) },
 			alerts: []string{"CommerceLogLost"},
 		},

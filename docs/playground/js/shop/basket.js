@@ -1,5 +1,6 @@
-// A device's cart: its lines, its coupon and what it adds up to.
+// A device's cart: its lines, its coupon, its buyer's country and what it adds up to.
 
+import { countryChoice } from "./buyer.js";
 import { redeemForm } from "./coupon.js";
 import { el, redraw } from "../page/dom.js";
 import { dateTime, money, number, onLanguage, t } from "../page/language.js";
@@ -12,6 +13,7 @@ export class Basket {
     this.part = (name) => device.part(name);
     this.lines = new Lines(device);
     this.drawCoupon = redeemForm(device);
+    this.drawCountry = countryChoice(device);
     this.part("reload").addEventListener("click", () => this.cart.load());
     this.part("clear").addEventListener("click", () => this.cart.clear());
     this.cart.addEventListener("change", () => this.#draw());
@@ -27,6 +29,7 @@ export class Basket {
     this.part("empty").hidden = now.items.length > 0;
     redraw(this.part("lines"), () => now.items.map((item) => this.lines.draw(item)), this.part("basket"));
     this.drawCoupon(now);
+    this.drawCountry(now);
     this.part("totals").hidden = now.items.length === 0;
     this.part("totals").replaceChildren(...totals(now, this.cart.summary));
     this.part("lapses").textContent = now.expires_at ? t("lapses", { date: dateTime(now.expires_at) }) : "";

@@ -35,4 +35,9 @@ export const products = [
   { id: 3, name: { en: "Old wallpaper pack", ar: "حزمة خلفيات قديمة" }, slug: "old-wallpaper-pack", price: 5, inactive: true },
 ];
 
+/** countries are those that the sample has rates for. */
+export const countries = (
+  "AE AT BE BG BH CH CY CZ DE DK EE ES FI FR GB GR HR HU IE IT KW LT LU LV MT NL OM PL PT QA RO SA SE SI SK"
+).split(" ");
+
 export const coupons = ["TEN", "FIVE", "GAMES", "ONCE", "USED", "LATER", "OLD"];
