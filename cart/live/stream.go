@@ -23,7 +23,6 @@ const (
 type Config struct {
 	ClientStreams int              // how many streams a client may have at the same time; 0: any number
 	Opened        func(change int) // called when a stream begins, with 1, and when it ends, with -1; nil: nothing is called
-	Seen          func()           // called with each state of a cart that a stream has got; nil: nothing is called
 }
 
 // Streams follow carts.
@@ -38,9 +37,6 @@ type Streams struct {
 func New(carts *service.Carts, c Config) *Streams {
 	if c.Opened == nil {
 		c.Opened = func(int) {}
-	}
-	if c.Seen == nil {
-		c.Seen = func() {}
 	}
 	return &Streams{
 		Config: c, carts: carts, hub: NewHub(carts.Redis),
@@ -106,14 +102,6 @@ func (s *Streams) MayListen(ctx context.Context, v *service.Visit) error {
 		err = errNoCart
 	}
 	return err
-}
-
-// Next returns the next state of the cart. ok is false if none waits.
-func (s *Stream) Next() (seen Sighting, ok bool, err error) {
-	if seen, ok, err = s.Listener.Next(); ok {
-		s.of.Seen()
-	}
-	return seen, ok, err
 }
 
 func (s *Stream) Close() {

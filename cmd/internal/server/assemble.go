@@ -34,7 +34,7 @@ type Parts struct {
 	Subscriptions     subscriptions.Source      // nil: the subscription routes do not exist
 	SubscriptionCalls []subscriptionshttp.Calls // more of these routes
 
-	Live          live.Config   // except for Opened and Seen, which Assemble sets
+	Live          live.Config   // except for Opened, which Assemble sets
 	WrongCodes    *limit.Window // of shares; nil: no limit
 	UCP           bool          // whether agents have endpoints
 	TrustProfiles bool          // whether agents' platforms need no profile that can be fetched
@@ -105,7 +105,7 @@ func assemble(p Parts, beside []addition) (http.Handler, error) {
 	p.Redis.Now, p.Redis.Undoable = p.Now, p.Carts.Keys != nil
 	p.Redis.PublishFailed, p.Redis.ReplyLost = p.Metrics.PublishFailed, p.Metrics.ReplyLost
 	p.Carts.Redis, p.Carts.Now, p.Carts.Log, p.Carts.Events = redisstore.New(p.Redis), p.Now, p.Log, p.Metrics.CartEvents()
-	p.Live.Opened, p.Live.Seen = p.Metrics.Streams, p.Metrics.Seen
+	p.Live.Opened = p.Metrics.Streams
 	origins, err := newOrigins(p.PublicURL, p.BasePath, p.TrustedProxies)
 	if err != nil {
 		return nil, err

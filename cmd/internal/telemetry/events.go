@@ -83,9 +83,6 @@ func (m *Metrics) CartEvents() service.Events {
 // Streams counts a stream of a cart that begins, with 1, or ends, with -1.
 func (m *Metrics) Streams(change int) { m.streams.Add(float64(change)) }
 
-// Seen counts a state of a cart that a stream has got.
-func (m *Metrics) Seen() { m.events.Inc() }
-
 func countsAs(counter *prometheus.CounterVec, ifTrue, ifFalse string) func(bool) {
 	counters := map[bool]prometheus.Counter{
 		true: counter.WithLabelValues(ifTrue), false: counter.WithLabelValues(ifFalse),

@@ -38,9 +38,13 @@ type Metrics struct {
 	subscriptionReads                                            *prometheus.CounterVec
 	changeDelay                                                  *prometheus.HistogramVec
 
-	created, merges, replicated, issues, lostReplies *prometheus.CounterVec // of carts
+	cartMetrics
+}
+
+type cartMetrics struct {
+	created, merges, replicated, issues, lostReplies *prometheus.CounterVec
 	mergeDuration                                    prometheus.Observer
-	replays, publishFailures, events                 prometheus.Counter
+	replays, publishFailures                         prometheus.Counter
 	streams                                          prometheus.Gauge
 }
 
@@ -96,6 +100,12 @@ func New(version string) *Metrics {
 			"Time from the first request that needs a value after a notification of a change, until this instance has loaded it.",
 			[]float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}, "of"),
 
+		cartMetrics: newCartMetrics(r),
+	}
+}
+
+func newCartMetrics(r registry) cartMetrics {
+	return cartMetrics{
 		created: r.counters("commerce_carts_created_total", "Carts that a change created.", "owner"),
 		merges: fromZero(r.counters("commerce_merges_total",
 			"Attempts to merge a guest's cart into a customer's.", "outcome"),
@@ -108,7 +118,6 @@ func New(version string) *Metrics {
 		mergeDuration: r.histograms("commerce_merge_duration_seconds", "Time of an attempt to merge, with any outcome.",
 			[]float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5}).WithLabelValues(),
 		streams: r.gauges("commerce_cart_streams", "Open streams of carts.").WithLabelValues(),
-		events:  r.counters("commerce_cart_events_total", "States of carts that streams have sent.").WithLabelValues(),
 		replays: r.counters("commerce_idempotent_replays_total",
 			"Changes that an earlier request had made, recognized by Idempotency-Key or X-Timestamp.").
 			WithLabelValues(),
