@@ -21,9 +21,8 @@ endif
 WITH_SERVERS = sh $(CURDIR)/deploy/ephemeral/install.sh $(GO) run commerce/deploy/ephemeral/run --
 
 # Separate modules, so that the service's module does not need their dependencies: benchmarks, the
-# tests of the files in deploy with the mutants, the generators of clients, and the program that
-# makes releases.
-MODULES = cmd/bench deploy/check deploy/clients deploy/release
+# tests of the files in deploy with the mutants, and the generators of clients.
+MODULES = cmd/bench deploy/check deploy/clients
 
 .DEFAULT_GOAL := help
 .PHONY: run test verify mutants race lint build release sign bench peers compare fuzz torture schedules histories examples screenshots help all-tests go-fuzz
@@ -61,7 +60,7 @@ build: ## build the service as bin/commerce
 release: OUT = bin/release
 release: VERSION = $(shell git describe --tags --always)
 release: ## build VERSION (the commit) for all platforms, with SBOMs and checksums, in OUT (bin/release)
-	$(GO) -C deploy/release run . -repository $(CURDIR) -version $(VERSION) -out $(abspath $(OUT))
+	@GO=$(GO) sh deploy/release.sh "$(VERSION)" "$(abspath $(OUT))"
 	@if [ -n "$(SIGNING_KEY)" ]; then $(MAKE) --no-print-directory sign OUT="$(OUT)"; else \
 		echo "not signed: SIGNING_KEY names no file with an SSH key"; fi
 

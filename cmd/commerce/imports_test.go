@@ -103,11 +103,10 @@ var imports = map[string][]string{
 	"docs":     nil,
 	"docs/e2e": {"auth/locale", "cart", "cart/money", "docs"}, // tests only
 
-	"deploy/check":            nil, // this and the next four are in modules of their own
+	"deploy/check":            nil, // this and the next three are in modules of their own
 	"deploy/check/monitoring": nil,
 	"deploy/check/mutants":    nil,
 	"deploy/clients":          nil,
-	"deploy/release":          nil,
 	"deploy/migrations":       nil,
 	"deploy/connect":          {"auth/cause"},
 	"deploy/heap":             nil,
