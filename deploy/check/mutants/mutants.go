@@ -3,11 +3,13 @@
 // lines with this text, what is replaced, which occurrence in the line, by what, and the test that
 // fails, separated by tabs.
 //
+// Programs such as gremlins and go-mutesting choose their own mistakes, in Go alone. They cannot plant
+// a fault that the service once had, nor one in a script of Redis or a migration.
+//
 //	make mutants                  # fail if a test found a mistake before, and none does now
-//	bin/mutants -new 100          # choose 100 mistakes anew, next to test servers
 //	bin/mutants -list deploy/check/mutants/found.txt   # faults that the service once had, or nearly had
 //
-// It changes no file but the list: the compiler reads the mistake through -overlay.
+// It changes no file except the list: the compiler reads the mistake through -overlay.
 package main
 
 import (
@@ -26,13 +28,8 @@ import (
 func main() {
 	log.SetFlags(0)
 	list := flag.String("list", "deploy/check/mutants/killed.txt", "the mistakes")
-	count := flag.Int("new", 0, "how many mistakes to choose anew, instead of those of the list")
 	flag.Parse()
-	read := func() ([]mutant, error) { return readList(*list) }
-	if *count > 0 {
-		read = func() ([]mutant, error) { return choose(*count) }
-	}
-	mutants, err := read()
+	mutants, err := readList(*list)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -133,7 +130,7 @@ func (m mutant) apply() (string, error) {
 		lines[i] = strings.Join(parts[:last], m.from) + m.to + parts[last]
 		return strings.Join(lines, ""), nil
 	}
-	return "", fmt.Errorf("%s no longer has the line %q: take it from the list, or choose anew", m.file, m.line)
+	return "", fmt.Errorf("%s no longer has the line %q: plant the mistake elsewhere, or take it from the list", m.file, m.line)
 }
 
 // overlay writes the file with the mistake to a temporary directory, and returns the file for
