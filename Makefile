@@ -69,7 +69,7 @@ sign: ## sign the checksums of the release in OUT (bin/release) with the SSH key
 	ssh-keygen -q -Y sign -n commerce -f "$(SIGNING_KEY)" "$(abspath $(OUT))/SHA256SUMS"
 
 bench: OUT = bin/bench
-bench: ## compare the service to minimal programs; tables and plots in OUT (bin/bench)
+bench: ## compare the service to minimal programs; tables in OUT (bin/bench)
 	$(WITH_SERVERS) $(GO) -C cmd/bench run . -out $(abspath $(OUT))
 
 peers: OUT = bin/peers

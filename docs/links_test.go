@@ -103,7 +103,7 @@ func pages(t *testing.T) (all []string) {
 	return all
 }
 
-// Plots, as the light and the dark variant of one picture.
+// A picture has a light and a dark variant.
 func TestPages_ShowPicturesThatExist(t *testing.T) {
 	t.Parallel()
 	all := pages(t)

@@ -61,11 +61,11 @@ func (s *shop) export(ctx context.Context, o options) ([]results.Value, error) {
 	}
 	ways := s.ways(rows)
 	took, cpu, growth := make([][]float64, len(ways)), make([][]float64, len(ways)), make([][]float64, len(ways))
-	err = inRounds(ctx, o, "export", len(ways), func(i int) error {
+	err = inRounds(ctx, o, len(ways), func(i int) error {
 		if err := resetPeak(s.pid()); err != nil {
 			return err
 		}
-		before, err := resident(s.pid(), "VmRSS")
+		before, _, err := resident(s.pid())
 		if err != nil {
 			return err
 		}
@@ -82,10 +82,10 @@ func (s *shop) export(ctx context.Context, o options) ([]results.Value, error) {
 		if err != nil {
 			return fmt.Errorf("%s: %w", ways[i].name, err)
 		}
-		peak, err := resident(s.pid(), "VmHWM")
+		_, peak, err := resident(s.pid())
 		took[i] = append(took[i], ended.Sub(began).Seconds())
 		cpu[i] = append(cpu[i], (used.server+used.store).Seconds()*1e6/float64(rows))
-		growth[i] = append(growth[i], megabytes(peak-before))
+		growth[i] = append(growth[i], megabytes(max(peak, before)-before))
 		return err
 	})
 	if err != nil {
@@ -165,13 +165,9 @@ const longestLine = 256 << 10
 // stream reads all rows in one response, and returns their number and the last cursor. Rows after
 // the last cursor are an error.
 func (s *shop) stream(ctx context.Context, f format) (rows int, head string, err error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+"/subscriptions/changes", nil)
-	if err != nil {
-		return 0, "", err
-	}
-	r.Header = s.merchant.Clone()
-	r.Header.Set("Accept", f.accept)
-	response, err := http.DefaultClient.Do(r)
+	header := s.merchant.Clone()
+	header.Set("Accept", f.accept)
+	response, err := s.open(ctx, http.MethodGet, "/subscriptions/changes", header, nil)
 	if err != nil {
 		return 0, "", err
 	}

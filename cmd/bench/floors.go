@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"iter"
 	"maps"
-	"net"
 	"net/http"
 	"os"
 	"strconv"
@@ -15,7 +14,6 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/redis/go-redis/v9"
 
 	"commerce/deploy/connect"
@@ -37,10 +35,9 @@ func floors() map[string]func(context.Context) (handle, error) {
 // bytes.
 type handle func(*gin.Context) (any, error)
 
-// runFloor serves a floor with the collector's settings of the service, and its metrics on
-// another address.
+// runFloor serves a floor with the collector's settings of the service.
 func runFloor(ctx context.Context, open func(context.Context) (handle, error)) error {
-	if _, err := heap.Configure(0); err != nil {
+	if _, err := heap.Configure(); err != nil {
 		return err
 	}
 	answer, err := open(ctx)
@@ -61,14 +58,7 @@ func runFloor(ctx context.Context, open func(context.Context) (handle, error)) e
 			c.JSON(http.StatusOK, gin.H{"data": body})
 		}
 	})
-	admin, err := net.Listen("tcp", os.Getenv("ADMIN_ADDR"))
-	if err != nil {
-		return err
-	}
-	failed := make(chan error, 2)
-	go func() { failed <- http.Serve(admin, promhttp.Handler()) }()
-	go func() { failed <- http.ListenAndServe(os.Getenv("ADDR"), engine) }()
-	return <-failed
+	return http.ListenAndServe(os.Getenv("ADDR"), engine)
 }
 
 // floorPing responds with 2 KB of constant JSON. It uses only Gin.

@@ -37,7 +37,7 @@ func benchLatency(ctx context.Context, s *stage) (results.Benchmark, error) {
 		for _, share := range call.shares {
 			least, most := floor, own
 			for _, c := range []*testCase{&least, &most} {
-				c.rate = share * closed.Cases[0].Figure(results.Round.Throughput).Median
+				c.rate = share * closed.Cases[0].Rate()
 				c.name += fmt.Sprintf(", %.0f %% of the highest rate", share*100)
 			}
 			most.compared = []comparison{{of: least.name, cost: p99()}}

@@ -77,13 +77,7 @@ func (s *shop) pages(ctx context.Context) ([]testCase, error) {
 // linkAfter reads a page, and returns its link to the next page, "" if it is the last one. It
 // does not decode the rows: that could take as long as the service takes for them.
 func (s *shop) linkAfter(ctx context.Context, page string) (link string, err error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, page, nil)
-	if err != nil {
-		return "", err
-	}
-	r.Header = s.merchant.Clone()
-	r.Header.Set("X-Forwarded-For", someAddress())
-	response, err := http.DefaultClient.Do(r)
+	response, err := s.open(ctx, http.MethodGet, strings.TrimPrefix(page, s.url), s.merchant, nil)
 	if err != nil {
 		return "", err
 	}

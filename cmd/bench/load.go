@@ -222,9 +222,7 @@ func (l load) percentile(p float64) float64 {
 	if len(l.times) == 0 {
 		return 0
 	}
-	return milliseconds(l.times[int(p*float64(len(l.times)-1))])
+	return results.Rounded(l.times[int(p*float64(len(l.times)-1))].Seconds() * 1e3)
 }
 
-func milliseconds(d time.Duration) float64 { return results.Rounded(d.Seconds() * 1e3) }
-
-func megabytes(bytes int64) float64 { return results.Rounded(float64(bytes) / 1e6) }
+func megabytes(bytes uint64) float64 { return results.Rounded(float64(bytes) / 1e6) }

@@ -1,5 +1,6 @@
 // Command bench compares the service with floors: small programs that do the minimum
-// that a task requires.
+// that a task requires. Load generators such as wrk and vegeta load one server; this program gives
+// several their turns in the same rounds, and counts the CPU time of their Redis and Postgres too.
 //
 //	go -C cmd/bench run .                        # all benchmarks
 //	go -C cmd/bench run . get add -rounds 7      # some of them
@@ -10,6 +11,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -24,7 +26,6 @@ import (
 	"strings"
 	"time"
 
-	"commerce/cmd/bench/plots"
 	"commerce/cmd/bench/results"
 )
 
@@ -33,12 +34,11 @@ type options struct {
 	rounds      int
 	turn        time.Duration
 	connections int    // clients at a time, each on its own connection
-	out         string // directory for results and plots, "" for none
+	out         string // directory for the results, "" for none
 	binary      string // the service, "" to build it from this tree
 	against     string // a second service, "" for none
 	rows        int
 	postgres    string // URL of the server for new databases
-	peers       string // directory for the programs of peers, "" for a temporary one
 }
 
 // benchmark is one benchmark. Its run starts what it needs on a stage of its own.
@@ -84,14 +84,12 @@ func run(ctx context.Context, args []string) error {
 	if len(args) > 0 && floors()[args[0]] != nil {
 		return runFloor(ctx, floors()[args[0]])
 	}
-	if len(args) == 2 && args[0] == "draw" {
-		return draw(args[1])
-	}
 	chosen, o, err := parse(args)
 	if err != nil {
 		return err
 	}
-	return runAll(ctx, chosen, o, os.Stdout)
+	_, err = runAll(ctx, chosen, o, os.Stdout)
+	return err
 }
 
 // parse reads flags and names of benchmarks, in any order. No name means all benchmarks.
@@ -104,18 +102,16 @@ func parse(args []string) ([]benchmark, options, error) {
 	all := strings.Join(names, ", ")
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.Usage = func() {
-		fmt.Fprintf(flags.Output(), "usage: bench [flags] [benchmark …]   run benchmarks, by default all except %s: %s\n"+
-			"       bench draw DIRECTORY          write tables and plots again from results.json\n", onDemand, all)
+		fmt.Fprintf(flags.Output(), "usage: bench [flags] [benchmark …]   by default all except %s: %s\n", onDemand, all)
 		flags.PrintDefaults()
 	}
 	flags.IntVar(&o.rounds, "rounds", 5, "number of rounds; each case takes one turn per round")
 	flags.DurationVar(&o.turn, "turn", time.Second, "duration of a turn")
 	flags.IntVar(&o.connections, "connections", 64, "number of concurrent clients, each with its own connection")
-	flags.StringVar(&o.out, "out", "", "write results and plots to this directory")
+	flags.StringVar(&o.out, "out", "", "write the tables to results.md in this directory")
 	flags.StringVar(&o.binary, "binary", "", "path of the service's executable (default: built from this tree)")
 	flags.StringVar(&o.against, "against", "", "path of a second executable of the service, measured in the same rounds")
 	flags.IntVar(&o.rows, "rows", 1_000_000, "number of subscriptions, of which one store has a tenth")
-	flags.StringVar(&o.peers, "peers", "", "keep the programs of peers in this directory for the next run (default: a temporary one)")
 	var chosen []benchmark
 	for {
 		if err := flags.Parse(args); err != nil {
@@ -139,75 +135,57 @@ func parse(args []string) ([]benchmark, options, error) {
 	return chosen, o, nil
 }
 
-// runAll runs the chosen benchmarks, prints the tables of each when it is done, and writes the
-// results of all.
-func runAll(ctx context.Context, chosen []benchmark, o options, out io.Writer) error {
-	report := newReport(ctx, o)
+// runAll runs the chosen benchmarks, prints the tables of each when it is done, and writes those of all.
+func runAll(ctx context.Context, chosen []benchmark, o options, out io.Writer) (all []results.Benchmark, err error) {
+	began, load := time.Now(), loadAverages()
 	if o.binary == "" {
 		dir, err := os.MkdirTemp("", "bench")
 		if err != nil {
-			return err
+			return nil, err
 		}
 		defer os.RemoveAll(dir)
 		if o.binary, err = build(ctx, dir); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	for _, b := range chosen {
 		measured, err := onStage(ctx, o, b.run)
 		if err != nil {
-			return fmt.Errorf("%s: %w", b.name, err) // without saving: earlier results may be complete
+			return nil, fmt.Errorf("%s: %w", b.name, err) // without saving: earlier results may be complete
 		}
 		measured.Name = b.name
-		if err := measured.Write(out); err != nil {
-			return err
+		if err := results.Markdown(out, measured); err != nil {
+			return nil, err
 		}
-		report.Benchmarks = append(report.Benchmarks, measured)
+		all = append(all, measured)
 	}
 	if o.out == "" {
-		return nil
+		return all, nil
 	}
-	report.Took = time.Since(report.Began).Round(time.Second).String()
-	if err := os.MkdirAll(o.out, 0o755); err != nil {
-		return err
+	text := bytes.NewBufferString("# Results\n\n" + conditions(ctx, o, began, load) + "\n\n")
+	if err := errors.Join(results.Markdown(text, all...), os.MkdirAll(o.out, 0o755)); err != nil {
+		return nil, err
 	}
-	if err := report.Write(filepath.Join(o.out, resultsFile)); err != nil {
-		return err
-	}
-	fmt.Fprintln(out, "Tables and plots are in", o.out)
-	return draw(o.out)
+	file := filepath.Join(o.out, "results.md")
+	fmt.Fprintln(out, "All tables are in", file)
+	return all, os.WriteFile(file, text.Bytes(), 0o644)
 }
 
-// resultsFile is what a run writes, and what its tables and plots are drawn from.
-const resultsFile = "results.json"
-
-// draw reads the results in a directory, and writes their tables and plots next to them.
-func draw(dir string) error {
-	report, err := results.Read(filepath.Join(dir, resultsFile))
-	if err != nil {
-		return err
-	}
-	tables, err := os.Create(filepath.Join(dir, "results.md"))
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(report.Markdown(tables), tables.Close()); err != nil {
-		return err
-	}
-	return plots.Draw(report, dir)
-}
-
-// newReport describes the run and the machine.
-func newReport(ctx context.Context, o options) results.Report {
+// conditions says in one paragraph where and how the results were measured.
+func conditions(ctx context.Context, o options, began time.Time, load string) string {
 	// Each is "" if it is not known, such as the commit outside of a repository.
 	commit, _ := exec.CommandContext(ctx, "git", "describe", "--always", "--exclude", "*", "--dirty").Output()
 	info, _ := os.ReadFile("/proc/cpuinfo")
-	load, _ := os.ReadFile("/proc/loadavg")
 	_, after, _ := strings.Cut(string(info), "model name\t: ")
 	cpu, _, _ := strings.Cut(after, "\n")
-	return results.Report{
-		Began: time.Now().UTC().Truncate(time.Second), Commit: strings.TrimSpace(string(commit)), Go: runtime.Version(), Against: o.against,
-		Connections: o.connections, Rounds: o.rounds, Turn: o.turn.String(),
-		Machine: results.Machine{OS: runtime.GOOS, Arch: runtime.GOARCH, CPU: cpu, CPUs: runtime.NumCPU(), Load: strings.Join(strings.Fields(string(load))[:3], " ")},
-	}
+	return fmt.Sprintf("Commit %s, %s, %s: %d CPUs (%s), %s/%s, load averages %s. %d connections, %d rounds, turns of %s; %s in all. "+
+		"Values are medians; those compared with others or with a target have the range of the rounds. CPU times are per request.",
+		strings.TrimSpace(string(commit)), began.UTC().Format("2006-01-02 15:04 MST"), runtime.Version(), runtime.NumCPU(), cpu,
+		runtime.GOOS, runtime.GOARCH, load, o.connections, o.rounds, o.turn, time.Since(began).Round(time.Second))
+}
+
+// loadAverages returns those of the last 1, 5 and 15 minutes.
+func loadAverages() string {
+	load, _ := os.ReadFile("/proc/loadavg")
+	return strings.Join(strings.Fields(string(load))[:3], " ")
 }

@@ -115,13 +115,11 @@ func restoreCopies(ctx context.Context, rdb *redis.Client, dumps map[string]stri
 }
 
 func usedMemory(ctx context.Context, rdb *redis.Client) (float64, error) {
-	info, err := rdb.Info(ctx, "memory").Result()
-	if err != nil {
-		return 0, err
+	info := rdb.InfoMap(ctx, "memory")
+	if info.Err() != nil {
+		return 0, info.Err()
 	}
-	_, after, _ := strings.Cut(info, "\nused_memory:")
-	line, _, _ := strings.Cut(after, "\r")
-	return strconv.ParseFloat(line, 64)
+	return strconv.ParseFloat(info.Item("Memory", "used_memory"), 64)
 }
 
 // perSubscription returns the sizes of the tables of the generated subscriptions, per row.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"os"
 	"runtime"
@@ -61,11 +60,10 @@ func benchOverload(ctx context.Context, s *stage) (results.Benchmark, error) {
 	if err != nil {
 		return results.Benchmark{}, err
 	}
-	guest.Set("Content-Type", "application/json")
 	var b results.Benchmark
 	for _, o := range []overload{
 		{"GET /cart with 50 lines, on one CPU", same(shop.url+"/cart", guest), 1.5, 0.7, nil},
-		{"PATCH /cart/items, Redis 50 ms away", shop.patchingOne(guest), 5, 0.8, redis},
+		{"PATCH /cart/items, Redis 50 ms away", patchingOne(manyLines)(shop), 5, 0.8, redis},
 		{"GET /subscriptions, Postgres 50 ms away", same(shop.url+"/subscriptions", shop.merchant), 5, 0.8, postgres},
 	} {
 		cases, err := o.run(ctx, s.options, shop)
@@ -86,14 +84,6 @@ func (s *stage) toPostgres() (*toxiproxy.Proxy, error) {
 	return s.proxy("postgres", server.Host)
 }
 
-// patchingOne returns clients that set the quantity of a line of one cart.
-func (s *shop) patchingOne(guest http.Header) clients {
-	return func(context.Context) (*client, error) {
-		r, err := newRequest(http.MethodPatch, fmt.Sprintf("%s/cart/items/%d", s.url, firstProduct), guest)
-		return &client{request: r, prepare: func(context.Context) error { setBody(r, []byte(`{"quantity":2}`)); return nil }}, err
-	}
-}
-
 // run measures closed loops of few, of as many as usual and of many clients, and then more
 // requests than the fastest of them.
 func (o overload) run(ctx context.Context, options options, shop *shop) ([]results.Case, error) {
@@ -110,9 +100,8 @@ func (o overload) run(ctx context.Context, options options, shop *shop) ([]resul
 	if err != nil {
 		return nil, err
 	}
-	rate := func(c results.Case) float64 { return c.Figure(results.Round.Throughput).Median }
-	peak := slices.MaxFunc(closed.Cases, func(a, b results.Case) int { return cmp.Compare(rate(a), rate(b)) })
-	highest := rate(peak)
+	peak := slices.MaxFunc(closed.Cases, func(a, b results.Case) int { return cmp.Compare(a.Rate(), b.Rate()) })
+	highest := peak.Rate()
 	over := testCase{
 		name: fmt.Sprintf("%s, %g × %.0f requests/s", o.name, o.times, highest), server: shop.server, clients: o.clients,
 		connections: perConnection * options.connections, rate: o.times * highest, patience: patience,
@@ -121,7 +110,7 @@ func (o overload) run(ctx context.Context, options options, shop *shop) ([]resul
 	if err != nil {
 		return nil, err
 	}
-	goodput := comparison{of: peak.Name, cost: cost{"goodput", results.Round.Throughput}}.ratio(offered.Cases[0], peak)
+	goodput := comparison{of: peak.Name, cost: cost{"goodput", func(r results.Round) float64 { return r.Rate }}}.ratio(offered.Cases[0], peak)
 	goodput.AtLeast = o.least
 	offered.Cases[0].Ratios = []results.Value{goodput}
 	return append(closed.Cases, offered.Cases...), nil

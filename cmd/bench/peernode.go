@@ -4,25 +4,17 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"embed"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
 )
 
-// peerFiles has a folder for each peer on Node: its pinned packages, its settings and its data.
-//
-//go:embed peers
-var peerFiles embed.FS
-
 // program is a peer on Node.
 type program struct {
-	folder          string // of peerFiles
+	folder          string // in peers: its pinned packages, its settings and its data
 	title, main     string // of its main package
 	run             string // shell command that becomes the server
 	ready           string // path that has an answer when it is ready
@@ -38,7 +30,7 @@ type seeded struct {
 	Variants    []string
 }
 
-// open installs the peer's packages unless an earlier run did, fills its database and starts it.
+// open installs the peer's packages, fills its database and starts it.
 // It uses npm install, which keeps to the lock file too: npm ci finds the one of Medusa
 // incomplete, because it lacks the addresses of optional packages for other platforms.
 func (p program) open(ctx context.Context, s *stage) (*peer, error) {
@@ -46,17 +38,12 @@ func (p program) open(ctx context.Context, s *stage) (*peer, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := filepath.Abs(filepath.Join(cmp.Or(s.peers, s.dir), p.folder))
-	if err != nil {
+	dir := filepath.Join(s.dir, p.folder)
+	if err := os.CopyFS(dir, os.DirFS("peers/"+p.folder)); err != nil { // where `go -C cmd/bench run .` starts
 		return nil, err
 	}
-	if err := p.overwrite(dir); err != nil {
+	if _, err := call(ctx, "npm", nil, "install", "--prefix", dir, "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"); err != nil {
 		return nil, err
-	}
-	if _, err := os.Stat(filepath.Join(dir, "node_modules")); errors.Is(err, fs.ErrNotExist) {
-		if _, err := call(ctx, "npm", nil, "install", "--prefix", dir, "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"); err != nil {
-			return nil, err
-		}
 	}
 	settings, store, err := p.stores(ctx, s)
 	if err != nil {
@@ -73,11 +60,7 @@ func (p program) open(ctx context.Context, s *stage) (*peer, error) {
 		return nil, fmt.Errorf("%s is not JSON", file)
 	}
 	start := func(ctx context.Context) (*process, error) {
-		process, err := s.http(ctx, settings, p.ready, "sh", "-c", `cd "$0" && HOST=${ADDR%:*} PORT=${ADDR##*:} exec `+p.run, dir)
-		if err == nil {
-			process.admin = "" // it has no metrics
-		}
-		return process, err
+		return s.http(ctx, settings, p.ready, "sh", "-c", `cd "$0" && HOST=${ADDR%:*} PORT=${ADDR##*:} exec `+p.run, dir)
 	}
 	running, err := start(ctx)
 	return &peer{
@@ -108,34 +91,13 @@ func (p program) stores(ctx context.Context, s *stage) (settings []string, pids 
 
 // version is the version of the peer's main package, as its package.json pins it.
 func (p program) version() (string, error) {
-	text, err := peerFiles.ReadFile("peers/" + p.folder + "/package.json")
+	text, err := os.ReadFile("peers/" + p.folder + "/package.json")
 	if err != nil {
 		return "", err
 	}
 	var pinned struct{ Dependencies map[string]string }
 	err = json.Unmarshal(text, &pinned)
 	return pinned.Dependencies[p.main], err
-}
-
-// overwrite copies the files of a peer to a directory, which may have older ones.
-func (p program) overwrite(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	files, err := peerFiles.ReadDir("peers/" + p.folder)
-	if err != nil {
-		return err
-	}
-	for _, file := range files {
-		text, err := peerFiles.ReadFile("peers/" + p.folder + "/" + file.Name())
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(filepath.Join(dir, file.Name()), text, 0o644); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // message is a request to a peer.

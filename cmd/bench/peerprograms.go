@@ -22,35 +22,31 @@ func openService(ctx context.Context, s *stage) (*peer, error) {
 			return s.http(ctx, shop.settings, "/openapi.yaml", shop.binary, "serve")
 		},
 		newCart: func(context.Context, string) (guestCart, error) {
-			guest := http.Header{"X-Public-Key": {"pk_demo"}, "X-Cart-Token": {rand.Text()}}
-			return guestCart{
-				read:  message{"/cart", guest, nil},
-				add:   func(product int) message { return message{"/cart/add", guest, addition(product)} },
-				lines: linesAt(func(c *cartOfItems) []line { return c.Data.Items }),
-			}, nil
+			return cartAt(http.Header{"X-Public-Key": {"pk_demo"}}, firstProduct), nil
 		},
 	}, nil
 }
 
-// cartOfItems is an answer of the service, and of the small cart.
-type cartOfItems struct {
-	Data struct{ Items []line }
+// cartAt is a new cart of the service or of the small cart, which have the same calls.
+func cartAt(guest http.Header, first int) guestCart {
+	guest.Set("X-Cart-Token", rand.Text())
+	type cart struct {
+		Data struct{ Items []line }
+	}
+	return guestCart{
+		read: message{"/cart", guest, nil},
+		add: func(product int) message {
+			return message{"/cart/add", guest, fmt.Appendf(nil, `{"product_id":%d,"qty":1}`, first+product)}
+		},
+		lines: linesAt(func(c *cart) []line { return c.Data.Items }),
+	}
 }
 
 // small is a small cart on Node and Redis, as a team may write it.
 func small() program {
 	return program{
 		folder: "small", title: "small cart on Fastify", main: "fastify", run: "node server.js", ready: "/cart", redis: true,
-		newCart: func(context.Context, string, seeded) (guestCart, error) {
-			guest := http.Header{"X-Cart-Token": {rand.Text()}}
-			return guestCart{
-				read: message{"/cart", guest, nil},
-				add: func(product int) message {
-					return message{"/cart/add", guest, fmt.Appendf(nil, `{"product_id":%d,"qty":1}`, product+1)}
-				},
-				lines: linesAt(func(c *cartOfItems) []line { return c.Data.Items }),
-			}, nil
-		},
+		newCart: func(context.Context, string, seeded) (guestCart, error) { return cartAt(http.Header{}, 1), nil },
 	}
 }
 

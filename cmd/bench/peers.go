@@ -82,7 +82,7 @@ func measurePeers(ctx context.Context, o options, peers []*peer) (results.Benchm
 		return b, err
 	}
 	rounds := make([][][]float64, len(peers)) // by peer: the values of each round
-	err = inRounds(ctx, o, "starts", len(peers), func(i int) error {
+	err = inRounds(ctx, o, len(peers), func(i int) error {
 		values, err := peers[i].values(ctx)
 		rounds[i] = append(rounds[i], values)
 		return err
@@ -125,7 +125,7 @@ func (p *peer) values(ctx context.Context) ([]float64, error) {
 		return nil, err
 	}
 	took := results.Rounded(time.Since(began).Seconds())
-	size, err := resident(another.pid(), "VmRSS")
+	size, _, err := resident(another.pid())
 	if err != nil {
 		return nil, err
 	}

@@ -5,10 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
-
-	"github.com/schollz/progressbar/v3"
 
 	"commerce/cmd/bench/results"
 )
@@ -45,43 +42,36 @@ type cost struct {
 	of   func(results.Round) float64
 }
 
-func cpu() cost       { return cost{"CPU", results.Round.CPU} }
-func serverCPU() cost { return cost{"server CPU", results.Round.ServerCPU} }
-func storeCPU() cost  { return cost{"stores' CPU", func(r results.Round) float64 { return r.Store }} }
-func p50() cost       { return cost{"p50", func(r results.Round) float64 { return r.P50 }} }
-func p99() cost       { return cost{"p99", func(r results.Round) float64 { return r.P99 }} }
+func cpu() cost { return cost{"CPU", results.Round.CPU} }
+
+func serverCPU() cost {
+	return cost{"server CPU", func(r results.Round) float64 { return r.Server }}
+}
+
+func storeCPU() cost { return cost{"stores' CPU", func(r results.Round) float64 { return r.Store }} }
+func p50() cost      { return cost{"p50", func(r results.Round) float64 { return r.P50 }} }
+func p99() cost      { return cost{"p99", func(r results.Round) float64 { return r.P99 }} }
 
 // cpuOf compares CPU with another case. A target of 0 means none.
 func cpuOf(other string, atMost float64) []comparison { return []comparison{{other, cpu(), atMost}} }
 
 // inRounds calls each of some turns once in every round, so that other load on the machine
 // affects all of them alike.
-func inRounds(ctx context.Context, o options, name string, turns int, take func(turn int) error) error {
-	bar := progressbar.NewOptions(o.rounds*turns,
-		progressbar.OptionSetWriter(os.Stderr), progressbar.OptionSetVisibility(onTerminal()),
-		progressbar.OptionSetDescription(name), progressbar.OptionShowCount(), progressbar.OptionSetPredictTime(true),
-		progressbar.OptionFullWidth(), progressbar.OptionClearOnFinish())
+func inRounds(ctx context.Context, o options, turns int, take func(turn int) error) error {
 	for range o.rounds {
 		for turn := range turns {
 			if err := errors.Join(take(turn), ctx.Err()); err != nil {
 				return err
 			}
-			_ = bar.Add(1)
 		}
 	}
 	return nil
 }
 
-// onTerminal reports whether standard error is a terminal.
-func onTerminal() bool {
-	info, err := os.Stderr.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
-}
-
 // measure gives each case a turn in every round, and compares it with earlier ones.
 func measure(ctx context.Context, o options, cases ...testCase) (results.Benchmark, error) {
 	b := results.Benchmark{Cases: make([]results.Case, len(cases))}
-	err := inRounds(ctx, o, "cases", len(cases), func(i int) error {
+	err := inRounds(ctx, o, len(cases), func(i int) error {
 		r, err := cases[i].turn(ctx, o)
 		if err != nil {
 			return fmt.Errorf("%s: %w", cases[i].name, err)
@@ -92,11 +82,13 @@ func measure(ctx context.Context, o options, cases ...testCase) (results.Benchma
 	if err != nil {
 		return b, err
 	}
+	earlier := map[string]results.Case{}
 	for i, c := range cases {
 		b.Cases[i].Name = c.name
 		for _, by := range c.compared {
-			b.Cases[i].Ratios = append(b.Cases[i].Ratios, by.ratio(b.Cases[i], b.Case(by.of)))
+			b.Cases[i].Ratios = append(b.Cases[i].Ratios, by.ratio(b.Cases[i], earlier[by.of]))
 		}
+		earlier[c.name] = b.Cases[i]
 	}
 	return b, nil
 }
@@ -143,6 +135,6 @@ func (l load) round(u usage) results.Round {
 		Requests: l.requests, Failed: l.failed, Rate: results.Rounded(float64(l.requests) / l.took.Seconds()),
 		P50: l.percentile(0.5), P99: l.percentile(0.99),
 		Server: each(u.server.Seconds() * 1e6), Store: each(u.store.Seconds() * 1e6),
-		Allocations: each(u.allocations), Allocated: each(u.allocated), Resident: megabytes(u.resident),
+		Resident: megabytes(u.resident),
 	}
 }

@@ -222,13 +222,7 @@ func someAddress() string { return fmt.Sprintf("198.19.%d.1", rand.IntN(256)) }
 // nil. It retries 503 and 504, which a busy machine can cause.
 func (s *shop) call(ctx context.Context, method, path string, header http.Header, body []byte, into any) (http.Header, error) {
 	for tries := 1; ; tries++ {
-		r, err := http.NewRequestWithContext(ctx, method, s.url+path, bytes.NewReader(body))
-		if err != nil {
-			return nil, err
-		}
-		r.Header = header.Clone()
-		r.Header.Set("X-Forwarded-For", someAddress())
-		response, err := http.DefaultClient.Do(r)
+		response, err := s.open(ctx, method, path, header, body)
 		if err != nil {
 			return nil, err
 		}
@@ -244,4 +238,15 @@ func (s *shop) call(ctx context.Context, method, path string, header http.Header
 			return response.Header, json.NewDecoder(response.Body).Decode(into)
 		}
 	}
+}
+
+// open sends one unmeasured request. The caller must read the response's body to its end.
+func (s *shop) open(ctx context.Context, method, path string, header http.Header, body []byte) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(ctx, method, s.url+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	r.Header = header.Clone()
+	r.Header.Set("X-Forwarded-For", someAddress())
+	return http.DefaultClient.Do(r)
 }

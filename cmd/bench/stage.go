@@ -53,9 +53,8 @@ func (s *stage) close() {
 
 // process is a running server.
 type process struct {
-	url   string
-	admin string // address of its metrics, "" for none
-	cmd   *exec.Cmd
+	url string
+	cmd *exec.Cmd
 }
 
 func (p *process) pid() int { return p.cmd.Process.Pid }
@@ -89,19 +88,14 @@ func (s *stage) start(p *process, ready func() error) (*process, error) {
 	}
 }
 
-// http starts a server that reads its addresses from ADDR and ADMIN_ADDR, and waits until path
-// has any response.
+// http starts a server that reads its address from ADDR, and waits until path has any response.
 func (s *stage) http(ctx context.Context, settings []string, path, name string, args ...string) (*process, error) {
 	addr, err := freeAddr()
 	if err != nil {
 		return nil, err
 	}
-	admin, err := freeAddr()
-	if err != nil {
-		return nil, err
-	}
-	p := &process{url: "http://" + addr, admin: "http://" + admin, cmd: exec.CommandContext(ctx, name, args...)}
-	p.cmd.Env = append(append(os.Environ(), "ADDR="+addr, "ADMIN_ADDR="+admin), settings...)
+	p := &process{url: "http://" + addr, cmd: exec.CommandContext(ctx, name, args...)}
+	p.cmd.Env = append(append(os.Environ(), "ADDR="+addr, "ADMIN_ADDR=127.0.0.1:0"), settings...)
 	return s.start(p, func() error {
 		response, err := http.Get(p.url + path)
 		if err != nil {

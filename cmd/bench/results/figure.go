@@ -9,9 +9,7 @@ import (
 
 // Figure is the median and the range of all rounds.
 type Figure struct {
-	Median float64 `json:"median"`
-	Min    float64 `json:"min"`
-	Max    float64 `json:"max"`
+	Median, Min, Max float64
 }
 
 // FigureOf returns the figure of values, zero if there are none.

@@ -1,7 +1,6 @@
 package results_test
 
 import (
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -9,7 +8,7 @@ import (
 	"commerce/deploy/assert"
 )
 
-func report() results.Report {
+func measured() []results.Benchmark {
 	slow := results.Case{
 		Name:   "slow",
 		Rounds: []results.Round{{Rate: 100, Server: 30, Store: 10, Failed: 1}, {Rate: 120, Server: 30, Store: 14, Failed: 2}},
@@ -18,14 +17,14 @@ func report() results.Report {
 			{Name: "stores' CPU", Unit: "× fast", Figure: results.FigureOf(2)},
 		},
 	}
-	return results.Report{Rounds: 2, Benchmarks: []results.Benchmark{
+	return []results.Benchmark{
 		{Name: "get", Cases: []results.Case{slow}},
 		{Name: "memory", Values: []results.Value{
 			{Name: "a cart", Unit: "bytes", Figure: results.FigureOf(200), AtMost: 240},
 			{Name: "goodput", Figure: results.FigureOf(0.5), AtLeast: 0.8},
 			{Name: "requests", Figure: results.FigureOf(1000)},
 		}},
-	}}
+	}
 }
 
 // rows returns the rows of tables without the spaces that align their columns.
@@ -40,7 +39,7 @@ func rows(tables string) string {
 func TestMarkdown_ListsTargetsFirstAndMarksWhatMisses(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	assert.NoError(t, report().Markdown(&out))
+	assert.NoError(t, results.Markdown(&out, measured()...))
 	targets, rest, _ := strings.Cut(rows(out.String()), "## get\n")
 	for _, row := range []string{
 		"| get: slow: CPU | 4.10 (4..4.20) × fast | 0.900 | MISSED |",
@@ -54,15 +53,6 @@ func TestMarkdown_ListsTargetsFirstAndMarksWhatMisses(t *testing.T) {
 	for _, row := range []string{"| slow (3 failed) | 110 |", "| slow: stores' CPU | 2 × fast |\n", "| requests | 1000 |\n"} {
 		assert.That(t, strings.Contains(rest, row), "no row %q:\n%s", row, rest)
 	}
-}
-
-func TestRead_ReturnsWhatWasWritten(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "results.json")
-	want := report()
-	assert.NoError(t, want.Write(path))
-	got := assert.Must(results.Read(path))(t)
-	assert.Equal(t, got, want, "read")
 }
 
 func TestFigure_IsTheMedianWithItsRange(t *testing.T) {

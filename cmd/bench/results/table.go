@@ -34,10 +34,10 @@ func (b Benchmark) cases() table {
 	for _, c := range b.Cases {
 		row, failed := []string{c.Name}, 0
 		for _, value := range []func(Round) float64{
-			Round.Throughput,
+			func(r Round) float64 { return r.Rate },
 			func(r Round) float64 { return r.P50 },
 			func(r Round) float64 { return r.P99 },
-			Round.ServerCPU,
+			func(r Round) float64 { return r.Server },
 			func(r Round) float64 { return r.Store },
 			func(r Round) float64 { return r.Resident },
 		} {
@@ -84,18 +84,12 @@ func (b Benchmark) values() table {
 	return t
 }
 
-// Write writes the results: what each case took, then ratios and values with their targets.
-func (b Benchmark) Write(w io.Writer) error {
-	return errors.Join(b.cases().write(w), append(table{{b.Name, "measured", "at most", ""}}, b.values()...).write(w))
-}
-
-// Markdown writes all results as Markdown: first what has a target, then for each benchmark what
-// its cases took, and what has none.
-func (r Report) Markdown(w io.Writer) error {
-	fmt.Fprintf(w, "# Results\n\n%s\n\n", r.conditions())
+// Markdown writes results as Markdown: what has a target, and then for each benchmark what its cases
+// took, and what has none.
+func Markdown(w io.Writer, benchmarks ...Benchmark) error {
 	targets := table{{"target", "measured", "at most", ""}}
 	others := map[string]table{} // by benchmark
-	for _, b := range r.Benchmarks {
+	for _, b := range benchmarks {
 		others[b.Name] = table{{b.Name, "measured"}}
 		for _, row := range b.values() {
 			if row[3] != "" {
@@ -111,19 +105,11 @@ func (r Report) Markdown(w io.Writer) error {
 			return err
 		}
 	}
-	for _, b := range r.Benchmarks {
+	for _, b := range benchmarks {
 		fmt.Fprintf(w, "## %s\n\n", b.Name)
 		if err := errors.Join(b.cases().write(w), others[b.Name].write(w)); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// conditions says in one paragraph where and how the results were measured.
-func (r Report) conditions() string {
-	return fmt.Sprintf("Commit %s, %s, %s: %d CPUs (%s), %s/%s, load averages %s. %d connections, %d rounds, turns of %s; %s in all. "+
-		"Values are medians; those compared with others or with a target have the range of the rounds. CPU times are per request.",
-		r.Commit, r.Began.Format("2006-01-02 15:04 MST"), r.Go, r.Machine.CPUs, r.Machine.CPU, r.Machine.OS, r.Machine.Arch,
-		r.Machine.Load, r.Connections, r.Rounds, r.Turn, r.Took)
 }
