@@ -25,6 +25,10 @@ const (
 // selects Arabic even if fallback is English. Malformed members and all after the first 32
 // members or 512 bytes are ignored. If nothing is left or everything is excluded, the
 // result is fallback.
+//
+// Only the parser of tags is from golang.org/x/text. Its matcher drops weights of 0, so it answers
+// "en-US, en;q=0, ar;q=0.1" in English. For one malformed member, it ignores the whole header. It
+// takes 11 × the time.
 func Match(acceptLanguage string, fallback Locale) Locale {
 	if acceptLanguage == "" {
 		return fallback

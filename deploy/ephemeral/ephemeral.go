@@ -12,6 +12,9 @@
 // may do anything.
 //
 // If a program is missing or a server does not start, the test fails.
+//
+// Libraries such as testcontainers-go need Docker, which many machines that run tests lack. Those that
+// do not, such as embedded-postgres, start no Redis, cluster, sentinel, standby or pooler.
 package ephemeral
 
 import (
