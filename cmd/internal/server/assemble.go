@@ -110,6 +110,9 @@ func assemble(p Parts, beside []addition) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
+	if p.CountryHeader != "" && len(p.TrustedProxies) == 0 {
+		p.Log.Warn("COUNTRY_HEADER has no effect, because there are no TRUSTED_PROXIES that may set it")
+	}
 	callers := auth.NewCartCallers(auth.Config{
 		Stores: p.Stores, Tokens: p.JWT, DefaultStore: p.DefaultStore, Failures: p.Failures,
 	})
