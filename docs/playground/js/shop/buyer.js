@@ -8,13 +8,19 @@ import { countries } from "./sample.js";
 export function countryChoice(device) {
   const choice = device.part("country");
   choice.addEventListener("change", () => device.cart.apply([{ op: "buyer", country: choice.value || null }]));
+  let shown = ""; // a list that is open closes when it is drawn again
   return (cart) => {
-    const names = new Intl.DisplayNames(language(), { type: "region" });
-    const known = [...new Set([...countries, cart.buyer.country ?? ""])].filter(Boolean)
-      .map((code) => [code, names.of(code)])
-      .sort(([, a], [, b]) => a.localeCompare(b, language()));
-    choice.replaceChildren(...[["", t("countryUnknown")], ...known].map(([value, name]) => el("option", { value }, name)));
-    choice.value = cart.buyer.country ?? "";
+    const country = cart.buyer.country ?? "";
+    const listed = countries.includes(country) || !country ? countries : [...countries, country];
+    if (shown !== `${language()} ${listed}`) choice.replaceChildren(...options(listed));
+    shown = `${language()} ${listed}`;
+    choice.value = country;
     device.part("buyer").hidden = cart.items.length === 0;
   };
+}
+
+function options(codes) {
+  const names = new Intl.DisplayNames(language(), { type: "region" });
+  const known = codes.map((code) => [code, names.of(code)]).sort(([, a], [, b]) => a.localeCompare(b, language()));
+  return [["", t("countryUnknown")], ...known].map(([value, name]) => el("option", { value }, name));
 }
