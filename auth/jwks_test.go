@@ -449,7 +449,7 @@ func TestJWKS_KnownKeysWorkWhileTheIssuerIsDown(t *testing.T) {
 func TestJWKS_ReportsAnOutageOnceAndItsEndOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		log, reports := &logBuffer{}, []bool{}
+		log, reports := &assert.Log{}, []bool{}
 		server, verify := published(t, JWKSConfig{
 			Log: slog.New(slog.NewTextHandler(log, nil)), Reachable: func(up bool) { reports = append(reports, up) },
 		})
@@ -475,29 +475,11 @@ func TestJWKS_ReportsAnOutageOnceAndItsEndOnce(t *testing.T) {
 	})
 }
 
-// logBuffer is a log that may be read while a fetch in the background writes it.
-type logBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *logBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *logBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
-}
-
 // A fetch may take seconds. The person on call must not wait for its end.
 func TestJWKS_WarnsWhenTheFirstRequestStopsWaiting(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		log := &logBuffer{}
+		log := &assert.Log{}
 		server, verify := published(t, JWKSConfig{Log: slog.New(slog.NewTextHandler(log, nil))})
 		server.slow(3 * time.Second)
 		for range 2 {

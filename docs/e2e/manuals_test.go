@@ -69,7 +69,7 @@ func newMachine(t *testing.T) *machine {
 	ports := ephemeral.FreePorts(t, 3)
 	m := &machine{
 		dir: t.TempDir(), redis: ephemeral.StartRedis(t), postgres: ephemeral.StartPostgres(t),
-		service: &service{url: fmt.Sprintf("http://localhost:%d", ports[0]), key: "pk_demo", log: &logBuffer{}},
+		service: &service{url: fmt.Sprintf("http://localhost:%d", ports[0]), key: "pk_demo", log: &assert.Log{}},
 		admin:   fmt.Sprintf("http://localhost:%d", ports[1]),
 	}
 	deploy := assert.Must(filepath.Abs(filepath.Join(repository, "deploy")))(t)

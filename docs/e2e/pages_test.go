@@ -145,7 +145,7 @@ func TestDeploy_RunsOnOneMachine(t *testing.T) {
 		"postgres://localhost/commerce", "'"+ephemeral.Postgres(t)+"'", // its query has an &
 		"commerce serve\n", "exec commerce serve\n", // so that it is the process that the test ends
 	).Replace(server.script))
-	log := &logBuffer{}
+	log := &assert.Log{}
 	first.Stdout, first.Stderr = log, log
 	assert.NoError(t, first.Start())
 	t.Cleanup(func() { end(t, first, log) })

@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -54,23 +53,6 @@ func slow(t *testing.T) {
 	ephemeral.Slow(t)
 }
 
-type logBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *logBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *logBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
 // command is a program that a test waits for, with a timeout.
 func command(t testing.TB, name string, args ...string) *exec.Cmd {
 	t.Helper()
@@ -105,7 +87,7 @@ type service struct {
 	url, key string
 	jwt, api string        // tokens of a customer, whom only the demo has, and of the store
 	db       *pgxpool.Pool // nil: the demo
-	log      *logBuffer
+	log      *assert.Log
 }
 
 // The parts of the demo's output that people copy.
@@ -119,8 +101,8 @@ var (
 // startDemo runs the demo with further settings until the test ends. It must exit with 0.
 func startDemo(t *testing.T, settings ...string) *service {
 	t.Helper()
-	s := &service{log: &logBuffer{}}
-	printed := &logBuffer{}
+	s := &service{log: &assert.Log{}}
+	printed := &assert.Log{}
 	s.run(t, printed, s.log, "demo", append(settings, "ADDR=127.0.0.1:0", "ADMIN_ADDR=127.0.0.1:0"))
 	ephemeral.Eventually(t, "the URL of the demo", func() bool { return printedURL.MatchString(printed.String()) })
 	for pattern, found := range map[*regexp.Regexp]*string{printedURL: &s.url, printedKey: &s.key, printedJWT: &s.jwt, printedAPI: &s.api} {
@@ -145,7 +127,7 @@ func startServe(t *testing.T, redisURL string) *service {
 	run("seed")
 	s := &service{
 		url: fmt.Sprintf("http://localhost:%d", ports[0]), key: "pk_demo", api: run("token", "store", "--store", "1", "--name", "test"),
-		db: ephemeral.OpenPool(t, database, connect.PostgresConfig{Writable: true}), log: &logBuffer{},
+		db: ephemeral.OpenPool(t, database, connect.PostgresConfig{Writable: true}), log: &assert.Log{},
 	}
 	s.run(t, s.log, s.log, "serve", []string{
 		"DATABASE_URL=" + database, "REDIS_URL=" + ephemeral.AsUser(t, redisURL, redisUsers(t), "commerce"), "HANDOVER_KEY=" + secret,
@@ -174,7 +156,7 @@ func (s *service) run(t *testing.T, out, log io.Writer, command string, settings
 }
 
 // end stops a program, which must exit with 0 within ten seconds.
-func end(t testing.TB, program *exec.Cmd, log *logBuffer) {
+func end(t testing.TB, program *exec.Cmd, log *assert.Log) {
 	t.Helper()
 	_ = program.Process.Signal(syscall.SIGTERM)
 	late := time.AfterFunc(ephemeral.Patience(15*time.Second), func() { _ = program.Process.Kill() })

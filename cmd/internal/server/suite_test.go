@@ -1,7 +1,6 @@
 package server_test
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -130,22 +129,7 @@ type clock struct{ ahead atomic.Int64 }
 func (c *clock) Now() time.Time          { return time.Now().Add(time.Duration(c.ahead.Load())) }
 func (c *clock) Forward(d time.Duration) { c.ahead.Add(int64(d)) }
 
-type logBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *logBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *logBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
+type logBuffer struct{ assert.Log }
 
 var handoverKeys, _ = sealed.New("a key of the tests, with 32 bytes and more", "")
 
