@@ -39,7 +39,7 @@ func BenchmarkPrice(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				p := cart.Price(c, inSaudiArabia, products, carttest.Limits)
-				p.Redeem(coupon, cart.Uses{}, inSaudiArabia, now)
+				p.Redeem([]cart.Offered{{Code: "TEN", Coupon: coupon}}, nil, inSaudiArabia, now)
 			}
 		})
 	}

@@ -74,7 +74,7 @@ func TestPrice_DoesNotOverflowAtTheMaximums(t *testing.T) {
 	}
 	store := &store.Store{Currency: "KWD", TaxRate: MaxTaxRate}
 	got := Price(c, store, products, highestLimits)
-	got.Redeem(&Coupon{Code: "C", Kind: Percent, Rate: 1}, Uses{}, store, time.Now()) // 0.0001 %
+	got.redeemOne(&Coupon{Code: "C", Kind: Percent, Rate: 1}, Uses{}, store, time.Now()) // 0.0001 %
 
 	subtotal := new(big.Int).Mul(big.NewInt(MergeFactor*MaxLines*MaxQuantity), big.NewInt(int64(2*MaxPrice+MaxFields*MaxSurcharge)))
 	assert.That(t, big.NewInt(int64(got.Subtotal)).Cmp(subtotal) == 0 && 2*got.Subtotal == highestTotal,

@@ -74,7 +74,7 @@ func TestMerge_FillsTheBuyerOnce(t *testing.T) {
 		"nobody":                   {Buyer{}, Buyer{}, Buyer{}, Buyer{}, Buyer{}},
 		"removed since, not again": {Buyer{}, french, french, Buyer{}, Buyer{}},
 	} {
-		got := Merge(Cart{Buyer: test.own}, Cart{Buyer: test.guest}, Sum, nil, Offers{Buyer: test.offered})
+		got := Merge(Cart{Buyer: test.own}, Cart{Buyer: test.guest}, MergeRules{Strategy: Sum}, Offers{Buyer: test.offered})
 		assert.That(t, got.Buyer == test.want && got.Came.Buyer == test.came && (got.Report != nil) == (test.came != Buyer{}),
 			"%s: %v, came: %v, report: %v", name, got.Buyer, got.Came.Buyer, got.Report)
 	}

@@ -20,7 +20,7 @@ type Cart struct {
 	Version   int64     // grows by one with every change; 0 when nothing is stored
 	Mark      string    // random, drawn for each version; "" when nothing is stored
 	Lines     []Line    // in the order in which they were first added
-	Coupon    string    // its code; "" for none
+	Coupons   []string  // codes of coupons, the oldest first; at most MaxCodes
 	Buyer     Buyer     // as the shopper or an agent said
 	Metadata  Metadata  // nil for none
 	ExpiresAt time.Time // when an unchanged cart expires; zero when nothing is stored
@@ -55,7 +55,7 @@ func (c *Cart) Count() int64 {
 func (c *Cart) InUse() bool { return c.hasContents() || c.Buyer != Buyer{} }
 
 // hasContents reports whether Clear removes anything.
-func (c *Cart) hasContents() bool { return len(c.Lines) > 0 || c.Coupon != "" || c.Metadata != nil }
+func (c *Cart) hasContents() bool { return len(c.Lines) > 0 || len(c.Coupons) > 0 || c.Metadata != nil }
 
 func (c *Cart) Has(line LineID) bool { return c.place(line) >= 0 }
 

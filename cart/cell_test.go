@@ -16,7 +16,7 @@ func TestCell_IsKeptForItsTTLWhileItHoldsAnything(t *testing.T) {
 		want time.Duration
 	}{
 		"a line":              {Cell{Cart: Cart{ID: "C", Lines: []Line{{ID: "1", Quantity: 1}}}}, ttl},
-		"only a coupon":       {Cell{Cart: Cart{ID: "C", Coupon: "TEN"}}, ttl},
+		"only a coupon":       {Cell{Cart: Cart{ID: "C", Coupons: []string{"TEN"}}}, ttl},
 		"only metadata":       {Cell{Cart: Cart{ID: "C", Metadata: Metadata{"a": "x"}}}, ttl},
 		"a note of a merge":   {Cell{Pending: Notes{{Name: "mA"}}}, ttl},
 		"nothing any more":    {Cell{Cart: Cart{ID: "C"}}, 24 * time.Hour},

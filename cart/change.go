@@ -27,6 +27,8 @@ type Effect struct {
 
 	Ops []Effect // of a list
 
+	Replaced []string // codes that left for another one
+
 	// Needs is what must be known before the change can be decided; nil if it is decided. The rest is then zero.
 	Needs *Needs
 }
@@ -34,7 +36,8 @@ type Effect struct {
 // Needs is what a rule depends on beside the cart.
 type Needs struct {
 	Products []int64
-	Code     string // of a coupon, as the shopper entered it; "" for none
+	Code     string   // of a coupon, as the shopper entered it; "" for none
+	Held     []string // codes of coupons that the cart holds
 }
 
 // Refused reports whether the change is refused.
@@ -215,23 +218,34 @@ func Remove(item Item) Rule {
 	}
 }
 
-// Clear is the rule that removes all lines, the coupon and the metadata. The cart keeps its ID, the buyer's country, and the notes
+// Clear is the rule that removes all lines, codes and the metadata. The cart keeps its ID, the buyer's country, and the notes
 // of merges.
 func Clear() Rule {
 	return func(cell *Cell, _ Limits, _ time.Time) Effect {
 		c := cell.Cart
 		altered := c.hasContents()
-		c.Lines, c.Coupon, c.Metadata = nil, "", nil
+		c.Lines, c.Coupons, c.Metadata = nil, nil, nil
 		return Effect{Cart: c, Altered: altered}
 	}
 }
 
-// SetCoupon is the rule that gives the cart a coupon; "" removes it.
-func SetCoupon(code string) Rule {
+// SetCodes is the rule that gives the cart codes of coupons instead of those that it has.
+func SetCodes(codes ...string) Rule {
 	return func(cell *Cell, _ Limits, _ time.Time) Effect {
 		c := cell.Cart
-		c.Coupon = code
-		return Effect{Cart: c, Altered: code != cell.Coupon}
+		c.Coupons = codes
+		return Effect{Cart: c, Altered: !slices.Equal(codes, cell.Coupons)}
+	}
+}
+
+// RemoveCode is the rule that removes a code that is named as a shopper may spell it. One that is not held changes nothing.
+func RemoveCode(code string) Rule {
+	return func(cell *Cell, _ Limits, _ time.Time) Effect {
+		c := cell.Cart
+		if i := HeldCode(c.Coupons, code); i >= 0 {
+			c.Coupons = slices.Delete(slices.Clone(c.Coupons), i, i+1)
+		}
+		return Effect{Cart: c, Altered: len(c.Coupons) < len(cell.Coupons)}
 	}
 }
 

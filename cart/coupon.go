@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"commerce/auth/store"
+	"commerce/auth/locale"
 	"commerce/cart/money"
 )
 
@@ -17,6 +17,11 @@ type Coupon struct {
 	Minimum money.Amount // minimum subtotal, counting only lines that can be bought; 0 for none
 	Starts  time.Time    // the coupon is valid from this time; zero for always
 	Expires time.Time    // the coupon is valid before this time; zero for never expires
+
+	Name        locale.Name // of the discount; zero: its code
+	Automatic   bool        // it applies without a code
+	Combines    bool        // with others that combine
+	MinQuantity int64       // minimum number of pieces that can be bought, and that it applies to; 0 for none
 
 	Products        []int64 // the products that it applies to, sorted; nil for all
 	MaxUses         *int64  // by all customers together; nil for no limit
@@ -38,11 +43,12 @@ const (
 	Fixed   CouponKind = "fixed"
 )
 
-func (c *Coupon) applies(product int64) bool {
-	if c.Products == nil {
-		return true
+// applies reports whether the coupon is for a line's product, which still exists.
+func (c *Coupon) applies(l *PricedLine) bool {
+	if l.Product == nil || c.Products == nil {
+		return l.Product != nil
 	}
-	_, listed := slices.BinarySearch(c.Products, product)
+	_, listed := slices.BinarySearch(c.Products, l.Product.ID)
 	return listed
 }
 
@@ -52,39 +58,4 @@ func (c *Coupon) discount(cost money.Amount) money.Amount {
 		return min(money.Share(cost, c.Rate), cost)
 	}
 	return min(c.Amount, cost)
-}
-
-// Redeem applies the discount of the cart's coupon, and splits it among the lines that the
-// coupon applies to. A coupon that is not valid now, or no longer exists (nil), has an issue and
-// takes nothing off.
-func (p *Priced) Redeem(c *Coupon, uses Uses, store *store.Store, now time.Time) {
-	p.Coupon = &AppliedCoupon{Code: p.Cart.Coupon, Issue: c.issue(p, uses, store, now)}
-	if c != nil {
-		p.Coupon.Code, p.Coupon.Kind, p.Coupon.Rate, p.Coupon.Amount = c.Code, c.Kind, c.Rate, c.Amount
-	}
-	if p.Coupon.Issue != nil {
-		return
-	}
-	var cost money.Amount
-	costs := make([]money.Amount, len(p.Lines)) // 0 for a line that it does not apply to
-	for i := range p.Lines {
-		if l := &p.Lines[i]; c.applies(l.ID.Product()) {
-			costs[i] = l.Total
-			cost += l.Total
-		}
-	}
-	p.Discount = c.discount(cost)
-	for i, part := range money.Split(p.Discount, costs) {
-		p.Lines[i].Discount = part
-	}
-	p.addTax(store)
-}
-
-// AppliedCoupon is the coupon of a priced cart, and takes Priced.Discount off.
-type AppliedCoupon struct {
-	Code   string       // as the catalog spells it
-	Kind   CouponKind   // "" for a coupon that no longer exists
-	Rate   int64        // of a percent coupon: parts per million
-	Amount money.Amount // of a fixed coupon
-	Issue  *CouponIssue // why it takes nothing off now; nil when it is valid
 }

@@ -1,6 +1,7 @@
 package cart
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 
@@ -41,6 +42,15 @@ func NamedCoupon(alike []*Coupon, code string) (named *Coupon) {
 		}
 	}
 	return named
+}
+
+// HeldCode returns the place of a code in others: that of exactly this one, or else of the first that compares equal; -1 for none.
+func HeldCode(codes []string, code string) int {
+	if i := slices.Index(codes, code); i >= 0 {
+		return i
+	}
+	key := CouponKey(code)
+	return slices.IndexFunc(codes, func(held string) bool { return CouponKey(held) == key })
 }
 
 // CouponFolds returns the characters that CouponKey replaces, and what replaces each of them, in order. It drops those

@@ -20,7 +20,10 @@ const (
 	CouponExpired       CouponReason = "expired"
 	CouponUsedUp        CouponReason = "used_up" // by all customers together, or by this one
 	CouponNotApplicable CouponReason = "not_applicable"
-	CouponMinimum       CouponReason = "minimum" // the subtotal is too small
+	CouponMinimum       CouponReason = "minimum"      // the subtotal or the quantity is too small
+	CouponNotCombined   CouponReason = "not_combined" // others are applied, with which it does not combine
+
+	CouponTooMany CouponReason = "too_many" // of a refused code: the cart holds MaxCodes
 )
 
 // CouponIssue is why a coupon takes nothing off a cart now.
@@ -38,35 +41,66 @@ func (i *CouponIssue) Code() problem.Code {
 
 // issue returns why the coupon takes nothing off a priced cart; nil when it is valid. A nil
 // coupon is one that the store does not have.
-func (c *Coupon) issue(p *Priced, uses Uses, store *store.Store, now time.Time) *CouponIssue {
-	switch {
-	case c == nil:
-		return &CouponIssue{CouponGone, TextNoCoupon.With()}
-	case now.Before(c.Starts):
-		return &CouponIssue{CouponNotStarted, textCouponNotStarted.With(c.Code)}
-	case !c.Expires.IsZero() && !now.Before(c.Expires):
-		return &CouponIssue{CouponExpired, textCouponExpired.With(c.Code)}
-	case c.MaxUses != nil && uses.All >= *c.MaxUses:
-		return &CouponIssue{CouponUsedUp, textCouponUsedUp.With(c.Code)}
-	case c.MaxUsesCustomer != nil && uses.Customer >= *c.MaxUsesCustomer:
-		return &CouponIssue{CouponUsedUp, textCouponUsedByCustomer.With(c.Code)}
-	case !c.appliesToAny(p.Lines):
-		return &CouponIssue{CouponNotApplicable, textCouponNotApplicable.With(c.Code)}
-	case p.Buyable < c.Minimum:
-		return &CouponIssue{CouponMinimum, textCouponMinimum.With(c.Code, money.Price{Amount: c.Minimum, Currency: store.Currency})}
+func (c *Coupon) issue(p *Priced, automatic bool, uses Uses, store *store.Store, now time.Time) *CouponIssue {
+	if reason := c.reason(p, automatic, uses, now); reason != "" {
+		return &CouponIssue{reason, c.sentence(reason, p, uses, store)}
 	}
 	return nil
 }
 
-// Known reports whether a shopper may learn that the coupon exists: whether there is one, and it has started.
-func (c *Coupon) Known(now time.Time) bool { return c != nil && !now.Before(c.Starts) }
+// reason is that of issue; "" for none.
+func (c *Coupon) reason(p *Priced, automatic bool, uses Uses, now time.Time) CouponReason {
+	switch {
+	case c == nil || c.Automatic != automatic:
+		return CouponGone
+	case now.Before(c.Starts):
+		return CouponNotStarted
+	case !c.Expires.IsZero() && !now.Before(c.Expires):
+		return CouponExpired
+	case c.usedUp(uses), c.MaxUsesCustomer != nil && uses.Customer >= *c.MaxUsesCustomer:
+		return CouponUsedUp
+	case c.Products != nil && !c.appliesToAny(p.Lines): // one for all products applies to an empty cart too
+		return CouponNotApplicable
+	case p.Buyable < c.Minimum, p.pieces(c) < c.MinQuantity:
+		return CouponMinimum
+	}
+	return ""
+}
 
-// appliesToAny reports whether the coupon applies to a line whose product still exists. A
-// coupon for all products applies to an empty cart too.
+// AsksUses reports whether it depends on the uses of an automatic coupon whether it counts, or is offered.
+func (p *Priced) AsksUses(c *Coupon, now time.Time) bool {
+	reason := c.reason(p, true, Uses{}, now)
+	return reason == "" || reason == CouponMinimum
+}
+
+func (c *Coupon) usedUp(uses Uses) bool { return c.MaxUses != nil && uses.All >= *c.MaxUses }
+
+func (c *Coupon) sentence(r CouponReason, p *Priced, uses Uses, store *store.Store) locale.Sentence {
+	switch {
+	case r == CouponGone:
+		return TextNoCoupon.With()
+	case r == CouponNotStarted:
+		return textCouponNotStarted.With(c.Code)
+	case r == CouponExpired:
+		return textCouponExpired.With(c.Code)
+	case r == CouponUsedUp && c.usedUp(uses):
+		return textCouponUsedUp.With(c.Code)
+	case r == CouponUsedUp:
+		return textCouponUsedByCustomer.With(c.Code)
+	case r == CouponNotApplicable:
+		return textCouponNotApplicable.With(c.Code)
+	case p.Buyable < c.Minimum:
+		return textCouponMinimum.With(c.Code, money.Price{Amount: c.Minimum, Currency: store.Currency})
+	}
+	return textCouponQuantity.With(c.Code, c.MinQuantity)
+}
+
+// Known reports whether a shopper may learn that the coupon exists: whether there is one that needs its code, and it has started.
+func (c *Coupon) Known(now time.Time) bool { return c != nil && !c.Automatic && !now.Before(c.Starts) }
+
+// appliesToAny reports whether the coupon applies to a line whose product still exists.
 func (c *Coupon) appliesToAny(lines []PricedLine) bool {
-	return c.Products == nil || find(lines, func(l *PricedLine) bool {
-		return l.Product != nil && c.applies(l.ID.Product())
-	}) != nil
+	return find(lines, c.applies) != nil
 }
 
 // RefuseCoupon returns why a coupon cannot be redeemed for a priced cart, with the reason
@@ -74,12 +108,12 @@ func (c *Coupon) appliesToAny(lines []PricedLine) bool {
 // started gets the same answer, so that guessing does not find it. member is the request's member
 // that an error names.
 func RefuseCoupon(c *Coupon, p *Priced, uses Uses, store *store.Store, now time.Time, member string) *problem.Error {
-	issue := c.issue(p, uses, store, now)
+	issue := c.issue(p, false, uses, store, now)
 	if issue == nil {
 		return nil
 	}
 	if issue.Reason == CouponNotStarted {
-		issue = (*Coupon)(nil).issue(p, uses, store, now)
+		issue = (*Coupon)(nil).issue(p, false, uses, store, now)
 	}
 	return &problem.Error{
 		Code: issue.Code(), Data: issue.Reason,
@@ -94,6 +128,10 @@ var TextNoCoupon = locale.Text{
 }
 
 var (
+	textCouponGone = locale.Text{
+		locale.En: "Coupon %s does not exist.",
+		locale.Ar: "القسيمة %s غير موجودة.",
+	}
 	textCouponNotStarted = locale.Text{
 		locale.En: "Coupon %s is not valid yet.",
 		locale.Ar: "لم يبدأ سريان القسيمة %s بعد.",
@@ -113,6 +151,22 @@ var (
 	textCouponMinimum = locale.Text{
 		locale.En: "Coupon %s requires a subtotal of at least %s, not counting items that cannot be bought.",
 		locale.Ar: "تتطلب القسيمة %s مجموعًا فرعيًا لا يقل عن %s، ولا تُحتسب فيه العناصر التي لا يمكن شراؤها.",
+	}
+	textCouponQuantity = locale.Text{
+		locale.En: "Coupon %s requires a quantity of at least %d of what it applies to, not counting items that cannot be bought.",
+		locale.Ar: "تتطلب القسيمة %s كمية لا تقل عن %d مما تنطبق عليه، ولا تُحتسب فيها العناصر التي لا يمكن شراؤها.",
+	}
+	textCouponNotCombined = locale.Text{
+		locale.En: "Coupon %s does not combine with the discounts that are applied.",
+		locale.Ar: "لا تُجمع القسيمة %s مع الخصومات المطبّقة.",
+	}
+	textCouponDoesNotJoin = locale.Text{
+		locale.En: "Coupon %s does not combine with those before it.",
+		locale.Ar: "لا تُجمع القسيمة %s مع ما قبلها.",
+	}
+	textCouponTooMany = locale.Text{
+		locale.En: "A cart holds at most %d coupons. Please remove one first.",
+		locale.Ar: "لا تتسع السلة لأكثر من %d قسائم. يُرجى إزالة واحدة أولًا.",
 	}
 	textCouponNotApplicable = locale.Text{
 		locale.En: "Coupon %s does not apply to any item in the cart.",

@@ -95,7 +95,7 @@ func TestDecide_RepeatsAndRefusalsChangeNothing(t *testing.T) {
 			r := Request{NewID: "N", Mark: "M", TTL: time.Hour, Limits: roomy}
 			r.Rule = rapid.SampledFrom([]Rule{
 				adding(id), SetQuantity(Item{ID: id}, rapid.Int64Range(0, 120).Draw(t, "quantity"), anyQuantity, ""),
-				Remove(Item{ID: id}), Clear(), SetCoupon(string(id)), SetMetadata(Metadata{"a": string(id)}),
+				Remove(Item{ID: id}), Clear(), SetCodes(string(id)), SetMetadata(Metadata{"a": string(id)}),
 			}).Draw(t, "rule")
 			if name := rapid.SampledFrom([]string{"", "K1", "K2"}).Draw(t, "key"); name != "" {
 				r.Key, r.Fingerprint = name, "F"
@@ -213,7 +213,7 @@ func TestDecide_AChangeWithoutEffectKeepsTheVersion(t *testing.T) {
 		"with a stamp": {Conditions{Stamp: "stampA"}, true},
 	} {
 		for of, rule := range map[string]Rule{
-			"the same quantity": SetQuantity(Item{ID: "1"}, 2, anyQuantity, ""), "no line": Remove(Item{ID: "7"}), "no coupon": SetCoupon(""),
+			"the same quantity": SetQuantity(Item{ID: "1"}, 2, anyQuantity, ""), "no line": Remove(Item{ID: "7"}), "no coupon": SetCodes(),
 		} {
 			r := Request{Conditions: test.on, Change: Change{Rule: rule}, Mark: "N", TTL: time.Hour, Limits: roomy}
 			got := r.Decide(held, decidedAt)

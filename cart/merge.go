@@ -9,13 +9,20 @@ import (
 // Offers is what one guest's cart has offered an owner's so far, so that to merge it
 // again adds nothing. The zero value is nothing.
 type Offers struct {
-	Lines  map[LineID]int64 // quantities
-	Coupon string
-	Buyer  Buyer
+	Lines   map[LineID]int64 // quantities
+	Coupons []string
+	Buyer   Buyer
 
 	Metadata bool // the cart's own
 
 	Note string // name of the hand-over's note under which it came first; "" for a login
+}
+
+// MergeRules say what becomes of what both carts hold.
+type MergeRules struct {
+	Strategy Strategy
+	Bounds   map[LineID]Bounds // of the guest's lines: see MergeBounds
+	Combine  map[string]bool   // codes whose coupons combine with others; nil: none does
 }
 
 // Merged is what a merge makes of an owner's cart. Without a Report, it has merged nothing now.
@@ -28,19 +35,16 @@ type Merged struct {
 
 // Merge adds the lines of a guest's cart, each within its bounds (see MergeBounds). What was offered before stays: only a line
 // of which more is offered now, because a failover has brought the guest's cart back, is merged again. The owner's line keeps
-// its order, price, fields and notice, and its values of metadata. A coupon and the buyer's country are taken once, if the owner has none, and so is
-// the cart's metadata.
-func Merge(c, guest Cart, by Strategy, bounds map[LineID]Bounds, before Offers) Merged {
+// its order, price, fields and notice, and its values of metadata. Codes are taken once, while all combine, the
+// buyer's country once, if the owner has none, and so is the cart's metadata.
+func Merge(c, guest Cart, rules MergeRules, before Offers) Merged {
 	m := Merged{Cart: c, Offers: before, Came: CameIn{Lines: map[LineID]CameLine{}}}
 	m.Lines, m.Offers.Lines = slices.Clone(c.Lines), maps.Clone(before.Lines)
 	var report MergeReport
 	for i := range guest.Lines {
-		m.line(&guest.Lines[i], by, bounds[guest.Lines[i].ID], &report)
+		m.line(&guest.Lines[i], rules.Strategy, rules.Bounds[guest.Lines[i].ID], &report)
 	}
-	if guest.Coupon != "" && before.Coupon == "" && c.Coupon == "" {
-		m.Coupon, m.Came.Coupon = guest.Coupon, guest.Coupon
-	}
-	m.Offers.Coupon = cmp.Or(before.Coupon, guest.Coupon)
+	m.codes(guest.Coupons, rules.Combine)
 	if before.Buyer == (Buyer{}) && c.Buyer == (Buyer{}) {
 		m.Buyer, m.Came.Buyer = guest.Buyer, guest.Buyer
 	}
@@ -49,10 +53,31 @@ func Merge(c, guest Cart, by Strategy, bounds map[LineID]Bounds, before Offers) 
 		m.Metadata, m.Came.Metadata = fill(c.Metadata, guest.Metadata)
 		m.Offers.Metadata = true
 	}
-	if report.Lines > 0 || m.Came.Coupon != "" || m.Came.Buyer != (Buyer{}) || m.Came.Metadata != nil {
+	if report.Lines > 0 || m.Came.Coupons != nil || m.Came.Buyer != (Buyer{}) || m.Came.Metadata != nil {
 		m.Report, m.Version = &report, c.Version+1
 	}
 	return m
+}
+
+// codes takes the guest's codes that were not offered before, in their order, while all of the cart combine.
+func (m *Merged) codes(guests []string, combine map[string]bool) {
+	held, offered := slices.Clone(m.Coupons), slices.Clone(m.Offers.Coupons)
+	apart := func(code string) bool { return !combine[code] }
+	joins := true
+	for _, code := range guests {
+		if slices.Contains(offered, code) {
+			continue
+		}
+		offered = append(offered, code)
+		if !joins || slices.Contains(held, code) {
+			continue
+		}
+		joins = len(held) == 0 || len(held) < MaxCodes && combine[code] && !slices.ContainsFunc(held, apart)
+		if joins {
+			held, m.Came.Coupons = append(held, code), append(m.Came.Coupons, code)
+		}
+	}
+	m.Coupons, m.Offers.Coupons = held, offered
 }
 
 // line merges a guest's line.

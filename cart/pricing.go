@@ -31,14 +31,16 @@ func unitPrice(p *Product, plan *Plan, fields []FieldValue) Unit {
 
 // Priced is a cart with the catalog's current prices.
 type Priced struct {
-	Cart     Cart
-	Lines    []PricedLine // one for each line of the cart, in its order
-	Subtotal money.Amount
-	Coupon   *AppliedCoupon // nil for none
-	Discount money.Amount   // of the coupon; the sum of the lines' discounts
-	Tax      money.Amount   // contained in Total, whether or not prices include it
-	TaxLines []TaxLine      // one for each rate, the highest first; their amounts sum to Tax
-	Total    money.Amount
+	Cart      Cart
+	Lines     []PricedLine // one for each line of the cart, in its order
+	Subtotal  money.Amount
+	Coupons   []AppliedCoupon // one for each code of the cart, in its order
+	Discounts []Discount      // that take something off, in the order in which they are applied
+	Offers    []Offer         // what is within reach, the nearest first
+	Discount  money.Amount    // the sum of Discounts, and of the lines' discounts
+	Tax       money.Amount    // contained in Total, whether or not prices include it
+	TaxLines  []TaxLine       // one for each rate, the highest first; their amounts sum to Tax
+	Total     money.Amount
 
 	Buyable money.Amount // sum of the lines without an issue
 }

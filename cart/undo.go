@@ -14,8 +14,8 @@ import (
 type CameIn struct {
 	At       time.Time           `json:"-"` // of the merge, by Redis' clock
 	Lines    map[LineID]CameLine // that it has raised, begun, or given texts
-	Coupon   string              `json:",omitempty"` // if the customer had none; "" otherwise
-	Buyer    Buyer               `json:",omitzero"`  // as Coupon
+	Coupons  []string            `json:",omitempty"` // codes that the customer did not have
+	Buyer    Buyer               `json:",omitzero"`  // if the customer had none
 	Metadata Metadata            `json:",omitempty"` // names that the customer did not have
 
 	UndoneAs string       `json:",omitempty"` // the name of its undo; "" while it is not undone
@@ -52,7 +52,7 @@ type Undone struct {
 // UndoMerge takes out of a customer's cart what a merge has brought, as far as it is still there. later are the merges since
 // then that are not undone: what they have brought is no change of the shopper's. A line that
 // began with the merge stays if the shopper has changed its texts. Texts that it brought to another line, the
-// coupon, the buyer's country and the cart's metadata leave unless the shopper has changed them. If nothing of the quantity leaves,
+// codes, the buyer's country and the cart's metadata leave unless the shopper has changed them. If nothing of the quantity leaves,
 // such texts have no line in the guest's cart: they are dropped, since they are not the customer's. No quantity
 // is lost or added.
 func (c Cart) UndoMerge(came CameIn, later ...CameIn) Undone {
@@ -79,8 +79,13 @@ func (c Cart) UndoMerge(came CameIn, later ...CameIn) Undone {
 	for _, id := range slices.Sorted(maps.Keys(gone)) {
 		u.tell(id, gone[id], 0, false)
 	}
-	if came.Coupon != "" && c.Coupon == came.Coupon {
-		u.Customer.Coupon, u.Guest.Coupon = "", c.Coupon
+	u.Customer.Coupons = nil
+	for _, code := range c.Coupons {
+		if slices.Contains(came.Coupons, code) {
+			u.Guest.Coupons = append(u.Guest.Coupons, code)
+		} else {
+			u.Customer.Coupons = append(u.Customer.Coupons, code)
+		}
 	}
 	if c.Buyer == came.Buyer {
 		u.Customer.Buyer, u.Guest.Buyer = Buyer{}, c.Buyer
@@ -139,7 +144,7 @@ func (m CameIn) Above(other CameIn) CameIn {
 func (m CameIn) Again(more CameIn) CameIn {
 	all := more
 	all.Lines, all.Metadata = maps.Clone(m.Lines), m.Metadata.With(more.Metadata)
-	all.Coupon, all.Buyer = cmp.Or(more.Coupon, m.Coupon), cmp.Or(more.Buyer, m.Buyer)
+	all.Coupons, all.Buyer = slices.Concat(m.Coupons, more.Coupons), cmp.Or(more.Buyer, m.Buyer)
 	for id, in := range more.Lines {
 		first := m.Lines[id]
 		in.Before = max(in.Before-first.raised(), min(first.Before, in.Before))

@@ -27,7 +27,7 @@ func TestUndoMerge_LosesAndAddsNothing(t *testing.T) {
 		for _, l := range guest.Lines {
 			bounds[l.ID] = cart.Bounds{Stock: rapid.SampledFrom([]int64{-1, 3, 5}).Draw(r, "stock"), Min: 1, Max: 99}
 		}
-		m := cart.Merge(own, guest, by, bounds, cart.Offers{})
+		m := cart.Merge(own, guest, cart.MergeRules{Strategy: by, Bounds: bounds, Combine: combining}, cart.Offers{})
 		merged, came := m.Cart, m.Came
 		if diff := cmp.Diff(cameIn(own, merged, guest), came, cmpopts.EquateEmpty()); diff != "" {
 			r.Fatalf("what the merge has brought (-by both carts +told):\n%s", diff)
@@ -49,7 +49,7 @@ func TestUndoMerge_LosesAndAddsNothing(t *testing.T) {
 		if diff := cmp.Diff(own, u.Customer, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(cart.Cart{}, "Version")); diff != "" || u.Adjusted != nil {
 			r.Fatalf("adjusted: %v, the customer's cart (-before the merge +after):\n%s", u.Adjusted, diff)
 		}
-		if again := u.Customer.UndoMerge(came); again.Guest.Lines != nil || again.Guest.Coupon != "" || again.Guest.Buyer != (cart.Buyer{}) || again.Guest.Metadata != nil {
+		if again := u.Customer.UndoMerge(came); again.Guest.Lines != nil || again.Guest.Coupons != nil || again.Guest.Buyer != (cart.Buyer{}) || again.Guest.Metadata != nil {
 			r.Fatalf("undone twice, it takes out %+v", again.Guest)
 		}
 	})
@@ -64,8 +64,8 @@ func TestUndoMerge_OfTwoMergesGivesBackBoth(t *testing.T) {
 	}
 	rapid.Check(t, func(r *rapid.T) {
 		own := drawCart(r, "customer's")
-		first := cart.Merge(own, drawCart(r, "first guest's"), cart.Sum, free, cart.Offers{})
-		second := cart.Merge(first.Cart, drawCart(r, "second guest's"), cart.Sum, free, cart.Offers{})
+		first := cart.Merge(own, drawCart(r, "first guest's"), cart.MergeRules{Strategy: cart.Sum, Bounds: free, Combine: combining}, cart.Offers{})
+		second := cart.Merge(first.Cart, drawCart(r, "second guest's"), cart.MergeRules{Strategy: cart.Sum, Bounds: free, Combine: combining}, cart.Offers{})
 		merges := []cart.CameIn{first.Came, second.Came}
 		now := second.Cart
 		if rapid.Bool().Draw(r, "oldest first") {
@@ -91,8 +91,11 @@ func checkUndone(r *rapid.T, u cart.Undone, now cart.Cart, came cart.CameIn) {
 	if names := u.Customer.Metadata.With(u.Guest.Metadata); !maps.Equal(names, now.Metadata) || len(u.Customer.Metadata)+len(u.Guest.Metadata) != len(names) {
 		r.Fatalf("metadata: %v and %v", u.Customer.Metadata, u.Guest.Metadata)
 	}
-	if u.Customer.Coupon+u.Guest.Coupon != now.Coupon || u.Guest.Coupon != "" && u.Guest.Coupon != came.Coupon {
-		r.Fatalf("coupons: %q and %q", u.Customer.Coupon, u.Guest.Coupon)
+	for _, code := range now.Coupons {
+		to := map[bool][]string{true: u.Guest.Coupons, false: u.Customer.Coupons}[slices.Contains(came.Coupons, code)]
+		if !slices.Contains(to, code) || len(u.Guest.Coupons)+len(u.Customer.Coupons) != len(now.Coupons) {
+			r.Fatalf("codes: %q and %q", u.Customer.Coupons, u.Guest.Coupons)
+		}
 	}
 	switch none := (cart.Buyer{}); {
 	case u.Guest.Buyer == none && u.Customer.Buyer == now.Buyer && (came.Buyer == none || now.Buyer != came.Buyer):
@@ -138,7 +141,7 @@ func checkUndone(r *rapid.T, u cart.Undone, now cart.Cart, came cart.CameIn) {
 var undoLines = []cart.LineID{"1", "2", "3.p1"}
 
 func drawCart(r *rapid.T, whose string) cart.Cart {
-	c := cart.Cart{Coupon: rapid.SampledFrom([]string{"", "TEN", "FIVE"}).Draw(r, whose+" coupon"), Buyer: drawBuyer(r), Metadata: drawNames(r), Version: 1}
+	c := cart.Cart{Coupons: drawCodes(r), Buyer: drawBuyer(r), Metadata: drawNames(r), Version: 1}
 	for _, id := range undoLines {
 		if n := rapid.Int64Range(0, 4).Draw(r, whose+" quantity"); n > 0 {
 			price := money.Amount(100 * rapid.IntRange(1, 2).Draw(r, "price"))
@@ -146,6 +149,13 @@ func drawCart(r *rapid.T, whose string) cart.Cart {
 		}
 	}
 	return c
+}
+
+// combining are the codes of coupons that combine.
+var combining = map[string]bool{"C1": true, "C2": true, "C3": true, "C4": true, "C5": true}
+
+func drawCodes(r *rapid.T) []string {
+	return rapid.SampledFrom([][]string{nil, nil, {"TEN"}, {"FIVE"}, {"C1"}, {"C2", "C1"}, {"C3", "C4", "C5"}}).Draw(r, "codes")
 }
 
 func drawBuyer(r *rapid.T) cart.Buyer {
@@ -173,7 +183,7 @@ func drawChanges(r *rapid.T, c cart.Cart) cart.Cart {
 		case 1:
 			rule = cart.Add(cart.NewLine{ID: id, Quantity: n + 1, Price: 300, Notice: drawNotice(r), Metadata: drawNames(r), Bounds: free})
 		case 2:
-			rule = cart.SetCoupon(drawNotice(r))
+			rule = cart.SetCodes(drawCodes(r)...)
 		case 3:
 			rule = cart.SetMetadata(cart.Metadata{"a": drawNotice(r)})
 		case 4:
@@ -191,8 +201,10 @@ func drawChanges(r *rapid.T, c cart.Cart) cart.Cart {
 // cameIn is what the merge of a guest's cart has brought into a customer's, by what that was before and after.
 func cameIn(before, after, guest cart.Cart) cart.CameIn {
 	in := cart.CameIn{Lines: map[cart.LineID]cart.CameLine{}, Metadata: added(before.Metadata, after.Metadata)}
-	if before.Coupon == "" {
-		in.Coupon = after.Coupon
+	for _, code := range after.Coupons {
+		if !slices.Contains(before.Coupons, code) {
+			in.Coupons = append(in.Coupons, code)
+		}
 	}
 	if before.Buyer == (cart.Buyer{}) {
 		in.Buyer = after.Buyer

@@ -42,8 +42,10 @@ func Warnings(p *Priced) []LineIssue {
 			warnings = append(warnings, LineIssue{Line: l, Issue: w})
 		}
 	}
-	if p.Coupon != nil && p.Coupon.Issue != nil {
-		warnings = append(warnings, LineIssue{Issue: Issue{Code: problem.CouponInvalid, Sentence: p.Coupon.Issue.Sentence}})
+	for i := range p.Coupons {
+		if issue := p.Coupons[i].Issue; issue != nil {
+			warnings = append(warnings, LineIssue{Issue: Issue{Code: problem.CouponInvalid, Sentence: issue.Sentence}})
+		}
 	}
 	return warnings
 }

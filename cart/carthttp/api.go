@@ -55,11 +55,13 @@ func (a *API) Area() wire.Area {
 			{Method: "DELETE", Path: "/cart/items/:item_id", Handle: serveChange(a, input.removal, a.carts.Do)},
 			{Method: "POST", Path: "/cart/ops", Handle: serveChange(a, input.list, a.carts.Ops)},
 			{Method: "DELETE", Path: "/cart/clear", Handle: serveChange(a, input.clearing, a.carts.Do)},
-			{Method: "POST", Path: "/cart/coupon", Handle: serveChange(a, input.couponCode, a.carts.RedeemCoupon)},
-			{Method: "DELETE", Path: "/cart/coupon", Handle: serveChange(a, input.withoutCoupon, a.carts.Do)},
+			{Method: "POST", Path: couponPath, Handle: serveChange(a, input.couponCode, a.carts.RedeemCoupon)},
+			{Method: "DELETE", Path: couponPath, Handle: serveChange(a, input.withoutCoupon, a.carts.Do)},
 		}, a.added...),
 	}
 }
+
+const couponPath = "/cart/coupon"
 
 // Call is one call of the cart.
 type Call struct {
@@ -150,11 +152,11 @@ func serveChange[T any](
 	return a.serve(func(c *Call) (wire.Answer, error) {
 		on, invalid := conditionsOf(c.Request.Header)
 		a.carts.Merge(c.Ctx(), c.Visit, on.Key)
-		in, body, err := readInput(c.Context)
+		in, content, err := readInput(c.Context, a.basePath)
 		if err := cmp.Or(err, invalid); err != nil {
 			return wire.Answer{}, err
 		}
-		identify(&on, c.Request, a.basePath, body)
+		identify(&on, c.Request, a.basePath, content)
 		in.lineText, in.loads = a.carts.Limits.LineText, a.loads
 		wanted, refusal := decode(in)
 		if refusal != nil {
@@ -177,7 +179,7 @@ func (a *API) read(write form) func(*Call) (wire.Answer, error) {
 		}
 		known, invalid := wire.ParseTags(c.Request.Header, "If-None-Match")
 		known.Any = known.Any && c.Merge() == nil // "*" does not say that the client has the report
-		key, lasting := tagKeyOf(&unpriced.Cart, c.token(), c.Store, c.language, c.Merge())
+		key, lasting := tagKeyOf(&unpriced.Cart, c.token(), c.Store, c.language, c.Merge(), len(unpriced.Automatic) > 0)
 		lasting = lasting && len(known.List) > 0
 		if lasting {
 			if tag, ok := tagOf(remembered, key, unpriced.Products); ok {

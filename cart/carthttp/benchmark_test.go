@@ -69,7 +69,7 @@ func BenchmarkRequest(b *testing.B) {
 				content.Reset(body)
 				c.Request.Body = io.NopCloser(content)
 				on, invalid := conditionsOf(c.Request.Header)
-				in, read, err := readInput(c)
+				in, read, err := readInput(c, "")
 				assert.NoError(b, cmp.Or(err, invalid))
 				identify(&on, c.Request, "", read)
 				_, refusal := in.addition()

@@ -27,11 +27,11 @@ func conditionsOf(h http.Header) (service.Conditions, error) {
 
 // identify adds what a repeat of a change has in common with it: the fingerprint for its key, or
 // without a key the stamp for its X-Timestamp.
-func identify(on *service.Conditions, r *http.Request, basePath string, body []byte) {
+func identify(on *service.Conditions, r *http.Request, basePath string, content []byte) {
 	path := strings.TrimPrefix(r.URL.EscapedPath(), basePath) // escaped as the client sent it
 	if on.Key != "" {
-		on.Fingerprint = wire.Digest(r.Method, path, string(body))
+		on.Fingerprint = wire.Digest(r.Method, path, string(content))
 	} else if stamp := r.Header.Get("X-Timestamp"); stamp != "" {
-		on.Stamp = wire.Digest(r.Method, path, string(body), stamp)[:cart.StampSize]
+		on.Stamp = wire.Digest(r.Method, path, string(content), stamp)[:cart.StampSize]
 	}
 }

@@ -24,7 +24,7 @@ func (in input) list() (service.List, *problem.Error) {
 	elements, badOps := in.members.ops()
 	refusal = problem.Join(refusal, badOps)
 	list := service.List{Each: each, Ops: make([]service.Op, len(elements))}
-	redeems, loads := false, ""
+	codes, loads := 0, ""
 	for i, element := range elements {
 		if refusal.Full() {
 			break
@@ -35,10 +35,11 @@ func (in input) list() (service.List, *problem.Error) {
 			continue
 		}
 		op, err := input{members: object(wire.Members(element)), lineText: in.lineText, loads: in.loads}.operation()
-		if op.Coupon != nil && redeems {
-			err = problem.Join(err, problem.New(problem.ValidationFailed, "op", textOneCoupon))
+		if op.Coupon != nil || op.Uncode != nil {
+			if codes++; codes > cart.MaxCodes {
+				err = problem.Join(err, problem.New(problem.ValidationFailed, "op", textCoupons, cart.MaxCodes))
+			}
 		}
-		redeems = redeems || op.Coupon != nil
 		if op.Load != nil {
 			loads, _ = wire.Unquote(wire.Members(element)["op"])
 			if len(elements) > 1 {
@@ -99,11 +100,7 @@ func (in input) operation() (op service.Op, refusal *problem.Error) {
 	case "clear":
 		return in.clearing()
 	case "coupon":
-		if value := in.members["coupon"]; value.Kind() == 'n' && !in.members.has("code") {
-			return in.withoutCoupon()
-		}
-		code, refusal := in.couponCode()
-		return service.Op{Coupon: &code}, refusal
+		return in.coupon()
 	case "buyer":
 		op.Buyer, refusal = in.members.buyer()
 		return op, refusal
@@ -136,6 +133,9 @@ func (in input) removal() (service.Op, *problem.Error) { return service.Op{Remov
 func (in input) clearing() (service.Op, *problem.Error) { return service.Op{Clear: true}, nil }
 
 func (in input) withoutCoupon() (service.Op, *problem.Error) {
+	if in.code != nil {
+		return service.Op{Uncode: in.code}, nil
+	}
 	return service.Op{Coupon: &service.CouponCode{}}, nil
 }
 
@@ -185,6 +185,7 @@ func (w view) outcomes(ops *service.Outcomes) {
 		w.BeginObject()
 		if o.Refusal == nil {
 			w.Optional("item_id", string(o.Item))
+			w.replaced(o.Replaced)
 		} else {
 			w.Problem(o.Refusal)
 			if reason, ok := o.Refusal.Data.(cart.CouponReason); ok {
@@ -223,8 +224,16 @@ var (
 		locale.En: "country must be the code of a country in ISO 3166-1, such as DE.",
 		locale.Ar: "يجب أن يكون country رمز دولة وفق ISO 3166-1، مثل DE.",
 	}
-	textOneCoupon = locale.Text{
-		locale.En: "A list can have only one coupon operation.",
-		locale.Ar: "لا تتسع القائمة لأكثر من عملية coupon واحدة.",
+	textOneCode = locale.Text{
+		locale.En: "code must be one code.",
+		locale.Ar: "يجب أن تحتوي code على رمز واحد.",
+	}
+	textEither = locale.Text{
+		locale.En: "Use either %s or %s.",
+		locale.Ar: "استخدم إما %s أو %s.",
+	}
+	textCoupons = locale.Text{
+		locale.En: "A list can have at most %d coupon operations.",
+		locale.Ar: "لا تتسع القائمة لأكثر من %d عمليات coupon.",
 	}
 )

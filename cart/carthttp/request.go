@@ -3,6 +3,7 @@ package carthttp
 import (
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"unicode"
@@ -26,19 +27,35 @@ type object wire.Object
 type input struct {
 	item    cart.LineID // from the path; "" if no line can have that ID
 	members object      // of the body; nil for a DELETE, whose body is not read
+	code    *string     // of the coupon to remove, from the query; nil for none
 
 	lineText int64           // limit of a line's text, in bytes
 	loads    map[string]Load // by the names of their operations: see API.HandleOp
 }
 
-func readInput(c *gin.Context) (in input, body []byte, err error) {
+// readInput returns what the request says, and the bytes of it that tell one request from another: its body, or the code that its
+// query names.
+func readInput(c *gin.Context, basePath string) (in input, content []byte, err error) {
 	in.item, _ = cart.ParseLineID(c.Param("item_id"))
 	if c.Request.Method != http.MethodDelete {
 		var members wire.Object
-		body, members, err = wire.ReadBody(c.Request)
+		content, members, err = wire.ReadBody(c.Request)
 		in.members = object(members)
+		return in, content, err
 	}
-	return in, body, err
+	if c.FullPath() != basePath+couponPath {
+		return in, nil, nil
+	}
+	query, malformed := url.ParseQuery(c.Request.URL.RawQuery)
+	codes, given := query["code"]
+	switch {
+	case malformed != nil, given && (len(codes) != 1 || cart.CouponKey(codes[0]) == ""):
+		return in, nil, problem.New(problem.InvalidParameter, "code", textOneCode)
+	case !given:
+		return in, nil, nil
+	}
+	in.code = &codes[0]
+	return in, []byte(codes[0]), nil
 }
 
 func (o object) has(name string) bool { return wire.Object(o).Has(name) }
@@ -305,6 +322,25 @@ func (in input) couponCode() (service.CouponCode, *problem.Error) {
 	}
 	code, refusal := asSent(in.members[name], name)
 	return service.CouponCode{Code: code, Member: name}, refusal
+}
+
+// coupon reads the operation coupon: a code to add, null to remove all, or remove with one to remove.
+func (in input) coupon() (service.Op, *problem.Error) {
+	const removed = "remove"
+	value, named := in.members["coupon"], in.members.has("coupon") || in.members.has("code")
+	_, removes := in.members[removed]
+	switch {
+	case removes && (named || value.Kind() == 'n'):
+		return service.Op{}, problem.New(problem.ValidationFailed, removed, textEither, removed, "coupon")
+	case removes:
+		_, refusal := in.members.couponKey(removed)
+		code, _ := asSent(in.members[removed], removed)
+		return service.Op{Uncode: &code}, refusal
+	case value.Kind() == 'n' && !in.members.has("code"):
+		return in.withoutCoupon()
+	}
+	code, refusal := in.couponCode()
+	return service.Op{Coupon: &code}, refusal
 }
 
 func (o object) couponKey(name string) (string, *problem.Error) {

@@ -37,9 +37,9 @@ func newTagCache() *tagCache {
 }
 
 // tagKeyOf returns the key of a cart's tag. It reports false if the tag depends on more than the key and
-// the products: a coupon's on the time and on other carts, and a report's on the time.
-func tagKeyOf(c *cart.Cart, token auth.CartToken, s *store.Store, l locale.Locale, m *cart.MergeReport) (tagKey, bool) {
-	return tagKey{c.ID, c.Mark, c.Version, token, s, l, c.Buyer}, c.Coupon == "" && m == nil
+// the products: that of a coupon, which may be automatic, on the time and on other carts, and that of a report on the time.
+func tagKeyOf(c *cart.Cart, token auth.CartToken, s *store.Store, l locale.Locale, m *cart.MergeReport, automatic bool) (tagKey, bool) {
+	return tagKey{c.ID, c.Mark, c.Version, token, s, l, c.Buyer}, len(c.Coupons) == 0 && !automatic && m == nil
 }
 
 // tagOf returns the tag of a cart with these products, without quotes, if it is remembered.

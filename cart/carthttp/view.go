@@ -56,6 +56,7 @@ func (w view) changedCart(p *cart.Priced, token auth.CartToken, c *service.Chang
 	if c.Item != nil {
 		w.Optional("item_id", string(*c.Item))
 	}
+	w.replaced(c.Replaced)
 	if c.Ops != nil {
 		w.outcomes(c.Ops)
 	}
@@ -78,7 +79,7 @@ func (w view) members(p *cart.Priced, token auth.CartToken, m *cart.MergeReport)
 	w.amount("discount_amount", p.Discount)
 	w.amount("tax_amount", p.Tax)
 	w.amount("total", p.Total)
-	w.coupon(p)
+	w.coupons(p)
 	w.buyer(p.Cart.Buyer)
 	w.metadata(p.Cart.Metadata)
 	w.Text("currency", w.store.Currency)
@@ -100,25 +101,90 @@ func (w view) rest(p *cart.Priced) {
 	}
 }
 
-func (w view) coupon(p *cart.Priced) {
-	if p.Coupon == nil {
+// coupons writes the coupons of the cart's codes, the oldest also alone, and what takes something off.
+func (w view) coupons(p *cart.Priced) {
+	if len(p.Coupons) == 0 {
 		w.Null("coupon")
-		return
+	} else {
+		w.Object("coupon")
+		w.coupon(&p.Coupons[0])
 	}
-	w.Object("coupon")
-	w.Text("code", p.Coupon.Code)
-	w.Optional("type", string(p.Coupon.Kind))
-	switch p.Coupon.Kind {
+	w.Array("coupons")
+	for i := range p.Coupons {
+		w.BeginObject()
+		w.coupon(&p.Coupons[i])
+	}
+	w.EndArray()
+	w.Array("discounts")
+	for i := range p.Discounts {
+		w.discount(p, &p.Discounts[i])
+	}
+	w.EndArray()
+	w.Array("offers")
+	for _, o := range p.Offers {
+		w.BeginObject()
+		w.Text("name", o.Title(w.Language))
+		if o.Amount > 0 {
+			w.amount("missing_amount", o.Amount)
+		} else {
+			w.Number("missing_quantity", o.Quantity)
+		}
+		w.EndObject()
+	}
+	w.EndArray()
+}
+
+// coupon writes the members of a coupon, and ends its object.
+func (w view) coupon(c *cart.AppliedCoupon) {
+	w.Text("code", c.Code)
+	w.Optional("type", string(c.Kind))
+	switch c.Kind {
 	case cart.Percent:
-		w.Percent("value", p.Coupon.Rate)
+		w.Percent("value", c.Rate)
 	case cart.Fixed:
-		w.amount("value", p.Coupon.Amount)
+		w.amount("value", c.Amount)
 	default:
 		w.Null("value")
 	}
-	w.amount("discount", p.Discount)
-	w.couponIssue(p.Coupon.Issue)
+	w.amount("discount", c.Discount)
+	w.couponIssue(c.Issue)
 	w.EndObject()
+}
+
+func (w view) discount(p *cart.Priced, d *cart.Discount) {
+	w.BeginObject()
+	w.Text("id", d.Code)
+	if d.Automatic {
+		w.Null("code")
+	} else {
+		w.Text("code", d.Code)
+	}
+	w.Text("name", d.Title(w.Language))
+	w.Bool("automatic", d.Automatic)
+	w.amount("amount", d.Amount)
+	w.Array("lines")
+	for i, part := range d.Lines {
+		if part > 0 {
+			w.BeginObject()
+			w.Text("item_id", string(p.Lines[i].ID))
+			w.amount("amount", part)
+			w.EndObject()
+		}
+	}
+	w.EndArray()
+	w.EndObject()
+}
+
+// replaced writes the codes that left for another one; nothing for a change that adds none.
+func (w view) replaced(codes *[]string) {
+	if codes == nil {
+		return
+	}
+	w.Array("replaced")
+	for _, code := range *codes {
+		w.Element(code)
+	}
+	w.EndArray()
 }
 
 func (w view) buyer(b cart.Buyer) {

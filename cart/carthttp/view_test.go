@@ -56,7 +56,7 @@ var riyadh = &store.Store{
 // the stock, and of a product that no longer exists.
 func fullCart() cart.Cart {
 	return cart.Cart{
-		ID: "CARTID", Version: 7, Mark: "MARK", Coupon: "TEN", Metadata: cart.Metadata{"channel": "kiosk"},
+		ID: "CARTID", Version: 7, Mark: "MARK", Coupons: []string{"TEN"}, Metadata: cart.Metadata{"channel": "kiosk"},
 		ExpiresAt: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
 		Lines: []cart.Line{
 			{ID: "1", Quantity: 2, AddedPrice: 4000, Metadata: cart.Metadata{"to": "“Sara”", "gift": "yes"}},
@@ -92,7 +92,7 @@ func fullPriced() *cart.Priced { return redeemed(fullCart(), fullCatalog()) }
 
 func redeemed(c cart.Cart, products map[int64]*cart.Product) *cart.Priced {
 	p := cart.Price(c, riyadh, products, carttest.Limits)
-	p.Redeem(&cart.Coupon{Code: "TEN", Kind: cart.Percent, Rate: 100_000}, cart.Uses{}, riyadh, time.Now())
+	p.Redeem([]cart.Offered{{Code: "TEN", Coupon: &cart.Coupon{Code: "TEN", Kind: cart.Percent, Rate: 100_000}}}, nil, riyadh, time.Now())
 	return &p
 }
 
@@ -116,10 +116,10 @@ var fullReport = &cart.MergeReport{ID: "A7", At: time.Unix(1763632800, 0), Lines
 var twoRates = &cart.Priced{
 	Subtotal: 3000, Total: 3000, Tax: 261,
 	TaxLines: []cart.TaxLine{{Rate: 150_000, Base: 1739, Amount: 261}, {Rate: 0, Base: 1000}},
-	Coupon: &cart.AppliedCoupon{
+	Coupons: []cart.AppliedCoupon{{
 		Code: "FIVE", Kind: cart.Fixed, Amount: 500,
 		Issue: &cart.CouponIssue{Reason: cart.CouponMinimum, Sentence: locale.Text{locale.En: "Coupon FIVE needs more."}.With()},
-	},
+	}},
 }
 
 func TestView_Golden(t *testing.T) {
@@ -244,7 +244,7 @@ func everythingShown() *shown {
 
 func (s *shown) summary(l locale.Locale, prices *money.Formatter, parts *partsCache) (body, tag string) {
 	priced := cart.Price(s.Cart, &s.Store, s.Products, s.Limits)
-	priced.Redeem(s.Coupon, s.Uses, &s.Store, time.Unix(1763632800, 0))
+	priced.Redeem([]cart.Offered{{Code: "TEN", Coupon: s.Coupon, Uses: s.Uses}}, nil, &s.Store, time.Unix(1763632800, 0))
 	w := wire.NewWriter(nil, l, prices)
 	newView(w, &s.Store, "https://shop.example.com", "/api", parts).summary(&priced, "", &s.Report)
 	return string(w.Bytes()), w.ETag(priced.Cart.Tag())
@@ -294,7 +294,7 @@ func TestETag_IsRememberedWhileNothingShownChanges(t *testing.T) {
 	t.Parallel()
 	plain := func() *shown {
 		s := everythingShown()
-		s.Cart.Coupon = ""
+		s.Cart.Coupons = nil
 		return s
 	}
 	before := plain()
@@ -303,8 +303,8 @@ func TestETag_IsRememberedWhileNothingShownChanges(t *testing.T) {
 		priced := cart.Price(s.Cart, of, s.Products, s.Limits)
 		w := wire.NewWriter(nil, l, prices)
 		newView(w, of, "https://shop.example.com", "/api", nil).summary(&priced, token, nil)
-		key, lasting := tagKeyOf(&s.Cart, token, of, l, nil)
-		assert.That(t, lasting == (s.Cart.Coupon == ""), "%s: lasting %v", what, lasting)
+		key, lasting := tagKeyOf(&s.Cart, token, of, l, nil, false)
+		assert.That(t, lasting == (s.Cart.Coupons == nil), "%s: lasting %v", what, lasting)
 		want := strings.Trim(w.ETag(s.Cart.Tag()), `"`)
 		if got, ok := tagOf(tags, key, s.Products); ok {
 			assert.Equal(t, got, want, "%s, %s: the remembered tag", what, l)
@@ -343,7 +343,7 @@ func TestETag_IsRememberedWhileNothingShownChanges(t *testing.T) {
 		}
 	}
 	assert.That(t, found > len(locale.All()) && missed > 200, "%d tags were remembered, %d were not", found, missed)
-	_, lasting := tagKeyOf(&before.Cart, "", &before.Store, locale.En, fullReport)
+	_, lasting := tagKeyOf(&before.Cart, "", &before.Store, locale.En, fullReport, false)
 	assert.That(t, !lasting, "a tag with a report lasts")
 }
 

@@ -19,6 +19,7 @@ import (
 type Source interface {
 	Products(ctx context.Context, store int64, ids []int64) (map[int64]*cart.Product, error)
 	CouponsByKey(ctx context.Context, store int64, key string) ([]*cart.Coupon, error)
+	Automatic(ctx context.Context, store int64) ([]*cart.Coupon, error)
 	Uses(ctx context.Context, store int64, code, customer string, limit int64) (int64, error)
 }
 
@@ -47,6 +48,9 @@ type Cache struct {
 	products *lastknown.Cache[productKey, *cart.Product]
 	coupons  *lastknown.Cache[couponKey, []*cart.Coupon]
 	uses     *lastknown.Cache[useKey, int64]
+
+	// automatic has an entry for each store, also for one without automatic coupons.
+	automatic *lastknown.Cache[int64, []*cart.Coupon]
 }
 
 // The names of what a Cache holds, for Shown.
@@ -54,6 +58,8 @@ const (
 	ofProducts = "products"
 	ofCoupons  = "coupons"
 	ofUses     = "coupon_uses"
+
+	ofAutomatic = "automatic_coupons"
 )
 
 // useKey identifies a number of uses. The limit is part of it, because a count that ended at
@@ -81,6 +87,10 @@ func NewCache(c CacheConfig) *Cache {
 			Name: "coupons", Source: lastknown.Each(c.loadCoupons), MaxLoads: 4,
 			MaxWeight: c.Memory / 8, Weigh: couponWeight,
 		}),
+		automatic: newCache(c, ofAutomatic, lastknown.Config[int64, []*cart.Coupon]{
+			Name: "automatic coupons", Source: lastknown.Each(c.loadAutomatic), MaxLoads: 4,
+			MaxWeight: c.Memory / 8, Weigh: func(_ int64, all []*cart.Coupon) uint32 { return couponWeight(couponKey{}, all) },
+		}),
 		uses: newCache(c, ofUses, lastknown.Config[useKey, int64]{
 			Name: "coupon uses", Source: lastknown.Each(c.loadUses), MaxLoads: 4,
 			MaxWeight: c.Memory / 8, Weigh: useWeight, RefreshAfter: usesRefreshAfter, MaxAge: usesMaxAge,
@@ -98,10 +108,10 @@ func newCache[K comparable, V any](c CacheConfig, of string, own lastknown.Confi
 }
 
 // Stats returns how the caches have answered, by the names of what they hold: products,
-// coupons, coupon_uses.
+// coupons, automatic_coupons, coupon_uses.
 func (c *Cache) Stats() map[string]func() lastknown.Stats {
 	return map[string]func() lastknown.Stats{
-		ofProducts: c.products.Stats, ofCoupons: c.coupons.Stats, ofUses: c.uses.Stats,
+		ofProducts: c.products.Stats, ofCoupons: c.coupons.Stats, ofUses: c.uses.Stats, ofAutomatic: c.automatic.Stats,
 	}
 }
 
@@ -124,6 +134,11 @@ func (c *Cache) CouponsByKey(ctx context.Context, store int64, key string) (alik
 	return alike, err
 }
 
+func (c *Cache) Automatic(ctx context.Context, store int64) (automatic []*cart.Coupon, err error) {
+	err = c.automatic.Get(ctx, []int64{store}, func(_ int64, found []*cart.Coupon) { automatic = found })
+	return automatic, err
+}
+
 func (c *Cache) Uses(ctx context.Context, store int64, code, customer string, limit int64) (n int64, err error) {
 	key := useKey{couponKey{store, code}, customer, limit}
 	err = c.uses.Get(ctx, []useKey{key}, func(_ useKey, count int64) { n = count })
@@ -139,6 +154,7 @@ func (c *Cache) Invalidate(message string) {
 		c.products.ExpireAll()
 	case message == "coupon *":
 		c.coupons.ExpireAll()
+		c.automatic.ExpireAll()
 	case kind == "product":
 		var key productKey
 		if _, err := fmt.Sscanf(what, "%d %d", &key.store, &key.product); err == nil {
@@ -148,6 +164,7 @@ func (c *Cache) Invalidate(message string) {
 		store, code, _ := strings.Cut(what, " ")
 		if id, err := strconv.ParseInt(store, 10, 64); err == nil {
 			c.coupons.Expire(couponKey{id, cart.CouponKey(code)})
+			c.automatic.Expire(id)
 		}
 	}
 }
@@ -157,6 +174,7 @@ func (c *Cache) InvalidateAll() {
 	c.products.ExpireAll()
 	c.coupons.ExpireAll()
 	c.uses.ExpireAll()
+	c.automatic.ExpireAll()
 }
 
 // Reachable reports whether the last load of products succeeded without delay.
@@ -178,6 +196,11 @@ func (c *CacheConfig) loadProducts(ctx context.Context, keys []productKey) (map[
 func (c *CacheConfig) loadCoupons(ctx context.Context, key couponKey) ([]*cart.Coupon, bool, error) {
 	alike, err := c.Source.CouponsByKey(ctx, key.store, key.code)
 	return alike, len(alike) > 0, err
+}
+
+func (c *CacheConfig) loadAutomatic(ctx context.Context, store int64) ([]*cart.Coupon, bool, error) {
+	automatic, err := c.Source.Automatic(ctx, store)
+	return automatic, true, err
 }
 
 func (c *CacheConfig) loadUses(ctx context.Context, key useKey) (int64, bool, error) {
@@ -218,7 +241,7 @@ func nameWeight(n locale.Name) int {
 func couponWeight(key couponKey, alike []*cart.Coupon) uint32 {
 	size := len(key.code) + int(unsafe.Sizeof(key))
 	for _, c := range alike {
-		size += int(unsafe.Sizeof(*c)) + len(c.Code) + 8*len(c.Products)
+		size += int(unsafe.Sizeof(*c)) + len(c.Code) + nameWeight(c.Name) + 8*len(c.Products)
 	}
 	return uint32(size)
 }

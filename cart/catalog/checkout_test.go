@@ -55,25 +55,34 @@ func openCheckouts(t *testing.T) *checkouts {
 	return &checkouts{db, statements[1:3]}
 }
 
-func (c *checkouts) place(ctx context.Context, code, customer string, order int) error {
+// place counts the uses of an order's coupons, in the given order.
+func (c *checkouts) place(ctx context.Context, customer string, order int, codes ...string) error {
 	quoted := "NULL"
 	if customer != "" {
 		quoted = "'" + customer + "'"
 	}
-	fill := strings.NewReplacer("'ONCE'", "'"+code+"'", "'1001'", quoted, "7100", strconv.Itoa(order))
+	fill := func(statement, code string) string {
+		return strings.NewReplacer("'GIFT', 'ONCE'", "'"+strings.Join(codes, "', '")+"'", "'ONCE'", "'"+code+"'",
+			"'1001'", quoted, "7100", strconv.Itoa(order)).Replace(statement)
+	}
 	return pgx.BeginFunc(ctx, c.db, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, fill.Replace(c.statements[0])); err != nil {
+		if _, err := tx.Exec(ctx, fill(c.statements[0], "")); err != nil {
 			return err
 		}
-		var counted int
-		err := tx.QueryRow(ctx, fill.Replace(c.statements[1])).Scan(&counted)
-		if errors.Is(err, pgx.ErrNoRows) {
-			return errUsedUp
+		for _, code := range codes {
+			var counted int
+			err := tx.QueryRow(ctx, fill(c.statements[1], code)).Scan(&counted)
+			if errors.Is(err, pgx.ErrNoRows) {
+				return errUsedUp
+			}
+			if err == nil && counted != order {
+				err = fmt.Errorf("counted order %d, want %d", counted, order)
+			}
+			if err != nil {
+				return err
+			}
 		}
-		if err == nil && counted != order {
-			err = fmt.Errorf("counted order %d, want %d", counted, order)
-		}
-		return err
+		return nil
 	})
 }
 
@@ -101,7 +110,7 @@ func TestCheckout_RacingOrdersNeverPassALimit(t *testing.T) {
 		for order := 1; order <= 50; order++ {
 			for range 2 { // each checkout is repeated
 				all.Go(func() {
-					switch err := c.place(t.Context(), race.code, race.customer(order), order); {
+					switch err := c.place(t.Context(), race.customer(order), order, race.code); {
 					case err == nil:
 						placed.Add(1)
 					case errors.Is(err, errUsedUp):
@@ -118,6 +127,32 @@ func TestCheckout_RacingOrdersNeverPassALimit(t *testing.T) {
 		assert.That(t, rows == race.want && placed.Load() == 2*race.want && refused.Load() == 100-2*race.want,
 			"%s: %d uses, %d of 100 checkouts succeeded, %d were refused; want %d uses, each placed twice",
 			race.code, rows, placed.Load(), refused.Load(), race.want)
+	}
+}
+
+// Orders name the same two coupons in either order. No checkout waits for another that waits for it, and an order counts both or none.
+func TestCheckout_CountsSeveralCouponsOfAnOrder(t *testing.T) {
+	t.Parallel()
+	c := openCheckouts(t)
+	c.exec(t, `INSERT INTO coupons (store_id, code, amount, combines, automatic, max_uses) VALUES
+		(1, 'ANY', 1, true, true, 1000), (1, 'FEW', 1, true, false, 10)`)
+	var all sync.WaitGroup
+	for order := 1; order <= 50; order++ {
+		codes := []string{"ANY", "FEW"}
+		if order%2 == 0 {
+			slices.Reverse(codes)
+		}
+		all.Go(func() {
+			if err := c.place(t.Context(), "a", order, codes...); err != nil && !errors.Is(err, errUsedUp) {
+				t.Errorf("order %d: %v", order, err)
+			}
+		})
+	}
+	all.Wait()
+	for _, code := range []string{"ANY", "FEW"} {
+		var uses int
+		assert.NoError(t, c.db.QueryRow(t.Context(), "SELECT count(*) FROM coupon_uses WHERE code = $1", code).Scan(&uses))
+		assert.Equal(t, uses, 10, "uses of %s", code)
 	}
 }
 
@@ -169,7 +204,7 @@ func TestCheckout_RefusesWhatTheCartWouldRefuse(t *testing.T) {
 		{"EACH", "a", 10, false},
 		{"EACH", "b", 11, true},
 	} {
-		err := c.place(t.Context(), step.code, step.customer, step.order)
+		err := c.place(t.Context(), step.customer, step.order, step.code)
 		assert.That(t, (err == nil) == step.ok && (err == nil || errors.Is(err, errUsedUp)), "%+v: %v", step, err)
 	}
 }
@@ -242,7 +277,7 @@ func TestPostgres_AcceptsOnlyUsesThatCount(t *testing.T) {
 	}
 	d.exec(t, "DELETE FROM coupons WHERE (store_id, code) = (1, 'GAMES')")
 	var products, uses int
-	err := d.admin.QueryRow(t.Context(), "SELECT (SELECT count(*) FROM coupon_products), (SELECT count(*) FROM coupon_uses)").Scan(&products, &uses)
+	err := d.admin.QueryRow(t.Context(), "SELECT (SELECT count(*) FROM coupon_products WHERE code = 'GAMES'), (SELECT count(*) FROM coupon_uses)").Scan(&products, &uses)
 	assert.That(t, err == nil && products == 0 && uses == 6,
 		"%d products and %d uses after their coupon was deleted, %v; want 0 and 6", products, uses, err)
 }

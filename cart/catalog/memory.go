@@ -3,6 +3,8 @@ package catalog
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"sync"
 
 	"commerce/cart"
@@ -116,6 +118,22 @@ func (m *Memory) Uses(_ context.Context, store int64, code, customer string, lim
 	}
 	return n, nil
 }
+
+func (m *Memory) Automatic(_ context.Context, store int64) (automatic []*cart.Coupon, err error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	for key, alike := range m.coupons {
+		for _, c := range alike {
+			if key.store == store && c.Automatic {
+				automatic = append(automatic, c)
+			}
+		}
+	}
+	slices.SortFunc(automatic, byCode)
+	return automatic, nil
+}
+
+func byCode(a, b *cart.Coupon) int { return strings.Compare(a.Code, b.Code) }
 
 func (m *Memory) CouponsByKey(_ context.Context, store int64, key string) ([]*cart.Coupon, error) {
 	m.mu.RLock()

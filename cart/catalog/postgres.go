@@ -74,14 +74,29 @@ var selectCoupons = func() string {
 	from, to := cart.CouponFolds()
 	var spaces strings.Builder
 	rangetable.Visit(unicode.White_Space, func(r rune) { spaces.WriteRune(r) })
-	return fmt.Sprintf(`/* coupon */
-SELECT code, rate_ppm, amount, minimum, starts_at, expires_at, max_uses, max_uses_customer,
-	(SELECT array_agg(p.product_id ORDER BY p.product_id)
-		FROM coupon_products p WHERE (p.store_id, p.code) = ($1, c.code))
-FROM coupons c
+	return fmt.Sprintf(`/* coupon */ `+couponColumns+`
 WHERE c.store_id = $1 AND (CASE WHEN octet_length(code) = length(code) THEN code
 	ELSE normalize(btrim(translate(code, '%s', '%s'), '%s')) END) COLLATE "C" = $2`, from, to, spaces.String())
 }()
+
+const couponColumns = `SELECT code, coalesce(name, ''), nullif(names, '{}'), automatic, combines, rate_ppm, amount, minimum, min_quantity,
+	starts_at, expires_at, max_uses, max_uses_customer,
+	(SELECT array_agg(p.product_id ORDER BY p.product_id)
+		FROM coupon_products p WHERE (p.store_id, p.code) = ($1, c.code))
+FROM coupons c`
+
+// selectAutomatic reads the index automatic_coupons.
+const selectAutomatic = `/* automatic_coupons */ ` + couponColumns + ` WHERE c.store_id = $1 AND c.automatic
+	AND (c.expires_at IS NULL OR c.expires_at > now()) ORDER BY c.code COLLATE "C"`
+
+func (c *Postgres) Automatic(ctx context.Context, store int64) ([]*cart.Coupon, error) {
+	began := time.Now()
+	automatic, err := pgread.Rows(ctx, c.db, scanCoupon, selectAutomatic, store)
+	if err != nil {
+		return nil, fmt.Errorf("select automatic coupons of store %d: %w", store, cause.OfPostgres(c.db, began, err))
+	}
+	return automatic, nil
+}
 
 func (c *Postgres) CouponsByKey(ctx context.Context, store int64, key string) ([]*cart.Coupon, error) {
 	began := time.Now()
@@ -94,7 +109,8 @@ func (c *Postgres) CouponsByKey(ctx context.Context, store int64, key string) ([
 
 func scanCoupon(row pgx.CollectableRow) (*cart.Coupon, error) {
 	coupon := cart.Coupon{Kind: cart.Fixed}
-	err := row.Scan(&coupon.Code, (*zeronull.Int8)(&coupon.Rate), (*zeronull.Int8)(&coupon.Amount), &coupon.Minimum,
+	err := row.Scan(&coupon.Code, &coupon.Name.Own, &coupon.Name.Others, &coupon.Automatic, &coupon.Combines,
+		(*zeronull.Int8)(&coupon.Rate), (*zeronull.Int8)(&coupon.Amount), &coupon.Minimum, &coupon.MinQuantity,
 		(*zeronull.Timestamptz)(&coupon.Starts), (*zeronull.Timestamptz)(&coupon.Expires),
 		&coupon.MaxUses, &coupon.MaxUsesCustomer, &coupon.Products)
 	if coupon.Rate != 0 {

@@ -135,13 +135,17 @@ func testProducts(t *testing.T, c catalog.Source) {
 
 func testCoupons(t *testing.T, c catalog.Source) {
 	t.Helper()
-	for _, wanted := range sample.Coupons(noon)[1] {
+	coupons := sample.Coupons(noon)[1]
+	for _, wanted := range coupons {
 		got, err := c.CouponsByKey(t.Context(), 1, wanted.Code)
 		diff := cmp.Diff([]*cart.Coupon{wanted}, got)
 		assert.That(t, err == nil && diff == "", "coupon %s: error %v (-want +got):\n%s", wanted.Code, err, diff)
 		got, err = c.CouponsByKey(t.Context(), 2, wanted.Code)
 		assert.That(t, err == nil && len(got) == 0, "coupon %s of another store: %v, %v, want none", wanted.Code, got, err)
 	}
+	automatic := slices.DeleteFunc(coupons, func(c *cart.Coupon) bool { return !c.Automatic })
+	assert.Equal(t, assert.Must(c.Automatic(t.Context(), 1))(t), automatic, "automatic coupons")
+	assert.Equal(t, len(assert.Must(c.Automatic(t.Context(), 2))(t)), 0, "automatic coupons of another store")
 }
 
 func testUses(t *testing.T, c catalog.Source) {
@@ -292,11 +296,18 @@ func TestPostgres_FindsCouponsByAnIndex(t *testing.T) {
 	d := newDatabase(t)
 	d.exec(t, "INSERT INTO coupons (store_id, code, amount) SELECT 1, 'C' || n, 1 FROM generate_series(1, 5000) n")
 	d.exec(t, "ANALYZE coupons")
+	plan := func() string {
+		asked := d.asked.last.Load()
+		rows := assert.Must(d.admin.Query(t.Context(), "EXPLAIN (COSTS OFF) "+asked.SQL, asked.Args...))(t)
+		return strings.Join(assert.Must(pgx.CollectRows(rows, pgx.RowTo[string]))(t), "\n")
+	}
 	assert.Must(catalog.NewPostgres(d.pool).CouponsByKey(t.Context(), 1, "C7"))(t)
-	asked := d.asked.last.Load()
-	rows := assert.Must(d.admin.Query(t.Context(), "EXPLAIN (COSTS OFF) "+asked.SQL, asked.Args...))(t)
-	plan := strings.Join(assert.Must(pgx.CollectRows(rows, pgx.RowTo[string]))(t), "\n")
-	assert.That(t, strings.Contains(plan, "coupons_by_key") && strings.Count(plan, "octet_length") == 1, "the plan is\n%s", plan)
+	byKey := plan()
+	assert.That(t, strings.Contains(byKey, "coupons_by_key") && strings.Count(byKey, "octet_length") == 1, "the plan is\n%s", byKey)
+	d.exec(t, "INSERT INTO coupons (store_id, code, amount, automatic, expires_at) VALUES (1, 'Z_', 1, true, NULL), (1, 'ZA', 1, true, now() + interval '1 hour'), (1, 'PAST', 1, true, now())")
+	automatic := assert.Must(catalog.NewPostgres(d.pool).Automatic(t.Context(), 1))(t)
+	assert.That(t, len(automatic) == 3 && automatic[0].Code == "STICKERS" && automatic[1].Code == "ZA" && automatic[2].Code == "Z_", "in the order of bytes, without those that are over: %v", automatic)
+	assert.That(t, strings.Contains(plan(), "automatic_coupons"), "the plan is\n%s", plan())
 }
 
 func TestPostgres_KeepsTheMerchantsOrder(t *testing.T) {
@@ -364,21 +375,24 @@ func TestCache_ReloadsOnlyWhatAMessageNames(t *testing.T) {
 			var passed atomic.Int64 // since noon, in ns; loads end in the background
 			memory := catalog.NewMemory(sample.Products())
 			memory.PutCoupon(1, &cart.Coupon{Code: "TEN", Kind: cart.Percent, Rate: 100_000})
+			memory.PutCoupon(1, &cart.Coupon{Code: "A", Kind: cart.Percent, Rate: 100_000, Automatic: true})
 			cache := catalog.NewCache(catalog.CacheConfig{Source: memory, Patience: ephemeral.Patience(10 * time.Second), Now: func() time.Time { return noon.Add(time.Duration(passed.Load())) }})
-			look := func() (map[int64]int64, int64) {
+			look := func() (prices map[int64]int64, byKey, automatic int64) {
 				products, err := cache.Products(t.Context(), 1, []int64{1, 2})
 				coupons, couponErr := cache.CouponsByKey(t.Context(), 1, "TEN")
-				assert.NoError(t, errors.Join(err, couponErr))
-				prices := map[int64]int64{}
+				automatics, automaticErr := cache.Automatic(t.Context(), 1)
+				assert.NoError(t, errors.Join(err, couponErr, automaticErr))
+				prices = map[int64]int64{}
 				for id, p := range products {
 					prices[id] = int64(p.Price)
 				}
-				return prices, coupons[0].Rate
+				return prices, coupons[0].Rate, automatics[0].Rate
 			}
 			look()
 			memory.Put(1, &cart.Product{ID: 1, Price: 1})
 			memory.Put(1, &cart.Product{ID: 2, Price: 1})
 			memory.PutCoupon(1, &cart.Coupon{Code: "TEN", Kind: cart.Percent, Rate: 200_000})
+			memory.PutCoupon(1, &cart.Coupon{Code: "A", Kind: cart.Percent, Rate: 200_000, Automatic: true})
 			passed.Add(int64(time.Millisecond))
 			if message == "missed" {
 				cache.InvalidateAll()
@@ -386,9 +400,9 @@ func TestCache_ReloadsOnlyWhatAMessageNames(t *testing.T) {
 				cache.Invalidate(message)
 			}
 			passed.Add(int64(time.Millisecond))
-			prices, rate := look()
-			if diff := cmp.Diff(wanted.products, prices); diff != "" || rate != wanted.coupon {
-				t.Errorf("rate %d, want %d; prices (-want +got):\n%s", rate, wanted.coupon, diff)
+			prices, rate, automatic := look()
+			if diff := cmp.Diff(wanted.products, prices); diff != "" || rate != wanted.coupon || automatic != wanted.coupon {
+				t.Errorf("rates %d and %d, want %d; prices (-want +got):\n%s", rate, automatic, wanted.coupon, diff)
 			}
 		})
 	}
@@ -422,6 +436,8 @@ func (s *slow) Products(context.Context, int64, []int64) (map[int64]*cart.Produc
 	time.Sleep(slowly)
 	return map[int64]*cart.Product{1: {ID: 1, Price: money.Amount(s.version.Load())}}, nil
 }
+
+func (s *slow) Automatic(context.Context, int64) ([]*cart.Coupon, error) { return nil, nil }
 
 func (s *slow) CouponsByKey(context.Context, int64, string) ([]*cart.Coupon, error) {
 	time.Sleep(slowly)

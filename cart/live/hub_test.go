@@ -139,7 +139,7 @@ func TestListen_EndsWhenTheCartIsMerged(t *testing.T) {
 	assert.NoError(t, r.Reserve(t.Context(), customer, guest, "mnote", found.Needs, carttest.Limits, redisstore.Conditions{}))
 	claimed := assert.Must(r.Claim(t.Context(), customer, guest, "mnote", found.Needs, ""))(t)
 	sees(t, guests, "")
-	assert.Must(r.Apply(t.Context(), customer, claimed, cart.Sum, nil, "ID"))(t)
+	assert.Must(r.Apply(t.Context(), customer, claimed, cart.MergeRules{Strategy: cart.Sum}, nil, "ID"))(t)
 	sees(t, customers, r.load(customer).Tag())
 }
 
@@ -306,7 +306,7 @@ func TestListen_OutlivesRedis(t *testing.T) {
 			time.Sleep(3 * time.Second)
 			test.again(ref)
 			for { // until Redis makes changes again
-				change := redisstore.Change{Rule: cart.SetCoupon(fmt.Sprint("C", time.Now().UnixNano()))}
+				change := redisstore.Change{Rule: cart.SetCodes(fmt.Sprint("C", time.Now().UnixNano()))}
 				o, err := r.Change(briefly(t), ref, redisstore.Conditions{}, redisstore.Attempt{Limits: carttest.Limits}, change)
 				if err == nil && o.Status == cart.Applied {
 					reaches(t, l, o.Tag())

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -197,21 +198,21 @@ func TestAgent_AppliesWhatCanBeBoughtAndNamesTheRest(t *testing.T) {
 	d.goods.products[2].Stock = new(int64(3))
 	d.goods.products[5] = carttest.Account()
 	r := wants("5×1 2×5 4×1 9×1")
-	r.Coupon = new("TEN")
+	r.Codes = []agent.Code{{Text: "TEN"}}
 	made := assert.Must(d.agents.Create(t.Context(), d.agents.NewVisit(d.agent(), ""), service.Conditions{}, r))(t)
-	assert.That(t, made.Created && linesOf(made.Cart) == "4×1" && made.Cart.Coupon == "TEN", "%s with %q", linesOf(made.Cart), made.Cart.Coupon)
+	assert.That(t, made.Created && linesOf(made.Cart) == "4×1" && slices.Equal(made.Cart.Coupons, []string{"TEN"}), "%s with %q", linesOf(made.Cart), made.Cart.Coupons)
 	assert.Equal(t, faultsOf(made), "0 plan_unavailable, 1 insufficient_stock, 3 product_not_found", "faults")
 	r = wants("2×3 4×1000 1×1", made.Cart)
-	r.Coupon = new("OLD")
+	r.Codes = []agent.Code{{Text: "OLD"}}
 	replaced := assert.Must(d.agents.Replace(t.Context(), d.opens(made.ID), service.Conditions{}, r))(t)
-	assert.Equal(t, linesOf(replaced.Cart)+" "+replaced.Cart.Coupon, "4×1 2×3 1×1 ", "the cart, whose coupon a refused one has replaced")
+	assert.Equal(t, linesOf(replaced.Cart)+" "+strings.Join(replaced.Cart.Coupons, " "), "4×1 2×3 1×1 ", "the cart, whose coupon a refused one has replaced")
 	assert.Equal(t, faultsOf(replaced), "1 quantity_out_of_range, coupon coupon_invalid", "faults")
 	r = wants("1×1")
-	r.Coupon = new("")
+	r.Codes = []agent.Code{}
 	replaced = assert.Must(d.agents.Replace(t.Context(), d.opens(made.ID), service.Conditions{}, r))(t)
-	assert.Equal(t, linesOf(replaced.Cart)+replaced.Cart.Coupon, "1×1", "without the coupon")
+	assert.Equal(t, linesOf(replaced.Cart)+strings.Join(replaced.Cart.Coupons, " "), "1×1", "without the coupon")
 	r = wants("9×1")
-	r.Coupon = new("TEN")
+	r.Codes = []agent.Code{{Text: "TEN"}}
 	before := len(d.keys())
 	nothing := assert.Must(d.agents.Create(t.Context(), d.agents.NewVisit(d.agent(), ""), service.Conditions{}, r))(t)
 	assert.That(t, !nothing.Created && len(d.keys()) == before, "a cart of nothing is stored: %+v, %v", nothing, d.keys())
@@ -222,7 +223,7 @@ func faultsOf(c agent.Cart) string {
 	parts := make([]string, len(c.Faults))
 	for i, f := range c.Faults {
 		parts[i] = fmt.Sprintf("%d %s", f.Element, f.Problem.Code)
-		if f.Coupon {
+		if f.Code >= 0 {
 			parts[i] = fmt.Sprintf("coupon %s", f.Problem.Code)
 		}
 	}

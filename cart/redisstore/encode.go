@@ -20,7 +20,7 @@ func (c *commit) encode(before *Stored, after cart.Cell, ttl time.Duration, now 
 	m.put("l", before.layout, layout)
 	m.put("i", before.ID, after.ID)
 	m.put("v", versionOf(&before.Cart), versionOf(&after.Cart))
-	m.put("c", before.Coupon, after.Coupon)
+	m.put("c", encodeCodes(before.Coupons), encodeCodes(after.Coupons))
 	m.put("y", encodeBuyer(before.Buyer), encodeBuyer(after.Buyer))
 	m.put("a", before.Agent, after.Agent)
 	m.put("x", seconds(before.Expires), seconds(after.Expires))

@@ -143,7 +143,7 @@ func drawCell(t *rapid.T, before *cart.Cell, now time.Time) cart.Cell {
 	after.Version, after.Mark = before.Version+rapid.Int64Range(0, 1).Draw(t, "version"), rapid.SampledFrom([]string{"AAA", "BBB"}).Draw(t, "mark")
 	after.Version = max(after.Version, 1)
 	after.Lines = drawLines(t, before.Lines)
-	after.Coupon = rapid.SampledFrom([]string{"", "TEN", before.Coupon}).Draw(t, "coupon")
+	after.Coupons = rapid.SampledFrom([][]string{nil, {"TEN"}, {"C1", "C2", "C3"}, before.Coupons}).Draw(t, "codes")
 	after.Buyer = rapid.SampledFrom([]cart.Buyer{{}, {Country: "DE", Source: cart.ByAgent}, before.Buyer}).Draw(t, "buyer")
 	after.Metadata = drawTexts(t, before.Metadata)
 	after.Agent = rapid.SampledFrom([]string{"", cart.AgentCanceled, after.Moment(), before.Agent}).Draw(t, "agent")
@@ -259,10 +259,10 @@ func TestEncode_WritesOnlyWhatChanges(t *testing.T) {
 	now := time.UnixMilli(1_800_000_000_000)
 	marks := strings.Repeat(newFenceMark(rand.Reader, now.UnixMilli()), maxMarks)
 	before := Stored{layout: layout, fence: marks, orders: []int64{1, 2}}
-	before.ID, before.Version, before.Mark, before.Coupon, before.Expires = "C", 1, "M", "TEN", now.Add(encodedTTL).Unix()
+	before.ID, before.Version, before.Mark, before.Coupons, before.Expires = "C", 1, "M", []string{"TEN"}, now.Add(encodedTTL).Unix()
 	before.Lines = []cart.Line{{ID: "1", Quantity: 1, Notice: "n"}, {ID: "2", Quantity: 1, Metadata: cart.Metadata{"a": "b"}}}
 	after := before.Cell
-	after.Version, after.Mark, after.Coupon = 2, "N", ""
+	after.Version, after.Mark, after.Coupons = 2, "N", nil
 	after.Lines = slices.Clone(after.Lines)
 	after.Lines[1].Quantity = 5
 	c := &commit{keys: []string{"key"}, time: now.UnixMilli(), fence: before.fence, mark: anyMark()}

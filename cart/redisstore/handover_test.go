@@ -309,7 +309,7 @@ func (d *desk) brought(note string) (to redisstore.Ref, c redisstore.Claimed) {
 func (d *desk) bring(to redisstore.Ref, c redisstore.Claimed) {
 	d.t.Helper()
 	products := assert.Must(d.goods.Products(d.t.Context(), d.store.ID, c.Cart.ProductIDs()))(d.t)
-	assert.Must(d.redis.Apply(d.t.Context(), to, c, cart.Sum, cart.MergeBounds(c.Cart, products, carttest.Limits), rand.Text()))(d.t)
+	assert.Must(d.redis.Apply(d.t.Context(), to, c, cart.MergeRules{Strategy: cart.Sum, Bounds: cart.MergeBounds(c.Cart, products, carttest.Limits)}, nil, rand.Text()))(d.t)
 }
 
 // A failover loses the claim of the first try, and its finish is late.

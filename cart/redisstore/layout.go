@@ -29,7 +29,7 @@ import (
 //	v                "<version>.<mark>": the mark, which each change brings, is random, so that
 //	                 a version that a failover or a backup takes back is not taken for
 //	                 the next one of that number
-//	c                the coupon's code
+//	c                the codes of coupons, with a unit separator between two
 //	y                "<country of the buyer> <source>"
 //	d                "<bytes of values> <the cart's metadata as JSON>"
 //	a                the "<version>.<mark>" that the last change of its agent has made, or - once the
@@ -119,7 +119,7 @@ func (c *Stored) parseMember(member, value string) (err error) {
 		}
 		c.Version, c.Mark = n, mark
 	case "c":
-		c.Coupon = value
+		c.Coupons = parseCodes(value)
 	case "y":
 		c.Buyer = parseBuyer(value)
 	case "d":
@@ -172,6 +172,16 @@ func (b byOrder) Less(i, j int) bool { return b.orders[i] < b.orders[j] }
 func (b byOrder) Swap(i, j int) {
 	b.lines[i], b.lines[j] = b.lines[j], b.lines[i]
 	b.orders[i], b.orders[j] = b.orders[j], b.orders[i]
+}
+
+// encodeCodes joins codes, which have no control characters, because nobody can enter one; "" for none.
+func encodeCodes(codes []string) string { return strings.Join(codes, "\x1f") }
+
+func parseCodes(value string) []string {
+	if value == "" {
+		return nil
+	}
+	return strings.Split(value, "\x1f")
 }
 
 func parseBuyer(value string) cart.Buyer {

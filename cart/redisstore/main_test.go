@@ -149,6 +149,8 @@ func (g *goods) Products(_ context.Context, _ int64, ids []int64) (map[int64]*ca
 }
 
 // CouponsByKey returns the only coupon, TEN.
+func (g *goods) Automatic(context.Context, int64) ([]*cart.Coupon, error) { return nil, nil }
+
 func (g *goods) CouponsByKey(_ context.Context, _ int64, key string) ([]*cart.Coupon, error) {
 	if key != "TEN" {
 		return nil, nil

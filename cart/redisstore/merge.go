@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"commerce/cart"
@@ -107,13 +108,16 @@ func (s *Store) setAside(found *Slot, held *Stored, after transfer.Guest, guest 
 	return c
 }
 
+// Combine finds which codes have coupons that combine with others.
+type Combine func(ctx context.Context, codes []string) (map[string]bool, error)
+
 // Apply adds a claimed cart to the owner's, as transfer.Arrival.Apply does. It reports what this call did; nil when an earlier
 // call did it all. newID is the ID of a cart that it creates. After ErrUnconfirmed it is done, and the report is valid.
 func (s *Store) Apply(
-	ctx context.Context, owner Ref, from Claimed, by cart.Strategy, bounds map[cart.LineID]cart.Bounds, newID string,
+	ctx context.Context, owner Ref, from Claimed, rules cart.MergeRules, combine Combine, newID string,
 ) (report *cart.MergeReport, err error) {
 	arrival := transfer.Arrival{
-		Aside: from.Aside, Guest: from.guest.TokenDigest(), Strategy: by, Bounds: bounds, NewID: newID, Undoable: s.Undoable && !owner.guest,
+		Aside: from.Aside, Guest: from.guest.TokenDigest(), MergeRules: rules, NewID: newID, Undoable: s.Undoable && !owner.guest,
 	}
 	keys := []string{owner.CartKey(), owner.offeredKey(from.ID), owner.KeysKey(), owner.cameKey()}
 	copies, err := s.step(ctx, "apply merge", keys, replicaWait, func(found *Slot) (*commit, error) {
@@ -124,6 +128,11 @@ func (s *Store) Apply(
 		behind, err := found.at.aheadOf(ctx, from.master)
 		if err != nil {
 			return nil, cart.Unavailable("ask time", err)
+		}
+		if codes := slices.Concat(to.Coupons, from.Coupons); len(codes) > 1 {
+			if arrival.Combine, err = combine(ctx, codes); err != nil {
+				return nil, err
+			}
 		}
 		arrival.Behind, arrival.Mark = time.Duration(behind)*time.Millisecond, s.newMark()
 		after, now := arrival.Apply(to, found.Now)

@@ -209,7 +209,7 @@ func TestMerge_ALateReservationFreesNoLinesThatAreNotConfirmed(t *testing.T) {
 	brings := d.brings()
 	reserve(brings)
 	c := assert.Must(d.redis.Claim(t.Context(), laptop, d.guest, note, brings, ""))(t)
-	assert.Must(d.redis.Apply(t.Context(), laptop, c, cart.Sum, cart.MergeBounds(c.Cart, d.goods.products, carttest.Limits), rand.Text()))(t)
+	assert.Must(d.redis.Apply(t.Context(), laptop, c, cart.MergeRules{Strategy: cart.Sum, Bounds: cart.MergeBounds(c.Cart, d.goods.products, carttest.Limits)}, nil, rand.Text()))(t)
 	reserve(brings)
 	_, err := d.redis.Claim(t.Context(), d.customer, laptop, newNote(), assert.Must(d.redis.Load(t.Context(), laptop))(t).RoomNeeded(), "")
 	assert.ErrorIs(t, err, transfer.ErrMerging, "a login claims the cart")
@@ -245,7 +245,7 @@ func TestMerge_AFinishKeepsALaterClaimOfTheSameCart(t *testing.T) {
 	d.add(d.as("", d.token), 2, 1)
 	d.dieAfter(claimedStep, d.token)
 
-	assert.Must(d.redis.Apply(ctx, d.customer, claimed, cart.Sum, map[cart.LineID]cart.Bounds{"1": {Stock: -1, Min: 1, Max: 9}}, rand.Text()))(t)
+	assert.Must(d.redis.Apply(ctx, d.customer, claimed, cart.MergeRules{Strategy: cart.Sum, Bounds: map[cart.LineID]cart.Bounds{"1": {Stock: -1, Min: 1, Max: 9}}}, nil, rand.Text()))(t)
 	finish(d, d.guest, claimed)
 	assert.NoError(t, d.redis.Forget(ctx, d.customer, first))
 	d.wantLines(d.as("c", ""), "1×1 2×1")

@@ -94,7 +94,7 @@ func drawRule(t *rapid.T) cart.Rule {
 	case 0:
 		return cart.Remove(cart.Item{ID: rapid.SampledFrom(twinLines).Draw(t, "item").ID})
 	case 1:
-		return cart.SetCoupon(rapid.SampledFrom([]string{"", "TEN", "FIVE"}).Draw(t, "coupon"))
+		return cart.SetCodes(rapid.SampledFrom([][]string{nil, {"TEN"}, {"FIVE", "SIX"}}).Draw(t, "codes")...)
 	case 2:
 		return cart.SetMetadata(drawMetadata(t))
 	}

@@ -194,10 +194,10 @@ func TestReplication_ARepeatWaitsForWhatItRepeats(t *testing.T) {
 	defer p.replica.Thaw()
 	for name, confirmed := range map[string]func(*redisstore.Store) bool{
 		"with a key":           change(redisstore.Conditions{Key: "key", Fingerprint: "f"}, redisstore.Only(cart.Add(one))),
-		"that changes no more": change(redisstore.Conditions{}, redisstore.Only(cart.SetCoupon("TEN"))),
-		"with a stamp":         change(redisstore.Conditions{Stamp: "stamps"}, redisstore.Only(cart.SetCoupon("ELF"))),
+		"that changes no more": change(redisstore.Conditions{}, redisstore.Only(cart.SetCodes("TEN"))),
+		"with a stamp":         change(redisstore.Conditions{Stamp: "stamps"}, redisstore.Only(cart.SetCodes("ELF"))),
 		"of an undo's first step": func(s *redisstore.Store) bool {
-			return s.BeginUndone(t.Context(), customer, undone, cart.Cart{ID: "UNDONE", Coupon: "TEN"}) == nil
+			return s.BeginUndone(t.Context(), customer, undone, cart.Cart{ID: "UNDONE", Coupons: []string{"TEN"}}) == nil
 		},
 	} {
 		for try := range 2 {

@@ -234,7 +234,7 @@ func (s *schedule) checkVersions() (wrong []string) {
 	for _, first := range answers {
 		for _, then := range answers {
 			old, now := first.result.cart, then.result.cart
-			if old.Tag() == now.Tag() && (old.Coupon != now.Coupon || !slices.EqualFunc(old.Lines, now.Lines, likeLine)) {
+			if old.Tag() == now.Tag() && (!slices.Equal(old.Coupons, now.Coupons) || !slices.EqualFunc(old.Lines, now.Lines, likeLine)) {
 				wrong = append(wrong, fmt.Sprintf("%s and %s saw different carts with the tag %s", first, then, now.Tag()))
 			}
 			if s.failedOver() || s.plan.forgetful {

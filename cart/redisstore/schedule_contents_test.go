@@ -25,8 +25,19 @@ func engravedID(product int64) cart.LineID {
 }
 
 type contents struct {
-	lines  [modelLines]modelLine
-	coupon byte // the code's last character; 0 for no coupon
+	lines [modelLines]modelLine
+	codes codeSet
+}
+
+// codeSet is a set of codes of coupons that combine, a bit for each.
+type codeSet uint8
+
+// codesOf returns the set of the code that ends with a digit; none for 0.
+func codesOf(digit byte) codeSet {
+	if digit == 0 {
+		return 0
+	}
+	return 1 << (digit - '0')
 }
 
 type modelLine struct {
@@ -35,7 +46,10 @@ type modelLine struct {
 }
 
 func contentsOf(c cart.Cart) contents {
-	all := contents{coupon: lastByte(c.Coupon)}
+	var all contents
+	for _, code := range c.Coupons {
+		all.codes |= codesOf(lastByte(code))
+	}
 	for _, l := range c.Lines {
 		all.lines[placeOf(l.ID)] = modelLine{uint8(l.Quantity), lastByte(l.Notice)}
 	}
@@ -98,9 +112,7 @@ func (c contents) merged(guest contents, by cart.Strategy) contents {
 			own.notice = offered.notice
 		}
 	}
-	if c.coupon == 0 {
-		c.coupon = guest.coupon
-	}
+	c.codes |= guest.codes
 	return c
 }
 
@@ -126,7 +138,9 @@ func (o *operation) effect(c contents) contents {
 	case clears:
 		return contents{}
 	case redeems:
-		c.coupon = o.coupon
+		if c.codes |= codesOf(o.coupon); o.coupon == 0 {
+			c.codes = 0
+		}
 	case lists:
 		c, _ = o.listed(c)
 	}

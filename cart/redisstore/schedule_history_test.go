@@ -153,7 +153,7 @@ func (s *schedule) beginning() carts {
 		l := &own.lines[b.line()]
 		l.quantity++
 		l.notice = cmp.Or(b.notice, l.notice)
-		own.coupon = cmp.Or(b.coupon, own.coupon)
+		own.codes |= codesOf(b.coupon)
 		if b.who.customer < 0 {
 			c.first[b.who.token] = true
 		}

@@ -17,7 +17,7 @@ const (
 	edits // fields, notice, and perhaps the quantity
 	removes
 	clears
-	redeems // a coupon; 0 removes it
+	redeems // adds a code; 0 removes all
 	lists   // several of the others, in one step
 	erases  // everything that is stored for the caller
 	takes   // redeems a code of a guest's cart
@@ -37,7 +37,7 @@ type operation struct {
 	engraved bool         // whether the line that an add or edit results in has an engraving
 	notice   byte         // 0 for none
 	renotes  bool         // whether an edit changes the notice
-	coupon   byte         // 0 to remove it
+	coupon   byte         // the last digit of its code; 0 to remove all
 	list     []*operation // of a list
 	each     bool         // whether the list is applied without what is refused
 	insists  bool         // whether the client repeats it even after a success

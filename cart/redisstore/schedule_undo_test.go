@@ -21,7 +21,7 @@ type arrived struct {
 	from   int8  // the guest's token
 	undone bool
 	lines  [modelLines]arrivedLine
-	coupon byte
+	codes  codeSet
 }
 
 type arrivals [modelMerges]arrived
@@ -50,9 +50,7 @@ func (c *carts) arrive(from int, to place, before, after contents) {
 			}
 		}
 	}
-	if before.coupon == 0 {
-		in.coupon = after.coupon
-	}
+	in.codes = after.codes &^ before.codes
 	all := c.arrivals()
 	copy(all[:], all[1:])
 	all[modelMerges-1] = in
@@ -85,9 +83,7 @@ func (c contents) without(in arrived, later []arrived) (left, taken contents) {
 			taken.lines[i].quantity, taken.lines[i].notice = uint8(n), notice
 		}
 	}
-	if in.coupon != 0 && left.coupon == in.coupon {
-		left.coupon, taken.coupon = 0, in.coupon
-	}
+	left.codes, taken.codes = left.codes&^in.codes, left.codes&in.codes
 	return left, taken
 }
 

@@ -122,8 +122,10 @@ var handoverKeys, _ = sealed.New(strings.Repeat("k", 32), "")
 
 type anyCoupon struct{}
 
+func (anyCoupon) Automatic(context.Context, int64) ([]*cart.Coupon, error) { return nil, nil }
+
 func (anyCoupon) CouponsByKey(_ context.Context, _ int64, key string) ([]*cart.Coupon, error) {
-	return []*cart.Coupon{{Code: key, Kind: cart.Percent, Rate: 100_000}}, nil
+	return []*cart.Coupon{{Code: key, Kind: cart.Percent, Rate: 100_000, Combines: true}}, nil
 }
 
 func (anyCoupon) Uses(context.Context, int64, string, string, int64) (int64, error) { return 0, nil }

@@ -277,7 +277,7 @@ func TestChanges_ARefusalOfOneDoesNotTouchOthers(t *testing.T) {
 	t.Parallel()
 	add, absent := addOf("1"), redisstore.Only(cart.SetQuantity(cart.Item{ID: "9"}, 1, cart.Bounds{Max: 1}, ""))
 	for name, test := range map[string]sharing{
-		"without the script": {change: redisstore.Only(cart.SetCoupon("TEN")), want: "applied", others: add, wantOfAnother: cart.Applied},
+		"without the script": {change: redisstore.Only(cart.SetCodes("TEN")), want: "applied", others: add, wantOfAnother: cart.Applied},
 		"with a key of another type": {
 			prepare: func(r reader, of redisstore.Ref) { r.client.Set(t.Context(), of.CartKey(), "text", 0) },
 			change:  add, want: "not made", others: add, wantOfAnother: cart.Applied,

@@ -32,7 +32,7 @@ func TestTransfer_OfTheLargestCarts(t *testing.T) {
 		needs, note := assert.Must(d.redis.Load(ctx, from))(t).RoomNeeded(), newNote()
 		assert.NoError(t, d.redis.Reserve(ctx, to, from, note, needs, limits, redisstore.Conditions{}))
 		c := assert.Must(d.redis.Claim(ctx, to, from, note, needs, ""))(t)
-		report := assert.Must(d.redis.Apply(ctx, to, c, cart.Sum, cart.MergeBounds(c.Cart, nil, limits), rand.Text()))(t)
+		report := assert.Must(d.redis.Apply(ctx, to, c, cart.MergeRules{Strategy: cart.Sum, Bounds: cart.MergeBounds(c.Cart, nil, limits)}, nil, rand.Text()))(t)
 		assert.Equal(t, report.Lines, needs.Lines, "lines that have arrived")
 		finish(d, from, c)
 		assert.NoError(t, d.redis.Forget(ctx, to, note))

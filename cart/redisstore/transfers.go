@@ -89,7 +89,7 @@ func (s *Slot) keyUses(c *commit, hash int, before, after map[string]cart.KeyUse
 	}
 }
 
-// parseOffers parses what a guest's cart has offered: the quantity by line; c, the coupon; y, the buyer; d, "1" if it had metadata; and n, the
+// parseOffers parses what a guest's cart has offered: the quantity by line; c, the codes; y, the buyer; d, "1" if it had metadata; and n, the
 // note of the hand-over that has brought it, if one has.
 func parseOffers(flat []string) (o cart.Offers) {
 	for i := 0; i+1 < len(flat); i += 2 {
@@ -100,7 +100,7 @@ func parseOffers(flat []string) (o cart.Offers) {
 			}
 			o.Lines[cart.LineID(member)], _ = strconv.ParseInt(value, 10, 64)
 		case member == "c":
-			o.Coupon = value
+			o.Coupons = parseCodes(value)
 		case member == "y":
 			o.Buyer = parseBuyer(value)
 		case member == "d":
@@ -119,7 +119,7 @@ func (c *commit) offers(key string, before, after cart.Offers, life time.Duratio
 			m.set = append(m.set, string(id), n)
 		}
 	}
-	m.put("c", before.Coupon, after.Coupon)
+	m.put("c", encodeCodes(before.Coupons), encodeCodes(after.Coupons))
 	m.put("y", encodeBuyer(before.Buyer), encodeBuyer(after.Buyer))
 	m.put("n", before.Note, after.Note)
 	if after.Metadata && !before.Metadata {

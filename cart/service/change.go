@@ -25,6 +25,9 @@ type Changed struct {
 	Item *cart.LineID
 
 	Ops *Outcomes // of a list; nil for other changes
+
+	// Replaced are the codes that have left for the one that was added now. nil for other changes.
+	Replaced *[]string
 }
 
 // change is what one call changes, and the details of the error if the cart refuses it.
@@ -35,6 +38,7 @@ type change struct {
 	line    *cart.LineID   // the line that the request names; "" for none. See Changed.Item
 	ops     []change       // of a list; nil for other changes
 	needs   *needed        // what the rule has asked for; nil if it asks for nothing
+	redeems bool           // it adds a code
 	refusal *problem.Error // of a request that is refused by itself; nil for others
 }
 
@@ -66,6 +70,12 @@ func (s *Carts) makeChange(ctx context.Context, v *Visit, on Conditions, c chang
 			line = ""
 		}
 		changed.Item = &line
+	}
+	if c.redeems {
+		changed.Replaced = new([]string)
+		if !changed.Replayed {
+			*changed.Replaced = o.Effect.Replaced
+		}
 	}
 	if c.List {
 		changed.Ops = s.outcomes(c.ops, o)

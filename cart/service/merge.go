@@ -238,10 +238,10 @@ func (s *Carts) complete(ctx context.Context, v *Visit, m Merging) (again bool, 
 	if err != nil {
 		return false, cart.Unavailable("products of guest cart", err)
 	}
-	bounds := cart.MergeBounds(c.Cart, products, s.Limits)
+	rules := cart.MergeRules{Strategy: s.Strategy, Bounds: cart.MergeBounds(c.Cart, products, s.Limits)}
 	var report *cart.MergeReport
 	err = s.Step(ctx, func(ctx context.Context) error {
-		report, err = s.Redis.Apply(ctx, m.Owner, c, s.Strategy, bounds, s.NewCartID())
+		report, err = s.Redis.Apply(ctx, m.Owner, c, rules, s.combine(v), s.NewCartID())
 		return err
 	})
 	if m.Owner == v.own && report != nil { // another owner's report is not for this one

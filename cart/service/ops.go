@@ -25,7 +25,8 @@ type Op struct {
 	Edit     *Edit         // of a line, by its own ID; a product's ID names nothing
 	Remove   *cart.LineID  // "" if no line can have the requested ID; a line that is not there changes nothing
 	Clear    bool          // of the lines, the coupon and the metadata
-	Coupon   *CouponCode   // with the code "" to remove the coupon
+	Coupon   *CouponCode   // to add a code; with the code "" to remove all
+	Uncode   *string       // to remove this code, as the shopper spells it
 	Buyer    *cart.Buyer   // the country of the buyer; the zero value to forget it
 	Metadata cart.Metadata // changes of the cart's
 
@@ -44,6 +45,8 @@ type Outcomes struct {
 type Outcome struct {
 	Item    cart.LineID    // the line that an addition or an edit made; after a replay, only if the cart has it
 	Refusal *problem.Error // nil for a change that was applied
+
+	Replaced *[]string // as in Changed
 }
 
 // OpFault is the data of the error that refuses a list for one of its changes.
@@ -111,7 +114,9 @@ func (s *Carts) op(op Op, products map[int64]*cart.Product, faults int, listed b
 	case op.Remove != nil:
 		c.Rule = cart.Remove(cart.Item{ID: *op.Remove, OnlyIDs: listed})
 	case op.Coupon != nil:
-		c.Rule = cart.SetCoupon("")
+		c.Rule = cart.SetCodes()
+	case op.Uncode != nil:
+		c.Rule = cart.RemoveCode(*op.Uncode)
 	case op.Clear:
 		c.Rule = cart.Clear()
 	case op.Buyer != nil:
@@ -161,6 +166,12 @@ func (s *Carts) outcomes(ops []change, o redisstore.Outcome) *Outcomes {
 			all.Each[i].Refusal = s.problem(ops[i], explained(*op.Refusal, o.Effect.Ops, i))
 		case o.Status == cart.Applied || o.Cart.Has(op.Line):
 			all.Each[i].Item = op.Line
+		}
+		if ops[i].redeems && op.Refusal == nil {
+			all.Each[i].Replaced = new([]string)
+			if o.Status != cart.Replayed {
+				*all.Each[i].Replaced = o.Effect.Ops[i].Replaced
+			}
 		}
 	}
 	all.limitFaults()

@@ -10,7 +10,8 @@ import (
 // Unpriced is a cart with the products of its lines. Its buyer may be where the request comes from.
 type Unpriced struct {
 	cart.Cart
-	Products map[int64]*cart.Product
+	Products  map[int64]*cart.Product
+	Automatic []*cart.Coupon // of the store; nil for a cart without lines
 }
 
 // Look returns the cart without its prices. It merges a waiting guest's cart first; if that fails,
@@ -113,11 +114,15 @@ func (s *Carts) PriceCart(ctx context.Context, v *Visit, c cart.Cart) (cart.Pric
 func (s *Carts) withProducts(ctx context.Context, v *Visit, c cart.Cart) (Unpriced, error) {
 	with := Unpriced{Cart: c}
 	with.Buyer = c.Buyer.Or(v.Country)
-	if len(c.Lines) > 0 {
-		var err error
-		if with.Products, err = s.Catalog.Products(ctx, v.Store.ID, c.ProductIDs()); err != nil {
-			return Unpriced{}, cart.Unavailable("products", err)
-		}
+	if len(c.Lines) == 0 {
+		return with, nil
+	}
+	var err error
+	if with.Products, err = s.Catalog.Products(ctx, v.Store.ID, c.ProductIDs()); err != nil {
+		return Unpriced{}, cart.Unavailable("products", err)
+	}
+	if with.Automatic, err = s.Coupons.Automatic(ctx, v.Store.ID); err != nil {
+		return Unpriced{}, cart.Unavailable("coupons", err)
 	}
 	return with, nil
 }
@@ -125,14 +130,7 @@ func (s *Carts) withProducts(ctx context.Context, v *Visit, c cart.Cart) (Unpric
 // Price prices a cart and applies its coupon.
 func (s *Carts) Price(ctx context.Context, v *Visit, c Unpriced) (cart.Priced, error) {
 	priced := cart.Price(c.Cart, v.Store, c.Products, s.Limits)
-	if c.Coupon != "" {
-		coupon, uses, err := s.coupon(ctx, v, c.Coupon)
-		if err != nil {
-			return cart.Priced{}, err
-		}
-		priced.Redeem(coupon, uses, v.Store, s.Now())
-	}
-	return priced, nil
+	return priced, s.redeem(ctx, v, &priced, c.Automatic)
 }
 
 // priceable fails early when the cart could not be priced after a change without a key: the

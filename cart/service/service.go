@@ -33,6 +33,9 @@ type Catalog interface {
 }
 
 type Coupons interface {
+	// Automatic returns the automatic coupons of a store, sorted by code.
+	Automatic(ctx context.Context, store int64) ([]*cart.Coupon, error)
+
 	// CouponsByKey returns the store's coupons whose codes have a cart.CouponKey. An error means that all are unreachable.
 	CouponsByKey(ctx context.Context, store int64, key string) ([]*cart.Coupon, error)
 

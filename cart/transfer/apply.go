@@ -20,13 +20,12 @@ type Owner struct {
 // Arrival is a claimed cart that arrives.
 type Arrival struct {
 	Aside
-	Guest    string        // the digest of the token
-	Behind   time.Duration // by how much the clock of the guest's Redis is behind that of the owner's
-	Strategy cart.Strategy
-	Bounds   map[cart.LineID]cart.Bounds // of the guest's lines
-	NewID    string                      // of a cart that begins here
-	Mark     string                      // of the version that this makes
-	Undoable bool                        // whether the merge can be undone
+	Guest  string        // the digest of the token
+	Behind time.Duration // by how much the clock of the guest's Redis is behind that of the owner's
+	cart.MergeRules
+	NewID    string // of a cart that begins here
+	Mark     string // of the version that this makes
+	Undoable bool   // whether the merge can be undone
 }
 
 // HandoverNote is the prefix of the name of a hand-over's note. The names of other notes never have it.
@@ -39,7 +38,7 @@ func mergeID(note string) string { return strings.TrimPrefix(note, "m") }
 // adds nothing. The report is of what this call has merged; nil for nothing.
 func (a *Arrival) Apply(to Owner, now time.Time) (Owner, *cart.MergeReport) {
 	handedOver := strings.HasPrefix(a.Note, HandoverNote)
-	merged := cart.Merge(to.Cart, a.Cart, a.Strategy, a.Bounds, to.Offers)
+	merged := cart.Merge(to.Cart, a.Cart, a.MergeRules, to.Offers)
 	to.Offers = merged.Offers
 	if handedOver && to.Offers.Note == "" {
 		to.Offers.Note = a.Note

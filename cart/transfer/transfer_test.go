@@ -37,9 +37,10 @@ func note(name, cartID string, n int64) cart.Note {
 // arrival is a guest's cart that was claimed under a note.
 func arrival(name, cartID string, quantities ...int64) *transfer.Arrival {
 	return &transfer.Arrival{
-		Aside:    transfer.Aside{Claim: transfer.Claim{Owner: "1:c:1", Note: name, Name: "name"}, Cell: cell(cartID, quantities...)},
-		Guest:    "digest",
-		Strategy: cart.Sum, Bounds: cart.MergeBounds(cart.Cart{Lines: lines(quantities...)}, nil, carttest.Limits), NewID: "new", Mark: "next", Undoable: true,
+		Aside:      transfer.Aside{Claim: transfer.Claim{Owner: "1:c:1", Note: name, Name: "name"}, Cell: cell(cartID, quantities...)},
+		Guest:      "digest",
+		MergeRules: cart.MergeRules{Strategy: cart.Sum, Bounds: cart.MergeBounds(cart.Cart{Lines: lines(quantities...)}, nil, carttest.Limits)},
+		NewID:      "new", Mark: "next", Undoable: true,
 	}
 }
 
@@ -109,7 +110,7 @@ func TestClaim_GoesOnFromWhatItFinds(t *testing.T) {
 func TestApply_ARepeatAddsNothing(t *testing.T) {
 	t.Parallel()
 	from := arrival("m1", "guest", 1, 2)
-	from.Coupon, from.Metadata = "TEN", cart.Metadata{"name": "value"}
+	from.Coupons, from.Metadata = []string{"TEN"}, cart.Metadata{"name": "value"}
 	from.Stamps = cart.Stamps{}.With("stamp1", "1", noon.Add(-time.Minute))
 	from.Keys = map[string]cart.KeyUse{"key": {At: noon.Add(-time.Minute), Fingerprint: "f"}}
 	from.Behind = 2 * time.Minute

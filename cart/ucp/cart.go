@@ -1,6 +1,7 @@
 package ucp
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"slices"
@@ -45,7 +46,7 @@ func (c *call) discounts() bool {
 // wrote for the merchant.
 func (c *call) show(v *agent.Visit, shown *agent.Cart, read request, first ...message) result {
 	p := &shown.Priced
-	messages := slices.Concat(first, read.warnings, faultMessages(shown.Faults, false), c.messagesOf(p))
+	messages := slices.Concat(first, read.warnings, faultMessages(shown.Faults, false), c.messagesOf(p, read))
 	if shown.Moved {
 		messages = slices.Insert(messages, 0, message{code: "cart_moved", content: textMoved.With()})
 	}
@@ -163,34 +164,46 @@ func writeTotal(w *wire.Writer, kind string, text locale.Text, amount money.Amou
 }
 
 func writeDiscounts(w *wire.Writer, p *cart.Priced, codes []jsontext.Value) {
-	coupon := p.Coupon
 	w.Object("discounts")
 	w.Array("codes")
 	for _, code := range codes {
 		w.Value(code)
 	}
-	if codes == nil && coupon != nil {
-		w.Element(coupon.Code)
+	if codes == nil {
+		for _, code := range p.Coupons {
+			w.Element(code.Code)
+		}
 	}
 	w.EndArray()
 	w.Array("applied")
-	if coupon != nil && coupon.Issue == nil {
-		w.BeginObject()
-		w.Text("code", coupon.Code)
-		w.Text("title", textCoupon.With(coupon.Code).In(w.Language))
-		w.Number("amount", int64(p.Discount))
-		w.Text("method", "across")
-		w.Array("allocations")
-		for i := range p.Lines {
-			if part := p.Lines[i].Discount; part != 0 {
-				w.BeginObject()
-				w.Text("path", itemPath(i))
-				w.Number("amount", int64(part))
-				w.EndObject()
-			}
+	for i := range p.Discounts {
+		writeDiscount(w, &p.Discounts[i])
+	}
+	w.EndArray()
+	w.EndObject()
+}
+
+func writeDiscount(w *wire.Writer, d *cart.Discount) {
+	w.BeginObject()
+	title := d.Name.In(w.Language)
+	if !d.Automatic {
+		w.Text("code", d.Code)
+		title = cmp.Or(title, textCoupon.With(d.Code).In(w.Language))
+	}
+	w.Text("title", cmp.Or(title, d.Code))
+	w.Number("amount", int64(d.Amount))
+	if d.Automatic {
+		w.Bool("automatic", true)
+	}
+	w.Text("method", "across")
+	w.Array("allocations")
+	for i, part := range d.Lines {
+		if part != 0 {
+			w.BeginObject()
+			w.Text("path", itemPath(i))
+			w.Number("amount", int64(part))
+			w.EndObject()
 		}
-		w.EndArray()
-		w.EndObject()
 	}
 	w.EndArray()
 	w.EndObject()

@@ -83,9 +83,9 @@ func faultMessages(faults []agent.Fault, nothing bool) (all []message) {
 	for _, f := range faults {
 		m := message{code: codeOf(f.Problem.Code), severity: severityOf(f.Problem.Code), content: f.Problem.Faults[0].Sentence}
 		switch {
-		case f.Coupon:
+		case f.Code >= 0:
 			reason, _ := f.Problem.Data.(cart.CouponReason)
-			m.code, m.severity, m.path = couponCode(f.Problem.Code, reason), "", codePath(0)
+			m.code, m.severity, m.path = couponCode(f.Problem.Code, reason), "", codePath(f.Code)
 		case f.Element >= 0:
 			m.path = itemPath(f.Element)
 			if member := f.Problem.Faults[0].Member; member == "quantity" {
@@ -107,29 +107,30 @@ func couponCode(code problem.Code, reason cart.CouponReason) problem.Code {
 	switch reason {
 	case cart.CouponExpired:
 		return "discount_code_expired"
-	case cart.CouponGone, cart.CouponNotStarted:
+	case cart.CouponGone, cart.CouponNotStarted, cart.CouponTooMany:
 		return "discount_code_invalid"
+	case cart.CouponNotCombined:
+		return "discount_code_combination_disallowed"
 	}
 	return code
 }
 
-func (c *call) messagesOf(p *cart.Priced) (all []message) {
+func (c *call) messagesOf(p *cart.Priced, read request) (all []message) {
 	for i := range p.Lines {
 		if issue := p.Lines[i].Issue; issue != nil {
 			all = append(all, message{code: codeOf(issue.Code), severity: severityOf(issue.Code), path: itemPath(i), content: issue.Sentence})
 		}
 	}
 	for _, w := range cart.Warnings(p) {
-		m := message{code: w.Code, content: w.Sentence}
-		switch {
-		case w.Line != nil:
-			m.path = itemPath(slices.IndexFunc(p.Lines, func(l cart.PricedLine) bool { return l.ID == w.Line.ID }))
-		case !c.discounts():
-			continue
-		case p.Coupon.Issue != nil:
-			m.code, m.path = couponCode(p.Coupon.Issue.Code(), p.Coupon.Issue.Reason), codePath(0)
+		if w.Line != nil {
+			at := slices.IndexFunc(p.Lines, func(l cart.PricedLine) bool { return l.ID == w.Line.ID })
+			all = append(all, message{code: w.Code, path: itemPath(at), content: w.Sentence})
 		}
-		all = append(all, m)
+	}
+	for i := range p.Coupons {
+		if issue := p.Coupons[i].Issue; issue != nil && c.discounts() {
+			all = append(all, message{code: couponCode(issue.Code(), issue.Reason), path: codePath(read.placeOf(i, p.Coupons[i].Code)), content: issue.Sentence})
+		}
 	}
 	if store := c.caller.Store; store.PricesIncludeTax && p.Tax > 0 {
 		all = append(all, message{kind: "info", code: "tax_included", path: "$.totals", content: textTaxIncluded.With(money.Price{Amount: p.Tax, Currency: store.Currency})})

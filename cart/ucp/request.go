@@ -213,32 +213,36 @@ func (r *request) element(o wire.Object, path string, required bool) (e agent.El
 	return e
 }
 
-// discounts reads the codes of discounts. A cart has one coupon, so several codes are refused, and the coupon stays.
-// One code replaces it, also if that code is refused.
+// discounts reads the codes of discounts. A text that no code can be is refused by itself.
 func (r *request) discounts(o wire.Object) {
 	codes, given := r.list(r.object(o, "$", "discounts"), "$.discounts", "codes", maxCodes)
 	if !given {
 		return
 	}
-	r.codes = append([]jsontext.Value{}, codes...)
-	var code string
+	r.codes, r.Codes = append([]jsontext.Value{}, codes...), []agent.Code{}
 	for i, v := range codes {
-		var ok bool
-		if code, ok = wire.Unquote(v); !ok {
+		code, ok := wire.Unquote(v)
+		if !ok {
 			r.fault(codePath(i), "string")
-		} else if len(codes) > 1 {
-			r.warnings = append(r.warnings, message{code: "discount_code_combination_disallowed", path: codePath(i), content: textOneCode.With()})
+			continue
+		}
+		key := cart.CouponKey(code)
+		if n := utf8.RuneCountInString(key); n == 0 || n > cart.MaxCouponCode || strings.ContainsFunc(key, unicode.IsControl) {
+			r.warnings = append(r.warnings, message{code: "discount_code_invalid", path: codePath(i), content: cart.TextNoCoupon.With()})
+			continue
+		}
+		r.Codes = append(r.Codes, agent.Code{Text: code, At: i})
+	}
+}
+
+// placeOf is the place of the cart's i-th code in the codes that the response shows: those of the request, or the cart's.
+func (r *request) placeOf(i int, code string) int {
+	for _, sent := range r.Codes {
+		if cart.CouponKey(sent.Text) == cart.CouponKey(code) {
+			return sent.At
 		}
 	}
-	if len(codes) > 1 {
-		return
-	}
-	key := cart.CouponKey(code)
-	if n := utf8.RuneCountInString(key); len(codes) == 1 && (n == 0 || n > cart.MaxCouponCode || strings.ContainsFunc(key, unicode.IsControl)) {
-		r.warnings = append(r.warnings, message{code: "discount_code_invalid", path: codePath(0), content: cart.TextNoCoupon.With()})
-		code = ""
-	}
-	r.Coupon = &code
+	return i
 }
 
 func memberPath(path, name string) string {
@@ -267,9 +271,5 @@ var (
 	textNoCountry = locale.Text{
 		locale.En: "This is no country of ISO 3166-1, such as DE, so it was ignored.",
 		locale.Ar: "هذا ليس رمز دولة وفق ISO 3166-1 مثل DE، لذلك تم تجاهله.",
-	}
-	textOneCode = locale.Text{
-		locale.En: "A cart can have only one discount code, so these codes were not applied.",
-		locale.Ar: "لا تتسع السلة لأكثر من رمز خصم واحد، لذلك لم تُطبّق هذه الرموز.",
 	}
 )

@@ -151,8 +151,8 @@ func describe(out cli.Output, h redisstore.Holding) {
 		describeMetadata(out, "    ", l.Metadata)
 	}
 	describeMetadata(out, "  ", h.Cart.Metadata)
-	if h.Cart.Coupon != "" {
-		fmt.Fprintf(out, "  coupon %s\n", onOneLine(h.Cart.Coupon))
+	for _, code := range h.Cart.Coupons {
+		fmt.Fprintf(out, "  coupon %s\n", onOneLine(code))
 	}
 	if b := h.Cart.Buyer; b.Country != "" {
 		fmt.Fprintf(out, "  country of the buyer %s, as said by: %s\n", b.Country, b.Source)

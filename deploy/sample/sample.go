@@ -105,6 +105,12 @@ func Coupons(now time.Time) map[int64][]*cart.Coupon {
 			{Code: "LATER", Kind: cart.Percent, Rate: 150_000, Starts: now.AddDate(0, 0, 30)},
 			{Code: "ONCE", Kind: cart.Fixed, Amount: 300, MaxUsesCustomer: new(int64(1))},
 			{Code: "USED", Kind: cart.Fixed, Amount: 1000, MaxUses: new(int64(1))},
+			{
+				Code: "STICKERS", Name: named("10 % off 10 sticker packs", "خصم 10% عند شراء 10 حزم ملصقات"), Kind: cart.Percent, Rate: 100_000,
+				Automatic: true, Combines: true, MinQuantity: 10, Products: []int64{10},
+			},
+			{Code: "EXTRA", Kind: cart.Percent, Rate: 50_000, Combines: true},
+			{Code: "PLUS", Kind: cart.Fixed, Amount: 200, Combines: true},
 		},
 	}
 }

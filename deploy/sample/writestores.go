@@ -95,8 +95,8 @@ func queueCoupon(batch *pgx.Batch, store int64, c *cart.Coupon) {
 	} else {
 		amount = c.Amount
 	}
-	batch.Queue(upsert("coupons", "store_id, code", "rate_ppm, amount, minimum, starts_at, expires_at, max_uses, max_uses_customer"),
-		store, c.Code, rate, amount, c.Minimum, orNull(c.Starts), orNull(c.Expires), c.MaxUses, c.MaxUsesCustomer)
+	batch.Queue(upsert("coupons", "store_id, code", "name, names, automatic, combines, rate_ppm, amount, minimum, min_quantity, starts_at, expires_at, max_uses, max_uses_customer"),
+		store, c.Code, orNull(c.Name.Own), translations(c.Name), c.Automatic, c.Combines, rate, amount, c.Minimum, c.MinQuantity, orNull(c.Starts), orNull(c.Expires), c.MaxUses, c.MaxUsesCustomer)
 	batch.Queue("DELETE FROM coupon_products WHERE (store_id, code) = ($1, $2) AND product_id <> ALL (coalesce($3::bigint[], '{}'))",
 		store, c.Code, c.Products)
 	batch.Queue("INSERT INTO coupon_products (store_id, code, product_id) SELECT $1, $2, unnest($3::bigint[]) ON CONFLICT DO NOTHING",

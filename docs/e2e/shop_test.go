@@ -351,11 +351,40 @@ func TestShop_ShowsTaxByCountryAndRateAndWhyACouponDoesNotCount(t *testing.T) {
 	p.sees(`[data-part='totals']`, "included", "7.90")
 	p.press(`[data-part="checkout"]`)
 	p.sees(`[data-part='totals']`, "(19 %)", "(0 %)")
-	p.until(`[...document.querySelectorAll("[data-part='sample-coupons'] button")].some((b) => b.textContent === "GAMES" && (b.click(), true))`)
+	p.redeemsSample("GAMES")
 	p.sees(`[data-part='coupon-given'] .tag.good`, "GAMES")
 	p.sees(`[data-line="1"]`, "9.90")
 	p.press(`[data-line="1"] .remove`)
 	p.sees(`[data-part='coupon-given'] .hint`, "does not apply")
+
+	// It leaves for one that combines with others.
+	for _, code := range []string{"EXTRA", "PLUS"} {
+		p.redeemsSample(code)
+		p.sees(deviceA + `[data-coupon="` + code + `"] .tag.good`)
+	}
+	p.until(givenCodes + ` === "EXTRA,PLUS"`)
+	p.sees(deviceA+`[data-part="totals"]`, "Coupon EXTRA", "1.25", "Coupon PLUS", "2.00")
+
+	// Another one needs no code.
+	p.addProduct("10")
+	p.sees(deviceA+`[data-part="offers"]`, "5 more for: 10 % off 10 sticker packs")
+	p.press(`[data-line="10"] [data-key="10-more"]`)
+	p.sees(deviceA+`[data-part="totals"]`, "Coupon EXTRA", "2.25", "10 % off 10 sticker packs", "1.90", "Coupon PLUS", "2.00")
+	p.seesNo(deviceA + `[data-part="offers"] li`)
+	p.run(inA(`[data-part="totals"]`) + `.scrollIntoView({ block: "center" })`)
+	p.shows("combined")
+	p.press(`[data-coupon="EXTRA"] button`)
+	p.until(givenCodes + ` === "PLUS"`)
+	p.hasFocus(`[name="coupon"]`)
+}
+
+// givenCodes are those of the coupons in device A, in JavaScript.
+const givenCodes = `[...document.querySelectorAll("#device-a [data-coupon]")].map((c) => c.dataset.coupon).join()`
+
+// redeemsSample presses the button of a code that the page has for trying.
+func (p page) redeemsSample(code string) {
+	p.t.Helper()
+	p.until(`[...document.querySelectorAll("[data-part='sample-coupons'] button")].some((b) => b.textContent === "` + code + `" && (b.click(), true))`)
 }
 
 // The shop raises a price in more lines than a list of operations has, and has sold out of a product.

@@ -41,6 +41,7 @@ var snippetCalls = map[string]snippetCall{
 	"remove":        {method: "DELETE", path: "/cart/items/1", headers: keyed},
 	"coupon":        {method: "POST", path: "/cart/coupon", body: `{"coupon":"TEN"}`, headers: keyed},
 	"coupon away":   {method: "DELETE", path: "/cart/coupon", headers: keyed},
+	"one coupon":    {method: "DELETE", path: "/cart/coupon?code=TEN", headers: keyed},
 	"clear":         {method: "DELETE", path: "/cart/clear", headers: keyed},
 	"operations":    {method: "POST", path: "/cart/ops", body: `{"mode":"each","ops":[{"op":"remove","item":"1"},{"op":"edit","item":"2","quantity":9}]}`, headers: keyed},
 	"subscriptions": {method: "GET", path: "/subscriptions?page=2&per_page=5"},

@@ -6,6 +6,7 @@ import (
 	"encoding/base32"
 	"encoding/base64"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -50,8 +51,8 @@ type Cart struct {
 
 // Fault is a part of a request that could not be applied.
 type Fault struct {
-	Element int  // of the Replacement; -1 for none
-	Coupon  bool // it is the coupon
+	Element int // of the Replacement; -1 for none
+	Code    int // place of a code in the agent's list; -1 for none
 	Problem *problem.Error
 }
 
@@ -131,9 +132,7 @@ func (s *Carts) Create(ctx context.Context, v *Visit, on service.Conditions, r R
 func (s *Carts) Replace(ctx context.Context, v *Visit, on service.Conditions, r Replacement) (Cart, error) {
 	return s.change(ctx, v, on, r.IDs(), func(c cart.Cart) []operation {
 		wanted := s.named(r, c)
-		if r.Coupon != nil && s.sameCoupon(ctx, v, *r.Coupon, c.Coupon) {
-			wanted.Coupon = nil
-		}
+		wanted.Codes = s.known(ctx, v, r.Codes, c.Coupons)
 		return replacing(wanted, c)
 	}, cart.AgentSees)
 }
@@ -144,7 +143,7 @@ func (s *Carts) Cancel(ctx context.Context, v *Visit, on service.Conditions, ids
 	var before cart.Cart
 	canceled, err := s.change(ctx, v, on, ids, func(c cart.Cart) []operation {
 		before = c
-		return []operation{{service.Op{Clear: true}, -1}}
+		return []operation{{service.Op{Clear: true}, -1, -1}}
 	}, cart.AgentCanceled)
 	if err == nil && before.ID != "" {
 		if canceled.Priced, err = s.carts.PriceCart(ctx, v.Visit, before); err != nil && on.Key == "" {
@@ -220,22 +219,22 @@ func (s *Carts) asMade(v *Visit, changed service.Changed, ops []operation, err e
 	if changed.Ops != nil && !changed.Ops.Unknown {
 		for i, o := range changed.Ops.Each {
 			if o.Refusal != nil {
-				made.Faults = append(made.Faults, Fault{ops[i].element, ops[i].Coupon != nil, o.Refusal})
+				made.Faults = append(made.Faults, Fault{ops[i].element, ops[i].code, o.Refusal})
 			}
 		}
 	}
 	return made, nil
 }
 
-// operation is an operation of an agent's list, and the element that it is for; -1 for none.
+// operation is an operation of an agent's list, and the element or the place of the code that it is for; -1 for none.
 type operation struct {
 	service.Op
-	element int
+	element, code int
 }
 
 func replacing(r Replacement, c cart.Cart) (ops []operation) {
 	for _, step := range r.Plan(c) {
-		op := operation{element: step.Element}
+		op := operation{element: step.Element, code: -1}
 		switch {
 		case step.Quantity == 0:
 			op.Remove = &step.Line
@@ -250,16 +249,15 @@ func replacing(r Replacement, c cart.Cart) (ops []operation) {
 		}
 		ops = append(ops, op)
 	}
-	if r.Coupon != nil {
-		if c.Coupon != "" { // it goes also if the new one is refused: codes replace codes
-			ops = append(ops, operation{service.Op{Coupon: &service.CouponCode{}}, -1})
-		}
-		if *r.Coupon != "" {
-			ops = append(ops, operation{service.Op{Coupon: &service.CouponCode{Code: *r.Coupon, Member: "codes"}}, -1})
-		}
+	if r.Codes != nil && len(c.Coupons) > 0 { // they go also if the new ones are refused: codes replace codes
+		ops = append(ops, operation{Op: service.Op{Coupon: &service.CouponCode{}}, element: -1, code: -1})
+	}
+	for _, code := range r.Codes {
+		one := &service.CouponCode{Code: code.Text, Member: "codes", Joins: true, Held: slices.Contains(c.Coupons, code.Text)}
+		ops = append(ops, operation{Op: service.Op{Coupon: one}, element: -1, code: code.At})
 	}
 	if r.Country != "" {
-		ops = append(ops, operation{service.Op{Buyer: &cart.Buyer{Country: r.Country, Source: cart.ByAgent}}, -1})
+		ops = append(ops, operation{Op: service.Op{Buyer: &cart.Buyer{Country: r.Country, Source: cart.ByAgent}}, element: -1, code: -1})
 	}
 	return ops
 }
@@ -307,15 +305,28 @@ func (s *Carts) asRead(ctx context.Context, v *Visit, held redisstore.Stored, mo
 	return Cart{Priced: priced, ID: v.ID, Moved: moved}, err
 }
 
-// sameCoupon reports whether two codes name the same coupon. If the coupons are unreachable, codes that compare
-// equal do.
-func (s *Carts) sameCoupon(ctx context.Context, v *Visit, a, b string) bool {
-	key := cart.CouponKey(a)
-	if key != cart.CouponKey(b) || a == b {
-		return a == b
+// known spells codes as the cart does that it holds, and returns nil if it holds just these. If the coupons are unreachable,
+// codes that compare equal are the same.
+func (s *Carts) known(ctx context.Context, v *Visit, codes []Code, held []string) []Code {
+	if codes == nil {
+		return nil
 	}
-	alike, _ := s.carts.Coupons.CouponsByKey(ctx, v.Store.ID, key)
-	return cart.NamedCoupon(alike, a) == cart.NamedCoupon(alike, b)
+	all, same := make([]Code, len(codes)), len(codes) == len(held)
+	for i, code := range codes {
+		all[i] = code
+		key := cart.CouponKey(code.Text)
+		alike, _ := s.carts.Coupons.CouponsByKey(ctx, v.Store.ID, key)
+		for _, h := range held {
+			if h == code.Text || cart.CouponKey(h) == key && cart.NamedCoupon(alike, h) == cart.NamedCoupon(alike, code.Text) {
+				all[i].Text = h
+			}
+		}
+		same = same && all[i].Text == held[i]
+	}
+	if same {
+		return nil
+	}
+	return all
 }
 
 // HandoverOf offers the cart as it was read, which is not empty, to the shopper. An agent whom the shopper has kept gets no

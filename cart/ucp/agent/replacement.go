@@ -13,8 +13,14 @@ import (
 // shopper may have changed since the agent read it: see seen.
 type Replacement struct {
 	Elements []Element
-	Coupon   *string // its code as the agent sent it; nil keeps the cart's, "" removes it
-	Country  string  // of the buyer, in ISO 3166-1; "" keeps the cart's
+	Codes    []Code // nil keeps the cart's, an empty list removes them
+	Country  string // of the buyer, in ISO 3166-1; "" keeps the cart's
+}
+
+// Code is a coupon's code as the agent sent it, and its place in the agent's list.
+type Code struct {
+	Text string
+	At   int
 }
 
 type Element struct {

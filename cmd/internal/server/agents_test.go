@@ -355,7 +355,7 @@ func TestAgent_RefusesIDsOfAnotherForm(t *testing.T) {
 	})
 }
 
-func TestAgent_HasOneDiscountCode(t *testing.T) {
+func TestAgent_HasDiscountCodes(t *testing.T) {
 	onEachFace(t, func(t *testing.T, s *shop, a *agent) {
 		with := func(codes string) string {
 			return `{"line_items":[{"item":{"id":"1"},"quantity":1}],"discounts":{"codes":` + codes + `}}`
@@ -373,18 +373,27 @@ func TestAgent_HasOneDiscountCode(t *testing.T) {
 			`[" "]`:                               {"warning discount_code_invalid $.discounts.codes[0]"},
 			`["\u0000TEN"]`:                       {"warning discount_code_invalid $.discounts.codes[0]"},
 			`["` + strings.Repeat("A", 65) + `"]`: {"warning discount_code_invalid $.discounts.codes[0]"},
-			`["TEN","FIVE"]`:                      {"warning discount_code_combination_disallowed $.discounts.codes[0]", "warning discount_code_combination_disallowed $.discounts.codes[1]"},
+			`["OLD","EXTRA"," ","TEN"]`: {
+				"warning discount_code_invalid $.discounts.codes[2]", "warning discount_code_expired $.discounts.codes[0]",
+				"warning discount_code_combination_disallowed $.discounts.codes[3]",
+			},
 		} {
 			a.call("update_cart", id, with(`["TEN"]`), "")
 			refused := a.call("update_cart", id, with(codes), "")
 			assert.Equal(t, refused.messages(), want, "%s: messages", codes)
-			left := map[int]int64{1: 0, 2: -495}[len(want)] // one code replaces the coupon, two change nothing
+			left := map[int]int64{1: 0, 3: -248}[len(want)] // EXTRA, 5 % of 49.50, is left
 			assert.Equal(t, refused.Cart.total("items_discount"), left, "%s: discount", codes)
 		}
 		a.call("update_cart", id, with(`["TEN"]`), "")
-		assert.Equal(t, len(a.call("update_cart", id, with(`[`+strings.Repeat(`"TEN",`, 49)+`"TEN"]`), "").messages()), 50, "messages of 50 codes")
+		assert.Equal(t, len(a.call("update_cart", id, with(`[`+strings.Repeat(`"TEN",`, 49)+`"TEN"]`), "").messages()), 0, "messages of one code 50 times")
 		assert.Equal(t, a.call("update_cart", id, elements("1×2"), "").Cart.Discounts.Codes, []string{"TEN"}, "codes without discounts in the request")
 		assert.Equal(t, len(a.call("update_cart", id, with(`[]`), "").Cart.Discounts.Codes), 0, "codes of an empty list")
+		s.Catalog.PutCoupon(s.ID, &cart.Coupon{Code: "BRIEF", Kind: cart.Fixed, Amount: 100, Combines: true})
+		a.call("update_cart", id, with(`["BRIEF","EXTRA"]`), "")
+		s.Catalog.DeleteCoupon(s.ID, "BRIEF")
+		more := a.call("update_cart", id, with(`["BRIEF","EXTRA","PLUS"]`), "")
+		assert.Equal(t, more.messages(), []string{"warning discount_code_invalid $.discounts.codes[0]"}, "messages about a code that the cart has, and that is gone")
+		assert.Equal(t, more.Cart.total("items_discount"), int64(-448), "discount of the others")
 		alone := a.call("create_cart", "", `{"line_items":[],"discounts":{"codes":["TEN"]}}`, "")
 		assert.Equal(t, alone.Cart.UCP.Status, "error", "status of a coupon without a line")
 	})

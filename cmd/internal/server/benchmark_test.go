@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"commerce/cart"
 	"commerce/cart/carttest"
 	"commerce/cart/catalog"
 	"commerce/cmd/internal/server"
@@ -21,14 +22,24 @@ import (
 // connections: with all middleware, a cached catalog, and a real Redis.
 func BenchmarkCart(b *testing.B) {
 	shop := openShop(b, ephemeral.Redis(b), func(p *server.Parts) {
-		p.Carts.Catalog = catalog.NewCache(catalog.CacheConfig{Source: p.Carts.Catalog.(catalog.Source)})
+		cache := catalog.NewCache(catalog.CacheConfig{Source: p.Carts.Catalog.(catalog.Source)})
+		p.Carts.Catalog, p.Carts.Coupons = cache, cache
 		p.Log = slog.New(slog.NewJSONHandler(discard{}, nil))
 		p.Now = nil
 	})
 	for i := range int64(50) {
 		shop.Catalog.Put(shop.ID, carttest.Sold(9001+i, 1000))
 	}
-	for _, lines := range []int{5, 50} {
+	shop.Catalog.DeleteCoupon(shop.ID, "STICKERS")
+	benchmarkCart(b, shop, "", 5, 50)
+	for i := range 20 {
+		shop.Catalog.PutCoupon(shop.ID, &cart.Coupon{Code: fmt.Sprint("A", i), Kind: cart.Percent, Rate: 10_000, Automatic: true, Combines: i%2 == 0, MinQuantity: int64(i)})
+	}
+	benchmarkCart(b, shop, ", 20 automatic discounts", 5)
+}
+
+func benchmarkCart(b *testing.B, shop *shop, with string, counts ...int) {
+	for _, lines := range counts {
 		token := strings.Repeat("token", 5) + strconv.Itoa(lines)
 		for i := range lines {
 			repeated(b, shop, token, "POST", "/cart/add", fmt.Sprintf(`{"product_id":%d,"qty":1}`, 9001+i))()
@@ -38,7 +49,7 @@ func BenchmarkCart(b *testing.B) {
 			{"count", "GET", "/cart/count", ""},
 			{"patch", "PATCH", "/cart/items/9001", `{"quantity":2}`},
 		} {
-			b.Run(fmt.Sprintf("%s/%d lines", c.name, lines), func(b *testing.B) {
+			b.Run(fmt.Sprintf("%s/%d lines%s", c.name, lines, with), func(b *testing.B) {
 				send := repeated(b, shop, token, c.method, c.path, c.body)
 				b.ReportAllocs()
 				for b.Loop() {

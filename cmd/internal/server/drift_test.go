@@ -193,15 +193,16 @@ func wrongFor(object map[string]any, member string) []any {
 		wrong = append(wrong, []any{}, "7")
 	}
 	_, coupon := object["discount"]
+	_, discount := object["automatic"]
 	_, merge := object["adjusted"]
 	switch member {
 	case "code":
 		_, named := object[member].([]any) // a request's member at fault
 		_, handover := object["url"]
-		if !coupon && !named && !handover {
+		if !coupon && !discount && !named && !handover {
 			wrong = append(wrong, "no_such_code")
 		}
-		if !coupon && !merge { // a merge has null for a code
+		if !coupon && !merge && !discount { // a merge has null for a code, and so has an automatic discount
 			wrong = append(wrong, nil)
 		}
 	case "type":

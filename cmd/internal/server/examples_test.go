@@ -144,6 +144,9 @@ func cartExamples(t *testing.T, add func(string, answer)) {
 	guest.add(`{"product_id":5,"fields":{"Account email":"sara@example.com","Region":"us"},"notice":"Please activate before Friday."}`)
 	add("CartWithCoupon", guest.redeem("TEN"))
 	add("GuestCart", guest.ok("GET", "/cart", ""))
+	many := &shopper{t: t, shop: s, Token: "m" + exampleToken}
+	many.add(`{"product_id":10,"qty":10}`)
+	add("CombinedDiscounts", many.redeem("EXTRA"))
 	lister := &shopper{t: t, shop: s, Token: "a" + exampleToken}
 	add("OpsEach", lister.ok("POST", "/cart/ops", `{"mode":"each","ops":[{"op":"add","product_id":1,"metadata":{"gift":"yes"}},{"op":"add","product_id":2,"qty":9}]}`))
 	add("HandoverCode", guest.ok("POST", "/cart/handover", ""))

@@ -50,6 +50,8 @@ func (o operation) alone(c *shopper) answer {
 		return c.send("DELETE", "/cart/clear", "")
 	case o.op == "coupon" && strings.Contains(o.members, "null"):
 		return c.send("DELETE", "/cart/coupon", "")
+	case o.op == "coupon" && strings.Contains(o.members, "remove"):
+		return c.send("DELETE", "/cart/coupon?code="+strings.Trim(strings.TrimPrefix(o.members, `"remove":`), `"`), "")
 	case o.op == "coupon":
 		return c.send("POST", "/cart/coupon", "{"+o.members+"}")
 	}
@@ -95,7 +97,7 @@ func manyNames(prefix string, n, size int) string {
 	return "{" + strings.Join(texts, ",") + "}"
 }
 
-// drawOperation draws an operation. A list may have one coupon.
+// drawOperation draws an operation.
 func drawOperation(r *rapid.T, coupon bool) operation {
 	pick := func(what string, of ...string) string { return rapid.SampledFrom(of).Draw(r, what) }
 	some := func(what string) bool { return rapid.IntRange(0, 3).Draw(r, what) == 0 }
@@ -136,7 +138,11 @@ func drawOperation(r *rapid.T, coupon bool) operation {
 	case "remove":
 		o.item = pick("item", opItems...)
 	case "coupon":
-		members = append(members, `"coupon":`+pick("coupon", `"TEN"`, `"five"`, `"OLD"`, `"none"`, "null"))
+		if rapid.IntRange(0, 3).Draw(r, "removal") == 0 {
+			members = append(members, `"remove":`+pick("code", `"TEN"`, `"extra"`, `"none"`))
+			break
+		}
+		members = append(members, `"coupon":`+pick("coupon", `"TEN"`, `"five"`, `"OLD"`, `"none"`, `"EXTRA"`, `"plus"`, "null"))
 	case "metadata":
 		members = append(members, `"metadata":`+pick("metadata", opMetadata...))
 	}
@@ -210,10 +216,12 @@ func (s *shop) compareLists(t *testing.T, r *rapid.T) {
 		}
 	}()
 	var ops []operation
-	coupon := true
+	coupons := 0
 	for range rapid.IntRange(1, 8).Draw(r, "operations") {
-		o := drawOperation(r, coupon)
-		ops, coupon = append(ops, o), coupon && o.op != "coupon"
+		o := drawOperation(r, coupons < cart.MaxCodes)
+		if ops = append(ops, o); o.op == "coupon" {
+			coupons++
+		}
 	}
 	before, untouched := each.cart(), all.tag()
 	got := each.ok("POST", "/cart/ops", list("each", ops...), "Idempotency-Key", "k").Body.Data
@@ -223,7 +231,7 @@ func (s *shop) compareLists(t *testing.T, r *rapid.T) {
 		want := outcomeBody{Code: a.Body.Code, Message: a.Body.Message, Errors: a.Body.Errors}
 		want.Data.Reason = a.Body.Data.Reason
 		if a.Status == http.StatusOK {
-			want = outcomeBody{ItemID: a.Body.Data.ItemID}
+			want = outcomeBody{ItemID: a.Body.Data.ItemID, Replaced: a.Body.Data.Replaced}
 		} else {
 			if refused < 0 {
 				refused, first = i, a
@@ -266,6 +274,9 @@ func (s *shop) compareRepeat(r *rapid.T, c *shopper, first cartBody, body string
 		if want.ItemID != nil && !strings.Contains(" "+held, " "+*want.ItemID+"×") {
 			want.ItemID = nil
 		}
+		if len(o.Replaced) > 0 || (o.Replaced == nil) != (want.Replaced == nil) {
+			r.Fatalf("repeat of %s: %d has replaced %q, at first %q", body, i, o.Replaced, want.Replaced)
+		}
 		if o.Code != want.Code || cmp.Diff(o.ItemID, want.ItemID) != "" {
 			r.Fatalf("repeat of %s: %d is %+v, was %+v", body, i, o, want)
 		}
@@ -280,15 +291,16 @@ func TestOps_AMalformedListIsRefusedInBothModes(t *testing.T) {
 	before := c.tag()
 	for ops, members := range map[string][]string{
 		`null`: {"ops"}, `{}`: {"ops"}, `[]`: {"ops"}, `"x"`: {"ops"},
-		`[` + strings.Repeat(`{"op":"clear"},`, 50) + `{"op":"clear"}]`:                                             {"ops"},
-		`[{"op":"clear"},5,[],{"op":"ops","ops":[]},{},{"op":7},{"op":"Add"}]`:                                      {"ops.1", "ops.2", "ops.3.op", "ops.4.op", "ops.5.op", "ops.6.op"},
-		`[{"op":"add","qty":0,"notice":5,"metadata":{"a":1,"my key":"x","Token":"x","deleted_at":"x","":""}}]`:      {"ops.0.metadata.", "ops.0.metadata.Token", "ops.0.metadata.a", "ops.0.metadata.deleted_at", "ops.0.metadata.my key", "ops.0.notice", "ops.0.product_id", "ops.0.qty"},
-		`[{"op":"edit","item":"1"},{"op":"edit","quantity":2},{"op":"edit","item":1,"qty":-1}]`:                     {"ops.0.quantity", "ops.1.item", "ops.2.item", "ops.2.qty"},
-		`[{"op":"edit","item":"1","accept_price":-1,"metadata":null},{"op":"edit","item":"1","accept_price":49.5}]`: {"ops.0.accept_price", "ops.0.metadata", "ops.1.accept_price"},
-		`[{"op":"remove"},{"op":"remove","item":null},{"op":"remove","item":["1"]}]`:                                {"ops.0.item", "ops.1.item", "ops.2.item"},
-		`[{"op":"coupon"},{"op":"metadata"},{"op":"metadata","metadata":"x"}]`:                                      {"ops.0.coupon", "ops.1.metadata", "ops.2.metadata"},
-		`[{"op":"coupon","coupon":"TEN"},{"op":"coupon","coupon":null}]`:                                            {"ops.1.op"},
-		`[{"op":"metadata","metadata":{"a":"` + strings.Repeat("é", 501) + `"}}]`:                                   {"ops.0.metadata.a"},
+		`[` + strings.Repeat(`{"op":"clear"},`, 50) + `{"op":"clear"}]`:                                                                                   {"ops"},
+		`[{"op":"clear"},5,[],{"op":"ops","ops":[]},{},{"op":7},{"op":"Add"}]`:                                                                            {"ops.1", "ops.2", "ops.3.op", "ops.4.op", "ops.5.op", "ops.6.op"},
+		`[{"op":"add","qty":0,"notice":5,"metadata":{"a":1,"my key":"x","Token":"x","deleted_at":"x","":""}}]`:                                            {"ops.0.metadata.", "ops.0.metadata.Token", "ops.0.metadata.a", "ops.0.metadata.deleted_at", "ops.0.metadata.my key", "ops.0.notice", "ops.0.product_id", "ops.0.qty"},
+		`[{"op":"edit","item":"1"},{"op":"edit","quantity":2},{"op":"edit","item":1,"qty":-1}]`:                                                           {"ops.0.quantity", "ops.1.item", "ops.2.item", "ops.2.qty"},
+		`[{"op":"edit","item":"1","accept_price":-1,"metadata":null},{"op":"edit","item":"1","accept_price":49.5}]`:                                       {"ops.0.accept_price", "ops.0.metadata", "ops.1.accept_price"},
+		`[{"op":"remove"},{"op":"remove","item":null},{"op":"remove","item":["1"]}]`:                                                                      {"ops.0.item", "ops.1.item", "ops.2.item"},
+		`[{"op":"coupon"},{"op":"metadata"},{"op":"metadata","metadata":"x"}]`:                                                                            {"ops.0.coupon", "ops.1.metadata", "ops.2.metadata"},
+		`[{"op":"coupon","coupon":"A","remove":"A"},{"op":"coupon","coupon":null,"remove":"A"},{"op":"coupon","remove":7},{"op":"coupon","remove":null}]`: {"ops.0.remove", "ops.1.remove", "ops.2.remove", "ops.3.remove"},
+		`[` + strings.Repeat(`{"op":"coupon","coupon":"EXTRA"},`, 4) + `{"op":"coupon","coupon":null},{"op":"coupon","remove":"A"}]`:                      {"ops.5.op"},
+		`[{"op":"metadata","metadata":{"a":"` + strings.Repeat("é", 501) + `"}}]`:                                                                         {"ops.0.metadata.a"},
 	} {
 		for _, mode := range []string{`"all"`, `"each"`} {
 			c.refused(422, "validation_failed", "POST", "/cart/ops", `{"ops":`+ops+`,"mode":`+mode+`}`).names(t, members...)

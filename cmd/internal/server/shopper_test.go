@@ -69,6 +69,10 @@ type cartBody struct {
 	Discount         float64 `json:"discount_amount"`
 	TaxAmount        float64 `json:"tax_amount"`
 	Coupon           *couponBody
+	Coupons          []couponBody
+	Discounts        []discountBody
+	Offers           []offerBody
+	Replaced         []string
 	Buyer            buyerBody
 	Reason           string // of a refused coupon
 	Op               *int   // of a refused list
@@ -91,12 +95,30 @@ type outcomeBody struct {
 	Code, Message string
 	Errors        map[string][]string
 	Data          struct{ Reason string }
+	Replaced      []string
 }
 
 type couponBody struct {
 	Code            string
 	Value, Discount float64
 	Issue           *struct{ Code, Reason, Message string }
+}
+
+type discountBody struct {
+	ID, Name  string
+	Code      *string
+	Automatic bool
+	Amount    float64
+	Lines     []struct {
+		ItemID string `json:"item_id"`
+		Amount float64
+	}
+}
+
+type offerBody struct {
+	Name     string
+	Amount   float64 `json:"missing_amount"`
+	Quantity int64   `json:"missing_quantity"`
 }
 
 type taxBody struct {

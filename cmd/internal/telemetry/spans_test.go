@@ -132,7 +132,7 @@ func TestRedis_EachCommandCountsOnce(t *testing.T) {
 			customer := redisstore.CustomerRef(1, t.Name())
 			change := func() {
 				t.Helper()
-				assert.Must(carts.Change(ctx, customer, redisstore.Conditions{}, redisstore.Attempt{CartID: "A", Limits: carttest.Limits}, cart.Change{Rule: cart.SetCoupon(rand.Text())}))(t)
+				assert.Must(carts.Change(ctx, customer, redisstore.Conditions{}, redisstore.Attempt{CartID: "A", Limits: carttest.Limits}, cart.Change{Rule: cart.SetCodes(rand.Text())}))(t)
 			}
 			change() // EVALSHA may be followed by EVAL
 			commits := m.commands(t, "commit")

@@ -17,7 +17,7 @@ const unsent = {
 /** clientOf writes a request as a module for a browser. Where the client has no such call, it writes fetch. */
 export function clientOf(request) {
   const call = callOf(request);
-  if (!call) return `// rmz-storefront-sdk has no call for ${request.method} ${request.path.split("?")[0]}. With fetch:\n${fetchOf(request)}`;
+  if (!call) return `// rmz-storefront-sdk has no call for ${nameOf(request)}. With fetch:\n${fetchOf(request)}`;
   const { headers, url, path } = request;
   const token = headers["X-Cart-Token"];
   const jwt = headers.Authorization?.replace(/^Bearer /, "");
@@ -36,6 +36,9 @@ export function clientOf(request) {
     ...noteOf(headers),
   ].join("\n");
 }
+
+// A query of a read is not part of what there is a call for.
+const nameOf = ({ method, path }) => `${method} ${method === "GET" ? path.split("?")[0] : path}`;
 
 function noteOf(headers) {
   const missing = Object.keys(unsent).filter((name) => name in headers);

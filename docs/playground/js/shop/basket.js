@@ -1,9 +1,9 @@
-// A device's cart: its lines, its coupon, its buyer's country and what it adds up to.
+// A device's cart: its lines, its coupons and what is within reach, its buyer's country and what it adds up to.
 
 import { countryChoice } from "./buyer.js";
 import { redeemForm } from "./coupon.js";
 import { el, redraw } from "../page/dom.js";
-import { dateTime, money, number, onLanguage, t } from "../page/language.js";
+import { counted, dateTime, money, number, onLanguage, t } from "../page/language.js";
 import { Lines } from "./line.js";
 
 export class Basket {
@@ -12,7 +12,7 @@ export class Basket {
     this.cart = device.cart;
     this.part = (name) => device.part(name);
     this.lines = new Lines(device);
-    this.drawCoupon = redeemForm(device);
+    this.drawCoupons = redeemForm(device);
     this.drawCountry = countryChoice(device);
     this.part("reload").addEventListener("click", () => this.cart.load());
     this.part("clear").addEventListener("click", () => this.cart.clear());
@@ -28,7 +28,8 @@ export class Basket {
     this.part("clear").hidden = now.items.length === 0;
     this.part("empty").hidden = now.items.length > 0;
     redraw(this.part("lines"), () => now.items.map((item) => this.lines.draw(item)), this.part("basket"));
-    this.drawCoupon(now);
+    this.drawCoupons(now);
+    this.part("offers").replaceChildren(...(now.items.length > 0 ? now.offers.map((offer) => hint(offer, now.currency)) : []));
     this.drawCountry(now);
     this.part("totals").hidden = now.items.length === 0;
     this.part("totals").replaceChildren(...totals(now, this.cart.summary));
@@ -36,11 +37,19 @@ export class Basket {
   }
 }
 
+/** hint says what a cart lacks for a discount. */
+function hint({ name, missing_amount: amount, missing_quantity: quantity }, currency) {
+  const lack = amount ? t("offerAmount", { amount: money(amount, currency) }) : counted("offerQuantity", quantity);
+  return el("li", { class: "hint" }, lack, " ", el("bdi", {}, name));
+}
+
 /** totals shows the amounts that make up the total, and more once the summary of the same cart is known. */
 function totals(cart, summary) {
   const price = (amount) => money(amount, cart.currency);
   const rows = [row(t("subtotal"), price(cart.subtotal))];
-  if (cart.discount_amount > 0) rows.push(row(t("discount"), price(-cart.discount_amount)));
+  for (const { name, code, amount } of cart.discounts) {
+    rows.push(row(el("bdi", {}, name === code ? t("couponGiven", { code }) : name), price(-amount), "discount"));
+  }
   if (summary?.version === cart.version) rows.push(...summed(summary, price));
   else rows.push(row(t("taxInTotal"), price(cart.tax_amount)));
   return rows;

@@ -135,8 +135,8 @@ export class Cart extends EventTarget {
     return this.#change("POST", "/cart/coupon", { body: { coupon } });
   }
 
-  dropCoupon() {
-    return this.#change("DELETE", "/cart/coupon");
+  dropCoupon(code) {
+    return this.#change("DELETE", `/cart/coupon?code=${encodeURIComponent(code)}`);
   }
 
   /** apply makes operations in their order, as one change. A refused one does not stop the others. */

@@ -1,12 +1,14 @@
-// The coupon: a form if the cart has none, otherwise the coupon and a button to remove it.
+// The coupons: each with a button to remove it, and a form while the cart has room for another one.
 
-import { el, icon } from "../page/dom.js";
+import { el, icon, redraw } from "../page/dom.js";
 import { clearErrors } from "../page/forms.js";
 import { t } from "../page/language.js";
 import { coded } from "./outcome.js";
 import { coupons } from "./sample.js";
 
-/** redeemForm starts a device's form and returns the function that draws a cart's coupon. */
+const most = 5; // coupons of a cart
+
+/** redeemForm starts a device's form and returns the function that draws a cart's coupons. */
 export function redeemForm(device) {
   const form = device.part("coupon-form");
   form.addEventListener("submit", (event) => {
@@ -25,19 +27,20 @@ export function redeemForm(device) {
 
   return (cart) => {
     const given = device.part("coupon-given");
-    const focused = [form, given].some((place) => place.contains(document.activeElement));
-    form.hidden = Boolean(cart.coupon) || cart.items.length === 0;
-    given.hidden = !cart.coupon;
-    given.replaceChildren(...(cart.coupon ? couponOf(cart.coupon, device.cart) : []));
-    if (focused && !given.hidden) given.querySelector("button").focus({ preventScroll: true });
-    else if (focused) (form.hidden ? device.part("basket") : form.elements.coupon).focus({ preventScroll: true });
+    const focused = form.contains(document.activeElement);
+    form.hidden = cart.coupons.length >= most || cart.items.length === 0;
+    redraw(given, () => cart.coupons.map((coupon) => couponOf(coupon, device.cart)), form.hidden ? device.part("basket") : form.elements.coupon);
+    given.hidden = cart.coupons.length === 0;
+    if (focused && form.hidden) (given.querySelector("li:last-child button") ?? device.part("basket")).focus({ preventScroll: true });
   };
 }
 
 function couponOf({ code, issue }, cart) {
-  return [
-    el("span", { class: `tag ${issue ? "warm" : "good"}` }, t("couponGiven", { code })),
-    el("button", { class: "plain sign", "aria-label": t("couponOff"), onclick: () => cart.dropCoupon() }, icon("close")),
-    issue && el("div", { class: "hint" }, coded(issue.code, issue.message)),
-  ].filter(Boolean);
+  return el("li", { "data-coupon": code },
+    el("div", { class: "held" },
+      el("span", { class: `tag ${issue ? "warm" : "good"}` }, t("couponGiven", { code })),
+      el("button", {
+        class: "plain sign", "aria-label": t("couponOff", { code }), "data-key": `${code}-off`, onclick: () => cart.dropCoupon(code),
+      }, icon("close"))),
+    issue && el("div", { class: "hint" }, coded(issue.code, issue.message)));
 }

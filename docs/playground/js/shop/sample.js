@@ -40,4 +40,4 @@ export const countries = (
   "AE AT BE BG BH CH CY CZ DE DK EE ES FI FR GB GR HR HU IE IT KW LT LU LV MT NL OM PL PT QA RO SA SE SI SK"
 ).split(" ");
 
-export const coupons = ["TEN", "FIVE", "GAMES", "ONCE", "USED", "LATER", "OLD"];
+export const coupons = ["TEN", "FIVE", "GAMES", "ONCE", "EXTRA", "PLUS", "USED", "LATER", "OLD"];
