@@ -3,6 +3,7 @@ package cart
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -17,8 +18,8 @@ type Cell struct {
 	Removed  RemovedLines
 	Listened Listening
 
-	// Agent is the Moment at which the last change of the cart's agent has left it, or AgentCanceled; "0.0" in a
-	// cart that a hand-over has begun, "" in others.
+	// Agent has two Moments with a | between: since which the cart's agent alone has changed it, and at which the agent's last change
+	// has left it. It is AgentCanceled in a canceled cart, "0.0" in one that a hand-over has begun, and "" in others.
 	Agent string
 
 	// UndoneBy is the tag of the customer's cart from which an undo has taken this guest's cart; "" in others. Requests of that
@@ -32,6 +33,37 @@ type Cell struct {
 
 // AgentCanceled is the Agent of a cart that its agent has canceled.
 const AgentCanceled = "-"
+
+// ByAgent reports whether the agent has made the last change.
+func (c *Cell) ByAgent() bool {
+	_, last := c.agentMoments()
+	return last == c.Moment()
+}
+
+// Since returns the Moment since which nobody but the agent has changed the cart: the one now, unless the agent has made the last change.
+func (c *Cell) Since() string {
+	if since, last := c.agentMoments(); last == c.Moment() {
+		return since
+	}
+	return c.Moment()
+}
+
+func (c *Cell) agentMoments() (since, last string) {
+	since, last, two := strings.Cut(c.Agent, "|")
+	if !two { // of the release before
+		return since, since
+	}
+	return since, last
+}
+
+// seenBy notes that the agent has changed what before was.
+func (c *Cell) seenBy(before *Cell) {
+	since := before.Since()
+	if before.ID == "" {
+		since = c.Moment()
+	}
+	c.Agent = since + "|" + c.Moment()
+}
 
 // Listening says until when changes of a cart are announced, and by which command. The zero value: they are not.
 type Listening struct {

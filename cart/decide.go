@@ -116,7 +116,7 @@ func (r *Request) Decide(c Cell, now time.Time) Decision {
 	if r.Agent != "" && d.Cell.ID != "" {
 		d.Cell.Agent = r.Agent
 		if r.Agent == AgentSees {
-			d.Cell.Agent = d.Cell.Moment()
+			d.Cell.seenBy(&c)
 		}
 	}
 	if r.Stamp != "" && d.Cell.ID != "" {

@@ -146,7 +146,7 @@ func drawCell(t *rapid.T, before *cart.Cell, now time.Time) cart.Cell {
 	after.Coupons = rapid.SampledFrom([][]string{nil, {"TEN"}, {"C1", "C2", "C3"}, before.Coupons}).Draw(t, "codes")
 	after.Buyer = rapid.SampledFrom([]cart.Buyer{{}, {Country: "DE", Source: cart.ByAgent}, before.Buyer}).Draw(t, "buyer")
 	after.Metadata = drawTexts(t, before.Metadata)
-	after.Agent = rapid.SampledFrom([]string{"", cart.AgentCanceled, after.Moment(), before.Agent}).Draw(t, "agent")
+	after.Agent = rapid.SampledFrom([]string{"", cart.AgentCanceled, after.Moment() + "|" + after.Moment(), before.Agent}).Draw(t, "agent")
 	for range rapid.IntRange(0, 9).Draw(t, "stamps") {
 		stamp := fmt.Sprint("stmp", rapid.IntRange(10, 40).Draw(t, "stamp"))
 		after.Stamps = after.Stamps.With(stamp, rapid.SampledFrom([]cart.LineID{"", "1", "1.p1"}).Draw(t, "its line"), now)

@@ -32,8 +32,8 @@ import (
 //	c                the codes of coupons, with a unit separator between two
 //	y                "<country of the buyer> <source>"
 //	d                "<bytes of values> <the cart's metadata as JSON>"
-//	a                the "<version>.<mark>" that the last change of its agent has made, or - once the
-//	                 agent has canceled it; 0.0 in a cart that a hand-over has begun
+//	a                "<version>.<mark>|<version>.<mark>": since which its agent alone has changed it, and at which the agent's
+//	                 last change has left it; - once the agent has canceled it, 0.0 in a cart that a hand-over has begun
 //	x                when the cart expires, in seconds: HGETALL does not return the TTL
 //	l                the number of the layout
 //	n                the fence: the marks of the last decisions, ten at most, that have written the cart, the newest last

@@ -65,12 +65,16 @@ func TestOps_NoteWhatAnAgentHasSeen(t *testing.T) {
 			if err != nil {
 				r.Fatal(err)
 			}
+			before := held
 			switch held = o.Stored; {
 			case !agents || o.Status != cart.Applied || held.ID == "":
 			case cancels:
 				noted = cart.AgentCanceled
 			default:
-				noted = held.Moment()
+				noted = before.Since() + "|" + held.Moment()
+				if before.ID == "" {
+					noted = held.Moment() + "|" + held.Moment()
+				}
 			}
 			if read, err := store.Load(t.Context(), ref); err != nil || held.Agent != noted || read.Agent != noted {
 				r.Fatalf("the list answers %q, and the cart has %q, %v, want %q", held.Agent, read.Agent, err, noted)

@@ -26,6 +26,8 @@ type Changed struct {
 
 	Ops *Outcomes // of a list; nil for other changes
 
+	Since string // of the cart: see cart.Cell.Since
+
 	// Replaced are the codes that have left for the one that was added now. nil for other changes.
 	Replaced *[]string
 }
@@ -63,7 +65,7 @@ func (s *Carts) makeChange(ctx context.Context, v *Visit, on Conditions, c chang
 	if err != nil && o.Status == cart.Applied && on.Key == "" {
 		err = cart.OutcomeUnknown("show cart", err) // the change was made; a repeat would count twice
 	}
-	changed := Changed{Priced: priced, Durability: o.Durability, Replayed: o.Status == cart.Replayed, At: o.At}
+	changed := Changed{Priced: priced, Durability: o.Durability, Replayed: o.Status == cart.Replayed, At: o.At, Since: o.Stored.Since()}
 	if c.line != nil {
 		line := cmp.Or(o.ChangedLine, *c.line)
 		if !o.Cart.Has(line) {

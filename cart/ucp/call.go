@@ -123,9 +123,9 @@ func (c *call) do(ctx context.Context, v *agent.Visit, on service.Conditions, re
 	case errors.Is(err, agent.ErrChangedUnseen):
 		content := textChanged.With()
 		if len(shown.Lines) == 0 { // so it shows no line id
-			content = textEmptied.With(c.api.agents.ShownIDs(shown.Cart)(""))
+			content = textEmptied.With(c.api.agents.ShownIDs(shown)(""))
 		}
-		return c.show(v, &shown, read, message{code: "cart_changed", severity: recoverable, content: content}), nil
+		return c.show(v, &shown, request{warnings: read.warnings}, message{code: "cart_changed", severity: recoverable, content: content}), nil
 	case known != nil && known.Code == problem.NotFound:
 		return c.notFound(), nil
 	case err != nil:

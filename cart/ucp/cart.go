@@ -55,7 +55,7 @@ func (c *call) show(v *agent.Visit, shown *agent.Cart, read request, first ...me
 	c.writeMetadata(w, "success")
 	w.Text("id", shown.ID)
 	w.Array("line_items")
-	shownID := c.api.agents.ShownIDs(p.Cart)
+	shownID := c.api.agents.ShownIDs(*shown)
 	for i := range p.Lines {
 		c.writeLine(w, shownID(p.Lines[i].ID), &p.Lines[i])
 	}

@@ -43,6 +43,7 @@ type Visit struct {
 type Cart struct {
 	cart.Priced
 	ID         string  // that opens it
+	Since      string  // as in cart.Cell.Since
 	Moved      bool    // it is empty, because the shopper has taken the cart over
 	Created    bool    // Create has stored it
 	Faults     []Fault // what could not be applied; nil if an attempt that died had applied a replacement
@@ -193,7 +194,7 @@ func (s *Carts) unseen(held redisstore.Stored, on service.Conditions, ids []stri
 		return service.ErrVersionMismatch
 	case on.IfMatch != "" && on.IfMatch != "*" && len(ids) == 0: // it has seen the version that it names
 		return nil
-	case !seen(held.Cart, s.momentsOf(ids), held.Agent):
+	case !seen(&held.Cell, momentsOf(ids)):
 		return errUnseen
 	}
 	return nil
@@ -215,7 +216,7 @@ func (s *Carts) asMade(v *Visit, changed service.Changed, ops []operation, err e
 	if err != nil {
 		return Cart{}, err
 	}
-	made := Cart{Priced: changed.Priced, ID: v.ID, Durability: changed.Durability}
+	made := Cart{Priced: changed.Priced, ID: v.ID, Since: changed.Since, Durability: changed.Durability}
 	if changed.Ops != nil && !changed.Ops.Unknown {
 		for i, o := range changed.Ops.Each {
 			if o.Refusal != nil {
@@ -302,7 +303,7 @@ func (s *Carts) follow(ctx context.Context, v *Visit) (held redisstore.Stored, m
 
 func (s *Carts) asRead(ctx context.Context, v *Visit, held redisstore.Stored, moved bool) (Cart, error) {
 	priced, err := s.carts.PriceCart(ctx, v.Visit, held.Cart)
-	return Cart{Priced: priced, ID: v.ID, Moved: moved}, err
+	return Cart{Priced: priced, ID: v.ID, Since: held.Since(), Moved: moved}, err
 }
 
 // known spells codes as the cart does that it holds, and returns nil if it holds just these. If the coupons are unreachable,

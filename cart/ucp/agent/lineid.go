@@ -11,19 +11,23 @@ import (
 //
 //	<name of the key><HMAC>~<version>.<mark>
 //
-// That of the line "" is for a new element, whose sender has seen that version.
-func (s *Carts) ShownIDs(c cart.Cart) func(cart.LineID) string {
-	hidden := s.carts.HiddenIDs(s.carts.Keys.Name(), c)
-	return func(line cart.LineID) string { return s.carts.Keys.Name() + hidden(line) + "~" + c.Moment() }
+// The version is the one since which the agent alone has changed the cart, so its own changes end no ID. That of the line "" is for a
+// new element, whose sender has seen that version.
+func (s *Carts) ShownIDs(c Cart) func(cart.LineID) string {
+	hidden := s.carts.HiddenIDs(s.carts.Keys.Name(), c.Cart)
+	return func(line cart.LineID) string { return s.carts.Keys.Name() + hidden(line) + "~" + c.Since }
 }
 
-// momentsOf returns what IDs as shown say of the version; "" for any other text, which nobody has been shown.
-func (s *Carts) momentsOf(ids []string) []string {
+// Shown reports whether a text can be the ID of a line as shown.
+func (s *Carts) Shown(id string) bool {
+	name, moment, _ := strings.Cut(id, "~")
+	return moment != "" && s.carts.Keys.Knows(name)
+}
+
+func momentsOf(ids []string) []string {
 	moments := make([]string, len(ids))
 	for i, id := range ids {
-		if name, moment, _ := strings.Cut(id, "~"); s.carts.Keys.Knows(name) {
-			moments[i] = moment
-		}
+		_, moments[i], _ = strings.Cut(id, "~")
 	}
 	return moments
 }

@@ -52,14 +52,13 @@ func ParseItem(s string) (product, plan int64, ok bool) {
 // ErrChangedUnseen means that a change would undo what its sender has not seen.
 var ErrChangedUnseen = errors.New("agent: the cart has changed since the sender of the change has read it")
 
-// seen reports whether an agent has seen the cart as it is: all Moments of the IDs that it sends are of this version.
-// An agent that sends none has seen it if nobody else has changed it since the Moment last, which the
-// agent's own last change made. A cart that was never used has nothing to see.
-func seen(c cart.Cart, moments []string, last string) bool {
+// seen reports whether an agent has seen all that others have done to a cart: the IDs that it sends are of Moments since the last
+// change of anybody else. An agent that sends none has, if its own change is the last one. A cart that was never used has nothing to see.
+func seen(c *cart.Cell, moments []string) bool {
 	if len(moments) == 0 {
-		return c.ID == "" || last == c.Moment()
+		return c.ID == "" || c.ByAgent()
 	}
-	return !slices.ContainsFunc(moments, func(moment string) bool { return moment != c.Moment() })
+	return !slices.ContainsFunc(moments, func(moment string) bool { return moment != c.Since() })
 }
 
 type Step struct {

@@ -166,31 +166,36 @@ func drawElements(t *rapid.T, c cart.Cart) []agent.Element {
 func TestSeen_TellsWhatWouldBeUndone(t *testing.T) {
 	t.Parallel()
 	c := cart.Cart{ID: "C", Version: 7, Mark: "M", Lines: []cart.Line{{ID: "1", Quantity: 1}}}
-	older, lost, later := c, c, c
-	older.Version, lost.Mark, later.Version = 6, "L", 8
+	older, oldest, lost, later := c, c, c, c
+	older.Version, oldest.Version, lost.Mark, later.Version = 6, 5, "L", 8
+	by := func(since, last cart.Cart) string { return since.Moment() + "|" + last.Moment() }
+	own := by(older, c) // by nobody else since older
 	for name, row := range map[string]struct {
 		on      cart.Cart
 		moments []string
-		last    string
+		agent   string
 		want    bool
 	}{
-		"this version":                           {on: c, moments: []string{c.Moment()}, want: true},
-		"this version, by another's change":      {on: c, moments: []string{c.Moment()}, last: older.Moment(), want: true},
-		"an older version":                       {on: c, moments: []string{older.Moment()}, last: c.Moment()},
-		"one of two is older":                    {on: c, moments: []string{c.Moment(), older.Moment()}, last: c.Moment()},
-		"a later one, which a failover has lost": {on: c, moments: []string{later.Moment()}},
-		"this number, made again":                {on: c, moments: []string{lost.Moment()}, last: lost.Moment()},
-		"an ID of its own making":                {on: c, moments: []string{""}, last: c.Moment()},
-		"none, after its own change":             {on: c, last: c.Moment(), want: true},
-		"none, after another's":                  {on: c, last: older.Moment()},
-		"none, after a failover lost its own":    {on: c, last: lost.Moment()},
-		"none, and none before":                  {on: c},
-		"none, of a canceled cart":               {on: c, last: "-"},
-		"none, of one never used":                {want: true},
-		"of one never used":                      {moments: []string{cart.Cart{}.Moment()}, want: true},
-		"of one never used, as another was":      {moments: []string{c.Moment()}},
+		"this version":                              {on: c, moments: []string{c.Moment()}, want: true},
+		"this version, by another's change":         {on: c, moments: []string{c.Moment()}, agent: by(oldest, older), want: true},
+		"an older version":                          {on: c, moments: []string{older.Moment()}},
+		"an older version, before another's change": {on: c, moments: []string{oldest.Moment()}, agent: own},
+		"an older version, all since are its own":   {on: c, moments: []string{older.Moment(), older.Moment()}, agent: own, want: true},
+		"one of two is before another's change":     {on: c, moments: []string{older.Moment(), oldest.Moment()}, agent: own},
+		"an older version, then another's change":   {on: c, moments: []string{oldest.Moment()}, agent: by(oldest, older)},
+		"a later one, which a failover has lost":    {on: c, moments: []string{later.Moment()}},
+		"this number, made again":                   {on: c, moments: []string{lost.Moment()}, agent: by(older, lost)},
+		"none, after its own change":                {on: c, agent: own, want: true},
+		"none, after its own of an older release":   {on: c, agent: c.Moment(), want: true},
+		"none, after another's":                     {on: c, agent: by(older, older)},
+		"none, after a failover lost its own":       {on: c, agent: by(older, lost)},
+		"none, and none before":                     {on: c},
+		"none, of a canceled cart":                  {on: c, agent: "-"},
+		"none, of one never used":                   {want: true},
+		"of one never used":                         {moments: []string{cart.Cart{}.Moment()}, want: true},
+		"of one never used, as another was":         {moments: []string{c.Moment()}},
 	} {
-		assert.Equal(t, agent.Seen(row.on, row.moments, row.last), row.want, "%s", name)
+		assert.Equal(t, agent.Seen(&cart.Cell{Cart: row.on, Agent: row.agent}, row.moments), row.want, "%s", name)
 	}
 }
 

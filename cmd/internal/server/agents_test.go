@@ -244,6 +244,32 @@ func TestAgent_UndoesNothingUnseen(t *testing.T) {
 	})
 }
 
+// What the agent itself has changed since it was shown a line, it has not missed.
+func TestAgent_ChangesAgainWithTheIDsThatItWasShown(t *testing.T) {
+	onEachFace(t, func(t *testing.T, s *shop, a *agent) {
+		made := a.create("1×1")
+		for range 2 {
+			again := a.call("update_cart", made.Cart.ID, made.asShown(`{"item":{"id":"4.p41"},"quantity":1}`), "")
+			assert.Equal(t, again.lines()+fmt.Sprint(again.messages()), "1×1 4.p41×1[]", "with the ids of the create")
+		}
+		replaced := a.call("update_cart", made.Cart.ID, elements("1×3"), "")
+		assert.Equal(t, replaced.Cart.Items[0].ID, made.Cart.Items[0].ID, "id of a line that only the agent has changed")
+		own := a.call("update_cart", made.Cart.ID, `{"line_items":[{"id":"li_1","item":{"id":"1"},"quantity":2},{"id":"2","item":{"id":"2"},"quantity":1}]}`, "")
+		assert.Equal(t, own.messages(), []string{"warning line_id_unknown $.line_items[0].id", "warning line_id_unknown $.line_items[1].id", "warning low_stock $.line_items[1]"}, "messages about ids that no line had")
+		assert.Equal(t, own.lines(), "1×2 2×1", "lines by their items")
+
+		person := s.sharing(t, own)
+		seen := a.call("get_cart", made.Cart.ID, "", "")
+		assert.Equal(t, a.call("update_cart", made.Cart.ID, seen.asShown(""), "").lines(), "1×2 2×1", "after the shopper took the cart over")
+		person.redeem("TEN")
+		refused := a.call("update_cart", made.Cart.ID, strings.TrimSuffix(seen.asShown(""), "}")+`,"discounts":{"codes":["FIVE"]}}`, "")
+		assert.Equal(t, refused.messages()[0], "error cart_changed recoverable", "after the shopper's change")
+		assert.Equal(t, refused.Cart.Discounts.Codes, []string{"TEN"}, "codes of the cart as it is")
+		assert.Equal(t, a.call("cancel_cart", made.Cart.ID, seen.asShown(""), "").messages()[0], "error cart_changed recoverable", "a cancellation")
+		assert.Equal(t, a.call("update_cart", made.Cart.ID, refused.asShown(""), "").lines(), "1×2 2×1", "with the ids of the answer")
+	})
+}
+
 func TestAgent_GetsAnEmptyCartAfterAHandOver(t *testing.T) {
 	onEachFace(t, func(t *testing.T, s *shop, a *agent) {
 		made := a.create("1×1")
