@@ -52,8 +52,9 @@ func (u *undos) visit(v *visit) {
 	if !ok {
 		held, settled := v.settled()
 		confirmed := slices.ContainsFunc(friends, func(p *purchase) bool { return p.confirmed })
-		if !settled || confirmed || v.judge(tallyOf(v.bought, held...)) != "" { // a failover may lose all that is not
-			v.isWrong(fmt.Sprintf("the merge was not undone; something of the friend was confirmed: %t", confirmed))
+		if wrong := v.judge(tallyOf(v.bought, held...)); !settled || confirmed || wrong != "" { // a failover may lose all that is not
+			v.isWrong(fmt.Sprintf("the merge was not undone; settled: %t, something of the friend was confirmed: %t, the carts have %v%s\nthe friend's: %v\nthe customer's: %v",
+				settled, confirmed, held, wrong, friends, own))
 		}
 		u.gone.Add(1)
 		v.keep(v)
