@@ -55,9 +55,9 @@ func (c *Coupon) reason(p *Priced, automatic bool, uses Uses, now time.Time) Cou
 		return CouponGone
 	case now.Before(c.Starts):
 		return CouponNotStarted
-	case !c.Expires.IsZero() && !now.Before(c.Expires):
+	case c.expired(now):
 		return CouponExpired
-	case c.usedUp(uses), c.MaxUsesCustomer != nil && uses.Customer >= *c.MaxUsesCustomer:
+	case c.usedUp(uses), c.usedByCustomer(uses):
 		return CouponUsedUp
 	case c.Products != nil && !c.appliesToAny(p.Lines): // one for all products applies to an empty cart too
 		return CouponNotApplicable
@@ -69,11 +69,20 @@ func (c *Coupon) reason(p *Priced, automatic bool, uses Uses, now time.Time) Cou
 
 // AsksUses reports whether it depends on the uses of an automatic coupon whether it counts, or is offered.
 func (p *Priced) AsksUses(c *Coupon, now time.Time) bool {
+	if c.MaxUses == nil && c.MaxUsesCustomer == nil {
+		return false
+	}
 	reason := c.reason(p, true, Uses{}, now)
 	return reason == "" || reason == CouponMinimum
 }
 
+func (c *Coupon) expired(now time.Time) bool { return !c.Expires.IsZero() && !now.Before(c.Expires) }
+
 func (c *Coupon) usedUp(uses Uses) bool { return c.MaxUses != nil && uses.All >= *c.MaxUses }
+
+func (c *Coupon) usedByCustomer(uses Uses) bool {
+	return c.MaxUsesCustomer != nil && uses.Customer >= *c.MaxUsesCustomer
+}
 
 func (c *Coupon) sentence(r CouponReason, p *Priced, uses Uses, store *store.Store) locale.Sentence {
 	switch {

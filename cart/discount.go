@@ -215,7 +215,7 @@ func (o Offered) applied(issue *CouponIssue) AppliedCoupon {
 	return a
 }
 
-// settle tells a coupon without an issue what it takes off, or that others take off more.
+// settle tells a coupon without an issue what it takes off, or that it does not combine with what is applied.
 func (a *AppliedCoupon) settle(applied []Discount) {
 	if a.Issue != nil {
 		return
@@ -256,11 +256,10 @@ func (p *Priced) WithCode(held []Offered, added *Coupon, joins bool, now time.Ti
 // over reports whether a code will not count again: its coupon is gone, expired or used up.
 func (o Offered) over(now time.Time) bool {
 	c := o.Coupon
-	return c == nil || c.Automatic || !c.Expires.IsZero() && !now.Before(c.Expires) ||
-		c.MaxUses != nil && o.Uses.All >= *c.MaxUses || c.MaxUsesCustomer != nil && o.Uses.Customer >= *c.MaxUsesCustomer
+	return c == nil || c.Automatic || c.expired(now) || c.usedUp(o.Uses) || c.usedByCustomer(o.Uses)
 }
 
-// Name of a discount in a language: the merchant's, or else its code.
+// Title is the name of the discount in a language: the merchant's, or else its code.
 func (c *Coupon) Title(l locale.Locale) string { return cmp.Or(c.Name.In(l), c.Code) }
 
 // compareShares compares how near two offers are.

@@ -26,7 +26,7 @@ type Changed struct {
 
 	Ops *Outcomes // of a list; nil for other changes
 
-	Since string // of the cart: see cart.Cell.Since
+	Agent string // of the cart, as in cart.Cell
 
 	// Replaced are the codes that have left for the one that was added now. nil for other changes.
 	Replaced *[]string
@@ -65,7 +65,7 @@ func (s *Carts) makeChange(ctx context.Context, v *Visit, on Conditions, c chang
 	if err != nil && o.Status == cart.Applied && on.Key == "" {
 		err = cart.OutcomeUnknown("show cart", err) // the change was made; a repeat would count twice
 	}
-	changed := Changed{Priced: priced, Durability: o.Durability, Replayed: o.Status == cart.Replayed, At: o.At, Since: o.Stored.Since()}
+	changed := Changed{Priced: priced, Durability: o.Durability, Replayed: o.Status == cart.Replayed, At: o.At, Agent: o.Stored.Agent}
 	if c.line != nil {
 		line := cmp.Or(o.ChangedLine, *c.line)
 		if !o.Cart.Has(line) {
@@ -74,10 +74,7 @@ func (s *Carts) makeChange(ctx context.Context, v *Visit, on Conditions, c chang
 		changed.Item = &line
 	}
 	if c.redeems {
-		changed.Replaced = new([]string)
-		if !changed.Replayed {
-			*changed.Replaced = o.Effect.Replaced
-		}
+		changed.Replaced = &o.Effect.Replaced // the effect of a replay is zero
 	}
 	if c.List {
 		changed.Ops = s.outcomes(c.ops, o)

@@ -51,12 +51,14 @@ func (s *Carts) redemption(v *Visit, c CouponCode, needs *needed) change {
 		case len(missing) > 0 || !needs.hasHeld(cell.Coupons):
 			return cart.Effect{Needs: &cart.Needs{Products: missing, Held: cell.Coupons}}
 		}
-		priced := cart.Price(cell.Cart, v.Store, needs.products, s.Limits)
 		if c.Held && code.coupon == nil {
 			return cart.SetCodes(append(slices.Clone(cell.Coupons), c.Code)...)(cell, limits, now)
 		}
-		if refusal := cart.RefuseCoupon(code.coupon, &priced, code.uses, v.Store, s.Now(), c.Member); refusal != nil && !c.Held {
-			return cart.Effect{Problem: refusal}
+		priced := cart.Price(cell.Cart, v.Store, needs.products, s.Limits)
+		if !c.Held {
+			if refusal := cart.RefuseCoupon(code.coupon, &priced, code.uses, v.Store, s.Now(), c.Member); refusal != nil {
+				return cart.Effect{Problem: refusal}
+			}
 		}
 		codes, left, refusal := priced.WithCode(needs.offered(cell.Coupons), code.coupon, c.Joins, s.Now(), c.Member)
 		if refusal != nil {
@@ -145,12 +147,16 @@ func (s *Carts) judge(ctx context.Context, v *Visit, entered string) (c code, er
 // coupon returns the coupon of the request's store that a code names, nil when the store does not have it, and
 // how often it was used: 0 if that is not known, since checkout counts again.
 func (s *Carts) coupon(ctx context.Context, v *Visit, code string) (*cart.Coupon, cart.Uses, error) {
+	coupon, err := s.named(ctx, v, code)
+	return coupon, s.uses(ctx, v, coupon), err
+}
+
+func (s *Carts) named(ctx context.Context, v *Visit, code string) (*cart.Coupon, error) {
 	alike, err := s.Coupons.CouponsByKey(ctx, v.Store.ID, cart.CouponKey(code))
 	if err != nil {
-		return nil, cart.Uses{}, cart.Unavailable("coupon", err)
+		return nil, cart.Unavailable("coupon", err)
 	}
-	coupon := cart.NamedCoupon(alike, code)
-	return coupon, s.uses(ctx, v, coupon), nil
+	return cart.NamedCoupon(alike, code), nil
 }
 
 // uses returns how often a coupon was used: 0 if that is not known.
@@ -169,11 +175,10 @@ func (s *Carts) combine(v *Visit) redisstore.Combine {
 	return func(ctx context.Context, codes []string) (map[string]bool, error) {
 		combining := map[string]bool{}
 		for _, code := range codes {
-			alike, err := s.Coupons.CouponsByKey(ctx, v.Store.ID, cart.CouponKey(code))
+			coupon, err := s.named(ctx, v, code)
 			if err != nil {
-				return nil, cart.Unavailable("coupons of both carts", err)
+				return nil, err
 			}
-			coupon := cart.NamedCoupon(alike, code)
 			combining[code] = coupon != nil && coupon.Combines && !coupon.Automatic
 		}
 		return combining, nil

@@ -216,7 +216,8 @@ func (s *Carts) asMade(v *Visit, changed service.Changed, ops []operation, err e
 	if err != nil {
 		return Cart{}, err
 	}
-	made := Cart{Priced: changed.Priced, ID: v.ID, Since: changed.Since, Durability: changed.Durability}
+	now := cart.Cell{Cart: changed.Priced.Cart, Agent: changed.Agent}
+	made := Cart{Priced: changed.Priced, ID: v.ID, Since: now.Since(), Durability: changed.Durability}
 	if changed.Ops != nil && !changed.Ops.Unknown {
 		for i, o := range changed.Ops.Each {
 			if o.Refusal != nil {
