@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -23,7 +22,6 @@ type Postgres struct {
 	rows     *postgres.Source
 	timeline func() int64
 	records  recorded.Reads
-	lately   sync.Map // by *postgres.Server: the *dated that was read last
 }
 
 // NewPostgres returns the changes of a source. timeline returns the latest timeline of the primary's log that is
@@ -45,13 +43,6 @@ func (p *Postgres) Changes(ctx context.Context, store int64, q Query) (found Cha
 
 // readOn reads changes from one server.
 func (p *Postgres) readOn(ctx context.Context, on *postgres.Server, conn *pgxpool.Conn, store int64, q Query) (found Changes, err error) {
-	if p.latelyOn(on).good(q.After) {
-		var news bool
-		err := conn.QueryRow(ctx, newsSQL, store, q.After.Transaction, q.After.ID, q.After.Timeline).Scan(&news)
-		if err != nil || !news {
-			return Changes{Next: q.After}, err
-		}
-	}
 	found, err = p.changes(ctx, on, conn, store, q)
 	if errors.Is(err, ErrUnmarked) && !on.IsReplica {
 		if err = mark(ctx, conn); err == nil {
@@ -62,13 +53,6 @@ func (p *Postgres) readOn(ctx context.Context, on *postgres.Server, conn *pgxpoo
 		delete(conn.Conn().PgConn().CustomData(), systemKey) // a pooler may have changed the server behind the connection
 	}
 	return found, err
-}
-
-// latelyOn returns what was read last from a server, nil if nothing was.
-func (p *Postgres) latelyOn(on *postgres.Server) *dated {
-	read, _ := p.lately.Load(on)
-	last, _ := read.(*dated)
-	return last
 }
 
 // News implements Source. It asks the server from which a store's changes are read.
@@ -178,7 +162,6 @@ func (p *Postgres) oneSnapshot(ctx context.Context, on *postgres.Server, conn *p
 	if on.IsReplica && (!c.More && r.Ahead(q.After) || r.Latest.Number < p.timeline()) {
 		return c, postgres.ErrBehind
 	}
-	p.lately.Store(on, &dated{r.Lineage, time.Now()})
 	if len(changed) > 0 && c.Next != q.After {
 		c.Changed, err = p.changed(ctx, conn, store, changed, q.Language)
 	}

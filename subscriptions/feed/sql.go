@@ -122,28 +122,6 @@ func (r *changesRow) changes(limit int) (c Changes, changed []int64, last Change
 	return c, changed, last
 }
 
-// dated is a history that was read at a time.
-//
-// A request without news is answered with newsSQL, which costs half as much as changesSQL, if the
-// latest timeline is the cursor's and such a cursor was good a moment ago. If the cursor has expired
-// since, it is safe to answer that nothing has changed yet: it is refused a moment later.
-type dated struct {
-	Lineage
-	at time.Time
-}
-
-// good reports whether a cursor was good a moment ago, except for deletions that were pruned. d is
-// nil if no history was read.
-func (d *dated) good(c Cursor) bool {
-	if d == nil || c.Timeline == 0 || c.Timeline != d.Latest.Mark || c.Database != d.Database || time.Since(d.at) >= time.Second {
-		return false
-	}
-	if d.Replica {
-		return c.Log <= d.Replayed
-	}
-	return c.Log <= d.Log
-}
-
 // latestSQL returns the latest change of each store that has one after a change. The arguments are
 // the stores, and the transactions and the IDs of the changes. From the change on, no index
 // has entries of rows that were deleted long ago, which the scan would have to skip.
@@ -163,15 +141,3 @@ const latestSQL = `/* changes_latest */
 			ORDER BY d.deleted_in DESC, d.id DESC LIMIT 1)
 		) each_latest ORDER BY transaction DESC, id DESC LIMIT 1
 	) latest`
-
-// newsSQL reports whether there may be a change of a store after a cursor, or another history.
-// The arguments are the store, the transaction and the ID of the cursor, and its timeline.
-// The order makes the planner choose the indexes: it expects that any row is soon found.
-const newsSQL = `/* changes_poll */
-	SELECT NOT EXISTS (SELECT FROM subscription_timelines
-			WHERE mark = $4 AND table_oid = to_regclass('subscriptions') AND timeline = (SELECT max(timeline) FROM subscription_timelines))
-		OR (SELECT id ` + readableChanges + `
-			ORDER BY changed_in, id LIMIT 1) IS NOT NULL
-		OR (SELECT id ` + readableDeletions + `
-			ORDER BY deleted_in, id LIMIT 1) IS NOT NULL
-		OR EXISTS (SELECT FROM pruned_deletions WHERE store_id = $1 AND (deleted_in, id) > ($2, $3))`
