@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"go.uber.org/goleak"
 
+	"commerce/cart/money"
 	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 	"commerce/deploy/migrations"
@@ -241,6 +242,31 @@ func TestMigrations_GiveUpOnALockedTable(t *testing.T) {
 	assert.Equal(t, texts(t, conn, "SELECT conname FROM pg_constraint WHERE conname = 'store_id_is_a_safe_integer' AND convalidated"), []string{"store_id_is_a_safe_integer"}, "committed")
 	exec(t, conn, "COMMIT")
 	assert.Must(m.Up(t.Context()))(t)
+}
+
+// The tables take subscriptions in the currencies whose decimals package money knows. An old row in another
+// one is named.
+func TestMigrations_RefuseSubscriptionsInUnknownCurrencies(t *testing.T) {
+	t.Parallel()
+	url := ephemeral.Migrated(t)
+	conn, m := dial(t, url), open(t, url)
+	downTo(t, m, 112)
+	exec(t, conn, aShop+threeSubscriptions+"UPDATE subscriptions SET currency = 'XYZ' WHERE id = 2")
+	_, err := m.Up(t.Context())
+	assert.That(t, err != nil && strings.Contains(err.Error(), "subscription 2 of store 1 has the unknown currency XYZ"), "Up: %v", err)
+	exec(t, conn, "UPDATE subscriptions SET currency = 'USD' WHERE id = 2")
+	assert.Must(m.Up(t.Context()))(t)
+
+	accepted := texts(t, conn, "SELECT pg_get_expr(conbin, conrelid) FROM pg_constraint WHERE conname = 'subscription_currency_is_known'")[0]
+	letters := "(SELECT chr(l) AS c FROM generate_series(65, 90) l)"
+	codes := texts(t, conn, fmt.Sprintf("SELECT currency FROM (SELECT a.c || b.c || c.c AS currency FROM %[1]s a, %[1]s b, %[1]s c) every WHERE %[2]s ORDER BY 1", letters, accepted))
+	var known []string
+	for i := range 26 * 26 * 26 {
+		if code := string([]byte{'A' + byte(i/676), 'A' + byte(i/26%26), 'A' + byte(i%26)}); money.Known(code) {
+			known = append(known, code)
+		}
+	}
+	assert.Equal(t, codes, known, "currencies that the tables take, and those that are known: replace the constraint")
 }
 
 func TestSchema_KeepsSubscriptionsVisibleToTheirIndexes(t *testing.T) {

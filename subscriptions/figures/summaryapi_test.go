@@ -200,7 +200,7 @@ func TestSummary_WithoutARightFigureIsUnavailable(t *testing.T) {
 	foreign.All[1].Currency = "XYZ"
 	huge.All[1].Price, huge.All[2].Price = math.MaxInt64, math.MaxInt64
 	pool := suite.Filled(t, suite.SixStates())
-	suite.Exec(t, pool, "ALTER TABLE subscriptions DROP CONSTRAINT subscription_price_is_in_range")
+	suite.Exec(t, pool, "ALTER TABLE subscriptions DROP CONSTRAINT subscription_price_is_in_range, DROP CONSTRAINT subscription_currency_is_known")
 	for want, d := range map[string]suite.Data{`unknown currency "XYZ"`: foreign, "monthly revenue in SAR": huge} {
 		replace(t, pool, d.Customers, d.All)
 		for _, source := range []suite.Source{suite.NewMemory(d.Customers, d.All), suite.Patient(pool)} {

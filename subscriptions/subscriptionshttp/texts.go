@@ -2,6 +2,11 @@ package subscriptionshttp
 
 import "commerce/auth/locale"
 
+var textUnknownCurrency = locale.Text{
+	locale.En: "Subscription %d has the currency %s, which the service does not support yet.",
+	locale.Ar: "عملة الاشتراك %d هي %s، ولا تدعمها الخدمة بعد.",
+}
+
 // Texts for parameters that are refused.
 var (
 	textUnreadable = locale.Text{

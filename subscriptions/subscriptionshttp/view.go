@@ -19,7 +19,9 @@ func CheckCurrencies(s *store.Store, rows []subscriptions.Subscription) error {
 	}
 	for i := range rows {
 		if currency := rows[i].Currency; !money.Known(currency) {
-			return problem.UnknownCurrency(fmt.Sprintf("subscription %d of store %d", rows[i].ID, s.ID), currency)
+			e := problem.UnknownCurrency(fmt.Sprintf("subscription %d of store %d", rows[i].ID, s.ID), currency)
+			e.Faults[0].Sentence = textUnknownCurrency.With(rows[i].ID, currency)
+			return e
 		}
 	}
 	return nil
