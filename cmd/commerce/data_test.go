@@ -184,6 +184,15 @@ func TestDataPage_TriggersFireAsItSays(t *testing.T) {
 	} {
 		assert.Equal(t, stamped(sql), want, "%s: changed_in was set", sql)
 	}
+	change(t, db, codeUnder(t, page, "What recording changes costs", "sql")[0])
+	for sql, want := range map[string]bool{
+		"UPDATE subscriptions SET id = id":                           false,
+		"UPDATE subscriptions SET order_id = order_id + 1":           true,
+		"UPDATE subscriptions SET changed_in = pg_current_xact_id()": true,
+		"UPDATE saved_cards SET last_four = '4321'":                  true,
+	} {
+		assert.Equal(t, stamped(sql), want, "%s, where updates without a new value are skipped: changed_in was set", sql)
+	}
 	_, err := db.Exec(t.Context(), "DELETE FROM stores")
 	assert.That(t, err != nil, "a store with subscriptions was deleted")
 	change(t, db, "TRUNCATE subscriptions")

@@ -36,7 +36,7 @@ func restartChanges(ctx context.Context, db *sql.DB) (restarted bool, stamped in
 		DELETE FROM deleted_subscriptions;
 		DELETE FROM pruned_deletions;
 		SELECT mark_timeline();
-		UPDATE subscriptions SET id = id -- a trigger stamps them`)
+		UPDATE subscriptions SET changed_in = pg_current_xact_id()`)
 	if err != nil {
 		return false, 0, fmt.Errorf("stamp subscriptions: %w", err)
 	}

@@ -19,7 +19,10 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-const subscriptionsGuide = "docs/subscriptions.md"
+const (
+	subscriptionsGuide = "docs/subscriptions.md"
+	connectors         = "docs/connectors" // the files to which it links
+)
 
 // reader follows the guide with a service on Postgres.
 type reader struct {
@@ -31,20 +34,15 @@ func newReader(t *testing.T) *reader {
 	t.Helper()
 	s := startServe(t, ephemeral.Redis(t))
 	const lent = "$(curl -s $BASE/playground/demo.json | jq -r .api_token)" // by the demo only
-	return &reader{terminal{dir: t.TempDir(), url: s.url, replace: strings.NewReplacer(lent, "'"+s.api+"'")}, s}
+	dir := t.TempDir()
+	assert.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join(repository, connectors))))
+	return &reader{terminal{dir: dir, url: s.url, replace: strings.NewReplacer(lent, "'"+s.api+"'")}, s}
 }
 
-// follow runs the example that writes a script, in the environment of the first example.
-func (r *reader) follow(t *testing.T, script string) string {
+// follow runs a script of the connectors, in the environment of the first example.
+func (r *reader) follow(t *testing.T, script string) {
 	t.Helper()
-	examples := examplesOf(t, subscriptionsGuide)
-	for _, e := range examples {
-		if strings.HasPrefix(e.script, "cat >"+script+" ") {
-			return r.terminal.run(t, examples[0].script+e.script)
-		}
-	}
-	t.Fatalf("no example writes %s", script)
-	return ""
+	r.terminal.run(t, examplesOf(t, subscriptionsGuide)[0].script+"sh "+script)
 }
 
 // listed returns what the service has, as ids and states, newest first.
@@ -71,7 +69,7 @@ func (r *reader) script(t *testing.T) copier {
 // pipeline is copy.yaml. It does what Redpanda Connect does in one minute: the requests and the
 // SQL are those of the file; its mappings are repeated here.
 func (r *reader) pipeline(t *testing.T) copier {
-	code := codeOf(t, "yaml")
+	code := connector(t, "copy.yaml")
 	var steps []any
 	var create, cursor, url, authorization, write, goOn string
 	for path, to := range map[string]any{
@@ -118,14 +116,9 @@ func (r *reader) ask(t *testing.T, url, authorization string) (a answered) {
 	return a
 }
 
-// codeOf returns the guide's code in a language.
-func codeOf(t *testing.T, language string) string {
+func connector(t *testing.T, file string) string {
 	t.Helper()
-	page := assert.Must(os.ReadFile(filepath.Join(repository, subscriptionsGuide)))(t)
-	_, code, found := strings.Cut(string(page), "\n```"+language+"\n")
-	assert.Require(t, found, "the guide has no %s", language)
-	code, _, _ = strings.Cut(code, "\n```\n")
-	return code
+	return string(assert.Must(os.ReadFile(filepath.Join(repository, connectors, file)))(t))
 }
 
 func TestSubscriptionsGuide_CopiesFollowChangesAndStartAgain(t *testing.T) {
@@ -166,7 +159,7 @@ func TestSubscriptionsGuide_CopiesFollowChangesAndStartAgain(t *testing.T) {
 // The script for dlt names parameters and members that the call has.
 func TestSubscriptionsGuide_ScriptForDltFitsTheCall(t *testing.T) {
 	slow(t)
-	r, code := newReader(t), codeOf(t, "python")
+	r, code := newReader(t), connector(t, "commerce_copy.py")
 	params := regexp.MustCompile(`"path": "(.+)",\n\s+"params": \{"(\w+)": (\d+), "(\w+)": after\}`).FindStringSubmatch(code)
 	assert.Require(t, params != nil, "the script sends other parameters:\n%s", code)
 	var page map[string]any

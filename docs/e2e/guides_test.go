@@ -48,6 +48,7 @@ func pasteOnDemo(t *testing.T, installed string, examples []example) []string {
 	for tries := 1; ; tries++ {
 		dir := t.TempDir()
 		assert.NoError(t, os.CopyFS(dir, os.DirFS(installed)))
+		assert.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join(repository, connectors))))
 		d := startDemo(t)
 		faults := terminal{dir: dir, url: d.url}.paste(t, examples)
 		if len(faults) == 0 || tries == 3 || !busy.MatchString(d.log.String()) {
