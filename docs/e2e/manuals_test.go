@@ -17,7 +17,7 @@ import (
 
 // manuals are pages for operators. Their examples run one after the other next to a service
 // with a Redis and a Postgres server of its own.
-var manuals = []string{"docs/deploy.md", "docs/operations.md", "docs/runbook.md"}
+var manuals = []string{"docs/deploy.md", "docs/operations.md", "docs/privacy.md", "docs/runbook.md"}
 
 // missingMember is what jq prints, also before uniq, for a member that a line does not have.
 var missingMember = regexp.MustCompile(`(?m)\bnull\b|^ *\d+ *\t|\t$|^ *\d+ *$`)
