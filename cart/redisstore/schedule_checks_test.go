@@ -70,13 +70,8 @@ func (s *schedule) read(e *ending, short string, key stored) {
 const expirySlack = time.Minute
 
 func (k stored) expiry() (at time.Time, ok bool) {
-	for i := 0; i < len(k.members); i += 2 {
-		if k.members[i] == "x" {
-			seconds, err := strconv.ParseInt(k.members[i+1], 10, 64)
-			return time.Unix(seconds, 0), err == nil
-		}
-	}
-	return time.Time{}, false
+	seconds, err := strconv.ParseInt(k.member("x"), 10, 64)
+	return time.Unix(seconds, 0), err == nil
 }
 
 func (e *ending) complain(format string, args ...any) {

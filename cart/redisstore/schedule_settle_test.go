@@ -103,6 +103,16 @@ func (s *schedule) quiet() bool {
 	return true
 }
 
+// member returns the value of a member of a hash; "" if it does not have it.
+func (k stored) member(name string) string {
+	for i := 0; i < len(k.members); i += 2 {
+		if k.members[i] == name {
+			return k.members[i+1]
+		}
+	}
+	return ""
+}
+
 func (k stored) count(letters string) (n int) {
 	for i := 0; i < len(k.members); i += 2 {
 		if strings.Contains(letters, k.members[i][:1]) {

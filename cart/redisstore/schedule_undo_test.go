@@ -250,11 +250,10 @@ func (s *schedule) unknownToAll(key stored) bool {
 	})
 }
 
-// keepsOut reports whether a customer's requests do not merge the cart of the token.
+// keepsOut reports whether a customer's requests do not merge the cart of the token: an undo of this customer has made it.
 func (s *schedule) keepsOut(who caller) bool {
-	return slices.ContainsFunc(s.undos(), func(op *operation) bool {
-		return who.token == op.freshToken() && op.tries[0].customer == who.customer
-	})
+	key := caller{-1, who.token}.ref(s.world).CartKey()
+	return slices.ContainsFunc(s.found, func(k stored) bool { return k.key == key && k.member("u") == who.ref(s.world).String() })
 }
 
 func (p *plan) drawUndos(c cast) {
