@@ -62,24 +62,6 @@ func TestLLMs_HasItsForm(t *testing.T) {
 	}
 }
 
-func TestTour_ListsEveryCall(t *testing.T) {
-	t.Parallel()
-	_, calls, _ := strings.Cut(string(read(t, "tour.md")), "## Calls\n")
-	calls, _, _ = strings.Cut(calls, "\n## ")
-	var listed, described []string
-	for _, call := range regexp.MustCompile("`([A-Z]+ /[^`]+)`").FindAllStringSubmatch(calls, -1) {
-		listed = append(listed, call[1])
-	}
-	for path, item := range setup(t).doc.Paths.Map() {
-		for method := range item.Operations() {
-			described = append(described, method+" "+path)
-		}
-	}
-	slices.Sort(listed)
-	slices.Sort(described)
-	assert.Equal(t, listed, described, "the page's calls, compared with openapi.yaml")
-}
-
 // Whoever decides reads the README in minutes. Its proofs are commands, of the promises that they name.
 func TestReadme_IsShortAndNamesProofs(t *testing.T) {
 	t.Parallel()
