@@ -288,7 +288,7 @@ func TestSeed_CanBeRepeatedAndRunConcurrently(t *testing.T) {
 func TestSharded_ServesEverythingButChanges(t *testing.T) {
 	t.Parallel()
 	url := ephemeral.Postgres(t)
-	up := codeUnder(t, source(t, "docs/citus.md"), "Setting up", "sh")[0]
+	up := codeUnder(t, source(t, "docs/scale.md"), "Citus", "sh")[0]
 	up, _, _ = strings.Cut(strings.TrimPrefix(strings.TrimSpace(up), "commerce "), "\n")
 	for _, step := range []struct{ command, says string }{
 		{up, "applied 00103_sharding.sql"},

@@ -39,7 +39,7 @@ func newMigrate() cli.Command {
 			},
 			cli.Setting{
 				Name: "sharded", Value: cli.Switch(&up.Sharded),
-				Help: "Create tables that Citus can shard by store. Such a database has no changes of subscriptions. See docs/citus.md.",
+				Help: "Create tables that Citus can shard by store. Such a database has no changes of subscriptions. See docs/scale.md.",
 			}),
 		command("down", "Roll back the latest migration and delete the data in the tables and columns that it added.", migrateDown),
 		command("status", "List all migrations, applied or pending.", migrateStatus),

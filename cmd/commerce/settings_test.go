@@ -122,7 +122,7 @@ func TestLogger_TakesTheLinesOfTheStandardLog(t *testing.T) {
 // environment, so this test is not parallel.
 func TestSettings_OfThePagesAreAccepted(t *testing.T) {
 	files := regexp.MustCompile("(?ms)^ *```ini\n(.*?)^ *```$")
-	for page, want := range map[string]int{"docs/deploy.md": 1, "docs/operations.md": 1, "docs/scale.md": 1, "docs/citus.md": 1} {
+	for page, want := range map[string]int{"docs/deploy.md": 1, "docs/operations.md": 1, "docs/scale.md": 1} {
 		found := 0
 		for _, file := range files.FindAllStringSubmatch(source(t, page), -1) {
 			if strings.Contains(file[1], "[Service]") {

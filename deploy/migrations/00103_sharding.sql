@@ -7,7 +7,7 @@
 --
 -- Citus refuses foreign keys with store_id if they have ON UPDATE CASCADE or ON DELETE SET NULL,
 -- even if these write only other columns. The platform then changes these columns itself:
--- docs/citus.md says how.
+-- docs/scale.md says how.
 
 -- +goose Up
 SET LOCAL lock_timeout = '2s'; -- as in 00102

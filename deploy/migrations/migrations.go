@@ -171,7 +171,7 @@ const leftOut int64 = 102
 var ErrHasChanges = errors.New("the database has 00102_changes.sql: run `commerce migrate down` until `commerce migrate status` lists it as pending")
 
 // UpSharded applies the pending migrations for a database that Citus shards by store (see
-// docs/citus.md). It leaves out the changes of subscriptions. From then on, Up does so too. It
+// docs/scale.md). It leaves out the changes of subscriptions. From then on, Up does so too. It
 // returns ErrHasChanges if the database has them.
 func (m *Migrator) UpSharded(ctx context.Context) (Result, error) {
 	has, _, err := m.applied(ctx)

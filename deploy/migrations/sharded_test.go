@@ -210,7 +210,7 @@ func TestSharded_IsTheSameSchemaAfterItIsRolledBack(t *testing.T) {
 	assert.Equal(t, definitions(t, conn), want, "after it was sharded and rolled back (-before +after)")
 }
 
-// What the platform does itself in a sharded database, as docs/citus.md shows it.
+// What the platform does itself in a sharded database, as docs/scale.md shows it.
 func TestSharded_PlatformChangesCopiesItself(t *testing.T) {
 	t.Parallel()
 	conn, _ := sharded(t)

@@ -1,5 +1,5 @@
 -- Shards the tables by store with Citus, on Postgres 15 or later. It follows the source of Citus as
--- of May 2026. docs/citus.md has all steps, and what a sharded database lacks.
+-- of May 2026. docs/scale.md has all steps, and what a sharded database lacks.
 --
 -- Run it once, on the coordinator, as the owner of the tables, after the workers were added and
 -- `commerce migrate up --sharded` has created the tables:
