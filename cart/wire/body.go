@@ -108,7 +108,7 @@ func unreadable(err error) *problem.Error {
 // wantJSON refuses other types than JSON in UTF-8. A body without a type counts as JSON.
 func wantJSON(h http.Header) error {
 	if encoding := h.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
-		return problem.New(problem.UnsupportedMediaType, "Content-Encoding", textNeedsJSON)
+		return problem.New(problem.UnsupportedMediaType, "Content-Encoding", textCompressed)
 	}
 	if types := h.Values("Content-Type"); len(types) > 1 || len(types) == 1 && !jsonInUTF8(types[0]) {
 		return problem.New(problem.UnsupportedMediaType, "Content-Type", textNeedsJSON)
@@ -253,6 +253,10 @@ var (
 	textCombining = locale.Text{
 		locale.En: "More than %d bytes of the request body are letters with combining characters. Send text in Unicode NFC.",
 		locale.Ar: "في محتوى الطلب أكثر من %d بايت من الحروف المتبوعة بعلامات منفصلة. أرسل النصوص بصيغة Unicode NFC.",
+	}
+	textCompressed = locale.Text{
+		locale.En: "Send the request body without compression.",
+		locale.Ar: "أرسل محتوى الطلب دون ضغط.",
 	}
 	textNeedsJSON = locale.Text{
 		locale.En: "Send the request body as application/json in UTF-8.",

@@ -164,7 +164,7 @@ func (j *jwtSettings) faults() (f cli.Faults) {
 	hasSecret := len(j.Secret) > 0
 	switch {
 	case !hasSecret && j.Keys.URL == "":
-		f.Add("JWT_SECRET", errors.New("is required, or JWT_JWKS_URL instead"))
+		f.Add("JWT_SECRET", errors.New("is required, or JWT_JWKS_URL instead: `openssl rand -hex 32` makes one"))
 	case hasSecret && j.Keys.URL != "":
 		f.Add("JWT_SECRET", errors.New("JWT_SECRET and JWT_JWKS_URL are both set; set only one"))
 	case hasSecret:

@@ -107,7 +107,10 @@ func TestBody_MustBeJSON(t *testing.T) {
 		{fine, []string{"Content-Type", "application/json", "Content-Type", "application/json"}},
 		{fine, []string{"Content-Encoding", "gzip"}},
 	} {
-		c.refused(415, "unsupported_media_type", "POST", "/cart/add", tt.body, tt.headers...).names(t, tt.headers[0])
+		refused := c.refused(415, "unsupported_media_type", "POST", "/cart/add", tt.body, tt.headers...)
+		refused.names(t, tt.headers[0])
+		compressed := tt.headers[0] == "Content-Encoding"
+		assert.Equal(t, refused.Header.Get("Accept-Encoding") == "identity", compressed, "%v: tells which encodings are accepted", tt.headers)
 		c.refused(415, "unsupported_media_type", "PATCH", "/cart/items/1", tt.body, tt.headers...).names(t, tt.headers[0])
 	}
 	c.wantLines("1×1")

@@ -153,6 +153,9 @@ func (r *responder) fail(c *gin.Context, answer wire.Answer, err error) {
 			c.Header("Ratelimit-Reset", seconds)
 		}
 	}
+	if status == http.StatusUnsupportedMediaType && known.Names("Content-Encoding") {
+		c.Header("Accept-Encoding", "identity")
+	}
 	c.Writer.Header()["Cache-Control"] = notStored
 	r.whole(c, w, status)
 }
