@@ -2,6 +2,7 @@ package subscriptions
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -48,7 +49,7 @@ var Criteria = []*Criterion{
 		Matches: func(f *Filter, s *Subscription, _ *Customer) bool { return f.Statuses.Has(s.Status) },
 	}),
 	member(func(f *Filter) *string { return &f.ExternalCustomerID }, parseExternalCustomer, asText, Criterion{
-		Name: "externalCustomerId", Invalid: textExternalCustomer.With(), Few: true,
+		Name: "externalCustomerId", Invalid: textExternalCustomer.With(), Index: Few,
 		Row: func(f *Filter, arg func(any) string) string { // the length is the condition of the index
 			return "length(external_customer_id) <= 255 AND external_customer_id = " + arg(f.ExternalCustomerID)
 		},
@@ -57,9 +58,51 @@ var Criteria = []*Criterion{
 		},
 	}),
 	member(func(f *Filter) *int64 { return &f.OrderID }, WholeNumber[int64](math.MaxInt64), numberText, Criterion{
-		Name: "orderId", Invalid: WantsNumber[int64]("orderId", math.MaxInt64), Few: true,
+		Name: "orderId", Invalid: WantsNumber[int64]("orderId", math.MaxInt64), Index: Few,
 		Row:     func(f *Filter, arg func(any) string) string { return "order_id = " + arg(f.OrderID) },
 		Matches: func(f *Filter, s *Subscription, _ *Customer) bool { return f.OrderID == s.OrderID },
+	}),
+	member(func(f *Filter) *IDSet { return &f.IDs }, ParseIDs, asText, Criterion{
+		Name: "ids", Invalid: textIDs.With(), Index: Few,
+		Row:     func(f *Filter, arg func(any) string) string { return "id = ANY(" + arg(f.IDs.Numbers()) + ")" },
+		Matches: func(f *Filter, s *Subscription, _ *Customer) bool { return slices.Contains(f.IDs.Numbers(), s.ID) },
+	}),
+	member(func(f *Filter) *int64 { return &f.ProductID }, WholeNumber[int64](math.MaxInt64), numberText, Criterion{
+		Name: "productId", Invalid: WantsNumber[int64]("productId", math.MaxInt64),
+		Row: func(f *Filter, arg func(any) string) string {
+			if f.VariantID != 0 { // has fewer rows, so + 0 hides the index by product
+				return "product_id + 0 = " + arg(f.ProductID)
+			}
+			return "product_id = " + arg(f.ProductID)
+		},
+		Matches: func(f *Filter, s *Subscription, _ *Customer) bool { return f.ProductID == s.Product.ID },
+	}),
+	member(func(f *Filter) *int64 { return &f.VariantID }, WholeNumber[int64](math.MaxInt64), numberText, Criterion{
+		Name: "variantId", Invalid: WantsNumber[int64]("variantId", math.MaxInt64),
+		Row:     func(f *Filter, arg func(any) string) string { return "variant_id = " + arg(f.VariantID) },
+		Matches: func(f *Filter, s *Subscription, _ *Customer) bool { return f.VariantID == s.Variant.ID },
+	}),
+	member(func(f *Filter) *Answer { return &f.CancelAtPeriodEnd }, parseAnswer, asText, Criterion{
+		Name: "cancelAtPeriodEnd", Invalid: textAnswer.With("cancelAtPeriodEnd"),
+		Row: func(f *Filter, _ func(any) string) string { // the condition of an index, so it is no argument
+			if f.CancelAtPeriodEnd == Yes {
+				return "cancel_at_period_end"
+			}
+			return "NOT cancel_at_period_end"
+		},
+		Matches: func(f *Filter, s *Subscription, _ *Customer) bool {
+			return (f.CancelAtPeriodEnd == Yes) == s.CancelAtPeriodEnd
+		},
+	}),
+	member(func(f *Filter) *time.Time { return &f.CreatedFrom }, parseDay, timeText, Criterion{
+		Name: "createdFrom", Invalid: textDay.With("createdFrom"), Index: ByDay,
+		Row:     func(f *Filter, arg func(any) string) string { return DaySQL + " >= " + arg(f.CreatedFrom) },
+		Matches: func(f *Filter, s *Subscription, _ *Customer) bool { return !s.CreatedAt.Before(f.CreatedFrom) },
+	}),
+	member(func(f *Filter) *time.Time { return &f.CreatedBefore }, parseLastDay, timeText, Criterion{
+		Name: "createdTo", Invalid: textDay.With("createdTo"), Index: ByDay, From: "createdFrom",
+		Row:     func(f *Filter, arg func(any) string) string { return DaySQL + " < " + arg(f.CreatedBefore) },
+		Matches: func(f *Filter, s *Subscription, _ *Customer) bool { return s.CreatedAt.Before(f.CreatedBefore) },
 	}),
 	member(func(f *Filter) *time.Time { return &f.PeriodEndFrom }, parseDay, timeText, Criterion{
 		Name: "periodEndFrom", Invalid: textDay.With("periodEndFrom"), Sort: OnlySorted,
@@ -100,6 +143,9 @@ func folded(address string) string {
 	return "(lower(" + address + ` COLLATE "und-x-icu") COLLATE "C")`
 }
 
+// DaySQL is the day on which a subscription was created. The index subscriptions_by_day is on this expression.
+const DaySQL = "((created_at AT TIME ZONE 'UTC')::date)"
+
 func callingCodeSQL(f *Filter, arg func(any) string) string {
 	return "calling_code = " + arg(f.CallingCode)
 }
@@ -123,6 +169,53 @@ func parseCallingCode(s string) (string, bool) {
 // parseExternalCustomer refuses only what no stored ID can be.
 func parseExternalCustomer(s string) (string, bool) {
 	return s, utf8.ValidString(s) && utf8.RuneCountInString(s) <= MaxExternalCustomer && !strings.Contains(s, "\x00")
+}
+
+// Answer is what a filter wants of a member that is true or false. The zero Answer wants neither.
+type Answer string
+
+const (
+	Yes Answer = "true"
+	No  Answer = "false"
+)
+
+func parseAnswer(s string) (Answer, bool) {
+	a := Answer(s)
+	return a, a == Yes || a == No
+}
+
+// maxIDs is the maximum number of IDs in a list.
+const maxIDs = 100
+
+// IDSet is a list of IDs without duplicates, the lowest first, with commas. The zero IDSet has none.
+type IDSet string
+
+// ParseIDs reads a list of 1 to 100 positive IDs.
+func ParseIDs(s string) (IDSet, bool) {
+	texts := strings.SplitN(s, ",", maxIDs+1)
+	all := make([]int64, len(texts))
+	for i, text := range texts {
+		id, ok := WholeNumber[int64](math.MaxInt64)(text)
+		if !ok {
+			return "", false
+		}
+		all[i] = id
+	}
+	slices.Sort(all)
+	texts = texts[:0]
+	for _, id := range slices.Compact(all) {
+		texts = append(texts, numberText(id))
+	}
+	return IDSet(strings.Join(texts, ",")), len(all) <= maxIDs
+}
+
+// Numbers returns the IDs.
+func (s IDSet) Numbers() (all []int64) {
+	for text := range strings.SplitSeq(string(s), ",") {
+		id, _ := strconv.ParseInt(text, 10, 64)
+		all = append(all, id)
+	}
+	return all
 }
 
 // parseDay reads the beginning of a day. The first day that can be shown has none, and the last one no
@@ -179,6 +272,14 @@ var (
 	textExternalCustomer = locale.Text{
 		locale.En: "externalCustomerId must be valid text of at most 255 characters.",
 		locale.Ar: "يجب أن يكون externalCustomerId نصًا صالحًا لا يتجاوز 255 حرفًا.",
+	}
+	textIDs = locale.Text{
+		locale.En: "ids must be 1 to 100 positive whole numbers, separated by commas.",
+		locale.Ar: "يجب أن يكون ids من 1 إلى 100 عدد صحيح موجب، تفصل بينها فواصل (,).",
+	}
+	textAnswer = locale.Text{
+		locale.En: "%s must be true or false.",
+		locale.Ar: "يجب أن يكون %s إما true أو false.",
 	}
 	textDay = locale.Text{
 		locale.En: "%s must be a date such as 2025-11-30.",

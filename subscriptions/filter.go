@@ -17,6 +17,13 @@ type Filter struct {
 	Statuses           StatusSet
 	ExternalCustomerID string // exact
 	OrderID            int64
+	IDs                IDSet
+	ProductID          int64
+	VariantID          int64
+	CancelAtPeriodEnd  Answer
+
+	// The subscription was created in this time, the second excluded.
+	CreatedFrom, CreatedBefore time.Time
 
 	// The current period ends in this time, the second excluded. Only of a query ByPeriodEnd.
 	PeriodEndFrom, PeriodEndBefore time.Time
@@ -39,7 +46,7 @@ type Criterion struct {
 	// Customer and Row are SQL: what a row of the table customers, or subscriptions, must meet. One
 	// can be nil. If it is Row, a query finds the customers first.
 	Customer, Row Condition
-	Few           bool // few rows meet Row, and an index finds them
+	Index         Index // finds the rows that meet Row
 
 	// Matches does the same in memory. c is nil if the customer is unknown and Customer is nil.
 	Matches func(f *Filter, s *Subscription, c *Customer) bool
@@ -47,6 +54,15 @@ type Criterion struct {
 
 // Condition returns a condition in SQL. arg adds an argument and returns its name.
 type Condition func(f *Filter, arg func(any) string) string
+
+// Index says which index finds the rows of a criterion, if no other criterion has a better one.
+type Index int
+
+const (
+	ByStatus Index = iota // an index has them in order, for each status
+	ByDay                 // an index has them in order, for each DaySQL
+	Few                   // there are few, in any order
+)
 
 // Sorting says how a criterion combines with a query ByPeriodEnd.
 type Sorting int
@@ -65,6 +81,14 @@ func (f *Filter) Given() []*Criterion {
 // ByCustomer reports whether a query must find customers first.
 func (f *Filter) ByCustomer() bool {
 	return slices.ContainsFunc(f.Given(), func(c *Criterion) bool { return c.Row == nil })
+}
+
+// By returns the best index for the filter.
+func (f *Filter) By() (best Index) {
+	for _, c := range f.Given() {
+		best = max(best, c.Index)
+	}
+	return best
 }
 
 // passes applies criteria of the filter to a subscription. c is nil if its customer is unknown.

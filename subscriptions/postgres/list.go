@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"cmp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -104,13 +103,16 @@ func (p pageSQL) conditions(f subscriptions.Filter, one func(*subscriptions.Crit
 // large store.
 func (p pageSQL) ofStore(q subscriptions.Query) string {
 	f, ordered := q.Filter, " ORDER BY "+p.order
-	few := slices.ContainsFunc(f.Given(), func(c *subscriptions.Criterion) bool { return c.Few })
+	by := f.By()
 	states := cmp.Or(f.Statuses, subscriptions.EveryStatus)
-	if !few {
+	if by == subscriptions.ByStatus {
 		f.Statuses = 0 // each state has a branch
 	}
 	of := p.conditions(f, func(c *subscriptions.Criterion) subscriptions.Condition { return c.Row })
-	if few || states == subscriptions.EveryStatus && of == "" && !q.ByPeriodEnd {
+	switch {
+	case by == subscriptions.ByDay:
+		return p.ofDays(q, of)
+	case by == subscriptions.Few, states == subscriptions.EveryStatus && of == "" && !q.ByPeriodEnd:
 		return p.subscriptions(of) + ordered
 	}
 	branches := states.Names()
@@ -125,6 +127,39 @@ func (p pageSQL) ofStore(q subscriptions.Query) string {
 		each = " LIMIT " + p.arg(q.Skip+q.Limit)
 	}
 	return "SELECT * FROM ((" + strings.Join(branches, each+") UNION ALL (") + each + ")) states" + ordered
+}
+
+// ofDays selects a store's subscriptions that meet conditions, among them days of creation. Mostly, the next rows of
+// the list have enough of them. If not, as after an import, whose rows are older than their IDs, an index has the
+// rows of each day in the order of the list: a recursion reads which days there are, and the page's rows are on the
+// days whose first row comes first. So a page costs little for each day, however many rows it has.
+func (p pageSQL) ofDays(q subscriptions.Query, of string) string {
+	within := p.conditions(q.Filter, func(c *subscriptions.Criterion) subscriptions.Condition {
+		if c.Index != subscriptions.ByDay {
+			return nil
+		}
+		return c.Row
+	})
+	const tried = 20 // rows for each of the page
+	ordered, rows, next := " ORDER BY "+p.order, strconv.Itoa(q.Limit), strconv.Itoa(tried*q.Limit)
+	if q.Skip != 0 {
+		rows, next = p.arg(q.Skip+q.Limit), p.arg(tried*(q.Skip+q.Limit))
+	}
+	latest := func(than string) string {
+		return "SELECT " + subscriptions.DaySQL + " AS day FROM subscriptions WHERE store_id = $1" + within + than +
+			" ORDER BY " + subscriptions.DaySQL + " DESC LIMIT 1"
+	}
+	all, first := p, p
+	all.what, first.what = "*", "id"
+	onDay := of + " AND " + subscriptions.DaySQL + " = day" + ordered + " LIMIT "
+	return "SELECT * FROM (WITH RECURSIVE near AS MATERIALIZED (SELECT " + p.what + " FROM (" + all.subscriptions("") + ordered +
+		" LIMIT " + next + ") next WHERE true" + of + ordered + " LIMIT " + rows + ")," +
+		" days AS ((" + latest("") + ") UNION ALL SELECT earlier.day FROM days" +
+		" CROSS JOIN LATERAL (" + latest(" AND "+subscriptions.DaySQL+" < days.day") + ") earlier)," +
+		" firsts AS (SELECT day FROM days CROSS JOIN LATERAL (" + first.subscriptions(onDay) + "1) first" + ordered + " LIMIT " + rows + ")" +
+		" SELECT * FROM near WHERE (SELECT count(*) FROM near) = " + rows +
+		" UNION ALL SELECT theirs.* FROM firsts CROSS JOIN LATERAL (" + p.subscriptions(onDay) + rows + ") theirs" +
+		" WHERE (SELECT count(*) FROM near) < " + rows + ") days" + ordered
 }
 
 // ofCustomers selects the subscriptions of matching customers. There are few such customers. An

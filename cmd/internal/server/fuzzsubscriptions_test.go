@@ -22,7 +22,7 @@ func FuzzSubscriptions(f *testing.F) {
 	for _, query := range []string{
 		"page=2&per_page=5", "customerEmail=SARA@example.com", "customerPhone=%2B966501234567", "customerCountryCode=966",
 		"status=active,canceled&per_page=3", "status=active,", "externalCustomerId=crm-7", "externalCustomerId=%00",
-		"orderId=5001", "sort=periodEnd&per_page=5&status=past_due,active", "sort=periodEnd&periodEndFrom=2025-11-20&periodEndTo=2025-12-20",
+		"orderId=5001", "ids=5001,5002,7", "productId=4&variantId=41", "cancelAtPeriodEnd=true", "createdFrom=2025-01-01&createdTo=2026-01-01", "sort=periodEnd&per_page=5&status=past_due,active", "sort=periodEnd&periodEndFrom=2025-11-20&periodEndTo=2025-12-20",
 		"page=0", "per_page=101", "cursor=AAAA", "customerMail=x", "page=1&page=2", "%zz", "customerEmail=%00@x", "a;b",
 		"from=2025-01&to=2025-12", "from=2025-1",
 		"customerEmail=%ff@x", "externalCustomerId=%ed%a0%80", "customerEmail=%25_%27%22%5C@x", "customerPhone=%D9%A5%D9%A0",
