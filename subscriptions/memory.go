@@ -165,7 +165,7 @@ func (m *Memory) page(rows iter.Seq2[int, *Subscription], q Query) []Subscriptio
 			skip--
 		default:
 			shown := *s
-			shown.Scheduled = nil
+			shown.Scheduled, shown.CancellationReason = nil, ""
 			page = append(page, shown)
 		}
 	}

@@ -144,7 +144,7 @@ func TestSchema_RefusesImpossibleStates(t *testing.T) {
 		"calling_code = '971'",
 		"customer_id = 1002, calling_code = '971'", // who does not own the card
 		"saved_card_id = 999", "order_id = 0", "store_id = 2", "external_customer_id = ''",
-		"external_customer_id = repeat('x', 256)",
+		"external_customer_id = repeat('x', 256)", "cancellation_reason = repeat('ع', 201)",
 		"metadata = jsonb_build_object('x', repeat('x', 16 * 1024 - 8))", // {"x": "…"} of 16,385 bytes
 		"starts_at = '-infinity'", "ends_at = 'infinity'", "ends_at = '10000-01-01 00:00:00+00'",
 		"current_period_start = '0001-12-31 00:00:00+00 BC'", "current_period_end = 'infinity'", "trial_ends_at = 'infinity'",
@@ -165,7 +165,7 @@ func TestSchema_AcceptsTheMaximums(t *testing.T) {
 	pool := suite.Filled(t, suite.SixStates())
 	b := suite.NewBundle(suite.Patient(pool))
 	suite.Exec(t, pool, `UPDATE subscriptions SET starts_at = '0001-01-01 00:00:00+00', ends_at = '9999-12-31 23:59:59.999999+00',
-		external_customer_id = repeat('ع', 255), metadata = jsonb_build_object('x', repeat('x', 16 * 1024 - 9)) WHERE id = 2`)
+		external_customer_id = repeat('ع', 255), cancellation_reason = repeat('ع', 200), metadata = jsonb_build_object('x', repeat('x', 16 * 1024 - 9)) WHERE id = 2`)
 	s := b.List(t, "/subscriptions?per_page=1&page=5", 1).Data[0]
 	assert.That(t, s["id"] == 2.0 && s["starts_at"] == "0001-01-01 00:00:00" && s["ends_at"] == "9999-12-31 23:59:59" &&
 		s["external_customer_id"] == strings.Repeat("ع", 255) &&

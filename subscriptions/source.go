@@ -11,8 +11,8 @@ import (
 // Source has the subscriptions of stores. Errors for the caller are problem.Errors, such as
 // ErrNotFound. Any other error means that the source failed.
 type Source interface {
-	// List returns the rows of a query for one store, in its order. Their Scheduled is not
-	// set, since the list does not show it.
+	// List returns the rows of a query for one store, in its order. Their Scheduled and
+	// CancellationReason are not set, since the list does not show them.
 	List(ctx context.Context, store int64, q Query) ([]Subscription, error)
 
 	// Get returns one complete subscription of the store, with the product's name in a

@@ -29,6 +29,9 @@ type Subscription struct {
 	CancelAtPeriodEnd bool
 	CanceledAt        time.Time // time of the request, not when it takes effect
 
+	// CancellationReason is why it ends, at most 200 characters; "" if that is not known.
+	CancellationReason string
+
 	// PausedAt and PausedRemainingDays are set only while paused. The days are the rest
 	// of the period at that time. They are added to the next period.
 	PausedAt            time.Time

@@ -9,7 +9,8 @@ import (
 // restartChanges stamps all subscriptions again if the database was restored from a dump or
 // upgraded by pg_upgrade: its changed_in then has transaction IDs of another server.
 //
-// Histories stay, since their times are still right. Those of subscriptions that have none begin.
+// Histories stay, since their times are still right, and their events are stamped, too. Those of subscriptions that
+// have none begin.
 //
 // Everything is one transaction. Meanwhile the subscriptions can be read, and instances
 // refuse to read changes.
@@ -35,6 +36,8 @@ func restartChanges(ctx context.Context, db *sql.DB) (restarted bool, stamped in
 		DELETE FROM subscription_timelines;
 		DELETE FROM deleted_subscriptions;
 		DELETE FROM pruned_deletions;
+		DELETE FROM folded_states;
+		UPDATE subscription_states SET recorded_in = pg_current_xact_id() WHERE NOT first;
 		SELECT mark_timeline();
 		UPDATE subscriptions SET changed_in = pg_current_xact_id()`)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 // schema may have other tables, of a newer release or of somebody else, which the service does not use.
 func Tables() []string {
 	return []string{
-		"api_tokens", "coupon_products", "coupon_uses", "coupons", "customers", "deleted_subscriptions", "field_options", "fields",
+		"api_tokens", "coupon_products", "coupon_uses", "coupons", "customers", "deleted_subscriptions", "field_options", "fields", "folded_states",
 		"goose_db_version", "page_link_key", "payment_methods", "plans", "products", "pruned_deletions", "publishable_keys",
 		"saved_cards", "stores", "subscription_states", "subscription_timelines", "subscriptions", "tax_rates",
 	}
@@ -35,7 +35,7 @@ func PruneRights() []string {
 	return []string{
 		"goose_db_version SELECT", "subscriptions SELECT (store_id, id)",
 		"deleted_subscriptions SELECT, DELETE, UPDATE (deleted_at)", "pruned_deletions SELECT, INSERT, UPDATE",
-		"subscription_states SELECT, DELETE, UPDATE (first, was_bearing, card_last_four, card_scheme)",
+		"folded_states SELECT, INSERT, UPDATE", "subscription_states SELECT, DELETE, UPDATE (first, was_bearing, card_last_four, card_scheme)",
 	}
 }
 

@@ -52,7 +52,7 @@ func pastOf(s subscriptions.Subscription, now time.Time, cheapMonth, cheapYear s
 			become(subscriptions.Paused, begin)
 			continue
 		case bad && turn%4 == 2:
-			is.CancelAtPeriodEnd = true
+			is.CancelAtPeriodEnd, is.CancellationReason = true, reasons[turn%int64(len(reasons))]
 			become(subscriptions.Canceled, begin.AddDate(0, 0, -6))
 			become(subscriptions.Expired, begin)
 			continue
@@ -60,7 +60,7 @@ func pastOf(s subscriptions.Subscription, now time.Time, cheapMonth, cheapYear s
 			become(subscriptions.PastDue, begin)
 			begin = begin.AddDate(0, 0, 2) // when the card was charged again
 		}
-		is.Variant, is.Price, is.Card, is.CancelAtPeriodEnd = s.Variant, s.Price, s.Card, false
+		is.Variant, is.Price, is.Card, is.CancelAtPeriodEnd, is.CancellationReason = s.Variant, s.Price, s.Card, false, ""
 		is.PeriodStart, is.PeriodEnd = begins[n], begins[n+1]
 		if s.Card != nil && long && n < 4 {
 			is.Card = card(s.ID + 7) // an earlier card

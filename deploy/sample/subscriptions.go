@@ -152,7 +152,11 @@ func pause(s *subscriptions.Subscription, at time.Time) {
 	s.Status, s.PausedAt, s.UpdatedAt = subscriptions.Paused, at, at
 }
 
+// reasons are why customers cancel. Not all say it.
+var reasons = [...]string{"Too expensive", "", "Not used any more"}
+
 func cancel(s *subscriptions.Subscription, at time.Time) {
+	s.CancellationReason = reasons[s.ID/2%int64(len(reasons))]
 	s.Status, s.CancelAtPeriodEnd, s.CanceledAt, s.UpdatedAt = subscriptions.Canceled, true, at, at
 }
 

@@ -16,7 +16,7 @@ const (
 	ofCard         = "customer_id, last_four, scheme"
 	ofSubscription = "customer_id, calling_code, status, external_customer_id, " +
 		"starts_at, ends_at, current_period_start, current_period_end, trial_ends_at, " +
-		"cancel_at_period_end, canceled_at, paused_at, paused_remaining_days, next_retry_at, grace_ends_at, " +
+		"cancel_at_period_end, canceled_at, cancellation_reason, paused_at, paused_remaining_days, next_retry_at, grace_ends_at, " +
 		"duration, order_id, price_amount, currency, product_id, variant_id, scheduled_variant_id, " +
 		"saved_card_id, metadata, created_at, updated_at"
 )
@@ -43,7 +43,7 @@ func subscriptionRow(s *subscriptions.Subscription, callingCode string) []any {
 	return []any{
 		s.StoreID, s.ID, s.CustomerID, callingCode, string(s.Status), orNull(s.ExternalCustomerID),
 		s.StartsAt, s.EndsAt, s.PeriodStart, s.PeriodEnd, orNull(s.TrialEndsAt),
-		s.CancelAtPeriodEnd, orNull(s.CanceledAt), orNull(s.PausedAt), pausedDays, orNull(s.NextRetryAt), orNull(s.GraceEndsAt),
+		s.CancelAtPeriodEnd, orNull(s.CanceledAt), orNull(s.CancellationReason), orNull(s.PausedAt), pausedDays, orNull(s.NextRetryAt), orNull(s.GraceEndsAt),
 		string(s.Duration), s.OrderID, int64(s.Price), s.Currency, s.Product.ID, s.Variant.ID, scheduled,
 		saved, s.Metadata, s.CreatedAt, s.UpdatedAt,
 	}
@@ -96,20 +96,20 @@ func WritePast(ctx context.Context, tx pgx.Tx, all []history.Past) error {
 }
 
 const insertState = `INSERT INTO subscription_states (store_id, subscription_id, recorded_at, first, was_bearing, status, variant_id,
-	price_amount, currency, duration, cancel_at_period_end, card_last_four, card_scheme, period_start, period_end)
-	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`
+	price_amount, currency, duration, cancel_at_period_end, card_last_four, card_scheme, period_start, period_end, cancellation_reason)
+	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`
 
 func stateRow(p history.Past, s *history.State) []any {
 	row := []any{p.StoreID, p.ID, s.At, s.Baseline, s.WasBearing}
 	if s.Deleted {
-		return append(row, make([]any, 10)...)
+		return append(row, make([]any, 11)...)
 	}
 	var card subscriptions.Card
 	if s.Card != nil {
 		card = *s.Card
 	}
 	return append(row, string(s.Status), s.VariantID, int64(s.Price), s.Currency, string(s.Duration), s.CancelAtPeriodEnd,
-		card.LastFour, card.Scheme, s.PeriodStart, s.PeriodEnd)
+		card.LastFour, card.Scheme, s.PeriodStart, s.PeriodEnd, orNull(s.CancellationReason))
 }
 
 // continueAfter makes Postgres give higher ids than last to new cards and subscriptions.

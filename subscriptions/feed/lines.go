@@ -74,7 +74,7 @@ var csvColumns = []string{
 	"payment_method.last_four", "payment_method.scheme", "metadata", "features",
 	"is_active", "is_expired", "days_remaining", "grace_ends_at", "created_at", "updated_at",
 	"scheduled_variant.id", "scheduled_variant.duration", "scheduled_variant.duration_text", "scheduled_variant.price",
-	"paused_at", "paused_remaining_days", "next_retry_at", "deleted_at",
+	"cancellation_reason", "paused_at", "paused_remaining_days", "next_retry_at", "deleted_at",
 }
 
 // csv has a line for each change, and one for the cursor at the end of a page.

@@ -69,6 +69,9 @@ func writeHistory(w *wire.Writer, v *subscriptionshttp.View, p *Page, store, id 
 		w.Text("event", string(e.Kind))
 		writeSide(v, "from", e.Kind, e.From)
 		writeSide(v, "to", e.Kind, e.To)
+		if e.Cancels() {
+			w.Optional("cancellation_reason", e.To.CancellationReason)
+		}
 		w.EndObject()
 	}
 	w.EndArray()

@@ -39,6 +39,9 @@ type State struct {
 	Card              *subscriptions.Card // nil: none, or the subscription was deleted later
 	PeriodStart       time.Time
 	PeriodEnd         time.Time
+
+	// CancellationReason is what the transaction of this state left. One that is written later is no event.
+	CancellationReason string
 }
 
 // StateOf returns the state of a subscription that changed at a time. It has no number.
@@ -46,6 +49,7 @@ func StateOf(s *subscriptions.Subscription, at time.Time) State {
 	return State{
 		At: at, Status: s.Status, VariantID: s.Variant.ID, Price: s.Price, Currency: s.Currency, Duration: s.Duration,
 		CancelAtPeriodEnd: s.CancelAtPeriodEnd, Card: s.Card, PeriodStart: s.PeriodStart, PeriodEnd: s.PeriodEnd,
+		CancellationReason: s.CancellationReason,
 	}
 }
 
@@ -84,6 +88,12 @@ var Kinds = [...]Kind{EventCreated, EventStatus, EventVariant, EventPrice, Event
 type Event struct {
 	Kind     Kind
 	From, To *State // From is nil if the subscription was created
+}
+
+// Cancels reports whether the event says that the subscription ends: its status becomes canceled, or it will end with
+// its period.
+func (e *Event) Cancels() bool {
+	return e.Kind == EventStatus && e.To.Status == subscriptions.Canceled || e.Kind == EventCancelAtPeriodEnd && e.To.CancelAtPeriodEnd
 }
 
 // Events returns the differences between states, the newest first. The oldest state has a

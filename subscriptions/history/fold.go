@@ -10,7 +10,7 @@ import (
 
 // foldSQL folds the states that are older than $1 into the newest of them, for up to $2
 // subscriptions. If that says that the subscription was deleted, and it does not exist again, it
-// goes, too.
+// goes, too. Readers of events that have not seen those of the states must be refused, so the last one is kept.
 //
 // A subscription with a state that another transaction has locked is skipped, so that nobody waits
 // for a prune that waits: that transaction is another prune, or deletes the subscription.
@@ -37,6 +37,14 @@ const foldSQL = `/* fold */
 		SELECT n.*, n.deleted AND NOT EXISTS (SELECT FROM subscription_states s
 			WHERE s.store_id = n.store_id AND s.subscription_id = n.subscription_id AND s.number > n.number) AS gone
 		FROM newest n
+	),
+	raised AS (
+		INSERT INTO folded_states AS known
+		SELECT DISTINCT ON (store_id) store_id, l.recorded_in, l.number, pg_current_xact_id()
+		FROM locked l JOIN folds USING (store_id, subscription_id) ORDER BY store_id, l.recorded_in DESC, l.number DESC
+		ON CONFLICT (store_id) DO UPDATE SET folded_in = excluded.folded_in,
+			(recorded_in, number) = (SELECT * FROM (VALUES (known.recorded_in, known.number), (excluded.recorded_in, excluded.number)) folded (r, n)
+				ORDER BY r DESC, n DESC LIMIT 1)
 	),
 	removed AS (
 		DELETE FROM subscription_states s USING folds f

@@ -309,10 +309,12 @@ func TestHistory_MatchesGoldenFile(t *testing.T) {
 	t.Parallel()
 	past := pastOf(5001, suite.Now, map[int]func(s *history.State){
 		9: func(*history.State) {},
-		8: func(s *history.State) { s.Status, s.CancelAtPeriodEnd = subscriptions.PastDue, true },
+		8: func(s *history.State) {
+			s.Status, s.CancelAtPeriodEnd, s.CancellationReason = subscriptions.PastDue, true, "Too expensive"
+		},
 		7: func(s *history.State) { s.Card = &subscriptions.Card{LastFour: "1111", Scheme: "mada"} },
 		6: func(s *history.State) {
-			s.Status, s.CancelAtPeriodEnd, s.PeriodStart, s.PeriodEnd = subscriptions.Active, false, s.PeriodEnd, s.PeriodEnd.AddDate(0, 1, 0)
+			s.Status, s.CancelAtPeriodEnd, s.CancellationReason, s.PeriodStart, s.PeriodEnd = subscriptions.Active, false, "", s.PeriodEnd, s.PeriodEnd.AddDate(0, 1, 0)
 		},
 		5: func(s *history.State) {
 			s.VariantID, s.Price, s.Currency, s.Duration = 42, 20_000, "KWD", period.Annually
@@ -335,6 +337,44 @@ func TestHistory_MatchesGoldenFile(t *testing.T) {
 			suite.Golden(t, "history", b, "/subscriptions/5001/history", "en")
 			suite.Golden(t, "history.baseline", b, "/subscriptions/5002/history", "ar")
 		})
+	}
+}
+
+// A cancellation has the reason that its transaction left, whichever statement wrote it. A later one is no event.
+func TestHistory_HasTheReasonOfACancellation(t *testing.T) {
+	t.Parallel()
+	pool := suite.Filled(t, suite.SampleData())
+	m := suite.NewMemory(nil, suite.SampleData().All)
+	for _, step := range []struct {
+		sql string
+		put func(*subscriptions.Subscription)
+	}{
+		{"cancel_at_period_end = true, cancellation_reason = 'a'", func(s *subscriptions.Subscription) { s.CancelAtPeriodEnd, s.CancellationReason = true, "a" }},
+		{"cancellation_reason = 'b'", func(s *subscriptions.Subscription) { s.CancellationReason = "b" }},
+		{"status = 'canceled', canceled_at = now()", func(s *subscriptions.Subscription) { s.Status = subscriptions.Canceled }},
+		{"status = 'active', cancel_at_period_end = false, cancellation_reason = NULL", func(s *subscriptions.Subscription) {
+			s.Status, s.CancelAtPeriodEnd, s.CancellationReason = subscriptions.Active, false, ""
+		}},
+		{
+			"status = 'canceled' WHERE id = 5001; UPDATE subscriptions SET cancellation_reason = 'c' WHERE id = 5001; UPDATE subscriptions SET order_id = 7",
+			func(s *subscriptions.Subscription) {
+				s.Status, s.CancellationReason, s.OrderID = subscriptions.Canceled, "c", 7
+			},
+		},
+	} {
+		assert.Must(pool.Exec(t.Context(), "UPDATE subscriptions SET "+step.sql+" WHERE id = 5001", pgx.QueryExecModeSimpleProtocol))(t)
+		s := assert.Must(m.Get(t.Context(), 1, 5001, locale.En))(t)
+		step.put(s)
+		m.Put(*s)
+	}
+	for _, source := range []suite.Source{m, suite.Patient(pool)} {
+		var reasons []string
+		for _, e := range happened(t, source, 1, 5001, 2) {
+			if e.Cancels() {
+				reasons = append(reasons, string(e.Kind)+" "+e.To.CancellationReason)
+			}
+		}
+		assert.Equal(t, reasons, []string{"status c", "status b", "cancel_at_period_end a"}, "%T: cancellations", source)
 	}
 }
 

@@ -27,7 +27,8 @@ const historySQL = `/* history */
 	SELECT number, recorded_at, first, was_bearing, status IS NULL, coalesce(status, ''), coalesce(variant_id, 0),
 		coalesce(price_amount, 0), coalesce(currency, ''), coalesce(duration, ''), coalesce(cancel_at_period_end, false),
 		period_start, period_end, coalesce(page.card_last_four, older.card_last_four, ''),
-		coalesce(page.card_scheme, older.card_scheme, ''), page.card_last_four IS NOT NULL
+		coalesce(page.card_scheme, older.card_scheme, ''), page.card_last_four IS NOT NULL,
+		coalesce(cancellation_reason, '')
 	FROM page LEFT JOIN older ON true ORDER BY number DESC`
 
 // Postgres reads histories from servers.
@@ -80,6 +81,7 @@ func states(ctx context.Context, conn *pgxpool.Conn, store, id, newest int64, li
 		&s.Number, (*postgres.Instant)(&s.At), &s.Baseline, &s.WasBearing, &s.Deleted, (*postgres.Text)(&s.Status), &s.VariantID,
 		(*int64)(&s.Price), (*postgres.Text)(&s.Currency), (*postgres.Text)(&s.Duration), &s.CancelAtPeriodEnd,
 		(*postgres.Instant)(&s.PeriodStart), (*postgres.Instant)(&s.PeriodEnd), &card.LastFour, &card.Scheme, &own,
+		(*postgres.Text)(&s.CancellationReason),
 	}
 	var all []State
 	rows, _ := conn.Query(ctx, historySQL, store, id, newest, limit) // the rows have the error

@@ -28,7 +28,7 @@ const joins = `
 	LEFT JOIN saved_cards c ON c.store_id = $1 AND c.id = s.saved_card_id`
 
 // fullColumns are the columns of a single subscription, from the tables of fullJoins.
-const fullColumns = columns + `, coalesce(n.id, 0), coalesce(n.duration, ''), coalesce(n.price, 0)`
+const fullColumns = columns + `, coalesce(n.id, 0), coalesce(n.duration, ''), coalesce(n.price, 0), coalesce(s.cancellation_reason, '')`
 
 const fullJoins = joins + `
 	LEFT JOIN plans n ON n.store_id = $1 AND n.id = s.scheduled_variant_id`
@@ -68,7 +68,7 @@ func newRow(store int64) *row {
 
 // full makes r the destination of fullColumns.
 func (r *row) full() *row {
-	r.columns = append(r.columns, &r.scheduled.ID, (*Text)(&r.scheduled.Duration), (*int64)(&r.scheduled.Price))
+	r.columns = append(r.columns, &r.scheduled.ID, (*Text)(&r.scheduled.Duration), (*int64)(&r.scheduled.Price), (*Text)(&r.CancellationReason))
 	return r
 }
 

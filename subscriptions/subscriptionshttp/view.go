@@ -85,6 +85,7 @@ func (v *View) Full(s *subscriptions.Subscription) {
 	} else {
 		v.variant("scheduled_variant", s.Scheduled)
 	}
+	v.Optional("cancellation_reason", s.CancellationReason)
 	switch s.Status {
 	case subscriptions.Paused:
 		v.Instant("paused_at", s.PausedAt)

@@ -108,7 +108,7 @@ func SixStates() Data {
 	pastDue.PeriodEnd = Now.Add(-time.Hour)
 	pastDue.EndsAt, pastDue.NextRetryAt, pastDue.GraceEndsAt = pastDue.PeriodEnd, Now.Add(23*time.Hour), Now.AddDate(0, 0, 3)
 	paused.PausedAt, paused.PausedRemainingDays = Now.AddDate(0, 0, -4), 20
-	canceled.CancelAtPeriodEnd, canceled.CanceledAt = true, Now.AddDate(0, 0, -2)
+	canceled.CancelAtPeriodEnd, canceled.CanceledAt, canceled.CancellationReason = true, Now.AddDate(0, 0, -2), "Zu teuer, \"sorry\""
 	expired.StartsAt, expired.PeriodStart = start.AddDate(0, -3, 0), start.AddDate(0, -3, 0)
 	expired.PeriodEnd, expired.EndsAt, expired.Card = start.AddDate(0, -2, 0), start.AddDate(0, -2, 0), nil
 	customers := []subscriptions.Customer{{StoreID: 1, ID: 1001, Email: "Sara@Example.com", Phone: "501234567", CallingCode: "966"}}
