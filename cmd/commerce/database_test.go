@@ -176,7 +176,7 @@ func TestServe_StartsAndServesOnTheSchemaOfTheNextRelease(t *testing.T) {
 		INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, true)`)
 	for _, r := range []*running{before, startServe(t, asRole)} {
 		r.wantStatuses(t, token, healthy())
-		for _, path := range []string{"/subscriptions/5001", "/subscriptions/5001/history", "/subscriptions/summary", "/subscriptions/metrics", "/subscriptions/changes", "/subscriptions?status=active"} {
+		for _, path := range []string{"/subscriptions/5001", "/subscriptions/5001/history", "/subscriptions/summary", "/subscriptions/metrics", "/subscriptions/changes", "/subscriptions/events", "/subscriptions?status=active"} {
 			status, _ := r.asStoreServed(t, token, path)
 			assert.That(t, status == http.StatusOK, "%s: %d", path, status)
 		}
@@ -308,6 +308,7 @@ func TestSharded_ServesEverythingButChanges(t *testing.T) {
 		"/subscriptions/summary":                               http.StatusOK,
 		"/subscriptions?status=active&customerCountryCode=966": http.StatusOK,
 		"/subscriptions/changes":                               http.StatusNotFound,
+		"/subscriptions/events":                                http.StatusNotFound,
 		"/subscriptions/5001/history":                          http.StatusNotFound,
 		"/subscriptions/metrics":                               http.StatusNotFound,
 	} {

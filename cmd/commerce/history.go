@@ -14,7 +14,7 @@ import (
 func withHistory() extra {
 	return extra{
 		serve: func(_ context.Context, s *onPostgres) error {
-			s.SubscriptionCalls = append(s.SubscriptionCalls, history.Calls(history.NewPostgres(s.rows.Servers)))
+			s.SubscriptionCalls = append(s.SubscriptionCalls, history.Calls(history.NewPostgres(s.rows, s.timeline)))
 			return nil
 		},
 		demo: func(m *inMemory) { m.SubscriptionCalls = append(m.SubscriptionCalls, history.Calls(m.past)) },

@@ -84,7 +84,7 @@ var imports = map[string][]string{
 	"subscriptions/feed/follower": {"auth/locale", "subscriptions", "subscriptions/feed"}, // only tests
 	"subscriptions/history": {
 		"auth/locale", "cart/money", "cart/period", "cart/wire",
-		"subscriptions", "subscriptions/postgres", "subscriptions/recorded", "subscriptions/subscriptionshttp",
+		"auth/problem", "subscriptions", "subscriptions/feed", "subscriptions/postgres", "subscriptions/recorded", "subscriptions/subscriptionshttp",
 	},
 	"subscriptions/figures": {
 		"auth/bounded", "auth/limit", "auth/locale", "auth/pgread", "auth/problem", "auth/timing", "cart/money", "cart/period", "cart/wire",

@@ -92,7 +92,7 @@ func TestServe_ReadsSubscriptionsFromReplicas(t *testing.T) {
 	_, page := r.asStoreServed(t, r.token, "/subscriptions")
 	assert.Require(t, len(page.Data.Data) != 0, "the list is empty")
 	single := fmt.Sprintf("/subscriptions/%d", page.Data.Data[0].ID)
-	for _, path := range []string{"/subscriptions", single, single + "/history", "/subscriptions/changes", "/subscriptions/summary", "/subscriptions/metrics"} {
+	for _, path := range []string{"/subscriptions", single, single + "/history", "/subscriptions/changes", "/subscriptions/events", "/subscriptions/summary", "/subscriptions/metrics"} {
 		r.wantFromReplica(t, path)
 	}
 	second := hostOf(t, r.replicas[1].URL)

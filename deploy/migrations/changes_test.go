@@ -240,6 +240,7 @@ func TestUp_StampsTheSubscriptionsOfACopyAnew(t *testing.T) {
 		r, err := m.Up(t.Context())
 		assert.That(t, err == nil && r.Restarted && r.Stamped == 2, "%s: %+v, %v", copied, r, err)
 		old := texts(t, conn, "SELECT id::text FROM subscriptions WHERE changed_in <= $1", last)
+		old = append(old, texts(t, conn, "SELECT 'state ' || number FROM subscription_states WHERE NOT first AND recorded_in <= $1", last)...)
 		assert.That(t, len(old) == 0, "%s: %v have the old stamp", copied, old)
 		assert.That(t, !strings.Contains(changedIn(t, conn), "deleted"), "%s: %s", copied, changedIn(t, conn))
 		kept := texts(t, conn, "SELECT number::text FROM subscription_states WHERE NOT first OR subscription_id <> 2 ORDER BY number")

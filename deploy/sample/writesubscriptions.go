@@ -85,9 +85,9 @@ func WritePast(ctx context.Context, tx pgx.Tx, all []history.Past) error {
 	var batch pgx.Batch
 	for _, p := range all {
 		batch.Queue("DELETE FROM subscription_states WHERE store_id = $1 AND subscription_id = $2", p.StoreID, p.ID)
-		for _, s := range p.States {
-			batch.Queue(insertState, stateRow(p, &s)...)
-		}
+	}
+	for p, s := range history.InOrder(all) {
+		batch.Queue(insertState, stateRow(p, s)...)
 	}
 	if err := tx.SendBatch(ctx, &batch).Close(); err != nil {
 		return fmt.Errorf("write the past of %d subscriptions: %w", len(all), err)
@@ -99,7 +99,7 @@ const insertState = `INSERT INTO subscription_states (store_id, subscription_id,
 	price_amount, currency, duration, cancel_at_period_end, card_last_four, card_scheme, period_start, period_end, cancellation_reason)
 	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`
 
-func stateRow(p history.Past, s *history.State) []any {
+func stateRow(p *history.Past, s *history.State) []any {
 	row := []any{p.StoreID, p.ID, s.At, s.Baseline, s.WasBearing}
 	if s.Deleted {
 		return append(row, make([]any, 11)...)

@@ -4,9 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"slices"
 	"sync"
-	"time"
 
 	"commerce/auth/limit"
 	"commerce/auth/locale"
@@ -24,10 +22,10 @@ const maxStreams, maxStreamsOfStore = 8, 2
 // Calls returns the call for the changes of a source.
 func Calls(source Source) subscriptionshttp.Calls {
 	return func(http *subscriptionshttp.API) []wire.Route {
-		a := &api{
-			http: http, source: source, waiter: NewWaiter(source),
-			streams: limit.NewSlots[int64](limit.SlotsConfig{All: maxStreams, Each: maxStreamsOfStore}),
-		}
+		a := &api{http: http, source: source, streams: limit.NewSlots[int64](limit.SlotsConfig{All: maxStreams, Each: maxStreamsOfStore})}
+		a.pages = NewPages(http, source.News, a.readPage, func(w *wire.Writer, m *subscriptionshttp.Merchant, c Changes) {
+			writeChanges(w, http.View(m, w), &c, m.Store.ID)
+		})
 		return []wire.Route{{Method: "GET", Path: "/subscriptions/changes", Handle: http.Serve(a.changes), Vary: "Accept"}}
 	}
 }
@@ -36,14 +34,12 @@ func Calls(source Source) subscriptionshttp.Calls {
 type api struct {
 	http    *subscriptionshttp.API
 	source  Source
-	waiter  *Waiter
+	pages   *Pages[Changes]
 	streams *limit.Slots[int64] // by store
 }
 
 type request struct {
-	after  Cursor
-	limit  int
-	wait   int // seconds; 0: not at all
+	Asked
 	format formats.Format
 	plain  bool // only rows
 }
@@ -51,11 +47,8 @@ type request struct {
 // parseRequest reads a raw query and an Accept header. Its problem.Error names every
 // parameter at fault.
 func parseRequest(query, accept string, store int64) (r request, err error) {
-	r = request{limit: DefaultChanges, format: formats.Preferred(accept, formats.JSON, formats.NDJSON, formats.CSV)}
-	parse := func(s string) (Cursor, bool) { return ParseCursor(s, store) }
-	after := subscriptionshttp.Parsed("after", func(r *request) *Cursor { return &r.after }, parse, textCursor.With())
-	limit := subscriptionshttp.Number("limit", func(r *request) *int { return &r.limit }, MaxChanges)
-	wait := subscriptionshttp.Number("wait", func(r *request) *int { return &r.wait }, maxWait)
+	r = request{Asked: Asked{Limit: DefaultChanges}, format: formats.Preferred(accept, formats.JSON, formats.NDJSON, formats.CSV)}
+	after, limit, wait := Parameters(func(r *request) *Asked { return &r.Asked }, ofChanges, store, textCursor.With())
 	one := func(s string) (is, ok bool) { return true, s == "1" && r.format == formats.CSV }
 	plain := subscriptionshttp.Parsed("plain", func(r *request) *bool { return &r.plain }, one, textPlain.With())
 	if r.format != formats.JSON {
@@ -64,10 +57,7 @@ func parseRequest(query, accept string, store int64) (r request, err error) {
 		wait.Read, wait.Invalid = never, textWaitOfStream.With()
 	}
 	faults := subscriptionshttp.ReadQuery(query, &r, []subscriptionshttp.Parameter[request]{after, limit, wait, plain}, subscriptionshttp.TextNoValue, textUnknownOfChanges)
-	if r.wait > 0 && r.after == (Cursor{}) && !slices.ContainsFunc(faults, func(f problem.Fault) bool { return f.Member == "after" }) {
-		faults = append(faults, subscriptionshttp.Fault("wait", textWaitAlone))
-	}
-	return r, subscriptionshttp.Refused(faults)
+	return r, subscriptionshttp.Refused(append(faults, r.conflict(faults)...))
 }
 
 // changes answers with a page, or with a stream if the client prefers one of its formats.
@@ -79,57 +69,12 @@ func (a *api) changes(m *subscriptionshttp.Merchant) (wire.Answer, error) {
 	if r.format != formats.JSON {
 		return a.streamed(m, r), nil
 	}
-	c, err := a.readChanges(m.Request.Context(), m, r.after, r.limit)
-	if err != nil {
-		return wire.Answer{}, err
-	}
-	if r.wait > 0 && c.Next == r.after {
-		return wire.Answer{Later: a.waiting(m, r, c)}, nil
-	}
-	return wire.Answer{Data: a.page(m, &c)}, nil
+	return a.pages.Answer(m, r.Asked)
 }
 
-func (a *api) page(m *subscriptionshttp.Merchant, c *Changes) func(*wire.Writer) {
-	return func(w *wire.Writer) { writeChanges(w, a.http.View(m, w), c, m.Store.ID) }
-}
-
-// waiting answers with the changes that come after the cursor, or without any, as empty is.
-func (a *api) waiting(m *subscriptionshttp.Merchant, r request, empty Changes) wire.Later {
-	return func(pause wire.Pause) (func(*wire.Writer), error) {
-		c, until := empty, time.Now().Add(time.Duration(r.wait)*time.Second)
-		for waits := true; waits; {
-			var err error
-			if c, waits, err = a.awaitChanges(m, r, empty, until, pause); err != nil {
-				return nil, err
-			}
-		}
-		return a.page(m, &c), nil
-	}
-}
-
-// awaitChanges waits for news and reads them. A read without them, as of a replica that is late, must
-// be repeated.
-func (a *api) awaitChanges(
-	m *subscriptionshttp.Merchant, r request, empty Changes, until time.Time, pause wire.Pause,
-) (c Changes, again bool, err error) {
-	news, leave := false, func() {}
-	err = pause(func(ctx context.Context) bool {
-		waiting, cancel := context.WithDeadline(ctx, until)
-		defer cancel()
-		if news = a.waiter.Wait(waiting, m.Store.ID, r.after.Change); news {
-			leave = a.waiter.takeTurn(ctx)
-		}
-		return news
-	})
-	defer leave()
-	if err == nil {
-		err = a.http.MayContinue(m)
-	}
-	if err != nil || !news {
-		return empty, false, err
-	}
-	c, err = a.readChanges(m.Request.Context(), m, r.after, r.limit)
-	return c, c.Next == r.after, err
+func (a *api) readPage(ctx context.Context, m *subscriptionshttp.Merchant, asked Asked) (Changes, Cursor, error) {
+	c, err := a.readChanges(ctx, m, asked.After, asked.Limit)
+	return c, c.Next, err
 }
 
 // readChanges reads changes that can be shown.
@@ -152,7 +97,7 @@ func (a *api) streamed(m *subscriptionshttp.Merchant, r request) wire.Answer {
 			}
 			defer leave()
 			lines := newLines(&r, w)
-			for c, err := range a.pagesAfter(ctx, m, r.after) {
+			for c, err := range a.pagesAfter(ctx, m, r.After) {
 				if err != nil {
 					yield(nil, err)
 					return
@@ -227,10 +172,6 @@ var (
 	textPlain = locale.Text{
 		locale.En: "plain must be 1, and is only for text/csv.",
 		locale.Ar: "يجب أن تكون قيمة plain هي 1، وهو لصيغة text/csv فقط.",
-	}
-	textWaitAlone = locale.Text{
-		locale.En: "wait needs after. Read all changes first, then wait for those after the last next.",
-		locale.Ar: "يتطلب wait المعامل after. اقرأ كل التغييرات أولًا، ثم انتظر ما بعد آخر قيمة next.",
 	}
 	textCursor = locale.Text{
 		locale.En: "after is not a cursor of this store's changes. Send the value of next unchanged, or omit after to start from the beginning.",

@@ -28,10 +28,10 @@ func checkRequest(t *testing.T, query, accept string, store int64) {
 		assert.That(t, refused.Code == problem.InvalidParameter && len(refused.Members("en")) != 0, "%q: %v", query, err)
 	case err != nil:
 		t.Errorf("%q: %v", query, err)
-	case r.limit < 1 || r.limit > MaxChanges:
-		t.Errorf("%q: limit %d", query, r.limit)
+	case r.Limit < 1 || r.Limit > MaxChanges:
+		t.Errorf("%q: limit %d", query, r.Limit)
 	default:
-		again, ok := ParseCursor(r.after.Text(store), store)
-		assert.That(t, ok && again == r.after, "%q: %+v", query, r.after)
+		again, ok := ParseCursor(r.After.Text(store), store)
+		assert.That(t, ok && again == r.After, "%q: %+v", query, r.After)
 	}
 }

@@ -54,11 +54,23 @@ const (
 	maxCursor     = 100 // characters; texts of cursors have at most 96
 )
 
-// Text returns a cursor as a store's programs see it.
+// Kind is what cursors are for. Those of another kind are not accepted.
+type Kind string
+
+const ofChanges Kind = "changes cursor"
+
+// Text returns a cursor of changes as a store's programs see it.
+func (c Cursor) Text(store int64) string { return ofChanges.Text(c, store) }
+
+// ParseCursor reads the text of a cursor of changes, as the `next` of an answer or a stream has it. ok is
+// true only if exactly this text was made for the same store.
+func ParseCursor(s string, store int64) (c Cursor, ok bool) { return ofChanges.Parse(s, store) }
+
+// Text returns a cursor of the kind as a store's programs see it.
 //
 //	version 1 byte · system, timeline 8 bytes · oid 4 bytes ·
 //	log, since, transaction, id: uvarint · checksum, 8 bytes
-func (c Cursor) Text(store int64) string {
+func (k Kind) Text(c Cursor, store int64) string {
 	b := append(make([]byte, 0, maxCursor), cursorVersion)
 	b = binary.BigEndian.AppendUint64(b, uint64(c.Database.System))
 	b = binary.BigEndian.AppendUint64(b, uint64(c.Timeline))
@@ -66,12 +78,11 @@ func (c Cursor) Text(store int64) string {
 	for _, v := range [...]uint64{c.Log, c.Since, c.Transaction, uint64(c.ID)} {
 		b = binary.AppendUvarint(b, v)
 	}
-	return base64.RawURLEncoding.EncodeToString(append(b, recorded.Checksum(b, "changes cursor", store)...))
+	return base64.RawURLEncoding.EncodeToString(append(b, recorded.Checksum(b, string(k), store)...))
 }
 
-// ParseCursor reads the text of a cursor, as the `next` of an answer or a stream has it. ok is
-// true only if exactly this text was made for the same store.
-func ParseCursor(s string, store int64) (c Cursor, ok bool) {
+// Parse is ParseCursor for cursors of the kind.
+func (k Kind) Parse(s string, store int64) (c Cursor, ok bool) {
 	const fixed = 1 + 8 + 8 + 4
 	b, err := base64.RawURLEncoding.DecodeString(s)
 	if err != nil || len(s) > maxCursor || len(b) < fixed+recorded.SumSize || b[0] != cursorVersion {
@@ -89,5 +100,5 @@ func ParseCursor(s string, store int64) (c Cursor, ok bool) {
 		rest = rest[n:]
 	}
 	c.ID = int64(id)
-	return c, c.Text(store) == s
+	return c, k.Text(c, store) == s
 }

@@ -34,7 +34,10 @@ type Lineage struct {
 	Later          int64
 	LaterFork      uint64
 
-	Pruned Change // the last deletion of the store that is no longer known; zero for none
+	// Pruned is the last record of the store that is no longer known; zero for none. Readers that started after
+	// transaction PrunedIn do not miss it.
+	Pruned   Change
+	PrunedIn uint64
 }
 
 // Timeline is a timeline that was recorded.
@@ -55,14 +58,14 @@ func (h *Lineage) Ahead(c Cursor) bool {
 	return h.Replica && c.Database == h.Database && h.Replayed < c.Log
 }
 
-// Result completes the changes c after a cursor, the last of which is last. The error says
-// why they cannot be used. A replica that is behind the cursor returns no changes yet.
-func (h *Lineage) Result(after Cursor, c Changes, last Change) (Changes, error) {
+// Next returns the cursor after records that follow a cursor, the last of which is last, zero for none. The error
+// says why they cannot be used. A replica that is behind the cursor returns the same one: its records must not be used yet.
+func (h *Lineage) Next(after Cursor, last Change) (Cursor, error) {
 	switch err := h.check(after); {
 	case errors.Is(err, ErrCursorExpired) && h.Ahead(after):
-		return Changes{Next: after}, nil
+		return after, nil
 	case err != nil:
-		return Changes{}, err
+		return Cursor{}, err
 	}
 	if (after == Cursor{}) { // the reader starts now
 		after = Cursor{Database: h.Database, Timeline: h.Latest.Mark, Since: h.Ended}
@@ -73,8 +76,7 @@ func (h *Lineage) Result(after Cursor, c Changes, last Change) (Changes, error) 
 		}
 		after.Change, after.Timeline, after.Log = last, h.Latest.Mark, max(after.Log, h.Log)
 	}
-	c.Next = after
-	return c, nil
+	return after, nil
 }
 
 // check returns ErrCursorExpired if the database may lack something that the reader has
@@ -89,9 +91,9 @@ func (h *Lineage) check(c Cursor) error {
 		return nil
 	case c.Database != h.Database, !h.has(c):
 		return ErrCursorExpired
-	// A deletion after the cursor is no longer known. Deletions from before the reader started do
+	// A record after the cursor is no longer known. Deletions from before the reader started do
 	// not matter: it has not seen those subscriptions.
-	case h.Pruned.Compare(c.Change) > 0 && h.Pruned.Transaction >= c.Since:
+	case h.Pruned.Compare(c.Change) > 0 && h.PrunedIn >= c.Since:
 		return ErrCursorExpired
 	}
 	return nil

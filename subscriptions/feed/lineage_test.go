@@ -9,7 +9,6 @@ import (
 
 	"commerce/auth/problem"
 	"commerce/deploy/assert"
-	"commerce/subscriptions"
 )
 
 var here = Database{System: 7, OID: 5}
@@ -37,9 +36,9 @@ func TestLineage_AcceptsCursorsOfReadersThatMissNothing(t *testing.T) {
 		"at the end of the log":             func(h *Lineage, _ *Cursor) { h.Log = 900 },
 		"before anything was recorded":      func(h *Lineage, c *Cursor) { h.Latest, h.Current, c.Timeline, c.Transaction = Timeline{}, 0, 0, 0 },
 		"of an empty store, recorded since": func(h *Lineage, c *Cursor) { c.Timeline, c.Transaction, h.CursorTimeline = 0, 0, 0 },
-		"pruned before the cursor":          func(h *Lineage, _ *Cursor) { h.Pruned = Change{100, 2} },
-		"pruned up to the cursor":           func(h *Lineage, _ *Cursor) { h.Pruned = Change{100, 3} },
-		"pruned before the reader started":  func(h *Lineage, c *Cursor) { c.Since, h.Pruned = 120, Change{119, 9} },
+		"pruned before the cursor":          func(h *Lineage, _ *Cursor) { h.Pruned, h.PrunedIn = Change{100, 2}, 100 },
+		"pruned up to the cursor":           func(h *Lineage, _ *Cursor) { h.Pruned, h.PrunedIn = Change{100, 3}, 100 },
+		"pruned before the reader started":  func(h *Lineage, c *Cursor) { c.Since, h.Pruned, h.PrunedIn = 120, Change{119, 9}, 119 },
 		"at a fork":                         func(h *Lineage, _ *Cursor) { promote(h, 2); h.LaterFork = 900 },
 		"before several forks":              func(h *Lineage, _ *Cursor) { promote(h, 3); h.LaterFork = 950 },
 		"on a replica that has all":         func(h *Lineage, _ *Cursor) { h.Replica, h.Current, h.Replayed = true, 0, 900 },
@@ -69,9 +68,9 @@ func TestLineage_RefusesCursorsOfReadersThatCouldMissSomething(t *testing.T) {
 		"beyond a fork":                           func(h *Lineage, _ *Cursor) { promote(h, 2); h.LaterFork = 899 },
 		"with an unknown fork":                    func(h *Lineage, _ *Cursor) { promote(h, 2) },
 		"with a timeline between that is unknown": func(h *Lineage, _ *Cursor) { promote(h, 3); h.Later, h.LaterFork = 1, 950 },
-		"pruned after the cursor":                 func(h *Lineage, _ *Cursor) { h.Pruned = Change{100, 4} },
-		"pruned long after the cursor":            func(h *Lineage, _ *Cursor) { h.Pruned = Change{101, 1} },
-		"pruned since the reader started":         func(h *Lineage, c *Cursor) { c.Since, h.Pruned = 120, Change{120, 1} },
+		"pruned after the cursor":                 func(h *Lineage, _ *Cursor) { h.Pruned, h.PrunedIn = Change{100, 4}, 100 },
+		"pruned long after the cursor":            func(h *Lineage, _ *Cursor) { h.Pruned, h.PrunedIn = Change{101, 1}, 101 },
+		"pruned since the reader started":         func(h *Lineage, c *Cursor) { c.Since, h.Pruned, h.PrunedIn = 120, Change{119, 1}, 120 },
 	} {
 		h, c := primary(), seen()
 		edit(&h, &c)
@@ -99,10 +98,9 @@ func TestLineage_LetsAReaderWaitForAReplicaThatIsBehind(t *testing.T) {
 	t.Parallel()
 	h := primary()
 	h.Replica, h.Replayed, h.CursorTimeline, h.Latest = true, 899, 0, Timeline{} // the timeline is not there yet either
-	found := Changes{Changed: make([]subscriptions.Subscription, 1), More: true}
-	got, err := h.Result(seen(), found, Change{90, 1})
+	got, err := h.Next(seen(), Change{90, 1})
 	assert.NoError(t, err)
-	assert.Equal(t, got, Changes{Next: seen()}, "result")
+	assert.Equal(t, got, seen(), "next")
 }
 
 func TestLineage_NextCursor(t *testing.T) {
@@ -133,8 +131,8 @@ func TestLineage_NextCursor(t *testing.T) {
 		if tc.edit != nil {
 			tc.edit(&h)
 		}
-		got, err := h.Result(tc.after, Changes{}, tc.last)
-		assert.That(t, got.Next == tc.want && err == nil, "%s: %+v, %v, want %+v", tc.name, got.Next, err, tc.want)
+		got, err := h.Next(tc.after, tc.last)
+		assert.That(t, got == tc.want && err == nil, "%s: %+v, %v, want %+v", tc.name, got, err, tc.want)
 	}
 }
 

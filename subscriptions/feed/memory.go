@@ -75,7 +75,9 @@ func (m *Memory) Changes(_ context.Context, store int64, q Query) (Changes, erro
 		}
 		last = change.Change
 	}
-	return m.lineage.Result(q.After, c, last)
+	var err error
+	c.Next, err = m.lineage.Next(q.After, last)
+	return c, err
 }
 
 func (m *Memory) News(_ context.Context, after map[int64]Change) (map[int64]Change, error) {

@@ -30,33 +30,84 @@ func NewPostgres(rows *postgres.Source, timeline func() int64) *Postgres {
 	return &Postgres{rows: rows, timeline: timeline}
 }
 
-func (p *Postgres) Changes(ctx context.Context, store int64, q Query) (found Changes, err error) {
+// Reading is how one kind of records is read.
+type Reading struct {
+	// Tables are locked before the snapshot is taken: one that is older than a rewrite of a table, as by ALTER TABLE,
+	// sees none of its rows. They are names with commas.
+	Tables string
+
+	// Page reads records after the cursor, and what the database of the system identifier knows about its past. It returns the
+	// place of the last record, zero for none, and whether more follow.
+	Page func(ctx context.Context, conn *pgxpool.Conn, system int64) (known *Lineage, last Change, more bool, err error)
+
+	// Rest reads more of the page in the same snapshot, when Page was good. nil: there is no more.
+	Rest func(ctx context.Context, conn *pgxpool.Conn) error
+}
+
+// Follow reads records of a store after a cursor from one of the servers that are fit. It returns the cursor after them. If that
+// is the same one, there are none yet, whatever Page has read.
+func (p *Postgres) Follow(ctx context.Context, store int64, after Cursor, r Reading) (next Cursor, more bool, err error) {
 	err = p.records.Do(func() error {
 		return p.rows.Read(ctx, store, func(ctx context.Context, on *postgres.Server, conn *pgxpool.Conn) error {
 			var err error
-			found, err = p.readOn(ctx, on, conn, store, q)
+			next, more, err = p.readOn(ctx, on, conn, store, after, &r)
 			return err
 		})
 	})
-	return found, err
+	return next, more && next != after, err
 }
 
-// readOn reads changes from one server.
-func (p *Postgres) readOn(ctx context.Context, on *postgres.Server, conn *pgxpool.Conn, store int64, q Query) (found Changes, err error) {
-	found, err = p.changes(ctx, on, conn, store, q)
+// readOn reads records from one server.
+func (p *Postgres) readOn(ctx context.Context, on *postgres.Server, conn *pgxpool.Conn, store int64, after Cursor, r *Reading) (next Cursor, more bool, err error) {
+	next, more, err = p.read(ctx, on, conn, after, r)
 	if errors.Is(err, ErrUnmarked) && !on.IsReplica {
 		if err = mark(ctx, conn); err == nil {
-			found, err = p.changes(ctx, on, conn, store, q)
+			next, more, err = p.read(ctx, on, conn, after, r)
 		}
 	}
 	if errors.Is(err, ErrOtherDatabase) {
 		delete(conn.Conn().PgConn().CustomData(), systemKey) // a pooler may have changed the server behind the connection
 	}
-	return found, err
+	return next, more, err
 }
 
-// News implements Source. It asks the server from which a store's changes are read.
+func (p *Postgres) Changes(ctx context.Context, store int64, q Query) (found Changes, err error) {
+	var changed []int64
+	found.Next, found.More, err = p.Follow(ctx, store, q.After, Reading{
+		Tables: "pruned_deletions, ONLY deleted_subscriptions, ONLY subscriptions, ONLY products, ONLY plans, ONLY saved_cards",
+		Page: func(ctx context.Context, conn *pgxpool.Conn, system int64) (*Lineage, Change, bool, error) {
+			var r changesRow
+			r.Database.System = system
+			args := []any{store, q.After.Transaction, q.After.ID, q.Limit + 1, q.After.Timeline, system}
+			err := conn.QueryRow(ctx, changesSQL(q.Limit), args...).Scan(r.into()...)
+			var last Change
+			found, changed, last = r.changes(q.Limit)
+			return &r.Lineage, last, found.More, err
+		},
+		Rest: func(ctx context.Context, conn *pgxpool.Conn) (err error) {
+			if len(changed) > 0 {
+				found.Changed, err = p.changed(ctx, conn, store, changed, q.Language)
+			}
+			return err
+		},
+	})
+	if err != nil {
+		return Changes{}, err
+	}
+	if found.Next == q.After {
+		return Changes{Next: q.After}, nil
+	}
+	return found, nil
+}
+
+// News implements Source.
 func (p *Postgres) News(ctx context.Context, after map[int64]Change) (map[int64]Change, error) {
+	return p.Latest(ctx, latestSQL, after)
+}
+
+// Latest returns the latest record of each store that has one after the given one. It asks the server from which the
+// store's records are read. The arguments and the result of the statement are those of latestSQL.
+func (p *Postgres) Latest(ctx context.Context, sql string, after map[int64]Change) (map[int64]Change, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.rows.Budget)
 	defer cancel()
 	byServer := map[*postgres.Server][]int64{}
@@ -68,21 +119,21 @@ func (p *Postgres) News(ctx context.Context, after map[int64]Change) (map[int64]
 	for _, stores := range byServer {
 		failed = errors.Join(failed, postgres.Each(ctx, p.rows.Of(stores[0]), func(ctx context.Context, s *postgres.Server) error {
 			return s.Connected(ctx, postgres.NoStore, func(ctx context.Context, conn *pgxpool.Conn) error {
-				return readLatest(ctx, conn, stores, after, latest)
+				return readLatest(ctx, conn, sql, stores, after, latest)
 			})
 		}))
 	}
 	return latest, failed
 }
 
-// readLatest adds the latest changes of stores to latest.
-func readLatest(ctx context.Context, conn *pgxpool.Conn, stores []int64, after, latest map[int64]Change) error {
+// readLatest adds the latest records of stores to latest.
+func readLatest(ctx context.Context, conn *pgxpool.Conn, sql string, stores []int64, after, latest map[int64]Change) error {
 	var transactions []uint64
 	var ids []int64
 	for _, store := range stores {
 		transactions, ids = append(transactions, after[store].Transaction), append(ids, after[store].ID)
 	}
-	rows, _ := conn.Query(ctx, latestSQL, stores, transactions, ids) // the rows have the error
+	rows, _ := conn.Query(ctx, sql, stores, transactions, ids) // the rows have the error
 	var store int64
 	var c Change
 	_, err := pgx.ForEachRow(rows, []any{&store, &c.Transaction, &c.ID}, func() error {
@@ -117,55 +168,54 @@ func mark(ctx context.Context, conn *pgxpool.Conn) error {
 const rollback = "/* end_changes */ ROLLBACK"
 
 // begin begins a transaction with one snapshot for all its statements, also on a pooler that
-// spreads transactions over several servers. First it locks the tables: a snapshot that is older
-// than a rewrite of a table, as by ALTER TABLE, sees none of its rows. Partitions need no locks,
+// spreads transactions over several servers. First it locks the tables of a Reading. Partitions need no locks,
 // since only their table can be rewritten so. It fails before ctx ends if a lock is not free.
-func begin(ctx context.Context, conn *pgxpool.Conn) error {
+func begin(ctx context.Context, conn *pgxpool.Conn, tables string) error {
 	patience := postgres.Remaining(ctx) * 3 / 4
 	_, err := conn.Exec(ctx, fmt.Sprintf(`/* begin_changes */ BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
 		SET LOCAL lock_timeout = %d;
-		LOCK TABLE ONLY subscription_timelines, ONLY pruned_deletions, ONLY deleted_subscriptions, ONLY subscriptions,
-			ONLY products, ONLY plans, ONLY saved_cards IN ACCESS SHARE MODE`, max(1, patience.Milliseconds())))
+		LOCK TABLE ONLY subscription_timelines, ONLY %s IN ACCESS SHARE MODE`, max(1, patience.Milliseconds()), tables))
 	return err
 }
 
-func (p *Postgres) changes(ctx context.Context, on *postgres.Server, conn *pgxpool.Conn, store int64, q Query) (c Changes, err error) {
-	var r changesRow
-	if r.Database.System, err = systemIdentifier(ctx, conn); err != nil {
-		return c, err
+func (p *Postgres) read(ctx context.Context, on *postgres.Server, conn *pgxpool.Conn, after Cursor, r *Reading) (next Cursor, more bool, err error) {
+	system, err := systemIdentifier(ctx, conn)
+	if err != nil {
+		return next, false, err
 	}
-	c, err = p.oneSnapshot(ctx, on, conn, store, q, &r)
-	if err != nil || c.Next == q.After {
-		return c, err
+	known, next, more, err := p.oneSnapshot(ctx, on, conn, system, after, r)
+	if err != nil || next == after {
+		return next, more, err
 	}
 	// Only now, since a snapshot may see what is not on disk.
-	if onDisk, err := flush(ctx, conn, &r.Lineage); err != nil || !onDisk {
-		return Changes{}, subscriptions.Unavailable(cmp.Or(err, errNotOnDisk))
+	if onDisk, err := flush(ctx, conn, known); err != nil || !onDisk {
+		return Cursor{}, false, subscriptions.Unavailable(cmp.Or(err, errNotOnDisk))
 	}
-	return c, nil
+	return next, more, nil
 }
 
-// oneSnapshot reads changes in one transaction.
-func (p *Postgres) oneSnapshot(ctx context.Context, on *postgres.Server, conn *pgxpool.Conn, store int64, q Query, r *changesRow) (c Changes, err error) {
+// oneSnapshot reads records in one transaction.
+func (p *Postgres) oneSnapshot(
+	ctx context.Context, on *postgres.Server, conn *pgxpool.Conn, system int64, after Cursor, r *Reading,
+) (known *Lineage, next Cursor, more bool, err error) {
 	defer func() { _, _ = conn.Exec(ctx, rollback) }() // it wrote nothing; if this fails, the connection is closed
-	if err := begin(ctx, conn); err != nil {
-		return c, err
+	if err := begin(ctx, conn, r.Tables); err != nil {
+		return nil, next, false, err
 	}
-	args := []any{store, q.After.Transaction, q.After.ID, q.Limit + 1, q.After.Timeline, r.Database.System}
-	if err := conn.QueryRow(ctx, changesSQL(q.Limit), args...).Scan(r.into()...); err != nil {
-		return c, err
+	known, last, more, err := r.Page(ctx, conn, system)
+	if err != nil {
+		return nil, next, false, err
 	}
-	c, changed, last := r.changes(q.Limit)
-	if c, err = r.Result(q.After, c, last); err != nil {
-		return c, err
+	if next, err = known.Next(after, last); err != nil {
+		return nil, next, false, err
 	}
-	if on.IsReplica && (!c.More && r.Ahead(q.After) || r.Latest.Number < p.timeline()) {
-		return c, postgres.ErrBehind
+	if on.IsReplica && (!more && known.Ahead(after) || known.Latest.Number < p.timeline()) {
+		return nil, next, false, postgres.ErrBehind
 	}
-	if len(changed) > 0 && c.Next != q.After {
-		c.Changed, err = p.changed(ctx, conn, store, changed, q.Language)
+	if next != after && r.Rest != nil {
+		err = r.Rest(ctx, conn)
 	}
-	return c, err
+	return known, next, more, err
 }
 
 var errNotOnDisk = errors.New("the latest changes are not on disk yet")

@@ -17,8 +17,7 @@ type Source interface {
 	// reader with this cursor could miss something, and recorded.ErrNone if the source records no changes.
 	Changes(ctx context.Context, store int64, q Query) (Changes, error)
 
-	// News returns the latest change of each store that has one after the given change of the
-	// store. It is cheap, also for many stores. With an error, it returns what it knows.
+	// News is that of a Waiter.
 	News(ctx context.Context, after map[int64]Change) (map[int64]Change, error)
 }
 

@@ -31,7 +31,7 @@ const (
 // stores at once. A call that waits holds no connection. Postgres must not announce changes
 // itself: NOTIFY serializes commits, and forbids prepared transactions.
 type Waiter struct {
-	source Source
+	news   News
 	places *limit.Slots[int64] // by store
 	turns  *limit.Slots[struct{}]
 
@@ -42,9 +42,13 @@ type Waiter struct {
 	next time.Time // when the next check may start. Only the goroutine that checks uses it
 }
 
-func NewWaiter(source Source) *Waiter {
+// News returns the latest record of each store that has one after the given record of the store. It is cheap, also
+// for many stores. With an error, it returns what it knows.
+type News func(ctx context.Context, after map[int64]Change) (map[int64]Change, error)
+
+func NewWaiter(news News) *Waiter {
 	return &Waiter{
-		source: source, calls: waitingCalls{},
+		news: news, calls: waitingCalls{},
 		places: limit.NewSlots[int64](limit.SlotsConfig{All: maxWaiting, Each: maxWaitingOfStore}),
 		turns:  limit.NewSlots[struct{}](limit.SlotsConfig{Each: turnsPerCPU * runtime.GOMAXPROCS(0), Waiting: maxWaiting}),
 	}
@@ -106,7 +110,7 @@ func (w *Waiter) check() {
 			return
 		}
 		w.next = time.Now().Add(checkPause)
-		latest, _ := w.source.News(context.Background(), after) // no call's own
+		latest, _ := w.news(context.Background(), after) // no call's own
 		w.mu.Lock()
 		w.calls.wake(latest)
 		w.mu.Unlock()

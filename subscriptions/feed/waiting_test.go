@@ -73,7 +73,7 @@ func TestWaiter_EndsWithNewsOrAtItsLimit(t *testing.T) {
 				time.AfterFunc(tc.fails-time.Nanosecond, func() { s.fails.Store(false) })
 				time.AfterFunc(tc.comes-time.Nanosecond, func() { s.latest.Store(tc.store, tc.latest) })
 				synctest.Wait()
-				took, found := waits(t, NewWaiter(s), 1, tc.after)
+				took, found := waits(t, NewWaiter(s.News), 1, tc.after)
 				assert.That(t, took == tc.want && found == (tc.want < 10*time.Second), "news %v after %v, want after %v", found, took, tc.want)
 				time.Sleep(time.Minute)
 			})
@@ -86,7 +86,7 @@ func TestWaiter_ComparesEachCall(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &news{}
-		w := NewWaiter(s)
+		w := NewWaiter(s.News)
 		s.latest.Store(int64(1), at(6, 1))
 		go func() {
 			took, found := waits(t, w, 1, at(7, 1)) // it has read another server
@@ -103,7 +103,7 @@ func TestWaiter_ChecksFourTimesASecondWhileCallsWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &news{}
-		w := NewWaiter(s)
+		w := NewWaiter(s.News)
 		for range 490 { // one after another
 			ctx, cancel := context.WithTimeout(t.Context(), 7*time.Millisecond)
 			w.Wait(ctx, 1, at(5, 5))
@@ -124,7 +124,7 @@ func TestWaiter_ChecksFourTimesASecondWhileCallsWait(t *testing.T) {
 func TestWaiter_LimitsCalls(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := NewWaiter(&news{})
+		w := NewWaiter((&news{}).News)
 		ctx, leave := context.WithCancel(t.Context())
 		full := func(store int64) bool {
 			took, _ := waits(t, w, store, at(5, 5))

@@ -7,6 +7,7 @@ import (
 	"commerce/auth/locale"
 	"commerce/cart/money"
 	"commerce/cart/wire"
+	"commerce/subscriptions/feed"
 	"commerce/subscriptions/subscriptionshttp"
 )
 
@@ -26,20 +27,65 @@ type Source interface {
 	// History returns what happened to a subscription of the store, also if it was deleted since. The error is
 	// subscriptions.ErrNotFound if nothing is known about it, and recorded.ErrNone if the source records none.
 	History(ctx context.Context, store, id int64, q Query) (Page, error)
+
+	// Events returns what happened in a store after a cursor. The error has the code of an expired cursor if a reader
+	// with it could miss something, and is recorded.ErrNone if the source records none.
+	Events(ctx context.Context, store int64, q StoreQuery) (Feed, error)
+
+	EventNews(ctx context.Context, after map[int64]feed.Change) (map[int64]feed.Change, error) // a feed.News
 }
 
-// Calls returns the call for the histories of a source.
+// Calls returns the calls for the histories of a source, and for the events of a store.
 func Calls(source Source) subscriptionshttp.Calls {
 	return func(http *subscriptionshttp.API) []wire.Route {
-		a := &api{http, source}
-		return []wire.Route{{Method: "GET", Path: "/subscriptions/:id/history", Handle: http.Serve(a.history)}}
+		a := &api{http: http, source: source}
+		a.pages = feed.NewPages(http, source.EventNews, a.readFeed, func(w *wire.Writer, m *subscriptionshttp.Merchant, f Feed) {
+			writeFeed(w, http.View(m, w), &f, m.Store.ID)
+		})
+		return []wire.Route{
+			{Method: "GET", Path: "/subscriptions/events", Handle: http.Serve(a.events)},
+			{Method: "GET", Path: "/subscriptions/:id/history", Handle: http.Serve(a.history)},
+		}
 	}
 }
 
-// api handles the call.
+// api handles the calls.
 type api struct {
 	http   *subscriptionshttp.API
 	source Source
+	pages  *feed.Pages[Feed]
+}
+
+// events answers with what happened in a store.
+func (a *api) events(m *subscriptionshttp.Merchant) (wire.Answer, error) {
+	asked, err := feed.ParsePage(m.Request.URL.RawQuery, ofEvents, m.Store.ID, textEventsCursor.With(), textUnknownOfEvents)
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	return a.pages.Answer(m, asked)
+}
+
+func (a *api) readFeed(ctx context.Context, m *subscriptionshttp.Merchant, asked feed.Asked) (Feed, feed.Cursor, error) {
+	f, err := a.source.Events(ctx, m.Store.ID, StoreQuery{asked.After, asked.Limit})
+	if err != nil {
+		return f, f.Next, fmt.Errorf("read events of store %d: %w", m.Store.ID, err)
+	}
+	return f, f.Next, nil
+}
+
+func writeFeed(w *wire.Writer, v *subscriptionshttp.View, f *Feed, store int64) {
+	w.BeginObject()
+	w.Array("data")
+	for i := range f.Events {
+		w.BeginObject()
+		w.Number("subscription_id", f.Events[i].SubscriptionID)
+		writeEvent(w, v, &f.Events[i].Event)
+		w.EndObject()
+	}
+	w.EndArray()
+	w.Text("next", ofEvents.Text(f.Next, store))
+	w.Bool("has_more", f.More)
+	w.EndObject()
 }
 
 // history answers with what happened to a subscription.
@@ -63,15 +109,8 @@ func writeHistory(w *wire.Writer, v *subscriptionshttp.View, p *Page, store, id 
 	w.BeginObject()
 	w.Array("data")
 	for i := range p.Events {
-		e := &p.Events[i]
 		w.BeginObject()
-		v.Instant("at", e.To.At)
-		w.Text("event", string(e.Kind))
-		writeSide(v, "from", e.Kind, e.From)
-		writeSide(v, "to", e.Kind, e.To)
-		if e.Cancels() {
-			w.Optional("cancellation_reason", e.To.CancellationReason)
-		}
+		writeEvent(w, v, &p.Events[i])
 		w.EndObject()
 	}
 	w.EndArray()
@@ -82,6 +121,16 @@ func writeHistory(w *wire.Writer, v *subscriptionshttp.View, p *Page, store, id 
 		w.Null("next")
 	}
 	w.EndObject()
+}
+
+func writeEvent(w *wire.Writer, v *subscriptionshttp.View, e *Event) {
+	v.Instant("at", e.To.At)
+	w.Text("event", string(e.Kind))
+	writeSide(v, "from", e.Kind, e.From)
+	writeSide(v, "to", e.Kind, e.To)
+	if e.Cancels() {
+		w.Optional("cancellation_reason", e.To.CancellationReason)
+	}
 }
 
 // writeSide writes what a subscription was before or after an event of a kind, as a single
@@ -117,6 +166,14 @@ var (
 	textUnknownOfHistory = locale.Text{
 		locale.En: "Unknown parameter. A history accepts %s.",
 		locale.Ar: "معامل غير معروف. يقبل السجل %s.",
+	}
+	textUnknownOfEvents = locale.Text{
+		locale.En: "Unknown parameter. Events accept %s.",
+		locale.Ar: "معامل غير معروف. تقبل الأحداث %s.",
+	}
+	textEventsCursor = locale.Text{
+		locale.En: "after is not a cursor of this store's events. Send the value of next unchanged, or omit after to start from the beginning.",
+		locale.Ar: "قيمة after لا تخص أحداث هذا المتجر. أرسل قيمة next دون تغيير، أو احذف after للبدء من البداية.",
 	}
 	textPlace = locale.Text{
 		locale.En: "after is not from the history of this subscription. Send the value of next unchanged, or omit after to start with the newest event.",

@@ -3,6 +3,8 @@
 package history
 
 import (
+	"iter"
+	"slices"
 	"time"
 
 	"commerce/cart/money"
@@ -66,6 +68,34 @@ func baseline(s *subscriptions.Subscription, at time.Time) State {
 type Past struct {
 	StoreID, ID int64
 	States      []State
+}
+
+// InOrder yields the states of several pasts in the order of their times, but those of one past in its own.
+func InOrder(all []Past) iter.Seq2[*Past, *State] {
+	type placed struct {
+		past  *Past
+		state *State
+		at    time.Time // the latest time until then
+	}
+	var states []placed
+	for i := range all {
+		latest := time.Time{}
+		for j := range all[i].States {
+			s := &all[i].States[j]
+			if s.At.After(latest) {
+				latest = s.At
+			}
+			states = append(states, placed{&all[i], s, latest})
+		}
+	}
+	slices.SortStableFunc(states, func(a, b placed) int { return a.at.Compare(b.at) })
+	return func(yield func(*Past, *State) bool) {
+		for _, s := range states {
+			if !yield(s.past, s.state) {
+				return
+			}
+		}
+	}
 }
 
 // Kind is what changed between two states.

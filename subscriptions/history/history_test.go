@@ -147,7 +147,19 @@ func TestHistory_OfPostgresIsWhatHappened(t *testing.T) {
 			pool := migrated(t)
 			suite.Fill(t, pool, suite.Data{Customers: sample.Customers(), All: suite.SampleData().All[:1]})
 			suite.Exec(t, pool, notes)
-			var writers sync.WaitGroup
+			reader := eventReader{Bundle: suite.NewBundle(suite.Patient(pool))}
+			var writers, readers sync.WaitGroup
+			stop := make(chan struct{})
+			readers.Go(func() {
+				for limit := 1; ; limit = 1 + limit%7 {
+					select {
+					case <-stop:
+						return
+					case <-time.After(5 * time.Millisecond):
+						reader.read(t, limit)
+					}
+				}
+			})
 			for writer := range uint64(3) {
 				writers.Go(func() {
 					random := rand.New(rand.NewPCG(writer, uint64(time.Now().UnixNano())))
@@ -166,6 +178,11 @@ func TestHistory_OfPostgresIsWhatHappened(t *testing.T) {
 				}
 			})
 			writers.Wait()
+			close(stop)
+			readers.Wait()
+			ephemeral.Settle(t, pool)
+			reader.read(t, 1000)
+			reader.wantHistories(t, 1, 2, 3, 4, 5, 6)
 			lives := life{}
 			rows, _ := pool.Query(t.Context(), `SELECT id, status IS NULL, coalesce(status, ''), coalesce(variant_id, 0), coalesce(price_amount, 0), coalesce(currency, ''),
 				coalesce(duration, ''), coalesce(cancel_at_period_end, false), coalesce(last_four, ''), coalesce(scheme, ''),

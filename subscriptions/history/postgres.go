@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"commerce/subscriptions"
+	"commerce/subscriptions/feed"
 	"commerce/subscriptions/postgres"
 	"commerce/subscriptions/recorded"
 )
@@ -14,7 +15,7 @@ import (
 // historySQL reads the states of a subscription up to a number, the newest first. The arguments
 // are the store, the ID, the number and the maximum number of rows. A row without a card has that
 // of an older row, perhaps of one that is not in the result.
-const historySQL = `/* history */
+var historySQL = `/* history */
 	WITH page AS (
 		SELECT * FROM subscription_states WHERE store_id = $1 AND subscription_id = $2 AND number <= $3
 		ORDER BY number DESC LIMIT $4
@@ -24,20 +25,23 @@ const historySQL = `/* history */
 		WHERE store_id = $1 AND subscription_id = $2 AND number < (SELECT min(number) FROM page) AND card_last_four IS NOT NULL
 		ORDER BY number DESC LIMIT 1
 	)
-	SELECT number, recorded_at, first, was_bearing, status IS NULL, coalesce(status, ''), coalesce(variant_id, 0),
-		coalesce(price_amount, 0), coalesce(currency, ''), coalesce(duration, ''), coalesce(cancel_at_period_end, false),
-		period_start, period_end, coalesce(page.card_last_four, older.card_last_four, ''),
-		coalesce(page.card_scheme, older.card_scheme, ''), page.card_last_four IS NOT NULL,
-		coalesce(cancellation_reason, '')
-	FROM page LEFT JOIN older ON true ORDER BY number DESC`
+	SELECT ` + columns("page", "known") + `, page.card_last_four IS NOT NULL
+	FROM page LEFT JOIN older ON true
+		CROSS JOIN LATERAL (SELECT coalesce(page.card_last_four, older.card_last_four) AS card_last_four,
+			coalesce(page.card_scheme, older.card_scheme) AS card_scheme) known
+	ORDER BY page.number DESC`
 
-// Postgres reads histories from servers.
+// Postgres reads histories from servers, and events of a store as a feed does.
 type Postgres struct {
 	servers *postgres.Servers
+	feed    *feed.Postgres
 	records recorded.Reads
 }
 
-func NewPostgres(servers *postgres.Servers) *Postgres { return &Postgres{servers: servers} }
+// NewPostgres returns the histories of a source. timeline is that of feed.NewPostgres.
+func NewPostgres(rows *postgres.Source, timeline func() int64) *Postgres {
+	return &Postgres{servers: rows.Servers, feed: feed.NewPostgres(rows, timeline)}
+}
 
 func (p *Postgres) History(ctx context.Context, store, id int64, q Query) (found Page, err error) {
 	err = p.records.Do(func() error {
@@ -73,24 +77,13 @@ func page(ctx context.Context, on *postgres.Server, conn *pgxpool.Conn, store, i
 
 // states returns the newest states of a subscription up to a number.
 func states(ctx context.Context, conn *pgxpool.Conn, store, id, newest int64, limit int) ([]State, error) {
-	var s State
-	var card subscriptions.Card
+	var s row
 	var own bool // the card is that of the row
 	var owners []bool
-	into := []any{
-		&s.Number, (*postgres.Instant)(&s.At), &s.Baseline, &s.WasBearing, &s.Deleted, (*postgres.Text)(&s.Status), &s.VariantID,
-		(*int64)(&s.Price), (*postgres.Text)(&s.Currency), (*postgres.Text)(&s.Duration), &s.CancelAtPeriodEnd,
-		(*postgres.Instant)(&s.PeriodStart), (*postgres.Instant)(&s.PeriodEnd), &card.LastFour, &card.Scheme, &own,
-		(*postgres.Text)(&s.CancellationReason),
-	}
 	var all []State
 	rows, _ := conn.Query(ctx, historySQL, store, id, newest, limit) // the rows have the error
-	_, err := pgx.ForEachRow(rows, into, func() error {
-		state := s
-		if card.LastFour != "" {
-			state.Card = new(card)
-		}
-		all, owners = append(all, state), append(owners, own)
+	_, err := pgx.ForEachRow(rows, append(s.into(), &own), func() error {
+		all, owners = append(all, s.state()), append(owners, own)
 		return nil
 	})
 	for i := len(all) - 2; i >= 0; i-- {

@@ -85,7 +85,7 @@ func (p Parts) Source() Postgres {
 	servers := postgres.NewServers(p.Config)
 	rows := postgres.New(servers, p.Log)
 	return Postgres{
-		rows, feed.NewPostgres(rows, p.Timeline), history.NewPostgres(servers),
+		rows, feed.NewPostgres(rows, p.Timeline), history.NewPostgres(rows, p.Timeline),
 		figures.NewPostgres(cmp.Or(p.Base, context.Background()), postgres.NewServers(sums)),
 	}
 }

@@ -81,7 +81,7 @@ var changing = []struct {
 	{regexp.MustCompile(`"merge":\{"id":"[^"]+","at":"[^"]+"`), `"merge":{"id":"5APZMAR32G","at":"2025-11-20T10:00:00Z"`},
 	{regexp.MustCompile(`cursor=[A-Za-z0-9_-]+`), `cursor=AAQFqTbl0dC8Mz9hZc3uTqSQGg`},
 	{regexp.MustCompile(`A[A-Za-z0-9_-]{40,}`), `AdOIrOtWW_exAAAAAAAAAAAAAAAAAAIBjCcEAA4Xwm3B_g`}, // a cursor of changes
-	{regexp.MustCompile(`"next":"AQE[A-Za-z0-9_-]{12}"`), `"next":"AQECqGrsDcA1pvU"`},
+	{regexp.MustCompile(`"next":"AQ[A-Za-z0-9_-]{13,14}"`), `"next":"AQECqGrsDcA1pvU"`},
 }
 
 // asExample returns an answer as YAML, without what differs at each run: JSON indented, and
@@ -232,6 +232,7 @@ func subscriptionExamples(t *testing.T, add func(string, answer)) {
 	var memory suite.Memory
 	s := exampleShop(t, func(p *server.Parts) { memory = p.Subscriptions.(suite.Memory) })
 	_, all := sampleOf(s.ID, exampleTime)
+	memory.Now = func() time.Time { return exampleTime }
 	for _, each := range all {
 		memory.Put(each)
 	}
@@ -247,6 +248,12 @@ func subscriptionExamples(t *testing.T, add func(string, answer)) {
 	call("SubscriptionSummaryFigures", "/subscriptions/summary")
 	memory.Record(append(pastsOf(s.ID, exampleTime), pastOf(all[0]))...)
 	call("SubscriptionHistoryEvents", "/subscriptions/5001/history?limit=6")
+	call("EventsRefusedWait", "/subscriptions/events?wait=30")
+	canceled := s.merchant(t).ok("GET", "/subscriptions/events?limit=1000", "").list(t)
+	gone := assert.Must(memory.Get(t.Context(), s.ID, 5001, "en"))(t)
+	memory.Put(withReason(*gone))
+	call("SubscriptionEventsCanceled", "/subscriptions/events?limit=2&after="+canceled.Next)
+	memory.Put(*gone)
 	call("HistoryRefusedAfter", "/subscriptions/5001/history?after=AdOIrOtWW_exAAAAAAAAAAAAAAAAAAIBjCcEAA4Xwm3B_g")
 	call("SummaryRefusedFilter", "/subscriptions/summary?status=active")
 	call("SubscriptionMetricsMonths", "/subscriptions/metrics?from=2025-10&to=2025-11")
@@ -268,6 +275,12 @@ func subscriptionExamples(t *testing.T, add func(string, answer)) {
 	elsewhere := assert.Must(suite.NewMemory(nil, []subscriptions.Subscription{{StoreID: s.ID, ID: 1}}).
 		Changes(t.Context(), s.ID, feed.Query{Limit: 1}))(t)
 	call("CursorExpiredExpired", "/subscriptions/changes?after="+elsewhere.Next.Text(s.ID))
+}
+
+// withReason returns a subscription that was canceled.
+func withReason(s subscriptions.Subscription) subscriptions.Subscription {
+	s.Status, s.CancelAtPeriodEnd, s.CanceledAt, s.CancellationReason = subscriptions.Canceled, true, exampleTime, "Too expensive"
+	return s
 }
 
 // pastOf returns a past of s with a yearly plan, a renewal that failed, and a card that was removed.

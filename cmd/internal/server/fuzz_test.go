@@ -149,6 +149,7 @@ func fuzzedCalls() []fuzzedCall {
 		{"POST", "/ucp/{key}/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_cart","arguments":{"id":"x"}}}`},
 		{"GET", "/subscriptions", ""},
 		{"GET", "/subscriptions/changes", ""},
+		{"GET", "/subscriptions/events", ""},
 		{"GET", "/subscriptions/summary", ""},
 		{"GET", "/subscriptions/metrics", ""},
 		{"GET", "/subscriptions/{id}", ""},

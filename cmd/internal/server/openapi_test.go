@@ -233,7 +233,7 @@ func servedRoutes() (routes []string) {
 	undos.New(carts).Extend(api)
 	shares.New(carts, nil).Extend(api)
 	live.New(carts, live.Config{}).Extend(api)
-	for _, area := range []wire.Area{api.Area(), ucp.New(ucp.Config{}).Area(), subscriptionshttp.New(subscriptionshttp.Config{}).Area(suite.Calls(nil)...)} {
+	for _, area := range []wire.Area{api.Area(), ucp.New(ucp.Config{}).Area(), subscriptionshttp.New(subscriptionshttp.Config{}).Area(suite.Calls(suite.NewMemory(nil, nil))...)} {
 		for _, route := range area.Routes {
 			routes = append(routes, route.Method+" "+parameter.ReplaceAllString(route.Path, "{$1}"))
 		}

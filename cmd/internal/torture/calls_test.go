@@ -244,7 +244,7 @@ func (m *mall) agentsCalls() []call {
 
 func (m *mall) subscriptionCalls() []call {
 	var calls []call
-	for _, path := range []string{"", "/summary", "/metrics", "/changes?limit=1000", "/900009", "/900009/history"} {
+	for _, path := range []string{"", "/summary", "/metrics", "/changes?limit=1000", "/events?limit=1000", "/900009", "/900009/history"} {
 		calls = append(calls, call{path: path, expected: always(200, "")})
 	}
 	for _, format := range []string{"application/x-ndjson", "text/csv"} {

@@ -128,7 +128,7 @@ var waiters sync.Map
 func (f *follower) wait(ctx context.Context, source suite.Source, limit time.Duration) bool {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	waiter, _ := waiters.LoadOrStore(source, feed.NewWaiter(source))
+	waiter, _ := waiters.LoadOrStore(source, feed.NewWaiter(source.News))
 	return waiter.(*feed.Waiter).Wait(ctx, f.store, f.cursor.Change)
 }
 
