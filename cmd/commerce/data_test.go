@@ -237,6 +237,20 @@ func TestDataPage_RepairsWhatTriggersMissed(t *testing.T) {
 	}
 }
 
+// Of two subscriptions that are inserted, the import is not new.
+func TestDataPage_ImportsWhatExistedBefore(t *testing.T) {
+	t.Parallel()
+	url, page := ephemeral.Migrated(t), dataPage(t)
+	db := writer(t, url)
+	for _, section := range []string{"A new store", "A product with two plans", "A customer subscribes", "Importing subscriptions"} {
+		change(t, db, codeUnder(t, page, section, "sql")[0])
+	}
+	metrics := assert.Must(figures.Measure(assert.Must(patientSource(t, url).Movements(t.Context(), 7))(t), time.Now()))(t)
+	months := metrics.Series[0].Months
+	assert.Equal(t, months[len(months)-1].Moves, figures.Moves{figures.New: {Amount: 4900, Subscriptions: 1}, figures.Imported: {Amount: 4083, Subscriptions: 1}}, "moves")
+	wantCounts(t, db, map[string]int{"SELECT id FROM subscriptions WHERE imported": 9000})
+}
+
 // Each column of the tables is on the page, which says whether it can be omitted.
 func TestDataPage_DescribesEachColumn(t *testing.T) {
 	t.Parallel()

@@ -43,10 +43,10 @@ func openFigures(ctx context.Context, s *onPostgres) (*figures.Postgres, error) 
 }
 
 // summaryPool leaves the database's other cores to lists. A summary of 100,000 rows takes as long with parallel
-// workers as without.
+// workers as without. It reads no rows of other stores, and groups without a sort, which would spill to disk.
 func summaryPool(host string) connect.PostgresConfig {
 	return connect.PostgresConfig{
 		ApplicationName: "commerce summaries", Only: host, MaxConns: summaryConns, StatementTimeout: summaryTimeout,
-		Settings: map[string]string{"max_parallel_workers_per_gather": "0"},
+		Settings: map[string]string{"max_parallel_workers_per_gather": "0", "enable_seqscan": "off", "enable_sort": "off"},
 	}
 }

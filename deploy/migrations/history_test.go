@@ -107,6 +107,46 @@ func TestHistories_ReadFewRowsForEachWriteWhateverWasAnalyzed(t *testing.T) {
 	}
 }
 
+// An import says that what it inserts existed before, and no other transaction does. What it says of rows that exist is ignored.
+func TestImports_AreMarked(t *testing.T) {
+	t.Parallel()
+	const set, paused = "SET LOCAL commerce.import = on; ", "UPDATE subscriptions SET status = 'paused', paused_at = now(), paused_remaining_days = 1"
+	const trial = "status = 'trialing', trial_ends_at = now() + interval '1 day', ends_at = now() + interval '1 day'"
+	for name, tc := range map[string]struct{ load, want string }{
+		"no import":            {threeMore, ""},
+		"no longer":            {"SAVEPOINT a; SET LOCAL commerce.import = on; ROLLBACK TO a; " + threeMore, ""},
+		"off":                  {"SET LOCAL commerce.import = off; " + threeMore, ""},
+		"a setting":            {set + threeMore, "4 active, 5 active, 6 active"},
+		"a setting for a part": {set + threeMore + "SET LOCAL commerce.import = off; UPDATE subscriptions SET id = 8 WHERE id = 6; INSERT INTO subscriptions SELECT (jsonb_populate_record(s, '{\"id\": 9}')).* FROM subscriptions s WHERE id = 1", "4 active, 5 active, 8 active"},
+		"SERIALIZABLE":         {"SET TRANSACTION ISOLATION LEVEL SERIALIZABLE; " + set + threeMore, "4 active, 5 active, 6 active"},
+		"as a replica":         {"SET LOCAL session_replication_role = replica; " + set + threeMore, "4 active, 5 active, 6 active"},
+		"a column, as a replica gets": {
+			"CREATE TABLE copy AS TABLE subscriptions; UPDATE copy SET imported = true, id = 9 WHERE id = 1; SET LOCAL session_replication_role = replica; INSERT INTO subscriptions SELECT * FROM copy WHERE id = 9",
+			"9 active",
+		},
+		"changed in the transaction": {set + threeMore + paused + " WHERE id IN (1, 4); UPDATE subscriptions SET " + trial + " WHERE id = 5", "4 paused, 6 active"},
+		"on trial, then active":      {set + "UPDATE subscriptions SET " + trial + "; " + threeMore + "UPDATE subscriptions SET status = 'active' WHERE id > 4", "5 active, 6 active"},
+		"a row that exists":          {set + "INSERT INTO subscriptions SELECT * FROM subscriptions ON CONFLICT (store_id, id) DO UPDATE SET price_amount = 7", ""},
+		"all rows replaced":          {set + "CREATE TABLE copy AS TABLE subscriptions; DELETE FROM subscriptions; INSERT INTO subscriptions TABLE copy", ""},
+		"a row that was deleted":     {set + "INSERT INTO subscriptions SELECT (jsonb_populate_record(s, '{\"id\": 7}')).* FROM subscriptions s WHERE id = 1", "7 active"},
+		"a row that was missed":      {set + "ALTER TABLE subscriptions DISABLE TRIGGER _recorded_insert; " + threeMore + "SELECT record_missed_states()", "4 active first, 5 active first, 6 active first"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			conn := dial(t, ephemeral.Migrated(t))
+			inOne(t, conn, aShop, threeSubscriptions, "INSERT INTO subscriptions SELECT (jsonb_populate_record(s, '{\"id\": 7}')).* FROM subscriptions s WHERE id = 1")
+			exec(t, conn, "DELETE FROM subscriptions WHERE id = 7")
+			inOne(t, conn, tc.load)
+			got := texts(t, conn, "SELECT concat_ws(' ', subscription_id, status, CASE WHEN first THEN 'first' END) FROM subscription_states WHERE was_bearing ORDER BY subscription_id")
+			assert.Equal(t, strings.Join(got, ", "), tc.want, "states that existed before")
+		})
+	}
+	conn := dial(t, ephemeral.Migrated(t))
+	inOne(t, conn, aShop)
+	_, err := conn.Exec(t.Context(), "BEGIN; SET LOCAL commerce.import = maybe; "+threeSubscriptions)
+	assert.That(t, err != nil && strings.Contains(err.Error(), `boolean: "maybe"`), "a wrong setting: %v", err)
+}
+
 // busy returns how long a backend has computed, in nanoseconds. Other processes of the machine hardly change it.
 func busy(t testing.TB, conn *pgx.Conn) (ns int64) {
 	t.Helper()

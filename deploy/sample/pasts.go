@@ -18,6 +18,9 @@ func Pasts(now time.Time) (pasts []history.Past) {
 		for _, was := range append(pastOf(s, now, fanClub[0].variant, fanClub[1].variant), s) {
 			past.States = append(past.States, history.StateOf(&was, was.UpdatedAt))
 		}
+		// The store has imported those that it sold elsewhere before.
+		first := &past.States[0]
+		first.WasBearing = s.Duration == period.Annually && len(past.States) > 1 && first.At.Before(now.AddDate(-1, 0, 0)) && history.Bears(first.Status)
 		pasts = append(pasts, past)
 	}
 	return pasts

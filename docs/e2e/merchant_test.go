@@ -269,11 +269,11 @@ func wantChartAsTable(t *testing.T, l look) {
 	faults := evaluate[[]string](p, `(() => {
 		const rows = [...document.querySelectorAll(".revenue tbody tr")].reverse().map((row) =>
 			[row.dataset.month, ...[...row.cells].slice(1).map((cell) => Number(cell.textContent.replace(/[^\d.-]/g, "")))]);
-		const moves = ["new", "reactivated", "expansion", "contraction", "churned"];
+		const moves = ["new", "imported", "reactivated", "expansion", "contraction", "paused", "churned"];
 		const drawn = (group) => moves.map((move) => Number(group.querySelector("[data-move=" + move + "]")?.getAttribute("height") ?? 0));
 		const groups = [...document.querySelectorAll(".month")];
 		const line = document.querySelector(".revenue-line .stroke").getAttribute("d").slice(1).split("L").map((point) => Number(point.split(" ")[1]));
-		const scale = Math.max(...groups.flatMap(drawn)) / Math.max(...rows.flatMap((row) => row.slice(2, 7).map(Math.abs)));
+		const scale = Math.max(...groups.flatMap(drawn)) / Math.max(...rows.flatMap((row) => row.slice(2, 9).map(Math.abs)));
 		const near = (a, b) => Math.abs(a - b) < 0.02;
 		return groups.flatMap((group, i) => {
 			const [month, mrr, ...moved] = rows[i];
@@ -281,7 +281,7 @@ func wantChartAsTable(t *testing.T, l look) {
 				group.dataset.month !== month && "month " + group.dataset.month,
 				!drawn(group).every((height, at) => near(height, Math.abs(moved[at]) * scale)) && "bars " + drawn(group),
 				i > 0 && !near((line[i] - line[0]) * (rows[17][1] - rows[0][1]), (mrr - rows[0][1]) * (line[17] - line[0])) && "line " + line[i],
-				i > 0 && !near(mrr, rows[i - 1][1] + moved.slice(0, 5).reduce((a, b) => a + b)) && "sum " + mrr,
+				i > 0 && !near(mrr, rows[i - 1][1] + moved.slice(0, 7).reduce((a, b) => a + b)) && "sum " + mrr,
 			].filter(Boolean).map((fault) => fault + " of " + rows[i]);
 		});
 	})()`)

@@ -38,13 +38,18 @@ type Movement struct {
 	Month    Month
 	From, To string // ISO 4217
 
-	Opening bool // nothing is known of the time before: recording began
-	Again   bool // the subscriptions had been active or past due at some time before
-	Count   int64
+	Opening  bool // nothing is known of the time before: recording began
+	Imported bool // the subscriptions were loaded with these states
+	Again    bool // they had been active or past due at some time before
+	Paused   bool // they are paused now
+	Count    int64
 
-	// Sums of the monthly prices before and since, and of the increases of those that increased, in
-	// parts of minor units.
-	Was, Is, Raised *big.Int
+	// Sums of the monthly prices before and since, in parts of minor units.
+	Was, Is *big.Int
+
+	// If From is To: how many increased, by how much in all, and how many decreased.
+	Increased, Decreased int64
+	Raised               *big.Int
 }
 
 // parts is how many parts a minor unit has in a Movement: the months of every duration divide it.
@@ -63,29 +68,46 @@ type Series struct {
 	Months   []Figures
 }
 
-// Figures are what happened in a month, and what there was at its end. The MRR is that of the month
-// before + New + Reactivated + Expansion − Contraction − Churned, exactly: each is the difference
-// of two rounded running sums, in this order.
+// Figures are what happened in a month, and what there was at its end. The MRR is that of the month before plus
+// what was gained minus what was lost, exactly: each amount is the difference of two rounded running sums, in the
+// order of Kinds.
 type Figures struct {
 	MRR           money.Amount
 	Subscriptions int64 // that are active or past due
-
-	New, Reactivated, Expansion, Contraction, Churned money.Amount
+	Moves         Moves
 }
 
-// flow is what changed in a month, in parts of minor units: the movements of Figures, in their order.
-type flow struct {
-	sums  [5]big.Int
-	count int64
+// Moves are by Kind.
+type Moves [len(Kinds)]Move
+
+// Move is an amount that was gained or lost, and of how many subscriptions. One that moves twice counts twice.
+type Move struct {
+	Amount        money.Amount // at least 0
+	Subscriptions int64
 }
+
+// Kind is why the revenue changed.
+type Kind int
 
 const (
-	flowNew = iota
-	flowReactivated
-	flowExpansion
-	flowContraction // negative, like the next one
-	flowChurned
+	New         Kind = iota // active or past due for the first time
+	Imported                // loaded as such
+	Reactivated             // again
+	Expansion               // a higher price, or another currency before
+	Contraction             // a lower price, or another currency since. This kind and those that follow are losses
+	Paused
+	Churned
 )
+
+// Kinds has the names of all kinds.
+var Kinds = [...]string{"new", "imported", "reactivated", "expansion", "contraction", "paused", "churned"}
+
+// flow is what changed in a month, by Kind.
+type flow struct {
+	sums   [len(Kinds)]big.Int // in parts of minor units; what was lost is negative
+	counts [len(Kinds)]int64
+	count  int64 // of subscriptions
+}
 
 // Measure makes the metrics of a store's movements, which were read at a time. A figure that cannot be shown is
 // an error. Movements of later months than the running one, by another clock, count in it.
@@ -130,43 +152,63 @@ func Measure(movements []Movement, asOf time.Time) (*Metrics, error) {
 
 // addTo adds the movement to what changed in the currency before, and in the one since.
 func (of *Movement) addTo(from, to *flow) {
-	add := func(f *flow, kind int, amount *big.Int) { f.sums[kind].Add(&f.sums[kind], amount) }
-	if of.From == of.To {
-		add(to, flowExpansion, of.Raised)
+	lost := new(big.Int).Neg(of.Was)
+	switch {
+	case of.From == of.To:
+		to.add(Expansion, of.Raised, of.Increased)
 		lowered := new(big.Int).Sub(of.Is, of.Was)
-		add(to, flowContraction, lowered.Sub(lowered, of.Raised))
+		to.add(Contraction, lowered.Sub(lowered, of.Raised), of.Decreased)
 		return
+	case of.From == "":
+		to.add(of.entry(), of.Is, of.Count)
+	case of.To == "" && of.Paused:
+		from.add(Paused, lost, of.Count)
+	case of.To == "":
+		from.add(Churned, lost, of.Count)
+	default:
+		to.add(Expansion, of.Is, of.Count)
+		from.add(Contraction, lost, of.Count)
 	}
-	kind := flowNew
-	if of.Again {
-		kind = flowReactivated
-	}
-	add(to, kind, of.Is)
 	to.count += of.Count
-	add(from, flowChurned, new(big.Int).Neg(of.Was))
 	from.count -= of.Count
+}
+
+// entry returns the kind of a movement of subscriptions that begin to bear revenue.
+func (of *Movement) entry() Kind {
+	switch {
+	case of.Imported:
+		return Imported
+	case of.Again:
+		return Reactivated
+	}
+	return New
+}
+
+func (f *flow) add(kind Kind, amount *big.Int, count int64) {
+	f.sums[kind].Add(&f.sums[kind], amount)
+	f.counts[kind] += count
 }
 
 // measured returns the figures of all months but the first flow's.
 func measured(currency string, flows []flow) (Series, error) {
 	s := Series{Currency: currency, Months: make([]Figures, len(flows)-1)}
-	sum, count, before := new(big.Int), int64(0), money.Amount(0)
+	sum, before := new(big.Int), Figures{}
 	for at := range flows {
-		var moved [len(flows[at].sums)]money.Amount
-		for kind := range moved {
+		f := Figures{MRR: before.MRR, Subscriptions: before.Subscriptions + flows[at].count}
+		for kind := range f.Moves {
 			sum.Add(sum, &flows[at].sums[kind])
 			after, err := rounded(currency, new(big.Rat).SetFrac(sum, big.NewInt(parts)))
 			if err != nil {
 				return Series{}, err
 			}
-			moved[kind], before = after-before, after
-		}
-		count += flows[at].count
-		if at > 0 {
-			s.Months[at-1] = Figures{
-				MRR: before, Subscriptions: count, New: moved[flowNew], Reactivated: moved[flowReactivated],
-				Expansion: moved[flowExpansion], Contraction: -moved[flowContraction], Churned: -moved[flowChurned],
+			moved := after - f.MRR
+			if Kind(kind) >= Contraction {
+				moved = -moved
 			}
+			f.Moves[kind], f.MRR = Move{moved, flows[at].counts[kind]}, after
+		}
+		if before = f; at > 0 {
+			s.Months[at-1] = f
 		}
 	}
 	return s, nil
@@ -189,6 +231,7 @@ func appendMovements(all []Movement, states []history.State) ([]Movement, error)
 	for at, s := range states {
 		m := Movement{
 			Month: max(before.Month, MonthOf(s.At)), From: before.To, Opening: at == 0 && s.Baseline, Again: again,
+			Imported: s.WasBearing && !s.Baseline, Paused: s.Status == subscriptions.Paused,
 			Count: 1, Was: before.Is, Is: new(big.Int), Raised: new(big.Int),
 		}
 		if history.Bears(s.Status) {
@@ -199,8 +242,12 @@ func appendMovements(all []Movement, states []history.State) ([]Movement, error)
 			m.To = s.Currency
 			m.Is.Mul(big.NewInt(int64(s.Price)), big.NewInt(int64(parts/months)))
 		}
-		if m.Is.Cmp(m.Was) > 0 {
+		switch m.Is.Cmp(m.Was) {
+		case 1:
+			m.Increased = 1
 			m.Raised.Sub(m.Is, m.Was)
+		case -1:
+			m.Decreased = 1
 		}
 		again = again || s.WasBearing || m.To != ""
 		all, before = append(all, m), m

@@ -47,9 +47,9 @@ func TestMeasure_KeepsThreeYearsUntilTheRunningMonth(t *testing.T) {
 		assert.That(t, end.Sub(first) < history.KeepStates, "at %s, states of %s may be folded", end, first)
 	}
 	months := m.Series[0].Months
-	assert.Equal(t, months[0], Figures{MRR: 200, Subscriptions: 1, Contraction: 100}, "first")
+	assert.Equal(t, months[0], Figures{MRR: 200, Subscriptions: 1, Moves: Moves{Contraction: {100, 1}}}, "first")
 	assert.Equal(t, months[MaxMonths-2], Figures{MRR: 200, Subscriptions: 1}, "before the last one")
-	assert.Equal(t, months[MaxMonths-1], Figures{MRR: 1000, Subscriptions: 1, Reactivated: 1000, Churned: 200}, "last")
+	assert.Equal(t, months[MaxMonths-1], Figures{MRR: 1000, Subscriptions: 1, Moves: Moves{Reactivated: {1000, 1}, Churned: {200, 1}}}, "last")
 }
 
 // Of 4/3 minor units, 1/3 and 2/3 are lost: each would round the other way.
@@ -63,8 +63,68 @@ func TestMeasure_MovementsAddUpToTheChange(t *testing.T) {
 	m, err := measure(t, []history.State{third}, []history.State{since("2025-09", subscriptions.Trialing, "USD", 9), third, paused}, []history.State{two, paused})
 	assert.NoError(t, err)
 	assert.Equal(t, m.Series, []Series{{Currency: "JPY", Months: []Figures{
-		{}, {MRR: 1, New: 1, Subscriptions: 3}, {MRR: 0, Churned: 1, Subscriptions: 1},
+		{}, {MRR: 1, Subscriptions: 3, Moves: Moves{New: {1, 3}}}, {MRR: 0, Subscriptions: 1, Moves: Moves{Paused: {1, 2}}},
 	}}}, "figures")
+}
+
+// What docs/subscriptions.md says about each word.
+func TestMeasure_SaysWhyRevenueMoved(t *testing.T) {
+	t.Parallel()
+	const active, pastDue, paused, canceled, trialing = subscriptions.Active, subscriptions.PastDue, subscriptions.Paused, subscriptions.Canceled, subscriptions.Trialing
+	was := func(status subscriptions.Status, price money.Amount) history.State {
+		return since("2025-10", status, "SAR", price)
+	}
+	is := func(status subscriptions.Status, price money.Amount) history.State {
+		return since("2025-11", status, "SAR", price)
+	}
+	imported := func(s history.State) history.State {
+		s.WasBearing = s.Status != trialing
+		return s
+	}
+	begun := func(s history.State) history.State {
+		s.Baseline = true
+		return imported(s)
+	}
+	dollars, deleted := since("2025-11", pastDue, "USD", 70), history.State{At: is("", 0).At, Deleted: true}
+	for name, tc := range map[string]struct {
+		life   []history.State
+		sar    Moves
+		usd    Moves
+		sarMRR money.Amount
+	}{
+		"new":                             {life: []history.State{is(active, 50)}, sar: Moves{New: {50, 1}}, sarMRR: 50},
+		"new, free of charge":             {life: []history.State{is(active, 0)}, sar: Moves{New: {0, 1}}},
+		"a trial that converts":           {life: []history.State{was(trialing, 50), is(active, 50)}, sar: Moves{New: {50, 1}}, sarMRR: 50},
+		"there when recording began":      {life: []history.State{begun(is(active, 50))}, sarMRR: 50},
+		"loaded":                          {life: []history.State{imported(is(pastDue, 50))}, sar: Moves{Imported: {50, 1}}, sarMRR: 50},
+		"loaded, then raised":             {life: []history.State{imported(is(active, 50)), is(active, 60)}, sar: Moves{Imported: {50, 1}, Expansion: {10, 1}}, sarMRR: 60},
+		"loaded paused, then resumed":     {life: []history.State{imported(was(paused, 50)), is(active, 50)}, sar: Moves{Reactivated: {50, 1}}, sarMRR: 50},
+		"loaded on trial, then converted": {life: []history.State{imported(was(trialing, 50)), is(active, 50)}, sar: Moves{New: {50, 1}}, sarMRR: 50},
+		"loaded again after its deletion": {life: []history.State{was(active, 50), deleted, imported(is(active, 60))}, sar: Moves{Imported: {60, 1}, Churned: {50, 1}}, sarMRR: 60},
+		"past due":                        {life: []history.State{was(active, 50), is(pastDue, 50)}, sarMRR: 50},
+		"paused":                          {life: []history.State{was(active, 50), is(paused, 50)}, sar: Moves{Paused: {50, 1}}},
+		"past due, then paused":           {life: []history.State{was(pastDue, 50), is(paused, 50)}, sar: Moves{Paused: {50, 1}}},
+		"canceled during a pause":         {life: []history.State{was(active, 50), was(paused, 50), is(canceled, 50)}},
+		"paused after the cancellation":   {life: []history.State{was(active, 50), was(canceled, 50), is(paused, 50)}},
+		"resumed":                         {life: []history.State{was(active, 50), was(paused, 50), is(active, 40)}, sar: Moves{Reactivated: {40, 1}}, sarMRR: 40},
+		"paused twice":                    {life: []history.State{was(active, 50), is(paused, 50), is(active, 50), is(paused, 50)}, sar: Moves{Reactivated: {50, 1}, Paused: {100, 2}}},
+		"canceled":                        {life: []history.State{was(active, 50), is(canceled, 50)}, sar: Moves{Churned: {50, 1}}},
+		"back on trial":                   {life: []history.State{was(active, 50), is(trialing, 50)}, sar: Moves{Churned: {50, 1}}},
+		"deleted":                         {life: []history.State{was(active, 50), deleted}, sar: Moves{Churned: {50, 1}}},
+		"raised and lowered":              {life: []history.State{was(active, 50), is(active, 60), is(pastDue, 30)}, sar: Moves{Expansion: {10, 1}, Contraction: {30, 1}}, sarMRR: 30},
+		"another currency":                {life: []history.State{was(active, 50), dollars}, sar: Moves{Contraction: {50, 1}}, usd: Moves{Expansion: {70, 1}}},
+		"another currency after a pause":  {life: []history.State{was(active, 50), is(paused, 50), dollars}, sar: Moves{Paused: {50, 1}}, usd: Moves{Reactivated: {70, 1}}},
+	} {
+		m, err := measure(t, tc.life)
+		assert.NoError(t, err)
+		got := map[string]Figures{}
+		for _, s := range m.Series {
+			got[s.Currency] = s.Months[len(s.Months)-1]
+		}
+		assert.Equal(t, got["SAR"].Moves, tc.sar, "%s: moves in SAR", name)
+		assert.Equal(t, got["USD"].Moves, tc.usd, "%s: moves in USD", name)
+		assert.Equal(t, got["SAR"].MRR, tc.sarMRR, "%s: MRR in SAR", name)
+	}
 }
 
 func TestMeasure_RefusesWhatItCannotShow(t *testing.T) {

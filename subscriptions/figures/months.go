@@ -127,9 +127,9 @@ func writeMetrics(w *wire.Writer, asOf time.Time, rows []metricsRow) {
 
 // metricsTable returns the rows as CSV, with a column for each member.
 func metricsTable(rows []metricsRow) []byte {
-	columns := []string{"month", "currency", "complete"}
-	for _, f := range figures {
-		columns = append(columns, f.name)
+	columns := []string{"month", "currency", "complete", "mrr", "subscriptions"}
+	for _, kind := range Kinds {
+		columns = append(columns, kind, kind+"_subscriptions")
 	}
 	table := formats.NewTable(columns)
 	for _, row := range rows {
@@ -143,30 +143,24 @@ func (r *metricsRow) write(to subscriptionshttp.Members) {
 	to.Text("month", r.month.String())
 	to.Text("currency", r.currency)
 	to.Bool("complete", r.complete)
-	digits, _ := money.Digits(r.currency)
-	for _, f := range figures {
-		switch {
-		case r.figures == nil:
-			to.Null(f.name)
-		case f.count != nil:
-			to.Number(f.name, f.count(r.figures))
-		default:
-			to.Amount(f.name, f.amount(r.figures), digits)
-		}
+	var f Figures
+	if r.figures != nil {
+		f = *r.figures
+	}
+	r.writeMove(to, "mrr", "subscriptions", Move{f.MRR, f.Subscriptions})
+	for kind, name := range Kinds {
+		r.writeMove(to, name, name+"_subscriptions", f.Moves[kind])
 	}
 }
 
-// figures are the members of a row after its month, in their order: counts and amounts.
-var figures = []struct {
-	name   string
-	count  func(*Figures) int64
-	amount func(*Figures) money.Amount
-}{
-	{name: "mrr", amount: func(f *Figures) money.Amount { return f.MRR }},
-	{name: "subscriptions", count: func(f *Figures) int64 { return f.Subscriptions }},
-	{name: "new", amount: func(f *Figures) money.Amount { return f.New }},
-	{name: "reactivated", amount: func(f *Figures) money.Amount { return f.Reactivated }},
-	{name: "expansion", amount: func(f *Figures) money.Amount { return f.Expansion }},
-	{name: "contraction", amount: func(f *Figures) money.Amount { return f.Contraction }},
-	{name: "churned", amount: func(f *Figures) money.Amount { return f.Churned }},
+// writeMove writes an amount and a count, or null if the row has no figures.
+func (r *metricsRow) writeMove(to subscriptionshttp.Members, amount, count string, m Move) {
+	if r.figures == nil {
+		to.Null(amount)
+		to.Null(count)
+		return
+	}
+	digits, _ := money.Digits(r.currency)
+	to.Amount(amount, m.Amount, digits)
+	to.Number(count, m.Subscriptions)
 }

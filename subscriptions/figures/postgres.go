@@ -10,7 +10,6 @@ import (
 
 	"commerce/auth/pgread"
 	"commerce/subscriptions"
-	"commerce/subscriptions/history"
 	"commerce/subscriptions/postgres"
 	"commerce/subscriptions/recorded"
 )
@@ -45,27 +44,22 @@ func (p *Postgres) Totals(ctx context.Context, store int64) ([]Total, error) {
 // No state is of an earlier month than one before, even if a clock was set back.
 const movementsSQL = `/* metrics */
 	WITH states AS (
-		SELECT subscription_id, number, recorded_at, first, was_bearing,
-			CASE WHEN ` + history.BearingSQL + ` THEN currency END AS currency,
-			CASE WHEN ` + history.BearingSQL + ` THEN price_amount::numeric * ` + partsSQL + ` END AS price
+		SELECT subscription_id, number, recorded_at, first, was_bearing, coalesce(status = 'paused', false) AS paused,
+			CASE WHEN bears_revenue(status) THEN currency END AS currency,
+			CASE WHEN bears_revenue(status) THEN price_amount::numeric * (120 / months_of(duration)) END AS price
 		FROM subscription_states WHERE store_id = $1 AND (first OR moves_revenue)
 	), steps AS (
 		SELECT date_trunc('month', greatest(recorded_at, max(recorded_at) OVER before) AT TIME ZONE 'UTC') AS month,
 			last_value(currency) OVER before AS was_in, currency, last_value(price) OVER before AS was, price,
-			first AND count(*) OVER before = 0 AS opening,
-			count(*) FILTER (WHERE was_bearing OR currency IS NOT NULL) OVER before > 0 AS again
+			first AND count(*) OVER before = 0 AS opening, was_bearing AND NOT first AS imported,
+			count(*) FILTER (WHERE was_bearing OR currency IS NOT NULL) OVER before > 0 AS again, paused
 		FROM states
 		WINDOW before AS (PARTITION BY subscription_id ORDER BY number ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
 	)
-	SELECT month, coalesce(was_in, ''), coalesce(currency, ''), opening, again, count(*),
-		coalesce(sum(was), 0)::text, coalesce(sum(price), 0)::text, coalesce(sum(price - was) FILTER (WHERE price > was), 0)::text,
-		count(currency) = count(price)
-	FROM steps GROUP BY month, was_in, currency, opening, again`
-
-// partsSQL is how many parts of a Movement the price of a month has for each minor unit of the price of a duration.
-const partsSQL = `CASE duration
-		WHEN 'monthly' THEN 120 WHEN 'quarterly' THEN 40 WHEN 'semiAnnual' THEN 20 WHEN 'annually' THEN 10
-		WHEN 'biennial' THEN 5 WHEN 'quinquennial' THEN 2 WHEN 'decennial' THEN 1 END`
+	SELECT month, coalesce(was_in, ''), coalesce(currency, ''), opening, imported, again, paused, count(*),
+		coalesce(sum(was), 0)::text, coalesce(sum(price), 0)::text, count(*) FILTER (WHERE price > was), count(*) FILTER (WHERE price < was),
+		coalesce(sum(price - was) FILTER (WHERE price > was), 0)::text, count(currency) = count(price)
+	FROM steps GROUP BY month, was_in, currency, opening, imported, again, paused`
 
 func (p *Postgres) Movements(ctx context.Context, store int64) (movements []Movement, err error) {
 	err = p.records.Do(func() error {
@@ -101,7 +95,8 @@ func scanMovement(row pgx.CollectableRow) (m Movement, err error) {
 	var month time.Time
 	var was, is, raised []byte
 	var known bool
-	if err := row.Scan(&month, &m.From, &m.To, &m.Opening, &m.Again, &m.Count, &was, &is, &raised, &known); err != nil {
+	if err := row.Scan(&month, &m.From, &m.To, &m.Opening, &m.Imported, &m.Again, &m.Paused, &m.Count,
+		&was, &is, &m.Increased, &m.Decreased, &raised, &known); err != nil {
 		return m, err
 	}
 	if !known {

@@ -17,17 +17,14 @@ func Bears(s subscriptions.Status) bool {
 	return s == subscriptions.Active || s == subscriptions.PastDue
 }
 
-// BearingSQL is Bears of the column status.
-const BearingSQL = "status IN ('active', 'past_due')"
-
 // State is what a subscription was from a moment on, until its next state.
 type State struct {
 	Number int64 // orders the states of a subscription
 	At     time.Time
 
 	// Baseline means that nothing happened at At: recording began, or older states were
-	// folded into this one. WasBearing is set only then: the subscription is active or past
-	// due, or was before.
+	// folded into this one. WasBearing is set only then, and if an import created the
+	// subscription: it is active or past due, or was before.
 	Baseline, WasBearing bool
 
 	Deleted bool // the members below are not set

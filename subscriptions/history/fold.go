@@ -26,7 +26,7 @@ const foldSQL = `/* fold */
 	),
 	newest AS (
 		SELECT store_id, subscription_id, max(number) AS number, (array_agg(status ORDER BY number DESC))[1] IS NULL AS deleted,
-			coalesce(bool_or(was_bearing OR ` + BearingSQL + `), false) AS was_bearing,
+			coalesce(bool_or(was_bearing OR bears_revenue(status)), false) AS was_bearing,
 			(array_agg(card_last_four ORDER BY number DESC) FILTER (WHERE card_last_four IS NOT NULL))[1] AS card_last_four,
 			(array_agg(card_scheme ORDER BY number DESC) FILTER (WHERE card_last_four IS NOT NULL))[1] AS card_scheme
 		FROM locked l GROUP BY store_id, subscription_id

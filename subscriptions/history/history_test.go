@@ -57,15 +57,22 @@ type life map[int64][]history.State
 // add adds a state unless nothing happened. A deletion removes the cards.
 func (l life) add(id int64, s history.State) {
 	all := l[id]
-	if n := len(all); n > 0 && cmp.Equal(all[n-1], s, alike) {
+	if len(all) > 0 && !all[len(all)-1].Deleted {
+		s.WasBearing = false // it was there
+	}
+	if n := len(all); n > 0 && cmp.Equal(all[n-1], s, alike) || n == 0 && s.Deleted {
 		return
 	}
 	if s.Deleted {
-		for i := range all {
-			all[i].Card = nil
-		}
+		l.removeCards(id)
 	}
 	l[id] = append(all, s)
+}
+
+func (l life) removeCards(id int64) {
+	for i := range l[id] {
+		l[id][i].Card = nil
+	}
 }
 
 // alike ignores what writers do not know.
@@ -184,15 +191,16 @@ func TestHistory_OfPostgresIsWhatHappened(t *testing.T) {
 			reader.read(t, 1000)
 			reader.wantHistories(t, 1, 2, 3, 4, 5, 6)
 			lives := life{}
-			rows, _ := pool.Query(t.Context(), `SELECT id, status IS NULL, coalesce(status, ''), coalesce(variant_id, 0), coalesce(price_amount, 0), coalesce(currency, ''),
+			rows, _ := pool.Query(t.Context(), `SELECT id, removed, coalesce(imported, false), status IS NULL, coalesce(status, ''), coalesce(variant_id, 0), coalesce(price_amount, 0), coalesce(currency, ''),
 				coalesce(duration, ''), coalesce(cancel_at_period_end, false), coalesce(last_four, ''), coalesce(scheme, ''),
 				current_period_start, current_period_end FROM notes ORDER BY place`)
 			_, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (_ struct{}, err error) {
-				var s history.State
+				s := history.State{At: time.Now()}
 				var id int64
+				var removed bool
 				var card subscriptions.Card
 				var start, end *time.Time
-				err = row.Scan(&id, &s.Deleted, (*string)(&s.Status), &s.VariantID, (*int64)(&s.Price), &s.Currency,
+				err = row.Scan(&id, &removed, &s.WasBearing, &s.Deleted, (*string)(&s.Status), &s.VariantID, (*int64)(&s.Price), &s.Currency,
 					(*string)(&s.Duration), &s.CancelAtPeriodEnd, &card.LastFour, &card.Scheme, &start, &end)
 				if card.Scheme != "" {
 					s.Card = &card
@@ -200,14 +208,28 @@ func TestHistory_OfPostgresIsWhatHappened(t *testing.T) {
 				if start != nil {
 					s.PeriodStart, s.PeriodEnd = *start, *end
 				}
+				if all := lives[id]; removed && !s.Deleted && len(all) > 0 && !all[len(all)-1].Deleted { // and inserted again
+					lives.removeCards(id)
+					all[len(all)-1].Card = s.Card
+				}
 				lives.add(id, s)
 				return struct{}{}, err
 			})
 			assert.NoError(t, err)
 			assert.Require(t, len(lives) == subscribed, "%d of %d subscriptions were written", len(lives), subscribed)
 			wantLived(t, suite.Patient(pool), lives, rand.New(rand.NewPCG(1, 2)))
+			wantMeasured(t, suite.Patient(pool), lives)
 		})
 	}
+}
+
+// wantMeasured compares the metrics of a source with those of lives, and of the subscription that they were copied from.
+func wantMeasured(t *testing.T, source suite.Source, lives life) {
+	t.Helper()
+	lives[5001] = []history.State{history.StateOf(&suite.SampleData().All[0], time.Now())}
+	want := assert.Must(figures.Measure(assert.Must(figures.Movements(slices.Collect(maps.Values(lives))))(t), time.Now()))(t)
+	got := assert.Must(figures.Measure(assert.Must(source.Movements(t.Context(), 1))(t), time.Now()))(t)
+	assert.Equal(t, got.Series, want.Series, "metrics")
 }
 
 // subscribed is the number of subscriptions that the writers of a test share.
@@ -217,13 +239,13 @@ const notes = `
 	UPDATE subscriptions SET scheduled_variant_id = NULL, canceled_at = now();
 	INSERT INTO saved_cards (store_id, id, customer_id, last_four, scheme) VALUES
 		(1, 1, 1001, '1111', 'visa'), (1, 2, 1001, '1111', 'visa'), (1, 3, 1001, '2222', 'mada');
-	CREATE TABLE notes (place bigint GENERATED ALWAYS AS IDENTITY, id bigint, status text, variant_id bigint, price_amount bigint, currency text,
+	CREATE TABLE notes (place bigint GENERATED ALWAYS AS IDENTITY, id bigint, removed boolean, imported boolean, status text, variant_id bigint, price_amount bigint, currency text,
 		duration text, cancel_at_period_end boolean, last_four text, scheme text, current_period_start timestamptz, current_period_end timestamptz)`
 
 const note = `
-	INSERT INTO notes (id, status, variant_id, price_amount, currency, duration, cancel_at_period_end, last_four, scheme, current_period_start, current_period_end)
-	SELECT i, status, variant_id, price_amount, currency, duration, cancel_at_period_end, last_four, scheme, current_period_start, current_period_end
-	FROM unnest($1::bigint[]) i LEFT JOIN subscriptions s ON s.store_id = 1 AND s.id = i
+	INSERT INTO notes (id, removed, imported, status, variant_id, price_amount, currency, duration, cancel_at_period_end, last_four, scheme, current_period_start, current_period_end)
+	SELECT i, r, imported, status, variant_id, price_amount, currency, duration, cancel_at_period_end, last_four, scheme, current_period_start, current_period_end
+	FROM unnest($1::bigint[], $2::boolean[]) n (i, r) LEFT JOIN subscriptions s ON s.store_id = 1 AND s.id = i
 		LEFT JOIN saved_cards c ON c.store_id = 1 AND c.id = s.saved_card_id`
 
 // changes are statements, of which $1 is an ID and $2 a number up to 9.
@@ -238,43 +260,40 @@ var changes = []string{
 	"UPDATE subscriptions SET saved_card_id = nullif($2 % 4, 0) WHERE id = $1",
 	"UPDATE subscriptions SET saved_card_id = nullif($2 % 4, 0), status = 'active' WHERE id = $1",
 	"UPDATE subscriptions SET order_id = 1 + $2 WHERE id = $1",
-	"DELETE FROM subscriptions WHERE id = $1 AND $2 < 5",
-	moves, recards,
+	deletes, moves, recards,
 }
 
 const (
+	deletes = "DELETE FROM subscriptions WHERE id = $1 AND $2 < 5"
 	moves   = "UPDATE subscriptions SET id = 1 + $2 % 6 WHERE id = $1"
 	recards = "UPDATE saved_cards SET last_four = '000' || $2::int WHERE id = 3 AND $1 > 0 AND last_four <> '000' || $2::int"
 )
 
-// write runs a transaction with some changes, and may roll it back. One that fails because of another
-// one is rolled back, too.
+// write runs a transaction with some changes, which may be an import, notes what it leaves, and may roll it back. One
+// that fails because of another one is rolled back, too.
 func write(ctx context.Context, pool *pgxpool.Pool, random *rand.Rand) error {
 	tx, err := pool.Begin(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = tx.Rollback(ctx) }() // does nothing after Commit
-	_, err = tx.Exec(ctx, "SET LOCAL deadlock_timeout = '10ms'")
-	for range 1 + random.IntN(3) {
-		change, id, n := changes[random.IntN(len(changes))], 1+random.Int64N(subscribed), random.Int64N(10)
-		var done pgconn.CommandTag
+	_, err = tx.Exec(ctx, fmt.Sprintf("SET LOCAL deadlock_timeout = '10ms'; SET LOCAL commerce.import = %t", random.IntN(2) == 0))
+	changed := map[int64]bool{} // whether they were removed meanwhile
+	for range 1 + random.IntN(5) {
+		var more map[int64]bool
 		if err == nil {
-			done, err = tx.Exec(ctx, change, id, n)
+			more, err = change(ctx, tx, random)
 		}
-		if err != nil || done.RowsAffected() == 0 {
-			continue
+		for id, removed := range more {
+			changed[id] = changed[id] || removed
 		}
-		changed := []int64{id}
-		switch change {
-		case moves:
-			changed = append(changed, 1+n%6)
-		case recards:
-			err = tx.QueryRow(ctx, "SELECT coalesce(array_agg(id), '{}') FROM subscriptions WHERE saved_card_id = 3").Scan(&changed)
+	}
+	if err == nil {
+		ids, removed := slices.Collect(maps.Keys(changed)), []bool{}
+		for _, id := range ids {
+			removed = append(removed, changed[id])
 		}
-		if err == nil {
-			_, err = tx.Exec(ctx, note, changed)
-		}
+		_, err = tx.Exec(ctx, note, ids, removed)
 	}
 	refused, ok := errors.AsType[*pgconn.PgError](err)
 	switch {
@@ -286,6 +305,30 @@ func write(ctx context.Context, pool *pgxpool.Pool, random *rand.Rand) error {
 		return nil
 	}
 	return tx.Commit(ctx)
+}
+
+// change makes one change, and returns which subscriptions it concerns, and whether it removes them.
+func change(ctx context.Context, tx pgx.Tx, random *rand.Rand) (changed map[int64]bool, err error) {
+	sql, id, n := changes[random.IntN(len(changes))], 1+random.Int64N(subscribed), random.Int64N(10)
+	done, err := tx.Exec(ctx, sql, id, n)
+	if err != nil || done.RowsAffected() == 0 {
+		return nil, err
+	}
+	changed = map[int64]bool{id: false}
+	switch sql {
+	case deletes:
+		changed[id] = true
+	case moves:
+		changed[id], changed[1+n%6] = id != 1+n%6, false
+	case recards:
+		var paid []int64
+		err = tx.QueryRow(ctx, "SELECT coalesce(array_agg(id), '{}') FROM subscriptions WHERE saved_card_id = 3").Scan(&paid)
+		clear(changed)
+		for _, id := range paid {
+			changed[id] = false
+		}
+	}
+	return changed, err
 }
 
 // pastOf returns a subscription's states at hours before now, the oldest first. Each changes the one before.

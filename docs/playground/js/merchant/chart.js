@@ -5,8 +5,8 @@ import { drawn } from "../page/dom.js";
 import { compact } from "../page/language.js";
 import { monthName } from "./dates.js";
 
-const up = ["new", "reactivated", "expansion"];
-const down = ["contraction", "churned"];
+const up = ["new", "imported", "reactivated", "expansion"];
+const down = ["contraction", "paused", "churned"];
 
 const line = { from: 18, to: 114 }; // heights, from the top
 const bars = { from: 140, to: 228 };

@@ -9,8 +9,8 @@ import { ask } from "./session.js";
 
 const months = 18; // with the running one
 
-const moves = ["new", "reactivated", "expansion", "contraction", "churned"];
-const sinks = ["contraction", "churned"];
+const moves = ["new", "imported", "reactivated", "expansion", "contraction", "paused", "churned"];
+const sinks = ["contraction", "paused", "churned"];
 
 let shown = null; // the answer on the screen
 let lastAsked = 0;
