@@ -268,11 +268,11 @@ func TestArchitecture_ShowsThePackagesAndTheirImports(t *testing.T) {
 		boxes[box[1]] = box[2]
 	}
 	var outside []string
-	for _, box := range servers.FindAllStringSubmatch(codeUnder(t, page, "From the outside", "mermaid")[0], -1) {
+	for _, box := range servers.FindAllStringSubmatch(codeUnder(t, source(t, "README.md"), "Merchant Commerce Service", "mermaid")[0], -1) {
 		outside = append(outside, box[2])
 	}
 	assert.Equal(t, slices.Sorted(slices.Values(outside)), slices.Compact(slices.Sorted(slices.Values(called["cmd/commerce"]))),
-		"the servers of the first picture, compared with those to which the program connects")
+		"the servers of the README's picture, compared with those to which the program connects")
 	for _, row := range regexp.MustCompile("(?m)^- `([\\w/]+)`: ").FindAllStringSubmatch(page, -1) {
 		listed = append(listed, row[1])
 	}
