@@ -276,7 +276,7 @@ func choices() map[string][]choice {
 }
 
 // combinations calls each with combinations of choices, as a query and as a condition: with all of one or two
-// filters, and with some of more.
+// filters, and with some of more; a short test with a quarter of them, since Postgres plans each with all partitions.
 func combinations(each func(query string, pass func(s subscriptions.Subscription, c subscriptions.Customer) bool)) {
 	random, all := mathrand.New(mathrand.NewPCG(5, uint64(time.Now().UnixNano()))), choices()
 	with := func(chosen map[string]choice) {
@@ -298,14 +298,18 @@ func combinations(each func(query string, pass func(s subscriptions.Subscription
 			with(map[string]choice{one: v})
 			for other, others := range all {
 				for _, o := range others {
-					if one < other {
+					if one < other && !(testing.Short() && random.IntN(4) > 0) {
 						with(map[string]choice{one: v, other: o})
 					}
 				}
 			}
 		}
 	}
-	for range 300 {
+	more := 300
+	if testing.Short() {
+		more = 75
+	}
+	for range more {
 		chosen := map[string]choice{}
 		for parameter, values := range all {
 			if random.IntN(3) == 0 {
@@ -342,7 +346,7 @@ func TestList_CombinationsOfFiltersEqualARecount(t *testing.T) {
 			found++
 			wantWalk(t, b, start, want)
 		})
-		assert.That(t, found >= 100, "only %d combinations match anything", found)
+		assert.That(t, found >= 50, "only %d combinations match anything", found)
 	})
 }
 
