@@ -17,7 +17,7 @@ func TestExtras_CanEachBeLeftOut(t *testing.T) {
 	list := source(t, "cmd/commerce/extras.go")
 	for line, extra := range map[string]struct{ file, pkg string }{
 		"withReplicas(),": {"replicas.go", "subscriptions/replicas"},
-		"withFeed(),":     {"feed.go", ""},    // events need the package
+		"withFeed(),":     {"feed.go", "subscriptions/feed"},
 		"withHistory(),":  {"history.go", ""}, // figures need the package
 		"withFigures(),":  {"figures.go", "subscriptions/figures"},
 	} {

@@ -74,17 +74,17 @@ var imports = map[string][]string{
 		"auth/cause", "auth/limit", "auth/locale", "auth/pgread", "auth/problem", "auth/timing", "subscriptions",
 	},
 	"subscriptions/subscriptionshttp": {
-		"auth", "auth/locale", "auth/store", "auth/problem", "cart/money", "cart/wire", "subscriptions",
+		"auth", "auth/limit", "auth/locale", "auth/store", "auth/problem", "cart/money", "cart/wire", "subscriptions",
 	},
 
 	"subscriptions/feed": {
 		"auth/limit", "auth/locale", "auth/problem", "cart/wire",
 		"subscriptions", "subscriptions/formats", "subscriptions/postgres", "subscriptions/recorded", "subscriptions/subscriptionshttp",
 	},
-	"subscriptions/feed/follower": {"auth/locale", "subscriptions", "subscriptions/feed"}, // only tests
+	"subscriptions/feed/follower": {"auth/locale", "subscriptions", "subscriptions/feed", "subscriptions/recorded", "subscriptions/subscriptionshttp"}, // only tests
 	"subscriptions/history": {
 		"auth/locale", "cart/money", "cart/period", "cart/wire",
-		"auth/problem", "subscriptions", "subscriptions/feed", "subscriptions/postgres", "subscriptions/recorded", "subscriptions/subscriptionshttp",
+		"auth/problem", "subscriptions", "subscriptions/postgres", "subscriptions/recorded", "subscriptions/subscriptionshttp",
 	},
 	"subscriptions/figures": {
 		"auth/bounded", "auth/limit", "auth/locale", "auth/pgread", "auth/problem", "auth/timing", "cart/money", "cart/period", "cart/wire",
@@ -92,11 +92,13 @@ var imports = map[string][]string{
 	},
 	"subscriptions/replicas": {"auth/cause"},
 	"subscriptions/formats":  {"cart/money"},
-	"subscriptions/recorded": {"auth/locale", "auth/problem"},
+	"subscriptions/recorded": {
+		"auth/limit", "auth/locale", "auth/problem", "cart/wire", "subscriptions", "subscriptions/postgres", "subscriptions/subscriptionshttp",
+	},
 	"subscriptions/suite": {
 		"auth", "auth/locale", "auth/problem", "auth/store", "cart/money", "cart/period", "cart/wire",
 		"deploy/assert", "deploy/connect", "deploy/ephemeral", "deploy/migrations", "deploy/sample",
-		"subscriptions", "subscriptions/feed", "subscriptions/figures", "subscriptions/formats", "subscriptions/history", "subscriptions/postgres", "subscriptions/replicas", "subscriptions/subscriptionshttp",
+		"subscriptions", "subscriptions/feed", "subscriptions/figures", "subscriptions/formats", "subscriptions/history", "subscriptions/postgres", "subscriptions/recorded", "subscriptions/replicas", "subscriptions/subscriptionshttp",
 	},
 	"subscriptions/suite/plans": {"deploy/assert", "deploy/ephemeral"},
 

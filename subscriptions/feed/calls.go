@@ -11,6 +11,7 @@ import (
 	"commerce/auth/problem"
 	"commerce/cart/wire"
 	"commerce/subscriptions/formats"
+	"commerce/subscriptions/recorded"
 	"commerce/subscriptions/subscriptionshttp"
 )
 
@@ -23,7 +24,7 @@ const maxStreams, maxStreamsOfStore = 8, 2
 func Calls(source Source) subscriptionshttp.Calls {
 	return func(http *subscriptionshttp.API) []wire.Route {
 		a := &api{http: http, source: source, streams: limit.NewSlots[int64](limit.SlotsConfig{All: maxStreams, Each: maxStreamsOfStore})}
-		a.pages = NewPages(http, source.News, a.readPage, func(w *wire.Writer, m *subscriptionshttp.Merchant, c Changes) {
+		a.pages = recorded.NewPages(http, source.News, a.readPage, func(w *wire.Writer, m *subscriptionshttp.Merchant, c Changes) {
 			writeChanges(w, http.View(m, w), &c, m.Store.ID)
 		})
 		return []wire.Route{{Method: "GET", Path: "/subscriptions/changes", Handle: http.Serve(a.changes), Vary: "Accept"}}
@@ -34,12 +35,12 @@ func Calls(source Source) subscriptionshttp.Calls {
 type api struct {
 	http    *subscriptionshttp.API
 	source  Source
-	pages   *Pages[Changes]
+	pages   *recorded.Pages[Changes]
 	streams *limit.Slots[int64] // by store
 }
 
 type request struct {
-	Asked
+	recorded.Asked
 	format formats.Format
 	plain  bool // only rows
 }
@@ -47,8 +48,8 @@ type request struct {
 // parseRequest reads a raw query and an Accept header. Its problem.Error names every
 // parameter at fault.
 func parseRequest(query, accept string, store int64) (r request, err error) {
-	r = request{Asked: Asked{Limit: DefaultChanges}, format: formats.Preferred(accept, formats.JSON, formats.NDJSON, formats.CSV)}
-	after, limit, wait := Parameters(func(r *request) *Asked { return &r.Asked }, ofChanges, store, textCursor.With())
+	r = request{Asked: recorded.Asked{Limit: recorded.DefaultPage}, format: formats.Preferred(accept, formats.JSON, formats.NDJSON, formats.CSV)}
+	after, limit, wait := recorded.Parameters(func(r *request) *recorded.Asked { return &r.Asked }, OfChanges, store, textCursor.With())
 	one := func(s string) (is, ok bool) { return true, s == "1" && r.format == formats.CSV }
 	plain := subscriptionshttp.Parsed("plain", func(r *request) *bool { return &r.plain }, one, textPlain.With())
 	if r.format != formats.JSON {
@@ -57,7 +58,7 @@ func parseRequest(query, accept string, store int64) (r request, err error) {
 		wait.Read, wait.Invalid = never, textWaitOfStream.With()
 	}
 	faults := subscriptionshttp.ReadQuery(query, &r, []subscriptionshttp.Parameter[request]{after, limit, wait, plain}, subscriptionshttp.TextNoValue, textUnknownOfChanges)
-	return r, subscriptionshttp.Refused(append(faults, r.conflict(faults)...))
+	return r, subscriptionshttp.Refused(append(faults, r.Conflict(faults)...))
 }
 
 // changes answers with a page, or with a stream if the client prefers one of its formats.
@@ -72,13 +73,13 @@ func (a *api) changes(m *subscriptionshttp.Merchant) (wire.Answer, error) {
 	return a.pages.Answer(m, r.Asked)
 }
 
-func (a *api) readPage(ctx context.Context, m *subscriptionshttp.Merchant, asked Asked) (Changes, Cursor, error) {
+func (a *api) readPage(ctx context.Context, m *subscriptionshttp.Merchant, asked recorded.Asked) (Changes, recorded.Cursor, error) {
 	c, err := a.readChanges(ctx, m, asked.After, asked.Limit)
 	return c, c.Next, err
 }
 
 // readChanges reads changes that can be shown.
-func (a *api) readChanges(ctx context.Context, m *subscriptionshttp.Merchant, after Cursor, limit int) (Changes, error) {
+func (a *api) readChanges(ctx context.Context, m *subscriptionshttp.Merchant, after recorded.Cursor, limit int) (Changes, error) {
 	c, err := a.source.Changes(ctx, m.Store.ID, Query{After: after, Limit: limit, Language: m.Language})
 	if err != nil {
 		return c, fmt.Errorf("read changes of store %d: %w", m.Store.ID, err)
@@ -117,7 +118,7 @@ func (a *api) streamed(m *subscriptionshttp.Merchant, r request) wire.Answer {
 // pagesAfter yields pages of changes until there are no more, or until an error. It reads the next
 // page while the caller uses one, and holds no connection and no transaction while it waits for
 // the caller.
-func (a *api) pagesAfter(ctx context.Context, m *subscriptionshttp.Merchant, after Cursor) iter.Seq2[Changes, error] {
+func (a *api) pagesAfter(ctx context.Context, m *subscriptionshttp.Merchant, after recorded.Cursor) iter.Seq2[Changes, error] {
 	type result struct {
 		Changes
 		err error
@@ -128,11 +129,11 @@ func (a *api) pagesAfter(ctx context.Context, m *subscriptionshttp.Merchant, aft
 		defer reading.Wait()
 		defer cancel()
 		ahead := make(chan result, 1)
-		read := func(after Cursor) {
+		read := func(after recorded.Cursor) {
 			reading.Go(func() {
 				r := result{err: a.http.MayContinue(m)}
 				if r.err == nil {
-					r.Changes, r.err = a.readChanges(ctx, m, after, MaxChanges)
+					r.Changes, r.err = a.readChanges(ctx, m, after, recorded.MaxPage)
 				}
 				ahead <- r
 			})

@@ -37,7 +37,7 @@ func writeLines(to lines, v *subscriptionshttp.View, c *Changes, store int64) []
 		v.Full(&c.Changed[i])
 		to.end()
 	}
-	return to.next(c.Next.Text(store))
+	return to.next(OfChanges.Text(c.Next, store))
 }
 
 // ndjson writes each line as a JSON object with one member.
@@ -120,7 +120,7 @@ func writeChanges(w *wire.Writer, v *subscriptionshttp.View, c *Changes, store i
 		w.EndObject()
 	}
 	w.EndArray()
-	w.Text("next", c.Next.Text(store))
+	w.Text("next", OfChanges.Text(c.Next, store))
 	w.Bool("has_more", c.More)
 	w.EndObject()
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"commerce/subscriptions"
+	"commerce/subscriptions/recorded"
 )
 
 // Memory is a source of the changes of subscriptions in memory. Deletions are among them as long as the process
@@ -15,12 +16,12 @@ import (
 type Memory struct {
 	mu      sync.RWMutex
 	byStore map[int64][]memoryChange // in their order; a subscription has only its last one
-	lineage Lineage
+	lineage recorded.Lineage
 }
 
 // memoryChange is the last change of a subscription.
 type memoryChange struct {
-	Change
+	recorded.Change
 	row     *subscriptions.Subscription // nil: it was deleted
 	deleted time.Time
 }
@@ -33,12 +34,12 @@ const firstTransaction = 1
 func NewMemory(of *subscriptions.Memory) *Memory {
 	m := &Memory{
 		byStore: map[int64][]memoryChange{},
-		lineage: Lineage{Database: Database{System: mathrand.Int64()}, Ended: firstTransaction + 1},
+		lineage: recorded.Lineage{Database: recorded.Database{System: mathrand.Int64()}, Ended: firstTransaction + 1},
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, s := range of.Watch(m.record) {
-		m.byStore[s.StoreID] = append(m.byStore[s.StoreID], memoryChange{Change: Change{firstTransaction, s.ID}, row: s})
+		m.byStore[s.StoreID] = append(m.byStore[s.StoreID], memoryChange{Change: recorded.Change{Transaction: firstTransaction, ID: s.ID}, row: s})
 	}
 	return m
 }
@@ -47,7 +48,7 @@ func NewMemory(of *subscriptions.Memory) *Memory {
 func (m *Memory) record(w subscriptions.Written) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	c := memoryChange{Change: Change{m.lineage.Ended, w.ID}, row: w.Row}
+	c := memoryChange{Change: recorded.Change{Transaction: m.lineage.Ended, ID: w.ID}, row: w.Row}
 	if w.Row == nil {
 		c.deleted = w.At
 	}
@@ -60,13 +61,13 @@ func (m *Memory) Changes(_ context.Context, store int64, q Query) (Changes, erro
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	all := m.byStore[store]
-	at, found := slices.BinarySearchFunc(all, q.After.Change, func(c memoryChange, after Change) int { return c.Compare(after) })
+	at, found := slices.BinarySearchFunc(all, q.After.Change, func(c memoryChange, after recorded.Change) int { return c.Compare(after) })
 	if found {
 		at++
 	}
 	page := all[at:min(at+min(q.Limit, len(all)), len(all))]
 	c := Changes{More: at+len(page) < len(all)}
-	var last Change
+	var last recorded.Change
 	for _, change := range page {
 		if change.row != nil {
 			c.Changed = append(c.Changed, *change.row)
@@ -80,10 +81,10 @@ func (m *Memory) Changes(_ context.Context, store int64, q Query) (Changes, erro
 	return c, err
 }
 
-func (m *Memory) News(_ context.Context, after map[int64]Change) (map[int64]Change, error) {
+func (m *Memory) News(_ context.Context, after map[int64]recorded.Change) (map[int64]recorded.Change, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	news := map[int64]Change{}
+	news := map[int64]recorded.Change{}
 	for store, known := range after {
 		all := m.byStore[store]
 		if n := len(all); n > 0 && all[n-1].Compare(known) > 0 {

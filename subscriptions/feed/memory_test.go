@@ -10,6 +10,7 @@ import (
 	"commerce/subscriptions"
 	"commerce/subscriptions/feed"
 	"commerce/subscriptions/figures"
+	"commerce/subscriptions/recorded"
 	"commerce/subscriptions/suite"
 )
 
@@ -17,7 +18,7 @@ func TestMemory_ShowsAChangedSubscriptionEverywhere(t *testing.T) {
 	t.Parallel()
 	m := suite.NewMemory(nil, suite.SampleData().All)
 	b, before := suite.NewBundle(m), counts(t, m)
-	_, _, read := follow(t, m, 1, feed.Cursor{}, 10)
+	_, _, read := follow(t, m, 1, recorded.Cursor{}, 10)
 	m.Delete(1, 404, suite.Now) // does nothing
 	s := assert.Must(m.Get(t.Context(), 1, 5020, locale.En))(t)
 	old := s.Status
@@ -26,7 +27,7 @@ func TestMemory_ShowsAChangedSubscriptionEverywhere(t *testing.T) {
 
 	changed, deleted, _ := follow(t, m, 1, read, 10)
 	assert.That(t, slices.Equal(changed, []int64{5020}) && deleted == nil, "changed %v, deleted %v", changed, deleted)
-	other, _, _ := follow(t, m, 2, feed.Cursor{}, 100)
+	other, _, _ := follow(t, m, 2, recorded.Cursor{}, 100)
 	assert.That(t, !slices.Contains(other, 5020), "another store has %v", other)
 	got, err := m.Get(t.Context(), 1, 5020, locale.En)
 	assert.That(t, err == nil && got.Status == subscriptions.Expired, "%+v, %v", got, err)

@@ -10,6 +10,7 @@ import (
 
 	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
+	"commerce/subscriptions/recorded"
 	"commerce/subscriptions/suite/plans"
 )
 
@@ -41,7 +42,7 @@ func checkChangesPlans(t *testing.T, conn *pgx.Conn) {
 	t.Helper()
 	ephemeral.Settle(t, conn)
 	for _, limit := range []int{1, 100, 1000} {
-		for name, after := range map[string]Change{"the beginning": {}, "the middle": middle(t, conn), "the end": {Transaction: 1 << 62, ID: 1}} {
+		for name, after := range map[string]recorded.Change{"the beginning": {}, "the middle": middle(t, conn), "the end": {Transaction: 1 << 62, ID: 1}} {
 			rows := limit + 1
 			if name == "the end" {
 				rows = 0
@@ -111,7 +112,7 @@ func largestSort(of plans.Plan) (most float64) {
 }
 
 // middle returns the place of a change in the middle of those of store 1.
-func middle(t *testing.T, conn *pgx.Conn) (c Change) {
+func middle(t *testing.T, conn *pgx.Conn) (c recorded.Change) {
 	t.Helper()
 	assert.NoError(t, conn.QueryRow(t.Context(), "SELECT changed_in, id FROM subscriptions WHERE store_id = 1 ORDER BY changed_in, id OFFSET 40000 LIMIT 1", plans.Unprepared).Scan(&c.Transaction, &c.ID))
 	return c

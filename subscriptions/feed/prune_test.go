@@ -11,6 +11,7 @@ import (
 	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 	"commerce/subscriptions/feed"
+	"commerce/subscriptions/recorded"
 	"commerce/subscriptions/suite"
 )
 
@@ -35,7 +36,7 @@ func newPruning(t *testing.T) pruning {
 }
 
 // all reads all changes of a store after a cursor.
-func (p pruning) all(store int64, after feed.Cursor) (changed, deleted []int64, next feed.Cursor) {
+func (p pruning) all(store int64, after recorded.Cursor) (changed, deleted []int64, next recorded.Cursor) {
 	p.t.Helper()
 	return follow(p.t, p.source, store, after, 1000)
 }
@@ -60,18 +61,18 @@ func (p pruning) prune(want int64) {
 	assert.Require(p.t, err == nil && n == want, "pruned %d, %v; want %d", n, err, want)
 }
 
-func (p pruning) wantExpired(name string, store int64, after feed.Cursor, want bool) {
+func (p pruning) wantExpired(name string, store int64, after recorded.Cursor, want bool) {
 	p.t.Helper()
 	_, err := p.source.Changes(p.t.Context(), store, feed.Query{After: after, Limit: 10, Language: locale.En})
-	assert.That(p.t, errors.Is(err, feed.ErrCursorExpired) == want && (err == nil || want),
+	assert.That(p.t, errors.Is(err, recorded.ErrCursorExpired) == want && (err == nil || want),
 		"the cursor %s: %v, want expired: %v", name, err, want)
 }
 
 func TestPrune_ExpiresOnlyCursorsBeforeAnOldDeletion(t *testing.T) {
 	t.Parallel()
 	p := newPruning(t)
-	_, _, before := p.all(1, feed.Cursor{})
-	_, _, others := p.all(2, feed.Cursor{})
+	_, _, before := p.all(1, recorded.Cursor{})
+	_, _, others := p.all(2, recorded.Cursor{})
 	p.delete(5001)
 	_, deleted, after := p.all(1, before)
 	assert.Require(t, len(deleted) == 1, "deleted %v", deleted)
@@ -104,7 +105,7 @@ func TestPrune_LeavesTheCursorOfAFirstCopyThatBeganAfterTheDeletion(t *testing.T
 func TestPrune_ExpiresNothingForASubscriptionThatExistsAgain(t *testing.T) {
 	t.Parallel()
 	p := newPruning(t)
-	_, _, before := p.all(1, feed.Cursor{})
+	_, _, before := p.all(1, recorded.Cursor{})
 	settle(t, p.pool, "CREATE TABLE copy AS SELECT * FROM subscriptions WHERE store_id = 1 AND id = 5001")
 	p.delete(5001)
 	settle(t, p.pool, "INSERT INTO subscriptions SELECT * FROM copy")
@@ -120,7 +121,7 @@ func TestPrune_NeverLowersTheLastPrunedDeletion(t *testing.T) {
 	t.Parallel()
 	p := newPruning(t)
 	p.delete(5001)
-	_, _, between := p.all(1, feed.Cursor{})
+	_, _, between := p.all(1, recorded.Cursor{})
 	p.delete(5002)
 	settle(t, p.pool, "UPDATE deleted_subscriptions SET deleted_at = now() - interval '91 days' WHERE id = 5002")
 	p.prune(1)

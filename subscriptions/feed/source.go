@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"commerce/auth/locale"
-	"commerce/auth/problem"
 	"commerce/subscriptions"
+	"commerce/subscriptions/recorded"
 )
 
 // Source has the changes of stores' subscriptions.
@@ -18,12 +18,12 @@ type Source interface {
 	Changes(ctx context.Context, store int64, q Query) (Changes, error)
 
 	// News is that of a Waiter.
-	News(ctx context.Context, after map[int64]Change) (map[int64]Change, error)
+	News(ctx context.Context, after map[int64]recorded.Change) (map[int64]recorded.Change, error)
 }
 
 // Query asks for the changes of a store after a cursor.
 type Query struct {
-	After    Cursor
+	After    recorded.Cursor
 	Limit    int           // maximum number of changes, at least 1
 	Language locale.Locale // of the products' names
 }
@@ -37,7 +37,7 @@ type Changes struct {
 	Changed []subscriptions.Subscription
 	Deleted []Deletion
 
-	Next Cursor
+	Next recorded.Cursor
 	More bool // whether more changes follow Next now
 }
 
@@ -46,19 +46,9 @@ type Deletion struct {
 	At time.Time // when the transaction that deleted it began
 }
 
-// The number of changes that a page has by default and at most.
-const (
-	DefaultChanges = 100
-	MaxChanges     = 1000
-)
+// OfChanges is what cursors of changes are for.
+const OfChanges recorded.Kind = "changes cursor"
 
 // KeepDeletions is how long a deletion stays among the changes. A reader whose cursor is
 // older may have to start from the beginning.
 const KeepDeletions = 90 * 24 * time.Hour
-
-// ErrCursorExpired means that the changes after a cursor are no longer known, or that the
-// database is not the one in which the cursor was made.
-var ErrCursorExpired = problem.New(problem.CursorExpired, "after", locale.Text{
-	locale.En: "The changes after this cursor are no longer known. Start again without after.",
-	locale.Ar: "لم تعد التغييرات بعد هذه القيمة معروفة. ابدأ من جديد دون after.",
-})

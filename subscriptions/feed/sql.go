@@ -1,11 +1,10 @@
 package feed
 
 import (
-	"context"
 	"strconv"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
+	"commerce/subscriptions/recorded"
 )
 
 // The changes of a store after a cursor that may be read. The arguments are the store, and the
@@ -20,60 +19,8 @@ const (
 		WHERE store_id = $1 AND (deleted_in, id) > ($2, $3) AND deleted_in < pg_snapshot_xmin(pg_current_snapshot())`
 )
 
-// lineageSQL returns the columns of a Lineage as history, with what it reads. $1 is the store. The other arguments are
-// named: the cursor's timeline, and the system identifier. pruned selects the last record that is no longer known, and
-// the transaction from which on readers must have started.
-func lineageSQL(pruned, timeline, system string) string {
-	return `WITH latest AS (SELECT * FROM subscription_timelines ORDER BY timeline DESC, mark LIMIT 1),
-	reader AS (SELECT timeline FROM subscription_timelines WHERE mark = ` + timeline + `),
-	later AS (
-		SELECT count(*) AS number, CASE WHEN count(*) = count(forked_at) THEN min(forked_at) END AS fork
-		FROM (
-			SELECT max(forked_at) AS forked_at FROM subscription_timelines
-			WHERE timeline > (SELECT timeline FROM reader) GROUP BY timeline
-		) timelines
-	),
-	history AS MATERIALIZED (
-		SELECT db.oid AS database_oid, pg_snapshot_xmin(pg_current_snapshot()) AS ended,
-			(CASE WHEN server.replica THEN greatest(pg_last_wal_replay_lsn(), pg_last_wal_receive_lsn())
-				ELSE pg_current_wal_insert_lsn() END - '0/0')::bigint AS log,
-			CASE WHEN server.replica THEN 0 ELSE (pg_current_wal_flush_lsn() - '0/0')::bigint END AS flushed,
-			server.replica, coalesce(pg_last_wal_replay_lsn() - '0/0', 0)::bigint AS replayed,
-			coalesce(latest.timeline, 0) AS timeline, coalesce(latest.mark, 0) AS mark,
-			coalesce((latest.system_identifier, latest.database_oid, latest.table_oid)
-				= (` + system + `, db.oid, to_regclass('subscriptions')::oid), false) AS ours,
-			CASE WHEN server.replica THEN 0
-				ELSE ('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::bigint END AS current,
-			coalesce((SELECT timeline FROM reader), 0) AS cursor_timeline,
-			later.number AS later, coalesce(later.fork - '0/0', 0)::bigint AS later_fork,
-			coalesce(pruned.transaction, '0') AS pruned, coalesce(pruned.id, 0) AS pruned_id, coalesce(pruned.pruned_in, '0') AS pruned_in
-		FROM pg_database db
-		CROSS JOIN (SELECT pg_is_in_recovery() AS replica OFFSET 0) server
-		CROSS JOIN later
-		LEFT JOIN latest ON true
-		LEFT JOIN (` + pruned + `) pruned ON true
-		WHERE db.datname = current_database()
-	)`
-}
-
 // prunedDeletions is the last deletion that was pruned. Readers that started later have not seen the subscription.
 const prunedDeletions = "SELECT deleted_in AS transaction, id, deleted_in AS pruned_in FROM pruned_deletions WHERE store_id = $1"
-
-// ReadLineage reads what a database knows about its past. pruned is that of lineageSQL, and timeline that of a cursor.
-func ReadLineage(ctx context.Context, conn *pgxpool.Conn, pruned string, store, timeline, system int64) (*Lineage, error) {
-	known := &Lineage{Database: Database{System: system}}
-	sql := "/* lineage */ " + lineageSQL(pruned, "$2", "$3") + " SELECT * FROM history"
-	return known, conn.QueryRow(ctx, sql, store, timeline, system).Scan(known.into()...)
-}
-
-// into returns the destinations of the columns of lineageSQL, in their order.
-func (h *Lineage) into() []any {
-	return []any{
-		&h.Database.OID, &h.Ended, &h.Log, &h.Flushed, &h.Replica, &h.Replayed,
-		&h.Latest.Number, &h.Latest.Mark, &h.Ours, &h.Current,
-		&h.CursorTimeline, &h.Later, &h.LaterFork, &h.Pruned.Transaction, &h.Pruned.ID, &h.PrunedIn,
-	}
-}
 
 // changesSQL reads the history and which subscriptions changed, in one statement, so that
 // both are of one snapshot. The arguments are the store, the transaction and the ID of the
@@ -85,12 +32,12 @@ func (h *Lineage) into() []any {
 //
 // The result is one row with arrays. The outer limit is a literal for the planner, as in listSQL.
 func changesSQL(limit int) string {
-	atMost := MaxChanges + 1
-	if limit <= DefaultChanges {
-		atMost = DefaultChanges + 1
+	atMost := recorded.MaxPage + 1
+	if limit <= recorded.DefaultPage {
+		atMost = recorded.DefaultPage + 1
 	}
 	return `/* changes */
-	` + lineageSQL(prunedDeletions, "$5", "$6") + `,
+	` + recorded.LineageSQL(prunedDeletions, "$5", "$6") + `,
 	page AS (
 		SELECT * FROM (
 			(SELECT changed_in AS transaction, id, NULL::timestamptz AS deleted_at ` + readableChanges + `
@@ -115,7 +62,7 @@ func changesSQL(limit int) string {
 // changesRow is the destination of the row of changesSQL. Its slices have an element for
 // each change.
 type changesRow struct {
-	Lineage
+	recorded.Lineage
 	transactions []uint64
 	ids          []int64
 	deletedAt    []*time.Time // nil: it is not a deletion
@@ -124,12 +71,12 @@ type changesRow struct {
 
 // into returns the destinations of the columns, in their order.
 func (r *changesRow) into() []any {
-	return append(r.Lineage.into(), &r.transactions, &r.ids, &r.deletedAt, &r.void)
+	return append(r.Lineage.Into(), &r.transactions, &r.ids, &r.deletedAt, &r.void)
 }
 
 // changes returns the first changes, at most limit, without the subscriptions that changed;
 // their IDs; and the place of the last change, zero for none.
-func (r *changesRow) changes(limit int) (c Changes, changed []int64, last Change) {
+func (r *changesRow) changes(limit int) (c Changes, changed []int64, last recorded.Change) {
 	n := min(len(r.ids), limit)
 	c.More = len(r.ids) > limit
 	for i, id := range r.ids[:n] {
@@ -141,7 +88,7 @@ func (r *changesRow) changes(limit int) (c Changes, changed []int64, last Change
 		}
 	}
 	if n > 0 {
-		last = Change{Transaction: r.transactions[n-1], ID: r.ids[n-1]}
+		last = recorded.Change{Transaction: r.transactions[n-1], ID: r.ids[n-1]}
 	}
 	return c, changed, last
 }

@@ -14,6 +14,7 @@ import (
 	"commerce/deploy/assert"
 	"commerce/subscriptions/feed"
 	"commerce/subscriptions/formats"
+	"commerce/subscriptions/recorded"
 	"commerce/subscriptions/suite"
 )
 
@@ -145,8 +146,8 @@ func TestStream_PlainCSVHasOnlyRows(t *testing.T) {
 	plain := b.Accepting(formats.CSV, "/subscriptions/changes?plain=1", 1, "en").Body.String()
 	assert.Equal(t, suite.TableOf(t, plain), want, "plain (-rows of the whole +plain)")
 	assert.Equal(t, want[0][0], "id", "first column")
-	_, _, end := follow(t, m, 1, feed.Cursor{}, 1000)
-	none := b.Accepting(formats.CSV, "/subscriptions/changes?plain=1&after="+end.Text(1), 1, "en").Body.String()
+	_, _, end := follow(t, m, 1, recorded.Cursor{}, 1000)
+	none := b.Accepting(formats.CSV, "/subscriptions/changes?plain=1&after="+feed.OfChanges.Text(end, 1), 1, "en").Body.String()
 	assert.Equal(t, none, plain[:strings.Index(plain, "\n")+1], "without changes, the header is all")
 	for query, format := range map[string]formats.Format{
 		"plain=0": formats.CSV, "plain=": formats.CSV, "plain=true": formats.CSV, "plain=1&plain=1": formats.CSV, "plain=1": formats.NDJSON, "plain=1&limit=1": "",
@@ -160,11 +161,11 @@ func TestStream_HasDeletions(t *testing.T) {
 	t.Parallel()
 	pool := suite.Filled(t, suite.SampleData())
 	b := suite.NewBundle(suite.Patient(pool))
-	_, _, end := follow(t, b.Source, 1, feed.Cursor{}, 100)
+	_, _, end := follow(t, b.Source, 1, recorded.Cursor{}, 100)
 	settle(t, pool, "DELETE FROM subscriptions WHERE store_id = 1 AND id IN (5001, 5002)")
-	asJSON := streamed(b, formats.NDJSON, end.Text(1))
+	asJSON := streamed(b, formats.NDJSON, feed.OfChanges.Text(end, 1))
 	lines := strings.Split(asJSON, "\n")
-	table := suite.TableOf(t, streamed(b, formats.CSV, end.Text(1)))
+	table := suite.TableOf(t, streamed(b, formats.CSV, feed.OfChanges.Text(end, 1)))
 	assert.Require(t, len(lines) == 4 && len(table) == 4, "%s\n%v", asJSON, table)
 	id, at := slices.Index(table[0], "id"), slices.Index(table[0], "deleted_at")
 	for i, want := range []int64{5001, 5002} {
@@ -192,13 +193,13 @@ func TestStream_EndsWithAnError(t *testing.T) {
 	text := streamed(suite.Bundle{Engine: suite.NewEngine(config, feed.Calls(source))}, formats.NDJSON, "")
 	assert.That(t, strings.Count(text, "\n") == 1001 && strings.Contains(text, "the process is stopping"),
 		"%d lines, which end with %s", strings.Count(text, "\n"), text[strings.LastIndex(text, "\n")+1:])
-	_, _, other := follow(t, source, 1, feed.Cursor{}, 1000)
-	text = streamed(suite.NewBundle(suite.NewMemory(nil, nil)), formats.CSV, other.Text(1))
+	_, _, other := follow(t, source, 1, recorded.Cursor{}, 1000)
+	text = streamed(suite.NewBundle(suite.NewMemory(nil, nil)), formats.CSV, feed.OfChanges.Text(other, 1))
 	assert.That(t, strings.Contains(text, `"cursor_expired"`), "%s", text)
 }
 
 // follow reads all changes of a store after a cursor, limit at a time.
-func follow(t *testing.T, s feed.Source, store int64, after feed.Cursor, limit int) (changed, deleted []int64, next feed.Cursor) {
+func follow(t *testing.T, s feed.Source, store int64, after recorded.Cursor, limit int) (changed, deleted []int64, next recorded.Cursor) {
 	t.Helper()
 	for {
 		c := assert.Must(s.Changes(t.Context(), store, feed.Query{After: after, Limit: limit, Language: locale.En}))(t)
@@ -221,7 +222,7 @@ func TestChanges_FromTheBeginningAreAllSubscriptions(t *testing.T) {
 	d := suite.SampleData()
 	suite.OnEach(t, d, func(t *testing.T, b suite.Bundle) {
 		for _, limit := range []int{1, 2, 100, 1000} {
-			changed, deleted, next := follow(t, b.Source, 1, feed.Cursor{}, limit)
+			changed, deleted, next := follow(t, b.Source, 1, recorded.Cursor{}, limit)
 			slices.Sort(changed)
 			want := []int64{}
 			for _, s := range d.All {

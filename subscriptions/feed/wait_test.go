@@ -13,6 +13,7 @@ import (
 	"commerce/deploy/assert"
 	"commerce/subscriptions"
 	"commerce/subscriptions/feed"
+	"commerce/subscriptions/recorded"
 	"commerce/subscriptions/suite"
 )
 
@@ -51,10 +52,10 @@ func TestWait_EndsWithAChangeOfTheStore(t *testing.T) {
 				config := suite.ConfigOf(m)
 				config.Tokens = suite.TokensFrom(token, suite.Stores()...)
 				b := suite.Bundle{Engine: suite.NewEngine(config, feed.Calls(m))}
-				_, _, read := follow(t, m, 1, feed.Cursor{}, 10)
+				_, _, read := follow(t, m, 1, recorded.Cursor{}, 10)
 				time.AfterFunc(changes, func() { tc.change(m, token) })
 				began := time.Now()
-				got := b.Do("/subscriptions/changes?wait=20&after="+read.Text(1), 1, "en")
+				got := b.Do("/subscriptions/changes?wait=20&after="+feed.OfChanges.Text(read, 1), 1, "en")
 				var body struct {
 					Code string
 					Data struct{ Data, Deleted []json.RawMessage }

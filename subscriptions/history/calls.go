@@ -7,7 +7,7 @@ import (
 	"commerce/auth/locale"
 	"commerce/cart/money"
 	"commerce/cart/wire"
-	"commerce/subscriptions/feed"
+	"commerce/subscriptions/recorded"
 	"commerce/subscriptions/subscriptionshttp"
 )
 
@@ -32,14 +32,14 @@ type Source interface {
 	// with it could miss something, and is recorded.ErrNone if the source records none.
 	Events(ctx context.Context, store int64, q StoreQuery) (Feed, error)
 
-	EventNews(ctx context.Context, after map[int64]feed.Change) (map[int64]feed.Change, error) // a feed.News
+	EventNews(ctx context.Context, after map[int64]recorded.Change) (map[int64]recorded.Change, error) // a recorded.News
 }
 
 // Calls returns the calls for the histories of a source, and for the events of a store.
 func Calls(source Source) subscriptionshttp.Calls {
 	return func(http *subscriptionshttp.API) []wire.Route {
 		a := &api{http: http, source: source}
-		a.pages = feed.NewPages(http, source.EventNews, a.readFeed, func(w *wire.Writer, m *subscriptionshttp.Merchant, f Feed) {
+		a.pages = recorded.NewPages(http, source.EventNews, a.readFeed, func(w *wire.Writer, m *subscriptionshttp.Merchant, f Feed) {
 			writeFeed(w, http.View(m, w), &f, m.Store.ID)
 		})
 		return []wire.Route{
@@ -53,19 +53,19 @@ func Calls(source Source) subscriptionshttp.Calls {
 type api struct {
 	http   *subscriptionshttp.API
 	source Source
-	pages  *feed.Pages[Feed]
+	pages  *recorded.Pages[Feed]
 }
 
 // events answers with what happened in a store.
 func (a *api) events(m *subscriptionshttp.Merchant) (wire.Answer, error) {
-	asked, err := feed.ParsePage(m.Request.URL.RawQuery, ofEvents, m.Store.ID, textEventsCursor.With(), textUnknownOfEvents)
+	asked, err := recorded.ParsePage(m.Request.URL.RawQuery, ofEvents, m.Store.ID, textEventsCursor.With(), textUnknownOfEvents)
 	if err != nil {
 		return wire.Answer{}, err
 	}
 	return a.pages.Answer(m, asked)
 }
 
-func (a *api) readFeed(ctx context.Context, m *subscriptionshttp.Merchant, asked feed.Asked) (Feed, feed.Cursor, error) {
+func (a *api) readFeed(ctx context.Context, m *subscriptionshttp.Merchant, asked recorded.Asked) (Feed, recorded.Cursor, error) {
 	f, err := a.source.Events(ctx, m.Store.ID, StoreQuery{asked.After, asked.Limit})
 	if err != nil {
 		return f, f.Next, fmt.Errorf("read events of store %d: %w", m.Store.ID, err)

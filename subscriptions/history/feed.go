@@ -13,14 +13,14 @@ import (
 	"commerce/auth/locale"
 	"commerce/auth/problem"
 	"commerce/subscriptions"
-	"commerce/subscriptions/feed"
 	"commerce/subscriptions/postgres"
+	"commerce/subscriptions/recorded"
 )
 
 // ofEvents is what cursors of the events of a store are for. Events are in the order of their transactions, then of the
 // states, then of Kinds. The ID of a cursor has the number of the last event's state, and the index of its kind, or
 // wholeState after the last event of the state.
-const ofEvents feed.Kind = "events cursor"
+const ofEvents recorded.Kind = "events cursor"
 
 const (
 	kindBits   = 3
@@ -29,7 +29,7 @@ const (
 
 // StoreQuery asks for the events of a store after a cursor.
 type StoreQuery struct {
-	After feed.Cursor
+	After recorded.Cursor
 	Limit int // maximum number of events, at least 1
 }
 
@@ -37,7 +37,7 @@ type StoreQuery struct {
 // they happened in, if transactions overlapped.
 type Feed struct {
 	Events []StoreEvent
-	Next   feed.Cursor
+	Next   recorded.Cursor
 	More   bool // whether more events follow now
 }
 
@@ -63,7 +63,7 @@ type recordedState struct {
 
 // take adds the events of the next states, which is all of them unless more is set, until there are enough. It returns the place of
 // the last one.
-func (f *Feed) take(q StoreQuery, states []recordedState, more bool) (last feed.Change) {
+func (f *Feed) take(q StoreQuery, states []recordedState, more bool) (last recorded.Change) {
 	for i := range states {
 		s := &states[i]
 		newestFirst := []State{s.State}
@@ -71,7 +71,7 @@ func (f *Feed) take(q StoreQuery, states []recordedState, more bool) (last feed.
 			newestFirst = append(newestFirst, *s.before)
 		}
 		for _, e := range Events(newestFirst, s.before == nil) {
-			at := feed.Change{Transaction: s.transaction, ID: s.Number<<kindBits | int64(slices.Index(Kinds[:], e.Kind))}
+			at := recorded.Change{Transaction: s.transaction, ID: s.Number<<kindBits | int64(slices.Index(Kinds[:], e.Kind))}
 			if at.Compare(q.After.Change) <= 0 {
 				continue
 			}
@@ -82,7 +82,7 @@ func (f *Feed) take(q StoreQuery, states []recordedState, more bool) (last feed.
 			f.Events = append(f.Events, StoreEvent{s.subscriptionID, e})
 			last = at
 		}
-		last = feed.Change{Transaction: s.transaction, ID: s.Number<<kindBits | wholeState}
+		last = recorded.Change{Transaction: s.transaction, ID: s.Number<<kindBits | wholeState}
 	}
 	f.More = more
 	return last
@@ -110,13 +110,13 @@ func statesSQL(rows int) string {
 
 // statesFor returns the number of states to read for a page. Almost every state has an event.
 func statesFor(limit int) int {
-	if limit <= feed.DefaultChanges {
-		return feed.DefaultChanges + 1
+	if limit <= recorded.DefaultPage {
+		return recorded.DefaultPage + 1
 	}
-	return feed.MaxChanges + 1
+	return recorded.MaxPage + 1
 }
 
-// latestEventsSQL is for feed.Postgres.Latest.
+// latestEventsSQL is for recorded.Follower.Latest.
 const latestEventsSQL = `/* events_latest */
 	SELECT reader.store_id, latest.recorded_in, latest.number << 3 | 7
 	FROM unnest($1::bigint[], $2::xid8[], $3::bigint[]) reader (store_id, transaction, id)
@@ -127,22 +127,22 @@ const latestEventsSQL = `/* events_latest */
 		ORDER BY s.recorded_in DESC, s.number DESC LIMIT 1
 	) latest`
 
-// foldedStates is for feed.ReadLineage: the last state that was folded, with all of its events. A fold that ended before a reader started
+// foldedStates is for recorded.ReadLineage: the last state that was folded, with all of its events. A fold that ended before a reader started
 // took nothing from it.
 const foldedStates = "SELECT recorded_in AS transaction, number << 3 | 7 AS id, folded_in AS pruned_in FROM folded_states WHERE store_id = $1"
 
-// EventNews is that of a feed.Waiter.
-func (p *Postgres) EventNews(ctx context.Context, after map[int64]feed.Change) (map[int64]feed.Change, error) {
-	return p.feed.Latest(ctx, latestEventsSQL, after)
+// EventNews is that of a recorded.Waiter.
+func (p *Postgres) EventNews(ctx context.Context, after map[int64]recorded.Change) (map[int64]recorded.Change, error) {
+	return p.follower.Latest(ctx, latestEventsSQL, after)
 }
 
 // Events returns what happened in a store after a cursor. The error is that of an expired cursor if a reader with it
 // could miss something, and recorded.ErrNone if nothing is recorded.
 func (p *Postgres) Events(ctx context.Context, store int64, q StoreQuery) (found Feed, err error) {
-	found.Next, found.More, err = p.feed.Follow(ctx, store, q.After, feed.Reading{
+	found.Next, found.More, err = p.follower.Follow(ctx, store, q.After, recorded.Reading{
 		Tables: "folded_states, ONLY subscription_states",
-		Page: func(ctx context.Context, conn *pgxpool.Conn, system int64) (known *feed.Lineage, last feed.Change, more bool, err error) {
-			if known, err = feed.ReadLineage(ctx, conn, foldedStates, store, q.After.Timeline, system); err != nil {
+		Page: func(ctx context.Context, conn *pgxpool.Conn, system int64) (known *recorded.Lineage, last recorded.Change, more bool, err error) {
+			if known, err = recorded.ReadLineage(ctx, conn, foldedStates, store, q.After.Timeline, system); err != nil {
 				return nil, last, false, err
 			}
 			rows := statesFor(q.Limit)
@@ -158,7 +158,7 @@ func (p *Postgres) Events(ctx context.Context, store int64, q StoreQuery) (found
 // after returns the events that were found, or why there are none.
 func (f Feed) after(q StoreQuery, err error) (Feed, error) {
 	switch {
-	case errors.Is(err, feed.ErrCursorExpired):
+	case errors.Is(err, recorded.ErrCursorExpired):
 		return Feed{}, errEventsExpired
 	case err != nil:
 		return Feed{}, err

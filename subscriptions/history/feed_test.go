@@ -16,6 +16,7 @@ import (
 	"commerce/deploy/ephemeral"
 	"commerce/subscriptions"
 	"commerce/subscriptions/history"
+	"commerce/subscriptions/recorded"
 	"commerce/subscriptions/suite"
 )
 
@@ -195,7 +196,7 @@ func TestEvents_RefuseWhatTheyDoNotKnow(t *testing.T) {
 	suite.OnEach(t, suite.SampleData(), func(t *testing.T, b suite.Bundle) {
 		_, own, _ := events(t, b, "/subscriptions/events?limit=1")
 		of := assert.Must(b.Source.Events(t.Context(), 2, history.StoreQuery{Limit: 1}))(t)
-		changes := of.Next.Text(1)
+		changes := recorded.Kind("changes cursor").Text(of.Next, 1)
 		for query, want := range map[string][]string{
 			"after=":                          {"after"},
 			"after=" + changes:                {"after"},

@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"commerce/subscriptions"
-	"commerce/subscriptions/feed"
+	"commerce/subscriptions/recorded"
 )
 
 // Memory is a source of the histories of subscriptions in memory. It is safe for concurrent use.
@@ -17,14 +17,14 @@ type Memory struct {
 	states   map[key][]State // the oldest first
 	last     int64           // the number of the last state. Each is of a transaction of its own, with that number
 	latest   map[int64]int64 // the number of the last event of each store
-	database feed.Database
+	database recorded.Database
 }
 
 type key struct{ store, id int64 }
 
 // NewMemory returns the histories of subscriptions in memory. They begin now, unless Record is called.
 func NewMemory(of *subscriptions.Memory) *Memory {
-	m := &Memory{states: map[key][]State{}, latest: map[int64]int64{}, database: feed.Database{System: rand.Int64()}}
+	m := &Memory{states: map[key][]State{}, latest: map[int64]int64{}, database: recorded.Database{System: rand.Int64()}}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, s := range of.Watch(m.write) {
@@ -101,14 +101,14 @@ func (m *Memory) History(_ context.Context, store, id int64, q Query) (Page, err
 	return p, nil
 }
 
-// EventNews is that of a feed.Waiter.
-func (m *Memory) EventNews(_ context.Context, after map[int64]feed.Change) (map[int64]feed.Change, error) {
+// EventNews is that of a recorded.Waiter.
+func (m *Memory) EventNews(_ context.Context, after map[int64]recorded.Change) (map[int64]recorded.Change, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	news := map[int64]feed.Change{}
+	news := map[int64]recorded.Change{}
 	for store, known := range after {
 		if last := m.latest[store]; last > int64(known.Transaction) {
-			news[store] = feed.Change{Transaction: uint64(last), ID: last<<kindBits | wholeState}
+			news[store] = recorded.Change{Transaction: uint64(last), ID: last<<kindBits | wholeState}
 		}
 	}
 	return news, nil
@@ -133,7 +133,7 @@ func (m *Memory) Events(_ context.Context, store int64, q StoreQuery) (found Fee
 	}
 	slices.SortFunc(states, func(a, b recordedState) int { return cmp.Compare(a.Number, b.Number) })
 	last := found.take(q, states, false)
-	known := feed.Lineage{Database: m.database, Ended: uint64(m.last) + 1}
+	known := recorded.Lineage{Database: m.database, Ended: uint64(m.last) + 1}
 	found.Next, err = known.Next(q.After, last)
 	return found.after(q, err)
 }

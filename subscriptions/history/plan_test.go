@@ -8,7 +8,7 @@ import (
 
 	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
-	"commerce/subscriptions/feed"
+	"commerce/subscriptions/recorded"
 	"commerce/subscriptions/suite/plans"
 )
 
@@ -27,12 +27,12 @@ func TestPlans_OfEventsReadOnlyTheirPage(t *testing.T) {
 				assert.Must(conn.Exec(t.Context(), statement, pgx.QueryExecModeSimpleProtocol))(t)
 			}
 			ephemeral.Settle(t, conn)
-			var middle feed.Change
+			var middle recorded.Change
 			assert.NoError(t, conn.QueryRow(t.Context(), `SELECT recorded_in, number << 3 | 7 FROM subscription_states
 				WHERE store_id = 1 AND NOT first ORDER BY recorded_in, number OFFSET 5000 LIMIT 1`, plans.Unprepared).Scan(&middle.Transaction, &middle.ID))
 			for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {
 				for _, limit := range []int{101, 1001} {
-					for place, after := range map[string]feed.Change{"the beginning": {}, "the middle": middle, "the end": {Transaction: 1 << 62, ID: 7}} {
+					for place, after := range map[string]recorded.Change{"the beginning": {}, "the middle": middle, "the end": {Transaction: 1 << 62, ID: 7}} {
 						rows := limit
 						if place == "the end" {
 							rows = 0

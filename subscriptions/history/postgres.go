@@ -7,7 +7,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"commerce/subscriptions"
-	"commerce/subscriptions/feed"
 	"commerce/subscriptions/postgres"
 	"commerce/subscriptions/recorded"
 )
@@ -33,14 +32,14 @@ var historySQL = `/* history */
 
 // Postgres reads histories from servers, and events of a store as a feed does.
 type Postgres struct {
-	servers *postgres.Servers
-	feed    *feed.Postgres
-	records recorded.Reads
+	servers  *postgres.Servers
+	follower *recorded.Follower
+	records  recorded.Reads
 }
 
-// NewPostgres returns the histories of a source. timeline is that of feed.NewPostgres.
+// NewPostgres returns the histories of a source. timeline is that of recorded.NewFollower.
 func NewPostgres(rows *postgres.Source, timeline func() int64) *Postgres {
-	return &Postgres{servers: rows.Servers, feed: feed.NewPostgres(rows, timeline)}
+	return &Postgres{servers: rows.Servers, follower: recorded.NewFollower(rows, timeline)}
 }
 
 func (p *Postgres) History(ctx context.Context, store, id int64, q Query) (found Page, err error) {

@@ -88,3 +88,16 @@ func Checksum(b []byte, kind string, owner ...int64) []byte {
 	sum := sha256.Sum256(append(salted, b...))
 	return sum[:SumSize]
 }
+
+// The number of records that a page has by default and at most.
+const (
+	DefaultPage = 100
+	MaxPage     = 1000
+)
+
+// ErrCursorExpired means that the changes after a cursor are no longer known, or that the
+// database is not the one in which the cursor was made.
+var ErrCursorExpired = problem.New(problem.CursorExpired, "after", locale.Text{
+	locale.En: "The changes after this cursor are no longer known. Start again without after.",
+	locale.Ar: "لم تعد التغييرات بعد هذه القيمة معروفة. ابدأ من جديد دون after.",
+})

@@ -13,6 +13,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"commerce/auth"
+	"commerce/auth/limit"
 	"commerce/auth/locale"
 	"commerce/auth/problem"
 	"commerce/auth/store"
@@ -39,8 +40,15 @@ type Config struct {
 	Now func() time.Time
 }
 
+// MaxWaiting is how many calls of one instance wait at the same time, and MaxWaitingOfStore how many of one store. Each takes a
+// connection of a client, and about 40 KB.
+const MaxWaiting, MaxWaitingOfStore = 1000, 20
+
 // API handles the HTTP calls of subscriptions.
-type API struct{ Config }
+type API struct {
+	Config
+	Places *limit.Slots[int64] // of calls that wait, by store
+}
 
 func New(c Config) *API {
 	if c.Used == nil {
@@ -49,7 +57,12 @@ func New(c Config) *API {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	return &API{c}
+	return &API{c, NewPlaces()}
+}
+
+// NewPlaces returns the places of calls that wait in one instance.
+func NewPlaces() *limit.Slots[int64] {
+	return limit.NewSlots[int64](limit.SlotsConfig{All: MaxWaiting, Each: MaxWaitingOfStore})
 }
 
 // Calls are what another package adds to the list and the single subscription.

@@ -21,6 +21,7 @@ import (
 	"commerce/subscriptions"
 	"commerce/subscriptions/feed"
 	"commerce/subscriptions/postgres"
+	"commerce/subscriptions/recorded"
 	"commerce/subscriptions/replicas"
 )
 
@@ -152,7 +153,7 @@ func (r *Replicated) WantReads(fromPrimary int64) {
 	_, get := r.Source.Get(ctx, 1, 1, locale.En)
 	_, changes := r.Source.Changes(ctx, 1, feed.Query{Limit: 10, Language: locale.En})
 	_, totals := r.Source.Totals(ctx, 1)
-	latest, news := r.Source.News(ctx, map[int64]feed.Change{1: {}, 2: {}, 3: {}}) // store 3 has none
+	latest, news := r.Source.News(ctx, map[int64]recorded.Change{1: {}, 2: {}, 3: {}}) // store 3 has none
 	assert.That(r.T, len(latest) == 2, "the latest changes are %v", latest)
 	assert.Succeeds(r.T, errors.Join(list, get, changes, totals, news), "reads")
 	n := r.FromPrimary.Load() - primary

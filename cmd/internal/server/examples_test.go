@@ -274,7 +274,7 @@ func subscriptionExamples(t *testing.T, add func(string, answer)) {
 	call("SubscriptionChangesTable", after, "Accept", "text/csv")
 	elsewhere := assert.Must(suite.NewMemory(nil, []subscriptions.Subscription{{StoreID: s.ID, ID: 1}}).
 		Changes(t.Context(), s.ID, feed.Query{Limit: 1}))(t)
-	call("CursorExpiredExpired", "/subscriptions/changes?after="+elsewhere.Next.Text(s.ID))
+	call("CursorExpiredExpired", "/subscriptions/changes?after="+feed.OfChanges.Text(elsewhere.Next, s.ID))
 }
 
 // withReason returns a subscription that was canceled.

@@ -16,6 +16,7 @@ import (
 	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 	"commerce/subscriptions/feed"
+	"commerce/subscriptions/recorded"
 	"commerce/subscriptions/suite"
 )
 
@@ -299,7 +300,7 @@ func TestFollower_StartsFromTheBeginningAfterARestore(t *testing.T) {
 			f.write(f.before)
 			f.read("after the dump", f.before.Source, true)
 			f.now = into(t, f.before, dump)
-			for _, cursor := range []feed.Cursor{{}, f.readers[0].cursor, f.readers[1].cursor} {
+			for _, cursor := range []recorded.Cursor{{}, f.readers[0].cursor, f.readers[1].cursor} {
 				_, err := f.now.Source.Changes(t.Context(), 1, feed.Query{After: cursor, Limit: 1})
 				assert.That(t, suite.IsUnavailable(err), "before migrate up: %v, want unavailable", err)
 			}

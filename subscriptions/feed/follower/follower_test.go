@@ -23,6 +23,8 @@ import (
 	"commerce/deploy/ephemeral"
 	"commerce/subscriptions"
 	"commerce/subscriptions/feed"
+	"commerce/subscriptions/recorded"
+	"commerce/subscriptions/subscriptionshttp"
 	"commerce/subscriptions/suite"
 )
 
@@ -52,7 +54,7 @@ type follower struct {
 // copied is what a follower has received.
 type copied struct {
 	rows   map[int64]subscriptions.Subscription
-	cursor feed.Cursor
+	cursor recorded.Cursor
 }
 
 func (c copied) clone() copied { return copied{maps.Clone(c.rows), c.cursor} }
@@ -73,7 +75,7 @@ func (f *follower) begin() {
 func (f *follower) read(ctx context.Context, source suite.Source) (moved bool, err error) {
 	limit := 1 + f.random.IntN(1+f.random.IntN(40))
 	page, err := source.Changes(ctx, f.store, feed.Query{After: f.cursor, Limit: limit, Language: locale.En})
-	if errors.Is(err, feed.ErrCursorExpired) {
+	if errors.Is(err, recorded.ErrCursorExpired) {
 		f.expired++
 		f.begin()
 		return true, nil
@@ -128,8 +130,8 @@ var waiters sync.Map
 func (f *follower) wait(ctx context.Context, source suite.Source, limit time.Duration) bool {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	waiter, _ := waiters.LoadOrStore(source, feed.NewWaiter(source.News))
-	return waiter.(*feed.Waiter).Wait(ctx, f.store, f.cursor.Change)
+	waiter, _ := waiters.LoadOrStore(source, recorded.NewWaiter(source.News, subscriptionshttp.NewPlaces()))
+	return waiter.(*recorded.Waiter).Wait(ctx, f.store, f.cursor.Change)
 }
 
 // newsLimit is within which a change is news.
@@ -273,7 +275,7 @@ func TestFollower_KeepsItsCursorWhileAStandbyIsBehind(t *testing.T) {
 	change(1, 10, 11)
 	readAll(t, f, h.Source)
 	page, err := onStandby.Changes(t.Context(), 1, feed.Query{After: f.cursor, Limit: 10})
-	diff := cmp.Diff(feed.Changes{Next: f.cursor}, page, cmp.Comparer(func(a, b feed.Cursor) bool { return a == b }))
+	diff := cmp.Diff(feed.Changes{Next: f.cursor}, page, cmp.Comparer(func(a, b recorded.Cursor) bool { return a == b }))
 	assert.That(t, err == nil && diff == "", "a standby that is behind: %v\n%s", err, diff)
 	change(2, 10, 12)
 	h.Standbys[0].Follow(h.Primary)

@@ -1,7 +1,10 @@
-package feed
+package recorded
 
 import (
+	"context"
 	"errors"
+
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"commerce/subscriptions"
 	"commerce/subscriptions/postgres"
@@ -114,4 +117,56 @@ func (h *Lineage) has(c Cursor) bool {
 	// A timeline without a row may have begun and ended between two others.
 	complete := h.Latest.Number == h.CursorTimeline+h.Later
 	return complete && c.Log <= h.LaterFork
+}
+
+// LineageSQL returns the columns of a Lineage as history, with what it reads. $1 is the store. The other arguments are
+// named: the cursor's timeline, and the system identifier. pruned selects the last record that is no longer known, and
+// the transaction from which on readers must have started.
+func LineageSQL(pruned, timeline, system string) string {
+	return `WITH latest AS (SELECT * FROM subscription_timelines ORDER BY timeline DESC, mark LIMIT 1),
+	reader AS (SELECT timeline FROM subscription_timelines WHERE mark = ` + timeline + `),
+	later AS (
+		SELECT count(*) AS number, CASE WHEN count(*) = count(forked_at) THEN min(forked_at) END AS fork
+		FROM (
+			SELECT max(forked_at) AS forked_at FROM subscription_timelines
+			WHERE timeline > (SELECT timeline FROM reader) GROUP BY timeline
+		) timelines
+	),
+	history AS MATERIALIZED (
+		SELECT db.oid AS database_oid, pg_snapshot_xmin(pg_current_snapshot()) AS ended,
+			(CASE WHEN server.replica THEN greatest(pg_last_wal_replay_lsn(), pg_last_wal_receive_lsn())
+				ELSE pg_current_wal_insert_lsn() END - '0/0')::bigint AS log,
+			CASE WHEN server.replica THEN 0 ELSE (pg_current_wal_flush_lsn() - '0/0')::bigint END AS flushed,
+			server.replica, coalesce(pg_last_wal_replay_lsn() - '0/0', 0)::bigint AS replayed,
+			coalesce(latest.timeline, 0) AS timeline, coalesce(latest.mark, 0) AS mark,
+			coalesce((latest.system_identifier, latest.database_oid, latest.table_oid)
+				= (` + system + `, db.oid, to_regclass('subscriptions')::oid), false) AS ours,
+			CASE WHEN server.replica THEN 0
+				ELSE ('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::bigint END AS current,
+			coalesce((SELECT timeline FROM reader), 0) AS cursor_timeline,
+			later.number AS later, coalesce(later.fork - '0/0', 0)::bigint AS later_fork,
+			coalesce(pruned.transaction, '0') AS pruned, coalesce(pruned.id, 0) AS pruned_id, coalesce(pruned.pruned_in, '0') AS pruned_in
+		FROM pg_database db
+		CROSS JOIN (SELECT pg_is_in_recovery() AS replica OFFSET 0) server
+		CROSS JOIN later
+		LEFT JOIN latest ON true
+		LEFT JOIN (` + pruned + `) pruned ON true
+		WHERE db.datname = current_database()
+	)`
+}
+
+// ReadLineage reads what a database knows about its past. pruned is that of LineageSQL, and timeline that of a cursor.
+func ReadLineage(ctx context.Context, conn *pgxpool.Conn, pruned string, store, timeline, system int64) (*Lineage, error) {
+	known := &Lineage{Database: Database{System: system}}
+	sql := "/* lineage */ " + LineageSQL(pruned, "$2", "$3") + " SELECT * FROM history"
+	return known, conn.QueryRow(ctx, sql, store, timeline, system).Scan(known.Into()...)
+}
+
+// Into returns the destinations of the columns of LineageSQL, in their order.
+func (h *Lineage) Into() []any {
+	return []any{
+		&h.Database.OID, &h.Ended, &h.Log, &h.Flushed, &h.Replica, &h.Replayed,
+		&h.Latest.Number, &h.Latest.Mark, &h.Ours, &h.Current,
+		&h.CursorTimeline, &h.Later, &h.LaterFork, &h.Pruned.Transaction, &h.Pruned.ID, &h.PrunedIn,
+	}
 }

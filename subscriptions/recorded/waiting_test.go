@@ -1,4 +1,4 @@
-package feed
+package recorded
 
 import (
 	"context"
@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"commerce/deploy/assert"
+	"commerce/subscriptions/subscriptionshttp"
 )
 
 // news is a source whose stores have a latest change.
 type news struct {
-	Source
 	latest sync.Map // of Change by store
 	fails  atomic.Bool
 	checks atomic.Int64
@@ -73,7 +73,7 @@ func TestWaiter_EndsWithNewsOrAtItsLimit(t *testing.T) {
 				time.AfterFunc(tc.fails-time.Nanosecond, func() { s.fails.Store(false) })
 				time.AfterFunc(tc.comes-time.Nanosecond, func() { s.latest.Store(tc.store, tc.latest) })
 				synctest.Wait()
-				took, found := waits(t, NewWaiter(s.News), 1, tc.after)
+				took, found := waits(t, NewWaiter(s.News, subscriptionshttp.NewPlaces()), 1, tc.after)
 				assert.That(t, took == tc.want && found == (tc.want < 10*time.Second), "news %v after %v, want after %v", found, took, tc.want)
 				time.Sleep(time.Minute)
 			})
@@ -86,7 +86,7 @@ func TestWaiter_ComparesEachCall(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &news{}
-		w := NewWaiter(s.News)
+		w := NewWaiter(s.News, subscriptionshttp.NewPlaces())
 		s.latest.Store(int64(1), at(6, 1))
 		go func() {
 			took, found := waits(t, w, 1, at(7, 1)) // it has read another server
@@ -103,7 +103,7 @@ func TestWaiter_ChecksFourTimesASecondWhileCallsWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &news{}
-		w := NewWaiter(s.News)
+		w := NewWaiter(s.News, subscriptionshttp.NewPlaces())
 		for range 490 { // one after another
 			ctx, cancel := context.WithTimeout(t.Context(), 7*time.Millisecond)
 			w.Wait(ctx, 1, at(5, 5))
@@ -111,7 +111,7 @@ func TestWaiter_ChecksFourTimesASecondWhileCallsWait(t *testing.T) {
 		}
 		assert.Equal(t, s.checks.Load(), 14, "checks in 3.43 s")
 		var all sync.WaitGroup
-		for i := range maxWaiting {
+		for i := range subscriptionshttp.MaxWaiting {
 			all.Go(func() { waits(t, w, int64(i), at(5, 5)) })
 		}
 		all.Wait()
@@ -124,20 +124,20 @@ func TestWaiter_ChecksFourTimesASecondWhileCallsWait(t *testing.T) {
 func TestWaiter_LimitsCalls(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := NewWaiter((&news{}).News)
+		w := NewWaiter((&news{}).News, subscriptionshttp.NewPlaces())
 		ctx, leave := context.WithCancel(t.Context())
 		full := func(store int64) bool {
 			took, _ := waits(t, w, store, at(5, 5))
 			return took == 0
 		}
-		for i := range int64(maxWaiting) {
-			go w.Wait(ctx, i/maxWaitingOfStore, at(5, 5))
+		for i := range int64(subscriptionshttp.MaxWaiting) {
+			go w.Wait(ctx, i/subscriptionshttp.MaxWaitingOfStore, at(5, 5))
 			synctest.Wait()
-			if i == maxWaitingOfStore-1 {
-				assert.That(t, full(0) && !full(1), "a store with %d calls", maxWaitingOfStore)
+			if i == subscriptionshttp.MaxWaitingOfStore-1 {
+				assert.That(t, full(0) && !full(1), "a store with %d calls", subscriptionshttp.MaxWaitingOfStore)
 			}
 		}
-		assert.That(t, full(maxWaiting), "a store without calls, of a full instance")
+		assert.That(t, full(subscriptionshttp.MaxWaiting), "a store without calls, of a full instance")
 		leave() // as clients that disconnect
 		synctest.Wait()
 		assert.That(t, !full(0) && len(w.calls) == 0, "places remain taken")

@@ -1,4 +1,4 @@
-package feed
+package recorded
 
 import (
 	"context"
@@ -25,7 +25,7 @@ func NewPages[P any](
 	http *subscriptionshttp.API, news News,
 	read func(context.Context, *subscriptionshttp.Merchant, Asked) (P, Cursor, error), write func(*wire.Writer, *subscriptionshttp.Merchant, P),
 ) *Pages[P] {
-	return &Pages[P]{http, NewWaiter(news), read, write}
+	return &Pages[P]{http, NewWaiter(news, http.Places), read, write}
 }
 
 // Asked is which page a request asks for.
@@ -39,21 +39,21 @@ type Asked struct {
 func Parameters[T any](part func(*T) *Asked, of Kind, store int64, refusal locale.Sentence) (after, limit, wait subscriptionshttp.Parameter[T]) {
 	parse := func(s string) (Cursor, bool) { return of.Parse(s, store) }
 	after = subscriptionshttp.Parsed("after", func(t *T) *Cursor { return &part(t).After }, parse, refusal)
-	limit = subscriptionshttp.Number("limit", func(t *T) *int { return &part(t).Limit }, MaxChanges)
+	limit = subscriptionshttp.Number("limit", func(t *T) *int { return &part(t).Limit }, MaxPage)
 	wait = subscriptionshttp.Number("wait", func(t *T) *int { return &part(t).Wait }, maxWait)
 	return after, limit, wait
 }
 
 // ParsePage reads a raw query for a page alone. Its problem.Error names every parameter at fault.
 func ParsePage(query string, of Kind, store int64, refusal locale.Sentence, unknown locale.Text) (asked Asked, err error) {
-	asked.Limit = DefaultChanges
+	asked.Limit = DefaultPage
 	after, limit, wait := Parameters(func(a *Asked) *Asked { return a }, of, store, refusal)
 	faults := subscriptionshttp.ReadQuery(query, &asked, []subscriptionshttp.Parameter[Asked]{after, limit, wait}, subscriptionshttp.TextNoValue, unknown)
-	return asked, subscriptionshttp.Refused(append(faults, asked.conflict(faults)...))
+	return asked, subscriptionshttp.Refused(append(faults, asked.Conflict(faults)...))
 }
 
-// conflict returns the fault of a wait without a cursor, unless the cursor is at fault.
-func (a *Asked) conflict(faults []problem.Fault) []problem.Fault {
+// Conflict returns the fault of a wait without a cursor, unless the cursor is at fault.
+func (a *Asked) Conflict(faults []problem.Fault) []problem.Fault {
 	if a.Wait == 0 || a.After != (Cursor{}) || slices.ContainsFunc(faults, func(f problem.Fault) bool { return f.Member == "after" }) {
 		return nil
 	}

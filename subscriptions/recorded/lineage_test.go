@@ -1,4 +1,4 @@
-package feed
+package recorded
 
 import (
 	"errors"
@@ -146,13 +146,15 @@ func drawCursor(t *rapid.T) Cursor {
 	}
 }
 
+const kind Kind = "changes cursor"
+
 func TestCursor_ReadsItsText(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		want, store := drawCursor(t), rapid.Int64().Draw(t, "store")
-		text := want.Text(store)
-		got, ok := ParseCursor(text, store)
-		_, others := ParseCursor(text, store+1)
+		text := kind.Text(want, store)
+		got, ok := kind.Parse(text, store)
+		_, others := kind.Parse(text, store+1)
 		if !ok || got != want || len(text) > maxCursor || others {
 			t.Errorf("%s: %+v, %v, want %+v; accepted for another store: %v", text, got, ok, want, others)
 		}
@@ -161,18 +163,18 @@ func TestCursor_ReadsItsText(t *testing.T) {
 
 func TestCursor_RefusesEveryChangeOfACharacter(t *testing.T) {
 	t.Parallel()
-	text := seen().Text(1)
+	text := kind.Text(seen(), 1)
 	for i := range text {
 		for _, other := range "AQgw_-=.0 é" {
 			changed := text[:i] + string(other) + text[i+1:]
-			_, ok := ParseCursor(changed, 1)
+			_, ok := kind.Parse(changed, 1)
 			assert.That(t, !ok || changed == text, "%s: accepted instead of %s", changed, text)
 		}
-		_, ok := ParseCursor(text[:i], 1)
+		_, ok := kind.Parse(text[:i], 1)
 		assert.That(t, !ok, "%s: accepted, cut after %d characters", text[:i], i)
 	}
 	for _, longer := range []string{text + "A", text + "=", " " + text, text + text} {
-		_, ok := ParseCursor(longer, 1)
+		_, ok := kind.Parse(longer, 1)
 		assert.That(t, !ok, "%s: accepted", longer)
 	}
 }

@@ -1,14 +1,12 @@
-package feed
+package recorded
 
 import (
 	"cmp"
 	"encoding/base64"
 	"encoding/binary"
-
-	"commerce/subscriptions/recorded"
 )
 
-// Cursor is a reader's position in the changes of a store. The zero Cursor is the beginning.
+// Cursor is a reader's position in the changes of a store, or in other records. The zero Cursor is the beginning.
 //
 // Changes are ordered by the transaction that made them, and then by ID. Transaction IDs are
 // comparable only within one history of one database, so a cursor identifies the one in which it was
@@ -57,15 +55,6 @@ const (
 // Kind is what cursors are for. Those of another kind are not accepted.
 type Kind string
 
-const ofChanges Kind = "changes cursor"
-
-// Text returns a cursor of changes as a store's programs see it.
-func (c Cursor) Text(store int64) string { return ofChanges.Text(c, store) }
-
-// ParseCursor reads the text of a cursor of changes, as the `next` of an answer or a stream has it. ok is
-// true only if exactly this text was made for the same store.
-func ParseCursor(s string, store int64) (c Cursor, ok bool) { return ofChanges.Parse(s, store) }
-
 // Text returns a cursor of the kind as a store's programs see it.
 //
 //	version 1 byte · system, timeline 8 bytes · oid 4 bytes ·
@@ -78,14 +67,15 @@ func (k Kind) Text(c Cursor, store int64) string {
 	for _, v := range [...]uint64{c.Log, c.Since, c.Transaction, uint64(c.ID)} {
 		b = binary.AppendUvarint(b, v)
 	}
-	return base64.RawURLEncoding.EncodeToString(append(b, recorded.Checksum(b, string(k), store)...))
+	return base64.RawURLEncoding.EncodeToString(append(b, Checksum(b, string(k), store)...))
 }
 
-// Parse is ParseCursor for cursors of the kind.
+// Parse reads the text of a cursor of the kind, as the `next` of an answer or a stream has it. ok is true only if exactly this
+// text was made for the same store.
 func (k Kind) Parse(s string, store int64) (c Cursor, ok bool) {
 	const fixed = 1 + 8 + 8 + 4
 	b, err := base64.RawURLEncoding.DecodeString(s)
-	if err != nil || len(s) > maxCursor || len(b) < fixed+recorded.SumSize || b[0] != cursorVersion {
+	if err != nil || len(s) > maxCursor || len(b) < fixed+SumSize || b[0] != cursorVersion {
 		return Cursor{}, false
 	}
 	c.Database.System = int64(binary.BigEndian.Uint64(b[1:]))

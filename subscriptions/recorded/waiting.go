@@ -1,4 +1,4 @@
-package feed
+package recorded
 
 import (
 	"context"
@@ -7,14 +7,11 @@ import (
 	"time"
 
 	"commerce/auth/limit"
+	"commerce/subscriptions/subscriptionshttp"
 )
 
 const (
 	maxWait = 30 // seconds of one call
-
-	// maxWaiting is how many calls of one instance wait at the same time. Each takes a connection of a
-	// client, and about 40 KB.
-	maxWaiting, maxWaitingOfStore = 1000, 20
 
 	// checkPause is the shortest time between the starts of two checks.
 	checkPause = 250 * time.Millisecond
@@ -46,11 +43,12 @@ type Waiter struct {
 // for many stores. With an error, it returns what it knows.
 type News func(ctx context.Context, after map[int64]Change) (map[int64]Change, error)
 
-func NewWaiter(news News) *Waiter {
+// NewWaiter returns one whose calls take one of the places that it shares with other Waiters.
+func NewWaiter(news News, places *limit.Slots[int64]) *Waiter {
 	return &Waiter{
 		news: news, calls: waitingCalls{},
-		places: limit.NewSlots[int64](limit.SlotsConfig{All: maxWaiting, Each: maxWaitingOfStore}),
-		turns:  limit.NewSlots[struct{}](limit.SlotsConfig{Each: turnsPerCPU * runtime.GOMAXPROCS(0), Waiting: maxWaiting}),
+		places: places,
+		turns:  limit.NewSlots[struct{}](limit.SlotsConfig{Each: turnsPerCPU * runtime.GOMAXPROCS(0), Waiting: subscriptionshttp.MaxWaiting}),
 	}
 }
 
