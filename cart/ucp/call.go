@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/gin-gonic/gin"
 
@@ -41,7 +42,8 @@ type call struct {
 	cart      wire.Object // what the agent sent of the cart; nil for nothing
 	sent      []byte      // the same as it was sent
 
-	active map[string]platform.Capability // that both sides support
+	release *release
+	active  map[string]platform.Capability // that both sides support
 }
 
 type result struct {
@@ -85,7 +87,7 @@ func (c *call) run(ctx context.Context) (result, error) {
 		return result{}, err
 	}
 	if _, ok := c.active[cartCapability]; !ok {
-		return c.refused(message{code: "capabilities_incompatible", severity: unrecoverable, content: textIncompatible.With(version)}), nil
+		return c.refused(message{code: "capabilities_incompatible", severity: unrecoverable, content: textIncompatible.With(c.release.version)}), nil
 	}
 	read := c.read()
 	v, ok := c.visit()
@@ -133,7 +135,7 @@ func (c *call) do(ctx context.Context, v *agent.Visit, on service.Conditions, re
 	case c.operation == create && len(read.Elements) == 0:
 		return c.refused(message{code: problem.CartEmpty, severity: unrecoverable, content: cart.ErrEmpty.Faults[0].Sentence}), nil
 	case c.operation == create && !shown.Created:
-		return c.refused(faultMessages(shown.Faults, true)...), nil
+		return c.refused(append(read.errors(), faultMessages(shown.Faults, true)...)...), nil
 	}
 	if shown.Durability != "" {
 		c.Header("Durability", shown.Durability)
@@ -178,13 +180,13 @@ func (c *call) negotiate(ctx context.Context) error {
 	profile, fault := c.api.profiles.Profile(ctx, platform.Request{
 		URL: c.caller.Profile, Client: c.caller.Client, Loopback: auth.IsLocal(c.Request) && c.GetHeader("Origin") == "", // not from a page
 	})
-	if fault == nil && profile.Version != version {
-		fault = platform.NewFault("version_unsupported", http.StatusUnprocessableEntity, textVersion, profile.Version, version)
-	}
 	if fault != nil {
 		return fault
 	}
-	c.active = platform.Negotiate(capabilities(), profile.Capabilities)
+	if c.release = releaseOf(profile.Version); c.release == nil {
+		return platform.NewFault("version_unsupported", http.StatusUnprocessableEntity, textVersion, profile.Version, strings.Join(versions(), ", "))
+	}
+	c.active = platform.Negotiate(c.release.capabilities(), profile.Capabilities)
 	return nil
 }
 
@@ -205,8 +207,8 @@ var (
 		locale.Ar: "لا تدعم المنصة القدرة dev.ucp.shopping.cart من الإصدار %s.",
 	}
 	textVersion = locale.Text{
-		locale.En: "Protocol version %s is not supported. This business supports version %s.",
-		locale.Ar: "إصدار البروتوكول %s غير مدعوم. يدعم هذا المتجر الإصدار %s.",
+		locale.En: "Protocol version %s is not supported. This business supports: %s.",
+		locale.Ar: "إصدار البروتوكول %s غير مدعوم. يدعم هذا المتجر: %s.",
 	}
 	textChanged = locale.Text{
 		locale.En: "The cart has changed since you read it, so nothing was applied. This is the cart now. Check it, and send your change again with these line ids.",

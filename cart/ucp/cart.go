@@ -21,7 +21,7 @@ func (c *call) writer() *wire.Writer { return wire.NewWriter(nil, c.language, ni
 // writeMetadata writes the member ucp: the release, the status and the capabilities that are active.
 func (c *call) writeMetadata(w *wire.Writer, status string) {
 	w.Object("ucp")
-	w.Text("version", version)
+	w.Text("version", c.release.version)
 	w.Text("status", status)
 	w.Object("capabilities")
 	for _, name := range []string{cartCapability, discountCapability} {

@@ -138,7 +138,7 @@ func initialized(params wire.Object) jsontext.Value {
 		revision = revisions[0]
 	}
 	return jsontext.Value(`{"protocolVersion":` + strconv.Quote(revision) +
-		`,"capabilities":{"tools":{}},"serverInfo":{"name":"merchant-commerce","version":"` + version + `"}}`)
+		`,"capabilities":{"tools":{}},"serverInfo":{"name":"merchant-commerce","version":"` + releases[0].version + `"}}`)
 }
 
 func isRevision(text string) bool { return slices.Contains(revisions, text) }

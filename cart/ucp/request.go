@@ -22,9 +22,10 @@ import (
 type request struct {
 	agent.Replacement
 	codes    []jsontext.Value // of discounts as they were sent; nil for none
-	warnings []message        // about what cannot be applied
+	warnings []message        // about what was not applied, also errors about single elements
 
-	faults *problem.Error // what is wrong with the form; members are paths
+	release *release
+	faults  *problem.Error // what is wrong with the form; members are paths
 }
 
 const (
@@ -38,13 +39,16 @@ const (
 
 // read reads the cart that an agent sent, by the schemas of the protocol. null counts as not given.
 func (c *call) read() request {
-	var r request
+	r := request{release: c.release}
 	if c.cart == nil && c.operation == get {
 		return r
 	}
 	r.texts(c.cart, "$", "buyer", "first_name", "last_name", "email", "phone_number")
-	context := r.texts(c.cart, "$", "context", "address_country", "address_region", "postal_code", "intent", "language", "currency")
+	context := r.texts(c.cart, "$", "context", c.release.context...)
 	r.names(context, "$.context", "eligibility")
+	if c.release.extended {
+		r.preferred(context)
+	}
 	r.country(context)
 	if claims := context["eligibility"]; claims.Kind() == '[' && len(wire.Elements(claims)) > 0 {
 		r.warnings = append(r.warnings, message{code: "eligibility_not_accepted", path: "$.context.eligibility", content: textNotEligible.With()})
@@ -54,7 +58,7 @@ func (c *call) read() request {
 		if r.faults.Full() {
 			break
 		}
-		if !reverseDomain.MatchString(name) {
+		if !c.release.domain.MatchString(name) {
 			r.fault(memberPath("$.signals", name), domainName)
 		}
 	}
@@ -109,6 +113,17 @@ func (r *request) messages() []message {
 	all := make([]message, len(r.faults.Faults))
 	for i, f := range r.faults.Faults {
 		all[i] = message{code: problem.ValidationFailed, severity: recoverable, path: f.Member, content: f.Sentence}
+	}
+	return all
+}
+
+// errors returns those of the warnings that are errors, for a request that made no cart.
+func (r *request) errors() (all []message) {
+	for _, m := range r.warnings {
+		if m.severity != "" {
+			m.severity = unrecoverable
+			all = append(all, m)
+		}
 	}
 	return all
 }
@@ -168,14 +183,34 @@ func (r *request) names(o wire.Object, path, name string) {
 	elements, _ := r.list(o, path, name, 100)
 	for i, v := range elements {
 		text, _ := wire.Unquote(v)
-		if !reverseDomain.MatchString(text) || seen[text] {
+		if !r.release.domain.MatchString(text) || seen[text] {
 			r.fault(fmt.Sprintf("%s.%s[%d]", path, name, i), domainName)
 		}
 		seen[text] = true
 	}
 }
 
-var reverseDomain = regexp.MustCompile(`^[a-z][a-z0-9]*(?:\.[a-z][a-z0-9_]*)+$`)
+// preferred checks the payment handlers that the buyer prefers, which are not used.
+func (r *request) preferred(context wire.Object) {
+	handlers, _ := r.list(context, "$.context", "payment", 100)
+	for i, v := range handlers {
+		path := fmt.Sprintf("$.context.payment[%d]", i)
+		if v.Kind() != '{' {
+			r.fault(path, "object")
+			continue
+		}
+		handler := wire.Members(v)
+		if name, _ := wire.Unquote(handler["handler"]); !r.release.domain.MatchString(name) {
+			r.fault(path+".handler", domainName)
+		}
+		types, _ := r.list(handler, path, "types", 100)
+		for j, t := range types {
+			if _, ok := wire.Unquote(t); !ok {
+				r.fault(fmt.Sprintf("%s.types[%d]", path, j), "string")
+			}
+		}
+	}
+}
 
 func (r *request) elements(o wire.Object, required bool) {
 	elements, ok := r.list(o, "$", "line_items", maxElements)
@@ -192,6 +227,9 @@ func (r *request) elements(o wire.Object, required bool) {
 			continue
 		}
 		r.Elements[i] = r.element(wire.Members(v), itemPath(i), required)
+		if r.Elements[i].Inert {
+			r.warnings = append(r.warnings, message{code: "quantity_unit_mismatch", severity: recoverable, path: itemPath(i) + ".item.quantity_unit", content: textUnit.With()})
+		}
 	}
 }
 
@@ -207,6 +245,7 @@ func (r *request) element(o wire.Object, path string, required bool) (e agent.El
 		if e.Product, e.Plan, _ = agent.ParseItem(id); !item.Has("id") {
 			r.missing(path+".item.id", "string")
 		}
+		e.Inert = r.release.extended && r.otherUnit(item, path+".item")
 	} else if !o.Has("item") {
 		r.missing(path+".item", "object")
 	}
@@ -217,6 +256,38 @@ func (r *request) element(o wire.Object, path string, required bool) (e agent.El
 		r.fault(path+".quantity", quantities)
 	}
 	return e
+}
+
+// piece is the unit of all quantities (UN/CEFACT, Recommendation 20).
+const piece = "C62"
+
+// otherUnit reads the unit in which the quantity of an item is. It reports whether that is another one than the piece.
+func (r *request) otherUnit(item wire.Object, path string) bool {
+	unit := r.object(item, path, "quantity_unit")
+	if unit == nil {
+		return false
+	}
+	path += ".quantity_unit"
+	for _, name := range []string{"unit", "display_text"} {
+		if r.text(unit, path, name); !unit.Has(name) {
+			r.missing(path+"."+name, "string")
+		}
+	}
+	r.whole(unit, path, "increment", 1, maxQuantity)
+	name, _ := wire.Unquote(unit["unit"])
+	most := int64(15)
+	if name == piece {
+		most = 0
+	}
+	r.whole(unit, path, "scale", 0, most)
+	return name != piece
+}
+
+// whole reads a member that is a whole number within bounds.
+func (r *request) whole(o wire.Object, path, name string, least, most int64) {
+	if n, whole := wire.WholeNumber(o[name]); o.Has(name) && (!whole || n < least || n > most) {
+		r.fault(path+"."+name, fmt.Sprintf("integer, minimum %d, maximum %d", least, most))
+	}
 }
 
 // discounts reads the codes of discounts. A text that no code can be is refused by itself.
@@ -273,6 +344,10 @@ var (
 	textNoLineID = locale.Text{
 		locale.En: "No line of this cart has had this id, so it was ignored.",
 		locale.Ar: "لم يحمل أي بند في هذه السلة هذا المعرّف، لذلك تم تجاهله.",
+	}
+	textUnit = locale.Text{
+		locale.En: "This shop sells by the piece (C62), so nothing was done with this item. Send its quantity as a number of pieces.",
+		locale.Ar: "يبيع هذا المتجر بالقطعة (C62)، لذلك لم يُنفّذ شيء لهذا المنتج. أرسل الكمية كعدد من القطع.",
 	}
 	textNotEligible = locale.Text{
 		locale.En: "This shop has no offers for such claims, so they were ignored.",

@@ -14,26 +14,11 @@ import (
 	"commerce/cart/wire"
 )
 
-// version is the only release of the protocol that is served.
-const version = "2026-04-08"
-
-const (
-	cartCapability     = "dev.ucp.shopping.cart"
-	discountCapability = "dev.ucp.shopping.discount"
-)
-
-func capabilities() map[string][]platform.Capability {
-	return map[string][]platform.Capability{
-		cartCapability:     {{Version: version}},
-		discountCapability: {{Version: version, Extends: []string{cartCapability}}},
-	}
-}
-
 // Config configures an API. All members are required.
 type Config struct {
 	Callers  *auth.CartCallers
 	Carts    *service.Carts
-	Profiles platform.Config // except for Version and Capabilities
+	Profiles platform.Config // except for Releases
 	BasePath string          // prefix of the paths of calls; "" for none
 
 	// Origin returns the URL in front of BasePath by which the client of a request reaches the service,
@@ -57,7 +42,7 @@ type API struct {
 }
 
 func New(c Config) *API {
-	c.Profiles.Version, c.Profiles.Capabilities = version, capabilities()
+	c.Profiles.Releases = platformReleases()
 	return &API{c, agent.New(c.Carts), platform.NewDirectory(c.Profiles)}
 }
 
@@ -65,6 +50,8 @@ const (
 	profilePath = "/.well-known/ucp"
 	prefix      = "/ucp/"
 	base        = prefix + ":key"
+	profiles    = "/profiles/"
+	buy         = "/buy"
 )
 
 // Area lists every call of agents.
@@ -79,6 +66,7 @@ func (a *API) Area() wire.Area {
 			{Method: "POST", Path: base + "/carts/:id/cancel", Handle: a.rest(cancel)},
 			{Method: "POST", Path: base + "/mcp", Handle: a.mcp},
 			{Method: "GET", Path: profilePath, AtRoot: true, Handle: a.profile},
+			{Method: "GET", Path: base + profiles + ":release", Handle: a.profileOfRelease},
 		},
 	}
 }

@@ -21,7 +21,11 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
+// latest is the release of the published client's profiles.
+const latest = "2026-08-25"
+
 type ucpCart struct {
+	UCP       struct{ Version string }
 	ID        string
 	LineItems []ucpLine `json:"line_items"`
 	Messages  []struct{ Code string }
@@ -45,29 +49,38 @@ func (c ucpCart) quantities() (all []int) {
 	return all
 }
 
-// The published command-line client finds the demo and fills a cart. It names a profile that the test
-// serves, or, where the service trusts profiles, one that nobody can read here.
+// The published command-line client finds the demo and fills a cart, in the release that it has by default and in the older one.
+// It names a profile that the test serves, or, where the service trusts profiles, one that nobody can read here.
 func TestAgent_OfThePublishedCLIShops(t *testing.T) {
 	t.Parallel()
 	cli, _ := npm(t, "ucp")
 	var reads atomic.Int64
 	profile := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		reads.Add(1)
-		http.ServeFile(w, r, "../../docs/playground/agent.json")
+		text, err := os.ReadFile("../../docs/playground/agent.json")
+		if err == nil {
+			_, err = w.Write(bytes.ReplaceAll(text, []byte(latest), []byte(strings.TrimPrefix(r.URL.Path, "/"))))
+		}
+		if err != nil {
+			t.Error(err)
+		}
 	}))
 	t.Cleanup(profile.Close)
 	for name, tc := range map[string]struct {
-		profile, setting string
-		reads            int64
+		profile, setting, release string
+		options                   []string
+		reads                     int64
 	}{
-		"a profile on this machine": {profile.URL + "/agent.json", "UCP_PROFILES=fetch", 1},
-		"a profile that is trusted": {"https://agent.invalid/profile.json", "UCP_PROFILES=trust", 0},
+		"a profile on this machine": {profile.URL + "/" + latest, "UCP_PROFILES=fetch", latest, nil, 1},
+		"of the older release":      {profile.URL + "/2026-04-08", "UCP_PROFILES=fetch", "2026-04-08", []string{"--version", "2026-04-08"}, 1},
+		"a profile that is trusted": {"https://agent.invalid/profile.json", "UCP_PROFILES=trust", latest, nil, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := reads.Load()
 			a := agent{t, cli, t.TempDir(), startDemo(t, tc.setting)}
-			a.ucp(nil, "profile", "init", "--name", "tests", "--version", "2026-04-08", "--profile-url", tc.profile)
+			a.ucp(nil, append([]string{"profile", "init", "--name", "tests", "--profile-url", tc.profile}, tc.options...)...)
 			a.ucp(nil, "profile", "use", "tests")
+			a.ucp(nil, "use", a.shop)
 			var found struct {
 				Negotiated map[string]struct{ Tools map[string]any }
 			}
@@ -79,6 +92,9 @@ func TestAgent_OfThePublishedCLIShops(t *testing.T) {
 			}
 
 			made := a.cart("create", `{"line_items":[{"item":{"id":"1"},"quantity":2}]}`)
+			if made.UCP.Version != tc.release {
+				t.Errorf("the response is of release %q", made.UCP.Version)
+			}
 			read := a.cart("get", "", made.ID)
 			if made.ID == "" || made.URL == "" || !slices.Equal(read.quantities(), []int{2}) {
 				t.Fatalf("created %+v, read %+v", made, read)
@@ -154,19 +170,23 @@ type agent struct {
 	program, dir, shop string
 }
 
-// ucp runs a command, and decodes the result that it prints, unless into is nil.
-func (a agent) ucp(into any, args ...string) {
+// ucp runs a command, decodes the result that it prints, unless into is nil, and returns the release of the response.
+func (a agent) ucp(into any, args ...string) (release string) {
 	a.t.Helper()
 	command := exec.CommandContext(a.t.Context(), a.program, args...)
-	command.Env = append(os.Environ(), "UCP_HOME="+a.dir, "UCP_TEST_ALLOW_INSECURE_LOCALHOST=true")
+	command.Env = append(os.Environ(), "UCP_HOME="+a.dir, "UCP_TEST_ALLOW_INSECURE_LOCALHOST=true", "UCP_STRICT_SCHEMA=1")
 	said, err := command.Output()
 	if err != nil {
 		a.t.Fatalf("ucp %q: %v\n%s", args, err, said)
 	}
+	printed := struct {
+		UCP    struct{ Version string }
+		Result any
+	}{Result: into}
 	if into != nil {
-		printed := struct{ Result any }{into}
 		noError(a.t, json.Unmarshal(said, &printed))
 	}
+	return printed.UCP.Version
 }
 
 // cart runs a command about a cart. input is its JSON, "" for none.
@@ -176,7 +196,7 @@ func (a agent) cart(command, input string, ids ...string) (c ucpCart) {
 	if input != "" {
 		args = append(args, "--input", input)
 	}
-	a.ucp(&c, args...)
+	c.UCP.Version = a.ucp(&c, args...)
 	return c
 }
 

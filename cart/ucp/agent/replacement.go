@@ -29,6 +29,7 @@ type Element struct {
 	Product  int64       // 0 if no product can have the requested ID
 	Plan     int64       // 0 for none
 	Quantity int64       // 1 or more
+	Inert    bool        // it changes nothing: its line stays as it is, and none is added
 }
 
 func (r Replacement) IDs() (ids []string) {
@@ -81,12 +82,12 @@ func (r Replacement) Plan(c cart.Cart) []Step {
 			continue
 		}
 		kept[e] = true
-		if q := r.Elements[e].Quantity; q != l.Quantity {
+		if q := r.Elements[e].Quantity; q != l.Quantity && !r.Elements[e].Inert {
 			steps = append(steps, Step{e, l.ID, q})
 		}
 	}
 	for e, k := range kept {
-		if !k {
+		if !k && !r.Elements[e].Inert {
 			steps = append(steps, Step{e, "", r.Elements[e].Quantity})
 		}
 	}

@@ -31,11 +31,10 @@ const (
 )
 
 type Config struct {
-	Version      string                  // of the protocol that this service speaks
-	Capabilities map[string][]Capability // of this service, by name
-	Trust        bool                    // fetch nothing: each platform speaks Version, and has all Capabilities
-	Loopback     bool                    // serve requests with a profile on this machine, as the demo does
-	Now          func() time.Time        // default time.Now
+	Releases []Release        // of the protocol that this service speaks, the latest first
+	Trust    bool             // fetch nothing: each platform speaks the latest release, and has all its capabilities
+	Loopback bool             // serve requests with a profile on this machine, as the demo does
+	Now      func() time.Time // default time.Now
 
 	// For tests.
 	patience time.Duration // default fetchTime
@@ -113,7 +112,8 @@ func (d *Directory) Profile(ctx context.Context, r Request) (*Profile, *problem.
 		return nil, errURL
 	}
 	if d.cfg.Trust {
-		return &Profile{Version: d.cfg.Version, Capabilities: d.cfg.Capabilities}, nil
+		latest := d.cfg.Releases[0]
+		return &Profile{Version: latest.Version, Capabilities: latest.Capabilities}, nil
 	}
 	known := d.known(r.URL)
 	if !known.fresh(d.cfg.Now()) {

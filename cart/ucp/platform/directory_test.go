@@ -45,6 +45,7 @@ const (
 var (
 	public = netip.MustParseAddr("93.184.215.14")
 	ours   = map[string][]Capability{cartOf: {{Version: release}}, "dev.ucp.shopping.discount": {{release, []string{cartOf}}}}
+	spoken = []Release{{release, ours, "keys"}, {"2026-01-23", map[string][]Capability{cartOf: {{Version: "2026-01-23"}}}, "signing_keys"}}
 )
 
 // internet is a Directory, and an internet for it: each name below example.com has the address public unless
@@ -111,7 +112,7 @@ func onInternet(t *testing.T, serve http.HandlerFunc, edits ...func(*Config)) *i
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	c := Config{
-		Version: release, Capabilities: ours, roots: x509.NewCertPool(),
+		Releases: spoken, roots: x509.NewCertPool(),
 		lookup: i.lookup, connect: i.connectTo(server.Listener.Addr().String()), patience: time.Minute, // for a machine with much to do
 	}
 	c.roots.AddCert(server.Certificate())
@@ -485,6 +486,9 @@ func TestProfile_MustHaveWhatTheSchemaRequires(t *testing.T) {
 		head + `"services":{},"capabilities":{"a.b":"c"}}}`:                                  "/ucp/capabilities",
 		head + `"services":{},"capabilities":{"a.b":[{}]}}}`:                                 "/ucp/capabilities",
 		head + `"services":{},"capabilities":{"a.b":[null]}}}`:                               "/ucp/capabilities",
+		head + `"services":{}},"keys":{}}`:                                                   "/keys",
+		head + `"services":{}},"keys":[{"kid":"a"}]}`:                                        "/keys",
+		`{"ucp":{"version":"2026-01-23","services":{}},"signing_keys":[1]}`:                  "/signing_keys",
 		head + `"services":{},"capabilities":{"` + strings.Repeat("a", 100_000) + `":[1]}}}`: "/ucp/capabilities",
 	} {
 		_, fault := get(text)
@@ -497,8 +501,12 @@ func TestProfile_MustHaveWhatTheSchemaRequires(t *testing.T) {
 	type caps = map[string][]Capability
 	for text, want := range map[string]Profile{
 		`{"ucp":{"version":"2026-01-11","services":{"a":{"rest":{}}},"capabilities":[{"name":"a"}]}}`: {Version: "2026-01-11"}, // that release's form
-		`{"ucp":{"version":"2099-01-01"}}`: {Version: "2099-01-01"},
-		head + `"services":{}}}`:           {Version: release},
+		`{"ucp":{"version":"2099-01-01"}}`:                                         {Version: "2099-01-01"},
+		head + `"services":{}},"keys":[{"kid":"a","kty":"new"}],"signing_keys":1}`: {Version: release},
+		`{"ucp":{"version":"2026-01-23","services":{},"capabilities":{"dev.ucp.shopping.cart":[{"version":"2026-04-08"},{"version":"2026-01-23"}]}},"keys":1}`: {
+			Version: "2026-01-23", Capabilities: caps{cartOf: {{Version: "2026-01-23"}}},
+		},
+		head + `"services":{}}}`: {Version: release},
 		head + `"services":{"a.b":[{"version":"2026-04-08","transport":"new"}]},"more":1},"more":[]}`: {Version: release},
 		head + `"services":{},"capabilities":{"dev.ucp.shopping.cart":[]}}}`:                          {Version: release},
 		head + `"services":{},"capabilities":{"dev.ucp.shopping.cart":[{"version":"2099-01-01"},{"version":"2026-04-08","spec":1},{"version":"2026-04-08"}]}}}`: {
@@ -817,7 +825,7 @@ func TestProfile_OfManyURLsTakesLittleMemoryAndEvictsNoKnownOne(t *testing.T) {
 	for n := range 3000 {
 		fmt.Fprintf(large, `,"com.example.c%d":[{"version":"2026-04-08"},{"version":"2026-04-09"}]`, n)
 	}
-	p, fault := parse([]byte(large.String()+"}}}"), ours, release)
+	p, fault := parse([]byte(large.String()+"}}}"), spoken)
 	assert.Require(t, fault == nil && large.Len() > 200_000, "%v", fault)
 	assert.Equal(t, p.Capabilities, map[string][]Capability{cartOf: {{Version: release}}}, "what is kept of a large profile")
 	i.cfg.connect = connect

@@ -77,7 +77,7 @@ func (d *Directory) get(ctx context.Context, u *url.URL, dial func(context.Conte
 	case len(body) > maxBody:
 		return noProfile(errTooLarge)
 	}
-	profile, fault := parse(body, d.cfg.Capabilities, d.cfg.Version)
+	profile, fault := parse(body, d.cfg.Releases)
 	if fault != nil {
 		return noProfile(fault)
 	}

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"commerce/auth/problem"
 )
@@ -16,16 +18,23 @@ type Profile struct {
 	Version string // of the protocol
 
 	// Capabilities has only the versions that this service has too, so that a large profile takes no
-	// memory. It is empty if Version is not the one that this service speaks.
+	// memory. It is empty if this service does not speak Version.
 	Capabilities map[string][]Capability
+}
+
+// Release is a release of the protocol that this service speaks.
+type Release struct {
+	Version      string
+	Capabilities map[string][]Capability // of this service, by name
+	Keys         string                  // member of a profile that has the public keys of its owner
 }
 
 var dated = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`)
 
-// parse reads a profile as far as this service needs it (source/discovery/profile_schema.json of the
-// specification). Other releases have other forms, so it reads only the version of those. Payment handlers,
-// which the schema requires, do not matter for carts.
-func parse(text []byte, ours map[string][]Capability, version string) (*Profile, *problem.Error) {
+// parse reads a profile as far as this service needs it (source/schemas/profile.json of the specification). Releases that
+// it does not speak have other forms, so it reads only the version of those. Payment handlers, which the schema
+// requires, do not matter for carts.
+func parse(text []byte, releases []Release) (*Profile, *problem.Error) {
 	var head struct {
 		UCP struct {
 			Version string `json:"version"`
@@ -38,9 +47,11 @@ func parse(text []byte, ours map[string][]Capability, version string) (*Profile,
 	if !dated.MatchString(p.Version) {
 		return nil, badMember("/ucp/version")
 	}
-	if p.Version != version {
+	at := slices.IndexFunc(releases, func(r Release) bool { return r.Version == p.Version })
+	if at < 0 {
 		return p, nil
 	}
+	spoken := releases[at]
 	type entry struct {
 		Version   string `json:"version"`
 		Transport string `json:"transport"`
@@ -50,6 +61,7 @@ func parse(text []byte, ours map[string][]Capability, version string) (*Profile,
 			Services     map[string][]entry `json:"services"`
 			Capabilities map[string][]entry `json:"capabilities"`
 		} `json:"ucp"`
+		Rest map[string]jsontext.Value `json:",embed"`
 	}
 	if err := json.Unmarshal(text, &body); err != nil {
 		return nil, malformed(err)
@@ -69,12 +81,26 @@ func parse(text []byte, ours map[string][]Capability, version string) (*Profile,
 			if !dated.MatchString(e.Version) {
 				return nil, badMember("/ucp/capabilities")
 			}
-			if hasVersion(ours[name], e.Version) && !hasVersion(p.Capabilities[name], e.Version) {
+			if hasVersion(spoken.Capabilities[name], e.Version) && !hasVersion(p.Capabilities[name], e.Version) {
 				p.Capabilities[name] = append(p.Capabilities[name], Capability{Version: e.Version})
 			}
 		}
 	}
+	if keys := body.Rest[spoken.Keys]; keys != nil && !areKeys(keys) {
+		return nil, badMember("/" + spoken.Keys)
+	}
 	return p, nil
+}
+
+// areKeys reports whether a list has public keys (RFC 7517), which this service does not use. Their types are open.
+func areKeys(list jsontext.Value) bool {
+	type key struct {
+		ID   string `json:"kid"`
+		Type string `json:"kty"`
+	}
+	var keys []key
+	err := json.Unmarshal(list, &keys)
+	return err == nil && !slices.ContainsFunc(keys, func(k key) bool { return k.ID == "" || k.Type == "" })
 }
 
 // malformed returns the fault for a profile that is not JSON, or has a member of the wrong type. The fault is

@@ -17,72 +17,99 @@ func forAgents(path string) bool {
 	return strings.HasPrefix(path, "/ucp/") || path == "/.well-known/ucp"
 }
 
-type agentSchemas struct{ profile, cart, discounted *jsonschema.Schema }
-
-var protocol = sync.OnceValues(func() (s agentSchemas, err error) {
-	c := jsonschema.NewCompiler()
-	c.AssertFormat()
-	c.UseLoader(pinned{})
-	const base = "https://ucp.dev/schemas/"
-	either := func(cart string) *jsonschema.Schema {
-		url := "https://ucp.dev/either/" + strings.ReplaceAll(cart, "#", "/")
-		refused := map[string]any{"$ref": base + "shopping/types/error_response.json"}
-		err = errors.Join(err, c.AddResource(url, map[string]any{"oneOf": []any{map[string]any{"$ref": base + cart}, refused}}))
-		schema, failed := c.Compile(url)
-		err = errors.Join(err, failed)
-		return schema
+// agentSchemas has the schemas of the responses of each release, by what they show. The first release describes no envelopes
+// of MCP; those of the second hold for both.
+var agentSchemas = sync.OnceValues(func() (map[string]map[string]*jsonschema.Schema, error) {
+	all, failed := map[string]map[string]*jsonschema.Schema{}, error(nil)
+	for release, schemas := range map[string]map[string]string{
+		"2026-04-08": {
+			"profile":    `{"properties":{"ucp":{"$ref":"ucp.json#/$defs/business_schema"}}}`,
+			"cart":       `{"oneOf":[{"$ref":"shopping/cart.json"},{"$ref":"shopping/types/error_response.json"}]}`,
+			"discounted": `{"oneOf":[{"$ref":"shopping/discount.json#/$defs/dev.ucp.shopping.cart"},{"$ref":"shopping/types/error_response.json"}]}`,
+		},
+		"2026-08-25": {
+			"profile":    `{"$ref":"profile.json#/$defs/business_schema"}`,
+			"permalink":  `{"$ref":"shopping/permalink.json#/$defs/dev.ucp.shopping.permalink/business_schema"}`,
+			"tool":       `{"$ref":"transports/mcp_tool_call.json#/$defs/response"}`,
+			"rpc":        `{"$ref":"transports/jsonrpc.json"}`,
+			"cart":       `{"oneOf":[{"$ref":"shopping/cart.json"},{"$ref":"common/types/error_response.json"}]}`,
+			"discounted": `{"oneOf":[{"$ref":"shopping/discount.json#/$defs/dev.ucp.shopping.cart"},{"$ref":"common/types/error_response.json"}]}`,
+		},
+	} {
+		c := jsonschema.NewCompiler()
+		c.AssertFormat()
+		add := func(path, text string) {
+			schema, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
+			failed = errors.Join(failed, err, c.AddResource("https://ucp.dev/schemas/"+path, schema))
+		}
+		var bundle map[string]json.RawMessage
+		text, err := os.ReadFile("testdata/ucp/" + release + ".json")
+		failed = errors.Join(failed, err, json.Unmarshal(text, &bundle))
+		for path, schema := range bundle {
+			add(path, string(schema))
+		}
+		all[release] = map[string]*jsonschema.Schema{}
+		for name, text := range schemas {
+			add(name, text)
+			all[release][name], err = c.Compile("https://ucp.dev/schemas/" + name)
+			failed = errors.Join(failed, err)
+		}
 	}
-	s.cart, s.discounted = either("shopping/cart.json"), either("shopping/discount.json#/$defs/dev.ucp.shopping.cart")
-	profile, failed := c.Compile(base + "ucp.json#/$defs/business_schema")
-	s.profile = profile
-	return s, errors.Join(err, failed)
+	return all, failed
 })
 
-type pinned struct{}
-
-func (pinned) Load(url string) (any, error) {
-	f, err := os.Open("testdata/ucp/" + strings.TrimPrefix(url, "https://ucp.dev/"))
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return jsonschema.UnmarshalJSON(f)
-}
-
-// agentsConform compares the body of a response to an agent with the protocol's schemas, and its sums with each other.
+// agentsConform compares the body of a response to an agent with the protocol's schemas of its release, and its sums with
+// each other.
 func agentsConform(body any) error {
-	schemas, err := protocol()
+	schemas, err := agentSchemas()
 	if err != nil {
 		return err
 	}
 	content := body.(map[string]any)
-	if result, ok := content["result"].(map[string]any); ok {
+	if content["jsonrpc"] != nil {
+		latest := schemas["2026-08-25"]
+		result, _ := content["result"].(map[string]any)
 		shown, ok := result["structuredContent"].(map[string]any)
 		if !ok {
-			return nil // of another method than tools/call
+			return latest["rpc"].Validate(content) // an error, or of another method than tools/call
 		}
 		text := result["content"].([]any)[0].(map[string]any)["text"].(string)
 		same, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
-		if err != nil || !reflect.DeepEqual(same, any(shown)) {
+		if err = errors.Join(err, latest["tool"].Validate(content)); err != nil || !reflect.DeepEqual(same, any(shown)) {
 			return fmt.Errorf("content and structuredContent differ: %w", err)
 		}
 		content = shown
 	}
 	meta, ok := content["ucp"].(map[string]any)
-	switch {
-	case !ok:
+	if !ok {
 		return nil // an error
-	case meta["services"] != nil:
-		return schemas.profile.Validate(meta)
-	case meta["capabilities"].(map[string]any)["dev.ucp.shopping.discount"] != nil:
-		err = schemas.discounted.Validate(content)
-	default:
-		err = schemas.cart.Validate(content)
 	}
-	if err == nil && content["line_items"] != nil {
+	of := schemas[fmt.Sprint(meta["version"])]
+	if of == nil {
+		return fmt.Errorf("release %v", meta["version"])
+	}
+	capabilities, _ := meta["capabilities"].(map[string]any)
+	if meta["services"] != nil {
+		err = of["profile"].Validate(content)
+		if links, ok := capabilities["dev.ucp.shopping.permalink"].([]any); ok && overHTTPS(links[0]) {
+			err = errors.Join(err, of["permalink"].Validate(links[0]))
+		}
+		return err
+	}
+	name := "cart"
+	if capabilities["dev.ucp.shopping.discount"] != nil {
+		name = "discounted"
+	}
+	if err = of[name].Validate(content); err == nil && content["line_items"] != nil {
 		err = sums(content)
 	}
 	return err
+}
+
+// overHTTPS reports whether permalinks are of an https URL, as they must be except on this machine.
+func overHTTPS(capability any) bool {
+	config := capability.(map[string]any)["config"].(map[string]any)
+	return strings.HasPrefix(config["endpoint"].(string), "https:")
 }
 
 // sums holds the numbers of a cart to the invariants of the protocol.
@@ -122,8 +149,8 @@ func sums(shown map[string]any) error {
 
 type agentCart struct {
 	UCP struct {
-		Status       string
-		Capabilities map[string]any
+		Version, Status string
+		Capabilities    map[string]any
 	}
 	ID    string
 	Items []struct {
