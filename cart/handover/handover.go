@@ -1,5 +1,5 @@
 // Package handover moves a guest's cart to whoever redeems a code, by the steps of a merge: see "Handing over" in
-// docs/design.md. The code names the cart and is stored nowhere.
+// docs/design.md. The code names the cart and is stored nowhere. The code of a link has items instead.
 package handover
 
 import (
@@ -82,6 +82,10 @@ func (s *Handovers) opened(v *service.Visit, code string) (h handedOver, ok bool
 // Preview returns the cart of a code; problem.NotFound if that cannot be redeemed. changed means that the cart
 // is no longer as it was offered. Then do not show its texts: they may have been typed after the code was given away.
 func (s *Handovers) Preview(ctx context.Context, v *service.Visit, code string) (offered cart.Priced, changed bool, err error) {
+	if items, ok := s.openItems(v, code); ok {
+		offered, err = s.previewItems(ctx, v, items, code)
+		return offered, false, err
+	}
 	h, ok := s.opened(v, code)
 	if !ok {
 		return cart.Priced{}, false, cart.ErrNoCode
@@ -122,17 +126,20 @@ type Redemption struct {
 	KeepAgent bool   // an agent's id follows to a fresh token
 }
 
-// Redeem moves the cart that a code offers to the visit's cart, or to a fresh token: see target. Afterwards
+// Redeem moves the cart or adds the items that a code offers to the visit's cart, or to a fresh token: see target. Afterwards
 // the visit's cart and Token are those that hold the lines. Errors: problem.NotFound for a code that cannot be
 // redeemed by this key, problem.VersionMismatch, problem.CartFull, problem.RateLimited, problem.InvalidParameter for a guessable key.
 // After problem.Unavailable, a retry completes what was begun.
 func (s *Handovers) Redeem(ctx context.Context, v *service.Visit, r Redemption) (service.Changed, error) {
 	h, ok := s.opened(v, r.Code)
+	items, addsItems := s.openItems(v, r.Code)
 	switch {
-	case !ok:
+	case !ok && !addsItems:
 		return service.Changed{}, cart.ErrNoCode
 	case auth.GuessableKey(r.Key): // whoever guesses it, and made the code, knows the fresh token
 		return service.Changed{}, service.GuessableKey("Idempotency-Key")
+	case addsItems:
+		return s.redeemItems(ctx, v, items, r)
 	}
 	d := s.newRedemption(v, h, r)
 	var refused *problem.Error

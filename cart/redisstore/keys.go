@@ -17,7 +17,7 @@ import (
 //	cart:{1:c:1001}:offered:<id> quantities that the guest's cart with that ID has offered
 //	cart:{1:c:1001}:came         what merges have brought, for their undo
 //	cart:{1:c:1001}:<part>…      what a package beside the core keeps (see Beside)
-//	cart:{1:<kind>:…}            the same, in a slot of its own, by the digest of a code
+//	cart:{1:<kind>:…}            the same, in a slot of its own, by the digest of a code: s a share, b a used link
 
 // Ref refers to the cart of one guest or customer, whether or not it exists.
 type Ref struct {

@@ -67,6 +67,7 @@ func (a *API) Area() wire.Area {
 			{Method: "POST", Path: base + "/mcp", Handle: a.mcp},
 			{Method: "GET", Path: profilePath, AtRoot: true, Handle: a.profile},
 			{Method: "GET", Path: base + profiles + ":release", Handle: a.profileOfRelease},
+			{Method: "GET", Path: base + buy + "/:items", Handle: a.permalink},
 		},
 	}
 }

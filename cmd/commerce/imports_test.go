@@ -64,7 +64,7 @@ var imports = map[string][]string{
 
 	"cart/ucp": {
 		"auth", "auth/locale", "auth/problem", "auth/store",
-		"cart", "cart/money", "cart/service", "cart/ucp/agent", "cart/ucp/platform", "cart/wire",
+		"cart", "cart/handover", "cart/money", "cart/service", "cart/ucp/agent", "cart/ucp/platform", "cart/wire",
 	},
 	"cart/ucp/agent":    {"auth", "auth/locale", "auth/problem", "auth/store", "cart", "cart/handover", "cart/redisstore", "cart/service"},
 	"cart/ucp/platform": {"auth", "auth/bounded", "auth/cause", "auth/locale", "auth/problem", "auth/timing"},

@@ -154,6 +154,8 @@ func fuzzedCalls() []fuzzedCall {
 		{"GET", "/subscriptions/metrics", ""},
 		{"GET", "/subscriptions/{id}", ""},
 		{"GET", "/subscriptions/{id}/history", ""},
+		{"GET", "/ucp/{key}/profiles/{release}", ""},
+		{"GET", "/ucp/{key}/buy/{items}", ""},
 	}
 }
 
@@ -202,7 +204,7 @@ func FuzzRequest(f *testing.F) {
 		c := s.guest(t)
 		tag := c.add(`{"product_id":1}`).Header.Get("ETag")
 		call := fuzzedCalls()[int(route)%len(fuzzedCalls())]
-		path := strings.NewReplacer("{item_id}", url.PathEscape(segment), "{id}", url.PathEscape(segment), "{key}", s.Key).Replace(call.path)
+		path := strings.NewReplacer("{item_id}", url.PathEscape(segment), "{id}", url.PathEscape(segment), "{items}", url.PathEscape(segment), "{release}", url.PathEscape(segment), "{key}", s.Key).Replace(call.path)
 		if _, err := url.Parse("/?" + query); err == nil && query != "" && !strings.ContainsAny(query, "# \t\r\n") {
 			path += "?" + query
 		}
