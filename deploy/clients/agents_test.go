@@ -160,6 +160,46 @@ func TestAgent_OfTheGoSDKCallsTools(t *testing.T) {
 	noError(t, session.Ping(t.Context(), nil))
 }
 
+// The official SDK for TypeScript does the same.
+func TestAgent_OfTheTypeScriptSDKCallsTools(t *testing.T) {
+	t.Parallel()
+	shop := startDemo(t, "UCP_PROFILES=trust")
+	_, dir := npm(t, "")
+	copied(t, "mcp.mjs", filepath.Join(dir, "mcp.mjs"))
+	run(t, dir, "node", "mcp.mjs", shop+"/ucp/pk_demo/mcp", "https://agent.invalid/profile.json")
+}
+
+// The command line of the MCP Inspector reads the list of tools, and calls one. It runs as its manual says, because its 120
+// packages are not worth being pinned here.
+func TestAgent_OfTheMCPInspectorCallsTools(t *testing.T) {
+	t.Parallel()
+	shop := startDemo(t, "UCP_PROFILES=trust")
+	inspect := func(into any, args ...string) {
+		t.Helper()
+		inspector := []string{"exec", "--yes", "--ignore-scripts", "--prefer-offline", "--package=@modelcontextprotocol/inspector@2.12.0", "--", "mcp-inspector", "--cli"}
+		command := exec.CommandContext(t.Context(), "npm", slices.Concat(inspector, []string{shop + "/ucp/pk_demo/mcp"}, args)...)
+		command.Dir = t.TempDir()
+		said, err := command.Output()
+		if err == nil {
+			err = json.Unmarshal(said, into)
+		}
+		if err != nil {
+			t.Fatalf("%q: %v\n%s", args, err, said)
+		}
+	}
+	var listed struct{ Tools []struct{ Name string } }
+	inspect(&listed, "--method", "tools/list")
+	if len(listed.Tools) != 4 || listed.Tools[0].Name != "create_cart" {
+		t.Errorf("lists %+v", listed)
+	}
+	var made struct{ StructuredContent ucpCart }
+	inspect(&made, "--method", "tools/call", "--tool-name", "create_cart",
+		"--tool-arg", `meta={"ucp-agent":{"profile":"https://agent.invalid/profile.json"}}`, "--tool-arg", `cart={"line_items":[{"item":{"id":"1"},"quantity":2}]}`)
+	if c := made.StructuredContent; c.UCP.Version != latest || !slices.Equal(c.quantities(), []int{2}) {
+		t.Errorf("created %+v", c)
+	}
+}
+
 type ucpProfile struct {
 	Profile string `json:"profile"`
 }
