@@ -14,13 +14,14 @@ import (
 
 // Limits of the streams that an instance has at the same time, because each takes memory and a connection.
 const (
-	maxStreams    = 10_000
+	MaxStreams    = 10_000
 	cartStreams   = 4   // of one cart
 	ClientStreams = 100 // of one client
 )
 
 // Config configures Streams.
 type Config struct {
+	Streams       int              // how many streams all clients may have at the same time; 0: MaxStreams
 	ClientStreams int              // how many streams a client may have at the same time; 0: any number
 	Opened        func(change int) // called when a stream begins, with 1, and when it ends, with -1; nil: nothing is called
 }
@@ -40,8 +41,8 @@ func New(carts *service.Carts, c Config) *Streams {
 	}
 	return &Streams{
 		Config: c, carts: carts, hub: NewHub(carts.Redis),
-		ofCarts:   limit.NewSlots[string](limit.SlotsConfig{All: maxStreams, Each: cartStreams}),
-		ofClients: limit.NewSlots[string](limit.SlotsConfig{Each: cmp.Or(c.ClientStreams, maxStreams)}),
+		ofCarts:   limit.NewSlots[string](limit.SlotsConfig{All: cmp.Or(c.Streams, MaxStreams), Each: cartStreams}),
+		ofClients: limit.NewSlots[string](limit.SlotsConfig{Each: cmp.Or(c.ClientStreams, MaxStreams)}),
 	}
 }
 

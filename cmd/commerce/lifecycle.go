@@ -5,12 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net"
 	"net/http"
+	"runtime"
 	"sync/atomic"
 	"syscall"
 	"time"
 
+	"commerce/auth/limit"
+	"commerce/cart/live"
 	"commerce/cmd/internal/cli"
 	"commerce/cmd/internal/server"
 	"commerce/deploy/heap"
@@ -58,9 +62,7 @@ var errStops = errors.New("the process stops")
 // serve assembles the parts and serves them until ctx ends, and then for another
 // drainDelay. It calls announce before the first request.
 func (s *settings) serve(ctx context.Context, sockets listeners, parts server.Parts, admin *server.Admin, drainDelay time.Duration, announce func()) error {
-	if _, err := heap.Configure(); err != nil {
-		parts.Log.Warn("starting without a memory limit", "err", err) // it still works
-	}
+	connections := fit(&parts)
 	var stopping atomic.Bool
 	context.AfterFunc(ctx, func() { time.AfterFunc(streamPeriod, func() { stopping.Store(true) }) })
 	parts.Stopping = stopping.Load
@@ -77,7 +79,59 @@ func (s *settings) serve(ctx context.Context, sockets listeners, parts server.Pa
 	public := httpServer(reconnect(handler, admin), parts.Log)
 	public.ConnContext = server.ConnContext
 	public.RegisterOnShutdown(func() { end(errStops) })
+	sockets.public = limitConnections(sockets.public.(*net.TCPListener), connections, public, parts)
 	return sockets.serve(ctx, public, admin, drainDelay, parts.Log)
+}
+
+// What the process needs besides clients and streams.
+const (
+	ownFiles  = 64       // file descriptors of the admin address, the log and checks
+	poolFiles = 64       // of connections to Redis and Postgres, for each CPU
+	ownMemory = 64 << 20 // bytes
+
+	requestFiles = 1000     // of clients without a stream
+	streamMemory = 16 << 10 // bytes
+)
+
+// fit sets how many streams the process has room for, and returns how many connections.
+func fit(parts *server.Parts) (connections int) {
+	memory, err := heap.Configure()
+	if err != nil {
+		parts.Log.Warn("starting without a memory limit", "err", err) // it still works
+		memory = math.MaxInt64
+	}
+	files := syscall.Rlimit{Cur: math.MaxInt32}
+	_ = syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files) // otherwise unlimited
+	connections, parts.Live.Streams = room(files.Cur, memory, runtime.GOMAXPROCS(0))
+	if parts.Live.Streams < live.MaxStreams {
+		parts.Log.Warn("the limit of file descriptors (LimitNOFILE, ulimit -n) or of memory is too low for all streams of events",
+			"streams", parts.Live.Streams, "instead_of", live.MaxStreams, "file_descriptors", files.Cur, "memory", memory)
+	}
+	return connections
+}
+
+// room returns how many connections of clients, and how many streams among them, leave enough file descriptors and bytes
+// of memory for everything else. Under very low limits it leaves most of them.
+func room(files uint64, memory int64, cpus int) (connections, streams int) {
+	all := int(min(files, math.MaxInt32))
+	connections = max(all-ownFiles-poolFiles*cpus, all/4)
+	fits := max(memory-ownMemory, memory/4) / streamMemory
+	return connections, int(min(int64(max(connections-requestFiles, connections/2)), fits, live.MaxStreams))
+}
+
+// limitConnections makes clients wait while the maximum number of connections is open. Idle connections are closed then.
+func limitConnections(l *net.TCPListener, maximum int, of *http.Server, parts server.Parts) net.Listener {
+	var told atomic.Bool
+	limited := limit.NewConnections(l, maximum, func() {
+		if !told.Swap(true) {
+			parts.Log.Warn("no file descriptor is left for further clients, so idle connections are closed", "connections", maximum)
+			time.AfterFunc(time.Minute, func() { told.Store(false) })
+		}
+		of.SetKeepAlivesEnabled(false)
+		of.SetKeepAlivesEnabled(true)
+	})
+	parts.Metrics.ObserveConnections(limited.Open, maximum)
+	return limited
 }
 
 // serve serves both addresses until ctx ends. Then /readyz fails, so that load balancers stop sending

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"net/http"
 	"os"
 	"os/exec"
@@ -16,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"commerce/cart/live"
 	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
@@ -271,4 +273,27 @@ func (i instance) mustCall(t *testing.T, token, method, path, body string) answe
 	a, err := i.served(token, method, path, body)
 	assert.Require(t, err == nil && a.Status == http.StatusOK, "%s %s %s: %v, %d %s", method, path, body, err, a.Status, a.Body)
 	return a
+}
+
+// At least half of the connections are for requests, and a quarter of the limits is for what the process itself needs.
+func TestServe_FitsConnectionsAndStreamsIntoItsLimits(t *testing.T) {
+	t.Parallel()
+	const none, mib = math.MaxInt64, 1 << 20
+	for _, test := range []struct {
+		files                uint64
+		memory               int64
+		connections, streams int
+	}{
+		{math.MaxUint64, none, math.MaxInt32 - 192, live.MaxStreams},
+		{12_000, none, 11_808, live.MaxStreams},
+		{8192, none, 8000, 7000},
+		{1024, none, 832, 416},
+		{256, none, 64, 32},
+		{20_000, 256 * mib, 19_808, live.MaxStreams},
+		{20_000, 86 * mib, 19_808, 1408},
+		{20_000, 64 * mib, 19_808, 1024},
+	} {
+		connections, streams := room(test.files, test.memory, 2)
+		assert.Equal(t, [2]int{connections, streams}, [2]int{test.connections, test.streams}, "with %d files and %d bytes: connections and streams", test.files, test.memory)
+	}
 }

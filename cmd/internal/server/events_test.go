@@ -16,6 +16,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"commerce/cart/live"
 	"commerce/cart/wire"
 	"commerce/cmd/internal/server"
 	"commerce/deploy/assert"
@@ -145,7 +146,13 @@ func TestEvents_ShowEachChange(t *testing.T) {
 }
 
 func TestEvents_AreRefused(t *testing.T) {
-	s := newShop(t, func(p *server.Parts) { p.Live.ClientStreams = 5 })
+	for name, limits := range map[string]live.Config{"of a client": {ClientStreams: 5}, "of the instance": {Streams: 5}} {
+		t.Run(name, func(t *testing.T) { refuseEvents(t, limits) })
+	}
+}
+
+func refuseEvents(t *testing.T, limits live.Config) {
+	s := newShop(t, func(p *server.Parts) { p.Live = limits })
 	guest, other := s.guest(t), s.guest(t)
 	guest.refused(401, "unauthenticated", "GET", "/cart/events", "").names(t, "X-Cart-Token")
 	guest.refused(401, "unauthenticated", "GET", "/cart/events", "", "X-Cart-Token", "short")
@@ -163,7 +170,7 @@ func TestEvents_AreRefused(t *testing.T) {
 	fifth := knock(guest)
 	assert.That(t, fifth.StatusCode == 503 && fifth.Header.Get("Retry-After") == "10", "a fifth stream of the cart: %s, %v", fifth.Status, fifth.Header)
 	open = append(open, knock(other))
-	assert.Equal(t, knock(other).StatusCode, 503, "a sixth stream of the client")
+	assert.Equal(t, knock(other).StatusCode, 503, "a sixth stream")
 	assert.Equal(t, metric(t, s.Metrics, "commerce_cart_streams"), float64(len(open)), "open streams")
 	assert.Equal(t, metric(t, s.Metrics, `commerce_limiter_refusals_total{limit="streams"}`), 2, "refusals")
 	assert.Equal(t, metric(t, s.Metrics, `commerce_http_request_duration_seconds_count{method="GET",route="refused",status="503"}`), 2, "refused requests")

@@ -133,6 +133,14 @@ func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{EnableOpenMetrics: true}) // has exemplars
 }
 
+// ObserveConnections exposes how many connections of clients are open, and how many can be. Call it once.
+func (m *Metrics) ObserveConnections(open func() int, maximum int) {
+	m.registry.gauge("commerce_http_connections", "Open connections of clients, with those of streams of events.", nil,
+		func() float64 { return float64(open()) })
+	m.registry.gauge("commerce_http_max_connections", "Connections of clients for which there are file descriptors.", nil,
+		func() float64 { return float64(maximum) })
+}
+
 // ObserveLog exposes how many lines of the log were lost. Call it once.
 func (m *Metrics) ObserveLog(lost func() uint64) {
 	m.registry.counter("commerce_log_lines_lost_total", "Lines of the log that were lost, because its reader was too slow or had ended.",

@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -24,6 +23,8 @@ type fault struct {
 	staging
 	begin  func(s *scene)
 	alerts []string
+	shows  string         // what the commands in the runbook's entry of the first alert print; "": not tested
+	heal   func(s *scene) // the remedy of the entry, which ends the first alert; nil: not tested
 }
 
 func faults() []fault {
@@ -217,8 +218,7 @@ func faults() []fault {
 			name: "an instance crashes again and again",
 			begin: func(s *scene) {
 				wait(s, "crashes are noticed", func() string {
-					s.instances[0].kill()
-					s.instances[0].start("DATABASE_URL="+s.database, "REDIS_URL="+s.redis.URL)
+					s.restart(0)
 					time.Sleep(time.Second) // for two scrapes
 					firing := s.prometheus.alerts(s, "firing")
 					if slices.Contains(firing, "CommerceRestarts") {
@@ -230,11 +230,8 @@ func faults() []fault {
 			alerts: []string{"CommerceRestarts"},
 		},
 		{
-			name: "a memory limit that is too low",
-			begin: func(s *scene) {
-				s.instances[0].kill()
-				s.instances[0].start("DATABASE_URL="+s.database, "REDIS_URL="+s.redis.URL, "GOMEMLIMIT=8MiB")
-			},
+			name:   "a memory limit that is too low",
+			begin:  func(s *scene) { s.restart(0, "GOMEMLIMIT=8MiB") },
 			alerts: []string{"CommerceMemoryNearLimit"},
 		},
 		manyConnections(),
@@ -283,31 +280,47 @@ func (s *scene) statement(sql string) {
 	}
 }
 
-// manyConnections are more clients than the process may have files.
+// manyConnections are more clients than the process may have files. Metrics, and so alerts, must still be served.
 func manyConnections() fault {
-	const files = 100
 	return fault{
-		name:    "almost no file descriptors are left",
-		staging: staging{wrapper: []string{"sh", "-c", fmt.Sprintf(`ulimit -n %d; exec "$0" "$@"`, files)}},
+		name: "almost no file descriptors are left",
+		staging: staging{
+			wrapper:  []string{"sh", "-c", `ulimit -n 256; exec "$0" "$@"`},
+			settings: func(*scene, int) []string { return []string{"GOMAXPROCS=2"} },
+		},
 		begin: func(s *scene) {
-			var open int
-			for line := range strings.Lines(s.instances[0].metrics(s)) {
-				if text, ok := strings.CutPrefix(line, "process_open_fds "); ok {
-					open = assert.Must(strconv.Atoi(strings.TrimSpace(text)))(s)
+			s.crowd(300, 0, func() { // closing idle connections does not end these
+				conn, err := net.Dial("tcp", strings.TrimPrefix(s.instances[0].url(), "http://"))
+				if err != nil {
+					return
 				}
-			}
-			for range files*9/10 - open {
-				conn := assert.Must(net.Dial("tcp", strings.TrimPrefix(s.instances[0].url(), "http://")))(s)
-				s.Cleanup(func() { conn.Close() })
-				fmt.Fprint(conn, "GET / HTTP/1.1\r\nHost: shop\r\n\r\n") // a connection without a request is closed soon
-			}
+				defer conn.Close()
+				fmt.Fprint(conn, "GET / HTTP/1.1\r\n")
+				time.Sleep(time.Second)
+			})
 		},
 		alerts: []string{"CommerceFilesNearLimit"},
+		shows:  `"streams":32,"instead_of":10000,"file_descriptors":256`,
+		heal: func(s *scene) {
+			for _, path := range []string{"/readyz", "/healthz"} {
+				response := assert.Must(http.Get("http://" + s.instances[0].admin + path))(s)
+				response.Body.Close()
+				assert.Equal(s, response.StatusCode, http.StatusOK, "%s", path)
+			}
+			s.instances[0].wrapper = nil
+			s.restart(0)
+		},
 	}
 }
 
+// restart ends an instance and starts it again, without the settings of the staging.
+func (s *scene) restart(i int, settings ...string) {
+	s.instances[i].kill()
+	s.instances[i].start(append([]string{"DATABASE_URL=" + s.database, "REDIS_URL=" + s.redis.URL}, settings...)...)
+}
+
 // Each fault happens to a real service. A real Prometheus evaluates the real rules, with shorter
-// durations. No alert may fire before the fault.
+// durations. No alert may fire before the fault, and none outlasts the remedy.
 func TestAlerts_FireOnTheirFaultsAndNotBefore(t *testing.T) {
 	const most = 8 // faults at the same time: more would keep each other from being on time
 	var all sync.WaitGroup
@@ -321,6 +334,13 @@ func TestAlerts_FireOnTheirFaultsAndNotBefore(t *testing.T) {
 				s.prometheus.wantQuiet(t)
 				f.begin(s)
 				s.prometheus.wantFiring(t, f.alerts)
+				if f.shows != "" {
+					s.wantShown(f.alerts[0], f.shows)
+				}
+				if f.heal != nil {
+					f.heal(s)
+					s.prometheus.wantEnded(t, f.alerts[0])
+				}
 			})
 		})
 	}

@@ -198,3 +198,13 @@ func (p *prometheus) wantFiring(t testing.TB, names []string) {
 		return fmt.Sprintf("missing: %q; firing: %q", missing, firing)
 	})
 }
+
+func (p *prometheus) wantEnded(t testing.TB, name string) {
+	t.Helper()
+	wait(t, name+" ends", func() string {
+		if firing := p.alerts(t, "firing"); slices.Contains(firing, name) {
+			return fmt.Sprint(firing)
+		}
+		return ""
+	})
+}

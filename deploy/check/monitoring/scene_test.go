@@ -8,6 +8,11 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -116,6 +121,31 @@ func (s *scene) trade() {
 			c.send(s.client, instance.url())
 		}
 	}
+}
+
+var commands = regexp.MustCompile("(?s)\n```sh\n(.*?)```")
+
+// wantShown runs the commands in the runbook's entry of an alert on the first instance, until they print a text.
+func (s *scene) wantShown(alert, text string) {
+	s.Helper()
+	page := string(assert.Must(os.ReadFile(filepath.Join(root, "docs/runbook.md")))(s))
+	_, entry, _ := strings.Cut(page, "\n### "+alert+"\n")
+	entry = regexp.MustCompile(`(?s)\n##.*`).ReplaceAllString(entry, "\n")
+	var script strings.Builder
+	for _, block := range commands.FindAllStringSubmatch(entry, -1) {
+		script.WriteString(block[1])
+	}
+	wait(s, "the commands of "+alert+" print "+text, func() string {
+		cmd := exec.CommandContext(s.Context(), "sh", "-c", script.String())
+		cmd.Dir = filepath.Dir(s.instances[0].log)
+		cmd.Env = append(os.Environ(), "ADMIN=http://"+s.instances[0].admin, "SHOP="+s.instances[0].url(),
+			"REDIS_ADMIN_URL="+s.redis.URL, "OWNER_URL="+s.database)
+		printed, err := cmd.CombinedOutput()
+		if strings.Contains(string(printed), text) {
+			return ""
+		}
+		return fmt.Sprintf("%s\nends with %v after printing\n%s", &script, err, printed)
+	})
 }
 
 const cartToken = "a-guest-of-the-tests-00"

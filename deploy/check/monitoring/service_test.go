@@ -44,7 +44,7 @@ type service struct {
 func startService(t testing.TB, program string, wrapper []string, settings ...string) *service {
 	t.Helper()
 	s := &service{
-		t: t, program: program, wrapper: wrapper, log: filepath.Join(t.TempDir(), "log"),
+		t: t, program: program, wrapper: wrapper, log: filepath.Join(t.TempDir(), "commerce.log"),
 		addr: system, admin: system,
 	}
 	s.start(settings...)
