@@ -37,7 +37,9 @@ func faults() []fault {
 		{
 			name:   "Redis hangs",
 			begin:  func(s *scene) { s.redis.Freeze(); s.Cleanup(s.redis.Thaw) },
-			alerts: []string{"CommerceRedisUnreachable", "CommerceCartsFail"},
+			alerts: []string{"CommerceCartsFail", "CommerceRedisUnreachable"},
+			shows:  ": no answer",
+			heal:   func(s *scene) { s.redis.Thaw() },
 		},
 		{
 			name:   "Redis is full",
