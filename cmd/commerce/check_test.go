@@ -74,7 +74,7 @@ func TestCheck_TheServicesUserSeesLess(t *testing.T) {
 		inspect.Unknown: {
 			"redis_persistence", "redis_replay", "redis_min_replicas_to_write", "postgres_answers",
 		},
-		inspect.OK: {"redis_answers", "redis_tls", "redis_version", "redis_eviction", "redis_disk", "redis_memory", "redis_role", "redis_merges", "redis_rights", "machine_clock", "redis_clock"},
+		inspect.OK: {"redis_answers", "redis_tls", "redis_version", "redis_eviction", "redis_disk", "redis_maxmemory", "redis_memory", "redis_role", "redis_merges", "redis_rights", "machine_clock", "redis_clock"},
 	}
 	assert.Equal(t, found(t, 0, "REDIS_URL="+startGuarded(t).URL), want, "findings")
 }
@@ -97,9 +97,9 @@ func TestCheck_PrintsOneLineForEachFinding(t *testing.T) {
 	want := lead("serious", addr) + "Redis deletes carts when its memory is full: maxmemory-policy is allkeys-lru. Change: maxmemory-policy noeviction\n" +
 		lead("warning", addr) + "If this machine is lost, its carts are lost, because no replica is connected. Change: replicaof on another server\n" +
 		lead("unknown", "Postgres") + "Postgres was not checked, because its URL is not set. Look up: DATABASE_URL\n" +
-		lead("ok", addr) + "answers, tls, version, persistence, replay, disk, memory, role, merges, min replicas to write, clock\n" +
+		lead("ok", addr) + "answers, tls, version, persistence, replay, disk, maxmemory, memory, role, merges, min replicas to write, clock\n" +
 		lead("ok", "this machine") + "clock\n" +
-		"\n1 serious, 1 warning, 1 unknown, 12 ok\n"
+		"\n1 serious, 1 warning, 1 unknown, 13 ok\n"
 	assert.Equal(t, got.out, want, "ended with %d and %q", got.status, got.errors)
 	assert.That(t, got.status == 1 && got.errors == "", "ended with %d and %q", got.status, got.errors)
 }

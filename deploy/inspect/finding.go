@@ -27,7 +27,7 @@ func Codes() []string {
 		postgres_answers postgres_clock postgres_fsync postgres_full_page_writes postgres_icu postgres_idle_in_transaction
 		postgres_last_used postgres_listen postgres_long_transaction postgres_pooler postgres_primary postgres_reads postgres_schema
 		postgres_synchronous_commit postgres_tls postgres_version postgres_writes
-		redis_answers redis_clock redis_coverage redis_disk redis_eviction redis_memory redis_merges redis_min_replicas_to_write
+		redis_answers redis_clock redis_coverage redis_disk redis_eviction redis_maxmemory redis_memory redis_merges redis_min_replicas_to_write
 		redis_persistence redis_replay redis_replicas redis_rights redis_role redis_sentinel redis_slots redis_tls redis_version`)
 }
 

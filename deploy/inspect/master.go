@@ -15,8 +15,8 @@ import (
 // hidden is a number of replicas that the server does not show.
 const hidden = -1
 
-// readRole returns "master" or "slave", or "" if that is hidden, and how many replicas are connected
-// to a master. It sets their addresses.
+// readRole returns "master" or "slave", or "" if that is hidden, and how many replicas of a
+// master are connected and answer. It sets their addresses.
 func (s *redisServer) readRole(ctx context.Context, client *redis.Client) (role string, connected int) {
 	reply, _ := client.Do(ctx, "role").Slice()
 	if len(reply) == 0 {
@@ -32,7 +32,23 @@ func (s *redisServer) readRole(ctx context.Context, client *redis.Client) (role 
 			s.replicas = append(s.replicas, net.JoinHostPort(fmt.Sprint(at[0]), fmt.Sprint(at[1])))
 		}
 	}
-	return role, len(list)
+	return role, max(len(list)-s.silent(), 0)
+}
+
+// maxLag is after how many seconds Redis, by default, no longer counts a replica that acknowledges nothing.
+const maxLag = 10
+
+// silent returns how many replicas are connected but hang, or cannot be reached. Redis disconnects them after a minute.
+func (s *redisServer) silent() (n int) {
+	for _, field := range s.info {
+		if _, after, found := strings.Cut(field, ",lag="); found { // such as slave0:ip=…,port=…,state=online,offset=…,lag=0
+			lag, _, _ := strings.Cut(after, ",")
+			if seconds, err := strconv.Atoi(lag); err == nil && seconds > maxLag {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 func (s *redisServer) judgeRole(role string) {

@@ -120,11 +120,17 @@ func (s *redisServer) judgeMemory() {
 	used, knownUsed := s.number("used_memory")
 	maximum, known := s.number("maxmemory")
 	buffers, _ := s.number("mem_not_counted_for_evict") // of replicas and the append-only file
+	s.judge("redis_maxmemory",
+		unknown(!known, "maxmemory of INFO", "It is not visible whether Redis has a memory limit."),
+		warning(maximum == 0, "maxmemory",
+			"If the machine runs out of memory, the operating system kills Redis. With a memory limit, Redis would refuse changes (503) instead."),
+		ok("Redis has a memory limit."))
+	if known && maximum == 0 {
+		return
+	}
 	percent := 100 * (used - buffers) / max(maximum, 1)
 	s.judge("redis_memory",
 		unknown(!knownUsed || !known, "used_memory and maxmemory of INFO", "It is not visible how much memory is left."),
-		warning(maximum == 0, "maxmemory",
-			"If the machine runs out of memory, the operating system kills Redis. With a memory limit, Redis would refuse changes (503) instead."),
 		serious(percent >= 100, "maxmemory", "Redis refuses changes (503), because it has reached its memory limit."),
 		warning(percent >= nearlyFull, "maxmemory", "Redis uses %d %% of its memory limit. At 100 %%, it refuses changes (503).", percent),
 		ok("Redis uses less than %d %% of its memory limit.", nearlyFull))

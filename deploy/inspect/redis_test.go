@@ -36,7 +36,7 @@ func TestRedis_FindsEachWrongSetting(t *testing.T) {
 		{map[string]string{"appendonly": "no"}, wrong{"redis_persistence": Serious}},
 		{map[string]string{"appendonly": "no", "save": "3600 1"}, wrong{"redis_persistence": Serious}},
 		{map[string]string{"min-replicas-to-write": "2"}, wrong{"redis_min_replicas_to_write": Serious}},
-		{map[string]string{"maxmemory": "0"}, wrong{"redis_memory": Warning}},
+		{map[string]string{"maxmemory": "0"}, wrong{"redis_maxmemory": Warning}},
 		{map[string]string{"maxmemory": "106% of what is used"}, wrong{"redis_memory": Warning}},
 		{map[string]string{"maxmemory": "1mb"}, wrong{"redis_memory": Serious}},
 		{map[string]string{"min-replicas-to-write": "1"}, wrong{}}, // it has one
@@ -137,7 +137,7 @@ func TestRedis_SaysWhatIsHidden(t *testing.T) {
 		},
 		"+@all ~* -config -info -role -time -acl": {
 			"redis_version": Unknown, "redis_eviction": Unknown, "redis_persistence": Unknown, "redis_replay": Unknown,
-			"redis_disk": Unknown, "redis_memory": Unknown, "redis_role": Unknown,
+			"redis_disk": Unknown, "redis_maxmemory": Unknown, "redis_memory": Unknown, "redis_role": Unknown,
 			"redis_replicas": Unknown, "redis_merges": Unknown, "redis_min_replicas_to_write": Unknown, "redis_clock": Unknown,
 			"redis_rights": Serious, // the scripts need TIME
 		},

@@ -88,7 +88,7 @@ func (t topology) checkSentinels(ctx context.Context) (masters []string, reports
 		missing := strings.HasPrefix(a.quorum, "NOQUORUM")
 		r.judge("redis_sentinel",
 			serious(a.failure != "" && masters == nil, "REDIS_URL, or the sentinel",
-				"All cart calls get a 503, because no sentinel names the master: %s.", a.failure),
+				"Cart calls of an instance that starts now get a 503, and after a failover all, because no sentinel names the master: %s.", a.failure),
 			warning(a.failure != "", "REDIS_URL, or the sentinel", "This sentinel does not name the master: %s.", a.failure),
 			unknown(a.quorum != "" && !missing, "SENTINEL CKQUORUM", "It is not visible whether enough sentinels can agree on a failover."),
 			serious(missing, "sentinel monitor, or the number of sentinels",

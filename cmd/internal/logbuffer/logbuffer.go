@@ -25,6 +25,7 @@ type Writer struct {
 	report func(to io.Writer, lost uint64)
 	ended  chan struct{}
 	lost   atomic.Uint64 // lines
+	latest atomic.Int64  // when the latest lines were lost; nanoseconds since 1970
 
 	mu      sync.Mutex
 	changed sync.Cond // waiting or closed
@@ -56,6 +57,9 @@ func (w *Writer) Write(lines []byte) (int, error) {
 
 // Lost returns how many lines were lost since New.
 func (w *Writer) Lost() uint64 { return w.lost.Load() }
+
+// Losing reports whether lines were lost within the last minute.
+func (w *Writer) Losing() bool { return time.Since(time.Unix(0, w.latest.Load())) < time.Minute }
 
 // Close waits until the lines are written, but only for a short time. Later lines are lost.
 func (w *Writer) Close() error {
@@ -95,4 +99,7 @@ func (w *Writer) take(free []byte) []byte {
 	return lines
 }
 
-func (w *Writer) lose(lines []byte) { w.lost.Add(uint64(bytes.Count(lines, []byte("\n")))) }
+func (w *Writer) lose(lines []byte) {
+	w.lost.Add(uint64(bytes.Count(lines, []byte("\n"))))
+	w.latest.Store(time.Now().UnixNano())
+}

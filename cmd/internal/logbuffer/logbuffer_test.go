@@ -97,7 +97,9 @@ func TestWriter_LosesAndReportsWhatAnEndedReaderRefuses(t *testing.T) {
 			io.WriteString(w, line)
 			synctest.Wait()
 		}
-		assert.That(t, w.Lost() == 3, "%d lines count as lost, want 3", w.Lost())
+		assert.That(t, w.Lost() == 3 && w.Losing(), "%d lines count as lost, want 3", w.Lost())
+		time.Sleep(time.Minute)
+		assert.That(t, !w.Losing(), "a minute after the latest loss, lines are still being lost")
 		r.end(false)
 		io.WriteString(w, "next\n")
 		w.Close()

@@ -29,7 +29,8 @@ type Admin struct {
 	// affect readiness, because other servers serve the replica's reads. nil: none.
 	Replicas func() map[string]string
 
-	Log *slog.Logger // of Watch
+	Log      *slog.Logger // of Watch
+	LosesLog func() bool  // whether lines of the log are being lost, for /readyz; nil: never
 
 	draining atomic.Bool
 }

@@ -152,6 +152,9 @@ func (a *Admin) ready(w http.ResponseWriter, r *http.Request) {
 			checks["replica "+name] = state
 		}
 	}
+	if a.LosesLog != nil && a.LosesLog() {
+		checks["log"] = "losing lines"
+	}
 	if a.draining.Load() {
 		status, text = http.StatusServiceUnavailable, "draining"
 	}

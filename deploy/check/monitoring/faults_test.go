@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -60,6 +61,35 @@ func faults() []fault {
 			name:   "Redis evicts carts",
 			begin:  func(s *scene) { s.do(s.redis, "CONFIG", "SET", "maxmemory-policy", "allkeys-lru") },
 			alerts: []string{"CommerceCheckSerious"},
+			shows:  "maxmemory-policy is allkeys-lru",
+			heal:   func(s *scene) { s.do(s.redis, "CONFIG", "SET", "maxmemory-policy", "noeviction") },
+		},
+		{
+			name: "Redis is almost full",
+			begin: func(s *scene) {
+				used := assert.Must(s.redis.Admin().InfoMap(s.Context(), "memory").Result())(s)["Memory"]["used_memory"]
+				s.do(s.redis, "CONFIG", "SET", "maxmemory", assert.Must(strconv.Atoi(used))(s)*106/100)
+			},
+			alerts: []string{"CommerceCheckSerious"},
+			shows:  "Redis uses 9",
+			heal:   func(s *scene) { s.do(s.redis, "CONFIG", "SET", "maxmemory", "1gb") },
+		},
+		{
+			name:    "the clock of one of two instances is ahead",
+			staging: staging{instances: 2, program: ahead},
+			begin: func(s *scene) {
+				s.always(func() {
+					for _, instance := range s.instances {
+						call{method: "GET", path: "/cart", bearer: shortToken(5 * time.Minute)}.send(s.client, instance.url())
+					}
+				})
+			},
+			alerts: []string{"CommerceCheckSerious", "CommerceTokensRefused"},
+			shows:  "The clock is 600",
+			heal: func(s *scene) {
+				s.instances[0].program = assert.Must(program())(s)
+				s.restart(0)
+			},
 		},
 		{
 			name: "Redis refuses announcements",
@@ -79,6 +109,8 @@ func faults() []fault {
 			}},
 			begin:  func(s *scene) { s.always(func() { s.send(call{method: "GET", path: "/no-such-page"}) }) },
 			alerts: []string{"CommerceLogLost"},
+			shows:  `"log":"losing lines"`,
+			heal:   func(s *scene) { s.instances[0].wrapper = nil; s.restart(0) },
 		},
 		{
 			name:    "Redis loses its replica",
@@ -116,7 +148,7 @@ func faults() []fault {
 					}
 				})
 			},
-			alerts: []string{"CommerceMergesPostponed", "CommerceChangesUnconfirmed"},
+			alerts: []string{"CommerceMergesPostponed", "CommerceChangesUnconfirmed", "CommerceRedisReplicaLost"},
 		},
 		{
 			name:    "Postgres stops",

@@ -45,7 +45,7 @@ type scene struct {
 type staging struct {
 	instances   int                            // 0: 1
 	ownPostgres bool                           // the fault concerns the server
-	program     func() (string, error)         // nil: the service without a bug
+	program     func() (string, error)         // of the first instance; nil: the service without a bug
 	wrapper     []string                       // command that runs the service; nil: none
 	settings    func(s *scene, i int) []string // of instance i, "NAME=value"; nil: none
 	prepare     func(s *scene)                 // before the service starts; nil: nothing
@@ -78,7 +78,11 @@ func (st staging) open(t *testing.T) *scene {
 		if st.settings != nil {
 			settings = append(settings, st.settings(s, i)...)
 		}
-		instance := startService(t, assert.Must(st.program())(t), st.wrapper, settings...)
+		build := program
+		if i == 0 {
+			build = st.program
+		}
+		instance := startService(t, assert.Must(build())(t), st.wrapper, settings...)
 		s.instances = append(s.instances, instance)
 		targets = append(targets, instance.admin)
 	}
@@ -172,12 +176,16 @@ func (s *scene) through(rawURL string) string {
 }
 
 func customerToken(customer int, secret string) string {
-	return signed(jwt.SigningMethodHS256, customer, "", []byte(secret))
+	return signed(jwt.SigningMethodHS256, customer, time.Hour, "", []byte(secret))
+}
+
+func shortToken(valid time.Duration) string {
+	return signed(jwt.SigningMethodHS256, 1, valid, "", []byte(jwtSecret))
 }
 
 // signed returns a JWT of a customer. keyID may be empty.
-func signed(method jwt.SigningMethod, customer int, keyID string, key any) string {
-	token := jwt.NewWithClaims(method, jwt.MapClaims{"aud": "shop", "sub": fmt.Sprint(customer), "store_id": 1, "exp": time.Now().Add(time.Hour).Unix()})
+func signed(method jwt.SigningMethod, customer int, valid time.Duration, keyID string, key any) string {
+	token := jwt.NewWithClaims(method, jwt.MapClaims{"aud": "shop", "sub": fmt.Sprint(customer), "store_id": 1, "exp": time.Now().Add(valid).Unix()})
 	if keyID != "" {
 		token.Header["kid"] = keyID
 	}
@@ -204,5 +212,5 @@ func startIssuer(t *testing.T) *issuer {
 
 // token returns a JWT of a customer with a key of this ID.
 func (i *issuer) token(keyID string) string {
-	return signed(jwt.SigningMethodEdDSA, 1, keyID, i.private)
+	return signed(jwt.SigningMethodEdDSA, 1, time.Hour, keyID, i.private)
 }

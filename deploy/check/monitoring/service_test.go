@@ -184,12 +184,49 @@ var program = sync.OnceValues(func() (string, error) { return compile("commerce"
 
 // buggy is the path of the service with a bug: GET /cart/summary panics.
 var buggy = sync.OnceValues(func() (string, error) {
-	overlay, err := plantBug()
+	const view = "func (w view) summary(p *cart.Priced, token auth.CartToken, m *cart.MergeReport) {\n"
+	return changed("buggy", map[string][2]string{"cart/carthttp/view.go": {view, view + "panic(\"a bug\")\n"}})
+})
+
+// ahead is the path of the service whose clock is 10 minutes ahead, by which it compares clocks and verifies tokens.
+var ahead = sync.OnceValues(func() (string, error) {
+	const clock = "func() time.Time { return time.Now().Add(10 * time.Minute) }"
+	return changed("ahead", map[string][2]string{
+		"deploy/inspect/inspect.go": {"c.Now = time.Now", "c.Now = " + clock},
+		"auth/jwt.go":               {"cfg.Now = time.Now", "cfg.Now = " + clock},
+	})
+})
+
+// changed compiles the service with other text in its files, by the compiler's flag -overlay.
+func changed(name string, edits map[string][2]string) (path string, err error) {
+	replace := map[string]string{}
+	for file, edit := range edits {
+		original, err := filepath.Abs(filepath.Join(root, file))
+		if err != nil {
+			return "", err
+		}
+		source, err := os.ReadFile(original)
+		if err != nil {
+			return "", err
+		}
+		if !strings.Contains(string(source), edit[0]) {
+			return "", fmt.Errorf("%s has no %q", original, edit[0])
+		}
+		replace[original] = filepath.Join(scratch, name+"-"+filepath.Base(file))
+		if err := os.WriteFile(replace[original], []byte(strings.Replace(string(source), edit[0], edit[1], 1)), 0o600); err != nil {
+			return "", err
+		}
+	}
+	text, err := json.Marshal(map[string]any{"Replace": replace})
 	if err != nil {
 		return "", err
 	}
-	return compile("buggy", "-overlay", overlay)
-})
+	overlay := filepath.Join(scratch, name+".json")
+	if err := os.WriteFile(overlay, text, 0o600); err != nil {
+		return "", err
+	}
+	return compile(name, "-overlay", overlay)
+}
 
 func compile(name string, flags ...string) (path string, err error) {
 	path = filepath.Join(scratch, name)
@@ -199,31 +236,4 @@ func compile(name string, flags ...string) (path string, err error) {
 		return "", fmt.Errorf("go build: %w\n%s", err, out)
 	}
 	return path, nil
-}
-
-// plantBug writes a file for the compiler's flag -overlay, by which the view of a summary panics.
-func plantBug() (overlay string, err error) {
-	const view = "func (w view) summary(p *cart.Priced, token auth.CartToken, m *cart.MergeReport) {\n"
-	original, err := filepath.Abs(filepath.Join(root, "cart/carthttp/view.go"))
-	if err != nil {
-		return "", err
-	}
-	source, err := os.ReadFile(original)
-	if err != nil {
-		return "", err
-	}
-	before, after, found := strings.Cut(string(source), view)
-	if !found {
-		return "", fmt.Errorf("%s has no %q", original, view)
-	}
-	changed := filepath.Join(scratch, "view.go")
-	if err := os.WriteFile(changed, []byte(before+view+"panic(\"a bug\")\n"+after), 0o600); err != nil {
-		return "", err
-	}
-	replace, err := json.Marshal(map[string]any{"Replace": map[string]string{original: changed}})
-	if err != nil {
-		return "", err
-	}
-	overlay = filepath.Join(scratch, "overlay.json")
-	return overlay, os.WriteFile(overlay, replace, 0o600)
 }
