@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -183,9 +184,50 @@ func TestCommands_FailWithOneLineThatNamesABadSetting(t *testing.T) {
 			got := ended(t, program(t, call.settings, strings.Split(call.command, " ")...))
 			assert.That(t, got.status == 2 && got.out == "", "ended with %d, want 2, after printing %q", got.status, got.out)
 			assert.That(t, strings.Count(got.errors, "\n") == 1 && !strings.Contains(got.errors, "hunter2") &&
-				regexp.MustCompile("^commerce: .*"+names).MatchString(got.errors),
+				regexp.MustCompile("^commerce: .*"+names).MatchString(said(got.errors)),
 				"said %q, want one line that names %s and no password", got.errors, names)
 		})
+	}
+}
+
+// said returns error lines as text. A log in JSON has them as JSON.
+func said(errors string) string {
+	var text strings.Builder
+	for line := range strings.Lines(errors) {
+		var entry struct{ Level, Err string }
+		if json.Unmarshal([]byte(line), &entry) == nil && entry.Level == "ERROR" {
+			line = "commerce: " + entry.Err + "\n"
+		}
+		text.WriteString(line)
+	}
+	return text.String()
+}
+
+func TestServe_EndsInTheFormOfItsLog(t *testing.T) {
+	t.Parallel()
+	taken := assert.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
+	defer taken.Close()
+	works := []string{"JWT_SECRET=" + secret, "REDIS_URL=redis://127.0.0.1:1", "DATABASE_URL=postgres://127.0.0.1:1/x"}
+	for _, test := range []struct {
+		command  string
+		settings []string
+		isJSON   bool
+	}{
+		{"serve", nil, true},
+		{"serve", []string{"LOG_FORMAT=text"}, false},
+		{"serve", []string{"LOG_FORMAT=xml"}, true},
+		{"serve --colour", nil, true},
+		{"serve --colour", []string{"LOG_FORMAT=text"}, false},
+		{"serve now", nil, true},
+		{"serve", append(works, "ADDR="+taken.Addr().String()), true}, // an error after the start
+		{"demo", []string{"MAX_LINES=0"}, false},
+		{"demo", []string{"MAX_LINES=0", "LOG_FORMAT=json"}, true},
+	} {
+		got := ended(t, program(t, test.settings, strings.Fields(test.command)...))
+		assert.That(t, got.status == 2 && got.errors != "", "%s %v: %+v", test.command, test.settings, got)
+		for line := range strings.Lines(got.errors) {
+			assert.Equal(t, json.Valid([]byte(line)), test.isJSON, "%s %v: whether %q is JSON", test.command, test.settings, line)
+		}
 	}
 }
 
@@ -217,7 +259,7 @@ func TestCommands_ReportEachBadSettingOnALineSortedByName(t *testing.T) {
 	}
 	got := ended(t, program(t, bad, "serve"))
 	var names []string
-	for line := range strings.Lines(got.errors) {
+	for line := range strings.Lines(said(got.errors)) {
 		name, _, _ := strings.Cut(strings.TrimPrefix(line, "commerce: "), ": ")
 		names = append(names, name)
 	}

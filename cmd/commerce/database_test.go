@@ -108,7 +108,7 @@ func TestCommands_ReportInOneLineWhatIsWrongWithTheDatabase(t *testing.T) {
 	} {
 		settings := []string{"DATABASE_URL=" + test.database, "REDIS_URL=" + ephemeral.Redis(t), "JWT_SECRET=" + secret}
 		got := refused(t, settings, strings.Fields(test.command))
-		line, one := strings.CutSuffix(got.errors, "\n")
+		line, one := strings.CutSuffix(said(got.errors), "\n")
 		assert.That(t, got.status == test.status && got.out == "" && one && !strings.Contains(line, "\n") &&
 			regexp.MustCompile("^commerce: "+test.says).MatchString(line) && strings.Count(line, "refused") <= 1 &&
 			!strings.Contains(line, "hunter"), "%.40s: %+v, want %d and %q", test.command, got, test.status, test.says)

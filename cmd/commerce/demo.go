@@ -50,7 +50,7 @@ func newDemo() cli.Command {
 	}
 	return cli.Command{
 		Name: "demo", Help: "Run the service in one process, with sample data and without Redis or Postgres.",
-		Settings: all, Faults: c.faults, OpenLog: c.openLog, Run: c.run,
+		Settings: all, Faults: c.faults, OpenLog: c.openLog, Fail: c.fail, Run: c.run,
 	}
 }
 

@@ -37,7 +37,7 @@ func newServe() cli.Command {
 		more = append(more, e.settings...)
 	}
 	return cli.Command{
-		Name: "serve", Help: "Run the service.", Faults: c.faults, OpenLog: c.openLog, Run: c.run,
+		Name: "serve", Help: "Run the service.", Faults: c.faults, OpenLog: c.openLog, Fail: c.fail, Run: c.run,
 		Settings: slices.Concat(c.settings.declare(), []cli.Setting{databaseSetting(&c.Database.URL)}, more, []cli.Setting{
 			redisSetting(&c.RedisURL, "redis:// or rediss:// URL. Several hosts or ?cluster=true: a cluster. ?master=NAME: the hosts are sentinels. ca_file=, cert_file= and key_file=: your own certificates."),
 			{Name: "DRAIN_DELAY", Default: "2s", Help: fmt.Sprintf("How long to accept requests after SIGTERM while /readyz already fails. At most %s.", maxDrainDelay), Value: cli.Duration(&c.DrainDelay, 0, maxDrainDelay)},
@@ -85,7 +85,7 @@ func (c *serveCommand) run(ctx context.Context, out cli.Output) error {
 	if err != nil {
 		return err
 	}
-	admin := &server.Admin{Metrics: a.Metrics, Started: time.Now(), Dependencies: dependencies(a.Redis.Client, db), Log: a.Log}
+	admin := &server.Admin{Metrics: a.Metrics, Started: time.Now(), Dependencies: dependencies(a.Redis.Client, db), Log: a.Log, LosesLog: c.logLines.Losing}
 	catalog := openCatalog(db, a.Metrics, a.Log)
 	a.Carts.Catalog, a.Carts.Coupons, a.Stores = catalog.products, catalog.products, catalog.stores
 	if err := c.reach(ctx, admin, a.Stores, a.Log); err != nil {

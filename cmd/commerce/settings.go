@@ -136,6 +136,15 @@ func (s *settings) openLog(to io.Writer) io.WriteCloser {
 	return s.logLines
 }
 
+// fail writes why the process ends. A log in JSON has no other line, so that programs can read all of it.
+func (s *settings) fail(to io.Writer, why string) {
+	if s.LogFormat == "text" {
+		fmt.Fprintln(to, "commerce: "+why)
+		return
+	}
+	slog.New(s.logHandler(to)).Error("the process ends", "err", why)
+}
+
 func (s *settings) logHandler(to io.Writer) slog.Handler {
 	options := &slog.HandlerOptions{Level: s.LogLevel}
 	if s.LogFormat == "text" {

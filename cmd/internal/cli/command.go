@@ -35,6 +35,8 @@ type Command struct {
 	// OpenLog returns what replaces the standard error of Run; nil: nothing. Execute also writes the
 	// error of Run to it, and then closes it.
 	OpenLog func(stderr io.Writer) io.WriteCloser
+	// Fail writes a line about why the command has failed, which may be that some settings have no value; nil: as text.
+	Fail func(stderr io.Writer, why string)
 
 	Run      func(ctx context.Context, out Output) error // nil for a group
 	Commands []Command                                   // of a group
@@ -65,6 +67,7 @@ func (o Output) Write(text []byte) (int, error) {
 // failure, 2 for wrong arguments or settings.
 func (c Command) Execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	p := program{out: NewOutput(stdout, stderr), closeLog: func() error { return nil }}
+	p.fail = func(to io.Writer, why string) { fmt.Fprintln(to, c.Name+": "+why) }
 	defer func() { _ = p.closeLog() }()
 	root := p.build(c)
 	root.SetHelpCommand(&cobra.Command{Hidden: true}) // see asksForHelp
@@ -85,7 +88,7 @@ func (c Command) Execute(ctx context.Context, args []string, stdout, stderr io.W
 		lines = faults.Unwrap()
 	}
 	for _, line := range lines {
-		fmt.Fprintln(p.out.Errors, c.Name+": "+oneLine(line))
+		p.fail(p.out.Errors, oneLine(line))
 	}
 	if _, bad := errors.AsType[*BadSetting](err); bad || !p.running && *p.out.failed == nil {
 		return 2
@@ -118,6 +121,7 @@ type program struct {
 	err     error // of a request for help
 
 	closeLog func() error
+	fail     func(stderr io.Writer, why string)
 }
 
 func (p *program) build(c Command) *cobra.Command {
@@ -144,6 +148,13 @@ func (p *program) build(c Command) *cobra.Command {
 	}
 	built.Flags().BoolP("help", "h", false, "Show this help")
 	built.RunE = func(command *cobra.Command, args []string) error { return p.run(command, c, args) }
+	if c.Fail != nil {
+		built.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+			p.fail = c.Fail
+			_ = c.Read(func(Setting) *string { return nil }) // the environment has the form of the log
+			return withoutValue(err)
+		})
+	}
 	return built
 }
 
@@ -196,6 +207,9 @@ func withoutValue(err error) error {
 }
 
 func (p *program) run(command *cobra.Command, c Command, args []string) error {
+	if c.Fail != nil {
+		p.fail = c.Fail
+	}
 	err := c.Read(func(s Setting) *string {
 		if s.isArgument() && len(args) > 0 {
 			first := args[0]
