@@ -1,6 +1,7 @@
 package monitoring
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/redis/go-redis/v9"
 
 	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
@@ -25,6 +27,7 @@ type fault struct {
 	begin  func(s *scene)
 	alerts []string
 	shows  string         // what the commands in the runbook's entry of the first alert print; "": not tested
+	under  string         // the heading of these commands; "": the first alert
 	heal   func(s *scene) // the remedy of the entry, which ends the first alert; nil: not tested
 }
 
@@ -41,6 +44,23 @@ func faults() []fault {
 			alerts: []string{"CommerceCartsFail", "CommerceRedisUnreachable"},
 			shows:  ": no answer",
 			heal:   func(s *scene) { s.redis.Thaw() },
+		},
+		{
+			name: "another client blocks Redis", // which answers PING between its commands
+			begin: func(s *scene) {
+				s.do(s.redis, "ACL", "SETUSER", "reports", "on", "nopass", "+@all", "~*")
+				stranger := redis.NewClient(&redis.Options{
+					Addr: s.redis.Admin().Options().Addr, Username: "reports", Password: "any", ClientName: "the_reports", ReadTimeout: 10 * time.Second,
+				})
+				s.Cleanup(func() { stranger.Close() })
+				s.always(func() { // 300 ms or more
+					_ = stranger.Do(context.Background(), "EVAL", "local x = 0 for i = 1, ARGV[1] do x = x + i end return x", 0, 40_000_000).Err()
+				})
+			},
+			alerts: []string{"CommerceCartsFail", "CommerceCartsSlow"},
+			under:  "## A slow Redis",
+			shows:  "the_reports",
+			heal:   func(s *scene) { s.do(s.redis, "ACL", "SETUSER", "reports", "-eval") },
 		},
 		{
 			name:   "Redis is full",
@@ -76,8 +96,10 @@ func faults() []fault {
 		},
 		{
 			name:    "the clock of one of two instances is ahead",
-			staging: staging{instances: 2, program: ahead},
+			staging: staging{instances: 2},
 			begin: func(s *scene) {
+				s.instances[0].program = assert.Must(ahead())(s)
+				s.restart(0)
 				s.always(func() {
 					for _, instance := range s.instances {
 						call{method: "GET", path: "/cart", bearer: shortToken(5 * time.Minute)}.send(s.client, instance.url())
@@ -369,7 +391,7 @@ func TestAlerts_FireOnTheirFaultsAndNotBefore(t *testing.T) {
 				f.begin(s)
 				s.prometheus.wantFiring(t, f.alerts)
 				if f.shows != "" {
-					s.wantShown(f.alerts[0], f.shows)
+					s.wantShown(cmp.Or(f.under, "### "+f.alerts[0]), f.shows)
 				}
 				if f.heal != nil {
 					f.heal(s)

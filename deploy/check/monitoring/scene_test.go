@@ -45,7 +45,7 @@ type scene struct {
 type staging struct {
 	instances   int                            // 0: 1
 	ownPostgres bool                           // the fault concerns the server
-	program     func() (string, error)         // of the first instance; nil: the service without a bug
+	program     func() (string, error)         // nil: the service without a bug
 	wrapper     []string                       // command that runs the service; nil: none
 	settings    func(s *scene, i int) []string // of instance i, "NAME=value"; nil: none
 	prepare     func(s *scene)                 // before the service starts; nil: nothing
@@ -78,11 +78,7 @@ func (st staging) open(t *testing.T) *scene {
 		if st.settings != nil {
 			settings = append(settings, st.settings(s, i)...)
 		}
-		build := program
-		if i == 0 {
-			build = st.program
-		}
-		instance := startService(t, assert.Must(build())(t), st.wrapper, settings...)
+		instance := startService(t, assert.Must(st.program())(t), st.wrapper, settings...)
 		s.instances = append(s.instances, instance)
 		targets = append(targets, instance.admin)
 	}
@@ -129,17 +125,17 @@ func (s *scene) trade() {
 
 var commands = regexp.MustCompile("(?s)\n```sh\n(.*?)```")
 
-// wantShown runs the commands in the runbook's entry of an alert on the first instance, until they print a text.
-func (s *scene) wantShown(alert, text string) {
+// wantShown runs the commands under a heading of the runbook on the first instance, until they print a text.
+func (s *scene) wantShown(heading, text string) {
 	s.Helper()
 	page := string(assert.Must(os.ReadFile(filepath.Join(root, "docs/runbook.md")))(s))
-	_, entry, _ := strings.Cut(page, "\n### "+alert+"\n")
+	_, entry, _ := strings.Cut(page, "\n"+heading+"\n")
 	entry = regexp.MustCompile(`(?s)\n##.*`).ReplaceAllString(entry, "\n")
 	var script strings.Builder
 	for _, block := range commands.FindAllStringSubmatch(entry, -1) {
 		script.WriteString(block[1])
 	}
-	wait(s, "the commands of "+alert+" print "+text, func() string {
+	wait(s, "the commands of "+heading+" print "+text, func() string {
 		cmd := exec.CommandContext(s.Context(), "sh", "-c", script.String())
 		cmd.Dir = filepath.Dir(s.instances[0].log)
 		cmd.Env = append(os.Environ(), "ADMIN=http://"+s.instances[0].admin, "SHOP="+s.instances[0].url(),
