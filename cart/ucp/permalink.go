@@ -75,7 +75,7 @@ func readPermalink(path, query string) (p permalink, _ *problem.Error) {
 		}
 		p.items.Lines = append(p.items.Lines, item)
 	}
-	parameters, err := url.ParseQuery(query)
+	parameters, err := url.ParseQuery(strings.ReplaceAll(query, ";", "%3B")) // which browsers do not escape
 	if err != nil {
 		return p, badLink("query", textQuery)
 	}
@@ -97,7 +97,7 @@ func readPermalink(path, query string) (p permalink, _ *problem.Error) {
 			return p, badLink("query", textTwice, problem.Excerpt(member))
 		default:
 			members[member] = true
-			if text, ok := strings.CutPrefix(member, "discounts/codes/"); ok && place.MatchString(text) {
+			if text, ok := strings.CutPrefix(member, "discounts/codes/"); ok && place.MatchString(text) && values[0] != "" {
 				i, _ := strconv.Atoi(text)
 				codes[i] = values[0]
 			} else if member == "context/address_country" {

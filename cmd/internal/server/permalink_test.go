@@ -78,6 +78,13 @@ func TestPermalink_AddsToACartThatIsNotEmpty(t *testing.T) {
 		retry := own.ok("POST", redeem, codeBody(code), withKey(redeemerKey)...)
 		assert.That(t, retry.Body.Data.lines() == "" && own.Token == token, "a retry after the cart was emptied: %s", retry.Raw)
 	}
+	for _, codes := range []string{"discounts/codes/0=", "discounts/codes/0", "/discounts/codes/0=&discounts/codes/1=FIVE"} {
+		own := s.guest(t).fill("2×2")
+		own.redeem("FIVE")
+		_, code := s.guest(t).open("1:1?" + codes)
+		a := own.ok("POST", redeem, codeBody(code), withKey(redeemerKey)...)
+		assert.That(t, a.Body.Data.lines() == "2×2 1×1" && a.Body.Data.Coupon.Code == "FIVE", "an empty code: %s", a.Raw)
+	}
 	_, expired := s.guest(t).open("1:1")
 	s.pass(t, time.Hour)
 	s.guest(t).refused(404, "not_found", "POST", redeem, codeBody(expired), withKey(redeemerKey)...)
@@ -111,6 +118,7 @@ func TestPermalink_ReadsURLsAsTheProtocolSays(t *testing.T) {
 		"1:1?access_token=a&API_KEY=b&code=c&keyword=d&session=e":                        "",
 		"1:1?buyer/email=a%40b&/line_items/0/quantity=9&attribution/x=1&ucp=1&id=":       "",
 		"~MQ:1?%2Fbuyer/email=a&buyer/unknown=b":                                         "",
+		"1:1?utm_content=a;b&c;d":                                                        "?c%3Bd=&utm_content=a%3Bb",
 		"1%3A2%2C7:2":                                                                    "",
 		"1:9007199254740991,x:1," + strings.TrimSuffix(strings.Repeat("1:1,", 400), ","): "",
 	} {
@@ -119,7 +127,7 @@ func TestPermalink_ReadsURLsAsTheProtocolSays(t *testing.T) {
 	}
 	for _, link := range []string{
 		"1", "1:", ":1", "1:0", "1:01", "1:-1", "1:+1", "1:1.5", "1:9007199254740992", "1:x", "1:1,", ",1:1", "1:1,,1:1", "1:1:1", "a b:1", "%C3%A9:1", "a%2Fb:1",
-		"~:1", "~M:1", "~MR:1", "~MQ==:1", "~MQ%0A:1", "~_w:1", "~AA:1", "1:1?a=%zz", "1:1?a=%00", "1:1?a=%0A", "1:1?%ff=a", "1:1?a;b",
+		"~:1", "~M:1", "~MR:1", "~MQ==:1", "~MQ%0A:1", "~_w:1", "~AA:1", "1:1?a=%zz", "1:1?a=%00", "1:1?a=%0A", "1:1?%ff=a",
 		"1:1?buyer/email=a&buyer/email=b", "1:1?buyer/email=a&/buyer/email=b", "1:1?a=" + strings.Repeat("a", 8<<10), strings.Repeat("1:1,", 500) + "1:1",
 	} {
 		a := c.send("GET", "/ucp/"+s.Key+"/buy/"+link, "")
