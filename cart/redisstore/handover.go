@@ -67,6 +67,11 @@ func (s *Store) Moved(ctx context.Context, guest Ref) (to Ref, moved bool, err e
 	return RefOfTag(tag), true, nil
 }
 
+// ForgetMove removes what Moved reports.
+func (s *Store) ForgetMove(ctx context.Context, guest Ref) error {
+	return s.Delete(ctx, "end cart", guest.movedKey())
+}
+
 // MovedTo is the mark that a claim leaves for Moved: the fresh token that the agent follows to, or the
 // zero Ref for none. The mark "" leaves none.
 func MovedTo(to Ref) (mark string) {

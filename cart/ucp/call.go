@@ -215,7 +215,7 @@ var (
 		locale.Ar: "تغيّرت السلة منذ أن قرأتها، فلم يُطبّق شيء. هذه هي السلة الآن. راجعها ثم أعد إرسال تغييرك بمعرّفات البنود هذه.",
 	}
 	textEmptied = locale.Text{
-		locale.En: "The cart has changed since you read it and is empty now, so nothing was applied. To go on, send your lines with the id %s.",
-		locale.Ar: "تغيّرت السلة منذ أن قرأتها وهي فارغة الآن، فلم يُطبّق شيء. للمتابعة أرسل بنودك بالمعرّف %s.",
+		locale.En: "The cart has changed since you read it and is empty now, so nothing was applied. To go on, send your lines with this id: %s",
+		locale.Ar: "تغيّرت السلة منذ أن قرأتها وهي فارغة الآن، فلم يُطبّق شيء. للمتابعة أرسل بنودك بهذا المعرّف: %s",
 	}
 )

@@ -138,8 +138,8 @@ func (s *Carts) Replace(ctx context.Context, v *Visit, on service.Conditions, r 
 	}, cart.AgentSees)
 }
 
-// Cancel ends the cart, and returns it as it was. ids are those of lines that the agent sent, if any. It fails
-// like Replace.
+// Cancel ends the cart and its ID, also that of a cart that has moved, and returns it as it was. ids are those of lines that the
+// agent sent, if any. It fails like Replace.
 func (s *Carts) Cancel(ctx context.Context, v *Visit, on service.Conditions, ids ...string) (Cart, error) {
 	var before cart.Cart
 	canceled, err := s.change(ctx, v, on, ids, func(c cart.Cart) []operation {
@@ -151,6 +151,9 @@ func (s *Carts) Cancel(ctx context.Context, v *Visit, on service.Conditions, ids
 			err = cart.OutcomeUnknown("show cart", err)
 		}
 	}
+	if err == nil {
+		err = s.carts.Step(ctx, func(ctx context.Context) error { return s.carts.Redis.ForgetMove(ctx, v.home) })
+	}
 	return canceled, err
 }
 
@@ -160,7 +163,7 @@ func (s *Carts) Cancel(ctx context.Context, v *Visit, on service.Conditions, ids
 func (s *Carts) change(ctx context.Context, v *Visit, on service.Conditions, ids []string, ops func(cart.Cart) []operation, as string) (Cart, error) {
 	for v.HasTime() {
 		held, moved, err := s.open(ctx, v)
-		judged, refusal := on, s.unseen(held, on, ids)
+		judged, refusal := on, s.unseen(held, moved && as != cart.AgentCanceled, on, ids)
 		if errors.Is(err, ErrNoCart) {
 			judged.IfMatch, refusal = "", ErrNoCart
 		} else if err != nil {
@@ -187,14 +190,15 @@ func (s *Carts) change(ctx context.Context, v *Visit, on service.Conditions, ids
 	return Cart{}, errAlwaysChanged
 }
 
-// unseen returns why an agent must not change the cart as it was read; nil if it may.
-func (s *Carts) unseen(held redisstore.Stored, on service.Conditions, ids []string) *problem.Error {
+// unseen returns why an agent must not change the cart as it was read; nil if it may. To begin another cart after moved, it must
+// send what it was shown of the empty one.
+func (s *Carts) unseen(held redisstore.Stored, moved bool, on service.Conditions, ids []string) *problem.Error {
 	switch {
 	case !on.Allows(&held.Cart):
 		return service.ErrVersionMismatch
 	case on.IfMatch != "" && on.IfMatch != "*" && len(ids) == 0: // it has seen the version that it names
 		return nil
-	case !seen(&held.Cell, momentsOf(ids)):
+	case moved && len(ids) == 0, !seen(&held.Cell, momentsOf(ids)):
 		return errUnseen
 	}
 	return nil
@@ -331,11 +335,11 @@ func (s *Carts) known(ctx context.Context, v *Visit, codes []Code, held []string
 	return all
 }
 
-// HandoverOf offers the cart as it was read, which is not empty, to the shopper. An agent whom the shopper has kept gets no
-// code: redeeming it would give the agent a token, which shows the shopper's texts.
+// HandoverOf offers the cart as it was read, which is not empty, to the shopper. An agent whom the shopper has kept gets the page
+// without a code: redeeming one would give the agent a token, which shows the shopper's texts.
 func (s *Carts) HandoverOf(v *Visit, c cart.Cart) service.Link {
 	if v.kept {
-		return service.Link{}
+		return service.Link{URL: v.Store.CartURL}
 	}
 	return handover.New(s.carts).OfferOf(v.Visit, c, true)
 }

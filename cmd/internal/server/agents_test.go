@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -217,6 +218,12 @@ func (s *shop) sharing(t *testing.T, made reply) *shopper {
 	return person
 }
 
+// withNamedID is a cart with an item, and the id that the message about the empty cart ends with.
+func (r reply) withNamedID() string {
+	words := strings.Fields(r.Cart.Messages[len(r.Cart.Messages)-1].Content)
+	return fmt.Sprintf(`{"line_items":[{"id":%q,"item":{"id":"1"},"quantity":2}]}`, words[len(words)-1])
+}
+
 // An agent cannot undo a shopper's change that it has not seen.
 func TestAgent_UndoesNothingUnseen(t *testing.T) {
 	onEachFace(t, func(t *testing.T, s *shop, a *agent) {
@@ -225,6 +232,7 @@ func TestAgent_UndoesNothingUnseen(t *testing.T) {
 		person.add(`{"product_id":2}`)
 		for _, stale := range []string{elements("1×2"), made.asShown("")} {
 			refused := a.call("update_cart", made.Cart.ID, stale, "")
+			assert.Equal(t, refused.Cart.ContinueURL, linksTo, "continue_url of a cart that the shopper has")
 			assert.Equal(t, refused.messages(), []string{"error cart_changed recoverable", "warning low_stock $.line_items[1]"}, "messages")
 			assert.Equal(t, refused.lines(), "1×1 2×1", "the cart as it is")
 			again := a.call("cancel_cart", made.Cart.ID, stale, "")
@@ -238,8 +246,7 @@ func TestAgent_UndoesNothingUnseen(t *testing.T) {
 		person.ok("DELETE", "/cart/clear", "")
 		emptied := a.call("update_cart", made.Cart.ID, elements("1×2"), "")
 		assert.Equal(t, emptied.messages(), []string{"error cart_changed recoverable"}, "messages of an empty cart")
-		_, id, _ := strings.Cut(strings.TrimSuffix(emptied.Cart.Messages[0].Content, "."), " id ")
-		again := a.call("update_cart", made.Cart.ID, fmt.Sprintf(`{"line_items":[{"id":%q,"item":{"id":"1"},"quantity":2}]}`, id), "")
+		again := a.call("update_cart", made.Cart.ID, emptied.withNamedID(), "")
 		assert.Equal(t, again.lines(), "1×2", "with the id that the message names")
 	})
 }
@@ -270,14 +277,49 @@ func TestAgent_ChangesAgainWithTheIDsThatItWasShown(t *testing.T) {
 	})
 }
 
+// An agent whose cart has moved begins another one only once it has been told.
 func TestAgent_GetsAnEmptyCartAfterAHandOver(t *testing.T) {
 	onEachFace(t, func(t *testing.T, s *shop, a *agent) {
-		made := a.create("1×1")
-		code := strings.TrimPrefix(made.Cart.ContinueURL, "https://shop.example.com/cart#handover=")
-		s.guest(t).ok("POST", "/cart/handover/redeem", `{"code":"`+code+`"}`, "Idempotency-Key", redeemerKey)
-		moved := a.call("get_cart", made.Cart.ID, "", "")
-		assert.Equal(t, moved.messages(), []string{"warning cart_moved"}, "messages")
-		assert.That(t, moved.Cart.UCP.Status == "success" && moved.Cart.ID == made.Cart.ID && moved.lines() == "", "%s", moved.Raw)
+		for how, moves := range map[string]func(made reply){
+			"a hand-over": func(made reply) {
+				_, code, _ := strings.Cut(made.Cart.ContinueURL, "#handover=")
+				s.guest(t).ok("POST", redeem, codeBody(code), withKey(redeemerKey)...)
+			},
+			"a login": func(made reply) { s.sharing(t, made).logIn("1001").ok("GET", "/cart", "") },
+		} {
+			made := a.create("1×1")
+			moves(made)
+			moved := a.call("get_cart", made.Cart.ID, "", "")
+			assert.Equal(t, moved.messages(), []string{"warning cart_moved"}, "messages after %s", how)
+			assert.That(t, moved.Cart.UCP.Status == "success" && moved.Cart.ID == made.Cart.ID && moved.lines() == "", "%s", moved.Raw)
+			var refused reply
+			for _, unseen := range []string{
+				elements("1×2"), made.asShown(""), `{"line_items":[],"discounts":{"codes":["TEN"]}}`, `{"line_items":[{"id":"li_1","item":{"id":"1"},"quantity":2}]}`,
+			} {
+				for _, match := range []string{"", "*"} {
+					if a.headers = nil; match != "" {
+						a.headers = []string{"If-Match", match}
+					}
+					refused = a.call("update_cart", made.Cart.ID, unseen, "")
+					told := refused.messages()
+					assert.That(t, slices.Contains(told, "warning cart_moved") && slices.Contains(told, "error cart_changed recoverable"), "after %s, %s with If-Match %q: %s", how, unseen, match, refused.Raw)
+					assert.Equal(t, refused.lines(), "", "lines after %s", unseen)
+				}
+			}
+			a.headers = nil
+			refused = a.call("update_cart", made.Cart.ID, elements("1×2"), "")
+			assert.Equal(t, a.call("update_cart", made.Cart.ID, refused.withNamedID(), "").lines(), "1×2", "with the id that the message names")
+			assert.Equal(t, a.call("update_cart", made.Cart.ID, elements("1×3"), "").lines(), "1×3", "then without ids")
+
+			made = a.create("1×1")
+			moves(made)
+			assert.Equal(t, a.call("cancel_cart", made.Cart.ID, "", "").messages(), []string{"warning cart_moved"}, "messages of a cancellation after %s", how)
+			for _, operation := range []string{"update_cart", "get_cart", "cancel_cart"} {
+				gone := a.call(operation, made.Cart.ID, elements("1×1"), "")
+				assert.Equal(t, gone.messages(), []string{"error not_found unrecoverable"}, "%s of a canceled cart", operation)
+			}
+		}
+		s.wantTTLs(t)
 	})
 }
 
