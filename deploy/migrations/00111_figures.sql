@@ -18,7 +18,20 @@ BEGIN
     END IF;
     PERFORM set_config('search_path', schema || ', pg_temp', true);
     LOCK saved_cards IN SHARE ROW EXCLUSIVE MODE;
-    LOCK subscriptions IN ACCESS EXCLUSIVE MODE;
+    LOCK subscription_states IN SHARE UPDATE EXCLUSIVE MODE; -- ends an automatic vacuum
+    -- Both locks stop readers. So nobody waits for the second one while the first is held.
+    LOOP
+        BEGIN
+            LOCK subscriptions IN ACCESS EXCLUSIVE MODE;
+            LOCK subscription_states IN ACCESS EXCLUSIVE MODE NOWAIT;
+            EXIT;
+        EXCEPTION WHEN lock_not_available THEN
+            IF clock_timestamp() > now() + interval '2 seconds' THEN
+                RAISE;
+            END IF;
+        END;
+        PERFORM pg_sleep(0.05);
+    END LOOP;
 
     ALTER TABLE subscriptions ADD COLUMN imported boolean NOT NULL DEFAULT false;
     COMMENT ON COLUMN subscriptions.imported IS 'it existed before it was inserted here, so figures do not count it as new';
@@ -71,6 +84,7 @@ BEGIN
     DECLARE
         state subscription_states;
         kept subscription_states; -- the newest one of this transaction
+        oldest subscription_states; -- of this transaction
         before subscription_states;
         known subscription_states; -- the newest one before that has a card
         moves boolean := true;
@@ -80,7 +94,9 @@ BEGIN
             IF state.first OR state.recorded_in <> pg_current_xact_id() OR state.recorded_at < now() THEN
                 before := state;
                 EXIT;
-            ELSIF kept.number IS NULL THEN
+            END IF;
+            oldest := state;
+            IF kept.number IS NULL THEN
                 kept := state;
                 CONTINUE;
             ELSIF kept.card_last_four IS NULL AND kept.status IS NOT NULL THEN
@@ -91,6 +107,9 @@ BEGIN
         END LOOP;
         IF kept.number IS NULL THEN
             RETURN;
+        ELSIF before.status IS NOT NULL AND oldest.card_last_four IS NOT NULL AND current_setting('transaction_isolation') <> 'read committed' THEN
+            -- If it was inserted, others have deleted what this older snapshot sees. So nothing is compared with that.
+            bore := oldest.was_bearing;
         ELSIF before.status IS NULL AND kept.status IS NULL THEN -- nobody saw it
             DELETE FROM subscription_states WHERE store_id = store AND subscription_id = subscription AND number = kept.number;
             RETURN;
@@ -102,8 +121,12 @@ BEGIN
             WHERE store_id = store AND subscription_id = subscription AND number <= before.number AND card_last_four IS NOT NULL
             ORDER BY number DESC LIMIT 1;
             IF known.number IS NULL AND kept.card_last_four IS NOT NULL THEN -- its deletion has removed the cards
+                -- The oldest state since an earlier deletion gets it: a later one would be an event.
                 UPDATE subscription_states SET card_last_four = kept.card_last_four, card_scheme = kept.card_scheme
-                WHERE store_id = store AND subscription_id = subscription AND number = before.number;
+                WHERE store_id = store AND subscription_id = subscription AND number = (
+                    SELECT min(number) FROM subscription_states WHERE store_id = store AND subscription_id = subscription
+                        AND number > coalesce((SELECT max(number) FROM subscription_states
+                            WHERE store_id = store AND subscription_id = subscription AND number < before.number AND status IS NULL), 0));
                 known := kept;
             END IF;
             moves := (before.status, before.price_amount, before.currency, before.duration) <> (kept.status, kept.price_amount, kept.currency, kept.duration);

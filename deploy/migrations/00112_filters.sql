@@ -29,6 +29,9 @@ BEGIN
         EXECUTE format('CREATE INDEX IF NOT EXISTS %I ON subscriptions %s', made.column1, made.column2); -- attaches those
         COMMIT;
     END LOOP;
+    IF EXISTS (SELECT FROM pg_index WHERE indexrelid = to_regclass('subscription_states_by_transaction') AND NOT indisvalid) THEN
+        DROP INDEX subscription_states_by_transaction; -- its build was interrupted
+    END IF;
     -- As in 00106.
     IF (SELECT relkind FROM pg_class WHERE oid = 'subscriptions'::regclass) = 'p' THEN
         CREATE TEMPORARY TABLE subscriptions (LIKE subscriptions);
@@ -92,15 +95,20 @@ BEGIN
     END $$;
     CREATE OR REPLACE TRIGGER _told_reason AFTER UPDATE ON subscriptions FOR EACH ROW
         WHEN (OLD.cancellation_reason IS NOT NULL OR NEW.cancellation_reason IS NOT NULL) EXECUTE FUNCTION record_reason();
+    -- What record_state records of an insert lacks the reason.
+    CREATE OR REPLACE TRIGGER _told_reason_insert AFTER INSERT ON subscriptions FOR EACH ROW
+        WHEN (NEW.cancellation_reason IS NOT NULL
+            AND (current_setting('transaction_isolation') <> 'read committed' OR current_setting('session_replication_role') = 'replica'))
+        EXECUTE FUNCTION record_reason();
     ALTER TABLE subscriptions ENABLE ALWAYS TRIGGER _told_reason;
+    ALTER TABLE subscriptions ENABLE ALWAYS TRIGGER _told_reason_insert;
     REVOKE EXECUTE ON FUNCTION record_reason() FROM PUBLIC;
 END $migration$;
 -- +goose StatementEnd
 
 -- Events are read in the order of this index.
 SET lock_timeout = 0;
-DROP INDEX IF EXISTS subscription_states_by_transaction; -- its build was interrupted
-CREATE INDEX CONCURRENTLY subscription_states_by_transaction ON subscription_states (store_id, recorded_in, number) WHERE NOT first;
+CREATE INDEX CONCURRENTLY IF NOT EXISTS subscription_states_by_transaction ON subscription_states (store_id, recorded_in, number) WHERE NOT first;
 DROP TABLE IF EXISTS pg_temp.subscription_states;
 RESET lock_timeout;
 
@@ -112,6 +120,7 @@ BEGIN
     IF to_regclass('subscription_timelines') IS NOT NULL THEN
         LOCK saved_cards, subscriptions IN ACCESS EXCLUSIVE MODE; -- as in 00107
         DROP TRIGGER IF EXISTS _told_reason ON subscriptions;
+        DROP TRIGGER IF EXISTS _told_reason_insert ON subscriptions;
         DROP FUNCTION IF EXISTS record_reason();
         DROP TABLE IF EXISTS folded_states;
         DROP INDEX IF EXISTS subscription_states_by_transaction;

@@ -224,6 +224,44 @@ func TestChanges_RecordNoDigitsOfAnOlderSnapshot(t *testing.T) {
 	assert.Equal(t, got[0], "1111", "recorded digits")
 }
 
+// Above READ COMMITTED, a transaction sees states of a subscription that others have deleted since its snapshot. What
+// it inserts then is recorded, whatever it deletes besides. Postgres refuses to update it.
+func TestChanges_RecordInsertsWhateverAnOlderSnapshotSees(t *testing.T) {
+	t.Parallel()
+	for name, statements := range map[string][]string{
+		"delete another": {"DELETE FROM subscriptions WHERE id = 2", "INSERT INTO subscriptions SELECT * FROM kept"},
+		"update another, too": {
+			"UPDATE subscriptions SET order_id = 7 WHERE id = 2", "DELETE FROM subscriptions WHERE id = 2", "INSERT INTO subscriptions SELECT * FROM kept",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url := ephemeral.Migrated(t)
+			conn, writer := dial(t, url), dial(t, url)
+			inOne(t, conn, aShop, threeSubscriptions, "CREATE TABLE kept AS SELECT * FROM subscriptions WHERE id = 1")
+			exec(t, writer, "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM stores")
+			exec(t, conn, "DELETE FROM subscriptions WHERE id = 1")
+			exec(t, writer, strings.Join(statements, ";")+"; COMMIT")
+			got := texts(t, conn, "SELECT coalesce(status || ' ' || card_last_four, 'deleted') FROM subscription_states WHERE subscription_id = 1 ORDER BY number")
+			assert.Equal(t, got[len(got)-2:], []string{"deleted", "active 4242"}, "the newest states")
+			missed := texts(t, conn, "SELECT subscription_id::text FROM missed_states()")
+			assert.That(t, len(missed) == 0, "missed states of %v", missed)
+		})
+	}
+}
+
+func TestChanges_OfAReplacementAboveReadCommitted(t *testing.T) {
+	t.Parallel()
+	conn := dial(t, ephemeral.Migrated(t))
+	inOne(t, conn, aShop, threeSubscriptions)
+	const replace = `BEGIN ISOLATION LEVEL REPEATABLE READ; CREATE TEMPORARY TABLE kept ON COMMIT DROP AS SELECT * FROM subscriptions WHERE id = 1;
+		%s; DELETE FROM subscriptions WHERE id = 1; INSERT INTO subscriptions SELECT * FROM kept; COMMIT`
+	exec(t, conn, fmt.Sprintf(replace, "SELECT"))
+	exec(t, conn, fmt.Sprintf(replace, "UPDATE kept SET status = 'canceled', canceled_at = now(), cancellation_reason = 'dear'"))
+	got := texts(t, conn, "SELECT status || coalesce(' ' || cancellation_reason, '') FROM subscription_states WHERE subscription_id = 1 ORDER BY number")
+	assert.Equal(t, got, []string{"active", "canceled dear"}, "states")
+}
+
 // awaitLocks waits until at least so many connections to the database wait for locks.
 func awaitLocks(t *testing.T, conn *pgx.Conn, connections int) {
 	t.Helper()
@@ -274,7 +312,7 @@ func TestUp_StampsTheSubscriptionsOfACopyAnew(t *testing.T) {
 		r, err := m.Up(t.Context())
 		assert.That(t, err == nil && r.Restarted && r.Stamped == 2, "%s: %+v, %v", copied, r, err)
 		old := texts(t, conn, "SELECT id::text FROM subscriptions WHERE changed_in <= $1", last)
-		old = append(old, texts(t, conn, "SELECT 'state ' || number FROM subscription_states WHERE NOT first AND recorded_in <= $1", last)...)
+		old = append(old, texts(t, conn, "SELECT 'state ' || number FROM subscription_states WHERE recorded_in <= $1", last)...)
 		assert.That(t, len(old) == 0, "%s: %v have the old stamp", copied, old)
 		assert.That(t, !strings.Contains(changedIn(t, conn), "deleted"), "%s: %s", copied, changedIn(t, conn))
 		kept := texts(t, conn, "SELECT number::text FROM subscription_states WHERE NOT first OR subscription_id <> 2 ORDER BY number")
@@ -287,6 +325,26 @@ func TestUp_StampsTheSubscriptionsOfACopyAnew(t *testing.T) {
 		r, err = m.Up(t.Context())
 		assert.That(t, err == nil && !r.Restarted, "%s, repeated: %+v, %v", copied, r, err)
 	}
+}
+
+// A prune that has folded states before the restart leaves no transaction of another server: no cursor would be as new.
+func TestUp_ForgetsWhatAFoldAtTheSameTimeHasFolded(t *testing.T) {
+	t.Parallel()
+	url := ephemeral.Migrated(t)
+	conn, m, prune := dial(t, url), open(t, url), dial(t, url)
+	inOne(t, conn, aShop, threeSubscriptions, "UPDATE subscription_timelines SET system_identifier = 1")
+	exec(t, prune, `BEGIN; SELECT FROM subscription_states FOR UPDATE;
+		INSERT INTO folded_states VALUES (1, '7000000', 1, pg_current_xact_id())`)
+	restarted := make(chan error, 1)
+	go func() {
+		_, err := m.Up(context.Background())
+		restarted <- err
+	}()
+	awaitLocks(t, conn, 1)
+	exec(t, prune, "COMMIT")
+	assert.NoError(t, <-restarted)
+	left := texts(t, conn, "SELECT recorded_in::text FROM folded_states")
+	assert.That(t, len(left) == 0, "folded states of %v", left)
 }
 
 // The platform may change a subscription whose history is about to begin.
@@ -341,5 +399,31 @@ func TestSubscriptionChanges_StopsNobodyWhileItWaits(t *testing.T) {
 	}
 	exec(t, conn, "SET lock_timeout = '100ms'; SELECT FROM subscriptions")
 	exec(t, writer, "UPDATE subscriptions SET order_id = 9 WHERE id = 1; COMMIT")
+	assert.NoError(t, <-migrated)
+}
+
+// While the migration waits for a reader of states, others can read subscriptions.
+func TestFigures_StopsNoReaderOfSubscriptionsWhileItWaits(t *testing.T) {
+	t.Parallel()
+	url := ephemeral.Migrated(t)
+	conn, m, reader := dial(t, url), open(t, url), dial(t, url)
+	downTo(t, m, 110)
+	exec(t, conn, aShop+threeSubscriptions)
+	exec(t, reader, "BEGIN; SELECT FROM subscription_states")
+	migrated := make(chan error, 1)
+	go func() {
+		_, err := m.Up(context.Background())
+		migrated <- err
+	}()
+	const waits = "SELECT mode FROM pg_locks WHERE relation = 'saved_cards'::regclass AND mode = 'ShareRowExclusiveLock'"
+	for len(texts(t, conn, waits)) == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	exec(t, conn, "SET lock_timeout = '100ms'")
+	for range 10 {
+		exec(t, conn, "SELECT FROM subscriptions")
+		time.Sleep(20 * time.Millisecond)
+	}
+	exec(t, reader, "COMMIT")
 	assert.NoError(t, <-migrated)
 }

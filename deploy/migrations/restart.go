@@ -36,8 +36,8 @@ func restartChanges(ctx context.Context, db *sql.DB) (restarted bool, stamped in
 		DELETE FROM subscription_timelines;
 		DELETE FROM deleted_subscriptions;
 		DELETE FROM pruned_deletions;
-		DELETE FROM folded_states;
-		UPDATE subscription_states SET recorded_in = pg_current_xact_id() WHERE NOT first;
+		UPDATE subscription_states SET recorded_in = pg_current_xact_id();
+		DELETE FROM folded_states; -- now that each fold has ended which had locked states
 		SELECT mark_timeline();
 		UPDATE subscriptions SET changed_in = pg_current_xact_id()`)
 	if err != nil {

@@ -191,6 +191,25 @@ func TestEvents_ExpireWhereTheyAreFolded(t *testing.T) {
 	assert.Equal(t, len(r.seen), len(all)-3, "events of a reader that begins later")
 }
 
+// States into which others were folded before a restore may have a transaction of the old server.
+func TestEvents_DoNotExpireForWhatAnotherServerFolded(t *testing.T) {
+	t.Parallel()
+	const years = 4 * 366 * 24
+	pool := writePast(t, pastOf(5001, time.Now(), map[int]func(s *history.State){
+		years + 3: func(s *history.State) { s.Baseline = true },
+		years + 1: func(s *history.State) { s.Status = subscriptions.PastDue },
+		4:         func(s *history.State) { s.Status = subscriptions.Active },
+	}))
+	suite.Exec(t, pool, "UPDATE subscription_states SET recorded_in = '7000000' WHERE first")
+	ephemeral.Settle(t, pool)
+	_, end, _ := events(t, suite.NewBundle(suite.Patient(pool)), "/subscriptions/events?limit=1000")
+	folds := assert.Must(history.Fold(t.Context(), pool))(t)
+	assert.That(t, folds == 1, "folded %d", folds)
+	ephemeral.Settle(t, pool)
+	page, _, _ := events(t, suite.NewBundle(suite.Patient(pool)), "/subscriptions/events?after="+end)
+	assert.Equal(t, len(page), 0, "events after the folded ones")
+}
+
 func TestEvents_RefuseWhatTheyDoNotKnow(t *testing.T) {
 	t.Parallel()
 	suite.OnEach(t, suite.SampleData(), func(t *testing.T, b suite.Bundle) {

@@ -41,7 +41,9 @@ const foldSQL = `/* fold */
 	raised AS (
 		INSERT INTO folded_states AS known
 		SELECT DISTINCT ON (store_id) store_id, l.recorded_in, l.number, pg_current_xact_id()
-		FROM locked l JOIN folds USING (store_id, subscription_id) ORDER BY store_id, l.recorded_in DESC, l.number DESC
+		FROM locked l JOIN folds USING (store_id, subscription_id)
+		WHERE NOT l.first -- no event, and may be of another server
+		ORDER BY store_id, l.recorded_in DESC, l.number DESC
 		ON CONFLICT (store_id) DO UPDATE SET folded_in = excluded.folded_in,
 			(recorded_in, number) = (SELECT * FROM (VALUES (known.recorded_in, known.number), (excluded.recorded_in, excluded.number)) folded (r, n)
 				ORDER BY r DESC, n DESC LIMIT 1)
