@@ -59,6 +59,8 @@ var routeParts = []struct {
 	{regexp.MustCompile(`^/cart/share/.+`), "/cart/share/{code}"},
 	{regexp.MustCompile(`^/ucp/\w+`), "/ucp/{key}"},
 	{regexp.MustCompile(`/carts/\w+`), "/carts/{id}"},
+	{regexp.MustCompile(`/profiles/[\d-]+`), "/profiles/{release}"},
+	{regexp.MustCompile(`/buy/.+`), "/buy/{items}"},
 }
 
 func always(status int, code string) func(visitor) (int, string) {
@@ -222,7 +224,11 @@ var (
 // agentsCalls returns calls that name the cart of store 1's agent, or none, in the other store.
 func (m *mall) agentsCalls() []call {
 	base := "/ucp/" + storeTwoKey
-	calls := []call{{method: "POST", path: base + "/carts", body: `{"line_items":[{"item":{"id":"1015"},"quantity":1}]}`, expected: always(200, "item_unavailable")}}
+	calls := []call{
+		{method: "POST", path: base + "/carts", body: `{"line_items":[{"item":{"id":"1015"},"quantity":1}]}`, expected: always(200, "item_unavailable")},
+		{method: "GET", path: base + "/profiles/2026-08-25", expected: always(200, "")},
+		{method: "GET", path: base + "/buy/1001:1", expected: always(404, "not_found")}, // the store has no cart_url
+	}
 	for _, id := range []string{m.agentsCart, m.agentsCart[:26] + "AAAA"} {
 		tool := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_cart","arguments":{"id":%q,"meta":{"ucp-agent":{"profile":"https://platform.example/"}}}}}`, id)
 		for _, c := range []call{
