@@ -121,12 +121,8 @@ BEGIN
             WHERE store_id = store AND subscription_id = subscription AND number <= before.number AND card_last_four IS NOT NULL
             ORDER BY number DESC LIMIT 1;
             IF known.number IS NULL AND kept.card_last_four IS NOT NULL THEN -- its deletion has removed the cards
-                -- The oldest state since an earlier deletion gets it: a later one would be an event.
                 UPDATE subscription_states SET card_last_four = kept.card_last_four, card_scheme = kept.card_scheme
-                WHERE store_id = store AND subscription_id = subscription AND number = (
-                    SELECT min(number) FROM subscription_states WHERE store_id = store AND subscription_id = subscription
-                        AND number > coalesce((SELECT max(number) FROM subscription_states
-                            WHERE store_id = store AND subscription_id = subscription AND number < before.number AND status IS NULL), 0));
+                WHERE store_id = store AND subscription_id = subscription AND number = before.number;
                 known := kept;
             END IF;
             moves := (before.status, before.price_amount, before.currency, before.duration) <> (kept.status, kept.price_amount, kept.currency, kept.duration);

@@ -400,44 +400,6 @@ func TestHistory_MatchesGoldenFile(t *testing.T) {
 	}
 }
 
-// A row that is replaced in one transaction loses its earlier cards, and gets no event for the one that it has.
-func TestHistory_OfAReplacementHasNoEventOfTheCard(t *testing.T) {
-	t.Parallel()
-	pool := suite.Filled(t, suite.SixStates())
-	const keep = "CREATE TEMPORARY TABLE kept ON COMMIT DROP AS SELECT * FROM subscriptions WHERE id = 2;"
-	const again = "INSERT INTO subscriptions SELECT * FROM kept;"
-	var want []history.Kind
-	for _, step := range []struct {
-		sql  string
-		want history.Kind
-	}{
-		{keep + "DELETE FROM subscriptions WHERE id = 2;" + again, ""},
-		{"UPDATE subscriptions SET cancel_at_period_end = NOT cancel_at_period_end WHERE id = 2", history.EventCancelAtPeriodEnd},
-		{"UPDATE subscriptions SET price_amount = price_amount + 1 WHERE id = 2", history.EventPrice},
-		{keep + "DELETE FROM subscriptions WHERE id = 2;" + again, ""},
-		{keep + "UPDATE kept SET price_amount = 1; DELETE FROM subscriptions WHERE id = 2;" + again, history.EventPrice},
-		{keep + "TRUNCATE subscriptions;" + again, ""},
-	} {
-		before := happened(t, suite.Patient(pool), 1, 2, 100)
-		assert.Must(pool.Exec(t.Context(), "BEGIN;"+step.sql+";COMMIT", pgx.QueryExecModeSimpleProtocol))(t)
-		after := happened(t, suite.Patient(pool), 1, 2, 100)
-		want = nil
-		if step.want != "" {
-			want = append(want, step.want)
-		}
-		for _, e := range before {
-			if e.Kind != history.EventCard {
-				want = append(want, e.Kind)
-			}
-		}
-		var got []history.Kind
-		for _, e := range after {
-			got = append(got, e.Kind)
-		}
-		assert.Equal(t, got, want, "events after %s", step.sql)
-	}
-}
-
 // A cancellation has the reason that its transaction left, whichever statement wrote it. A later one is no event.
 func TestHistory_HasTheReasonOfACancellation(t *testing.T) {
 	t.Parallel()
