@@ -103,8 +103,8 @@ func (s *Handovers) redeemItems(ctx context.Context, v *service.Visit, items Ite
 		return service.Changed{}, err
 	}
 	v.Counted = true // by markItems
-	on := service.Conditions{Key: wire.Digest(d.note), Fingerprint: wire.Digest(d.note)}
-	return s.carts.Ops(ctx, v, on, service.List{Ops: items.ops(), Each: true})
+	key := wire.Digest(d.note)
+	return s.carts.Ops(ctx, v, service.Conditions{Key: key, Fingerprint: key}, service.List{Ops: items.ops(), Each: true})
 }
 
 // ops keep the codes that the cart has.
@@ -131,11 +131,12 @@ func (s *Handovers) markItems(ctx context.Context, v *service.Visit, d *redeemin
 	mark := func(owner redisstore.Ref) string { return d.note + " " + wire.Digest(owner.String()) }
 	return s.editMark(ctx, v, code, func(held string) (*redisstore.Edit, error) {
 		if held != "" {
-			i := slices.IndexFunc(d.owners(v), func(owner redisstore.Ref) bool { return mark(owner) == held })
+			owners := d.owners(v)
+			i := slices.IndexFunc(owners, func(owner redisstore.Ref) bool { return mark(owner) == held })
 			if i < 0 {
 				return nil, cart.ErrNoCode
 			}
-			d.to = d.owners(v)[i]
+			d.to = owners[i]
 			return nil, nil
 		}
 		if tooMany := s.carts.RefuseCreation(v, 0); tooMany != nil && refusal == nil {

@@ -65,15 +65,12 @@ BEGIN
     LOCK saved_cards IN SHARE ROW EXCLUSIVE MODE;
     LOCK subscriptions IN SHARE ROW EXCLUSIVE MODE;
 
-    -- Existing rows get this migration's transaction, without being rewritten.
-    ALTER TABLE subscription_states ADD COLUMN IF NOT EXISTS recorded_in xid8 NOT NULL DEFAULT pg_current_xact_id();
     ALTER TABLE subscription_states ADD COLUMN IF NOT EXISTS cancellation_reason text;
-    COMMENT ON COLUMN subscription_states.recorded_in IS 'the transaction of the change; means nothing in a database that was restored from a dump';
     COMMENT ON COLUMN subscription_states.cancellation_reason IS 'what this transaction left';
 
     -- What missed_states returns are rows of the table.
-    EXECUTE regexp_replace(pg_get_functiondef('missed_states'::regproc), 's\.current_period_end(, pg_current_xact_id\(\)(, s\.cancellation_reason)?)?(\s+FROM subscriptions)',
-        's.current_period_end, pg_current_xact_id(), s.cancellation_reason\3');
+    EXECUTE regexp_replace(pg_get_functiondef('missed_states'::regproc), 'pg_current_xact_id\(\)(, s\.cancellation_reason)?(\s+FROM subscriptions)',
+        'pg_current_xact_id(), s.cancellation_reason\2');
 
     -- The last state of each store that was folded, and when: a reader that began before and is not there yet would miss its events.
     CREATE TABLE IF NOT EXISTS folded_states (
@@ -127,10 +124,6 @@ BEGIN
         PERFORM set_config('check_function_bodies', 'off', true); -- until the columns are gone
         EXECUTE regexp_replace(pg_get_functiondef('missed_states'::regproc), ', s\.cancellation_reason(\s+FROM subscriptions)', '\1');
         ALTER TABLE subscription_states DROP COLUMN IF EXISTS cancellation_reason;
-        IF to_regproc('settle_state') IS NULL THEN
-            EXECUTE replace(pg_get_functiondef('missed_states'::regproc), ', pg_current_xact_id()', '');
-            ALTER TABLE subscription_states DROP COLUMN recorded_in;
-        END IF;
     END IF;
 END $migration$;
 -- +goose StatementEnd

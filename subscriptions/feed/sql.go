@@ -32,10 +32,6 @@ const prunedDeletions = "SELECT deleted_in AS transaction, id, deleted_in AS pru
 //
 // The result is one row with arrays. The outer limit is a literal for the planner, as in listSQL.
 func changesSQL(limit int) string {
-	atMost := recorded.MaxPage + 1
-	if limit <= recorded.DefaultPage {
-		atMost = recorded.DefaultPage + 1
-	}
 	return `/* changes */
 	` + recorded.LineageSQL(prunedDeletions, "$5", "$6") + `,
 	page AS (
@@ -46,7 +42,7 @@ func changesSQL(limit int) string {
 			(SELECT deleted_in, id, deleted_at ` + readableDeletions + `
 			ORDER BY deleted_in, id LIMIT $4)
 			ORDER BY transaction, id, deleted_at NULLS FIRST LIMIT $4
-		) merged LIMIT ` + strconv.Itoa(atMost) + `
+		) merged LIMIT ` + strconv.Itoa(recorded.RowsFor(limit)) + `
 	)
 	SELECT history.*, changes.* FROM history CROSS JOIN (
 		SELECT array_agg(transaction), array_agg(id), array_agg(deleted_at), array_agg(void) FROM (

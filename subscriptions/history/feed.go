@@ -108,14 +108,6 @@ func statesSQL(rows int) string {
 	ORDER BY page.recorded_in, page.number`
 }
 
-// statesFor returns the number of states to read for a page. Almost every state has an event.
-func statesFor(limit int) int {
-	if limit <= recorded.DefaultPage {
-		return recorded.DefaultPage + 1
-	}
-	return recorded.MaxPage + 1
-}
-
 // latestEventsSQL is for recorded.Follower.Latest.
 const latestEventsSQL = `/* events_latest */
 	SELECT reader.store_id, latest.recorded_in, latest.number << 3 | 7
@@ -145,7 +137,7 @@ func (p *Postgres) Events(ctx context.Context, store int64, q StoreQuery) (found
 			if known, err = recorded.ReadLineage(ctx, conn, foldedStates, store, q.After.Timeline, system); err != nil {
 				return nil, last, false, err
 			}
-			rows := statesFor(q.Limit)
+			rows := recorded.RowsFor(q.Limit) // almost every state has an event
 			states, err := nextStates(ctx, conn, store, q, rows)
 			found = Feed{}
 			last = found.take(q, states, len(states) == rows)

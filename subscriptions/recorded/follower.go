@@ -44,11 +44,11 @@ type Reading struct {
 
 // Follow reads records of a store after a cursor from one of the servers that are fit. It returns the cursor after them. If that
 // is the same one, there are none yet, whatever Page has read.
-func (p *Follower) Follow(ctx context.Context, store int64, after Cursor, r Reading) (next Cursor, more bool, err error) {
-	err = p.records.Do(func() error {
-		return p.rows.Read(ctx, store, func(ctx context.Context, on *postgres.Server, conn *pgxpool.Conn) error {
+func (f *Follower) Follow(ctx context.Context, store int64, after Cursor, r Reading) (next Cursor, more bool, err error) {
+	err = f.records.Do(func() error {
+		return f.rows.Read(ctx, store, func(ctx context.Context, on *postgres.Server, conn *pgxpool.Conn) error {
 			var err error
-			next, more, err = p.readOn(ctx, on, conn, store, after, &r)
+			next, more, err = f.readOn(ctx, on, conn, store, after, &r)
 			return err
 		})
 	})
@@ -56,11 +56,11 @@ func (p *Follower) Follow(ctx context.Context, store int64, after Cursor, r Read
 }
 
 // readOn reads records from one server.
-func (p *Follower) readOn(ctx context.Context, on *postgres.Server, conn *pgxpool.Conn, store int64, after Cursor, r *Reading) (next Cursor, more bool, err error) {
-	next, more, err = p.read(ctx, on, conn, after, r)
+func (f *Follower) readOn(ctx context.Context, on *postgres.Server, conn *pgxpool.Conn, store int64, after Cursor, r *Reading) (next Cursor, more bool, err error) {
+	next, more, err = f.read(ctx, on, conn, after, r)
 	if errors.Is(err, ErrUnmarked) && !on.IsReplica {
 		if err = mark(ctx, conn); err == nil {
-			next, more, err = p.read(ctx, on, conn, after, r)
+			next, more, err = f.read(ctx, on, conn, after, r)
 		}
 	}
 	if errors.Is(err, ErrOtherDatabase) {
@@ -70,18 +70,19 @@ func (p *Follower) readOn(ctx context.Context, on *postgres.Server, conn *pgxpoo
 }
 
 // Latest returns the latest record of each store that has one after the given one. It asks the server from which the
-// store's records are read. The arguments and the result of the statement are those of latestSQL.
-func (p *Follower) Latest(ctx context.Context, sql string, after map[int64]Change) (map[int64]Change, error) {
-	ctx, cancel := context.WithTimeout(ctx, p.rows.Budget)
+// store's records are read. The arguments of the statement are the stores, and the
+// transactions and the IDs of their given records; its rows have a store, and the transaction and the ID of its latest record.
+func (f *Follower) Latest(ctx context.Context, sql string, after map[int64]Change) (map[int64]Change, error) {
+	ctx, cancel := context.WithTimeout(ctx, f.rows.Budget)
 	defer cancel()
 	byServer := map[*postgres.Server][]int64{}
 	for store := range after {
-		first := p.rows.Of(store)[0]
+		first := f.rows.Of(store)[0]
 		byServer[first] = append(byServer[first], store)
 	}
 	latest, failed := map[int64]Change{}, error(nil)
 	for _, stores := range byServer {
-		failed = errors.Join(failed, postgres.Each(ctx, p.rows.Of(stores[0]), func(ctx context.Context, s *postgres.Server) error {
+		failed = errors.Join(failed, postgres.Each(ctx, f.rows.Of(stores[0]), func(ctx context.Context, s *postgres.Server) error {
 			return s.Connected(ctx, postgres.NoStore, func(ctx context.Context, conn *pgxpool.Conn) error {
 				return readLatest(ctx, conn, sql, stores, after, latest)
 			})
@@ -107,13 +108,13 @@ func readLatest(ctx context.Context, conn *pgxpool.Conn, sql string, stores []in
 	return err
 }
 
-// MarkTimeline records the timeline of the primary's log, if it is new. Changes does that too. Call
+// MarkTimeline records the timeline of the primary's log, if it is new. Follow does that too. Call
 // it when a connection to the primary begins, so that a timeline is known before replicas show
 // changes on it, and while the server still knows where the timeline before ended.
-func (p *Follower) MarkTimeline(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, p.rows.Budget)
+func (f *Follower) MarkTimeline(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, f.rows.Budget)
 	defer cancel()
-	err := p.rows.Primary.Connected(ctx, postgres.NoStore, mark)
+	err := f.rows.Primary.Connected(ctx, postgres.NoStore, mark)
 	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && refused.Code == "42883" { // undefined function
 		return nil // the database has no changes
 	}
@@ -142,12 +143,12 @@ func begin(ctx context.Context, conn *pgxpool.Conn, tables string) error {
 	return err
 }
 
-func (p *Follower) read(ctx context.Context, on *postgres.Server, conn *pgxpool.Conn, after Cursor, r *Reading) (next Cursor, more bool, err error) {
+func (f *Follower) read(ctx context.Context, on *postgres.Server, conn *pgxpool.Conn, after Cursor, r *Reading) (next Cursor, more bool, err error) {
 	system, err := systemIdentifier(ctx, conn)
 	if err != nil {
 		return next, false, err
 	}
-	known, next, more, err := p.oneSnapshot(ctx, on, conn, system, after, r)
+	known, next, more, err := f.oneSnapshot(ctx, on, conn, system, after, r)
 	if err != nil || next == after {
 		return next, more, err
 	}
@@ -159,7 +160,7 @@ func (p *Follower) read(ctx context.Context, on *postgres.Server, conn *pgxpool.
 }
 
 // oneSnapshot reads records in one transaction.
-func (p *Follower) oneSnapshot(
+func (f *Follower) oneSnapshot(
 	ctx context.Context, on *postgres.Server, conn *pgxpool.Conn, system int64, after Cursor, r *Reading,
 ) (known *Lineage, next Cursor, more bool, err error) {
 	defer func() { _, _ = conn.Exec(ctx, rollback) }() // it wrote nothing; if this fails, the connection is closed
@@ -173,7 +174,7 @@ func (p *Follower) oneSnapshot(
 	if next, err = known.Next(after, last); err != nil {
 		return nil, next, false, err
 	}
-	if on.IsReplica && (!more && known.Ahead(after) || known.Latest.Number < p.timeline()) {
+	if on.IsReplica && (!more && known.Ahead(after) || known.Latest.Number < f.timeline()) {
 		return nil, next, false, postgres.ErrBehind
 	}
 	if next != after && r.Rest != nil {

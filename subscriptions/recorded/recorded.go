@@ -95,6 +95,15 @@ const (
 	MaxPage     = 1000
 )
 
+// RowsFor returns how many rows a statement reads for a page of up to limit records, and to know whether more follow. It is one of
+// two numbers, because a literal in the statement tells the planner how few rows it needs.
+func RowsFor(limit int) int {
+	if limit <= DefaultPage {
+		return DefaultPage + 1
+	}
+	return MaxPage + 1
+}
+
 // ErrCursorExpired means that the changes after a cursor are no longer known, or that the
 // database is not the one in which the cursor was made.
 var ErrCursorExpired = problem.New(problem.CursorExpired, "after", locale.Text{
