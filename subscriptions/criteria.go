@@ -40,7 +40,7 @@ var Criteria = []*Criterion{
 	}),
 	member(func(f *Filter) *string { return &f.CallingCode }, parseCallingCode, asText, Criterion{
 		Name: "customerCountryCode", Invalid: textCallingCode.With(),
-		Customer: callingCodeSQL, Row: callingCodeSQL, // subscriptions have a copy
+		Customer: callingCodeSQL, Row: callingCodeSQL, Index: ByCode, // subscriptions have a copy
 		Matches: func(f *Filter, _ *Subscription, c *Customer) bool { return f.CallingCode == c.CallingCode },
 	}),
 	member(func(f *Filter) *StatusSet { return &f.Statuses }, ParseStatuses, StatusSet.String, Criterion{
@@ -68,22 +68,18 @@ var Criteria = []*Criterion{
 		Matches: func(f *Filter, s *Subscription, _ *Customer) bool { return slices.Contains(f.IDs.Numbers(), s.ID) },
 	}),
 	member(func(f *Filter) *int64 { return &f.ProductID }, WholeNumber[int64](math.MaxInt64), numberText, Criterion{
-		Name: "productId", Invalid: WantsNumber[int64]("productId", math.MaxInt64),
-		Row: func(f *Filter, arg func(any) string) string {
-			if f.VariantID != 0 { // has fewer rows, so + 0 hides the index by product
-				return "product_id + 0 = " + arg(f.ProductID)
-			}
-			return "product_id = " + arg(f.ProductID)
-		},
+		Name: "productId", Invalid: WantsNumber[int64]("productId", math.MaxInt64), Index: ByProduct,
+		Row:     func(f *Filter, arg func(any) string) string { return "product_id = " + arg(f.ProductID) },
 		Matches: func(f *Filter, s *Subscription, _ *Customer) bool { return f.ProductID == s.Product.ID },
 	}),
 	member(func(f *Filter) *int64 { return &f.VariantID }, WholeNumber[int64](math.MaxInt64), numberText, Criterion{
-		Name: "variantId", Invalid: WantsNumber[int64]("variantId", math.MaxInt64),
+		Name: "variantId", Invalid: WantsNumber[int64]("variantId", math.MaxInt64), Index: ByVariant,
 		Row:     func(f *Filter, arg func(any) string) string { return "variant_id = " + arg(f.VariantID) },
 		Matches: func(f *Filter, s *Subscription, _ *Customer) bool { return f.VariantID == s.Variant.ID },
 	}),
 	member(func(f *Filter) *Answer { return &f.CancelAtPeriodEnd }, parseAnswer, asText, Criterion{
 		Name: "cancelAtPeriodEnd", Invalid: textAnswer.With("cancelAtPeriodEnd"),
+		Index: ByEnd, Common: func(f *Filter) bool { return f.CancelAtPeriodEnd == No },
 		Row: func(f *Filter, _ func(any) string) string { // the condition of an index, so it is no argument
 			if f.CancelAtPeriodEnd == Yes {
 				return "cancel_at_period_end"

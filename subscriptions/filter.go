@@ -1,6 +1,7 @@
 package subscriptions
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -48,6 +49,9 @@ type Criterion struct {
 	Customer, Row Condition
 	Index         Index // finds the rows that meet Row
 
+	// Common reports that Index does not have the rows, since most of a store meet Row; nil for never.
+	Common func(f *Filter) bool
+
 	// Matches does the same in memory. c is nil if the customer is unknown and Customer is nil.
 	Matches func(f *Filter, s *Subscription, c *Customer) bool
 }
@@ -55,13 +59,17 @@ type Criterion struct {
 // Condition returns a condition in SQL. arg adds an argument and returns its name.
 type Condition func(f *Filter, arg func(any) string) string
 
-// Index says which index finds the rows of a criterion, if no other criterion has a better one.
+// Index says which index finds the rows of a criterion, the better ones last.
 type Index int
 
 const (
-	ByStatus Index = iota // an index has them in order, for each status
-	ByDay                 // an index has them in order, for each DaySQL
-	Few                   // there are few, in any order
+	ByStatus Index = iota // has all rows in order, for each status
+	ByDay                 // has them in order, for each DaySQL
+	ByCode                // these have those that meet Row in order, for each status
+	ByEnd
+	ByProduct
+	ByVariant
+	Few // several, which have them in any order
 )
 
 // Sorting says how a criterion combines with a query ByPeriodEnd.
@@ -83,12 +91,15 @@ func (f *Filter) ByCustomer() bool {
 	return slices.ContainsFunc(f.Given(), func(c *Criterion) bool { return c.Row == nil })
 }
 
-// By returns the best index for the filter.
-func (f *Filter) By() (best Index) {
+// By returns the best index for the filter, and the one with its last criterion that has another index. They are the same
+// if there is only one.
+func (f *Filter) By() (best, otherwise Index) {
 	for _, c := range f.Given() {
-		best = max(best, c.Index)
+		if by := c.Index; by != ByStatus && !(c.Common != nil && c.Common(f)) {
+			best, otherwise = max(best, by), min(cmp.Or(otherwise, by), by)
+		}
 	}
-	return best
+	return best, otherwise
 }
 
 // passes applies criteria of the filter to a subscription. c is nil if its customer is unknown.

@@ -62,7 +62,15 @@ BEGIN
                 AND bore_revenue(s.status, s.ends_at, s.trial_ends_at)$$),
         ('record_insert', 'false, false, NEW.status', 'false, NEW.imported AND ' || schema || '.bore_revenue(NEW.status, NEW.ends_at, NEW.trial_ends_at), NEW.status'),
         ('record_state', $$begins AND (NEW.status IN ('active', 'past_due') OR NEW.status <> 'trialing' AND coalesce(NEW.ends_at > NEW.trial_ends_at, true))$$,
-            $$(begins OR TG_OP = 'INSERT' AND NEW.imported) AND bore_revenue(NEW.status, NEW.ends_at, NEW.trial_ends_at)$$)
+            $$(begins OR TG_OP = 'INSERT' AND NEW.imported) AND bore_revenue(NEW.status, NEW.ends_at, NEW.trial_ends_at)$$),
+        ('record_state', '            -- All rows, since a prune may move the card from one to another at the same time.
+            UPDATE subscription_states SET card_last_four = NULL, card_scheme = NULL
+            WHERE store_id = OLD.store_id AND subscription_id = OLD.id;
+', ''),
+        ('record_all_deletions', 'INSERT', 'PERFORM set_config(''commerce.emptying'', ''on'', true); -- see the trigger removed
+        INSERT'),
+        ('record_all_deletions', 'RETURN NULL', 'PERFORM set_config(''commerce.emptying'', '''', true);
+        RETURN NULL')
     LOOP
         body := pg_get_functiondef(patch.column1::regproc);
         IF position(patch.column2 IN body) = 0 THEN
@@ -120,15 +128,10 @@ BEGIN
             SELECT * INTO known FROM subscription_states
             WHERE store_id = store AND subscription_id = subscription AND number <= before.number AND card_last_four IS NOT NULL
             ORDER BY number DESC LIMIT 1;
-            IF known.number IS NULL AND kept.card_last_four IS NOT NULL THEN -- its deletion has removed the cards
-                UPDATE subscription_states SET card_last_four = kept.card_last_four, card_scheme = kept.card_scheme
-                WHERE store_id = store AND subscription_id = subscription AND number = before.number;
-                known := kept;
-            END IF;
             moves := (before.status, before.price_amount, before.currency, before.duration) <> (kept.status, kept.price_amount, kept.currency, kept.duration);
             IF NOT moves AND (before.variant_id, before.cancel_at_period_end, before.period_start, before.period_end)
                     = (kept.variant_id, kept.cancel_at_period_end, kept.period_start, kept.period_end)
-                AND (kept.card_last_four IS NULL OR (kept.card_last_four, kept.card_scheme) = (known.card_last_four, known.card_scheme))
+                AND (kept.card_last_four IS NULL OR (kept.card_last_four, kept.card_scheme) = (coalesce(known.card_last_four, ''), coalesce(known.card_scheme, '')))
             THEN
                 DELETE FROM subscription_states WHERE store_id = store AND subscription_id = subscription AND number = kept.number;
                 RETURN;
@@ -140,22 +143,30 @@ BEGIN
             AND (was_bearing, moves_revenue, card_last_four, card_scheme) IS DISTINCT FROM (bore, moves, kept.card_last_four, kept.card_scheme);
     END $$;
 
-    -- Runs after the states were recorded. An insert cannot see whether this transaction deleted the same ID before, without
-    -- reading states: so a deletion leaves a note.
+    -- An insert cannot see whether this transaction deleted the same ID before, without reading states: so a deletion leaves
+    -- a note before its statement, which may insert, too, goes on.
+    CREATE FUNCTION note_removal() RETURNS trigger SET search_path FROM CURRENT LANGUAGE plpgsql AS $$
+    BEGIN
+        PERFORM set_config('commerce.removed_in', pg_current_xact_id()::text, true);
+        IF TG_OP = 'DELETE' THEN
+            RETURN OLD;
+        END IF;
+        RETURN NEW;
+    END $$;
+
+    -- Runs after the states were recorded.
     CREATE FUNCTION settle() RETURNS trigger SECURITY DEFINER SET search_path FROM CURRENT LANGUAGE plpgsql AS $$
     BEGIN
         IF TG_OP = 'TRUNCATE' THEN
             PERFORM settle_state(store_id, subscription_id) FROM (
                 SELECT store_id, subscription_id FROM subscription_states WHERE recorded_in = pg_current_xact_id()
                 GROUP BY store_id, subscription_id HAVING count(*) > 1) several;
+            PERFORM set_config('commerce.removed_in', pg_current_xact_id()::text, true);
         ELSIF TG_OP <> 'INSERT' AND OLD.changed_in = pg_current_xact_id() THEN
             PERFORM settle_state(OLD.store_id, OLD.id);
         END IF;
         IF TG_OP = 'INSERT' OR TG_OP = 'UPDATE' AND (OLD.store_id, OLD.id) <> (NEW.store_id, NEW.id) THEN
             PERFORM settle_state(NEW.store_id, NEW.id);
-        END IF;
-        IF TG_OP <> 'INSERT' THEN
-            PERFORM set_config('commerce.removed_in', pg_current_xact_id()::text, true);
         END IF;
         RETURN NULL;
     END $$;
@@ -167,8 +178,20 @@ BEGIN
         RETURN NULL;
     END $$;
 
+    -- Runs at the end of a transaction that deleted a subscription. One that inserted it again has replaced it.
+    CREATE FUNCTION remove_cards() RETURNS trigger
+        SECURITY DEFINER SET search_path FROM CURRENT SET enable_seqscan = off SET jit = off LANGUAGE plpgsql AS $$
+    BEGIN
+        -- All rows, since a prune may move the card from one to another at the same time.
+        UPDATE subscription_states SET card_last_four = NULL, card_scheme = NULL
+        WHERE store_id = NEW.store_id AND subscription_id = NEW.subscription_id
+            AND NOT EXISTS (SELECT FROM subscriptions WHERE store_id = NEW.store_id AND id = NEW.subscription_id);
+        RETURN NULL;
+    END $$;
+
     CREATE TRIGGER import BEFORE INSERT ON subscriptions FOR EACH ROW
         WHEN (nullif(current_setting('commerce.import', true), '')::boolean) EXECUTE FUNCTION mark_import();
+    CREATE TRIGGER removal BEFORE DELETE OR UPDATE OF store_id, id ON subscriptions FOR EACH ROW EXECUTE FUNCTION note_removal();
     CREATE TRIGGER _settled AFTER DELETE ON subscriptions FOR EACH ROW EXECUTE FUNCTION settle();
     CREATE TRIGGER _settled_insert AFTER INSERT ON subscriptions FOR EACH ROW
         WHEN (current_setting('commerce.removed_in', true) = NEW.changed_in::text) EXECUTE FUNCTION settle();
@@ -177,13 +200,18 @@ BEGIN
     CREATE TRIGGER stamp_settled AFTER UPDATE ON saved_cards
         FOR EACH ROW WHEN ((OLD.last_four, OLD.scheme) <> (NEW.last_four, NEW.scheme)) EXECUTE FUNCTION settle_card();
     CREATE TRIGGER settled_emptying BEFORE TRUNCATE ON subscriptions FOR EACH STATEMENT EXECUTE FUNCTION settle();
+    -- Not for a TRUNCATE, which has removed the cards: it may empty this table, too, which has no rows for triggers then.
+    CREATE CONSTRAINT TRIGGER removed AFTER INSERT ON subscription_states DEFERRABLE INITIALLY DEFERRED
+        FOR EACH ROW WHEN (NEW.status IS NULL AND current_setting('commerce.emptying', true) IS DISTINCT FROM 'on') EXECUTE FUNCTION remove_cards();
     ALTER TABLE subscriptions ENABLE ALWAYS TRIGGER import;
+    ALTER TABLE subscriptions ENABLE ALWAYS TRIGGER removal;
     ALTER TABLE subscriptions ENABLE ALWAYS TRIGGER _settled;
     ALTER TABLE subscriptions ENABLE ALWAYS TRIGGER _settled_insert;
     ALTER TABLE subscriptions ENABLE ALWAYS TRIGGER _settled_update;
     ALTER TABLE subscriptions ENABLE ALWAYS TRIGGER settled_emptying;
     ALTER TABLE saved_cards ENABLE ALWAYS TRIGGER stamp_settled;
-    REVOKE EXECUTE ON FUNCTION settle(), settle_card(), settle_state(bigint, bigint) FROM PUBLIC;
+    ALTER TABLE subscription_states ENABLE ALWAYS TRIGGER removed;
+    REVOKE EXECUTE ON FUNCTION remove_cards(), settle(), settle_card(), settle_state(bigint, bigint) FROM PUBLIC;
 END $migration$;
 -- +goose StatementEnd
 
@@ -201,12 +229,14 @@ BEGIN
     END IF;
     LOCK saved_cards, subscriptions IN ACCESS EXCLUSIVE MODE;
     DROP TRIGGER import ON subscriptions;
+    DROP TRIGGER removal ON subscriptions;
     DROP TRIGGER _settled ON subscriptions;
     DROP TRIGGER _settled_insert ON subscriptions;
     DROP TRIGGER _settled_update ON subscriptions;
     DROP TRIGGER settled_emptying ON subscriptions;
     DROP TRIGGER stamp_settled ON saved_cards;
-    DROP FUNCTION settle(), settle_card(), settle_state(bigint, bigint), mark_import();
+    DROP TRIGGER removed ON subscription_states;
+    DROP FUNCTION remove_cards(), settle(), settle_card(), settle_state(bigint, bigint), note_removal(), mark_import();
     FOR patch IN VALUES
         ('missed_states', $$(latest.number IS NULL OR latest.status IS NULL AND s.imported)
                 AND bore_revenue(s.status, s.ends_at, s.trial_ends_at)$$,
@@ -215,7 +245,17 @@ BEGIN
         ('missed_states', ', pg_current_xact_id()', ''),
         ('record_insert', 'NEW.imported AND ' || quote_ident(current_schema()) || '.bore_revenue(NEW.status, NEW.ends_at, NEW.trial_ends_at)', 'false'),
         ('record_state', $$(begins OR TG_OP = 'INSERT' AND NEW.imported) AND bore_revenue(NEW.status, NEW.ends_at, NEW.trial_ends_at)$$,
-            $$begins AND (NEW.status IN ('active', 'past_due') OR NEW.status <> 'trialing' AND coalesce(NEW.ends_at > NEW.trial_ends_at, true))$$)
+            $$begins AND (NEW.status IN ('active', 'past_due') OR NEW.status <> 'trialing' AND coalesce(NEW.ends_at > NEW.trial_ends_at, true))$$),
+        ('record_state', '            INSERT INTO subscription_states (store_id, subscription_id, recorded_at, first, was_bearing)
+            VALUES (OLD.store_id', '            -- All rows, since a prune may move the card from one to another at the same time.
+            UPDATE subscription_states SET card_last_four = NULL, card_scheme = NULL
+            WHERE store_id = OLD.store_id AND subscription_id = OLD.id;
+            INSERT INTO subscription_states (store_id, subscription_id, recorded_at, first, was_bearing)
+            VALUES (OLD.store_id'),
+        ('record_all_deletions', 'PERFORM set_config(''commerce.emptying'', ''on'', true); -- see the trigger removed
+        ', ''),
+        ('record_all_deletions', 'PERFORM set_config(''commerce.emptying'', '''', true);
+        ', '')
     LOOP
         EXECUTE replace(pg_get_functiondef(patch.column1::regproc), patch.column2, patch.column3);
     END LOOP;

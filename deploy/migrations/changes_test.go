@@ -131,7 +131,7 @@ func TestChanges_AreStampedWithTheirTransaction(t *testing.T) {
 		"an ID, and back": {"UPDATE subscriptions SET id = 5 WHERE id = 2; UPDATE subscriptions SET id = 2 WHERE id = 5", "1 B, 2 T, 2 deleted T, 3 B, 5 deleted T", ""},
 		"all rows replaced": {
 			"CREATE TABLE copy AS TABLE subscriptions; UPDATE subscriptions SET price_amount = 7; TRUNCATE subscriptions; INSERT INTO subscriptions SELECT * FROM copy WHERE id < 3",
-			"1 T, 1 deleted T, 2 T, 2 deleted T, 3 deleted T", "3 deleted",
+			"1 T, 1 deleted T, 2 T, 2 deleted T, 3 deleted T", "1 active 100 f 4242 visa, 2 active 100 f 4242 visa, 3 deleted",
 		},
 		"as a subscriber of logical replication": {
 			"SET LOCAL session_replication_role = replica; UPDATE subscriptions SET status = 'expired' WHERE id = 2; DELETE FROM subscriptions WHERE id = 1; UPDATE saved_cards SET scheme = 'mada'",

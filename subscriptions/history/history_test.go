@@ -191,26 +191,21 @@ func TestHistory_OfPostgresIsWhatHappened(t *testing.T) {
 			reader.read(t, 1000)
 			reader.wantHistories(t, 1, 2, 3, 4, 5, 6)
 			lives := life{}
-			rows, _ := pool.Query(t.Context(), `SELECT id, removed, coalesce(imported, false), status IS NULL, coalesce(status, ''), coalesce(variant_id, 0), coalesce(price_amount, 0), coalesce(currency, ''),
+			rows, _ := pool.Query(t.Context(), `SELECT id, coalesce(imported, false), status IS NULL, coalesce(status, ''), coalesce(variant_id, 0), coalesce(price_amount, 0), coalesce(currency, ''),
 				coalesce(duration, ''), coalesce(cancel_at_period_end, false), coalesce(last_four, ''), coalesce(scheme, ''),
 				current_period_start, current_period_end FROM notes ORDER BY place`)
 			_, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (_ struct{}, err error) {
 				s := history.State{At: time.Now()}
 				var id int64
-				var removed bool
 				var card subscriptions.Card
 				var start, end *time.Time
-				err = row.Scan(&id, &removed, &s.WasBearing, &s.Deleted, (*string)(&s.Status), &s.VariantID, (*int64)(&s.Price), &s.Currency,
+				err = row.Scan(&id, &s.WasBearing, &s.Deleted, (*string)(&s.Status), &s.VariantID, (*int64)(&s.Price), &s.Currency,
 					(*string)(&s.Duration), &s.CancelAtPeriodEnd, &card.LastFour, &card.Scheme, &start, &end)
 				if card.Scheme != "" {
 					s.Card = &card
 				}
 				if start != nil {
 					s.PeriodStart, s.PeriodEnd = *start, *end
-				}
-				if all := lives[id]; removed && !s.Deleted && len(all) > 0 && !all[len(all)-1].Deleted { // and inserted again
-					lives.removeCards(id)
-					all[len(all)-1].Card = s.Card
 				}
 				lives.add(id, s)
 				return struct{}{}, err
@@ -239,13 +234,13 @@ const notes = `
 	UPDATE subscriptions SET scheduled_variant_id = NULL, canceled_at = now();
 	INSERT INTO saved_cards (store_id, id, customer_id, last_four, scheme) VALUES
 		(1, 1, 1001, '1111', 'visa'), (1, 2, 1001, '1111', 'visa'), (1, 3, 1001, '2222', 'mada');
-	CREATE TABLE notes (place bigint GENERATED ALWAYS AS IDENTITY, id bigint, removed boolean, imported boolean, status text, variant_id bigint, price_amount bigint, currency text,
+	CREATE TABLE notes (place bigint GENERATED ALWAYS AS IDENTITY, id bigint, imported boolean, status text, variant_id bigint, price_amount bigint, currency text,
 		duration text, cancel_at_period_end boolean, last_four text, scheme text, current_period_start timestamptz, current_period_end timestamptz)`
 
 const note = `
-	INSERT INTO notes (id, removed, imported, status, variant_id, price_amount, currency, duration, cancel_at_period_end, last_four, scheme, current_period_start, current_period_end)
-	SELECT i, r, imported, status, variant_id, price_amount, currency, duration, cancel_at_period_end, last_four, scheme, current_period_start, current_period_end
-	FROM unnest($1::bigint[], $2::boolean[]) n (i, r) LEFT JOIN subscriptions s ON s.store_id = 1 AND s.id = i
+	INSERT INTO notes (id, imported, status, variant_id, price_amount, currency, duration, cancel_at_period_end, last_four, scheme, current_period_start, current_period_end)
+	SELECT i, imported, status, variant_id, price_amount, currency, duration, cancel_at_period_end, last_four, scheme, current_period_start, current_period_end
+	FROM unnest($1::bigint[]) i LEFT JOIN subscriptions s ON s.store_id = 1 AND s.id = i
 		LEFT JOIN saved_cards c ON c.store_id = 1 AND c.id = s.saved_card_id`
 
 // changes are statements, of which $1 is an ID and $2 a number up to 9.
@@ -260,11 +255,10 @@ var changes = []string{
 	"UPDATE subscriptions SET saved_card_id = nullif($2 % 4, 0) WHERE id = $1",
 	"UPDATE subscriptions SET saved_card_id = nullif($2 % 4, 0), status = 'active' WHERE id = $1",
 	"UPDATE subscriptions SET order_id = 1 + $2 WHERE id = $1",
-	deletes, moves, recards,
+	"DELETE FROM subscriptions WHERE id = $1 AND $2 < 5", moves, recards,
 }
 
 const (
-	deletes = "DELETE FROM subscriptions WHERE id = $1 AND $2 < 5"
 	moves   = "UPDATE subscriptions SET id = 1 + $2 % 6 WHERE id = $1"
 	recards = "UPDATE saved_cards SET last_four = '000' || $2::int WHERE id = 3 AND $1 > 0 AND last_four <> '000' || $2::int"
 )
@@ -278,22 +272,17 @@ func write(ctx context.Context, pool *pgxpool.Pool, random *rand.Rand) error {
 	}
 	defer func() { _ = tx.Rollback(ctx) }() // does nothing after Commit
 	_, err = tx.Exec(ctx, fmt.Sprintf("SET LOCAL deadlock_timeout = '10ms'; SET LOCAL commerce.import = %t", random.IntN(2) == 0))
-	changed := map[int64]bool{} // whether they were removed meanwhile
+	var changed []int64
 	for range 1 + random.IntN(5) {
-		var more map[int64]bool
+		var more []int64
 		if err == nil {
 			more, err = change(ctx, tx, random)
 		}
-		for id, removed := range more {
-			changed[id] = changed[id] || removed
-		}
+		changed = append(changed, more...)
 	}
 	if err == nil {
-		ids, removed := slices.Collect(maps.Keys(changed)), []bool{}
-		for _, id := range ids {
-			removed = append(removed, changed[id])
-		}
-		_, err = tx.Exec(ctx, note, ids, removed)
+		slices.Sort(changed)
+		_, err = tx.Exec(ctx, note, slices.Compact(changed))
 	}
 	refused, ok := errors.AsType[*pgconn.PgError](err)
 	switch {
@@ -307,28 +296,20 @@ func write(ctx context.Context, pool *pgxpool.Pool, random *rand.Rand) error {
 	return tx.Commit(ctx)
 }
 
-// change makes one change, and returns which subscriptions it concerns, and whether it removes them.
-func change(ctx context.Context, tx pgx.Tx, random *rand.Rand) (changed map[int64]bool, err error) {
+// change makes one change, and returns which subscriptions it concerns.
+func change(ctx context.Context, tx pgx.Tx, random *rand.Rand) (changed []int64, err error) {
 	sql, id, n := changes[random.IntN(len(changes))], 1+random.Int64N(subscribed), random.Int64N(10)
 	done, err := tx.Exec(ctx, sql, id, n)
-	if err != nil || done.RowsAffected() == 0 {
+	switch {
+	case err != nil || done.RowsAffected() == 0:
 		return nil, err
+	case sql == moves:
+		return []int64{id, 1 + n%6}, nil
+	case sql == recards:
+		err = tx.QueryRow(ctx, "SELECT coalesce(array_agg(id), '{}') FROM subscriptions WHERE saved_card_id = 3").Scan(&changed)
+		return changed, err
 	}
-	changed = map[int64]bool{id: false}
-	switch sql {
-	case deletes:
-		changed[id] = true
-	case moves:
-		changed[id], changed[1+n%6] = id != 1+n%6, false
-	case recards:
-		var paid []int64
-		err = tx.QueryRow(ctx, "SELECT coalesce(array_agg(id), '{}') FROM subscriptions WHERE saved_card_id = 3").Scan(&paid)
-		clear(changed)
-		for _, id := range paid {
-			changed[id] = false
-		}
-	}
-	return changed, err
+	return []int64{id}, nil
 }
 
 // pastOf returns a subscription's states at hours before now, the oldest first. Each changes the one before.
@@ -398,6 +379,39 @@ func TestHistory_MatchesGoldenFile(t *testing.T) {
 			suite.Golden(t, "history.baseline", b, "/subscriptions/5002/history", "ar")
 		})
 	}
+}
+
+// A row that a transaction replaces is not deleted, so it keeps its cards, and nothing happens to it. But TRUNCATE
+// removes cards at once.
+func TestHistory_OfAReplacementIsThatOfItsRow(t *testing.T) {
+	t.Parallel()
+	pool := suite.Filled(t, suite.SixStates())
+	const kept, again = "CREATE TEMPORARY TABLE kept ON COMMIT DROP AS SELECT * FROM subscriptions WHERE id = 2;", "INSERT INTO subscriptions SELECT * FROM kept;"
+	want := []history.Kind{history.EventCreated}
+	for _, step := range []struct {
+		sql  string
+		want []history.Kind
+	}{
+		{kept + "DELETE FROM subscriptions WHERE id = 2;" + again, nil},
+		{"UPDATE saved_cards SET last_four = '9999'", []history.Kind{history.EventCard}},
+		{"UPDATE subscriptions SET price_amount = price_amount + 1 WHERE id = 2", []history.Kind{history.EventPrice}},
+		{kept + "DELETE FROM subscriptions WHERE id = 2;" + again, nil},
+		{kept + "UPDATE kept SET price_amount = 1; DELETE FROM subscriptions WHERE id = 2;" + again, []history.Kind{history.EventPrice}},
+		{"WITH gone AS (DELETE FROM subscriptions WHERE id = 2 RETURNING *) INSERT INTO subscriptions SELECT * FROM gone", nil},
+		{kept + "WITH gone AS (UPDATE subscriptions SET id = 9 WHERE id = 2 RETURNING *) INSERT INTO subscriptions SELECT kept.* FROM kept, gone", nil},
+		{kept + "DELETE FROM subscriptions WHERE id = 2;" + again + "DELETE FROM subscriptions WHERE id = 2;" + again, nil},
+	} {
+		assert.Must(pool.Exec(t.Context(), "BEGIN;"+step.sql+";COMMIT", pgx.QueryExecModeSimpleProtocol))(t)
+		want = append(want, step.want...)
+		var got []history.Kind
+		for _, e := range slices.Backward(happened(t, suite.Patient(pool), 1, 2, 100)) {
+			got = append(got, e.Kind)
+		}
+		assert.Equal(t, got, want, "events after %s", step.sql)
+	}
+	assert.Must(pool.Exec(t.Context(), "BEGIN;"+kept+"TRUNCATE subscriptions;"+again+"COMMIT", pgx.QueryExecModeSimpleProtocol))(t)
+	newest := happened(t, suite.Patient(pool), 1, 2, 1)[0]
+	assert.That(t, newest.Kind == history.EventCard && newest.From.Card == nil && newest.To.Card.LastFour == "9999", "after TRUNCATE: %+v", newest)
 }
 
 // A cancellation has the reason that its transaction left, whichever statement wrote it. A later one is no event.

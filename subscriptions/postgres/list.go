@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"commerce/subscriptions"
@@ -23,7 +24,7 @@ func listSQL(store int64, q subscriptions.Query) (sql string, args []any) {
 		args = append(args, v)
 		return "$" + strconv.Itoa(len(args))
 	}
-	p := pageSQL{what: "*", of: "store_id = " + arg(store), arg: arg}
+	p := pageSQL{what: "*", of: "store_id = " + arg(store), byID: !q.ByPeriodEnd, arg: arg}
 	arg(string(q.Language)) // for columns
 	key := p.place(&q)
 	from, offset := "(SELECT page.*) s"+joins, ""
@@ -47,6 +48,7 @@ type pageSQL struct {
 	what  string           // the columns to select
 	of    string           // the condition that all rows meet
 	order string           // of the rows
+	byID  bool             // that order
 	arg   func(any) string // adds an argument and returns its name
 }
 
@@ -55,7 +57,7 @@ type pageSQL struct {
 // bound.
 func (p *pageSQL) place(q *subscriptions.Query) (key string) {
 	none := subscriptions.Position{}
-	if !q.ByPeriodEnd {
+	if p.byID {
 		p.order = "id DESC"
 		if q.After != none {
 			p.of += " AND id < " + p.arg(q.After.ID)
@@ -84,36 +86,64 @@ func (p pageSQL) subscriptions(conditions string) string {
 	return "SELECT " + p.what + " FROM subscriptions WHERE " + p.of + conditions
 }
 
-// conditions returns those of a filter that one function has of its criteria, each after " AND ".
-func (p pageSQL) conditions(f subscriptions.Filter, one func(*subscriptions.Criterion) subscriptions.Condition) string {
+// found returns what rows must meet of the criteria that one index finds, each after " AND ".
+func (p pageSQL) found(f subscriptions.Filter, by subscriptions.Index) string {
 	var all strings.Builder
 	for _, c := range f.Given() {
-		if condition := one(c); condition != nil {
-			all.WriteString(" AND " + condition(&f, p.arg))
+		if c.Index == by && c.Row != nil {
+			all.WriteString(" AND " + c.Row(&f, p.arg))
 		}
 	}
 	return all.String()
 }
 
-// ofStore selects a store's subscriptions by what the subscriptions themselves have. The indexes
-// with the status are ordered only within one state, so each state has a branch, and Postgres
-// merges the branches in order. Only the plain list has an index without the status. States are
-// literals, so that even a generic plan takes into account how rare they are. Branches have their
-// own limit. Without it, Postgres plans each as if all of its rows were read, and sorts those of a
-// large store.
-func (p pageSQL) ofStore(q subscriptions.Query) string {
-	f, ordered := q.Filter, " ORDER BY "+p.order
-	by := f.By()
-	states := cmp.Or(f.Statuses, subscriptions.EveryStatus)
-	if by == subscriptions.ByStatus {
-		f.Statuses = 0 // each state has a branch
+// tested returns what rows must meet of all other criteria. Postgres knows nothing of such conditions: if it chose the
+// index, a generic plan would expect of each value what is true of the average.
+func (p pageSQL) tested(f subscriptions.Filter, by subscriptions.Index) string {
+	var all strings.Builder
+	for _, c := range f.Given() {
+		if c.Index != by {
+			all.WriteString(" AND coalesce(" + c.Row(&f, p.arg) + ", false)")
+		}
 	}
-	of := p.conditions(f, func(c *subscriptions.Criterion) subscriptions.Condition { return c.Row })
-	switch {
-	case by == subscriptions.ByDay:
-		return p.ofDays(q, of)
-	case by == subscriptions.Few, states == subscriptions.EveryStatus && of == "" && !q.ByPeriodEnd:
-		return p.subscriptions(of) + ordered
+	return all.String()
+}
+
+// ofStore selects a store's subscriptions by what the subscriptions themselves have.
+func (p pageSQL) ofStore(q subscriptions.Query) string {
+	f := q.Filter
+	by, otherwise := f.By()
+	if by == subscriptions.Few {
+		return p.subscriptions(p.found(f, by)+p.tested(f, by)) + " ORDER BY " + p.order
+	}
+	states := cmp.Or(f.Statuses, subscriptions.EveryStatus)
+	f.Statuses = 0 // each state has a branch
+	rows := p.limit(q, 1)
+	if by == otherwise && by != subscriptions.ByDay {
+		return p.inStates(states, p.found(f, by)+p.tested(f, by), rows)
+	}
+	return p.ofTwo(q, by, otherwise)
+}
+
+// limit returns a function that adds how many rows have those of a page in them, times a number.
+func (p pageSQL) limit(q subscriptions.Query, times int) func() string {
+	return sync.OnceValue(func() string {
+		if q.Skip != 0 {
+			return p.arg(times * (q.Skip + q.Limit))
+		}
+		return strconv.Itoa(times * q.Limit)
+	})
+}
+
+// inStates selects the rows of states that meet conditions, in order. The indexes with the status are ordered only
+// within one state, so each state has a branch, and Postgres merges the branches in order. Only the plain list has an
+// index without the status. States are literals, so that even a generic plan takes into account how rare they are.
+// Branches have their own limit. Without it, Postgres plans each as if all of its rows were read, and
+// sorts those of a large store.
+func (p pageSQL) inStates(states subscriptions.StatusSet, of string, limit func() string) string {
+	ordered := " ORDER BY " + p.order
+	if states == subscriptions.EveryStatus && of == "" && p.byID {
+		return p.subscriptions("") + ordered
 	}
 	branches := states.Names()
 	for i, name := range branches {
@@ -122,57 +152,65 @@ func (p pageSQL) ofStore(q subscriptions.Query) string {
 	if len(branches) == 1 {
 		return branches[0]
 	}
-	each := " LIMIT " + strconv.Itoa(q.Limit)
-	if q.Skip != 0 {
-		each = " LIMIT " + p.arg(q.Skip+q.Limit)
-	}
+	each := " LIMIT " + limit()
 	return "SELECT * FROM ((" + strings.Join(branches, each+") UNION ALL (") + each + ")) states" + ordered
 }
 
-// ofDays selects a store's subscriptions that meet conditions, among them days of creation. Mostly, the next rows of
-// the list have enough of them. If not, as after an import, whose rows are older than their IDs, an index has the
-// rows of each day in the order of the list: a recursion reads which days there are, and the page's rows are on the
-// days whose first row comes first. So a page costs little for each day, however many rows it has.
-func (p pageSQL) ofDays(q subscriptions.Query, of string) string {
-	within := p.conditions(q.Filter, func(c *subscriptions.Criterion) subscriptions.Condition {
-		if c.Index != subscriptions.ByDay {
-			return nil
-		}
-		return c.Row
-	})
-	const tried = 20 // rows for each of the page
-	ordered, rows, next := " ORDER BY "+p.order, strconv.Itoa(q.Limit), strconv.Itoa(tried*q.Limit)
-	if q.Skip != 0 {
-		rows, next = p.arg(q.Skip+q.Limit), p.arg(tried*(q.Skip+q.Limit))
+// ofTwo selects rows that two indexes find, of which neither is always the better one. The next rows by the first
+// are tried: mostly, they have enough for the page, or there are no more. If neither, the other index finds the page.
+func (p pageSQL) ofTwo(q subscriptions.Query, by, otherwise subscriptions.Index) string {
+	f, all, first, tries := q.Filter, p, by, 100
+	if by == subscriptions.ByDay { // the other way is as good
+		first, tries = subscriptions.ByStatus, 20 // the plain list
 	}
+	states := cmp.Or(f.Statuses, subscriptions.EveryStatus)
+	f.Statuses = 0
+	rows, next := p.limit(q, 1), p.limit(q, tries)
+	ordered, limit := " ORDER BY "+p.order, " LIMIT "+rows()
+	all.what = "*"
+	tried := "(" + all.inStates(states, p.found(f, first), next) + " LIMIT " + next() + ")"
+	var other string
+	if otherwise == subscriptions.ByDay {
+		other = p.ofDays(q, rows())
+	} else {
+		other = p.inStates(states, p.found(f, otherwise)+p.tested(f, otherwise), rows)
+	}
+	return "SELECT * FROM (WITH near AS MATERIALIZED (SELECT " + p.what + " FROM " + tried + " next WHERE true" + p.tested(f, first) + ordered + limit + ")," +
+		" known AS MATERIALIZED (SELECT (SELECT count(*) FROM near) = " + rows() + " OR (SELECT count(*) FROM " + tried + " next) < " + next() + " AS enough)" +
+		" SELECT * FROM near WHERE (SELECT enough FROM known)" +
+		" UNION ALL SELECT * FROM (" + other + limit + ") other WHERE NOT (SELECT enough FROM known)) page" + ordered
+}
+
+// ofDays selects a store's subscriptions by days of creation. An index has the rows of each day in the order of the
+// list: a recursion reads which days there are, and the page's rows are on the days whose first row comes first. So, as
+// after an import, whose rows are older than their IDs, a page costs little for each day, however many rows it has.
+func (p pageSQL) ofDays(q subscriptions.Query, rows string) string {
+	ordered, days := " ORDER BY "+p.order, p.found(q.Filter, subscriptions.ByDay)
 	latest := func(than string) string {
-		return "SELECT " + subscriptions.DaySQL + " AS day FROM subscriptions WHERE store_id = $1" + within + than +
+		return "SELECT " + subscriptions.DaySQL + " AS day FROM subscriptions WHERE store_id = $1" + days + than +
 			" ORDER BY " + subscriptions.DaySQL + " DESC LIMIT 1"
 	}
-	all, first := p, p
-	all.what, first.what = "*", "id"
-	onDay := of + " AND " + subscriptions.DaySQL + " = day" + ordered + " LIMIT "
-	return "SELECT * FROM (WITH RECURSIVE near AS MATERIALIZED (SELECT " + p.what + " FROM (" + all.subscriptions("") + ordered +
-		" LIMIT " + next + ") next WHERE true" + of + ordered + " LIMIT " + rows + ")," +
-		" days AS ((" + latest("") + ") UNION ALL SELECT earlier.day FROM days" +
+	first := p
+	first.what = "id"
+	onDay := " AND " + subscriptions.DaySQL + " = day" + p.tested(q.Filter, subscriptions.ByDay) + ordered + " LIMIT "
+	return "SELECT * FROM (WITH RECURSIVE days AS ((" + latest("") + ") UNION ALL SELECT earlier.day FROM days" +
 		" CROSS JOIN LATERAL (" + latest(" AND "+subscriptions.DaySQL+" < days.day") + ") earlier)," +
 		" firsts AS (SELECT day FROM days CROSS JOIN LATERAL (" + first.subscriptions(onDay) + "1) first" + ordered + " LIMIT " + rows + ")" +
-		" SELECT * FROM near WHERE (SELECT count(*) FROM near) = " + rows +
-		" UNION ALL SELECT theirs.* FROM firsts CROSS JOIN LATERAL (" + p.subscriptions(onDay) + rows + ") theirs" +
-		" WHERE (SELECT count(*) FROM near) < " + rows + ") days" + ordered
+		" SELECT theirs.* FROM firsts CROSS JOIN LATERAL (" + p.subscriptions(onDay) + rows + ") theirs) days" + ordered
 }
 
 // ofCustomers selects the subscriptions of matching customers. There are few such customers. An
 // index returns the newest of each in order; only the combination of several customers is sorted.
 func (p pageSQL) ofCustomers(q subscriptions.Query) string {
-	who := p.conditions(q.Filter, func(c *subscriptions.Criterion) subscriptions.Condition { return c.Customer })
 	each := p.arg(q.Skip + q.Limit)
-	of := p.conditions(q.Filter, func(c *subscriptions.Criterion) subscriptions.Condition {
+	var who, of string
+	for _, c := range q.Filter.Given() {
 		if c.Customer != nil {
-			return nil // who meets it already
+			who += " AND " + c.Customer(&q.Filter, p.arg)
+		} else {
+			of += " AND coalesce(" + c.Row(&q.Filter, p.arg) + ", false)"
 		}
-		return c.Row
-	})
+	}
 	return "SELECT theirs.* FROM (SELECT id AS customer FROM customers WHERE store_id = $1" + who + ") whose" +
 		" CROSS JOIN LATERAL (" + p.subscriptions(" AND customer_id = customer"+of) +
 		" ORDER BY " + p.order + " LIMIT " + each + ") theirs ORDER BY " + p.order
