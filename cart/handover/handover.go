@@ -108,7 +108,7 @@ func (s *Handovers) Preview(ctx context.Context, v *service.Visit, code string) 
 
 // withHiddenIDs returns a copy of a cart. The IDs of lines with fields keep their form.
 func (s *Handovers) withHiddenIDs(c cart.Cart) cart.Cart {
-	hidden := s.carts.HiddenIDs(s.carts.Keys.Name(), c)
+	hidden := s.carts.HiddenIDs(s.carts.Keys.Name(), c.ID)
 	c.Lines = slices.Clone(c.Lines)
 	for i, l := range c.Lines {
 		if len(l.Fields) > 0 {

@@ -34,20 +34,24 @@ func (d *desk) opens(id string) *agent.Visit {
 	return v
 }
 
+// shownAs is a cart as the agent with an ID sees it.
+func shownAs(id string, c cart.Cart) agent.Cart {
+	return agent.Cart{Priced: cart.Priced{Cart: c}, ID: id, Since: c.Moment()}
+}
+
 // shownID returns a line's ID as the agent of a desk sees it.
-func shownID(c cart.Cart, line cart.LineID) string {
-	shown := agent.Cart{Priced: cart.Priced{Cart: c}, Since: c.Moment()}
-	return agent.New(&service.Carts{Config: service.Config{Keys: deskKeys}}).ShownIDs(shown)(line)
+func shownID(c agent.Cart, line cart.LineID) string {
+	return agent.New(&service.Carts{Config: service.Config{Keys: deskKeys}}).ShownIDs(shownAs(c.ID, c.Cart))(line)
 }
 
 // wants returns a replacement by "product×quantity …". With " ~", an element has the ID that shown gave it.
-func wants(lines string, shown ...cart.Cart) (r agent.Replacement) {
+func wants(lines string, shown ...agent.Cart) (r agent.Replacement) {
 	for _, line := range strings.Fields(lines) {
 		var e agent.Element
 		_, _ = fmt.Sscanf(line, "%d×%d", &e.Product, &e.Quantity)
 		for _, c := range shown {
 			id := cart.NewLineID(e.Product, 0, nil)
-			if !c.Has(id) {
+			if !c.Cart.Has(id) {
 				id = ""
 			}
 			e.ID = shownID(c, id)
@@ -69,10 +73,10 @@ func (d *desk) by(id string) *service.Visit { return d.opens(id).Visit }
 func TestAgent_UndoesNothingUnseen(t *testing.T) {
 	t.Parallel()
 	const want = "1×1 3×1"
-	none := func(cart.Cart, cart.Cart) agent.Replacement { return wants(want) }
-	then := func(then, _ cart.Cart) agent.Replacement { return wants(want, then) }
-	now := func(_, now cart.Cart) agent.Replacement { return wants(want, now) }
-	both := func(then, now cart.Cart) agent.Replacement {
+	none := func(agent.Cart, agent.Cart) agent.Replacement { return wants(want) }
+	then := func(then, _ agent.Cart) agent.Replacement { return wants(want, then) }
+	now := func(_, now agent.Cart) agent.Replacement { return wants(want, now) }
+	both := func(then, now agent.Cart) agent.Replacement {
 		r := wants(want, now)
 		r.Elements[0].ID = shownID(then, "1")
 		return r
@@ -81,7 +85,7 @@ func TestAgent_UndoesNothingUnseen(t *testing.T) {
 	shopper := func(d *desk, id string) { d.add(d.by(id), 2, 1) }
 	for name, row := range map[string]struct {
 		meanwhile func(*desk, string)
-		send      func(then, now cart.Cart) agent.Replacement
+		send      func(then, now agent.Cart) agent.Replacement
 		refused   bool
 	}{
 		"nobody, without IDs": {nobody, none, false},
@@ -92,7 +96,7 @@ func TestAgent_UndoesNothingUnseen(t *testing.T) {
 		"a shopper and then the agent, as shown before": {func(d *desk, id string) {
 			shopper(d, id)
 			c, _ := d.read(d.by(id))
-			assert.Must(d.agents.Replace(t.Context(), d.opens(id), service.Conditions{}, wants("5×1", c)))(t)
+			assert.Must(d.agents.Replace(t.Context(), d.opens(id), service.Conditions{}, wants("5×1", shownAs(id, c))))(t)
 		}, then, true},
 		"a shopper, without IDs":                         {shopper, none, true},
 		"a shopper, as shown before":                     {shopper, then, true},
@@ -104,7 +108,7 @@ func TestAgent_UndoesNothingUnseen(t *testing.T) {
 		"a shopper, and then the agent": {func(d *desk, id string) {
 			shopper(d, id)
 			c, _ := d.read(d.by(id))
-			assert.Must(d.agents.Replace(t.Context(), d.opens(id), service.Conditions{}, wants("5×1", c)))(t)
+			assert.Must(d.agents.Replace(t.Context(), d.opens(id), service.Conditions{}, wants("5×1", shownAs(id, c))))(t)
 		}, none, false},
 		"a shopper, and then a refused agent": {func(d *desk, id string) {
 			shopper(d, id)
@@ -114,7 +118,7 @@ func TestAgent_UndoesNothingUnseen(t *testing.T) {
 		"a shopper, and then the agent who finds what it asks for": {func(d *desk, id string) {
 			shopper(d, id)
 			c, _ := d.read(d.by(id))
-			assert.Must(d.agents.Replace(t.Context(), d.opens(id), service.Conditions{}, wants("1×2 2×1", c)))(t)
+			assert.Must(d.agents.Replace(t.Context(), d.opens(id), service.Conditions{}, wants("1×2 2×1", shownAs(id, c))))(t)
 		}, none, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -124,12 +128,12 @@ func TestAgent_UndoesNothingUnseen(t *testing.T) {
 				made := d.agentCreates("1×2")
 				row.meanwhile(d, made.ID)
 				before, _ := d.read(d.by(made.ID))
-				r := row.send(made.Cart, before)
+				r := row.send(made, shownAs(made.ID, before))
 				var got agent.Cart
 				var err error
 				after := want
 				if cancels {
-					got, err = d.agents.Cancel(t.Context(), d.opens(made.ID), service.Conditions{}, r.IDs()...)
+					got, err = d.agents.Cancel(t.Context(), d.opens(made.ID), service.Conditions{}, r.Elements...)
 					after = ""
 				} else {
 					got, err = d.agents.Replace(t.Context(), d.opens(made.ID), service.Conditions{}, r)
@@ -160,7 +164,7 @@ func TestAgent_KeepsLinesByIDsUnderThePreviousKey(t *testing.T) {
 	}
 	c, _ := d.read(d.by(made.ID))
 	d.Keys = assert.Must(sealed.New(strings.Repeat("n", 32), strings.Repeat("k", 32)))(t)
-	second := agent.Replacement{Elements: []agent.Element{{ID: shownID(c, c.Lines[2].ID), Product: 5, Plan: 51, Quantity: 2}}}
+	second := agent.Replacement{Elements: []agent.Element{{ID: shownID(shownAs(made.ID, c), c.Lines[2].ID), Product: 5, Plan: 51, Quantity: 2}}}
 	assert.Must(d.agents.Replace(t.Context(), d.opens(made.ID), service.Conditions{}, second))(t)
 	d.wantLines(d.by(made.ID), string(c.Lines[2].ID)+"×2")
 }
@@ -179,8 +183,8 @@ func TestAgent_IfMatchNamesWhatItHasSeen(t *testing.T) {
 		refused func(error) bool
 	}{
 		"an older version":          {at(made.Cart), wants("3×1"), func(err error) bool { return isProblem(err, problem.VersionMismatch) }},
-		"an older version, new IDs": {at(made.Cart), wants("3×1", changed), func(err error) bool { return isProblem(err, problem.VersionMismatch) }},
-		"this version, older IDs":   {at(changed), wants("3×1", made.Cart), func(err error) bool { return errors.Is(err, agent.ErrChangedUnseen) }},
+		"an older version, new IDs": {at(made.Cart), wants("3×1", shownAs(made.ID, changed)), func(err error) bool { return isProblem(err, problem.VersionMismatch) }},
+		"this version, older IDs":   {at(changed), wants("3×1", made), func(err error) bool { return errors.Is(err, agent.ErrChangedUnseen) }},
 		"any version":               {service.Conditions{IfMatch: "*"}, wants("3×1"), func(err error) bool { return errors.Is(err, agent.ErrChangedUnseen) }},
 	} {
 		_, err := d.agents.Replace(t.Context(), d.opens(made.ID), row.on, row.r)
@@ -201,7 +205,7 @@ func TestAgent_AppliesWhatCanBeBoughtAndNamesTheRest(t *testing.T) {
 	made := assert.Must(d.agents.Create(t.Context(), d.agents.NewVisit(d.agent(), ""), service.Conditions{}, r))(t)
 	assert.That(t, made.Created && linesOf(made.Cart) == "4×1" && slices.Equal(made.Cart.Coupons, []string{"TEN"}), "%s with %q", linesOf(made.Cart), made.Cart.Coupons)
 	assert.Equal(t, faultsOf(made), "0 plan_unavailable, 1 insufficient_stock, 3 product_not_found", "faults")
-	r = wants("2×3 4×1000 1×1", made.Cart)
+	r = wants("2×3 4×1000 1×1", made)
 	r.Codes = []agent.Code{{Text: "OLD"}}
 	replaced := assert.Must(d.agents.Replace(t.Context(), d.opens(made.ID), service.Conditions{}, r))(t)
 	assert.Equal(t, linesOf(replaced.Cart)+" "+strings.Join(replaced.Cart.Coupons, " "), "4×1 2×3 1×1 ", "the cart, whose coupon a refused one has replaced")
@@ -280,15 +284,15 @@ func TestAgent_HandsItsCartOver(t *testing.T) {
 		d.add(shopper, 2, 1)
 		before, _ := d.read(shopper)
 		d.wantMoved(made.ID, "after a hand-over to "+name)
-		_, err := d.agents.Replace(t.Context(), d.opens(made.ID), service.Conditions{}, wants("3×1", made.Cart))
+		_, err := d.agents.Replace(t.Context(), d.opens(made.ID), service.Conditions{}, wants("3×1", made))
 		assert.ErrorIs(t, err, agent.ErrChangedUnseen, "%s: with IDs from before", name)
-		next := assert.Must(d.agents.Replace(t.Context(), d.opens(made.ID), service.Conditions{}, wants("3×1", cart.Cart{})))(t)
+		next := assert.Must(d.agents.Replace(t.Context(), d.opens(made.ID), service.Conditions{}, wants("3×1", shownAs(made.ID, cart.Cart{}))))(t)
 		assert.That(t, linesOf(next.Cart) == "3×1" && !next.Moved, "%s: another cart of %s, moved %v", name, linesOf(next.Cart), next.Moved)
 		after, _ := d.read(shopper)
 		assert.Equal(t, after.Tag(), before.Tag(), "%s: the shopper's cart", name)
 		d.takesOver(shopper, made.ID, false)
 		d.wantMoved(made.ID, "after a second one to "+name)
-		assert.Must(d.agents.Replace(t.Context(), d.opens(made.ID), service.Conditions{}, wants("3×1", cart.Cart{})))(t)
+		assert.Must(d.agents.Replace(t.Context(), d.opens(made.ID), service.Conditions{}, wants("3×1", shownAs(made.ID, cart.Cart{}))))(t)
 		assert.Must(d.agents.Cancel(t.Context(), d.opens(made.ID), service.Conditions{}))(t)
 		d.client.Del(t.Context(), d.by(made.ID).Ref().CartKey()) // what remains of it is kept for a shorter time than the mark
 		_, err = d.agents.Read(t.Context(), d.opens(made.ID))
@@ -310,16 +314,16 @@ func TestAgent_FollowsAShopperWhoKeepsIt(t *testing.T) {
 	assert.That(t, offer.Code == "" && offer.URL == d.store.CartURL, "the agent gets a code that shows it the shopper's texts")
 	_, err := d.agents.Replace(t.Context(), d.opens(made.ID), service.Conditions{}, wants("3×1"))
 	assert.ErrorIs(t, err, agent.ErrChangedUnseen, "without IDs")
-	_, err = d.agents.Replace(t.Context(), d.opens(made.ID), service.Conditions{}, wants("3×1", made.Cart))
+	_, err = d.agents.Replace(t.Context(), d.opens(made.ID), service.Conditions{}, wants("3×1", made))
 	assert.ErrorIs(t, err, agent.ErrChangedUnseen, "with IDs from before")
-	assert.Must(d.agents.Replace(t.Context(), d.opens(made.ID), service.Conditions{}, wants("3×1", read.Cart)))(t)
+	assert.Must(d.agents.Replace(t.Context(), d.opens(made.ID), service.Conditions{}, wants("3×1", read)))(t)
 	d.wantLines(shopper, "3×1")
 
 	d.add(shopper, 2, 1)
 	d.read(d.as("c", shopper.Token)) // logs in
 	d.wantLines(d.as("c", ""), "4×1 3×1 2×1")
 	d.wantMoved(made.ID, "after a login")
-	assert.Must(d.agents.Replace(t.Context(), d.opens(made.ID), service.Conditions{}, wants("5×1", cart.Cart{})))(t)
+	assert.Must(d.agents.Replace(t.Context(), d.opens(made.ID), service.Conditions{}, wants("5×1", shownAs(made.ID, cart.Cart{}))))(t)
 	d.wantLines(d.as("c", shopper.Token), "4×1 3×1 2×1") // not by the next login
 
 	for how, leaves := range map[string]func(*service.Visit){
@@ -334,14 +338,14 @@ func TestAgent_FollowsAShopperWhoKeepsIt(t *testing.T) {
 		next := d.as("", shopper.Token)
 		d.add(next, 2, 1)
 		d.wantMoved(made.ID, "after "+how+", when the shopper has begun another cart")
-		assert.Must(d.agents.Replace(t.Context(), d.opens(made.ID), service.Conditions{}, wants("5×1", cart.Cart{})))(t)
+		assert.Must(d.agents.Replace(t.Context(), d.opens(made.ID), service.Conditions{}, wants("5×1", shownAs(made.ID, cart.Cart{}))))(t)
 		d.wantLines(next, "2×1")
 	}
 
 	made = d.agentCreates("1×1")
 	shopper = d.takesOver(d.as("", ""), made.ID, true)
 	read = assert.Must(d.agents.Read(t.Context(), d.opens(made.ID)))(t)
-	canceled := assert.Must(d.agents.Cancel(t.Context(), d.opens(made.ID), service.Conditions{}, shownID(read.Cart, "1")))(t)
+	canceled := assert.Must(d.agents.Cancel(t.Context(), d.opens(made.ID), service.Conditions{}, agent.Element{ID: shownID(read, "1")}))(t)
 	assert.Equal(t, linesOf(canceled.Cart), "1×1", "as it was")
 	d.add(shopper, 2, 1)
 	_, err = d.agents.Read(t.Context(), d.opens(made.ID))
@@ -378,7 +382,7 @@ func TestAgent_AReplacementLosesNoChangeThatComesDuringIt(t *testing.T) {
 	refused := 0
 	for round := range int64(150) {
 		before, _ := d.read(d.by(id))
-		r := wants(fmt.Sprintf("1×%d", 1+round%5), before)
+		r := wants(fmt.Sprintf("1×%d", 1+round%5), shownAs(id, before))
 		var shopper sync.WaitGroup
 		shopper.Go(func() { d.add(d.by(id), 1, 1) })
 		_, err := d.agents.Replace(t.Context(), d.opens(id), service.Conditions{}, r)

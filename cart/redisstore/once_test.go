@@ -98,14 +98,14 @@ func TestOnce_OneKeyHasOneResultAndOneChange(t *testing.T) {
 		id, _, _ := strings.Cut(result, " ")
 		made, _ := d.read(d.by(id))
 		assert.Equal(t, fmt.Sprint(linesOf(made), made.Version), "1×1 2×21", "created")
-		again := race(func(k *keyed) (string, error) { return k.replace(d, id, "replace", wants("1×5", made)) })
+		again := race(func(k *keyed) (string, error) { return k.replace(d, id, "replace", wants("1×5", shownAs(id, made))) })
 		now, _ := d.read(d.by(id))
 		assert.Equal(t, fmt.Sprint(linesOf(now), now.Version), "1×52", "replaced")
 		// Refused calls have a result too.
 		d.add(d.by(id), 3, 1)
-		refused := race(func(k *keyed) (string, error) { return k.replace(d, id, "refused", wants("1×9", made)) })
-		assert.Equal(t, race(func(k *keyed) (string, error) { return k.replace(d, id, "refused", wants("1×9", made)) }), refused, "refused again")
-		assert.Equal(t, race(func(k *keyed) (string, error) { return k.replace(d, id, "replace", wants("1×5", made)) }), again, "replaced again")
+		refused := race(func(k *keyed) (string, error) { return k.replace(d, id, "refused", wants("1×9", shownAs(id, made))) })
+		assert.Equal(t, race(func(k *keyed) (string, error) { return k.replace(d, id, "refused", wants("1×9", shownAs(id, made))) }), refused, "refused again")
+		assert.Equal(t, race(func(k *keyed) (string, error) { return k.replace(d, id, "replace", wants("1×5", shownAs(id, made))) }), again, "replaced again")
 		assert.Equal(t, race(func(k *keyed) (string, error) { return k.create(d, "create", "1×1 2×2") }), result, "created again")
 		d.wantLines(d.by(id), "1×5 3×1")
 		assert.Equal(t, instances[0].runs.Load()+instances[1].runs.Load(), int64(3), "runs")
@@ -155,7 +155,7 @@ func takesUp(t *testing.T, d *desk) {
 	assert.Equal(t, result, v.ID+" 1×1, run 1\x00\n", "created")
 
 	made, _ := d.read(d.by(v.ID))
-	r := wants("1×2", made)
+	r := wants("1×2", shownAs(v.ID, made))
 	dies(d.opens(v.ID), "replace", fmt.Sprint(r), func(on service.Conditions) (agent.Cart, error) {
 		return d.agents.Replace(t.Context(), d.opens(v.ID), on, r)
 	})
@@ -165,11 +165,11 @@ func takesUp(t *testing.T, d *desk) {
 
 	now, _ := d.read(d.by(v.ID))
 	dies(d.opens(v.ID), "cancel", "", func(on service.Conditions) (agent.Cart, error) {
-		return d.agents.Cancel(t.Context(), d.opens(v.ID), on, shownID(now, "1"))
+		return d.agents.Cancel(t.Context(), d.opens(v.ID), on, agent.Element{ID: shownID(shownAs(v.ID, now), "1")})
 	})
 	canceled := d.opens(v.ID)
 	assert.Must(k.call(t.Context(), canceled, "cancel", "", func(ctx context.Context, on service.Conditions) (agent.Cart, error) {
-		return d.agents.Cancel(ctx, canceled, on, shownID(now, "1"))
+		return d.agents.Cancel(ctx, canceled, on, agent.Element{ID: shownID(shownAs(v.ID, now), "1")})
 	}))(t)
 }
 
@@ -180,7 +180,7 @@ func TestOnce_AnotherRequestUnderAKeyIsAConflict(t *testing.T) {
 	created := assert.Must(k.create(d, "key", "1×1"))(t)
 	id, _, _ := strings.Cut(created, " ")
 	made, _ := d.read(d.by(id))
-	replaced := assert.Must(k.replace(d, id, "other", wants("1×2", made)))(t)
+	replaced := assert.Must(k.replace(d, id, "other", wants("1×2", shownAs(id, made))))(t)
 	conflicts := func(name string, err error) {
 		t.Helper()
 		assert.That(t, isProblem(err, problem.IdempotencyConflict), "%s: %v", name, err)
@@ -188,25 +188,25 @@ func TestOnce_AnotherRequestUnderAKeyIsAConflict(t *testing.T) {
 	}
 	_, err := k.create(d, "key", "1×2")
 	conflicts("another body", err)
-	_, err = k.replace(d, id, "other", wants("1×3", made))
+	_, err = k.replace(d, id, "other", wants("1×3", shownAs(id, made)))
 	conflicts("another replacement", err)
 	time.Sleep(2 * redisstore.Tolerance) // then it is certain that those that follow began later
 	key := redisstore.GuestRef(d.store.ID, d.opens(id).Token).BesideKey("results")
 	assert.NoError(t, d.client.Rename(t.Context(), key, key+"-elsewhere").Err())
 	_, err = k.create(d, "key", "1×1")
 	conflicts("a cart whose first result is gone", err)
-	_, err = k.replace(d, id, "other", wants("1×2", made))
+	_, err = k.replace(d, id, "other", wants("1×2", shownAs(id, made)))
 	conflicts("a replacement whose first result is gone", err)
 	assert.NoError(t, d.client.Rename(t.Context(), key+"-elsewhere", key).Err())
 	assert.Equal(t, assert.Must(k.create(d, "key", "1×1"))(t), created, "the first result")
 
 	d.pass(24*time.Hour - time.Minute)
-	assert.Equal(t, assert.Must(k.replace(d, id, "other", wants("1×2", made)))(t), replaced, "after nearly a day")
+	assert.Equal(t, assert.Must(k.replace(d, id, "other", wants("1×2", shownAs(id, made))))(t), replaced, "after nearly a day")
 	assert.Must(k.replace(d, id, "later", wants("1×2")))(t) // it keeps the others in Redis for another day
 	d.pass(2 * time.Minute)
 	_, err = k.create(d, "key", "1×1")
 	conflicts("a cart whose first result is a day old", err)
-	refused := assert.Must(k.replace(d, id, "other", wants("1×2", made)))(t)
+	refused := assert.Must(k.replace(d, id, "other", wants("1×2", shownAs(id, made))))(t)
 	assert.That(t, refused != replaced, "a day later, the key is forgotten, and the IDs are of a former version")
 
 	other := d.agent()

@@ -118,7 +118,7 @@ func (c *call) do(ctx context.Context, v *agent.Visit, on service.Conditions, re
 	case update:
 		shown, err = c.api.agents.Replace(ctx, v, on, read.Replacement)
 	case cancel:
-		shown, err = c.api.agents.Cancel(ctx, v, on, read.IDs()...)
+		shown, err = c.api.agents.Cancel(ctx, v, on, read.Elements...)
 	}
 	known, _ := errors.AsType[*problem.Error](err)
 	switch {

@@ -46,6 +46,9 @@ func (c *call) discounts() bool {
 // wrote for the merchant.
 func (c *call) show(v *agent.Visit, shown *agent.Cart, read request, first ...message) result {
 	p := &shown.Priced
+	for _, i := range shown.Unknown {
+		read.warnings = append(read.warnings, message{code: "line_id_unknown", path: itemPath(i) + ".id", content: textNoLineID.With()})
+	}
 	messages := slices.Concat(first, read.warnings, faultMessages(shown.Faults, false), c.messagesOf(p, read))
 	if shown.Moved {
 		messages = slices.Insert(messages, 0, message{code: "cart_moved", content: textMoved.With()})
@@ -215,7 +218,11 @@ var (
 	textTax      = locale.Text{locale.En: "Tax", locale.Ar: "الضريبة"}
 	textTotal    = locale.Text{locale.En: "Total", locale.Ar: "الإجمالي"}
 	textCoupon   = locale.Text{locale.En: "Coupon %s", locale.Ar: "القسيمة %s"}
-	textMoved    = locale.Text{
+	textNoLineID = locale.Text{
+		locale.En: "No line of this cart has had this id, so it was ignored.",
+		locale.Ar: "لم يحمل أي بند في هذه السلة هذا المعرّف، لذلك تم تجاهله.",
+	}
+	textMoved = locale.Text{
 		locale.En: "The shopper has taken this cart over, and continues without you. What you add now goes into a new cart.",
 		locale.Ar: "تسلّم المتسوق هذه السلة ويتابع من دونك. ما تضيفه الآن يدخل في سلة جديدة.",
 	}

@@ -76,12 +76,6 @@ func (c *call) read() request {
 		r.fault("$.id", "the id that the request names")
 	}
 	r.elements(c.cart, c.operation != cancel)
-	for i := range r.Elements {
-		if id := &r.Elements[i].ID; *id != "" && !c.api.agents.Shown(*id) {
-			r.warnings = append(r.warnings, message{code: "line_id_unknown", path: itemPath(i) + ".id", content: textNoLineID.With()})
-			*id = ""
-		}
-	}
 	if c.discounts() {
 		r.discounts(c.cart)
 	}
@@ -340,10 +334,6 @@ var (
 	textMissing = locale.Text{
 		locale.En: "This value is required. Expected: %s.",
 		locale.Ar: "هذه القيمة مطلوبة. المتوقع: %s.",
-	}
-	textNoLineID = locale.Text{
-		locale.En: "No line of this cart has had this id, so it was ignored.",
-		locale.Ar: "لم يحمل أي بند في هذه السلة هذا المعرّف، لذلك تم تجاهله.",
 	}
 	textUnit = locale.Text{
 		locale.En: "This shop sells by the piece (C62), so nothing was done with this item. Send its quantity as a number of pieces.",

@@ -46,6 +46,7 @@ type Cart struct {
 	Since      string  // as in cart.Cell.Since
 	Moved      bool    // it is empty, because the shopper has taken the cart over
 	Created    bool    // Create has stored it
+	Unknown    []int   // elements of the request with an ID that no line ever had
 	Faults     []Fault // what could not be applied; nil if an attempt that died had applied a replacement
 	Durability string  // as in Changed
 }
@@ -114,6 +115,8 @@ func (s *Carts) Read(ctx context.Context, v *Visit) (Cart, error) {
 // the result is not Created.
 func (s *Carts) Create(ctx context.Context, v *Visit, on service.Conditions, r Replacement) (Cart, error) {
 	on.IfMatch = onlyAt(cart.Cart{})
+	var unknown []int
+	r.Elements, _, unknown = s.named(v, r.Elements, cart.Cart{})
 	ops := replacing(r, cart.Cart{})
 	for i := range ops {
 		if ops[i].Coupon != nil {
@@ -124,25 +127,25 @@ func (s *Carts) Create(ctx context.Context, v *Visit, on service.Conditions, r R
 	if isVersionMismatch(err) {
 		err = service.ErrKeyReused // the key's cart exists, and its first result is gone
 	}
-	made.Created = made.Cart.ID != ""
+	made.Created, made.Unknown = made.Cart.ID != "", unknown
 	return made, err
 }
 
 // Replace replaces the lines of the cart in one step, as far as they can be bought. With ErrChangedUnseen,
 // nothing was changed, and the cart is as it is now. A client's If-Match that names another version is a problem.VersionMismatch.
 func (s *Carts) Replace(ctx context.Context, v *Visit, on service.Conditions, r Replacement) (Cart, error) {
-	return s.change(ctx, v, on, r.IDs(), func(c cart.Cart) []operation {
-		wanted := s.named(r, c)
-		wanted.Codes = s.known(ctx, v, r.Codes, c.Coupons)
+	return s.change(ctx, v, on, r.Elements, func(c cart.Cart, named []Element) []operation {
+		wanted := r
+		wanted.Elements, wanted.Codes = named, s.known(ctx, v, r.Codes, c.Coupons)
 		return replacing(wanted, c)
 	}, cart.AgentSees)
 }
 
-// Cancel ends the cart and its ID, also that of a cart that has moved, and returns it as it was. ids are those of lines that the
-// agent sent, if any. It fails like Replace.
-func (s *Carts) Cancel(ctx context.Context, v *Visit, on service.Conditions, ids ...string) (Cart, error) {
+// Cancel ends the cart and its ID, also that of a cart that has moved, and returns it as it was. Of seen, the lines that the
+// agent sent, the IDs count. It fails like Replace.
+func (s *Carts) Cancel(ctx context.Context, v *Visit, on service.Conditions, seen ...Element) (Cart, error) {
 	var before cart.Cart
-	canceled, err := s.change(ctx, v, on, ids, func(c cart.Cart) []operation {
+	canceled, err := s.change(ctx, v, on, seen, func(c cart.Cart, _ []Element) []operation {
 		before = c
 		return []operation{{service.Op{Clear: true}, -1, -1}}
 	}, cart.AgentCanceled)
@@ -160,10 +163,11 @@ func (s *Carts) Cancel(ctx context.Context, v *Visit, on service.Conditions, ids
 // change makes the list that ops returns for the cart as read, if the agent has seen that: see seen. If the
 // cart has changed since the read, it reads again. A repeat, and then the agent's If-Match, take precedence over any
 // refusal.
-func (s *Carts) change(ctx context.Context, v *Visit, on service.Conditions, ids []string, ops func(cart.Cart) []operation, as string) (Cart, error) {
+func (s *Carts) change(ctx context.Context, v *Visit, on service.Conditions, sent []Element, ops func(cart.Cart, []Element) []operation, as string) (Cart, error) {
 	for v.HasTime() {
 		held, moved, err := s.open(ctx, v)
-		judged, refusal := on, s.unseen(held, moved && as != cart.AgentCanceled, on, ids)
+		named, moments, unknown := s.named(v, sent, held.Cart)
+		judged, refusal := on, s.unseen(held, moved && as != cart.AgentCanceled, on, moments)
 		if errors.Is(err, ErrNoCart) {
 			judged.IfMatch, refusal = "", ErrNoCart
 		} else if err != nil {
@@ -177,13 +181,14 @@ func (s *Carts) change(ctx context.Context, v *Visit, on service.Conditions, ids
 					err = ErrChangedUnseen
 				}
 			}
+			made.Unknown = unknown
 			return made, err
 		}
 		exactly := on
 		exactly.IfMatch = onlyAt(held.Cart)
-		made, err := s.apply(ctx, v, exactly, ops(held.Cart), as)
+		made, err := s.apply(ctx, v, exactly, ops(held.Cart, named), as)
 		if !isVersionMismatch(err) {
-			made.Moved = moved && made.Cart.ID == ""
+			made.Moved, made.Unknown = moved && made.Cart.ID == "", unknown
 			return made, err
 		}
 	}
@@ -192,13 +197,13 @@ func (s *Carts) change(ctx context.Context, v *Visit, on service.Conditions, ids
 
 // unseen returns why an agent must not change the cart as it was read; nil if it may. To begin another cart after moved, it must
 // send what it was shown of the empty one.
-func (s *Carts) unseen(held redisstore.Stored, moved bool, on service.Conditions, ids []string) *problem.Error {
+func (s *Carts) unseen(held redisstore.Stored, moved bool, on service.Conditions, moments []string) *problem.Error {
 	switch {
 	case !on.Allows(&held.Cart):
 		return service.ErrVersionMismatch
-	case on.IfMatch != "" && on.IfMatch != "*" && len(ids) == 0: // it has seen the version that it names
+	case on.IfMatch != "" && on.IfMatch != "*" && len(moments) == 0: // it has seen the version that it names
 		return nil
-	case moved && len(ids) == 0, !seen(&held.Cell, momentsOf(ids)):
+	case moved && len(moments) == 0, !seen(&held.Cell, moments):
 		return errUnseen
 	}
 	return nil

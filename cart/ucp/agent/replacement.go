@@ -32,15 +32,6 @@ type Element struct {
 	Inert    bool        // it changes nothing: its line stays as it is, and none is added
 }
 
-func (r Replacement) IDs() (ids []string) {
-	for _, e := range r.Elements {
-		if e.ID != "" {
-			ids = append(ids, e.ID)
-		}
-	}
-	return ids
-}
-
 // ParseItem parses what agents call a product: its ID, or with a plan "<product>.p<plan>".
 func ParseItem(s string) (product, plan int64, ok bool) {
 	id, ok := cart.ParseLineID(s)

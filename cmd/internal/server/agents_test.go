@@ -264,6 +264,17 @@ func TestAgent_ChangesAgainWithTheIDsThatItWasShown(t *testing.T) {
 		own := a.call("update_cart", made.Cart.ID, `{"line_items":[{"id":"li_1","item":{"id":"1"},"quantity":2},{"id":"2","item":{"id":"2"},"quantity":1}]}`, "")
 		assert.Equal(t, own.messages(), []string{"warning line_id_unknown $.line_items[0].id", "warning line_id_unknown $.line_items[1].id", "warning low_stock $.line_items[1]"}, "messages about ids that no line had")
 		assert.Equal(t, own.lines(), "1×2 2×1", "lines by their items")
+		another := a.create("1×1").Cart.Items[0].ID
+		for id, want := range map[string]string{
+			another: "[warning line_id_unknown $.line_items[0].id]", made.Cart.Items[0].ID[:4] + another[4:]: "[warning line_id_unknown $.line_items[0].id]",
+			made.Cart.Items[0].ID: "[]", own.Cart.Items[1].ID: "[]", // of a line that the agent has removed
+		} {
+			again := a.call("update_cart", made.Cart.ID, `{"line_items":[{"id":"`+id+`","item":{"id":"1"},"quantity":2}]}`, "")
+			assert.Equal(t, again.lines()+fmt.Sprint(again.messages()), "1×2"+want, "with the id %s", id)
+		}
+		created := a.call("create_cart", "", `{"line_items":[{"id":"`+another+`","item":{"id":"1"},"quantity":2}]}`, "")
+		assert.Equal(t, created.messages(), []string{"warning line_id_unknown $.line_items[0].id"}, "messages about another cart's id")
+		a.call("update_cart", made.Cart.ID, elements("1×2 2×1"), "")
 
 		person := s.sharing(t, own)
 		seen := a.call("get_cart", made.Cart.ID, "", "")
