@@ -93,9 +93,11 @@ func (c *serveCommand) startChecks(ctx context.Context, s *onPostgres) (stop fun
 		tick := time.NewTicker(checkInterval)
 		defer tick.Stop()
 		var previous []inspect.Finding
+		var last inspect.Last
 		for {
 			findings, err := inspect.Servers(ctx, inspect.Config{
 				RedisURL: c.RedisURL, DatabaseURL: s.url, ReplicaURL: s.replicaURL, MinReplicas: c.Redis.MinReplicas, Durable: c.Redis.Durable, Serving: true,
+				Last: &last,
 			})
 			if err != nil || ctx.Err() != nil { // the process stops, so the check may be incomplete
 				return

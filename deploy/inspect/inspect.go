@@ -26,6 +26,13 @@ type Config struct {
 	Durable     bool             // DURABILITY=replica
 	Serving     bool             // the user of Redis is the service's
 	Now         func() time.Time // default time.Now
+	Last        *Last            // what the last check saw, for the next one; nil: this is the only one
+}
+
+// Last is what a check sees only by comparing with the one before. The zero value has seen nothing.
+type Last struct {
+	writing string // the oldest transaction of Postgres that others wait for; "" for none
+	since   time.Time
 }
 
 const (

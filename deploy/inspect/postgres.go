@@ -93,7 +93,7 @@ func (s *postgresServer) check(ctx context.Context, c Config) {
 	}
 	s.judgePooler(ctx)
 	s.judgeSettings(ctx)
-	s.judgeWriting(s.oldestWriting(ctx))
+	s.judgeWriting(s.oldestWriting(ctx, c))
 }
 
 func encrypted(c *pgconn.Config) bool {
@@ -203,25 +203,35 @@ func (s *postgresServer) judgeSettings(ctx context.Context) {
 const longWriting = 2 * time.Minute
 
 // oldestWriting returns how long ago the oldest transaction began that has written something,
-// including prepared ones, or 0 if there is none. seesAll reports whether the role sees the
-// transactions of other roles.
-func (s *postgresServer) oldestWriting(ctx context.Context) (age time.Duration, seesAll bool) {
+// including prepared ones, or 0 if there is none. known is false if the role does not see the transactions of other roles, and
+// there is no earlier check to compare with: a snapshot shows every role which the oldest one is.
+func (s *postgresServer) oldestWriting(ctx context.Context, c Config) (age time.Duration, known bool) {
 	var seconds float64
+	var writing string
 	_ = s.db.QueryRow(ctx, `
 		SELECT coalesce(extract(epoch FROM clock_timestamp() - min(begun)), 0)::float8,
-			pg_has_role('pg_read_all_stats', 'USAGE') FROM (
+			pg_has_role('pg_read_all_stats', 'USAGE'),
+			(SELECT CASE WHEN pg_snapshot_xmin(now) < pg_snapshot_xmax(now) THEN pg_snapshot_xmin(now)::text ELSE '' END FROM pg_current_snapshot() now)
+		FROM (
 			SELECT xact_start FROM pg_stat_activity WHERE backend_xid IS NOT NULL
 			UNION ALL
 			SELECT prepared FROM pg_prepared_xacts
-		) AS writing (begun)`).Scan(&seconds, &seesAll)
-	return time.Duration(seconds * float64(time.Second)), seesAll
+		) AS writing (begun)`).Scan(&seconds, &known, &writing)
+	age = time.Duration(seconds * float64(time.Second))
+	if last := c.Last; last != nil && !known {
+		if known = true; writing != last.writing || writing == "" {
+			last.writing, last.since = writing, c.Now()
+		}
+		age = max(age, c.Now().Sub(last.since))
+	}
+	return age, known
 }
 
-func (s *postgresServer) judgeWriting(age time.Duration, seesAll bool) {
+func (s *postgresServer) judgeWriting(age time.Duration, known bool) {
 	s.judge("postgres_long_transaction",
 		warning(age >= longWriting, "the transaction (docs/data.md, Long transactions)",
 			"The subscription changes of all stores are delayed: a writing transaction has been open for %s.", age.Round(time.Second)),
-		unknown(!seesAll, "pg_stat_activity, as a role with pg_monitor",
+		unknown(!known, "pg_stat_activity, as a role with pg_monitor",
 			"It is not visible how long the oldest writing transaction has been open. A long one delays the subscription changes of all stores."),
 		ok("No writing transaction has been open for %s.", longWriting))
 }

@@ -191,7 +191,7 @@ func TestPostgres_ReadsHowLongTransactionsWrite(t *testing.T) {
 		pool := assert.Must(pgxpool.New(t.Context(), as(t, d.server.URL, role).DatabaseURL))(t)
 		defer pool.Close()
 		s := postgresServer{db: pool}
-		age, _ := s.oldestWriting(t.Context())
+		age, _ := s.oldestWriting(t.Context(), Config{})
 		assert.That(t, age >= least && age <= most, "%s: open for %v, want %v or more", what, age, least)
 	}
 	d.run(t, "CREATE TABLE notes (id int)")
@@ -201,11 +201,33 @@ func TestPostgres_ReadsHowLongTransactionsWrite(t *testing.T) {
 	d.run(t, "INSERT INTO notes VALUES (1)")
 	wantAge("writes", "postgres", someTime, time.Minute)
 	wantAge("writes, seen without pg_monitor", "commerce_service", 0, 0)
+	d.wantAgeOfNext(t, someTime)
 	d.run(t, "PREPARE TRANSACTION 'one'")
 	time.Sleep(someTime)
 	wantAge("prepared", "commerce_service", someTime, time.Minute)
 	d.run(t, "ROLLBACK PREPARED 'one'")
 	wantAge("rolled back", "postgres", 0, 0)
+}
+
+// wantAgeOfNext compares checks of a role that sees only its own transactions. Another one has committed after the oldest began.
+func (d database) wantAgeOfNext(t *testing.T, age time.Duration) {
+	t.Helper()
+	other := assert.Must(pgxpool.New(t.Context(), as(t, d.server.URL, "postgres").DatabaseURL))(t)
+	defer other.Close()
+	assert.Must(other.Exec(t.Context(), "SELECT pg_current_xact_id()"))(t)
+	pool := assert.Must(pgxpool.New(t.Context(), as(t, d.server.URL, "commerce_service").DatabaseURL))(t)
+	defer pool.Close()
+	now := time.Now()
+	c := Config{Last: new(Last), Now: func() time.Time { return now }}
+	s := postgresServer{db: pool}
+	for i := range time.Duration(3) {
+		got, known := s.oldestWriting(t.Context(), c)
+		assert.That(t, known && got == i*age, "check %d: open for %v (known: %t), want %v", i, got, known, i*age)
+		now = now.Add(age)
+	}
+	c.Last = &Last{writing: "1", since: now.Add(-time.Hour)}
+	got, _ := s.oldestWriting(t.Context(), c)
+	assert.Equal(t, got, 0, "age of a transaction that another one came before")
 }
 
 func TestPostgres_FindsAStandby(t *testing.T) {

@@ -114,6 +114,44 @@ func faults() []fault {
 			},
 		},
 		{
+			name: "all sentinels hang", // and Redis does not
+			staging: staging{
+				program:  hasty,
+				prepare:  func(s *scene) { s.sentinels = ephemeral.StartSentinels(s) },
+				settings: func(s *scene, _ int) []string { return []string{"REDIS_URL=" + s.sentinels.URL} },
+			},
+			begin: func(s *scene) {
+				for _, sentinel := range s.sentinels.Sentinels {
+					sentinel.Freeze()
+					s.Cleanup(sentinel.Thaw)
+				}
+			},
+			alerts: []string{"CommerceCheckSerious"},
+			shows:  "Cart calls of an instance that starts now get a 503, and after a failover all",
+			heal: func(s *scene) {
+				status, body := s.send(call{method: "GET", path: "/cart", cart: cartToken})
+				assert.Equal(s, status, http.StatusOK, "a cart meanwhile: %s", body)
+				for _, sentinel := range s.sentinels.Sentinels {
+					sentinel.Thaw()
+				}
+			},
+		},
+		{
+			name:    "a transaction of the platform stays open", // which the service's role does not see
+			staging: hastyShop(),
+			begin: func(s *scene) {
+				conn := assert.Must(pgx.Connect(s.Context(), s.database))(s)
+				s.Cleanup(func() { conn.Close(context.Background()) })
+				assert.Must(conn.Exec(s.Context(), "BEGIN"))(s)
+				assert.Must(conn.Exec(s.Context(), "SELECT pg_current_xact_id()"))(s)
+			},
+			alerts: []string{"CommerceCheckSerious"},
+			shows:  "a writing transaction has been open",
+			heal: func(s *scene) {
+				s.statement("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_xid IS NOT NULL AND state = 'idle in transaction'")
+			},
+		},
+		{
 			name: "Redis refuses announcements",
 			begin: func(s *scene) {
 				s.do(s.redis, "ACL", "SETUSER", "default", "-spublish", "-publish")
@@ -301,6 +339,12 @@ func asShop() staging {
 		commerce(s, s.database, "migrate", "up", "--service-role=shop")
 		return []string{"DATABASE_URL=" + strings.Replace(s.database, "postgres@", "shop@", 1)}
 	}}
+}
+
+func hastyShop() staging {
+	st := asShop()
+	st.program = hasty
+	return st
 }
 
 func (s *scene) startReplica() {

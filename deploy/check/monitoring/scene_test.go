@@ -36,10 +36,11 @@ type scene struct {
 	prometheus *prometheus
 	client     *http.Client
 	apiToken   string
-	wire       *toxiproxy.Proxy   // to Redis, of instances that are given a URL through it
-	replica    *ephemeral.Server  // of Redis, if the staging starts one
-	standby    *ephemeral.Standby // likewise
-	issuer     *issuer            // likewise
+	wire       *toxiproxy.Proxy          // to Redis, of instances that are given a URL through it
+	replica    *ephemeral.Server         // of Redis, if the staging starts one
+	sentinels  *ephemeral.RedisSentinels // likewise
+	standby    *ephemeral.Standby        // likewise
+	issuer     *issuer                   // likewise
 }
 
 type staging struct {

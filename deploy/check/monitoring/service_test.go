@@ -197,6 +197,14 @@ var ahead = sync.OnceValues(func() (string, error) {
 	})
 })
 
+// hasty is the path of the service that checks its servers every 2 seconds, and for which a transaction is long after 4.
+var hasty = sync.OnceValues(func() (string, error) {
+	return changed("hasty", map[string][2]string{
+		"cmd/commerce/check.go":      {"checkInterval = 50 *", "checkInterval = 2 *"},
+		"deploy/inspect/postgres.go": {"longWriting = 2 * time.Minute", "longWriting = 4 * time.Second"},
+	})
+})
+
 // changed compiles the service with other text in its files, by the compiler's flag -overlay.
 func changed(name string, edits map[string][2]string) (path string, err error) {
 	replace := map[string]string{}
