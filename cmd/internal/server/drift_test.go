@@ -67,12 +67,12 @@ func TestConforms_CatchesDrift(t *testing.T) {
 		assert.That(t, strings.Contains(string(docs.OpenAPI), "/responses/"+name+`"`) || name == "NotFound" || name == "MethodNotAllowed",
 			"response %s: no operation gives it", name)
 		media := response.Value.Content.Get("application/json")
-		if media == nil || name == "AgentResponse" { // whose schemas are not ours: see TestAgents_ConformToTheProtocol
+		if media == nil || strings.HasPrefix(name, "Agent") && name != "AgentError" { // whose schemas are not ours: see TestAgents_ConformToTheProtocol
 			continue
 		}
 		assert.That(t, len(media.Examples) != 0, "response %s: no examples", name)
-		strict := assert.Must(doc.compiled(media.Schema.Value))(t)
-		open := assert.Must(compile(assert.Must(plainJSON(media.Schema.Value))(t), components))(t)
+		strict := assert.Must(doc.compiled(media.Schema))(t)
+		open := assert.Must(compile(assert.Must(plainJSON(media.Schema))(t), components))(t)
 		for example, ref := range media.Examples {
 			t.Run(name+"/"+example, func(t *testing.T) {
 				t.Parallel()

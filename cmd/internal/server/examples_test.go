@@ -74,7 +74,7 @@ var changing = []struct {
 	{regexp.MustCompile(`"guest_cart":"[^"]+"`), `"guest_cart":"` + exampleToken + `"`},
 	{regexp.MustCompile(`"expires_at":"[^"]+"`), `"expires_at":"2025-12-20T10:00:00Z"`},
 	{regexp.MustCompile(`"id":"\w{30}"`), `"id":"89CJBUKPXAVLHTRD2OXHH64QBRFL6KG"`},
-	{regexp.MustCompile(`"[\w-]{20}~1\.[A-Z2-7]{6}","item":\{"id":"(\d)`), `"89CJ${1}uH7pXw0cQm4TbAz~1.K4ZQ2M","item":{"id":"$1`},
+	{regexp.MustCompile(`"[\w-]{24}~1\.[A-Z2-7]{6}","item":\{"id":"(\d)`), `"89CJ${1}uH7pXw0cQm4TbAzq1Xw~1.K4ZQ2M","item":{"id":"$1`},
 	{regexp.MustCompile(`"expires_at":"[^"]+","url"`), `"expires_at":"2025-11-20T11:00:00Z","url"`},
 	{regexp.MustCompile(`[A-Za-z0-9_-]{80,}`), "89CJtdSXUoEIyMjbm8ZPtnXpe9HrTSnqIF48usRpMne7J8jXaWqzTkgil1ih3cYgLuPMd8c1C29pXip77o6wIPUQt5B7Ptq"}, // a code of a hand-over
 	{regexp.MustCompile(`"code":"[\w-]{26}","expires_at":"[^"]+","url":"([^=]+)=[^"]+"`), `"code":"89CJ2l6fGq0nZc4mVb8xYw1kTA","expires_at":"2025-12-20T10:00:00Z","url":"$1=89CJ2l6fGq0nZc4mVb8xYw1kTA"`},

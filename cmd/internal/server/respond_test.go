@@ -342,7 +342,7 @@ func TestProblems_AreDocumentedUnderTheirStatus(t *testing.T) {
 	for path, item := range doc.Paths.Map() {
 		for method, operation := range item.Operations() {
 			for status, response := range operation.Responses.Map() {
-				if n, _ := strconv.Atoi(status); n >= 400 {
+				if n, _ := strconv.Atoi(status); n >= 400 && !strings.HasSuffix(response.Ref, "/AgentError") { // of many statuses
 					check(method+" "+path, n, response.Value)
 				}
 			}
