@@ -29,7 +29,7 @@ MODULES = cmd/bench deploy/check deploy/clients
 
 run: ## run the demo with sample data, without Redis or Postgres
 	@echo "Downloading modules and compiling the demo. The first time takes a few minutes; later it takes seconds."
-	@$(BUILD)
+	@$(BUILD) & build=$$!; while sleep 10; do echo "Still compiling."; done & wait $$build; status=$$?; kill $$!; exit $$status
 	@$(PROGRAM) demo
 
 test: ## run the tests on real servers (4 minutes); slow ones only in make verify

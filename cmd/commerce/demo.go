@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"slices"
@@ -122,6 +123,7 @@ func (c *demoCommand) complete() {
 	c.DefaultStore = cmp.Or(c.DefaultStore, 1)
 	c.Playground, c.UCP = cmp.Or(c.Playground, "on"), cmp.Or(c.UCP, "on")
 	c.LogFormat = cmp.Or(c.LogFormat, "text")
+	c.LogLevel = cmp.Or(c.LogLevel, new(slog.LevelWarn)) // requests would push the addresses off the terminal
 	if c.CORSOrigins == nil {
 		c.CORSOrigins = []string{"*"}
 	}
@@ -146,7 +148,7 @@ func (c *demoCommand) welcome(out cli.Output, sockets listeners, token, apiToken
 	}
 	bold := boldFor(out.Writer)
 	fmt.Fprintf(out, `Demo of the Merchant Commerce Service. Everything runs in this process, and all
-data is lost when it stops (Ctrl-C).
+data is lost when it stops (Ctrl-C). With LOG_LEVEL=info, it logs requests.
 
   Store          %[5]s   (X-Public-Key; default store of the demo)
   Operators      http://%[4]s   (/readyz, /metrics and more)
@@ -171,10 +173,8 @@ curl -sw '\n' "$URL/subscriptions?customerEmail=sara@example.com" \
 
 %[11]s
 
-  URL            %[1]s
-
 `, url, token, apiToken, sockets.admin.Addr(), c.store().PublicKeys[0], sample.Products()[c.DefaultStore][0].ID,
-		bold("Customer JWT"), bold("API token"), bold("To try it, paste this into another terminal:"), reference, bold("Or open this page in a browser:"))
+		bold("Customer JWT"), bold("API token"), bold("To try it, paste this into another terminal:"), reference, bold("Open "+url))
 }
 
 func (c *demoCommand) localURL(sockets listeners) string {

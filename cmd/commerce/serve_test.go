@@ -82,7 +82,7 @@ func (l *logLines) wait(t *testing.T, after int, patterns ...string) {
 
 // addresses are in the log of serve, and in what the demo prints.
 var addresses = regexp.MustCompile(
-	`"msg":"serving","addr":"(.+?)","admin":"(.+?)"|Operators +http://(\S+)(?s:.*)\n  URL +http://localhost(\S+)\n`)
+	`"msg":"serving","addr":"(.+?)","admin":"(.+?)"|Operators +http://(\S+)(?s:.*)\nOpen http://localhost(\S+)\n`)
 
 // start starts a command, which ends with the test, and waits until both of its addresses accept connections.
 func start(t *testing.T, command string, settings ...string) *running {

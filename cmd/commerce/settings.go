@@ -43,7 +43,7 @@ type settings struct {
 	HandoverKey, Previous string // HANDOVER_KEY and HANDOVER_KEY_PREVIOUS
 	UCP                   string
 	Playground            string
-	LogLevel              slog.Level
+	LogLevel              *slog.Level // nil: info
 	LogFormat             string
 
 	logLines *logbuffer.Writer // set by openLog
@@ -84,7 +84,7 @@ func (s *settings) declare() []cli.Setting {
 		{Name: "COUNTRY_HEADER", Hint: "NAME", Help: "Header in which TRUSTED_PROXIES say the country of the client, such as CF-IPCountry. They must set or delete it. Default: none.", Value: cli.Text(&s.CountryHeader, checkHeaderName)},
 		{Name: "PLAYGROUND", Help: "on or off: serve a page at / to try the API, and its reference at /docs. Default: on in the demo, otherwise off.", Value: cli.Word(&s.Playground, "", "on", "off")},
 
-		{Name: "LOG_LEVEL", Default: "info", Help: "debug, info, warn or error.", Value: cli.Parsed(&s.LogLevel, parseLevel)},
+		{Name: "LOG_LEVEL", Help: "debug, info, warn or error. Default: warn in the demo, otherwise info.", Value: cli.Parsed(&s.LogLevel, parseLevel)},
 		{Name: "LOG_FORMAT", Help: "json or text. Default: text in the demo, otherwise json.", Value: cli.Word(&s.LogFormat, "", "json", "text")},
 	})
 }
@@ -146,7 +146,10 @@ func (s *settings) fail(to io.Writer, why string) {
 }
 
 func (s *settings) logHandler(to io.Writer) slog.Handler {
-	options := &slog.HandlerOptions{Level: s.LogLevel}
+	options := &slog.HandlerOptions{}
+	if s.LogLevel != nil {
+		options.Level = *s.LogLevel
+	}
 	if s.LogFormat == "text" {
 		return slog.NewTextHandler(to, options)
 	}
@@ -163,9 +166,10 @@ func (s *settings) logger(out cli.Output) *slog.Logger {
 	return log
 }
 
-func parseLevel(s string) (level slog.Level, err error) {
+func parseLevel(s string) (level *slog.Level, err error) {
+	level = new(slog.Level)
 	if level.UnmarshalText([]byte(s)) != nil {
-		return 0, fmt.Errorf("%q is not one of debug, info, warn, error", s)
+		return nil, fmt.Errorf("%q is not one of debug, info, warn, error", s)
 	}
 	return level, nil
 }

@@ -69,10 +69,10 @@ func TestDemo_IsBoldOnlyOnATerminalThatMayBe(t *testing.T) {
 func TestDemo_PrintsCallsThatWorkAsPasted(t *testing.T) {
 	t.Parallel()
 	demo := start(t, "demo")
-	demo.log.wait(t, 0, `^  URL +http://localhost:\d+\n`)
+	demo.log.wait(t, 0, `^Open http://localhost:\d+\n`)
 	_, calls, _ := strings.Cut(demo.log.String(), "another terminal:")
-	calls, page, _ := strings.Cut(calls, "\n\nOr open this page in a browser:\n\n")
-	assert.That(t, strings.HasPrefix(page, "  URL ") && !strings.Contains(page, "Bearer"), "the output ends with %q", page)
+	calls, page, _ := strings.Cut(calls, "\n\nOpen ")
+	assert.That(t, regexp.MustCompile(`^http://localhost:\d+\n\n$`).MatchString(page), "the output ends with %q", page)
 	for _, shell := range []string{"bash", "zsh"} {
 		out := string(assert.Must(exec.CommandContext(t.Context(), shell, "-c", calls).Output())(t))
 		assert.That(t, strings.Count(out, `"code":`) == strings.Count(out, `"code":null`) &&
