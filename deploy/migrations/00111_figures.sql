@@ -67,6 +67,8 @@ BEGIN
             UPDATE subscription_states SET card_last_four = NULL, card_scheme = NULL
             WHERE store_id = OLD.store_id AND subscription_id = OLD.id;
 ', ''),
+        -- A move is like an insertion: an older snapshot does not see that others deleted what had the new ID.
+        ('record_state', $$IF TG_OP = 'UPDATE' OR current$$, $$IF TG_OP = 'UPDATE' AND (OLD.store_id, OLD.id) = (NEW.store_id, NEW.id) OR current$$),
         ('record_all_deletions', 'INSERT', 'PERFORM set_config(''commerce.emptying'', ''on'', true); -- see the trigger removed
         INSERT'),
         ('record_all_deletions', 'RETURN NULL', 'PERFORM set_config(''commerce.emptying'', '''', true);
@@ -246,6 +248,7 @@ BEGIN
         ('record_insert', 'NEW.imported AND ' || quote_ident(current_schema()) || '.bore_revenue(NEW.status, NEW.ends_at, NEW.trial_ends_at)', 'false'),
         ('record_state', $$(begins OR TG_OP = 'INSERT' AND NEW.imported) AND bore_revenue(NEW.status, NEW.ends_at, NEW.trial_ends_at)$$,
             $$begins AND (NEW.status IN ('active', 'past_due') OR NEW.status <> 'trialing' AND coalesce(NEW.ends_at > NEW.trial_ends_at, true))$$),
+        ('record_state', $$IF TG_OP = 'UPDATE' AND (OLD.store_id, OLD.id) = (NEW.store_id, NEW.id) OR current$$, $$IF TG_OP = 'UPDATE' OR current$$),
         ('record_state', '            INSERT INTO subscription_states (store_id, subscription_id, recorded_at, first, was_bearing)
             VALUES (OLD.store_id', '            -- All rows, since a prune may move the card from one to another at the same time.
             UPDATE subscription_states SET card_last_four = NULL, card_scheme = NULL

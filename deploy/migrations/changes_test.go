@@ -225,7 +225,7 @@ func TestChanges_RecordNoDigitsOfAnOlderSnapshot(t *testing.T) {
 }
 
 // Above READ COMMITTED, a transaction sees states of a subscription that others have deleted since its snapshot. What
-// it inserts then is recorded, whatever it deletes besides. Postgres refuses to update it.
+// it inserts then, or gives this ID, is recorded, whatever it deletes besides. Postgres refuses to update it.
 func TestChanges_RecordInsertsWhateverAnOlderSnapshotSees(t *testing.T) {
 	t.Parallel()
 	for name, statements := range map[string][]string{
@@ -233,6 +233,7 @@ func TestChanges_RecordInsertsWhateverAnOlderSnapshotSees(t *testing.T) {
 		"update another, too": {
 			"UPDATE subscriptions SET order_id = 7 WHERE id = 2", "DELETE FROM subscriptions WHERE id = 2", "INSERT INTO subscriptions SELECT * FROM kept",
 		},
+		"move another that is alike": {"UPDATE subscriptions SET id = 1 WHERE id = 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
