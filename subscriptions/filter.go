@@ -1,7 +1,6 @@
 package subscriptions
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
@@ -91,15 +90,19 @@ func (f *Filter) ByCustomer() bool {
 	return slices.ContainsFunc(f.Given(), func(c *Criterion) bool { return c.Row == nil })
 }
 
-// By returns the best index for the filter, and the one with its last criterion that has another index. They are the same
-// if there is only one.
-func (f *Filter) By() (best, otherwise Index) {
+// By returns the indexes that find rows of the filter, the best one first; ByStatus if no other one does.
+func (f *Filter) By() (all []Index) {
 	for _, c := range f.Given() {
-		if by := c.Index; by != ByStatus && !(c.Common != nil && c.Common(f)) {
-			best, otherwise = max(best, by), min(cmp.Or(otherwise, by), by)
+		if by := c.Index; by != ByStatus && !(c.Common != nil && c.Common(f)) && !slices.Contains(all, by) {
+			all = append(all, by)
 		}
 	}
-	return best, otherwise
+	slices.Sort(all)
+	slices.Reverse(all)
+	if all == nil {
+		return []Index{ByStatus}
+	}
+	return all
 }
 
 // passes applies criteria of the filter to a subscription. c is nil if its customer is unknown.

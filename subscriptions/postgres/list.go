@@ -111,18 +111,14 @@ func (p pageSQL) tested(f subscriptions.Filter, by subscriptions.Index) string {
 
 // ofStore selects a store's subscriptions by what the subscriptions themselves have.
 func (p pageSQL) ofStore(q subscriptions.Query) string {
-	f := q.Filter
-	by, otherwise := f.By()
-	if by == subscriptions.Few {
-		return p.subscriptions(p.found(f, by)+p.tested(f, by)) + " ORDER BY " + p.order
+	by := q.Filter.By()
+	switch by[0] {
+	case subscriptions.Few:
+		return p.subscriptions(p.found(q.Filter, by[0])+p.tested(q.Filter, by[0])) + " ORDER BY " + p.order
+	case subscriptions.ByDay: // the plain list is as good
+		by = []subscriptions.Index{subscriptions.ByStatus, subscriptions.ByDay}
 	}
-	states := cmp.Or(f.Statuses, subscriptions.EveryStatus)
-	f.Statuses = 0 // each state has a branch
-	rows := p.limit(q, 1)
-	if by == otherwise && by != subscriptions.ByDay {
-		return p.inStates(states, p.found(f, by)+p.tested(f, by), rows)
-	}
-	return p.ofTwo(q, by, otherwise)
+	return p.ofEach(q, by)
 }
 
 // limit returns a function that adds how many rows have those of a page in them, times a number.
@@ -156,29 +152,30 @@ func (p pageSQL) inStates(states subscriptions.StatusSet, of string, limit func(
 	return "SELECT * FROM ((" + strings.Join(branches, each+") UNION ALL (") + each + ")) states" + ordered
 }
 
-// ofTwo selects rows that two indexes find, of which neither is always the better one. The next rows by the first
-// are tried: mostly, they have enough for the page, or there are no more. If neither, the other index finds the page.
-func (p pageSQL) ofTwo(q subscriptions.Query, by, otherwise subscriptions.Index) string {
-	f, all, first, tries := q.Filter, p, by, 100
-	if by == subscriptions.ByDay { // the other way is as good
-		first, tries = subscriptions.ByStatus, 20 // the plain list
-	}
+// ofEach selects rows that each of several indexes finds, of which none is always the best one. The next rows by the first
+// are tried: mostly, they have enough for the page, or there are no more. If neither, the others find the page in the same way, and
+// the last one finds all of it.
+func (p pageSQL) ofEach(q subscriptions.Query, by []subscriptions.Index) string {
+	f, all, tries := q.Filter, p, 100
 	states := cmp.Or(f.Statuses, subscriptions.EveryStatus)
-	f.Statuses = 0
-	rows, next := p.limit(q, 1), p.limit(q, tries)
+	f.Statuses = 0 // each state has a branch
+	rows := p.limit(q, 1)
+	switch {
+	case len(by) == 1 && by[0] == subscriptions.ByDay:
+		return p.ofDays(q, rows())
+	case len(by) == 1:
+		return p.inStates(states, p.found(f, by[0])+p.tested(f, by[0]), rows)
+	case by[0] == subscriptions.ByStatus:
+		tries = 20 // days are as good
+	}
+	next := p.limit(q, tries)
 	ordered, limit := " ORDER BY "+p.order, " LIMIT "+rows()
 	all.what = "*"
-	tried := "(" + all.inStates(states, p.found(f, first), next) + " LIMIT " + next() + ")"
-	var other string
-	if otherwise == subscriptions.ByDay {
-		other = p.ofDays(q, rows())
-	} else {
-		other = p.inStates(states, p.found(f, otherwise)+p.tested(f, otherwise), rows)
-	}
-	return "SELECT * FROM (WITH near AS MATERIALIZED (SELECT " + p.what + " FROM " + tried + " next WHERE true" + p.tested(f, first) + ordered + limit + ")," +
+	tried := "(" + all.inStates(states, p.found(f, by[0]), next) + " LIMIT " + next() + ")"
+	return "SELECT * FROM (WITH near AS MATERIALIZED (SELECT " + p.what + " FROM " + tried + " next WHERE true" + p.tested(f, by[0]) + ordered + limit + ")," +
 		" known AS MATERIALIZED (SELECT (SELECT count(*) FROM near) = " + rows() + " OR (SELECT count(*) FROM " + tried + " next) < " + next() + " AS enough)" +
 		" SELECT * FROM near WHERE (SELECT enough FROM known)" +
-		" UNION ALL SELECT * FROM (" + other + limit + ") other WHERE NOT (SELECT enough FROM known)) page" + ordered
+		" UNION ALL SELECT * FROM (" + p.ofEach(q, by[1:]) + limit + ") other WHERE NOT (SELECT enough FROM known)) page" + ordered
 }
 
 // ofDays selects a store's subscriptions by days of creation. An index has the rows of each day in the order of the
