@@ -121,6 +121,12 @@ func (p pageSQL) ofStore(q subscriptions.Query) string {
 	return p.ofEach(q, by)
 }
 
+// readsSeveral reports whether the statement for a filter can read several indexes.
+func readsSeveral(f subscriptions.Filter) bool {
+	by := f.By()
+	return !f.ByCustomer() && by[0] != subscriptions.Few && (len(by) > 1 || by[0] == subscriptions.ByDay)
+}
+
 // limit returns a function that adds how many rows have those of a page in them, times a number.
 func (p pageSQL) limit(q subscriptions.Query, times int) func() string {
 	return sync.OnceValue(func() string {

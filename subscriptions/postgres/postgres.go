@@ -56,9 +56,15 @@ func (p *Source) List(ctx context.Context, store int64, q subscriptions.Query) (
 		defer leave()
 	}
 	sql, args := listSQL(store, q)
-	err = p.Read(ctx, store, func(ctx context.Context, _ *Server, conn *pgxpool.Conn) (err error) {
-		all, err = p.rows(ctx, conn, newRow(store), q.Limit, sql, args...)
+	read := func(ctx context.Context, on queryer) (err error) {
+		all, err = p.rows(ctx, on, newRow(store), q.Limit, sql, args...)
 		return err
+	}
+	err = p.Read(ctx, store, func(ctx context.Context, _ *Server, conn *pgxpool.Conn) error {
+		if !readsSeveral(q.Filter) {
+			return read(ctx, conn)
+		}
+		return pgx.BeginTxFunc(ctx, conn, planned, func(tx pgx.Tx) error { return read(ctx, tx) })
 	})
 	// Only the subquery is ordered, not the statement.
 	slices.SortFunc(all, func(a, b subscriptions.Subscription) int { return q.Compare(&a, &b) })
@@ -86,10 +92,19 @@ func (p *Source) InOrder(ctx context.Context, conn *pgxpool.Conn, store int64, i
 	return p.rows(ctx, conn, newRow(store).full(), len(ids), inOrderSQL, store, string(l), ids)
 }
 
+// planned is a transaction whose statements are planned for their arguments. A statement that can read several indexes names the
+// table so often that a plan for all of its partitions would take up the time of the request.
+var planned = pgx.TxOptions{BeginQuery: "BEGIN READ ONLY; SET LOCAL plan_cache_mode = force_custom_plan"}
+
+// queryer is a connection or a transaction.
+type queryer interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}
+
 // rows runs a statement whose columns r reads. Usually it returns as many rows as there is room for.
-func (p *Source) rows(ctx context.Context, conn *pgxpool.Conn, r *row, room int, sql string, args ...any) ([]subscriptions.Subscription, error) {
+func (p *Source) rows(ctx context.Context, on queryer, r *row, room int, sql string, args ...any) ([]subscriptions.Subscription, error) {
 	all := make([]subscriptions.Subscription, 0, room)
-	rows, _ := conn.Query(ctx, sql, args...) // the rows have the error
+	rows, _ := on.Query(ctx, sql, args...) // the rows have the error
 	_, err := pgx.ForEachRow(rows, r.columns, func() error {
 		all = append(all, r.subscription())
 		if s := &all[len(all)-1]; bound(s) {
