@@ -268,6 +268,9 @@ func (s *Handovers) redeemInto(ctx context.Context, v *service.Visit, d *redeemi
 		if to, err = s.target(ctx, v, d); err != nil {
 			return err
 		}
+		if to == d.fresh && s.carts.RefuseCreation(v, 0) != nil {
+			return s.carts.TooManyCarts(v)
+		}
 	}
 	g, err := s.carts.Ready(ctx, v, d.from, g)
 	if err != nil || g.Needs.CartID != d.cartID {
@@ -305,9 +308,6 @@ func (s *Handovers) target(ctx context.Context, v *service.Visit, d *redeeming) 
 		if err != nil || len(stored.Lines) > 0 {
 			return v.Ref(), err
 		}
-	}
-	if s.carts.RefuseCreation(v, 0) != nil {
-		return redisstore.Ref{}, s.carts.TooManyCarts(v)
 	}
 	return d.fresh, nil
 }

@@ -98,10 +98,14 @@ func TestPermalink_CountsEachRedemptionOnceAsANewCart(t *testing.T) {
 		_, code := s.guest(t).open("1:1", elsewhere...)
 		return code
 	}
-	for range 2 {
-		c.ok("POST", redeem, codeBody(code()), append(from, withKey(redeemerKey)...)...)
+	first := code()
+	for _, code := range []string{first, code()} {
+		c.ok("POST", redeem, codeBody(code), append(from, withKey(redeemerKey)...)...)
 	}
 	before := s.keys(t)
+	retry := s.guest(t)
+	retry.ok("POST", redeem, codeBody(first), append(from, withKey(redeemerKey)...)...)
+	assert.Equal(t, retry.Token, c.Token, "the token that a retry gets, which creates nothing")
 	for _, redeemer := range []*shopper{c, s.guest(t), s.customer(t, "1001")} {
 		redeemer.refused(429, "rate_limited", "POST", redeem, codeBody(code()), append(from, withKey(redeemerKey)...)...)
 	}
