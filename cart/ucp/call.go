@@ -127,7 +127,9 @@ func (c *call) do(ctx context.Context, v *agent.Visit, on service.Conditions, re
 		if len(shown.Lines) == 0 { // so it shows no line id
 			content = textEmptied.With(c.api.agents.ShownIDs(shown)(""))
 		}
-		return c.show(v, &shown, request{warnings: read.warnings}, message{code: "cart_changed", severity: recoverable, content: content}), nil
+		// Warnings about its codes would point at those of the cart.
+		warnings := slices.DeleteFunc(read.warnings, func(m message) bool { return strings.HasPrefix(m.path, "$.discounts.") })
+		return c.show(v, &shown, request{warnings: warnings}, message{code: "cart_changed", severity: recoverable, content: content}), nil
 	case known != nil && known.Code == problem.NotFound:
 		return c.notFound(), nil
 	case err != nil:
