@@ -7,6 +7,7 @@
 package cart
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -56,6 +57,11 @@ func (c *Cart) InUse() bool { return c.hasContents() || c.Buyer != Buyer{} }
 
 // hasContents reports whether Clear removes anything.
 func (c *Cart) hasContents() bool { return len(c.Lines) > 0 || len(c.Coupons) > 0 || c.Metadata != nil }
+
+// holds reports whether a cart has all that another one has, and nothing else.
+func (c *Cart) holds(other *Cart) bool {
+	return slices.EqualFunc(c.Lines, other.Lines, Line.same) && slices.Equal(c.Coupons, other.Coupons) && c.Buyer == other.Buyer && maps.Equal(c.Metadata, other.Metadata)
+}
 
 func (c *Cart) Has(line LineID) bool { return c.place(line) >= 0 }
 

@@ -104,6 +104,9 @@ func (r *Request) Decide(c Cell, now time.Time) Decision {
 		d.Status = Refused
 		return d
 	}
+	if r.Agent == AgentSees && d.Effect.Cart.holds(&c.Cart) { // its list removes codes, and may add them again
+		d.Effect.Altered = false
+	}
 	begins, remembers := d.Effect.Altered && c.ID == "", c.ID == "" && r.List && r.Key != ""
 	if (begins || remembers) && r.NewID == "" {
 		return d.refuses(problem.RateLimited)

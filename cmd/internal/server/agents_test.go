@@ -446,6 +446,13 @@ func TestAgent_HasDiscountCodes(t *testing.T) {
 		same := a.call("update_cart", id, with(`["\u200fT\u200bEN"]`), "")
 		assert.That(t, same.Cart.total("items_discount") == -495 && same.Cart.Items[0].ID == made.Cart.Items[0].ID,
 			"the same code in another spelling changed the cart: %+v", same.Cart)
+		shopper := s.sharing(t, same)
+		etag := shopper.ok("GET", "/cart", "").Header.Get("ETag")
+		seen := a.call("get_cart", id, "", "")
+		unchanged := a.call("update_cart", id, strings.TrimSuffix(seen.asShown(""), "}")+`,"discounts":{"codes":["TEN","OLD","EXTRA"]}}`, "")
+		assert.That(t, unchanged.Cart.total("items_discount") == -495 && len(unchanged.messages()) == 2, "codes that the cart has, and refused ones: %s", unchanged.Raw)
+		shopper.ok("PATCH", "/cart/items/1", `{"notice":"N"}`, "If-Match", etag)
+		a.call("update_cart", id, a.call("get_cart", id, "", "").asShown(""), "")
 		for codes, want := range map[string][]string{
 			`["OLD"]`:                             {"warning discount_code_expired $.discounts.codes[0]"},
 			`["NONE"]`:                            {"warning discount_code_invalid $.discounts.codes[0]"},
