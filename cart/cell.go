@@ -56,11 +56,11 @@ func (c *Cell) agentMoments() (since, last string) {
 	return since, last
 }
 
-// seenBy notes that the agent has changed what before was.
-func (c *Cell) seenBy(before *Cell) {
+// seenBy notes that the agent has changed what before was. shown is as in Change.
+func (c *Cell) seenBy(before *Cell, shown string) {
 	since := before.Since()
 	if before.ID == "" {
-		since = c.Moment()
+		since = cmp.Or(shown, c.Moment())
 	}
 	c.Agent = since + "|" + c.Moment()
 }

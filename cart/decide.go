@@ -40,6 +40,9 @@ type Change struct {
 	// Agent is "" unless an agent makes the change: then AgentSees, if it has seen the version that this makes, or
 	// AgentCanceled.
 	Agent string
+
+	// Shown is what an agent was shown instead of the Moment of a cart, which it begins; "" for nothing.
+	Shown string
 }
 
 // AgentSees is the Change.Agent of an agent's change.
@@ -119,7 +122,7 @@ func (r *Request) Decide(c Cell, now time.Time) Decision {
 	if r.Agent != "" && d.Cell.ID != "" {
 		d.Cell.Agent = r.Agent
 		if r.Agent == AgentSees {
-			d.Cell.seenBy(&c)
+			d.Cell.seenBy(&c, r.Shown)
 		}
 	}
 	if r.Stamp != "" && d.Cell.ID != "" {

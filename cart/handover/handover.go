@@ -285,7 +285,7 @@ func (s *Handovers) redeemInto(ctx context.Context, v *service.Visit, d *redeemi
 		if d.keepAgent && to == d.fresh {
 			follows = to
 		}
-		m.Moved = redisstore.MovedTo(follows)
+		m.Moved = redisstore.MovedTo(follows, s.carts.NewName(8))
 	}
 	_, err = s.carts.MergeCart(ctx, v, &m)
 	if version, is := errors.AsType[*redisstore.VersionError](err); is {

@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 
@@ -52,19 +53,19 @@ func (s *Store) Redeemed(ctx context.Context, cartID, note string, owners ...Ref
 	return Ref{}, nil
 }
 
-// Moved reports whether an agent's cart was handed over from a guest's token, and to which fresh token;
-// the zero Ref if the shopper did not keep the agent, or if the lines went into a cart in use.
-func (s *Store) Moved(ctx context.Context, guest Ref) (to Ref, moved bool, err error) {
-	tag, err := s.Client.HGet(ctx, guest.movedKey(), "t").Result()
+// Moved returns the mark that the latest hand-over of an agent's cart from a guest's token left, "" if there was none, and the fresh
+// token that the cart went to; the zero Ref if the shopper did not keep the agent, or if the lines went into a cart in use.
+func (s *Store) Moved(ctx context.Context, guest Ref) (to Ref, mark string, err error) {
+	mark, err = s.Client.HGet(ctx, guest.movedKey(), "t").Result()
 	switch {
 	case isMissing(err):
-		return Ref{}, false, nil
+		return Ref{}, "", nil
 	case err != nil:
-		return Ref{}, false, cart.Unavailable("look where the cart has moved", err)
-	case tag == nowhere:
-		return Ref{}, true, nil
+		return Ref{}, "", cart.Unavailable("look where the cart has moved", err)
+	case strings.HasPrefix(mark, nowhere):
+		return Ref{}, mark, nil
 	}
-	return RefOfTag(tag), true, nil
+	return RefOfTag(mark), mark, nil
 }
 
 // ForgetMove removes what Moved reports.
@@ -73,10 +74,10 @@ func (s *Store) ForgetMove(ctx context.Context, guest Ref) error {
 }
 
 // MovedTo is the mark that a claim leaves for Moved: the fresh token that the agent follows to, or the
-// zero Ref for none. The mark "" leaves none.
-func MovedTo(to Ref) (mark string) {
+// zero Ref for none, which the name of the hand-over tells from others. The mark "" leaves none.
+func MovedTo(to Ref, name string) (mark string) {
 	if to.key == "" {
-		return nowhere
+		return nowhere + name
 	}
 	return to.tag()
 }

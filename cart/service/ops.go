@@ -16,7 +16,7 @@ type List struct {
 	Ops  []Op
 	Each bool // apply what can be applied; otherwise all or nothing
 
-	Agent string // see cart.Change
+	Agent, Shown string // see cart.Change
 }
 
 // Op is one change of a list. One member is set.
@@ -80,7 +80,7 @@ func (s *Carts) Ops(ctx context.Context, v *Visit, on Conditions, list List) (Ch
 		}
 		rules[i] = s.withinText(v, c.ops[i].Rule)
 	}
-	c.Change = cart.Change{Rule: cart.List(list.Each, rules), List: true, Agent: list.Agent}
+	c.Change = cart.Change{Rule: cart.List(list.Each, rules), List: true, Agent: list.Agent, Shown: list.Shown}
 	return s.makeChange(ctx, v, on, c)
 }
 

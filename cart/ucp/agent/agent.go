@@ -18,6 +18,7 @@ import (
 	"commerce/cart/handover"
 	"commerce/cart/redisstore"
 	"commerce/cart/service"
+	"commerce/cart/wire"
 )
 
 type Agent struct {
@@ -123,7 +124,7 @@ func (s *Carts) Create(ctx context.Context, v *Visit, on service.Conditions, r R
 			ops[i].Coupon.NeedsLine = true // a coupon alone makes no cart
 		}
 	}
-	made, err := s.apply(ctx, v, on, ops, cart.AgentSees)
+	made, err := s.apply(ctx, v, on, ops, cart.AgentSees, "")
 	if isVersionMismatch(err) {
 		err = service.ErrKeyReused // the key's cart exists, and its first result is gone
 	}
@@ -186,7 +187,7 @@ func (s *Carts) change(ctx context.Context, v *Visit, on service.Conditions, sen
 		}
 		exactly := on
 		exactly.IfMatch = onlyAt(held.Cart)
-		made, err := s.apply(ctx, v, exactly, ops(held.Cart, named), as)
+		made, err := s.apply(ctx, v, exactly, ops(held.Cart, named), as, held.Since())
 		if !isVersionMismatch(err) {
 			made.Moved, made.Unknown = moved && made.Cart.ID == "", unknown
 			return made, err
@@ -201,16 +202,18 @@ func (s *Carts) unseen(held redisstore.Stored, moved bool, on service.Conditions
 	switch {
 	case !on.Allows(&held.Cart):
 		return service.ErrVersionMismatch
+	case moved && len(moments) == 0: // a version of no cart says nothing
+		return errUnseen
 	case on.IfMatch != "" && on.IfMatch != "*" && len(moments) == 0: // it has seen the version that it names
 		return nil
-	case moved && len(moments) == 0, !seen(&held.Cell, moments):
+	case !seen(&held.Cell, moments):
 		return errUnseen
 	}
 	return nil
 }
 
-func (s *Carts) apply(ctx context.Context, v *Visit, on service.Conditions, ops []operation, as string) (Cart, error) {
-	list := service.List{Each: true, Agent: as}
+func (s *Carts) apply(ctx context.Context, v *Visit, on service.Conditions, ops []operation, as, shown string) (Cart, error) {
+	list := service.List{Each: true, Agent: as, Shown: shown}
 	for _, op := range ops {
 		list.Ops = append(list.Ops, op.Op)
 	}
@@ -292,11 +295,16 @@ func (s *Carts) open(ctx context.Context, v *Visit) (held redisstore.Stored, mov
 // visit stays in the agent's own place.
 func (s *Carts) follow(ctx context.Context, v *Visit) (held redisstore.Stored, moved bool, err error) {
 	limited, done := v.Within(ctx)
-	to, moved, err := s.carts.Redis.Moved(limited, v.home)
+	to, mark, err := s.carts.Redis.Moved(limited, v.home)
 	done()
-	if err != nil || to == (redisstore.Ref{}) {
-		return held, moved, err
+	if mark != "" { // a moment that differs from those of other hand-overs
+		nothing := redisstore.Stored{}
+		held.Agent = "0." + wire.Digest(mark)[:8] + "|" + nothing.Moment()
 	}
+	if err != nil || to == (redisstore.Ref{}) {
+		return held, mark != "", err
+	}
+	none := held
 	v.GoTo(to)
 	v.kept = true
 	held, err = s.carts.Load(ctx, v.Visit)
@@ -306,7 +314,7 @@ func (s *Carts) follow(ctx context.Context, v *Visit) (held redisstore.Stored, m
 		err = cart.Unavailable("follow cart", errors.New("agent: its lines are on their way"))
 	case held.Agent == "": // no cart, or a later one of the fresh token
 		v.GoTo(v.home)
-		held, v.kept = redisstore.Stored{}, false
+		held, v.kept = none, false
 	}
 	return held, held.ID == "", err
 }
