@@ -140,9 +140,9 @@ BEGIN
             END IF;
         END IF;
         UPDATE subscription_states
-        SET was_bearing = bore, moves_revenue = moves, card_last_four = kept.card_last_four, card_scheme = kept.card_scheme
+        SET was_bearing = coalesce(bore, false), moves_revenue = moves, card_last_four = kept.card_last_four, card_scheme = kept.card_scheme
         WHERE store_id = store AND subscription_id = subscription AND number = kept.number
-            AND (was_bearing, moves_revenue, card_last_four, card_scheme) IS DISTINCT FROM (bore, moves, kept.card_last_four, kept.card_scheme);
+            AND (was_bearing, moves_revenue, card_last_four, card_scheme) IS DISTINCT FROM (coalesce(bore, false), moves, kept.card_last_four, kept.card_scheme);
     END $$;
 
     -- An insert cannot see whether this transaction deleted the same ID before, without reading states: so a deletion leaves

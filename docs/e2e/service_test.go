@@ -92,7 +92,7 @@ type service struct {
 
 // The parts of the demo's output that people copy.
 var (
-	printedURL = regexp.MustCompile(`(?m)^ *URL +(http://localhost:[0-9]+\S*)$`)
+	printedURL = regexp.MustCompile(`(?m)^Open (http://localhost:[0-9]+\S*)$`)
 	printedKey = regexp.MustCompile(`(?m)^ *Store +(pk_\S+)`)
 	printedJWT = regexp.MustCompile(`(?m)^ *Customer JWT\s+(\S+\.\S+\.\S+)$`)
 	printedAPI = regexp.MustCompile(`(?m)^ *API token\s+(1\|\S+)$`)
