@@ -18,7 +18,6 @@ import (
 	"commerce/cart/handover"
 	"commerce/cart/redisstore"
 	"commerce/cart/service"
-	"commerce/cart/wire"
 )
 
 type Agent struct {
@@ -299,7 +298,7 @@ func (s *Carts) follow(ctx context.Context, v *Visit) (held redisstore.Stored, m
 	done()
 	if mark != "" { // a moment that differs from those of other hand-overs
 		nothing := redisstore.Stored{}
-		held.Agent = "0." + wire.Digest(mark)[:8] + "|" + nothing.Moment()
+		held.Agent = "0." + mark[max(len(mark)-8, 0):] + "|" + nothing.Moment()
 	}
 	if err != nil || to == (redisstore.Ref{}) {
 		return held, mark != "", err
