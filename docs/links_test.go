@@ -62,17 +62,22 @@ func TestLLMs_HasItsForm(t *testing.T) {
 	}
 }
 
-// Whoever decides reads the README in minutes. Its proofs are commands, of the promises that they name.
-func TestReadme_IsShortAndNamesProofs(t *testing.T) {
+// Whoever decides reads the README in minutes. Each of its promises has figures, which are those of the last run.
+func TestReadme_IsShortAndHasTheFiguresOfTheLastRuns(t *testing.T) {
 	t.Parallel()
-	readme := string(read(t, "../README.md"))
+	readme, runs := string(read(t, "../README.md")), string(read(t, "guarantees/torture.md"))
 	words := len(strings.Fields(readme))
 	assert.That(t, words <= 900, "it has %d words", words)
-	proofs := regexp.MustCompile("\\[[Pp]romise (\\d+)\\]\\(docs/guarantees.md#(\\d+)-[^)]*\\): `make torture PROMISE=0?(\\d+)`").FindAllStringSubmatch(readme, -1)
+	proofs := regexp.MustCompile(`(?m)^\| .*\(docs/guarantees.md#(\d+)-[^)]*\).* \| \[(.*)\]\(docs/guarantees/torture.md\) \|$`).FindAllStringSubmatch(readme, -1)
 	for _, proof := range proofs {
-		assert.That(t, proof[1] == proof[2] && proof[1] == proof[3], "one promise has several numbers: %s", proof[0])
+		run := regexp.MustCompile(`(?m)^\| ` + proof[1] + ` \| .* \| kept, .*$`).FindString(runs)
+		figures := regexp.MustCompile(`\d[\d,.]*\b`).FindAllString(proof[2], -1)
+		assert.That(t, len(figures) != 0, "promise %s has no figures", proof[1])
+		for _, figure := range figures {
+			assert.That(t, regexp.MustCompile(`: `+regexp.QuoteMeta(figure)+`(<br>| )`).MatchString(run), "promise %s has the figure %s, which is not in its last run: %s", proof[1], figure, run)
+		}
 	}
-	assert.That(t, len(proofs) > 5 && len(proofs) == strings.Count(readme, "PROMISE="), "this test does not read all proofs, but %d", len(proofs))
+	assert.That(t, len(proofs) > 5 && len(proofs) == strings.Count(readme, "docs/guarantees.md#"), "this test does not read all proofs, but %d", len(proofs))
 }
 
 func pages(t *testing.T) (all []string) {

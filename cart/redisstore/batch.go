@@ -18,7 +18,7 @@ import (
 )
 
 // batcher sends the commands of one kind to one master. While several callers have some at the same
-// time, these share one round trip: with 64 callers, a read then takes Redis a fifth of the CPU time
+// time, these share one round trip: with 64 callers, a read then takes Redis a quarter of the CPU time
 // (see docs/performance.md). A caller waits no longer than its own context allows, which
 // go-redis's AutoPipeline would ignore. Reads and changes have batches of their own: go-redis
 // repeats a batch of reads if its connection breaks. The zero value is ready to use.

@@ -249,12 +249,12 @@ func importsOf(t *testing.T, file string) []string {
 	return found
 }
 
-// The picture of docs/architecture.md is what the code has: packages, an arrow for each import that
+// The picture of docs/design.md is what the code has: packages, an arrow for each import that
 // no path of arrows implies, and a dotted one for each kind of server that a package calls. The lists
 // below it have the other packages of the program.
 func TestArchitecture_ShowsThePackagesAndTheirImports(t *testing.T) {
 	t.Parallel()
-	page := source(t, "docs/architecture.md")
+	page := source(t, "docs/design.md")
 	picture := codeUnder(t, page, "The packages and the servers", "mermaid")[0]
 	made, called := importsOfPackages(t)
 	program := append(reachable(made, "cmd/commerce"), "cmd/commerce")
