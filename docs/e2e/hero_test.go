@@ -17,15 +17,23 @@ const (
 	entries    = `document.querySelectorAll("#log-entries .entry").length`
 )
 
-// Each moment can be shown, for example for a picture. The counts are those of new carts.
+// The page asks the service for nothing until somebody wants it to. Each moment can be shown, for example for a picture.
+// The counts are those of new carts.
 func TestHero_ShowsWhatTheServiceCounts(t *testing.T) {
 	p := openHero(t, look{}, "")
-	p.until(entries + ` === 7 && ` + stageTime + ` > 0`) // 5 of its own, and those of the devices
+	p.until(stageState + ` === "finished" && ` + stageWord + ` === "Play"`)
+	is(p, entries, 0, "requests before anybody asks")
+	is(p, `document.querySelector("h1").textContent`, "A headless cart for storefronts, apps and agents", "the first line")
+	p.reads(`.upshot`, "1 in the cart, not 2")
+	p.run(`document.querySelectorAll("#stage [data-count]").forEach((e) => { e.textContent = "?" })`)
+	p.run(`for (let i = 0; i < 3; i++) document.querySelector("#stage-switch").click()`) // the numbers are asked for once
+	p.until(entries + ` === 5 && ` + stageState + ` === "running"`)
 	for kind, want := range map[string]int{"lost": 1, "replayed": 1, "changed": 2} {
 		assert.Equal(t, evaluate[int](p, `document.querySelectorAll("#log-entries .entry[data-kind='`+kind+`']").length`), want, "rows of kind %s", kind)
 	}
 	assert.Equal(t, evaluate[string](p, `[...document.querySelectorAll("#log-entries .played-in")].map((e) => e.textContent).sort().join()`),
 		"A naive cart,A naive cart,This service,This service,This service", "the carts of the rows")
+	p.reads(`.upshot`, "1 in the cart, not 2")
 	for _, moment := range []struct {
 		at    int
 		shows string
@@ -41,71 +49,23 @@ func TestHero_ShowsWhatTheServiceCounts(t *testing.T) {
 		})()`, stageAnimations, moment.at))
 		assert.Equal(t, shown, moment.shows, "shown at %d ms", moment.at)
 	}
-	p.run(`document.querySelectorAll("#stage [data-count]").forEach((e) => { e.textContent = "?" }); ` + stageAnimations + `.forEach((a) => a.finish())`)
+	p.run(stageAnimations + `.forEach((a) => a.finish())`)
 	p.until(stageWord + ` === "Play again"`)
-	p.press(`#stage-switch`)
-	p.reads(`.upshot`, "1, not 2")
+	p.press(`#tab-store`)
 	for _, device := range []string{deviceA, deviceB} {
 		p.press(device + `[data-part="reload"]`)
 	}
-	p.until(entries + ` === 14`)
-	is(p, cartsShown, ", version 0 | , version 0", "carts of the devices")
+	p.until(entries + ` === 7`)
+	is(p, `[...document.querySelectorAll("#log-entries .said")].filter(({ textContent }) => /version 0/.test(textContent)).length`, 0, "rows that speak of version 0")
+	is(p, `[...document.querySelectorAll("[data-part='version']")].some((e) => e.checkVisibility())`, false, "a version of an empty cart is in sight")
 }
 
-func TestHero_WaitsGoesOnAndNeverRepeatsByItself(t *testing.T) {
+func TestHero_ShowsItsEndAtOnceToWhoPrefersLessMotion(t *testing.T) {
 	p := openHero(t, look{still: true}, "")
-	rate := func(rate string) {
-		p.run(stageAnimations + `.forEach((a) => { a.playbackRate = ` + rate + ` })`)
-	}
-	hide := func(hidden string) {
-		p.run(`Object.defineProperty(document, "hidden", { value: ` + hidden + `, configurable: true }); document.dispatchEvent(new Event("visibilitychange"))`)
-	}
-	// Plays, pauses, and goes on before the service responds; slowly, so that a slow machine is in time.
-	p.run(`for (let i = 0; i < 3; i++) document.querySelector("#stage-switch").click(); ` + stageAnimations + `.forEach((a) => { a.playbackRate = 0.1 })`)
-	p.until(stageState + ` === "running"`)
 	p.press(`#stage-switch`)
-	p.until(stageState + ` === "paused" && ` + stageWord + ` === "Resume"`)
-	hide("false")
-	is(p, stageState, "paused", "after the page is visible again")
-	p.press(`#stage-switch`)
-	p.until(stageState + ` === "running" && ` + stageWord + ` === "Pause"`)
-	hide("true")
-	p.until(stageState + ` === "paused"`)
-	hide("false")
-	p.until(stageState + ` === "running"`)
-
-	rate("10")
-	p.until(stageState + ` === "finished" && ` + stageWord + ` === "Play again"`)
-	p.press(`#language`, `#tab-subscriptions`, `#tab-store`)
-	hide("true")
-	hide("false")
-	p.until(stageWord + ` === "إعادة العرض"`)
-	is(p, stageState, "finished", "after the language, the tab and the window have changed")
-	is(p, `document.querySelectorAll("#log-entries .method.post").length`, 4, "additions")
-
-	p.do(look{}.emulate())
-	p.run(`for (const _ of [1, 2, 3]) document.querySelector("#stage-switch").click()`) // the numbers are asked for once
-	p.until(stageState + ` === "running"`)
-	is(p, `document.querySelectorAll("#log-entries .method.post").length`, 8, "additions after it was played again")
-	p.do(look{still: true}.emulate())
-	p.until(stageState + ` === "finished"`)
-}
-
-func TestHero_ShowsItsEndToWhoCameForSomethingElse(t *testing.T) {
-	for hash, l := range map[string]look{"": {still: true}, "#store": {}, "#handover=none": {}, "#play=lostAnswer": {}} {
-		t.Run(hash, func(t *testing.T) {
-			p := openHero(t, l, hash)
-			p.expect("404 /cart/handover/redeem")
-			p.until(stageState + ` === "finished" && ` + stageWord + ` === "Play"`)
-			if strings.HasPrefix(hash, "#play") {
-				p.until(`document.querySelector("#story .step.done") && !document.querySelector("#stage").checkVisibility()`)
-				return
-			}
-			is(p, `document.querySelectorAll("#log-entries .path").length - document.querySelectorAll("#log-entries .badge[class*='from-']").length`, 0, "calls of its own")
-			p.press(`#stage-switch`)
-			p.until(stageState + ` === "running"`)
-		})
-	}
+	p.until(entries + ` === 5 && ` + stageState + ` === "finished" && ` + stageWord + ` === "Play again"`)
+	p.press(`#language`)
+	p.reads(`#stage-switch span`, "إعادة العرض")
 }
 
 func TestHero_ShowsNoCountsWithoutAService(t *testing.T) {
@@ -113,11 +73,41 @@ func TestHero_ShowsNoCountsWithoutAService(t *testing.T) {
 	p.expect("0 /cart", "0 /cart/*")
 	p.offline(true)
 	p.press(`#stage-switch`)
-	p.until(`document.querySelector(".failure").checkVisibility() && ` + stageWord + ` === "Play"`)
+	p.until(`document.querySelector(".failure").checkVisibility()`)
 	is(p, `[...document.querySelectorAll("#stage [data-count]")].filter((e) => e.checkVisibility()).length`, 0, "counts in sight")
 	p.offline(false)
+	p.until(`document.querySelector("#stage-switch").ariaBusy === "false"`)
 	p.press(`#stage-switch`)
-	p.until(stageState + ` === "running" && document.querySelector(".upshot").checkVisibility()`)
+	p.until(`document.querySelector(".upshot").checkVisibility()`)
+}
+
+// The scenarios are cards at every width. In a narrow window, the bar leads to the reference, and nothing covers what an
+// empty cart says to do.
+func TestHero_OpensOnTheScenarios(t *testing.T) {
+	for _, l := range []look{
+		{width: 360, height: 740, touch: true},
+		{width: 360, height: 740, touch: true, language: "ar", dark: true},
+		{width: 768, height: 1024, dark: true},
+		{width: 1440, language: "ar"},
+	} {
+		t.Run(l.String(), func(t *testing.T) {
+			p := openHero(t, l, "")
+			p.shows("home")
+			cards := evaluate[[]float64](p, `[...document.querySelectorAll(".scenario")].filter((card) => card.checkVisibility()).map((card) => card.getBoundingClientRect().top)`)
+			height := evaluate[float64](p, `innerHeight`)
+			assert.Require(t, len(cards) == len(playedScenarios) && cards[0] < height/2, "%d cards, the first at %v of %.0f", len(cards), cards, height)
+			is(p, `document.querySelector(".top .api").checkVisibility()`, true, "the bar leads to the reference")
+			p.press(`#tab-store`)
+			p.shows("empty-cart")
+			hint := evaluate[string](p, `(() => {
+				const hint = document.querySelector("#device-a [data-part='empty'] .hint");
+				hint.scrollIntoView({ block: "nearest", behavior: "instant" });
+				const { left, top, width, height } = hint.getBoundingClientRect();
+				return document.elementFromPoint(left + width / 2, top + height / 2).outerHTML.slice(0, 60);
+			})()`)
+			assert.That(t, strings.Contains(hint, "cartEmptyHint"), "the hint is covered by %s", hint)
+		})
+	}
 }
 
 // The first line is in sight on a phone, devices have names from a tablet on, and a wide window has no large blank.
@@ -142,7 +132,7 @@ func TestHero_LeavesTheShopItsRoom(t *testing.T) {
 				is(p, `document.scrollingElement.scrollHeight`, height, "height of the document")
 			}
 			if l.width >= 1440 {
-				for _, column := range []string{"#watch", "#device-a", "#device-b", "#log"} {
+				for _, column := range []string{"#device-a", "#device-b", "#log"} {
 					assert.That(t, box(column, "bottom") > height-40, "%s ends at %.0f of %.0f", column, box(column, "bottom"), height)
 				}
 				assert.That(t, box(deviceA+".basket", "height") < 0.35*height, "an empty cart is %.0f high", box(deviceA+".basket", "height"))

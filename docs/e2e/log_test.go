@@ -3,6 +3,7 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -11,72 +12,75 @@ import (
 	"commerce/deploy/assert"
 )
 
-// The verdict of each exchange: its kind, its code and its facts.
+// The verdict of each exchange: its kind, whether it is quiet, and its words.
 var verdicts = map[string]struct{ exchange, want string }{
-	"waiting":            {`{answer: null}`, `waiting {}`},
-	"applied":            {`{method: "POST", path: "/cart/add", before: 3, answer: {status: 200, data: {version: 4}}}`, `changed {"versions":[3,4]}`},
-	"applied first":      {`{method: "POST", path: "/cart/add", answer: {status: 200, data: {version: 1}}}`, `changed {"nowVersion":1}`},
-	"a no-op":            {`{method: "PATCH", path: "/cart/items/1", before: 4, answer: {status: 200, data: {version: 4}}}`, `unchanged {"still":4}`},
-	"a replay":           {`{method: "POST", path: "/cart/add", before: 3, answer: {status: 200, data: {version: 4}, headers: {"Idempotency-Replayed": "true"}}}`, `replayed {"nothingChanged":true,"still":4}`},
-	"a lost answer":      {`{method: "POST", path: "/cart/add", before: 3, answer: {status: 0}, lost: {status: 200}}`, `lost {"thrownAway":true}`},
-	"no connection":      {`{answer: {status: 0}}`, `unreachable {"noResponse":true}`},
-	"the cart":           {`{path: "/cart", answer: {status: 200, text: "é!", data: {version: 4, items: [1, 2]}}}`, `read {"version":4,"lines":2,"size":3}`},
-	"a damaged token":    {`{path: "/cart", headers: {"X-Cart-Token": "old"}, answer: {status: 200, headers: {"X-Cart-Token": "new"}, data: {version: 0, items: []}}}`, `read {"newToken":true,"version":0,"lines":0,"size":0}`},
-	"an unchanged cart":  {`{path: "/cart", answer: {status: 304}}`, `notModified {"size":0}`},
-	"a count":            {`{path: "/cart/count", answer: {status: 200, data: {count: 3, lines: 2}}}`, `read {"pieces":3,"lines":2,"size":0}`},
-	"a summary":          {`{path: "/cart/summary", answer: {status: 200, data: {total: 5, currency: "SAR"}}}`, `read {"total":{"amount":5,"currency":"SAR"},"size":0}`},
-	"a stream":           {`{path: "/cart/events", events: 2, answer: {status: 200}}`, `live {"events":2}`},
-	"an event":           {`{path: "/cart/events", event: {id: "a.4.b", version: 4}, answer: {status: 200}}`, `event {"nowVersion":4}`},
-	"too many streams":   {`{path: "/cart/events", events: 0, answer: {status: 503, code: "unavailable", message: "m"}}`, `busy unavailable m {}`},
-	"a link":             {`{method: "POST", path: "/cart/share", answer: {status: 200, data: {code: "c"}}}`, `changed {"link":true}`},
-	"carts at rest":      {`{path: "/playground/abandoned?idle=1s", answer: {status: 200, ok: false, text: "{}\n{}\n{}\n"}}`, `read {"customers":2}`},
-	"a shared copy":      {`{path: "/cart/share/c", answer: {status: 200, data: {items: [1]}}}`, `read {"lines":1,"size":0}`},
-	"a merge":            {`{path: "/cart", answer: {status: 200, data: {version: 2, merge: {lines: 2, adjusted: [1], code: null}}}}`, `merged {"moved":2,"cut":1,"version":2}`},
-	"no room to merge":   {`{path: "/cart", answer: {status: 200, data: {version: 2, merge: {lines: 0, adjusted: [], code: "cart_full"}}}}`, `refused cart_full {"guestCartStays":true}`},
-	"a rule":             {`{method: "POST", answer: {status: 422, code: "insufficient_stock", message: "Only 3."}}`, `refused insufficient_stock Only 3. {}`},
-	"a rule at login":    {`{method: "POST", answer: {status: 422, code: "out_of_stock", message: "m", data: {merge: {lines: 1}}}}`, `refused out_of_stock m {"mergedFirst":true}`},
-	"another version":    {`{method: "PATCH", answer: {status: 412, code: "version_mismatch", message: "m", data: {version: 6}}}`, `conflict version_mismatch {"changedElsewhere":6}`},
-	"a stale token":      {`{answer: {status: 401, code: "unauthenticated", message: "m"}}`, `unauthenticated unauthenticated m {}`},
-	"too many":           {`{answer: {status: 429, code: "rate_limited", message: "m", headers: {"Retry-After": "2"}}}`, `busy rate_limited m {"retryAfter":2}`},
-	"down":               {`{answer: {status: 503, code: "unavailable", message: "m"}}`, `busy unavailable m {}`},
-	"a gateway's 504":    {`{method: "POST", answer: {status: 504}}`, `unknown {"mayBeApplied":true}`},
-	"a defect":           {`{answer: {status: 500, code: "internal", message: "m"}}`, `failed internal m {}`},
-	"a valid cart":       {`{path: "/cart/validate", answer: {status: 200, data: {warnings: [1]}}}`, `valid {"ready":true,"warnings":1}`},
-	"one issue":          {`{path: "/cart/validate", answer: {status: 400, code: "cart_invalid", data: {issues: [{message: "Empty."}]}}}`, `invalid cart_invalid Empty. {}`},
-	"issues":             {`{path: "/cart/validate", answer: {status: 400, code: "cart_invalid", data: {issues: [1, 2]}}}`, `invalid cart_invalid {"issues":2}`},
-	"a page":             {`{path: "/subscriptions?page=1000", answer: {status: 200, data: {current_page: 1000, data: [1, 2]}}}`, `read {"rows":{"page":1000,"n":2},"size":0}`},
-	"a subscription":     {`{path: "/subscriptions/7", answer: {status: 200, data: {id: 7, status: "active"}}}`, `read {"subscription":{"id":7,"status":"active"},"size":0}`},
-	"the feed":           {`{path: "/subscriptions/changes?after=x", answer: {status: 200, data: {data: [1, 2], deleted: [1], has_more: true}}}`, `read {"updated":2,"deleted":1,"more":true,"size":0}`},
-	"nothing in it":      {`{path: "/subscriptions/changes", answer: {status: 200, data: {data: [], deleted: [], has_more: false}}}`, `read {"nothingNew":true,"size":0}`},
-	"ended by the page":  {`{path: "/subscriptions/changes?after=x&wait=25", answer: {status: 0, stopped: true}}`, `read {"stopped":true}`},
-	"a history":          {`{path: "/subscriptions/7/history?limit=5", answer: {status: 200, data: {data: [1, 2]}}}`, `read {"events":2,"size":0}`},
-	"months":             {`{path: "/subscriptions/metrics", answer: {status: 200, data: {data: [1, 2]}}}`, `read {"rows":{"n":2},"size":0}`},
-	"the merchant's sum": {`{path: "/subscriptions/summary", answer: {status: 200, data: {by_status: {active: 2, paused: 1}, mrr: []}}}`, `read {"subscriptions":3,"revenue":[],"size":0}`},
+	"waiting":            {`{answer: null}`, `waiting Waiting`},
+	"applied":            {`{method: "POST", path: "/cart/add", before: 3, answer: {status: 200, data: {version: 4}}}`, `changed Changed: version 3 → 4`},
+	"applied first":      {`{method: "POST", path: "/cart/add", answer: {status: 200, data: {version: 1}}}`, `changed Changed: now version 1`},
+	"a no-op":            {`{method: "PATCH", path: "/cart/items/1", before: 4, answer: {status: 200, data: {version: 4}}}`, `unchanged No change: still version 4`},
+	"a replay":           {`{method: "POST", path: "/cart/add", before: 3, answer: {status: 200, data: {version: 4}, headers: {"Idempotency-Replayed": "true"}}}`, `replayed Replayed: nothing changed, still version 4`},
+	"a lost answer":      {`{method: "POST", path: "/cart/add", before: 3, answer: {status: 0}, lost: {status: 200}}`, `lost Response lost: This page discarded it. Was the change applied?`},
+	"no connection":      {`{answer: {status: 0}}`, `unreachable Unreachable: There was no response.`},
+	"the cart":           {`{path: "/cart", answer: {status: 200, text: "é!", data: {version: 4, items: [1, 2]}}}`, `read Read: version 4, 2 lines, 3 bytes`},
+	"a damaged token":    {`{path: "/cart", headers: {"X-Cart-Token": "old"}, answer: {status: 200, headers: {"X-Cart-Token": "new"}, data: {version: 0, items: []}}}`, `read Read: a new cart token replaces the one sent, no lines, 0 bytes`},
+	"an unchanged cart":  {`{path: "/cart", answer: {status: 304}}`, `notModified (quiet) Not modified: 0 bytes`},
+	"a count":            {`{path: "/cart/count", answer: {status: 200, data: {count: 3, lines: 2}}}`, `read Read: 3 items, 2 lines, 0 bytes`},
+	"a summary":          {`{path: "/cart/summary", answer: {status: 200, data: {total: 5, currency: "SAR"}}}`, "read Read: total SAR\u00a05.00, 0 bytes"},
+	"a stream":           {`{path: "/cart/events", events: 2, answer: {status: 200}}`, `live Live: 2 events`},
+	"an event":           {`{path: "/cart/events", event: {id: "a.4.b", version: 4}, answer: {status: 200}}`, `event Event: now version 4`},
+	"too many streams":   {`{path: "/cart/events", events: 0, answer: {status: 503, code: "unavailable", message: "m"}}`, `busy unavailable: m`},
+	"a link":             {`{method: "POST", path: "/cart/share", answer: {status: 200, data: {code: "c"}}}`, `changed Changed: a link to a copy of the lines`},
+	"carts at rest":      {`{path: "/playground/abandoned?idle=1s", answer: {status: 200, ok: false, text: "{}\n{}\n{}\n"}}`, `read Read: 2 customers' carts`},
+	"a shared copy":      {`{path: "/cart/share/c", answer: {status: 200, data: {items: [1]}}}`, `read Read: 1 line, 0 bytes`},
+	"a merge":            {`{path: "/cart", answer: {status: 200, data: {version: 2, merge: {lines: 2, adjusted: [1], code: null}}}}`, `merged Carts merged: 2 lines moved, 1 quantity reduced, version 2`},
+	"no room to merge":   {`{path: "/cart", answer: {status: 200, data: {version: 2, merge: {lines: 0, adjusted: [], code: "cart_full"}}}}`, `refused cart_full: The cart has no room for the guest cart, which stays unchanged.`},
+	"a rule":             {`{method: "POST", answer: {status: 422, code: "insufficient_stock", message: "Only 3."}}`, `refused insufficient_stock: Only 3.`},
+	"a rule at login":    {`{method: "POST", answer: {status: 422, code: "out_of_stock", message: "m", data: {merge: {lines: 1}}}}`, `refused out_of_stock: m Before that, the guest cart was merged.`},
+	"another version":    {`{method: "PATCH", answer: {status: 412, code: "version_mismatch", message: "m", data: {version: 6}}}`, `conflict version_mismatch: The cart was changed elsewhere. It is now version 6.`},
+	"a stale token":      {`{answer: {status: 401, code: "unauthenticated", message: "m"}}`, `unauthenticated unauthenticated: m`},
+	"too many":           {`{answer: {status: 429, code: "rate_limited", message: "m", headers: {"Retry-After": "2"}}}`, `busy rate_limited: m Retry in 2 s.`},
+	"down":               {`{answer: {status: 503, code: "unavailable", message: "m"}}`, `busy unavailable: m`},
+	"a gateway's 504":    {`{method: "POST", answer: {status: 504}}`, `unknown Outcome unknown: The change may have been applied. Its key makes a retry safe.`},
+	"a defect":           {`{answer: {status: 500, code: "internal", message: "m"}}`, `failed internal: m`},
+	"a valid cart":       {`{path: "/cart/validate", answer: {status: 200, data: {warnings: [1]}}}`, `valid Valid: ready for checkout, 1 warning`},
+	"one issue":          {`{path: "/cart/validate", answer: {status: 400, code: "cart_invalid", data: {issues: [{message: "Empty."}]}}}`, `invalid cart_invalid: Empty.`},
+	"issues":             {`{path: "/cart/validate", answer: {status: 400, code: "cart_invalid", data: {issues: [1, 2]}}}`, `invalid cart_invalid: 2 issues`},
+	"a page":             {`{path: "/subscriptions?page=1000", answer: {status: 200, data: {current_page: 1000, data: [1, 2]}}}`, `read Read: page 1,000: 2 rows, 0 bytes`},
+	"a subscription":     {`{path: "/subscriptions/7", answer: {status: 200, data: {id: 7, status: "active"}}}`, "read Read: subscription \u20667\u2069: \u2066active\u2069, 0 bytes"},
+	"the feed":           {`{path: "/subscriptions/changes?after=x", answer: {status: 200, data: {data: [1, 2], deleted: [1], has_more: true}}}`, `read Read: 2 changed, 1 deleted, and there are more, 0 bytes`},
+	"nothing in it":      {`{path: "/subscriptions/changes", answer: {status: 200, data: {data: [], deleted: [], has_more: false}}}`, `read (quiet) Read: nothing new, 0 bytes`},
+	"ended by the page":  {`{path: "/subscriptions/changes?after=x&wait=25", answer: {status: 0, stopped: true}}`, `read (quiet) Read: ended by this page`},
+	"a history":          {`{path: "/subscriptions/7/history?limit=5", answer: {status: 200, data: {data: [1, 2]}}}`, `read Read: 2 events, 0 bytes`},
+	"months":             {`{path: "/subscriptions/metrics", answer: {status: 200, data: {data: [1, 2]}}}`, `read Read: 2 rows, 0 bytes`},
+	"the merchant's sum": {`{path: "/subscriptions/summary", answer: {status: 200, data: {by_status: {active: 2, paused: 1}, mrr: [{amount: 5, currency: "SAR"}]}}}`, "read Read: 3 subscriptions, SAR\u00a05.00 a month, 0 bytes"},
 }
 
-// Every verdict also has words in both languages.
+// Every verdict also has words in Arabic.
 func TestLog_TellsWhatBecameOfARequest(t *testing.T) {
 	p, _ := openStore(t)
 	var script strings.Builder
+	want := map[string]string{}
 	for name, v := range verdicts {
 		quoted, _ := json.Marshal(name)
 		script.WriteString(string(quoted) + ": " + v.exchange + ",\n")
-	}
-	p.press(`#language`)
-	p.until(`document.documentElement.lang === "ar"`)
-	got := evaluate[map[string]string](p, `Promise.all([import("./playground/js/log/verdict.js"), import("./playground/js/log/words.js")])
-		.then(([{ verdictOf }, { plainVerdict }]) => Object.fromEntries(Object.entries({`+script.String()+`}).map(([name, given]) => {
-			const { method = "GET", path = "/", headers = {}, before = null, lost = null, answer, events, event } = given;
-			const full = answer && { ok: answer.status === 200, code: "", message: "", text: "", data: null, merge: answer.data?.merge ?? null, header: (n) => answer.headers?.[n] ?? null, ...answer };
-			const verdict = verdictOf({ request: { method, path, headers }, before, lost, answer: full, events, event });
-			if (/undefined|NaN|\{/.test(plainVerdict(verdict))) throw new Error(name + ": " + plainVerdict(verdict));
-			return [name, [verdict.kind, verdict.code, verdict.message, JSON.stringify(verdict.facts)].filter(Boolean).join(" ")];
-		})))`)
-	want := map[string]string{}
-	for name, v := range verdicts {
 		want[name] = v.want
 	}
-	assert.Equal(t, got, want, "verdicts")
+	said := func() map[string]string {
+		return evaluate[map[string]string](p, `import("./playground/js/log/verdict.js").then(({ verdictOf, plainVerdict }) =>
+			Object.fromEntries(Object.entries({`+script.String()+`}).map(([name, given]) => {
+				const { method = "GET", path = "/", headers = {}, before = null, lost = null, answer, events, event } = given;
+				const full = answer && { ok: answer.status === 200, code: "", message: "", text: "", data: null, merge: answer.data?.merge ?? null, header: (n) => answer.headers?.[n] ?? null, ...answer };
+				const verdict = verdictOf({ request: { method, path, headers }, before, lost, answer: full, events, event });
+				return [name, verdict.kind + (verdict.quiet ? " (quiet) " : " ") + plainVerdict(verdict)];
+			})))`)
+	}
+	assert.Equal(t, said(), want, "verdicts")
+	p.press(`#language`)
+	p.until(`document.documentElement.lang === "ar"`)
+	for name, words := range said() {
+		assert.That(t, words != want[name] || strings.Contains(verdicts[name].exchange, "message:"), "%s has no words in Arabic: %s", name, words)
+		assert.That(t, !regexp.MustCompile(`undefined|NaN|\{`).MatchString(words), "%s: %s", name, words)
+	}
 }
 
 func TestLog_ShowsThatARepeatedChangeChangedNothing(t *testing.T) {
@@ -108,7 +112,7 @@ func TestLog_CountsPollsAndSaysWhatItKeeps(t *testing.T) {
 	})`)
 	for _, step := range []struct{ run, path, want string }{
 		{`exchanged("a", "/cart", 304); exchanged("b", "/cart", 304); exchanged("a", "/cart", 304)`, `/cart ×`, `/cart ×2`},
-		{`exchanged("a", "/cart/count", 200, { count: 1, lines: 1 }); exchanged("a", "/cart", 304)`, `/cart`, `/cart, /cart/count, /cart ×2, /cart, /cart, /cart`},
+		{`exchanged("a", "/cart/count", 200, { count: 1, lines: 1 }); exchanged("a", "/cart", 304)`, `/cart`, `/cart, /cart/count, /cart ×2, /cart`},
 		{`poll(1)`, `/subscriptions/changes`, `/subscriptions/changes?wait=25&after=1`},
 		{`exchanged("merchant", "/subscriptions/7", 200, { id: 7, status: "active" }); poll(2); poll(3)`, `/subscriptions/changes`, `/subscriptions/changes?wait=25&after=3 ×3`},
 		{`poll(4, [1])`, `/subscriptions/changes`, `/subscriptions/changes?wait=25&after=4, /subscriptions/changes?wait=25&after=3 ×3`},
@@ -152,22 +156,46 @@ func TestLog_CopiesWholeSnippets(t *testing.T) {
 func TestLog_IsABarAndASheetInANarrowWindow(t *testing.T) {
 	p, _ := openStore(t)
 	p.resize(320, 640)
+	p.until(`!document.querySelector("#log-bar").checkVisibility() && !document.querySelector("#log-panel").checkVisibility()`)
 	p.addProduct("1")
-	p.sees(`#log-newest`, "version 0 → 1")
+	p.sees(`#log-newest`, "now version 1")
 	p.until(`(({ bottom, top }) => bottom <= innerHeight && top >= innerHeight - 80)(document.querySelector("#log-newest").getBoundingClientRect())`)
 
 	p.press(`#log-bar`)
-	p.until(`document.querySelector("#log-sheet").open && document.activeElement.id === "log-close"`)
-	p.press(`#log-sheet .entry summary`)
-	p.sees(`#log-sheet .snippet`)
-	p.sees(`#log-sheet > #live`)
+	p.until(`document.querySelector("#log-panel").matches(":popover-open") && document.activeElement.id === "log-close"`)
+	p.press(`#log-panel .entry summary`)
+	p.sees(`#log-panel .snippet`)
 	p.key("Escape")
-	p.until(`!document.querySelector("#log-sheet").open && document.activeElement.id === "log-bar"`)
-	p.sees(`body > #live`)
+	p.until(`!document.querySelector("#log-panel").matches(":popover-open") && document.activeElement.id === "log-bar"`)
 	p.press(`#log-bar`)
 	p.do(chromedp.MouseClickXY(100, 40))
-	p.until(`!document.querySelector("#log-sheet").open`)
+	p.until(`!document.querySelector("#log-panel").matches(":popover-open")`)
 
 	p.resize(1280, 900)
-	p.until(`document.querySelector("#log > #log-panel .entry") && getComputedStyle(document.querySelector("#log-bar")).display === "none"`)
+	p.until(`document.querySelector("#log-panel .entry").checkVisibility() && getComputedStyle(document.querySelector("#log-bar")).display === "none"`)
+}
+
+// A path that is too long keeps its end. In Arabic, what is beside it does not touch it.
+func TestLog_CutsALongPathInItsMiddle(t *testing.T) {
+	slow(t)
+	s := startDemo(t)
+	for _, l := range []look{{width: 1440}, {width: 1440, language: "ar"}} {
+		p := open(t, s.url+"/", l)
+		p.press(`#stage-switch`, `#tab-subscriptions`)
+		p.rows(15, 5048)
+		p.until(`[...document.querySelectorAll(".path")].some(({ textContent }) => textContent.endsWith("&per_page=50"))`)
+		faults := evaluate[[]string](p, `[...document.querySelectorAll("#log-entries .call")].flatMap((call) => {
+			const [start, end] = call.querySelector(".path").children;
+			const parts = [...call.children].filter((part) => part.checkVisibility() && !part.matches(".hidden")).map((part) => part.getBoundingClientRect());
+			const box = call.getBoundingClientRect();
+			return [
+				end.scrollWidth > end.clientWidth + 1 && end.clientWidth > 0 && "its end is cut: ",
+				parts.some(({ left, right }) => left < box.left - 1 || right > box.right + 1) && "it leaves its column: ",
+				parts.some(({ left }, i) => i > 0 && left - parts[i - 1].right < 3) && "its parts touch: ",
+			].filter(Boolean).map((fault) => fault + call.textContent);
+		})`)
+		assert.That(t, len(faults) == 0, "%s: %q", l, faults)
+		is(p, `[...document.querySelectorAll(".path")].some(({ children: [start] }) => start.scrollWidth > start.clientWidth)`, true, "a path is too long")
+		is(p, `document.querySelectorAll("#log-entries bdi.played-in").length`, 5, "requests of the opening")
+	}
 }

@@ -4,12 +4,16 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httputil"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/getkin/kin-openapi/openapi3"
+
 	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
+	"commerce/docs"
 )
 
 // openMerchant opens the merchant's tab of a demo with the sample's 48 subscriptions.
@@ -95,6 +99,32 @@ func TestMerchant_FiltersByStatusAtOnceAndByTheOthersTogether(t *testing.T) {
 	p.press(`#active-filters button:not([data-name])`)
 	p.rows(15, 5048)
 	p.seesNo(`#status-filter :checked`)
+}
+
+// The form has every filter of the document, except those of the renewals, which the page has in a panel.
+func TestMerchant_OffersTheFiltersOfTheList(t *testing.T) {
+	p := openMerchant(t)
+	doc := assert.Must(openapi3.NewLoader().LoadFromData(docs.OpenAPI))(t)
+	var want []string
+	for _, parameter := range doc.Paths.Value("/subscriptions").Get.Parameters {
+		if name := parameter.Value.Name; parameter.Value.In == "query" && !slices.Contains([]string{"page", "cursor", "sort", "periodEndFrom", "periodEndTo"}, name) {
+			want = append(want, name)
+		}
+	}
+	slices.Sort(want)
+	got := evaluate[[]string](p, `[...new Set([...document.querySelector("#subscription-filters").elements].map(({ name }) => name).filter(Boolean))].sort()`)
+	assert.Equal(t, got, want, "names of the form's controls, compared with the parameters of the call")
+
+	p.fill(`[name="ids"]`, "5043,5044,5045")
+	p.fill(`[name="productId"]`, "4")
+	p.fill(`[name="cancelAtPeriodEnd"]`, "false")
+	p.fill(`[name="createdFrom"]`, "2020-01-01")
+	p.press(`#filter-fields button`)
+	p.rows(3, 5045)
+	p.sees(`#active-filters`, "Subscription IDs 5043,5044,5045", "Ends with the period no", "Created from 2020-01-01")
+	p.press(`#language`)
+	p.sees(`#active-filters`, "أرقام الاشتراكات 5043,5044,5045")
+	is(p, `document.querySelector("[name='cancelAtPeriodEnd']").value`, "false", "the choice in Arabic")
 }
 
 func TestMerchant_ShowsWhatIsWrongWithAFilterAtItsInput(t *testing.T) {
@@ -308,7 +338,7 @@ func TestPlayground_AsksForATokenAndOffersOnlyWhatItCanWithoutTheDemo(t *testing
 
 	p = openStoreOf(t, s)
 	is(p, `[...document.querySelectorAll("[data-scenario]")].filter((b) => b.ariaDisabled !== "true").map((b) => b.dataset.scenario).join()`, "lostAnswer,offline,coupon", "scenarios that are offered")
-	p.tap(`#watch-open`)
+	p.tap(`#tab-home`)
 	p.shows("list")
 	p.tap(`[data-scenario="merge"]`)
 	p.until(`document.querySelector("#story").hidden`)

@@ -68,6 +68,8 @@ func wantReference(t *testing.T, s *service, l look) {
 		}
 	}
 	p.until(`document.documentElement.scrollWidth <= innerWidth`)
+	p.until(`(({ top }) => top >= 0 && top < innerHeight / 2)(document.querySelector("[id$='POST/cart/add'] .section-header, [id$='POST/cart/add'] h3").getBoundingClientRect())`)
+	p.sees(`[id$='POST/cart/add'] .show-api-client-button`)
 	p.axe()
 	p.screenshot(l.String())
 	is(p, `document.body.classList.contains("dark-mode")`, l.dark, "dark")
@@ -100,7 +102,8 @@ func TestReference_LinksToCallsAndFindsThem(t *testing.T) {
 // barParts are the texts and places of what is in the bar on top of a page.
 const barParts = `[...document.querySelectorAll(".top, .brand, .tabs > *, .top .api, #language")].filter((e) => e.checkVisibility()).map((e) => {
 	const { x, y, width, height } = e.getBoundingClientRect();
-	return [e.matches(".top") ? "" : e.textContent.trim().replace(/\s+/g, " "), x, y, width, height, getComputedStyle(e).fontFamily].join(" ");
+	const scrolled = getComputedStyle(document.querySelector(".top")).position === "sticky" ? 0 : scrollY;
+	return [e.matches(".top") ? "" : e.textContent.trim().replace(/\s+/g, " "), x, y + scrolled, width, height, getComputedStyle(e).fontFamily].join(" ");
 }).join("\n")`
 
 func TestReference_HasTheBarOfThePlayground(t *testing.T) {
@@ -124,7 +127,7 @@ func TestReference_HasTheBarOfThePlayground(t *testing.T) {
 			want := bars(p)
 			p = openReference(t, url, "", looks[0])
 			assert.Equal(t, bars(p), want, "the bar")
-			is(p, `[...document.querySelectorAll(".top a")].map((a) => a.href).join(" ")`, url+"/ "+url+"/#subscriptions "+url+"/docs", "links")
+			is(p, `[...document.querySelectorAll(".top a")].map((a) => a.href).join(" ")`, url+"/ "+url+"/#store "+url+"/#subscriptions "+url+"/docs", "links")
 			p.press("#language") // also the playground's from now on
 			other := `document.documentElement.dir === "` + map[string]string{"": "rtl", "ar": "ltr"}[looks[0].language] + `"`
 			p.until(other)

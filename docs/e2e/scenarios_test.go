@@ -64,7 +64,11 @@ func TestScenarios_PlayToTheirEndAndRestoreEverything(t *testing.T) {
 					Object.groupBy(document.querySelectorAll("#log-entries .entry"), (row) => row.matches(".played") ? "played" : "own"))`), "the log does not tell the scenario's requests from others")
 				p.shows("end")
 				p.tap(`#story [data-part="done"]`)
+				p.hasFocus(`[data-scenario="` + name + `"]`)
 				before.areBack(p)
+				p.seesNo(`.refusal, .outcome`) // nothing of it stays
+				p.until(`!document.querySelector("#log-bar").checkVisibility()`)
+				p.until(`!document.querySelector("[name='merchant-store'][value='long']").checked`)
 			})
 		}
 	}
@@ -87,11 +91,28 @@ func TestScenarios_GoStepByStepWhilePausedAndCloseWithEscape(t *testing.T) {
 	p.until(fmt.Sprintf(`%s === %d && document.activeElement.dataset.part === "pause" || %[1]s === 3`, doneSteps, done+2))
 	p.press(`#story [data-part="close"]`)
 	before.areBack(p)
-	p.hasFocus(`#watch-open`)
+	p.hasFocus(`[data-scenario="lostAnswer"]`)
 
 	p.play("lostAnswer")
 	p.until(`document.activeElement.dataset.part === "pause"`)
 	p.key("Escape")
+	before.areBack(p)
+}
+
+// The last one is followed by none.
+func TestScenarios_LeadToTheNextOne(t *testing.T) {
+	slow(t)
+	p, before := openScenarios(t, look{})
+	p.expect("400 /subscriptions")
+	p.play("lostAnswer")
+	p.hurry()
+	p.sees(`[data-part="following"]`, "Log in and merge")
+	p.tap(`[data-part="following"]`)
+	p.until(`document.querySelectorAll("#story .step.done").length === 3 && document.documentElement.dataset.playing === "merge"`)
+	p.run(`location.hash = "play=deepPage"`)
+	p.sees(`#story .primary[data-part="done"]`)
+	p.seesNo(`[data-part="following"]`)
+	p.tap(`#tab-store`)
 	before.areBack(p)
 }
 
@@ -173,7 +194,7 @@ func TestScenarios_RestoreEverythingWhenClosed(t *testing.T) {
 			p.play("offline")
 			p.hurry()
 			p.until(doneSteps + ` === 2`)
-			p.hasFocus(`[data-part="again"]`)
+			p.hasFocus(`[data-part="following"]`)
 			p.press(`#story [data-part="close"]`)
 			before.areBack(p)
 			p.until(`!document.querySelector("#device-a").inert`)
@@ -234,12 +255,10 @@ func TestScenarios_NeverChangeTheShopOfOthers(t *testing.T) {
 	before.isTheShop(t)
 }
 
-// play starts a scenario from the list, which a button opens in most windows.
+// play starts a scenario from its card.
 func (p page) play(name string) {
 	p.t.Helper()
-	if p.width < 1440 {
-		p.tap(`#watch-open`)
-	}
+	p.tap(`#tab-home`)
 	p.tap(`[data-scenario="` + name + `"]`)
 }
 

@@ -102,24 +102,6 @@ func TestShop_AShopperIsRefusedLogsInByATokenAndTurnsToArabic(t *testing.T) {
 	p.sees(`[data-line='1'] .total`, "ر.س")
 }
 
-// A button that scrolls the shelf covers a part of a product, so it is there only if it leads somewhere.
-func TestShop_ShelfHasButtonsOnlyTowardMoreProducts(t *testing.T) {
-	slow(t)
-	s := startDemo(t)
-	for _, l := range []look{{width: 320}, {language: "ar"}} {
-		p := open(t, s.url+"/#store", l)
-		turns := func(want string) {
-			t.Helper()
-			p.until(`[...document.querySelectorAll("#device-a .turn")].filter((b) => b.checkVisibility()).map((b) => b.dataset.part).join() === "` + want + `"`)
-		}
-		turns("tiles-on")
-		p.tap(deviceA + `[data-part="tiles-on"]`)
-		turns("tiles-back,tiles-on")
-		p.run(inA(`.tile:last-child`) + `.scrollIntoView({ inline: "end" })`)
-		turns("tiles-back")
-	}
-}
-
 // No call lists products, so the page has its own table, which must match the sample.
 func TestShop_ShowsWhatTheSampleStoreSells(t *testing.T) {
 	p, _ := openStore(t)

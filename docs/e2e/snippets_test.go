@@ -150,6 +150,6 @@ func (p page) snippet(kind, url string, c snippetCall) string {
 		request["body"] = c.body
 	}
 	argument := assert.Must(json.Marshal(request))(p.t)
-	writer := map[string]string{"curl": "curl.js", "fetch": "fetchcall.js", "client": "clientcall.js"}[kind]
+	writer := map[string]string{"curl": "codecalls.js", "fetch": "codecalls.js", "client": "clientcall.js"}[kind]
 	return evaluate[string](p, fmt.Sprintf(`import("./playground/js/log/%s").then((module) => module.%sOf(%s))`, writer, kind, argument))
 }

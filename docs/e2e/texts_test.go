@@ -12,46 +12,37 @@ import (
 	"commerce/docs"
 )
 
-// pageText is a text in one language: a sentence, or its plural forms.
+// pageText is a text of the page: a sentence in each language, or its plural forms.
 type pageText struct {
-	Area     string            `json:"area"` // the file in js/texts
-	Key      string            `json:"key"`
-	Language string            `json:"language"`
-	Forms    map[string]string `json:"forms"` // "" for a sentence
+	Side  string              `json:"side"` // the file in js/texts
+	Key   string              `json:"key"`
+	Forms []map[string]string `json:"forms"` // in English and Arabic; "" for a sentence
 }
 
 // Every text is there in both languages, once, with the same values in it, and used.
 func TestPlaygroundTexts_AreCompleteAndUsed(t *testing.T) {
 	p, _ := openStore(t)
-	all := evaluate[[]pageText](p, `Promise.all(["page", "hero", "shop", "scenarios", "log", "merchant"].map(async (area) => {
-		const { [area]: texts } = await import("./playground/js/texts/" + area + ".js");
-		return Object.entries(texts).flatMap(([language, byKey]) => Object.entries(byKey).map(([key, text]) =>
-			({ area, key, language, forms: typeof text === "string" ? { "": text } : text })));
-	})).then((areas) => areas.flat())`)
-	texts := map[string]map[string]pageText{"en": {}, "ar": {}}
+	all := evaluate[[]pageText](p, `Promise.all(["shopper", "merchant"].map(async (side) => {
+		const { [side]: texts } = await import("./playground/js/texts/" + side + ".js");
+		return Object.entries(texts).map(([key, forms]) => ({ side, key, forms: forms.map((text) => (typeof text === "string" ? { "": text } : text)) }));
+	})).then((sides) => sides.flat())`)
+	assert.That(t, len(all) > 300, "found %d texts", len(all))
+	seen, uses := map[string]string{}, usesOfTexts(t)
 	for _, text := range all {
-		other, twice := texts[text.Language][text.Key]
-		assert.That(t, !twice, "%s is in %s and %s", text.Key, other.Area, text.Area)
-		texts[text.Language][text.Key] = text
-	}
-	uses := usesOfTexts(t)
-	for key, english := range texts["en"] {
-		arabic, translated := texts["ar"][key]
-		assert.That(t, translated && arabic.Area == english.Area, "%s: %s is not in Arabic", english.Area, key)
-		assert.Equal(t, arabic.values(), english.values(), "values of %s in Arabic, compared with English", key)
-		assert.That(t, slices.ContainsFunc(uses, func(use *regexp.Regexp) bool { return use.MatchString(key) }), "%s: %s is not used", english.Area, key)
-	}
-	for key, arabic := range texts["ar"] {
-		_, found := texts["en"][key]
-		assert.That(t, found, "%s: %s is not in English", arabic.Area, key)
+		other, twice := seen[text.Key]
+		assert.That(t, !twice, "%s is in %s and %s", text.Key, other, text.Side)
+		seen[text.Key] = text.Side
+		assert.Require(t, len(text.Forms) == 2, "%s has %d languages", text.Key, len(text.Forms))
+		assert.Equal(t, valuesIn(text.Forms[1]), valuesIn(text.Forms[0]), "values of %s in Arabic, compared with English", text.Key)
+		assert.That(t, slices.ContainsFunc(uses, func(use *regexp.Regexp) bool { return use.MatchString(text.Key) }), "%s: %s is not used", text.Side, text.Key)
 	}
 }
 
 var valueInText = regexp.MustCompile(`\{\w+\}`)
 
-// values are the {names} of values in the text. A plural form may leave out its number.
-func (text pageText) values() []string {
-	found := valueInText.FindAllString(text.Forms[""]+text.Forms["other"], -1)
+// valuesIn are the {names} of values in a text. A plural form may leave out its number.
+func valuesIn(forms map[string]string) []string {
+	found := valueInText.FindAllString(forms[""]+forms["other"], -1)
 	slices.Sort(found)
 	return slices.Compact(found)
 }
@@ -60,7 +51,7 @@ var (
 	quotedText   = regexp.MustCompile(`"([\w.]+)"|\]\.(\w+)`)
 	textTemplate = regexp.MustCompile("`([^`\\s]*\\$\\{[^`\\s]*)`")
 	insertedPart = regexp.MustCompile(`\$\{[^}]*\}`)
-	namedPart    = regexp.MustCompile(`\bname: "(\w+)"`)
+	playOrStep   = regexp.MustCompile(`\bname: "(\w+)"|\b(?:step|proof)\("(\w+)"|return \["(\w+)"`)
 )
 
 // usesOfTexts returns patterns of the keys that the page's files have in quotes or as templates,
@@ -80,9 +71,13 @@ func usesOfTexts(t *testing.T) (uses []*regexp.Regexp) {
 			use(regexp.QuoteMeta(string(match[1]) + string(match[2])))
 		}
 		if strings.Contains(file, "/plays/") {
-			names := namedPart.FindAllSubmatch(source, -1)
-			for _, step := range names[1:] {
-				use(string(names[0][1]) + "_(title|" + string(step[1]) + ")")
+			play := ""
+			for _, name := range playOrStep.FindAllSubmatch(source, -1) {
+				if len(name[1]) > 0 {
+					play = string(name[1])
+					use(play + "_(title|point)")
+				}
+				use(play + "_" + string(name[2]) + string(name[3]))
 			}
 			return nil
 		}

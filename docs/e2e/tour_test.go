@@ -143,6 +143,9 @@ func (p page) skipsToMain() {
 		p.hasFocus(`.skip`)
 		p.key("Enter")
 		p.hasFocus(`#main`)
+		p.moveTo(`#tab-home`)
+		p.key("ArrowRight")
+		p.hasFocus(`#tab-store`)
 	}
 }
 

@@ -14,11 +14,11 @@ const sampled = ["X-Public-Key", "X-Cart-Token", "Idempotency-Key", "UCP-Agent"]
 // The page's own texts. ar.json has those of the document.
 const texts = {
   en: {
-    title: "API reference · Merchant Commerce Service", playground: "Playground", store: "Shop", subscriptions: "Subscriptions", reference: "API reference",
+    title: "API reference · Merchant Commerce Service", playground: "Playground", scenarios: "Scenarios", store: "Shop", subscriptions: "Subscriptions", reference: "API reference",
     itself: "English", copy: "Copy", body: "Body", failed: "The document cannot be loaded. Please reload this page.",
   },
   ar: {
-    title: "مرجع الواجهة البرمجية · خدمة التجارة", playground: "ساحة التجربة", store: "المتجر", subscriptions: "الاشتراكات", reference: "مرجع الواجهة البرمجية",
+    title: "مرجع الواجهة البرمجية · خدمة التجارة", playground: "ساحة التجربة", scenarios: "السيناريوهات", store: "المتجر", subscriptions: "الاشتراكات", reference: "مرجع الواجهة البرمجية",
     itself: "العربية", copy: "نسخ", body: "المحتوى", failed: "تعذّر تحميل المستند. أعد تحميل الصفحة.",
   },
 };
@@ -176,6 +176,7 @@ async function load() {
 
 addEventListener("DOMContentLoaded", () => {
   translate(chosenLanguage());
+  if (!location.hash) history.replaceState(null, "", "#tag/cart/POST/cart/add"); // whose button sends it
   load().catch((error) => {
     document.querySelector("#reference").textContent = `${texts[language()].failed} (${error.message})`;
   });

@@ -19,13 +19,12 @@ export async function meetDemo() {
     const response = await fetch(new URL("playground/demo.json", base));
     if (!response.ok) return;
     const lent = await response.json();
-    demo.customers = (lent.customers ?? []).slice(0, 2);
-    demo.actors = (lent.customers ?? []).slice(2, 4);
-    demo.expiredJWT = lent.expired_jwt ?? "";
-    demo.apiToken = lent.api_token ?? "";
-    demo.longListToken = lent.long_list_token ?? "";
-    demo.backstage = lent.backstage ?? false;
-    demo.agent = lent.agent ?? false;
+    const customers = lent.customers ?? [];
+    Object.assign(demo, {
+      customers: customers.slice(0, 2), actors: customers.slice(2, 4), expiredJWT: lent.expired_jwt ?? "",
+      apiToken: lent.api_token ?? "", longListToken: lent.long_list_token ?? "",
+      backstage: lent.backstage ?? false, agent: lent.agent ?? false,
+    });
   } catch {
     // unreachable: the first real call reports it
   }

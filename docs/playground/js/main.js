@@ -1,4 +1,4 @@
-// The playground: two small storefronts and a merchant's dashboard on the public API, and a
+// The playground: scenarios, two small storefronts and a merchant's dashboard on the public API, and a
 // log of all their requests.
 
 import { meetDemo } from "./demo.js";
@@ -11,39 +11,40 @@ import { startLanguage } from "./page/language.js";
 import { startTabs } from "./page/tabs.js";
 import { startScenarios } from "./scenarios/scenarios.js";
 import { startTokenDialog } from "./shop/account.js";
-import { drawAccounts, startDevices } from "./shop/devices.js";
+import { startDevices } from "./shop/devices.js";
 
 startArt();
 const devices = startDevices();
 startTokenDialog();
-startLog({ repeated: (from) => devices[from]?.cart.load(), tries: (path) => tryOn(devices.active.cart, path) });
+startLog({ repeated: (from) => devices[from]?.cart.load() });
+startTries();
 startLanguage(byId("language"));
 startHero();
 await meetDemo();
-drawAccounts(devices);
+for (const { account } of devices.all) account.draw();
 startSubscriptions();
 const showArea = startTabs((area) => showSubscriptions(area === "subscriptions"));
-const scenarios = startScenarios(devices, showArea);
-await devices.loadAll();
-scenarios.startLinked();
-openLink();
-addEventListener("hashchange", () => {
-  scenarios.startLinked();
-  openLink();
-});
+const startLinked = startScenarios(devices, showArea);
+await devices.openAll();
+followLink();
+addEventListener("hashchange", followLink);
 
-/** openLink offers the cart of a link, #handover=<code> or #share=<code>. */
-function openLink() {
-  const [, kind, code] = /^#(handover|share)=(.+)/.exec(location.hash) ?? [];
-  if (!code) return;
+/** followLink plays the scenario of a link, #play=<name>, or offers its cart, #handover=<code> or #share=<code>. */
+function followLink() {
+  const [, kind, value] = /^#(play|handover|share)=(.+)/.exec(location.hash) ?? [];
+  if (!kind) return;
+  if (kind === "play") return startLinked(value);
   showArea("store"); // also clears the code from the address, so that nobody copies it
   const { cart } = devices.active;
-  if (kind === "share") cart.previewShared(code);
-  else cart.preview(code);
+  if (kind === "share") cart.previewShared(value);
+  else cart.preview(value);
 }
 
-/** tryOn makes one of the log's example calls as the shopper of a device. */
-function tryOn(cart, path) {
-  if (path === "/cart") return cart.load();
-  return path === "/cart/validate" ? cart.checkOut() : cart.read(path);
+/** startTries lets the log's buttons make their calls, as the shopper of the device in front. */
+function startTries() {
+  const calls = { "/cart": (cart) => cart.load(), "/cart/validate": (cart) => cart.checkOut() };
+  for (const button of document.querySelectorAll("[data-try]")) {
+    const path = button.dataset.try;
+    button.addEventListener("click", () => (calls[path] ?? ((cart) => cart.read(path)))(devices.active.cart));
+  }
 }

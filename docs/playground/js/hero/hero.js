@@ -1,5 +1,5 @@
 // What opens the page: a response gets lost, the phone sends again, and only a naive cart counts
-// twice. It plays once by itself, and the numbers are those of the service's responses.
+// twice. It shows its end until somebody plays it. Then the numbers are those of the service's responses.
 
 import { call, newKey } from "../api/api.js";
 import { byId } from "../page/dom.js";
@@ -7,60 +7,33 @@ import { number, t } from "../page/language.js";
 import { headersOf, newSession } from "../shop/session.js";
 import { animate } from "./timeline.js";
 
-/** startHero plays it, except for a visitor who follows a link or prefers less motion. They get its last frame. */
+/** startHero plays it on a click. A visitor who prefers less motion gets the end at once. */
 export function startHero() {
   const stage = byId("stage");
   const button = byId("stage-switch");
   const animations = animate(stage);
-  const [first] = animations;
-  let playing = false;
-  let measured = false;
-  const still = matchMedia("(prefers-reduced-motion: reduce)");
+  const end = () => { for (const animation of animations) animation.finish(); };
 
-  async function play() {
-    playing = true;
-    measured = false;
-    for (const animation of animations) animation.currentTime = 0;
-    hold();
+  button.addEventListener("click", async () => {
+    if (button.ariaBusy === "true") return;
+    button.ariaBusy = "true";
+    for (const animation of animations) {
+      animation.pause();
+      animation.currentTime = 0;
+    }
+    stage.classList.add("played");
     const counts = await measure();
     stage.classList.toggle("failed", !counts);
-    if (!counts) return end();
-    for (const place of stage.querySelectorAll("[data-count]")) place.textContent = number(counts[place.dataset.count]);
-    measured = true;
-    hold();
-  }
-
-  /** hold lets time go on only while somebody wants to watch, and can. */
-  function hold() {
-    const runs = playing && measured && !document.hidden;
-    for (const animation of animations) if (runs) animation.play(); else animation.pause();
-    draw();
-  }
-
-  function end() {
-    playing = false;
-    for (const animation of animations) animation.finish();
-    draw();
-  }
-
-  function draw() {
-    const [key, sign] = playing ? ["pause", "pause"] : first.playState === "finished" ? [measured ? "playAgain" : "heroPlay", measured ? "replay" : "play"] : ["resume", "play"];
-    button.querySelector("use").setAttribute("href", `#art-${sign}`);
+    if (!counts || matchMedia("(prefers-reduced-motion: reduce)").matches) end();
+    else for (const animation of animations) animation.play();
+    if (counts) for (const place of stage.querySelectorAll("[data-count]")) place.textContent = number(counts[place.dataset.count]);
+    await Promise.all(animations.map(({ finished }) => finished));
+    button.ariaBusy = "false";
     const word = button.querySelector("span");
-    word.dataset.t = key;
-    word.textContent = t(key);
-  }
-
-  button.addEventListener("click", () => {
-    if (first.playState === "finished") return play();
-    playing = !playing;
-    hold();
+    word.dataset.t = "playAgain";
+    word.textContent = t("playAgain");
   });
-  first.addEventListener("finish", end);
-  document.addEventListener("visibilitychange", () => { if (playing) hold(); });
-  still.addEventListener("change", () => { if (still.matches && playing && measured) end(); });
-  if (location.hash || still.matches) end();
-  else play();
+  end();
 }
 
 /**
@@ -94,6 +67,8 @@ async function withoutKey() {
   return second.ok ? [first.data.count, second.data.count] : null;
 }
 
-const add = (session, options) => call("POST", "/cart/add", { body: { product_id: 1, qty: 1 }, headers: headersOf(session), ...options });
+function add(session, options) {
+  return call("POST", "/cart/add", { body: { product_id: 1, qty: 1 }, headers: headersOf(session), ...options });
+}
 
 const keeping = (answer) => ({ ...newSession(), cartToken: answer.header("X-Cart-Token") ?? "" });

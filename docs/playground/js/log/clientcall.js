@@ -1,6 +1,6 @@
 // A request of this page as a call of the published storefront client.
 
-import { fetchOf, literal } from "./fetchcall.js";
+import { fetchOf, literal } from "./codecalls.js";
 
 const version = "2.1.2";
 

@@ -11,35 +11,27 @@ const shown = ["ETag", "Idempotency-Replayed", "Retry-After", "WWW-Authenticate"
 
 /** detailsOf returns the parts. again repeats a change with the same key. */
 export function detailsOf({ request, answer, lost }, again) {
+  const received = lost ?? (answer?.status ? answer : null);
   return [
     snippetBox(request),
-    part(t("sent"), [
-      request.headers["Idempotency-Key"] && answer && el("button", { class: "again", onclick: again }, t("sendAgain")),
-    ]),
+    el("div", { class: "part" }, el("h3", {}, t("sent")),
+      request.headers["Idempotency-Key"] && answer && el("button", { class: "again", onclick: again }, t("sendAgain"))),
     el("p", { class: "start-line", dir: "ltr" }, el("b", {}, request.method), ` ${request.path}`),
-    headerList(Object.entries(request.headers).map(([name, value]) => [name, veiled(name, value)])),
+    headerList(Object.entries(request.headers)),
     bodyOf(request.body),
-    ...(lost ? received(t("receivedLost"), lost, t("receivedLostLead")) : answer?.status ? received(t("received"), answer) : []),
+    ...(received ? [
+      el("div", { class: "part" }, el("h3", {}, t(lost ? "receivedLost" : "received"))),
+      lost ? el("p", { class: "hint" }, t("receivedLostLead")) : "",
+      el("p", { class: "start-line", dir: "ltr" }, el("b", {}, `HTTP ${received.status}`)),
+      headerList(shown.map((name) => [name, received.header(name)]).filter(([, value]) => value)),
+      bodyOf(received.text),
+    ] : []),
   ];
-}
-
-function part(title, controls = []) {
-  return el("div", { class: "part" }, el("h3", {}, title), ...controls);
-}
-
-function received(title, answer, lead) {
-  return [
-    part(title),
-    lead && el("p", { class: "hint" }, lead),
-    el("p", { class: "start-line", dir: "ltr" }, el("b", {}, `HTTP ${answer.status}`)),
-    headerList(shown.map((name) => [name, veiled(name, answer.header(name))]).filter(([, value]) => value)),
-    bodyOf(answer.text),
-  ].filter(Boolean);
 }
 
 function headerList(pairs) {
   return el("dl", { class: "headers", dir: "ltr" },
-    pairs.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))));
+    pairs.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, veiled(name, value)))));
 }
 
 function bodyOf(text) {

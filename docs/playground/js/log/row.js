@@ -3,9 +3,7 @@
 import { el, icon } from "../page/dom.js";
 import { number, t } from "../page/language.js";
 import { detailsOf } from "./details.js";
-import { sign } from "./signs.js";
-import { verdictOf } from "./verdict.js";
-import { verdictNodes } from "./words.js";
+import { verdictNodes, verdictOf } from "./verdict.js";
 
 /**
  * rowOf makes a row, and returns it with a function that redraws it, and one that takes over an earlier row: it
@@ -22,7 +20,7 @@ export function rowOf(exchange, again) {
   };
   function refresh() {
     item.dataset.kind = verdictOf(exchange).kind;
-    summary.replaceChildren(...headOf(exchange, row.times), sign("down"));
+    summary.replaceChildren(...headOf(exchange, row.times), icon("chevron-down"));
     fill();
   }
   function takeOver(earlier) {
@@ -38,28 +36,40 @@ export function rowOf(exchange, again) {
   return row;
 }
 
+const signs = {
+  waiting: "dots", changed: "check", valid: "check", replayed: "replay", unchanged: "equals", notModified: "equals", read: "down",
+  merged: "merge", refused: "forbidden", conflict: "unequal", unauthenticated: "lock", busy: "clock", invalid: "alert",
+  lost: "lost", unreachable: "close", failed: "alert", live: "live", event: "bolt", unknown: "question",
+};
+
 /** headOf shows an exchange on two lines: the sender and the call, how often it was sent, and the verdict. */
 export function headOf(exchange, times = 1) {
-  const { request, from, answer, ms, event } = exchange;
+  const { request, answer, ms, event } = exchange;
   const verdict = verdictOf(exchange);
+  const path = event ? JSON.stringify({ version: event.version }) : request.path;
   return [
     badgeOf(exchange),
     el("span", { class: "call", dir: "ltr" },
       playedIn(exchange),
-      el("b", { class: `method ${request.method.toLowerCase()}` }, event ? "event: cart" : request.method), " ",
-      el("span", { class: "path" }, event ? JSON.stringify({ version: event.version }) : shortened(request.path)),
+      el("b", { class: `method ${request.method.toLowerCase()}` }, event ? "event: cart" : request.method),
+      el("span", { class: "path" }, el("span", {}, path.slice(0, -tail)), el("span", {}, path.slice(-tail))),
       times > 1 && el("b", { class: "times", title: t("timesSent", { n: number(times) }) }, ` ×${number(times)}`)), " ",
     el("span", { class: "status" }, !event && answer?.status || ""), " ",
     el("span", { class: "ms", dir: "ltr" }, !event && answer ? `${Math.round(ms)} ms` : ""), " ",
-    el("span", { class: "verdict" }, sign(verdict.kind), el("span", { class: "said" }, verdictNodes(verdict, request.headers["Accept-Language"]))),
+    el("span", { class: "verdict" },
+      icon(signs[verdict.kind]), el("span", { class: "said" }, ...verdictNodes(verdict, request.headers["Accept-Language"]))),
   ];
 }
 
+// A path that is too long is cut in its middle: its end tells IDs and cursors apart.
+const tail = 9; // letters that are always shown
+
 function badgeOf({ from, scenario }) {
   if (!from) return el("span", { class: "badge" }, scenario && icon("play"));
+  const sign = { merchant: "store", agent: "agent" }[from];
   return el("span", { class: `badge from-${from}`, title: t(`from.${from}.long`) },
     el("span", { class: "hidden" }, `${t(`from.${from}.long`)} `),
-    from.length > 1 ? sign(from) : el("span", { "aria-hidden": "true" }, t(`from.${from}`)));
+    sign ? icon(sign) : el("span", { "aria-hidden": "true" }, t(`from.${from}`)));
 }
 
 /** playedIn marks a request of a scenario. Of one of the page's opening, it says to which of its carts it went. */
@@ -69,6 +79,3 @@ function playedIn({ scenario, from }) {
   const title = t("played", { title: t(`${scenario}_title`) });
   return el("span", { class: "played-in", title }, icon("play"), el("span", { class: "hidden" }, `${title} `));
 }
-
-// IDs and cursors are long. Their ends are enough to tell them apart.
-const shortened = (path) => path.replace(/[\w.%-]{20,}/g, (run) => `${run.slice(0, 8)}…${run.slice(-4)}`);

@@ -1,109 +1,150 @@
-// The outcome of a request, without words of any language.
+// The outcome of a request, in words of the page's language.
+
+import { el } from "../page/dom.js";
+import { counted, language, money, number, t } from "../page/language.js";
 
 /**
- * verdictOf returns { kind, code, message, facts } for an exchange of api/api.js.
+ * verdictOf returns { kind, code, message, facts, quiet } for an exchange of api/api.js.
  *
  *   kind     decides the color, the icon and the label
  *   code     the service's error code, or ""
  *   message  the service's own sentence, or ""
- *   facts    {name: value}, in the order in which to say them; words.js has the phrases
+ *   facts    phrases in the order in which to say them
+ *   quiet    whether it brings nothing new
  */
 export function verdictOf({ request, from, before, answer, lost, events, event }) {
   if (!answer) return verdict("waiting");
-  if (event) return verdict("event", { nowVersion: event.version });
-  if (lost) return verdict("lost", { thrownAway: true });
-  if (answer.stopped) return verdict("read", { stopped: true });
-  if (answer.status === 0) return verdict("unreachable", { noResponse: true });
-  if (answer.status === 304) return verdict("notModified", { size: 0 });
-  if (answer.status === 200 && request.path.startsWith("/playground/abandoned")) return verdict("read", { customers: answer.text.split("\n").length - 2 });
+  if (event) return verdict("event", t("fact.nowVersion", { n: number(event.version) }));
+  if (lost) return verdict("lost", t("fact.thrownAway"));
+  if (answer.stopped) return { ...verdict("read", t("fact.stopped")), quiet: true };
+  if (answer.status === 0) return verdict("unreachable", t("fact.noResponse"));
+  if (answer.status === 304) return { ...verdict("notModified", sizeOf("")), quiet: true };
+  if (answer.status === 200 && request.path.startsWith("/playground/abandoned")) {
+    return verdict("read", counted("fact.customers", answer.text.split("\n").length - 2));
+  }
   if (!answer.ok) return refusalOf(answer);
-  if (events !== undefined) return verdict("live", { events });
+  if (events !== undefined) return verdict("live", counted("fact.events", events));
   if (from === "agent") return agentsVerdict(request, answer);
   const { data } = answer;
-  if (answer.header("Idempotency-Replayed") === "true") return verdict("replayed", { nothingChanged: true, still: data?.version });
+  if (answer.header("Idempotency-Replayed") === "true") return verdict("replayed", t("fact.nothingChanged"), ...still(data?.version));
   if (answer.merge) return mergeOf(data);
-  if (request.path === "/cart/validate") return verdict("valid", { ready: true, warnings: data?.warnings?.length || undefined });
-  if (request.path === "/cart/share") return verdict("changed", { link: true });
-  const newToken = isReplaced(request, answer) || undefined;
-  if (isRead(request)) return verdict("read", { newToken, ...contentOf(request.path, data), size: sizeOf(answer.text) });
-  return changeOf(before, data?.version);
+  if (request.path === "/cart/validate") return verdict("valid", t("fact.ready"), countedIf("fact.warnings", data?.warnings?.length));
+  if (request.path === "/cart/share") return verdict("changed", t("fact.link"));
+  return isRead(request) ? readOf(request, answer) : changeOf(before, data?.version);
 }
+
+function verdict(kind, ...facts) {
+  return { kind, code: "", message: "", facts: facts.filter(Boolean), quiet: false };
+}
+
+const countedIf = (key, n) => (n ? counted(key, n) : "");
+
+const still = (version) => (version ? [t("fact.still", { n: number(version) })] : []);
+
+// A cart that the service does not have has no version to speak of.
+const versionOf = (version) => (version ? t("fact.version", { n: number(version) }) : "");
 
 /** agentsVerdict recognizes a refusal by its message, because its status is 200. */
 function agentsVerdict({ method }, { body, text }) {
   const fault = body.messages?.find(({ type }) => type === "error");
-  const facts = { lines: body.line_items?.length, size: method === "GET" ? sizeOf(text) : undefined };
-  if (!fault) return verdict(method === "GET" ? "read" : "changed", facts);
-  return verdict(fault.code === "cart_changed" ? "conflict" : "refused", facts, { code: fault.code, message: fault.content });
+  const read = method === "GET";
+  const kind = !fault ? (read ? "read" : "changed") : fault.code === "cart_changed" ? "conflict" : "refused";
+  const facts = [body.line_items && counted("fact.lines", body.line_items.length), read && sizeOf(text)];
+  return { ...verdict(kind, ...facts), code: fault?.code ?? "", message: fault?.content ?? "" };
 }
 
 /** isRead reports whether a call changes nothing, as also a link and its preview do. */
 const isRead = ({ method, path, body }) => method === "GET" || path === "/cart/handover" || body?.includes('"preview":true');
 
-/** isReplaced reports whether the service issued a cart token in place of one that it cannot use. */
-function isReplaced({ headers }, { header }) {
+function readOf({ path, headers }, { data, header, text }) {
   const [sent, issued] = [headers["X-Cart-Token"], header("X-Cart-Token")];
-  return Boolean(sent && issued && sent !== issued);
-}
-
-function verdict(kind, facts = {}, { code = "", message = "" } = {}) {
-  return { kind, code, message, facts: Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined)) };
+  const isReplaced = sent && issued && sent !== issued; // because the service cannot use it
+  const content = contentOf(path.split("?")[0], data);
+  return {
+    ...verdict("read", isReplaced && t("fact.newToken"), ...content, sizeOf(text)),
+    quiet: content.length > 0 && data.deleted?.length + data.data?.length === 0,
+  };
 }
 
 function changeOf(before, version) {
   if (version === undefined) return verdict("changed");
-  if (before === null) return verdict("changed", { nowVersion: version });
-  if (before === version) return verdict("unchanged", { still: version });
-  return verdict("changed", { versions: [before, version] });
+  if (before === version) return verdict("unchanged", ...still(version));
+  if (before) return verdict("changed", t("fact.versions", { from: number(before), to: number(version) }));
+  return verdict("changed", t("fact.nowVersion", { n: number(version) }));
 }
 
-function mergeOf({ merge, version }) {
-  if (merge.code) return verdict("refused", { guestCartStays: true }, { code: merge.code });
-  return verdict("merged", { moved: merge.lines, cut: merge.adjusted.length || undefined, version });
+function mergeOf({ merge: { code, lines, adjusted }, version }) {
+  if (code) return { ...verdict("refused", t("fact.guestCartStays")), code };
+  return verdict("merged", counted("fact.moved", lines), countedIf("fact.cut", adjusted.length), versionOf(version));
 }
 
-// The facts of each read. Other paths have only their size.
+const linesOf = ({ length }) => counted("fact.lines", length);
+
+// What each read has to say. Other paths have only their size.
 const contents = {
-  "/cart": ({ version, items }) => ({ version, lines: items.length }),
-  "/cart/handover/redeem": ({ items }) => ({ lines: items.length }),
-  "/cart/count": ({ count, lines }) => ({ pieces: count, lines }),
-  "/cart/summary": ({ total, currency }) => ({ total: { amount: total, currency } }),
-  "/subscriptions": ({ current_page: page, data }) => ({ rows: { page, n: data.length } }),
-  "/subscriptions/summary": ({ by_status: states, mrr }) => ({ subscriptions: sum(Object.values(states)), revenue: mrr }),
-  "/subscriptions/changes": (feed) => feedOf(feed),
-  "/subscriptions/metrics": ({ data }) => ({ rows: { n: data.length } }),
+  "/cart": ({ version, items }) => [versionOf(version), linesOf(items)],
+  "/cart/handover/redeem": ({ items }) => [linesOf(items)],
+  "/cart/count": ({ count, lines }) => [counted("fact.pieces", count), counted("fact.lines", lines)],
+  "/cart/summary": ({ total, currency }) => [t("fact.total", { amount: money(total, currency) })],
+  "/subscriptions": ({ current_page: page, data }) => [t("fact.page", { page: number(page), rows: counted("fact.rows", data.length) })],
+  "/subscriptions/summary": ({ by_status: states, mrr }) => [
+    counted("fact.subscriptions", Object.values(states).reduce((total, n) => total + n, 0)),
+    mrr.length > 0 && t("fact.revenue", { amounts: mrr.map(({ amount, currency }) => money(amount, currency)).join(" + ") }),
+  ],
+  "/subscriptions/changes": ({ data, deleted, has_more: more }) => (data.length + deleted.length === 0 ? [t("fact.nothingNew")] : [
+    countedIf("fact.updated", data.length), countedIf("fact.deleted", deleted.length), more && t("fact.more"),
+  ]),
+  "/subscriptions/metrics": ({ data }) => [counted("fact.rows", data.length)],
 };
 
 function contentOf(path, data) {
-  const name = path.split("?")[0];
-  if (!data) return {};
-  if (contents[name]) return contents[name](data);
-  if (name.startsWith("/cart/share/")) return { lines: data.items.length };
-  if (name.endsWith("/history")) return { events: data.data.length };
-  return name.startsWith("/subscriptions/") ? { subscription: { id: data.id, status: data.status } } : {};
-}
-
-function feedOf({ data, deleted, has_more: more }) {
-  if (data.length + deleted.length === 0) return { nothingNew: true };
-  return { updated: data.length || undefined, deleted: deleted.length || undefined, more: more || undefined };
+  if (!data) return [];
+  if (contents[path]) return contents[path](data);
+  if (path.startsWith("/cart/share/")) return [linesOf(data.items)];
+  if (path.endsWith("/history")) return [counted("fact.events", data.data.length)];
+  if (!path.startsWith("/subscriptions/")) return [];
+  return [t("fact.subscription", { id: isolated(data.id), status: isolated(data.status) })];
 }
 
 function refusalOf({ status, code, message, data, header, merge }) {
   const service = { code, message };
-  if (status === 412) return verdict("conflict", { changedElsewhere: data?.version }, { code });
-  if (status === 401) return verdict("unauthenticated", {}, service);
-  if (status === 429 || status === 503) return verdict("busy", { retryAfter: Number(header("Retry-After")) || undefined }, service);
-  if (status === 504) return verdict("unknown", { mayBeApplied: true }, { code });
-  if (status >= 500) return verdict("failed", {}, service);
-  if (code === "cart_invalid") return invalidOf(code, data.issues);
-  return verdict("refused", { mergedFirst: merge?.lines > 0 || undefined }, service);
+  if (status === 412) return { ...verdict("conflict", data && t("fact.changedElsewhere", { n: number(data.version) })), code };
+  if (status === 401) return { ...verdict("unauthenticated"), ...service };
+  if (status === 429 || status === 503) {
+    const seconds = Number(header("Retry-After"));
+    return { ...verdict("busy", seconds > 0 && t("fact.retryAfter", { n: number(seconds) })), ...service };
+  }
+  if (status === 504) return { ...verdict("unknown", t("fact.mayBeApplied")), code };
+  if (status >= 500) return { ...verdict("failed"), ...service };
+  if (code !== "cart_invalid") return { ...verdict("refused", merge?.lines > 0 && t("fact.mergedFirst")), ...service };
+  if (data.issues.length === 1) return { ...verdict("invalid"), code, message: data.issues[0].message };
+  return { ...verdict("invalid", counted("fact.issues", data.issues.length)), code };
 }
 
-function invalidOf(code, issues) {
-  if (issues.length === 1) return verdict("invalid", {}, { code, message: issues[0].message });
-  return verdict("invalid", { issues: issues.length }, { code });
+function sizeOf(text) {
+  const n = new TextEncoder().encode(text).length;
+  if (n < 1000) return counted("fact.bytes", n);
+  return t("fact.kilobytes", { n: number(n < 10_000 ? Math.round(n / 100) / 10 : Math.round(n / 1000)) });
 }
 
-const sizeOf = (text) => new TextEncoder().encode(text).length;
+// Left-to-right text within an Arabic sentence.
+const isolated = (text) => `\u2066${text}\u2069`;
 
-const sum = (numbers) => numbers.reduce((total, n) => total + n, 0);
+const clause = ({ facts }) => facts.join(language() === "ar" ? "، " : ", ");
+
+/** verdictNodes shows a verdict: the service's code or a label, then the service's sentence, then the facts. */
+export function verdictNodes(verdict, messageLanguage) {
+  const { kind, code, message } = verdict;
+  return [
+    el("b", { class: code ? "label code" : "label" }, code ? el("bdi", { dir: "ltr" }, code) : t(`verdict.${kind}`)),
+    message && [" ", el("bdi", { lang: messageLanguage }, message)],
+    clause(verdict) && [" ", el("span", {}, clause(verdict))],
+  ];
+}
+
+/** plainVerdict is a verdict for a screen reader. */
+export function plainVerdict(verdict) {
+  const label = verdict.code || t(`verdict.${verdict.kind}`);
+  const sentence = [verdict.message, clause(verdict)].filter(Boolean).join(" ");
+  return sentence ? `${label}: ${sentence}` : label;
+}

@@ -5,8 +5,9 @@ import { drawn } from "../page/dom.js";
 import { compact } from "../page/language.js";
 import { monthName } from "./dates.js";
 
-const up = ["new", "imported", "reactivated", "expansion"];
-const down = ["contraction", "paused", "churned"];
+/** up and down are the movements that add to the revenue, and that take from it. */
+export const up = ["new", "imported", "reactivated", "expansion"];
+export const down = ["contraction", "paused", "churned"];
 
 const line = { from: 18, to: 114 }; // heights, from the top
 const bars = { from: 140, to: 228 };

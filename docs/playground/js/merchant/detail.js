@@ -67,7 +67,7 @@ async function fetchAndDraw(id) {
   const scrolled = shown?.id === id ? panel().scrollTop : 0;
   shown = { id, answer };
   const focused = panel().contains(document.activeElement);
-  redraw(panel(), () => [el("div", { class: "detail" }, ...content(id, answer, past, raw))]);
+  redraw(panel(), () => [el("div", { class: "detail" }, content(id, answer, past, raw))]);
   if (focused && !panel().contains(document.activeElement)) byId("subscription-title").focus();
   panel().scrollTop = scrolled;
   markRow(id);
@@ -91,7 +91,7 @@ function content(id, answer, past, raw) {
     el("details", { open: Boolean(raw) },
       el("summary", { "data-key": "all" }, t("allMembers")),
       el("pre", { dir: "ltr", lang: "en", tabIndex: 0 }, el("code", {}, colored(JSON.stringify(s))))),
-  ].filter(Boolean);
+  ];
 }
 
 /** place opens the panel beside the list, or over it, as the room allows. */

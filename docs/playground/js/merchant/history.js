@@ -2,9 +2,9 @@
 
 import { el } from "../page/dom.js";
 import { t } from "../page/language.js";
-import { failed } from "./blank.js";
 import { minute } from "./dates.js";
 import { fromTo } from "./difference.js";
+import { failed } from "./panel.js";
 import { ask } from "./session.js";
 import { statusBadge } from "./status.js";
 

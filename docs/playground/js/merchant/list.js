@@ -4,9 +4,8 @@ import { byId, el, redraw } from "../page/dom.js";
 import { clearErrors, showErrors } from "../page/forms.js";
 import { number, onLanguage, t } from "../page/language.js";
 import { announce } from "../page/notices.js";
-import { blank, failed } from "./blank.js";
-import { refuseFilters, showFilters } from "./filters.js";
-import { atPage, filtersIn, ofLink } from "./query.js";
+import { atPage, filtersIn, ofLink, refuseFilters, showFilters } from "./filters.js";
+import { blank, failed } from "./panel.js";
 import { skeletonOf, tableOf } from "./rows.js";
 import { ask, session } from "./session.js";
 import { refuseToken } from "./storeswitch.js";
@@ -30,9 +29,6 @@ export function startList(opened) {
   onLanguage(() => { if (shown) list(shown.query); });
 }
 
-/** listed reports whether the list has been requested. */
-export const listed = () => lastAsked > 0;
-
 /** isListing reports whether the page waits for a list, which may be older than the latest changes. */
 export const isListing = () => byId("subscription-list").ariaBusy === "true";
 
@@ -42,6 +38,9 @@ export async function refresh(changed) {
   await list(shown.query, { quiet: true });
   for (const id of changed) rowOnScreen(id)?.classList.add("changed");
 }
+
+/** shownQuery is the query of the list on the screen. */
+export const shownQuery = () => shown?.query ?? "";
 
 /** empty removes what another store has shown. */
 export function empty() {

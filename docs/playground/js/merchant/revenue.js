@@ -1,56 +1,39 @@
 // Revenue month by month: GET /subscriptions/metrics as a chart and as a table.
 
 import { byId, el, redraw } from "../page/dom.js";
-import { bare, money, number, onLanguage, t } from "../page/language.js";
-import { failed } from "./blank.js";
-import { chartOf } from "./chart.js";
+import { bare, money, number, t } from "../page/language.js";
+import { chartOf, down, up } from "./chart.js";
 import { clock, month } from "./dates.js";
+import { panelOf } from "./panel.js";
 import { ask } from "./session.js";
 
 const months = 18; // with the running one
 
-const moves = ["new", "imported", "reactivated", "expansion", "contraction", "paused", "churned"];
-const sinks = ["contraction", "paused", "churned"];
+const moves = [...up, ...down];
 
-let shown = null; // the answer on the screen
-let lastAsked = 0;
 let chosen = ""; // the currency, if there are several
 
+/** startRevenue returns the panel (see panelOf). It is drawn again when its width changes. */
 export function startRevenue() {
-  onLanguage(() => { if (shown) draw(shown); });
+  const panel = panelOf("revenue", {
+    read: () => [ask(`/subscriptions/metrics?from=${firstMonth()}`)],
+    draw: (data) => contentOf(data, panel),
+    optional: true, // a service that records no history
+  });
   let width = 0;
   new ResizeObserver(([{ contentRect }]) => {
-    if (shown && Math.round(contentRect.width) !== width && contentRect.width > 0) draw(shown);
+    if (contentRect.width > 0 && Math.round(contentRect.width) !== width) panel.redraw();
     width = Math.round(contentRect.width);
   }).observe(byId("revenue"));
+  return panel;
 }
 
-export async function loadRevenue() {
-  const asked = ++lastAsked;
+function firstMonth() {
   const now = new Date();
-  const from = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - months + 1, 1)).toISOString().slice(0, 7);
-  const answer = await ask(`/subscriptions/metrics?from=${from}`);
-  if (asked === lastAsked) draw(answer); // not of another store
+  return new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - months + 1, 1)).toISOString().slice(0, 7);
 }
 
-/** clearRevenue removes the chart of another store. */
-export function clearRevenue() {
-  lastAsked++;
-  shown = null;
-  byId("revenue").replaceChildren();
-}
-
-function draw(answer) {
-  shown = answer;
-  byId("revenue").hidden = answer.status === 404; // no history is recorded
-  const scrolled = tableScroll()?.scrollLeft;
-  redraw(byId("revenue"), () => (answer.ok ? contentOf(answer.data) : [failed(answer, loadRevenue)]));
-  if (scrolled) tableScroll()?.scrollTo(scrolled, 0);
-}
-
-const tableScroll = () => byId("revenue").querySelector(".table-scroll");
-
-function contentOf({ data: all, as_of: asOf }) {
+function contentOf({ data: all, as_of: asOf }, panel) {
   const currencies = [...new Set(all.map(({ currency }) => currency))];
   const currency = currencies.includes(chosen) ? chosen : largest(all);
   const rows = all.filter((row) => row.currency === currency);
@@ -60,21 +43,23 @@ function contentOf({ data: all, as_of: asOf }) {
   choose(rows.at(-1));
   return [
     el("div", { class: "panel-head" }, el("h3", {}, t("revenueByMonth")),
-      el("span", { class: "hint" }, t("asOf", { time: clock(new Date(asOf)) })), currencies.length > 1 && currencyChoice(currencies, currency)),
+      el("span", { class: "hint" }, t("asOf", { time: clock(new Date(asOf)) })), currencies.length > 1 && currencyChoice(currencies, currency, panel)),
     detail,
     chartOf(rows, { width: byId("revenue").clientWidth, label: labelOf(known), choose }),
     known.length < rows.length && el("p", { class: "hint" }, known.length > 0 ? t("recordedSince", { month: month(known[0].month) }) : t("noneYet")),
     tableOf(rows),
-  ].filter(Boolean);
+  ];
 }
 
 const largest = (all) => all.reduce((most, row) => (row.mrr > most.mrr ? row : most), all.at(-1)).currency;
 
-function currencyChoice(currencies, currency) {
-  const choice = el("select", { "aria-label": t("currency"), "data-key": "currency", onchange: ({ target }) => { chosen = target.value; draw(shown); } },
-    currencies.map((code) => el("option", { value: code }, code)));
-  choice.value = currency;
-  return choice;
+function currencyChoice(currencies, currency, panel) {
+  const choose = ({ target }) => {
+    chosen = target.value;
+    panel.redraw();
+  };
+  return el("select", { "aria-label": t("currency"), "data-key": "currency", onchange: choose },
+    currencies.map((code) => el("option", { value: code, selected: code === currency }, code)));
 }
 
 const labelOf = (known) => (known.length === 0 ? t("revenueByMonth") : t("revenueLabel", {
@@ -96,16 +81,18 @@ const none = "–";
 
 function signed(row, move) {
   if (!row[move]) return row[move] === null ? none : bare(0, row.currency);
-  return bare(sinks.includes(move) ? -row[move] : row[move], row.currency, "always");
+  return bare(down.includes(move) ? -row[move] : row[move], row.currency, "always");
 }
 
 function tableOf(rows) {
-  const head = (text) => el("th", { scope: "col" }, text);
-  const open = byId("revenue").querySelector("details")?.open ?? false;
-  return el("details", { open }, el("summary", { "data-key": "table" }, t("asTable")),
+  const before = byId("revenue").querySelector("details"); // its state stays
+  const scrolled = before?.querySelector(".table-scroll").scrollLeft;
+  if (scrolled) requestAnimationFrame(() => byId("revenue").querySelector(".table-scroll")?.scrollTo(scrolled, 0));
+  const names = [t("month"), `MRR (${rows[0].currency})`, ...moves.map((move) => t(`move_${move}`)), t("subscriptions")];
+  return el("details", { open: before?.open ?? false }, el("summary", { "data-key": "table" }, t("asTable")),
     el("div", { class: "table-scroll", "data-key": "months", tabIndex: 0, role: "group", "aria-label": t("revenueByMonth") },
       el("table", {},
-        el("thead", {}, el("tr", {}, head(t("month")), head(`MRR (${rows[0].currency})`), moves.map((move) => head(t(`move_${move}`))), head(t("subscriptions")))),
+        el("thead", {}, el("tr", {}, names.map((name) => el("th", { scope: "col" }, name)))),
         el("tbody", {}, rows.toReversed().map((row) => el("tr", { "data-month": row.month },
           el("th", { scope: "row" }, month(row.month)),
           el("td", {}, row.mrr === null ? none : bare(row.mrr, row.currency)),

@@ -15,9 +15,11 @@ export function el(tag, properties = {}, ...children) {
     else if (name in element && !name.includes("-") && name !== "list") element[name] = value;
     else element.setAttribute(name, value === true ? "" : value);
   }
-  element.append(...children.flat().filter((c) => c !== null && c !== undefined && c !== false));
+  element.append(...shown(children));
   return element;
 }
+
+const shown = (children) => children.flat(2).filter((child) => child !== null && child !== undefined && child !== false && child !== "");
 
 /** drawn makes an element of SVG. */
 export function drawn(tag, attributes = {}, ...children) {
@@ -33,30 +35,15 @@ export function icon(name, className = "icon") {
 }
 
 /**
- * redraw replaces an element's children and keeps the focus: on the same element if build
- * uses it again, otherwise on the one with the same data-key, otherwise on `otherwise`.
+ * redraw replaces an element's children with what build returns, as el takes it. It keeps the focus: on the same
+ * element if build uses it again, otherwise on the one with the same data-key, otherwise on `otherwise`.
  */
 export function redraw(parent, build, otherwise) {
   const focused = parent.contains(document.activeElement) ? document.activeElement : null;
-  parent.replaceChildren(...build());
-  if (!focused) return;
+  parent.replaceChildren(...shown(build()));
+  if (!focused || focused === parent) return;
   const same = parent.contains(focused) ? focused : parent.querySelector(`[data-key="${CSS.escape(focused.dataset.key ?? "")}"]`);
   (same ?? otherwise)?.focus({ preventScroll: true });
-}
-
-/**
- * redrawIf replaces an element's children only if the value that they show, compared as
- * JSON, has changed. So a screen reader reads a live region only once. New children
- * scroll into view. If a child had the focus, the element gets it.
- */
-export function redrawIf(parent, value, build) {
-  const shown = JSON.stringify([document.documentElement.lang, value]);
-  if (parent.dataset.shown === shown) return;
-  parent.dataset.shown = shown;
-  const focused = parent.contains(document.activeElement);
-  parent.replaceChildren(...build());
-  if (focused) parent.focus({ preventScroll: true });
-  if (parent.firstChild) parent.scrollIntoView({ block: "nearest" });
 }
 
 export const byId = (id) => document.getElementById(id);

@@ -2,8 +2,18 @@
 // fault, and the controls of a form have the names of these fields.
 
 import { el } from "./dom.js";
+import { language } from "./language.js";
 
 let lastId = 0;
+
+/** formOf makes a form in the page's language. Escape cancels it. */
+export function formOf(properties, submitted, canceled, ...children) {
+  return el("form", {
+    ...properties, noValidate: true, lang: language(),
+    onsubmit: (event) => { event.preventDefault(); submitted(); },
+    onkeydown: (event) => { if (event.key === "Escape" && !event.isComposing) canceled(); },
+  }, ...children);
+}
 
 /** refill sets the controls that [name, value] pairs name, such as those of FormData. */
 export function refill(form, values) {

@@ -1,7 +1,11 @@
 // The page's language: its texts, its direction and the Accept-Language of calls.
 
 import { lasting } from "./storage.js";
-import { texts } from "../texts/all.js";
+import { merchant } from "../texts/merchant.js";
+import { shopper } from "../texts/shopper.js";
+
+const texts = { ...shopper, ...merchant };
+const languages = ["en", "ar"]; // in the order of each text
 
 const changes = new EventTarget();
 
@@ -32,17 +36,20 @@ export function startLanguage(button) {
   button.addEventListener("click", () => setLanguage(other()));
   onLanguage(() => {
     button.lang = other();
-    button.textContent = texts[other()].itself;
+    button.textContent = textIn(other(), "itself");
   });
   const last = lasting.get("language");
-  setLanguage(texts[last] ? last : (navigator.language.startsWith("ar") ? "ar" : "en"));
+  setLanguage(languages.includes(last) ? last : (navigator.language.startsWith("ar") ? "ar" : "en"));
+}
+
+function textIn(code, key) {
+  if (!(key in texts)) throw new Error(`no text ${key}`);
+  return texts[key][languages.indexOf(code)];
 }
 
 /** t returns a text of the page. {name} in it is replaced with a value. */
 export function t(key, values = {}) {
-  const text = texts[language()][key];
-  if (text === undefined) throw new Error(`no text ${key}`);
-  return text.replace(/\{(\w+)\}/g, (_, name) => values[name] ?? "");
+  return textIn(language(), key).replace(/\{(\w+)\}/g, (_, name) => values[name] ?? "");
 }
 
 /** said returns a text that is written in each language, in the page's language. */
@@ -53,7 +60,7 @@ export function said(text) {
 /** counted returns the plural form of a text for n. */
 export function counted(key, n) {
   const form = new Intl.PluralRules(language()).select(n);
-  const forms = texts[language()][key];
+  const forms = textIn(language(), key);
   return (forms[n === 0 ? "zero" : form] ?? forms.other).replaceAll("{n}", number(n));
 }
 

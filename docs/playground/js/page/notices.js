@@ -26,6 +26,11 @@ export function sentenceOf(answer) {
   return answer.status === 0 ? t("offline") : answer.message || `HTTP ${answer.status}`;
 }
 
+/** coded puts the code of an answer, if there is one, after its sentence. */
+export function coded(code, sentence) {
+  return el("p", { class: "coded" }, sentence, code && [" ", el("code", { dir: "ltr" }, code)]);
+}
+
 /** passes reports whether the same call may succeed later. */
 export function passes(answer) {
   return answer.status === 0 || answer.status === 429 || answer.status >= 500;

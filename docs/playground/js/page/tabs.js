@@ -1,4 +1,4 @@
-// The two tabs. Arrow keys move between them, and the URL keeps the selected one.
+// The tabs. Arrow keys move between them, and the URL keeps the selected one.
 
 import { byId } from "./dom.js";
 
@@ -7,15 +7,15 @@ import { byId } from "./dom.js";
  * function that shows an area.
  */
 export function startTabs(opened) {
-  const tabs = Array.from(document.querySelectorAll("[role=tab]"));
-  const areaOf = (tab) => tab.getAttribute("aria-controls");
+  const tabs = [...document.querySelectorAll("[role=tab]")];
+  const areas = tabs.map((tab) => tab.getAttribute("aria-controls"));
 
   function open(area) {
-    for (const tab of tabs) {
-      const chosen = areaOf(tab) === area;
+    for (const [i, tab] of tabs.entries()) {
+      const chosen = areas[i] === area;
       tab.setAttribute("aria-selected", String(chosen));
       tab.tabIndex = chosen ? 0 : -1;
-      byId(areaOf(tab)).hidden = !chosen;
+      byId(areas[i]).hidden = !chosen;
     }
     opened(area);
   }
@@ -26,16 +26,17 @@ export function startTabs(opened) {
   }
 
   for (const [i, tab] of tabs.entries()) {
-    tab.addEventListener("click", () => choose(areaOf(tab)));
+    tab.addEventListener("click", () => choose(areas[i]));
     tab.addEventListener("keydown", ({ key }) => {
+      const ahead = document.documentElement.dir === "rtl" ? "ArrowLeft" : "ArrowRight";
       if (key !== "ArrowLeft" && key !== "ArrowRight") return;
-      const next = tabs[(i + 1) % tabs.length]; // with two tabs, both directions lead to the other
+      const next = tabs.at((i + (key === ahead ? 1 : -1)) % tabs.length);
       next.focus();
       next.click();
     });
   }
-  const named = () => (location.hash === "#subscriptions" ? "subscriptions" : "store");
-  addEventListener("hashchange", () => open(named()));
-  open(named());
+  const named = () => areas.find((area) => location.hash === `#${area}`);
+  addEventListener("hashchange", () => { if (named()) open(named()); });
+  open(named() ?? areas[0]);
   return choose;
 }

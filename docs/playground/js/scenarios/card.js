@@ -2,13 +2,15 @@
 
 import { el, icon } from "../page/dom.js";
 import { number, t } from "../page/language.js";
+import { coded } from "../page/notices.js";
 
 /**
  * drawCard shows a scenario.
  *
  * @param {HTMLElement} card
- * @param {{play: object, at: number, outcomes: object[], paused: boolean}} state
- * @param {{close: () => void, again: () => void, pause: () => void, next: () => void}} actions
+ * @param {{play: object, at: number, outcomes: object[], paused: boolean, following: ?object}} state following: the
+ *   scenario that a button at the end starts
+ * @param {{close: () => void, start: (play: object) => void, pause: () => void, next: () => void}} actions
  */
 export function drawCard(card, state, actions) {
   const { play, at } = state;
@@ -25,8 +27,8 @@ export function drawCard(card, state, actions) {
     el("h2", { id: "story-title" }, t(`${play.name}_point`)),
     el("ol", { class: "steps", tabIndex: 0, "data-part": "steps", "aria-labelledby": "story-title" },
       play.steps.map((step, i) => stepOf(step, i, state))),
-    ended ? endOf(play, actions) : controls(state, actions));
-  if (focused) (card.querySelector(`[data-part="${focused}"]`) ?? card.querySelector("[data-part='again']")).focus({ preventScroll: true });
+    el("div", { class: "row" }, ended ? endOf(state, actions) : controls(state, actions)));
+  if (focused) (card.querySelector(`[data-part="${focused}"]`) ?? card.querySelector(".primary")).focus({ preventScroll: true });
   card.querySelector(".latest").scrollIntoView({ block: "nearest" });
 }
 
@@ -41,8 +43,7 @@ function stepOf(step, i, { play, at, outcomes }) {
 
 function came(outcome) {
   const tone = outcome.failed ? "bad" : outcome.code ? "warm" : "good";
-  return el("p", { class: `came ${tone}` }, icon(tone === "good" ? "check" : "alert"),
-    el("span", {}, ...(outcome.code ? [el("code", { dir: "ltr" }, outcome.code), " "] : []), sentenceOf(outcome)));
+  return el("div", { class: `came ${tone}` }, icon(tone === "good" ? "check" : "alert"), coded(outcome.code, sentenceOf(outcome)));
 }
 
 /** sentenceOf says an outcome. A value that is a function depends on the page's language. */
@@ -55,14 +56,18 @@ function shown(value) {
   return typeof value === "number" ? number(value) : value;
 }
 
-function endOf(play, actions) {
-  return el("div", { class: "row" },
-    el("button", { "data-part": "again", onclick: actions.again }, icon("replay"), t("playAgain")),
-    el("button", { class: "primary", "data-part": "done", onclick: actions.close }, t(play.area ? "close" : "done")));
+function endOf({ play, following }, { start, close }) {
+  return [
+    el("button", { "data-part": "again", onclick: () => start(play) }, icon("replay"), t("playAgain")),
+    el("button", { class: following ? null : "primary", "data-part": "done", onclick: close }, t("done")),
+    following && el("button", { class: "primary", "data-part": "following", onclick: () => start(following) },
+      t("nextScenario", { title: t(`${following.name}_title`) })),
+  ];
 }
 
-function controls({ paused }, actions) {
-  return el("div", { class: "row" },
-    el("button", { "data-part": "pause", onclick: actions.pause }, icon(paused ? "play" : "pause"), t(paused ? "resume" : "pause")),
-    el("button", { class: "primary", "data-part": "next", onclick: actions.next }, t("nextStep"), icon("next")));
+function controls({ paused }, { pause, next }) {
+  return [
+    el("button", { "data-part": "pause", onclick: pause }, icon(paused ? "play" : "pause"), t(paused ? "resume" : "pause")),
+    el("button", { class: "primary", "data-part": "next", onclick: next }, t("nextStep"), icon("next")),
+  ];
 }

@@ -2,9 +2,11 @@
 // outcome afterwards. The visitor can pause, go step by step, play it again and close it.
 
 import { setNetwork } from "../api/live.js";
+import { forgetNewest } from "../log/bar.js";
+import { leavePage } from "../merchant/subscriptions.js";
 import { byId } from "../page/dom.js";
 import { onLanguage, t } from "../page/language.js";
-import { announce, passes } from "../page/notices.js";
+import { announce } from "../page/notices.js";
 import { drawCard, sentenceOf } from "./card.js";
 import { paceOf } from "./pace.js";
 
@@ -13,35 +15,32 @@ const shortest = 0.3; // of the time that a text stays, which is shorter if its 
 /**
  * A play is {name, sign, needs, area, lends, steps}:
  *
- *   name      also the prefix of its texts: <name>_title, <name>_point and <name>_<name of a step>
+ *   name      also the prefix of its texts: <name>_title, <name>_point, <name>_<name of a step or an outcome>
  *   sign      its icon
  *   needs     what the demo must offer (see offers in scenarios.js)
  *   area      the tab that shows it; without it, the shop
  *   lends     by device: a function that returns the session to start with; default a new guest
  *   live      the device that follows its cart, if any: the others show only what they ask for
- *   steps     each is {name, on, proves, does}: the device that acts, if any; true for the one that
- *             proves the point; and what it does. does returns [key, values, code] of the outcome,
- *             or throws a Surprise if the service did something else
+ *   steps     what step and proof of step.js make
  */
 export class Player {
   #play = null;
   #at = 0; // index of the step that runs; the number of steps at the end
-  #outcomes = []; // of the steps so far: {key, values, failed}
+  #outcomes = []; // of the steps so far: {key, values, code, failed}
   #paused = false;
   #wake = () => {}; // ends the current wait
   #due = 0; // when it ends
   #hurries = false; // the visitor wants the next step at once
   #running = null; // the promise of the step's outcome
-  #state = {}; // what the steps keep for later ones
   #run = 0; // so that a play that was closed stops
   #ending = null; // the promise of the end of the last one that was closed
 
-  constructor(devices, showArea) {
+  /** after returns the scenario that follows another, if any. */
+  constructor(devices, { showArea, after }) {
     this.devices = devices;
     this.showArea = showArea;
+    this.after = after;
     this.card = byId("story");
-    this.wide = matchMedia("(min-width: 90rem)"); // as in scenarios.css
-    this.wide.addEventListener("change", () => this.#place());
     onLanguage(() => { if (this.#play) this.#draw(); });
     addEventListener("hashchange", () => this.#follow());
     for (const tab of document.querySelectorAll("[role=tab]")) tab.addEventListener("click", () => this.#follow());
@@ -49,66 +48,70 @@ export class Player {
   }
 
   async start(play) {
-    const pace = paceOf(play);
     this.#due = performance.now();
-    const run = ++this.#run;
-    await this.#end();
+    const ending = this.#end();
+    const run = this.#run;
+    await ending;
     if (run !== this.#run) return; // another one was started meanwhile
+    document.documentElement.dataset.playing = play.name;
     this.#play = play;
     this.#at = 0;
     this.#outcomes = [];
-    this.#paused = false;
-    this.#hurries = false;
-    this.#state = {};
-    document.documentElement.dataset.playing = play.name;
+    this.#paused = this.#hurries = false;
     this.showArea(play.area ?? "store");
-    this.#place();
     this.#draw();
     this.card.querySelector("[data-part='pause']").focus({ preventScroll: true });
     const fault = !play.area && await this.#lend(play).then(() => false, (error) => error);
-    for (const [i, step] of play.steps.entries()) {
-      if (run !== this.#run) return;
-      this.#at = i;
-      this.#draw();
-      if (step.on) this.devices.show(this.devices[step.on]);
-      const sentence = t(`${play.name}_${step.name}`);
-      announce(i === 0 ? `${t(`${play.name}_point`)} ${sentence}` : sentence);
-      const { lead, rest } = pace.of(i);
-      if (!this.#hurries) await this.#stay(lead);
-      this.#hurries = false;
-      if (run !== this.#run) return;
-      this.#running = outcomeOf(step, this.#stage(), i === 0 && fault);
-      const outcome = await this.#running;
-      if (run !== this.#run) return;
-      this.#outcomes[i] = outcome;
-      this.#draw();
-      announce(sentenceOf(outcome));
-      if (outcome.failed) break;
-      if (rest) await this.#stay(rest);
+    const { a, b } = this.devices;
+    const stage = { a: a.cart, b: b.cart, deviceA: a, deviceB: b, state: {} };
+    for (this.#at = 0; this.#at < play.steps.length; this.#at++) {
+      if (run !== this.#run || !await this.#take(play, stage, run, this.#at === 0 && fault)) return;
+      if (this.#outcomes[this.#at].failed) break;
     }
     this.#at = play.steps.length;
     this.#draw();
   }
 
-  /** #follow ends the scenario if the visitor opens the other tab. */
-  #follow() {
-    if (this.#play && byId(this.#play.area ?? "store").hidden) this.close();
+  /** #take runs the next step. It returns false if the scenario was closed meanwhile. */
+  async #take(play, stage, run, fault) {
+    const i = this.#at;
+    const step = play.steps[i];
+    const { lead, rest } = paceOf(play).of(i);
+    this.#draw();
+    if (step.on) this.devices.show(this.devices[step.on]);
+    const sentence = t(`${play.name}_${step.name}`);
+    announce(i === 0 ? `${t(`${play.name}_point`)} ${sentence}` : sentence);
+    if (!this.#hurries) await this.#stay(lead);
+    this.#hurries = false;
+    if (run !== this.#run) return false;
+    this.#running = outcomeOf(play, step, stage, fault);
+    const outcome = await this.#running;
+    if (run !== this.#run) return false;
+    this.#outcomes[i] = outcome;
+    this.#draw();
+    announce(sentenceOf(outcome));
+    if (rest && !outcome.failed) await this.#stay(rest);
+    return run === this.#run;
   }
 
-  /** close ends the scenario and returns the devices to the person at the page. */
+  /** #follow ends the scenario if the visitor opens another tab. */
+  #follow() {
+    if (this.#play && byId(this.#play.area ?? "store").hidden) this.#end();
+  }
+
+  /** close ends the scenario, and shows all of them. */
   async close() {
     if (!this.#play) return;
-    const { name, area } = this.#play;
-    const run = ++this.#run;
-    await this.#end();
-    const focused = document.activeElement;
-    if (run !== this.#run || focused !== document.body && !this.card.contains(focused)) return; // the visitor went on
-    const button = document.querySelector(`[data-scenario="${name}"]`);
-    (area ? byId(`tab-${area}`) : button.checkVisibility() ? button : byId("watch-open")).focus({ preventScroll: true });
+    const { name } = this.#play;
+    const ending = this.#end();
+    this.showArea("home");
+    document.querySelector(`[data-scenario="${name}"]`).focus();
+    await ending;
   }
 
   /** #end ends the scenario, if one plays, and waits until the visitor has the devices again, also if it is already ending. */
   #end() {
+    this.#run++;
     if (this.#play) this.#ending = this.#stop(this.#play);
     return this.#ending;
   }
@@ -122,27 +125,15 @@ export class Player {
     for (const { root } of this.devices.all) root.classList.remove("acts");
     await this.#running;
     setNetwork(true); // it may have ended without
-    if (!play.area) await Promise.all(this.devices.all.map((device) => device.giveBack()));
+    if (play.area) leavePage();
+    else await Promise.all(this.devices.all.map((device) => device.giveBack()));
     for (const { root } of this.devices.all) root.inert = false; // until now, a visitor would change the scenario's carts
-  }
-
-  /** #place puts the card above the list in a very wide window, otherwise above the log. */
-  #place() {
-    const focused = document.activeElement;
-    if (this.wide.matches && !this.#play?.area) byId("watch").prepend(this.card);
-    else byId("log").before(this.card);
-    if (this.card.contains(focused)) focused.focus({ preventScroll: true }); // which an element loses when it moves
+    forgetNewest();
   }
 
   #lend({ lends = {}, live }) {
     for (const { root } of this.devices.all) root.inert = true; // what a visitor does now would disturb the steps
     return Promise.all(this.devices.all.map((device) => device.lend(lends[device.id]?.(), { live: device.id === live })));
-  }
-
-  /** #stage is what a step works with. */
-  #stage() {
-    const { a, b } = this.devices;
-    return { a: a.cart, b: b.cart, deviceA: a, deviceB: b, state: this.#state };
   }
 
   /** #stay leaves a text for ms, or until the visitor goes on. While paused, only the visitor ends it. */
@@ -160,11 +151,11 @@ export class Player {
   }
 
   #draw() {
-    const ended = this.#at >= this.#play.steps.length;
-    for (const device of this.devices.all) device.root.classList.toggle("acts", !ended && this.#play.steps[this.#at].on === device.id);
-    drawCard(this.card, { play: this.#play, at: this.#at, outcomes: this.#outcomes, paused: this.#paused }, {
+    const play = this.#play;
+    for (const device of this.devices.all) device.root.classList.toggle("acts", play.steps[this.#at]?.on === device.id);
+    drawCard(this.card, { play, at: this.#at, outcomes: this.#outcomes, paused: this.#paused, following: this.after(play) }, {
       close: () => this.close(),
-      again: () => this.start(this.#play),
+      start: (other) => this.start(other),
       pause: () => this.#togglePause(),
       next: () => {
         this.#hurries = true;
@@ -180,24 +171,11 @@ export class Player {
   }
 }
 
-/** Surprise says that the service did something that a scenario does not expect. */
-export class Surprise extends Error {
-  constructor(answer) {
-    super([answer.status, answer.code].join(" ").trim());
-    this.key = answer.status === 0 ? "offline" : passes(answer) ? "surpriseBusy" : "surprise";
-  }
-}
-
-/** expect throws a Surprise unless what the scenario says is true of an answer. */
-export function expect(answer, isTrue) {
-  if (!isTrue) throw new Surprise(answer);
-}
-
-async function outcomeOf(step, stage, fault) {
+async function outcomeOf({ name }, step, stage, fault) {
   try {
     if (fault) throw fault;
     const [key, values = {}, code = ""] = await step.does(stage);
-    return { key, values, code, failed: false };
+    return { key: `${name}_${key}`, values, code, failed: false };
   } catch (error) {
     return { key: error.key ?? "surprise", values: { what: error.message }, code: "", failed: true };
   }

@@ -12,7 +12,7 @@ export class Account {
     this.device = device;
     this.select = device.part("account");
     this.select.addEventListener("change", () => this.#choose());
-    device.cart.addEventListener("logout", () => this.draw());
+    for (const event of ["forget", "logout"]) device.cart.addEventListener(event, () => this.draw());
     onLanguage(() => this.draw());
   }
 

@@ -24,6 +24,7 @@ export class Basket {
     const { now } = this.cart;
     if (!now) return;
     this.part("basket").setAttribute("aria-busy", "false");
+    this.part("version").hidden = now.version === 0; // the service does not have the cart
     this.part("version").textContent = t("version", { version: number(now.version) });
     this.part("clear").hidden = now.items.length === 0;
     this.part("empty").hidden = now.items.length > 0;

@@ -3,13 +3,14 @@
 
 import { call, newKey } from "../api/api.js";
 import { refusedByRule } from "../page/forms.js";
+import { currency } from "./sample.js";
 import { headersOf } from "./session.js";
 
 /**
  * Cart dispatches "change" when what it knows changes, and "forget" when the device shows
  * another shopper's cart.
  *
- *   now         the cart, as GET /cart has it; null before the first answer
+ *   now         the cart, as GET /cart has it; null before it is opened
  *   validation  the last check, until the cart changes
  *   summary     tax by rate, shipping and payment methods, read at checkout
  *   refusals    by line: why its last change was refused, as an answer
@@ -37,24 +38,18 @@ export class Cart extends EventTarget {
     this.session = session;
   }
 
-  /** become shows the cart of a customer's JWT, or the guest's for "". The caller loads it. */
-  become(jwt) {
+  /** show turns to the cart of another session, or of the session with another JWT, after the calls of the current shopper. */
+  show({ session = this.session, jwt = session.jwt }) {
     return this.#inTurn(() => {
-      this.session.jwt = jwt;
-      this.forget();
-    });
-  }
-
-  /** use shows the cart of another session, after the calls of the current one. The caller loads it. */
-  use(session) {
-    return this.#inTurn(() => {
+      session.jwt = jwt;
       this.session = session;
-      this.forget();
+      this.#forget();
+      return this.#open();
     });
   }
 
-  /** forget drops what is known about the previous shopper's cart. */
-  forget() {
+  /** #forget drops what is known about the previous shopper's cart. */
+  #forget() {
     Object.assign(this, { validation: null, refusals: {}, edited: null, outcome: null });
     this.#tag = "";
     this.dispatchEvent(new Event("forget"));
@@ -65,13 +60,27 @@ export class Cart extends EventTarget {
     return this.now?.items.find((item) => item.id === itemId)?.name ?? itemId;
   }
 
+  /** open shows the cart. It reads it unless it is of a guest whom the service does not know. */
+  open() {
+    return this.#inTurn(() => this.#open());
+  }
+
+  #open() {
+    const { cartToken, publicKey, jwt } = this.session;
+    if (cartToken || publicKey || jwt) return this.#load();
+    this.now = fresh;
+    return null;
+  }
+
   /** load reads the cart. If it has not changed, the response is 304. */
   load() {
-    return this.#inTurn(async () => {
-      const answer = await this.#call("GET", "/cart", { headers: unlessStill(this.#tag) });
-      this.#accept(answer, () => this.load());
-      return answer;
-    });
+    return this.#inTurn(() => this.#load());
+  }
+
+  async #load() {
+    const answer = await this.#call("GET", "/cart", { headers: this.#tag ? { "If-None-Match": this.#tag } : {} });
+    this.#accept(answer, () => this.load());
+    return answer;
   }
 
   /** refresh reads a cart that another device has changed. What the last outcome offers can still be taken. */
@@ -151,11 +160,7 @@ export class Cart extends EventTarget {
 
   /** preview offers the cart of a link. It changes nothing. */
   preview(code) {
-    return this.#inTurn(async () => {
-      const answer = await this.#call("POST", "/cart/handover/redeem", { body: { code, preview: true } });
-      this.outcome = answer.ok ? { kind: "offered", answer, code } : outcomeOf(answer, () => this.preview(code));
-      return answer;
-    });
+    return this.#offer("offered", code, () => this.#call("POST", "/cart/handover/redeem", { body: { code, preview: true } }));
   }
 
   /** takeOver moves the cart of a link into this one. keepAgent lets the agent that made it go on with it. */
@@ -170,9 +175,13 @@ export class Cart extends EventTarget {
 
   /** previewShared offers the lines of such a link. */
   previewShared(code) {
+    return this.#offer("shared", code, () => this.#call("GET", `/cart/share/${encodeURIComponent(code)}`));
+  }
+
+  #offer(kind, code, ask) {
     return this.#inTurn(async () => {
-      const answer = await this.#call("GET", `/cart/share/${encodeURIComponent(code)}`);
-      this.outcome = answer.ok ? { kind: "shared", answer, code } : outcomeOf(answer, () => this.previewShared(code));
+      const answer = await ask();
+      this.outcome = answer.ok ? { kind, answer, code } : outcomeOf(answer, () => this.#offer(kind, code, ask));
       return answer;
     });
   }
@@ -207,16 +216,14 @@ export class Cart extends EventTarget {
   checkOut() {
     return this.#inTurn(async () => {
       const answer = await this.#call("GET", "/cart/validate");
-      if (answer.ok || answer.code === "cart_invalid") {
-        this.validation = answer.data;
-        this.outcome = { kind: "checked", answer };
-      } else {
+      if (!answer.ok && answer.code !== "cart_invalid") {
         this.#accept(answer, () => this.checkOut());
+        return answer;
       }
-      if (answer.ok) {
-        const summary = await this.#call("GET", "/cart/summary");
-        if (summary.ok) this.summary = summary.data;
-      }
+      this.validation = answer.data;
+      this.outcome = { kind: "checked", answer };
+      const summary = answer.ok ? await this.#call("GET", "/cart/summary") : answer;
+      if (summary.ok) this.summary = summary.data;
       return answer;
     });
   }
@@ -244,6 +251,8 @@ export class Cart extends EventTarget {
 
   #change(method, path, { body, ifMatch = false, seen, key = newKey(), lose } = {}) {
     return this.#inTurn(async () => {
+      // Without a token, a guest's change and its repeat would be of two carts.
+      if (!this.session.cartToken && !this.session.jwt) await this.#load();
       const tag = seen ?? this.#tag;
       const headers = ifMatch && tag ? { "If-Match": tag } : {};
       const losing = lose ?? this.loseNext;
@@ -256,7 +265,7 @@ export class Cart extends EventTarget {
   }
 
   #call(method, path, { headers, ...options } = {}) {
-    const before = this.now?.version ?? null;
+    const before = this.now?.version || null;
     this.#sent = this.session.cartToken;
     return call(method, path, { ...options, headers: { ...headersOf(this.session), ...headers }, from: this.device, before });
   }
@@ -293,12 +302,14 @@ export class Cart extends EventTarget {
   }
 }
 
+const fresh = {
+  version: 0, currency, count: 0, total: 0, items: [], coupons: [], discounts: [], offers: [], buyer: {}, expires_at: null,
+};
+
 const atOnce = 50; // operations in a list
 
 /** fixesOf returns the operations that mend what a check found. */
 export const fixesOf = ({ issues, warnings }) => [...issues, ...warnings].map(({ fix }) => fix).filter(Boolean);
-
-const unlessStill = (tag) => (tag ? { "If-None-Match": tag } : {});
 
 /**
  * outcomeOf returns what the shopper should know about the outcome of a call: kind "merged",

@@ -3,7 +3,7 @@
 import { el, icon, redraw } from "../page/dom.js";
 import { clearErrors } from "../page/forms.js";
 import { t } from "../page/language.js";
-import { coded } from "./outcome.js";
+import { coded } from "../page/notices.js";
 import { coupons } from "./sample.js";
 
 const most = 5; // coupons of a cart

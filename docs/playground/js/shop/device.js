@@ -1,8 +1,8 @@
 // A device: a small storefront with a session of its own. It has the products on a shelf,
 // its cart, and below them the outcome of the last call, the total and the checkout.
 
-import { byId, redrawIf } from "../page/dom.js";
-import { money, number, onLanguage, t } from "../page/language.js";
+import { byId, redraw } from "../page/dom.js";
+import { language, money, number, onLanguage, t } from "../page/language.js";
 import { Account } from "./account.js";
 import { Basket } from "./basket.js";
 import { Cart } from "./cart.js";
@@ -48,31 +48,28 @@ export class Device {
 
   /** become switches to the customer of a JWT, or to the guest for "". */
   become(jwt) {
-    this.basket.lines.sendAll();
-    this.cart.become(jwt).then(() => this.account.draw());
-    return this.cart.load();
+    return this.#use({ jwt });
   }
 
   /** lend starts a new session on the device, such as { jwt }, until giveBack. live: the device follows its cart. */
   lend(as, { live }) {
-    return this.#use(newSession(as), live);
+    this.live.on = live;
+    return this.#use({ session: newSession(as) });
   }
 
   /** giveBack restores the visitor's session. */
   giveBack() {
-    return this.#use(this.#own, true);
+    this.live.on = true;
+    return this.#use({ session: this.#own });
   }
 
   get isLent() {
     return this.cart.session !== this.#own;
   }
 
-  async #use(session, live) {
-    this.live.on = live;
+  #use(shopper) {
     this.basket.lines.sendAll();
-    await this.cart.use(session);
-    this.account.draw();
-    return this.cart.load();
+    return this.cart.show(shopper);
   }
 
   /** #keepFocus moves the focus to the cart if the focused element was redrawn away. */
@@ -86,13 +83,24 @@ export class Device {
   }
 
   #draw() {
-    const { now, outcome, loseNext } = this.cart;
+    const { now, loseNext } = this.cart;
     this.part("lose").setAttribute("aria-pressed", String(loseNext));
-    redrawIf(this.part("outcome"), outcome && [outcome.kind, outcome.answer.text, now?.version, outcome.answer.status],
-      () => outcomeNotes(this.cart));
+    this.#drawOutcome();
     if (!now) return;
+    this.root.classList.toggle("bare", now.items.length === 0);
     this.part("sum").textContent = money(now.total, now.currency);
     this.part("count").textContent = number(now.count);
     this.part("count").setAttribute("aria-label", t("itemsInCart", { n: number(now.count) }));
+  }
+
+  /** #drawOutcome draws only an outcome that has changed, so that a screen reader reads it once. It scrolls into view. */
+  #drawOutcome() {
+    const { now, outcome } = this.cart;
+    const place = this.part("outcome");
+    const shown = JSON.stringify(outcome && [language(), outcome.kind, outcome.answer.text, now?.version, outcome.answer.status]);
+    if (place.dataset.shown === shown) return;
+    place.dataset.shown = shown;
+    redraw(place, () => outcomeNotes(this.cart), place);
+    if (outcome) place.scrollIntoView({ block: "nearest" });
   }
 }

@@ -2,10 +2,10 @@
 
 import { el, icon } from "../page/dom.js";
 import { money, number, t } from "../page/language.js";
-import { announce } from "../page/notices.js";
+import { announce, coded } from "../page/notices.js";
 import { stepper } from "../page/stepper.js";
 import { LineForms } from "./lineform.js";
-import { coded, refusalOf } from "./outcome.js";
+import { refusalOf } from "./outcome.js";
 import { picture } from "./picture.js";
 
 const settle = 350; // ms without another click before a quantity is sent

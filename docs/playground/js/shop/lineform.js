@@ -2,7 +2,7 @@
 // typed, when the cart is redrawn.
 
 import { el } from "../page/dom.js";
-import { isBusy, refill, submit } from "../page/forms.js";
+import { formOf, isBusy, refill, submit } from "../page/forms.js";
 import { language, number, t } from "../page/language.js";
 import { announce } from "../page/notices.js";
 import { stepper } from "../page/stepper.js";
@@ -74,20 +74,18 @@ export class LineForms {
 
   #build(item) {
     const product = products.find((p) => p.id === item.product_id);
-    return el("form", {
-      class: "edit", id: `${this.id}-edit-${item.id}`, lang: language(), noValidate: true, "aria-label": t("editOf", { name: item.name }),
-      onsubmit: (event) => { event.preventDefault(); this.#save(item); },
-      onkeydown: (event) => { if (event.key === "Escape" && !event.isComposing) this.#cancel(item); },
-    },
-    product && choices(product, item.subscription_plan?.id),
-    el("label", { class: "field" }, el("span", {}, t("note")), el("textarea", { name: "notice", rows: 2, dir: "auto" })),
-    el("div", { class: "field" },
-      el("span", { "aria-hidden": "true" }, t("quantity")), // the stepper has its own label
+    const cancel = () => this.#cancel(item);
+    return formOf({ class: "edit", id: `${this.id}-edit-${item.id}`, "aria-label": t("editOf", { name: item.name }) },
+      () => this.#save(item), cancel,
+      product && choices(product, item.subscription_plan?.id),
+      el("label", { class: "field" }, el("span", {}, t("note")), el("textarea", { name: "notice", rows: 2, dir: "auto" })),
+      el("div", { class: "field" },
+        el("span", { "aria-hidden": "true" }, t("quantity")), // the stepper has its own label
+        el("div", { class: "row" },
+          stepper({ name: "quantity", of: item.name, value: item.quantity, by: item.product.stock.step, key: `${item.id}-edit` }))),
       el("div", { class: "row" },
-        stepper({ name: "quantity", of: item.name, value: item.quantity, by: item.product.stock.step, key: `${item.id}-edit` }))),
-    el("div", { class: "row" },
-      el("button", { class: "primary" }, t("save")),
-      el("button", { type: "button", onclick: () => this.#cancel(item) }, t("cancel"))));
+        el("button", { class: "primary" }, t("save")),
+        el("button", { type: "button", onclick: cancel }, t("cancel"))));
   }
 
   #cancel(item) {
@@ -100,12 +98,9 @@ export class LineForms {
     const members = changedMembers(new FormData(form), before);
     if (Object.keys(members).length === 0) return this.close(item);
     const answer = await submit(form, () => this.cart.edit(item, members));
-    if (answer) this.#finish(item, answer.data.item_id);
-  }
-
-  #finish(item, id) {
-    this.close(item, id);
-    const line = this.cart.now.items.find((other) => other.id === id);
+    if (!answer) return;
+    this.close(item, answer.data.item_id);
+    const line = this.cart.now.items.find(({ id }) => id === answer.data.item_id);
     announce(line ? this.outcomeOf(line) : t("removed", { name: item.name }));
   }
 }

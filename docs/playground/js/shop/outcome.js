@@ -3,6 +3,7 @@
 
 import { el, icon } from "../page/dom.js";
 import { counted, money, number, t } from "../page/language.js";
+import { coded } from "../page/notices.js";
 import { fixesOf } from "./cart.js";
 
 const looks = {
@@ -31,36 +32,36 @@ const sentences = {
     merge.lines > 0 && el("button", { onclick: () => cart.undoMerge(merge.id) }, t("undoMerge")),
   ],
   undone: ({ data }, cart) => [el("p", {}, t("undone")), adjustments("undoKept", data.undone, cart)],
-  partly: ({ data }) => [el("ul", {}, data.outcomes.filter((o) => o.code).map((o) => el("li", {}, code(o.code), o.message)))],
+  partly: ({ data }) => [problems(data.outcomes.filter(({ code }) => code))],
   replayed: ({ data }) => [el("p", {}, el("b", {}, t("replayed")), " ", t("stillVersion", { version: number(data.version) }))],
-  conflict: ({ code: word, message }) => [coded(word, t("changedElsewhere", { message }))],
-  ended: ({ code: word, message }) => [coded(word, t("sessionEnded", { message }))],
+  conflict: ({ code, message }) => [coded(code, t("changedElsewhere", { message }))],
+  ended: ({ code, message }) => [coded(code, t("sessionEnded", { message }))],
   refused: (answer) => [refusalOf(answer)],
   shared: ({ data }, cart) => {
     const { code } = cart.outcome;
-    return [...linesOf("shared", data), el("button", { class: "primary", onclick: () => cart.addShared(code) }, t("addAll"))];
+    return [linesOf("shared", data), el("button", { class: "primary", onclick: () => cart.addShared(code) }, t("addAll"))];
   },
   offered: ({ data }, cart) => {
     const keep = el("input", { type: "checkbox" });
     const { code } = cart.outcome;
     return [
-      ...linesOf("offered", data),
+      linesOf("offered", data),
       data.changed && el("p", {}, t("offerChanged")),
       el("label", { class: "keep" }, keep, t("keepAgent")),
       el("button", { class: "primary", onclick: () => cart.takeOver(code, { keepAgent: keep.checked }) }, t("takeOver")),
     ];
   },
-  unanswered: ({ status, code: word, message }) => [
-    status < 400 ? el("p", {}, t("noAnswer")) : coded(word || `HTTP ${status}`, message),
-  ],
+  unanswered: ({ status, code, message }) => [status < 400 ? el("p", {}, t("noAnswer")) : coded(code || `HTTP ${status}`, message)],
   checked: ({ ok, data }, cart) => [
     el("p", {}, t(ok ? "valid" : "invalid")), problems(data.issues), problems(data.warnings),
     fixesOf(data).length > 0 && el("button", { class: "primary", onclick: () => cart.fixAll() }, t("fixAll")),
   ],
 };
 
-const adjustments = (key, { adjusted }, cart) => adjusted.length > 0 && el("ul", {}, adjusted.map((a) =>
-  el("li", {}, code(a.code), t(key, { name: cart.nameOf(a.item_id), requested: number(a.requested), kept: number(a.kept) }))));
+const problems = (list) => list.length > 0 && el("ul", {}, list.map(({ code, message }) => el("li", {}, coded(code, message))));
+
+const adjustments = (key, { adjusted }, cart) => problems(adjusted.map(({ code, item_id: item, requested, kept }) => (
+  { code, message: t(key, { name: cart.nameOf(item), requested: number(requested), kept: number(kept) }) })));
 
 const linesOf = (key, { count, total, currency, items }) => [
   el("p", {}, t(key, { n: number(count), total: money(total, currency) })),
@@ -69,16 +70,7 @@ const linesOf = (key, { count, total, currency, items }) => [
 
 const verdictLook = ({ ok, data }) => (!ok ? ["bad", "alert"] : data.warnings.length > 0 ? ["warm", "check"] : ["good", "check"]);
 
-const problems = (list) => list.length > 0 && el("ul", {}, list.map((p) => el("li", {}, code(p.code), p.message)));
-
 /** refusalOf shows what a refusal says about each member, or as a whole. */
-export function refusalOf({ code: word, message, errors }) {
-  return coded(word, Object.values(errors).flat().join(" ") || message);
+export function refusalOf({ code, message, errors }) {
+  return coded(code, Object.values(errors).flat().join(" ") || message);
 }
-
-/** coded puts the code of an answer before its sentence. */
-export function coded(word, sentence) {
-  return el("p", {}, code(word), sentence);
-}
-
-const code = (word) => word && [el("code", { dir: "ltr" }, word), " "];

@@ -1,8 +1,8 @@
 // The products of a device: a strip of tiles, and a form for the chosen one.
 
 import { el, icon } from "../page/dom.js";
-import { refill, submit } from "../page/forms.js";
-import { language, money, number, onLanguage, said, t } from "../page/language.js";
+import { formOf, refill, submit } from "../page/forms.js";
+import { money, number, onLanguage, said, t } from "../page/language.js";
 import { announce } from "../page/notices.js";
 import { stepper } from "../page/stepper.js";
 import { choices } from "./choices.js";
@@ -22,12 +22,6 @@ export class Shelf {
     this.place = device.part("product-form");
     this.cart.addEventListener("change", () => this.#update());
     this.cart.addEventListener("forget", () => this.#close());
-    this.back = device.part("tiles-back");
-    this.on = device.part("tiles-on");
-    this.back.addEventListener("click", () => this.#scroll(-1));
-    this.on.addEventListener("click", () => this.#scroll(1));
-    this.tiles.addEventListener("scroll", () => this.#showTurns());
-    new ResizeObserver(() => this.#showTurns()).observe(this.tiles);
     onLanguage(() => this.#draw());
   }
 
@@ -43,9 +37,7 @@ export class Shelf {
   #tile(product) {
     const name = said(product.name);
     return el("li", { class: "tile", "data-product": product.id },
-      el("div", { class: "shown" },
-        picture(pictureOf(product), "large"),
-        el("span", { class: "in-cart", hidden: true })),
+      el("div", { class: "shown" }, picture(pictureOf(product), "large"), el("span", { class: "in-cart", hidden: true })),
       el("button", {
         class: "open", "aria-expanded": String(this.#chosen === product), "aria-label": t("options", { name }),
         onclick: () => (this.#chosen === product ? this.#close() : this.#open(product)),
@@ -83,35 +75,33 @@ export class Shelf {
   #close() {
     if (!this.#chosen) return;
     const here = this.place.contains(document.activeElement);
-    const tile = this.tiles.querySelector(`[data-product="${this.#chosen.id}"]`);
+    const tile = this.#tileOf(this.#chosen);
     this.#chosen = null;
     this.place.replaceChildren();
     this.#markOpen();
     if (here) tile.querySelector(".open").focus();
   }
 
+  #tileOf(product) {
+    return this.tiles.querySelector(`[data-product="${product.id}"]`);
+  }
+
   #markOpen() {
-    for (const tile of this.tiles.children) {
-      tile.querySelector(".open").setAttribute("aria-expanded", String(tile.dataset.product === String(this.#chosen?.id)));
-    }
+    for (const product of products) this.#tileOf(product).querySelector(".open").ariaExpanded = String(product === this.#chosen);
   }
 
   #form(product) {
     const name = said(product.name);
-    const form = el("form", {
-      class: "choose", noValidate: true, "aria-label": name, lang: language(),
-      onsubmit: (event) => { event.preventDefault(); this.#submit(form, product); },
-      onkeydown: (event) => { if (event.key === "Escape" && !event.isComposing) this.#close(); },
-    },
-    el("p", { class: "name" }, el("bdi", {}, name)),
-    choices(product),
-    el("details", { class: "more" },
-      el("summary", {}, t("note")),
-      el("textarea", { name: "notice", rows: 2, "aria-label": t("note"), dir: "auto" })),
-    el("div", { class: "row" },
-      stepper({ name: "qty", of: name, value: product.least ?? 1, by: product.step, key: `${this.device.id}-p${product.id}` }),
-      el("button", { class: "primary" }, t("add")),
-      el("button", { type: "button", class: "plain", onclick: () => this.#close() }, t("cancel"))));
+    const form = formOf({ class: "choose", "aria-label": name }, () => this.#submit(form, product), () => this.#close(),
+      el("p", { class: "name" }, el("bdi", {}, name)),
+      choices(product),
+      el("details", { class: "more" },
+        el("summary", {}, t("note")),
+        el("textarea", { name: "notice", rows: 2, "aria-label": t("note"), dir: "auto" })),
+      el("div", { class: "row" },
+        stepper({ name: "qty", of: name, value: product.least ?? 1, by: product.step, key: `${this.device.id}-p${product.id}` }),
+        el("button", { class: "primary" }, t("add")),
+        el("button", { type: "button", class: "plain", onclick: () => this.#close() }, t("cancel"))));
     return form;
   }
 
@@ -125,35 +115,22 @@ export class Shelf {
   #update() {
     if (this.#seen !== this.cart.now) this.#learn();
     for (const product of products) {
-      const tile = this.tiles.querySelector(`[data-product="${product.id}"]`);
+      const tile = this.#tileOf(product);
       const lines = (this.cart.now?.items ?? []).filter((item) => item.product_id === product.id);
       const n = lines.reduce((sum, item) => sum + item.quantity, 0);
       const badge = tile.querySelector(".in-cart");
       badge.hidden = n === 0;
       badge.textContent = t("inCart", { n: number(n) });
       const latest = { ...product, ...known.get(product.id) };
-      tile.querySelector(".price").replaceChildren(el("span", {}, priceOf(latest)), factOf(latest) ?? "");
+      tile.querySelector(".price").replaceChildren(el("span", {}, priceOf(latest)), factOf(latest));
     }
   }
 
   #learn() {
     this.#seen = this.cart.now;
-    for (const { product: { id, price, stock } } of this.cart.now.items) {
+    for (const { product: { id, price, stock } } of this.cart.now?.items ?? []) {
       known.set(id, { price: price.actual, stock: stock.unlimited ? undefined : stock.available });
     }
-  }
-
-  /** #showTurns shows the buttons that scroll only where there is more: they cover what is below. */
-  #showTurns() {
-    const { scrollLeft, scrollWidth, clientWidth } = this.tiles;
-    const before = Math.abs(scrollLeft); // negative from right to left
-    this.back.hidden = before < 2;
-    this.on.hidden = before + clientWidth > scrollWidth - 2; // both are rounded
-  }
-
-  #scroll(pages) {
-    const ahead = document.documentElement.dir === "rtl" ? -1 : 1;
-    this.tiles.scrollBy({ left: pages * ahead * this.tiles.clientWidth * 0.8, behavior: "smooth" });
   }
 }
 
@@ -178,10 +155,10 @@ function priceOf(product) {
 /** factOf is what limits a product, if anything does. */
 function factOf(product) {
   const [least, most, step, stock] = [product.least, product.most, product.step, product.stock].map((n) => n && number(n));
-  if (product.inactive) return el("span", { class: "fact bad" }, t("notSold"));
-  if (product.stock === 0) return el("span", { class: "fact bad" }, t("outOfStock"));
-  if (stock) return el("span", { class: "fact warm" }, t("onlyLeft", { n: stock }));
-  if (step) return el("span", { class: "fact" }, t("steps", { least, step }));
-  if (least) return el("span", { class: "fact" }, t("bounds", { least, most }));
-  return null;
+  const fact = (text, tone = "") => el("span", { class: `fact ${tone}` }, text);
+  if (product.inactive) return fact(t("notSold"), "bad");
+  if (product.stock === 0) return fact(t("outOfStock"), "bad");
+  if (stock) return fact(t("onlyLeft", { n: stock }), "warm");
+  if (step) return fact(t("steps", { least, step }));
+  return least ? fact(t("bounds", { least, most })) : "";
 }

@@ -1,13 +1,22 @@
-// A request of this page as JavaScript.
+// A request of this page as a shell command, and as JavaScript.
+
+/** curlOf writes a request so that pasting it into a shell makes the same call. */
+export function curlOf({ method, path, url, headers, body }) {
+  const parts = [`curl -i${path === "/cart/events" ? "N" : ""} -X ${method} ${quoted(url)}`]; // N: shows what has come
+  for (const [name, value] of Object.entries(headers)) parts.push(`-H ${quoted(`${name}: ${value}`)}`);
+  if (body !== undefined) parts.push(`--data-raw ${quoted(body)}`);
+  return parts.join(" \\\n  ");
+}
+
+const quoted = (text) => `'${text.replaceAll("'", `'\\''`)}'`;
 
 /** fetchOf writes a request as an ES module that makes the same call and prints the response. */
 export function fetchOf({ method, path, url, headers, body }) {
-  const headerLines = Object.entries(headers).map(([name, value]) => `    ${nameOf(name)}: ${JSON.stringify(value)},`);
   return [
     `const response = await fetch(${JSON.stringify(url)}, {`,
     `  method: ${JSON.stringify(method)},`,
     `  headers: {`,
-    ...headerLines,
+    ...Object.entries(headers).map(([name, value]) => `    ${nameOf(name)}: ${JSON.stringify(value)},`),
     `  },`,
     ...(body === undefined ? [] : [`  body: JSON.stringify(${literal(JSON.parse(body), "  ")}),`]),
     `});`,
