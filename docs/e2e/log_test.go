@@ -47,9 +47,9 @@ var verdicts = map[string]struct{ exchange, want string }{
 	"issues":             {`{path: "/cart/validate", answer: {status: 400, code: "cart_invalid", data: {issues: [1, 2]}}}`, `invalid cart_invalid: 2 issues`},
 	"a page":             {`{path: "/subscriptions?page=1000", answer: {status: 200, data: {current_page: 1000, data: [1, 2]}}}`, `read Read: page 1,000: 2 rows, 0 bytes`},
 	"a subscription":     {`{path: "/subscriptions/7", answer: {status: 200, data: {id: 7, status: "active"}}}`, "read Read: subscription \u20667\u2069: \u2066active\u2069, 0 bytes"},
-	"the feed":           {`{path: "/subscriptions/changes?after=x", answer: {status: 200, data: {data: [1, 2], deleted: [1], has_more: true}}}`, `read Read: 2 changed, 1 deleted, and there are more, 0 bytes`},
-	"nothing in it":      {`{path: "/subscriptions/changes", answer: {status: 200, data: {data: [], deleted: [], has_more: false}}}`, `read (quiet) Read: nothing new, 0 bytes`},
-	"ended by the page":  {`{path: "/subscriptions/changes?after=x&wait=25", answer: {status: 0, stopped: true}}`, `read (quiet) Read: ended by this page`},
+	"the feed":           {`{path: "/subscriptions/events?after=x", answer: {status: 200, data: {data: [1, 2], has_more: true}}}`, `read Read: 2 events, and there are more, 0 bytes`},
+	"nothing in it":      {`{path: "/subscriptions/events", answer: {status: 200, data: {data: [], has_more: false}}}`, `read (quiet) Read: nothing new, 0 bytes`},
+	"ended by the page":  {`{path: "/subscriptions/events?after=x&wait=25", answer: {status: 0, stopped: true}}`, `read (quiet) Read: ended by this page`},
 	"a history":          {`{path: "/subscriptions/7/history?limit=5", answer: {status: 200, data: {data: [1, 2]}}}`, `read Read: 2 events, 0 bytes`},
 	"months":             {`{path: "/subscriptions/metrics", answer: {status: 200, data: {data: [1, 2]}}}`, `read Read: 2 rows, 0 bytes`},
 	"the merchant's sum": {`{path: "/subscriptions/summary", answer: {status: 200, data: {by_status: {active: 2, paused: 1}, mrr: [{amount: 5, currency: "SAR"}]}}}`, "read Read: 3 subscriptions, SAR\u00a05.00 a month, 0 bytes"},
@@ -107,16 +107,16 @@ func TestLog_CountsPollsAndSaysWhatItKeeps(t *testing.T) {
 		window.exchanged = (from, path, status, data) => {
 			end(begin({ request: { method: "GET", path, url: "", headers: {} }, from }), answerOf(status, status === 304 ? "" : JSON.stringify({ data }), () => null));
 		};
-		window.poll = (after, data = []) => exchanged("merchant", "/subscriptions/changes?wait=25&after=" + after, 200, { data, deleted: [], has_more: false });
+		window.poll = (after, data = []) => exchanged("merchant", "/subscriptions/events?wait=25&after=" + after, 200, { data, has_more: false });
 		window.rows = (path) => [...document.querySelectorAll("#log-entries .entry")].map((row) => row.querySelector(".path").textContent + (row.querySelector(".times")?.textContent ?? "")).filter((row) => row.startsWith(path)).join(", ");
 	})`)
 	for _, step := range []struct{ run, path, want string }{
 		{`exchanged("a", "/cart", 304); exchanged("b", "/cart", 304); exchanged("a", "/cart", 304)`, `/cart ×`, `/cart ×2`},
 		{`exchanged("a", "/cart/count", 200, { count: 1, lines: 1 }); exchanged("a", "/cart", 304)`, `/cart`, `/cart, /cart/count, /cart ×2, /cart`},
-		{`poll(1)`, `/subscriptions/changes`, `/subscriptions/changes?wait=25&after=1`},
-		{`exchanged("merchant", "/subscriptions/7", 200, { id: 7, status: "active" }); poll(2); poll(3)`, `/subscriptions/changes`, `/subscriptions/changes?wait=25&after=3 ×3`},
-		{`poll(4, [1])`, `/subscriptions/changes`, `/subscriptions/changes?wait=25&after=4, /subscriptions/changes?wait=25&after=3 ×3`},
-		{`poll(5); poll(6)`, `/subscriptions/changes`, `/subscriptions/changes?wait=25&after=6 ×2, /subscriptions/changes?wait=25&after=4, /subscriptions/changes?wait=25&after=3 ×3`},
+		{`poll(1)`, `/subscriptions/events`, `/subscriptions/events?wait=25&after=1`},
+		{`exchanged("merchant", "/subscriptions/7", 200, { id: 7, status: "active" }); poll(2); poll(3)`, `/subscriptions/events`, `/subscriptions/events?wait=25&after=3 ×3`},
+		{`poll(4, [1])`, `/subscriptions/events`, `/subscriptions/events?wait=25&after=4, /subscriptions/events?wait=25&after=3 ×3`},
+		{`poll(5); poll(6)`, `/subscriptions/events`, `/subscriptions/events?wait=25&after=6 ×2, /subscriptions/events?wait=25&after=4, /subscriptions/events?wait=25&after=3 ×3`},
 	} {
 		evaluate[any](p, step.run+`; null`)
 		assert.Equal(t, evaluate[string](p, fmt.Sprintf(`rows(%q)`, step.path)), step.want, "rows after %s", step.run)

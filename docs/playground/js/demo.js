@@ -4,13 +4,13 @@ import { base } from "./api/base.js";
 
 /** demo is what playground/demo.json says. Everything is empty for other services. */
 export const demo = {
-  customers: [],     // [{id, name: {en, ar}, jwt}]: two customers to log in as
-  actors: [],        // two more, whose carts belong to the scenarios
-  expiredJWT: "",    // an access token of the first customer that has expired
-  apiToken: "",      // of the sample store
-  longListToken: "", // of a store with 20,000 subscriptions
-  backstage: false,  // whether copyProduct, setProduct and happen work
-  agent: false,      // whether callAsAgent works
+  customers: [],       // [{id, name: {en, ar}, jwt}]: two customers to log in as
+  actors: [],          // two more, whose carts belong to the scenarios
+  expired_jwt: "",     // an access token of the first customer that has expired
+  api_token: "",       // of the sample store
+  long_list_token: "", // of a store with 20,000 subscriptions
+  backstage: false,    // whether copyProduct, setProduct and happen work
+  agent: false,        // whether callAsAgent works
 };
 
 /** meetDemo fetches demo.json. Other services answer 404. */
@@ -20,11 +20,7 @@ export async function meetDemo() {
     if (!response.ok) return;
     const lent = await response.json();
     const customers = lent.customers ?? [];
-    Object.assign(demo, {
-      customers: customers.slice(0, 2), actors: customers.slice(2, 4), expiredJWT: lent.expired_jwt ?? "",
-      apiToken: lent.api_token ?? "", longListToken: lent.long_list_token ?? "",
-      backstage: lent.backstage ?? false, agent: lent.agent ?? false,
-    });
+    Object.assign(demo, lent, { customers: customers.slice(0, 2), actors: customers.slice(2) });
   } catch {
     // unreachable: the first real call reports it
   }

@@ -8,6 +8,7 @@ import { verdictOf } from "./verdict.js";
 const followUp = 1000; // ms
 
 let newest = null;
+let heard = null; // the newest event
 
 /** startBar makes the log a popover while the window is narrow. */
 export function startBar() {
@@ -18,19 +19,21 @@ export function startBar() {
 }
 
 /**
- * showNewest shows a new exchange in the bar. Streams and the page's opening do not replace what is there, nor does
- * what only follows from it: the events and reads within a second after a change.
+ * showNewest shows a new exchange in the bar. Streams, their events and the page's opening do not replace what is there,
+ * nor does a read that follows from it.
  */
 export function showNewest(exchange) {
-  const { events, from, request, at } = exchange;
-  if (events !== undefined || from === "") return;
-  if (newest && request.method === "GET" && mayChange(newest) && at - newest.at < newest.ms + followUp) return;
+  if (exchange.event) heard = exchange;
+  if (exchange.event || exchange.events !== undefined || exchange.from === "" || isFollowUp(exchange)) return;
   newest = exchange;
   redrawNewest();
 }
 
-/** mayChange reports whether devices read their carts after an exchange: a read can also merge. */
-const mayChange = ({ request, answer, event }) => request.method !== "GET" || event || !answer || answer.merge;
+/** isFollowUp reports whether an exchange is a read on a device soon after its change, its merge or an event. */
+function isFollowUp({ request, from, at }) {
+  return request.method === "GET" && [newest, heard].some((earlier) => earlier?.from === from &&
+    (earlier.event || earlier.request.method !== "GET" || earlier.answer?.merge) && at - earlier.at < earlier.ms + followUp);
+}
 
 /** forgetNewest empties the bar. */
 export function forgetNewest() {

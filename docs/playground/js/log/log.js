@@ -74,7 +74,7 @@ function absorb(exchange, row) {
 }
 
 // The merchant's feed polls, and its cursor changes.
-const isPoll = ({ request }) => request.path.startsWith("/subscriptions/changes");
+const isPoll = ({ request }) => request.path.startsWith("/subscriptions/events");
 
 const sameCall = (one, other) => one.scenario === other.scenario && one.request.method === other.request.method &&
   (one.request.path === other.request.path || (isPoll(one) && isPoll(other)));

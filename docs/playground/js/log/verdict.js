@@ -59,10 +59,10 @@ const isRead = ({ method, path, body }) => method === "GET" || path === "/cart/h
 function readOf({ path, headers }, { data, header, text }) {
   const [sent, issued] = [headers["X-Cart-Token"], header("X-Cart-Token")];
   const isReplaced = sent && issued && sent !== issued; // because the service cannot use it
-  const content = contentOf(path.split("?")[0], data);
+  const [name] = path.split("?");
   return {
-    ...verdict("read", isReplaced && t("fact.newToken"), ...content, sizeOf(text)),
-    quiet: content.length > 0 && data.deleted?.length + data.data?.length === 0,
+    ...verdict("read", isReplaced && t("fact.newToken"), ...contentOf(name, data), sizeOf(text)),
+    quiet: name === "/subscriptions/events" && data?.data.length === 0,
   };
 }
 
@@ -91,9 +91,8 @@ const contents = {
     counted("fact.subscriptions", Object.values(states).reduce((total, n) => total + n, 0)),
     mrr.length > 0 && t("fact.revenue", { amounts: mrr.map(({ amount, currency }) => money(amount, currency)).join(" + ") }),
   ],
-  "/subscriptions/changes": ({ data, deleted, has_more: more }) => (data.length + deleted.length === 0 ? [t("fact.nothingNew")] : [
-    countedIf("fact.updated", data.length), countedIf("fact.deleted", deleted.length), more && t("fact.more"),
-  ]),
+  "/subscriptions/events": ({ data, has_more: more }) => (
+    data.length === 0 ? [t("fact.nothingNew")] : [counted("fact.events", data.length), more && t("fact.more")]),
   "/subscriptions/metrics": ({ data }) => [counted("fact.rows", data.length)],
 };
 

@@ -13,7 +13,7 @@ import { statusBadge } from "./status.js";
 
 const beside = 52; // rem of the tab's width from which the panel stands beside the list
 
-let shown = null; // {answer, id} on the screen
+let shown = null; // {id} on the screen
 let lastAsked = 0;
 let opener = null; // gets the focus back
 
@@ -56,8 +56,7 @@ export function closeDetail() {
 
 async function fetchAndDraw(id) {
   const asked = ++lastAsked;
-  const whole = shown?.id === id && !panel().querySelector("[data-key='earlier']");
-  const [answer, past] = await Promise.all([ask(`/subscriptions/${encodeURIComponent(id)}`), askHistory(id, { whole })]);
+  const [answer, past] = await Promise.all([ask(`/subscriptions/${encodeURIComponent(id)}`), askHistory(id)]);
   if (asked !== lastAsked) return false; // another one was opened meanwhile
   if (passes(answer)) {
     warn(sentenceOf(answer), () => openDetail(id));
@@ -65,7 +64,7 @@ async function fetchAndDraw(id) {
   }
   const raw = panel().querySelector("details")?.open;
   const scrolled = shown?.id === id ? panel().scrollTop : 0;
-  shown = { id, answer };
+  shown = { id };
   const focused = panel().contains(document.activeElement);
   redraw(panel(), () => [el("div", { class: "detail" }, content(id, answer, past, raw))]);
   if (focused && !panel().contains(document.activeElement)) byId("subscription-title").focus();
@@ -86,7 +85,7 @@ function content(id, answer, past, raw) {
   return [
     head,
     el("p", { class: "detail-price" }, el("bdi", {}, s.price.formatted), " ", el("span", { class: "hint" }, `${s.product.name} · ${s.variant.duration_text}`)),
-    historyOf(id, past),
+    historyOf(past, () => fetchAndDraw(id)),
     ...groupsOf(s),
     el("details", { open: Boolean(raw) },
       el("summary", { "data-key": "all" }, t("allMembers")),

@@ -1,9 +1,8 @@
-// Follows GET /subscriptions/changes, as a store's program that keeps a copy does: it reads to
-// the end once, and then waits for what comes after its cursor.
+// Follows GET /subscriptions/events, as a store's program does: it reads to the end once, and then
+// waits for what comes after its cursor.
 
 import { byId } from "../page/dom.js";
 import { passes, sentenceOf } from "../page/notices.js";
-import { differences, eventOf, knownOf } from "./changes.js";
 import { ask } from "./session.js";
 
 const wait = 25;        // seconds that the service may wait for news
@@ -12,9 +11,8 @@ const slowest = 60_000;
 const crowded = 3_000;  // between two requests while the service has too many that wait
 
 /**
- * feed has an event "state" when its state changes, "change" for each change, and "news" after the
- * changes of a request, and after a copy that replaces one. The detail of a change is
- * {id, event, at, now, was, differences}; of a deletion, {id, event, at}.
+ * feed has an event "state" when its state changes, "change" for each event of a subscription, which is the detail, and
+ * "news" after those of a request, and after a read to the end that replaces one whose cursor has expired.
  */
 export const feed = new EventTarget();
 
@@ -24,10 +22,9 @@ export let state = "off";
 /** problem is the sentence of the service while the state is "waiting" or "refused". */
 export let problem = "";
 
-const known = new Map(); // id → what knownOf returned
 let cursor = "";
 let caughtUp = false;
-let again = false; // the copy replaces one whose cursor has expired
+let again = false; // the cursor of an earlier read has expired
 let run = 0; // counts starts and stops, so that a late answer of an old run is dropped
 let wake = () => {};
 let request = new AbortController();
@@ -85,7 +82,6 @@ export function forget() {
 
 function startAgain(expired = false) {
   again = expired;
-  known.clear();
   cursor = "";
   caughtUp = false;
 }
@@ -114,33 +110,16 @@ function read() {
   if (cursor) query.set("after", cursor);
   if (caughtUp) query.set("wait", String(wait));
   request = new AbortController();
-  return ask(`/subscriptions/changes?${query}`, request.signal);
+  return ask(`/subscriptions/events?${query}`, request.signal);
 }
 
-/**
- * apply takes in a page of changes, and returns how many it has. Until the feed has caught up, it
- * learns how the subscriptions are and reports nothing.
- */
-function apply({ deleted, data, next, has_more: more }) {
-  for (const { id, deleted_at: at } of deleted) {
-    known.delete(id);
-    report({ id, event: "deleted", at });
-  }
-  for (const now of data) {
-    const was = known.get(now.id);
-    const is = knownOf(now);
-    known.set(now.id, is);
-    report({ id: now.id, event: eventOf(was, is), at: now.updated_at, now, was, differences: differences(was, is) });
-  }
-  const news = deleted.length + data.length;
-  if (caughtUp ? news > 0 : again && !more) feed.dispatchEvent(new Event("news"));
+/** apply takes in a page of events, and returns how many it has. It reports none until the feed has caught up. */
+function apply({ data, next, has_more: more }) {
+  if (caughtUp) for (const detail of data) feed.dispatchEvent(new CustomEvent("change", { detail }));
+  if (caughtUp ? data.length > 0 : again && !more) feed.dispatchEvent(new Event("news"));
   cursor = next;
   caughtUp ||= !more;
-  return news;
-}
-
-function report(change) {
-  if (caughtUp) feed.dispatchEvent(new CustomEvent("change", { detail: change }));
+  return data.length;
 }
 
 /** survives reports whether the feed continues after an error. */

@@ -4,9 +4,9 @@ import { demo, happen } from "../demo.js";
 import { byId, el } from "../page/dom.js";
 import { onLanguage, t } from "../page/language.js";
 import { announce, warn } from "../page/notices.js";
-import { clock, day } from "./dates.js";
-import { fromTo } from "./difference.js";
+import { clock } from "./dates.js";
 import { caughtUpNow, feed, follow, isOn, problem, state, stop } from "./feed.js";
+import { isDeletion, whatOf } from "./history.js";
 import { session } from "./session.js";
 
 const kept = 50; // rows
@@ -46,7 +46,6 @@ async function letHappen() {
 }
 
 function add(change) {
-  change.seen = new Date();
   changes.unshift(change);
   changes.length = Math.min(changes.length, kept);
   const row = rowOf(change);
@@ -54,7 +53,7 @@ function add(change) {
   byId("feed-rows").prepend(row);
   while (byId("feed-rows").children.length > kept) byId("feed-rows").lastChild.remove();
   drawState();
-  announce(`#${change.id}: ${sentenceOf(change)}`);
+  announce(row.textContent);
 }
 
 function draw() {
@@ -72,16 +71,12 @@ function drawState() {
 }
 
 function rowOf(change) {
-  const gone = change.event === "deleted";
-  return el("li", { class: "feed-row", "data-event": change.event },
+  const { subscription_id: id, at, event } = change;
+  return el("li", { class: "feed-row", "data-event": event },
     el("p", { class: "feed-head" },
-      gone ? el("b", {}, `#${change.id}`) : el("button", { class: "link", "aria-label": t("show", { id: `#${change.id}` }), onclick: () => open(change.id) }, `#${change.id}`),
-      el("span", { class: "feed-event" }, sentenceOf(change)),
-      el("time", { class: "hint", dateTime: change.at }, clock(change.seen))),
-    !gone && change.differences.length > 0 && el("ul", { class: "differences" }, change.differences.map(({ member, before, after }) => el("li", {},
-      el("code", { dir: "ltr", lang: "en" }, member), fromTo(member, before, after)))));
-}
-
-function sentenceOf({ event, now }) {
-  return t(`event_${event}`, { date: now ? day(now.current_period_end) : "" });
+      isDeletion(change) ? el("b", {}, `#${id}`)
+        : el("button", { class: "link", "aria-label": t("show", { id: `#${id}` }), onclick: () => open(id) }, `#${id}`), " ",
+      el("span", { class: "feed-event" }, t(`history_${event}`)), " ",
+      el("time", { class: "hint", dateTime: at }, clock(new Date(at)))), " ",
+    whatOf(change));
 }

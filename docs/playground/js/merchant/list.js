@@ -54,41 +54,38 @@ export function empty() {
  */
 export async function list(query, { reveal = false, quiet = false } = {}) {
   const asked = ++lastAsked;
+  const box = byId("subscription-list");
+  if (!quiet) box.ariaBusy = String(Boolean(session.apiToken)); // without a token, an answer on its way is not shown
   if (!session.apiToken) {
-    refuseNoToken();
+    byId("subscription-pages").hidden = true;
+    say(t("apiToken"), t("tokenNeeded"));
     return null;
   }
-  if (!quiet) wait();
+  if (!quiet && !box.hasChildNodes()) box.replaceChildren(skeletonOf(8));
   const answer = await ask(`/subscriptions${query}`);
   if (asked !== lastAsked || quiet && !answer.ok) return answer; // a newer request replaces this one
-  byId("subscription-list").ariaBusy = "false";
+  box.ariaBusy = "false";
   clearErrors(byId("page-jump"));
-  if (answer.ok) {
-    draw(query, answer.data);
-    if (!quiet) announce(position(answer.data));
-    if (reveal) scrollToTop();
-  } else refuse(query, answer);
+  if (!answer.ok) {
+    refuse(query, answer);
+    return answer;
+  }
+  draw(query, answer.data);
+  if (!quiet) announce(position(answer.data));
+  if (reveal) scrollToTop();
   return answer;
 }
 
-function refuseNoToken() {
-  byId("subscription-list").ariaBusy = "false"; // an answer on its way is not shown
-  byId("subscription-pages").hidden = true;
-  say(t("apiToken"), t("tokenNeeded"));
-}
-
-function wait() {
-  const box = byId("subscription-list");
-  box.ariaBusy = "true";
-  if (!box.hasChildNodes()) box.replaceChildren(skeletonOf(8));
-}
-
 function draw(query, page) {
+  const box = byId("subscription-list");
+  const filtered = filtersIn(query).length > 0;
   shown = { query, page };
   showFilters(query);
-  if (page.data.length > 0) redraw(byId("subscription-list"), () => [tableOf(page.data, open)], byId("subscription-list"));
-  else if (page.current_page > 1) sayPastEnd(query, page);
-  else sayNone(query);
+  if (page.data.length > 0) redraw(box, () => [tableOf(page.data, open)], box);
+  else if (page.current_page > 1) {
+    say(position(page), t("pastEndWhy"), el("button", { onclick: () => list(atPage(query, "1"), { reveal: true }) }, t("firstPage")));
+  } else if (filtered) say(t("noneFound"), t("noneFoundWhy"), el("button", { onclick: () => list("") }, t("resetFilters")));
+  else say(t("noneYet"));
   markRow(marked);
   drawPager(page);
 }
@@ -107,17 +104,6 @@ function position(page) {
   return page.from === null
     ? t("pastEnd", { page: number(page.current_page) })
     : t("position", { page: number(page.current_page), from: number(page.from), to: number(page.to) });
-}
-
-function sayPastEnd(query, page) {
-  say(t("pastEnd", { page: number(page.current_page) }), t("pastEndWhy"),
-    el("button", { onclick: () => list(atPage(query, "1"), { reveal: true }) }, t("firstPage")));
-}
-
-function sayNone(query) {
-  const filtered = filtersIn(query).length > 0;
-  say(t(filtered ? "noneFound" : "noneYet"), filtered ? t("noneFoundWhy") : "",
-    filtered && el("button", { onclick: () => list("") }, t("resetFilters")));
 }
 
 /** say shows a state in place of the rows. */

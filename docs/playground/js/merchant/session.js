@@ -28,8 +28,8 @@ export function offered(store) {
 }
 
 function tokenOf(store) {
-  if (store === "sample") return demo.apiToken;
-  if (store === "long") return demo.longListToken;
+  if (store === "sample") return demo.api_token;
+  if (store === "long") return demo.long_list_token;
   return store === "own" ? session.ownToken : "";
 }
 

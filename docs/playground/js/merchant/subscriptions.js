@@ -34,7 +34,7 @@ export function startSubscriptions() {
   panels = [startSummary(), startRevenue(), startRenewals(openDetail)];
   startFeed();
   startFeedPanel(openDetail);
-  feed.addEventListener("change", ({ detail: { id } }) => {
+  feed.addEventListener("change", ({ detail: { subscription_id: id } }) => {
     changed.push(id);
     redrawDetail(id);
   });

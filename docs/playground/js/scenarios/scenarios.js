@@ -45,8 +45,8 @@ function cardOf(play, player) {
 
 const offers = {
   actors: () => demo.actors.length === 2,
-  expired: () => demo.expiredJWT !== "",
+  expired: () => demo.expired_jwt !== "",
   backstage: () => demo.backstage,
   agent: () => demo.agent && ["localhost", "127.0.0.1", "[::1]"].includes(location.hostname), // the service reads its profile there
-  longList: () => demo.longListToken !== "",
+  longList: () => demo.long_list_token !== "",
 };

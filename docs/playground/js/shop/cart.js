@@ -103,8 +103,37 @@ export class Cart extends EventTarget {
     while (this.outcome?.kind === "unanswered") await new Promise((done) => this.addEventListener("change", done, { once: true }));
   }
 
-  add(body, options) {
-    return this.#change("POST", "/cart/add", { body, ...options });
+  // Changes that need no more than their request. A refused operation of apply does not stop the others. takeOver moves
+  // the cart of a link into this one; keepAgent lets the agent that made it go on with it. undoMerge takes out of a
+  // customer's cart what a merge brought, and the session gets it back as the guest's cart.
+  add = (body, options) => this.#change("POST", "/cart/add", { body, ...options });
+  remove = ({ id }) => this.#change("DELETE", `/cart/items/${encodeURIComponent(id)}`);
+  clear = () => this.#change("DELETE", "/cart/clear");
+  redeem = (coupon) => this.#change("POST", "/cart/coupon", { body: { coupon } });
+  dropCoupon = (code) => this.#change("DELETE", `/cart/coupon?code=${encodeURIComponent(code)}`);
+  apply = (ops, options) => this.#change("POST", "/cart/ops", { body: { mode: "each", ops }, ...options });
+  addShared = (code) => this.apply([{ op: "add_shared", code }]);
+  takeOver = (code, { keepAgent = false, ...options } = {}) =>
+    this.#change("POST", "/cart/handover/redeem", { body: { code, keep_agent: keepAgent }, ...options });
+  undoMerge = (id, options) => this.#change("POST", "/cart/merge/undo", { body: { id }, ...options });
+
+  // Links to the cart, and to a copy of its lines. The log shows their answers.
+  handOver = () => this.#inTurn(() => this.#call("POST", "/cart/handover"));
+  share = ({ key = newKey(), lose } = {}) => this.#inTurn(() => this.#call("POST", "/cart/share", { key, lose }));
+  unshare = (code) => this.#inTurn(() => this.#call("DELETE", `/cart/share/${encodeURIComponent(code)}`, { key: newKey() }));
+  read = (path) => this.#call("GET", path);
+
+  /** preview offers the cart of a link, and previewShared its lines. They change nothing. */
+  preview = (code) =>
+    this.#offer("offered", code, () => this.#call("POST", "/cart/handover/redeem", { body: { code, preview: true } }));
+  previewShared = (code) => this.#offer("shared", code, () => this.#call("GET", `/cart/share/${encodeURIComponent(code)}`));
+
+  #offer(kind, code, ask) {
+    return this.#inTurn(async () => {
+      const answer = await ask();
+      this.outcome = answer.ok ? { kind, answer, code } : outcomeOf(answer, () => this.#offer(kind, code, ask));
+      return answer;
+    });
   }
 
   /** setQuantity changes the quantity of a line. The line shows a refusal. seen is the ETag of the cart that the shopper saw. */
@@ -130,74 +159,6 @@ export class Cart extends EventTarget {
       this.#changed();
     }
     return answer;
-  }
-
-  remove(item) {
-    return this.#change("DELETE", `/cart/items/${encodeURIComponent(item.id)}`);
-  }
-
-  clear() {
-    return this.#change("DELETE", "/cart/clear");
-  }
-
-  redeem(coupon) {
-    return this.#change("POST", "/cart/coupon", { body: { coupon } });
-  }
-
-  dropCoupon(code) {
-    return this.#change("DELETE", `/cart/coupon?code=${encodeURIComponent(code)}`);
-  }
-
-  /** apply makes operations in their order, as one change. A refused one does not stop the others. */
-  apply(ops, options) {
-    return this.#change("POST", "/cart/ops", { body: { mode: "each", ops }, ...options });
-  }
-
-  /** handOver makes a link to the cart, and stores nothing. */
-  handOver() {
-    return this.#inTurn(() => this.#call("POST", "/cart/handover"));
-  }
-
-  /** preview offers the cart of a link. It changes nothing. */
-  preview(code) {
-    return this.#offer("offered", code, () => this.#call("POST", "/cart/handover/redeem", { body: { code, preview: true } }));
-  }
-
-  /** takeOver moves the cart of a link into this one. keepAgent lets the agent that made it go on with it. */
-  takeOver(code, { keepAgent = false, ...options } = {}) {
-    return this.#change("POST", "/cart/handover/redeem", { body: { code, keep_agent: keepAgent }, ...options });
-  }
-
-  /** share makes a link to a copy of the lines. */
-  share({ key = newKey(), lose } = {}) {
-    return this.#inTurn(() => this.#call("POST", "/cart/share", { key, lose }));
-  }
-
-  /** previewShared offers the lines of such a link. */
-  previewShared(code) {
-    return this.#offer("shared", code, () => this.#call("GET", `/cart/share/${encodeURIComponent(code)}`));
-  }
-
-  #offer(kind, code, ask) {
-    return this.#inTurn(async () => {
-      const answer = await ask();
-      this.outcome = answer.ok ? { kind, answer, code } : outcomeOf(answer, () => this.#offer(kind, code, ask));
-      return answer;
-    });
-  }
-
-  /** addShared adds the lines of such a link. */
-  addShared(code) {
-    return this.apply([{ op: "add_shared", code }]);
-  }
-
-  unshare(code) {
-    return this.#inTurn(() => this.#call("DELETE", `/cart/share/${encodeURIComponent(code)}`, { key: newKey() }));
-  }
-
-  /** undoMerge takes out of a customer's cart what a merge brought. The session gets it back as the guest's cart. */
-  undoMerge(id, options) {
-    return this.#change("POST", "/cart/merge/undo", { body: { id }, ...options });
   }
 
   /** fixAll sends the fixes of the last check, and checks again. */
@@ -226,11 +187,6 @@ export class Cart extends EventTarget {
       if (summary.ok) this.summary = summary.data;
       return answer;
     });
-  }
-
-  /** read makes a GET whose answer only the log shows. */
-  read(path) {
-    return this.#call("GET", path);
   }
 
   dismiss() {

@@ -48,28 +48,23 @@ export class Device {
 
   /** become switches to the customer of a JWT, or to the guest for "". */
   become(jwt) {
-    return this.#use({ jwt });
+    return this.cart.show({ jwt });
   }
 
   /** lend starts a new session on the device, such as { jwt }, until giveBack. live: the device follows its cart. */
   lend(as, { live }) {
     this.live.on = live;
-    return this.#use({ session: newSession(as) });
+    return this.cart.show({ session: newSession(as) });
   }
 
   /** giveBack restores the visitor's session. */
   giveBack() {
     this.live.on = true;
-    return this.#use({ session: this.#own });
+    return this.cart.show({ session: this.#own });
   }
 
   get isLent() {
     return this.cart.session !== this.#own;
-  }
-
-  #use(shopper) {
-    this.basket.lines.sendAll();
-    return this.cart.show(shopper);
   }
 
   /** #keepFocus moves the focus to the cart if the focused element was redrawn away. */

@@ -8,12 +8,9 @@ import { LineForms } from "./lineform.js";
 import { refusalOf } from "./outcome.js";
 import { picture } from "./picture.js";
 
-const settle = 350; // ms without another click before a quantity is sent
-
 const fresh = 2500; // ms for which a line that has changed is highlighted
 
 export class Lines {
-  #wanted = new Map(); // line → { quantity, timer, send } not sent yet
   #asked = new Map(); // line → the quantity that waits for its answer
   #shown = new Map(); // line → { quantity, since }, to see what has changed
 
@@ -47,7 +44,7 @@ export class Lines {
       el("div", { class: "row amounts" },
         !form && stepper({
           name: "quantity", of: item.name, key: item.id, by: item.product.stock.step,
-          value: this.#wantedOf(item), change: (n) => this.#want(item, n),
+          value: this.#asked.get(item.id) ?? item.quantity, change: (n) => this.#ask(item, n),
         }),
         this.#editButton(item, form),
         el("button", {
@@ -69,46 +66,21 @@ export class Lines {
     return el("button", {
       class: "plain", "aria-label": t("editOf", { name: item.name }), "data-key": `${item.id}-edit`,
       "aria-expanded": String(Boolean(form)), "aria-controls": form?.id,
-      onclick: () => {
-        if (form) return this.forms.close(item);
-        const quantity = this.#wantedOf(item);
-        this.#forgetWanted(item);
-        this.forms.open(item, quantity);
-      },
+      onclick: () => (form ? this.forms.close(item) : this.forms.open(item)),
     }, t("edit"));
   }
 
   async #remove(item) {
-    this.#forgetWanted(item);
     const answer = await this.cart.remove(item);
     if (answer.ok) announce(t("removed", { name: item.name }));
   }
 
-  #wantedOf(item) {
-    return this.#wanted.get(item.id)?.quantity ?? item.quantity;
-  }
-
-  /** #want sends a quantity when the shopper has stopped clicking. */
-  #want(item, quantity) {
-    this.#forgetWanted(item);
+  /** #ask sends a quantity. The line shows it until the answer comes. */
+  async #ask(item, quantity) {
     if (quantity === (this.#asked.get(item.id) ?? item.quantity)) return;
-    const send = async () => {
-      this.#forgetWanted(item);
-      this.#asked.set(item.id, quantity);
-      await this.cart.setQuantity(item, quantity);
-      if (this.#asked.get(item.id) === quantity) this.#asked.delete(item.id);
-    };
-    this.#wanted.set(item.id, { quantity, timer: setTimeout(send, settle), send });
-  }
-
-  /** sendAll sends wanted quantities at once, before the device shows another cart, which may have the same lines. */
-  sendAll() {
-    for (const { send } of this.#wanted.values()) send();
-  }
-
-  #forgetWanted(item) {
-    clearTimeout(this.#wanted.get(item.id)?.timer);
-    this.#wanted.delete(item.id);
+    this.#asked.set(item.id, quantity);
+    await this.cart.setQuantity(item, quantity);
+    if (this.#asked.get(item.id) === quantity) this.#asked.delete(item.id);
   }
 }
 

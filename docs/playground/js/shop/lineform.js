@@ -35,13 +35,11 @@ export class LineForms {
     return open?.form;
   }
 
-  /** open starts to edit a line. quantity is what the shopper wants but has not sent. */
-  open(item, quantity) {
+  /** open starts to edit a line. */
+  open(item) {
     const form = this.#build(item);
     refill(form, valuesOf(item));
-    const before = new FormData(form);
-    refill(form, [["quantity", quantity]]);
-    this.#edits.set(item.id, { form, before });
+    this.#edits.set(item.id, { form, before: new FormData(form) });
     this.#redraw();
     form.querySelector("input:checked, input:not([type='radio']), select, textarea").focus();
     form.scrollIntoView({ block: "nearest" });

@@ -460,16 +460,6 @@ export const shopper = {
   "fact.revenue": ["{amounts} a month", "{amounts} شهريًا"],
   "fact.subscription": ["subscription {id}: {status}", "الاشتراك {id}: {status}"],
   "fact.nothingNew": ["nothing new", "لا جديد"],
-  "fact.updated": [{ other: "{n} changed" },
-    {
-      one: "تغيّر اشتراك واحد", two: "تغيّر اشتراكان", few: "تغيّرت {n} اشتراكات", many: "تغيّر {n} اشتراكًا",
-      other: "تغيّر {n} اشتراك"
-    }],
-  "fact.deleted": [{ other: "{n} deleted" },
-    {
-      one: "حُذف اشتراك واحد", two: "حُذف اشتراكان", few: "حُذفت {n} اشتراكات", many: "حُذف {n} اشتراكًا",
-      other: "حُذف {n} اشتراك"
-    }],
   "fact.more": ["and there are more", "وهناك المزيد"],
   "fact.changedElsewhere": ["The cart was changed elsewhere. It is now version {n}.",
     "تغيّرت السلة في مكان آخر، وهي الآن الإصدار {n}."],

@@ -90,7 +90,7 @@ export const staleToken = {
       return ["healed"];
     }),
     proof("expired", "a", async ({ a }) => {
-      a.session.jwt = demo.expiredJWT;
+      a.session.jwt = demo.expired_jwt;
       const { code, message } = await sure(a.add(credit), ({ status }) => status === 401);
       return ["refused", { message }, code];
     }),
