@@ -11,7 +11,6 @@ import (
 const (
 	stageAnimations = `document.querySelector("#stage").getAnimations({ subtree: true })`
 
-	stageTime  = stageAnimations + `[0].currentTime`
 	stageState = stageAnimations + `.map(({ playState }) => playState).filter((s, i, all) => all.indexOf(s) === i).join()`
 	stageWord  = `document.querySelector("#stage-switch span").textContent`
 	entries    = `document.querySelectorAll("#log-entries .entry").length`

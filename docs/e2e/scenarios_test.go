@@ -80,7 +80,7 @@ func TestScenarios_GoStepByStepWhilePausedAndCloseWithEscape(t *testing.T) {
 	p.play("lostAnswer")
 	p.until(`document.activeElement.dataset.part === "pause"`)
 	p.key("Enter")
-	p.until(`document.querySelector("#story [data-part='pause'] use").getAttribute("href") === "#art-play"`)
+	p.until(`document.querySelector("#story [data-part='pause'] use").getAttribute("href").endsWith("#art-play")`)
 	p.sleep(time.Second) // the first step may have begun
 	done := evaluate[int](p, doneSteps)
 	p.press(`#story [data-part="next"]`)

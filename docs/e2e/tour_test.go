@@ -143,9 +143,7 @@ func (p page) skipsToMain() {
 		p.hasFocus(`.skip`)
 		p.key("Enter")
 		p.hasFocus(`#main`)
-		p.moveTo(`#tab-home`)
-		p.key("ArrowRight")
-		p.hasFocus(`#tab-store`)
+		p.tap(`#tab-store`)
 	}
 }
 
@@ -160,13 +158,7 @@ func (p page) opensTheNewestRow() {
 
 func (p page) turnsToSubscriptions(position string) {
 	p.t.Helper()
-	if p.keyboard {
-		p.moveTo(`#tab-store`)
-		p.key("ArrowRight")
-		p.hasFocus(`#tab-subscriptions`)
-	} else {
-		p.tap(`#tab-subscriptions`)
-	}
+	p.tap(`#tab-subscriptions`)
 	p.rows(15, 5048)
 	p.tap(`#page-next`)
 	p.reads(`#page-position`, position)

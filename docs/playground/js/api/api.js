@@ -68,7 +68,7 @@ const mayRepeat = ({ status }) => status === 503 || status === 429;
 /** send makes one attempt without retries. The log uses it to repeat a call. */
 export async function send(request, { from = "", before = null, scenario, lose = false, signal } = {}) {
   const exchange = begin({ request, from, before, scenario });
-  const answer = await (from === "agent" ? agentsAttempt : attempt)(request, signal);
+  const answer = await attempt(request, from, signal);
   if (!lose) answer.merge = unseen(from, answer.data?.merge);
   exchange.lost = lose ? answer : null;
   return end(exchange, lose ? nothing() : answer);
@@ -103,22 +103,17 @@ function unseen(from, merge) {
 /** nothing is the answer if there is none. */
 export const nothing = () => answerOf(0, "", () => null);
 
-async function attempt({ method, url, headers, body }, signal) {
+async function attempt(request, from, signal) {
   try {
+    if (from === "agent") {
+      const { status, headers, body } = await callAsAgent(request);
+      return answerOf(status, body, (name) => headers[name] ?? null);
+    }
+    const { method, url, headers, body } = request;
     const response = await browserFetch(url, { method, headers, body, signal, credentials: "omit", cache: "no-store" });
-    const text = await response.text();
-    return answerOf(response.status, text, (name) => response.headers.get(name));
+    return answerOf(response.status, await response.text(), (name) => response.headers.get(name));
   } catch {
     return { ...nothing(), stopped: signal?.aborted };
-  }
-}
-
-async function agentsAttempt(request) {
-  try {
-    const { status, headers, body } = await callAsAgent(request);
-    return answerOf(status, body, (name) => headers[name] ?? null);
-  } catch {
-    return nothing();
   }
 }
 
@@ -126,8 +121,8 @@ async function agentsAttempt(request) {
 export function answerOf(status, text, header) {
   const body = parse(text);
   return {
-    status, ok: status >= 200 && status < 300 && body !== null, text, body, header,
-    code: body?.code ?? "", message: body?.message ?? body?.content ?? "", errors: body?.errors ?? {}, data: body?.data ?? null, merge: null,
+    status, ok: status >= 200 && status < 300 && body !== null, text, body, header, merge: null,
+    code: body?.code ?? "", message: body?.message ?? body?.content ?? "", errors: body?.errors ?? {}, data: body?.data ?? null,
   };
 }
 

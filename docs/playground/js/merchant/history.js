@@ -3,10 +3,9 @@
 import { el } from "../page/dom.js";
 import { t } from "../page/language.js";
 import { minute } from "./dates.js";
-import { fromTo } from "./difference.js";
 import { failed } from "./panel.js";
 import { ask } from "./session.js";
-import { statusBadge } from "./status.js";
+import { fromTo, statusBadge } from "./status.js";
 
 /** askHistory returns the answer, with the newest events first. */
 export const askHistory = (id) => ask(`/subscriptions/${encodeURIComponent(id)}/history?limit=100`);

@@ -1,20 +1,29 @@
-// The six states of a subscription.
+// How the values of a subscription are shown: its state, and what a member was and is.
 
 import { el } from "../page/dom.js";
 import { language, t } from "../page/language.js";
+import { day } from "./dates.js";
 
 /** statuses are all states, in the order of a subscription's life. */
 export const statuses = ["trialing", "active", "past_due", "paused", "canceled", "expired"];
 
-export const statusName = (status) => t(`status_${status}`);
-
 /** statusBadge shows a state in words, where the page is in Arabic with the API's code first. */
 export function statusBadge(status) {
-  return el("span", { class: "status-badge", "data-status": status }, statusWords(status));
+  return el("span", { class: "status-badge", "data-status": status },
+    language() === "ar" && el("bdi", { class: "code", dir: "ltr", lang: "en" }, status), el("span", {}, t(`status_${status}`)));
 }
 
-/** statusWords returns the content of a badge without its frame. */
-export function statusWords(status) {
-  const code = language() === "ar" && el("bdi", { class: "code", dir: "ltr", lang: "en" }, status);
-  return [code, el("span", {}, statusName(status))].filter(Boolean);
+/** fromTo shows what a member was and is, side by side. */
+export function fromTo(member, before, after) {
+  return el("span", { class: "from-to" },
+    el("span", { class: "was" }, shown(member, before)), el("span", { class: "arrow", role: "img", "aria-label": t("becomes") }), shown(member, after));
+}
+
+function shown(member, value) {
+  if (value === null || value === undefined) return t("none");
+  if (member === "status") return statusBadge(value);
+  if (value.current_period_end) return el("bdi", {}, day(value.current_period_end));
+  if (typeof value === "boolean") return el("bdi", {}, t(value ? "yes" : "no"));
+  if (value.last_four) return el("bdi", { dir: "ltr" }, `${value.scheme} •••• ${value.last_four}`);
+  return el("bdi", {}, value.formatted ?? String(value));
 }

@@ -43,7 +43,6 @@ export class Player {
     this.card = byId("story");
     onLanguage(() => { if (this.#play) this.#draw(); });
     addEventListener("hashchange", () => this.#follow());
-    for (const tab of document.querySelectorAll("[role=tab]")) tab.addEventListener("click", () => this.#follow());
     this.card.addEventListener("keydown", ({ key }) => { if (key === "Escape") this.close(); });
   }
 

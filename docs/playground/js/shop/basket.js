@@ -1,41 +1,59 @@
 // A device's cart: its lines, its coupons and what is within reach, its buyer's country and what it adds up to.
 
-import { countryChoice } from "./buyer.js";
 import { redeemForm } from "./coupon.js";
 import { el, redraw } from "../page/dom.js";
-import { counted, dateTime, money, number, onLanguage, t } from "../page/language.js";
+import { counted, dateTime, language, money, number, onLanguage, t } from "../page/language.js";
 import { Lines } from "./line.js";
+import { countries } from "./sample.js";
 
-export class Basket {
-  constructor(device) {
-    this.device = device;
-    this.cart = device.cart;
-    this.part = (name) => device.part(name);
-    this.lines = new Lines(device);
-    this.drawCoupons = redeemForm(device);
-    this.drawCountry = countryChoice(device);
-    this.part("reload").addEventListener("click", () => this.cart.load());
-    this.part("clear").addEventListener("click", () => this.cart.clear());
-    this.cart.addEventListener("change", () => this.#draw());
-    onLanguage(() => this.#draw());
-  }
+/** startBasket draws the cart of a device whenever it changes. */
+export function startBasket(device) {
+  const { cart } = device;
+  const part = (name) => device.part(name);
+  const lines = new Lines(device);
+  const drawCoupons = redeemForm(device);
+  const drawCountry = countryChoice(device);
 
-  #draw() {
-    const { now } = this.cart;
+  function draw() {
+    const { now } = cart;
     if (!now) return;
-    this.part("basket").setAttribute("aria-busy", "false");
-    this.part("version").hidden = now.version === 0; // the service does not have the cart
-    this.part("version").textContent = t("version", { version: number(now.version) });
-    this.part("clear").hidden = now.items.length === 0;
-    this.part("empty").hidden = now.items.length > 0;
-    redraw(this.part("lines"), () => now.items.map((item) => this.lines.draw(item)), this.part("basket"));
-    this.drawCoupons(now);
-    this.part("offers").replaceChildren(...(now.items.length > 0 ? now.offers.map((offer) => hint(offer, now.currency)) : []));
-    this.drawCountry(now);
-    this.part("totals").hidden = now.items.length === 0;
-    this.part("totals").replaceChildren(...totals(now, this.cart.summary));
-    this.part("lapses").textContent = now.expires_at ? t("lapses", { date: dateTime(now.expires_at) }) : "";
+    const filled = now.items.length > 0;
+    part("basket").setAttribute("aria-busy", "false");
+    part("version").hidden = now.version === 0; // the service does not have the cart
+    part("version").textContent = t("version", { version: number(now.version) });
+    part("empty").hidden = filled;
+    for (const name of ["clear", "buyer", "totals"]) part(name).hidden = !filled;
+    redraw(part("lines"), () => now.items.map((item) => lines.draw(item)), part("basket"));
+    drawCoupons(now);
+    drawCountry(now);
+    part("offers").replaceChildren(...(filled ? now.offers.map((offer) => hint(offer, now.currency)) : []));
+    part("totals").replaceChildren(...(filled ? totals(now, cart.summary) : []));
+    part("lapses").textContent = now.expires_at ? t("lapses", { date: dateTime(now.expires_at) }) : "";
   }
+
+  part("reload").addEventListener("click", () => cart.load());
+  part("clear").addEventListener("click", () => cart.clear());
+  cart.addEventListener("change", draw);
+  onLanguage(draw);
+}
+
+/** countryChoice starts the list of the buyer's countries, which decide the tax, and returns the function that draws a cart's. */
+function countryChoice(device) {
+  const choice = device.part("country");
+  choice.addEventListener("change", () => device.cart.apply([{ op: "buyer", country: choice.value || null }]));
+  let shown = ""; // a list that is open closes when it is drawn again
+  return ({ buyer: { country = "" } }) => {
+    const listed = countries.includes(country) || !country ? countries : [...countries, country];
+    if (shown !== `${language()} ${listed}`) choice.replaceChildren(...optionsOf(listed));
+    shown = `${language()} ${listed}`;
+    choice.value = country ?? "";
+  };
+}
+
+function optionsOf(codes) {
+  const names = new Intl.DisplayNames(language(), { type: "region" });
+  const known = codes.map((code) => [code, names.of(code)]).sort(([, a], [, b]) => a.localeCompare(b, language()));
+  return [["", t("countryUnknown")], ...known].map(([value, name]) => el("option", { value }, name));
 }
 
 /** hint says what a cart lacks for a discount. */

@@ -1,13 +1,28 @@
-// The inputs for what a shopper chooses of a product: its plan and its fields. Their names
-// are those of the request fields.
+// The form of a product or of a line: its plan, its fields, a note and a quantity. The names of the inputs are those of
+// the request fields.
 
 import { el } from "../page/dom.js";
+import { formOf } from "../page/forms.js";
 import { money, said, t } from "../page/language.js";
+import { stepper } from "../page/stepper.js";
 import { currency } from "./sample.js";
 
-/** choices draws the inputs of a product. plan is the id of the plan that is checked. */
-export function choices(product, plan = product.plans?.[0].id) {
-  return [product.plans && plans(product, plan), ...(product.fields ?? []).map(field)];
+/**
+ * productForm makes the form.
+ *
+ * @param {object} properties of the form
+ * @param {{product?: object, plan?: number, quantity: object, submit: string, submitted: () => void, canceled: () => void}} options
+ *   product: of the sample, without it there is nothing to choose. plan: the id of the one that is checked. quantity: see
+ *   stepper. submit: the word on the button
+ */
+export function productForm(properties, { product, plan = product?.plans?.[0].id, quantity, submit, submitted, canceled }) {
+  return formOf(properties, submitted, canceled,
+    product?.plans && plans(product, plan), (product?.fields ?? []).map(field),
+    el("label", { class: "field" }, el("span", {}, t("note")), el("textarea", { name: "notice", rows: 2, dir: "auto" })),
+    el("div", { class: "row" },
+      stepper(quantity),
+      el("button", { class: "primary" }, submit),
+      el("button", { type: "button", class: "plain", onclick: canceled }, t("cancel"))));
 }
 
 function plans(product, chosen) {

@@ -4,7 +4,7 @@
 import { byId, redraw } from "../page/dom.js";
 import { language, money, number, onLanguage, t } from "../page/language.js";
 import { Account } from "./account.js";
-import { Basket } from "./basket.js";
+import { startBasket } from "./basket.js";
 import { Cart } from "./cart.js";
 import { Live } from "./live.js";
 import { outcomeNotes } from "./outcome.js";
@@ -32,7 +32,7 @@ export class Device {
     this.cart = new Cart(id, this.#own);
     this.live = new Live(this.cart);
     this.shelf = new Shelf(this);
-    this.basket = new Basket(this);
+    startBasket(this);
     this.account = new Account(this);
     this.part("lose").addEventListener("click", () => this.cart.setLoseNext(!this.cart.loseNext));
     this.part("checkout").addEventListener("click", () => this.cart.checkOut());

@@ -1,12 +1,10 @@
 // The forms that edit lines of a cart, in their places. A form stays as it is, with what is
 // typed, when the cart is redrawn.
 
-import { el } from "../page/dom.js";
-import { formOf, isBusy, refill, submit } from "../page/forms.js";
+import { isBusy, refill, submit } from "../page/forms.js";
 import { language, number, t } from "../page/language.js";
 import { announce } from "../page/notices.js";
-import { stepper } from "../page/stepper.js";
-import { choices } from "./choices.js";
+import { productForm } from "./choices.js";
 import { products } from "./sample.js";
 
 export class LineForms {
@@ -71,19 +69,11 @@ export class LineForms {
   }
 
   #build(item) {
-    const product = products.find((p) => p.id === item.product_id);
-    const cancel = () => this.#cancel(item);
-    return formOf({ class: "edit", id: `${this.id}-edit-${item.id}`, "aria-label": t("editOf", { name: item.name }) },
-      () => this.#save(item), cancel,
-      product && choices(product, item.subscription_plan?.id),
-      el("label", { class: "field" }, el("span", {}, t("note")), el("textarea", { name: "notice", rows: 2, dir: "auto" })),
-      el("div", { class: "field" },
-        el("span", { "aria-hidden": "true" }, t("quantity")), // the stepper has its own label
-        el("div", { class: "row" },
-          stepper({ name: "quantity", of: item.name, value: item.quantity, by: item.product.stock.step, key: `${item.id}-edit` }))),
-      el("div", { class: "row" },
-        el("button", { class: "primary" }, t("save")),
-        el("button", { type: "button", onclick: cancel }, t("cancel"))));
+    return productForm({ class: "edit", id: `${this.id}-edit-${item.id}`, "aria-label": t("editOf", { name: item.name }) }, {
+      product: products.find(({ id }) => id === item.product_id), plan: item.subscription_plan?.id,
+      quantity: { name: "quantity", of: item.name, value: item.quantity, by: item.product.stock.step, key: `${item.id}-edit` },
+      submit: t("save"), submitted: () => this.#save(item), canceled: () => this.#cancel(item),
+    });
   }
 
   #cancel(item) {

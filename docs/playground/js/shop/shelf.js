@@ -1,11 +1,10 @@
 // The products of a device: a strip of tiles, and a form for the chosen one.
 
 import { el, icon } from "../page/dom.js";
-import { formOf, refill, submit } from "../page/forms.js";
+import { refill, submit } from "../page/forms.js";
 import { money, number, onLanguage, said, t } from "../page/language.js";
 import { announce } from "../page/notices.js";
-import { stepper } from "../page/stepper.js";
-import { choices } from "./choices.js";
+import { productForm } from "./choices.js";
 import { picture, pictureOf } from "./picture.js";
 import { currency, products } from "./sample.js";
 
@@ -92,16 +91,11 @@ export class Shelf {
 
   #form(product) {
     const name = said(product.name);
-    const form = formOf({ class: "choose", "aria-label": name }, () => this.#submit(form, product), () => this.#close(),
-      el("p", { class: "name" }, el("bdi", {}, name)),
-      choices(product),
-      el("details", { class: "more" },
-        el("summary", {}, t("note")),
-        el("textarea", { name: "notice", rows: 2, "aria-label": t("note"), dir: "auto" })),
-      el("div", { class: "row" },
-        stepper({ name: "qty", of: name, value: product.least ?? 1, by: product.step, key: `${this.device.id}-p${product.id}` }),
-        el("button", { class: "primary" }, t("add")),
-        el("button", { type: "button", class: "plain", onclick: () => this.#close() }, t("cancel"))));
+    const form = productForm({ class: "choose", "aria-label": name }, {
+      product, submit: t("add"), submitted: () => this.#submit(form, product), canceled: () => this.#close(),
+      quantity: { name: "qty", of: name, value: product.least ?? 1, by: product.step, key: `${this.device.id}-p${product.id}` },
+    });
+    form.prepend(el("p", { class: "name" }, el("bdi", {}, name)));
     return form;
   }
 
