@@ -8,12 +8,14 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
 
 	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
+	"commerce/docs"
 )
 
 // lostReplies is how many changes testdata/npmtrip/trip.mjs sends over LOSSY_URL.
@@ -43,6 +45,21 @@ func TestPublishedClient_DrivesAWholeTrip(t *testing.T) {
 			assert.That(t, repeated.Load() >= lostReplies, "%d changes were sent again, want %d", repeated.Load(), lostReplies)
 		})
 	}
+}
+
+// The client of docs/storefront.js, in Node. It leaves out what React Native does not have.
+func TestStorefrontClient_CountsEachChangeOnce(t *testing.T) {
+	slow(t)
+	dir := t.TempDir()
+	script := assert.Must(os.ReadFile("testdata/storefront.mjs"))(t)
+	for name, text := range map[string][]byte{"storefront.mjs": docs.Storefront, "test.mjs": script} {
+		assert.NoError(t, os.WriteFile(filepath.Join(dir, name), text, 0o600))
+	}
+	node := command(t, "node", "test.mjs")
+	node.Dir = dir
+	node.Env = append(os.Environ(), "BASE_URL="+startDemo(t).url)
+	said, err := node.CombinedOutput()
+	assert.That(t, err == nil, "node test.mjs: %v\n%s", err, said)
 }
 
 // loseReplies serves a proxy at a URL. It loses the first response to every change: the change is made, and
