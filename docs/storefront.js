@@ -35,7 +35,7 @@
  * @property {number} [tried] When it was first tried, in ms of the service's clock */
 /** @typedef {Request & { key: string, done?: (data: any) => void, fail?: (error: unknown) => void }} Change
  *   Without done, it is from the store, perhaps of another tab */
-/** @typedef {(exists: boolean) => unknown} Ear Is called after each answer. exists: there is a cart to follow */
+/** @typedef {(exists: unknown) => unknown} Ear Is called after each answer. exists: there is a cart to follow */
 
 const send = globalThis.fetch;
 const forever = 2 ** 31 - 1; // ms
@@ -45,6 +45,7 @@ const memory = 86_340_000; // ms. The service remembers a key for a minute longe
 /** @param {string} url */
 const cartOf = (url) => `${url.replace(/\/*$/, "")}/cart`;
 
+const nothing = () => {};
 const random = () => crypto.getRandomValues(new Uint32Array(4)).join("-");
 
 /** @param {string | null | undefined} etag @returns {string | undefined} The id of its version; undefined: nobody has used the cart */
@@ -53,17 +54,16 @@ const versionOf = (etag) => /"(?!0\.0\.0-)([^"-]+)-/.exec(etag ?? "")?.[1];
 /** Reads the service's answer. Fails if it is another server's. @param {Response} response @returns {Promise<any>} */
 async function read(response) {
   const answer = await response.json();
-  if (answer.api !== "merchant-commerce") throw new TypeError("Not the cart");
+  if (answer.api !== "merchant-commerce") throw TypeError("Not the cart");
   return answer;
 }
 
 /** @param {any} answer @param {Request} change @returns {CartError} */
-const errorOf = (answer, change) => Object.assign(new Error(answer.message), answer, { change });
+const errorOf = (answer, change) => Object.assign(Error(answer.message), answer, { change });
 
 /** @param {AbortSignal} signal @param {number} ms */
 const ending = (signal, ms) => new Promise((done) => {
-  if (signal.aborted) return done(null);
-  const timer = setTimeout(done, ms);
+  const timer = setTimeout(done, signal.aborted ? 0 : ms);
   signal.addEventListener("abort", () => done(clearTimeout(timer)));
 });
 
@@ -82,7 +82,7 @@ function keep(store, name) {
   /** @template T @param {() => Promise<T>} run @returns {Promise<T>} */
   const alone = (run) => {
     const result = last.then(run);
-    last = result.catch(() => {});
+    last = result.catch(nothing);
     return result;
   };
   /** @returns {Promise<Change[]>} */
@@ -133,7 +133,7 @@ export function createCart({ url, publicKey, store, language, fetch = (...reques
   let turns = 0, shown = 0; // of reads and answered changes
   let skew = 0; // ms that the service's clock is ahead, as far as known
   let running = false;
-  let retry = () => {}; // ends a wait, unless the service has asked for it
+  let retry = nothing; // ends a wait, unless the service has asked for it
   /** @type {Promise<any>} */
   let flight = Promise.resolve(); // the newest try
   const now = () => Date.now() + skew;
@@ -166,7 +166,7 @@ export function createCart({ url, publicKey, store, language, fetch = (...reques
         if (token && token !== headers["X-Cart-Token"]) await kept.setToken(token);
         if (etag) version = newest;
       }
-      for (const ear of ears) ear(Boolean(key || newest));
+      for (const ear of ears) ear(key || newest);
       return { ...answer, ok: ok || response.ok, status, etag, wait: Number(response.headers.get("Retry-After")) };
     };
     return within(10_000, answer(), () => stop.abort()).catch(() => ({ status: 0 })); // the service answers within 5 seconds
@@ -183,7 +183,7 @@ export function createCart({ url, publicKey, store, language, fetch = (...reques
   async function answerTo(request, wanted) {
     const guesses = /^\/(coupon|handover|share\/)|"op":"(coupon|add_shared)"/.test(request.path + request.body);
     for (let failures = 0; !wanted || await wanted(); failures++) {
-      if (request.tried && now() > request.tried + memory) return { status: 0, code: "outdated" };
+      if (now() > /** @type {number} */ (request.tried) + memory) return { status: 0, code: "outdated" };
       const answer = await (flight = attempt(request));
       const { status, wait } = answer;
       const busy = status === 503 || (status === 429 && !guesses);
@@ -260,10 +260,10 @@ export function createCart({ url, publicKey, store, language, fetch = (...reques
       method, path, body: body && JSON.stringify(body), key: random(), match: options?.seen ? etag : "", customer: Boolean(jwt),
     };
     const result = new Promise((done, fail) => Object.assign(made, { done, fail }));
-    result.catch(() => {}); // the state has the error
+    result.catch(nothing); // the state has the error
     ready.then(() => {
       queue.push(made);
-      kept.save(queue).catch(() => {}); // settle() tries again
+      kept.save(queue).catch(nothing); // settle() tries again
       update({});
       run();
     });
@@ -273,7 +273,7 @@ export function createCart({ url, publicKey, store, language, fetch = (...reques
   async function run() {
     for (let next; !running && (next = queue[0]); ) {
       running = true;
-      await settle(next).catch(next.fail ?? (() => {})); // the store has failed
+      await settle(next).catch(next.fail ?? nothing); // the store has failed
       if (queue[0] === next) queue.shift();
       update({});
       running = false;
@@ -283,7 +283,7 @@ export function createCart({ url, publicKey, store, language, fetch = (...reques
   /** Sends a change until it is answered. @param {Change} change */
   async function settle(change) {
     const { key, done, path } = change;
-    if (!done && !skew) await get().catch(() => {}); // tells how old it is
+    if (!done && !skew) await get().catch(nothing); // tells how old it is
     change.tried ??= now();
     await kept.save(queue);
     const answer = await answerTo(change, async () =>
@@ -295,7 +295,7 @@ export function createCart({ url, publicKey, store, language, fetch = (...reques
     shown = ++turns;
     await kept.save(queue);
     const error = take(answer, change);
-    if (!answer.status || answer.status === 500) get().catch(() => {});
+    if (!answer.status || answer.status === 500) get().catch(nothing);
     if (error) change.fail?.(error);
     else done?.(answer.data);
   }
@@ -314,13 +314,14 @@ export function createCart({ url, publicKey, store, language, fetch = (...reques
       return () => { listeners.delete(listener); };
     },
 
-    /** Reads the cart when another device has changed it. Returns a function that ends it. */
+    /** Reads the cart now, and when another device has changed it. Returns a function that ends it. */
     follow() {
-      const stop = new AbortController();
+      const stop = new AbortController(), { signal } = stop, idle = () => isHidden() || !version;
       (async () => {
-        for await (const { id } of listen({ url: `${base}/events`, headers: credentials, signal: stop.signal, fetch, ears })) {
+        await get().catch(nothing); // the state has the error
+        for await (const { id } of listen({ url: `${base}/events`, headers: credentials, signal, fetch, ears, idle })) {
           await flight; // may have the same version
-          if (id !== version) await get().catch(() => {});
+          if (id !== version) await get().catch(nothing);
         }
       })();
       return () => stop.abort();
@@ -337,7 +338,7 @@ export function createCart({ url, publicKey, store, language, fetch = (...reques
     async logout() {
       jwt = etag = "";
       shown = ++turns;
-      for (const { fail } of queue.splice(0)) fail?.(new Error("logged out"));
+      for (const { fail } of queue.splice(0)) fail?.(Error("logged out"));
       await kept.forget();
       retry();
       update({ cart: null, error: null, merge: null });
@@ -397,29 +398,30 @@ export function createCart({ url, publicKey, store, language, fetch = (...reques
 const item = (id) => `/items/${encodeURIComponent(id)}`;
 
 /**
- * Yields the events of a cart with a new id. It connects again by itself, and while there is no cart, or the page is hidden, it
- * waits.
+ * Yields the events of a cart with a new id. It connects again by itself. While it is idle, or there is no cart, it waits.
  *
- * @param {{ url: string, headers: () => any, signal?: AbortSignal, fetch: typeof globalThis.fetch, ears: Set<Ear> }} options
+ * @param {{ url: string, headers: () => any, signal?: AbortSignal, fetch: typeof globalThis.fetch, ears: Set<Ear>,
+ *   idle: () => unknown }} options idle: it should not connect now
  * @returns {AsyncGenerator<{ id: string, version: number }>}
  */
-async function* listen({ url, headers, signal, fetch, ears }) {
+async function* listen({ url, headers, signal, fetch, ears, idle }) {
   /** @type {string | undefined} */
   let last;
   for (let failures = 0; !signal?.aborted; ) {
     const round = new AbortController(), end = () => round.abort();
     onPage(end, round.signal);
     signal?.addEventListener("abort", end);
-    const credentials = await headers();
-    let pause = page?.hidden ? forever : Math.min(1000 * 2 ** failures++, 30_000) * (1 - Math.random() / 2);
-    let exists = false; // the cart, as an answer has told meanwhile
-    const ear = async (/** @type {boolean} */ told) => {
+    const credentials = await headers(), waits = idle();
+    let pause = waits ? forever : Math.min(1000 * 2 ** failures++, 30_000) * (1 - Math.random() / 2);
+    /** @type {unknown} */
+    let exists; // the cart, as an answer has told meanwhile
+    const ear = async (/** @type {unknown} */ told) => {
       exists ||= told;
       if (JSON.stringify(await headers()) !== JSON.stringify(credentials) || (exists && pause === forever)) end();
     };
     ears.add(ear);
     try {
-      const response = await (page?.hidden ? null : within(silence, fetch(url, {
+      const response = await (waits ? null : within(silence, fetch(url, {
         headers: { ...credentials, ...(last && { "Last-Event-ID": last }) }, cache: "no-store", signal: round.signal,
       }), end).catch(() => null));
       if (response?.headers.get("Content-Type")?.startsWith("text/event-stream")) {
@@ -465,6 +467,7 @@ async function* fieldsOf(body, end) {
 // What follows is for pages, and does nothing elsewhere.
 
 const page = globalThis.document;
+const isHidden = () => page?.hidden;
 
 /** Calls run when the page is hidden or shown, or the network is back. @param {() => void} run @param {AbortSignal} [signal] */
 function onPage(run, signal) {
@@ -500,11 +503,11 @@ export function repairFetch(url) {
     const { headers, method } = request;
     const isRead = /GET|HEAD/.test(method);
     const sent = isRead || headers.has("Idempotency-Key") ? send(request) : sendWithKey(request, options?.body);
-    pending = Promise.allSettled([pending, sent]).then(() => {}); // without the responses, which would stay in memory
+    pending = Promise.allSettled([pending, sent]).then(nothing); // without the responses, which would stay in memory
     const response = await sent;
     const etag = response.headers.get("ETag"), version = versionOf(etag);
     if (etag && !pathname.endsWith("/summary")) known = version;
-    if (response.ok) for (const ear of ears) ear(!isRead || Boolean(version)); // another device may have begun the cart
+    if (response.ok) for (const ear of ears) ear(!isRead || version); // another device may have begun the cart
     return response;
   };
 }
@@ -540,7 +543,7 @@ async function sendWithKey(request, body) {
  *   whose other requests do not go through this script
  */
 export async function* events({ headers, signal, fetch }) {
-  for await (const event of listen({ url: `${cart}events`, headers, signal, fetch: fetch ?? send, ears })) {
+  for await (const event of listen({ url: `${cart}events`, headers, signal, fetch: fetch ?? send, ears, idle: isHidden })) {
     await pending; // its response may have the same version
     if (!signal?.aborted && (fetch || event.id !== known)) yield event;
   }

@@ -31,6 +31,7 @@ missing() {
 		has $program || echo $program
 	done
 	has node || echo nodejs
+	has java || echo default-jre-headless # runs the compiler of Kotlin
 	has script || echo bsdutils # a terminal
 	has ssh-keygen || echo openssh-client
 	has systemd-analyze || echo systemd # checks units

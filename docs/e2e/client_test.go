@@ -74,7 +74,7 @@ func loseReplies(t *testing.T, service string) (url string, lost, repeated *atom
 		if r.Method == http.MethodGet {
 			return nil
 		}
-		change := fmt.Sprint(r.Method, r.URL.Path, r.Header["X-Timestamp"], r.Header["X-Cart-Token"], r.Header["Authorization"])
+		change := fmt.Sprint(r.Method, r.URL.Path, r.Header["X-Timestamp"], r.Header["Idempotency-Key"], r.Header["X-Cart-Token"], r.Header["Authorization"])
 		if _, again := seen.LoadOrStore(change, true); again {
 			repeated.Add(1)
 			return nil

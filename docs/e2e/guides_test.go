@@ -16,7 +16,7 @@ import (
 )
 
 // guides are pages whose examples can be pasted into a terminal while the demo runs.
-var guides = []string{"README.md", "docs/cart.md", "docs/storefront.md", "docs/mobile.md", "docs/agents.md", "docs/subscriptions.md"}
+var guides = []string{"README.md", "docs/cart.md", "docs/storefront.md", "docs/agents.md", "docs/subscriptions.md"}
 
 func TestGuides_PrintWhatTheyShow(t *testing.T) {
 	slow(t)
