@@ -5,11 +5,12 @@
 #	PLATFORMS=linux/amd64 deploy/release.sh test /tmp/release
 #
 # For each platform, it writes an archive with the program and the license texts of its modules, and
-# a list of these modules in the CycloneDX format (an SBOM). SHA256SUMS has the checksums of all files.
-# They depend only on the commit, the version, Go and git, so anyone can build them again and compare.
+# a list of these modules in the CycloneDX format (an SBOM). commerce-storefront_<version>.tgz is docs/storefront.js as an npm
+# package, with its types. SHA256SUMS has the checksums of all files. They depend only on the commit, the version, Go and git,
+# so anyone can build them again and compare.
 # A release in the folder is replaced at the end, so a failure leaves it as it was.
 #
-# It needs git and jq. cyclonedx-gomod takes 21 CPU seconds to compile, does not find the licenses of
+# It needs git, jq and npm. cyclonedx-gomod takes 21 CPU seconds to compile, does not find the licenses of
 # Go and of one module, and lists the checksum of itself, which differs between machines.
 set -eu
 
@@ -81,6 +82,27 @@ sbom() {
 			dependencies: [{ref: $program["bom-ref"], dependsOn: [$components[]["bom-ref"]]}]}'
 }
 
+# Packs the client of storefronts. React Native cannot read import.meta, so the package leaves out the line with it.
+pack() {
+	echo "packing the npm package"
+	client=$work/client
+	cp -R "$tree/deploy/clients/testdata/npm" "$client"
+	sed '/import\.meta/d' "$tree/docs/storefront.js" >"$client/storefront.js"
+	echo "$version" | grep -Eq '^[0-9]+\.[0-9]+\.[0-9]+$' && number=$version || number=0.0.0
+	jq -n --arg version "$number" '{name: "commerce-storefront", version: $version, license: "UNLICENSED", type: "module",
+		description: "A client of the Merchant Commerce Service for storefronts", sideEffects: false,
+		main: "storefront.js", types: "storefront.d.ts", exports: {types: "./storefront.d.ts", default: "./storefront.js"}}' >"$work/package.json"
+	(
+		cd "$client"
+		npm ci --omit=dev --ignore-scripts --no-audit --no-fund --prefer-offline
+		node_modules/.bin/openapi-typescript "$tree/docs/openapi.yaml" --output openapi.d.ts
+		node_modules/.bin/tsc --project types.json
+	) >"$work/log" 2>&1 || fail "the npm package: $(cat "$work/log")"
+	git -C "$root" -c tar.umask=022 archive --format=tar.gz -o "$files/commerce-storefront_$version.tgz" --prefix=package/ \
+		--add-file="$work/package.json" --add-file="$client/storefront.js" --add-file="$client/storefront.d.ts" \
+		--add-file="$client/openapi.d.ts" "$commit" docs/storefront.md
+}
+
 for platform in ${PLATFORMS:-linux/amd64 linux/arm64 darwin/arm64}; do
 	echo "building $platform"
 	name=commerce_${version}_$(echo "$platform" | tr / _) program=$tree/bin/commerce
@@ -97,6 +119,7 @@ for platform in ${PLATFORMS:-linux/amd64 linux/arm64 darwin/arm64}; do
 	git -C "$root" -c tar.umask=022 archive --format=tar.gz -o "$files/$name.tar.gz" --prefix="$name/" \
 		--add-file="$program" --add-file="$work/LICENSES.txt" --add-file="$tree/docs/changelog.md" "$commit" README.md
 done
+pack
 (cd "$files" && sha256sum -- * >"$work/SHA256SUMS" && mv "$work/SHA256SUMS" .)
 chmod 755 "$files"
 rm -rf "$out"

@@ -10,7 +10,7 @@ import "embed"
 //go:embed openapi.yaml
 var OpenAPI []byte
 
-// Storefront is the script that makes the published client's changes safe to repeat in a browser.
+// Storefront is the client of the cart for storefronts. In a page, it also makes the published client's changes safe to repeat.
 //
 //go:embed storefront.js
 var Storefront []byte

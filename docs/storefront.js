@@ -383,7 +383,7 @@ export function createCart({ url, publicKey, store, language, fetch = (...reques
     handOver: () => ask("/handover", "POST"),
     /** Shows the cart that a code offers. @param {string} code @returns {Promise<Cart & { changed?: boolean }>} */
     preview: (code) => ask("/handover/redeem", "POST", { code, preview: true }),
-    /** Moves it. @param {string} code @param {Omit<Schemas["RedeemRequest"], "code">} [more] @returns {Promise<Cart>} */
+    /** Moves it. @param {string} code @param {{ keep_agent?: boolean }} [more] @returns {Promise<Cart>} */
     redeem: (code, more) => change("POST", "/handover/redeem", {}, { code, ...more }),
     /** @returns {Promise<Schemas["Share"]>} */
     share: () => ask("/share", "POST", undefined, random()),

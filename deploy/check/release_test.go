@@ -36,7 +36,7 @@ func TestRelease_IsTheSameWhenItIsBuiltAgain(t *testing.T) {
 	ephemeral.Slow(t)
 	first, second := released(t), released(t)
 	base := "commerce_1.0.0-test_linux_" + runtime.GOARCH
-	assert.That(t, len(first) == 3 && bytes.Contains(first["SHA256SUMS"], []byte(base+".tar.gz")) &&
+	assert.That(t, len(first) == 4 && bytes.Contains(first["SHA256SUMS"], []byte(base+".tar.gz")) &&
 		bytes.Contains(first["SHA256SUMS"], []byte(base+".cdx.json")), "%d files with the checksums\n%s", len(first), first["SHA256SUMS"])
 	for name, content := range first {
 		assert.That(t, bytes.Equal(content, second[name]), "%s differs", name)
@@ -50,6 +50,13 @@ func TestRelease_IsTheSameWhenItIsBuiltAgain(t *testing.T) {
 		assert.That(t, bytes.Contains(packed[base+"/LICENSES.txt"], []byte(want)), "LICENSES.txt does not have %q", want)
 	}
 	checkSBOM(t, first[base+".cdx.json"])
+	client := unpacked(t, first["commerce-storefront_1.0.0-test.tgz"])
+	for name, want := range map[string]string{
+		"package.json": `"type": "module"`, "storefront.js": "export function createCart(", "storefront.d.ts": "export function createCart(", "openapi.d.ts": "AddRequest: {",
+	} {
+		assert.That(t, bytes.Contains(client["package/"+name], []byte(want)), "%s of the npm package does not have %s", name, want)
+	}
+	assert.That(t, !bytes.Contains(client["package/storefront.js"], []byte("import.meta")), "the npm package has import.meta, which React Native cannot read")
 }
 
 // released returns the files of a release that sha256sum has checked.

@@ -125,6 +125,26 @@ var strict = []string{
 	"--module", "esnext", "--moduleResolution", "bundler",
 }
 
+// The types of docs/storefront.js, as deploy/release.sh makes them. The script itself fits those of the document.
+func TestClient_OfTheStorefrontCompilesAndRefusesWrongCode(t *testing.T) {
+	t.Parallel()
+	generate, dir := npm(t, "openapi-typescript")
+	tsc, _ := npm(t, "tsc")
+	run(t, dir, generate, absolute(t, document), "--output", "openapi.d.ts")
+	for from, to := range map[string]string{"../../../docs/storefront.js": "storefront.js", "npm/types.json": "types.json"} {
+		copied(t, from, filepath.Join(dir, to))
+	}
+	run(t, dir, tsc, "--project", "types.json")
+	minify, _ := npm(t, "esbuild")
+	run(t, dir, minify, "--minify", "--format=esm", "--outfile=small.js", "storefront.js")
+	if small, err := os.ReadFile(filepath.Join(dir, "small.js")); err != nil || len(small) > 8<<10 {
+		t.Errorf("minified, storefront.js has %d bytes (%v)", len(small), err)
+	}
+	noError(t, os.Remove(filepath.Join(dir, "storefront.js")))
+	copied(t, "shopper.ts", filepath.Join(dir, "shopper.ts"))
+	check(t, dir, "shopper.ts")
+}
+
 // Some parsers refuse documents with many aliases, as an attack on their memory: this one
 // more than 100, counted with those inside of what an alias stands for.
 func TestDocument_ParsesWithTheDefaultsOfYAML(t *testing.T) {

@@ -45,7 +45,7 @@ const add = { product_id: 2, qty: 1 };
 
 for (const [name, fault] of Object.entries({
   "a lost answer": (n, respond) => (n === 1 ? lost(respond) : respond()),
-  "a gateway's page": (n, respond) => (n === 1 ? respond().then(() => new Response("<h1>Log in to the network</h1>")) : respond()),
+  "another server's answer": (n, respond) => (n === 1 ? respond().then(() => new Response('{"data": {}}')) : respond()),
   "a 500": (n, respond) => (n === 1 ? says(500, "internal") : respond()),
   "a 504": (n, respond) => (n === 1 ? respond().then(() => says(504, "outcome_unknown")) : respond()),
 })) {
