@@ -273,7 +273,7 @@ func startDemo(t *testing.T, setting string) (url string) {
 	})
 	var said strings.Builder
 	for lines := bufio.NewScanner(out); lines.Scan(); said.WriteString(lines.Text() + "\n") {
-		if found := regexp.MustCompile(`^ *URL +(http://localhost:\d+)$`).FindStringSubmatch(lines.Text()); found != nil {
+		if found := regexp.MustCompile(`^Open (http://localhost:\d+)$`).FindStringSubmatch(lines.Text()); found != nil {
 			return found[1]
 		}
 	}
