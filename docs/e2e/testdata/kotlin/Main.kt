@@ -18,11 +18,13 @@ fun main(args: Array<String>) {
     println("${read.status}, then ${cart.read(read.etag).status}")
     fun send() { while (true) Thread.sleep(cart.send { _, answer -> println("${answer.status} ${Regex("\"count\":\\d+").find(answer.body)?.value}") } ?: return) }
     send()
-    kotlin.concurrent.thread(isDaemon = true) { cart.follow { println("version $it") } }
+    val versions = java.util.concurrent.CopyOnWriteArrayList<Long>() // an event can come before or after the answer
+    kotlin.concurrent.thread(isDaemon = true) { cart.follow { versions += it } }
     Thread.sleep(1000)
     cart.change("/ops", """{"ops": [{"op": "clear"}]}""")
     send()
     Thread.sleep(1000)
+    println("versions $versions")
 
     val late = Memory()
     late["outbox"] = "key $old /ops {}\n"
