@@ -90,7 +90,8 @@ func (f *Filter) ByCustomer() bool {
 	return slices.ContainsFunc(f.Given(), func(c *Criterion) bool { return c.Row == nil })
 }
 
-// By returns the indexes that find rows of the filter, the best one first; ByStatus if no other one does.
+// By returns the indexes to read for the filter until one has found enough, the best one first. ByStatus is the plain list: before days it is
+// as good, and otherwise alone.
 func (f *Filter) By() (all []Index) {
 	for _, c := range f.Given() {
 		if by := c.Index; by != ByStatus && !(c.Common != nil && c.Common(f)) && !slices.Contains(all, by) {
@@ -99,8 +100,13 @@ func (f *Filter) By() (all []Index) {
 	}
 	slices.Sort(all)
 	slices.Reverse(all)
-	if all == nil {
+	switch {
+	case all == nil:
 		return []Index{ByStatus}
+	case all[0] == ByDay:
+		return []Index{ByStatus, ByDay}
+	case all[0] == Few:
+		return all[:1]
 	}
 	return all
 }

@@ -276,7 +276,7 @@ func (d *desk) takes(v *service.Visit, code string, keeps bool) *service.Visit {
 
 func (d *desk) wantMoved(id, when string) {
 	d.t.Helper()
-	read := assert.Must(d.agents.Read(d.t.Context(), d.opens(id)))(d.t)
+	read := d.shown(id)
 	assert.That(d.t, read.Moved && len(read.Lines) == 0, "%s, the agent finds %s, moved %v", when, linesOf(read.Cart), read.Moved)
 }
 
@@ -355,7 +355,7 @@ func TestAgent_FollowsAShopperWhoKeepsIt(t *testing.T) {
 
 	made = d.agentCreates("1×1")
 	shopper = d.takesOver(d.as("", ""), made.ID, true)
-	read = assert.Must(d.agents.Read(t.Context(), d.opens(made.ID)))(t)
+	read = d.shown(made.ID)
 	canceled := assert.Must(d.agents.Cancel(t.Context(), d.opens(made.ID), service.Conditions{}, agent.Element{ID: shownID(read, "1")}))(t)
 	assert.Equal(t, linesOf(canceled.Cart), "1×1", "as it was")
 	d.add(shopper, 2, 1)
@@ -381,7 +381,7 @@ func TestAgent_WaitsForTheCartThatItFollows(t *testing.T) {
 	assert.That(t, problemOf(err, problem.Unavailable) != nil, "the agent has replaced another cart: %v", err)
 	d.goods.out.Store(0)
 	assert.Must(d.handovers.Redeem(t.Context(), d.as("", ""), r))(t)
-	read := assert.Must(d.agents.Read(t.Context(), d.opens(made.ID)))(t)
+	read := d.shown(made.ID)
 	assert.Equal(t, linesOf(read.Cart), "1×2", "the agent finds")
 }
 

@@ -123,7 +123,7 @@ func (c *demoCommand) complete() {
 	c.DefaultStore = cmp.Or(c.DefaultStore, 1)
 	c.Playground, c.UCP = cmp.Or(c.Playground, "on"), cmp.Or(c.UCP, "on")
 	c.LogFormat = cmp.Or(c.LogFormat, "text")
-	c.LogLevel = cmp.Or(c.LogLevel, new(slog.LevelWarn)) // requests would push the addresses off the terminal
+	c.LogLevel = cmp.Or[slog.Leveler](c.LogLevel, slog.LevelWarn) // requests would push the addresses off the terminal
 	if c.CORSOrigins == nil {
 		c.CORSOrigins = []string{"*"}
 	}

@@ -43,7 +43,7 @@ type settings struct {
 	HandoverKey, Previous string // HANDOVER_KEY and HANDOVER_KEY_PREVIOUS
 	UCP                   string
 	Playground            string
-	LogLevel              *slog.Level // nil: info
+	LogLevel              slog.Leveler // nil: info
 	LogFormat             string
 
 	logLines *logbuffer.Writer // set by openLog
@@ -146,10 +146,7 @@ func (s *settings) fail(to io.Writer, why string) {
 }
 
 func (s *settings) logHandler(to io.Writer) slog.Handler {
-	options := &slog.HandlerOptions{}
-	if s.LogLevel != nil {
-		options.Level = *s.LogLevel
-	}
+	options := &slog.HandlerOptions{Level: s.LogLevel}
 	if s.LogFormat == "text" {
 		return slog.NewTextHandler(to, options)
 	}
@@ -166,8 +163,8 @@ func (s *settings) logger(out cli.Output) *slog.Logger {
 	return log
 }
 
-func parseLevel(s string) (level *slog.Level, err error) {
-	level = new(slog.Level)
+func parseLevel(s string) (slog.Leveler, error) {
+	var level slog.Level
 	if level.UnmarshalText([]byte(s)) != nil {
 		return nil, fmt.Errorf("%q is not one of debug, info, warn, error", s)
 	}

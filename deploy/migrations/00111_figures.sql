@@ -126,6 +126,7 @@ BEGIN
         ELSIF before.status IS NULL THEN
             SELECT imported AND bore_revenue(kept.status, ends_at, trial_ends_at) INTO bore
             FROM subscriptions WHERE store_id = store AND id = subscription;
+            bore := coalesce(bore, false); -- a trigger of the platform may have deleted it
         ELSIF kept.status IS NOT NULL THEN
             SELECT * INTO known FROM subscription_states
             WHERE store_id = store AND subscription_id = subscription AND number <= before.number AND card_last_four IS NOT NULL
@@ -140,9 +141,9 @@ BEGIN
             END IF;
         END IF;
         UPDATE subscription_states
-        SET was_bearing = coalesce(bore, false), moves_revenue = moves, card_last_four = kept.card_last_four, card_scheme = kept.card_scheme
+        SET was_bearing = bore, moves_revenue = moves, card_last_four = kept.card_last_four, card_scheme = kept.card_scheme
         WHERE store_id = store AND subscription_id = subscription AND number = kept.number
-            AND (was_bearing, moves_revenue, card_last_four, card_scheme) IS DISTINCT FROM (coalesce(bore, false), moves, kept.card_last_four, kept.card_scheme);
+            AND (was_bearing, moves_revenue, card_last_four, card_scheme) IS DISTINCT FROM (bore, moves, kept.card_last_four, kept.card_scheme);
     END $$;
 
     -- An insert cannot see whether this transaction deleted the same ID before, without reading states: so a deletion leaves

@@ -15,6 +15,7 @@ import (
 
 	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
+	"commerce/deploy/migrations"
 )
 
 // threeSubscriptions adds a customer with a card and subscriptions 1, 2 and 3 to aShop. The
@@ -336,11 +337,7 @@ func TestUp_ForgetsWhatAFoldAtTheSameTimeHasFolded(t *testing.T) {
 	inOne(t, conn, aShop, threeSubscriptions, "UPDATE subscription_timelines SET system_identifier = 1")
 	exec(t, prune, `BEGIN; SELECT FROM subscription_states FOR UPDATE;
 		INSERT INTO folded_states VALUES (1, '7000000', 1, pg_current_xact_id())`)
-	restarted := make(chan error, 1)
-	go func() {
-		_, err := m.Up(context.Background())
-		restarted <- err
-	}()
+	restarted := goUp(m)
 	awaitLocks(t, conn, 1)
 	exec(t, prune, "COMMIT")
 	assert.NoError(t, <-restarted)
@@ -355,11 +352,7 @@ func TestUp_BeginsHistoriesAfterWriters(t *testing.T) {
 	conn, m, writer := dial(t, url), open(t, url), dial(t, url)
 	inOne(t, conn, aShop, threeSubscriptions, "UPDATE subscription_timelines SET system_identifier = 1", "DELETE FROM subscription_states")
 	exec(t, writer, "BEGIN; UPDATE subscriptions SET status = 'expired' WHERE id = 2; DELETE FROM subscriptions WHERE id = 3")
-	restarted := make(chan error, 1)
-	go func() {
-		_, err := m.Up(context.Background())
-		restarted <- err
-	}()
+	restarted := goUp(m)
 	awaitLocks(t, conn, 1)
 	exec(t, writer, "COMMIT")
 	assert.NoError(t, <-restarted)
@@ -380,6 +373,16 @@ func TestSubscriptionChanges_StampsExistingRows(t *testing.T) {
 	assert.Equal(t, len(texts(t, conn, "SELECT mark::text FROM subscription_timelines")), 1, "timelines")
 }
 
+// goUp migrates in the background.
+func goUp(m *migrations.Migrator) <-chan error {
+	done := make(chan error, 1)
+	go func() {
+		_, err := m.Up(context.Background())
+		done <- err
+	}()
+	return done
+}
+
 // While the migration waits for a writer, others can read subscriptions, and the
 // writer can go on to them.
 func TestSubscriptionChanges_StopsNobodyWhileItWaits(t *testing.T) {
@@ -389,11 +392,7 @@ func TestSubscriptionChanges_StopsNobodyWhileItWaits(t *testing.T) {
 	downTo(t, m, 101)
 	exec(t, conn, aShop+threeSubscriptions)
 	exec(t, writer, "BEGIN; UPDATE saved_cards SET last_four = '1111'")
-	migrated := make(chan error, 1)
-	go func() {
-		_, err := m.Up(context.Background())
-		migrated <- err
-	}()
+	migrated := goUp(m)
 	const waits = "SELECT mode FROM pg_locks WHERE NOT granted AND relation = 'saved_cards'::regclass"
 	for len(texts(t, conn, waits)) == 0 {
 		time.Sleep(time.Millisecond)
@@ -411,11 +410,7 @@ func TestFigures_StopsNoReaderOfSubscriptionsWhileItWaits(t *testing.T) {
 	downTo(t, m, 110)
 	exec(t, conn, aShop+threeSubscriptions)
 	exec(t, reader, "BEGIN; SELECT FROM subscription_states")
-	migrated := make(chan error, 1)
-	go func() {
-		_, err := m.Up(context.Background())
-		migrated <- err
-	}()
+	migrated := goUp(m)
 	const waits = "SELECT mode FROM pg_locks WHERE relation = 'saved_cards'::regclass AND mode = 'ShareRowExclusiveLock'"
 	for len(texts(t, conn, waits)) == 0 {
 		time.Sleep(time.Millisecond)

@@ -90,41 +90,42 @@ func (p pageSQL) subscriptions(conditions string) string {
 func (p pageSQL) found(f subscriptions.Filter, by subscriptions.Index) string {
 	var all strings.Builder
 	for _, c := range f.Given() {
-		if c.Index == by && c.Row != nil {
+		if c.Index == by {
 			all.WriteString(" AND " + c.Row(&f, p.arg))
 		}
 	}
 	return all.String()
 }
 
-// tested returns what rows must meet of all other criteria. Postgres knows nothing of such conditions: if it chose the
-// index, a generic plan would expect of each value what is true of the average.
+// tested returns what rows must meet of all other criteria.
 func (p pageSQL) tested(f subscriptions.Filter, by subscriptions.Index) string {
 	var all strings.Builder
 	for _, c := range f.Given() {
 		if c.Index != by {
-			all.WriteString(" AND coalesce(" + c.Row(&f, p.arg) + ", false)")
+			all.WriteString(p.test(&f, c))
 		}
 	}
 	return all.String()
 }
 
+// test returns a condition of which Postgres knows nothing: if it chose the index, a generic plan would expect of each value
+// what is true of the average.
+func (p pageSQL) test(f *subscriptions.Filter, c *subscriptions.Criterion) string {
+	return " AND coalesce(" + c.Row(f, p.arg) + ", false)"
+}
+
 // ofStore selects a store's subscriptions by what the subscriptions themselves have.
 func (p pageSQL) ofStore(q subscriptions.Query) string {
 	by := q.Filter.By()
-	switch by[0] {
-	case subscriptions.Few:
+	if by[0] == subscriptions.Few {
 		return p.subscriptions(p.found(q.Filter, by[0])+p.tested(q.Filter, by[0])) + " ORDER BY " + p.order
-	case subscriptions.ByDay: // the plain list is as good
-		by = []subscriptions.Index{subscriptions.ByStatus, subscriptions.ByDay}
 	}
 	return p.ofEach(q, by)
 }
 
 // readsSeveral reports whether the statement for a filter can read several indexes.
 func readsSeveral(f subscriptions.Filter) bool {
-	by := f.By()
-	return !f.ByCustomer() && by[0] != subscriptions.Few && (len(by) > 1 || by[0] == subscriptions.ByDay)
+	return !f.ByCustomer() && len(f.By()) > 1
 }
 
 // limit returns a function that adds how many rows have those of a page in them, times a number.
@@ -140,8 +141,8 @@ func (p pageSQL) limit(q subscriptions.Query, times int) func() string {
 // inStates selects the rows of states that meet conditions, in order. The indexes with the status are ordered only
 // within one state, so each state has a branch, and Postgres merges the branches in order. Only the plain list has an
 // index without the status. States are literals, so that even a generic plan takes into account how rare they are.
-// Branches have their own limit. Without it, Postgres plans each as if all of its rows were read, and
-// sorts those of a large store.
+// Branches have their own limit. Without it, Postgres plans each as if all of its rows were read, and sorts those of a
+// large store.
 func (p pageSQL) inStates(states subscriptions.StatusSet, of string, limit func() string) string {
 	ordered := " ORDER BY " + p.order
 	if states == subscriptions.EveryStatus && of == "" && p.byID {
@@ -211,7 +212,7 @@ func (p pageSQL) ofCustomers(q subscriptions.Query) string {
 		if c.Customer != nil {
 			who += " AND " + c.Customer(&q.Filter, p.arg)
 		} else {
-			of += " AND coalesce(" + c.Row(&q.Filter, p.arg) + ", false)"
+			of += p.test(&q.Filter, c)
 		}
 	}
 	return "SELECT theirs.* FROM (SELECT id AS customer FROM customers WHERE store_id = $1" + who + ") whose" +

@@ -296,14 +296,13 @@ func (s *Carts) follow(ctx context.Context, v *Visit) (held redisstore.Stored, m
 	limited, done := v.Within(ctx)
 	to, mark, err := s.carts.Redis.Moved(limited, v.home)
 	done()
+	none := redisstore.Stored{}
 	if mark != "" { // a moment that differs from those of other hand-overs
-		nothing := redisstore.Stored{}
-		held.Agent = "0." + mark[max(len(mark)-8, 0):] + "|" + nothing.Moment()
+		none.Agent = "0." + mark[max(len(mark)-8, 0):] + "|" + none.Moment()
 	}
 	if err != nil || to == (redisstore.Ref{}) {
-		return held, mark != "", err
+		return none, mark != "", err
 	}
-	none := held
 	v.GoTo(to)
 	v.kept = true
 	held, err = s.carts.Load(ctx, v.Visit)

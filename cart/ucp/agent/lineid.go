@@ -20,8 +20,10 @@ func (s *Carts) ShownIDs(c Cart) func(cart.LineID) string {
 	}
 }
 
+const checkSize = 4 // characters of the second HMAC
+
 func signed(hidden func(cart.LineID) string, name string) string {
-	return name + hidden(cart.LineID("shown " + name))[:4]
+	return name + hidden(cart.LineID("shown " + name))[:checkSize]
 }
 
 // named completes elements with the lines of the cart that their IDs name, and without the IDs that no line of it ever had, under
@@ -34,13 +36,22 @@ func (s *Carts) named(v *Visit, elements []Element, c cart.Cart) (named []Elemen
 			lines[key+own[key](l.ID)] = l.ID
 		}
 	}
+	lineOf := func(id string) (line cart.LineID, known bool) {
+		if len(id) < keyName+checkSize {
+			return "", false
+		}
+		key, name := id[:keyName], id[:len(id)-checkSize]
+		hidden := own[key]
+		return lines[name], hidden != nil && key+signed(hidden, name[keyName:]) == id
+	}
 	for i, e := range elements {
-		id, moment, _ := strings.Cut(e.ID, "~")
-		key, name := id[:min(keyName, len(id))], id[:max(len(id)-4, 0)]
-		if hidden := own[key]; e.ID != "" && (hidden == nil || len(name) < keyName || key+signed(hidden, name[keyName:]) != id) {
-			e.ID, unknown = "", append(unknown, i)
-		} else if e.ID != "" {
-			e.Line, moments = lines[name], append(moments, moment)
+		if e.ID != "" {
+			id, moment, _ := strings.Cut(e.ID, "~")
+			if line, known := lineOf(id); known {
+				e.Line, moments = line, append(moments, moment)
+			} else {
+				e.ID, unknown = "", append(unknown, i)
+			}
 		}
 		named = append(named, e)
 	}

@@ -138,7 +138,7 @@ func faults() []fault {
 		},
 		{
 			name:    "a transaction of the platform stays open", // which the service's role does not see
-			staging: hastyShop(),
+			staging: asShop(hasty),
 			begin: func(s *scene) {
 				conn := assert.Must(pgx.Connect(s.Context(), s.database))(s)
 				s.Cleanup(func() { conn.Close(context.Background()) })
@@ -218,13 +218,13 @@ func faults() []fault {
 		},
 		{
 			name:    "the role may not read subscriptions",
-			staging: asShop(),
+			staging: asShop(nil),
 			begin:   func(s *scene) { s.statement("REVOKE SELECT ON subscriptions FROM shop") },
 			alerts:  []string{"CommercePostgresErrors", "CommercePostgresUnfit", "CommerceSubscriptionsFail"},
 		},
 		{
 			name:    "the role may not log in",
-			staging: asShop(),
+			staging: asShop(nil),
 			begin: func(s *scene) {
 				s.statement("ALTER ROLE shop NOLOGIN; SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'shop'")
 			},
@@ -333,18 +333,12 @@ func faults() []fault {
 }
 
 // asShop stages a service whose role in Postgres is shop.
-func asShop() staging {
-	return staging{ownPostgres: true, settings: func(s *scene, _ int) []string {
+func asShop(program func() (string, error)) staging {
+	return staging{ownPostgres: true, program: program, settings: func(s *scene, _ int) []string {
 		s.statement("CREATE ROLE shop LOGIN")
 		commerce(s, s.database, "migrate", "up", "--service-role=shop")
 		return []string{"DATABASE_URL=" + strings.Replace(s.database, "postgres@", "shop@", 1)}
 	}}
-}
-
-func hastyShop() staging {
-	st := asShop()
-	st.program = hasty
-	return st
 }
 
 func (s *scene) startReplica() {
