@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -54,16 +55,36 @@ func (r *reader) listed(t *testing.T) []string {
 
 // A copier is a file of the guide that keeps a copy.
 type copier struct {
-	run   func()
-	query func(sql string) []string
+	run    func()
+	copied func() []string // IDs and states, newest first
+	number func() []string // of the copy; nil: it copies everything each time
+}
+
+// ofSQL is a copier into tables, which query reads.
+func ofSQL(run func(), query func(sql string) []string) copier {
+	return copier{
+		run:    run,
+		copied: func() []string { return query("SELECT id || (body ->> 'status') FROM subscriptions ORDER BY id DESC") },
+		number: func() []string { return query("SELECT copy || '' FROM sync") },
+	}
 }
 
 // script is sync.sh.
 func (r *reader) script(t *testing.T) copier {
-	return copier{
-		run:   func() { r.follow(t, "sync.sh") },
-		query: func(sql string) []string { return strings.Fields(r.terminal.run(t, `sqlite3 copy.db "`+sql+`"`)) },
+	return ofSQL(
+		func() { r.follow(t, "sync.sh") },
+		func(sql string) []string { return strings.Fields(r.terminal.run(t, `sqlite3 copy.db "`+sql+`"`)) },
+	)
+}
+
+// sheet is sheets.gs, in Node.
+func (r *reader) sheet(t *testing.T) copier {
+	run := func() {
+		said := r.terminal.run(t, examplesOf(t, subscriptionsGuide)[0].script+"node sheets.mjs; TOKEN=wrong node sheets.mjs")
+		assert.Equal(t, said, "waits 7000 ms\nwaits 7000 ms\nThe script property TOKEN is not a valid API token of the store.\n", "printed")
 	}
+	const rows = `jq -r '[.rows[1:][] | select(.[0] != "")] | sort_by(-.[0])[] | "\(.[0])\(.[1])"' book.json`
+	return copier{run: run, copied: func() []string { return strings.Fields(r.terminal.run(t, rows)) }}
 }
 
 // pipeline is copy.yaml. It does what Redpanda Connect does in one minute: the requests and the
@@ -100,7 +121,7 @@ func (r *reader) pipeline(t *testing.T) copier {
 			more = page.More
 		}
 	}
-	return copier{run, query}
+	return ofSQL(run, query)
 }
 
 type answered struct {
@@ -124,16 +145,16 @@ func connector(t *testing.T, file string) string {
 func TestSubscriptionsGuide_CopiesFollowChangesAndStartAgain(t *testing.T) {
 	slow(t)
 	r := newReader(t)
-	copiers := map[string]copier{"sync.sh": r.script(t), "copy.yaml": r.pipeline(t)}
-	const copied, number = "SELECT id || (body ->> 'status') FROM subscriptions ORDER BY id DESC", "SELECT copy || '' FROM sync"
+	assert.NoError(t, os.CopyFS(r.terminal.dir, os.DirFS("testdata/connectors")))
+	copiers := map[string]copier{"sync.sh": r.script(t), "copy.yaml": r.pipeline(t), "sheets.gs": r.sheet(t)}
 	for _, step := range []struct{ name, sql string }{
 		{"first copy", ""},
 		{"changes", `
 			UPDATE subscriptions SET status = 'expired' WHERE (store_id, id) = (1, 5001);
 			DELETE FROM subscriptions WHERE (store_id, id) = (1, 5003);
 			INSERT INTO subscriptions (store_id, id, customer_id, calling_code, status, starts_at, ends_at, current_period_start,
-				current_period_end, duration, order_id, price_amount, currency, product_id, variant_id)
-			SELECT 1, 6000, 1001, '966', 'active', now(), now(), now(), now() + interval '1 day', 'monthly', 7, 2000, 'SAR', 4, 41`},
+				current_period_end, duration, order_id, price_amount, currency, product_id, variant_id, external_customer_id)
+			SELECT 1, 6000, 1001, '966', 'active', now(), now(), now(), '2027-01-31 10:00Z', 'monthly', 7, 2000, 'SAR', 4, 41, '=1+1'`},
 		{"nothing", ""},
 		{"a restored backup, in which a deletion is not known", `
 			DELETE FROM subscriptions WHERE (store_id, id) = (1, 5004);
@@ -146,14 +167,26 @@ func TestSubscriptionsGuide_CopiesFollowChangesAndStartAgain(t *testing.T) {
 		}
 		for name, c := range copiers {
 			c.run()
-			assert.Equal(t, c.query(copied), r.listed(t), "%s: %s, compared with the list", name, step.name)
+			assert.Equal(t, c.copied(), r.listed(t), "%s: %s, compared with the list", name, step.name)
 		}
 	}
 	for name, c := range copiers {
-		rows := c.query(copied)
+		rows := c.copied()
 		assert.That(t, len(rows) == 47 && rows[0] == "6000active", "%s: copied %q", name, rows)
-		assert.Equal(t, c.query(number), []string{"2"}, "%s: number of the copy: the second, after the backup", name)
+		assert.That(t, c.number == nil || slices.Equal(c.number(), []string{"2"}), "%s: number of the copy: the second, after the backup", name)
 	}
+	printed := r.terminal.run(t, `jq -c '.triggers, (.rows[] | select(.[0] == 6000) | .[3, 9])' book.json`)
+	assert.Equal(t, printed, "[\"fill\"]\n\"=1+1\"\n\"2027-01-31 10:00:00\"\n", "triggers, and cells that sheets.gs has written")
+}
+
+func TestSubscriptionsGuide_PowerQueryParses(t *testing.T) {
+	slow(t)
+	dir := installPackages(t, "connectors")
+	assert.NoError(t, os.WriteFile(filepath.Join(dir, "subscriptions.pq"), []byte(connector(t, "subscriptions.pq")), 0o600))
+	node := command(t, "node", "parse.mjs")
+	node.Dir = dir
+	said, err := node.CombinedOutput()
+	assert.That(t, err == nil, "node parse.mjs: %v\n%s", err, said)
 }
 
 // The script for dlt names parameters and members that the call has.
