@@ -132,7 +132,7 @@ func unauthenticated(kind string, text locale.Text) *problem.Error {
 	return refusal
 }
 
-// CredentialKinds lists the Kinds of unauthenticated errors, which docs/metrics.md explains.
+// CredentialKinds lists the Kinds of unauthenticated errors, which docs/runbook.md explains.
 func CredentialKinds() []string {
 	return []string{
 		"missing", "malformed", "not_accepted", "type", "signature", "key", "expired", "not_yet_valid",

@@ -221,7 +221,9 @@ func (r *running) browse(t *testing.T, apiToken string) {
 
 func documented(t *testing.T) []string {
 	t.Helper()
-	return slices.Sorted(captured("(?m)^- `(commerce_[a-z_]+)[{`]", source(t, "docs/metrics.md")))
+	_, section, _ := strings.Cut(source(t, "docs/operations.md"), "\n### Metrics\n")
+	section, _, _ = strings.Cut(section, "\n#")
+	return slices.Sorted(captured("`(commerce_[a-z_]+)[{`]", section))
 }
 
 func captured(pattern, text string) func(yield func(string) bool) {
@@ -253,7 +255,7 @@ func TestMetrics_OfServeAreThoseInTheDocumentation(t *testing.T) {
 	serve.log.wait(t, 0, "commerce check") // sets its metrics first
 	page := serve.send(t, "GET", serve.admin+"/metrics", "").Body
 	exposed := slices.Sorted(captured(`(?m)^# TYPE (commerce_[a-z_]+) `, page))
-	assert.Equal(t, exposed, documented(t), "docs/metrics.md lists other metrics than serve has (-docs +serve)")
+	assert.Equal(t, exposed, documented(t), "docs/operations.md lists other metrics than serve has (-docs +serve)")
 	statements := slices.Sorted(captured(`commerce_postgres_statement_duration_seconds_count\{statement="([^"]*)"`, page))
 	assert.That(t, !slices.Contains(statements, "other") && len(statements) >= 10,
 		"statements without a name, or too few: %q", statements)

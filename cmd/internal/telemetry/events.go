@@ -116,10 +116,11 @@ func (m *Metrics) ObserveCatalog(of string, stats func() lastknown.Stats) {
 		"missing": func(s lastknown.Stats) uint64 { return s.Missing },
 		"failed":  func(s lastknown.Stats) uint64 { return s.Failed },
 	} {
-		m.registry.counter("commerce_catalog_lookups_total", "Values that requests needed, by what was served.",
+		m.registry.counter("commerce_catalog_lookups_total", "Values that requests looked up in a cache. fresh: from memory. waited: loaded from Postgres. "+
+			"stale: the last known value, because Postgres did not answer in time. missing: does not exist. failed: no value is known, a 503.",
 			prometheus.Labels{"of": of, "result": result}, func() float64 { return float64(count(stats())) })
 	}
-	m.registry.gauge("commerce_catalog_oldest_served_seconds", "Age of the oldest value that was served in the last minute.",
+	m.registry.gauge("commerce_catalog_oldest_served_seconds", "Age of the oldest value that the cache served in the last minute. Normal: up to 1 second, 60 for coupon_uses.",
 		prometheus.Labels{"of": of}, func() float64 { return stats().Oldest.Seconds() })
 }
 

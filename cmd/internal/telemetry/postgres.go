@@ -35,11 +35,11 @@ var (
 func newPostgresTracer(r registry) postgresTracer {
 	return postgresTracer{
 		duration: r.histograms("commerce_postgres_statement_duration_seconds",
-			"Time of a Postgres statement until its last row was read, without the wait for a connection.",
+			"Time of a statement until its last row is read, without the wait for a connection. pg_stat_activity shows the same name.",
 			[]float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}, "statement"),
 		series: bounded.New[string, prometheus.Observer](maxSeries, nil),
 		failures: fromZero(r.counters("commerce_postgres_errors_total",
-			"Postgres statements, connections and waits for a connection that failed, by kind.", "kind"),
+			"Statements, connections and waits for a connection that failed. docs/runbook.md explains the kinds, at Errors.", "kind"),
 			kindsOf(sqlstateKinds)...),
 	}
 }
@@ -129,13 +129,13 @@ func statementName(sql string) (name, label string) {
 // ObservePool adds the metrics of a pool, which its label names. They are read at each scrape.
 func (m *Metrics) ObservePool(name string, pool *pgxpool.Pool) {
 	of, stat := prometheus.Labels{"pool": name}, pool.Stat
-	const connections, now = "commerce_postgres_pool_connections", "Connections to Postgres now, by pool."
+	const connections, now = "commerce_postgres_pool_connections", "Connections that are idle or used. Pools of a replica have its host and port after an @."
 	m.registry.gauge(connections, now, prometheus.Labels{"pool": name, "state": "idle"}, func() float64 { return float64(stat().IdleConns()) })
 	m.registry.gauge(connections, now, prometheus.Labels{"pool": name, "state": "used"}, func() float64 { return float64(stat().AcquiredConns()) })
-	m.registry.gauge("commerce_postgres_pool_max_connections", "Maximum size of a Postgres pool.", of,
+	m.registry.gauge("commerce_postgres_pool_max_connections", "Maximum size of the pool.", of,
 		func() float64 { return float64(stat().MaxConns()) })
-	m.registry.counter("commerce_postgres_pool_waits_total", "Waits for a connection to become free or to be opened, by pool.", of,
+	m.registry.counter("commerce_postgres_pool_waits_total", "Waits for a free or a new connection.", of,
 		func() float64 { return float64(stat().EmptyAcquireCount()) })
-	m.registry.counter("commerce_postgres_pool_wait_seconds_total", "Time of these waits, by pool.", of,
+	m.registry.counter("commerce_postgres_pool_wait_seconds_total", "Total time of waits for a connection.", of,
 		func() float64 { return stat().EmptyAcquireWaitTime().Seconds() })
 }

@@ -40,12 +40,13 @@ type redisHook struct {
 }
 
 func newRedisHook(r registry) redisHook {
-	duration := r.histograms("commerce_redis_command_duration_seconds", "Time of a Redis command or script, with the wait for a connection.",
+	duration := r.histograms("commerce_redis_command_duration_seconds", "Time of a command or script, with the wait for a connection. commit: writes carts; "+
+		"limit: counts for limits; read_batch, change_batch: read or change several carts.",
 		[]float64{.00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .2, .3, .5, 1}, "command")
 	h := redisHook{
 		took: map[string]prometheus.Observer{},
 		failures: fromZero(r.counters("commerce_redis_errors_total",
-			"Redis commands that failed, by kind.", "kind"), kindsOf(redisReplies)...),
+			"Commands that failed. docs/runbook.md explains the kinds, at Errors.", "kind"), kindsOf(redisReplies)...),
 	}
 	commands := []string{
 		redisstore.ScriptName, limit.ScriptName, readBatch, changeBatch, "hgetall", "hget", "exists", "pttl",
@@ -146,15 +147,15 @@ func spanFailure(err error) error {
 // A command counts once, together with its retries. On a cluster, each attempt at a node
 // counts, so that redirections and failures of single nodes show.
 func (m *Metrics) ObserveRedis(client redis.UniversalClient) {
-	const connections, now = "commerce_redis_pool_connections", "Connections to Redis now, of all nodes together."
+	const connections, now = "commerce_redis_pool_connections", "Connections that are idle or used, of all nodes. Near 32 used per core, Redis is slow."
 	m.registry.gauge(connections, now, prometheus.Labels{"state": "idle"}, func() float64 { return float64(client.PoolStats().IdleConns) })
 	m.registry.gauge(connections, now, prometheus.Labels{"state": "used"}, func() float64 {
 		s := client.PoolStats()
 		return max(float64(s.TotalConns)-float64(s.IdleConns), 0) // go-redis does not count them at the same moment
 	})
-	m.registry.counter("commerce_redis_pool_waits_total", "Redis commands that waited for a connection to become free.", nil,
+	m.registry.counter("commerce_redis_pool_waits_total", "Commands that waited for a connection.", nil,
 		func() float64 { return float64(client.PoolStats().WaitCount) })
-	m.registry.counter("commerce_redis_pool_timeouts_total", "Redis commands for which no connection became free in time.", nil,
+	m.registry.counter("commerce_redis_pool_timeouts_total", "Commands that failed because no connection became free.", nil,
 		func() float64 { return float64(client.PoolStats().Timeouts) })
 	connect.AddHook(client, m.redis)
 }

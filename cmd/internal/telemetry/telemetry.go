@@ -1,5 +1,5 @@
 // Package telemetry has the service's Prometheus metrics: the registry, and the functions and
-// hooks that the other packages report to. docs/metrics.md lists all metrics. The hooks of Redis and
+// hooks that the other packages report to. docs/operations.md lists all metrics. The hooks of Redis and
 // Postgres also add the spans of traces.
 //
 // No label value comes from a caller. Each label has a fixed set of values, or the names of the
@@ -64,40 +64,41 @@ func New(version string) *Metrics {
 		postgres: newPostgresTracer(r),
 
 		inFlight: r.gauges("commerce_http_requests_in_flight",
-			"Requests that are being answered now.").WithLabelValues(),
-		requests: r.histograms("commerce_http_request_duration_seconds", "Time to answer a request, by route pattern.",
+			"Requests in progress, without streams of events.").WithLabelValues(),
+		requests: r.histograms("commerce_http_request_duration_seconds", "Time to answer a request, without wait. Status 499: the client disconnected "+
+			"or sent its body too slowly. Route unmatched: unknown paths; refused: beyond the limits of overload or of streams.",
 			[]float64{.00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5},
 			"method", "route", "status"),
 		requestSeries: bounded.New[request, prometheus.Observer](maxSeries, nil),
 
 		badCredentials: fromZero(r.counters("commerce_bad_credentials_total",
-			"Requests whose access token or API token was refused, by what is wrong with it.", "kind"),
+			"Refused access and API tokens. docs/runbook.md explains the kinds, at CommerceTokensRefused.", "kind"),
 			auth.CredentialKinds()...),
 		limited: fromZero(r.counters("commerce_limiter_refusals_total",
-			"Requests that a limit refused with 429 or 503, by limit.", "limit"),
+			"Refused requests: by the budget of a client (429), by in_flight, the limit of requests in progress, or by the limit of streams of events (503).", "limit"),
 			"reads", "changes", "create", "text", "credentials", "api_tokens", "coupons", "shares", "in_flight", "streams"),
 		conflicts: fromZero(r.counters("commerce_conflicts_total",
-			"Changes whose Idempotency-Key or If-Match did not fit, by error code.", "code"),
+			"Changes with an idempotency_conflict or a version_mismatch.", "code"),
 			string(problem.IdempotencyConflict), string(problem.VersionMismatch)),
 		cartRefusals: r.counters("commerce_cart_refusals_total",
-			"Changes of carts that were refused with a 4xx, by route pattern and error code.", "route", "code"),
+			"Changes of carts refused with a 4xx, except operations that a list with each leaves out.", "route", "code"),
 
 		dependencies: r.gauges("commerce_dependency_up",
-			"Whether the latest check of a server that the service needs, or of what it needs there, succeeded: 1 or 0.",
+			"1 if the latest check succeeded, otherwise 0: of redis, postgres, the role's rights in Postgres, its schema, or the fetch of keys from the issuer.",
 			"dependency"),
 		replicaUp: r.gauges("commerce_postgres_replica_up",
-			"Whether a Postgres replica serves reads by its latest check: 1 or 0.", "replica"),
+			"1 if the Postgres replica (host and port) serves reads, otherwise 0.", "replica"),
 		replicaLag: r.gauges("commerce_postgres_replica_lag_seconds",
-			"Age of the rows that a Postgres replica shows, by its latest check that succeeded.", "replica"),
+			"Age of the rows that the Postgres replica shows. It does not grow while the primary is down.", "replica"),
 		findings: r.gauges("commerce_check_findings",
-			"Findings of the latest check of the servers, which runs about once a minute, by code and level.", "code", "level"),
+			"Findings of the latest check of the servers: see commerce check.", "code", "level"),
 		redisReplicas: r.gauges("commerce_redis_connected_replicas",
-			"Replicas that are connected to the Redis master with the fewest, by the latest check."),
+			"Connected replicas of the Redis master that has the fewest."),
 		subscriptionReads: fromZero(r.counters("commerce_subscription_reads_total",
-			"Reads of subscriptions that a Postgres server answered, by server: primary or replica.", "server"),
+			"Reads of lists, changes, summaries and monthly figures of subscriptions that the primary or a replica answered.", "server"),
 			"primary", "replica"),
 		changeDelay: r.histograms("commerce_catalog_change_delay_seconds",
-			"Time from the first request that needs a value after a notification of a change, until this instance has loaded it.",
+			"Time to load a changed value of a cache, from the first request for it after the notification.",
 			[]float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}, "of"),
 
 		cartMetrics: newCartMetrics(r),
@@ -106,25 +107,28 @@ func New(version string) *Metrics {
 
 func newCartMetrics(r registry) cartMetrics {
 	return cartMetrics{
-		created: r.counters("commerce_carts_created_total", "Carts that a change created.", "owner"),
+		created: r.counters("commerce_carts_created_total", "Carts that a change, not a merge, created for a guest or a customer.", "owner"),
 		merges: fromZero(r.counters("commerce_merges_total",
-			"Attempts to merge a guest's cart into a customer's.", "outcome"),
+			"Attempts to merge a guest's cart into a customer's. merged: complete. cut: complete, with quantities reduced to what can be bought. "+
+				"full: the customer's cart has no room. postponed: a later request tries again, such as when replicas do not confirm. "+
+				"nothing: merged already, or empty.", "outcome"),
 			string(service.MergeDone), string(service.MergeCut), string(service.MergeFull),
 			string(service.MergePostponed), string(service.MergeNothing)),
 		replicated: r.counters("commerce_replicated_changes_total",
-			"Changes that waited for all replicas of Redis, by result.", "result"),
+			"Changes with DURABILITY=replica. confirmed: all replicas have the change. unconfirmed: a failover can lose it.", "result"),
 		issues: r.counters("commerce_cart_validation_issues_total",
 			"Issues and warnings that validations found.", "code"),
 		mergeDuration: r.histograms("commerce_merge_duration_seconds", "Time of an attempt to merge, with any outcome.",
 			[]float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5}).WithLabelValues(),
-		streams: r.gauges("commerce_cart_streams", "Open streams of carts.").WithLabelValues(),
+		streams: r.gauges("commerce_cart_streams", "Open streams of events. In other metrics, their requests end when the stream begins.").WithLabelValues(),
 		replays: r.counters("commerce_idempotent_replays_total",
-			"Changes that an earlier request had made, recognized by Idempotency-Key or X-Timestamp.").
+			"Recognized repeats of a change. If they rise, responses are late or lost.").
 			WithLabelValues(),
 		publishFailures: r.counters("commerce_cart_publish_failures_total",
-			"Changes of carts that Redis refused to announce to those who listen.").WithLabelValues(),
+			"Changes that Redis refused to announce to streams, which show them up to 20 seconds late.").WithLabelValues(),
 		lostReplies: fromZero(r.counters("commerce_redis_lost_replies_total",
-			"Commits, of one or more changes of a cart, whose reply from Redis was lost or slow, by what a read of the cart has told.", "settled"),
+			"Commits whose reply from Redis was lost or slow. A read showed that they were made or not_made, or it is unknown: "+
+				"a 504, or with an Idempotency-Key a 503.", "settled"),
 			string(redisstore.SettledMade), string(redisstore.SettledNotMade), string(redisstore.SettledUnknown)),
 	}
 }
@@ -135,9 +139,9 @@ func (m *Metrics) Handler() http.Handler {
 
 // ObserveConnections exposes how many connections of clients are open, and how many can be. Call it once.
 func (m *Metrics) ObserveConnections(open func() int, maximum int) {
-	m.registry.gauge("commerce_http_connections", "Open connections of clients, with those of streams of events.", nil,
+	m.registry.gauge("commerce_http_connections", "Open connections of clients, also of streams of events.", nil,
 		func() float64 { return float64(open()) })
-	m.registry.gauge("commerce_http_max_connections", "Connections of clients for which there are file descriptors.", nil,
+	m.registry.gauge("commerce_http_max_connections", "Maximum of open connections, by file descriptors. Further clients wait.", nil,
 		func() float64 { return float64(maximum) })
 }
 

@@ -14,10 +14,12 @@ import (
 	"commerce/deploy/ephemeral"
 )
 
-// series are the names of metrics with the values of each of their labels.
+// series are the names of metrics with the values of each of their labels, and with the words of
+// their help for the label "".
 type series map[string]map[string][]string
 
 var (
+	help     = regexp.MustCompile(`(?m)^# HELP (\w+) (.*)$`)
 	sample   = regexp.MustCompile(`(?m)^(\w+)(?:{(.*)})? \S+$`)                          // a line of /metrics
 	label    = regexp.MustCompile(`(\w+)="([^"]*)"`)                                     // of a sample
 	selector = regexp.MustCompile(`\b((?:commerce|process|go)[_:][\w:]+)(?:{([^}]*)})?`) // of a query
@@ -46,10 +48,13 @@ func scraped(t *testing.T) series {
 		}
 		return page
 	})
-	found := series{}
+	found, explained := series{}, map[string][]string{}
+	for _, line := range help.FindAllStringSubmatch(page, -1) {
+		explained[line[1]] = regexp.MustCompile(`\w+`).FindAllString(line[2], -1)
+	}
 	for _, line := range sample.FindAllStringSubmatch(page, -1) {
 		if found[line[1]] == nil {
-			found[line[1]] = map[string][]string{}
+			found[line[1]] = map[string][]string{"": explained[regexp.MustCompile(`_(bucket|sum|count)$`).ReplaceAllString(line[1], "")]}
 		}
 		for _, pair := range label.FindAllStringSubmatch(line[2], -1) {
 			found[line[1]][pair[1]] = append(found[line[1]][pair[1]], pair[2])
@@ -80,8 +85,8 @@ func everyCall(apiToken string) []call {
 	}
 }
 
-// faults returns what a query names that there is not. Documented values occur only in case of
-// errors.
+// faults returns what a query names that there is not. Values that are documented, or in the help
+// of the metric, occur only in case of errors.
 func (s series) faults(query, documented string) (faults []string) {
 	for _, found := range selector.FindAllStringSubmatch(query, -1) {
 		metric, labels := found[1], s[found[1]]
@@ -97,7 +102,7 @@ func (s series) faults(query, documented string) (faults []string) {
 			}
 			for alternative := range strings.SplitSeq(m[3], "|") {
 				is := regexp.MustCompile("^(?:" + alternative + ")$").MatchString
-				if has && !slices.ContainsFunc(values, is) && !strings.Contains(documented, "`"+alternative+"`") && m[1] != "status" {
+				if has && !slices.ContainsFunc(slices.Concat(values, labels[""]), is) && !strings.Contains(documented, "`"+alternative+"`") && m[1] != "status" {
 					faults = append(faults, fmt.Sprintf("%s never has %s=%q", metric, m[1], alternative))
 				}
 			}
@@ -128,7 +133,7 @@ func queries(t *testing.T) map[string]string {
 func TestQueries_NameOnlyWhatARealServiceExposes(t *testing.T) {
 	t.Parallel()
 	all := queries(t)
-	exposed, documented := scraped(t), string(assert.Must(os.ReadFile(filepath.Join(root, "docs/metrics.md")))(t))
+	exposed, documented := scraped(t), section(t, "### Errors", "\n## ")+section(t, "### CommerceTokensRefused", "\n### ")
 	for where, query := range all {
 		for _, fault := range exposed.faults(query, documented) {
 			t.Errorf("%s: %s\n%s", where, fault, query)
@@ -143,4 +148,13 @@ func TestQueries_NameOnlyWhatARealServiceExposes(t *testing.T) {
 		got := strings.Join(exposed.faults(query, documented), "\n")
 		assert.That(t, strings.Contains(got, want), "%s: faults %q, want %q", query, got, want)
 	}
+}
+
+// section returns the runbook from a heading to the next text end.
+func section(t *testing.T, heading, end string) string {
+	t.Helper()
+	_, text, found := strings.Cut(string(assert.Must(os.ReadFile(filepath.Join(root, "docs/runbook.md")))(t)), "\n"+heading+"\n")
+	assert.Require(t, found, "docs/runbook.md has no section %q", heading)
+	text, _, _ = strings.Cut(text, end)
+	return text
 }
