@@ -36,7 +36,7 @@ func TestPromise18_AStreamMissesNoVersion(t *testing.T) {
 	p.counted("streams", f.checked)
 	p.counted("changes", f.changes)
 	p.counted("events", f.streams.events.Load())
-	p.counted("streams opened again", f.streams.opened.Load()-f.checked)
+	p.detail("streams opened again", float64(f.streams.opened.Load()-f.checked), "")
 	p.detail("versions shown again", float64(f.streams.again.Load()), "")
 	p.tried("restarts of Redis", restarts)
 	f.troubles.count(p)

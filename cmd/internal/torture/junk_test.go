@@ -97,7 +97,7 @@ func sendJunk(t *testing.T, p *promise) {
 	}
 	send("reads with made-up credentials", sized(5_000, 1_000_000), junkReads)
 	send("refused changes and changes without effect", sized(3_000, 100_000), junkChanges)
-	p.counted("of both, answered 503", unserved.Load())
+	p.detail("of both, answered 503", float64(unserved.Load()), "")
 	p.counted("keys in Redis", int64(len(keysIn(redis))))
 }
 

@@ -224,5 +224,5 @@ func (l *largest) report(p *promise, limits string) {
 		}
 	}
 	p.lasted(fmt.Sprintf("%s: slowest run of a script (%s)", limits, worst), slowest[worst])
-	p.lasted(fmt.Sprintf("%s: slowest median of a script (%s)", limits, worstMedian), median[worstMedian])
+	p.detail(fmt.Sprintf("%s: slowest median of a script (%s)", limits, worstMedian), milliseconds(median[worstMedian]), "ms")
 }

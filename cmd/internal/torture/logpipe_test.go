@@ -36,7 +36,7 @@ func TestPromise15_NoLogReaderStopsTheService(t *testing.T) {
 	p.counted("log pipes frozen", int64(3*rounds))
 	p.counted("log pipes closed", int64(rounds))
 	p.counted("requests meanwhile", total.requests.Load())
-	p.counted("of them, answered 503 or 504 because Redis was slow", total.unavailable.Load())
+	p.detail("of them, answered 503 or 504 because Redis was slow", float64(total.unavailable.Load()), "")
 	p.counted("late or unanswered", total.failed.Load())
 	p.counted("lines lost and counted", total.lost)
 	p.lasted("slowest request", time.Duration(total.slowest.Load()))

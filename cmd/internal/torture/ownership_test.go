@@ -35,8 +35,8 @@ func TestPromise12_NobodyReachesAnothersCartOrStore(t *testing.T) {
 		_ = bar.Add(1)
 	}
 	p.counted("kinds of credentials", int64(o.kinds))
-	p.counted("cells", o.cells)
-	p.counted("answers that say \"not yours\"", o.foreign)
+	p.counted("calls", o.cells)
+	p.detail("answers that say \"not yours\"", float64(o.foreign), "")
 	p.counted("leaks", o.leaks)
 	p.counted("answers that differ from \"does not exist\"", o.unlike)
 }

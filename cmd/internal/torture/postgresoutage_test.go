@@ -36,7 +36,7 @@ func TestPromise08_CartsDoNotNeedPostgres(t *testing.T) {
 	p.counted("cart calls during outages", s.calls)
 	p.counted("failed", s.failed)
 	p.lasted("slowest", s.slowest)
-	p.counted("restarts during outages", int64(s.outages))
+	p.detail("restarts during outages", float64(s.outages), "")
 	p.lasted("latest first success of a restarted instance", s.recovery)
 }
 
