@@ -279,7 +279,7 @@ func TestProblems_HaveTheCodesOfTheOpenAPIDocument(t *testing.T) {
 func TestProblems_AreExplainedInTheGuide(t *testing.T) {
 	t.Parallel()
 	guide := assert.Must(os.ReadFile("../../../docs/cart.md"))(t)
-	_, section, _ := strings.Cut(string(guide), "\n## Error codes\n")
+	_, section, _ := strings.Cut(string(guide), "\n### Error codes\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	explained := map[problem.Code]int{}
 	for _, row := range regexp.MustCompile("(?m)^- (\\d{3}) `(\\w+)`: \\w").FindAllStringSubmatch(section, -1) {
