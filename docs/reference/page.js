@@ -122,7 +122,7 @@ function randomText() {
 
 /**
  * helpReaders mends what the viewer lacks for screen readers and keyboards: names, roles, landmarks that repeat, and
- * code that scrolls. It also shows samples in the page's colors, and marks what is in English on an Arabic page.
+ * what scrolls. It also shows samples in the page's colors, and marks what is in English on an Arabic page.
  */
 function helpReaders() {
   const each = (selector, mend) => document.querySelectorAll(selector).forEach(mend);
@@ -136,7 +136,7 @@ function helpReaders() {
   each("[role='combobox']:not([aria-expanded])", (search) => (search.ariaExpanded = "true"));
   each("[role='region']", (region) => region.removeAttribute("role"));
   each("section[aria-live][aria-label]", (region) => region.removeAttribute("aria-label"));
-  each("code.custom-scroll:not([tabindex]), .cm-scroller[tabindex='-1']", (code) => (code.tabIndex = 0));
+  each("code.custom-scroll:not([tabindex]), .cm-scroller[tabindex='-1'], .endpoints:not([tabindex])", (scrolls) => (scrolls.tabIndex = 0));
   each("main.references-rendered, .references-layout > aside", (below) => (below.inert = Boolean(document.querySelector(".scalar-client--open"))));
   each(".request-card.dark-mode", (sample) => sample.classList.remove("dark-mode"));
   if (language() !== "ar") return;
