@@ -17,15 +17,15 @@ import (
 
 var update = flag.Bool("update", false, "take the README's moving picture anew")
 
-// How the README's moving picture is made: the window in CSS pixels, and times in milliseconds.
+// How the README's moving picture is made: the window in CSS pixels, and how often it plays.
 const (
-	filmWidth, filmHeight, filmScale = 900, 600, 2
-	frameTime, endTime, filmPlays    = 100, 3000, 3
-	maxFilm                          = 1_000_000 // bytes
+	filmWidth, filmHeight, filmScale = 1280, 720, 1.5
+	frameTime, filmFrames, filmPlays = 3000, 3, 3 // ms
+	maxFilm                          = 1_000_000  // bytes
 )
 
-// The README's moving picture is what opens the playground. Its alternative text quotes what the last
-// frame says. -update takes it anew.
+// The README's moving picture is the playground's first scenario, one step after the other. Its alternative text quotes what
+// the last frame says. -update takes it anew.
 func TestReadme_ShowsThePlayground(t *testing.T) {
 	slow(t)
 	readme := assert.Must(os.ReadFile(filepath.Join(repository, "README.md")))(t)
@@ -37,90 +37,50 @@ func TestReadme_ShowsThePlayground(t *testing.T) {
 			p := open(t, startDemo(t).url+"/", look{width: filmWidth, height: filmHeight, dark: dark})
 			p.do(chromedp.EmulateViewport(filmWidth, filmHeight, chromedp.EmulateScale(filmScale)))
 			p.hasCarts()
-			p.until(stageAnimations + `.some((animation) => animation.currentTime > 0)`)
-			length := evaluate[int](p, `Math.max(...`+stageAnimations+`.map((animation) => animation.effect.getComputedTiming().endTime))`)
-			file := filepath.Join(repository, "docs", "demo-"+color+".webp")
-			var taken []byte
-			if *update {
-				taken = p.film(length)
+			frames := [][]byte{p.frame()}
+			p.play("lostAnswer")
+			p.press(`#story [data-part="pause"]`)
+			for i := 1; i < filmFrames; i++ {
+				p.until(fmt.Sprintf(`%s === %d || document.querySelector("#story [data-part='next']").click()`, doneSteps, i))
+				frames = append(frames, p.frame())
 			}
-			p.seek(length)
-			says := evaluate[bool](p, fmt.Sprintf(`[...document.querySelectorAll(".hero *")].some((e) => e.checkVisibility({ opacityProperty: true })
-				&& e.textContent.replaceAll(/\s+/g, " ").trim() === %q)`, quoted[1]))
-			assert.Require(t, says, "the last frame does not say %q", quoted[1])
+			p.sees(`#story`, string(quoted[1]))
+			file := filepath.Join(repository, "docs", "demo-"+color+".webp")
 			if *update {
-				assert.NoError(t, os.WriteFile(file, taken, 0o666))
+				p.film(file, frames)
 			}
 
 			film := assert.Must(os.ReadFile(file))(t)
 			assert.That(t, len(film) < maxFilm, "%s has %d bytes", file, len(film))
-			got := p.playBack(film)
-			assert.Equal(t, []int{got.Width, got.Height, got.MS, got.Repetitions},
-				[]int{filmWidth * filmScale, filmHeight * filmScale, length + endTime, filmPlays - 1}, "the size, duration and repetitions of %s", file)
-			assert.That(t, got.Frames >= 20 && got.Frames <= length/frameTime+1, "%s has %d frames", file, got.Frames)
-			assert.That(t, got.Moves, "the first frame of %s is the last one", file)
+			shown := evaluate[[]float64](p, fmt.Sprintf(`(async (data) => {
+				const decoder = new ImageDecoder({ type: "image/webp", data });
+				await Promise.all([decoder.tracks.ready, decoder.completed]);
+				const { frameCount, repetitionCount } = decoder.tracks.selectedTrack;
+				const { image } = await decoder.decode();
+				return [image.codedWidth, image.codedHeight, image.duration / 1000, frameCount, repetitionCount];
+			})(Uint8Array.from(atob(%q), (c) => c.charCodeAt(0)))`, base64.StdEncoding.EncodeToString(film)))
+			assert.Equal(t, shown, []float64{filmWidth * filmScale, filmHeight * filmScale, frameTime, filmFrames, filmPlays - 1},
+				"width, height, ms of a frame, frames and repetitions of %s", file)
 		})
 	}
 }
 
-// seek shows the opening at a time.
-func (p page) seek(at int) {
+func (p page) frame() []byte {
 	p.t.Helper()
-	evaluate[any](p, fmt.Sprintf(`(async () => {
-		await document.fonts.ready;
-		for (const animation of %s) {
-			animation.pause();
-			animation.currentTime = %d;
-			if (animation.currentTime >= animation.effect.getComputedTiming().endTime) animation.finish();
-		}
-		for (let i = 0; i < 2; i++) await new Promise(requestAnimationFrame);
-		return null;
-	})()`, stageAnimations, at))
+	p.settle()
+	return assert.Must(chromedp.Run(p.ctx, chromedp.CaptureScreenshot()))(p.t)
 }
 
-// playback is what the browser says about a moving picture after it has shown every frame.
-type playback struct {
-	Width, Height, MS, Repetitions, Frames int
-	Moves                                  bool
-}
-
-func (p page) playBack(film []byte) playback {
-	p.t.Helper()
-	return evaluate[playback](p, fmt.Sprintf(`(async (data) => {
-		const decoder = new ImageDecoder({ type: "image/webp", data });
-		await Promise.all([decoder.tracks.ready, decoder.completed]);
-		const { frameCount, repetitionCount } = decoder.tracks.selectedTrack;
-		const seen = { Repetitions: repetitionCount, Frames: frameCount, MS: 0 };
-		const pixels = [];
-		for (let frameIndex = 0; frameIndex < frameCount; frameIndex++) {
-			const { image } = await decoder.decode({ frameIndex });
-			seen.MS += image.duration / 1000;
-			[seen.Width, seen.Height] = [image.codedWidth, image.codedHeight];
-			pixels.push(new Uint8Array(image.allocationSize()));
-			await image.copyTo(pixels.at(-1));
-			image.close();
-			if (pixels.length > 2) pixels.splice(1, 1);
-		}
-		return { ...seen, Moves: pixels[0].some((value, i) => value !== pixels[1][i]) };
-	})(Uint8Array.from(atob(%q), (c) => c.charCodeAt(0)))`, base64.StdEncoding.EncodeToString(film)))
-}
-
-// film returns the opening as an animated WebP.
-func (p page) film(length int) []byte {
+// film writes an animated WebP.
+func (p page) film(file string, frames [][]byte) {
 	p.t.Helper()
 	dir := p.t.TempDir()
-	made := []string{"-loop", strconv.Itoa(filmPlays), "-lossy", "-q", "90", "-d", strconv.Itoa(frameTime)}
-	for at := 0; at <= length; at += frameTime {
-		p.seek(at)
-		frame := filepath.Join(dir, strconv.Itoa(at)+".png")
-		assert.NoError(p.t, os.WriteFile(frame, assert.Must(chromedp.Run(p.ctx, chromedp.CaptureScreenshot()))(p.t), 0o600))
-		if at+frameTime > length {
-			made = append(made, "-d", strconv.Itoa(endTime))
-		}
-		made = append(made, frame)
+	args := []string{"-loop", strconv.Itoa(filmPlays), "-lossy", "-q", "90", "-d", strconv.Itoa(frameTime), "-o", file}
+	for i, frame := range frames {
+		name := filepath.Join(dir, strconv.Itoa(i)+".png")
+		assert.NoError(p.t, os.WriteFile(name, frame, 0o600))
+		args = append(args, name)
 	}
-	film := filepath.Join(dir, "film.webp")
-	said, err := command(p.t, "img2webp", append(made, "-o", film)...).CombinedOutput() // of Debian's package webp
+	said, err := command(p.t, "img2webp", args...).CombinedOutput() // of Debian's package webp
 	assert.Require(p.t, err == nil, "img2webp: %v\n%s", err, said)
-	return assert.Must(os.ReadFile(film))(p.t)
 }

@@ -21,17 +21,17 @@ var verdicts = map[string]struct{ exchange, want string }{
 	"a replay":           {`{method: "POST", path: "/cart/add", before: 3, answer: {status: 200, data: {version: 4}, headers: {"Idempotency-Replayed": "true"}}}`, `replayed Replayed: nothing changed, still version 4`},
 	"a lost answer":      {`{method: "POST", path: "/cart/add", before: 3, answer: {status: 0}, lost: {status: 200}}`, `lost Response lost: This page discarded it. Was the change applied?`},
 	"no connection":      {`{answer: {status: 0}}`, `unreachable Unreachable: There was no response.`},
-	"the cart":           {`{path: "/cart", answer: {status: 200, text: "é!", data: {version: 4, items: [1, 2]}}}`, `read Read: version 4, 2 lines, 3 bytes`},
-	"a damaged token":    {`{path: "/cart", headers: {"X-Cart-Token": "old"}, answer: {status: 200, headers: {"X-Cart-Token": "new"}, data: {version: 0, items: []}}}`, `read Read: a new cart token replaces the one sent, no lines, 0 bytes`},
-	"an unchanged cart":  {`{path: "/cart", answer: {status: 304}}`, `notModified (quiet) Not modified: 0 bytes`},
-	"a count":            {`{path: "/cart/count", answer: {status: 200, data: {count: 3, lines: 2}}}`, `read Read: 3 items, 2 lines, 0 bytes`},
-	"a summary":          {`{path: "/cart/summary", answer: {status: 200, data: {total: 5, currency: "SAR"}}}`, "read Read: total SAR\u00a05.00, 0 bytes"},
+	"the cart":           {`{path: "/cart", answer: {status: 200, text: "é!", data: {version: 4, items: [1, 2]}}}`, `read Read: version 4, 2 lines`},
+	"a damaged token":    {`{path: "/cart", headers: {"X-Cart-Token": "old"}, answer: {status: 200, headers: {"X-Cart-Token": "new"}, data: {version: 0, items: []}}}`, `read Read: a new cart token replaces the one sent, no lines`},
+	"an unchanged cart":  {`{path: "/cart", answer: {status: 304}}`, `notModified (quiet) Not modified`},
+	"a count":            {`{path: "/cart/count", answer: {status: 200, data: {count: 3, lines: 2}}}`, `read Read: 3 items, 2 lines`},
+	"a summary":          {`{path: "/cart/summary", answer: {status: 200, data: {total: 5, currency: "SAR"}}}`, "read Read: total SAR\u00a05.00"},
 	"a stream":           {`{path: "/cart/events", events: 2, answer: {status: 200}}`, `live Live: 2 events`},
 	"an event":           {`{path: "/cart/events", event: {id: "a.4.b", version: 4}, answer: {status: 200}}`, `event Event: now version 4`},
 	"too many streams":   {`{path: "/cart/events", events: 0, answer: {status: 503, code: "unavailable", message: "m"}}`, `busy unavailable: m`},
 	"a link":             {`{method: "POST", path: "/cart/share", answer: {status: 200, data: {code: "c"}}}`, `changed Changed: a link to a copy of the lines`},
 	"carts at rest":      {`{path: "/playground/abandoned?idle=1s", answer: {status: 200, ok: false, text: "{}\n{}\n{}\n"}}`, `read Read: 2 customers' carts`},
-	"a shared copy":      {`{path: "/cart/share/c", answer: {status: 200, data: {items: [1]}}}`, `read Read: 1 line, 0 bytes`},
+	"a shared copy":      {`{path: "/cart/share/c", answer: {status: 200, data: {items: [1]}}}`, `read Read: 1 line`},
 	"a merge":            {`{path: "/cart", answer: {status: 200, data: {version: 2, merge: {lines: 2, adjusted: [1], code: null}}}}`, `merged Carts merged: 2 lines moved, 1 quantity reduced, version 2`},
 	"no room to merge":   {`{path: "/cart", answer: {status: 200, data: {version: 2, merge: {lines: 0, adjusted: [], code: "cart_full"}}}}`, `refused cart_full: The cart has no room for the guest cart, which stays unchanged.`},
 	"a rule":             {`{method: "POST", answer: {status: 422, code: "insufficient_stock", message: "Only 3."}}`, `refused insufficient_stock: Only 3.`},
@@ -45,14 +45,14 @@ var verdicts = map[string]struct{ exchange, want string }{
 	"a valid cart":       {`{path: "/cart/validate", answer: {status: 200, data: {warnings: [1]}}}`, `valid Valid: ready for checkout, 1 warning`},
 	"one issue":          {`{path: "/cart/validate", answer: {status: 400, code: "cart_invalid", data: {issues: [{message: "Empty."}]}}}`, `invalid cart_invalid: Empty.`},
 	"issues":             {`{path: "/cart/validate", answer: {status: 400, code: "cart_invalid", data: {issues: [1, 2]}}}`, `invalid cart_invalid: 2 issues`},
-	"a page":             {`{path: "/subscriptions?page=1000", answer: {status: 200, data: {current_page: 1000, data: [1, 2]}}}`, `read Read: page 1,000: 2 rows, 0 bytes`},
-	"a subscription":     {`{path: "/subscriptions/7", answer: {status: 200, data: {id: 7, status: "active"}}}`, "read Read: subscription \u20667\u2069: \u2066active\u2069, 0 bytes"},
-	"the feed":           {`{path: "/subscriptions/events?after=x", answer: {status: 200, data: {data: [1, 2], has_more: true}}}`, `read Read: 2 events, and there are more, 0 bytes`},
-	"nothing in it":      {`{path: "/subscriptions/events", answer: {status: 200, data: {data: [], has_more: false}}}`, `read (quiet) Read: nothing new, 0 bytes`},
+	"a page":             {`{path: "/subscriptions?page=1000", answer: {status: 200, data: {current_page: 1000, data: [1, 2]}}}`, `read Read: page 1,000: 2 rows`},
+	"a subscription":     {`{path: "/subscriptions/7", answer: {status: 200, data: {id: 7, status: "active"}}}`, "read Read: subscription \u20667\u2069: \u2066active\u2069"},
+	"the feed":           {`{path: "/subscriptions/events?after=x", answer: {status: 200, data: {data: [1, 2], has_more: true}}}`, `read Read: 2 events, and there are more`},
+	"nothing in it":      {`{path: "/subscriptions/events", answer: {status: 200, data: {data: [], has_more: false}}}`, `read (quiet) Read: nothing new`},
 	"ended by the page":  {`{path: "/subscriptions/events?after=x&wait=25", answer: {status: 0, stopped: true}}`, `read (quiet) Read: ended by this page`},
-	"a history":          {`{path: "/subscriptions/7/history?limit=5", answer: {status: 200, data: {data: [1, 2]}}}`, `read Read: 2 events, 0 bytes`},
-	"months":             {`{path: "/subscriptions/metrics", answer: {status: 200, data: {data: [1, 2]}}}`, `read Read: 2 rows, 0 bytes`},
-	"the merchant's sum": {`{path: "/subscriptions/summary", answer: {status: 200, data: {by_status: {active: 2, paused: 1}, mrr: [{amount: 5, currency: "SAR"}]}}}`, "read Read: 3 subscriptions, SAR\u00a05.00 a month, 0 bytes"},
+	"a history":          {`{path: "/subscriptions/7/history?limit=5", answer: {status: 200, data: {data: [1, 2]}}}`, `read Read: 2 events`},
+	"months":             {`{path: "/subscriptions/metrics", answer: {status: 200, data: {data: [1, 2]}}}`, `read Read: 2 rows`},
+	"the merchant's sum": {`{path: "/subscriptions/summary", answer: {status: 200, data: {by_status: {active: 2, paused: 1}, mrr: [{amount: 5, currency: "SAR"}]}}}`, "read Read: 3 subscriptions, SAR\u00a05.00 a month"},
 }
 
 // Every verdict also has words in Arabic.
@@ -181,7 +181,7 @@ func TestLog_CutsALongPathInItsMiddle(t *testing.T) {
 	s := startDemo(t)
 	for _, l := range []look{{width: 1440}, {width: 1440, language: "ar"}} {
 		p := open(t, s.url+"/", l)
-		p.press(`#stage-switch`, `#tab-subscriptions`)
+		p.press(`#tab-subscriptions`)
 		p.rows(15, 5048)
 		p.until(`[...document.querySelectorAll(".path")].some(({ textContent }) => textContent.endsWith("&per_page=50"))`)
 		faults := evaluate[[]string](p, `[...document.querySelectorAll("#log-entries .call")].flatMap((call) => {
@@ -196,6 +196,5 @@ func TestLog_CutsALongPathInItsMiddle(t *testing.T) {
 		})`)
 		assert.That(t, len(faults) == 0, "%s: %q", l, faults)
 		is(p, `[...document.querySelectorAll(".path")].some(({ children: [start] }) => start.scrollWidth > start.clientWidth)`, true, "a path is too long")
-		is(p, `document.querySelectorAll("#log-entries bdi.played-in").length`, 5, "requests of the opening")
 	}
 }

@@ -98,13 +98,9 @@ func TestMerchant_FiltersByStatusAtOnceAndByTheOthersTogether(t *testing.T) {
 	p.press(`#filter-fields button`)
 	p.listed("/subscriptions?customerEmail=sara%40example.com&status=active,canceled")
 	p.rows(2, 5003)
-	p.sees(`#active-filters`, "sara@example.com")
-
-	p.press(`#active-filters [data-name="customerEmail"]`)
-	p.listed("/subscriptions?status=active,canceled")
-	p.until(`document.querySelector("[name='customerEmail']").value === "" && document.activeElement.name === "customerEmail"`)
-	p.press(`#active-filters button:not([data-name])`)
+	p.press(`#filter-fields [type="reset"]`)
 	p.rows(15, 5048)
+	is(p, `document.querySelector("[name='customerEmail']").value`, "", "the filter")
 	p.seesNo(`#status-filter :checked`)
 }
 
@@ -128,9 +124,8 @@ func TestMerchant_OffersTheFiltersOfTheList(t *testing.T) {
 	p.fill(`[name="createdFrom"]`, "2020-01-01")
 	p.press(`#filter-fields button`)
 	p.rows(3, 5045)
-	p.sees(`#active-filters`, "Subscription IDs 5043,5044,5045", "Ends with the period no", "Created from 2020-01-01")
 	p.press(`#language`)
-	p.sees(`#active-filters`, "أرقام الاشتراكات 5043,5044,5045")
+	p.sees(`#filter-fields[open]`, "أرقام الاشتراكات")
 	is(p, `document.querySelector("[name='cancelAtPeriodEnd']").value`, "false", "the choice in Arabic")
 }
 
@@ -172,26 +167,25 @@ func TestMerchant_TurnsPagesByLinkAndJumpsByNumber(t *testing.T) {
 	p.rows(15, 5048)
 }
 
-func TestMerchant_ShowsASubscriptionBesideTheListOrOverIt(t *testing.T) {
+func TestMerchant_ShowsASubscriptionInADialog(t *testing.T) {
 	p := openMerchant(t)
-	p.resize(1600, 900)
-	p.rows(15, 5048)
-	p.press(`[data-subscription="5045"] button`)
-	p.until(`document.querySelector("#subscription-details:not(:modal)[open]") && document.activeElement.textContent === "#5045"`)
-	p.until(`document.querySelector("[data-subscription='5045']").ariaCurrent === "true"`)
+	p.press(`#subscription-list [data-subscription="5045"] button`)
+	p.until(`document.querySelector("#subscription-details:modal") && document.activeElement.textContent === "#5045"`)
+	p.until(`document.querySelector("#subscription-list [data-subscription='5045']").ariaCurrent === "true"`)
 	p.until(`[...document.querySelectorAll(".members dt code")].some((name) => name.textContent === "next_retry_at")`)
-	p.press(`#tab-store`, `#tab-subscriptions`)
-	p.sees(`#subscription-details:not(:modal)[open]`)
-	p.with(`#subscription-title`, `control.focus()`)
 	p.key("Escape")
 	p.until(`!document.querySelector("#subscription-details").open && document.activeElement.textContent === "#5045"`)
+	p.press(`#subscription-list [data-subscription="5045"] button`)
+	p.until(`document.querySelector("#subscription-details:modal")`)
+	p.run(`location.hash = "store"`)
+	p.until(`!document.querySelector("#subscription-details").open`)
+	p.run(`location.hash = "subscriptions"`)
 
 	p.resize(320, 700)
-	p.press(`[data-subscription="5046"] button`)
+	p.press(`#subscription-list [data-subscription="5046"] button`)
 	p.until(`document.querySelector("#subscription-details:modal") && document.activeElement.textContent === "#5046"`)
 	p.until(`[...document.querySelectorAll(".members > div")].every((member) => member.querySelector("dd").offsetTop > member.querySelector("dt").offsetTop)`)
-	p.press(`#subscription-details summary`)
-	p.until(`document.querySelector("#subscription-details pre").textContent.includes('"paused_remaining_days"')`)
+	p.sees(`.members`, "paused_remaining_days")
 	p.until(`document.documentElement.scrollWidth <= 320 && document.querySelector("#subscription-details").scrollWidth <= 320`)
 	p.press(`#subscription-details .sign`)
 	p.until(`!document.querySelector("#subscription-details").open && document.activeElement.textContent === "#5046"`)
@@ -215,15 +209,15 @@ func TestMerchant_FollowsChanges(t *testing.T) {
 	p.press(`[data-subscription="5045"] button`)
 	p.sees(`#subscription-history li`, "Past due")
 	p.until(`document.querySelector("#subscription-history li:last-child").dataset.event === "created"`)
-	p.with(`#subscription-details summary`, `control.focus()`)
+	p.with(`#subscription-details .history`, `control.focus()`)
 
 	s.change(t, `UPDATE subscriptions SET status = 'active', grace_ends_at = NULL, next_retry_at = NULL, current_period_end = current_period_end + interval '1 month'
 		WHERE (store_id, id) = (1, 5045)`)
 	p.hasNews("#5045 Status", "Past due", "Active")
 	p.sees(`[data-subscription='5045'] [data-status='active']`) // also in the list
 	p.until(`document.querySelector("#subscription-history li:nth-child(2)").dataset.event === "renewed"`)
-	p.hasFocus(`#subscription-details summary`)
-	p.until(`!document.querySelector(".late").textContent.includes("#5045")`)
+	p.hasFocus(`#subscription-details .history`)
+	p.seesNo(`#renewals-content [data-subscription='5045'] [data-status='past_due']`)
 	s.change(t, `DELETE FROM subscriptions WHERE (store_id, id) = (1, 5047)`)
 	p.hasNews("#5047", "was deleted")
 	p.seesNo(`[data-subscription='5047']`)
@@ -253,7 +247,7 @@ func TestMerchant_FollowsADemoThatRestarted(t *testing.T) {
 	service.Store(proxyTo(t, after.url))
 	p.press(`#feed-switch`, `#feed-switch`)
 	p.until(`[...document.querySelectorAll("#log-entries .entry")].some((row) => row.textContent.includes("cursor_expired"))`)
-	p.press(`#feed-happen`)
+	p.press(`#feed-happen:enabled`)
 	p.sees(`.feed-row`)
 }
 
@@ -275,7 +269,8 @@ func TestMerchant_ShowsNewsWithoutAClick(t *testing.T) {
 	demo := startDemo(t)
 	p := open(t, demo.url+"/#subscriptions", look{})
 	p.following()
-	p.sees(`.month-detail`, "SAR\u00a0320.00")
+	p.sees(`.months .month:last-child`)
+	is(p, `document.querySelector(".months .month:last-child").title.split(": ")[1]`, "SAR\u00a0320.00", "the running month")
 	p.press(`.revenue summary`)
 	p.with(`.table-scroll`, `control.focus()`)
 	calls := evaluate[int](p, `document.querySelectorAll(".entry").length`)
@@ -283,7 +278,7 @@ func TestMerchant_ShowsNewsWithoutAClick(t *testing.T) {
 		demo.shopper(t, "").ok("POST", "/playground/subscriptions", "{}")
 	}
 	p.hasNews("Trialing", "Active")
-	p.sees(`.month-detail`, "SAR\u00a0336.67")
+	p.until(`document.querySelector(".months .month:last-child").title.endsWith("336.67")`)
 	p.reads(`.figure .big`, "SAR\u00a0336.67")
 	p.reads(`#status-filter [value='trialing'] ~ span .count`, "7")
 	p.hasFocus(`details[open] .table-scroll`)
@@ -303,19 +298,14 @@ func wantChartAsTable(t *testing.T, l look) {
 	faults := evaluate[[]string](p, `(() => {
 		const rows = [...document.querySelectorAll(".revenue tbody tr")].reverse().map((row) =>
 			[row.dataset.month, ...[...row.cells].slice(1).map((cell) => Number(cell.textContent.replace(/[^\d.-]/g, "")))]);
-		const moves = ["new", "imported", "reactivated", "expansion", "contraction", "paused", "churned"];
-		const drawn = (group) => moves.map((move) => Number(group.querySelector("[data-move=" + move + "]")?.getAttribute("height") ?? 0));
-		const groups = [...document.querySelectorAll(".month")];
-		const line = document.querySelector(".revenue-line .stroke").getAttribute("d").slice(1).split("L").map((point) => Number(point.split(" ")[1]));
-		const scale = Math.max(...groups.flatMap(drawn)) / Math.max(...rows.flatMap((row) => row.slice(2, 9).map(Math.abs)));
-		const near = (a, b) => Math.abs(a - b) < 0.02;
-		return groups.flatMap((group, i) => {
+		const most = Math.max(...rows.map(([, mrr]) => mrr));
+		return [...document.querySelectorAll(".month")].flatMap((group, i) => {
 			const [month, mrr, ...moved] = rows[i];
+			const share = group.querySelector(".bar").clientHeight / group.querySelector(".column").clientHeight;
 			return [
 				group.dataset.month !== month && "month " + group.dataset.month,
-				!drawn(group).every((height, at) => near(height, Math.abs(moved[at]) * scale)) && "bars " + drawn(group),
-				i > 0 && !near((line[i] - line[0]) * (rows[17][1] - rows[0][1]), (mrr - rows[0][1]) * (line[17] - line[0])) && "line " + line[i],
-				i > 0 && !near(mrr, rows[i - 1][1] + moved.slice(0, 7).reduce((a, b) => a + b)) && "sum " + mrr,
+				Math.abs(share - mrr / most) > 0.02 && "bar " + share,
+				i > 0 && Math.abs(mrr - rows[i - 1][1] - moved.slice(0, 7).reduce((a, b) => a + b)) > 0.02 && "sum " + mrr,
 			].filter(Boolean).map((fault) => fault + " of " + rows[i]);
 		});
 	})()`)

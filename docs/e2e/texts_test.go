@@ -14,9 +14,9 @@ import (
 
 // pageText is a text of the page: a sentence in each language, or its plural forms.
 type pageText struct {
-	Side  string              `json:"side"` // the file in js/texts
-	Key   string              `json:"key"`
-	Forms []map[string]string `json:"forms"` // in English and Arabic; "" for a sentence
+	Side  string   `json:"side"` // the file in js/texts
+	Key   string   `json:"key"`
+	Forms []string `json:"forms"` // in English and Arabic; the last plural form
 }
 
 // Every text is there in both languages, once, with the same values in it, and used.
@@ -24,7 +24,7 @@ func TestPlaygroundTexts_AreCompleteAndUsed(t *testing.T) {
 	p, _ := openStore(t)
 	all := evaluate[[]pageText](p, `Promise.all(["shopper", "merchant"].map(async (side) => {
 		const { [side]: texts } = await import("./playground/js/texts/" + side + ".js");
-		return Object.entries(texts).map(([key, forms]) => ({ side, key, forms: forms.map((text) => (typeof text === "string" ? { "": text } : text)) }));
+		return Object.entries(texts).map(([key, forms]) => ({ side, key, forms: forms.map((text) => [text].flat().at(-1)) }));
 	})).then((sides) => sides.flat())`)
 	assert.That(t, len(all) > 300, "found %d texts", len(all))
 	seen, uses := map[string]string{}, usesOfTexts(t)
@@ -40,9 +40,9 @@ func TestPlaygroundTexts_AreCompleteAndUsed(t *testing.T) {
 
 var valueInText = regexp.MustCompile(`\{\w+\}`)
 
-// valuesIn are the {names} of values in a text. A plural form may leave out its number.
-func valuesIn(forms map[string]string) []string {
-	found := valueInText.FindAllString(forms[""]+forms["other"], -1)
+// valuesIn are the {names} of values in a text.
+func valuesIn(text string) []string {
+	found := valueInText.FindAllString(text, -1)
 	slices.Sort(found)
 	return slices.Compact(found)
 }

@@ -113,7 +113,7 @@ func (p page) editsRedeemsAndChecks(saved, checked string) {
 		p.until(inA(`[data-line="1"] [name="quantity"]`) + `?.value === "3"`)
 		p.keepsFocus(`[data-key="1-more"]`)
 	}
-	p.tap(deviceA + `[data-line="1"] [aria-expanded]`)
+	p.tap(deviceA + `[data-line="1"] [aria-haspopup]`)
 	p.sees(deviceA + `.edit`)
 	p.keepsFocus(`.edit *`)
 	p.enters(deviceA+`.edit [name="notice"]`, "Before Friday")
@@ -121,7 +121,7 @@ func (p page) editsRedeemsAndChecks(saved, checked string) {
 	p.tap(deviceA + `.edit .primary`)
 	p.sees(deviceA+`[data-line="1"] .outcome-of-edit`, saved)
 	p.sees(deviceA+`[data-line="1"] .about`, "Before Friday")
-	p.keepsFocus(`[data-line="1"] [aria-expanded="false"]`)
+	p.keepsFocus(`[data-line="1"] [aria-haspopup]`)
 	p.shows("5-edited")
 
 	p.enters(deviceA+`[name="coupon"]`, "TEN")
@@ -164,7 +164,7 @@ func (p page) turnsToSubscriptions(position string) {
 	p.reads(`#page-position`, position)
 	p.keepsFocus(`#page-next`)
 	p.sees(`.months`)
-	p.sees(`#renewals-content li`)
+	p.sees(`#renewals-content tbody tr`)
 	p.shows("7-subscriptions")
 	p.tap(`.revenue summary`)
 	p.shows("7-months")

@@ -2,10 +2,8 @@
 // log of all their requests.
 
 import { meetDemo } from "./demo.js";
-import { startHero } from "./hero/hero.js";
 import { startLog } from "./log/log.js";
 import { showSubscriptions, startSubscriptions } from "./merchant/subscriptions.js";
-import { startArt } from "./page/art.js";
 import { byId } from "./page/dom.js";
 import { startLanguage } from "./page/language.js";
 import { startTabs } from "./page/tabs.js";
@@ -13,13 +11,11 @@ import { startScenarios } from "./scenarios/scenarios.js";
 import { startTokenDialog } from "./shop/account.js";
 import { startDevices } from "./shop/devices.js";
 
-startArt();
 const devices = startDevices();
 startTokenDialog();
 startLog({ repeated: (from) => devices[from]?.cart.load() });
 startTries();
 startLanguage(byId("language"));
-startHero();
 await meetDemo();
 for (const { account } of devices.all) account.draw();
 startSubscriptions();

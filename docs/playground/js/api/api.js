@@ -36,12 +36,11 @@ export const pauses = new EventTarget();
  *
  * @param {string} method
  * @param {string} path below the base, such as "/cart"
- * @param {{body?: object, headers?: object, key?: string, from?: string, before?: number, scenario?: string, lose?: boolean, signal?: AbortSignal}} [options]
- *   key: the Idempotency-Key of a change; newKey() makes one. scenario: its name, by default that of
- *   the one that plays. lose: throw the response away, as a connection that breaks after the service
- *   has applied a change. signal: ends a read, whose answer is then stopped
+ * @param {{from: string, body?: object, headers?: object, key?: string, before?: number, lose?: boolean, signal?: AbortSignal}} options
+ *   key: the Idempotency-Key of a change; newKey() makes one. lose: throw the response away, as a connection that breaks
+ *   after the service has applied a change. signal: ends a read, whose answer is then stopped
  */
-export async function call(method, path, { body, headers = {}, key, from = "", before = null, scenario, lose = false, signal } = {}) {
+export async function call(method, path, { from, body, headers = {}, key, before, lose, signal }) {
   const request = {
     method, path,
     url: new URL(path.replace(/^\//, ""), base).href,
@@ -54,7 +53,7 @@ export async function call(method, path, { body, headers = {}, key, from = "", b
     request.headers["X-Timestamp"] = String(Math.floor(Date.now() / 1000));
   }
   for (let attempt = 1; ; attempt++) {
-    const answer = await send(request, { from, before, scenario, lose, signal });
+    const answer = await send(request, { from, before, lose, signal });
     if (attempt === attempts || !mayRepeat(answer) || signal?.aborted) return answer;
     const wait = Math.min(Math.max(Number(answer.header("Retry-After")) || attempt, 1), 10);
     pauses.dispatchEvent(new CustomEvent("pause", { detail: { answer, wait } }));
@@ -62,12 +61,12 @@ export async function call(method, path, { body, headers = {}, key, from = "", b
   }
 }
 
-// Reads and changes with a key are safe to repeat. js/hero also sends a change without one, and checks its count.
+// Reads and changes with a key are safe to repeat.
 const mayRepeat = ({ status }) => status === 503 || status === 429;
 
 /** send makes one attempt without retries. The log uses it to repeat a call. */
-export async function send(request, { from = "", before = null, scenario, lose = false, signal } = {}) {
-  const exchange = begin({ request, from, before, scenario });
+export async function send(request, { from, before = null, lose = false, signal }) {
+  const exchange = begin({ request, from, before });
   const answer = await attempt(request, from, signal);
   if (!lose) answer.merge = unseen(from, answer.data?.merge);
   exchange.lost = lose ? answer : null;
@@ -75,7 +74,8 @@ export async function send(request, { from = "", before = null, scenario, lose =
 }
 
 /** begin tells of an exchange that begins. */
-export function begin({ scenario = document.documentElement.dataset.playing ?? "", ...members }) {
+export function begin(members) {
+  const scenario = document.documentElement.dataset.playing ?? "";
   const exchange = { scenario, before: null, at: new Date(), ms: 0, answer: null, lost: null, ...members };
   exchanges.dispatchEvent(new CustomEvent("sent", { detail: exchange }));
   return exchange;

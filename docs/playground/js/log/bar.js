@@ -19,12 +19,12 @@ export function startBar() {
 }
 
 /**
- * showNewest shows a new exchange in the bar. Streams, their events and the page's opening do not replace what is there,
- * nor does a read that follows from it.
+ * showNewest shows a new exchange in the bar. Streams and their events do not replace what is there, nor does a read that
+ * follows from it.
  */
 export function showNewest(exchange) {
   if (exchange.event) heard = exchange;
-  if (exchange.event || exchange.events !== undefined || exchange.from === "" || isFollowUp(exchange)) return;
+  if (exchange.event || exchange.events !== undefined || isFollowUp(exchange)) return;
   newest = exchange;
   redrawNewest();
 }

@@ -53,7 +53,7 @@ function answered(exchange) {
   if (row && verdict.quiet) absorb(exchange, row);
   redrawNewest();
   if (exchange.scenario || isPlainRead(exchange, verdict)) return; // a scenario says what happens
-  announce((exchange.from ? `${t(`from.${exchange.from}.long`)}: ` : "") + plainVerdict(verdict));
+  announce(`${t(`from.${exchange.from}.long`)}: ${plainVerdict(verdict)}`);
 }
 
 // Screen readers hear of changes, events, checks and refusals. Reads are too many.

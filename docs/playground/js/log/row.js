@@ -64,18 +64,16 @@ export function headOf(exchange, times = 1) {
 // A path that is too long is cut in its middle: its end tells IDs and cursors apart.
 const tail = 9; // letters that are always shown
 
-function badgeOf({ from, scenario }) {
-  if (!from) return el("span", { class: "badge" }, scenario && icon("play"));
+function badgeOf({ from }) {
   const sign = { merchant: "store", agent: "agent" }[from];
   return el("span", { class: `badge from-${from}`, title: t(`from.${from}.long`) },
     el("span", { class: "hidden" }, `${t(`from.${from}.long`)} `),
     sign ? icon(sign) : el("span", { "aria-hidden": "true" }, t(`from.${from}`)));
 }
 
-/** playedIn marks a request of a scenario. Of one of the page's opening, it says to which of its carts it went. */
-function playedIn({ scenario, from }) {
+/** playedIn marks a request of a scenario. */
+function playedIn({ scenario }) {
   if (!scenario) return null;
-  if (!from) return el("bdi", { class: "played-in" }, t(scenario));
   const title = t("played", { title: t(`${scenario}_title`) });
   return el("span", { class: "played-in", title }, icon("play"), el("span", { class: "hidden" }, `${title} `));
 }

@@ -33,7 +33,7 @@ export function snippetBox(request) {
       el("div", { class: "segments", role: "radiogroup", "aria-label": t("copyAs") }, Object.keys(writers).map((name) =>
         el("label", {},
           el("input", { type: "radio", name: group, value: name, checked: name === kind, onchange: () => choose(name) }),
-          el("span", {}, t(`snippet.${name}`))))),
+          el("span", {}, name === "client" ? t("clientLibrary") : name)))),
       copyButton(() => writers[kind](request), (text) => {
         show(text); // copying by hand needs the whole text on the screen
         getSelection().selectAllChildren(code);

@@ -18,7 +18,7 @@ export function verdictOf({ request, from, before, answer, lost, events, event }
   if (lost) return verdict("lost", t("fact.thrownAway"));
   if (answer.stopped) return { ...verdict("read", t("fact.stopped")), quiet: true };
   if (answer.status === 0) return verdict("unreachable", t("fact.noResponse"));
-  if (answer.status === 304) return { ...verdict("notModified", sizeOf("")), quiet: true };
+  if (answer.status === 304) return { ...verdict("notModified"), quiet: true };
   if (answer.status === 200 && request.path.startsWith("/playground/abandoned")) {
     return verdict("read", counted("fact.customers", answer.text.split("\n").length - 2));
   }
@@ -45,23 +45,21 @@ const still = (version) => (version ? [t("fact.still", { n: number(version) })] 
 const versionOf = (version) => (version ? t("fact.version", { n: number(version) }) : "");
 
 /** agentsVerdict recognizes a refusal by its message, because its status is 200. */
-function agentsVerdict({ method }, { body, text }) {
+function agentsVerdict({ method }, { body }) {
   const fault = body.messages?.find(({ type }) => type === "error");
-  const read = method === "GET";
-  const kind = !fault ? (read ? "read" : "changed") : fault.code === "cart_changed" ? "conflict" : "refused";
-  const facts = [body.line_items && counted("fact.lines", body.line_items.length), read && sizeOf(text)];
-  return { ...verdict(kind, ...facts), code: fault?.code ?? "", message: fault?.content ?? "" };
+  const kind = !fault ? (method === "GET" ? "read" : "changed") : fault.code === "cart_changed" ? "conflict" : "refused";
+  return { ...verdict(kind, body.line_items && linesOf(body.line_items)), code: fault?.code ?? "", message: fault?.content ?? "" };
 }
 
 /** isRead reports whether a call changes nothing, as also a link and its preview do. */
 const isRead = ({ method, path, body }) => method === "GET" || path === "/cart/handover" || body?.includes('"preview":true');
 
-function readOf({ path, headers }, { data, header, text }) {
+function readOf({ path, headers }, { data, header }) {
   const [sent, issued] = [headers["X-Cart-Token"], header("X-Cart-Token")];
   const isReplaced = sent && issued && sent !== issued; // because the service cannot use it
   const [name] = path.split("?");
   return {
-    ...verdict("read", isReplaced && t("fact.newToken"), ...contentOf(name, data), sizeOf(text)),
+    ...verdict("read", isReplaced && t("fact.newToken"), ...contentOf(name, data)),
     quiet: name === "/subscriptions/events" && data?.data.length === 0,
   };
 }
@@ -80,7 +78,7 @@ function mergeOf({ merge: { code, lines, adjusted }, version }) {
 
 const linesOf = ({ length }) => counted("fact.lines", length);
 
-// What each read has to say. Other paths have only their size.
+// What each read has to say.
 const contents = {
   "/cart": ({ version, items }) => [versionOf(version), linesOf(items)],
   "/cart/handover/redeem": ({ items }) => [linesOf(items)],
@@ -118,12 +116,6 @@ function refusalOf({ status, code, message, data, header, merge }) {
   if (code !== "cart_invalid") return { ...verdict("refused", merge?.lines > 0 && t("fact.mergedFirst")), ...service };
   if (data.issues.length === 1) return { ...verdict("invalid"), code, message: data.issues[0].message };
   return { ...verdict("invalid", counted("fact.issues", data.issues.length)), code };
-}
-
-function sizeOf(text) {
-  const n = new TextEncoder().encode(text).length;
-  if (n < 1000) return counted("fact.bytes", n);
-  return t("fact.kilobytes", { n: number(n < 10_000 ? Math.round(n / 100) / 10 : Math.round(n / 1000)) });
 }
 
 // Left-to-right text within an Arabic sentence.

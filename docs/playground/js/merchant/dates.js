@@ -23,14 +23,11 @@ export const period = (from, to) => format(asDay).formatRange(dateOf(from), date
 /** minute returns the date and the time. */
 export const minute = (text) => format({ ...asDay, ...asMinute }).format(dateOf(text));
 
-/** shortDay returns the day without its year: "Mar 12". */
-export const shortDay = (text) => format({ month: "short", day: "numeric" }).format(dateOf(text));
-
 /** month returns "March 2026" for "2026-03". */
 export const month = (text) => format({ year: "numeric", month: "long" }).format(dateOf(`${text}-01`));
 
-/** monthName returns "Mar" for "2026-03". */
-export const monthName = (text) => format({ month: "short" }).format(dateOf(`${text}-01`));
+/** shortMonth returns "Mar 26" for "2026-03". */
+export const shortMonth = (text) => format({ year: "2-digit", month: "short" }).format(dateOf(`${text}-01`));
 
 /** clock returns the time of day where the reader is, to the second. */
 export const clock = (date) => format({ timeZone: undefined, ...asMinute, second: "2-digit" }).format(date);

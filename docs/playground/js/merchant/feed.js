@@ -3,10 +3,10 @@
 
 import { byId } from "../page/dom.js";
 import { passes, sentenceOf } from "../page/notices.js";
-import { ask } from "./session.js";
+import { ask } from "./store.js";
 
 const wait = 25;        // seconds that the service may wait for news
-const soonest = 1_000;  // between two requests after an error, doubled each time
+const soonest = 1_000;  // ms between two requests after an error, doubled each time
 const slowest = 60_000;
 const crowded = 3_000;  // between two requests while the service has too many that wait
 
@@ -25,35 +25,37 @@ export let problem = "";
 let cursor = "";
 let caughtUp = false;
 let again = false; // the cursor of an earlier read has expired
+let unseen = false; // it runs again when somebody sees the tab
 let run = 0; // counts starts and stops, so that a late answer of an old run is dropped
-let wake = () => {};
 let request = new AbortController();
-
-export function startFeed() {
-  document.addEventListener("visibilitychange", attend);
-}
-
-/** attend ends the request that waits if nobody sees the tab, and continues if somebody does. */
-export function attend() {
-  if (watched()) wake();
-  else request.abort();
-}
 
 /** isOn reports whether the feed runs. */
 export const isOn = () => ["reading", "on", "waiting"].includes(state);
 
+/** attend ends the feed when nobody sees the tab, and runs it again when somebody does. */
+export function attend() {
+  if (isSeen()) {
+    if (unseen) follow();
+  } else if (isOn()) {
+    stop();
+    unseen = true;
+  }
+}
+
+const isSeen = () => document.visibilityState === "visible" && !byId("subscriptions").hidden;
+
 /** follow runs the feed until stop. It continues after the last change that it has read. */
 export async function follow() {
+  unseen = !isSeen();
+  if (unseen) return;
   const mine = ++run;
   become(caughtUp ? "on" : "reading");
   let pause = soonest;
   while (mine === run) {
     const began = Date.now();
-    const answer = watched() ? await read() : { stopped: true };
+    const answer = await read();
     if (mine !== run) return;
-    if (answer.stopped) {
-      if (!watched()) await nap();
-    } else if (answer.ok) {
+    if (answer.ok) {
       const news = apply(answer.data);
       pause = soonest;
       if (caughtUp) become("on");
@@ -66,11 +68,13 @@ export async function follow() {
   }
 }
 
+const nap = (ms) => new Promise((done) => setTimeout(done, ms));
+
 /** stop ends the feed. It keeps the cursor, so that follow misses nothing. */
 export function stop(as = "off") {
   run++;
+  unseen = false;
   request.abort();
-  wake();
   become(as);
 }
 
@@ -84,25 +88,6 @@ function startAgain(expired = false) {
   again = expired;
   cursor = "";
   caughtUp = false;
-}
-
-/** caughtUpNow resolves when the feed has read to the end, or has stopped. */
-export function caughtUpNow() {
-  if (caughtUp || !isOn()) return Promise.resolve();
-  return new Promise((done) => feed.addEventListener("state", done, { once: true })).then(caughtUpNow);
-}
-
-const watched = () => document.visibilityState === "visible" && !byId("subscriptions").hidden;
-
-/** nap waits until it is woken, and not longer than ms if that is given. */
-function nap(ms) {
-  return new Promise((done) => {
-    const timer = ms && setTimeout(done, ms);
-    wake = () => {
-      clearTimeout(timer);
-      done();
-    };
-  });
 }
 
 function read() {

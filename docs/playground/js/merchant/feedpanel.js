@@ -5,20 +5,20 @@ import { byId, el } from "../page/dom.js";
 import { onLanguage, t } from "../page/language.js";
 import { announce, warn } from "../page/notices.js";
 import { clock } from "./dates.js";
-import { caughtUpNow, feed, follow, isOn, problem, state, stop } from "./feed.js";
+import { feed, follow, isOn, problem, state, stop } from "./feed.js";
 import { isDeletion, whatOf } from "./history.js";
-import { session } from "./session.js";
+import { session } from "./store.js";
 
 const kept = 50; // rows
 
-const changes = []; // newest first: what is on the screen
+let changes = []; // newest first: what is on the screen
 let open = () => {};
 
 /** startFeedPanel calls opened with the ID of a row. */
 export function startFeedPanel(opened) {
   open = opened;
   byId("feed-switch").addEventListener("click", () => (isOn() ? stop() : follow()));
-  byId("feed-happen").addEventListener("click", letHappen);
+  byId("feed-happen").addEventListener("click", () => happen().catch((error) => warn(t("happenFailed", { why: error.message }))));
   feed.addEventListener("state", drawState);
   feed.addEventListener("change", ({ detail }) => add(detail));
   onLanguage(draw);
@@ -27,31 +27,16 @@ export function startFeedPanel(opened) {
 
 /** emptyFeedPanel removes the changes of another store. */
 export function emptyFeedPanel() {
-  changes.length = 0;
+  changes = [];
   draw();
 }
 
-async function letHappen() {
-  const button = byId("feed-happen");
-  button.ariaDisabled = "true";
-  try {
-    if (!isOn()) follow();
-    await caughtUpNow(); // otherwise the change would be part of the first copy
-    await happen();
-  } catch (error) {
-    warn(t("happenFailed", { why: error.message }));
-  } finally {
-    button.ariaDisabled = "false";
-  }
-}
-
 function add(change) {
-  changes.unshift(change);
-  changes.length = Math.min(changes.length, kept);
+  changes = [change, ...changes].slice(0, kept);
   const row = rowOf(change);
   row.classList.add("new");
   byId("feed-rows").prepend(row);
-  while (byId("feed-rows").children.length > kept) byId("feed-rows").lastChild.remove();
+  byId("feed-rows").children[kept]?.remove();
   drawState();
   announce(row.textContent);
 }
@@ -66,6 +51,7 @@ function drawState() {
   byId("feed-switch").ariaChecked = String(isOn());
   byId("feed").dataset.state = state;
   byId("feed-state").textContent = t(`feed_${state}`, { why: problem });
+  byId("feed-happen").disabled = state !== "on"; // its change would be part of the first copy
   byId("feed-rows").hidden = changes.length === 0;
   byId("feed-empty").hidden = changes.length > 0;
 }

@@ -4,8 +4,8 @@ import { el } from "../page/dom.js";
 import { t } from "../page/language.js";
 import { minute } from "./dates.js";
 import { failed } from "./panel.js";
-import { ask } from "./session.js";
 import { fromTo, statusBadge } from "./status.js";
+import { ask } from "./store.js";
 
 /** askHistory returns the answer, with the newest events first. */
 export const askHistory = (id) => ask(`/subscriptions/${encodeURIComponent(id)}/history?limit=100`);
@@ -15,7 +15,7 @@ export function historyOf(answer, again) {
   if (answer.status === 404) return null;
   return el("section", { id: "subscription-history" },
     el("h3", {}, `${t("history")} · UTC`),
-    answer.ok ? el("ol", { class: "history", tabIndex: 0, "aria-label": t("history") }, answer.data.data.map(eventRow)) : failed(answer, again),
+    answer.ok ? el("ol", { class: "history", tabIndex: 0, "data-key": "history", "aria-label": t("history") }, answer.data.data.map(eventRow)) : failed(answer, again),
     answer.data?.has_more && el("p", { class: "hint" }, t("newestEvents")));
 }
 

@@ -4,11 +4,10 @@ import { byId, el, redraw } from "../page/dom.js";
 import { clearErrors, showErrors } from "../page/forms.js";
 import { number, onLanguage, t } from "../page/language.js";
 import { announce } from "../page/notices.js";
-import { atPage, filtersIn, ofLink, refuseFilters, showFilters } from "./filters.js";
+import { atPage, isFiltered, ofLink, refuseFilters, showFilters } from "./filters.js";
 import { blank, failed } from "./panel.js";
-import { skeletonOf, tableOf } from "./rows.js";
-import { ask, session } from "./session.js";
-import { refuseToken } from "./storeswitch.js";
+import { tableOf } from "./rows.js";
+import { ask, refuseToken, session } from "./store.js";
 
 let open = () => {};
 let shown = null; // {query, page} of the list on the screen
@@ -36,11 +35,8 @@ export const isListing = () => byId("subscription-list").ariaBusy === "true";
 export async function refresh(changed) {
   if (!shown) return;
   await list(shown.query, { quiet: true });
-  for (const id of changed) rowOnScreen(id)?.classList.add("changed");
+  for (const row of changed.map(rowOnScreen)) row?.classList.add("changed");
 }
-
-/** shownQuery is the query of the list on the screen. */
-export const shownQuery = () => shown?.query ?? "";
 
 /** empty removes what another store has shown. */
 export function empty() {
@@ -61,30 +57,28 @@ export async function list(query, { reveal = false, quiet = false } = {}) {
     say(t("apiToken"), t("tokenNeeded"));
     return null;
   }
-  if (!quiet && !box.hasChildNodes()) box.replaceChildren(skeletonOf(8));
   const answer = await ask(`/subscriptions${query}`);
   if (asked !== lastAsked || quiet && !answer.ok) return answer; // a newer request replaces this one
   box.ariaBusy = "false";
   clearErrors(byId("page-jump"));
-  if (!answer.ok) {
+  if (answer.ok) {
+    draw(query, answer.data);
+    if (!quiet) announce(position(answer.data));
+    if (reveal) scrollToTop();
+  } else {
     refuse(query, answer);
-    return answer;
   }
-  draw(query, answer.data);
-  if (!quiet) announce(position(answer.data));
-  if (reveal) scrollToTop();
   return answer;
 }
 
 function draw(query, page) {
   const box = byId("subscription-list");
-  const filtered = filtersIn(query).length > 0;
   shown = { query, page };
   showFilters(query);
   if (page.data.length > 0) redraw(box, () => [tableOf(page.data, open)], box);
   else if (page.current_page > 1) {
     say(position(page), t("pastEndWhy"), el("button", { onclick: () => list(atPage(query, "1"), { reveal: true }) }, t("firstPage")));
-  } else if (filtered) say(t("noneFound"), t("noneFoundWhy"), el("button", { onclick: () => list("") }, t("resetFilters")));
+  } else if (isFiltered(query)) say(t("noneFound"), t("noneFoundWhy"), el("button", { onclick: () => list("") }, t("resetFilters")));
   else say(t("noneYet"));
   markRow(marked);
   drawPager(page);

@@ -18,42 +18,36 @@ export function failed(answer, again, role) {
 }
 
 /**
- * panelOf starts the panel in an element. It returns load, which returns the answers; redraw; and clear, which removes
- * what another store has shown.
+ * panelOf starts the panel in an element. It returns load, which returns the answer, and clear, which removes what another
+ * store has shown.
  *
  * @param {string} id
- * @param {{read: () => Promise[], draw: (...data: object[]) => Node[], optional?: boolean}} options read makes the calls.
- *   draw shows their data. optional: the panel is hidden if the service does not have the call
+ * @param {{read: () => Promise, draw: (data: object) => Node[], optional?: boolean}} options read makes the call. draw shows
+ *   its data. optional: the panel is hidden if the service does not have the call
  */
 export function panelOf(id, { read, draw, optional = false }) {
   const place = byId(id);
-  let shown = null; // the answers on the screen
+  let shown = false;
   let lastAsked = 0;
-
-  function show() {
-    const fault = shown.find(({ ok }) => !ok);
-    place.hidden = optional && fault?.status === 404;
-    redraw(place, () => (fault ? [failed(fault, load)] : draw(...shown.map(({ data }) => data))));
-  }
 
   async function load() {
     const asked = ++lastAsked;
     place.ariaBusy = "true";
-    const answers = await Promise.all(read());
-    if (asked !== lastAsked) return answers; // of another store
+    const answer = await read();
+    if (asked !== lastAsked) return answer; // of another store
     place.ariaBusy = "false";
-    shown = answers;
-    show();
-    return answers;
+    shown = true;
+    place.hidden = optional && answer.status === 404;
+    redraw(place, () => (answer.ok ? draw(answer.data) : [failed(answer, load)]));
+    return answer;
   }
 
   onLanguage(() => { if (shown) load(); });
   return {
     load,
-    redraw: () => { if (shown) show(); },
     clear() {
       lastAsked++;
-      shown = null;
+      shown = false;
       place.replaceChildren();
     },
   };

@@ -1,101 +1,73 @@
-// Revenue month by month: GET /subscriptions/metrics as a chart and as a table.
+// Revenue month by month: GET /subscriptions/metrics as bars and as a table, for each currency.
 
-import { byId, el, redraw } from "../page/dom.js";
+import { byId, el } from "../page/dom.js";
 import { bare, money, number, t } from "../page/language.js";
-import { chartOf, down, up } from "./chart.js";
-import { clock, month } from "./dates.js";
+import { clock, month, shortMonth } from "./dates.js";
 import { panelOf } from "./panel.js";
-import { ask } from "./session.js";
+import { ask } from "./store.js";
 
 const months = 18; // with the running one
 
-const moves = [...up, ...down];
+const up = ["new", "imported", "reactivated", "expansion"]; // movements that add to the revenue
+const down = ["contraction", "paused", "churned"];
 
-let chosen = ""; // the currency, if there are several
-
-/** startRevenue returns the panel (see panelOf). It is drawn again when its width changes. */
-export function startRevenue() {
-  const panel = panelOf("revenue", {
-    read: () => [ask(`/subscriptions/metrics?from=${firstMonth()}`)],
-    draw: (data) => contentOf(data, panel),
-    optional: true, // a service that records no history
-  });
-  let width = 0;
-  new ResizeObserver(([{ contentRect }]) => {
-    if (contentRect.width > 0 && Math.round(contentRect.width) !== width) panel.redraw();
-    width = Math.round(contentRect.width);
-  }).observe(byId("revenue"));
-  return panel;
-}
+/** startRevenue returns the panel (see panelOf). */
+export const startRevenue = () => panelOf("revenue", {
+  read: () => ask(`/subscriptions/metrics?from=${firstMonth()}`),
+  draw,
+  optional: true, // a service that records no history
+});
 
 function firstMonth() {
   const now = new Date();
   return new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - months + 1, 1)).toISOString().slice(0, 7);
 }
 
-function contentOf({ data: all, as_of: asOf }, panel) {
-  const currencies = [...new Set(all.map(({ currency }) => currency))];
-  const currency = currencies.includes(chosen) ? chosen : largest(all);
-  const rows = all.filter((row) => row.currency === currency);
+function draw({ data, as_of: asOf }) {
+  return [
+    el("div", { class: "panel-head" }, el("h3", {}, t("revenueByMonth")), el("span", { class: "hint" }, t("asOf", { time: clock(new Date(asOf)) }))),
+    ...Object.entries(Object.groupBy(data, ({ currency }) => currency)).flatMap(([currency, rows]) => ofCurrency(currency, rows)),
+  ];
+}
+
+function ofCurrency(currency, rows) {
   const known = rows.filter(({ mrr }) => mrr !== null);
-  const detail = el("div", { class: "month-detail" });
-  const choose = (row) => redraw(detail, () => detailOf(row));
-  choose(rows.at(-1));
+  if (known.length === 0) return [el("p", { class: "hint" }, t("noneYet"))];
   return [
-    el("div", { class: "panel-head" }, el("h3", {}, t("revenueByMonth")),
-      el("span", { class: "hint" }, t("asOf", { time: clock(new Date(asOf)) })), currencies.length > 1 && currencyChoice(currencies, currency, panel)),
-    detail,
-    chartOf(rows, { width: byId("revenue").clientWidth, label: labelOf(known), choose }),
-    known.length < rows.length && el("p", { class: "hint" }, known.length > 0 ? t("recordedSince", { month: month(known[0].month) }) : t("noneYet")),
-    tableOf(rows),
+    chartOf(rows, known, currency),
+    known.length < rows.length && el("p", { class: "hint" }, t("recordedSince", { month: month(known[0].month) })),
+    tableOf(rows, currency),
   ];
 }
 
-const largest = (all) => all.reduce((most, row) => (row.mrr > most.mrr ? row : most), all.at(-1)).currency;
-
-function currencyChoice(currencies, currency, panel) {
-  const choose = ({ target }) => {
-    chosen = target.value;
-    panel.redraw();
-  };
-  return el("select", { "aria-label": t("currency"), "data-key": "currency", onchange: choose },
-    currencies.map((code) => el("option", { value: code, selected: code === currency }, code)));
-}
-
-const labelOf = (known) => (known.length === 0 ? t("revenueByMonth") : t("revenueLabel", {
-  from: month(known[0].month), first: money(known[0].mrr, known[0].currency),
-  to: month(known.at(-1).month), last: money(known.at(-1).mrr, known.at(-1).currency),
-}));
-
-// The legend is also where the figures of one month are.
-function detailOf(row) {
-  return [
-    el("p", {}, el("b", {}, month(row.month)), " ", el("bdi", {}, row.mrr === null ? none : money(row.mrr, row.currency)), " ",
-      !row.complete && el("span", { class: "hint" }, t("soFar"))),
-    el("dl", {}, moves.map((move) => el("div", { "data-move": move },
-      el("dt", {}, t(`move_${move}`)), el("dd", {}, el("bdi", {}, signed(row, move)))))),
-  ];
+/** chartOf draws the revenue at the end of each month. Time runs in the direction of reading. */
+function chartOf(rows, known, currency) {
+  const [first, last] = [known[0], known.at(-1)];
+  const most = Math.max(...known.map(({ mrr }) => mrr));
+  const label = t("revenueLabel", {
+    from: month(first.month), first: money(first.mrr, currency), to: month(last.month), last: money(last.mrr, currency),
+  });
+  return el("div", { class: "months", role: "img", "aria-label": label }, rows.map(({ month: at, mrr }) => {
+    const bar = el("div", { class: "bar" });
+    bar.style.blockSize = `${(mrr / most || 0) * 100}%`;
+    return el("div", { class: "month", "data-month": at, title: `${month(at)}: ${mrr === null ? none : money(mrr, currency)}` },
+      el("div", { class: "column" }, bar), el("span", {}, shortMonth(at)));
+  }));
 }
 
 const none = "–";
 
-function signed(row, move) {
-  if (!row[move]) return row[move] === null ? none : bare(0, row.currency);
-  return bare(down.includes(move) ? -row[move] : row[move], row.currency, "always");
-}
-
-function tableOf(rows) {
-  const before = byId("revenue").querySelector("details"); // its state stays
-  const scrolled = before?.querySelector(".table-scroll").scrollLeft;
-  if (scrolled) requestAnimationFrame(() => byId("revenue").querySelector(".table-scroll")?.scrollTo(scrolled, 0));
-  const names = [t("month"), `MRR (${rows[0].currency})`, ...moves.map((move) => t(`move_${move}`)), t("subscriptions")];
-  return el("details", { open: before?.open ?? false }, el("summary", { "data-key": "table" }, t("asTable")),
-    el("div", { class: "table-scroll", "data-key": "months", tabIndex: 0, role: "group", "aria-label": t("revenueByMonth") },
+function tableOf(rows, currency) {
+  const amount = (value, sign) => el("td", {}, el("bdi", {}, value === null ? none : bare(value, currency, value ? sign : "auto")));
+  const names = [...up, ...down].map((move) => t(`move_${move}`));
+  return el("details", { open: byId("revenue").querySelector("details")?.open ?? false }, el("summary", { "data-key": "table" }, t("asTable")),
+    el("div", { class: "table-scroll", "data-key": currency, tabIndex: 0, role: "group", "aria-label": t("revenueByMonth") },
       el("table", {},
-        el("thead", {}, el("tr", {}, names.map((name) => el("th", { scope: "col" }, name)))),
+        el("thead", {}, el("tr", {}, [t("month"), `MRR (${currency})`, ...names, t("tabSubscriptions")].map((name) => el("th", { scope: "col" }, name)))),
         el("tbody", {}, rows.toReversed().map((row) => el("tr", { "data-month": row.month },
-          el("th", { scope: "row" }, month(row.month)),
-          el("td", {}, row.mrr === null ? none : bare(row.mrr, row.currency)),
-          moves.map((move) => el("td", {}, el("bdi", {}, signed(row, move)))),
+          el("th", { scope: "row" }, row.complete ? month(row.month) : `${month(row.month)} (${t("soFar")})`),
+          amount(row.mrr, "auto"),
+          up.map((move) => amount(row[move], "always")),
+          down.map((move) => amount(row[move] && -row[move], "always")),
           el("td", {}, row.subscriptions === null ? none : number(row.subscriptions))))))));
 }

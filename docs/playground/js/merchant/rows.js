@@ -14,10 +14,10 @@ const columns = ["status", "product", "price", "period", "daysLeft", "renews"];
  * browsers no longer report them as a table.
  */
 export function tableOf(subscriptions, open) {
-  return el("table", { class: "subscriptions", role: "table", "aria-label": t("subscriptions") },
+  return el("table", { class: "subscriptions", role: "table", "aria-label": t("tabSubscriptions") },
     el("thead", { role: "rowgroup" }, el("tr", { role: "row" },
       el("th", { scope: "col", role: "columnheader" }, t("number")),
-      columns.map((column) => el("th", { scope: "col", role: "columnheader", class: `of-${column}` }, t(column === "renews" ? "renewsYes" : column))))),
+      columns.map((column) => el("th", { scope: "col", role: "columnheader", class: `of-${column}` }, t(column))))),
     el("tbody", { role: "rowgroup" }, subscriptions.map((s) => rowOf(s, open))));
 }
 
@@ -32,11 +32,5 @@ function rowOf(s, open) {
     cell("period", el("bdi", {}, period(s.current_period_start, s.current_period_end))),
     cell("daysLeft", el("span", { class: "in-table" }, counted("days", s.days_remaining)),
       el("span", { class: "in-cards" }, counted("daysLeftOf", s.days_remaining))),
-    cell("renews", el("span", { class: s.auto_renew ? "mark on" : "mark" }, el("span", {}, t(s.auto_renew ? "renewsYes" : "renewsNo")))));
-}
-
-/** skeletonOf draws placeholders for n rows that are still loading. */
-export function skeletonOf(n) {
-  return el("div", { class: "skeleton", "aria-hidden": "true" },
-    Array.from({ length: n }, () => el("div", {}, el("span"), el("span"), el("span"), el("span"))));
+    cell("renews", el("span", { class: s.auto_renew ? "mark on" : "mark" }, el("span", {}, t(s.auto_renew ? "renews" : "renewsNo")))));
 }

@@ -1,7 +1,5 @@
 // Builds elements, without a framework and without markup in strings.
 
-const SVG = "http://www.w3.org/2000/svg";
-
 /**
  * el makes an element. Properties with names on* are listeners. Properties that the
  * element has are set on it, all others ("class", "list", names with "-") are attributes.
@@ -21,17 +19,14 @@ export function el(tag, properties = {}, ...children) {
 
 const shown = (children) => children.flat(2).filter((child) => child !== null && child !== undefined && child !== false && child !== "");
 
-/** drawn makes an element of SVG. */
-export function drawn(tag, attributes = {}, ...children) {
-  const element = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  element.append(...children.flat(2));
-  return element;
-}
-
-/** icon draws a symbol of art.svg. It is hidden from screen readers. */
+/** icon draws a symbol of the page. It is hidden from screen readers. */
 export function icon(name, className = "icon") {
-  return drawn("svg", { class: className, "aria-hidden": "true" }, drawn("use", { href: `#art-${name}` }));
+  const [svg, use] = ["svg", "use"].map((tag) => document.createElementNS("http://www.w3.org/2000/svg", tag));
+  svg.setAttribute("class", className);
+  svg.setAttribute("aria-hidden", "true");
+  use.setAttribute("href", `#art-${name}`);
+  svg.append(use);
+  return svg;
 }
 
 /**

@@ -2,26 +2,8 @@
 // fault, and the controls of a form have the names of these fields.
 
 import { el } from "./dom.js";
-import { language } from "./language.js";
 
 let lastId = 0;
-
-/** formOf makes a form in the page's language. Escape cancels it. */
-export function formOf(properties, submitted, canceled, ...children) {
-  return el("form", {
-    ...properties, noValidate: true, lang: language(),
-    onsubmit: (event) => { event.preventDefault(); submitted(); },
-    onkeydown: (event) => { if (event.key === "Escape" && !event.isComposing) canceled(); },
-  }, ...children);
-}
-
-/** refill sets the controls that [name, value] pairs name, such as those of FormData. */
-export function refill(form, values) {
-  for (const [name, value] of values) {
-    const control = form.elements.namedItem(name);
-    if (control) control.value = value;
-  }
-}
 
 /** clearErrors removes what showErrors showed. */
 export function clearErrors(form) {
@@ -61,27 +43,23 @@ export function showErrors(form, errors, message) {
   first?.focus();
 }
 
-/** isBusy reports whether a form waits for its answer. Its controls are not disabled, since they would lose the focus. */
-export const isBusy = (form) => form.ariaBusy === "true";
-
 /**
  * submit makes the call of a form, and shows a refusal in it. It returns the answer of a call
  * that succeeded; null for another, and for a second submit while the first one waits.
  */
 export async function submit(form, call) {
-  if (isBusy(form)) return null;
+  if (form.ariaBusy === "true") return null;
   clearErrors(form);
-  form.ariaBusy = "true";
+  form.ariaBusy = "true"; // disabled controls would lose the focus
   const answer = await call();
   form.ariaBusy = "false";
-  if (refusedByRule(answer)) showErrors(form, answer.errors, answer.message);
+  if (isOfInput(answer)) showErrors(form, answer.errors, answer.message);
   return answer.ok ? answer : null;
 }
 
-/** refusedByRule reports whether the error belongs next to the shopper's input. */
-export function refusedByRule(answer) {
-  return answer.status >= 400 && answer.status < 500 && answer.status !== 401 && answer.status !== 429 &&
-    answer.code !== "version_mismatch";
+/** isOfInput reports whether the error belongs next to the shopper's input. */
+function isOfInput({ status, code }) {
+  return status >= 400 && status < 500 && status !== 401 && status !== 429 && code !== "version_mismatch";
 }
 
 function refusalOf(text) {

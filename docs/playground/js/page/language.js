@@ -57,11 +57,14 @@ export function said(text) {
   return text[language()];
 }
 
-/** counted returns the plural form of a text for n. */
+const plurals = { en: ["zero", "one", "other"], ar: ["zero", "one", "two", "few", "many", "other"] };
+
+/** counted returns the plural form of a text for n. A text has its last forms in this order. */
 export function counted(key, n) {
-  const form = new Intl.PluralRules(language()).select(n);
   const forms = textIn(language(), key);
-  return (forms[n === 0 ? "zero" : form] ?? forms.other).replaceAll("{n}", number(n));
+  const order = plurals[language()];
+  const form = n === 0 ? "zero" : new Intl.PluralRules(language()).select(n);
+  return (forms.at(order.indexOf(form) - order.length) ?? forms.at(-1)).replaceAll("{n}", number(n));
 }
 
 function translate(root) {
@@ -83,11 +86,6 @@ export function money(amount, currency) {
 export function bare(amount, currency, signDisplay = "auto") {
   const { maximumFractionDigits: digits } = new Intl.NumberFormat("en", { style: "currency", currency }).resolvedOptions();
   return new Intl.NumberFormat(tag(), { minimumFractionDigits: digits, maximumFractionDigits: digits, signDisplay }).format(amount);
-}
-
-/** compact formats an amount for an axis: "SAR 1.5K". */
-export function compact(amount, currency, signDisplay = "auto") {
-  return new Intl.NumberFormat(tag(), { style: "currency", currency, notation: "compact", signDisplay, maximumSignificantDigits: 3 }).format(amount);
 }
 
 export function number(n) {

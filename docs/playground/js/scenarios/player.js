@@ -1,24 +1,20 @@
 // Plays a scenario, one step after the other. A step shows a sentence before it runs, and its
 // outcome afterwards. The visitor can pause, go step by step, play it again and close it.
 
-import { setNetwork } from "../api/live.js";
 import { forgetNewest } from "../log/bar.js";
-import { leavePage } from "../merchant/subscriptions.js";
 import { byId } from "../page/dom.js";
 import { onLanguage, t } from "../page/language.js";
 import { announce } from "../page/notices.js";
+import { setNetwork } from "../shop/live.js";
 import { drawCard, sentenceOf } from "./card.js";
-import { paceOf } from "./pace.js";
-
-const shortest = 0.3; // of the time that a text stays, which is shorter if its step took long
+import { lead, rest, start } from "./pace.js";
 
 /**
- * A play is {name, sign, needs, area, lends, steps}:
+ * A play is {name, sign, needs, lends, live, steps}:
  *
  *   name      also the prefix of its texts: <name>_title, <name>_point, <name>_<name of a step or an outcome>
  *   sign      its icon
  *   needs     what the demo must offer (see offers in scenarios.js)
- *   area      the tab that shows it; without it, the shop
  *   lends     by device: a function that returns the session to start with; default a new guest
  *   live      the device that follows its cart, if any: the others show only what they ask for
  *   steps     what step and proof of step.js make
@@ -29,7 +25,6 @@ export class Player {
   #outcomes = []; // of the steps so far: {key, values, code, failed}
   #paused = false;
   #wake = () => {}; // ends the current wait
-  #due = 0; // when it ends
   #hurries = false; // the visitor wants the next step at once
   #running = null; // the promise of the step's outcome
   #run = 0; // so that a play that was closed stops
@@ -47,7 +42,6 @@ export class Player {
   }
 
   async start(play) {
-    this.#due = performance.now();
     const ending = this.#end();
     const run = this.#run;
     await ending;
@@ -57,14 +51,14 @@ export class Player {
     this.#at = 0;
     this.#outcomes = [];
     this.#paused = this.#hurries = false;
-    this.showArea(play.area ?? "store");
+    this.showArea("store");
     this.#draw();
     this.card.querySelector("[data-part='pause']").focus({ preventScroll: true });
-    const fault = !play.area && await this.#lend(play).then(() => false, (error) => error);
+    await this.#lend(play);
     const { a, b } = this.devices;
     const stage = { a: a.cart, b: b.cart, deviceA: a, deviceB: b, state: {} };
     for (this.#at = 0; this.#at < play.steps.length; this.#at++) {
-      if (run !== this.#run || !await this.#take(play, stage, run, this.#at === 0 && fault)) return;
+      if (run !== this.#run || !await this.#take(play, stage, run)) return;
       if (this.#outcomes[this.#at].failed) break;
     }
     this.#at = play.steps.length;
@@ -72,30 +66,29 @@ export class Player {
   }
 
   /** #take runs the next step. It returns false if the scenario was closed meanwhile. */
-  async #take(play, stage, run, fault) {
+  async #take(play, stage, run) {
     const i = this.#at;
     const step = play.steps[i];
-    const { lead, rest } = paceOf(play).of(i);
     this.#draw();
     if (step.on) this.devices.show(this.devices[step.on]);
     const sentence = t(`${play.name}_${step.name}`);
     announce(i === 0 ? `${t(`${play.name}_point`)} ${sentence}` : sentence);
-    if (!this.#hurries) await this.#stay(lead);
+    if (!this.#hurries) await this.#stay(i === 0 ? start : lead);
     this.#hurries = false;
     if (run !== this.#run) return false;
-    this.#running = outcomeOf(play, step, stage, fault);
+    this.#running = outcomeOf(play, step, stage);
     const outcome = await this.#running;
     if (run !== this.#run) return false;
     this.#outcomes[i] = outcome;
     this.#draw();
     announce(sentenceOf(outcome));
-    if (rest && !outcome.failed) await this.#stay(rest);
+    if (i + 1 < play.steps.length && !outcome.failed) await this.#stay(rest);
     return run === this.#run;
   }
 
   /** #follow ends the scenario if the visitor opens another tab. */
   #follow() {
-    if (this.#play && byId(this.#play.area ?? "store").hidden) this.#end();
+    if (this.#play && byId("store").hidden) this.#end();
   }
 
   /** close ends the scenario, and shows all of them. */
@@ -111,12 +104,12 @@ export class Player {
   /** #end ends the scenario, if one plays, and waits until the visitor has the devices again, also if it is already ending. */
   #end() {
     this.#run++;
-    if (this.#play) this.#ending = this.#stop(this.#play);
+    if (this.#play) this.#ending = this.#stop();
     return this.#ending;
   }
 
   /** #stop waits for the step that runs, because it works with the devices. */
-  async #stop(play) {
+  async #stop() {
     this.#play = null;
     this.#wake();
     this.card.hidden = true;
@@ -124,8 +117,7 @@ export class Player {
     for (const { root } of this.devices.all) root.classList.remove("acts");
     await this.#running;
     setNetwork(true); // it may have ended without
-    if (play.area) leavePage();
-    else await Promise.all(this.devices.all.map((device) => device.giveBack()));
+    await Promise.all(this.devices.all.map((device) => device.giveBack()));
     for (const { root } of this.devices.all) root.inert = false; // until now, a visitor would change the scenario's carts
     forgetNewest();
   }
@@ -136,14 +128,11 @@ export class Player {
   }
 
   /** #stay leaves a text for ms, or until the visitor goes on. While paused, only the visitor ends it. */
-  async #stay(ms) {
-    const now = performance.now();
-    this.#due = Math.max(this.#due + ms, now + ms * shortest);
-    await new Promise((done) => {
-      const timer = setTimeout(() => { if (!this.#paused) done(); }, this.#due - now);
+  #stay(ms) {
+    return new Promise((done) => {
+      const timer = setTimeout(() => { if (!this.#paused) done(); }, ms);
       this.#wake = () => {
         clearTimeout(timer);
-        this.#due = performance.now();
         done();
       };
     });
@@ -170,9 +159,8 @@ export class Player {
   }
 }
 
-async function outcomeOf({ name }, step, stage, fault) {
+async function outcomeOf({ name }, step, stage) {
   try {
-    if (fault) throw fault;
     const [key, values = {}, code = ""] = await step.does(stage);
     return { key: `${name}_${key}`, values, code, failed: false };
   } catch (error) {

@@ -3,7 +3,7 @@
 import { demo } from "../demo.js";
 import { byId, el, icon } from "../page/dom.js";
 import { number, onLanguage, t } from "../page/language.js";
-import { paceOf } from "./pace.js";
+import { lengthOf } from "./pace.js";
 import { Player } from "./player.js";
 import { agent, handover, live, merge, share, undo } from "./plays/carts.js";
 import { lostAnswer, offline, staleToken, twoTabs } from "./plays/requests.js";
@@ -39,7 +39,7 @@ function cardOf(play, player) {
   },
   icon(play.sign),
   el("b", { class: "title" }, t(`${play.name}_title`)), " ",
-  el("span", { class: "length" }, t("seconds", { n: number(Math.ceil(paceOf(play).whole / 1000)) })), " ",
+  el("span", { class: "length" }, t("seconds", { n: number(Math.ceil(lengthOf(play) / 1000)) })), " ",
   el("span", { class: "point" }, t(`${play.name}_point`))));
 }
 

@@ -1,5 +1,6 @@
 // What the steps of all scenarios are made of.
 
+import { demo } from "../demo.js";
 import { passes } from "../page/notices.js";
 
 /**
@@ -26,6 +27,14 @@ export async function sure(asked, isTrue = ({ ok }) => ok) {
   if (!isTrue(answer)) throw new Surprise(answer);
   return answer;
 }
+
+/** layla and yousef are sessions of two customers. */
+export const layla = () => ({ jwt: demo.actors[0].jwt });
+export const yousef = () => ({ jwt: demo.actors[1].jwt });
+
+/** credits and tickets are products to add. Three tickets are in stock. */
+export const credits = (qty) => ({ product_id: 1, qty });
+export const tickets = (qty) => ({ product_id: 2, qty });
 
 /** lost is true of an answer that the page has thrown away. */
 export const lost = ({ status }) => status === 0;

@@ -5,7 +5,6 @@
 import { demo } from "../demo.js";
 import { byId, el } from "../page/dom.js";
 import { onLanguage, said, t } from "../page/language.js";
-import { customerOf } from "./session.js";
 
 export class Account {
   constructor(device) {
@@ -24,7 +23,7 @@ export class Account {
       ["", t("guest")],
       ...demo.customers.map((c) => [c.jwt, said(c.name)]),
       ...(actor ? [[jwt, said(actor.name)]] : []),
-      ...(jwt && !known ? [[jwt, t("customer", { id: customerOf(jwt) })]] : []),
+      ...(jwt && !known ? [[jwt, t("customer")]] : []),
       ["token", t("useToken")],
     ];
     this.select.replaceChildren(...options.map(([value, text]) => el("option", { value, selected: value === jwt }, text)));

@@ -41,18 +41,13 @@ export function startBasket(device) {
 function countryChoice(device) {
   const choice = device.part("country");
   choice.addEventListener("change", () => device.cart.apply([{ op: "buyer", country: choice.value || null }]));
-  let shown = ""; // a list that is open closes when it is drawn again
-  return ({ buyer: { country = "" } }) => {
-    const listed = countries.includes(country) || !country ? countries : [...countries, country];
-    if (shown !== `${language()} ${listed}`) choice.replaceChildren(...optionsOf(listed));
-    shown = `${language()} ${listed}`;
-    choice.value = country ?? "";
-  };
+  onLanguage(() => choice.replaceChildren(...countryOptions()));
+  return ({ buyer: { country } }) => { choice.value = country ?? ""; };
 }
 
-function optionsOf(codes) {
+function countryOptions() {
   const names = new Intl.DisplayNames(language(), { type: "region" });
-  const known = codes.map((code) => [code, names.of(code)]).sort(([, a], [, b]) => a.localeCompare(b, language()));
+  const known = countries.map((code) => [code, names.of(code)]).sort(([, a], [, b]) => a.localeCompare(b, language()));
   return [["", t("countryUnknown")], ...known].map(([value, name]) => el("option", { value }, name));
 }
 

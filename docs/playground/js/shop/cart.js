@@ -2,7 +2,6 @@
 // Calls run one after the other, so that each change applies to the cart that the shopper saw.
 
 import { call, newKey } from "../api/api.js";
-import { refusedByRule } from "../page/forms.js";
 import { currency } from "./sample.js";
 import { headersOf } from "./session.js";
 
@@ -13,8 +12,8 @@ import { headersOf } from "./session.js";
  *   now         the cart, as GET /cart has it; null before it is opened
  *   validation  the last check, until the cart changes
  *   summary     tax by rate, shipping and payment methods, read at checkout
- *   refusals    by line: why its last change was refused, as an answer
  *   edited      the line that the last edit made, until the cart changes
+ *   changed     by line: when it was added or got another quantity, in ms
  *   outcome     the outcome of the last call (see outcomeOf), or null
  *   loseNext    whether the page throws away the answer to the next change
  */
@@ -22,8 +21,8 @@ export class Cart extends EventTarget {
   now = null;
   summary = null;
   validation = null;
-  refusals = {};
   edited = null;
+  changed = {};
   outcome = null;
   loseNext = false;
 
@@ -50,7 +49,7 @@ export class Cart extends EventTarget {
 
   /** #forget drops what is known about the previous shopper's cart. */
   #forget() {
-    Object.assign(this, { validation: null, refusals: {}, edited: null, outcome: null });
+    Object.assign(this, { validation: null, edited: null, changed: {}, outcome: null });
     this.#tag = "";
     this.dispatchEvent(new Event("forget"));
   }
@@ -136,15 +135,8 @@ export class Cart extends EventTarget {
     });
   }
 
-  /** setQuantity changes the quantity of a line. The line shows a refusal. seen is the ETag of the cart that the shopper saw. */
-  async setQuantity(item, quantity, { seen } = {}) {
-    const answer = await this.#patch(item, { quantity }, seen);
-    if (refusedByRule(answer)) {
-      this.refusals[item.id] = answer;
-      this.#changed();
-    }
-    return answer;
-  }
+  /** setQuantity changes the quantity of a line. seen is the ETag of the cart that the shopper saw. */
+  setQuantity = (item, quantity, { seen } = {}) => this.#patch(item, { quantity }, seen);
 
   /**
    * edit changes members of a line. Another line absorbs it if the two become equal. The
@@ -155,7 +147,7 @@ export class Cart extends EventTarget {
     const answer = await this.#patch(item, members);
     if (answer.ok) {
       const id = answer.data.item_id;
-      this.edited = { id, absorbed: others.includes(id), at: Date.now() };
+      this.edited = { id, absorbed: others.includes(id) };
       this.#changed();
     }
     return answer;
@@ -238,13 +230,23 @@ export class Cart extends EventTarget {
     this.#keepToken(answer);
     this.outcome = outcomeOf(answer, again);
     if (answer.data?.items) {
+      this.#notice(answer.data);
       this.now = answer.data;
       this.#tag = answer.header("ETag") ?? "";
-      Object.assign(this, { validation: null, refusals: {}, edited: null });
+      Object.assign(this, { validation: null, edited: null });
     }
     if (answer.status === 401 && this.session.jwt) {
       this.session.jwt = "";
       this.dispatchEvent(new Event("logout"));
+    }
+  }
+
+  /** #notice finds the lines that differ from those that are shown. */
+  #notice({ items, item_id: edited }) {
+    if (!this.#tag) return; // another shopper's
+    for (const { id, quantity } of items) {
+      const before = this.now.items.find((item) => item.id === id);
+      if (id === edited || before?.quantity !== quantity) this.changed[id] = Date.now();
     }
   }
 

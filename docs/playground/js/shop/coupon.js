@@ -1,7 +1,6 @@
 // The coupons: each with a button to remove it, and a form while the cart has room for another one.
 
 import { el, icon, redraw } from "../page/dom.js";
-import { clearErrors } from "../page/forms.js";
 import { t } from "../page/language.js";
 import { coded } from "../page/notices.js";
 import { coupons } from "./sample.js";
@@ -20,7 +19,6 @@ export function redeemForm(device) {
   }, code)));
 
   async function redeem() {
-    clearErrors(form);
     const answer = await device.cart.redeem(form.elements.coupon.value.trim());
     if (answer.ok) form.reset();
   }

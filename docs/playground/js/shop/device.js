@@ -37,6 +37,7 @@ export class Device {
     this.part("lose").addEventListener("click", () => this.cart.setLoseNext(!this.cart.loseNext));
     this.part("checkout").addEventListener("click", () => this.cart.checkOut());
     this.cart.addEventListener("change", () => this.#draw());
+    this.cart.addEventListener("forget", () => this.root.querySelector("dialog")?.close());
     this.#keepFocus();
     onLanguage(() => { if (this.cart.now) this.#draw(); });
   }

@@ -4,70 +4,66 @@ import { el, icon } from "../page/dom.js";
 import { money, number, t } from "../page/language.js";
 import { announce, coded } from "../page/notices.js";
 import { stepper } from "../page/stepper.js";
-import { LineForms } from "./lineform.js";
-import { refusalOf } from "./outcome.js";
+import { focusOn, openForm } from "./form.js";
 import { picture } from "./picture.js";
+import { products } from "./sample.js";
 
 const fresh = 2500; // ms for which a line that has changed is highlighted
 
 export class Lines {
   #asked = new Map(); // line → the quantity that waits for its answer
-  #shown = new Map(); // line → { quantity, since }, to see what has changed
 
   constructor(device) {
+    this.device = device;
     this.cart = device.cart;
-    this.forms = new LineForms(device);
-    this.cart.addEventListener("forget", () => this.#shown.clear());
   }
 
   /** draw draws an item of the cart. */
   draw(item) {
-    const { now: { currency }, refusals, validation } = this.cart;
-    const refusal = refusals[item.id];
+    const { now: { currency }, validation, changed } = this.cart;
     const warnings = (validation?.warnings ?? []).filter((w) => w.item_id === item.id);
-    const outcome = this.forms.outcomeOf(item);
-    const cut = this.cart.outcome?.answer.merge?.adjusted.find((a) => a.item_id === item.id);
-    const form = this.forms.of(item);
-    return el("li", { class: this.#isFresh(item) ? "line fresh" : "line", "data-line": item.id },
+    return el("li", { class: Date.now() < changed[item.id] + fresh ? "line fresh" : "line", "data-line": item.id },
       picture(item.image, "small"),
       el("div", { class: "about" },
         el("p", { class: "name" }, el("bdi", {}, item.name)),
-        !form && chosen(item, currency),
+        chosen(item, currency),
         el("p", { class: "hint" }, priceOf(item, currency)),
         item.discount > 0 && el("p", { class: "hint" }, t("lineDiscount", { amount: money(item.discount, currency) })),
-        !form && item.notice && el("p", { class: "hint" }, t("noteOf", { note: item.notice })),
-        outcome && el("p", { class: "outcome-of-edit" }, outcome),
-        cut && el("div", { class: "warning" }, coded(cut.code, t("cutShort", { requested: number(cut.requested), kept: number(cut.kept) }))),
-        (refusal || item.issue) && el("div", { class: "refusal" }, refusal ? refusalOf(refusal) : coded(item.issue.code, item.issue.message)),
+        item.notice && el("p", { class: "hint" }, t("noteOf", { note: item.notice })),
+        this.cart.edited?.id === item.id && el("p", { class: "outcome-of-edit" }, this.#saved(item)),
+        item.issue && el("div", { class: "refusal" }, coded(item.issue.code, item.issue.message)),
         warnings.map((w) => el("div", { class: "warning" }, coded(w.code, w.message)))),
       el("b", { class: "total" }, el("bdi", {}, item.pricing.formatted.total_price)),
       el("div", { class: "row amounts" },
-        !form && stepper({
+        stepper({
           name: "quantity", of: item.name, key: item.id, by: item.product.stock.step,
           value: this.#asked.get(item.id) ?? item.quantity, change: (n) => this.#ask(item, n),
         }),
-        this.#editButton(item, form),
+        el("button", {
+          class: "plain", "aria-label": t("editOf", { name: item.name }), "data-key": `${item.id}-edit`, "aria-haspopup": "dialog",
+          onclick: () => this.#edit(item),
+        }, t("edit")),
         el("button", {
           class: "plain sign remove", "aria-label": t("remove", { name: item.name }), "data-key": `${item.id}-remove`,
           onclick: () => this.#remove(item),
-        }, icon("remove"))),
-      form);
+        }, icon("remove"))));
   }
 
-  /** #isFresh reports whether a line is new or has another quantity since a moment ago. */
-  #isFresh(item) {
-    const before = this.#shown.get(item.id);
-    const changed = before?.quantity !== item.quantity || this.cart.edited?.id === item.id && this.cart.edited.at > before.since;
-    if (changed) this.#shown.set(item.id, { quantity: item.quantity, since: before || this.#shown.size > 0 || this.cart.now.version < 2 ? Date.now() : 0 });
-    return Date.now() < this.#shown.get(item.id).since + fresh;
+  #edit(item) {
+    openForm(this.device, {
+      name: item.name, item, product: products.find(({ id }) => id === item.product_id),
+      call: (members) => this.cart.edit(item, members),
+      done: ({ data: { items, item_id: id } }) => {
+        focusOn(this.device, `${id}-edit`);
+        const line = items.find((other) => other.id === id);
+        announce(line ? this.#saved(line) : t("removed", { name: item.name }));
+      },
+    });
   }
 
-  #editButton(item, form) {
-    return el("button", {
-      class: "plain", "aria-label": t("editOf", { name: item.name }), "data-key": `${item.id}-edit`,
-      "aria-expanded": String(Boolean(form)), "aria-controls": form?.id,
-      onclick: () => (form ? this.forms.close(item) : this.forms.open(item)),
-    }, t("edit"));
+  /** #saved says what the last edit did to a line. */
+  #saved(item) {
+    return t(this.cart.edited.absorbed ? "absorbed" : "saved", { n: number(item.quantity) });
   }
 
   async #remove(item) {

@@ -36,7 +36,7 @@ const sentences = {
   replayed: ({ data }) => [el("p", {}, el("b", {}, t("replayed")), " ", t("stillVersion", { version: number(data.version) }))],
   conflict: ({ code, message }) => [coded(code, t("changedElsewhere", { message }))],
   ended: ({ code, message }) => [coded(code, t("sessionEnded", { message }))],
-  refused: (answer) => [refusalOf(answer)],
+  refused: ({ code, message, errors }) => [coded(code, Object.values(errors).flat().join(" ") || message)],
   shared: ({ data }, cart) => {
     const { code } = cart.outcome;
     return [linesOf("shared", data), el("button", { class: "primary", onclick: () => cart.addShared(code) }, t("addAll"))];
@@ -69,8 +69,3 @@ const linesOf = (key, { count, total, currency, items }) => [
 ];
 
 const verdictLook = ({ ok, data }) => (!ok ? ["bad", "alert"] : data.warnings.length > 0 ? ["warm", "check"] : ["good", "check"]);
-
-/** refusalOf shows what a refusal says about each member, or as a whole. */
-export function refusalOf({ code, message, errors }) {
-  return coded(code, Object.values(errors).flat().join(" ") || message);
-}

@@ -25,16 +25,6 @@ export function newSession({ jwt = "" } = {}) {
   return { cartToken: "", publicKey: "", jwt };
 }
 
-/** customerOf returns the customer's id of a JWT without verifying it, or "". */
-export function customerOf(jwt) {
-  try {
-    const bytes = Uint8Array.from(atob(jwt.split(".")[1].replaceAll("-", "+").replaceAll("_", "/")), (c) => c.charCodeAt(0));
-    return String(JSON.parse(new TextDecoder().decode(bytes)).sub ?? "");
-  } catch {
-    return "";
-  }
-}
-
 // fetch refuses to send anything else, so that a damaged token would stop every call.
 const sendable = /^[\x20-\x7e]+$/;
 

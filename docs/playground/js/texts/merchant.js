@@ -1,7 +1,6 @@
-// Texts of the merchant's side: each in English and Arabic.
+// Texts of the merchant's side: each in English and Arabic. Those that depend on a number have their plural forms.
 
 export const merchant = {
-  subscriptions: ["Subscriptions", "الاشتراكات"],
   subscriptionsLead: ["What a store's programs read with an API token: its customers' subscriptions, totals, and every change as it happens.",
     "ما تقرؤه أنظمة المتجر نفسه برمز API: اشتراكات عملائه وأرقامها الإجمالية، وكل تغيير فور حدوثه."],
 
@@ -25,23 +24,14 @@ export const merchant = {
   summary: ["Overview", "نظرة عامة"],
   asOf: ["Counted at {time}", "أُحصيت الساعة {time}"],
   mrr: ["Monthly recurring revenue", "الإيراد الشهري المتكرر"],
-  mrrOf: [{
-    one: "price ÷ months of {n} active or past-due subscription",
-    other: "price ÷ months, summed over {n} active or past-due subscriptions"
-  },
-    {
-      zero: "لا اشتراكات نشطة أو متأخرة السداد", one: "السعر ÷ عدد الأشهر لاشتراك واحد نشط أو متأخر السداد",
-      two: "السعر ÷ عدد الأشهر لاشتراكين نشطين أو متأخري السداد",
-      few: "السعر ÷ عدد الأشهر لـ{n} اشتراكات نشطة أو متأخرة السداد",
-      many: "السعر ÷ عدد الأشهر لـ{n} اشتراكًا نشطًا أو متأخر السداد",
-      other: "السعر ÷ عدد الأشهر لـ{n} اشتراك نشط أو متأخر السداد"
-    }],
+  mrrOf: ["price ÷ months, summed over active and past-due subscriptions: {n}",
+    "مجموع السعر ÷ عدد الأشهر للاشتراكات النشطة والمتأخرة السداد: {n}"],
   ending: ["Ending", "على وشك الانتهاء"],
   endingWhat: ["trialing or active, and will end with the current period", "تجريبية أو نشطة، وستنتهي مع نهاية فترتها الحالية"],
 
   revenueByMonth: ["Revenue by month", "الإيراد حسب الشهر"],
-  revenueLabel: ["Monthly recurring revenue as a line, and what moved it as bars, from {from} ({first}) to {to} ({last}). The table below has all figures.",
-    "الإيراد الشهري المتكرر خطًّا، وما غيّره أعمدةً، من {from} ({first}) إلى {to} ({last}). كل الأرقام في الجدول أدناه."],
+  revenueLabel: ["Monthly recurring revenue, from {from} ({first}) to {to} ({last}). The table below has all figures.",
+    "الإيراد الشهري المتكرر، من {from} ({first}) إلى {to} ({last}). كل الأرقام في الجدول أدناه."],
   recordedSince: ["The history is recorded since {month}.", "يُسجَّل السجل منذ {month}."],
   soFar: ["so far", "حتى الآن"],
   move_new: ["New", "جديد"],
@@ -53,23 +43,10 @@ export const merchant = {
   move_churned: ["Churned", "مغادر"],
   asTable: ["Show as a table", "العرض في جدول"],
   month: ["Month", "الشهر"],
-  currency: ["Currency", "العملة"],
 
-  renewals: ["Renewals of the next 14 days", "تجديدات الأيام الـ14 القادمة"],
-  failing: [{ one: "{n} payment failed", other: "{n} payments failed" },
-    {
-      zero: "لا دفعات متعثرة", one: "تعثّرت دفعة واحدة", two: "تعثّرت دفعتان", few: "تعثّرت {n} دفعات",
-      many: "تعثّرت {n} دفعة", other: "تعثّرت {n} دفعة"
-    }],
+  renewals: ["Overdue, or due in 14 days", "متأخرة، أو تُستحق خلال 14 يومًا"],
+  moreRenewals: ["There are more.", "وهناك المزيد."],
   noRenewals: ["Nothing is due.", "لا شيء مستحق."],
-  firstOnes: [{ other: "These are the first {n}." },
-    {
-      one: "هذا هو الأول وحده.", two: "هذان هما الأولان.", few: "هذه أول {n} اشتراكات.", many: "هذه أول {n} اشتراكًا.",
-      other: "هذه أول {n} اشتراك."
-    }],
-  cardFails: ["Payment failed", "تعذّر الدفع"],
-  noCard: ["No card", "بلا بطاقة"],
-  endsThen: ["Ends", "ينتهي"],
 
   feed: ["Live changes", "التغييرات المباشرة"],
   feedSwitch: ["Follow changes", "متابعة التغييرات"],
@@ -90,7 +67,6 @@ export const merchant = {
   filter_customerEmail: ["E-mail", "البريد الإلكتروني"],
   filter_customerPhone: ["Phone", "الهاتف"],
   filter_customerCountryCode: ["Calling code", "رمز الاتصال الدولي"],
-  externalId: ["External customer ID", "معرّف العميل الخارجي"],
   filter_externalCustomerId: ["External customer ID", "معرّف العميل الخارجي"],
   filter_ids: ["Subscription IDs", "أرقام الاشتراكات"],
   filter_orderId: ["Order", "الطلب"],
@@ -101,10 +77,7 @@ export const merchant = {
   filter_createdTo: ["Created to", "أُنشئ حتى"],
   any: ["any", "الكل"],
   filter_per_page: ["Per page", "عدد الصفوف"],
-  applyFilters: ["Apply", "تطبيق"],
   resetFilters: ["Reset filters", "مسح عوامل التصفية"],
-  activeFilters: ["Active filters", "عوامل التصفية المفعّلة"],
-  removeFilter: ["Remove filter: {filter}", "إزالة عامل التصفية: {filter}"],
 
   pages: ["Pages", "الصفحات"],
   prev: ["Previous", "السابقة"],
@@ -128,45 +101,15 @@ export const merchant = {
   price: ["Price", "السعر"],
   period: ["Current period", "الفترة الحالية"],
   daysLeft: ["Days left", "المتبقي"],
-  days: [{ one: "{n} day", other: "{n} days" },
-    { zero: "لا أيام", one: "يوم واحد", two: "يومان", few: "{n} أيام", many: "{n} يومًا", other: "{n} يوم" }],
-  daysLeftOf: [{ one: "{n} day left", other: "{n} days left" },
-    {
-      zero: "لم يبق شيء", one: "بقي يوم واحد", two: "بقي يومان", few: "بقيت {n} أيام", many: "بقي {n} يومًا",
-      other: "بقي {n} يوم"
-    }],
-  renews: ["Auto-renews", "التجديد التلقائي"],
-  renewsYes: ["Renews", "يتجدد"],
+  days: [["{n} day", "{n} days"], ["لا أيام", "يوم واحد", "يومان", "{n} أيام", "{n} يومًا", "{n} يوم"]],
+  daysLeftOf: [["{n} day left", "{n} days left"],
+    ["لم يبق شيء", "بقي يوم واحد", "بقي يومان", "بقيت {n} أيام", "بقي {n} يومًا", "بقي {n} يوم"]],
+  renews: ["Renews", "يتجدد"],
   renewsNo: ["Does not renew", "لا يتجدد"],
   yes: ["yes", "نعم"],
   no: ["no", "لا"],
   none: ["none", "لا يوجد"],
 
-  groupNow: ["Now", "الوضع الحالي"],
-  hasAccess: ["Has access", "الخدمة متاحة للعميل"],
-  isExpired: ["Has ended", "انتهى الاشتراك"],
-  cancelAtEnd: ["Ends with the period", "ينتهي بنهاية الفترة"],
-  periodFrom: ["From", "من"],
-  periodTo: ["To", "إلى"],
-  trialEnds: ["Trial ends", "نهاية الفترة التجريبية"],
-  nextRetry: ["Next charge", "محاولة التحصيل التالية"],
-  graceEnds: ["Grace period ends", "نهاية مهلة السماح"],
-  pausedAt: ["Paused since", "موقوف منذ"],
-  pausedDays: ["Days kept for when it resumes", "الأيام المحفوظة إلى حين الاستئناف"],
-  canceledAt: ["Canceled", "تاريخ الإلغاء"],
-  startsAt: ["First day", "أول يوم"],
-  endsAt: ["Last day", "آخر يوم"],
-  groupProduct: ["Product and plan", "المنتج والخطة"],
-  variant: ["Plan", "الخطة"],
-  nextPlan: ["Plan from the next renewal", "الخطة من التجديد القادم"],
-  groupPayment: ["Payment", "الدفع"],
-  card: ["Card", "البطاقة"],
-  order: ["Order", "الطلب"],
-  groupCustomer: ["Customer", "العميل"],
-  groupMore: ["More", "معلومات أخرى"],
-  features: ["Features", "المزايا"],
-  createdAt: ["Created", "تاريخ الإنشاء"],
-  updatedAt: ["Last changed", "آخر تغيير"],
   history: ["History", "السجل"],
   newestEvents: ["These are the newest events.", "هذه أحدث الأحداث."],
   history_created: ["Created", "أُنشئ"],
@@ -176,6 +119,5 @@ export const merchant = {
   history_cancel_at_period_end: ["Ends with the period", "ينتهي بنهاية الفترة"],
   history_card: ["Card", "البطاقة"],
   history_renewed: ["Renewed", "جُدّد"],
-  metadata: ["Metadata", "بيانات المتجر الإضافية"],
-  allMembers: ["All members as JSON", "كل الحقول بصيغة JSON"],
+  allMembers: ["All members", "كل الحقول"],
 };

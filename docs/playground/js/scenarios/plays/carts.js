@@ -2,15 +2,8 @@
 
 import { ask, discover } from "../../api/agent.js";
 import { newKey } from "../../api/api.js";
-import { setNetwork } from "../../api/live.js";
-import { demo } from "../../demo.js";
-import { lost, proof, step, sure, Surprise } from "../step.js";
-
-const layla = () => ({ jwt: demo.actors[0].jwt });
-const yousef = () => ({ jwt: demo.actors[1].jwt });
-
-const credits = (qty) => ({ product_id: 1, qty });
-const tickets = (qty) => ({ product_id: 2, qty }); // three in stock
+import { setNetwork } from "../../shop/live.js";
+import { credits, layla, lost, proof, step, sure, Surprise, tickets, yousef } from "../step.js";
 
 /** isRead is true of a cart that was read. It has not changed (304) if the language has changed meanwhile. */
 const isRead = ({ ok, status }) => ok || status === 304;

@@ -2,11 +2,7 @@
 
 import { newKey } from "../../api/api.js";
 import { demo } from "../../demo.js";
-import { isReplayed, lost, proof, step, sure } from "../step.js";
-
-const credit = { product_id: 1, qty: 1 };
-const layla = () => ({ jwt: demo.actors[0].jwt });
-const yousef = () => ({ jwt: demo.actors[1].jwt });
+import { credits, isReplayed, layla, lost, proof, step, sure, tickets, yousef } from "../step.js";
 
 /** lostAnswer: a mobile connection breaks after the service has applied a change. */
 export const lostAnswer = {
@@ -14,15 +10,15 @@ export const lostAnswer = {
   steps: [
     step("adds", "a", async ({ a, state }) => {
       state.key = newKey();
-      await sure(a.add(credit, { key: state.key, lose: true }), lost);
+      await sure(a.add(credits(1), { key: state.key, lose: true }), lost);
       return ["noAnswer"];
     }),
     proof("repeats", "a", async ({ a, state }) => {
-      const { data } = await sure(a.add(credit, { key: state.key }), (answer) => isReplayed(answer) && answer.data.count === 1);
+      const { data } = await sure(a.add(credits(1), { key: state.key }), (answer) => isReplayed(answer) && answer.data.count === 1);
       return ["replayed", { version: data.version }];
     }),
     step("clicks", "a", async ({ a }) => {
-      const { data } = await sure(a.add(credit), ({ ok, data }) => ok && data.count === 2);
+      const { data } = await sure(a.add(credits(1)), ({ ok, data }) => ok && data.count === 2);
       return ["counted", { version: data.version }];
     }),
   ],
@@ -39,7 +35,7 @@ export const offline = {
   name: "offline", sign: "phone", needs: [],
   steps: [
     step("sends", "a", async ({ a, state }) => {
-      await a.add({ product_id: 2, qty: 1 });
+      await a.add(tickets(1));
       state.key = newKey();
       await sure(a.apply(ops, { key: state.key, lose: true }), lost);
       return ["noAnswer"];
@@ -60,7 +56,7 @@ export const twoTabs = {
   steps: [
     step("first", "a", async ({ a, b, state }) => {
       await a.clear();
-      const added = await a.add(credit);
+      const added = await a.add(credits(1));
       const shown = await sure(b.load(), ({ ok, data }) => ok && data.version === added.data.version);
       state.seen = shown.header("ETag"); // B reads the cart again if the language changes
       const { data } = await sure(a.setQuantity(a.now.items[0], 5));
@@ -86,12 +82,12 @@ export const staleToken = {
       await b.clear(); // of an earlier scenario
       a.session.cartToken = "from-an-old-app";
       await sure(a.load(), ({ ok, data }) => ok && data.cart_token !== "from-an-old-app");
-      await sure(a.add(credit), ({ ok, data }) => ok && data.count === 1);
+      await sure(a.add(credits(1)), ({ ok, data }) => ok && data.count === 1);
       return ["healed"];
     }),
     proof("expired", "a", async ({ a }) => {
       a.session.jwt = demo.expired_jwt;
-      const { code, message } = await sure(a.add(credit), ({ status }) => status === 401);
+      const { code, message } = await sure(a.add(credits(1)), ({ status }) => status === 401);
       return ["refused", { message }, code];
     }),
     step("login", "a", async ({ deviceA }) => {

@@ -2,12 +2,8 @@
 
 import { call } from "../../api/api.js";
 import { copyProduct, demo, setProduct } from "../../demo.js";
-import { showPage } from "../../merchant/subscriptions.js";
-import { byId } from "../../page/dom.js";
 import { money } from "../../page/language.js";
-import { proof, step, sure } from "../step.js";
-
-const ticket = { product_id: 2, qty: 1 };
+import { credits, layla, proof, step, sure, tickets } from "../step.js";
 
 /** lastItem: two shoppers want the last ticket. Nothing is reserved; the order takes the stock. */
 export const lastItem = {
@@ -60,12 +56,12 @@ export const coupon = {
   name: "coupon", sign: "tag", needs: [],
   steps: [
     step("minimum", "a", async ({ a }) => {
-      await a.add(ticket);
+      await a.add(tickets(1));
       const { code, message } = await sure(a.redeem("FIVE"), ({ code }) => code === "coupon_minimum");
       return ["refused", { message }, code];
     }),
     proof("enough", "a", async ({ a }) => {
-      await sure(a.add(ticket));
+      await sure(a.add(tickets(1)));
       const { data } = await sure(a.redeem("FIVE"), ({ ok, data }) => ok && data.discount_amount === 5);
       return ["counts", { total: () => money(data.total, data.currency) }];
     }),
@@ -89,12 +85,12 @@ async function abandoned(isTrue) {
 
 /** atRest: a merchant looks for carts that nobody has used for a while, to write to their owners. */
 export const atRest = {
-  name: "atRest", sign: "store", needs: ["actors", "backstage"], lends: { a: () => ({ jwt: demo.actors[0].jwt }) },
+  name: "atRest", sign: "store", needs: ["actors", "backstage"], lends: { a: layla },
   steps: [
     step("leave", "a", async ({ a, b }) => {
       await a.clear();
-      await sure(a.add({ product_id: 1, qty: 2 }));
-      await sure(b.add(ticket));
+      await sure(a.add(credits(2)));
+      await sure(b.add(tickets(1)));
       await new Promise((done) => setTimeout(done, 1500));
       return ["left"];
     }),
@@ -110,26 +106,26 @@ export const atRest = {
   ],
 };
 
-function showLong(query, isTrue) {
-  byId("listing").scrollIntoView();
-  return sure(showPage(query, { store: "long" }), isTrue);
+function readLong(query, isTrue) {
+  const headers = { Authorization: `Bearer ${demo.long_list_token}` };
+  return sure(call("GET", `/subscriptions${query}`, { headers, from: "merchant" }), isTrue);
 }
 
 /** deepPage: page 1,000 of a merchant's subscriptions, by number and by link. */
 export const deepPage = {
-  name: "deepPage", sign: "search", needs: ["longList"], area: "subscriptions",
+  name: "deepPage", sign: "search", needs: ["longList"],
   steps: [
     step("jumps", "", async ({ state }) => {
-      const { data } = await showLong("?page=1000", ({ ok, data }) => ok && data.current_page === 1000);
+      const { data } = await readLong("?page=1000", ({ ok, data }) => ok && data.current_page === 1000);
       state.next = new URL(data.next_page_url, document.baseURI).search;
       return ["rows", { from: data.from, to: data.to }];
     }),
     proof("follows", "", async ({ state }) => {
-      const { data } = await showLong(state.next, ({ ok, data }) => ok && data.current_page === 1001);
+      const { data } = await readLong(state.next, ({ ok, data }) => ok && data.current_page === 1001);
       return ["linked", { from: data.from, to: data.to }];
     }),
     step("filters", "", async ({ state }) => {
-      const { message, code } = await showLong(`${state.next}&status=active`, ({ code }) => code === "invalid_parameter");
+      const { message, code } = await readLong(`${state.next}&status=active`, ({ code }) => code === "invalid_parameter");
       return ["foreign", { message }, code];
     }),
   ],
