@@ -14,7 +14,7 @@ import { counted, language, money, number, t } from "../page/language.js";
  */
 export function verdictOf({ request, from, before, answer, lost, events, event }) {
   if (!answer) return verdict("waiting");
-  if (event) return verdict("event", t("fact.nowVersion", { n: number(event.version) }));
+  if (event) return verdict("event", event.version ? t("fact.nowVersion", { n: number(event.version) }) : linesOf([]));
   if (lost) return verdict("lost", t("fact.thrownAway"));
   if (answer.stopped) return { ...verdict("read", t("fact.stopped")), quiet: true };
   if (answer.status === 0) return verdict("unreachable", t("fact.noResponse"));
@@ -65,7 +65,7 @@ function readOf({ path, headers }, { data, header }) {
 }
 
 function changeOf(before, version) {
-  if (version === undefined) return verdict("changed");
+  if (!version) return verdict(version === 0 ? "unchanged" : "changed");
   if (before === version) return verdict("unchanged", ...still(version));
   if (before) return verdict("changed", t("fact.versions", { from: number(before), to: number(version) }));
   return verdict("changed", t("fact.nowVersion", { n: number(version) }));
