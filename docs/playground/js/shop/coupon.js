@@ -19,7 +19,9 @@ export function redeemForm(device) {
   }, code)));
 
   async function redeem() {
-    const answer = await device.cart.redeem(form.elements.coupon.value.trim());
+    const code = form.elements.coupon.value.trim();
+    if (!code) return form.elements.coupon.focus();
+    const answer = await device.cart.redeem(code);
     if (answer.ok) form.reset();
   }
 
