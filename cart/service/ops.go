@@ -218,8 +218,14 @@ func (s *Carts) refusedOps(ops []change, effects []cart.Effect) *problem.Error {
 		}
 		inOp := fmt.Sprintf("ops.%d", i)
 		refusal = refusal.Within(inOp)
-		if refusal.Code == problem.ItemNotFound { // in a single call, the path names the line
-			refusal.Faults[0].Member = inOp + ".item"
+		for n := range refusal.Faults {
+			switch f := &refusal.Faults[n]; {
+			case f.Member != "":
+			case refusal.Code == problem.ItemNotFound: // in a single call, the path names the line
+				f.Member = inOp + ".item"
+			default: // such as a full cart
+				f.Member = inOp
+			}
 		}
 		all = problem.Join(all, refusal)
 	}

@@ -239,8 +239,11 @@ func (s *shop) compareLists(t *testing.T, r *rapid.T) {
 			for name, sentences := range a.Body.Errors {
 				faults[fmt.Sprintf("ops.%d.%s", i, name)] = sentences
 			}
-			if a.Body.Code == "item_not_found" { // alone, the path names it
-				faults[fmt.Sprintf("ops.%d.item", i)] = []string{a.Body.Message}
+			switch name := fmt.Sprintf("ops.%d", i); {
+			case a.Body.Code == "item_not_found": // alone, the path names it
+				faults[name+".item"] = []string{a.Body.Message}
+			case len(a.Body.Errors) == 0:
+				faults[name] = []string{a.Body.Message}
 			}
 		}
 		if diff := cmp.Diff(want, got.Outcomes[i]); diff != "" {
@@ -397,6 +400,16 @@ func TestOps_AnItemIsOnlyALine(t *testing.T) {
 	a := c.ok("POST", "/cart/ops", list("each", operation{"remove", "4", ""}, operation{"edit", "4", `"quantity":0`}, operation{"edit", "4.p41", `"notice":"n"`}))
 	assert.Equal(t, a.Body.Data.itemIDs(), []string{"", "", "4.p41"}, "item_ids of an edit after them")
 	c.wantLines("4.p41×1")
+}
+
+func TestOps_ARefusedListNamesEachOperationThatTheCartHasNoRoomFor(t *testing.T) {
+	s := newShop(t, small)
+	s.sell(8)
+	c := s.guest(t).fill("101×1 102×1 103×1 104×1 105×1")
+	other := operation{"add", "", `"product_id":106`}
+	a := c.refused(422, "cart_full", "POST", "/cart/ops", list("all", other, operation{"edit", "101", `"quantity":2`}, operation{"edit", "108", `"quantity":2`}, other))
+	a.names(t, "ops.0", "ops.2.item", "ops.3")
+	assert.Equal(t, *a.Body.Data.Op, 0, "the first")
 }
 
 type countingCatalog struct {
