@@ -68,6 +68,17 @@ func (o object) whole(name string) (int64, *problem.Error) {
 	return n, nil
 }
 
+// atLeast returns a reader of a whole number that has a lower bound, and the text for a lower one.
+func atLeast(least int64, tooLow locale.Text) func(object, string) (int64, *problem.Error) {
+	return func(o object, name string) (int64, *problem.Error) {
+		n, err := o.whole(name)
+		if err == nil && n < least {
+			return 0, problem.New(problem.ValidationFailed, name, tooLow, name)
+		}
+		return n, err
+	}
+}
+
 // asSent reads a text as it was sent.
 func asSent(v jsontext.Value, name string) (string, *problem.Error) {
 	s, ok := wire.Unquote(v)
@@ -141,16 +152,11 @@ func (o object) productID() (int64, *problem.Error) {
 
 // addedQuantity returns the quantity to add; 1 when none is given.
 func (o object) addedQuantity() (n int64, name string, err *problem.Error) {
-	n, name, given, err := either(o, "qty", "quantity", object.whole)
-	switch {
-	case err != nil:
-		return 0, name, err
-	case !given:
-		return 1, name, nil
-	case n < 1:
-		return 0, name, problem.New(problem.ValidationFailed, name, textAtLeastOne, name)
+	n, name, given, err := either(o, "qty", "quantity", atLeast(1, textAtLeastOne))
+	if !given {
+		n = 1
 	}
-	return n, name, nil
+	return n, name, err
 }
 
 // plan reads subscription_plan: an ID, or an object with an id. nil when not given.
@@ -305,11 +311,11 @@ func (o object) acceptedPrice() (*money.Amount, *problem.Error) {
 	if !o.has(name) {
 		return nil, nil
 	}
-	n, err := o.whole(name)
-	if err == nil && n < 0 {
-		err = problem.New(problem.ValidationFailed, name, textNotNegative, name)
+	n, err := atLeast(0, textNotNegative)(o, name)
+	if err != nil {
+		return nil, err
 	}
-	return new(money.Amount(n)), err
+	return new(money.Amount(n)), nil
 }
 
 func (in input) couponCode() (service.CouponCode, *problem.Error) {
@@ -360,15 +366,11 @@ func (o object) couponKey(name string) (string, *problem.Error) {
 // result, as in addition. A quantity of 0 removes the line, whatever else the body has.
 func (in input) edit() (service.Edit, *problem.Error) {
 	o, e := in.members, service.Edit{Item: in.item}
-	quantity, member, given, badQuantity := either(o, "quantity", "qty", object.whole)
+	quantity, member, given, badQuantity := either(o, "quantity", "qty", atLeast(0, textNotNegative))
 	if given && badQuantity == nil {
-		e.Quantity, e.QuantityMember = &quantity, member
-	}
-	switch {
-	case badQuantity == nil && quantity < 0:
-		badQuantity = problem.New(problem.ValidationFailed, member, textNotNegative, member)
-	case e.Quantity != nil && quantity == 0:
-		return e, nil
+		if e.Quantity, e.QuantityMember = &quantity, member; quantity == 0 {
+			return e, nil
+		}
 	}
 	var badPlan, badFields, badNotice, badMetadata, badPrice *problem.Error
 	e.PlanID, badPlan = o.plan()

@@ -492,6 +492,10 @@ func TestEdit_AcceptsTheCurrentPrice(t *testing.T) {
 	c.refused(422, "price_changed", "PATCH", "/cart/items/1", `{"accept_price":4950}`).names(t, "accept_price")
 	a := c.refused(422, "price_changed", "POST", "/cart/ops", list("all", operation{"edit", "1", `"quantity":2,"accept_price":4950`}))
 	assert.That(t, *a.Body.Data.Op == 0 && len(a.Body.Errors["ops.0.accept_price"]) == 1, "refused: %s", a.Raw)
+	for _, unreadable := range []string{`"5000"`, "49.5", "-1"} {
+		a := c.refused(422, "validation_failed", "PATCH", "/cart/items/1", `{"accept_price":`+unreadable+`}`)
+		assert.Equal(t, len(a.Body.Errors["accept_price"]), 1, "%s: sentences", unreadable)
+	}
 	got, _ := c.edited("1", `{"accept_price":5000}`)
 	assert.That(t, got.Items[0].AddedPrice == 50 && got.Version == 2, "accepted: %+v", got.Items[0])
 	got, _ = c.edited("1", `{"accept_price":5000}`)
