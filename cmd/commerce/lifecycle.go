@@ -184,6 +184,9 @@ func httpServer(h http.Handler, log *slog.Logger) *http.Server {
 		WriteTimeout:      15 * time.Second, // until the client has read the response
 		IdleTimeout:       2 * time.Minute,  // until the next request
 		MaxHeaderBytes:    64 << 10,
+
+		DisableGeneralOptionsHandler: true, // net/http's answer to OPTIONS * has no request ID
+
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
 	s.Protocols.SetHTTP1(true)

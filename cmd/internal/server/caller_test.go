@@ -169,6 +169,15 @@ func TestLinks_UseForwardedHeadersOfTrustedProxiesOnly(t *testing.T) {
 	}
 }
 
+// A client of HTTP/1.0 need not say by which name it calls.
+func TestLinks_WithoutAHostLeadToTheAddressThatWasCalled(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, embeddedRedis(t))
+	w := openWeb(t, s.handler)
+	answer := w.say(t, "GET /subscriptions HTTP/1.0\r\nAuthorization: Bearer "+s.API+"\r\n\r\n")
+	assert.That(t, strings.Contains(answer, `"http://`+w.addr+`/subscriptions`), "no link to %s: %s", w.addr, answer)
+}
+
 func TestLinks_HaveTheBasePathOnce(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ public, base, want string }{

@@ -2,6 +2,7 @@ package server
 
 import (
 	"log/slog"
+	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -71,6 +72,9 @@ func (o origins) of(r *http.Request) string {
 func (o origins) hostOf(r *http.Request) string {
 	if s := first(r.Header.Get("X-Forwarded-Host")); o.trusts(r.RemoteAddr) && hostAndPort.MatchString(s) {
 		return s
+	}
+	if called, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok && r.Host == "" { // as HTTP/1.0 allows
+		return called.String()
 	}
 	return r.Host
 }
