@@ -33,18 +33,26 @@ type cartCase struct {
 func cartCases() []cartCase {
 	return []cartCase{
 		{"get", "floor-ping", nil, nil},
+		{"get", "floor-hgetall", nil, nil},
+		{"get", "floor-hgetall, Valkey", nil, nil},
 		{"get", "floor-get", nil, nil},
-		{"get", usualRead, reading("/cart", fewLines, (*shop).newGuest), cpuOf("floor-get", 0.6)},
+		{"get", "floor-shared", nil, nil},
+		{"get", usualRead, reading("/cart", fewLines, (*shop).newGuest), append(cpuOf("floor-get", 0.6), comparison{"floor-ping", serverCPU(), 2.3})},
 		{"get", "guest, 50 lines", reading("/cart", manyLines, (*shop).newGuest), cpuOf(usualRead, 1.8)},
 		{"get", "guest, 5 lines, 304", unchanged, cpuOf(usualRead, 0.7)},
 		{"get", "customer, 5 lines", reading("/cart", fewLines, (*shop).newCustomer), cpuOf(usualRead, 1.1)},
 		{"get", "customer with a merged token, 5 lines", reading("/cart", fewLines, (*shop).newMerged), cpuOf(usualRead, 1.25)},
 
+		{"count", "floor-ping", nil, nil},
+		{"count", "floor-hgetall", nil, nil},
 		{"count", "floor-get", nil, nil},
 		{"count", usualRead, reading("/cart/count", fewLines, (*shop).newGuest), cpuOf("floor-get", 0.6)},
 		{"count", "guest, 50 lines", reading("/cart/count", manyLines, (*shop).newGuest), nil},
 		{"count", "customer, 5 lines", reading("/cart/count", fewLines, (*shop).newCustomer), nil},
 
+		{"add", "floor-ping", nil, nil},
+		{"add", "floor-script", nil, nil},
+		{"add", "floor-script, Valkey", nil, nil},
 		{"add", "floor-add", nil, nil},
 		{"add", "add", adding(plain), []comparison{{"floor-add", cpu(), 0.85}, {"floor-add", storeCPU(), 0.8}}},
 		{"add", "add, X-Timestamp", adding(stamped), []comparison{{"floor-add", cpu(), 0.95}, {"floor-add", storeCPU(), 0.9}}},
@@ -88,19 +96,32 @@ func benchCarts(name string) func(context.Context, *stage) (results.Benchmark, e
 	}
 }
 
-// openFloor starts this program as one of its floors. It uses the shop's Redis server and database.
+// openFloor starts this program as one of its floors. It uses the shop's Redis server and database, or a Valkey server if its
+// name says so.
 func openFloor(ctx context.Context, s *stage, name string, shop *shop) (testCase, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return testCase{}, err
 	}
-	p, err := s.http(ctx, shop.settings, "/", self, name)
+	settings, store := shop.settings, shop.store
+	floor, valkey := strings.CutSuffix(name, ", Valkey")
+	if valkey {
+		own, err := s.redis(ctx, "valkey-server")
+		if err != nil {
+			return testCase{}, err
+		}
+		settings, store = []string{"REDIS_URL=" + own.url}, func(context.Context) ([]int, error) { return []int{own.pid()}, nil }
+	}
+	p, err := s.http(ctx, settings, "/", self, floor)
 	if err != nil {
 		return testCase{}, err
 	}
-	c := testCase{name: name, server: &server{p, shop.store}, clients: same(p.url+"/floor", http.Header{})}
-	if name == "floor-add" {
+	c := testCase{name: name, server: &server{p, store}, clients: same(p.url+"/floor", http.Header{})}
+	switch floor {
+	case "floor-add":
 		c.clients = floorAdding(p.url)
+	case "floor-hgetall", "floor-script":
+		c.commands = perPipeline
 	}
 	return c, nil
 }

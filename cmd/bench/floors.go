@@ -24,10 +24,13 @@ import (
 // Benchmarks run them as separate processes.
 func floors() map[string]func(context.Context) (handle, error) {
 	return map[string]func(context.Context) (handle, error){
-		"floor-ping": floorPing,
-		"floor-get":  floorGet,
-		"floor-add":  floorAdd,
-		"floor-list": floorList,
+		"floor-ping":    floorPing,
+		"floor-get":     floorGet,
+		"floor-shared":  floorShared,
+		"floor-hgetall": floorHGETALL,
+		"floor-script":  floorScript,
+		"floor-add":     floorAdd,
+		"floor-list":    floorList,
 	}
 }
 
@@ -63,34 +66,49 @@ func runFloor(ctx context.Context, open func(context.Context) (handle, error)) e
 
 // floorPing responds with 2 KB of constant JSON. It uses only Gin.
 func floorPing(context.Context) (handle, error) {
-	body := []byte(`{"data":"` + strings.Repeat("x", 2048-len(`{"data":""}`)) + `"}`)
+	body := constant(2 << 10)
 	return func(*gin.Context) (any, error) { return body, nil }, nil
+}
+
+// constant returns JSON of so many bytes.
+func constant(size int) []byte {
+	return []byte(`{"data":"` + strings.Repeat("x", size-len(`{"data":""}`)) + `"}`)
 }
 
 // floorGet reads a hash of five lines and responds with them. It uses Gin, go-redis with
 // the service's settings, and encoding/json.
 func floorGet(ctx context.Context) (handle, error) {
-	rdb, err := connect.Redis(os.Getenv("REDIS_URL"))
+	rdb, err := withFloorHash(ctx)
 	if err != nil {
 		return nil, err
 	}
-	const key = "floor"
-	for i := range int64(fewLines) {
-		line, err := newFloorLine(firstProduct+i, 1)
-		if err != nil {
-			return nil, err
-		}
-		if err := rdb.HSet(ctx, key, i, line).Err(); err != nil {
-			return nil, err
-		}
-	}
 	return func(c *gin.Context) (any, error) {
-		stored, err := rdb.HGetAll(c.Request.Context(), key).Result()
+		stored, err := rdb.HGetAll(c.Request.Context(), floorKey).Result()
 		if err != nil {
 			return nil, err
 		}
 		return decodeLines(maps.Values(stored), len(stored))
 	}, nil
+}
+
+// floorKey is the key of a hash of five lines.
+const floorKey = "floor"
+
+func withFloorHash(ctx context.Context) (redis.UniversalClient, error) {
+	rdb, err := connect.Redis(os.Getenv("REDIS_URL"))
+	if err != nil {
+		return nil, err
+	}
+	for i := range int64(fewLines) {
+		line, err := newFloorLine(firstProduct+i, 1)
+		if err != nil {
+			return nil, err
+		}
+		if err := rdb.HSet(ctx, floorKey, i, line).Err(); err != nil {
+			return nil, err
+		}
+	}
+	return rdb, nil
 }
 
 //go:embed flooradd.lua

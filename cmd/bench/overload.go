@@ -44,7 +44,7 @@ func benchOverload(ctx context.Context, s *stage) (results.Benchmark, error) {
 	if err != nil {
 		return results.Benchmark{}, err
 	}
-	near, err := s.redis(ctx)
+	near, err := s.redis(ctx, "redis-server")
 	if err != nil {
 		return results.Benchmark{}, err
 	}

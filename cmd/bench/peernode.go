@@ -75,7 +75,7 @@ func (p program) stores(ctx context.Context, s *stage) (settings []string, pids 
 	var redis *process
 	var database string
 	if p.redis {
-		if redis, err = s.redis(ctx); err != nil {
+		if redis, err = s.redis(ctx, "redis-server"); err != nil {
 			return nil, nil, err
 		}
 		settings = append(settings, "REDIS_URL="+redis.url)

@@ -27,6 +27,7 @@ type testCase struct {
 	connections int           // clients at a time; 0 for -connections
 	rate        float64       // requests per second; 0 for full load
 	patience    time.Duration // of the clients; 0 for endless
+	commands    int           // of Redis for each request, which the result is of; 0 for 1
 }
 
 // comparison is a ratio of costs to measure.
@@ -119,6 +120,7 @@ func (c testCase) turn(ctx context.Context, o options) (results.Round, error) {
 			l, err = all.send(ctx, pace{o.turn, c.rate, c.patience})
 			return err
 		})
+		l.requests *= max(1, c.commands)
 		if err != nil || c.patience > 0 || l.failed*100 <= l.requests {
 			return l.round(used), err
 		}

@@ -68,7 +68,7 @@ func openShop(ctx context.Context, s *stage, o opening) (*shop, error) {
 	if shop.database, err = s.database(ctx); err != nil {
 		return nil, err
 	}
-	if shop.redis, err = s.redis(ctx); err != nil {
+	if shop.redis, err = s.redis(ctx, "redis-server"); err != nil {
 		return nil, err
 	}
 	own := []string{"DATABASE_URL=" + shop.database, "REDIS_URL=" + shop.redis.url, "JWT_SECRET=" + jwtSecret}

@@ -105,14 +105,14 @@ func (s *stage) http(ctx context.Context, settings []string, path, name string, 
 	})
 }
 
-// redis starts a Redis server that does not persist its data.
-func (s *stage) redis(ctx context.Context) (*process, error) {
+// redis starts a Redis server, or another program that serves as one. It does not persist its data.
+func (s *stage) redis(ctx context.Context, program string) (*process, error) {
 	addr, err := freeAddr()
 	if err != nil {
 		return nil, err
 	}
 	host, port, _ := net.SplitHostPort(addr)
-	cmd := exec.CommandContext(ctx, "redis-server", "--bind", host, "--port", port, "--dir", s.dir, "--save", "", "--appendonly", "no")
+	cmd := exec.CommandContext(ctx, program, "--bind", host, "--port", port, "--dir", s.dir, "--save", "", "--appendonly", "no")
 	p := &process{url: "redis://" + addr, cmd: cmd}
 	return s.start(p, func() error {
 		rdb := p.client()

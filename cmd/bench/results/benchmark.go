@@ -36,12 +36,14 @@ type Value struct {
 }
 
 // Figure is the figure of one value of each round.
-func (c Case) Figure(value func(Round) float64) Figure {
+func (c Case) Figure(value func(Round) float64) Figure { return FigureOf(c.all(value)...) }
+
+func (c Case) all(value func(Round) float64) []float64 {
 	var values []float64
 	for _, r := range c.Rounds {
 		values = append(values, value(r))
 	}
-	return FigureOf(values...)
+	return values
 }
 
 // Rate is the median of the good answers per second.

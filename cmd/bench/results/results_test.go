@@ -17,8 +17,9 @@ func measured() []results.Benchmark {
 			{Name: "stores' CPU", Unit: "× fast", Figure: results.FigureOf(2)},
 		},
 	}
+	ping := results.Case{Name: "floor-ping", Rounds: []results.Round{{Server: 10}, {Server: 20}}}
 	return []results.Benchmark{
-		{Name: "get", Cases: []results.Case{slow}},
+		{Name: "get", Cases: []results.Case{ping, slow}},
 		{Name: "memory", Values: []results.Value{
 			{Name: "a cart", Unit: "bytes", Figure: results.FigureOf(200), AtMost: 240},
 			{Name: "goodput", Figure: results.FigureOf(0.5), AtLeast: 0.8},
@@ -50,7 +51,7 @@ func TestMarkdown_ListsTargetsFirstAndMarksWhatMisses(t *testing.T) {
 	}
 	assert.That(t, !strings.Contains(rest, "MISSED"), "a target is not only in the first table:\n%s", rest)
 	assert.That(t, !strings.Contains(targets, "requests"), "a value without a target is among the targets:\n%s", targets)
-	for _, row := range []string{"| slow (3 failed) | 110 |", "| slow: stores' CPU | 2 × fast |\n", "| requests | 1000 |\n"} {
+	for _, row := range []string{"| slow (3 failed) | 110 |", "| 12 | 0 | 2.25 |\n", "| slow: stores' CPU | 2 × fast |\n", "| requests | 1000 |\n"} {
 		assert.That(t, strings.Contains(rest, row), "no row %q:\n%s", row, rest)
 	}
 }

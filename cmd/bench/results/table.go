@@ -28,20 +28,31 @@ func (t table) write(w io.Writer) error {
 	return aligned.Flush()
 }
 
-// cases is the table of what each case took, in medians.
+// cases is the table of what each case took, in medians, with its distance to the floors that the benchmark has.
 func (b Benchmark) cases() table {
 	t := table{{b.Name, "requests/s", "p50 ms", "p99 ms", "server CPU µs", "stores' CPU µs", "resident MB"}}
+	server := func(r Round) float64 { return r.Server }
+	store := func(r Round) float64 { return r.Store }
+	floors := b.floors(map[string]func(Round) float64{
+		"floor-ping": server, "floor-list": server, "floor-hgetall": store, "floor-script": store,
+	})
+	for _, floor := range floors {
+		t[0] = append(t[0], "× "+floor.Name)
+	}
 	for _, c := range b.Cases {
 		row, failed := []string{c.Name}, 0
 		for _, value := range []func(Round) float64{
 			func(r Round) float64 { return r.Rate },
 			func(r Round) float64 { return r.P50 },
 			func(r Round) float64 { return r.P99 },
-			func(r Round) float64 { return r.Server },
-			func(r Round) float64 { return r.Store },
+			server,
+			store,
 			func(r Round) float64 { return r.Resident },
 		} {
 			row = append(row, short(c.Figure(value).Median))
+		}
+		for _, floor := range floors {
+			row = append(row, short(RatioOf(c.all(floor.value), floor.all(floor.value)).Median))
 		}
 		for _, r := range c.Rounds {
 			failed += r.Failed
@@ -52,6 +63,21 @@ func (b Benchmark) cases() table {
 		t = append(t, row)
 	}
 	return t
+}
+
+// floor is a case that others are compared with, by one value.
+type floor struct {
+	Case
+	value func(Round) float64
+}
+
+func (b Benchmark) floors(values map[string]func(Round) float64) (found []floor) {
+	for _, c := range b.Cases {
+		if value := values[c.Name]; value != nil {
+			found = append(found, floor{c, value})
+		}
+	}
+	return found
 }
 
 // row is a row of the table of values: what, the figure, the target, and whether it is met.
