@@ -2,6 +2,7 @@ package redisstore_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -99,8 +100,15 @@ func (s *schedule) failedOver() bool {
 }
 
 func (s *schedule) countLines(e ending) (wrong []string) {
-	count := map[int64]int64{}
+	count, buyers := map[int64]int64{}, int64(0)
 	for _, c := range e.carts {
+		for name := range c.Metadata {
+			number, _ := strconv.ParseInt(strings.TrimPrefix(name, "M"), 10, 64)
+			count[-number]++
+		}
+		if c.Buyer.Country != "" {
+			buyers++
+		}
 		for _, l := range c.Lines {
 			count[l.ID.Product()] += l.Quantity
 		}
@@ -116,6 +124,13 @@ func (s *schedule) countLines(e ending) (wrong []string) {
 	}
 	for _, b := range s.plan.base {
 		judge(fmt.Sprintf("the base line %d", b.product), b.product, s.atLeast(true), 1)
+		if b.label != 0 {
+			judge(fmt.Sprintf("the label %d", b.product), -b.product, s.atLeast(true), 1)
+		}
+		if b.country != 0 {
+			count[0] = buyers
+			judge("the buyer", 0, s.atLeast(true), 1)
+		}
 	}
 	for _, op := range s.ops {
 		if op.verb == adds {
@@ -229,7 +244,7 @@ func (s *schedule) checkVersions() (wrong []string) {
 	for _, first := range answers {
 		for _, then := range answers {
 			old, now := first.result.cart, then.result.cart
-			if old.Tag() == now.Tag() && (!slices.Equal(old.Coupons, now.Coupons) || !slices.EqualFunc(old.Lines, now.Lines, likeLine)) {
+			if old.Tag() == now.Tag() && (old.Buyer != now.Buyer || !maps.Equal(old.Metadata, now.Metadata) || !slices.Equal(old.Coupons, now.Coupons) || !slices.EqualFunc(old.Lines, now.Lines, likeLine)) {
 				wrong = append(wrong, fmt.Sprintf("%s and %s saw different carts with the tag %s", first, then, now.Tag()))
 			}
 			if s.failedOver() || s.plan.forgetful {
@@ -246,7 +261,7 @@ func (s *schedule) checkVersions() (wrong []string) {
 }
 
 func likeLine(a, b cart.Line) bool {
-	return a.ID == b.ID && a.Quantity == b.Quantity && a.AddedPrice == b.AddedPrice && a.Notice == b.Notice && slices.Equal(a.Fields, b.Fields)
+	return a.ID == b.ID && a.Quantity == b.Quantity && a.AddedPrice == b.AddedPrice && a.Notice == b.Notice && maps.Equal(a.Metadata, b.Metadata) && slices.Equal(a.Fields, b.Fields)
 }
 
 // checkTokens checks that the cart of a token that is sent was merged, if there is room.

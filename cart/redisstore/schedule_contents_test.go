@@ -1,6 +1,7 @@
 package redisstore_test
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -27,7 +28,11 @@ func engravedID(product int64) cart.LineID {
 type contents struct {
 	lines [modelLines]modelLine
 	codes codeSet
+	buyer byte                // who says in which country the buyer is: a digit for the shopper, a letter for an agent; 0 for nobody
+	meta  [modelLabels]byte // the last character of each value of the cart's metadata; 0 for none
 }
+
+const modelLabels = 2 // names of a cart's metadata
 
 // codeSet is a set of codes of coupons that combine, a bit for each.
 type codeSet uint8
@@ -43,15 +48,19 @@ func codesOf(digit byte) codeSet {
 type modelLine struct {
 	quantity uint8 // 0: there is no line
 	notice   byte  // the notice's last character; 0 for no notice
+	label    byte  // likewise, of the line's metadata
 }
 
 func contentsOf(c cart.Cart) contents {
-	var all contents
+	all := contents{buyer: lastByte(c.Buyer.Country)}
+	for name, value := range c.Metadata {
+		all.meta[lastByte(name)-'1'] = lastByte(value)
+	}
 	for _, code := range c.Coupons {
 		all.codes |= codesOf(lastByte(code))
 	}
 	for _, l := range c.Lines {
-		all.lines[placeOf(l.ID)] = modelLine{uint8(l.Quantity), lastByte(l.Notice)}
+		all.lines[placeOf(l.ID)] = modelLine{uint8(l.Quantity), lastByte(l.Notice), lastByte(l.Metadata[labelName(0)])}
 	}
 	return all
 }
@@ -111,8 +120,13 @@ func (c contents) merged(guest contents, by cart.Strategy) contents {
 		if own.notice == 0 {
 			own.notice = offered.notice
 		}
+		own.label = cmp.Or(own.label, offered.label)
 	}
 	c.codes |= guest.codes
+	c.buyer = cmp.Or(c.buyer, guest.buyer)
+	for i, value := range guest.meta {
+		c.meta[i] = cmp.Or(c.meta[i], value)
+	}
 	return c
 }
 
@@ -124,6 +138,7 @@ func (o *operation) effect(c contents) contents {
 		if o.notice != 0 {
 			l.notice = o.notice
 		}
+		l.label = o.labeled(l.label)
 	case sets:
 		if l := &c.lines[o.named(&c)]; l.quantity > 0 {
 			l.quantity = uint8(o.quantity)
@@ -136,7 +151,14 @@ func (o *operation) effect(c contents) contents {
 	case removes:
 		c.lines[o.named(&c)] = modelLine{}
 	case clears:
-		return contents{}
+		return contents{buyer: c.buyer}
+	case labels:
+		l := &c.meta[o.product-1]
+		*l = o.labeled(*l)
+	case locates:
+		if o.country < 'a' || c.count() > 0 && (c.buyer == 0 || c.buyer >= 'a') {
+			c.buyer = o.country
+		}
 	case redeems:
 		if c.codes |= codesOf(o.coupon); o.coupon == 0 {
 			c.codes = 0
@@ -145,6 +167,17 @@ func (o *operation) effect(c contents) contents {
 		c, _ = o.listed(c)
 	}
 	return c
+}
+
+// labeled returns what the operation makes of a label.
+func (o *operation) labeled(before byte) byte {
+	switch o.label {
+	case 0:
+		return before
+	case unlabels:
+		return 0
+	}
+	return o.label
 }
 
 // listed returns the contents after a list, and the refusals of its operations, or "".
@@ -190,12 +223,14 @@ func (o *operation) edit(c contents) contents {
 	if o.renotes {
 		l.notice = o.notice
 	}
+	l.label = o.labeled(l.label)
 	if from != to {
 		c.lines[from] = modelLine{}
 		l.quantity += c.lines[to].quantity
 		if l.notice == 0 {
 			l.notice = c.lines[to].notice
 		}
+		l.label = cmp.Or(l.label, c.lines[to].label)
 	}
 	c.lines[to] = l
 	return c

@@ -152,8 +152,12 @@ func (s *schedule) beginning() carts {
 		own := c.of(b.who)
 		l := &own.lines[b.line()]
 		l.quantity++
-		l.notice = cmp.Or(b.notice, l.notice)
+		l.notice, l.label = cmp.Or(b.notice, l.notice), cmp.Or(b.label, l.label)
 		own.codes |= codesOf(b.coupon)
+		own.buyer = cmp.Or(b.country, own.buyer)
+		if b.label != 0 {
+			own.meta[b.labeled()-1] = b.label
+		}
 		if b.who.customer < 0 {
 			c.first[b.who.token] = true
 		}

@@ -99,7 +99,7 @@ func (e *event) next(c carts) []carts {
 			next := c
 			before := *c.at(m.to)
 			*next.at(m.to) = before.merged(m.cart, e.setting.strategy)
-			if e.undoes && m.to <= modelCustomers && (m.cart.count() > 0 || next.at(m.to).codes != before.codes) {
+			if e.undoes && m.to <= modelCustomers && (m.cart.count() > 0 || *next.at(m.to) != before) {
 				next.arrive(t, m.to, before, *next.at(m.to))
 			}
 			if m.removed {

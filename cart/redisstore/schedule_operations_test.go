@@ -3,6 +3,7 @@ package redisstore_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"commerce/cart"
 	"commerce/cart/service"
@@ -18,6 +19,8 @@ const (
 	removes
 	clears
 	redeems // adds a code; 0 removes all
+	labels  // a name of the cart's metadata
+	locates // the buyer
 	lists   // several of the others, in one step
 	erases  // everything that is stored for the caller
 	takes   // redeems a code of a guest's cart
@@ -25,7 +28,7 @@ const (
 )
 
 func (v verb) String() string {
-	return [...]string{"read", "add", "set", "edit", "remove", "clear", "redeem", "list", "erase", "take", "undo"}[v]
+	return [...]string{"read", "add", "set", "edit", "remove", "clear", "redeem", "label", "locate", "list", "erase", "take", "undo"}[v]
 }
 
 // operation is a request with its repeats. Together they must count once.
@@ -37,6 +40,8 @@ type operation struct {
 	engraved bool         // whether the line that an add or edit results in has an engraving
 	notice   byte         // 0 for none
 	renotes  bool         // whether an edit changes the notice
+	label    byte         // the value of a name of metadata, of the line or the cart; 0 for no change, or unlabels
+	country  byte         // as in contents.buyer
 	coupon   byte         // the last digit of its code; 0 to remove all
 	list     []*operation // of a list
 	each     bool         // whether the list is applied without what is refused
@@ -64,13 +69,25 @@ func (o *operation) String() (text string) {
 	if o.verb == takes {
 		return fmt.Sprintf("%s: takes the cart of t%d as %v, fresh token t%d", o.name, o.from+1, o.tries, o.freshToken()+1)
 	}
-	return fmt.Sprintf("%s: %s %d×%d as %v, engraved: %t, notice: %q, changes it: %t, coupon: %q, If-Match: %t, repeats known by: %q",
-		o.name, o.verb, o.product, o.quantity, o.tries, o.engraved, noticeOf(o.notice), o.renotes, couponOf(o.coupon), o.checks, o.remembered())
+	return fmt.Sprintf("%s: %s %d×%d as %v, engraved: %t, notice: %q, changes it: %t, label: %q, country: %q, coupon: %q, If-Match: %t, repeats known by: %q",
+		o.name, o.verb, o.product, o.quantity, o.tries, o.engraved, noticeOf(o.notice), o.renotes, o.label, o.country, couponOf(o.coupon), o.checks, o.remembered())
 }
 
 // couponOf and noticeOf return the texts for the model's coupons and notices; "" for none.
 func couponOf(coupon byte) string { return lettered("C", coupon) }
 func noticeOf(notice byte) string { return lettered("N", notice) }
+
+const unlabels = '0'
+
+// labelName is a name of metadata: of a cart by a number, and of lines by 0. labelsOf is a change of its value.
+func labelName(number int64) string { return fmt.Sprint("M", number) }
+
+func (o *operation) labelsOf(number int64) cart.Metadata {
+	if o.label == 0 {
+		return nil
+	}
+	return cart.Metadata{labelName(number): strings.TrimSuffix(lettered("L", o.label), lettered("L", unlabels))}
+}
 
 func lettered(prefix string, last byte) string {
 	if last == 0 {
@@ -224,6 +241,7 @@ func (o *operation) request() service.Edit {
 	if o.renotes {
 		e.Notice = new(noticeOf(o.notice))
 	}
+	e.Metadata = o.labelsOf(0)
 	return e
 }
 
@@ -244,12 +262,22 @@ func (o *operation) inList() service.Op {
 		return service.Op{Edit: &service.Edit{Item: o.item(), Edit: cart.Edit{Notice: new(noticeOf(o.notice))}}}
 	case removes:
 		return service.Op{Remove: new(o.item())}
+	case labels:
+		return service.Op{Metadata: o.labelsOf(o.product)}
+	case locates:
+		buyer := cart.Buyer{Country: lettered("S", o.country)}
+		if o.country >= 'a' {
+			buyer.Source = cart.ByAgent
+		} else if o.country > 0 {
+			buyer.Source = cart.ByShopper
+		}
+		return service.Op{Buyer: &buyer}
 	}
 	return service.Op{Clear: true}
 }
 
 func (o *operation) addition() cart.Addition {
-	add := cart.Addition{ProductID: o.product, Quantity: o.quantity, Notice: noticeOf(o.notice)}
+	add := cart.Addition{ProductID: o.product, Quantity: o.quantity, Notice: noticeOf(o.notice), Metadata: o.labelsOf(0)}
 	if o.engraved {
 		add.Fields = map[string]string{engraving: engravedFor}
 	}

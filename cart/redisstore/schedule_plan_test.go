@@ -132,9 +132,14 @@ func (p *plan) lay(r *rand.Rand, who caller) {
 	for range min(r.Int64N(3), p.setting.lines) {
 		b := base{who: who, product: 1 + r.Int64N(modelProducts)}
 		if p.counted {
-			p.base = append(p.base, base{who: who, product: int64(len(p.base)) + firstBase})
+			b = base{who: who, product: int64(len(p.base)) + firstBase, label: rarely(r, 2)}
+			if len(p.base) == 0 {
+				b.country = rarely(r, 2)
+			}
+			p.base = append(p.base, b)
 			continue
 		}
+		b.label, b.country = rarely(r, 4), rarely(r, 6)
 		b.engraved = b.product == engravable && r.IntN(2) == 0
 		b.notice = rarely(r, 4)
 		b.coupon = rarely(r, 4)
@@ -165,7 +170,7 @@ func (c cast) operation(number int64) *operation {
 		c.count(o, number)
 		return o
 	}
-	o.verb = []verb{adds, adds, adds, adds, sets, sets, edits, edits, edits, removes, clears, redeems, reads, reads, reads}[c.IntN(15)]
+	o.verb = []verb{adds, adds, adds, adds, sets, sets, edits, edits, edits, removes, clears, redeems, labels, locates, reads, reads, reads}[c.IntN(17)]
 	o.product, o.quantity = 1+c.Int64N(modelProducts), 1+c.Int64N(2)
 	if c.narrow {
 		o.product = engravable
@@ -174,7 +179,7 @@ func (c cast) operation(number int64) *operation {
 	switch o.verb {
 	case adds:
 		o.engraved = o.product == engravable && c.IntN(2) == 0
-		o.notice = rarely(c.Rand, 4)
+		o.notice, o.label = rarely(c.Rand, 4), rarely(c.Rand, 4)
 	case sets:
 		o.quantity = c.Int64N(3)
 	case edits:
@@ -188,6 +193,9 @@ func (c cast) operation(number int64) *operation {
 		if !o.renotes || c.IntN(3) == 0 {
 			o.notice = 0
 		}
+		o.label = "\x00\x00\x00012"[c.IntN(6)]
+	case labels, locates:
+		c.describe(o)
 	case redeems:
 		o.coupon = "\x0012"[c.IntN(3)]
 	}
@@ -200,10 +208,21 @@ func (c cast) operation(number int64) *operation {
 	return o
 }
 
+// describe draws what an operation says of the cart.
+func (c cast) describe(o *operation) {
+	o.product = min(o.product, modelLabels)
+	o.label = "012"[c.IntN(3)]
+	o.country = "\x0012ab"[c.IntN(5)]
+}
+
 func (c cast) listed() *operation {
 	o := &operation{
-		verb:    []verb{adds, adds, sets, sets, edits, removes, clears}[c.IntN(7)],
+		verb:    []verb{adds, adds, sets, sets, edits, removes, clears, labels, locates}[c.IntN(9)],
 		product: 1 + c.Int64N(modelProducts), quantity: 1 + c.Int64N(2), notice: rarely(c.Rand, 2),
+	}
+	if o.verb == labels || o.verb == locates {
+		c.describe(o)
+		return o
 	}
 	if c.narrow {
 		o.product = engravable

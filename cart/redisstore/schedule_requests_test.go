@@ -193,5 +193,5 @@ func (a *request) change(ctx context.Context, v *service.Visit) (service.Changed
 		}
 		return a.service.RedeemCoupon(ctx, v, on, service.CouponCode{Code: couponOf(o.coupon)})
 	}
-	return a.service.Do(ctx, v, on, service.Op{Clear: true})
+	return a.service.Do(ctx, v, on, o.inList())
 }

@@ -45,9 +45,19 @@ type base struct {
 	engraved bool
 	notice   byte // 0 for none
 	coupon   byte // redeemed after the line was added; 0 for none
+
+	label, country byte // of the cart; the name of its label is from the product
 }
 
 func (b base) line() int { return (&operation{product: b.product, engraved: b.engraved}).line() }
+
+// labeled is the number of the label that the cart gets: another one for each line, if lines are counted.
+func (b base) labeled() int64 {
+	if b.product >= firstBase {
+		return b.product
+	}
+	return min(b.product, modelLabels)
+}
 
 type schedule struct {
 	*world
@@ -190,8 +200,8 @@ func (s *schedule) story() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "  %+v\n", s.plan.setting)
 	for _, line := range s.plan.base {
-		fmt.Fprintf(&b, "  before: %s adds %d×1, engraved: %v, notice %q, coupon %q\n",
-			line.who, line.product, line.engraved, noticeOf(line.notice), couponOf(line.coupon))
+		fmt.Fprintf(&b, "  before: %s adds %d×1, engraved: %v, notice %q, coupon %q, label %q, country %q\n",
+			line.who, line.product, line.engraved, noticeOf(line.notice), couponOf(line.coupon), line.label, line.country)
 	}
 	for _, op := range s.ops {
 		fmt.Fprintf(&b, "  %s\n", op)

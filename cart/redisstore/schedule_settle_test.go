@@ -14,7 +14,14 @@ import (
 
 func (s *schedule) lay() {
 	for _, b := range s.plan.base {
-		add := operation{verb: adds, product: b.product, quantity: 1, engraved: b.engraved, notice: b.notice}
+		add := operation{verb: adds, product: b.product, quantity: 1, engraved: b.engraved, notice: b.notice, label: b.label}
+		if b.label != 0 || b.country != 0 {
+			list := []*operation{new(add), {verb: labels, product: b.labeled(), label: b.label}}
+			if b.country != 0 {
+				list = append(list, &operation{verb: locates, country: b.country})
+			}
+			add = operation{verb: lists, list: list}
+		}
 		s.must(s.inPeace("before", b.who, add).err)
 		if b.coupon != 0 {
 			s.must(s.inPeace("before", b.who, operation{verb: redeems, coupon: b.coupon}).err)

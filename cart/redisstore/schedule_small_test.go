@@ -126,12 +126,12 @@ func (r *runs) inTurn(w *scheduler, name string) (n int) {
 func smallPlan(name string) plan {
 	p := plan{
 		setting: setting{lines: carttest.Limits.Lines, strategy: cart.Sum},
-		base:    []base{{who: guestT1, product: 1}, {who: guestT1, product: 3, engraved: true, coupon: '1'}, {who: c1, product: 3}},
+		base:    []base{{who: guestT1, product: 1, label: '1', country: '1'}, {who: guestT1, product: 3, engraved: true, coupon: '1'}, {who: c1, product: 3}},
 		budgets: budgets{faults: 1, switches: *switches},
 	}
 	ops, fails := smallFailovers[name]
 	if fails {
-		p.counted, p.base = true, []base{{who: guestT1, product: firstBase}, {who: guestT1, product: firstBase + 1}, {who: c1, product: firstBase + 2}}
+		p.counted, p.base = true, []base{{who: guestT1, product: firstBase, label: '1', country: '1'}, {who: guestT1, product: firstBase + 1}, {who: c1, product: firstBase + 2}}
 		p.budgets = budgets{failovers: 1, stalls: 1, switches: *switches}
 		if len(ops) == 1 && len(ops[0].tries) == 1 {
 			p.budgets.faults = 1

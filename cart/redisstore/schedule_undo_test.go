@@ -21,7 +21,7 @@ type arrived struct {
 	from   int8  // the guest's token
 	undone bool
 	lines  [modelLines]arrivedLine
-	codes  codeSet
+	rest   contents // without lines: what it has brought besides
 }
 
 type arrivals [modelMerges]arrived
@@ -36,21 +36,32 @@ func (c *carts) arrivals() (all arrivals) {
 
 type arrivedLine struct {
 	before, after uint8
-	notice        byte
+	notice, label byte
 }
 
 func (c *carts) arrive(from int, to place, before, after contents) {
 	in := arrived{to: to, from: int8(from)}
 	for i, l := range after.lines {
 		held := before.lines[i]
-		if l.quantity > held.quantity || l.notice != held.notice {
+		if l.quantity > held.quantity || l.notice != held.notice || l.label != held.label {
 			in.lines[i] = arrivedLine{before: held.quantity, after: l.quantity}
 			if held.notice == 0 {
 				in.lines[i].notice = l.notice
 			}
+			if held.label == 0 {
+				in.lines[i].label = l.label
+			}
 		}
 	}
-	in.codes = after.codes &^ before.codes
+	in.rest.codes = after.codes &^ before.codes
+	if before.buyer == 0 {
+		in.rest.buyer = after.buyer
+	}
+	for m, value := range before.meta {
+		if value == 0 {
+			in.rest.meta[m] = after.meta[m]
+		}
+	}
 	all := c.arrivals()
 	copy(all[:], all[1:])
 	all[modelMerges-1] = in
@@ -63,28 +74,39 @@ func (c contents) without(in arrived, later []arrived) (left, taken contents) {
 	for i, brought := range in.lines {
 		l := &left.lines[i]
 		n := max(0, min(int(brought.after)-int(brought.before), int(l.quantity)-int(brought.before)))
-		rest := l.notice
+		rest := *l
 		for _, other := range later {
-			if other.to == in.to && !other.undone && rest == other.lines[i].notice {
-				rest = 0
+			if other.to == in.to && !other.undone {
+				takeOut(&rest.notice, other.lines[i].notice)
+				takeOut(&rest.label, other.lines[i].label)
 			}
 		}
-		if brought.before == 0 && rest != brought.notice {
+		if brought.before == 0 && (rest.notice != brought.notice || rest.label != brought.label) {
 			continue
 		}
-		notice := byte(0)
-		if l.notice == brought.notice {
-			notice, l.notice = l.notice, 0
-		}
+		out := modelLine{uint8(n), takeOut(&l.notice, brought.notice), takeOut(&l.label, brought.label)}
 		if l.quantity -= uint8(n); l.quantity == 0 {
-			l.notice = 0
+			*l = modelLine{}
 		}
 		if n > 0 {
-			taken.lines[i].quantity, taken.lines[i].notice = uint8(n), notice
+			taken.lines[i] = out
 		}
 	}
-	left.codes, taken.codes = left.codes&^in.codes, left.codes&in.codes
+	left.codes, taken.codes = left.codes&^in.rest.codes, left.codes&in.rest.codes
+	taken.buyer = takeOut(&left.buyer, in.rest.buyer)
+	for m := range left.meta {
+		taken.meta[m] = takeOut(&left.meta[m], in.rest.meta[m])
+	}
 	return left, taken
+}
+
+// takeOut takes out a text that has been brought, unless it has changed since.
+func takeOut(text *byte, brought byte) (taken byte) {
+	if *text == brought {
+		*text = 0
+		return brought
+	}
+	return 0
 }
 
 // lower notes that lines below what has arrived have left.
