@@ -151,6 +151,9 @@ func (s *schedule) checkRepeats() (wrong []string) {
 			}
 		}
 		for _, a := range op.attempts {
+			if i := slices.IndexFunc(op.attempts, func(first *request) bool { return first.result.kept != "" }); a.result.kept != "" && a.result.kept != op.attempts[i].result.kept {
+				wrong = append(wrong, fmt.Sprintf("%s has the result %q, an earlier answer %q", a, a.result.kept, op.attempts[i].result.kept))
+			}
 			if told := a.result.outcomes; told != nil && op.key != "" && !op.mayRepeat() && !slices.Equal(told, op.outcomes()) {
 				wrong = append(wrong, fmt.Sprintf("%s tells the outcomes %q, an earlier answer %q", a, told, op.outcomes()))
 			}

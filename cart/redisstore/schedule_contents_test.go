@@ -28,7 +28,7 @@ func engravedID(product int64) cart.LineID {
 type contents struct {
 	lines [modelLines]modelLine
 	codes codeSet
-	buyer byte                // who says in which country the buyer is: a digit for the shopper, a letter for an agent; 0 for nobody
+	buyer byte              // who says in which country the buyer is: a digit for the shopper, a letter for an agent; 0 for nobody
 	meta  [modelLabels]byte // the last character of each value of the cart's metadata; 0 for none
 }
 
@@ -163,6 +163,11 @@ func (o *operation) effect(c contents) contents {
 		if c.codes |= codesOf(o.coupon); o.coupon == 0 {
 			c.codes = 0
 		}
+	case orders:
+		kept := c.lines[o.product-1]
+		kept.quantity = uint8(o.quantity)
+		c.lines = [modelLines]modelLine{}
+		c.lines[o.product-1] = kept
 	case lists:
 		c, _ = o.listed(c)
 	}

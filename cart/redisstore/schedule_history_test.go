@@ -72,6 +72,9 @@ func (o *operation) loginsOfTaker(do func(caller)) {
 }
 
 func (o *operation) takeEvents(set *setting, note func(e *event, call, end int64)) {
+	if o.later {
+		note(&event{setting: set, offer: o}, o.offeredIn, o.offeredIn)
+	}
 	for _, a := range o.attempts {
 		a.loginEvents(set, note)
 		count := func(n int8, at int64) {
@@ -83,7 +86,7 @@ func (o *operation) takeEvents(set *setting, note func(e *event, call, end int64
 			count(-1, a.end)
 		}
 		if r := a.result; !r.unknown() {
-			note(&event{op: o, setting: set, shows: &reply{who: r.where, refused: r.refused(), cart: contentsOf(r.cart), lapsed: a.endedAt >= codeLife}}, a.call, a.end)
+			note(&event{op: o, setting: set, shows: &reply{who: r.where, refused: r.refused(), cart: contentsOf(r.cart), lapsed: a.endedAt-o.offeredAt >= codeLife}}, a.call, a.end)
 		}
 	}
 }
@@ -96,6 +99,9 @@ func (o *operation) events(set *setting, note func(e *event, call, end int64)) {
 		return
 	case undoes:
 		o.undoEvents(set, note)
+		return
+	case browses, orders:
+		o.agentEvents(set, note)
 		return
 	}
 	var unseen []caller // callers as whom it may have taken effect
@@ -161,6 +167,9 @@ func (s *schedule) beginning() carts {
 		if b.who.customer < 0 {
 			c.first[b.who.token] = true
 		}
+	}
+	for k, o := range s.taken() {
+		c.named[k] = o != nil && !o.later
 	}
 	if s.plan.merged {
 		own, before := c.of(c1), *c.of(c1)

@@ -50,10 +50,12 @@ type carts struct {
 	logins   [modelCustomers][modelGuests]int8 // under way
 
 	taking [modelMakers]int8  // redeems under way
-	first  [modelTokens]bool  // the token still has the cart that its codes name
-	took   [modelTokens]int8  // the operation that has taken that cart, as in moving
-	where  [modelTokens]place // to which it has taken it
+	first  [modelTokens]bool  // the token still has its first cart
+	named  [modelMakers]bool  // the token still has the cart that this operation's code names
+	took   [modelMakers]bool  // the operation has taken that cart
+	where  [modelMakers]place // to which it has taken it
 
+	ordered  bool                    // an agent's order has taken effect
 	removed  uint8                   // a bit for each place from which the plain line was removed beside the engraved one
 	undoneBy [modelMakers]place      // whose undo has made the cart of the token; 0 once it has left
 	came     unique.Handle[arrivals] // in schedules with an undo, the latest last; zero for none
@@ -107,7 +109,7 @@ func (e *event) next(c carts) []carts {
 			}
 			next.transit[t] = moving{}
 			if m.by > 0 {
-				next.took[t], next.where[t] = m.by, m.to
+				next.took[m.by-1], next.where[m.by-1] = true, m.to
 			}
 			all = append(all, next)
 			continue
@@ -116,40 +118,54 @@ func (e *event) next(c carts) []carts {
 			next := c
 			next.guest[t], next.transit[t] = contents{}, moving{to, by, c.guest[t], c.removed&guestPlace(t).bit() != 0}
 			next.removed &^= guestPlace(t).bit()
-			switch {
-			case t < modelTokens:
-				next.first[t] = false
-			default:
-				next.undoneBy[t-modelTokens] = 0
-			}
+			e.forgetFirst(&next, t)
 			all = append(all, next)
 		}
 		for customer := range modelCustomers {
-			emptied := t < modelTokens && c.first[t] || c.undoer(t) != 0
+			emptied := e.hasFirst(&c, t) || c.undoer(t) != 0
 			undoer := c.undoer(t) == place(customer+1)
 			if c.logins[customer][t] > 0 && (c.guest[t] != contents{} || emptied) && !undoer {
 				leaves(place(customer+1), 0)
 			}
 		}
 		for k, o := range e.taken {
-			if o != nil && o.from == t && c.taking[k] > 0 && c.first[t] {
+			if o != nil && o.from == t && c.taking[k] > 0 && c.named[k] {
 				for _, who := range o.owners() {
 					leaves(who.place(), int8(k+1))
 				}
 			}
 		}
-		if t < modelTokens && c.first[t] && c.guest[t] == (contents{}) { // an emptied cart lapses after a day
+		if (e.hasFirst(&c, t) || c.undoer(t) != 0) && c.guest[t] == (contents{}) { // an emptied cart lapses after a day
 			next := c
-			next.first[t] = false
-			all = append(all, next)
-		}
-		if c.undoer(t) != 0 && c.guest[t] == (contents{}) { // so does this one
-			next := c
-			next.undoneBy[t-modelTokens] = 0
+			e.forgetFirst(&next, t)
 			all = append(all, next)
 		}
 	}
 	return all
+}
+
+// hasFirst reports whether the token still has its first cart, or one that a code names.
+func (e *event) hasFirst(c *carts, t int) bool {
+	for k, o := range e.taken {
+		if o != nil && o.from == t && c.named[k] {
+			return true
+		}
+	}
+	return t < modelTokens && c.first[t]
+}
+
+// forgetFirst notes that the cart of a token has gone.
+func (e *event) forgetFirst(c *carts, t int) {
+	for k, o := range e.taken {
+		if o != nil && o.from == t {
+			c.named[k] = false
+		}
+	}
+	if t < modelTokens {
+		c.first[t] = false
+	} else {
+		c.undoneBy[t-modelTokens] = 0
+	}
 }
 
 func (o *operation) owners() (all callers) {
@@ -179,6 +195,7 @@ type event struct {
 
 	login *caller    // begins, or ends, by count
 	take  *operation // likewise
+	offer *operation // gets its code
 	count int8
 
 	ending    *carts            // what is in Redis at the end
@@ -200,6 +217,11 @@ func (e *event) step(from carts) []carts {
 		case e.take != nil:
 			c.taking[e.take.maker] += e.count
 			all = append(all, c)
+			continue
+		case e.offer != nil:
+			if c.named[e.offer.maker] = true; c.guest[e.offer.from] == e.offer.offered {
+				all = append(all, c)
+			}
 			continue
 		case e.login != nil:
 			c.logins[e.login.customer][e.login.token] += e.count
@@ -232,6 +254,7 @@ func (e *event) step(from carts) []carts {
 			}
 			for _, op := range e.named(&c, who) {
 				*own = op.effect(*c.of(who))
+				next.ordered = next.ordered || op.verb == orders
 				if c.of(who).loses(own) {
 					next.removed |= who.place().bit()
 				}
@@ -261,8 +284,11 @@ func (e *event) allows(before, after *carts) bool {
 	if e.shows == nil {
 		return true
 	}
-	if e.op.verb == takes || e.op.verb == undoes {
+	switch e.op.verb {
+	case takes, undoes:
 		return e.allowsTransfer(after)
+	case browses, orders:
+		return e.allowsAgent(after)
 	}
 	return slices.ContainsFunc(e.named(before, e.shows.who), func(op *operation) bool {
 		named := *e
@@ -299,7 +325,7 @@ func (e *event) allowsChange(before, after *carts) bool {
 
 func (e *event) allowsTaken(c *carts) bool {
 	t, own := e.op.from, int8(e.op.maker+1)
-	took := c.took[t] == own
+	took := c.took[e.op.maker]
 	switch e.shows.refused {
 	case "":
 		return took && *c.of(e.shows.who) == e.shows.cart
@@ -308,8 +334,8 @@ func (e *event) allowsTaken(c *carts) bool {
 			return true
 		}
 		// Somebody else has it, or another try has taken it to a cart that this one does not know
-		unknown := c.where[t] != caller{-1, e.op.freshToken()}.place() && c.where[t] != e.shows.who.place() && len(e.op.tries) > 1
-		return !took && !c.first[t] && c.transit[t].by != own || took && unknown
+		unknown := c.where[e.op.maker] != caller{-1, e.op.freshToken()}.place() && c.where[e.op.maker] != e.shows.who.place() && len(e.op.tries) > 1
+		return !took && !c.named[e.op.maker] && c.transit[t].by != own || took && unknown
 	case problem.CartFull:
 		return e.setting.lines < carttest.Limits.Lines
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"commerce/cart"
 	"commerce/cart/service"
@@ -24,11 +25,13 @@ const (
 	lists   // several of the others, in one step
 	erases  // everything that is stored for the caller
 	takes   // redeems a code of a guest's cart
+	browses // an agent reads its cart
+	orders  // an agent replaces all lines of its cart by one, with a key
 	undoes  // the latest merge that the customer knows of
 )
 
 func (v verb) String() string {
-	return [...]string{"read", "add", "set", "edit", "remove", "clear", "redeem", "label", "locate", "list", "erase", "take", "undo"}[v]
+	return [...]string{"read", "add", "set", "edit", "remove", "clear", "redeem", "label", "locate", "list", "erase", "take", "browse", "order", "undo"}[v]
 }
 
 // operation is a request with its repeats. Together they must count once.
@@ -57,7 +60,13 @@ type operation struct {
 
 	maker int  // of an operation that takes or undoes: its number, by which world has the token to which it leads
 	from  int  // the token whose cart it takes
-	agent bool // whether the cart is an agent's, and the agent is kept
+	later bool // whether its code is made when it begins, not at the start
+
+	offered   contents                 // by a code that is made later
+	offeredAt time.Duration            // in world.passed
+	offeredIn int64                    // in the history
+	shown     func(cart.LineID) string // the IDs of lines that the agent has seen before it orders
+	agent     bool                     // whether the cart is an agent's, and the agent is kept
 
 	merge string // that it undoes
 }
@@ -172,6 +181,9 @@ func (o *operation) mayStart(s *schedule) bool {
 		return false
 	}
 	if o.verb == undoes && o.merge == "" && s.mergeKnown(o.tries[0].customer) == "" {
+		return false
+	}
+	if o.verb == orders && s.shown[o.tries[0].token] == nil || o.later && !s.knows(o.from) {
 		return false
 	}
 	who := o.tries[len(o.attempts)]

@@ -99,7 +99,11 @@ func (p *plan) drawTakes(c cast) {
 		n += c.IntN(modelMakers)
 	}
 	for maker := range n {
-		o := &operation{verb: takes, maker: maker, from: from, agent: c.IntN(2) == 0, insists: c.IntN(3) == 0, tries: []caller{c.taker()}}
+		later := maker > 0 && !p.counted && c.IntN(2) == 0
+		if later && c.IntN(2) == 0 {
+			from = modelTokens // the cart that the other one has taken
+		}
+		o := &operation{verb: takes, later: later, maker: maker, from: from, agent: c.IntN(2) == 0, insists: c.IntN(3) == 0, tries: []caller{c.taker()}}
 		for range c.IntN(3) {
 			again := o.tries[0]
 			if p.budgets.failovers == 0 && c.IntN(4) == 0 { // after a lost claim, it is taken again
@@ -109,12 +113,23 @@ func (p *plan) drawTakes(c cast) {
 		}
 		p.add(o, c)
 	}
+	if agent := p.ops[len(p.ops)-n].from; len(p.ops) <= 4 && !p.counted && p.setting.lines == carttest.Limits.Lines && c.IntN(2) == 0 {
+		p.drawAgent(c, caller{-1, agent})
+	}
 	o := c.operation(int64(len(p.ops)))
 	o.tries[0].token = modelTokens + c.IntN(n)
 	if o.verb == erases {
 		return
 	}
 	p.add(o, c)
+}
+
+// drawAgent draws what the agent of a token does.
+func (p *plan) drawAgent(c cast, who caller) {
+	p.add(&operation{verb: browses, tries: []caller{who}}, c)
+	o := order("", []caller{who, who, who}[:1+c.IntN(3)]...)
+	o.product, o.quantity, o.insists = 1+c.Int64N(2), 1+c.Int64N(3), c.IntN(2) == 0
+	p.add(&o, c)
 }
 
 func (c cast) taker() caller {
@@ -251,7 +266,7 @@ func (c cast) count(o *operation, number int64) {
 }
 
 func (c cast) repeat(o *operation) {
-	if o.verb == reads || o.verb == erases || o.verb == takes || o.verb == undoes {
+	if o.verb == reads || o.verb >= erases {
 		return
 	}
 	switch c.IntN(3) {

@@ -61,6 +61,7 @@ type result struct {
 	durability string
 	where      caller // of a taken cart: the cart that the answer shows
 	undone     *undos.Undone
+	kept       string // the bytes of an agent's answer
 }
 
 // unknown reports whether the client does not know if the request was carried out.
@@ -110,6 +111,10 @@ func (a *request) run(ctx context.Context) {
 	}()
 	if a.op.verb == erases {
 		_, a.result.err = a.service.redis.Erase(ctx, a.who.ref(a.schedule.world))
+		return
+	}
+	if a.op.verb == browses || a.op.verb == orders {
+		a.actAsAgent(ctx)
 		return
 	}
 	v, err := a.service.Visit(a.who.auth(a.schedule.world))

@@ -72,11 +72,12 @@ type schedule struct {
 	delayed []delayed
 	last    *request // the request that ran last
 	stopped chan *request
-	clock   int64                        // of the history
-	seen    map[caller]etag              // the version that the client of each cart saw last
-	found   []stored                     // in Redis after the schedule
-	told    map[caller]*cart.MergeReport // by the last read of each shopper
-	tells   bool                         // its story
+	clock   int64                                 // of the history
+	seen    map[caller]etag                       // the version that the client of each cart saw last
+	shown   [modelTokens]func(cart.LineID) string // the IDs of lines that the agent of a token has seen last
+	found   []stored                              // in Redis after the schedule
+	told    map[caller]*cart.MergeReport          // by the last read of each shopper
+	tells   bool                                  // its story
 	log     []entry
 	tried   tried
 }
@@ -120,6 +121,16 @@ func (s *schedule) start(op *operation) {
 	if len(op.attempts) > 0 && op.stamp != "" { // the published client waits before it repeats
 		s.advance(1200 * time.Millisecond)
 	}
+	if len(op.attempts) > 0 && op.verb == orders { // no attempt overlaps with the next
+		s.advance(time.Minute + time.Second)
+		for _, a := range op.attempts {
+			a.overdue = true
+		}
+	}
+	if op.later && len(op.attempts) == 0 && !s.handOver(op) {
+		op.tries = nil
+		return
+	}
 	a := s.attempt(op)
 	if s.last != nil && s.last.at != nil {
 		s.switches--
@@ -138,6 +149,9 @@ func (s *schedule) attempt(op *operation) *request {
 	}
 	if n == 0 {
 		op.ifMatch = s.seen[a.who.owner()]
+		if op.verb == orders {
+			op.shown = s.shown[a.who.token]
+		}
 	}
 	if op.verb == undoes && op.merge == "" {
 		op.merge = s.mergeKnown(a.who.customer)

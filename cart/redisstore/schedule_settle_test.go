@@ -35,21 +35,29 @@ func (s *schedule) lay() {
 		}
 	}
 	for _, op := range s.ops {
-		if op.verb == takes {
+		if op.verb == takes && !op.later {
 			s.handOver(op)
 		}
 	}
 	s.log, s.clock = nil, 0
 }
 
-func (s *schedule) handOver(op *operation) {
+// handOver makes the code that an operation redeems, unless there is nothing to hand over.
+func (s *schedule) handOver(op *operation) bool {
 	v, err := s.services[0].Visit(caller{-1, op.from}.auth(s.world))
 	s.must(err)
 	priced, err := s.services[0].Read(s.ctx, v)
 	s.must(err)
+	if len(priced.Lines) == 0 {
+		return false
+	}
+	if op.later {
+		op.offered, op.offeredAt, op.offeredIn = contentsOf(priced.Cart), s.passed, s.tick()
+	}
 	code := handover.New(s.services[0].Carts).OfferOf(v, priced.Cart, op.agent).Code
 	sum, _ := s.keys.Derive(s.keys.Name(), "handover token", code, takeKey(op.maker))
 	s.codes[op.maker], s.fresh[op.maker] = code, auth.CartToken(base64.RawURLEncoding.EncodeToString(sum[:16]))
+	return true
 }
 
 // settle ends all faults. Then it makes every shopper return, with and without the tokens that

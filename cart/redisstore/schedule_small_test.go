@@ -61,7 +61,10 @@ var smallScenarios = map[string][]operation{
 	"a customer logs in with the token that their undo has made":    {undo("A", c1), login("B", c1Undone)},
 	"another one logs in with the token that an undo has made":      {undo("A", c1, c1), login("B", c2Undone)},
 	"a guest adds to the cart that an undo has made":                {undo("A", c1, c1), addOne("B", "", caller{-1, modelTokens})},
-	"two guests redeem codes of each other's carts":                 {take("A", 0, guestT2), {name: "B", verb: takes, maker: 1, from: 1, agent: true, tries: []caller{guestT1}}},
+	"an agent orders while its cart is handed over": {
+		{name: "A", verb: browses, tries: []caller{guestT1}}, order("B", guestT1, guestT1), {name: "C", verb: takes, agent: true, tries: []caller{nobody}},
+	},
+	"two guests redeem codes of each other's carts": {take("A", 0, guestT2), {name: "B", verb: takes, maker: 1, from: 1, agent: true, tries: []caller{guestT1}}},
 }
 
 // smallFailovers run with as many switches, and at every step a failover of either shard to a replica that lacks recent writes.
@@ -86,6 +89,10 @@ func login(name string, who caller) operation {
 
 func take(name string, number int, tries ...caller) operation {
 	return operation{name: name, verb: takes, maker: number, insists: len(tries) > 1, tries: tries}
+}
+
+func order(name string, tries ...caller) operation {
+	return operation{name: name, verb: orders, product: 1, quantity: 2, key: "key of the agent", tries: tries}
 }
 
 func undo(name string, tries ...caller) operation {

@@ -2,6 +2,7 @@ package redisstore_test
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -118,6 +119,18 @@ func newWorld(ctx context.Context, client redis.UniversalClient, template *redis
 	return w
 }
 
+// agentTokens are the guests' tokens, each of which the ID of an agent's cart opens.
+var agentTokens = [modelTokens]auth.CartToken{agentToken(0), agentToken(1)}
+
+func agentID(token int) string {
+	return handoverKeys.Name() + strings.Repeat("AB"[token:token+1], 26)
+}
+
+func agentToken(token int) auth.CartToken {
+	sum, _ := handoverKeys.Derive(handoverKeys.Name(), "agent token", agentID(token))
+	return auth.CartToken(base64.RawURLEncoding.EncodeToString(sum[:]))
+}
+
 var handoverKeys, _ = sealed.New(strings.Repeat("k", 32), "")
 
 type anyCoupon struct{}
@@ -175,7 +188,7 @@ func (c caller) auth(w *world) auth.Caller {
 	case c.token >= modelTokens:
 		who.Token = w.fresh[c.token-modelTokens]
 	case c.token >= 0:
-		who.Token = tokenOf(fmt.Sprintf("t%d", c.token+1))
+		who.Token = agentTokens[c.token]
 	}
 	return who
 }
