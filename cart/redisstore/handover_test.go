@@ -17,7 +17,6 @@ import (
 	"commerce/cart/handover"
 	"commerce/cart/redisstore"
 	"commerce/cart/service"
-	"commerce/cart/transfer"
 	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
@@ -295,67 +294,8 @@ func TestHandOver_TellsItsDurability(t *testing.T) {
 	})
 }
 
-// A hand-over's tries share a note: here, one has brought the lines of the guest's cart to the laptop's.
-func (d *desk) brought(note string) (to redisstore.Ref, c redisstore.Claimed) {
-	d.t.Helper()
-	ctx, needs := d.t.Context(), d.brings()
-	to = redisstore.GuestRef(d.store.ID, tokenOf("laptop"))
-	assert.NoError(d.t, d.redis.Reserve(ctx, to, d.guest, note, needs, carttest.Limits, redisstore.Conditions{}))
-	c = assert.Must(d.redis.Claim(ctx, to, d.guest, note, needs, ""))(d.t)
-	d.bring(to, c)
-	return to, c
-}
-
 func (d *desk) bring(to redisstore.Ref, c redisstore.Claimed) {
 	d.t.Helper()
 	products := assert.Must(d.goods.Products(d.t.Context(), d.store.ID, c.Cart.ProductIDs()))(d.t)
 	assert.Must(d.redis.Apply(d.t.Context(), to, c, cart.MergeRules{Strategy: cart.Sum, Bounds: cart.MergeBounds(c.Cart, products, carttest.Limits)}, nil, rand.Text()))(d.t)
-}
-
-// A failover loses the claim of the first try, and its finish is late.
-func TestHandOver_ALateFinishKeepsTheClaimOfALaterTry(t *testing.T) {
-	t.Parallel()
-	d, note := openDesk(t, "", "1×1"), transfer.HandoverNote+"note"
-	ctx, before := t.Context(), d.client.Dump(t.Context(), d.guest.CartKey()).Val()
-	to, first := d.brought(note)
-	d.client.Del(ctx, d.guest.ClaimedKey())
-	assert.NoError(t, d.client.RestoreReplace(ctx, d.guest.CartKey(), time.Hour, before).Err())
-	d.add(d.as("", d.token), 2, 1)
-	second := assert.Must(d.redis.Claim(ctx, to, d.guest, note, d.brings(), ""))(t)
-	finish(d, d.guest, first)
-	again := assert.Must(d.redis.Claim(ctx, to, d.guest, note, cart.Reservation{}, ""))(t)
-	assert.That(t, again.Again && linesOf(again.Cart) == "1×1 2×1", "after a late finish, what is claimed is %q", linesOf(again.Cart))
-	d.bring(to, second)
-	finish(d, d.guest, second)
-	d.wantLines(d.as("", tokenOf("laptop")), "1×1 2×1")
-}
-
-// Lines that have arrived, but are not confirmed, must not be claimed with their cart, whatever another try has deleted.
-func TestHandOver_AnotherTryKeepsTheNoteOfWhatHasArrived(t *testing.T) {
-	t.Parallel()
-	for name, deletes := range map[string]func(*desk) redisstore.Ref{
-		"after the lines": func(d *desk) redisstore.Ref {
-			to, _ := d.brought("mhnote")
-			assert.NoError(t, d.redis.Release(t.Context(), to, "mhnote"))
-			return to
-		},
-		"before the lines": func(d *desk) redisstore.Ref {
-			to, c := d.brought("mhnote")
-			assert.NoError(t, d.redis.Forget(t.Context(), to, "mhnote"))
-			d.bring(to, c)
-			return to
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			d := openDesk(t, "", "1×1")
-			to := deletes(d)
-			stored := assert.Must(d.redis.Load(t.Context(), to))(t)
-			_, err := d.redis.Claim(t.Context(), d.customer, to, "mlogin", stored.RoomNeeded(), "")
-			assert.That(t, errors.Is(err, transfer.ErrMerging), "claimed: %v", err)
-			d.read(d.as("c", tokenOf("laptop")))
-			d.wantLines(d.as("c", ""), "1×1")
-			d.wantSettled()
-		})
-	}
 }

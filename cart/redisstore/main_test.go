@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -35,6 +36,7 @@ import (
 
 func TestMain(m *testing.M) {
 	redis.SetLogger(connect.RedisLog{Log: slog.New(slog.DiscardHandler)}) // it reports every failed dial
+	debug.SetGCPercent(400)                                               // schedules leave much garbage, and little else
 	goleak.VerifyTestMain(m)
 }
 
@@ -231,13 +233,6 @@ func (d *desk) pass(by time.Duration) {
 	d.t.Helper()
 	d.forward.Add(int64(by))
 	assert.NoError(d.t, carttest.Age(d.t.Context(), d.client, by, d.keys()...))
-}
-
-// settle lets the notes of dead requests become old, and makes a request of "c" to find them.
-func (d *desk) settle() {
-	d.t.Helper()
-	d.pass(cart.NoteGrace + time.Second)
-	d.read(d.as("c", ""))
 }
 
 func newNote() string { return "m" + rand.Text()[:10] }

@@ -154,15 +154,6 @@ func takesUp(t *testing.T, d *desk) {
 	result := assert.Must(k.create(d, "create", "1×1"))(t)
 	assert.Equal(t, result, v.ID+" 1×1, run 1\x00\n", "created")
 
-	made, _ := d.read(d.by(v.ID))
-	r := wants("1×2", shownAs(v.ID, made))
-	dies(d.opens(v.ID), "replace", fmt.Sprint(r), func(on service.Conditions) (agent.Cart, error) {
-		return d.agents.Replace(t.Context(), d.opens(v.ID), on, r)
-	})
-	d.add(d.by(v.ID), 2, 1) // the IDs are of two versions ago now
-	assert.Equal(t, assert.Must(k.replace(d, v.ID, "replace", r))(t), v.ID+" 1×2 2×1, run 2\x00\n", "replaced")
-	d.wantLines(d.by(v.ID), "1×2 2×1")
-
 	now, _ := d.read(d.by(v.ID))
 	dies(d.opens(v.ID), "cancel", "", func(on service.Conditions) (agent.Cart, error) {
 		return d.agents.Cancel(t.Context(), d.opens(v.ID), on, agent.Element{ID: shownID(shownAs(v.ID, now), "1")})

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"commerce/cart"
-	"commerce/cart/carttest"
 	"commerce/cart/redisstore"
 	"commerce/deploy/assert"
 )
@@ -54,41 +53,6 @@ func TestMerge_TheOldestKeysAndStampsGoFirst(t *testing.T) {
 		"%d stamps: %q", len(stamps), stamps)
 	assert.That(t, !slices.Contains(keys, "oldest") && slices.Contains(keys, "new3") && len(keys) == 256,
 		"%d keys, the oldest among them: %v", len(keys), slices.Contains(keys, "oldest"))
-}
-
-// A stamped change went to the guest's cart. Its retry comes with the login, which does not bring
-// that cart: it counts once all the same.
-func TestStamp_OfAGuestIsKnownWithoutTheMerge(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		prepare      func(*desk) // before the retry
-		retries      string      // the customer who makes it
-		holder, want string      // whose cart is as it was; "" for the guest's
-	}{
-		"since another customer has taken it": {func(d *desk) { d.wantLines(d.as("first", d.token), "1×1") }, "second", "second", ""},
-		"since there is no room for it": {func(d *desk) {
-			for i := range cart.MergeFactor*carttest.Limits.Lines - 1 { // as many as a merge may leave
-				d.client.HSet(t.Context(), d.customer.CartKey(), 9000+i, fmt.Sprintf("1 %d 100", i+2))
-			}
-		}, "c", "", "1×1"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			d := openDesk(t, "2×1", "")
-			add := func(customer string) bool {
-				t.Helper()
-				v := d.as(customer, d.token)
-				d.Merge(t.Context(), v, "")
-				changed := assert.Must(d.Add(t.Context(), v, redisstore.Conditions{Stamp: "stmp01"}, cart.Addition{ProductID: 1, Quantity: 1}))(t)
-				return changed.Replayed
-			}
-			add("")
-			d.pass(2 * time.Second)
-			test.prepare(d)
-			assert.That(t, add(test.retries), "the retry was not taken for one")
-			d.wantLines(d.as(test.holder, d.token), test.want)
-		})
-	}
 }
 
 // A guest goes on shopping while a merge of an earlier cart is unfinished. When that merge is

@@ -82,8 +82,9 @@ func (c *carts) undoer(token int) place {
 
 func (c *carts) of(who caller) *contents { return c.at(who.place()) }
 
-func (e *event) reachable(c carts) []carts {
-	all := append(make([]carts, 0, 4), c)
+// reachable returns the states that follow from one, after those given.
+func (e *event) reachable(c carts, all []carts) []carts {
+	all = append(all, c)
 	for i := 0; i < len(all); i++ { // there are few: a map of them takes longer
 		for _, next := range e.next(all[i]) {
 			if !slices.Contains(all, next) {
@@ -210,9 +211,8 @@ type reply struct {
 	lapsed  bool         // it came when merges may not be known any more, or a code is no longer valid
 }
 
-func (e *event) step(from carts) []carts {
-	var all []carts
-	for _, c := range e.reachable(from) {
+func (e *event) step(from carts) (all []any) {
+	for _, c := range e.reachable(from, make([]carts, 0, 4)) {
 		switch {
 		case e.take != nil:
 			c.taking[e.take.maker] += e.count
@@ -244,7 +244,9 @@ func (e *event) step(from carts) []carts {
 		}
 		for _, who := range e.as {
 			if e.op.verb == undoes {
-				all = append(all, e.undoings(c, who)...)
+				for _, next := range e.undoings(c, who) {
+					all = append(all, next)
+				}
 				continue
 			}
 			next := c
@@ -394,10 +396,6 @@ var cartsModel = (&porcupine.NondeterministicModel{
 		if start, ok := input.(carts); ok {
 			return []any{start}
 		}
-		var all []any
-		for _, next := range input.(*event).step(state.(carts)) {
-			all = append(all, next)
-		}
-		return all
+		return input.(*event).step(state.(carts))
 	},
 }).ToModel()

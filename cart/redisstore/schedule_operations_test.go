@@ -274,6 +274,8 @@ func (o *operation) inList() service.Op {
 		return service.Op{Edit: &service.Edit{Item: o.item(), Edit: cart.Edit{Notice: new(noticeOf(o.notice))}}}
 	case removes:
 		return service.Op{Remove: new(o.item())}
+	case redeems:
+		return service.Op{Coupon: &service.CouponCode{Code: couponOf(o.coupon)}}
 	case labels:
 		return service.Op{Metadata: o.labelsOf(o.product)}
 	case locates:

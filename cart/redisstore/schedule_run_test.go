@@ -51,6 +51,21 @@ type base struct {
 
 func (b base) line() int { return (&operation{product: b.product, engraved: b.engraved}).line() }
 
+// list are the operations that lay the line, and what comes with it.
+func (b base) list() []*operation {
+	all := []*operation{{verb: adds, product: b.product, quantity: 1, engraved: b.engraved, notice: b.notice, label: b.label}}
+	if b.label != 0 {
+		all = append(all, &operation{verb: labels, product: b.labeled(), label: b.label})
+	}
+	if b.country != 0 {
+		all = append(all, &operation{verb: locates, country: b.country})
+	}
+	if b.coupon != 0 {
+		all = append(all, &operation{verb: redeems, coupon: b.coupon})
+	}
+	return all
+}
+
 // labeled is the number of the label that the cart gets: another one for each line, if lines are counted.
 func (b base) labeled() int64 {
 	if b.product >= firstBase {

@@ -13,18 +13,11 @@ import (
 )
 
 func (s *schedule) lay() {
-	for _, b := range s.plan.base {
-		add := operation{verb: adds, product: b.product, quantity: 1, engraved: b.engraved, notice: b.notice, label: b.label}
-		if b.label != 0 || b.country != 0 {
-			list := []*operation{new(add), {verb: labels, product: b.labeled(), label: b.label}}
-			if b.country != 0 {
-				list = append(list, &operation{verb: locates, country: b.country})
-			}
-			add = operation{verb: lists, list: list}
-		}
-		s.must(s.inPeace("before", b.who, add).err)
-		if b.coupon != 0 {
-			s.must(s.inPeace("before", b.who, operation{verb: redeems, coupon: b.coupon}).err)
+	var list []*operation
+	for i, b := range s.plan.base {
+		if list = append(list, b.list()...); i+1 == len(s.plan.base) || s.plan.base[i+1].who != b.who {
+			s.must(s.inPeace("before", b.who, operation{verb: lists, list: list}).err)
+			list = nil
 		}
 	}
 	if s.plan.merged {
