@@ -187,7 +187,7 @@ func httpServer(h http.Handler, log *slog.Logger) *http.Server {
 
 		DisableGeneralOptionsHandler: true, // net/http's answer to OPTIONS * has no request ID
 
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
 	s.Protocols.SetHTTP1(true)
 	s.Protocols.SetUnencryptedHTTP2(true)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/url"
 	"slices"
@@ -134,10 +135,12 @@ func TestRedis_EachCommandCountsOnce(t *testing.T) {
 				t.Helper()
 				assert.Must(carts.Change(ctx, customer, redisstore.Conditions{}, redisstore.Attempt{CartID: "A", Limits: carttest.Limits}, cart.Change{Rule: cart.SetCodes(rand.Text())}))(t)
 			}
-			change() // EVALSHA may be followed by EVAL
-			commits := m.commands(t, "commit")
-			change()
-			got := m.commands(t, "commit") - commits
+			got := math.Inf(1)
+			for range 5 { // EVALSHA may be followed by EVAL: at first, and after another test has flushed the scripts
+				commits := m.commands(t, "commit")
+				change()
+				got = min(got, m.commands(t, "commit")-commits)
+			}
 			assert.That(t, got == 1, "a script counts %v times", got)
 			read := func() float64 { return m.commands(t, "read_batch") + m.commands(t, "hgetall") }
 			reads := read()
