@@ -118,8 +118,7 @@ func queries(t *testing.T) map[string]string {
 	for _, r := range readRules(t) {
 		found["rules.yml: "+r.Record+r.Alert] = r.Expr
 	}
-	page := string(assert.Must(os.ReadFile(filepath.Join(root, "docs/runbook.md")))(t))
-	for i, match := range regexp.MustCompile("(?s)```promql\n(.*?)```").FindAllStringSubmatch(page, -1) {
+	for i, match := range regexp.MustCompile("(?s)```promql\n(.*?)```").FindAllStringSubmatch(runbook(t), -1) {
 		found[fmt.Sprintf("runbook.md: query %d", i+1)] = match[1]
 	}
 	for _, panel := range readDashboard(t).Panels {
@@ -151,10 +150,15 @@ func TestQueries_NameOnlyWhatARealServiceExposes(t *testing.T) {
 }
 
 // section returns the runbook from a heading to the next text end.
-func section(t *testing.T, heading, end string) string {
-	t.Helper()
-	_, text, found := strings.Cut(string(assert.Must(os.ReadFile(filepath.Join(root, "docs/runbook.md")))(t)), "\n"+heading+"\n")
-	assert.Require(t, found, "docs/runbook.md has no section %q", heading)
+func section(tb testing.TB, heading, end string) string {
+	tb.Helper()
+	_, text, found := strings.Cut(runbook(tb), "\n"+heading+"\n")
+	assert.Require(tb, found, "docs/runbook.md has no section %q", heading)
 	text, _, _ = strings.Cut(text, end)
 	return text
+}
+
+func runbook(tb testing.TB) string {
+	tb.Helper()
+	return string(assert.Must(os.ReadFile(filepath.Join(root, "docs/runbook.md")))(tb))
 }

@@ -129,13 +129,11 @@ var commands = regexp.MustCompile("(?s)\n```sh\n(.*?)```")
 // wantShown runs the commands under a heading of the runbook on the first instance, until they print a text.
 func (s *scene) wantShown(heading, text string) {
 	s.Helper()
-	page := string(assert.Must(os.ReadFile(filepath.Join(root, "docs/runbook.md")))(s))
-	_, entry, _ := strings.Cut(page, "\n"+heading+"\n")
-	entry = regexp.MustCompile(`(?s)\n##.*`).ReplaceAllString(entry, "\n")
 	var script strings.Builder
-	for _, block := range commands.FindAllStringSubmatch(entry, -1) {
+	for _, block := range commands.FindAllStringSubmatch(section(s, heading, "\n##"), -1) {
 		script.WriteString(block[1])
 	}
+	assert.Require(s, script.Len() > 0, "%s has no commands", heading)
 	wait(s, "the commands of "+heading+" print "+text, func() string {
 		cmd := exec.CommandContext(s.Context(), "sh", "-c", script.String())
 		cmd.Dir = filepath.Dir(s.instances[0].log)
