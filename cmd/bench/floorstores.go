@@ -50,7 +50,7 @@ func floorShared(ctx context.Context) (handle, error) {
 	if err != nil {
 		return nil, err
 	}
-	body, reads := constant(6<<10), make(chan *floorRead, 1024)
+	body, reads := constant(6<<10), make(chan chan error, 1024)
 	go func() {
 		for first := range reads {
 			runtime.Gosched() // lets other callers join
@@ -61,23 +61,21 @@ func floorShared(ctx context.Context) (handle, error) {
 				}
 				return nil
 			})
-			for _, read := range batch {
-				read.done <- err
+			for _, done := range batch {
+				done <- err
 			}
 		}
 	}()
 	return func(*gin.Context) (any, error) {
-		read := &floorRead{make(chan error, 1)}
-		reads <- read
-		return body, <-read.done
+		done := make(chan error, 1)
+		reads <- done
+		return body, <-done
 	}, nil
 }
 
-type floorRead struct{ done chan error }
-
 // waiting returns what waits in a channel now.
-func waiting(reads <-chan *floorRead) []*floorRead {
-	batch := make([]*floorRead, 0, len(reads)+1)
+func waiting(reads <-chan chan error) []chan error {
+	batch := make([]chan error, 0, len(reads)+1)
 	for range len(reads) {
 		batch = append(batch, <-reads)
 	}

@@ -95,11 +95,7 @@ func measure(ctx context.Context, o options, cases ...testCase) (results.Benchma
 }
 
 func (by comparison) ratio(own, other results.Case) results.Value {
-	var costs, bases []float64
-	for i := range own.Rounds {
-		costs, bases = append(costs, by.cost.of(own.Rounds[i])), append(bases, by.cost.of(other.Rounds[i]))
-	}
-	return results.Value{Name: by.cost.name, Unit: "× " + by.of, Figure: results.RatioOf(costs, bases), AtMost: by.atMost}
+	return results.Value{Name: by.cost.name, Unit: "× " + by.of, Figure: own.Over(other, by.cost.of), AtMost: by.atMost}
 }
 
 // turn measures one case with new clients, after a tenth of a turn that opens connections and

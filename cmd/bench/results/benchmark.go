@@ -38,6 +38,11 @@ type Value struct {
 // Figure is the figure of one value of each round.
 func (c Case) Figure(value func(Round) float64) Figure { return FigureOf(c.all(value)...) }
 
+// Over is the figure of the ratios of one value to that of another case, round by round.
+func (c Case) Over(other Case, value func(Round) float64) Figure {
+	return RatioOf(c.all(value), other.all(value))
+}
+
 func (c Case) all(value func(Round) float64) []float64 {
 	var values []float64
 	for _, r := range c.Rounds {

@@ -52,7 +52,7 @@ func (b Benchmark) cases() table {
 			row = append(row, short(c.Figure(value).Median))
 		}
 		for _, floor := range floors {
-			row = append(row, short(RatioOf(c.all(floor.value), floor.all(floor.value)).Median))
+			row = append(row, short(c.Over(floor.Case, floor.value).Median))
 		}
 		for _, r := range c.Rounds {
 			failed += r.Failed
