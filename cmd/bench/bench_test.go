@@ -149,7 +149,7 @@ func TestParse_RefusesUnknownBenchmarks(t *testing.T) {
 // Both floors of carts answer with the same five lines.
 func TestFloors_AnswerTheSameCart(t *testing.T) {
 	t.Parallel()
-	assert.Must(onStage(t.Context(), options{}, func(ctx context.Context, s *stage) (results.Benchmark, error) {
+	assert.Must(onStage(t.Context(), options{}, newSamples(options{}), func(ctx context.Context, s *stage) (results.Benchmark, error) {
 		redis, err := s.redis(ctx, "redis-server")
 		if err != nil {
 			return results.Benchmark{}, err

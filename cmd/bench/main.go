@@ -148,8 +148,10 @@ func runAll(ctx context.Context, chosen []benchmark, o options, out io.Writer) (
 			return nil, err
 		}
 	}
+	filled := newSamples(o)
+	defer filled.close()
 	for _, b := range chosen {
-		measured, err := onStage(ctx, o, b.run)
+		measured, err := onStage(ctx, o, filled, b.run)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", b.name, err) // without saving: earlier results may be complete
 		}

@@ -63,7 +63,7 @@ func benchOverload(ctx context.Context, s *stage) (results.Benchmark, error) {
 	var b results.Benchmark
 	for _, o := range []overload{
 		{"GET /cart with 50 lines, on one CPU", same(shop.url+"/cart", guest), 1.5, 0.7, nil},
-		{"PATCH /cart/items, Redis 50 ms away", patchingOne(manyLines)(shop), 5, 0.8, redis},
+		{"PATCH /cart/items, Redis 50 ms away", patchingOne(manyLines)(shop), 2, 0.7, redis},
 		{"GET /subscriptions, Postgres 50 ms away", same(shop.url+"/subscriptions", shop.merchant), 5, 0.8, postgres},
 	} {
 		cases, err := o.run(ctx, s.options, shop)

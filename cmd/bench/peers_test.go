@@ -20,7 +20,7 @@ func TestPeers_CompareTheServiceToTheSmallCart(t *testing.T) {
 	t.Parallel()
 	binary := assert.Must(build(t.Context(), t.TempDir()))(t)
 	o := options{rounds: 1, turn: 50 * time.Millisecond, connections: 3, binary: binary, postgres: ephemeral.Postgres(t)}
-	got := assert.Must(onStage(t.Context(), o, func(ctx context.Context, s *stage) (results.Benchmark, error) {
+	got := assert.Must(onStage(t.Context(), o, newSamples(o), func(ctx context.Context, s *stage) (results.Benchmark, error) {
 		service, err := openService(ctx, s)
 		if err != nil {
 			return results.Benchmark{}, err

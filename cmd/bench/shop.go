@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -65,21 +64,13 @@ func openShop(ctx context.Context, s *stage, o opening) (*shop, error) {
 		return nil, err
 	}
 	shop := &shop{binary: o.binary, tokens: tokens}
-	if shop.database, err = s.database(ctx); err != nil {
+	if shop.database, err = s.samples.filled(ctx, o.binary, o.subscriptions); err != nil {
 		return nil, err
 	}
 	if shop.redis, err = s.redis(ctx, "redis-server"); err != nil {
 		return nil, err
 	}
 	own := []string{"DATABASE_URL=" + shop.database, "REDIS_URL=" + shop.redis.url, "JWT_SECRET=" + jwtSecret}
-	for _, command := range [][]string{{"migrate", "up"}, {"seed", "--subscriptions", strconv.Itoa(o.subscriptions)}} {
-		if _, err := call(ctx, o.binary, own, command...); err != nil {
-			return nil, err
-		}
-	}
-	if err := shop.addProducts(ctx); err != nil {
-		return nil, err
-	}
 	token, err := call(ctx, o.binary, own, "token", "store", "--store", "1", "--name", "bench")
 	if err != nil {
 		return nil, err
@@ -130,8 +121,8 @@ func stores(redis *process, database string) func(context.Context) ([]int, error
 // The products of a benchmark are in store 1, without plans, fields or limits.
 const firstProduct, products = 9001, 100
 
-func (s *shop) addProducts(ctx context.Context) error {
-	db, err := pgx.Connect(ctx, s.database)
+func addProducts(ctx context.Context, database string) error {
+	db, err := pgx.Connect(ctx, database)
 	if err != nil {
 		return err
 	}

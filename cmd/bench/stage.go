@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -28,17 +29,28 @@ import (
 // stage starts the processes and databases of a benchmark, and removes them at the end.
 type stage struct {
 	options
-	dir  string
-	ends []func() error // clean-up, in reverse order
+	dir     string
+	samples *samples
+	ends    []func() error // clean-up, in reverse order
 }
 
+// samples are databases with sample data, by their contents. All benchmarks share them, because filling one takes minutes.
+type samples struct {
+	stage
+	urls map[string]string
+}
+
+func newSamples(o options) *samples { return &samples{stage{options: o}, map[string]string{}} }
+
 // onStage runs a benchmark on a new stage.
-func onStage(ctx context.Context, o options, run func(context.Context, *stage) (results.Benchmark, error)) (results.Benchmark, error) {
+func onStage(
+	ctx context.Context, o options, all *samples, run func(context.Context, *stage) (results.Benchmark, error),
+) (results.Benchmark, error) {
 	dir, err := os.MkdirTemp("", "bench")
 	if err != nil {
 		return results.Benchmark{}, err
 	}
-	s := &stage{options: o, dir: dir, ends: []func() error{func() error { return os.RemoveAll(dir) }}}
+	s := &stage{options: o, dir: dir, samples: all, ends: []func() error{func() error { return os.RemoveAll(dir) }}}
 	defer s.close()
 	return run(ctx, s)
 }
@@ -133,6 +145,29 @@ func (s *stage) proxy(name, to string) (*toxiproxy.Proxy, error) {
 	}
 	s.ends = append(s.ends, func() error { line.Stop(); return nil })
 	return line, nil
+}
+
+// filled returns the URL of a database with the schema and the sample data of a program, and the products of a benchmark.
+func (all *samples) filled(ctx context.Context, program string, subscriptions int) (string, error) {
+	seed := []string{"seed", "--subscriptions", strconv.Itoa(subscriptions)}
+	contents := program + " " + strings.Join(seed, " ")
+	if all.urls[contents] != "" {
+		return all.urls[contents], nil
+	}
+	database, err := all.database(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, command := range [][]string{{"migrate", "up"}, seed} {
+		if _, err := call(ctx, program, []string{"DATABASE_URL=" + database}, command...); err != nil {
+			return "", err
+		}
+	}
+	if err := addProducts(ctx, database); err != nil {
+		return "", err
+	}
+	all.urls[contents] = database
+	return database, nil
 }
 
 // database creates a database and returns its URL.
