@@ -1,9 +1,6 @@
 package cart
 
 import (
-	"cmp"
-	"slices"
-	"strings"
 	"time"
 
 	"commerce/auth/locale"
@@ -101,7 +98,7 @@ func Resolve(a Addition, p *Product, limits Limits) (NewLine, *problem.Error) {
 	return NewLine{
 		ID:       NewLineID(p.ID, planID, fields),
 		Quantity: a.Quantity,
-		Price:    unitPrice(p, plan, fields).Total(),
+		Price:    p.UnitPrice(plan, fields).Total(),
 		Fields:   fields,
 		Notice:   a.Notice,
 		Metadata: a.Metadata,
@@ -156,89 +153,6 @@ func textMember(fields, notice bool) string {
 	return "metadata"
 }
 
-// answerFields matches the shopper's answers to the product's fields, sorted by name so that the
-// same answers give the same line. "" is no answer. A refusal names every invalid field in the
-// product's order, then the unknown keys, up to most (0: problem.MaxFaults); it comes with the valid answers
-// before that. If there are as many unknown keys, it names only these. The fields of unreadable keys are not missing.
-func answerFields(given map[string]string, in *fieldKeys, unreadable map[string]bool, most int) ([]FieldValue, *problem.Error) {
-	p := in.product
-	most = cmp.Or(most, problem.MaxFaults)
-	if len(given) == 0 && len(p.Fields) == 0 {
-		return nil, nil
-	}
-	unknown := in.unknown(given, nil, most)
-	if len(unknown) == most {
-		return nil, noFields(unknown, p)
-	}
-	answers := slices.Grow([]FieldValue(nil), min(len(given), len(p.Fields)))
-	var refusals []*problem.Error
-	keys := make([][]string, len(p.Fields)) // per field, the keys that the shopper sent
-	for key := range given {
-		if i := in.index(key); i >= 0 {
-			keys[i] = append(keys[i], key)
-		}
-	}
-	skipped := map[int]bool{}
-	for key := range unreadable {
-		skipped[in.index(key)] = true
-	}
-	for i := range p.Fields {
-		if len(refusals) == most {
-			break
-		}
-		if skipped[i] {
-			continue
-		}
-		f := &p.Fields[i]
-		slices.Sort(keys[i])
-		value, refusal := answer(f, keys[i], given, p.Name)
-		if refusal != nil {
-			refusals = append(refusals, refusal)
-		}
-		if value != "" {
-			answers = append(answers, FieldValue{Name: f.Name, Value: value})
-		}
-	}
-	slices.SortFunc(answers, func(a, b FieldValue) int { return strings.Compare(a.Name, b.Name) })
-	refusals = append(refusals, noFields(unknown[:min(most-len(refusals), len(unknown))], p))
-	return answers, problem.Join(refusals...)
-}
-
-func noFields(keys []string, p *Product) *problem.Error {
-	refusals := make([]*problem.Error, len(keys))
-	for i, key := range keys {
-		key = problem.Excerpt(key)
-		refusals[i] = problem.New(problem.FieldInvalid, "fields."+key, textNoField, key, p.Name)
-	}
-	return problem.Join(refusals...)
-}
-
-// answer returns the answer to one field, under any of keys: text or an option's code; "" for none.
-func answer(f *Field, keys []string, given map[string]string, product locale.Name) (string, *problem.Error) {
-	var value string
-	for _, key := range keys {
-		v := given[key]
-		if v == "" {
-			continue
-		}
-		if len(f.Options) > 0 {
-			o := f.Option(v)
-			if o == nil {
-				return "", problem.New(problem.FieldInvalid, "fields."+problem.Excerpt(key), textNoOption, f.Name, product)
-			}
-			v = o.Code
-		}
-		if value != "" && value != v {
-			return "", problem.New(problem.FieldInvalid, "fields."+problem.Excerpt(key), textFieldTwice, f.Name)
-		}
-		value = v
-	}
-	if value == "" && f.Required {
-		return "", problem.New(problem.FieldMissing, "fields."+f.Name, textFieldMissing, f.Name, product)
-	}
-	return value, nil
-}
-
 var (
 	textLineTextTooLong = locale.Text{
 		locale.En: "The texts of this item are too long. Please shorten them. The limit is %d bytes.",
@@ -255,21 +169,5 @@ var (
 	textPlanGone = locale.Text{
 		locale.En: "This subscription plan is not available for “%s”.",
 		locale.Ar: "خطة الاشتراك هذه غير متوفرة للمنتج «%s».",
-	}
-	textFieldMissing = locale.Text{
-		locale.En: "“%s” is required for “%s”.",
-		locale.Ar: "الحقل «%s» مطلوب للمنتج «%s».",
-	}
-	textNoField = locale.Text{
-		locale.En: "“%s” is not a field of “%s”.",
-		locale.Ar: "«%s» ليس من حقول المنتج «%s».",
-	}
-	textNoOption = locale.Text{
-		locale.En: "The option selected for “%s” is not available for “%s”.",
-		locale.Ar: "الخيار المحدد في «%s» غير متوفر للمنتج «%s».",
-	}
-	textFieldTwice = locale.Text{
-		locale.En: "“%s” was sent twice with different values.",
-		locale.Ar: "أُرسل الحقل «%s» مرتين بقيمتين مختلفتين.",
 	}
 )

@@ -1,6 +1,10 @@
 package cart
 
-import "commerce/auth/problem"
+import (
+	"cmp"
+
+	"commerce/auth/problem"
+)
 
 // Bounds are the quantities that the catalog and the limits allow for one line.
 type Bounds struct {
@@ -47,18 +51,62 @@ func (b Bounds) OffStep(quantity int64) bool {
 	return b.Step > 1 && quantity > b.Min && (quantity-b.Min)%b.Step != 0
 }
 
-// MergeBounds returns the bounds for each line of a guest's cart in a merge. A line that
-// cannot be bought at all moves unchanged and keeps its issue: only the service's own
-// limit applies to it.
-func MergeBounds(guest Cart, products map[int64]*Product, limits Limits) map[LineID]Bounds {
-	bounds := make(map[LineID]Bounds, len(guest.Lines))
-	for _, l := range guest.Lines {
-		p := products[l.ID.Product()]
-		b := BoundsOf(p, limits)
-		if p == nil || !p.Active || b.Stock == 0 {
-			b = Bounds{Stock: -1, Max: limits.Quantity}
-		}
-		bounds[l.ID] = b
+func refuseLine(b Bounds, quantity int64) *Refusal {
+	switch {
+	case quantity < b.Min || quantity > b.Max:
+		return &Refusal{Code: problem.QuantityOutOfRange}
+	case b.OffStep(quantity):
+		return &Refusal{Code: OffStep}
 	}
-	return bounds
+	return nil
+}
+
+// refuseShared checks what the product's lines share: stock and the maximum per cart must
+// cover added as well as inCart, the quantity that they hold apart from it.
+func refuseShared(b Bounds, added, inCart int64) *Refusal {
+	switch {
+	case b.PerCart > 0 && inCart+added > b.PerCart:
+		return &Refusal{Code: AboveMaxPerCart, Held: inCart}
+	case b.Stock == 0:
+		return &Refusal{Code: problem.OutOfStock}
+	case b.Stock > 0 && inCart+added > b.Stock:
+		return &Refusal{Code: problem.InsufficientStock, Held: inCart}
+	}
+	return nil
+}
+
+// refuseSum checks a line's new quantity, of which added is new to the cart. See refuseShared.
+func refuseSum(b Bounds, quantity, added, inCart int64) *Refusal {
+	return cmp.Or(refuseLine(b, quantity), refuseShared(b, added, inCart))
+}
+
+// refuseGrowth checks a new quantity of a line that has held, except for the bounds of the
+// line. raise is the code for which it may not grow at all; "" when it may. inCart is what
+// other lines of the product hold.
+func refuseGrowth(b Bounds, quantity, held, inCart int64, raise problem.Code) *Refusal {
+	switch {
+	case quantity <= held:
+		return nil
+	case raise != "":
+		return &Refusal{Code: raise}
+	}
+	return refuseShared(b, quantity, inCart)
+}
+
+// refuseNew checks a new quantity of a line that has held. It can always be lowered to the
+// product's minimum, in steps. raise and inCart are those of refuseGrowth.
+func refuseNew(b Bounds, quantity, held, inCart int64, raise problem.Code) *Refusal {
+	switch {
+	case quantity == held:
+		return nil
+	case quantity > held && raise != "":
+		return &Refusal{Code: raise}
+	case quantity > held:
+		return refuseSum(b, quantity, quantity, inCart)
+	case quantity < b.Min:
+		return &Refusal{Code: problem.QuantityOutOfRange}
+	case b.OffStep(quantity):
+		return &Refusal{Code: OffStep}
+	}
+	return nil
 }

@@ -62,20 +62,3 @@ func TestClear_KeepsTheBuyer(t *testing.T) {
 	got = Clear()(&Cell{Cart: got.Cart}, testLimits, time.Time{})
 	assert.That(t, !got.Altered, "cleared again: %+v", got)
 }
-
-func TestMerge_FillsTheBuyerOnce(t *testing.T) {
-	t.Parallel()
-	german, french := Buyer{"DE", ByShopper}, Buyer{"FR", ByAgent}
-	for name, test := range map[string]struct {
-		own, guest, offered, want, came Buyer
-	}{
-		"the customer's stays":     {german, french, Buyer{}, german, Buyer{}},
-		"the guest's fills":        {Buyer{}, french, Buyer{}, french, french},
-		"nobody":                   {Buyer{}, Buyer{}, Buyer{}, Buyer{}, Buyer{}},
-		"removed since, not again": {Buyer{}, french, french, Buyer{}, Buyer{}},
-	} {
-		got := Merge(Cart{Buyer: test.own}, Cart{Buyer: test.guest}, MergeRules{Strategy: Sum}, Offers{Buyer: test.offered})
-		assert.That(t, got.Buyer == test.want && got.Came.Buyer == test.came && (got.Report != nil) == (test.came != Buyer{}),
-			"%s: %v, came: %v, report: %v", name, got.Buyer, got.Came.Buyer, got.Report)
-	}
-}

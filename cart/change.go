@@ -62,7 +62,7 @@ func Add(l NewLine) Rule {
 		} else if int64(len(c.Lines)) >= limits.Lines {
 			return refused(&Refusal{Code: problem.CartFull})
 		}
-		if refusal := refuseSum(l.Bounds, line.Quantity+l.Quantity, l.Quantity, c.held(l.ID)); refusal != nil {
+		if refusal := refuseSum(l.Bounds, line.Quantity+l.Quantity, l.Quantity, c.Held(l.ID)); refusal != nil {
 			return refused(refusal)
 		}
 		before := line
@@ -119,7 +119,7 @@ func SetQuantity(item Item, quantity int64, b Bounds, raise problem.Code) Rule {
 			return Effect{Cart: c.without(at), Altered: true}
 		}
 		line := c.Lines[at]
-		if refusal := refuseNew(b, quantity, line.Quantity, c.held(line.ID)-line.Quantity, raise); refusal != nil {
+		if refusal := refuseNew(b, quantity, line.Quantity, c.Held(line.ID)-line.Quantity, raise); refusal != nil {
 			return refused(refusal)
 		}
 		altered := quantity != line.Quantity
@@ -160,7 +160,7 @@ func (c Cart) edited(at int, e EditedLine, limits Limits) (_ Cart, altered bool,
 	if e.ID != line.ID {
 		other = c.place(e.ID)
 	}
-	inCart := c.held(line.ID) - line.Quantity
+	inCart := c.Held(line.ID) - line.Quantity
 	edited := Line{ID: e.ID, Quantity: quantity, AddedPrice: line.AddedPrice, Fields: e.Fields, Notice: e.Notice}
 	if e.ID != line.ID {
 		edited.AddedPrice = e.Price
@@ -265,8 +265,41 @@ func SetMetadata(changes Metadata) Rule {
 	}
 }
 
-// held is what all lines of a line's product hold.
-func (c *Cart) held(id LineID) (sum int64) {
+// List is the rule of a list: its changes in order, each of which sees what those before it have left. A refused change
+// leaves nothing. With each, those that are not refused are made; otherwise all or none. The Effect has that of each
+// change, also if the list is refused, which it is by the first that is.
+func List(each bool, rules []Rule) Rule {
+	return func(c *Cell, limits Limits, now time.Time) Effect {
+		cell, all := *c, Effect{Ops: make([]Effect, len(rules))}
+		for i, rule := range rules {
+			effect := rule(&cell, limits, now)
+			if effect.Needs != nil {
+				return effect
+			}
+			all.Ops[i] = effect
+			if !effect.Refused() {
+				cell.Cart, all.Altered = effect.Cart, all.Altered || effect.Altered
+			}
+		}
+		if i := all.firstRefused(); i >= 0 && !each {
+			return Effect{Refusal: all.Ops[i].Refusal, Problem: all.Ops[i].Problem, Ops: all.Ops}
+		}
+		all.Cart = cell.Cart
+		return all
+	}
+}
+
+func (s *Effect) firstRefused() int {
+	for i := range s.Ops {
+		if s.Ops[i].Refused() {
+			return i
+		}
+	}
+	return -1
+}
+
+// Held is what all lines of a line's product hold.
+func (c *Cart) Held(id LineID) (sum int64) {
 	product := id.productText()
 	for i := range c.Lines {
 		if c.Lines[i].ID.productText() == product {

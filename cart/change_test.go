@@ -83,30 +83,6 @@ func newLine(id LineID, quantity int64, b Bounds) NewLine {
 	return NewLine{ID: id, Quantity: quantity, Price: 500, Bounds: b}
 }
 
-func TestBounds_Cut(t *testing.T) {
-	t.Parallel()
-	for name, tc := range map[string]struct {
-		bounds               Bounds
-		wanted, held, others int64
-		kept                 int64
-		by                   problem.Code
-	}{
-		"fits":                                {Bounds{Stock: 9, PerCart: 9, Min: 1, Max: 9, Step: 1}, 5, 2, 4, 5, ""},
-		"the line's maximum":                  {Bounds{Stock: -1, Min: 1, Max: 4}, 5, 2, 0, 4, AboveMaxQuantity},
-		"the maximum per cart":                {Bounds{Stock: -1, PerCart: 6, Min: 1, Max: 9}, 5, 2, 3, 3, AboveMaxQuantity},
-		"stock":                               {Bounds{Stock: 6, PerCart: 8, Min: 1, Max: 9}, 5, 2, 3, 3, problem.InsufficientStock},
-		"stock, then down to a step":          {Bounds{Stock: 6, Min: 1, Max: 9, Step: 2}, 5, 2, 2, 3, problem.InsufficientStock},
-		"down to a step":                      {Bounds{Stock: -1, Min: 3, Max: 9, Step: 2}, 6, 3, 0, 5, OffStep},
-		"no steps below the minimum":          {Bounds{Stock: -1, Min: 5, Max: 9, Step: 5}, 4, 2, 0, 4, ""},
-		"never below the customer's":          {Bounds{Stock: 1, Min: 1, Max: 9}, 5, 3, 2, 3, problem.InsufficientStock},
-		"never below the customer's, by step": {Bounds{Stock: -1, Min: 1, Max: 9, Step: 5}, 4, 4, 0, 4, ""},
-		"never to nothing":                    {Bounds{Stock: 1, Min: 1, Max: 9}, 2, 0, 5, 1, problem.InsufficientStock},
-	} {
-		kept, by := cut(tc.bounds, tc.wanted, tc.held, tc.others)
-		assert.That(t, kept == tc.kept && by == tc.by, "%s: kept %d, cut by %q, want %d, %q", name, kept, by, tc.kept, tc.by)
-	}
-}
-
 func TestEdit(t *testing.T) {
 	t.Parallel()
 	plan := func(n int64) LineID { return NewLineID(1, n, nil) }

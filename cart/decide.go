@@ -183,3 +183,23 @@ func (s *Effect) outcome() OpOutcome {
 	}
 	return OpOutcome{s.Line, s.Refusal}
 }
+
+// KeysKept is how many idempotency keys a cart remembers, the newest, each for KeyLife.
+const (
+	KeysKept = 256
+	KeyLife  = 24 * time.Hour
+)
+
+// KeyUse is the change that was applied under an idempotency key.
+type KeyUse struct {
+	At          time.Time
+	Fingerprint string      // of its request
+	Line        LineID      // the line that it changed, if its request names another; else ""
+	Ops         []OpOutcome // of a list; nil for other changes
+}
+
+// OpOutcome is what became of one change of a list.
+type OpOutcome struct {
+	Line    LineID   // that it changed; "" for none
+	Refusal *Refusal // nil if it was not refused
+}

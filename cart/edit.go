@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strings"
 
 	"commerce/auth/locale"
 	"commerce/auth/problem"
@@ -103,7 +102,7 @@ func (l *EditedLine) accept(price *money.Amount, p *Product) *problem.Error {
 	case p == nil:
 		return Refusal{Code: problem.ProductNotFound}.Problem(member, p, Limits{})
 	}
-	l.Accepts, l.Price = true, unitPrice(p, p.Plan(l.ID.Plan()), l.Fields).Total()
+	l.Accepts, l.Price = true, p.UnitPrice(p.Plan(l.ID.Plan()), l.Fields).Total()
 	if l.Price != *price {
 		return problem.New(problem.PriceChanged, member, textPriceMoved, p.Name)
 	}
@@ -123,7 +122,7 @@ func (l *EditedLine) become(e Edit, keys *fieldKeys, newPlan, newFields bool) *p
 		l.Fields, badFields = e.answer(l.From.Fields, keys)
 	}
 	l.ID = NewLineID(p.ID, planID, l.Fields)
-	l.Price = unitPrice(p, plan, l.Fields).Total()
+	l.Price = p.UnitPrice(plan, l.Fields).Total()
 	return problem.Join(badPlan, badFields)
 }
 
@@ -232,16 +231,6 @@ func (e Edit) merge(held []FieldValue, keys *fieldKeys) map[string]string {
 		}
 	}
 	return merged
-}
-
-func answerOf(fields []FieldValue, name string) (value string, ok bool) {
-	i, ok := slices.BinarySearchFunc(fields, name, func(f FieldValue, name string) int {
-		return strings.Compare(f.Name, name)
-	})
-	if ok {
-		value = fields[i].Value
-	}
-	return value, ok
 }
 
 var textPriceMoved = locale.Text{

@@ -29,7 +29,21 @@ func OutcomeUnknown(doing string, cause error) *problem.Error {
 	return problem.New(problem.OutcomeUnknown, "", textOutcomeUnknown).Because(fmt.Errorf("%s: %w", doing, cause))
 }
 
+// Why a cart is not given away, and why a code opens nothing. ErrNoCode does not tell whether a code is used
+// up, expired, deleted, of another store, or no code at all.
 var (
+	ErrEmpty  = problem.New(problem.CartEmpty, "", textCartEmpty)
+	ErrNoCode = problem.New(problem.NotFound, "code", locale.Text{
+		locale.En: "This link is no longer valid. Please ask for a new one.",
+		locale.Ar: "لم يعد هذا الرابط صالحًا. يُرجى طلب رابط جديد.",
+	})
+)
+
+var (
+	textCartEmpty = locale.Text{
+		locale.En: "The cart is empty.",
+		locale.Ar: "السلة فارغة.",
+	}
 	textUnavailable = locale.Text{
 		locale.En: "The cart is not available right now. Please try again in a moment.",
 		locale.Ar: "تعذّر الوصول إلى السلة الآن. يُرجى المحاولة بعد لحظات.",

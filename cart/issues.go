@@ -5,6 +5,7 @@ import (
 
 	"commerce/auth/locale"
 	"commerce/auth/problem"
+	"commerce/cart/money"
 )
 
 // Issue is why a line or the cart does not pass validation now. As a warning, it is
@@ -15,6 +16,14 @@ type Issue struct {
 	Available *int64 // stock left for this line; nil unless the issue is about stock
 	Sentence  locale.Sentence
 	Fix       *Fix // nil if only the shopper can decide, or if another issue of the line has it
+}
+
+// Fix removes a line, or sets its quantity, accepts its unit price, or both.
+type Fix struct {
+	Line     LineID
+	Remove   bool
+	Quantity int64         // 0 keeps the line's quantity
+	Price    *money.Amount // the unit price now, which the shopper accepts; nil if it has not changed
 }
 
 // Codes of issues and warnings that no error response uses.
@@ -29,12 +38,12 @@ func (l *Line) issue(code problem.Code, sentence locale.Sentence) *Issue {
 	return &Issue{Code: code, Requested: l.Quantity, Sentence: sentence}
 }
 
-// issueOf returns what is wrong with a line, or nil. taken is what the lines before it hold.
-func issueOf(l *Line, p *Product, taken int64, limits Limits) *Issue {
+// IssueOf returns what is wrong with a line, or nil. taken is what the lines before it hold.
+func IssueOf(l *Line, p *Product, taken int64, limits Limits) *Issue {
 	if code := RaiseRefusal(p); code != "" {
 		return l.issue(code, Refusal{Code: code}.sentence(p, Bounds{}))
 	}
-	if i := l.lostPart(p); i != nil {
+	if i := l.LostPart(p); i != nil {
 		return i
 	}
 	for _, f := range p.Fields {
@@ -52,19 +61,19 @@ func issueOf(l *Line, p *Product, taken int64, limits Limits) *Issue {
 	}
 	switch b := BoundsOf(p, limits); {
 	case l.Quantity < b.Min:
-		return l.issue(BelowMinQuantity, textAtLeast.With(units.Of(b.Min), p.Name))
+		return l.issue(BelowMinQuantity, textAtLeast.With(Units.Of(b.Min), p.Name))
 	case l.Quantity > b.Max:
-		return l.issue(AboveMaxQuantity, textAtMost.With(units.Of(b.Max), p.Name))
+		return l.issue(AboveMaxQuantity, textAtMost.With(Units.Of(b.Max), p.Name))
 	case b.PerCart > 0 && taken+l.Quantity > b.PerCart:
-		return l.issue(AboveMaxQuantity, textAtMostPerCart.With(units.Of(b.PerCart), p.Name))
+		return l.issue(AboveMaxQuantity, textAtMostPerCart.With(Units.Of(b.PerCart), p.Name))
 	case b.OffStep(l.Quantity):
-		return l.issue(OffStep, textOffStep.With(p.Name, units.Of(b.Step), units.Of(b.Min)))
+		return l.issue(OffStep, textOffStep.With(p.Name, Units.Of(b.Step), Units.Of(b.Min)))
 	}
 	return nil
 }
 
-// lostPart returns the issue of a plan, field or option that is no longer offered; nil for none.
-func (l *Line) lostPart(p *Product) *Issue {
+// LostPart returns the issue of a plan, field or option that is no longer offered; nil for none.
+func (l *Line) LostPart(p *Product) *Issue {
 	plan := l.ID.Plan()
 	if chosen := p.Plan(plan); plan != 0 && (chosen == nil || chosen.Retired) {
 		return l.issue(problem.PlanUnavailable, textPlanGone.With(p.Name))
@@ -82,62 +91,3 @@ func (l *Line) lostPart(p *Product) *Issue {
 	}
 	return nil
 }
-
-// lowStock is the highest stock at which the shopper gets a warning.
-const lowStock = 5
-
-// priceChanged reports whether the unit price has changed since the line was added. A line whose
-// plan or option is gone costs less, but its price has not gone down.
-func (l *PricedLine) priceChanged() bool {
-	return l.Product != nil && l.Unit.Total() != l.AddedPrice && l.lostPart(l.Product) == nil
-}
-
-// warningsOf lists the warnings of a line. A line with an issue gets no warning about low
-// stock. The fix of an issue accepts a changed price too.
-func warningsOf(l *PricedLine) []Issue {
-	p := l.Product
-	if p == nil {
-		return nil
-	}
-	var warnings []Issue
-	if l.priceChanged() {
-		unit, text := l.Unit.Total(), textPriceRose
-		if unit < l.AddedPrice {
-			text = textPriceFell
-		}
-		w := l.issue(problem.PriceChanged, text.With(p.Name))
-		if l.Issue == nil || l.Issue.Fix == nil {
-			w.Fix = &Fix{Line: l.ID, Price: &unit}
-		}
-		warnings = append(warnings, *w)
-	}
-	if l.Issue == nil && p.Stock != nil && *p.Stock <= lowStock {
-		text := textLowStock
-		if *p.Stock == 1 {
-			text = textLastOne
-		}
-		warnings = append(warnings, Issue{
-			Code: LowStock, Requested: l.Quantity, Available: p.Stock, Sentence: text.With(units.Of(*p.Stock), p.Name),
-		})
-	}
-	return warnings
-}
-
-var (
-	textPriceRose = locale.Text{
-		locale.En: "The price of “%s” has gone up since you added it.",
-		locale.Ar: "ارتفع سعر المنتج «%s» منذ إضافته إلى السلة.",
-	}
-	textPriceFell = locale.Text{
-		locale.En: "The price of “%s” has gone down since you added it.",
-		locale.Ar: "انخفض سعر المنتج «%s» منذ إضافته إلى السلة.",
-	}
-	textLowStock = locale.Text{
-		locale.En: "Only %s of “%s” are left.",
-		locale.Ar: "لم يتبقَّ سوى %s من «%s».",
-	}
-	textLastOne = locale.Text{
-		locale.En: "Only %s of “%s” is left.",
-		locale.Ar: "لم يتبقَّ سوى %s من «%s».",
-	}
-)

@@ -1,6 +1,8 @@
 package cart
 
-import "commerce/cart/money"
+import (
+	"commerce/cart/money"
+)
 
 // Limits are the maximums for a cart. A merge may exceed Lines and CartText, up to
 // MergeFactor times each.
@@ -35,8 +37,8 @@ const (
 // MergeFactor multiplies Limits.Lines and Limits.CartText for a merge.
 const MergeFactor = 2
 
-// highestTotal is the highest total of a cart. It does not compile if int64 cannot hold it.
-const highestTotal = MergeFactor * MaxLines * MaxQuantity * (2*MaxPrice + MaxFields*MaxSurcharge) * (1 + MaxTaxRate/1_000_000)
+// MaxCodes is how many codes of coupons a cart holds.
+const MaxCodes = 5
 
 // MaxNotice bounds the notice of a line, in characters.
 const MaxNotice = 500

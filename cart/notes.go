@@ -1,8 +1,11 @@
 package cart
 
 import (
+	"cmp"
 	"slices"
 	"time"
+
+	"commerce/auth/problem"
 )
 
 // Note is what one request leaves in the cart of an owner while it merges a guest's cart into it. It reserves room for
@@ -66,4 +69,49 @@ func (all Notes) Left(l Limits) Limits {
 	lines, text := all.Reserved()
 	l.Lines, l.CartText = min(l.Lines, MergeFactor*l.Lines-lines), min(l.CartText, MergeFactor*l.CartText-text)
 	return l
+}
+
+// Reservation is the room in a customer's cart for what a merge under way brings.
+type Reservation struct {
+	CartID string // of the guest's cart
+	Lines  int64
+	Text   int64 // bytes
+
+	Applied bool // the lines are in the customer's cart; what is left is to delete the guest's
+}
+
+// RoomNeeded is what a guest's cart needs room for.
+func (c Cart) RoomNeeded() Reservation {
+	return Reservation{CartID: c.ID, Lines: int64(len(c.Lines)), Text: c.TextSize()}
+}
+
+// MergeReport tells a shopper what a merge did.
+type MergeReport struct {
+	ID       string    // names the merge, so that a client shows it once
+	At       time.Time // of the merge
+	Lines    int64     // lines that came from the guest's cart
+	Adjusted []Adjustment
+	Code     problem.Code // cart_full when a guest's cart waits until there is room for it; "" for none
+}
+
+// ReportLife is how long a report is kept.
+const ReportLife = time.Minute
+
+// Adjustment is a line whose quantity was cut to what may be bought.
+type Adjustment struct {
+	Line      LineID
+	Requested int64
+	Kept      int64
+	Code      problem.Code
+}
+
+// With adds to a report that another guest's cart waits for room; waits is nil if none does,
+// and m is nil if nothing was merged.
+func (m *MergeReport) With(waits *MergeReport) *MergeReport {
+	if m == nil || waits == nil {
+		return cmp.Or(m, waits)
+	}
+	both := *m
+	both.Code = waits.Code
+	return &both
 }

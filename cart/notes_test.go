@@ -3,6 +3,7 @@ package cart
 import (
 	"testing"
 
+	"commerce/auth/problem"
 	"commerce/deploy/assert"
 )
 
@@ -24,5 +25,16 @@ func TestNotes_LeaveTheRoomThatTheyReserve(t *testing.T) {
 	} {
 		left := test.notes.Left(limits)
 		assert.Equal(t, []int64{left.Lines, left.CartText}, []int64{test.lines, test.text}, "%s", name)
+	}
+}
+
+func TestMergeReport_SaysThatAnotherCartWaits(t *testing.T) {
+	t.Parallel()
+	var none *MergeReport
+	merged, waits := &MergeReport{ID: "A", Lines: 1}, &MergeReport{ID: "B", Code: problem.CartFull}
+	assert.That(t, none.With(nil) == nil && none.With(waits) == waits && merged.With(nil) == merged,
+		"a report of nothing counted")
+	if both := merged.With(waits); both.ID != "A" || both.Lines != 1 || both.Code != problem.CartFull || merged.Code != "" {
+		t.Errorf("got %+v, and the first has become %+v", both, merged)
 	}
 }

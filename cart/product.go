@@ -107,6 +107,30 @@ func (f *Field) Option(code string) *Option {
 	return nil
 }
 
+// Unit is the price of one piece of a line, by its parts.
+type Unit struct {
+	Base   money.Amount // the product's price now
+	Addons money.Amount // surcharges of the chosen options
+	Plan   money.Amount
+}
+
+func (u Unit) Total() money.Amount { return u.Base + u.Addons + u.Plan }
+
+// UnitPrice prices one piece. A nil plan is no plan. Answers to fields or options that no
+// longer exist cost nothing; their line has an issue.
+func (p *Product) UnitPrice(plan *Plan, fields []FieldValue) Unit {
+	u := Unit{Base: p.Price}
+	for _, a := range fields {
+		if o := p.Field(a.Name).Option(a.Value); o != nil {
+			u.Addons += o.Price
+		}
+	}
+	if plan != nil {
+		u.Plan = plan.Price
+	}
+	return u
+}
+
 // spelled finds a text as the catalog spells it or in normal form; -1 if there is none.
 func spelled[T any](all []T, text func(*T) string, given string) int {
 	longest := 0

@@ -1,6 +1,8 @@
 package cart
 
 import (
+	"golang.org/x/text/feature/plural"
+
 	"commerce/auth/locale"
 	"commerce/auth/problem"
 )
@@ -68,9 +70,9 @@ func (r Refusal) sentence(p *Product, b Bounds) locale.Sentence {
 	case problem.QuantityOutOfRange:
 		return quantityRange(b.Min, b.Max, product)
 	case OffStep:
-		return textOffStep.With(product, units.Of(b.Step), units.Of(b.Min))
+		return textOffStep.With(product, Units.Of(b.Step), Units.Of(b.Min))
 	case AboveMaxPerCart:
-		return textAtMostPerCart.With(units.Of(b.PerCart), product)
+		return textAtMostPerCart.With(Units.Of(b.PerCart), product)
 	}
 	return textRefused.With()
 }
@@ -78,16 +80,16 @@ func (r Refusal) sentence(p *Product, b Bounds) locale.Sentence {
 // onlySome says how many are available. English needs another verb for one.
 func onlySome(available int64, product locale.Name) locale.Sentence {
 	if available == 1 {
-		return textOnlyOne.With(units.Of(available), product)
+		return textOnlyOne.With(Units.Of(available), product)
 	}
-	return textOnlySome.With(units.Of(available), product)
+	return textOnlySome.With(Units.Of(available), product)
 }
 
 func onlySomeHeld(available int64, product locale.Name, held int64) locale.Sentence {
 	if available == 1 {
-		return textOnlyOneHeld.With(units.Of(available), product, units.Of(held))
+		return textOnlyOneHeld.With(Units.Of(available), product, Units.Of(held))
 	}
-	return textOnlySomeHeld.With(units.Of(available), product, units.Of(held))
+	return textOnlySomeHeld.With(Units.Of(available), product, Units.Of(held))
 }
 
 // onlyLeft says what is left of the stock for a line, after what the cart holds in others.
@@ -98,7 +100,7 @@ func onlyLeft(stock, taken int64, product locale.Name) locale.Sentence {
 	case taken >= stock:
 		return onlySomeHeld(stock, product, taken)
 	}
-	return textOnlyLeft.With(units.Of(stock-taken), product, units.Of(taken))
+	return textOnlyLeft.With(Units.Of(stock-taken), product, Units.Of(taken))
 }
 
 // quantityRange says how many may be bought, and avoids ranges such as "1 to 1".
@@ -107,11 +109,11 @@ func quantityRange(minimum, maximum int64, product locale.Name) locale.Sentence 
 	case minimum > maximum: // more than this service sells at once
 		return textInactive.With(product)
 	case minimum == maximum:
-		return textExactly.With(units.Of(minimum), product)
+		return textExactly.With(Units.Of(minimum), product)
 	case minimum <= 1:
-		return textAtMost.With(units.Of(maximum), product)
+		return textAtMost.With(Units.Of(maximum), product)
 	}
-	return textOutOfRange.With(units.Of(minimum), units.Of(maximum), product)
+	return textOutOfRange.With(Units.Of(minimum), Units.Of(maximum), product)
 }
 
 var (
@@ -193,3 +195,24 @@ var (
 		locale.Ar: "لا يتوفر سوى %s من «%s»، وتحتوي سلتك بالفعل على %s.",
 	}
 )
+
+// Units is a quantity of a product. The Arabic forms are those after a preposition or another
+// noun (genitive). English sentences say only the number.
+var Units = locale.Noun{locale.Ar: {
+	plural.Zero:  "0 وحدة",
+	plural.One:   "وحدة واحدة",
+	plural.Two:   "وحدتين",
+	plural.Few:   "{n} وحدات",
+	plural.Many:  "{n} وحدة",
+	plural.Other: "{n} وحدة",
+}}
+
+// differentItems is a number of lines, in the same case.
+var differentItems = locale.Noun{locale.Ar: {
+	plural.Zero:  "0 عنصر",
+	plural.One:   "عنصر واحد",
+	plural.Two:   "عنصرين مختلفين",
+	plural.Few:   "{n} عناصر مختلفة",
+	plural.Many:  "{n} عنصرًا مختلفًا",
+	plural.Other: "{n} عنصر مختلف",
+}}

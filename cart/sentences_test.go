@@ -10,11 +10,6 @@ import (
 func TestSentences_ReadWellWithEveryNumber(t *testing.T) {
 	t.Parallel()
 	name := locale.Named("Loot box")
-	lowStock := func(left int64) locale.Sentence {
-		p := sold(1, 100)
-		p.Name, p.Stock = name, &left
-		return warningsOf(&PricedLine{Line: &Line{ID: "1", AddedPrice: 100}, Product: p, Unit: Unit{Base: 100}})[0].Sentence
-	}
 	for _, tc := range []struct {
 		sentence locale.Sentence
 		en, ar   string
@@ -36,8 +31,6 @@ func TestSentences_ReadWellWithEveryNumber(t *testing.T) {
 		{onlyLeft(10, 6, name), "You can buy only 4 of “Loot box” in addition to the 6 in your cart.", "لا يتوفر سوى 4 وحدات من «Loot box» زيادةً على 6 وحدات في سلتك."},
 		{onlyLeft(2, 1, name), "You can buy only 1 of “Loot box” in addition to the 1 in your cart.", "لا يتوفر سوى وحدة واحدة من «Loot box» زيادةً على وحدة واحدة في سلتك."},
 		{onlyLeft(5, 5, name), "Only 5 of “Loot box” are available, and your cart already holds 5.", "لا يتوفر سوى 5 وحدات من «Loot box»، وتحتوي سلتك بالفعل على 5 وحدات."},
-		{lowStock(1), "Only 1 of “Loot box” is left.", "لم يتبقَّ سوى وحدة واحدة من «Loot box»."},
-		{lowStock(2), "Only 2 of “Loot box” are left.", "لم يتبقَّ سوى وحدتين من «Loot box»."},
 		{textTooManyLines.With(differentItems.Of(1)), "The cart is full. Remove an item before you add another. The maximum number of different items is 1.", "السلة ممتلئة، فهي لا تتسع لأكثر من عنصر واحد. أزل عنصرًا قبل إضافة غيره."},
 		{textTooManyLines.With(differentItems.Of(11)), "The cart is full. Remove an item before you add another. The maximum number of different items is 11.", "السلة ممتلئة، فهي لا تتسع لأكثر من 11 عنصرًا مختلفًا. أزل عنصرًا قبل إضافة غيره."},
 		{textTooManyLines.With(differentItems.Of(100)), "The cart is full. Remove an item before you add another. The maximum number of different items is 100.", "السلة ممتلئة، فهي لا تتسع لأكثر من 100 عنصر مختلف. أزل عنصرًا قبل إضافة غيره."},

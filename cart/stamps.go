@@ -26,6 +26,26 @@ const (
 	stampFull  = 5 * stampEntry
 )
 
+// How long, and how many, stamps a cart remembers of the changes applied to it.
+const (
+	StampFrom  = time.Second // the age from which a repeat is a retry, not a second click
+	StampLife  = 5 * time.Minute
+	StampsKept = 16 // the newest
+	StampSize  = 6  // characters: 36 bits of a digest are enough to tell the stamps of one cart apart
+)
+
+type StampUse struct {
+	At   time.Time
+	Line LineID // as in KeyUse
+}
+
+// IsRetry reports whether a change with the same stamp is the client's own retry. Below
+// StampFrom it is a second click, which counts. The zero value is no use of the stamp.
+func (u StampUse) IsRetry(now time.Time) bool {
+	age := now.Sub(u.At)
+	return age >= StampFrom && age <= StampLife
+}
+
 // Of returns the latest change with a stamp. ok is false if none counts.
 func (s Stamps) Of(stamp string) (use StampUse, ok bool) {
 	for entries := s.entries(); len(entries) >= stampEntry; entries = entries[stampEntry:] {

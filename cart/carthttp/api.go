@@ -14,6 +14,7 @@ import (
 	"commerce/auth/locale"
 	"commerce/auth/problem"
 	"commerce/cart"
+	"commerce/cart/price"
 	"commerce/cart/service"
 	"commerce/cart/wire"
 )
@@ -126,12 +127,12 @@ func (a *API) errorAnswer(c *Call, err error) wire.Answer {
 		a.carts.Recall(c.Ctx(), c.Visit)
 	}
 	switch data := e.Data.(type) {
-	case *cart.Priced:
+	case *price.Priced:
 		return c.showAs(view.cart, data)
-	case *cart.Validation:
+	case *price.Validation:
 		return c.show(func(w view) { w.validation(data, c.Merge()) })
 	}
-	reason, _ := e.Data.(cart.CouponReason)
+	reason, _ := e.Data.(price.CouponReason)
 	var op *int64
 	if fault, ok := e.Data.(service.OpFault); ok {
 		op, reason = new(int64(fault.Op)), fault.Reason
@@ -215,9 +216,9 @@ func (a *API) validate(c *Call) (wire.Answer, error) {
 	return c.show(func(w view) { w.validation(&validation, c.Merge()) }), err
 }
 
-type form func(view, *cart.Priced, auth.CartToken, *cart.MergeReport)
+type form func(view, *price.Priced, auth.CartToken, *cart.MergeReport)
 
-func (c *Call) showAs(write form, p *cart.Priced) wire.Answer {
+func (c *Call) showAs(write form, p *price.Priced) wire.Answer {
 	return wire.Answer{
 		Version: p.Cart.Tag(),
 		Data: func(w *wire.Writer) {

@@ -15,13 +15,14 @@ import (
 	"commerce/cart"
 	"commerce/cart/carttest"
 	"commerce/cart/money"
+	"commerce/cart/price"
 	"commerce/cart/wire"
 	"commerce/deploy/assert"
 )
 
 func BenchmarkView(b *testing.B) {
 	token, prices, parts := auth.CartToken(strings.Repeat("t", 22)), money.NewFormatter(), newPartsCache()
-	for name, p := range map[string]*cart.Priced{"5 lines": plainCart(5), "50 lines": plainCart(50), "every kind of line": fullPriced()} {
+	for name, p := range map[string]*price.Priced{"5 lines": plainCart(5), "50 lines": plainCart(50), "every kind of line": fullPriced()} {
 		for _, l := range locale.All() {
 			b.Run(fmt.Sprintf("%s/%s", name, l), func(b *testing.B) {
 				var buffer []byte
@@ -39,7 +40,7 @@ func BenchmarkView(b *testing.B) {
 }
 
 // plainCart returns a cart of products without plans, fields or limits.
-func plainCart(lines int) *cart.Priced {
+func plainCart(lines int) *price.Priced {
 	c, products := fullCart(), map[int64]*cart.Product{}
 	c.Lines = nil
 	for i := range int64(lines) {
@@ -48,7 +49,7 @@ func plainCart(lines int) *cart.Priced {
 		products[p.ID] = &p
 		c.Lines = append(c.Lines, cart.Line{ID: cart.NewLineID(p.ID, 0, nil), Quantity: 2, AddedPrice: p.Price})
 	}
-	priced := cart.Price(c, riyadh, products, carttest.Limits)
+	priced := price.Of(c, riyadh, products, carttest.Limits)
 	return &priced
 }
 

@@ -7,6 +7,7 @@ import (
 	"commerce/auth"
 	"commerce/auth/problem"
 	"commerce/cart"
+	"commerce/cart/price"
 	"commerce/cart/service"
 	"commerce/cart/wire"
 )
@@ -57,7 +58,7 @@ func (c *Call) ShowChanged(changed service.Changed, err error, more func(*wire.W
 	if changed.Replayed {
 		c.Header("Idempotency-Replayed", "true")
 	}
-	return c.showAs(func(w view, p *cart.Priced, token auth.CartToken, m *cart.MergeReport) {
+	return c.showAs(func(w view, p *price.Priced, token auth.CartToken, m *cart.MergeReport) {
 		w.changedCart(p, token, &changed, m, more)
 	}, &changed.Priced), nil
 }
@@ -69,21 +70,21 @@ func (c *Call) Show(write func(*wire.Writer)) wire.Answer {
 }
 
 // ShowCopy shows a cart that is not the caller's, so it issues no token.
-func (c *Call) ShowCopy(p *cart.Priced) wire.Answer {
-	return c.showOther(p, func(w view, p *cart.Priced) { w.cart(p, "", nil) })
+func (c *Call) ShowCopy(p *price.Priced) wire.Answer {
+	return c.showOther(p, func(w view, p *price.Priced) { w.cart(p, "", nil) })
 }
 
 // ShowOffer shows the cart of a code, and whether it has changed since it was offered. Then it has no texts.
-func (c *Call) ShowOffer(p *cart.Priced, changed bool) wire.Answer {
-	return c.showOther(p, func(w view, p *cart.Priced) {
+func (c *Call) ShowOffer(p *price.Priced, changed bool) wire.Answer {
+	return c.showOther(p, func(w view, p *price.Priced) {
 		w.textless = changed
 		w.changedCart(p, "", &service.Changed{}, nil, func(w *wire.Writer) { w.Bool("changed", changed) })
 	})
 }
 
-func (c *Call) showOther(p *cart.Priced, write func(view, *cart.Priced)) wire.Answer {
+func (c *Call) showOther(p *price.Priced, write func(view, *price.Priced)) wire.Answer {
 	c.issuesToken = false
-	return c.showAs(func(w view, p *cart.Priced, _ auth.CartToken, _ *cart.MergeReport) { write(w, p) }, p)
+	return c.showAs(func(w view, p *price.Priced, _ auth.CartToken, _ *cart.MergeReport) { write(w, p) }, p)
 }
 
 // ShowLink answers with a link.

@@ -12,6 +12,7 @@ import (
 	"commerce/auth/locale"
 	"commerce/auth/problem"
 	"commerce/cart"
+	"commerce/cart/price"
 	"commerce/cart/service"
 	"commerce/cart/wire"
 )
@@ -188,7 +189,7 @@ func (w view) outcomes(ops *service.Outcomes) {
 			w.replaced(o.Replaced)
 		} else {
 			w.Problem(o.Refusal)
-			if reason, ok := o.Refusal.Data.(cart.CouponReason); ok {
+			if reason, ok := o.Refusal.Data.(price.CouponReason); ok {
 				w.Object("data")
 				w.Text("reason", string(reason))
 				w.EndObject()

@@ -6,6 +6,7 @@ import (
 	"commerce/auth/bounded"
 	"commerce/auth/locale"
 	"commerce/cart"
+	"commerce/cart/price"
 	"commerce/cart/wire"
 )
 
@@ -34,7 +35,7 @@ func newPartsCache() *partsCache {
 	})
 }
 
-func (w view) partsOf(l *cart.PricedLine) *lineParts {
+func (w view) partsOf(l *price.Line) *lineParts {
 	if l.Product == nil || w.parts == nil {
 		return w.writeParts(l)
 	}
@@ -47,7 +48,7 @@ func (w view) partsOf(l *cart.PricedLine) *lineParts {
 	return parts
 }
 
-func (w view) writeParts(l *cart.PricedLine) *lineParts {
+func (w view) writeParts(l *price.Line) *lineParts {
 	p := cmp.Or(l.Product, &gone)
 	part := func(write func(view)) wire.Part {
 		return w.NewPart(func(own *wire.Writer) {
@@ -69,7 +70,7 @@ var gone = cart.Product{
 	Name: locale.Name{Own: cart.TextGone[locale.En], Others: cart.TextGone}, Stock: new(int64), MinQuantity: 1,
 }
 
-func (w view) product(l *cart.PricedLine, p *cart.Product) {
+func (w view) product(l *price.Line, p *cart.Product) {
 	w.Number("product_id", l.ID.Product())
 	w.Text("name", p.Name.In(w.Language))
 	w.Text("slug", p.Slug)
@@ -79,7 +80,7 @@ func (w view) product(l *cart.PricedLine, p *cart.Product) {
 	w.amount("total_price", l.Total)
 }
 
-func (w view) pricing(l *cart.PricedLine) {
+func (w view) pricing(l *price.Line) {
 	unit := l.Unit
 	w.Object("pricing")
 	w.amount("base_price", unit.Base)

@@ -10,6 +10,7 @@ import (
 	"commerce/auth/store"
 	"commerce/cart"
 	"commerce/cart/money"
+	"commerce/cart/price"
 	"commerce/cart/service"
 	"commerce/cart/wire"
 )
@@ -44,12 +45,12 @@ func (w view) priceOrNull(name string, a money.Amount) {
 }
 
 // cart writes the object that every response with a full cart contains.
-func (w view) cart(p *cart.Priced, token auth.CartToken, m *cart.MergeReport) {
+func (w view) cart(p *price.Priced, token auth.CartToken, m *cart.MergeReport) {
 	w.changedCart(p, token, &service.Changed{}, m, nil)
 }
 
 // changedCart writes the response of a change: the cart, what c has beside it, and what more writes. An Item of "" is null.
-func (w view) changedCart(p *cart.Priced, token auth.CartToken, c *service.Changed, m *cart.MergeReport, more func(*wire.Writer)) {
+func (w view) changedCart(p *price.Priced, token auth.CartToken, c *service.Changed, m *cart.MergeReport, more func(*wire.Writer)) {
 	w.BeginObject()
 	w.members(p, token, m)
 	w.rest(p)
@@ -67,7 +68,7 @@ func (w view) changedCart(p *cart.Priced, token auth.CartToken, c *service.Chang
 }
 
 // members writes what the cart's ETag covers.
-func (w view) members(p *cart.Priced, token auth.CartToken, m *cart.MergeReport) {
+func (w view) members(p *price.Priced, token auth.CartToken, m *cart.MergeReport) {
 	w.Optional("cart_token", token.Reveal())
 	w.Array("items")
 	for i := range p.Lines {
@@ -88,11 +89,11 @@ func (w view) members(p *cart.Priced, token auth.CartToken, m *cart.MergeReport)
 		w.Null("merge")
 	}
 	w.merge(m)
-	w.lineIssues("warnings", cart.Warnings(p))
+	w.lineIssues("warnings", price.Warnings(p))
 }
 
 // rest writes what the cart's ETag does not cover.
-func (w view) rest(p *cart.Priced) {
+func (w view) rest(p *price.Priced) {
 	w.EndOfView()
 	if p.Cart.ExpiresAt.IsZero() {
 		w.Null("expires_at")
@@ -102,7 +103,7 @@ func (w view) rest(p *cart.Priced) {
 }
 
 // coupons writes the coupons of the cart's codes, the oldest also alone, and what takes something off.
-func (w view) coupons(p *cart.Priced) {
+func (w view) coupons(p *price.Priced) {
 	if len(p.Coupons) == 0 {
 		w.Null("coupon")
 	} else {
@@ -135,13 +136,13 @@ func (w view) coupons(p *cart.Priced) {
 }
 
 // coupon writes the members of a coupon, and ends its object.
-func (w view) coupon(c *cart.AppliedCoupon) {
+func (w view) coupon(c *price.AppliedCoupon) {
 	w.Text("code", c.Code)
 	w.Optional("type", string(c.Kind))
 	switch c.Kind {
-	case cart.Percent:
+	case price.Percent:
 		w.Percent("value", c.Rate)
-	case cart.Fixed:
+	case price.Fixed:
 		w.amount("value", c.Amount)
 	default:
 		w.Null("value")
@@ -151,7 +152,7 @@ func (w view) coupon(c *cart.AppliedCoupon) {
 	w.EndObject()
 }
 
-func (w view) discount(p *cart.Priced, d *cart.Discount) {
+func (w view) discount(p *price.Priced, d *price.Discount) {
 	w.BeginObject()
 	w.Text("id", d.Code)
 	if d.Automatic {
@@ -194,7 +195,7 @@ func (w view) buyer(b cart.Buyer) {
 	w.EndObject()
 }
 
-func (w view) couponIssue(i *cart.CouponIssue) {
+func (w view) couponIssue(i *price.CouponIssue) {
 	if i == nil {
 		w.Null("issue")
 		return
@@ -206,7 +207,7 @@ func (w view) couponIssue(i *cart.CouponIssue) {
 	w.EndObject()
 }
 
-func (w view) line(l *cart.PricedLine) {
+func (w view) line(l *price.Line) {
 	parts := w.partsOf(l)
 	w.BeginObject()
 	w.Text("id", string(l.ID))
@@ -354,7 +355,7 @@ func (w view) metadata(m cart.Metadata) {
 
 // refusal writes the data of an error response: which operation of a list was refused, nil for none,
 // why a coupon was refused, "" for another error, and the report of a merge.
-func (w view) refusal(op *int64, reason cart.CouponReason, m *cart.MergeReport) {
+func (w view) refusal(op *int64, reason price.CouponReason, m *cart.MergeReport) {
 	w.BeginObject()
 	if op != nil {
 		w.Number("op", *op)
@@ -367,7 +368,7 @@ func (w view) refusal(op *int64, reason cart.CouponReason, m *cart.MergeReport) 
 }
 
 // summary writes the cart and more. shipping is always free, since goods are digital.
-func (w view) summary(p *cart.Priced, token auth.CartToken, m *cart.MergeReport) {
+func (w view) summary(p *price.Priced, token auth.CartToken, m *cart.MergeReport) {
 	w.BeginObject()
 	w.members(p, token, m)
 	w.paymentMethods()
@@ -383,7 +384,7 @@ func (w view) summary(p *cart.Priced, token auth.CartToken, m *cart.MergeReport)
 }
 
 // tax writes the tax, also by rate, and whose it is. A cart without lines has the standard rate.
-func (w view) tax(p *cart.Priced) {
+func (w view) tax(p *price.Priced) {
 	w.Object("tax")
 	country := p.Cart.Buyer.Country
 	switch len(p.TaxLines) {
@@ -434,7 +435,7 @@ func (w view) count(quantity, lines int64, token auth.CartToken, m *cart.MergeRe
 	w.EndObject()
 }
 
-func (w view) validation(v *cart.Validation, m *cart.MergeReport) {
+func (w view) validation(v *price.Validation, m *cart.MergeReport) {
 	w.BeginObject()
 	w.Bool("valid", v.Valid())
 	w.Array("errors")
@@ -448,7 +449,7 @@ func (w view) validation(v *cart.Validation, m *cart.MergeReport) {
 	w.EndObject()
 }
 
-func (w view) lineIssues(name string, issues []cart.LineIssue) {
+func (w view) lineIssues(name string, issues []price.LineIssue) {
 	w.Array(name)
 	for _, i := range issues {
 		w.BeginObject()

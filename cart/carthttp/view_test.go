@@ -22,6 +22,7 @@ import (
 	"commerce/cart"
 	"commerce/cart/carttest"
 	"commerce/cart/money"
+	"commerce/cart/price"
 	"commerce/cart/service"
 	"commerce/cart/wire"
 	"commerce/deploy/assert"
@@ -88,17 +89,17 @@ func translate(n *locale.Name, arabic string) {
 	n.Others = map[locale.Locale]string{locale.Ar: arabic}
 }
 
-func fullPriced() *cart.Priced { return redeemed(fullCart(), fullCatalog()) }
+func fullPriced() *price.Priced { return redeemed(fullCart(), fullCatalog()) }
 
-func redeemed(c cart.Cart, products map[int64]*cart.Product) *cart.Priced {
-	p := cart.Price(c, riyadh, products, carttest.Limits)
-	p.Redeem([]cart.Offered{{Code: "TEN", Coupon: &cart.Coupon{Code: "TEN", Kind: cart.Percent, Rate: 100_000}}}, nil, riyadh, time.Now())
+func redeemed(c cart.Cart, products map[int64]*cart.Product) *price.Priced {
+	p := price.Of(c, riyadh, products, carttest.Limits)
+	p.Redeem([]price.Offered{{Code: "TEN", Coupon: &price.Coupon{Code: "TEN", Kind: price.Percent, Rate: 100_000}}}, nil, riyadh, time.Now())
 	return &p
 }
 
 type written struct{ *wire.Writer }
 
-func (w written) etag(p *cart.Priced) string { return strings.Trim(w.ETag(p.Cart.Tag()), `"`) }
+func (w written) etag(p *price.Priced) string { return strings.Trim(w.ETag(p.Cart.Tag()), `"`) }
 
 func in(l locale.Locale, write func(view)) written {
 	w := wire.NewWriter(nil, l, money.NewFormatter())
@@ -106,29 +107,29 @@ func in(l locale.Locale, write func(view)) written {
 	return written{w}
 }
 
-func cartTag(l locale.Locale, p *cart.Priced) string {
+func cartTag(l locale.Locale, p *price.Priced) string {
 	return in(l, func(w view) { w.cart(p, "", nil) }).etag(p)
 }
 
 var fullReport = &cart.MergeReport{ID: "A7", At: time.Unix(1763632800, 0), Lines: 3, Adjusted: []cart.Adjustment{{Line: "2", Requested: 6, Kept: 3, Code: problem.InsufficientStock}}}
 
 // twoRates has a coupon that does not count now, and tax at two rates.
-var twoRates = &cart.Priced{
+var twoRates = &price.Priced{
 	Subtotal: 3000, Total: 3000, Tax: 261,
-	TaxLines: []cart.TaxLine{{Rate: 150_000, Base: 1739, Amount: 261}, {Rate: 0, Base: 1000}},
-	Coupons: []cart.AppliedCoupon{{
-		Code: "FIVE", Kind: cart.Fixed, Amount: 500,
-		Issue: &cart.CouponIssue{Reason: cart.CouponMinimum, Sentence: locale.Text{locale.En: "Coupon FIVE needs more."}.With()},
+	TaxLines: []price.TaxLine{{Rate: 150_000, Base: 1739, Amount: 261}, {Rate: 0, Base: 1000}},
+	Coupons: []price.AppliedCoupon{{
+		Code: "FIVE", Kind: price.Fixed, Amount: 500,
+		Issue: &price.CouponIssue{Reason: price.CouponMinimum, Sentence: locale.Text{locale.En: "Coupon FIVE needs more."}.With()},
 	}},
 }
 
 func TestView_Golden(t *testing.T) {
 	t.Parallel()
 	token := auth.CartToken(strings.Repeat("t", 22))
-	empty := cart.Price(cart.Cart{}, riyadh, nil, carttest.Limits)
-	full, none := cart.Validate(fullPriced()), cart.Validate(&empty)
+	empty := price.Of(cart.Cart{}, riyadh, nil, carttest.Limits)
+	full, none := price.Validate(fullPriced()), price.Validate(&empty)
 	tooMany, used := cart.Refusal{Code: problem.CartFull}.Problem("", nil, carttest.Limits), problem.New(problem.CouponInvalid, "coupon", textText, "x")
-	outcomes := service.Outcomes{Each: []service.Outcome{{Item: "1"}, {}, {Refusal: tooMany}, {Refusal: used.WithData(cart.CouponUsedUp)}}}
+	outcomes := service.Outcomes{Each: []service.Outcome{{Item: "1"}, {}, {Refusal: tooMany}, {Refusal: used.WithData(price.CouponUsedUp)}}}
 	for name, got := range map[string]written{
 		"cart.en.json":          in("en", func(w view) { w.cart(fullPriced(), token, nil) }),
 		"cart.ar.json":          in("ar", func(w view) { w.cart(fullPriced(), "", nil) }),
@@ -136,7 +137,7 @@ func TestView_Golden(t *testing.T) {
 		"cart.merged.json":      in("en", func(w view) { w.cart(&empty, "", fullReport) }),
 		"summary.json":          in("ar", func(w view) { w.summary(&empty, token, nil) }),
 		"summary.rates.json":    in("en", func(w view) { w.summary(twoRates, "", nil) }),
-		"coupon.refused.json":   in("en", func(w view) { w.refusal(nil, cart.CouponUsedUp, fullReport) }),
+		"coupon.refused.json":   in("en", func(w view) { w.refusal(nil, price.CouponUsedUp, fullReport) }),
 		"list.refused.json":     in("en", func(w view) { w.refusal(new(int64(2)), "", nil) }),
 		"list.json":             in("ar", func(w view) { w.changedCart(&empty, token, &service.Changed{Ops: &outcomes}, nil, nil) }),
 		"count.json":            in("en", func(w view) { w.count(8, 4, token, fullReport) }),
@@ -155,7 +156,7 @@ func TestView_Golden(t *testing.T) {
 func TestView_NamesCostNoAllocations(t *testing.T) {
 	translated, named := fullPriced(), fullPriced()
 	for i := range named.Lines {
-		for _, l := range []*cart.PricedLine{&translated.Lines[i], &named.Lines[i]} {
+		for _, l := range []*price.Line{&translated.Lines[i], &named.Lines[i]} {
 			l.Issue, l.AddedPrice = nil, l.Unit.Total() // sentences of issues and warnings allocate
 			if l.Product != nil {
 				l.Product.Stock = nil
@@ -171,7 +172,7 @@ func TestView_NamesCostNoAllocations(t *testing.T) {
 		}
 	}
 	buffer, prices, parts := make([]byte, 0, 64<<10), money.NewFormatter(), newPartsCache()
-	count := func(p *cart.Priced, l locale.Locale) float64 {
+	count := func(p *price.Priced, l locale.Locale) float64 {
 		return testing.AllocsPerRun(100, func() {
 			newView(wire.NewWriter(buffer, l, prices), riyadh, "https://shop.example.com", "/api", parts).members(p, "", nil)
 		})
@@ -210,7 +211,7 @@ func TestETag_IsTheSameForTheSameCart(t *testing.T) {
 	})
 	assert.Equal(t, elsewhere.etag(fullPriced()), tag, "got %s, and on another host", tag)
 	assert.That(t, strings.HasPrefix(tag, "CARTID.7.MARK-") && !strings.ContainsAny(tag, `" ,`), "tag %s", tag)
-	empty := cart.Price(cart.Cart{}, riyadh, nil, carttest.Limits)
+	empty := price.Of(cart.Cart{}, riyadh, nil, carttest.Limits)
 	tag = cartTag("en", &empty)
 	assert.That(t, strings.HasPrefix(tag, "0.0.0-"), "empty cart: tag %s", tag)
 }
@@ -220,8 +221,8 @@ type shown struct {
 	Cart     cart.Cart
 	Store    store.Store
 	Products map[int64]*cart.Product
-	Coupon   *cart.Coupon
-	Uses     cart.Uses
+	Coupon   *price.Coupon
+	Uses     price.Uses
 	Limits   cart.Limits
 	Report   cart.MergeReport
 }
@@ -230,7 +231,7 @@ func everythingShown() *shown {
 	rate, uses := int64(50_000), int64(9)
 	s := &shown{
 		Cart: fullCart(), Store: *riyadh, Products: fullCatalog(), Limits: carttest.Limits, Report: *fullReport,
-		Coupon: &cart.Coupon{Code: "TEN", Kind: cart.Percent, Rate: 100_000, Products: []int64{1, 5}, MaxUses: &uses, MaxUsesCustomer: &uses},
+		Coupon: &price.Coupon{Code: "TEN", Kind: price.Percent, Rate: 100_000, Products: []int64{1, 5}, MaxUses: &uses, MaxUsesCustomer: &uses},
 	}
 	s.Products[1].TaxRate, s.Products[2].MaxPerCart = &rate, new(int64(9))
 	s.Report.Adjusted = slices.Clone(s.Report.Adjusted)
@@ -243,8 +244,8 @@ func everythingShown() *shown {
 }
 
 func (s *shown) summary(l locale.Locale, prices *money.Formatter, parts *partsCache) (body, tag string) {
-	priced := cart.Price(s.Cart, &s.Store, s.Products, s.Limits)
-	priced.Redeem([]cart.Offered{{Code: "TEN", Coupon: s.Coupon, Uses: s.Uses}}, nil, &s.Store, time.Unix(1763632800, 0))
+	priced := price.Of(s.Cart, &s.Store, s.Products, s.Limits)
+	priced.Redeem([]price.Offered{{Code: "TEN", Coupon: s.Coupon, Uses: s.Uses}}, nil, &s.Store, time.Unix(1763632800, 0))
 	w := wire.NewWriter(nil, l, prices)
 	newView(w, &s.Store, "https://shop.example.com", "/api", parts).summary(&priced, "", &s.Report)
 	return string(w.Bytes()), w.ETag(priced.Cart.Tag())
@@ -300,7 +301,7 @@ func TestETag_IsRememberedWhileNothingShownChanges(t *testing.T) {
 	before := plain()
 	prices, tags, found, missed := money.NewFormatter(), newTagCache(), 0, 0
 	remember := func(what string, s *shown, of *store.Store, l locale.Locale, token auth.CartToken) {
-		priced := cart.Price(s.Cart, of, s.Products, s.Limits)
+		priced := price.Of(s.Cart, of, s.Products, s.Limits)
 		w := wire.NewWriter(nil, l, prices)
 		newView(w, of, "https://shop.example.com", "/api", nil).summary(&priced, token, nil)
 		key, lasting := tagKeyOf(&s.Cart, token, of, l, nil, false)

@@ -13,13 +13,14 @@ import (
 	"commerce/auth/lastknown"
 	"commerce/auth/locale"
 	"commerce/cart"
+	"commerce/cart/price"
 )
 
 // Source is the catalog behind a Cache. See service.Catalog and service.Coupons.
 type Source interface {
 	Products(ctx context.Context, store int64, ids []int64) (map[int64]*cart.Product, error)
-	CouponsByKey(ctx context.Context, store int64, key string) ([]*cart.Coupon, error)
-	Automatic(ctx context.Context, store int64) ([]*cart.Coupon, error)
+	CouponsByKey(ctx context.Context, store int64, key string) ([]*price.Coupon, error)
+	Automatic(ctx context.Context, store int64) ([]*price.Coupon, error)
 	Uses(ctx context.Context, store int64, code, customer string, limit int64) (int64, error)
 }
 
@@ -46,11 +47,11 @@ type CacheConfig struct {
 // minute. It is safe for concurrent use.
 type Cache struct {
 	products *lastknown.Cache[productKey, *cart.Product]
-	coupons  *lastknown.Cache[couponKey, []*cart.Coupon]
+	coupons  *lastknown.Cache[couponKey, []*price.Coupon]
 	uses     *lastknown.Cache[useKey, int64]
 
 	// automatic has an entry for each store, also for one without automatic coupons.
-	automatic *lastknown.Cache[int64, []*cart.Coupon]
+	automatic *lastknown.Cache[int64, []*price.Coupon]
 }
 
 // The names of what a Cache holds, for Shown.
@@ -83,13 +84,13 @@ func NewCache(c CacheConfig) *Cache {
 		products: newCache(c, ofProducts, lastknown.Config[productKey, *cart.Product]{
 			Name: "products", Source: c.loadProducts, MaxWeight: c.Memory, Weigh: productWeight,
 		}),
-		coupons: newCache(c, ofCoupons, lastknown.Config[couponKey, []*cart.Coupon]{
+		coupons: newCache(c, ofCoupons, lastknown.Config[couponKey, []*price.Coupon]{
 			Name: "coupons", Source: lastknown.Each(c.loadCoupons), MaxLoads: 4,
 			MaxWeight: c.Memory / 8, Weigh: couponWeight,
 		}),
-		automatic: newCache(c, ofAutomatic, lastknown.Config[int64, []*cart.Coupon]{
+		automatic: newCache(c, ofAutomatic, lastknown.Config[int64, []*price.Coupon]{
 			Name: "automatic coupons", Source: lastknown.Each(c.loadAutomatic), MaxLoads: 4,
-			MaxWeight: c.Memory / 8, Weigh: func(_ int64, all []*cart.Coupon) uint32 { return couponWeight(couponKey{}, all) },
+			MaxWeight: c.Memory / 8, Weigh: func(_ int64, all []*price.Coupon) uint32 { return couponWeight(couponKey{}, all) },
 		}),
 		uses: newCache(c, ofUses, lastknown.Config[useKey, int64]{
 			Name: "coupon uses", Source: lastknown.Each(c.loadUses), MaxLoads: 4,
@@ -129,13 +130,13 @@ func (c *Cache) Products(ctx context.Context, store int64, ids []int64) (map[int
 	return products, nil
 }
 
-func (c *Cache) CouponsByKey(ctx context.Context, store int64, key string) (alike []*cart.Coupon, err error) {
-	err = c.coupons.Get(ctx, []couponKey{{store, key}}, func(_ couponKey, found []*cart.Coupon) { alike = found })
+func (c *Cache) CouponsByKey(ctx context.Context, store int64, key string) (alike []*price.Coupon, err error) {
+	err = c.coupons.Get(ctx, []couponKey{{store, key}}, func(_ couponKey, found []*price.Coupon) { alike = found })
 	return alike, err
 }
 
-func (c *Cache) Automatic(ctx context.Context, store int64) (automatic []*cart.Coupon, err error) {
-	err = c.automatic.Get(ctx, []int64{store}, func(_ int64, found []*cart.Coupon) { automatic = found })
+func (c *Cache) Automatic(ctx context.Context, store int64) (automatic []*price.Coupon, err error) {
+	err = c.automatic.Get(ctx, []int64{store}, func(_ int64, found []*price.Coupon) { automatic = found })
 	return automatic, err
 }
 
@@ -193,12 +194,12 @@ func (c *CacheConfig) loadProducts(ctx context.Context, keys []productKey) (map[
 	return found, err
 }
 
-func (c *CacheConfig) loadCoupons(ctx context.Context, key couponKey) ([]*cart.Coupon, bool, error) {
+func (c *CacheConfig) loadCoupons(ctx context.Context, key couponKey) ([]*price.Coupon, bool, error) {
 	alike, err := c.Source.CouponsByKey(ctx, key.store, key.code)
 	return alike, len(alike) > 0, err
 }
 
-func (c *CacheConfig) loadAutomatic(ctx context.Context, store int64) ([]*cart.Coupon, bool, error) {
+func (c *CacheConfig) loadAutomatic(ctx context.Context, store int64) ([]*price.Coupon, bool, error) {
 	automatic, err := c.Source.Automatic(ctx, store)
 	return automatic, true, err
 }
@@ -238,7 +239,7 @@ func nameWeight(n locale.Name) int {
 	return size
 }
 
-func couponWeight(key couponKey, alike []*cart.Coupon) uint32 {
+func couponWeight(key couponKey, alike []*price.Coupon) uint32 {
 	size := len(key.code) + int(unsafe.Sizeof(key))
 	for _, c := range alike {
 		size += int(unsafe.Sizeof(*c)) + len(c.Code) + nameWeight(c.Name) + 8*len(c.Products)

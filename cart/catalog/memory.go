@@ -8,13 +8,14 @@ import (
 	"sync"
 
 	"commerce/cart"
+	"commerce/cart/price"
 )
 
 // Memory is for the demo and tests. It is safe for concurrent use.
 type Memory struct {
 	mu       sync.RWMutex
 	products map[productKey]*cart.Product
-	coupons  map[couponKey][]*cart.Coupon
+	coupons  map[couponKey][]*price.Coupon
 	uses     map[couponKey]map[int64]string // customer, "" for a guest, by order
 }
 
@@ -29,7 +30,7 @@ type (
 // NewMemory returns a Memory with products, keyed by store ID.
 func NewMemory(products map[int64][]*cart.Product) *Memory {
 	m := &Memory{
-		products: map[productKey]*cart.Product{}, coupons: map[couponKey][]*cart.Coupon{},
+		products: map[productKey]*cart.Product{}, coupons: map[couponKey][]*price.Coupon{},
 		uses: map[couponKey]map[int64]string{},
 	}
 	for store, list := range products {
@@ -71,7 +72,7 @@ func (m *Memory) Delete(store, id int64) {
 }
 
 // PutCoupon adds a coupon or replaces it. The coupon must not be changed afterwards.
-func (m *Memory) PutCoupon(store int64, c *cart.Coupon) {
+func (m *Memory) PutCoupon(store int64, c *price.Coupon) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.putCoupon(store, c.Code, c)
@@ -84,7 +85,7 @@ func (m *Memory) DeleteCoupon(store int64, code string) {
 }
 
 // putCoupon replaces the coupon with a code. It copies the list, because others may be reading it.
-func (m *Memory) putCoupon(store int64, code string, by ...*cart.Coupon) {
+func (m *Memory) putCoupon(store int64, code string, by ...*price.Coupon) {
 	key := couponKey{store, cart.CouponKey(code)}
 	for _, c := range m.coupons[key] {
 		if c.Code != code {
@@ -119,7 +120,7 @@ func (m *Memory) Uses(_ context.Context, store int64, code, customer string, lim
 	return n, nil
 }
 
-func (m *Memory) Automatic(_ context.Context, store int64) (automatic []*cart.Coupon, err error) {
+func (m *Memory) Automatic(_ context.Context, store int64) (automatic []*price.Coupon, err error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	for key, alike := range m.coupons {
@@ -133,9 +134,9 @@ func (m *Memory) Automatic(_ context.Context, store int64) (automatic []*cart.Co
 	return automatic, nil
 }
 
-func byCode(a, b *cart.Coupon) int { return strings.Compare(a.Code, b.Code) }
+func byCode(a, b *price.Coupon) int { return strings.Compare(a.Code, b.Code) }
 
-func (m *Memory) CouponsByKey(_ context.Context, store int64, key string) ([]*cart.Coupon, error) {
+func (m *Memory) CouponsByKey(_ context.Context, store int64, key string) ([]*price.Coupon, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	return m.coupons[couponKey{store, key}], nil

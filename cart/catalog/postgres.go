@@ -15,6 +15,7 @@ import (
 	"commerce/auth/cause"
 	"commerce/auth/pgread"
 	"commerce/cart"
+	"commerce/cart/price"
 )
 
 // Postgres reads the catalog with a query per call. Put a Cache in front of it.
@@ -89,7 +90,7 @@ FROM coupons c`
 const selectAutomatic = `/* automatic_coupons */ ` + couponColumns + ` WHERE c.store_id = $1 AND c.automatic
 	AND (c.expires_at IS NULL OR c.expires_at > now()) ORDER BY c.code COLLATE "C"`
 
-func (c *Postgres) Automatic(ctx context.Context, store int64) ([]*cart.Coupon, error) {
+func (c *Postgres) Automatic(ctx context.Context, store int64) ([]*price.Coupon, error) {
 	began := time.Now()
 	automatic, err := pgread.Rows(ctx, c.db, scanCoupon, selectAutomatic, store)
 	if err != nil {
@@ -98,7 +99,7 @@ func (c *Postgres) Automatic(ctx context.Context, store int64) ([]*cart.Coupon, 
 	return automatic, nil
 }
 
-func (c *Postgres) CouponsByKey(ctx context.Context, store int64, key string) ([]*cart.Coupon, error) {
+func (c *Postgres) CouponsByKey(ctx context.Context, store int64, key string) ([]*price.Coupon, error) {
 	began := time.Now()
 	alike, err := pgread.Rows(ctx, c.db, scanCoupon, selectCoupons, store, key)
 	if err != nil {
@@ -107,14 +108,14 @@ func (c *Postgres) CouponsByKey(ctx context.Context, store int64, key string) ([
 	return alike, nil
 }
 
-func scanCoupon(row pgx.CollectableRow) (*cart.Coupon, error) {
-	coupon := cart.Coupon{Kind: cart.Fixed}
+func scanCoupon(row pgx.CollectableRow) (*price.Coupon, error) {
+	coupon := price.Coupon{Kind: price.Fixed}
 	err := row.Scan(&coupon.Code, &coupon.Name.Own, &coupon.Name.Others, &coupon.Automatic, &coupon.Combines,
 		(*zeronull.Int8)(&coupon.Rate), (*zeronull.Int8)(&coupon.Amount), &coupon.Minimum, &coupon.MinQuantity,
 		(*zeronull.Timestamptz)(&coupon.Starts), (*zeronull.Timestamptz)(&coupon.Expires),
 		&coupon.MaxUses, &coupon.MaxUsesCustomer, &coupon.Products)
 	if coupon.Rate != 0 {
-		coupon.Kind = cart.Percent
+		coupon.Kind = price.Percent
 	}
 	coupon.Starts, coupon.Expires = coupon.Starts.UTC(), coupon.Expires.UTC()
 	return &coupon, err

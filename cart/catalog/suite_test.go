@@ -25,6 +25,7 @@ import (
 	"commerce/cart/catalog"
 	"commerce/cart/money"
 	"commerce/cart/period"
+	"commerce/cart/price"
 	"commerce/deploy/assert"
 	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
@@ -138,12 +139,12 @@ func testCoupons(t *testing.T, c catalog.Source) {
 	coupons := sample.Coupons(noon)[1]
 	for _, wanted := range coupons {
 		got, err := c.CouponsByKey(t.Context(), 1, wanted.Code)
-		diff := cmp.Diff([]*cart.Coupon{wanted}, got)
+		diff := cmp.Diff([]*price.Coupon{wanted}, got)
 		assert.That(t, err == nil && diff == "", "coupon %s: error %v (-want +got):\n%s", wanted.Code, err, diff)
 		got, err = c.CouponsByKey(t.Context(), 2, wanted.Code)
 		assert.That(t, err == nil && len(got) == 0, "coupon %s of another store: %v, %v, want none", wanted.Code, got, err)
 	}
-	automatic := slices.DeleteFunc(coupons, func(c *cart.Coupon) bool { return !c.Automatic })
+	automatic := slices.DeleteFunc(coupons, func(c *price.Coupon) bool { return !c.Automatic })
 	assert.Equal(t, assert.Must(c.Automatic(t.Context(), 1))(t), automatic, "automatic coupons")
 	assert.Equal(t, len(assert.Must(c.Automatic(t.Context(), 2))(t)), 0, "automatic coupons of another store")
 }
@@ -374,8 +375,8 @@ func TestCache_ReloadsOnlyWhatAMessageNames(t *testing.T) {
 			t.Parallel()
 			var passed atomic.Int64 // since noon, in ns; loads end in the background
 			memory := catalog.NewMemory(sample.Products())
-			memory.PutCoupon(1, &cart.Coupon{Code: "TEN", Kind: cart.Percent, Rate: 100_000})
-			memory.PutCoupon(1, &cart.Coupon{Code: "A", Kind: cart.Percent, Rate: 100_000, Automatic: true})
+			memory.PutCoupon(1, &price.Coupon{Code: "TEN", Kind: price.Percent, Rate: 100_000})
+			memory.PutCoupon(1, &price.Coupon{Code: "A", Kind: price.Percent, Rate: 100_000, Automatic: true})
 			cache := catalog.NewCache(catalog.CacheConfig{Source: memory, Patience: ephemeral.Patience(10 * time.Second), Now: func() time.Time { return noon.Add(time.Duration(passed.Load())) }})
 			look := func() (prices map[int64]int64, byKey, automatic int64) {
 				products, err := cache.Products(t.Context(), 1, []int64{1, 2})
@@ -391,8 +392,8 @@ func TestCache_ReloadsOnlyWhatAMessageNames(t *testing.T) {
 			look()
 			memory.Put(1, &cart.Product{ID: 1, Price: 1})
 			memory.Put(1, &cart.Product{ID: 2, Price: 1})
-			memory.PutCoupon(1, &cart.Coupon{Code: "TEN", Kind: cart.Percent, Rate: 200_000})
-			memory.PutCoupon(1, &cart.Coupon{Code: "A", Kind: cart.Percent, Rate: 200_000, Automatic: true})
+			memory.PutCoupon(1, &price.Coupon{Code: "TEN", Kind: price.Percent, Rate: 200_000})
+			memory.PutCoupon(1, &price.Coupon{Code: "A", Kind: price.Percent, Rate: 200_000, Automatic: true})
 			passed.Add(int64(time.Millisecond))
 			if message == "missed" {
 				cache.InvalidateAll()
@@ -437,11 +438,11 @@ func (s *slow) Products(context.Context, int64, []int64) (map[int64]*cart.Produc
 	return map[int64]*cart.Product{1: {ID: 1, Price: money.Amount(s.version.Load())}}, nil
 }
 
-func (s *slow) Automatic(context.Context, int64) ([]*cart.Coupon, error) { return nil, nil }
+func (s *slow) Automatic(context.Context, int64) ([]*price.Coupon, error) { return nil, nil }
 
-func (s *slow) CouponsByKey(context.Context, int64, string) ([]*cart.Coupon, error) {
+func (s *slow) CouponsByKey(context.Context, int64, string) ([]*price.Coupon, error) {
 	time.Sleep(slowly)
-	return []*cart.Coupon{{Code: "TEN", Rate: s.version.Load()}}, nil
+	return []*price.Coupon{{Code: "TEN", Rate: s.version.Load()}}, nil
 }
 
 func (s *slow) Uses(context.Context, int64, string, string, int64) (int64, error) {

@@ -16,6 +16,7 @@ import (
 	"commerce/auth/locale"
 	"commerce/auth/problem"
 	"commerce/cart"
+	"commerce/cart/price"
 	"commerce/cart/redisstore"
 	"commerce/cart/service"
 	"commerce/cart/transfer"
@@ -81,23 +82,23 @@ func (s *Handovers) opened(v *service.Visit, code string) (h handedOver, ok bool
 
 // Preview returns the cart of a code; problem.NotFound if that cannot be redeemed. changed means that the cart
 // is no longer as it was offered. Then do not show its texts: they may have been typed after the code was given away.
-func (s *Handovers) Preview(ctx context.Context, v *service.Visit, code string) (offered cart.Priced, changed bool, err error) {
+func (s *Handovers) Preview(ctx context.Context, v *service.Visit, code string) (offered price.Priced, changed bool, err error) {
 	if items, ok := s.openItems(v, code); ok {
 		offered, err = s.previewItems(ctx, v, items, code)
 		return offered, false, err
 	}
 	h, ok := s.opened(v, code)
 	if !ok {
-		return cart.Priced{}, false, cart.ErrNoCode
+		return price.Priced{}, false, cart.ErrNoCode
 	}
 	limited, done := v.Within(ctx)
 	stored, err := s.carts.Redis.Load(limited, h.from)
 	done()
 	switch {
 	case err != nil:
-		return cart.Priced{}, false, err
+		return price.Priced{}, false, err
 	case stored.ID != h.cartID:
-		return cart.Priced{}, false, cart.ErrNoCode
+		return price.Priced{}, false, cart.ErrNoCode
 	}
 	if changed = stored.Tag() != h.version; changed {
 		stored.Cart = s.withHiddenIDs(stored.Cart)
@@ -153,7 +154,7 @@ func (s *Handovers) Redeem(ctx context.Context, v *service.Visit, r Redemption) 
 	switch {
 	case refused != nil:
 		return service.Changed{}, refused
-	case errors.Is(err, cart.ErrNoRoom):
+	case errors.Is(err, transfer.ErrNoRoom):
 		return service.Changed{}, errNoRoomToRedeem
 	case err != nil:
 		return service.Changed{}, cart.AsUnavailable("redeem hand-over", err)
@@ -320,7 +321,7 @@ func (s *Handovers) enter(ctx context.Context, v *service.Visit, d *redeeming) e
 	case v.Customer() == "":
 		v.BecomeGuest(d.token)
 	default:
-		if err := s.carts.MergeFrom(ctx, v, d.to); errors.Is(err, cart.ErrNoRoom) {
+		if err := s.carts.MergeFrom(ctx, v, d.to); errors.Is(err, transfer.ErrNoRoom) {
 			return errNoRoomToRedeem
 		} else if err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 
 	"commerce/auth"
 	"commerce/cart"
+	"commerce/cart/price"
 	"commerce/cart/redisstore"
 	"commerce/cart/service"
 	"commerce/cart/wire"
@@ -49,7 +50,7 @@ func (s *Handovers) openItems(v *service.Visit, code string) (items Items, ok bo
 }
 
 // previewItems shows items without the codes of coupons, because a preview does not count as a guess.
-func (s *Handovers) previewItems(ctx context.Context, v *service.Visit, items Items, code string) (cart.Priced, error) {
+func (s *Handovers) previewItems(ctx context.Context, v *service.Visit, items Items, code string) (price.Priced, error) {
 	err := s.editMark(ctx, v, code, func(held string) (*redisstore.Edit, error) {
 		if held != "" {
 			return nil, cart.ErrNoCode
@@ -57,7 +58,7 @@ func (s *Handovers) previewItems(ctx context.Context, v *service.Visit, items It
 		return nil, nil
 	})
 	if err != nil {
-		return cart.Priced{}, err
+		return price.Priced{}, err
 	}
 	var c cart.Cart
 	for _, item := range items.Lines {

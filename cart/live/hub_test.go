@@ -20,6 +20,7 @@ import (
 	"commerce/cart/carttest"
 	"commerce/cart/live"
 	"commerce/cart/redisstore"
+	"commerce/cart/transfer"
 	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
@@ -139,7 +140,7 @@ func TestListen_EndsWhenTheCartIsMerged(t *testing.T) {
 	assert.NoError(t, r.Reserve(t.Context(), customer, guest, "mnote", found.Needs, carttest.Limits, redisstore.Conditions{}))
 	claimed := assert.Must(r.Claim(t.Context(), customer, guest, "mnote", found.Needs, ""))(t)
 	sees(t, guests, "")
-	assert.Must(r.Apply(t.Context(), customer, claimed, cart.MergeRules{Strategy: cart.Sum}, nil, "ID"))(t)
+	assert.Must(r.Apply(t.Context(), customer, claimed, transfer.MergeRules{Strategy: transfer.Sum}, nil, "ID"))(t)
 	sees(t, customers, r.load(customer).Tag())
 }
 

@@ -17,6 +17,7 @@ import (
 	"commerce/cart"
 	"commerce/cart/carttest"
 	"commerce/cart/handover"
+	"commerce/cart/price"
 	"commerce/cart/redisstore"
 	"commerce/cart/service"
 	"commerce/cart/ucp/agent"
@@ -36,7 +37,7 @@ func (d *desk) opens(id string) *agent.Visit {
 
 // shownAs is a cart as the agent with an ID sees it.
 func shownAs(id string, c cart.Cart) agent.Cart {
-	return agent.Cart{Priced: cart.Priced{Cart: c}, ID: id, Since: c.Moment()}
+	return agent.Cart{Priced: price.Priced{Cart: c}, ID: id, Since: c.Moment()}
 }
 
 // shownID returns a line's ID as the agent of a desk sees it.

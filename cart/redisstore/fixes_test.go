@@ -13,6 +13,7 @@ import (
 	"commerce/cart"
 	"commerce/cart/carttest"
 	"commerce/cart/money"
+	"commerce/cart/price"
 	"commerce/cart/redisstore"
 )
 
@@ -34,8 +35,8 @@ func TestOps_FixesMendAnyCart(t *testing.T) {
 		}
 		broken := send(lines(t))
 		mended := send(fixesOf(t, broken, products))
-		priced := cart.Price(mended, &store.Store{}, products, carttest.Limits)
-		for _, i := range slices.Concat(cart.Validate(&priced).Issues, cart.Warnings(&priced)) {
+		priced := price.Of(mended, &store.Store{}, products, carttest.Limits)
+		for _, i := range slices.Concat(price.Validate(&priced).Issues, price.Warnings(&priced)) {
 			switch i.Code {
 			case problem.PlanUnavailable, problem.FieldMissing, problem.CartEmpty, cart.LowStock:
 			default:
@@ -51,9 +52,9 @@ func TestOps_FixesMendAnyCart(t *testing.T) {
 
 // fixesOf returns the fixes of a cart, of which no line has two.
 func fixesOf(t *rapid.T, c cart.Cart, products map[int64]*cart.Product) (list []cart.Rule) {
-	priced := cart.Price(c, &store.Store{}, products, carttest.Limits)
+	priced := price.Of(c, &store.Store{}, products, carttest.Limits)
 	fixed := map[cart.LineID]bool{}
-	for _, i := range slices.Concat(cart.Validate(&priced).Issues, cart.Warnings(&priced)) {
+	for _, i := range slices.Concat(price.Validate(&priced).Issues, price.Warnings(&priced)) {
 		f := i.Fix
 		if f == nil {
 			continue
@@ -96,7 +97,7 @@ func wantMostKept(t *rapid.T, broken, mended cart.Cart, products map[int64]*cart
 			c.Lines[j].Quantity = kept[c.Lines[j].ID]
 		}
 		c.Lines[i].Quantity = more
-		if priced := cart.Price(c, &store.Store{}, products, carttest.Limits); priced.Lines[i].Issue == nil {
+		if priced := price.Of(c, &store.Store{}, products, carttest.Limits); priced.Lines[i].Issue == nil {
 			t.Fatalf("%d of %s are kept, but %d could be", kept[l.ID], l.ID, more)
 		}
 	}

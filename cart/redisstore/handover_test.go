@@ -12,11 +12,11 @@ import (
 	"commerce/auth/limit"
 	"commerce/auth/problem"
 	"commerce/auth/sealed"
-	"commerce/cart"
 	"commerce/cart/carttest"
 	"commerce/cart/handover"
 	"commerce/cart/redisstore"
 	"commerce/cart/service"
+	"commerce/cart/transfer"
 	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
@@ -297,5 +297,5 @@ func TestHandOver_TellsItsDurability(t *testing.T) {
 func (d *desk) bring(to redisstore.Ref, c redisstore.Claimed) {
 	d.t.Helper()
 	products := assert.Must(d.goods.Products(d.t.Context(), d.store.ID, c.Cart.ProductIDs()))(d.t)
-	assert.Must(d.redis.Apply(d.t.Context(), to, c, cart.MergeRules{Strategy: cart.Sum, Bounds: cart.MergeBounds(c.Cart, products, carttest.Limits)}, nil, rand.Text()))(d.t)
+	assert.Must(d.redis.Apply(d.t.Context(), to, c, transfer.MergeRules{Strategy: transfer.Sum, Bounds: transfer.MergeBounds(c.Cart, products, carttest.Limits)}, nil, rand.Text()))(d.t)
 }

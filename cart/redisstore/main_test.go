@@ -24,9 +24,11 @@ import (
 	"commerce/cart"
 	"commerce/cart/carttest"
 	"commerce/cart/handover"
+	"commerce/cart/price"
 	"commerce/cart/redisstore"
 	"commerce/cart/service"
 	"commerce/cart/share"
+	"commerce/cart/transfer"
 	"commerce/cart/ucp/agent"
 	undos "commerce/cart/undo"
 	"commerce/deploy/assert"
@@ -103,7 +105,7 @@ func openDeskOn(t *testing.T, client redis.UniversalClient, now func() time.Time
 	}
 	d.redis = redisstore.New(redisstore.Config{Client: d.client, TTL: usualTTLs, Now: d.now})
 	d.Carts = service.New(service.Config{
-		Redis: d.redis, Catalog: d.goods, Coupons: d.goods, Limits: carttest.Limits, Strategy: cart.Sum,
+		Redis: d.redis, Catalog: d.goods, Coupons: d.goods, Limits: carttest.Limits, Strategy: transfer.Sum,
 		Keys: deskKeys,
 		Log:  slog.New(slog.DiscardHandler), Now: d.now,
 		Budget: ephemeral.Patience(5 * time.Second),
@@ -151,13 +153,13 @@ func (g *goods) Products(_ context.Context, _ int64, ids []int64) (map[int64]*ca
 }
 
 // CouponsByKey returns the only coupon, TEN.
-func (g *goods) Automatic(context.Context, int64) ([]*cart.Coupon, error) { return nil, nil }
+func (g *goods) Automatic(context.Context, int64) ([]*price.Coupon, error) { return nil, nil }
 
-func (g *goods) CouponsByKey(_ context.Context, _ int64, key string) ([]*cart.Coupon, error) {
+func (g *goods) CouponsByKey(_ context.Context, _ int64, key string) ([]*price.Coupon, error) {
 	if key != "TEN" {
 		return nil, nil
 	}
-	return []*cart.Coupon{{Code: key, Kind: cart.Percent, Rate: 100_000}}, nil
+	return []*price.Coupon{{Code: key, Kind: price.Percent, Rate: 100_000}}, nil
 }
 
 func (g *goods) Uses(context.Context, int64, string, string, int64) (int64, error) { return 0, nil }

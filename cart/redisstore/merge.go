@@ -31,7 +31,7 @@ type Claimed struct {
 func (s *Store) Reserve(
 	ctx context.Context, owner, guest Ref, note string, needs cart.Reservation, limits cart.Limits, on Conditions,
 ) error {
-	needs.CartID = cart.ShortID(needs.CartID)
+	needs.CartID = transfer.ShortID(needs.CartID)
 	return s.stepCell(ctx, "reserve room for merge", owner, func(c cart.Cell, now time.Time) (cart.Cell, error) {
 		if !on.Allows(&c.Cart) && !c.Pending.Has(note) {
 			return c, &VersionError{c.Cart}
@@ -114,7 +114,7 @@ type Combine func(ctx context.Context, codes []string) (map[string]bool, error)
 // Apply adds a claimed cart to the owner's, as transfer.Arrival.Apply does. It reports what this call did; nil when an earlier
 // call did it all. newID is the ID of a cart that it creates. After ErrUnconfirmed it is done, and the report is valid.
 func (s *Store) Apply(
-	ctx context.Context, owner Ref, from Claimed, rules cart.MergeRules, combine Combine, newID string,
+	ctx context.Context, owner Ref, from Claimed, rules transfer.MergeRules, combine Combine, newID string,
 ) (report *cart.MergeReport, err error) {
 	arrival := transfer.Arrival{
 		Aside: from.Aside, Guest: from.guest.TokenDigest(), MergeRules: rules, NewID: newID, Undoable: s.Undoable && !owner.guest,

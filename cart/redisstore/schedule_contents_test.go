@@ -7,6 +7,7 @@ import (
 
 	"commerce/auth/problem"
 	"commerce/cart"
+	"commerce/cart/transfer"
 )
 
 // Lines of the model. Products 1 to 3 each have a plain line. Product 3 has a second line, with
@@ -104,17 +105,17 @@ func (c *contents) loses(after *contents) bool {
 		c.lines[engravedLine].quantity > 0 && after.lines[engravedLine].quantity > 0
 }
 
-func (c contents) merged(guest contents, by cart.Strategy) contents {
+func (c contents) merged(guest contents, by transfer.Strategy) contents {
 	for i, offered := range guest.lines {
 		own := &c.lines[i]
 		switch {
 		case offered.quantity == 0:
 			continue
-		case own.quantity == 0 || by == cart.KeepGuest:
+		case own.quantity == 0 || by == transfer.KeepGuest:
 			own.quantity = offered.quantity
-		case by == cart.Sum:
+		case by == transfer.Sum:
 			own.quantity += offered.quantity
-		case by == cart.Max:
+		case by == transfer.Max:
 			own.quantity = max(own.quantity, offered.quantity)
 		}
 		if own.notice == 0 {

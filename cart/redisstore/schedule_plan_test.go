@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"commerce/cart"
 	"commerce/cart/carttest"
+	"commerce/cart/transfer"
 )
 
 func randomPlan(r *rand.Rand) plan {
@@ -14,7 +14,7 @@ func randomPlan(r *rand.Rand) plan {
 		setting: setting{
 			skew:    [2]time.Duration{randomSkew(r), randomSkew(r)},
 			durable: r.IntN(4) == 0, remembers: r.IntN(2) == 0, minReplicas: r.IntN(2), lines: carttest.Limits.Lines,
-			strategy: []cart.Strategy{cart.Sum, cart.Sum, cart.Max, cart.KeepGuest, cart.KeepCustomer}[r.IntN(5)],
+			strategy: []transfer.Strategy{transfer.Sum, transfer.Sum, transfer.Max, transfer.KeepGuest, transfer.KeepCustomer}[r.IntN(5)],
 		},
 		jumps: []time.Duration{210 * time.Millisecond, 1200 * time.Millisecond, 2 * time.Second},
 		hasty: r.IntN(4) == 0, tardy: r.IntN(4) == 0,

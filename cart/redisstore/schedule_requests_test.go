@@ -9,6 +9,7 @@ import (
 	"commerce/auth/problem"
 	"commerce/cart"
 	"commerce/cart/handover"
+	"commerce/cart/price"
 	"commerce/cart/redisstore"
 	"commerce/cart/service"
 	undos "commerce/cart/undo"
@@ -161,7 +162,7 @@ func (a *request) run(ctx context.Context) {
 	}
 	var e *problem.Error
 	if errors.As(err, &e) && e.Code == problem.VersionMismatch {
-		a.result.cart = e.Data.(*cart.Priced).Cart
+		a.result.cart = e.Data.(*price.Priced).Cart
 	}
 }
 

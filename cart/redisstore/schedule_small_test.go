@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"commerce/cart"
 	"commerce/cart/carttest"
+	"commerce/cart/transfer"
 	"commerce/deploy/ephemeral"
 )
 
@@ -132,7 +132,7 @@ func (r *runs) inTurn(w *scheduler, name string) (n int) {
 
 func smallPlan(name string) plan {
 	p := plan{
-		setting: setting{lines: carttest.Limits.Lines, strategy: cart.Sum},
+		setting: setting{lines: carttest.Limits.Lines, strategy: transfer.Sum},
 		base:    []base{{who: guestT1, product: 1, label: '1', country: '1'}, {who: guestT1, product: 3, engraved: true, coupon: '1'}, {who: c1, product: 3}},
 		budgets: budgets{faults: 1, switches: *switches},
 	}

@@ -16,10 +16,11 @@ import (
 	"commerce/auth"
 	"commerce/auth/sealed"
 	"commerce/auth/store"
-	"commerce/cart"
 	"commerce/cart/carttest"
+	"commerce/cart/price"
 	"commerce/cart/redisstore"
 	"commerce/cart/service"
+	"commerce/cart/transfer"
 )
 
 // A shard is the data that one master of a cluster would hold. All guests' carts are on
@@ -84,7 +85,7 @@ type setting struct {
 	remembers   bool             // changes may be decided from the cart that an instance saw last
 	minReplicas int              // 0: an instance knows the replica only because it saw it
 	lines       int64            // maximum number of lines in a cart
-	strategy    cart.Strategy
+	strategy    transfer.Strategy
 	ahead       time.Duration // how far the guests' Redis clock is ahead of the customers'
 }
 
@@ -135,10 +136,10 @@ var handoverKeys, _ = sealed.New(strings.Repeat("k", 32), "")
 
 type anyCoupon struct{}
 
-func (anyCoupon) Automatic(context.Context, int64) ([]*cart.Coupon, error) { return nil, nil }
+func (anyCoupon) Automatic(context.Context, int64) ([]*price.Coupon, error) { return nil, nil }
 
-func (anyCoupon) CouponsByKey(_ context.Context, _ int64, key string) ([]*cart.Coupon, error) {
-	return []*cart.Coupon{{Code: key, Kind: cart.Percent, Rate: 100_000, Combines: true}}, nil
+func (anyCoupon) CouponsByKey(_ context.Context, _ int64, key string) ([]*price.Coupon, error) {
+	return []*price.Coupon{{Code: key, Kind: price.Percent, Rate: 100_000, Combines: true}}, nil
 }
 
 func (anyCoupon) Uses(context.Context, int64, string, string, int64) (int64, error) { return 0, nil }

@@ -14,8 +14,10 @@ import (
 	"commerce/auth/problem"
 	"commerce/cart"
 	"commerce/cart/handover"
+	"commerce/cart/price"
 	"commerce/cart/redisstore"
 	"commerce/cart/service"
+	"commerce/cart/transfer"
 	undos "commerce/cart/undo"
 	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
@@ -32,7 +34,7 @@ func TestTransfer_OfTheLargestCarts(t *testing.T) {
 		needs, note := assert.Must(d.redis.Load(ctx, from))(t).RoomNeeded(), newNote()
 		assert.NoError(t, d.redis.Reserve(ctx, to, from, note, needs, limits, redisstore.Conditions{}))
 		c := assert.Must(d.redis.Claim(ctx, to, from, note, needs, ""))(t)
-		report := assert.Must(d.redis.Apply(ctx, to, c, cart.MergeRules{Strategy: cart.Sum, Bounds: cart.MergeBounds(c.Cart, nil, limits)}, nil, rand.Text()))(t)
+		report := assert.Must(d.redis.Apply(ctx, to, c, transfer.MergeRules{Strategy: transfer.Sum, Bounds: transfer.MergeBounds(c.Cart, nil, limits)}, nil, rand.Text()))(t)
 		assert.Equal(t, report.Lines, needs.Lines, "lines that have arrived")
 		finish(d, from, c)
 		assert.NoError(t, d.redis.Forget(ctx, to, note))
@@ -82,7 +84,7 @@ func TestUndo_HonorsIfMatch(t *testing.T) {
 	d.add(d.as("c", ""), 2, 1)
 	_, err := d.undo(d.as("c", ""), report.ID, " "+seen.Tag()+" ")
 	refusal := problemOf(err, problem.VersionMismatch)
-	assert.That(t, refusal != nil && linesOf(refusal.Data.(*cart.Priced).Cart) == "1×3 2×1", "by an old version: %v", err)
+	assert.That(t, refusal != nil && linesOf(refusal.Data.(*price.Priced).Cart) == "1×3 2×1", "by an old version: %v", err)
 	now, _ := d.read(d.as("c", ""))
 	assert.Must(d.undo(d.as("c", ""), report.ID, " "+now.Tag()+" "))(t)
 	d.wantLines(d.as("c", ""), "1×1 2×1")
@@ -249,7 +251,7 @@ func TestUndo_AtTheEndOfItsTimeKeepsWhatItTookOut(t *testing.T) {
 	d := openDesk(t, "", "1×2")
 	d.redis.Undoable = true
 	_, report := d.read(d.as("c", d.token))
-	d.redis.Client.AddHook(&after{follows: isUndo, run: func() { d.pass(cart.UndoLife - time.Second) }})
+	d.redis.Client.AddHook(&after{follows: isUndo, run: func() { d.pass(transfer.UndoLife - time.Second) }})
 	d.redis.Unhurried()
 	undone, err := d.undo(d.as("c", ""), report.ID, "")
 	assert.Require(t, err == nil, "%v", err)

@@ -91,7 +91,7 @@ func (s *Slot) keyUses(c *commit, hash int, before, after map[string]cart.KeyUse
 
 // parseOffers parses what a guest's cart has offered: the quantity by line; c, the codes; y, the buyer; d, "1" if it had metadata; and n, the
 // note of the hand-over that has brought it, if one has.
-func parseOffers(flat []string) (o cart.Offers) {
+func parseOffers(flat []string) (o transfer.Offers) {
 	for i := 0; i+1 < len(flat); i += 2 {
 		switch member, value := flat[i], flat[i+1]; {
 		case ofLine(member):
@@ -112,7 +112,7 @@ func parseOffers(flat []string) (o cart.Offers) {
 	return o
 }
 
-func (c *commit) offers(key string, before, after cart.Offers, life time.Duration) {
+func (c *commit) offers(key string, before, after transfer.Offers, life time.Duration) {
 	m := members{}
 	for _, id := range slices.Sorted(maps.Keys(after.Lines)) {
 		if n := after.Lines[id]; before.Lines[id] != n {
@@ -130,10 +130,10 @@ func (c *commit) offers(key string, before, after cart.Offers, life time.Duratio
 }
 
 // parseCame parses what the latest merges have brought, for their undo, by the ID of the merge: "<ms when it came> <JSON>".
-func parseCame(flat []string) (map[string]cart.CameIn, error) {
-	all := make(map[string]cart.CameIn, len(flat)/2)
+func parseCame(flat []string) (map[string]transfer.CameIn, error) {
+	all := make(map[string]transfer.CameIn, len(flat)/2)
 	for i := 0; i+1 < len(flat); i += 2 {
-		var in cart.CameIn
+		var in transfer.CameIn
 		at, body, _ := strings.Cut(flat[i+1], " ")
 		ms, err := strconv.ParseInt(at, 10, 64)
 		if err = cmp.Or(err, json.Unmarshal([]byte(body), &in)); err != nil {
@@ -146,7 +146,7 @@ func parseCame(flat []string) (map[string]cart.CameIn, error) {
 }
 
 // came adds to a commit the writes that turn what has come before into that after.
-func (c *commit) came(key string, before, after map[string]cart.CameIn) {
+func (c *commit) came(key string, before, after map[string]transfer.CameIn) {
 	m := members{}
 	for _, id := range slices.Sorted(maps.Keys(after)) {
 		was := ""
@@ -163,11 +163,11 @@ func (c *commit) came(key string, before, after map[string]cart.CameIn) {
 	c.write("HDEL", key, m.gone...)
 	c.write("HSET", key, m.set...)
 	if len(m.set) > 0 {
-		c.write("PEXPIRE", key, cart.UndoLife.Milliseconds())
+		c.write("PEXPIRE", key, transfer.UndoLife.Milliseconds())
 	}
 }
 
-func encodeCame(in cart.CameIn) string {
+func encodeCame(in transfer.CameIn) string {
 	body, _ := json.Marshal(in) // texts and numbers always marshal
 	return fmt.Sprintf("%d %s", in.At.UnixMilli(), body)
 }

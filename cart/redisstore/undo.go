@@ -13,8 +13,8 @@ import (
 // Undoable is a merge that can be undone, with the customer's cart as it is now.
 type Undoable struct {
 	Cart   cart.Cart
-	Came   cart.CameIn // UndoneAs is "" unless it is undone
-	Undone cart.Undone // what an undo makes of the cart
+	Came   transfer.CameIn // UndoneAs is "" unless it is undone
+	Undone transfer.Undone // what an undo makes of the cart
 }
 
 // FindMerge returns the merge into a customer's cart that has the ID. Errors: transfer.ErrUnknown.
@@ -70,7 +70,7 @@ func (s *Store) DropUndone(ctx context.Context, guest Ref) {
 // undone. came.UndoneAs is name, or the name of an earlier undo, or "" if the cart has changed. After ErrUnconfirmed, a failover
 // may lose the undo, and a repeat finds out. Errors: also transfer.ErrUnknown.
 // sent tells whether it may be undone, also after another error.
-func (s *Store) Undo(ctx context.Context, owner Ref, id, name string, found Undoable) (came cart.CameIn, sent bool, err error) {
+func (s *Store) Undo(ctx context.Context, owner Ref, id, name string, found Undoable) (came transfer.CameIn, sent bool, err error) {
 	mark := s.newMark()
 	copies, err := s.step(ctx, "undo merge", []string{owner.CartKey(), owner.cameKey()}, replicaWait, func(now *Slot) (*commit, error) {
 		to, held, err := now.undoable()

@@ -8,6 +8,7 @@ import (
 	"commerce/auth/locale"
 	"commerce/auth/problem"
 	"commerce/cart"
+	"commerce/cart/price"
 	"commerce/cart/redisstore"
 )
 
@@ -15,7 +16,7 @@ import (
 type Conditions = redisstore.Conditions
 
 type Changed struct {
-	cart.Priced
+	price.Priced
 	Durability string // confirmed or unconfirmed; "" when changes do not wait for replicas
 	Replayed   bool   // an earlier request made this change; nothing changed now
 	At         int64  // when that was, in ms by Redis' clock, if it had the same key

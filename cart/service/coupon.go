@@ -7,6 +7,7 @@ import (
 
 	"commerce/auth/problem"
 	"commerce/cart"
+	"commerce/cart/price"
 	"commerce/cart/redisstore"
 )
 
@@ -54,9 +55,9 @@ func (s *Carts) redemption(v *Visit, c CouponCode, needs *needed) change {
 		if c.Held && code.coupon == nil {
 			return cart.SetCodes(append(slices.Clone(cell.Coupons), c.Code)...)(cell, limits, now)
 		}
-		priced := cart.Price(cell.Cart, v.Store, needs.products, s.Limits)
+		priced := price.Of(cell.Cart, v.Store, needs.products, s.Limits)
 		if !c.Held {
-			if refusal := cart.RefuseCoupon(code.coupon, &priced, code.uses, v.Store, s.Now(), c.Member); refusal != nil {
+			if refusal := price.RefuseCoupon(code.coupon, &priced, code.uses, v.Store, s.Now(), c.Member); refusal != nil {
 				return cart.Effect{Problem: refusal}
 			}
 		}
@@ -80,8 +81,8 @@ type needed struct {
 
 // code is what a coupon's code is found to be.
 type code struct {
-	coupon  *cart.Coupon // nil if the store does not have it
-	uses    cart.Uses
+	coupon  *price.Coupon // nil if the store does not have it
+	uses    price.Uses
 	tooMany *problem.Error // why the client must not learn it; nil when it may
 }
 
@@ -93,10 +94,10 @@ func (n *needed) hasHeld(codes []string) bool {
 	return !slices.ContainsFunc(codes, func(code string) bool { _, ok := n.held[code]; return !ok })
 }
 
-func (n *needed) offered(codes []string) []cart.Offered {
-	all := make([]cart.Offered, len(codes))
+func (n *needed) offered(codes []string) []price.Offered {
+	all := make([]price.Offered, len(codes))
 	for i, code := range codes {
-		all[i] = cart.Offered{Code: code, Coupon: n.held[code].coupon, Uses: n.held[code].uses}
+		all[i] = price.Offered{Code: code, Coupon: n.held[code].coupon, Uses: n.held[code].uses}
 	}
 	return all
 }
@@ -146,21 +147,21 @@ func (s *Carts) judge(ctx context.Context, v *Visit, entered string) (c code, er
 
 // coupon returns the coupon of the request's store that a code names, nil when the store does not have it, and
 // how often it was used: 0 if that is not known, since checkout counts again.
-func (s *Carts) coupon(ctx context.Context, v *Visit, code string) (*cart.Coupon, cart.Uses, error) {
+func (s *Carts) coupon(ctx context.Context, v *Visit, code string) (*price.Coupon, price.Uses, error) {
 	coupon, err := s.named(ctx, v, code)
 	return coupon, s.uses(ctx, v, coupon), err
 }
 
-func (s *Carts) named(ctx context.Context, v *Visit, code string) (*cart.Coupon, error) {
+func (s *Carts) named(ctx context.Context, v *Visit, code string) (*price.Coupon, error) {
 	alike, err := s.Coupons.CouponsByKey(ctx, v.Store.ID, cart.CouponKey(code))
 	if err != nil {
 		return nil, cart.Unavailable("coupon", err)
 	}
-	return cart.NamedCoupon(alike, code), nil
+	return price.NamedCoupon(alike, code), nil
 }
 
 // uses returns how often a coupon was used: 0 if that is not known.
-func (s *Carts) uses(ctx context.Context, v *Visit, coupon *cart.Coupon) (uses cart.Uses) {
+func (s *Carts) uses(ctx context.Context, v *Visit, coupon *price.Coupon) (uses price.Uses) {
 	if coupon != nil && coupon.MaxUses != nil {
 		uses.All, _ = s.Coupons.Uses(ctx, v.Store.ID, coupon.Code, "", *coupon.MaxUses)
 	}
@@ -186,11 +187,11 @@ func (s *Carts) combine(v *Visit) redisstore.Combine {
 }
 
 // redeem takes off what the cart's codes and the store's automatic coupons take off.
-func (s *Carts) redeem(ctx context.Context, v *Visit, p *cart.Priced, automatic []*cart.Coupon) (err error) {
+func (s *Carts) redeem(ctx context.Context, v *Visit, p *price.Priced, automatic []*price.Coupon) (err error) {
 	if len(p.Cart.Coupons) == 0 && len(automatic) == 0 {
 		return nil
 	}
-	codes, offered := make([]cart.Offered, len(p.Cart.Coupons)), make([]cart.Offered, len(automatic))
+	codes, offered := make([]price.Offered, len(p.Cart.Coupons)), make([]price.Offered, len(automatic))
 	for i, code := range p.Cart.Coupons {
 		codes[i].Code = code
 		if codes[i].Coupon, codes[i].Uses, err = s.coupon(ctx, v, code); err != nil {

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"commerce/cart"
+	"commerce/cart/price"
+	"commerce/cart/transfer"
 )
 
 // Events are called when something happens to a cart, for metrics. A nil function is not
@@ -21,7 +23,7 @@ type Events struct {
 	Replicated func(confirmed bool)
 
 	// Validated is called with the result of each validation.
-	Validated func(*cart.Validation)
+	Validated func(*price.Validation)
 }
 
 // MergeOutcome is how an attempt at a merge ended.
@@ -46,14 +48,14 @@ func (e Events) withDefaults() Events {
 		e.Replicated = func(bool) {}
 	}
 	if e.Validated == nil {
-		e.Validated = func(*cart.Validation) {}
+		e.Validated = func(*price.Validation) {}
 	}
 	return e
 }
 
 func mergeOutcome(report *cart.MergeReport, err error) MergeOutcome {
 	switch {
-	case errors.Is(err, cart.ErrNoRoom):
+	case errors.Is(err, transfer.ErrNoRoom):
 		return MergeFull
 	case err != nil:
 		return MergePostponed

@@ -82,7 +82,7 @@ func (s *Carts) Observed(ctx context.Context, v *Visit, merge func(context.Conte
 // ended counts an attempt, and logs why it was postponed, except for a full cart.
 func (s *Carts) ended(ctx context.Context, report *cart.MergeReport, began time.Time, err error) {
 	s.Events.Merged(mergeOutcome(report, err), time.Since(began))
-	if err != nil && !errors.Is(err, cart.ErrNoRoom) {
+	if err != nil && !errors.Is(err, transfer.ErrNoRoom) {
 		s.Log.WarnContext(ctx, "merge postponed to a later request", "err", err)
 	}
 }
@@ -122,9 +122,9 @@ func (s *Carts) mergeGuest(ctx context.Context, v *Visit, g redisstore.GuestCart
 			break
 		}
 	}
-	if errors.Is(err, cart.ErrNoRoom) {
+	if errors.Is(err, transfer.ErrNoRoom) {
 		// To the minute, so that polls see no change.
-		v.noRoom = &cart.MergeReport{ID: cart.ShortID(m.Needs.CartID), At: s.Now().Truncate(time.Minute), Code: problem.CartFull}
+		v.noRoom = &cart.MergeReport{ID: transfer.ShortID(m.Needs.CartID), At: s.Now().Truncate(time.Minute), Code: problem.CartFull}
 	}
 	return err
 }
@@ -151,14 +151,14 @@ func (s *Carts) Ready(ctx context.Context, v *Visit, guest redisstore.Ref, g red
 	return g, nil
 }
 
-// MergeFrom merges another guest's cart into that of the visit's customer, as on any login. Errors: cart.ErrNoRoom,
+// MergeFrom merges another guest's cart into that of the visit's customer, as on any login. Errors: transfer.ErrNoRoom,
 // problem.Unavailable.
 func (s *Carts) MergeFrom(ctx context.Context, v *Visit, guest redisstore.Ref) error {
 	v.guest = guest
 	s.Merge(ctx, v, "")
 	switch {
 	case v.noRoom != nil:
-		return cart.ErrNoRoom
+		return transfer.ErrNoRoom
 	case v.postponed:
 		return cart.Unavailable("merge guest cart", errors.New("service: postponed"))
 	}
@@ -238,7 +238,7 @@ func (s *Carts) complete(ctx context.Context, v *Visit, m Merging) (again bool, 
 	if err != nil {
 		return false, cart.Unavailable("products of guest cart", err)
 	}
-	rules := cart.MergeRules{Strategy: s.Strategy, Bounds: cart.MergeBounds(c.Cart, products, s.Limits)}
+	rules := transfer.MergeRules{Strategy: s.Strategy, Bounds: transfer.MergeBounds(c.Cart, products, s.Limits)}
 	var report *cart.MergeReport
 	err = s.Step(ctx, func(ctx context.Context) error {
 		report, err = s.Redis.Apply(ctx, m.Owner, c, rules, s.combine(v), s.NewCartID())

@@ -8,6 +8,7 @@ import (
 
 	"commerce/auth/problem"
 	"commerce/cart"
+	"commerce/cart/price"
 	"commerce/cart/redisstore"
 )
 
@@ -51,8 +52,8 @@ type Outcome struct {
 
 // OpFault is the data of the error that refuses a list for one of its changes.
 type OpFault struct {
-	Op     int               // its place in the list
-	Reason cart.CouponReason // why its coupon was refused; "" for another reason
+	Op     int                // its place in the list
+	Reason price.CouponReason // why its coupon was refused; "" for another reason
 }
 
 // Ops makes a list of changes in one step. Each one sees the results of those before it. It fails like Edit.
@@ -214,7 +215,7 @@ func (s *Carts) refusedOps(ops []change, effects []cart.Effect) *problem.Error {
 		refusal := s.problem(ops[i], effect)
 		if all == nil {
 			first.Op = i
-			first.Reason, _ = refusal.Data.(cart.CouponReason)
+			first.Reason, _ = refusal.Data.(price.CouponReason)
 		}
 		inOp := fmt.Sprintf("ops.%d", i)
 		refusal = refusal.Within(inOp)

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"commerce/cart"
+	"commerce/cart/price"
 	"commerce/cart/redisstore"
 )
 
@@ -11,7 +12,7 @@ import (
 type Unpriced struct {
 	cart.Cart
 	Products  map[int64]*cart.Product
-	Automatic []*cart.Coupon // of the store; nil for a cart without lines
+	Automatic []*price.Coupon // of the store; nil for a cart without lines
 }
 
 // Look returns the cart without its prices. It merges a waiting guest's cart first; if that fails,
@@ -25,10 +26,10 @@ func (s *Carts) Look(ctx context.Context, v *Visit) (Unpriced, error) {
 }
 
 // Read is Look and Price.
-func (s *Carts) Read(ctx context.Context, v *Visit) (cart.Priced, error) {
+func (s *Carts) Read(ctx context.Context, v *Visit) (price.Priced, error) {
 	c, err := s.Look(ctx, v)
 	if err != nil {
-		return cart.Priced{}, err
+		return price.Priced{}, err
 	}
 	return s.Price(ctx, v, c)
 }
@@ -40,12 +41,12 @@ func (s *Carts) Count(ctx context.Context, v *Visit) (quantity, lines int64, err
 }
 
 // Validate returns what prevents checkout, and warnings. It merges like Read.
-func (s *Carts) Validate(ctx context.Context, v *Visit) (cart.Validation, error) {
+func (s *Carts) Validate(ctx context.Context, v *Visit) (price.Validation, error) {
 	priced, err := s.Read(ctx, v)
 	if err != nil {
-		return cart.Validation{}, err
+		return price.Validation{}, err
 	}
-	validation := cart.Validate(&priced)
+	validation := price.Validate(&priced)
 	s.Events.Validated(&validation)
 	return validation, nil
 }
@@ -103,10 +104,10 @@ func (s *Carts) Recall(ctx context.Context, v *Visit) {
 }
 
 // PriceCart loads the products of a cart and prices it.
-func (s *Carts) PriceCart(ctx context.Context, v *Visit, c cart.Cart) (cart.Priced, error) {
+func (s *Carts) PriceCart(ctx context.Context, v *Visit, c cart.Cart) (price.Priced, error) {
 	with, err := s.withProducts(ctx, v, c)
 	if err != nil {
-		return cart.Priced{}, err
+		return price.Priced{}, err
 	}
 	return s.Price(ctx, v, with)
 }
@@ -128,8 +129,8 @@ func (s *Carts) withProducts(ctx context.Context, v *Visit, c cart.Cart) (Unpric
 }
 
 // Price prices a cart and applies its coupon.
-func (s *Carts) Price(ctx context.Context, v *Visit, c Unpriced) (cart.Priced, error) {
-	priced := cart.Price(c.Cart, v.Store, c.Products, s.Limits)
+func (s *Carts) Price(ctx context.Context, v *Visit, c Unpriced) (price.Priced, error) {
+	priced := price.Of(c.Cart, v.Store, c.Products, s.Limits)
 	return priced, s.redeem(ctx, v, &priced, c.Automatic)
 }
 

@@ -14,7 +14,9 @@ import (
 	"commerce/auth/limit"
 	"commerce/auth/sealed"
 	"commerce/cart"
+	"commerce/cart/price"
 	"commerce/cart/redisstore"
+	"commerce/cart/transfer"
 )
 
 // Carts implements every cart call. Prices, stock and status come from the catalog at each
@@ -34,10 +36,10 @@ type Catalog interface {
 
 type Coupons interface {
 	// Automatic returns the automatic coupons of a store, sorted by code.
-	Automatic(ctx context.Context, store int64) ([]*cart.Coupon, error)
+	Automatic(ctx context.Context, store int64) ([]*price.Coupon, error)
 
 	// CouponsByKey returns the store's coupons whose codes have a cart.CouponKey. An error means that all are unreachable.
-	CouponsByKey(ctx context.Context, store int64, key string) ([]*cart.Coupon, error)
+	CouponsByKey(ctx context.Context, store int64, key string) ([]*price.Coupon, error)
 
 	// Uses returns how many orders of a customer, "" for all customers and guests, have
 	// used a coupon. It counts no further than limit. An error means that no count is
@@ -56,16 +58,16 @@ type Config struct {
 	Text     *limit.Quota // how many bytes of text a client may store in guests' carts; nil: any number
 	Limits   cart.Limits
 
-	Strategy cart.Strategy    // of merges; default cart.Sum
-	Budget   time.Duration    // how long each request may wait for Redis; default 200 ms
-	Now      func() time.Time // default time.Now
-	Rand     io.Reader        // for cart IDs and tokens; default crypto/rand
-	Log      *slog.Logger     // for postponed merges; default slog.Default
+	Strategy transfer.Strategy // of merges; default transfer.Sum
+	Budget   time.Duration     // how long each request may wait for Redis; default 200 ms
+	Now      func() time.Time  // default time.Now
+	Rand     io.Reader         // for cart IDs and tokens; default crypto/rand
+	Log      *slog.Logger      // for postponed merges; default slog.Default
 	Events   Events
 }
 
 func New(c Config) *Carts {
-	c.Strategy = cmp.Or(c.Strategy, cart.Sum)
+	c.Strategy = cmp.Or(c.Strategy, transfer.Sum)
 	c.Budget = cmp.Or(c.Budget, defaultBudget)
 	if c.Now == nil {
 		c.Now = time.Now

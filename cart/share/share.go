@@ -11,6 +11,7 @@ import (
 
 	"commerce/auth/limit"
 	"commerce/cart"
+	"commerce/cart/price"
 	"commerce/cart/service"
 )
 
@@ -96,10 +97,10 @@ func (s *Shares) open(ctx context.Context, v *service.Visit, code string) (share
 }
 
 // SharedCart returns the lines of a share at current prices. It fails like open.
-func (s *Shares) SharedCart(ctx context.Context, v *service.Visit, code string) (cart.Priced, error) {
+func (s *Shares) SharedCart(ctx context.Context, v *service.Visit, code string) (price.Priced, error) {
 	shared, err := s.open(ctx, v, code)
 	if err != nil {
-		return cart.Priced{}, err
+		return price.Priced{}, err
 	}
 	priced, err := s.carts.PriceCart(ctx, v, shared)
 	for _, l := range priced.Lines {

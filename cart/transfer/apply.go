@@ -13,8 +13,8 @@ import (
 type Owner struct {
 	cart.Cell
 	Keys   map[string]cart.KeyUse // of the changes applied to the cart
-	Offers cart.Offers            // what the guest's cart has offered so far
-	Came   map[string]cart.CameIn // what merges of the last cart.UndoLife have brought, by their IDs
+	Offers Offers                 // what the guest's cart has offered so far
+	Came   map[string]CameIn      // what merges of the last UndoLife have brought, by their IDs
 }
 
 // Arrival is a claimed cart that arrives.
@@ -22,7 +22,7 @@ type Arrival struct {
 	Aside
 	Guest  string        // the digest of the token
 	Behind time.Duration // by how much the clock of the guest's Redis is behind that of the owner's
-	cart.MergeRules
+	MergeRules
 	NewID    string // of a cart that begins here
 	Mark     string // of the version that this makes
 	Undoable bool   // whether the merge can be undone
@@ -38,7 +38,7 @@ func mergeID(note string) string { return strings.TrimPrefix(note, "m") }
 // adds nothing. The report is of what this call has merged; nil for nothing.
 func (a *Arrival) Apply(to Owner, now time.Time) (Owner, *cart.MergeReport) {
 	handedOver := strings.HasPrefix(a.Note, HandoverNote)
-	merged := cart.Merge(to.Cart, a.Cart, a.MergeRules, to.Offers)
+	merged := Merge(to.Cart, a.Cart, a.MergeRules, to.Offers)
 	to.Offers = merged.Offers
 	if handedOver && to.Offers.Note == "" {
 		to.Offers.Note = a.Note
@@ -73,10 +73,10 @@ func (a *Arrival) applied(notes cart.Notes, now time.Time) cart.Notes {
 	notes = slices.Clone(notes)
 	own := slices.ContainsFunc(notes, func(n cart.Note) bool { return n.Name == a.Note })
 	if !own {
-		notes = append(notes, cart.Note{Name: a.Note, Guest: a.Guest, At: now, Reservation: cart.Reservation{CartID: cart.ShortID(a.ID)}})
+		notes = append(notes, cart.Note{Name: a.Note, Guest: a.Guest, At: now, Reservation: cart.Reservation{CartID: ShortID(a.ID)}})
 	}
 	for i := range notes {
-		if n := &notes[i]; n.CartID == cart.ShortID(a.ID) {
+		if n := &notes[i]; n.CartID == ShortID(a.ID) {
 			n.Lines, n.Text, n.Applied = 0, 0, true
 		}
 	}
@@ -109,8 +109,8 @@ func joinKeys(own, guests map[string]cart.KeyUse, behind time.Duration, now time
 
 // bring adds what a merge has brought, and drops what can no longer be undone. If the merge has brought something before, as a
 // redemption does whose claim a failover has lost, one undo takes out both. What it brings after its undo stays.
-func bring(before map[string]cart.CameIn, id string, more cart.CameIn) map[string]cart.CameIn {
-	all := map[string]cart.CameIn{}
+func bring(before map[string]CameIn, id string, more CameIn) map[string]CameIn {
+	all := map[string]CameIn{}
 	for other, came := range before {
 		if !came.At.Before(more.At) { // the times are those of the order
 			more.At = came.At.Add(time.Millisecond)

@@ -62,7 +62,7 @@ func (g Guest) Claim(by Claim, reserved cart.Reservation) (Guest, error) {
 		return g, ErrNothing
 	case len(g.Pending.Unapplied()) < len(g.Pending):
 		return g, ErrMerging
-	case !strings.HasPrefix(g.ID, cart.ShortID(reserved.CartID)), needs.Lines > reserved.Lines, needs.Text > reserved.Text:
+	case !strings.HasPrefix(g.ID, ShortID(reserved.CartID)), needs.Lines > reserved.Lines, needs.Text > reserved.Text:
 		return g, &GrownError{needs}
 	}
 	g.Aside = &Aside{by, g.Cell, g.Keys}

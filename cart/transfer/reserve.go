@@ -6,6 +6,7 @@
 package transfer
 
 import (
+	"errors"
 	"slices"
 	"time"
 
@@ -15,8 +16,23 @@ import (
 // notesKept is how many merges into one cart may be under way.
 const notesKept = 32
 
+var (
+	// ErrNoRoom means that the guest's cart does not fit into the customer's.
+	ErrNoRoom = errors.New("cart: no room for the guest's cart")
+
+	ErrCrowded = errors.New("cart: too many merges under way")
+)
+
+// ShortID returns the prefix of a cart ID that notes store, to keep the cart small.
+func ShortID(cartID string) string {
+	if cartID == "" {
+		return "-"
+	}
+	return cartID[:min(len(cartID), 10)]
+}
+
 // Reserve returns the owner's cell with a note that a guest's cart is to be merged, which reserves room for it. Merges cannot
-// make a cart grow without limit then, and the next request finds a broken merge. Errors: cart.ErrNoRoom, cart.ErrCrowded.
+// make a cart grow without limit then, and the next request finds a broken merge. Errors: ErrNoRoom, ErrCrowded.
 func Reserve(owner cart.Cell, n cart.Note, limits cart.Limits) (cart.Cell, error) {
 	others := slices.DeleteFunc(slices.Clone(owner.Pending), func(o cart.Note) bool { return o.Name == n.Name })
 	// The tries of a hand-over share a note. A late one must not hide from a claim that the lines are here: a failover may lose them.
@@ -26,9 +42,9 @@ func Reserve(owner cart.Cell, n cart.Note, limits cart.Limits) (cart.Cell, error
 	lines, text = lines+int64(len(owner.Lines)), text+owner.TextSize()
 	switch {
 	case n.Lines > 0 && lines > cart.MergeFactor*limits.Lines, n.Text > 0 && text > cart.MergeFactor*limits.CartText:
-		return owner, cart.ErrNoRoom
+		return owner, ErrNoRoom
 	case len(others) >= notesKept:
-		return owner, cart.ErrCrowded
+		return owner, ErrCrowded
 	}
 	owner.Pending = all
 	return owner, nil

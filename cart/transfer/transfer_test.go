@@ -39,7 +39,7 @@ func arrival(name, cartID string, quantities ...int64) *transfer.Arrival {
 	return &transfer.Arrival{
 		Aside:      transfer.Aside{Claim: transfer.Claim{Owner: "1:c:1", Note: name, Name: "name"}, Cell: cell(cartID, quantities...)},
 		Guest:      "digest",
-		MergeRules: cart.MergeRules{Strategy: cart.Sum, Bounds: cart.MergeBounds(cart.Cart{Lines: lines(quantities...)}, nil, carttest.Limits)},
+		MergeRules: transfer.MergeRules{Strategy: transfer.Sum, Bounds: transfer.MergeBounds(cart.Cart{Lines: lines(quantities...)}, nil, carttest.Limits)},
 		NewID:      "new", Mark: "next", Undoable: true,
 	}
 }
@@ -52,14 +52,14 @@ func TestReserve_CountsACartOnceAndRefusesWhatDoesNotFit(t *testing.T) {
 	owner = assert.Must(transfer.Reserve(owner, note("m1", "guest", 2), limits))(t)
 	owner = assert.Must(transfer.Reserve(owner, note("m2", "guest", 2), limits))(t)
 	_, err := transfer.Reserve(owner, note("m3", "other", 1), limits)
-	assert.ErrorIs(t, err, cart.ErrNoRoom, "another guest's cart")
+	assert.ErrorIs(t, err, transfer.ErrNoRoom, "another guest's cart")
 	_, err = transfer.Reserve(owner, note("m3", "empty", 0), limits)
 	assert.NoError(t, err)
 	for i := range 30 {
 		owner = assert.Must(transfer.Reserve(owner, note("m"+strings.Repeat("x", i+1), "guest", 2), limits))(t)
 	}
 	_, err = transfer.Reserve(owner, note("m33", "guest", 2), limits)
-	assert.ErrorIs(t, err, cart.ErrCrowded, "a 33rd note")
+	assert.ErrorIs(t, err, transfer.ErrCrowded, "a 33rd note")
 }
 
 // A late try of a hand-over must not hide that the lines are here.
@@ -133,7 +133,7 @@ func TestUndo_TakesBackAllThatARedemptionHasBrought(t *testing.T) {
 	for i, from := range []*transfer.Arrival{arrival("mhhand", "guest", 2), arrival("mlogin", "other", 3), arrival("mhhand", "guest", 4, 1)} {
 		offers := to.Offers
 		if from.ID == "other" {
-			to.Offers = cart.Offers{}
+			to.Offers = transfer.Offers{}
 		}
 		to, _ = from.Apply(to, noon.Add(time.Duration(i)*time.Minute))
 		if from.ID == "other" {
@@ -152,6 +152,6 @@ func TestUndo_TakesBackAllThatARedemptionHasBrought(t *testing.T) {
 		}
 		assert.Equal(t, now.Lines, lines(1), "%v: after", order)
 	}
-	_, err := to.Merge("login", noon.Add(cart.UndoLife+time.Minute))
+	_, err := to.Merge("login", noon.Add(transfer.UndoLife+time.Minute))
 	assert.ErrorIs(t, err, transfer.ErrUnknown, "after 15 minutes")
 }

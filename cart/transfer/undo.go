@@ -5,8 +5,6 @@ import (
 	"maps"
 	"slices"
 	"time"
-
-	"commerce/cart"
 )
 
 // ErrUnknown means that a merge is unknown, or too long ago.
@@ -14,24 +12,24 @@ var ErrUnknown = errors.New("transfer: no such merge")
 
 // Merge returns what a merge has brought; ErrUnknown if it is unknown, or if at this time neither it can be
 // undone nor its undo repeated.
-func (o Owner) Merge(id string, now time.Time) (cart.CameIn, error) {
+func (o Owner) Merge(id string, now time.Time) (CameIn, error) {
 	came, ok := o.Came[id]
 	if !ok || !came.Counts(now) {
-		return cart.CameIn{}, ErrUnknown
+		return CameIn{}, ErrUnknown
 	}
 	return came, nil
 }
 
 // Split returns what undoing a merge makes of the owner's cart, and of a guest's that gets what is taken out.
-func (o Owner) Split(id string) cart.Undone {
+func (o Owner) Split(id string) Undone {
 	came := o.Came[id]
-	var later []cart.CameIn
+	var later []CameIn
 	for _, other := range slices.Sorted(maps.Keys(o.Came)) {
 		if all := o.Came[other]; other != id && all.UndoneAs == "" && all.At.After(came.At) {
 			later = append(later, all)
 		}
 	}
-	return o.Cart.UndoMerge(came, later...)
+	return UndoMerge(o.Cart, came, later...)
 }
 
 // Undo returns the owner's slot without what a merge has brought, and with the name of the undo, by which a repeat finds the

@@ -12,6 +12,7 @@ import (
 	"commerce/auth/locale"
 	"commerce/cart"
 	"commerce/cart/money"
+	"commerce/cart/price"
 	"commerce/cart/ucp/agent"
 	"commerce/cart/wire"
 )
@@ -81,14 +82,14 @@ func (c *call) show(v *agent.Visit, shown *agent.Cart, read request, first ...me
 }
 
 // continueURL returns where a person can go on with the cart, if it can be handed over; "" for nowhere.
-func (c *call) continueURL(v *agent.Visit, p *cart.Priced) string {
+func (c *call) continueURL(v *agent.Visit, p *price.Priced) string {
 	if c.caller.Store.CartURL == "" || len(p.Lines) == 0 || c.operation == cancel {
 		return c.caller.Store.CartURL
 	}
 	return c.api.agents.HandoverOf(v, p.Cart).URL
 }
 
-func (c *call) writeLine(w *wire.Writer, id string, l *cart.PricedLine) {
+func (c *call) writeLine(w *wire.Writer, id string, l *price.Line) {
 	w.BeginObject()
 	w.Text("id", id)
 	w.Object("item")
@@ -110,7 +111,7 @@ func (c *call) writeLine(w *wire.Writer, id string, l *cart.PricedLine) {
 	w.EndObject()
 }
 
-func titleOf(l *cart.PricedLine, language locale.Locale) string {
+func titleOf(l *price.Line, language locale.Locale) string {
 	if l.Product == nil {
 		return cart.TextGone.In(language)
 	}
@@ -139,7 +140,7 @@ func (c *call) imageURL(image string) string {
 }
 
 // writeTotals writes what the cart costs. The entries before the total sum to it.
-func (c *call) writeTotals(w *wire.Writer, p *cart.Priced) {
+func (c *call) writeTotals(w *wire.Writer, p *price.Priced) {
 	w.Array("totals")
 	writeTotal(w, "subtotal", textSubtotal, p.Subtotal)
 	writeTotal(w, "items_discount", textDiscount, -p.Discount)
@@ -166,7 +167,7 @@ func writeTotal(w *wire.Writer, kind string, text locale.Text, amount money.Amou
 	w.EndObject()
 }
 
-func writeDiscounts(w *wire.Writer, p *cart.Priced, codes []jsontext.Value) {
+func writeDiscounts(w *wire.Writer, p *price.Priced, codes []jsontext.Value) {
 	w.Object("discounts")
 	w.Array("codes")
 	for _, code := range codes {
@@ -186,7 +187,7 @@ func writeDiscounts(w *wire.Writer, p *cart.Priced, codes []jsontext.Value) {
 	w.EndObject()
 }
 
-func writeDiscount(w *wire.Writer, d *cart.Discount) {
+func writeDiscount(w *wire.Writer, d *price.Discount) {
 	w.BeginObject()
 	title := d.Name.In(w.Language)
 	if !d.Automatic {

@@ -8,8 +8,8 @@ import (
 
 	"commerce/auth/locale"
 	"commerce/auth/problem"
-	"commerce/cart"
 	"commerce/cart/money"
+	"commerce/cart/price"
 	"commerce/cart/ucp/agent"
 	"commerce/cart/wire"
 )
@@ -84,7 +84,7 @@ func faultMessages(faults []agent.Fault, nothing bool) (all []message) {
 		m := message{code: codeOf(f.Problem.Code), severity: severityOf(f.Problem.Code), content: f.Problem.Faults[0].Sentence}
 		switch {
 		case f.Code >= 0:
-			reason, _ := f.Problem.Data.(cart.CouponReason)
+			reason, _ := f.Problem.Data.(price.CouponReason)
 			m.code, m.severity, m.path = couponCode(f.Problem.Code, reason), "", codePath(f.Code)
 		case f.Element >= 0:
 			m.path = itemPath(f.Element)
@@ -103,27 +103,27 @@ func faultMessages(faults []agent.Fault, nothing bool) (all []message) {
 func codePath(i int) string { return fmt.Sprintf("$.discounts.codes[%d]", i) }
 
 // couponCode returns the protocol's code for a coupon that takes nothing off, or ours if it has none.
-func couponCode(code problem.Code, reason cart.CouponReason) problem.Code {
+func couponCode(code problem.Code, reason price.CouponReason) problem.Code {
 	switch reason {
-	case cart.CouponExpired:
+	case price.CouponExpired:
 		return "discount_code_expired"
-	case cart.CouponGone, cart.CouponNotStarted, cart.CouponTooMany:
+	case price.CouponGone, price.CouponNotStarted, price.CouponTooMany:
 		return "discount_code_invalid"
-	case cart.CouponNotCombined:
+	case price.CouponNotCombined:
 		return "discount_code_combination_disallowed"
 	}
 	return code
 }
 
-func (c *call) messagesOf(p *cart.Priced, read request) (all []message) {
+func (c *call) messagesOf(p *price.Priced, read request) (all []message) {
 	for i := range p.Lines {
 		if issue := p.Lines[i].Issue; issue != nil {
 			all = append(all, message{code: codeOf(issue.Code), severity: severityOf(issue.Code), path: itemPath(i), content: issue.Sentence})
 		}
 	}
-	for _, w := range cart.Warnings(p) {
+	for _, w := range price.Warnings(p) {
 		if w.Line != nil {
-			at := slices.IndexFunc(p.Lines, func(l cart.PricedLine) bool { return l.ID == w.Line.ID })
+			at := slices.IndexFunc(p.Lines, func(l price.Line) bool { return l.ID == w.Line.ID })
 			all = append(all, message{code: w.Code, path: itemPath(at), content: w.Sentence})
 		}
 	}

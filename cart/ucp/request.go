@@ -14,6 +14,7 @@ import (
 	"commerce/auth/locale"
 	"commerce/auth/problem"
 	"commerce/cart"
+	"commerce/cart/price"
 	"commerce/cart/ucp/agent"
 	"commerce/cart/wire"
 )
@@ -299,7 +300,7 @@ func (r *request) discounts(o wire.Object) {
 		}
 		key := cart.CouponKey(code)
 		if n := utf8.RuneCountInString(key); n == 0 || n > cart.MaxCouponCode || strings.ContainsFunc(key, unicode.IsControl) {
-			r.warnings = append(r.warnings, message{code: "discount_code_invalid", path: codePath(i), content: cart.TextNoCoupon.With()})
+			r.warnings = append(r.warnings, message{code: "discount_code_invalid", path: codePath(i), content: price.TextNoCoupon.With()})
 			continue
 		}
 		r.Codes = append(r.Codes, agent.Code{Text: code, At: i})

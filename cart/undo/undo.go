@@ -69,8 +69,8 @@ type undoing struct {
 	*service.Visit
 	id string // of the merge
 
-	sent bool        // it may be undone
-	came cart.CameIn // not undone if the cart has changed meanwhile
+	sent bool            // it may be undone
+	came transfer.CameIn // not undone if the cart has changed meanwhile
 }
 
 // undo makes one attempt. The name, from which the guest's token is derived, is new in each.

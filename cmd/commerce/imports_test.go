@@ -26,7 +26,7 @@ const (
 // imports lists which of our packages each package may import, except in tests. Packages
 // below cmd connect the others, and may import everything.
 //
-//	handover, undo, share, live, ucp → carthttp → service → redisstore → cart → locale, store, problem, money, period
+//	handover, undo, share, live, ucp → carthttp → service → redisstore, price → cart → locale, store, problem, money, period
 //	feed, history, figures → subscriptionshttp, postgres → subscriptions → locale, problem, money, period
 var imports = map[string][]string{
 	"auth":           {"auth/bounded", "auth/cause", "auth/lastknown", "auth/limit", "auth/locale", "auth/pgread", "auth/problem", "auth/store", "auth/timing"},
@@ -42,31 +42,32 @@ var imports = map[string][]string{
 	"auth/store":     {"auth/locale"},
 	"auth/timing":    nil,
 
-	"cart":            {"auth/locale", "auth/store", "auth/problem", "cart/money", "cart/period"},
+	"cart":            {"auth/locale", "auth/problem", "cart/money", "cart/period"},
+	"cart/price":      {"auth/locale", "auth/problem", "auth/store", "cart", "cart/money"},
 	"cart/redisstore": {"auth", "auth/bounded", "auth/cause", "auth/problem", "auth/script", "auth/timing", "cart", "cart/money", "cart/transfer"},
-	"cart/transfer":   {"cart"},
-	"cart/service":    {"auth", "auth/bounded", "auth/locale", "auth/sealed", "auth/store", "auth/problem", "auth/limit", "auth/timing", "cart", "cart/redisstore", "cart/transfer"},
+	"cart/transfer":   {"auth/problem", "cart", "cart/money"},
+	"cart/service":    {"auth", "auth/bounded", "auth/locale", "auth/sealed", "auth/store", "auth/problem", "auth/limit", "auth/timing", "cart", "cart/price", "cart/redisstore", "cart/transfer"},
 	"cart/carthttp": {
 		"auth", "auth/bounded", "auth/locale", "auth/store", "auth/problem",
-		"cart", "cart/service", "cart/wire", "cart/money",
+		"cart", "cart/price", "cart/service", "cart/wire", "cart/money",
 	},
-	"cart/catalog":  {"auth/cause", "auth/lastknown", "auth/locale", "auth/pgread", "cart", "cart/money", "cart/period"},
+	"cart/catalog":  {"auth/cause", "auth/lastknown", "auth/locale", "auth/pgread", "cart", "cart/money", "cart/period", "cart/price"},
 	"cart/money":    {"auth/locale"},
 	"cart/period":   {"auth/locale"},
 	"cart/wire":     {"auth/locale", "auth/problem", "cart/money"},
 	"cart/carttest": {"auth/locale", "cart", "cart/money"},
 
-	"cart/handover": {"auth", "auth/locale", "auth/problem", "cart", "cart/carthttp", "cart/redisstore", "cart/service", "cart/transfer", "cart/wire"},
+	"cart/handover": {"auth", "auth/locale", "auth/problem", "cart", "cart/carthttp", "cart/price", "cart/redisstore", "cart/service", "cart/transfer", "cart/wire"},
 	"cart/undo":     {"auth", "auth/locale", "auth/problem", "cart", "cart/carthttp", "cart/redisstore", "cart/service", "cart/transfer", "cart/wire"},
 
 	"cart/live":  {"auth/cause", "auth/limit", "auth/locale", "auth/problem", "cart", "cart/carthttp", "cart/redisstore", "cart/service", "cart/wire"},
-	"cart/share": {"auth", "auth/limit", "auth/locale", "auth/problem", "cart", "cart/carthttp", "cart/redisstore", "cart/service", "cart/wire"},
+	"cart/share": {"auth", "auth/limit", "auth/locale", "auth/problem", "cart", "cart/carthttp", "cart/price", "cart/redisstore", "cart/service", "cart/wire"},
 
 	"cart/ucp": {
 		"auth", "auth/locale", "auth/problem", "auth/store",
-		"cart", "cart/handover", "cart/money", "cart/service", "cart/ucp/agent", "cart/ucp/platform", "cart/wire",
+		"cart", "cart/handover", "cart/money", "cart/price", "cart/service", "cart/ucp/agent", "cart/ucp/platform", "cart/wire",
 	},
-	"cart/ucp/agent":    {"auth", "auth/locale", "auth/problem", "auth/store", "cart", "cart/handover", "cart/redisstore", "cart/service"},
+	"cart/ucp/agent":    {"auth", "auth/locale", "auth/problem", "auth/store", "cart", "cart/handover", "cart/price", "cart/redisstore", "cart/service"},
 	"cart/ucp/platform": {"auth", "auth/bounded", "auth/cause", "auth/locale", "auth/problem", "auth/timing"},
 
 	"subscriptions": {"auth/locale", "auth/problem", "cart/money", "cart/period"},
@@ -114,7 +115,7 @@ var imports = map[string][]string{
 	"deploy/heap":             nil,
 	"deploy/assert":           nil,
 	"deploy/inspect":          {"cart/redisstore", "deploy/connect", "deploy/migrations"},
-	"deploy/sample":           {"auth/locale", "auth/store", "cart", "cart/money", "cart/period", "subscriptions", "subscriptions/history"},
+	"deploy/sample":           {"auth/locale", "auth/store", "cart", "cart/money", "cart/period", "cart/price", "subscriptions", "subscriptions/history"},
 	"deploy/ephemeral":        {"deploy/connect", "deploy/migrations"},
 	"deploy/ephemeral/run":    {"deploy/ephemeral"},
 }
@@ -126,13 +127,13 @@ const wiring = "cmd"
 // or fill them with data, packages with which the tests of carts in Redis and those of
 // subscriptions drive whole requests.
 var forTests = []string{
-	"auth", "auth/limit", "auth/sealed", "auth/store", "cart/handover", "cart/money", "cart/service", "cart/share", "cart/ucp/agent", "cart/undo", "cart/carttest", "cart/wire", "deploy/assert", "deploy/connect", "deploy/ephemeral",
+	"auth", "auth/limit", "auth/sealed", "auth/store", "cart/handover", "cart/money", "cart/price", "cart/service", "cart/share", "cart/transfer", "cart/ucp/agent", "cart/undo", "cart/carttest", "cart/wire", "deploy/assert", "deploy/connect", "deploy/ephemeral",
 	"deploy/migrations", "deploy/sample", "subscriptions/figures", "subscriptions/formats", "subscriptions/postgres", "subscriptions/suite", "subscriptions/suite/plans",
 }
 
 // pure packages take and return values: neither they nor what they import use any of impure.
 var (
-	pure   = []string{"cart", "auth/locale", "auth/store", "auth/problem", "cart/money", "cart/period", "subscriptions"}
+	pure   = []string{"cart", "cart/price", "cart/transfer", "auth/locale", "auth/store", "auth/problem", "cart/money", "cart/period", "subscriptions"}
 	impure = []string{"net/http", "log/slog", "github.com/gin-gonic/gin", "github.com/redis/go-redis", "github.com/jackc/pgx"}
 )
 
@@ -189,10 +190,10 @@ func TestImports_OfPurePackagesArePure(t *testing.T) {
 // The rules of the cart need languages, Unicode and currencies, and nothing else of others.
 func TestImports_OfTheCartsRulesAreFew(t *testing.T) {
 	t.Parallel()
-	for _, dep := range depsOf(t, "cart") {
+	for _, dep := range append(depsOf(t, "cart/price"), depsOf(t, "cart/transfer")...) {
 		host, _, _ := strings.Cut(dep, "/")
 		assert.That(t, !strings.Contains(host, ".") || isBelow(dep, []string{"golang.org/x/text", "github.com/bojanz/currency", "github.com/cockroachdb/apd"}),
-			"cart depends on %s", dep)
+			"the cart's rules depend on %s", dep)
 	}
 }
 

@@ -25,6 +25,7 @@ import (
 	"commerce/auth/sealed"
 	"commerce/cart"
 	"commerce/cart/redisstore"
+	"commerce/cart/transfer"
 	"commerce/cmd/internal/cli"
 	"commerce/cmd/internal/logbuffer"
 	"commerce/cmd/internal/server"
@@ -63,7 +64,7 @@ func (s *settings) declare() []cli.Setting {
 		{Name: "ADDR", Default: ":8080", Help: "Address of the public API.", Value: cli.Parsed(&s.Addr, parseAddr)},
 		{Name: "ADMIN_ADDR", Default: "127.0.0.1:9090", Help: "Address of health checks and metrics, and of profiles if it is a loopback address. Must not be public.", Value: cli.Parsed(&s.AdminAddr, parseAddr)},
 	}, s.JWT.settings(), ttlSettings(&s.Redis.TTL), []cli.Setting{
-		{Name: "MERGE_STRATEGY", Default: "sum", Help: "Quantity of a line that is in both the guest's and the customer's cart: sum, max, guest or customer.", Value: cli.Parsed(&s.Carts.Strategy, cart.ParseStrategy)},
+		{Name: "MERGE_STRATEGY", Default: "sum", Help: "Quantity of a line that is in both the guest's and the customer's cart: sum, max, guest or customer.", Value: cli.Parsed(&s.Carts.Strategy, transfer.ParseStrategy)},
 		{Name: "DEFAULT_STORE", Hint: "ID", Help: "Store of cart calls that name no store. Default: 1 in the demo, otherwise the only store if there is just one.", Value: cli.Parsed(&s.DefaultStore, parseStore)},
 		minReplicasSetting(&s.Redis.MinReplicas, fmt.Sprintf("Minimum number of replicas of each Redis master, at most %d. A merge on login waits for this many, connected or not.", maxReplicas)),
 		durabilitySetting(&s.Redis.Durable, "memory or replica. With replica, each change waits up to half a second for all replicas, and the response says whether they have it."),

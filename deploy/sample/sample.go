@@ -10,6 +10,7 @@ import (
 	"commerce/cart"
 	"commerce/cart/money"
 	"commerce/cart/period"
+	"commerce/cart/price"
 )
 
 // Stores returns the stores. Each call returns new values.
@@ -95,22 +96,22 @@ func product(id int64, name locale.Name, slug string, price money.Amount, plans 
 }
 
 // Coupons returns the coupons of each store by its id, with dates relative to now.
-func Coupons(now time.Time) map[int64][]*cart.Coupon {
-	return map[int64][]*cart.Coupon{
+func Coupons(now time.Time) map[int64][]*price.Coupon {
+	return map[int64][]*price.Coupon{
 		1: {
-			{Code: "TEN", Kind: cart.Percent, Rate: 100_000},
-			{Code: "FIVE", Kind: cart.Fixed, Amount: 500, Minimum: 2000},
-			{Code: "OLD", Kind: cart.Percent, Rate: 200_000, Expires: now.AddDate(0, 0, -30)},
-			{Code: "GAMES", Kind: cart.Percent, Rate: 200_000, Products: []int64{1}},
-			{Code: "LATER", Kind: cart.Percent, Rate: 150_000, Starts: now.AddDate(0, 0, 30)},
-			{Code: "ONCE", Kind: cart.Fixed, Amount: 300, MaxUsesCustomer: new(int64(1))},
-			{Code: "USED", Kind: cart.Fixed, Amount: 1000, MaxUses: new(int64(1))},
+			{Code: "TEN", Kind: price.Percent, Rate: 100_000},
+			{Code: "FIVE", Kind: price.Fixed, Amount: 500, Minimum: 2000},
+			{Code: "OLD", Kind: price.Percent, Rate: 200_000, Expires: now.AddDate(0, 0, -30)},
+			{Code: "GAMES", Kind: price.Percent, Rate: 200_000, Products: []int64{1}},
+			{Code: "LATER", Kind: price.Percent, Rate: 150_000, Starts: now.AddDate(0, 0, 30)},
+			{Code: "ONCE", Kind: price.Fixed, Amount: 300, MaxUsesCustomer: new(int64(1))},
+			{Code: "USED", Kind: price.Fixed, Amount: 1000, MaxUses: new(int64(1))},
 			{
-				Code: "STICKERS", Name: named("10 % off 10 sticker packs", "خصم 10% عند شراء 10 حزم ملصقات"), Kind: cart.Percent, Rate: 100_000,
+				Code: "STICKERS", Name: named("10 % off 10 sticker packs", "خصم 10% عند شراء 10 حزم ملصقات"), Kind: price.Percent, Rate: 100_000,
 				Automatic: true, Combines: true, MinQuantity: 10, Products: []int64{10},
 			},
-			{Code: "EXTRA", Kind: cart.Percent, Rate: 50_000, Combines: true},
-			{Code: "PLUS", Kind: cart.Fixed, Amount: 200, Combines: true},
+			{Code: "EXTRA", Kind: price.Percent, Rate: 50_000, Combines: true},
+			{Code: "PLUS", Kind: price.Fixed, Amount: 200, Combines: true},
 		},
 	}
 }

@@ -12,13 +12,14 @@ import (
 	"commerce/auth/store"
 	"commerce/cart"
 	"commerce/cart/money"
+	"commerce/cart/price"
 )
 
 // WriteStores inserts stores with their products and coupons, or updates the rows
 // with the same keys. It leaves other rows alone, and does not write rows that are
 // already as given, so that they cause no notification. A store in a currency that
 // the service does not know is an error, and nothing is written.
-func WriteStores(ctx context.Context, tx pgx.Tx, stores []*store.Store, products map[int64][]*cart.Product, coupons map[int64][]*cart.Coupon) error {
+func WriteStores(ctx context.Context, tx pgx.Tx, stores []*store.Store, products map[int64][]*cart.Product, coupons map[int64][]*price.Coupon) error {
 	var batch pgx.Batch
 	for _, s := range stores {
 		if _, known := money.Digits(s.Currency); !known {
@@ -88,9 +89,9 @@ func translations(n locale.Name) map[locale.Locale]string {
 }
 
 // queueCoupon writes a coupon, and makes its list of products as given.
-func queueCoupon(batch *pgx.Batch, store int64, c *cart.Coupon) {
+func queueCoupon(batch *pgx.Batch, store int64, c *price.Coupon) {
 	var rate, amount any
-	if c.Kind == cart.Percent {
+	if c.Kind == price.Percent {
 		rate = c.Rate
 	} else {
 		amount = c.Amount

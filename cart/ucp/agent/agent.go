@@ -16,6 +16,7 @@ import (
 	"commerce/auth/store"
 	"commerce/cart"
 	"commerce/cart/handover"
+	"commerce/cart/price"
 	"commerce/cart/redisstore"
 	"commerce/cart/service"
 )
@@ -41,7 +42,7 @@ type Visit struct {
 }
 
 type Cart struct {
-	cart.Priced
+	price.Priced
 	ID         string  // that opens it
 	Since      string  // as in cart.Cell.Since
 	Moved      bool    // it is empty, because the shopper has taken the cart over
@@ -334,7 +335,7 @@ func (s *Carts) known(ctx context.Context, v *Visit, codes []Code, held []string
 		key := cart.CouponKey(code.Text)
 		alike, _ := s.carts.Coupons.CouponsByKey(ctx, v.Store.ID, key)
 		for _, h := range held {
-			if h == code.Text || cart.CouponKey(h) == key && cart.NamedCoupon(alike, h) == cart.NamedCoupon(alike, code.Text) {
+			if h == code.Text || cart.CouponKey(h) == key && price.NamedCoupon(alike, h) == price.NamedCoupon(alike, code.Text) {
 				all[i].Text = h
 			}
 		}

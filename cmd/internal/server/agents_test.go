@@ -18,6 +18,7 @@ import (
 	"commerce/auth/locale"
 	"commerce/auth/store"
 	"commerce/cart"
+	"commerce/cart/price"
 	"commerce/cmd/internal/server"
 	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
@@ -474,7 +475,7 @@ func TestAgent_HasDiscountCodes(t *testing.T) {
 		assert.Equal(t, len(a.call("update_cart", id, with(`[`+strings.Repeat(`"TEN",`, 49)+`"TEN"]`), "").messages()), 0, "messages of one code 50 times")
 		assert.Equal(t, a.call("update_cart", id, elements("1×2"), "").Cart.Discounts.Codes, []string{"TEN"}, "codes without discounts in the request")
 		assert.Equal(t, len(a.call("update_cart", id, with(`[]`), "").Cart.Discounts.Codes), 0, "codes of an empty list")
-		s.Catalog.PutCoupon(s.ID, &cart.Coupon{Code: "BRIEF", Kind: cart.Fixed, Amount: 100, Combines: true})
+		s.Catalog.PutCoupon(s.ID, &price.Coupon{Code: "BRIEF", Kind: price.Fixed, Amount: 100, Combines: true})
 		a.call("update_cart", id, with(`["BRIEF","EXTRA"]`), "")
 		s.Catalog.DeleteCoupon(s.ID, "BRIEF")
 		more := a.call("update_cart", id, with(`["BRIEF","EXTRA","PLUS"]`), "")

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"commerce/cart"
 	"commerce/cart/carttest"
 	"commerce/cart/catalog"
+	"commerce/cart/price"
 	"commerce/cmd/internal/server"
 	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
@@ -33,7 +33,7 @@ func BenchmarkCart(b *testing.B) {
 	shop.Catalog.DeleteCoupon(shop.ID, "STICKERS")
 	benchmarkCart(b, shop, "", 5, 50)
 	for i := range 20 {
-		shop.Catalog.PutCoupon(shop.ID, &cart.Coupon{Code: fmt.Sprint("A", i), Kind: cart.Percent, Rate: 10_000, Automatic: true, Combines: i%2 == 0, MinQuantity: int64(i)})
+		shop.Catalog.PutCoupon(shop.ID, &price.Coupon{Code: fmt.Sprint("A", i), Kind: price.Percent, Rate: 10_000, Automatic: true, Combines: i%2 == 0, MinQuantity: int64(i)})
 	}
 	benchmarkCart(b, shop, ", 20 automatic discounts", 5)
 }

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"commerce/auth"
-	"commerce/cart"
 	"commerce/cart/money"
+	"commerce/cart/price"
 	"commerce/cart/service"
 	"commerce/cmd/internal/server"
 	"commerce/deploy/assert"
@@ -28,7 +28,7 @@ func TestCoupon_LowersThePriceWhileItsConditionHolds(t *testing.T) {
 
 func TestCoupon_StaysInTheCartAfterItExpiresOrIsDeleted(t *testing.T) {
 	s := newShop(t)
-	s.Catalog.PutCoupon(s.ID, &cart.Coupon{Code: "SOON", Kind: cart.Fixed, Amount: 100, Expires: time.Now().Add(time.Hour)})
+	s.Catalog.PutCoupon(s.ID, &price.Coupon{Code: "SOON", Kind: price.Fixed, Amount: 100, Expires: time.Now().Add(time.Hour)})
 	c := s.guest(t).fill("2×1")
 	before := c.redeem("soon")
 	s.Clock.Forward(2 * time.Hour)
@@ -61,7 +61,7 @@ func TestCoupon_IsUsedUp(t *testing.T) {
 	s := newShop(t)
 	const gold, twin = "GOLD", "GO\u200bLD"
 	for _, code := range []string{gold, twin} {
-		s.Catalog.PutCoupon(s.ID, &cart.Coupon{Code: code, Kind: cart.Fixed, Amount: 100, MaxUses: new(int64(1))})
+		s.Catalog.PutCoupon(s.ID, &price.Coupon{Code: code, Kind: price.Fixed, Amount: 100, MaxUses: new(int64(1))})
 	}
 	s.Catalog.PutUse(s.ID, twin, "", 1)
 	c := s.guest(t).fill("1×1")

@@ -8,13 +8,14 @@ import (
 
 	"commerce/auth/locale"
 	"commerce/cart"
+	"commerce/cart/price"
 	"commerce/deploy/assert"
 )
 
 // combining offers six coupons of 1.00 that combine, C1 to C6.
 func (s *shop) combining() *shop {
 	for i := range 6 {
-		s.Catalog.PutCoupon(s.ID, &cart.Coupon{Code: fmt.Sprint("C", i+1), Kind: cart.Fixed, Amount: 100, Combines: true})
+		s.Catalog.PutCoupon(s.ID, &price.Coupon{Code: fmt.Sprint("C", i+1), Kind: price.Fixed, Amount: 100, Combines: true})
 	}
 	return s
 }
@@ -70,7 +71,7 @@ func TestDiscounts_ANewCodeReplacesWhatItDoesNotCombineWith(t *testing.T) {
 // A code that is gone, expired or used up makes room for any other.
 func TestDiscounts_CodesThatAreOverLeaveForANewOne(t *testing.T) {
 	s := newShop(t).combining()
-	s.Catalog.PutCoupon(s.ID, &cart.Coupon{Code: "LAST", Kind: cart.Fixed, Amount: 100, Combines: true, MaxUses: new(int64(1))})
+	s.Catalog.PutCoupon(s.ID, &price.Coupon{Code: "LAST", Kind: price.Fixed, Amount: 100, Combines: true, MaxUses: new(int64(1))})
 	c := s.guest(t).fill("1×1")
 	for _, code := range []string{"C1", "LAST", "C3"} {
 		c.redeem(code)
@@ -103,7 +104,7 @@ func TestDiscounts_ASixthCodeIsRefused(t *testing.T) {
 
 func TestDiscounts_ACodeIsRemovedByItsName(t *testing.T) {
 	s := newShop(t).combining()
-	s.Catalog.PutCoupon(s.ID, &cart.Coupon{Code: "c&ü 1", Kind: cart.Fixed, Amount: 100, Combines: true})
+	s.Catalog.PutCoupon(s.ID, &price.Coupon{Code: "c&ü 1", Kind: price.Fixed, Amount: 100, Combines: true})
 	c := s.guest(t).fill("1×1")
 	for _, code := range []string{"C1", "C2", "C3", "c&ü 1"} {
 		c.redeem(code)
@@ -133,7 +134,7 @@ func TestDiscounts_ACodeIsRemovedByItsName(t *testing.T) {
 func TestDiscounts_AnAutomaticOneNeedsNoCode(t *testing.T) {
 	onEachRedis(t, func(t *testing.T, s *shop) {
 		name := locale.Name{Own: "10 % from 3", Others: map[locale.Locale]string{locale.Ar: "10% عند 3"}}
-		s.Catalog.PutCoupon(s.ID, &cart.Coupon{Code: "AUTO", Name: name, Kind: cart.Percent, Rate: 100_000, Automatic: true, Combines: true, MinQuantity: 3})
+		s.Catalog.PutCoupon(s.ID, &price.Coupon{Code: "AUTO", Name: name, Kind: price.Percent, Rate: 100_000, Automatic: true, Combines: true, MinQuantity: 3})
 		c := s.guest(t)
 		assert.Equal(t, len(c.cart().Offers), 0, "offers of an empty cart")
 		c.fill("1×1")
@@ -150,7 +151,7 @@ func TestDiscounts_AnAutomaticOneNeedsNoCode(t *testing.T) {
 		c.wantCodes("PLUS", "AUTO 14.85, PLUS 2")
 		c.redeem("TEN")
 		c.wantCodes("TEN", "TEN 14.85") // of equal ones, that with a code
-		s.Catalog.PutCoupon(s.ID, &cart.Coupon{Code: "AUTO", Name: name, Kind: cart.Percent, Rate: 200_000, Automatic: true, MinQuantity: 3})
+		s.Catalog.PutCoupon(s.ID, &price.Coupon{Code: "AUTO", Name: name, Kind: price.Percent, Rate: 200_000, Automatic: true, MinQuantity: 3})
 		got = c.wantCodes("TEN", "AUTO 29.7")
 		assert.Equal(t, got.Coupons[0].Issue.Reason, "not_combined", "why the code takes nothing off")
 		summary := c.ok("GET", "/cart/summary", "", "Accept-Language", "ar").Body.Data

@@ -12,6 +12,7 @@ import (
 
 	"commerce/cart"
 	"commerce/cart/service"
+	"commerce/cart/transfer"
 	"commerce/cmd/internal/server"
 	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
@@ -20,8 +21,8 @@ import (
 // Package cart tests what each strategy makes of two carts.
 func TestMerge_FollowsTheStrategyOfTheService(t *testing.T) {
 	t.Parallel()
-	for strategy, lines := range map[cart.Strategy]string{
-		"": "1×5 7×2", cart.Sum: "1×5 7×2", cart.Max: "1×3 7×2", cart.KeepGuest: "1×3 7×2", cart.KeepCustomer: "1×2 7×2",
+	for strategy, lines := range map[transfer.Strategy]string{
+		"": "1×5 7×2", transfer.Sum: "1×5 7×2", transfer.Max: "1×3 7×2", transfer.KeepGuest: "1×3 7×2", transfer.KeepCustomer: "1×2 7×2",
 	} {
 		s := openShop(t, ephemeral.Redis(t), func(p *server.Parts) { p.Carts.Strategy = strategy })
 		guest := s.guest(t).fill("1×3 7×2")

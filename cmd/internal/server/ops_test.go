@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"commerce/cart"
+	"commerce/cart/price"
 	"commerce/cart/service"
 	"commerce/cmd/internal/server"
 	"commerce/deploy/assert"
@@ -457,7 +458,7 @@ type changingCoupons struct {
 	between *func()
 }
 
-func (c changingCoupons) CouponsByKey(ctx context.Context, store int64, key string) ([]*cart.Coupon, error) {
+func (c changingCoupons) CouponsByKey(ctx context.Context, store int64, key string) ([]*price.Coupon, error) {
 	(*c.between)()
 	return c.Coupons.CouponsByKey(ctx, store, key)
 }

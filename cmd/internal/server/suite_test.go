@@ -28,6 +28,7 @@ import (
 	"commerce/cart/catalog"
 	"commerce/cart/money"
 	"commerce/cart/period"
+	"commerce/cart/price"
 	"commerce/cart/redisstore"
 	"commerce/cart/service"
 	"commerce/cmd/internal/server"
@@ -271,7 +272,7 @@ type shelf interface {
 	service.Coupons
 	Put(store int64, p *cart.Product)
 	Delete(store, id int64)
-	PutCoupon(store int64, c *cart.Coupon)
+	PutCoupon(store int64, c *price.Coupon)
 	DeleteCoupon(store int64, code string)
 	PutUse(store int64, code, customer string, order int64)
 }
@@ -317,9 +318,9 @@ func (s *inPostgres) Delete(store, id int64) {
 	s.exec("DELETE FROM products WHERE (store_id, id) = ($1, $2)", store, id)
 }
 
-func (s *inPostgres) PutCoupon(_ int64, c *cart.Coupon) {
+func (s *inPostgres) PutCoupon(_ int64, c *price.Coupon) {
 	s.t.Helper()
-	s.write(nil, []*cart.Coupon{c})
+	s.write(nil, []*price.Coupon{c})
 }
 
 func (s *inPostgres) DeleteCoupon(store int64, code string) {
@@ -340,12 +341,12 @@ func (s *inPostgres) exec(sql string, args ...any) {
 	s.InvalidateAll()
 }
 
-func (s *inPostgres) write(products []*cart.Product, coupons []*cart.Coupon) {
+func (s *inPostgres) write(products []*cart.Product, coupons []*price.Coupon) {
 	s.t.Helper()
 	ctx := context.WithoutCancel(s.t.Context())
 	assert.NoError(s.t, pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
 		return sample.WriteStores(ctx, tx, []*store.Store{s.store},
-			map[int64][]*cart.Product{s.store.ID: products}, map[int64][]*cart.Coupon{s.store.ID: coupons})
+			map[int64][]*cart.Product{s.store.ID: products}, map[int64][]*price.Coupon{s.store.ID: coupons})
 	}))
 	s.InvalidateAll()
 	time.Sleep(time.Microsecond) // later loads are newer than the change

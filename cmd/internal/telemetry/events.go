@@ -12,7 +12,7 @@ import (
 
 	"commerce/auth/lastknown"
 	"commerce/auth/problem"
-	"commerce/cart"
+	"commerce/cart/price"
 	"commerce/cart/redisstore"
 	"commerce/cart/service"
 	"commerce/cart/wire"
@@ -72,7 +72,7 @@ func (m *Metrics) CartEvents() service.Events {
 			m.mergeDuration.Observe(took.Seconds())
 		},
 		Replicated: countsAs(m.replicated, "confirmed", "unconfirmed"),
-		Validated: func(v *cart.Validation) {
+		Validated: func(v *price.Validation) {
 			for _, issue := range slices.Concat(v.Issues, v.Warnings) {
 				m.issues.WithLabelValues(string(issue.Code)).Inc()
 			}

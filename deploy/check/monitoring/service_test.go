@@ -184,7 +184,7 @@ var program = sync.OnceValues(func() (string, error) { return compile("commerce"
 
 // buggy is the path of the service with a bug: GET /cart/summary panics.
 var buggy = sync.OnceValues(func() (string, error) {
-	const view = "func (w view) summary(p *cart.Priced, token auth.CartToken, m *cart.MergeReport) {\n"
+	const view = "func (w view) summary(p *price.Priced, token auth.CartToken, m *cart.MergeReport) {\n"
 	return changed("buggy", map[string][2]string{"cart/carthttp/view.go": {view, view + "panic(\"a bug\")\n"}})
 })
 

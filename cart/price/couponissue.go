@@ -1,4 +1,4 @@
-package cart
+package price
 
 import (
 	"time"
@@ -108,8 +108,13 @@ func (c *Coupon) sentence(r CouponReason, p *Priced, uses Uses, store *store.Sto
 func (c *Coupon) Known(now time.Time) bool { return c != nil && !c.Automatic && !now.Before(c.Starts) }
 
 // appliesToAny reports whether the coupon applies to a line whose product still exists.
-func (c *Coupon) appliesToAny(lines []PricedLine) bool {
-	return find(lines, c.applies) != nil
+func (c *Coupon) appliesToAny(lines []Line) bool {
+	for i := range lines {
+		if c.applies(&lines[i]) {
+			return true
+		}
+	}
+	return false
 }
 
 // RefuseCoupon returns why a coupon cannot be redeemed for a priced cart, with the reason

@@ -1,4 +1,4 @@
-package cart
+package price
 
 import (
 	"cmp"
@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"commerce/auth/store"
+	"commerce/cart"
+	"commerce/cart/carttest"
 	"commerce/cart/money"
 	"commerce/deploy/assert"
 )
@@ -37,7 +39,7 @@ func TestRedeem_AgreesWithARecountInFractions(t *testing.T) {
 	}
 	for seed := uint64(0); seed < carts && !t.Failed(); seed++ {
 		d := draw(rand.New(rand.NewPCG(seed, 0)))
-		got := Price(d.cart, d.store, d.products, testLimits)
+		got := Of(d.cart, d.store, d.products, carttest.Limits)
 		got.Redeem(d.codes, d.automatic, d.store, recountTime)
 		assert.Equal(t, receiptOf(&got), d.recount(), "seed %d", seed)
 		given, counted := sumsOf(&got)
@@ -111,8 +113,8 @@ func sumsOf(p *Priced) (given, counted map[string]money.Amount) {
 type drawn struct {
 	*rand.Rand
 	store            *store.Store
-	cart             Cart
-	products         map[int64]*Product
+	cart             cart.Cart
+	products         map[int64]*cart.Product
 	bought           []int64 // the product of each line
 	prices           []int64 // of each line
 	sellable         []int64 // pieces of each line that can be bought
@@ -133,7 +135,7 @@ func (d *drawn) note(name string, occurred bool) {
 }
 
 func draw(r *rand.Rand) *drawn {
-	d := &drawn{Rand: r, products: map[int64]*Product{}, seen: map[string]bool{}}
+	d := &drawn{Rand: r, products: map[int64]*cart.Product{}, seen: map[string]bool{}}
 	d.drawStore()
 	for _, id := range d.Perm(12)[:d.IntN(10)] {
 		d.drawLine(int64(id + 1))
@@ -174,7 +176,7 @@ func (d *drawn) drawStore() {
 		}
 	}
 	d.store = &store.Store{
-		Currency: pick(d, "JPY", "SAR", "KWD"), TaxRate: pick[int64](d, 0, 50_000, 150_000, 77_777, MaxTaxRate),
+		Currency: pick(d, "JPY", "SAR", "KWD"), TaxRate: pick[int64](d, 0, 50_000, 150_000, 77_777, cart.MaxTaxRate),
 		PricesIncludeTax: d.percent(50), Country: pick(d, "", "SA", "SA", "DE"), TaxRates: rates,
 	}
 	d.cart.Buyer.Country = pick(d, append(strings.Fields(recountCountries), "", "", "SA", "SA", "US", "ZW", "ZZ")...)
@@ -182,12 +184,12 @@ func (d *drawn) drawStore() {
 
 // drawLine adds a line of a product, which may be gone.
 func (d *drawn) drawLine(id int64) {
-	line, price, pieces := Line{ID: NewLineID(id, 0, nil), Quantity: pick(d, 1, 1+d.Int64N(12), 1+d.Int64N(999))}, int64(0), int64(0)
+	line, price, pieces := cart.Line{ID: cart.NewLineID(id, 0, nil), Quantity: pick(d, 1, 1+d.Int64N(12), 1+d.Int64N(999))}, int64(0), int64(0)
 	if d.percent(85) {
-		p := sold(id, money.Amount(d.Int64N(pick(d, 9, 9999, int64(MaxPrice)))))
+		p := carttest.Sold(id, money.Amount(d.Int64N(pick(d, 9, 9999, int64(cart.MaxPrice)))))
 		p.Active, p.TaxClass = d.percent(85), pick(d, append(taxClasses, "", "unknown")...)
 		if d.percent(30) {
-			p.TaxRate = new(pick[int64](d, 0, 0, 50_000, MaxTaxRate))
+			p.TaxRate = new(pick[int64](d, 0, 0, 50_000, cart.MaxTaxRate))
 		}
 		if d.percent(25) {
 			p.Stock = new(pick(d, 0, line.Quantity-1, line.Quantity))
@@ -481,7 +483,7 @@ func (d *drawn) taxes(left []int64) (texts []string) {
 	return append(texts, fmt.Sprintf("total %d", total))
 }
 
-func (d *drawn) rate(p *Product) int64 {
+func (d *drawn) rate(p *cart.Product) int64 {
 	buyer, home := d.cart.Buyer.Country, d.store.Country
 	class := cmp.Or(p.TaxClass, "standard")
 	d.note("own country", home != "" && buyer == home)
@@ -506,7 +508,7 @@ func (d *drawn) rate(p *Product) int64 {
 }
 
 // shelf has the products of the carts below. The store is at home in Saudi Arabia, with a tax of 15 %.
-var shelf = map[string]Product{
+var shelf = map[string]cart.Product{
 	"book":      {ID: 1, Price: 1000},
 	"game":      {ID: 2, Price: 2500},
 	"sticker":   {ID: 3, Price: 333},
@@ -517,14 +519,14 @@ var shelf = map[string]Product{
 }
 
 // basket returns a cart such as "3 book, 1 game".
-func basket(t *testing.T, text string) (c Cart, products map[int64]*Product) {
-	products = map[int64]*Product{}
+func basket(t *testing.T, text string) (c cart.Cart, products map[int64]*cart.Product) {
+	products = map[int64]*cart.Product{}
 	for line := range strings.SplitSeq(text, ", ") {
 		number, name, _ := strings.Cut(line, " ")
 		p, ok := shelf[name]
 		assert.Require(t, ok, "no product %q", name)
 		p.MinQuantity, p.Active, products[p.ID] = 1, name != "old game", &p
-		c.Lines = append(c.Lines, Line{ID: NewLineID(p.ID, 0, nil), Quantity: assert.Must(strconv.ParseInt(number, 10, 64))(t)})
+		c.Lines = append(c.Lines, cart.Line{ID: cart.NewLineID(p.ID, 0, nil), Quantity: assert.Must(strconv.ParseInt(number, 10, 64))(t)})
 	}
 	return c, products
 }
@@ -719,7 +721,7 @@ func TestRedeem_ATableByHand(t *testing.T) {
 				codes = append(codes, o)
 			}
 		}
-		got := Price(c, &s, products, testLimits)
+		got := Of(c, &s, products, carttest.Limits)
 		got.Redeem(codes, automatic, &s, recountTime)
 		assert.Equal(t, receiptOf(&got), tc.want, "%s", name)
 	}

@@ -1,4 +1,4 @@
-package cart
+package price
 
 import (
 	"slices"
@@ -9,6 +9,8 @@ import (
 	"commerce/auth/locale"
 	"commerce/auth/problem"
 	"commerce/auth/store"
+	"commerce/cart"
+	"commerce/cart/carttest"
 	"commerce/cart/money"
 	"commerce/deploy/assert"
 )
@@ -47,8 +49,8 @@ func lost(now time.Time, without ...CouponReason) (*Coupon, Uses) {
 var riyals = &store.Store{Currency: "SAR", PricesIncludeTax: true}
 
 func tenRiyals() Priced {
-	c := Cart{Coupons: []string{"C"}, Lines: []Line{{ID: "1", Quantity: 1}}}
-	return Price(c, riyals, map[int64]*Product{1: sold(1, 1000)}, testLimits)
+	c := cart.Cart{Coupons: []string{"C"}, Lines: []cart.Line{{ID: "1", Quantity: 1}}}
+	return Of(c, riyals, map[int64]*cart.Product{1: carttest.Sold(1, 1000)}, carttest.Limits)
 }
 
 func TestRedeem_NamesTheFirstReasonThatHolds(t *testing.T) {
@@ -108,4 +110,24 @@ func TestCouponMinimum_HasTheSumInItsLanguage(t *testing.T) {
 		got := sentence.In(l)
 		assert.That(t, strings.Contains(got, want), "%q does not have %q", got, want)
 	}
+}
+
+func TestNamedCoupon_IsTheOneTypedExactlyOrElseTheLowest(t *testing.T) {
+	t.Parallel()
+	var alike []*Coupon
+	for _, code := range []string{"SAVE١٠", "SAVE10", "S\u200bAVE10", "SAVE１０"} {
+		alike = append(alike, &Coupon{Code: code})
+	}
+	for range alike { // in any order
+		alike = append(alike[1:], alike[0])
+		for _, c := range alike {
+			assert.That(t, NamedCoupon(alike, c.Code) == c, "%+q is another", c.Code)
+		}
+		for typed, want := range map[string]string{"save10": "SAVE10", "save١٠": "SAVE10", "SAVE۱۰": "SAVE10", "SAVE\u200b10": "SAVE10"} {
+			assert.Equal(t, NamedCoupon(alike, typed).Code, want, "%+q", typed)
+		}
+	}
+	without := slices.DeleteFunc(alike, func(c *Coupon) bool { return c.Code == "SAVE10" })
+	assert.Equal(t, NamedCoupon(without, "SAVE10").Code, "SAVE١٠", "the lowest of the others")
+	assert.That(t, NamedCoupon(nil, "SAVE10") == nil, "none")
 }

@@ -30,20 +30,6 @@ func CouponKey(code string) string {
 	return norm.NFC.String(key) // i with a combining dot above is now I with one, which is İ
 }
 
-// NamedCoupon returns the coupon that a code names, of those with its CouponKey: the one with exactly this code, or
-// else the one with the lowest code, byte by byte; nil if there is none.
-func NamedCoupon(alike []*Coupon, code string) (named *Coupon) {
-	for _, c := range alike {
-		if c.Code == code {
-			return c
-		}
-		if named == nil || c.Code < named.Code {
-			named = c
-		}
-	}
-	return named
-}
-
 // HeldCode returns the place of a code in others: that of exactly this one, or else of the first that compares equal; -1 for none.
 func HeldCode(codes []string, code string) int {
 	if i := slices.Index(codes, code); i >= 0 {

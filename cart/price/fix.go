@@ -1,22 +1,14 @@
-package cart
+package price
 
 import (
 	"commerce/auth/problem"
-	"commerce/cart/money"
+	"commerce/cart"
 )
-
-// Fix removes a line, or sets its quantity, accepts its unit price, or both.
-type Fix struct {
-	Line     LineID
-	Remove   bool
-	Quantity int64         // 0 keeps the line's quantity
-	Price    *money.Amount // the unit price now, which the shopper accepts; nil if it has not changed
-}
 
 // mend sets the fixes of issues. They are computed for one list in the order of the lines: a line gets
 // what the lines before it leave after their fixes, and grows only if there is room before the fix of any
 // later line. So the cart refuses none of them.
-func mend(lines []PricedLine, limits Limits) {
+func mend(lines []Line, limits cart.Limits) {
 	now := make(map[int64]int64, len(lines)) // by product, what all its lines hold
 	for i := range lines {
 		now[lines[i].ID.Product()] += lines[i].Quantity
@@ -33,15 +25,15 @@ func mend(lines []PricedLine, limits Limits) {
 }
 
 // fix returns the fix of a line's issue, nil if only the shopper can decide, and the quantity
-// that the line has afterwards. See Bounds.mended for the other parameters.
-func (l *PricedLine) fix(before, others int64, limits Limits) (f *Fix, kept int64) {
+// that the line has afterwards. See mended for the other parameters.
+func (l *Line) fix(before, others int64, limits cart.Limits) (f *cart.Fix, kept int64) {
 	switch l.Issue.Code {
 	case problem.PlanUnavailable, problem.FieldMissing, problem.FieldInvalid:
 		return nil, l.Quantity
 	}
-	f = &Fix{Line: l.ID}
-	if RaiseRefusal(l.Product) == "" {
-		f.Quantity = BoundsOf(l.Product, limits).mended(l.Quantity, before, others)
+	f = &cart.Fix{Line: l.ID}
+	if cart.RaiseRefusal(l.Product) == "" {
+		f.Quantity = mended(cart.BoundsOf(l.Product, limits), l.Quantity, before, others)
 	}
 	if f.Remove = f.Quantity == 0; !f.Remove && l.priceChanged() {
 		f.Price = new(l.Unit.Total())
@@ -52,7 +44,7 @@ func (l *PricedLine) fix(before, others int64, limits Limits) (f *Fix, kept int6
 // mended returns the highest quantity that a line may have, but no more than it has, or the
 // minimum if it has less; 0 if the line may have none. The product's lines before it hold
 // before, and all others hold others.
-func (b Bounds) mended(quantity, before, others int64) int64 {
+func mended(b cart.Bounds, quantity, before, others int64) int64 {
 	highest, held := max(quantity, b.Min), before
 	if quantity < b.Min {
 		held = others

@@ -1,4 +1,4 @@
-package cart
+package transfer
 
 import (
 	"cmp"
@@ -7,20 +7,21 @@ import (
 	"time"
 
 	"commerce/auth/problem"
+	"commerce/cart"
 	"commerce/cart/money"
 )
 
 // CameIn is what a merge has brought into a customer's cart.
 type CameIn struct {
-	At       time.Time           `json:"-"` // of the merge, by Redis' clock
-	Lines    map[LineID]CameLine // that it has raised, begun, or given texts
-	Coupons  []string            `json:",omitempty"` // codes that the customer did not have
-	Buyer    Buyer               `json:",omitzero"`  // if the customer had none
-	Metadata Metadata            `json:",omitempty"` // names that the customer did not have
+	At       time.Time                `json:"-"` // of the merge, by Redis' clock
+	Lines    map[cart.LineID]CameLine // that it has raised, begun, or given texts
+	Coupons  []string                 `json:",omitempty"` // codes that the customer did not have
+	Buyer    cart.Buyer               `json:",omitzero"`  // if the customer had none
+	Metadata cart.Metadata            `json:",omitempty"` // names that the customer did not have
 
-	UndoneAs string       `json:",omitempty"` // the name of its undo; "" while it is not undone
-	UndoneAt time.Time    `json:",omitzero"`  // by Redis' clock
-	Adjusted []Adjustment `json:",omitempty"` // what the undo reported
+	UndoneAs string            `json:",omitempty"` // the name of its undo; "" while it is not undone
+	UndoneAt time.Time         `json:",omitzero"`  // by Redis' clock
+	Adjusted []cart.Adjustment `json:",omitempty"` // what the undo reported
 }
 
 // UndoLife is for how long a merge can be undone, and then its undo be repeated.
@@ -36,17 +37,17 @@ func (m CameIn) Counts(now time.Time) bool {
 
 // CameLine is what a merge has brought into a line.
 type CameLine struct {
-	Before, After int64        // its quantity; 0 before a line that began
-	Price         money.Amount // when the guest added it
-	Notice        string       `json:",omitempty"` // if the line had none; "" otherwise
-	Metadata      Metadata     `json:",omitempty"` // names that the line did not have
+	Before, After int64         // its quantity; 0 before a line that began
+	Price         money.Amount  // when the guest added it
+	Notice        string        `json:",omitempty"` // if the line had none; "" otherwise
+	Metadata      cart.Metadata `json:",omitempty"` // names that the line did not have
 }
 
 // Undone is what both carts are after an undo, and what the shopper changed since the merge.
 type Undone struct {
-	Customer Cart
-	Guest    Cart // with what was taken out; without an ID
-	Adjusted []Adjustment
+	Customer cart.Cart
+	Guest    cart.Cart // with what was taken out; without an ID
+	Adjusted []cart.Adjustment
 }
 
 // UndoMerge takes out of a customer's cart what a merge has brought, as far as it is still there. later are the merges since
@@ -55,17 +56,17 @@ type Undone struct {
 // codes, the buyer's country and the cart's metadata leave unless the shopper has changed them. If nothing of the quantity leaves,
 // such texts have no line in the guest's cart: they are dropped, since they are not the customer's. No quantity
 // is lost or added.
-func (c Cart) UndoMerge(came CameIn, later ...CameIn) Undone {
-	u := Undone{Customer: c, Guest: Cart{}}
+func UndoMerge(c cart.Cart, came CameIn, later ...CameIn) Undone {
+	u := Undone{Customer: c, Guest: cart.Cart{}}
 	u.Customer.Lines = nil
 	gone, changed := maps.Clone(came.Lines), false
 	for _, l := range c.Lines {
 		in, brought := came.Lines[l.ID]
 		delete(gone, l.ID)
-		left, taken := l, Line{}
+		left, taken := l, cart.Line{}
 		if brought {
-			rest, since := l.before(later)
-			left, taken = l.without(in, rest)
+			rest, since := beforeMerges(l, later)
+			left, taken = in.takenFrom(l, rest)
 			changed = changed || taken.Quantity > 0 || taken.Notice != "" || taken.Metadata != nil
 			u.tell(l.ID, in, taken.Quantity, l.Quantity == in.After+since && in.hasTexts(rest))
 		}
@@ -88,17 +89,17 @@ func (c Cart) UndoMerge(came CameIn, later ...CameIn) Undone {
 		}
 	}
 	if c.Buyer == came.Buyer {
-		u.Customer.Buyer, u.Guest.Buyer = Buyer{}, c.Buyer
+		u.Customer.Buyer, u.Guest.Buyer = cart.Buyer{}, c.Buyer
 	}
-	u.Customer.Metadata, u.Guest.Metadata = c.Metadata.split(came.Metadata)
+	u.Customer.Metadata, u.Guest.Metadata = split(c.Metadata, came.Metadata)
 	if changed || u.Guest.InUse() {
 		u.Customer.Version++
 	}
 	return u
 }
 
-// before returns a line without the texts that merges have brought to it, and by how much they have raised it.
-func (l Line) before(merges []CameIn) (rest Line, raised int64) {
+// beforeMerges returns a line without the texts that merges have brought to it, and by how much they have raised it.
+func beforeMerges(l cart.Line, merges []CameIn) (rest cart.Line, raised int64) {
 	for _, m := range merges {
 		in, ok := m.Lines[l.ID]
 		if !ok {
@@ -108,7 +109,7 @@ func (l Line) before(merges []CameIn) (rest Line, raised int64) {
 		if in.Notice != "" && in.Notice == l.Notice {
 			l.Notice = ""
 		}
-		l.Metadata, _ = l.Metadata.split(in.Metadata)
+		l.Metadata, _ = split(l.Metadata, in.Metadata)
 	}
 	return l, raised
 }
@@ -116,7 +117,7 @@ func (l Line) before(merges []CameIn) (rest Line, raised int64) {
 func (in CameLine) raised() int64 { return max(0, in.After-in.Before) }
 
 // Below returns what a merge has brought, after lines of an earlier one have left the cart: its quantities before and after are lower.
-func (m CameIn) Below(gone []Line) CameIn {
+func (m CameIn) Below(gone []cart.Line) CameIn {
 	m.Lines = maps.Clone(m.Lines)
 	for _, l := range gone {
 		if in, ok := m.Lines[l.ID]; ok {
@@ -156,60 +157,60 @@ func (m CameIn) Again(more CameIn) CameIn {
 }
 
 // Brought are the lines with the quantities that a merge has brought.
-func (m CameIn) Brought() (lines []Line) {
+func (m CameIn) Brought() (lines []cart.Line) {
 	for _, id := range slices.Sorted(maps.Keys(m.Lines)) {
 		if n := m.Lines[id].raised(); n > 0 {
-			lines = append(lines, Line{ID: id, Quantity: n})
+			lines = append(lines, cart.Line{ID: id, Quantity: n})
 		}
 	}
 	return lines
 }
 
 // tell adds a line that the merge has raised, and the shopper has changed since, to the adjusted ones.
-func (u *Undone) tell(id LineID, in CameLine, taken int64, unchanged bool) {
-	if in.After > in.Before && !unchanged && len(u.Adjusted) < AdjustedMax {
-		u.Adjusted = append(u.Adjusted, Adjustment{Line: id, Requested: in.After - in.Before, Kept: taken, Code: AdjustedChanged})
+func (u *Undone) tell(id cart.LineID, in CameLine, taken int64, unchanged bool) {
+	if in.After > in.Before && !unchanged && len(u.Adjusted) < adjustedMax {
+		u.Adjusted = append(u.Adjusted, cart.Adjustment{Line: id, Requested: in.After - in.Before, Kept: taken, Code: AdjustedChanged})
 	}
 }
 
 // AdjustedChanged is the code of an Adjustment of a line that the shopper has changed since its merge.
 const AdjustedChanged problem.Code = "changed"
 
-// without splits a line into what stays and what is taken out, of which the quantity may be 0. rest is the line without the
+// takenFrom splits a line into what stays and what is taken out, of which the quantity may be 0. rest is the line without the
 // texts of later merges.
-func (l Line) without(in CameLine, rest Line) (left, taken Line) {
+func (in CameLine) takenFrom(l, rest cart.Line) (left, taken cart.Line) {
 	n := max(0, min(in.After-in.Before, l.Quantity-in.Before))
 	if in.Before == 0 && !in.hasTexts(rest) {
-		return l, Line{}
+		return l, cart.Line{}
 	}
-	left, taken = l, Line{ID: l.ID, Quantity: n, AddedPrice: in.Price, Fields: l.Fields}
+	left, taken = l, cart.Line{ID: l.ID, Quantity: n, AddedPrice: in.Price, Fields: l.Fields}
 	left.Quantity -= n
 	if in.Notice == l.Notice {
 		left.Notice, taken.Notice = "", l.Notice
 	}
-	left.Metadata, taken.Metadata = l.Metadata.split(in.Metadata)
+	left.Metadata, taken.Metadata = split(l.Metadata, in.Metadata)
 	return left, taken
 }
 
 // hasTexts reports whether a line has the texts that the merge has left there. What a line that had been there
 // has besides is the customer's.
-func (in CameLine) hasTexts(l Line) bool {
+func (in CameLine) hasTexts(l cart.Line) bool {
 	if in.Before == 0 {
 		return l.Notice == in.Notice && maps.Equal(l.Metadata, in.Metadata)
 	}
-	_, taken := l.Metadata.split(in.Metadata)
+	_, taken := split(l.Metadata, in.Metadata)
 	return (in.Notice == "" || l.Notice == in.Notice) && len(taken) == len(in.Metadata)
 }
 
 // split takes those names out of metadata that have the same value in out.
-func (m Metadata) split(out Metadata) (left, taken Metadata) {
+func split(m, out cart.Metadata) (left, taken cart.Metadata) {
 	for name, value := range m {
 		to := &left
 		if other, is := out[name]; is && other == value {
 			to = &taken
 		}
 		if *to == nil {
-			*to = Metadata{}
+			*to = cart.Metadata{}
 		}
 		(*to)[name] = value
 	}

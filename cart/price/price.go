@@ -1,38 +1,20 @@
-package cart
+// Package price has the rules of what a cart costs: prices, coupons, taxes, and what a shopper must know before
+// checkout. Like package cart, it is pure.
+package price
 
 import (
 	"commerce/auth/store"
+	"commerce/cart"
 	"commerce/cart/money"
 )
 
-// Unit is the price of one piece of a line, by its parts.
-type Unit struct {
-	Base   money.Amount // the product's price now
-	Addons money.Amount // surcharges of the chosen options
-	Plan   money.Amount
-}
-
-func (u Unit) Total() money.Amount { return u.Base + u.Addons + u.Plan }
-
-// unitPrice prices one piece. A nil plan is no plan. Answers to fields or options that no
-// longer exist cost nothing; their line has an issue.
-func unitPrice(p *Product, plan *Plan, fields []FieldValue) Unit {
-	u := Unit{Base: p.Price}
-	for _, a := range fields {
-		if o := p.Field(a.Name).Option(a.Value); o != nil {
-			u.Addons += o.Price
-		}
-	}
-	if plan != nil {
-		u.Plan = plan.Price
-	}
-	return u
-}
+// highestTotal is the highest total of a cart. It does not compile if int64 cannot hold it.
+const highestTotal = cart.MergeFactor * cart.MaxLines * cart.MaxQuantity * (2*cart.MaxPrice + cart.MaxFields*cart.MaxSurcharge) * (1 + cart.MaxTaxRate/1_000_000)
 
 // Priced is a cart with the catalog's current prices.
 type Priced struct {
-	Cart      Cart
-	Lines     []PricedLine // one for each line of the cart, in its order
+	Cart      cart.Cart
+	Lines     []Line // one for each line of the cart, in its order
 	Subtotal  money.Amount
 	Coupons   []AppliedCoupon // one for each code of the cart, in its order
 	Discounts []Discount      // that take something off, in the order in which they are applied
@@ -45,20 +27,20 @@ type Priced struct {
 	Buyable money.Amount // sum of the lines without an issue
 }
 
-type PricedLine struct {
-	*Line
-	Product  *Product // nil when the store no longer has it
-	Plan     *Plan    // nil for none, or when it no longer exists
-	Unit     Unit     // zero when the product no longer exists
+type Line struct {
+	*cart.Line
+	Product  *cart.Product // nil when the store no longer has it
+	Plan     *cart.Plan    // nil for none, or when it no longer exists
+	Unit     cart.Unit     // zero when the product no longer exists
 	Total    money.Amount
 	Discount money.Amount // this line's part of the coupon's discount
-	Issue    *Issue       // nil when the line would pass validation
+	Issue    *cart.Issue  // nil when the line would pass validation
 }
 
-// Price prices a cart with the catalog's current products; a product without an entry no
+// Of prices a cart with the catalog's current products; a product without an entry no
 // longer exists. Lines get stock in cart order. The coupon is not applied: see Redeem.
-func Price(c Cart, store *store.Store, products map[int64]*Product, limits Limits) Priced {
-	priced := Priced{Cart: c, Lines: make([]PricedLine, len(c.Lines))}
+func Of(c cart.Cart, store *store.Store, products map[int64]*cart.Product, limits cart.Limits) Priced {
+	priced := Priced{Cart: c, Lines: make([]Line, len(c.Lines))}
 	var taken map[int64]int64 // by product, of those whose lines share stock or a maximum per cart
 	broken := false
 	for i := range c.Lines {
@@ -67,10 +49,10 @@ func Price(c Cart, store *store.Store, products map[int64]*Product, limits Limit
 		p := products[id]
 		line := &priced.Lines[i]
 		line.Line, line.Product = l, p
-		line.Issue = issueOf(l, p, taken[id], limits)
+		line.Issue = cart.IssueOf(l, p, taken[id], limits)
 		if p != nil {
 			line.Plan = p.Plan(l.ID.Plan())
-			line.Unit = unitPrice(p, line.Plan, l.Fields)
+			line.Unit = p.UnitPrice(line.Plan, l.Fields)
 			line.Total = line.Unit.Total() * money.Amount(l.Quantity)
 			if p.Stock != nil || p.MaxPerCart != nil {
 				if taken == nil {

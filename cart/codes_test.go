@@ -2,7 +2,6 @@ package cart
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -44,26 +43,6 @@ func TestCouponKey_IsTheSameForEverySpelling(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestNamedCoupon_IsTheOneTypedExactlyOrElseTheLowest(t *testing.T) {
-	t.Parallel()
-	var alike []*Coupon
-	for _, code := range []string{"SAVE١٠", "SAVE10", "S\u200bAVE10", "SAVE１０"} {
-		alike = append(alike, &Coupon{Code: code})
-	}
-	for range alike { // in any order
-		alike = append(alike[1:], alike[0])
-		for _, c := range alike {
-			assert.That(t, NamedCoupon(alike, c.Code) == c, "%+q is another", c.Code)
-		}
-		for typed, want := range map[string]string{"save10": "SAVE10", "save١٠": "SAVE10", "SAVE۱۰": "SAVE10", "SAVE\u200b10": "SAVE10"} {
-			assert.Equal(t, NamedCoupon(alike, typed).Code, want, "%+q", typed)
-		}
-	}
-	without := slices.DeleteFunc(alike, func(c *Coupon) bool { return c.Code == "SAVE10" })
-	assert.Equal(t, NamedCoupon(without, "SAVE10").Code, "SAVE١٠", "the lowest of the others")
-	assert.That(t, NamedCoupon(nil, "SAVE10") == nil, "none")
 }
 
 func TestCouponKey_OfAKeyDoesNotAllocate(t *testing.T) {

@@ -1,4 +1,4 @@
-package cart
+package price
 
 import (
 	"slices"
@@ -10,7 +10,7 @@ import (
 
 // Coupon lowers a cart's price. A *Coupon is shared between requests: do not change it.
 type Coupon struct {
-	Code    string // as the catalog spells it: see CouponKey
+	Code    string // as the catalog spells it: see cart.CouponKey
 	Kind    CouponKind
 	Rate    int64        // of a percent coupon: parts per million of what it applies to
 	Amount  money.Amount // of a fixed coupon
@@ -44,7 +44,7 @@ const (
 )
 
 // applies reports whether the coupon is for a line's product, which still exists.
-func (c *Coupon) applies(l *PricedLine) bool {
+func (c *Coupon) applies(l *Line) bool {
 	if l.Product == nil || c.Products == nil {
 		return l.Product != nil
 	}
@@ -58,4 +58,18 @@ func (c *Coupon) discount(cost money.Amount) money.Amount {
 		return min(money.Share(cost, c.Rate), cost)
 	}
 	return min(c.Amount, cost)
+}
+
+// NamedCoupon returns the coupon that a code names, of those with its cart.CouponKey: the one with exactly this code, or
+// else the one with the lowest code, byte by byte; nil if there is none.
+func NamedCoupon(alike []*Coupon, code string) (named *Coupon) {
+	for _, c := range alike {
+		if c.Code == code {
+			return c
+		}
+		if named == nil || c.Code < named.Code {
+			named = c
+		}
+	}
+	return named
 }

@@ -1,66 +1,68 @@
-package cart
+package price
 
 import (
 	"fmt"
 	"testing"
 
 	"commerce/auth/store"
+	"commerce/cart"
+	"commerce/cart/carttest"
 	"commerce/deploy/assert"
 )
 
 func TestPrice_FixesLines(t *testing.T) {
 	t.Parallel()
-	limited := func(minimum, maximum, step, perCart, stock int64) *Product {
-		return sells(func(p *Product) {
+	limited := func(minimum, maximum, step, perCart, stock int64) *cart.Product {
+		return sells(func(p *cart.Product) {
 			p.MinQuantity, p.MaxQuantity, p.Step, p.MaxPerCart, p.Stock = minimum, &maximum, step, &perCart, &stock
 		})
 	}
-	planned := func(p *Product) *Product {
-		p.Plans = []Plan{{ID: 1}, {ID: 2}, {ID: 3, Retired: true}}
+	planned := func(p *cart.Product) *cart.Product {
+		p.Plans = []cart.Plan{{ID: 1}, {ID: 2}, {ID: 3, Retired: true}}
 		return p
 	}
-	lines := func(quantities ...int64) (lines []Line) {
+	lines := func(quantities ...int64) (lines []cart.Line) {
 		for i, n := range quantities {
-			lines = append(lines, Line{ID: LineID(fmt.Sprint("1.p", i+1)), Quantity: n, AddedPrice: 100})
+			lines = append(lines, cart.Line{ID: cart.LineID(fmt.Sprint("1.p", i+1)), Quantity: n, AddedPrice: 100})
 		}
 		return lines
 	}
-	one := func(quantity int64) []Line { return []Line{{ID: "1", Quantity: quantity, AddedPrice: 100}} }
+	one := func(quantity int64) []cart.Line { return []cart.Line{{ID: "1", Quantity: quantity, AddedPrice: 100}} }
 	for name, tc := range map[string]struct {
-		product *Product
-		lines   []Line
+		product *cart.Product
+		lines   []cart.Line
 		want    string // each line's fix, of its issue or its warning
 	}{
-		"nothing wrong":                         {sold(1, 100), one(2), "-"},
+		"nothing wrong":                         {carttest.Sold(1, 100), one(2), "-"},
 		"gone":                                  {nil, one(2), "remove"},
-		"inactive":                              {sells(func(p *Product) { p.Active = false }), one(2), "remove"},
+		"inactive":                              {sells(func(p *cart.Product) { p.Active = false }), one(2), "remove"},
 		"out of stock":                          {stocked(0), one(2), "remove"},
 		"oversold":                              {stocked(-3), one(2), "remove"},
 		"few left":                              {stocked(1), one(2), "1"},
 		"above the maximum":                     {limited(1, 4, 1, 9, 9), one(5), "4"},
-		"above the service's limit":             {sold(1, 100), one(1000), "999"},
+		"above the service's limit":             {carttest.Sold(1, 100), one(1000), "999"},
 		"off its step":                          {limited(3, 9, 2, 9, 9), one(6), "5"},
 		"few left, off its step":                {limited(3, 9, 2, 9, 6), one(8), "5"},
 		"below the minimum":                     {limited(3, 9, 2, 9, 9), one(2), "3"},
 		"the minimum is not in stock":           {limited(3, 9, 2, 9, 2), one(2), "remove"},
 		"less than the minimum left":            {limited(3, 9, 2, 9, 2), one(5), "remove"},
 		"the minimum exceeds the maximum":       {limited(3, 2, 1, 9, 9), one(2), "remove"},
-		"a price that rose":                     {sold(1, 120), one(2), "price 120"},
-		"now free":                              {sold(1, 0), one(2), "price 0"},
-		"few left, at another price":            {sells(func(p *Product) { p.Stock, p.Price = new(int64(1)), 120 }), one(2), "1 price 120"},
-		"out of stock, at another price":        {sells(func(p *Product) { p.Stock, p.Price = new(int64), 120 }), one(2), "remove"},
+		"a price that rose":                     {carttest.Sold(1, 120), one(2), "price 120"},
+		"now free":                              {carttest.Sold(1, 0), one(2), "price 0"},
+		"few left, at another price":            {sells(func(p *cart.Product) { p.Stock, p.Price = new(int64(1)), 120 }), one(2), "1 price 120"},
+		"out of stock, at another price":        {sells(func(p *cart.Product) { p.Stock, p.Price = new(int64), 120 }), one(2), "remove"},
 		"lines share stock":                     {planned(stocked(4)), lines(3, 2), "- 1"},
 		"lines share the maximum per cart":      {planned(limited(1, 9, 1, 4, 9)), lines(3, 2), "- 1"},
 		"an earlier line leaves nothing":        {planned(stocked(4)), lines(5, 2), "4 remove"},
 		"an earlier line leaves what is needed": {planned(limited(1, 2, 1, 9, 4)), lines(5, 2), "2 2"},
 		"the customer decides about the plan":   {planned(stocked(4)), lines(1, 1, 9), "- - -"},
-		"a retired plan keeps its share":        {planned(stocked(4)), []Line{{ID: "1.p3", Quantity: 4}, {ID: "1.p1", Quantity: 1, AddedPrice: 100}}, "- remove"},
+		"a retired plan keeps its share":        {planned(stocked(4)), []cart.Line{{ID: "1.p3", Quantity: 4}, {ID: "1.p1", Quantity: 1, AddedPrice: 100}}, "- remove"},
 		"room for the minimum":                  {planned(limited(2, 9, 1, 9, 4)), lines(1, 2), "2 -"},
 		"an earlier line makes room for it":     {planned(limited(2, 4, 1, 9, 6)), lines(9, 1), "4 2"},
 		"a later line has the room":             {planned(limited(2, 9, 1, 9, 4)), lines(1, 3), "remove -"},
 		"a later line has it, and too many":     {planned(limited(2, 9, 1, 9, 4)), lines(1, 5), "remove 4"},
 	} {
-		priced := Price(Cart{Lines: tc.lines}, &store.Store{}, map[int64]*Product{1: tc.product}, testLimits)
+		priced := Of(cart.Cart{Lines: tc.lines}, &store.Store{}, map[int64]*cart.Product{1: tc.product}, carttest.Limits)
 		var got []string
 		for i := range priced.Lines {
 			l := &priced.Lines[i]
@@ -72,7 +74,7 @@ func TestPrice_FixesLines(t *testing.T) {
 	}
 }
 
-func fixesOf(l *PricedLine) (fixes []string) {
+func fixesOf(l *Line) (fixes []string) {
 	issues := warningsOf(l)
 	if l.Issue != nil {
 		issues = append(issues, *l.Issue)

@@ -1,4 +1,4 @@
-package cart
+package price
 
 import (
 	"cmp"
@@ -10,11 +10,11 @@ import (
 	"commerce/auth/locale"
 	"commerce/auth/problem"
 	"commerce/auth/store"
+	"commerce/cart"
 	"commerce/cart/money"
 )
 
 const (
-	MaxCodes     = 5  // that a cart holds
 	maxAutomatic = 25 // live automatic coupons that count, those with the lowest codes
 	maxOffers    = 3
 )
@@ -220,8 +220,8 @@ func (a *AppliedCoupon) settle(applied []Discount) {
 	if a.Issue != nil {
 		return
 	}
-	if d := find(applied, func(d *Discount) bool { return d.Code == a.Code }); d != nil {
-		a.Discount = d.Amount
+	if i := slices.IndexFunc(applied, func(d Discount) bool { return d.Code == a.Code }); i >= 0 {
+		a.Discount = applied[i].Amount
 		return
 	}
 	a.Issue = &CouponIssue{CouponNotCombined, textCouponNotCombined.With(a.Code)}
@@ -247,8 +247,8 @@ func (p *Priced) WithCode(held []Offered, added *Coupon, joins bool, now time.Ti
 			replaced = append(replaced, o.Code)
 		}
 	}
-	if len(codes) == MaxCodes {
-		return refuse(CouponTooMany, textCouponTooMany.With(MaxCodes))
+	if len(codes) == cart.MaxCodes {
+		return refuse(CouponTooMany, textCouponTooMany.With(cart.MaxCodes))
 	}
 	return append(codes, added.Code), replaced, nil
 }

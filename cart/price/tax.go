@@ -1,10 +1,11 @@
-package cart
+package price
 
 import (
 	"cmp"
 	"slices"
 
 	"commerce/auth/store"
+	"commerce/cart"
 	"commerce/cart/money"
 )
 
@@ -43,8 +44,8 @@ func (p *Priced) addTax(store *store.Store) {
 
 // taxLine finds or adds the line of a rate. The pointer is valid until the next one is added.
 func (p *Priced) taxLine(rate int64) *TaxLine {
-	if t := find(p.TaxLines, func(t *TaxLine) bool { return t.Rate == rate }); t != nil {
-		return t
+	if i := slices.IndexFunc(p.TaxLines, func(t TaxLine) bool { return t.Rate == rate }); i >= 0 {
+		return &p.TaxLines[i]
 	}
 	p.TaxLines = append(p.TaxLines, TaxLine{Rate: rate})
 	return &p.TaxLines[len(p.TaxLines)-1]
@@ -52,7 +53,7 @@ func (p *Priced) taxLine(rate int64) *TaxLine {
 
 // taxRate returns the rate of a product in parts per million. What a product of the standard class does not bear at home, it bears
 // nowhere; any other rate of its own holds at home alone.
-func taxRate(p *Product, s *store.Store, country string) int64 {
+func taxRate(p *cart.Product, s *store.Store, country string) int64 {
 	class := cmp.Or(p.TaxClass, store.StandardTax)
 	untaxed := class == store.StandardTax && p.TaxRate != nil && *p.TaxRate == 0
 	switch {

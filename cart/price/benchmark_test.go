@@ -1,4 +1,4 @@
-package cart_test
+package price_test
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"commerce/auth/store"
 	"commerce/cart"
 	"commerce/cart/carttest"
+	"commerce/cart/price"
 	"commerce/deploy/assert"
 )
 
@@ -25,21 +26,21 @@ var inSaudiArabia = &store.Store{ID: 1, Currency: "SAR", TaxRate: 150_000, Price
 
 // BenchmarkPrice measures prices with tax, and with a coupon that is split among the lines.
 func BenchmarkPrice(b *testing.B) {
-	coupon := &cart.Coupon{Code: "TEN", Kind: cart.Percent, Rate: 100_000}
+	coupon := &price.Coupon{Code: "TEN", Kind: price.Percent, Rate: 100_000}
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	for _, lines := range []int{5, 50} {
 		c, products := cartOf(lines)
 		b.Run(fmt.Sprintf("%d lines", lines), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				cart.Price(c, inSaudiArabia, products, carttest.Limits)
+				price.Of(c, inSaudiArabia, products, carttest.Limits)
 			}
 		})
 		b.Run(fmt.Sprintf("%d lines, coupon", lines), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				p := cart.Price(c, inSaudiArabia, products, carttest.Limits)
-				p.Redeem([]cart.Offered{{Code: "TEN", Coupon: coupon}}, nil, inSaudiArabia, now)
+				p := price.Of(c, inSaudiArabia, products, carttest.Limits)
+				p.Redeem([]price.Offered{{Code: "TEN", Coupon: coupon}}, nil, inSaudiArabia, now)
 			}
 		})
 	}
@@ -50,17 +51,17 @@ func BenchmarkPrice(b *testing.B) {
 func TestPrice_AllocatesTwice(t *testing.T) {
 	c, products := cartOf(50)
 	n := testing.AllocsPerRun(100, func() {
-		priced := cart.Price(c, inSaudiArabia, products, carttest.Limits)
-		cart.Warnings(&priced)
+		priced := price.Of(c, inSaudiArabia, products, carttest.Limits)
+		price.Warnings(&priced)
 	})
 	assert.That(t, n <= 2, "%v allocations for %d lines", n, len(c.Lines))
 }
 
 func BenchmarkValidate(b *testing.B) {
 	c, products := cartOf(50)
-	p := cart.Price(c, inSaudiArabia, products, carttest.Limits)
+	p := price.Of(c, inSaudiArabia, products, carttest.Limits)
 	b.ReportAllocs()
 	for b.Loop() {
-		cart.Validate(&p)
+		price.Validate(&p)
 	}
 }

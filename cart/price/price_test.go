@@ -1,7 +1,8 @@
-package cart
+package price
 
 import (
 	"fmt"
+	"math/big"
 	"testing"
 	"time"
 
@@ -10,57 +11,19 @@ import (
 	"commerce/auth/locale"
 	"commerce/auth/problem"
 	"commerce/auth/store"
+	"commerce/cart"
+	"commerce/cart/carttest"
 	"commerce/cart/money"
 	"commerce/deploy/assert"
 )
 
-var testLimits = Limits{Lines: 100, Quantity: 999, LineText: 4096, CartText: 65536}
-
-func sold(id int64, price money.Amount) *Product {
-	return &Product{ID: id, Name: locale.Named(fmt.Sprintf("P%d", id)), Active: true, MinQuantity: 1, Price: price, OriginalPrice: price}
-}
-
-func sells(edit func(*Product)) *Product {
-	p := sold(1, 100)
+func sells(edit func(*cart.Product)) *cart.Product {
+	p := carttest.Sold(1, 100)
 	edit(p)
 	return p
 }
 
-func stocked(n int64) *Product { return sells(func(p *Product) { p.Stock = &n }) }
-
-func account() *Product {
-	return &Product{
-		ID: 5, Name: locale.Named("Account"), Active: true, MinQuantity: 1, Price: 1500,
-		Plans: []Plan{{ID: 51, Duration: "monthly", Price: 2000}, {ID: 52, Duration: "annually", Price: 20000}},
-		Fields: []Field{
-			{Name: "email", Required: true},
-			{Name: "region", Options: []Option{{Code: "sa", Name: locale.Named("Saudi Arabia")}, {Code: "us", Name: locale.Named("United States"), Price: 525}}},
-		},
-	}
-}
-
-func TestUnitPrice(t *testing.T) {
-	t.Parallel()
-	p := account()
-	for name, tc := range map[string]struct {
-		plan   *Plan
-		fields []FieldValue
-		want   Unit
-	}{
-		"plain":                    {nil, nil, Unit{Base: 1500}},
-		"with a plan":              {&p.Plans[1], nil, Unit{Base: 1500, Plan: 20000}},
-		"a text costs nothing":     {nil, []FieldValue{{"email", "us"}}, Unit{Base: 1500}},
-		"an option at no charge":   {nil, []FieldValue{{"region", "sa"}}, Unit{Base: 1500}},
-		"an option with a charge":  {nil, []FieldValue{{"region", "us"}}, Unit{Base: 1500, Addons: 525}},
-		"an option that is gone":   {nil, []FieldValue{{"region", "fr"}}, Unit{Base: 1500}},
-		"a field that is gone":     {nil, []FieldValue{{"size", "us"}}, Unit{Base: 1500}},
-		"a plan, a text, a charge": {&p.Plans[0], []FieldValue{{"email", "x"}, {"region", "us"}}, Unit{1500, 525, 2000}},
-	} {
-		got := unitPrice(p, tc.plan, tc.fields)
-		assert.That(t, got == tc.want && got.Total() == tc.want.Base+tc.want.Addons+tc.want.Plan,
-			"%s: %+v, want %+v", name, got, tc.want)
-	}
-}
+func stocked(n int64) *cart.Product { return sells(func(p *cart.Product) { p.Stock = &n }) }
 
 func TestPrice_Totals(t *testing.T) {
 	t.Parallel()
@@ -79,8 +42,8 @@ func TestPrice_Totals(t *testing.T) {
 		"KWD 5 % included":      {store.Store{Currency: "KWD", TaxRate: 50_000, PricesIncludeTax: true}, 4950, 1, 236, 4950},
 		"rounded once, not per": {store.Store{Currency: "SAR", TaxRate: 150_000}, 3, 10, 5, 35}, // 10 times 0.45, not 10 times 0
 	} {
-		c := Cart{Lines: []Line{{ID: "1", Quantity: tc.quantity}}}
-		got := Price(c, &tc.store, map[int64]*Product{1: sold(1, tc.unit)}, testLimits)
+		c := cart.Cart{Lines: []cart.Line{{ID: "1", Quantity: tc.quantity}}}
+		got := Of(c, &tc.store, map[int64]*cart.Product{1: carttest.Sold(1, tc.unit)}, carttest.Limits)
 		if want := tc.unit * money.Amount(tc.quantity); got.Subtotal != want || got.Lines[0].Total != want {
 			t.Errorf("%s: subtotal %d, line %d, want %d", name, got.Subtotal, got.Lines[0].Total, want)
 		}
@@ -91,15 +54,15 @@ func TestPrice_Totals(t *testing.T) {
 
 func TestPrice_GivesStockToLinesInCartOrder(t *testing.T) {
 	t.Parallel()
-	p := account()
+	p := carttest.Account()
 	p.Fields, p.Stock = nil, new(int64(4))
-	c := Cart{Lines: []Line{
+	c := cart.Cart{Lines: []cart.Line{
 		{ID: "5.p52", Quantity: 3},
 		{ID: "5.p51", Quantity: 2},
 		{ID: "1", Quantity: 900},
 		{ID: "5.p51.fAAAAAAAAAAAAAAAA", Quantity: 1},
 	}}
-	got := Price(c, &store.Store{}, map[int64]*Product{5: p, 1: sold(1, 1)}, testLimits)
+	got := Of(c, &store.Store{}, map[int64]*cart.Product{5: p, 1: carttest.Sold(1, 1)}, carttest.Limits)
 	left := []any{nil, int64(1), nil, int64(0)}
 	sentences := []string{
 		1: "You can buy only 1 of “Account” in addition to the 3 in your cart.",
@@ -118,49 +81,42 @@ func TestPrice_GivesStockToLinesInCartOrder(t *testing.T) {
 
 func TestPrice_GoneProductsAndPlansCostNothing(t *testing.T) {
 	t.Parallel()
-	p := account()
-	c := Cart{Lines: []Line{
+	p := carttest.Account()
+	c := cart.Cart{Lines: []cart.Line{
 		{ID: "404", Quantity: 2, AddedPrice: 9900},
-		{ID: "5.p59", Quantity: 2, Fields: []FieldValue{{"email", "x"}}},
+		{ID: "5.p59", Quantity: 2, Fields: []cart.FieldValue{{Name: "email", Value: "x"}}},
 	}}
-	got := Price(c, &store.Store{}, map[int64]*Product{5: p}, testLimits)
-	if l := got.Lines[0]; l.Product != nil || l.Unit != (Unit{}) || l.Total != 0 || l.Issue.Code != problem.ProductNotFound {
+	got := Of(c, &store.Store{}, map[int64]*cart.Product{5: p}, carttest.Limits)
+	if l := got.Lines[0]; l.Product != nil || l.Unit != (cart.Unit{}) || l.Total != 0 || l.Issue.Code != problem.ProductNotFound {
 		t.Errorf("a product that is gone: %+v", l)
 	}
-	if l := got.Lines[1]; l.Plan != nil || l.Unit != (Unit{Base: 1500}) || l.Issue.Code != problem.PlanUnavailable {
+	if l := got.Lines[1]; l.Plan != nil || l.Unit != (cart.Unit{Base: 1500}) || l.Issue.Code != problem.PlanUnavailable {
 		t.Errorf("a plan that is gone: %+v", l)
 	}
 	assert.Equal(t, got.Subtotal, 3000, "subtotal")
 }
 
-func TestCart_CountAndProductIDs(t *testing.T) {
-	t.Parallel()
-	c := Cart{Lines: []Line{{ID: "5.p52", Quantity: 3}, {ID: "1", Quantity: 2}, {ID: "5.p51", Quantity: 1}}}
-	assert.That(t, c.Count() == 6, "count %d", c.Count())
-	assert.Equal(t, c.ProductIDs(), []int64{1, 5}, "products")
-}
-
-func taxed(id int64, price money.Amount, rate int64) *Product {
-	p := sold(id, price)
+func taxed(id int64, price money.Amount, rate int64) *cart.Product {
+	p := carttest.Sold(id, price)
 	p.TaxRate = &rate
 	return p
 }
 
 func TestPrice_TaxesEachRateOnce(t *testing.T) {
 	t.Parallel()
-	lines := func(ids ...LineID) Cart {
-		c := Cart{Coupons: []string{"C"}}
+	lines := func(ids ...cart.LineID) cart.Cart {
+		c := cart.Cart{Coupons: []string{"C"}}
 		for _, id := range ids {
-			c.Lines = append(c.Lines, Line{ID: id, Quantity: 1})
+			c.Lines = append(c.Lines, cart.Line{ID: id, Quantity: 1})
 		}
 		return c
 	}
-	products := map[int64]*Product{
-		1: sold(1, 1003), 2: taxed(2, 1003, 0), 3: taxed(3, 1003, 50_000), 4: sold(4, 1003), 5: taxed(5, 1003, 150_000),
+	products := map[int64]*cart.Product{
+		1: carttest.Sold(1, 1003), 2: taxed(2, 1003, 0), 3: taxed(3, 1003, 50_000), 4: carttest.Sold(4, 1003), 5: taxed(5, 1003, 150_000),
 	}
 	all := &Coupon{Code: "C", Kind: Percent, Rate: 100_000}
 	for name, tc := range map[string]struct {
-		cart     Cart
+		cart     cart.Cart
 		included bool
 		coupon   *Coupon
 		want     []TaxLine
@@ -179,7 +135,7 @@ func TestPrice_TaxesEachRateOnce(t *testing.T) {
 		"an untaxed one and one that left": {lines("404", "2"), true, nil, []TaxLine{{0, 1003, 0}}, 1003},
 	} {
 		store := &store.Store{Currency: "SAR", TaxRate: 150_000, PricesIncludeTax: tc.included}
-		got := Price(tc.cart, store, products, testLimits)
+		got := Of(tc.cart, store, products, carttest.Limits)
 		if tc.coupon != nil {
 			got.redeemOne(tc.coupon, Uses{}, store, time.Now())
 		}
@@ -200,4 +156,41 @@ func TestPrice_TaxOfOneRateAllocatesOnce(t *testing.T) {
 		p.addTax(riyals)
 	})
 	assert.That(t, n <= 1, "%v allocations for %d lines", n, len(p.Lines))
+}
+
+var highestLimits = cart.Limits{Lines: cart.MaxLines, Quantity: cart.MaxQuantity, LineText: cart.MaxLineText, CartText: cart.MaxCartText}
+
+// costliest returns a product with the highest prices and the maximum number of fields, and
+// a line for it that chooses a surcharge in every field.
+func costliest(id int64) (*cart.Product, cart.Line) {
+	p := carttest.Sold(id, cart.MaxPrice)
+	p.Plans = []cart.Plan{{ID: 1, Duration: "monthly", Price: cart.MaxPrice}}
+	var answers []cart.FieldValue
+	for i := range cart.MaxFields {
+		name := fmt.Sprintf("field %02d", i)
+		p.Fields = append(p.Fields, cart.Field{Name: name, Options: []cart.Option{{Code: "x", Name: locale.Named("X"), Price: cart.MaxSurcharge}}})
+		answers = append(answers, cart.FieldValue{Name: name, Value: "x"})
+	}
+	return p, cart.Line{ID: cart.NewLineID(id, 1, answers), Quantity: cart.MaxQuantity, Fields: answers}
+}
+
+// Only a merge fills a cart to MergeFactor × MaxLines.
+func TestPrice_DoesNotOverflowAtTheMaximums(t *testing.T) {
+	t.Parallel()
+	products := map[int64]*cart.Product{}
+	var c cart.Cart
+	for id := range int64(cart.MergeFactor * cart.MaxLines) {
+		p, line := costliest(id + 1)
+		products[p.ID], c.Lines = p, append(c.Lines, line)
+	}
+	store := &store.Store{Currency: "KWD", TaxRate: cart.MaxTaxRate}
+	got := Of(c, store, products, highestLimits)
+	got.redeemOne(&Coupon{Code: "C", Kind: Percent, Rate: 1}, Uses{}, store, time.Now()) // 0.0001 %
+
+	subtotal := new(big.Int).Mul(big.NewInt(cart.MergeFactor*cart.MaxLines*cart.MaxQuantity), big.NewInt(int64(2*cart.MaxPrice+cart.MaxFields*cart.MaxSurcharge)))
+	assert.That(t, big.NewInt(int64(got.Subtotal)).Cmp(subtotal) == 0 && 2*got.Subtotal == highestTotal,
+		"subtotal %d, want %d", got.Subtotal, subtotal)
+	want := 2 * (got.Subtotal - got.Subtotal/1_000_000)
+	assert.That(t, got.Total == want && got.Total >= 0, "total %d, want %d", got.Total, want)
+	assert.Equal(t, string(money.AppendMajor(nil, got.Total, 3)), "8999991000000000", "the total is shown as")
 }

@@ -1,4 +1,4 @@
-package cart_test
+package transfer_test
 
 import (
 	"maps"
@@ -13,6 +13,7 @@ import (
 	"commerce/cart"
 	"commerce/cart/carttest"
 	"commerce/cart/money"
+	"commerce/cart/transfer"
 )
 
 // A guest's cart is merged into a customer's, who may change it, and undoes the merge. No quantity or coupon is
@@ -22,12 +23,12 @@ func TestUndoMerge_LosesAndAddsNothing(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
 		own, guest := drawCart(r, "customer's"), drawCart(r, "guest's")
-		by := rapid.SampledFrom([]cart.Strategy{cart.Sum, cart.Max, cart.KeepGuest, cart.KeepCustomer}).Draw(r, "strategy")
+		by := rapid.SampledFrom([]transfer.Strategy{transfer.Sum, transfer.Max, transfer.KeepGuest, transfer.KeepCustomer}).Draw(r, "strategy")
 		bounds := map[cart.LineID]cart.Bounds{}
 		for _, l := range guest.Lines {
 			bounds[l.ID] = cart.Bounds{Stock: rapid.SampledFrom([]int64{-1, 3, 5}).Draw(r, "stock"), Min: 1, Max: 99}
 		}
-		m := cart.Merge(own, guest, cart.MergeRules{Strategy: by, Bounds: bounds, Combine: combining}, cart.Offers{})
+		m := transfer.Merge(own, guest, transfer.MergeRules{Strategy: by, Bounds: bounds, Combine: combining}, transfer.Offers{})
 		merged, came := m.Cart, m.Came
 		if diff := cmp.Diff(cameIn(own, merged, guest), came, cmpopts.EquateEmpty()); diff != "" {
 			r.Fatalf("what the merge has brought (-by both carts +told):\n%s", diff)
@@ -36,7 +37,7 @@ func TestUndoMerge_LosesAndAddsNothing(t *testing.T) {
 		if rapid.Bool().Draw(r, "changed since") {
 			now = drawChanges(r, merged)
 		}
-		u := now.UndoMerge(came)
+		u := transfer.UndoMerge(now, came)
 		checkUndone(r, u, now, came)
 		if !cmp.Equal(now, merged) {
 			return
@@ -49,7 +50,7 @@ func TestUndoMerge_LosesAndAddsNothing(t *testing.T) {
 		if diff := cmp.Diff(own, u.Customer, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(cart.Cart{}, "Version")); diff != "" || u.Adjusted != nil {
 			r.Fatalf("adjusted: %v, the customer's cart (-before the merge +after):\n%s", u.Adjusted, diff)
 		}
-		if again := u.Customer.UndoMerge(came); again.Guest.Lines != nil || again.Guest.Coupons != nil || again.Guest.Buyer != (cart.Buyer{}) || again.Guest.Metadata != nil {
+		if again := transfer.UndoMerge(u.Customer, came); again.Guest.Lines != nil || again.Guest.Coupons != nil || again.Guest.Buyer != (cart.Buyer{}) || again.Guest.Metadata != nil {
 			r.Fatalf("undone twice, it takes out %+v", again.Guest)
 		}
 	})
@@ -64,19 +65,19 @@ func TestUndoMerge_OfTwoMergesGivesBackBoth(t *testing.T) {
 	}
 	rapid.Check(t, func(r *rapid.T) {
 		own := drawCart(r, "customer's")
-		first := cart.Merge(own, drawCart(r, "first guest's"), cart.MergeRules{Strategy: cart.Sum, Bounds: free, Combine: combining}, cart.Offers{})
-		second := cart.Merge(first.Cart, drawCart(r, "second guest's"), cart.MergeRules{Strategy: cart.Sum, Bounds: free, Combine: combining}, cart.Offers{})
-		merges := []cart.CameIn{first.Came, second.Came}
+		first := transfer.Merge(own, drawCart(r, "first guest's"), transfer.MergeRules{Strategy: transfer.Sum, Bounds: free, Combine: combining}, transfer.Offers{})
+		second := transfer.Merge(first.Cart, drawCart(r, "second guest's"), transfer.MergeRules{Strategy: transfer.Sum, Bounds: free, Combine: combining}, transfer.Offers{})
+		merges := []transfer.CameIn{first.Came, second.Came}
 		now := second.Cart
 		if rapid.Bool().Draw(r, "oldest first") {
-			u := now.UndoMerge(first.Came, second.Came)
-			now, merges = u.Customer, []cart.CameIn{second.Came.Below(u.Guest.Lines)}
+			u := transfer.UndoMerge(now, first.Came, second.Came)
+			now, merges = u.Customer, []transfer.CameIn{second.Came.Below(u.Guest.Lines)}
 			if u.Adjusted != nil {
 				r.Fatalf("told %+v", u.Adjusted)
 			}
 		}
 		for _, came := range slices.Backward(merges) {
-			u := now.UndoMerge(came)
+			u := transfer.UndoMerge(now, came)
 			if now = u.Customer; u.Adjusted != nil {
 				r.Fatalf("told %+v", u.Adjusted)
 			}
@@ -87,7 +88,7 @@ func TestUndoMerge_OfTwoMergesGivesBackBoth(t *testing.T) {
 	})
 }
 
-func checkUndone(r *rapid.T, u cart.Undone, now cart.Cart, came cart.CameIn) {
+func checkUndone(r *rapid.T, u transfer.Undone, now cart.Cart, came transfer.CameIn) {
 	if names := u.Customer.Metadata.With(u.Guest.Metadata); !maps.Equal(names, now.Metadata) || len(u.Customer.Metadata)+len(u.Guest.Metadata) != len(names) {
 		r.Fatalf("metadata: %v and %v", u.Customer.Metadata, u.Guest.Metadata)
 	}
@@ -199,8 +200,8 @@ func drawChanges(r *rapid.T, c cart.Cart) cart.Cart {
 }
 
 // cameIn is what the merge of a guest's cart has brought into a customer's, by what that was before and after.
-func cameIn(before, after, guest cart.Cart) cart.CameIn {
-	in := cart.CameIn{Lines: map[cart.LineID]cart.CameLine{}, Metadata: added(before.Metadata, after.Metadata)}
+func cameIn(before, after, guest cart.Cart) transfer.CameIn {
+	in := transfer.CameIn{Lines: map[cart.LineID]transfer.CameLine{}, Metadata: added(before.Metadata, after.Metadata)}
 	for _, code := range after.Coupons {
 		if !slices.Contains(before.Coupons, code) {
 			in.Coupons = append(in.Coupons, code)
@@ -214,7 +215,7 @@ func cameIn(before, after, guest cart.Cart) cart.CameIn {
 		if before.Has(l.ID) {
 			held = *before.Line(l.ID)
 		}
-		came := cart.CameLine{Before: held.Quantity, After: l.Quantity, Metadata: added(held.Metadata, l.Metadata)}
+		came := transfer.CameLine{Before: held.Quantity, After: l.Quantity, Metadata: added(held.Metadata, l.Metadata)}
 		if held.Notice == "" {
 			came.Notice = l.Notice
 		}
