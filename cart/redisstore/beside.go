@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"commerce/cart"
+	"commerce/cart/redisstore/layout"
 )
 
 // Packages beside the core keep hashes of their own, next to carts (see Ref.BesideKey) or elsewhere (see Ref.OtherKey). They
@@ -110,21 +111,9 @@ func (s *Store) MasterOf(ctx context.Context, ref Ref) (*redis.Client, error) {
 // AwaitMove waits a while, after an error of a cart's master, until another one can be found if the cart is there.
 func (s *Store) AwaitMove(ctx context.Context, ref Ref) { _, _ = s.locateAgain(ctx, ref.CartKey()) }
 
-// CopyOf returns the members of a copy of a cart: a hash in its layout, with its ID and its lines.
-func CopyOf(cartID string, lines []cart.Line, expires time.Time) []any {
-	members := []any{"i", cartID, "l", layout, "x", seconds(expires.Unix())}
-	for i, l := range lines {
-		members = append(members, string(l.ID), encodeLine(cart.Line{Quantity: l.Quantity}, int64(i)))
-		if len(l.Fields) > 0 {
-			members = append(members, string(l.ID)+":f", encodeFields(l.Fields))
-		}
-	}
-	return members
-}
-
 // ReadCopy reads a copy of a cart; the zero Cart if there is none.
 func (s *Store) ReadCopy(ctx context.Context, doing, key string) (cart.Cart, error) {
-	stored, err := parseMembers(membersOf(s.Client.HGetAll(ctx, key), nil))
+	stored, err := parseStored(membersOf(s.Client.HGetAll(ctx, key), nil))
 	if err != nil {
 		return cart.Cart{}, cart.Unavailable(doing, err)
 	}
@@ -141,4 +130,34 @@ func (s *Store) WasMerged(ctx context.Context, ref Ref, cartID string) (bool, er
 		return false, cart.Unavailable(fmt.Sprintf("look for merge of %s", cartID), err)
 	}
 	return n > 0, nil
+}
+
+// Channel is where changes of a cart are announced, in the cart's slot.
+func (r Ref) Channel() string { return r.key + ":live" }
+
+// announce adds a message to those who listen to a cart, if anyone does, as the last write.
+func (c *commit) announce(to cart.Listening, ref Ref, text string) {
+	if to.By != "" {
+		c.writes = append(c.writes, to.By, 0, 2, ref.Channel(), text)
+	}
+}
+
+// Announce makes changes of a cart announced on its channel by a command, for a time, and returns the cart's tag; "" for no cart. A
+// message is the tag after a change, or another text if the cart has moved. A repeat in the first half of the time writes nothing.
+func (s *Store) Announce(ctx context.Context, ref Ref, command string, during time.Duration) (tag string, err error) {
+	_, err = s.step(ctx, "listen to cart", []string{ref.CartKey()}, 0, func(found *Slot) (*commit, error) {
+		held, err := layout.Parse(found.hashes[0])
+		if tag = ""; err != nil || held.ID == "" {
+			return nil, err
+		}
+		tag = held.Tag()
+		left := held.Listened.Until - found.Now.Unix()
+		if held.Listened.By == command && left >= int64(during.Seconds())/2 {
+			return nil, nil
+		}
+		c := found.commit() // who listens does not keep the cart from expiring
+		c.write("HSET", found.keys[0], "n", c.nextFence(), "w", layout.EncodeListening(cart.Listening{Until: found.Now.Add(during).Unix(), By: command}))
+		return c, nil
+	})
+	return tag, err
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"commerce/auth/script"
+	"commerce/cart"
+	"commerce/cart/redisstore/layout"
 )
 
 //go:embed commit.lua
@@ -156,6 +158,24 @@ func (c *commit) write(command, key string, args ...any) {
 
 // delete adds the deletion of a key.
 func (c *commit) delete(key string) { c.writes = append(c.writes, "DEL", c.key(key), 0) }
+
+// change adds what changes members of a hash.
+func (c *commit) change(key string, m layout.Members) {
+	c.write("HDEL", key, m.Gone...)
+	c.write("HSET", key, m.Set...)
+}
+
+// encode adds what makes the cart as it was read the cell after a decision, and returns how it is then stored, and for how long.
+// now is the time of the decision, and ttl that of the cart.
+func (c *commit) encode(before *layout.Hash, after cart.Cell, ttl time.Duration, now time.Time) (layout.Hash, time.Duration) {
+	after, left, renewed := after.Expiring(ttl, now)
+	members, hash := layout.Encode(before, after, c.nextFence())
+	c.change(c.keys[0], members)
+	if renewed {
+		c.write("PEXPIRE", c.keys[0], left.Milliseconds())
+	}
+	return hash, left
+}
 
 func (s *Store) args(c *commit, deadline int64, turn time.Duration) []any {
 	all := make([]any, 0, 6+len(c.checks)+len(c.writes))

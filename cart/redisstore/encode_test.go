@@ -18,6 +18,7 @@ import (
 
 	"commerce/cart"
 	"commerce/cart/money"
+	"commerce/cart/redisstore/layout"
 	"commerce/deploy/assert"
 )
 
@@ -46,13 +47,13 @@ func TestEncode_WritesTheCartThatItReturns(t *testing.T) {
 			e.pass(time.Duration(rapid.SampledFrom([]int64{0, 1, 1500, 3_600_001, 90_000_000}).Draw(t, "ms")) * time.Millisecond)
 			held := e.read(t) // an emptied cart may have expired
 			want, left := e.change(t, &held, drawCell(t, &held.Cell, e.now))
-			if held = e.read(t); len(held.Lines) != len(held.orders) {
-				t.Fatalf("%d lines have %d orders", len(held.Lines), len(held.orders))
+			if held = e.read(t); len(held.Lines) != len(held.Orders) {
+				t.Fatalf("%d lines have %d orders", len(held.Lines), len(held.Orders))
 			}
-			if diff := gocmp.Diff(want, held, gocmp.AllowUnexported(Stored{}), cmpopts.EquateEmpty()); diff != "" {
+			if diff := gocmp.Diff(want, held, cmpopts.EquateEmpty()); diff != "" {
 				t.Fatalf("-returned +stored\n%s", diff)
 			}
-			e.wantOrders(t, held.orders)
+			e.wantOrders(t, held.Orders)
 			e.wantLeft(t, held.Expires, left)
 			e.laysWhatScriptsWrite(t)
 		}
@@ -66,9 +67,9 @@ func (e *encoding) pass(d time.Duration) {
 }
 
 // change commits what makes the held cart the cell after.
-func (e *encoding) change(t *rapid.T, held *Stored, after cart.Cell) (Stored, time.Duration) {
+func (e *encoding) change(t *rapid.T, held *layout.Hash, after cart.Cell) (layout.Hash, time.Duration) {
 	ms := e.now.UnixMilli()
-	c := &commit{keys: []string{e.ref.CartKey()}, time: ms, until: ms, fence: held.fence, mark: anyMark()}
+	c := &commit{keys: []string{e.ref.CartKey()}, time: ms, until: ms, fence: held.Fence, mark: anyMark()}
 	want, left := c.encode(held, after, encodedTTL, e.now)
 	at, err := e.masterOf(t.Context(), e.ref.CartKey())
 	if err != nil {
@@ -81,7 +82,7 @@ func (e *encoding) change(t *rapid.T, held *Stored, after cart.Cell) (Stored, ti
 	return want, left
 }
 
-func (e *encoding) read(t *rapid.T) Stored {
+func (e *encoding) read(t *rapid.T) layout.Hash {
 	members, err := e.Client.HGetAll(t.Context(), e.ref.CartKey()).Result()
 	if err != nil {
 		t.Fatal(err)
@@ -90,7 +91,7 @@ func (e *encoding) read(t *rapid.T) Stored {
 	for member, value := range members {
 		flat = append(flat, member, value)
 	}
-	held, err := parseMembers(flat, nil)
+	held, err := layout.Parse(flat)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,70 +210,26 @@ func drawTexts(t *rapid.T, before cart.Metadata) cart.Metadata {
 	return rapid.SampledFrom([]cart.Metadata{nil, before, {"a": "x"}, {"a": "x", "é.b": `"<\`}}).Draw(t, "metadata")
 }
 
-// Orders are only written where lines before a kept one did not keep theirs.
-func TestEncode_KeepsTheOrdersOfLines(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		after string
-		want  []int64
-		lines string // that are written
-	}{
-		"nothing":                 {"123", []int64{2, 4, 6}, ""},
-		"one more":                {"1234", []int64{2, 4, 6, 7}, "4"},
-		"two more":                {"12345", []int64{2, 4, 6, 7, 8}, "45"},
-		"one less":                {"13", []int64{2, 6}, ""},
-		"none":                    {"", []int64{}, ""},
-		"one edited to another":   {"193", []int64{2, 4, 6}, "9"},
-		"all edited to others":    {"789", []int64{2, 4, 6}, "789"},
-		"the last one edited":     {"128", []int64{2, 4, 6}, "8"},
-		"one edited into a later": {"23", []int64{4, 6}, ""},
-		"one in front":            {"9123", []int64{7, 8, 9, 10}, "9123"},
-		"one in between":          {"1923", []int64{2, 7, 8, 9}, "923"},
-		"the last one first":      {"312", []int64{6, 7, 8}, "12"},
-		"the first two swapped":   {"213", []int64{4, 7, 8}, "13"},
-		"reversed":                {"321", []int64{6, 7, 8}, "21"},
-	} {
-		before := Stored{orders: []int64{2, 4, 6}}
-		before.Lines = plainLines("123")
-		var m members
-		orders := m.lines(&before, plainLines(test.after))
-		assert.Equal(t, orders, test.want, "%s: orders", name)
-		written := ""
-		for i := 0; i < len(m.set); i += 2 {
-			written += m.set[i].(string)
-		}
-		assert.Equal(t, written, test.lines, "%s: written lines", name)
-	}
-}
-
-// plainLines are lines of which each has an ID of one digit.
-func plainLines(ids string) (lines []cart.Line) {
-	for _, id := range ids {
-		lines = append(lines, cart.Line{ID: cart.LineID(string(id)), Quantity: 1})
-	}
-	return lines
-}
-
 // A change writes only the members that it changes, beside the fence.
 func TestEncode_WritesOnlyWhatChanges(t *testing.T) {
 	t.Parallel()
 	now := time.UnixMilli(1_800_000_000_000)
 	marks := strings.Repeat(newFenceMark(rand.Reader, now.UnixMilli()), maxMarks)
-	before := Stored{layout: layout, fence: marks, orders: []int64{1, 2}}
+	before := layout.Hash{Number: layout.Number, Fence: marks, Orders: []int64{1, 2}}
 	before.ID, before.Version, before.Mark, before.Coupons, before.Expires = "C", 1, "M", []string{"TEN"}, now.Add(encodedTTL).Unix()
 	before.Lines = []cart.Line{{ID: "1", Quantity: 1, Notice: "n"}, {ID: "2", Quantity: 1, Metadata: cart.Metadata{"a": "b"}}}
 	after := before.Cell
 	after.Version, after.Mark, after.Coupons = 2, "N", nil
 	after.Lines = slices.Clone(after.Lines)
 	after.Lines[1].Quantity = 5
-	c := &commit{keys: []string{"key"}, time: now.UnixMilli(), fence: before.fence, mark: anyMark()}
+	c := &commit{keys: []string{"key"}, time: now.UnixMilli(), fence: before.Fence, mark: anyMark()}
 	fence := marks[markSize:] + c.mark
 	stored, left := c.encode(&before, after, encodedTTL, now)
 	assert.Equal(t, c.writes, []any{
 		"HDEL", 1, 1, "c",
 		"HSET", 1, 6, "n", fence, "v", "2.N", "2", "5 2 0",
 	}, "the writes")
-	assert.That(t, stored.fence == fence && left == encodedTTL, "stored %+v for %v", stored, left)
+	assert.That(t, stored.Fence == fence && left == encodedTTL, "stored %+v for %v", stored, left)
 }
 
 // Nothing that a fence tells of a commit is wrong, also with arbitrary marks and after a failover to a server whose clock

@@ -15,6 +15,7 @@ import (
 
 	"commerce/auth"
 	"commerce/cart"
+	"commerce/cart/redisstore/layout"
 )
 
 // Holding is one Redis key with data about a guest or a customer.
@@ -226,13 +227,13 @@ func (s *Store) hold(ctx context.Context, h *Holding) (exists bool, err error) {
 		var flat []string
 		if flat, err = membersOf(hash, nil); err == nil {
 			var stored Stored
-			stored, err = parseCart(flat)
+			stored.Hash, err = layout.ParseAny(flat)
 			h.Cart, h.claim = stored.expiring(h.Expires, s.Now()).Cart, hash.Val()["o"]
 		}
 	default:
 		var members []string
 		members, err = s.Client.HKeys(ctx, h.Key).Result()
-		h.Entries = int64(len(slices.DeleteFunc(members, func(m string) bool { return len(m) == 1 && !ofLine(m) }))) // not their order, nor a fence
+		h.Entries = int64(len(slices.DeleteFunc(members, func(m string) bool { return len(m) == 1 && !layout.OfLine(m) }))) // not their order, nor a fence
 	}
 	return true, err
 }

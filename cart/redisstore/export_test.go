@@ -6,9 +6,10 @@ import (
 	"io"
 	"time"
 
-	"commerce/cart"
-
 	"github.com/redis/go-redis/v9"
+
+	"commerce/cart"
+	"commerce/cart/redisstore/layout"
 )
 
 // Exports for the tests in package redisstore_test, which also import package service.
@@ -39,11 +40,9 @@ func Batched(client *redis.Client) func(context.Context, redis.Cmder) error {
 }
 
 var (
-	ParseCart   = parseCart
-	ParseKeyUse = parseKeyUse
-	ParseHash   = parseHash
-	Texts       = texts
-	RefOf       = refOf
+	ParseCart = layout.ParseAny
+	ParseHash = parseHash
+	RefOf     = refOf
 )
 
 func (r Ref) ClaimedKey() string                   { return r.claimedKey() }

@@ -1,9 +1,7 @@
 package redisstore
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"runtime/debug"
 	"slices"
@@ -13,6 +11,7 @@ import (
 
 	"commerce/auth/cause"
 	"commerce/cart"
+	"commerce/cart/redisstore/layout"
 )
 
 // group are changes of one cart that are decided in order and committed together: all of them or none. Each has its own
@@ -206,7 +205,7 @@ func (g *group) decide(at located) (*decision, error) {
 	var uses map[string]cart.KeyUse
 	for _, m := range g.members {
 		m.Mark = g.newMark()
-		cell.Key = parseKeyUse(m.used)
+		cell.Key = layout.ParseKeyUse(m.used)
 		if use, again := uses[m.Key]; again && m.Key != "" {
 			cell.Key = use
 		}
@@ -240,7 +239,7 @@ func (g *group) touches(d *cart.Decision, now time.Time) bool {
 // encode sets the commit of a decision, after which the cart is the cell.
 func (g *group) encode(d *decision, cell cart.Cell, uses map[string]cart.KeyUse, clockError int64) {
 	c := &commit{
-		keys: []string{g.ref.CartKey()}, time: d.now, until: d.now + clockError + g.tolerance<<min(g.late, 8), fence: g.held.fence, mark: newFenceMark(g.random, d.now),
+		keys: []string{g.ref.CartKey()}, time: d.now, until: d.now + clockError + g.tolerance<<min(g.late, 8), fence: g.held.Fence, mark: newFenceMark(g.random, d.now),
 	}
 	d.commit = c
 	for _, m := range g.members {
@@ -251,7 +250,8 @@ func (g *group) encode(d *decision, cell cart.Cell, uses map[string]cart.KeyUse,
 	added := len(uses)
 	if cell.ID != "" {
 		cell.Key = cart.KeyUse{}
-		d.stored, d.left = c.encode(&g.held, cell, g.members[0].TTL, time.UnixMilli(d.now))
+		hash, left := c.encode(&g.held.Hash, cell, g.members[0].TTL, time.UnixMilli(d.now))
+		d.stored, d.left = Stored{Hash: hash}, left
 	}
 	d.stored.roomForKeys = max(g.held.roomForKeys-added, 0)
 	if added > 0 {
@@ -259,7 +259,7 @@ func (g *group) encode(d *decision, cell cart.Cell, uses map[string]cart.KeyUse,
 	}
 	for _, m := range g.members {
 		if use, used := uses[m.Key]; used && m.Key != "" {
-			c.write("HSET", g.ref.KeysKey(), m.Key, encodeKeyUse(use))
+			c.write("HSET", g.ref.KeysKey(), m.Key, layout.EncodeKeyUse(use))
 			delete(uses, m.Key)
 		}
 	}
@@ -274,14 +274,6 @@ func (g *group) encode(d *decision, cell cart.Cell, uses map[string]cart.KeyUse,
 // patience is how long a commit waits for its reply before the cart is read meanwhile: its connection may hang while
 // others work.
 const patience = 15 * time.Millisecond
-
-// verdict is what a read tells of a commit without a reply.
-type verdict struct {
-	held Stored // the cart as it is now
-	made bool   // whether the commit was made; otherwise no copy of it can be made any more
-}
-
-func (*verdict) Error() string { return "redisstore: the outcome is known without a reply" }
 
 // commit sends a decision.
 func (g *group) commit(at located, d *decision) (done bool, err error) {
@@ -342,22 +334,6 @@ func (g *group) commit(at located, d *decision) (done bool, err error) {
 	return false, nil
 }
 
-// settle ends a decision whose reply is lost by what a read told of it. done is false if it was not made.
-func (g *group) settle(d *decision, v *verdict) (done bool) {
-	if g.keys() == 0 {
-		g.hold(v.held)
-	}
-	if !v.made {
-		g.setMaybeMade(nil)
-		g.ReplyLost(SettledNotMade)
-		return false
-	}
-	g.ReplyLost(SettledMade)
-	d.stored = v.held
-	g.end(d, unsafeWrite)
-	return true
-}
-
 // setMaybeMade sets the decisions of the members that may have been made; nil for none.
 func (g *group) setMaybeMade(each []cart.Decision) {
 	for i, m := range g.members {
@@ -367,65 +343,6 @@ func (g *group) setMaybeMade(each []cart.Decision) {
 		}
 	}
 }
-
-// judgeTries is how many attempts in a row may fail before the outcome of a commit stays unknown.
-const judgeTries = 3
-
-// barLife is for how many ms a bar may arrive.
-const barLife = 5000
-
-// judge reads the cart to learn whether a commit was made, and sees to it that it is not made later. It returns when that
-// is certain.
-func (g *group) judge(ctx context.Context, at located, c *commit) (v *verdict, err error) {
-	for failed := 0; failed < judgeTries; failed++ {
-		if v, err = g.judgeOnce(ctx, at, c); v != nil || errors.Is(err, errOvertaken) {
-			return v, err
-		}
-		if late := g.pause(ctx, patience); late != nil {
-			return nil, cause.Of(ServerOf(at.client), time.Now(), cmp.Or(err, late))
-		}
-	}
-	return nil, err
-}
-
-func (g *group) judgeOnce(ctx context.Context, at located, c *commit) (*verdict, error) {
-	now, err := at.redisNow(ctx)
-	if err != nil {
-		return nil, err
-	}
-	held, err := g.Store.read(ctx, at, g.ref, nil)
-	switch {
-	case err != nil:
-		return nil, err
-	case c.wasMade(held.fence):
-		return &verdict{held, true}, nil
-	case !c.wasNotMade(held.fence):
-		return nil, errOvertaken
-	case !c.expects(held.fence):
-		return &verdict{held, false}, nil
-	}
-	// Copies of the commit may be on their way: with another fence, none of them is made. A late copy of the bar does no harm.
-	bar := &commit{keys: []string{g.ref.CartKey()}, time: now, until: now + barLife, fence: held.fence, mark: newFenceMark(g.random, now)}
-	barred, _ := bar.encode(&held, held.Cell, g.ttlOf(g.ref), time.UnixMilli(now))
-	reply, _, err := g.send(ctx, at, bar, 0, 0)
-	switch {
-	case err == nil && reply.word == "applied":
-		return &verdict{barred, false}, nil
-	case err != nil && isReply(err) && now > c.until: // Redis refuses writes, and the read was after the commit's time
-		return &verdict{held, false}, nil
-	case err != nil && isReply(err):
-		return nil, cmp.Or(g.pause(ctx, time.Duration(c.until-now)*time.Millisecond), err)
-	case err != nil:
-		return nil, err
-	case reply.wait > 0:
-		return nil, cmp.Or(g.pause(ctx, reply.wait), errNotBarred)
-	}
-	return nil, errNotBarred
-}
-
-var errNotBarred = errors.New("redisstore: the cart has changed, or Redis is slow, while the outcome of a commit was looked up")
-
-var errOvertaken = errors.New("redisstore: the reply of a commit was lost, and others have changed the cart too often since")
 
 // turn is for how long others must not commit if this commit fails. Whoever is nearer to Redis would win every race.
 func (g *group) turn() time.Duration {
@@ -441,7 +358,7 @@ func (g *group) changed(reply committed) error {
 	if reply.wait > 0 {
 		return g.pause(g.ctx, reply.wait)
 	}
-	held, err := parseMembers(reply.cart, nil)
+	held, err := parseStored(reply.cart, nil)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"commerce/auth/script"
 	"commerce/cart"
 	"commerce/cart/carttest"
+	"commerce/cart/redisstore/layout"
 	"commerce/deploy/assert"
 	"commerce/deploy/connect"
 	"commerce/deploy/ephemeral"
@@ -87,7 +88,7 @@ func TestKeys_OfLongAgoAreStoredAgain(t *testing.T) {
 func TestKeys_OfAnUnusedCartAreBounded(t *testing.T) {
 	t.Parallel()
 	s, ref := hooked(t, ephemeral.Redis(t), hook{}), newRef()
-	s.Client.HSet(t.Context(), ref.CartKey(), "l", layout, "n", anyMark())
+	s.Client.HSet(t.Context(), ref.CartKey(), "l", layout.Number, "n", anyMark())
 	nothing := func(c *cart.Cell, _ cart.Limits, _ time.Time) cart.Effect { return cart.Effect{Cart: c.Cart} }
 	for i := range cart.KeysKept + 20 {
 		on := Conditions{Key: fmt.Sprint("k", i), Fingerprint: "f"}
@@ -163,7 +164,7 @@ func TestJudge_KnowsWithoutTheClockOfAnotherNode(t *testing.T) {
 		wrong.clock = redisClock{ahead: right.clock.ahead + 2000, known: true}
 		wrong.mu.Unlock()
 		now := right.client.Time(t.Context()).Val().UnixMilli()
-		c := &commit{keys: []string{ref.CartKey()}, time: now, until: now + 5000, fence: held.fence, mark: newFenceMark(s.random, now)}
+		c := &commit{keys: []string{ref.CartKey()}, time: now, until: now + 5000, fence: held.Fence, mark: newFenceMark(s.random, now)}
 		c.write("HSET", ref.CartKey(), "n", c.nextFence())
 		v, err := (&group{Store: s, ref: ref}).judge(t.Context(), wrong, c)
 		late, _ := s.script.Run(t.Context(), s.Client, script.Once, c.keys, s.args(c, noDeadline, 0)...).Slice()

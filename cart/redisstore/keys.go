@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"commerce/auth"
+	"commerce/cart"
 )
 
 // All keys are built in this file. All keys of one cart have the same hash tag, in braces, and so
@@ -101,3 +102,6 @@ func (r Ref) guestOfStore(digest string) Ref { return RefOfTag(r.store() + ":g:"
 
 // TokenDigest is the digest of the token in a guest's tag.
 func (r Ref) TokenDigest() string { return r.tag()[strings.LastIndexByte(r.tag(), ':')+1:] }
+
+// GuestOf refers to the guest's cart that a note of its owner is about.
+func GuestOf(owner Ref, note cart.Note) Ref { return owner.guestOfStore(note.Guest) }

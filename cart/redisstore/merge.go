@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
 	"commerce/cart"
+	"commerce/cart/redisstore/layout"
 	"commerce/cart/transfer"
 )
 
@@ -59,12 +61,12 @@ func (s *Store) Claim(ctx context.Context, owner, guest Ref, note string, needs 
 	mine := map[string]bool{} // the names of the claims that this call may have made: a failover can lose the first
 	keys := []string{guest.CartKey(), guest.claimedKey(), guest.KeysKey()}
 	_, err = s.step(ctx, "claim guest cart", keys, claimWait, func(found *Slot) (*commit, error) {
-		held, err := parseMembers(found.hashes[0], nil)
+		held, err := layout.Parse(found.hashes[0])
 		if err != nil {
 			return nil, err
 		}
-		slot := transfer.Guest{Cell: held.Cell, Keys: parseKeys(found.hashes[2])}
-		if slot.Aside, err = parseAside(found.hashes[1], slot.Keys); err != nil {
+		slot := transfer.Guest{Cell: held.Cell, Keys: layout.ParseKeys(found.hashes[2])}
+		if slot.Aside, err = layout.ParseAside(found.hashes[1], slot.Keys); err != nil {
 			return nil, err
 		}
 		by := transfer.Claim{Owner: owner.tag(), Note: note, Name: s.newMark()}
@@ -74,7 +76,7 @@ func (s *Store) Claim(ctx context.Context, owner, guest Ref, note string, needs 
 		}
 		claimed = Claimed{*after.Aside, slot.Aside != nil && !mine[after.Aside.Name], guest, found.at.master}
 		if slot.Aside != nil {
-			return found.confirmClaim(encodeClaim(slot.Aside.Claim)), nil
+			return found.confirmClaim(layout.EncodeClaim(slot.Aside.Claim)), nil
 		}
 		mine[by.Name] = true
 		return s.setAside(found, &held, after, guest, moved), nil
@@ -92,18 +94,18 @@ func (s *Slot) confirmClaim(claim string) *commit {
 
 // setAside moves the hash of the cart. What stays is written with the next fence: without it, a late copy
 // of a commit that has expected no cart could still be applied.
-func (s *Store) setAside(found *Slot, held *Stored, after transfer.Guest, guest Ref, moved string) *commit {
+func (s *Store) setAside(found *Slot, held *layout.Hash, after transfer.Guest, guest Ref, moved string) *commit {
 	c := found.commit()
 	claimed := guest.claimedKey()
 	c.check(claimed, "o", "")
 	c.write("RENAME", found.keys[0], claimed)
-	c.write("HSET", claimed, "o", encodeClaim(after.Aside.Claim), "k", encodeUses(after.Aside.Keys))
+	c.write("HSET", claimed, "o", layout.EncodeClaim(after.Aside.Claim), "k", layout.EncodeUses(after.Aside.Keys))
 	c.write("PEXPIRE", claimed, s.TTL.Customer.Milliseconds())
 	if moved != "" {
 		c.write("HSET", guest.movedKey(), "t", moved)
 		c.write("PEXPIRE", guest.movedKey(), s.TTL.Guest.Milliseconds())
 	}
-	c.encode(&Stored{}, after.Cell, found.ttl, found.Now)
+	c.encode(&layout.Hash{}, after.Cell, found.ttl, found.Now)
 	c.announce(held.Listened, guest, "gone")
 	return c
 }
@@ -121,7 +123,7 @@ func (s *Store) Apply(
 	}
 	keys := []string{owner.CartKey(), owner.offeredKey(from.ID), owner.KeysKey(), owner.cameKey()}
 	copies, err := s.step(ctx, "apply merge", keys, replicaWait, func(found *Slot) (*commit, error) {
-		held, to, err := parseOwner(found.hashes)
+		held, to, err := layout.ParseOwner(found.hashes)
 		if err != nil {
 			return nil, err
 		}
@@ -138,7 +140,8 @@ func (s *Store) Apply(
 		after, now := arrival.Apply(to, found.Now)
 		c := found.become(&held, after.Cell)
 		c.made = func() { report = cmp.Or(now, report) } // a repeat that waits for replicas has nothing to report
-		c.offers(keys[1], to.Offers, after.Offers, s.TTL.Customer+offersOutlive)
+		c.change(keys[1], layout.Offers(to.Offers, after.Offers))
+		c.write("PEXPIRE", keys[1], (s.TTL.Customer + offersOutlive).Milliseconds())
 		found.keyUses(c, 2, to.Keys, after.Keys)
 		c.came(keys[3], to.Came, after.Came)
 		if now != nil {
@@ -155,6 +158,38 @@ func (s *Store) Apply(
 	return report, nil
 }
 
+// keyUses adds to a commit the writes that turn the idempotency keys before into those after. Each that is set must still be as it
+// was read.
+func (s *Slot) keyUses(c *commit, hash int, before, after map[string]cart.KeyUse) {
+	key := s.keys[hash]
+	var set, gone []any
+	for _, digest := range slices.Sorted(maps.Keys(after)) {
+		if use := after[digest]; before[digest].Fingerprint != use.Fingerprint || !before[digest].At.Equal(use.At) {
+			c.check(key, digest, s.Get(hash, digest))
+			set = append(set, digest, layout.EncodeKeyUse(use))
+		}
+	}
+	for _, digest := range slices.Sorted(maps.Keys(before)) {
+		if _, kept := after[digest]; !kept {
+			gone = append(gone, digest)
+		}
+	}
+	c.write("HDEL", key, gone...)
+	c.write("HSET", key, set...)
+	if len(set) > 0 {
+		c.write("PEXPIRE", key, cart.KeyLife.Milliseconds())
+	}
+}
+
+// came adds to a commit the writes that turn what has come before into that after.
+func (c *commit) came(key string, before, after map[string]transfer.CameIn) {
+	m := layout.Came(before, after)
+	c.change(key, m)
+	if len(m.Set) > 0 {
+		c.write("PEXPIRE", key, transfer.UndoLife.Milliseconds())
+	}
+}
+
 // ErrUnconfirmed means that not every replica has confirmed what a step did. The claimed cart must stay, since a failover may
 // lose the merged lines.
 var ErrUnconfirmed = errors.New("redisstore: not confirmed by every replica")
@@ -163,7 +198,7 @@ var ErrUnconfirmed = errors.New("redisstore: not confirmed by every replica")
 // lost this claim, and the cart been claimed again, with more lines. Call it only after Apply has succeeded.
 func (s *Store) Finish(ctx context.Context, guest Ref, claimed Claimed) (another bool, err error) {
 	_, err = s.step(ctx, "finish merge", []string{guest.claimedKey()}, 0, func(found *Slot) (*commit, error) {
-		claim, now := encodeClaim(claimed.Claim), found.Get(0, "o")
+		claim, now := layout.EncodeClaim(claimed.Claim), found.Get(0, "o")
 		if another = now != claim && now != ""; now != claim {
 			return nil, nil
 		}
@@ -190,7 +225,7 @@ func (s *Store) Release(ctx context.Context, owner Ref, note string) error {
 func (s *Store) ForgetOld(ctx context.Context, owner Ref, note cart.Note) error {
 	if note.Applied {
 		copies, err := s.step(ctx, "confirm merge", []string{owner.CartKey()}, replicaWait, func(found *Slot) (*commit, error) {
-			held, err := parseMembers(found.hashes[0], nil)
+			held, err := layout.Parse(found.hashes[0])
 			return found.become(&held, held.Cell), err
 		})
 		if err == nil && !copies.survivesFailover() {
@@ -205,7 +240,7 @@ func (s *Store) ForgetOld(ctx context.Context, owner Ref, note cart.Note) error 
 
 func (s *Store) forget(ctx context.Context, owner Ref, rule func(cart.Cell, time.Time) cart.Cell) error {
 	_, err := s.step(ctx, "forget merge", []string{owner.CartKey()}, 0, func(found *Slot) (*commit, error) {
-		held, err := parseMembers(found.hashes[0], nil)
+		held, err := layout.Parse(found.hashes[0])
 		cell := rule(held.Cell, found.Now)
 		if err != nil || len(cell.Pending) == len(held.Pending) {
 			return nil, err

@@ -1,7 +1,6 @@
 package redisstore
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -42,32 +41,20 @@ func (p parsedCarts) parse(ref Ref, hash redis.Cmder) (Stored, error) {
 	var room [128]string // on the stack, for most carts
 	raw, ok := hash.(*redis.RawCmd)
 	if !ok || raw.Err() != nil {
-		return parseMembers(membersOf(hash, room[:0]))
+		return parseStored(membersOf(hash, room[:0]))
 	}
 	if known, ok := p.known.Get(ref.key); ok && known.reply == string(raw.Val()) {
 		return known.stored, nil
 	}
 	reply := string(raw.Val())
-	stored, err := parseMembers(parseHash(room[:0], reply))
-	if err == nil && stored.layout != "" {
+	stored, err := parseStored(parseHash(room[:0], reply))
+	if err == nil && stored.Number != "" {
 		known, ok := p.known.Get(ref.key)
-		same := ok && known.stored.fence == stored.fence
+		same := ok && known.stored.Fence == stored.Fence
 		if same { // a key's use changes the fence
 			stored.roomForKeys = known.stored.roomForKeys
 		}
 		p.known.Put(ref.key, parsedCart{reply: reply, stored: stored, at: p.clock(), shared: known.shared || ok && !same})
-	}
-	return stored, err
-}
-
-// parseMembers parses a cart that was read, if that succeeded; the zero Stored if there is none.
-func parseMembers(flat []string, err error) (Stored, error) {
-	if err != nil || len(flat) == 0 {
-		return Stored{}, err
-	}
-	stored, err := parseCart(flat)
-	if err == nil && stored.layout != layout {
-		err = fmt.Errorf("%w: number %q, this release knows %s", errLayout, stored.layout, layout)
 	}
 	return stored, err
 }
@@ -80,12 +67,12 @@ func (p parsedCarts) last(ref Ref) (Stored, bool) {
 
 // keep remembers a cart, which was not parsed from a reply: as it was read, or as this instance has made it.
 func (p parsedCarts) keep(ref Ref, stored Stored, made bool) {
-	if stored.layout == "" {
+	if stored.Number == "" {
 		return
 	}
 	stored.oldestKeys = nil
 	known, ok := p.known.Get(ref.key)
-	same := ok && stored.fence != "" && known.stored.fence == stored.fence
+	same := ok && stored.Fence != "" && known.stored.Fence == stored.Fence
 	kept := parsedCart{stored: stored, at: p.clock(), shared: known.shared || ok && !same && !made}
 	if same {
 		kept.reply = known.reply

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"commerce/cart/redisstore/layout"
 	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
@@ -42,7 +43,7 @@ func TestErase_KeepsTheClaimOfAnotherCustomer(t *testing.T) {
 	store := time.Now().UnixNano() % 1e9
 	erased, other, guest := CustomerRef(store, "erased"), CustomerRef(store, "other"), GuestRefOf(store, "digest")
 	claims := func(owner Ref) {
-		assert.NoError(t, s.Client.HSet(context.WithoutCancel(t.Context()), guest.claimedKey(), "l", layout, "i", "ID", "v", "1.m", "o", owner.tag()+" mnote "+anyMark()).Err())
+		assert.NoError(t, s.Client.HSet(context.WithoutCancel(t.Context()), guest.claimedKey(), "l", layout.Number, "i", "ID", "v", "1.m", "o", owner.tag()+" mnote "+anyMark()).Err())
 	}
 	s = hooked(t, ephemeral.Redis(t), hook{process: func(_ context.Context, cmd redis.Cmder, next func() error) error {
 		if cmd.Name() == "watch" {

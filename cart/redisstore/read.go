@@ -1,24 +1,28 @@
 package redisstore
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"commerce/cart"
+	"commerce/cart/redisstore/layout"
 )
 
 // Stored is what is stored for a reference. The zero value means nothing is.
 type Stored struct {
-	cart.Cell
+	layout.Hash
 
 	// Merged is the report of the latest merge within cart.ReportLife; nil for none.
 	Merged *cart.MergeReport
-
-	layout string
-	fence  string  // see commit
-	orders []int64 // of the lines, ascending
 
 	// roomForKeys is how many idempotency keys at least can be added before the oldest must leave; 0 if that is not known.
 	roomForKeys int
@@ -126,7 +130,7 @@ func (s *Store) loaded(ctx context.Context, at located, ref Ref, hash redis.Cmde
 	if err != nil {
 		return Stored{}, cart.Unavailable("read cart", err)
 	}
-	if stored.layout == "" {
+	if stored.Number == "" {
 		return Stored{}, nil
 	}
 	redisNow, err := at.redisNow(ctx)
@@ -159,7 +163,7 @@ func (c *Stored) renewedAt(left, ttl time.Duration) bool {
 
 func (s *Store) renew(ctx context.Context, ref Ref) (renewed Stored, err error) {
 	_, err = s.step(ctx, "renew cart", []string{ref.CartKey()}, 0, func(found *Slot) (*commit, error) {
-		held, err := parseMembers(found.hashes[0], nil)
+		held, err := parseStored(found.hashes[0], nil)
 		if err != nil {
 			return nil, err
 		}
@@ -169,9 +173,8 @@ func (s *Store) renew(ctx context.Context, ref Ref) (renewed Stored, err error) 
 			return nil, nil
 		}
 		c := found.commit()
-		stored, left := c.encode(&held, held.Cell, found.ttl, found.Now)
-		stored.Merged = held.Merged
-		renewed = stored.expiring(left, s.Now())
+		held.Hash, left = c.encode(&held.Hash, held.Cell, found.ttl, found.Now)
+		renewed = held.expiring(left, s.Now())
 		return c, nil
 	})
 	return renewed, err
@@ -191,4 +194,113 @@ func (c Stored) expiring(left time.Duration, now time.Time) Stored {
 		c.ExpiresAt = now.Add(left)
 	}
 	return c
+}
+
+// oldestKeys returns the digests of all keys, the oldest first.
+func (s *Store) oldestKeys(ctx context.Context, ref Ref) ([]string, error) {
+	all, err := s.Client.HGetAll(ctx, ref.KeysKey()).Result()
+	if err != nil {
+		return nil, err
+	}
+	ms := make(map[string]int64, len(all))
+	for key, use := range all {
+		at, _, _ := strings.Cut(use, " ")
+		ms[key], _ = strconv.ParseInt(at, 10, 64)
+	}
+	return slices.SortedFunc(maps.Keys(ms), func(a, b string) int { return cmp.Or(cmp.Compare(ms[a], ms[b]), cmp.Compare(a, b)) }), nil
+}
+
+// excessKeys returns the oldest keys, which leave when others are added.
+func (c *Stored) excessKeys(added map[string]cart.KeyUse) []string {
+	isAdded := func(key string) bool { _, ok := added[key]; return ok }
+	rest := slices.DeleteFunc(slices.Clone(c.oldestKeys), isAdded)
+	return rest[:min(len(rest), max(0, len(rest)+len(added)-cart.KeysKept))]
+}
+
+func anyOf(texts []string) []any {
+	all := make([]any, len(texts))
+	for i := range texts {
+		all[i] = texts[i]
+	}
+	return all
+}
+
+// parseStored parses the members of a cart that were read, if that succeeded; the zero Stored if there is none.
+func parseStored(flat []string, err error) (Stored, error) {
+	if err != nil {
+		return Stored{}, err
+	}
+	hash, err := layout.Parse(flat)
+	return Stored{Hash: hash}, err
+}
+
+// membersOf appends the reply of a command of ask to room: member, value, member, value, …
+func membersOf(hash redis.Cmder, room []string) ([]string, error) {
+	if raw, ok := hash.(*redis.RawCmd); ok {
+		reply, err := raw.Result()
+		if err != nil {
+			return nil, err
+		}
+		return parseHash(room, string(reply))
+	}
+	members, err := hash.(*redis.MapStringStringCmd).Result()
+	for member, value := range members {
+		room = append(room, member, value)
+	}
+	return room, err
+}
+
+// errReply means that Redis replied with an error, or with something other than a hash.
+var errReply = errors.New("redisstore: unexpected reply")
+
+// isMissing reports whether Redis replied that there is no value. An error that only wraps
+// redis.Nil is a failure: no sentinel knows the master.
+func isMissing(err error) bool { return err == redis.Nil }
+
+func isReply(err error) bool {
+	_, refused := errors.AsType[redis.Error](err)
+	return refused || errors.Is(err, errReply)
+}
+
+// parseHash parses the reply of HGETALL, a list in RESP2 and a map in RESP3, and appends it to
+// room. The texts share the memory of reply.
+func parseHash(room []string, reply string) ([]string, error) {
+	n, rest, ok := cutLength(reply, '*')
+	if pairs, after, isMap := cutLength(reply, '%'); isMap {
+		n, rest, ok = 2*pairs, after, true
+	}
+	if !ok {
+		return nil, fmt.Errorf("%w: %.40q", errReply, reply)
+	}
+	flat := slices.Grow(room, n)[:len(room)+n]
+	for i := len(room); i < len(flat); i++ {
+		size, text, ok := cutLength(rest, '$')
+		if !ok || size > len(text)-len("\r\n") {
+			return nil, fmt.Errorf("%w: %.40q", errReply, rest)
+		}
+		flat[i], rest = text[:size], text[size+len("\r\n"):]
+	}
+	return flat, nil
+}
+
+// cutLength cuts the first line off a reply: its kind and a length. A length that exceeds the
+// reply is not valid.
+func cutLength(reply string, kind byte) (n int, rest string, ok bool) {
+	if reply == "" || reply[0] != kind {
+		return 0, "", false
+	}
+	i := 1
+	for ; i < len(reply) && '0' <= reply[i] && reply[i] <= '9' && n <= len(reply); i++ {
+		n = 10*n + int(reply[i]-'0')
+	}
+	rest, ended := strings.CutPrefix(reply[i:], "\r\n")
+	return n, rest, i > 1 && ended && n <= len(reply)
+}
+
+func texts(list []any) []string {
+	flat := make([]string, len(list))
+	for i := range list {
+		flat[i], _ = list[i].(string)
+	}
+	return flat
 }

@@ -9,9 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"commerce/auth/script"
-
 	"github.com/redis/go-redis/v9"
+
+	"commerce/auth/script"
+	"commerce/cart/redisstore/layout"
 )
 
 // How long to wait. While replicas do not confirm, nothing waits for them, except one write in each
@@ -52,11 +53,11 @@ func (p replication) durability() string {
 // everything written there before; Unconfirmed if the slot has neither a cart nor an idempotency key.
 func (s *Store) Replicate(ctx context.Context, ref Ref) string {
 	copies, err := s.step(ctx, "wait for replicas", []string{ref.CartKey(), ref.KeysKey()}, replicaWait, func(found *Slot) (*commit, error) {
-		held, err := parseMembers(found.hashes[0], nil)
+		held, err := layout.Parse(found.hashes[0])
 		switch keys := found.hashes[1]; {
 		case err != nil:
 			return nil, err
-		case held.layout != "":
+		case held.Number != "":
 			return found.become(&held, held.Cell), nil
 		case len(keys) > 1:
 			c := found.commit()

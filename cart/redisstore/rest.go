@@ -95,7 +95,7 @@ func (s *Store) AtRest(ctx context.Context, master redis.Cmdable, r Rest, cursor
 		if err := cmp.Or(hash.Err(), err); err != nil && !isReply(err) { // of each: that of one must not hide a lost connection
 			return found, fmt.Errorf("read carts: %w", err)
 		}
-		stored, err := parseMembers(membersOf(hash, nil))
+		stored, err := parseStored(membersOf(hash, nil))
 		ref := refOf(keys[i])
 		since := time.Unix(stored.Expires, 0).Add(-s.ttlOf(ref))
 		idle := r.Now.Sub(since)

@@ -1,6 +1,8 @@
 package redisstore_test
 
-import "math/rand/v2"
+import (
+	"math/rand/v2"
+)
 
 type chooser interface {
 	choose(moves []move) int

@@ -6,10 +6,10 @@ import (
 	"math"
 	"time"
 
+	"github.com/anishathalye/porcupine"
+
 	"commerce/auth/problem"
 	"commerce/cart"
-
-	"github.com/anishathalye/porcupine"
 )
 
 const never = math.MaxInt64

@@ -4,11 +4,11 @@ import (
 	"slices"
 	"unique"
 
+	"github.com/anishathalye/porcupine"
+
 	"commerce/auth/problem"
 	"commerce/cart"
 	"commerce/cart/carttest"
-
-	"github.com/anishathalye/porcupine"
 )
 
 // The model of all carts of a schedule. A guest's cart moves to its new owner in two

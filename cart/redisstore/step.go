@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"commerce/cart"
+	"commerce/cart/redisstore/layout"
 )
 
 // A step reads some hashes of one slot, decides, and commits. If they are no longer as they were read, or if a reply is lost, it
@@ -52,7 +53,7 @@ func (s *Slot) commitTo(hash int) *commit {
 }
 
 // become begins a commit after which the cart, which is the first hash, is the cell.
-func (s *Slot) become(held *Stored, cell cart.Cell) *commit {
+func (s *Slot) become(held *layout.Hash, cell cart.Cell) *commit {
 	c := s.commit()
 	c.encode(held, cell, s.ttl, s.Now)
 	return c
@@ -62,14 +63,14 @@ func (s *Slot) become(held *Stored, cell cart.Cell) *commit {
 const lostReplies = 3
 
 // step makes a step on the master of the first key, and waits for replicas for a time; a wait of 0 does not. decide may run several
-// times, and returns nil for nothing to commit. Its errors are returned unchanged, except errLayout; that and others are
+// times, and returns nil for nothing to commit. Its errors are returned unchanged, except layout.ErrLayout; that and others are
 // problem.Unavailable, with what the step was doing. The replication is unsafeWrite if nothing was committed.
 func (s *Store) step(
 	ctx context.Context, doing string, keys []string, wait time.Duration, decide func(*Slot) (*commit, error),
 ) (replication, error) {
 	var refused error
 	copies, err := s.tryStep(ctx, keys, wait, func(found *Slot) (c *commit, err error) {
-		if c, err = decide(found); !errors.Is(err, errLayout) {
+		if c, err = decide(found); !errors.Is(err, layout.ErrLayout) {
 			refused = err
 		}
 		return c, err
@@ -176,7 +177,7 @@ func (s *Store) look(ctx context.Context, at located, keys []string) (*Slot, err
 // stepCell makes a step that changes only the cart.
 func (s *Store) stepCell(ctx context.Context, doing string, ref Ref, decide func(cart.Cell, time.Time) (cart.Cell, error)) error {
 	_, err := s.step(ctx, doing, []string{ref.CartKey()}, 0, func(found *Slot) (*commit, error) {
-		held, err := parseMembers(found.hashes[0], nil)
+		held, err := layout.Parse(found.hashes[0])
 		if err != nil {
 			return nil, err
 		}

@@ -5,6 +5,7 @@ import (
 	"reflect"
 
 	"commerce/cart"
+	"commerce/cart/redisstore/layout"
 	"commerce/cart/transfer"
 )
 
@@ -34,8 +35,8 @@ func (s *Store) FindMerge(ctx context.Context, owner Ref, id string) (u Undoable
 }
 
 // undoable parses the cart and what has come.
-func (s *Slot) undoable() (to transfer.Owner, held Stored, err error) {
-	held, to, err = parseOwner([][]string{s.hashes[0], nil, nil, s.hashes[1]})
+func (s *Slot) undoable() (to transfer.Owner, held layout.Hash, err error) {
+	held, to, err = layout.ParseOwner([][]string{s.hashes[0], nil, nil, s.hashes[1]})
 	return to, held, err
 }
 
@@ -44,7 +45,7 @@ func (s *Slot) undoable() (to transfer.Owner, held Stored, err error) {
 func (s *Store) BeginUndone(ctx context.Context, customer, guest Ref, c cart.Cart) error {
 	mark := s.newMark()
 	copies, err := s.step(ctx, "begin guest's cart", []string{guest.CartKey()}, replicaWait, func(found *Slot) (*commit, error) {
-		held, err := parseMembers(found.hashes[0], nil)
+		held, err := layout.Parse(found.hashes[0])
 		if err != nil {
 			return nil, err
 		}

@@ -13,6 +13,7 @@ import (
 	"commerce/auth/problem"
 	"commerce/cart"
 	"commerce/cart/redisstore"
+	"commerce/cart/redisstore/layout"
 )
 
 // A share is a copy of a cart, with a member s until it is listed. The list of a cart's shares is in another slot. So a share is
@@ -82,7 +83,7 @@ func (k *keeping) keep(ctx context.Context) (expires time.Time, err error) {
 		case status == deleted:
 			return nil, cart.ErrNoCode
 		}
-		members := redisstore.CopyOf(k.cartID, k.lines, found.Now.Add(unlisted))
+		members := layout.CopyOf(k.cartID, k.lines, found.Now.Add(unlisted))
 		return &redisstore.Edit{Set: append(members, "s", "unlisted"), Life: unlisted}, nil
 	})
 	if err != nil {

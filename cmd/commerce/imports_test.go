@@ -26,7 +26,7 @@ const (
 // imports lists which of our packages each package may import, except in tests. Packages
 // below cmd connect the others, and may import everything.
 //
-//	handover, undo, share, live, ucp → carthttp → service → redisstore, price → cart → locale, store, problem, money, period
+//	handover, undo, share, live, ucp → carthttp → service → redisstore → layout → transfer, price → cart → locale, store, problem, money, period
 //	feed, history, figures → subscriptionshttp, postgres → subscriptions → locale, problem, money, period
 var imports = map[string][]string{
 	"auth":           {"auth/bounded", "auth/cause", "auth/lastknown", "auth/limit", "auth/locale", "auth/pgread", "auth/problem", "auth/store", "auth/timing"},
@@ -42,11 +42,12 @@ var imports = map[string][]string{
 	"auth/store":     {"auth/locale"},
 	"auth/timing":    nil,
 
-	"cart":            {"auth/locale", "auth/problem", "cart/money", "cart/period"},
-	"cart/price":      {"auth/locale", "auth/problem", "auth/store", "cart", "cart/money"},
-	"cart/redisstore": {"auth", "auth/bounded", "auth/cause", "auth/problem", "auth/script", "auth/timing", "cart", "cart/money", "cart/transfer"},
-	"cart/transfer":   {"auth/problem", "cart", "cart/money"},
-	"cart/service":    {"auth", "auth/bounded", "auth/locale", "auth/sealed", "auth/store", "auth/problem", "auth/limit", "auth/timing", "cart", "cart/price", "cart/redisstore", "cart/transfer"},
+	"cart":                   {"auth/locale", "auth/problem", "cart/money", "cart/period"},
+	"cart/price":             {"auth/locale", "auth/problem", "auth/store", "cart", "cart/money"},
+	"cart/redisstore":        {"auth", "auth/bounded", "auth/cause", "auth/problem", "auth/script", "auth/timing", "cart", "cart/money", "cart/redisstore/layout", "cart/transfer"},
+	"cart/redisstore/layout": {"auth/problem", "cart", "cart/money", "cart/transfer"},
+	"cart/transfer":          {"auth/problem", "cart", "cart/money"},
+	"cart/service":           {"auth", "auth/bounded", "auth/locale", "auth/sealed", "auth/store", "auth/problem", "auth/limit", "auth/timing", "cart", "cart/price", "cart/redisstore", "cart/transfer"},
 	"cart/carthttp": {
 		"auth", "auth/bounded", "auth/locale", "auth/store", "auth/problem",
 		"cart", "cart/price", "cart/service", "cart/wire", "cart/money",
@@ -61,7 +62,7 @@ var imports = map[string][]string{
 	"cart/undo":     {"auth", "auth/locale", "auth/problem", "cart", "cart/carthttp", "cart/redisstore", "cart/service", "cart/transfer", "cart/wire"},
 
 	"cart/live":  {"auth/cause", "auth/limit", "auth/locale", "auth/problem", "cart", "cart/carthttp", "cart/redisstore", "cart/service", "cart/wire"},
-	"cart/share": {"auth", "auth/limit", "auth/locale", "auth/problem", "cart", "cart/carthttp", "cart/price", "cart/redisstore", "cart/service", "cart/wire"},
+	"cart/share": {"auth", "auth/limit", "auth/locale", "auth/problem", "cart", "cart/carthttp", "cart/price", "cart/redisstore", "cart/redisstore/layout", "cart/service", "cart/wire"},
 
 	"cart/ucp": {
 		"auth", "auth/locale", "auth/problem", "auth/store",
@@ -133,7 +134,7 @@ var forTests = []string{
 
 // pure packages take and return values: neither they nor what they import use any of impure.
 var (
-	pure   = []string{"cart", "cart/price", "cart/transfer", "auth/locale", "auth/store", "auth/problem", "cart/money", "cart/period", "subscriptions"}
+	pure   = []string{"cart", "cart/price", "cart/redisstore/layout", "cart/transfer", "auth/locale", "auth/store", "auth/problem", "cart/money", "cart/period", "subscriptions"}
 	impure = []string{"net/http", "log/slog", "github.com/gin-gonic/gin", "github.com/redis/go-redis", "github.com/jackc/pgx"}
 )
 

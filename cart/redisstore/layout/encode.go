@@ -1,4 +1,4 @@
-package redisstore
+package layout
 
 import (
 	"fmt"
@@ -11,13 +11,12 @@ import (
 	"commerce/cart"
 )
 
-// encode adds to a commit what makes the cart as it was read the cell after a decision, and returns how it is then stored.
-// now is the time of the decision, and ttl that of the cart.
-func (c *commit) encode(before *Stored, after cart.Cell, ttl time.Duration, now time.Time) (Stored, time.Duration) {
-	after, left, renewed := after.Expiring(ttl, now)
-	stored := Stored{Cell: after, layout: layout, fence: c.nextFence()}
-	m := members{set: []any{"n", stored.fence}}
-	m.put("l", before.layout, layout)
+// Encode returns what makes the hash of a cart as it was read that of the cell, and the hash that it then is. fence is its
+// fence afterwards.
+func Encode(before *Hash, after cart.Cell, fence string) (Members, Hash) {
+	hash := Hash{Cell: after, Number: Number, Fence: fence}
+	m := Members{Set: []any{"n", fence}}
+	m.put("l", before.Number, Number)
 	m.put("i", before.ID, after.ID)
 	m.put("v", versionOf(&before.Cart), versionOf(&after.Cart))
 	m.put("c", encodeCodes(before.Coupons), encodeCodes(after.Coupons))
@@ -25,7 +24,7 @@ func (c *commit) encode(before *Stored, after cart.Cell, ttl time.Duration, now 
 	m.put("a", before.Agent, after.Agent)
 	m.put("x", seconds(before.Expires), seconds(after.Expires))
 	m.put("u", before.UndoneBy, after.UndoneBy)
-	m.put("w", encodeListening(before.Listened), encodeListening(after.Listened))
+	m.put("w", EncodeListening(before.Listened), EncodeListening(after.Listened))
 	if before.Report != after.Report {
 		m.put("g", encodeReport(before.Report), encodeReport(after.Report))
 	}
@@ -35,32 +34,23 @@ func (c *commit) encode(before *Stored, after cart.Cell, ttl time.Duration, now 
 	}
 	m.metadata("d", before.Metadata, after.Metadata)
 	m.stamps(&before.Stamps, &after.Stamps)
-	stored.orders = m.lines(before, after.Lines)
-
-	key := c.keys[0]
-	if len(m.gone) > 0 {
-		c.write("HDEL", key, m.gone...)
-	}
-	c.write("HSET", key, m.set...)
-	if renewed {
-		c.write("PEXPIRE", key, left.Milliseconds())
-	}
-	return stored, left
+	hash.Orders = m.lines(before, after.Lines)
+	return m, hash
 }
 
 // notes changes the notes of merges.
-func (m *members) notes(before, after cart.Notes) {
+func (m *Members) notes(before, after cart.Notes) {
 	named := func(all cart.Notes, name string) int {
 		return slices.IndexFunc(all, func(n cart.Note) bool { return n.Name == name })
 	}
 	for _, n := range after {
 		if i := named(before, n.Name); i < 0 || before[i] != n {
-			m.set = append(m.set, n.Name, encodeNote(n))
+			m.Set = append(m.Set, n.Name, encodeNote(n))
 		}
 	}
 	for _, n := range before {
 		if named(after, n.Name) < 0 {
-			m.gone = append(m.gone, n.Name)
+			m.Gone = append(m.Gone, n.Name)
 		}
 	}
 }
@@ -74,26 +64,26 @@ func versionOf(c *cart.Cart) string {
 }
 
 // members are the members of a cart's hash that a commit sets, with their values, and those that it removes.
-type members struct{ set, gone []any }
+type Members struct{ Set, Gone []any }
 
 // put changes a member from one value to another; "" is none.
-func (m *members) put(member, before, after string) {
+func (m *Members) put(member, before, after string) {
 	switch {
 	case before == after:
 	case after == "":
-		m.gone = append(m.gone, member)
+		m.Gone = append(m.Gone, member)
 	default:
-		m.set = append(m.set, member, after)
+		m.Set = append(m.Set, member, after)
 	}
 }
 
-func (m *members) metadata(member string, before, after cart.Metadata) {
+func (m *Members) metadata(member string, before, after cart.Metadata) {
 	if !maps.Equal(before, after) {
 		m.put(member, encodeMetadata(before), encodeMetadata(after))
 	}
 }
 
-func (m *members) stamps(before, after *cart.Stamps) {
+func (m *Members) stamps(before, after *cart.Stamps) {
 	for i := range after.Parts {
 		m.put("r"+strconv.Itoa(i+1), before.Parts[i], after.Parts[i])
 	}
@@ -109,7 +99,7 @@ func (m *members) stamps(before, after *cart.Stamps) {
 
 // lines changes the lines, and returns their orders. A line keeps its order if those before it are lower; another one at its
 // place gets it; and one at the end gets the next.
-func (m *members) lines(before *Stored, after []cart.Line) []int64 {
+func (m *Members) lines(before *Hash, after []cart.Line) []int64 {
 	orders, kept := make([]int64, len(after)), make([]bool, len(before.Lines))
 	at := 0 // the place in before
 	for i := range after {
@@ -120,21 +110,21 @@ func (m *members) lines(before *Stored, after []cart.Line) []int64 {
 		}
 		switch {
 		case was >= at: // of the lines before it, none is left
-			orders[i], at = before.orders[was], was+1
+			orders[i], at = before.Orders[was], was+1
 		case at < len(kept) && was < 0 && !slices.ContainsFunc(after, func(l cart.Line) bool { return l.ID == before.Lines[at].ID }):
-			orders[i] = before.orders[at] // it was edited to this one
+			orders[i] = before.Orders[at] // it was edited to this one
 			at++
 		default:
-			orders[i] = 1 + lastOf(before.orders)
+			orders[i] = 1 + lastOf(before.Orders)
 		}
 		if i > 0 && orders[i] <= orders[i-1] {
-			orders[i] = 1 + max(orders[i-1], lastOf(before.orders))
+			orders[i] = 1 + max(orders[i-1], lastOf(before.Orders))
 		}
 		if was < 0 {
 			m.line(nil, l, 0, orders[i])
 		} else {
 			kept[was] = true
-			m.line(&before.Lines[was], l, before.orders[was], orders[i])
+			m.line(&before.Lines[was], l, before.Orders[was], orders[i])
 		}
 	}
 	for i := range before.Lines {
@@ -153,7 +143,7 @@ func lastOf(orders []int64) int64 {
 }
 
 // line changes a line; nil is none.
-func (m *members) line(before, after *cart.Line, oldOrder, order int64) {
+func (m *Members) line(before, after *cart.Line, oldOrder, order int64) {
 	var was, is cart.Line
 	if before != nil {
 		was = *before
@@ -164,9 +154,9 @@ func (m *members) line(before, after *cart.Line, oldOrder, order int64) {
 	id := string(is.ID)
 	if after == nil {
 		id = string(was.ID)
-		m.gone = append(m.gone, id)
+		m.Gone = append(m.Gone, id)
 	} else if was.Quantity != is.Quantity || was.AddedPrice != is.AddedPrice || oldOrder != order {
-		m.set = append(m.set, id, encodeLine(is, order))
+		m.Set = append(m.Set, id, encodeLine(is, order))
 	}
 	if (len(was.Fields) > 0) != (len(is.Fields) > 0) { // the ID stands for their values
 		m.put(id+":f", encodeFields(was.Fields), encodeFields(is.Fields))
@@ -177,7 +167,7 @@ func (m *members) line(before, after *cart.Line, oldOrder, order int64) {
 	m.lineMetadata(id, was.Metadata, is.Metadata)
 }
 
-func (m *members) lineMetadata(id string, was, is cart.Metadata) {
+func (m *Members) lineMetadata(id string, was, is cart.Metadata) {
 	if len(was) > 0 || len(is) > 0 {
 		m.metadata(id+":m", was, is)
 	}
@@ -205,7 +195,7 @@ func seconds(at int64) string {
 	return strconv.FormatInt(at, 10)
 }
 
-func encodeListening(l cart.Listening) string {
+func EncodeListening(l cart.Listening) string {
 	if l.By == "" {
 		return ""
 	}
@@ -232,4 +222,16 @@ func encodeNote(n cart.Note) string {
 		text += " applied"
 	}
 	return text
+}
+
+// CopyOf returns the members of a copy of a cart: a hash in its layout, with its ID and its lines.
+func CopyOf(cartID string, lines []cart.Line, expires time.Time) []any {
+	members := []any{"i", cartID, "l", Number, "x", seconds(expires.Unix())}
+	for i, l := range lines {
+		members = append(members, string(l.ID), encodeLine(cart.Line{Quantity: l.Quantity}, int64(i)))
+		if len(l.Fields) > 0 {
+			members = append(members, string(l.ID)+":f", encodeFields(l.Fields))
+		}
+	}
+	return members
 }

@@ -1,10 +1,7 @@
-package redisstore
+package layout
 
 import (
 	"cmp"
-	"context"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,8 +14,8 @@ import (
 // them: the digest of the key, and "<ms when applied> <fingerprint of the request>", and " <what it changed>": a line, or
 // the outcomes of a list, each after a comma: the line, "-" for none, or "!<code>.<number>" of a refusal.
 
-// encodeKeyUse returns what is stored under a key; "" for none.
-func encodeKeyUse(use cart.KeyUse) string {
+// EncodeKeyUse returns what is stored under a key; "" for none.
+func EncodeKeyUse(use cart.KeyUse) string {
 	if use.Fingerprint == "" {
 		return ""
 	}
@@ -39,8 +36,8 @@ func encodeKeyUse(use cart.KeyUse) string {
 	return b.String()
 }
 
-// parseKeyUse is the inverse of encodeKeyUse.
-func parseKeyUse(value string) (use cart.KeyUse) {
+// ParseKeyUse is the inverse of EncodeKeyUse.
+func ParseKeyUse(value string) (use cart.KeyUse) {
 	if value == "" {
 		return use
 	}
@@ -65,33 +62,4 @@ func parseKeyUse(value string) (use cart.KeyUse) {
 		use.Ops = append(use.Ops, o)
 	}
 	return use
-}
-
-// oldestKeys returns the digests of all keys, the oldest first.
-func (s *Store) oldestKeys(ctx context.Context, ref Ref) ([]string, error) {
-	all, err := s.Client.HGetAll(ctx, ref.KeysKey()).Result()
-	if err != nil {
-		return nil, err
-	}
-	ms := make(map[string]int64, len(all))
-	for key, use := range all {
-		at, _, _ := strings.Cut(use, " ")
-		ms[key], _ = strconv.ParseInt(at, 10, 64)
-	}
-	return slices.SortedFunc(maps.Keys(ms), func(a, b string) int { return cmp.Or(cmp.Compare(ms[a], ms[b]), cmp.Compare(a, b)) }), nil
-}
-
-// excessKeys returns the oldest keys, which leave when others are added.
-func (c *Stored) excessKeys(added map[string]cart.KeyUse) []string {
-	isAdded := func(key string) bool { _, ok := added[key]; return ok }
-	rest := slices.DeleteFunc(slices.Clone(c.oldestKeys), isAdded)
-	return rest[:min(len(rest), max(0, len(rest)+len(added)-cart.KeysKept))]
-}
-
-func anyOf(texts []string) []any {
-	all := make([]any, len(texts))
-	for i := range texts {
-		all[i] = texts[i]
-	}
-	return all
 }

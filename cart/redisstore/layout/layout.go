@@ -1,4 +1,6 @@
-package redisstore
+// Package layout is how carts, and what transfers keep next to them, are stored in hashes of Redis. It is pure: package
+// redisstore reads and writes the hashes.
+package layout
 
 import (
 	"cmp"
@@ -37,7 +39,7 @@ import (
 //	x                when the cart expires, in seconds: HGETALL does not return the TTL
 //	l                the number of the layout
 //	n                the fence: the marks of the last decisions, ten at most, that have written the cart, the newest last
-//	                 (see commit.go). Every write appends its own
+//	                 (see redisstore/commit.go). Every write appends its own
 //	t                "<ms> <name>": until when only what has that name may commit (see commit.lua)
 //	b                "<line> <seconds> …": lines that were removed beside others of their product, the latest first
 //	r1 … r4 e<stamp> changes that a retry would repeat (see cart.Stamps)
@@ -53,24 +55,45 @@ import (
 //	o                in a claimed guest cart: "<new owner's tag> <member of the note> <random name of the claim>"
 //	k                in a claimed guest cart: " <digest>=<ms> … ", of the token's idempotency keys
 
-// errLayout means that a cart's hash has another layout, or a value that no release writes.
-var errLayout = errors.New("redisstore: not a cart's layout")
+// ErrLayout means that a cart's hash has another layout, or a value that no release writes.
+var ErrLayout = errors.New("layout: not a cart's layout")
 
-// layout is the number of the layout that this release knows.
-const layout = "3"
+// Number is that of the layout that this release knows.
+const Number = "3"
 
-// parseCart parses a cart's hash: member, value, member, value, …
-func parseCart(flat []string) (Stored, error) {
-	var c Stored
+// Hash is what the hash of a cart has. The zero value: there is none.
+type Hash struct {
+	cart.Cell
+
+	Number string  // of the layout
+	Fence  string  // the member n
+	Orders []int64 // of the lines, ascending
+}
+
+// Parse parses a cart's hash: member, value, member, value, … The error is ErrLayout.
+func Parse(flat []string) (Hash, error) {
+	if len(flat) == 0 {
+		return Hash{}, nil
+	}
+	h, err := ParseAny(flat)
+	if err == nil && h.Number != Number {
+		err = fmt.Errorf("%w: number %q, this release knows %s", ErrLayout, h.Number, Number)
+	}
+	return h, err
+}
+
+// ParseAny parses a cart's hash in the layout of any release, as far as this one knows it.
+func ParseAny(flat []string) (Hash, error) {
+	var c Hash
 	lines := make([]cart.Line, 0, countLines(flat))
 	orders := make([]int64, 0, cap(lines))
 	var texts map[string]string
 	for i := 0; i+1 < len(flat); i += 2 {
 		member, value := flat[i], flat[i+1]
 		switch {
-		case !ofLine(member):
+		case !OfLine(member):
 			if err := c.parseMember(member, value); err != nil {
-				return Stored{}, err
+				return Hash{}, err
 			}
 		case strings.IndexByte(member, ':') >= 0:
 			if texts == nil {
@@ -80,13 +103,13 @@ func parseCart(flat []string) (Stored, error) {
 		default:
 			line, order, err := parseLine(member, value)
 			if err != nil {
-				return Stored{}, err
+				return Hash{}, err
 			}
 			lines, orders = append(lines, line), append(orders, order)
 		}
 	}
 	if len(lines) > cart.MergeFactor*cart.MaxLines {
-		return Stored{}, fmt.Errorf("%d lines: %w", len(lines), errLayout)
+		return Hash{}, fmt.Errorf("%d lines: %w", len(lines), ErrLayout)
 	}
 	if c.ID == "" { // only notes or stamps: there is no cart yet
 		c.Cart, c.Agent, c.Report, c.Removed, c.UndoneBy = cart.Cart{}, "", nil, nil, ""
@@ -95,12 +118,12 @@ func parseCart(flat []string) (Stored, error) {
 	if !slices.IsSorted(orders) { // Redis keeps small hashes in the order in which lines were added
 		sort.Sort(byOrder{lines, orders})
 	}
-	c.Lines, c.orders = lines, orders
+	c.Lines, c.Orders = lines, orders
 	return c, addTexts(lines, texts)
 }
 
 // parseMember parses a member of the cart itself.
-func (c *Stored) parseMember(member, value string) (err error) {
+func (c *Hash) parseMember(member, value string) (err error) {
 	kind := member
 	if len(member) > 1 {
 		kind = member[:1] + "…"
@@ -108,14 +131,14 @@ func (c *Stored) parseMember(member, value string) (err error) {
 	switch kind {
 	case "i":
 		if !isName(value) {
-			return fmt.Errorf("cart ID: %w", errLayout)
+			return fmt.Errorf("cart ID: %w", ErrLayout)
 		}
 		c.ID = value
 	case "v":
 		version, mark, _ := strings.Cut(value, ".")
 		n, err := strconv.ParseInt(version, 10, 64)
 		if err != nil || n < 1 || !isName(mark) {
-			return fmt.Errorf("version: %w", errLayout)
+			return fmt.Errorf("version: %w", ErrLayout)
 		}
 		c.Version, c.Mark = n, mark
 	case "c":
@@ -131,9 +154,9 @@ func (c *Stored) parseMember(member, value string) (err error) {
 	case "u":
 		c.UndoneBy = value
 	case "l":
-		c.layout = value
+		c.Number = value
 	case "n":
-		c.fence = value
+		c.Fence = value
 	case "x":
 		c.Expires, _ = strconv.ParseInt(value, 10, 64)
 	case "w":
@@ -222,13 +245,14 @@ func isName(text string) bool {
 	return 0 < len(text) && len(text) <= maxName
 }
 
-func ofLine(member string) bool { return member != "" && '0' <= member[0] && member[0] <= '9' }
+// OfLine reports whether a member of a cart's hash is of a line.
+func OfLine(member string) bool { return member != "" && '0' <= member[0] && member[0] <= '9' }
 
 // countLines returns the number of lines of a cart, or a few more if lines have texts.
 func countLines(flat []string) int {
 	n := 0
 	for i := 0; i+1 < len(flat); i += 2 {
-		if ofLine(flat[i]) {
+		if OfLine(flat[i]) {
 			n++
 		}
 	}
@@ -261,7 +285,7 @@ func parseLine(id, value string) (_ cart.Line, order int64, _ error) {
 	order, err2 := strconv.ParseInt(place, 10, 64)
 	p, err3 := strconv.ParseInt(price, 10, 64)
 	if err1 != nil || err2 != nil || err3 != nil || q < 1 || q > cart.MaxQuantity || len(id) > maxName {
-		return cart.Line{}, 0, fmt.Errorf("line %s: %w", cart.LineID(id).Item(), errLayout)
+		return cart.Line{}, 0, fmt.Errorf("line %s: %w", cart.LineID(id).Item(), ErrLayout)
 	}
 	return cart.Line{ID: cart.LineID(id), Quantity: q, AddedPrice: money.Amount(p)}, order, nil
 }
@@ -289,7 +313,7 @@ func decodeFields(s string) ([]cart.FieldValue, error) {
 	}
 	var pairs [][2]string
 	if err := fastjson.Unmarshal([]byte(body), &pairs); err != nil {
-		return nil, fmt.Errorf("%w: %w", errLayout, err)
+		return nil, fmt.Errorf("%w: %w", ErrLayout, err)
 	}
 	fields := make([]cart.FieldValue, len(pairs))
 	for i, p := range pairs {
@@ -314,7 +338,7 @@ func decodeMetadata(s string) (m cart.Metadata, err error) {
 	}
 	_, body, _ := strings.Cut(s, " ")
 	if err := fastjson.Unmarshal([]byte(body), &m); err != nil {
-		return nil, fmt.Errorf("%w: %w", errLayout, err)
+		return nil, fmt.Errorf("%w: %w", ErrLayout, err)
 	}
 	return m, nil
 }
@@ -346,7 +370,7 @@ func parseReport(value string) (*cart.MergeReport, error) {
 	}
 	words := strings.Fields(value)
 	if len(words)%4 != 3 {
-		return nil, fmt.Errorf("report of a merge: %w", errLayout)
+		return nil, fmt.Errorf("report of a merge: %w", ErrLayout)
 	}
 	var failed error
 	number := func(word string) int64 {
@@ -357,7 +381,7 @@ func parseReport(value string) (*cart.MergeReport, error) {
 	report := &cart.MergeReport{ID: words[1], At: time.UnixMilli(number(words[0])), Lines: number(words[2])}
 	adjusted, err := parseAdjusted(words[3:])
 	if failed = cmp.Or(failed, err); failed != nil {
-		return nil, fmt.Errorf("report of a merge: %w: %w", errLayout, failed)
+		return nil, fmt.Errorf("report of a merge: %w: %w", ErrLayout, failed)
 	}
 	report.Adjusted = adjusted
 	return report, nil
@@ -387,6 +411,3 @@ func parseNote(member, value string) cart.Note {
 	note.Text, _ = strconv.ParseInt(word[3], 10, 64)
 	return note
 }
-
-// GuestOf refers to the guest's cart that a note of its owner is about.
-func GuestOf(owner Ref, note cart.Note) Ref { return owner.guestOfStore(note.Guest) }

@@ -1,13 +1,13 @@
-package redisstore
+package layout
 
 import (
 	"testing"
 
-	"commerce/cart"
-	"commerce/deploy/assert"
-
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"commerce/cart"
+	"commerce/deploy/assert"
 )
 
 func TestFields_RoundTrip(t *testing.T) {
