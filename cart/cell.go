@@ -79,8 +79,8 @@ const (
 	// remainsLife is how long an emptied cart keeps what recognizes a stale If-Match or a retry.
 	remainsLife = 24 * time.Hour
 
-	// renewals is into how many parts a TTL is divided: it is renewed when one has passed.
-	renewals = 720
+	// Renewals is into how many parts a TTL is divided: it is renewed when one has passed.
+	Renewals = 720
 )
 
 // Expiring returns the cell with its expiry renewed, if that is due, and without what is over. left is how long the cell
@@ -102,7 +102,7 @@ func (c Cell) Expiring(ttl time.Duration, now time.Time) (_ Cell, left time.Dura
 		return c, StampLife, true
 	}
 	left = time.Duration(c.Expires*1000-now.UnixMilli()) * time.Millisecond
-	if left <= life && left > life-life/renewals {
+	if left <= life && left > life-life/Renewals {
 		return c, left, false
 	}
 	c.Expires = now.Add(life).Unix()

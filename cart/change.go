@@ -75,7 +75,7 @@ func Add(l NewLine) Rule {
 		}
 		line.Metadata = line.Metadata.With(l.Metadata)
 		refusal := cmp.Or(
-			RefuseMetadata(before.Metadata, line.Metadata),
+			refuseMetadata(before.Metadata, line.Metadata),
 			refuseLineText(before.TextSize(), line, l.Metadata, limits),
 			refuseText(&c, before.TextSize(), line.TextSize(), limits),
 		)
@@ -182,7 +182,7 @@ func (c Cart) edited(at int, e EditedLine, limits Limits) (_ Cart, altered bool,
 		edited.AddedPrice = e.Price
 	}
 	refusal = cmp.Or(refusal,
-		RefuseMetadata(names, edited.Metadata),
+		refuseMetadata(names, edited.Metadata),
 		refuseLineText(text, edited, e.Metadata, limits),
 		refuseText(&c, text, edited.TextSize(), limits),
 	)
@@ -242,7 +242,7 @@ func SetCodes(codes ...string) Rule {
 func RemoveCode(code string) Rule {
 	return func(cell *Cell, _ Limits, _ time.Time) Effect {
 		c := cell.Cart
-		if i := HeldCode(c.Coupons, code); i >= 0 {
+		if i := heldCode(c.Coupons, code); i >= 0 {
 			c.Coupons = slices.Delete(slices.Clone(c.Coupons), i, i+1)
 		}
 		return Effect{Cart: c, Altered: len(c.Coupons) < len(cell.Coupons)}
@@ -255,7 +255,7 @@ func SetMetadata(changes Metadata) Rule {
 		c := cell.Cart
 		c.Metadata = c.Metadata.With(changes)
 		refusal := cmp.Or(
-			RefuseMetadata(cell.Metadata, c.Metadata),
+			refuseMetadata(cell.Metadata, c.Metadata),
 			refuseText(&cell.Cart, cell.Metadata.TextSize(), c.Metadata.TextSize(), limits),
 		)
 		if refusal != nil {
@@ -281,21 +281,12 @@ func List(each bool, rules []Rule) Rule {
 				cell.Cart, all.Altered = effect.Cart, all.Altered || effect.Altered
 			}
 		}
-		if i := all.firstRefused(); i >= 0 && !each {
+		if i := slices.IndexFunc(all.Ops, func(op Effect) bool { return op.Refused() }); i >= 0 && !each {
 			return Effect{Refusal: all.Ops[i].Refusal, Problem: all.Ops[i].Problem, Ops: all.Ops}
 		}
 		all.Cart = cell.Cart
 		return all
 	}
-}
-
-func (s *Effect) firstRefused() int {
-	for i := range s.Ops {
-		if s.Ops[i].Refused() {
-			return i
-		}
-	}
-	return -1
 }
 
 // Held is what all lines of a line's product hold.

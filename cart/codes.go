@@ -30,8 +30,8 @@ func CouponKey(code string) string {
 	return norm.NFC.String(key) // i with a combining dot above is now I with one, which is İ
 }
 
-// HeldCode returns the place of a code in others: that of exactly this one, or else of the first that compares equal; -1 for none.
-func HeldCode(codes []string, code string) int {
+// heldCode returns the place of a code in others: that of exactly this one, or else of the first that compares equal; -1 for none.
+func heldCode(codes []string, code string) int {
 	if i := slices.Index(codes, code); i >= 0 {
 		return i
 	}

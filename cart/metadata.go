@@ -44,8 +44,8 @@ func (m Metadata) StoredText() int64 {
 	return n
 }
 
-// RefuseMetadata refuses metadata with more names than before and than allowed.
-func RefuseMetadata(before, after Metadata) *Refusal {
+// refuseMetadata refuses metadata with more names than before and than allowed.
+func refuseMetadata(before, after Metadata) *Refusal {
 	if len(after) <= max(len(before), MaxMetadata) {
 		return nil
 	}
@@ -53,7 +53,7 @@ func RefuseMetadata(before, after Metadata) *Refusal {
 }
 
 func tooMuchMetadata(before, after Metadata) *problem.Error {
-	if refusal := RefuseMetadata(before, after); refusal != nil {
+	if refusal := refuseMetadata(before, after); refusal != nil {
 		return refusal.Problem("metadata", nil, Limits{})
 	}
 	return nil

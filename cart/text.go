@@ -17,18 +17,18 @@ func NormalText(s string) string {
 	if !strings.ContainsFunc(s, visible) {
 		return ""
 	}
-	return norm.NFC.String(TrimText(strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n")))
+	return norm.NFC.String(trimText(strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n")))
 }
 
 // exceeds reports whether the normal form of a text certainly has more than so many bytes. To find that takes no time,
 // but a normal form of a whole body does.
 func exceeds(s string, bytes int) bool {
 	const shrinks = 3 // times at most: three letters of Hangul become one
-	return len(s) > shrinks*bytes && len(TrimText(s)) > shrinks*bytes && strings.ContainsFunc(s, visible)
+	return len(s) > shrinks*bytes && len(trimText(s)) > shrinks*bytes && strings.ContainsFunc(s, visible)
 }
 
-// TrimText removes spaces and format characters from both ends.
-func TrimText(s string) string {
+// trimText removes spaces and format characters from both ends.
+func trimText(s string) string {
 	return strings.TrimFunc(s, func(r rune) bool { return unicode.IsSpace(r) || isFormat(r) })
 }
 

@@ -1,6 +1,8 @@
 package problem
 
-// Code is the stable word for what went wrong, for programs. The server has the HTTP statuses.
+import "cmp"
+
+// Code is the stable word for what went wrong, for programs.
 type Code string
 
 const (
@@ -39,3 +41,37 @@ const (
 	Unavailable          Code = "unavailable"
 	OutcomeUnknown       Code = "outcome_unknown"
 )
+
+// Statuses is the only table of HTTP statuses. The OpenAPI document lists the same codes.
+var Statuses = byCode(map[int][]Code{
+	400: {MalformedJSON, InvalidParameter, StoreRequired, StoreUnknown, CartInvalid},
+	401: {Unauthenticated},
+	404: {NotFound, ProductNotFound, ItemNotFound, SubscriptionNotFound},
+	405: {MethodNotAllowed},
+	409: {IdempotencyConflict},
+	410: {CursorExpired},
+	412: {VersionMismatch},
+	413: {BodyTooLarge},
+	415: {UnsupportedMediaType},
+	422: {
+		ValidationFailed, InsufficientStock, OutOfStock, ProductInactive, PlanUnavailable, FieldMissing, FieldInvalid,
+		QuantityOutOfRange, CartFull, PriceChanged, CouponInvalid, CouponMinimum, GuestOnly, CartEmpty,
+	},
+	429: {RateLimited},
+	500: {Internal},
+	503: {Unavailable},
+	504: {OutcomeUnknown},
+})
+
+func byCode(all map[int][]Code) map[Code]int {
+	statuses := map[Code]int{}
+	for status, codes := range all {
+		for _, code := range codes {
+			statuses[code] = status
+		}
+	}
+	return statuses
+}
+
+// HTTPStatus returns the status of the response with the error; 0 for a code that has none.
+func (e *Error) HTTPStatus() int { return cmp.Or(e.Status, Statuses[e.Code]) }

@@ -22,7 +22,7 @@ type Error struct {
 	Cause  error   // for the log, without tokens or bodies; nil where the caller is at fault
 	Kind   string  // finer than Code, for operators: a fixed word that callers are not told; "" for none
 
-	Status     int           // of a code that a protocol defines; 0: that of the server's table
+	Status     int           // of a code that a protocol defines; 0: that of Statuses
 	RetryAfter time.Duration // when a repeat may succeed; 0: in a moment, or never
 	Budget     Budget        // that a RateLimited call has used up
 }

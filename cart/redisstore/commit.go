@@ -177,12 +177,6 @@ func (c *commit) encode(before *layout.Hash, after cart.Cell, ttl time.Duration,
 	return hash, left
 }
 
-func (s *Store) args(c *commit, deadline int64, turn time.Duration) []any {
-	all := make([]any, 0, 6+len(c.checks)+len(c.writes))
-	all = append(all, c.time-s.tolerance, min(deadline, c.until), c.expected(), s.name+c.by, turn.Milliseconds(), len(c.checks)/3)
-	return append(append(all, c.checks...), c.writes...)
-}
-
 // committed is a reply of commit.lua.
 type committed struct {
 	word  string // applied, late or changed
@@ -199,32 +193,25 @@ func (s *Store) send(ctx context.Context, at located, c *commit, turn, wait time
 	if err != nil {
 		return committed{}, unsafeWrite, fmt.Errorf("%w: %w", script.ErrNotSent, err)
 	}
+	args := make([]any, 0, 6+len(c.checks)+len(c.writes))
+	args = append(args, c.time-s.tolerance, min(deadline, c.until), c.expected(), s.name+c.by, turn.Milliseconds(), len(c.checks)/3)
+	args = append(append(args, c.checks...), c.writes...)
 	sent := s.clock()
-	cmd, copies := s.runShared(ctx, at, s.script, wait, c.keys, s.args(c, deadline, turn)...)
-	reply, err := s.parseCommitted(cmd)
+	cmd, copies := s.runShared(ctx, at, s.script, wait, c.keys, args...)
+	reply, err := cmd.Slice()
 	if err != nil {
 		return committed{}, copies, err
 	}
-	at.learn(reply.now, sent, copies.replied)
-	return reply, copies, nil
-}
-
-func (s *Store) parseCommitted(cmd *redis.Cmd) (committed, error) {
-	reply, err := cmd.Slice()
-	if err != nil {
-		return committed{}, err
+	r := committed{word: reply[0].(string), now: reply[1].(int64)}
+	switch {
+	case r.word == "applied" && len(reply) > 2 && reply[2] != nil: // the error of the announcement
+		s.PublishFailed()
+	case r.word == "changed":
+		r.wait = time.Duration(reply[2].(int64)) * time.Millisecond
+		r.cart, r.found = texts(reply[3].([]any)), reply[4].([]any)
 	}
-	c := committed{word: reply[0].(string), now: reply[1].(int64)}
-	if c.word == "applied" {
-		if len(reply) > 2 && reply[2] != nil { // the error of the announcement
-			s.PublishFailed()
-		}
-	}
-	if c.word == "changed" {
-		c.wait = time.Duration(reply[2].(int64)) * time.Millisecond
-		c.cart, c.found = texts(reply[3].([]any)), reply[4].([]any)
-	}
-	return c, nil
+	at.learn(r.now, sent, copies.replied)
+	return r, copies, nil
 }
 
 // mayHaveRun reports whether a commit that failed with err may still have changed something. It has not if it was

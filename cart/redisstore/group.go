@@ -161,9 +161,11 @@ func (g *group) step() (done bool, err error) {
 		g.known = g.known && g.held.roomForKeys >= g.keys() // a commit checks that none of them is used
 	}
 	if !g.known {
-		if err := g.look(at); err != nil {
+		held, err := g.read(g.ctx, at, g.ref, g.members)
+		if err != nil {
 			return false, err
 		}
+		g.hold(held)
 		if g.members = g.waiting(); len(g.members) == 0 {
 			return false, nil
 		}
@@ -386,15 +388,6 @@ func pause(ctx context.Context, d time.Duration) error {
 func (g *group) hold(held Stored) {
 	g.held, g.known, g.fresh = held, true, true
 	g.parsed.keep(g.ref, held, false)
-}
-
-// look reads the cart, and what is stored under the members' keys.
-func (g *group) look(at located) error {
-	held, err := g.read(g.ctx, at, g.ref, g.members)
-	if err == nil {
-		g.hold(held)
-	}
-	return err
 }
 
 // end ends all members. copies are those of the commit.

@@ -65,7 +65,7 @@ func (s *Store) FindGuest(ctx context.Context, own, guest Ref, key string) (Gues
 	if key != "" {
 		others = append(others, use)
 	}
-	hashes, err := s.ask(ctx, at.located, []string{guest.CartKey()}, others...)
+	hashes, err := s.ask(ctx, at.located, nil, []string{guest.CartKey()}, others...)
 	var g GuestCart
 	if err == nil {
 		g, err = parseGuest(own, hashes[0], claimed)
@@ -105,7 +105,7 @@ func (s *Store) LoadWithGuest(ctx context.Context, guestTime time.Duration, cust
 		return Stored{}, GuestCart{}, cart.Unavailable("find master", err)
 	}
 	claimed := redis.NewIntCmd(ctx, "exists", guest.claimedKey())
-	hashes, err := s.ask(ctx, at, []string{guest.CartKey(), customer.CartKey()}, claimed)
+	hashes, err := s.ask(ctx, at, nil, []string{guest.CartKey(), customer.CartKey()}, claimed)
 	if err != nil {
 		return Stored{}, GuestCart{}, cart.Unavailable("read cart", err)
 	}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"commerce/auth/script"
 	"commerce/cart"
 	"commerce/cart/carttest"
 	"commerce/cart/redisstore/layout"
@@ -167,8 +166,8 @@ func TestJudge_KnowsWithoutTheClockOfAnotherNode(t *testing.T) {
 		c := &commit{keys: []string{ref.CartKey()}, time: now, until: now + 5000, fence: held.Fence, mark: newFenceMark(s.random, now)}
 		c.write("HSET", ref.CartKey(), "n", c.nextFence())
 		v, err := (&group{Store: s, ref: ref}).judge(t.Context(), wrong, c)
-		late, _ := s.script.Run(t.Context(), s.Client, script.Once, c.keys, s.args(c, noDeadline, 0)...).Slice()
-		assert.That(t, (v == nil || !v.made) && (err != nil || late[0] == "changed"), "judged %+v, %v; then a late copy: %v", v, err, late)
+		late, _, _ := s.send(t.Context(), right, c, 0, 0)
+		assert.That(t, (v == nil || !v.made) && (err != nil || late.word == "changed"), "judged %+v, %v; then a late copy: %v", v, err, late)
 	}
 }
 

@@ -98,10 +98,8 @@ func (r Ref) OtherKey(kind, digest string) string {
 	return beforeTag + r.store() + ":" + kind + ":" + digest + afterTag
 }
 
-func (r Ref) guestOfStore(digest string) Ref { return RefOfTag(r.store() + ":g:" + digest) }
-
 // TokenDigest is the digest of the token in a guest's tag.
 func (r Ref) TokenDigest() string { return r.tag()[strings.LastIndexByte(r.tag(), ':')+1:] }
 
 // GuestOf refers to the guest's cart that a note of its owner is about.
-func GuestOf(owner Ref, note cart.Note) Ref { return owner.guestOfStore(note.Guest) }
+func GuestOf(owner Ref, note cart.Note) Ref { return RefOfTag(owner.store() + ":g:" + note.Guest) }

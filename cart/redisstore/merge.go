@@ -34,12 +34,21 @@ func (s *Store) Reserve(
 	ctx context.Context, owner, guest Ref, note string, needs cart.Reservation, limits cart.Limits, on Conditions,
 ) error {
 	needs.CartID = transfer.ShortID(needs.CartID)
-	return s.stepCell(ctx, "reserve room for merge", owner, func(c cart.Cell, now time.Time) (cart.Cell, error) {
-		if !on.Allows(&c.Cart) && !c.Pending.Has(note) {
-			return c, &VersionError{c.Cart}
+	_, err := s.step(ctx, "reserve room for merge", []string{owner.CartKey()}, 0, func(found *Slot) (*commit, error) {
+		held, err := layout.Parse(found.hashes[0])
+		if err != nil {
+			return nil, err
 		}
-		return transfer.Reserve(c, cart.Note{Name: note, Guest: guest.TokenDigest(), At: now, Reservation: needs}, limits)
+		if !on.Allows(&held.Cart) && !held.Pending.Has(note) {
+			return nil, &VersionError{held.Cart}
+		}
+		cell, err := transfer.Reserve(held.Cell, cart.Note{Name: note, Guest: guest.TokenDigest(), At: found.Now, Reservation: needs}, limits)
+		if err != nil {
+			return nil, err
+		}
+		return found.become(&held, cell), nil
 	})
+	return err
 }
 
 // VersionError means that If-Match does not allow a cart, as it is, to change.

@@ -29,14 +29,14 @@ type Stored struct {
 	oldestKeys  []string // all, if the room was too small when the cart was read; otherwise nil
 }
 
-// Load reads a cart with one HGETALL, and renews its TTL if 1/renewals of it has passed. It
+// Load reads a cart with one HGETALL, and renews its TTL if 1/cart.Renewals of it has passed. It
 // creates nothing: if there is no cart, it returns the zero Stored.
 func (s *Store) Load(ctx context.Context, ref Ref) (Stored, error) {
 	at, err := s.masterOf(ctx, ref.CartKey())
 	if err != nil {
 		return Stored{}, cart.Unavailable("find master", err)
 	}
-	hashes, err := s.ask(ctx, at, []string{ref.CartKey()})
+	hashes, err := s.ask(ctx, at, nil, []string{ref.CartKey()})
 	if err != nil {
 		return Stored{}, cart.Unavailable("read cart", err)
 	}
@@ -46,15 +46,10 @@ func (s *Store) Load(ctx context.Context, ref Ref) (Stored, error) {
 // ask reads the hashes of keys, and runs other commands that only read, in one round trip to a
 // master, which other callers may share. It returns the commands that have read the hashes, for
 // membersOf. If the master cannot be reached or refuses a command, ask repeats all of them through
-// the client, which knows where the cart is now. An error means that there is no reply; otherwise
+// the client, which knows where the cart is now; except for first, which run before the hashes are
+// read: without a key, they may reach another server. An error means that there is no reply; otherwise
 // each command has its own result.
-func (s *Store) ask(ctx context.Context, at located, keys []string, others ...redis.Cmder) (hashes []redis.Cmder, err error) {
-	return s.askInOrder(ctx, at, nil, keys, others)
-}
-
-// askInOrder is ask with commands that run before the hashes are read. They are not repeated: without a key, they may reach
-// another server.
-func (s *Store) askInOrder(ctx context.Context, at located, first []redis.Cmder, keys []string, others []redis.Cmder) (hashes []redis.Cmder, err error) {
+func (s *Store) ask(ctx context.Context, at located, first []redis.Cmder, keys []string, others ...redis.Cmder) (hashes []redis.Cmder, err error) {
 	cmds := make([]redis.Cmder, 0, len(first)+len(keys)+len(others))
 	cmds = append(cmds, first...)
 	for _, key := range keys {
@@ -97,7 +92,7 @@ func (s *Store) read(ctx context.Context, at located, ref Ref, members []*member
 	if len(others) > 0 {
 		others = append(others, kept)
 	}
-	hashes, err := s.askInOrder(ctx, at, []redis.Cmder{clock}, []string{ref.CartKey()}, others)
+	hashes, err := s.ask(ctx, at, []redis.Cmder{clock}, []string{ref.CartKey()}, others...)
 	if err == nil {
 		err = firstFailure(others)
 	}
@@ -151,13 +146,10 @@ func (s *Store) loaded(ctx context.Context, at located, ref Ref, hash redis.Cmde
 	return stored.expiring(left, s.Now()), nil
 }
 
-// renewals is into how many parts a TTL is divided: a read renews it when one has passed.
-const renewals = 720
-
 // renewedAt reports whether a read renews the TTL of a cart that has this much time left. It does if
 // that is more than a TTL: the setting has changed, or the estimate of Redis' clock is wrong.
 func (c *Stored) renewedAt(left, ttl time.Duration) bool {
-	part := ttl / renewals
+	part := ttl / cart.Renewals
 	return c.InUse() && (left <= ttl-part || left > ttl+part)
 }
 

@@ -153,7 +153,7 @@ func isPassing(err error) bool {
 func (s *Store) look(ctx context.Context, at located, keys []string) (*Slot, error) {
 	sent := s.clock()
 	clock := redis.NewTimeCmd(ctx, "time")
-	cmds, err := s.askInOrder(ctx, at, []redis.Cmder{clock}, keys, nil)
+	cmds, err := s.ask(ctx, at, []redis.Cmder{clock}, keys)
 	if err != nil {
 		return nil, err
 	}
@@ -172,20 +172,4 @@ func (s *Store) look(ctx context.Context, at located, keys []string) (*Slot, err
 	}
 	found.Now, found.clockError = time.UnixMilli(now), at.clockError()
 	return found, nil
-}
-
-// stepCell makes a step that changes only the cart.
-func (s *Store) stepCell(ctx context.Context, doing string, ref Ref, decide func(cart.Cell, time.Time) (cart.Cell, error)) error {
-	_, err := s.step(ctx, doing, []string{ref.CartKey()}, 0, func(found *Slot) (*commit, error) {
-		held, err := layout.Parse(found.hashes[0])
-		if err != nil {
-			return nil, err
-		}
-		cell, err := decide(held.Cell, found.Now)
-		if err != nil {
-			return nil, err
-		}
-		return found.become(&held, cell), nil
-	})
-	return err
 }

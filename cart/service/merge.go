@@ -41,12 +41,6 @@ func (s *Carts) Merge(ctx context.Context, v *Visit, key string) {
 	}
 }
 
-// merge moves the cart of the request's guest token into the customer's cart. After an error
-// a later request finishes the merge; the caller's request continues.
-func (s *Carts) merge(ctx context.Context, v *Visit, g redisstore.GuestCart) error {
-	return s.Observed(ctx, v, func(ctx context.Context) error { return s.mergeGuest(ctx, v, g) })
-}
-
 // resume finishes the merges that earlier requests of this customer left unfinished, and returns
 // those that still wait. It begins no merge: it deletes an old note without a claim.
 func (s *Carts) resume(ctx context.Context, v *Visit, unfinished cart.Notes) (waiting cart.Notes) {
@@ -87,6 +81,31 @@ func (s *Carts) ended(ctx context.Context, report *cart.MergeReport, began time.
 	}
 }
 
+// MergeOutcome is how an attempt at a merge ended.
+type MergeOutcome string
+
+const (
+	MergeDone      MergeOutcome = "merged"
+	MergeCut       MergeOutcome = "cut"       // merged, but some quantities were cut to what may be bought
+	MergeFull      MergeOutcome = "full"      // the customer's cart has no room for the guest's lines
+	MergePostponed MergeOutcome = "postponed" // to a later request, after a failure
+	MergeNothing   MergeOutcome = "nothing"   // another request did it, or it added nothing
+)
+
+func mergeOutcome(report *cart.MergeReport, err error) MergeOutcome {
+	switch {
+	case errors.Is(err, transfer.ErrNoRoom):
+		return MergeFull
+	case err != nil:
+		return MergePostponed
+	case report == nil || report.Lines == 0:
+		return MergeNothing
+	case len(report.Adjusted) > 0:
+		return MergeCut
+	}
+	return MergeDone
+}
+
 func (s *Carts) resumeEach(ctx context.Context, v *Visit, owner redisstore.Ref, unfinished cart.Notes) (waiting cart.Notes, failed error) {
 	results := map[redisstore.Ref]error{}
 	for _, pending := range unfinished {
@@ -107,26 +126,30 @@ func (s *Carts) resumeEach(ctx context.Context, v *Visit, owner redisstore.Ref, 
 	return waiting, failed
 }
 
-func (s *Carts) mergeGuest(ctx context.Context, v *Visit, g redisstore.GuestCart) error {
-	if g.Claimed {
-		if err := s.CompleteClaimed(ctx, v, v.own, v.guest); err != nil {
-			return err
+// merge moves the cart of the request's guest token into the customer's cart. After an error
+// a later request finishes the merge; the caller's request continues.
+func (s *Carts) merge(ctx context.Context, v *Visit, g redisstore.GuestCart) error {
+	return s.Observed(ctx, v, func(ctx context.Context) error {
+		if g.Claimed {
+			if err := s.CompleteClaimed(ctx, v, v.own, v.guest); err != nil {
+				return err
+			}
 		}
-	}
-	g, err := s.Ready(ctx, v, v.guest, g)
-	m := Merging{Owner: v.own, Guest: v.guest, Needs: g.Needs}
-	for round := 0; err == nil && m.Needs.CartID != "" && round < mergeRounds; round++ {
-		again := false
-		m.Note = "m" + s.NewCartID()[:10]
-		if again, err = s.MergeCart(ctx, v, &m); !again {
-			break
+		g, err := s.Ready(ctx, v, v.guest, g)
+		m := Merging{Owner: v.own, Guest: v.guest, Needs: g.Needs}
+		for round := 0; err == nil && m.Needs.CartID != "" && round < mergeRounds; round++ {
+			again := false
+			m.Note = "m" + s.NewCartID()[:10]
+			if again, err = s.MergeCart(ctx, v, &m); !again {
+				break
+			}
 		}
-	}
-	if errors.Is(err, transfer.ErrNoRoom) {
-		// To the minute, so that polls see no change.
-		v.noRoom = &cart.MergeReport{ID: transfer.ShortID(m.Needs.CartID), At: s.Now().Truncate(time.Minute), Code: problem.CartFull}
-	}
-	return err
+		if errors.Is(err, transfer.ErrNoRoom) {
+			// To the minute, so that polls see no change.
+			v.noRoom = &cart.MergeReport{ID: transfer.ShortID(m.Needs.CartID), At: s.Now().Truncate(time.Minute), Code: problem.CartFull}
+		}
+		return err
+	})
 }
 
 // Ready finishes the merges into a guest's cart, before it is merged itself. Lines that have not arrived
@@ -258,7 +281,7 @@ func (s *Carts) complete(ctx context.Context, v *Visit, m Merging) (again bool, 
 	if err != nil || another { // the tries of a hand-over share the note
 		return c.Again, err
 	}
-	return c.Again, s.forget(ctx, m.Owner, c.Note, m.Note)
+	return c.Again, s.Step(ctx, func(ctx context.Context) error { return s.Redis.Forget(ctx, m.Owner, c.Note, m.Note) })
 }
 
 func (s *Carts) claim(ctx context.Context, m Merging) (c redisstore.Claimed, err error) {
@@ -271,10 +294,6 @@ func (s *Carts) claim(ctx context.Context, m Merging) (c redisstore.Claimed, err
 
 func (s *Carts) release(ctx context.Context, m *Merging) error {
 	return s.Step(ctx, func(ctx context.Context) error { return s.Redis.Release(ctx, m.Owner, m.Note) })
-}
-
-func (s *Carts) forget(ctx context.Context, owner redisstore.Ref, notes ...string) error {
-	return s.Step(ctx, func(ctx context.Context) error { return s.Redis.Forget(ctx, owner, notes...) })
 }
 
 // Step runs one step of a merge, with one request's budget, apart from a wait for replicas: a Redis

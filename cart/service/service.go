@@ -66,6 +66,23 @@ type Config struct {
 	Events   Events
 }
 
+// Events are called when something happens to a cart, for metrics. A nil function is not
+// called. They must not block.
+type Events struct {
+	// Created is called when a change, and not a merge, has created a customer's or a guest's cart.
+	Created func(customer bool)
+
+	// Merged is called after each attempt at a merge.
+	Merged func(outcome MergeOutcome, took time.Duration)
+
+	// Replicated is called after each change that waited for replicas, with whether all of
+	// them have it.
+	Replicated func(confirmed bool)
+
+	// Validated is called with the result of each validation.
+	Validated func(*price.Validation)
+}
+
 func New(c Config) *Carts {
 	c.Strategy = cmp.Or(c.Strategy, transfer.Sum)
 	c.Budget = cmp.Or(c.Budget, defaultBudget)
@@ -91,4 +108,20 @@ func (s *Carts) NewName(size int) string {
 	var bits [17]byte
 	_, _ = io.ReadFull(s.Rand, bits[:]) // crypto/rand does not fail
 	return base32.StdEncoding.EncodeToString(bits[:])[:size]
+}
+
+func (e Events) withDefaults() Events {
+	if e.Created == nil {
+		e.Created = func(bool) {}
+	}
+	if e.Merged == nil {
+		e.Merged = func(MergeOutcome, time.Duration) {}
+	}
+	if e.Replicated == nil {
+		e.Replicated = func(bool) {}
+	}
+	if e.Validated == nil {
+		e.Validated = func(*price.Validation) {}
+	}
+	return e
 }

@@ -115,7 +115,7 @@ func bring(before map[string]CameIn, id string, more CameIn) map[string]CameIn {
 		if !came.At.Before(more.At) { // the times are those of the order
 			more.At = came.At.Add(time.Millisecond)
 		}
-		if came.Counts(more.At) {
+		if came.counts(more.At) {
 			all[other] = came
 		}
 	}
@@ -126,7 +126,7 @@ func bring(before map[string]CameIn, id string, more CameIn) map[string]CameIn {
 	case again:
 		for other, between := range all {
 			if other != id && between.UndoneAs == "" && between.At.After(first.At) {
-				first, all[other] = first.Above(between), between.Below(first.Brought())
+				first, all[other] = first.Above(between), between.Below(first.brought())
 			}
 		}
 		more = first.Again(more)

@@ -27,8 +27,8 @@ type CameIn struct {
 // UndoLife is for how long a merge can be undone, and then its undo be repeated.
 const UndoLife = 15 * time.Minute
 
-// Counts reports whether a merge can be undone at a time, or its undo be repeated.
-func (m CameIn) Counts(now time.Time) bool {
+// counts reports whether a merge can be undone at a time, or its undo be repeated.
+func (m CameIn) counts(now time.Time) bool {
 	if m.UndoneAs != "" {
 		return now.Sub(m.UndoneAt) < UndoLife
 	}
@@ -156,8 +156,8 @@ func (m CameIn) Again(more CameIn) CameIn {
 	return all
 }
 
-// Brought are the lines with the quantities that a merge has brought.
-func (m CameIn) Brought() (lines []cart.Line) {
+// brought are the lines with the quantities that a merge has brought.
+func (m CameIn) brought() (lines []cart.Line) {
 	for _, id := range slices.Sorted(maps.Keys(m.Lines)) {
 		if n := m.Lines[id].raised(); n > 0 {
 			lines = append(lines, cart.Line{ID: id, Quantity: n})

@@ -14,7 +14,7 @@ var ErrUnknown = errors.New("transfer: no such merge")
 // undone nor its undo repeated.
 func (o Owner) Merge(id string, now time.Time) (CameIn, error) {
 	came, ok := o.Came[id]
-	if !ok || !came.Counts(now) {
+	if !ok || !came.counts(now) {
 		return CameIn{}, ErrUnknown
 	}
 	return came, nil

@@ -164,12 +164,8 @@ func (m *Members) line(before, after *cart.Line, oldOrder, order int64) {
 	if was.Notice != is.Notice {
 		m.put(id+":n", was.Notice, is.Notice)
 	}
-	m.lineMetadata(id, was.Metadata, is.Metadata)
-}
-
-func (m *Members) lineMetadata(id string, was, is cart.Metadata) {
-	if len(was) > 0 || len(is) > 0 {
-		m.metadata(id+":m", was, is)
+	if len(was.Metadata) > 0 || len(is.Metadata) > 0 {
+		m.metadata(id+":m", was.Metadata, is.Metadata)
 	}
 }
 

@@ -3,11 +3,13 @@ package server
 import (
 	"net/http"
 	"slices"
+
+	"commerce/auth/problem"
 )
 
 // What the tests of problems need.
 var (
-	Statuses  = statuses
+	Statuses  = problem.Statuses
 	ProblemOf = problemOf
 
 	ErrNotFound    = errNotFound

@@ -91,7 +91,7 @@ func endOf(c *gin.Context, client context.Context, request *requestContext, abor
 	}
 	switch broken := aborted && errors.Is(s.err, errAfterFirstPart); {
 	case broken && client.Err() == nil:
-		s.Status = statusOf(s.problem) // the client got 200 and an incomplete response
+		s.Status = s.problem.HTTPStatus() // the client got 200 and an incomplete response
 	case aborted, s.failed() && client.Err() != nil:
 		s.Status = statusClientGone
 	}

@@ -12,44 +12,6 @@ import (
 	"commerce/auth/problem"
 )
 
-// statuses is the only table of HTTP statuses. The OpenAPI document lists the same codes.
-var statuses = map[problem.Code]int{
-	problem.MalformedJSON:        http.StatusBadRequest,
-	problem.InvalidParameter:     http.StatusBadRequest,
-	problem.StoreRequired:        http.StatusBadRequest,
-	problem.StoreUnknown:         http.StatusBadRequest,
-	problem.CartInvalid:          http.StatusBadRequest,
-	problem.Unauthenticated:      http.StatusUnauthorized,
-	problem.NotFound:             http.StatusNotFound,
-	problem.ProductNotFound:      http.StatusNotFound,
-	problem.ItemNotFound:         http.StatusNotFound,
-	problem.SubscriptionNotFound: http.StatusNotFound,
-	problem.MethodNotAllowed:     http.StatusMethodNotAllowed,
-	problem.BodyTooLarge:         http.StatusRequestEntityTooLarge,
-	problem.UnsupportedMediaType: http.StatusUnsupportedMediaType,
-	problem.IdempotencyConflict:  http.StatusConflict,
-	problem.CursorExpired:        http.StatusGone,
-	problem.VersionMismatch:      http.StatusPreconditionFailed,
-	problem.ValidationFailed:     http.StatusUnprocessableEntity,
-	problem.InsufficientStock:    http.StatusUnprocessableEntity,
-	problem.OutOfStock:           http.StatusUnprocessableEntity,
-	problem.ProductInactive:      http.StatusUnprocessableEntity,
-	problem.PlanUnavailable:      http.StatusUnprocessableEntity,
-	problem.FieldMissing:         http.StatusUnprocessableEntity,
-	problem.FieldInvalid:         http.StatusUnprocessableEntity,
-	problem.QuantityOutOfRange:   http.StatusUnprocessableEntity,
-	problem.CartFull:             http.StatusUnprocessableEntity,
-	problem.PriceChanged:         http.StatusUnprocessableEntity,
-	problem.CouponInvalid:        http.StatusUnprocessableEntity,
-	problem.CouponMinimum:        http.StatusUnprocessableEntity,
-	problem.GuestOnly:            http.StatusUnprocessableEntity,
-	problem.CartEmpty:            http.StatusUnprocessableEntity,
-	problem.RateLimited:          http.StatusTooManyRequests,
-	problem.Unavailable:          http.StatusServiceUnavailable,
-	problem.OutcomeUnknown:       http.StatusGatewayTimeout,
-	problem.Internal:             http.StatusInternalServerError,
-}
-
 var (
 	errNotFound = problem.New(problem.NotFound, "", locale.Text{
 		locale.En: "This URL does not exist.",
@@ -73,14 +35,12 @@ var (
 	})
 )
 
-func statusOf(e *problem.Error) int { return cmp.Or(e.Status, statuses[e.Code]) }
-
 // problemOf returns what clients see of an error. An error that is no problem.Error, or
 // whose code has no status, becomes internal.
 func problemOf(err error) *problem.Error {
 	known, ok := errors.AsType[*problem.Error](err)
 	switch {
-	case ok && statusOf(known) != 0:
+	case ok && known.HTTPStatus() != 0:
 		return known
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return errUnavailable

@@ -119,7 +119,7 @@ func (r *responder) fail(c *gin.Context, answer wire.Answer, err error) {
 		return
 	}
 	known := problemOf(err)
-	status := statusOf(known)
+	status := known.HTTPStatus()
 	r.Metrics.Failed(c.Request.Method, c.FullPath(), status, known)
 	l := r.language(c, answer.Language, status)
 
