@@ -43,7 +43,7 @@ func (h *Hub) feedOf(t *topic, at *redis.Client) (f *feed, told int, subscribed 
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if t.feed != nil {
-		return t.feed, t.told, true
+		return t.feed, t.Told(), true
 	}
 	f = h.feeds[at.Options().Addr]
 	if f == nil || f.ctx != h.ctx || !f.retry.IsZero() && time.Now().After(f.retry) {
@@ -51,7 +51,7 @@ func (h *Hub) feedOf(t *topic, at *redis.Client) (f *feed, told int, subscribed 
 		h.feeds[at.Options().Addr] = f
 		go f.read()
 	}
-	return f, t.told, false
+	return f, t.Told(), false
 }
 
 func (f *feed) close(err error) {
@@ -74,8 +74,11 @@ func (f *feed) close(err error) {
 	}
 }
 
-// lose notes that no feed is subscribed to a topic. Its listeners get its state after the next sync, changed or not.
-func (t *topic) lose() { t.feed, t.last.Version = nil, -1 }
+// lose notes that no feed is subscribed to a topic.
+func (t *topic) lose() {
+	t.feed = nil
+	t.Lose()
+}
 
 var verbs = map[string]func(*redis.PubSub, context.Context, ...string) error{
 	"ping":      (*redis.PubSub).Ping,
@@ -109,7 +112,7 @@ func (f *feed) read() {
 		got, err := f.sub.Receive(f.ctx)
 		switch got := got.(type) {
 		case *redis.Message:
-			f.announced(got.Channel, sightingOf(got.Payload))
+			f.announced(got.Channel, SightingOf(got.Payload))
 		case *redis.Subscription:
 			f.subscribed(got.Channel, !strings.Contains(got.Kind, "un"))
 			f.replied(got.Kind+got.Channel, nil)
@@ -144,7 +147,7 @@ func (f *feed) replied(to string, err error) bool {
 func (f *feed) announced(channel string, s Sighting) {
 	f.hub.mu.Lock()
 	defer f.hub.mu.Unlock()
-	if t := f.hub.topics[channel]; t != nil && t.feed == f && t.last != s {
+	if t := f.hub.topics[channel]; t != nil && t.feed == f && t.Last != s {
 		t.tell(s)
 	}
 }

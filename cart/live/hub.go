@@ -52,10 +52,9 @@ type Hub struct {
 }
 
 type topic struct {
+	View
 	ref       redisstore.Ref
 	feed      *feed // nil: none is subscribed
-	last      Sighting
-	told      int // how often last was set
 	synced    time.Time
 	listeners []*Listener
 }
@@ -104,14 +103,9 @@ func (h *Hub) join(ref redisstore.Ref) *Listener {
 	return l
 }
 
-// tell gives the listeners a state of their cart. Another cart under the same key means that theirs is gone.
+// tell gives the listeners a state of their cart.
 func (t *topic) tell(s Sighting) {
-	mine := s.of(t.last)
-	t.last = s
-	t.told++
-	if !mine {
-		s = sightingOf("")
-	}
+	s = t.Tell(s)
 	for _, l := range t.listeners {
 		if l.started {
 			l.put(s)
@@ -145,7 +139,7 @@ func (h *Hub) sync(ctx context.Context, t *topic, l *Listener) error {
 	if err != nil {
 		return err
 	}
-	return h.learn(t, f, sightingOf(tag), told, l)
+	return h.learn(t, f, SightingOf(tag), told, l)
 }
 
 // learn handles the state of a cart that a sync has found. told is what it was before.
@@ -155,12 +149,13 @@ func (h *Hub) learn(t *topic, f *feed, now Sighting, told int, l *Listener) erro
 	if t.feed != f {
 		return errLost
 	}
-	if t.told != told && !now.of(t.last) { // which of the two carts is the newer one?
-		return errUnclear
+	isNews, err := t.IsNews(now, told)
+	if err != nil {
+		return err
 	}
 	t.synced = time.Now()
-	if t.told == told && t.last != now || t.last.Version < now.Version {
-		if t.last.Version > 0 && time.Since(f.opened) > syncEvery { // f does not get what is announced
+	if isNews {
+		if t.Last.Version > 0 && time.Since(f.opened) > syncEvery { // f does not get what is announced
 			go f.close(errLost)
 		}
 		t.tell(now)
@@ -170,7 +165,7 @@ func (h *Hub) learn(t *topic, f *feed, now Sighting, told int, l *Listener) erro
 	}
 	if l != nil {
 		l.started = true
-		l.put(t.last)
+		l.put(t.Last)
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package live_test
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 	mathrand "math/rand/v2"
 	"os"
@@ -20,7 +19,6 @@ import (
 	"commerce/cart/carttest"
 	"commerce/cart/live"
 	"commerce/cart/redisstore"
-	"commerce/cart/transfer"
 	"commerce/deploy/assert"
 	"commerce/deploy/ephemeral"
 )
@@ -126,22 +124,6 @@ func TestListen_SeesEachChange(t *testing.T) {
 			sees(t, b, "")
 		})
 	}
-}
-
-func TestListen_EndsWhenTheCartIsMerged(t *testing.T) {
-	t.Parallel()
-	r := open(t, ephemeral.Redis(t))
-	guest, customer := r.filled(), redisstore.CustomerRef(1, rand.Text())
-	r.add(customer)
-	guests, customers := r.listen(guest), r.listen(customer)
-	next(t, guests)
-	next(t, customers)
-	found := assert.Must(r.FindGuest(t.Context(), customer, guest, ""))(t)
-	assert.NoError(t, r.Reserve(t.Context(), customer, guest, "mnote", found.Needs, carttest.Limits, redisstore.Conditions{}))
-	claimed := assert.Must(r.Claim(t.Context(), customer, guest, "mnote", found.Needs, ""))(t)
-	sees(t, guests, "")
-	assert.Must(r.Apply(t.Context(), customer, claimed, transfer.MergeRules{Strategy: transfer.Sum}, nil, "ID"))(t)
-	sees(t, customers, r.load(customer).Tag())
 }
 
 func TestListen_DropsAListenerThatIsBehind(t *testing.T) {

@@ -1,36 +1,6 @@
 package live
 
-import (
-	"slices"
-	"strconv"
-	"strings"
-
-	"commerce/cart"
-)
-
-// Sighting is a state of a cart that a listener learns of.
-type Sighting struct {
-	Tag     string // cart.Cart.Tag of the cart as it is now; of an unused cart if Gone
-	Version int64
-	Gone    bool // the cart was merged, handed over or erased, or has expired: nothing follows
-}
-
-// sightingOf returns what a tag says; any other text says that the cart is gone.
-func sightingOf(tag string) Sighting {
-	_, rest, _ := strings.Cut(tag, ".")
-	version, _, _ := strings.Cut(rest, ".")
-	n, err := strconv.ParseInt(version, 10, 64)
-	if err != nil {
-		return Sighting{Tag: cart.Cart{}.Tag(), Gone: true}
-	}
-	return Sighting{Tag: tag, Version: n}
-}
-
-// of reports whether s is of a cart, by its latest sighting; "" for none yet.
-func (s Sighting) of(last Sighting) bool {
-	id, _, _ := strings.Cut(s.Tag, ".")
-	return last.Tag == "" || strings.HasPrefix(last.Tag, id+".")
-}
+import "slices"
 
 // Listener receives the states of a cart. Its methods are not safe for concurrent use.
 type Listener struct {

@@ -49,7 +49,7 @@ func TestErase_DeletesEachKindOfKey(t *testing.T) {
 			keys["merging"] = guest.ClaimedKey() // of the guest who is becoming this shopper
 			others := keysOf(redisstore.CustomerRef(store, "10011"))
 			maps.Copy(others, map[string]string{
-				"another store's": redisstore.CustomerRef(store+1, "1001").CartKey(),
+				"another store's": redisstore.CustomerRef(newStoreID(), "1001").CartKey(),
 				"another guest's": redisstore.GuestRef(store, auth.CartToken(strings.Repeat("o", 22))).ClaimedKey(),
 			})
 			put(t, r.client, keys, shopper)

@@ -96,18 +96,6 @@ func TestHandOver_GoesWhereTheRedeemerShops(t *testing.T) {
 	}
 }
 
-// The first try was a guest's. Before the retry, the shopper has logged in.
-func TestHandOver_ARetryAfterALoginBringsTheLines(t *testing.T) {
-	t.Parallel()
-	d := openDesk(t, "3×1", "1×2")
-	code := d.handOver(d.token)
-	v, _ := d.redeem(d.as("", ""), code, "shopper")
-	_, changed := d.redeem(d.as("c", ""), code, "shopper")
-	assert.Equal(t, linesOf(changed.Cart), "3×1 1×2", "the customer gets")
-	d.wantLines(d.as("", v.Token), "")
-	d.wantSettled()
-}
-
 func TestHandOver_KnowsThePreviousKey(t *testing.T) {
 	t.Parallel()
 	d := openDesk(t, "", "1×2")
@@ -118,22 +106,6 @@ func TestHandOver_KnowsThePreviousKey(t *testing.T) {
 	assert.That(t, again.Token == v.Token && changed.Replayed, "a retry leads to another token")
 	d.Keys = assert.Must(sealed.New(strings.Repeat("n", 32), ""))(t)
 	d.wantRefused(d.as("", ""), code, problem.NotFound)
-}
-
-// After a login or another redemption, nothing is left to redeem.
-func TestHandOver_NeverTakesALaterCartOfTheToken(t *testing.T) {
-	t.Parallel()
-	d := openDesk(t, "", "1×2")
-	code, second := d.handOver(d.token), d.handOver(d.token)
-	d.read(d.as("c", d.token))
-	d.add(d.as("", d.token), 3, 1) // the token's next cart
-	for _, code := range []string{code, second} {
-		d.wantRefused(d.as("", ""), code, problem.NotFound)
-		_, _, err := d.handovers.Preview(t.Context(), d.as("", ""), code)
-		assert.That(t, problemOf(err, problem.NotFound) != nil, "previewed: %v", err)
-	}
-	d.wantLines(d.as("", d.token), "3×1")
-	d.wantSettled()
 }
 
 // Whoever made a link knows the code, the old token and everything about the old cart, but not the
@@ -222,28 +194,6 @@ func TestHandOver_CountsAsACreation(t *testing.T) {
 	d.wantRefused(d.as("", ""), second, problem.RateLimited)
 	d.wantLines(d.as("", tokenOf("next")), "2×1")
 	d.redeem(d.as("c", ""), second, "customer")
-}
-
-// A guest's cart may be on its way to an owner while other lines are on their way into it.
-func TestHandOver_LinesOnTheirWayGoOnWithALogin(t *testing.T) {
-	t.Parallel()
-	for step := intended; step <= forgotten; step++ {
-		d := openDesk(t, "", "1×2")
-		laptop := tokenOf("laptop")
-		d.add(d.as("", laptop), 4, 1)
-		owner := d.customer
-		d.customer = redisstore.GuestRef(d.store.ID, laptop)
-		d.dieAfter(step, d.token) // on the way to the laptop
-		d.customer = owner
-		d.read(d.as("c", laptop))
-		want := "4×1 1×2"
-		if step == intended { // nothing was claimed
-			want = "4×1"
-			d.wantLines(d.as("", d.token), "1×2")
-		}
-		d.wantLines(d.as("c", ""), want)
-		d.wantLines(d.as("", laptop), "")
-	}
 }
 
 func TestHandOver_WorksOnACluster(t *testing.T) {

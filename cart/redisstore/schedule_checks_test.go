@@ -31,7 +31,7 @@ func (s *schedule) ending() ending {
 		} else if strings.HasSuffix(key.key, ":claimed") {
 			e.complain("%s still exists", short)
 		}
-		if strings.HasSuffix(key.key, "}") && !s.unknownToAll(key) {
+		if strings.HasSuffix(key.key, "}") && !s.unknownToAll(key) && !key.isCopy() {
 			s.read(&e, short, key)
 		}
 	}
@@ -92,7 +92,8 @@ func (s *schedule) check() []string {
 		wrong = append(wrong, s.checkRepeats()...)
 	}
 	wrong = append(wrong, s.checkVersions()...)
-	return append(append(wrong, s.checkConditions()...), s.checkTokens(e)...)
+	wrong = append(append(wrong, s.checkConditions()...), s.checkTokens(e)...)
+	return append(append(wrong, s.checkFollowers()...), s.checkShares()...)
 }
 
 func (s *schedule) failedOver() bool {
@@ -223,9 +224,11 @@ func (o *operation) kept(s *schedule) bool {
 // mayBeLost reports whether the request may have written to its shard while the replica lagged
 // that replaced the master later. What it wrote before or after that is not lost.
 func (a *request) mayBeLost(s *schedule) bool {
-	return slices.ContainsFunc(s.shards[a.who.shard()].lost, func(l span) bool {
-		return a.call <= l.to && (a.end >= l.from || a.end == 0 || a.late > 0)
-	})
+	return s.mayLose(a.who.shard(), a)
+}
+
+func (s *schedule) mayLose(sh shard, a *request) bool {
+	return slices.ContainsFunc(s.shards[sh].lost, func(l span) bool { return a.call <= l.to && a.leaves(l.from) })
 }
 
 func (o *operation) possible() (n int64) {

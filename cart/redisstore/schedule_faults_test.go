@@ -49,6 +49,7 @@ const (
 	givesUp
 	starts
 	arrives
+	hears // an announcement
 	passes
 	lags
 	isDropped
@@ -66,6 +67,8 @@ func (s *schedule) make(m *move) {
 		s.start(m.op)
 	case arrives:
 		s.deliver(m.late)
+	case hears:
+		m.op.follower.hear()
 	case passes:
 		s.jumps--
 		s.tried["clock jumps"]++
@@ -123,6 +126,9 @@ func (s *schedule) moves() []move {
 	for _, op := range s.ops {
 		if op.mayStart(s) {
 			all = append(all, move{kind: starts, weight: 30, op: op})
+		}
+		if op.follower != nil && len(op.follower.inbox) > 0 {
+			all = append(all, move{kind: hears, weight: 10, op: op})
 		}
 	}
 	if len(s.live) == 0 && (len(s.delayed) == 0 || s.plan.tardy) {

@@ -103,6 +103,11 @@ func (o *operation) events(set *setting, note func(e *event, call, end int64)) {
 	case browses, orders:
 		o.agentEvents(set, note)
 		return
+	case shares, opens, unshares, follows:
+		for _, a := range o.attempts {
+			a.loginEvents(set, note)
+		}
+		return
 	}
 	var unseen []caller // callers as whom it may have taken effect
 	done, replayed := false, int64(never)

@@ -18,6 +18,10 @@ type memory struct {
 	shards [2]map[string]hash
 	now    func(shard) time.Time
 	guests map[string]string // whose cart each merge brings, by its ID, as its note says
+
+	followers []*follower
+	wrong     []string // that followers were not told
+	tried     tried
 }
 
 // hash is immutable: a replica shares those of its master.
@@ -34,7 +38,7 @@ func (h hash) of(members []string) hash {
 }
 
 func newMemory(now func(shard) time.Time) *memory {
-	return &memory{shards: [2]map[string]hash{{}, {}}, now: now, guests: map[string]string{}}
+	return &memory{shards: [2]map[string]hash{{}, {}}, now: now, guests: map[string]string{}, tried: tried{}}
 }
 
 // at returns the hash of a key, with the shard that has it.
@@ -166,13 +170,18 @@ func (m *memory) commit(keys, args []string) []any {
 	if taken {
 		m.write("HDEL", keys[0], []string{"t"})
 	}
+	announced := ""
 	for i < len(args) {
 		key, n := number(i+1), int(number(i+2))
 		if key > 0 {
 			m.write(args[i], keys[key-1], args[i+3:i+3+n])
+		} else {
+			announced = args[i+4]
+			m.publish(args[i+3], announced)
 		}
 		i += 3 + n
 	}
+	m.changed(keys[0], first, announced)
 	return []any{"applied", now, nil}
 }
 
@@ -238,6 +247,10 @@ func (m *memory) do(cmd redis.Cmder) error {
 		for _, key := range args[1:] {
 			m.write(name, key, nil)
 		}
+	case "ssubscribe":
+		cmd.Args()[2].(*follower).subscribed = true
+	case "ping":
+		cmd.Args()[1].(*follower).hearAll()
 	case "scan":
 		cmd.(*redis.ScanCmd).SetVal(m.like(args[slices.Index(args, "match")+1]), 0)
 	case "info":

@@ -28,10 +28,14 @@ const (
 	browses // an agent reads its cart
 	orders  // an agent replaces all lines of its cart by one, with a key
 	undoes  // the latest merge that the customer knows of
+	shares  // a copy of the cart's lines, with a key
+	opens   // a share
+	unshares
+	follows // a cart, as an instance of the service does that has a stream of it
 )
 
 func (v verb) String() string {
-	return [...]string{"read", "add", "set", "edit", "remove", "clear", "redeem", "label", "locate", "list", "erase", "take", "browse", "order", "undo"}[v]
+	return [...]string{"read", "add", "set", "edit", "remove", "clear", "redeem", "label", "locate", "list", "erase", "take", "browse", "order", "undo", "share", "open", "unshare", "follow"}[v]
 }
 
 // operation is a request with its repeats. Together they must count once.
@@ -69,6 +73,11 @@ type operation struct {
 	agent     bool                     // whether the cart is an agent's, and the agent is kept
 
 	merge string // that it undoes
+
+	made     *operation // that has shared what it opens or deletes
+	code     string     // of that
+	reopened []*request // that have opened the code of a share after all others
+	follower *follower  // that it is
 }
 
 func (o *operation) String() (text string) {
@@ -183,6 +192,9 @@ func (o *operation) mayStart(s *schedule) bool {
 	if o.verb == undoes && o.merge == "" && s.mergeKnown(o.tries[0].customer) == "" {
 		return false
 	}
+	if o.made != nil && o.made.answered() == "" || o.follower != nil && o.follower.gone {
+		return false
+	}
 	if o.verb == orders && s.shown[o.tries[0].token] == nil || o.later && !s.knows(o.from) {
 		return false
 	}
@@ -195,7 +207,7 @@ func (o *operation) mayStart(s *schedule) bool {
 // request leaves an unused cart unused, the cart does not remember the request.
 func (o *operation) mayGoOn() bool {
 	a := o.last()
-	return a.leftOpen() || o.insists && a.over && a.result.refused() == "" && a.result.cart.ID != ""
+	return a.leftOpen() || o.insists && a.over && a.result.refused() == "" && (a.result.cart.ID != "" || a.result.code != "") || o.verb == follows && a.over
 }
 
 func (s *schedule) knows(token int) bool {
@@ -224,7 +236,7 @@ func (a *request) leftOpen() bool {
 // do so if a guest has logged in since: the two tries go to different shards, and neither shard
 // knows the other try before it has ended.
 func (o *operation) mayGiveUp(a *request) bool {
-	return (o.key != "" || o.verb == takes || o.verb == undoes) && a == o.last() && !a.abandoned && o.triesLeft() > 0 && o.tries[len(o.attempts)] == a.who
+	return (o.key != "" || o.verb == takes || o.verb == undoes || o.verb == unshares) && a == o.last() && !a.abandoned && o.triesLeft() > 0 && o.tries[len(o.attempts)] == a.who
 }
 
 // settled reports whether no request of the operation is running or still to come.

@@ -63,19 +63,29 @@ func (p *plan) draw(r *rand.Rand) {
 	for i := range cast.tokens {
 		p.lay(r, caller{customer: -1, token: i})
 	}
-	hands := r.IntN(3) == 0
+	kind := r.IntN(9)
+	hands, shared := kind < 3, kind >= 7
 	if hands && p.budgets.failovers > 0 {
 		cast.tokens = 1 // after a lost claim, somebody else could take the cart: nobody but one operation does
 		p.lay(r, caller{customer: -1, token: 1})
 	}
-	for range 2 + r.IntN(3) {
+	others := 2 + r.IntN(3)
+	if shared {
+		others = r.IntN(3)
+	}
+	for range others {
 		p.add(cast.operation(int64(len(p.ops))), cast)
 	}
 	switch {
 	case hands:
 		p.drawTakes(cast)
-	case r.IntN(3) == 0:
+	case shared:
+		p.drawShares(cast)
+	case kind < 5:
 		p.drawUndos(cast)
+	}
+	if r.IntN(5) == 0 {
+		p.drawFollower(cast)
 	}
 }
 

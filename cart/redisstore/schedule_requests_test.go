@@ -38,9 +38,10 @@ type request struct {
 	overdue   bool // no part of it has time left
 	abandoned bool // its client is gone
 	over      bool
-	late      int // its commands that were delayed
-	twice     int // its commands that were sent twice
-	tails     int // its delayed commands that have not arrived yet
+	late      int           // its commands that were delayed
+	arrivedAt time.Duration // in world.passed: when the last of these arrived
+	twice     int           // its commands that were sent twice
+	tails     int           // its delayed commands that have not arrived yet
 	result    result
 }
 
@@ -63,6 +64,8 @@ type result struct {
 	where      caller // of a taken cart: the cart that the answer shows
 	undone     *undos.Undone
 	kept       string // the bytes of an agent's answer
+	code       string // of a share
+	copied     string // the lines of a share that was opened
 }
 
 // unknown reports whether the client does not know if the request was carried out.
@@ -114,6 +117,10 @@ func (a *request) run(ctx context.Context) {
 		_, a.result.err = a.service.redis.Erase(ctx, a.who.ref(a.schedule.world))
 		return
 	}
+	if a.op.verb == follows {
+		a.result.err = a.follow(ctx)
+		return
+	}
 	if a.op.verb == browses || a.op.verb == orders {
 		a.actAsAgent(ctx)
 		return
@@ -126,6 +133,11 @@ func (a *request) run(ctx context.Context) {
 	if a.op.verb == reads {
 		priced, err := a.service.Read(ctx, v)
 		a.result.cart, a.result.err, a.result.merge = priced.Cart, err, v.Merge()
+		return
+	}
+	if a.op.verb >= shares {
+		a.service.Merge(ctx, v, "")
+		a.actOnShare(ctx, v)
 		return
 	}
 	a.service.Merge(ctx, v, a.op.key)

@@ -27,6 +27,7 @@ type plan struct {
 	tardy     bool // delayed commands arrive after everything else has ended
 	merged    bool // the first customer has brought the first token's cart at the start, and knows it
 	forgetful bool // enough time may pass for carts to expire
+	shared    int  // how many shares each cart has at the start
 }
 
 // budgets limit how often each kind of event may happen in a schedule; negative for no
@@ -103,9 +104,15 @@ type entry struct {
 }
 
 func newSchedule(w *world, p plan, t *threads) *schedule {
+	for _, op := range p.ops {
+		if op.verb == follows {
+			op.follower = &follower{who: op.tries[0]}
+			w.memory.followers = append(w.memory.followers, op.follower)
+		}
+	}
 	return &schedule{
 		world: w, plan: p, threads: t, ops: p.ops, stopped: make(chan *request),
-		seen: map[caller]etag{}, told: map[caller]*cart.MergeReport{}, tried: tried{},
+		seen: map[caller]etag{}, told: map[caller]*cart.MergeReport{}, tried: w.memory.tried,
 		faults: p.budgets.faults, jumps: p.jumpsLeft, failovers: p.budgets.failovers, stalls: p.stalls, switches: p.budgets.switches,
 	}
 }
@@ -167,6 +174,9 @@ func (s *schedule) attempt(op *operation) *request {
 		if op.verb == orders {
 			op.shown = s.shown[a.who.token]
 		}
+	}
+	if op.made != nil && op.code == "" {
+		op.code = op.made.answered()
 	}
 	if op.verb == undoes && op.merge == "" {
 		op.merge = s.mergeKnown(a.who.customer)

@@ -16,12 +16,12 @@ func (s *schedule) lay() {
 	var list []*operation
 	for i, b := range s.plan.base {
 		if list = append(list, b.list()...); i+1 == len(s.plan.base) || s.plan.base[i+1].who != b.who {
-			s.must(s.inPeace("before", b.who, operation{verb: lists, list: list}).err)
+			s.must(s.inPeace("before", b.who, operation{verb: lists, list: list}).result.err)
 			list = nil
 		}
 	}
 	if s.plan.merged {
-		login := s.inPeace("before", c1t1, operation{verb: reads})
+		login := s.inPeace("before", c1t1, operation{verb: reads}).result
 		s.must(login.err)
 		for _, op := range s.ops {
 			op.merge = login.merge.ID
@@ -30,6 +30,11 @@ func (s *schedule) lay() {
 	for _, op := range s.ops {
 		if op.verb == takes && !op.later {
 			s.handOver(op)
+		}
+	}
+	if s.plan.shared > 0 {
+		for _, who := range s.everyone() {
+			s.fillList(who)
 		}
 	}
 	s.log, s.clock = nil, 0
@@ -70,7 +75,7 @@ func (s *schedule) settle() error {
 			s.advance(noteLife)
 		}
 		for _, who := range s.returning() {
-			r := s.inPeace("end", who, operation{verb: reads})
+			r := s.inPeace("end", who, operation{verb: reads}).result
 			if r.err != nil {
 				return fmt.Errorf("%s, after all faults ended: %w", who, r.err)
 			}
@@ -88,7 +93,7 @@ func (s *schedule) retake() error {
 			continue
 		}
 		s.advance(noteLife)
-		r := s.inPeace("end", op.tries[0].owner(), operation{verb: takes, maker: op.maker, from: op.from, agent: op.agent})
+		r := s.inPeace("end", op.tries[0].owner(), operation{verb: takes, maker: op.maker, from: op.from, agent: op.agent}).result
 		if r.unknown() {
 			return fmt.Errorf("%s, after all faults ended: %w", op.name, r.err)
 		}
@@ -188,12 +193,12 @@ func (all *callers) add(who caller) {
 }
 
 // inPeace makes a request without faults, while no other request is running.
-func (s *schedule) inPeace(name string, who caller, op operation) result {
+func (s *schedule) inPeace(name string, who caller, op operation) *request {
 	op.name, op.tries = name, []caller{who}
 	a := s.attempt(&op)
 	s.spawn(a)
 	for !a.over {
 		s.resume(a, goesOn)
 	}
-	return a.result
+	return a
 }

@@ -64,7 +64,13 @@ var smallScenarios = map[string][]operation{
 	"an agent orders while its cart is handed over": {
 		{name: "A", verb: browses, tries: []caller{guestT1}}, order("B", guestT1, guestT1), {name: "C", verb: takes, agent: true, tries: []caller{nobody}},
 	},
-	"two guests redeem codes of each other's carts": {take("A", 0, guestT2), {name: "B", verb: takes, maker: 1, from: 1, agent: true, tries: []caller{guestT1}}},
+	"a share is made again while it is deleted":                    shareOf(guestT1, guestT1, guestT1),
+	"a guest's share is made again while the customer deletes it":  shareOf(c1t1, guestT1, guestT1),
+	"a customer deletes the share of a cart that was emptied":      append(shareOf(c1t1, guestT1), operation{name: "C", verb: lists, list: []*operation{{verb: clears, product: 1}, {verb: locates, product: 1}}, tries: []caller{guestT1}}),
+	"two share while there is room for one":                        append(shareOf(guestT1, guestT1), operation{name: "C", verb: shares, key: "another key", tries: []caller{guestT1, guestT1}}),
+	"a guest's cart is followed during a login":                    {follow("A", guestT1, guestT1), login("B", c1t1)},
+	"a customer's cart is followed while it is merged, and undone": {follow("A", c1, c1), undo("B", c1t2)},
+	"two guests redeem codes of each other's carts":                {take("A", 0, guestT2), {name: "B", verb: takes, maker: 1, from: 1, agent: true, tries: []caller{guestT1}}},
 }
 
 // smallFailovers run with as many switches, and at every step a failover of either shard to a replica that lacks recent writes.
@@ -77,6 +83,8 @@ var smallFailovers = map[string][]operation{
 	"a master fails over while a code is redeemed":                  {take("A", 0, nobody, nobody)},
 	"a master fails over while a code is redeemed, and guests add":  {take("A", 0, nobody), addLine("B", 2, "", guestT1)},
 	"a master fails over while a merge is undone, and then another": {undo("A", c1, c1)},
+	"a master fails over while a cart is shared, and not any more":  shareOf(c1, c1, c1),
+	"a master fails over while a cart is followed":                  {follow("A", c1, c1), addLine("B", 2, "", c1)},
 }
 
 // afterMinutes is a scenario in which the clock may jump, and the customer never sends the
@@ -89,6 +97,18 @@ func login(name string, who caller) operation {
 
 func take(name string, number int, tries ...caller) operation {
 	return operation{name: name, verb: takes, maker: number, insists: len(tries) > 1, tries: tries}
+}
+
+func follow(name string, tries ...caller) operation {
+	return operation{name: name, verb: follows, tries: tries}
+}
+
+// shareOf shares a cart, and deletes the share as another caller.
+func shareOf(deletes caller, tries ...caller) []operation {
+	return []operation{
+		{name: "A", verb: shares, key: "key of a share", insists: true, tries: tries},
+		{name: "B", verb: unshares, tries: []caller{deletes}},
+	}
 }
 
 func order(name string, tries ...caller) operation {
@@ -148,6 +168,12 @@ func smallPlan(name string) plan {
 	}
 	for _, op := range ops {
 		p.ops = append(p.ops, &op)
+		if op.verb == unshares {
+			op.made = p.ops[0]
+		}
+		if op.verb == shares && op.name == "C" {
+			p.shared = maxShares - 1
+		}
 		p.merged = p.merged || op.verb == undoes
 		if slices.Contains(op.tries, guestT2) {
 			p.base = append(p.base, base{who: guestT2, product: 2})

@@ -258,5 +258,6 @@ func (s *schedule) deliver(i int) {
 	s.delayed = append(s.delayed[:i:i], s.delayed[i+1:]...)
 	_ = s.memory.run(d.cmds)
 	d.of.tails--
+	d.of.arrivedAt = s.passed
 	s.note(d.of.String(), "arrives now", nil, d.cmds)
 }

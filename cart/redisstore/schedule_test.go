@@ -20,6 +20,7 @@ import (
 	"commerce/cart"
 	"commerce/cart/carttest"
 	"commerce/cart/redisstore"
+	"commerce/cart/share"
 	"commerce/deploy/assert"
 )
 
@@ -141,7 +142,7 @@ func (t tried) add(other tried) {
 
 func (t tried) String() string {
 	var all []string
-	for _, what := range []string{"requests", "replays", "merges", "carts taken", "undone", "cart full", "faults", "failovers", "clock jumps", "adds that a failover may lose", "claims that outlive their cart", "lines erased beside their undo"} {
+	for _, what := range []string{"requests", "replays", "merges", "carts taken", "undone", "cart full", "faults", "failovers", "clock jumps", "adds that a failover may lose", "claims that outlive their cart", "lines erased beside their undo", "shares that a failover may lose or restore", "changes followed", "changes that a failover keeps from followers"} {
 		all = append(all, fmt.Sprintf("%s: %d", what, t[what]))
 	}
 	return strings.Join(all, ", ")
@@ -215,7 +216,7 @@ func newScheduler(t *testing.T) *scheduler {
 	}
 	return &scheduler{
 		ctx: t.Context(), client: client, catalog: catalog, threads: &threads{},
-		redis: redisstore.New(redisstore.Config{Client: client, TTL: usualTTLs, Undoable: true}),
+		redis: redisstore.New(redisstore.Config{Client: client, TTL: usualTTLs, Undoable: true, Beside: share.Stored()}),
 	}
 }
 
@@ -230,6 +231,7 @@ func (w *scheduler) run(p plan, c chooser, tells bool) judged {
 	s.lay()
 	s.run(c)
 	s.count()
+	s.reopenAll()
 	err := s.settle()
 	if len(s.delayed) > 0 && err == nil {
 		for len(s.delayed) > 0 {

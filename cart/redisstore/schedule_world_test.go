@@ -24,7 +24,7 @@ import (
 )
 
 // A shard is the data that one master of a cluster would hold. All guests' carts are on
-// one shard and all customers' carts on the other, so that a failover can lose the latest
+// one shard, and all customers' carts and shared copies on the other, so that a failover can lose the latest
 // writes of only one of them.
 type shard int
 
@@ -36,10 +36,10 @@ const (
 func (s shard) String() string { return [...]string{"guests", "customers"}[s] }
 
 func shardOf(key string) shard {
-	if _, rest, _ := strings.Cut(key, ":"); strings.HasPrefix(rest, "{1:c:") {
-		return customerShard
+	if _, rest, _ := strings.Cut(key, ":"); strings.HasPrefix(rest, "{1:g:") {
+		return guestShard
 	}
-	return guestShard
+	return customerShard
 }
 
 // world is the environment of one schedule: two shards in memory, two instances of the service with different clocks, and
@@ -224,6 +224,12 @@ func (w *world) failover(s shard) {
 	r := &w.shards[s]
 	w.memory.shards[s] = r.has
 	r.failovers++
+	for _, f := range w.memory.followers {
+		if f.who.shard() == s {
+			f.lose()
+			f.cut = true
+		}
+	}
 	w.catchUp(s)
 }
 

@@ -1,16 +1,11 @@
 package redisstore_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"commerce/auth"
 	"commerce/auth/limit"
@@ -137,37 +132,6 @@ func TestShare_TenAtATime(t *testing.T) {
 	})
 }
 
-func TestShare_AtTheSameTime(t *testing.T) {
-	onSingleAndCluster(t, func(d *desk) {
-		d.fill(d.as("", d.token), "1×1")
-		other := share.New(service.New(d.Config), nil) // another instance
-		for _, name := range []string{"one key", "own keys"} {
-			var all sync.WaitGroup
-			var mu sync.Mutex
-			links, full := map[string]bool{}, 0
-			for i := range 20 {
-				v, key := d.as("", d.token), "k"
-				if name == "own keys" {
-					key = fmt.Sprint(i)
-				}
-				all.Go(func() {
-					link, _, err := []*share.Shares{d.Shares, other}[i%2].Share(d.t.Context(), v, key)
-					mu.Lock()
-					defer mu.Unlock()
-					if err == nil {
-						links[fmt.Sprint(link)] = true
-					} else if full++; problemOf(err, problem.ValidationFailed) == nil {
-						d.t.Error(err)
-					}
-				})
-			}
-			all.Wait()
-			want := map[string]int{"one key": 1, "own keys": 9}[name] // 10 in all
-			assert.That(d.t, len(links) == want && (name == "one key") == (full == 0), "%s: %v, %d refused", name, links, full)
-		}
-	})
-}
-
 func TestShare_KnowsThePreviousKey(t *testing.T) {
 	t.Parallel()
 	d := openDesk(t, "", "1×2")
@@ -222,109 +186,6 @@ func TestShare_IsCountedAsACreation(t *testing.T) {
 		_, _, err := d.Share(t.Context(), v, "another")
 		assert.That(t, problemOf(err, problem.RateLimited) != nil, "the second: %v", err)
 	}
-}
-
-// dying makes a process die at a command: before Redis gets it, or before the reply arrives.
-type dying struct {
-	left     atomic.Int64 // commands until then
-	replying atomic.Bool
-}
-
-func (*dying) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (h *dying) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		dies := h.left.Add(-1) < 0
-		if !dies || h.replying.Load() {
-			if err := next(ctx, cmd); !dies {
-				return err
-			}
-		}
-		return errors.New("died")
-	}
-}
-
-func (*dying) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
-}
-
-// diesAt runs test for each command at which a process can die; do reports whether it has died.
-func (d *desk) diesAt(test func(name string, do func(func() error) bool)) {
-	d.t.Helper()
-	h := &dying{}
-	h.left.Store(1 << 40)
-	d.redis.Client.AddHook(h)
-	for _, replying := range []bool{false, true} {
-		for n, died := int64(0), true; died; n++ {
-			died = false
-			test(fmt.Sprintf("at command %d, replying %v", n, replying), func(call func() error) bool {
-				h.replying.Store(replying)
-				h.left.Store(n)
-				err := call()
-				h.left.Store(1 << 40)
-				died = err != nil
-				assert.That(d.t, err == nil || problemOf(err, problem.Unavailable) != nil, "dies: %v", err)
-				return died
-			})
-			assert.Require(d.t, n < 50, "it always dies")
-			assert.That(d.t, died || n >= 2, "it takes %d commands", n)
-		}
-	}
-}
-
-// Whatever has happened at a death, a repeat with the same key ends with one share.
-func TestShare_ARepeatCompletesWhatADeathLeft(t *testing.T) {
-	onSingleAndCluster(t, func(d *desk) {
-		d.diesAt(func(name string, do func(func() error) bool) {
-			token := tokenOf(strings.NewReplacer(" ", "_", ",", "").Replace(name))
-			d.fill(d.as("", token), "1×2 2×1")
-			var first service.Link
-			died := do(func() (err error) {
-				first, _, err = d.Share(d.t.Context(), d.as("", token), "k")
-				return err
-			})
-			if died {
-				first = d.share(d.as("", token), "k")
-			}
-			assert.Equal(d.t, d.share(d.as("", token), "k"), first, "%s", name)
-			d.wantShared(first.Code, "1×2 2×1")
-			for i := range 9 { // it takes one place
-				d.share(d.as("", token), fmt.Sprint(i))
-			}
-			assert.Equal(d.t, d.held(redisstore.GuestRef(d.store.ID, token))[share.KindCopy], 10, "%s: shares", name)
-		})
-	})
-}
-
-// A share whose deletion has begun is deleted by a repeat, and not shared again by a late repeat of its request.
-func TestShare_ADeathDuringADeletion(t *testing.T) {
-	onSingleAndCluster(t, func(d *desk) {
-		d.diesAt(func(name string, do func(func() error) bool) {
-			d.clear(d.as("c", ""))
-			d.fill(d.as("c", ""), "1×2")
-			code := d.share(d.as("c", ""), name).Code
-			do(func() error { return d.Unshare(d.t.Context(), d.as("c", ""), code) })
-			late, _, err := d.Share(d.t.Context(), d.as("c", ""), name)
-			assert.That(d.t, err == nil && late.Code == code || errors.Is(err, cart.ErrNoCode), "%s: a late repeat: %v", name, err)
-			d.wantDeleted(d.as("c", ""), code, true)
-			d.wantShared(code, "")
-			_, _, err = d.Share(d.t.Context(), d.as("c", ""), name)
-			assert.That(d.t, errors.Is(err, cart.ErrNoCode), "%s: it is shared again: %v", name, err)
-		})
-		d.diesAt(func(name string, do func(func() error) bool) { // and such a repeat may die too
-			d.fill(d.as("c", ""), "1×2")
-			code := d.share(d.as("c", ""), "late "+name).Code
-			d.wantDeleted(d.as("c", ""), code, true)
-			do(func() error {
-				_, _, err := d.Share(d.t.Context(), d.as("c", ""), "late "+name)
-				if errors.Is(err, cart.ErrNoCode) {
-					return nil
-				}
-				return err
-			})
-			d.wantShared(code, "")
-		})
-	})
 }
 
 func TestShare_IsErased(t *testing.T) {

@@ -56,22 +56,6 @@ func TestTransfer_OfTheLargestCarts(t *testing.T) {
 	assert.Equal(t, len(assert.Must(d.redis.Load(ctx, d.customer))(t).Lines), 1000, "lines of the customer")
 }
 
-// What a step decides is made once if the connection is lost after it: the step recognizes it.
-func TestTransfer_ALostReplyIsClearedUp(t *testing.T) {
-	t.Parallel()
-	d := openDesk(t, "1×1", "1×1")
-	var lost int
-	d.redis.Client.AddHook(&breaks{when: func(cmd redis.Cmder) bool {
-		if cmd.FullName() == redisstore.ScriptName {
-			lost++
-		}
-		return cmd.FullName() == redisstore.ScriptName && lost%2 == 1
-	}})
-	_, report := d.read(d.as("c", d.token))
-	assert.That(t, report != nil && report.Lines == 1, "the report is %+v", report)
-	d.wantLines(d.as("c", ""), "1×2")
-}
-
 func (d *desk) undo(v *service.Visit, id, ifMatch string) (undos.Undone, error) {
 	return d.undos.Undo(d.t.Context(), v, redisstore.Conditions{IfMatch: ifMatch}, id)
 }
@@ -110,29 +94,6 @@ func TestTransfer_WithoutReplicasNothingIsConfirmed(t *testing.T) {
 	assert.Equal(t, undone.Durability, "unconfirmed", "an undo")
 	_, redeemed := d.redeem(d.as("", ""), d.handOver(undone.Guest), "laptop")
 	assert.Equal(t, redeemed.Durability, "unconfirmed", "a redemption")
-}
-
-// The first store of a share that arrives after its deletion opens it for a minute, and a repeat that dies then keeps it no longer.
-func TestShare_ALateStoreLastsAMinute(t *testing.T) {
-	t.Parallel()
-	d := openDesk(t, "", "1×1")
-	v := d.as("", d.token)
-	var stores int
-	d.redis.Client.AddHook(&breaks{when: func(cmd redis.Cmder) bool { // it dies before it lists the share
-		if cmd.FullName() == redisstore.ScriptName && strings.Contains(fmt.Sprint(cmd.Args()...), ":s:") {
-			stores++
-		}
-		return stores > 0 && cmd.Name() != "evalsha" && cmd.Name() != "eval"
-	}})
-	_, _, err := d.Share(t.Context(), v, "k")
-	assert.That(t, err != nil, "the share was listed")
-	keys, next := 0, time.Duration(0)
-	for _, key := range d.keys() {
-		if strings.Contains(key, ":s:") {
-			keys, next = keys+1, d.ttl(key)
-		}
-	}
-	assert.That(t, keys == 1 && next > 50*time.Second && next <= time.Minute, "%d shares are stored, for %v", keys, next)
 }
 
 var errBreaks = errors.New("connection reset by peer")

@@ -1,6 +1,7 @@
 package share
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -69,7 +70,7 @@ type keeping struct {
 }
 
 // keep keeps the share, lists it, and returns when it expires. What is kept already stays as it is. Errors: errTooMany,
-// and cart.ErrNoCode if the cart has deleted a share with one of the codes.
+// cart.ErrNoCode if the cart has deleted a share with one of the codes, and cart.ErrEmpty if it has moved.
 func (k *keeping) keep(ctx context.Context) (expires time.Time, err error) {
 	const doing = "keep share"
 	key := copyKey(k.cart, digestOf(k.codes[0]))
@@ -96,7 +97,8 @@ func (k *keeping) keep(ctx context.Context) (expires time.Time, err error) {
 		if !isKept {
 			ends = found.Now.Add(shareLife).Truncate(time.Second)
 		}
-		// Between the look and the commit: if the share is deleted meanwhile, its fence is gone, and the commit fails.
+		// Between the look and the commit: if the share is deleted meanwhile, its fence is gone, and the commit fails. It is not
+		// deleted before: the list would say so, or the cart would have moved.
 		if status, err = k.list(ctx, seconds(ends)); err != nil || status != listed {
 			return nil, err
 		}
@@ -110,14 +112,16 @@ func (k *keeping) keep(ctx context.Context) (expires time.Time, err error) {
 			Remove: []any{"s"}, Set: []any{"x", seconds(ends)}, Life: ends.Sub(found.Now), Made: func() { expires = ends },
 		}, nil
 	})
-	if err == nil && status != listed {
+	if err == nil && status == deleted {
 		err = drop(ctx, k.store, key)
 	}
-	switch {
+	switch { // what is not listed expires: to drop it late would delete what a repeat has kept
 	case err != nil:
 		return time.Time{}, err
 	case status == listFull:
 		return time.Time{}, errTooMany
+	case status == cartMoved:
+		return time.Time{}, cart.ErrEmpty
 	case status == deleted:
 		return time.Time{}, cart.ErrNoCode
 	}
@@ -162,8 +166,14 @@ func remove(ctx context.Context, store *redisstore.Store, of redisstore.Ref, car
 		if err != nil {
 			return err
 		}
-		if !merged && shared.ID != cartID {
-			return cart.ErrNoCode
+		switch {
+		case shared.ID == cartID:
+			_, err = k.list(ctx, unlistLost)
+		case !merged:
+			err = cart.ErrNoCode
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return drop(ctx, store, copyKey(of, digestOf(code)))
@@ -183,35 +193,42 @@ const (
 	listed    listing = "listed"
 	deleted   listing = "deleted" // now or earlier
 	listFull  listing = "full"
+	cartMoved listing = "moved" // the cart has moved: its new owner deletes shares without this list
 )
 
 // What list may do instead of listing a share.
 const (
-	onlyLook = "?"
-	unlist   = "-"
+	onlyLook   = "?"
+	unlist     = "-"
+	unlistLost = "--" // also if it is not listed, because a failover has lost that
 )
 
-// list adds the share of the first code to the list. expires is in seconds by Redis' clock, or onlyLook, or unlist, which marks the
-// share as deleted. The status is deleted if the share of any of the codes is.
+// list adds the share of the first code to the list. expires is in seconds by Redis' clock, or onlyLook, unlist or unlistLost, which mark
+// the share as deleted. The status is deleted if the share of any of the codes is.
 func (k *keeping) list(ctx context.Context, expires string) (status listing, err error) {
-	key := k.cart.BesideKey(listPart + ":" + k.cartID)
-	err = k.store.Edit(ctx, "list share", []string{key}, func(found *redisstore.Slot) (*redisstore.Edit, error) {
+	keys := []string{k.cart.BesideKey(listPart + ":" + k.cartID), k.cart.CartKey()}
+	err = k.store.Edit(ctx, "list share", keys, func(found *redisstore.Slot) (*redisstore.Edit, error) {
 		all := parseList(found)
 		over := all.over(found.Now.Unix())
 		digest := digestOf(k.codes[0])
-		value := strconv.FormatInt(all[digest].expires, 10) + " -"
+		value := expires
 		switch status = all.status(k.codes); {
-		case expires == onlyLook, status == deleted, status == notListed && expires == unlist,
-			status == listed && expires != unlist && parseSeconds(expires) <= all[digest].expires:
+		case expires == onlyLook, status == deleted, status == notListed && expires == unlist:
 			return nil, nil
-		case expires == unlist:
-			status = deleted
+		case expires == unlist, expires == unlistLost:
+			ends := cmp.Or(all[digest].expires, found.Now.Add(shareLife).Unix())
+			status, value = deleted, strconv.FormatInt(ends, 10)+" -"
 			over = append(over, all.excess()...)
+		case found.Get(1, "i") != k.cartID:
+			status = cartMoved
+			return nil, nil
 		case status == notListed && all.count(false) >= sharesListed:
 			status = listFull
 			return nil, nil
+		case status == listed && parseSeconds(expires) <= all[digest].expires:
+			return nil, nil
 		default:
-			status, value = listed, expires
+			status = listed
 		}
 		return &redisstore.Edit{Remove: over, Set: []any{digest, value}, Life: shareLife}, nil
 	})

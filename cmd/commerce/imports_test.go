@@ -128,7 +128,7 @@ const wiring = "cmd"
 // or fill them with data, packages with which the tests of carts in Redis and those of
 // subscriptions drive whole requests.
 var forTests = []string{
-	"auth", "auth/limit", "auth/sealed", "auth/store", "cart/handover", "cart/money", "cart/price", "cart/service", "cart/share", "cart/transfer", "cart/ucp/agent", "cart/undo", "cart/carttest", "cart/wire", "deploy/assert", "deploy/connect", "deploy/ephemeral",
+	"auth", "auth/limit", "auth/sealed", "auth/store", "cart/handover", "cart/live", "cart/money", "cart/price", "cart/service", "cart/share", "cart/transfer", "cart/ucp/agent", "cart/undo", "cart/carttest", "cart/wire", "deploy/assert", "deploy/connect", "deploy/ephemeral",
 	"deploy/migrations", "deploy/sample", "subscriptions/figures", "subscriptions/formats", "subscriptions/postgres", "subscriptions/suite", "subscriptions/suite/plans",
 }
 

@@ -66,8 +66,8 @@ func ParseKeys(flat []string) map[string]cart.KeyUse {
 	return keys
 }
 
-// parseOffers parses what a guest's cart has offered: the quantity by line; c, the codes; y, the buyer; d, "1" if it had metadata; and n, the
-// note of the hand-over that has brought it, if one has.
+// parseOffers parses what a guest's cart has offered: the quantity by line; c, the codes; y, the buyer; d, "1" if it had metadata; n, the
+// note of the hand-over that has brought it, if one has; and m, "1" if it had none of these.
 func parseOffers(flat []string) (o transfer.Offers) {
 	for i := 0; i+1 < len(flat); i += 2 {
 		switch member, value := flat[i], flat[i+1]; {
@@ -101,6 +101,9 @@ func Offers(before, after transfer.Offers) (m Members) {
 	m.put("n", before.Note, after.Note)
 	if after.Metadata && !before.Metadata {
 		m.Set = append(m.Set, "d", 1)
+	}
+	if len(m.Set) == 0 && len(after.Lines) == 0 {
+		m.Set = append(m.Set, "m", 1) // what an emptied cart has shared can be deleted where it was merged
 	}
 	return m
 }
