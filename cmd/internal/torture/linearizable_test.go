@@ -88,7 +88,7 @@ func (m *market) open(enough func() bool, stop func()) {
 	time.Sleep(time.Second)
 	m.check(before)
 	for _, c := range m.checked {
-		if now := m.read(c); !now.equal(c.end) {
+		if now := m.read(c); now != c.end {
 			m.p.broke("cart %s was %v when all calls had returned, and is %v later", c.token, c.end, now)
 		}
 	}
@@ -129,7 +129,7 @@ func (m *market) check(carts []*watchedCart) {
 
 // read reads a cart, repeats that until it succeeds, and records the read.
 func (m *market) read(c *watchedCart) cartState {
-	e := cartEvent{call: readCall()}
+	e := cartEvent{call: readCall}
 	r, ok := served(func() reply {
 		e.begins = c.now()
 		return m.shops[0].as(c.token, "").send("GET", "/cart", "")
@@ -218,8 +218,9 @@ func (b *marketClient) insist(c *watchedCart, e cartEvent, headers []string) {
 
 func (b *marketClient) send(c *watchedCart, e *cartEvent, headers []string) reply {
 	client := b.shops[b.rnd.IntN(len(b.shops))].as(c.token, "")
+	method, path, body := e.call.request()
 	e.begins = c.now()
-	r := client.send(e.call.method, e.call.path, e.call.body, headers...)
+	r := client.send(method, path, body, headers...)
 	e.ends = c.now()
 	b.calls.Add(1)
 	if r.outcome() == unknown {

@@ -13,20 +13,19 @@ import (
 	"commerce/deploy/assert"
 )
 
-// Each promise of the page names the command that tests it, and each test has a promise.
+// Each promise of the page names the command that tests it, here or in simulations, and each test has a promise.
 func TestGuaranteesPage_NamesTheCommandForEachTest(t *testing.T) {
 	t.Parallel()
 	page := assert.Must(os.ReadFile("../../../docs/guarantees.md"))(t)
-	promises := numbersIn(page, `(?m)^## (\d+)\. `)
-	commands := numbersIn(page, "(?m)^`make torture PROMISE=0?(\\d+)`")
-	assert.That(t, slices.Equal(commands, promises), "the page has commands for %v, and promises %v", commands, promises)
-	files := assert.Must(filepath.Glob("*_test.go"))(t)
 	var source []byte
-	for _, file := range files {
+	for _, file := range assert.Must(filepath.Glob("*_test.go"))(t) {
 		source = append(source, assert.Must(os.ReadFile(file))(t)...)
 	}
-	tests := numbersIn(source, `(?m)^func TestPromise0?(\d+)_`)
-	assert.That(t, slices.Equal(tests, promises), "there are tests of %v, and promises %v", tests, promises)
+	commands, simulated := numbersIn(page, "(?m)^`make torture PROMISE=0?(\\d+)`"), numbersIn(page, "(?m)^## (\\d+)\\. .*\n(?:(?:[^#\n].*)?\n)*?`make schedules`$")
+	promises, tests := numbersIn(page, `(?m)^## (\d+)\. `), numbersIn(source, `(?m)^func TestPromise0?(\d+)_`)
+	shown := slices.Sorted(slices.Values(slices.Concat(commands, simulated)))
+	assert.Equal(t, shown, promises, "promises with a command, compared with all")
+	assert.Equal(t, tests, commands, "promises with a test here, compared with those whose command runs one")
 }
 
 // numbersIn returns the distinct submatches of a pattern, sorted.
