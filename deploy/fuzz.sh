@@ -3,7 +3,7 @@
 # as there are CPUs. Prints a line for each target, and the totals.
 #
 #   deploy/fuzz.sh 5s
-#   deploy/fuzz.sh 10m 'FuzzRequest|FuzzPatch'   # only the targets whose names match
+#   deploy/fuzz.sh 10m 'FuzzRequest|FuzzRawRequest'   # only the targets whose names match
 #
 # If a target fails, Go prints the failing input and writes it to testdata. The other targets
 # still run. Before version 1.27, Go sometimes fails with only "context deadline exceeded" when

@@ -43,55 +43,23 @@ func TestBody_ABadOneChangesNothing(t *testing.T) {
 	const add, item = "/cart/add", "/cart/items/1"
 	wantRefused(t, slices.Concat(unreadable(c, "POST", add), unreadable(c, "PATCH", item), unreadable(c, "POST", "/cart/coupon"), unreadable(c, "POST", "/cart/ops"), []refusal{
 		{c, "POST", add, `{}`, nil, 422, "validation_failed", []string{"product_id"}},
-		{c, "POST", add, `{"product_id":1,"qty":0}`, nil, 422, "validation_failed", []string{"qty"}},
-		{c, "POST", add, `{"product_id":1,"qty":2,"quantity":3}`, nil, 422, "validation_failed", []string{"quantity"}},
-		{c, "POST", add, `{"product_id":5,"fields":{"0":["x"]}}`, nil, 422, "validation_failed", []string{"fields.0"}},
 		{c, "POST", add, `{"product_id":5,"fields":{"0":"` + strings.Repeat("x", 4097) + `"}}`, nil, 422, "validation_failed", []string{"fields"}},
-		{c, "POST", add, `{"product_id":1,"quantity":1` + strings.Repeat("0", 400) + `}`, nil, 422, "quantity_out_of_range", []string{"quantity"}},
 		{c, "POST", add, `{"product_id":1,"qty":1000}`, nil, 422, "quantity_out_of_range", []string{"qty"}},
-		{c, "POST", add, `{"product_id":7,"qty":1}`, nil, 422, "quantity_out_of_range", []string{"qty"}},
 		{c, "POST", add, `{"product_id":2,"qty":4}`, nil, 422, "insufficient_stock", []string{"qty"}},
 		{c, "POST", add, `{"product_id":6}`, nil, 422, "out_of_stock", []string{"qty"}},
 		{c, "POST", add, `{"product_id":3}`, nil, 422, "product_inactive", []string{"product_id"}},
-		{c, "POST", add, `{"product_id":0}`, nil, 404, "product_not_found", []string{"product_id"}},
 		{c, "POST", add, `{"product_id":1e400}`, nil, 404, "product_not_found", []string{"product_id"}},
 		{c, "POST", add, `{"product_id":4}`, nil, 422, "plan_unavailable", []string{"subscription_plan"}},
-		{c, "POST", add, `{"product_id":4,"subscription_plan":43}`, nil, 422, "plan_unavailable", []string{"subscription_plan"}},
-		{c, "POST", add, `{"product_id":1,"subscription_plan":41}`, nil, 422, "plan_unavailable", []string{"subscription_plan"}},
 		{c, "POST", add, `{"product_id":5,"fields":{"0":"x","\u0000":"us"}}`, nil, 422, "field_invalid", []string{"fields.\x00"}},
-		{c, "POST", add, `{"product_id":1,"fields":{"0":"x"}}`, nil, 422, "field_invalid", []string{"fields.0"}},
 		{c, "POST", add, `{"product_id":5,"fields":{"0":"\u200b"}}`, nil, 422, "field_missing", []string{"fields.Account email"}},
-		{c, "PATCH", item, `{}`, nil, 422, "validation_failed", []string{"quantity"}},
-		{c, "PATCH", item, `{"quantity":-1}`, nil, 422, "validation_failed", []string{"quantity"}},
-		{c, "PATCH", item, `{"qty":1e400}`, nil, 422, "quantity_out_of_range", []string{"qty"}},
 		{c, "PATCH", item, `{"quantity":null,"fields":null,"subscription_plan":null}`, nil, 422, "validation_failed", []string{"fields", "quantity", "subscription_plan"}},
-		{c, "POST", "/cart/coupon", `{}`, nil, 422, "validation_failed", []string{"coupon"}},
+		{c, "PATCH", item, `{"qty":1e400}`, nil, 422, "quantity_out_of_range", []string{"qty"}},
 		{c, "POST", "/cart/coupon", `{"coupon":"TEN","code":"FIVE"}`, nil, 422, "validation_failed", []string{"code"}},
 		{c, "POST", "/cart/coupon", `{"coupon":"OLD"}`, nil, 422, "coupon_invalid", []string{"coupon"}},
 	}))
 	small := s.guest(t).fill("2×1")
 	wantRefused(t, []refusal{{small, "POST", "/cart/coupon", `{"coupon":"FIVE"}`, nil, 422, "coupon_minimum", []string{"coupon"}}})
 	assert.Equal(t, c.tag(), before, "the cart's tag after refusals")
-}
-
-func TestAdd_AcceptsUnusualButValidBodies(t *testing.T) {
-	s := newShop(t)
-	for name, tt := range map[string]struct {
-		body, lines string
-		headers     []string
-	}{
-		"null is not given":  {`{"product_id":1,"qty":null,"quantity":2,"subscription_plan":null,"fields":null,"notice":null}`, "1×2", nil},
-		"no quantity is one": {`{"product_id":1}`, "1×1", nil},
-		"unknown members":    {`{"product_id":1,"price":0.01,"unit_price":0,"__proto__":{"qty":9},"Qty":9}`, "1×1", nil},
-		"64 KiB":             {padded(64 << 10), "1×3", nil},
-		"charset":            {`{"product_id":1}`, "1×1", []string{"Content-Type", `application/json; charset="UTF-8"`}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			c := s.guest(t)
-			c.add(tt.body, tt.headers...)
-			c.wantLines(tt.lines)
-		})
-	}
 }
 
 func TestBody_MustBeJSON(t *testing.T) {
@@ -102,8 +70,6 @@ func TestBody_MustBeJSON(t *testing.T) {
 		headers []string // the first is at fault
 	}{
 		{"product_id=1&qty=2", []string{"Content-Type", "application/x-www-form-urlencoded"}},
-		{fine, []string{"Content-Type", "application/json; charset=iso-8859-1"}},
-		{fine, []string{"Content-Type", ""}},
 		{fine, []string{"Content-Type", "application/json", "Content-Type", "application/json"}},
 		{fine, []string{"Content-Encoding", "gzip"}},
 	} {
@@ -190,21 +156,6 @@ func TestHeaders_RepeatedOnesAreRefusedOrIgnored(t *testing.T) {
 	c.ok("PATCH", "/cart/items/1", `{"quantity":2}`, "If-Match", `"other.1-a"`, "If-Match", etag)
 }
 
-func TestHeaders_LongOnesAreHandledLikeShortOnes(t *testing.T) {
-	c := newShop(t).guest(t).fill("1×1")
-	long := strings.Repeat("x", 9<<10)
-	c.refused(401, "unauthenticated", "DELETE", "/cart/clear", "", "Authorization", long).names(t, "Authorization")
-	c.refused(400, "store_unknown", "DELETE", "/cart/clear", "", "X-Public-Key", long).names(t, "X-Public-Key")
-	c.refused(400, "invalid_parameter", "DELETE", "/cart/clear", "", "Idempotency-Key", long).names(t, "Idempotency-Key")
-	c.refused(400, "invalid_parameter", "DELETE", "/cart/clear", "", "If-Match", long).names(t, "If-Match")
-	c.refused(401, "unauthenticated", "GET", "/cart", "", "Authorization", "Bearer "+long)
-	c.refused(400, "invalid_parameter", "GET", "/cart", "", "If-None-Match", long)
-	for _, header := range []string{"Accept-Language", "X-Timestamp", "X-Signature", "X-Request-Id", "Origin", "User-Agent", "X-Nobody-Knows"} {
-		c.ok("GET", "/cart", "", header, long)
-	}
-	c.wantLines("1×1")
-}
-
 func TestItemID_AnUnknownOneNamesNoLine(t *testing.T) {
 	s := newShop(t)
 	c := s.guest(t)
@@ -212,10 +163,7 @@ func TestItemID_AnUnknownOneNamesNoLine(t *testing.T) {
 	c.add(`{"product_id":4,"subscription_plan":41}`)
 	before := c.add(`{"product_id":5,"fields":{"0":"x"}}`)
 	for _, id := range []string{
-		"v", "i", "m", "r", "o", "g", "1:f", "1:n", "1%3Af", "%00", "1%00", "1%0A", "%0A1", "1%20", "+1",
-		"a%2Fb", "1%2F", "%2F", "..", "%2E%2E", "..%2F..%2Fcart", ".", "-1", "0", "01", "1.0", "1e0", "0x1",
-		"2", "1.p41", "4.p42", "4.p", "4.p041", "4.p41.f", "5.f", "5.fAAAAAAAAAAAAAAAA", "5.f..", "%D9%A1", "%C3%A9", "%FF",
-		"*", "%3F", "%7B1%7D", "99999999999999999999", "9999999999999999999", strings.Repeat("9", 300), strings.Repeat("a", 300),
+		"v", "1:n", "1%3Af", "%00", "%0A1", "+1", "a%2Fb", "..%2F..%2Fcart", "%2E%2E", "01", "1.p41", "4.p42", "5.f", "%D9%A1", "%FF", strings.Repeat("9", 300),
 	} {
 		c.refused(404, "item_not_found", "PATCH", "/cart/items/"+id, `{"quantity":2}`)
 		c.refused(404, "item_not_found", "PATCH", "/cart/items/"+id, `{"quantity":0}`)

@@ -36,30 +36,19 @@ func TestBuyer_DecidesTheTaxAndMovesWithTheCart(t *testing.T) {
 		assert.Equal(t, guest.isIn(`"DE"`).Version, made.Version, "version after the same again")
 		abroad := guest.ok("GET", "/cart/summary", "").Body.Data.Tax
 		assert.That(t, *abroad.Country == "DE" && abroad.Rate == nil && abroad.Lines[0].Rate == 19 && abroad.Lines[1].Rate == 0, "the summary: %+v", abroad)
-		for _, country := range []string{`"XK"`, `"D"`, `"DEU"`, `""`, `5`, `{}`} {
+		for _, country := range []string{`"XK"`, `5`} {
 			refused := guest.refused(422, "validation_failed", "POST", "/cart/ops", `{"ops":[{"op":"clear"},{"op":"buyer","country":`+country+`}]}`)
 			assert.That(t, len(refused.Body.Errors["ops.1.country"]) == 1, "%s: %s", country, refused.Raw)
 		}
 		guest.refused(422, "validation_failed", "POST", "/cart/ops", `{"ops":[{"op":"buyer"}]}`)
 
-		french := s.customer(t, "1").fill("1×1")
-		french.isIn(`"FR"`)
-		assert.Equal(t, guest.logIn("1").cart().Buyer.String(), "FR by shopper", "the customer's stays")
-		s.customer(t, "2").fill("1×1")
-		other := s.guest(t).fill("2×1")
-		other.isIn(`"DE"`)
-		here := other.logIn("2")
-		assert.Equal(t, here.cart().Buyer.String(), "DE by shopper", "the guest's fills")
+		here := guest.logIn("2")
+		assert.Equal(t, here.cart().Buyer.String(), "DE by shopper", "the guest's fills the customer's")
 		back, _, _ := here.undo()
-		assert.Equal(t, here.withoutToken().cart().Buyer.String(), "null by null", "after the undo")
-		assert.Equal(t, back.cart().Buyer.String(), "DE by shopper", "what the undo gave back")
-
+		assert.Equal(t, here.withoutToken().cart().Buyer.String()+", "+back.cart().Buyer.String(), "null by null, DE by shopper", "after the undo")
 		assert.Equal(t, back.shared(back.share()).Buyer.String(), "null by null", "a share")
-		assert.Equal(t, back.ok("DELETE", "/cart/clear", "").Body.Data.Buyer.String(), "DE by shopper", "an emptied cart")
-		back.fill("1×1")
-		redeemed := s.guest(t).ok("POST", "/cart/handover/redeem", `{"code":"`+back.handOver()+`"}`, "Idempotency-Key", "0123456789abcdefghijkl")
+		redeemed := s.guest(t).ok("POST", redeem, codeBody(back.handOver()), withKey(redeemerKey)...)
 		assert.Equal(t, redeemed.Body.Data.Buyer.String(), "DE by shopper", "after a hand-over")
-		assert.Equal(t, french.isIn(`null`).Buyer.String(), "null by null", "forgotten")
 	})
 }
 

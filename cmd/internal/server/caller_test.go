@@ -82,44 +82,10 @@ func TestStore_KeepsItsCartsApart(t *testing.T) {
 	assert.Equal(t, a.Header.Get("WWW-Authenticate"), "Bearer", "challenge")
 }
 
-func TestCustomer_NeverGetsACartToken(t *testing.T) {
-	s := newShop(t)
-	c := s.customer(t, "1001")
-	for _, call := range [][3]string{
-		{"GET", "/cart"},
-		{"POST", "/cart/add", addOne},
-		{"GET", "/cart/count"},
-		{"GET", "/cart/summary"},
-		{"PATCH", "/cart/items/1", `{"quantity":2}`},
-		{"DELETE", "/cart/items/1"},
-		{"DELETE", "/cart/clear"},
-	} {
-		for _, guest := range []string{"", "too-short", strings.Repeat("token", 5)} {
-			if call[0] == "DELETE" || call[0] == "PATCH" {
-				c.add(`{"product_id":1}`)
-			}
-			a := c.ok(call[0], call[1], call[2], "X-Cart-Token", guest)
-			assert.That(t, a.Body.Data.CartToken == nil && a.Header.Get("X-Cart-Token") == "", "%s %s: %s", call[0], call[1], a.Raw)
-		}
-	}
-	assert.That(t, c.refused(400, "cart_invalid", "GET", "/cart/validate", "").Header.Get("X-Cart-Token") == "", "validate issued a token")
-}
-
 func TestCustomer_IsUnknownWithoutASecret(t *testing.T) {
 	s := newShop(t, func(p *server.Parts) { p.JWT = nil })
 	s.customer(t, "1001").refused(401, "unauthenticated", "GET", "/cart", "")
 	s.guest(t).ok("GET", "/cart", "")
-}
-
-func TestCartToken_OfAnExpiredCartStartsAnEmptyOne(t *testing.T) {
-	s := realShop(t)
-	c := s.guest(t)
-	stale := c.add(`{"product_id":1}`).Header.Get("X-Cart-Token")
-	assert.NoError(t, s.Redis.Del(t.Context(), s.keys(t)...).Err())
-	got := c.cart()
-	assert.That(t, c.Token == stale && got.Version == 0 && len(got.Items) == 0, "an expired cart: %+v", got)
-	c.add(`{"product_id":2}`)
-	c.wantLines("2×1")
 }
 
 // links returns the base of the URLs in a page of the list, which a picture's URL must share.
@@ -130,18 +96,6 @@ func (s *shop) links(t *testing.T, headers ...string) string {
 	image := s.guest(t).add(addOne, headers...).Body.Data.Items[0].Image
 	assert.Equal(t, image.FullLink, strings.TrimSuffix(page.Path, "/subscriptions")+"/playground/pictures/game-credit.svg", "full_link")
 	return page.Path
-}
-
-// A client that calls the service by another name has the same cart.
-func TestLinks_LeaveTheETagAlone(t *testing.T) {
-	s := newShop(t, func(p *server.Parts) { p.TrustedProxies = []string{"127.0.0.1"} })
-	c := s.guest(t)
-	c.add(addOne)
-	first := c.ok("GET", "/cart", "", "X-Forwarded-Host", "a.example.com")
-	second := c.ok("GET", "/cart", "", "X-Forwarded-Host", "b.example.com")
-	link := second.Body.Data.Items[0].Image.FullLink
-	assert.That(t, strings.HasPrefix(link, "http://b.example.com/"), "the link is %s", link)
-	assert.Equal(t, second.Header.Get("ETag"), first.Header.Get("ETag"), "ETag of the other host")
 }
 
 func TestLinks_UseForwardedHeadersOfTrustedProxiesOnly(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"commerce/cart"
-	"commerce/cart/money"
 	"commerce/deploy/assert"
 )
 
@@ -33,27 +32,6 @@ func TestCart_AShopperFillsChangesAndEmptiesIt(t *testing.T) {
 	})
 }
 
-func TestCart_ShowsNoFormerPriceBelowThePrice(t *testing.T) {
-	s := newShop(t)
-	c := s.guest(t).fill("1×1")
-	for former, shown := range map[money.Amount]string{0: "49.5", 4949: "49.5", 4950: "49.5", 5000: "50"} {
-		s.alter(1, func(p *cart.Product) { p.OriginalPrice = former })
-		a := c.ok("GET", "/cart", "")
-		assert.That(t, strings.Contains(string(a.Raw), `"price":{"original":`+shown+`,"actual":49.5,`), "%d: %s", former, a.Raw)
-	}
-}
-
-func TestCart_ShowsWhatTheCatalogSaysNow(t *testing.T) {
-	s := newShop(t)
-	s.offer(501)
-	c := s.guest(t).fill("501×2")
-	s.offer(501, func(p *cart.Product) { p.Price = 1250 })
-	got := c.cart()
-	assert.That(t, got.Items[0].AddedPrice == 10 && got.Items[0].UnitPrice == 12.5 && got.Total == 25, "%+v", got)
-	warnings := c.ok("GET", "/cart/validate", "").Body.Data.Warnings
-	assert.That(t, len(warnings) == 1 && warnings[0].Code == "price_changed", "warnings: %+v", warnings)
-}
-
 func TestCart_AnAddThatCouldNotBePricedIsNotMade(t *testing.T) {
 	s, source := flakyShop(t)
 	c := s.guest(t).fill("7×2")
@@ -61,23 +39,6 @@ func TestCart_AnAddThatCouldNotBePricedIsNotMade(t *testing.T) {
 	c.refused(503, "unavailable", "POST", "/cart/add", `{"product_id":1}`)
 	source.down.Store(0)
 	c.wantLines("7×2")
-}
-
-func TestCart_ReadsCreateNothing(t *testing.T) {
-	s := newShop(t)
-	for _, c := range []*shopper{s.guest(t), s.customer(t, "7")} {
-		c.cart()
-		c.Token = strings.Repeat("token", 6)
-		c.cart()
-		c.ok("GET", "/cart/count", "")
-		c.ok("GET", "/cart/summary", "")
-		c.refused(400, "cart_invalid", "GET", "/cart/validate", "")
-		c.ok("DELETE", "/cart/clear", "", "X-Timestamp", "1")
-		c.ok("DELETE", "/cart/items/1", "", "Idempotency-Key", "k")
-		c.ok("DELETE", "/cart/coupon", "")
-		c.refused(422, "out_of_stock", "POST", "/cart/add", `{"product_id":6}`)
-	}
-	assert.Equal(t, len(s.keys(t)), 0, "keys left behind")
 }
 
 func TestCart_FiveLinesAreASmallListpack(t *testing.T) {
@@ -131,4 +92,9 @@ func TestFixes_SentBackMendTheCart(t *testing.T) {
 	left := mended.issues()
 	assert.That(t, mended.lines() == "1×2 2×1 4.p41×1" && len(left) == 2 && left[0].Code == "plan_unavailable" && left[1].Code == "low_stock", "mended: %+v", mended)
 	assert.Equal(t, c.ok("POST", "/cart/ops", list).Body.Data.Version, mended.Version, "version after the fixes were sent again")
+}
+
+func (s *shop) offer(id int64, edits ...func(*cart.Product)) {
+	plain := func(p *cart.Product) { p.ID, p.Price, p.OriginalPrice = id, 1000, 1000 }
+	s.alter(1, append([]func(*cart.Product){plain}, edits...)...)
 }

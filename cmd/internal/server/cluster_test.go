@@ -50,26 +50,14 @@ func (s *shop) holdsClaim(t testing.TB) bool {
 	return slices.ContainsFunc(s.keys(t), func(key string) bool { return strings.HasSuffix(key, ":claimed") })
 }
 
-func (s *shop) customerOn(t testing.TB, cluster *ephemeral.RedisCluster, node int, whose string) *shopper {
-	t.Helper()
-	return s.customer(t, s.nameOn(t, cluster, node, whose, s.customerKey))
-}
-
-// openShards opens a shop on a cluster, with a guest's cart on node 1 and a customer's on 0.
-func openShards(t *testing.T, budget time.Duration) (*shop, *ephemeral.RedisCluster, *shopper, *shopper) {
-	t.Helper()
+// An unresponsive shard of a guest's cart does not stop customers on other shards.
+func TestUnresponsiveGuestShard_LeavesCustomersServed(t *testing.T) {
 	t.Parallel()
 	cluster := ephemeral.StartCluster(t)
 	assert.NoError(t, cluster.Nodes[4].Admin().ConfigSet(t.Context(), "cluster-replica-no-failover", "yes").Err()) // of node 1, which hangs
-	s := openShop(t, cluster.URL, asServed(t, cluster.URL, budget))
-	guest := s.guest(t)
-	guest.Token = s.tokenOn(t, cluster, 1, "guest")
-	return s, cluster, guest, s.customerOn(t, cluster, 0, "customer")
-}
-
-// An unresponsive shard of a guest's cart does not stop customers on other shards.
-func TestUnresponsiveGuestShard_LeavesCustomersServed(t *testing.T) {
-	s, cluster, guest, customer := openShards(t, time.Second)
+	s := openShop(t, cluster.URL, asServed(t, cluster.URL, time.Second))
+	guest, customer := s.guest(t), s.customer(t, s.nameOn(t, cluster, 0, "customer", s.customerKey))
+	guest.Token = s.nameOn(t, cluster, 1, "a-token-of-its-own-making", s.guestKey)
 	guest.add(`{"product_id":2}`)
 	customer.add(addOne)
 	customer.Token = guest.Token

@@ -3,6 +3,7 @@ package server_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"log/slog"
 	"math"
 	"net/http"
@@ -271,6 +272,23 @@ func seedRequests(f *testing.F) {
 		i := slices.IndexFunc(fuzzedCalls(), func(c fuzzedCall) bool { return c.method == "POST" && c.path == route })
 		f.Add(byte(i), false, "1", "", []byte(line("Content-Type", "application/json")), []byte(body))
 	}
+	patch := slices.IndexFunc(fuzzedCalls(), func(c fuzzedCall) bool { return c.method == "PATCH" })
+	for _, body := range []string{
+		`{"qty":0}`, `{"quantity":1,"qty":1.0}`, `{"quantity":1e-400}`, `[]`, ``, `{"fields":{"0":"b","1":null},"notice":"n"}`, `{"fields":null}`,
+		`{"notice":"\u200b"}`, `{"subscription_plan":{"id":null}}`, `{"product_id":5,"qty":998}`,
+	} {
+		f.Add(byte(patch), false, "1", "", []byte(line("Content-Type", "application/json")+line("Idempotency-Key", "k")), []byte(body))
+	}
+	for _, id := range []string{"v", "1:n", "1.p1", "5.fAAAAAAAAAAAAAAAA", "..", "\x00", "٣", "+", "%31", ""} {
+		f.Add(byte(patch), false, id, "", []byte(nil), []byte(`{"quantity":2}`))
+	}
+	for _, credentials := range []string{
+		line("X-Cart-Token", "*?[a-z]aaaaaaaaaaaaaaaa"), line("X-Cart-Token", strings.Repeat("aZ9_-", 5)+"\xff"), line("X-Cart-Token", "{1:c:1001}aaaaaaaaaaaaaaaa"),
+		line("Authorization", "Bearer .."), line("Authorization", "Bearer 1|secret"), line("Authorization", "Bearer {customer}="),
+		line("Authorization", "Bearer eyJhbGciOiJub25lIn0.eyJzdWIiOiIxIiwiZXhwIjo5OTk5OTk5OTk5fQ."), line("Authorization", "Bearer 9223372036854775807|"+strings.Repeat("a", 43)),
+	} {
+		f.Add(byte(patch), false, "1", "", []byte(credentials), []byte(`{"quantity":2}`))
+	}
 	for n, headers := range []string{
 		line("Content-Type", "application/json") + line("Idempotency-Key", "k") + line("If-Match", "*"),
 		line("If-Match", `W/"a.1-b"`) + line("If-None-Match", `"a" , "b"`) + line("X-Timestamp", "\xff"),
@@ -312,4 +330,25 @@ func (s *shop) wantOwnStore(t *testing.T, headers []string, path string, a answe
 		key := strings.TrimSpace(headers[i+1])
 		assert.Require(t, headers[i] != "X-Public-Key" || a.Status != http.StatusOK || !strings.HasPrefix(path, "/cart") || key == s.Key || key == "", "%s: store %q is not this one", path, key)
 	}
+}
+
+// quantitiesIn returns the quantities in a body, as another JSON parser reads them. It matches
+// member names exactly, unlike that parser when it decodes into a struct.
+func quantitiesIn(body []byte) (quantities []float64, err error) {
+	var members map[string]json.RawMessage
+	if err := json.NewDecoder(bytes.NewReader(body)).Decode(&members); err != nil {
+		return nil, err
+	}
+	for _, name := range []string{"qty", "quantity"} {
+		var quantity *float64
+		if text, ok := members[name]; ok {
+			if err := json.Unmarshal(text, &quantity); err != nil {
+				return nil, err
+			}
+		}
+		if quantity != nil {
+			quantities = append(quantities, *quantity)
+		}
+	}
+	return quantities, nil
 }

@@ -32,19 +32,6 @@ func codeIn(t testing.TB, a answer) string {
 
 func codeBody(code string) string { return `{"code":"` + code + `"}` }
 
-func TestHandover_GivesACodeForAnHour(t *testing.T) {
-	t.Parallel()
-	s := openShop(t, embeddedRedis(t), atExampleTime)
-	phone := s.guest(t).fill("1×2")
-	before := s.keys(t)
-	a := phone.ok("POST", "/cart/handover", "")
-	got := linkIn(t, a)
-	assert.Equal(t, got.URL, "https://shop.example.com/cart#handover="+got.Code, "url")
-	assert.That(t, got.ExpiresAt.Equal(exampleTime.Add(time.Hour)), "expires at %v", got.ExpiresAt)
-	assert.That(t, a.Header.Get("X-Cart-Token") == "" && a.Body.Data.CartToken == nil, "shows a token: %s", a.Raw)
-	assert.Equal(t, s.keys(t), before, "keys in Redis")
-}
-
 func TestHandover_MovesTheCartToAnotherDevice(t *testing.T) {
 	s := newShop(t)
 	phone := s.guest(t).fill("1×2 4.p41×1")
@@ -69,24 +56,6 @@ func TestHandover_MovesTheCartToAnotherDevice(t *testing.T) {
 		a := own.ok("POST", redeem, codeBody(s.guest(t).fill("1×2").handOver()), withKey(redeemerKey)...)
 		assert.That(t, a.Body.Data.lines() == "2×1 1×2" && own.Token == token && a.Header.Get("X-Cart-Token") == "", "%v %s", a.Header, a.Raw)
 	}
-}
-
-func TestHandover_PreviewChangesNothing(t *testing.T) {
-	s := newShop(t)
-	phone := s.guest(t).fill("1×2")
-	code, version := phone.handOver(), phone.cart().Version
-	before := len(s.keys(t))
-	body := `{"code":"` + code + `","preview":true,"keep_agent":null}`
-	for _, c := range []*shopper{s.guest(t), s.customer(t, "1001"), s.visitor(t)} {
-		token := c.Token
-		a := c.ok("POST", "/cart/handover/redeem", body)
-		assert.That(t, a.Body.Data.lines() == "1×2" && a.Body.Data.CartToken == nil && a.Header.Get("X-Cart-Token") == "" && c.Token == token,
-			"shows %v %s", a.Header, a.Raw)
-		c.wantLines("")
-	}
-	assert.That(t, len(s.keys(t)) == before && phone.wantLines("1×2").Version == version, "the preview has changed something: %q", s.keys(t))
-	s.guest(t).ok("POST", "/cart/handover/redeem", codeBody(code), "Idempotency-Key", redeemerKey)
-	s.guest(t).refused(404, "not_found", "POST", "/cart/handover/redeem", body)
 }
 
 // Whoever has the code must not read what the shopper types afterwards, nor guess it from ids of lines.

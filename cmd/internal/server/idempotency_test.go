@@ -36,41 +36,16 @@ func TestKey_ARepeatChangesNothing(t *testing.T) {
 	})
 }
 
-func TestKey_WithAnotherRequestIsAConflict(t *testing.T) {
-	s := realShop(t)
-	c := s.guest(t).fill("1×1 2×1")
-	c.ok("PATCH", "/cart/items/1", `{"quantity":2}`, "Idempotency-Key", "k")
-	for _, call := range [][3]string{
-		{"PATCH", "/cart/items/1", `{"quantity":3}`},
-		{"PATCH", "/cart/items/2", `{"quantity":2}`},
-		{"POST", "/cart/add", `{"product_id":1}`},
-		{"POST", "/cart/add", `{"product_id":6}`}, // out of stock
-		{"DELETE", "/cart/items/1"},
-		{"DELETE", "/cart/clear"},
-	} {
-		a := c.refused(409, "idempotency_conflict", call[0], call[1], call[2], "Idempotency-Key", "k")
-		assert.That(t, len(a.Body.Errors["Idempotency-Key"]) != 0 && !a.replayed(t), "%v: %s", call, a.Raw)
-	}
-	c.ok("PATCH", "/cart/items/1", `{"quantity":2}`, "Idempotency-Key", "k")
-	assert.Equal(t, c.wantLines("1×2 2×1").Version, 3, "version")
-}
-
 func TestKey_Is1To255VisibleASCII(t *testing.T) {
 	c := newShop(t).guest(t).fill("1×1")
-	long := strings.Repeat("k", 254)
-	for _, key := range []string{"", long + "kk", "a b", "a\tb", "ключ", "a\xffb", strings.Repeat("k", 9<<10)} {
+	for _, key := range []string{"", strings.Repeat("k", 256), "a b", "ключ", "a\xffb"} {
 		for _, call := range cartCalls[4:] { // all changes
 			c.refused(400, "invalid_parameter", call[0], call[1], call[2], "Idempotency-Key", key).names(t, "Idempotency-Key")
 		}
 	}
-	for i, key := range []string{"k", "!", "~", `"';--{}*`, long + "1", long + "2"} {
-		c.add(`{"product_id":1}`, "Idempotency-Key", key)
-		c.add(`{"product_id":1}`, "Idempotency-Key", key)
-		assert.Equal(t, c.cart().Count, int64(i)+2, "%q: count", key)
-	}
-	for _, path := range []string{"/cart", "/cart/count", "/cart/summary", "/cart/validate"} {
-		c.ok("GET", path, "", "Idempotency-Key", "a b") // ignored by a read
-	}
+	c.add(addOne, "Idempotency-Key", strings.Repeat("~", 255))
+	assert.That(t, c.add(addOne, "Idempotency-Key", strings.Repeat("~", 255)).replayed(t), "a repeat was applied")
+	c.ok("GET", "/cart", "", "Idempotency-Key", "a b") // ignored by a read
 }
 
 func TestOrderOfChecks_ReplayThenVersionThenBounds(t *testing.T) {

@@ -3,7 +3,6 @@ package server_test
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -21,49 +20,6 @@ import (
 )
 
 const addOne = `{"product_id":1}`
-
-func TestKey_OfAnUnreachableGuestIs503(t *testing.T) {
-	_, cluster, guest, customer := openShards(t, time.Second)
-	guest.add(addOne, "Idempotency-Key", "k")
-	customer.Token = guest.Token
-	cluster.Nodes[1].Freeze()
-	for range 2 { // the second does not wait for the node again
-		customer.refused(503, "unavailable", "POST", "/cart/add", addOne, "Idempotency-Key", "k")
-	}
-	customer.add(`{"product_id":2}`) // without a key: served without the merge
-	cluster.Nodes[1].Thaw()
-	ephemeral.Eventually(t, "the guest's node answers", func() bool {
-		return customer.send("GET", "/cart", "").Body.Data.lines() == "2×1 1×1"
-	})
-	assert.That(t, customer.add(addOne, "Idempotency-Key", "k").replayed(t), "it was applied twice")
-	customer.wantLines("2×1 1×1")
-}
-
-// A guest's requests in another tab are retried after the login: as the customer or as the guest.
-func TestRetry_OfAGuestCountsOnceAfterALoginElsewhere(t *testing.T) {
-	s := realShop(t)
-	for i, mark := range []string{"Idempotency-Key", "X-Timestamp"} {
-		guest := s.visitor(t)
-		guest.add(addOne, mark, "1")
-		customer := guest.logIn(fmt.Sprint("customer-", i))
-		if mark == "X-Timestamp" {
-			customer.cart() // or the retry merges the carts
-		}
-		s.pass(t, 2*time.Second)
-		for _, c := range []*shopper{customer, guest} {
-			assert.That(t, c.add(addOne, mark, "1").replayed(t), "the retry with %s as customer %q was applied", mark, c.ID)
-		}
-		s.wantTTLs(t)
-		customer.withoutToken().wantLines("1×1")
-		if mark == "Idempotency-Key" {
-			customer.refused(409, "idempotency_conflict", "POST", "/cart/add", `{"product_id":2}`, mark, "1")
-			continue
-		}
-		s.pass(t, 5*time.Minute)
-		assert.That(t, !guest.add(addOne, mark, "1").replayed(t), "still a retry after five minutes")
-		customer.wantLines("1×2")
-	}
-}
 
 // A client that disconnects during a merge must not leave the merge unfinished.
 func TestMerge_ContinuesWhenTheClientDisconnects(t *testing.T) {

@@ -3,20 +3,17 @@ package server_test
 import (
 	"context"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
 	"commerce/cart"
-	"commerce/cart/price"
 	"commerce/cart/service"
 	"commerce/cmd/internal/server"
 	"commerce/deploy/assert"
@@ -346,73 +343,6 @@ func TestOps_NameAtMostFiftyFaults(t *testing.T) {
 	}
 }
 
-// The outcomes of a list whose response was lost are known to the guest, to the customer who has merged the
-// guest's cart, and to another customer with the guest's token.
-func TestOps_AKeyedListGivesItsOutcomesAgain(t *testing.T) {
-	onEachRedisAndCluster(t, func(t *testing.T, s *shop) {
-		body := list("each", operation{"add", "", `"product_id":1`}, operation{"add", "", `"product_id":6`},
-			operation{"add", "", `"product_id":5,"fields":{"0":"a@example.com"}`}, operation{"add", "", `"product_id":2,"qty":9`}, operation{"remove", "1", ""})
-		s.alter(6)
-		guest := s.visitor(t)
-		first := guest.ok("POST", "/cart/ops", body, "Idempotency-Key", "k").Body.Data
-		line := first.itemIDs()[2]
-		assert.Equal(t, first.itemIDs(), []string{"1", "", line, "", ""}, "item_ids")
-		unused, refused := s.visitor(t), list("each", operation{"add", "", `"product_id":6`})
-		unused.ok("POST", "/cart/ops", refused, "Idempotency-Key", "k")
-		s.offer(6) // what was refused could be applied now
-		again := unused.ok("POST", "/cart/ops", refused, "Idempotency-Key", "k")
-		assert.That(t, again.replayed(t) && again.Body.Data.Outcomes[0].Code == "out_of_stock", "an unused cart: %s", again.Raw)
-		for i, c := range []*shopper{guest, guest.logIn("1001"), guest.logIn("1002")} {
-			name := []string{"the guest", "the customer", "another customer"}[i]
-			again := c.ok("POST", "/cart/ops", body, "Idempotency-Key", "k")
-			got := again.Body.Data
-			assert.Require(t, again.replayed(t) && len(got.Outcomes) == 5, "%s: %s", name, again.Raw)
-			held := map[bool]string{true: line}[got.lines() != ""]
-			assert.Equal(t, got.itemIDs(), []string{"", "", held, "", ""}, "%s: item_ids", name)
-			assert.Equal(t, []string{got.Outcomes[1].Code, got.Outcomes[3].Code}, []string{"out_of_stock", "insufficient_stock"}, "%s: codes", name)
-			assert.That(t, strings.HasPrefix(got.Outcomes[3].Message, "Only 3 of"), "%s: %s", name, got.Outcomes[3].Message)
-			if i < 2 {
-				c.refused(409, "idempotency_conflict", "POST", "/cart/ops", strings.Replace(body, "each", "all", 1), "Idempotency-Key", "k")
-			}
-		}
-	})
-}
-
-func TestOps_AStampedListIsAppliedOnceWithoutOutcomes(t *testing.T) {
-	s := newShop(t)
-	c := s.visitor(t)
-	body := list("each", operation{"add", "", `"product_id":1`}, operation{"add", "", `"product_id":6`})
-	c.ok("POST", "/cart/ops", body, "X-Timestamp", "1")
-	s.pass(t, 2*time.Second)
-	again := c.ok("POST", "/cart/ops", body, "X-Timestamp", "1")
-	assert.That(t, again.replayed(t) && again.Body.Data.Outcomes == nil, "again: %s", again.Raw)
-	assert.Equal(t, again.Body.Data.itemIDs(), []string{"", ""}, "item_ids")
-	c.wantLines("1×1")
-}
-
-// In a list, an item is never a product, which the single calls accept.
-func TestOps_AnItemIsOnlyALine(t *testing.T) {
-	s := newShop(t)
-	c := s.guest(t).fill("4.p41×1")
-	for _, members := range []string{`"quantity":2`, `"quantity":0`, `"notice":"n"`, `"subscription_plan":42`} {
-		a := c.refused(404, "item_not_found", "POST", "/cart/ops", list("all", operation{"edit", "4", members}))
-		assert.That(t, a.Body.Data.Op != nil && len(a.Body.Errors["ops.0.item"]) == 1, "refused: %s", a.Raw)
-	}
-	a := c.ok("POST", "/cart/ops", list("each", operation{"remove", "4", ""}, operation{"edit", "4", `"quantity":0`}, operation{"edit", "4.p41", `"notice":"n"`}))
-	assert.Equal(t, a.Body.Data.itemIDs(), []string{"", "", "4.p41"}, "item_ids of an edit after them")
-	c.wantLines("4.p41×1")
-}
-
-func TestOps_ARefusedListNamesEachOperationThatTheCartHasNoRoomFor(t *testing.T) {
-	s := newShop(t, small)
-	s.sell(8)
-	c := s.guest(t).fill("101×1 102×1 103×1 104×1 105×1")
-	other := operation{"add", "", `"product_id":106`}
-	a := c.refused(422, "cart_full", "POST", "/cart/ops", list("all", other, operation{"edit", "101", `"quantity":2`}, operation{"edit", "108", `"quantity":2`}, other))
-	a.names(t, "ops.0", "ops.2.item", "ops.3")
-	assert.Equal(t, *a.Body.Data.Op, 0, "the first")
-}
-
 type countingCatalog struct {
 	service.Catalog
 	calls *atomic.Int64
@@ -435,54 +365,16 @@ func TestOps_FiftyOperationsLoadTheCatalogOnce(t *testing.T) {
 	assert.Equal(t, calls.Load(), 2, "calls of the catalog: for the list, and for the answer")
 }
 
-// In no order of the requests is a line added and then not found.
-func TestOps_ARefusalForAReadIsComputedAgain(t *testing.T) {
-	between := func() {}
-	s := newShop(t, small, func(p *server.Parts) { p.Carts.Coupons = changingCoupons{p.Carts.Coupons, &between} })
-	c := s.visitor(t).fill("1×1 2×1 4.p41×1 4.p42×1 7×2")
-	ops := []operation{{"add", "", `"product_id":5,"fields":` + opFields[0]}, {"edit", opItems[10], `"notice":"n"`}, {"coupon", "", `"coupon":"TEN"`}}
-	between = func() {
-		between = func() {}
-		s.with(t, c).send("DELETE", "/cart/items/1", "")
-	}
-	got := c.ok("POST", "/cart/ops", list("each", ops...)).Body.Data
-	for i, o := range got.Outcomes {
-		assert.That(t, o.Code == "", "operation %d: %+v", i, o)
-	}
-	assert.That(t, got.Items[4].Notice != nil && *got.Items[4].Notice == "n", "after the list: %+v", got.Items[4])
-}
-
-// changingCoupons runs between before it loads a coupon, which a list does after it has read the cart.
-type changingCoupons struct {
-	service.Coupons
-	between *func()
-}
-
-func (c changingCoupons) CouponsByKey(ctx context.Context, store int64, key string) ([]*price.Coupon, error) {
-	(*c.between)()
-	return c.Coupons.CouponsByKey(ctx, store, key)
-}
-
-func TestMetadata_IsMergedByNameAndShown(t *testing.T) {
-	s := newShop(t)
-	c := s.guest(t)
+func TestMetadata_IsMergedByNameAndLimited(t *testing.T) {
+	c := newShop(t).guest(t)
 	c.add(`{"product_id":1,"metadata":{"gift":" cafe\u0301 ","card.no_1-A":"x"}}`)
 	c.add(`{"product_id":1,"metadata":{"gift":null,"to":"Sara"}}`)
-	c.edited("1", `{"metadata":{"card.no_1-A":"\u200b","z":"é"}}`)
-	got := c.ok("POST", "/cart/ops", list("all", operation{"metadata", "", `"metadata":{"channel":"kiosk","b":"1"}`})).Body.Data
-	assert.Equal(t, got.Items[0].Metadata, map[string]string{"to": "Sara", "z": "é"}, "the line's")
-	assert.Equal(t, got.Metadata, map[string]any{"channel": "kiosk", "b": "1"}, "the cart's")
-	names := c.refused(422, "validation_failed", "PATCH", "/cart/items/1", `{"metadata":`+manyNames("n", 19, 1)+`}`)
-	assert.Equal(t, slices.Collect(maps.Keys(names.Body.Errors)), []string{"metadata"}, "too many names")
+	got := c.ok("POST", "/cart/ops", list("all", operation{"metadata", "", `"metadata":{"channel":"kiosk"}`})).Body.Data
+	assert.Equal(t, got.Items[0].Metadata, map[string]string{"card.no_1-A": "x", "to": "Sara"}, "the line's")
+	assert.Equal(t, got.Metadata, map[string]any{"channel": "kiosk"}, "the cart's")
+	c.refused(422, "validation_failed", "PATCH", "/cart/items/1", `{"metadata":`+manyNames("n", 19, 1)+`}`).names(t, "metadata")
 	c.edited("1", `{"metadata":`+manyNames("n", 18, 1)+`}`)
 	c.refused(422, "validation_failed", "POST", "/cart/add", `{"product_id":7,"qty":2,"metadata":`+manyNames("n", 9, 500)+`}`).names(t, "metadata")
-
-	customer := c.logIn("1001")
-	customer.withoutToken().ok("POST", "/cart/ops", list("all", operation{"metadata", "", `"metadata":{"channel":"app"}`}))
-	merged := customer.cart()
-	assert.Equal(t, merged.Metadata, map[string]any{"channel": "app", "b": "1"}, "after the login")
-	assert.Equal(t, len(merged.Items[0].Metadata), 20, "names of the line after the login")
-	assert.Equal(t, len(customer.ok("DELETE", "/cart/clear", "").Body.Data.Metadata), 0, "names after a clear")
 }
 
 // The shopper accepts the price that the page has shown, and no other.
@@ -491,14 +383,8 @@ func TestEdit_AcceptsTheCurrentPrice(t *testing.T) {
 	c := s.guest(t).fill("1×1")
 	s.alter(1, func(p *cart.Product) { p.Price += 50 })
 	c.refused(422, "price_changed", "PATCH", "/cart/items/1", `{"accept_price":4950}`).names(t, "accept_price")
-	a := c.refused(422, "price_changed", "POST", "/cart/ops", list("all", operation{"edit", "1", `"quantity":2,"accept_price":4950`}))
-	assert.That(t, *a.Body.Data.Op == 0 && len(a.Body.Errors["ops.0.accept_price"]) == 1, "refused: %s", a.Raw)
-	for _, unreadable := range []string{`"5000"`, "49.5", "-1"} {
-		a := c.refused(422, "validation_failed", "PATCH", "/cart/items/1", `{"accept_price":`+unreadable+`}`)
-		assert.Equal(t, len(a.Body.Errors["accept_price"]), 1, "%s: sentences", unreadable)
+	for range 2 {
+		got, _ := c.edited("1", `{"accept_price":5000}`)
+		assert.That(t, got.Items[0].AddedPrice == 50 && got.Version == 2, "accepted: %+v", got)
 	}
-	got, _ := c.edited("1", `{"accept_price":5000}`)
-	assert.That(t, got.Items[0].AddedPrice == 50 && got.Version == 2, "accepted: %+v", got.Items[0])
-	got, _ = c.edited("1", `{"accept_price":5000}`)
-	assert.Equal(t, got.Version, 2, "version after it is accepted again")
 }

@@ -115,11 +115,6 @@ func (s *shop) confirmMerges(t testing.TB, customer, guest *shopper) {
 	})
 }
 
-func (s *shop) tokenOn(t testing.TB, cluster *ephemeral.RedisCluster, node int, whose string) string {
-	t.Helper()
-	return s.nameOn(t, cluster, node, "a-token-of-its-own-making-"+whose, s.guestKey)
-}
-
 // nameOn adds a number to a name, so that the key of its cart is on the given node of a cluster.
 func (s *shop) nameOn(
 	t testing.TB, cluster *ephemeral.RedisCluster, node int, name string, key func(string) string,

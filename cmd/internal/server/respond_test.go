@@ -22,7 +22,6 @@ import (
 	"commerce/auth/locale"
 	"commerce/auth/problem"
 	"commerce/cart"
-	"commerce/cart/money"
 	"commerce/cart/wire"
 	"commerce/cmd/internal/server"
 	"commerce/cmd/internal/telemetry"
@@ -139,40 +138,14 @@ func TestDeadline_EndsARequestThatHangs(t *testing.T) {
 	assert.That(t, granted > 0 && granted <= 10*time.Second, "by default a request has %v", granted)
 }
 
-func TestETag_ChangesWithTheShownCart(t *testing.T) {
-	s := realShop(t)
-	c := s.guest(t)
-	assert.That(t, s.guest(t).tag() != "", "a new cart has no ETag")
-	plain := []string{"Accept-Encoding", "identity"} // a longer answer would be compressed
-	added := c.add(`{"product_id":1}`, plain...).Header.Get("ETag")
-	assert.That(t, added == c.tag(plain...) && added == s.with(t, c).tag(plain...), "one cart, two tags: %s and %s", added, c.tag(plain...))
-	first := c.tag()
-	unchanged := func(tag string) bool { return c.send("GET", "/cart", "", "If-None-Match", tag).Status == 304 }
-	for range 2 { // the second time, the tag is remembered
-		assert.That(t, unchanged(first) && !unchanged(`""`), "the tag is not that of the cart")
-	}
-	before := c.cart().ExpiresAt
-	s.Clock.Forward(time.Hour)
-	after := c.cart().ExpiresAt
-	assert.That(t, *before != *after && c.tag() == first, "the tag changes with expires_at")
-	arabic := c.tag("Accept-Language", "ar")
-	s.Catalog.Put(s.ID, &cart.Product{ID: 1, Name: locale.Named("Game credit"), Active: true, MinQuantity: 1, Price: 9900})
-	assert.That(t, !unchanged(first), "a dearer product leaves the tag that was remembered")
-	dearer := c.tag()
-	c.add(`{"product_id":2}`)
-	grown := c.tag()
-	assert.That(t, first != arabic && first != dearer && dearer != grown && arabic != dearer, "%s, in Arabic %s, dearer %s, grown %s", first, arabic, dearer, grown)
-}
-
+// Package wire tests all forms of tags.
 func TestIfNoneMatch_SavesTheBody(t *testing.T) {
 	s := newShop(t)
 	c := s.guest(t).fill("1×1")
 	for _, path := range []string{"/cart", "/cart/summary"} {
 		whole := c.ok("GET", path, "", "Accept-Encoding", "identity")
 		tag := whole.Header.Get("ETag")
-		for _, held := range [][]string{
-			{tag}, {"W/" + tag}, {"*"}, {`"x.1-y", ` + tag}, {tag + `,"x.1-y"`}, {` W/"a" ,, W/` + tag + " ,"}, {`"a,b", ` + tag}, {`"x.1-y"`, tag},
-		} {
+		for _, held := range [][]string{{tag}, {"*"}, {`"x.1-y"`, tag}} {
 			var headers []string
 			for _, value := range held {
 				headers = append(headers, "If-None-Match", value)
@@ -185,13 +158,11 @@ func TestIfNoneMatch_SavesTheBody(t *testing.T) {
 				}
 			}
 		}
-		for _, held := range []string{`"x.1-y"`, `W/"x.1-y"`, strings.Replace(tag, "-", "", 1), tag[:len(tag)-2] + `"`} {
-			c.ok("GET", path, "", "If-None-Match", held)
+		for _, other := range []string{`"x.1-y"`, `""`} {
+			c.ok("GET", path, "", "If-None-Match", other)
 		}
 		c.ok("GET", path, "", "If-None-Match", tag, "Accept-Language", "ar")
-		for _, broken := range brokenTags(tag) {
-			c.refused(400, "invalid_parameter", "GET", path, "", "If-None-Match", broken).names(t, "If-None-Match")
-		}
+		c.refused(400, "invalid_parameter", "GET", path, "", "If-None-Match", "x").names(t, "If-None-Match")
 	}
 	tag := c.tag()
 	for _, path := range []string{"/cart/count", "/cart/validate"} { // have no version
@@ -199,15 +170,9 @@ func TestIfNoneMatch_SavesTheBody(t *testing.T) {
 		c.ok("GET", path, "", "If-None-Match", "*")
 	}
 	c.add(`{"product_id":1}`)
+	tag = c.ok("GET", "/cart", "", "If-None-Match", tag).Header.Get("ETag")
+	s.alter(1, func(p *cart.Product) { p.Price += 50 })
 	c.ok("GET", "/cart", "", "If-None-Match", tag)
-}
-
-func brokenTags(tag string) []string {
-	bare := strings.Trim(tag, `"`)
-	return []string{
-		"", ",", bare, `"` + bare, bare + `"`, tag + tag, tag + " " + tag, tag + ";" + tag, `* , ` + tag, tag + ", *",
-		"w/" + tag, "W/" + bare, "W/*", "W/ " + tag, "'" + bare + "'", `"a b"`, "null",
-	}
 }
 
 func TestIfMatch_RefusesAChangeToAnOldVersion(t *testing.T) {
@@ -215,42 +180,21 @@ func TestIfMatch_RefusesAChangeToAnOldVersion(t *testing.T) {
 	c := s.guest(t)
 	stale := c.add(`{"product_id":1}`).Header.Get("ETag")
 	c.add(`{"product_id":2}`)
-	calls := [][3]string{
-		{"POST", "/cart/add", `{"product_id":1}`},
-		{"PATCH", "/cart/items/1", `{"quantity":5}`},
-		{"DELETE", "/cart/items/1"},
-		{"DELETE", "/cart/items/99"},
-		{"DELETE", "/cart/clear"},
-	}
-	strange := s.guest(t).fill("1×1")
-	elsewhere := strange.add(`{"product_id":1}`).Header.Get("ETag")
-	for _, call := range calls {
-		for _, tag := range []string{stale, "W/" + stale, stale + `, "x.2-y"`, elsewhere, `"x"`, `""`} {
-			a := c.refused(412, "version_mismatch", call[0], call[1], call[2], "If-Match", tag)
+	for _, call := range [][3]string{
+		{"POST", "/cart/add", `{"product_id":1}`}, {"PATCH", "/cart/items/1", `{"quantity":5}`}, {"DELETE", "/cart/items/99"}, {"DELETE", "/cart/clear"},
+	} {
+		for _, tag := range []string{stale, s.guest(t).tag(), `""`} {
+			a := c.refused(412, "version_mismatch", call[0], call[1], call[2], "If-Match", tag).names(t, "If-Match")
 			assert.That(t, a.Body.Data.lines() == "1×1 2×1" && a.Body.Data.Version == 2 && a.Header.Get("ETag") != "", "%v: does not show the cart: %s", call, a.Raw)
-			assert.That(t, len(a.Body.Errors["If-Match"]) != 0, "%v: names %v", call, a.Body.Errors)
 		}
-		for _, broken := range brokenTags(stale) {
-			c.refused(400, "invalid_parameter", call[0], call[1], call[2], "If-Match", broken)
-		}
+		c.refused(400, "invalid_parameter", call[0], call[1], call[2], "If-Match", "x").names(t, "If-Match")
 	}
 	c.wantLines("1×1 2×1")
-
-	for i, form := range []string{"%", "W/%", `"x.1-y", %`, "%, %", "*"} {
+	for _, form := range []string{"%", "W/%", `"x.1-y", %`, "*"} {
 		tag := c.tag("Accept-Language", "ar")
-		s.Catalog.Put(s.ID, &cart.Product{ID: 1, Name: locale.Named("P"), Active: true, MinQuantity: 1, Price: money.Amount(100 + i)})
 		c.add(`{"product_id":1}`, "If-Match", strings.ReplaceAll(form, "%", tag))
 	}
-	c.wantLines("1×6 2×1")
-}
-
-func TestIfMatch_WorksForACartThatWasNeverUsed(t *testing.T) {
-	s := newShop(t)
-	c := s.guest(t)
-	unused := c.tag()
-	c.add(`{"product_id":1}`, "If-Match", unused)
-	a := c.refused(412, "version_mismatch", "POST", "/cart/add", `{"product_id":1}`, "If-Match", unused)
-	assert.That(t, a.Body.Data.lines() == "1×1", "shows %s", a.Raw)
+	c.wantLines("1×5 2×1")
 	fresh := s.guest(t).refused(412, "version_mismatch", "POST", "/cart/add", `{"product_id":1}`, "If-Match", `"x.3-y"`)
 	assert.That(t, fresh.Body.Data.CartToken == nil && fresh.Header.Get("X-Cart-Token") == "", "a refusal issued a token: %s", fresh.Raw)
 }

@@ -96,15 +96,3 @@ func TestShare_AddsEachLine(t *testing.T) {
 		stamped.wantLines("1×1")
 	})
 }
-
-// A merge can make a cart that has more lines than a list has operations.
-func TestShare_AddsAsManyLinesAsACartHas(t *testing.T) {
-	s := newShop(t)
-	s.sell(100)
-	c := s.guest(t)
-	for i := range 100 {
-		c.add(fmt.Sprintf(`{"product_id":%d}`, 101+i))
-	}
-	b := s.guest(t).ok("POST", "/cart/ops", addsShared(c.share())).Body.Data
-	assert.That(t, b.Count == 100 && len(b.Items) == 100 && len(b.Outcomes) == 100 && b.Version == 1, "%d lines, %d outcomes", len(b.Items), len(b.Outcomes))
-}

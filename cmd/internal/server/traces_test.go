@@ -249,30 +249,3 @@ func TestTraces_GoOnAtTheIssuerOfTokens(t *testing.T) {
 	ids := fetch.SpanContext()
 	assert.Equal(t, <-asked, "00-"+ids.TraceID().String()+"-"+ids.SpanID().String()+"-01", "the traceparent that the issuer got")
 }
-
-// BenchmarkTraces compares GET /cart without traces, with a request that is not sampled, and with
-// one that is recorded. Spans are not sent.
-func BenchmarkTraces(b *testing.B) {
-	redis := ephemeral.Redis(b)
-	token := strings.Repeat("token", 5)
-	for name, traced := range map[string]bool{"off": false, "not sampled": true, "recorded": true} {
-		shop := openShop(b, redis, func(p *server.Parts) {
-			p.Log, p.Now = slog.New(slog.NewJSONHandler(discard{}, nil)), nil
-			if traced {
-				newRecorder(b).on(b, redis)(p)
-			}
-		})
-		repeated(b, shop, token, "POST", "/cart/add", `{"product_id":1}`)()
-		b.Run(name, func(b *testing.B) {
-			var headers []string
-			if name == "not sampled" {
-				headers = []string{"Traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00"}
-			}
-			send := repeated(b, shop, token, "GET", "/cart", "", headers...)
-			b.ReportAllocs()
-			for b.Loop() {
-				send()
-			}
-		})
-	}
-}
