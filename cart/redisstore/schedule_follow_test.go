@@ -112,7 +112,7 @@ func (m *memory) changed(key string, before hash, announced string) {
 		case f.cut:
 			m.tried["changes that a failover keeps from followers"]++
 		case f.syncedAt.IsZero() || m.now(of).Sub(f.syncedAt) > marksRenews:
-		case live.SightingOf(announced) != live.SightingOf(now):
+		case announced == "" || live.SightingOf(announced) != live.SightingOf(now):
 			m.wrong = append(m.wrong, fmt.Sprintf("%s has become %q, and its followers were told %q", key, now, announced))
 		default:
 			m.tried["changes followed"]++
