@@ -40,15 +40,21 @@ func TestCoupon_UnknownAndEarlyCodesHaveOneAnswer(t *testing.T) {
 	assert.Equal(t, answers[1], answers[0], "the answers to an unknown and an early code")
 }
 
+// Of coupons whose codes look alike, each has its own uses.
 func TestCoupon_StaysInTheCartWhenItIsUsedUpOrDeleted(t *testing.T) {
 	s := newShop(t)
-	s.Catalog.PutCoupon(s.ID, &price.Coupon{Code: "GOLD", Kind: price.Fixed, Amount: 100, MaxUses: new(int64(1))})
+	const gold, twin = "GOLD", "GO\u200bLD"
+	for _, code := range []string{gold, twin} {
+		s.Catalog.PutCoupon(s.ID, &price.Coupon{Code: code, Kind: price.Fixed, Amount: 100, MaxUses: new(int64(1))})
+	}
+	s.Catalog.PutUse(s.ID, twin, "", 1)
 	c := s.guest(t).fill("1×1")
 	assert.Equal(t, c.redeem("gold").Body.Data.Discount, 1, "discount before the use")
-	s.Catalog.PutUse(s.ID, "GOLD", "1001", 2)
+	s.Catalog.PutUse(s.ID, gold, "1001", 2)
 	got := c.cart()
 	assert.That(t, got.Discount == 0 && got.Coupon.Issue != nil && got.Coupon.Issue.Reason == "used_up", "after the use: %+v", got)
-	s.Catalog.DeleteCoupon(s.ID, "GOLD")
+	s.Catalog.DeleteCoupon(s.ID, gold)
+	s.Catalog.DeleteCoupon(s.ID, twin)
 	gone := c.ok("GET", "/cart", "")
 	assert.That(t, strings.Contains(string(gone.Raw), `"coupon":{"code":"GOLD","type":null,"value":null,"discount":0,"issue":{"code":"coupon_invalid","reason":"gone",`), "deleted: %s", gone.Raw)
 }
