@@ -1,6 +1,9 @@
 package problem
 
-import "cmp"
+import (
+	"cmp"
+	"maps"
+)
 
 // Code is the stable word for what went wrong, for programs.
 type Code string
@@ -42,8 +45,8 @@ const (
 	OutcomeUnknown       Code = "outcome_unknown"
 )
 
-// Statuses is the only table of HTTP statuses. The OpenAPI document lists the same codes.
-var Statuses = byCode(map[int][]Code{
+// statuses is the only table of HTTP statuses. The OpenAPI document lists the same codes.
+var statuses = byCode(map[int][]Code{
 	400: {MalformedJSON, InvalidParameter, StoreRequired, StoreUnknown, CartInvalid},
 	401: {Unauthenticated},
 	404: {NotFound, ProductNotFound, ItemNotFound, SubscriptionNotFound},
@@ -74,4 +77,7 @@ func byCode(all map[int][]Code) map[Code]int {
 }
 
 // HTTPStatus returns the status of the response with the error; 0 for a code that has none.
-func (e *Error) HTTPStatus() int { return cmp.Or(e.Status, Statuses[e.Code]) }
+func (e *Error) HTTPStatus() int { return cmp.Or(e.Status, statuses[e.Code]) }
+
+// Statuses returns the HTTP status of each code.
+func Statuses() map[Code]int { return maps.Clone(statuses) }

@@ -9,7 +9,7 @@ import (
 
 // What the tests of problems need.
 var (
-	Statuses  = problem.Statuses
+	Statuses  = problem.Statuses()
 	ProblemOf = problemOf
 
 	ErrNotFound    = errNotFound
