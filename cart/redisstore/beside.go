@@ -68,8 +68,7 @@ func (s *Store) Edit(ctx context.Context, doing string, keys []string, decide fu
 		if e.OnlyFirst {
 			c.check(found.keys[1], "l", "")
 		}
-		c.write("HDEL", c.keys[0], e.Remove...)
-		c.write("HSET", c.keys[0], append([]any{"n", c.nextFence()}, e.Set...)...)
+		c.change(c.keys[0], layout.Members{Set: append([]any{"n", c.nextFence()}, e.Set...), Gone: e.Remove})
 		c.write("PEXPIRE", c.keys[0], e.Life.Milliseconds())
 		return c, nil
 	})

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"maps"
 	"slices"
 	"time"
 
@@ -170,22 +169,13 @@ func (s *Store) Apply(
 // keyUses adds to a commit the writes that turn the idempotency keys before into those after. Each that is set must still be as it
 // was read.
 func (s *Slot) keyUses(c *commit, hash int, before, after map[string]cart.KeyUse) {
-	key := s.keys[hash]
-	var set, gone []any
-	for _, digest := range slices.Sorted(maps.Keys(after)) {
-		if use := after[digest]; before[digest].Fingerprint != use.Fingerprint || !before[digest].At.Equal(use.At) {
-			c.check(key, digest, s.Get(hash, digest))
-			set = append(set, digest, layout.EncodeKeyUse(use))
-		}
+	key, m := s.keys[hash], layout.KeyUses(before, after)
+	for i := 0; i < len(m.Set); i += 2 {
+		digest := m.Set[i].(string)
+		c.check(key, digest, s.Get(hash, digest))
 	}
-	for _, digest := range slices.Sorted(maps.Keys(before)) {
-		if _, kept := after[digest]; !kept {
-			gone = append(gone, digest)
-		}
-	}
-	c.write("HDEL", key, gone...)
-	c.write("HSET", key, set...)
-	if len(set) > 0 {
+	c.change(key, m)
+	if len(m.Set) > 0 {
 		c.write("PEXPIRE", key, cart.KeyLife.Milliseconds())
 	}
 }

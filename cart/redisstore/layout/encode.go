@@ -63,7 +63,7 @@ func versionOf(c *cart.Cart) string {
 	return c.Moment()
 }
 
-// members are the members of a cart's hash that a commit sets, with their values, and those that it removes.
+// Members are the members of a cart's hash that a commit sets, with their values, and those that it removes.
 type Members struct{ Set, Gone []any }
 
 // put changes a member from one value to another; "" is none.

@@ -125,17 +125,26 @@ func parseCame(flat []string) (map[string]transfer.CameIn, error) {
 }
 
 // Came returns what turns what has come before into that after.
-func Came(before, after map[string]transfer.CameIn) (m Members) {
-	for _, id := range slices.Sorted(maps.Keys(after)) {
+func Came(before, after map[string]transfer.CameIn) Members {
+	return difference(before, after, encodeCame)
+}
+
+// KeyUses returns what turns the uses of idempotency keys before into those after.
+func KeyUses(before, after map[string]cart.KeyUse) Members {
+	return difference(before, after, EncodeKeyUse)
+}
+
+func difference[V any](before, after map[string]V, encode func(V) string) (m Members) {
+	for _, member := range slices.Sorted(maps.Keys(after)) {
 		was := ""
-		if held, ok := before[id]; ok {
-			was = encodeCame(held)
+		if held, ok := before[member]; ok {
+			was = encode(held)
 		}
-		m.put(id, was, encodeCame(after[id]))
+		m.put(member, was, encode(after[member]))
 	}
-	for _, id := range slices.Sorted(maps.Keys(before)) {
-		if _, kept := after[id]; !kept {
-			m.Gone = append(m.Gone, id)
+	for _, member := range slices.Sorted(maps.Keys(before)) {
+		if _, kept := after[member]; !kept {
+			m.Gone = append(m.Gone, member)
 		}
 	}
 	return m

@@ -3,13 +3,10 @@ package server
 import (
 	"net/http"
 	"slices"
-
-	"commerce/auth/problem"
 )
 
 // What the tests of problems need.
 var (
-	Statuses  = problem.Statuses()
 	ProblemOf = problemOf
 
 	ErrNotFound    = errNotFound

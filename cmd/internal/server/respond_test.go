@@ -205,7 +205,7 @@ func TestProblems_HaveTheCodesOfTheOpenAPIDocument(t *testing.T) {
 	codes := map[problem.Code]bool{}
 	listCodes(schema, codes)
 	documented := slices.Sorted(maps.Keys(codes))
-	known := slices.Sorted(maps.Keys(server.Statuses))
+	known := slices.Sorted(maps.Keys(problem.Statuses()))
 	assert.That(t, slices.Equal(known, documented), "codes of the server: %q,\nof the document: %q", known, documented)
 	described, status := map[problem.Code]int{}, 0
 	for line := range strings.Lines(schema.Description) {
@@ -217,7 +217,7 @@ func TestProblems_HaveTheCodesOfTheOpenAPIDocument(t *testing.T) {
 			described[problem.Code(code[1])] = status
 		}
 	}
-	assert.Equal(t, described, server.Statuses, "description of ErrorCode, compared with the server")
+	assert.Equal(t, described, problem.Statuses(), "description of ErrorCode, compared with the server")
 }
 
 func TestProblems_AreExplainedInTheGuide(t *testing.T) {
@@ -229,7 +229,7 @@ func TestProblems_AreExplainedInTheGuide(t *testing.T) {
 	for _, row := range regexp.MustCompile("(?m)^- (\\d{3}) `(\\w+)`: \\w").FindAllStringSubmatch(section, -1) {
 		explained[problem.Code(row[2])], _ = strconv.Atoi(row[1])
 	}
-	assert.Equal(t, explained, server.Statuses, "docs/cart.md, compared with the server")
+	assert.Equal(t, explained, problem.Statuses(), "docs/cart.md, compared with the server")
 	issues := map[problem.Code]bool{}
 	listCodes(assert.Must(document())(t).Components.Schemas["IssueCode"].Value, issues)
 	assert.That(t, len(issues) >= 10, "the document has only %d codes of issues", len(issues))
@@ -246,7 +246,7 @@ func TestProblems_HaveAStatusForEachConstantAndNoOther(t *testing.T) {
 		declared = append(declared, problem.Code(code[1]))
 	}
 	slices.Sort(declared)
-	assert.Equal(t, declared, slices.Sorted(maps.Keys(server.Statuses)), "constants, compared with the codes that have a status")
+	assert.Equal(t, declared, slices.Sorted(maps.Keys(problem.Statuses())), "constants, compared with the codes that have a status")
 }
 
 func codesOf(schema *openapi3.Schema, into map[problem.Code]bool) {
@@ -280,7 +280,7 @@ func TestProblems_AreDocumentedUnderTheirStatus(t *testing.T) {
 		assert.That(t, len(codes) != 0, "%s: %d names no code", where, status)
 		for code := range codes {
 			seen[code] = true
-			assert.That(t, server.Statuses[code] == status, "%s: %s is documented as %d but sent as %d", where, code, status, server.Statuses[code])
+			assert.That(t, problem.Statuses()[code] == status, "%s: %s is documented as %d but sent as %d", where, code, status, problem.Statuses()[code])
 		}
 	}
 	for path, item := range doc.Paths.Map() {
@@ -294,7 +294,7 @@ func TestProblems_AreDocumentedUnderTheirStatus(t *testing.T) {
 	}
 	check("any path", http.StatusNotFound, doc.Components.Responses["NotFound"].Value)
 	check("any method", http.StatusMethodNotAllowed, doc.Components.Responses["MethodNotAllowed"].Value)
-	for code := range server.Statuses {
+	for code := range problem.Statuses() {
 		assert.That(t, seen[code], "no documented response has %s", code)
 	}
 }
