@@ -17,9 +17,8 @@ import (
 // about one code each, and is judged from the answers.
 
 const (
-	maxShares    = 10
-	shareLife    = 30*24*time.Hour - time.Minute
-	unlistedLife = time.Minute + time.Second // of a copy that a late command stores
+	maxShares = 10
+	shareLife = 30*24*time.Hour - time.Minute
 )
 
 // actOnShare makes a call with a share, as package share makes it.
@@ -121,7 +120,6 @@ func (s *schedule) checkShares() (wrong []string) {
 		}
 	}
 	wrong = append(wrong, s.countShares()...)
-	s.advance(unlistedLife + time.Second)
 	for _, check := range []func(*codeUse) []string{s.checkRepeat, s.checkEnd} {
 		for _, u := range codes {
 			wrong = append(wrong, check(u)...)
@@ -163,7 +161,7 @@ func (s *schedule) checkOpened(u *codeUse, a *request) (wrong []string) {
 		}
 	}
 	for _, d := range u.deleted {
-		if a.succeeded() && d.succeeded() && d.end < a.call && !s.restores(u, d, a) && !s.losesDeletion(u, d) {
+		if a.succeeded() && d.succeeded() && d.end < a.call && !u.expired(a) && !s.losesDeletion(u, d) {
 			wrong = append(wrong, fmt.Sprintf("%s opened what %s had deleted", a, d))
 		}
 	}
@@ -184,13 +182,6 @@ func (u *codeUse) owner() caller { return u.made.tries[0].owner() }
 // leaves reports whether a request to share may still store something after a time of the history.
 func (u *codeUse) leaves(since int64) bool {
 	return slices.ContainsFunc(u.made.attempts, func(a *request) bool { return a.leaves(since) })
-}
-
-// restores reports whether a request to share that was under way may have restored the copy for a minute.
-func (s *schedule) restores(u *codeUse, d, opened *request) bool {
-	return slices.ContainsFunc(u.made.attempts, func(a *request) bool {
-		return u.expired(opened) || a.call < d.end && a.leaves(d.call) && opened.startedAt <= max(a.endedAt, a.arrivedAt)+unlistedLife
-	})
 }
 
 // losesDeletion reports whether a failover may have lost the deletion of the copy, or that the list has it.
@@ -253,7 +244,7 @@ func (s *schedule) reopen(u *codeUse) *request {
 	return s.inPeace("end", nobody, operation{verb: opens, made: u.made, code: u.code})
 }
 
-// reopenAll opens all shares before any time passes in which what is not listed expires.
+// reopenAll opens all shares before late commands arrive.
 func (s *schedule) reopenAll() {
 	for _, op := range s.ops {
 		if code := op.answered(); op.verb == shares && code != "" {

@@ -17,8 +17,8 @@ import (
 	"commerce/cart/redisstore/layout"
 )
 
-// A share is a copy of a cart, with a member s until it is listed. The list of a cart's shares is in another slot. So a share is
-// stored for a minute, listed, and kept if it is still listed: a late copy of a command restores a deleted share for at most a minute.
+// A share is a copy of a cart. The list of a cart's shares is in another slot. So a share is stored for a minute, in which nothing opens
+// it: the cart's ID is its member s. Then it is listed, and kept if it is still listed: the ID becomes its member i.
 const (
 	shareLife = 30 * 24 * time.Hour
 	unlisted  = time.Minute // how long a share is stored that is not listed yet
@@ -75,7 +75,7 @@ func (k *keeping) keep(ctx context.Context) (expires time.Time, err error) {
 	const doing = "keep share"
 	key := copyKey(k.cart, digestOf(k.codes[0]))
 	err = k.store.Edit(ctx, doing, []string{key}, func(found *redisstore.Slot) (*redisstore.Edit, error) {
-		if found.Get(0, "i") != "" {
+		if found.Exists(0) {
 			return nil, nil
 		}
 		switch status, err := k.list(ctx, onlyLook); {
@@ -84,8 +84,8 @@ func (k *keeping) keep(ctx context.Context) (expires time.Time, err error) {
 		case status == deleted:
 			return nil, cart.ErrNoCode
 		}
-		members := layout.CopyOf(k.cartID, k.lines, found.Now.Add(unlisted))
-		return &redisstore.Edit{Set: append(members, "s", "unlisted"), Life: unlisted}, nil
+		members := layout.CopyOf(k.lines, found.Now.Add(unlisted))
+		return &redisstore.Edit{Set: append(members, "s", k.cartID), Life: unlisted}, nil
 	})
 	if err != nil {
 		return time.Time{}, err
@@ -93,7 +93,7 @@ func (k *keeping) keep(ctx context.Context) (expires time.Time, err error) {
 	status := notListed
 	err = k.store.Edit(ctx, doing, []string{key}, func(found *redisstore.Slot) (*redisstore.Edit, error) {
 		ends := time.Unix(parseSeconds(found.Get(0, "x")), 0)
-		isKept := found.Get(0, "s") == ""
+		isKept := found.Get(0, "i") != ""
 		if !isKept {
 			ends = found.Now.Add(shareLife).Truncate(time.Second)
 		}
@@ -102,14 +102,14 @@ func (k *keeping) keep(ctx context.Context) (expires time.Time, err error) {
 		if status, err = k.list(ctx, seconds(ends)); err != nil || status != listed {
 			return nil, err
 		}
-		if found.Get(0, "i") == "" {
+		if !found.Exists(0) {
 			return nil, cart.Unavailable(doing, errLost)
 		}
 		if expires = ends; isKept {
 			return nil, nil
 		}
 		return &redisstore.Edit{
-			Remove: []any{"s"}, Set: []any{"x", seconds(ends)}, Life: ends.Sub(found.Now), Made: func() { expires = ends },
+			Remove: []any{"s"}, Set: []any{"i", k.cartID, "x", seconds(ends)}, Life: ends.Sub(found.Now), Made: func() { expires = ends },
 		}, nil
 	})
 	if err == nil && status == deleted {

@@ -220,9 +220,9 @@ func encodeNote(n cart.Note) string {
 	return text
 }
 
-// CopyOf returns the members of a copy of a cart: a hash in its layout, with its ID and its lines.
-func CopyOf(cartID string, lines []cart.Line, expires time.Time) []any {
-	members := []any{"i", cartID, "l", Number, "x", seconds(expires.Unix())}
+// CopyOf returns the members of a copy of a cart's lines, without the cart's ID: a hash in its layout.
+func CopyOf(lines []cart.Line, expires time.Time) []any {
+	members := []any{"l", Number, "x", seconds(expires.Unix())}
 	for i, l := range lines {
 		members = append(members, string(l.ID), encodeLine(cart.Line{Quantity: l.Quantity}, int64(i)))
 		if len(l.Fields) > 0 {
