@@ -107,6 +107,7 @@ func (u *undos) undo(v *visit, meanwhile func()) (token string, ok bool) {
 			meanwhile = nil
 		}
 		all.Wait()
+		mergeable = time.Now() // the answers may have taken long, and tell that a failover has taken the merge back
 		if tokens[0] != tokens[1] {
 			v.isWrong(fmt.Sprintf("two answers to %s have the tokens %q: %v", body, tokens, last))
 			return "", false
