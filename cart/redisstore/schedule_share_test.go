@@ -276,7 +276,7 @@ func (s *schedule) checkEnd(u *codeUse) (wrong []string) {
 		}
 		return wrong
 	}
-	if twice := s.taken()[0] != nil; !twice && !s.failedOver() && s.passed < 24*time.Hour { // after which an emptied cart lapses
+	if twice := s.taken()[0] != nil; !twice && !s.failedOver() {
 		wrong = append(wrong, fmt.Sprintf("nobody can delete what %s has shared", u.made.name))
 	}
 	return wrong

@@ -112,7 +112,7 @@ func shareOf(deletes caller, tries ...caller) []operation {
 }
 
 func order(name string, tries ...caller) operation {
-	return operation{name: name, verb: orders, product: 1, quantity: 2, key: "key of the agent", tries: tries}
+	return operation{name: name, verb: orders, product: 1, quantity: 2, key: "agents-key", tries: tries}
 }
 
 func undo(name string, tries ...caller) operation {

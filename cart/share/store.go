@@ -149,8 +149,8 @@ func load(ctx context.Context, store *redisstore.Store, of redisstore.Ref, code 
 	return shared, err
 }
 
-// remove deletes a share of a cart, or of one that was merged into it. If there is none with the code, and the cart
-// has deleted none earlier, it returns cart.ErrNoCode.
+// remove deletes a share of a cart, of an earlier one of the same owner, or of one that was merged into it. If there is none with the
+// code, and the cart has deleted none earlier, it returns cart.ErrNoCode.
 func remove(ctx context.Context, store *redisstore.Store, of redisstore.Ref, cartID, code string) error {
 	k := keeping{store: store, cart: of, cartID: cartID, codes: []string{code}}
 	status, err := k.list(ctx, unlist) // first, or a late repeat could share again
@@ -162,21 +162,29 @@ func remove(ctx context.Context, store *redisstore.Store, of redisstore.Ref, car
 		if err != nil {
 			return err
 		}
-		merged, err := store.WasMerged(ctx, of, shared.ID)
-		if err != nil {
-			return err
-		}
-		switch {
-		case shared.ID == cartID:
-			_, err = k.list(ctx, unlistLost)
-		case !merged:
-			err = cart.ErrNoCode
-		}
-		if err != nil {
+		if err := k.removeFrom(ctx, shared.ID); err != nil {
 			return err
 		}
 	}
 	return drop(ctx, store, copyKey(of, digestOf(code)))
+}
+
+// removeFrom marks a share that the cart's list lacks as deleted, if another cart has made it that the owner has had, or a failover
+// has lost that it was listed; otherwise it returns cart.ErrNoCode.
+func (k *keeping) removeFrom(ctx context.Context, madeBy string) error {
+	if madeBy == k.cartID {
+		_, err := k.list(ctx, unlistLost)
+		return err
+	}
+	k.cartID = madeBy
+	if status, err := k.list(ctx, unlist); err != nil || status == deleted {
+		return err
+	}
+	merged, err := k.store.WasMerged(ctx, k.cart, madeBy)
+	if err == nil && !merged {
+		err = cart.ErrNoCode
+	}
+	return err
 }
 
 // The list of the shares that a cart has made is a hash: digest of the code -> when the share expires, in seconds, with " -"
