@@ -77,7 +77,6 @@ func (f *feed) close(err error) {
 // lose notes that no feed is subscribed to a topic.
 func (t *topic) lose() {
 	t.feed = nil
-	t.Lose()
 }
 
 var verbs = map[string]func(*redis.PubSub, context.Context, ...string) error{

@@ -48,9 +48,6 @@ func (v *View) Tell(s Sighting) Sighting {
 	return s
 }
 
-// Lose notes that something may have been missed. Listeners get what the next sync reads, changed or not.
-func (v *View) Lose() { v.Last.Version = -1 }
-
 // Told counts what was told.
 func (v *View) Told() int { return v.told }
 

@@ -68,7 +68,6 @@ func (a *request) follow(ctx context.Context) error {
 
 func (f *follower) lose() {
 	f.subscribed, f.inbox, f.syncedAt = false, nil, time.Time{}
-	f.Lose()
 }
 
 func (f *follower) tell(s live.Sighting) {

@@ -184,9 +184,14 @@ func (u *codeUse) leaves(since int64) bool {
 	return slices.ContainsFunc(u.made.attempts, func(a *request) bool { return a.leaves(since) })
 }
 
-// losesDeletion reports whether a failover may have lost the deletion of the copy, or that the list has it.
+// losesDeletion reports whether a failover may have lost the deletion of the copy, or that the list has it; or, if the new owner of the
+// cart has deleted it, that the cart has moved.
 func (s *schedule) losesDeletion(u *codeUse, d *request) bool {
 	lost := s.mayLose(customerShard, d) || s.mayLose(u.owner().shard(), d)
+	for a := range s.requests() {
+		moves := a.op.verb == takes || a.who.logsIn() && a.who.token == u.owner().token
+		lost = lost || moves && d.who.owner() != u.owner() && s.mayLose(u.owner().shard(), a)
+	}
 	if lost {
 		s.tried["shares that a failover may lose or restore"]++
 	}
