@@ -57,7 +57,7 @@ func (a *request) follow(ctx context.Context) error {
 	now := live.SightingOf(tag)
 	news, err := f.IsNews(now, told)
 	if err != nil {
-		return nil // it tries again
+		return a.follow(ctx)
 	}
 	if news {
 		f.tell(now)

@@ -156,7 +156,7 @@ func (s *schedule) checkOpened(u *codeUse, a *request) (wrong []string) {
 		return nil
 	}
 	for _, other := range u.opened {
-		if a.succeeded() && other.succeeded() && a.result.copied != other.result.copied && !s.failedOver() && !u.expired(a) && !s.erases(u, a) {
+		if a.succeeded() && other.succeeded() && a.result.copied != other.result.copied && !u.expired(a) && !s.erases(u, a) && !s.losesCopy(u) && !slices.ContainsFunc(u.deleted, func(d *request) bool { return s.losesDeletion(u, d) }) {
 			wrong = append(wrong, fmt.Sprintf("%s and %s opened different copies", a, other))
 		}
 	}
@@ -166,7 +166,7 @@ func (s *schedule) checkOpened(u *codeUse, a *request) (wrong []string) {
 		}
 	}
 	for e := range s.requests() {
-		if a.succeeded() && e.op.verb == erases && e.succeeded() && e.end < a.call && u.owner() == e.who.owner() && !u.leaves(e.call) && !s.failedOver() {
+		if a.succeeded() && e.op.verb == erases && e.succeeded() && e.end < a.call && u.owner() == e.who.owner() && !u.leaves(e.call) {
 			wrong = append(wrong, fmt.Sprintf("%s opened what %s had erased", a, e))
 		}
 	}
@@ -187,11 +187,33 @@ func (u *codeUse) leaves(since int64) bool {
 // losesDeletion reports whether a failover may have lost the deletion of the copy, or that the list has it; or, if the new owner of the
 // cart has deleted it, that the cart has moved.
 func (s *schedule) losesDeletion(u *codeUse, d *request) bool {
-	lost := s.mayLose(customerShard, d) || s.mayLose(u.owner().shard(), d)
+	return s.noteLoss(s.mayLose(customerShard, d) || s.mayLose(u.owner().shard(), d) || d.who.owner() != u.owner() && s.losesMove(u))
+}
+
+// losesMove reports whether a failover may have lost that the cart has moved.
+func (s *schedule) losesMove(u *codeUse) bool {
 	for a := range s.requests() {
 		moves := a.op.verb == takes || a.who.logsIn() && a.who.token == u.owner().token
-		lost = lost || moves && d.who.owner() != u.owner() && s.mayLose(u.owner().shard(), a)
+		if moves && (s.mayLose(u.owner().shard(), a) || s.mayLose(customerShard, a)) {
+			return true
+		}
 	}
+	return false
+}
+
+// losesCopy reports whether a failover may have lost the copy, or that it was kept.
+func (s *schedule) losesCopy(u *codeUse) bool { return s.noteLoss(s.losesAttempt(u, customerShard)) }
+
+// losesOwner reports whether a failover may have lost who has shared.
+func (s *schedule) losesOwner(u *codeUse) bool {
+	return s.noteLoss(s.losesAttempt(u, u.owner().shard()) || s.losesMove(u))
+}
+
+func (s *schedule) losesAttempt(u *codeUse, sh shard) bool {
+	return slices.ContainsFunc(u.made.attempts, func(a *request) bool { return s.mayLose(sh, a) })
+}
+
+func (s *schedule) noteLoss(lost bool) bool {
 	if lost {
 		s.tried["shares that a failover may lose or restore"]++
 	}
@@ -207,11 +229,7 @@ func (s *schedule) mustOpen(u *codeUse, a *request) bool {
 	if s.erases(u, a) || slices.ContainsFunc(u.deleted, func(d *request) bool { return d.call < a.end }) {
 		return false
 	}
-	lost := slices.ContainsFunc(u.made.attempts, func(by *request) bool { return s.mayLose(customerShard, by) })
-	if lost {
-		s.tried["shares that a failover may lose or restore"]++
-	}
-	return !lost && !u.expired(a)
+	return !u.expired(a) && !s.losesCopy(u)
 }
 
 // erases reports whether the owner of a share may have been erased before the end of a request.
@@ -281,7 +299,7 @@ func (s *schedule) checkEnd(u *codeUse) (wrong []string) {
 		}
 		return wrong
 	}
-	if twice := s.taken()[0] != nil; !twice && !s.failedOver() {
+	if twice := s.taken()[0] != nil; !twice && !s.losesOwner(u) {
 		wrong = append(wrong, fmt.Sprintf("nobody can delete what %s has shared", u.made.name))
 	}
 	return wrong
