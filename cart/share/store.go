@@ -78,7 +78,7 @@ func (k *keeping) keep(ctx context.Context) (expires time.Time, err error) {
 		if found.Exists(0) {
 			return nil, nil
 		}
-		switch status, err := k.list(ctx, onlyLook); {
+		switch status, err := k.list(ctx, look, time.Time{}); {
 		case err != nil:
 			return nil, err
 		case status == deleted:
@@ -92,18 +92,20 @@ func (k *keeping) keep(ctx context.Context) (expires time.Time, err error) {
 	}
 	status := notListed
 	err = k.store.Edit(ctx, doing, []string{key}, func(found *redisstore.Slot) (*redisstore.Edit, error) {
-		ends := time.Unix(parseSeconds(found.Get(0, "x")), 0)
-		isKept := found.Get(0, "i") != ""
+		ends, isKept, do := time.Unix(parseSeconds(found.Get(0, "x")), 0), found.Get(0, "s") == "", add
 		if !isKept {
 			ends = found.Now.Add(shareLife).Truncate(time.Second)
 		}
+		if !found.Exists(0) {
+			do = look
+		}
 		// Between the look and the commit: if the share is deleted meanwhile, its fence is gone, and the commit fails. It is not
 		// deleted before: the list would say so, or the cart would have moved.
-		if status, err = k.list(ctx, seconds(ends)); err != nil || status != listed {
-			return nil, err
+		if status, err = k.list(ctx, do, ends); err == nil && status != deleted && do == look {
+			err = cart.Unavailable(doing, errLost)
 		}
-		if !found.Exists(0) {
-			return nil, cart.Unavailable(doing, errLost)
+		if err != nil || status != listed {
+			return nil, err
 		}
 		if expires = ends; isKept {
 			return nil, nil
@@ -153,7 +155,7 @@ func load(ctx context.Context, store *redisstore.Store, of redisstore.Ref, code 
 // code, and the cart has deleted none earlier, it returns cart.ErrNoCode.
 func remove(ctx context.Context, store *redisstore.Store, of redisstore.Ref, cartID, code string) error {
 	k := keeping{store: store, cart: of, cartID: cartID, codes: []string{code}}
-	status, err := k.list(ctx, unlist) // first, or a late repeat could share again
+	status, err := k.list(ctx, unlist, time.Time{}) // first, or a late repeat could share again
 	if err != nil {
 		return err
 	}
@@ -173,11 +175,11 @@ func remove(ctx context.Context, store *redisstore.Store, of redisstore.Ref, car
 // has lost that it was listed; otherwise it returns cart.ErrNoCode.
 func (k *keeping) removeFrom(ctx context.Context, madeBy string) error {
 	if madeBy == k.cartID {
-		_, err := k.list(ctx, unlistLost)
+		_, err := k.list(ctx, unlistLost, time.Time{})
 		return err
 	}
 	k.cartID = madeBy
-	if status, err := k.list(ctx, unlist); err != nil || status == deleted {
+	if status, err := k.list(ctx, unlist, time.Time{}); err != nil || status == deleted {
 		return err
 	}
 	merged, err := k.store.WasMerged(ctx, k.cart, madeBy)
@@ -204,26 +206,29 @@ const (
 	cartMoved listing = "moved" // the cart has moved: its new owner deletes shares without this list
 )
 
-// What list may do instead of listing a share.
+// action is what list does with a share.
+type action int
+
 const (
-	onlyLook   = "?"
-	unlist     = "-"
-	unlistLost = "--" // also if it is not listed, because a failover has lost that
+	look action = iota
+	add
+	unlist     // marks it as deleted if it is listed
+	unlistLost // also if it is not, because a failover has lost that
 )
 
-// list adds the share of the first code to the list. expires is in seconds by Redis' clock, or onlyLook, unlist or unlistLost, which mark
-// the share as deleted. The status is deleted if the share of any of the codes is.
-func (k *keeping) list(ctx context.Context, expires string) (status listing, err error) {
+// list does something with the share of the first code. expires is for add, by Redis' clock. The status is deleted if the share of any
+// of the codes is.
+func (k *keeping) list(ctx context.Context, do action, expires time.Time) (status listing, err error) {
 	keys := []string{k.cart.BesideKey(listPart + ":" + k.cartID), k.cart.CartKey()}
 	err = k.store.Edit(ctx, "list share", keys, func(found *redisstore.Slot) (*redisstore.Edit, error) {
 		all := parseList(found)
 		over := all.over(found.Now.Unix())
 		digest := digestOf(k.codes[0])
-		value := expires
+		value := seconds(expires)
 		switch status = all.status(k.codes); {
-		case expires == onlyLook, status == deleted, status == notListed && expires == unlist:
+		case do == look, status == deleted, status == notListed && do == unlist:
 			return nil, nil
-		case expires == unlist, expires == unlistLost:
+		case do != add:
 			ends := cmp.Or(all[digest].expires, found.Now.Add(shareLife).Unix())
 			status, value = deleted, strconv.FormatInt(ends, 10)+" -"
 			over = append(over, all.excess()...)
@@ -233,7 +238,7 @@ func (k *keeping) list(ctx context.Context, expires string) (status listing, err
 		case status == notListed && all.count(false) >= sharesListed:
 			status = listFull
 			return nil, nil
-		case status == listed && parseSeconds(expires) <= all[digest].expires:
+		case status == listed && expires.Unix() <= all[digest].expires:
 			return nil, nil
 		default:
 			status = listed
