@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -64,6 +65,9 @@ var smallScenarios = map[string][]operation{
 	"an agent orders while its cart is handed over": {
 		{name: "A", verb: browses, tries: []caller{guestT1}}, order("B", guestT1, guestT1), {name: "C", verb: takes, agent: true, tries: []caller{nobody}},
 	},
+	"an agent orders minutes after its cart was handed over": {
+		{name: "A", verb: browses, tries: []caller{guestT1}}, {name: "B", verb: takes, agent: true, tries: []caller{nobody}}, again(order("C", guestT1, guestT1)),
+	},
 	"a share is made again while it is deleted":                    shareOf(guestT1, guestT1, guestT1),
 	"a guest's share is made again while the customer deletes it":  shareOf(c1t1, guestT1, guestT1),
 	"a customer deletes the share of a cart that was emptied":      append(shareOf(c1t1, guestT1), operation{name: "C", verb: lists, list: []*operation{{verb: clears, product: 1}, {verb: locates, product: 1}}, tries: []caller{guestT1}}),
@@ -87,8 +91,7 @@ var smallFailovers = map[string][]operation{
 	"a master fails over while a cart is followed":                  {follow("A", c1, c1), addLine("B", 2, "", c1)},
 }
 
-// afterMinutes is a scenario in which the clock may jump, and the customer never sends the
-// token again.
+// afterMinutes is a scenario in which the customer never sends the token again. In those with minutes in their names, the clock may jump.
 const afterMinutes = "a customer returns after minutes, without the token"
 
 func login(name string, who caller) operation {
@@ -113,6 +116,12 @@ func shareOf(deletes caller, tries ...caller) []operation {
 
 func order(name string, tries ...caller) operation {
 	return operation{name: name, verb: orders, product: 1, quantity: 2, key: "agents-key", tries: tries}
+}
+
+// again is an operation whose client repeats it after an answer, too.
+func again(o operation) operation {
+	o.insists = true
+	return o
 }
 
 func undo(name string, tries ...caller) operation {
@@ -182,8 +191,9 @@ func smallPlan(name string) plan {
 	if len(p.ops) > 2 {
 		p.budgets.switches--
 	}
-	if name == afterMinutes {
-		p.silent, p.jumps, p.jumpsLeft = true, []time.Duration{6 * time.Minute}, 1
+	p.silent = name == afterMinutes
+	if strings.Contains(name, "minutes") {
+		p.jumps, p.jumpsLeft = []time.Duration{6 * time.Minute}, 1
 	}
 	return p
 }

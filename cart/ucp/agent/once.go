@@ -29,7 +29,8 @@ func (s *Carts) Once(ctx context.Context, v *Visit, key, fingerprint string, do 
 	if failed != nil {
 		result = nil
 	}
-	unmade := failed == nil && keyed.First && !v.HasCreated() || failed != nil && !keyed.Again && isRefusal(failed)
+	madeNothing := keyed.First && !v.HasCreated() && v.Ref() == v.home // a cart that was handed over keeps changing
+	unmade := failed == nil && madeNothing || failed != nil && !keyed.Again && isRefusal(failed)
 	// Also if the client has disconnected: its next attempt must not wait.
 	err = s.carts.Step(context.WithoutCancel(ctx), func(ctx context.Context) error {
 		if unmade {
