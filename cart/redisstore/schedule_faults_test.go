@@ -204,7 +204,7 @@ const (
 
 	requestLife = 2 * time.Minute // more than all budgets of a request, one after the other
 
-	codeLife = 44 * time.Minute // of a hand-over, by each clock
+	codeLife = 44 * time.Minute // of a hand-over, by each clock that is not wrong
 
 	undoLife = 14*time.Minute + 50*time.Second // of what a merge has brought
 
@@ -218,7 +218,8 @@ func (s *schedule) mayPass(d time.Duration) bool {
 		}
 	}
 	for _, op := range s.ops {
-		if op.verb == takes && len(op.attempts) > 0 && s.passed+d > codeLife/2 { // its redeemer returns in the hour of the code: see retake
+		// Its redeemer returns in the hour of the code, by the clock of another instance: see retake.
+		if apart := (s.plan.skew[0] - s.plan.skew[1]).Abs(); op.verb == takes && len(op.attempts) > 0 && s.passed+d+noteLife > codeLife-min(apart, codeLife/2) {
 			return false
 		}
 		if len(op.attempts) == 0 || op.settled() {

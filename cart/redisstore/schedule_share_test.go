@@ -34,7 +34,7 @@ func (a *request) actOnShare(ctx context.Context, v *service.Visit) {
 		priced, err := calls.SharedCart(ctx, v, a.op.code)
 		r.code, r.err, r.copied = a.op.code, err, linesOf(priced.Cart)
 	case unshares:
-		r.code, r.err = a.op.code, calls.Unshare(ctx, v, a.op.code)
+		r.code, r.err = a.op.code, calls.Unshare(ctx, v, "key", a.op.code)
 	}
 	r.merge = v.Merge()
 }
@@ -299,7 +299,7 @@ func (s *schedule) checkEnd(u *codeUse) (wrong []string) {
 		}
 		return wrong
 	}
-	if twice := s.taken()[0] != nil; !twice && !s.losesOwner(u) {
+	if twice := s.taken()[0] != nil; !twice && !s.losesOwner(u) && s.passed < 24*time.Hour { // after which an emptied cart lapses
 		wrong = append(wrong, fmt.Sprintf("nobody can delete what %s has shared", u.made.name))
 	}
 	return wrong

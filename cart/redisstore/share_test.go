@@ -1,11 +1,16 @@
 package redisstore_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"commerce/auth"
 	"commerce/auth/limit"
@@ -37,7 +42,7 @@ func (d *desk) wantShared(code, want string) {
 
 func (d *desk) wantDeleted(v *service.Visit, code string, want bool) {
 	d.t.Helper()
-	err := d.Unshare(d.t.Context(), v, code)
+	err := d.Unshare(d.t.Context(), v, "", code)
 	assert.That(d.t, (err == nil) == want && (err == nil || errors.Is(err, cart.ErrNoCode)), "deleted: %v, want %v", err, want)
 }
 
@@ -125,6 +130,10 @@ func TestShare_TenAtATime(t *testing.T) {
 		for _, code := range codes {
 			d.wantShared(code, "1×1")
 		}
+		v := d.as("", d.token)
+		assert.NoError(d.t, d.client.Del(d.t.Context(), v.Ref().OtherKey("s", auth.CartToken(codes[0]).Digest())).Err())
+		d.share(v, "in the place of a lost one")
+		refused()
 		d.read(d.as("c", d.token))
 		d.fill(d.as("", d.token), "2×1") // the token's next cart
 		d.share(d.as("", d.token), "9")
@@ -172,8 +181,46 @@ func TestShare_IsDeletedByItsCartOrWhereThatWasMerged(t *testing.T) {
 		d.wantShared(second, "1×1")
 		d.wantDeleted(d.as("c", ""), second, true)
 		d.wantShared(second, "")
-		d.wantDeleted(d.as("c", ""), second, false)
+		d.wantDeleted(d.as("c", ""), second, true) // a repeat
 	})
+}
+
+// late is a hook that lets the replies of commits and deletions come too late.
+type late struct{ is atomic.Bool }
+
+func (l *late) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (l *late) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (l *late) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		if l.is.Load() && slices.Contains([]string{"eval", "evalsha", "del"}, cmd.Name()) {
+			err = context.DeadlineExceeded
+			cmd.SetErr(err)
+		}
+		return err
+	}
+}
+
+func TestShare_WithoutAKeyMayBeMadeOrDeletedAfterAFailure(t *testing.T) {
+	t.Parallel()
+	l, client := &late{}, dial(t, asService(t, ephemeral.Redis(t)))
+	client.AddHook(l)
+	d := openDeskOn(t, client, time.Now)
+	d.fill(d.as("", d.token), "1×1")
+	code := d.share(d.as("", d.token), "").Code
+	l.is.Store(true)
+	for key, want := range map[string]problem.Code{"": problem.OutcomeUnknown, "k": problem.Unavailable} {
+		_, _, err := d.Share(t.Context(), d.as("", d.token), key)
+		assert.That(t, problemOf(err, want) != nil, "share with the key %q: %v", key, err)
+		err = d.Unshare(t.Context(), d.as("", d.token), key, code)
+		assert.That(t, problemOf(err, want) != nil, "delete with the key %q: %v", key, err)
+	}
+	l.is.Store(false)
+	d.wantDeleted(d.as("", d.token), code, true)
+	d.wantShared(code, "")
 }
 
 func TestShare_IsCountedAsACreation(t *testing.T) {

@@ -43,7 +43,11 @@ func (s *Shares) show(c *carthttp.Call) (wire.Answer, error) {
 
 func (s *Shares) delete(c *carthttp.Call) (wire.Answer, error) {
 	s.carts.Merge(c.Ctx(), c.Visit, "")
-	err := s.Unshare(c.Ctx(), c.Visit, c.Param("code"))
+	key, invalid := wire.IdempotencyKey(c.Request.Header)
+	if invalid != nil {
+		return wire.Answer{}, invalid
+	}
+	err := s.Unshare(c.Ctx(), c.Visit, key, c.Param("code"))
 	return c.Show(func(w *wire.Writer) {
 		w.BeginObject()
 		w.Bool("deleted", true)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"commerce/auth/limit"
+	"commerce/auth/problem"
 	"commerce/cart"
 	"commerce/cart/price"
 	"commerce/cart/service"
@@ -69,7 +70,7 @@ func (s *Shares) Share(ctx context.Context, v *service.Visit, key string) (_ ser
 	if err == nil && !replayed {
 		s.carts.CountCreation(ctx, v, cart.StoredText(lines))
 	}
-	return service.LinkTo(v, "share", codes[0], ends), replayed, err
+	return service.LinkTo(v, "share", codes[0], ends), replayed, unsure("share cart", err, key)
 }
 
 // codes returns the code that a share gets, and the one that it has if it was made under the previous key.
@@ -119,12 +120,22 @@ func (s *Shares) additions(ctx context.Context, v *service.Visit, code string) (
 }
 
 // Unshare deletes a share that the visit's cart has made, or a cart that was merged into it. It fails like open.
-func (s *Shares) Unshare(ctx context.Context, v *service.Visit, code string) error {
+func (s *Shares) Unshare(ctx context.Context, v *service.Visit, key, code string) error {
 	stored, err := s.carts.Load(ctx, v)
 	if err != nil {
 		return err
 	}
-	return s.guarded(ctx, v, code, func(ctx context.Context) error { return remove(ctx, s.carts.Redis, v.Ref(), stored.ID, code) })
+	return s.guarded(ctx, v, code, func(ctx context.Context) error {
+		return unsure("delete share", remove(ctx, s.carts.Redis, v.Ref(), stored.ID, code), key)
+	})
+}
+
+// unsure returns the error of a change with an Idempotency-Key, "" for none: without one, it may have been made if Redis failed.
+func unsure(doing string, err error, key string) error {
+	if failed, ok := errors.AsType[*problem.Error](err); ok && failed.Code == problem.Unavailable && key == "" {
+		return cart.OutcomeUnknown(doing, err)
+	}
+	return err
 }
 
 // guarded looks a code up, unless its key is gone, or the client has sent too many wrong ones, for which find returns

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 	"time"
@@ -117,6 +118,12 @@ func (k *keeping) keep(ctx context.Context) (expires time.Time, err error) {
 	if err == nil && status == deleted {
 		err = drop(ctx, k.store, key)
 	}
+	if err == nil && status == listFull {
+		freed := false
+		if freed, err = k.forgetLost(ctx); freed {
+			return k.keep(ctx)
+		}
+	}
 	switch { // what is not listed expires: to drop it late would delete what a repeat has kept
 	case err != nil:
 		return time.Time{}, err
@@ -151,8 +158,8 @@ func load(ctx context.Context, store *redisstore.Store, of redisstore.Ref, code 
 	return shared, err
 }
 
-// remove deletes a share of a cart, of an earlier one of the same owner, or of one that was merged into it. If there is none with the
-// code, and the cart has deleted none earlier, it returns cart.ErrNoCode.
+// remove deletes a share of a cart, or of one that was merged into it. If there is none with the code, and the cart has deleted none
+// earlier, it returns cart.ErrNoCode.
 func remove(ctx context.Context, store *redisstore.Store, of redisstore.Ref, cartID, code string) error {
 	k := keeping{store: store, cart: of, cartID: cartID, codes: []string{code}}
 	status, err := k.list(ctx, unlist, time.Time{}) // first, or a late repeat could share again
@@ -171,21 +178,19 @@ func remove(ctx context.Context, store *redisstore.Store, of redisstore.Ref, car
 	return drop(ctx, store, copyKey(of, digestOf(code)))
 }
 
-// removeFrom marks a share that the cart's list lacks as deleted, if another cart has made it that the owner has had, or a failover
-// has lost that it was listed; otherwise it returns cart.ErrNoCode.
+// removeFrom marks a share that the cart's list lacks as deleted, so that a repeat is told the same. The list lacks it if it was merged
+// with the cart that has made it, or if a failover has lost that it was listed; otherwise the error is cart.ErrNoCode.
 func (k *keeping) removeFrom(ctx context.Context, madeBy string) error {
-	if madeBy == k.cartID {
-		_, err := k.list(ctx, unlistLost, time.Time{})
-		return err
+	if madeBy != k.cartID {
+		merged, err := k.store.WasMerged(ctx, k.cart, madeBy)
+		if err == nil && !merged {
+			err = cart.ErrNoCode
+		}
+		if err != nil {
+			return err
+		}
 	}
-	k.cartID = madeBy
-	if status, err := k.list(ctx, unlist, time.Time{}); err != nil || status == deleted {
-		return err
-	}
-	merged, err := k.store.WasMerged(ctx, k.cart, madeBy)
-	if err == nil && !merged {
-		err = cart.ErrNoCode
-	}
+	_, err := k.list(ctx, unlistLost, time.Time{})
 	return err
 }
 
@@ -219,8 +224,7 @@ const (
 // list does something with the share of the first code. expires is for add, by Redis' clock. The status is deleted if the share of any
 // of the codes is.
 func (k *keeping) list(ctx context.Context, do action, expires time.Time) (status listing, err error) {
-	keys := []string{k.cart.BesideKey(listPart + ":" + k.cartID), k.cart.CartKey()}
-	err = k.store.Edit(ctx, "list share", keys, func(found *redisstore.Slot) (*redisstore.Edit, error) {
+	err = k.store.Edit(ctx, "list share", k.listKeys(), func(found *redisstore.Slot) (*redisstore.Edit, error) {
 		all := parseList(found)
 		over := all.over(found.Now.Unix())
 		digest := digestOf(k.codes[0])
@@ -246,6 +250,45 @@ func (k *keeping) list(ctx context.Context, do action, expires time.Time) (statu
 		return &redisstore.Edit{Remove: over, Set: []any{digest, value}, Life: shareLife}, nil
 	})
 	return status, err
+}
+
+// forgetLost removes the shares from the list that have no copy, and reports whether there were any: a request has died before it kept
+// one, or a failover has lost it.
+func (k *keeping) forgetLost(ctx context.Context) (forgotten bool, err error) {
+	listed, lost := map[string]string{}, map[string]string{}
+	err = k.store.Edit(ctx, "read shares", k.listKeys(), func(found *redisstore.Slot) (*redisstore.Edit, error) {
+		listed = maps.Collect(found.Members(0))
+		return nil, nil
+	})
+	for digest, value := range listed {
+		if err != nil || strings.HasSuffix(value, " -") {
+			continue
+		}
+		var found int64
+		if found, err = k.store.Client.Exists(ctx, copyKey(k.cart, digest)).Result(); found == 0 {
+			lost[digest] = value
+		}
+	}
+	if err != nil {
+		return false, cart.AsUnavailable("look for shares", err)
+	}
+	err = k.store.Edit(ctx, "forget shares", k.listKeys(), func(found *redisstore.Slot) (*redisstore.Edit, error) {
+		var gone []any
+		for digest, value := range found.Members(0) {
+			if lost[digest] == value { // otherwise a repeat has listed it again
+				gone = append(gone, digest)
+			}
+		}
+		if forgotten = len(gone) > 0; !forgotten {
+			return nil, nil
+		}
+		return &redisstore.Edit{Remove: gone, Life: shareLife}, nil
+	})
+	return forgotten, err
+}
+
+func (k *keeping) listKeys() []string {
+	return []string{k.cart.BesideKey(listPart + ":" + k.cartID), k.cart.CartKey()}
 }
 
 // shares are those of a list, by the digests of their codes.
