@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -260,13 +261,13 @@ func (k *keeping) forgetLost(ctx context.Context) (forgotten bool, err error) {
 		listed = maps.Collect(found.Members(0))
 		return nil, nil
 	})
-	for digest, value := range listed {
-		if err != nil || strings.HasSuffix(value, " -") {
+	for _, digest := range slices.Sorted(maps.Keys(listed)) {
+		if err != nil || strings.HasSuffix(listed[digest], " -") {
 			continue
 		}
 		var found int64
 		if found, err = k.store.Client.Exists(ctx, copyKey(k.cart, digest)).Result(); found == 0 {
-			lost[digest] = value
+			lost[digest] = listed[digest]
 		}
 	}
 	if err != nil {
