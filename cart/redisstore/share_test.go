@@ -134,6 +134,9 @@ func TestShare_TenAtATime(t *testing.T) {
 		assert.NoError(d.t, d.client.Del(d.t.Context(), v.Ref().OtherKey("s", auth.CartToken(codes[0]).Digest())).Err())
 		d.share(v, "in the place of a lost one")
 		refused()
+		d.fill(v, "2×1")
+		d.wantDeleted(v, codes[1], true)
+		d.wantShared(d.share(v, "k").Code, "1×1 2×1") // nothing is left of what was refused
 		d.read(d.as("c", d.token))
 		d.fill(d.as("", d.token), "2×1") // the token's next cart
 		d.share(d.as("", d.token), "9")

@@ -74,6 +74,20 @@ type keeping struct {
 // keep keeps the share, lists it, and returns when it expires. What is kept already stays as it is. Errors: errTooMany,
 // cart.ErrNoCode if the cart has deleted a share with one of the codes, and cart.ErrEmpty if it has moved.
 func (k *keeping) keep(ctx context.Context) (expires time.Time, err error) {
+	expires, err = k.keepWhereRoom(ctx)
+	if errors.Is(err, errTooMany) {
+		freed, failed := k.forgetLost(ctx)
+		if failed != nil {
+			return time.Time{}, failed
+		}
+		if freed {
+			return k.keepWhereRoom(ctx)
+		}
+	}
+	return expires, err
+}
+
+func (k *keeping) keepWhereRoom(ctx context.Context) (expires time.Time, err error) {
 	const doing = "keep share"
 	key := copyKey(k.cart, digestOf(k.codes[0]))
 	err = k.store.Edit(ctx, doing, []string{key}, func(found *redisstore.Slot) (*redisstore.Edit, error) {
@@ -85,6 +99,8 @@ func (k *keeping) keep(ctx context.Context) (expires time.Time, err error) {
 			return nil, err
 		case status == deleted:
 			return nil, cart.ErrNoCode
+		case status == listFull:
+			return nil, errTooMany
 		}
 		members := layout.CopyOf(k.lines, found.Now.Add(unlisted))
 		return &redisstore.Edit{Set: append(members, "s", k.cartID), Life: unlisted}, nil
@@ -118,12 +134,6 @@ func (k *keeping) keep(ctx context.Context) (expires time.Time, err error) {
 	})
 	if err == nil && status == deleted {
 		err = drop(ctx, k.store, key)
-	}
-	if err == nil && status == listFull {
-		freed := false
-		if freed, err = k.forgetLost(ctx); freed {
-			return k.keep(ctx)
-		}
 	}
 	switch { // what is not listed expires: to drop it late would delete what a repeat has kept
 	case err != nil:
@@ -231,6 +241,9 @@ func (k *keeping) list(ctx context.Context, do action, expires time.Time) (statu
 		digest := digestOf(k.codes[0])
 		value := seconds(expires)
 		switch status = all.status(k.codes); {
+		case do == look && status == notListed && all.count(false) >= sharesListed:
+			status = listFull
+			return nil, nil
 		case do == look, status == deleted, status == notListed && do == unlist:
 			return nil, nil
 		case do != add:
