@@ -69,14 +69,9 @@ func (f *feed) close(err error) {
 	f.retry = time.Now().Add(keepEvery/4 + rand.N(2*keepEvery)) // instances lose their feeds at the same time
 	for _, t := range h.topics {
 		if t.feed == f {
-			t.lose()
+			t.feed = nil
 		}
 	}
-}
-
-// lose notes that no feed is subscribed to a topic.
-func (t *topic) lose() {
-	t.feed = nil
 }
 
 var verbs = map[string]func(*redis.PubSub, context.Context, ...string) error{
@@ -161,7 +156,7 @@ func (f *feed) subscribed(channel string, is bool) {
 	case t != nil && is && f.retry.IsZero(): // or else the reply was read while f was being closed
 		t.feed = f
 	case t != nil && t.feed == f:
-		t.lose()
+		t.feed = nil
 	}
 }
 

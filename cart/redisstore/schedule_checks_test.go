@@ -150,8 +150,7 @@ func (s *schedule) countLines(e ending) (wrong []string) {
 func (s *schedule) movesLost(o *operation) bool {
 	lost := slices.ContainsFunc(o.attempts[:len(o.attempts)-1], func(a *request) bool { return a.who.customer < 0 && s.mayLose(guestShard, a) })
 	for a := range s.requests() {
-		moves := a.op.verb == takes || a.who.logsIn() && a.who.token == o.tries[0].token
-		if lost && moves && s.mayLose(guestShard, a) {
+		if lost && a.moves(o.tries[0].token) && s.mayLose(guestShard, a) {
 			s.tried["adds that a merge and a retry bring after a failover"]++
 			return true
 		}

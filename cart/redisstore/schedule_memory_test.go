@@ -19,7 +19,7 @@ type memory struct {
 	now    func(shard) time.Time
 	guests map[string]string // whose cart each merge brings, by its ID, as its note says
 
-	watched   map[string]stored
+	watched   map[string][]string // the members of each key when it was watched
 	followers []*follower
 	wrong     []string // that followers were not told
 	tried     tried
@@ -39,7 +39,7 @@ func (h hash) of(members []string) hash {
 }
 
 func newMemory(now func(shard) time.Time) *memory {
-	return &memory{shards: [2]map[string]hash{{}, {}}, now: now, guests: map[string]string{}, watched: map[string]stored{}, tried: tried{}}
+	return &memory{shards: [2]map[string]hash{{}, {}}, now: now, guests: map[string]string{}, watched: map[string][]string{}, tried: tried{}}
 }
 
 // at returns the hash of a key, with the shard that has it.
@@ -186,13 +186,12 @@ func (m *memory) commit(keys, args []string) []any {
 	return []any{"applied", now, nil}
 }
 
-// run runs the commands of a request, of a transaction only if none of the keys that it writes has changed since it was watched.
+// run runs the commands of a request; of a transaction, which writes one key, only if that has not changed since it was watched.
 func (m *memory) run(cmds []redis.Cmder) error {
-	for _, cmd := range cmds {
-		if before, watched := m.watched[fmt.Sprint(cmd.Args()[len(cmd.Args())-1])]; watched && cmds[0].Name() == "multi" {
-			if now, _ := m.at(before.key); !slices.Equal(now.members, before.members) {
-				return redis.TxFailedErr
-			}
+	if len(cmds) > 1 && cmds[0].Name() == "multi" {
+		key := texts(cmds[1].Args())[1]
+		if now, _ := m.at(key); !slices.Equal(now.members, m.watched[key]) {
+			return redis.TxFailedErr
 		}
 	}
 	for _, cmd := range cmds {
@@ -265,7 +264,7 @@ func (m *memory) do(cmd redis.Cmder) error {
 		cmd.(*redis.InfoCmd).SetVal(map[string]map[string]string{"Server": {"run_id": "simulated"}})
 	case "watch":
 		h, _ := m.at(args[1])
-		m.watched[args[1]] = stored{key: args[1], members: h.members}
+		m.watched[args[1]] = h.members
 	case "pexpire", "unwatch", "multi", "exec": // of a key that never exists
 	default:
 		return fmt.Errorf("%w: %s", errors.ErrUnsupported, cmd)

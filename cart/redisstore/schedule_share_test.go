@@ -193,12 +193,16 @@ func (s *schedule) losesDeletion(u *codeUse, d *request) bool {
 // losesMove reports whether a failover may have lost that the cart has moved.
 func (s *schedule) losesMove(u *codeUse) bool {
 	for a := range s.requests() {
-		moves := a.op.verb == takes || a.who.logsIn() && a.who.token == u.owner().token
-		if moves && (s.mayLose(u.owner().shard(), a) || s.mayLose(customerShard, a)) {
+		if a.moves(u.owner().token) && (s.mayLose(u.owner().shard(), a) || s.mayLose(customerShard, a)) {
 			return true
 		}
 	}
 	return false
+}
+
+// moves reports whether a request may move the cart of a token.
+func (a *request) moves(token int) bool {
+	return a.op.verb == takes || a.who.logsIn() && a.who.token == token
 }
 
 // losesCopy reports whether a failover may have lost the copy, or that it was kept.

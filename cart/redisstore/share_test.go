@@ -188,40 +188,24 @@ func TestShare_IsDeletedByItsCartOrWhereThatWasMerged(t *testing.T) {
 	})
 }
 
-// late is a hook that lets the replies of commits and deletions come too late.
-type late struct{ is atomic.Bool }
-
-func (l *late) DialHook(next redis.DialHook) redis.DialHook { return next }
-func (l *late) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
-}
-
-func (l *late) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		err := next(ctx, cmd)
-		if l.is.Load() && slices.Contains([]string{"eval", "evalsha", "del"}, cmd.Name()) {
-			err = context.DeadlineExceeded
-			cmd.SetErr(err)
-		}
-		return err
-	}
-}
-
 func TestShare_WithoutAKeyMayBeMadeOrDeletedAfterAFailure(t *testing.T) {
 	t.Parallel()
-	l, client := &late{}, dial(t, asService(t, ephemeral.Redis(t)))
-	client.AddHook(l)
+	var late atomic.Bool // the replies of commits and deletions come too late
+	client := dial(t, asService(t, ephemeral.Redis(t)))
+	client.AddHook(&breaks{err: context.DeadlineExceeded, when: func(cmd redis.Cmder) bool {
+		return late.Load() && slices.Contains([]string{"eval", "evalsha", "del"}, cmd.Name())
+	}})
 	d := openDeskOn(t, client, time.Now)
 	d.fill(d.as("", d.token), "1×1")
 	code := d.share(d.as("", d.token), "").Code
-	l.is.Store(true)
+	late.Store(true)
 	for key, want := range map[string]problem.Code{"": problem.OutcomeUnknown, "k": problem.Unavailable} {
 		_, _, err := d.Share(t.Context(), d.as("", d.token), key)
 		assert.That(t, problemOf(err, want) != nil, "share with the key %q: %v", key, err)
 		err = d.Unshare(t.Context(), d.as("", d.token), key, code)
 		assert.That(t, problemOf(err, want) != nil, "delete with the key %q: %v", key, err)
 	}
-	l.is.Store(false)
+	late.Store(false)
 	d.wantDeleted(d.as("", d.token), code, true)
 	d.wantShared(code, "")
 }

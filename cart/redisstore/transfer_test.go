@@ -1,6 +1,7 @@
 package redisstore_test
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -101,7 +102,10 @@ var errBreaks = errors.New("connection reset by peer")
 // breaks fails commands after Redis has run them.
 type breaks struct {
 	when func(redis.Cmder) bool
+	err  error // nil: errBreaks
 }
+
+func (b *breaks) fail(cmds ...redis.Cmder) error { return fail(cmds, cmp.Or(b.err, errBreaks)) }
 
 func (*breaks) DialHook(next redis.DialHook) redis.DialHook { return next }
 
@@ -109,8 +113,7 @@ func (b *breaks) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		err := next(ctx, cmd)
 		if err == nil && b.when(cmd) {
-			cmd.SetErr(errBreaks)
-			return errBreaks
+			return b.fail(cmd)
 		}
 		return err
 	}
@@ -120,7 +123,7 @@ func (b *breaks) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proce
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		err := next(ctx, cmds)
 		if err == nil && b.when(cmds[len(cmds)-1]) {
-			return fail(cmds, errBreaks)
+			return b.fail(cmds...)
 		}
 		return err
 	}

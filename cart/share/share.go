@@ -119,7 +119,8 @@ func (s *Shares) additions(ctx context.Context, v *service.Visit, code string) (
 	return all, err
 }
 
-// Unshare deletes a share that the visit's cart has made, or a cart that was merged into it. It fails like open.
+// Unshare deletes a share that the visit's cart has made, or a cart that was merged into it. It fails like open; without an
+// Idempotency-Key, "", with problem.OutcomeUnknown if Redis failed.
 func (s *Shares) Unshare(ctx context.Context, v *service.Visit, key, code string) error {
 	stored, err := s.carts.Load(ctx, v)
 	if err != nil {

@@ -110,19 +110,19 @@ func (k *keeping) keepWhereRoom(ctx context.Context) (expires time.Time, err err
 	}
 	status := notListed
 	err = k.store.Edit(ctx, doing, []string{key}, func(found *redisstore.Slot) (*redisstore.Edit, error) {
-		ends, isKept, do := time.Unix(parseSeconds(found.Get(0, "x")), 0), found.Get(0, "s") == "", add
-		if !isKept {
-			ends = found.Now.Add(shareLife).Truncate(time.Second)
-		}
 		if !found.Exists(0) {
-			do = look
+			if status, err = k.list(ctx, look, time.Time{}); err == nil && status != deleted {
+				err = cart.Unavailable(doing, errLost)
+			}
+			return nil, err
+		}
+		ends, isKept := found.Now.Add(shareLife).Truncate(time.Second), found.Get(0, "s") == ""
+		if isKept {
+			ends = time.Unix(parseSeconds(found.Get(0, "x")), 0)
 		}
 		// Between the look and the commit: if the share is deleted meanwhile, its fence is gone, and the commit fails. It is not
 		// deleted before: the list would say so, or the cart would have moved.
-		if status, err = k.list(ctx, do, ends); err == nil && status != deleted && do == look {
-			err = cart.Unavailable(doing, errLost)
-		}
-		if err != nil || status != listed {
+		if status, err = k.list(ctx, add, ends); err != nil || status != listed {
 			return nil, err
 		}
 		if expires = ends; isKept {
@@ -240,8 +240,10 @@ func (k *keeping) list(ctx context.Context, do action, expires time.Time) (statu
 		over := all.over(found.Now.Unix())
 		digest := digestOf(k.codes[0])
 		value := seconds(expires)
-		switch status = all.status(k.codes); {
-		case do == look && status == notListed && all.count(false) >= sharesListed:
+		status = all.status(k.codes)
+		full := status == notListed && all.count(false) >= sharesListed
+		switch {
+		case do == look && full:
 			status = listFull
 			return nil, nil
 		case do == look, status == deleted, status == notListed && do == unlist:
@@ -253,7 +255,7 @@ func (k *keeping) list(ctx context.Context, do action, expires time.Time) (statu
 		case found.Get(1, "i") != k.cartID:
 			status = cartMoved
 			return nil, nil
-		case status == notListed && all.count(false) >= sharesListed:
+		case full:
 			status = listFull
 			return nil, nil
 		case status == listed && expires.Unix() <= all[digest].expires:
@@ -269,13 +271,14 @@ func (k *keeping) list(ctx context.Context, do action, expires time.Time) (statu
 // forgetLost removes the shares from the list that have no copy, and reports whether there were any: a request has died before it kept
 // one, or a failover has lost it.
 func (k *keeping) forgetLost(ctx context.Context) (forgotten bool, err error) {
-	listed, lost := map[string]string{}, map[string]string{}
+	var listed shares
+	lost := shares{}
 	err = k.store.Edit(ctx, "read shares", k.listKeys(), func(found *redisstore.Slot) (*redisstore.Edit, error) {
-		listed = maps.Collect(found.Members(0))
+		listed = parseList(found)
 		return nil, nil
 	})
 	for _, digest := range slices.Sorted(maps.Keys(listed)) {
-		if err != nil || strings.HasSuffix(listed[digest], " -") {
+		if err != nil || listed[digest].deleted {
 			continue
 		}
 		var found int64
@@ -288,8 +291,9 @@ func (k *keeping) forgetLost(ctx context.Context) (forgotten bool, err error) {
 	}
 	err = k.store.Edit(ctx, "forget shares", k.listKeys(), func(found *redisstore.Slot) (*redisstore.Edit, error) {
 		var gone []any
-		for digest, value := range found.Members(0) {
-			if lost[digest] == value { // otherwise a repeat has listed it again
+		all := parseList(found)
+		for digest, share := range lost {
+			if all[digest] == share { // otherwise a repeat has listed it again
 				gone = append(gone, digest)
 			}
 		}
